@@ -1,0 +1,40 @@
+// Time comes in through this interface everywhere.
+#pragma once
+
+#include <absl/time/time.h>
+
+namespace traind {
+
+// Threads: implementations are thread-safe.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  // Wall-clock time (UTC), which an operator may move.
+  virtual absl::Time WallNow() const = 0;
+  // Time since some fixed point; never goes back. Counts suspended time too
+  // (CLOCK_BOOTTIME), as a deadline does.
+  virtual absl::Duration MonotonicNow() const = 0;
+};
+
+// The machine's clocks. Never destroyed.
+const Clock& SystemClock();
+
+// Stands still until moved. Threads: confined to one.
+class SimulatedClock final : public Clock {
+ public:
+  explicit SimulatedClock(absl::Time start) : wall_(start) {}
+  absl::Time WallNow() const override { return wall_; }
+  absl::Duration MonotonicNow() const override { return elapsed_; }
+  void Advance(absl::Duration by) {
+    elapsed_ += by;
+    wall_ += by;
+  }
+  // The wall clock alone, as an operator or NTP does.
+  void JumpWall(absl::Duration by) { wall_ += by; }
+
+ private:
+  absl::Time wall_;
+  absl::Duration elapsed_;
+};
+
+}  // namespace traind

@@ -1,0 +1,38 @@
+// Files that are either whole or absent, also after a power cut.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
+
+#include <cstdint>
+#include <string>
+
+namespace traind {
+
+// Temporary name in the same folder, write, fsync, rename over path, fsync of
+// the folder. Errors name the path and the system's reason; ENOSPC and EDQUOT
+// are ResourceExhausted, EACCES and EROFS PermissionDenied. A failed write
+// leaves path as it was and no temporary file.
+absl::Status WriteFileDurably(const std::string& path, absl::string_view bytes);
+
+// rename(from, to) and fsync of to's folder; from's bytes must be synced.
+absl::Status RenameDurably(const std::string& from, const std::string& to);
+
+// Whole file. NotFound names the path.
+absl::StatusOr<std::string> ReadFile(const std::string& path);
+
+// Creates path and its parents (mode 0700 for what it creates).
+absl::Status MakeDirs(const std::string& path);
+
+struct FileDigest {
+  std::string sha256;  // lower-case hex
+  int64_t bytes = 0;
+};
+absl::StatusOr<FileDigest> DigestFile(const std::string& path);
+std::string Sha256Hex(absl::string_view bytes);
+
+// An absl::Status for errno `error`: canonical code, and "context: strerror".
+absl::Status ErrnoStatus(int error, absl::string_view context);
+
+}  // namespace traind

@@ -1,0 +1,54 @@
+// Every file name in a state folder is made here. Paths returned are relative to
+// the state folder, so a state folder copied to another machine resumes there.
+//
+//   STATE/
+//     traind.lock                 held by the running traind
+//     worker.lock, worker.sock    held / listened on by the standalone pair
+//     traind.db                   the store
+//     cache/<key>.table           binary column caches (common/table/table.h)
+//     jobs/<job>/
+//       folds.npy                 int16 [train_rows]: the fold that validates each row
+//       floor/oof.npy, test.npy   the floor's predictions (see below)
+//       attempts/<attempt>/       all that one Attempt writes; never shared between Attempts
+//         oof.npy                 float32 [rows of the fold, C], rows in ascending order
+//         test.npy                float32 [test_rows, C]
+//         checkpoint-<step>.safetensors, checkpoint-<step>.json   state, then its manifest
+//         rank<r>.log
+//       publish.lock
+//       prediction-<n>/predictions.csv, manifest.json
+//       current                   symlink to the standing prediction-<n>
+//       report.json               what was planned, done and cut; written at the end
+// C = number of classes (probabilities, each row sums to 1), or 1 for regression
+// (values in the target's own unit).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace traind {
+
+inline constexpr char kLockFile[] = "traind.lock";
+inline constexpr char kWorkerLockFile[] = "worker.lock";
+inline constexpr char kWorkerSocket[] = "worker.sock";
+inline constexpr char kDatabaseFile[] = "traind.db";
+
+inline std::string CacheDir() { return "cache"; }
+inline std::string TableCachePath(const std::string& key) { return "cache/" + key + ".table"; }
+inline std::string JobDir(const std::string& job) { return "jobs/" + job; }
+inline std::string FoldsPath(const std::string& job) { return JobDir(job) + "/folds.npy"; }
+inline std::string FloorDir(const std::string& job) { return JobDir(job) + "/floor"; }
+inline std::string AttemptDir(const std::string& job, int64_t attempt) {
+  return JobDir(job) + "/attempts/" + std::to_string(attempt);
+}
+inline std::string PredictionDir(const std::string& job, int number) {
+  return JobDir(job) + "/prediction-" + std::to_string(number);
+}
+inline std::string CurrentLink(const std::string& job) { return JobDir(job) + "/current"; }
+inline std::string PublishLock(const std::string& job) { return JobDir(job) + "/publish.lock"; }
+inline std::string ReportPath(const std::string& job) { return JobDir(job) + "/report.json"; }
+inline constexpr char kOofFile[] = "oof.npy";
+inline constexpr char kTestFile[] = "test.npy";
+inline constexpr char kPredictionsFile[] = "predictions.csv";
+inline constexpr char kManifestFile[] = "manifest.json";
+
+}  // namespace traind

@@ -1,0 +1,38 @@
+// One line per event on stderr: "2026-11-21T14:05:09.123Z I server/main.cc:42] text".
+// Control bytes are escaped; a line is cut at 8 KiB.
+//   TRAIND_LOG(INFO) << "job " << id << " accepted";
+#pragma once
+
+#include <sstream>
+
+namespace traind {
+
+enum class LogLevel { kInfo, kWarning, kError };
+
+// Nothing below this is written (default kInfo). Threads: safe.
+void SetMinLogLevel(LogLevel level);
+
+class LogLine {
+ public:
+  LogLine(LogLevel level, const char* file, int line) : level_(level), file_(file), line_(line) {}
+  ~LogLine();
+  LogLine(const LogLine&) = delete;
+  LogLine& operator=(const LogLine&) = delete;
+  std::ostringstream& stream() { return stream_; }
+
+ private:
+  LogLevel level_;
+  const char* file_;
+  int line_;
+  std::ostringstream stream_;
+};
+
+inline constexpr LogLevel kLogINFO = LogLevel::kInfo;
+inline constexpr LogLevel kLogWARNING = LogLevel::kWarning;
+inline constexpr LogLevel kLogERROR = LogLevel::kError;
+
+}  // namespace traind
+
+// Not LOG: LibTorch defines that.
+#define TRAIND_LOG(level) \
+  ::traind::LogLine(::traind::kLog##level, __FILE__, __LINE__).stream()

@@ -1,0 +1,77 @@
+// Turns what folds have predicted into the Job's standing Prediction.
+//
+// Whoever is alive calls it: traind as folds are committed, the Job's Worker
+// while traind is away. Both get the same answer, because the members are those
+// asked for together with those of the standing Prediction, and a Prediction
+// never gets worse (see Publish).
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <absl/time/time.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace traind {
+
+enum class Quality { kNone, kFloor, kDegraded, kFull };
+std::string QualityName(Quality quality);  // "", FLOOR, DEGRADED, FULL
+
+// A fold's predictions, as files under the job's folder.
+struct Member {
+  int fold = 0;
+  int64_t attempt = 0;
+  bool complete = false;    // reached the Plan's epochs, or stopped by patience
+  double score = 0;         // the Job's metric on the fold's validation rows
+  double epochs_done = 0;
+  std::string oof, oof_sha256;    // float32 [rows of the fold, C], path relative to the job's folder
+  std::string test, test_sha256;  // float32 [test_rows, C]; empty without test rows
+};
+
+struct PublishRequest {
+  std::string state_dir;
+  std::string job;
+  std::string table;           // relative to state_dir
+  std::string metric;          // accuracy, logloss, auc, f1, rmse, mae, r2, smape
+  int spec_folds = 0;          // folds that the spec asks for
+  bool plan_cut = false;       // the Plan has fewer folds or epochs than the spec
+  std::vector<Member> members;
+};
+
+struct PublishedPrediction {
+  int number = 0;              // 0: nothing to publish (no test rows), scores only
+  std::string path;            // predictions.csv, relative to state_dir
+  std::string sha256;
+  int64_t bytes = 0;
+  int64_t rows = 0;
+  Quality quality = Quality::kNone;
+  std::vector<Member> members;     // what answered; empty: the floor
+  std::vector<int> left_out;       // folds whose predictions are no better than the floor
+  std::optional<double> oof_score;   // over the rows that the members cover
+  bool comparable = false;         // oof_score covers all folds of the spec
+  std::optional<double> test_score;  // where the test file carries the target
+  std::optional<double> floor_score;  // the floor's, out of fold, over all rows
+  absl::Time at;
+  bool changed = false;        // false: the standing one was as good and stays
+};
+
+// Writes prediction-<n>/ and switches `current` (common/job_layout.h), holding
+// the job's publish lock. Steps: join the request's members with the standing
+// Prediction's (per fold: a complete one first, then the newest Attempt), verify
+// each file's digest (a damaged one is left out), leave out an incomplete fold
+// that scores below the floor on the fold's own rows, average the rest. The new
+// one stands if it is not worse than the standing one on the rows that both
+// cover out of fold, or has more complete members; else the standing one stays.
+// The test rows' target is used for test_score alone.
+// Threads: safe; calls for one job wait for each other (the lock is a file lock).
+// Errors: NotFound (no floor and no member), ResourceExhausted (disk full; the
+// standing Prediction is untouched), DataLoss, Internal.
+absl::StatusOr<PublishedPrediction> Publish(const PublishRequest& request, absl::Time now);
+
+// The standing Prediction as its manifest tells it. NotFound: none yet.
+absl::StatusOr<PublishedPrediction> ReadStandingPrediction(const std::string& state_dir,
+                                                           const std::string& job);
+
+}  // namespace traind

@@ -1,0 +1,30 @@
+// NPY files, version 1.0, little-endian, C order: the form of every array that
+// leaves a process, so that numpy.load opens it.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+#include <absl/types/span.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace traind {
+
+template <typename T>  // float, int16_t, int32_t
+struct Array {
+  std::vector<int64_t> shape;
+  std::vector<T> values;  // row-major
+};
+
+// Writes durably (DurableFile: temporary name, fsync, rename, fsync of the folder).
+absl::Status WriteNpy(const std::string& path, absl::Span<const int64_t> shape,
+                      absl::Span<const float> values);
+absl::Status WriteNpy(const std::string& path, absl::Span<const int64_t> shape,
+                      absl::Span<const int16_t> values);
+// NotFound; DataLoss for a cut or foreign file; InvalidArgument for another dtype.
+absl::StatusOr<Array<float>> ReadNpyFloat(const std::string& path);
+absl::StatusOr<Array<int16_t>> ReadNpyInt16(const std::string& path);
+
+}  // namespace traind

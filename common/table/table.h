@@ -1,0 +1,83 @@
+// A table as the trainer wants it: typed columns in one memory-mapped file.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+#include <absl/types/span.h>
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace traind {
+
+enum class ColumnKind { kNumeric, kCategorical };
+enum class Split { kTrain, kTest };
+
+// Codes of a categorical value. Codes >= 0 index Column::categories.
+inline constexpr int32_t kMissingCode = -1;
+// In the test rows only: a value that no training row has.
+inline constexpr int32_t kUnseenCode = -2;
+
+struct Column {
+  std::string name;
+  ColumnKind kind = ColumnKind::kNumeric;
+  // Categorical: the distinct values of *all* training rows, most frequent
+  // first. A fold must itself treat as unseen whatever its own training rows lack.
+  std::vector<std::string> categories;
+};
+
+enum class TargetKind { kClasses, kValue };
+
+// What a table holds, without its rows.
+struct TableSchema {
+  int64_t train_rows = 0;
+  int64_t test_rows = 0;           // 0: no test file
+  std::vector<Column> features;    // in the training file's order; neither target nor id
+  std::string target;              // name of the target column
+  TargetKind target_kind = TargetKind::kClasses;
+  std::vector<std::string> classes;  // kClasses: sorted (numerically if all are numbers)
+  bool test_has_target = false;
+  std::string id;                  // name of the id column; empty: rows count from 0
+  std::string content_sha256;      // over the bytes of both files and the reading options
+  std::vector<std::string> warnings;  // such as ignored columns; for the user
+};
+
+// An immutable table, mapped read-only. File: 8 bytes magic "TRTABLE1", u64 LE
+// header size, JSON header (schema, and for each array its offset, dtype and
+// length), then the arrays, each aligned to 64 bytes.
+// Threads: safe to share. Ownership: spans live as long as the Table.
+class Table {
+ public:
+  // NotFound; DataLoss where the file is cut, or its header is not what it should be.
+  static absl::StatusOr<std::shared_ptr<const Table>> Open(const std::string& path);
+  ~Table();
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+
+  const TableSchema& schema() const;
+  int64_t rows(Split split) const;
+
+  // float32 [rows]; NaN = missing. REQUIRES: features[feature].kind is kNumeric.
+  absl::Span<const float> Numeric(int feature, Split split) const;
+  // int32 [rows]. REQUIRES: features[feature].kind is kCategorical.
+  absl::Span<const int32_t> Codes(int feature, Split split) const;
+  // int32 [rows], indices into classes; of test rows kUnseenCode where the test
+  // file's value is no class, kMissingCode where it is blank.
+  // REQUIRES: target_kind is kClasses; for kTest: test_has_target.
+  absl::Span<const int32_t> TargetClass(Split split) const;
+  // float32 [rows]. REQUIRES: target_kind is kValue; for kTest: test_has_target
+  // (there NaN = missing).
+  absl::Span<const float> TargetValue(Split split) const;
+  // The test rows' ids as they stand in the file; empty without an id column.
+  std::vector<std::string> TestIds() const;
+
+ private:
+  struct Impl;
+  explicit Table(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace traind

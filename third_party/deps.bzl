@@ -1,0 +1,88 @@
+"""What WORKSPACE declares: Bazel's own dependencies and the libraries."""
+
+load("//third_party:apt.bzl", "absl_repository", "apt_repository")
+load("//third_party:wheels.bzl", "cuda_repository", "torch_repository")
+
+def bazel_shims():
+    """Stands in for what Bazel 4 would otherwise download for itself.
+
+    Debian's Bazel tells no version. Any other one gets its own from the
+    network or from a vendored directory.
+    """
+    if native.bazel_version:
+        return
+
+    # Debian's bazel-rules-cc needs a newer Bazel than Debian's.
+    native.local_repository(name = "rules_cc", path = "third_party/shims/rules_cc")
+    native.local_repository(name = "remote_coverage_tools", path = "third_party/shims/coverage")
+    native.local_repository(name = "rules_java", path = "/usr/share/bazel/rules/java")
+
+def third_party():
+    """One repository a library: @NAME//:NAME unless noted."""
+
+    # Targets: a list of flags and dependencies each. "pc:X" stands for the
+    # libraries that `pkg-config --libs X` names.
+    absl_repository(name = "absl")  # @absl//:strings, :status, ... one an Abseil .pc file
+    apt_repository(
+        name = "protobuf",
+        header = "google/protobuf/message.h",
+        package = "libprotobuf-dev",
+        targets = {"protobuf": ["pc:protobuf"]},
+        tools = {"protoc": "/usr/bin/protoc"},
+    )
+    apt_repository(
+        name = "grpc",
+        header = "grpcpp/grpcpp.h",
+        package = "libgrpc++-dev",
+        targets = {
+            # The generated code and the inline parts of grpcpp call Abseil
+            # directly, and the linker wants each such library by name:
+            # pkg-config lists them.
+            "grpc++": ["pc:grpc++", "@protobuf"],
+            "grpc++_reflection": ["-lgrpc++_reflection", ":grpc++"],
+        },
+        tools = {"grpc_cpp_plugin": "/usr/bin/grpc_cpp_plugin"},
+    )
+    apt_repository(
+        name = "sqlite3",
+        header = "sqlite3.h",
+        package = "libsqlite3-dev",
+        targets = {"sqlite3": ["pc:sqlite3"]},
+    )
+    apt_repository(
+        name = "openssl",
+        header = "openssl/evp.h",
+        package = "libssl-dev",
+        targets = {"crypto": ["-lcrypto"]},  # SHA-256
+    )
+    apt_repository(
+        name = "gtest",
+        header = "gmock/gmock.h",
+        package = "libgmock-dev",
+        targets = {
+            "gtest": ["-lgmock", "-lgtest", "-lpthread"],
+            # gmock_main also runs plain gtest suites.
+            "gtest_main": ["-lgmock_main", ":gtest"],
+        },
+    )
+    apt_repository(
+        name = "cli11",
+        header = "CLI/CLI.hpp",
+        package = "libcli11-dev",
+        targets = {"cli11": []},
+    )
+    apt_repository(
+        name = "yaml_cpp",
+        header = "yaml-cpp/yaml.h",
+        package = "libyaml-cpp-dev",
+        targets = {"yaml_cpp": ["pc:yaml-cpp"]},
+    )
+    apt_repository(
+        name = "nlohmann_json",
+        header = "nlohmann/json.hpp",
+        package = "nlohmann-json3-dev",
+        targets = {"nlohmann_json": []},
+    )
+
+    torch_repository(name = "torch")  # :torch, :torch_cpu, :headers
+    cuda_repository(name = "cuda")  # :cudart, :nccl, :cudnn, :nvml_headers, :headers, :nvcc

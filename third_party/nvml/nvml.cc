@@ -1,0 +1,71 @@
+#include "third_party/nvml/nvml.h"
+
+#include <dlfcn.h>
+#include <nvml.h>
+
+#include <utility>
+
+namespace traind {
+namespace {
+
+struct CloseLibrary {
+  void operator()(void* library) const { dlclose(library); }
+};
+
+}  // namespace
+
+struct Nvml::Functions {
+  std::unique_ptr<void, CloseLibrary> library;
+  // nvml.h renames the functions to their newest version (_v2) by macros, and
+  // so it does in the names below.
+  decltype(&nvmlInit) init = nullptr;
+  decltype(&nvmlShutdown) shutdown = nullptr;
+  decltype(&nvmlDeviceGetCount) count = nullptr;
+  decltype(&nvmlDeviceGetHandleByIndex) handle = nullptr;
+  decltype(&nvmlDeviceGetMemoryInfo) memory = nullptr;
+};
+
+#define TRAIND_STRING_(x) #x
+#define TRAIND_STRING(x) TRAIND_STRING_(x)
+#define TRAIND_FIND(member, name)                                   \
+  (functions->member = reinterpret_cast<decltype(functions->member)>( \
+       dlsym(functions->library.get(), TRAIND_STRING(name)))) != nullptr
+
+std::unique_ptr<Nvml> Nvml::Load() {
+  auto functions = std::make_unique<Functions>();
+  functions->library.reset(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL));
+  if (!functions->library) return nullptr;
+  if (!(TRAIND_FIND(init, nvmlInit) && TRAIND_FIND(shutdown, nvmlShutdown) &&
+        TRAIND_FIND(count, nvmlDeviceGetCount) &&
+        TRAIND_FIND(handle, nvmlDeviceGetHandleByIndex) &&
+        TRAIND_FIND(memory, nvmlDeviceGetMemoryInfo))) {
+    return nullptr;
+  }
+  if (functions->init() != NVML_SUCCESS) return nullptr;
+  return std::unique_ptr<Nvml>(new Nvml(std::move(functions)));
+}
+
+#undef TRAIND_FIND
+#undef TRAIND_STRING
+#undef TRAIND_STRING_
+
+Nvml::Nvml(std::unique_ptr<Functions> functions) : functions_(std::move(functions)) {}
+
+Nvml::~Nvml() { functions_->shutdown(); }
+
+int Nvml::DeviceCount() const {
+  unsigned count = 0;
+  return functions_->count(&count) == NVML_SUCCESS ? static_cast<int>(count) : 0;
+}
+
+std::optional<Nvml::Memory> Nvml::DeviceMemory(int device) const {
+  nvmlDevice_t handle;
+  nvmlMemory_t memory;
+  if (functions_->handle(static_cast<unsigned>(device), &handle) != NVML_SUCCESS ||
+      functions_->memory(handle, &memory) != NVML_SUCCESS) {
+    return std::nullopt;
+  }
+  return Memory{memory.used, memory.total};
+}
+
+}  // namespace traind
