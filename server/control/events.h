@@ -1,0 +1,200 @@
+// What goes into the control core and what comes out of it.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/publish/publisher.h"
+#include "server/domain/job.h"
+#include "server/store/store.h"
+
+namespace traind {
+
+// Names a waiting caller; the shell makes it and gets it back in a Reply.
+using CallId = uint64_t;
+
+// ---- in ---------------------------------------------------------------------
+
+// A Job that intake has checked: id, owner, request_id, spec*, warnings are set.
+struct Submit {
+  CallId call = 0;
+  Job job;
+};
+struct Finish {
+  CallId call = 0;
+  std::string job;
+};
+struct Cancel {
+  CallId call = 0;
+  std::string job;
+};
+
+// A Worker's stream. `session` grows with every stream that is opened, so that the
+// end of an old stream does not hide a new one.
+struct WorkerAttached {
+  std::string worker;
+  std::string boot;       // another one than before: a new process, its old Attempts are dead
+  uint64_t session = 0;
+  std::string hostname;
+  int64_t pid = 0;
+  std::vector<Slot> slots;
+  std::vector<int64_t> running_attempts;
+};
+struct WorkerHeartbeat {
+  std::string worker;
+  uint64_t session = 0;
+  std::vector<int64_t> running_attempts;
+};
+struct WorkerDetached {
+  std::string worker;
+  uint64_t session = 0;
+};
+// The process is known to be dead (standalone: its lock is free).
+struct WorkerDied {
+  std::string worker;
+};
+
+// Facts about an Attempt, as in proto/worker_service.proto.
+struct TableReady {
+  TableInfo table;
+  absl::Duration read;
+  bool cached = false;
+  std::vector<std::string> warnings;
+};
+struct FloorReady {
+  std::string model;
+  double score = 0;
+};
+struct TrainStarted {
+  int64_t parameters = 0;
+  std::string precision;
+  int batch = 0;
+  int64_t steps_per_epoch = 0;
+  int64_t first_step = 0;
+  int start_epoch = 0;
+};
+struct Probed {
+  double step_s = 0, step_p90_s = 0;
+  int64_t timed_steps = 0;
+  double evaluate_s = 0, predict_s = 0;
+};
+struct Progressed {
+  Live live;              // `at` is set by the core
+};
+struct EpochDone {
+  int epoch = 0;
+  int64_t step = 0;
+  double train_loss = 0, val_loss = 0, val_metric = 0, best_metric = 0;
+  double epoch_s = 0, evaluate_s = 0;
+};
+struct CheckpointCommitted {
+  Checkpoint checkpoint;  // attempt, fold and `at` are set by the core
+};
+struct FoldSaved {
+  Member member;          // attempt is set by the core
+  bool last = false;
+  std::string stopped_by;
+  double predict_s = 0;
+};
+struct AttemptEnded {
+  AttemptEndReason reason = AttemptEndReason::kNone;
+  std::string message;
+};
+struct RankDecision {
+  std::string rule, cause, from, to;
+};
+using Fact = std::variant<TableReady, FloorReady, TrainStarted, Probed, Progressed, EpochDone,
+                          CheckpointCommitted, FoldSaved, AttemptEnded, RankDecision>;
+struct WorkerFact {
+  std::string worker;
+  uint64_t session = 0;
+  int64_t sequence = 0;   // 0: may be lost, wants no Ack
+  int64_t attempt = 0;
+  Fact fact;
+};
+
+// The answer to a PublishCommand; also made when a Worker published by itself.
+struct Published {
+  std::string job;
+  absl::StatusOr<PublishedPrediction> result;
+};
+
+// SIGTERM: stop everything, keep what there is, end.
+struct ShutdownRequested {};
+
+using Event = std::variant<Submit, Finish, Cancel, WorkerAttached, WorkerHeartbeat, WorkerDetached,
+                           WorkerDied, WorkerFact, Published, ShutdownRequested>;
+
+// ---- out --------------------------------------------------------------------
+
+struct StartCommand {
+  std::string worker;
+  int64_t attempt = 0;
+  std::shared_ptr<const Job> job;
+  TaskKind kind = TaskKind::kTrain;
+  int fold = -1;
+  std::vector<int> slots;
+  absl::Time deadline = absl::InfiniteFuture();  // sent as what remains
+  absl::Time stop_at = absl::InfiniteFuture();
+  int epochs = 0;
+  std::string resume;           // manifest; empty: from the start
+  bool plan_cut = false;
+};
+enum class StopMode { kPredict = 1, kDrop = 2, kAbort = 3 };
+struct StopCommand {
+  std::string worker;
+  int64_t attempt = 0;
+  StopMode mode = StopMode::kAbort;
+  std::string why;
+};
+struct ReplanCommand {
+  std::string worker;
+  int64_t attempt = 0;
+  int epochs = 0;
+  absl::Time stop_at = absl::InfiniteFuture();
+  bool plan_cut = false;
+};
+// Every fact of that session up to sequence is durable once this turn is committed.
+struct AckCommand {
+  std::string worker;
+  uint64_t session = 0;
+  int64_t sequence = 0;
+};
+struct ShutdownCommand {
+  std::string worker;
+};
+struct PublishCommand {
+  std::string job;
+  PublishRequest request;       // state_dir is filled in by the shell
+  bool final = false;
+};
+struct Reply {
+  CallId call = 0;
+  absl::Status status;
+  std::shared_ptr<const Job> job;  // where status is OK or ALREADY_EXISTS
+  bool created = false;
+};
+
+// The shell commits `mutations` first; only then it does the rest, in this order.
+struct Turn {
+  Mutations mutations;
+  std::vector<AckCommand> acks;
+  std::vector<StartCommand> starts;
+  std::vector<StopCommand> stops;
+  std::vector<ReplanCommand> replans;
+  std::vector<ShutdownCommand> shutdowns;
+  std::vector<PublishCommand> publishes;
+  std::vector<Reply> replies;
+  // Jobs that look different now, for those who watch: also those with nothing to
+  // store (live figures).
+  std::vector<std::shared_ptr<const Job>> changed;
+  absl::Time next_wakeup = absl::InfiniteFuture();
+};
+
+}  // namespace traind

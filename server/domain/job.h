@@ -1,0 +1,255 @@
+// The values that the store keeps and the control core decides on. Enumerators
+// have the numbers of their namesakes in proto/job.proto.
+//
+//   QUEUED -1-> PLANNING -2-> RUNNING -3-> FINALIZING -4-> SUCCEEDED
+//      |            |            |              `-5-> FAILED
+//      `------------+-----6------+--------------> CANCELLED
+//   1  its PREPARE is leased          2  its first TRAIN is leased (back to QUEUED when
+//   3  no TRAIN is left to run, time     none is and none can be)
+//      is up, or the user said Finish 4  the last Prediction stands (none asked for: models do)
+//   5  not even a floor stands        6  the user said so
+// Terminal states are for ever. A terminal Job names its end reason.
+#pragma once
+
+#include <absl/time/time.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/publish/publisher.h"
+#include "server/domain/spec.h"
+
+namespace traind {
+
+enum class JobState {
+  kQueued = 1,
+  kPlanning = 2,
+  kRunning = 3,
+  kFinalizing = 4,
+  kSucceeded = 5,
+  kFailed = 6,
+  kCancelled = 7,
+  kPaused = 8,
+};
+inline bool IsTerminal(JobState state) {
+  return state == JobState::kSucceeded || state == JobState::kFailed ||
+         state == JobState::kCancelled;
+}
+
+enum class JobEndReason {
+  kNone = 0,
+  kCompleted = 1,
+  kBudgetReached = 2,
+  kFinishedByUser = 3,
+  kCancelledByUser = 4,
+  kDataError = 5,
+  kUserError = 6,
+  kDiverged = 7,
+  kOutOfMemory = 8,
+  kStorageFull = 9,
+  kRetriesExhausted = 10,
+  kNoWorker = 11,
+  kInternal = 12,
+};
+
+enum class AttemptEndReason {
+  kNone = 0,
+  kCompleted = 1,
+  kStoppedInTime = 2,
+  kFinishedByUser = 3,
+  kCancelledByUser = 4,
+  kDataError = 5,
+  kUserError = 6,
+  kDiverged = 7,
+  kOutOfMemory = 8,
+  kStorageFull = 9,
+  kRankDied = 10,
+  kWorkerLost = 11,
+  kCollectiveTimeout = 12,
+  kHung = 13,
+  kDeadline = 14,
+  kShutdown = 15,
+  kStale = 16,
+  kInternal = 17,
+};
+
+enum class PendingReason {
+  kNone = 0,
+  kResources = 1,
+  kPriority = 2,
+  kBackoff = 3,
+  kNoMatchingWorker = 4,
+  kPreparing = 5,
+};
+
+enum class TaskState {
+  kPending = 1,
+  kRunning = 2,
+  kDone = 3,
+  kPartial = 4,
+  kDropped = 5,
+  kFailed = 6,
+};
+inline bool IsTerminal(TaskState state) {
+  return state != TaskState::kPending && state != TaskState::kRunning;
+}
+
+enum class TaskKind { kPrepare = 1, kTrain = 2 };
+
+struct Decision {
+  absl::Time at;
+  std::string rule;   // B2 ... B14, retry, precision, storage, user
+  std::string cause;
+  std::string from;
+  std::string to;
+};
+
+struct Plan {
+  int revision = 0;
+  int folds = 0;
+  int epochs = 0;
+  int ranks = 1;             // per fold
+  int parallel_folds = 1;
+  std::optional<double> step_s;
+  std::optional<absl::Duration> estimate;
+  absl::Duration reserve;
+  absl::Time at;
+};
+
+struct Checkpoint {
+  int64_t attempt = 0;
+  int fold = 0;
+  int64_t step = 0;
+  double epoch = 0;
+  std::string manifest;      // relative to the state folder
+  std::string sha256;
+  int64_t bytes = 0;
+  double best_metric = 0;
+  absl::Time at;
+};
+
+// What was measured of a fold's training; 0 where it was not yet.
+struct Measured {
+  double step_s = 0;
+  double step_p90_s = 0;
+  double evaluate_s = 0;
+  double predict_s = 0;
+  double epoch_s = 0;          // of the last whole epoch, evaluation left out
+  int64_t steps_per_epoch = 0;
+};
+
+// Not stored: figures of a running fold.
+struct Live {
+  absl::Time at;
+  int64_t step = 0;
+  double epoch = 0;
+  double loss = 0;
+  double learning_rate = 0;
+  double steps_per_s = 0;
+  double samples_per_s = 0;
+  double data_wait = 0;
+  std::string precision;
+  int batch = 0;
+  int64_t steps_per_epoch = 0;
+};
+
+struct Task {
+  TaskKind kind = TaskKind::kTrain;
+  int fold = -1;               // TRAIN: the fold; PREPARE: -1
+  int trial = 0;
+  TaskState state = TaskState::kPending;
+  int64_t attempt = 0;         // the current one, or the last; the fencing token
+  int attempts = 0;
+  int failures = 0;            // ended by an error of the Job, which count against retries;
+                               // losses of Ranks and Workers do not
+  int losses = 0;
+  absl::Time not_before = absl::InfinitePast();  // backoff
+  double epochs_planned = 0;
+  double epochs_done = 0;
+  std::optional<double> score;
+  std::optional<Member> member;          // its predictions, once it has some
+  std::optional<Checkpoint> checkpoint;  // the last committed
+  std::string message;
+  Measured measured;
+  std::optional<Live> live;    // not stored
+};
+
+struct Attempt {
+  int64_t id = 0;
+  TaskKind kind = TaskKind::kTrain;
+  int fold = -1;
+  std::string worker;
+  std::vector<int> slots;      // of the Worker
+  absl::Time started_at;
+  absl::Time ended_at = absl::InfiniteFuture();  // still runs
+  AttemptEndReason end_reason = AttemptEndReason::kNone;
+  std::string message;
+};
+
+// What PREPARE found.
+struct TableInfo {
+  std::string table;           // relative to the state folder; empty: not yet
+  std::string content_sha256;
+  int64_t train_rows = 0;
+  int64_t test_rows = 0;
+  int features = 0;
+  int classes = 0;
+};
+
+struct Job {
+  std::string id;
+  std::string owner = "local";
+  std::string request_id;
+  std::string spec_sha256;     // of spec_json
+  Spec spec;
+  std::string spec_json;       // resolved
+  std::string spec_text;       // as the user wrote it
+  JobState state = JobState::kQueued;
+  JobEndReason end_reason = JobEndReason::kNone;
+  std::string end_message;
+  absl::Time accepted_at;
+  absl::Time started_at = absl::InfiniteFuture();
+  absl::Time deadline = absl::InfiniteFuture();  // InfiniteFuture: none
+  absl::Time finished_at = absl::InfiniteFuture();
+  bool finish_requested = false;
+  bool cancel_requested = false;
+  TableInfo table;
+  std::string floor_model;     // empty: no floor yet
+  std::optional<double> floor_score;
+  std::optional<PublishedPrediction> prediction;
+  std::vector<std::string> warnings;
+  int64_t version = 0;         // grows by 1 with every change
+
+  std::vector<Task> tasks;     // [0] is PREPARE, [1 + k] trains fold k
+  std::vector<Plan> plans;     // by revision; the last counts
+  std::vector<Decision> decisions;
+  std::vector<Attempt> attempts;
+
+  // Not stored; set by the control core for those who look.
+  PendingReason pending_reason = PendingReason::kNone;
+  int queue_position = 0;
+  absl::Time estimated_finish = absl::InfiniteFuture();
+};
+
+struct Slot {
+  int index = 0;
+  std::string device;          // cpu or cuda
+  std::string name;
+  std::string uuid;
+  int64_t memory_bytes = 0;
+};
+
+struct MetricPoint {
+  std::string job;
+  absl::Time at;
+  int fold = 0;
+  int64_t attempt = 0;
+  int64_t step = 0;
+  double epoch = 0;
+  std::string name;
+  double value = 0;
+};
+
+}  // namespace traind
