@@ -1,0 +1,213 @@
+#include "worker/rank_protocol/messages.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace traind::rank_protocol {
+namespace {
+
+using ::testing::HasSubstr;
+
+Train FullTrain() {
+  Train train;
+  train.attempt = 9'007'199'254'740'993;  // no double holds it
+  train.job = "adult-1";
+  train.state_dir = "/state";
+  train.spec_json = "{\"name\":\"a \\u00e9\\n\"}";
+  train.table = "cache/k.table";
+  train.fold = 2;
+  train.rank = 1;
+  train.world_size = 2;
+  train.rendezvous = {"10.0.0.1", 4321, 5'000};
+  train.device = "cuda";
+  train.threads = 3;
+  train.epochs = 12;
+  train.batch = 64;
+  train.precision = "bf16";
+  train.resume = "jobs/adult-1/attempts/3/checkpoint-5.json";
+  train.stop_ms = 1'000;
+  train.remaining_ms = 2'000;
+  train.checkpoint_every_ms = 500;
+  return train;
+}
+
+template <class M>
+M RoundTrip(const M& message) {
+  if constexpr (std::is_constructible_v<ToProcess, M>) {
+    absl::StatusOr<ToProcess> decoded = DecodeToProcess(Encode(ToProcess(message)));
+    EXPECT_TRUE(decoded.ok()) << decoded.status();
+    return std::get<M>(*decoded);
+  } else {
+    absl::StatusOr<FromProcess> decoded = DecodeFromProcess(Encode(FromProcess(message)));
+    EXPECT_TRUE(decoded.ok()) << decoded.status();
+    return std::get<M>(*decoded);
+  }
+}
+
+TEST(MessagesTest, EveryFieldOfTrainSurvivesTheWire) {
+  const Train sent = FullTrain();
+  const Train got = RoundTrip(sent);
+  EXPECT_EQ(got.attempt, sent.attempt);
+  EXPECT_EQ(got.job, sent.job);
+  EXPECT_EQ(got.state_dir, sent.state_dir);
+  EXPECT_EQ(got.spec_json, sent.spec_json);
+  EXPECT_EQ(got.table, sent.table);
+  EXPECT_EQ(got.fold, sent.fold);
+  EXPECT_EQ(got.rank, sent.rank);
+  EXPECT_EQ(got.world_size, sent.world_size);
+  EXPECT_EQ(got.rendezvous.host, sent.rendezvous.host);
+  EXPECT_EQ(got.rendezvous.port, sent.rendezvous.port);
+  EXPECT_EQ(got.rendezvous.timeout_ms, sent.rendezvous.timeout_ms);
+  EXPECT_EQ(got.device, sent.device);
+  EXPECT_EQ(got.threads, sent.threads);
+  EXPECT_EQ(got.epochs, sent.epochs);
+  EXPECT_EQ(got.batch, sent.batch);
+  EXPECT_EQ(got.precision, sent.precision);
+  EXPECT_EQ(got.resume, sent.resume);
+  EXPECT_EQ(got.stop_ms, sent.stop_ms);
+  EXPECT_EQ(got.remaining_ms, sent.remaining_ms);
+  EXPECT_EQ(got.checkpoint_every_ms, sent.checkpoint_every_ms);
+}
+
+// Writes each message with all keys and reads the text back: a field left out of
+// the layout, or a key unlike the field's name, shows here.
+TEST(MessagesTest, TheKeysOnTheWireAreTheFieldNames) {
+  const auto keys = [](const std::string& line) {
+    std::string all;
+    const nlohmann::json object = nlohmann::json::parse(line);
+    for (const auto& [key, value] : object.items()) all += key + " ";
+    return all;
+  };
+  EXPECT_EQ(keys(Encode(ToProcess(Prepare{}))),
+            "attempt job remaining_ms spec_json state_dir type ");
+  EXPECT_EQ(keys(Encode(ToProcess(Train{}))),
+            "attempt batch checkpoint_every_ms device epochs fold job precision rank remaining_ms "
+            "rendezvous resume spec_json state_dir stop_ms table threads type world_size ");
+  EXPECT_EQ(keys(Encode(ToProcess(Replan{}))), "attempt epochs stop_ms type ");
+  EXPECT_EQ(keys(Encode(ToProcess(Stop{}))), "attempt predict type ");
+  EXPECT_EQ(keys(Encode(ToProcess(Exit{}))), "type ");
+  EXPECT_EQ(keys(Encode(FromProcess(Ready{}))), "device engine pid type ");
+  EXPECT_EQ(
+      keys(Encode(FromProcess(TableReady{}))),
+      "attempt cached classes content_sha256 features read_ms table test_rows train_rows type "
+      "warnings ");
+  EXPECT_EQ(keys(Encode(FromProcess(FloorReady{}))),
+            "attempt model oof_sha256 score test_sha256 type ");
+  EXPECT_EQ(keys(Encode(FromProcess(Started{}))),
+            "attempt batch first_step parameters precision start_epoch steps_per_epoch type ");
+  EXPECT_EQ(keys(Encode(FromProcess(Probe{}))),
+            "attempt evaluate_s predict_s step_p90_s step_s timed_steps type ");
+  EXPECT_EQ(keys(Encode(FromProcess(Progress{}))),
+            "attempt data_wait epoch loss lr samples_per_s step steps_per_s type ");
+  EXPECT_EQ(
+      keys(Encode(FromProcess(Epoch{}))),
+      "attempt best_metric epoch epoch_s evaluate_s step train_loss type val_loss val_metric ");
+  EXPECT_EQ(keys(Encode(FromProcess(CheckpointSaved{}))),
+            "attempt best_metric bytes epoch manifest save_ms sha256 step type ");
+  EXPECT_EQ(keys(Encode(FromProcess(FoldSaved{}))),
+            "attempt complete epochs_done fold last oof oof_sha256 predict_s score stopped_by test "
+            "test_sha256 type ");
+  EXPECT_EQ(keys(Encode(FromProcess(Finished{}))), "attempt type ");
+  EXPECT_EQ(keys(Encode(FromProcess(Failed{}))), "attempt message reason type ");
+  EXPECT_EQ(keys(Encode(FromProcess(Decision{}))), "attempt cause from rule to type ");
+  EXPECT_EQ(keys(Encode(FromProcess(LogText{}))), "level text type ");
+}
+
+TEST(MessagesTest, NonFiniteNumbersTravelAsStrings) {
+  Progress progress;
+  progress.loss = std::numeric_limits<double>::quiet_NaN();
+  progress.lr = std::numeric_limits<double>::infinity();
+  progress.epoch = -std::numeric_limits<double>::infinity();
+  progress.steps_per_s = 0.1;
+  EXPECT_THAT(Encode(FromProcess(progress)), HasSubstr("\"loss\":\"NaN\""));
+  const Progress got = RoundTrip(progress);
+  EXPECT_TRUE(std::isnan(got.loss));
+  EXPECT_EQ(got.lr, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(got.epoch, -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(got.steps_per_s, 0.1);
+}
+
+TEST(MessagesTest, WarningsKeepTheirOrderAndText) {
+  TableReady table;
+  table.cached = true;
+  table.warnings = {"a \"quoted\" one", "two\nlines", ""};
+  const TableReady got = RoundTrip(table);
+  EXPECT_TRUE(got.cached);
+  EXPECT_EQ(got.warnings, table.warnings);
+}
+
+TEST(MessagesTest, ALineHoldsNoNewline) {
+  LogText log{"info", "one\ntwo\r\n"};
+  EXPECT_EQ(Encode(FromProcess(log)).find('\n'), std::string::npos);
+  EXPECT_EQ(RoundTrip(log).text, log.text);
+}
+
+TEST(MessagesTest, BytesThatAreNotUtf8AreReplacedNotLost) {
+  const Failed got = RoundTrip(Failed{7, "DATA_ERROR", "file \xff.csv"});
+  EXPECT_EQ(got.message, "file \xef\xbf\xbd.csv");
+}
+
+TEST(MessagesTest, UnknownKeysAreIgnoredAndMissingOnesKeepDefaults) {
+  absl::StatusOr<ToProcess> stop =
+      DecodeToProcess(R"({"type":"stop","attempt":3,"colour":"red","deep":{"a":[1]}})");
+  ASSERT_TRUE(stop.ok()) << stop.status();
+  EXPECT_EQ(std::get<Stop>(*stop).attempt, 3);
+  EXPECT_TRUE(std::get<Stop>(*stop).predict);
+}
+
+TEST(MessagesTest, WrongInputNamesTheKey) {
+  const auto error = [](absl::string_view line) {
+    const absl::StatusOr<ToProcess> decoded = DecodeToProcess(line);
+    EXPECT_EQ(decoded.status().code(), absl::StatusCode::kInvalidArgument) << line;
+    return std::string(decoded.status().message());
+  };
+  EXPECT_EQ(error(R"({"type":"train","fold":"2"})"), "key fold: expected an integer, got string");
+  EXPECT_EQ(error(R"({"type":"train","fold":2.5})"), "key fold: expected an integer, got number");
+  EXPECT_EQ(error(R"({"type":"train","fold":3000000000})"), "key fold: 3000000000 is too big");
+  EXPECT_EQ(error(R"({"type":"train","fold":-3000000000})"), "key fold: -3000000000 is too small");
+  EXPECT_EQ(error(R"({"type":"stop","attempt":9223372036854775808})"),
+            "key attempt: 9223372036854775808 is too big");
+  EXPECT_EQ(error(R"({"type":"stop","predict":1})"),
+            "key predict: expected true or false, got number");
+  EXPECT_EQ(error(R"({"type":"train","rendezvous":{"port":"x"}})"),
+            "key rendezvous.port: expected an integer, got string");
+  EXPECT_EQ(error(R"({"type":"train","rendezvous":7})"),
+            "key rendezvous: expected an object, got number");
+  EXPECT_EQ(error(R"({"type":"train","job":null})"), "key job: expected a string, got null");
+  EXPECT_EQ(error(R"({"type":"ready"})"), "key type: unknown message \"ready\"");
+  EXPECT_EQ(error(R"({"type":4})"), "key type: expected a string, got number");
+  EXPECT_EQ(error(R"({"attempt":4})"), "key type: missing");
+  EXPECT_EQ(error("[1]"), "the line is not a JSON object");
+  EXPECT_EQ(error(""), "the line is not a JSON object");
+  EXPECT_EQ(error("{\"type\":\"exit\"} trailing"), "the line is not a JSON object");
+
+  const absl::StatusOr<FromProcess> probe =
+      DecodeFromProcess(R"({"type":"probe","step_s":"fast"})");
+  EXPECT_EQ(probe.status().message(),
+            "key step_s: expected a number, \"NaN\", \"Infinity\" or \"-Infinity\", got string");
+  const absl::StatusOr<FromProcess> table =
+      DecodeFromProcess(R"({"type":"table_ready","warnings":["a",3]})");
+  EXPECT_EQ(table.status().message(), "key warnings: expected a string, got number");
+}
+
+TEST(MessagesTest, ALineOverTheLimitIsRefused) {
+  std::string line = R"({"type":"log","text":")" + std::string(kMaxLineBytes, 'x') + "\"}";
+  EXPECT_THAT(std::string(DecodeFromProcess(line).status().message()),
+              HasSubstr("at most 4194304"));
+}
+
+TEST(MessagesTest, DeepNestingDoesNotOverflowTheStack) {
+  std::string line = R"({"type":"exit","x":)";
+  line.append(1'000'000, '[');
+  EXPECT_EQ(DecodeToProcess(line).status().code(), absl::StatusCode::kInvalidArgument);
+  line.append(1'000'000, ']');
+  line += "}";
+  EXPECT_TRUE(DecodeToProcess(line).ok());
+}
+
+}  // namespace
+}  // namespace traind::rank_protocol
