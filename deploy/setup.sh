@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Installs what the build needs: the distribution's packages listed in
-# third_party/apt-packages.txt and the wheels pinned in
-# third_party/requirements.txt. Run it again at any time: what is there already
-# is left alone.
+# third_party/apt-packages.txt, each at least in the version named there, and the
+# wheels pinned in third_party/requirements.txt. Run it again at any time: what is
+# there already is left alone.
 #
-#   ./setup.sh [--skip-apt] [--check]
-#     --skip-apt  only the wheels (no root needed)
+#   deploy/setup.sh [--skip-apt] [--check]
+#     --skip-apt  only the wheels; for other systems, and without root
 #     --check     install nothing; exit 1 if something is missing
 #
 # Environment:
@@ -14,52 +14,98 @@
 #   DEPS_VENV   use this environment as it is and install no wheels
 #   PYTHON      the interpreter for the environment (default /usr/bin/python3)
 set -euo pipefail
+: "${HOME:=$(echo ~)}"
+export HOME
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+readonly known_systems="Debian 12 (bookworm) on x86_64"
+readonly wheels_need_gb=7
+
 say() { printf 'setup: %s\n' "$*"; }
-die() { printf 'setup: error: %s\n' "$*" >&2; exit 1; }
+die() {
+  printf 'setup: error: %s\n' "$*" >&2
+  exit 1
+}
 
 apt=1 check=0 changed=0
 for arg in "$@"; do
   case $arg in
     --skip-apt) apt=0 ;;
     --check) check=1 ;;
+    -h | --help) sed -n '2,/^set -/{/^set -/!s/^# \{0,1\}//p}' "$0"; exit 0 ;;
     *) die "unknown option $arg (known: --skip-apt, --check)" ;;
   esac
 done
 
-install_packages() {
-  local id="unknown" like="" missing=() wanted=()
+check_system() {
+  local id="unknown" release="" pretty=""
   if [[ -r /etc/os-release ]]; then
-    id=$(. /etc/os-release; echo "${ID:-unknown}")
-    like=$(. /etc/os-release; echo "${ID_LIKE:-}")
+    id=$(. /etc/os-release && echo "${ID:-unknown}")
+    release=$(. /etc/os-release && echo "${VERSION_ID:-}")
+    pretty=$(. /etc/os-release && echo "${PRETTY_NAME:-$ID}")
   fi
-  case " $id $like " in
-    *" debian "*|*" ubuntu "*) ;;
-    *) die "this is '$id'; only Debian and Ubuntu are known here. Install the equivalents of third_party/apt-packages.txt by hand, then run ./setup.sh --skip-apt." ;;
-  esac
-  [[ $(uname -m) == x86_64 ]] || die "the wheels are pinned for x86_64, this is $(uname -m)"
+  [[ "$id $release $(uname -m)" == "debian 12 x86_64" ]] && return
+  die "this is ${pretty:-$id} on $(uname -m); known: $known_systems." \
+    "Elsewhere, install the equivalents of third_party/apt-packages.txt by hand," \
+    "then run deploy/setup.sh --skip-apt."
+}
 
-  mapfile -t wanted < <(sed -e 's/#.*//' -e '/^[[:space:]]*$/d' third_party/apt-packages.txt)
+# Sets missing (names) and outdated ("name version < minimum") from
+# third_party/apt-packages.txt.
+inspect_packages() {
+  local -A installed=()
+  local name version minimum state
+  missing=() outdated=()
   # A package that dpkg does not know prints nothing.
-  mapfile -t missing < <(comm -23 \
-    <(printf '%s\n' "${wanted[@]}" | sort -u) \
-    <(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "${wanted[@]}" 2>/dev/null \
-        | sed -n 's/^installed //p' | sort -u))
-  if ((${#missing[@]} == 0)); then
+  while read -r state name version; do
+    if [[ $state == installed ]]; then installed[$name]=$version; fi
+  done < <(dpkg-query -W -f='${db:Status-Status} ${Package} ${Version}\n' "${!wanted[@]}" 2>/dev/null)
+  for name in "${!wanted[@]}"; do
+    minimum=${wanted[$name]}
+    version=${installed[$name]:-}
+    if [[ -z $version ]]; then
+      missing+=("$name")
+    elif [[ -n $minimum ]] && ! dpkg --compare-versions "$version" ge "$minimum"; then
+      outdated+=("$name $version < $minimum")
+    fi
+  done
+}
+
+install_packages() {
+  local -A wanted=()
+  local line name missing outdated listed
+  while read -r line; do
+    line=${line%%#*}
+    line=${line//[[:space:]]/}
+    [[ -n $line ]] || continue
+    name=${line%%>=*}
+    wanted[$name]=${line#"$name"}
+    wanted[$name]=${wanted[$name]#>=}
+  done < third_party/apt-packages.txt
+
+  inspect_packages
+  if ((${#missing[@]} == 0 && ${#outdated[@]} == 0)); then
     say "packages: all ${#wanted[@]} are installed"
     return
   fi
-  ((check)) && die "packages missing: ${missing[*]}"
+  listed=$(printf '%s\n' ${missing[@]+"${missing[@]}"} "${outdated[@]%% *}" | sort | xargs)
+  ((check)) && die "packages missing or too old: $listed"
   local sudo=()
   if ((EUID != 0)); then
-    command -v sudo >/dev/null || die "packages missing: ${missing[*]}. Run as root, or install sudo."
+    command -v sudo >/dev/null || die "packages missing or too old: $listed." \
+      "Run as root, or install sudo, or let an administrator install them."
     sudo=(sudo)
   fi
-  say "packages: installing ${missing[*]}"
-  "${sudo[@]}" apt-get update -qq
-  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y -qq --no-install-recommends "${missing[@]}"
+  say "packages: installing $listed"
+  "${sudo[@]}" apt-get -o DPkg::Lock::Timeout=600 update -qq ||
+    die "apt-get update failed: is there a network, and does /etc/apt name a Debian mirror?"
+  # shellcheck disable=SC2086  # names have no blanks
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 \
+    install -y -qq --no-install-recommends $listed ||
+    die "apt-get could not install: $listed (its own message is above; without a network it cannot)"
+  inspect_packages
+  ((${#missing[@]} == 0)) || die "still missing after apt-get: ${missing[*]}"
+  ((${#outdated[@]} == 0)) || die "too old in this release: ${outdated[*]}"
   changed=1
 }
 
@@ -72,24 +118,29 @@ install_wheels() {
   fi
   local python=${PYTHON:-/usr/bin/python3} key venv
   [[ -x $(command -v "$python") ]] || die "no $python (package python3)"
-  key=$( { cat third_party/requirements.txt
-           readlink -f "$python"; } | sha256sum | cut -c1-12)
+  key=$({
+    cat third_party/requirements.txt
+    readlink -f "$python"
+  } | sha256sum | cut -c1-12)
   venv=${DEPS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/traind-deps}/venv-$key
   if [[ ! -e $venv/.complete ]]; then
     ((check)) && die "wheels missing: $venv"
-    mkdir -p "$(dirname "$venv")"
+    mkdir -p "$(dirname "$venv")" || die "cannot write $(dirname "$venv"); set DEPS_CACHE"
     exec 9>"$venv.lock"
     flock 9
   fi
-  if [[ ! -e $venv/.complete ]]; then  # still, now that no one else installs it
+  if [[ ! -e $venv/.complete ]]; then # still, now that no one else installs it
     local free
     free=$(df --output=avail -BG "$(dirname "$venv")" | tail -1 | tr -dc 0-9)
-    ((free >= 7)) || die "only $free GB free at $(dirname "$venv"); the wheels need 5"
-    say "wheels: installing into $venv (2.4 GB to download, 4.2 GB on disk)"
+    ((free >= wheels_need_gb)) ||
+      die "only $free GB free at $(dirname "$venv"); the wheels need $wheels_need_gb while they install"
+    say "wheels: installing $(grep -c '^[^#]' third_party/requirements.txt) into $venv" \
+      "(2.4 GB to download, 4.2 GB on disk)"
     rm -rf "$venv"
-    "$python" -m venv "$venv"
+    "$python" -m venv "$venv" || die "no environment at $venv (package python3-venv)"
     "$venv/bin/python" -m pip install --no-deps --only-binary :all: --no-compile \
-      --no-cache-dir --disable-pip-version-check --quiet -r third_party/requirements.txt
+      --no-cache-dir --disable-pip-version-check --quiet -r third_party/requirements.txt ||
+      die "pip could not install the wheels (its own message is above): is there a network?"
     touch "$venv/.complete"
   fi
   link_venv "$venv"
@@ -97,15 +148,21 @@ install_wheels() {
 }
 
 link_venv() {
-  mkdir -p .deps
   [[ $(readlink .deps/venv || true) == "$1" ]] && return
+  ((check)) && die ".deps/venv does not point at $1"
+  mkdir -p .deps
   ln -sfn "$1" .deps/venv
   changed=1
 }
 
-if ((apt)); then install_packages; else say "packages: skipped"; fi
+if ((apt)); then
+  check_system
+  install_packages
+else
+  say "packages: skipped"
+fi
 install_wheels
 command -v bazel >/dev/null || die "no bazel on PATH (package bazel-bootstrap)"
 # A running server would go on with the old libraries.
-((changed)) && bazel shutdown
-say "done; next: bazel test //..."
+if ((changed)); then bazel shutdown; fi
+say "done"

@@ -23,11 +23,14 @@ struct Nvml::Functions {
   decltype(&nvmlDeviceGetCount) count = nullptr;
   decltype(&nvmlDeviceGetHandleByIndex) handle = nullptr;
   decltype(&nvmlDeviceGetMemoryInfo) memory = nullptr;
+  decltype(&nvmlDeviceGetName) name = nullptr;
+  decltype(&nvmlDeviceGetUUID) uuid = nullptr;
+  decltype(&nvmlDeviceGetCudaComputeCapability) capability = nullptr;
 };
 
 #define TRAIND_STRING_(x) #x
 #define TRAIND_STRING(x) TRAIND_STRING_(x)
-#define TRAIND_FIND(member, name)                                   \
+#define TRAIND_FIND(member, name)                                     \
   (functions->member = reinterpret_cast<decltype(functions->member)>( \
        dlsym(functions->library.get(), TRAIND_STRING(name)))) != nullptr
 
@@ -36,9 +39,10 @@ std::unique_ptr<Nvml> Nvml::Load() {
   functions->library.reset(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL));
   if (!functions->library) return nullptr;
   if (!(TRAIND_FIND(init, nvmlInit) && TRAIND_FIND(shutdown, nvmlShutdown) &&
-        TRAIND_FIND(count, nvmlDeviceGetCount) &&
-        TRAIND_FIND(handle, nvmlDeviceGetHandleByIndex) &&
-        TRAIND_FIND(memory, nvmlDeviceGetMemoryInfo))) {
+        TRAIND_FIND(count, nvmlDeviceGetCount) && TRAIND_FIND(handle, nvmlDeviceGetHandleByIndex) &&
+        TRAIND_FIND(memory, nvmlDeviceGetMemoryInfo) && TRAIND_FIND(name, nvmlDeviceGetName) &&
+        TRAIND_FIND(uuid, nvmlDeviceGetUUID) &&
+        TRAIND_FIND(capability, nvmlDeviceGetCudaComputeCapability))) {
     return nullptr;
   }
   if (functions->init() != NVML_SUCCESS) return nullptr;
@@ -53,19 +57,30 @@ Nvml::Nvml(std::unique_ptr<Functions> functions) : functions_(std::move(function
 
 Nvml::~Nvml() { functions_->shutdown(); }
 
-int Nvml::DeviceCount() const {
+std::vector<Nvml::Device> Nvml::Devices() const {
   unsigned count = 0;
-  return functions_->count(&count) == NVML_SUCCESS ? static_cast<int>(count) : 0;
-}
-
-std::optional<Nvml::Memory> Nvml::DeviceMemory(int device) const {
-  nvmlDevice_t handle;
-  nvmlMemory_t memory;
-  if (functions_->handle(static_cast<unsigned>(device), &handle) != NVML_SUCCESS ||
-      functions_->memory(handle, &memory) != NVML_SUCCESS) {
-    return std::nullopt;
+  if (functions_->count(&count) != NVML_SUCCESS) return {};
+  std::vector<Device> devices;
+  for (unsigned i = 0; i < count; ++i) {
+    nvmlDevice_t handle;
+    nvmlMemory_t memory;
+    char name[NVML_DEVICE_NAME_V2_BUFFER_SIZE] = "";
+    char uuid[NVML_DEVICE_UUID_V2_BUFFER_SIZE] = "";
+    Device device;
+    // One that fell off the bus gives errors; it must not hide the others.
+    if (functions_->handle(i, &handle) != NVML_SUCCESS ||
+        functions_->memory(handle, &memory) != NVML_SUCCESS ||
+        functions_->name(handle, name, sizeof(name)) != NVML_SUCCESS ||
+        functions_->uuid(handle, uuid, sizeof(uuid)) != NVML_SUCCESS ||
+        functions_->capability(handle, &device.major, &device.minor) != NVML_SUCCESS) {
+      continue;
+    }
+    device.name = name;
+    device.uuid = uuid;
+    device.total_bytes = memory.total;
+    devices.push_back(std::move(device));
   }
-  return Memory{memory.used, memory.total};
+  return devices;
 }
 
 }  // namespace traind

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
+#include <vector>
 
 namespace traind {
 
 // What the NVIDIA driver's management library tells. The library comes with the
-// driver, so it is opened at run time.
+// driver, so it is opened at run time. Threads: safe, as the library is.
 class Nvml {
  public:
   // None where there is no driver.
@@ -17,13 +17,14 @@ class Nvml {
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
-  int DeviceCount() const;
-
-  struct Memory {
-    unsigned long long used;
-    unsigned long long total;
+  struct Device {
+    std::string name;
+    std::string uuid;                    // "GPU-..."
+    int major = 0, minor = 0;            // compute capability
+    unsigned long long total_bytes = 0;  // memory
   };
-  std::optional<Memory> DeviceMemory(int device) const;
+  // Those that answer, in the order of the PCI bus.
+  std::vector<Device> Devices() const;
 
  private:
   struct Functions;
