@@ -1,0 +1,171 @@
+"""The include graph of the C++ sources, and the rules of the house that it must keep.
+
+    findings(root) -> list of "file:line: what is wrong"
+    python3 tests/structure/include_graph.py [ROOT]    prints them
+
+common <- server/domain <- {store, plan, schedule} <- {intake, control, reports}
+<- {rpc, http} <- coordinator and main (server/ itself); worker/{data, model} <-
+checkpoint <- {train, predict} <- worker/ itself; the worker daemon and the
+processes that work for it meet only in worker/rank_protocol; server, worker and
+client never see each other. Tests may include anything; nothing includes tests.
+"""
+import os
+import re
+import sys
+
+_INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+_TREES = ("common", "proto", "server", "worker", "client", "third_party", "tests", "build_defs")
+
+_PURE = ["common", "server/domain"]
+_STORED = _PURE + ["server/store", "server/plan", "server/schedule"]
+_DECIDED = _STORED + ["server/intake", "server/control", "server/reports"]
+_FOLD = ["common", "worker/rank_protocol", "worker/data", "worker/model"]
+
+# Room -> rooms it may include, besides itself and the rooms inside it. The longest
+# matching prefix of a file's folder is its room.
+MAY_INCLUDE = {
+    "common": [],
+    "common/spec": ["common", "proto"],
+    "proto": [],
+    "third_party": [],
+    "build_defs": [],
+    "server/domain": ["common"],
+    "server/store": _PURE,
+    "server/plan": _PURE,
+    "server/schedule": _PURE,
+    "server/intake": _STORED + ["proto"],
+    "server/control": _STORED,
+    "server/reports": _STORED + ["proto"],
+    "server/rpc": _DECIDED + ["proto"],
+    "server/http": _DECIDED + ["proto"],
+    "server": _DECIDED + ["server/rpc", "server/http"],
+    "worker/rank_protocol": ["common"],
+    "worker/daemon": ["common", "worker/rank_protocol", "proto", "third_party"],
+    "worker/prepare": ["common", "worker/rank_protocol"],
+    "worker/data": ["common", "worker/rank_protocol"],
+    "worker/model": ["common", "worker/rank_protocol"],
+    "worker/checkpoint": _FOLD,
+    "worker/train": _FOLD + ["worker/checkpoint"],
+    "worker/predict": _FOLD + ["worker/checkpoint"],
+    "worker": _FOLD + ["worker/checkpoint", "worker/train", "worker/predict", "worker/daemon",
+                       "worker/prepare"],
+    "client": ["common", "proto"],
+}
+
+# A library's headers (prefixes of what stands between < and >) -> the rooms that may name them.
+LIBRARIES = {
+    "LibTorch": (("torch/", "ATen/", "c10/", "caffe2/", "gloo/", "nccl.h", "cuda", "cudnn"),
+                 ["worker/data", "worker/model", "worker/checkpoint", "worker/train",
+                  "worker/predict"]),
+    "SQLite": (("sqlite3.h",), ["server/store"]),
+    "gRPC": (("grpc/", "grpc++/", "grpcpp/"), ["server/rpc", "worker/daemon", "client"]),
+    "Protobuf": (("google/protobuf/",), ["proto", "common/spec", "server/rpc", "server/intake",
+                                         "server/reports", "server/http", "worker/daemon", "client"]),
+    "yaml-cpp": (("yaml-cpp/",), ["common/spec", "client"]),
+    "HTTP": (("httplib.h",), ["server/http"]),
+    "NVML": (("nvml.h",), ["third_party"]),
+}
+
+# The decisions: nothing but the standard library, Abseil and the domain; no I/O, no
+# threads, no clock of their own.
+_DECISIONS = ("server/domain/", "server/plan/", "server/schedule/")
+_NO_DECISION_NEEDS = re.compile(
+    r"^(thread|mutex|shared_mutex|condition_variable|future|atomic|chrono|ctime|fstream|iostream|"
+    r"filesystem|random|unistd\.h|fcntl\.h|poll\.h|signal\.h|sys/.*|absl/synchronization/.*|"
+    r"absl/random/.*|absl/time/clock\.h|nlohmann/.*|openssl/.*)$")
+
+
+def sources(root):
+    """Relative paths of all C++ files."""
+    for tree in _TREES:
+        for folder, folders, files in os.walk(os.path.join(root, tree)):
+            folders[:] = sorted(d for d in folders if not d.startswith((".", "bazel-")))
+            for name in sorted(files):
+                if name.endswith((".h", ".cc", ".cu", ".cuh")):
+                    yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def includes(root, path):
+    """(line, "<" or '"', included) for each include of a file."""
+    with open(os.path.join(root, path), encoding="utf-8", errors="replace") as f:
+        for number, line in enumerate(f, 1):
+            match = _INCLUDE.match(line)
+            if match:
+                yield number, match.group(1), match.group(2)
+
+
+def inside(path, room):
+    return path == room or path.startswith(room + "/")
+
+
+def room_of(path):
+    folder = os.path.dirname(path)
+    return max((r for r in MAY_INCLUDE if inside(folder, r)), key=len, default=None)
+
+
+def _library_finding(path, header):
+    for library, (prefixes, rooms) in LIBRARIES.items():
+        if header.startswith(prefixes) and not any(inside(path, r) for r in rooms):
+            return f"{library} ({header}) belongs to {', '.join(rooms)}"
+    if path.startswith(_DECISIONS) and _NO_DECISION_NEEDS.match(header):
+        return f"decisions have no use for <{header}>"
+    return None
+
+
+def _own_finding(root, path, header):
+    generated = header.endswith(".pb.h")
+    if not generated and not os.path.exists(os.path.join(root, header)):
+        return f'"{header}" is no file below the workspace root'
+    here, there = room_of(path), room_of(header)
+    if inside(header, "tests"):
+        return f"{header} is for tests alone"
+    if there is None:
+        return f"{header} is in a folder that tests/structure does not know"
+    if there == here or there in MAY_INCLUDE[here]:
+        return None
+    return f"{here} may not include {there} ({header})"
+
+
+def _cycles(edges):
+    """Groups of folders that reach each other."""
+    def reach(start):
+        seen, todo = set(), [start]
+        while todo:
+            for n in edges.get(todo.pop(), ()):
+                if n not in seen:
+                    seen.add(n)
+                    todo.append(n)
+        return seen
+    reached = {folder: reach(folder) for folder in edges}
+    groups = {tuple(sorted(o for o in reached[f] if f in reached.get(o, ()))) for f in edges
+              if f in reached[f]}
+    return sorted(groups)
+
+
+def findings(root):
+    found, edges = [], {}
+    for path in sources(root):
+        if inside(path, "tests"):
+            continue
+        if room_of(path) is None:
+            found.append(f"{path}:1: in a folder that tests/structure does not know")
+            continue
+        for line, kind, header in includes(root, path):
+            if kind == "<":
+                problem = _library_finding(path, header)
+            else:
+                problem = _own_finding(root, path, header)
+                here, there = os.path.dirname(path), os.path.dirname(header)
+                if here != there:
+                    edges.setdefault(here, set()).add(there)
+            if problem:
+                found.append(f"{path}:{line}: {problem}")
+    for group in _cycles(edges):
+        found.append(f"{group[0]}:1: a cycle of folders: {' <-> '.join(group)}")
+    return found
+
+
+if __name__ == "__main__":
+    result = findings(sys.argv[1] if len(sys.argv) > 1 else ".")
+    print("\n".join(result) or "the include graph is as it should be")
+    sys.exit(1 if result else 0)
