@@ -1,0 +1,338 @@
+#include "common/spec/spec_rules.h"
+
+#include <absl/strings/ascii.h>
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <absl/strings/str_split.h>
+#include <absl/strings/strip.h>
+#include <google/protobuf/util/json_util.h>
+#include <google/protobuf/util/message_differencer.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "common/spec/field_text.h"
+
+namespace traind {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+constexpr size_t kLongestText = 4096;
+constexpr int kMostLabels = 32;
+constexpr int kMostHiddenLayers = 64;
+
+std::string Join(absl::string_view path, absl::string_view name) {
+  return path.empty() ? std::string(name) : absl::StrCat(path, ".", name);
+}
+
+// Whether the field says something: a plain proto3 field at zero does not.
+bool IsSet(const Message& message, const FieldDescriptor& field) {
+  const Reflection& access = *message.GetReflection();
+  return field.is_repeated() ? access.FieldSize(message, &field) > 0
+                             : access.HasField(message, &field);
+}
+
+// ---- Rules of one field ------------------------------------------------------
+
+class FieldChecker {
+ public:
+  std::vector<SpecError> errors;
+
+  void CheckMessage(const Message& message, const std::string& path) {
+    const Descriptor& type = *message.GetDescriptor();
+    for (int i = 0; i < type.field_count(); ++i) {
+      const FieldDescriptor& field = *type.field(i);
+      const std::string field_path = Join(path, field.name());
+      if (field.is_map()) continue;  // labels: CheckLabels
+      if (!IsSet(message, field)) {
+        if (RulesOf(field).required()) Add(field_path, "is missing");
+      } else if (field.is_repeated()) {
+        const int size = message.GetReflection()->FieldSize(message, &field);
+        for (int k = 0; k < size; ++k) {
+          CheckValue(message, field, k, absl::StrCat(field_path, "[", k, "]"));
+        }
+      } else {
+        CheckValue(message, field, -1, field_path);
+      }
+    }
+  }
+
+  void Add(const std::string& path, absl::string_view what) {
+    errors.push_back({path, absl::StrCat(path, " ", what)});
+  }
+
+ private:
+  void Add(const std::string& path, const absl::Status& status) {
+    if (!status.ok()) Add(path, status.message());
+  }
+
+  // index: of a repeated field's element, else -1.
+  void CheckValue(const Message& message, const FieldDescriptor& field, int index,
+                  const std::string& path) {
+    const Reflection& access = *message.GetReflection();
+    switch (field.cpp_type()) {
+      case FieldDescriptor::CPPTYPE_MESSAGE:
+        return CheckSubmessage(index < 0 ? access.GetMessage(message, &field)
+                                         : access.GetRepeatedMessage(message, &field, index),
+                               RulesOf(field), path);
+      case FieldDescriptor::CPPTYPE_STRING:
+        return CheckText(index < 0 ? access.GetString(message, &field)
+                                   : access.GetRepeatedString(message, &field, index),
+                         RulesOf(field), path);
+      case FieldDescriptor::CPPTYPE_INT32:
+        return CheckNumber(index < 0 ? access.GetInt32(message, &field)
+                                     : access.GetRepeatedInt32(message, &field, index),
+                           RulesOf(field), path);
+      case FieldDescriptor::CPPTYPE_DOUBLE:
+        return CheckNumber(index < 0 ? access.GetDouble(message, &field)
+                                     : access.GetRepeatedDouble(message, &field, index),
+                           RulesOf(field), path);
+      default:
+        return;  // the spec has no bounded field of another type
+    }
+  }
+
+  void CheckNumber(double value, const v1::FieldRules& rules, const std::string& path) {
+    const std::string shown = absl::StrCat(value);
+    if (!std::isfinite(value)) return Add(path, absl::StrCat("'", shown, "' is not finite"));
+    Add(path, CheckRange(rules, value, shown));
+  }
+
+  void CheckText(const std::string& text, const v1::FieldRules& rules, const std::string& path) {
+    if (text.size() > kLongestText) {
+      return Add(path,
+                 absl::StrCat("has ", text.size(), " bytes; ", kLongestText, " are the most"));
+    }
+    for (char c : text) {
+      if (absl::ascii_iscntrl(c)) {
+        return Add(path, absl::StrCat("'", Printable(text), "' contains a control character"));
+      }
+    }
+    Add(path, CheckWord(rules, text));
+    if (rules.path() && text[0] != '/' && !absl::StartsWith(text, "sha256:")) {
+      Add(path, absl::StrCat("'", Printable(text), "' is not an absolute path"));
+    }
+  }
+
+  void CheckSubmessage(const Message& message, const v1::FieldRules& rules,
+                       const std::string& path) {
+    if (message.GetDescriptor() == google::protobuf::Duration::descriptor()) {
+      const auto& d = static_cast<const google::protobuf::Duration&>(message);
+      if (std::abs(d.nanos()) > 999999999 || (d.seconds() > 0 && d.nanos() < 0) ||
+          (d.seconds() < 0 && d.nanos() > 0)) {
+        return Add(path, "is no valid google.protobuf.Duration");
+      }
+      const double seconds = static_cast<double>(d.seconds()) + 1e-9 * d.nanos();
+      return Add(path, CheckRange(rules, seconds, absl::StrCat(seconds, "s")));
+    }
+    if (message.GetDescriptor() == google::protobuf::Timestamp::descriptor()) {
+      const auto& t = static_cast<const google::protobuf::Timestamp&>(message);
+      constexpr int64_t kYear1 = -62135596800, kYear9999 = 253402300799;
+      if (t.nanos() < 0 || t.nanos() > 999999999 || t.seconds() < kYear1 ||
+          t.seconds() > kYear9999) {
+        Add(path, "is no valid google.protobuf.Timestamp");
+      }
+      return;
+    }
+    CheckMessage(message, path);
+  }
+};
+
+// ---- Rules of several fields -------------------------------------------------
+
+const std::vector<std::string>& MetricsOf(absl::string_view task_type) {
+  static const auto& classification =
+      *new std::vector<std::string>{"accuracy", "logloss", "auc", "f1"};
+  static const auto& regression = *new std::vector<std::string>{"rmse", "mae", "r2", "smape"};
+  return task_type == "regression" ? regression : classification;
+}
+
+bool IsNameText(absl::string_view text, size_t longest, absl::string_view also) {
+  if (text.empty() || text.size() > longest || !absl::ascii_isalnum(text[0])) return false;
+  for (char c : text) {
+    if (!absl::ascii_isalnum(c) && also.find(c) == also.npos) return false;
+  }
+  return true;
+}
+
+void CheckLabels(const v1::JobSpec& spec, FieldChecker& check) {
+  if (spec.labels_size() > kMostLabels) {
+    check.Add("labels",
+              absl::StrCat("has ", spec.labels_size(), " labels; ", kMostLabels, " are the most"));
+  }
+  std::map<std::string, std::string> sorted(spec.labels().begin(), spec.labels().end());
+  for (const auto& [key, value] : sorted) {
+    const std::string path = absl::StrCat("labels.", Printable(key));
+    if (!IsNameText(key, 63, "-_./")) {
+      check.Add(path,
+                "is no label name: letters, digits, - _ . and /, at most 63, the first a letter "
+                "or digit");
+    }
+    if (value.size() > 255) check.Add(path, "has a value of more than 255 bytes");
+    for (char c : value) {
+      if (!absl::ascii_iscntrl(c)) continue;
+      check.Add(path, absl::StrCat("'", Printable(value), "' contains a control character"));
+      break;
+    }
+  }
+}
+
+void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
+  if (!spec.name().empty() && !IsNameText(spec.name(), 63, "-_.")) {
+    check.Add("name", absl::StrCat("'", Printable(spec.name()),
+                                   "' is no name: letters, digits, - _ and ., at most 63, the "
+                                   "first a letter or digit"));
+  }
+  const std::string& type = spec.task().type();
+  const std::string& metric = spec.task().metric();
+  if (!metric.empty() && (type == "classification" || type == "regression")) {
+    const auto& fitting = MetricsOf(type);
+    const auto& others = MetricsOf(type == "regression" ? "classification" : "regression");
+    if (std::find(others.begin(), others.end(), metric) != others.end()) {
+      check.Add("task.metric", absl::StrCat("'", metric, "' does not fit ", type, "; use ",
+                                            absl::StrJoin(fitting, ", ")));
+    }
+  }
+  if (!spec.data().id().empty() && spec.data().id() == spec.data().target()) {
+    check.Add("data.id", absl::StrCat("'", Printable(spec.data().id()), "' is the target, too"));
+  }
+  if (spec.model().mlp().hidden_size() > kMostHiddenLayers) {
+    check.Add("model.mlp.hidden", absl::StrCat("has ", spec.model().mlp().hidden_size(),
+                                               " layers; ", kMostHiddenLayers, " are the most"));
+  }
+  if (spec.train().precision() == "tf32" && spec.resources().device() == "cpu") {
+    check.Add("train.precision", "'tf32' needs resources.device cuda");
+  }
+  CheckLabels(spec, check);
+}
+
+// ---- Defaults ----------------------------------------------------------------
+
+void SetDefault(const FieldDescriptor& field, absl::string_view text, Message& message) {
+  std::vector<absl::string_view> items = {text};
+  if (field.is_repeated()) {
+    // "[256, 256]"
+    absl::ConsumePrefix(&text, "[");
+    absl::ConsumeSuffix(&text, "]");
+    items = absl::StrSplit(text, ',', absl::SkipWhitespace());
+  }
+  for (absl::string_view item : items) {
+    ScalarText scalar;
+    scalar.text = absl::StripAsciiWhitespace(item);
+    // A test proves every default; it cannot fail on input.
+    SetFieldFromText(field, scalar, message).IgnoreError();
+  }
+}
+
+void FillDefaults(Message& message) {
+  const Descriptor& type = *message.GetDescriptor();
+  const Reflection& access = *message.GetReflection();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor& field = *type.field(i);
+    if (IsScalarField(field)) {
+      if (!IsSet(message, field) && !RulesOf(field).default_().empty()) {
+        SetDefault(field, RulesOf(field).default_(), message);
+      }
+      continue;
+    }
+    // Members of a oneof only where they were chosen.
+    const bool optional = field.real_containing_oneof() != nullptr;
+    if (!field.is_repeated() && (!optional || access.HasField(message, &field))) {
+      FillDefaults(*access.MutableMessage(&message, &field));
+    }
+  }
+}
+
+// ---- Differences -------------------------------------------------------------
+
+bool FieldEquals(const Message& a, const Message& b, const FieldDescriptor& field) {
+  google::protobuf::util::MessageDifferencer differencer;
+  differencer.set_message_field_comparison(google::protobuf::util::MessageDifferencer::EQUIVALENT);
+  return differencer.CompareWithFields(a, b, {&field}, {&field});
+}
+
+void CollectDifferences(const Message& a, const Message& b, const std::string& path,
+                        std::vector<std::string>& paths) {
+  const Descriptor& type = *a.GetDescriptor();
+  const Reflection& access = *a.GetReflection();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor& field = *type.field(i);
+    const std::string field_path = Join(path, field.name());
+    if (FieldEquals(a, b, field)) continue;
+    if (!IsScalarField(field) && !field.is_repeated()) {
+      const size_t before = paths.size();
+      CollectDifferences(access.GetMessage(a, &field), access.GetMessage(b, &field), field_path,
+                         paths);
+      // Only its presence differs.
+      if (paths.size() == before) paths.push_back(field_path);
+    } else {
+      paths.push_back(field_path);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<SpecError> CheckSpec(const v1::JobSpec& spec) {
+  FieldChecker check;
+  check.CheckMessage(spec, "");
+  CheckTogether(spec, check);
+  return std::move(check.errors);
+}
+
+v1::JobSpec ResolveSpec(v1::JobSpec spec) {
+  if (spec.task().metric().empty()) {
+    spec.mutable_task()->set_metric(DefaultMetric(spec.task().type()));
+  }
+  if (spec.model().architecture_case() == v1::ModelSpec::ARCHITECTURE_NOT_SET) {
+    spec.mutable_model()->mutable_mlp();
+  }
+  if (spec.kind_case() == v1::JobSpec::KIND_NOT_SET) spec.mutable_train();
+  FillDefaults(spec);
+  return spec;
+}
+
+std::string SpecToJson(const v1::JobSpec& spec) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  options.always_print_primitive_fields = true;
+  std::string json;
+  if (!google::protobuf::util::MessageToJsonString(spec, &json, options).ok()) return "";
+  // protobuf prints maps in the order of their hashes; nlohmann sorts all keys.
+  return nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false)
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+absl::StatusOr<v1::JobSpec> SpecFromJson(absl::string_view json) {
+  v1::JobSpec spec;
+  const auto status = google::protobuf::util::JsonStringToMessage(std::string(json), &spec, {});
+  if (!status.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("spec JSON: ", status.message().ToString()));
+  }
+  return spec;
+}
+
+std::vector<std::string> DifferingFields(const v1::JobSpec& a, const v1::JobSpec& b) {
+  std::vector<std::string> paths;
+  CollectDifferences(a, b, "", paths);
+  return paths;
+}
+
+bool HigherIsBetter(absl::string_view metric) {
+  return metric == "accuracy" || metric == "auc" || metric == "f1" || metric == "r2";
+}
+
+std::string DefaultMetric(absl::string_view task_type) {
+  return task_type == "regression" ? "rmse" : "accuracy";
+}
+
+}  // namespace traind

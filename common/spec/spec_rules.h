@@ -1,0 +1,53 @@
+// The rules of a spec: what may stand in a JobSpec, and what unset fields become.
+// Per field they are options in proto/job.proto (proto/field_rules.proto); what
+// concerns several fields is in CheckSpec's code. trainctl applies them for
+// early, well-placed errors; traind's intake applies them because over gRPC
+// nothing else does.
+//
+// Threads: all functions are safe. Nothing here reads files or the time.
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
+
+#include <string>
+#include <vector>
+
+#include "proto/job.pb.h"
+
+namespace traind {
+
+struct SpecError {
+  std::string field_path;  // "train.epochs", "model.mlp.hidden[1]", "labels.team"
+  std::string message;     // whole: "train.epochs '0' is below the minimum, 1"
+};
+
+// Everything that is wrong with a spec, in the order of the fields; empty: it may
+// be resolved. Paths must be absolute here (or "sha256:..."). Unset fields are
+// fine unless required.
+std::vector<SpecError> CheckSpec(const v1::JobSpec& spec);
+
+// Fills unset fields with their defaults: the metric by task type, the MLP where
+// no model is named, train where no kind is. `auto` stays 0 or empty.
+// REQUIRES: CheckSpec(spec) is empty.
+v1::JobSpec ResolveSpec(v1::JobSpec spec);
+
+// Canonical JSON, in one line: snake_case keys in alphabetical order, every field
+// of a set message printed. As protobuf's JSON has it, 64-bit numbers are strings
+// ("seed": "7"), Durations are "60s", Timestamps RFC 3339; enums are their names.
+// Equal specs give equal bytes.
+std::string SpecToJson(const v1::JobSpec& spec);
+
+// The inverse of SpecToJson. Errors: InvalidArgument (also for unknown keys).
+absl::StatusOr<v1::JobSpec> SpecFromJson(absl::string_view json);
+
+// Paths of the fields in which two specs differ, in the order of the fields.
+std::vector<std::string> DifferingFields(const v1::JobSpec& a, const v1::JobSpec& b);
+
+// Whether larger is better for a metric of task.metric.
+bool HigherIsBetter(absl::string_view metric);
+
+// What task.metric becomes where it is unset: accuracy or rmse.
+std::string DefaultMetric(absl::string_view task_type);
+
+}  // namespace traind
