@@ -104,9 +104,17 @@ absl::Status ErrnoStatus(int error, absl::string_view context) {
 }
 
 absl::Status WriteFileDurably(const std::string& path, absl::string_view bytes) {
+  return WriteFileDurably(path, absl::MakeConstSpan(&bytes, 1));
+}
+
+absl::Status WriteFileDurably(const std::string& path, absl::Span<const absl::string_view> parts) {
   std::string temporary;
   ASSIGN_OR_RETURN(const int fd, CreateBeside(path, temporary));
-  absl::Status written = WriteAll(fd, bytes, path);
+  absl::Status written;
+  for (const absl::string_view part : parts) {
+    written = WriteAll(fd, part, path);
+    if (!written.ok()) break;
+  }
   if (written.ok() && fsync(fd) != 0) {
     written = ErrnoStatus(errno, absl::StrCat("cannot sync ", path));
   }
@@ -171,9 +179,11 @@ absl::StatusOr<FileDigest> DigestFile(const std::string& path) {
   return digest;
 }
 
-std::string Sha256Hex(absl::string_view bytes) {
+std::string Sha256Hex(absl::string_view bytes) { return Sha256Hex(absl::MakeConstSpan(&bytes, 1)); }
+
+std::string Sha256Hex(absl::Span<const absl::string_view> parts) {
   Sha256 sha256;
-  sha256.Add(bytes);
+  for (const absl::string_view part : parts) sha256.Add(part);
   return sha256.Hex();
 }
 

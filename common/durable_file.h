@@ -4,6 +4,7 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 #include <absl/strings/string_view.h>
+#include <absl/types/span.h>
 
 #include <cstdint>
 #include <string>
@@ -15,6 +16,8 @@ namespace traind {
 // are ResourceExhausted, EACCES and EROFS PermissionDenied. A failed write
 // leaves path as it was and no temporary file.
 absl::Status WriteFileDurably(const std::string& path, absl::string_view bytes);
+// The parts one after the other.
+absl::Status WriteFileDurably(const std::string& path, absl::Span<const absl::string_view> parts);
 
 // rename(from, to) and fsync of to's folder; from's bytes must be synced.
 absl::Status RenameDurably(const std::string& from, const std::string& to);
@@ -31,6 +34,7 @@ struct FileDigest {
 };
 absl::StatusOr<FileDigest> DigestFile(const std::string& path);
 std::string Sha256Hex(absl::string_view bytes);
+std::string Sha256Hex(absl::Span<const absl::string_view> parts);
 
 // An absl::Status for errno `error`: canonical code, and "context: strerror".
 absl::Status ErrnoStatus(int error, absl::string_view context);

@@ -4,6 +4,7 @@
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
 #include <absl/types/span.h>
 
 #include <cstdint>
@@ -26,5 +27,12 @@ absl::Status WriteNpy(const std::string& path, absl::Span<const int64_t> shape,
 // NotFound; DataLoss for a cut or foreign file; InvalidArgument for another dtype.
 absl::StatusOr<Array<float>> ReadNpyFloat(const std::string& path);
 absl::StatusOr<Array<int16_t>> ReadNpyInt16(const std::string& path);
+
+// The same of bytes at hand; `name` is what errors call them.
+absl::StatusOr<Array<float>> ParseNpyFloat(absl::string_view bytes, absl::string_view name);
+absl::StatusOr<Array<int16_t>> ParseNpyInt16(absl::string_view bytes, absl::string_view name);
+// The bytes that WriteNpy writes.
+std::string EncodeNpy(absl::Span<const int64_t> shape, absl::Span<const float> values);
+std::string EncodeNpy(absl::Span<const int64_t> shape, absl::Span<const int16_t> values);
 
 }  // namespace traind

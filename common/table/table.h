@@ -74,6 +74,10 @@ class Table {
   // The test rows' ids as they stand in the file; empty without an id column.
   std::vector<std::string> TestIds() const;
 
+  // Reads everything: DataLoss where a byte is not as it was written. Open alone
+  // checks what memory safety needs: sizes, offsets and the range of all codes.
+  absl::Status VerifyDigest() const;
+
  private:
   struct Impl;
   explicit Table(std::unique_ptr<Impl> impl);

@@ -1,0 +1,48 @@
+// Writes the file that Table::Open maps.
+#pragma once
+
+#include <absl/status/status.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/table/table.h"
+
+namespace traind {
+
+// One column's rows of one split; which member holds them follows from the
+// column's kind, the other stays empty.
+struct ColumnRows {
+  std::vector<float> numbers;  // NaN = missing
+  std::vector<int32_t> codes;
+};
+
+// Texts one after the other.
+struct TextRows {
+  std::string text;
+  std::vector<uint64_t> ends;  // where each one ends in text
+
+  void Add(absl::string_view value) {
+    text.append(value.data(), value.size());
+    ends.push_back(text.size());
+  }
+};
+
+// A table in memory. Sizes: train[f] has schema.train_rows rows, test[f]
+// schema.test_rows; test_target is empty unless schema.test_has_target, and
+// test_ids unless schema.id is set.
+struct TableRows {
+  TableSchema schema;
+  std::vector<ColumnRows> train;  // [feature]
+  std::vector<ColumnRows> test;   // [feature]
+  ColumnRows train_target;
+  ColumnRows test_target;
+  TextRows test_ids;
+};
+
+// Writes durably: temporary name, fsync, rename, fsync of the folder. Errors as
+// of WriteFileDurably; InvalidArgument where sizes do not fit the schema.
+absl::Status WriteTable(const TableRows& rows, const std::string& path);
+
+}  // namespace traind
