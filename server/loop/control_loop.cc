@@ -1,0 +1,256 @@
+#include "server/loop/control_loop.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/log.h"
+#include "common/status_macros.h"
+
+namespace traind {
+namespace {
+
+constexpr int kPublishThreads = 2;
+constexpr absl::Duration kRetryStore = absl::Milliseconds(250);
+constexpr absl::Duration kWallJump = absl::Seconds(1);
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ControlLoop>> ControlLoop::Create(LoopOptions options, Store* store,
+                                                                 const Clock* clock) {
+  std::unique_ptr<ControlLoop> loop(new ControlLoop(std::move(options), store, clock));
+  RETURN_IF_ERROR(loop->Load());
+  return loop;
+}
+
+ControlLoop::ControlLoop(LoopOptions options, Store* store, const Clock* clock)
+    : options_(std::move(options)),
+      store_(store),
+      clock_(clock),
+      anchor_wall_(clock->WallNow()),
+      anchor_monotonic_(clock->MonotonicNow()) {}
+
+ControlLoop::~ControlLoop() { Stop(); }
+
+absl::Time ControlLoop::Now() const {
+  return anchor_wall_ + (clock_->MonotonicNow() - anchor_monotonic_);
+}
+
+absl::Status ControlLoop::Load() {
+  ASSIGN_OR_RETURN(Snapshot snapshot, store_->LoadSnapshot());
+  if (snapshot.last_seen > anchor_wall_) {
+    TRAIND_LOG(WARNING) << "the wall clock reads "
+                        << absl::FormatDuration(snapshot.last_seen - anchor_wall_)
+                        << " before the last time stored; deadlines go on from the stored time";
+    anchor_wall_ = snapshot.last_seen;
+  }
+  wall_offset_ = clock_->WallNow() - Now();
+  adopted_.clear();
+  for (const Job& job : snapshot.active) {
+    auto standing = ReadStandingPrediction(options_.state_dir, job.id);
+    if (standing.ok()) adopted_.push_back(Published{job.id, *std::move(standing)});
+  }
+  core_ = std::make_unique<Core>(options_.core);
+  core_->Restore(std::move(snapshot), Now());
+  views_.Update(core_->ActiveJobs());
+  return absl::OkStatus();
+}
+
+void ControlLoop::Start(WorkerGateway* gateway) {
+  gateway_ = gateway;
+  publishers_ = std::make_unique<PublishPool>(
+      kPublishThreads, [this](const PublishRequest& request) { return Publish(request, Now()); },
+      [this](Published published) { Post(std::move(published)); });
+  thread_ = std::thread([this] { Run(); });
+}
+
+void ControlLoop::Stop() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  if (thread_.joinable()) thread_.join();
+  publishers_.reset();
+  views_.Close();
+  absl::flat_hash_map<CallId, Answer> left;
+  {
+    absl::MutexLock lock(&mutex_);
+    left.swap(calls_);
+  }
+  for (auto& [call, answer] : left) {
+    answer({call, absl::UnavailableError("traind is stopping"), nullptr, false});
+  }
+}
+
+CallId ControlLoop::Register(Answer answer) {
+  absl::MutexLock lock(&mutex_);
+  const CallId call = next_call_++;
+  calls_.emplace(call, std::move(answer));
+  return call;
+}
+
+void ControlLoop::Post(Event event) {
+  absl::MutexLock lock(&mutex_);
+  inbox_.push_back(std::move(event));
+}
+
+void ControlLoop::Submit(Job job, Answer answer) {
+  Post(traind::Submit{Register(std::move(answer)), std::move(job)});
+}
+
+void ControlLoop::Finish(const std::string& job, Answer answer) {
+  Post(traind::Finish{Register(std::move(answer)), job});
+}
+
+void ControlLoop::Cancel(const std::string& job, Answer answer) {
+  Post(traind::Cancel{Register(std::move(answer)), job});
+}
+
+absl::Status ControlLoop::fatal() const {
+  absl::MutexLock lock(&mutex_);
+  return fatal_;
+}
+
+bool ControlLoop::WaitForFatal(absl::Duration timeout) {
+  absl::MutexLock lock(&mutex_);
+  const auto over = [this] {
+    mutex_.AssertReaderHeld();
+    return stopping_ || !fatal_.ok();
+  };
+  mutex_.AwaitWithTimeout(absl::Condition(&over), timeout);
+  return !fatal_.ok();
+}
+
+void ControlLoop::Run() {
+  absl::Time wakeup = RunOnce(std::move(adopted_));
+  while (true) {
+    std::vector<Event> events;
+    bool last = false;
+    {
+      absl::MutexLock lock(&mutex_);
+      const auto ready = [this] {
+        mutex_.AssertReaderHeld();
+        return stopping_ || !inbox_.empty();
+      };
+      absl::Duration wait = wakeup - Now();
+      if (commits_since_checkpoint_ > 0) wait = std::min(wait, options_.checkpoint_idle);
+      mutex_.AwaitWithTimeout(absl::Condition(&ready), std::max(wait, absl::ZeroDuration()));
+      events.swap(inbox_);
+      last = stopping_ && events.empty();
+    }
+    if (last) break;
+    NoteWallClock();
+    if (!events.empty() || Now() >= wakeup) wakeup = RunOnce(std::move(events));
+    const bool idle = Now() - last_commit_ >= options_.checkpoint_idle;
+    if (commits_since_checkpoint_ > 0 &&
+        (idle || commits_since_checkpoint_ >= options_.checkpoint_commits)) {
+      // A failure here loses nothing: the log stays, and is tried again.
+      if (store_->CheckpointLog().ok())
+        commits_since_checkpoint_ = 0;
+      else
+        last_commit_ = Now();
+    }
+    if (!fatal().ok()) return;
+  }
+  if (const absl::Status moved = store_->CheckpointLog(); !moved.ok()) {
+    TRAIND_LOG(WARNING) << "the write-ahead log stays: " << moved;
+  }
+}
+
+absl::Time ControlLoop::RunOnce(std::vector<Event> events) {
+  const absl::Time now = Now();
+  Turn turn = core_->Step(std::move(events), now);
+  const absl::Time next_wakeup = turn.next_wakeup;
+  if (!turn.mutations.empty()) {
+    if (turn.mutations.durable) turn.mutations.last_seen = now;
+    if (const absl::Status committed = store_->Commit(turn.mutations); !committed.ok()) {
+      Recover(turn, committed);
+      return Now();
+    }
+    ++commits_since_checkpoint_;
+    last_commit_ = now;
+  }
+  Act(std::move(turn), now);
+  return next_wakeup;
+}
+
+void ControlLoop::Act(Turn turn, absl::Time now) {
+  views_.Update(turn.changed);
+  for (const AckCommand& ack : turn.acks) gateway_->Send(ack);
+  for (const StopCommand& stop : turn.stops) gateway_->Send(stop);
+  for (const StartCommand& start : turn.starts) gateway_->Send(start, now);
+  for (const ReplanCommand& replan : turn.replans) gateway_->Send(replan, now);
+  for (const ShutdownCommand& shutdown : turn.shutdowns) gateway_->Send(shutdown);
+  for (PublishCommand& publish : turn.publishes) {
+    publish.request.state_dir = options_.state_dir;
+    const auto job = core_->FindJob(publish.job);
+    publishers_->Add(std::move(publish), job ? job->deadline : absl::InfiniteFuture());
+  }
+  AnswerAll(turn.replies);
+}
+
+void ControlLoop::AnswerAll(const std::vector<Reply>& replies) {
+  for (const Reply& reply : replies) {
+    Answer answer;
+    {
+      absl::MutexLock lock(&mutex_);
+      const auto it = calls_.find(reply.call);
+      if (it == calls_.end()) continue;
+      answer = std::move(it->second);
+      calls_.erase(it);
+    }
+    answer(reply);
+  }
+}
+
+// Nothing of the turn has happened, or it is not known whether it has: the core
+// forgets it and reads the store again. Workers send their facts again; callers
+// are told, and may repeat themselves under the same request id.
+void ControlLoop::Recover(const Turn& turn, const absl::Status& failure) {
+  TRAIND_LOG(ERROR) << "commit failed: " << failure;
+  const bool full = absl::IsResourceExhausted(failure);
+  std::vector<Reply> replies = turn.replies;
+  for (Reply& reply : replies) {
+    reply.status =
+        full ? absl::ResourceExhaustedError(absl::StrCat("nothing was stored: ", failure.message()))
+             : absl::UnavailableError(
+                   absl::StrCat("the outcome is unknown, ask again: ", failure.message()));
+    reply.job = nullptr;
+  }
+  AnswerAll(replies);
+  gateway_->CloseAll();
+  const absl::Time give_up = Now() + absl::Seconds(30);
+  while (true) {
+    const absl::Status loaded = Load();
+    if (loaded.ok()) break;
+    TRAIND_LOG(ERROR) << "cannot read the store again: " << loaded;
+    absl::MutexLock lock(&mutex_);
+    if (stopping_ || Now() >= give_up) {
+      fatal_ = loaded;
+      return;
+    }
+    const auto stopping = [this] {
+      mutex_.AssertReaderHeld();
+      return stopping_;
+    };
+    mutex_.AwaitWithTimeout(absl::Condition(&stopping), kRetryStore);
+  }
+  absl::MutexLock lock(&mutex_);
+  for (Event& event : adopted_) inbox_.push_back(std::move(event));
+  adopted_.clear();
+  // Not at once again: the disk is full for everybody.
+  const auto stopping = [this] {
+    mutex_.AssertReaderHeld();
+    return stopping_;
+  };
+  mutex_.AwaitWithTimeout(absl::Condition(&stopping), kRetryStore);
+}
+
+void ControlLoop::NoteWallClock() {
+  const absl::Duration offset = clock_->WallNow() - Now();
+  if (absl::AbsDuration(offset - wall_offset_) < kWallJump) return;
+  TRAIND_LOG(WARNING) << "the wall clock jumped by " << absl::FormatDuration(offset - wall_offset_)
+                      << "; deadlines keep to the monotonic clock";
+  wall_offset_ = offset;
+}
+
+}  // namespace traind

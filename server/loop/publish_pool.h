@@ -1,0 +1,45 @@
+// Threads that publish Predictions, so that the control loop never waits for a disk.
+#pragma once
+
+#include <absl/base/thread_annotations.h>
+#include <absl/synchronization/mutex.h>
+#include <absl/time/time.h>
+
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "server/control/events.h"
+
+namespace traind {
+
+// Earliest deadline first.
+// Threads: safe. The destructor finishes what runs and drops what waits.
+class PublishPool {
+ public:
+  using Publisher = std::function<absl::StatusOr<PublishedPrediction>(const PublishRequest&)>;
+  using Done = std::function<void(Published)>;  // called on a thread of the pool
+
+  PublishPool(int threads, Publisher publisher, Done done);
+  ~PublishPool();
+  PublishPool(const PublishPool&) = delete;
+  PublishPool& operator=(const PublishPool&) = delete;
+
+  void Add(PublishCommand command, absl::Time deadline) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Waiting {
+    absl::Time deadline;
+    PublishCommand command;
+  };
+  void Run();
+
+  const Publisher publisher_;
+  const Done done_;
+  absl::Mutex mutex_;
+  std::vector<Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace traind

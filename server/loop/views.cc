@@ -1,0 +1,59 @@
+#include "server/loop/views.h"
+
+namespace traind {
+
+void JobViews::Update(const std::vector<std::shared_ptr<const Job>>& jobs) {
+  absl::MutexLock lock(&mutex_);
+  for (const auto& job : jobs) {
+    View& view = views_[job->id];
+    const bool ended = IsTerminal(job->state) && !(view.job && IsTerminal(view.job->state));
+    view = {job, ++changes_};
+    if (ended) terminal_.push_back(job->id);
+  }
+  if (terminal_.size() > kKeepTerminal) {
+    const size_t drop = terminal_.size() - kKeepTerminal;
+    for (size_t i = 0; i < drop; ++i) views_.erase(terminal_[i]);
+    terminal_.erase(terminal_.begin(), terminal_.begin() + drop);
+  }
+}
+
+JobViews::View JobViews::Find(const std::string& id) const {
+  absl::MutexLock lock(&mutex_);
+  const auto it = views_.find(id);
+  return it == views_.end() ? View{} : it->second;
+}
+
+std::vector<std::shared_ptr<const Job>> JobViews::Active() const {
+  absl::MutexLock lock(&mutex_);
+  std::vector<std::shared_ptr<const Job>> active;
+  active.reserve(views_.size());
+  for (const auto& [id, view] : views_) {
+    if (!IsTerminal(view.job->state)) active.push_back(view.job);
+  }
+  return active;
+}
+
+JobViews::View JobViews::Wait(const std::string& id, uint64_t since, absl::Duration timeout) const {
+  absl::MutexLock lock(&mutex_);
+  const auto changed = [&] {
+    mutex_.AssertReaderHeld();
+    if (closed_) return true;
+    const auto it = views_.find(id);
+    return it == views_.end() || it->second.change > since;
+  };
+  mutex_.AwaitWithTimeout(absl::Condition(&changed), timeout);
+  const auto it = views_.find(id);
+  return it == views_.end() ? View{} : it->second;
+}
+
+void JobViews::Close() {
+  absl::MutexLock lock(&mutex_);
+  closed_ = true;
+}
+
+bool JobViews::closed() const {
+  absl::MutexLock lock(&mutex_);
+  return closed_;
+}
+
+}  // namespace traind

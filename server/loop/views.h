@@ -1,0 +1,53 @@
+// The Jobs as readers see them: immutable snapshots, replaced after each commit.
+#pragma once
+
+#include <absl/base/thread_annotations.h>
+#include <absl/container/flat_hash_map.h>
+#include <absl/synchronization/mutex.h>
+#include <absl/time/time.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/domain/job.h"
+
+namespace traind {
+
+// Active Jobs, and terminal ones for a short while (whoever watches one sees its
+// end here); older ones are read from the store.
+// Threads: safe.
+class JobViews {
+ public:
+  // A snapshot and how often it was replaced: live figures change it without a
+  // change of the Job's own version.
+  struct View {
+    std::shared_ptr<const Job> job;
+    uint64_t change = 0;
+  };
+
+  void Update(const std::vector<std::shared_ptr<const Job>>& jobs) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Null job: not active.
+  View Find(const std::string& id) const ABSL_LOCKS_EXCLUDED(mutex_);
+  // The active Job of that name; null if there is none or more than one.
+  std::vector<std::shared_ptr<const Job>> Active() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits until the view's change is above `since`, the view is gone, Close was
+  // called, or the time is over.
+  View Wait(const std::string& id, uint64_t since, absl::Duration timeout) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends every Wait, now and later.
+  void Close() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool closed() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  static constexpr size_t kKeepTerminal = 256;
+
+  mutable absl::Mutex mutex_;
+  absl::flat_hash_map<std::string, View> views_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> terminal_ ABSL_GUARDED_BY(mutex_);  // oldest first
+  uint64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace traind
