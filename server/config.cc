@@ -1,0 +1,129 @@
+#include "server/config.h"
+
+#include <absl/strings/str_cat.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <utility>
+
+#include "common/durable_file.h"
+#include "common/spec/suggest.h"
+
+namespace traind {
+namespace {
+
+constexpr char kVersion[] = "traind 0.1";
+
+// The Worker's program lies beside this one's folder: .../server/traind, .../worker/trainworker;
+// or, installed, in the same folder.
+std::string DefaultWorkerBinary() {
+  char self[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+  if (length <= 0) return "trainworker";
+  std::string folder(self, static_cast<size_t>(length));
+  folder.resize(folder.rfind('/'));
+  const std::string beside = absl::StrCat(folder, "/trainworker");
+  if (access(beside.c_str(), X_OK) == 0) return beside;
+  return absl::StrCat(folder.substr(0, folder.rfind('/')), "/worker/trainworker");
+}
+
+absl::StatusOr<std::string> RealPath(const std::string& path) {
+  char resolved[PATH_MAX];
+  if (realpath(path.c_str(), resolved) == nullptr) return ErrnoStatus(errno, path);
+  return std::string(resolved);
+}
+
+bool IsLoopback(const std::string& listen) {
+  const std::string host = listen.substr(0, listen.rfind(':'));
+  return host == "localhost" || host == "[::1]" || host.rfind("127.", 0) == 0;
+}
+
+ParsedFlags Wrong(const std::string& what) {
+  std::cerr << "traind: error: " << what << "\nRun traind --help for the flags.\n";
+  return {{}, kExitUsage};
+}
+
+// What a wrong flag was probably meant to be.
+std::string Suggestion(const CLI::App& app, const std::string& text) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) names.push_back(option->get_name());
+  const auto begin = text.find("--");
+  if (begin == std::string::npos) return "";
+  const std::string word = text.substr(begin, text.find_first_of(" =", begin) - begin);
+  return DidYouMean(word, names);
+}
+
+ParsedFlags Complete(Config config, const std::string& level) {
+  if (!config.standalone && config.slots >= 0) {
+    return Wrong("--slots is the embedded Worker's: it needs --standalone");
+  }
+  if (config.listen.rfind(':') == std::string::npos) {
+    return Wrong(absl::StrCat("--listen '", config.listen, "' is not HOST:PORT"));
+  }
+  if (!IsLoopback(config.listen) && !config.insecure) {
+    return Wrong(absl::StrCat("--listen ", config.listen,
+                              " is reachable from other machines, and connections are not "
+                              "encrypted; say --insecure if that is what you want"));
+  }
+  if (config.data_roots.empty()) {
+    if (!config.standalone) return Wrong("--data-root is needed");
+    config.data_roots.push_back(".");
+  }
+  for (std::string& root : config.data_roots) {
+    auto resolved = RealPath(root);
+    if (!resolved.ok()) return Wrong(absl::StrCat("--data-root ", resolved.status().message()));
+    root = *std::move(resolved);
+  }
+  if (const absl::Status made = MakeDirs(config.state_dir); !made.ok()) {
+    return Wrong(absl::StrCat("--state: ", made.message()));
+  }
+  auto state = RealPath(config.state_dir);
+  if (!state.ok()) return Wrong(absl::StrCat("--state: ", state.status().message()));
+  config.state_dir = *std::move(state);
+  if (config.worker_binary.empty()) config.worker_binary = DefaultWorkerBinary();
+  config.log_level = level == "warning" ? LogLevel::kWarning
+                     : level == "error" ? LogLevel::kError
+                                        : LogLevel::kInfo;
+  return {std::move(config), std::nullopt};
+}
+
+}  // namespace
+
+ParsedFlags ParseFlags(int argc, char** argv) {
+  Config config;
+  std::string level = "info";
+  CLI::App app("traind - trains models and has a prediction before the deadline");
+  app.add_flag("--standalone", config.standalone,
+               "run a Worker on this machine too; the state folder is all that is needed");
+  app.add_option("--state", config.state_dir, "folder for the database, checkpoints and results")
+      ->required();
+  app.add_option("--listen", config.listen, "HOST:PORT for clients; port 0 takes any free one")
+      ->capture_default_str();
+  app.add_option("--data-root", config.data_roots,
+                 "data is read only below this folder; may be repeated (standalone: the folder "
+                 "it was started in)");
+  app.add_option("--slots", config.slots, "slots of the embedded Worker (default: GPUs, or cores)")
+      ->check(CLI::Range(0, 4096));
+  app.add_option("--worker-binary", config.worker_binary, "the Worker's program");
+  app.add_flag("--insecure", config.insecure, "allow an address that is not loopback");
+  app.add_option("--log-level", level, "info, warning or error")
+      ->check(CLI::IsMember({"info", "warning", "error"}))
+      ->capture_default_str();
+  app.set_version_flag("--version", kVersion);
+  app.footer(
+      "Exit codes: 0 stopped, 1 error, 2 wrong flags, 3 state folder in use, 4 port in use.");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return {{}, app.exit(asked)};
+  } catch (const CLI::ParseError& error) {
+    return Wrong(absl::StrCat(error.what(), Suggestion(app, error.what())));
+  }
+  return Complete(std::move(config), level);
+}
+
+}  // namespace traind

@@ -1,0 +1,41 @@
+// traind's command line.
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/log.h"
+
+namespace traind {
+
+// Exit codes of traind (docs/OPERATIONS.md).
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitError = 1;       // the store failed, or another error at run time
+inline constexpr int kExitUsage = 2;       // wrong flags
+inline constexpr int kExitStateInUse = 3;  // another traind has the state folder
+inline constexpr int kExitPortInUse = 4;
+
+struct Config {
+  bool standalone = false;
+  std::string state_dir;                  // absolute
+  std::string listen = "127.0.0.1:7070";  // port 0: any free one
+  std::vector<std::string> data_roots;    // absolute, links resolved
+  int slots = -1;                         // -1: GPUs, or cores
+  std::string worker_binary;              // absolute
+  bool insecure = false;
+  LogLevel log_level = LogLevel::kInfo;
+};
+
+struct ParsedFlags {
+  Config config;
+  // Set where the process should end right now, with this code (--help, --version,
+  // a wrong flag); what there is to say has been said.
+  std::optional<int> exit_code;
+};
+
+ParsedFlags ParseFlags(int argc, char** argv);
+
+}  // namespace traind

@@ -1,0 +1,209 @@
+#include "server/standalone.h"
+
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+#include <absl/time/clock.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "common/durable_file.h"
+#include "common/job_layout.h"
+#include "common/log.h"
+
+extern char** environ;
+
+namespace traind {
+namespace {
+
+constexpr absl::Duration kWatchEvery = absl::Milliseconds(200);
+// A Worker that dies again and again is started at growing distances.
+constexpr absl::Duration kFirstBackoff = absl::Milliseconds(100);
+constexpr absl::Duration kMaxBackoff = absl::Seconds(5);
+constexpr absl::Duration kStartUp = absl::Seconds(3);  // from spawn to lock
+
+void ReapChildren() {
+  // Workers of an earlier traind are children of init: only ours are reaped here.
+  while (waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<FileLock> FileLock::Acquire(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("cannot open ", path));
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    const int error = errno;
+    close(fd);
+    if (error != EWOULDBLOCK) return ErrnoStatus(error, absl::StrCat("cannot lock ", path));
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " is held by the process ", Holder(path)));
+  }
+  const std::string pid = absl::StrCat(getpid(), "\n");
+  if (ftruncate(fd, 0) != 0 ||
+      pwrite(fd, pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
+    // The pid is for people; the lock holds without it.
+    TRAIND_LOG(WARNING) << "cannot write the pid into " << path;
+  }
+  return FileLock(fd);
+}
+
+bool FileLock::IsHeld(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return false;
+  // Shared, so that two who look do not take each other for a holder.
+  const bool held = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  close(fd);
+  return held;
+}
+
+pid_t FileLock::Holder(const std::string& path) {
+  const auto text = ReadFile(path);
+  int pid = 0;
+  if (!text.ok() || !absl::SimpleAtoi(*text, &pid)) return 0;
+  return pid;
+}
+
+FileLock& FileLock::operator=(FileLock&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+FileLock::~FileLock() {
+  if (fd_ >= 0) close(fd_);
+}
+
+WorkerSupervisor::WorkerSupervisor(WorkerProcessOptions options, std::function<void()> died)
+    : options_(std::move(options)), died_(std::move(died)) {}
+
+WorkerSupervisor::~WorkerSupervisor() { StopWatching(); }
+
+std::string WorkerSupervisor::lock_path() const {
+  return absl::StrCat(options_.state_dir, "/", kWorkerLockFile);
+}
+
+absl::Status WorkerSupervisor::Start() {
+  if (access(options_.binary.c_str(), X_OK) != 0) {
+    return ErrnoStatus(errno, absl::StrCat("no Worker program at ", options_.binary));
+  }
+  if (FileLock::IsHeld(lock_path())) {
+    TRAIND_LOG(INFO) << "the Worker " << FileLock::Holder(lock_path()) << " still lives";
+  } else if (const absl::Status spawned = Spawn(); !spawned.ok()) {
+    return spawned;
+  }
+  thread_ = std::thread([this] { Watch(); });
+  return absl::OkStatus();
+}
+
+void WorkerSupervisor::StopWatching() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+absl::Status WorkerSupervisor::Spawn() {
+  const std::string log = absl::StrCat(options_.state_dir, "/worker.log");
+  std::vector<std::string> args = {
+      options_.binary, "--standalone",
+      "--state",       options_.state_dir,
+      "--coordinator", absl::StrCat("unix:", options_.state_dir, "/", kWorkerSocket)};
+  if (options_.slots >= 0) {
+    args.push_back("--slots");
+    args.push_back(absl::StrCat(options_.slots));
+  }
+  std::vector<char*> argv;
+  for (std::string& arg : args) argv.push_back(arg.data());
+  argv.push_back(nullptr);
+
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, log.c_str(),
+                                   O_WRONLY | O_CREAT | O_APPEND, 0600);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  // A session of its own: neither Ctrl-C nor a hang-up of traind's terminal is the
+  // Worker's. traind blocks its signals to wait for them; the Worker starts with none.
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
+  pid_t pid = 0;
+  const int error =
+      posix_spawn(&pid, options_.binary.c_str(), &files, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
+  if (error != 0) return ErrnoStatus(error, absl::StrCat("cannot start ", options_.binary));
+  TRAIND_LOG(INFO) << "started the Worker " << pid;
+  return absl::OkStatus();
+}
+
+void WorkerSupervisor::Watch() {
+  absl::Duration backoff = kFirstBackoff;
+  absl::Time spawned = absl::Now();
+  bool alive = FileLock::IsHeld(lock_path());
+  absl::Time next_spawn = absl::InfiniteFuture();
+  while (true) {
+    {
+      absl::MutexLock lock(&mutex_);
+      mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kWatchEvery);
+      if (stopping_) break;
+    }
+    ReapChildren();
+    const absl::Time now = absl::Now();
+    if (FileLock::IsHeld(lock_path())) {
+      alive = true;
+      next_spawn = absl::InfiniteFuture();
+      if (now - spawned > absl::Seconds(30)) backoff = kFirstBackoff;
+      continue;
+    }
+    if (next_spawn == absl::InfiniteFuture()) {
+      if (!alive && now - spawned < kStartUp) continue;  // has not come to lock it yet
+      TRAIND_LOG(WARNING) << "the Worker is dead; another one starts in "
+                          << absl::FormatDuration(backoff);
+      if (alive) died_();
+      alive = false;
+      next_spawn = now + backoff;
+      backoff = std::min(backoff * 2, kMaxBackoff);
+    }
+    if (now < next_spawn) continue;
+    spawned = now;
+    next_spawn = absl::InfiniteFuture();
+    if (const absl::Status status = Spawn(); !status.ok()) {
+      TRAIND_LOG(ERROR) << status;
+      next_spawn = now + backoff;
+    }
+  }
+}
+
+void WorkerSupervisor::WaitForEnd(absl::Duration grace) {
+  const auto ended_by = [this](absl::Time end) {
+    while (FileLock::IsHeld(lock_path())) {
+      if (absl::Now() >= end) return false;
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+    return true;
+  };
+  if (!ended_by(absl::Now() + grace)) {
+    for (const int signal : {SIGTERM, SIGKILL}) {
+      const pid_t pid = FileLock::Holder(lock_path());
+      if (pid > 0) kill(pid, signal);
+      if (ended_by(absl::Now() + grace)) break;
+    }
+  }
+  ReapChildren();
+}
+
+}  // namespace traind
