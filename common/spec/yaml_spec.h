@@ -35,6 +35,7 @@ struct SpecProblem {
   std::string place;       // "job.yaml:12:5", or the flag of an override
   std::string field_path;  // "train.lerning_rate"
   std::string message;
+  std::string meant;  // of an unknown key: the path it probably stands for
   // "job.yaml:12:5: error: unknown key 'lerning_rate' in train; did you mean ...?"
   std::string ToString() const { return place + ": error: " + message; }
 };

@@ -1,0 +1,390 @@
+#include "common/spec/yaml_bind.h"
+
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <absl/strings/str_split.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "common/spec/field_text.h"
+#include "common/spec/suggest.h"
+
+namespace traind {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using Kind = YamlNode::Kind;
+
+// Of nodes, counting an aliased one each time it is used.
+constexpr int kMostVisits = 100000;
+constexpr size_t kMostProblems = 100;
+
+std::string JoinPath(absl::string_view path, absl::string_view name) {
+  return path.empty() ? std::string(name) : absl::StrCat(path, ".", name);
+}
+
+std::vector<std::string> KeysOf(const Descriptor& type) {
+  std::vector<std::string> keys;
+  for (int i = 0; i < type.field_count(); ++i) keys.push_back(type.field(i)->name());
+  return keys;
+}
+
+// What the field wants, for "... is a list; expected <this>".
+std::string Expected(const FieldDescriptor& field, bool element) {
+  if (field.is_map()) return "a section of names and texts";
+  if (field.is_repeated() && !element) return "a list, as in [1, 2]";
+  if (!IsScalarField(field)) {
+    return absl::StrCat("a section with ", absl::StrJoin(KeysOf(*field.message_type()), ", "));
+  }
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_STRING:
+      return "a text";
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return "true or false";
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return absl::StrJoin(EnumWords(*field.enum_type()), ", ");
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+    case FieldDescriptor::CPPTYPE_FLOAT:
+      return "a number";
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      return field.message_type()->name() == "Duration" ? "a duration like 90s"
+                                                        : "a time like 2026-12-01T18:00:00Z";
+    default:
+      return "a whole number";
+  }
+}
+
+// Where in the message type a key of this name would be right: "train.epochs".
+std::string FindElsewhere(const Descriptor& type, absl::string_view name, const std::string& path) {
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor& field = *type.field(i);
+    const std::string here = JoinPath(path, field.name());
+    if (field.name() == name) return here;
+    if (IsScalarField(field) || field.is_repeated()) continue;
+    const std::string below = FindElsewhere(*field.message_type(), name, here);
+    if (!below.empty()) return below;
+  }
+  return "";
+}
+
+class Binder {
+ public:
+  Binder(const SpecReadOptions& options, std::vector<SpecProblem>& problems,
+         std::map<std::string, std::string>& places)
+      : options_(options), problems_(problems), places_(places) {}
+
+  void Bind(absl::string_view text, Message& message) {
+    root_type_ = message.GetDescriptor();
+    places_[""] = absl::StrCat(options_.file, ":1:1");
+    YamlError error;
+    if (const std::optional<int> root = tree_.Parse(text, 0, error)) {
+      BindRoot(*root, message);
+    } else {
+      AddProblem(error, "");
+    }
+    std::stable_sort(found_.begin(), found_.end(), [](const Found& a, const Found& b) {
+      return std::tie(a.source, a.line, a.column) < std::tie(b.source, b.line, b.column);
+    });
+    for (Found& found : found_) problems_.push_back(std::move(found.problem));
+  }
+
+ private:
+  struct Found {
+    int source, line, column;
+    SpecProblem problem;
+  };
+  struct Entry {
+    int key, value;
+  };
+
+  std::string PlaceOf(const YamlNode& node) const {
+    return node.source == 0 ? absl::StrCat(options_.file, ":", node.line, ":", node.column)
+                            : options_.overrides[node.source - 1].flag;
+  }
+
+  void AddProblem(const YamlError& error, const std::string& path) {
+    YamlNode node;
+    node.source = error.source;
+    node.line = error.line;
+    node.column = error.column;
+    AddProblem(tree_.Add(node), path, error.message);
+  }
+
+  void AddProblem(int node, const std::string& path, std::string message) {
+    if (found_.size() >= kMostProblems) return;
+    const YamlNode& at = tree_.at(node);
+    found_.push_back({at.source, at.line, at.column, {PlaceOf(at), path, std::move(message), ""}});
+  }
+
+  // ---- Overrides -------------------------------------------------------------
+
+  int OverrideValue(const SpecOverride& override, int source) {
+    YamlNode node;
+    node.source = source;
+    const std::string& value = override.value;
+    if (!value.empty() && absl::StrContains("[{\"'", value.substr(0, 1))) {
+      YamlError error;
+      if (std::optional<int> parsed = tree_.Parse(value, source, error)) return *parsed;
+      AddProblem(error, override.path);
+    } else if (!value.empty() && value != "null" && value != "~") {
+      node.kind = Kind::kScalar;
+      node.text = value;
+    }
+    return tree_.Add(node);
+  }
+
+  // The root of the tree with one override put on top. Maps on the way are
+  // copied: an alias elsewhere may share them.
+  int Overlay(int root, int source) {
+    const SpecOverride& override = options_.overrides[source - 1];
+    std::vector<std::string> keys = absl::StrSplit(override.path, '.');
+    if (keys.size() > 2 && keys[0] == "labels") {
+      keys = {keys[0], override.path.substr(keys[0].size() + 1)};
+    }
+    if (std::find(keys.begin(), keys.end(), "") != keys.end() ||
+        keys.size() >= static_cast<size_t>(YamlTree::kMostDepth)) {
+      YamlError error;
+      error.source = source;
+      error.message = absl::StrCat("'", Printable(override.path),
+                                   "' is no path of a field; write it like train.epochs");
+      AddProblem(error, override.path);
+      return root;
+    }
+    return OverlayAt(root, keys, 0, OverrideValue(override, source), source);
+  }
+
+  int OverlayAt(int node, const std::vector<std::string>& keys, size_t depth, int value,
+                int source) {
+    if (depth == keys.size()) return value;
+    YamlNode copy = tree_.at(node);
+    if (copy.kind == Kind::kNull) {
+      copy.kind = Kind::kMap;
+      copy.source = source;
+    }
+    if (copy.kind != Kind::kMap) return node;  // wrong in the file: reported there
+    int below = -1;
+    for (auto& [key, child] : copy.entries) {
+      if (tree_.at(key).text == keys[depth]) {
+        child = below = OverlayAt(child, keys, depth + 1, value, source);
+        break;
+      }
+    }
+    if (below < 0) {
+      YamlNode key;
+      key.kind = Kind::kScalar;
+      key.source = source;
+      key.text = keys[depth];
+      YamlNode empty;
+      empty.source = source;
+      const int key_index = tree_.Add(key);
+      const int child = OverlayAt(tree_.Add(empty), keys, depth + 1, value, source);
+      copy.entries.emplace_back(key_index, child);
+    }
+    return tree_.Add(copy);
+  }
+
+  // ---- Messages --------------------------------------------------------------
+
+  void BindRoot(int root, Message& message) {
+    for (size_t i = 0; i < options_.overrides.size(); ++i) {
+      root = Overlay(root, static_cast<int>(i) + 1);
+    }
+    if (tree_.at(root).kind == Kind::kMap) {
+      BindMessage(root, "", message);
+    } else if (tree_.at(root).kind != Kind::kNull) {
+      AddProblem(root, "", "a spec is made of 'key: value' lines");
+    }
+  }
+
+  bool Visit(int node, const std::string& path) {
+    if (++visits_ == kMostVisits) AddProblem(node, path, "too much comes of these aliases");
+    return visits_ < kMostVisits;
+  }
+
+  // A map's entries with what `<<` merges in: what is written here goes first.
+  std::vector<Entry> EntriesOf(int map, const std::string& path, int merge_depth = 0) {
+    std::vector<Entry> entries;
+    std::set<std::string> seen;
+    std::vector<int> merged;
+    for (const auto& [key, value] : tree_.at(map).entries) {
+      if (!Visit(key, path)) return {};
+      const YamlNode& name = tree_.at(key);
+      if (name.text == "<<" && !name.quoted) {
+        merged.push_back(value);
+      } else if (!seen.insert(name.text).second) {
+        AddProblem(
+            key, path,
+            absl::StrCat("duplicate key '", Printable(name.text), "' in ", SectionName(path)));
+      } else {
+        entries.push_back({key, value});
+      }
+    }
+    if (!merged.empty() && merge_depth == YamlTree::kMostDepth) {
+      AddProblem(map, JoinPath(path, "<<"),
+                 absl::StrCat("'<<' nested deeper than ", YamlTree::kMostDepth));
+      return entries;
+    }
+    for (int source : merged) {
+      std::vector<int> maps = {source};
+      if (tree_.at(source).kind == Kind::kList) maps = tree_.at(source).items;
+      for (int each : maps) {
+        if (!Visit(each, path)) return {};
+        if (tree_.at(each).kind != Kind::kMap) {
+          AddProblem(each, JoinPath(path, "<<"), "'<<' merges sections, or a list of them");
+          continue;
+        }
+        for (const Entry& entry : EntriesOf(each, path, merge_depth + 1)) {
+          if (seen.insert(tree_.at(entry.key).text).second) entries.push_back(entry);
+        }
+      }
+    }
+    return entries;
+  }
+
+  static std::string SectionName(const std::string& path) {
+    return path.empty() ? "the spec" : path;
+  }
+
+  void BindMessage(int map, const std::string& path, Message& message) {
+    const Descriptor& type = *message.GetDescriptor();
+    std::map<std::string, std::string> chosen;  // oneof -> member
+    for (const Entry& entry : EntriesOf(map, path)) {
+      const std::string name = tree_.at(entry.key).text;
+      const FieldDescriptor* field = type.FindFieldByName(name);
+      if (field == nullptr) {
+        ReportUnknown(entry.key, path, name, type);
+        continue;
+      }
+      const std::string field_path = JoinPath(path, name);
+      places_[field_path] = PlaceOf(tree_.at(entry.key));
+      if (tree_.at(entry.value).kind == Kind::kNull) continue;
+      if (const auto* oneof = field->real_containing_oneof()) {
+        const auto [other, first] = chosen.emplace(oneof->name(), name);
+        if (!first) {
+          AddProblem(entry.key, field_path,
+                     absl::StrCat(SectionName(path), " has both '", other->second, "' and '", name,
+                                  "'; choose one ", oneof->name()));
+          continue;
+        }
+      }
+      BindField(entry.value, field_path, *field, message);
+    }
+  }
+
+  void ReportUnknown(int key, const std::string& path, const std::string& name,
+                     const Descriptor& type) {
+    const std::vector<std::string> keys = KeysOf(type);
+    std::string meant = ClosestWord(name, keys);
+    std::string hint;
+    if (!meant.empty()) {
+      hint = absl::StrCat("; did you mean '", meant, "'?");
+      meant = JoinPath(path, meant);
+    } else if (meant = FindElsewhere(*root_type_, name, ""); !meant.empty()) {
+      hint = absl::StrCat("; did you mean '", meant, "'?");
+    } else {
+      hint = absl::StrCat("; the keys here are ", absl::StrJoin(keys, ", "));
+    }
+    AddProblem(key, JoinPath(path, Printable(name)),
+               absl::StrCat("unknown key '", Printable(name), "' in ", SectionName(path), hint));
+    if (!found_.empty()) found_.back().problem.meant = std::move(meant);
+  }
+
+  void ReportKind(int node, const std::string& path, const FieldDescriptor& field, bool element) {
+    const YamlNode& at = tree_.at(node);
+    const std::string found = at.kind == Kind::kList   ? "a list"
+                              : at.kind == Kind::kMap  ? "a section"
+                              : at.kind == Kind::kNull ? "empty"
+                                                       : "'" + Printable(at.text) + "'";
+    AddProblem(node, path,
+               absl::StrCat(path, " is ", found, "; expected ", Expected(field, element)));
+  }
+
+  void BindField(int node, const std::string& path, const FieldDescriptor& field,
+                 Message& message) {
+    if (!Visit(node, path)) return;
+    if (field.is_map()) return BindMap(node, path, field, message);
+    if (field.is_repeated()) return BindList(node, path, field, message);
+    if (IsScalarField(field)) return BindScalar(node, path, field, false, message);
+    if (tree_.at(node).kind != Kind::kMap) return ReportKind(node, path, field, false);
+    BindMessage(node, path, *message.GetReflection()->MutableMessage(&message, &field));
+  }
+
+  void BindScalar(int node, const std::string& path, const FieldDescriptor& field, bool element,
+                  Message& message) {
+    const YamlNode& at = tree_.at(node);
+    if (at.kind != Kind::kScalar) return ReportKind(node, path, field, element);
+    ScalarText scalar;
+    scalar.text = at.text;
+    scalar.quoted = at.quoted;
+    scalar.base_dir = options_.base_dir;
+    scalar.now = options_.now;
+    const absl::Status status = SetFieldFromText(field, scalar, message);
+    if (!status.ok()) AddProblem(node, path, absl::StrCat(path, " ", status.message()));
+  }
+
+  void BindList(int node, const std::string& path, const FieldDescriptor& field, Message& message) {
+    if (tree_.at(node).kind != Kind::kList) return ReportKind(node, path, field, false);
+    const std::vector<int> items = tree_.at(node).items;
+    if (items.empty()) {
+      // On the wire an empty list is an unset field, and gets the default.
+      return AddProblem(node, path,
+                        absl::StrCat(path, " is an empty list; leave the key out for its default"));
+    }
+    for (size_t i = 0; i < items.size(); ++i) {
+      const std::string item_path = absl::StrCat(path, "[", i, "]");
+      if (!Visit(items[i], path)) return;
+      places_[item_path] = PlaceOf(tree_.at(items[i]));
+      if (IsScalarField(field)) {
+        BindScalar(items[i], item_path, field, true, message);
+      } else if (tree_.at(items[i]).kind != Kind::kMap) {
+        ReportKind(items[i], item_path, field, true);
+      } else {
+        BindMessage(items[i], item_path, *message.GetReflection()->AddMessage(&message, &field));
+      }
+    }
+  }
+
+  // map<string, scalar>
+  void BindMap(int node, const std::string& path, const FieldDescriptor& field, Message& message) {
+    if (tree_.at(node).kind != Kind::kMap) return ReportKind(node, path, field, false);
+    const FieldDescriptor& key_field = *field.message_type()->map_key();
+    const FieldDescriptor& value_field = *field.message_type()->map_value();
+    for (const Entry& entry : EntriesOf(node, path)) {
+      const std::string name = tree_.at(entry.key).text;
+      const std::string item_path = absl::StrCat(path, ".", Printable(name));
+      places_[item_path] = PlaceOf(tree_.at(entry.key));
+      const YamlNode& value = tree_.at(entry.value);
+      if (value.kind != Kind::kScalar) {
+        ReportKind(entry.value, item_path, value_field, true);
+        continue;
+      }
+      Message* item = message.GetReflection()->AddMessage(&message, &field);
+      item->GetReflection()->SetString(item, &key_field, name);
+      BindScalar(entry.value, item_path, value_field, true, *item);
+    }
+  }
+
+  const SpecReadOptions& options_;
+  std::vector<SpecProblem>& problems_;
+  std::map<std::string, std::string>& places_;
+  const Descriptor* root_type_ = nullptr;
+  YamlTree tree_;
+  std::vector<Found> found_;
+  int visits_ = 0;
+};
+
+}  // namespace
+
+void BindYaml(absl::string_view text, const SpecReadOptions& options, Message& message,
+              std::vector<SpecProblem>& problems, std::map<std::string, std::string>& places) {
+  Binder(options, problems, places).Bind(text, message);
+}
+
+}  // namespace traind

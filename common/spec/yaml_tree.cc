@@ -1,0 +1,220 @@
+#include "common/spec/yaml_tree.h"
+
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+#include <absl/strings/strip.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <map>
+#include <sstream>
+
+#include "common/spec/field_text.h"
+
+namespace traind {
+namespace {
+
+constexpr absl::string_view kYamlTag = "tag:yaml.org,2002:";
+
+// Length of the UTF-8 character at the front of text, 0 if it is none.
+size_t CharacterLength(absl::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  const size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  // Longer than needed, surrogates, above U+10FFFF.
+  if ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F) ||
+      (first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F)) {
+    return 0;
+  }
+  return length;
+}
+
+// Text that yaml-cpp can be trusted with; else error says where it is not.
+bool CheckCharacters(absl::string_view text, YamlError& error) {
+  int line = 1, column = 1;
+  for (size_t i = 0; i < text.size(); ++column) {
+    const size_t length = CharacterLength(text.substr(i));
+    const unsigned char c = static_cast<unsigned char>(text[i]);
+    const bool control = (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7F;
+    if (length == 0 || control) {
+      error.line = line;
+      error.column = column;
+      error.message = absl::StrFormat(
+          length == 0 ? "not UTF-8 text: byte 0x%02x" : "control character 0x%02x", c);
+      return false;
+    }
+    i += length;
+    if (c == '\n') {
+      ++line;
+      column = 0;
+    }
+  }
+  return true;
+}
+
+// Thrown out of the handler to end the parse; never leaves this file.
+struct StopParsing {
+  YAML::Mark mark;
+  std::string message;
+};
+
+class TreeBuilder final : public YAML::EventHandler {
+ public:
+  TreeBuilder(YamlTree& tree, int source, absl::string_view text) : tree_(tree), source_(source) {
+    lines_.push_back(text);
+    for (size_t end; (end = lines_.back().find('\n')) != absl::string_view::npos;) {
+      lines_.push_back(lines_.back().substr(end + 1));
+    }
+  }
+
+  std::optional<int> root() const { return root_; }
+
+  // yaml-cpp counts bytes.
+  int Column(const YAML::Mark& mark) const {
+    if (mark.line < 0 || mark.line >= static_cast<int>(lines_.size())) return 1;
+    const absl::string_view line = lines_[mark.line];
+    int column = 1;
+    for (int i = 0; i < mark.column && i < static_cast<int>(line.size()); ++i) {
+      if ((static_cast<unsigned char>(line[i]) & 0xC0) != 0x80) ++column;
+    }
+    return column;
+  }
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    Place(NewNode(YamlNode::Kind::kNull, mark, anchor), mark);
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto found = anchors_.find(anchor);
+    if (found == anchors_.end()) throw StopParsing{mark, "this alias has no anchor"};
+    for (const Open& open : open_) {
+      if (open.node == found->second) throw StopParsing{mark, "this alias contains itself"};
+    }
+    Place(found->second, mark);
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    const bool text = tag == "!" || tag == absl::StrCat(kYamlTag, "str");
+    if (!text) CheckTag(mark, tag);
+    const int index = NewNode(YamlNode::Kind::kScalar, mark, anchor);
+    tree_.at(index).text = value;
+    tree_.at(index).quoted = text;
+    Place(index, mark);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    Begin(YamlNode::Kind::kList, mark, tag, anchor);
+  }
+  void OnSequenceEnd() override { open_.pop_back(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    Begin(YamlNode::Kind::kMap, mark, tag, anchor);
+  }
+  void OnMapEnd() override { open_.pop_back(); }
+
+ private:
+  struct Open {
+    int node;
+    int key = -1;  // of the entry that still lacks its value
+  };
+
+  static void CheckTag(const YAML::Mark& mark, absl::string_view tag) {
+    if (tag.empty() || tag == "?" || tag == "!" || absl::StartsWith(tag, kYamlTag)) return;
+    throw StopParsing{mark, absl::StrCat("the tag ", Printable(tag), " means nothing here")};
+  }
+
+  int NewNode(YamlNode::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
+    YamlNode node;
+    node.kind = kind;
+    node.source = source_;
+    node.line = mark.line + 1;
+    node.column = Column(mark);
+    const int index = tree_.Add(std::move(node));
+    if (anchor != YAML::NullAnchor) anchors_[anchor] = index;
+    return index;
+  }
+
+  void Begin(YamlNode::Kind kind, const YAML::Mark& mark, const std::string& tag,
+             YAML::anchor_t anchor) {
+    CheckTag(mark, tag);
+    if (static_cast<int>(open_.size()) >= YamlTree::kMostDepth) {
+      throw StopParsing{mark, absl::StrCat("nested deeper than ", YamlTree::kMostDepth)};
+    }
+    const int index = NewNode(kind, mark, anchor);
+    Place(index, mark);
+    open_.push_back({index});
+  }
+
+  // Puts a node into what is open: the next item, key or value.
+  void Place(int index, const YAML::Mark& mark) {
+    if (open_.empty()) {
+      root_ = index;
+      return;
+    }
+    Open& parent = open_.back();
+    if (tree_.at(parent.node).kind == YamlNode::Kind::kList) {
+      tree_.at(parent.node).items.push_back(index);
+    } else if (parent.key < 0) {
+      if (tree_.at(index).kind != YamlNode::Kind::kScalar) {
+        throw StopParsing{mark, "a key must be a word"};
+      }
+      parent.key = index;
+    } else {
+      tree_.at(parent.node).entries.emplace_back(parent.key, index);
+      parent.key = -1;
+    }
+  }
+
+  YamlTree& tree_;
+  const int source_;
+  std::vector<absl::string_view> lines_;  // each to the end of the text
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, int> anchors_;
+  std::optional<int> root_;
+};
+
+}  // namespace
+
+std::optional<int> YamlTree::Parse(absl::string_view text, int source, YamlError& error) {
+  error = YamlError{};
+  error.source = source;
+  absl::ConsumePrefix(&text, "\xEF\xBB\xBF");
+  if (text.size() > kMostBytes) {
+    error.message = absl::StrCat("larger than 1 MiB (", text.size(), " bytes)");
+    return std::nullopt;
+  }
+  if (!CheckCharacters(text, error)) return std::nullopt;
+  TreeBuilder builder(*this, source, text);
+  try {
+    std::istringstream stream{std::string(text)};
+    YAML::Parser parser(stream);
+    if (!parser.HandleNextDocument(builder)) return Add(YamlNode{});
+    const std::optional<int> root = builder.root();
+    if (parser.HandleNextDocument(builder)) {
+      error.message = "more than one document";
+      return std::nullopt;
+    }
+    return root ? *root : Add(YamlNode{});
+  } catch (const StopParsing& stop) {
+    error.line = stop.mark.line + 1;
+    error.column = builder.Column(stop.mark);
+    error.message = stop.message;
+  } catch (const YAML::Exception& exception) {
+    if (!exception.mark.is_null()) {
+      error.line = exception.mark.line + 1;
+      error.column = builder.Column(exception.mark);
+    }
+    error.message = absl::StrCat("not YAML: ", exception.msg);
+  }
+  return std::nullopt;
+}
+
+}  // namespace traind
