@@ -1,0 +1,141 @@
+#include "server/domain/names.h"
+
+namespace traind {
+
+const char* Name(JobState state) {
+  switch (state) {
+    case JobState::kQueued:
+      return "QUEUED";
+    case JobState::kPlanning:
+      return "PLANNING";
+    case JobState::kRunning:
+      return "RUNNING";
+    case JobState::kFinalizing:
+      return "FINALIZING";
+    case JobState::kSucceeded:
+      return "SUCCEEDED";
+    case JobState::kFailed:
+      return "FAILED";
+    case JobState::kCancelled:
+      return "CANCELLED";
+    case JobState::kPaused:
+      return "PAUSED";
+  }
+  return "?";
+}
+
+const char* Name(JobEndReason reason) {
+  switch (reason) {
+    case JobEndReason::kNone:
+      return "NONE";
+    case JobEndReason::kCompleted:
+      return "COMPLETED";
+    case JobEndReason::kBudgetReached:
+      return "BUDGET_REACHED";
+    case JobEndReason::kFinishedByUser:
+      return "FINISHED_BY_USER";
+    case JobEndReason::kCancelledByUser:
+      return "CANCELLED_BY_USER";
+    case JobEndReason::kDataError:
+      return "DATA_ERROR";
+    case JobEndReason::kUserError:
+      return "USER_ERROR";
+    case JobEndReason::kDiverged:
+      return "DIVERGED";
+    case JobEndReason::kOutOfMemory:
+      return "OUT_OF_MEMORY";
+    case JobEndReason::kStorageFull:
+      return "STORAGE_FULL";
+    case JobEndReason::kRetriesExhausted:
+      return "RETRIES_EXHAUSTED";
+    case JobEndReason::kNoWorker:
+      return "NO_WORKER";
+    case JobEndReason::kInternal:
+      return "INTERNAL";
+  }
+  return "?";
+}
+
+const char* Name(AttemptEndReason reason) {
+  switch (reason) {
+    case AttemptEndReason::kNone:
+      return "NONE";
+    case AttemptEndReason::kCompleted:
+      return "COMPLETED";
+    case AttemptEndReason::kStoppedInTime:
+      return "STOPPED_IN_TIME";
+    case AttemptEndReason::kFinishedByUser:
+      return "FINISHED_BY_USER";
+    case AttemptEndReason::kCancelledByUser:
+      return "CANCELLED_BY_USER";
+    case AttemptEndReason::kDataError:
+      return "DATA_ERROR";
+    case AttemptEndReason::kUserError:
+      return "USER_ERROR";
+    case AttemptEndReason::kDiverged:
+      return "DIVERGED";
+    case AttemptEndReason::kOutOfMemory:
+      return "OUT_OF_MEMORY";
+    case AttemptEndReason::kStorageFull:
+      return "STORAGE_FULL";
+    case AttemptEndReason::kRankDied:
+      return "RANK_DIED";
+    case AttemptEndReason::kWorkerLost:
+      return "WORKER_LOST";
+    case AttemptEndReason::kCollectiveTimeout:
+      return "COLLECTIVE_TIMEOUT";
+    case AttemptEndReason::kHung:
+      return "HUNG";
+    case AttemptEndReason::kDeadline:
+      return "DEADLINE";
+    case AttemptEndReason::kShutdown:
+      return "SHUTDOWN";
+    case AttemptEndReason::kStale:
+      return "STALE";
+    case AttemptEndReason::kInternal:
+      return "INTERNAL";
+  }
+  return "?";
+}
+
+const char* Name(TaskState state) {
+  switch (state) {
+    case TaskState::kPending:
+      return "PENDING";
+    case TaskState::kRunning:
+      return "RUNNING";
+    case TaskState::kDone:
+      return "DONE";
+    case TaskState::kPartial:
+      return "PARTIAL";
+    case TaskState::kDropped:
+      return "DROPPED";
+    case TaskState::kFailed:
+      return "FAILED";
+  }
+  return "?";
+}
+
+const char* Name(PendingReason reason) {
+  switch (reason) {
+    case PendingReason::kNone:
+      return "NONE";
+    case PendingReason::kResources:
+      return "RESOURCES";
+    case PendingReason::kPriority:
+      return "PRIORITY";
+    case PendingReason::kBackoff:
+      return "BACKOFF";
+    case PendingReason::kNoMatchingWorker:
+      return "NO_MATCHING_WORKER";
+    case PendingReason::kPreparing:
+      return "PREPARING";
+  }
+  return "?";
+}
+
+std::string TaskName(TaskKind kind, int fold) {
+  return kind == TaskKind::kPrepare ? "prepare" : "fold-" + std::to_string(fold);
+}
+
+}  // namespace traind

@@ -1,0 +1,19 @@
+// The words for the enumerators of job.h, as in proto/job.proto without prefix:
+// QUEUED, BUDGET_REACHED, RANK_DIED. For messages and the Job's history.
+// Threads: safe. What is returned lives for ever.
+#pragma once
+
+#include "server/domain/job.h"
+
+namespace traind {
+
+const char* Name(JobState state);
+const char* Name(JobEndReason reason);
+const char* Name(AttemptEndReason reason);
+const char* Name(TaskState state);
+const char* Name(PendingReason reason);
+
+// prepare, or fold-<k>.
+std::string TaskName(TaskKind kind, int fold);
+
+}  // namespace traind

@@ -1,0 +1,125 @@
+// The rules of the budget (docs/DESIGN.md), one pure function each. What they
+// share: a Window of time, the measured cost of a fold, the work that is left.
+//
+// B6 (early stopping) is the Rank's; B7 (floor first) is the order in which the
+// control core starts tasks; B14 (remaining durations) is how the shell sends.
+// Durations of work are seconds as double: they are measured figures, not times.
+// Threads: safe, nothing is kept.
+#pragma once
+
+#include <absl/time/time.h>
+
+#include <string>
+#include <vector>
+
+#include "server/domain/job.h"
+
+namespace traind {
+
+// The time that a Job has.
+struct Window {
+  absl::Time start;  // acceptance
+  absl::Time deadline = absl::InfiniteFuture();
+
+  // false: no deadline, and the rules of fractions are off (B11).
+  bool bounded() const { return deadline != absl::InfiniteFuture(); }
+  absl::Duration length() const { return deadline - start; }
+  absl::Time At(double share) const {
+    return bounded() ? start + share * length() : absl::InfiniteFuture();
+  }
+};
+
+// What a fold costs.
+struct FoldCost {
+  double step_s = 0;
+  double step_p90_s = 0;
+  int64_t steps_per_epoch = 0;
+  double epoch_s = 0;     // one epoch with its evaluation; 0: not known
+  double overhead_s = 0;  // from the start of an Attempt to its first step
+  double predict_s = 0;   // out-of-fold and test rows; 0: not known
+
+  bool known() const { return epoch_s > 0; }
+};
+// From what was measured of a fold: its last whole epoch where there is one, else
+// its timed steps. overhead_s is the caller's to fill.
+FoldCost CostOf(const Measured& measured);
+
+// The folds that are still to be trained, as seconds each needs.
+struct WorkLeft {
+  std::vector<double> running;  // each holds a gang of slots now
+  std::vector<double> pending;  // in the order in which they start
+  int gangs = 1;                // at once, for this Job
+  double sharing = 1;           // >= 1: Jobs per gang, where Jobs have to take turns
+};
+
+// B1. Seconds from now until all is trained and predicted: folds in order, each on
+// the gang that is free first.
+double EstimateSeconds(const WorkLeft& work);
+
+// B2. Whether an estimate may stand: the plan's share of the window holds it.
+bool PlanFits(const Window& window, double plan_share, absl::Time estimated_finish);
+// B2. How many folds a plan is cut to first: 3, but never below those that have
+// been started. The same number: there is nothing to cut.
+int CutFolds(int folds, int started);
+// B2. One step of cutting epochs, by 30 to 50 %, as gently as fits: the largest
+// number in that range for which fits(epochs), or its smallest where none does. 1
+// stays 1.
+template <typename Fits>
+int CutEpochs(int epochs, Fits fits);
+
+// B3. The first fold has used more than its share of the window.
+bool FirstFoldIsSlow(const Window& window, double first_fold_share, absl::Duration used);
+
+// B4. What is held back at the end of the window. `finalize` is the last part of
+// it: joining the folds' predictions to the Prediction. fixed, or nothing measured
+// yet: the reserve's share. adaptive: finalize and 1.3 x one fold's prediction, at
+// least 0.4 s and at most the share, unless the measured need alone is more.
+absl::Duration Reserve(const Window& window, const Spec& spec, double predict_s,
+                       absl::Duration finalize);
+// How long before the deadline the last Prediction is begun: `margin` while making
+// one has not been measured (publish = 0), then three times the longest seen; never
+// more than a quarter of the window.
+absl::Duration FinalizeLead(const Window& window, absl::Duration publish, absl::Duration margin);
+// The end of that: what is not answered by then stays as it is on disk.
+absl::Duration SettleLead(const Window& window, absl::Duration margin);
+
+// When training ends at the latest: before the reserve (B4), and under the fixed
+// policy at the stop share (B5).
+absl::Time TrainEnd(const Window& window, const Spec& spec, absl::Duration reserve);
+// B5. Time to stop softly: the stop share of the window is used, and the plan
+// cannot finish (adaptive), or in any case (fixed).
+bool MustStop(const Window& window, const Spec& spec, absl::Time now, absl::Time estimated_finish,
+              absl::Time train_end);
+
+// B8. What becomes of a fold that will not run any more.
+TaskState SettledState(const Task& task);
+
+// B11. With both, the earlier one counts; with neither, InfiniteFuture.
+absl::Time DeadlineOf(const Spec& spec, absl::Time accepted_at);
+
+// B13. The pause before a retry: doubled with each, and never more than a tenth of
+// what is left.
+absl::Duration RetryDelay(int retries, absl::Duration left);
+
+// Whether a fold started now could still do something useful: its start and one
+// epoch, or what is left of it, fit before train_end.
+bool WorthStarting(const FoldCost& cost, double epochs_left, absl::Time now, absl::Time train_end);
+
+// When a fold has to stop so that those behind it on its gang get as much: an equal
+// share of what is left from `start`. `behind`: folds that wait for this gang.
+absl::Time FairStop(absl::Time start, absl::Time now, absl::Time train_end, int behind,
+                    double sharing, const FoldCost& cost);
+
+template <typename Fits>
+int CutEpochs(int epochs, Fits fits) {
+  const int least = (epochs + 1) / 2;
+  int most = epochs * 7 / 10;
+  if (most < least) most = least;
+  if (most >= epochs) return epochs;
+  for (int e = most; e > least; --e) {
+    if (fits(e)) return e;
+  }
+  return least;
+}
+
+}  // namespace traind

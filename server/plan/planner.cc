@@ -1,0 +1,302 @@
+#include "server/plan/planner.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+#include <absl/strings/str_join.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace traind {
+namespace {
+
+std::string Count(int n, absl::string_view noun) {
+  return absl::StrCat(n, " ", noun, n == 1 ? "" : "s");
+}
+
+// One planning: the input and the folds and epochs as they are cut.
+class Planning {
+ public:
+  explicit Planning(const PlanInput& in) : in_(in) {
+    folds_ = in.last ? in.last->folds : in.spec->folds;
+    epochs_ = in.last ? in.last->epochs : in.spec->epochs;
+    for (const FoldView& fold : in.folds) {
+      if (fold.started) started_ = std::max(started_, fold.fold + 1);
+    }
+  }
+
+  PlanOutput Run();
+
+ private:
+  absl::Time Finish(int folds, int epochs) const {
+    return in_.now + absl::Seconds(EstimateSeconds(Left(folds, epochs)));
+  }
+  // The end of training: the last fold's prediction has the reserve for itself.
+  absl::Time TrainFinish(int folds, int epochs) const {
+    return Finish(folds, epochs) - absl::Seconds(in_.cost.predict_s);
+  }
+  WorkLeft Left(int folds, int epochs) const;
+  void Cut();
+  void StopSoftly();
+  bool Fits(int folds, int epochs) const { return Finish(folds, epochs) <= limit_; }
+  void SetLimit();
+  std::string Estimate(int folds, int epochs) const;
+  std::string Rule() const { return in_.trigger == Trigger::kFirstFold ? "B3" : "B2"; }
+  void Decide(std::string rule, std::string cause, std::string from, std::string to) {
+    out_.decisions.push_back(
+        {in_.now, std::move(rule), std::move(cause), std::move(from), std::move(to)});
+  }
+  bool Changed() const;
+
+  const PlanInput& in_;
+  PlanOutput out_;
+  int folds_ = 0, epochs_ = 0;
+  int started_ = 0;  // folds below it have had an Attempt
+  absl::Time limit_;
+  std::string limit_text_;
+};
+
+WorkLeft Planning::Left(int folds, int epochs) const {
+  WorkLeft work;
+  work.gangs = in_.gangs;
+  work.sharing = in_.sharing;
+  for (const FoldView& fold : in_.folds) {
+    if (IsTerminal(fold.state)) continue;
+    const FoldCost& cost = fold.cost.known() ? fold.cost : in_.cost;
+    const double predict_s = cost.predict_s > 0 ? cost.predict_s : in_.cost.predict_s;
+    const double left_s = std::max(0.0, epochs - fold.epochs_done) * cost.epoch_s + predict_s;
+    if (fold.state == TaskState::kRunning) {
+      // The start of one that has not made a step yet.
+      const double used_s = std::max(0.0, absl::ToDoubleSeconds(in_.now - fold.started_at));
+      const double start_s = fold.cost.known() ? 0 : std::max(0.0, in_.cost.overhead_s - used_s);
+      work.running.push_back(start_s + left_s);
+    } else if (fold.fold < folds) {
+      work.pending.push_back(in_.cost.overhead_s + left_s);
+    }
+  }
+  return work;
+}
+
+void Planning::SetLimit() {
+  const double share = in_.spec->shares.plan;
+  const absl::Time train_limit = out_.train_end + absl::Seconds(in_.cost.predict_s);
+  if (in_.trigger == Trigger::kFacts) {
+    limit_ = train_limit;
+    limit_text_ = absl::StrCat(Text(limit_ - in_.window.start), " until prediction has to begin");
+    return;
+  }
+  limit_ = in_.window.At(share);
+  limit_text_ = absl::StrFormat("%s (%g %% of %s)", Text(limit_ - in_.window.start), 100 * share,
+                                Text(in_.window.length()));
+  // Begun late, the share is of what is left.
+  const absl::Time late = in_.now + share * (train_limit - in_.now);
+  if (late > limit_) {
+    limit_ = late;
+    limit_text_ = absl::StrFormat("%s (%g %% of the %s left)", Text(limit_ - in_.window.start),
+                                  100 * share, Text(train_limit - in_.now));
+  }
+  if (train_limit < limit_) {
+    limit_ = train_limit;
+    limit_text_ = absl::StrCat(Text(limit_ - in_.window.start), " until prediction has to begin");
+  }
+}
+
+std::string Planning::Estimate(int folds, int epochs) const {
+  const FoldCost& cost = in_.cost;
+  std::string text = absl::StrFormat("%s/step x %d steps x %s x %s / %d in parallel",
+                                     Text(absl::Seconds(cost.step_s)), cost.steps_per_epoch,
+                                     Count(epochs, "epoch"), Count(folds, "fold"), in_.gangs);
+  if (in_.sharing > 1) absl::StrAppendFormat(&text, ", sharing slots %.1f to 1", in_.sharing);
+  absl::StrAppend(&text, " with evaluation, prediction and the ", Text(in_.now - in_.window.start),
+                  " used = ", Text(Finish(folds, epochs) - in_.window.start), " > ", limit_text_);
+  return text;
+}
+
+void Planning::Cut() {
+  SetLimit();
+  if (Fits(folds_, epochs_)) return;
+  const bool midway = in_.trigger == Trigger::kFacts;
+  const auto cut_folds = [this](int folds) {
+    if (folds >= folds_) return;
+    Decide(Rule(), Estimate(folds_, epochs_), Count(folds_, "fold"), Count(folds, "fold"));
+    folds_ = folds;
+  };
+  // Midway the folds that have not run yet are worth more than all epochs of the rest.
+  if (!midway) cut_folds(CutFolds(folds_, started_));
+  while (!Fits(folds_, epochs_) && epochs_ > 1) {
+    const int epochs = CutEpochs(epochs_, [this](int e) { return Fits(folds_, e); });
+    // Epochs that have been done already cannot be saved.
+    if (Finish(folds_, epochs) >= Finish(folds_, epochs_)) break;
+    Decide(Rule(), Estimate(folds_, epochs_), Count(epochs_, "epoch"), Count(epochs, "epoch"));
+    epochs_ = epochs;
+  }
+  if (Fits(folds_, epochs_)) return;
+  int folds = folds_;
+  while (folds > std::max(1, started_) && !Fits(folds, epochs_)) --folds;
+  cut_folds(folds);
+}
+
+void Planning::StopSoftly() {
+  out_.stopping = true;
+  int running = 0;
+  std::vector<int> pending;
+  for (const FoldView& fold : in_.folds) {
+    if (fold.state == TaskState::kRunning) ++running;
+    if (fold.state == TaskState::kPending && fold.fold < folds_) pending.push_back(fold.fold);
+  }
+  const double left_s = absl::ToDoubleSeconds(out_.train_end - in_.now);
+  const double turn_s = in_.cost.known() ? in_.cost.overhead_s + in_.cost.epoch_s : 0;
+  size_t kept = pending.size();
+  const int gangs = std::max(in_.gangs, 1);
+  const auto turns = [&] { return (running + static_cast<int>(kept) + gangs - 1) / gangs; };
+  while (kept > 0 && (left_s <= 0 || left_s / turns() < turn_s)) --kept;
+  out_.dropped.assign(pending.begin() + static_cast<ptrdiff_t>(kept), pending.end());
+  if (in_.stopping && out_.dropped.empty()) return;
+  const absl::Duration used = in_.now - in_.window.start;
+  std::string cause = absl::StrFormat("%s of %s used, more than %g %%", Text(used),
+                                      Text(in_.window.length()), 100 * in_.spec->shares.stop);
+  if (in_.cost.known()) {
+    absl::StrAppend(&cause, "; the rest of ", Count(folds_, "fold"), " x ", Count(epochs_, "epoch"),
+                    " takes until ", Text(Finish(folds_, epochs_) - in_.window.start));
+  }
+  std::string to =
+      absl::StrCat("training stops at ", Text(std::max(out_.train_end, in_.now) - in_.window.start),
+                   " and predicts with what there is");
+  if (!out_.dropped.empty()) {
+    absl::StrAppend(&to, "; ", out_.dropped.size() == 1 ? "fold " : "folds ",
+                    absl::StrJoin(out_.dropped, ", "), " dropped");
+  }
+  Decide("B5", std::move(cause),
+         absl::StrCat(Count(folds_, "fold"), " x ", Count(epochs_, "epoch")), std::move(to));
+}
+
+bool Planning::Changed() const {
+  const Plan* last = in_.last;
+  if (!last) return true;
+  const Plan& plan = out_.plan;
+  if (plan.folds != last->folds || plan.epochs != last->epochs) return true;
+  if (plan.estimate.has_value() != last->estimate.has_value()) return true;
+  const auto differs = [](absl::Duration a, absl::Duration b) {
+    const absl::Duration change = a > b ? a - b : b - a;
+    return change > 0.2 * b && change > absl::Milliseconds(100);
+  };
+  if (plan.estimate && differs(*plan.estimate, *last->estimate)) return true;
+  return differs(plan.reserve, last->reserve);
+}
+
+PlanOutput Planning::Run() {
+  const Spec& spec = *in_.spec;
+  const absl::Duration reserve = Reserve(in_.window, spec, in_.cost.predict_s, in_.finalize);
+  out_.train_end = TrainEnd(in_.window, spec, reserve);
+  const bool late = in_.window.bounded() && in_.now >= in_.window.At(spec.shares.stop);
+  const bool cuts = in_.window.bounded() && in_.cost.known() && !in_.stopping &&
+                    !(late && in_.trigger == Trigger::kFacts);
+  if (cuts) Cut();
+  const bool busy = std::any_of(in_.folds.begin(), in_.folds.end(), [this](const FoldView& f) {
+    return f.state == TaskState::kRunning || (f.state == TaskState::kPending && f.fold < folds_);
+  });
+  const absl::Time finish = in_.cost.known() ? TrainFinish(folds_, epochs_) : absl::InfinitePast();
+  if (busy && (in_.stopping || MustStop(in_.window, spec, in_.now, finish, out_.train_end))) {
+    StopSoftly();
+  }
+  Plan& plan = out_.plan;
+  plan.revision = in_.last ? in_.last->revision + 1 : 1;
+  plan.folds = folds_;
+  plan.epochs = epochs_;
+  plan.ranks = spec.slots;
+  plan.parallel_folds = std::clamp(in_.gangs, 1, folds_);
+  plan.reserve = reserve;
+  plan.at = in_.now;
+  if (in_.cost.known()) {
+    out_.estimated_finish = std::min(Finish(folds_, epochs_), in_.window.deadline);
+    if (in_.cost.step_s > 0) plan.step_s = in_.cost.step_s;
+    plan.estimate = Finish(folds_, epochs_) - std::min(in_.train_start, in_.now);
+  }
+  out_.changed = Changed();
+  return std::move(out_);
+}
+
+double Median(std::vector<double> values) {
+  values.erase(std::remove_if(values.begin(), values.end(), [](double v) { return v <= 0; }),
+               values.end());
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+PlanOutput MakePlan(const PlanInput& input) { return Planning(input).Run(); }
+
+FoldCost TypicalCost(const std::vector<FoldCost>& costs) {
+  const auto median = [&costs](auto field) {
+    std::vector<double> values;
+    for (const FoldCost& cost : costs) values.push_back(field(cost));
+    return Median(std::move(values));
+  };
+  FoldCost typical;
+  typical.step_s = median([](const FoldCost& c) { return c.step_s; });
+  typical.step_p90_s = median([](const FoldCost& c) { return c.step_p90_s; });
+  typical.steps_per_epoch = static_cast<int64_t>(
+      median([](const FoldCost& c) { return static_cast<double>(c.steps_per_epoch); }));
+  typical.epoch_s = median([](const FoldCost& c) { return c.epoch_s; });
+  typical.overhead_s = median([](const FoldCost& c) { return c.overhead_s; });
+  // Too little time for one fold's prediction loses the fold: the dearest counts.
+  for (const FoldCost& cost : costs) {
+    typical.predict_s = std::max(typical.predict_s, cost.predict_s);
+  }
+  return typical;
+}
+
+int FoldsBehind(int position, int running, int pending, int gangs) {
+  gangs = std::max({gangs, running, 1});
+  // Gangs without a fold take the first ones.
+  pending -= std::min(pending, gangs - running);
+  return pending <= position ? 0 : (pending - position + gangs - 1) / gangs;
+}
+
+Preview PreviewPlan(const Spec& spec, const Assumptions& a, absl::Time now) {
+  PlanInput in;
+  in.spec = &spec;
+  in.window = {now, DeadlineOf(spec, now)};
+  in.now = now + absl::Seconds(a.prepare_s);
+  in.trigger = Trigger::kMeasured;
+  in.cost = CostOf(a.measured);
+  in.cost.overhead_s = a.overhead_s;
+  for (int fold = 0; fold < spec.folds; ++fold) {
+    in.folds.push_back({fold, TaskState::kPending, false, 0, {}, absl::InfiniteFuture()});
+  }
+  in.gangs = a.gangs;
+  in.sharing = a.sharing;
+  in.finalize = absl::Seconds(3 * a.publish_s);
+  PlanOutput out = MakePlan(in);
+  Preview preview;
+  preview.plan = out.plan;
+  preview.cuts = std::move(out.decisions);
+  const absl::Duration fixed = absl::Seconds(a.prepare_s + a.publish_s);
+  const absl::Duration train = out.plan.estimate.value_or(absl::ZeroDuration());
+  // Without a spread that was measured, half as much again.
+  const double spread = a.measured.step_s > 0 && a.measured.step_p90_s > a.measured.step_s
+                            ? a.measured.step_p90_s / a.measured.step_s
+                            : 1.5;
+  const absl::Duration most = in.window.bounded() ? in.window.length() : absl::InfiniteDuration();
+  preview.estimate_p50 = std::min(fixed + train, most);
+  preview.estimate_p90 = std::min(fixed + spread * train, most);
+  preview.estimated_finish = now + preview.estimate_p50;
+  return preview;
+}
+
+std::string Text(absl::Duration duration) {
+  const double s = absl::ToDoubleSeconds(duration);
+  if (!std::isfinite(s)) return "for ever";
+  const double size = std::fabs(s);
+  if (size < 1e-3) return absl::StrFormat("%.3g us", s * 1e6);
+  if (size < 1) return absl::StrFormat("%.3g ms", s * 1e3);
+  if (size < 120) return absl::StrFormat("%.3g s", s);
+  const int64_t whole = static_cast<int64_t>(std::llround(s));
+  if (whole < 7200) return absl::StrFormat("%d min %d s", whole / 60, whole % 60);
+  return absl::StrFormat("%d h %d min", whole / 3600, whole % 3600 / 60);
+}
+
+}  // namespace traind

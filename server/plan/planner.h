@@ -1,0 +1,95 @@
+// Makes the Plan of a Job from what is known now: the spec, the window, what was
+// measured, where each fold stands, and the slots that the Job can use. Pure: the
+// control core keeps the result and acts on it.
+//
+// A Plan is only ever cut, never grown: folds that were dropped stay dropped and
+// epochs do not come back, so that a user can rely on each Decision. What runs or
+// is finished is never cut away.
+//
+// Threads: safe, nothing is kept.
+#pragma once
+
+#include <absl/time/time.h>
+
+#include <string>
+#include <vector>
+
+#include "server/domain/job.h"
+#include "server/plan/budget_rules.h"
+
+namespace traind {
+
+// Why a Plan is made.
+enum class Trigger {
+  kTable,      // the data are there: a provisional one, so that folds can start
+  kMeasured,   // the first timed steps: the real one
+  kFirstFold,  // B3
+  kFacts,      // anything else that was learnt
+};
+
+struct FoldView {
+  int fold = 0;
+  TaskState state = TaskState::kPending;
+  bool started = false;  // has had an Attempt
+  double epochs_done = 0;
+  FoldCost cost;                                   // its own, where known
+  absl::Time started_at = absl::InfiniteFuture();  // of the running Attempt
+};
+
+struct PlanInput {
+  const Spec* spec = nullptr;
+  Window window;
+  absl::Time now;
+  Trigger trigger = Trigger::kFacts;
+  const Plan* last = nullptr;                       // the one that counts so far
+  FoldCost cost;                                    // of a typical fold; unknown: nothing is cut
+  std::vector<FoldView> folds;                      // all of the spec's, in order
+  int gangs = 1;                                    // folds that can run at once for this Job
+  double sharing = 1;                               // see WorkLeft
+  absl::Duration finalize;                          // see Reserve
+  absl::Time train_start = absl::InfiniteFuture();  // first Attempt of a fold
+  bool stopping = false;                            // B5 was decided before
+};
+
+struct PlanOutput {
+  Plan plan;             // revision is last's + 1; the caller drops it unless `changed`
+  bool changed = false;  // differs from last in more than small figures
+  std::vector<Decision> decisions;
+  absl::Time train_end = absl::InfiniteFuture();
+  absl::Time estimated_finish = absl::InfiniteFuture();
+  // Pending folds that get no turn any more; those beyond plan.folds are not in it.
+  std::vector<int> dropped;
+  bool stopping = false;  // B5 holds
+};
+
+PlanOutput MakePlan(const PlanInput& input);
+
+// The cost that stands for folds of which nothing is known: the median of those
+// measured, field by field.
+FoldCost TypicalCost(const std::vector<FoldCost>& costs);
+
+// For each fold that runs, in the order given, how many pending ones wait behind it
+// when they are dealt to `gangs` gangs, those that are free first.
+int FoldsBehind(int position, int running, int pending, int gangs);
+
+// A dry run: what a Job would do, accepted now.
+struct Assumptions {
+  Measured measured;        // of a fold
+  double overhead_s = 0.5;  // start of an Attempt
+  double prepare_s = 0.5;   // reading the data
+  double publish_s = 0.05;
+  int gangs = 1;
+  double sharing = 1;
+};
+struct Preview {
+  Plan plan;
+  std::vector<Decision> cuts;
+  absl::Duration estimate_p50, estimate_p90;  // of the whole Job
+  absl::Time estimated_finish;
+};
+Preview PreviewPlan(const Spec& spec, const Assumptions& assumptions, absl::Time now);
+
+// "1.25 s", "96 ms", "3 min 5 s": for causes that people read.
+std::string Text(absl::Duration duration);
+
+}  // namespace traind
