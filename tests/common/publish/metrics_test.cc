@@ -1,0 +1,85 @@
+#include "common/publish/metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace traind {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+TEST(MetricsTest, ScoresEqualThoseOfScikitLearn) {
+  std::ifstream file("tests/common/publish/golden/metrics.json");
+  const auto golden = nlohmann::json::parse(file, nullptr, false);
+  ASSERT_FALSE(golden.is_discarded());
+  int checked = 0;
+  for (const auto& item : golden["cases"]) {
+    for (const auto& [name, expected] : item["scores"].items()) {
+      SCOPED_TRACE(item["name"].get<std::string>() + ", " + name);
+      const Metric metric = MetricByName(name).value();
+      double score;
+      if (IsClassification(metric)) {
+        score = Score(metric, item["probabilities"].get<std::vector<float>>(),
+                      item["classes"].get<int>(), item["labels"].get<std::vector<int32_t>>());
+      } else {
+        score = Score(metric, item["predicted"].get<std::vector<float>>(),
+                      item["target"].get<std::vector<float>>());
+      }
+      // scikit-learn keeps the logarithms of float32 input in float32.
+      const double tolerance = metric == Metric::kLogLoss ? 1e-6 : 1e-12;
+      EXPECT_NEAR(score, expected.get<double>(), tolerance * std::max(1.0, std::abs(score)));
+      ++checked;
+    }
+  }
+  EXPECT_EQ(checked, 28);
+}
+
+TEST(MetricsTest, SmapeIsInPercentUpTo200) {
+  EXPECT_DOUBLE_EQ(Score(Metric::kSmape, {1, 0, 3}, {1, 0, -3}), 200.0 / 3);
+  EXPECT_DOUBLE_EQ(Score(Metric::kSmape, {1}, {3}), 100);
+}
+
+TEST(MetricsTest, RowsWithoutALabelAreLeftOut) {
+  const std::vector<float> p = {0.9f, 0.1f, 0.2f, 0.8f, 0.1f, 0.9f, 0.3f, 0.7f};
+  EXPECT_DOUBLE_EQ(Score(Metric::kAccuracy, p, 2, {0, -1, -2, 0}), 0.5);
+  EXPECT_DOUBLE_EQ(Score(Metric::kMae, {1, 2, 3}, {2, kNan, 3}), 0.5);
+}
+
+TEST(MetricsTest, WithoutRowsOrWithOneClassThereIsNoScore) {
+  EXPECT_TRUE(std::isnan(Score(Metric::kAccuracy, {}, 2, {})));
+  EXPECT_TRUE(std::isnan(Score(Metric::kLogLoss, {0.5f, 0.5f}, 2, {-1})));
+  EXPECT_TRUE(std::isnan(Score(Metric::kAuc, {0.5f, 0.5f, 0.4f, 0.6f}, 2, {1, 1})));
+  EXPECT_TRUE(std::isnan(Score(Metric::kRmse, {1}, {kNan})));
+  EXPECT_TRUE(std::isnan(Score(Metric::kR2, {1}, {1})));
+}
+
+TEST(MetricsTest, NotANumberIsWorseThanAnything) {
+  const double nan = std::nan("");
+  EXPECT_TRUE(Better(Metric::kAccuracy, 0.1, nan));
+  EXPECT_FALSE(Better(Metric::kAccuracy, nan, 0.1));
+  EXPECT_FALSE(Better(Metric::kRmse, nan, nan));
+  EXPECT_TRUE(Better(Metric::kRmse, 1, 2));
+  EXPECT_FALSE(Better(Metric::kRmse, 2, 2));
+  EXPECT_TRUE(Better(Metric::kR2, 0.5, -1));
+}
+
+TEST(MetricsTest, UnknownNameListsTheKnownOnes) {
+  const auto status = MetricByName("acuracy").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("accuracy, logloss, auc, f1, rmse"));
+  for (const char* name : {"accuracy", "logloss", "auc", "f1", "rmse", "mae", "r2", "smape"}) {
+    EXPECT_EQ(MetricName(MetricByName(name).value()), name);
+  }
+}
+
+}  // namespace
+}  // namespace traind
