@@ -40,6 +40,9 @@ inline std::string FloorDir(const std::string& job) { return JobDir(job) + "/flo
 inline std::string AttemptDir(const std::string& job, int64_t attempt) {
   return JobDir(job) + "/attempts/" + std::to_string(attempt);
 }
+inline std::string RankLogPath(const std::string& job, int64_t attempt, int rank) {
+  return AttemptDir(job, attempt) + "/rank" + std::to_string(rank) + ".log";
+}
 inline std::string PredictionDir(const std::string& job, int number) {
   return JobDir(job) + "/prediction-" + std::to_string(number);
 }
