@@ -3,9 +3,9 @@
     findings(root) -> list of "file:line: what is wrong"
     python3 tests/structure/include_graph.py [ROOT]    prints them
 
-common <- server/domain <- {store, plan, schedule} <- {intake, control, reports}
-<- {rpc, http} <- coordinator and main (server/ itself); worker/{data, model} <-
-checkpoint <- {train, predict} <- worker/ itself; the worker daemon and the
+common <- server/domain <- {store, plan, schedule} <- {intake, control} <- loop (the
+shell around the core) <- {rpc, http} <- coordinator and main (server/ itself);
+worker/data <- model <- checkpoint <- {train, predict} <- rank; the worker daemon and the
 processes that work for it meet only in worker/rank_protocol; server, worker and
 client never see each other. Tests may include anything; nothing includes tests.
 """
@@ -18,8 +18,8 @@ _TREES = ("common", "proto", "server", "worker", "client", "third_party", "tests
 
 _PURE = ["common", "server/domain"]
 _STORED = _PURE + ["server/store", "server/plan", "server/schedule"]
-_DECIDED = _STORED + ["server/intake", "server/control", "server/reports"]
-_FOLD = ["common", "worker/rank_protocol", "worker/data", "worker/model"]
+_DECIDED = _STORED + ["server/intake", "server/control"]
+_FOLD = ["common", "worker/rank_protocol", "worker/device", "worker/data", "worker/model"]
 
 # Room -> rooms it may include, besides itself and the rooms inside it. The longest
 # matching prefix of a file's folder is its room.
@@ -33,34 +33,36 @@ MAY_INCLUDE = {
     "server/store": _PURE,
     "server/plan": _PURE,
     "server/schedule": _PURE,
-    "server/intake": _STORED + ["proto"],
+    "server/intake": _STORED + ["common/spec", "proto"],
     "server/control": _STORED,
-    "server/reports": _STORED + ["proto"],
-    "server/rpc": _DECIDED + ["proto"],
-    "server/http": _DECIDED + ["proto"],
-    "server": _DECIDED + ["server/rpc", "server/http"],
+    "server/loop": _DECIDED,
+    "server/rpc": _DECIDED + ["server/loop", "common/spec", "proto"],
+    "server/http": _DECIDED + ["server/loop", "proto"],
+    "server": _DECIDED + ["server/loop", "server/rpc", "server/http", "common/spec"],
     "worker/rank_protocol": ["common"],
     "worker/daemon": ["common", "worker/rank_protocol", "proto", "third_party"],
     "worker/prepare": ["common", "worker/rank_protocol"],
-    "worker/data": ["common", "worker/rank_protocol"],
-    "worker/model": ["common", "worker/rank_protocol"],
+    "worker/device": ["common"],
+    "worker/data": ["common", "worker/rank_protocol", "worker/device"],
+    "worker/model": ["common", "worker/rank_protocol", "worker/device", "worker/data"],
     "worker/checkpoint": _FOLD,
     "worker/train": _FOLD + ["worker/checkpoint"],
     "worker/predict": _FOLD + ["worker/checkpoint"],
-    "worker": _FOLD + ["worker/checkpoint", "worker/train", "worker/predict", "worker/daemon",
-                       "worker/prepare"],
-    "client": ["common", "proto"],
+    "worker/rank": _FOLD + ["worker/checkpoint", "worker/train", "worker/predict"],
+    "worker": _FOLD + ["worker/checkpoint", "worker/train", "worker/predict", "worker/rank",
+                       "worker/daemon", "worker/prepare"],
+    "client": ["common", "common/spec", "proto"],
 }
 
 # A library's headers (prefixes of what stands between < and >) -> the rooms that may name them.
 LIBRARIES = {
     "LibTorch": (("torch/", "ATen/", "c10/", "caffe2/", "gloo/", "nccl.h", "cuda", "cudnn"),
-                 ["worker/data", "worker/model", "worker/checkpoint", "worker/train",
-                  "worker/predict"]),
+                 ["worker/device", "worker/data", "worker/model", "worker/checkpoint",
+                  "worker/train", "worker/predict", "worker/rank"]),
     "SQLite": (("sqlite3.h",), ["server/store"]),
     "gRPC": (("grpc/", "grpc++/", "grpcpp/"), ["server/rpc", "worker/daemon", "client"]),
     "Protobuf": (("google/protobuf/",), ["proto", "common/spec", "server/rpc", "server/intake",
-                                         "server/reports", "server/http", "worker/daemon", "client"]),
+                                         "server/http", "worker/daemon", "client"]),
     "yaml-cpp": (("yaml-cpp/",), ["common/spec", "client"]),
     "HTTP": (("httplib.h",), ["server/http"]),
     "NVML": (("nvml.h",), ["third_party"]),

@@ -1,0 +1,217 @@
+"""Processes die in mid-training; the Prediction comes all the same, in time."""
+import os
+import random
+import time
+
+from tests.cases import case, main
+from tests.e2e.harness import ENDED, House, eventually, moment
+
+
+def endless(house, budget, folds=2, **changes):
+    """A Job that trains until its budget is used up, with frequent checkpoints."""
+    train = {"epochs": 100000, "batch": 32, "patience": 0, "precision": "fp32", "checkpoint_every": "500ms"}
+    return house.spec(rows=2000, folds=folds, budget=budget, **{**changes, "train": train})
+
+
+def several(house, budget, folds, epochs, **train):
+    """A Job of folds that take a second or two each."""
+    return house.spec(rows=4000, folds=folds, epochs=epochs, budget=budget,
+                      train={"epochs": epochs, "checkpoint_every": "60s", **train})
+
+
+def trains(job):
+    return any(f["state"] == "RUNNING" and f["progress"]["done"] >= 2 for f in job["folds"])
+
+
+def answered(house, job, rows=120):
+    assert job["state"] == "SUCCEEDED", job
+    assert moment(job["finished_at"]) <= moment(job["deadline"]), (job["finished_at"], job["deadline"])
+    house.check_predictions(job["predictions"]["path"], rows)
+    assert house.standing(job["id"]), job
+
+
+@case("traind killed: the Worker trains on, and the next traind adopts its Ranks")
+def _():
+    with House(slots=1) as house:
+        house.start()
+        job = house.submit(endless(house, "20s"))
+        before = house.until(job["id"], "it trains", trains)
+        worker = list(house.processes("trainworker"))
+        house.kill_daemon()
+        assert list(house.processes("trainworker")) == worker
+        time_out = time.monotonic() + 2  # away for a while: the outage itself, not a wait for something
+        while time.monotonic() < time_out:
+            assert house.processes("trainrank"), "the Ranks are gone"
+            time.sleep(0.1)
+        house.start()
+        assert list(house.processes("trainworker")) == worker
+        after = house.until(job["id"], "the fold goes on", lambda j: j["folds"][0]["progress"]["done"] >
+                            before["folds"][0]["progress"]["done"], 10)
+        assert len(after["attempts"]) == len(before["attempts"]), after["attempts"]
+        job = house.wait(job["id"])
+        answered(house, job)
+        folds = [a for a in job["attempts"] if a["task"] == "fold-0"]
+        assert len(folds) == 1, job["attempts"]
+
+
+@case("traind killed for good: at the deadline the folder holds the answer, then the Worker goes",
+      limit_s=150)
+def _():
+    with House(slots=1) as house:
+        house.start()
+        job = house.submit(several(house, "14s", folds=3, epochs=20))
+        house.until(job["id"], "fold 1 is done", lambda j: j["folds"][0]["state"] == "DONE")
+        house.kill_daemon()
+        eventually("the deadline", lambda: time.time() > moment(job["deadline"]), 20)
+        manifest = house.standing(job["id"])
+        assert manifest["quality"] in ("FULL", "DEGRADED"), manifest
+        stamp = os.stat(os.path.join(house.results(job["id"]), "current/manifest.json")).st_mtime
+        assert stamp <= moment(job["deadline"]), (stamp, job["deadline"])
+        members = [m["fold"] for m in manifest["members"]]
+        assert 0 in members and len(members) >= 2, manifest  # it went on without traind
+        house.check_predictions(os.path.join(house.results(job["id"]), "current/predictions.csv"))
+        eventually("the Worker has ended by itself", lambda: not house.processes(), 80)
+        # Whoever starts traind later finds the same answer.
+        house.start()
+        job = house.wait(job["id"], 10)
+        answered(house, job)
+        assert sorted(job["predictions"]["folds"]) == sorted(members), (job["predictions"], manifest)
+
+
+@case("A killed Rank: the fold goes on from its checkpoint, and the answer is in time")
+def _():
+    with House(slots=1) as house:
+        house.start()
+        job = house.submit(endless(house, "16s"))
+        house.until(job["id"], "it trains", trains)
+        busy = house.until(job["id"], "a checkpoint", lambda j: j["folds"][0]["progress"]["done"] > 20)
+        house.kill_all("trainrank")
+        job = house.until(job["id"], "a second Attempt trains",
+                          lambda j: j["folds"][0]["attempts"] >= 2 and trains(j), 10)
+        assert job["folds"][0]["progress"]["done"] >= 2, (busy, job)
+        job = house.wait(job["id"])
+        answered(house, job)
+        ends = [a["end_reason"] for a in job["attempts"] if a["task"] == "fold-0"]
+        assert ends[0] == "RANK_DIED" and len(ends) == 2, job["attempts"]
+
+
+@case("One Rank of two killed: the gang ends within seconds and trains again")
+def _():
+    with House(slots=2) as house:
+        house.start()
+        job = house.submit(endless(house, "25s", resources={"slots": 2}))
+        job = house.until(job["id"], "it trains", trains)
+        first = job["folds"][0]["attempt"]
+        victim = next(iter(sorted(house.processes("trainrank"))))
+        # Spares are Ranks too: take the ones that have used the most time.
+        used = {p: sum(map(int, open(f"/proc/{p}/stat").read().rsplit(")", 1)[1].split()[11:13]))
+                for p in house.processes("trainrank")}
+        victim = max(used, key=used.get)
+        house.kill(victim)
+        job = house.until(job["id"], "the next Attempt trains",
+                          lambda j: j["folds"][0]["attempt"] != first and trains(j), 15)
+        job = house.wait(job["id"])
+        answered(house, job)
+
+
+@case("A killed Worker is started again and the fold goes on from its checkpoint")
+def _():
+    with House(slots=1) as house:
+        house.start()
+        job = house.submit(endless(house, "20s"))
+        house.until(job["id"], "it trains", lambda j: trains(j) and j["folds"][0]["progress"]["done"] > 20)
+        old = list(house.processes("trainworker"))
+        house.kill_all("trainworker")
+        eventually("a new Worker", lambda: set(house.processes("trainworker")) - set(old), 10)
+        job = house.until(job["id"], "a second Attempt trains",
+                          lambda j: j["folds"][0]["attempts"] >= 2 and trains(j), 15)
+        job = house.wait(job["id"])
+        answered(house, job)
+
+
+@case("Worker and Ranks killed in fold 3 before its checkpoint, none returns: two models answer")
+def _():
+    with House(slots=1, private_binaries=True) as house:
+        house.start()
+        job = house.submit(several(house, "20s", folds=5, epochs=20))
+
+        def third(j):
+            folds = j["folds"]
+            return (folds[0]["state"], folds[1]["state"], folds[2]["state"]) == ("DONE", "DONE", "RUNNING")
+        house.until(job["id"], "fold 3 trains", third)
+        os.rename(os.path.join(house.bin, "worker/trainworker"), os.path.join(house.bin, "worker/gone"))
+        house.kill_all("trainworker", "trainrank")
+        job = house.wait(job["id"], 30)
+        answered(house, job)
+        assert job["predictions"]["folds"] == [0, 1], job["predictions"]
+        assert job["quality"] == "DEGRADED" and not job["scores"]["comparable"], job
+        assert [m["fold"] for m in house.standing(job["id"])["members"]] == [0, 1]
+
+
+@case("SIGTERM publishes and leaves no process; the next traind resumes and completes")
+def _():
+    with House(slots=1) as house:
+        house.start()
+        job = house.submit(several(house, "40s", folds=3, epochs=40))
+        house.until(job["id"], "fold 2 trains", lambda j: j["folds"][1]["state"] == "RUNNING")
+        assert house.kill_daemon(15) == 0
+        eventually("no process is left", lambda: not house.processes(), 5)
+        assert 0 in [m["fold"] for m in house.standing(job["id"])["members"]]
+        house.start()
+        job = house.wait(job["id"], 45)
+        answered(house, job)
+        assert job["quality"] == "FULL" and job["predictions"]["folds"] == [0, 1, 2], job
+
+
+@case("A state folder that was copied elsewhere goes on there")
+def _():
+    with House(slots=1) as house:
+        house.start()
+        job = house.submit(several(house, "40s", folds=2, epochs=40))
+        house.until(job["id"], "it trains", trains)
+        assert house.kill_daemon(15) == 0
+        elsewhere = os.path.join(house.root, "elsewhere")
+        os.rename(house.state, elsewhere)
+        house.start(state=elsewhere)
+        house.state = elsewhere
+        job = house.wait(job["id"], 45)
+        answered(house, job)
+        assert job["predictions"]["path"].startswith(elsewhere), job["predictions"]
+
+
+@case("Each of twenty acknowledged Jobs is there after kill -9, and ends")
+def _():
+    with House(slots=2) as house:
+        house.start()
+        path = house.write_spec(house.spec(folds=2, epochs=1, budget="60s"))
+        ids = [house.json("submit", "-f", path, "--request-id", f"r{i}")["id"] for i in range(20)]
+        house.kill_daemon()
+        house.start()
+        assert {j["id"] for j in house.json("list")["jobs"]} == set(ids)
+        for i in ids:
+            assert house.wait(i, 60)["state"] == "SUCCEEDED"
+
+
+@case("Whatever is killed at random, there is an answer before the deadline", limit_s=120)
+def _():
+    chance = random.Random(5)
+    with House(slots=2) as house:
+        house.start()
+        job = house.submit(endless(house, "30s", folds=3))
+        end = time.monotonic() + 15
+        while time.monotonic() < end:
+            pause = time.monotonic() + chance.uniform(0.3, 2.5)
+            eventually("the next stroke", lambda: time.monotonic() > pause, 5)
+            program = chance.choice(["traind", "trainworker", "trainrank", "trainprep"])
+            if program == "traind":
+                house.kill_daemon()
+                house.start()
+            else:
+                for pid in list(house.processes(program))[:1]:
+                    house.kill(pid)
+        job = house.wait(job["id"], 45)
+        assert job["state"] in ENDED
+        answered(house, job)
+
+
+main()

@@ -1,0 +1,269 @@
+"""Jobs from submit to answer, through trainctl, on the standalone daemon."""
+import os
+import subprocess
+import threading
+import time
+
+from tests.cases import case, main
+from tests.e2e.harness import House, eventually, moment, rows_of, sha256
+
+DIGITS = os.path.join(os.getcwd(), "examples/digits")
+
+
+def in_time(job):
+    assert moment(job["finished_at"]) <= moment(job["deadline"]), (job["finished_at"], job["deadline"])
+
+
+@case("The digits are learnt within a budget of 20 s")
+def _():
+    with House(slots=2) as house:
+        house.data = DIGITS
+        house.start()
+        copy = os.path.join(house.root, "copied.csv")
+        job = house.json("submit", "-f", os.path.join(DIGITS, "job.yaml"), "--budget", "20s",
+                         "--set", f"output={copy}", "--wait")
+        assert job["state"] == "SUCCEEDED", job
+        in_time(job)
+        assert abs(moment(job["deadline"]) - moment(job["accepted_at"]) - 20) < 0.01, job
+        assert job["predictions"]["rows"] == 360 and job["predictions"]["quality"] == job["quality"], job
+        assert job["quality"] in ("FULL", "DEGRADED") and job["predictions"]["folds"], job
+        assert job["scores"]["oof"] > 0.93 and job["scores"]["test"] > 0.93, job["scores"]
+        assert len(job["folds"]) == 5, job["folds"]
+        assert sha256(copy) == sha256(job["predictions"]["path"])
+        table = rows_of(copy)
+        assert len(table) == 361 and table[0][-10:] == [f"p_{d}" for d in range(10)], table[0]
+
+
+@case("Every fold of a short Job answers, and each number of the answer adds up")
+def _():
+    with House(slots=2) as house:
+        house.start()
+        job = house.submit(house.spec(folds=4, epochs=6), "--wait")
+        assert (job["state"], job["quality"], job["end_reason"]) == ("SUCCEEDED", "FULL", "COMPLETED"), job
+        in_time(job)
+        assert job["predictions"]["folds"] == [0, 1, 2, 3], job["predictions"]
+        assert [f["index"] for f in job["folds"]] == [0, 1, 2, 3]
+        for fold in job["folds"]:
+            assert fold["state"] == "DONE" and fold["progress"]["unit"] == "EPOCH", fold
+            assert fold["progress"]["done"] == fold["progress"]["planned"] == 6, fold
+            assert fold["score"] > 0.5, fold
+        assert job["decisions"] == [] and job["scores"]["comparable"], job
+        assert 0.5 < job["scores"]["oof"] <= 1 and 0.5 < job["scores"]["test"] <= 1, job["scores"]
+        house.check_predictions(job["predictions"]["path"])
+        # The score on the test labels, once more from the two files.
+        truth = {r[0]: r[-1] for r in rows_of(os.path.join(house.data, "test400.csv"))[1:]}
+        answer = rows_of(job["predictions"]["path"])[1:]
+        right = sum(truth[r[0]] == r[1] for r in answer) / len(answer)
+        assert abs(right - job["scores"]["test"]) < 1e-6, (right, job["scores"])
+        house.standing(job["id"])
+
+
+@case("The same spec and seed give the same predictions again")
+def _():
+    answers = []
+    for _ in range(2):
+        with House(slots=1) as house:
+            house.start()
+            job = house.submit(house.spec(folds=2, epochs=4), "--wait")
+            answers.append(rows_of(job["predictions"]["path"]))
+    assert answers[0] == answers[1]
+
+
+@case("Regression on a column with missing values, without id and test target")
+def _():
+    with House(slots=1) as house:
+        lines, test = ["a,b,y"], ["b,extra,a"]
+        for i in range(300):
+            lines.append(f"{i % 17},{'' if i % 9 == 0 else i % 5},{3 * (i % 17) - 2 * (i % 5) + 0.5}")
+        for i in range(50):
+            test.append(f"{i % 5},x,{i % 17}")
+        house.write("train.csv", "\n".join(lines) + "\n")
+        house.write("test.csv", "\n".join(test) + "\n")
+        house.start()
+        job = house.submit({
+            "api": "v1", "name": "line", "task": {"type": "regression", "metric": "rmse"},
+            "data": {"train": "train.csv", "test": "test.csv", "target": "y", "folds": 3},
+            "model": {"mlp": {"hidden": [32]}}, "train": {"epochs": 40, "batch": 32, "learning_rate": 0.01},
+            "budget": {"time": "30s"}}, "--wait")
+        assert job["state"] == "SUCCEEDED", job
+        assert job["scores"].get("test") is None and job["scores"]["oof"] < 6, job["scores"]
+        assert any("extra" in w for w in job["warnings"]), job["warnings"]
+        table = rows_of(job["predictions"]["path"])
+        assert len(table) == 51 and table[0][1:] == ["y"], table[0]
+        assert [r[0] for r in table[1:]] == [str(i) for i in range(50)]
+        assert all(-40 < float(r[1]) < 80 for r in table[1:])
+
+
+@case("A Job without a test file trains and predicts nothing")
+def _():
+    with House(slots=1) as house:
+        spec = house.spec(folds=2, epochs=2)
+        del spec["data"]["test"]
+        house.start()
+        job = house.submit(spec, "--wait")
+        assert job["state"] == "SUCCEEDED" and job["predictions"] is None, job
+        assert job["scores"]["oof"] > 0.4, job["scores"]
+
+
+@case("Finish ends training now and predicts with what there is")
+def _():
+    with House(slots=1) as house:
+        house.start()
+        job = house.submit(house.spec(folds=3, epochs=100000, budget="10m"))
+        house.until(job["id"], "the second fold trains",
+                    lambda j: j["folds"][0]["state"] == "RUNNING" and j["folds"][0]["progress"]["done"] >= 3)
+        begin = time.monotonic()
+        house.json("finish", job["id"])
+        job = house.wait(job["id"], 15)
+        assert time.monotonic() - begin < 10
+        assert (job["state"], job["end_reason"]) == ("SUCCEEDED", "FINISHED_BY_USER"), job
+        assert job["quality"] == "DEGRADED" and job["predictions"]["folds"] == [0], job["predictions"]
+        assert job["folds"][0]["state"] == "PARTIAL", job["folds"]
+        assert not job["scores"]["comparable"], job["scores"]
+        house.check_predictions(job["predictions"]["path"])
+
+
+@case("Cancel stops the Ranks, and the Predictions made so far stay")
+def _():
+    with House(slots=1) as house:
+        house.start()
+        job = house.submit(house.spec(folds=2, epochs=100000, budget="10m"))
+        house.until(job["id"], "it trains", lambda j: j["folds"][0]["progress"]["done"] >= 2)
+        house.json("cancel", job["id"])
+        job = house.wait(job["id"], 10)
+        assert (job["state"], job["end_reason"]) == ("CANCELLED", "CANCELLED_BY_USER"), job
+        assert house.standing(job["id"]), "no Prediction stands"
+        eventually("the slot is free", lambda: not house.json("workers")[0]["slots"][0].get("job"))
+        assert house.cli("cancel", job["id"]).returncode == 1  # terminal is for ever
+        other = house.submit(house.spec(folds=2, epochs=2), "--wait")
+        assert other["state"] == "SUCCEEDED", other
+
+
+@case("One request id is one Job; with another spec it is a conflict")
+def _():
+    with House(slots=1) as house:
+        house.start()
+        spec = house.spec(folds=2, epochs=2)
+        path = house.write_spec(spec, "same.yaml")
+        first, second = [], []
+        threads = [threading.Thread(target=lambda into=into: into.append(
+            house.json("submit", "-f", path, "--request-id", "monday"))) for into in (first, second)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert first[0]["id"] == second[0]["id"], (first, second)
+        house.wait(first[0]["id"])
+        again = house.json("submit", "-f", path, "--request-id", "monday")
+        assert again["id"] == first[0]["id"] and again["state"] == "SUCCEEDED", again
+        spec["train"]["epochs"] = 3
+        other = house.cli("submit", "-f", house.write_spec(spec), "--request-id", "monday")
+        assert other.returncode == 6 and "epochs" in other.stderr, other
+        assert len(house.json("list")["jobs"]) == 1
+
+
+@case("Two Jobs at once share one slot, and both answer in time")
+def _():
+    with House(slots=1) as house:
+        house.start()
+        ids = [house.submit(house.spec(folds=2, epochs=8, budget="25s", name=f"n{i}"))["id"] for i in range(2)]
+        jobs = [house.wait(i, 40) for i in ids]
+        spans = []
+        for job in jobs:
+            assert job["state"] == "SUCCEEDED" and job["predictions"]["folds"] == [0, 1], job
+            in_time(job)
+            spans += [(moment(a["started_at"]), moment(a["ended_at"])) for a in job["attempts"]
+                      if a["task"].startswith("fold")]
+        spans.sort()
+        assert len(spans) == 4, spans
+        for before, after in zip(spans, spans[1:]):
+            assert before[1] <= after[0] + 0.001, spans
+
+
+@case("Two Ranks train one fold together")
+def _():
+    with House(slots=2) as house:
+        house.start()
+        job = house.submit(house.spec(folds=2, epochs=12, budget="40s", resources={"slots": 2}))
+
+        def both(_):
+            slots = house.json("workers")[0]["slots"]
+            return slots[0].get("attempt") and slots[0].get("attempt") == slots[1].get("attempt")
+        house.until(job["id"], "both slots hold one Attempt", both)
+        job = house.wait(job["id"])
+        assert (job["state"], job["quality"]) == ("SUCCEEDED", "FULL"), job
+        assert job["scores"]["test"] > 0.5, job["scores"]
+        house.check_predictions(job["predictions"]["path"])
+
+
+@case("Eight submits at once have a floor within 2 s each")
+def _():
+    with House(slots=1) as house:
+        house.start()
+        path = house.write_spec(house.spec(folds=5, epochs=100000, budget="60s"))
+        ids = []
+        threads = [threading.Thread(target=lambda: ids.append(house.json("submit", "-f", path)["id"]))
+                   for _ in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert len(set(ids)) == 8, ids
+        late = []
+        for i in ids:
+            eventually("a Prediction stands", lambda: house.standing(i), 10)
+            job = house.job(i)
+            first = os.stat(os.path.join(house.results(i), "prediction-1", "manifest.json")).st_mtime
+            if first - moment(job["accepted_at"]) > 2.0:
+                late.append((i, first - moment(job["accepted_at"])))
+        assert not late, late
+        for i in ids:
+            house.json("cancel", i)
+
+
+@case("Watch, list, plan, metrics, fetch and workers say what the Job did")
+def _():
+    with House(slots=1) as house:
+        house.start()
+        spec = house.spec(folds=2, epochs=4, labels={"team": "blue"})
+        plan = house.json("plan", "-f", house.write_spec(spec))
+        assert plan["plan"]["folds"] == 2 and plan["plan"]["epochs"] == 4, plan
+        assert house.json("list")["jobs"] == []
+        job = house.submit(spec)
+        watched = house.cli("watch", job["id"])
+        assert watched.returncode == 0, watched
+        listed = house.json("list")["jobs"]
+        assert [j["id"] for j in listed] == [job["id"]] and listed[0]["state"] == "SUCCEEDED", listed
+        points = house.json("metrics", job["id"])
+        text = str(points)
+        assert "train_loss" in text and "val_metric" in text, text[:300]
+        target = os.path.join(house.root, "fetched.csv")
+        fetched = house.cli("fetch", job["id"], "--to", target)
+        assert fetched.returncode == 0, fetched
+        assert sha256(target) == house.job(job["id"])["predictions"]["sha256"]
+        workers = house.json("workers")
+        assert len(workers) == 1 and workers[0]["connected"] and len(workers[0]["slots"]) == 1, workers
+        assert house.cli("get", "nobody-1").returncode == 5
+        assert house.cli("get", job["id"], server="127.0.0.1:1").returncode == 7
+
+
+@case("Ctrl-C while following detaches and leaves the Job alone")
+def _():
+    with House(slots=1) as house:
+        house.start()
+        path = house.write_spec(house.spec(folds=2, epochs=100000, budget="15s"))
+        follower = subprocess.Popen([os.path.join(house.bin, "client/trainctl"), "--server", house.server,
+                                     "submit", "-f", path, "--follow", "--request-id", "r1"],
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                    env=house.environment(), start_new_session=True)
+        job = eventually("it is listed", lambda: house.json("list")["jobs"])[0]
+        house.until(job["id"], "it trains", lambda j: j["folds"][0]["progress"]["done"] >= 1)
+        follower.send_signal(2)
+        text, _ = follower.communicate(timeout=5)
+        assert follower.returncode == 130 and job["id"] in text, (follower.returncode, text)
+        job = house.wait(job["id"])
+        assert job["state"] == "SUCCEEDED" and job["end_reason"] == "BUDGET_REACHED", job
+        in_time(job)
+
+
+main()

@@ -1,0 +1,129 @@
+"""What stops traind from starting is said clearly, and nothing is harmed."""
+import os
+import shutil
+import socket
+import sqlite3
+import subprocess
+import tempfile
+
+from tests.cases import Skip, case, main
+from tests.e2e.harness import House
+
+
+def start_fails(house, *arguments, limit_s=15, **options):
+    """Runs traind, which must end by itself with an error; its text."""
+    command = [os.path.join(house.bin, "server/traind"), *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=limit_s,
+                            env=house.environment(), cwd=house.root, **options)
+    assert result.returncode not in (0, -6, -11), result
+    assert "traind ready" not in result.stdout, result
+    return result.stderr
+
+
+def flags(house, state=None, listen="127.0.0.1:0"):
+    return ["--state", state or house.state, "--listen", listen, "--data-root", house.data]
+
+
+@case("A port in use is named")
+def _():
+    with House(standalone=False) as house, socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        text = start_fails(house, *flags(house, listen=f"127.0.0.1:{port}"))
+        assert str(port) in text, text
+
+
+@case("Two traind cannot share a state folder, and the first goes on")
+def _():
+    with House(standalone=False) as house:
+        house.start()
+        text = start_fails(house, *flags(house))
+        assert house.state in text and str(house.daemon.pid) in text, text
+        assert house.json("list")["jobs"] == []
+
+
+@case("A database of a newer version is refused and left as it is")
+def _():
+    with House(standalone=False) as house:
+        house.start()
+        assert house.kill_daemon(15) == 0
+        path = os.path.join(house.state, "traind.db")
+        with sqlite3.connect(path) as db:
+            db.execute("PRAGMA user_version = 999")
+        db.close()
+        with open(path, "rb") as f:
+            before = f.read()
+        text = start_fails(house, *flags(house))
+        assert "999" in text and "traind.db" in text, text
+        with open(path, "rb") as f:
+            assert f.read() == before
+
+
+@case("A file that is no database is named and left as it is")
+def _():
+    with House(standalone=False) as house:
+        path = os.path.join(house.state, "traind.db")
+        with open(path, "wb") as f:
+            f.write(b"this is a diary, not a database\n" * 200)
+        text = start_fails(house, *flags(house))
+        assert "traind.db" in text, text
+        with open(path, "rb") as f:
+            assert f.read().startswith(b"this is a diary")
+
+
+@case("A database that cannot be written is named")
+def _():
+    with House(standalone=False) as house:
+        house.start()
+        assert house.kill_daemon(15) == 0
+        path = os.path.join(house.state, "traind.db")
+        if os.geteuid() != 0:
+            os.chmod(path, 0o444)
+            assert "traind.db" in start_fails(house, *flags(house))
+            return
+        # Root may write anything: be someone else, with a copy that he may run.
+        folder = tempfile.mkdtemp(prefix="traind-e2e-")
+        try:
+            shutil.copy(os.path.realpath(os.path.join(house.bin, "server/traind")), folder)
+            state = os.path.join(folder, "state")
+            shutil.copytree(house.state, state)
+            for where, _, names in os.walk(folder):
+                os.chmod(where, 0o777)
+                for name in names:
+                    os.chmod(os.path.join(where, name), 0o777 if name != "traind.db" else 0o444)
+            try:
+                result = subprocess.run([os.path.join(folder, "traind"), "--state", state, "--listen",
+                                         "127.0.0.1:0", "--data-root", folder], capture_output=True,
+                                        text=True, timeout=15, user=65534, group=65534, extra_groups=[],
+                                        cwd=folder, env=house.environment())
+            except PermissionError as e:
+                raise Skip(f"cannot run as another user here: {e}")
+            assert result.returncode not in (0, -6, -11), result
+            assert "traind.db" in result.stderr, result
+        finally:
+            shutil.rmtree(folder)
+
+
+@case("A state folder that cannot be made is named")
+def _():
+    with House(standalone=False) as house:
+        text = start_fails(house, *flags(house, state="/proc/nowhere/state"))
+        assert "/proc/nowhere" in text, text
+
+
+@case("An address that is no address, and one beyond loopback, are refused")
+def _():
+    with House(standalone=False) as house:
+        assert "nonsense" in start_fails(house, *flags(house, listen="nonsense"))
+        text = start_fails(house, *flags(house, listen="0.0.0.0:0"))
+        assert "--insecure" in text or "loopback" in text, text
+
+
+@case("An unknown flag is an error of usage")
+def _():
+    with House(standalone=False) as house:
+        assert "--wrong" in start_fails(house, *flags(house), "--wrong")
+
+
+main()

@@ -1,0 +1,47 @@
+"""Each program links only the libraries of its trade (NEEDED entries, by readelf)."""
+import os
+import re
+import subprocess
+
+from tests.cases import case, main
+
+# From the runfiles under Bazel, from bazel-bin by hand.
+BIN = os.getcwd() if os.environ.get("TEST_SRCDIR") else os.path.join(os.getcwd(), "bazel-bin")
+
+
+def needed(program):
+    text = subprocess.run(["readelf", "-d", os.path.join(BIN, program)], capture_output=True, text=True,
+                          check=True).stdout
+    found = re.findall(r"\(NEEDED\).*\[(.*?)\]", text)
+    assert "libc.so.6" in found, (program, text)
+    return found
+
+
+def having(program, *stems):
+    return [lib for lib in needed(program) if any(lib.startswith(s) for s in stems)]
+
+
+TORCH = ("libtorch", "libc10", "libcudart", "libnccl", "libcudnn", "libcublas")
+
+
+@case("A Rank links the CPU part of LibTorch, and neither gRPC nor Protobuf nor SQLite")
+def _():
+    assert having("worker/trainrank", "libtorch_cpu")
+    assert not having("worker/trainrank", "libgrpc", "libprotobuf", "libsqlite", "libyaml")
+    assert not having("worker/trainrank", "libtorch_cuda", "libc10_cuda", "libcudart", "libnccl")
+
+
+@case("No other program links LibTorch or CUDA")
+def _():
+    for program in ("server/traind", "worker/trainworker", "worker/trainprep", "client/trainctl"):
+        assert not having(program, *TORCH), having(program, *TORCH)
+
+
+@case("Only the coordinator links SQLite")
+def _():
+    assert having("server/traind", "libsqlite3")
+    for program in ("worker/trainworker", "worker/trainprep", "client/trainctl"):
+        assert not having(program, "libsqlite"), program
+
+
+main()
