@@ -1,0 +1,105 @@
+#include "server/intake/data_files.h"
+
+#include <absl/cleanup/cleanup.h>
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/durable_file.h"
+#include "common/status_macros.h"
+#include "common/table/csv.h"
+
+namespace traind {
+namespace {
+
+constexpr int64_t kSampleBytes = 1 << 20;
+
+int64_t Nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
+
+std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// The real path of what is open: what is judged is what is read.
+absl::StatusOr<std::string> PathOf(int fd) {
+  char path[PATH_MAX];
+  const ssize_t length =
+      readlink(absl::StrCat("/proc/self/fd/", fd).c_str(), path, sizeof(path) - 1);
+  if (length < 0) return ErrnoStatus(errno, "cannot resolve the path");
+  return std::string(path, static_cast<size_t>(length));
+}
+
+}  // namespace
+
+bool DataFiles::Allowed(const std::string& resolved) const {
+  return std::any_of(roots_.begin(), roots_.end(), [&](const std::string& root) {
+    return root == "/" || absl::StartsWith(resolved, absl::StrCat(root, "/"));
+  });
+}
+
+absl::StatusOr<std::shared_ptr<const DataFile>> DataFiles::Look(const std::string& path) {
+  if (!absl::StartsWith(path, "/")) {
+    return absl::InvalidArgumentError(absl::StrCat("'", path, "' is not an absolute path"));
+  }
+  // O_NONBLOCK: a FIFO must not hold the caller.
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) {
+    const int error = errno;
+    return ErrnoStatus(error, absl::StrCat("cannot read ", path));
+  }
+  const auto close_fd = absl::MakeCleanup([fd] { close(fd); });
+  struct stat info;
+  if (fstat(fd, &info) != 0) return ErrnoStatus(errno, absl::StrCat("cannot read ", path));
+  const Identity identity{info.st_dev, info.st_ino, info.st_size, Nanoseconds(info.st_mtim),
+                          Nanoseconds(info.st_ctim)};
+  ASSIGN_OR_RETURN(std::string resolved, PathOf(fd));
+  if (!Allowed(resolved)) {
+    return absl::PermissionDeniedError(
+        absl::StrCat(path, resolved == path ? "" : absl::StrCat(" (", resolved, ")"),
+                     " lies outside the data roots: ", absl::StrJoin(roots_, ", ")));
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto seen = seen_.find(path);
+    if (seen != seen_.end() && seen->second.identity == identity) return seen->second.result;
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, S_ISDIR(info.st_mode) ? " is a folder" : " is not a regular file"));
+  }
+  auto result = Read(fd, resolved, BaseName(path), info.st_size);
+  absl::MutexLock lock(&mutex_);
+  if (seen_.size() >= kMaxSeen) seen_.clear();
+  seen_.insert_or_assign(path, Seen{identity, result});
+  return result;
+}
+
+absl::StatusOr<std::shared_ptr<const DataFile>> DataFiles::Read(int fd, const std::string& resolved,
+                                                                const std::string& name,
+                                                                int64_t bytes) {
+  std::string part(static_cast<size_t>(std::min(bytes, kSampleBytes)), '\0');
+  size_t got = 0;
+  while (got < part.size()) {
+    const ssize_t n = pread(fd, part.data() + got, part.size() - got, static_cast<off_t>(got));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus(errno, absl::StrCat("cannot read ", resolved));
+    if (n == 0) break;
+    got += static_cast<size_t>(n);
+  }
+  part.resize(got);
+  ASSIGN_OR_RETURN(CsvSample sample, CheckCsvSample(part, bytes <= kSampleBytes, name));
+  auto file = std::make_shared<DataFile>();
+  file->path = resolved;
+  file->bytes = bytes;
+  file->header = std::move(sample.header);
+  return file;
+}
+
+}  // namespace traind

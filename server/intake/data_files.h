@@ -1,0 +1,63 @@
+// What intake looks at of a data file: whether it may be read, its header, and
+// whether its first part is a table.
+#pragma once
+
+#include <absl/base/thread_annotations.h>
+#include <absl/container/flat_hash_map.h>
+#include <absl/status/statusor.h>
+#include <absl/synchronization/mutex.h>
+#include <absl/time/time.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace traind {
+
+struct DataFile {
+  std::string path;  // links resolved
+  int64_t bytes = 0;
+  std::vector<std::string> header;
+};
+
+// Looks files up below the data roots; remembers what it saw of a file until the
+// file changes (device, inode, size, times), so that many Jobs on the same data
+// cost one look.
+// Threads: safe.
+class DataFiles {
+ public:
+  // roots: absolute, links resolved.
+  explicit DataFiles(std::vector<std::string> roots) : roots_(std::move(roots)) {}
+
+  // InvalidArgument: a relative path; NotFound; PermissionDenied: outside the
+  // roots (also through a link), or not readable; InvalidArgument with row and
+  // column: the first 1 MiB is no table. Messages say what, not which field.
+  absl::StatusOr<std::shared_ptr<const DataFile>> Look(const std::string& path)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Identity {
+    uint64_t device = 0, inode = 0;
+    int64_t bytes = 0, modified_ns = 0, changed_ns = 0;
+    bool operator==(const Identity& other) const {
+      return device == other.device && inode == other.inode && bytes == other.bytes &&
+             modified_ns == other.modified_ns && changed_ns == other.changed_ns;
+    }
+  };
+  struct Seen {
+    Identity identity;
+    absl::StatusOr<std::shared_ptr<const DataFile>> result;
+  };
+  absl::StatusOr<std::shared_ptr<const DataFile>> Read(int fd, const std::string& resolved,
+                                                       const std::string& name, int64_t bytes);
+  bool Allowed(const std::string& resolved) const;
+
+  static constexpr size_t kMaxSeen = 4096;
+
+  const std::vector<std::string> roots_;
+  absl::Mutex mutex_;
+  absl::flat_hash_map<std::string, Seen> seen_ ABSL_GUARDED_BY(mutex_);  // by path as asked for
+};
+
+}  // namespace traind

@@ -1,0 +1,190 @@
+#include "server/intake/intake.h"
+
+#include <absl/algorithm/container.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <google/protobuf/util/time_util.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/durable_file.h"
+#include "common/duration.h"
+#include "common/spec/spec_rules.h"
+#include "common/spec/suggest.h"
+#include "server/plan/budget_rules.h"
+
+namespace traind {
+namespace {
+
+using google::protobuf::util::TimeUtil;
+
+constexpr double kReadBytesPerSecond = 50e6;
+constexpr absl::Duration kFloorStart = absl::Milliseconds(500);
+constexpr char kIdAlphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";  // no i, l, o, u
+constexpr int kIdCharacters = 6;
+
+absl::Status Mistakes(const std::vector<std::string>& lines) {
+  return absl::InvalidArgumentError(absl::StrJoin(lines, "\n"));
+}
+
+std::string At(absl::string_view field, absl::string_view what) {
+  return absl::StrCat(field, ": ", what);
+}
+
+Spec ToDomain(const v1::JobSpec& from) {
+  Spec to;
+  to.name = from.name();
+  to.metric = from.task().metric();
+  to.higher_is_better = HigherIsBetter(to.metric);
+  to.folds = from.data().folds();
+  to.epochs = from.train().epochs();
+  to.patience = from.train().patience();
+  to.slots = from.resources().slots();
+  to.device = from.resources().device();
+  to.batch = from.train().batch();
+  to.precision = from.train().precision();
+  to.checkpoint_every =
+      absl::Milliseconds(TimeUtil::DurationToMilliseconds(from.train().checkpoint_every()));
+  to.priority = from.priority();
+  to.labels.insert(from.labels().begin(), from.labels().end());
+  to.has_test = !from.data().test().empty();
+  if (from.budget().has_time()) {
+    to.budget = absl::Milliseconds(TimeUtil::DurationToMilliseconds(from.budget().time()));
+  }
+  if (from.budget().has_deadline()) {
+    to.deadline = absl::FromUnixMillis(TimeUtil::TimestampToMilliseconds(from.budget().deadline()));
+  }
+  to.policy = from.budget().policy() == "fixed" ? Policy::kFixed : Policy::kAdaptive;
+  to.shares = {from.budget().plan_share(), from.budget().first_fold_share(),
+               from.budget().reserve_share(), from.budget().stop_share()};
+  return to;
+}
+
+// Columns against the spec and each other.
+void CheckColumns(const v1::DataSpec& data, const DataFile& train, const DataFile* test,
+                  std::vector<std::string>* mistakes, std::vector<std::string>* warnings) {
+  const auto has = [](const DataFile& file, const std::string& column) {
+    return absl::c_linear_search(file.header, column);
+  };
+  if (!has(train, data.target())) {
+    mistakes->push_back(
+        At("data.target", absl::StrCat("the training file has no column '", data.target(), "'",
+                                       DidYouMean(data.target(), train.header))));
+  }
+  if (!data.id().empty() && data.id() == data.target()) {
+    mistakes->push_back(At("data.id", "the target cannot be the id"));
+  }
+  if (!data.id().empty() && test != nullptr && !has(*test, data.id())) {
+    mistakes->push_back(At("data.id", absl::StrCat("the test file has no column '", data.id(), "'",
+                                                   DidYouMean(data.id(), test->header))));
+  }
+  const auto is_feature = [&](const std::string& column) {
+    return column != data.target() && column != data.id();
+  };
+  if (absl::c_none_of(train.header, is_feature)) {
+    mistakes->push_back(At("data.train", "there is no column besides the target and the id"));
+  }
+  if (test == nullptr) return;
+  std::vector<std::string> missing, extra;
+  for (const std::string& column : train.header) {
+    if (is_feature(column) && !has(*test, column)) missing.push_back(column);
+  }
+  for (const std::string& column : test->header) {
+    if (is_feature(column) && !has(train, column)) extra.push_back(column);
+  }
+  const auto some = [](std::vector<std::string> names) {
+    const size_t count = names.size();
+    if (count > 5) names.resize(5);
+    return absl::StrCat("'", absl::StrJoin(names, "', '"), "'",
+                        count > 5 ? absl::StrCat(" and ", count - 5, " more") : "");
+  };
+  if (!missing.empty()) {
+    mistakes->push_back(
+        At("data.test",
+           absl::StrCat("the test file lacks columns of the training file: ", some(missing))));
+  }
+  if (!extra.empty()) {
+    warnings->push_back(
+        absl::StrCat("data.test: columns that the training file lacks are ignored: ", some(extra)));
+  }
+}
+
+// B12.
+absl::Status CheckTime(const Spec& spec, absl::Time now) {
+  const absl::Time deadline = DeadlineOf(spec, now);
+  if (deadline == absl::InfiniteFuture()) return absl::OkStatus();
+  const absl::Duration needed = FloorTime(spec.train_bytes + spec.test_bytes);
+  if (deadline - now >= needed) return absl::OkStatus();
+  const absl::string_view field =
+      spec.deadline && *spec.deadline == deadline ? "budget.deadline" : "budget.time";
+  const std::string left =
+      deadline <= now ? "is over" : absl::StrCat("leaves ", DurationToText(deadline - now));
+  return absl::FailedPreconditionError(absl::StrCat(
+      field, ": it ", left, ", and reading ", (spec.train_bytes + spec.test_bytes) / 1'000'000,
+      " MB and a first prediction take about ", DurationToText(needed),
+      "; the earliest deadline possible now is ", TimestampToText(now + needed), " (a budget of ",
+      DurationToText(absl::Ceil(needed, absl::Seconds(1))), ")"));
+}
+
+}  // namespace
+
+absl::Duration FloorTime(int64_t bytes) {
+  return kFloorStart + absl::Seconds(static_cast<double>(bytes) / kReadBytesPerSecond);
+}
+
+absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time now) {
+  std::vector<std::string> mistakes;
+  for (const SpecError& error : CheckSpec(spec)) {
+    mistakes.push_back(error.message);
+  }
+  if (!mistakes.empty()) return Mistakes(mistakes);
+
+  CheckedSpec checked;
+  checked.resolved = ResolveSpec(spec);
+  v1::DataSpec* const data = checked.resolved.mutable_data();
+  const auto train = files_.Look(data->train());
+  if (!train.ok()) mistakes.push_back(At("data.train", train.status().message()));
+  absl::StatusOr<std::shared_ptr<const DataFile>> test = std::shared_ptr<const DataFile>();
+  if (!data->test().empty()) {
+    test = files_.Look(data->test());
+    if (!test.ok()) mistakes.push_back(At("data.test", test.status().message()));
+  }
+  if (!mistakes.empty()) return Mistakes(mistakes);
+  CheckColumns(*data, **train, test->get(), &mistakes, &checked.warnings);
+  if (!mistakes.empty()) return Mistakes(mistakes);
+
+  data->set_train((*train)->path);
+  if (*test != nullptr) data->set_test((*test)->path);
+  checked.spec = ToDomain(checked.resolved);
+  checked.spec.train_bytes = (*train)->bytes;
+  checked.spec.test_bytes = *test == nullptr ? 0 : (*test)->bytes;
+  if (const absl::Status time = CheckTime(checked.spec, now); !time.ok()) return time;
+  checked.json = SpecToJson(checked.resolved);
+  checked.sha256 = Sha256Hex(checked.json);
+  return checked;
+}
+
+Job Intake::MakeJob(CheckedSpec checked, const std::string& owner, const std::string& request_id,
+                    const std::string& spec_text, absl::Time now) {
+  Job job;
+  job.id = absl::StrCat(checked.spec.name, "-");
+  {
+    absl::MutexLock lock(&mutex_);
+    for (int i = 0; i < kIdCharacters; ++i) {
+      job.id += kIdAlphabet[absl::Uniform<size_t>(random_, 0, sizeof(kIdAlphabet) - 1)];
+    }
+  }
+  job.owner = owner;
+  job.request_id = request_id;
+  job.spec_sha256 = std::move(checked.sha256);
+  job.spec = std::move(checked.spec);
+  job.spec_json = std::move(checked.json);
+  job.spec_text = spec_text;
+  job.warnings = std::move(checked.warnings);
+  job.accepted_at = now;
+  job.deadline = DeadlineOf(job.spec, now);
+  return job;
+}
+
+}  // namespace traind
