@@ -23,38 +23,38 @@ std::string QualityName(Quality quality);  // "", FLOOR, DEGRADED, FULL
 struct Member {
   int fold = 0;
   int64_t attempt = 0;
-  bool complete = false;    // reached the Plan's epochs, or stopped by patience
-  double score = 0;         // the Job's metric on the fold's validation rows
+  bool complete = false;  // reached the Plan's epochs, or stopped by patience
+  double score = 0;       // the Job's metric on the fold's validation rows
   double epochs_done = 0;
-  std::string oof, oof_sha256;    // float32 [rows of the fold, C], path relative to the job's folder
+  std::string oof, oof_sha256;  // float32 [rows of the fold, C], path relative to the job's folder
   std::string test, test_sha256;  // float32 [test_rows, C]; empty without test rows
 };
 
 struct PublishRequest {
   std::string state_dir;
   std::string job;
-  std::string table;           // relative to state_dir
-  std::string metric;          // accuracy, logloss, auc, f1, rmse, mae, r2, smape
-  int spec_folds = 0;          // folds that the spec asks for
-  bool plan_cut = false;       // the Plan has fewer folds or epochs than the spec
+  std::string table;      // relative to state_dir
+  std::string metric;     // accuracy, logloss, auc, f1, rmse, mae, r2, smape
+  int spec_folds = 0;     // folds that the spec asks for
+  bool plan_cut = false;  // the Plan has fewer folds or epochs than the spec
   std::vector<Member> members;
 };
 
 struct PublishedPrediction {
-  int number = 0;              // 0: nothing to publish (no test rows), scores only
-  std::string path;            // predictions.csv, relative to state_dir
+  int number = 0;    // 0: nothing to publish (no test rows), scores only
+  std::string path;  // predictions.csv, relative to state_dir
   std::string sha256;
   int64_t bytes = 0;
   int64_t rows = 0;
   Quality quality = Quality::kNone;
-  std::vector<Member> members;     // what answered; empty: the floor
-  std::vector<int> left_out;       // folds whose predictions are no better than the floor
-  std::optional<double> oof_score;   // over the rows that the members cover
-  bool comparable = false;         // oof_score covers all folds of the spec
-  std::optional<double> test_score;  // where the test file carries the target
+  std::vector<Member> members;        // what answered; empty: the floor
+  std::vector<int> left_out;          // folds whose predictions are no better than the floor
+  std::optional<double> oof_score;    // over the rows that the members cover
+  bool comparable = false;            // oof_score covers all folds of the spec
+  std::optional<double> test_score;   // where the test file carries the target
   std::optional<double> floor_score;  // the floor's, out of fold, over all rows
   absl::Time at;
-  bool changed = false;        // false: the standing one was as good and stays
+  bool changed = false;  // false: the standing one was as good and stays
 };
 
 // Writes prediction-<n>/ and switches `current` (common/job_layout.h), holding
