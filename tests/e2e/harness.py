@@ -287,7 +287,7 @@ class House:
             return None
         with open(os.path.join(current, "manifest.json")) as f:
             manifest = json.load(f)
-        assert sha256(os.path.join(current, "predictions.csv")) == manifest["sha256"], manifest
+        assert sha256(os.path.join(current, "predictions.csv")) == manifest["predictions"]["sha256"], manifest
         return manifest
 
     def check_predictions(self, path, rows=120, classes=("a", "b", "c")):
