@@ -29,6 +29,8 @@ namespace traind {
 
 inline constexpr char kLockFile[] = "traind.lock";
 inline constexpr char kWorkerLockFile[] = "worker.lock";
+// Of a Worker that is not standalone; machines may share a state folder.
+inline std::string WorkerLockFile(const std::string& host) { return "worker-" + host + ".lock"; }
 inline constexpr char kWorkerSocket[] = "worker.sock";
 inline constexpr char kDatabaseFile[] = "traind.db";
 
