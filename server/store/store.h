@@ -26,16 +26,17 @@ struct Mutations {
   struct Event {
     std::string job;
     absl::Time at;
-    std::string kind;    // state, attempt_started, attempt_ended, checkpoint, prediction, ...
+    std::string kind;  // state, attempt_started, attempt_ended, checkpoint, prediction, ...
     std::string detail;
   };
   std::vector<Event> events;
   struct WorkerRow {
     std::string id, hostname;
     absl::Time last_seen;
+    std::vector<Slot> slots;  // empty: as they were
   };
   std::vector<WorkerRow> workers;
-  int64_t last_attempt = 0;      // > 0: the highest Attempt number handed out
+  int64_t last_attempt = 0;             // > 0: the highest Attempt number handed out
   std::optional<absl::Time> last_seen;  // wall clock, for restarts after a clock jump
   // Someone waits for this to be on disk. false: may be lost in a power cut (metrics).
   bool durable = false;
@@ -48,27 +49,27 @@ struct Mutations {
 
 // What a start needs.
 struct Snapshot {
-  std::vector<Job> active;       // every Job that is not terminal, oldest first
+  std::vector<Job> active;  // every Job that is not terminal, oldest first
   int64_t last_attempt = 0;
   absl::Time last_seen = absl::InfinitePast();
 };
 
 struct JobFilter {
-  std::vector<JobState> states;                // empty: all
-  std::map<std::string, std::string> labels;   // all must match
+  std::vector<JobState> states;               // empty: all
+  std::map<std::string, std::string> labels;  // all must match
   int limit = 100;
-  std::string page_token;                      // of the page before; empty: first
+  std::string page_token;  // of the page before; empty: first
 };
 struct JobPage {
-  std::vector<Job> jobs;         // newest first; without decisions and attempts
-  std::string next_page_token;   // empty: the last page
+  std::vector<Job> jobs;        // newest first; without decisions and attempts
+  std::string next_page_token;  // empty: the last page
 };
 struct StoredMetric {
   int64_t sequence = 0;
   MetricPoint point;
 };
 
-// Threads: Commit, Checkpoint and LoadSnapshot belong to the control loop's
+// Threads: Commit, CheckpointLog, LogBytes, Reopen and LoadSnapshot belong to the control loop's
 // thread; the rest is safe from any (readers have connections of their own and
 // see what is committed).
 class Store {
@@ -83,6 +84,11 @@ class Store {
   virtual absl::Status Commit(const Mutations& mutations) = 0;
   // Moves the write-ahead log into the database; cheap if there is little.
   virtual absl::Status CheckpointLog() = 0;
+  // Size of that log.
+  virtual int64_t LogBytes() const { return 0; }
+  // After a Commit whose outcome is unknown: lets go of all files and opens them
+  // again. LoadSnapshot is next.
+  virtual absl::Status Reopen() { return absl::OkStatus(); }
   virtual absl::StatusOr<Snapshot> LoadSnapshot() = 0;
 
   virtual absl::StatusOr<Job> GetJob(const std::string& id) = 0;  // NotFound

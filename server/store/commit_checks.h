@@ -1,0 +1,21 @@
+// What Commit refuses, the same for every store.
+#pragma once
+
+#include <absl/status/status.h>
+
+#include "server/store/store.h"
+
+namespace traind {
+
+// before: the stored Job, or null if there is none. Errors: Aborted.
+absl::Status CheckChange(const Job* before, const Job& after);
+
+// Fencing: the checkpoint's Attempt is the current one of its task, or was so in
+// this turn. before: null for a new Job; after: null if the turn does not change
+// the Job. REQUIRES: one of them is not null. Errors: Aborted.
+absl::Status CheckCheckpoint(const Job* before, const Job* after, const Checkpoint& checkpoint);
+
+// Errors: Aborted.
+absl::Status CheckLastAttempt(int64_t stored, int64_t committed);
+
+}  // namespace traind

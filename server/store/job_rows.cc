@@ -1,0 +1,491 @@
+#include "server/store/job_rows.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "common/status_macros.h"
+
+namespace traind {
+namespace {
+
+using nlohmann::json;
+using sqlite::Connection;
+using sqlite::Query;
+
+// Each table's columns once, for reading (T), writing and comparing (const T).
+
+template <typename T>
+auto FixedColumns(T& job) {
+  auto& s = job.spec;
+  return std::tie(job.id, job.owner, job.request_id, s.name, job.spec_sha256, job.spec_json,
+                  job.spec_text, job.accepted_at, s.metric, s.higher_is_better, s.folds, s.epochs,
+                  s.patience, s.slots, s.device, s.batch, s.precision, s.checkpoint_every,
+                  s.priority, s.has_test, s.train_bytes, s.test_bytes, s.budget, s.deadline,
+                  s.policy, s.shares.plan, s.shares.first_fold, s.shares.reserve, s.shares.stop);
+}
+
+template <typename T>
+auto ChangingColumns(T& job) {
+  return std::tie(job.state, job.end_reason, job.end_message, job.started_at, job.deadline,
+                  job.finished_at, job.finish_requested, job.cancel_requested, job.floor_model,
+                  job.floor_score);
+}
+
+template <typename T>
+auto TableColumns(T& table) {
+  return std::tie(table.table, table.content_sha256, table.train_rows, table.test_rows,
+                  table.features, table.classes);
+}
+
+template <typename T>
+auto TaskColumns(T& task) {
+  auto& m = task.measured;
+  return std::tie(task.kind, task.fold, task.trial, task.state, task.attempt, task.attempts,
+                  task.failures, task.losses, task.not_before, task.epochs_planned,
+                  task.epochs_done, task.score, task.message, m.step_s, m.step_p90_s, m.evaluate_s,
+                  m.predict_s, m.epoch_s, m.steps_per_epoch);
+}
+
+template <typename T>
+auto CheckpointColumns(T& c) {
+  return std::tie(c.attempt, c.step, c.fold, c.epoch, c.manifest, c.sha256, c.bytes, c.best_metric,
+                  c.at);
+}
+
+template <typename T>
+auto DecisionColumns(T& d) {
+  return std::tie(d.at, d.rule, d.cause, d.from, d.to);
+}
+
+template <typename T>
+auto PlanColumns(T& p) {
+  return std::tie(p.revision, p.folds, p.epochs, p.ranks, p.parallel_folds, p.step_s, p.estimate,
+                  p.reserve, p.at);
+}
+
+template <typename T>
+auto AttemptColumns(T& a) {
+  return std::tie(a.id, a.kind, a.fold, a.worker, a.started_at, a.ended_at, a.end_reason,
+                  a.message);
+}
+
+template <typename T>
+auto PredictionColumns(T& p) {
+  return std::tie(p.number, p.path, p.sha256, p.bytes, p.rows, p.quality, p.oof_score, p.comparable,
+                  p.test_score, p.floor_score, p.at);
+}
+
+template <typename T>
+auto MemberColumns(T& m) {
+  return std::tie(m.fold, m.attempt, m.complete, m.score, m.epochs_done, m.oof, m.oof_sha256,
+                  m.test, m.test_sha256);
+}
+
+template <typename Columns>
+void Read(Query& query, Columns columns) {
+  std::apply([&](auto&... column) { query.Read(column...); }, columns);
+}
+template <typename Columns>
+void ReadMore(Query& query, Columns columns) {
+  std::apply([&](auto&... column) { query.ReadMore(column...); }, columns);
+}
+template <typename Columns>
+void Bind(Query& query, Columns columns) {
+  std::apply([&](const auto&... column) { query.Bind(column...); }, columns);
+}
+
+absl::Status Finish(Query& query) {
+  while (query.Next()) {
+  }
+  return query.status();
+}
+
+// JSON has no NaN: a score that is not a number is null.
+json MemberJson(const Member& m) {
+  return {{"fold", m.fold},
+          {"attempt", m.attempt},
+          {"complete", m.complete},
+          {"score", std::isfinite(m.score) ? json(m.score) : json()},
+          {"epochs_done", std::isfinite(m.epochs_done) ? json(m.epochs_done) : json()},
+          {"oof", m.oof},
+          {"oof_sha256", m.oof_sha256},
+          {"test", m.test},
+          {"test_sha256", m.test_sha256}};
+}
+
+double NumberOrNan(const json& value) { return value.is_number() ? value.get<double>() : NAN; }
+
+Member MemberFromJson(const json& j) {
+  Member m;
+  m.fold = j.at("fold");
+  m.attempt = j.at("attempt");
+  m.complete = j.at("complete");
+  m.score = NumberOrNan(j.at("score"));
+  m.epochs_done = NumberOrNan(j.at("epochs_done"));
+  m.oof = j.at("oof");
+  m.oof_sha256 = j.at("oof_sha256");
+  m.test = j.at("test");
+  m.test_sha256 = j.at("test_sha256");
+  return m;
+}
+
+// Text from a Worker may be no UTF-8: it is replaced, not refused.
+std::string Dump(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+// Reads what Dump wrote. Errors: DataLoss.
+template <typename Reader>
+absl::Status Parse(const std::string& text, const char* column, Reader reader) {
+  try {
+    reader(json::parse(text));
+  } catch (const json::exception& e) {
+    return absl::DataLossError(std::string("database: ") + column + ": " + e.what());
+  }
+  return absl::OkStatus();
+}
+
+std::string MemberText(const Task& task) {
+  return task.member ? Dump(MemberJson(*task.member)) : std::string();
+}
+
+bool SameMember(const std::optional<Member>& a, const std::optional<Member>& b) {
+  if (!a || !b) return a.has_value() == b.has_value();
+  return MemberColumns(*a) == MemberColumns(*b);
+}
+
+bool SameTask(const Task& a, const Task& b) {
+  const bool same_checkpoint =
+      a.checkpoint && b.checkpoint
+          ? CheckpointColumns(*a.checkpoint) == CheckpointColumns(*b.checkpoint)
+          : a.checkpoint.has_value() == b.checkpoint.has_value();
+  return same_checkpoint && TaskColumns(a) == TaskColumns(b) && SameMember(a.member, b.member);
+}
+
+bool SamePrediction(const std::optional<PublishedPrediction>& a,
+                    const std::optional<PublishedPrediction>& b) {
+  if (!a || !b) return a.has_value() == b.has_value();
+  if (PredictionColumns(*a) != PredictionColumns(*b) || a->left_out != b->left_out ||
+      a->members.size() != b->members.size()) {
+    return false;
+  }
+  for (size_t i = 0; i < a->members.size(); ++i) {
+    if (MemberColumns(a->members[i]) != MemberColumns(b->members[i])) return false;
+  }
+  return true;
+}
+
+// ---- reading ------------------------------------------------------------------
+
+absl::Status ReadLabels(Connection& db, int64_t number, Job& job) {
+  Query q = db.Select("SELECT key, value FROM job_labels WHERE job = ?", number);
+  while (q.Next()) {
+    std::string key, value;
+    q.Read(key, value);
+    job.spec.labels.emplace(std::move(key), std::move(value));
+  }
+  return q.status();
+}
+
+absl::Status ReadTasks(Connection& db, int64_t number, Job& job) {
+  Query q = db.Select(
+      "SELECT t.kind, t.fold, trial, state, t.attempt, attempts, failures, losses, not_before_ms, "
+      "epochs_planned, epochs_done, score, message, step_s, step_p90_s, evaluate_s, predict_s, "
+      "epoch_s, steps_per_epoch, member_json, c.attempt, c.step, c.fold, c.epoch, c.manifest, "
+      "c.sha256, c.bytes, c.best_metric, c.at_ms FROM tasks t LEFT JOIN checkpoints c "
+      "ON c.job = t.job AND c.attempt = t.checkpoint_attempt AND c.step = t.checkpoint_step "
+      "WHERE t.job = ? ORDER BY t.position",
+      number);
+  while (q.Next()) {
+    Task& task = job.tasks.emplace_back();
+    Read(q, TaskColumns(task));
+    std::string member;
+    q.ReadMore(member);
+    if (!member.empty()) {
+      RETURN_IF_ERROR(Parse(member, "tasks.member_json",
+                            [&](const json& j) { task.member = MemberFromJson(j); }));
+    }
+    Checkpoint checkpoint;
+    ReadMore(q, CheckpointColumns(checkpoint));
+    if (checkpoint.attempt > 0) task.checkpoint = std::move(checkpoint);
+  }
+  return q.status();
+}
+
+absl::Status ReadPlans(Connection& db, int64_t number, Job& job) {
+  Query q = db.Select(
+      "SELECT revision, folds, epochs, ranks, parallel_folds, step_s, estimate_ms, reserve_ms, "
+      "at_ms FROM plans WHERE job = ? ORDER BY position",
+      number);
+  while (q.Next()) Read(q, PlanColumns(job.plans.emplace_back()));
+  return q.status();
+}
+
+absl::Status ReadDecisions(Connection& db, int64_t number, Job& job) {
+  Query q = db.Select(
+      "SELECT at_ms, rule, cause, from_text, to_text FROM decisions WHERE job = ? "
+      "ORDER BY position",
+      number);
+  while (q.Next()) Read(q, DecisionColumns(job.decisions.emplace_back()));
+  return q.status();
+}
+
+absl::Status ReadAttempts(Connection& db, int64_t number, Job& job) {
+  Query q = db.Select(
+      "SELECT id, kind, fold, worker, started_at_ms, ended_at_ms, end_reason, message, slots_json "
+      "FROM attempts WHERE job = ? ORDER BY position",
+      number);
+  while (q.Next()) {
+    Attempt& attempt = job.attempts.emplace_back();
+    Read(q, AttemptColumns(attempt));
+    std::string slots;
+    q.ReadMore(slots);
+    RETURN_IF_ERROR(Parse(slots, "attempts.slots_json",
+                          [&](const json& j) { attempt.slots = j.get<std::vector<int>>(); }));
+  }
+  return q.status();
+}
+
+absl::Status ReadPrediction(Connection& db, int64_t number, int prediction, Job& job) {
+  Query q = db.Select(
+      "SELECT number, path, sha256, bytes, rows, quality, oof_score, comparable, test_score, "
+      "floor_score, at_ms, members_json, left_out_json FROM predictions WHERE job = ? "
+      "AND number = ?",
+      number, prediction);
+  if (q.Next()) {
+    PublishedPrediction& p = job.prediction.emplace();
+    Read(q, PredictionColumns(p));
+    std::string members, left_out;
+    q.ReadMore(members, left_out);
+    RETURN_IF_ERROR(Parse(members, "predictions.members_json", [&](const json& j) {
+      for (const json& member : j) p.members.push_back(MemberFromJson(member));
+    }));
+    RETURN_IF_ERROR(Parse(left_out, "predictions.left_out_json",
+                          [&](const json& j) { p.left_out = j.get<std::vector<int>>(); }));
+  }
+  return q.status();
+}
+
+// ---- writing ------------------------------------------------------------------
+
+absl::Status WriteState(Connection& db, int64_t number, const Job& job) {
+  Query q = db.Prepare(
+      "UPDATE jobs SET state = ?, end_reason = ?, end_message = ?, started_at_ms = ?, "
+      "deadline_ms = ?, finished_at_ms = ?, finish_requested = ?, cancel_requested = ?, "
+      "floor_model = ?, floor_score = ?, warnings_json = ?, prediction_number = ?, version = ? "
+      "WHERE number = ?");
+  const std::string warnings = Dump(job.warnings);
+  std::optional<int> prediction;
+  if (job.prediction) prediction = job.prediction->number;
+  Bind(q, ChangingColumns(job));
+  q.Bind(warnings, prediction, job.version, number);
+  return Finish(q);
+}
+
+absl::Status WriteArtifact(Connection& db, int64_t number, const std::string& path,
+                           const std::string& sha256, std::optional<int64_t> bytes,
+                           std::optional<int> fold, std::optional<int64_t> attempt) {
+  if (path.empty()) return absl::OkStatus();
+  return db.Run(
+      "INSERT OR REPLACE INTO artifacts(job, path, sha256, bytes, fold, attempt) "
+      "VALUES(?, ?, ?, ?, ?, ?)",
+      number, path, sha256, bytes, fold, attempt);
+}
+
+absl::Status WriteTask(Connection& db, int64_t number, int position, const Task& task) {
+  const std::string member = MemberText(task);
+  std::optional<int64_t> checkpoint_attempt, checkpoint_step;
+  if (task.checkpoint) {
+    RETURN_IF_ERROR(WriteCheckpoint(db, number, *task.checkpoint));
+    checkpoint_attempt = task.checkpoint->attempt;
+    checkpoint_step = task.checkpoint->step;
+  }
+  Query q = db.Prepare(
+      "INSERT OR REPLACE INTO tasks(kind, fold, trial, state, attempt, attempts, failures, losses, "
+      "not_before_ms, epochs_planned, epochs_done, score, message, step_s, step_p90_s, "
+      "evaluate_s, predict_s, epoch_s, steps_per_epoch, member_json, checkpoint_attempt, "
+      "checkpoint_step, job, position) "
+      "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  Bind(q, TaskColumns(task));
+  q.Bind(member, checkpoint_attempt, checkpoint_step, number, position);
+  return Finish(q);
+}
+
+absl::Status WriteTasks(Connection& db, int64_t number, const Job* before, const Job& after) {
+  for (size_t i = 0; i < after.tasks.size(); ++i) {
+    const Task* old = before && i < before->tasks.size() ? &before->tasks[i] : nullptr;
+    const Task& task = after.tasks[i];
+    if (old && SameTask(*old, task)) continue;
+    RETURN_IF_ERROR(WriteTask(db, number, static_cast<int>(i), task));
+    if (!task.member || (old && SameMember(old->member, task.member))) continue;
+    const Member& m = *task.member;
+    RETURN_IF_ERROR(WriteArtifact(db, number, m.oof, m.oof_sha256, {}, m.fold, m.attempt));
+    RETURN_IF_ERROR(WriteArtifact(db, number, m.test, m.test_sha256, {}, m.fold, m.attempt));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WritePlans(Connection& db, int64_t number, const Job* before, const Job& after) {
+  for (size_t i = before ? before->plans.size() : 0; i < after.plans.size(); ++i) {
+    Query q = db.Prepare(
+        "INSERT INTO plans(revision, folds, epochs, ranks, parallel_folds, step_s, estimate_ms, "
+        "reserve_ms, at_ms, job, position) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    Bind(q, PlanColumns(after.plans[i]));
+    q.Bind(number, i);
+    RETURN_IF_ERROR(Finish(q));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteDecisions(Connection& db, int64_t number, const Job* before, const Job& after) {
+  for (size_t i = before ? before->decisions.size() : 0; i < after.decisions.size(); ++i) {
+    Query q = db.Prepare(
+        "INSERT INTO decisions(at_ms, rule, cause, from_text, to_text, job, position) "
+        "VALUES(?, ?, ?, ?, ?, ?, ?)");
+    Bind(q, DecisionColumns(after.decisions[i]));
+    q.Bind(number, i);
+    RETURN_IF_ERROR(Finish(q));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteAttempts(Connection& db, int64_t number, const Job* before, const Job& after) {
+  for (size_t i = 0; i < after.attempts.size(); ++i) {
+    const Attempt& attempt = after.attempts[i];
+    if (before && i < before->attempts.size()) {
+      const Attempt& old = before->attempts[i];
+      if (AttemptColumns(old) == AttemptColumns(attempt) && old.slots == attempt.slots) continue;
+    }
+    const std::string slots = Dump(attempt.slots);
+    Query q = db.Prepare(
+        "INSERT INTO attempts(id, kind, fold, worker, started_at_ms, ended_at_ms, end_reason, "
+        "message, slots_json, job, position) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT(job, position) DO UPDATE SET worker = excluded.worker, "
+        "ended_at_ms = excluded.ended_at_ms, end_reason = excluded.end_reason, "
+        "message = excluded.message, slots_json = excluded.slots_json");
+    Bind(q, AttemptColumns(attempt));
+    q.Bind(slots, number, i);
+    RETURN_IF_ERROR(Finish(q));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WritePrediction(Connection& db, int64_t number, const PublishedPrediction& p,
+                             const std::string& job_id) {
+  json members = json::array();
+  for (const Member& member : p.members) members.push_back(MemberJson(member));
+  const std::string members_text = Dump(members), left_out = Dump(p.left_out);
+  Query q = db.Prepare(
+      "INSERT OR REPLACE INTO predictions(number, path, sha256, bytes, rows, quality, oof_score, "
+      "comparable, test_score, floor_score, at_ms, members_json, left_out_json, job) "
+      "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  Bind(q, PredictionColumns(p));
+  q.Bind(members_text, left_out, number);
+  RETURN_IF_ERROR(Finish(q));
+  // Told relative to the state folder; the table has paths below the Job's folder.
+  const std::string prefix = "jobs/" + job_id + "/";
+  const std::string path =
+      p.path.compare(0, prefix.size(), prefix) == 0 ? p.path.substr(prefix.size()) : p.path;
+  return WriteArtifact(db, number, path, p.sha256, p.bytes, {}, {});
+}
+
+absl::Status WriteTable(Connection& db, int64_t number, const TableInfo& table) {
+  Query q = db.Prepare(
+      "INSERT OR REPLACE INTO datasets(table_path, content_sha256, train_rows, test_rows, "
+      "features, classes, job) VALUES(?, ?, ?, ?, ?, ?, ?)");
+  Bind(q, TableColumns(table));
+  q.Bind(number);
+  return Finish(q);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Job>> ReadSelectedJobs(Connection& db, Query query, Detail detail,
+                                                  std::vector<int64_t>* numbers) {
+  std::vector<Job> jobs;
+  while (query.Next()) {
+    Job& job = jobs.emplace_back();
+    int64_t number = 0;
+    query.Read(number);
+    ReadMore(query, FixedColumns(job));
+    ReadMore(query, ChangingColumns(job));
+    std::string warnings;
+    std::optional<int> prediction;
+    query.ReadMore(warnings, prediction, job.version);
+    ReadMore(query, TableColumns(job.table));
+    if (warnings != "[]") {
+      RETURN_IF_ERROR(Parse(warnings, "jobs.warnings_json", [&](const json& j) {
+        job.warnings = j.get<std::vector<std::string>>();
+      }));
+    }
+    RETURN_IF_ERROR(ReadLabels(db, number, job));
+    RETURN_IF_ERROR(ReadTasks(db, number, job));
+    RETURN_IF_ERROR(ReadPlans(db, number, job));
+    if (prediction) RETURN_IF_ERROR(ReadPrediction(db, number, *prediction, job));
+    if (detail == Detail::kWhole) {
+      RETURN_IF_ERROR(ReadDecisions(db, number, job));
+      RETURN_IF_ERROR(ReadAttempts(db, number, job));
+    }
+    if (numbers) numbers->push_back(number);
+  }
+  RETURN_IF_ERROR(query.status());
+  return jobs;
+}
+
+absl::Status InsertJob(Connection& db, const Job& job, int64_t* number) {
+  const std::string warnings = Dump(job.warnings);
+  {
+    Query q = db.Prepare(
+        "INSERT INTO jobs(id, owner, request_id, name, spec_sha256, spec_json, spec_text, "
+        "accepted_at_ms, metric, higher_is_better, folds, epochs, patience, slots, device, batch, "
+        "precision, checkpoint_every_ms, priority, has_test, train_bytes, test_bytes, budget_ms, "
+        "spec_deadline_ms, policy, share_plan, share_first_fold, share_reserve, share_stop, "
+        "state, end_reason, end_message, started_at_ms, deadline_ms, finished_at_ms, "
+        "finish_requested, cancel_requested, floor_model, floor_score, warnings_json, version) "
+        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+        "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    Bind(q, FixedColumns(job));
+    Bind(q, ChangingColumns(job));
+    q.Bind(warnings, job.version);
+    RETURN_IF_ERROR(Finish(q));
+  }
+  *number = db.last_insert_rowid();
+  for (const auto& [key, value] : job.spec.labels) {
+    RETURN_IF_ERROR(
+        db.Run("INSERT INTO job_labels(job, key, value) VALUES(?, ?, ?)", *number, key, value));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteCheckpoint(Connection& db, int64_t number, const Checkpoint& checkpoint) {
+  Query q = db.Prepare(
+      "INSERT INTO checkpoints(attempt, step, fold, epoch, manifest, sha256, bytes, best_metric, "
+      "at_ms, job) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(job, attempt, step) DO "
+      "NOTHING");
+  Bind(q, CheckpointColumns(checkpoint));
+  q.Bind(number);
+  return Finish(q);
+}
+
+absl::Status UpdateJob(Connection& db, int64_t number, const Job* before, const Job& after) {
+  static const TableInfo* const kNone = new TableInfo();
+  if (TableColumns(after.table) != TableColumns(before ? before->table : *kNone)) {
+    RETURN_IF_ERROR(WriteTable(db, number, after.table));
+  }
+  RETURN_IF_ERROR(WriteTasks(db, number, before, after));
+  RETURN_IF_ERROR(WritePlans(db, number, before, after));
+  RETURN_IF_ERROR(WriteDecisions(db, number, before, after));
+  RETURN_IF_ERROR(WriteAttempts(db, number, before, after));
+  if (after.prediction &&
+      !SamePrediction(before ? before->prediction : std::nullopt, after.prediction)) {
+    RETURN_IF_ERROR(WritePrediction(db, number, *after.prediction, after.id));
+  }
+  // A Job that was inserted just now has this already, but for its Prediction.
+  if (before || after.prediction) return WriteState(db, number, after);
+  return absl::OkStatus();
+}
+
+}  // namespace traind

@@ -1,0 +1,216 @@
+#include "server/store/memory_store.h"
+
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "common/status_macros.h"
+#include "server/store/commit_checks.h"
+
+namespace traind {
+namespace {
+
+// What a database would give back: without what is not stored.
+Job AsStored(Job job) {
+  for (Task& task : job.tasks) task.live.reset();
+  job.pending_reason = PendingReason::kNone;
+  job.queue_position = 0;
+  job.estimated_finish = absl::InfiniteFuture();
+  return job;
+}
+
+const Measured* FirstMeasured(const Job& job) {
+  for (const Task& task : job.tasks) {
+    if (task.kind == TaskKind::kTrain && task.measured.step_s > 0) return &task.measured;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const MemoryStore::Row* MemoryStore::Find(const std::string& id) const {
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : &rows_[found->second];
+}
+
+absl::Status MemoryStore::Check(const Mutations& m) const {
+  RETURN_IF_ERROR(CheckLastAttempt(last_attempt_, m.last_attempt));
+  std::map<std::string, const Job*> latest;
+  std::set<std::pair<std::string, std::string>> requests;
+  for (const auto& job : m.jobs) {
+    const Row* row = Find(job->id);
+    const Job*& before = latest[job->id];
+    if (before == nullptr && row != nullptr) before = row->job.get();
+    RETURN_IF_ERROR(CheckChange(before, *job));
+    if (before == nullptr && !job->request_id.empty()) {
+      bool taken = !requests.emplace(job->owner, job->request_id).second;
+      for (const Row& other : rows_) {
+        taken |= other.job->owner == job->owner && other.job->request_id == job->request_id;
+      }
+      if (taken) {
+        return absl::AbortedError(absl::StrCat("request ", job->request_id, " is taken"));
+      }
+    }
+    before = job.get();
+  }
+  const auto known = [&](const std::string& id) {
+    return latest.count(id) > 0 || Find(id) != nullptr;
+  };
+  for (const auto& [id, checkpoint] : m.checkpoints) {
+    if (Find(id) == nullptr) return absl::NotFoundError(absl::StrCat("no job ", id));
+    const auto after = latest.find(id);
+    RETURN_IF_ERROR(CheckCheckpoint(Find(id)->job.get(),
+                                    after == latest.end() ? nullptr : after->second, checkpoint));
+  }
+  for (const auto& event : m.events) {
+    if (!known(event.job)) return absl::NotFoundError(absl::StrCat("no job ", event.job));
+  }
+  for (const auto& point : m.metrics) {
+    if (!known(point.job)) return absl::NotFoundError(absl::StrCat("no job ", point.job));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MemoryStore::Commit(const Mutations& m) {
+  absl::MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(failure_);
+  RETURN_IF_ERROR(Check(m));
+  for (const auto& job : m.jobs) {
+    const auto [at, added] = by_id_.emplace(job->id, rows_.size());
+    if (added) rows_.emplace_back();
+    rows_[at->second].job = std::make_shared<const Job>(AsStored(*job));
+  }
+  for (const auto& [id, checkpoint] : m.checkpoints) {
+    auto& stored = rows_[by_id_[id]].checkpoints;
+    const auto same = [&c = checkpoint](const Checkpoint& other) {
+      return other.attempt == c.attempt && other.step == c.step;
+    };
+    if (std::none_of(stored.begin(), stored.end(), same)) stored.push_back(checkpoint);
+  }
+  for (const MetricPoint& point : m.metrics) {
+    auto& metrics = rows_[by_id_[point.job]].metrics;
+    metrics.push_back({static_cast<int64_t>(metrics.size()) + 1, point});
+  }
+  if (m.last_attempt > 0) last_attempt_ = m.last_attempt;
+  if (m.last_seen) last_seen_ = *m.last_seen;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Snapshot> MemoryStore::LoadSnapshot() {
+  absl::MutexLock lock(&mutex_);
+  Snapshot snapshot;
+  for (const Row& row : rows_) {
+    if (!IsTerminal(row.job->state)) snapshot.active.push_back(*row.job);
+  }
+  snapshot.last_attempt = last_attempt_;
+  snapshot.last_seen = last_seen_;
+  return snapshot;
+}
+
+absl::StatusOr<Job> MemoryStore::GetJob(const std::string& id) {
+  absl::MutexLock lock(&mutex_);
+  const Row* row = Find(id);
+  if (row == nullptr) return absl::NotFoundError(absl::StrCat("no job ", id));
+  return *row->job;
+}
+
+absl::StatusOr<std::vector<std::string>> MemoryStore::FindByName(const std::string& name) {
+  absl::MutexLock lock(&mutex_);
+  std::vector<std::string> ids;
+  for (auto row = rows_.rbegin(); row != rows_.rend() && ids.size() < 2; ++row) {
+    if (row->job->spec.name == name) ids.push_back(row->job->id);
+  }
+  return ids;
+}
+
+absl::StatusOr<Job> MemoryStore::FindByRequest(const std::string& owner,
+                                               const std::string& request_id) {
+  absl::MutexLock lock(&mutex_);
+  for (const Row& row : rows_) {
+    if (!request_id.empty() && row.job->owner == owner && row.job->request_id == request_id) {
+      return *row.job;
+    }
+  }
+  return absl::NotFoundError(absl::StrCat("no request ", request_id));
+}
+
+absl::StatusOr<JobPage> MemoryStore::ListJobs(const JobFilter& filter) {
+  absl::MutexLock lock(&mutex_);
+  size_t before = rows_.size();
+  if (!filter.page_token.empty() &&
+      (!absl::SimpleAtoi(filter.page_token, &before) || before > rows_.size())) {
+    return absl::InvalidArgumentError("page_token is none that a page before gave");
+  }
+  JobPage page;
+  for (size_t i = before; i-- > 0;) {
+    const Job& job = *rows_[i].job;
+    if (!filter.states.empty() &&
+        std::find(filter.states.begin(), filter.states.end(), job.state) == filter.states.end()) {
+      continue;
+    }
+    if (!std::includes(job.spec.labels.begin(), job.spec.labels.end(), filter.labels.begin(),
+                       filter.labels.end())) {
+      continue;
+    }
+    if (static_cast<int>(page.jobs.size()) == std::max(1, filter.limit)) {
+      page.next_page_token = absl::StrCat(i + 1);
+      break;
+    }
+    page.jobs.push_back(job);
+    page.jobs.back().decisions.clear();
+    page.jobs.back().attempts.clear();
+  }
+  return page;
+}
+
+absl::StatusOr<std::vector<StoredMetric>> MemoryStore::GetMetrics(const std::string& job,
+                                                                  int64_t after_sequence,
+                                                                  int limit) {
+  absl::MutexLock lock(&mutex_);
+  std::vector<StoredMetric> metrics;
+  const Row* row = Find(job);
+  if (row == nullptr) return metrics;
+  for (const StoredMetric& metric : row->metrics) {
+    if (metric.sequence > after_sequence && static_cast<int>(metrics.size()) < limit) {
+      metrics.push_back(metric);
+    }
+  }
+  return metrics;
+}
+
+absl::StatusOr<std::vector<Checkpoint>> MemoryStore::ListCheckpoints(const std::string& job) {
+  absl::MutexLock lock(&mutex_);
+  const Row* row = Find(job);
+  if (row == nullptr) return std::vector<Checkpoint>();
+  std::vector<Checkpoint> checkpoints = row->checkpoints;
+  std::sort(checkpoints.begin(), checkpoints.end(), [](const Checkpoint& a, const Checkpoint& b) {
+    return std::tie(a.attempt, a.step) < std::tie(b.attempt, b.step);
+  });
+  return checkpoints;
+}
+
+absl::StatusOr<Measured> MemoryStore::RecordedSpeed(const std::string& content_sha256,
+                                                    int64_t train_bytes) {
+  absl::MutexLock lock(&mutex_);
+  for (const bool by_content : {true, false}) {
+    for (auto row = rows_.rbegin(); row != rows_.rend(); ++row) {
+      const Job& job = *row->job;
+      const bool same = by_content
+                            ? !content_sha256.empty() && job.table.content_sha256 == content_sha256
+                            : train_bytes > 0 && job.spec.train_bytes == train_bytes;
+      const Measured* measured = FirstMeasured(job);
+      if (same && measured != nullptr && job.state == JobState::kSucceeded) return *measured;
+    }
+  }
+  return absl::NotFoundError("no such work was done before");
+}
+
+void MemoryStore::FailCommits(absl::Status status) {
+  absl::MutexLock lock(&mutex_);
+  failure_ = std::move(status);
+}
+
+}  // namespace traind

@@ -1,0 +1,55 @@
+// The store's contract without a disk, for tests and simulation.
+#pragma once
+
+#include <absl/base/thread_annotations.h>
+#include <absl/synchronization/mutex.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/store/store.h"
+
+namespace traind {
+
+// Threads and errors: as Store says. Forgets everything when destroyed.
+class MemoryStore final : public Store {
+ public:
+  absl::Status Commit(const Mutations& mutations) override;
+  absl::Status CheckpointLog() override { return absl::OkStatus(); }
+  absl::StatusOr<Snapshot> LoadSnapshot() override;
+
+  absl::StatusOr<Job> GetJob(const std::string& id) override;
+  absl::StatusOr<std::vector<std::string>> FindByName(const std::string& name) override;
+  absl::StatusOr<Job> FindByRequest(const std::string& owner,
+                                    const std::string& request_id) override;
+  absl::StatusOr<JobPage> ListJobs(const JobFilter& filter) override;
+  absl::StatusOr<std::vector<StoredMetric>> GetMetrics(const std::string& job,
+                                                       int64_t after_sequence, int limit) override;
+  absl::StatusOr<std::vector<Checkpoint>> ListCheckpoints(const std::string& job) override;
+  absl::StatusOr<Measured> RecordedSpeed(const std::string& content_sha256,
+                                         int64_t train_bytes) override;
+
+  // Every later Commit fails like this; OK: commits work again.
+  void FailCommits(absl::Status status);
+
+ private:
+  struct Row {
+    std::shared_ptr<const Job> job;
+    std::vector<Checkpoint> checkpoints;
+    std::vector<StoredMetric> metrics;
+  };
+  absl::Status Check(const Mutations& mutations) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  const Row* Find(const std::string& id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable absl::Mutex mutex_;
+  std::vector<Row> rows_ ABSL_GUARDED_BY(mutex_);  // in the order of acceptance
+  std::map<std::string, size_t> by_id_ ABSL_GUARDED_BY(mutex_);
+  int64_t last_attempt_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Time last_seen_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace traind

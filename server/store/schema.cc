@@ -1,0 +1,282 @@
+#include "server/store/schema.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <cstdint>
+
+#include "common/status_macros.h"
+
+namespace traind {
+namespace {
+
+// Moments are _ms of Unix time; NULL: not yet, or never. Enumerations have the
+// numbers of proto/job.proto. `job` refers to jobs.number, which is never shown.
+// Lists that nobody searches are JSON. What a Worker measured may be NULL: not a
+// number.
+constexpr char kVersion1[] = R"sql(
+CREATE TABLE jobs(
+  number INTEGER PRIMARY KEY AUTOINCREMENT,  -- in the order of acceptance
+  id TEXT NOT NULL UNIQUE,
+  owner TEXT NOT NULL,
+  request_id TEXT NOT NULL,
+  name TEXT NOT NULL,
+  spec_sha256 TEXT NOT NULL,
+  spec_json TEXT NOT NULL,
+  spec_text TEXT NOT NULL,
+  accepted_at_ms INTEGER NOT NULL,
+  metric TEXT NOT NULL,
+  higher_is_better INTEGER NOT NULL,
+  folds INTEGER NOT NULL,
+  epochs INTEGER NOT NULL,
+  patience INTEGER NOT NULL,
+  slots INTEGER NOT NULL,
+  device TEXT NOT NULL,
+  batch INTEGER NOT NULL,
+  precision TEXT NOT NULL,
+  checkpoint_every_ms INTEGER NOT NULL,
+  priority INTEGER NOT NULL,
+  has_test INTEGER NOT NULL,
+  train_bytes INTEGER NOT NULL,
+  test_bytes INTEGER NOT NULL,
+  budget_ms INTEGER,
+  spec_deadline_ms INTEGER,
+  policy INTEGER NOT NULL,
+  share_plan REAL NOT NULL,
+  share_first_fold REAL NOT NULL,
+  share_reserve REAL NOT NULL,
+  share_stop REAL NOT NULL,
+  -- What follows changes until the Job is terminal.
+  state INTEGER NOT NULL,
+  end_reason INTEGER NOT NULL,
+  end_message TEXT NOT NULL,
+  started_at_ms INTEGER,
+  deadline_ms INTEGER,
+  finished_at_ms INTEGER,
+  finish_requested INTEGER NOT NULL,
+  cancel_requested INTEGER NOT NULL,
+  floor_model TEXT NOT NULL,
+  floor_score REAL,
+  warnings_json TEXT NOT NULL,
+  prediction_number INTEGER,                 -- the one that stands
+  version INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX jobs_by_request ON jobs(owner, request_id) WHERE request_id != '';
+CREATE INDEX jobs_by_name ON jobs(name, number);
+CREATE INDEX jobs_active ON jobs(number) WHERE state NOT IN (5, 6, 7);
+CREATE INDEX jobs_by_size ON jobs(train_bytes, number);
+
+CREATE TABLE job_labels(
+  job INTEGER NOT NULL REFERENCES jobs(number),
+  key TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY(job, key)
+) WITHOUT ROWID;
+CREATE INDEX job_labels_by_value ON job_labels(key, value, job);
+
+-- Append-only.
+CREATE TABLE job_events(
+  job INTEGER NOT NULL REFERENCES jobs(number),
+  position INTEGER NOT NULL,
+  at_ms INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  detail TEXT NOT NULL,
+  PRIMARY KEY(job, position)
+) WITHOUT ROWID;
+
+CREATE TABLE decisions(
+  job INTEGER NOT NULL REFERENCES jobs(number),
+  position INTEGER NOT NULL,
+  at_ms INTEGER NOT NULL,
+  rule TEXT NOT NULL,
+  cause TEXT NOT NULL,
+  from_text TEXT NOT NULL,
+  to_text TEXT NOT NULL,
+  PRIMARY KEY(job, position)
+) WITHOUT ROWID;
+
+CREATE TABLE plans(
+  job INTEGER NOT NULL REFERENCES jobs(number),
+  position INTEGER NOT NULL,
+  revision INTEGER NOT NULL,
+  folds INTEGER NOT NULL,
+  epochs INTEGER NOT NULL,
+  ranks INTEGER NOT NULL,
+  parallel_folds INTEGER NOT NULL,
+  step_s REAL,
+  estimate_ms INTEGER,
+  reserve_ms INTEGER NOT NULL,
+  at_ms INTEGER NOT NULL,
+  PRIMARY KEY(job, position)
+) WITHOUT ROWID;
+
+CREATE TABLE checkpoints(
+  job INTEGER NOT NULL REFERENCES jobs(number),
+  attempt INTEGER NOT NULL,
+  step INTEGER NOT NULL,
+  fold INTEGER NOT NULL,
+  epoch REAL,
+  manifest TEXT NOT NULL,
+  sha256 TEXT NOT NULL,
+  bytes INTEGER NOT NULL,
+  best_metric REAL,
+  at_ms INTEGER NOT NULL,
+  PRIMARY KEY(job, attempt, step)
+) WITHOUT ROWID;
+
+CREATE TABLE tasks(
+  job INTEGER NOT NULL REFERENCES jobs(number),
+  position INTEGER NOT NULL,                 -- 0: PREPARE, 1 + k: TRAIN of fold k
+  kind INTEGER NOT NULL,
+  fold INTEGER NOT NULL,
+  trial INTEGER NOT NULL,
+  state INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  attempts INTEGER NOT NULL,
+  failures INTEGER NOT NULL,
+  losses INTEGER NOT NULL,
+  not_before_ms INTEGER,
+  epochs_planned REAL,
+  epochs_done REAL,
+  score REAL,
+  message TEXT NOT NULL,
+  step_s REAL,
+  step_p90_s REAL,
+  evaluate_s REAL,
+  predict_s REAL,
+  epoch_s REAL,
+  steps_per_epoch INTEGER NOT NULL,
+  member_json TEXT NOT NULL,                 -- empty: no predictions yet
+  checkpoint_attempt INTEGER,                -- the last committed
+  checkpoint_step INTEGER,
+  PRIMARY KEY(job, position),
+  FOREIGN KEY(job, checkpoint_attempt, checkpoint_step)
+    REFERENCES checkpoints(job, attempt, step)
+) WITHOUT ROWID;
+
+CREATE TABLE attempts(
+  job INTEGER NOT NULL REFERENCES jobs(number),
+  position INTEGER NOT NULL,
+  id INTEGER NOT NULL UNIQUE,                -- the fencing token; store-wide
+  kind INTEGER NOT NULL,
+  fold INTEGER NOT NULL,
+  worker TEXT NOT NULL,
+  slots_json TEXT NOT NULL,
+  started_at_ms INTEGER NOT NULL,
+  ended_at_ms INTEGER,
+  end_reason INTEGER NOT NULL,
+  message TEXT NOT NULL,
+  PRIMARY KEY(job, position)
+) WITHOUT ROWID;
+
+CREATE TABLE predictions(
+  job INTEGER NOT NULL REFERENCES jobs(number),
+  number INTEGER NOT NULL,
+  path TEXT NOT NULL,
+  sha256 TEXT NOT NULL,
+  bytes INTEGER NOT NULL,
+  rows INTEGER NOT NULL,
+  quality INTEGER NOT NULL,
+  members_json TEXT NOT NULL,
+  left_out_json TEXT NOT NULL,
+  oof_score REAL,
+  comparable INTEGER NOT NULL,
+  test_score REAL,
+  floor_score REAL,
+  at_ms INTEGER NOT NULL,
+  PRIMARY KEY(job, number)
+) WITHOUT ROWID;
+
+-- Files that a Job made; paths are relative to the Job's folder.
+CREATE TABLE artifacts(
+  job INTEGER NOT NULL REFERENCES jobs(number),
+  path TEXT NOT NULL,
+  sha256 TEXT NOT NULL,
+  bytes INTEGER,                             -- NULL: not told
+  fold INTEGER,                              -- NULL: of the whole Job
+  attempt INTEGER,
+  PRIMARY KEY(job, path)
+) WITHOUT ROWID;
+
+-- What PREPARE read for a Job.
+CREATE TABLE datasets(
+  job INTEGER PRIMARY KEY REFERENCES jobs(number),
+  table_path TEXT NOT NULL,                  -- relative to the state folder
+  content_sha256 TEXT NOT NULL,
+  train_rows INTEGER NOT NULL,
+  test_rows INTEGER NOT NULL,
+  features INTEGER NOT NULL,
+  classes INTEGER NOT NULL
+);
+CREATE INDEX datasets_by_content ON datasets(content_sha256, job);
+
+CREATE TABLE metrics(
+  job INTEGER NOT NULL REFERENCES jobs(number),
+  sequence INTEGER NOT NULL,
+  at_ms INTEGER NOT NULL,
+  fold INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  step INTEGER NOT NULL,
+  epoch REAL,
+  name TEXT NOT NULL,
+  value REAL,                                -- NULL: not a number
+  PRIMARY KEY(job, sequence)
+) WITHOUT ROWID;
+
+CREATE TABLE workers(
+  id TEXT PRIMARY KEY,
+  hostname TEXT NOT NULL,
+  last_seen_ms INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE devices(
+  worker TEXT NOT NULL REFERENCES workers(id),
+  slot INTEGER NOT NULL,
+  device TEXT NOT NULL,
+  name TEXT NOT NULL,
+  uuid TEXT NOT NULL,
+  memory_bytes INTEGER NOT NULL,
+  PRIMARY KEY(worker, slot)
+) WITHOUT ROWID;
+
+-- One row: what belongs to the whole store.
+CREATE TABLE totals(
+  one INTEGER PRIMARY KEY CHECK(one = 1),
+  last_attempt INTEGER NOT NULL,
+  last_seen_ms INTEGER NOT NULL
+);
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1};
+
+}  // namespace
+
+absl::Span<const char* const> Migrations() { return kMigrations; }
+
+absl::Status Migrate(sqlite::Connection& db, absl::Span<const char* const> migrations) {
+  const auto newest = static_cast<int64_t>(migrations.size());
+  int64_t version = 0;
+  {
+    sqlite::Query query = db.Select("PRAGMA user_version");
+    if (query.Next()) query.Read(version);
+    RETURN_IF_ERROR(query.status());
+  }
+  if (version > newest) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the database has schema version ", version, ", this traind knows versions up to ", newest,
+        ": start a newer traind, or use another state folder"));
+  }
+  for (; version < newest; ++version) {
+    RETURN_IF_ERROR(db.Execute("BEGIN IMMEDIATE"));
+    absl::Status status = db.Execute(migrations[version]);
+    if (status.ok()) status = db.Execute(absl::StrCat("PRAGMA user_version = ", version + 1));
+    if (status.ok()) status = db.Execute("COMMIT");
+    if (!status.ok()) {
+      if (db.in_transaction()) db.Execute("ROLLBACK").IgnoreError();
+      return absl::Status(status.code(), absl::StrCat("migration to schema version ", version + 1,
+                                                      ": ", status.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace traind

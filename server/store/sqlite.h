@@ -1,0 +1,158 @@
+// SQLite's C interface as values that clean up after themselves.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
+#include <absl/time/time.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <type_traits>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace traind::sqlite {
+
+// One execution of a prepared statement. Parameters are bound and columns are
+// read in order. An error sticks: Next() is false from then on and status() says
+// why.
+//   Query q = db.Select("SELECT id, state FROM jobs WHERE owner = ?", owner);
+//   while (q.Next()) q.Read(id, state);
+//   RETURN_IF_ERROR(q.status());
+// How values are stored: an infinite Time is NULL (the future) or the smallest
+// integer (the past), others are milliseconds of Unix time, rounded down; a NaN
+// is NULL; an enum is its number.
+// Threads: its Connection's.
+class Query {
+ public:
+  Query(sqlite3* db, sqlite3_stmt* statement, absl::Status status)
+      : db_(db), statement_(statement), status_(std::move(status)) {}
+  Query(Query&& other) noexcept;
+  Query& operator=(Query&&) = delete;
+  ~Query();  // resets the statement for its next use
+
+  // Text is not copied: it must live until the Query is done.
+  template <typename... Values>
+  void Bind(const Values&... values) {
+    (BindOne(values), ...);
+  }
+  // true: there is a row to read.
+  bool Next();
+  template <typename... Values>
+  void Read(Values&... values) {
+    column_ = 0;
+    (ReadOne(values), ...);
+  }
+  // Goes on with the columns after those read last.
+  template <typename... Values>
+  void ReadMore(Values&... values) {
+    (ReadOne(values), ...);
+  }
+  const absl::Status& status() const { return status_; }
+
+ private:
+  void BindOne(int64_t value);
+  void BindOne(double value);
+  void BindOne(const std::string& value);
+  void BindOne(absl::Time value);
+  void BindOne(absl::Duration value);
+  template <typename Value>
+  void BindOne(const std::optional<Value>& value) {
+    value ? BindOne(*value) : BindNull();
+  }
+  template <typename Value,
+            typename = std::enable_if_t<std::is_integral_v<Value> || std::is_enum_v<Value>>>
+  void BindOne(Value value) {
+    BindOne(static_cast<int64_t>(value));
+  }
+  void BindNull();
+
+  bool IsNull() const;
+  int64_t ReadInteger();
+  void ReadOne(double& value);
+  void ReadOne(std::string& value);
+  void ReadOne(absl::Time& value);
+  void ReadOne(absl::Duration& value);
+  template <typename Value>
+  void ReadOne(std::optional<Value>& value) {
+    if (IsNull()) {
+      value.reset();
+      ++column_;
+    } else {
+      ReadOne(value.emplace());
+    }
+  }
+  template <typename Value,
+            typename = std::enable_if_t<std::is_integral_v<Value> || std::is_enum_v<Value>>>
+  void ReadOne(Value& value) {
+    value = static_cast<Value>(ReadInteger());
+  }
+
+  sqlite3* db_;
+  sqlite3_stmt* statement_;
+  int parameter_ = 0;
+  int column_ = 0;
+  absl::Status status_;
+};
+
+// A database connection with a cache of its prepared statements.
+// Threads: one at a time.
+// Errors: ResourceExhausted (disk full), DataLoss (damaged, or no database),
+// PermissionDenied (not writable, not readable), Unavailable (busy), Aborted (a
+// constraint does not hold), else Internal; the text is SQLite's with the system's reason.
+class Connection {
+ public:
+  enum class Mode { kReadWriteCreate, kReadOnly };
+  // Sets what holds for every connection of ours: no automatic checkpoint, also
+  // not on close; no trust in what the file's schema says; foreign keys on.
+  static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& path, Mode mode);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // sql: a literal; its address is what the cache knows it by.
+  template <typename... Values>
+  Query Select(const char* sql, const Values&... values) {
+    Query query = Prepare(sql);
+    query.Bind(values...);
+    return query;
+  }
+  template <typename... Values>
+  absl::Status Run(const char* sql, const Values&... values) {
+    Query query = Prepare(sql);
+    query.Bind(values...);
+    while (query.Next()) {
+    }
+    return query.status();
+  }
+  Query Prepare(const char* sql);
+  // For statements that are made up at run time, or several at once.
+  absl::Status Execute(const std::string& sql);
+
+  int64_t last_insert_rowid() const;
+  bool in_transaction() const;
+  // Whether the file can only be read.
+  bool read_only() const;
+  // Moves the write-ahead log into the database. truncate: waits for readers, and
+  // leaves an empty log.
+  absl::Status Checkpoint(bool truncate);
+  // Pages in that log that are not all moved yet, as of this connection's commits.
+  int log_pages() const { return log_pages_; }
+
+ private:
+  explicit Connection(sqlite3* db) : db_(db) {}
+  sqlite3* db_;
+  int log_pages_ = 0;
+  absl::flat_hash_map<const char*, sqlite3_stmt*> statements_;
+};
+
+// The error that `db` is in, for an operation that returned `code`.
+absl::Status ErrorStatus(sqlite3* db, int code, absl::string_view what);
+
+}  // namespace traind::sqlite

@@ -1,0 +1,196 @@
+// SqliteStore's reading half: any thread, each call on a connection of its own.
+#include <absl/cleanup/cleanup.h>
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+
+#include "common/status_macros.h"
+#include "server/store/job_rows.h"
+#include "server/store/sqlite_store.h"
+
+namespace traind {
+
+using sqlite::Connection;
+using sqlite::Query;
+
+absl::Status SqliteStore::WithReader(const std::function<absl::Status(Connection&)>& read) {
+  std::unique_ptr<Connection> db;
+  int64_t generation = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(this, &SqliteStore::ReaderFree));
+    ++readers_at_work_;
+    generation = generation_;
+    if (!idle_readers_.empty()) {
+      db = std::move(idle_readers_.back());
+      idle_readers_.pop_back();
+    }
+  }
+  absl::Cleanup give_back = [&] {
+    absl::MutexLock lock(&mutex_);
+    --readers_at_work_;
+    if (db && generation == generation_) idle_readers_.push_back(std::move(db));
+  };
+  if (!db) {
+    ASSIGN_OR_RETURN(db, Connection::Open(path_, Connection::Mode::kReadOnly));
+  }
+  RETURN_IF_ERROR(db->Run("BEGIN"));
+  const absl::Status status = read(*db);
+  db->Run("COMMIT").IgnoreError();
+  return status;
+}
+
+absl::StatusOr<Job> SqliteStore::GetJob(const std::string& id) {
+  std::vector<Job> jobs;
+  RETURN_IF_ERROR(WithReader([&](Connection& db) -> absl::Status {
+    ASSIGN_OR_RETURN(jobs, ReadSelectedJobs(db, db.Select(TRAIND_SELECT_JOBS "WHERE id = ?", id),
+                                            Detail::kWhole));
+    return absl::OkStatus();
+  }));
+  if (jobs.empty()) return absl::NotFoundError(absl::StrCat("no job ", id));
+  return std::move(jobs[0]);
+}
+
+absl::StatusOr<std::vector<std::string>> SqliteStore::FindByName(const std::string& name) {
+  std::vector<std::string> ids;
+  RETURN_IF_ERROR(WithReader([&](Connection& db) {
+    Query q = db.Select("SELECT id FROM jobs WHERE name = ? ORDER BY number DESC LIMIT 2", name);
+    while (q.Next()) q.Read(ids.emplace_back());
+    return q.status();
+  }));
+  return ids;
+}
+
+absl::StatusOr<Job> SqliteStore::FindByRequest(const std::string& owner,
+                                               const std::string& request_id) {
+  std::vector<Job> jobs;
+  RETURN_IF_ERROR(WithReader([&](Connection& db) -> absl::Status {
+    Query q =
+        db.Select(TRAIND_SELECT_JOBS "WHERE owner = ? AND request_id = ? AND request_id != ''",
+                  owner, request_id);
+    ASSIGN_OR_RETURN(jobs, ReadSelectedJobs(db, std::move(q), Detail::kWhole));
+    return absl::OkStatus();
+  }));
+  if (jobs.empty()) return absl::NotFoundError(absl::StrCat("no request ", request_id));
+  return std::move(jobs[0]);
+}
+
+absl::StatusOr<JobPage> SqliteStore::ListJobs(const JobFilter& filter) {
+  int64_t before = std::numeric_limits<int64_t>::max();
+  if (!filter.page_token.empty() && !absl::SimpleAtoi(filter.page_token, &before)) {
+    return absl::InvalidArgumentError("page_token is none that a page before gave");
+  }
+  int64_t states = 0;
+  for (const JobState state : filter.states) states |= int64_t{1} << static_cast<int>(state);
+  if (filter.states.empty()) states = -1;
+  // Rows are filtered by one label in SQL; further labels, which are rare, here.
+  const int limit = std::max(1, filter.limit);
+  JobPage page;
+  RETURN_IF_ERROR(WithReader([&](Connection& db) -> absl::Status {
+    std::string key, value;
+    if (!filter.labels.empty()) std::tie(key, value) = *filter.labels.begin();
+    const int all = filter.labels.empty();
+    while (true) {
+      std::vector<int64_t> numbers;
+      Query q = db.Select(
+          TRAIND_SELECT_JOBS
+          "WHERE jobs.number < ? AND ((1 << state) & ?) != 0 AND (? OR EXISTS (SELECT 1 FROM "
+          "job_labels WHERE job = jobs.number AND key = ? AND value = ?)) "
+          "ORDER BY jobs.number DESC LIMIT ?",
+          before, states, all, key, value, limit + 1);
+      ASSIGN_OR_RETURN(std::vector<Job> jobs,
+                       ReadSelectedJobs(db, std::move(q), Detail::kListing, &numbers));
+      for (size_t i = 0; i < jobs.size(); ++i) {
+        const auto& labels = jobs[i].spec.labels;
+        if (!std::includes(labels.begin(), labels.end(), filter.labels.begin(),
+                           filter.labels.end())) {
+          before = numbers[i];
+          continue;
+        }
+        if (static_cast<int>(page.jobs.size()) == limit) {
+          page.next_page_token = absl::StrCat(before);
+          return absl::OkStatus();
+        }
+        before = numbers[i];
+        page.jobs.push_back(std::move(jobs[i]));
+      }
+      if (static_cast<int>(jobs.size()) <= limit) return absl::OkStatus();
+    }
+  }));
+  return page;
+}
+
+absl::StatusOr<std::vector<StoredMetric>> SqliteStore::GetMetrics(const std::string& job,
+                                                                  int64_t after_sequence,
+                                                                  int limit) {
+  std::vector<StoredMetric> metrics;
+  RETURN_IF_ERROR(WithReader([&](Connection& db) {
+    Query q = db.Select(
+        "SELECT sequence, at_ms, fold, attempt, step, epoch, m.name, value FROM metrics m "
+        "JOIN jobs ON jobs.number = m.job WHERE jobs.id = ? AND sequence > ? "
+        "ORDER BY sequence LIMIT ?",
+        job, after_sequence, limit);
+    while (q.Next()) {
+      StoredMetric& metric = metrics.emplace_back();
+      MetricPoint& p = metric.point;
+      p.job = job;
+      q.Read(metric.sequence, p.at, p.fold, p.attempt, p.step, p.epoch, p.name, p.value);
+    }
+    return q.status();
+  }));
+  return metrics;
+}
+
+absl::StatusOr<std::vector<Checkpoint>> SqliteStore::ListCheckpoints(const std::string& job) {
+  std::vector<Checkpoint> checkpoints;
+  RETURN_IF_ERROR(WithReader([&](Connection& db) {
+    Query q = db.Select(
+        "SELECT attempt, step, fold, epoch, manifest, sha256, bytes, best_metric, at_ms "
+        "FROM checkpoints c JOIN jobs ON jobs.number = c.job WHERE jobs.id = ? "
+        "ORDER BY attempt, step",
+        job);
+    while (q.Next()) {
+      Checkpoint& c = checkpoints.emplace_back();
+      q.Read(c.attempt, c.step, c.fold, c.epoch, c.manifest, c.sha256, c.bytes, c.best_metric,
+             c.at);
+    }
+    return q.status();
+  }));
+  return checkpoints;
+}
+
+absl::StatusOr<Measured> SqliteStore::RecordedSpeed(const std::string& content_sha256,
+                                                    int64_t train_bytes) {
+  Measured measured;
+  bool found = false;
+  const auto read = [&](Query q) {
+    if (q.Next()) {
+      q.Read(measured.step_s, measured.step_p90_s, measured.evaluate_s, measured.predict_s,
+             measured.epoch_s, measured.steps_per_epoch);
+      found = true;
+    }
+    return q.status();
+  };
+  RETURN_IF_ERROR(WithReader([&](Connection& db) {
+    if (!content_sha256.empty()) {
+      RETURN_IF_ERROR(read(db.Select(
+          "SELECT step_s, step_p90_s, evaluate_s, predict_s, epoch_s, steps_per_epoch "
+          "FROM datasets d JOIN jobs ON jobs.number = d.job JOIN tasks t ON t.job = jobs.number "
+          "WHERE content_sha256 = ? AND jobs.state = 5 AND t.kind = 2 AND step_s > 0 "
+          "ORDER BY d.job DESC, t.position LIMIT 1",
+          content_sha256)));
+    }
+    if (found || train_bytes <= 0) return absl::OkStatus();
+    return read(
+        db.Select("SELECT step_s, step_p90_s, evaluate_s, predict_s, epoch_s, steps_per_epoch "
+                  "FROM jobs JOIN tasks t ON t.job = jobs.number "
+                  "WHERE train_bytes = ? AND jobs.state = 5 AND t.kind = 2 AND step_s > 0 "
+                  "ORDER BY jobs.number DESC, t.position LIMIT 1",
+                  train_bytes));
+  }));
+  if (!found) return absl::NotFoundError("no such work was done before");
+  return measured;
+}
+
+}  // namespace traind

@@ -1,0 +1,302 @@
+#include "server/store/sqlite_store.h"
+
+#include <absl/cleanup/cleanup.h>
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "common/durable_file.h"
+#include "common/status_macros.h"
+#include "server/domain/names.h"
+#include "server/store/commit_checks.h"
+#include "server/store/job_rows.h"
+#include "server/store/schema.h"
+
+namespace traind {
+namespace {
+
+using sqlite::Connection;
+using sqlite::Query;
+
+absl::Status Named(const std::string& path, const absl::Status& status) {
+  if (status.ok()) return status;
+  std::string advice;
+  if (absl::IsDataLoss(status)) {
+    advice = "; the database is damaged or no database: restore a copy, or move it away";
+  } else if (absl::IsPermissionDenied(status)) {
+    advice = "; traind must be able to write this file and its folder";
+  }
+  return absl::Status(status.code(),
+                      absl::StrCat("database ", path, ": ", status.message(), advice));
+}
+
+// Made by us, so that nobody else may read it: SQLite would use the umask.
+absl::Status CreatePrivate(const std::string& path) {
+  const int fd = open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+  if (fd < 0) return errno == EEXIST ? absl::OkStatus() : ErrnoStatus(errno, "create");
+  close(fd);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+SqliteStore::SqliteStore(std::string path, SqliteStoreOptions options)
+    : path_(std::move(path)), options_(options) {}
+
+absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& path,
+                                                               SqliteStoreOptions options) {
+  std::unique_ptr<SqliteStore> store(new SqliteStore(path, options));
+  RETURN_IF_ERROR(Named(path, store->OpenWriter()));
+  return store;
+}
+
+absl::Status SqliteStore::OpenWriter() {
+  RETURN_IF_ERROR(CreatePrivate(path_));
+  ASSIGN_OR_RETURN(db_, Connection::Open(path_, Connection::Mode::kReadWriteCreate));
+  if (db_->read_only() || access(path_.c_str(), W_OK) != 0) {
+    return absl::PermissionDeniedError("the file is not writable");
+  }
+  RETURN_IF_ERROR(CheckIntegrity());
+  std::string mode;
+  {
+    Query query = db_->Select("PRAGMA journal_mode = WAL");
+    if (query.Next()) query.Read(mode);
+    RETURN_IF_ERROR(query.status());
+  }
+  if (mode != "wal") {
+    return absl::FailedPreconditionError(
+        absl::StrCat("no write-ahead log is possible there (journal mode stays ", mode,
+                     "): the state folder must be on a local file system"));
+  }
+  RETURN_IF_ERROR(db_->Execute("PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 16777216"));
+  synchronous_full_ = true;
+  if (options_.max_bytes > 0) {
+    RETURN_IF_ERROR(
+        db_->Execute(absl::StrCat("PRAGMA max_page_count = ", options_.max_bytes / 4096)));
+  }
+  RETURN_IF_ERROR(Migrate(*db_, Migrations()));
+  Query query = db_->Select("SELECT last_attempt FROM totals");
+  if (query.Next()) query.Read(last_attempt_);
+  return query.status();
+}
+
+absl::Status SqliteStore::CheckIntegrity() {
+  Query query = db_->Select("PRAGMA quick_check(1)");
+  std::string result;
+  if (query.Next()) query.Read(result);
+  RETURN_IF_ERROR(query.status());
+  return result == "ok" ? absl::OkStatus() : absl::DataLossError(result);
+}
+
+SqliteStore::~SqliteStore() {
+  {
+    absl::MutexLock lock(&mutex_);
+    idle_readers_.clear();
+  }
+  if (db_) db_->Checkpoint(/*truncate=*/true).IgnoreError();
+}
+
+absl::Status SqliteStore::Reopen() {
+  {
+    absl::MutexLock lock(&mutex_);
+    ++generation_;
+    idle_readers_.clear();
+  }
+  written_.clear();
+  db_.reset();
+  return Named(path_, OpenWriter());
+}
+
+absl::Status SqliteStore::CheckpointLog() {
+  return Named(path_, db_->Checkpoint(/*truncate=*/false));
+}
+
+int64_t SqliteStore::LogBytes() const { return int64_t{4096} * db_->log_pages(); }
+
+// ---- writing ------------------------------------------------------------------
+
+absl::Status SqliteStore::Commit(const Mutations& mutations) {
+  if (mutations.empty()) return absl::OkStatus();
+  if (mutations.durable != synchronous_full_) {
+    RETURN_IF_ERROR(db_->Execute(mutations.durable ? "PRAGMA synchronous = FULL"
+                                                   : "PRAGMA synchronous = NORMAL"));
+    synchronous_full_ = mutations.durable;
+  }
+  Staged staged;
+  absl::Status status = db_->Run("BEGIN IMMEDIATE");
+  if (status.ok()) status = Write(mutations, staged);
+  if (status.ok()) status = db_->Run("COMMIT");
+  if (!status.ok()) {
+    if (db_->in_transaction()) db_->Run("ROLLBACK").IgnoreError();
+    return Named(path_, status);
+  }
+  if (mutations.last_attempt > 0) last_attempt_ = mutations.last_attempt;
+  for (auto& [id, written] : staged) {
+    if (IsTerminal(written.job->state)) {
+      written_.erase(id);
+    } else {
+      written_[id] = std::move(written);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SqliteStore::Write(const Mutations& m, Staged& staged) {
+  RETURN_IF_ERROR(CheckLastAttempt(last_attempt_, m.last_attempt));
+  // Fences first, against what was current before this turn.
+  for (const auto& [id, checkpoint] : m.checkpoints) {
+    ASSIGN_OR_RETURN(Written* const written, Find(id, staged));
+    const auto after = std::find_if(m.jobs.rbegin(), m.jobs.rend(),
+                                    [&id = id](const auto& job) { return job->id == id; });
+    RETURN_IF_ERROR(CheckCheckpoint(written->job.get(),
+                                    after == m.jobs.rend() ? nullptr : after->get(), checkpoint));
+    RETURN_IF_ERROR(WriteCheckpoint(*db_, written->number, checkpoint));
+  }
+  for (const auto& job : m.jobs) RETURN_IF_ERROR(WriteJob(job, staged));
+  for (const Mutations::Event& event : m.events) {
+    ASSIGN_OR_RETURN(Written* const written, Find(event.job, staged));
+    RETURN_IF_ERROR(AppendEvent(*written, event.at, event.kind, event.detail));
+  }
+  for (const MetricPoint& point : m.metrics) {
+    ASSIGN_OR_RETURN(Written* const written, Find(point.job, staged));
+    RETURN_IF_ERROR(AppendMetric(*written, point));
+  }
+  for (const auto& worker : m.workers) RETURN_IF_ERROR(WriteWorker(worker));
+  return WriteTotals(m);
+}
+
+absl::StatusOr<SqliteStore::Written*> SqliteStore::Find(const std::string& id, Staged& staged) {
+  if (const auto found = staged.find(id); found != staged.end()) return &found->second;
+  if (const auto found = written_.find(id); found != written_.end()) {
+    return &(staged[id] = found->second);
+  }
+  std::vector<int64_t> numbers;
+  ASSIGN_OR_RETURN(std::vector<Job> jobs,
+                   ReadSelectedJobs(*db_, db_->Select(TRAIND_SELECT_JOBS "WHERE id = ?", id),
+                                    Detail::kWhole, &numbers));
+  if (jobs.empty()) return absl::NotFoundError(absl::StrCat("no job ", id));
+  Written& written = staged[id];
+  written.job = std::make_shared<const Job>(std::move(jobs[0]));
+  written.number = numbers[0];
+  return &written;
+}
+
+absl::Status SqliteStore::WriteJob(const std::shared_ptr<const Job>& job, Staged& staged) {
+  absl::StatusOr<Written*> found = Find(job->id, staged);
+  if (!found.ok() && !absl::IsNotFound(found.status())) return found.status();
+  std::shared_ptr<const Job> before;
+  if (found.ok()) {
+    before = (*found)->job;
+    RETURN_IF_ERROR(CheckChange(before.get(), *job));
+  } else {
+    RETURN_IF_ERROR(CheckChange(nullptr, *job));
+    Written written;
+    written.events = written.metrics = 0;
+    RETURN_IF_ERROR(InsertJob(*db_, *job, &written.number));
+    found = &(staged[job->id] = written);
+  }
+  Written& written = **found;
+  RETURN_IF_ERROR(UpdateJob(*db_, written.number, before.get(), *job));
+  RETURN_IF_ERROR(WriteHistory(written, before.get(), *job));
+  written.job = job;
+  return absl::OkStatus();
+}
+
+absl::Status SqliteStore::WriteHistory(Written& written, const Job* before, const Job& after) {
+  for (size_t i = before ? before->decisions.size() : 0; i < after.decisions.size(); ++i) {
+    const Decision& d = after.decisions[i];
+    RETURN_IF_ERROR(AppendEvent(written, d.at, "decision",
+                                absl::StrCat(d.rule, ": ", d.cause, ": ", d.from, " -> ", d.to)));
+  }
+  if (before && before->state == after.state) return absl::OkStatus();
+  absl::Time at = absl::InfinitePast();
+  if (!before) {
+    at = after.accepted_at;
+  } else if (IsTerminal(after.state)) {
+    at = after.finished_at;
+  } else if (after.state == JobState::kPlanning) {
+    at = after.started_at;
+  }
+  if (at == absl::InfiniteFuture()) at = absl::InfinitePast();
+  return AppendEvent(written, at, "state", Name(after.state));
+}
+
+absl::Status SqliteStore::AppendEvent(Written& written, absl::Time at, const std::string& kind,
+                                      const std::string& detail) {
+  if (written.events < 0) {
+    Query q = db_->Select("SELECT COUNT(*) FROM job_events WHERE job = ?", written.number);
+    if (q.Next()) q.Read(written.events);
+    RETURN_IF_ERROR(q.status());
+  }
+  return db_->Run(
+      "INSERT INTO job_events(job, position, at_ms, kind, detail) VALUES(?, ?, ?, ?, ?)",
+      written.number, written.events++, at, kind, detail);
+}
+
+absl::Status SqliteStore::AppendMetric(Written& written, const MetricPoint& p) {
+  if (written.metrics < 0) {
+    Query q =
+        db_->Select("SELECT COALESCE(MAX(sequence), 0) FROM metrics WHERE job = ?", written.number);
+    if (q.Next()) q.Read(written.metrics);
+    RETURN_IF_ERROR(q.status());
+  }
+  return db_->Run(
+      "INSERT INTO metrics(job, sequence, at_ms, fold, attempt, step, epoch, name, value) "
+      "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      written.number, ++written.metrics, p.at, p.fold, p.attempt, p.step, p.epoch, p.name, p.value);
+}
+
+absl::Status SqliteStore::WriteWorker(const Mutations::WorkerRow& worker) {
+  RETURN_IF_ERROR(db_->Run(
+      "INSERT INTO workers(id, hostname, last_seen_ms) VALUES(?, ?, ?) ON CONFLICT(id) DO UPDATE "
+      "SET hostname = excluded.hostname, last_seen_ms = excluded.last_seen_ms",
+      worker.id, worker.hostname, worker.last_seen));
+  if (worker.slots.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(db_->Run("DELETE FROM devices WHERE worker = ?", worker.id));
+  for (const Slot& slot : worker.slots) {
+    RETURN_IF_ERROR(
+        db_->Run("INSERT OR REPLACE INTO devices(worker, slot, device, name, uuid, memory_bytes) "
+                 "VALUES(?, ?, ?, ?, ?, ?)",
+                 worker.id, slot.index, slot.device, slot.name, slot.uuid, slot.memory_bytes));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SqliteStore::WriteTotals(const Mutations& m) {
+  if (m.last_attempt == 0 && !m.last_seen) return absl::OkStatus();
+  return db_->Run(
+      "INSERT INTO totals(one, last_attempt, last_seen_ms) VALUES(1, ?1, COALESCE(?2, "
+      "-9223372036854775808)) ON CONFLICT(one) DO UPDATE SET "
+      "last_attempt = MAX(last_attempt, ?1), last_seen_ms = COALESCE(?2, last_seen_ms)",
+      m.last_attempt, m.last_seen);
+}
+
+absl::StatusOr<Snapshot> SqliteStore::LoadSnapshot() {
+  Snapshot snapshot;
+  std::vector<int64_t> numbers;
+  RETURN_IF_ERROR(db_->Run("BEGIN"));
+  absl::Cleanup end = [this] { db_->Run("COMMIT").IgnoreError(); };
+  ASSIGN_OR_RETURN(
+      snapshot.active,
+      ReadSelectedJobs(
+          *db_, db_->Select(TRAIND_SELECT_JOBS "WHERE state NOT IN (5, 6, 7) ORDER BY jobs.number"),
+          Detail::kWhole, &numbers));
+  Query q = db_->Select("SELECT last_attempt, last_seen_ms FROM totals");
+  if (q.Next()) q.Read(snapshot.last_attempt, snapshot.last_seen);
+  RETURN_IF_ERROR(q.status());
+  written_.clear();
+  for (size_t i = 0; i < snapshot.active.size(); ++i) {
+    Written& written = written_[snapshot.active[i].id];
+    written.job = std::make_shared<const Job>(snapshot.active[i]);
+    written.number = numbers[i];
+  }
+  return snapshot;
+}
+
+}  // namespace traind

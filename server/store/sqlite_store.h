@@ -1,0 +1,105 @@
+// The store in an SQLite database (write-ahead log).
+#pragma once
+
+#include <absl/base/thread_annotations.h>
+#include <absl/container/flat_hash_map.h>
+#include <absl/synchronization/mutex.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/store/sqlite.h"
+#include "server/store/store.h"
+
+namespace traind {
+
+struct SqliteStoreOptions {
+  // Readers at work at the same time; more wait for their turn.
+  int readers = 4;
+  // Commits that would make the database larger are ResourceExhausted; 0: no limit.
+  int64_t max_bytes = 0;
+};
+
+// One writing connection, used by the thread that opened it and by no other; it
+// alone moves the log into the database, because SQLite before 3.51.3 may lose
+// commits when two connections do that at once. Readers have read-only
+// connections of their own, kept in a pool.
+// Threads and errors: as Store says.
+class SqliteStore final : public Store {
+ public:
+  // Creates the database (mode 0600) or brings it to the newest schema, after a
+  // quick check of its integrity.
+  // Errors name the file: FailedPrecondition (of a newer traind), DataLoss
+  // (damaged, or no database), PermissionDenied (not writable), ResourceExhausted.
+  static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(const std::string& path,
+                                                           SqliteStoreOptions options = {});
+  // Empties the log. No reader may be at work any more.
+  ~SqliteStore() override;
+
+  absl::Status Commit(const Mutations& mutations) override;
+  absl::Status CheckpointLog() override;
+  int64_t LogBytes() const override;
+  absl::Status Reopen() override;
+  absl::StatusOr<Snapshot> LoadSnapshot() override;
+
+  absl::StatusOr<Job> GetJob(const std::string& id) override;
+  absl::StatusOr<std::vector<std::string>> FindByName(const std::string& name) override;
+  absl::StatusOr<Job> FindByRequest(const std::string& owner,
+                                    const std::string& request_id) override;
+  absl::StatusOr<JobPage> ListJobs(const JobFilter& filter) override;
+  absl::StatusOr<std::vector<StoredMetric>> GetMetrics(const std::string& job,
+                                                       int64_t after_sequence, int limit) override;
+  absl::StatusOr<std::vector<Checkpoint>> ListCheckpoints(const std::string& job) override;
+  absl::StatusOr<Measured> RecordedSpeed(const std::string& content_sha256,
+                                         int64_t train_bytes) override;
+
+ private:
+  // What the database has of a Job that may still change.
+  struct Written {
+    std::shared_ptr<const Job> job;
+    int64_t number = 0;
+    int64_t events = -1;   // rows in job_events; -1: to be counted
+    int64_t metrics = -1;  // the highest sequence; -1: to be looked up
+  };
+  using Staged = absl::flat_hash_map<std::string, Written>;
+
+  SqliteStore(std::string path, SqliteStoreOptions options);
+  absl::Status OpenWriter();
+  absl::Status CheckIntegrity();
+
+  absl::Status Write(const Mutations& mutations, Staged& staged);
+  absl::Status WriteJob(const std::shared_ptr<const Job>& job, Staged& staged);
+  absl::Status WriteHistory(Written& written, const Job* before, const Job& after);
+  absl::Status AppendEvent(Written& written, absl::Time at, const std::string& kind,
+                           const std::string& detail);
+  absl::Status AppendMetric(Written& written, const MetricPoint& point);
+  absl::Status WriteWorker(const Mutations::WorkerRow& worker);
+  absl::Status WriteTotals(const Mutations& mutations);
+  // NotFound: no such Job.
+  absl::StatusOr<Written*> Find(const std::string& id, Staged& staged);
+
+  // Calls `read` with a pooled connection, inside a read transaction.
+  absl::Status WithReader(const std::function<absl::Status(sqlite::Connection&)>& read);
+  bool ReaderFree() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return readers_at_work_ < options_.readers;
+  }
+
+  const std::string path_;
+  const SqliteStoreOptions options_;
+
+  // The writer's.
+  std::unique_ptr<sqlite::Connection> db_;
+  bool synchronous_full_ = false;
+  int64_t last_attempt_ = 0;
+  absl::flat_hash_map<std::string, Written> written_;
+
+  absl::Mutex mutex_;
+  int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // of connections; grows with Reopen
+  int readers_at_work_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::unique_ptr<sqlite::Connection>> idle_readers_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace traind
