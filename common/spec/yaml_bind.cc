@@ -3,7 +3,6 @@
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
-#include <absl/strings/str_split.h>
 
 #include <algorithm>
 #include <optional>
@@ -62,16 +61,36 @@ std::string Expected(const FieldDescriptor& field, bool element) {
 }
 
 // Where in the message type a key of this name would be right: "train.epochs".
-std::string FindElsewhere(const Descriptor& type, absl::string_view name, const std::string& path) {
+std::string FindElsewhere(const Descriptor& type, absl::string_view name, const std::string& path,
+                          int depth = 0) {
+  if (depth == 4) return "";
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
     const std::string here = JoinPath(path, field.name());
     if (field.name() == name) return here;
     if (IsScalarField(field) || field.is_repeated()) continue;
-    const std::string below = FindElsewhere(*field.message_type(), name, here);
+    const std::string below = FindElsewhere(*field.message_type(), name, here, depth + 1);
     if (!below.empty()) return below;
   }
   return "";
+}
+
+// "train.epochs" as its keys; what follows a map field is one key, dots and all.
+std::vector<std::string> SplitPath(const Descriptor& root, absl::string_view path) {
+  std::vector<std::string> keys;
+  const Descriptor* type = &root;
+  while (true) {
+    const size_t dot = path.find('.');
+    keys.emplace_back(path.substr(0, dot));
+    if (dot == path.npos) return keys;
+    path.remove_prefix(dot + 1);
+    const FieldDescriptor* field = type == nullptr ? nullptr : type->FindFieldByName(keys.back());
+    if (field != nullptr && field->is_map()) {
+      keys.emplace_back(path);
+      return keys;
+    }
+    type = field == nullptr ? nullptr : field->message_type();
+  }
 }
 
 class Binder {
@@ -144,10 +163,7 @@ class Binder {
   // copied: an alias elsewhere may share them.
   int Overlay(int root, int source) {
     const SpecOverride& override = options_.overrides[source - 1];
-    std::vector<std::string> keys = absl::StrSplit(override.path, '.');
-    if (keys.size() > 2 && keys[0] == "labels") {
-      keys = {keys[0], override.path.substr(keys[0].size() + 1)};
-    }
+    const std::vector<std::string> keys = SplitPath(*root_type_, override.path);
     if (std::find(keys.begin(), keys.end(), "") != keys.end() ||
         keys.size() >= static_cast<size_t>(YamlTree::kMostDepth)) {
       YamlError error;
@@ -169,23 +185,27 @@ class Binder {
       copy.source = source;
     }
     if (copy.kind != Kind::kMap) return node;  // wrong in the file: reported there
-    int below = -1;
-    for (auto& [key, child] : copy.entries) {
-      if (tree_.at(key).text == keys[depth]) {
-        child = below = OverlayAt(child, keys, depth + 1, value, source);
-        break;
-      }
+    YamlNode empty;
+    empty.source = source;
+    auto entry = std::find_if(
+        copy.entries.begin(), copy.entries.end(),
+        [&](const std::pair<int, int>& e) { return tree_.at(e.first).text == keys[depth]; });
+    const bool known = entry != copy.entries.end();
+    const int child =
+        OverlayAt(known ? entry->second : tree_.Add(empty), keys, depth + 1, value, source);
+    int key = known ? entry->first : -1;
+    if (!known || depth + 1 == keys.size()) {
+      // The place of what is set here is the override's.
+      YamlNode name;
+      name.kind = Kind::kScalar;
+      name.source = source;
+      name.text = keys[depth];
+      key = tree_.Add(name);
     }
-    if (below < 0) {
-      YamlNode key;
-      key.kind = Kind::kScalar;
-      key.source = source;
-      key.text = keys[depth];
-      YamlNode empty;
-      empty.source = source;
-      const int key_index = tree_.Add(key);
-      const int child = OverlayAt(tree_.Add(empty), keys, depth + 1, value, source);
-      copy.entries.emplace_back(key_index, child);
+    if (known) {
+      *entry = {key, child};
+    } else {
+      copy.entries.emplace_back(key, child);
     }
     return tree_.Add(copy);
   }

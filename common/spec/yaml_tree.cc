@@ -164,7 +164,7 @@ class TreeBuilder final : public YAML::EventHandler {
       tree_.at(parent.node).items.push_back(index);
     } else if (parent.key < 0) {
       if (tree_.at(index).kind != YamlNode::Kind::kScalar) {
-        throw StopParsing{mark, "a key must be a word"};
+        throw StopParsing{mark, "a key must be a word; is a bracket left open?"};
       }
       parent.key = index;
     } else {

@@ -1,0 +1,183 @@
+#include "common/spec/spec_doc.h"
+
+#include <absl/status/status.h>
+#include <absl/strings/ascii.h>
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+#include <absl/strings/str_join.h>
+#include <absl/strings/str_replace.h>
+#include <absl/strings/str_split.h>
+#include <google/protobuf/descriptor.h>
+
+#include <vector>
+
+#include "common/spec/field_text.h"
+
+namespace traind {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+
+constexpr char kIntroduction[] = R"(# The job spec
+
+<!-- Made from proto/job.proto: bazel run //common/spec:spec_doc_main -->
+
+What a user submits: YAML, or JSON. `trainctl submit -f job.yaml` reads it strictly: an unknown or
+repeated key, a wrong type or a value out of range is an error with its line and column, and
+nothing is submitted. A key that is left out, or empty, has its default.
+
+```yaml
+api: v1
+name: adult
+task: {type: classification, metric: accuracy}
+data: {train: adult_train.csv, test: adult_test.csv, target: income, id: row_id, folds: 5, seed: 7}
+model: {mlp: {hidden: [256, 256], dropout: 0.1}}
+train: {epochs: 20, batch: auto, precision: auto, patience: 5}
+resources: {slots: 1, device: auto}
+budget: {time: 60s}
+output: predictions.csv
+```
+
+How values are written:
+
+- **duration**: `90s`, `15m`, `1h30m`, `2d`, `500ms` (units d h m s ms), or `HH:MM:SS` and
+  `D-HH:MM:SS`. A number without unit is refused.
+- **time**: RFC 3339 with a zone, `2026-12-01T18:00:00Z`; or `+2h`, from now.
+- **path**: relative to the folder of the spec file; over gRPC absolute, or `sha256:<digest>`.
+- **number**: decimal and without quotes; `true` and `false` are the only booleans.
+- Anchors, aliases and `<<` merges work. At most 1 MiB, 32 levels deep.
+
+`--set section.key=value` sets one field from the command line, as though it stood in the file
+(relative paths, too); a value that begins with `[`, `{` or a quote is read as YAML. `--budget`,
+`--deadline`, `--name` and `-l key=value` are short for `budget.time`, `budget.deadline`, `name`
+and `labels.key`.
+)";
+
+std::string TypeWord(const FieldDescriptor& field) {
+  if (field.is_map()) return "names and texts";
+  std::string word;
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_STRING:
+      word = RulesOf(field).path() ? "path" : RulesOf(field).one_of_size() > 0 ? "word" : "text";
+      break;
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+    case FieldDescriptor::CPPTYPE_FLOAT:
+      word = "number";
+      break;
+    case FieldDescriptor::CPPTYPE_BOOL:
+      word = "true or false";
+      break;
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      word = field.message_type()->name() == "Duration"    ? "duration"
+             : field.message_type()->name() == "Timestamp" ? "time"
+                                                           : "section";
+      break;
+    default:
+      word = "whole number";
+  }
+  return field.is_repeated() ? "list of " + word + "s" : word;
+}
+
+std::string Bound(const FieldDescriptor& field, double value) {
+  const bool duration =
+      field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && IsScalarField(field);
+  return absl::StrFormat(duration ? "%.12gs" : "%.12g", value);
+}
+
+// "1 to 100", "one of a, b", "required".
+std::string Allowed(const FieldDescriptor& field) {
+  const v1::FieldRules& rules = RulesOf(field);
+  std::vector<std::string> parts;
+  if (rules.required()) parts.push_back("required");
+  if (rules.has_min() && rules.has_max()) {
+    parts.push_back(absl::StrCat(Bound(field, rules.min()), " to ", Bound(field, rules.max())));
+  } else if (rules.has_min()) {
+    parts.push_back(absl::StrCat("at least ", Bound(field, rules.min())));
+  } else if (rules.has_max()) {
+    parts.push_back(absl::StrCat("at most ", Bound(field, rules.max())));
+  }
+  for (const std::string& word : rules.one_of()) parts.push_back("`" + word + "`");
+  if (rules.auto_()) parts.push_back("`auto`");
+  return absl::StrJoin(parts, ", ");
+}
+
+std::string Default(const FieldDescriptor& field) {
+  const std::string& text = RulesOf(field).default_();
+  if (text.empty()) return "";
+  return absl::StrContains(text, ", or ") ? text : "`" + text + "`";
+}
+
+// A comment as one paragraph; "" where there is none.
+template <typename D>
+std::string CommentOf(const D& descriptor) {
+  google::protobuf::SourceLocation location;
+  if (!descriptor.GetSourceLocation(&location)) return "";
+  std::string comment = location.leading_comments + location.trailing_comments;
+  std::vector<std::string> words =
+      absl::StrSplit(comment, absl::ByAnyChar(" \n\t"), absl::SkipWhitespace());
+  return absl::StrJoin(words, " ");
+}
+
+class ReferenceWriter {
+ public:
+  void WriteSection(const std::string& path, const Descriptor& type, const std::string& about) {
+    absl::StrAppend(&text_, "\n## ", path.empty() ? "The whole spec" : "`" + path + "`", "\n\n");
+    if (!about.empty()) absl::StrAppend(&text_, about, "\n\n");
+    absl::StrAppend(&text_, "| key | type | default | allowed | meaning |\n",
+                    "| --- | --- | --- | --- | --- |\n");
+    std::vector<const FieldDescriptor*> sections;
+    for (int i = 0; i < type.field_count(); ++i) {
+      const FieldDescriptor& field = *type.field(i);
+      const bool section = !IsScalarField(field) && !field.is_map();
+      std::string meaning = CommentOf(field);
+      if (section) {
+        sections.push_back(&field);
+        if (meaning.empty()) meaning = CommentOf(*field.message_type());
+        if (meaning.empty()) meaning = "see below";
+      }
+      if (const auto* oneof = field.real_containing_oneof(); oneof && oneof->field_count() > 1) {
+        absl::StrAppend(&meaning, " (one ", oneof->name(), " only)");
+      }
+      if (meaning.empty()) undescribed_.push_back(field.full_name());
+      absl::StrAppend(&text_, "| `", field.name(), "` | ", TypeWord(field), " | ", Default(field),
+                      " | ", Allowed(field), " | ", absl::StrReplaceAll(meaning, {{"|", "\\|"}}),
+                      " |\n");
+    }
+    for (const FieldDescriptor* field : sections) {
+      const Descriptor& below = *field->message_type();
+      WriteSection(path.empty() ? field->name() : path + "." + field->name(), below,
+                   CommentOf(below));
+    }
+  }
+
+  const std::string& text() const { return text_; }
+  const std::vector<std::string>& undescribed() const { return undescribed_; }
+
+ private:
+  std::string text_ = kIntroduction;
+  std::vector<std::string> undescribed_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::string> SpecReference(const google::protobuf::FileDescriptorSet& files) {
+  google::protobuf::DescriptorPool pool;
+  for (const auto& file : files.file()) {
+    if (pool.BuildFile(file) == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat("cannot build ", file.name()));
+    }
+  }
+  const Descriptor* spec = pool.FindMessageTypeByName("traind.v1.JobSpec");
+  if (spec == nullptr) return absl::InvalidArgumentError("there is no traind.v1.JobSpec");
+  ReferenceWriter writer;
+  writer.WriteSection("", *spec, CommentOf(*spec));
+  if (!writer.undescribed().empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no comment at ", absl::StrJoin(writer.undescribed(), ", ")));
+  }
+  return writer.text();
+}
+
+}  // namespace traind

@@ -1,0 +1,211 @@
+#include "common/spec/spec_rules.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "common/spec/field_text.h"
+
+namespace traind {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+
+v1::JobSpec GoodSpec() {
+  v1::JobSpec spec;
+  spec.set_api("v1");
+  spec.mutable_task()->set_type("classification");
+  spec.mutable_data()->set_train("/data/train.csv");
+  spec.mutable_data()->set_target("y");
+  return spec;
+}
+
+std::string Errors(const v1::JobSpec& spec) {
+  return absl::StrJoin(CheckSpec(spec), "\n", [](std::string* out, const SpecError& error) {
+    absl::StrAppend(out, error.field_path, ": ", error.message);
+  });
+}
+
+TEST(SpecRulesTest, TheSmallestSpecIsGood) { EXPECT_EQ(Errors(GoodSpec()), ""); }
+
+TEST(SpecRulesTest, RequiredFieldsAreMissed) {
+  EXPECT_EQ(Errors(v1::JobSpec()),
+            "api: api is missing\ntask: task is missing\ndata: data is missing");
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_data()->clear_train();
+  EXPECT_EQ(Errors(spec), "data.train: data.train is missing");
+}
+
+TEST(SpecRulesTest, NumbersOverTheWireAreChecked) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_train()->set_epochs(-1);
+  spec.mutable_data()->set_folds(1);
+  spec.mutable_model()->mutable_mlp()->set_dropout(std::numeric_limits<double>::quiet_NaN());
+  spec.mutable_model()->mutable_mlp()->add_hidden(0);
+  spec.mutable_train()->set_learning_rate(-0.5);
+  EXPECT_EQ(Errors(spec),
+            "data.folds: data.folds '1' is below the minimum, 2\n"
+            "model.mlp.hidden[0]: model.mlp.hidden[0] '0' is below the minimum, 1\n"
+            "model.mlp.dropout: model.mlp.dropout 'nan' is not finite\n"
+            "train.epochs: train.epochs '-1' is below the minimum, 1\n"
+            "train.learning_rate: train.learning_rate '-0.5' is below the minimum, 1e-09");
+}
+
+TEST(SpecRulesTest, DurationsAndMomentsOverTheWireAreChecked) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_budget()->mutable_time()->set_seconds(-5);
+  EXPECT_EQ(Errors(spec), "budget.time: budget.time '-5s' is below the minimum, 1");
+  spec.mutable_budget()->mutable_time()->set_seconds(5);
+  spec.mutable_budget()->mutable_time()->set_nanos(-1);
+  EXPECT_EQ(Errors(spec), "budget.time: budget.time is no valid google.protobuf.Duration");
+  spec.mutable_budget()->clear_time();
+  spec.mutable_budget()->mutable_deadline()->set_seconds(1LL << 60);
+  EXPECT_EQ(Errors(spec), "budget.deadline: budget.deadline is no valid google.protobuf.Timestamp");
+}
+
+TEST(SpecRulesTest, OnlyAbsolutePathsCount) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_data()->set_train("a.csv");
+  EXPECT_EQ(Errors(spec), "data.train: data.train 'a.csv' is not an absolute path");
+  spec.mutable_data()->set_train("sha256:abc");
+  EXPECT_EQ(Errors(spec), "");
+  spec.mutable_data()->set_train("/a\nb");
+  EXPECT_EQ(Errors(spec), "data.train: data.train '/a\\nb' contains a control character");
+}
+
+TEST(SpecRulesTest, NamesAndLabelsAreChecked) {
+  for (const char* bad : {"a/b", "..", "-a", ".a", "a b", "\xc3\xa9"}) {
+    v1::JobSpec spec = GoodSpec();
+    spec.set_name(bad);
+    EXPECT_EQ(CheckSpec(spec).size(), 1u) << bad;
+  }
+  v1::JobSpec spec = GoodSpec();
+  spec.set_name(std::string(63, 'a'));
+  EXPECT_EQ(Errors(spec), "");
+  spec.set_name(std::string(64, 'a'));
+  EXPECT_EQ(CheckSpec(spec).size(), 1u);
+  spec = GoodSpec();
+  for (int i = 0; i < 33; ++i) (*spec.mutable_labels())[absl::StrCat("k", i)] = "v";
+  EXPECT_EQ(Errors(spec), "labels: labels has 33 labels; 32 are the most");
+}
+
+TEST(SpecRulesTest, TheMetricFitsTheTask) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_task()->set_metric("rmse");
+  EXPECT_EQ(Errors(spec),
+            "task.metric: task.metric 'rmse' does not fit classification; use accuracy, "
+            "logloss, auc, f1");
+  spec.mutable_task()->set_type("regression");
+  EXPECT_EQ(Errors(spec), "");
+}
+
+// Every default of the proto file is one that its own field takes.
+void ExpectDefaultsAreValid(const Descriptor& type) {
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor& field = *type.field(i);
+    if (!IsScalarField(field)) {
+      if (!field.is_map()) ExpectDefaultsAreValid(*field.message_type());
+      continue;
+    }
+    const std::string& text = RulesOf(field).default_();
+    if (text.empty() || field.full_name() == "traind.v1.TaskSpec.metric" || field.is_repeated()) {
+      continue;
+    }
+    std::unique_ptr<google::protobuf::Message> message(
+        google::protobuf::MessageFactory::generated_factory()->GetPrototype(&type)->New());
+    ScalarText scalar;
+    scalar.text = text;
+    EXPECT_TRUE(SetFieldFromText(field, scalar, *message).ok()) << field.full_name();
+  }
+}
+
+TEST(SpecRulesTest, EveryDefaultIsValid) {
+  ExpectDefaultsAreValid(*v1::JobSpec::descriptor());
+  EXPECT_EQ(Errors(ResolveSpec(GoodSpec())), "");
+}
+
+TEST(SpecRulesTest, UnsetFieldsGetTheirDefaults) {
+  const v1::JobSpec spec = ResolveSpec(GoodSpec());
+  EXPECT_EQ(spec.name(), "job");
+  EXPECT_EQ(spec.task().metric(), "accuracy");
+  EXPECT_EQ(spec.data().folds(), 5);
+  ASSERT_EQ(spec.model().mlp().hidden_size(), 2);
+  EXPECT_EQ(spec.model().mlp().hidden(1), 256);
+  EXPECT_EQ(spec.model().mlp().dropout(), 0.1);
+  EXPECT_EQ(spec.train().epochs(), 20);
+  EXPECT_EQ(spec.train().batch(), 0);       // auto
+  EXPECT_EQ(spec.train().precision(), "");  // auto
+  EXPECT_EQ(spec.train().patience(), 5);
+  EXPECT_EQ(spec.train().checkpoint_every().seconds(), 60);
+  EXPECT_EQ(spec.resources().slots(), 1);
+  EXPECT_EQ(spec.budget().policy(), "adaptive");
+  EXPECT_EQ(spec.budget().plan_share(), 0.8);
+  EXPECT_FALSE(spec.budget().has_time());
+  v1::JobSpec regression = GoodSpec();
+  regression.mutable_task()->set_type("regression");
+  EXPECT_EQ(ResolveSpec(regression).task().metric(), "rmse");
+}
+
+TEST(SpecRulesTest, SetFieldsStay) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_train()->set_patience(0);
+  spec.mutable_model()->mutable_mlp()->add_hidden(3);
+  spec.mutable_task()->set_metric("f1");
+  const v1::JobSpec resolved = ResolveSpec(spec);
+  EXPECT_EQ(resolved.train().patience(), 0);
+  ASSERT_EQ(resolved.model().mlp().hidden_size(), 1);
+  EXPECT_EQ(resolved.task().metric(), "f1");
+  EXPECT_EQ(SpecToJson(ResolveSpec(resolved)), SpecToJson(resolved));
+}
+
+TEST(SpecRulesTest, JsonIsCanonicalAndComesBack) {
+  v1::JobSpec spec = ResolveSpec(GoodSpec());
+  for (int i = 0; i < 20; ++i) (*spec.mutable_labels())[absl::StrCat("k", i)] = "v";
+  v1::JobSpec other = ResolveSpec(GoodSpec());
+  for (int i = 19; i >= 0; --i) (*other.mutable_labels())[absl::StrCat("k", i)] = "v";
+  EXPECT_EQ(SpecToJson(spec), SpecToJson(other));
+  const auto back = SpecFromJson(SpecToJson(spec));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(*back, spec));
+  EXPECT_FALSE(SpecFromJson("{\"nme\": \"a\"}").ok());
+  EXPECT_FALSE(SpecFromJson("{").ok());
+}
+
+TEST(SpecRulesTest, JsonHasTheKeysThatRanksRead) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_data()->set_seed(7);
+  EXPECT_EQ(SpecToJson(ResolveSpec(spec)),
+            R"({"api":"v1","budget":{"first_fold_share":0.2,"plan_share":0.8,"policy":"adaptive",)"
+            R"("reserve_share":0.15,"stop_share":0.7},"data":{"folds":5,"id":"","seed":"7",)"
+            R"("target":"y","test":"","train":"/data/train.csv"},"labels":{},"model":{"mlp":{)"
+            R"("dropout":0.1,"hidden":[256,256]}},"name":"job","output":"","priority":0,)"
+            R"("resources":{"device":"","slots":1},"task":{"metric":"accuracy",)"
+            R"("type":"classification"},"train":{"batch":0,"checkpoint_every":"60s","epochs":20,)"
+            R"("learning_rate":0,"patience":5,"precision":"","weight_decay":0.01}})");
+}
+
+TEST(SpecRulesTest, DifferingFieldsAreNamed) {
+  v1::JobSpec a = ResolveSpec(GoodSpec());
+  v1::JobSpec b = a;
+  EXPECT_TRUE(DifferingFields(a, b).empty());
+  b.mutable_train()->set_epochs(21);
+  b.mutable_data()->set_target("z");
+  b.mutable_budget()->mutable_time()->set_seconds(5);
+  (*b.mutable_labels())["a"] = "b";
+  EXPECT_EQ(absl::StrJoin(DifferingFields(a, b), " "),
+            "data.target train.epochs budget.time labels");
+}
+
+TEST(SpecRulesTest, PrintableHidesControlBytes) {
+  EXPECT_EQ(Printable("a\x1b[31mb\n\x7f"), "a\\x1b[31mb\\n\\x7f");
+  EXPECT_EQ(Printable("\xc2\x9b"), "\\xc2\\x9b");
+  EXPECT_EQ(Printable("\xc3\xa9"), "\xc3\xa9");
+  EXPECT_EQ(Printable("abcdef", 3), "abc...");
+}
+
+}  // namespace
+}  // namespace traind

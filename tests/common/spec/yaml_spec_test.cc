@@ -1,0 +1,160 @@
+#include "common/spec/yaml_spec.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <gtest/gtest.h>
+
+#include "common/spec/spec_rules.h"
+
+namespace traind {
+namespace {
+
+constexpr char kGood[] = R"(api: v1
+name: adult
+task: {type: classification, metric: accuracy}
+data: {train: adult_train.csv, test: adult_test.csv, target: income, id: row_id, folds: 5, seed: 7}
+model: {mlp: {hidden: [256, 256], dropout: 0.1}}
+train: {epochs: 20, batch: auto, precision: auto, patience: 5}
+resources: {slots: 1, device: auto}
+budget: {time: 60s}
+output: predictions.csv
+)";
+
+SpecReadResult Read(absl::string_view text, std::vector<SpecOverride> overrides = {}) {
+  SpecReadOptions options;
+  options.file = "job.yaml";
+  options.base_dir = "/home/ann";
+  options.now = absl::FromUnixSeconds(1000000000);
+  options.overrides = std::move(overrides);
+  return ReadSpec(text, options);
+}
+
+std::string Errors(const SpecReadResult& result) {
+  return absl::StrJoin(result.problems, "\n", [](std::string* out, const SpecProblem& problem) {
+    absl::StrAppend(out, problem.ToString());
+  });
+}
+
+TEST(YamlSpecTest, TheExampleOfTheReferenceIsRead) {
+  const SpecReadResult result = Read(kGood);
+  ASSERT_EQ(Errors(result), "");
+  EXPECT_EQ(result.spec.data().train(), "/home/ann/adult_train.csv");
+  EXPECT_EQ(result.spec.data().seed(), 7u);
+  EXPECT_EQ(result.spec.model().mlp().hidden_size(), 2);
+  EXPECT_EQ(result.spec.train().batch(), 0);
+  EXPECT_EQ(result.spec.train().precision(), "");
+  EXPECT_EQ(result.spec.budget().time().seconds(), 60);
+  EXPECT_EQ(result.spec.output(), "/home/ann/predictions.csv");
+}
+
+TEST(YamlSpecTest, AZeroIsNotAnUnsetField) {
+  const SpecReadResult result = Read(
+      "api: v1\ntask: {type: regression}\ndata: {train: a, target: y}\n"
+      "train: {patience: 0, weight_decay: 0}\nmodel: {mlp: {dropout: 0}}\n"
+      "budget: {reserve_share: 0}\n");
+  ASSERT_EQ(Errors(result), "");
+  const v1::JobSpec resolved = ResolveSpec(result.spec);
+  EXPECT_EQ(resolved.train().patience(), 0);
+  EXPECT_EQ(resolved.train().weight_decay(), 0);
+  EXPECT_EQ(resolved.model().mlp().dropout(), 0);
+  EXPECT_EQ(resolved.budget().reserve_share(), 0);
+  EXPECT_EQ(Errors(Read(kGood, {{"--set train.epochs", "train.epochs", "0"}})),
+            "--set train.epochs: error: train.epochs '0' is below the minimum, 1");
+}
+
+struct ErrorCase {
+  const char* yaml;
+  const char* errors;
+};
+void PrintTo(const ErrorCase& error, std::ostream* out) { *out << error.yaml; }
+
+class SpecErrorTest : public testing::TestWithParam<ErrorCase> {};
+
+TEST_P(SpecErrorTest, IsReportedAtItsPlace) {
+  EXPECT_EQ(Errors(Read(GetParam().yaml)), GetParam().errors);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, SpecErrorTest,
+    testing::Values(
+        ErrorCase{"",
+                  "job.yaml:1:1: error: api is missing\n"
+                  "job.yaml:1:1: error: task is missing\n"
+                  "job.yaml:1:1: error: data is missing"},
+        // Both mistakes, each at its place; nothing is said twice.
+        ErrorCase{"api: v1\n"
+                  "task: {type: regression}\n"
+                  "data:\n"
+                  "  train: a.csv\n"
+                  "  target: y\n"
+                  "train:\n"
+                  "  lerning_rate: 0.1\n"
+                  "budget:\n"
+                  "  time: 90\n",
+                  "job.yaml:7:3: error: unknown key 'lerning_rate' in train; did you mean "
+                  "'learning_rate'?\n"
+                  "job.yaml:9:9: error: budget.time '90' has no unit; write 90s or 90m"},
+        ErrorCase{"api: v2\ntask: {type: regression}\ndata: {train: a, target: y}",
+                  "job.yaml:1:6: error: api 'v2' is not v1"},
+        ErrorCase{"api: v1\ntask: {type: klassification}\ndata: {train: a, target: y}",
+                  "job.yaml:2:14: error: task.type 'klassification' is none of classification, "
+                  "regression; did you mean 'classification'?"},
+        ErrorCase{"api: v1\ntask: {type: regression}\ndata: {train: a}",
+                  "job.yaml:3:1: error: data.target is missing"},
+        ErrorCase{"api: v1\ntask: {type: regression}\ndata: {train: a, tagret: y}",
+                  "job.yaml:3:18: error: unknown key 'tagret' in data; did you mean 'target'?"},
+        ErrorCase{"api: v1\ntask: {type: regression}\ndata: {train: a, target: [y]}",
+                  "job.yaml:3:26: error: data.target is a list; expected a text"},
+        ErrorCase{"api: v1\ntask: {type: regression, metric: auc}\ndata: {train: a, target: y}",
+                  "job.yaml:2:26: error: task.metric 'auc' does not fit regression; use rmse, "
+                  "mae, r2, smape"},
+        ErrorCase{"api: v1\ntask: {type: regression}\ndata: {train: a, target: y, id: y}",
+                  "job.yaml:3:29: error: data.id 'y' is the target, too"},
+        ErrorCase{"api: v1\nepochs: 5\ntask: {type: regression}\ndata: {train: a, target: y}",
+                  "job.yaml:2:1: error: unknown key 'epochs' in the spec; did you mean "
+                  "'train.epochs'?"},
+        ErrorCase{"api: v1\ntask: {type: regression}\ndata: {train: a, target: y}\nbudget: 60s",
+                  "job.yaml:4:9: error: budget is '60s'; expected a section with time, deadline, "
+                  "policy, plan_share, first_fold_share, reserve_share, stop_share"},
+        ErrorCase{"api: v1\nname: a/b\ntask: {type: regression}\ndata: {train: a, target: y}",
+                  "job.yaml:2:1: error: name 'a/b' is no name: letters, digits, - _ and ., at "
+                  "most 63, the first a letter or digit"},
+        ErrorCase{"api: v1\ntask: {type: regression}\ndata: {train: \"a\\0b\", target: y}",
+                  "job.yaml:3:8: error: data.train '/home/ann/a\\x00b' contains a control "
+                  "character"},
+        ErrorCase{"api: v1\ntask: {type: regression}\ndata: {train: a, target: y}\n"
+                  "model: {mlp: {hidden: [16, 0]}}",
+                  "job.yaml:4:28: error: model.mlp.hidden[1] '0' is below the minimum, 1"},
+        ErrorCase{"api: v1\ntask: {type: regression}\ndata: {train: a, target: y}\n"
+                  "labels: {-x: y}",
+                  "job.yaml:4:10: error: labels.-x is no label name: letters, digits, - _ . and "
+                  "/, at most 63, the first a letter or digit"},
+        ErrorCase{"api: v1\ntask: {type: regression}\ndata: {train: a, target: y}\n"
+                  "api: v1",
+                  "job.yaml:4:1: error: duplicate key 'api' in the spec"},
+        ErrorCase{"api: v1\ntask: {type: regression}\ndata: {train: a, target: y}\n"
+                  "resources: {slots: yes}",
+                  "job.yaml:4:20: error: resources.slots 'yes' is not a whole number"}));
+
+TEST(YamlSpecTest, MissingKeysOfOverridesAreReportedAtTheFile) {
+  EXPECT_EQ(Errors(Read("api: v1\ntask: {type: regression}\n",
+                        {{"--set data.train", "data.train", "a.csv"}})),
+            "--set data.train: error: data.target is missing");
+}
+
+TEST(YamlSpecTest, FlagsBecomeFields) {
+  const SpecReadResult result = Read(kGood, {{"--budget", "budget.time", "20s"},
+                                             {"--deadline", "budget.deadline", "+2h"},
+                                             {"--label", "labels.team.name", "x"},
+                                             {"--set", "data.train", "../b.csv"}});
+  ASSERT_EQ(Errors(result), "");
+  EXPECT_EQ(result.spec.budget().time().seconds(), 20);
+  EXPECT_EQ(result.spec.budget().deadline().seconds(), 1000007200);
+  EXPECT_EQ(result.spec.labels().at("team.name"), "x");
+  EXPECT_EQ(result.spec.data().train(), "/home/b.csv");
+  EXPECT_EQ(result.PlaceOf("budget.time"), "--budget");
+  EXPECT_EQ(result.PlaceOf("data.target.x"), "job.yaml:4:54");
+}
+
+}  // namespace
+}  // namespace traind
