@@ -1,0 +1,233 @@
+#include "worker/daemon/child.h"
+
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_split.h>
+#include <absl/strings/strip.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/durable_file.h"
+#include "common/log.h"
+
+extern char** environ;
+
+namespace traind::worker {
+namespace {
+
+constexpr int64_t kMaxLogBytes = 16 << 20;
+constexpr size_t kMaxLastLine = 300;
+
+// All that the new process needs, made before it exists.
+struct Image {
+  std::string program;
+  std::vector<std::string> arg_text, env_text;
+  std::vector<char*> argv, envp;
+};
+
+void PointTo(std::vector<std::string>& text, std::vector<char*>& pointers) {
+  for (std::string& t : text) pointers.push_back(t.data());
+  pointers.push_back(nullptr);
+}
+
+void MakeImage(const ChildOptions& options, Image& image) {
+  image.program = options.program;
+  image.arg_text = options.args;
+  image.arg_text.insert(image.arg_text.begin(), options.program);
+  image.env_text = options.env;
+  for (char** e = environ; *e != nullptr; ++e) {
+    const absl::string_view name = absl::string_view(*e).substr(0, strcspn(*e, "=") + 1);
+    const bool replaced = std::any_of(options.env.begin(), options.env.end(),
+                                      [&](const auto& own) { return absl::StartsWith(own, name); });
+    if (!replaced) image.env_text.emplace_back(*e);
+  }
+  PointTo(image.arg_text, image.argv);
+  PointTo(image.env_text, image.envp);
+}
+
+// In the new process, on borrowed memory: system calls only.
+[[noreturn]] void Become(const Image& image, int channel, int err, int nice_add, pid_t parent,
+                         volatile int* error) {
+  struct sigaction by_default = {};
+  by_default.sa_handler = SIG_DFL;
+  for (int s = 1; s < NSIG; ++s) sigaction(s, &by_default, nullptr);
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  bool ok = getppid() == parent;  // else the parent died before that line
+  ok = ok && dup2(channel, 0) == 0 && dup2(channel, 1) == 1 && dup2(err, 2) == 2;
+  // Whatever a library opened without O_CLOEXEC: a Rank must not hold the Worker's
+  // lock or connections.
+  syscall(SYS_close_range, 3u, ~0u, 0u);
+  errno = 0;
+  [[maybe_unused]] const int niced = nice(nice_add);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (ok) execve(image.program.c_str(), image.argv.data(), image.envp.data());
+  *error = errno != 0 ? errno : ESRCH;
+  _exit(127);
+}
+
+// No fork: gRPC's threads do not survive one; vfork also costs the same whatever
+// this process's size.
+pid_t SpawnProcess(const Image& image, int channel, int err, int nice_add, int* error) {
+  volatile int child_error = 0;
+  sigset_t all, before;
+  sigfillset(&all);
+  // A handler must not run in the child, on this thread's stack.
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t parent = getpid();
+  const pid_t pid = vfork();
+  if (pid == 0) Become(image, channel, err, nice_add, parent, &child_error);
+  *error = pid < 0 ? errno : child_error;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (pid > 0 && *error != 0) {
+    waitpid(pid, nullptr, 0);
+    return -1;
+  }
+  return pid;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Child>> Child::Start(const ChildOptions& options, int* error) {
+  int channel[2] = {-1, -1}, err[2] = {-1, -1};
+  const auto close_all = [&] {
+    for (const int fd : {channel[0], channel[1], err[0], err[1]}) {
+      if (fd >= 0) close(fd);
+    }
+  };
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, channel) != 0 ||
+      pipe2(err, O_CLOEXEC) != 0) {
+    *error = errno;
+    close_all();
+    return ErrnoStatus(*error, absl::StrCat("start ", options.program));
+  }
+  fcntl(err[0], F_SETFL, O_NONBLOCK);
+  Image image;
+  MakeImage(options, image);
+  const pid_t pid = SpawnProcess(image, channel[1], err[1], options.nice, error);
+  const int exit_fd = pid > 0 ? pidfd_open(pid, 0) : -1;
+  if (pid > 0 && exit_fd < 0) {
+    *error = errno;
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
+  if (exit_fd < 0) {
+    close_all();
+    return ErrnoStatus(*error, absl::StrCat("start ", options.program));
+  }
+  fcntl(exit_fd, F_SETFD, FD_CLOEXEC);
+  close(channel[1]);
+  close(err[1]);
+  return std::unique_ptr<Child>(new Child(pid, exit_fd, channel[0], err[0]));
+}
+
+Child::Child(pid_t pid, int exit_fd, int channel_fd, int stderr_fd)
+    : pid_(pid), exit_fd_(exit_fd), channel_(channel_fd, channel_fd), stderr_fd_(stderr_fd) {}
+
+Child::~Child() {
+  if (!reaped_) {
+    Kill();
+    waitpid(pid_, nullptr, 0);
+  }
+  close(exit_fd_);
+  if (stderr_fd_ >= 0) close(stderr_fd_);
+  if (log_fd_ >= 0) close(log_fd_);
+}
+
+void Child::Kill() {
+  // Once reaped, the number may be another's.
+  if (reaped_) return;
+  // The group does not exist before the process has made it.
+  if (kill(-pid_, SIGKILL) != 0) kill(pid_, SIGKILL);
+}
+
+std::optional<ExitStatus> Child::Reap() {
+  if (reaped_) return std::nullopt;
+  siginfo_t info = {};
+  // Its group may have others in it, which end first: the pid keeps the group's
+  // number taken until the wait below.
+  if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+      info.si_pid == 0) {
+    return std::nullopt;
+  }
+  kill(-pid_, SIGKILL);
+  DrainStderr();
+  int status = 0;
+  waitpid(pid_, &status, 0);
+  reaped_ = true;
+  if (!line_.empty()) Take("\n");
+  if (WIFSIGNALED(status)) return ExitStatus{ExitStatus::kSignalled, WTERMSIG(status), last_line_};
+  return ExitStatus{ExitStatus::kExited, WEXITSTATUS(status), last_line_};
+}
+
+void Child::LogTo(const std::string& path) {
+  DrainStderr();
+  if (log_fd_ >= 0) close(log_fd_);
+  log_fd_ = -1;
+  log_bytes_ = 0;
+  line_.clear();
+  last_line_.clear();
+  if (path.empty()) return;
+  const absl::Status made = MakeDirs(path.substr(0, path.rfind('/')));
+  log_fd_ = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (log_fd_ < 0) {
+    TRAIND_LOG(WARNING) << "cannot open " << path << ": "
+                        << (made.ok() ? strerror(errno) : made.ToString());
+  }
+}
+
+void Child::WriteLog(absl::string_view line) { Take(absl::StrCat(line, "\n")); }
+
+void Child::Take(absl::string_view bytes) {
+  if (log_fd_ >= 0 && log_bytes_ < kMaxLogBytes) {
+    if (log_bytes_ + static_cast<int64_t>(bytes.size()) > kMaxLogBytes) {
+      bytes = "\nThis log is full; the rest is dropped.\n";
+      log_bytes_ = kMaxLogBytes;
+    }
+    log_bytes_ += static_cast<int64_t>(bytes.size());
+    // A full disk must not hurt the run.
+    [[maybe_unused]] const ssize_t written = write(log_fd_, bytes.data(), bytes.size());
+  }
+  for (const char c : bytes) {
+    if (c != '\n') {
+      if (line_.size() < kMaxLastLine) line_ += c;
+      continue;
+    }
+    if (line_.empty()) continue;
+    if (log_fd_ < 0) TRAIND_LOG(INFO) << "process " << pid_ << ": " << line_;
+    last_line_ = std::exchange(line_, {});
+  }
+}
+
+void Child::DrainStderr() {
+  // At most so much a turn: a process that writes without end must not hold the
+  // event loop.
+  for (int i = 0; i < 16 && stderr_fd_ >= 0; ++i) {
+    char buffer[16 << 10];
+    const ssize_t got = read(stderr_fd_, buffer, sizeof(buffer));
+    if (got > 0) {
+      Take(absl::string_view(buffer, static_cast<size_t>(got)));
+    } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+      close(stderr_fd_);
+      stderr_fd_ = -1;
+    } else {
+      return;
+    }
+  }
+}
+
+}  // namespace traind::worker

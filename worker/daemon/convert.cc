@@ -1,0 +1,210 @@
+#include "worker/daemon/convert.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <nlohmann/json.hpp>
+
+namespace traind::worker {
+namespace {
+
+namespace rp = rank_protocol;
+
+// For PREPARE, whose messages carry no publish context.
+void ReadSpec(const std::string& spec_json, TaskStart& task) {
+  const nlohmann::json spec = nlohmann::json::parse(spec_json, nullptr, false);
+  if (!spec.is_object()) return;
+  const nlohmann::json metric =
+      spec.value(nlohmann::json::json_pointer("/task/metric"), nlohmann::json());
+  const nlohmann::json folds =
+      spec.value(nlohmann::json::json_pointer("/data/folds"), nlohmann::json());
+  if (metric.is_string()) task.metric = metric.get<std::string>();
+  if (folds.is_number_integer()) task.spec_folds = folds.get<int>();
+}
+
+void Fill(const rp::TableReady& from, v1::AttemptReport& report) {
+  v1::TableReady& to = *report.mutable_table_ready();
+  to.set_table(from.table);
+  to.set_content_sha256(from.content_sha256);
+  to.set_train_rows(from.train_rows);
+  to.set_test_rows(from.test_rows);
+  to.set_features(from.features);
+  to.set_classes(from.classes);
+  to.set_read_ms(from.read_ms);
+  to.set_cached(from.cached);
+  for (const std::string& warning : from.warnings) to.add_warnings(warning);
+}
+
+void Fill(const rp::FloorReady& from, v1::AttemptReport& report) {
+  v1::FloorReady& to = *report.mutable_floor_ready();
+  to.set_model(from.model);
+  to.set_score(from.score);
+  to.set_oof_sha256(from.oof_sha256);
+  to.set_test_sha256(from.test_sha256);
+}
+
+void Fill(const rp::Started& from, v1::AttemptReport& report) {
+  v1::Started& to = *report.mutable_started();
+  to.set_parameters(from.parameters);
+  to.set_precision(from.precision);
+  to.set_batch(from.batch);
+  to.set_steps_per_epoch(from.steps_per_epoch);
+  to.set_first_step(from.first_step);
+  to.set_start_epoch(from.start_epoch);
+}
+
+void Fill(const rp::Probe& from, v1::AttemptReport& report) {
+  v1::Probe& to = *report.mutable_probe();
+  to.set_step_s(from.step_s);
+  to.set_step_p90_s(from.step_p90_s);
+  to.set_timed_steps(from.timed_steps);
+  to.set_evaluate_s(from.evaluate_s);
+  to.set_predict_s(from.predict_s);
+}
+
+void Fill(const rp::Progress& from, v1::AttemptReport& report) {
+  v1::ProgressReport& to = *report.mutable_progress();
+  to.set_step(from.step);
+  to.set_epoch(from.epoch);
+  to.set_loss(from.loss);
+  to.set_learning_rate(from.lr);
+  to.set_steps_per_s(from.steps_per_s);
+  to.set_samples_per_s(from.samples_per_s);
+  to.set_data_wait(from.data_wait);
+}
+
+void Fill(const rp::Epoch& from, v1::AttemptReport& report) {
+  v1::EpochReport& to = *report.mutable_epoch();
+  to.set_epoch(from.epoch);
+  to.set_step(from.step);
+  to.set_train_loss(from.train_loss);
+  to.set_val_loss(from.val_loss);
+  to.set_val_metric(from.val_metric);
+  to.set_best_metric(from.best_metric);
+  to.set_epoch_s(from.epoch_s);
+  to.set_evaluate_s(from.evaluate_s);
+}
+
+void Fill(const rp::CheckpointSaved& from, v1::AttemptReport& report) {
+  v1::CheckpointSaved& to = *report.mutable_checkpoint_saved();
+  to.set_step(from.step);
+  to.set_epoch(from.epoch);
+  to.set_manifest(from.manifest);
+  to.set_sha256(from.sha256);
+  to.set_bytes(from.bytes);
+  to.set_best_metric(from.best_metric);
+  to.set_save_ms(from.save_ms);
+}
+
+void Fill(const rp::FoldSaved& from, v1::AttemptReport& report) {
+  v1::FoldSaved& to = *report.mutable_fold_saved();
+  to.set_fold(from.fold);
+  to.set_complete(from.complete);
+  to.set_last(from.last);
+  to.set_stopped_by(from.stopped_by);
+  to.set_epochs_done(from.epochs_done);
+  to.set_score(from.score);
+  to.set_oof(from.oof);
+  to.set_oof_sha256(from.oof_sha256);
+  to.set_test(from.test);
+  to.set_test_sha256(from.test_sha256);
+  to.set_predict_s(from.predict_s);
+}
+
+void Fill(const rp::Decision& from, v1::AttemptReport& report) {
+  v1::DecisionReport& to = *report.mutable_decision();
+  to.set_rule(from.rule);
+  to.set_cause(from.cause);
+  to.set_from(from.from);
+  to.set_to(from.to);
+}
+
+void Fill(const Ended& from, v1::AttemptReport& report) {
+  v1::Ended& to = *report.mutable_ended();
+  to.set_reason(EndReasonToProto(from.reason));
+  to.set_message(from.message);
+}
+
+}  // namespace
+
+absl::Duration MomentFromMs(int64_t ms, absl::Duration now) {
+  return ms < 0 ? absl::InfiniteDuration() : now + absl::Milliseconds(ms);
+}
+
+TaskStart TaskFromProto(const v1::StartTask& start, absl::Duration now) {
+  TaskStart task;
+  task.attempt = start.attempt();
+  task.job = start.job();
+  task.kind = start.kind() == v1::StartTask::KIND_PREPARE ? TaskKind::kPrepare : TaskKind::kTrain;
+  task.spec_json = start.spec_json();
+  task.deadline_at = MomentFromMs(start.remaining_ms(), now);
+  task.fold = start.fold();
+  task.slots.assign(start.slots().begin(), start.slots().end());
+  task.world_size = start.world_size() > 0 ? start.world_size() : 1;
+  task.first_rank = start.first_rank();
+  task.rendezvous_host = start.rendezvous_host();
+  task.rendezvous_port = start.rendezvous_port();
+  task.table = start.table();
+  task.epochs = start.epochs();
+  task.batch = start.batch();
+  task.precision = start.precision();
+  task.resume = start.resume();
+  if (task.kind == TaskKind::kTrain) task.stop_at = MomentFromMs(start.stop_ms(), now);
+  if (start.checkpoint_every_ms() > 0) {
+    task.checkpoint_every = absl::Milliseconds(start.checkpoint_every_ms());
+  }
+  ReadSpec(task.spec_json, task);
+  if (start.has_publish()) {
+    if (!start.publish().metric().empty()) task.metric = start.publish().metric();
+    if (start.publish().spec_folds() > 0) task.spec_folds = start.publish().spec_folds();
+    task.plan_cut = start.publish().plan_cut();
+  }
+  return task;
+}
+
+StopMode StopModeFromProto(v1::StopAttempt::Mode mode) {
+  switch (mode) {
+    case v1::StopAttempt::PREDICT:
+      return StopMode::kPredict;
+    case v1::StopAttempt::DROP:
+      return StopMode::kDrop;
+    default:
+      return StopMode::kAbort;
+  }
+}
+
+v1::AttemptEndReason EndReasonToProto(const std::string& reason) {
+  v1::AttemptEndReason value;
+  if (!reason.empty() &&
+      v1::AttemptEndReason_Parse(absl::StrCat("ATTEMPT_END_REASON_", reason), &value) &&
+      value != v1::ATTEMPT_END_REASON_UNSPECIFIED) {
+    return value;
+  }
+  return v1::ATTEMPT_END_REASON_INTERNAL;
+}
+
+v1::WorkerMessage ReportToProto(const ReportAction& report) {
+  v1::WorkerMessage message;
+  v1::AttemptReport& to = *message.mutable_report();
+  to.set_attempt(report.attempt);
+  std::visit([&](const auto& fact) { Fill(fact, to); }, report.fact);
+  return message;
+}
+
+v1::WorkerMessage PublishedToProto(const ReportPublishedAction& published) {
+  v1::WorkerMessage message;
+  message.mutable_published()->set_job(published.job);
+  message.mutable_published()->set_number(published.number);
+  return message;
+}
+
+v1::SlotInfo SlotToProto(const Slot& slot, int index) {
+  v1::SlotInfo info;
+  info.set_index(index);
+  info.set_device(slot.device);
+  info.set_name(slot.name);
+  info.set_uuid(slot.uuid);
+  info.set_memory_bytes(slot.memory_bytes);
+  return info;
+}
+
+}  // namespace traind::worker

@@ -1,0 +1,26 @@
+// Between the wire format that traind speaks and the daemon's own values; the only
+// place that knows both.
+#pragma once
+
+#include <absl/time/time.h>
+
+#include "proto/worker_service.pb.h"
+#include "worker/daemon/devices.h"
+#include "worker/daemon/task.h"
+
+namespace traind::worker {
+
+// `now`: when the message came.
+TaskStart TaskFromProto(const v1::StartTask& start, absl::Duration now);
+// Unknown modes are kAbort: traind wants it to end.
+StopMode StopModeFromProto(v1::StopAttempt::Mode mode);
+// -1 is never; else so many ms from now.
+absl::Duration MomentFromMs(int64_t ms, absl::Duration now);
+
+v1::WorkerMessage ReportToProto(const ReportAction& report);
+v1::WorkerMessage PublishedToProto(const ReportPublishedAction& published);
+v1::SlotInfo SlotToProto(const Slot& slot, int index);
+// UNSPECIFIED never comes out: an unknown word is INTERNAL.
+v1::AttemptEndReason EndReasonToProto(const std::string& reason);
+
+}  // namespace traind::worker

@@ -1,0 +1,196 @@
+#include "worker/daemon/coordinator_client.h"
+
+#include <absl/random/random.h>
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/strip.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "common/durable_file.h"
+#include "worker/daemon/backoff.h"
+
+namespace traind::worker {
+namespace {
+
+constexpr int kFirstBackoffMs = 50;
+constexpr int kMaxBackoffMs = 2000;
+// Messages that may wait for traind before droppable ones are dropped.
+constexpr size_t kQueueForDroppable = 64;
+constexpr int kMaxMessageBytes = 16 << 20;
+
+grpc::ChannelArguments ChannelArguments() {
+  grpc::ChannelArguments args;
+  args.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstBackoffMs);
+  args.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxBackoffMs);
+  args.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kMaxBackoffMs);  // in fact: a connect's timeout
+  args.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  args.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  args.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  args.SetMaxSendMessageSize(kMaxMessageBytes);
+  return args;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CoordinatorClient>> CoordinatorClient::Connect(
+    const std::string& address) {
+  if (!absl::StartsWith(address, "unix:")) {
+    if (address.find(':') == std::string::npos) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("coordinator ", address, ": expected HOST:PORT or unix:PATH"));
+    }
+    return std::unique_ptr<CoordinatorClient>(
+        new CoordinatorClient(absl::StrCat("dns:///", address), -1));
+  }
+  absl::string_view path = absl::StripPrefix(address, "unix:");
+  if (absl::StartsWith(path, "//")) path.remove_prefix(2);
+  const size_t slash = path.rfind('/');
+  const std::string folder(slash == path.npos ? "." : path.substr(0, slash + 1));
+  const std::string name(slash == path.npos ? path : path.substr(slash + 1));
+  if (name.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("coordinator ", address, ": no file name"));
+  }
+  // A socket's address holds 107 bytes, a path may be longer; and a path may hold
+  // what a URI may not.
+  const int fd = open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("coordinator ", address));
+  return std::unique_ptr<CoordinatorClient>(
+      new CoordinatorClient(absl::StrCat("unix:/proc/self/fd/", fd, "/", name), fd));
+}
+
+CoordinatorClient::CoordinatorClient(std::string target, int folder_fd)
+    : target_(std::move(target)), folder_fd_(folder_fd) {
+  reader_ = std::thread([this] { RunReader(); });
+  writer_ = std::thread([this] { RunWriter(); });
+}
+
+CoordinatorClient::~CoordinatorClient() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stop_ = true;
+    if (context_ != nullptr) context_->TryCancel();
+  }
+  reader_.join();
+  writer_.join();
+  if (folder_fd_ >= 0) close(folder_fd_);
+}
+
+bool CoordinatorClient::WaitOrStop(absl::Duration time) {
+  absl::MutexLock lock(&mutex_);
+  mutex_.AwaitWithTimeout(absl::Condition(&stop_), time);
+  return stop_;
+}
+
+void CoordinatorClient::RunReader() {
+  const auto channel =
+      grpc::CreateCustomChannel(target_, grpc::InsecureChannelCredentials(), ChannelArguments());
+  const auto stub = v1::WorkerService::NewStub(channel);
+  absl::BitGen random;
+  Backoff backoff(absl::Milliseconds(kFirstBackoffMs), absl::Milliseconds(kMaxBackoffMs));
+  while (!WaitOrStop(absl::ZeroDuration())) {
+    // gRPC itself tries again and again to connect, with the distances above.
+    if (!channel->WaitForConnected(std::chrono::system_clock::now() +
+                                   std::chrono::milliseconds(250))) {
+      continue;
+    }
+    // A stream that traind refuses is not opened again at once.
+    if (RunStream(*stub)) backoff.Reset();
+    if (WaitOrStop(backoff.Next(random))) break;
+  }
+}
+
+bool CoordinatorClient::RunStream(v1::WorkerService::Stub& stub) {
+  grpc::ClientContext context;
+  const std::unique_ptr<Stream> stream = stub.Attach(&context);
+  uint64_t number = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    number = ++streams_;
+    context_ = &context;
+    stream_ = stream.get();
+    queue_.clear();
+    if (stop_) context.TryCancel();
+  }
+  events_.Put({Event::kOpened, number, {}, ""});
+  bool heard = false;
+  v1::CoordinatorMessage message;
+  while (stream->Read(&message)) {
+    heard = true;
+    events_.Put({Event::kMessage, number, std::move(message), ""});
+    message = v1::CoordinatorMessage();
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    // A Write may be in it still; it fails now that the stream is over.
+    context.TryCancel();
+    stream_ = nullptr;
+    mutex_.Await(absl::Condition(
+        +[](bool* writing) { return !*writing; }, &writing_));
+    context_ = nullptr;
+    queue_.clear();
+  }
+  const grpc::Status status = stream->Finish();
+  events_.Put({Event::kClosed,
+               number,
+               {},
+               status.ok() ? "traind closed the stream" : status.error_message()});
+  return heard;
+}
+
+void CoordinatorClient::RunWriter() {
+  while (true) {
+    v1::WorkerMessage message;
+    Stream* stream = nullptr;
+    {
+      absl::MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(
+          +[](CoordinatorClient* self) ABSL_EXCLUSIVE_LOCKS_REQUIRED(self->mutex_) {
+            return self->stop_ || (self->stream_ != nullptr && !self->queue_.empty());
+          },
+          this));
+      if (stop_) return;
+      message = std::move(queue_.front());
+      queue_.pop_front();
+      stream = stream_;
+      writing_ = true;
+    }
+    const bool written = stream->Write(message);
+    absl::MutexLock lock(&mutex_);
+    writing_ = false;
+    // Read ends too then, and with it the stream.
+    if (!written) queue_.clear();
+  }
+}
+
+bool CoordinatorClient::Send(uint64_t stream, v1::WorkerMessage message, bool may_drop) {
+  absl::MutexLock lock(&mutex_);
+  if (stream_ == nullptr || stream != streams_) return false;
+  if (may_drop && queue_.size() >= kQueueForDroppable) return false;
+  queue_.push_back(std::move(message));
+  return true;
+}
+
+void CoordinatorClient::CloseStream(uint64_t stream) {
+  absl::MutexLock lock(&mutex_);
+  if (context_ != nullptr && stream == streams_) context_->TryCancel();
+}
+
+void CoordinatorClient::Finish(absl::Duration timeout) {
+  absl::MutexLock lock(&mutex_);
+  mutex_.AwaitWithTimeout(
+      absl::Condition(
+          +[](CoordinatorClient* self) ABSL_EXCLUSIVE_LOCKS_REQUIRED(self->mutex_) {
+            return self->stream_ == nullptr || (self->queue_.empty() && !self->writing_);
+          },
+          this),
+      timeout);
+  stop_ = true;
+  if (context_ != nullptr) context_->TryCancel();
+}
+
+}  // namespace traind::worker

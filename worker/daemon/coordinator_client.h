@@ -1,0 +1,80 @@
+// The Worker's stream to traind: opened again and again for as long as it takes.
+#pragma once
+
+#include <absl/base/thread_annotations.h>
+#include <absl/status/statusor.h>
+#include <absl/synchronization/mutex.h>
+#include <absl/time/time.h>
+#include <grpcpp/grpcpp.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "proto/worker_service.grpc.pb.h"
+#include "worker/daemon/mailbox.h"
+
+namespace traind::worker {
+
+// Opens one stream at a time. Each begins with kOpened, brings kMessages and ends
+// with kClosed; then the next is tried, at growing distances with jitter (50 ms to
+// 2 s). What is sent belongs to a stream and ends with it: the event loop sends it
+// again on the next.
+// Threads: safe; two of its own wait in gRPC.
+class CoordinatorClient {
+ public:
+  struct Event {
+    enum Kind { kOpened, kMessage, kClosed } kind = kOpened;
+    uint64_t stream = 0;  // grows
+    v1::CoordinatorMessage message;
+    std::string why;  // kClosed
+  };
+
+  // host:port, or unix:PATH with a path of any length. InvalidArgument, NotFound
+  // (no folder of the socket).
+  static absl::StatusOr<std::unique_ptr<CoordinatorClient>> Connect(const std::string& address);
+
+  // Ends the stream and the threads.
+  ~CoordinatorClient();
+
+  // Events wait in it.
+  Mailbox<Event>& events() { return events_; }
+
+  // In order. false: the stream is over, or the message may be dropped and traind
+  // does not read as fast as that.
+  bool Send(uint64_t stream, v1::WorkerMessage message, bool may_drop);
+  // Breaks it off; kClosed follows, and another try.
+  void CloseStream(uint64_t stream);
+  // Sends what waits, for at most so long, then ends the stream.
+  void Finish(absl::Duration timeout);
+
+ private:
+  using Stream = grpc::ClientReaderWriter<v1::WorkerMessage, v1::CoordinatorMessage>;
+
+  CoordinatorClient(std::string target, int folder_fd);
+  void RunReader();
+  // One stream from its opening to its end; true: traind said something on it.
+  bool RunStream(v1::WorkerService::Stub& stub);
+  void RunWriter();
+  bool WaitOrStop(absl::Duration time);
+
+  const std::string target_;
+  const int folder_fd_;  // -1: no Unix socket
+  Mailbox<Event> events_;
+
+  absl::Mutex mutex_;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t streams_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of the open stream; null: none.
+  grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  Stream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<v1::WorkerMessage> queue_ ABSL_GUARDED_BY(mutex_);
+
+  std::thread reader_, writer_;
+};
+
+}  // namespace traind::worker

@@ -1,0 +1,458 @@
+#include "worker/daemon/daemon.h"
+
+#include <absl/strings/ascii.h>
+#include <absl/strings/str_cat.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <utility>
+
+#include "common/durable_file.h"
+#include "common/log.h"
+#include "worker/daemon/convert.h"
+
+namespace traind::worker {
+namespace {
+
+namespace rp = rank_protocol;
+
+constexpr char kVersion[] = "0.1.0";
+// Ranks give way to daemons, and to prepares, which hold the floor up.
+constexpr int kRankNice = 5;
+constexpr int kPrepareNice = 2;
+constexpr int kLinesPerTurn = 1000;
+// From a closed channel to the death that explains it.
+constexpr absl::Duration kExitAfterClose = absl::Milliseconds(500);
+constexpr absl::Duration kWelcomeWait = absl::Seconds(10);
+constexpr absl::Duration kFlushWait = absl::Seconds(1);
+constexpr absl::Duration kAckTime = absl::Milliseconds(100);
+
+std::string Hostname() {
+  char name[256] = "";
+  gethostname(name, sizeof(name) - 1);
+  return name[0] != '\0' ? name : "localhost";
+}
+
+std::string RandomId() {
+  const absl::StatusOr<std::string> uuid = ReadFile("/proc/sys/kernel/random/uuid");
+  return uuid.ok() ? std::string(absl::StripAsciiWhitespace(*uuid)) : absl::StrCat(getpid());
+}
+
+int64_t AvailableBytes() {
+  std::ifstream in("/proc/meminfo");
+  std::string key;
+  for (int64_t kib = 0; in >> key >> kib; in.ignore(64, '\n')) {
+    if (key == "MemAvailable:") return kib << 10;
+  }
+  return 0;
+}
+
+// Free now, and with luck still when the ranks come to it; the kernel hands out
+// another one each time.
+int FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  socklen_t size = sizeof(address);
+  int port = 0;
+  if (fd >= 0 && bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
+      getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0) {
+    port = ntohs(address.sin_port);
+  }
+  if (fd >= 0) close(fd);
+  return port;
+}
+
+CoreOptions WithStateDir(const DaemonOptions& options) {
+  CoreOptions core = options.core;
+  core.state_dir = options.state_dir;
+  return core;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Create(DaemonOptions options,
+                                                       std::vector<Slot> slots,
+                                                       PublishFunction publish) {
+  auto client = CoordinatorClient::Connect(options.coordinator);
+  if (!client.ok()) return client.status();
+  return std::unique_ptr<Daemon>(
+      new Daemon(std::move(options), std::move(slots), std::move(publish), *std::move(client)));
+}
+
+Daemon::Daemon(DaemonOptions options, std::vector<Slot> slots, PublishFunction publish,
+               std::unique_ptr<CoordinatorClient> client)
+    : options_(std::move(options)),
+      slots_(std::move(slots)),
+      worker_id_(absl::StrCat(Hostname(), "-", Sha256Hex(options_.state_dir).substr(0, 8))),
+      boot_id_(RandomId()),
+      timer_fd_(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)),
+      core_(WithStateDir(options_), slots_, AvailableBytes, FreePort),
+      client_(std::move(client)),
+      publisher_(std::move(publish)),
+      alone_since_(clock_.MonotonicNow()) {}
+
+Daemon::~Daemon() { close(timer_fd_); }
+
+absl::Status Daemon::Run() {
+  core_.Disconnected(clock_.MonotonicNow());
+  while (true) {
+    if (const absl::Status status = Turn(); !status.ok()) return status;
+    const absl::Duration now = clock_.MonotonicNow();
+    if (core_.done()) return FlushAndEnd();
+    if (IdleForTooLong(now)) {
+      TRAIND_LOG(INFO) << "no work and no traind for " << absl::FormatDuration(options_.idle_exit)
+                       << "; ending";
+      core_.Shutdown(options_.stop_grace, now);
+      Act(now);
+    }
+  }
+}
+
+absl::Status Daemon::Turn() {
+  if (const absl::Status status = WaitForNews(); !status.ok()) return status;
+  const absl::Duration now = clock_.MonotonicNow();
+  TakeFromChildren(now);
+  TakeCoordinatorEvents(now);
+  TakePublished(now);
+  core_.Tick(now, outbox_.Waiting(now) >= kAckTime);
+  Act(now);
+  Heartbeat(now);
+  CheckStream(now);
+  return absl::OkStatus();
+}
+
+absl::Duration Daemon::NextWakeup(absl::Duration now) const {
+  if (more_lines_) return now;
+  absl::Duration next = std::min(core_.NextWakeup(), next_heartbeat_);
+  for (const auto& [id, running] : children_) {
+    if (!running.given_up) next = std::min(next, running.closed_at + kExitAfterClose);
+  }
+  if (!outbox_.empty()) {
+    const absl::Duration since = now - outbox_.Waiting(now);
+    if (now < since + kAckTime) next = std::min(next, since + kAckTime);
+    if (connected_) next = std::min(next, since + lease_);
+  }
+  if (stream_ != 0 && !connected_) next = std::min(next, opened_at_ + kWelcomeWait);
+  if (options_.standalone && !connected_ && !core_.has_work()) {
+    next = std::min(next, alone_since_ + options_.idle_exit);
+  }
+  return next;
+}
+
+absl::Status Daemon::WaitForNews() {
+  const absl::Duration now = clock_.MonotonicNow();
+  const absl::Duration next = NextWakeup(now);
+  // A timer on the clock that the deadlines are on: it also fires after a suspend.
+  itimerspec timer = {};
+  if (next != absl::InfiniteDuration()) {
+    timer.it_value = absl::ToTimespec(std::max(next, absl::Nanoseconds(1)));
+  }
+  timerfd_settime(timer_fd_, TFD_TIMER_ABSTIME, &timer, nullptr);
+  std::vector<pollfd> fds = {{timer_fd_, POLLIN, 0},
+                             {client_->events().fd(), POLLIN, 0},
+                             {publisher_.results().fd(), POLLIN, 0}};
+  if (options_.stop_fd >= 0) fds.push_back({options_.stop_fd, POLLIN, 0});
+  for (const auto& [id, running] : children_) {
+    Child& child = *running.child;
+    fds.push_back({child.exit_fd(), POLLIN, 0});
+    if (child.stderr_fd() >= 0) fds.push_back({child.stderr_fd(), POLLIN, 0});
+    if (running.closed_at != absl::InfiniteDuration()) continue;
+    const bool unwritten = child.channel().HasUnwritten();
+    fds.push_back(
+        {child.channel().read_fd(), static_cast<short>(unwritten ? POLLIN | POLLOUT : POLLIN), 0});
+  }
+  if (poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) {
+    return ErrnoStatus(errno, "poll");
+  }
+  uint64_t expirations;
+  [[maybe_unused]] const ssize_t got = read(timer_fd_, &expirations, sizeof(expirations));
+  if (options_.stop_fd >= 0 && (fds[3].revents & POLLIN) != 0) {
+    char signal[128];
+    [[maybe_unused]] const ssize_t read_bytes = read(options_.stop_fd, signal, sizeof(signal));
+    TRAIND_LOG(INFO) << "told to stop";
+    core_.Shutdown(options_.stop_grace, clock_.MonotonicNow());
+  }
+  return absl::OkStatus();
+}
+
+// ---- traind -----------------------------------------------------------------
+
+void Daemon::TakeCoordinatorEvents(absl::Duration now) {
+  for (const CoordinatorClient::Event& event : client_->events().TakeAll()) {
+    switch (event.kind) {
+      case CoordinatorClient::Event::kOpened:
+        stream_ = event.stream;
+        opened_at_ = now;
+        SendHello();
+        break;
+      case CoordinatorClient::Event::kMessage:
+        if (event.stream == stream_) HandleMessage(event.message, now);
+        break;
+      case CoordinatorClient::Event::kClosed:
+        if (event.stream != stream_) break;
+        if (connected_) {
+          TRAIND_LOG(WARNING) << "lost traind: " << event.why << "; "
+                              << core_.RunningAttempts().size() << " attempts go on";
+        }
+        stream_ = 0;
+        connected_ = false;
+        next_heartbeat_ = absl::InfiniteDuration();
+        core_.Disconnected(now);
+        break;
+    }
+  }
+}
+
+void Daemon::SendHello() {
+  v1::WorkerMessage message;
+  v1::Hello& hello = *message.mutable_hello();
+  hello.set_worker_id(worker_id_);
+  hello.set_boot_id(boot_id_);
+  hello.set_hostname(Hostname());
+  hello.set_pid(getpid());
+  hello.set_version(kVersion);
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    *hello.add_slots() = SlotToProto(slots_[i], static_cast<int>(i));
+  }
+  for (const int64_t attempt : core_.RunningAttempts()) hello.add_running_attempts(attempt);
+  hello.set_engine(core_.engine());
+  client_->Send(stream_, std::move(message), /*may_drop=*/false);
+}
+
+void Daemon::HandleMessage(const v1::CoordinatorMessage& message, absl::Duration now) {
+  switch (message.message_case()) {
+    case v1::CoordinatorMessage::kWelcome: {
+      const v1::Welcome& welcome = message.welcome();
+      if (welcome.lease_ms() > 0) lease_ = absl::Milliseconds(welcome.lease_ms());
+      if (welcome.heartbeat_ms() > 0) heartbeat_every_ = absl::Milliseconds(welcome.heartbeat_ms());
+      connected_ = true;
+      next_heartbeat_ = now;
+      core_.Connected(now);
+      TRAIND_LOG(INFO) << "joined traind " << welcome.coordinator_id() << "; " << outbox_.size()
+                       << " facts to send again";
+      outbox_.Reset(now);
+      for (v1::WorkerMessage& fact : outbox_.Unacked()) {
+        client_->Send(stream_, std::move(fact), /*may_drop=*/false);
+      }
+      break;
+    }
+    case v1::CoordinatorMessage::kAck:
+      outbox_.Ack(message.ack().sequence());
+      break;
+    case v1::CoordinatorMessage::kStart:
+      core_.Start(TaskFromProto(message.start(), now), now);
+      break;
+    case v1::CoordinatorMessage::kStop:
+      core_.Stop(message.stop().attempt(), StopModeFromProto(message.stop().mode()),
+                 message.stop().why(), now);
+      break;
+    case v1::CoordinatorMessage::kReplan: {
+      const v1::ReplanAttempt& replan = message.replan();
+      core_.Replan(replan.attempt(), replan.epochs(), MomentFromMs(replan.stop_ms(), now),
+                   replan.plan_cut(), now);
+      break;
+    }
+    case v1::CoordinatorMessage::kShutdown:
+      TRAIND_LOG(INFO) << "traind stops";
+      core_.Shutdown(message.shutdown().grace_ms() > 0
+                         ? absl::Milliseconds(message.shutdown().grace_ms())
+                         : options_.stop_grace,
+                     now);
+      break;
+    case v1::CoordinatorMessage::MESSAGE_NOT_SET:
+      break;  // of a newer traind
+  }
+}
+
+void Daemon::Report(v1::WorkerMessage message, bool is_fact, absl::Duration now) {
+  if (is_fact) {
+    message = outbox_.Add(std::move(message), now);
+  } else if (!connected_) {
+    return;
+  }
+  // Before Welcome facts wait: it is what has them sent.
+  if (connected_) client_->Send(stream_, std::move(message), !is_fact);
+}
+
+void Daemon::Heartbeat(absl::Duration now) {
+  if (!connected_ || now < next_heartbeat_) return;
+  next_heartbeat_ = now + heartbeat_every_;
+  v1::WorkerMessage message;
+  v1::Heartbeat& heartbeat = *message.mutable_heartbeat();
+  for (const int64_t attempt : core_.RunningAttempts()) heartbeat.add_running_attempts(attempt);
+  heartbeat.set_warm_ranks(core_.WarmRanks());
+  client_->Send(stream_, std::move(message), /*may_drop=*/true);
+}
+
+void Daemon::CheckStream(absl::Duration now) {
+  if (stream_ == 0) return;
+  const bool unwelcome = !connected_ && now >= opened_at_ + kWelcomeWait;
+  const bool deaf = connected_ && outbox_.Waiting(now) >= lease_;
+  if (!unwelcome && !deaf) return;
+  TRAIND_LOG(WARNING) << "traind does not answer; trying again";
+  client_->CloseStream(stream_);
+  // kClosed follows; meanwhile this must not come up again.
+  opened_at_ = now;
+  outbox_.Reset(now);
+}
+
+void Daemon::TakePublished(absl::Duration now) {
+  for (PublishThread::Result& result : publisher_.results().TakeAll()) {
+    core_.Published(result.job, result.prediction, now);
+  }
+}
+
+// ---- processes --------------------------------------------------------------
+
+void Daemon::TakeFromChildren(absl::Duration now) {
+  more_lines_ = false;
+  for (auto it = children_.begin(); it != children_.end();) {
+    const ProcessId id = it->first;
+    Running& running = it->second;
+    Child& child = *running.child;
+    child.DrainStderr();
+    ReadLines(id, running, now);
+    (void)child.channel().Flush();  // a dead reader shows as an exit
+    // What it said before its end is read first.
+    const std::optional<ExitStatus> status = more_lines_ ? std::nullopt : child.Reap();
+    if (status) {
+      do {
+        more_lines_ = false;
+        ReadLines(id, running, now);
+      } while (more_lines_);
+      core_.Exited(id, *status, now);
+      it = children_.erase(it);
+      continue;
+    }
+    if (!running.given_up && now >= running.closed_at + kExitAfterClose) {
+      running.given_up = true;
+      core_.Broken(id, "it closed its output", now);
+    }
+    ++it;
+  }
+}
+
+void Daemon::ReadLines(ProcessId id, Running& running, absl::Duration now) {
+  if (running.closed_at != absl::InfiniteDuration()) return;
+  for (int i = 0; i < kLinesPerTurn; ++i) {
+    const absl::StatusOr<std::string> line =
+        running.child->channel().ReadLine(absl::ZeroDuration());
+    if (line.ok()) {
+      HandleLine(id, *running.child, *line, now);
+      continue;
+    }
+    if (absl::IsDeadlineExceeded(line.status())) return;
+    running.closed_at = now;
+    if (!absl::IsOutOfRange(line.status())) {
+      running.given_up = true;
+      core_.Broken(id, std::string(line.status().message()), now);
+    }
+    return;
+  }
+  more_lines_ = true;
+}
+
+void Daemon::HandleLine(ProcessId id, Child& child, const std::string& line, absl::Duration now) {
+  const absl::StatusOr<rp::FromProcess> message = rp::DecodeFromProcess(line);
+  if (!message.ok()) {
+    // A library that prints on standard output must not end a run.
+    child.WriteLog(absl::StrCat("not understood (", message.status().message(),
+                                "): ", absl::string_view(line).substr(0, 500)));
+    return;
+  }
+  if (const auto* log = std::get_if<rp::LogText>(&*message)) {
+    child.WriteLog(absl::StrCat(log->level, ": ", log->text));
+  }
+  core_.Message(id, *message, now);
+}
+
+void Daemon::Act(absl::Duration now) {
+  // What is done may bring news at once (a program that does not start).
+  for (std::vector<Action> actions = core_.TakeActions(); !actions.empty();
+       actions = core_.TakeActions()) {
+    for (Action& action : actions) Perform(action, now);
+  }
+}
+
+void Daemon::Perform(Action& action, absl::Duration now) {
+  if (const auto* spawn = std::get_if<SpawnAction>(&action)) {
+    Spawn(*spawn, now);
+  } else if (const auto* send = std::get_if<SendAction>(&action)) {
+    SendToChild(*send, now);
+  } else if (const auto* kill = std::get_if<KillAction>(&action)) {
+    if (const auto found = children_.find(kill->process); found != children_.end()) {
+      found->second.child->Kill();
+    }
+  } else if (const auto* log = std::get_if<LogAction>(&action)) {
+    if (const auto found = children_.find(log->process); found != children_.end()) {
+      found->second.child->LogTo(
+          log->path.empty() ? "" : absl::StrCat(options_.state_dir, "/", log->path));
+    }
+  } else if (auto* publish = std::get_if<PublishAction>(&action)) {
+    publish->request.state_dir = options_.state_dir;
+    publisher_.Publish(std::move(publish->request));
+  } else if (const auto* report = std::get_if<ReportAction>(&action)) {
+    if (const auto* ended = std::get_if<Ended>(&report->fact)) {
+      TRAIND_LOG(INFO) << "attempt " << report->attempt << " ended: " << ended->reason
+                       << (ended->message.empty() ? "" : " ") << ended->message;
+    }
+    Report(ReportToProto(*report), !std::holds_alternative<rp::Progress>(report->fact), now);
+  } else if (const auto* published = std::get_if<ReportPublishedAction>(&action)) {
+    Report(PublishedToProto(*published), /*is_fact=*/true, now);
+  }
+}
+
+void Daemon::Spawn(const SpawnAction& spawn, absl::Duration now) {
+  ChildOptions child;
+  const bool rank = spawn.program == Program::kRank;
+  child.program = rank ? options_.trainrank : options_.trainprep;
+  child.nice = rank ? kRankNice : kPrepareNice;
+  child.env.push_back(
+      absl::StrCat("CUDA_VISIBLE_DEVICES=",
+                   spawn.slot >= 0 ? slots_[static_cast<size_t>(spawn.slot)].uuid : ""));
+  int error = 0;
+  auto started = Child::Start(child, &error);
+  if (!started.ok()) {
+    return core_.Exited(spawn.process, {ExitStatus::kNotStarted, error, ""}, now);
+  }
+  children_[spawn.process].child = *std::move(started);
+}
+
+void Daemon::SendToChild(const SendAction& send, absl::Duration now) {
+  const auto found = children_.find(send.process);
+  if (found == children_.end()) return;
+  const absl::Status status = found->second.child->channel().QueueLine(rp::Encode(send.message));
+  // One that is dead or dying shows as an exit.
+  if (!status.ok() && !absl::IsOutOfRange(status)) {
+    core_.Broken(send.process, std::string(status.message()), now);
+  }
+}
+
+// ---- the end ----------------------------------------------------------------
+
+bool Daemon::IdleForTooLong(absl::Duration now) {
+  if (connected_ || core_.has_work()) alone_since_ = now;
+  return options_.standalone && now - alone_since_ >= options_.idle_exit;
+}
+
+absl::Status Daemon::FlushAndEnd() {
+  const absl::Duration until = clock_.MonotonicNow() + kFlushWait;
+  while (connected_ && !outbox_.empty() && clock_.MonotonicNow() < until) {
+    next_heartbeat_ = std::min(next_heartbeat_, until);
+    if (const absl::Status status = Turn(); !status.ok()) return status;
+  }
+  if (!outbox_.empty()) TRAIND_LOG(WARNING) << outbox_.size() << " facts were not taken by traind";
+  client_->Finish(absl::Milliseconds(200));
+  TRAIND_LOG(INFO) << "ended";
+  return absl::OkStatus();
+}
+
+}  // namespace traind::worker

@@ -1,0 +1,107 @@
+// The Worker process: core, processes, traind's stream and the clock on one loop.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/status/status.h>
+#include <absl/time/time.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "worker/daemon/child.h"
+#include "worker/daemon/coordinator_client.h"
+#include "worker/daemon/core.h"
+#include "worker/daemon/outbox.h"
+#include "worker/daemon/publish_thread.h"
+
+namespace traind::worker {
+
+struct DaemonOptions {
+  std::string state_dir;  // absolute
+  std::string coordinator;
+  bool standalone = false;
+  std::string trainrank, trainprep;  // programs
+  // Standalone: ends so long after its last work when no traind is there.
+  absl::Duration idle_exit = absl::Seconds(60);
+  // Of a SIGTERM.
+  absl::Duration stop_grace = absl::Seconds(5);
+  // Reads as ready when the process is to stop (a signalfd or an eventfd); not owned.
+  int stop_fd = -1;
+  CoreOptions core;  // state_dir is filled in
+};
+
+// Threads: Run() is the event loop and owns all state; it starts the processes, so
+// its thread must live as long as they (PDEATHSIG).
+class Daemon {
+ public:
+  // Errors: those of CoordinatorClient::Connect.
+  static absl::StatusOr<std::unique_ptr<Daemon>> Create(DaemonOptions options,
+                                                        std::vector<Slot> slots,
+                                                        PublishFunction publish);
+  ~Daemon();
+
+  // Until it is told to stop, or has been idle and alone for long enough.
+  absl::Status Run();
+
+  const std::string& worker_id() const { return worker_id_; }
+
+ private:
+  Daemon(DaemonOptions options, std::vector<Slot> slots, PublishFunction publish,
+         std::unique_ptr<CoordinatorClient> client);
+
+  // One turn: waits for news or a due time, takes all news, does what follows.
+  absl::Status Turn();
+  absl::Status WaitForNews();
+  void TakeCoordinatorEvents(absl::Duration now);
+  void HandleMessage(const v1::CoordinatorMessage& message, absl::Duration now);
+  void TakePublished(absl::Duration now);
+  void TakeFromChildren(absl::Duration now);
+  struct Running {
+    std::unique_ptr<Child> child;
+    // When its channel was found closed; it should be dead at once then.
+    absl::Duration closed_at = absl::InfiniteDuration();
+    bool given_up = false;
+  };
+  // What a process has said so far.
+  void ReadLines(ProcessId id, Running& running, absl::Duration now);
+  void HandleLine(ProcessId id, Child& child, const std::string& line, absl::Duration now);
+  void Act(absl::Duration now);
+  void Perform(Action& action, absl::Duration now);
+  void Spawn(const SpawnAction& spawn, absl::Duration now);
+  void SendToChild(const SendAction& send, absl::Duration now);
+  void Report(v1::WorkerMessage message, bool is_fact, absl::Duration now);
+  void SendHello();
+  void Heartbeat(absl::Duration now);
+  void CheckStream(absl::Duration now);
+  // The next moment at which something is due without news.
+  absl::Duration NextWakeup(absl::Duration now) const;
+  bool IdleForTooLong(absl::Duration now);
+  absl::Status FlushAndEnd();
+
+  const DaemonOptions options_;
+  const std::vector<Slot> slots_;
+  const std::string worker_id_;
+  const std::string boot_id_;
+  const Clock& clock_ = SystemClock();
+  const int timer_fd_;
+  Core core_;
+  Outbox outbox_;
+  std::unique_ptr<CoordinatorClient> client_;
+  PublishThread publisher_;
+  std::map<ProcessId, Running> children_;
+  bool more_lines_ = false;  // were left unread for the next turn
+
+  uint64_t stream_ = 0;  // the open one; 0: none
+  absl::Duration opened_at_;
+  bool connected_ = false;  // Welcome is here
+  absl::Duration lease_ = absl::Seconds(15);
+  absl::Duration heartbeat_every_ = absl::Seconds(1);
+  absl::Duration next_heartbeat_ = absl::InfiniteDuration();
+  absl::Duration alone_since_;  // idle without traind; standalone
+};
+
+}  // namespace traind::worker

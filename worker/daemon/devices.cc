@@ -1,0 +1,105 @@
+#include "worker/daemon/devices.h"
+
+#include <absl/strings/ascii.h>
+#include <absl/strings/match.h>
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_split.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "common/log.h"
+
+namespace traind::worker {
+namespace {
+
+// Kernels are built for 7.5 and newer.
+constexpr int kMinMajor = 7;
+constexpr int kMinMinor = 5;
+
+std::string ProcessorName() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);) {
+    if (!absl::StartsWith(line, "model name")) continue;
+    const size_t colon = line.find(':');
+    if (colon != std::string::npos) {
+      return std::string(absl::StripAsciiWhitespace(absl::string_view(line).substr(colon + 1)));
+    }
+  }
+  return "cpu";
+}
+
+int64_t MemoryBytes() {
+  return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+}
+
+std::vector<Slot> GpuSlots(const Nvml& nvml, const std::optional<std::string>& visible) {
+  std::vector<Nvml::Device> devices = nvml.Devices();
+  if (visible) devices = VisibleDevices(devices, *visible);
+  std::vector<Slot> slots;
+  for (const Nvml::Device& gpu : devices) {
+    if (std::pair(gpu.major, gpu.minor) < std::pair(kMinMajor, kMinMinor)) {
+      TRAIND_LOG(WARNING) << gpu.name << " (" << gpu.uuid << ") is left out: compute capability "
+                          << gpu.major << "." << gpu.minor << ", at least " << kMinMajor << "."
+                          << kMinMinor << " is needed";
+      continue;
+    }
+    slots.push_back({"cuda", gpu.name, gpu.uuid, static_cast<int64_t>(gpu.total_bytes)});
+  }
+  return slots;
+}
+
+}  // namespace
+
+int UsableCores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+std::vector<Nvml::Device> VisibleDevices(const std::vector<Nvml::Device>& devices,
+                                         absl::string_view visible) {
+  std::vector<Nvml::Device> chosen;
+  for (const absl::string_view raw : absl::StrSplit(visible, ',')) {
+    const absl::string_view word = absl::StripAsciiWhitespace(raw);
+    auto found = devices.end();
+    if (int index = 0; absl::SimpleAtoi(word, &index)) {
+      if (index >= 0 && index < static_cast<int>(devices.size())) found = devices.begin() + index;
+    } else if (!word.empty()) {
+      found = std::find_if(devices.begin(), devices.end(), [&](const Nvml::Device& device) {
+        return absl::StartsWith(device.uuid, word);
+      });
+    }
+    if (found == devices.end()) break;
+    chosen.push_back(*found);
+  }
+  return chosen;
+}
+
+absl::StatusOr<std::vector<Slot>> FindSlots(const DeviceOptions& options, const Nvml* nvml,
+                                            std::optional<std::string> visible) {
+  if (options.device != "auto" && options.device != "cpu" && options.device != "cuda") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("device ", options.device, ": expected auto, cpu or cuda"));
+  }
+  std::vector<Slot> slots;
+  if (options.device != "cpu" && nvml != nullptr) slots = GpuSlots(*nvml, visible);
+  if (!slots.empty()) {
+    if (options.slots > 0 && options.slots < static_cast<int>(slots.size())) {
+      slots.resize(static_cast<size_t>(options.slots));
+    }
+    return slots;
+  }
+  if (options.device == "cuda") {
+    return absl::NotFoundError(nvml == nullptr ? "device cuda: there is no NVIDIA driver here"
+                                               : "device cuda: there is no usable GPU here");
+  }
+  const int count = options.slots > 0 ? options.slots : UsableCores();
+  const Slot cpu{"cpu", ProcessorName(), "", MemoryBytes()};
+  return std::vector<Slot>(static_cast<size_t>(count), cpu);
+}
+
+}  // namespace traind::worker

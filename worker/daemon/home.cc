@@ -1,0 +1,125 @@
+#include "worker/daemon/home.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace traind::worker {
+namespace {
+
+constexpr absl::Duration kRetry = absl::Seconds(2);
+// A living traind takes a fact within this.
+constexpr absl::Duration kAckTime = absl::Milliseconds(100);
+
+}  // namespace
+
+void Homes::Started(const TaskStart& task, absl::Duration now) {
+  // Bounded by time: whom nobody works for any more, and whose deadline is over.
+  for (auto it = homes_.begin(); it != homes_.end();) {
+    const Home& home = it->second;
+    const bool over = home.deadline_at == absl::InfiniteDuration() || home.deadline_at < now;
+    if (over && !home.running && now - home.news_at > options_.keep) {
+      homes_.erase(it++);
+    } else {
+      ++it;
+    }
+  }
+  Home& home = homes_[task.job];
+  home.news_at = now;
+  home.deadline_at = task.deadline_at;
+  home.request.job = task.job;
+  if (!task.table.empty()) home.request.table = task.table;
+  if (!task.metric.empty()) home.request.metric = task.metric;
+  if (task.spec_folds > 0) home.request.spec_folds = task.spec_folds;
+  home.request.plan_cut = task.plan_cut;
+}
+
+Homes::Home* Homes::Find(const std::string& job) {
+  const auto it = homes_.find(job);
+  return it == homes_.end() ? nullptr : &it->second;
+}
+
+void Homes::Replanned(const std::string& job, bool plan_cut) {
+  if (Home* home = Find(job)) home->request.plan_cut = plan_cut;
+}
+
+void Homes::TableRead(const std::string& job, const rank_protocol::TableReady& table,
+                      absl::Duration now) {
+  Home* home = Find(job);
+  if (home == nullptr) return;
+  home->request.table = table.table;
+  home->news_at = now;
+}
+
+void Homes::FloorSaved(const std::string& job, absl::Duration now) {
+  Home* home = Find(job);
+  if (home == nullptr) return;
+  home->fresh = true;
+  home->news_at = now;
+}
+
+void Homes::FoldSaved(const std::string& job, const rank_protocol::FoldSaved& fold,
+                      absl::Duration now) {
+  Home* home = Find(job);
+  if (home == nullptr) return;
+  Member& member = home->members[fold.fold];
+  if (member.complete && !fold.complete) return;  // a retry's first steps hide no whole fold
+  member = {fold.fold, fold.attempt,    fold.complete, fold.score,      fold.epochs_done,
+            fold.oof,  fold.oof_sha256, fold.test,     fold.test_sha256};
+  home->fresh = true;
+  home->last_call = false;
+  home->news_at = now;
+}
+
+void Homes::Connected() { lost_at_.reset(); }
+
+void Homes::Disconnected(absl::Duration now) {
+  if (!lost_at_) lost_at_ = now;
+}
+
+absl::Duration Homes::DueAt(const Home& home) const {
+  if (home.running || home.request.table.empty() || home.request.metric.empty()) {
+    return absl::InfiniteDuration();
+  }
+  if (!home.fresh) return absl::InfiniteDuration();
+  const absl::Duration last_call = home.deadline_at - options_.last_call;
+  absl::Duration due = absl::InfiniteDuration();
+  // There is no time for patience before a deadline.
+  if (lost_at_) {
+    due = std::max({home.news_at, *lost_at_, std::min(*lost_at_ + options_.patience, last_call)});
+  }
+  if (!home.last_call) due = std::min(due, std::max(last_call, home.news_at + kAckTime));
+  return std::max(due, home.not_before);
+}
+
+std::vector<PublishRequest> Homes::Due(absl::Duration now, bool unacked) {
+  std::vector<PublishRequest> due;
+  for (auto& [job, home] : homes_) {
+    if (DueAt(home) > now) continue;
+    if (now >= home.deadline_at - options_.last_call) home.last_call = true;
+    if (!lost_at_ && !unacked) continue;
+    home.fresh = false;
+    home.running = true;
+    ++running_;
+    due.push_back(home.request);
+    for (const auto& [fold, member] : home.members) due.back().members.push_back(member);
+  }
+  return due;
+}
+
+void Homes::Published(const std::string& job, bool ok, absl::Duration now) {
+  Home* home = Find(job);
+  if (home == nullptr || !home->running) return;
+  home->running = false;
+  --running_;
+  if (ok) return;
+  home->fresh = true;
+  home->not_before = now + kRetry;
+}
+
+absl::Duration Homes::NextWakeup() const {
+  absl::Duration next = absl::InfiniteDuration();
+  for (const auto& [job, home] : homes_) next = std::min(next, DueAt(home));
+  return next;
+}
+
+}  // namespace traind::worker

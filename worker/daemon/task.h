@@ -1,0 +1,125 @@
+// What the parts of the Worker daemon tell each other; plain values, no proto.
+// Moments are readings of Clock::MonotonicNow(), "never" is InfiniteDuration().
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <absl/time/time.h>
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/publish/publisher.h"
+#include "worker/rank_protocol/messages.h"
+
+namespace traind::worker {
+
+enum class TaskKind { kPrepare, kTrain };
+
+// One execution of a Task, as traind asks for it.
+struct TaskStart {
+  int64_t attempt = 0;
+  std::string job;
+  TaskKind kind = TaskKind::kPrepare;
+  std::string spec_json;
+  absl::Duration deadline_at = absl::InfiniteDuration();
+
+  // TRAIN only.
+  int fold = 0;
+  std::vector<int> slots;
+  int world_size = 1;
+  int first_rank = 0;
+  std::string rendezvous_host;
+  int rendezvous_port = 0;
+  std::string table;
+  int epochs = 0;
+  int batch = 0;
+  std::string precision;
+  std::string resume;
+  absl::Duration stop_at = absl::InfiniteDuration();
+  absl::Duration checkpoint_every = absl::Seconds(60);
+
+  // What publishing without traind needs; for PREPARE from the spec.
+  std::string metric;
+  int spec_folds = 0;
+  bool plan_cut = false;
+};
+
+// Why an Attempt ended: names of proto AttemptEndReason without their prefix, as
+// rank_protocol::Failed has them.
+inline constexpr char kCompleted[] = "COMPLETED";
+inline constexpr char kStoppedInTime[] = "STOPPED_IN_TIME";
+inline constexpr char kFinishedByUser[] = "FINISHED_BY_USER";
+inline constexpr char kCancelledByUser[] = "CANCELLED_BY_USER";
+inline constexpr char kRankDied[] = "RANK_DIED";
+inline constexpr char kCollectiveTimeout[] = "COLLECTIVE_TIMEOUT";
+inline constexpr char kHung[] = "HUNG";
+inline constexpr char kDeadline[] = "DEADLINE";
+inline constexpr char kShutdown[] = "SHUTDOWN";
+inline constexpr char kStale[] = "STALE";
+inline constexpr char kInternal[] = "INTERNAL";
+
+struct Ended {
+  std::string reason;
+  std::string message;
+};
+
+// A fact about an Attempt. Progress alone may get lost.
+using Fact = std::variant<rank_protocol::TableReady, rank_protocol::FloorReady,
+                          rank_protocol::Started, rank_protocol::Probe, rank_protocol::Progress,
+                          rank_protocol::Epoch, rank_protocol::CheckpointSaved,
+                          rank_protocol::FoldSaved, rank_protocol::Decision, Ended>;
+
+enum class StopMode { kPredict, kDrop, kAbort };
+
+enum class Program { kRank, kPrepare };
+
+// The Worker's own number for a process that it started; never used twice.
+using ProcessId = int64_t;
+
+// How a process ended.
+struct ExitStatus {
+  enum Kind { kExited, kSignalled, kNotStarted } kind = kExited;
+  int code = 0;           // exit status, signal, or errno
+  std::string last_line;  // of its stderr; may be empty
+};
+// "signal 9 (Killed)", "exit status 1", "cannot start: No such file or directory".
+std::string ExitText(const ExitStatus& status);
+
+// ---- What the core wants done -----------------------------------------------
+
+struct SpawnAction {
+  ProcessId process = 0;
+  Program program = Program::kRank;
+  int slot = -1;  // the GPU that it gets to see; -1: none
+};
+struct SendAction {
+  ProcessId process = 0;
+  rank_protocol::ToProcess message;
+};
+// SIGKILL to its process group.
+struct KillAction {
+  ProcessId process = 0;
+};
+// From now on its stderr goes to this file, relative to the state folder; empty:
+// to the Worker's own log.
+struct LogAction {
+  ProcessId process = 0;
+  std::string path;
+};
+struct PublishAction {
+  PublishRequest request;  // without state_dir
+};
+struct ReportAction {
+  int64_t attempt = 0;
+  Fact fact;
+};
+struct ReportPublishedAction {
+  std::string job;
+  int number = 0;
+};
+using Action = std::variant<SpawnAction, SendAction, KillAction, LogAction, PublishAction,
+                            ReportAction, ReportPublishedAction>;
+
+}  // namespace traind::worker

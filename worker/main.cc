@@ -1,0 +1,165 @@
+// trainworker: offers this machine's slots to traind and runs what it is given.
+#include <absl/strings/str_cat.h>
+#include <absl/time/clock.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+
+#include "common/durable_file.h"
+#include "common/duration.h"
+#include "common/job_layout.h"
+#include "common/log.h"
+#include "common/publish/publisher.h"
+#include "third_party/nvml/nvml.h"
+#include "worker/daemon/daemon.h"
+#include "worker/daemon/devices.h"
+
+namespace traind {
+namespace {
+
+constexpr int kExitFailure = 1;
+constexpr int kExitLocked = 3;
+// traind looks at the lock by taking it for a moment.
+constexpr absl::Duration kLockPatience = absl::Milliseconds(300);
+
+struct Flags {
+  std::string state;
+  std::string coordinator;
+  bool standalone = false;
+  int slots = 0;
+  std::string device = "auto";
+  std::string trainrank, trainprep;
+  std::string log;
+  std::string idle_exit = "60s";
+};
+
+std::string BesideMe(const std::string& program) {
+  char self[PATH_MAX] = "";
+  if (readlink("/proc/self/exe", self, sizeof(self) - 1) <= 0) return program;
+  const std::string path = self;
+  return path.substr(0, path.rfind('/') + 1) + program;
+}
+
+// The lock is held as long as the descriptor is open: to the end of the process.
+absl::Status Lock(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) return ErrnoStatus(errno, path);
+  const absl::Time until = absl::Now() + kLockPatience;
+  while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return ErrnoStatus(errno, absl::StrCat("lock ", path));
+    if (absl::Now() >= until) {
+      std::string holder = ReadFile(path).value_or("?\n");
+      return absl::FailedPreconditionError(absl::StrCat(
+          "another trainworker (process ", holder.substr(0, holder.find('\n')), ") holds ", path));
+    }
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  const std::string pid = absl::StrCat(getpid(), "\n");
+  if (ftruncate(fd, 0) != 0 || write(fd, pid.data(), pid.size()) < 0) {
+    return ErrnoStatus(errno, path);
+  }
+  return absl::OkStatus();
+}
+
+int Fail(const absl::Status& status, int code = kExitFailure) {
+  TRAIND_LOG(ERROR) << status.message();
+  return code;
+}
+
+absl::StatusOr<std::vector<worker::Slot>> Devices(const Flags& flags) {
+  // Only to ask what is there: the library takes memory that a Worker has no use for.
+  const std::unique_ptr<Nvml> nvml = Nvml::Load();
+  std::optional<std::string> visible;
+  if (const char* value = getenv("CUDA_VISIBLE_DEVICES")) visible = value;
+  auto slots = worker::FindSlots({flags.device, flags.slots}, nvml.get(), visible);
+  if (slots.ok()) {
+    TRAIND_LOG(INFO) << (nvml == nullptr ? "no NVIDIA driver here: " : "") << slots->size() << " "
+                     << slots->front().device << " slots (" << slots->front().name << ")";
+  }
+  return slots;
+}
+
+int RunWorker(const Flags& flags) {
+  if (!flags.log.empty()) {
+    const int fd = open(flags.log.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) return Fail(ErrnoStatus(errno, flags.log));
+    dup2(fd, STDERR_FILENO);
+    close(fd);
+  }
+  if (const absl::Status made = MakeDirs(flags.state); !made.ok()) return Fail(made);
+  char* real = realpath(flags.state.c_str(), nullptr);
+  if (real == nullptr) return Fail(ErrnoStatus(errno, flags.state));
+  const std::string state = real;
+  free(real);
+
+  worker::DaemonOptions options;
+  options.state_dir = state;
+  options.coordinator = flags.coordinator;
+  options.standalone = flags.standalone;
+  options.trainrank = flags.trainrank.empty() ? BesideMe("trainrank") : flags.trainrank;
+  options.trainprep = flags.trainprep.empty() ? BesideMe("trainprep") : flags.trainprep;
+  options.core.cores = worker::UsableCores();
+  absl::StatusOr<absl::Duration> idle_exit = DurationFromText(flags.idle_exit);
+  if (!idle_exit.ok()) return Fail(idle_exit.status());
+  options.idle_exit = *idle_exit;
+  // Without --standalone the folder may be shared by machines.
+  char host[256] = "";
+  gethostname(host, sizeof(host) - 1);
+  const std::string lock = flags.standalone ? std::string(kWorkerLockFile) : WorkerLockFile(host);
+  if (const absl::Status locked = Lock(absl::StrCat(state, "/", lock)); !locked.ok()) {
+    return Fail(locked, absl::IsFailedPrecondition(locked) ? kExitLocked : kExitFailure);
+  }
+
+  // Before any thread is started, so that every one has them blocked.
+  sigset_t stop;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGTERM);
+  sigaddset(&stop, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &stop, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  options.stop_fd = signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK);
+
+  absl::StatusOr<std::vector<worker::Slot>> slots = Devices(flags);
+  if (!slots.ok()) return Fail(slots.status());
+  auto daemon = worker::Daemon::Create(
+      options, *std::move(slots),
+      [](const PublishRequest& request) { return Publish(request, absl::Now()); });
+  if (!daemon.ok()) return Fail(daemon.status());
+  TRAIND_LOG(INFO) << "trainworker " << (*daemon)->worker_id() << " works in " << state;
+  if (const absl::Status ran = (*daemon)->Run(); !ran.ok()) return Fail(ran);
+  return 0;
+}
+
+}  // namespace
+}  // namespace traind
+
+int main(int argc, char** argv) {
+  traind::Flags flags;
+  CLI::App app(
+      "trainworker: offers this machine's slots (its GPUs, or its cores) to traind.\n"
+      "Exit status: 0 told to end, or idle and alone; 1 failed; 3 another one holds the folder.");
+  app.add_option("--state", flags.state, "state folder, shared with traind")->required();
+  app.add_option("--coordinator", flags.coordinator, "traind: HOST:PORT or unix:PATH")->required();
+  app.add_flag("--standalone", flags.standalone,
+               "the one Worker of a traind on this machine; ends by itself when alone and idle");
+  app.add_option("--slots", flags.slots, "at most so many GPUs, or so many CPU slots; 0: all")
+      ->check(CLI::Range(0, 4096));
+  app.add_option("--device", flags.device, "auto, cpu or cuda");
+  app.add_option("--trainrank", flags.trainrank, "program; default: beside this one");
+  app.add_option("--trainprep", flags.trainprep, "program; default: beside this one");
+  app.add_option("--log", flags.log, "file to append the log to; default: stderr");
+  app.add_option("--idle-exit", flags.idle_exit,
+                 "standalone: end so long after the last work without a traind")
+      ->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  return traind::RunWorker(flags);
+}
