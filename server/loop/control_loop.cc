@@ -1,5 +1,7 @@
 #include "server/loop/control_loop.h"
 
+#include <absl/strings/str_cat.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -47,7 +49,7 @@ absl::Status ControlLoop::Load() {
   adopted_.clear();
   for (const Job& job : snapshot.active) {
     auto standing = ReadStandingPrediction(options_.state_dir, job.id);
-    if (standing.ok()) adopted_.push_back(Published{job.id, *std::move(standing)});
+    if (standing.ok()) adopted_.push_back(Published{job.id, std::move(standing), /*unasked=*/true});
   }
   core_ = std::make_unique<Core>(options_.core);
   core_->Restore(std::move(snapshot), Now());
@@ -93,6 +95,13 @@ void ControlLoop::Post(Event event) {
   inbox_.push_back(std::move(event));
 }
 
+void ControlLoop::AdoptPrediction(const std::string& job, AckCommand ack) {
+  auto standing = ReadStandingPrediction(options_.state_dir, job);
+  absl::MutexLock lock(&mutex_);
+  if (standing.ok()) inbox_.push_back(Published{job, std::move(standing), /*unasked=*/true});
+  acks_.push_back(std::move(ack));
+}
+
 void ControlLoop::Submit(Job job, Answer answer) {
   Post(traind::Submit{Register(std::move(answer)), std::move(job)});
 }
@@ -121,25 +130,29 @@ bool ControlLoop::WaitForFatal(absl::Duration timeout) {
 }
 
 void ControlLoop::Run() {
-  absl::Time wakeup = RunOnce(std::move(adopted_));
+  absl::Time wakeup = RunOnce(std::move(adopted_), {});
   while (true) {
     std::vector<Event> events;
+    std::vector<AckCommand> acks;
     bool last = false;
     {
       absl::MutexLock lock(&mutex_);
       const auto ready = [this] {
         mutex_.AssertReaderHeld();
-        return stopping_ || !inbox_.empty();
+        return stopping_ || !inbox_.empty() || !acks_.empty();
       };
       absl::Duration wait = wakeup - Now();
       if (commits_since_checkpoint_ > 0) wait = std::min(wait, options_.checkpoint_idle);
       mutex_.AwaitWithTimeout(absl::Condition(&ready), std::max(wait, absl::ZeroDuration()));
       events.swap(inbox_);
+      acks.swap(acks_);
       last = stopping_ && events.empty();
     }
     if (last) break;
     NoteWallClock();
-    if (!events.empty() || Now() >= wakeup) wakeup = RunOnce(std::move(events));
+    if (!events.empty() || !acks.empty() || Now() >= wakeup) {
+      wakeup = RunOnce(std::move(events), std::move(acks));
+    }
     const bool idle = Now() - last_commit_ >= options_.checkpoint_idle;
     if (commits_since_checkpoint_ > 0 &&
         (idle || commits_since_checkpoint_ >= options_.checkpoint_commits)) {
@@ -156,7 +169,7 @@ void ControlLoop::Run() {
   }
 }
 
-absl::Time ControlLoop::RunOnce(std::vector<Event> events) {
+absl::Time ControlLoop::RunOnce(std::vector<Event> events, std::vector<AckCommand> acks) {
   const absl::Time now = Now();
   Turn turn = core_->Step(std::move(events), now);
   const absl::Time next_wakeup = turn.next_wakeup;
@@ -169,6 +182,7 @@ absl::Time ControlLoop::RunOnce(std::vector<Event> events) {
     ++commits_since_checkpoint_;
     last_commit_ = now;
   }
+  for (AckCommand& ack : acks) turn.acks.push_back(std::move(ack));
   Act(std::move(turn), now);
   return next_wakeup;
 }
@@ -220,7 +234,8 @@ void ControlLoop::Recover(const Turn& turn, const absl::Status& failure) {
   gateway_->CloseAll();
   const absl::Time give_up = Now() + absl::Seconds(30);
   while (true) {
-    const absl::Status loaded = Load();
+    const absl::Status reopened = full ? absl::OkStatus() : store_->Reopen();
+    const absl::Status loaded = reopened.ok() ? Load() : reopened;
     if (loaded.ok()) break;
     TRAIND_LOG(ERROR) << "cannot read the store again: " << loaded;
     absl::MutexLock lock(&mutex_);

@@ -74,6 +74,9 @@ class ControlLoop {
   void Finish(const std::string& job, Answer answer);
   void Cancel(const std::string& job, Answer answer);
   void Post(Event event);
+  // A Worker published by itself: the standing Prediction is read from disk, and
+  // `ack` sent when that is stored.
+  void AdoptPrediction(const std::string& job, AckCommand ack);
 
   // The time as the core counts it: wall-clock time at the start (or the last one
   // stored, if the wall clock has gone back since) plus what a monotonic clock
@@ -93,7 +96,7 @@ class ControlLoop {
   absl::Status Load();
   void Run();
   // One turn; returns when the core wants to be woken.
-  absl::Time RunOnce(std::vector<Event> events);
+  absl::Time RunOnce(std::vector<Event> events, std::vector<AckCommand> acks);
   void Act(Turn turn, absl::Time now);
   void Recover(const Turn& turn, const absl::Status& failure);
   void AnswerAll(const std::vector<Reply>& replies);
@@ -117,6 +120,7 @@ class ControlLoop {
 
   mutable absl::Mutex mutex_;
   std::vector<Event> inbox_ ABSL_GUARDED_BY(mutex_);
+  std::vector<AckCommand> acks_ ABSL_GUARDED_BY(mutex_);  // due when inbox_ is committed
   absl::flat_hash_map<CallId, Answer> calls_ ABSL_GUARDED_BY(mutex_);
   CallId next_call_ ABSL_GUARDED_BY(mutex_) = 1;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -1,0 +1,227 @@
+#include "server/rpc/worker_gateway.h"
+
+#include <google/protobuf/util/time_util.h>
+
+#include <deque>
+#include <thread>
+#include <utility>
+
+#include "common/log.h"
+#include "server/rpc/convert_worker.h"
+
+namespace traind {
+
+using google::protobuf::util::TimeUtil;
+
+// An open stream and what waits to be written to it.
+struct GrpcWorkerGateway::Session {
+  std::string worker;
+  uint64_t id = 0;
+  grpc::ServerContext* context = nullptr;  // while `open`
+
+  absl::Mutex mutex;
+  std::deque<v1::CoordinatorMessage> outgoing ABSL_GUARDED_BY(mutex);
+  bool open ABSL_GUARDED_BY(mutex) = true;
+
+  void Add(v1::CoordinatorMessage message) {
+    absl::MutexLock lock(&mutex);
+    if (open) outgoing.push_back(std::move(message));
+  }
+  void Cancel() {
+    absl::MutexLock lock(&mutex);
+    if (open) context->TryCancel();
+  }
+  void Shut() {
+    absl::MutexLock lock(&mutex);
+    open = false;
+  }
+  // Writes what comes until the session is shut or the stream breaks.
+  void WriteAll(Stream* stream) {
+    while (true) {
+      v1::CoordinatorMessage message;
+      {
+        absl::MutexLock lock(&mutex);
+        const auto ready = [this] {
+          mutex.AssertReaderHeld();
+          return !open || !outgoing.empty();
+        };
+        mutex.Await(absl::Condition(&ready));
+        if (!open) return;
+        message = std::move(outgoing.front());
+        outgoing.pop_front();
+      }
+      if (!stream->Write(message)) return;
+    }
+  }
+};
+
+GrpcWorkerGateway::GrpcWorkerGateway(WorkerGatewayOptions options, const Clock* clock, Post post,
+                                     WorkerPublished published)
+    : options_(std::move(options)),
+      clock_(clock),
+      post_(std::move(post)),
+      published_(std::move(published)) {}
+
+GrpcWorkerGateway::~GrpcWorkerGateway() = default;
+
+grpc::Status GrpcWorkerGateway::Attach(grpc::ServerContext* context, Stream* stream) {
+  v1::WorkerMessage first;
+  if (!stream->Read(&first)) return grpc::Status::OK;
+  if (!first.has_hello() || first.hello().worker_id().empty() || first.hello().boot_id().empty()) {
+    return {grpc::StatusCode::FAILED_PRECONDITION,
+            "the first message must be a Hello with worker_id and boot_id"};
+  }
+  const std::shared_ptr<Session> session = Open(first.hello(), context);
+  std::thread writer([&] { session->WriteAll(stream); });
+  // Attached only now: what the core sends on hearing of it comes after Welcome.
+  post_(AttachedFromProto(first.hello(), session->id));
+  ReadAll(*session, stream);
+  session->Shut();
+  writer.join();
+  Close(session);
+  post_(WorkerDetached{session->worker, session->id});
+  return grpc::Status::OK;
+}
+
+std::shared_ptr<GrpcWorkerGateway::Session> GrpcWorkerGateway::Open(const v1::Hello& hello,
+                                                                    grpc::ServerContext* context) {
+  auto session = std::make_shared<Session>();
+  session->worker = hello.worker_id();
+  session->context = context;
+  v1::CoordinatorMessage welcome;
+  welcome.mutable_welcome()->set_lease_ms(absl::ToInt64Milliseconds(options_.lease));
+  welcome.mutable_welcome()->set_heartbeat_ms(absl::ToInt64Milliseconds(options_.heartbeat));
+  welcome.mutable_welcome()->set_coordinator_id(options_.coordinator_id);
+  session->Add(std::move(welcome));
+
+  v1::WorkerInfo info;
+  info.set_id(hello.worker_id());
+  info.set_hostname(hello.hostname());
+  info.set_connected(true);
+  *info.mutable_slots() = hello.slots();
+  info.set_pid(hello.pid());
+  info.set_version(hello.version());
+  *info.mutable_last_seen() =
+      TimeUtil::MillisecondsToTimestamp(absl::ToUnixMillis(clock_->WallNow()));
+
+  std::shared_ptr<Session> former;
+  {
+    absl::MutexLock lock(&mutex_);
+    session->id = ++last_session_;
+    former = std::exchange(sessions_[session->worker], session);
+    known_[session->worker] = std::move(info);
+  }
+  if (former != nullptr) former->Cancel();
+  TRAIND_LOG(INFO) << "the Worker " << session->worker << " attached (process " << hello.pid()
+                   << ", " << hello.slots_size() << " slots, " << hello.running_attempts_size()
+                   << " Attempts running)";
+  return session;
+}
+
+void GrpcWorkerGateway::Close(const std::shared_ptr<Session>& session) {
+  absl::MutexLock lock(&mutex_);
+  const auto it = sessions_.find(session->worker);
+  if (it == sessions_.end() || it->second != session) return;
+  sessions_.erase(it);
+  known_[session->worker].set_connected(false);
+  TRAIND_LOG(INFO) << "the Worker " << session->worker << " detached";
+}
+
+void GrpcWorkerGateway::ReadAll(const Session& session, Stream* stream) {
+  v1::WorkerMessage message;
+  while (stream->Read(&message)) {
+    switch (message.message_case()) {
+      case v1::WorkerMessage::kHeartbeat:
+        Seen(session, message.heartbeat().warm_ranks());
+        post_(WorkerHeartbeat{session.worker,
+                              session.id,
+                              {message.heartbeat().running_attempts().begin(),
+                               message.heartbeat().running_attempts().end()}});
+        break;
+      case v1::WorkerMessage::kReport:
+        if (auto fact = FactFromProto(message.report())) {
+          post_(WorkerFact{session.worker, session.id, message.sequence(),
+                           message.report().attempt(), *std::move(fact)});
+        } else {
+          TRAIND_LOG(WARNING) << "a report of the Worker " << session.worker
+                              << " says nothing this traind knows";
+        }
+        break;
+      case v1::WorkerMessage::kPublished:
+        published_(message.published().job(),
+                   AckCommand{session.worker, session.id, message.sequence()});
+        break;
+      default:
+        TRAIND_LOG(WARNING) << "an unknown message of the Worker " << session.worker;
+    }
+  }
+}
+
+void GrpcWorkerGateway::Seen(const Session& session, int warm_ranks) {
+  absl::MutexLock lock(&mutex_);
+  v1::WorkerInfo& info = known_[session.worker];
+  info.set_warm_ranks(warm_ranks);
+  *info.mutable_last_seen() =
+      TimeUtil::MillisecondsToTimestamp(absl::ToUnixMillis(clock_->WallNow()));
+}
+
+void GrpcWorkerGateway::Enqueue(const std::string& worker, uint64_t session,
+                                v1::CoordinatorMessage message) {
+  std::shared_ptr<Session> to;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto it = sessions_.find(worker);
+    if (it == sessions_.end()) return;
+    to = it->second;
+  }
+  if (session == 0 || to->id == session) to->Add(std::move(message));
+}
+
+void GrpcWorkerGateway::Send(const AckCommand& command) {
+  Enqueue(command.worker, command.session, ToProto(command));
+}
+
+void GrpcWorkerGateway::Send(const StartCommand& command, absl::Time now) {
+  Enqueue(command.worker, 0, ToProto(command, now));
+}
+
+void GrpcWorkerGateway::Send(const StopCommand& command) {
+  Enqueue(command.worker, 0, ToProto(command));
+}
+
+void GrpcWorkerGateway::Send(const ReplanCommand& command, absl::Time now) {
+  Enqueue(command.worker, 0, ToProto(command, now));
+}
+
+void GrpcWorkerGateway::Send(const ShutdownCommand& command) {
+  v1::CoordinatorMessage message;
+  message.mutable_shutdown()->set_grace_ms(absl::ToInt64Milliseconds(options_.shutdown_grace));
+  Enqueue(command.worker, 0, std::move(message));
+}
+
+void GrpcWorkerGateway::CloseAll() {
+  std::vector<std::shared_ptr<Session>> open;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [worker, session] : sessions_) open.push_back(session);
+  }
+  for (const auto& session : open) session->Cancel();
+}
+
+std::vector<v1::WorkerInfo> GrpcWorkerGateway::Workers() const {
+  absl::MutexLock lock(&mutex_);
+  std::vector<v1::WorkerInfo> workers;
+  for (const auto& [id, info] : known_) workers.push_back(info);
+  return workers;
+}
+
+bool GrpcWorkerGateway::WaitForNone(absl::Duration timeout) const {
+  absl::MutexLock lock(&mutex_);
+  const auto none = [this] {
+    mutex_.AssertReaderHeld();
+    return sessions_.empty();
+  };
+  return mutex_.AwaitWithTimeout(absl::Condition(&none), timeout);
+}
+
+}  // namespace traind

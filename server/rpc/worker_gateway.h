@@ -1,0 +1,83 @@
+// The Workers' side of traind: WorkerService, and the way back to each Worker.
+#pragma once
+
+#include <absl/base/thread_annotations.h>
+#include <absl/container/flat_hash_map.h>
+#include <absl/synchronization/mutex.h>
+#include <absl/time/time.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "proto/worker_service.grpc.pb.h"
+#include "server/control/events.h"
+#include "server/loop/control_loop.h"
+
+namespace traind {
+
+struct WorkerGatewayOptions {
+  absl::Duration lease = absl::Seconds(15);
+  absl::Duration heartbeat = absl::Seconds(2);
+  absl::Duration shutdown_grace = absl::Seconds(10);
+  std::string coordinator_id;
+};
+
+// One stream per Worker; a second one of the same Worker ends the first. Each
+// stream has a thread that reads (gRPC's) and one that writes from a queue, so
+// that Send never waits for a Worker.
+// Threads: safe. Ownership: clock outlives the gateway.
+class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::Service {
+ public:
+  using Post = std::function<void(Event)>;
+  // A Worker published this Job's Prediction by itself; the Ack is due once that is
+  // stored.
+  using WorkerPublished = std::function<void(const std::string& job, AckCommand ack)>;
+
+  GrpcWorkerGateway(WorkerGatewayOptions options, const Clock* clock, Post post,
+                    WorkerPublished published);
+  ~GrpcWorkerGateway() override;
+
+  grpc::Status Attach(
+      grpc::ServerContext* context,
+      grpc::ServerReaderWriter<v1::CoordinatorMessage, v1::WorkerMessage>* stream) override;
+
+  void Send(const AckCommand& command) override;
+  void Send(const StartCommand& command, absl::Time now) override;
+  void Send(const StopCommand& command) override;
+  void Send(const ReplanCommand& command, absl::Time now) override;
+  void Send(const ShutdownCommand& command) override;
+  void CloseAll() override;
+
+  // Every Worker seen since the start. Slots do not tell what runs there.
+  std::vector<v1::WorkerInfo> Workers() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits until no Worker is attached. false: the time is over.
+  bool WaitForNone(absl::Duration timeout) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Session;
+  using Stream = grpc::ServerReaderWriter<v1::CoordinatorMessage, v1::WorkerMessage>;
+
+  std::shared_ptr<Session> Open(const v1::Hello& hello, grpc::ServerContext* context);
+  void Close(const std::shared_ptr<Session>& session);
+  // Until the stream ends.
+  void ReadAll(const Session& session, Stream* stream);
+  void Enqueue(const std::string& worker, uint64_t session, v1::CoordinatorMessage message)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Seen(const Session& session, int warm_ranks) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const WorkerGatewayOptions options_;
+  const Clock* const clock_;
+  const Post post_;
+  const WorkerPublished published_;
+  mutable absl::Mutex mutex_;
+  absl::flat_hash_map<std::string, std::shared_ptr<Session>> sessions_
+      ABSL_GUARDED_BY(mutex_);  // by worker
+  absl::flat_hash_map<std::string, v1::WorkerInfo> known_ ABSL_GUARDED_BY(mutex_);
+  uint64_t last_session_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace traind
