@@ -50,7 +50,7 @@ MAY_INCLUDE = {
     "worker/predict": _FOLD + ["worker/checkpoint"],
     "worker/rank": _FOLD + ["worker/checkpoint", "worker/train", "worker/predict"],
     "worker": _FOLD + ["worker/checkpoint", "worker/train", "worker/predict", "worker/rank",
-                       "worker/daemon", "worker/prepare"],
+                       "worker/daemon", "worker/prepare", "third_party"],
     "client": ["common", "common/spec", "proto"],
 }
 

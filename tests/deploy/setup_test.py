@@ -1,0 +1,72 @@
+"""deploy/setup.sh on this machine, and on packages that are not as it wants them."""
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+
+from tests.cases import Skip, case, main
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+
+
+def setup(*arguments, packages=None, root=ROOT):
+    """Runs it, with another list of packages in a clone of its own."""
+    if packages is not None:
+        root = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+        os.mkdir(os.path.join(root, "deploy"))
+        os.mkdir(os.path.join(root, "third_party"))
+        shutil.copy(os.path.join(ROOT, "deploy/setup.sh"), os.path.join(root, "deploy"))
+        with open(os.path.join(root, "third_party/apt-packages.txt"), "w") as f:
+            f.write(packages)
+    wheels = os.path.realpath(os.path.join(ROOT, ".deps/venv"))  # wherever this clone has them
+    return subprocess.run([os.path.join(root, "deploy/setup.sh"), *arguments], capture_output=True, text=True,
+                          env={**os.environ, "DEPS_VENV": wheels})
+
+
+def known_system():
+    with open("/etc/os-release") as f:
+        text = f.read()
+    if "\nID=debian\n" not in "\n" + text or 'VERSION_ID="12"' not in text:
+        raise Skip("not the system that it knows")
+
+
+@case("With nothing to do it returns within 3 s and says so")
+def _():
+    known_system()
+    begin = time.monotonic()
+    result = setup("--check")
+    assert result.returncode == 0 and "are installed" in result.stdout, result
+    assert time.monotonic() - begin < 3
+
+
+@case("A package that is missing is named")
+def _():
+    known_system()
+    result = setup("--check", packages="bash\nno-such-package-anywhere # what for\n")
+    assert result.returncode == 1 and "no-such-package-anywhere" in result.stderr, result
+    assert "bash" not in result.stderr.replace("/bash", ""), result
+
+
+@case("A package that is too old is named, one that is new enough is not")
+def _():
+    known_system()
+    result = setup("--check", packages="bash>=1.0\ncoreutils>=999\n")
+    assert result.returncode == 1 and "coreutils" in result.stderr and "bash" not in result.stderr, result
+
+
+@case("An option that is not known is named, with those that are")
+def _():
+    result = setup("--chekc")
+    assert result.returncode == 1 and "--chekc" in result.stderr and "--check" in result.stderr, result
+
+
+@case("Every wheel is pinned exactly")
+def _():
+    with open(os.path.join(ROOT, "third_party/requirements.txt")) as f:
+        wanted = [line.split("#")[0].strip() for line in f]
+    wanted = [w for w in wanted if w]
+    assert len(wanted) > 10 and all(w.count("==") == 1 for w in wanted), wanted
+
+
+main()
