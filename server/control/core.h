@@ -21,11 +21,14 @@ struct CoreOptions {
   absl::Duration lease = absl::Seconds(15);
   // One Worker on this machine: a silent one is not replaced, only a dead one.
   bool standalone = false;
-  int max_active_jobs = 100'000;       // Submit beyond it is ResourceExhausted
+  int max_active_jobs = 100'000;  // Submit beyond it is ResourceExhausted
   // Attempts of a task that may fail by its own fault; losses of Ranks or Workers
   // do not count, but stop at max_losses in a row without progress.
   int max_failures = 3;
   int max_losses = 10;
+  // PREPAREs sent to one Worker and not ended; a Job due within a minute does not
+  // wait for one of them to end.
+  int max_prepares = 64;
   // Before the deadline, the last moment at which the final Prediction is begun
   // when its cost is not known yet.
   absl::Duration finalize_margin = absl::Milliseconds(400);

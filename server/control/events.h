@@ -39,7 +39,7 @@ struct Cancel {
 // end of an old stream does not hide a new one.
 struct WorkerAttached {
   std::string worker;
-  std::string boot;       // another one than before: a new process, its old Attempts are dead
+  std::string boot;  // another one than before: a new process, its old Attempts are dead
   uint64_t session = 0;
   std::string hostname;
   int64_t pid = 0;
@@ -85,7 +85,7 @@ struct Probed {
   double evaluate_s = 0, predict_s = 0;
 };
 struct Progressed {
-  Live live;              // `at` is set by the core
+  Live live;  // `at` is set by the core
 };
 struct EpochDone {
   int epoch = 0;
@@ -97,7 +97,7 @@ struct CheckpointCommitted {
   Checkpoint checkpoint;  // attempt, fold and `at` are set by the core
 };
 struct FoldSaved {
-  Member member;          // attempt is set by the core
+  Member member;  // attempt is set by the core
   bool last = false;
   std::string stopped_by;
   double predict_s = 0;
@@ -114,7 +114,7 @@ using Fact = std::variant<TableReady, FloorReady, TrainStarted, Probed, Progress
 struct WorkerFact {
   std::string worker;
   uint64_t session = 0;
-  int64_t sequence = 0;   // 0: may be lost, wants no Ack
+  int64_t sequence = 0;  // 0: may be lost, wants no Ack
   int64_t attempt = 0;
   Fact fact;
 };
@@ -123,6 +123,8 @@ struct WorkerFact {
 struct Published {
   std::string job;
   absl::StatusOr<PublishedPrediction> result;
+  // Not the answer to a PublishCommand: read from disk, or made by a Worker.
+  bool unasked = false;
 };
 
 // SIGTERM: stop everything, keep what there is, end.
@@ -143,7 +145,7 @@ struct StartCommand {
   absl::Time deadline = absl::InfiniteFuture();  // sent as what remains
   absl::Time stop_at = absl::InfiniteFuture();
   int epochs = 0;
-  std::string resume;           // manifest; empty: from the start
+  std::string resume;  // manifest; empty: from the start
   bool plan_cut = false;
 };
 enum class StopMode { kPredict = 1, kDrop = 2, kAbort = 3 };
@@ -171,7 +173,7 @@ struct ShutdownCommand {
 };
 struct PublishCommand {
   std::string job;
-  PublishRequest request;       // state_dir is filled in by the shell
+  PublishRequest request;  // state_dir is filled in by the shell
   bool final = false;
 };
 struct Reply {

@@ -12,6 +12,7 @@ const char* Name(JobEndReason reason);
 const char* Name(AttemptEndReason reason);
 const char* Name(TaskState state);
 const char* Name(PendingReason reason);
+const char* Name(Quality quality);  // NONE where there is no Prediction
 
 // prepare, or fold-<k>.
 std::string TaskName(TaskKind kind, int fold);

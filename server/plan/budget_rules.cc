@@ -101,11 +101,12 @@ absl::Duration RetryDelay(int retries, absl::Duration left) {
   return std::max(absl::ZeroDuration(), std::min(delay, left / 10));
 }
 
-bool WorthStarting(const FoldCost& cost, double epochs_left, absl::Time now, absl::Time train_end) {
-  if (train_end == absl::InfiniteFuture()) return true;
-  const double left_s = absl::ToDoubleSeconds(train_end - now);
-  if (!cost.known()) return left_s >= kShortestRun_s;
-  return left_s >= cost.overhead_s + std::clamp(epochs_left, 0.0, 1.0) * cost.epoch_s;
+absl::Time LatestUsefulStart(const FoldCost& cost, double epochs_left, absl::Time train_end) {
+  if (train_end == absl::InfiniteFuture()) return train_end;
+  const double least_s = cost.known()
+                             ? cost.overhead_s + std::clamp(epochs_left, 0.0, 1.0) * cost.epoch_s
+                             : kShortestRun_s;
+  return train_end - absl::Seconds(least_s);
 }
 
 absl::Time FairStop(absl::Time start, absl::Time now, absl::Time train_end, int behind,

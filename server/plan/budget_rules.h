@@ -101,9 +101,9 @@ absl::Time DeadlineOf(const Spec& spec, absl::Time accepted_at);
 // what is left.
 absl::Duration RetryDelay(int retries, absl::Duration left);
 
-// Whether a fold started now could still do something useful: its start and one
-// epoch, or what is left of it, fit before train_end.
-bool WorthStarting(const FoldCost& cost, double epochs_left, absl::Time now, absl::Time train_end);
+// The last moment at which starting a fold is still of use: its start and one epoch,
+// or what is left of it, fit before train_end.
+absl::Time LatestUsefulStart(const FoldCost& cost, double epochs_left, absl::Time train_end);
 
 // When a fold has to stop so that those behind it on its gang get as much: an equal
 // share of what is left from `start`. `behind`: folds that wait for this gang.

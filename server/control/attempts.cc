@@ -1,0 +1,164 @@
+// How Attempts end and what becomes of their tasks: done, again, or over.
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+
+#include "server/control/core_impl.h"
+#include "server/control/end_reason.h"
+#include "server/domain/names.h"
+
+namespace traind {
+
+LiveAttempt* Core::Impl::OpenAttempt(const Task& task) {
+  const auto it = attempts_.find(task.attempt);
+  return it != attempts_.end() && it->second.open ? &it->second : nullptr;
+}
+
+void Core::Impl::SendStop(LiveAttempt& live, StopMode mode, const char* why) {
+  live.stop_sent = true;
+  turn_.stops.push_back({live.worker, live.id, mode, why});
+}
+
+void Core::Impl::CloseAttempt(LiveAttempt& live, AttemptEndReason reason,
+                              const std::string& message) {
+  if (!live.open) return;
+  live.open = false;
+  live.closed_at = now_;
+  JobEntry& entry = *live.job;
+  Job& job = EditDurably(entry);
+  for (auto row = job.attempts.rbegin(); row != job.attempts.rend(); ++row) {
+    if (row->id != live.id) continue;
+    row->ended_at = now_;
+    row->end_reason = reason;
+    row->message = message;
+    break;
+  }
+  job.tasks[static_cast<size_t>(live.task)].live.reset();
+  Log(entry, "attempt_ended",
+      absl::StrCat(live.id, " ", Name(reason), message.empty() ? "" : ": ", message));
+}
+
+void Core::Impl::EndAttempt(LiveAttempt& live, AttemptEndReason reason,
+                            const std::string& message) {
+  JobEntry& entry = *live.job;
+  CloseAttempt(live, reason, message);
+  if (IsTerminal(entry.view().state)) return;
+  const Task& task = entry.view().tasks[static_cast<size_t>(live.task)];
+  if (task.state != TaskState::kRunning || task.attempt != live.id) return;
+  if (live.kind == TaskKind::kPrepare) {
+    PrepareEnded(entry, reason, message);
+  } else {
+    FoldEnded(entry, live.task, reason, message);
+  }
+}
+
+void Core::Impl::PrepareEnded(JobEntry& entry, AttemptEndReason reason,
+                              const std::string& message) {
+  switch (reason) {
+    case AttemptEndReason::kCompleted:
+      if (entry.view().table.table.empty()) break;
+      EditDurably(entry).tasks[0].state = TaskState::kDone;
+      return;
+    case AttemptEndReason::kDataError:
+    case AttemptEndReason::kUserError: {
+      const bool answered = entry.view().prediction && entry.view().prediction->number > 0;
+      Task& task = EditDurably(entry).tasks[0];
+      task.state = TaskState::kFailed;
+      task.message = message;
+      if (answered) return;
+      return End(entry, JobState::kFailed,
+                 reason == AttemptEndReason::kDataError ? JobEndReason::kDataError
+                                                        : JobEndReason::kUserError,
+                 message);
+    }
+    case AttemptEndReason::kShutdown:
+    case AttemptEndReason::kCancelledByUser:
+    case AttemptEndReason::kStale:
+      return RetryOrSettle(entry, 0, Fault::kNone, reason, message);
+    case AttemptEndReason::kRankDied:
+    case AttemptEndReason::kWorkerLost:
+    case AttemptEndReason::kHung:
+      return RetryOrSettle(entry, 0, Fault::kInfrastructure, reason, message);
+    default:
+      break;
+  }
+  RetryOrSettle(entry, 0, Fault::kJob, reason, message);
+}
+
+void Core::Impl::FoldEnded(JobEntry& entry, int task, AttemptEndReason reason,
+                           const std::string& message) {
+  switch (reason) {
+    case AttemptEndReason::kCompleted:
+    case AttemptEndReason::kStoppedInTime:
+    case AttemptEndReason::kFinishedByUser:
+    case AttemptEndReason::kDeadline:
+      // Without its last predictions: what it left before counts.
+      if (entry.view().tasks[static_cast<size_t>(task)].member ||
+          reason == AttemptEndReason::kDeadline) {
+        return SettleFold(entry, task, absl::StrCat("ended ", Name(reason)));
+      }
+      return RetryOrSettle(entry, task, Fault::kJob, AttemptEndReason::kInternal,
+                           "ended without predictions");
+    case AttemptEndReason::kShutdown:
+    case AttemptEndReason::kCancelledByUser:
+    case AttemptEndReason::kStale:
+      return RetryOrSettle(entry, task, Fault::kNone, reason, message);
+    case AttemptEndReason::kRankDied:
+    case AttemptEndReason::kWorkerLost:
+    case AttemptEndReason::kCollectiveTimeout:
+    case AttemptEndReason::kHung:
+      return RetryOrSettle(entry, task, Fault::kInfrastructure, reason, message);
+    case AttemptEndReason::kDataError:
+    case AttemptEndReason::kUserError:
+      // The same again would end the same.
+      EditDurably(entry).tasks[static_cast<size_t>(task)].failures = options_.max_failures;
+      return SettleFold(entry, task, message);
+    default:
+      return RetryOrSettle(entry, task, Fault::kJob, reason, message);
+  }
+}
+
+// Every retry is paid from the same window (B13): it takes place if there is time
+// for it, after a pause that grows.
+void Core::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault, AttemptEndReason reason,
+                               const std::string& message) {
+  Job& job = EditDurably(entry);
+  Task& task = job.tasks[static_cast<size_t>(index)];
+  const std::string what = absl::StrCat(Name(reason), message.empty() ? "" : ": ", message);
+  task.failures += fault == Fault::kJob;
+  task.losses += fault == Fault::kInfrastructure;
+  task.message = what;
+  const bool fold = task.kind == TaskKind::kTrain;
+  const bool exhausted =
+      task.failures >= options_.max_failures || task.losses >= options_.max_losses;
+  if (fold && (exhausted || job.finish_requested || now_ > LatestStart(entry, task))) {
+    return SettleFold(entry, index, what);
+  }
+  if (exhausted) {
+    task.state = TaskState::kFailed;
+    if (!job.table.table.empty()) return;  // the folds answer without a floor
+    return End(entry, JobState::kFailed, EndReasonOf(reason),
+               absl::StrCat("the data could not be prepared: ", what));
+  }
+  task.state = TaskState::kPending;
+  task.epochs_done = task.checkpoint ? task.checkpoint->epoch : 0;
+  if (fault == Fault::kNone) return;
+  const int retries = fault == Fault::kJob ? task.failures : task.losses;
+  task.not_before = now_ + RetryDelay(retries, job.deadline - now_);
+  const std::string to = !fold ? "read the data again"
+                         : task.checkpoint && task.failures < 2
+                             ? absl::StrCat("go on from step ", task.checkpoint->step)
+                             : "start again";
+  Decide(entry, "retry", absl::StrCat(TaskName(task.kind, task.fold), ": ", what),
+         absl::StrCat("attempt ", task.attempt), to);
+}
+
+void Core::Impl::SettleFold(JobEntry& entry, int index, const std::string& message) {
+  Task& task = EditDurably(entry).tasks[static_cast<size_t>(index)];
+  task.state = SettledState(task);
+  if (!message.empty()) task.message = message;
+  task.not_before = absl::InfinitePast();
+  entry.replan_wanted = true;
+}
+
+}  // namespace traind

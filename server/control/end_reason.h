@@ -1,0 +1,23 @@
+// Why a Job ended, from what became of its folds.
+// Threads: safe, pure.
+#pragma once
+
+#include <string>
+
+#include "server/domain/job.h"
+
+namespace traind {
+
+// The Job's word for an Attempt's end that could not be retried.
+JobEndReason EndReasonOf(AttemptEndReason reason);
+
+struct Ending {
+  JobEndReason reason = JobEndReason::kNone;
+  std::string message;
+};
+// For a Job whose folds are all settled. COMPLETED: all that the Plan asked for was
+// done. FINISHED_BY_USER. BUDGET_REACHED: the clock cut something. Else what folds
+// failed of; that also where nothing but the floor is left.
+Ending EndingOf(const Job& job);
+
+}  // namespace traind

@@ -1,0 +1,239 @@
+// What Workers say about Attempts. Each fact may come in any number of copies;
+// those of an Attempt that is over change nothing.
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+
+#include "server/control/core_impl.h"
+#include "server/domain/names.h"
+
+namespace traind {
+namespace {
+
+// Of a running fold: at most one stored point per figure in so long.
+constexpr absl::Duration kMetricEvery = absl::Seconds(2);
+
+}  // namespace
+
+void Core::Impl::Handle(WorkerFact& event) {
+  Acknowledge(event);
+  const auto worker = workers_.find(event.worker);
+  if (worker != workers_.end() && worker->second.session == event.session) {
+    worker->second.last_seen = now_;
+  }
+  const bool ended = std::holds_alternative<AttemptEnded>(event.fact);
+  const auto it = attempts_.find(event.attempt);
+  if (it == attempts_.end() || it->second.worker != event.worker) {
+    if (ended) {
+      if (worker != workers_.end()) worker->second.foreign.erase(event.attempt);
+    } else {
+      AbortStale(event.worker, event.attempt, "this Attempt is over");
+    }
+    return;
+  }
+  LiveAttempt& live = it->second;
+  if (!live.open) {
+    if (ended) {
+      attempts_.erase(it);
+    } else if (!live.saved_last) {
+      AbortStale(event.worker, event.attempt, "this Attempt is over");
+    }
+    return;
+  }
+  live.missing_by = absl::InfiniteFuture();
+  Touch(*live.job);
+  std::visit([this, &live](auto& fact) { Take(live, fact); }, event.fact);
+  if (ended) attempts_.erase(event.attempt);
+}
+
+void Core::Impl::Acknowledge(const WorkerFact& fact) {
+  if (fact.sequence <= 0) return;
+  int64_t& sequence = acks_[{fact.worker, fact.session}];
+  sequence = std::max(sequence, fact.sequence);
+}
+
+void Core::Impl::AbortStale(const std::string& worker, int64_t attempt, const char* why) {
+  if (aborted_.insert(attempt).second) {
+    turn_.stops.push_back({worker, attempt, StopMode::kAbort, why});
+  }
+}
+
+void Core::Impl::Take(LiveAttempt& live, TableReady& fact) {
+  JobEntry& entry = *live.job;
+  entry.home = live.worker;
+  if (!entry.view().table.table.empty()) return;
+  Job& job = EditDurably(entry);
+  job.table = std::move(fact.table);
+  for (std::string& warning : fact.warnings) {
+    if (std::find(job.warnings.begin(), job.warnings.end(), warning) == job.warnings.end()) {
+      job.warnings.push_back(std::move(warning));
+    }
+  }
+  Log(entry, "table",
+      absl::StrCat(job.table.train_rows, " + ", job.table.test_rows, " rows, ", job.table.features,
+                   " features, ", fact.cached ? "cached" : "read in ",
+                   fact.cached ? "" : Text(fact.read)));
+  // Folds may start now; the real Plan comes with their first timed steps.
+  if (job.plans.empty()) Replan(entry, Trigger::kTable);
+}
+
+void Core::Impl::Take(LiveAttempt& live, FloorReady& fact) {
+  JobEntry& entry = *live.job;
+  const Job& job = entry.view();
+  if (job.floor_model == fact.model && job.floor_score == fact.score) return;
+  Job& edited = EditDurably(entry);
+  edited.floor_model = fact.model;
+  edited.floor_score = fact.score;
+  entry.publish_wanted = true;
+  Log(entry, "floor", absl::StrCat(fact.model, " ", fact.score));
+}
+
+void Core::Impl::Take(LiveAttempt& live, TrainStarted& fact) {
+  JobEntry& entry = *live.job;
+  if (live.kind != TaskKind::kTrain || live.first_step_at != absl::InfiniteFuture()) return;
+  live.first_step_at = now_;
+  live.first_step = fact.first_step;
+  Task& task = Edit(entry).tasks[static_cast<size_t>(live.task)];
+  if (IsTerminal(task.state)) return;
+  task.measured.steps_per_epoch = fact.steps_per_epoch;
+  if (fact.start_epoch > task.epochs_done) task.epochs_done = fact.start_epoch;
+  task.live.emplace();
+  task.live->at = now_;
+  task.live->step = fact.first_step;
+  task.live->epoch = task.epochs_done;
+  task.live->precision = fact.precision;
+  task.live->batch = fact.batch;
+  task.live->steps_per_epoch = fact.steps_per_epoch;
+  entry.overhead_s = std::max(entry.overhead_s, absl::ToDoubleSeconds(now_ - live.started_at));
+}
+
+void Core::Impl::Take(LiveAttempt& live, Probed& fact) {
+  JobEntry& entry = *live.job;
+  if (live.kind != TaskKind::kTrain) return;
+  Measured& measured = Edit(entry).tasks[static_cast<size_t>(live.task)].measured;
+  measured.step_s = fact.step_s;
+  measured.step_p90_s = fact.step_p90_s;
+  measured.evaluate_s = fact.evaluate_s;
+  measured.predict_s = std::max(measured.predict_s, fact.predict_s);
+  entry.replan_wanted = true;
+}
+
+void Core::Impl::Take(LiveAttempt& live, Progressed& fact) {
+  JobEntry& entry = *live.job;
+  if (live.kind != TaskKind::kTrain) return;
+  Task& task = EditLive(entry).tasks[static_cast<size_t>(live.task)];
+  if (task.state != TaskState::kRunning) return;
+  Live figures = fact.live;
+  figures.at = now_;
+  if (task.live) {
+    figures.precision = task.live->precision;
+    figures.batch = task.live->batch;
+    figures.steps_per_epoch = task.live->steps_per_epoch;
+  }
+  task.live = figures;
+  if (now_ - live.metric_at < kMetricEvery) return;
+  live.metric_at = now_;
+  AddMetric(live, figures.step, figures.epoch, "loss", figures.loss);
+  AddMetric(live, figures.step, figures.epoch, "learning_rate", figures.learning_rate);
+  AddMetric(live, figures.step, figures.epoch, "samples_per_s", figures.samples_per_s);
+}
+
+void Core::Impl::Take(LiveAttempt& live, EpochDone& fact) {
+  JobEntry& entry = *live.job;
+  if (live.kind != TaskKind::kTrain || fact.epoch <= live.last_epoch) return;
+  const bool next = fact.epoch == live.last_epoch + 1;
+  live.last_epoch = fact.epoch;
+  Task& task = Edit(entry).tasks[static_cast<size_t>(live.task)];
+  if (task.state != TaskState::kRunning) return;
+  task.epochs_done = fact.epoch;
+  task.score = fact.best_metric;
+  task.losses = 0;  // progress
+  task.measured.epoch_s = fact.epoch_s;
+  task.measured.evaluate_s = fact.evaluate_s;
+  // Checkpoints and predictions between epochs cost time too. A silent Worker's
+  // epochs come late and all at once: such gaps say little.
+  const double own_s = fact.epoch_s + fact.evaluate_s;
+  if (next && live.last_epoch_at != absl::InfiniteFuture()) {
+    const double wall_s = absl::ToDoubleSeconds(now_ - live.last_epoch_at);
+    entry.epoch_wall_s[static_cast<size_t>(live.task)] = std::clamp(wall_s, own_s, 2 * own_s);
+  }
+  live.last_epoch_at = now_;
+  AddMetric(live, fact.step, fact.epoch, "train_loss", fact.train_loss);
+  AddMetric(live, fact.step, fact.epoch, "val_loss", fact.val_loss);
+  AddMetric(live, fact.step, fact.epoch, "val_metric", fact.val_metric);
+  entry.replan_wanted = true;
+}
+
+void Core::Impl::Take(LiveAttempt& live, CheckpointCommitted& fact) {
+  JobEntry& entry = *live.job;
+  if (live.kind != TaskKind::kTrain) return;
+  const Task& seen = entry.view().tasks[static_cast<size_t>(live.task)];
+  if (seen.checkpoint && seen.checkpoint->attempt == live.id &&
+      seen.checkpoint->step >= fact.checkpoint.step) {
+    return;
+  }
+  Task& task = EditDurably(entry).tasks[static_cast<size_t>(live.task)];
+  Checkpoint checkpoint = std::move(fact.checkpoint);
+  checkpoint.attempt = live.id;
+  checkpoint.fold = task.fold;
+  checkpoint.at = now_;
+  task.losses = 0;
+  task.checkpoint = checkpoint;
+  Log(entry, "checkpoint", absl::StrCat(live.id, " step ", checkpoint.step));
+  turn_.mutations.checkpoints.emplace_back(entry.view().id, std::move(checkpoint));
+}
+
+void Core::Impl::Take(LiveAttempt& live, FoldSaved& fact) {
+  JobEntry& entry = *live.job;
+  if (live.kind != TaskKind::kTrain) return;
+  const Job& before = entry.view();
+  if (IsTerminal(before.tasks[static_cast<size_t>(live.task)].state)) return;
+  Job& job = EditDurably(entry);
+  Task& task = job.tasks[static_cast<size_t>(live.task)];
+  Member member = std::move(fact.member);
+  member.attempt = live.id;
+  member.fold = task.fold;
+  if (fact.predict_s > 0) task.measured.predict_s = fact.predict_s;
+  task.epochs_done = std::max(task.epochs_done, member.epochs_done);
+  // What an earlier Attempt left stays if it is better and this one not complete.
+  const bool keeps = task.member && task.member->attempt != live.id && !member.complete &&
+                     (job.spec.higher_is_better ? task.member->score > member.score
+                                                : task.member->score < member.score);
+  if (!keeps) {
+    task.score = member.score;
+    task.member = std::move(member);
+    entry.publish_wanted = true;
+  }
+  entry.replan_wanted = true;
+  if (!fact.last) return;
+  live.saved_last = true;
+  SettleFold(
+      entry, live.task,
+      fact.stopped_by.empty() ? std::string() : absl::StrCat("stopped by ", fact.stopped_by));
+}
+
+void Core::Impl::Take(LiveAttempt& live, AttemptEnded& fact) {
+  EndAttempt(live, fact.reason, fact.message);
+}
+
+void Core::Impl::Take(LiveAttempt& live, RankDecision& fact) {
+  JobEntry& entry = *live.job;
+  const Task& task = entry.view().tasks[static_cast<size_t>(live.task)];
+  std::string cause = absl::StrCat(TaskName(task.kind, task.fold), ": ", fact.cause);
+  for (const Decision& decision : entry.view().decisions) {
+    if (decision.rule == fact.rule && decision.cause == cause && decision.from == fact.from &&
+        decision.to == fact.to) {
+      return;
+    }
+  }
+  Decide(entry, fact.rule, std::move(cause), fact.from, fact.to);
+}
+
+void Core::Impl::AddMetric(const LiveAttempt& live, int64_t step, double epoch, const char* name,
+                           double value) {
+  const Job& job = live.job->view();
+  turn_.mutations.metrics.push_back({job.id, now_, job.tasks[static_cast<size_t>(live.task)].fold,
+                                     live.id, step, epoch, name, value});
+}
+
+}  // namespace traind

@@ -1,0 +1,213 @@
+// From the folds' predictions to the Job's: refreshed as folds are committed, final
+// when training is over or the time is, and never later than the deadline.
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+
+#include "server/control/core_impl.h"
+#include "server/control/end_reason.h"
+#include "server/domain/names.h"
+
+namespace traind {
+namespace {
+
+bool Same(const PublishedPrediction& a, const PublishedPrediction& b) {
+  return a.number == b.number && a.sha256 == b.sha256 && a.quality == b.quality &&
+         a.oof_score == b.oof_score && a.test_score == b.test_score &&
+         a.floor_score == b.floor_score && a.comparable == b.comparable &&
+         a.members.size() == b.members.size();
+}
+
+}  // namespace
+
+void Core::Impl::MaybePublish(JobEntry& entry, bool final) {
+  const Job& job = entry.view();
+  if (entry.publish_running || now_ < entry.publish_not_before) return;
+  if (!final && !entry.publish_wanted) return;
+  if (job.table.table.empty()) return;
+  PublishCommand command;
+  command.job = job.id;
+  command.final = final;
+  PublishRequest& request = command.request;
+  request.job = job.id;
+  request.table = job.table.table;
+  request.metric = job.spec.metric;
+  request.spec_folds = job.spec.folds;
+  if (!job.plans.empty()) {
+    const Plan& plan = job.plans.back();
+    request.plan_cut = plan.folds < job.spec.folds || plan.epochs < job.spec.epochs;
+  }
+  for (const Task& task : job.tasks) {
+    if (task.member) request.members.push_back(*task.member);
+  }
+  if (request.members.empty() && job.floor_model.empty()) return;
+  turn_.publishes.push_back(std::move(command));
+  entry.publish_running = true;
+  entry.publish_wanted = false;
+  entry.final_running = final;
+  entry.publish_sent_at = now_;
+}
+
+void Core::Impl::Handle(Published& event) {
+  JobEntry* found = Find(event.job);
+  if (!found || IsTerminal(found->view().state)) return;
+  JobEntry& entry = *found;
+  Touch(entry);
+  const bool answer = entry.publish_running && !event.unasked;
+  if (answer) {
+    entry.publish_running = false;
+    entry.publish_cost = std::max(entry.publish_cost, now_ - entry.publish_sent_at);
+  }
+  if (event.result.ok()) {
+    Adopt(entry, *std::move(event.result));
+    if (!answer) return;
+    entry.publish_failures = 0;
+    entry.publish_error = absl::OkStatus();
+    entry.final_done = entry.final_running && !entry.publish_wanted;
+    return;
+  }
+  if (!answer) return;
+  entry.publish_error = event.result.status();
+  entry.publish_wanted = true;
+  const int doublings = std::min(entry.publish_failures++, 5);
+  entry.publish_not_before = now_ + absl::Milliseconds(int64_t{50} << doublings);
+  Log(entry, "publish_failed", std::string(entry.publish_error.message()));
+}
+
+void Core::Impl::Adopt(JobEntry& entry, PublishedPrediction prediction) {
+  const Job& job = entry.view();
+  if (job.prediction &&
+      (prediction.number < job.prediction->number || Same(prediction, *job.prediction))) {
+    return;
+  }
+  Log(entry, "prediction",
+      absl::StrCat(prediction.number, " ", Name(prediction.quality), ", ",
+                   prediction.members.size(), " folds"));
+  EditDurably(entry).prediction = std::move(prediction);
+}
+
+// The floor may still come, and nothing else can answer.
+bool Core::Impl::FloorPending(const JobEntry& entry) const {
+  const Job& job = entry.view();
+  if (!job.floor_model.empty() || IsTerminal(job.tasks[0].state)) return false;
+  if (job.prediction && job.prediction->number > 0) return false;
+  for (const Task& task : job.tasks) {
+    if (task.member) return false;
+  }
+  return job.spec.has_test;
+}
+
+bool Core::Impl::FinalizingDue(const JobEntry& entry) const {
+  const Job& job = entry.view();
+  if (now_ >= FinalizeAt(entry)) return true;
+  if (job.finish_requested && job.deadline == absl::InfiniteFuture() &&
+      now_ >= entry.finish_at + kFinishWait) {
+    return true;
+  }
+  for (size_t i = 1; i < job.tasks.size(); ++i) {
+    if (!IsTerminal(job.tasks[i].state)) return false;
+  }
+  return true;
+}
+
+void Core::Impl::EnterFinalizing(JobEntry& entry) {
+  // Before the state hides it: why nothing was started, if nothing was.
+  const PendingReason waited = WhyPending(entry, CoarsePosition(entry));
+  EditDurably(entry).pending_reason = waited;
+  const size_t tasks = entry.view().tasks.size();
+  for (size_t i = 1; i < tasks; ++i) {
+    const Task& task = entry.view().tasks[i];
+    if (IsTerminal(task.state)) continue;
+    if (LiveAttempt* live = OpenAttempt(task)) {
+      SendStop(*live, StopMode::kAbort, "the prediction is due");
+      CloseAttempt(*live, AttemptEndReason::kDeadline, "the prediction was due");
+    }
+    SettleFold(entry, static_cast<int>(i), task.message.empty() ? "no time left" : task.message);
+  }
+  SetState(entry, JobState::kFinalizing);
+}
+
+void Core::Impl::AdvanceFinalizing(JobEntry& entry) {
+  const Job& job = entry.view();
+  const bool time_is_up = now_ >= SettleAt(entry);
+  if (time_is_up || entry.final_done) return Conclude(entry);
+  if (FloorPending(entry)) {
+    const bool waits = job.tasks[0].state == TaskState::kRunning ||
+                       job.deadline != absl::InfiniteFuture() || !job.finish_requested ||
+                       now_ < entry.finish_at + kFinishWait;
+    if (waits) return;
+    return Conclude(entry);
+  }
+  if (entry.publish_failures >= 10 && job.deadline == absl::InfiniteFuture()) {
+    return Conclude(entry);
+  }
+  MaybePublish(entry, true);
+  // Nothing to make one from, and nothing to wait for.
+  if (!entry.publish_running && now_ >= entry.publish_not_before) Conclude(entry);
+}
+
+void Core::Impl::Conclude(JobEntry& entry) {
+  const Job& job = entry.view();
+  const bool answered = job.prediction && job.prediction->number > 0;
+  const bool has_model = std::any_of(job.tasks.begin(), job.tasks.end(),
+                                     [](const Task& task) { return task.member.has_value(); });
+  Ending ending = EndingOf(job);
+  if (answered || (!job.spec.has_test && has_model)) {
+    return End(entry, JobState::kSucceeded, ending.reason, std::move(ending.message));
+  }
+  if (!entry.publish_error.ok()) {
+    const bool full = entry.publish_error.code() == absl::StatusCode::kResourceExhausted;
+    ending.reason = full ? JobEndReason::kStorageFull : JobEndReason::kInternal;
+    ending.message =
+        absl::StrCat("the prediction could not be written: ", entry.publish_error.message());
+  } else if (ending.reason == JobEndReason::kBudgetReached && job.table.table.empty()) {
+    ending.message = absl::StrCat("the data could not be read in time",
+                                  job.tasks[0].message.empty() ? "" : ": ", job.tasks[0].message);
+  }
+  End(entry, JobState::kFailed, ending.reason, std::move(ending.message));
+}
+
+// When it was final: what stood at the deadline was final then, whenever that is
+// noticed.
+absl::Time Core::Impl::FinishedAt(const JobEntry& entry) const {
+  const Job& job = entry.view();
+  if (now_ <= job.deadline) return now_;
+  return job.prediction ? std::clamp(job.prediction->at, job.accepted_at, job.deadline)
+                        : job.deadline;
+}
+
+void Core::Impl::End(JobEntry& entry, JobState state, JobEndReason reason, std::string message) {
+  const size_t tasks = entry.view().tasks.size();
+  const bool cancelled = state == JobState::kCancelled;
+  for (size_t i = 0; i < tasks; ++i) {
+    const Task& task = entry.view().tasks[i];
+    if (LiveAttempt* live = OpenAttempt(task)) {
+      // A fold that has said its last word is about to end: its Rank stays warm.
+      if (live->saved_last) {
+        CloseAttempt(*live, AttemptEndReason::kCompleted, "");
+      } else {
+        SendStop(*live, StopMode::kAbort, cancelled ? "the job was cancelled" : "the job is over");
+        CloseAttempt(*live,
+                     cancelled ? AttemptEndReason::kCancelledByUser : AttemptEndReason::kDeadline,
+                     "the job ended");
+      }
+    }
+    if (IsTerminal(entry.view().tasks[i].state)) continue;
+    if (i == 0) {
+      EditDurably(entry).tasks[0].state =
+          entry.view().table.table.empty() ? TaskState::kFailed : TaskState::kDone;
+    } else {
+      SettleFold(entry, static_cast<int>(i), "the job ended");
+    }
+  }
+  SetState(entry, state);
+  Job& job = EditDurably(entry);
+  job.end_reason = reason;
+  job.end_message = std::move(message);
+  job.finished_at = FinishedAt(entry);
+  Log(entry, "ended",
+      absl::StrCat(Name(state), " ", Name(reason), job.end_message.empty() ? "" : ": ",
+                   job.end_message));
+}
+
+}  // namespace traind

@@ -1,0 +1,291 @@
+// The clock of a Job: its costs, its ends, its Plans, and what Ranks are told.
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+
+#include <algorithm>
+
+#include "server/control/core_impl.h"
+#include "server/domain/names.h"
+
+namespace traind {
+
+Window Core::Impl::WindowOf(const JobEntry& entry) const {
+  return {entry.view().accepted_at, entry.view().deadline};
+}
+
+FoldCost Core::Impl::CostOfFold(const JobEntry& entry, int index) const {
+  const Task& task = entry.view().tasks[static_cast<size_t>(index)];
+  FoldCost cost = CostOf(task.measured);
+  if (!cost.known() && task.live && task.live->steps_per_epoch > 0) {
+    // Too slow even for the probe: what it has done so far tells.
+    const auto it = attempts_.find(task.attempt);
+    if (it != attempts_.end() && task.live->step > it->second.first_step) {
+      const LiveAttempt& live = it->second;
+      cost.step_s = absl::ToDoubleSeconds(task.live->at - live.first_step_at) /
+                    static_cast<double>(task.live->step - live.first_step);
+      cost.steps_per_epoch = task.live->steps_per_epoch;
+      cost.epoch_s = cost.step_s * static_cast<double>(cost.steps_per_epoch);
+    }
+  }
+  cost.epoch_s = std::max(cost.epoch_s, entry.epoch_wall_s[static_cast<size_t>(index)]);
+  cost.overhead_s = entry.overhead_s;
+  return cost;
+}
+
+FoldCost Core::Impl::TypicalFold(const JobEntry& entry) const {
+  std::vector<FoldCost> costs;
+  for (size_t i = 1; i < entry.view().tasks.size(); ++i) {
+    const FoldCost cost = CostOfFold(entry, static_cast<int>(i));
+    if (cost.known()) costs.push_back(cost);
+  }
+  return TypicalCost(costs);
+}
+
+absl::Duration Core::Impl::FinalizeLeadOf(const JobEntry& entry) const {
+  return FinalizeLead(WindowOf(entry), entry.publish_cost, options_.finalize_margin);
+}
+
+absl::Time Core::Impl::FinalizeAt(const JobEntry& entry) const {
+  const Window window = WindowOf(entry);
+  return window.bounded() ? window.deadline - FinalizeLeadOf(entry) : absl::InfiniteFuture();
+}
+
+absl::Time Core::Impl::SettleAt(const JobEntry& entry) const {
+  const Window window = WindowOf(entry);
+  if (!window.bounded()) return absl::InfiniteFuture();
+  return window.deadline - SettleLead(window, options_.finalize_margin);
+}
+
+absl::Time Core::Impl::TrainEndOf(const JobEntry& entry) const {
+  const Window window = WindowOf(entry);
+  const Spec& spec = entry.view().spec;
+  return TrainEnd(window, spec,
+                  Reserve(window, spec, TypicalFold(entry).predict_s, FinalizeLeadOf(entry)));
+}
+
+absl::Time Core::Impl::LatestStart(const JobEntry& entry, const Task& task) const {
+  const absl::Time train_end = TrainEndOf(entry);
+  if (train_end == absl::InfiniteFuture()) return train_end;
+  const Job& job = entry.view();
+  bool others = false;
+  for (size_t i = 1; i < job.tasks.size(); ++i) {
+    others |= job.tasks[i].member.has_value() || job.tasks[i].state == TaskState::kRunning;
+  }
+  // Where there is no other model, even a part of an epoch is worth a lot.
+  const FoldCost cost = others ? TypicalFold(entry) : FoldCost();
+  return LatestUsefulStart(cost, std::max(0.0, task.epochs_planned - task.epochs_done), train_end);
+}
+
+int Core::Impl::ParallelFolds(const JobEntry& entry) const {
+  const int jobs = std::max<int>(1, static_cast<int>(training_.size()));
+  return std::max(1, Gangs(entry) / jobs);
+}
+
+double Core::Impl::Sharing(const JobEntry& entry) const {
+  const double gangs = std::max(1, Gangs(entry));
+  return std::max(1.0, static_cast<double>(training_in_time_.size()) / gangs);
+}
+
+absl::Time Core::Impl::FirstTrainStart(const JobEntry& entry) const {
+  for (const Attempt& attempt : entry.view().attempts) {
+    if (attempt.kind == TaskKind::kTrain) return attempt.started_at;
+  }
+  return absl::InfiniteFuture();
+}
+
+absl::Duration Core::Impl::ReplanInterval(const JobEntry& entry) const {
+  const Window window = WindowOf(entry);
+  if (!window.bounded()) return absl::Seconds(1);
+  return std::clamp(0.01 * window.length(), absl::Milliseconds(100), absl::Seconds(10));
+}
+
+// B3: the first fold runs, or has run, for more than its share.
+bool Core::Impl::FirstFoldDue(const JobEntry& entry) const {
+  const Job& job = entry.view();
+  const Window window = WindowOf(entry);
+  for (const Attempt& attempt : job.attempts) {
+    if (attempt.kind != TaskKind::kTrain) continue;
+    const absl::Duration used = std::min(now_, attempt.ended_at) - attempt.started_at;
+    return FirstFoldIsSlow(window, job.spec.shares.first_fold, used);
+  }
+  return false;
+}
+
+void Core::Impl::PlanWhenDue(JobEntry& entry) {
+  const Job& job = entry.view();
+  if (job.plans.empty()) return;
+  const Window window = WindowOf(entry);
+  if (!job.plans.back().estimate && TypicalFold(entry).known()) {
+    return Replan(entry, Trigger::kMeasured);
+  }
+  if (!entry.first_fold_checked && FirstFoldDue(entry)) {
+    entry.first_fold_checked = true;
+    return Replan(entry, Trigger::kFirstFold);
+  }
+  if (!entry.stop_checked && window.bounded() && now_ >= window.At(job.spec.shares.stop)) {
+    entry.stop_checked = true;
+    return Replan(entry, Trigger::kFacts);
+  }
+  if (entry.replan_wanted && now_ >= entry.planned_at + ReplanInterval(entry)) {
+    Replan(entry, Trigger::kFacts);
+  }
+}
+
+void Core::Impl::Replan(JobEntry& entry, Trigger trigger) {
+  const Job& job = entry.view();
+  PlanInput in;
+  in.spec = &job.spec;
+  in.window = WindowOf(entry);
+  in.now = now_;
+  in.trigger = trigger;
+  in.last = job.plans.empty() ? nullptr : &job.plans.back();
+  in.cost = TypicalFold(entry);
+  for (size_t i = 1; i < job.tasks.size(); ++i) {
+    const Task& task = job.tasks[i];
+    FoldView view{task.fold,
+                  task.state,
+                  task.attempts > 0,
+                  task.epochs_done,
+                  CostOfFold(entry, static_cast<int>(i)),
+                  absl::InfiniteFuture()};
+    if (task.live) view.epochs_done = std::max(view.epochs_done, task.live->epoch);
+    if (const LiveAttempt* live = OpenAttempt(task)) view.started_at = live->started_at;
+    in.folds.push_back(view);
+  }
+  in.gangs = ParallelFolds(entry);
+  in.sharing = Sharing(entry);
+  in.finalize = FinalizeLeadOf(entry);
+  in.train_start = FirstTrainStart(entry);
+  in.stopping = entry.stopping;
+  PlanOutput out = MakePlan(in);
+
+  entry.planned_at = now_;
+  entry.replan_wanted = false;
+  entry.stopping = out.stopping;
+  entry.estimated_finish = out.estimated_finish;
+  for (Decision& d : out.decisions) Decide(entry, d.rule, d.cause, d.from, d.to);
+  if (out.changed) {
+    Log(entry, "plan",
+        absl::StrCat("revision ", out.plan.revision, ": ", out.plan.folds, " folds x ",
+                     out.plan.epochs, " epochs"));
+    Edit(entry).plans.push_back(out.plan);
+  }
+  DropFolds(entry, out);
+  SendReplans(entry);
+}
+
+void Core::Impl::DropFolds(JobEntry& entry, const PlanOutput& out) {
+  const size_t tasks = entry.view().tasks.size();
+  for (size_t i = 1; i < tasks; ++i) {
+    const Task& task = entry.view().tasks[i];
+    if (IsTerminal(task.state)) continue;
+    const bool named =
+        std::find(out.dropped.begin(), out.dropped.end(), task.fold) != out.dropped.end();
+    if (task.state == TaskState::kPending && (task.fold >= out.plan.folds || named)) {
+      SettleFold(entry, static_cast<int>(i), named ? "no time left (B5)" : "cut from the plan");
+    } else if (task.epochs_planned != out.plan.epochs) {
+      Edit(entry).tasks[i].epochs_planned = out.plan.epochs;
+    }
+  }
+}
+
+// Pending folds for which a start would come to nothing before the reserve (B4).
+void Core::Impl::DropHopeless(JobEntry& entry) {
+  if (!WindowOf(entry).bounded()) return;
+  std::vector<int> dropped;
+  const size_t tasks = entry.view().tasks.size();
+  for (size_t i = 1; i < tasks; ++i) {
+    const Task& task = entry.view().tasks[i];
+    if (task.state != TaskState::kPending || now_ <= LatestStart(entry, task)) continue;
+    dropped.push_back(task.fold);
+    SettleFold(entry, static_cast<int>(i), task.message.empty() ? "no time left" : task.message);
+  }
+  if (dropped.empty()) return;
+  const Window window = WindowOf(entry);
+  const absl::Time train_end = TrainEndOf(entry);
+  const FoldCost cost = TypicalFold(entry);
+  std::string cause =
+      absl::StrCat(Text(now_ - window.start), " of ", Text(window.length()), " used, ",
+                   Text(window.deadline - train_end), " are held back for prediction");
+  if (cost.known()) {
+    absl::StrAppend(&cause, "; a start and one epoch take ",
+                    Text(absl::Seconds(cost.overhead_s + cost.epoch_s)));
+  }
+  Decide(entry, "B4", std::move(cause),
+         absl::StrCat(dropped.size() == 1 ? "fold " : "folds ", absl::StrJoin(dropped, ", "),
+                      " to be trained"),
+         "not started any more");
+}
+
+// When a fold has to stop: the running one, or (null) one that starts now.
+absl::Time Core::Impl::StopOf(const JobEntry& entry, const LiveAttempt* live) const {
+  const absl::Time train_end = TrainEndOf(entry);
+  if (train_end == absl::InfiniteFuture()) return train_end;
+  const Job& job = entry.view();
+  int running = 0, pending = 0, position = 0;
+  for (size_t i = 1; i < job.tasks.size(); ++i) {
+    const Task& task = job.tasks[i];
+    pending += task.state == TaskState::kPending;
+    if (task.state != TaskState::kRunning) continue;
+    if (live && static_cast<int>(i) < live->task) ++position;
+    ++running;
+  }
+  if (!live) {  // the last of those that run, and no longer pending
+    position = running++;
+    --pending;
+  }
+  const int behind = FoldsBehind(position, running, pending, ParallelFolds(entry));
+  const absl::Time start = live ? live->started_at : now_;
+  return FairStop(start, now_, train_end, behind, pending > 0 ? Sharing(entry) : 1.0,
+                  live ? CostOfFold(entry, live->task) : TypicalFold(entry));
+}
+
+void Core::Impl::SendReplans(JobEntry& entry) {
+  const Job& job = entry.view();
+  const Plan& plan = job.plans.back();
+  const bool plan_cut = plan.folds < job.spec.folds || plan.epochs < job.spec.epochs;
+  for (size_t i = 1; i < job.tasks.size(); ++i) {
+    if (job.tasks[i].state != TaskState::kRunning) continue;
+    LiveAttempt* live = OpenAttempt(job.tasks[i]);
+    if (!live || live->stop_sent || !workers_[live->worker].attached) continue;
+    const absl::Time stop_at = StopOf(entry, live);
+    bool tell = live->epochs != plan.epochs || live->plan_cut != plan_cut;
+    if (stop_at != live->stop_at) {
+      const absl::Duration change =
+          stop_at > live->stop_at ? stop_at - live->stop_at : live->stop_at - stop_at;
+      tell |= change > 0.1 * (live->stop_at - now_) && change > absl::Milliseconds(20);
+    }
+    if (!tell) continue;
+    live->epochs = plan.epochs;
+    live->plan_cut = plan_cut;
+    live->stop_at = stop_at;
+    live->replanned_at = now_;
+    turn_.replans.push_back({live->worker, live->id, plan.epochs, stop_at, plan_cut});
+  }
+}
+
+// Ranks stop by their own clock; this is for one that does not, and for Finish.
+void Core::Impl::StopLate(JobEntry& entry) {
+  const Job& job = entry.view();
+  for (size_t i = 1; i < job.tasks.size(); ++i) {
+    if (job.tasks[i].state != TaskState::kRunning) continue;
+    LiveAttempt* live = OpenAttempt(job.tasks[i]);
+    if (!live || live->stop_sent || !workers_[live->worker].attached) continue;
+    if (job.finish_requested) {
+      SendStop(*live, StopMode::kPredict, "the user asked to finish");
+    } else if (now_ >= live->stop_at + kStopGrace) {
+      SendStop(*live, StopMode::kPredict, "its time is up");
+    }
+  }
+}
+
+// The slots are shared by other Jobs than before.
+void Core::Impl::ReplanTraining() {
+  for (auto& [id, live] : attempts_) {
+    if (!live.open || live.kind != TaskKind::kTrain || live.job->replan_wanted) continue;
+    live.job->replan_wanted = true;
+    Touch(*live.job);
+  }
+}
+
+}  // namespace traind

@@ -1,0 +1,183 @@
+// Workers: who is there, what they still run, and when one counts as lost.
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+
+#include "server/control/core_impl.h"
+
+namespace traind {
+namespace {
+
+bool Lists(const std::vector<int64_t>& attempts, int64_t id) {
+  return std::find(attempts.begin(), attempts.end(), id) != attempts.end();
+}
+
+}  // namespace
+
+void Core::Impl::Handle(WorkerAttached& event) {
+  WorkerState& worker = workers_[event.worker];
+  if (event.session < worker.session) return;
+  const bool new_boot = !worker.boot.empty() && worker.boot != event.boot;
+  worker.id = event.worker;
+  worker.boot = event.boot;
+  worker.hostname = std::move(event.hostname);
+  worker.session = event.session;
+  worker.attached = true;
+  worker.last_seen = now_;
+  worker.slots = std::move(event.slots);
+  worker.foreign.clear();
+  StoreWorker(worker);
+
+  for (auto it = attempts_.begin(); it != attempts_.end();) {
+    LiveAttempt& live = it->second;
+    if (live.worker != worker.id) {
+      ++it;
+      continue;
+    }
+    if (Lists(event.running_attempts, live.id)) {
+      live.missing_by = absl::InfiniteFuture();
+      // What it was told last may have been lost with the stream.
+      live.stop_sent = false;
+      live.epochs = -1;
+      if (live.open) {
+        live.job->replan_wanted = true;
+        Touch(*live.job);
+      } else if (!live.saved_last) {
+        AbortStale(worker.id, live.id, "this Attempt is over");
+      }
+    } else if (!live.open) {
+      it = attempts_.erase(it);
+      continue;
+    } else if (new_boot) {
+      EndAttempt(live, AttemptEndReason::kWorkerLost, "its worker was started anew");
+      it = attempts_.erase(it);
+      continue;
+    } else {
+      // Its last facts are on their way, or it never came to be.
+      live.missing_by = now_ + std::min(kResendGrace, options_.lease);
+    }
+    ++it;
+  }
+  for (int64_t id : event.running_attempts) {
+    const auto it = attempts_.find(id);
+    if (it != attempts_.end() && it->second.worker == worker.id) continue;
+    worker.foreign.insert(id);
+    AbortStale(worker.id, id, "this Attempt is over");
+  }
+  if (shutting_down_) turn_.shutdowns.push_back({worker.id});
+  ReplanTraining();
+}
+
+void Core::Impl::Handle(WorkerHeartbeat& event) {
+  const auto found = workers_.find(event.worker);
+  if (found == workers_.end() || found->second.session != event.session ||
+      !found->second.attached) {
+    return;
+  }
+  WorkerState& worker = found->second;
+  worker.last_seen = now_;
+  if (now_ - worker.row_at >= absl::Seconds(30)) StoreWorker(worker);
+  worker.foreign.clear();
+  for (int64_t id : event.running_attempts) {
+    const auto it = attempts_.find(id);
+    if (it == attempts_.end() || it->second.worker != worker.id) {
+      worker.foreign.insert(id);
+      AbortStale(worker.id, id, "this Attempt is over");
+    }
+  }
+  for (auto it = attempts_.begin(); it != attempts_.end();) {
+    LiveAttempt& live = it->second;
+    // What was begun or ended just now may have crossed the heartbeat on its way.
+    const absl::Time settled = (live.open ? live.started_at : live.closed_at) + absl::Seconds(2);
+    if (live.worker != worker.id || now_ < settled) {
+      ++it;
+    } else if (Lists(event.running_attempts, live.id)) {
+      live.missing_by = absl::InfiniteFuture();
+      if (!live.open) AbortStale(worker.id, live.id, "this Attempt is over");
+      ++it;
+    } else if (!live.open) {
+      it = attempts_.erase(it);
+    } else {
+      live.missing_by = std::min(live.missing_by, now_ + kUnlistedGrace);
+      ++it;
+    }
+  }
+}
+
+void Core::Impl::Handle(WorkerDetached& event) {
+  const auto found = workers_.find(event.worker);
+  if (found == workers_.end() || found->second.session != event.session) return;
+  WorkerState& worker = found->second;
+  if (!worker.attached) return;
+  worker.attached = false;
+  worker.last_seen = now_;
+  StoreWorker(worker);
+  ReplanTraining();
+}
+
+void Core::Impl::Handle(WorkerDied& event) {
+  const auto found = workers_.find(event.worker);
+  if (found != workers_.end()) LoseWorker(found->second, "its worker died");
+}
+
+void Core::Impl::LoseWorker(WorkerState& worker, const char* why) {
+  worker.attached = false;
+  worker.foreign.clear();
+  for (auto it = attempts_.begin(); it != attempts_.end();) {
+    LiveAttempt& live = it->second;
+    if (live.worker != worker.id) {
+      ++it;
+      continue;
+    }
+    if (live.open) EndAttempt(live, AttemptEndReason::kWorkerLost, why);
+    it = attempts_.erase(it);
+  }
+  StoreWorker(worker);
+  ReplanTraining();
+}
+
+void Core::Impl::CheckWorkers() {
+  if (now_ < NextWorkerCheck()) return;
+  for (auto& [id, worker] : workers_) {
+    if (options_.standalone || now_ < worker.last_seen + options_.lease) continue;
+    const bool holds = std::any_of(attempts_.begin(), attempts_.end(),
+                                   [&id = id](const auto& a) { return a.second.worker == id; });
+    if (worker.attached || holds) {
+      LoseWorker(worker, "nothing was heard of its worker for a lease");
+    }
+  }
+  for (auto it = attempts_.begin(); it != attempts_.end();) {
+    LiveAttempt& live = it->second;
+    if (now_ < live.missing_by) {
+      ++it;
+      continue;
+    }
+    if (live.open) {
+      EndAttempt(live, AttemptEndReason::kWorkerLost, "its worker does not run it");
+    }
+    it = attempts_.erase(it);
+  }
+}
+
+absl::Time Core::Impl::NextWorkerCheck() const {
+  absl::Time next = absl::InfiniteFuture();
+  std::set<std::string> holders;
+  for (const auto& [id, live] : attempts_) {
+    next = std::min(next, live.missing_by);
+    holders.insert(live.worker);
+  }
+  if (options_.standalone) return next;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.attached || holders.count(id) > 0) {
+      next = std::min(next, worker.last_seen + options_.lease);
+    }
+  }
+  return next;
+}
+
+void Core::Impl::StoreWorker(WorkerState& worker) {
+  worker.row_at = now_;
+  turn_.mutations.workers.push_back({worker.id, worker.hostname, now_, worker.slots});
+}
+
+}  // namespace traind
