@@ -45,8 +45,7 @@ absl::StatusOr<FileLock> FileLock::Acquire(const std::string& path) {
     const int error = errno;
     close(fd);
     if (error != EWOULDBLOCK) return ErrnoStatus(error, absl::StrCat("cannot lock ", path));
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, " is held by the process ", Holder(path)));
+    return absl::AbortedError(absl::StrCat("the process ", Holder(path), " holds ", path));
   }
   const std::string pid = absl::StrCat(getpid(), "\n");
   if (ftruncate(fd, 0) != 0 ||

@@ -18,7 +18,7 @@ namespace traind {
 class FileLock {
  public:
   // Creates the file if need be and writes this process's pid into it.
-  // FailedPrecondition: held by another process, whose pid the message names.
+  // Aborted: held by another process, whose pid the message names.
   static absl::StatusOr<FileLock> Acquire(const std::string& path);
   // Whether some process holds it. A missing file is not held.
   static bool IsHeld(const std::string& path);

@@ -142,7 +142,7 @@ void ControlLoop::Run() {
         return stopping_ || !inbox_.empty() || !acks_.empty();
       };
       absl::Duration wait = wakeup - Now();
-      if (commits_since_checkpoint_ > 0) wait = std::min(wait, options_.checkpoint_idle);
+      if (log_written_) wait = std::min(wait, options_.checkpoint_idle);
       mutex_.AwaitWithTimeout(absl::Condition(&ready), std::max(wait, absl::ZeroDuration()));
       events.swap(inbox_);
       acks.swap(acks_);
@@ -153,14 +153,11 @@ void ControlLoop::Run() {
     if (!events.empty() || !acks.empty() || Now() >= wakeup) {
       wakeup = RunOnce(std::move(events), std::move(acks));
     }
-    const bool idle = Now() - last_commit_ >= options_.checkpoint_idle;
-    if (commits_since_checkpoint_ > 0 &&
-        (idle || commits_since_checkpoint_ >= options_.checkpoint_commits)) {
+    if (log_written_ && (Now() - last_commit_ >= options_.checkpoint_idle ||
+                         store_->LogBytes() >= options_.checkpoint_bytes)) {
       // A failure here loses nothing: the log stays, and is tried again.
-      if (store_->CheckpointLog().ok())
-        commits_since_checkpoint_ = 0;
-      else
-        last_commit_ = Now();
+      log_written_ = !store_->CheckpointLog().ok();
+      last_commit_ = Now();
     }
     if (!fatal().ok()) return;
   }
@@ -179,7 +176,7 @@ absl::Time ControlLoop::RunOnce(std::vector<Event> events, std::vector<AckComman
       Recover(turn, committed);
       return Now();
     }
-    ++commits_since_checkpoint_;
+    log_written_ = true;
     last_commit_ = now;
   }
   for (AckCommand& ack : acks) turn.acks.push_back(std::move(ack));

@@ -46,9 +46,9 @@ struct LoopOptions {
   std::string state_dir;  // absolute
   CoreOptions core;
   // The write-ahead log is moved into the database when the loop has been idle for
-  // so long, or at the latest after so many commits.
+  // so long, or the log has grown so large.
   absl::Duration checkpoint_idle = absl::Seconds(2);
-  int checkpoint_commits = 2000;
+  int64_t checkpoint_bytes = 4 << 20;
 };
 
 // Threads: Start and Stop from one; the rest is safe from any. Ownership: store,
@@ -115,7 +115,7 @@ class ControlLoop {
   absl::Time anchor_wall_;      // fixed after Create
   absl::Duration anchor_monotonic_;
   absl::Duration wall_offset_;  // wall clock minus Now(), as last logged
-  int commits_since_checkpoint_ = 0;
+  bool log_written_ = false;    // since the last move of the log
   absl::Time last_commit_ = absl::InfinitePast();
 
   mutable absl::Mutex mutex_;

@@ -1,0 +1,58 @@
+// traind put together: state lock, store, control loop, edges, the standalone Worker.
+// State is loaded first; the ports open last.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+#include <absl/time/time.h>
+#include <grpcpp/server.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "server/config.h"
+#include "server/intake/intake.h"
+#include "server/loop/control_loop.h"
+#include "server/rpc/training_service.h"
+#include "server/rpc/worker_gateway.h"
+#include "server/standalone.h"
+#include "server/store/sqlite_store.h"
+
+namespace traind {
+
+// Threads: confined to one.
+class Coordinator {
+ public:
+  // Errors: Aborted (another traind has the state folder), Unavailable (the port is
+  // taken), those of SqliteStore::Open.
+  static absl::StatusOr<std::unique_ptr<Coordinator>> Start(const Config& config);
+  ~Coordinator();
+
+  int port() const { return port_; }
+  // OK until the store has failed for good.
+  absl::Status fatal() const { return loop_->fatal(); }
+
+  // Checkpoints and publishes, ends the Workers and their Ranks within `grace`,
+  // stores everything. Once.
+  void Stop(absl::Duration grace);
+
+ private:
+  explicit Coordinator(FileLock lock) : lock_(std::move(lock)) {}
+  absl::Status Load(const Config& config);
+  absl::Status Listen(const Config& config);
+
+  FileLock lock_;
+  std::unique_ptr<SqliteStore> store_;
+  std::unique_ptr<ControlLoop> loop_;
+  std::unique_ptr<Intake> intake_;
+  std::unique_ptr<GrpcWorkerGateway> gateway_;
+  std::unique_ptr<TrainingService> service_;
+  int socket_folder_ = -1;  // the state folder, where a socket's path would be too long
+  std::unique_ptr<grpc::Server> server_;         // for clients; and Workers, unless standalone
+  std::unique_ptr<grpc::Server> worker_server_;  // standalone: on worker.sock
+  std::unique_ptr<WorkerSupervisor> supervisor_;
+  int port_ = 0;
+};
+
+}  // namespace traind
