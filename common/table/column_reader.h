@@ -1,0 +1,72 @@
+// Collects the values of one column of a CSV file.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/strings/string_view.h>
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "common/table/table.h"
+#include "common/table/table_writer.h"
+
+namespace traind {
+
+// A value that stands where it may not.
+struct BadValue {
+  int64_t row = 0;  // data row from 1; 0: there is none
+  int64_t line = 0;
+  std::string text;
+};
+
+// Numbers of a column. A value that is no number is remembered and taken as missing.
+class NumberColumn {
+ public:
+  void Reserve(size_t rows) { numbers_.reserve(rows); }
+  void Add(absl::string_view text, int64_t row, int64_t line);
+
+  // The first value that is text, and the first that is not finite.
+  const BadValue& text() const { return text_; }
+  const BadValue& not_finite() const { return not_finite_; }
+  std::vector<float>& numbers() { return numbers_; }
+
+ private:
+  std::vector<float> numbers_;  // NaN = missing
+  BadValue text_;
+  BadValue not_finite_;
+};
+
+// Distinct values, numbered as they come.
+class Dictionary {
+ public:
+  // The code of a value; a new one if it was not there yet, or kMissingCode once
+  // there are too many (overflowed()).
+  int32_t Code(absl::string_view value);
+  // kUnseenCode for a value that is not there.
+  int32_t Find(absl::string_view value) const;
+
+  const std::vector<absl::string_view>& values() const { return values_; }
+  bool overflowed() const { return overflowed_; }
+  // The given order and choice of values: order[new code] = old code.
+  void Reorder(const std::vector<int32_t>& order);
+
+ private:
+  absl::string_view Keep(absl::string_view value);
+
+  absl::flat_hash_map<absl::string_view, int32_t> codes_;  // keys lie in kept_
+  std::vector<absl::string_view> values_;                  // [code], in kept_ too
+  std::deque<std::string> kept_;                           // never moved
+  size_t bytes_ = 0;
+  bool overflowed_ = false;
+};
+
+// More distinct values than these are no category: free text, or names of rows.
+inline constexpr size_t kMaxCategories = 10'000;
+inline constexpr size_t kMaxCategoryBytes = 16 << 20;
+
+// Whether a value counts as missing; the quick way to csv.h's IsMissing.
+bool IsMissingValue(absl::string_view text);
+
+}  // namespace traind

@@ -1,0 +1,243 @@
+#include "common/table/feature_columns.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "common/status_macros.h"
+#include "common/table/number.h"
+
+namespace traind {
+namespace {
+
+constexpr size_t kNamedColumns = 5;
+// Free text: of more rows than these, more than this share differs.
+constexpr size_t kFewRows = 100;
+constexpr double kFreeTextShare = 0.9;
+
+int32_t CodeOf(absl::string_view text, Dictionary& dictionary) {
+  return IsMissingValue(text) ? kMissingCode : dictionary.Code(text);
+}
+
+std::vector<int64_t> CountCodes(const std::vector<int32_t>& codes, size_t values) {
+  std::vector<int64_t> counts(values);
+  for (const int32_t code : codes) {
+    if (code >= 0) ++counts[static_cast<size_t>(code)];
+  }
+  return counts;
+}
+
+}  // namespace
+
+std::string NameColumns(const std::vector<std::string>& names) {
+  std::string text = names.size() == 1 ? "column " : "columns ";
+  for (size_t i = 0; i < std::min(names.size(), kNamedColumns); ++i) {
+    absl::StrAppend(&text, i == 0 ? "'" : ", '", names[i], "'");
+  }
+  if (names.size() > kNamedColumns) {
+    absl::StrAppend(&text, " and ", names.size() - kNamedColumns, " more");
+  }
+  return text;
+}
+
+std::string Place(absl::string_view file, int64_t row, int64_t line, absl::string_view column) {
+  return absl::StrCat(file, ": row ", row, " (line ", line, "), column '", column, "'");
+}
+
+FeatureColumns::FeatureColumns(std::string file, std::vector<std::string> names)
+    : file_(std::move(file)), names_(std::move(names)), columns_(names_.size()) {}
+
+void FeatureColumns::Look(const std::vector<absl::string_view>& fields) {
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    float ignored;
+    if (columns_[i].use != Use::kNumbers) continue;
+    if (ParseNumber(fields[i], ignored) == NumberKind::kText && !IsMissingValue(fields[i])) {
+      columns_[i].use = Use::kText;
+    }
+  }
+}
+
+void FeatureColumns::Reserve(size_t rows) {
+  for (FileColumn& column : columns_) {
+    if (column.use == Use::kNumbers) column.numbers.Reserve(rows);
+    if (column.use == Use::kText) column.codes.reserve(rows);
+  }
+}
+
+void FeatureColumns::Add(const std::vector<absl::string_view>& fields, int64_t row, int64_t line) {
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    FileColumn& column = columns_[i];
+    if (column.use == Use::kNumbers) {
+      column.numbers.Add(fields[i], row, line);
+    } else if (column.use == Use::kText) {
+      column.codes.push_back(CodeOf(fields[i], column.dictionary));
+    }
+  }
+}
+
+bool FeatureColumns::HasLateText() const {
+  return std::any_of(columns_.begin(), columns_.end(), [](const FileColumn& column) {
+    return column.use == Use::kNumbers && column.numbers.text().row > 0;
+  });
+}
+
+void FeatureColumns::BeginLateText(size_t rows) {
+  for (FileColumn& column : columns_) {
+    if (column.use != Use::kNumbers || column.numbers.text().row == 0) continue;
+    column.use = Use::kText;
+    column.late_text = true;
+    column.numbers = NumberColumn();
+    column.codes.reserve(rows);
+  }
+}
+
+void FeatureColumns::AddLateText(const std::vector<absl::string_view>& fields) {
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    FileColumn& column = columns_[i];
+    if (column.late_text) column.codes.push_back(CodeOf(fields[i], column.dictionary));
+  }
+}
+
+FeatureColumns::Verdict FeatureColumns::Judge(FileColumn& column) const {
+  if (column.use == Use::kNumbers) {
+    const std::vector<float>& numbers = column.numbers.numbers();
+    const auto first = std::find_if(numbers.begin(), numbers.end(),
+                                    [](float number) { return !std::isnan(number); });
+    if (first == numbers.end()) return Verdict::kEmpty;
+    // A constant with gaps still tells by its gaps.
+    const float value = *first;
+    const bool constant = std::all_of(numbers.begin(), numbers.end(),
+                                      [value](float number) { return number == value; });
+    return constant ? Verdict::kConstant : Verdict::kFeature;
+  }
+  if (column.dictionary.overflowed()) return Verdict::kFreeText;
+  OrderCategories(column);
+  const size_t distinct = column.dictionary.values().size();
+  if (distinct == 0) return Verdict::kEmpty;
+  const auto present = static_cast<size_t>(std::count_if(column.codes.begin(), column.codes.end(),
+                                                         [](int32_t code) { return code >= 0; }));
+  if (distinct == 1 && present == column.codes.size()) return Verdict::kConstant;
+  const bool free_text = present > kFewRows && static_cast<double>(distinct) >
+                                                   kFreeTextShare * static_cast<double>(present);
+  return free_text ? Verdict::kFreeText : Verdict::kFeature;
+}
+
+// Most frequent first, equally frequent ones by their text; those of no row go.
+void FeatureColumns::OrderCategories(FileColumn& column) {
+  const std::vector<absl::string_view>& values = column.dictionary.values();
+  const std::vector<int64_t> counts = CountCodes(column.codes, values.size());
+  std::vector<int32_t> order;
+  for (size_t code = 0; code < values.size(); ++code) {
+    if (counts[code] > 0) order.push_back(static_cast<int32_t>(code));
+  }
+  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    const int64_t of_a = counts[static_cast<size_t>(a)];
+    const int64_t of_b = counts[static_cast<size_t>(b)];
+    return of_a != of_b ? of_a > of_b
+                        : values[static_cast<size_t>(a)] < values[static_cast<size_t>(b)];
+  });
+  std::vector<int32_t> to(values.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    to[static_cast<size_t>(order[i])] = static_cast<int32_t>(i);
+  }
+  for (int32_t& code : column.codes) {
+    if (code >= 0) code = to[static_cast<size_t>(code)];
+  }
+  column.dictionary.Reorder(order);
+}
+
+absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vector<Column>& schema,
+                                    std::vector<ColumnRows>& rows,
+                                    std::vector<std::string>& warnings) {
+  std::vector<std::string> empty, constant, free_text;
+  const BadValue* bad = nullptr;
+  size_t bad_at = 0;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    FileColumn& column = columns_[i];
+    if (column.use == Use::kSkipped) continue;
+    const BadValue& value = column.numbers.not_finite();
+    if (value.row > 0 && (bad == nullptr || value.row < bad->row)) {
+      bad = &value;
+      bad_at = i;
+    }
+    KeepRows(kept, column.numbers.numbers());
+    KeepRows(kept, column.codes);
+    switch (Judge(column)) {
+      case Verdict::kEmpty:
+        empty.push_back(names_[i]);
+        continue;
+      case Verdict::kConstant:
+        constant.push_back(names_[i]);
+        continue;
+      case Verdict::kFreeText:
+        free_text.push_back(names_[i]);
+        continue;
+      case Verdict::kFeature:
+        break;
+    }
+    features_.push_back(i);
+    Column feature;
+    feature.name = names_[i];
+    ColumnRows values;
+    if (column.use == Use::kNumbers) {
+      values.numbers = std::move(column.numbers.numbers());
+    } else {
+      feature.kind = ColumnKind::kCategorical;
+      const auto& categories = column.dictionary.values();
+      feature.categories = std::vector<std::string>(categories.begin(), categories.end());
+      values.codes = std::move(column.codes);
+    }
+    schema.push_back(std::move(feature));
+    rows.push_back(std::move(values));
+  }
+  if (bad != nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(Place(file_, bad->row, bad->line, names_[bad_at]), ": '", bad->text,
+                     "' is not a finite number"));
+  }
+  const auto warn = [&](const std::vector<std::string>& names, absl::string_view why) {
+    if (names.empty()) return;
+    warnings.push_back(absl::StrCat(file_, ": ", NameColumns(names), " ignored: ", why));
+  };
+  warn(empty, "no value");
+  warn(constant, "the same value in every row");
+  warn(free_text, "nearly every row has a value of its own");
+  if (schema.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(file_, ": no column is left to learn from",
+                                                   warnings.empty() ? "" : "; ",
+                                                   warnings.empty() ? "" : warnings.back()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FeatureColumns::AddTestRow(const std::vector<absl::string_view>& fields,
+                                        const std::vector<size_t>& feature_at,
+                                        absl::string_view file, int64_t row, int64_t line,
+                                        std::vector<ColumnRows>& rows) const {
+  for (size_t f = 0; f < features_.size(); ++f) {
+    const FileColumn& column = columns_[features_[f]];
+    const absl::string_view text = fields[feature_at[f]];
+    if (column.use == Use::kText) {
+      rows[f].codes.push_back(IsMissingValue(text) ? kMissingCode : column.dictionary.Find(text));
+      continue;
+    }
+    float value = std::nanf("");
+    const NumberKind kind = ParseNumber(text, value);
+    if (kind != NumberKind::kNumber) {
+      value = std::nanf("");
+      if (!IsMissingValue(text)) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            Place(file, row, line, names_[features_[f]]), ": '", text.substr(0, 64), "' is ",
+            kind == NumberKind::kText ? "no number, and " : "not a finite number, and ", file_,
+            " has numbers there"));
+      }
+    }
+    rows[f].numbers.push_back(value);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace traind

@@ -1,0 +1,144 @@
+#include "common/table/target_column.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "common/status_macros.h"
+#include "common/table/feature_columns.h"
+#include "common/table/number.h"
+
+namespace traind {
+
+absl::Status TargetColumn::Add(absl::string_view text, int64_t row, int64_t line) {
+  if (kind_ == TargetKind::kValue) {
+    numbers_.Add(text, row, line);
+    const bool is_text = numbers_.text().row > 0;
+    if (!is_text && numbers_.not_finite().row == 0) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        Place(file_, row, line, name_), ": '", text.substr(0, 64), "' is ",
+        is_text ? "no number; a regression needs numbers in its target" : "not a finite number"));
+  }
+  codes_.push_back(IsMissingValue(text) ? kMissingCode : dictionary_.Code(text));
+  if (dictionary_.values().size() > kMaxClasses) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file_, ": target '", name_, "' has more than ", kMaxClasses, " classes (row ",
+                     row, " brings '", text.substr(0, 64), "'); should task.type be regression?"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TargetColumn::Constant(absl::string_view value) const {
+  return absl::InvalidArgumentError(
+      absl::StrCat(file_, ": target '", name_, "' is constant: '", value, "' in every row"));
+}
+
+absl::Status TargetColumn::FinishClasses(std::vector<std::string>& classes, ColumnRows& rows) {
+  const std::vector<absl::string_view>& values = dictionary_.values();
+  std::vector<float> numbers(values.size());
+  numeric_classes_ = true;
+  for (size_t i = 0; i < values.size(); ++i) {
+    numeric_classes_ &= ParseNumber(values[i], numbers[i]) == NumberKind::kNumber;
+  }
+  std::vector<int32_t> order(values.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    const auto i = static_cast<size_t>(a), j = static_cast<size_t>(b);
+    if (numeric_classes_ && numbers[i] != numbers[j]) return numbers[i] < numbers[j];
+    return values[i] < values[j];
+  });
+  // "1" and "1.0" are one class, called as the shorter one.
+  std::vector<int32_t> to(values.size());
+  for (const int32_t old : order) {
+    const auto i = static_cast<size_t>(old);
+    if (!numeric_classes_ || classes.empty() || class_numbers_.back() != numbers[i]) {
+      classes.emplace_back(values[i]);
+      class_numbers_.push_back(numbers[i]);
+    }
+    to[i] = static_cast<int32_t>(classes.size()) - 1;
+  }
+  for (int32_t& code : codes_) {
+    if (code >= 0) code = to[static_cast<size_t>(code)];
+  }
+  dictionary_ = Dictionary();
+  for (const std::string& name : classes) dictionary_.Code(name);
+  if (classes.size() == 1) return Constant(classes[0]);
+  rows.codes = std::move(codes_);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<uint32_t>> TargetColumn::Finish(std::vector<std::string>& classes,
+                                                           ColumnRows& rows,
+                                                           std::vector<std::string>& warnings) {
+  std::vector<float>& numbers = numbers_.numbers();
+  const size_t all = kind_ == TargetKind::kValue ? numbers.size() : codes_.size();
+  std::vector<uint32_t> kept;
+  kept.reserve(all);
+  for (size_t row = 0; row < all; ++row) {
+    const bool missing =
+        kind_ == TargetKind::kValue ? std::isnan(numbers[row]) : codes_[row] == kMissingCode;
+    if (!missing) kept.push_back(static_cast<uint32_t>(row));
+  }
+  if (kept.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file_, ": target '", name_, "' is missing in every row"));
+  }
+  if (kept.size() < all) {
+    warnings.push_back(absl::StrCat(file_, ": ", all - kept.size(), " of ", all,
+                                    " rows left out: target '", name_, "' is missing"));
+  }
+  if (kind_ == TargetKind::kClasses) {
+    KeepRows(kept, codes_);
+    RETURN_IF_ERROR(FinishClasses(classes, rows));
+    return kept;
+  }
+  KeepRows(kept, numbers);
+  if (std::all_of(numbers.begin(), numbers.end(), [&](float x) { return x == numbers[0]; })) {
+    return Constant(absl::StrCat(numbers[0]));
+  }
+  rows.numbers = std::move(numbers);
+  return kept;
+}
+
+int32_t TargetColumn::FindClass(absl::string_view text) const {
+  const int32_t code = dictionary_.Find(text);
+  float number;
+  if (code != kUnseenCode || !numeric_classes_ ||
+      ParseNumber(text, number) != NumberKind::kNumber) {
+    return code;
+  }
+  const auto it = std::lower_bound(class_numbers_.begin(), class_numbers_.end(), number);
+  if (it == class_numbers_.end() || *it != number) return kUnseenCode;
+  return static_cast<int32_t>(it - class_numbers_.begin());
+}
+
+void TestTarget::Add(absl::string_view text, int64_t row, int64_t line, ColumnRows& rows) {
+  bool scored = true;
+  if (train_.kind() == TargetKind::kClasses) {
+    const int32_t code = IsMissingValue(text) ? kMissingCode : train_.FindClass(text);
+    scored = code != kUnseenCode;
+    rows.codes.push_back(code);
+  } else {
+    float value;
+    const NumberKind kind = ParseNumber(text, value);
+    scored = kind == NumberKind::kNumber || IsMissingValue(text);
+    rows.numbers.push_back(kind == NumberKind::kNumber ? value : std::nanf(""));
+  }
+  if (scored) return;
+  if (++count_ == 1) first_ = {row, line, std::string(text.substr(0, 64))};
+}
+
+void TestTarget::Finish(std::vector<std::string>& warnings) const {
+  if (count_ == 0) return;
+  const bool classes = train_.kind() == TargetKind::kClasses;
+  warnings.push_back(
+      absl::StrCat(Place(file_, first_.row, first_.line, train_.name()), ": '", first_.text,
+                   "' is ", classes ? "no class of the training file" : "no finite number", "; ",
+                   count_, count_ == 1 ? " row is" : " rows are", " not scored"));
+}
+
+}  // namespace traind

@@ -1,0 +1,70 @@
+// The target column while files are read.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/table/column_reader.h"
+#include "common/table/table.h"
+#include "common/table/table_writer.h"
+
+namespace traind {
+
+// More classes than these are no classification.
+inline constexpr size_t kMaxClasses = 1'000;
+
+// Of the training file.
+class TargetColumn {
+ public:
+  TargetColumn(std::string file, std::string name, TargetKind kind)
+      : file_(std::move(file)), name_(std::move(name)), kind_(kind) {}
+
+  // InvalidArgument: no finite number where kind is kValue; too many classes.
+  absl::Status Add(absl::string_view text, int64_t row, int64_t line);
+
+  // The rows that have a target, ascending. InvalidArgument: there is none, or it
+  // is constant.
+  absl::StatusOr<std::vector<uint32_t>> Finish(std::vector<std::string>& classes, ColumnRows& rows,
+                                               std::vector<std::string>& warnings);
+
+  const std::string& name() const { return name_; }
+  TargetKind kind() const { return kind_; }
+  // After Finish: the code of a class as another file writes it, or kUnseenCode.
+  int32_t FindClass(absl::string_view text) const;
+
+ private:
+  absl::Status FinishClasses(std::vector<std::string>& classes, ColumnRows& rows);
+  absl::Status Constant(absl::string_view value) const;
+
+  const std::string file_;
+  const std::string name_;
+  const TargetKind kind_;
+  std::vector<int32_t> codes_;
+  Dictionary dictionary_;
+  NumberColumn numbers_;
+  bool numeric_classes_ = false;
+  std::vector<float> class_numbers_;  // [class], where all classes are numbers
+};
+
+// Of the test file: only scored, so nothing in it is an error.
+class TestTarget {
+ public:
+  TestTarget(std::string file, const TargetColumn& train) : file_(std::move(file)), train_(train) {}
+
+  void Add(absl::string_view text, int64_t row, int64_t line, ColumnRows& rows);
+  // Warns of values that cannot be scored.
+  void Finish(std::vector<std::string>& warnings) const;
+
+ private:
+  const std::string file_;
+  const TargetColumn& train_;
+  BadValue first_;  // of those that cannot be scored
+  int64_t count_ = 0;
+};
+
+}  // namespace traind
