@@ -24,7 +24,7 @@ _FOLD = ["common", "worker/rank_protocol", "worker/device", "worker/data", "work
 # Room -> rooms it may include, besides itself and the rooms inside it. The longest
 # matching prefix of a file's folder is its room.
 MAY_INCLUDE = {
-    "common": [],
+    "common": ["common/spec"],
     "common/spec": ["common", "proto"],
     "proto": [],
     "third_party": [],
