@@ -13,7 +13,6 @@
 
 #include "common/durable_file.h"
 #include "common/status_macros.h"
-#include "server/domain/names.h"
 #include "server/store/commit_checks.h"
 #include "server/store/job_rows.h"
 #include "server/store/schema.h"
@@ -203,28 +202,8 @@ absl::Status SqliteStore::WriteJob(const std::shared_ptr<const Job>& job, Staged
   }
   Written& written = **found;
   RETURN_IF_ERROR(UpdateJob(*db_, written.number, before.get(), *job));
-  RETURN_IF_ERROR(WriteHistory(written, before.get(), *job));
   written.job = job;
   return absl::OkStatus();
-}
-
-absl::Status SqliteStore::WriteHistory(Written& written, const Job* before, const Job& after) {
-  for (size_t i = before ? before->decisions.size() : 0; i < after.decisions.size(); ++i) {
-    const Decision& d = after.decisions[i];
-    RETURN_IF_ERROR(AppendEvent(written, d.at, "decision",
-                                absl::StrCat(d.rule, ": ", d.cause, ": ", d.from, " -> ", d.to)));
-  }
-  if (before && before->state == after.state) return absl::OkStatus();
-  absl::Time at = absl::InfinitePast();
-  if (!before) {
-    at = after.accepted_at;
-  } else if (IsTerminal(after.state)) {
-    at = after.finished_at;
-  } else if (after.state == JobState::kPlanning) {
-    at = after.started_at;
-  }
-  if (at == absl::InfiniteFuture()) at = absl::InfinitePast();
-  return AppendEvent(written, at, "state", Name(after.state));
 }
 
 absl::Status SqliteStore::AppendEvent(Written& written, absl::Time at, const std::string& kind,

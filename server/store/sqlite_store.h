@@ -72,7 +72,6 @@ class SqliteStore final : public Store {
 
   absl::Status Write(const Mutations& mutations, Staged& staged);
   absl::Status WriteJob(const std::shared_ptr<const Job>& job, Staged& staged);
-  absl::Status WriteHistory(Written& written, const Job* before, const Job& after);
   absl::Status AppendEvent(Written& written, absl::Time at, const std::string& kind,
                            const std::string& detail);
   absl::Status AppendMetric(Written& written, const MetricPoint& point);

@@ -1,0 +1,356 @@
+#include "server/store/sqlite_store.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/time/clock.h>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <thread>
+
+#include "common/durable_file.h"
+#include "server/store/schema.h"
+#include "server/store/sqlite.h"
+#include "tests/contract/store_contract.h"
+
+namespace traind {
+namespace {
+
+using sqlite::Connection;
+using testing::HasSubstr;
+
+std::string NewFolder() {
+  std::string folder = absl::StrCat(testing::TempDir(), "/store.XXXXXX");
+  EXPECT_NE(mkdtemp(folder.data()), nullptr);
+  return folder;
+}
+
+class SqliteFactory final : public StoreFactory {
+ public:
+  Store& Open() override { return Again(); }
+  Store& Again() override {
+    store_.reset();
+    auto store = SqliteStore::Open(path_);
+    EXPECT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+    return *store_;
+  }
+
+ private:
+  const std::string path_ = NewFolder() + "/traind.db";
+  std::unique_ptr<SqliteStore> store_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContractTest,
+                         testing::Values([] { return std::make_unique<SqliteFactory>(); }));
+
+int64_t Count(const std::string& path, const char* sql) {
+  auto db = Connection::Open(path, Connection::Mode::kReadOnly).value();
+  int64_t count = -1;
+  sqlite::Query query = db->Select(sql);
+  if (query.Next()) query.Read(count);
+  EXPECT_EQ(query.status(), absl::OkStatus());
+  return count;
+}
+
+TEST(SqliteStoreTest, TheFileIsPrivate) {
+  const std::string path = NewFolder() + "/traind.db";
+  auto store = SqliteStore::Open(path).value();
+  struct stat info;
+  ASSERT_EQ(stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+TEST(SqliteStoreTest, OnlyRowsThatChangedAreWritten) {
+  const std::string path = NewFolder() + "/traind.db";
+  auto store = SqliteStore::Open(path).value();
+  const Job job = NewJob("a-1", 50);
+  ASSERT_EQ(store->Commit(Change({job})), absl::OkStatus());
+  ASSERT_EQ(store->CheckpointLog(), absl::OkStatus());
+  Job next = Next(job);
+  next.tasks[7].epochs_done = 1;
+  ASSERT_EQ(store->Commit(Change({next})), absl::OkStatus());
+  // One task's page and the Job's own; all 51 tasks would be more.
+  EXPECT_LE(store->LogBytes(), 4 * 4096);
+}
+
+TEST(SqliteStoreTest, HistoryIsAppendedInOrderAcrossRestarts) {
+  const std::string path = NewFolder() + "/traind.db";
+  auto store = SqliteStore::Open(path).value();
+  Mutations m = Change({NewJob("a-1"), NewJob("b-1")});
+  m.events = {{"a-1", absl::Now(), "state", "QUEUED"},
+              {"b-1", absl::Now(), "state", "QUEUED"},
+              {"a-1", absl::Now(), "state", "QUEUED -> PLANNING"}};
+  ASSERT_EQ(store->Commit(m), absl::OkStatus());
+  store = SqliteStore::Open(path).value();
+  m = {};
+  m.events = {{"a-1", absl::Now(), "attempt_started", "1"}};
+  ASSERT_EQ(store->Commit(m), absl::OkStatus());
+  auto db = Connection::Open(path, Connection::Mode::kReadOnly).value();
+  sqlite::Query query =
+      db->Select("SELECT job, position, kind, detail FROM job_events ORDER BY job, position");
+  std::string lines;
+  while (query.Next()) {
+    int64_t job = 0, position = 0;
+    std::string kind, detail;
+    query.Read(job, position, kind, detail);
+    absl::StrAppend(&lines, job, " ", position, " ", kind, " ", detail, "\n");
+  }
+  EXPECT_EQ(lines,
+            "1 0 state QUEUED\n1 1 state QUEUED -> PLANNING\n1 2 attempt_started 1\n"
+            "2 0 state QUEUED\n");
+}
+
+TEST(SqliteStoreTest, WorkersAndTheirDevicesAreKept) {
+  const std::string path = NewFolder() + "/traind.db";
+  auto store = SqliteStore::Open(path).value();
+  Slot slot;
+  slot.device = "cuda";
+  Mutations m;
+  m.workers = {{"w1", "host", absl::Now(), {slot}}};
+  ASSERT_EQ(store->Commit(m), absl::OkStatus());
+  m.workers[0].slots.clear();
+  ASSERT_EQ(store->Commit(m), absl::OkStatus());
+  EXPECT_EQ(Count(path, "SELECT COUNT(*) FROM workers"), 1);
+  EXPECT_EQ(Count(path, "SELECT COUNT(*) FROM devices WHERE device = 'cuda'"), 1);
+}
+
+TEST(SqliteStoreTest, ClosingEmptiesTheLog) {
+  const std::string path = NewFolder() + "/traind.db";
+  {
+    auto store = SqliteStore::Open(path).value();
+    ASSERT_EQ(store->Commit(Change({NewJob("a-1")})), absl::OkStatus());
+    EXPECT_GT(store->LogBytes(), 0);
+  }
+  struct stat info;
+  ASSERT_TRUE(stat((path + "-wal").c_str(), &info) != 0 || info.st_size == 0);
+  EXPECT_EQ(SqliteStore::Open(path).value()->GetJob("a-1")->id, "a-1");
+}
+
+TEST(SqliteStoreTest, ReadersSeeWholeCommitsWhileTheWriterWrites) {
+  auto store = SqliteStore::Open(NewFolder() + "/traind.db").value();
+  Job job = NewJob("a-1", 3);
+  ASSERT_EQ(store->Commit(Change({job})), absl::OkStatus());
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 6; ++i) {
+    readers.emplace_back([&] {
+      while (!stop) {
+        const Job seen = store->GetJob("a-1").value();
+        for (const Task& task : seen.tasks) EXPECT_EQ(task.epochs_done, seen.version - 1);
+      }
+    });
+  }
+  for (int i = 0; i < 300; ++i) {
+    job = Next(job);
+    for (Task& task : job.tasks) task.epochs_done += 1;
+    Mutations m = Change({job});
+    m.durable = i % 3 == 0;
+    ASSERT_EQ(store->Commit(m), absl::OkStatus());
+    if (i % 50 == 0) {
+      ASSERT_EQ(store->CheckpointLog(), absl::OkStatus());
+    }
+  }
+  stop = true;
+  for (std::thread& reader : readers) reader.join();
+}
+
+TEST(SqliteStoreTest, ReopenGoesOnWhereTheFileIs) {
+  auto store = SqliteStore::Open(NewFolder() + "/traind.db").value();
+  const Job job = NewJob("a-1");
+  ASSERT_EQ(store->Commit(Change({job})), absl::OkStatus());
+  ASSERT_EQ(store->Reopen(), absl::OkStatus());
+  EXPECT_EQ(store->LoadSnapshot()->active.size(), 1u);
+  EXPECT_EQ(store->Commit(Change({Next(job)})), absl::OkStatus());
+  EXPECT_EQ(store->GetJob("a-1")->version, 2);
+}
+
+TEST(SqliteStoreTest, TenThousandQueuedJobsLoadInTime) {
+  const std::string path = NewFolder() + "/traind.db";
+  auto store = SqliteStore::Open(path).value();
+  for (int batch = 0; batch < 100; ++batch) {
+    std::vector<Job> jobs;
+    for (int i = 0; i < 100; ++i) jobs.push_back(NewJob(absl::StrCat("a-", batch * 100 + i), 5));
+    ASSERT_EQ(store->Commit(Change(std::move(jobs))), absl::OkStatus());
+  }
+  store.reset();
+  const absl::Time start = absl::Now();
+  store = SqliteStore::Open(path).value();
+  const auto snapshot = store->LoadSnapshot();
+  const absl::Duration took = absl::Now() - start;
+  ASSERT_EQ(snapshot->active.size(), 10'000u);
+  EXPECT_EQ(snapshot->active[0].id, "a-0");
+  EXPECT_EQ(snapshot->active[9999].id, "a-9999");
+  RecordProperty("load_ms", absl::StrCat(absl::ToInt64Milliseconds(took)));
+  std::printf("open and load 10,000 Jobs: %d ms\n",
+              static_cast<int>(absl::ToInt64Milliseconds(took)));
+  EXPECT_LT(took, absl::Seconds(10)) << "an order of magnitude above what it takes";
+}
+
+// ---- what can be wrong with the file ------------------------------------------
+
+TEST(SqliteStoreTest, ADatabaseOfANewerTraindIsRefusedWithBothVersions) {
+  const std::string path = NewFolder() + "/traind.db";
+  SqliteStore::Open(path).value().reset();
+  auto db = Connection::Open(path, Connection::Mode::kReadWriteCreate).value();
+  ASSERT_EQ(db->Execute("PRAGMA user_version = 77"), absl::OkStatus());
+  db.reset();
+  const absl::Status status = SqliteStore::Open(path).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("schema version 77"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("versions up to 1"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr(path));
+}
+
+TEST(SqliteStoreTest, WhatIsNoDatabaseIsRefused) {
+  const std::string path = NewFolder() + "/traind.db";
+  ASSERT_EQ(WriteFileDurably(path, std::string(10'000, 'x')), absl::OkStatus());
+  const absl::Status status = SqliteStore::Open(path).status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("restore a copy"));
+  // And left as it is.
+  EXPECT_EQ(ReadFile(path).value(), std::string(10'000, 'x'));
+}
+
+TEST(SqliteStoreTest, ADamagedDatabaseIsRefused) {
+  const std::string path = NewFolder() + "/traind.db";
+  {
+    auto store = SqliteStore::Open(path).value();
+    std::vector<Job> jobs;
+    for (int i = 0; i < 200; ++i) jobs.push_back(NewJob(absl::StrCat("a-", i)));
+    ASSERT_EQ(store->Commit(Change(std::move(jobs))), absl::OkStatus());
+  }
+  std::string bytes = ReadFile(path).value();
+  for (size_t page = 4; page * 4096 + 200 < bytes.size(); page += 3) {
+    bytes.replace(page * 4096, 200, std::string(200, '\xff'));
+  }
+  ASSERT_EQ(WriteFileDurably(path, bytes), absl::OkStatus());
+  const absl::Status status = SqliteStore::Open(path).status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+}
+
+TEST(SqliteStoreTest, AFileThatIsNotWritableIsRefused) {
+  const std::string folder = NewFolder();
+  const std::string path = folder + "/traind.db";
+  SqliteStore::Open(path).value().reset();
+  ASSERT_EQ(chmod(path.c_str(), 0400), 0);
+  // Root may write everything: be somebody else.
+  const bool root = geteuid() == 0;
+  if (root) {
+    ASSERT_EQ(chmod(folder.c_str(), 0777), 0);
+    ASSERT_EQ(chown(path.c_str(), 65534, 65534), 0);
+    ASSERT_EQ(seteuid(65534), 0);
+  }
+  const absl::Status status = SqliteStore::Open(path).status();
+  if (root) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
+  if (access(folder.c_str(), X_OK) != 0) GTEST_SKIP() << "the test's folder is private";
+  EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(path));
+}
+
+// ---- no room ------------------------------------------------------------------
+
+// Commits Jobs until one does not fit; their number.
+int Fill(SqliteStore& store, absl::Status* status) {
+  for (int i = 0;; ++i) {
+    Job job = NewJob(absl::StrCat("fill-", i));
+    job.spec_text = std::string(3000, 'x');
+    *status = store.Commit(Change({job}));
+    if (!status->ok()) return i;
+  }
+}
+
+TEST(SqliteStoreTest, AFullDatabaseTakesNothingAndHeals) {
+  const std::string path = NewFolder() + "/traind.db";
+  SqliteStoreOptions options;
+  options.max_bytes = 1 << 20;
+  auto store = SqliteStore::Open(path, options).value();
+  absl::Status status;
+  const int written = Fill(*store, &status);
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_GT(written, 10);
+  EXPECT_EQ(store->LoadSnapshot()->active.size(), static_cast<size_t>(written));
+  EXPECT_TRUE(absl::IsNotFound(store->GetJob(absl::StrCat("fill-", written)).status()));
+  store.reset();
+  store = SqliteStore::Open(path).value();
+  EXPECT_EQ(store->Commit(Change({NewJob(absl::StrCat("fill-", written))})), absl::OkStatus());
+}
+
+// A full file system of its own, where the system lets us make one.
+TEST(SqliteStoreTest, AFullDiskTakesNothingAndHealsInPlace) {
+  const std::string folder = NewFolder();
+  const pid_t child = fork();
+  if (child == 0) {
+    if (unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) != 0 ||
+        mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=2m") != 0) {
+      _exit(77);
+    }
+    int failed = 0;
+    const auto check = [&](bool ok, const char* what) {
+      if (!ok) std::fprintf(stderr, "not so: %s\n", what), ++failed;
+    };
+    {
+      auto store = SqliteStore::Open(folder + "/traind.db").value();
+      const std::string ballast = folder + "/ballast";
+      const int fd = open(ballast.c_str(), O_CREAT | O_WRONLY, 0600);
+      check(fd >= 0 && posix_fallocate(fd, 0, 1 << 20) == 0, "ballast is written");
+      close(fd);
+      absl::Status status;
+      const int written = Fill(*store, &status);
+      std::fprintf(stderr, "%d fitted, then: %s\n", written, status.ToString().c_str());
+      check(absl::IsResourceExhausted(status), "a full disk is ResourceExhausted");
+      check(written > 10, "some fitted");
+      check(store->LoadSnapshot()->active.size() == static_cast<size_t>(written),
+            "the refused one is not there");
+      unlink(ballast.c_str());
+      const Job job = NewJob(absl::StrCat("fill-", written));
+      check(store->Commit(Change({job})).ok(), "it heals when there is room");
+      check(store->GetJob(job.id).ok(), "and is there");
+    }
+    _exit(failed ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "no file system may be mounted here";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+// ---- migrations ---------------------------------------------------------------
+
+TEST(SchemaTest, MigrationsGoForwardFromEachOlderVersion) {
+  const char* const kSteps[] = {"CREATE TABLE a(x); INSERT INTO a VALUES(1)",
+                                "ALTER TABLE a ADD COLUMN y DEFAULT 2", "CREATE TABLE b(z)"};
+  for (int from = 0; from <= 3; ++from) {
+    const std::string path = NewFolder() + "/m.db";
+    auto db = Connection::Open(path, Connection::Mode::kReadWriteCreate).value();
+    ASSERT_EQ(Migrate(*db, absl::MakeSpan(kSteps, from)), absl::OkStatus());
+    ASSERT_EQ(Migrate(*db, kSteps), absl::OkStatus());
+    EXPECT_EQ(Count(path, "SELECT y FROM a"), 2);
+    EXPECT_EQ(Count(path, "SELECT COUNT(*) FROM b"), 0);
+    EXPECT_EQ(Count(path, "PRAGMA user_version"), 3);
+  }
+}
+
+TEST(SchemaTest, AFailedMigrationLeavesTheVersionBefore) {
+  const char* const kSteps[] = {"CREATE TABLE a(x)", "CREATE TABLE b(y); CREATE TABLE a(x)"};
+  const std::string path = NewFolder() + "/m.db";
+  auto db = Connection::Open(path, Connection::Mode::kReadWriteCreate).value();
+  const absl::Status status = Migrate(*db, kSteps);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("migration to schema version 2"));
+  EXPECT_EQ(Count(path, "PRAGMA user_version"), 1);
+  EXPECT_EQ(Count(path, "SELECT COUNT(*) FROM sqlite_schema WHERE name = 'b'"), 0);
+}
+
+}  // namespace
+}  // namespace traind
