@@ -17,7 +17,6 @@
 //       publish.lock
 //       prediction-<n>/predictions.csv, manifest.json
 //       current                   symlink to the standing prediction-<n>
-//       report.json               what was planned, done and cut; written at the end
 // C = number of classes (probabilities, each row sums to 1), or 1 for regression
 // (values in the target's own unit).
 #pragma once
@@ -50,7 +49,6 @@ inline std::string PredictionDir(const std::string& job, int number) {
 }
 inline std::string CurrentLink(const std::string& job) { return JobDir(job) + "/current"; }
 inline std::string PublishLock(const std::string& job) { return JobDir(job) + "/publish.lock"; }
-inline std::string ReportPath(const std::string& job) { return JobDir(job) + "/report.json"; }
 inline constexpr char kOofFile[] = "oof.npy";
 inline constexpr char kTestFile[] = "test.npy";
 inline constexpr char kPredictionsFile[] = "predictions.csv";

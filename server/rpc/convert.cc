@@ -1,0 +1,189 @@
+#include "server/rpc/convert.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+
+#include "common/job_layout.h"
+#include "server/domain/names.h"
+
+namespace traind {
+namespace {
+
+static_assert(static_cast<int>(JobState::kPaused) == v1::JOB_STATE_PAUSED);
+static_assert(static_cast<int>(JobState::kSucceeded) == v1::JOB_STATE_SUCCEEDED);
+static_assert(static_cast<int>(JobEndReason::kInternal) == v1::JOB_END_REASON_INTERNAL);
+static_assert(static_cast<int>(AttemptEndReason::kInternal) == v1::ATTEMPT_END_REASON_INTERNAL);
+static_assert(static_cast<int>(PendingReason::kPreparing) == v1::PENDING_REASON_PREPARING);
+static_assert(static_cast<int>(TaskState::kFailed) == v1::TASK_STATE_FAILED);
+static_assert(static_cast<int>(Quality::kFull) == v1::QUALITY_FULL);
+static_assert(static_cast<int>(Quality::kFloor) == v1::QUALITY_FLOOR);
+
+// Figures of a fold that has said nothing for so long are not its present ones.
+constexpr absl::Duration kLiveFor = absl::Seconds(10);
+
+template <typename Setter>
+void SetTime(absl::Time time, Setter mutable_field) {
+  if (time != absl::InfiniteFuture() && time != absl::InfinitePast()) {
+    *mutable_field() = ToProto(time);
+  }
+}
+
+v1::Fold FoldToProto(const Task& task, const JobContext& context) {
+  v1::Fold fold;
+  fold.set_index(task.fold);
+  fold.set_trial(task.trial);
+  fold.set_state(static_cast<v1::TaskState>(task.state));
+  fold.mutable_progress()->set_unit(v1::PROGRESS_UNIT_EPOCH);
+  fold.mutable_progress()->set_planned(task.epochs_planned);
+  fold.mutable_progress()->set_done(task.epochs_done);
+  if (task.score) fold.set_score(*task.score);
+  fold.set_attempt(task.attempt);
+  fold.set_attempts(task.attempts);
+  fold.set_message(task.message);
+  if (context.brief || task.state != TaskState::kRunning || !task.live ||
+      context.now - task.live->at > kLiveFor) {
+    return fold;
+  }
+  const Live& live = *task.live;
+  fold.mutable_progress()->set_done(std::max(task.epochs_done, live.epoch));
+  v1::LiveFigures* const figures = fold.mutable_live();
+  figures->set_step(live.step);
+  figures->set_loss(live.loss);
+  figures->set_learning_rate(live.learning_rate);
+  figures->set_steps_per_s(live.steps_per_s);
+  figures->set_samples_per_s(live.samples_per_s);
+  figures->set_data_wait(live.data_wait);
+  figures->set_precision(live.precision);
+  figures->set_batch(live.batch);
+  figures->set_steps_per_epoch(live.steps_per_epoch);
+  return fold;
+}
+
+void SetPrediction(const PublishedPrediction& prediction, const JobContext& context, v1::Job* to) {
+  v1::Scores* const scores = to->mutable_scores();
+  if (prediction.oof_score) scores->set_oof(*prediction.oof_score);
+  scores->set_comparable(prediction.comparable);
+  if (prediction.test_score) scores->set_test(*prediction.test_score);
+  if (prediction.floor_score) scores->set_floor(*prediction.floor_score);
+  to->set_quality(static_cast<v1::Quality>(prediction.quality));
+  if (prediction.number == 0) return;  // no rows to predict
+  v1::Prediction* const answer = to->mutable_predictions();
+  answer->set_path(absl::StrCat(context.state_dir, "/", prediction.path));
+  answer->set_rows(prediction.rows);
+  answer->set_quality(static_cast<v1::Quality>(prediction.quality));
+  for (const Member& member : prediction.members) answer->add_folds(member.fold);
+  std::sort(answer->mutable_folds()->begin(), answer->mutable_folds()->end());
+  answer->set_number(prediction.number);
+  *answer->mutable_at() = ToProto(prediction.at);
+  answer->set_sha256(prediction.sha256);
+  answer->set_bytes(prediction.bytes);
+}
+
+v1::AttemptSummary AttemptToProto(const Attempt& attempt) {
+  v1::AttemptSummary summary;
+  summary.set_id(attempt.id);
+  summary.set_task(TaskName(attempt.kind, attempt.fold));
+  summary.set_worker(attempt.worker);
+  SetTime(attempt.started_at, [&] { return summary.mutable_started_at(); });
+  SetTime(attempt.ended_at, [&] { return summary.mutable_ended_at(); });
+  summary.set_end_reason(static_cast<v1::AttemptEndReason>(attempt.end_reason));
+  summary.set_message(attempt.message);
+  return summary;
+}
+
+}  // namespace
+
+google::protobuf::Timestamp ToProto(absl::Time time) {
+  google::protobuf::Timestamp to;
+  const int64_t nanos = absl::ToUnixNanos(time);
+  to.set_seconds(nanos / 1'000'000'000);
+  to.set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
+  return to;
+}
+
+google::protobuf::Duration ToProto(absl::Duration duration) {
+  google::protobuf::Duration to;
+  const int64_t nanos = absl::ToInt64Nanoseconds(duration);
+  to.set_seconds(nanos / 1'000'000'000);
+  to.set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
+  return to;
+}
+
+v1::Plan ToProto(const Plan& plan) {
+  v1::Plan to;
+  to.set_revision(plan.revision);
+  to.set_folds(plan.folds);
+  to.set_epochs(plan.epochs);
+  to.set_ranks(plan.ranks);
+  to.set_parallel_folds(plan.parallel_folds);
+  if (plan.step_s) to.set_step_s(*plan.step_s);
+  if (plan.estimate) *to.mutable_estimate() = ToProto(*plan.estimate);
+  *to.mutable_reserve() = ToProto(plan.reserve);
+  SetTime(plan.at, [&] { return to.mutable_at(); });
+  return to;
+}
+
+v1::Decision ToProto(const Decision& decision) {
+  v1::Decision to;
+  *to.mutable_at() = ToProto(decision.at);
+  to.set_rule(decision.rule);
+  to.set_cause(decision.cause);
+  to.set_from(decision.from);
+  to.set_to(decision.to);
+  return to;
+}
+
+v1::MetricPoint ToProto(int64_t sequence, const MetricPoint& point) {
+  v1::MetricPoint to;
+  to.set_sequence(sequence);
+  *to.mutable_at() = ToProto(point.at);
+  to.set_fold(point.fold);
+  to.set_attempt(point.attempt);
+  to.set_step(point.step);
+  to.set_epoch(point.epoch);
+  to.set_name(point.name);
+  to.set_value(point.value);
+  return to;
+}
+
+v1::Job ToProto(const Job& job, const JobContext& context) {
+  v1::Job to;
+  to.set_id(job.id);
+  to.set_name(job.spec.name);
+  to.set_owner(job.owner);
+  to.set_state(static_cast<v1::JobState>(job.state));
+  to.set_end_reason(static_cast<v1::JobEndReason>(job.end_reason));
+  to.set_end_message(job.end_message);
+  SetTime(job.accepted_at, [&] { return to.mutable_accepted_at(); });
+  SetTime(job.started_at, [&] { return to.mutable_started_at(); });
+  SetTime(job.deadline, [&] { return to.mutable_deadline(); });
+  SetTime(job.finished_at, [&] { return to.mutable_finished_at(); });
+  to.mutable_scores()->set_metric(job.spec.metric);
+  if (job.floor_score) to.mutable_scores()->set_floor(*job.floor_score);
+  if (job.prediction) SetPrediction(*job.prediction, context, &to);
+  for (const Task& task : job.tasks) {
+    if (task.kind == TaskKind::kTrain) *to.add_folds() = FoldToProto(task, context);
+  }
+  if (!job.plans.empty()) *to.mutable_plan() = ToProto(job.plans.back());
+  if (!context.brief) {
+    for (const Decision& decision : job.decisions) *to.add_decisions() = ToProto(decision);
+    for (const Attempt& attempt : job.attempts) *to.add_attempts() = AttemptToProto(attempt);
+  }
+  to.set_pending_reason(static_cast<v1::PendingReason>(job.pending_reason));
+  to.set_queue_position(job.queue_position);
+  SetTime(job.estimated_finish, [&] { return to.mutable_estimated_finish(); });
+  to.mutable_warnings()->Assign(job.warnings.begin(), job.warnings.end());
+  to.mutable_labels()->insert(job.spec.labels.begin(), job.spec.labels.end());
+  to.set_priority(job.spec.priority);
+  to.set_version(job.version);
+  to.set_train_rows(job.table.train_rows);
+  to.set_test_rows(job.table.test_rows);
+  if (!IsTerminal(job.state) && job.deadline != absl::InfiniteFuture()) {
+    to.set_remaining_s(absl::ToDoubleSeconds(job.deadline - context.now));
+  }
+  to.set_results_dir(absl::StrCat(context.state_dir, "/", JobDir(job.id)));
+  return to;
+}
+
+}  // namespace traind

@@ -1,0 +1,355 @@
+#include "server/rpc/training_service.h"
+
+#include <absl/cleanup/cleanup.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <absl/time/clock.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "common/spec/spec_rules.h"
+#include "common/status_macros.h"
+#include "server/domain/names.h"
+#include "server/plan/planner.h"
+#include "server/rpc/artifact_reader.h"
+#include "server/rpc/convert.h"
+
+namespace traind {
+namespace {
+
+constexpr char kOwner[] = "local";
+constexpr size_t kMaxRequestId = 128;
+constexpr size_t kMaxSpecText = 1 << 20;
+constexpr int kMaxStreams = 256;
+constexpr int kDefaultPage = 100;
+constexpr int kMaxPage = 1000;
+constexpr int kMetricsPage = 1000;
+constexpr absl::Duration kWatchEvery = absl::Milliseconds(100);
+// How long a stream sleeps at most before it looks whether its client is gone.
+constexpr absl::Duration kLookAround = absl::Milliseconds(500);
+// Without any record: a table of this kind, one fold, on one core.
+constexpr double kGuessedBytesPerSecond = 5e6;  // of training data, per epoch
+
+absl::Status ManyStreams() {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("more than ", kMaxStreams, " streams are open; end some, or ask with GetJob"));
+}
+
+Measured GuessedSpeed(const Spec& spec) {
+  Measured guess;
+  guess.epoch_s = std::max(0.02, static_cast<double>(spec.train_bytes) / kGuessedBytesPerSecond);
+  guess.steps_per_epoch = 1;
+  guess.step_s = guess.step_p90_s = guess.epoch_s;
+  guess.evaluate_s = guess.epoch_s / 10;
+  guess.predict_s = guess.epoch_s / 5;
+  return guess;
+}
+
+}  // namespace
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message())};
+}
+
+v1::Job TrainingService::Describe(const Job& job, bool brief) const {
+  return ToProto(job, {state_dir_, loop_->Now(), brief});
+}
+
+absl::StatusOr<std::shared_ptr<const Job>> TrainingService::Find(
+    const std::string& id_or_name) const {
+  if (id_or_name.empty()) return absl::InvalidArgumentError("id: which job?");
+  if (auto view = loop_->views().Find(id_or_name); view.job != nullptr) return view.job;
+  absl::StatusOr<Job> stored = store_->GetJob(id_or_name);
+  if (stored.ok()) return std::make_shared<const Job>(*std::move(stored));
+  if (!absl::IsNotFound(stored.status())) return stored.status();
+  ASSIGN_OR_RETURN(const std::vector<std::string> named, store_->FindByName(id_or_name));
+  if (named.empty()) return absl::NotFoundError(absl::StrCat("there is no job '", id_or_name, "'"));
+  if (named.size() > 1) {
+    return absl::FailedPreconditionError(absl::StrCat("several jobs are called '", id_or_name,
+                                                      "', say which: ", absl::StrJoin(named, ", "),
+                                                      ", ..."));
+  }
+  return Find(named[0]);
+}
+
+absl::Status TrainingService::AnswerKnown(const Job& known, const CheckedSpec& checked,
+                                          v1::SubmitReply* reply) const {
+  if (known.spec_sha256 != checked.sha256) {
+    std::string fields = "the spec";
+    if (const auto spec = SpecFromJson(known.spec_json); spec.ok()) {
+      fields = absl::StrJoin(DifferingFields(*spec, checked.resolved), ", ");
+    }
+    return absl::AlreadyExistsError(absl::StrCat("request_id: job ", known.id,
+                                                 " was submitted under it with another spec; "
+                                                 "what differs: ",
+                                                 fields));
+  }
+  *reply->mutable_job() = Describe(known);
+  reply->set_created(false);
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* TrainingService::Submit(grpc::CallbackServerContext* context,
+                                                  const v1::SubmitRequest* request,
+                                                  v1::SubmitReply* reply) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  const auto refuse = [reactor](const absl::Status& status) {
+    reactor->Finish(ToGrpc(status));
+    return reactor;
+  };
+  if (request->request_id().size() > kMaxRequestId) {
+    return refuse(absl::InvalidArgumentError(
+        absl::StrCat("request_id: longer than ", kMaxRequestId, " characters")));
+  }
+  if (request->spec_text().size() > kMaxSpecText) {
+    return refuse(absl::InvalidArgumentError("spec_text: longer than 1 MiB"));
+  }
+  const absl::Time now = loop_->Now();
+  auto checked = intake_->Check(request->spec(), now);
+  if (!checked.ok()) return refuse(checked.status());
+  if (!request->request_id().empty()) {
+    const auto known = store_->FindByRequest(kOwner, request->request_id());
+    if (known.ok()) {
+      // As it is now, not as it was stored last.
+      const auto job = Find(known->id);
+      return refuse(AnswerKnown(job.ok() ? **job : *known, *checked, reply));
+    }
+    if (!absl::IsNotFound(known.status())) return refuse(known.status());
+  }
+  auto kept = std::make_shared<CheckedSpec>(*checked);
+  Job job = intake_->MakeJob(*std::move(checked), kOwner, request->request_id(),
+                             request->spec_text(), now);
+  loop_->Submit(std::move(job), [this, reactor, reply, kept](const Reply& answer) {
+    absl::Status status = answer.status;
+    if (answer.job != nullptr && !answer.created) {
+      status = AnswerKnown(*answer.job, *kept, reply);
+    } else if (answer.job != nullptr && status.ok()) {
+      *reply->mutable_job() = Describe(*answer.job);
+      reply->set_created(true);
+      for (const std::string& warning : answer.job->warnings) reply->add_warnings(warning);
+    }
+    reactor->Finish(ToGrpc(status));
+  });
+  return reactor;
+}
+
+ControlLoop::Answer TrainingService::JobAnswer(grpc::ServerUnaryReactor* reactor,
+                                               v1::Job* reply) const {
+  return [this, reactor, reply](const Reply& answer) {
+    if (answer.status.ok() && answer.job != nullptr) *reply = Describe(*answer.job);
+    reactor->Finish(ToGrpc(answer.status));
+  };
+}
+
+grpc::ServerUnaryReactor* TrainingService::FinishJob(grpc::CallbackServerContext* context,
+                                                     const v1::FinishJobRequest* request,
+                                                     v1::Job* reply) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  const auto job = Find(request->id());
+  if (!job.ok()) {
+    reactor->Finish(ToGrpc(job.status()));
+  } else if (IsTerminal((*job)->state)) {
+    reactor->Finish(ToGrpc(absl::FailedPreconditionError(
+        absl::StrCat("job ", (*job)->id, " is ", Name((*job)->state), " already"))));
+  } else {
+    loop_->Finish((*job)->id, JobAnswer(reactor, reply));
+  }
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* TrainingService::CancelJob(grpc::CallbackServerContext* context,
+                                                     const v1::CancelJobRequest* request,
+                                                     v1::Job* reply) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  const auto job = Find(request->id());
+  if (!job.ok()) {
+    reactor->Finish(ToGrpc(job.status()));
+  } else if (IsTerminal((*job)->state)) {
+    reactor->Finish(ToGrpc(absl::FailedPreconditionError(
+        absl::StrCat("job ", (*job)->id, " is ", Name((*job)->state), " already"))));
+  } else {
+    loop_->Cancel((*job)->id, JobAnswer(reactor, reply));
+  }
+  return reactor;
+}
+
+grpc::Status TrainingService::Plan(grpc::ServerContext*, const v1::PlanRequest* request,
+                                   v1::PlanReply* reply) {
+  const absl::Time now = loop_->Now();
+  const auto checked = intake_->Check(request->spec(), now);
+  if (!checked.ok()) return ToGrpc(checked.status());
+  Assumptions assumptions;
+  const auto recorded = store_->RecordedSpeed("", checked->spec.train_bytes);
+  if (recorded.ok()) {
+    assumptions.measured = *recorded;
+    reply->set_basis("the speed recorded of an earlier job on data of this size");
+  } else {
+    assumptions.measured = GuessedSpeed(checked->spec);
+    reply->set_basis("a guess from the size of the data; no job of this size was measured yet");
+  }
+  int slots = 0;
+  for (const v1::WorkerInfo& worker : workers_->Workers()) {
+    if (worker.connected()) slots += worker.slots_size();
+  }
+  assumptions.gangs = std::max(1, slots / std::max(1, checked->spec.slots));
+  assumptions.prepare_s =
+      absl::ToDoubleSeconds(FloorTime(checked->spec.train_bytes + checked->spec.test_bytes));
+  const Preview preview = PreviewPlan(checked->spec, assumptions, now);
+  *reply->mutable_resolved() = checked->resolved;
+  *reply->mutable_plan() = ToProto(preview.plan);
+  for (const Decision& cut : preview.cuts) *reply->add_cuts() = ToProto(cut);
+  *reply->mutable_estimate_p50() = ToProto(preview.estimate_p50);
+  *reply->mutable_estimate_p90() = ToProto(preview.estimate_p90);
+  *reply->mutable_estimated_finish() = ToProto(preview.estimated_finish);
+  for (const std::string& warning : checked->warnings) reply->add_warnings(warning);
+  reply->set_train_bytes(checked->spec.train_bytes);
+  return grpc::Status::OK;
+}
+
+grpc::Status TrainingService::GetJob(grpc::ServerContext*, const v1::GetJobRequest* request,
+                                     v1::Job* reply) {
+  const auto job = Find(request->id());
+  if (!job.ok()) return ToGrpc(job.status());
+  *reply = Describe(**job);
+  return grpc::Status::OK;
+}
+
+grpc::Status TrainingService::ListJobs(grpc::ServerContext*, const v1::ListJobsRequest* request,
+                                       v1::ListJobsReply* reply) {
+  JobFilter filter;
+  for (const int state : request->states()) filter.states.push_back(static_cast<JobState>(state));
+  filter.labels.insert(request->labels().begin(), request->labels().end());
+  if (request->page_size() < 0 || request->page_size() > kMaxPage) {
+    return ToGrpc(absl::InvalidArgumentError(absl::StrCat("page_size: not in 0-", kMaxPage)));
+  }
+  filter.limit = request->page_size() == 0 ? kDefaultPage : request->page_size();
+  filter.page_token = request->page_token();
+  const auto page = store_->ListJobs(filter);
+  if (!page.ok()) return ToGrpc(page.status());
+  for (const Job& job : page->jobs) {
+    // The views know what is not stored: why it waits, when it will be done.
+    const auto view = loop_->views().Find(job.id);
+    *reply->add_jobs() = Describe(view.job != nullptr ? *view.job : job, /*brief=*/true);
+  }
+  reply->set_next_page_token(page->next_page_token);
+  return grpc::Status::OK;
+}
+
+grpc::Status TrainingService::WatchJob(grpc::ServerContext* context,
+                                       const v1::WatchJobRequest* request,
+                                       grpc::ServerWriter<v1::Job>* writer) {
+  const auto leave = absl::MakeCleanup([this] { --streams_; });
+  if (++streams_ > kMaxStreams) return ToGrpc(ManyStreams());
+  const auto found = Find(request->id());
+  if (!found.ok()) return ToGrpc(found.status());
+  const std::string id = (*found)->id;
+  uint64_t seen = 0;
+  while (!context->IsCancelled()) {
+    const JobViews::View view = loop_->views().Find(id);
+    std::shared_ptr<const Job> job = view.job;
+    if (job == nullptr) {  // over, and no longer in the views
+      const auto stored = Find(id);
+      if (!stored.ok()) return ToGrpc(stored.status());
+      job = *stored;
+    }
+    if ((view.job == nullptr || view.change > seen) && job->version > request->since_version()) {
+      seen = view.change;
+      if (!writer->Write(Describe(*job))) break;
+      if (IsTerminal(job->state)) return grpc::Status::OK;
+      absl::SleepFor(kWatchEvery);
+      continue;
+    }
+    if (IsTerminal(job->state)) return grpc::Status::OK;
+    loop_->views().Wait(id, std::max(seen, view.change), kLookAround);
+    if (loop_->views().closed()) {
+      return {grpc::StatusCode::UNAVAILABLE, "traind is stopping; watch again when it is back"};
+    }
+  }
+  return grpc::Status::CANCELLED;
+}
+
+grpc::Status TrainingService::GetMetrics(grpc::ServerContext* context,
+                                         const v1::GetMetricsRequest* request,
+                                         grpc::ServerWriter<v1::MetricsReply>* writer) {
+  const auto leave = absl::MakeCleanup([this] { --streams_; });
+  if (++streams_ > kMaxStreams) return ToGrpc(ManyStreams());
+  const auto found = Find(request->id());
+  if (!found.ok()) return ToGrpc(found.status());
+  const std::string id = (*found)->id;
+  int64_t after = request->after_sequence();
+  while (!context->IsCancelled()) {
+    // Looked at before the points: what is over adds none afterwards.
+    const JobViews::View view = loop_->views().Find(id);
+    const bool over = view.job == nullptr || IsTerminal(view.job->state);
+    const auto points = store_->GetMetrics(id, after, kMetricsPage);
+    if (!points.ok()) return ToGrpc(points.status());
+    v1::MetricsReply reply;
+    for (const StoredMetric& metric : *points) {
+      *reply.add_points() = ToProto(metric.sequence, metric.point);
+      after = metric.sequence;
+    }
+    const bool last = points->size() < kMetricsPage && (over || !request->follow());
+    reply.set_end(last);
+    if ((last || !points->empty()) && !writer->Write(reply)) break;
+    if (last) return grpc::Status::OK;
+    if (points->size() == kMetricsPage) continue;
+    loop_->views().Wait(id, view.change, kLookAround);
+    if (loop_->views().closed()) {
+      return {grpc::StatusCode::UNAVAILABLE, "traind is stopping; ask again when it is back"};
+    }
+  }
+  return grpc::Status::CANCELLED;
+}
+
+grpc::Status TrainingService::FetchArtifact(grpc::ServerContext*,
+                                            const v1::FetchArtifactRequest* request,
+                                            grpc::ServerWriter<v1::FetchArtifactReply>* writer) {
+  const auto job = Find(request->id());
+  if (!job.ok()) return ToGrpc(job.status());
+  auto reader = ArtifactReader::Open(state_dir_, (*job)->id, request->name());
+  if (!reader.ok()) return ToGrpc(reader.status());
+  bool first = true;
+  while (true) {
+    v1::FetchArtifactReply reply;
+    if (first) {
+      reply.set_sha256(reader->digest().sha256);
+      reply.set_bytes(reader->digest().bytes);
+    }
+    auto part = reader->Next();
+    if (!part.ok()) return ToGrpc(part.status());
+    if (part->empty() && !first) return grpc::Status::OK;
+    reply.set_data(*std::move(part));
+    if (!writer->Write(reply)) return grpc::Status::CANCELLED;
+    first = false;
+  }
+}
+
+grpc::Status TrainingService::ListWorkers(grpc::ServerContext*, const v1::ListWorkersRequest*,
+                                          v1::ListWorkersReply* reply) {
+  std::vector<v1::WorkerInfo> workers = workers_->Workers();
+  std::sort(workers.begin(), workers.end(),
+            [](const v1::WorkerInfo& a, const v1::WorkerInfo& b) { return a.id() < b.id(); });
+  for (v1::WorkerInfo& worker : workers) *reply->add_workers() = std::move(worker);
+  for (const auto& job : loop_->views().Active()) {
+    for (const Attempt& attempt : job->attempts) {
+      if (attempt.ended_at != absl::InfiniteFuture()) continue;
+      for (v1::WorkerInfo& worker : *reply->mutable_workers()) {
+        if (worker.id() != attempt.worker) continue;
+        for (v1::SlotInfo& slot : *worker.mutable_slots()) {
+          if (std::find(attempt.slots.begin(), attempt.slots.end(), slot.index()) ==
+              attempt.slots.end()) {
+            continue;
+          }
+          slot.set_job(job->id);
+          slot.set_task(TaskName(attempt.kind, attempt.fold));
+          slot.set_attempt(attempt.id);
+        }
+      }
+    }
+  }
+  return grpc::Status::OK;
+}
+
+}  // namespace traind

@@ -1,0 +1,80 @@
+// The clients' side of traind: TrainingService (proto/training_service.proto).
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "proto/training_service.grpc.pb.h"
+#include "server/intake/intake.h"
+#include "server/loop/control_loop.h"
+#include "server/rpc/worker_gateway.h"
+#include "server/store/store.h"
+
+namespace traind {
+
+grpc::Status ToGrpc(const absl::Status& status);
+
+// Calls that wait for the control loop's commit (Submit, Finish, Cancel) are
+// answered from its thread and hold none meanwhile; the others have a thread each.
+// Active Jobs are answered from the loop's views, terminal ones from the store.
+// Threads: safe. Ownership: all arguments outlive the service.
+class TrainingService final
+    : public v1::TrainingService::WithCallbackMethod_Submit<
+          v1::TrainingService::WithCallbackMethod_FinishJob<
+              v1::TrainingService::WithCallbackMethod_CancelJob<v1::TrainingService::Service>>> {
+ public:
+  TrainingService(std::string state_dir, ControlLoop* loop, Store* store, Intake* intake,
+                  GrpcWorkerGateway* workers)
+      : state_dir_(std::move(state_dir)),
+        loop_(loop),
+        store_(store),
+        intake_(intake),
+        workers_(workers) {}
+
+  grpc::ServerUnaryReactor* Submit(grpc::CallbackServerContext* context,
+                                   const v1::SubmitRequest* request,
+                                   v1::SubmitReply* reply) override;
+  grpc::ServerUnaryReactor* FinishJob(grpc::CallbackServerContext* context,
+                                      const v1::FinishJobRequest* request, v1::Job* reply) override;
+  grpc::ServerUnaryReactor* CancelJob(grpc::CallbackServerContext* context,
+                                      const v1::CancelJobRequest* request, v1::Job* reply) override;
+
+  grpc::Status Plan(grpc::ServerContext* context, const v1::PlanRequest* request,
+                    v1::PlanReply* reply) override;
+  grpc::Status GetJob(grpc::ServerContext* context, const v1::GetJobRequest* request,
+                      v1::Job* reply) override;
+  grpc::Status ListJobs(grpc::ServerContext* context, const v1::ListJobsRequest* request,
+                        v1::ListJobsReply* reply) override;
+  grpc::Status WatchJob(grpc::ServerContext* context, const v1::WatchJobRequest* request,
+                        grpc::ServerWriter<v1::Job>* writer) override;
+  grpc::Status GetMetrics(grpc::ServerContext* context, const v1::GetMetricsRequest* request,
+                          grpc::ServerWriter<v1::MetricsReply>* writer) override;
+  grpc::Status FetchArtifact(grpc::ServerContext* context, const v1::FetchArtifactRequest* request,
+                             grpc::ServerWriter<v1::FetchArtifactReply>* writer) override;
+  grpc::Status ListWorkers(grpc::ServerContext* context, const v1::ListWorkersRequest* request,
+                           v1::ListWorkersReply* reply) override;
+
+ private:
+  // By id, else by name. NotFound; FailedPrecondition: several have that name.
+  absl::StatusOr<std::shared_ptr<const Job>> Find(const std::string& id_or_name) const;
+  v1::Job Describe(const Job& job, bool brief = false) const;
+  // The answer to a Submit whose request_id an earlier Job has.
+  absl::Status AnswerKnown(const Job& known, const CheckedSpec& checked,
+                           v1::SubmitReply* reply) const;
+  // Answers a call that the loop replies to with a Job.
+  ControlLoop::Answer JobAnswer(grpc::ServerUnaryReactor* reactor, v1::Job* reply) const;
+
+  const std::string state_dir_;
+  ControlLoop* const loop_;
+  Store* const store_;
+  Intake* const intake_;
+  GrpcWorkerGateway* const workers_;
+  std::atomic<int> streams_{0};  // open ones, which hold a thread each
+};
+
+}  // namespace traind
