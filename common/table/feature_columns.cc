@@ -163,8 +163,11 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
       bad = &value;
       bad_at = i;
     }
-    KeepRows(kept, column.numbers.numbers());
-    KeepRows(kept, column.codes);
+    if (column.use == Use::kNumbers) {
+      KeepRows(kept, column.numbers.numbers());
+    } else {
+      KeepRows(kept, column.codes);
+    }
     switch (Judge(column)) {
       case Verdict::kEmpty:
         empty.push_back(names_[i]);

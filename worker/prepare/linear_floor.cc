@@ -1,0 +1,332 @@
+#include "worker/prepare/linear_floor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "common/table/folds.h"
+#include "worker/prepare/linear_model.h"
+#include "worker/prepare/prior_floor.h"
+
+namespace traind {
+namespace {
+
+constexpr size_t kBuckets = 256;  // of a categorical column
+constexpr float kFarthest = 8;    // standard deviations from the mean
+constexpr size_t kMaxWeights = 4'000'000;
+constexpr size_t kMaxSampleValues = 4'000'000;
+constexpr size_t kFewestRows = 200;
+constexpr size_t kBlockRows = 256;
+constexpr double kFitShare = 0.6;  // of the time; the rest is for prediction
+
+// FNV-1a: the same bucket on every machine.
+uint64_t HashOf(absl::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+// How a table's columns become numbers and switches; the same for all folds.
+class Layout {
+ public:
+  explicit Layout(const Table& table) : table_(table) {
+    const std::vector<Column>& features = table.schema().features;
+    for (size_t f = 0; f < features.size(); ++f) {
+      if (features[f].kind == ColumnKind::kNumeric) {
+        numeric_.push_back(static_cast<int>(f));
+        continue;
+      }
+      Categorical column;
+      column.feature = static_cast<int>(f);
+      column.first = switches_;
+      const size_t count = features[f].categories.size();
+      for (size_t code = 0; code < count; ++code) {
+        column.bucket.push_back(static_cast<int32_t>(
+            count <= kBuckets ? code : HashOf(features[f].categories[code]) % kBuckets));
+      }
+      column.missing = static_cast<int32_t>(std::min(count, kBuckets));
+      switches_ += column.missing + 1;
+      categorical_.push_back(std::move(column));
+    }
+    first_gap_ = switches_;
+    switches_ += static_cast<int32_t>(numeric_.size());
+  }
+
+  size_t numbers() const { return numeric_.size(); }
+  size_t switches() const { return static_cast<size_t>(switches_); }
+  size_t places() const { return categorical_.size() + numeric_.size(); }
+  const std::vector<int>& numeric() const { return numeric_; }
+  const Table& table() const { return table_; }
+
+  // Fills out's switches for the given rows. Where a number is missing, the
+  // number's own switch is on.
+  void Switches(Split split, absl::Span<const size_t> rows, DesignRows& out) const;
+
+ private:
+  struct Categorical {
+    int feature = 0;
+    int32_t first = 0;            // its switches begin here
+    int32_t missing = 0;          // the one of missing values
+    std::vector<int32_t> bucket;  // [code]
+  };
+
+  const Table& table_;
+  std::vector<int> numeric_;
+  std::vector<Categorical> categorical_;
+  int32_t switches_ = 0;
+  int32_t first_gap_ = 0;
+};
+
+void Layout::Switches(Split split, absl::Span<const size_t> rows, DesignRows& out) const {
+  out.places = places();
+  out.on.assign(rows.size() * out.places, DesignRows::kOff);
+  for (size_t i = 0; i < categorical_.size(); ++i) {
+    const Categorical& column = categorical_[i];
+    const auto codes = table_.Codes(column.feature, split);
+    int32_t* to = out.on.data() + i;
+    for (const size_t row : rows) {
+      const int32_t code = codes[row];
+      if (code >= 0) {
+        *to = column.first + column.bucket[static_cast<size_t>(code)];
+      } else if (code == kMissingCode) {
+        *to = column.first + column.missing;
+      }
+      to += out.places;
+    }
+  }
+  for (size_t i = 0; i < numeric_.size(); ++i) {
+    const auto numbers = table_.Numeric(numeric_[i], split);
+    int32_t* to = out.on.data() + categorical_.size() + i;
+    for (const size_t row : rows) {
+      if (std::isnan(numbers[row])) *to = first_gap_ + static_cast<int32_t>(i);
+      to += out.places;
+    }
+  }
+}
+
+// Scaling fitted on some training rows.
+class Scaling {
+ public:
+  Scaling(const Layout& layout, absl::Span<const size_t> rows) {
+    for (const int feature : layout.numeric()) {
+      const auto numbers = layout.table().Numeric(feature, Split::kTrain);
+      double sum = 0, squares = 0, count = 0;
+      for (const size_t row : rows) {
+        if (std::isnan(numbers[row])) continue;
+        sum += numbers[row];
+        count += 1;
+      }
+      const double mean = count > 0 ? sum / count : 0;
+      for (const size_t row : rows) {
+        if (std::isnan(numbers[row])) continue;
+        squares += (numbers[row] - mean) * (numbers[row] - mean);
+      }
+      const double deviation = count > 0 ? std::sqrt(squares / count) : 0;
+      mean_.push_back(mean);
+      // A column that is constant in these rows tells nothing.
+      scale_.push_back(deviation > 1e-12 * std::abs(mean) ? 1 / deviation : 0);
+    }
+  }
+
+  void Numbers(const Layout& layout, Split split, absl::Span<const size_t> rows,
+               DesignRows& out) const {
+    out.rows = rows.size();
+    out.numbers = layout.numbers();
+    out.values.assign(out.rows * out.numbers, 0);
+    for (size_t i = 0; i < out.numbers; ++i) {
+      const auto numbers = layout.table().Numeric(layout.numeric()[i], split);
+      float* to = out.values.data() + i;
+      for (const size_t row : rows) {
+        if (!std::isnan(numbers[row])) {
+          const auto scaled = static_cast<float>((numbers[row] - mean_[i]) * scale_[i]);
+          *to = std::min(std::max(scaled, -kFarthest), kFarthest);
+        }
+        to += out.numbers;
+      }
+    }
+  }
+
+ private:
+  std::vector<double> mean_;
+  std::vector<double> scale_;
+};
+
+// Targets of some rows as the model wants them, and back.
+class Targets {
+ public:
+  Targets(const Table& table, absl::Span<const size_t> rows) {
+    if (table.schema().target_kind == TargetKind::kClasses) {
+      const auto classes = table.TargetClass(Split::kTrain);
+      for (const size_t row : rows) scaled_.push_back(static_cast<float>(classes[row]));
+      return;
+    }
+    values_ = true;
+    const auto values = table.TargetValue(Split::kTrain);
+    double sum = 0, squares = 0;
+    for (const size_t row : rows) {
+      sum += values[row];
+      low_ = std::min(low_, values[row]);
+      high_ = std::max(high_, values[row]);
+    }
+    mean_ = sum / static_cast<double>(rows.size());
+    for (const size_t row : rows) squares += (values[row] - mean_) * (values[row] - mean_);
+    deviation_ = std::sqrt(squares / static_cast<double>(rows.size()));
+    if (deviation_ == 0) deviation_ = 1;
+    for (const size_t row : rows) {
+      scaled_.push_back(static_cast<float>((values[row] - mean_) / deviation_));
+    }
+  }
+
+  absl::Span<const float> scaled() const { return scaled_; }
+  // Back into the target's unit, within what the rows show to be possible.
+  void Restore(absl::Span<float> predicted) const {
+    if (!values_) return;
+    for (float& x : predicted) {
+      x = std::min(std::max(static_cast<float>(x * deviation_ + mean_), low_), high_);
+    }
+  }
+
+ private:
+  bool values_ = false;
+  double mean_ = 0, deviation_ = 1;
+  float low_ = std::numeric_limits<float>::max();
+  float high_ = std::numeric_limits<float>::lowest();
+  std::vector<float> scaled_;
+};
+
+class LinearFloorFit {
+ public:
+  LinearFloorFit(const Table& table, absl::Span<const int16_t> fold_of, int folds,
+                 const LinearFloorOptions& options, const Clock& clock)
+      : table_(table),
+        layout_(table),
+        fold_of_(fold_of),
+        folds_(folds),
+        options_(options),
+        clock_(clock),
+        begin_(clock.MonotonicNow()),
+        columns_(PredictionColumns(table)),
+        outputs_(columns_ == 2 ? 1 : columns_) {}
+
+  bool TooLarge() const {
+    return (1 + layout_.numbers() + layout_.switches()) * outputs_ > kMaxWeights;
+  }
+  // false: the time is over.
+  bool FitFold(int fold, Floor& floor);
+
+ private:
+  std::vector<size_t> SampleOthers(int fold) const;
+  bool PredictRows(const LinearModel& model, const Scaling& scaling, const Targets& targets,
+                   Split split, absl::Span<const size_t> rows, std::vector<float>& out) const;
+  absl::Duration Spent() const { return clock_.MonotonicNow() - begin_; }
+  Link ModelLink() const {
+    if (table_.schema().target_kind == TargetKind::kValue) return Link::kIdentity;
+    return columns_ == 2 ? Link::kLogistic : Link::kSoftmax;
+  }
+
+  const Table& table_;
+  const Layout layout_;
+  const absl::Span<const int16_t> fold_of_;
+  const int folds_;
+  const LinearFloorOptions& options_;
+  const Clock& clock_;
+  const absl::Duration begin_;
+  const size_t columns_;
+  const size_t outputs_;
+};
+
+std::vector<size_t> LinearFloorFit::SampleOthers(int fold) const {
+  std::vector<size_t> rows;
+  for (size_t row = 0; row < fold_of_.size(); ++row) {
+    if (fold_of_[row] != fold) rows.push_back(row);
+  }
+  const size_t width = layout_.numbers() + layout_.places() + 1;
+  const size_t fitting = std::max(kFewestRows, kMaxSampleValues / width);
+  const size_t wanted = std::min(static_cast<size_t>(options_.rows_per_fold), fitting);
+  if (rows.size() <= wanted) return rows;
+  SeededRandom random(options_.seed + static_cast<uint64_t>(fold) + 1);
+  for (size_t i = 0; i < wanted; ++i) {
+    std::swap(rows[i], rows[i + random.Below(rows.size() - i)]);
+  }
+  rows.resize(wanted);
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+bool LinearFloorFit::PredictRows(const LinearModel& model, const Scaling& scaling,
+                                 const Targets& targets, Split split, absl::Span<const size_t> rows,
+                                 std::vector<float>& out) const {
+  out.resize(rows.size() * columns_);
+  DesignRows block;
+  for (size_t begin = 0; begin < rows.size(); begin += kBlockRows) {
+    if (Spent() > options_.time) return false;
+    const absl::Span<const size_t> some = rows.subspan(begin, kBlockRows);
+    scaling.Numbers(layout_, split, some, block);
+    layout_.Switches(split, some, block);
+    const auto to = absl::MakeSpan(out).subspan(begin * columns_, some.size() * columns_);
+    model.Predict(block, to);
+    targets.Restore(to);
+  }
+  return true;
+}
+
+bool LinearFloorFit::FitFold(int fold, Floor& floor) {
+  const std::vector<size_t> sample = SampleOthers(fold);
+  DesignRows rows;
+  const Scaling scaling(layout_, sample);
+  const Targets targets(table_, sample);
+  scaling.Numbers(layout_, Split::kTrain, sample, rows);
+  layout_.Switches(Split::kTrain, sample, rows);
+  LinearModel model(ModelLink(), layout_.numbers(), layout_.switches(), outputs_);
+  FitOptions fit;
+  const absl::Duration until = options_.time * ((fold + kFitShare) / folds_);
+  fit.stop = [&] { return Spent() > until; };
+  model.Fit(rows, targets.scaled(), fit);
+
+  std::vector<size_t> mine, test;
+  for (size_t row = 0; row < fold_of_.size(); ++row) {
+    if (fold_of_[row] == fold) mine.push_back(row);
+  }
+  for (size_t row = 0; row < static_cast<size_t>(table_.schema().test_rows); ++row) {
+    test.push_back(row);
+  }
+  std::vector<float> predicted;
+  if (!PredictRows(model, scaling, targets, Split::kTrain, mine, predicted)) return false;
+  for (size_t i = 0; i < mine.size(); ++i) {
+    std::copy_n(predicted.begin() + static_cast<ptrdiff_t>(i * columns_), columns_,
+                floor.oof.values.begin() + static_cast<ptrdiff_t>(mine[i] * columns_));
+  }
+  if (!PredictRows(model, scaling, targets, Split::kTest, test, predicted)) return false;
+  const float share = 1.0f / static_cast<float>(folds_);
+  for (size_t i = 0; i < predicted.size(); ++i) floor.test.values[i] += share * predicted[i];
+  return true;
+}
+
+}  // namespace
+
+std::optional<Floor> LinearFloor(const Table& table, absl::Span<const int16_t> fold_of, int folds,
+                                 Metric metric, const LinearFloorOptions& options,
+                                 const Clock& clock) {
+  LinearFloorFit fit(table, fold_of, folds, options, clock);
+  if (fit.TooLarge()) return std::nullopt;
+  const TableSchema& schema = table.schema();
+  const auto columns = static_cast<int64_t>(PredictionColumns(table));
+  Floor floor;
+  floor.model = schema.target_kind == TargetKind::kClasses ? "logistic" : "ridge";
+  floor.oof.shape = {schema.train_rows, columns};
+  floor.oof.values.resize(static_cast<size_t>(schema.train_rows * columns));
+  floor.test.shape = {schema.test_rows, columns};
+  floor.test.values.resize(static_cast<size_t>(schema.test_rows * columns));
+  for (int fold = 0; fold < folds; ++fold) {
+    if (!fit.FitFold(fold, floor)) return std::nullopt;
+  }
+  for (const std::vector<float>* values : {&floor.oof.values, &floor.test.values}) {
+    if (!std::all_of(values->begin(), values->end(), [](float x) { return std::isfinite(x); })) {
+      return std::nullopt;
+    }
+  }
+  floor.score = OofScore(table, metric, floor.oof.values);
+  return floor;
+}
+
+}  // namespace traind

@@ -1,0 +1,32 @@
+// The better floor: logistic or ridge regression on every fold.
+#pragma once
+
+#include <absl/time/time.h>
+#include <absl/types/span.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "common/clock.h"
+#include "common/publish/floor_files.h"
+#include "common/publish/metrics.h"
+#include "common/table/table.h"
+
+namespace traind {
+
+struct LinearFloorOptions {
+  absl::Duration time;           // for all of it
+  uint64_t seed = 0;             // of the rows that each fold is fitted on
+  int64_t rows_per_fold = 8000;  // sampled; fewer where rows are wide
+};
+
+// One model per fold, fitted on a sample of the other folds' rows: numbers
+// standardised by those rows, a missing one as their mean and a switch, each
+// category a switch (in 256 buckets where there are more). Out-of-fold values
+// come from the fold's own model, the test rows' from the mean of all.
+// None where the time does not suffice, or the model would be too large.
+std::optional<Floor> LinearFloor(const Table& table, absl::Span<const int16_t> fold_of, int folds,
+                                 Metric metric, const LinearFloorOptions& options,
+                                 const Clock& clock);
+
+}  // namespace traind

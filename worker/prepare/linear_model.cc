@@ -1,0 +1,227 @@
+#include "worker/prepare/linear_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <deque>
+
+namespace traind {
+namespace {
+
+// Four sums at a time: the compiler may not reorder a plain sum of floats.
+using Lanes = float __attribute__((vector_size(16)));
+constexpr size_t kLanes = 4;
+
+Lanes Load(const float* p) {
+  Lanes lanes;
+  std::memcpy(&lanes, p, sizeof lanes);
+  return lanes;
+}
+
+float Dot(const float* a, const float* b, size_t n) {
+  Lanes sum = {};
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) sum += Load(a + i) * Load(b + i);
+  float total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  for (; i < n; ++i) total += a[i] * b[i];
+  return total;
+}
+
+void AddScaled(float scale, const float* x, float* y, size_t n) {
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const Lanes sum = Load(y + i) + scale * Load(x + i);
+    std::memcpy(y + i, &sum, sizeof sum);
+  }
+  for (; i < n; ++i) y[i] += scale * x[i];
+}
+
+double Inner(const std::vector<float>& a, const std::vector<float>& b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += static_cast<double>(a[i]) * b[i];
+  return sum;
+}
+
+struct Step {
+  std::vector<float> moved;    // of the weights
+  std::vector<float> changed;  // of the gradient
+  double curvature = 0;        // their inner product, > 0
+};
+
+// The direction of steepest descent as the last steps' curvature bends it.
+std::vector<float> Direction(const std::vector<float>& gradient, const std::deque<Step>& steps) {
+  std::vector<float> direction(gradient.size());
+  for (size_t i = 0; i < gradient.size(); ++i) direction[i] = -gradient[i];
+  std::vector<double> shares(steps.size());
+  for (size_t k = steps.size(); k-- > 0;) {
+    shares[k] = Inner(steps[k].moved, direction) / steps[k].curvature;
+    AddScaled(static_cast<float>(-shares[k]), steps[k].changed.data(), direction.data(),
+              direction.size());
+  }
+  if (!steps.empty()) {
+    const Step& last = steps.back();
+    const auto scale = static_cast<float>(last.curvature / Inner(last.changed, last.changed));
+    for (float& x : direction) x *= scale;
+  }
+  for (size_t k = 0; k < steps.size(); ++k) {
+    const double share = Inner(steps[k].changed, direction) / steps[k].curvature;
+    AddScaled(static_cast<float>(shares[k] - share), steps[k].moved.data(), direction.data(),
+              direction.size());
+  }
+  return direction;
+}
+
+}  // namespace
+
+LinearModel::LinearModel(Link link, size_t numbers, size_t switches, size_t outputs)
+    : link_(link),
+      numbers_(numbers),
+      stride_(1 + numbers + switches),
+      outputs_(outputs),
+      weights_(stride_ * outputs) {}
+
+void LinearModel::Outputs(const std::vector<float>& weights, const DesignRows& rows, size_t row,
+                          float* out) const {
+  const float* const x = rows.values.data() + row * numbers_;
+  const int32_t* const on = rows.on.data() + row * rows.places;
+  for (size_t k = 0; k < outputs_; ++k) {
+    const float* const w = weights.data() + k * stride_;
+    float sum = w[0] + Dot(w + 1, x, numbers_);
+    const float* const switches = w + 1 + numbers_;
+    for (size_t i = 0; i < rows.places; ++i) {
+      if (on[i] != DesignRows::kOff) sum += switches[on[i]];
+    }
+    out[k] = sum;
+  }
+}
+
+// Turns a row's outputs into the loss's gradient by them.
+double LinearModel::RowLoss(float* outputs, float target) const {
+  if (link_ == Link::kIdentity) {
+    outputs[0] -= target;
+    return 0.5 * outputs[0] * outputs[0];
+  }
+  if (link_ == Link::kLogistic) {
+    // log(1 + e^z) - target z, without overflow.
+    const float z = outputs[0];
+    const float e = std::exp(-std::abs(z));
+    const float p = z >= 0 ? 1 / (1 + e) : e / (1 + e);
+    outputs[0] = p - target;
+    return std::max(z, 0.0f) + std::log1p(e) - target * z;
+  }
+  const float largest = *std::max_element(outputs, outputs + outputs_);
+  const auto label = static_cast<size_t>(target);
+  const float of_label = outputs[label] - largest;
+  float sum = 0;
+  for (size_t k = 0; k < outputs_; ++k) sum += outputs[k] = std::exp(outputs[k] - largest);
+  for (size_t k = 0; k < outputs_; ++k) outputs[k] /= sum;
+  outputs[label] -= 1;
+  return std::log(sum) - of_label;
+}
+
+double LinearModel::Loss(const std::vector<float>& weights, const DesignRows& rows,
+                         absl::Span<const float> targets, double l2,
+                         std::vector<float>& gradient) const {
+  std::fill(gradient.begin(), gradient.end(), 0.0f);
+  std::vector<float> outputs(outputs_);
+  // The mean over rows, so that a first step of length one is sensible.
+  const auto share = static_cast<float>(1.0 / static_cast<double>(rows.rows));
+  double loss = 0;
+  for (size_t row = 0; row < rows.rows; ++row) {
+    Outputs(weights, rows, row, outputs.data());
+    loss += RowLoss(outputs.data(), targets[row]);
+    const float* const x = rows.values.data() + row * numbers_;
+    const int32_t* const on = rows.on.data() + row * rows.places;
+    for (size_t k = 0; k < outputs_; ++k) {
+      const float slope = outputs[k] * share;
+      float* const g = gradient.data() + k * stride_;
+      g[0] += slope;
+      AddScaled(slope, x, g + 1, numbers_);
+      for (size_t i = 0; i < rows.places; ++i) {
+        if (on[i] != DesignRows::kOff) g[1 + numbers_ + static_cast<size_t>(on[i])] += slope;
+      }
+    }
+  }
+  loss *= share;
+  const double penalty = l2 * share;
+  for (size_t k = 0; k < outputs_; ++k) {
+    const float* const w = weights.data() + k * stride_;
+    float* const g = gradient.data() + k * stride_;
+    for (size_t j = 1; j < stride_; ++j) {
+      loss += 0.5 * penalty * w[j] * w[j];
+      g[j] += static_cast<float>(penalty) * w[j];
+    }
+  }
+  return loss;
+}
+
+void LinearModel::Fit(const DesignRows& rows, absl::Span<const float> targets,
+                      const FitOptions& options) {
+  constexpr size_t kRemembered = 8;
+  constexpr int kHalvings = 12;
+  constexpr double kEnoughDescent = 1e-4;
+  constexpr double kFlat = 1e-5;  // gradient, relative to the first one
+  std::vector<float> gradient(weights_.size()), next_gradient(weights_.size());
+  std::vector<float> next(weights_.size());
+  double loss = Loss(weights_, rows, targets, options.l2, gradient);
+  const double first_norm = std::sqrt(Inner(gradient, gradient));
+  std::deque<Step> steps;
+  for (int iteration = 0; iteration < options.iterations; ++iteration) {
+    if (options.stop && options.stop()) return;
+    const double norm = std::sqrt(Inner(gradient, gradient));
+    if (!(norm > kFlat * first_norm)) return;
+    std::vector<float> direction = Direction(gradient, steps);
+    double slope = Inner(gradient, direction);
+    if (!(slope < 0)) {
+      steps.clear();
+      direction = Direction(gradient, steps);
+      slope = -norm * norm;
+    }
+    double length = steps.empty() ? 1 / std::max(1.0, norm) : 1;
+    double next_loss = 0;
+    bool descended = false;
+    for (int tries = 0; tries < kHalvings && !descended; ++tries, length /= 2) {
+      if (options.stop && options.stop()) return;
+      next = weights_;
+      AddScaled(static_cast<float>(length), direction.data(), next.data(), next.size());
+      next_loss = Loss(next, rows, targets, options.l2, next_gradient);
+      descended = next_loss <= loss + kEnoughDescent * length * slope;
+    }
+    if (!descended) return;
+    Step step;
+    step.moved.resize(weights_.size());
+    step.changed.resize(weights_.size());
+    for (size_t i = 0; i < weights_.size(); ++i) {
+      step.moved[i] = next[i] - weights_[i];
+      step.changed[i] = next_gradient[i] - gradient[i];
+    }
+    step.curvature = Inner(step.moved, step.changed);
+    if (step.curvature > 1e-12) steps.push_back(std::move(step));
+    if (steps.size() > kRemembered) steps.pop_front();
+    weights_.swap(next);
+    gradient.swap(next_gradient);
+    loss = next_loss;
+  }
+}
+
+void LinearModel::Predict(const DesignRows& rows, absl::Span<float> out) const {
+  std::vector<float> outputs(outputs_);
+  float* to = out.data();
+  for (size_t row = 0; row < rows.rows; ++row) {
+    Outputs(weights_, rows, row, outputs.data());
+    if (link_ == Link::kIdentity) {
+      *to++ = outputs[0];
+    } else if (link_ == Link::kLogistic) {
+      const float p = 1 / (1 + std::exp(-outputs[0]));
+      *to++ = 1 - p;
+      *to++ = p;
+    } else {
+      const float largest = *std::max_element(outputs.begin(), outputs.end());
+      float sum = 0;
+      for (float& output : outputs) sum += output = std::exp(output - largest);
+      for (const float output : outputs) *to++ = output / sum;
+    }
+  }
+}
+
+}  // namespace traind

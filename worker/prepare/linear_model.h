@@ -1,0 +1,62 @@
+// A linear model, fitted by L-BFGS: logistic, softmax or ridge regression.
+#pragma once
+
+#include <absl/types/span.h>
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace traind {
+
+// Rows as a linear model sees them: numbers, and switches of which a few are on
+// (a category, a missing value).
+struct DesignRows {
+  static constexpr int32_t kOff = -1;
+
+  size_t rows = 0;
+  size_t numbers = 0;         // per row
+  size_t places = 0;          // for switches, per row
+  std::vector<float> values;  // [rows, numbers]
+  std::vector<int32_t> on;    // [rows, places]: which switch is on there, or kOff
+};
+
+enum class Link {
+  kLogistic,  // one output: the log odds of class 1
+  kSoftmax,   // one output for each class
+  kIdentity,  // one output: the value
+};
+
+struct FitOptions {
+  double l2 = 1;  // of all weights but the biases; the loss is summed over rows
+  int iterations = 40;
+  std::function<bool()> stop;  // asked at each step; true: what there is must do
+};
+
+// Threads: confined to one.
+class LinearModel {
+ public:
+  LinearModel(Link link, size_t numbers, size_t switches, size_t outputs);
+
+  // Sets the weights. Targets: one per row; of kLogistic and kSoftmax the class.
+  void Fit(const DesignRows& rows, absl::Span<const float> targets, const FitOptions& options);
+
+  // out: float32 [rows, width()]: probabilities (kLogistic: of both classes), or values.
+  void Predict(const DesignRows& rows, absl::Span<float> out) const;
+  size_t width() const { return link_ == Link::kLogistic ? 2 : outputs_; }
+
+ private:
+  void Outputs(const std::vector<float>& weights, const DesignRows& rows, size_t row,
+               float* out) const;
+  double Loss(const std::vector<float>& weights, const DesignRows& rows,
+              absl::Span<const float> targets, double l2, std::vector<float>& gradient) const;
+  double RowLoss(float* outputs, float target) const;
+
+  const Link link_;
+  const size_t numbers_;
+  const size_t stride_;  // weights of an output: bias, numbers, switches
+  const size_t outputs_;
+  std::vector<float> weights_;  // [outputs, stride]
+};
+
+}  // namespace traind

@@ -1,0 +1,254 @@
+#include "worker/prepare/prepare.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <absl/time/time.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "common/durable_file.h"
+#include "common/job_layout.h"
+#include "common/publish/floor_files.h"
+#include "common/publish/publisher.h"
+#include "common/status_macros.h"
+#include "common/table/folds.h"
+#include "common/table/npy.h"
+#include "common/table/table_reader.h"
+#include "worker/prepare/linear_floor.h"
+#include "worker/prepare/mapped_file.h"
+#include "worker/prepare/prepare_spec.h"
+#include "worker/prepare/prior_floor.h"
+
+namespace traind {
+namespace {
+
+constexpr absl::Duration kMostFloorTime = absl::Seconds(1);
+constexpr double kFloorShare = 0.2;  // of the time that remains
+// What others' first floors need goes before our second one.
+constexpr int kNiceAfterFirstFloor = 5;
+
+// A failure with the reason that the coordinator is told.
+struct Failure {
+  std::string reason;  // AttemptEndReason without its prefix
+  std::string message;
+};
+
+Failure FailureOf(const absl::Status& status) {
+  std::string reason = "INTERNAL";
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kPermissionDenied:
+      reason = "DATA_ERROR";
+      break;
+    case absl::StatusCode::kResourceExhausted:
+      reason = "STORAGE_FULL";
+      break;
+    default:
+      break;
+  }
+  return {reason, std::string(status.message())};
+}
+
+std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+class PrepareRun {
+ public:
+  PrepareRun(const rank_protocol::Prepare& task, const PrepareSpec& spec, const Clock& clock,
+             const SendMessage& send)
+      : task_(task), spec_(spec), clock_(clock), send_(send), begin_(clock.MonotonicNow()) {}
+
+  absl::Status Run();
+
+ private:
+  absl::Status ReadData();
+  absl::Status FillCache(const MappedFile& train, const MappedFile* test);
+  absl::StatusOr<bool> OpenCached();
+  absl::Status WriteFolds();
+  absl::Status PutFloor(Floor& floor);
+  absl::Status ImproveFloor(const Floor& first);
+  void TellTable() const;
+  void TellFloor(const Floor& floor) const;
+  std::string InState(const std::string& path) const {
+    return absl::StrCat(task_.state_dir, "/", path);
+  }
+  absl::Duration Spent() const { return clock_.MonotonicNow() - begin_; }
+
+  const rank_protocol::Prepare& task_;
+  const PrepareSpec& spec_;
+  const Clock& clock_;
+  const SendMessage& send_;
+  const absl::Duration begin_;
+  std::string key_;  // of the cache
+  bool cached_ = false;
+  absl::Duration read_time_;
+  std::shared_ptr<const Table> table_;
+  std::vector<int16_t> fold_of_;
+};
+
+// The digest of all that decides what the table is.
+std::string CacheKey(const PrepareSpec& spec, absl::string_view train, absl::string_view test) {
+  const std::string options = absl::StrJoin(
+      {absl::StrCat("table-reader ", kTableReaderVersion),
+       std::string(spec.target_kind == TargetKind::kClasses ? "classes" : "value"), spec.target,
+       spec.id, Sha256Hex(train), spec.test.empty() ? "no test" : Sha256Hex(test)},
+      absl::string_view("\0", 1));
+  return Sha256Hex(options);
+}
+
+absl::Status PrepareRun::ReadData() {
+  ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> train, MappedFile::Open(spec_.train));
+  std::unique_ptr<MappedFile> test;
+  if (!spec_.test.empty()) {
+    ASSIGN_OR_RETURN(test, MappedFile::Open(spec_.test));
+  }
+  key_ = CacheKey(spec_, train->bytes(), test ? test->bytes() : "");
+  ASSIGN_OR_RETURN(cached_, OpenCached());
+  if (cached_) return absl::OkStatus();
+  RETURN_IF_ERROR(FillCache(*train, test.get()));
+  ASSIGN_OR_RETURN(table_, Table::Open(InState(TableCachePath(key_))));
+  return absl::OkStatus();
+}
+
+// Whether the cache has the table, undamaged.
+absl::StatusOr<bool> PrepareRun::OpenCached() {
+  absl::StatusOr<std::shared_ptr<const Table>> table = Table::Open(InState(TableCachePath(key_)));
+  if (absl::IsNotFound(table.status()) || absl::IsDataLoss(table.status())) return false;
+  RETURN_IF_ERROR(table.status());
+  if ((*table)->schema().content_sha256 != key_ || !(*table)->VerifyDigest().ok()) return false;
+  table_ = *std::move(table);
+  return true;
+}
+
+absl::Status PrepareRun::FillCache(const MappedFile& train, const MappedFile* test) {
+  TableSource source;
+  source.train = {BaseName(spec_.train), train.bytes()};
+  if (test != nullptr) {
+    source.test = {BaseName(spec_.test), test->bytes()};
+    if (source.test.name == source.train.name) {
+      source.train.name = spec_.train;
+      source.test.name = spec_.test;
+    }
+  }
+  source.target = spec_.target;
+  source.id = spec_.id;
+  source.target_kind = spec_.target_kind;
+  absl::StatusOr<TableRows> rows = ReadTable(source);
+  // What was changed under our hands explains every other mistake.
+  RETURN_IF_ERROR(train.CheckUnchanged());
+  if (test != nullptr) RETURN_IF_ERROR(test->CheckUnchanged());
+  RETURN_IF_ERROR(rows.status());
+  rows->schema.content_sha256 = key_;
+  RETURN_IF_ERROR(MakeDirs(InState(CacheDir())));
+  return WriteTable(*rows, InState(TableCachePath(key_)));
+}
+
+absl::Status PrepareRun::WriteFolds() {
+  ASSIGN_OR_RETURN(fold_of_, MakeFolds(*table_, spec_.folds, spec_.seed));
+  RETURN_IF_ERROR(MakeDirs(InState(JobDir(task_.job))));
+  return WriteNpy(InState(FoldsPath(task_.job)), {static_cast<int64_t>(fold_of_.size())},
+                  absl::MakeConstSpan(fold_of_));
+}
+
+absl::Status PrepareRun::PutFloor(Floor& floor) {
+  RETURN_IF_ERROR(WriteFloor(task_.state_dir, task_.job, floor));
+  PublishRequest request;
+  request.state_dir = task_.state_dir;
+  request.job = task_.job;
+  request.table = TableCachePath(key_);
+  request.metric = std::string(MetricName(spec_.metric));
+  request.spec_folds = spec_.folds;
+  return Publish(request, clock_.WallNow()).status();
+}
+
+void PrepareRun::TellTable() const {
+  const TableSchema& schema = table_->schema();
+  rank_protocol::TableReady ready;
+  ready.attempt = task_.attempt;
+  ready.table = TableCachePath(key_);
+  ready.content_sha256 = schema.content_sha256;
+  ready.train_rows = schema.train_rows;
+  ready.test_rows = schema.test_rows;
+  ready.features = static_cast<int>(schema.features.size());
+  ready.classes = static_cast<int>(schema.classes.size());
+  ready.read_ms = absl::ToInt64Milliseconds(read_time_);
+  ready.cached = cached_;
+  ready.warnings = schema.warnings;
+  send_(ready);
+}
+
+void PrepareRun::TellFloor(const Floor& floor) const {
+  rank_protocol::FloorReady ready;
+  ready.attempt = task_.attempt;
+  ready.model = floor.model;
+  ready.score = floor.score;
+  ready.oof_sha256 = floor.oof_sha256;
+  if (table_->schema().test_rows > 0) ready.test_sha256 = floor.test_sha256;
+  send_(ready);
+}
+
+absl::Status PrepareRun::ImproveFloor(const Floor& first) {
+  LinearFloorOptions options;
+  options.seed = spec_.seed;
+  options.time = kMostFloorTime;
+  if (task_.remaining_ms >= 0) {
+    const absl::Duration left = absl::Milliseconds(task_.remaining_ms) - Spent();
+    options.time = std::min(options.time, std::max(absl::ZeroDuration(), left * kFloorShare));
+  }
+  std::optional<Floor> better =
+      LinearFloor(*table_, fold_of_, spec_.folds, spec_.metric, options, clock_);
+  if (!better || !Better(spec_.metric, better->score, first.score)) return absl::OkStatus();
+  RETURN_IF_ERROR(PutFloor(*better));
+  TellFloor(*better);
+  return absl::OkStatus();
+}
+
+absl::Status PrepareRun::Run() {
+  RETURN_IF_ERROR(ReadData());
+  read_time_ = Spent();
+  RETURN_IF_ERROR(WriteFolds());
+  Floor first = PriorFloor(*table_, fold_of_, spec_.folds, spec_.metric);
+  RETURN_IF_ERROR(PutFloor(first));
+  TellTable();
+  TellFloor(first);
+  setpriority(PRIO_PROCESS, 0, kNiceAfterFirstFloor);
+  return ImproveFloor(first);
+}
+
+void Fail(const rank_protocol::Prepare& task, const Failure& failure, const SendMessage& send) {
+  rank_protocol::Failed failed;
+  failed.attempt = task.attempt;
+  failed.reason = failure.reason;
+  failed.message = failure.message;
+  send(failed);
+}
+
+}  // namespace
+
+void RunPrepare(const rank_protocol::Prepare& task, const Clock& clock, const SendMessage& send) {
+  const absl::StatusOr<PrepareSpec> spec = ParsePrepareSpec(task.spec_json);
+  if (!spec.ok()) {
+    Fail(task, {"USER_ERROR", std::string(spec.status().message())}, send);
+    return;
+  }
+  absl::Status status;
+  try {
+    status = PrepareRun(task, *spec, clock, send).Run();
+  } catch (const std::bad_alloc&) {
+    Fail(task, {"OUT_OF_MEMORY", absl::StrCat("no memory left to read ", spec->train)}, send);
+    return;
+  }
+  if (!status.ok()) {
+    Fail(task, FailureOf(status), send);
+    return;
+  }
+  rank_protocol::Finished finished;
+  finished.attempt = task.attempt;
+  send(finished);
+}
+
+}  // namespace traind

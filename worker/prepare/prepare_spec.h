@@ -1,0 +1,29 @@
+// What PREPARE needs of a Job's spec.
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
+
+#include <cstdint>
+#include <string>
+
+#include "common/publish/metrics.h"
+#include "common/table/table.h"
+
+namespace traind {
+
+struct PrepareSpec {
+  TargetKind target_kind = TargetKind::kClasses;
+  Metric metric = Metric::kAccuracy;
+  std::string train, test;  // paths; test: empty = none
+  std::string target;
+  std::string id;  // empty: none
+  int folds = 0;
+  uint64_t seed = 0;
+};
+
+// Of a resolved JobSpec as JSON with snake_case keys; the seed may be a number or
+// its decimal text. InvalidArgument names the field.
+absl::StatusOr<PrepareSpec> ParsePrepareSpec(absl::string_view json);
+
+}  // namespace traind
