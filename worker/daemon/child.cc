@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -119,7 +118,7 @@ absl::StatusOr<std::unique_ptr<Child>> Child::Start(const ChildOptions& options,
   Image image;
   MakeImage(options, image);
   const pid_t pid = SpawnProcess(image, channel[1], err[1], options.nice, error);
-  const int exit_fd = pid > 0 ? pidfd_open(pid, 0) : -1;
+  const int exit_fd = pid > 0 ? static_cast<int>(syscall(SYS_pidfd_open, pid, 0)) : -1;
   if (pid > 0 && exit_fd < 0) {
     *error = errno;
     kill(pid, SIGKILL);

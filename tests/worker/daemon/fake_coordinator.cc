@@ -1,0 +1,137 @@
+#include "tests/worker/daemon/fake_coordinator.h"
+
+#include <absl/time/clock.h>
+
+#include <chrono>
+
+namespace traind::worker {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(20);
+
+}  // namespace
+
+void FakeCoordinator::Start() {
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
+  builder.RegisterService(this);
+  server_ = builder.BuildAndStart();
+}
+
+void FakeCoordinator::Stop() {
+  if (!server_) return;
+  server_->Shutdown(std::chrono::system_clock::now());
+  server_->Wait();
+  server_.reset();
+}
+
+grpc::Status FakeCoordinator::Attach(grpc::ServerContext* context, Stream* stream) {
+  v1::WorkerMessage message;
+  while (stream->Read(&message)) {
+    absl::MutexLock lock(&mutex_);
+    v1::CoordinatorMessage reply;
+    if (message.has_hello()) {
+      hellos_.push_back(message.hello());
+      stream_ = stream;
+      context_ = context;
+      reply.mutable_welcome()->set_lease_ms(15'000);
+      reply.mutable_welcome()->set_heartbeat_ms(20);
+      if (welcomes_) stream->Write(reply);
+    } else if (message.has_heartbeat()) {
+      heartbeat_ = message.heartbeat();
+    } else if (message.sequence() == 0) {
+      ++progress_;
+    } else {
+      messages_.push_back(message);
+      reply.mutable_ack()->set_sequence(message.sequence());
+      if (acks_) stream->Write(reply);
+    }
+    changed_.SignalAll();
+  }
+  absl::MutexLock lock(&mutex_);
+  if (stream_ == stream) stream_ = nullptr;
+  changed_.SignalAll();
+  return grpc::Status::OK;
+}
+
+void FakeCoordinator::set_acks(bool on) {
+  absl::MutexLock lock(&mutex_);
+  acks_ = on;
+}
+
+void FakeCoordinator::set_welcomes(bool on) {
+  absl::MutexLock lock(&mutex_);
+  welcomes_ = on;
+}
+
+bool FakeCoordinator::Await(const std::function<bool()>& condition) {
+  const absl::Time until = absl::Now() + kPatience;
+  while (!condition()) {
+    if (changed_.WaitWithDeadline(&mutex_, until)) return condition();
+  }
+  return true;
+}
+
+void FakeCoordinator::Send(const v1::CoordinatorMessage& message) {
+  absl::MutexLock lock(&mutex_);
+  if (Await([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return stream_ != nullptr; })) {
+    stream_->Write(message);
+  }
+}
+
+std::vector<v1::WorkerMessage> FakeCoordinator::messages() {
+  absl::MutexLock lock(&mutex_);
+  return messages_;
+}
+
+std::vector<v1::Hello> FakeCoordinator::hellos() {
+  absl::MutexLock lock(&mutex_);
+  return hellos_;
+}
+
+v1::Heartbeat FakeCoordinator::last_heartbeat() {
+  absl::MutexLock lock(&mutex_);
+  return heartbeat_;
+}
+
+int64_t FakeCoordinator::progress_count() {
+  absl::MutexLock lock(&mutex_);
+  return progress_;
+}
+
+bool FakeCoordinator::WaitFor(
+    const std::function<bool(const std::vector<v1::WorkerMessage>&)>& condition) {
+  absl::MutexLock lock(&mutex_);
+  return Await([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return condition(messages_); });
+}
+
+bool FakeCoordinator::WaitForHellos(size_t count) {
+  absl::MutexLock lock(&mutex_);
+  return Await([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return hellos_.size() >= count; });
+}
+
+v1::Ended FakeCoordinator::WaitForEnded(int64_t attempt) {
+  v1::Ended ended;
+  WaitFor([&](const std::vector<v1::WorkerMessage>& messages) {
+    for (const v1::WorkerMessage& message : messages) {
+      if (message.report().attempt() != attempt || !message.report().has_ended()) continue;
+      ended = message.report().ended();
+      return true;
+    }
+    return false;
+  });
+  return ended;
+}
+
+bool FakeCoordinator::WaitForWarmRanks(int count) {
+  absl::MutexLock lock(&mutex_);
+  return Await([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return heartbeat_.warm_ranks() >= count; });
+}
+
+bool FakeCoordinator::WaitForProgress() {
+  absl::MutexLock lock(&mutex_);
+  const int64_t before = progress_;
+  return Await([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return progress_ > before; });
+}
+
+}  // namespace traind::worker

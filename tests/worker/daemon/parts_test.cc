@@ -1,0 +1,375 @@
+// The small parts of the Worker daemon, each by itself.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <random>
+
+#include "worker/daemon/backoff.h"
+#include "worker/daemon/convert.h"
+#include "worker/daemon/devices.h"
+#include "worker/daemon/home.h"
+#include "worker/daemon/outbox.h"
+#include "worker/daemon/spares.h"
+#include "worker/daemon/watchdog.h"
+
+namespace traind::worker {
+namespace {
+
+namespace rp = rank_protocol;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr absl::Duration kNow = absl::Seconds(1000);
+
+// ---- backoff ----------------------------------------------------------------
+
+TEST(BackoffTest, DistancesDoubleUpToTheMostWithJitter) {
+  std::mt19937 random(1);
+  Backoff backoff(absl::Milliseconds(50), absl::Seconds(2));
+  absl::Duration whole = absl::Milliseconds(50);
+  for (int i = 0; i < 10; ++i) {
+    const absl::Duration wait = backoff.Next(random);
+    EXPECT_GE(wait, whole / 2);
+    EXPECT_LE(wait, whole);
+    whole = std::min(2 * whole, absl::Seconds(2));
+  }
+  backoff.Reset();
+  EXPECT_LE(backoff.Next(random), absl::Milliseconds(50));
+}
+
+// ---- spares -----------------------------------------------------------------
+
+TEST(WantedSparesTest, IdleSlotsAndOneInReserve) {
+  constexpr int64_t kPlenty = int64_t{64} << 30;
+  EXPECT_EQ(WantedSpares(4, 0, kPlenty), 4);
+  EXPECT_EQ(WantedSpares(4, 1, kPlenty), 4);
+  EXPECT_EQ(WantedSpares(4, 4, kPlenty), 1);
+  EXPECT_EQ(WantedSpares(2, 5, kPlenty), 1);
+}
+
+TEST(WantedSparesTest, MemoryLimitsThemButNotTheFirst) {
+  EXPECT_EQ(WantedSpares(64, 0, kMemoryReserve + 3 * kSpareBytes), 3);
+  EXPECT_EQ(WantedSpares(64, 0, 0), 1);
+  EXPECT_EQ(WantedSpares(4, 4, 0), 0);
+}
+
+TEST(SpareBackoffTest, GrowsToAMinute) {
+  EXPECT_EQ(SpareBackoff(0), absl::ZeroDuration());
+  EXPECT_EQ(SpareBackoff(1), absl::Milliseconds(500));
+  EXPECT_EQ(SpareBackoff(1000), absl::Minutes(1));
+}
+
+// ---- watchdog ---------------------------------------------------------------
+
+TEST(WatchdogTest, WhatIsMeasuredSetsTheSilence) {
+  Watchdog watchdog(absl::Seconds(30), absl::Seconds(120), kNow);
+  EXPECT_EQ(watchdog.due(), kNow + absl::Seconds(120)) << "reading the table may take long";
+  watchdog.Heard(rp::Started{}, kNow + absl::Seconds(5));
+  EXPECT_EQ(watchdog.due(), kNow + absl::Seconds(35));
+  rp::Probe probe;
+  probe.step_s = 2;
+  watchdog.Heard(probe, kNow + absl::Seconds(6));
+  EXPECT_EQ(watchdog.Allowed(), absl::Seconds(40)) << "20 steps";
+  rp::Epoch epoch;
+  epoch.evaluate_s = 50;
+  watchdog.Heard(epoch, kNow + absl::Seconds(7));
+  EXPECT_EQ(watchdog.Allowed(), absl::Seconds(150)) << "3 validation passes";
+}
+
+TEST(WatchdogTest, NoFigureSwitchesItOff) {
+  Watchdog watchdog(absl::Seconds(30), absl::Seconds(30), kNow);
+  watchdog.Heard(rp::Started{}, kNow);
+  rp::Probe probe;
+  for (const double bad :
+       {std::numeric_limits<double>::quiet_NaN(), -1.0, std::numeric_limits<double>::infinity()}) {
+    probe.step_s = probe.evaluate_s = probe.predict_s = bad;
+    watchdog.Heard(probe, kNow);
+    EXPECT_EQ(watchdog.Allowed(), absl::Seconds(30));
+  }
+  probe.step_s = 1e300;
+  watchdog.Heard(probe, kNow);
+  EXPECT_EQ(watchdog.Allowed(), 20 * absl::Hours(24));
+}
+
+// ---- homes ------------------------------------------------------------------
+
+class HomesTest : public ::testing::Test {
+ protected:
+  HomesTest() {
+    homes_.Connected();
+    TaskStart task;
+    task.attempt = 7;
+    task.job = "a";
+    task.kind = TaskKind::kTrain;
+    task.table = "t";
+    task.metric = "accuracy";
+    task.spec_folds = 5;
+    task.deadline_at = kNow + absl::Seconds(10);
+    homes_.Started(task, kNow);
+  }
+  void Save(int fold, int64_t attempt, bool complete, absl::Duration at) {
+    rp::FoldSaved saved;
+    saved.fold = fold;
+    saved.attempt = attempt;
+    saved.complete = complete;
+    homes_.FoldSaved("a", saved, at);
+  }
+  Homes homes_{Homes::Options{}};
+};
+
+TEST_F(HomesTest, TraindPublishesWhileItIsThere) {
+  Save(0, 7, true, kNow);
+  EXPECT_THAT(homes_.Due(kNow + absl::Seconds(5), false), IsEmpty());
+}
+
+TEST_F(HomesTest, TraindMayComeBackWithinThePatience) {
+  Save(0, 7, true, kNow);
+  homes_.Disconnected(kNow + absl::Seconds(1));
+  EXPECT_THAT(homes_.Due(kNow + absl::Milliseconds(1'400), false), IsEmpty());
+  homes_.Connected();
+  EXPECT_THAT(homes_.Due(kNow + absl::Seconds(2), false), IsEmpty());
+  homes_.Disconnected(kNow + absl::Seconds(3));
+  EXPECT_EQ(homes_.NextWakeup(), kNow + absl::Milliseconds(3'500));
+  EXPECT_EQ(homes_.Due(kNow + absl::Milliseconds(3'500), false).size(), 1u);
+}
+
+TEST_F(HomesTest, EachPieceOfNewsIsPublishedOnceAndNotTwoAtATime) {
+  homes_.Disconnected(kNow);
+  Save(0, 7, false, kNow + absl::Seconds(1));
+  EXPECT_EQ(homes_.Due(kNow + absl::Seconds(1), false).size(), 1u);
+  EXPECT_TRUE(homes_.busy());
+  Save(1, 8, true, kNow + absl::Seconds(2));
+  EXPECT_THAT(homes_.Due(kNow + absl::Seconds(2), false), IsEmpty()) << "one is running";
+  homes_.Published("a", true, kNow + absl::Seconds(3));
+  const std::vector<PublishRequest> due = homes_.Due(kNow + absl::Seconds(3), false);
+  ASSERT_EQ(due.size(), 1u);
+  EXPECT_EQ(due[0].members.size(), 2u);
+  homes_.Published("a", true, kNow + absl::Seconds(4));
+  EXPECT_THAT(homes_.Due(kNow + absl::Seconds(4), false), IsEmpty());
+  EXPECT_EQ(homes_.NextWakeup(), absl::InfiniteDuration());
+}
+
+TEST_F(HomesTest, AFailureIsTriedAgainAfterAWhile) {
+  homes_.Disconnected(kNow);
+  Save(0, 7, true, kNow + absl::Seconds(1));
+  EXPECT_EQ(homes_.Due(kNow + absl::Seconds(1), false).size(), 1u);
+  homes_.Published("a", false, kNow + absl::Seconds(1));
+  EXPECT_THAT(homes_.Due(kNow + absl::Seconds(2), false), IsEmpty());
+  EXPECT_EQ(homes_.Due(kNow + absl::Seconds(3), false).size(), 1u);
+}
+
+TEST_F(HomesTest, ShortlyBeforeTheDeadlineThereIsNoPatience) {
+  Save(0, 7, true, kNow + absl::Seconds(9));
+  homes_.Disconnected(kNow + absl::Milliseconds(9'600));
+  EXPECT_EQ(homes_.NextWakeup(), kNow + absl::Milliseconds(9'700));
+  EXPECT_EQ(homes_.Due(kNow + absl::Milliseconds(9'700), false).size(), 1u);
+}
+
+TEST_F(HomesTest, ADeafTraindIsNotWaitedForAtTheDeadline) {
+  Save(0, 7, true, kNow + absl::Seconds(9));
+  EXPECT_THAT(homes_.Due(kNow + absl::Milliseconds(9'650), true), IsEmpty());
+  EXPECT_EQ(homes_.Due(kNow + absl::Milliseconds(9'700), true).size(), 1u);
+}
+
+TEST_F(HomesTest, AWholeFoldIsNotReplacedByARetrysFirstSteps) {
+  homes_.Disconnected(kNow);
+  Save(0, 7, true, kNow);
+  Save(0, 9, false, kNow);
+  EXPECT_EQ(homes_.Due(kNow + absl::Seconds(1), false)[0].members[0].attempt, 7);
+}
+
+TEST_F(HomesTest, AFloorAloneIsPublishedWithoutMembers) {
+  TaskStart task;
+  task.job = "b";
+  task.metric = "rmse";
+  homes_.Started(task, kNow);
+  homes_.Disconnected(kNow);
+  homes_.FloorSaved("b", kNow);
+  EXPECT_THAT(homes_.Due(kNow + absl::Seconds(1), false), IsEmpty()) << "its table is not known";
+  rp::TableReady table;
+  table.table = "cache/b.table";
+  homes_.TableRead("b", table, kNow);
+  const std::vector<PublishRequest> due = homes_.Due(kNow + absl::Seconds(1), false);
+  ASSERT_EQ(due.size(), 1u);
+  EXPECT_EQ(due[0].table, "cache/b.table");
+  EXPECT_THAT(due[0].members, IsEmpty());
+}
+
+// ---- outbox -----------------------------------------------------------------
+
+std::vector<int64_t> Sequences(const Outbox& outbox) {
+  std::vector<int64_t> sequences;
+  for (const v1::WorkerMessage& message : outbox.Unacked()) {
+    sequences.push_back(message.sequence());
+  }
+  return sequences;
+}
+
+TEST(OutboxTest, FactsAreKeptInOrderUntilTheirAck) {
+  Outbox outbox;
+  for (int i = 0; i < 5; ++i) outbox.Add({}, kNow + absl::Seconds(i));
+  outbox.Ack(2);
+  EXPECT_THAT(Sequences(outbox), ElementsAre(3, 4, 5));
+  outbox.Ack(1);  // an old one, late
+  EXPECT_EQ(outbox.Waiting(kNow + absl::Seconds(12)), absl::Seconds(10));
+  outbox.Reset(kNow + absl::Seconds(12));
+  EXPECT_EQ(outbox.Waiting(kNow + absl::Seconds(13)), absl::Seconds(1));
+  outbox.Ack(5);
+  EXPECT_TRUE(outbox.empty());
+  EXPECT_EQ(outbox.Waiting(kNow), absl::ZeroDuration());
+  EXPECT_EQ(outbox.Add({}, kNow).sequence(), 6) << "numbers are never used again";
+}
+
+// ---- convert ----------------------------------------------------------------
+
+TEST(ConvertTest, AStartTaskKeepsEveryField) {
+  v1::StartTask start;
+  start.set_attempt(7);
+  start.set_job("j");
+  start.set_kind(v1::StartTask::KIND_TRAIN);
+  start.set_spec_json("{}");
+  start.set_remaining_ms(5'000);
+  start.set_fold(2);
+  start.add_slots(1);
+  start.add_slots(3);
+  start.set_world_size(4);
+  start.set_first_rank(2);
+  start.set_rendezvous_host("h");
+  start.set_rendezvous_port(99);
+  start.set_table("t");
+  start.set_epochs(12);
+  start.set_batch(64);
+  start.set_precision("bf16");
+  start.set_resume("r");
+  start.set_stop_ms(4'000);
+  start.set_checkpoint_every_ms(700);
+  start.mutable_publish()->set_metric("auc");
+  start.mutable_publish()->set_spec_folds(5);
+  start.mutable_publish()->set_plan_cut(true);
+  const TaskStart task = TaskFromProto(start, kNow);
+  EXPECT_EQ(task.attempt, 7);
+  EXPECT_EQ(task.job, "j");
+  EXPECT_EQ(task.kind, TaskKind::kTrain);
+  EXPECT_EQ(task.spec_json, "{}");
+  EXPECT_EQ(task.deadline_at, kNow + absl::Seconds(5));
+  EXPECT_EQ(task.fold, 2);
+  EXPECT_THAT(task.slots, ElementsAre(1, 3));
+  EXPECT_EQ(task.world_size, 4);
+  EXPECT_EQ(task.first_rank, 2);
+  EXPECT_EQ(task.rendezvous_host, "h");
+  EXPECT_EQ(task.rendezvous_port, 99);
+  EXPECT_EQ(task.table, "t");
+  EXPECT_EQ(task.epochs, 12);
+  EXPECT_EQ(task.batch, 64);
+  EXPECT_EQ(task.precision, "bf16");
+  EXPECT_EQ(task.resume, "r");
+  EXPECT_EQ(task.stop_at, kNow + absl::Seconds(4));
+  EXPECT_EQ(task.checkpoint_every, absl::Milliseconds(700));
+  EXPECT_EQ(task.metric, "auc");
+  EXPECT_EQ(task.spec_folds, 5);
+  EXPECT_TRUE(task.plan_cut);
+}
+
+TEST(ConvertTest, APrepareFindsItsMetricInTheSpecAndHasNoStop) {
+  v1::StartTask start;
+  start.set_kind(v1::StartTask::KIND_PREPARE);
+  start.set_remaining_ms(-1);
+  start.set_spec_json(R"({"task":{"metric":"r2"},"data":{"folds":3}})");
+  const TaskStart task = TaskFromProto(start, kNow);
+  EXPECT_EQ(task.metric, "r2");
+  EXPECT_EQ(task.spec_folds, 3);
+  EXPECT_EQ(task.deadline_at, absl::InfiniteDuration());
+  EXPECT_EQ(task.stop_at, absl::InfiniteDuration()) << "0 of an unset field is no stop at once";
+}
+
+TEST(ConvertTest, ASpecThatIsNoSpecIsNotFatalHere) {
+  v1::StartTask start;
+  for (const char* spec : {"", "[1]", "{\"task\":7}", "{\"task\":{\"metric\":[]}}", "{"}) {
+    start.set_spec_json(spec);
+    EXPECT_EQ(TaskFromProto(start, kNow).metric, "") << spec;
+  }
+}
+
+TEST(ConvertTest, EndReasonsAreTheEnumsWords) {
+  EXPECT_EQ(EndReasonToProto(kDeadline), v1::ATTEMPT_END_REASON_DEADLINE);
+  EXPECT_EQ(EndReasonToProto("OUT_OF_MEMORY"), v1::ATTEMPT_END_REASON_OUT_OF_MEMORY);
+  for (const char* own : {kCompleted, kStoppedInTime, kFinishedByUser, kCancelledByUser, kRankDied,
+                          kCollectiveTimeout, kHung, kDeadline, kShutdown, kStale}) {
+    EXPECT_NE(EndReasonToProto(own), v1::ATTEMPT_END_REASON_INTERNAL) << own;
+  }
+  EXPECT_EQ(EndReasonToProto("UNSPECIFIED"), v1::ATTEMPT_END_REASON_INTERNAL);
+  EXPECT_EQ(EndReasonToProto("nonsense"), v1::ATTEMPT_END_REASON_INTERNAL);
+  EXPECT_EQ(EndReasonToProto(""), v1::ATTEMPT_END_REASON_INTERNAL);
+}
+
+TEST(ConvertTest, UnknownStopModesAbort) {
+  EXPECT_EQ(StopModeFromProto(v1::StopAttempt::PREDICT), StopMode::kPredict);
+  EXPECT_EQ(StopModeFromProto(v1::StopAttempt::DROP), StopMode::kDrop);
+  EXPECT_EQ(StopModeFromProto(v1::StopAttempt::MODE_UNSPECIFIED), StopMode::kAbort);
+}
+
+TEST(ConvertTest, AFoldSavedKeepsEveryField) {
+  rp::FoldSaved fold{7, 2, true, true, "epochs", 12, 0.9, "o", "os", "t", "ts", 0.3};
+  const v1::WorkerMessage message = ReportToProto({7, fold});
+  EXPECT_EQ(message.report().attempt(), 7);
+  const v1::FoldSaved& out = message.report().fold_saved();
+  EXPECT_EQ(out.fold(), 2);
+  EXPECT_TRUE(out.complete());
+  EXPECT_TRUE(out.last());
+  EXPECT_EQ(out.stopped_by(), "epochs");
+  EXPECT_EQ(out.epochs_done(), 12);
+  EXPECT_EQ(out.score(), 0.9);
+  EXPECT_EQ(out.oof(), "o");
+  EXPECT_EQ(out.oof_sha256(), "os");
+  EXPECT_EQ(out.test(), "t");
+  EXPECT_EQ(out.test_sha256(), "ts");
+  EXPECT_EQ(out.predict_s(), 0.3);
+}
+
+// ---- devices ----------------------------------------------------------------
+
+TEST(DevicesTest, WithoutADriverCoresAreTheSlots) {
+  const auto slots = FindSlots({"auto", 0}, nullptr, std::nullopt);
+  ASSERT_TRUE(slots.ok());
+  EXPECT_EQ(static_cast<int>(slots->size()), UsableCores());
+  EXPECT_EQ(slots->front().device, "cpu");
+  EXPECT_FALSE(slots->front().name.empty());
+  EXPECT_GT(slots->front().memory_bytes, 0);
+  EXPECT_EQ(FindSlots({"cpu", 7}, nullptr, std::nullopt)->size(), 7u);
+}
+
+TEST(DevicesTest, WhatIsNotThereIsAnError) {
+  EXPECT_TRUE(absl::IsNotFound(FindSlots({"cuda", 0}, nullptr, std::nullopt).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(FindSlots({"tpu", 0}, nullptr, std::nullopt).status()));
+}
+
+TEST(DevicesTest, VisibleDevicesAreChosenAsCudaDoes) {
+  const std::vector<Nvml::Device> all = {
+      {"A", "GPU-aa", 9, 0, 1}, {"B", "GPU-ab", 9, 0, 1}, {"C", "GPU-b", 9, 0, 1}};
+  const auto names = [&](absl::string_view visible) {
+    std::string names;
+    for (const Nvml::Device& device : VisibleDevices(all, visible)) names += device.name;
+    return names;
+  };
+  EXPECT_EQ(names("2,0"), "CA");
+  EXPECT_EQ(names("GPU-b"), "C");
+  EXPECT_EQ(names(" 1 , GPU-aa"), "BA");
+  EXPECT_EQ(names("0,-1,1"), "A") << "ends at the first that is not there";
+  EXPECT_EQ(names("3"), "");
+  EXPECT_EQ(names(""), "");
+}
+
+TEST(DevicesTest, WhereADriverIsItsDevicesAreComplete) {
+  const std::unique_ptr<Nvml> nvml = Nvml::Load();
+  if (nvml == nullptr) GTEST_SKIP() << "no NVIDIA driver here";
+  for (const Nvml::Device& device : nvml->Devices()) {
+    EXPECT_EQ(device.uuid.substr(0, 4), "GPU-");
+    EXPECT_FALSE(device.name.empty());
+    EXPECT_GE(device.major, 1);
+    EXPECT_GT(device.total_bytes, 1u << 20);
+  }
+}
+
+}  // namespace
+}  // namespace traind::worker

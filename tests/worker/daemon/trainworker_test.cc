@@ -1,0 +1,188 @@
+// The trainworker program as it is started by hand or by traind.
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <absl/time/clock.h>
+#include <absl/time/time.h>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "common/durable_file.h"
+#include "tests/worker/daemon/fake_coordinator.h"
+
+extern char** environ;
+
+namespace traind::worker {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kTrainworker[] = "worker/trainworker";
+constexpr char kFakeRank[] = "tests/worker/daemon/fake_rank";
+
+template <class Condition>
+bool Eventually(Condition condition) {
+  for (int i = 0; i < 4'000; ++i) {
+    if (condition()) return true;
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  return false;
+}
+
+// Pids of live processes whose command line holds the text.
+std::vector<pid_t> ProcessesWith(const std::string& text) {
+  std::vector<pid_t> pids;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream in(entry.path() / "cmdline");
+    const std::string line{std::istreambuf_iterator<char>(in), {}};
+    if (absl::StrContains(line, text)) pids.push_back(std::stoi(name));
+  }
+  return pids;
+}
+
+class TrainworkerTest : public ::testing::Test {
+ protected:
+  TrainworkerTest()
+      : state_(absl::StrCat("/tmp/traind-worker-test-", getpid(), "-", ++counter_)),
+        coordinator_(absl::StrCat("unix:", state_, "/worker.sock")) {
+    std::filesystem::create_directories(state_);
+    // A name of its own: to find its processes by.
+    rank_ = state_ + "/rank";
+    std::filesystem::create_symlink(std::filesystem::absolute(kFakeRank), rank_);
+  }
+  ~TrainworkerTest() override {
+    if (pid_ > 0) {
+      kill(pid_, SIGKILL);
+      waitpid(pid_, nullptr, 0);
+    }
+    coordinator_.Stop();
+    EXPECT_TRUE(Eventually([&] { return ProcessesWith(rank_).empty(); }));
+    std::filesystem::remove_all(state_);
+  }
+
+  pid_t Spawn(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> args = {kTrainworker,
+                                     "--state",
+                                     state_,
+                                     "--coordinator",
+                                     absl::StrCat("unix:", state_, "/worker.sock"),
+                                     "--standalone",
+                                     "--slots",
+                                     "2",
+                                     "--device",
+                                     "cpu",
+                                     "--trainrank",
+                                     rank_,
+                                     "--trainprep",
+                                     rank_,
+                                     "--log",
+                                     state_ + "/log"};
+    args.insert(args.end(), more.begin(), more.end());
+    std::vector<char*> argv;
+    for (std::string& arg : args) argv.push_back(arg.data());
+    argv.push_back(nullptr);
+    pid_t pid = 0;
+    EXPECT_EQ(posix_spawn(&pid, kTrainworker, nullptr, nullptr, argv.data(), environ), 0);
+    return pid;
+  }
+  int ExitCode(pid_t pid) {
+    int status = -1;
+    const bool ended = Eventually([&] { return waitpid(pid, &status, WNOHANG) == pid; });
+    if (pid == pid_) pid_ = 0;
+    return ended && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  std::string Log() { return ReadFile(state_ + "/log").value_or(""); }
+
+  static inline int counter_ = 0;
+  const std::string state_;
+  std::string rank_;
+  FakeCoordinator coordinator_;
+  pid_t pid_ = 0;
+};
+
+TEST_F(TrainworkerTest, ASecondOneInTheSameFolderExitsWith3AndNamesTheFirst) {
+  coordinator_.Start();
+  pid_ = Spawn();
+  ASSERT_TRUE(coordinator_.WaitForWarmRanks(2));
+  EXPECT_EQ(*ReadFile(state_ + "/worker.lock"), absl::StrCat(pid_, "\n"));
+  EXPECT_EQ(ExitCode(Spawn()), 3);
+  EXPECT_THAT(Log(), HasSubstr(absl::StrCat("another trainworker (process ", pid_, ") holds ")));
+  EXPECT_EQ(ProcessesWith(rank_).size(), 3u) << "the first and its two Ranks";
+}
+
+TEST_F(TrainworkerTest, KilledItLeavesNoProcessBehind) {
+  coordinator_.Start();
+  pid_ = Spawn();
+  ASSERT_TRUE(coordinator_.WaitForWarmRanks(2));
+  v1::CoordinatorMessage message;
+  message.mutable_start()->set_attempt(7);
+  message.mutable_start()->set_job("job-1");
+  message.mutable_start()->set_kind(v1::StartTask::KIND_TRAIN);
+  message.mutable_start()->set_spec_json(R"({"script":["started","deaf"]})");
+  message.mutable_start()->set_remaining_ms(-1);
+  message.mutable_start()->set_stop_ms(-1);
+  message.mutable_start()->add_slots(0);
+  message.mutable_start()->set_world_size(1);
+  coordinator_.Send(message);
+  ASSERT_TRUE(coordinator_.WaitForProgress());
+  EXPECT_GE(ProcessesWith(rank_).size(), 3u);
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+  pid_ = 0;
+  EXPECT_TRUE(Eventually([&] { return ProcessesWith(rank_).empty(); }));
+  // Its lock is free for the next one.
+  pid_ = Spawn();
+  EXPECT_TRUE(coordinator_.WaitForHellos(2));
+  EXPECT_NE(coordinator_.hellos()[0].boot_id(), coordinator_.hellos()[1].boot_id());
+  EXPECT_EQ(coordinator_.hellos()[0].worker_id(), coordinator_.hellos()[1].worker_id());
+}
+
+TEST_F(TrainworkerTest, SigtermEndsItWith0AndItsRanks) {
+  coordinator_.Start();
+  pid_ = Spawn();
+  ASSERT_TRUE(coordinator_.WaitForWarmRanks(2));
+  const pid_t pid = pid_;
+  kill(pid, SIGTERM);
+  EXPECT_EQ(ExitCode(pid), 0);
+  EXPECT_TRUE(ProcessesWith(rank_).empty());
+}
+
+TEST_F(TrainworkerTest, AloneItEndsAfterIdleExit) {
+  pid_ = Spawn({"--idle-exit", "300ms"});
+  EXPECT_EQ(ExitCode(pid_), 0);
+  EXPECT_THAT(Log(), HasSubstr("no work and no traind"));
+}
+
+TEST_F(TrainworkerTest, WrongFlagsAreRefusedWithTheReason) {
+  EXPECT_EQ(ExitCode(Spawn({"--idle-exit", "soon"})), 1);
+  EXPECT_THAT(Log(), HasSubstr("soon"));
+  EXPECT_NE(ExitCode(Spawn({"--slots", "-3"})), 0);
+  EXPECT_EQ(ExitCode(Spawn({"--device", "tpu"})), 109) << "said twice";
+}
+
+TEST_F(TrainworkerTest, IdleItCostsLittle) {
+  coordinator_.Start();
+  pid_ = Spawn();
+  ASSERT_TRUE(coordinator_.WaitForWarmRanks(2));
+  std::ifstream status(absl::StrCat("/proc/", pid_, "/status"));
+  long rss_kib = 0;
+  for (std::string line; std::getline(status, line);) {
+    if (absl::StartsWith(line, "VmRSS:")) rss_kib = std::stol(line.substr(6));
+  }
+  EXPECT_GT(rss_kib, 0);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_LT(rss_kib, 40 * 1024);
+#endif
+}
+
+}  // namespace
+}  // namespace traind::worker
