@@ -227,8 +227,8 @@ void ControlLoop::Recover(const Turn& turn, const absl::Status& failure) {
                    absl::StrCat("the outcome is unknown, ask again: ", failure.message()));
     reply.job = nullptr;
   }
-  AnswerAll(replies);
   gateway_->CloseAll();
+  AnswerAll(replies);
   const absl::Time give_up = Now() + absl::Seconds(30);
   while (true) {
     const absl::Status reopened = full ? absl::OkStatus() : store_->Reopen();
