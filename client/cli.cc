@@ -1,0 +1,225 @@
+#include "client/cli.h"
+
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/strip.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+
+#include "client/arguments.h"
+#include "client/exit_codes.h"
+#include "client/verbs.h"
+#include "common/duration.h"
+#include "common/spec/field_text.h"
+#include "common/spec/suggest.h"
+
+namespace traind {
+namespace {
+
+constexpr char kFooter[] = R"(
+Exit codes: 0 ok; 1 error, or the Job FAILED; 2 wrong command line or spec; 3 --timeout passed;
+4 not allowed; 5 no such Job; 6 the request id belongs to another spec; 7 traind is not reachable;
+9 the Job was cancelled; 130 Ctrl-C (detaches: the Job goes on).
+Durations: 90s, 15m, 1h30m, 2d, HH:MM:SS. The spec: docs/SPEC.md.)";
+
+// What the parser fills; checked and turned into Arguments afterwards.
+struct Raw {
+  Arguments arguments;
+  std::string output = "table";
+  std::string color = "auto";
+  std::string timeout;
+  bool no_progress = false;
+  std::string budget, deadline, name;
+};
+
+struct Verb {
+  const char* name;
+  const char* about;
+  int (*run)(const Arguments&, Environment&);
+  bool takes_job;
+};
+
+constexpr Verb kVerbs[] = {
+    {"submit", "Submit a Job", RunSubmit, false},
+    {"plan", "Say what would fit the budget and what would be cut; submits nothing", RunPlan,
+     false},
+    {"list", "List Jobs, the newest first", RunList, false},
+    {"get", "Show a Job", RunGet, true},
+    {"watch", "Follow a Job to its end; Ctrl-C detaches", RunWatch, true},
+    {"metrics", "Print the training figures of a Job", RunMetrics, true},
+    {"finish", "Stop training now and predict with what there is", RunFinish, true},
+    {"cancel", "Stop a Job; predictions made so far stay", RunCancel, true},
+    {"fetch", "Copy a file of a Job: predictions.csv, manifest.json or report.json", RunFetch,
+     true},
+    {"workers", "List the Workers and what their slots do", RunWorkers, false},
+    {"version", "Print the version", RunVersion, false},
+};
+
+// Each occurrence takes one value; the next word is not swallowed.
+void AddRepeated(CLI::App& app, const std::string& names, std::vector<std::string>& into,
+                 const std::string& about) {
+  app.add_option(names, into, about)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void AddOption(CLI::App& app, const std::string& names, std::string& into,
+               const std::string& about) {
+  app.add_option(names, into, about)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+void AddCommon(CLI::App& app, Raw& raw) {
+  AddOption(app, "--server", raw.arguments.server, "HOST:PORT of traind, or $TRAINCTL_SERVER");
+  app.add_option("-o,--output", raw.output, "table or json")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.add_flag("--no-progress", raw.no_progress, "No progress bars and lines");
+  app.add_option("--color", raw.color, "auto, always or never ($NO_COLOR: never)")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  AddOption(app, "--timeout", raw.timeout,
+            "Give up after this time, all waiting included (default 30s a call, none for waiting)");
+}
+
+void AddSpecOptions(CLI::App& verb, Raw& raw) {
+  AddOption(verb, "-f,--file", raw.arguments.file, "The spec, YAML or JSON; - is stdin");
+  AddRepeated(verb, "--set", raw.arguments.sets, "Set a field of the spec: train.epochs=3");
+  AddOption(verb, "--budget", raw.budget, "budget.time: a duration from acceptance");
+  AddOption(verb, "--deadline", raw.deadline, "budget.deadline: a time (RFC 3339), or +2h");
+  AddOption(verb, "--name", raw.name, "The Job's name");
+  AddRepeated(verb, "-l,--label", raw.arguments.labels, "Add a label: key=value");
+}
+
+void AddVerbOptions(const std::string& name, CLI::App& verb, Raw& raw) {
+  Arguments& arguments = raw.arguments;
+  if (name == "submit" || name == "plan") AddSpecOptions(verb, raw);
+  if (name == "submit") {
+    AddOption(verb, "--request-id", arguments.request_id,
+              "The same id and spec is the same Job, however often submitted");
+    verb.add_flag("--wait", arguments.wait, "Wait for the end; copy the predictions to `output`");
+    verb.add_flag("-F,--follow", arguments.follow, "The same, and show the progress");
+  } else if (name == "list") {
+    AddRepeated(verb, "-l,--label", arguments.labels, "Only Jobs with this label: key=value");
+    AddOption(verb, "--state", arguments.states, "Only Jobs in these states: running,queued");
+  } else if (name == "metrics") {
+    AddOption(verb, "-m,--metric", arguments.metrics, "Only these: train_loss,val_metric");
+    verb.add_flag("-F,--follow", arguments.follow, "Go on until the Job has ended");
+  } else if (name == "fetch") {
+    AddOption(verb, "--name", arguments.artifact, "Which file (default predictions.csv)");
+    AddOption(verb, "-O,--to", arguments.to, "Where to; - is stdout (default: its name, here)");
+  }
+}
+
+int Misuse(Environment& environment, const std::string& message, const std::string& verb) {
+  environment.err << "trainctl: " << message << "\nFor help: trainctl "
+                  << (verb.empty() ? "" : verb + " ") << "--help\n";
+  return kExitUsage;
+}
+
+std::vector<std::string> OptionNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+// The first word that nobody took.
+std::string UnknownWord(const CLI::App& app, const CLI::App* verb, const std::string& word) {
+  if (absl::StartsWith(word, "-")) {
+    std::vector<std::string> names = OptionNames(app);
+    if (verb != nullptr) {
+      for (std::string& name : OptionNames(*verb)) names.push_back(std::move(name));
+    }
+    const std::string flag = word.substr(0, word.find('='));
+    return absl::StrCat("unknown option ", Printable(flag), DidYouMean(flag, names));
+  }
+  if (verb != nullptr) return absl::StrCat("what is '", Printable(word), "' for?");
+  std::vector<std::string> verbs;
+  for (const Verb& known : kVerbs) verbs.push_back(known.name);
+  return absl::StrCat("there is no verb '", Printable(word), "'", DidYouMean(word, verbs));
+}
+
+// What the parser alone cannot know; "" where all is well.
+std::string Complete(const CLI::App& verb, const Verb& known, Raw& raw) {
+  Arguments& arguments = raw.arguments;
+  arguments.verb = known.name;
+  arguments.json = raw.output == "json";
+  arguments.progress = !raw.no_progress;
+  arguments.color = raw.color == "always"  ? ColorMode::kAlways
+                    : raw.color == "never" ? ColorMode::kNever
+                                           : ColorMode::kAuto;
+  if (!raw.timeout.empty()) {
+    const auto timeout = DurationFromText(raw.timeout);
+    if (!timeout.ok()) return absl::StrCat("--timeout ", timeout.status().message());
+    arguments.timeout = *timeout;
+  }
+  if (known.takes_job && arguments.job.empty()) return absl::StrCat(known.name, " which JOB?");
+  const std::string name = known.name;
+  if (name != "submit" && name != "plan") return "";
+  if (arguments.file.empty()) return name + " needs -f FILE";
+  if (verb.count("--budget") > 0) arguments.budget = raw.budget;
+  if (verb.count("--deadline") > 0) arguments.deadline = raw.deadline;
+  if (verb.count("--name") > 0) arguments.name = raw.name;
+  if (arguments.request_id.size() > 128) return "--request-id has more than 128 characters";
+  return "";
+}
+
+// Left to right, then what CLI11 wants: the last first.
+std::vector<std::string> Reversed(std::vector<std::string> args) {
+  std::reverse(args.begin(), args.end());
+  return args;
+}
+
+}  // namespace
+
+int RunTrainctl(const std::vector<std::string>& args, Environment& environment) {
+  Raw raw;
+  raw.arguments.server = environment.default_server;
+  CLI::App app("Submit training Jobs to traind and follow them.", "trainctl");
+  app.footer(kFooter);
+  app.require_subcommand(0, 1);
+  app.allow_extras();
+  AddCommon(app, raw);
+  std::map<const CLI::App*, const Verb*> verbs;
+  for (const Verb& known : kVerbs) {
+    CLI::App* verb = app.add_subcommand(known.name, known.about);
+    verb->fallthrough();
+    verb->allow_extras();
+    verb->footer("Options of trainctl itself may stand here, too: --server, -o, --timeout, ...");
+    if (known.takes_job)
+      verb->add_option("JOB", raw.arguments.job, "Its id, or its name if unique");
+    AddVerbOptions(known.name, *verb, raw);
+    verbs[verb] = &known;
+  }
+  std::string named;
+  try {
+    app.parse(Reversed(args));
+  } catch (const CLI::CallForHelp&) {
+    environment.out << app.help() << std::flush;
+    return kExitOk;
+  } catch (const CLI::ParseError& error) {
+    const auto chosen = app.get_subcommands();
+    return Misuse(environment, Printable(error.what(), 400),
+                  chosen.empty() ? "" : chosen[0]->get_name());
+  }
+  const auto chosen = app.get_subcommands();
+  const CLI::App* verb = chosen.empty() ? nullptr : chosen[0];
+  if (verb != nullptr) named = verb->get_name();
+  const std::vector<std::string> unknown = app.remaining(true);
+  if (!unknown.empty()) return Misuse(environment, UnknownWord(app, verb, unknown[0]), named);
+  if (verb == nullptr) {
+    environment.err << app.help();
+    return kExitUsage;
+  }
+  const Verb& known = *verbs.at(verb);
+  const std::string wrong = Complete(*verb, known, raw);
+  if (!wrong.empty()) return Misuse(environment, wrong, named);
+  const int exit_code = known.run(raw.arguments, environment);
+  environment.out.flush();
+  return exit_code == kExitOk && !environment.out ? kExitError : exit_code;
+}
+
+}  // namespace traind

@@ -1,0 +1,79 @@
+#include <absl/cleanup/cleanup.h>
+#include <absl/strings/str_cat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "client/exit_codes.h"
+#include "client/fetch_file.h"
+#include "client/render_json.h"
+#include "client/verbs.h"
+#include "common/spec/field_text.h"
+
+namespace traind {
+namespace {
+
+// The bytes go through a file: nothing is printed before the digest was seen.
+int FetchToStdout(const Arguments& arguments, Environment& environment, TrainingClient& client,
+                  const std::string& id, absl::Duration limit) {
+  std::error_code error;
+  std::string folder = (std::filesystem::temp_directory_path(error) / "trainctl.XXXXXX").string();
+  if (error || mkdtemp(folder.data()) == nullptr) {
+    return ReportError(environment, absl::InternalError("cannot make a temporary folder"));
+  }
+  auto cleanup = absl::MakeCleanup([&] { std::filesystem::remove_all(folder, error); });
+  const std::string path = folder + "/artifact";
+  const auto file = FetchToFile(client, id, arguments.artifact, path, limit);
+  if (!file.ok()) return ReportError(environment, file.status());
+  std::ifstream in(path, std::ios::binary);
+  if (file->bytes > 0) environment.out << in.rdbuf();
+  environment.out.flush();
+  if (!in || !environment.out) {
+    return ReportError(environment, absl::DataLossError("could not write everything"));
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+int RunFetch(const Arguments& arguments, Environment& environment) {
+  const std::string name = arguments.artifact.empty() ? "predictions.csv" : arguments.artifact;
+  const std::string to = arguments.to.empty() ? name : arguments.to;
+  if (arguments.to.empty() && name.find('/') != std::string::npos) {
+    environment.err << "trainctl: say where to write it: --to FILE\n";
+    return kExitUsage;
+  }
+  if (to == "-" && arguments.json) {
+    environment.err << "trainctl: --to - and -o json would both write to stdout\n";
+    return kExitUsage;
+  }
+  std::error_code error;
+  // A file that was named is replaced; one that merely has the name is not.
+  if (arguments.to.empty() && std::filesystem::exists(to, error)) {
+    environment.err << "trainctl: " << Printable(to) << " exists here; to replace it: --to "
+                    << Printable(to) << "\n";
+    return kExitUsage;
+  }
+  TrainingClient client = MakeClient(arguments, environment);
+  const auto job = client.GetJob(arguments.job);
+  if (!job.ok()) return ReportError(environment, job.status());
+  const absl::Duration limit = arguments.timeout.value_or(absl::InfiniteDuration());
+  if (to == "-") return FetchToStdout(arguments, environment, client, job->id(), limit);
+  const auto file = FetchToFile(client, job->id(), arguments.artifact, to, limit);
+  if (!file.ok()) return ReportError(environment, file.status());
+  const std::string path = std::filesystem::absolute(to, error).lexically_normal().string();
+  if (arguments.json) {
+    environment.out << "{\n  \"job\": " << JsonString(job->id())
+                    << ",\n  \"name\": " << JsonString(name)
+                    << ",\n  \"path\": " << JsonString(path) << ",\n  \"bytes\": " << file->bytes
+                    << ",\n  \"sha256\": " << JsonString(file->sha256) << "\n}\n";
+  } else {
+    environment.out << Printable(path, 4096) << "\n";
+    environment.err << file->bytes << " bytes, digest verified\n";
+  }
+  return kExitOk;
+}
+
+}  // namespace traind

@@ -1,0 +1,67 @@
+#include "client/fetch_file.h"
+
+#include <absl/cleanup/cleanup.h>
+#include <absl/strings/str_cat.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "common/durable_file.h"
+#include "common/status_macros.h"
+
+namespace traind {
+namespace {
+
+absl::Status WriteAll(int fd, absl::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(fd, bytes.data(), bytes.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return ErrnoStatus(errno, absl::StrCat("write ", path));
+    }
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<FetchedFile> FetchToFile(TrainingClient& client, const std::string& id,
+                                        const std::string& name, const std::string& path,
+                                        absl::Duration limit) {
+  std::string temporary = absl::StrCat(path, ".XXXXXX");
+  int fd = mkostemp(temporary.data(), O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("create a file beside ", path));
+  bool renamed = false;
+  auto cleanup = absl::MakeCleanup([&] {
+    if (fd >= 0) close(fd);
+    if (!renamed) unlink(temporary.c_str());
+  });
+  ASSIGN_OR_RETURN(const FetchedFile file,
+                   client.FetchArtifact(id, name, limit, [&](absl::string_view bytes) {
+                     return WriteAll(fd, bytes, temporary);
+                   }));
+  // mkostemp makes it private; give it what the umask leaves, as for any new file.
+  const mode_t mask = umask(0);
+  umask(mask);
+  if (fchmod(fd, 0666 & ~mask) != 0 || fsync(fd) != 0) {
+    return ErrnoStatus(errno, absl::StrCat("write ", temporary));
+  }
+  const int closed = close(fd);
+  fd = -1;
+  if (closed != 0) return ErrnoStatus(errno, absl::StrCat("close ", temporary));
+  ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(temporary));
+  if (digest.sha256 != file.sha256) {
+    return absl::DataLossError(absl::StrCat(
+        "what came as ", name.empty() ? "predictions.csv" : name, " of ", id, " has the digest ",
+        digest.sha256, " instead of ", file.sha256, "; ", path, " was not written"));
+  }
+  RETURN_IF_ERROR(RenameDurably(temporary, path));
+  renamed = true;
+  return file;
+}
+
+}  // namespace traind

@@ -1,0 +1,311 @@
+#include "client/follow.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "client/exit_codes.h"
+#include "client/fetch_file.h"
+#include "client/progress.h"
+#include "client/render_json.h"
+#include "client/render_table.h"
+#include "client/verbs.h"
+#include "common/duration.h"
+#include "common/spec/field_text.h"
+
+namespace traind {
+namespace {
+
+constexpr absl::Duration kTick = absl::Milliseconds(100);
+constexpr absl::Duration kPlainInterval = absl::Seconds(10);
+// A stream that is silent for so long is asked whether it still stands.
+constexpr absl::Duration kSilence = absl::Seconds(15);
+constexpr absl::Duration kAskLimit = absl::Seconds(5);
+
+bool IsTerminal(v1::JobState state) {
+  return state == v1::JOB_STATE_SUCCEEDED || state == v1::JOB_STATE_FAILED ||
+         state == v1::JOB_STATE_CANCELLED;
+}
+
+// What both views share: the Job and the Decisions that were not shown yet.
+class ProgressView : public FollowView {
+ public:
+  explicit ProgressView(Environment& environment)
+      : environment_(environment), start_(environment.clock.MonotonicNow()) {}
+
+  void OnJob(const v1::Job& job) override {
+    job_ = job;
+    seen_ = environment_.clock.MonotonicNow();
+    for (; decisions_ < job.decisions_size(); ++decisions_) {
+      const v1::Decision& decision = job.decisions(decisions_);
+      Note(absl::StrCat("decision ", ClockText(decision.at(), environment_.clock.WallNow()), " ",
+                        DecisionText(decision)));
+    }
+    Show();
+  }
+
+ protected:
+  virtual void Show() = 0;
+  Moment now() const {
+    return {environment_.clock.WallNow(), environment_.clock.MonotonicNow() - seen_};
+  }
+  absl::Duration elapsed() const { return environment_.clock.MonotonicNow() - start_; }
+
+  Environment& environment_;
+  v1::Job job_;
+
+ private:
+  const absl::Duration start_;
+  absl::Duration seen_;
+  int decisions_ = 0;
+};
+
+class PlainView final : public ProgressView {
+ public:
+  using ProgressView::ProgressView;
+  void OnTick() override {
+    if (elapsed() - shown_at_ >= kPlainInterval) Print();
+  }
+  void Note(const std::string& line) override { environment_.err << line << std::endl; }
+  void Close() override {}
+
+ private:
+  void Show() override {
+    std::string key = MilestoneKey(job_);
+    if (key == shown_) return;
+    shown_ = std::move(key);
+    Print();
+  }
+  void Print() {
+    shown_at_ = elapsed();
+    if (IsTerminal(job_.state())) return;  // the summary says it better
+    const int64_t s = absl::ToInt64Seconds(shown_at_);
+    environment_.err << absl::StrCat("[", DurationToText(absl::Seconds(s)), "] ",
+                                     PlainLine(job_, now()))
+                     << std::endl;
+  }
+
+  std::string shown_;
+  absl::Duration shown_at_;
+};
+
+class LiveView final : public ProgressView {
+ public:
+  using ProgressView::ProgressView;
+  ~LiveView() override { Close(); }
+  void OnTick() override { Draw(); }
+  void Note(const std::string& line) override {
+    Erase();
+    environment_.err << line << "\n";
+    Draw();
+  }
+  void Close() override { environment_.err.flush(); }
+
+ private:
+  void Show() override { Draw(); }
+  void Draw() {
+    if (job_.id().empty()) return;
+    Erase();
+    const TerminalSize size = environment_.err_size();
+    // The last column stays free: some terminals wrap as soon as it is filled.
+    lines_ = ProgressLines(job_, now(), std::max(20, size.columns - 1), std::max(2, size.rows - 2));
+    for (const std::string& line : lines_) environment_.err << line << "\n";
+    environment_.err.flush();
+  }
+  // Also right after the window got narrower and the terminal has wrapped them.
+  void Erase() {
+    const int columns = std::max(1, environment_.err_size().columns);
+    int rows = 0;
+    for (const std::string& line : lines_) {
+      rows += std::max(1, (DisplayWidth(line) + columns - 1) / columns);
+    }
+    if (rows > 0) environment_.err << "\x1b[" << rows << "A\r\x1b[J";
+    lines_.clear();
+  }
+
+  std::vector<std::string> lines_;  // on the screen, above the cursor
+};
+
+class QuietView final : public FollowView {
+ public:
+  explicit QuietView(Environment& environment) : environment_(environment) {}
+  void OnJob(const v1::Job&) override {}
+  void OnTick() override {}
+  void Note(const std::string& line) override { environment_.err << line << std::endl; }
+  void Close() override {}
+
+ private:
+  Environment& environment_;
+};
+
+// The stream of changes, and its way back when it breaks.
+class Follower {
+ public:
+  Follower(TrainingClient& client, v1::Job job, absl::Duration limit, Environment& environment,
+           FollowView& view)
+      : client_(client),
+        environment_(environment),
+        view_(view),
+        until_(environment.clock.MonotonicNow() + limit) {
+    result_.job = std::move(job);
+  }
+
+  FollowResult Run() {
+    view_.OnJob(result_.job);
+    heard_ = Now();
+    while (!IsTerminal(result_.job.state())) {
+      if (environment_.interrupted != nullptr && environment_.interrupted->load()) {
+        return End(FollowResult::End::kDetached);
+      }
+      if (Now() >= until_) return End(FollowResult::End::kTimedOut);
+      if (!Step()) return End(FollowResult::End::kError);
+      view_.OnTick();
+    }
+    return End(FollowResult::End::kTerminal);
+  }
+
+ private:
+  absl::Duration Now() const { return environment_.clock.MonotonicNow(); }
+
+  FollowResult End(FollowResult::End end) {
+    result_.end = end;
+    return std::move(result_);
+  }
+
+  // One wait of at most a tick. False: an error that no repetition cures.
+  bool Step() {
+    const absl::Duration tick = std::min(kTick, until_ - Now());
+    if (watch_ == nullptr) {
+      if (Now() < next_try_) {
+        absl::SleepFor(std::min(tick, next_try_ - Now()));
+        return true;
+      }
+      watch_ = client_.WatchJob(result_.job.id(), result_.job.version());
+      heard_ = Now();
+    }
+    v1::Job job;
+    switch (watch_->Next(tick, job)) {
+      case JobWatch::Event::kJob:
+        Take(std::move(job));
+        return true;
+      case JobWatch::Event::kEnded:
+        return Lose(watch_->status());
+      case JobWatch::Event::kNothing:
+        if (Now() - heard_ < kSilence) return true;
+        break;
+    }
+    auto asked = client_.GetJobOnce(result_.job.id(), std::min(kAskLimit, until_ - Now()));
+    if (!asked.ok()) return Lose(asked.status());
+    Take(*std::move(asked));
+    return true;
+  }
+
+  void Take(v1::Job job) {
+    heard_ = Now();
+    backoff_.Reset();
+    if (lost_) view_.Note("connected again");
+    lost_ = false;
+    result_.job = std::move(job);
+    view_.OnJob(result_.job);
+  }
+
+  bool Lose(const absl::Status& status) {
+    watch_.reset();
+    if (!status.ok() && !IsConnectionLoss(status)) {
+      result_.status = status;
+      return false;
+    }
+    if (!lost_ && !status.ok()) {
+      view_.Note(absl::StrCat("lost traind (", Printable(status.message(), 200),
+                              "); the Job goes on, waiting for traind to come back"));
+      lost_ = true;
+    }
+    next_try_ = Now() + backoff_.Next();
+    return true;
+  }
+
+  TrainingClient& client_;
+  Environment& environment_;
+  FollowView& view_;
+  const absl::Duration until_;  // monotonic
+  FollowResult result_;
+  std::unique_ptr<JobWatch> watch_;
+  absl::Duration heard_;
+  absl::Duration next_try_;
+  bool lost_ = false;
+  Backoff backoff_;
+};
+
+int ExitOf(v1::JobState state) {
+  return state == v1::JOB_STATE_SUCCEEDED ? kExitOk
+         : state == v1::JOB_STATE_FAILED  ? kExitError
+                                          : kExitCancelled;
+}
+
+}  // namespace
+
+std::unique_ptr<FollowView> MakeFollowView(Environment& environment, bool progress) {
+  if (!progress) return std::make_unique<QuietView>(environment);
+  if (environment.err_is_terminal) return std::make_unique<LiveView>(environment);
+  return std::make_unique<PlainView>(environment);
+}
+
+FollowResult FollowJob(TrainingClient& client, v1::Job job, absl::Duration limit,
+                       Environment& environment, FollowView& view) {
+  return Follower(client, std::move(job), limit, environment, view).Run();
+}
+
+int FollowToTheEnd(const Arguments& arguments, Environment& environment, TrainingClient& client,
+                   v1::Job job, const std::string& output, bool show_progress) {
+  const std::string id = job.id();
+  const std::string again =
+      absl::StrCat("trainctl --server ", arguments.server, " watch ", Printable(id));
+  environment.hold_interrupts(true, "");
+  FollowResult result;
+  {
+    const auto view = MakeFollowView(environment, show_progress && arguments.progress);
+    result = FollowJob(client, std::move(job), arguments.timeout.value_or(absl::InfiniteDuration()),
+                       environment, *view);
+    view->Close();
+  }
+  environment.hold_interrupts(false, "");
+  switch (result.end) {
+    case FollowResult::End::kDetached:
+      environment.err << "detached; " << Printable(id) << " goes on. To come back: " << again
+                      << "\n";
+      return kExitInterrupted;
+    case FollowResult::End::kTimedOut:
+      environment.err << "trainctl: " << Printable(id) << " is still "
+                      << StateText(result.job.state(), false) << " after "
+                      << DurationToText(*arguments.timeout)
+                      << "; it goes on. To come back: " << again << "\n";
+      return kExitTimeout;
+    case FollowResult::End::kError:
+      return ReportError(environment, result.status);
+    case FollowResult::End::kTerminal:
+      break;
+  }
+  int exit_code = ExitOf(result.job.state());
+  std::string copied;
+  if (!output.empty() && result.job.has_predictions() && exit_code == kExitOk) {
+    const auto file = FetchToFile(client, id, "", output, absl::InfiniteDuration());
+    if (file.ok()) {
+      copied = output;
+    } else {
+      exit_code = ReportError(environment, file.status());
+    }
+  }
+  if (arguments.json) {
+    environment.out << ToJson(result.job) << "\n";
+  } else {
+    environment.out << JobSummary(result.job, environment.clock.WallNow(),
+                                  UsesColor(arguments, environment));
+    if (!copied.empty()) environment.out << "  copied to   " << Printable(copied, 4096) << "\n";
+  }
+  environment.out.flush();
+  return exit_code;
+}
+
+}  // namespace traind

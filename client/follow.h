@@ -1,0 +1,53 @@
+// Follows a Job to its end, through restarts of traind.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/time/time.h>
+
+#include <memory>
+#include <string>
+
+#include "client/arguments.h"
+#include "client/environment.h"
+#include "client/training_client.h"
+#include "proto/job.pb.h"
+
+namespace traind {
+
+// Shows a Job while it is followed. Writes to stderr only.
+// Threads: confined to one.
+class FollowView {
+ public:
+  virtual ~FollowView() = default;
+  virtual void OnJob(const v1::Job& job) = 0;
+  // Called about ten times a second.
+  virtual void OnTick() = 0;
+  // A line that stays.
+  virtual void Note(const std::string& line) = 0;
+  // Leaves the cursor on a line of its own.
+  virtual void Close() = 0;
+};
+
+// On a terminal bars that are redrawn; else a line every 10 s and at each change
+// of a state; with progress off only notes. Each Decision is shown once.
+std::unique_ptr<FollowView> MakeFollowView(Environment& environment, bool progress);
+
+struct FollowResult {
+  enum class End { kTerminal, kDetached, kTimedOut, kError };
+  End end = End::kError;
+  v1::Job job;          // as last seen
+  absl::Status status;  // kError
+};
+
+// job: as it is now. limit: infinite where there is none. Ends early when
+// environment.interrupted is set.
+FollowResult FollowJob(TrainingClient& client, v1::Job job, absl::Duration limit,
+                       Environment& environment, FollowView& view);
+
+// Ends what submit --wait, --follow and watch have in common: follows, then
+// prints the summary (stdout), or the Job as JSON, or how to come back; copies
+// the predictions to `output` if there is one and they are final. The exit code.
+int FollowToTheEnd(const Arguments& arguments, Environment& environment, TrainingClient& client,
+                   v1::Job job, const std::string& output, bool show_progress);
+
+}  // namespace traind

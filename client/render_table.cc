@@ -1,0 +1,295 @@
+#include "client/render_table.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+#include <absl/strings/str_join.h>
+#include <google/protobuf/duration.pb.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/duration.h"
+#include "common/spec/field_text.h"
+
+namespace traind {
+namespace {
+
+template <typename Enum>
+std::string Word(Enum value) {
+  const auto* found = google::protobuf::GetEnumDescriptor<Enum>()->FindValueByNumber(value);
+  if (found == nullptr) return absl::StrCat(static_cast<int>(value));
+  return value == 0 ? "" : EnumWord(*found);
+}
+
+std::string ShortDuration(const google::protobuf::Duration& duration) {
+  return DurationToText(absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos()));
+}
+
+std::string ProgressCell(const v1::Progress& progress) {
+  if (progress.planned() == 0) return "";
+  return absl::StrFormat("%.4g/%.4g", progress.done(), progress.planned());
+}
+
+int DoneFolds(const v1::Job& job) {
+  return static_cast<int>(
+      std::count_if(job.folds().begin(), job.folds().end(), [](const v1::Fold& fold) {
+        return fold.state() == v1::TASK_STATE_DONE || fold.state() == v1::TASK_STATE_PARTIAL;
+      }));
+}
+
+std::string FoldsText(const v1::Job& job) {
+  const v1::Prediction& prediction = job.predictions();
+  if (prediction.folds().empty()) return "none: the floor answers";
+  return absl::StrFormat("%d of %d answer: %s", prediction.folds_size(), job.folds_size(),
+                         absl::StrJoin(prediction.folds(), " "));
+}
+
+std::string ScoresText(const v1::Scores& scores) {
+  const std::string metric = scores.metric().empty() ? "score" : Printable(scores.metric());
+  std::vector<std::string> parts;
+  if (scores.has_oof()) {
+    parts.push_back(
+        absl::StrCat(metric, " ", ScoreText(scores.oof()), " out of fold",
+                     scores.comparable() ? "" : " (not comparable: not every fold is in it)"));
+  }
+  if (scores.has_test()) {
+    parts.push_back(absl::StrCat(parts.empty() ? metric + " " : "", ScoreText(scores.test()),
+                                 " on the test file"));
+  }
+  if (scores.has_floor()) {
+    parts.push_back(absl::StrCat(parts.empty() ? metric + " " : "", ScoreText(scores.floor()),
+                                 " by the floor"));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+// "finished 12:00:41, 41s after acceptance, 19s before the deadline"
+std::string TimesText(const v1::Job& job, absl::Time now) {
+  std::vector<std::string> parts;
+  if (job.has_finished_at()) {
+    const absl::Time finished = ToTime(job.finished_at());
+    parts.push_back("finished " + ClockText(job.finished_at(), now));
+    parts.push_back(DurationToText(finished - ToTime(job.accepted_at())) + " after acceptance");
+    if (job.has_deadline()) {
+      const absl::Duration left = ToTime(job.deadline()) - finished;
+      parts.push_back(left >= absl::ZeroDuration() ? DurationToText(left) + " before the deadline"
+                                                   : DurationToText(-left) + " after the deadline");
+    }
+  } else {
+    parts.push_back("accepted " + ClockText(job.accepted_at(), now));
+    if (job.has_deadline()) {
+      parts.push_back(absl::StrCat("deadline ", ClockText(job.deadline(), now)));
+      if (job.has_remaining_s()) {
+        parts.back() +=
+            " (in " + DurationToText(absl::Seconds(std::max(0.0, job.remaining_s()))) + ")";
+      }
+    } else {
+      parts.push_back("no deadline");
+    }
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+void AddLine(std::string& text, absl::string_view name, absl::string_view value) {
+  if (!value.empty()) absl::StrAppendFormat(&text, "  %-11s %s\n", name, value);
+}
+
+std::string FoldTable(const v1::Job& job) {
+  TextTable table({"FOLD", "STATE", "PROGRESS", "SCORE", "ATTEMPTS", "NOTE"});
+  for (const v1::Fold& fold : job.folds()) {
+    table.Add({absl::StrCat(fold.index()), Word(fold.state()), ProgressCell(fold.progress()),
+               fold.has_score() ? ScoreText(fold.score()) : "", absl::StrCat(fold.attempts()),
+               fold.message()});
+  }
+  return table.ToString();
+}
+
+}  // namespace
+
+int DisplayWidth(absl::string_view text) {
+  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+std::string TextTable::ToString() const {
+  std::vector<std::vector<std::string>> shown;
+  std::vector<int> widths;
+  for (const auto& row : rows_) {
+    shown.emplace_back();
+    for (size_t c = 0; c < row.size(); ++c) {
+      shown.back().push_back(row[c].empty() ? "-" : Printable(row[c], 200));
+      if (widths.size() <= c) widths.push_back(0);
+      widths[c] = std::max(widths[c], DisplayWidth(shown.back().back()));
+    }
+  }
+  std::string text;
+  for (const auto& row : shown) {
+    std::string line;
+    for (size_t c = 0; c < row.size(); ++c) {
+      line += row[c];
+      if (c + 1 < row.size()) line.append(widths[c] + 2 - DisplayWidth(row[c]), ' ');
+    }
+    absl::StrAppend(&text, line, "\n");
+  }
+  return text;
+}
+
+std::string StateText(v1::JobState state, bool color) {
+  const std::string word = Word(state);
+  const char* code = state == v1::JOB_STATE_SUCCEEDED   ? "32"
+                     : state == v1::JOB_STATE_FAILED    ? "31"
+                     : state == v1::JOB_STATE_CANCELLED ? "33"
+                                                        : "36";
+  return color ? absl::StrCat("\x1b[", code, "m", word, "\x1b[0m") : word;
+}
+
+std::string ScoreText(double score) { return absl::StrFormat("%.4g", score); }
+
+absl::Time ToTime(const google::protobuf::Timestamp& moment) {
+  return absl::FromUnixSeconds(moment.seconds()) + absl::Nanoseconds(moment.nanos());
+}
+
+std::string ClockText(const google::protobuf::Timestamp& moment, absl::Time now,
+                      absl::TimeZone zone) {
+  const absl::Time time = ToTime(moment);
+  const bool today = absl::ToCivilDay(time, zone) == absl::ToCivilDay(now, zone);
+  return absl::FormatTime(today ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S", time, zone);
+}
+
+std::string DecisionText(const v1::Decision& decision) {
+  std::string text = Printable(decision.rule(), 64) + ": ";
+  if (!decision.from().empty() || !decision.to().empty()) {
+    absl::StrAppend(&text, Printable(decision.from(), 200), " -> ", Printable(decision.to(), 200));
+    if (!decision.cause().empty()) {
+      absl::StrAppend(&text, " (", Printable(decision.cause(), 400), ")");
+    }
+  } else {
+    text += Printable(decision.cause(), 400);
+  }
+  return text;
+}
+
+std::string JobSummary(const v1::Job& job, absl::Time now, bool color) {
+  std::string text = absl::StrCat(Printable(job.id()), " ", StateText(job.state(), color));
+  if (job.quality() != 0) absl::StrAppend(&text, "  quality ", Word(job.quality()));
+  if (job.end_reason() != 0) absl::StrAppend(&text, "  ", Word(job.end_reason()));
+  if (!job.end_message().empty()) absl::StrAppend(&text, ": ", Printable(job.end_message(), 1000));
+  text += "\n";
+  AddLine(text, "time", TimesText(job, now));
+  if (job.pending_reason() != 0) {
+    AddLine(text, "waits",
+            absl::StrCat("for ", Word(job.pending_reason()),
+                         job.queue_position() > 0
+                             ? absl::StrCat(", place ", job.queue_position(), " in the queue")
+                             : ""));
+  }
+  if (job.has_predictions()) AddLine(text, "folds", FoldsText(job));
+  AddLine(text, "score", ScoresText(job.scores()));
+  if (job.decisions().empty()) AddLine(text, "decisions", "none");
+  bool first = true;
+  for (const v1::Decision& decision : job.decisions()) {
+    AddLine(text, first ? "decisions" : "",
+            ClockText(decision.at(), now) + " " + DecisionText(decision));
+    first = false;
+  }
+  for (const std::string& warning : job.warnings()) {
+    AddLine(text, "warning", Printable(warning, 400));
+  }
+  if (job.has_predictions()) {
+    AddLine(text, "prediction",
+            absl::StrCat(Printable(job.predictions().path(), 4096), " (", job.predictions().rows(),
+                         " rows)"));
+  } else if (job.state() == v1::JOB_STATE_SUCCEEDED) {
+    AddLine(text, "prediction", "none was asked for: the spec has no data.test");
+  }
+  return text;
+}
+
+std::string JobReport(const v1::Job& job, absl::Time now, bool color) {
+  std::string text = JobSummary(job, now, color);
+  if (job.has_plan()) {
+    const v1::Plan& plan = job.plan();
+    AddLine(text, "plan",
+            absl::StrFormat(
+                "%d folds, %d epochs, %d rank%s a fold, %d at a time%s", plan.folds(),
+                plan.epochs(), plan.ranks(), plan.ranks() == 1 ? "" : "s", plan.parallel_folds(),
+                plan.has_estimate() ? ", estimate " + ShortDuration(plan.estimate()) : ""));
+  }
+  AddLine(text, "results", Printable(job.results_dir(), 4096));
+  if (!job.folds().empty()) absl::StrAppend(&text, "\n", FoldTable(job));
+  return text;
+}
+
+std::string JobTable(const v1::ListJobsReply& jobs, absl::Time now) {
+  TextTable table({"JOB", "STATE", "QUALITY", "FOLDS", "SCORE", "DEADLINE", "ACCEPTED", "REASON"});
+  for (const v1::Job& job : jobs.jobs()) {
+    const bool has_score = job.scores().has_oof();
+    table.Add({job.id(), Word(job.state()), Word(job.quality()),
+               absl::StrCat(DoneFolds(job), "/", job.folds_size()),
+               has_score ? absl::StrCat(job.scores().metric(), " ", ScoreText(job.scores().oof()),
+                                        job.scores().comparable() ? "" : " (not comparable)")
+                         : "",
+               job.has_deadline() ? ClockText(job.deadline(), now) : "",
+               ClockText(job.accepted_at(), now),
+               job.end_reason() != 0       ? Word(job.end_reason())
+               : job.pending_reason() != 0 ? "waits for " + Word(job.pending_reason())
+                                           : ""});
+  }
+  return table.ToString();
+}
+
+std::string WorkerTable(const v1::ListWorkersReply& workers, absl::Time now) {
+  TextTable table({"WORKER", "HOST", "CONNECTED", "SLOT", "DEVICE", "NAME", "MEMORY", "RUNS"});
+  for (const v1::WorkerInfo& worker : workers.workers()) {
+    const std::string connected =
+        worker.connected() ? "yes" : "no, since " + ClockText(worker.last_seen(), now);
+    if (worker.slots().empty()) {
+      table.Add({worker.id(), worker.hostname(), connected, "", "", "", "", ""});
+    }
+    for (const v1::SlotInfo& slot : worker.slots()) {
+      table.Add(
+          {worker.id(), worker.hostname(), connected, absl::StrCat(slot.index()), slot.device(),
+           slot.name(),
+           slot.memory_bytes() > 0
+               ? absl::StrFormat("%.3g GiB", static_cast<double>(slot.memory_bytes()) / (1 << 30))
+               : "",
+           slot.job().empty() ? "idle" : slot.job() + " " + slot.task()});
+    }
+  }
+  return table.ToString();
+}
+
+std::string PlanReport(const v1::PlanReply& reply, absl::Time now) {
+  const v1::Plan& plan = reply.plan();
+  const v1::JobSpec& spec = reply.resolved();
+  std::string text =
+      absl::StrFormat("%s: %d of %d folds, %d of %d epochs\n", Printable(spec.name()), plan.folds(),
+                      spec.data().folds(), plan.epochs(), spec.train().epochs());
+  AddLine(text, "ranks",
+          absl::StrFormat("%d a fold, %d fold%s at a time", plan.ranks(), plan.parallel_folds(),
+                          plan.parallel_folds() == 1 ? "" : "s"));
+  if (reply.has_estimate_p50()) {
+    std::string estimate = ShortDuration(reply.estimate_p50());
+    if (reply.has_estimate_p90()) {
+      absl::StrAppend(&estimate, ", 9 times in 10 under ", ShortDuration(reply.estimate_p90()));
+    }
+    if (!reply.basis().empty())
+      absl::StrAppend(&estimate, " (", Printable(reply.basis(), 200), ")");
+    AddLine(text, "estimate", estimate);
+  }
+  if (plan.has_reserve()) {
+    AddLine(text, "reserve", ShortDuration(plan.reserve()) + " for prediction");
+  }
+  if (reply.has_estimated_finish()) {
+    AddLine(text, "would end", ClockText(reply.estimated_finish(), now));
+  }
+  AddLine(text, "data", absl::StrCat(reply.train_bytes(), " bytes to learn from"));
+  for (const v1::Decision& cut : reply.cuts()) AddLine(text, "cut", DecisionText(cut));
+  for (const std::string& warning : reply.warnings()) {
+    AddLine(text, "warning", Printable(warning, 400));
+  }
+  return text;
+}
+
+}  // namespace traind

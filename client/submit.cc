@@ -1,0 +1,75 @@
+#include <absl/random/random.h>
+#include <absl/strings/str_format.h>
+
+#include "client/exit_codes.h"
+#include "client/follow.h"
+#include "client/render_json.h"
+#include "client/render_table.h"
+#include "client/spec_input.h"
+#include "client/verbs.h"
+#include "common/duration.h"
+#include "common/spec/field_text.h"
+
+namespace traind {
+namespace {
+
+// A new one for each call of trainctl: repetitions within the call are one Job,
+// the next call is another.
+std::string RandomRequestId() {
+  absl::BitGen random;
+  return absl::StrFormat("trainctl-%016x%016x", absl::Uniform<uint64_t>(random),
+                         absl::Uniform<uint64_t>(random));
+}
+
+std::string Accepted(const v1::SubmitReply& reply, absl::Time now) {
+  const v1::Job& job = reply.job();
+  std::string text =
+      absl::StrFormat("%s %s (%s)", Printable(job.id()), StateText(job.state(), false),
+                      reply.created() ? "new" : "known by its request id");
+  if (!job.has_deadline()) return text + "  no deadline";
+  const absl::Duration left =
+      job.has_remaining_s() ? absl::Seconds(job.remaining_s()) : ToTime(job.deadline()) - now;
+  return absl::StrFormat("%s  deadline %s (in %s)", text, ClockText(job.deadline(), now),
+                         DurationToText(left));
+}
+
+}  // namespace
+
+int RunSubmit(const Arguments& arguments, Environment& environment) {
+  SpecInput input;
+  if (!LoadSpec(arguments, environment, "nothing submitted", input)) return kExitUsage;
+  v1::SubmitRequest request;
+  *request.mutable_spec() = input.read.spec;
+  request.set_spec_text(input.text);
+  request.set_request_id(arguments.request_id.empty() ? RandomRequestId() : arguments.request_id);
+  environment.hold_interrupts(
+      false,
+      "interrupted before traind answered; the Job may have been accepted (trainctl list). "
+      "The same command with --request-id " +
+          Printable(request.request_id(), 200) + " will not make a second one.\n");
+  TrainingClient client = MakeClient(arguments, environment);
+  auto reply = client.Submit(request);
+  environment.hold_interrupts(false, "");
+  if (!reply.ok()) {
+    return ReportRefusal(environment, input, reply.status(), "nothing submitted");
+  }
+  for (const std::string& warning : reply->warnings()) {
+    environment.err << "warning: " << Printable(warning, 400) << "\n";
+  }
+  const std::string accepted = Accepted(*reply, environment.clock.WallNow()) + "\n";
+  if (arguments.wait || arguments.follow) {
+    environment.err << accepted << std::flush;
+    return FollowToTheEnd(arguments, environment, client, std::move(*reply->mutable_job()),
+                          input.read.spec.output(), arguments.follow);
+  }
+  if (arguments.json) {
+    environment.out << ToJson(reply->job()) << "\n";
+  } else {
+    environment.out << accepted;
+    environment.err << "  watch: trainctl --server " << arguments.server << " watch "
+                    << Printable(reply->job().id()) << "\n";
+  }
+  return kExitOk;
+}
+
+}  // namespace traind

@@ -1,0 +1,321 @@
+#include "client/training_client.h"
+
+#include <absl/random/random.h>
+#include <absl/strings/str_cat.h>
+#include <absl/time/clock.h>
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "proto/training_service.grpc.pb.h"
+
+namespace traind {
+namespace {
+
+std::chrono::system_clock::time_point GrpcDeadline(absl::Duration from_now) {
+  // gRPC turns it into a monotonic deadline at once.
+  constexpr absl::Duration kLongest = absl::Hours(24 * 365);
+  return std::chrono::system_clock::now() +
+         absl::ToChronoMicroseconds(std::clamp(from_now, absl::ZeroDuration(), kLongest));
+}
+
+absl::Status FromGrpc(const grpc::Status& status) {
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+}
+
+class GrpcJobWatch final : public JobWatch {
+ public:
+  GrpcJobWatch(v1::TrainingService::Stub& stub, const v1::WatchJobRequest& request)
+      : reader_(stub.PrepareAsyncWatchJob(&context_, request, &queue_)) {
+    reader_->StartCall(Tag(Step::kStart));
+  }
+  ~GrpcJobWatch() override {
+    context_.TryCancel();
+    queue_.Shutdown();
+    void* tag;
+    bool ok;
+    while (queue_.Next(&tag, &ok)) {
+    }
+  }
+
+  Event Next(absl::Duration wait, v1::Job& job) override {
+    if (ended_) return Event::kEnded;
+    const auto until = GrpcDeadline(wait);
+    while (true) {
+      void* tag;
+      bool ok;
+      if (queue_.AsyncNext(&tag, &ok, until) != grpc::CompletionQueue::GOT_EVENT) {
+        return Event::kNothing;
+      }
+      switch (static_cast<Step>(reinterpret_cast<intptr_t>(tag))) {
+        case Step::kStart:
+          ok ? Read() : Finish();
+          break;
+        case Step::kRead:
+          if (!ok) {
+            Finish();
+            break;
+          }
+          job = std::move(message_);
+          Read();
+          return Event::kJob;
+        case Step::kFinish:
+          ended_ = true;
+          status_ = FromGrpc(grpc_status_);
+          return Event::kEnded;
+      }
+    }
+  }
+  const absl::Status& status() const override { return status_; }
+
+ private:
+  enum class Step : intptr_t { kStart = 1, kRead = 2, kFinish = 3 };
+  static void* Tag(Step step) { return reinterpret_cast<void*>(static_cast<intptr_t>(step)); }
+  void Read() { reader_->Read(&message_, Tag(Step::kRead)); }
+  void Finish() { reader_->Finish(&grpc_status_, Tag(Step::kFinish)); }
+
+  grpc::ClientContext context_;
+  grpc::CompletionQueue queue_;
+  std::unique_ptr<grpc::ClientAsyncReader<v1::Job>> reader_;
+  v1::Job message_;
+  grpc::Status grpc_status_;
+  absl::Status status_;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+bool IsConnectionLoss(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kCancelled:  // by a traind that stops
+    case absl::StatusCode::kUnknown:
+    case absl::StatusCode::kInternal:  // a stream that was reset
+    case absl::StatusCode::kDeadlineExceeded:
+      return true;
+    default:
+      return false;
+  }
+}
+
+absl::Duration Backoff::Next() {
+  thread_local absl::BitGen random;
+  const double share = absl::Uniform(random, 0.75, 1.25);
+  const absl::Duration wait = base_ * share;
+  base_ = std::min(base_ * 2, absl::Seconds(1));
+  return wait;
+}
+
+struct TrainingClient::Connection {
+  std::shared_ptr<grpc::Channel> channel;
+  std::unique_ptr<v1::TrainingService::Stub> stub;
+  bool made = false;  // it stood, at least once
+};
+
+TrainingClient::TrainingClient(Options options, const Clock& clock)
+    : options_(std::move(options)), clock_(clock) {}
+TrainingClient::~TrainingClient() = default;
+
+TrainingClient::Connection& TrainingClient::connection() {
+  if (connection_ == nullptr) {
+    grpc::ChannelArguments arguments;
+    // Backoff is ours; gRPC's own would hide a traind that is back.
+    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 50);
+    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
+    // $http_proxy is for the web.
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    arguments.SetMaxReceiveMessageSize(64 << 20);
+    connection_ = std::make_unique<Connection>();
+    connection_->channel =
+        grpc::CreateCustomChannel(options_.server, grpc::InsecureChannelCredentials(), arguments);
+    connection_->stub = v1::TrainingService::NewStub(connection_->channel);
+  }
+  return *connection_;
+}
+
+absl::Status TrainingClient::Named(const absl::Status& status) const {
+  if (status.code() != absl::StatusCode::kUnavailable) return status;
+  return absl::UnavailableError(
+      absl::StrCat("cannot reach traind at ", options_.server, ": ", status.message()));
+}
+
+absl::Status TrainingClient::Connect() {
+  Connection& to = connection();
+  if (to.made) return absl::OkStatus();
+  const absl::Duration patience = std::min(options_.connect, options_.call);
+  if (to.channel->WaitForConnected(GrpcDeadline(patience))) {
+    to.made = true;
+    return absl::OkStatus();
+  }
+  // A call that must fail says why.
+  grpc::ClientContext context;
+  context.set_deadline(GrpcDeadline(absl::Milliseconds(200)));
+  v1::Job job;
+  const grpc::Status why = to.stub->GetJob(&context, v1::GetJobRequest(), &job);
+  return Named(absl::UnavailableError(why.error_code() == grpc::StatusCode::UNAVAILABLE
+                                          ? why.error_message()
+                                          : "no answer in " + absl::FormatDuration(patience)));
+}
+
+template <typename Request, typename Reply, typename Method>
+absl::StatusOr<Reply> TrainingClient::Call(Method method, const Request& request) {
+  const absl::Duration start = clock_.MonotonicNow();
+  if (absl::Status status = Connect(); !status.ok()) return status;
+  Backoff backoff;
+  while (true) {
+    grpc::ClientContext context;
+    context.set_deadline(GrpcDeadline(options_.call - (clock_.MonotonicNow() - start)));
+    Reply reply;
+    const grpc::Status status = (connection().stub.get()->*method)(&context, request, &reply);
+    if (status.ok()) return reply;
+    const absl::Duration wait = backoff.Next();
+    if (status.error_code() != grpc::StatusCode::UNAVAILABLE ||
+        clock_.MonotonicNow() - start + wait > options_.call) {
+      return Named(FromGrpc(status));
+    }
+    absl::SleepFor(wait);
+  }
+}
+
+using Stub = v1::TrainingService::Stub;
+
+absl::StatusOr<v1::SubmitReply> TrainingClient::Submit(const v1::SubmitRequest& request) {
+  return Call<v1::SubmitRequest, v1::SubmitReply>(&Stub::Submit, request);
+}
+
+absl::StatusOr<v1::PlanReply> TrainingClient::Plan(const v1::PlanRequest& request) {
+  return Call<v1::PlanRequest, v1::PlanReply>(&Stub::Plan, request);
+}
+
+absl::StatusOr<v1::Job> TrainingClient::GetJob(const std::string& id_or_name) {
+  v1::GetJobRequest request;
+  request.set_id(id_or_name);
+  return Call<v1::GetJobRequest, v1::Job>(&Stub::GetJob, request);
+}
+
+absl::StatusOr<v1::Job> TrainingClient::GetJobOnce(const std::string& id, absl::Duration limit) {
+  grpc::ClientContext context;
+  context.set_deadline(GrpcDeadline(limit));
+  v1::GetJobRequest request;
+  request.set_id(id);
+  v1::Job job;
+  const grpc::Status status = connection().stub->GetJob(&context, request, &job);
+  if (!status.ok()) return Named(FromGrpc(status));
+  return job;
+}
+
+absl::StatusOr<v1::ListJobsReply> TrainingClient::ListJobs(v1::ListJobsRequest request) {
+  v1::ListJobsReply all;
+  do {
+    auto page = Call<v1::ListJobsRequest, v1::ListJobsReply>(&Stub::ListJobs, request);
+    if (!page.ok()) return page.status();
+    for (v1::Job& job : *page->mutable_jobs()) *all.add_jobs() = std::move(job);
+    if (page->next_page_token() == request.page_token()) break;  // would never end
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty());
+  return all;
+}
+
+absl::StatusOr<v1::Job> TrainingClient::FinishJob(const std::string& id) {
+  v1::FinishJobRequest request;
+  request.set_id(id);
+  return Call<v1::FinishJobRequest, v1::Job>(&Stub::FinishJob, request);
+}
+
+absl::StatusOr<v1::Job> TrainingClient::CancelJob(const std::string& id) {
+  v1::CancelJobRequest request;
+  request.set_id(id);
+  return Call<v1::CancelJobRequest, v1::Job>(&Stub::CancelJob, request);
+}
+
+absl::StatusOr<v1::ListWorkersReply> TrainingClient::ListWorkers() {
+  return Call<v1::ListWorkersRequest, v1::ListWorkersReply>(&Stub::ListWorkers, {});
+}
+
+std::unique_ptr<JobWatch> TrainingClient::WatchJob(const std::string& id, int64_t since_version) {
+  v1::WatchJobRequest request;
+  request.set_id(id);
+  request.set_since_version(since_version);
+  return std::make_unique<GrpcJobWatch>(*connection().stub, request);
+}
+
+absl::Status TrainingClient::GetMetrics(
+    const std::string& id, bool follow, absl::Duration limit,
+    const std::function<bool(const v1::MetricsReply&)>& on_reply) {
+  const absl::Duration start = clock_.MonotonicNow();
+  if (absl::Status status = Connect(); !status.ok()) return status;
+  v1::GetMetricsRequest request;
+  request.set_id(id);
+  request.set_follow(follow);
+  Backoff backoff;
+  absl::Duration last_contact = start;
+  while (true) {
+    grpc::ClientContext context;
+    context.set_deadline(GrpcDeadline(limit - (clock_.MonotonicNow() - start)));
+    auto reader = connection().stub->GetMetrics(&context, request);
+    v1::MetricsReply reply;
+    bool ended = false;
+    while (!ended && reader->Read(&reply)) {
+      for (const v1::MetricPoint& point : reply.points()) {
+        request.set_after_sequence(std::max(request.after_sequence(), point.sequence()));
+      }
+      ended = !on_reply(reply) || reply.end();
+      backoff.Reset();
+      last_contact = clock_.MonotonicNow();
+    }
+    if (ended) context.TryCancel();
+    const absl::Status status = FromGrpc(reader->Finish());
+    if (ended) return absl::OkStatus();
+    const absl::Duration now = clock_.MonotonicNow();
+    if (now - start >= limit) return absl::DeadlineExceededError("--timeout passed");
+    if (!status.ok() && !IsConnectionLoss(status)) return status;
+    // Following outlasts a restart of traind; reading what there is need not.
+    const absl::Duration patience = follow ? limit : options_.connect;
+    if (now - last_contact > patience) {
+      return status.ok() ? absl::UnavailableError("the stream has no end frame") : Named(status);
+    }
+    absl::SleepFor(backoff.Next());
+  }
+}
+
+absl::StatusOr<FetchedFile> TrainingClient::FetchArtifact(
+    const std::string& id, const std::string& name, absl::Duration limit,
+    const std::function<absl::Status(absl::string_view)>& sink) {
+  const absl::Duration start = clock_.MonotonicNow();
+  if (absl::Status status = Connect(); !status.ok()) return status;
+  v1::FetchArtifactRequest request;
+  request.set_id(id);
+  request.set_name(name);
+  grpc::ClientContext context;
+  context.set_deadline(GrpcDeadline(limit - (clock_.MonotonicNow() - start)));
+  auto reader = connection().stub->FetchArtifact(&context, request);
+  v1::FetchArtifactReply reply;
+  FetchedFile file;
+  int64_t received = 0;
+  for (bool first = true; reader->Read(&reply); first = false) {
+    if (first) {
+      file.sha256 = reply.sha256();
+      file.bytes = reply.bytes();
+    }
+    received += static_cast<int64_t>(reply.data().size());
+    absl::Status written = received > file.bytes
+                               ? absl::DataLossError("more bytes came than were announced")
+                               : sink(reply.data());
+    if (!written.ok()) {
+      context.TryCancel();
+      reader->Finish();
+      return written;
+    }
+  }
+  if (const grpc::Status status = reader->Finish(); !status.ok()) return Named(FromGrpc(status));
+  if (received != file.bytes || file.sha256.empty()) {
+    return absl::DataLossError(
+        absl::StrCat(received, " of ", file.bytes, " bytes of ", name, " came"));
+  }
+  return file;
+}
+
+}  // namespace traind

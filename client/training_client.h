@@ -1,0 +1,108 @@
+// The C++ client library of traind's TrainingService.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
+#include <absl/time/time.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "common/clock.h"
+#include "proto/job.pb.h"
+#include "proto/training_service.pb.h"
+
+namespace traind {
+
+// A stream of a Job's changes, read without a thread of its own.
+// Threads: confined to one. Ends its call when destroyed.
+class JobWatch {
+ public:
+  virtual ~JobWatch() = default;
+  enum class Event { kJob, kNothing, kEnded };
+  // Waits up to `wait` for the next message. kEnded: status() says why; OK when
+  // traind closed the stream, be it because the Job is terminal or because
+  // traind stops.
+  virtual Event Next(absl::Duration wait, v1::Job& job) = 0;
+  virtual const absl::Status& status() const = 0;
+};
+
+// What is known of a fetched file.
+struct FetchedFile {
+  std::string sha256;
+  int64_t bytes = 0;
+};
+
+// Calls to one traind. The connection is made at the first call.
+//
+// Unary calls are repeated, with the same request and so the same request_id,
+// while traind is UNAVAILABLE, up to `call`; `connect` is for the first connection.
+// Backoff grows from 50 ms to 1 s, with jitter.
+// Threads: confined to one. Errors: traind's own status; Unavailable names the
+// server.
+class TrainingClient {
+ public:
+  struct Options {
+    std::string server;
+    absl::Duration connect = absl::Seconds(3);
+    absl::Duration call = absl::Seconds(30);  // for one unary call, all repetitions included
+  };
+  TrainingClient(Options options, const Clock& clock);
+  ~TrainingClient();
+
+  absl::StatusOr<v1::SubmitReply> Submit(const v1::SubmitRequest& request);
+  absl::StatusOr<v1::PlanReply> Plan(const v1::PlanRequest& request);
+  absl::StatusOr<v1::Job> GetJob(const std::string& id_or_name);
+  // One attempt, within `limit`.
+  absl::StatusOr<v1::Job> GetJobOnce(const std::string& id, absl::Duration limit);
+  // All pages.
+  absl::StatusOr<v1::ListJobsReply> ListJobs(v1::ListJobsRequest request);
+  absl::StatusOr<v1::Job> FinishJob(const std::string& id);
+  absl::StatusOr<v1::Job> CancelJob(const std::string& id);
+  absl::StatusOr<v1::ListWorkersReply> ListWorkers();
+
+  std::unique_ptr<JobWatch> WatchJob(const std::string& id, int64_t since_version);
+
+  // Hands every reply to on_reply until the end frame; goes on after a broken
+  // connection where it stopped. on_reply returns false to stop. `limit` is for
+  // all of it.
+  absl::Status GetMetrics(const std::string& id, bool follow, absl::Duration limit,
+                          const std::function<bool(const v1::MetricsReply&)>& on_reply);
+
+  // Hands the bytes to sink, in order. DataLoss: fewer or more than announced.
+  // The digest is the caller's to check, over what it has written.
+  absl::StatusOr<FetchedFile> FetchArtifact(
+      const std::string& id, const std::string& name, absl::Duration limit,
+      const std::function<absl::Status(absl::string_view)>& sink);
+
+ private:
+  struct Connection;
+  Connection& connection();
+  absl::Status Connect();
+  template <typename Request, typename Reply, typename Method>
+  absl::StatusOr<Reply> Call(Method method, const Request& request);
+  absl::Status Named(const absl::Status& status) const;
+
+  const Options options_;
+  const Clock& clock_;
+  std::unique_ptr<Connection> connection_;
+};
+
+// Whether an error of a stream is one of the way there, after which the same
+// call may succeed.
+bool IsConnectionLoss(const absl::Status& status);
+
+// Between two attempts: grows from 50 ms to 1 s, with jitter.
+class Backoff {
+ public:
+  absl::Duration Next();
+  void Reset() { base_ = kFirst; }
+
+ private:
+  static constexpr absl::Duration kFirst = absl::Milliseconds(50);
+  absl::Duration base_ = kFirst;
+};
+
+}  // namespace traind

@@ -1,0 +1,63 @@
+#include "client/verbs.h"
+
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_split.h>
+
+#include "client/exit_codes.h"
+#include "client/render_json.h"
+#include "client/render_table.h"
+#include "common/spec/field_text.h"
+
+namespace traind {
+
+TrainingClient MakeClient(const Arguments& arguments, Environment& environment) {
+  TrainingClient::Options options;
+  options.server = arguments.server;
+  if (arguments.timeout) {
+    options.call = *arguments.timeout;
+    options.connect = std::min(options.connect, options.call);
+  }
+  return TrainingClient(options, environment.clock);
+}
+
+bool UsesColor(const Arguments& arguments, const Environment& environment) {
+  if (arguments.color != ColorMode::kAuto) return arguments.color == ColorMode::kAlways;
+  return environment.out_is_terminal && environment.color_wished;
+}
+
+int ReportError(Environment& environment, const absl::Status& status) {
+  // A message of several lines stays one; other control characters do not pass.
+  for (absl::string_view line : absl::StrSplit(status.message(), '\n')) {
+    environment.err << "trainctl: " << Printable(line, 2000) << "\n";
+  }
+  if (absl::IsUnavailable(status)) {
+    environment.err << "Is traind running? Start it with: traind --standalone --state DIR; or name "
+                       "another with --server HOST:PORT or $TRAINCTL_SERVER\n";
+  } else if (absl::IsNotFound(status)) {
+    environment.err << "To see what there is: trainctl list\n";
+  }
+  return ExitCodeOf(status);
+}
+
+int PrintJob(const Arguments& arguments, Environment& environment, const v1::Job& job) {
+  environment.out << (arguments.json ? ToJson(job) + "\n"
+                                     : JobReport(job, environment.clock.WallNow(),
+                                                 UsesColor(arguments, environment)));
+  return kExitOk;
+}
+
+bool SplitLabel(Environment& environment, const std::string& text, std::string& key,
+                std::string& value) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    environment.err << "trainctl: '" << Printable(text)
+                    << "' is no label; write it like team=blue\n";
+    return false;
+  }
+  key = text.substr(0, equals);
+  value = text.substr(equals + 1);
+  return true;
+}
+
+}  // namespace traind

@@ -1,0 +1,44 @@
+// What trainctl can do: one function per verb, each in its file. They print
+// (data on stdout, the rest on stderr) and return the exit code.
+#pragma once
+
+#include <absl/status/status.h>
+
+#include <string>
+
+#include "client/arguments.h"
+#include "client/environment.h"
+#include "client/training_client.h"
+#include "proto/job.pb.h"
+
+namespace traind {
+
+int RunSubmit(const Arguments& arguments, Environment& environment);
+int RunPlan(const Arguments& arguments, Environment& environment);
+int RunList(const Arguments& arguments, Environment& environment);
+int RunGet(const Arguments& arguments, Environment& environment);
+int RunWatch(const Arguments& arguments, Environment& environment);
+int RunMetrics(const Arguments& arguments, Environment& environment);
+int RunFinish(const Arguments& arguments, Environment& environment);
+int RunCancel(const Arguments& arguments, Environment& environment);
+int RunFetch(const Arguments& arguments, Environment& environment);
+int RunWorkers(const Arguments& arguments, Environment& environment);
+int RunVersion(const Arguments& arguments, Environment& environment);
+
+// ---- Shared by them ---------------------------------------------------------
+
+TrainingClient MakeClient(const Arguments& arguments, Environment& environment);
+
+bool UsesColor(const Arguments& arguments, const Environment& environment);
+
+// "trainctl: ..." on stderr, with a hint where one helps; the exit code.
+int ReportError(Environment& environment, const absl::Status& status);
+
+// A Job on stdout, as JSON or as a report; kExitOk.
+int PrintJob(const Arguments& arguments, Environment& environment, const v1::Job& job);
+
+// "k=v"; false, and said, where it is not.
+bool SplitLabel(Environment& environment, const std::string& text, std::string& key,
+                std::string& value);
+
+}  // namespace traind

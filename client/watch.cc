@@ -1,0 +1,13 @@
+#include "client/follow.h"
+#include "client/verbs.h"
+
+namespace traind {
+
+int RunWatch(const Arguments& arguments, Environment& environment) {
+  TrainingClient client = MakeClient(arguments, environment);
+  auto job = client.GetJob(arguments.job);
+  if (!job.ok()) return ReportError(environment, job.status());
+  return FollowToTheEnd(arguments, environment, client, *std::move(job), "", true);
+}
+
+}  // namespace traind
