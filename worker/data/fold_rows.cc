@@ -1,0 +1,41 @@
+#include "worker/data/fold_rows.h"
+
+#include <absl/status/status.h>
+#include <absl/strings/str_cat.h>
+
+#include <cmath>
+#include <limits>
+
+namespace traind {
+
+absl::StatusOr<FoldRows> SplitFold(const Table& table, absl::Span<const int16_t> folds, int fold) {
+  const TableSchema& schema = table.schema();
+  if (static_cast<int64_t>(folds.size()) != schema.train_rows) {
+    return absl::DataLossError(
+        absl::StrCat("folds.npy has ", folds.size(), " rows, the table has ", schema.train_rows));
+  }
+  if (schema.train_rows > std::numeric_limits<int32_t>::max()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the table has ", schema.train_rows, " training rows; the most is 2^31-1"));
+  }
+  const bool classes = schema.target_kind == TargetKind::kClasses;
+  FoldRows rows;
+  for (size_t i = 0; i < folds.size(); ++i) {
+    if (folds[i] == fold) {
+      rows.validation.push_back(static_cast<int32_t>(i));
+      continue;
+    }
+    const bool usable = classes ? table.TargetClass(Split::kTrain)[i] >= 0
+                                : std::isfinite(table.TargetValue(Split::kTrain)[i]);
+    if (usable) rows.training.push_back(static_cast<int32_t>(i));
+  }
+  if (rows.validation.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("fold ", fold, " has no rows to validate"));
+  }
+  if (rows.training.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("fold ", fold, " has no rows to train on"));
+  }
+  return rows;
+}
+
+}  // namespace traind

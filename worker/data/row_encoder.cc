@@ -1,0 +1,153 @@
+#include "worker/data/row_encoder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace traind {
+namespace {
+
+struct Moments {
+  double mean = 0;
+  double deviation = 0;  // population standard deviation
+  int64_t present = 0;
+};
+
+// Two passes: one pass loses digits where the mean is far from 0.
+Moments MomentsOf(absl::Span<const float> values, absl::Span<const int32_t> rows) {
+  Moments moments;
+  for (const int32_t row : rows) {
+    const float value = values[static_cast<size_t>(row)];
+    if (!std::isfinite(value)) continue;
+    moments.mean += value;
+    ++moments.present;
+  }
+  if (moments.present == 0) return moments;
+  moments.mean /= static_cast<double>(moments.present);
+  double squares = 0;
+  for (const int32_t row : rows) {
+    const float value = values[static_cast<size_t>(row)];
+    if (!std::isfinite(value)) continue;
+    const double distance = value - moments.mean;
+    squares += distance * distance;
+  }
+  moments.deviation = std::sqrt(squares / static_cast<double>(moments.present));
+  return moments;
+}
+
+// Below this a column is a constant with rounding noise.
+bool IsConstant(const Moments& moments) {
+  return !(moments.deviation > 1e-7 * std::max(1e-30, std::fabs(moments.mean)));
+}
+
+// Rows at a time, so that the row-major block stays in the cache.
+constexpr int64_t kBlockRows = 256;
+
+}  // namespace
+
+RowEncoder RowEncoder::Fit(std::shared_ptr<const Table> table,
+                           absl::Span<const int32_t> training_rows) {
+  RowEncoder encoder;
+  encoder.table_ = std::move(table);
+  const TableSchema& schema = encoder.table_->schema();
+  for (size_t i = 0; i < schema.features.size(); ++i) {
+    const int feature = static_cast<int>(i);
+    if (schema.features[i].kind == ColumnKind::kNumeric) {
+      encoder.FitNumeric(feature, training_rows);
+    } else {
+      encoder.FitCategorical(feature, training_rows);
+    }
+  }
+  if (schema.target_kind == TargetKind::kValue) encoder.FitTarget(training_rows);
+  return encoder;
+}
+
+void RowEncoder::FitNumeric(int feature, absl::Span<const int32_t> rows) {
+  const Moments moments = MomentsOf(table_->Numeric(feature, Split::kTrain), rows);
+  Numeric column;
+  column.feature = feature;
+  column.mean = static_cast<float>(moments.mean);
+  column.inverse_scale = IsConstant(moments) ? 0.0f : static_cast<float>(1.0 / moments.deviation);
+  const int64_t missing = static_cast<int64_t>(rows.size()) - moments.present;
+  column.indicator = missing > 0 && moments.present > 0;
+  numeric_width_ += column.indicator ? 2 : 1;
+  numeric_.push_back(column);
+}
+
+void RowEncoder::FitCategorical(int feature, absl::Span<const int32_t> rows) {
+  Categorical column;
+  column.feature = feature;
+  const size_t known = table_->schema().features[static_cast<size_t>(feature)].categories.size();
+  std::vector<bool> seen(known, false);
+  const auto codes = table_->Codes(feature, Split::kTrain);
+  for (const int32_t row : rows) {
+    const int32_t code = codes[static_cast<size_t>(row)];
+    if (code >= 0) seen[static_cast<size_t>(code)] = true;
+  }
+  column.input_codes.assign(known, kUnseenInputCode);
+  int32_t next = kFirstSeenCode;
+  for (size_t code = 0; code < known; ++code) {
+    if (seen[code]) column.input_codes[code] = next++;
+  }
+  cardinalities_.push_back(next);
+  categorical_.push_back(std::move(column));
+}
+
+void RowEncoder::FitTarget(absl::Span<const int32_t> rows) {
+  const Moments moments = MomentsOf(table_->TargetValue(Split::kTrain), rows);
+  target_mean_ = moments.mean;
+  target_scale_ = IsConstant(moments) ? 1.0 : moments.deviation;
+}
+
+EncodedRows RowEncoder::Encode(Split split, int64_t begin, int64_t end) const {
+  EncodedRows encoded;
+  encoded.rows = end - begin;
+  encoded.numeric.resize(static_cast<size_t>(encoded.rows * numeric_width_));
+  encoded.codes.resize(static_cast<size_t>(encoded.rows) * categorical_.size());
+  const int64_t code_width = static_cast<int64_t>(categorical_.size());
+  for (int64_t block = begin; block < end; block += kBlockRows) {
+    const int64_t block_end = std::min(end, block + kBlockRows);
+    EncodeNumeric(split, block, block_end,
+                  encoded.numeric.data() + (block - begin) * numeric_width_);
+    EncodeCategorical(split, block, block_end, encoded.codes.data() + (block - begin) * code_width);
+  }
+  return encoded;
+}
+
+void RowEncoder::EncodeNumeric(Split split, int64_t begin, int64_t end, float* out) const {
+  for (const Numeric& column : numeric_) {
+    const float* values = table_->Numeric(column.feature, split).data();
+    float* cell = out++;
+    for (int64_t row = begin; row < end; ++row, cell += numeric_width_) {
+      const float value = values[row];
+      const bool missing = !std::isfinite(value);
+      const float deviations = (value - column.mean) * column.inverse_scale;
+      *cell = missing || column.inverse_scale == 0
+                  ? 0.0f
+                  : std::clamp(deviations, -kMaxDeviations, kMaxDeviations);
+      if (column.indicator) cell[1] = missing ? 1.0f : 0.0f;
+    }
+    if (column.indicator) ++out;
+  }
+}
+
+void RowEncoder::EncodeCategorical(Split split, int64_t begin, int64_t end, int32_t* out) const {
+  const int64_t width = static_cast<int64_t>(categorical_.size());
+  for (const Categorical& column : categorical_) {
+    const int32_t* codes = table_->Codes(column.feature, split).data();
+    int32_t* cell = out++;
+    const int32_t known = static_cast<int32_t>(column.input_codes.size());
+    for (int64_t row = begin; row < end; ++row, cell += width) {
+      const int32_t code = codes[row];
+      if (code == kMissingCode) {
+        *cell = kMissingInputCode;
+      } else if (code < 0 || code >= known) {
+        *cell = kUnseenInputCode;
+      } else {
+        *cell = column.input_codes[static_cast<size_t>(code)];
+      }
+    }
+  }
+}
+
+}  // namespace traind

@@ -1,0 +1,65 @@
+// libtraind_cuda.so: the only code that names CUDA and NCCL classes.
+#include <ATen/core/Tensor.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAGuard.h>
+
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+
+#include "worker/device/cuda_api.h"
+#include "worker/device/gather.h"
+
+namespace traind {
+namespace {
+
+class CudaLibrary final : public CudaApi {
+ public:
+  int DeviceCount() const override { return at::cuda::device_count(); }
+
+  std::string DeviceName() const override { return at::cuda::getDeviceProperties(0)->name; }
+
+  int ComputeCapability() const override {
+    const cudaDeviceProp* properties = at::cuda::getDeviceProperties(0);
+    return properties->major * 10 + properties->minor;
+  }
+
+  void Synchronize() const override { c10::cuda::device_synchronize(); }
+
+  void AddNccl(c10d::ProcessGroup& group, c10d::Store& store, int rank, int world_size,
+               std::chrono::milliseconds timeout) const override {
+    auto options = c10d::ProcessGroupNCCL::Options::create();
+    options->timeout = timeout;
+    const auto nccl = c10::make_intrusive<c10d::ProcessGroupNCCL>(
+        c10::intrusive_ptr<c10d::Store>::unsafe_reclaim_from_nonowning(&store), rank, world_size,
+        options);
+    group.setBackend(c10::DeviceType::CUDA, c10d::ProcessGroup::BackendType::NCCL, nccl);
+    group.setDefaultBackend(c10d::ProcessGroup::BackendType::NCCL);
+  }
+
+  void GatherBatch(const at::Tensor& numeric, const at::Tensor& codes, const at::Tensor& target,
+                   const at::Tensor& index, at::Tensor& out_numeric, at::Tensor& out_codes,
+                   at::Tensor& out_target) const override {
+    GatherArgs args{};
+    args.numeric = numeric.const_data_ptr<float>();
+    args.codes = codes.const_data_ptr<int32_t>();
+    args.target = target.const_data_ptr();
+    args.index = index.const_data_ptr<int32_t>();
+    args.out_numeric = out_numeric.mutable_data_ptr<float>();
+    args.out_codes = out_codes.mutable_data_ptr<int32_t>();
+    args.out_target = out_target.mutable_data_ptr();
+    args.rows = index.size(0);
+    args.numeric_width = static_cast<int>(numeric.size(1));
+    args.code_width = static_cast<int>(codes.size(1));
+    args.target_bytes = static_cast<int>(target.element_size());
+    const int error = GatherOnDevice(args, c10::cuda::getCurrentCUDAStream().stream());
+    C10_CUDA_CHECK(static_cast<cudaError_t>(error));
+  }
+};
+
+}  // namespace
+}  // namespace traind
+
+extern "C" __attribute__((visibility("default"))) const traind::CudaApi* traind_cuda_api() {
+  static const traind::CudaLibrary library;
+  return &library;
+}

@@ -1,0 +1,30 @@
+#include "worker/model/model.h"
+
+#include <absl/status/status.h>
+#include <absl/strings/str_cat.h>
+
+#include "worker/model/mlp.h"
+
+namespace traind {
+namespace {
+
+struct Entry {
+  const char* architecture;
+  ModelFactory create;
+};
+constexpr Entry kModels[] = {
+    {"mlp", CreateMlp},
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Model>> CreateModel(const ModelSpec& spec, const ModelShape& shape,
+                                                   Parameters& parameters) {
+  for (const Entry& entry : kModels) {
+    if (spec.architecture == entry.architecture) return entry.create(spec, shape, parameters);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("model.", spec.architecture, ": this engine has no such model"));
+}
+
+}  // namespace traind

@@ -1,0 +1,88 @@
+#include "worker/model/parameters.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "worker/data/random.h"
+
+namespace traind {
+namespace {
+
+constexpr int64_t kAlignment = 16;  // elements: 64 bytes
+
+}  // namespace
+
+size_t Parameters::Declare(std::string name, std::vector<int64_t> shape, Initial initial) {
+  ParameterInfo info{std::move(name), std::move(shape), 1};
+  for (const int64_t extent : info.shape) info.size *= extent;
+  offsets_.push_back(flat_size_);
+  flat_size_ += (info.size + kAlignment - 1) / kAlignment * kAlignment;
+  layout_.push_back(std::move(info));
+  initial_.push_back(initial);
+  return layout_.size() - 1;
+}
+
+void Parameters::Allocate(c10::Device device) {
+  flat_ = at::zeros({flat_size_}, at::TensorOptions(device).dtype(at::kFloat));
+  tensors_ = ViewsOf(flat_);
+  for (at::Tensor& tensor : tensors_) tensor = tensor.detach().set_requires_grad(true);
+}
+
+void Parameters::Initialize(uint64_t seed) {
+  std::vector<float> values;
+  values.reserve(static_cast<size_t>(TotalSize(layout_)));
+  for (size_t i = 0; i < layout_.size(); ++i) {
+    Random random(StreamSeed(seed, Stream::kWeights, i));
+    const Initial& initial = initial_[i];
+    const size_t begin = values.size();
+    for (int64_t k = 0; k < layout_[i].size; ++k) {
+      const double value =
+          initial.kind == Initial::Kind::kUniform ? 2 * random.Uniform() - 1 : random.Normal();
+      values.push_back(static_cast<float>(initial.scale * value));
+    }
+    if (initial.zero_row >= 0) {
+      const int64_t row = layout_[i].size / layout_[i].shape[0];
+      std::fill_n(values.begin() + static_cast<int64_t>(begin) + initial.zero_row * row, row, 0.0f);
+    }
+  }
+  Unpack(values, flat_);
+}
+
+std::vector<at::Tensor> Parameters::ViewsOf(const at::Tensor& flat) const {
+  std::vector<at::Tensor> views;
+  views.reserve(layout_.size());
+  for (size_t i = 0; i < layout_.size(); ++i) {
+    views.push_back(flat.narrow(0, offsets_[i], layout_[i].size).view(layout_[i].shape));
+  }
+  return views;
+}
+
+std::vector<float> Parameters::Pack(const at::Tensor& flat) const {
+  const at::Tensor host = flat.cpu();
+  const float* source = host.const_data_ptr<float>();
+  std::vector<float> values;
+  values.reserve(static_cast<size_t>(TotalSize(layout_)));
+  for (size_t i = 0; i < layout_.size(); ++i) {
+    values.insert(values.end(), source + offsets_[i], source + offsets_[i] + layout_[i].size);
+  }
+  return values;
+}
+
+void Parameters::Unpack(absl::Span<const float> values, const at::Tensor& flat) const {
+  const c10::AutoGradMode no_gradients(false);
+  at::Tensor host = at::zeros({flat_size_}, at::TensorOptions().dtype(at::kFloat));
+  float* target = host.mutable_data_ptr<float>();
+  const float* source = values.data();
+  for (size_t i = 0; i < layout_.size(); ++i) {
+    std::copy_n(source, layout_[i].size, target + offsets_[i]);
+    source += layout_[i].size;
+  }
+  flat.copy_(host);
+}
+
+}  // namespace traind

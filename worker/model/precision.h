@@ -1,0 +1,44 @@
+// In which numbers a step computes. Weights, moments and losses are float32 in all.
+#pragma once
+
+#include <absl/strings/string_view.h>
+
+#include <optional>
+
+namespace traind {
+
+enum class Precision {
+  kFp32,
+  kTf32,  // GPUs: matrix products with 10-bit mantissas
+  kBf16,  // autocast
+  kFp16,  // autocast with loss scaling; GPUs
+};
+
+inline absl::string_view PrecisionName(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+      return "fp32";
+    case Precision::kTf32:
+      return "tf32";
+    case Precision::kBf16:
+      return "bf16";
+    case Precision::kFp16:
+      return "fp16";
+  }
+  return "";
+}
+
+inline std::optional<Precision> PrecisionByName(absl::string_view name) {
+  for (const Precision precision :
+       {Precision::kFp32, Precision::kTf32, Precision::kBf16, Precision::kFp16}) {
+    if (name == PrecisionName(precision)) return precision;
+  }
+  return std::nullopt;
+}
+
+// Half-precision arithmetic, which a loss may outgrow.
+inline bool UsesAmp(Precision precision) {
+  return precision == Precision::kBf16 || precision == Precision::kFp16;
+}
+
+}  // namespace traind

@@ -1,0 +1,50 @@
+#include "worker/train/evaluator.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace traind {
+
+Evaluator::Evaluator(const FoldData& data, Metric metric)
+    : metric_(metric), outputs_(data.outputs), target_scale_(data.encoder->target_scale()) {
+  const bool classification = data.table->schema().target_kind == TargetKind::kClasses;
+  for (const int32_t row : data.rows.validation) {
+    const size_t i = static_cast<size_t>(row);
+    if (classification) {
+      classes_.push_back(data.table->TargetClass(Split::kTrain)[i]);
+    } else {
+      values_.push_back(data.table->TargetValue(Split::kTrain)[i]);
+    }
+  }
+}
+
+Evaluation Evaluator::Evaluate(absl::Span<const float> outputs) const {
+  Evaluation evaluation;
+  evaluation.finite =
+      std::all_of(outputs.begin(), outputs.end(), [](float v) { return std::isfinite(v); });
+  evaluation.metric = IsClassification(metric_) ? Score(metric_, outputs, outputs_, classes_)
+                                                : Score(metric_, outputs, values_);
+  evaluation.loss = Loss(outputs);
+  return evaluation;
+}
+
+double Evaluator::Loss(absl::Span<const float> outputs) const {
+  constexpr double kLeastProbability = 1e-12;
+  double sum = 0;
+  int64_t rows = 0;
+  for (size_t i = 0; i < classes_.size(); ++i) {
+    if (classes_[i] < 0) continue;
+    const float p = outputs[i * static_cast<size_t>(outputs_) + static_cast<size_t>(classes_[i])];
+    sum -= std::log(std::max<double>(p, kLeastProbability));
+    ++rows;
+  }
+  for (size_t i = 0; i < values_.size(); ++i) {
+    if (!std::isfinite(values_[i])) continue;
+    const double error = (outputs[i] - values_[i]) / target_scale_;
+    sum += error * error;
+    ++rows;
+  }
+  return rows == 0 ? 0 : sum / static_cast<double>(rows);
+}
+
+}  // namespace traind

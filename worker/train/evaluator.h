@@ -1,0 +1,38 @@
+// How good predictions of a fold's validation rows are.
+#pragma once
+
+#include <absl/types/span.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "common/publish/metrics.h"
+#include "worker/train/fold_data.h"
+
+namespace traind {
+
+struct Evaluation {
+  double metric = 0;   // the Job's
+  double loss = 0;     // in the training loss's unit
+  bool finite = true;  // false: some prediction is NaN or infinite
+};
+
+// Threads: immutable.
+class Evaluator {
+ public:
+  Evaluator(const FoldData& data, Metric metric);
+
+  // outputs: [validation rows, C], as Learner::Predict makes them.
+  Evaluation Evaluate(absl::Span<const float> outputs) const;
+
+ private:
+  double Loss(absl::Span<const float> outputs) const;
+
+  const Metric metric_;
+  const int outputs_;
+  double target_scale_ = 1;
+  std::vector<int32_t> classes_;  // of the validation rows
+  std::vector<float> values_;
+};
+
+}  // namespace traind

@@ -1,0 +1,20 @@
+// Why a task fails, in the words of rank_protocol::Failed.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/strings/string_view.h>
+
+#include <string>
+
+namespace traind {
+
+// The loss is not finite and will not be again.
+absl::Status DivergedError(absl::string_view message);
+
+// Writing predictions failed: ResourceExhausted = the disk is full.
+absl::Status StorageError(const absl::Status& status);
+
+// An AttemptEndReason without its prefix.
+std::string FailureReason(const absl::Status& status);
+
+}  // namespace traind

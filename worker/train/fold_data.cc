@@ -1,0 +1,50 @@
+#include "worker/train/fold_data.h"
+
+#include <absl/status/status.h>
+#include <absl/strings/str_cat.h>
+
+#include "common/job_layout.h"
+#include "common/status_macros.h"
+#include "common/table/npy.h"
+
+namespace traind {
+
+ModelShape FoldData::shape() const {
+  ModelShape shape;
+  shape.numeric = encoder->numeric_width();
+  shape.cardinalities = encoder->cardinalities();
+  shape.outputs = outputs;
+  return shape;
+}
+
+LearnerData FoldData::Encode() const {
+  LearnerData data;
+  data.rows = encoder->Encode(Split::kTrain, 0, table->rows(Split::kTrain));
+  if (table->schema().target_kind == TargetKind::kClasses) {
+    const auto classes = table->TargetClass(Split::kTrain);
+    data.classes.assign(classes.begin(), classes.end());
+  } else {
+    const auto values = table->TargetValue(Split::kTrain);
+    data.values.assign(values.begin(), values.end());
+  }
+  return data;
+}
+
+absl::StatusOr<FoldData> LoadFold(const std::string& state_dir, const std::string& table,
+                                  const std::string& job, int fold, const TrainingSpec& spec) {
+  FoldData data;
+  ASSIGN_OR_RETURN(data.table, Table::Open(absl::StrCat(state_dir, "/", table)));
+  const TableSchema& schema = data.table->schema();
+  if (spec.classification != (schema.target_kind == TargetKind::kClasses)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("task.type does not fit the target column ", schema.target));
+  }
+  data.outputs = spec.classification ? static_cast<int>(schema.classes.size()) : 1;
+  ASSIGN_OR_RETURN(const auto folds, ReadNpyInt16(absl::StrCat(state_dir, "/", FoldsPath(job))));
+  ASSIGN_OR_RETURN(data.rows, SplitFold(*data.table, folds.values, fold));
+  data.encoder =
+      std::make_unique<const RowEncoder>(RowEncoder::Fit(data.table, data.rows.training));
+  return data;
+}
+
+}  // namespace traind

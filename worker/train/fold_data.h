@@ -1,0 +1,34 @@
+// A fold's rows, ready to train on.
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/table/table.h"
+#include "worker/data/fold_rows.h"
+#include "worker/data/row_encoder.h"
+#include "worker/model/learner.h"
+#include "worker/train/training_spec.h"
+
+namespace traind {
+
+struct FoldData {
+  std::shared_ptr<const Table> table;
+  FoldRows rows;
+  std::unique_ptr<const RowEncoder> encoder;
+  int outputs = 1;  // C: classes, or 1
+
+  ModelShape shape() const;
+  // All rows of the training file, encoded.
+  LearnerData Encode() const;
+};
+
+// Errors: those of Table::Open, ReadNpyInt16 and SplitFold; InvalidArgument where
+// spec and table disagree about the kind of target.
+absl::StatusOr<FoldData> LoadFold(const std::string& state_dir, const std::string& table,
+                                  const std::string& job, int fold, const TrainingSpec& spec);
+
+}  // namespace traind

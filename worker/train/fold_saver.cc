@@ -1,0 +1,120 @@
+#include "worker/train/fold_saver.h"
+
+#include <absl/strings/str_cat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/job_layout.h"
+#include "common/status_macros.h"
+#include "worker/train/failure.h"
+
+namespace traind {
+namespace {
+
+constexpr int kCheckpointsKept = 2;
+// Whoever was told of a file may still be about to read it.
+constexpr size_t kInterimKept = 3;
+constexpr int kMostOfTime = 20;  // a twentieth
+constexpr int kShareOfPast = 4;  // a quarter
+
+}  // namespace
+
+FoldSaver::FoldSaver(FoldSaverOptions options, EventSink& sink, const Clock& clock)
+    : options_(std::move(options)),
+      sink_(sink),
+      clock_(clock),
+      started_(clock.MonotonicNow()),
+      last_predictions_(started_) {}
+
+bool FoldSaver::CheckpointDue() {
+  return clock_.MonotonicNow() - last_checkpoint_ >= options_.checkpoint_every &&
+         Wait(absl::ZeroDuration());
+}
+
+bool FoldSaver::PredictionsDue(absl::Duration predict_time) {
+  const absl::Duration now = clock_.MonotonicNow();
+  const absl::Duration since = now - last_predictions_;
+  return since >= kMostOfTime * predict_time && since >= (now - started_) / kShareOfPast &&
+         Wait(absl::ZeroDuration());
+}
+
+void FoldSaver::StartCheckpoint(const ParameterLayout& layout, Checkpoint checkpoint) {
+  auto shared = std::make_shared<const Checkpoint>(std::move(checkpoint));
+  const bool taken = writer_.TryStart([this, &layout, shared] {
+    const absl::Duration started = clock_.MonotonicNow();
+    const std::string dir = AttemptDir(options_.job, options_.attempt);
+    const auto saved = WriteCheckpoint(options_.state_dir, dir, layout, *shared);
+    if (!saved.ok()) return Warn("checkpoint", saved.status());
+    rank_protocol::CheckpointSaved message;
+    message.attempt = options_.attempt;
+    message.step = shared->step;
+    message.epoch = shared->epoch_fraction;
+    message.manifest = saved->manifest;
+    message.sha256 = saved->sha256;
+    message.bytes = saved->bytes;
+    message.best_metric = shared->best_metric;
+    message.save_ms = absl::ToInt64Milliseconds(clock_.MonotonicNow() - started);
+    sink_.Send(message);
+    const absl::Status pruned = PruneCheckpoints(options_.state_dir, dir, kCheckpointsKept);
+    if (!pruned.ok()) Warn("old checkpoints", pruned);
+  });
+  if (taken) last_checkpoint_ = clock_.MonotonicNow();
+}
+
+void FoldSaver::StartPredictions(rank_protocol::FoldSaved saved, std::vector<float> oof,
+                                 std::vector<float> test) {
+  const auto shared_oof = std::make_shared<const std::vector<float>>(std::move(oof));
+  const auto shared_test = std::make_shared<const std::vector<float>>(std::move(test));
+  const bool taken = writer_.TryStart([this, saved = std::move(saved), shared_oof, shared_test] {
+    WritePredictionsNow(saved, *shared_oof, *shared_test);
+  });
+  if (taken) last_predictions_ = clock_.MonotonicNow();
+}
+
+void FoldSaver::WritePredictionsNow(rank_protocol::FoldSaved saved, absl::Span<const float> oof,
+                                    absl::Span<const float> test) {
+  const auto files =
+      WritePredictions(options_.state_dir, options_.job, options_.attempt,
+                       absl::StrCat("-", ++interim_number_), options_.outputs, oof, test);
+  if (!files.ok()) return Warn("predictions", files.status());
+  saved.oof = files->oof;
+  saved.oof_sha256 = files->oof_sha256;
+  saved.test = files->test;
+  saved.test_sha256 = files->test_sha256;
+  sink_.Send(saved);
+  interim_.push_back(*files);
+  ForgetOldPredictions();
+}
+
+void FoldSaver::ForgetOldPredictions() {
+  const std::string job_dir = absl::StrCat(options_.state_dir, "/", JobDir(options_.job), "/");
+  while (interim_.size() > kInterimKept) {
+    const SavedPredictions& oldest = interim_.front();
+    unlink((job_dir + oldest.oof).c_str());
+    if (!oldest.test.empty()) unlink((job_dir + oldest.test).c_str());
+    interim_.pop_front();
+  }
+}
+
+absl::Status FoldSaver::SaveLast(rank_protocol::FoldSaved saved, absl::Span<const float> oof,
+                                 absl::Span<const float> test) {
+  const auto files = WritePredictions(options_.state_dir, options_.job, options_.attempt, "",
+                                      options_.outputs, oof, test);
+  if (!files.ok()) return StorageError(files.status());
+  saved.oof = files->oof;
+  saved.oof_sha256 = files->oof_sha256;
+  saved.test = files->test;
+  saved.test_sha256 = files->test_sha256;
+  sink_.Send(saved);
+  return absl::OkStatus();
+}
+
+void FoldSaver::Warn(absl::string_view what, const absl::Status& status) {
+  sink_.Send(rank_protocol::LogText{
+      "warning", absl::StrCat("fold ", options_.fold, " trains on, but its ", what,
+                              " could not be saved: ", status.message())});
+}
+
+}  // namespace traind

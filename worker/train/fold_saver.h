@@ -1,0 +1,79 @@
+// A running fold's checkpoints and predictions, written while training goes on.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/time/time.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "worker/checkpoint/background_writer.h"
+#include "worker/checkpoint/checkpoint.h"
+#include "worker/predict/predictor.h"
+#include "worker/train/event_sink.h"
+
+namespace traind {
+
+struct FoldSaverOptions {
+  std::string state_dir;
+  std::string job;
+  int64_t attempt = 0;
+  int fold = 0;
+  int outputs = 1;
+  absl::Duration checkpoint_every = absl::Seconds(60);
+};
+
+// Says CheckpointSaved and FoldSaved once each is durable. A write that fails
+// while the fold still trains costs a warning, not the fold.
+//
+// When: the first checkpoint as soon as there is something to save, then every
+// checkpoint_every. Predictions of better weights where they cost less than a
+// twentieth of the time since the last ones, and that is a quarter of the time
+// trained: a killed fold loses a fifth of its work at most, and the number of files
+// grows with the logarithm of the time.
+// Threads: confined to one; files are written on another.
+class FoldSaver {
+ public:
+  FoldSaver(FoldSaverOptions options, EventSink& sink, const Clock& clock);
+
+  // Neither is due while something is being written.
+  bool CheckpointDue();
+  bool PredictionsDue(absl::Duration predict_time);
+
+  // Skipped while the write before still runs. The layout must outlive this.
+  void StartCheckpoint(const ParameterLayout& layout, Checkpoint checkpoint);
+  // `saved` has all but the files and digests.
+  void StartPredictions(rank_protocol::FoldSaved saved, std::vector<float> oof,
+                        std::vector<float> test);
+
+  // The fold's last predictions: written at once, before any checkpoint.
+  absl::Status SaveLast(rank_protocol::FoldSaved saved, absl::Span<const float> oof,
+                        absl::Span<const float> test);
+
+  // false: something is still being written after `timeout`.
+  bool Wait(absl::Duration timeout) { return writer_.Wait(timeout); }
+
+ private:
+  void WritePredictionsNow(rank_protocol::FoldSaved saved, absl::Span<const float> oof,
+                           absl::Span<const float> test);
+  void ForgetOldPredictions();
+  void Warn(absl::string_view what, const absl::Status& status);
+
+  const FoldSaverOptions options_;
+  EventSink& sink_;
+  const Clock& clock_;
+  const absl::Duration started_;
+  absl::Duration last_checkpoint_ = -absl::InfiniteDuration();
+  absl::Duration last_predictions_;
+  // Of the writer's thread.
+  std::deque<SavedPredictions> interim_;  // on disk
+  int64_t interim_number_ = 0;
+  BackgroundWriter writer_;  // last: its thread ends before the rest goes
+};
+
+}  // namespace traind

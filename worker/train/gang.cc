@@ -1,0 +1,56 @@
+#include "worker/train/gang.h"
+
+#include <absl/types/span.h>
+
+#include <algorithm>
+
+#include "common/status_macros.h"
+
+namespace traind {
+namespace {
+
+constexpr absl::Duration kMeetEvery = absl::Milliseconds(100);
+constexpr int64_t kMostStepsApart = 1000;
+
+int64_t StepsUntilMeeting(absl::Duration step_time) {
+  if (step_time <= absl::ZeroDuration()) return 1;
+  return std::clamp<int64_t>(kMeetEvery / step_time, 1, kMostStepsApart);
+}
+
+}  // namespace
+
+const char* StopCauseName(StopCause cause) {
+  switch (cause) {
+    case StopCause::kNone:
+      return "";
+    case StopCause::kEpochs:
+      return "epochs";
+    case StopCause::kPatience:
+      return "patience";
+    case StopCause::kTime:
+      return "time";
+    case StopCause::kUser:
+      return "user";
+  }
+  return "";
+}
+
+absl::Status Gang::Agree(int64_t step, absl::Duration step_time, Verdict& verdict) {
+  if (group_ == nullptr) return absl::OkStatus();
+  int64_t wire[] = {static_cast<int64_t>(verdict.stop),
+                    verdict.predict,
+                    verdict.validate,
+                    verdict.fall_back,
+                    verdict.epochs,
+                    StepsUntilMeeting(step_time)};
+  RETURN_IF_ERROR(group_->Broadcast(absl::MakeSpan(wire)));
+  verdict.stop = static_cast<StopCause>(wire[0]);
+  verdict.predict = wire[1] != 0;
+  verdict.validate = wire[2] != 0;
+  verdict.fall_back = wire[3] != 0;
+  verdict.epochs = wire[4];
+  next_meeting_ = step + wire[5];
+  return absl::OkStatus();
+}
+
+}  // namespace traind

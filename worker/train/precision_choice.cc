@@ -1,0 +1,123 @@
+#include "worker/train/precision_choice.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <vector>
+
+#include "common/status_macros.h"
+
+namespace traind {
+namespace {
+
+constexpr int kWarmSteps = 2, kTimedSteps = 5;
+constexpr int kProbeSteps = 2 * (kWarmSteps + kTimedSteps);
+// Below this a step is dispatch, not arithmetic, and casts only add to it.
+constexpr double kLeastFlops = 1e8;
+// What a slow core does at least: for a guess of the probe's cost before it runs.
+constexpr double kFlopsPerSecond = 2e10;
+constexpr double kMostOfTime = 0.05;
+constexpr double kLeastGain = 1.1;  // for the digits that bf16 gives up
+
+void Decide(const PrecisionRequest& request, EventSink& sink, std::string cause, Precision from,
+            Precision to) {
+  rank_protocol::Decision decision;
+  decision.attempt = request.attempt;
+  decision.rule = "precision";
+  decision.cause = std::move(cause);
+  decision.from = std::string(PrecisionName(from));
+  decision.to = std::string(PrecisionName(to));
+  sink.Send(decision);
+}
+
+double StepFlops(const PrecisionRequest& request, const Learner& learner) {
+  return 6.0 * static_cast<double>(TotalSize(learner.layout())) *
+         static_cast<double>(request.batch);
+}
+
+bool ProbeWorthIts(const PrecisionRequest& request, const Learner& learner) {
+  const double flops = StepFlops(request, learner);
+  if (flops < kLeastFlops || request.training_rows < request.batch) return false;
+  if (request.planned_steps * kMostOfTime < kProbeSteps) return false;
+  return absl::Seconds(kProbeSteps * flops / kFlopsPerSecond) < request.remaining * kMostOfTime;
+}
+
+absl::StatusOr<double> MedianStep(const PrecisionRequest& request, Learner& learner,
+                                  int world_size) {
+  std::vector<double> seconds;
+  for (int i = 0; i < kWarmSteps + kTimedSteps; ++i) {
+    const auto started = std::chrono::steady_clock::now();
+    RETURN_IF_ERROR(learner.Step(
+        {0, request.batch, request.batch * world_size, 1e-6, static_cast<uint64_t>(i)}));
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
+    if (i >= kWarmSteps) seconds.push_back(took.count());
+  }
+  std::sort(seconds.begin(), seconds.end());
+  return seconds[seconds.size() / 2];
+}
+
+absl::StatusOr<Precision> Probe(const PrecisionRequest& request, Learner& learner, Gang& gang,
+                                EventSink& sink) {
+  ASSIGN_OR_RETURN(const Learner::State state, learner.Save());
+  std::vector<int32_t> rows(static_cast<size_t>(request.batch));
+  std::iota(rows.begin(), rows.end(), 0);  // any rows will do
+  RETURN_IF_ERROR(learner.SetOrder(rows));
+  ASSIGN_OR_RETURN(const double fp32, MedianStep(request, learner, gang.world_size()));
+  RETURN_IF_ERROR(learner.SetPrecision(Precision::kBf16));
+  ASSIGN_OR_RETURN(const double bf16, MedianStep(request, learner, gang.world_size()));
+  RETURN_IF_ERROR(learner.Load(state));
+  RETURN_IF_ERROR(learner.TakeLoss().status());
+  int64_t faster = fp32 > bf16 * kLeastGain ? 1 : 0;
+  if (gang.group() != nullptr) {
+    RETURN_IF_ERROR(gang.group()->Broadcast(absl::MakeSpan(&faster, 1)));
+  }
+  const Precision chosen = faster != 0 ? Precision::kBf16 : Precision::kFp32;
+  if (gang.leads() && chosen == Precision::kBf16) {
+    Decide(request, sink,
+           absl::StrFormat("a step takes %.2f ms in bf16, %.2f ms in fp32", bf16 * 1e3, fp32 * 1e3),
+           Precision::kFp32, chosen);
+  }
+  RETURN_IF_ERROR(learner.SetPrecision(chosen));
+  return chosen;
+}
+
+}  // namespace
+
+Precision SupportedPrecision(const PrecisionRequest& request, EventSink& sink) {
+  const bool gpu = request.compute_capability > 0;
+  const Precision best16 = request.compute_capability >= 80 ? Precision::kBf16 : Precision::kFp16;
+  if (!request.wanted.has_value()) return gpu ? best16 : Precision::kFp32;
+  const Precision wanted = *request.wanted;
+  Precision supported = wanted;
+  std::string cause;
+  if (!gpu && (wanted == Precision::kFp16 || wanted == Precision::kTf32)) {
+    supported = Precision::kFp32;
+    cause = absl::StrCat(PrecisionName(wanted), " needs a GPU");
+  } else if (gpu && request.compute_capability < 80 && wanted == Precision::kBf16) {
+    supported = Precision::kFp16;
+    cause = absl::StrCat("bf16 needs sm_80, the GPU is sm_", request.compute_capability);
+  } else if (gpu && request.compute_capability < 80 && wanted == Precision::kTf32) {
+    supported = Precision::kFp32;
+    cause = absl::StrCat("tf32 needs sm_80, the GPU is sm_", request.compute_capability);
+  }
+  if (supported != wanted) Decide(request, sink, cause, wanted, supported);
+  return supported;
+}
+
+absl::StatusOr<Precision> ChoosePrecision(const PrecisionRequest& request, Learner& learner,
+                                          Gang& gang, EventSink& sink) {
+  const Precision supported = SupportedPrecision(request, sink);
+  RETURN_IF_ERROR(learner.SetPrecision(supported));
+  if (request.wanted.has_value() || request.compute_capability > 0) return supported;
+  int64_t probe = ProbeWorthIts(request, learner) ? 1 : 0;
+  if (gang.group() != nullptr) {
+    RETURN_IF_ERROR(gang.group()->Broadcast(absl::MakeSpan(&probe, 1)));
+  }
+  if (probe == 0) return supported;
+  return Probe(request, learner, gang, sink);
+}
+
+}  // namespace traind

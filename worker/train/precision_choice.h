@@ -1,0 +1,37 @@
+// Which precision a task trains in.
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <absl/time/time.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "worker/model/learner.h"
+#include "worker/train/event_sink.h"
+#include "worker/train/gang.h"
+
+namespace traind {
+
+struct PrecisionRequest {
+  int64_t attempt = 0;
+  std::optional<Precision> wanted;  // by the Worker, the checkpoint or the spec; none: choose
+  int compute_capability = 0;       // of the GPU (80 = sm_80); 0: on the CPU
+  int64_t batch = 0;                // per rank
+  int64_t training_rows = 0;
+  int64_t planned_steps = 0;
+  absl::Duration remaining = absl::InfiniteDuration();  // until training must stop
+};
+
+// What the device can do: a wish that it cannot fulfil becomes the nearest thing,
+// with a Decision. GPUs: bf16 from sm_80 on, fp16 below. CPU: fp32 unless asked.
+Precision SupportedPrecision(const PrecisionRequest& request, EventSink& sink);
+
+// Sets the learner's precision, and returns it. On the CPU, where nothing is wanted
+// and steps are large enough, a few timed steps of fp32 and bf16 decide; the
+// learner's state is put back afterwards. Every rank of the gang calls it.
+// REQUIRES: the learner has no order yet.
+absl::StatusOr<Precision> ChoosePrecision(const PrecisionRequest& request, Learner& learner,
+                                          Gang& gang, EventSink& sink);
+
+}  // namespace traind

@@ -1,0 +1,341 @@
+#include "worker/train/trainer.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "common/status_macros.h"
+#include "worker/data/random.h"
+#include "worker/data/sample_order.h"
+#include "worker/train/failure.h"
+
+namespace traind {
+namespace {
+
+constexpr absl::Duration kProgressEvery = absl::Milliseconds(100);
+constexpr int64_t kProbeSteps = 10;
+constexpr absl::Duration kProbeTime = absl::Milliseconds(300);
+// Within an epoch that long a validation pass is worth it, so that there is
+// something to predict with before its end.
+constexpr absl::Duration kValidateEvery = absl::Seconds(10);
+constexpr int kValidateShare = 20;  // and takes a twentieth of the time at most
+// fp16: overflows of single batches are the scaler's to handle.
+constexpr int kMostBadWindows = 3;
+
+}  // namespace
+
+Trainer::Trainer(rank_protocol::Train train, TaskControl& control, EventSink& sink,
+                 const Clock& clock)
+    : train_(std::move(train)), control_(control), sink_(sink), clock_(clock) {}
+
+Trainer::~Trainer() = default;
+
+absl::Status Trainer::Run() {
+  RETURN_IF_ERROR(Prepare());
+  const absl::StatusOr<Ending> ending = TrainUntilStopped();
+  if (!ending.ok()) {
+    RescuePredictions();
+    return ending.status();
+  }
+  return Finish(*ending);
+}
+
+absl::StatusOr<Trainer::Ending> Trainer::TrainUntilStopped() {
+  while (epoch_ < planned_epochs_) {
+    RETURN_IF_ERROR(BeginEpoch());
+    while (position_ < TrainingRows() && !order_stale_) {
+      ASSIGN_OR_RETURN(const Verdict verdict, BeforeStep());
+      if (verdict.fall_back) RETURN_IF_ERROR(FallBack());
+      if (verdict.validate) RETURN_IF_ERROR(ValidateWithin(verdict));
+      if (verdict.stop != StopCause::kNone) return Ending{verdict.stop, verdict.predict};
+      if (order_stale_) break;
+      RETURN_IF_ERROR(TakeStep());
+    }
+    if (order_stale_) continue;
+    RETURN_IF_ERROR(FinishEpoch());
+    if (OutOfPatience()) return Ending{StopCause::kPatience, true};
+  }
+  return Ending{StopCause::kEpochs, true};
+}
+
+// Between the ends of epochs, or before a stop.
+absl::Status Trainer::ValidateWithin(const Verdict& verdict) {
+  RETURN_IF_ERROR(Validate());
+  if (gang_->leads() && verdict.stop == StopCause::kNone) SaveWhatIsDue();
+  return absl::OkStatus();
+}
+
+// The epoch's order is made anew, also in its middle after a resume.
+absl::Status Trainer::BeginEpoch() {
+  const std::vector<int32_t> order =
+      EpochOrder(data_.rows.training, spec_.seed, train_.fold, epoch_);
+  RETURN_IF_ERROR(
+      learner_->SetOrder(RankShare(order, position_, gang_->rank(), gang_->world_size())));
+  order_begin_ = 0;
+  order_stale_ = false;
+  epoch_began_ = clock_.MonotonicNow();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Verdict> Trainer::BeforeStep() {
+  Verdict verdict;
+  if (!gang_->MeetsAt(step_)) return verdict;
+  if (gang_->leads()) verdict = Decide();
+  RETURN_IF_ERROR(gang_->Agree(step_, timer_.recent(), verdict));
+  if (verdict.epochs > 0 && verdict.epochs != planned_epochs_) {
+    planned_epochs_ = verdict.epochs;
+    schedule_.total_steps = StepsPerEpoch() * planned_epochs_;
+  }
+  return verdict;
+}
+
+// Rank 0's, at every meeting: has to be cheap.
+Verdict Trainer::Decide() {
+  Verdict verdict;
+  if (control_.version() != orders_version_) {
+    orders_version_ = control_.version();
+    orders_ = control_.orders();
+    verdict.epochs = orders_.epochs;
+  }
+  const absl::Duration now = clock_.MonotonicNow();
+  if (orders_.stop) {
+    verdict.stop = StopCause::kUser;
+    verdict.predict = orders_.predict;
+  } else if (now >= orders_.stop_at) {
+    verdict.stop = StopCause::kTime;
+  } else if (verdict.epochs > 0 && epoch_ >= verdict.epochs) {
+    verdict.stop = StopCause::kEpochs;  // the new plan lies behind us
+  }
+  verdict.fall_back = fall_back_;
+  const bool unseen = validated_at_step_ != step_;
+  if (verdict.stop != StopCause::kNone) {
+    // A last look at the weights that stand now, if the deadline leaves room for it.
+    const bool affordable = now + 2 * evaluate_time_ + predict_time_ < orders_.deadline;
+    verdict.validate = verdict.predict && unseen && (!has_best_ || affordable);
+  } else {
+    const absl::Duration since = now - validated_at_;
+    verdict.validate =
+        unseen && since >= kValidateEvery && since >= kValidateShare * evaluate_time_;
+    if (saver_->CheckpointDue() && validated_at_step_ >= 0 && !verdict.validate) SaveWhatIsDue();
+  }
+  return verdict;
+}
+
+absl::Status Trainer::TakeStep() {
+  const absl::Duration started = clock_.MonotonicNow();
+  const BatchShare share =
+      ShareOfBatch(TrainingRows(), position_, batch_, gang_->rank(), gang_->world_size());
+  StepInput input;
+  input.begin = order_begin_;
+  input.rows = share.rank_rows;
+  input.gang_rows = share.gang_rows;
+  input.learning_rate = schedule_.LearningRate(epoch_ * StepsPerEpoch() + position_ / GangBatch());
+  input.dropout_seed =
+      StreamSeed(spec_.seed, Stream::kDropout, static_cast<uint64_t>(train_.fold),
+                 static_cast<uint64_t>(step_), static_cast<uint64_t>(gang_->rank()));
+  RETURN_IF_ERROR(learner_->Step(input));
+  if (!probed_) RETURN_IF_ERROR(learner_->Synchronize());
+  position_ += share.gang_rows;
+  order_begin_ += share.rank_rows;
+  rows_done_ += share.gang_rows;
+  ++step_;
+  const absl::Duration now = clock_.MonotonicNow();
+  timer_.Add(now - started);
+  if (!probed_ &&
+      (timer_.steps() >= kProbeSteps || (timer_.steps() >= 3 && timer_.total() >= kProbeTime))) {
+    probed_ = true;
+    if (gang_->leads()) RETURN_IF_ERROR(SendProbe());
+  }
+  if (now - progress_at_ >= kProgressEvery) RETURN_IF_ERROR(ReportProgress(now));
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::FinishEpoch() {
+  LossSum window;
+  RETURN_IF_ERROR(TakeLoss(window));
+  const LossSum loss = std::exchange(epoch_loss_, LossSum{});
+  const absl::Duration trained = clock_.MonotonicNow() - epoch_began_;
+  ++epoch_;
+  position_ = 0;
+  RETURN_IF_ERROR(Validate());
+  if (order_stale_) return absl::OkStatus();  // fell back: this epoch is undone
+  const bool better = epoch_ == 1 || Better(spec_.metric, best_.metric, patience_metric_);
+  epochs_without_better_ = better ? 0 : epochs_without_better_ + 1;
+  patience_metric_ = best_.metric;
+  if (!gang_->leads()) return absl::OkStatus();
+  rank_protocol::Epoch message;
+  message.attempt = train_.attempt;
+  message.epoch = static_cast<int>(epoch_);
+  message.step = step_;
+  message.train_loss = loss.mean();
+  message.val_loss = last_.loss;
+  message.val_metric = last_.metric;
+  message.best_metric = best_.metric;
+  message.epoch_s = absl::ToDoubleSeconds(trained);
+  message.evaluate_s = absl::ToDoubleSeconds(evaluate_time_);
+  sink_.Send(message);
+  SaveWhatIsDue();
+  return absl::OkStatus();
+}
+
+bool Trainer::OutOfPatience() const {
+  return spec_.patience > 0 && epochs_without_better_ >= spec_.patience;
+}
+
+absl::Status Trainer::TakeLoss(LossSum& window) {
+  ASSIGN_OR_RETURN(window, learner_->TakeLoss());
+  epoch_loss_.sum += window.sum;
+  epoch_loss_.rows += window.rows;
+  if (std::isfinite(window.sum)) {
+    bad_windows_ = 0;
+    return absl::OkStatus();
+  }
+  if (!UsesAmp(learner_->precision())) {
+    return DivergedError(absl::StrCat("the training loss is not finite at step ", step_, " (epoch ",
+                                      EpochsDone(), ")"));
+  }
+  ++bad_windows_;
+  fall_back_ = learner_->precision() == Precision::kBf16 || bad_windows_ >= kMostBadWindows;
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::ReportProgress(absl::Duration now) {
+  LossSum window;
+  RETURN_IF_ERROR(TakeLoss(window));
+  if (gang_->leads()) {
+    const double seconds = absl::ToDoubleSeconds(now - progress_at_);
+    rank_protocol::Progress progress;
+    progress.attempt = train_.attempt;
+    progress.step = step_;
+    progress.epoch = EpochsDone();
+    progress.loss = window.mean();
+    progress.lr = schedule_.LearningRate(epoch_ * StepsPerEpoch() + position_ / GangBatch());
+    progress.steps_per_s = static_cast<double>(step_ - progress_step_) / seconds;
+    progress.samples_per_s = static_cast<double>(rows_done_ - progress_rows_) / seconds;
+    progress.data_wait = std::min(1.0, window.gather_s / seconds);
+    sink_.SendProgress(progress);
+  }
+  progress_at_ = now;
+  progress_step_ = step_;
+  progress_rows_ = rows_done_;
+  return absl::OkStatus();
+}
+
+// One validation pass on this rank alone, over some of the rows where they are many.
+absl::Status Trainer::SendProbe() {
+  constexpr size_t kMostRows = 2048;
+  const std::vector<int32_t>& validation = data_.rows.validation;
+  const size_t rows = std::min(validation.size(), kMostRows);
+  std::vector<float> outputs(rows * static_cast<size_t>(data_.outputs));
+  const absl::Duration started = clock_.MonotonicNow();
+  RETURN_IF_ERROR(learner_->Predict(Weights::kLast, absl::MakeConstSpan(validation).first(rows),
+                                    absl::MakeSpan(outputs)));
+  const double row_s =
+      absl::ToDoubleSeconds(clock_.MonotonicNow() - started) / static_cast<double>(rows);
+  const double test_rows = static_cast<double>(data_.table->rows(Split::kTest));
+  const double all_rows = static_cast<double>(validation.size()) + test_rows;
+  // Files: encoding, digest and fsync of what a disk of 100 MB/s takes.
+  const double write_s = 0.02 + all_rows * data_.outputs * sizeof(float) / 100e6;
+  evaluate_time_ = absl::Seconds(row_s * static_cast<double>(validation.size()));
+  predict_time_ = absl::Seconds(row_s * all_rows + write_s);
+  rank_protocol::Probe probe;
+  probe.attempt = train_.attempt;
+  probe.step_s = absl::ToDoubleSeconds(timer_.Quantile(0.5));
+  probe.step_p90_s = absl::ToDoubleSeconds(timer_.Quantile(0.9));
+  probe.timed_steps = timer_.steps();
+  probe.evaluate_s = absl::ToDoubleSeconds(evaluate_time_);
+  probe.predict_s = absl::ToDoubleSeconds(predict_time_);
+  sink_.Send(probe);
+  return absl::OkStatus();
+}
+
+// Each rank answers for a part of the rows; the sum over the ranks has all.
+absl::Status Trainer::EvaluateNow(Weights which, std::vector<float>& outputs) {
+  const std::vector<int32_t>& rows = data_.rows.validation;
+  const size_t width = static_cast<size_t>(data_.outputs);
+  outputs.assign(rows.size() * width, 0.0f);
+  const size_t world = static_cast<size_t>(gang_->world_size());
+  const size_t rank = static_cast<size_t>(gang_->rank());
+  const size_t begin = rows.size() * rank / world, end = rows.size() * (rank + 1) / world;
+  RETURN_IF_ERROR(
+      learner_->Predict(which, absl::MakeConstSpan(rows).subspan(begin, end - begin),
+                        absl::MakeSpan(outputs).subspan(begin * width, (end - begin) * width)));
+  if (gang_->group() == nullptr) return absl::OkStatus();
+  return gang_->group()->Sum(absl::MakeSpan(outputs));
+}
+
+absl::Status Trainer::Validate() {
+  const absl::Duration started = clock_.MonotonicNow();
+  std::vector<float> outputs;
+  RETURN_IF_ERROR(EvaluateNow(Weights::kLast, outputs));
+  last_ = evaluator_->Evaluate(outputs);
+  validated_at_ = clock_.MonotonicNow();
+  validated_at_step_ = step_;
+  evaluate_time_ = validated_at_ - started;
+  if (!last_.finite) {
+    if (UsesAmp(learner_->precision())) return FallBack();
+    return DivergedError(absl::StrCat("the model's predictions are not finite at step ", step_,
+                                      " (epoch ", EpochsDone(), ")"));
+  }
+  // Equal metrics are common where rows are few: the smaller loss then decides.
+  const bool better =
+      !has_best_ || Better(spec_.metric, last_.metric, best_.metric) ||
+      (!Better(spec_.metric, best_.metric, last_.metric) && last_.loss < best_.loss);
+  if (better) {
+    RETURN_IF_ERROR(learner_->KeepBest());
+    has_best_ = true;
+    best_ = last_;
+    best_epoch_ = EpochsDone();
+    best_outputs_ = std::move(outputs);
+    predictions_saved_ = false;
+  }
+  if (UsesAmp(learner_->precision())) {
+    ASSIGN_OR_RETURN(Learner::State state, learner_->Save());
+    good_ = Capture(std::move(state));
+  }
+  return absl::OkStatus();
+}
+
+// From half to whole precision, from the last state that was sound.
+absl::Status Trainer::FallBack() {
+  const std::string from(PrecisionName(learner_->precision()));
+  fall_back_ = false;
+  bad_windows_ = 0;
+  RETURN_IF_ERROR(learner_->SetPrecision(Precision::kFp32));
+  const int64_t step = step_;
+  RETURN_IF_ERROR(Restore(*good_));
+  step_ = step;  // checkpoints are named by it
+  RETURN_IF_ERROR(learner_->TakeLoss().status());
+  order_stale_ = true;
+  gang_->MeetNext();
+  if (gang_->leads()) {
+    Say("precision", absl::StrCat("the loss was not finite at step ", step), from, "fp32");
+  }
+  good_.reset();
+  return absl::OkStatus();
+}
+
+double Trainer::EpochsDone() const {
+  return static_cast<double>(epoch_) +
+         static_cast<double>(position_) / static_cast<double>(TrainingRows());
+}
+
+int64_t Trainer::StepsPerEpoch() const { return (TrainingRows() + GangBatch() - 1) / GangBatch(); }
+
+void Trainer::Say(const std::string& rule, std::string cause, std::string from, std::string to) {
+  rank_protocol::Decision decision;
+  decision.attempt = train_.attempt;
+  decision.rule = rule;
+  decision.cause = std::move(cause);
+  decision.from = std::move(from);
+  decision.to = std::move(to);
+  sink_.Send(decision);
+}
+
+void Trainer::Warn(std::string text) {
+  sink_.Send(rank_protocol::LogText{"warning", std::move(text)});
+}
+
+}  // namespace traind

@@ -1,0 +1,149 @@
+// Trains a fold: from a Train message to the fold's predictions on disk.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+#include <absl/time/time.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "worker/checkpoint/checkpoint.h"
+#include "worker/device/collective.h"
+#include "worker/model/learner.h"
+#include "worker/rank_protocol/messages.h"
+#include "worker/train/evaluator.h"
+#include "worker/train/event_sink.h"
+#include "worker/train/fold_data.h"
+#include "worker/train/fold_saver.h"
+#include "worker/train/gang.h"
+#include "worker/train/schedule.h"
+#include "worker/train/step_timer.h"
+#include "worker/train/task_control.h"
+#include "worker/train/training_spec.h"
+
+namespace traind {
+
+// One task of one Rank. Says Started, Probe, Progress, Epoch, CheckpointSaved,
+// FoldSaved and Decision; Finished and Failed are its caller's. In a gang rank 0
+// speaks for all but Started, and alone writes files.
+// Threads: Run() on one; the TaskControl may change under it.
+// Errors: FailureReason() names each.
+class Trainer {
+ public:
+  // References outlive it.
+  Trainer(rank_protocol::Train train, TaskControl& control, EventSink& sink, const Clock& clock);
+  ~Trainer();
+
+  absl::Status Run();
+
+ private:
+  // How training ended.
+  struct Ending {
+    StopCause cause = StopCause::kEpochs;
+    bool predict = true;
+  };
+
+  // Getting ready.
+  absl::Status Prepare();
+  absl::Status JoinGang();
+  absl::Status CreateLearner();
+  absl::Status Resume();
+  absl::Status ShareCheckpoint(Checkpoint& checkpoint, bool& found);
+  absl::Status ChooseBatch(const Checkpoint* resumed);
+  absl::Status ChooseTrainingPrecision(const Checkpoint* resumed);
+  void SayStarted();
+
+  // The loop.
+  absl::StatusOr<Ending> TrainUntilStopped();
+  absl::Status BeginEpoch();
+  absl::StatusOr<Verdict> BeforeStep();
+  absl::Status ValidateWithin(const Verdict& verdict);
+  Verdict Decide();
+  absl::Status TakeStep();
+  absl::Status FinishEpoch();
+  bool OutOfPatience() const;
+
+  // Looking at what came out.
+  absl::Status ReportProgress(absl::Duration now);
+  absl::Status TakeLoss(LossSum& window);
+  absl::Status SendProbe();
+  absl::Status Validate();
+  absl::Status EvaluateNow(Weights which, std::vector<float>& outputs);
+  absl::Status FallBack();
+  void SaveWhatIsDue();
+
+  // The end.
+  absl::Status Finish(const Ending& ending);
+  absl::Status PredictAndSave(const Ending& ending);
+  void RescuePredictions();
+
+  Checkpoint Capture(Learner::State state) const;
+  absl::Status Restore(const Checkpoint& checkpoint);
+  double EpochsDone() const;
+  int64_t GangBatch() const { return batch_ * gang_->world_size(); }
+  int64_t StepsPerEpoch() const;
+  int64_t TrainingRows() const { return static_cast<int64_t>(data_.rows.training.size()); }
+  rank_protocol::FoldSaved FoldSavedNow() const;
+  void Say(const std::string& rule, std::string cause, std::string from, std::string to);
+  void Warn(std::string text);
+
+  const rank_protocol::Train train_;
+  TaskControl& control_;
+  EventSink& sink_;
+  const Clock& clock_;
+
+  TrainingSpec spec_;
+  FoldData data_;
+  std::unique_ptr<Evaluator> evaluator_;
+  const CudaApi* cuda_ = nullptr;
+  std::unique_ptr<Group> group_;
+  std::unique_ptr<Gang> gang_;
+  std::unique_ptr<Learner> learner_;
+  std::unique_ptr<FoldSaver> saver_;  // rank 0's
+
+  // The plan.
+  TaskControl::Orders orders_;
+  int64_t orders_version_ = 0;
+  int64_t planned_epochs_ = 0;
+  int64_t batch_ = 0;  // per rank
+  Schedule schedule_;
+
+  // The position.
+  int64_t step_ = 0;         // optimizer steps done; never goes back
+  int64_t epoch_ = 0;        // full epochs done
+  int64_t position_ = 0;     // in the epoch's order
+  int64_t order_begin_ = 0;  // of this rank's next batch in the learner's order
+  bool order_stale_ = true;
+  LossSum epoch_loss_;
+
+  // Early stopping.
+  bool has_best_ = false;
+  Evaluation best_, last_;
+  double best_epoch_ = 0;
+  int64_t epochs_without_better_ = 0;
+  double patience_metric_ = 0;       // the best one's at the last end of an epoch
+  std::vector<float> best_outputs_;  // of the validation rows; empty: to be computed
+  bool predictions_saved_ = false;   // of the best weights
+
+  // Measured.
+  StepTimer timer_;
+  bool probed_ = false;
+  absl::Duration evaluate_time_, predict_time_;
+  absl::Duration epoch_began_;
+  int64_t validated_at_step_ = -1;
+  absl::Duration validated_at_;
+  absl::Duration progress_at_;
+  int64_t progress_step_ = 0, progress_rows_ = 0, rows_done_ = 0;
+
+  // Falling back to float32.
+  std::optional<Checkpoint> good_;  // the last state known to be finite; under AMP
+  int bad_windows_ = 0;
+  bool fall_back_ = false;
+};
+
+}  // namespace traind
