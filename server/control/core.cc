@@ -92,22 +92,36 @@ void Core::Impl::KeepTime(absl::Time now) {
 
 // ---- what clients ask for ----
 
-void Core::Impl::Handle(Submit& event) {
-  Job& job = event.job;
-  if (!job.request_id.empty()) {
-    const auto known = requests_.find({job.owner, job.request_id});
-    if (known != requests_.end()) {
-      const Job& existing = known->second->view();
-      if (existing.spec_sha256 == job.spec_sha256) {
-        return Answer(event.call, absl::OkStatus(), known->second);
-      }
-      return Answer(
-          event.call,
-          absl::AlreadyExistsError(absl::StrCat("request_id ", job.request_id, " belongs to job ",
-                                                existing.id, ", which has another spec")),
-          known->second);
-    }
+bool Core::Impl::AnswerKnownRequest(const Submit& event) {
+  const Job& job = event.job;
+  if (job.request_id.empty()) return false;
+  const RequestKey key(job.owner, job.request_id);
+  JobEntry* entry = nullptr;
+  const Job* existing = nullptr;
+  std::shared_ptr<const Job> ended;
+  if (const auto it = requests_.find(key); it != requests_.end()) {
+    entry = it->second;
+    existing = &entry->view();
+  } else if (const auto old = ended_.find(key); old != ended_.end()) {
+    ended = old->second;
+    existing = ended.get();
+  } else {
+    return false;
   }
+  absl::Status status;
+  if (existing->spec_sha256 != job.spec_sha256) {
+    status =
+        absl::AlreadyExistsError(absl::StrCat("request_id ", job.request_id, " belongs to job ",
+                                              existing->id, ", which has another spec"));
+  }
+  Answer(event.call, std::move(status), entry);
+  turn_.replies.back().job = std::move(ended);
+  return true;
+}
+
+void Core::Impl::Handle(Submit& event) {
+  if (AnswerKnownRequest(event)) return;
+  Job& job = event.job;
   if (shutting_down_) {
     return Answer(event.call, absl::UnavailableError("traind is shutting down"), nullptr);
   }
@@ -228,10 +242,22 @@ void Core::Impl::Remove(JobEntry& entry) {
   for (auto& [id, live] : attempts_) {
     if (live.job == &entry) live.job = nullptr;
   }
-  const auto request = requests_.find({job.owner, job.request_id});
-  if (request != requests_.end() && request->second == &entry) requests_.erase(request);
+  if (!job.request_id.empty()) {
+    const RequestKey key(job.owner, job.request_id);
+    requests_.erase(key);
+    ended_[key] = entry.job;
+    ended_order_.emplace_back(now_, key);
+  }
   const std::string id = job.id;
   jobs_.erase(id);
+}
+
+void Core::Impl::ForgetEnded() {
+  while (!ended_order_.empty() &&
+         (now_ - ended_order_.front().first > kKeepEnded || ended_order_.size() > kKeepEndedMost)) {
+    ended_.erase(ended_order_.front().second);
+    ended_order_.pop_front();
+  }
 }
 
 JobEntry* Core::Impl::Find(const std::string& id) const {
@@ -493,6 +519,7 @@ void Core::Impl::CloseTurn() {
   for (JobEntry* entry : touched_) {
     if (IsTerminal(entry->job->state)) Remove(*entry);
   }
+  ForgetEnded();
   touched_.clear();
   start_owners_.clear();
   reply_owners_.clear();

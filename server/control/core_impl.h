@@ -8,6 +8,7 @@
 #include <absl/time/time.h>
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -28,6 +29,9 @@ inline constexpr absl::Duration kFinishWait = absl::Seconds(30);
 inline constexpr absl::Duration kStopGrace = absl::Milliseconds(150);
 // What a Worker has not acknowledged yet comes right behind its Hello.
 inline constexpr absl::Duration kResendGrace = absl::Seconds(1);
+// For so long the core remembers the request ids of ended Jobs, and of so many.
+inline constexpr absl::Duration kKeepEnded = absl::Seconds(30);
+inline constexpr size_t kKeepEndedMost = 10'000;
 // A Worker that does not list an Attempt in its heartbeats for so long has lost it.
 inline constexpr absl::Duration kUnlistedGrace = absl::Seconds(5);
 
@@ -129,6 +133,8 @@ class Core::Impl {
   void Handle(ShutdownRequested& event);
   void AddEntry(std::shared_ptr<Job> job);
   void Answer(CallId call, absl::Status status, JobEntry* entry, bool created = false);
+  bool AnswerKnownRequest(const Submit& event);
+  void ForgetEnded();
   JobEntry* Find(const std::string& id) const;
   void Touch(JobEntry& entry);
   Job& EditLive(JobEntry& entry);     // changes nobody stores
@@ -247,7 +253,11 @@ class Core::Impl {
   // Hash maps are for looking up; what is walked is ordered, so that equal turns
   // follow from equal events.
   absl::flat_hash_map<std::string, std::unique_ptr<JobEntry>> jobs_;
-  absl::flat_hash_map<std::pair<std::string, std::string>, JobEntry*> requests_;
+  using RequestKey = std::pair<std::string, std::string>;  // owner, request_id
+  absl::flat_hash_map<RequestKey, JobEntry*> requests_;
+  // Of Jobs that have ended: the shell may have asked the store just before.
+  absl::flat_hash_map<RequestKey, std::shared_ptr<const Job>> ended_;
+  std::deque<std::pair<absl::Time, RequestKey>> ended_order_;
   std::map<int64_t, LiveAttempt> attempts_;
   std::map<std::string, WorkerState> workers_;
   std::map<Urgency, JobEntry*> prepare_queue_;

@@ -1,0 +1,401 @@
+#include "tests/simulation/checker.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace traind::simulation {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kSecond = 1'000'000;
+// From a decision to its commit.
+constexpr int64_t kCommitSlack = 60'000;
+// From a deadline to a Worker's kill: what a command was on its way.
+constexpr int64_t kKillSlack = 100'000;
+
+bool Terminal(const std::string& state) {
+  return state == "SUCCEEDED" || state == "FAILED" || state == "CANCELLED";
+}
+
+bool LegalStep(const std::string& from, const std::string& to) {
+  if (from == to) return !Terminal(from);
+  static const std::map<std::string, std::set<std::string>> steps = {
+      {"", {"QUEUED", "PLANNING"}},
+      {"QUEUED", {"PLANNING", "RUNNING", "FINALIZING", "SUCCEEDED", "FAILED", "CANCELLED"}},
+      {"PLANNING", {"QUEUED", "RUNNING", "FINALIZING", "SUCCEEDED", "FAILED", "CANCELLED"}},
+      {"RUNNING", {"QUEUED", "FINALIZING", "SUCCEEDED", "FAILED", "CANCELLED"}},
+      {"FINALIZING", {"SUCCEEDED", "FAILED", "CANCELLED"}},
+  };
+  const auto it = steps.find(from);
+  return it != steps.end() && it->second.count(to) > 0;
+}
+
+class Checker {
+ public:
+  explicit Checker(const std::vector<json>& history) : history_(history) {}
+  std::vector<std::string> Run();
+
+ private:
+  struct JobSeen {
+    json last;  // its newest committed row
+    int64_t true_deadline = -1;
+    int64_t terminal_at = -1;
+    int64_t floor_at = -1;  // on disk
+    int64_t published_at = -1;
+    int64_t acked_at = -1;
+    int quality_on_disk = 0;
+    int number_on_disk = 0;
+  };
+  struct RankSeen {
+    std::string job, worker;
+    std::vector<int> slots;
+    int64_t from = 0, to = -1;
+  };
+
+  template <typename... Parts>
+  void Violation(const Parts&... parts) {
+    violations_.push_back(absl::StrCat(parts...));
+  }
+  void Read(const json& r);
+  void ReadJob(const json& r);
+  void CheckTasks(const json& r, const json* before);
+  void CheckJobAtEnd(const std::string& id, const JobSeen& job);
+  void CheckDeadline(const std::string& id, const JobSeen& job);
+  void CheckRanks();
+  // Until when, from `t` on, traind could not write; t: it could.
+  int64_t BlockedUntil(int64_t t) const;
+
+  const std::vector<json>& history_;
+  std::vector<std::string> violations_;
+  std::map<std::string, JobSeen> jobs_;
+  std::map<std::string, std::string> by_request_;
+  std::map<std::string, json> truths_;  // by request
+  std::map<int64_t, RankSeen> ranks_;
+  std::set<int64_t> acked_folds_;
+  std::set<int64_t> attempts_;                        // ever committed
+  std::vector<std::pair<int64_t, int64_t>> blocked_;  // down, or disk full
+  int64_t blocked_since_ = -1;
+  bool down_ = true, full_ = false;
+  int64_t offset_ = 0, lag_ = 0;  // of traind's clock; what it lost at restarts
+  bool started_ = false;
+  bool faults_ = false;
+  int64_t end_ = 0;
+};
+
+std::vector<std::string> Checker::Run() {
+  for (const json& record : history_) Read(record);
+  end_ = history_.empty() ? 0 : history_.back()["t"].get<int64_t>();
+  if (blocked_since_ >= 0) blocked_.emplace_back(blocked_since_, INT64_MAX);
+  for (const auto& [id, job] : jobs_) CheckJobAtEnd(id, job);
+  CheckRanks();
+  return std::move(violations_);
+}
+
+void Checker::Read(const json& r) {
+  const std::string kind = r["kind"];
+  const int64_t t = r["t"];
+  const auto block = [this, t](bool now_blocked) {
+    if (now_blocked && blocked_since_ < 0) blocked_since_ = t;
+    if (!now_blocked && blocked_since_ >= 0) {
+      blocked_.emplace_back(blocked_since_, t);
+      blocked_since_ = -1;
+    }
+  };
+  if (kind == "seed") {
+    faults_ = r["faults"];
+  } else if (kind == "coordinator_start") {
+    const int64_t offset = r["offset"];
+    if (started_ && offset < offset_) lag_ += offset_ - offset;
+    offset_ = offset;
+    started_ = true;
+    down_ = false;
+    block(full_);
+  } else if (kind == "coordinator_end") {
+    down_ = true;
+    block(true);
+  } else if (kind == "disk_full") {
+    full_ = true;
+    block(true);
+  } else if (kind == "disk_ok") {
+    full_ = false;
+    block(down_);
+  } else if (kind == "truth") {
+    truths_[r["request"]] = r;
+  } else if (kind == "submit_ack") {
+    const std::string id = r["job"], request = r["request"];
+    auto [known, added] = by_request_.emplace(request, id);
+    if (!added && known->second != id) {
+      Violation("request ", request, " made two jobs: ", known->second, " and ", id);
+    }
+    JobSeen& job = jobs_[id];
+    if (job.acked_at < 0) job.acked_at = t;
+    if (job.last.is_null()) Violation("job ", id, " was acknowledged before it was stored");
+  } else if (kind == "conflict_ack") {
+    if (r["status"] != "ALREADY_EXISTS") {
+      Violation("another spec under request ", r["request"].get<std::string>(), " was answered ",
+                r["status"].get<std::string>());
+    }
+  } else if (kind == "job") {
+    ReadJob(r);
+  } else if (kind == "rank_start") {
+    RankSeen rank;
+    rank.job = r["job"];
+    rank.worker = r["worker"];
+    rank.slots = r["slots"].get<std::vector<int>>();
+    rank.from = t;
+    if (!ranks_.emplace(r["attempt"], rank).second) {
+      Violation("attempt ", r["attempt"].get<int64_t>(), " was started twice");
+    }
+    if (attempts_.count(r["attempt"]) == 0) {
+      Violation("attempt ", r["attempt"].get<int64_t>(), " runs but was never stored");
+    }
+  } else if (kind == "rank_end") {
+    const auto it = ranks_.find(r["attempt"]);
+    if (it != ranks_.end()) it->second.to = t;
+  } else if (kind == "acked_fold") {
+    acked_folds_.insert(r["attempt"].get<int64_t>());
+  } else if (kind == "floor") {
+    JobSeen& job = jobs_[r["job"]];
+    if (job.floor_at < 0) job.floor_at = t;
+  } else if (kind == "published") {
+    JobSeen& job = jobs_[r["job"]];
+    if (job.published_at < 0) job.published_at = t;
+    if (r["number"] <= job.number_on_disk) Violation("prediction numbers went back");
+    if (r["quality"] < job.quality_on_disk) {
+      Violation("job ", r["job"].get<std::string>(), ": the standing prediction got worse");
+    }
+    job.number_on_disk = r["number"];
+    job.quality_on_disk = r["quality"];
+  } else if (kind == "commit_refused") {
+    Violation("the store refused a commit: ", r["error"].get<std::string>());
+  } else if (kind == "unacknowledged") {
+    Violation("attempt ", r["attempt"].get<int64_t>(), ": fact ", r["sequence"].get<int64_t>(),
+              " was never acknowledged");
+  }
+}
+
+void Checker::ReadJob(const json& r) {
+  const std::string id = r["job"];
+  JobSeen& job = jobs_[id];
+  const std::string before = job.last.is_null() ? "" : job.last["state"].get<std::string>();
+  const std::string state = r["state"];
+  if (Terminal(before)) Violation("job ", id, " changed after it was ", before);
+  if (!LegalStep(before, state)) Violation("job ", id, " went from ", before, " to ", state);
+  if (!job.last.is_null()) {
+    if (r["version"] <= job.last["version"]) Violation("job ", id, ": its version did not grow");
+    if (r["deadline"] != job.last["deadline"]) Violation("job ", id, ": its deadline moved");
+    if (r["accepted"] != job.last["accepted"]) Violation("job ", id, ": its acceptance moved");
+    if (r["number"] < job.last["number"]) Violation("job ", id, ": its prediction went back");
+    if (r.contains("plan") && job.last.contains("plan")) {
+      if (r["plan"][1] > job.last["plan"][1] || r["plan"][2] > job.last["plan"][2]) {
+        Violation("job ", id, ": its plan grew");
+      }
+    }
+  } else if (r["deadline"] >= 0) {
+    job.true_deadline =
+        r["t"].get<int64_t>() + r["deadline"].get<int64_t>() - r["core"].get<int64_t>();
+  }
+  CheckTasks(r, job.last.is_null() ? nullptr : &job.last);
+  if (Terminal(state)) {
+    job.terminal_at = r["t"];
+    if (r["reason"] == "NONE") Violation("job ", id, " ended without a reason");
+    if (r["deadline"] >= 0 && r["finished"] > r["deadline"]) {
+      Violation("job ", id, " finished after its deadline");
+    }
+    for (const json& attempt : r["attempts"]) {
+      if (attempt[2]) Violation("job ", id, " ended with a live attempt ", attempt[0].dump());
+    }
+    for (const json& d : r["decisions"]) {
+      for (const json& part : d) {
+        if (part == "") Violation("job ", id, ": a decision lacks something: ", d.dump());
+      }
+    }
+    int complete = 0;
+    for (size_t i = 1; i < r["tasks"].size(); ++i) complete += r["tasks"][i][4] ? 1 : 0;
+    if (r["quality"] == 3 && complete < r["spec_folds"]) {
+      Violation("job ", id, " is FULL with ", complete, " complete folds");
+    }
+  }
+  job.last = r;
+}
+
+void Checker::CheckTasks(const json& r, const json* before) {
+  const std::string id = r["job"];
+  std::map<int, int> open;
+  std::map<int64_t, json> rows;
+  for (const json& attempt : r["attempts"]) {
+    rows[attempt[0]] = attempt;
+    const bool fresh = attempts_.insert(attempt[0].get<int64_t>()).second;
+    if (fresh && attempts_.upper_bound(attempt[0]) != attempts_.end() &&
+        *attempts_.rbegin() > attempt[0] && r["last_attempt"] < attempt[0]) {
+      Violation("attempt numbers went back to ", attempt[0].dump());
+    }
+    if (attempt[2]) ++open[attempt[1]];
+  }
+  for (const auto& [task, count] : open) {
+    if (count > 1) Violation("job ", id, " task ", task, " has ", count, " live attempts");
+  }
+  for (size_t i = 0; i < r["tasks"].size(); ++i) {
+    const json& task = r["tasks"][i];
+    const auto row = rows.find(task[1].get<int64_t>());
+    if (task[0] == "RUNNING" && (row == rows.end() || !row->second[2])) {
+      Violation("job ", id, " task ", i, " runs without a live attempt");
+    }
+    const std::string oof = task[3];
+    if (!oof.empty() && oof != absl::StrCat("attempts/", task[2].get<int64_t>(), "/oof.npy")) {
+      Violation("job ", id, " task ", i, ": predictions ", oof, " stand under attempt ",
+                task[2].dump());
+    }
+    if (before == nullptr) continue;
+    const json& old = (*before)["tasks"][i];
+    if (task[1] < old[1]) Violation("job ", id, " task ", i, ": its attempt number went back");
+    const std::string was = old[0];
+    if (was != "PENDING" && was != "RUNNING" && was != task[0]) {
+      Violation("job ", id, " task ", i, " left ", was);
+    }
+    if (old[4] && !task[4]) Violation("job ", id, " task ", i, " lost a complete fold");
+  }
+}
+
+int64_t Checker::BlockedUntil(int64_t t) const {
+  for (const auto& [from, to] : blocked_) {
+    if (from - kSecond <= t && t <= to + 2 * kSecond) {
+      return to == INT64_MAX ? to : BlockedUntil(to + 2 * kSecond + 1);
+    }
+  }
+  return t;
+}
+
+void Checker::CheckDeadline(const std::string& id, const JobSeen& job) {
+  const int64_t due = job.true_deadline + lag_;
+  const int64_t allowed = BlockedUntil(due);
+  if (allowed == INT64_MAX || allowed > end_) return;
+  const int64_t late = job.terminal_at - (allowed + kCommitSlack);
+  if (job.terminal_at < 0) {
+    Violation("job ", id, " is ", job.last["state"].get<std::string>(), " after its deadline");
+  } else if (late > 0) {
+    Violation("job ", id, " ended ", late, " us too late");
+  }
+}
+
+void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
+  if (job.last.is_null()) {
+    if (job.acked_at >= 0) Violation("job ", id, " was acknowledged and is lost");
+    return;
+  }
+  const json& last = job.last;
+  const std::string state = last["state"];
+  if (job.true_deadline >= 0) {
+    CheckDeadline(id, job);
+  } else if (!Terminal(state) && BlockedUntil(end_) == end_) {
+    Violation("job ", id, " without a deadline is still ", state);
+  }
+  const json& truth = truths_[last["request"]];
+  const bool has_test = last["has_test"];
+  const bool on_time = job.true_deadline < 0 || job.published_at <= job.true_deadline - 300'000;
+  if (state == "FAILED" && has_test && job.published_at >= 0 && on_time &&
+      job.published_at < job.terminal_at) {
+    Violation("job ", id, " FAILED though a prediction stands");
+  }
+  if (state == "SUCCEEDED" && has_test && last["number"] == 0) {
+    Violation("job ", id, " SUCCEEDED without a prediction");
+  }
+  if (Terminal(state) && last["number"] > job.number_on_disk) {
+    Violation("job ", id, " names a prediction that is not on disk");
+  }
+  if (faults_ || truth.is_null() || truth["bad_data"] || state == "CANCELLED") return;
+  // Nothing went wrong: the promise in full.
+  const double window = truth["window_s"];
+  const bool floor_fits = window > 1.0 && window > 3 * truth["floor_s"].get<double>() + 0.6;
+  if (has_test && floor_fits && state != "SUCCEEDED") {
+    Violation("job ", id, " ended ", state,
+              " without any fault: ", last["reason"].get<std::string>());
+  }
+  const bool model_fits = window > 2.0 && 0.25 * window > truth["first_model_s"].get<double>();
+  if (model_fits && !truth["interrupted"] && state == "SUCCEEDED" && has_test &&
+      last["quality"] < 2) {
+    Violation("job ", id, " has no fold model in its prediction, with ", window,
+              " s of time and no fault: ", last["reason"].get<std::string>());
+  }
+}
+
+void Checker::CheckRanks() {
+  std::map<std::pair<std::string, int>, std::vector<std::pair<int64_t, int64_t>>> used;
+  for (const auto& [attempt, rank] : ranks_) {
+    const int64_t to = rank.to < 0 ? end_ : rank.to;
+    for (int slot : rank.slots) used[{rank.worker, slot}].emplace_back(rank.from, to);
+    const auto job = jobs_.find(rank.job);
+    if (job == jobs_.end() || job->second.true_deadline < 0) continue;
+    const int64_t over = to - (job->second.true_deadline + lag_ + kKillSlack);
+    if (over > 0) Violation("attempt ", attempt, " ran ", over, " us past its job's deadline");
+  }
+  for (auto& [slot, spans] : used) {
+    std::sort(spans.begin(), spans.end());
+    for (size_t i = 1; i < spans.size(); ++i) {
+      if (spans[i].first < spans[i - 1].second) {
+        Violation("two attempts at once on slot ", slot.second, " of ", slot.first);
+      }
+    }
+  }
+  // An acknowledged fold is in the store, unless its Attempt had been given up.
+  for (const auto& [id, job] : jobs_) {
+    if (job.last.is_null()) continue;
+    for (const json& attempt : job.last["attempts"]) {
+      if (acked_folds_.count(attempt[0]) == 0) continue;
+      const json& task = job.last["tasks"][attempt[1].get<size_t>()];
+      const bool kept = task[2] == attempt[0];
+      const std::string reason = attempt[3];
+      if (!kept && (reason == "COMPLETED" || reason == "STOPPED_IN_TIME")) {
+        Violation("job ", id, ": acknowledged predictions of attempt ", attempt[0].dump(),
+                  " are lost");
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> CheckHistory(const std::vector<json>& history) {
+  return Checker(history).Run();
+}
+
+double ProductiveRatio(const std::vector<json>& history) {
+  std::vector<std::pair<int64_t, int64_t>> spans;
+  std::map<int64_t, int64_t> open;
+  int64_t accepted = -1, end = -1;
+  std::set<std::string> jobs;
+  for (const json& r : history) {
+    const std::string kind = r["kind"];
+    const int64_t t = r["t"];
+    if (kind == "seed" && (r["faults"] || r["jobs"] != 1)) return -1;
+    if (kind == "truth" && (r["window_s"] < 30 || r["interrupted"] || r["bad_data"])) return -1;
+    if (kind == "rank_start") open[r["attempt"]] = t;
+    if (kind == "rank_end" && open.count(r["attempt"]) > 0) {
+      spans.emplace_back(open[r["attempt"]], t);
+    }
+    if (kind == "publish_begin") spans.emplace_back(t, t + r["cost"].get<int64_t>());
+    if (kind != "job") continue;
+    if (accepted < 0) accepted = t;
+    if (Terminal(r["state"])) end = t;
+  }
+  if (accepted < 0 || end <= accepted) return -1;
+  std::sort(spans.begin(), spans.end());
+  int64_t busy = 0, upto = accepted;
+  for (auto [from, to] : spans) {
+    from = std::max(from, upto);
+    to = std::min(to, end);
+    if (to > from) {
+      busy += to - from;
+      upto = to;
+    }
+  }
+  return static_cast<double>(busy) / static_cast<double>(end - accepted);
+}
+
+}  // namespace traind::simulation

@@ -1,0 +1,349 @@
+#include "tests/simulation/sim_coordinator.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "server/domain/names.h"
+
+namespace traind::simulation {
+
+SimCoordinator::SimCoordinator(World* world, Disk* disk, const Faults* faults, Bug bug,
+                               CoreOptions options)
+    : world_(world), disk_(disk), faults_(faults), bug_(bug), options_(options) {}
+
+absl::Time SimCoordinator::Now() const {
+  if (bug_ == Bug::kWallClock) return world_->wall();
+  return anchor_wall_ + (world_->now() - anchor_);
+}
+
+void SimCoordinator::Start() {
+  if (up()) return;
+  ++life_;
+  anchor_ = world_->now();
+  anchor_wall_ = world_->wall();
+  Load();
+  nlohmann::json& record = world_->Record("coordinator_start");
+  record["offset"] = absl::ToInt64Microseconds(Now() - world_->now());
+  for (const auto& [id, worker] : workers_) {
+    if (options_.standalone && !worker->alive()) Post(WorkerDied{id});
+  }
+  Pump();
+}
+
+void SimCoordinator::Load() {
+  Snapshot snapshot = *store_.LoadSnapshot();
+  anchor_wall_ = std::max(anchor_wall_, snapshot.last_seen - (world_->now() - anchor_));
+  inbox_.clear();
+  for (const Job& job : snapshot.active) {
+    if (const auto standing = disk_->Standing(job.id)) {
+      inbox_.push_back(Published{job.id, *standing, true});
+    }
+  }
+  core_ = std::make_unique<Core>(options_);
+  core_->Restore(std::move(snapshot), Now());
+  busy_ = false;
+  ArmWakeup(Now());
+}
+
+void SimCoordinator::Kill() {
+  if (!up()) return;
+  ++life_;
+  core_.reset();
+  inbox_.clear();
+  busy_ = false;
+  world_->Record("coordinator_end");
+  for (const auto& [session, stream] : std::exchange(streams_, {})) {
+    SimWorker* worker = workers_.at(stream.worker);
+    world_->After(absl::Milliseconds(world_->chance.Int(1, 5)),
+                  [worker, session = session] { worker->StreamClosed(session); });
+  }
+  for (auto& [call, answer] : std::exchange(calls_, {})) {
+    world_->After(absl::Milliseconds(5), [call = call, answer = answer] {
+      answer({call, absl::UnavailableError("connection lost"), nullptr, false});
+    });
+  }
+}
+
+uint64_t SimCoordinator::Open(const std::string& worker) {
+  if (!up()) return 0;
+  const uint64_t session = next_session_++;
+  streams_[session] = {worker, world_->now()};
+  return session;
+}
+
+void SimCoordinator::Deliver(uint64_t session, Event event) {
+  if (!up() || streams_.count(session) == 0) return;
+  if (bug_ == Bug::kNoFencing) Unfence(&event);
+  Post(std::move(event));
+}
+
+// As if nobody looked at an Attempt's number.
+void SimCoordinator::Unfence(Event* event) {
+  auto* fact = std::get_if<WorkerFact>(event);
+  if (fact == nullptr || started_.count(fact->attempt) == 0) return;
+  if (std::holds_alternative<AttemptEnded>(fact->fact)) return;
+  const Started& started = started_[fact->attempt];
+  const auto job = core_->FindJob(started.job);
+  if (job == nullptr) return;
+  const int64_t current = job->tasks[static_cast<size_t>(started.task)].attempt;
+  if (current == fact->attempt) return;
+  for (const Attempt& attempt : job->attempts) {
+    if (attempt.id != current) continue;
+    fact->attempt = current;
+    fact->worker = attempt.worker;
+  }
+}
+
+void SimCoordinator::StreamLost(const std::string& worker, uint64_t session) {
+  if (streams_.erase(session) == 0 || !up()) return;
+  Post(WorkerDetached{worker, session});
+}
+
+void SimCoordinator::WorkerProcessDied(const std::string& worker) {
+  if (up()) Post(WorkerDied{worker});
+}
+
+void SimCoordinator::Call(std::function<Event(CallId)> request, Answer answer) {
+  const CallId call = next_call_++;
+  world_->After(absl::Microseconds(world_->chance.Int(100, 2000)),
+                [this, call, request = std::move(request), answer = std::move(answer)] {
+                  if (!up()) {
+                    answer({call, absl::UnavailableError("connection refused"), nullptr, false});
+                    return;
+                  }
+                  calls_[call] = answer;
+                  Post(request(call));
+                });
+}
+
+void SimCoordinator::Post(Event event) {
+  if (!up()) return;
+  inbox_.push_back(std::move(event));
+  const uint64_t life = life_;
+  world_->After(absl::ZeroDuration(), [this, life] {
+    if (life == life_) Pump();
+  });
+}
+
+void SimCoordinator::ArmWakeup(absl::Time at) {
+  wakeup_ = at;
+  if (at == absl::InfiniteFuture()) return;
+  const uint64_t life = life_;
+  world_->After(std::max(at - Now(), absl::Microseconds(1)), [this, life] {
+    if (life == life_) Pump();
+  });
+}
+
+void SimCoordinator::Pump() {
+  if (!up() || busy_) return;
+  if (inbox_.empty() && Now() < wakeup_) {
+    // A clock that was put back: wait for the rest.
+    if (bug_ == Bug::kWallClock) ArmWakeup(wakeup_);
+    return;
+  }
+  RunTurn();
+}
+
+void SimCoordinator::RunTurn() {
+  ++turns_;
+  auto turn = std::make_shared<Turn>(core_->Step(std::exchange(inbox_, {}), Now()));
+  ArmWakeup(turn->next_wakeup);
+  if (bug_ == Bug::kAckBeforeCommit) {
+    for (const AckCommand& ack : std::exchange(turn->acks, {})) {
+      ToWorker(ack.worker, [ack](SimWorker& w, uint64_t s) { w.Receive(s, ack); });
+    }
+  }
+  if (bug_ == Bug::kReplyBeforeCommit) {
+    for (const Reply& reply : std::exchange(turn->replies, {})) Tell(reply);
+  }
+  if (turn->mutations.empty()) return Act(*turn);
+  busy_ = true;
+  Chance& chance = world_->chance;
+  absl::Duration commit = absl::Microseconds(chance.Int(300, 3000));
+  if (faults_->heavy_tails && chance.Happens(0.02)) {
+    commit = absl::Milliseconds(chance.Int(5, 40));
+  }
+  if (chance.Happens(faults_->crash_in_turn)) {
+    const uint64_t life = life_;
+    const int point = chance.Int(0, 2);
+    world_->After(commit * 0.5, [this, life, point, turn] {
+      if (life != life_) return;
+      if (point > 0 && !disk_->full && store_.Commit(turn->mutations).ok()) {
+        RecordCommit(*turn);
+        if (point == 2) {
+          // Some of what follows from it got out.
+          turn->starts.resize(turn->starts.size() / 2);
+          turn->stops.clear();
+          turn->publishes.clear();
+          turn->replies.resize(turn->replies.size() / 2);
+          Act(*turn);
+        }
+      }
+      const absl::Duration down = absl::Milliseconds(world_->chance.Int(100, 1500));
+      Kill();
+      world_->After(down, [this] { Start(); });
+    });
+    return;
+  }
+  const uint64_t life = life_;
+  world_->After(commit, [this, life, turn] {
+    if (life == life_) Commit(turn);
+  });
+}
+
+void SimCoordinator::Commit(std::shared_ptr<Turn> turn) {
+  busy_ = false;
+  const absl::Status status =
+      disk_->full ? absl::ResourceExhaustedError("disk full") : store_.Commit(turn->mutations);
+  if (!status.ok()) {
+    if (!disk_->full) world_->Record("commit_refused")["error"] = status.ToString();
+    return Recover(*turn, status);
+  }
+  RecordCommit(*turn);
+  Act(*turn);
+  Pump();
+}
+
+// As server/loop does: forget, tell, read again.
+void SimCoordinator::Recover(const Turn& turn, const absl::Status& status) {
+  for (Reply reply : turn.replies) {
+    reply.status = status;
+    reply.job = nullptr;
+    Tell(reply);
+  }
+  for (const auto& [session, stream] : std::exchange(streams_, {})) {
+    SimWorker* worker = workers_.at(stream.worker);
+    world_->After(absl::Milliseconds(1),
+                  [worker, session = session] { worker->StreamClosed(session); });
+  }
+  ++life_;
+  const uint64_t life = life_;
+  core_.reset();
+  world_->After(absl::Milliseconds(200), [this, life] {
+    if (life != life_) return;
+    ++life_;
+    Load();
+    Pump();
+  });
+}
+
+void SimCoordinator::Act(Turn& turn) {
+  if (bug_ != Bug::kForgetAcks) {
+    for (const AckCommand& ack : turn.acks) {
+      ToWorker(ack.worker, [ack](SimWorker& w, uint64_t s) {
+        if (s == ack.session) w.Receive(s, ack);
+      });
+    }
+  }
+  for (const StopCommand& stop : turn.stops) {
+    ToWorker(stop.worker, [stop](SimWorker& w, uint64_t s) { w.Receive(s, stop); });
+  }
+  for (const StartCommand& start : turn.starts) {
+    started_[start.attempt] = {start.job->id,
+                               start.kind == TaskKind::kPrepare ? 0 : 1 + start.fold};
+    const absl::Duration remaining = start.deadline - Now(), stop_in = start.stop_at - Now();
+    ToWorker(start.worker, [start, remaining, stop_in](SimWorker& w, uint64_t s) {
+      w.Receive(s, start, remaining, stop_in);
+    });
+  }
+  for (const ReplanCommand& replan : turn.replans) {
+    const absl::Duration stop_in = replan.stop_at - Now();
+    ToWorker(replan.worker,
+             [replan, stop_in](SimWorker& w, uint64_t s) { w.Receive(s, replan, stop_in); });
+  }
+  for (const ShutdownCommand& shutdown : turn.shutdowns) {
+    ToWorker(shutdown.worker, [shutdown](SimWorker& w, uint64_t s) { w.Receive(s, shutdown); });
+  }
+  for (PublishCommand& publish : turn.publishes) Publish(std::move(publish));
+  for (const Reply& reply : turn.replies) Tell(reply);
+}
+
+void SimCoordinator::Tell(const Reply& reply) {
+  const auto it = calls_.find(reply.call);
+  if (it == calls_.end()) return;
+  Answer answer = std::move(it->second);
+  calls_.erase(it);
+  world_->After(absl::Microseconds(world_->chance.Int(100, 2000)),
+                [answer = std::move(answer), reply] { answer(reply); });
+}
+
+void SimCoordinator::ToWorker(const std::string& worker,
+                              std::function<void(SimWorker&, uint64_t)> deliver) {
+  for (auto& [session, stream] : streams_) {
+    if (stream.worker != worker) continue;
+    const auto newer = std::any_of(streams_.begin(), streams_.end(), [&](const auto& other) {
+      return other.second.worker == worker && other.first > session;
+    });
+    if (newer) continue;
+    stream.last_delivery = std::max(
+        stream.last_delivery, world_->now() + absl::Microseconds(world_->chance.Int(100, 2000)));
+    SimWorker* target = workers_.at(worker);
+    world_->At(stream.last_delivery, [target, session = session, deliver = std::move(deliver)] {
+      deliver(*target, session);
+    });
+    return;
+  }
+}
+
+void SimCoordinator::Publish(PublishCommand command) {
+  Chance& chance = world_->chance;
+  const double tail = faults_->heavy_tails ? chance.HeavyTail() : 1.0;
+  const absl::Duration cost = absl::Seconds(std::min(1.0, chance.LogUniform(0.004, 0.06) * tail));
+  const uint64_t life = life_;
+  nlohmann::json& record = world_->Record("publish_begin");
+  record["job"] = command.job;
+  record["cost"] = absl::ToInt64Microseconds(cost);
+  world_->After(cost, [this, life, command = std::move(command)] {
+    if (life != life_ && world_->chance.Happens(0.5)) return;
+    const auto job = store_.GetJob(command.job);
+    if (!job.ok()) return;
+    auto result = disk_->Publish(command.request, job->spec.has_test, Now());
+    if (life == life_) Post(Published{command.job, std::move(result), false});
+  });
+}
+
+void SimCoordinator::RecordCommit(const Turn& turn) {
+  for (const auto& job : turn.mutations.jobs) {
+    nlohmann::json& record = world_->Record("job");
+    record["job"] = job->id;
+    record["request"] = job->request_id;
+    record["version"] = job->version;
+    record["state"] = Name(job->state);
+    record["reason"] = Name(job->end_reason);
+    record["has_test"] = job->spec.has_test;
+    record["core"] = World::Micros(Now());
+    record["accepted"] = World::Micros(job->accepted_at);
+    record["deadline"] = World::Micros(job->deadline);
+    record["finished"] = World::Micros(job->finished_at);
+    record["spec_folds"] = job->spec.folds;
+    record["spec_epochs"] = job->spec.epochs;
+    record["quality"] = job->prediction ? static_cast<int>(job->prediction->quality) : 0;
+    record["number"] = job->prediction ? job->prediction->number : 0;
+    if (!job->plans.empty()) {
+      record["plan"] = {job->plans.back().revision, job->plans.back().folds,
+                        job->plans.back().epochs};
+    }
+    record["last_attempt"] = turn.mutations.last_attempt;
+    nlohmann::json tasks = nlohmann::json::array();
+    for (const Task& task : job->tasks) {
+      tasks.push_back({Name(task.state), task.attempt, task.member ? task.member->attempt : 0,
+                       task.member ? task.member->oof : "", task.member && task.member->complete});
+    }
+    record["tasks"] = std::move(tasks);
+    nlohmann::json attempts = nlohmann::json::array();
+    for (const Attempt& attempt : job->attempts) {
+      attempts.push_back({attempt.id, 1 + attempt.fold, attempt.ended_at == absl::InfiniteFuture(),
+                          Name(attempt.end_reason), attempt.worker});
+    }
+    record["attempts"] = std::move(attempts);
+    nlohmann::json decisions = nlohmann::json::array();
+    for (const Decision& d : job->decisions) {
+      decisions.push_back({d.rule, d.cause, d.from, d.to});
+    }
+    record["decisions"] = std::move(decisions);
+  }
+}
+
+}  // namespace traind::simulation

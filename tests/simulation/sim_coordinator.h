@@ -1,0 +1,94 @@
+// The shell around the core, as server/loop is: an inbox, one turn at a time, a
+// commit, then what follows from it. Dies at any of these points, and starts again
+// from the store.
+// Threads: confined to one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/control/core.h"
+#include "server/store/memory_store.h"
+#include "tests/simulation/sim_worker.h"
+#include "tests/simulation/world.h"
+
+namespace traind::simulation {
+
+class SimCoordinator {
+ public:
+  using Answer = std::function<void(const Reply&)>;
+
+  SimCoordinator(World* world, Disk* disk, const Faults* faults, Bug bug, CoreOptions options);
+
+  void AddWorker(SimWorker* worker) { workers_[worker->id()] = worker; }
+
+  void Start();
+  void Kill();
+  bool up() const { return core_ != nullptr; }
+  absl::Time Now() const;  // its own clock
+
+  // A stream is opened by a Worker; 0: refused, traind is down.
+  uint64_t Open(const std::string& worker);
+  // A message of a stream arrives.
+  void Deliver(uint64_t session, Event event);
+  // traind notices that a stream is gone.
+  void StreamLost(const std::string& worker, uint64_t session);
+  void WorkerProcessDied(const std::string& worker);
+
+  void Call(std::function<Event(CallId)> request, Answer answer);
+  void Shutdown() { Post(ShutdownRequested{}); }
+
+  MemoryStore& store() { return store_; }
+  int64_t turns() const { return turns_; }
+
+ private:
+  struct Stream {
+    std::string worker;
+    absl::Time last_delivery = absl::InfinitePast();
+  };
+
+  void Post(Event event);
+  void Pump();
+  void RunTurn();
+  void Commit(std::shared_ptr<Turn> turn);
+  void Act(Turn& turn);
+  void Recover(const Turn& turn, const absl::Status& status);
+  void Load();
+  void Publish(PublishCommand command);
+  void ToWorker(const std::string& worker, std::function<void(SimWorker&, uint64_t)> deliver);
+  void ArmWakeup(absl::Time at);
+  void RecordCommit(const Turn& turn);
+  void Tell(const Reply& reply);
+  void Unfence(Event* event);
+
+  World* world_;
+  Disk* disk_;
+  const Faults* faults_;
+  const Bug bug_;
+  const CoreOptions options_;
+  MemoryStore store_;
+  std::map<std::string, SimWorker*> workers_;
+
+  std::unique_ptr<Core> core_;
+  uint64_t life_ = 0;  // grows with every start and end
+  absl::Time anchor_wall_, anchor_;
+  std::vector<Event> inbox_;
+  bool busy_ = false;
+  absl::Time wakeup_ = absl::InfiniteFuture();
+  uint64_t next_session_ = 1;
+  std::map<uint64_t, Stream> streams_;
+  CallId next_call_ = 1;
+  std::map<CallId, Answer> calls_;
+  int64_t turns_ = 0;
+  struct Started {
+    std::string job;
+    int task;
+  };
+  std::map<int64_t, Started> started_;  // by Attempt, for kNoFencing
+};
+
+}  // namespace traind::simulation

@@ -1,0 +1,73 @@
+// simulate [--seeds N] [--first S] [--seed S] [--bug NAME] [--history FILE]
+// Runs seeds and prints one JSON summary line; each violation on a line of its own
+// before it. Exits 1 if there was one.
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <string>
+
+#include "tests/simulation/checker.h"
+#include "tests/simulation/simulation.h"
+
+int main(int argc, char** argv) {
+  using namespace traind::simulation;
+  uint64_t first = 1, seeds = 1000;
+  Bug bug = Bug::kNone;
+  std::string history_file;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string key = argv[i], value = argv[i + 1];
+    if (key == "--seeds") {
+      seeds = std::strtoull(value.c_str(), nullptr, 10);
+    } else if (key == "--first") {
+      first = std::strtoull(value.c_str(), nullptr, 10);
+    } else if (key == "--seed") {
+      first = std::strtoull(value.c_str(), nullptr, 10);
+      seeds = 1;
+    } else if (key == "--history") {
+      history_file = value;
+    } else if (key == "--bug" && BugByName(value)) {
+      bug = *BugByName(value);
+    } else {
+      std::cerr << "simulate: unknown " << key << " " << value << "\n";
+      return 2;
+    }
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  uint64_t broken = 0, violations = 0, jobs = 0, measured = 0;
+  int64_t turns = 0;
+  double productive = 0;
+  for (uint64_t seed = first; seed < first + seeds; ++seed) {
+    const Outcome outcome = Simulate(seed, bug);
+    if (!history_file.empty()) {
+      std::ofstream out(history_file, seed == first ? std::ios::trunc : std::ios::app);
+      for (const auto& record : outcome.history) out << record.dump() << "\n";
+    }
+    jobs += static_cast<uint64_t>(outcome.jobs);
+    turns += outcome.turns;
+    const auto found = CheckHistory(outcome.history);
+    for (const std::string& violation : found) {
+      std::cout << "seed " << seed << ": " << violation << "\n";
+    }
+    broken += found.empty() ? 0 : 1;
+    violations += found.size();
+    const double ratio = ProductiveRatio(outcome.history);
+    if (ratio >= 0) {
+      productive += ratio;
+      ++measured;
+    }
+  }
+  const double wall =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  nlohmann::json summary = {{"seeds", seeds},
+                            {"jobs", jobs},
+                            {"turns", turns},
+                            {"violations", violations},
+                            {"seeds_with_violations", broken},
+                            {"productive_seeds", measured},
+                            {"wall_s", wall}};
+  summary["productive_ratio"] =
+      measured > 0 ? nlohmann::json(productive / static_cast<double>(measured)) : nullptr;
+  std::cout << summary.dump() << std::endl;
+  return violations == 0 ? 0 : 1;
+}

@@ -1,0 +1,337 @@
+#include "tests/simulation/simulation.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "tests/simulation/sim_coordinator.h"
+#include "tests/simulation/sim_worker.h"
+
+namespace traind::simulation {
+namespace {
+
+class Scenario {
+ public:
+  Scenario(uint64_t seed, Bug bug) : world_(seed), disk_(&world_), bug_(bug) {}
+  Outcome Run();
+
+ private:
+  void ChooseFaults();
+  void MakeMachines();
+  void MakeJobs();
+  JobTruth MakeTruth(const std::string& request);
+  void SubmitJob(const std::string& request, int tries);
+  void SubmitConflict(const std::string& request);
+  void Interrupt(const std::string& request, bool cancel, int tries);
+  void FaultTick();
+  void StopFaults();
+  bool AllOver();
+
+  World world_;
+  Disk disk_;
+  const Bug bug_;
+  Faults faults_;
+  CoreOptions options_;
+  std::unique_ptr<SimCoordinator> coordinator_;
+  std::vector<std::unique_ptr<SimWorker>> workers_;
+  std::map<std::string, JobTruth> truths_;
+  std::map<std::string, std::string> acked_;  // request to job
+  int gangs_ = 0;
+  bool faults_on_ = true;
+  absl::Time last_due_;
+};
+
+void Scenario::ChooseFaults() {
+  Chance& chance = world_.chance;
+  const bool calm = chance.Happens(0.3);
+  faults_.heavy_tails = !calm && chance.Happens(0.5);
+  if (!calm) {
+    const auto maybe = [&chance](double most) {
+      return chance.Happens(0.4) ? chance.Uniform(0, most) : 0.0;
+    };
+    faults_.rank_dies = maybe(0.4);
+    faults_.rank_hangs = maybe(0.2);
+    faults_.diverges = maybe(0.3);
+    faults_.worker_dies = maybe(0.7);
+    faults_.worker_returns = chance.Happens(0.3) ? 0.5 : 1.0;
+    faults_.link_breaks = maybe(2);
+    faults_.half_open = maybe(0.6);
+    faults_.coordinator_dies = maybe(0.7);
+    faults_.crash_in_turn = maybe(0.02);
+    faults_.disk_full = maybe(0.3);
+    faults_.wall_jumps = maybe(0.5);
+    faults_.duplicates = maybe(0.1);
+  }
+}
+
+void Scenario::MakeMachines() {
+  Chance& chance = world_.chance;
+  options_.standalone = chance.Happens(0.6);
+  options_.lease = absl::Seconds(chance.Int(3, 15));
+  coordinator_ = std::make_unique<SimCoordinator>(&world_, &disk_, &faults_, bug_, options_);
+  const int workers = options_.standalone ? 1 : chance.Int(1, 3);
+  for (int i = 0; i < workers; ++i) {
+    SimWorker::Options options;
+    options.id = absl::StrCat("w", i);
+    options.standalone = options_.standalone;
+    options.heartbeat = options_.lease / 5;
+    const int slots = chance.Int(1, 4);
+    for (int slot = 0; slot < slots; ++slot) {
+      options.slots.push_back({slot, "cpu", "", "", int64_t{1} << 30});
+    }
+    gangs_ += slots;
+    workers_.push_back(std::make_unique<SimWorker>(&world_, &disk_, coordinator_.get(), &truths_,
+                                                   &faults_, bug_, std::move(options)));
+    coordinator_->AddWorker(workers_.back().get());
+  }
+}
+
+JobTruth Scenario::MakeTruth(const std::string& request) {
+  Chance& chance = world_.chance;
+  JobTruth truth;
+  truth.request = request;
+  Spec& spec = truth.spec;
+  spec.name = request;
+  spec.metric = "accuracy";
+  spec.folds = chance.Int(2, 8);
+  spec.epochs = chance.Int(1, 40);
+  spec.slots = chance.Happens(0.15) ? 2 : 1;
+  spec.has_test = chance.Happens(0.9);
+  spec.priority = chance.Int(-1, 1);
+  spec.checkpoint_every = absl::Seconds(chance.LogUniform(0.2, 20));
+  spec.policy = chance.Happens(0.15) ? Policy::kFixed : Policy::kAdaptive;
+  const double window = chance.LogUniform(1.5, 150);
+  const bool unbounded = chance.Happens(0.1);
+  if (!unbounded && chance.Happens(0.8)) spec.budget = absl::Seconds(window);
+  if (!unbounded && !spec.budget) spec.deadline = world_.wall() + absl::Seconds(window);
+  truth.read_s = chance.LogUniform(0.02, 0.6);
+  truth.floor_s = chance.LogUniform(0.02, 0.6);
+  truth.bad_data = chance.Happens(0.03);
+  truth.start_s = chance.Happens(0.7) ? chance.Uniform(0.02, 0.15) : chance.Uniform(0.5, 2);
+  // From far too little work for the window to far too much.
+  const double all_s = (unbounded ? 30 : window) * chance.LogUniform(0.02, 10);
+  truth.steps = chance.Int(5, 400);
+  truth.step_s =
+      std::max(1e-4, all_s / spec.folds / spec.epochs / static_cast<double>(truth.steps));
+  truth.evaluate_s = truth.step_s * static_cast<double>(truth.steps) * chance.Uniform(0.02, 0.2);
+  truth.predict_s = std::min(truth.evaluate_s * chance.Uniform(1, 4), 0.05 * window) + 0.005;
+  truth.probe_error = chance.Happens(0.3) ? chance.LogUniform(0.4, 2.5) : 1;
+  truth.early_stop = chance.Happens(0.3) ? chance.Int(1, spec.epochs) : 0;
+  truth.saves = chance.Happens(0.3) ? 0.3 : 0;
+  return truth;
+}
+
+void Scenario::MakeJobs() {
+  Chance& chance = world_.chance;
+  const int jobs = chance.Happens(0.45) ? 1 : chance.Int(2, 6);
+  const bool burst = chance.Happens(0.3);
+  nlohmann::json& record = world_.Record("seed");
+  record["faults"] = faults_.any() || faults_.heavy_tails;
+  record["jobs"] = jobs;
+  record["gangs"] = gangs_;
+  for (int i = 0; i < jobs; ++i) {
+    const std::string request = absl::StrCat("r", i);
+    const absl::Duration at = absl::Seconds(burst || jobs == 1 ? 1.0 : chance.Uniform(0.5, 20));
+    // The users' choices are made here, so that they are the same whatever follows.
+    const bool twice = chance.Happens(0.2), conflict = chance.Happens(0.05);
+    const bool finish = chance.Happens(0.1), cancel = chance.Happens(0.06);
+    const double patience = chance.LogUniform(0.5, 30);
+    JobTruth truth = MakeTruth(request);
+    const double window = truth.spec.budget ? absl::ToDoubleSeconds(*truth.spec.budget)
+                          : truth.spec.deadline
+                              ? absl::ToDoubleSeconds(*truth.spec.deadline - (world_.wall() + at))
+                              : 1e6;
+    const int gangs = std::max(1, gangs_ / truth.spec.slots);
+    const double model_s = truth.start_s * 1.3 + std::max(0.3, truth.step_s * 20) +
+                           truth.evaluate_s + truth.step_s * static_cast<double>(truth.steps) +
+                           2 * truth.predict_s;
+    nlohmann::json& told = world_.Record("truth");
+    told["request"] = request;
+    told["window_s"] = window;
+    told["floor_s"] = truth.read_s + truth.floor_s;
+    told["first_model_s"] = model_s * truth.probe_error * (1 + (jobs - 1) / gangs) + truth.read_s;
+    told["bad_data"] = truth.bad_data;
+    told["interrupted"] = finish || cancel || truth.spec.slots > gangs_;
+    truths_[request] = std::move(truth);
+    last_due_ = std::max(last_due_, world_.now() + at + absl::Seconds(std::min(window, 60.0)));
+    world_.After(at, [this, request] { SubmitJob(request, 0); });
+    if (twice) {
+      world_.After(at + absl::Milliseconds(chance.Int(0, 3000)),
+                   [this, request] { SubmitJob(request, 0); });
+    }
+    if (conflict) {
+      world_.After(at + absl::Milliseconds(chance.Int(10, 300)),
+                   [this, request] { SubmitConflict(request); });
+    }
+    if (finish || cancel) {
+      world_.After(at + absl::Seconds(patience),
+                   [this, request, cancel] { Interrupt(request, cancel, 0); });
+    }
+  }
+}
+
+void Scenario::SubmitJob(const std::string& request, int tries) {
+  const auto again = [this, request, tries] {
+    if (tries < 40) {
+      world_.After(absl::Milliseconds(world_.chance.Int(200, 1000)),
+                   [this, request, tries] { SubmitJob(request, tries + 1); });
+    }
+  };
+  const auto acked = [this, request](const std::string& id) {
+    acked_[request] = id;
+    nlohmann::json& record = world_.Record("submit_ack");
+    record["request"] = request;
+    record["job"] = id;
+  };
+  if (!coordinator_->up()) return again();
+  // Intake looks into the store first, for Jobs that are over.
+  const auto known = coordinator_->store().FindByRequest("local", request);
+  if (known.ok() && IsTerminal(known->state)) return acked(known->id);
+  Job job;
+  job.id = absl::StrCat("job-", request);
+  job.request_id = request;
+  job.spec = truths_[request].spec;
+  job.spec_sha256 = request;
+  coordinator_->Call(
+      [job](CallId call) -> Event {
+        return Submit{call, job};
+      },
+      [acked, again](const Reply& reply) {
+        if (reply.status.ok()) return acked(reply.job->id);
+        if (absl::IsUnavailable(reply.status) || absl::IsResourceExhausted(reply.status)) {
+          again();
+        }
+      });
+}
+
+void Scenario::SubmitConflict(const std::string& request) {
+  // Only where the first one is known to be there, and not over.
+  if (acked_.count(request) == 0 || !coordinator_->up()) return;
+  const auto known = coordinator_->store().GetJob(acked_[request]);
+  if (!known.ok() || IsTerminal(known->state)) return;
+  Job job;
+  job.id = absl::StrCat("other-", request);
+  job.request_id = request;
+  job.spec = truths_[request].spec;
+  job.spec_sha256 = "another";
+  coordinator_->Call(
+      [job](CallId call) -> Event {
+        return Submit{call, job};
+      },
+      [this, request](const Reply& reply) {
+        if (absl::IsUnavailable(reply.status) || absl::IsResourceExhausted(reply.status)) {
+          return;
+        }
+        nlohmann::json& record = world_.Record("conflict_ack");
+        record["request"] = request;
+        record["status"] = absl::StatusCodeToString(reply.status.code());
+      });
+}
+
+void Scenario::Interrupt(const std::string& request, bool cancel, int tries) {
+  if (acked_.count(request) == 0 || tries > 20) return;
+  const std::string id = acked_[request];
+  coordinator_->Call(
+      [id, cancel](CallId call) -> Event {
+        if (cancel) return Cancel{call, id};
+        return Finish{call, id};
+      },
+      [this, request, cancel, tries](const Reply& reply) {
+        if (!absl::IsUnavailable(reply.status) && !absl::IsResourceExhausted(reply.status)) return;
+        world_.After(absl::Milliseconds(500),
+                     [this, request, cancel, tries] { Interrupt(request, cancel, tries + 1); });
+      });
+}
+
+void Scenario::FaultTick() {
+  if (!faults_on_) return;
+  Chance& chance = world_.chance;
+  for (auto& worker : workers_) {
+    if (chance.Happens(faults_.worker_dies / 10)) {
+      const bool returns = chance.Happens(faults_.worker_returns);
+      const absl::Duration away = absl::Seconds(chance.LogUniform(0.1, 20));
+      worker->Kill();
+      if (returns) world_.After(away, [w = worker.get()] { w->StartProcess(); });
+    } else if (chance.Happens(faults_.link_breaks / 10)) {
+      worker->BreakLink(!chance.Happens(faults_.half_open));
+    }
+  }
+  if (chance.Happens(faults_.coordinator_dies / 10)) {
+    coordinator_->Kill();
+    world_.After(absl::Seconds(chance.LogUniform(0.1, 10)), [this] { coordinator_->Start(); });
+  }
+  if (!disk_.full && chance.Happens(faults_.disk_full / 10)) {
+    disk_.full = true;
+    world_.Record("disk_full");
+    world_.After(absl::Seconds(chance.Uniform(0.5, 3)), [this] {
+      disk_.full = false;
+      world_.Record("disk_ok");
+    });
+  }
+  if (chance.Happens(faults_.wall_jumps / 10)) {
+    world_.wall_offset += absl::Seconds(chance.Uniform(-30, 30));
+  }
+  world_.After(absl::Seconds(1), [this] { FaultTick(); });
+}
+
+// So that what is left can come to an end.
+void Scenario::StopFaults() {
+  faults_on_ = false;
+  const bool heavy = faults_.heavy_tails;
+  faults_ = Faults();
+  faults_.heavy_tails = heavy;
+  for (auto& worker : workers_) {
+    if (!worker->alive()) worker->StartProcess();
+  }
+  world_.After(absl::Milliseconds(100), [this] { coordinator_->Start(); });
+}
+
+bool Scenario::AllOver() {
+  for (const auto& [request, id] : acked_) {
+    const auto job = coordinator_->store().GetJob(id);
+    if (!job.ok() || !IsTerminal(job->state)) return false;
+  }
+  return true;
+}
+
+Outcome Scenario::Run() {
+  ChooseFaults();
+  MakeMachines();
+  MakeJobs();
+  coordinator_->Start();
+  for (auto& worker : workers_) worker->StartProcess();
+  FaultTick();
+  const absl::Time calm_at = last_due_ + absl::Seconds(5);
+  world_.At(calm_at, [this] { StopFaults(); });
+  absl::Time now = world_.now();
+  const absl::Time give_up = calm_at + absl::Seconds(900);
+  do {
+    now += absl::Seconds(5);
+    world_.Run(now);
+  } while (now < give_up && (now < calm_at + absl::Seconds(1) || !AllOver()));
+  world_.Run(now + absl::Seconds(20));
+  for (auto& worker : workers_) worker->RecordUnacknowledged();
+  world_.Record("end");
+  Outcome outcome;
+  outcome.history = std::move(world_.history);
+  outcome.jobs = static_cast<int>(truths_.size());
+  outcome.turns = coordinator_->turns();
+  return outcome;
+}
+
+}  // namespace
+
+Outcome Simulate(uint64_t seed, Bug bug) { return Scenario(seed, bug).Run(); }
+
+uint64_t HashOf(const History& history) {
+  uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
+  for (const nlohmann::json& record : history) {
+    for (const char c : record.dump()) {
+      hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    }
+  }
+  return hash;
+}
+
+}  // namespace traind::simulation

@@ -1,0 +1,121 @@
+// The ground of a simulation: simulated time, chance from one seed, the history of
+// what happened, and the disk that everybody shares.
+// Threads: confined to one.
+#pragma once
+
+#include <absl/strings/string_view.h>
+#include <absl/time/time.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <queue>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/publish/publisher.h"
+
+namespace traind::simulation {
+
+// One JSON object per thing that happened: {"t": us, "kind": ..., ...}.
+using History = std::vector<nlohmann::json>;
+
+// A generator of its own, so that a seed means the same on every machine.
+class Chance {
+ public:
+  explicit Chance(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 0x1234567u) {}
+  uint64_t Next();
+  double Uniform(double low = 0, double high = 1);
+  int Int(int low, int high);  // both ends included
+  bool Happens(double probability) { return Uniform() < probability; }
+  double LogUniform(double low, double high);
+  // Around 1, seldom far above it.
+  double HeavyTail();
+
+ private:
+  uint64_t state_;
+};
+
+// Faults put into the world on purpose; the checker has to notice each.
+enum class Bug {
+  kNone,
+  kAckBeforeCommit,    // Workers are told that facts are durable before they are
+  kReplyBeforeCommit,  // so are clients
+  kForgetAcks,         // Acks are never sent
+  kNoFencing,          // facts of old Attempts pass for those of the current one
+  kNoReserve,          // Ranks are not told when to stop
+  kWallClock,          // the coordinator's clock is the wall clock
+  kNoFloor,            // PREPARE makes no floor
+  kNoDeadlineGuard,    // Workers do not keep the deadline by themselves
+};
+// nullopt: no such bug. "none" is kNone.
+std::optional<Bug> BugByName(absl::string_view name);
+const std::vector<std::pair<std::string, Bug>>& AllBugs();
+
+class World {
+ public:
+  explicit World(uint64_t seed) : chance(seed) {}
+
+  absl::Time now() const { return now_; }
+  absl::Time wall() const { return now_ + wall_offset; }
+  void At(absl::Time at, std::function<void()> what);
+  void After(absl::Duration delay, std::function<void()> what) {
+    At(now_ + delay, std::move(what));
+  }
+  // Until nothing is left to do, or `end`.
+  void Run(absl::Time end);
+
+  // Returns the record, to add to.
+  nlohmann::json& Record(const char* kind);
+
+  static int64_t Micros(absl::Time time) {
+    return time == absl::InfiniteFuture() ? -1 : absl::ToUnixMicros(time);
+  }
+
+  Chance chance;
+  absl::Duration wall_offset;
+  History history;
+
+ private:
+  struct Item {
+    absl::Time at;
+    uint64_t sequence;
+    std::function<void()> what;
+    bool operator<(const Item& other) const {
+      return std::tie(other.at, other.sequence) < std::tie(at, sequence);
+    }
+  };
+  absl::Time now_ = absl::FromUnixSeconds(1'800'000'000);
+  uint64_t next_sequence_ = 0;
+  std::priority_queue<Item> queue_;
+};
+
+// The state folder: what of a Job can be read there.
+class Disk {
+ public:
+  explicit Disk(World* world) : world_(world) {}
+
+  void WriteFloor(const std::string& job) { files_[job].floor = true; }
+  bool HasFloor(const std::string& job) const;
+  // As common/publish/publisher.h says, without the scores.
+  absl::StatusOr<PublishedPrediction> Publish(const PublishRequest& request, bool has_test,
+                                              absl::Time stamp);
+  std::optional<PublishedPrediction> Standing(const std::string& job) const;
+
+  bool full = false;                          // writes fail
+  std::map<std::string, double> checkpoints;  // epochs done, by manifest
+
+ private:
+  struct Files {
+    bool floor = false;
+    std::vector<Member> members;
+    std::optional<PublishedPrediction> standing;
+  };
+  World* world_;
+  std::map<std::string, Files> files_;
+};
+
+}  // namespace traind::simulation
