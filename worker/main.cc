@@ -27,6 +27,7 @@ namespace traind {
 namespace {
 
 constexpr int kExitFailure = 1;
+constexpr int kExitUsage = 2;
 constexpr int kExitLocked = 3;
 // traind looks at the lock by taking it for a moment.
 constexpr absl::Duration kLockPatience = absl::Milliseconds(300);
@@ -146,7 +147,8 @@ int main(int argc, char** argv) {
   traind::Flags flags;
   CLI::App app(
       "trainworker: offers this machine's slots (its GPUs, or its cores) to traind.\n"
-      "Exit status: 0 told to end, or idle and alone; 1 failed; 3 another one holds the folder.");
+      "Exit status: 0 told to end, or idle and alone; 1 failed; 2 wrong flags; 3 another\n"
+      "trainworker holds the folder.");
   app.add_option("--state", flags.state, "state folder, shared with traind")->required();
   app.add_option("--coordinator", flags.coordinator, "traind: HOST:PORT or unix:PATH")->required();
   app.add_flag("--standalone", flags.standalone,
@@ -160,6 +162,10 @@ int main(int argc, char** argv) {
   app.add_option("--idle-exit", flags.idle_exit,
                  "standalone: end so long after the last work without a traind")
       ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : traind::kExitUsage;  // 0: --help
+  }
   return traind::RunWorker(flags);
 }

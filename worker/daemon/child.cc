@@ -193,7 +193,7 @@ void Child::WriteLog(absl::string_view line) { Take(absl::StrCat(line, "\n")); }
 
 void Child::Take(absl::string_view bytes) {
   if (log_fd_ >= 0 && log_bytes_ < kMaxLogBytes) {
-    if (log_bytes_ + static_cast<int64_t>(bytes.size()) > kMaxLogBytes) {
+    if (log_bytes_ + static_cast<int64_t>(bytes.size()) >= kMaxLogBytes) {
       bytes = "\nThis log is full; the rest is dropped.\n";
       log_bytes_ = kMaxLogBytes;
     }

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include "common/durable_file.h"
@@ -104,9 +103,7 @@ TEST(ChildTest, StartsWithDefaultSignals) {
 
 bool Alive(pid_t pid) {
   // A zombie that nobody reaps is dead.
-  std::ifstream in(absl::StrCat("/proc/", pid, "/stat"));
-  std::string text;
-  std::getline(in, text);
+  const std::string text = ReadFile(absl::StrCat("/proc/", pid, "/stat")).value_or("");
   const size_t paren = text.rfind(')');
   return paren != std::string::npos && text[paren + 2] != 'Z' && text[paren + 2] != 'X';
 }

@@ -11,7 +11,7 @@
 //   signal:N exit:N   dies
 //   fail:REASON:TEXT  Failed
 //   stderr:TEXT stdout:TEXT  print
-//   child             leaves a child behind that ignores everything
+//   child:NAME        leaves a child of that name (comm) behind
 // A script that runs out is Finished. PREPARE without a script: TableReady,
 // FloorReady, Finished.
 #include <absl/strings/numbers.h>
@@ -127,8 +127,7 @@ class FakeRank {
     if (verb == "stderr") std::cerr << argument << std::endl;
     if (verb == "stdout") std::cout << argument << std::endl;
     if (verb == "child" && fork() == 0) {
-      prctl(PR_SET_NAME, "fake-child");
-      signal(SIGTERM, SIG_IGN);
+      prctl(PR_SET_NAME, argument.c_str());
       while (true) pause();
     }
     if (verb == "fail") {
