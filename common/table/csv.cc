@@ -4,6 +4,9 @@
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include <array>
 #include <set>
@@ -21,6 +24,29 @@ std::array<bool, 256> StopBytes(char delimiter) {
   std::array<bool, 256> stops{};
   for (const char c : {delimiter, '\n', '\r', '\0'}) stops[static_cast<unsigned char>(c)] = true;
   return stops;
+}
+
+// The first byte at or after p that ends an unquoted field, or end.
+const char* FindStop(const char* p, const char* end, char delimiter,
+                     const std::array<bool, 256>& stops) {
+#ifdef __SSE2__
+  const __m128i delimiters = _mm_set1_epi8(delimiter);
+  const __m128i newlines = _mm_set1_epi8('\n');
+  const __m128i returns = _mm_set1_epi8('\r');
+  const __m128i zeros = _mm_setzero_si128();
+  for (; end - p >= 16; p += 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    const __m128i found = _mm_or_si128(
+        _mm_or_si128(_mm_cmpeq_epi8(bytes, delimiters), _mm_cmpeq_epi8(bytes, newlines)),
+        _mm_or_si128(_mm_cmpeq_epi8(bytes, returns), _mm_cmpeq_epi8(bytes, zeros)));
+    const int mask = _mm_movemask_epi8(found);
+    if (mask != 0) return p + __builtin_ctz(static_cast<unsigned>(mask));
+  }
+#else
+  (void)delimiter;
+#endif
+  while (p < end && !stops[static_cast<unsigned char>(*p)]) ++p;
+  return p;
 }
 
 bool IsBlank(char c) { return c == ' ' || c == '\t'; }
@@ -81,7 +107,7 @@ absl::Status CsvReader::Field() {
     at_ = p - bytes_.data();
     return QuotedField();
   }
-  while (p < end && !stops_[static_cast<unsigned char>(*p)]) ++p;
+  p = FindStop(p, end, delimiter_, stops_);
   if (p < end && *p == '\0')
     return Error("a zero byte: this is no text (or UTF-16; save as UTF-8)");
   at_ = p - bytes_.data();
