@@ -133,7 +133,7 @@ def _():
 @case("A test file without a column of the training file is named")
 def _():
     with house_of() as house:
-        refuse(house, test="a,c\n1,2\n", says=["test.csv", "b"])
+        refuse(house, test="a,c\n1,2\n", says=["data.test", "'b'"])
 
 
 @case("Column names that are empty or twice there are named")

@@ -138,7 +138,7 @@ class House:
                    "127.0.0.1:0", "--data-root", self.data, *arguments]
         if self.standalone:
             command += ["--standalone", "--slots", str(self.slots)]
-        self.daemon = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True,
+        self.daemon = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log,
                                        env=self.environment(), cwd=self.root, start_new_session=True)
         log.close()
         line = self._first_line(limit_s)
@@ -150,18 +150,18 @@ class House:
 
     def _first_line(self, limit_s):
         os.set_blocking(self.daemon.stdout.fileno(), False)
-        text = ""
+        text = b""
 
         def read():
             nonlocal text
-            text += self.daemon.stdout.read() or ""
-            return "\n" in text or self.daemon.poll() is not None
+            text += self.daemon.stdout.read() or b""
+            return b"\n" in text or self.daemon.poll() is not None
         try:
             eventually("traind says that it is ready", read, limit_s)
         except AssertionError:
             self.tell()
             raise
-        return text.split("\n")[0]
+        return text.decode().split("\n")[0]
 
     def processes(self, program=None):
         """pid -> command line of what this house caused and still runs."""
