@@ -13,7 +13,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "common/spec/field_text.h"
@@ -299,17 +298,6 @@ v1::JobSpec ResolveSpec(v1::JobSpec spec) {
   if (spec.kind_case() == v1::JobSpec::KIND_NOT_SET) spec.mutable_train();
   FillDefaults(spec);
   return spec;
-}
-
-std::string SpecToJson(const v1::JobSpec& spec) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  options.always_print_primitive_fields = true;
-  std::string json;
-  if (!google::protobuf::util::MessageToJsonString(spec, &json, options).ok()) return "";
-  // protobuf prints maps in the order of their hashes; nlohmann sorts all keys.
-  return nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false)
-      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 absl::StatusOr<v1::JobSpec> SpecFromJson(absl::string_view json) {

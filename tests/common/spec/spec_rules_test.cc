@@ -2,10 +2,12 @@
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
+#include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "common/spec/field_text.h"
 
@@ -173,6 +175,41 @@ TEST(SpecRulesTest, JsonIsCanonicalAndComesBack) {
   EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(*back, spec));
   EXPECT_FALSE(SpecFromJson("{\"nme\": \"a\"}").ok());
   EXPECT_FALSE(SpecFromJson("{").ok());
+}
+
+// Protobuf's own printer, with its keys sorted.
+std::string PrintedByProtobuf(const v1::JobSpec& spec) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  options.always_print_primitive_fields = true;
+  std::string json;
+  EXPECT_TRUE(google::protobuf::util::MessageToJsonString(spec, &json, options).ok());
+  return nlohmann::json::parse(json).dump();
+}
+
+TEST(SpecRulesTest, JsonIsWhatProtobufPrints) {
+  v1::JobSpec spec = GoodSpec();
+  EXPECT_EQ(SpecToJson(spec), PrintedByProtobuf(spec));
+  spec = ResolveSpec(spec);
+  EXPECT_EQ(SpecToJson(spec), PrintedByProtobuf(spec));
+  spec.mutable_data()->set_seed(std::numeric_limits<uint64_t>::max());
+  spec.mutable_data()->set_id("a \"quoted\" <b>\t\\ \xc3\xa4\xe2\x82\xac\x01\x7f");
+  spec.mutable_train()->mutable_checkpoint_every()->set_seconds(1);
+  spec.mutable_train()->mutable_checkpoint_every()->set_nanos(500'000'000);
+  spec.mutable_budget()->mutable_time()->set_nanos(1000);
+  spec.mutable_budget()->mutable_deadline()->set_seconds(1'795'000'000);
+  spec.mutable_budget()->mutable_deadline()->set_nanos(123'000'000);
+  spec.mutable_labels()->insert({{"b", "2"}, {"a", "1"}, {"a.b", ""}});
+  spec.set_priority(-7);
+  spec.set_output("/out/p.csv");
+  for (const double value : {1e-9, 0.1, 1.0, 3.0, 1.0 / 3, 2.5e-5, 1e20, 123456.789, 5e-324}) {
+    spec.mutable_train()->set_learning_rate(value);
+    EXPECT_EQ(SpecToJson(spec), PrintedByProtobuf(spec));
+  }
+  spec.mutable_model()->mutable_mlp()->clear_hidden();
+  spec.mutable_train()->clear_patience();
+  EXPECT_EQ(SpecToJson(spec), PrintedByProtobuf(spec));
+  EXPECT_EQ(SpecToJson(v1::JobSpec()), PrintedByProtobuf(v1::JobSpec()));
 }
 
 TEST(SpecRulesTest, JsonHasTheKeysThatRanksRead) {
