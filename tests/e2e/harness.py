@@ -255,7 +255,7 @@ class House:
         return self.write(name, spec if isinstance(spec, str) else json.dumps(spec, indent=1))
 
     def spec(self, rows=400, folds=3, epochs=5, budget="30s", **changes):
-        """A classification Job on generated data: 3 classes, 6 numbers, 1 category."""
+        """A classification Job on generated data: 3 classes, 4 numbers, 1 category."""
         if not os.path.exists(os.path.join(self.data, f"train{rows}.csv")):
             self.write(f"train{rows}.csv", blobs(rows, seed=1))
             self.write(f"test{rows}.csv", blobs(120, seed=2, first_id=rows))
@@ -265,7 +265,8 @@ class House:
             "data": {"train": f"train{rows}.csv", "test": f"test{rows}.csv", "target": "kind",
                      "id": "id", "folds": folds, "seed": 7},
             "model": {"mlp": {"hidden": [32, 32]}},
-            "train": {"epochs": epochs, "batch": 32, "patience": 0, "precision": "fp32"},
+            "train": {"epochs": epochs, "batch": 32, "patience": 0, "precision": "fp32",
+                      "learning_rate": 0.01},
             "budget": {"time": budget},
         }
         for key, value in changes.items():
@@ -302,14 +303,17 @@ class House:
 
 
 def blobs(rows, seed, first_id=0):
-    """A CSV text: 3 classes that a line almost separates, with blanks and missing values."""
+    """A CSV text: 3 classes by the product of two columns, which no linear model
+    tells apart, with blanks and missing values."""
     chance = random.Random(seed)
-    lines = ["id,x0,x1,x2,x3,x4,x5,colour,kind"]
+    lines = ["id,x0,x1,x2,x3,colour,kind"]
     for i in range(rows):
-        kind = i % 3
-        values = [f"{chance.gauss(1.6 * ((kind + j) % 3), 1.0):.4f}" for j in range(6)]
+        x = [chance.uniform(-2, 2) for _ in range(4)]
+        product = x[0] * x[1]
+        kind = 0 if product > 0.5 else 1 if product < -0.5 else 2
+        values = [f"{v:.4f}" for v in x]
         if i % 11 == 0:
-            values[i % 6] = "?"
-        colour = ["red", "green", "blue"][kind if chance.random() < 0.7 else chance.randrange(3)]
+            values[2 + i % 2] = "?"
+        colour = ["red", "green", "blue"][chance.randrange(3)]
         lines.append(",".join([str(first_id + i), *values, " " + colour, "abc"[kind]]))
     return "\n".join(lines) + "\n"

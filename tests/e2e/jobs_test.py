@@ -111,8 +111,8 @@ def _():
     with House(slots=1) as house:
         house.start()
         job = house.submit(house.spec(folds=3, epochs=100000, budget="10m"))
-        house.until(job["id"], "the second fold trains",
-                    lambda j: j["folds"][0]["state"] == "RUNNING" and j["folds"][0]["progress"]["done"] >= 3)
+        house.until(job["id"], "the first fold has learnt something",
+                    lambda j: j["folds"][0]["state"] == "RUNNING" and j["folds"][0]["progress"]["done"] >= 20)
         begin = time.monotonic()
         house.json("finish", job["id"])
         job = house.wait(job["id"], 15)
@@ -262,7 +262,7 @@ def _():
         text, _ = follower.communicate(timeout=5)
         assert follower.returncode == 130 and job["id"] in text, (follower.returncode, text)
         job = house.wait(job["id"])
-        assert job["state"] == "SUCCEEDED" and job["end_reason"] == "BUDGET_REACHED", job
+        assert job["state"] == "SUCCEEDED" and job["predictions"]["folds"], job
         in_time(job)
 
 
