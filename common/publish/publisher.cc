@@ -182,10 +182,11 @@ void AddMemberRows(const Judge& judge, const LoadedMember& loaded, Covered& cove
   covered.values.insert(covered.values.end(), loaded.oof.begin(), loaded.oof.end());
 }
 
-// Takes out incomplete members that score below the floor on their own rows;
-// returns their folds.
+// Takes out incomplete members that score below the floor on their own rows, and
+// all members if they score below it together; returns their folds.
 std::vector<int> LeaveOutPoor(const Judge& judge, const Floor& floor, MembersByFold& members) {
   std::vector<int> left_out;
+  Covered by_floor_together, together;
   for (auto it = members.begin(); it != members.end();) {
     Covered by_floor;
     AddFloorRows(judge, floor, it->first, by_floor);
@@ -195,8 +196,16 @@ std::vector<int> LeaveOutPoor(const Judge& judge, const Floor& floor, MembersByF
       left_out.push_back(it->first);
       it = members.erase(it);
     } else {
+      AddFloorRows(judge, floor, it->first, by_floor_together);
+      AddMemberRows(judge, it->second, together);
       ++it;
     }
+  }
+  if (Better(judge.metric, judge.OnRows(by_floor_together.values, by_floor_together.rows),
+             judge.OnRows(together.values, together.rows))) {
+    for (const auto& [fold, loaded] : members) left_out.push_back(fold);
+    std::sort(left_out.begin(), left_out.end());
+    members.clear();
   }
   return left_out;
 }

@@ -48,7 +48,7 @@ struct PublishedPrediction {
   int64_t rows = 0;
   Quality quality = Quality::kNone;
   std::vector<Member> members;        // what answered; empty: the floor
-  std::vector<int> left_out;          // folds whose predictions are no better than the floor
+  std::vector<int> left_out;          // folds whose predictions are worse than the floor's
   std::optional<double> oof_score;    // over the rows that the members cover
   bool comparable = false;            // oof_score covers all folds of the spec
   std::optional<double> test_score;   // where the test file carries the target
@@ -61,7 +61,8 @@ struct PublishedPrediction {
 // the job's publish lock. Steps: join the request's members with the standing
 // Prediction's (per fold: a complete one first, then the newest Attempt), verify
 // each file's digest (a damaged one is left out), leave out an incomplete fold
-// that scores below the floor on the fold's own rows, average the rest. The new
+// that scores below the floor on the fold's own rows, and all folds where they
+// score below it together (the floor answers); average the rest. The new
 // one stands if it is not worse than the standing one on the rows that both
 // cover out of fold, or has more complete members; else the standing one stays.
 // The test rows' target is used for test_score alone.

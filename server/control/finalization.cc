@@ -146,12 +146,32 @@ void Core::Impl::AdvanceFinalizing(JobEntry& entry) {
   if (!entry.publish_running && now_ >= entry.publish_not_before) Conclude(entry);
 }
 
+// B7: folds that were trained and do not answer.
+void Core::Impl::NoteLeftOut(JobEntry& entry) {
+  const Job& job = entry.view();
+  if (!job.prediction || job.prediction->left_out.empty()) return;
+  std::string scores;
+  for (const int fold : job.prediction->left_out) {
+    const Task& task = job.tasks[static_cast<size_t>(fold) + 1];
+    absl::StrAppend(&scores, scores.empty() ? "" : ", ", "fold ", fold, " ",
+                    task.score ? absl::StrCat(*task.score) : "without score");
+  }
+  Decide(entry, "B7",
+         absl::StrCat(job.spec.metric, " on the rows that each validates: ", scores,
+                      "; the floor (", job.floor_model, ") scores better there"),
+         absl::StrCat(job.prediction->members.size() + job.prediction->left_out.size(), " folds"),
+         job.prediction->members.empty()
+             ? "the floor answers"
+             : absl::StrCat(job.prediction->members.size(), " folds answer"));
+}
+
 void Core::Impl::Conclude(JobEntry& entry) {
   const Job& job = entry.view();
   const bool answered = job.prediction && job.prediction->number > 0;
   const bool has_model = std::any_of(job.tasks.begin(), job.tasks.end(),
                                      [](const Task& task) { return task.member.has_value(); });
   Ending ending = EndingOf(job);
+  NoteLeftOut(entry);
   if (answered || (!job.spec.has_test && has_model)) {
     return End(entry, JobState::kSucceeded, ending.reason, std::move(ending.message));
   }
