@@ -228,6 +228,7 @@ class Core::Impl {
   bool FinalizingDue(const JobEntry& entry) const;
   void EnterFinalizing(JobEntry& entry);
   void AdvanceFinalizing(JobEntry& entry);
+  void NoteLeftOut(JobEntry& entry);
   void Conclude(JobEntry& entry);
   void End(JobEntry& entry, JobState state, JobEndReason reason, std::string message);
   absl::Time FinishedAt(const JobEntry& entry) const;

@@ -15,7 +15,7 @@ bool Same(const PublishedPrediction& a, const PublishedPrediction& b) {
   return a.number == b.number && a.sha256 == b.sha256 && a.quality == b.quality &&
          a.oof_score == b.oof_score && a.test_score == b.test_score &&
          a.floor_score == b.floor_score && a.comparable == b.comparable &&
-         a.members.size() == b.members.size();
+         a.members.size() == b.members.size() && a.left_out == b.left_out;
 }
 
 }  // namespace
