@@ -211,7 +211,8 @@ class Follower {
     view_.OnJob(result_.job);
   }
 
-  bool Lose(const absl::Status& status) {
+  // By value: the status may be the watch's, which ends here.
+  bool Lose(absl::Status status) {
     watch_.reset();
     if (!status.ok() && !IsConnectionLoss(status)) {
       result_.status = status;

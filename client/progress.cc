@@ -57,11 +57,13 @@ std::string BestFold(const v1::Job& job) {
                          ScoreText(best->score()), best->index());
 }
 
-std::string DeadlineText(const v1::Job& job, const Moment& moment) {
+// brief: without the word deadline where there is one.
+std::string DeadlineText(const v1::Job& job, const Moment& moment, bool brief = false) {
   if (!job.has_deadline()) return "no deadline";
   const absl::Duration left = TimeLeft(job, moment);
-  std::string text =
-      left < absl::ZeroDuration() ? "deadline passed" : "deadline in " + DurationToText(left);
+  std::string text = left < absl::ZeroDuration()
+                         ? "deadline passed"
+                         : (brief ? "in " : "deadline in ") + DurationToText(left);
   switch (OutlookOf(job)) {
     case Outlook::kNone:
       break;
@@ -210,7 +212,8 @@ std::string JobLine(const v1::Job& job, const Moment& moment, int width) {
   const std::vector<std::string> candidates = {
       JoinParts({head, wait, folds, BestFold(job), deadline + fit}),
       JoinParts({head, wait, folds, BestFold(job), deadline}),
-      JoinParts({head, wait, folds, deadline}), JoinParts({head, deadline})};
+      JoinParts({head, wait, folds, deadline}), JoinParts({head, deadline}),
+      JoinParts({head, DeadlineText(job, moment, true)})};
   if (width <= 0) return candidates[0];
   for (const std::string& line : candidates) {
     if (DisplayWidth(line) <= width) return line;

@@ -1,0 +1,120 @@
+// A TrainingService in the test's process, which does what the test says.
+#pragma once
+
+#include <absl/synchronization/mutex.h>
+#include <grpcpp/grpcpp.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "proto/training_service.grpc.pb.h"
+
+namespace traind {
+
+// Answers with what the members say; they are set before the server starts, or
+// guard themselves. Threads: calls come on gRPC's.
+class FakeTrainingService final : public v1::TrainingService::Service {
+ public:
+  using Context = grpc::ServerContext;
+  std::function<grpc::Status(const v1::SubmitRequest&, v1::SubmitReply*)> on_submit;
+  std::function<grpc::Status(const v1::GetJobRequest&, v1::Job*)> on_get;
+  std::function<grpc::Status(Context*, const v1::WatchJobRequest&,
+                             const std::function<bool(const v1::Job&)>& send)>
+      on_watch;
+  std::function<grpc::Status(const v1::GetMetricsRequest&,
+                             const std::function<bool(const v1::MetricsReply&)>& send)>
+      on_metrics;
+  std::function<grpc::Status(const v1::ListJobsRequest&, v1::ListJobsReply*)> on_list;
+  std::function<grpc::Status(const v1::PlanRequest&, v1::PlanReply*)> on_plan;
+  std::string artifact = "row,y\n0,1\n";
+  std::string artifact_sha256;
+  v1::ListWorkersReply workers;
+
+  grpc::Status Submit(Context*, const v1::SubmitRequest* request, v1::SubmitReply* reply) override {
+    return on_submit ? on_submit(*request, reply) : Unset();
+  }
+  grpc::Status Plan(Context*, const v1::PlanRequest* request, v1::PlanReply* reply) override {
+    return on_plan ? on_plan(*request, reply) : Unset();
+  }
+  grpc::Status GetJob(Context*, const v1::GetJobRequest* request, v1::Job* job) override {
+    return on_get ? on_get(*request, job) : Unset();
+  }
+  grpc::Status ListJobs(Context*, const v1::ListJobsRequest* request,
+                        v1::ListJobsReply* reply) override {
+    return on_list ? on_list(*request, reply) : Unset();
+  }
+  grpc::Status WatchJob(Context* context, const v1::WatchJobRequest* request,
+                        grpc::ServerWriter<v1::Job>* writer) override {
+    if (!on_watch) return Unset();
+    return on_watch(context, *request, [&](const v1::Job& job) { return writer->Write(job); });
+  }
+  grpc::Status FinishJob(Context*, const v1::FinishJobRequest* request, v1::Job* job) override {
+    v1::GetJobRequest get;
+    get.set_id(request->id());
+    return on_get ? on_get(get, job) : Unset();
+  }
+  grpc::Status CancelJob(Context*, const v1::CancelJobRequest* request, v1::Job* job) override {
+    v1::GetJobRequest get;
+    get.set_id(request->id());
+    return on_get ? on_get(get, job) : Unset();
+  }
+  grpc::Status GetMetrics(Context*, const v1::GetMetricsRequest* request,
+                          grpc::ServerWriter<v1::MetricsReply>* writer) override {
+    if (!on_metrics) return Unset();
+    return on_metrics(*request,
+                      [&](const v1::MetricsReply& reply) { return writer->Write(reply); });
+  }
+  grpc::Status FetchArtifact(Context*, const v1::FetchArtifactRequest*,
+                             grpc::ServerWriter<v1::FetchArtifactReply>* writer) override {
+    v1::FetchArtifactReply reply;
+    reply.set_sha256(artifact_sha256);
+    reply.set_bytes(static_cast<int64_t>(artifact.size()));
+    // In two messages.
+    const size_t half = artifact.size() / 2;
+    reply.set_data(artifact.substr(0, half));
+    writer->Write(reply);
+    reply.Clear();
+    reply.set_data(artifact.substr(half));
+    writer->Write(reply);
+    return grpc::Status::OK;
+  }
+  grpc::Status ListWorkers(Context*, const v1::ListWorkersRequest*,
+                           v1::ListWorkersReply* reply) override {
+    *reply = workers;
+    return grpc::Status::OK;
+  }
+
+ private:
+  static grpc::Status Unset() {
+    return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "the test does not expect this");
+  }
+};
+
+// Serves on a free port of loopback; Stop and Start again keep the port.
+class FakeServer {
+ public:
+  explicit FakeServer(FakeTrainingService& service) : service_(service) { Start(); }
+  ~FakeServer() { Stop(); }
+  void Start() {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:" + std::to_string(port_),
+                             grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterService(&service_);
+    server_ = builder.BuildAndStart();
+  }
+  void Stop() {
+    if (server_ == nullptr) return;
+    server_->Shutdown(std::chrono::system_clock::now());
+    server_.reset();
+  }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  FakeTrainingService& service_;
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace traind

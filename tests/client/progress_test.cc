@@ -1,0 +1,152 @@
+#include "client/progress.h"
+
+#include <absl/strings/match.h>
+#include <absl/strings/str_join.h>
+#include <gtest/gtest.h>
+
+#include "client/render_table.h"
+#include "tests/client/sample_jobs.h"
+
+namespace traind {
+namespace {
+
+// 19 s after acceptance, when 41 s are left.
+Moment Now() { return {absl::FromUnixMillis(1796148019120), absl::ZeroDuration()}; }
+
+std::string Lines(int width, int rows = 20) {
+  return absl::StrJoin(ProgressLines(RunningJob(), Now(), width, rows), "\n");
+}
+
+TEST(ProgressTest, AWideTerminalShowsEverything) {
+  EXPECT_EQ(Lines(200),
+            "digits-7f3k2a RUNNING  folds 2/5 done  best accuracy 0.9812 (fold 2)  deadline in "
+            "41s: on track, 4/5 folds fit\n"
+            "fold 3  31%|############............................| 12/40 ep  620/2000 "
+            "[00:10<00:22, 60it/s, 3843 samples/s] loss 0.214");
+}
+
+TEST(ProgressTest, EightyColumnsLeaveOutTheLeastImportant) {
+  EXPECT_EQ(Lines(80),
+            "digits-7f3k2a RUNNING  folds 2/5 done  deadline in 41s: on track\n"
+            "fold 3  31%|####...........| 12/40 ep  620/2000 [00:10<00:22, 60it/s] loss 0.214");
+}
+
+TEST(ProgressTest, FortyColumnsKeepTheBar) {
+  EXPECT_EQ(Lines(40),
+            "digits-7f3k2a RUNNING  in 41s: on track\n"
+            "fold 3  31%|#####.............| 12/40 ep");
+}
+
+TEST(ProgressTest, NoLineIsWiderThanTheTerminal) {
+  for (int width = 20; width <= 220; ++width) {
+    for (const std::string& line : ProgressLines(RunningJob(), Now(), width, 20)) {
+      EXPECT_LE(DisplayWidth(line), width) << line;
+      EXPECT_GT(DisplayWidth(line), 0);
+    }
+  }
+}
+
+TEST(ProgressTest, TheDeadlineCountsDownByItselfAndPasses) {
+  Moment moment = Now();
+  moment.since_seen = absl::Seconds(11);
+  // This machine's clock does not matter where the daemon told its own.
+  moment.now = absl::UnixEpoch();
+  EXPECT_TRUE(absl::StrContains(JobLine(RunningJob(), moment, 0), "deadline in 30s"));
+  moment.since_seen = absl::Seconds(42);
+  EXPECT_TRUE(absl::StrContains(JobLine(RunningJob(), moment, 0), "deadline passed"));
+}
+
+TEST(ProgressTest, TheOutlookComparesTheEstimateWithTheDeadline) {
+  v1::Job job = RunningJob();
+  EXPECT_EQ(OutlookOf(job), Outlook::kOnTrack);
+  job.mutable_estimated_finish()->set_seconds(1796148055);
+  EXPECT_EQ(OutlookOf(job), Outlook::kTight);
+  job.mutable_estimated_finish()->set_seconds(1796148061);
+  EXPECT_EQ(OutlookOf(job), Outlook::kLate);
+  job.clear_estimated_finish();
+  EXPECT_EQ(OutlookOf(job), Outlook::kNone);
+}
+
+TEST(ProgressTest, WithoutFiguresThereIsStillABar) {
+  v1::Job job = RunningJob();
+  job.mutable_folds(3)->clear_live();
+  EXPECT_EQ(FoldLine(job, job.folds(3), Now(), 60),
+            "fold 3  31%|###########...........................| 12/40 ep");
+  job.mutable_folds(3)->clear_progress();
+  EXPECT_EQ(FoldLine(job, job.folds(3), Now(), 60),
+            "fold 3   0%|........................................| 0/0 ep");
+}
+
+TEST(ProgressTest, SlowStepsAreSecondsEach) {
+  v1::Job job = RunningJob();
+  job.mutable_folds(3)->mutable_live()->set_steps_per_s(0.25);
+  job.mutable_folds(3)->mutable_live()->set_samples_per_s(2.5);
+  EXPECT_TRUE(absl::StrContains(FoldLine(job, job.folds(3), Now(), 200),
+                                "[00:10<1:32:00, 4s/it, 2.5 samples/s]"));
+}
+
+TEST(ProgressTest, AWaitingJobSaysWhatFor) {
+  v1::Job job;
+  job.set_id("a-1");
+  job.set_state(v1::JOB_STATE_QUEUED);
+  job.set_pending_reason(v1::PENDING_REASON_RESOURCES);
+  job.set_queue_position(2);
+  EXPECT_EQ(JobLine(job, Now(), 0), "a-1 QUEUED  waits for RESOURCES, place 2  no deadline");
+}
+
+TEST(ProgressTest, MoreFoldsThanRowsAreCounted) {
+  v1::Job job = RunningJob();
+  for (v1::Fold& fold : *job.mutable_folds()) fold.set_state(v1::TASK_STATE_RUNNING);
+  const auto lines = ProgressLines(job, Now(), 80, 3);
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[3], "and 3 folds more");
+}
+
+TEST(ProgressTest, ThePlainLineIsOneLine) {
+  EXPECT_EQ(PlainLine(RunningJob(), Now()),
+            "digits-7f3k2a RUNNING  folds 2/5 done  best accuracy 0.9812 (fold 2)  deadline in "
+            "41s: on track, 4/5 folds fit; fold 3 12/40 ep  620/2000 [00:10<00:22, 60it/s, 3843 "
+            "samples/s] loss 0.214");
+}
+
+TEST(ProgressTest, ControlBytesOfNamesAreShownNotObeyed) {
+  v1::Job job = RunningJob();
+  job.set_id("a\x1b[2Jb");
+  job.mutable_scores()->set_metric("x\x07");
+  const std::string line = PlainLine(job, Now());
+  EXPECT_EQ(line.find('\x1b'), std::string::npos) << line;
+  EXPECT_EQ(line.find('\x07'), std::string::npos) << line;
+}
+
+TEST(SummaryTest, AnEndedJobExplainsItself) {
+  const std::string text = JobSummary(EndedJob(), absl::FromUnixSeconds(1796148042), false);
+  for (const char* part :
+       {"digits-7f3k2a SUCCEEDED  quality DEGRADED  COMPLETED",
+        "41s after acceptance, 18s before the deadline", "4 of 5 answer: 0 1 2 3",
+        "accuracy 0.9764 out of fold (not comparable: not every fold is in it), 0.9718 on the "
+        "test file, 0.9312 by the floor",
+        "B2: 5 folds -> 4 folds (estimate 93 s of 48 s)",
+        "/state/jobs/digits-7f3k2a/current/predictions.csv (355 rows)",
+        "column \"x\" is constant"}) {
+    EXPECT_TRUE(absl::StrContains(text, part)) << part << "\nis not in\n" << text;
+  }
+}
+
+TEST(SummaryTest, AJobWithoutATestFileSaysSo) {
+  v1::Job job = EndedJob();
+  job.clear_predictions();
+  job.mutable_scores()->set_comparable(true);
+  const std::string text = JobSummary(job, absl::FromUnixSeconds(1796148042), false);
+  EXPECT_TRUE(absl::StrContains(text, "none was asked for")) << text;
+  EXPECT_FALSE(absl::StrContains(text, "not comparable")) << text;
+}
+
+TEST(TableTest, ColumnsLineUpAndControlBytesAreShown) {
+  TextTable table({"A", "B"});
+  table.Add({"\xc3\xa9\xc3\xa9\xc3\xa9", "x"});
+  table.Add({"", "y\x1b"});
+  EXPECT_EQ(table.ToString(), "A    B\n\xc3\xa9\xc3\xa9\xc3\xa9  x\n-    y\\x1b\n");
+}
+
+}  // namespace
+}  // namespace traind
