@@ -1,0 +1,485 @@
+#include "common/publish/publisher.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/time/clock.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/durable_file.h"
+#include "common/job_layout.h"
+#include "common/publish/floor_files.h"
+#include "common/table/npy.h"
+#include "common/table/table_writer.h"
+#include "tests/common/table/table_fixture.h"
+
+namespace traind {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kJob[] = "job-1";
+constexpr int kFolds = 3;
+constexpr int kRows = 12;  // 4 in each fold
+constexpr int kTestRows = 4;
+const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
+
+// A job with a table of two classes ("no" and "yes, a lot" alternate), folds and a floor
+// that gives every row the probabilities 0.5, 0.5: 50 % right.
+class PublisherTest : public ::testing::Test {
+ protected:
+  PublisherTest() {
+    std::string pattern = ::testing::TempDir() + "/publish.XXXXXX";
+    state_ = mkdtemp(pattern.data());
+    std::string train = "a,y\n", test = "id,a,y\n";
+    for (int i = 0; i < kRows; ++i) absl::StrAppend(&train, i, ",", Label(i), "\n");
+    for (int i = 0; i < kTestRows; ++i) {
+      absl::StrAppend(&test, i == 0 ? "\"x,\"\"0\"" : absl::StrCat("x", i), ",", i, ",", Label(i),
+                      "\n");
+    }
+    MakeTable(train, test);
+    std::vector<int16_t> folds;
+    for (int i = 0; i < kRows; ++i) folds.push_back(static_cast<int16_t>(i / 4));
+    EXPECT_TRUE(MakeDirs(InState(JobDir(kJob))).ok());
+    EXPECT_TRUE(WriteNpy(InState(FoldsPath(kJob)), {kRows}, folds).ok());
+    PutFloor("prior", 0.5f);
+  }
+  ~PublisherTest() override { fs::remove_all(state_); }
+
+  static std::string Label(int row) { return row % 2 == 0 ? "no" : "\"yes, a lot\""; }
+  std::string InState(const std::string& path) const { return state_ + "/" + path; }
+
+  void MakeTable(const std::string& train, const std::string& test) {
+    const auto rows =
+        testing_table::Read(train, test, TargetKind::kClasses, test.empty() ? "" : "id");
+    EXPECT_TRUE(rows.ok()) << rows.status();
+    EXPECT_TRUE(MakeDirs(InState(CacheDir())).ok());
+    EXPECT_TRUE(WriteTable(*rows, InState(TableCachePath("key"))).ok());
+  }
+
+  // The floor says "no" with this probability.
+  void PutFloor(const std::string& model, float no, int test_rows = kTestRows) {
+    Floor floor;
+    floor.model = model;
+    floor.score = 0.5;
+    floor.oof.shape = {kRows, 2};
+    for (int i = 0; i < kRows; ++i) Add(floor.oof.values, no);
+    floor.test.shape = {test_rows, 2};
+    for (int i = 0; i < test_rows; ++i) Add(floor.test.values, no);
+    EXPECT_TRUE(WriteFloor(state_, kJob, floor).ok());
+  }
+
+  static void Add(std::vector<float>& values, float no) {
+    values.push_back(no);
+    values.push_back(1 - no);
+  }
+
+  // A member that is right on the given number of the fold's four rows, and on
+  // the test rows gives "no" the probability no_in_test.
+  Member PutMember(int fold, int64_t attempt, bool complete, int right, float no_in_test,
+                   int test_rows = kTestRows) {
+    const std::string dir = AttemptDir(kJob, attempt);
+    EXPECT_TRUE(MakeDirs(InState(dir)).ok());
+    std::vector<float> oof, test;
+    for (int i = 0; i < 4; ++i) Add(oof, (i % 2 == 0) == (i < right) ? 0.9f : 0.1f);
+    for (int i = 0; i < test_rows; ++i) Add(test, no_in_test);
+    Member member;
+    member.fold = fold;
+    member.attempt = attempt;
+    member.complete = complete;
+    member.epochs_done = complete ? 20 : 5;
+    member.score = right / 4.0;
+    member.oof = absl::StrCat("attempts/", attempt, "/", kOofFile);
+    member.test = absl::StrCat("attempts/", attempt, "/", kTestFile);
+    member.oof_sha256 = Put(member.oof, EncodeNpy({4, 2}, oof));
+    member.test_sha256 = Put(member.test, EncodeNpy({test_rows, 2}, test));
+    return member;
+  }
+
+  // Writes a file of the job's folder, without waiting for the disk; its digest.
+  std::string Put(const std::string& path, const std::string& bytes) const {
+    std::ofstream(InState(JobDir(kJob)) + "/" + path, std::ios::binary) << bytes;
+    return Sha256Hex(bytes);
+  }
+
+  PublishRequest Request(std::vector<Member> members = {}) const {
+    PublishRequest request;
+    request.state_dir = state_;
+    request.job = kJob;
+    request.table = TableCachePath("key");
+    request.metric = "accuracy";
+    request.spec_folds = kFolds;
+    request.members = std::move(members);
+    return request;
+  }
+
+  PublishedPrediction MustPublish(const PublishRequest& request) const {
+    const auto published = Publish(request, kNow);
+    EXPECT_TRUE(published.ok()) << published.status();
+    return published.ok() ? *published : PublishedPrediction();
+  }
+
+  std::string Csv() const { return *ReadFile(InState(CurrentLink(kJob)) + "/predictions.csv"); }
+
+  static std::vector<int> FoldsOf(const std::vector<Member>& members) {
+    std::vector<int> folds;
+    for (const Member& member : members) folds.push_back(member.fold);
+    return folds;
+  }
+
+  std::string state_;
+};
+
+TEST_F(PublisherTest, TheFloorIsTheFirstPrediction) {
+  const PublishedPrediction p = MustPublish(Request());
+  EXPECT_EQ(p.number, 1);
+  EXPECT_TRUE(p.changed);
+  EXPECT_EQ(p.quality, Quality::kFloor);
+  EXPECT_EQ(p.rows, kTestRows);
+  EXPECT_EQ(p.path, "jobs/job-1/prediction-1/predictions.csv");
+  EXPECT_EQ(p.oof_score, 0.5);
+  EXPECT_EQ(p.floor_score, 0.5);
+  EXPECT_EQ(p.test_score, 0.5);
+  EXPECT_TRUE(p.comparable);
+  EXPECT_EQ(Csv(),
+            "id,y,p_no,\"p_yes, a lot\"\n"
+            "\"x,\"\"0\",no,0.5,0.5\nx1,no,0.5,0.5\nx2,no,0.5,0.5\nx3,no,0.5,0.5\n");
+  EXPECT_EQ(p.sha256, Sha256Hex(Csv()));
+  EXPECT_EQ(p.bytes, static_cast<int64_t>(Csv().size()));
+}
+
+TEST_F(PublisherTest, TheStandingPredictionIsReadBackAsItWasPublished) {
+  EXPECT_EQ(ReadStandingPrediction(state_, kJob).status().code(), absl::StatusCode::kNotFound);
+  PublishRequest request = Request({PutMember(0, 10, true, 4, 0.75f)});
+  const PublishedPrediction p = MustPublish(request);
+  const auto read = ReadStandingPrediction(state_, kJob);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->number, p.number);
+  EXPECT_EQ(read->path, p.path);
+  EXPECT_EQ(read->sha256, p.sha256);
+  EXPECT_EQ(read->quality, Quality::kDegraded);
+  EXPECT_EQ(read->oof_score, 1.0);
+  EXPECT_FALSE(read->comparable);
+  EXPECT_EQ(read->test_score, p.test_score);
+  EXPECT_EQ(read->floor_score, 0.5);
+  EXPECT_EQ(read->at, kNow);
+  ASSERT_EQ(read->members.size(), 1u);
+  EXPECT_EQ(read->members[0].attempt, 10);
+  EXPECT_EQ(read->members[0].oof_sha256, request.members[0].oof_sha256);
+  EXPECT_EQ(read->members[0].epochs_done, 20);
+}
+
+TEST_F(PublisherTest, TheAnswerIsTheMeanOfTheMembers) {
+  MustPublish(Request({PutMember(0, 10, true, 4, 0.75f), PutMember(2, 11, true, 3, 0.125f)}));
+  EXPECT_THAT(Csv(), HasSubstr("x1,\"yes, a lot\",0.4375,0.5625\n"));
+}
+
+TEST_F(PublisherTest, MembersOfTheStandingPredictionStay) {
+  const Member first = PutMember(0, 10, true, 4, 0.75f);
+  MustPublish(Request({first}));
+  // Another process that knows of fold 1 alone.
+  const PublishedPrediction p = MustPublish(Request({PutMember(1, 11, true, 4, 0.25f)}));
+  EXPECT_THAT(FoldsOf(p.members), ElementsAre(0, 1));
+  EXPECT_EQ(p.number, 2);
+}
+
+TEST_F(PublisherTest, FullNeedsAllFoldsCompleteAndAnUncutPlan) {
+  const Member a = PutMember(0, 10, true, 4, 0.5f), b = PutMember(1, 11, true, 4, 0.5f),
+               c = PutMember(2, 12, true, 4, 0.5f);
+  EXPECT_EQ(MustPublish(Request({a, b})).quality, Quality::kDegraded);
+  PublishRequest cut = Request({a, b, c});
+  cut.plan_cut = true;
+  const PublishedPrediction degraded = MustPublish(cut);
+  EXPECT_EQ(degraded.quality, Quality::kDegraded);
+  EXPECT_TRUE(degraded.comparable) << "all folds of the spec are covered";
+  EXPECT_EQ(MustPublish(Request({a, b, c})).quality, Quality::kFull);
+}
+
+TEST_F(PublisherTest, AnIncompleteFoldIsNeverFull) {
+  const PublishedPrediction p =
+      MustPublish(Request({PutMember(0, 10, true, 4, 0.5f), PutMember(1, 11, true, 4, 0.5f),
+                           PutMember(2, 12, false, 4, 0.5f)}));
+  EXPECT_EQ(p.quality, Quality::kDegraded);
+  EXPECT_EQ(p.members.size(), 3u);
+}
+
+TEST_F(PublisherTest, AnIncompleteFoldBelowTheFloorIsLeftOut) {
+  const PublishedPrediction p =
+      MustPublish(Request({PutMember(0, 10, true, 4, 0.75f), PutMember(1, 11, false, 1, 0.01f)}));
+  EXPECT_THAT(FoldsOf(p.members), ElementsAre(0));
+  EXPECT_THAT(p.left_out, ElementsAre(1));
+  EXPECT_THAT(Csv(), HasSubstr("x1,no,0.75,0.25\n"));
+  // A complete one counts as it is.
+  EXPECT_THAT(FoldsOf(MustPublish(Request({PutMember(1, 12, true, 1, 0.01f)})).members),
+              ElementsAre(0, 1));
+}
+
+TEST_F(PublisherTest, AWorseIncompleteAttemptDoesNotReplaceABetterOne) {
+  const PublishedPrediction standing = MustPublish(Request({PutMember(0, 10, false, 4, 0.75f)}));
+  const PublishedPrediction p = MustPublish(Request({PutMember(0, 11, false, 3, 0.25f)}));
+  EXPECT_FALSE(p.changed);
+  EXPECT_EQ(p.number, standing.number);
+  EXPECT_EQ(p.sha256, standing.sha256);
+  // Once it is complete it does: quality is how much of the plan was done.
+  EXPECT_TRUE(MustPublish(Request({PutMember(0, 12, true, 3, 0.25f)})).changed);
+}
+
+TEST_F(PublisherTest, ACompleteMemberGoesBeforeANewerIncompleteOne) {
+  MustPublish(Request({PutMember(0, 10, true, 3, 0.75f)}));
+  const PublishedPrediction p = MustPublish(Request({PutMember(0, 11, false, 4, 0.25f)}));
+  EXPECT_FALSE(p.changed);
+  ASSERT_EQ(p.members.size(), 1u);
+  EXPECT_EQ(p.members[0].attempt, 10);
+}
+
+TEST_F(PublisherTest, TheSameMembersAgainChangeNothing) {
+  const Member member = PutMember(0, 10, true, 4, 0.75f);
+  MustPublish(Request({member}));
+  const PublishedPrediction again = MustPublish(Request({member}));
+  EXPECT_FALSE(again.changed);
+  EXPECT_EQ(again.number, 1);
+  EXPECT_FALSE(MustPublish(Request()).changed) << "the floor does not replace a member";
+}
+
+TEST_F(PublisherTest, ABetterFloorReplacesTheFloorAndAWorseOneDoesNot) {
+  MustPublish(Request());
+  PutFloor("logistic", 0.9f);  // as right as before: all "no"
+  const PublishedPrediction p = MustPublish(Request());
+  EXPECT_TRUE(p.changed);
+  EXPECT_EQ(p.number, 2);
+  EXPECT_THAT(Csv(), HasSubstr("x1,no,0.9,0.1"));
+  EXPECT_FALSE(MustPublish(Request()).changed);
+  // By log loss 0.5 is better than 0.9 on labels that alternate.
+  PublishRequest by_logloss = Request();
+  by_logloss.metric = "logloss";
+  PutFloor("prior", 0.99f);
+  EXPECT_FALSE(MustPublish(by_logloss).changed);
+}
+
+TEST_F(PublisherTest, DamagedMembersAreLeftOut) {
+  const Member good = PutMember(0, 10, true, 4, 0.75f);
+  Member flipped = PutMember(1, 11, true, 4, 0.25f);
+  const std::string path = InState(JobDir(kJob)) + "/" + flipped.test;
+  std::string bytes = *ReadFile(path);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  ASSERT_TRUE(WriteFileDurably(path, bytes).ok());
+  Member gone = PutMember(2, 12, true, 4, 0.25f);
+  ASSERT_TRUE(fs::remove(InState(JobDir(kJob)) + "/" + gone.oof));
+  Member outside = PutMember(2, 13, true, 4, 0.25f);
+  outside.oof = "../job-1/" + outside.oof;
+  Member no_fold = PutMember(2, 14, true, 4, 0.25f);
+  no_fold.fold = kFolds;
+  EXPECT_THAT(FoldsOf(MustPublish(Request({good, flipped, gone, outside, no_fold})).members),
+              ElementsAre(0));
+}
+
+TEST_F(PublisherTest, AnOlderWholeMemberAnswersForADamagedNewerOne) {
+  const Member older = PutMember(0, 10, true, 4, 0.75f);
+  Member newer = PutMember(0, 11, true, 4, 0.25f);
+  newer.test_sha256[0] = newer.test_sha256[0] == '0' ? '1' : '0';
+  const PublishedPrediction p = MustPublish(Request({newer, older}));
+  ASSERT_EQ(p.members.size(), 1u);
+  EXPECT_EQ(p.members[0].attempt, 10);
+}
+
+TEST_F(PublisherTest, MembersOfAnotherShapeOrWithoutNumbersAreLeftOut) {
+  const Member wide = PutMember(0, 10, true, 4, 0.75f, kTestRows + 1);
+  Member nan = PutMember(1, 11, true, 4, 0.25f);
+  std::vector<float> test(kTestRows * 2, std::numeric_limits<float>::quiet_NaN());
+  const std::string path = InState(JobDir(kJob)) + "/" + nan.test;
+  ASSERT_TRUE(WriteNpy(path, {kTestRows, 2}, test).ok());
+  nan.test_sha256 = DigestFile(path)->sha256;
+  const PublishedPrediction p = MustPublish(Request({wide, nan}));
+  EXPECT_THAT(p.members, IsEmpty());
+  EXPECT_EQ(p.quality, Quality::kFloor);
+}
+
+TEST_F(PublisherTest, ADamagedStandingFileIsWrittenAnew) {
+  const Member member = PutMember(0, 10, true, 4, 0.75f);
+  const PublishedPrediction first = MustPublish(Request({member}));
+  ASSERT_TRUE(WriteFileDurably(InState(first.path), "half a fi").ok());
+  const PublishedPrediction p = MustPublish(Request());
+  EXPECT_TRUE(p.changed);
+  EXPECT_EQ(p.number, 2);
+  EXPECT_THAT(FoldsOf(p.members), ElementsAre(0)) << "its manifest still tells the members";
+  EXPECT_EQ(p.sha256, first.sha256);
+}
+
+TEST_F(PublisherTest, ADamagedFloorIsNoAnswer) {
+  ASSERT_TRUE(WriteFileDurably(InState(FloorDir(kJob)) + "/test.npy", "x").ok());
+  EXPECT_EQ(Publish(Request(), kNow).status().code(), absl::StatusCode::kNotFound);
+  const PublishedPrediction p = MustPublish(Request({PutMember(0, 10, false, 0, 0.75f)}));
+  EXPECT_THAT(FoldsOf(p.members), ElementsAre(0)) << "without a floor every member answers";
+  EXPECT_FALSE(p.floor_score.has_value());
+}
+
+TEST_F(PublisherTest, AFloorWriterKilledBetweenItsFilesLeavesAWholeFloor) {
+  const std::string dir = InState(FloorDir(kJob));
+  const std::string oof = *ReadFile(dir + "/oof.npy");
+  PutFloor("logistic", 0.9f);
+  ASSERT_TRUE(WriteFileDurably(dir + "/oof.npy", oof).ok());  // the second file was not reached
+  EXPECT_EQ(MustPublish(Request()).quality, Quality::kFloor);
+}
+
+TEST_F(PublisherTest, WithoutTestRowsThereAreScoresAndNoFiles) {
+  std::string train = "a,y\n";
+  for (int i = 0; i < kRows; ++i) absl::StrAppend(&train, i, ",", Label(i), "\n");
+  MakeTable(train, "");
+  PutFloor("prior", 0.5f, 0);
+  Member member = PutMember(0, 10, true, 3, 0.5f);
+  member.test = member.test_sha256 = "";
+  const PublishedPrediction p = MustPublish(Request({member}));
+  EXPECT_EQ(p.number, 0);
+  EXPECT_EQ(p.rows, 0);
+  EXPECT_EQ(p.oof_score, 0.75);
+  EXPECT_EQ(p.quality, Quality::kDegraded);
+  EXPECT_FALSE(fs::exists(InState(JobDir(kJob)) + "/prediction-1"));
+}
+
+TEST_F(PublisherTest, OnlyTheLastThreeFoldersStay) {
+  for (int attempt = 1; attempt <= 5; ++attempt) {
+    MustPublish(Request({PutMember(0, attempt, true, 4, 0.1f * static_cast<float>(attempt))}));
+  }
+  for (int n = 1; n <= 5; ++n) {
+    EXPECT_EQ(fs::exists(InState(PredictionDir(kJob, n))), n > 2) << n;
+  }
+  EXPECT_EQ(ReadStandingPrediction(state_, kJob)->number, 5);
+}
+
+TEST_F(PublisherTest, AFullDiskLeavesTheStandingPrediction) {
+  const PublishedPrediction standing = MustPublish(Request());
+  const Member member = PutMember(0, 10, true, 4, 0.75f);
+  // No file may grow past 40 bytes: as on a full disk, a write fails half-way.
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = 40;
+  auto* const old_handler = signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const auto published = Publish(Request({member}), kNow);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  signal(SIGXFSZ, old_handler);
+  EXPECT_FALSE(published.ok());
+  const auto read = ReadStandingPrediction(state_, kJob);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->sha256, standing.sha256);
+  EXPECT_EQ(read->sha256, Sha256Hex(Csv()));
+  EXPECT_FALSE(fs::exists(InState(JobDir(kJob)) + "/publishing"));
+}
+
+TEST_F(PublisherTest, PublishersAtTheSameTimeWaitForEachOther) {
+  std::vector<Member> members;
+  for (int fold = 0; fold < kFolds; ++fold)
+    members.push_back(PutMember(fold, 10 + fold, true, 4, 0.5f));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 6; ++i) {
+    threads.emplace_back([&, i] { EXPECT_TRUE(Publish(Request({members[i % 3]}), kNow).ok()); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const auto read = ReadStandingPrediction(state_, kJob);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_THAT(FoldsOf(read->members), ElementsAre(0, 1, 2));
+  EXPECT_EQ(read->quality, Quality::kFull);
+}
+
+// A child publishes three times and is killed at some instant; what stands then
+// is whole and no older than what stood before.
+TEST_F(PublisherTest, AKillAtAnyInstantLeavesAWholePrediction) {
+  constexpr int kRounds = 50;
+  const auto members_of = [&](int round) {
+    std::vector<Member> members;
+    for (int i = 0; i < kFolds; ++i) {
+      members.push_back(PutMember(i, 1000 + round * 3 + i, true, 4,
+                                  0.001f * static_cast<float>(round * 3 + i + 1)));
+    }
+    return members;
+  };
+  const absl::Time begin = absl::Now();
+  for (const Member& member : members_of(0)) MustPublish(Request({member}));
+  const absl::Duration uninterrupted = absl::Now() - begin;
+
+  int last = 3;
+  int grew = 0;
+  int killed = 0;
+  for (int round = 1; round <= kRounds; ++round) {
+    const std::vector<Member> members = members_of(round);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      for (const Member& member : members) {
+        if (!Publish(Request({member}), kNow).ok()) _exit(1);
+      }
+      _exit(0);
+    }
+    absl::SleepFor(1.2 * uninterrupted * round / kRounds);
+    kill(child, SIGKILL);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_FALSE(WIFEXITED(status) && WEXITSTATUS(status) != 0);
+    killed += WIFSIGNALED(status);
+
+    const auto standing = ReadStandingPrediction(state_, kJob);
+    ASSERT_TRUE(standing.ok()) << "round " << round << ": " << standing.status();
+    const auto csv = ReadFile(InState(standing->path));
+    ASSERT_TRUE(csv.ok()) << csv.status();
+    EXPECT_EQ(Sha256Hex(*csv), standing->sha256) << "round " << round;
+    EXPECT_GE(standing->number, last);
+    grew += standing->number > last;
+    last = standing->number;
+  }
+  EXPECT_GT(grew, 0);
+  EXPECT_GT(killed, 0);
+  // Whatever was left lying about, the next publisher goes on.
+  EXPECT_TRUE(MustPublish(Request({PutMember(0, 9999, true, 4, 0.999f)})).changed);
+  EXPECT_FALSE(fs::exists(InState(JobDir(kJob)) + "/publishing"));
+}
+
+TEST_F(PublisherTest, AManifestThatIsDamagedIsDataLoss) {
+  MustPublish(Request());
+  const std::string path = InState(PredictionDir(kJob, 1)) + "/manifest.json";
+  const std::string text = *ReadFile(path);
+  for (const char* bad : {"", "{", "[]", "{\"number\":1}"}) {
+    ASSERT_TRUE(WriteFileDurably(path, bad).ok());
+    EXPECT_EQ(ReadStandingPrediction(state_, kJob).status().code(), absl::StatusCode::kDataLoss);
+  }
+  for (const auto& [from, to] :
+       std::vector<std::pair<std::string, std::string>>{{"\"number\": 1", "\"number\": \"1\""},
+                                                        {"\"number\": 1", "\"number\": 2"},
+                                                        {"\"FLOOR\"", "\"FLAWED\""},
+                                                        {"\"members\": []", "\"members\": [1]"},
+                                                        {"\"members\": []", "\"members\": {}"},
+                                                        {"\"at\": \"2", "\"at\": \"x"}}) {
+    std::string changed = text;
+    const size_t at = changed.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    ASSERT_TRUE(WriteFileDurably(path, changed.replace(at, from.size(), to)).ok());
+    EXPECT_EQ(ReadStandingPrediction(state_, kJob).status().code(), absl::StatusCode::kDataLoss)
+        << to;
+  }
+  // And the next one is published as if there was none.
+  EXPECT_EQ(MustPublish(Request()).number, 2);
+}
+
+TEST_F(PublisherTest, MetricsThatDoNotSuitTheTargetAreRefused) {
+  PublishRequest request = Request();
+  request.metric = "rmse";
+  EXPECT_EQ(Publish(request, kNow).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace traind
