@@ -23,8 +23,15 @@ constexpr int kMaxBackoffMs = 2000;
 constexpr size_t kQueueForDroppable = 64;
 constexpr int kMaxMessageBytes = 16 << 20;
 
+// Heartbeats that nobody's TCP confirms for so long are a dead connection.
+constexpr int kTcpUserTimeoutMs = 10'000;
+// Pings, which switch that on; a server takes one in five minutes at most.
+constexpr int kKeepaliveMs = 310'000;
+
 grpc::ChannelArguments ChannelArguments() {
   grpc::ChannelArguments args;
+  args.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+  args.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kTcpUserTimeoutMs);
   args.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstBackoffMs);
   args.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxBackoffMs);
   args.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kMaxBackoffMs);  // in fact: a connect's timeout

@@ -1,7 +1,6 @@
 #include "worker/daemon/core.h"
 
 #include <absl/strings/ascii.h>
-#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
@@ -84,8 +83,7 @@ void Core::Stop(int64_t id, StopMode mode, const std::string& why, absl::Duratio
   Attempt* attempt = FindAttempt(id);
   if (attempt == nullptr || attempt->end) return;
   if (mode == StopMode::kAbort) {
-    const bool cancelled = absl::StartsWithIgnoreCase(why, "cancel");
-    return End(*attempt, {cancelled ? kCancelledByUser : kStale, why}, now);
+    return End(*attempt, {IsCancel(why) ? kCancelledByUser : kStale, why}, now);
   }
   const bool prepare = attempt->task.kind == TaskKind::kPrepare;
   // The floor is what a Job that finishes early needs.

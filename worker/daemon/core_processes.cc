@@ -139,20 +139,22 @@ void Core::HandleFact(const rp::FromProcess& message, const Process& process, At
 }
 
 Ended Core::Outcome(const Attempt& attempt) const {
+  const std::string& why = attempt.stop_why;
   if (shutdown_) return {kShutdown, "the daemon was told to stop"};
-  if (attempt.stop == StopMode::kDrop) return {kCancelledByUser, attempt.stop_why};
+  if (attempt.stop == StopMode::kDrop) {
+    return {IsCancel(why) ? kCancelledByUser : kShutdown, why};
+  }
   if (attempt.stopped_by == "epochs" || attempt.stopped_by == "patience" ||
       attempt.task.kind == TaskKind::kPrepare) {
     return {kCompleted, ""};
   }
-  // traind's rules stop training too, in the user's place.
-  const bool by_user = attempt.stopped_by == "user" || attempt.stop;
-  if (by_user &&
-      (attempt.stop_why.empty() || absl::StartsWithIgnoreCase(attempt.stop_why, "user") ||
-       absl::StartsWithIgnoreCase(attempt.stop_why, "finish"))) {
-    return {kFinishedByUser, attempt.stop_why};
+  if (attempt.stopped_by == "time") return {kStoppedInTime, why};
+  // traind's rules stop training too, in the user's place; `why` tells.
+  if (attempt.stopped_by == "user" || attempt.stop) {
+    return {
+        why.empty() || absl::StrContains(why, "user") ? kFinishedByUser : kStoppedInTime,
+        why};
   }
-  if (by_user || attempt.stopped_by == "time") return {kStoppedInTime, attempt.stop_why};
   return {kCompleted, ""};
 }
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <absl/status/statusor.h>
+#include <absl/strings/match.h>
+#include <absl/strings/string_view.h>
 #include <absl/time/time.h>
 
 #include <cstdint>
@@ -72,6 +74,8 @@ using Fact = std::variant<rank_protocol::TableReady, rank_protocol::FloorReady,
                           rank_protocol::FoldSaved, rank_protocol::Decision, Ended>;
 
 enum class StopMode { kPredict, kDrop, kAbort };
+// traind says why in words; those for a user's Cancel have this in them.
+inline bool IsCancel(absl::string_view why) { return absl::StrContains(why, "cancel"); }
 
 enum class Program { kRank, kPrepare };
 

@@ -324,7 +324,7 @@ TEST_F(CoreTest, AKilledProcessThatDoesNotDieIsNotWaitedForLong) {
 
 TEST_F(CoreTest, AbortKillsAndItsSlotIsUsedAgainWhenItIsDead) {
   StartTraining(Train(7));
-  core_->Stop(7, StopMode::kAbort, "cancelled by user", now_);
+  core_->Stop(7, StopMode::kAbort, "the job was cancelled", now_);
   Start(Train(8));
   EXPECT_THAT(killed_, ElementsAre(1));
   EXPECT_EQ(spawned_.size(), 1u) << "the slot is not free yet";
@@ -348,7 +348,7 @@ TEST_F(CoreTest, AStopBeforeTheRankIsReadyKeepsTheRankAsASpare) {
 
 TEST_F(CoreTest, PredictIsPassedOnAndEndsAsTheUsersWish) {
   StartTraining(Train(7));
-  core_->Stop(7, StopMode::kPredict, "finish", now_);
+  core_->Stop(7, StopMode::kPredict, "the user asked to finish", now_);
   Collect();
   ASSERT_EQ(Sent<rp::Stop>().size(), 1u);
   EXPECT_TRUE(Sent<rp::Stop>()[0].predict);
@@ -359,11 +359,11 @@ TEST_F(CoreTest, PredictIsPassedOnAndEndsAsTheUsersWish) {
 
 TEST_F(CoreTest, AStopByARuleIsTheClocksDoing) {
   StartTraining(Train(7));
-  core_->Stop(7, StopMode::kPredict, "B5: 70 % used", now_);
+  core_->Stop(7, StopMode::kPredict, "its time is up", now_);
   Say(1, Fold(7, 0, true, "user"));
   Say(1, About<rp::Finished>(7));
   EXPECT_THAT(Ends(), ElementsAre("7 STOPPED_IN_TIME"));
-  EXPECT_EQ(LastMessage(), "B5: 70 % used");
+  EXPECT_EQ(LastMessage(), "its time is up");
 }
 
 TEST_F(CoreTest, ADropThatIsNotHeededEndsWithTheGrace) {

@@ -57,7 +57,7 @@ v1::CoordinatorMessage Stop(int64_t attempt, v1::StopAttempt::Mode mode) {
   v1::CoordinatorMessage message;
   message.mutable_stop()->set_attempt(attempt);
   message.mutable_stop()->set_mode(mode);
-  message.mutable_stop()->set_why("finish");
+  message.mutable_stop()->set_why("the user asked to finish");
   return message;
 }
 
