@@ -37,6 +37,7 @@ class Planning {
   }
   WorkLeft Left(int folds, int epochs) const;
   void Cut();
+  void Grow();
   void StopSoftly();
   bool Fits(int folds, int epochs) const { return Finish(folds, epochs) <= limit_; }
   void SetLimit();
@@ -123,10 +124,15 @@ void Planning::Cut() {
   };
   // Midway the folds that have not run yet are worth more than all epochs of the rest.
   if (!midway) cut_folds(CutFolds(folds_, started_));
-  while (!Fits(folds_, epochs_) && epochs_ > 1) {
-    const int epochs = CutEpochs(epochs_, [this](int e) { return Fits(folds_, e); });
+  // Step by step, and told as one: nothing happened between the steps.
+  int epochs = epochs_;
+  while (!Fits(folds_, epochs) && epochs > 1) {
+    const int fewer = CutEpochs(epochs, [this](int e) { return Fits(folds_, e); });
     // Epochs that have been done already cannot be saved.
-    if (Finish(folds_, epochs) >= Finish(folds_, epochs_)) break;
+    if (Finish(folds_, fewer) >= Finish(folds_, epochs)) break;
+    epochs = fewer;
+  }
+  if (epochs < epochs_) {
     Decide(Rule(), Estimate(folds_, epochs_), Count(epochs_, "epoch"), Count(epochs, "epoch"));
     epochs_ = epochs;
   }
@@ -134,6 +140,33 @@ void Planning::Cut() {
   int folds = folds_;
   while (folds > std::max(1, started_) && !Fits(folds, epochs_)) --folds;
   cut_folds(folds);
+}
+
+// B9: the first timed steps were slower than those that followed, so the cut was
+// deeper than it had to be. Epochs come back, as far as folds that still train can
+// use them; only a gain worth a new schedule counts.
+void Planning::Grow() {
+  const int most = in_.spec->epochs;
+  if (epochs_ >= most) return;
+  const absl::Time train_limit = out_.train_end + absl::Seconds(in_.cost.predict_s);
+  limit_ = in_.now + in_.spec->shares.plan * (train_limit - in_.now);
+  int low = epochs_, high = most;  // low fits, if anything does
+  while (low < high) {
+    const int middle = low + (high - low + 1) / 2;
+    if (Fits(folds_, middle)) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  if (low < epochs_ + std::max(1, epochs_ / 4) || !Fits(folds_, low)) return;
+  Decide(
+      "B9",
+      absl::StrFormat("%s/epoch now; with %s all would be done at %s of %s",
+                      Text(absl::Seconds(in_.cost.epoch_s)), Count(epochs_, "epoch"),
+                      Text(Finish(folds_, epochs_) - in_.window.start), Text(in_.window.length())),
+      Count(epochs_, "epoch"), Count(low, "epoch"));
+  epochs_ = low;
 }
 
 void Planning::StopSoftly() {
@@ -195,6 +228,10 @@ PlanOutput Planning::Run() {
   const bool busy = std::any_of(in_.folds.begin(), in_.folds.end(), [this](const FoldView& f) {
     return f.state == TaskState::kRunning || (f.state == TaskState::kPending && f.fold < folds_);
   });
+  const bool trains = std::any_of(in_.folds.begin(), in_.folds.end(), [](const FoldView& f) {
+    return f.state == TaskState::kRunning && f.epochs_done >= 1;
+  });
+  if (cuts && trains && out_.decisions.empty() && in_.trigger == Trigger::kFacts) Grow();
   const absl::Time finish = in_.cost.known() ? TrainFinish(folds_, epochs_) : absl::InfinitePast();
   if (busy && (in_.stopping || MustStop(in_.window, spec, in_.now, finish, out_.train_end))) {
     StopSoftly();

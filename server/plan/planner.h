@@ -2,9 +2,9 @@
 // measured, where each fold stands, and the slots that the Job can use. Pure: the
 // control core keeps the result and acts on it.
 //
-// A Plan is only ever cut, never grown: folds that were dropped stay dropped and
-// epochs do not come back, so that a user can rely on each Decision. What runs or
-// is finished is never cut away.
+// Folds that were dropped stay dropped. Epochs that were cut come back (B9), never
+// beyond the spec, when what is measured later leaves time for them. What runs or is
+// finished is never cut away.
 //
 // Threads: safe, nothing is kept.
 #pragma once
