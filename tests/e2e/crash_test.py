@@ -9,8 +9,8 @@ from tests.e2e.harness import ENDED, House, eventually, moment
 
 def endless(house, budget, folds=2, **changes):
     """A Job that trains until its budget is used up, with frequent checkpoints."""
-    train = {"epochs": 100000, "batch": 32, "patience": 0, "precision": "fp32", "checkpoint_every": "500ms"}
-    return house.spec(rows=2000, folds=folds, budget=budget, **{**changes, "train": train})
+    train = {"epochs": 100000, "checkpoint_every": "500ms"}
+    return house.spec(rows=20000, folds=folds, budget=budget, **{**changes, "train": train})
 
 
 def several(house, budget, folds, epochs, **train):
@@ -84,7 +84,7 @@ def _():
         house.start()
         job = house.submit(endless(house, "16s"))
         house.until(job["id"], "it trains", trains)
-        busy = house.until(job["id"], "a checkpoint", lambda j: j["folds"][0]["progress"]["done"] > 20)
+        busy = house.until(job["id"], "a checkpoint", lambda j: j["folds"][0]["progress"]["done"] > 4)
         house.kill_all("trainrank")
         job = house.until(job["id"], "a second Attempt trains",
                           lambda j: j["folds"][0]["attempts"] >= 2 and trains(j), 10)
@@ -119,7 +119,7 @@ def _():
     with House(slots=1) as house:
         house.start()
         job = house.submit(endless(house, "20s"))
-        house.until(job["id"], "it trains", lambda j: trains(j) and j["folds"][0]["progress"]["done"] > 20)
+        house.until(job["id"], "it trains", lambda j: trains(j) and j["folds"][0]["progress"]["done"] > 4)
         old = list(house.processes("trainworker"))
         house.kill_all("trainworker")
         eventually("a new Worker", lambda: set(house.processes("trainworker")) - set(old), 10)
@@ -152,7 +152,7 @@ def _():
 def _():
     with House(slots=1) as house:
         house.start()
-        job = house.submit(several(house, "40s", folds=3, epochs=40))
+        job = house.submit(several(house, "2m", folds=3, epochs=40))
         house.until(job["id"], "fold 2 trains", lambda j: j["folds"][1]["state"] == "RUNNING")
         assert house.kill_daemon(15) == 0
         eventually("no process is left", lambda: not house.processes(), 5)
@@ -167,7 +167,7 @@ def _():
 def _():
     with House(slots=1) as house:
         house.start()
-        job = house.submit(several(house, "40s", folds=2, epochs=40))
+        job = house.submit(several(house, "2m", folds=2, epochs=40))
         house.until(job["id"], "it trains", trains)
         assert house.kill_daemon(15) == 0
         elsewhere = os.path.join(house.root, "elsewhere")
