@@ -1,0 +1,244 @@
+// The floors: right values, and nothing a fold must not see.
+#include <absl/strings/str_cat.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <cmath>
+#include <filesystem>
+#include <string>
+
+#include "common/clock.h"
+#include "common/table/folds.h"
+#include "common/table/table_writer.h"
+#include "tests/common/table/table_fixture.h"
+#include "worker/prepare/linear_floor.h"
+#include "worker/prepare/linear_model.h"
+#include "worker/prepare/prior_floor.h"
+
+namespace traind {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::FloatNear;
+using ::testing::Pointwise;
+using testing_table::Read;
+
+constexpr int kFolds = 4;
+constexpr int kRows = 240;
+constexpr int kTestRows = 30;
+
+std::shared_ptr<const Table> MakeTable(const std::string& train, const std::string& test,
+                                       TargetKind kind) {
+  std::string pattern = ::testing::TempDir() + "/floor.XXXXXX";
+  const std::string dir = mkdtemp(pattern.data());
+  const auto rows = Read(train, test, kind);
+  EXPECT_TRUE(rows.ok()) << rows.status();
+  EXPECT_TRUE(WriteTable(*rows, dir + "/t").ok());
+  auto table = Table::Open(dir + "/t");
+  std::filesystem::remove_all(dir);  // the mapping stays
+  EXPECT_TRUE(table.ok()) << table.status();
+  return *table;
+}
+
+std::vector<int16_t> FoldsInTurn() {
+  std::vector<int16_t> folds;
+  for (int i = 0; i < kRows; ++i) folds.push_back(static_cast<int16_t>(i % kFolds));
+  return folds;
+}
+
+// Rows as text, so that a test can plant something in one of them.
+struct Lines {
+  std::vector<std::string> train, test;
+
+  std::shared_ptr<const Table> Make(TargetKind kind) const {
+    std::string train_text = "a,b,c,y\n", test_text = "a,b,c,y\n";
+    for (const std::string& line : train) absl::StrAppend(&train_text, line, "\n");
+    for (const std::string& line : test) absl::StrAppend(&test_text, line, "\n");
+    return MakeTable(train_text, test_text, kind);
+  }
+};
+
+Lines LearnableLines(TargetKind kind) {
+  SeededRandom random(3);
+  Lines lines;
+  for (int i = 0; i < kRows + kTestRows; ++i) {
+    const double a = static_cast<double>(random.Below(1000)) / 100 - 5;
+    const double b = static_cast<double>(random.Below(1000)) / 10 + 300;
+    const bool c = random.Below(2) == 1;
+    const double y = 2 * a + (c ? 3 : -3) + static_cast<double>(random.Below(100)) / 100;
+    const std::string target =
+        kind == TargetKind::kValue ? absl::StrCat(y) : (y > 0 ? "up" : "down");
+    std::string line =
+        absl::StrCat(a, ",", i % 10 == 9 ? "" : absl::StrCat(b), ",", c ? "p" : "q", ",", target);
+    (i < kRows ? lines.train : lines.test).push_back(std::move(line));
+  }
+  return lines;
+}
+
+Floor Linear(const Table& table, Metric metric) {
+  LinearFloorOptions options;
+  options.time = absl::Seconds(60);
+  options.seed = 5;
+  auto floor = LinearFloor(table, FoldsInTurn(), kFolds, metric, options, SystemClock());
+  EXPECT_TRUE(floor.has_value());
+  return floor ? *std::move(floor) : Floor();
+}
+
+TEST(PriorFloorTest, OutOfFoldValuesComeFromTheOtherFolds) {
+  const auto table =
+      MakeTable("a,y\n1,n\n2,n\n3,y\n4,y\n5,y\n6,y\n", "a\n7\n", TargetKind::kClasses);
+  const Floor floor =
+      PriorFloor(*table, std::vector<int16_t>{0, 1, 0, 1, 2, 2}, 3, Metric::kLogLoss);
+  EXPECT_EQ(floor.model, "prior");
+  EXPECT_THAT(floor.oof.shape, ElementsAre(6, 2));
+  EXPECT_THAT(floor.oof.values,
+              Pointwise(FloatNear(1e-6f), std::vector<float>{.25f, .75f, .25f, .75f, .25f, .75f,
+                                                             .25f, .75f, .5f, .5f, .5f, .5f}));
+  EXPECT_THAT(floor.test.values, Pointwise(FloatNear(1e-6f), std::vector<float>{1 / 3.f, 2 / 3.f}));
+}
+
+TEST(PriorFloorTest, RegressionTakesTheMean) {
+  const auto table = MakeTable("a,y\n1,2\n2,4\n3,9\n4,1\n", "a\n7\n8\n", TargetKind::kValue);
+  const Floor floor = PriorFloor(*table, std::vector<int16_t>{0, 1, 0, 1}, 2, Metric::kRmse);
+  EXPECT_EQ(floor.model, "mean");
+  EXPECT_THAT(floor.oof.values, ElementsAre(2.5f, 5.5f, 2.5f, 5.5f));
+  EXPECT_THAT(floor.test.values, ElementsAre(4, 4));
+  EXPECT_NEAR(floor.score, std::sqrt((0.25 + 2.25 + 42.25 + 20.25) / 4), 1e-6);
+}
+
+TEST(LinearFloorTest, LearnsWhatIsLinear) {
+  const auto classes = LearnableLines(TargetKind::kClasses).Make(TargetKind::kClasses);
+  const Floor logistic = Linear(*classes, Metric::kAccuracy);
+  EXPECT_EQ(logistic.model, "logistic");
+  EXPECT_GT(logistic.score, 0.93);
+  EXPECT_GT(Score(Metric::kAccuracy, logistic.test.values, 2, classes->TargetClass(Split::kTest)),
+            0.85);
+  for (size_t i = 0; i < logistic.test.values.size(); i += 2) {
+    EXPECT_NEAR(logistic.test.values[i] + logistic.test.values[i + 1], 1, 1e-5);
+  }
+  const auto values = LearnableLines(TargetKind::kValue).Make(TargetKind::kValue);
+  const Floor ridge = Linear(*values, Metric::kR2);
+  EXPECT_EQ(ridge.model, "ridge");
+  EXPECT_GT(ridge.score, 0.99);
+}
+
+TEST(LinearFloorTest, MoreThanTwoClassesAreLearntToo) {
+  std::string train = "a,b,y\n";
+  for (int i = 0; i < kRows; ++i) {
+    const int c = i % 3;
+    absl::StrAppend(&train, c == 0 ? 5 + i % 7 : i % 5, ",", c == 1 ? 6 + i % 4 : i % 5, ",k", c,
+                    "\n");
+  }
+  const auto table = MakeTable(train, "a,b\n9,0\n0,8\n1,1\n", TargetKind::kClasses);
+  const Floor floor = Linear(*table, Metric::kAccuracy);
+  EXPECT_GT(floor.score, 0.95);
+  ASSERT_THAT(floor.test.shape, ElementsAre(3, 3));
+  EXPECT_GT(floor.test.values[0], 0.8f);
+  EXPECT_GT(floor.test.values[4], 0.8f);
+  EXPECT_GT(floor.test.values[8], 0.8f);
+}
+
+// A marker planted in one row of fold 0: what must not change?
+void ExpectNoLeak(TargetKind kind, Metric metric, const std::string& planted) {
+  const Lines clean = LearnableLines(kind);
+  Lines marked = clean;
+  constexpr size_t kMarked = 8;
+  static_assert(kMarked % kFolds == 0, "of fold 0");
+  marked.train[kMarked] = planted;
+  const Floor before = Linear(*clean.Make(kind), metric);
+  const Floor after = Linear(*marked.Make(kind), metric);
+  const size_t columns = before.oof.values.size() / kRows;
+  bool others_changed = false;
+  for (size_t i = 0; i < before.oof.values.size(); ++i) {
+    const size_t row = i / columns;
+    if (row % kFolds == 0 && row != kMarked) {
+      // Fold 0's own model never saw the row, so its other rows keep their values.
+      EXPECT_EQ(before.oof.values[i], after.oof.values[i]) << "row " << row;
+    } else if (row != kMarked) {
+      others_changed |= before.oof.values[i] != after.oof.values[i];
+    }
+  }
+  EXPECT_TRUE(others_changed) << "the marker is strong enough to show";
+}
+
+TEST(LinearFloorTest, AFoldsOwnRowsDoNotReachItsModel) {
+  ExpectNoLeak(TargetKind::kClasses, Metric::kAccuracy, "100000,-5000,p,down");
+  ExpectNoLeak(TargetKind::kValue, Metric::kRmse, "100000,-5000,q,-99999");
+}
+
+TEST(LinearFloorTest, TestRowsReachNothingButTheirOwnPrediction) {
+  for (const TargetKind kind : {TargetKind::kClasses, TargetKind::kValue}) {
+    const Metric metric = kind == TargetKind::kClasses ? Metric::kAccuracy : Metric::kRmse;
+    const Lines clean = LearnableLines(kind);
+    Lines marked = clean;
+    marked.test[0] =
+        "1e30,-1e30,planted," + std::string(kind == TargetKind::kValue ? "1e30" : "up");
+    const Floor before = Linear(*clean.Make(kind), metric);
+    const Floor after = Linear(*marked.Make(kind), metric);
+    EXPECT_EQ(before.oof.values, after.oof.values);
+    const size_t columns = before.test.values.size() / kTestRows;
+    for (size_t i = columns; i < before.test.values.size(); ++i) {
+      EXPECT_EQ(before.test.values[i], after.test.values[i]);
+    }
+    for (size_t i = 0; i < columns; ++i) EXPECT_TRUE(std::isfinite(after.test.values[i]));
+  }
+}
+
+TEST(LinearFloorTest, WithoutTimeThereIsNone) {
+  const auto table = LearnableLines(TargetKind::kClasses).Make(TargetKind::kClasses);
+  LinearFloorOptions options;
+  options.time = absl::Nanoseconds(1);
+  EXPECT_FALSE(LinearFloor(*table, FoldsInTurn(), kFolds, Metric::kAccuracy, options, SystemClock())
+                   .has_value());
+}
+
+TEST(LinearFloorTest, SamplesRowsTheSameWayEveryTime) {
+  const auto table = LearnableLines(TargetKind::kClasses).Make(TargetKind::kClasses);
+  LinearFloorOptions options;
+  options.time = absl::Seconds(60);
+  options.rows_per_fold = 50;
+  const auto one =
+      LinearFloor(*table, FoldsInTurn(), kFolds, Metric::kAccuracy, options, SystemClock());
+  const auto two =
+      LinearFloor(*table, FoldsInTurn(), kFolds, Metric::kAccuracy, options, SystemClock());
+  options.seed = 1;
+  const auto other =
+      LinearFloor(*table, FoldsInTurn(), kFolds, Metric::kAccuracy, options, SystemClock());
+  ASSERT_TRUE(one && two && other);
+  EXPECT_EQ(one->oof.values, two->oof.values);
+  EXPECT_NE(one->oof.values, other->oof.values);
+}
+
+TEST(LinearModelTest, RidgeReachesTheExactSolution) {
+  // y = 2 x + 1 on x = -1, 0, 1, with l2 = 1 on the slope: slope = 2 * 2 / (2 + 1).
+  DesignRows rows;
+  rows.rows = 3;
+  rows.numbers = 1;
+  rows.values = {-1, 0, 1};
+  LinearModel model(Link::kIdentity, 1, 0, 1);
+  FitOptions options;
+  options.l2 = 1;
+  model.Fit(rows, std::vector<float>{-1, 1, 3}, options);
+  std::vector<float> out(3);
+  model.Predict(rows, absl::MakeSpan(out));
+  EXPECT_THAT(out, Pointwise(FloatNear(1e-3f), std::vector<float>{1 - 4 / 3.f, 1, 1 + 4 / 3.f}));
+}
+
+TEST(LinearModelTest, WithABiasAloneProbabilitiesAreFrequencies) {
+  DesignRows rows;
+  rows.rows = 10;
+  LinearModel two(Link::kLogistic, 0, 0, 1), three(Link::kSoftmax, 0, 0, 3);
+  two.Fit(rows, std::vector<float>{1, 0, 0, 0, 0, 1, 0, 0, 1, 0}, {});
+  three.Fit(rows, std::vector<float>{0, 1, 2, 2, 2, 2, 2, 1, 1, 1}, {});
+  std::vector<float> out(20), out3(30);
+  two.Predict(rows, absl::MakeSpan(out));
+  three.Predict(rows, absl::MakeSpan(out3));
+  EXPECT_NEAR(out[1], 0.3, 1e-3);
+  EXPECT_NEAR(out3[0], 0.1, 1e-3);
+  EXPECT_NEAR(out3[1], 0.4, 1e-3);
+  EXPECT_NEAR(out3[2], 0.5, 1e-3);
+}
+
+}  // namespace
+}  // namespace traind

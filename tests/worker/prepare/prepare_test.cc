@@ -1,0 +1,367 @@
+#include "worker/prepare/prepare.h"
+
+#include <absl/strings/str_cat.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "common/durable_file.h"
+#include "common/job_layout.h"
+#include "common/publish/floor_files.h"
+#include "common/publish/publisher.h"
+#include "common/table/npy.h"
+#include "common/table/table.h"
+#include "worker/prepare/prepare_spec.h"
+#include "worker/rank_protocol/line_channel.h"
+
+extern char** environ;
+
+namespace traind {
+namespace {
+
+namespace fs = std::filesystem;
+using rank_protocol::Failed;
+using rank_protocol::Finished;
+using rank_protocol::FloorReady;
+using rank_protocol::FromProcess;
+using rank_protocol::TableReady;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class PrepareTest : public ::testing::Test {
+ protected:
+  PrepareTest() {
+    std::string pattern = ::testing::TempDir() + "/prepare.XXXXXX";
+    dir_ = mkdtemp(pattern.data());
+    fs::create_directory(dir_ + "/state");
+    // The class depends on a: a better floor than the prior is there to be found.
+    std::string train = "a,b,y\n", test = "b,a,y\n";
+    for (int i = 0; i < 200; ++i) {
+      absl::StrAppend(&train, i % 20, ",", i % 3 ? "u" : "v", ",", i % 20 < 8 ? "low" : "high",
+                      "\n");
+    }
+    for (int i = 0; i < 20; ++i) {
+      absl::StrAppend(&test, "u,", i % 20, ",", i % 20 < 8 ? "low" : "high", "\n");
+    }
+    Put("train.csv", train);
+    Put("test.csv", test);
+  }
+  ~PrepareTest() override { fs::remove_all(dir_); }
+
+  void Put(const std::string& name, const std::string& text) const {
+    std::ofstream(dir_ + "/" + name, std::ios::binary) << text;
+  }
+
+  nlohmann::json Spec(const std::string& type = "classification") const {
+    return {{"api", "v1"},
+            {"task", {{"type", type}, {"metric", type == "regression" ? "rmse" : "accuracy"}}},
+            {"data",
+             {{"train", dir_ + "/train.csv"},
+              {"test", dir_ + "/test.csv"},
+              {"target", "y"},
+              {"id", ""},
+              {"folds", 5},
+              {"seed", "7"}}}};
+  }
+
+  rank_protocol::Prepare Task(const nlohmann::json& spec, const std::string& job = "j") const {
+    rank_protocol::Prepare task;
+    task.attempt = 42;
+    task.job = job;
+    task.state_dir = dir_ + "/state";
+    task.spec_json = spec.dump();
+    return task;
+  }
+
+  std::vector<FromProcess> Run(const rank_protocol::Prepare& task) const {
+    std::vector<FromProcess> messages;
+    RunPrepare(task, SystemClock(),
+               [&](const FromProcess& message) { messages.push_back(message); });
+    return messages;
+  }
+  std::vector<FromProcess> Run(const nlohmann::json& spec) const { return Run(Task(spec)); }
+
+  Failed MustFail(const nlohmann::json& spec) const {
+    const auto messages = Run(spec);
+    const auto* failed = messages.empty() ? nullptr : std::get_if<Failed>(&messages.back());
+    EXPECT_NE(failed, nullptr);
+    EXPECT_THAT(messages, SizeIs(1));
+    return failed == nullptr ? Failed() : *failed;
+  }
+
+  std::string InState(const std::string& path) const { return dir_ + "/state/" + path; }
+
+  std::string dir_;
+};
+
+TEST_F(PrepareTest, TellsTableFloorsAndEnd) {
+  const auto messages = Run(Spec());
+  ASSERT_THAT(messages, SizeIs(4));
+  const auto& table = std::get<TableReady>(messages[0]);
+  EXPECT_EQ(table.attempt, 42);
+  EXPECT_EQ(table.train_rows, 200);
+  EXPECT_EQ(table.test_rows, 20);
+  EXPECT_EQ(table.features, 2);
+  EXPECT_EQ(table.classes, 2);
+  EXPECT_FALSE(table.cached);
+  EXPECT_EQ(table.table, TableCachePath(table.content_sha256));
+  const auto& prior = std::get<FloorReady>(messages[1]);
+  EXPECT_EQ(prior.model, "prior");
+  EXPECT_EQ(prior.score, 0.6);
+  const auto& logistic = std::get<FloorReady>(messages[2]);
+  EXPECT_EQ(logistic.model, "logistic");
+  EXPECT_GT(logistic.score, 0.9);
+  EXPECT_EQ(std::get<Finished>(messages[3]).attempt, 42);
+}
+
+TEST_F(PrepareTest, WhatItTellsIsOnDisk) {
+  const auto messages = Run(Spec());
+  ASSERT_THAT(messages, SizeIs(4));
+  const auto& told = std::get<FloorReady>(messages[2]);
+  EXPECT_EQ(DigestFile(InState(FloorDir("j")) + "/oof.npy")->sha256, told.oof_sha256);
+  EXPECT_EQ(DigestFile(InState(FloorDir("j")) + "/test.npy")->sha256, told.test_sha256);
+  const auto folds = ReadNpyInt16(InState(FoldsPath("j")));
+  ASSERT_TRUE(folds.ok()) << folds.status();
+  EXPECT_THAT(folds->values, SizeIs(200));
+  const auto standing = ReadStandingPrediction(dir_ + "/state", "j");
+  ASSERT_TRUE(standing.ok()) << standing.status();
+  EXPECT_EQ(standing->number, 2);
+  EXPECT_EQ(standing->quality, Quality::kFloor);
+  EXPECT_EQ(standing->oof_score, told.score);
+  EXPECT_GT(*standing->test_score, 0.85);
+  EXPECT_EQ(ReadFile(InState(standing->path))->substr(0, 22), "row,y,p_high,p_low\n0,l");
+}
+
+TEST_F(PrepareTest, TheFirstFloorStandsBeforeTheTableIsTold) {
+  RunPrepare(Task(Spec()), SystemClock(), [&](const FromProcess& message) {
+    if (!std::holds_alternative<TableReady>(message)) return;
+    const auto standing = ReadStandingPrediction(dir_ + "/state", "j");
+    ASSERT_TRUE(standing.ok()) << standing.status();
+    EXPECT_EQ(standing->oof_score, 0.6);
+  });
+}
+
+TEST_F(PrepareTest, TheSameBytesAreReadOnce) {
+  Run(Task(Spec(), "one"));
+  // The target of a test file, and where the files lie, are not what the key is of.
+  fs::rename(dir_ + "/train.csv", dir_ + "/moved.csv");
+  nlohmann::json moved = Spec();
+  moved["data"]["train"] = dir_ + "/moved.csv";
+  moved["data"]["seed"] = 8;
+  const auto messages = Run(Task(moved, "two"));
+  ASSERT_THAT(messages, SizeIs(4));
+  EXPECT_TRUE(std::get<TableReady>(messages[0]).cached);
+  // Another target, or one other byte, is another table.
+  nlohmann::json other = moved;
+  other["data"]["target"] = "b";
+  EXPECT_FALSE(std::get<TableReady>(Run(Task(other, "three"))[0]).cached);
+  Put("moved.csv", *ReadFile(dir_ + "/moved.csv") + "1,u,low\n");
+  EXPECT_FALSE(std::get<TableReady>(Run(Task(moved, "four"))[0]).cached);
+}
+
+TEST_F(PrepareTest, ADamagedCacheIsReadAnew) {
+  const std::string path = InState(std::get<TableReady>(Run(Spec())[0]).table);
+  const std::string bytes = *ReadFile(path);
+  std::string flipped = bytes;
+  flipped[flipped.size() - 1000] = static_cast<char>(flipped[flipped.size() - 1000] ^ 1);
+  for (const std::string& damaged : {bytes.substr(0, bytes.size() / 2), std::string(), flipped}) {
+    Put("state/" + path.substr(InState("").size()), damaged);
+    const auto messages = Run(Spec());
+    ASSERT_THAT(messages, SizeIs(4));
+    EXPECT_FALSE(std::get<TableReady>(messages[0]).cached);
+    EXPECT_EQ(*ReadFile(path), bytes);
+  }
+}
+
+TEST_F(PrepareTest, ASecondRunMakesTheSameFiles) {
+  Run(Spec());
+  const std::string folds = *ReadFile(InState(FoldsPath("j")));
+  const std::string oof = *ReadFile(InState(FloorDir("j")) + "/oof.npy");
+  Run(Spec());
+  EXPECT_EQ(*ReadFile(InState(FoldsPath("j"))), folds);
+  EXPECT_EQ(*ReadFile(InState(FloorDir("j")) + "/oof.npy"), oof);
+  EXPECT_EQ(ReadStandingPrediction(dir_ + "/state", "j")->number, 2) << "nothing better came";
+}
+
+TEST_F(PrepareTest, WithoutTimeTheFirstFloorIsTheLast) {
+  rank_protocol::Prepare task = Task(Spec());
+  task.remaining_ms = 0;
+  const auto messages = Run(task);
+  ASSERT_THAT(messages, SizeIs(3));
+  EXPECT_EQ(std::get<FloorReady>(messages[1]).model, "prior");
+}
+
+TEST_F(PrepareTest, WithoutATestFileThereIsAFloorAndNoPrediction) {
+  nlohmann::json spec = Spec();
+  spec["data"].erase("test");
+  spec["data"].erase("id");
+  const auto messages = Run(spec);
+  ASSERT_THAT(messages, SizeIs(4));
+  EXPECT_EQ(std::get<TableReady>(messages[0]).test_rows, 0);
+  EXPECT_EQ(std::get<FloorReady>(messages[2]).test_sha256, "");
+  EXPECT_FALSE(fs::exists(InState(CurrentLink("j"))));
+  EXPECT_TRUE(fs::exists(InState(FloorDir("j")) + "/oof.npy"));
+}
+
+TEST_F(PrepareTest, RegressionHasAMeanAndARidgeFloor) {
+  std::string train = "a,y\n";
+  for (int i = 0; i < 100; ++i) absl::StrAppend(&train, i, ",", 3 * i + 1, "\n");
+  Put("train.csv", train);
+  Put("test.csv", "a\n10\n20\n");
+  const auto messages = Run(Spec("regression"));
+  ASSERT_THAT(messages, SizeIs(4));
+  EXPECT_EQ(std::get<TableReady>(messages[0]).classes, 0);
+  EXPECT_EQ(std::get<FloorReady>(messages[1]).model, "mean");
+  EXPECT_EQ(std::get<FloorReady>(messages[2]).model, "ridge");
+  EXPECT_LT(std::get<FloorReady>(messages[2]).score, 10);
+  const auto csv = ReadFile(InState(CurrentLink("j")) + "/predictions.csv");
+  EXPECT_EQ(csv->substr(0, 8), "row,y\n0,");
+}
+
+TEST_F(PrepareTest, BadDataIsNamedByItsPlace) {
+  Put("train.csv", "a,b,y\n1,u,low\n2,v\n");
+  Failed failed = MustFail(Spec());
+  EXPECT_EQ(failed.reason, "DATA_ERROR");
+  EXPECT_EQ(failed.attempt, 42);
+  EXPECT_THAT(failed.message, HasSubstr("train.csv: row 2 (line 3) has 2 fields"));
+  Put("train.csv", "a,b,y\n1,u,low\n1e9999,v,high\n");
+  EXPECT_THAT(MustFail(Spec()).message,
+              HasSubstr("train.csv: row 2 (line 3), column 'a': '1e9999'"));
+  Put("train.csv", "");
+  EXPECT_THAT(MustFail(Spec()).message, HasSubstr("the file is empty"));
+  fs::remove(dir_ + "/train.csv");
+  failed = MustFail(Spec());
+  EXPECT_EQ(failed.reason, "DATA_ERROR");
+  EXPECT_THAT(failed.message, HasSubstr("train.csv: No such file"));
+  EXPECT_FALSE(fs::exists(InState(JobDir("j")))) << "nothing is left of it";
+}
+
+TEST_F(PrepareTest, TooFewRowsForTheFoldsIsADataError) {
+  Put("train.csv", "a,b,y\n1,u,low\n2,v,high\n3,u,low\n");
+  const Failed failed = MustFail(Spec());
+  EXPECT_EQ(failed.reason, "DATA_ERROR");
+  EXPECT_THAT(failed.message, HasSubstr("3 training rows are too few for data.folds: 5"));
+}
+
+TEST_F(PrepareTest, SpecsThatLackSomethingAreUserErrors) {
+  nlohmann::json spec = Spec();
+  spec["data"].erase("target");
+  Failed failed = MustFail(spec);
+  EXPECT_EQ(failed.reason, "USER_ERROR");
+  EXPECT_THAT(failed.message, HasSubstr("data.target: is missing"));
+  spec = Spec();
+  spec["task"]["metric"] = "rmse";
+  EXPECT_THAT(MustFail(spec).message, HasSubstr("task.metric: rmse does not suit"));
+}
+
+TEST_F(PrepareTest, AStateFolderThatCannotBeWrittenIsNoDataError) {
+  fs::remove_all(dir_ + "/state");
+  Put("state", "a file");
+  const Failed failed = MustFail(Spec());
+  EXPECT_EQ(failed.reason, "INTERNAL") << failed.message;
+}
+
+TEST(PrepareSpecTest, SeedsAreNumbersOrText) {
+  const auto seed_of = [](const std::string& seed) {
+    return ParsePrepareSpec(absl::StrCat(
+        R"({"task":{"type":"regression"},"data":{"train":"/t","target":"y","folds":3,"seed":)",
+        seed, "}}"));
+  };
+  EXPECT_EQ(seed_of("18446744073709551615")->seed, 18446744073709551615u);
+  EXPECT_EQ(seed_of("\"18446744073709551615\"")->seed, 18446744073709551615u);
+  EXPECT_EQ(seed_of("null")->seed, 0u);
+  EXPECT_EQ(seed_of("1")->metric, Metric::kRmse);
+  for (const char* bad : {"-1", "1.5", "\"x\"", "[]", "\"18446744073709551616\""}) {
+    EXPECT_EQ(seed_of(bad).status().code(), absl::StatusCode::kInvalidArgument) << bad;
+  }
+}
+
+TEST(PrepareSpecTest, EveryMistakeNamesItsField) {
+  for (const auto& [json, says] : std::vector<std::pair<std::string, std::string>>{
+           {"", "spec"},
+           {"[]", "spec"},
+           {R"({"task":{}})", "data"},
+           {R"({"task":3,"data":{}})", "task"},
+           {R"({"task":{"type":"sorting"},"data":{}})", "task.type"},
+           {R"({"task":{"type":"regression","metric":"x"},"data":{}})", "task.metric"},
+           {R"({"task":{"type":"regression"},"data":{}})", "data.train"},
+           {R"({"task":{"type":"regression"},"data":{"train":7}})", "data.train"},
+           {R"({"task":{"type":"regression"},"data":{"train":"t","target":"y","id":"y"}})",
+            "data.id"},
+           {R"({"task":{"type":"regression"},"data":{"train":"t","target":"y","folds":1}})",
+            "data.folds"}}) {
+    const auto status = ParsePrepareSpec(json).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << json;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(says)) << json;
+  }
+}
+
+// ---- the program ----------------------------------------------------------------
+
+struct Process {
+  pid_t pid = -1;
+  std::unique_ptr<rank_protocol::LineChannel> channel;
+
+  int Wait() const {
+    int status = 0;
+    return waitpid(pid, &status, 0) == pid ? status : -1;
+  }
+};
+
+Process StartProgram() {
+  int ends[2];
+  EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  std::string program = "worker/prepare/trainprep";
+  char* const args[] = {program.data(), nullptr};
+  Process process;
+  EXPECT_EQ(posix_spawn(&process.pid, program.c_str(), &actions, nullptr, args, environ), 0);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  process.channel = std::make_unique<rank_protocol::LineChannel>(ends[0], dup(ends[0]));
+  return process;
+}
+
+TEST_F(PrepareTest, TheProgramTakesOneTaskAndEnds) {
+  const Process process = StartProgram();
+  ASSERT_TRUE(
+      process.channel->WriteLine(rank_protocol::Encode(Task(Spec())), absl::Seconds(30)).ok());
+  int messages = 0;
+  bool finished = false;
+  for (;;) {
+    const auto line = process.channel->ReadLine(absl::Seconds(60));
+    if (!line.ok()) break;
+    const auto message = rank_protocol::DecodeFromProcess(*line);
+    ASSERT_TRUE(message.ok()) << message.status();
+    finished |= std::holds_alternative<Finished>(*message);
+    ++messages;
+  }
+  EXPECT_EQ(messages, 4);
+  EXPECT_TRUE(finished);
+  const int status = process.Wait();
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+TEST_F(PrepareTest, TheProgramEndsWithItsWorker) {
+  Process process = StartProgram();
+  process.channel.reset();
+  const int status = process.Wait();
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+}  // namespace
+}  // namespace traind
