@@ -1,19 +1,13 @@
 #include "server/coordinator.h"
 
 #include <absl/strings/str_cat.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
-#include <grpcpp/grpcpp.h>
-#include <grpcpp/health_check_service_interface.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "common/clock.h"
-#include "common/durable_file.h"
 #include "common/job_layout.h"
 #include "common/log.h"
 #include "common/status_macros.h"
@@ -21,14 +15,8 @@
 namespace traind {
 namespace {
 
-constexpr int kMaxMessageBytes = 4 << 20;
 // Workers come back by themselves; their streams have no end to wait for.
 constexpr absl::Duration kServerGrace = absl::Milliseconds(500);
-
-void Shut(grpc::Server* server) {
-  if (server == nullptr) return;
-  server->Shutdown(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(kServerGrace));
-}
 
 std::string UniqueId() {
   return absl::StrCat(getpid(), "-", absl::ToUnixNanos(SystemClock().WallNow()));
@@ -73,44 +61,22 @@ absl::Status Coordinator::Load(const Config& config) {
 
 absl::Status Coordinator::Listen(const Config& config) {
   loop_->Start(gateway_.get());
-  grpc::EnableDefaultHealthCheckService(true);
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  {
-    grpc::ServerBuilder builder;
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-    builder.AddListeningPort(config.listen, grpc::InsecureServerCredentials(), &port_);
-    builder.RegisterService(service_.get());
-    if (!config.standalone) builder.RegisterService(gateway_.get());
-    server_ = builder.BuildAndStart();
-    if (server_ == nullptr || port_ == 0) {
-      return absl::UnavailableError(absl::StrCat(
-          "cannot listen on ", config.listen, ": another program has the port, or it is not ours"));
-    }
-  }
+  std::vector<grpc::Service*> services = {service_.get()};
+  if (!config.standalone) services.push_back(gateway_.get());
+  ASSIGN_OR_RETURN(server_, GrpcServer::Listen(config.listen, services));
   if (!config.standalone) return absl::OkStatus();
 
-  // A socket's address holds 107 bytes, a state folder's path may be longer. The
-  // lock is ours, so whatever lies there is left over.
-  socket_folder_ = open(config.state_dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (socket_folder_ < 0) return ErrnoStatus(errno, config.state_dir);
-  const std::string socket = absl::StrCat("/proc/self/fd/", socket_folder_, "/", kWorkerSocket);
-  unlink(socket.c_str());
-  grpc::ServerBuilder builder;
-  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  builder.AddListeningPort(absl::StrCat("unix:", socket), grpc::InsecureServerCredentials());
-  builder.RegisterService(gateway_.get());
-  worker_server_ = builder.BuildAndStart();
-  if (worker_server_ == nullptr || chmod(socket.c_str(), 0600) != 0) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", config.state_dir, "/", kWorkerSocket));
-  }
+  ASSIGN_OR_RETURN(worker_server_,
+                   GrpcServer::ListenOnSocket(config.state_dir, kWorkerSocket, {gateway_.get()}));
   supervisor_ = std::make_unique<WorkerSupervisor>(
       WorkerProcessOptions{config.worker_binary, config.state_dir, config.slots}, [this] {
-        // There is one Worker here; its id is what it said when it attached.
-        for (const v1::WorkerInfo& worker : gateway_->Workers()) {
-          loop_->Post(WorkerDied{worker.id()});
+        // Those that attached, and those that an earlier traind gave work to.
+        std::set<std::string> workers;
+        for (const v1::WorkerInfo& worker : gateway_->Workers()) workers.insert(worker.id());
+        for (const auto& job : loop_->views().Active()) {
+          for (const Attempt& attempt : job->attempts) workers.insert(attempt.worker);
         }
+        for (const std::string& worker : workers) loop_->Post(WorkerDied{worker});
       });
   return supervisor_->Start();
 }
@@ -126,8 +92,8 @@ void Coordinator::Stop(absl::Duration grace) {
     if (supervisor_ != nullptr) supervisor_->WaitForEnd(absl::Seconds(2));
   }
   loop_->views().Close();  // watchers' streams end
-  Shut(server_.get());
-  Shut(worker_server_.get());
+  if (server_ != nullptr) server_->Stop(kServerGrace);
+  if (worker_server_ != nullptr) worker_server_->Stop(kServerGrace);
   loop_->Stop();
   server_.reset();
   worker_server_.reset();
@@ -135,7 +101,6 @@ void Coordinator::Stop(absl::Duration grace) {
   gateway_.reset();
   loop_.reset();
   store_.reset();
-  if (socket_folder_ >= 0) close(socket_folder_);
 }
 
 }  // namespace traind

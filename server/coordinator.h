@@ -5,15 +5,14 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 #include <absl/time/time.h>
-#include <grpcpp/server.h>
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "server/config.h"
 #include "server/intake/intake.h"
 #include "server/loop/control_loop.h"
+#include "server/rpc/grpc_server.h"
 #include "server/rpc/training_service.h"
 #include "server/rpc/worker_gateway.h"
 #include "server/standalone.h"
@@ -29,7 +28,7 @@ class Coordinator {
   static absl::StatusOr<std::unique_ptr<Coordinator>> Start(const Config& config);
   ~Coordinator();
 
-  int port() const { return port_; }
+  int port() const { return server_->port(); }
   // OK until the store has failed for good.
   absl::Status fatal() const { return loop_->fatal(); }
 
@@ -41,6 +40,8 @@ class Coordinator {
   explicit Coordinator(FileLock lock) : lock_(std::move(lock)) {}
   absl::Status Load(const Config& config);
   absl::Status Listen(const Config& config);
+  // Standalone: there is one Worker, and it is dead.
+  void PostWorkerDied();
 
   FileLock lock_;
   std::unique_ptr<SqliteStore> store_;
@@ -48,11 +49,9 @@ class Coordinator {
   std::unique_ptr<Intake> intake_;
   std::unique_ptr<GrpcWorkerGateway> gateway_;
   std::unique_ptr<TrainingService> service_;
-  int socket_folder_ = -1;  // the state folder, where a socket's path would be too long
-  std::unique_ptr<grpc::Server> server_;         // for clients; and Workers, unless standalone
-  std::unique_ptr<grpc::Server> worker_server_;  // standalone: on worker.sock
+  std::unique_ptr<GrpcServer> server_;         // for clients; and Workers, unless standalone
+  std::unique_ptr<GrpcServer> worker_server_;  // standalone: on worker.sock
   std::unique_ptr<WorkerSupervisor> supervisor_;
-  int port_ = 0;
 };
 
 }  // namespace traind

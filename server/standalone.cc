@@ -96,8 +96,9 @@ absl::Status WorkerSupervisor::Start() {
   }
   if (FileLock::IsHeld(lock_path())) {
     TRAIND_LOG(INFO) << "the Worker " << FileLock::Holder(lock_path()) << " still lives";
-  } else if (const absl::Status spawned = Spawn(); !spawned.ok()) {
-    return spawned;
+  } else {
+    died_();  // with, or after, the traind before this one
+    if (const absl::Status spawned = Spawn(); !spawned.ok()) return spawned;
   }
   thread_ = std::thread([this] { Watch(); });
   return absl::OkStatus();

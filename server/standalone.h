@@ -41,8 +41,8 @@ struct WorkerProcessOptions {
 };
 
 // Keeps one Worker alive.
-// Threads: Start and Stop from one. `died` is called on the supervisor's thread
-// each time a Worker is found dead, before the next is started.
+// Threads: Start and Stop from one. `died` is called each time a Worker is found
+// dead, before the next is started: by Start, or on the supervisor's thread.
 class WorkerSupervisor {
  public:
   WorkerSupervisor(WorkerProcessOptions options, std::function<void()> died);

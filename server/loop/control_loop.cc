@@ -39,11 +39,11 @@ absl::Time ControlLoop::Now() const {
 
 absl::Status ControlLoop::Load() {
   ASSIGN_OR_RETURN(Snapshot snapshot, store_->LoadSnapshot());
-  if (snapshot.last_seen > anchor_wall_) {
-    TRAIND_LOG(WARNING) << "the wall clock reads "
-                        << absl::FormatDuration(snapshot.last_seen - anchor_wall_)
+  // Only at the start: later, Now() is never before what was stored.
+  if (const absl::Duration back = snapshot.last_seen - Now(); back > absl::ZeroDuration()) {
+    TRAIND_LOG(WARNING) << "the wall clock reads " << absl::FormatDuration(back)
                         << " before the last time stored; deadlines go on from the stored time";
-    anchor_wall_ = snapshot.last_seen;
+    anchor_wall_ += back;
   }
   wall_offset_ = clock_->WallNow() - Now();
   adopted_.clear();
@@ -54,6 +54,12 @@ absl::Status ControlLoop::Load() {
   core_ = std::make_unique<Core>(options_.core);
   core_->Restore(std::move(snapshot), Now());
   views_.Update(core_->ActiveJobs());
+  // After a commit of unknown outcome, what readers take for active may have ended.
+  for (const auto& job : views_.Active()) {
+    if (core_->FindJob(job->id) != nullptr) continue;
+    ASSIGN_OR_RETURN(Job stored, store_->GetJob(job->id));
+    views_.Update({std::make_shared<const Job>(std::move(stored))});
+  }
   return absl::OkStatus();
 }
 

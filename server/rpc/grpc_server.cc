@@ -1,0 +1,81 @@
+#include "server/rpc/grpc_server.h"
+
+#include <absl/strings/str_cat.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "common/durable_file.h"
+
+namespace traind {
+namespace {
+
+constexpr int kMaxMessageBytes = 4 << 20;
+
+void Configure(grpc::ServerBuilder& builder, const std::vector<grpc::Service*>& services) {
+  static const bool plugins = [] {
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    return true;
+  }();
+  (void)plugins;
+  // Two daemons on one port would share its connections.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  for (grpc::Service* const service : services) builder.RegisterService(service);
+}
+
+}  // namespace
+
+GrpcServer::GrpcServer() = default;
+
+absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Listen(
+    const std::string& address, const std::vector<grpc::Service*>& services) {
+  std::unique_ptr<GrpcServer> server(new GrpcServer());
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &server->port_);
+  Configure(builder, services);
+  server->server_ = builder.BuildAndStart();
+  if (server->server_ == nullptr || server->port_ == 0) {
+    return absl::UnavailableError(absl::StrCat(
+        "cannot listen on ", address, ": another program has the port, or it is not ours"));
+  }
+  return server;
+}
+
+absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::ListenOnSocket(
+    const std::string& folder, const std::string& name,
+    const std::vector<grpc::Service*>& services) {
+  std::unique_ptr<GrpcServer> server(new GrpcServer());
+  server->folder_ = open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (server->folder_ < 0) return ErrnoStatus(errno, folder);
+  const std::string socket = absl::StrCat("/proc/self/fd/", server->folder_, "/", name);
+  unlink(socket.c_str());
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(absl::StrCat("unix:", socket), grpc::InsecureServerCredentials());
+  Configure(builder, services);
+  server->server_ = builder.BuildAndStart();
+  if (server->server_ == nullptr || chmod(socket.c_str(), 0600) != 0) {
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", folder, "/", name));
+  }
+  return server;
+}
+
+GrpcServer::~GrpcServer() {
+  Stop(absl::ZeroDuration());
+  if (folder_ >= 0) close(folder_);
+}
+
+void GrpcServer::Stop(absl::Duration grace) {
+  if (server_ == nullptr) return;
+  server_->Shutdown(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(grace));
+  server_->Wait();
+}
+
+}  // namespace traind

@@ -1,0 +1,44 @@
+// The daemon's ports.
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <absl/time/time.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace grpc {
+class Server;
+class Service;
+}  // namespace grpc
+
+namespace traind {
+
+// A gRPC server with the standard health service and reflection.
+// Threads: confined to one. Ownership: services outlive it.
+class GrpcServer {
+ public:
+  // address: HOST:PORT (port 0: any free one). Unavailable: the port is taken.
+  static absl::StatusOr<std::unique_ptr<GrpcServer>> Listen(
+      const std::string& address, const std::vector<grpc::Service*>& services);
+  // On a Unix socket `folder`/`name`, for this user only. The path may be longer
+  // than a socket's address; a socket that lies there is taken for left over.
+  static absl::StatusOr<std::unique_ptr<GrpcServer>> ListenOnSocket(
+      const std::string& folder, const std::string& name,
+      const std::vector<grpc::Service*>& services);
+  // Stops, if need be.
+  ~GrpcServer();
+
+  int port() const { return port_; }
+  // No new calls; those that run are cancelled after `grace`.
+  void Stop(absl::Duration grace);
+
+ private:
+  GrpcServer();
+  std::unique_ptr<grpc::Server> server_;
+  int port_ = 0;
+  int folder_ = -1;  // descriptor of the socket's folder
+};
+
+}  // namespace traind
