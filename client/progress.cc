@@ -32,7 +32,8 @@ std::string ClockOf(double seconds) {
 std::string RateText(double steps_per_s) {
   if (steps_per_s <= 0 || !std::isfinite(steps_per_s)) return "?it/s";
   if (steps_per_s < 1) return absl::StrFormat("%.3gs/it", 1 / steps_per_s);
-  return absl::StrFormat(steps_per_s < 1000 ? "%.3git/s" : "%.0fit/s", steps_per_s);
+  if (steps_per_s < 1000) return absl::StrFormat("%.3git/s", steps_per_s);
+  return absl::StrFormat("%.0fit/s", steps_per_s);
 }
 
 std::string FoldsDone(const v1::Job& job) {

@@ -83,7 +83,7 @@ std::string TypeWord(const FieldDescriptor& field) {
 std::string Bound(const FieldDescriptor& field, double value) {
   const bool duration =
       field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && IsScalarField(field);
-  return absl::StrFormat(duration ? "%.12gs" : "%.12g", value);
+  return absl::StrFormat("%.12g", value) + (duration ? "s" : "");
 }
 
 // "1 to 100", "one of a, b", "required".

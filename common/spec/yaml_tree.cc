@@ -46,8 +46,8 @@ bool CheckCharacters(absl::string_view text, YamlError& error) {
     if (length == 0 || control) {
       error.line = line;
       error.column = column;
-      error.message = absl::StrFormat(
-          length == 0 ? "not UTF-8 text: byte 0x%02x" : "control character 0x%02x", c);
+      error.message = length == 0 ? absl::StrFormat("not UTF-8 text: byte 0x%02x", c)
+                                  : absl::StrFormat("control character 0x%02x", c);
       return false;
     }
     i += length;
