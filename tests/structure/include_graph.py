@@ -5,7 +5,7 @@
 
 common <- server/domain <- {store, plan, schedule} <- {intake, control} <- loop (the
 shell around the core) <- {rpc, http} <- coordinator and main (server/ itself);
-worker/data <- model <- checkpoint <- {train, predict} <- rank; the worker daemon and the
+worker/data <- model <- checkpoint <- predict <- train <- rank; the worker daemon and the
 processes that work for it meet only in worker/rank_protocol; server, worker and
 client never see each other. Tests may include anything; nothing includes tests.
 """
@@ -46,7 +46,7 @@ MAY_INCLUDE = {
     "worker/data": ["common", "worker/rank_protocol", "worker/device"],
     "worker/model": ["common", "worker/rank_protocol", "worker/device", "worker/data"],
     "worker/checkpoint": _FOLD,
-    "worker/train": _FOLD + ["worker/checkpoint"],
+    "worker/train": _FOLD + ["worker/checkpoint", "worker/predict"],
     "worker/predict": _FOLD + ["worker/checkpoint"],
     "worker/rank": _FOLD + ["worker/checkpoint", "worker/train", "worker/predict"],
     "worker": _FOLD + ["worker/checkpoint", "worker/train", "worker/predict", "worker/rank",

@@ -1,0 +1,133 @@
+"""What PyTorch makes of the engine's MLP: weights, batches and the loss of each step.
+
+    .deps/venv/bin/python tests/golden/mlp_golden.py       rewrites tests/golden/*.safetensors
+
+The engine's tests start from the same weights, take the same batches and must come
+to the same losses (tests/worker/model/learner_test.cc).
+"""
+import json
+import os
+import struct
+
+import numpy as np
+import torch
+from torch import nn
+
+STEPS, BATCH = 20, 32
+LEARNING_RATE, WEIGHT_DECAY, MAX_NORM = 3e-3, 0.01, 5.0
+
+
+def write_safetensors(path, tensors):
+    header, data = {}, b""
+    for name, array in tensors.items():
+        array = np.ascontiguousarray(array)
+        dtype = {"float32": "F32", "int64": "I64"}[str(array.dtype)]
+        header[name] = {"dtype": dtype, "shape": list(array.shape),
+                        "data_offsets": [len(data), len(data) + array.nbytes]}
+        data += array.tobytes()
+    text = json.dumps(header, separators=(",", ":")).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
+
+
+class Mlp(nn.Module):
+    def __init__(self, numeric, cardinalities, hidden, outputs):
+        super().__init__()
+        widths = [max(1, min(50, (c + 1) // 2)) for c in cardinalities]
+        self.embeddings = nn.ModuleList(nn.Embedding(c, w) for c, w in zip(cardinalities, widths))
+        sizes = [numeric + sum(widths)] + hidden + [outputs]
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes, sizes[1:]))
+
+    def forward(self, numeric, codes):
+        x = torch.cat([numeric] + [e(codes[:, i]) for i, e in enumerate(self.embeddings)], 1)
+        for layer in self.layers[:-1]:
+            x = torch.relu(layer(x))
+        return self.layers[-1](x)
+
+
+def record(path, numeric_width, cardinalities, hidden, classes, spike):
+    rows = STEPS * BATCH
+    numeric = torch.randn(rows, numeric_width)
+    codes = torch.stack([torch.randint(0, c, (rows,)) for c in cardinalities], 1) \
+        if cardinalities else torch.zeros(rows, 0, dtype=torch.long)
+    if classes:
+        target = torch.randint(0, classes, (rows,))
+        lossfn = nn.functional.cross_entropy
+    else:
+        target = numeric.sum(1) + torch.randn(rows)
+        # Steps 5 and 11 have gradients that are clipped.
+        target[5 * BATCH] = spike
+        target[11 * BATCH] = -spike
+        lossfn = lambda output, wanted: nn.functional.mse_loss(output.squeeze(1), wanted)
+    model = Mlp(numeric_width, cardinalities, hidden, classes or 1)
+    tensors = {name: p.detach().numpy().copy() for name, p in model.named_parameters()}
+    optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    losses, clipped = [], 0
+    for step in range(STEPS):
+        batch = slice(step * BATCH, (step + 1) * BATCH)
+        optimizer.zero_grad()
+        loss = lossfn(model(numeric[batch], codes[batch]), target[batch])
+        loss.backward()
+        clipped += float(nn.utils.clip_grad_norm_(model.parameters(), MAX_NORM)) > MAX_NORM
+        optimizer.step()
+        losses.append(loss.item())
+    assert classes or clipped >= 2, clipped
+    tensors["in.numeric"] = numeric.numpy()
+    tensors["in.codes"] = codes.numpy()
+    tensors["in.target"] = target.numpy()
+    tensors["out.losses"] = np.array(losses, np.float32)
+    with torch.no_grad():
+        output = model(numeric[:BATCH], codes[:BATCH])
+        tensors["out.predictions"] = (output.softmax(1) if classes else output).numpy()
+    write_safetensors(path, tensors)
+    print(path, "losses", losses[0], "...", losses[-1], "clipped", clipped)
+
+
+def record_scaler(path):
+    """GradScaler on gradients that overflow now and then: its scale after each update."""
+    steps = 4500
+    found = np.zeros(steps, np.float32)
+    found[[0, 1, 2, 100, 2099, 2100, 4400]] = 1
+    scaler = torch.amp.GradScaler("cpu")
+    weight = nn.Parameter(torch.ones(1))
+    optimizer = torch.optim.SGD([weight], lr=0.0)
+    scales = []
+    for bad in found:
+        scaler.scale(torch.ones(1))  # creates the scale lazily
+        weight.grad = torch.full((1,), float("inf") if bad else 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+        scales.append(scaler.get_scale())
+    write_safetensors(path, {"found_inf": found, "scales": np.array(scales, np.float32)})
+    print(path, "scales", sorted(set(scales)))
+
+
+def record_schedule(path):
+    """Linear warm-up over 10 steps, then a cosine to 0 at step 100."""
+    warmup, total, peak = 10, 100, 1e-3
+    weight = nn.Parameter(torch.ones(1))
+    optimizer = torch.optim.SGD([weight], lr=peak)
+    schedule = torch.optim.lr_scheduler.SequentialLR(optimizer, [
+        torch.optim.lr_scheduler.LinearLR(optimizer, 1 / warmup, 1, warmup - 1),
+        torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, total - warmup)], [warmup])
+    rates = []
+    for _ in range(total):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    write_safetensors(path, {"rates": np.array(rates, np.float32)})
+    print(path, rates[:3], rates[9:12], rates[-1])
+
+
+def main():
+    torch.manual_seed(7)
+    torch.set_num_threads(1)
+    here = os.path.dirname(os.path.abspath(__file__))
+    record(os.path.join(here, "mlp_numeric.safetensors"), 12, [], [24, 16], 5, 0)
+    record(os.path.join(here, "mlp_embeddings.safetensors"), 3, [7, 40, 3], [20], 0, 60.0)
+    record_scaler(os.path.join(here, "grad_scaler.safetensors"))
+    record_schedule(os.path.join(here, "schedule.safetensors"))
+
+
+if __name__ == "__main__":
+    main()

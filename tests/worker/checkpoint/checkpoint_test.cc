@@ -1,0 +1,213 @@
+#include "worker/checkpoint/checkpoint.h"
+
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "common/durable_file.h"
+
+namespace traind {
+namespace {
+
+const ParameterLayout& Layout() {
+  static const ParameterLayout layout{{"layers.0.weight", {2, 3}, 6}, {"layers.0.bias", {2}, 2}};
+  return layout;
+}
+
+Checkpoint Sample(int64_t step) {
+  Checkpoint c;
+  c.job = "job";
+  c.attempt = 7;
+  c.fold = 2;
+  c.seed = 18446744073709551615u;
+  c.table_sha256 = "abc";
+  c.step = step;
+  c.epoch = 3;
+  c.position = 64;
+  c.epoch_fraction = 3.1;
+  c.epoch_loss_sum = 0.1 + 0.2;
+  c.epoch_loss_rows = 64;
+  c.world_size = 2;
+  c.batch = 16;
+  c.precision = "fp16";
+  c.planned_epochs = 20;
+  c.warmup_steps = 10;
+  c.learning_rate = 1e-3;
+  c.optimizer_steps = step - 1;
+  c.loss_scale = 65536;
+  c.growth_tracker = 12;
+  c.has_best = true;
+  c.best_metric = -std::numeric_limits<double>::infinity();
+  c.best_loss = 1.0 / 3;
+  c.best_epoch = 2.5;
+  c.epochs_without_better = 1;
+  c.patience_metric = std::numeric_limits<double>::quiet_NaN();
+  for (int i = 0; i < 8; ++i) {
+    c.weights.push_back(0.1f * static_cast<float>(i + step));
+    c.best_weights.push_back(-0.1f * static_cast<float>(i));
+    c.exp_avg.push_back(1e-20f * static_cast<float>(i));
+    c.exp_avg_sq.push_back(static_cast<float>(i));
+  }
+  return c;
+}
+
+class CheckpointTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    state_ = absl::StrCat(testing::TempDir(), "/checkpoint-XXXXXX");
+    ASSERT_NE(mkdtemp(state_.data()), nullptr);
+    ASSERT_TRUE(MakeDirs(absl::StrCat(state_, "/a")).ok());
+  }
+
+  std::string Save(int64_t step) {
+    const auto saved = WriteCheckpoint(state_, "a", Layout(), Sample(step));
+    EXPECT_TRUE(saved.ok()) << saved.status().ToString();
+    return saved->manifest;
+  }
+
+  std::string Text(const std::string& name) {
+    return *ReadFile(absl::StrCat(state_, "/a/", name));
+  }
+  void Overwrite(const std::string& name, const std::string& bytes) {
+    ASSERT_TRUE(WriteFileDurably(absl::StrCat(state_, "/a/", name), bytes).ok());
+  }
+  absl::StatusOr<FoundCheckpoint> Find(const std::string& manifest) {
+    warnings_.clear();
+    return FindCheckpoint(state_, manifest, Layout(), Sample(0), warnings_);
+  }
+
+  std::string state_;
+  std::vector<std::string> warnings_;
+};
+
+TEST_F(CheckpointTest, EveryFieldComesBackAsItWas) {
+  const std::string manifest = Save(100);
+  EXPECT_EQ(manifest, "a/checkpoint-100.json");
+  const auto read = ReadCheckpoint(state_, manifest, Layout(), Sample(0));
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  const Checkpoint expected = Sample(100);
+  EXPECT_EQ(read->job, expected.job);
+  EXPECT_EQ(read->attempt, expected.attempt);
+  EXPECT_EQ(read->seed, expected.seed);
+  EXPECT_EQ(read->step, expected.step);
+  EXPECT_EQ(read->epoch, expected.epoch);
+  EXPECT_EQ(read->position, expected.position);
+  EXPECT_EQ(read->epoch_loss_sum, expected.epoch_loss_sum);
+  EXPECT_EQ(read->world_size, expected.world_size);
+  EXPECT_EQ(read->batch, expected.batch);
+  EXPECT_EQ(read->precision, expected.precision);
+  EXPECT_EQ(read->planned_epochs, expected.planned_epochs);
+  EXPECT_EQ(read->warmup_steps, expected.warmup_steps);
+  EXPECT_EQ(read->learning_rate, expected.learning_rate);
+  EXPECT_EQ(read->optimizer_steps, expected.optimizer_steps);
+  EXPECT_EQ(read->loss_scale, expected.loss_scale);
+  EXPECT_EQ(read->growth_tracker, expected.growth_tracker);
+  EXPECT_EQ(read->has_best, expected.has_best);
+  EXPECT_EQ(read->best_metric, expected.best_metric);
+  EXPECT_EQ(read->best_loss, expected.best_loss);
+  EXPECT_EQ(read->best_epoch, expected.best_epoch);
+  EXPECT_EQ(read->epochs_without_better, expected.epochs_without_better);
+  EXPECT_TRUE(std::isnan(read->patience_metric));
+  EXPECT_EQ(read->weights, expected.weights);
+  EXPECT_EQ(read->best_weights, expected.best_weights);
+  EXPECT_EQ(read->exp_avg, expected.exp_avg);
+  EXPECT_EQ(read->exp_avg_sq, expected.exp_avg_sq);
+}
+
+TEST_F(CheckpointTest, AnyFlippedByteOfEitherFileIsNoticed) {
+  const std::string manifest = Save(100);
+  for (const char* name : {"checkpoint-100.json", "checkpoint-100.safetensors"}) {
+    const std::string sound = Text(name);
+    for (size_t i = 0; i < sound.size(); i += 7) {
+      std::string damaged = sound;
+      damaged[i] = static_cast<char>(damaged[i] ^ 1);
+      Overwrite(name, damaged);
+      EXPECT_FALSE(ReadCheckpoint(state_, manifest, Layout(), Sample(0)).ok()) << name << " " << i;
+    }
+    Overwrite(name, sound);
+  }
+  EXPECT_TRUE(ReadCheckpoint(state_, manifest, Layout(), Sample(0)).ok());
+}
+
+TEST_F(CheckpointTest, WhereTheNewestIsDamagedTheOneBeforeIsUsed) {
+  Save(100);
+  Save(200);
+  const std::string newest = Save(300);
+  Overwrite("checkpoint-300.safetensors", Text("checkpoint-300.safetensors").substr(0, 50));
+  auto found = Find(newest);
+  ASSERT_TRUE(found.ok()) << found.status().ToString();
+  EXPECT_EQ(found->checkpoint.step, 200);
+  EXPECT_EQ(found->manifest, "a/checkpoint-200.json");
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(warnings_[0], "checkpoint-300.safetensors is damaged"));
+
+  Overwrite("checkpoint-200.json", "{");
+  found = Find(newest);
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(found->checkpoint.step, 100);
+  EXPECT_EQ(warnings_.size(), 2u);
+}
+
+TEST_F(CheckpointTest, AMissingOneFallsBackToo) {
+  Save(100);
+  const auto found = Find("a/checkpoint-300.json");
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(found->checkpoint.step, 100);
+}
+
+TEST_F(CheckpointTest, NewerOnesThanTheOneNamedAreNotUsed) {
+  const std::string named = Save(100);
+  Save(200);
+  Overwrite("checkpoint-100.json", "{}");
+  EXPECT_TRUE(absl::IsNotFound(Find(named).status()));
+}
+
+TEST_F(CheckpointTest, WithoutASoundOneThereIsNone) {
+  EXPECT_TRUE(absl::IsNotFound(Find("a/checkpoint-1.json").status()));
+  EXPECT_TRUE(absl::IsNotFound(Find("nowhere/checkpoint-1.json").status()));
+}
+
+TEST_F(CheckpointTest, OthersCheckpointsAreRefused) {
+  const std::string manifest = Save(100);
+  Checkpoint other = Sample(0);
+  other.table_sha256 = "xyz";
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      ReadCheckpoint(state_, manifest, Layout(), other).status()));
+  other = Sample(0);
+  other.fold = 3;
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      ReadCheckpoint(state_, manifest, Layout(), other).status()));
+  ParameterLayout layout = Layout();
+  layout[1].shape = {1, 2};
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      ReadCheckpoint(state_, manifest, layout, Sample(0)).status()));
+  layout = {Layout()[0]};
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      ReadCheckpoint(state_, manifest, layout, Sample(0)).status()));
+}
+
+TEST_F(CheckpointTest, PathsOutsideTheStateFolderAreRefused) {
+  EXPECT_TRUE(absl::IsInvalidArgument(Find("/etc/checkpoint-1.json").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(Find("a/../../checkpoint-1.json").status()));
+}
+
+TEST_F(CheckpointTest, PruningKeepsTheNewestByStep) {
+  for (const int64_t step : {5, 10, 100, 99}) Save(step);
+  ASSERT_TRUE(PruneCheckpoints(state_, "a", 2).ok());
+  for (const int64_t step : {5, 10, 99, 100}) {
+    for (const char* suffix : {".json", ".safetensors"}) {
+      const std::string path = absl::StrCat(state_, "/a/checkpoint-", step, suffix);
+      EXPECT_EQ(access(path.c_str(), F_OK) == 0, step >= 99) << path;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace traind

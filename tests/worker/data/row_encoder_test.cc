@@ -1,0 +1,124 @@
+#include "worker/data/row_encoder.h"
+
+#include <absl/strings/str_cat.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "tests/worker/fixture/fold_fixture.h"
+
+namespace traind {
+namespace {
+
+constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
+
+std::shared_ptr<const Table> OpenTable(const TableRows& rows) {
+  const std::string state = NewStateDir();
+  const std::string path = WriteState(state, rows, std::vector<int16_t>(8, 0));
+  auto table = Table::Open(absl::StrCat(state, "/", path));
+  EXPECT_TRUE(table.ok()) << table.status().ToString();
+  return *table;
+}
+
+// One numeric column, one categorical one, a value to predict.
+TableRows SmallRows(std::vector<float> numbers, std::vector<int32_t> codes,
+                    std::vector<float> target) {
+  TableRows rows;
+  rows.schema.train_rows = static_cast<int64_t>(numbers.size());
+  Column numeric, categorical;
+  numeric.name = "n";
+  categorical.name = "c";
+  categorical.kind = ColumnKind::kCategorical;
+  categorical.categories = {"a", "b", "c", "d"};
+  rows.schema.features = {numeric, categorical};
+  rows.schema.target = "y";
+  rows.schema.target_kind = TargetKind::kValue;
+  rows.train.resize(2);
+  rows.test.resize(2);
+  rows.train[0].numbers = std::move(numbers);
+  rows.train[1].codes = std::move(codes);
+  rows.train_target.numbers = std::move(target);
+  return rows;
+}
+
+TEST(RowEncoderTest, NumericColumnsAreStandardisedByTheTrainingRowsAlone) {
+  const auto table = OpenTable(SmallRows({1, 3, 1000}, {0, 0, 0}, {1, 2, 3}));
+  const auto encoder = RowEncoder::Fit(table, {0, 1});
+  const EncodedRows rows = encoder.Encode(Split::kTrain, 0, 3);
+  ASSERT_EQ(encoder.numeric_width(), 1);
+  EXPECT_FLOAT_EQ(rows.numeric[0], -1);
+  EXPECT_FLOAT_EQ(rows.numeric[1], 1);
+  EXPECT_FLOAT_EQ(rows.numeric[2], kMaxDeviations);  // cut
+}
+
+TEST(RowEncoderTest, MissingValuesAreTheMeanAndHaveAnIndicator) {
+  const auto table = OpenTable(SmallRows({1, 3, kMissing}, {0, 0, 0}, {1, 2, 3}));
+  const auto encoder = RowEncoder::Fit(table, {0, 1, 2});
+  const EncodedRows rows = encoder.Encode(Split::kTrain, 0, 3);
+  ASSERT_EQ(encoder.numeric_width(), 2);
+  EXPECT_EQ(rows.numeric, (std::vector<float>{-1, 0, 1, 0, 0, 1}));
+}
+
+TEST(RowEncoderTest, WithoutMissingTrainingRowsThereIsNoIndicator) {
+  const auto table = OpenTable(SmallRows({1, 3, kMissing}, {0, 0, 0}, {1, 2, 3}));
+  const auto encoder = RowEncoder::Fit(table, {0, 1});
+  ASSERT_EQ(encoder.numeric_width(), 1);
+  EXPECT_EQ(encoder.Encode(Split::kTrain, 2, 3).numeric, std::vector<float>{0});
+}
+
+TEST(RowEncoderTest, ColumnsConstantOnTheTrainingRowsAreZeroEverywhere) {
+  const auto table = OpenTable(SmallRows({0.1f, 0.1f, 7}, {0, 0, 0}, {1, 2, 3}));
+  const auto encoder = RowEncoder::Fit(table, {0, 1});
+  EXPECT_EQ(encoder.Encode(Split::kTrain, 0, 3).numeric, (std::vector<float>{0, 0, 0}));
+}
+
+TEST(RowEncoderTest, ColumnsWithoutAnyTrainingValueAreZero) {
+  const auto table = OpenTable(SmallRows({kMissing, kMissing, 7}, {0, 0, 0}, {1, 2, 3}));
+  const auto encoder = RowEncoder::Fit(table, {0, 1});
+  ASSERT_EQ(encoder.numeric_width(), 1);
+  EXPECT_EQ(encoder.Encode(Split::kTrain, 0, 3).numeric, (std::vector<float>{0, 0, 0}));
+}
+
+TEST(RowEncoderTest, CategoriesThatTheTrainingRowsLackAreUnseen) {
+  const auto table =
+      OpenTable(SmallRows({1, 2, 3, 4, 5}, {3, 1, kMissingCode, 0, 3}, {1, 2, 3, 4, 5}));
+  const auto encoder = RowEncoder::Fit(table, {0, 1, 2});
+  EXPECT_EQ(encoder.cardinalities(), std::vector<int64_t>{kFirstSeenCode + 2});
+  EXPECT_EQ(encoder.Encode(Split::kTrain, 0, 5).codes,
+            (std::vector<int32_t>{kFirstSeenCode, kFirstSeenCode + 1, kMissingInputCode,
+                                  kUnseenInputCode, kFirstSeenCode}));
+}
+
+TEST(RowEncoderTest, TheTargetsScaleIsThatOfTheTrainingRows) {
+  const auto table = OpenTable(SmallRows({1, 2, 3}, {0, 0, 0}, {10, 14, 1e6}));
+  const auto encoder = RowEncoder::Fit(table, {0, 1});
+  EXPECT_DOUBLE_EQ(encoder.target_mean(), 12);
+  EXPECT_DOUBLE_EQ(encoder.target_scale(), 2);
+  EXPECT_DOUBLE_EQ(RowEncoder::Fit(table, {0}).target_scale(), 1);
+}
+
+TEST(RowEncoderTest, PartsOfARangeEncodeAsTheWholeDoes) {
+  FixtureOptions options;
+  options.train_rows = 1000;
+  const TableRows made = MakeRows(options);
+  const std::string state = NewStateDir();
+  const auto table = Table::Open(
+      absl::StrCat(state, "/", WriteState(state, made, MakeFolds(options))));
+  ASSERT_TRUE(table.ok()) << table.status().ToString();
+  std::vector<int32_t> training(500);
+  std::iota(training.begin(), training.end(), 0);
+  const auto encoder = RowEncoder::Fit(*table, training);
+  const EncodedRows whole = encoder.Encode(Split::kTrain, 0, 1000);
+  const EncodedRows part = encoder.Encode(Split::kTrain, 300, 900);
+  ASSERT_EQ(part.rows, 600);
+  EXPECT_TRUE(std::equal(part.numeric.begin(), part.numeric.end(),
+                         whole.numeric.begin() + 300 * encoder.numeric_width()));
+  EXPECT_TRUE(std::equal(part.codes.begin(), part.codes.end(), whole.codes.begin() + 300 * 2));
+}
+
+}  // namespace
+}  // namespace traind
