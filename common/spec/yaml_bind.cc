@@ -224,7 +224,8 @@ class Binder {
   }
 
   bool Visit(int node, const std::string& path) {
-    if (++visits_ == kMostVisits) AddProblem(node, path, "too much comes of these aliases");
+    if (++visits_ == kMostVisits)
+      AddProblem(node, path, "more than 100000 values, an aliased one counted each time");
     return visits_ < kMostVisits;
   }
 
@@ -300,6 +301,7 @@ class Binder {
 
   void ReportUnknown(int key, const std::string& path, const std::string& name,
                      const Descriptor& type) {
+    if (found_.size() >= kMostProblems) return;
     const std::vector<std::string> keys = KeysOf(type);
     std::string meant = ClosestWord(name, keys);
     std::string hint;
@@ -313,7 +315,7 @@ class Binder {
     }
     AddProblem(key, JoinPath(path, Printable(name)),
                absl::StrCat("unknown key '", Printable(name), "' in ", SectionName(path), hint));
-    if (!found_.empty()) found_.back().problem.meant = std::move(meant);
+    found_.back().problem.meant = std::move(meant);
   }
 
   void ReportKind(int node, const std::string& path, const FieldDescriptor& field, bool element) {

@@ -76,15 +76,17 @@ class TreeBuilder final : public YAML::EventHandler {
 
   std::optional<int> root() const { return root_; }
 
-  // yaml-cpp counts bytes.
-  int Column(const YAML::Mark& mark) const {
+  // yaml-cpp counts bytes. Marks come mostly in order, so counting goes on from
+  // the one before.
+  int Column(const YAML::Mark& mark) {
     if (mark.line < 0 || mark.line >= static_cast<int>(lines_.size())) return 1;
+    if (mark.line != counted_.line || mark.column < counted_.bytes) counted_ = {mark.line, 0, 1};
     const absl::string_view line = lines_[mark.line];
-    int column = 1;
-    for (int i = 0; i < mark.column && i < static_cast<int>(line.size()); ++i) {
-      if ((static_cast<unsigned char>(line[i]) & 0xC0) != 0x80) ++column;
+    for (; counted_.bytes < mark.column && counted_.bytes < static_cast<int>(line.size());
+         ++counted_.bytes) {
+      if ((static_cast<unsigned char>(line[counted_.bytes]) & 0xC0) != 0x80) ++counted_.column;
     }
-    return column;
+    return counted_.column;
   }
 
   void OnDocumentStart(const YAML::Mark&) override {}
@@ -176,6 +178,9 @@ class TreeBuilder final : public YAML::EventHandler {
   YamlTree& tree_;
   const int source_;
   std::vector<absl::string_view> lines_;  // each to the end of the text
+  struct Counted {
+    int line = -1, bytes = 0, column = 1;
+  } counted_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, int> anchors_;
   std::optional<int> root_;
