@@ -88,14 +88,20 @@ void Core::Impl::PrepareEnded(JobEntry& entry, AttemptEndReason reason,
 void Core::Impl::FoldEnded(JobEntry& entry, int task, AttemptEndReason reason,
                            const std::string& message) {
   switch (reason) {
-    case AttemptEndReason::kCompleted:
+    case AttemptEndReason::kDeadline:
+      return SettleFold(entry, task, "its worker ended it at the deadline");
     case AttemptEndReason::kStoppedInTime:
     case AttemptEndReason::kFinishedByUser:
-    case AttemptEndReason::kDeadline:
+      // It had its share of the time; only where nothing else is there it gets more.
+      if (HasOtherFolds(entry, task)) {
+        return SettleFold(entry, task, "stopped before it had predictions");
+      }
+      return RetryOrSettle(entry, task, Fault::kInfrastructure, reason,
+                           "stopped before it had predictions");
+    case AttemptEndReason::kCompleted:
       // Without its last predictions: what it left before counts.
-      if (entry.view().tasks[static_cast<size_t>(task)].member ||
-          reason == AttemptEndReason::kDeadline) {
-        return SettleFold(entry, task, absl::StrCat("ended ", Name(reason)));
+      if (entry.view().tasks[static_cast<size_t>(task)].member) {
+        return SettleFold(entry, task, "ended without its last predictions");
       }
       return RetryOrSettle(entry, task, Fault::kJob, AttemptEndReason::kInternal,
                            "ended without predictions");
@@ -118,6 +124,16 @@ void Core::Impl::FoldEnded(JobEntry& entry, int task, AttemptEndReason reason,
   }
 }
 
+bool Core::Impl::HasOtherFolds(const JobEntry& entry, int index) const {
+  const Job& job = entry.view();
+  if (job.tasks[static_cast<size_t>(index)].member) return true;
+  for (size_t i = 1; i < job.tasks.size(); ++i) {
+    if (static_cast<int>(i) == index) continue;
+    if (job.tasks[i].member || !IsTerminal(job.tasks[i].state)) return true;
+  }
+  return false;
+}
+
 // Every retry is paid from the same window (B13): it takes place if there is time
 // for it, after a pause that grows.
 void Core::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault, AttemptEndReason reason,
@@ -131,7 +147,7 @@ void Core::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault, AttemptE
   const bool fold = task.kind == TaskKind::kTrain;
   const bool exhausted =
       task.failures >= options_.max_failures || task.losses >= options_.max_losses;
-  if (fold && (exhausted || job.finish_requested || now_ > LatestStart(entry, task))) {
+  if (fold && (exhausted || job.finish_requested || now_ > StartRuleOf(entry).Latest(task))) {
     return SettleFold(entry, index, what);
   }
   if (exhausted) {

@@ -305,6 +305,7 @@ void Core::Impl::Touch(JobEntry& entry) {
 
 Job& Core::Impl::EditLive(JobEntry& entry) {
   Touch(entry);
+  entry.typical.reset();
   if (!entry.draft) entry.draft = std::make_shared<Job>(*entry.job);
   return *entry.draft;
 }
@@ -462,11 +463,12 @@ void Core::Impl::CollectWakeups(const JobEntry& entry, absl::Time* wake) const {
   if (entry.finish_at != absl::InfiniteFuture()) at(entry.finish_at + kFinishWait);
   if (job.state == JobState::kFinalizing) return;
   const Window window = WindowOf(entry);
+  const StartRule rule = window.bounded() ? StartRuleOf(entry) : StartRule();
   for (size_t i = 1; i < job.tasks.size(); ++i) {
     const Task& task = job.tasks[i];
     if (task.state == TaskState::kPending) {
       at(task.not_before);
-      if (window.bounded()) at(LatestStart(entry, task) + absl::Milliseconds(1));
+      if (window.bounded()) at(rule.Latest(task) + absl::Milliseconds(1));
     } else if (task.state == TaskState::kRunning) {
       const auto live = attempts_.find(task.attempt);
       if (live != attempts_.end() && !live->second.stop_sent) {

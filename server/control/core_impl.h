@@ -68,6 +68,7 @@ struct JobEntry {
   absl::Time planned_at = absl::InfinitePast();
   absl::Time estimated_finish = absl::InfiniteFuture();
   double overhead_s = 0;                          // from an Attempt's start to its first step
+  mutable std::optional<FoldCost> typical;        // of its folds; empty: they have changed
   std::vector<double> epoch_wall_s;               // by task: between the ends of two epochs
   absl::Time finish_at = absl::InfiniteFuture();  // when the user asked for it
   std::string home;                               // the Worker that read the data
@@ -189,6 +190,8 @@ class Core::Impl {
   void EndAttempt(LiveAttempt& live, AttemptEndReason reason, const std::string& message);
   void PrepareEnded(JobEntry& entry, AttemptEndReason reason, const std::string& message);
   void FoldEnded(JobEntry& entry, int task, AttemptEndReason reason, const std::string& message);
+  // Whether the Job has, or may still get, predictions besides that fold's next try.
+  bool HasOtherFolds(const JobEntry& entry, int task) const;
   enum class Fault { kJob, kInfrastructure, kNone };
   void RetryOrSettle(JobEntry& entry, int task, Fault fault, AttemptEndReason reason,
                      const std::string& message);
@@ -199,13 +202,19 @@ class Core::Impl {
   // ---- the clock: planning.cc ----
   Window WindowOf(const JobEntry& entry) const;
   FoldCost CostOfFold(const JobEntry& entry, int task) const;
-  FoldCost TypicalFold(const JobEntry& entry) const;
+  const FoldCost& TypicalFold(const JobEntry& entry) const;
   absl::Duration FinalizeLeadOf(const JobEntry& entry) const;
   absl::Time FinalizeAt(const JobEntry& entry) const;
   absl::Time SettleAt(const JobEntry& entry) const;
   absl::Time TrainEndOf(const JobEntry& entry) const;
-  // The last moment at which it still makes sense to start that fold.
-  absl::Time LatestStart(const JobEntry& entry, const Task& task) const;
+  struct StartRule {
+    FoldCost cost;
+    absl::Time train_end;
+    // The last moment at which it still makes sense to start that fold.
+    absl::Time Latest(const Task& task) const;
+  };
+  StartRule StartRuleOf(const JobEntry& entry) const;
+  static bool PlanCut(const Job& job);
   int ParallelFolds(const JobEntry& entry) const;
   double Sharing(const JobEntry& entry) const;
   absl::Time FirstTrainStart(const JobEntry& entry) const;

@@ -173,7 +173,7 @@ void Core::Impl::StartFold(JobEntry& entry, int fold, const Placement& placement
   task.epochs_planned = plan.epochs;
   command.epochs = plan.epochs;
   command.stop_at = stop_at;
-  command.plan_cut = plan.folds < entry.view().spec.folds || plan.epochs < entry.view().spec.epochs;
+  command.plan_cut = PlanCut(entry.view());
   live.epochs = command.epochs;
   live.stop_at = command.stop_at;
   live.plan_cut = command.plan_cut;

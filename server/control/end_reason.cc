@@ -56,7 +56,7 @@ JobEndReason EndReasonOf(AttemptEndReason reason) {
   }
 }
 
-Ending EndingOf(const Job& job) {
+Ending EndingOf(const Job& job, bool matched) {
   const int planned = job.plans.empty() ? job.spec.folds : job.plans.back().folds;
   bool all_done = true, any_member = false, cut_by_clock = false, ever_started = false;
   Ending failure;
@@ -83,8 +83,7 @@ Ending EndingOf(const Job& job) {
   if (!ever_started && job.tasks[0].attempts == 0) {
     return {JobEndReason::kNoWorker, "no worker was there to take the job"};
   }
-  if (!ever_started && !job.table.table.empty() &&
-      job.pending_reason == PendingReason::kNoMatchingWorker) {
+  if (!ever_started && !matched) {
     return {JobEndReason::kNoWorker, "no worker had the slots that a fold needs"};
   }
   return {JobEndReason::kBudgetReached, failure.message};

@@ -17,7 +17,8 @@ struct Ending {
 };
 // For a Job whose folds are all settled. COMPLETED: all that the Plan asked for was
 // done. FINISHED_BY_USER. BUDGET_REACHED: the clock cut something. Else what folds
-// failed of; that also where nothing but the floor is left.
-Ending EndingOf(const Job& job);
+// failed of; that also where nothing but the floor is left. `matched`: there are
+// Workers with the slots that a fold needs.
+Ending EndingOf(const Job& job, bool matched);
 
 }  // namespace traind

@@ -33,10 +33,7 @@ void Core::Impl::MaybePublish(JobEntry& entry, bool final) {
   request.table = job.table.table;
   request.metric = job.spec.metric;
   request.spec_folds = job.spec.folds;
-  if (!job.plans.empty()) {
-    const Plan& plan = job.plans.back();
-    request.plan_cut = plan.folds < job.spec.folds || plan.epochs < job.spec.epochs;
-  }
+  request.plan_cut = PlanCut(job);
   for (const Task& task : job.tasks) {
     if (task.member) request.members.push_back(*task.member);
   }
@@ -111,9 +108,6 @@ bool Core::Impl::FinalizingDue(const JobEntry& entry) const {
 }
 
 void Core::Impl::EnterFinalizing(JobEntry& entry) {
-  // Before the state hides it: why nothing was started, if nothing was.
-  const PendingReason waited = WhyPending(entry, CoarsePosition(entry));
-  EditDurably(entry).pending_reason = waited;
   const size_t tasks = entry.view().tasks.size();
   for (size_t i = 1; i < tasks; ++i) {
     const Task& task = entry.view().tasks[i];
@@ -170,7 +164,7 @@ void Core::Impl::Conclude(JobEntry& entry) {
   const bool answered = job.prediction && job.prediction->number > 0;
   const bool has_model = std::any_of(job.tasks.begin(), job.tasks.end(),
                                      [](const Task& task) { return task.member.has_value(); });
-  Ending ending = EndingOf(job);
+  Ending ending = EndingOf(job, Gangs(entry) > 0);
   NoteLeftOut(entry);
   if (answered || (!job.spec.has_test && has_model)) {
     return End(entry, JobState::kSucceeded, ending.reason, std::move(ending.message));

@@ -32,13 +32,16 @@ FoldCost Core::Impl::CostOfFold(const JobEntry& entry, int index) const {
   return cost;
 }
 
-FoldCost Core::Impl::TypicalFold(const JobEntry& entry) const {
-  std::vector<FoldCost> costs;
-  for (size_t i = 1; i < entry.view().tasks.size(); ++i) {
-    const FoldCost cost = CostOfFold(entry, static_cast<int>(i));
-    if (cost.known()) costs.push_back(cost);
+const FoldCost& Core::Impl::TypicalFold(const JobEntry& entry) const {
+  if (!entry.typical) {
+    std::vector<FoldCost> costs;
+    for (size_t i = 1; i < entry.view().tasks.size(); ++i) {
+      const FoldCost cost = CostOfFold(entry, static_cast<int>(i));
+      if (cost.known()) costs.push_back(cost);
+    }
+    entry.typical = costs.empty() ? FoldCost() : TypicalCost(costs);
   }
-  return TypicalCost(costs);
+  return *entry.typical;
 }
 
 absl::Duration Core::Impl::FinalizeLeadOf(const JobEntry& entry) const {
@@ -63,16 +66,20 @@ absl::Time Core::Impl::TrainEndOf(const JobEntry& entry) const {
                   Reserve(window, spec, TypicalFold(entry).predict_s, FinalizeLeadOf(entry)));
 }
 
-absl::Time Core::Impl::LatestStart(const JobEntry& entry, const Task& task) const {
-  const absl::Time train_end = TrainEndOf(entry);
-  if (train_end == absl::InfiniteFuture()) return train_end;
-  const Job& job = entry.view();
-  bool others = false;
-  for (size_t i = 1; i < job.tasks.size(); ++i) {
-    others |= job.tasks[i].member.has_value() || job.tasks[i].state == TaskState::kRunning;
-  }
+Core::Impl::StartRule Core::Impl::StartRuleOf(const JobEntry& entry) const {
+  StartRule rule;
+  rule.train_end = TrainEndOf(entry);
   // Where there is no other model, even a part of an epoch is worth a lot.
-  const FoldCost cost = others ? TypicalFold(entry) : FoldCost();
+  for (const Task& task : entry.view().tasks) {
+    if (task.kind == TaskKind::kTrain && (task.member || task.state == TaskState::kRunning)) {
+      rule.cost = TypicalFold(entry);
+      break;
+    }
+  }
+  return rule;
+}
+
+absl::Time Core::Impl::StartRule::Latest(const Task& task) const {
   return LatestUsefulStart(cost, std::max(0.0, task.epochs_planned - task.epochs_done), train_end);
 }
 
@@ -193,10 +200,11 @@ void Core::Impl::DropFolds(JobEntry& entry, const PlanOutput& out) {
 void Core::Impl::DropHopeless(JobEntry& entry) {
   if (!WindowOf(entry).bounded()) return;
   std::vector<int> dropped;
+  const StartRule rule = StartRuleOf(entry);
   const size_t tasks = entry.view().tasks.size();
   for (size_t i = 1; i < tasks; ++i) {
     const Task& task = entry.view().tasks[i];
-    if (task.state != TaskState::kPending || now_ <= LatestStart(entry, task)) continue;
+    if (task.state != TaskState::kPending || now_ <= rule.Latest(task)) continue;
     dropped.push_back(task.fold);
     SettleFold(entry, static_cast<int>(i), task.message.empty() ? "no time left" : task.message);
   }
@@ -243,7 +251,7 @@ absl::Time Core::Impl::StopOf(const JobEntry& entry, const LiveAttempt* live) co
 void Core::Impl::SendReplans(JobEntry& entry) {
   const Job& job = entry.view();
   const Plan& plan = job.plans.back();
-  const bool plan_cut = plan.folds < job.spec.folds || plan.epochs < job.spec.epochs;
+  const bool plan_cut = PlanCut(job);
   for (size_t i = 1; i < job.tasks.size(); ++i) {
     if (job.tasks[i].state != TaskState::kRunning) continue;
     LiveAttempt* live = OpenAttempt(job.tasks[i]);
@@ -277,6 +285,18 @@ void Core::Impl::StopLate(JobEntry& entry) {
       SendStop(*live, StopMode::kPredict, "its time is up");
     }
   }
+}
+
+// FULL is out of reach: the Plan has less than the spec, and it is not so that each
+// fold had all its epochs before the cut reached it.
+bool Core::Impl::PlanCut(const Job& job) {
+  if (job.plans.empty()) return false;
+  const Plan& plan = job.plans.back();
+  if (plan.folds < job.spec.folds) return true;
+  if (plan.epochs >= job.spec.epochs) return false;
+  return !std::all_of(job.tasks.begin() + 1, job.tasks.end(), [&job](const Task& task) {
+    return task.member && task.member->complete && task.member->epochs_done >= job.spec.epochs;
+  });
 }
 
 // The slots are shared by other Jobs than before.

@@ -115,8 +115,9 @@ absl::Time FairStop(absl::Time start, absl::Time now, absl::Time train_end, int 
   const double turns = (1 + behind) * std::max(sharing, 1.0);
   const absl::Time share = start + (train_end - start) / turns;
   // A share that buys nothing helps nobody.
-  const double least_s = cost.known() ? cost.overhead_s + cost.epoch_s : kShortestRun_s;
-  return std::min(train_end, std::max({share, start + absl::Seconds(least_s), now}));
+  const absl::Duration least =
+      cost.known() ? absl::Seconds(cost.overhead_s + cost.epoch_s) : 0.5 * (train_end - start);
+  return std::min(train_end, std::max({share, start + least, now}));
 }
 
 }  // namespace traind

@@ -106,7 +106,9 @@ absl::Duration RetryDelay(int retries, absl::Duration left);
 absl::Time LatestUsefulStart(const FoldCost& cost, double epochs_left, absl::Time train_end);
 
 // When a fold has to stop so that those behind it on its gang get as much: an equal
-// share of what is left from `start`. `behind`: folds that wait for this gang.
+// share of what is left from `start`. `behind`: folds that wait for this gang. While
+// nothing is known of the cost, half of what is left at least: a share that ends
+// before the first step buys nothing.
 absl::Time FairStop(absl::Time start, absl::Time now, absl::Time train_end, int behind,
                     double sharing, const FoldCost& cost);
 

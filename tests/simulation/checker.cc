@@ -26,7 +26,7 @@ bool Terminal(const std::string& state) {
 bool LegalStep(const std::string& from, const std::string& to) {
   if (from == to) return !Terminal(from);
   static const std::map<std::string, std::set<std::string>> steps = {
-      {"", {"QUEUED", "PLANNING"}},
+      {"", {"QUEUED", "PLANNING", "FINALIZING"}},
       {"QUEUED", {"PLANNING", "RUNNING", "FINALIZING", "SUCCEEDED", "FAILED", "CANCELLED"}},
       {"PLANNING", {"QUEUED", "RUNNING", "FINALIZING", "SUCCEEDED", "FAILED", "CANCELLED"}},
       {"RUNNING", {"QUEUED", "FINALIZING", "SUCCEEDED", "FAILED", "CANCELLED"}},
@@ -167,7 +167,8 @@ void Checker::Read(const json& r) {
     JobSeen& job = jobs_[r["job"]];
     if (job.published_at < 0) job.published_at = t;
     if (r["number"] <= job.number_on_disk) Violation("prediction numbers went back");
-    if (r["quality"] < job.quality_on_disk) {
+    // FULL may turn out to be DEGRADED where a Worker did not know of a cut.
+    if (r["quality"] < std::min(job.quality_on_disk, 2)) {
       Violation("job ", r["job"].get<std::string>(), ": the standing prediction got worse");
     }
     job.number_on_disk = r["number"];
@@ -216,10 +217,11 @@ void Checker::ReadJob(const json& r) {
         if (part == "") Violation("job ", id, ": a decision lacks something: ", d.dump());
       }
     }
-    int complete = 0;
-    for (size_t i = 1; i < r["tasks"].size(); ++i) complete += r["tasks"][i][4] ? 1 : 0;
-    if (r["quality"] == 3 && complete < r["spec_folds"]) {
-      Violation("job ", id, " is FULL with ", complete, " complete folds");
+    if (r["quality"] == 3 && r["complete"] < r["spec_folds"]) {
+      Violation("job ", id, " is FULL with ", r["complete"].dump(), " complete folds");
+    }
+    if (r["quality"] == 1 && r["members"] > 0) {
+      Violation("job ", id, " is FLOOR with ", r["members"].dump(), " folds");
     }
   }
   job.last = r;
@@ -291,12 +293,16 @@ void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
   }
   const json& last = job.last;
   const std::string state = last["state"];
+  if (truths_.count(last["request"]) == 0) {
+    return Violation("job ", id, " was never asked for");
+  }
   if (job.true_deadline >= 0) {
     CheckDeadline(id, job);
-  } else if (!Terminal(state) && BlockedUntil(end_) == end_) {
+  } else if (!Terminal(state) && BlockedUntil(end_) == end_ &&
+             truths_[last["request"]]["placeable"]) {
     Violation("job ", id, " without a deadline is still ", state);
   }
-  const json& truth = truths_[last["request"]];
+  const json& truth = truths_.at(last["request"]);
   const bool has_test = last["has_test"];
   const bool on_time = job.true_deadline < 0 || job.published_at <= job.true_deadline - 300'000;
   if (state == "FAILED" && has_test && job.published_at >= 0 && on_time &&
@@ -309,7 +315,7 @@ void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
   if (Terminal(state) && last["number"] > job.number_on_disk) {
     Violation("job ", id, " names a prediction that is not on disk");
   }
-  if (faults_ || truth.is_null() || truth["bad_data"] || state == "CANCELLED") return;
+  if (faults_ || truth["bad_data"] || state == "CANCELLED") return;
   // Nothing went wrong: the promise in full.
   const double window = truth["window_s"];
   const bool floor_fits = window > 1.0 && window > 3 * truth["floor_s"].get<double>() + 0.6;
@@ -317,7 +323,8 @@ void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
     Violation("job ", id, " ended ", state,
               " without any fault: ", last["reason"].get<std::string>());
   }
-  const bool model_fits = window > 2.0 && 0.25 * window > truth["first_model_s"].get<double>();
+  const bool model_fits = truth["placeable"] && truth["alone"] && window > 2.0 &&
+                          0.25 * window > truth["first_model_s"].get<double>();
   if (model_fits && !truth["interrupted"] && state == "SUCCEEDED" && has_test &&
       last["quality"] < 2) {
     Violation("job ", id, " has no fold model in its prediction, with ", window,

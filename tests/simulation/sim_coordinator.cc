@@ -321,6 +321,15 @@ void SimCoordinator::RecordCommit(const Turn& turn) {
     record["spec_epochs"] = job->spec.epochs;
     record["quality"] = job->prediction ? static_cast<int>(job->prediction->quality) : 0;
     record["number"] = job->prediction ? job->prediction->number : 0;
+    int members = 0, complete = 0;
+    if (job->prediction) {
+      for (const Member& member : job->prediction->members) {
+        ++members;
+        complete += member.complete;
+      }
+    }
+    record["members"] = members;
+    record["complete"] = complete;
     if (!job->plans.empty()) {
       record["plan"] = {job->plans.back().revision, job->plans.back().folds,
                         job->plans.back().epochs};

@@ -27,6 +27,10 @@ class Scenario {
   void FaultTick();
   void StopFaults();
   bool AllOver();
+  bool Placeable(const Spec& spec) const {
+    return std::any_of(slots_.begin(), slots_.end(),
+                       [&spec](int slots) { return slots >= spec.slots; });
+  }
 
   World world_;
   Disk disk_;
@@ -37,7 +41,7 @@ class Scenario {
   std::vector<std::unique_ptr<SimWorker>> workers_;
   std::map<std::string, JobTruth> truths_;
   std::map<std::string, std::string> acked_;  // request to job
-  int gangs_ = 0;
+  std::vector<int> slots_;                    // by Worker
   bool faults_on_ = true;
   absl::Time last_due_;
 };
@@ -80,7 +84,7 @@ void Scenario::MakeMachines() {
     for (int slot = 0; slot < slots; ++slot) {
       options.slots.push_back({slot, "cpu", "", "", int64_t{1} << 30});
     }
-    gangs_ += slots;
+    slots_.push_back(slots);
     workers_.push_back(std::make_unique<SimWorker>(&world_, &disk_, coordinator_.get(), &truths_,
                                                    &faults_, bug_, std::move(options)));
     coordinator_->AddWorker(workers_.back().get());
@@ -129,7 +133,7 @@ void Scenario::MakeJobs() {
   nlohmann::json& record = world_.Record("seed");
   record["faults"] = faults_.any() || faults_.heavy_tails;
   record["jobs"] = jobs;
-  record["gangs"] = gangs_;
+  record["slots"] = slots_;
   for (int i = 0; i < jobs; ++i) {
     const std::string request = absl::StrCat("r", i);
     const absl::Duration at = absl::Seconds(burst || jobs == 1 ? 1.0 : chance.Uniform(0.5, 20));
@@ -142,7 +146,8 @@ void Scenario::MakeJobs() {
                           : truth.spec.deadline
                               ? absl::ToDoubleSeconds(*truth.spec.deadline - (world_.wall() + at))
                               : 1e6;
-    const int gangs = std::max(1, gangs_ / truth.spec.slots);
+    int gangs = 0;
+    for (const int slots : slots_) gangs += slots / truth.spec.slots;
     const double model_s = truth.start_s * 1.3 + std::max(0.3, truth.step_s * 20) +
                            truth.evaluate_s + truth.step_s * static_cast<double>(truth.steps) +
                            2 * truth.predict_s;
@@ -150,9 +155,11 @@ void Scenario::MakeJobs() {
     told["request"] = request;
     told["window_s"] = window;
     told["floor_s"] = truth.read_s + truth.floor_s;
-    told["first_model_s"] = model_s * truth.probe_error * (1 + (jobs - 1) / gangs) + truth.read_s;
+    told["first_model_s"] = model_s * std::max(1.0, truth.probe_error) + truth.read_s;
     told["bad_data"] = truth.bad_data;
-    told["interrupted"] = finish || cancel || truth.spec.slots > gangs_;
+    told["interrupted"] = finish || cancel;
+    told["placeable"] = gangs > 0;
+    told["alone"] = jobs == 1;
     truths_[request] = std::move(truth);
     last_due_ = std::max(last_due_, world_.now() + at + absl::Seconds(std::min(window, 60.0)));
     world_.After(at, [this, request] { SubmitJob(request, 0); });
@@ -290,7 +297,9 @@ void Scenario::StopFaults() {
 bool Scenario::AllOver() {
   for (const auto& [request, id] : acked_) {
     const auto job = coordinator_->store().GetJob(id);
-    if (!job.ok() || !IsTerminal(job->state)) return false;
+    if (!job.ok()) return false;
+    const bool stuck = job->deadline == absl::InfiniteFuture() && !Placeable(job->spec);
+    if (!IsTerminal(job->state) && !stuck) return false;
   }
   return true;
 }
