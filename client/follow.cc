@@ -107,12 +107,20 @@ class LiveView final : public ProgressView {
   void Show() override { Draw(); }
   void Draw() {
     if (job_.id().empty()) return;
-    Erase();
     const TerminalSize size = environment_.err_size();
-    // The last column stays free: some terminals wrap as soon as it is filled.
-    lines_ = ProgressLines(job_, now(), std::max(20, size.columns - 1), std::max(2, size.rows - 2));
-    for (const std::string& line : lines_) environment_.err << line << "\n";
+    std::vector<std::string> lines;
+    // The end is the summary's to tell. The last column stays free: some
+    // terminals wrap as soon as it is filled.
+    if (!IsTerminal(job_.state())) {
+      lines =
+          ProgressLines(job_, now(), std::max(20, size.columns - 1), std::max(2, size.rows - 2));
+    }
+    if (lines == lines_ && size.columns == columns_) return;
+    Erase();
+    for (const std::string& line : lines) environment_.err << line << "\n";
     environment_.err.flush();
+    lines_ = std::move(lines);
+    columns_ = size.columns;
   }
   // Also right after the window got narrower and the terminal has wrapped them.
   void Erase() {
@@ -126,6 +134,7 @@ class LiveView final : public ProgressView {
   }
 
   std::vector<std::string> lines_;  // on the screen, above the cursor
+  int columns_ = 0;                 // of the terminal they were drawn for
 };
 
 class QuietView final : public FollowView {

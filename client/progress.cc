@@ -231,7 +231,8 @@ std::string FoldLine(const v1::Job& job, const v1::Fold& fold, const Moment& mom
     const std::string right = RightOfBar(figures, detail);
     const int room = width - DisplayWidth(left) - DisplayWidth(right) - 2;
     if (room < (detail > 0 ? 10 : kShortestBar)) continue;
-    const int bar = std::min(room, kLongestBar);
+    // In steps, so that it stands still while a number beside it grows a digit.
+    const int bar = std::min(room >= 10 ? room / 5 * 5 : room, kLongestBar);
     const int full = static_cast<int>(std::floor(figures.share * bar + 1e-9));
     return absl::StrCat(left, std::string(full, '#'), std::string(bar - full, '.'), "| ", right);
   }

@@ -35,7 +35,7 @@ int ReportError(Environment& environment, const absl::Status& status) {
     environment.err << "Is traind running? Start it with: traind --standalone --state DIR; or name "
                        "another with --server HOST:PORT or $TRAINCTL_SERVER\n";
   } else if (absl::IsNotFound(status)) {
-    environment.err << "To see what there is: trainctl list\n";
+    environment.err << "To see the Jobs: trainctl list\n";
   }
   return ExitCodeOf(status);
 }

@@ -34,7 +34,7 @@ TEST(ProgressTest, EightyColumnsLeaveOutTheLeastImportant) {
 TEST(ProgressTest, FortyColumnsKeepTheBar) {
   EXPECT_EQ(Lines(40),
             "digits-7f3k2a RUNNING  in 41s: on track\n"
-            "fold 3  31%|#####.............| 12/40 ep");
+            "fold 3  31%|####...........| 12/40 ep");
 }
 
 TEST(ProgressTest, NoLineIsWiderThanTheTerminal) {
@@ -71,7 +71,7 @@ TEST(ProgressTest, WithoutFiguresThereIsStillABar) {
   v1::Job job = RunningJob();
   job.mutable_folds(3)->clear_live();
   EXPECT_EQ(FoldLine(job, job.folds(3), Now(), 60),
-            "fold 3  31%|###########...........................| 12/40 ep");
+            "fold 3  31%|##########.........................| 12/40 ep");
   job.mutable_folds(3)->clear_progress();
   EXPECT_EQ(FoldLine(job, job.folds(3), Now(), 60),
             "fold 3   0%|........................................| 0/0 ep");
