@@ -78,16 +78,16 @@ void RowEncoder::FitCategorical(int feature, absl::Span<const int32_t> rows) {
   Categorical column;
   column.feature = feature;
   const size_t known = table_->schema().features[static_cast<size_t>(feature)].categories.size();
-  std::vector<bool> seen(known, false);
   const auto codes = table_->Codes(feature, Split::kTrain);
-  for (const int32_t row : rows) {
-    const int32_t code = codes[static_cast<size_t>(row)];
-    if (code >= 0) seen[static_cast<size_t>(code)] = true;
-  }
   column.input_codes.assign(known, kUnseenInputCode);
   int32_t next = kFirstSeenCode;
-  for (size_t code = 0; code < known; ++code) {
-    if (seen[code]) column.input_codes[code] = next++;
+  // Numbered as they appear: the table's own numbers come from all rows, and with
+  // them the validation rows would have a say in who gets which initial weights.
+  for (const int32_t row : rows) {
+    const int32_t code = codes[static_cast<size_t>(row)];
+    if (code < 0) continue;
+    int32_t& input_code = column.input_codes[static_cast<size_t>(code)];
+    if (input_code == kUnseenInputCode) input_code = next++;
   }
   cardinalities_.push_back(next);
   categorical_.push_back(std::move(column));

@@ -442,7 +442,7 @@ absl::Status Learner::Load(const State& state) {
 
 void SetTorchThreads(int threads) { at::set_num_threads(std::max(1, threads)); }
 
-absl::Status WarmUpTorch() {
+absl::Status WarmUpTorch(const CudaApi* cuda) {
   at::set_num_interop_threads(1);
   // One run per kind of loss; sizes that reach the blocked kernels.
   for (const bool classification : {true, false}) {
@@ -453,6 +453,7 @@ absl::Status WarmUpTorch() {
     options.shape.numeric = 16;
     options.shape.cardinalities = {4};
     options.shape.outputs = classification ? 3 : 1;
+    options.cuda = cuda;
     LearnerData data;
     data.rows.rows = kRows;
     data.rows.numeric.assign(kRows * 16, 0.5f);

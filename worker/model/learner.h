@@ -109,7 +109,8 @@ class Learner {
 // Threads that operators may use, for this process.
 void SetTorchThreads(int threads);
 
-// Loads kernels, allocators and the autograd engine by training a tiny model.
-absl::Status WarmUpTorch();
+// Loads kernels, allocators and the autograd engine (and a GPU's context, unless
+// cuda is null) by training a tiny model.
+absl::Status WarmUpTorch(const CudaApi* cuda);
 
 }  // namespace traind

@@ -1,9 +1,6 @@
-// trainrank: trains folds for the Worker that started it, or for a shell.
-//   trainrank [--device cpu|cuda] [--parent-pid N]
-// Speaks worker/rank_protocol/messages.h over standard input and output; logs to
-// standard error. --parent-pid: ends if that process is gone already.
-#include <absl/strings/numbers.h>
-#include <absl/strings/string_view.h>
+// trainrank: trains folds for the Worker that started it, or for a shell. Speaks
+// worker/rank_protocol/messages.h over standard input and output; logs to standard
+// error. CUDA_VISIBLE_DEVICES, unless empty or unset, gives it a GPU.
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
@@ -11,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <thread>
 
@@ -24,29 +22,17 @@
 namespace traind {
 namespace {
 
-struct Flags {
-  std::string device = "cpu";
-  int parent_pid = 0;
-};
-
-bool ParseFlags(int argc, char** argv, Flags& flags) {
-  for (int i = 1; i < argc; i += 2) {
-    const absl::string_view name = argv[i];
-    if (i + 1 == argc) return false;
-    const absl::string_view value = argv[i + 1];
-    if (name == "--device" && (value == "cpu" || value == "cuda")) {
-      flags.device = std::string(value);
-    } else if (name != "--parent-pid" || !absl::SimpleAtoi(value, &flags.parent_pid)) {
-      return false;
-    }
-  }
-  return true;
+// A Rank must not outlive its Worker: the kernel sees to it, from here on.
+bool DieWithParent() {
+  const pid_t parent = getppid();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  return getppid() == parent;  // else it died before that line
 }
 
-// A Rank must not outlive its Worker: the kernel sees to it, from here on.
-bool DieWithParent(int parent_pid) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  return parent_pid == 0 || getppid() == parent_pid;
+// A GPU is wanted where the Worker left one visible.
+bool WantsGpu() {
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  return visible != nullptr && *visible != '\0';
 }
 
 // The protocol's descriptors, away from 0 and 1: whatever a library prints goes
@@ -64,13 +50,8 @@ void TuneAllocator() {
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 
-int Main(int argc, char** argv) {
-  Flags flags;
-  if (!ParseFlags(argc, argv, flags)) {
-    std::fputs("usage: trainrank [--device cpu|cuda] [--parent-pid N]\n", stderr);
-    return 2;
-  }
-  if (!DieWithParent(flags.parent_pid)) return 1;
+int Main() {
+  if (!DieWithParent()) return 1;
   signal(SIGPIPE, SIG_IGN);
   TuneAllocator();
   const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -82,16 +63,18 @@ int Main(int argc, char** argv) {
   std::thread([&rank] { rank.ReadCommands(); }).detach();
 
   std::string device = "cpu";
+  const CudaApi* cuda = nullptr;
   SetTorchThreads(1);
-  if (flags.device == "cuda") {
-    const auto cuda = LoadCuda();
-    if (!cuda.ok()) {
-      TRAIND_LOG(ERROR) << "no GPU: " << cuda.status().ToString();
+  if (WantsGpu()) {
+    const auto loaded = LoadCuda();
+    if (!loaded.ok()) {
+      TRAIND_LOG(ERROR) << "no GPU: " << loaded.status().ToString();
       return 1;
     }
-    device = (*cuda)->DeviceName();
+    cuda = *loaded;
+    device = cuda->DeviceName();
   }
-  const absl::Status warm = WarmUpTorch();
+  const absl::Status warm = WarmUpTorch(cuda);
   if (!warm.ok()) {
     TRAIND_LOG(ERROR) << "warm-up: " << warm.ToString();
     return 1;
@@ -106,4 +89,4 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace traind
 
-int main(int argc, char** argv) { return traind::Main(argc, argv); }
+int main() { return traind::Main(); }

@@ -28,6 +28,7 @@ void Rank::SayReady(const std::string& device) {
   ready.engine = kEngineVersion;
   ready.device = device;
   reporter_.Send(ready);
+  reporter_.Drain(absl::InfiniteDuration());  // nothing else would send what is left
 }
 
 std::optional<Rank::Task> Rank::NextTask() {
@@ -68,11 +69,8 @@ void Rank::RunTask(Task& task) {
 }
 
 void Rank::ReadCommands() {
-  constexpr absl::Duration kFlushEvery = absl::Milliseconds(100);
   while (true) {
-    const absl::StatusOr<std::string> line = channel_.ReadLine(kFlushEvery);
-    reporter_.Flush();
-    if (absl::IsDeadlineExceeded(line.status())) continue;
+    const absl::StatusOr<std::string> line = channel_.ReadLine(absl::InfiniteDuration());
     if (!line.ok()) {
       if (!absl::IsOutOfRange(line.status())) {
         TRAIND_LOG(ERROR) << "reading commands: " << line.status().ToString();

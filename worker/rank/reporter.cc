@@ -11,17 +11,23 @@ namespace {
 
 constexpr absl::Duration kBetweenProgress = absl::Milliseconds(100);
 
-// A Rank that nobody listens to has no reason to be.
-void EndIfDeaf(const absl::Status& status) {
+}  // namespace
+
+void Reporter::Check(const absl::Status& status) {
   if (status.ok()) return;
+  if (absl::IsResourceExhausted(status)) {
+    // A Worker that stands still for so long will not mind a gap; training goes on.
+    absl::MutexLock lock(&mutex_);
+    if (lost_++ == 0) TRAIND_LOG(ERROR) << "messages are lost: " << status.ToString();
+    return;
+  }
+  // A Rank that nobody listens to has no reason to be.
   TRAIND_LOG(ERROR) << "cannot tell the worker: " << status.ToString();
   _exit(1);
 }
 
-}  // namespace
-
 void Reporter::Send(const rank_protocol::FromProcess& message) {
-  EndIfDeaf(channel_.QueueLine(rank_protocol::Encode(message)));
+  Check(channel_.QueueLine(rank_protocol::Encode(message)));
 }
 
 void Reporter::SendProgress(const rank_protocol::Progress& progress) {
@@ -35,7 +41,7 @@ void Reporter::SendProgress(const rank_protocol::Progress& progress) {
 }
 
 void Reporter::Flush() {
-  if (channel_.HasUnwritten()) EndIfDeaf(channel_.Flush());
+  if (channel_.HasUnwritten()) Check(channel_.Flush());
 }
 
 void Reporter::Drain(absl::Duration timeout) {

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <absl/base/thread_annotations.h>
+#include <absl/status/status.h>
 #include <absl/synchronization/mutex.h>
 #include <absl/time/time.h>
+
+#include <cstdint>
 
 #include "common/clock.h"
 #include "worker/rank_protocol/line_channel.h"
@@ -11,8 +14,8 @@
 
 namespace traind {
 
-// Nothing waits for the Worker: what the pipe has no room for is kept and goes out
-// later, Progress is dropped. Where nobody reads any more the process ends.
+// Nothing waits for the Worker: what the pipe has no room for is kept (16 MiB) and
+// goes out later, Progress is dropped. Where nobody reads any more the process ends.
 // Threads: safe.
 class Reporter final : public EventSink {
  public:
@@ -31,7 +34,10 @@ class Reporter final : public EventSink {
  private:
   rank_protocol::LineChannel& channel_;
   const Clock& clock_;
+  void Check(const absl::Status& status);
+
   absl::Mutex mutex_;
+  int64_t lost_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration last_progress_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
 };
 

@@ -40,7 +40,7 @@ bool FoldSaver::PredictionsDue(absl::Duration predict_time) {
          Wait(absl::ZeroDuration());
 }
 
-void FoldSaver::StartCheckpoint(const ParameterLayout& layout, Checkpoint checkpoint) {
+bool FoldSaver::StartCheckpoint(const ParameterLayout& layout, Checkpoint checkpoint) {
   auto shared = std::make_shared<const Checkpoint>(std::move(checkpoint));
   const bool taken = writer_.TryStart([this, &layout, shared] {
     const absl::Duration started = clock_.MonotonicNow();
@@ -61,6 +61,7 @@ void FoldSaver::StartCheckpoint(const ParameterLayout& layout, Checkpoint checkp
     if (!pruned.ok()) Warn("old checkpoints", pruned);
   });
   if (taken) last_checkpoint_ = clock_.MonotonicNow();
+  return taken;
 }
 
 void FoldSaver::StartPredictions(rank_protocol::FoldSaved saved, std::vector<float> oof,

@@ -45,11 +45,11 @@ class FoldSaver {
   bool CheckpointDue();
   bool PredictionsDue(absl::Duration predict_time);
 
-  // Skipped while the write before still runs. The layout must outlive this.
-  void StartCheckpoint(const ParameterLayout& layout, Checkpoint checkpoint);
+  // false: skipped, as the write before still runs. The layout must outlive this.
+  bool StartCheckpoint(const ParameterLayout& layout, Checkpoint checkpoint);
   // `saved` has all but the files and digests.
   void StartPredictions(rank_protocol::FoldSaved saved, std::vector<float> oof,
-                        std::vector<float> test);
+                        std::vector<float> test);  // skipped likewise
 
   // The fold's last predictions: written at once, before any checkpoint.
   absl::Status SaveLast(rank_protocol::FoldSaved saved, absl::Span<const float> oof,

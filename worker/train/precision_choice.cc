@@ -33,6 +33,15 @@ void Decide(const PrecisionRequest& request, EventSink& sink, std::string cause,
   sink.Send(decision);
 }
 
+// Without instructions for it bf16 is emulated, many times slower.
+bool CpuMultipliesBf16() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bf16") != 0;
+#else
+  return false;
+#endif
+}
+
 double StepFlops(const PrecisionRequest& request, const Learner& learner) {
   return 6.0 * static_cast<double>(TotalSize(learner.layout())) *
          static_cast<double>(request.batch);
@@ -40,7 +49,8 @@ double StepFlops(const PrecisionRequest& request, const Learner& learner) {
 
 bool ProbeWorthIts(const PrecisionRequest& request, const Learner& learner) {
   const double flops = StepFlops(request, learner);
-  if (flops < kLeastFlops || request.training_rows < request.batch) return false;
+  if (!CpuMultipliesBf16() || flops < kLeastFlops || request.training_rows < request.batch)
+    return false;
   if (request.planned_steps * kMostOfTime < kProbeSteps) return false;
   return absl::Seconds(kProbeSteps * flops / kFlopsPerSecond) < request.remaining * kMostOfTime;
 }

@@ -335,10 +335,13 @@ absl::Status Trainer::Finish(const Ending& ending) {
   if (!gang_->leads()) return absl::OkStatus();
   // Room in the deadline goes to the predictions; the checkpoint is written beside.
   constexpr absl::Duration kLongestWait = absl::Seconds(30);
-  saver_->Wait(ending.predict ? absl::ZeroDuration() : kLongestWait);
   ASSIGN_OR_RETURN(Learner::State state, learner_->Save());
-  saver_->StartCheckpoint(learner_->layout(), Capture(std::move(state)));
+  const Checkpoint checkpoint = Capture(std::move(state));
+  const bool started = saver_->StartCheckpoint(learner_->layout(), checkpoint);
   if (ending.predict) RETURN_IF_ERROR(PredictAndSave(ending));
+  if (!started && saver_->Wait(kLongestWait)) {
+    saver_->StartCheckpoint(learner_->layout(), checkpoint);
+  }
   saver_->Wait(kLongestWait);
   return absl::OkStatus();
 }

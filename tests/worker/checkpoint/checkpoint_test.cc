@@ -72,9 +72,7 @@ class CheckpointTest : public testing::Test {
     return saved->manifest;
   }
 
-  std::string Text(const std::string& name) {
-    return *ReadFile(absl::StrCat(state_, "/a/", name));
-  }
+  std::string Text(const std::string& name) { return *ReadFile(absl::StrCat(state_, "/a/", name)); }
   void Overwrite(const std::string& name, const std::string& bytes) {
     ASSERT_TRUE(WriteFileDurably(absl::StrCat(state_, "/a/", name), bytes).ok());
   }
@@ -178,19 +176,19 @@ TEST_F(CheckpointTest, OthersCheckpointsAreRefused) {
   const std::string manifest = Save(100);
   Checkpoint other = Sample(0);
   other.table_sha256 = "xyz";
-  EXPECT_TRUE(absl::IsFailedPrecondition(
-      ReadCheckpoint(state_, manifest, Layout(), other).status()));
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(ReadCheckpoint(state_, manifest, Layout(), other).status()));
   other = Sample(0);
   other.fold = 3;
-  EXPECT_TRUE(absl::IsFailedPrecondition(
-      ReadCheckpoint(state_, manifest, Layout(), other).status()));
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(ReadCheckpoint(state_, manifest, Layout(), other).status()));
   ParameterLayout layout = Layout();
   layout[1].shape = {1, 2};
-  EXPECT_TRUE(absl::IsFailedPrecondition(
-      ReadCheckpoint(state_, manifest, layout, Sample(0)).status()));
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(ReadCheckpoint(state_, manifest, layout, Sample(0)).status()));
   layout = {Layout()[0]};
-  EXPECT_TRUE(absl::IsFailedPrecondition(
-      ReadCheckpoint(state_, manifest, layout, Sample(0)).status()));
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(ReadCheckpoint(state_, manifest, layout, Sample(0)).status()));
 }
 
 TEST_F(CheckpointTest, PathsOutsideTheStateFolderAreRefused) {

@@ -19,8 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (!tensor.data.empty() && (tensor.data.data() < bytes.data() || end > bytes.end())) {
       __builtin_trap();
     }
-    if (tensor.dtype == traind::DType::kF32 &&
-        !traind::FloatsOf(*file, name, elements).ok()) {
+    if (tensor.dtype == traind::DType::kF32 && !traind::FloatsOf(*file, name, elements).ok()) {
       __builtin_trap();
     }
   }

@@ -60,9 +60,9 @@ TEST(SafetensorsTest, DataStartsAtAMultipleOf64Bytes) {
 
 TEST(SafetensorsTest, EmptyTensorsAndFilesWithoutTensorsAreValid) {
   EXPECT_EQ(Refusal(File("{}", 0)), "");
-  EXPECT_EQ(Refusal(File("{" + Tensor("e", "[0,5]", 0, 0) + "," + Tensor("a", "[2]", 0, 8) + "}",
-                         8)),
-            "");
+  EXPECT_EQ(
+      Refusal(File("{" + Tensor("e", "[0,5]", 0, 0) + "," + Tensor("a", "[2]", 0, 8) + "}", 8)),
+      "");
 }
 
 TEST(SafetensorsTest, EveryCutOfAFileIsRefused) {
@@ -84,16 +84,15 @@ TEST(SafetensorsTest, HeadersThatAreTooLargeAreRefusedUnread) {
 }
 
 TEST(SafetensorsTest, HeadersThatAreNoObjectAreRefused) {
-  for (const char* header : {"", " {}", "[]", "{", "{\"a\":}", "null", "{}x", "{\"a\":1}",
-                             "{\"a\":{}}", "{\"__metadata__\":[]}",
-                             "{\"__metadata__\":{\"a\":1}}"}) {
+  for (const char* header :
+       {"", " {}", "[]", "{", "{\"a\":}", "null", "{}x", "{\"a\":1}", "{\"a\":{}}",
+        "{\"__metadata__\":[]}", "{\"__metadata__\":{\"a\":1}}"}) {
     EXPECT_NE(Refusal(File(header, 0)), "") << header;
   }
 }
 
 TEST(SafetensorsTest, DuplicateNamesAreRefused) {
-  const std::string header =
-      "{" + Tensor("a", "[1]", 0, 4) + "," + Tensor("a", "[1]", 0, 4) + "}";
+  const std::string header = "{" + Tensor("a", "[1]", 0, 4) + "," + Tensor("a", "[1]", 0, 4) + "}";
   EXPECT_TRUE(absl::StrContains(Refusal(File(header, 4)), "duplicate"));
   EXPECT_NE(Refusal(File("{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[1],"
                          "\"data_offsets\":[0,4]}}",
@@ -112,12 +111,12 @@ TEST(SafetensorsTest, TensorsMustFillTheDataWithoutHoleOrOverlap) {
     return Refusal(File("{" + first + "," + second + "}", bytes));
   };
   EXPECT_EQ(with(Tensor("a", "[1]", 0, 4), Tensor("b", "[1]", 4, 8), 8), "");
-  EXPECT_NE(with(Tensor("a", "[1]", 0, 4), Tensor("b", "[1]", 8, 12), 12), "");   // hole
-  EXPECT_NE(with(Tensor("a", "[2]", 0, 8), Tensor("b", "[1]", 4, 8), 8), "");     // overlap
-  EXPECT_NE(with(Tensor("a", "[1]", 0, 4), Tensor("b", "[1]", 0, 4), 4), "");     // the same
-  EXPECT_NE(with(Tensor("a", "[1]", 0, 4), Tensor("b", "[1]", 4, 8), 12), "");    // rest
-  EXPECT_NE(with(Tensor("a", "[1]", 4, 8), Tensor("b", "[1]", 8, 12), 12), "");   // late start
-  EXPECT_NE(with(Tensor("a", "[1]", 0, 4), Tensor("b", "[2]", 4, 12), 8), "");    // past the end
+  EXPECT_NE(with(Tensor("a", "[1]", 0, 4), Tensor("b", "[1]", 8, 12), 12), "");  // hole
+  EXPECT_NE(with(Tensor("a", "[2]", 0, 8), Tensor("b", "[1]", 4, 8), 8), "");    // overlap
+  EXPECT_NE(with(Tensor("a", "[1]", 0, 4), Tensor("b", "[1]", 0, 4), 4), "");    // the same
+  EXPECT_NE(with(Tensor("a", "[1]", 0, 4), Tensor("b", "[1]", 4, 8), 12), "");   // rest
+  EXPECT_NE(with(Tensor("a", "[1]", 4, 8), Tensor("b", "[1]", 8, 12), 12), "");  // late start
+  EXPECT_NE(with(Tensor("a", "[1]", 0, 4), Tensor("b", "[2]", 4, 12), 8), "");   // past the end
 }
 
 TEST(SafetensorsTest, SizesMustBeThoseOfShapeAndType) {

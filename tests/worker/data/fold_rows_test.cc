@@ -18,8 +18,7 @@ std::shared_ptr<const Table> SixRows(std::vector<float> target) {
   TableRows rows = MakeRows(options);
   if (!target.empty()) rows.train_target.numbers = std::move(target);
   const std::string state = NewStateDir();
-  auto table =
-      Table::Open(absl::StrCat(state, "/", WriteState(state, rows, MakeFolds(options))));
+  auto table = Table::Open(absl::StrCat(state, "/", WriteState(state, rows, MakeFolds(options))));
   EXPECT_TRUE(table.ok()) << table.status().ToString();
   return *table;
 }
@@ -45,10 +44,8 @@ TEST(FoldRowsTest, FoldsOfAnotherTableAreRefused) {
 }
 
 TEST(FoldRowsTest, AFoldWithoutRowsIsRefused) {
-  EXPECT_TRUE(absl::IsInvalidArgument(
-      SplitFold(*SixRows({}), {0, 1, 2, 0, 1, 2}, 3).status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(
-      SplitFold(*SixRows({}), {1, 1, 1, 1, 1, 1}, 1).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(SplitFold(*SixRows({}), {0, 1, 2, 0, 1, 2}, 3).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(SplitFold(*SixRows({}), {1, 1, 1, 1, 1, 1}, 1).status()));
 }
 
 }  // namespace

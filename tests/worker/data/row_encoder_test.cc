@@ -106,8 +106,8 @@ TEST(RowEncoderTest, PartsOfARangeEncodeAsTheWholeDoes) {
   options.train_rows = 1000;
   const TableRows made = MakeRows(options);
   const std::string state = NewStateDir();
-  const auto table = Table::Open(
-      absl::StrCat(state, "/", WriteState(state, made, MakeFolds(options))));
+  const auto table =
+      Table::Open(absl::StrCat(state, "/", WriteState(state, made, MakeFolds(options))));
   ASSERT_TRUE(table.ok()) << table.status().ToString();
   std::vector<int32_t> training(500);
   std::iota(training.begin(), training.end(), 0);

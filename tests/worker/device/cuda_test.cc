@@ -1,0 +1,96 @@
+// What a GPU computes must be what the CPU computes. Skipped where there is none.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "worker/device/cuda_api.h"
+#include "worker/model/learner.h"
+
+namespace traind {
+namespace {
+
+constexpr int64_t kRows = 4096, kNumeric = 37, kBatch = 256;
+
+std::unique_ptr<Learner> NewLearner(const CudaApi* cuda, bool classification, Precision precision) {
+  LearnerOptions options;
+  options.model.hidden = {64, 32};
+  options.model.dropout = 0;
+  options.shape.numeric = kNumeric;
+  options.shape.cardinalities = {11, 3};
+  options.shape.outputs = classification ? 4 : 1;
+  options.classification = classification;
+  options.precision = precision;
+  options.seed = 3;
+  options.cuda = cuda;
+  LearnerData data;
+  data.rows.rows = kRows;
+  for (int64_t i = 0; i < kRows; ++i) {
+    for (int64_t f = 0; f < kNumeric; ++f) {
+      data.rows.numeric.push_back(std::sin(static_cast<float>(i * (f + 1))));
+    }
+    data.rows.codes.push_back(static_cast<int32_t>(i % 11));
+    data.rows.codes.push_back(static_cast<int32_t>(i % 3));
+    data.classes.push_back(static_cast<int32_t>(i % 4));
+    data.values.push_back(std::cos(static_cast<float>(i)));
+  }
+  auto learner = Learner::Create(options, std::move(data));
+  EXPECT_TRUE(learner.ok()) << learner.status().ToString();
+  // Every other row, backwards: the gather is not the identity.
+  std::vector<int32_t> order;
+  for (int64_t i = kRows - 1; i >= 0; i -= 2) order.push_back(static_cast<int32_t>(i));
+  EXPECT_TRUE((*learner)->SetOrder(order).ok());
+  return *std::move(learner);
+}
+
+void ExpectSameLosses(bool classification, Precision precision, double tolerance) {
+  const auto cuda = LoadCuda();
+  if (!cuda.ok()) GTEST_SKIP() << cuda.status().ToString();
+  const auto host = NewLearner(nullptr, classification, Precision::kFp32);
+  const auto device = NewLearner(*cuda, classification, precision);
+  for (int64_t step = 0; step < 8; ++step) {
+    const StepInput input{step * kBatch, kBatch, kBatch, 1e-3, 1};
+    ASSERT_TRUE(host->Step(input).ok());
+    const absl::Status stepped = device->Step(input);
+    ASSERT_TRUE(stepped.ok()) << stepped.ToString();
+    const double wanted = host->TakeLoss()->mean();
+    EXPECT_NEAR(device->TakeLoss()->mean(), wanted, tolerance * wanted) << "step " << step;
+  }
+  std::vector<int32_t> rows(100);
+  std::iota(rows.begin(), rows.end(), 0);
+  std::vector<float> a(rows.size() * (classification ? 4 : 1)), b(a.size());
+  ASSERT_TRUE(host->Predict(Weights::kLast, rows, absl::MakeSpan(a)).ok());
+  ASSERT_TRUE(device->Predict(Weights::kLast, rows, absl::MakeSpan(b)).ok());
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 10 * tolerance) << i;
+}
+
+TEST(CudaTest, Float32TrainsAsOnTheCpu) {
+  ExpectSameLosses(true, Precision::kFp32, 1e-4);
+  ExpectSameLosses(false, Precision::kFp32, 1e-4);
+}
+
+TEST(CudaTest, Bf16StaysNear) { ExpectSameLosses(true, Precision::kBf16, 0.02); }
+
+TEST(CudaTest, Fp16WithScalingStaysNear) { ExpectSameLosses(true, Precision::kFp16, 0.02); }
+
+TEST(CudaTest, WarmUpLoadsTheContext) {
+  const auto cuda = LoadCuda();
+  if (!cuda.ok()) GTEST_SKIP() << cuda.status().ToString();
+  EXPECT_FALSE((*cuda)->DeviceName().empty());
+  EXPECT_GE((*cuda)->ComputeCapability(), 50);
+  const absl::Status warm = WarmUpTorch(*cuda);
+  EXPECT_TRUE(warm.ok()) << warm.ToString();
+}
+
+// On any machine: the library opens, and has the entry that is looked for.
+TEST(CudaLibraryTest, ItLoadsWithoutADriver) {
+  void* library = dlopen("worker/device/libtraind_cuda.so", RTLD_NOW);
+  ASSERT_NE(library, nullptr) << dlerror();
+  EXPECT_NE(dlsym(library, kCudaEntryPoint), nullptr);
+}
+
+}  // namespace
+}  // namespace traind

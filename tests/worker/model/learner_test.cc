@@ -1,0 +1,292 @@
+#include "worker/model/learner.h"
+
+#include <ATen/ops/full.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "common/durable_file.h"
+#include "worker/checkpoint/safetensors.h"
+#include "worker/model/loss_scaler.h"
+#include "worker/train/schedule.h"
+
+namespace traind {
+namespace {
+
+// As tests/golden/mlp_golden.py has them.
+constexpr int64_t kSteps = 20, kBatch = 32;
+constexpr double kLearningRate = 3e-3;
+
+class Golden {
+ public:
+  explicit Golden(const std::string& name) {
+    auto bytes = ReadFile("tests/golden/" + name);
+    EXPECT_TRUE(bytes.ok()) << bytes.status().ToString();
+    bytes_ = *std::move(bytes);
+    auto file = ParseSafetensors(bytes_);
+    EXPECT_TRUE(file.ok()) << file.status().ToString();
+    file_ = *std::move(file);
+  }
+
+  std::vector<float> Floats(const std::string& name) const {
+    auto values = FloatsOf(file_, name, SizeOfTensor(name));
+    EXPECT_TRUE(values.ok()) << values.status().ToString();
+    return *std::move(values);
+  }
+
+  std::vector<int32_t> Integers(const std::string& name) const {
+    std::vector<int32_t> values;
+    const absl::string_view data = file_.tensors.at(name).data;
+    for (size_t i = 0; i < data.size(); i += 8) {
+      int64_t value = 0;
+      std::memcpy(&value, data.data() + i, 8);
+      values.push_back(static_cast<int32_t>(value));
+    }
+    return values;
+  }
+
+ private:
+  int64_t SizeOfTensor(const std::string& name) const {
+    return static_cast<int64_t>(file_.tensors.at(name).data.size()) / 4;
+  }
+
+  std::string bytes_;
+  SafetensorsFile file_;
+};
+
+std::vector<int32_t> FirstRows(int64_t count) {
+  std::vector<int32_t> rows(static_cast<size_t>(count));
+  std::iota(rows.begin(), rows.end(), 0);
+  return rows;
+}
+
+// The run that the golden file recorded, from its initial weights on.
+std::unique_ptr<Learner> GoldenLearner(const Golden& golden, LearnerOptions options) {
+  options.model.dropout = 0;
+  LearnerData data;
+  data.rows.rows = kSteps * kBatch;
+  data.rows.numeric = golden.Floats("in.numeric");
+  data.rows.codes = golden.Integers("in.codes");
+  if (options.classification) {
+    data.classes = golden.Integers("in.target");
+  } else {
+    data.values = golden.Floats("in.target");
+  }
+  auto learner = Learner::Create(options, std::move(data));
+  EXPECT_TRUE(learner.ok()) << learner.status().ToString();
+  Learner::State state;
+  for (const ParameterInfo& parameter : (*learner)->layout()) {
+    const std::vector<float> values = golden.Floats(parameter.name);
+    EXPECT_EQ(static_cast<int64_t>(values.size()), parameter.size) << parameter.name;
+    state.weights.insert(state.weights.end(), values.begin(), values.end());
+  }
+  state.best_weights = state.weights;
+  state.exp_avg.assign(state.weights.size(), 0);
+  state.exp_avg_sq = state.exp_avg;
+  EXPECT_TRUE((*learner)->Load(state).ok());
+  EXPECT_TRUE((*learner)->SetOrder(FirstRows(kSteps * kBatch)).ok());
+  return *std::move(learner);
+}
+
+void ExpectGolden(const Golden& golden, Learner& learner) {
+  const std::vector<float> expected = golden.Floats("out.losses");
+  for (int64_t step = 0; step < kSteps; ++step) {
+    const absl::Status stepped = learner.Step({step * kBatch, kBatch, kBatch, kLearningRate, 1});
+    ASSERT_TRUE(stepped.ok()) << stepped.ToString();
+    const auto loss = learner.TakeLoss();
+    ASSERT_TRUE(loss.ok());
+    ASSERT_EQ(loss->rows, kBatch);
+    const double wanted = expected[static_cast<size_t>(step)];
+    EXPECT_NEAR(loss->mean(), wanted, 1e-5 * wanted) << "step " << step;
+  }
+  const std::vector<float> predictions = golden.Floats("out.predictions");
+  std::vector<float> out(predictions.size());
+  ASSERT_TRUE(learner.Predict(Weights::kLast, FirstRows(kBatch), absl::MakeSpan(out)).ok());
+  for (size_t i = 0; i < out.size(); ++i) EXPECT_NEAR(out[i], predictions[i], 2e-5) << i;
+}
+
+LearnerOptions NumericOptions() {
+  LearnerOptions options;
+  options.model.hidden = {24, 16};
+  options.shape.numeric = 12;
+  options.shape.outputs = 5;
+  return options;
+}
+
+LearnerOptions EmbeddingOptions() {
+  LearnerOptions options;
+  options.classification = false;
+  options.model.hidden = {20};
+  options.shape.numeric = 3;
+  options.shape.cardinalities = {7, 40, 3};
+  return options;
+}
+
+TEST(LearnerTest, ClassifyingLossesAreThoseOfPyTorchStepByStep) {
+  const Golden golden("mlp_numeric.safetensors");
+  ExpectGolden(golden, *GoldenLearner(golden, NumericOptions()));
+}
+
+TEST(LearnerTest, RegressionLossesWithEmbeddingsAndClippingAreThoseOfPyTorch) {
+  const Golden golden("mlp_embeddings.safetensors");
+  ExpectGolden(golden, *GoldenLearner(golden, EmbeddingOptions()));
+}
+
+TEST(LearnerTest, TwoRunsFromOneSeedAreEqualToTheBit) {
+  const Golden golden("mlp_numeric.safetensors");
+  std::vector<std::vector<float>> weights;
+  for (int run = 0; run < 2; ++run) {
+    LearnerOptions options = NumericOptions();
+    auto learner = GoldenLearner(golden, options);
+    for (int64_t step = 0; step < 5; ++step) {
+      ASSERT_TRUE(learner->Step({step * kBatch, kBatch, kBatch, kLearningRate, 9}).ok());
+    }
+    weights.push_back(learner->Save()->weights);
+  }
+  EXPECT_EQ(weights[0], weights[1]);
+}
+
+TEST(LearnerTest, DropoutFollowsItsSeedAlone) {
+  LearnerOptions options;
+  options.model.hidden = {32};
+  options.model.dropout = 0.5;
+  options.shape.numeric = 4;
+  options.shape.outputs = 2;
+  const auto run = [&options](uint64_t dropout_seed) {
+    LearnerData data;
+    data.rows.rows = 64;
+    for (int i = 0; i < 64 * 4; ++i) {
+      data.rows.numeric.push_back(std::sin(static_cast<float>(i)));
+    }
+    for (int i = 0; i < 64; ++i) data.classes.push_back(i % 2);
+    auto learner = *Learner::Create(options, std::move(data));
+    EXPECT_TRUE(learner->SetOrder(FirstRows(64)).ok());
+    EXPECT_TRUE(learner->Step({0, 64, 64, 1e-3, dropout_seed}).ok());
+    return learner->Save()->weights;
+  };
+  EXPECT_EQ(run(1), run(1));
+  EXPECT_NE(run(1), run(2));
+}
+
+TEST(LearnerTest, InitialWeightsFollowTheSeedAndUnseenCategoriesAreSilent) {
+  LearnerOptions options = EmbeddingOptions();
+  const auto weights = [&options](uint64_t seed) {
+    options.seed = seed;
+    LearnerData data;
+    data.rows.rows = 1;
+    data.rows.numeric = {0, 0, 0};
+    data.rows.codes = {0, 0, 0};
+    data.values = {1};
+    return (*Learner::Create(options, std::move(data)))->Save()->weights;
+  };
+  const std::vector<float> first = weights(1);
+  EXPECT_EQ(first, weights(1));
+  EXPECT_NE(first, weights(2));
+  // embeddings.0: [7, 4]; its row 1 stands for what no training row has.
+  EXPECT_NE(first[0], 0);
+  for (size_t i = 4; i < 8; ++i) EXPECT_EQ(first[i], 0);
+  EXPECT_NE(first[8], 0);
+}
+
+TEST(LearnerTest, TheBestWeightsPredictWithoutDisturbingTheLast) {
+  const Golden golden("mlp_numeric.safetensors");
+  auto learner = GoldenLearner(golden, NumericOptions());
+  std::vector<float> before(kBatch * 5), best(kBatch * 5), last(kBatch * 5);
+  const auto rows = FirstRows(kBatch);
+  ASSERT_TRUE(learner->Predict(Weights::kLast, rows, absl::MakeSpan(before)).ok());
+  ASSERT_TRUE(learner->KeepBest().ok());
+  ASSERT_TRUE(learner->Step({0, kBatch, kBatch, 0.1, 1}).ok());
+  const std::vector<float> weights = learner->Save()->weights;
+  ASSERT_TRUE(learner->Predict(Weights::kBest, rows, absl::MakeSpan(best)).ok());
+  ASSERT_TRUE(learner->Predict(Weights::kLast, rows, absl::MakeSpan(last)).ok());
+  EXPECT_EQ(best, before);
+  EXPECT_NE(last, before);
+  EXPECT_EQ(learner->Save()->weights, weights);
+}
+
+TEST(LearnerTest, RowsEncodedElsewherePredictAsResidentOnesDo) {
+  const Golden golden("mlp_embeddings.safetensors");
+  auto learner = GoldenLearner(golden, EmbeddingOptions());
+  const int64_t rows = kSteps * kBatch;
+  EncodedRows encoded{rows, golden.Floats("in.numeric"), golden.Integers("in.codes")};
+  std::vector<float> resident(static_cast<size_t>(rows)), passed(static_cast<size_t>(rows));
+  ASSERT_TRUE(learner->Predict(Weights::kLast, FirstRows(rows), absl::MakeSpan(resident)).ok());
+  ASSERT_TRUE(learner->Predict(Weights::kLast, encoded, absl::MakeSpan(passed)).ok());
+  EXPECT_EQ(resident, passed);
+}
+
+TEST(LearnerTest, Bf16LossesStayNearThoseOfFloat32) {
+  const Golden golden("mlp_numeric.safetensors");
+  auto learner = GoldenLearner(golden, NumericOptions());
+  ASSERT_TRUE(learner->SetPrecision(Precision::kBf16).ok());
+  const std::vector<float> expected = golden.Floats("out.losses");
+  for (int64_t step = 0; step < kSteps; ++step) {
+    ASSERT_TRUE(learner->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1}).ok());
+    const double wanted = expected[static_cast<size_t>(step)];
+    EXPECT_NEAR(learner->TakeLoss()->mean(), wanted, 0.02 * wanted) << "step " << step;
+  }
+  // And it was bf16: float32 would be a thousand times nearer.
+  std::vector<float> fp32 = golden.Floats("out.predictions"), out(fp32.size());
+  ASSERT_TRUE(learner->Predict(Weights::kLast, FirstRows(kBatch), absl::MakeSpan(out)).ok());
+  double farthest = 0;
+  for (size_t i = 0; i < out.size(); ++i) {
+    farthest = std::max<double>(farthest, std::fabs(out[i] - fp32[i]));
+  }
+  EXPECT_GT(farthest, 1e-4);
+}
+
+TEST(LearnerTest, ARankWithoutRowsInTheLastBatchStepsAllTheSame) {
+  const Golden golden("mlp_numeric.safetensors");
+  auto learner = GoldenLearner(golden, NumericOptions());
+  const absl::Status stepped = learner->Step({0, 0, 1, kLearningRate, 1});
+  EXPECT_TRUE(stepped.ok()) << stepped.ToString();
+  EXPECT_EQ(learner->TakeLoss()->rows, 0);
+}
+
+TEST(LearnerTest, AnImpossibleSizeIsOutOfMemoryAndNotACrash) {
+  LearnerOptions options = NumericOptions();
+  options.model.hidden = {int64_t{1} << 24, int64_t{1} << 24};  // 2^48 weights
+  LearnerData data;
+  data.rows.rows = 1;
+  data.rows.numeric.assign(12, 0);
+  data.classes = {0};
+  EXPECT_TRUE(absl::IsResourceExhausted(Learner::Create(options, std::move(data)).status()));
+}
+
+TEST(LossScalerTest, TheScaleFollowsPyTorchsGradScaler) {
+  const Golden golden("grad_scaler.safetensors");
+  const std::vector<float> found = golden.Floats("found_inf"), scales = golden.Floats("scales");
+  LossScaler scaler(c10::kCPU);
+  for (size_t i = 0; i < found.size(); ++i) {
+    const float value = found[i] != 0 ? std::numeric_limits<float>::infinity() : 1.0f;
+    const std::vector<at::Tensor> gradients{at::full({1}, value, at::kFloat)};
+    ASSERT_EQ(scaler.Unscale(gradients).item<float>(), found[i]) << i;
+    scaler.Update();
+    ASSERT_EQ(scaler.scale(), scales[i]) << i;
+  }
+}
+
+TEST(LossScalerTest, GradientsAreDividedByTheScale) {
+  LossScaler scaler(c10::kCPU);
+  const std::vector<at::Tensor> gradients{at::full({3}, 65536.0f, at::kFloat)};
+  EXPECT_EQ(scaler.Unscale(gradients).item<float>(), 0);
+  EXPECT_EQ(gradients[0].sum().item<float>(), 3);
+}
+
+TEST(ScheduleTest, RatesAreThoseOfPyTorchsWarmUpAndCosine) {
+  const Golden golden("schedule.safetensors");
+  const std::vector<float> rates = golden.Floats("rates");
+  const Schedule schedule{1e-3, 10, static_cast<int64_t>(rates.size())};
+  for (size_t step = 0; step < rates.size(); ++step) {
+    EXPECT_NEAR(schedule.LearningRate(static_cast<int64_t>(step)), rates[step], 1e-9) << step;
+  }
+}
+
+}  // namespace
+}  // namespace traind

@@ -1,0 +1,517 @@
+#include "worker/train/trainer.h"
+
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <absl/synchronization/mutex.h>
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/durable_file.h"
+#include "common/job_layout.h"
+#include "common/table/npy.h"
+#include "tests/worker/fixture/fold_fixture.h"
+#include "worker/checkpoint/safetensors.h"
+#include "worker/train/failure.h"
+
+namespace traind {
+namespace {
+
+namespace rp = rank_protocol;
+
+class RecordingSink final : public EventSink {
+ public:
+  using Listener = std::function<void(const rp::FromProcess&)>;
+
+  void Listen(Listener listener) { listener_ = std::move(listener); }
+  void Send(const rp::FromProcess& message) override {
+    {
+      absl::MutexLock lock(&mutex_);
+      messages_.push_back(message);
+    }
+    if (listener_) listener_(message);
+  }
+  void SendProgress(const rp::Progress& progress) override { Send(progress); }
+
+  template <class M>
+  std::vector<M> All() const {
+    absl::MutexLock lock(&mutex_);
+    std::vector<M> all;
+    for (const auto& message : messages_) {
+      if (const M* m = std::get_if<M>(&message)) all.push_back(*m);
+    }
+    return all;
+  }
+
+ private:
+  Listener listener_;
+  mutable absl::Mutex mutex_;
+  std::vector<rp::FromProcess> messages_ ABSL_GUARDED_BY(mutex_);
+};
+
+std::string Spec(const std::string& train = "", double dropout = 0.2,
+                 const std::string& task = R"("type":"classification","metric":"accuracy")") {
+  return absl::StrCat(R"({"task":{)", task, R"(},"data":{"seed":"7"},"model":{"mlp":{"hidden":)",
+                      R"([16,8],"dropout":)", dropout, R"(}},"train":{"epochs":3)",
+                      train.empty() ? "" : ",", train, "}}");
+}
+
+class TrainerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    state_ = NewStateDir();
+    table_ = WriteState(state_, MakeRows(options_), MakeFolds(options_));
+  }
+
+  rp::Train Task(int64_t attempt) {
+    rp::Train train;
+    train.attempt = attempt;
+    train.job = "job";
+    train.state_dir = state_;
+    train.spec_json = Spec();
+    train.table = table_;
+    train.fold = 1;
+    train.epochs = 3;
+    train.batch = 16;
+    return train;
+  }
+
+  absl::Status Run(const rp::Train& train, RecordingSink& sink) {
+    TaskControl control(train, SystemClock());
+    return Run(train, control, sink);
+  }
+  absl::Status Run(const rp::Train& train, TaskControl& control, RecordingSink& sink) {
+    Trainer trainer(train, control, sink, SystemClock());
+    return trainer.Run();
+  }
+  // Stops hard as soon as the probe is through: after a few steps, in the first epoch.
+  absl::Status RunALittle(const rp::Train& train, RecordingSink& sink) {
+    TaskControl control(train, SystemClock());
+    sink.Listen([&](const rp::FromProcess& message) {
+      if (std::holds_alternative<rp::Probe>(message)) {
+        control.Apply(rp::Stop{train.attempt, /*predict=*/false});
+      }
+    });
+    return Run(train, control, sink);
+  }
+
+  std::string File(const std::string& relative) {
+    auto bytes = ReadFile(absl::StrCat(state_, "/", relative));
+    EXPECT_TRUE(bytes.ok()) << bytes.status().ToString();
+    return bytes.ok() ? *bytes : "";
+  }
+  std::string Answers(const rp::FoldSaved& saved) {
+    return File(absl::StrCat(JobDir("job"), "/", saved.oof)) +
+           File(absl::StrCat(JobDir("job"), "/", saved.test));
+  }
+  // All tensors of an Attempt's last checkpoint.
+  std::map<std::string, std::vector<float>> Tensors(const RecordingSink& sink) {
+    std::string path = sink.All<rp::CheckpointSaved>().back().manifest;
+    path.replace(path.rfind(".json"), 5, ".safetensors");
+    const std::string bytes = File(path);
+    const auto file = ParseSafetensors(bytes);
+    EXPECT_TRUE(file.ok()) << file.status().ToString();
+    std::map<std::string, std::vector<float>> tensors;
+    for (const auto& [name, tensor] : file->tensors) {
+      tensors[name] = *FloatsOf(*file, name, static_cast<int64_t>(tensor.data.size()) / 4);
+    }
+    return tensors;
+  }
+
+  FixtureOptions options_;
+  std::string state_, table_;
+};
+
+TEST_F(TrainerTest, AFoldTrainsValidatesAndPredicts) {
+  RecordingSink sink;
+  const absl::Status status = Run(Task(1), sink);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  const auto started = sink.All<rp::Started>();
+  ASSERT_EQ(started.size(), 1u);
+  EXPECT_EQ(started[0].steps_per_epoch, 25);  // 400 training rows in batches of 16
+  EXPECT_EQ(started[0].precision, "fp32");
+  EXPECT_EQ(started[0].batch, 16);
+  const auto epochs = sink.All<rp::Epoch>();
+  ASSERT_EQ(epochs.size(), 3u);
+  EXPECT_EQ(epochs[2].epoch, 3);
+  EXPECT_EQ(epochs[2].step, 75);
+  EXPECT_LT(epochs[2].train_loss, epochs[0].train_loss);
+  const auto probes = sink.All<rp::Probe>();
+  ASSERT_EQ(probes.size(), 1u);
+  EXPECT_GT(probes[0].step_s, 0);
+  EXPECT_GE(probes[0].step_p90_s, probes[0].step_s);
+  const auto saved = sink.All<rp::FoldSaved>().back();
+  EXPECT_TRUE(saved.last);
+  EXPECT_TRUE(saved.complete);
+  EXPECT_EQ(saved.stopped_by, "epochs");
+  EXPECT_EQ(saved.epochs_done, 3);
+  EXPECT_EQ(saved.score, epochs[2].best_metric);
+  const auto oof = ReadNpyFloat(absl::StrCat(state_, "/", JobDir("job"), "/", saved.oof));
+  const auto test = ReadNpyFloat(absl::StrCat(state_, "/", JobDir("job"), "/", saved.test));
+  ASSERT_TRUE(oof.ok() && test.ok());
+  EXPECT_EQ(oof->shape, (std::vector<int64_t>{200, 3}));
+  EXPECT_EQ(test->shape, (std::vector<int64_t>{90, 3}));
+  for (size_t i = 0; i < test->values.size(); i += 3) {
+    EXPECT_NEAR(test->values[i] + test->values[i + 1] + test->values[i + 2], 1, 1e-5);
+  }
+  EXPECT_EQ(DigestFile(absl::StrCat(state_, "/", JobDir("job"), "/", saved.oof))->sha256,
+            saved.oof_sha256);
+  EXPECT_GT(saved.score, 0.6);  // three classes that the features explain
+}
+
+TEST_F(TrainerTest, ARegressionAnswersInTheTargetsUnit) {
+  options_.classification = false;
+  table_ = WriteState(state_, MakeRows(options_), MakeFolds(options_));
+  rp::Train train = Task(1);
+  train.spec_json = Spec("", 0, R"("type":"regression","metric":"r2")");
+  train.epochs = 15;
+  RecordingSink sink;
+  const absl::Status status = Run(train, sink);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_GT(sink.All<rp::FoldSaved>().back().score, 0.8);
+}
+
+TEST_F(TrainerTest, ARunResumedInMidEpochEndsAsIfNeverStopped) {
+  RecordingSink whole, first, second;
+  ASSERT_TRUE(Run(Task(1), whole).ok());
+  ASSERT_TRUE(RunALittle(Task(2), first).ok());
+  EXPECT_TRUE(first.All<rp::FoldSaved>().empty());
+  const auto checkpoint = first.All<rp::CheckpointSaved>().back();
+  EXPECT_GE(checkpoint.step, 3);
+  EXPECT_LT(checkpoint.step, 25);
+  rp::Train rest = Task(3);
+  rest.batch = 0;  // as the checkpoint has it
+  rest.resume = checkpoint.manifest;
+  ASSERT_TRUE(Run(rest, second).ok());
+  const auto started = second.All<rp::Started>()[0];
+  EXPECT_EQ(started.first_step, checkpoint.step);
+  EXPECT_EQ(started.batch, 16);
+  EXPECT_EQ(Tensors(whole), Tensors(second));
+  EXPECT_EQ(Answers(whole.All<rp::FoldSaved>().back()),
+            Answers(second.All<rp::FoldSaved>().back()));
+  EXPECT_EQ(whole.All<rp::Epoch>()[0].train_loss, second.All<rp::Epoch>()[0].train_loss);
+  EXPECT_TRUE(second.All<rp::Decision>().empty());
+}
+
+TEST_F(TrainerTest, AResumeAfterTheLastEpochPredictsAtOnce) {
+  RecordingSink whole, again;
+  ASSERT_TRUE(Run(Task(1), whole).ok());
+  rp::Train train = Task(2);
+  train.resume = whole.All<rp::CheckpointSaved>().back().manifest;
+  ASSERT_TRUE(Run(train, again).ok());
+  EXPECT_TRUE(again.All<rp::Epoch>().empty());
+  EXPECT_EQ(Answers(whole.All<rp::FoldSaved>().back()), Answers(again.All<rp::FoldSaved>().back()));
+}
+
+TEST_F(TrainerTest, ADamagedCheckpointCostsAWarningAndNotTheFold) {
+  RecordingSink first, second;
+  ASSERT_TRUE(RunALittle(Task(1), first).ok());
+  rp::Train train = Task(2);
+  train.resume = first.All<rp::CheckpointSaved>().back().manifest;
+  ASSERT_TRUE(WriteFileDurably(absl::StrCat(state_, "/", train.resume), "not a manifest").ok());
+  ASSERT_TRUE(Run(train, second).ok());
+  EXPECT_EQ(second.All<rp::Started>()[0].first_step, 0);
+  const auto logs = second.All<rp::LogText>();
+  ASSERT_GE(logs.size(), 2u);
+  EXPECT_EQ(logs[0].level, "warning");
+  EXPECT_TRUE(absl::StrContains(logs.back().text, "starts from the beginning"));
+  EXPECT_TRUE(second.All<rp::FoldSaved>().back().complete);
+}
+
+TEST_F(TrainerTest, AnotherBatchThanTheCheckpointsIsADecision) {
+  RecordingSink first, second;
+  ASSERT_TRUE(RunALittle(Task(1), first).ok());
+  rp::Train train = Task(2);
+  train.batch = 8;
+  train.resume = first.All<rp::CheckpointSaved>().back().manifest;
+  ASSERT_TRUE(Run(train, second).ok());
+  const auto decisions = second.All<rp::Decision>();
+  ASSERT_EQ(decisions.size(), 1u);
+  EXPECT_EQ(decisions[0].rule, "batch");
+  EXPECT_EQ(decisions[0].from, "16 rows a step");
+  EXPECT_EQ(decisions[0].to, "8 rows a step");
+}
+
+// Nothing outside the fold's training rows may reach its weights.
+TEST_F(TrainerTest, ValidationAndTestRowsDoNotTouchTraining) {
+  RecordingSink plain, marked;
+  rp::Train train = Task(1);
+  train.spec_json = Spec("\"patience\":0");
+  ASSERT_TRUE(Run(train, plain).ok());
+  TableRows rows = MakeRows(options_);
+  for (size_t i = 1; i < 600; i += 3) {  // what fold 1 validates
+    for (size_t f = 0; f < 4; ++f) rows.train[f].numbers[i] = 1e6f;
+    rows.train[4].codes[i] = 4;
+    rows.train[5].codes[i] = kMissingCode;
+    rows.train_target.codes[i] = 0;
+  }
+  for (size_t f = 0; f < 4; ++f) rows.test[f].numbers.assign(90, -1e6f);
+  table_ = WriteState(state_, rows, MakeFolds(options_));
+  train = Task(2);
+  train.spec_json = Spec("\"patience\":0");
+  ASSERT_TRUE(Run(train, marked).ok());
+  const auto before = Tensors(plain), after = Tensors(marked);
+  for (const auto& [name, values] : before) {
+    if (absl::StartsWith(name, "last.") || absl::StartsWith(name, "exp_avg")) {
+      EXPECT_EQ(values, after.at(name)) << name;
+    }
+  }
+  EXPECT_NE(Answers(plain.All<rp::FoldSaved>().back()),
+            Answers(marked.All<rp::FoldSaved>().back()));
+}
+
+// The other way round: the test above can fail.
+TEST_F(TrainerTest, ATrainingRowDoesTouchTraining) {
+  RecordingSink plain, marked;
+  ASSERT_TRUE(Run(Task(1), plain).ok());
+  TableRows rows = MakeRows(options_);
+  rows.train[0].numbers[0] = 1e6f;
+  table_ = WriteState(state_, rows, MakeFolds(options_));
+  ASSERT_TRUE(Run(Task(2), marked).ok());
+  EXPECT_NE(Tensors(plain).at("last.layers.0.weight"), Tensors(marked).at("last.layers.0.weight"));
+}
+
+TEST_F(TrainerTest, TheClockStopsTrainingAndTheFoldStillPredicts) {
+  rp::Train train = Task(1);
+  train.spec_json = Spec("\"patience\":0");
+  train.epochs = 100'000;
+  train.stop_ms = 700;
+  train.remaining_ms = 60'000;
+  RecordingSink sink;
+  const absl::Duration before = SystemClock().MonotonicNow();
+  ASSERT_TRUE(Run(train, sink).ok());
+  EXPECT_GE(SystemClock().MonotonicNow() - before, absl::Milliseconds(700));
+  const auto saved = sink.All<rp::FoldSaved>().back();
+  EXPECT_TRUE(saved.last);
+  EXPECT_FALSE(saved.complete);
+  EXPECT_EQ(saved.stopped_by, "time");
+  EXPECT_GT(saved.epochs_done, 0);
+  EXPECT_LT(saved.epochs_done, 100'000);
+  EXPECT_FALSE(sink.All<rp::CheckpointSaved>().empty());
+  EXPECT_GT(saved.score, 0.5);
+}
+
+TEST_F(TrainerTest, AStopThatHasAlreadyPassedPredictsFromTheCheckpoint) {
+  RecordingSink first, second;
+  ASSERT_TRUE(RunALittle(Task(1), first).ok());
+  rp::Train train = Task(2);
+  train.resume = first.All<rp::CheckpointSaved>().back().manifest;
+  train.stop_ms = 0;
+  ASSERT_TRUE(Run(train, second).ok());
+  EXPECT_TRUE(second.All<rp::Epoch>().empty());
+  EXPECT_EQ(second.All<rp::FoldSaved>().back().stopped_by, "time");
+}
+
+TEST_F(TrainerTest, AUserStopKeepsWhatIsThere) {
+  rp::Train train = Task(1);
+  train.epochs = 100'000;
+  train.spec_json = Spec("\"patience\":0");
+  TaskControl control(train, SystemClock());
+  RecordingSink sink;
+  sink.Listen([&](const rp::FromProcess& message) {
+    if (std::holds_alternative<rp::Epoch>(message)) control.Apply(rp::Stop{1, true});
+  });
+  ASSERT_TRUE(Run(train, control, sink).ok());
+  const auto saved = sink.All<rp::FoldSaved>().back();
+  EXPECT_EQ(saved.stopped_by, "user");
+  EXPECT_FALSE(saved.complete);
+  EXPECT_EQ(sink.All<rp::Epoch>().size(), 1u);
+}
+
+TEST_F(TrainerTest, ANewPlanMovesTheEnd) {
+  rp::Train train = Task(1);
+  train.epochs = 100'000;
+  train.spec_json = Spec("\"patience\":0");
+  TaskControl control(train, SystemClock());
+  RecordingSink sink;
+  sink.Listen([&](const rp::FromProcess& message) {
+    const auto* epoch = std::get_if<rp::Epoch>(&message);
+    if (epoch != nullptr && epoch->epoch == 2) control.Apply(rp::Replan{1, 4, -1});
+  });
+  ASSERT_TRUE(Run(train, control, sink).ok());
+  EXPECT_EQ(sink.All<rp::Epoch>().size(), 4u);
+  EXPECT_TRUE(sink.All<rp::FoldSaved>().back().complete);
+}
+
+TEST_F(TrainerTest, PatienceEndsAFoldThatGetsNoBetter) {
+  rp::Train train = Task(1);
+  train.epochs = 100'000;
+  train.spec_json = Spec("\"patience\":3,\"learning_rate\":1e-9");
+  RecordingSink sink;
+  ASSERT_TRUE(Run(train, sink).ok());
+  const auto saved = sink.All<rp::FoldSaved>().back();
+  EXPECT_EQ(saved.stopped_by, "patience");
+  EXPECT_TRUE(saved.complete);
+}
+
+TEST_F(TrainerTest, TheBestEpochPredictsAndNotTheLast) {
+  rp::Train train = Task(1);
+  train.epochs = 12;
+  train.spec_json = Spec("\"patience\":0,\"learning_rate\":0.3", 0);  // jumps about
+  RecordingSink sink;
+  ASSERT_TRUE(Run(train, sink).ok());
+  double best = 0;
+  for (const auto& epoch : sink.All<rp::Epoch>()) best = std::max(best, epoch.val_metric);
+  EXPECT_NE(sink.All<rp::Epoch>().back().val_metric, best);
+  EXPECT_EQ(sink.All<rp::FoldSaved>().back().score, best);
+}
+
+TEST_F(TrainerTest, AnInfiniteTargetErrorDivergesWithItsReason) {
+  options_.classification = false;
+  TableRows rows = MakeRows(options_);
+  table_ = WriteState(state_, rows, MakeFolds(options_));
+  rp::Train train = Task(1);
+  train.epochs = 50;
+  train.spec_json = Spec("\"learning_rate\":10,\"weight_decay\":10,\"patience\":0", 0,
+                         R"("type":"regression","metric":"rmse")");
+  RecordingSink sink;
+  const absl::Status status = Run(train, sink);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(FailureReason(status), "DIVERGED");
+  EXPECT_TRUE(absl::StrContains(status.message(), "not finite"));
+}
+
+TEST_F(TrainerTest, SpecAndTableThatDisagreeAreTheUsersError) {
+  rp::Train train = Task(1);
+  train.spec_json = Spec("", 0, R"("type":"regression","metric":"rmse")");
+  RecordingSink sink;
+  const absl::Status status = Run(train, sink);
+  EXPECT_EQ(FailureReason(status), "USER_ERROR") << status.ToString();
+}
+
+TEST_F(TrainerTest, HalfPrecisionThatTheCpuLacksIsADecision) {
+  rp::Train train = Task(1);
+  train.precision = "fp16";
+  RecordingSink sink;
+  ASSERT_TRUE(Run(train, sink).ok());
+  EXPECT_EQ(sink.All<rp::Started>()[0].precision, "fp32");
+  ASSERT_EQ(sink.All<rp::Decision>().size(), 1u);
+  EXPECT_EQ(sink.All<rp::Decision>()[0].from, "fp16");
+}
+
+// ---- gangs: one thread per rank, over Gloo ------------------------------------
+
+// A port that was free a moment ago.
+int FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  close(fd);
+  return ntohs(address.sin_port);
+}
+
+class GangTest : public TrainerTest {
+ protected:
+  // Rank 0's sink is `sink`. All must succeed.
+  void RunGang(rp::Train train, int world_size, RecordingSink& sink,
+               const std::function<void(TaskControl&)>& with_control = nullptr) {
+    train.world_size = world_size;
+    train.rendezvous.port = FreePort();
+    std::vector<std::thread> others;
+    for (int rank = 1; rank < world_size; ++rank) {
+      rp::Train peer = train;
+      peer.rank = rank;
+      others.emplace_back([this, peer] {
+        RecordingSink quiet;
+        const absl::Status status = Run(peer, quiet);
+        EXPECT_TRUE(status.ok()) << "rank " << peer.rank << ": " << status.ToString();
+        EXPECT_TRUE(quiet.All<rp::FoldSaved>().empty());
+      });
+    }
+    TaskControl control(train, SystemClock());
+    if (with_control) with_control(control);
+    const absl::Status status = Run(train, control, sink);
+    EXPECT_TRUE(status.ok()) << "rank 0: " << status.ToString();
+    for (std::thread& other : others) other.join();
+  }
+
+  void ExpectNear(const std::map<std::string, std::vector<float>>& a,
+                  const std::map<std::string, std::vector<float>>& b, float tolerance) {
+    for (const auto& [name, values] : a) {
+      if (!absl::StartsWith(name, "last.")) continue;
+      const std::vector<float>& others = b.at(name);
+      ASSERT_EQ(values.size(), others.size());
+      for (size_t i = 0; i < values.size(); ++i) {
+        ASSERT_NEAR(values[i], others[i], tolerance) << name << " " << i;
+      }
+    }
+  }
+
+  void SetUp() override {
+    options_.train_rows = 597;  // 398 training rows: uneven last batches
+    TrainerTest::SetUp();
+  }
+  rp::Train Exact(int64_t attempt, int batch) {
+    rp::Train train = Task(attempt);
+    train.spec_json = Spec("\"patience\":0", /*dropout=*/0);
+    train.batch = batch;
+    return train;
+  }
+};
+
+TEST_F(GangTest, TwoRanksTrainAsOneWithTwiceTheBatch) {
+  RecordingSink alone, gang;
+  ASSERT_TRUE(Run(Exact(1, 32), alone).ok());
+  RunGang(Exact(2, 16), 2, gang);
+  EXPECT_EQ(gang.All<rp::Started>()[0].steps_per_epoch, 13);
+  EXPECT_EQ(gang.All<rp::Epoch>().size(), 3u);
+  ExpectNear(Tensors(alone), Tensors(gang), 2e-5f);
+  EXPECT_NEAR(alone.All<rp::Epoch>()[2].val_loss, gang.All<rp::Epoch>()[2].val_loss, 1e-4);
+}
+
+TEST_F(GangTest, ThreeRanksOfWhichSomeRunOutOfRowsDoNotHang) {
+  RecordingSink alone, gang;
+  ASSERT_TRUE(Run(Exact(1, 99), alone).ok());  // 398 = 4 x 99 + 2: the last batch has 2 rows
+  RunGang(Exact(2, 33), 3, gang);
+  ExpectNear(Tensors(alone), Tensors(gang), 2e-5f);
+}
+
+TEST_F(GangTest, ACheckpointOfOneRankGoesOnWithTwoAtTheSameGangBatch) {
+  RecordingSink alone, first, gang;
+  ASSERT_TRUE(Run(Exact(1, 32), alone).ok());
+  ASSERT_TRUE(RunALittle(Exact(2, 32), first).ok());
+  rp::Train rest = Exact(3, 0);
+  rest.resume = first.All<rp::CheckpointSaved>().back().manifest;
+  RunGang(rest, 2, gang);
+  EXPECT_EQ(gang.All<rp::Started>()[0].batch, 16);
+  EXPECT_EQ(gang.All<rp::Started>()[0].first_step, first.All<rp::CheckpointSaved>().back().step);
+  EXPECT_TRUE(gang.All<rp::Decision>().empty());
+  ExpectNear(Tensors(alone), Tensors(gang), 2e-5f);
+}
+
+TEST_F(GangTest, AStopThatRankZeroAloneHearsStopsAll) {
+  rp::Train train = Exact(1, 16);
+  train.epochs = 100'000;
+  RecordingSink sink;
+  RunGang(train, 2, sink, [&sink](TaskControl& control) {
+    sink.Listen([&control](const rp::FromProcess& message) {
+      if (std::holds_alternative<rp::Epoch>(message)) control.Apply(rp::Stop{1, true});
+    });
+  });
+  EXPECT_EQ(sink.All<rp::FoldSaved>().back().stopped_by, "user");
+}
+
+TEST_F(GangTest, AGangThatDoesNotComeTogetherFailsInTime) {
+  rp::Train train = Exact(1, 16);
+  train.world_size = 2;
+  train.rendezvous.port = FreePort();
+  train.rendezvous.timeout_ms = 300;
+  RecordingSink sink;
+  const absl::Status status = Run(train, sink);
+  EXPECT_EQ(FailureReason(status), "COLLECTIVE_TIMEOUT") << status.ToString();
+}
+
+}  // namespace
+}  // namespace traind
