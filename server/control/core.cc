@@ -230,7 +230,7 @@ void Core::Impl::AddEntry(std::shared_ptr<Job> job) {
   JobEntry& entry = *owned;
   entry.sequence = next_sequence_++;
   entry.shape = {job->spec.slots, job->spec.device};
-  entry.epoch_wall_s.assign(job->tasks.size(), 0);
+  entry.epochs_s.resize(job->tasks.size());
   if (!job->request_id.empty()) requests_[{job->owner, job->request_id}] = &entry;
   entry.draft = std::move(job);
   jobs_.emplace(entry.draft->id, std::move(owned));

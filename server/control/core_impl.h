@@ -67,9 +67,10 @@ struct JobEntry {
   bool stopping = false;            // B5 holds
   absl::Time planned_at = absl::InfinitePast();
   absl::Time estimated_finish = absl::InfiniteFuture();
-  double overhead_s = 0;                          // from an Attempt's start to its first step
-  mutable std::optional<FoldCost> typical;        // of its folds; empty: they have changed
-  std::vector<double> epoch_wall_s;               // by task: between the ends of two epochs
+  double overhead_s = 0;                    // from an Attempt's start to its first step
+  mutable std::optional<FoldCost> typical;  // of its folds; empty: they have changed
+  // By task: what its last epochs took from end to end, at most three.
+  std::vector<std::vector<double>> epochs_s;
   absl::Time finish_at = absl::InfiniteFuture();  // when the user asked for it
   std::string home;                               // the Worker that read the data
 

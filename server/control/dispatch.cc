@@ -179,7 +179,6 @@ void Core::Impl::StartFold(JobEntry& entry, int fold, const Placement& placement
   live.plan_cut = command.plan_cut;
   live.replanned_at = now_;
   live.last_epoch = static_cast<int>(task.epochs_done);
-  entry.epoch_wall_s[static_cast<size_t>(index)] = 0;
   // The others' share of the time may have changed with it.
   entry.replan_wanted = true;
 }

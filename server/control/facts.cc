@@ -152,11 +152,14 @@ void Core::Impl::Take(LiveAttempt& live, EpochDone& fact) {
   task.measured.evaluate_s = fact.evaluate_s;
   // Checkpoints and predictions between epochs cost time too. A silent Worker's
   // epochs come late and all at once: such gaps say little.
-  const double own_s = fact.epoch_s + fact.evaluate_s;
+  double epoch_s = fact.epoch_s + fact.evaluate_s;
   if (next && live.last_epoch_at != absl::InfiniteFuture()) {
     const double wall_s = absl::ToDoubleSeconds(now_ - live.last_epoch_at);
-    entry.epoch_wall_s[static_cast<size_t>(live.task)] = std::clamp(wall_s, own_s, 2 * own_s);
+    epoch_s = std::clamp(wall_s, epoch_s, 2 * epoch_s);
   }
+  std::vector<double>& epochs = entry.epochs_s[static_cast<size_t>(live.task)];
+  epochs.push_back(epoch_s);
+  if (epochs.size() > 3) epochs.erase(epochs.begin());
   live.last_epoch_at = now_;
   AddMetric(live, fact.step, fact.epoch, "train_loss", fact.train_loss);
   AddMetric(live, fact.step, fact.epoch, "val_loss", fact.val_loss);

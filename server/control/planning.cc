@@ -27,7 +27,12 @@ FoldCost Core::Impl::CostOfFold(const JobEntry& entry, int index) const {
       cost.epoch_s = cost.step_s * static_cast<double>(cost.steps_per_epoch);
     }
   }
-  cost.epoch_s = std::max(cost.epoch_s, entry.epoch_wall_s[static_cast<size_t>(index)]);
+  // One slow epoch says little: of the last three, the one in the middle.
+  std::vector<double> epochs = entry.epochs_s[static_cast<size_t>(index)];
+  if (!epochs.empty()) {
+    std::sort(epochs.begin(), epochs.end());
+    cost.epoch_s = epochs[epochs.size() / 2];
+  }
   cost.overhead_s = entry.overhead_s;
   return cost;
 }

@@ -148,6 +148,11 @@ void Planning::Cut() {
 void Planning::Grow() {
   const int most = in_.spec->epochs;
   if (epochs_ >= most) return;
+  // Not again at once: a Plan that follows every wave of the machine's load helps
+  // nobody.
+  const absl::Duration rest =
+      std::max(0.05 * in_.window.length(), absl::Seconds(2 * in_.cost.epoch_s));
+  if (in_.last && in_.now - in_.last->at < rest) return;
   const absl::Time train_limit = out_.train_end + absl::Seconds(in_.cost.predict_s);
   limit_ = in_.now + in_.spec->shares.plan * (train_limit - in_.now);
   int low = epochs_, high = most;  // low fits, if anything does

@@ -194,8 +194,15 @@ void Checker::ReadJob(const json& r) {
     if (r["accepted"] != job.last["accepted"]) Violation("job ", id, ": its acceptance moved");
     if (r["number"] < job.last["number"]) Violation("job ", id, ": its prediction went back");
     if (r.contains("plan") && job.last.contains("plan")) {
-      if (r["plan"][1] > job.last["plan"][1] || r["plan"][2] > job.last["plan"][2]) {
-        Violation("job ", id, ": its plan grew");
+      if (r["plan"][1] > job.last["plan"][1]) Violation("job ", id, ": folds came back");
+      if (r["plan"][2] > r["spec_epochs"]) Violation("job ", id, ": more epochs than asked for");
+      if (r["plan"] != job.last["plan"] && r["plan"][0] <= job.last["plan"][0]) {
+        Violation("job ", id, ": a revision of its plan changed");
+      }
+      const bool changed =
+          r["plan"][1] != job.last["plan"][1] || r["plan"][2] != job.last["plan"][2];
+      if (changed && r["decisions"].size() == job.last["decisions"].size()) {
+        Violation("job ", id, ": its plan changed without a decision");
       }
     }
   } else if (r["deadline"] >= 0) {
@@ -211,6 +218,9 @@ void Checker::ReadJob(const json& r) {
     }
     for (const json& attempt : r["attempts"]) {
       if (attempt[2]) Violation("job ", id, " ended with a live attempt ", attempt[0].dump());
+    }
+    if (r["decisions"].size() > 60) {
+      Violation("job ", id, " has ", r["decisions"].size(), " decisions: who shall read them?");
     }
     for (const json& d : r["decisions"]) {
       for (const json& part : d) {
@@ -319,7 +329,8 @@ void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
   // Nothing went wrong: the promise in full.
   const double window = truth["window_s"];
   const bool floor_fits = window > 1.0 && window > 3 * truth["floor_s"].get<double>() + 0.6;
-  if (has_test && floor_fits && state != "SUCCEEDED") {
+  const bool ends = job.true_deadline >= 0 || truth["placeable"];
+  if (has_test && floor_fits && ends && state != "SUCCEEDED") {
     Violation("job ", id, " ended ", state,
               " without any fault: ", last["reason"].get<std::string>());
   }
