@@ -1,6 +1,7 @@
 #include "server/coordinator.h"
 
 #include <absl/strings/str_cat.h>
+#include <absl/time/clock.h>
 #include <unistd.h>
 
 #include <set>
@@ -15,6 +16,7 @@
 namespace traind {
 namespace {
 
+constexpr absl::Duration kLockPatience = absl::Seconds(1);
 // Workers come back by themselves; their streams have no end to wait for.
 constexpr absl::Duration kServerGrace = absl::Milliseconds(500);
 
@@ -25,7 +27,14 @@ std::string UniqueId() {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Config& config) {
-  auto lock = FileLock::Acquire(absl::StrCat(config.state_dir, "/", kLockFile));
+  const std::string lock_path = absl::StrCat(config.state_dir, "/", kLockFile);
+  auto lock = FileLock::Acquire(lock_path);
+  // One that was killed just now may not be quite gone.
+  const absl::Time give_up = absl::Now() + kLockPatience;
+  while (absl::IsAborted(lock.status()) && absl::Now() < give_up) {
+    absl::SleepFor(absl::Milliseconds(20));
+    lock = FileLock::Acquire(lock_path);
+  }
   if (absl::IsAborted(lock.status())) {
     return absl::AbortedError(absl::StrCat("another traind uses the state folder ",
                                            config.state_dir, ": ", lock.status().message()));

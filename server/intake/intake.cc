@@ -85,7 +85,8 @@ void CheckColumns(const v1::DataSpec& data, const DataFile& train, const DataFil
   if (absl::c_none_of(train.header, is_feature)) {
     mistakes->push_back(At("data.train", "there is no column besides the target and the id"));
   }
-  if (test == nullptr) return;
+  // Which columns are features is not known before the target is.
+  if (test == nullptr || !has(train, data.target())) return;
   std::vector<std::string> missing, extra;
   for (const std::string& column : train.header) {
     if (is_feature(column) && !has(*test, column)) missing.push_back(column);

@@ -82,18 +82,12 @@ void ControlLoop::Stop() {
   absl::flat_hash_map<CallId, Answer> left;
   {
     absl::MutexLock lock(&mutex_);
+    stopped_ = true;
     left.swap(calls_);
   }
   for (auto& [call, answer] : left) {
     answer({call, absl::UnavailableError("traind is stopping"), nullptr, false});
   }
-}
-
-CallId ControlLoop::Register(Answer answer) {
-  absl::MutexLock lock(&mutex_);
-  const CallId call = next_call_++;
-  calls_.emplace(call, std::move(answer));
-  return call;
 }
 
 void ControlLoop::Post(Event event) {
@@ -109,15 +103,29 @@ void ControlLoop::AdoptPrediction(const std::string& job, AckCommand ack) {
 }
 
 void ControlLoop::Submit(Job job, Answer answer) {
-  Post(traind::Submit{Register(std::move(answer)), std::move(job)});
+  PostCall(traind::Submit{0, std::move(job)}, std::move(answer));
 }
 
 void ControlLoop::Finish(const std::string& job, Answer answer) {
-  Post(traind::Finish{Register(std::move(answer)), job});
+  PostCall(traind::Finish{0, job}, std::move(answer));
 }
 
 void ControlLoop::Cancel(const std::string& job, Answer answer) {
-  Post(traind::Cancel{Register(std::move(answer)), job});
+  PostCall(traind::Cancel{0, job}, std::move(answer));
+}
+
+template <typename Call>
+void ControlLoop::PostCall(Call event, Answer answer) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!stopped_) {
+      event.call = next_call_++;
+      calls_.emplace(event.call, std::move(answer));
+      inbox_.push_back(std::move(event));
+      return;
+    }
+  }
+  answer({0, absl::UnavailableError("traind is stopping"), nullptr, false});
 }
 
 absl::Status ControlLoop::fatal() const {

@@ -69,7 +69,8 @@ class ControlLoop {
   // write-ahead log into the database. Callers still waiting get Unavailable.
   void Stop();
 
-  // The answer comes on the loop's thread, after the commit, exactly once.
+  // The answer comes on the loop's thread, after the commit, exactly once (after
+  // Stop: at once, Unavailable).
   void Submit(Job job, Answer answer);
   void Finish(const std::string& job, Answer answer);
   void Cancel(const std::string& job, Answer answer);
@@ -100,7 +101,8 @@ class ControlLoop {
   void Act(Turn turn, absl::Time now);
   void Recover(const Turn& turn, const absl::Status& failure);
   void AnswerAll(const std::vector<Reply>& replies);
-  CallId Register(Answer answer) ABSL_LOCKS_EXCLUDED(mutex_);
+  template <typename Call>
+  void PostCall(Call event, Answer answer) ABSL_LOCKS_EXCLUDED(mutex_);
   void NoteWallClock();
 
   const LoopOptions options_;
@@ -124,6 +126,7 @@ class ControlLoop {
   absl::flat_hash_map<CallId, Answer> calls_ ABSL_GUARDED_BY(mutex_);
   CallId next_call_ ABSL_GUARDED_BY(mutex_) = 1;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;  // nobody will answer any more
   absl::Status fatal_ ABSL_GUARDED_BY(mutex_);
 
   std::unique_ptr<PublishPool> publishers_;

@@ -96,9 +96,10 @@ v1::AttemptSummary AttemptToProto(const Attempt& attempt) {
 
 google::protobuf::Timestamp ToProto(absl::Time time) {
   google::protobuf::Timestamp to;
-  const int64_t nanos = absl::ToUnixNanos(time);
-  to.set_seconds(nanos / 1'000'000'000);
-  to.set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
+  const int64_t seconds = absl::ToUnixSeconds(time);  // rounded down, also before 1970
+  to.set_seconds(seconds);
+  to.set_nanos(
+      static_cast<int32_t>(absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
   return to;
 }
 

@@ -1,7 +1,13 @@
 #include "server/rpc/convert_worker.h"
 
+#include <absl/strings/match.h>
+#include <absl/strings/str_split.h>
+
 #include <algorithm>
+#include <cmath>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace traind {
 namespace {
@@ -16,6 +22,16 @@ static_assert(static_cast<int>(TaskKind::kTrain) == v1::StartTask::KIND_TRAIN);
 int64_t Remaining(absl::Time end, absl::Time now) {
   if (end == absl::InfiniteFuture()) return -1;
   return std::max<int64_t>(0, absl::ToInt64Milliseconds(end - now));
+}
+
+// A measured duration; what is none becomes 0, "not measured".
+double Measurement(double seconds) { return std::isfinite(seconds) && seconds > 0 ? seconds : 0; }
+
+// Paths of a Worker end in file operations here: they stay below where they belong.
+bool StaysInside(const std::string& path) {
+  if (absl::StartsWith(path, "/")) return false;
+  const std::vector<absl::string_view> parts = absl::StrSplit(path, '/');
+  return std::find(parts.begin(), parts.end(), "..") == parts.end();
 }
 
 AttemptEndReason ReasonFromProto(v1::AttemptEndReason reason) {
@@ -74,7 +90,7 @@ FoldSaved FromProto(const v1::FoldSaved& from) {
   to.member.test_sha256 = from.test_sha256();
   to.last = from.last();
   to.stopped_by = from.stopped_by();
-  to.predict_s = from.predict_s();
+  to.predict_s = Measurement(from.predict_s());
   return to;
 }
 
@@ -83,6 +99,7 @@ FoldSaved FromProto(const v1::FoldSaved& from) {
 std::optional<Fact> FactFromProto(const v1::AttemptReport& report) {
   switch (report.report_case()) {
     case v1::AttemptReport::kTableReady:
+      if (!StaysInside(report.table_ready().table())) return std::nullopt;
       return FromProto(report.table_ready());
     case v1::AttemptReport::kFloorReady:
       return FloorReady{report.floor_ready().model(), report.floor_ready().score()};
@@ -93,19 +110,29 @@ std::optional<Fact> FactFromProto(const v1::AttemptReport& report) {
     }
     case v1::AttemptReport::kProbe: {
       const v1::Probe& from = report.probe();
-      return Probed{from.step_s(), from.step_p90_s(), from.timed_steps(), from.evaluate_s(),
-                    from.predict_s()};
+      return Probed{Measurement(from.step_s()), Measurement(from.step_p90_s()), from.timed_steps(),
+                    Measurement(from.evaluate_s()), Measurement(from.predict_s())};
     }
     case v1::AttemptReport::kProgress:
       return FromProto(report.progress());
     case v1::AttemptReport::kEpoch: {
       const v1::EpochReport& from = report.epoch();
-      return EpochDone{from.epoch(),      from.step(),        from.train_loss(), from.val_loss(),
-                       from.val_metric(), from.best_metric(), from.epoch_s(),    from.evaluate_s()};
+      return EpochDone{from.epoch(),
+                       from.step(),
+                       from.train_loss(),
+                       from.val_loss(),
+                       from.val_metric(),
+                       from.best_metric(),
+                       Measurement(from.epoch_s()),
+                       Measurement(from.evaluate_s())};
     }
     case v1::AttemptReport::kCheckpointSaved:
+      if (!StaysInside(report.checkpoint_saved().manifest())) return std::nullopt;
       return FromProto(report.checkpoint_saved());
     case v1::AttemptReport::kFoldSaved:
+      if (!StaysInside(report.fold_saved().oof()) || !StaysInside(report.fold_saved().test())) {
+        return std::nullopt;
+      }
       return FromProto(report.fold_saved());
     case v1::AttemptReport::kEnded:
       return AttemptEnded{ReasonFromProto(report.ended().reason()), report.ended().message()};

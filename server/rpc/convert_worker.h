@@ -11,7 +11,8 @@
 
 namespace traind {
 
-// nullopt: a fact that this traind does not know (of a newer Worker).
+// nullopt: a fact that this traind does not know (of a newer Worker), or one whose
+// path leaves its folder.
 std::optional<Fact> FactFromProto(const v1::AttemptReport& report);
 WorkerAttached AttachedFromProto(const v1::Hello& hello, uint64_t session);
 

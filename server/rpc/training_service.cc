@@ -254,7 +254,9 @@ grpc::Status TrainingService::WatchJob(grpc::ServerContext* context,
       if (!stored.ok()) return ToGrpc(stored.status());
       job = *stored;
     }
-    if ((view.job == nullptr || view.change > seen) && job->version > request->since_version()) {
+    // A terminal Job is told in any case: it is what ends a watch.
+    if ((view.job == nullptr || view.change > seen) &&
+        (job->version > request->since_version() || IsTerminal(job->state))) {
       seen = view.change;
       if (!writer->Write(Describe(*job))) break;
       if (IsTerminal(job->state)) return grpc::Status::OK;

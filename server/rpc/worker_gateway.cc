@@ -143,8 +143,9 @@ void GrpcWorkerGateway::ReadAll(const Session& session, Stream* stream) {
           post_(WorkerFact{session.worker, session.id, message.sequence(),
                            message.report().attempt(), *std::move(fact)});
         } else {
-          TRAIND_LOG(WARNING) << "a report of the Worker " << session.worker
-                              << " says nothing this traind knows";
+          TRAIND_LOG(WARNING)
+              << "a report of the Worker " << session.worker
+              << " says nothing this traind knows, or names a path outside its folder";
         }
         break;
       case v1::WorkerMessage::kPublished:

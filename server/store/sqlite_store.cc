@@ -258,23 +258,19 @@ absl::Status SqliteStore::WriteTotals(const Mutations& m) {
 
 absl::StatusOr<Snapshot> SqliteStore::LoadSnapshot() {
   Snapshot snapshot;
-  std::vector<int64_t> numbers;
+  // Each Job is read again with its first change, so that a long queue is not held
+  // twice.
+  written_.clear();
   RETURN_IF_ERROR(db_->Run("BEGIN"));
   absl::Cleanup end = [this] { db_->Run("COMMIT").IgnoreError(); };
   ASSIGN_OR_RETURN(
       snapshot.active,
       ReadSelectedJobs(
           *db_, db_->Select(TRAIND_SELECT_JOBS "WHERE state NOT IN (5, 6, 7) ORDER BY jobs.number"),
-          Detail::kWhole, &numbers));
+          Detail::kWhole));
   Query q = db_->Select("SELECT last_attempt, last_seen_ms FROM totals");
   if (q.Next()) q.Read(snapshot.last_attempt, snapshot.last_seen);
   RETURN_IF_ERROR(q.status());
-  written_.clear();
-  for (size_t i = 0; i < snapshot.active.size(); ++i) {
-    Written& written = written_[snapshot.active[i].id];
-    written.job = std::make_shared<const Job>(snapshot.active[i]);
-    written.number = numbers[i];
-  }
   return snapshot;
 }
 

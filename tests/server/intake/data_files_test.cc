@@ -1,0 +1,144 @@
+#include "server/intake/data_files.h"
+
+#include <absl/strings/str_cat.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "common/durable_file.h"
+
+namespace traind {
+namespace {
+
+using testing::HasSubstr;
+
+class DataFilesTest : public testing::Test {
+ protected:
+  DataFilesTest() {
+    std::string folder = absl::StrCat(testing::TempDir(), "/files.XXXXXX");
+    EXPECT_NE(mkdtemp(folder.data()), nullptr);
+    char* const real = realpath(folder.c_str(), nullptr);
+    folder_ = real;
+    free(real);
+    EXPECT_EQ(mkdir(In("data").c_str(), 0700), 0);
+    EXPECT_EQ(mkdir(In("data2").c_str(), 0700), 0);
+    files_ = std::make_unique<DataFiles>(std::vector<std::string>{In("data")});
+  }
+  std::string In(const std::string& name) const { return absl::StrCat(folder_, "/", name); }
+  std::string Write(const std::string& name, const std::string& bytes) {
+    EXPECT_EQ(WriteFileDurably(In(name), bytes), absl::OkStatus());
+    return In(name);
+  }
+  absl::Status Look(const std::string& path) { return files_->Look(path).status(); }
+
+  std::string folder_;
+  std::unique_ptr<DataFiles> files_;
+};
+
+TEST_F(DataFilesTest, AGoodFileHasItsHeaderAndSize) {
+  const std::string path = Write("data/a.csv", "x,y\n1,2\n");
+  const auto file = files_->Look(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ((*file)->path, path);
+  EXPECT_EQ((*file)->bytes, 8);
+  EXPECT_EQ((*file)->header, (std::vector<std::string>{"x", "y"}));
+}
+
+TEST_F(DataFilesTest, APathOutsideTheRootsIsRefused) {
+  Write("data2/a.csv", "x,y\n1,2\n");
+  Write("data/a.csv", "x,y\n1,2\n");
+  // A neighbour whose name begins like the root is another folder.
+  EXPECT_TRUE(absl::IsPermissionDenied(Look(In("data2/a.csv"))));
+  EXPECT_TRUE(absl::IsPermissionDenied(Look(In("data/../data2/a.csv"))));
+  EXPECT_TRUE(absl::IsPermissionDenied(Look("/etc/passwd")));
+  EXPECT_TRUE(absl::IsPermissionDenied(Look("/proc/self/status")));
+  EXPECT_TRUE(absl::IsInvalidArgument(Look("data/a.csv")));
+  EXPECT_TRUE(absl::IsInvalidArgument(Look("")));
+  EXPECT_EQ(Look(In("data/../data/a.csv")), absl::OkStatus());
+}
+
+TEST_F(DataFilesTest, ALinkIsJudgedByWhereItLeads) {
+  Write("data/a.csv", "x,y\n1,2\n");
+  Write("data2/b.csv", "x,y\n1,2\n");
+  ASSERT_EQ(symlink("a.csv", In("data/good.csv").c_str()), 0);
+  ASSERT_EQ(symlink(In("data2/b.csv").c_str(), In("data/escape.csv").c_str()), 0);
+  ASSERT_EQ(symlink(In("data2").c_str(), In("data/folder").c_str()), 0);
+  ASSERT_EQ(symlink("loop", In("data/loop").c_str()), 0);
+  const auto good = files_->Look(In("data/good.csv"));
+  ASSERT_TRUE(good.ok()) << good.status();
+  EXPECT_EQ((*good)->path, In("data/a.csv"));
+  EXPECT_TRUE(absl::IsPermissionDenied(Look(In("data/escape.csv"))));
+  EXPECT_TRUE(absl::IsPermissionDenied(Look(In("data/folder/b.csv"))));
+  EXPECT_FALSE(Look(In("data/loop")).ok());
+}
+
+TEST_F(DataFilesTest, ALinkThatIsTurnedOutwardsIsSeen) {
+  Write("data/a.csv", "x,y\n1,2\n");
+  Write("data2/b.csv", "x,y\n1,2\n");
+  const std::string link = In("data/link.csv");
+  ASSERT_EQ(symlink("a.csv", link.c_str()), 0);
+  ASSERT_EQ(Look(link), absl::OkStatus());
+  ASSERT_EQ(unlink(link.c_str()), 0);
+  ASSERT_EQ(symlink(In("data2/b.csv").c_str(), link.c_str()), 0);
+  EXPECT_TRUE(absl::IsPermissionDenied(Look(link)));
+}
+
+TEST_F(DataFilesTest, WhatIsNoRegularFileIsNamedAndDoesNotBlock) {
+  ASSERT_EQ(mkfifo(In("data/pipe").c_str(), 0600), 0);
+  EXPECT_THAT(std::string(Look(In("data/pipe")).message()), HasSubstr("not a regular file"));
+  EXPECT_THAT(std::string(Look(In("data/.")).message()), testing::Not(testing::IsEmpty()));
+  ASSERT_EQ(mkdir(In("data/sub").c_str(), 0700), 0);
+  EXPECT_THAT(std::string(Look(In("data/sub")).message()), HasSubstr("is a folder"));
+  EXPECT_TRUE(absl::IsNotFound(Look(In("data/none.csv"))));
+}
+
+TEST_F(DataFilesTest, AFirstPartThatIsNoTableIsNamedWithItsPlace) {
+  EXPECT_FALSE(Look(Write("data/empty.csv", "")).ok());
+  EXPECT_FALSE(Look(Write("data/header.csv", "x,y\n")).ok());
+  EXPECT_FALSE(Look(Write("data/twice.csv", "x,x\n1,2\n")).ok());
+  EXPECT_FALSE(Look(Write("data/binary.csv", std::string("x,y\n\0\1\2\n", 8))).ok());
+  const absl::Status ragged = Look(Write("data/ragged.csv", "x,y\n1,2\n3\n"));
+  EXPECT_THAT(std::string(ragged.message()), HasSubstr("row 2"));
+  EXPECT_THAT(std::string(ragged.message()), HasSubstr("ragged.csv"));
+}
+
+TEST_F(DataFilesTest, OnlyTheFirstMebibyteIsLookedAt) {
+  std::string big = "x,y\n";
+  while (big.size() < (1 << 20) + 100) big += "1,2\n";
+  EXPECT_EQ(Look(Write("data/late.csv", big + "1,2,3\n")), absl::OkStatus());
+  EXPECT_FALSE(Look(Write("data/early.csv", "x,y\n1,2,3\n" + big)).ok());
+}
+
+TEST_F(DataFilesTest, AChangedFileIsLookedAtAgain) {
+  const std::string path = Write("data/a.csv", "x,y\n1,2\n");
+  ASSERT_EQ(Look(path), absl::OkStatus());
+  Write("data/a.csv", "x,z\n1,2\n");  // as long as before
+  EXPECT_EQ((*files_->Look(path))->header[1], "z");
+  Write("data/a.csv", "x,z\n1,2,3\n");
+  EXPECT_FALSE(Look(path).ok());
+  Write("data/a.csv", "x,z\n1,2\n");
+  EXPECT_EQ(Look(path), absl::OkStatus());
+  ASSERT_EQ(unlink(path.c_str()), 0);
+  EXPECT_TRUE(absl::IsNotFound(Look(path)));
+}
+
+TEST_F(DataFilesTest, ManyThreadsMayLook) {
+  const std::string good = Write("data/a.csv", "x,y\n1,2\n"), bad = Write("data/b.csv", "x\n");
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int k = 0; k < 100; ++k) {
+        EXPECT_TRUE(Look(good).ok());
+        EXPECT_FALSE(Look(bad).ok());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace traind

@@ -1,0 +1,239 @@
+#include "server/intake/intake.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_split.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <functional>
+#include <set>
+
+#include "common/durable_file.h"
+
+namespace traind {
+namespace {
+
+using testing::HasSubstr;
+
+const absl::Time kNow = absl::FromUnixSeconds(1'795'000'000);
+
+class IntakeTest : public testing::Test {
+ protected:
+  IntakeTest() {
+    std::string folder = absl::StrCat(testing::TempDir(), "/intake.XXXXXX");
+    EXPECT_NE(mkdtemp(folder.data()), nullptr);
+    char* const real = realpath(folder.c_str(), nullptr);
+    folder_ = real;
+    free(real);
+    intake_ = std::make_unique<Intake>(std::vector<std::string>{folder_});
+    Write("train.csv", "id,a,b,kind\n1,0.5,x,yes\n2,0.7,y,no\n");
+    Write("test.csv", "b,id,a\nx,3,0.1\n");
+  }
+  std::string Write(const std::string& name, const std::string& bytes) {
+    const std::string path = absl::StrCat(folder_, "/", name);
+    EXPECT_EQ(WriteFileDurably(path, bytes), absl::OkStatus());
+    return path;
+  }
+  v1::JobSpec GoodSpec() const {
+    v1::JobSpec spec;
+    spec.set_api("v1");
+    spec.set_name("adult");
+    spec.mutable_task()->set_type("classification");
+    spec.mutable_data()->set_train(absl::StrCat(folder_, "/train.csv"));
+    spec.mutable_data()->set_test(absl::StrCat(folder_, "/test.csv"));
+    spec.mutable_data()->set_target("kind");
+    spec.mutable_data()->set_id("id");
+    return spec;
+  }
+
+  std::string folder_;
+  std::unique_ptr<Intake> intake_;
+};
+
+TEST_F(IntakeTest, AGoodSpecBecomesAJob) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_budget()->mutable_time()->set_seconds(60);
+  spec.mutable_budget()->set_policy("fixed");
+  spec.mutable_labels()->insert({"team", "a"});
+  spec.mutable_train()->set_patience(0);
+  const auto checked = intake_->Check(spec, kNow);
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  EXPECT_TRUE(checked->warnings.empty());
+  const Job job = intake_->MakeJob(*checked, "local", "r1", "name: adult\n", kNow);
+  EXPECT_THAT(job.id, testing::MatchesRegex("adult-[a-z0-9]{6}"));
+  EXPECT_EQ(job.owner, "local");
+  EXPECT_EQ(job.request_id, "r1");
+  EXPECT_EQ(job.spec_text, "name: adult\n");
+  EXPECT_EQ(job.spec_sha256, Sha256Hex(job.spec_json));
+  EXPECT_EQ(job.accepted_at, kNow);
+  EXPECT_EQ(job.deadline, kNow + absl::Seconds(60));
+  EXPECT_EQ(job.spec.name, "adult");
+  EXPECT_EQ(job.spec.metric, "accuracy");
+  EXPECT_TRUE(job.spec.higher_is_better);
+  EXPECT_EQ(job.spec.folds, 5);
+  EXPECT_EQ(job.spec.epochs, 20);
+  EXPECT_EQ(job.spec.patience, 0);
+  EXPECT_EQ(job.spec.slots, 1);
+  EXPECT_EQ(job.spec.checkpoint_every, absl::Seconds(60));
+  EXPECT_TRUE(job.spec.has_test);
+  EXPECT_EQ(job.spec.train_bytes, 35);
+  EXPECT_EQ(job.spec.test_bytes, 15);
+  EXPECT_EQ(job.spec.policy, Policy::kFixed);
+  EXPECT_EQ(job.spec.shares.plan, 0.8);
+  EXPECT_EQ(job.spec.shares.first_fold, 0.2);
+  EXPECT_EQ(job.spec.shares.reserve, 0.15);
+  EXPECT_EQ(job.spec.shares.stop, 0.7);
+  EXPECT_EQ(job.spec.labels.at("team"), "a");
+}
+
+TEST_F(IntakeTest, IdsDifferAndEqualSpecsHaveEqualDigests) {
+  const auto checked = intake_->Check(GoodSpec(), kNow);
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  std::set<std::string> ids;
+  for (int i = 0; i < 100; ++i) {
+    const Job job = intake_->MakeJob(*checked, "local", "", "", kNow);
+    ids.insert(job.id);
+    EXPECT_EQ(job.spec_sha256, checked->sha256);
+  }
+  EXPECT_EQ(ids.size(), 100u);
+}
+
+TEST_F(IntakeTest, LinksAreResolvedInTheSpecThatIsKept) {
+  ASSERT_EQ(symlink("train.csv", absl::StrCat(folder_, "/link.csv").c_str()), 0);
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_data()->set_train(absl::StrCat(folder_, "/link.csv"));
+  const auto checked = intake_->Check(spec, kNow);
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  EXPECT_EQ(checked->resolved.data().train(), absl::StrCat(folder_, "/train.csv"));
+}
+
+TEST_F(IntakeTest, ATestFileMayHaveTheTargetAndMoreColumnsWithAWarning) {
+  Write("test.csv", "kind,extra,b,id,a\nyes,1,x,3,0.1\n");
+  const auto checked = intake_->Check(GoodSpec(), kNow);
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  ASSERT_EQ(checked->warnings.size(), 1u);
+  EXPECT_THAT(checked->warnings[0], HasSubstr("'extra'"));
+}
+
+struct Bad {
+  std::string name;
+  std::function<void(v1::JobSpec&)> change;
+  std::vector<std::string> lines;  // what each line of the message begins with
+};
+
+TEST_F(IntakeTest, EachMistakeIsNamedByItsField) {
+  Write("noid.csv", "a,b,kind\n1,x,yes\n");
+  Write("alone.csv", "kind\nyes\n");
+  Write("short.csv", "id,a\n1,2\n");
+  const std::string folder = folder_;
+  const std::vector<Bad> all = {
+      {"nothing at all", [](auto& s) { s = v1::JobSpec(); }, {"api", "task", "data"}},
+      {"another version", [](auto& s) { s.set_api("v2"); }, {"api"}},
+      {"a name that is a path", [](auto& s) { s.set_name("../up"); }, {"name"}},
+      {"a task of no kind", [](auto& s) { s.mutable_task()->set_type("guess"); }, {"task.type"}},
+      {"a metric of the other kind",
+       [](auto& s) { s.mutable_task()->set_metric("rmse"); },
+       {"task.metric"}},
+      {"one fold", [](auto& s) { s.mutable_data()->set_folds(1); }, {"data.folds"}},
+      {"a relative path",
+       [](auto& s) { s.mutable_data()->set_train("train.csv"); },
+       {"data.train"}},
+      {"a path outside",
+       [](auto& s) { s.mutable_data()->set_train("/etc/passwd"); },
+       {"data.train"}},
+      {"two files that are not there",
+       [folder](auto& s) {
+         s.mutable_data()->set_train(folder + "/no.csv");
+         s.mutable_data()->set_test(folder + "/not.csv");
+       },
+       {"data.train", "data.test"}},
+      {"content that nobody uploaded",
+       [](auto& s) { s.mutable_data()->set_train("sha256:" + std::string(64, 'a')); },
+       {"data.train"}},
+      {"a target that is no column",
+       [](auto& s) { s.mutable_data()->set_target("kin"); },
+       {"data.target"}},
+      {"an id that is no column", [](auto& s) { s.mutable_data()->set_id("nr"); }, {"data.id"}},
+      {"an id that is the target", [](auto& s) { s.mutable_data()->set_id("kind"); }, {"data.id"}},
+      {"a test file without a feature",
+       [folder](auto& s) { s.mutable_data()->set_test(folder + "/short.csv"); },
+       {"data.test"}},
+      {"no feature",
+       [folder](auto& s) {
+         s.mutable_data()->clear_id();
+         s.mutable_data()->clear_test();
+         s.mutable_data()->set_train(folder + "/alone.csv");
+       },
+       {"data.train"}},
+      {"no slot", [](auto& s) { s.mutable_resources()->set_slots(-1); }, {"resources.slots"}},
+      {"a share above 1",
+       [](auto& s) { s.mutable_budget()->set_plan_share(1.5); },
+       {"budget.plan_share"}},
+      {"a budget that is no duration",
+       [](auto& s) {
+         s.mutable_budget()->mutable_time()->set_seconds(5);
+         s.mutable_budget()->mutable_time()->set_nanos(-5);
+       },
+       {"budget.time"}},
+  };
+  for (const Bad& bad : all) {
+    v1::JobSpec spec = GoodSpec();
+    bad.change(spec);
+    const absl::Status status = intake_->Check(spec, kNow).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << bad.name << ": " << status;
+    const std::vector<std::string> lines = absl::StrSplit(status.message(), '\n');
+    ASSERT_EQ(lines.size(), bad.lines.size()) << bad.name << ": " << status;
+    for (size_t i = 0; i < lines.size(); ++i) {
+      EXPECT_THAT(lines[i], testing::StartsWith(bad.lines[i])) << bad.name;
+    }
+  }
+}
+
+TEST_F(IntakeTest, AMisspeltTargetIsGuessed) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_data()->set_target("kin");
+  EXPECT_THAT(std::string(intake_->Check(spec, kNow).status().message()),
+              HasSubstr("did you mean 'kind'"));
+}
+
+TEST_F(IntakeTest, TimeForAFloorIsNeededAndAnOfferIsMade) {
+  v1::JobSpec spec = GoodSpec();
+  // 10 MB more than a floor within 600 ms can read.
+  std::string big = "id,a,b,kind\n";
+  while (big.size() < 15'000'000) big += "1,0.5,x,yes\n2,0.7,y,no\n";
+  Write("train.csv", big);
+  spec.mutable_budget()->mutable_deadline()->set_seconds(absl::ToUnixSeconds(kNow));
+  spec.mutable_budget()->mutable_deadline()->set_nanos(600'000'000);
+  absl::Status status = intake_->Check(spec, kNow).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), testing::StartsWith("budget.deadline"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("15 MB"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("2026-11-"));
+
+  spec.mutable_budget()->mutable_deadline()->set_seconds(absl::ToUnixSeconds(kNow) - 5);
+  status = intake_->Check(spec, kNow).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("is over"));
+
+  spec.mutable_budget()->clear_deadline();
+  spec.mutable_budget()->mutable_time()->set_seconds(1);
+  EXPECT_EQ(intake_->Check(spec, kNow).status(), absl::OkStatus());
+}
+
+TEST_F(IntakeTest, OfTwoDeadlinesTheEarlierCounts) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_budget()->mutable_time()->set_seconds(60);
+  spec.mutable_budget()->mutable_deadline()->set_seconds(absl::ToUnixSeconds(kNow) + 30);
+  auto checked = intake_->Check(spec, kNow);
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  EXPECT_EQ(intake_->MakeJob(*checked, "o", "", "", kNow).deadline, kNow + absl::Seconds(30));
+  spec.mutable_budget()->mutable_time()->set_seconds(20);
+  checked = intake_->Check(spec, kNow);
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  EXPECT_EQ(intake_->MakeJob(*checked, "o", "", "", kNow).deadline, kNow + absl::Seconds(20));
+}
+
+}  // namespace
+}  // namespace traind

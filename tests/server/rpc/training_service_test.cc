@@ -1,0 +1,407 @@
+#include "server/rpc/training_service.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/time/clock.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <set>
+#include <thread>
+
+#include "common/durable_file.h"
+#include "tests/server/rpc/rpc_house.h"
+
+namespace traind {
+namespace {
+
+using grpc::StatusCode;
+using testing::HasSubstr;
+
+grpc::Status Cancel(RpcHouse& house, const std::string& id, v1::Job* job) {
+  grpc::ClientContext context;
+  v1::CancelJobRequest request;
+  request.set_id(id);
+  return house.client().CancelJob(&context, request, job);
+}
+
+grpc::Status Finish(RpcHouse& house, const std::string& id, v1::Job* job) {
+  grpc::ClientContext context;
+  v1::FinishJobRequest request;
+  request.set_id(id);
+  return house.client().FinishJob(&context, request, job);
+}
+
+grpc::Status GetError(RpcHouse& house, const std::string& id) {
+  grpc::ClientContext context;
+  v1::GetJobRequest request;
+  request.set_id(id);
+  v1::Job job;
+  return house.client().GetJob(&context, request, &job);
+}
+
+TEST(TrainingServiceTest, ASubmittedJobIsThereAtOnce) {
+  RpcHouse house;
+  v1::SubmitReply reply;
+  v1::JobSpec spec = house.GoodSpec();
+  spec.mutable_labels()->insert({"team", "a"});
+  const grpc::Status status = house.Submit(spec, "r1", &reply);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_TRUE(reply.created());
+  EXPECT_EQ(reply.job().state(), v1::JOB_STATE_QUEUED);
+  EXPECT_EQ(reply.job().name(), "digits");
+  EXPECT_EQ(reply.job().folds_size(), 2);
+  EXPECT_GT(reply.job().remaining_s(), 500);
+  EXPECT_LE(reply.job().remaining_s(), 600);
+  EXPECT_EQ(reply.job().results_dir(), absl::StrCat(house.folder(), "/jobs/", reply.job().id()));
+  EXPECT_EQ(reply.job().deadline().seconds() - reply.job().accepted_at().seconds(), 600);
+  EXPECT_EQ(house.Get(reply.job().id()).id(), reply.job().id());
+  EXPECT_EQ(house.Get("digits").id(), reply.job().id());  // the only one of that name
+  // And in the store: an answer is never ahead of it.
+  EXPECT_TRUE(house.store().GetJob(reply.job().id()).ok());
+}
+
+TEST(TrainingServiceTest, AWrongSpecIsRefusedWithEveryPlace) {
+  RpcHouse house;
+  v1::JobSpec spec = house.GoodSpec();
+  spec.mutable_task()->set_type("guess");
+  spec.mutable_data()->set_folds(1000);
+  v1::SubmitReply reply;
+  const grpc::Status status = house.Submit(spec, "", &reply);
+  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("task.type"));
+  EXPECT_THAT(status.error_message(), HasSubstr("\ndata.folds"));
+  EXPECT_EQ(house.Submit(house.GoodSpec(), std::string(129, 'r'), &reply).error_code(),
+            StatusCode::INVALID_ARGUMENT);
+  EXPECT_TRUE(house.loop().views().Active().empty());
+}
+
+TEST(TrainingServiceTest, OneRequestIdIsOneJobAlsoWhenManyCallAtOnce) {
+  RpcHouse house;
+  std::vector<std::thread> threads;
+  std::set<std::string> ids;
+  int created = 0;
+  absl::Mutex mutex;
+  for (int i = 0; i < 16; ++i) {
+    threads.emplace_back([&] {
+      v1::SubmitReply reply;
+      const grpc::Status status = house.Submit(house.GoodSpec(), "same", &reply);
+      EXPECT_TRUE(status.ok()) << status.error_message();
+      absl::MutexLock lock(&mutex);
+      ids.insert(reply.job().id());
+      created += reply.created();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(ids.size(), 1u);
+  EXPECT_EQ(created, 1);
+}
+
+TEST(TrainingServiceTest, ARequestIdWithAnotherSpecIsAConflictThatNamesTheFields) {
+  RpcHouse house;
+  const std::string id = house.Submit(house.GoodSpec(), "r1");
+  v1::JobSpec other = house.GoodSpec();
+  other.mutable_train()->set_epochs(3);
+  other.mutable_data()->set_seed(9);
+  for (const bool terminal : {false, true}) {
+    v1::Job job;
+    if (terminal) {
+      ASSERT_TRUE(Cancel(house, id, &job).ok());
+    }
+    v1::SubmitReply reply;
+    const grpc::Status status = house.Submit(other, "r1", &reply);
+    EXPECT_EQ(status.error_code(), StatusCode::ALREADY_EXISTS);
+    EXPECT_THAT(status.error_message(), HasSubstr(id));
+    EXPECT_THAT(status.error_message(), HasSubstr("data.seed, train.epochs"));
+    // The same spec is the same Job, also when that is over.
+    const grpc::Status again = house.Submit(house.GoodSpec(), "r1", &reply);
+    ASSERT_TRUE(again.ok()) << again.error_message();
+    EXPECT_EQ(reply.job().id(), id);
+    EXPECT_FALSE(reply.created());
+    EXPECT_EQ(reply.job().state(), terminal ? v1::JOB_STATE_CANCELLED : v1::JOB_STATE_QUEUED);
+  }
+}
+
+TEST(TrainingServiceTest, CancelIsForEver) {
+  RpcHouse house;
+  const std::string id = house.Submit(house.GoodSpec());
+  v1::Job job;
+  ASSERT_TRUE(Cancel(house, id, &job).ok());
+  EXPECT_EQ(job.state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(job.end_reason(), v1::JOB_END_REASON_CANCELLED_BY_USER);
+  EXPECT_TRUE(job.has_finished_at());
+  EXPECT_FALSE(job.has_remaining_s());
+  EXPECT_EQ(Cancel(house, id, &job).error_code(), StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(Finish(house, id, &job).error_code(), StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(house.Get(id).state(), v1::JOB_STATE_CANCELLED);
+}
+
+TEST(TrainingServiceTest, WhatNobodyHasIsNotFound) {
+  RpcHouse house;
+  v1::Job job;
+  EXPECT_EQ(GetError(house, "nobody").error_code(), StatusCode::NOT_FOUND);
+  EXPECT_EQ(GetError(house, "").error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Cancel(house, "nobody", &job).error_code(), StatusCode::NOT_FOUND);
+  EXPECT_EQ(Finish(house, "nobody", &job).error_code(), StatusCode::NOT_FOUND);
+}
+
+TEST(TrainingServiceTest, ANameOfSeveralJobsIsAskedBack) {
+  RpcHouse house;
+  const std::string a = house.Submit(house.GoodSpec("twin")),
+                    b = house.Submit(house.GoodSpec("twin"));
+  const grpc::Status status = GetError(house, "twin");
+  EXPECT_EQ(status.error_code(), StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(status.error_message(), HasSubstr(a));
+  EXPECT_THAT(status.error_message(), HasSubstr(b));
+}
+
+TEST(TrainingServiceTest, ListGoesByPagesAndFilters) {
+  RpcHouse house;
+  for (int i = 0; i < 5; ++i) {
+    v1::JobSpec spec = house.GoodSpec(absl::StrCat("j", i));
+    spec.mutable_labels()->insert({"odd", i % 2 ? "yes" : "no"});
+    house.Submit(spec);
+  }
+  v1::Job job;
+  ASSERT_TRUE(Cancel(house, "j4", &job).ok());
+  const auto list = [&](v1::ListJobsRequest request) {
+    std::string names;
+    do {
+      grpc::ClientContext context;
+      v1::ListJobsReply reply;
+      const grpc::Status status = house.client().ListJobs(&context, request, &reply);
+      EXPECT_TRUE(status.ok()) << status.error_message();
+      for (const v1::Job& listed : reply.jobs()) absl::StrAppend(&names, listed.name(), " ");
+      request.set_page_token(reply.next_page_token());
+    } while (!request.page_token().empty());
+    return names;
+  };
+  v1::ListJobsRequest request;
+  request.set_page_size(2);
+  EXPECT_EQ(list(request), "j4 j3 j2 j1 j0 ");
+  request.add_states(v1::JOB_STATE_QUEUED);
+  EXPECT_EQ(list(request), "j3 j2 j1 j0 ");
+  request.mutable_labels()->insert({"odd", "yes"});
+  EXPECT_EQ(list(request), "j3 j1 ");
+  request.set_page_size(1001);
+  grpc::ClientContext context;
+  v1::ListJobsReply reply;
+  EXPECT_EQ(house.client().ListJobs(&context, request, &reply).error_code(),
+            StatusCode::INVALID_ARGUMENT);
+  grpc::ClientContext again;
+  request.set_page_size(10);
+  request.set_page_token("x");
+  EXPECT_EQ(house.client().ListJobs(&again, request, &reply).error_code(),
+            StatusCode::INVALID_ARGUMENT);
+}
+
+TEST(TrainingServiceTest, WatchTellsEachChangeAndEndsWithTheTerminalJob) {
+  RpcHouse house;
+  const std::string id = house.Submit(house.GoodSpec());
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  v1::WatchJobRequest request;
+  request.set_id(id);
+  const auto stream = house.client().WatchJob(&context, request);
+  v1::Job job;
+  ASSERT_TRUE(stream->Read(&job));
+  EXPECT_EQ(job.state(), v1::JOB_STATE_QUEUED);
+  v1::Job cancelled;
+  ASSERT_TRUE(Cancel(house, id, &cancelled).ok());
+  while (stream->Read(&job)) {
+  }
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(job.state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(job.version(), cancelled.version());
+
+  // One that is over is told once, whatever version the caller has.
+  grpc::ClientContext late;
+  request.set_since_version(0);
+  const auto second = house.client().WatchJob(&late, request);
+  ASSERT_TRUE(second->Read(&job));
+  EXPECT_EQ(job.state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_FALSE(second->Read(&job));
+  EXPECT_TRUE(second->Finish().ok());
+}
+
+TEST(TrainingServiceTest, WatchSinceAVersionWaitsForTheNext) {
+  RpcHouse house;
+  const std::string id = house.Submit(house.GoodSpec());
+  const int64_t version = house.Get(id).version();
+  grpc::ClientContext context;
+  v1::WatchJobRequest request;
+  request.set_id(id);
+  request.set_since_version(version);
+  const auto stream = house.client().WatchJob(&context, request);
+  v1::Job cancelled, job;
+  ASSERT_TRUE(Cancel(house, id, &cancelled).ok());
+  ASSERT_TRUE(stream->Read(&job));
+  EXPECT_GT(job.version(), version);
+}
+
+TEST(TrainingServiceTest, TooManyWatchersAreTurnedAway) {
+  RpcHouse house;
+  const std::string id = house.Submit(house.GoodSpec());
+  v1::WatchJobRequest request;
+  request.set_id(id);
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::unique_ptr<grpc::ClientReader<v1::Job>>> streams;
+  for (int i = 0; i < 256; ++i) {
+    contexts.push_back(std::make_unique<grpc::ClientContext>());
+    streams.push_back(house.client().WatchJob(contexts.back().get(), request));
+    v1::Job job;
+    ASSERT_TRUE(streams.back()->Read(&job)) << i;
+  }
+  grpc::ClientContext context;
+  v1::Job job;
+  const auto one_more = house.client().WatchJob(&context, request);
+  EXPECT_FALSE(one_more->Read(&job));
+  EXPECT_EQ(one_more->Finish().error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  // Others are served meanwhile, and a place that is given up is free again.
+  EXPECT_EQ(house.Get(id).id(), id);
+  contexts[0]->TryCancel();
+  EXPECT_EQ(streams[0]->Finish().error_code(), StatusCode::CANCELLED);
+  EXPECT_TRUE(Eventually([&] {
+    grpc::ClientContext next;
+    const auto stream = house.client().WatchJob(&next, request);
+    const bool served = stream->Read(&job);
+    next.TryCancel();
+    stream->Finish().ok();
+    return served;
+  }));
+  for (auto& open : contexts) open->TryCancel();
+  for (size_t i = 1; i < streams.size(); ++i) streams[i]->Finish().ok();
+}
+
+TEST(TrainingServiceTest, PlanIsADryRun) {
+  RpcHouse house;
+  grpc::ClientContext context;
+  v1::PlanRequest request;
+  *request.mutable_spec() = house.GoodSpec();
+  v1::PlanReply reply;
+  const grpc::Status status = house.client().Plan(&context, request, &reply);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(reply.resolved().train().epochs(), 20);
+  EXPECT_EQ(reply.plan().folds(), 2);
+  EXPECT_GT(reply.estimate_p50().nanos() + reply.estimate_p50().seconds(), 0);
+  EXPECT_THAT(reply.basis(), HasSubstr("guess"));
+  EXPECT_GT(reply.train_bytes(), 0);
+  EXPECT_TRUE(house.store().ListJobs({})->jobs.empty());
+}
+
+TEST(TrainingServiceTest, AFullDiskIsSaidAndNothingIsKeptUntilItHeals) {
+  RpcHouse house;
+  const std::string before = house.Submit(house.GoodSpec("before"));
+  house.store().FailCommits(absl::ResourceExhaustedError("database or disk is full"));
+  v1::SubmitReply reply;
+  const grpc::Status status = house.Submit(house.GoodSpec(), "r1", &reply);
+  EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+  EXPECT_EQ(GetError(house, "digits").error_code(), StatusCode::NOT_FOUND);
+  house.store().FailCommits(absl::OkStatus());
+  ASSERT_TRUE(Eventually([&] { return house.Submit(house.GoodSpec(), "r1", &reply).ok(); }));
+  EXPECT_TRUE(reply.created());
+  EXPECT_EQ(house.Get(before).state(), v1::JOB_STATE_QUEUED);
+}
+
+TEST(TrainingServiceTest, ACommitOfUnknownOutcomeIsUnavailableAndTheStoreIsReadAgain) {
+  RpcHouse house;
+  const std::string before = house.Submit(house.GoodSpec("before"));
+  house.store().FailCommits(absl::InternalError("disk I/O error"));
+  v1::SubmitReply reply;
+  EXPECT_EQ(house.Submit(house.GoodSpec(), "r1", &reply).error_code(), StatusCode::UNAVAILABLE);
+  house.store().FailCommits(absl::OkStatus());
+  ASSERT_TRUE(Eventually([&] { return house.Submit(house.GoodSpec(), "r1", &reply).ok(); }));
+  EXPECT_EQ(house.Get(before).id(), before);
+}
+
+TEST(TrainingServiceTest, CallsAfterTheLoopHasStoppedAreUnavailable) {
+  RpcHouse house;
+  house.StopLoop();
+  v1::SubmitReply reply;
+  EXPECT_EQ(house.Submit(house.GoodSpec(), "", &reply).error_code(), StatusCode::UNAVAILABLE);
+}
+
+TEST(TrainingServiceTest, AMessageBeyondTheLimitIsRefused) {
+  RpcHouse house;
+  grpc::ClientContext context;
+  v1::SubmitRequest request;
+  *request.mutable_spec() = house.GoodSpec();
+  request.set_spec_text(std::string(5 << 20, 'x'));
+  v1::SubmitReply reply;
+  EXPECT_EQ(house.client().Submit(&context, request, &reply).error_code(),
+            StatusCode::RESOURCE_EXHAUSTED);
+}
+
+grpc::Status Fetch(RpcHouse& house, const std::string& id, const std::string& name,
+                   std::string* bytes, std::vector<v1::FetchArtifactReply>* replies = nullptr) {
+  grpc::ClientContext context;
+  v1::FetchArtifactRequest request;
+  request.set_id(id);
+  request.set_name(name);
+  const auto stream = house.client().FetchArtifact(&context, request);
+  v1::FetchArtifactReply reply;
+  while (stream->Read(&reply)) {
+    *bytes += reply.data();
+    if (replies) replies->push_back(reply);
+  }
+  return stream->Finish();
+}
+
+TEST(TrainingServiceTest, FetchSendsTheStandingPredictionInPartsWithItsDigest) {
+  RpcHouse house;
+  const std::string id = house.Submit(house.GoodSpec());
+  std::string bytes;
+  EXPECT_EQ(Fetch(house, id, "", &bytes).error_code(), StatusCode::NOT_FOUND);
+  const std::string folder = absl::StrCat(house.folder(), "/jobs/", id);
+  ASSERT_EQ(MakeDirs(absl::StrCat(folder, "/prediction-1")), absl::OkStatus());
+  std::string content(2'500'000, 'p');
+  content += "end";
+  ASSERT_EQ(WriteFileDurably(absl::StrCat(folder, "/prediction-1/predictions.csv"), content),
+            absl::OkStatus());
+  ASSERT_EQ(symlink("prediction-1", absl::StrCat(folder, "/current").c_str()), 0);
+  std::vector<v1::FetchArtifactReply> replies;
+  ASSERT_TRUE(Fetch(house, id, "", &bytes, &replies).ok());
+  EXPECT_EQ(bytes, content);
+  EXPECT_EQ(replies[0].sha256(), Sha256Hex(content));
+  EXPECT_EQ(replies[0].bytes(), static_cast<int64_t>(content.size()));
+  for (const auto& reply : replies) EXPECT_LE(reply.data().size(), size_t{1} << 20);
+}
+
+TEST(TrainingServiceTest, FetchReadsNothingElse) {
+  RpcHouse house;
+  const std::string id = house.Submit(house.GoodSpec());
+  for (const std::string name :
+       {"../traind.db", "../../train.csv", "/etc/passwd", "..", ".", "current/predictions.csv",
+        "attempts", "publish.lock", "predictions.csv/../../publish.lock", "x\n"}) {
+    std::string bytes;
+    const grpc::Status status = Fetch(house, id, name, &bytes);
+    EXPECT_FALSE(status.ok()) << name;
+    EXPECT_EQ(bytes, "") << name;
+  }
+  for (const std::string job : {"..", "../..", "nobody", ""}) {
+    std::string bytes;
+    EXPECT_FALSE(Fetch(house, job, "predictions.csv", &bytes).ok()) << job;
+  }
+  std::string nul = "predictions.csv";
+  nul += '\0';
+  std::string bytes;
+  EXPECT_FALSE(Fetch(house, id, nul, &bytes).ok());
+}
+
+TEST(TrainingServiceTest, MetricsOfAJobWithoutAnyEndAtOnce) {
+  RpcHouse house;
+  grpc::ClientContext context;
+  v1::GetMetricsRequest request;
+  request.set_id(house.Submit(house.GoodSpec()));
+  const auto stream = house.client().GetMetrics(&context, request);
+  v1::MetricsReply reply;
+  ASSERT_TRUE(stream->Read(&reply));
+  EXPECT_TRUE(reply.end());
+  EXPECT_EQ(reply.points_size(), 0);
+  EXPECT_FALSE(stream->Read(&reply));
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+}  // namespace
+}  // namespace traind

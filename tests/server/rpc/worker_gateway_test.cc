@@ -1,0 +1,221 @@
+#include "server/rpc/worker_gateway.h"
+
+#include <absl/strings/str_cat.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/server/rpc/rpc_house.h"
+
+namespace traind {
+namespace {
+
+using M = v1::CoordinatorMessage;
+
+v1::AttemptReport TableOf(int64_t attempt) {
+  v1::AttemptReport report;
+  report.set_attempt(attempt);
+  v1::TableReady& table = *report.mutable_table_ready();
+  table.set_table("cache/k.table");
+  table.set_content_sha256("c0ffee");
+  table.set_train_rows(100);
+  table.set_test_rows(10);
+  table.set_features(2);
+  table.set_classes(2);
+  return report;
+}
+
+v1::AttemptReport FloorOf(int64_t attempt) {
+  v1::AttemptReport report;
+  report.set_attempt(attempt);
+  report.mutable_floor_ready()->set_model("logistic");
+  report.mutable_floor_ready()->set_score(0.6);
+  return report;
+}
+
+v1::AttemptReport EndOf(int64_t attempt) {
+  v1::AttemptReport report;
+  report.set_attempt(attempt);
+  report.mutable_ended()->set_reason(v1::ATTEMPT_END_REASON_COMPLETED);
+  return report;
+}
+
+TEST(WorkerGatewayTest, AStreamWithoutHelloIsRefused) {
+  RpcHouse house;
+  const auto stub = v1::WorkerService::NewStub(house.Connect());
+  for (const bool empty : {false, true}) {
+    grpc::ClientContext context;
+    const auto stream = stub->Attach(&context);
+    v1::WorkerMessage message;
+    if (empty) {
+      message.mutable_hello();  // without ids
+    } else {
+      message.mutable_heartbeat();
+    }
+    stream->Write(message);
+    M answer;
+    EXPECT_FALSE(stream->Read(&answer));
+    EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  }
+}
+
+TEST(WorkerGatewayTest, AJobGoesToAWorkerAsWhatRemainsOfItsTime) {
+  RpcHouse house;
+  const std::string id = house.Submit(house.GoodSpec());
+  ScriptedWorker worker(house, "w1", 2);
+  const v1::StartTask start = worker.Await(M::kStart).start();
+  EXPECT_EQ(start.job(), id);
+  EXPECT_EQ(start.kind(), v1::StartTask::KIND_PREPARE);
+  EXPECT_GT(start.attempt(), 0);
+  EXPECT_GT(start.remaining_ms(), 500'000);
+  EXPECT_LE(start.remaining_ms(), 600'000);
+  EXPECT_EQ(start.spec_json(), house.store().GetJob(id)->spec_json);
+  EXPECT_EQ(house.Get(id).state(), v1::JOB_STATE_PLANNING);
+}
+
+TEST(WorkerGatewayTest, FactsAreAcknowledgedWhenTheyAreStored) {
+  RpcHouse house;
+  const std::string id = house.Submit(house.GoodSpec());
+  ScriptedWorker worker(house, "w1", 2);
+  const int64_t attempt = worker.Await(M::kStart).start().attempt();
+  worker.Report(1, TableOf(attempt));
+  EXPECT_EQ(worker.Await(M::kAck).ack().sequence(), 1);
+  EXPECT_EQ(house.store().GetJob(id)->table.train_rows, 100);
+  worker.Report(2, FloorOf(attempt));
+  worker.Report(3, EndOf(attempt));
+  // One Ack may cover several.
+  int64_t acknowledged = 0;
+  while (acknowledged < 3) acknowledged = worker.Await(M::kAck).ack().sequence();
+  EXPECT_EQ(house.store().GetJob(id)->floor_model, "logistic");
+}
+
+TEST(WorkerGatewayTest, FoldsAreStartedOnTheSlotsAndShownThere) {
+  RpcHouse house;
+  const std::string id = house.Submit(house.GoodSpec());
+  ScriptedWorker worker(house, "w1", 2);
+  const int64_t prepare = worker.Await(M::kStart).start().attempt();
+  worker.Report(1, TableOf(prepare));
+  const v1::StartTask start = worker.Await(M::kStart).start();
+  EXPECT_EQ(start.kind(), v1::StartTask::KIND_TRAIN);
+  EXPECT_EQ(start.table(), "cache/k.table");
+  EXPECT_EQ(start.world_size(), 1);
+  EXPECT_EQ(start.slots_size(), 1);
+  EXPECT_EQ(start.epochs(), 20);
+  EXPECT_EQ(start.publish().spec_folds(), 2);
+  EXPECT_EQ(start.publish().metric(), "accuracy");
+  grpc::ClientContext context;
+  v1::ListWorkersReply workers;
+  ASSERT_TRUE(house.client().ListWorkers(&context, {}, &workers).ok());
+  ASSERT_EQ(workers.workers_size(), 1);
+  EXPECT_TRUE(workers.workers(0).connected());
+  EXPECT_EQ(workers.workers(0).pid(), 42);
+  ASSERT_EQ(workers.workers(0).slots_size(), 2);
+  const v1::SlotInfo& slot = workers.workers(0).slots(start.slots(0));
+  EXPECT_EQ(slot.job(), id);
+  EXPECT_EQ(slot.task(), absl::StrCat("fold-", start.fold()));
+  EXPECT_EQ(slot.attempt(), start.attempt());
+}
+
+TEST(WorkerGatewayTest, AFactOfAnAttemptThatIsNotCurrentIsAborted) {
+  RpcHouse house;
+  ScriptedWorker worker(house, "w1", 1);
+  worker.Report(5, TableOf(4711));
+  const v1::StopAttempt stop = worker.Await(M::kStop).stop();
+  EXPECT_EQ(stop.attempt(), 4711);
+  EXPECT_EQ(stop.mode(), v1::StopAttempt::ABORT);
+}
+
+TEST(WorkerGatewayTest, ACancelledJobsRanksAreKilled) {
+  RpcHouse house;
+  const std::string id = house.Submit(house.GoodSpec());
+  ScriptedWorker worker(house, "w1", 1);
+  const int64_t attempt = worker.Await(M::kStart).start().attempt();
+  grpc::ClientContext context;
+  v1::CancelJobRequest request;
+  request.set_id(id);
+  v1::Job job;
+  ASSERT_TRUE(house.client().CancelJob(&context, request, &job).ok());
+  EXPECT_EQ(worker.Await(M::kStop).stop().attempt(), attempt);
+}
+
+TEST(WorkerGatewayTest, ASecondStreamOfAWorkerEndsTheFirst) {
+  RpcHouse house;
+  ScriptedWorker first(house, "w1", 1);
+  ScriptedWorker second(house, "w1", 1);
+  EXPECT_FALSE(first.AwaitEnd().ok());
+  // The end of the first does not hide the second.
+  house.Submit(house.GoodSpec());
+  EXPECT_GT(second.Await(M::kStart).start().attempt(), 0);
+}
+
+TEST(WorkerGatewayTest, AfterAFailedCommitWorkersComeBackAndSayItAgain) {
+  RpcHouse house;
+  const std::string id = house.Submit(house.GoodSpec());
+  int64_t attempt = 0;
+  {
+    ScriptedWorker worker(house, "w1", 1);
+    attempt = worker.Await(M::kStart).start().attempt();
+    house.store().FailCommits(absl::ResourceExhaustedError("full"));
+    worker.Report(1, TableOf(attempt));
+    EXPECT_FALSE(worker.AwaitEnd().ok());
+    house.store().FailCommits(absl::OkStatus());
+  }
+  ScriptedWorker again(house, "w1", 1, {attempt});
+  again.Report(1, TableOf(attempt));
+  EXPECT_EQ(again.Await(M::kAck).ack().sequence(), 1);
+  EXPECT_EQ(house.store().GetJob(id)->table.train_rows, 100);
+}
+
+TEST(WorkerGatewayTest, ShutdownReachesTheWorkers) {
+  RpcHouse house;
+  ScriptedWorker worker(house, "w1", 1);
+  house.loop().Post(ShutdownRequested{});
+  EXPECT_GT(worker.Await(M::kShutdown).shutdown().grace_ms(), 0);
+  v1::SubmitReply reply;
+  EXPECT_EQ(house.Submit(house.GoodSpec(), "", &reply).error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST(WorkerGatewayTest, MetricsOfAnEpochCanBeReadAndFollowed) {
+  RpcHouse house;
+  const std::string id = house.Submit(house.GoodSpec());
+  ScriptedWorker worker(house, "w1", 1);
+  worker.Report(1, TableOf(worker.Await(M::kStart).start().attempt()));
+  const v1::StartTask train = worker.Await(M::kStart).start();
+  grpc::ClientContext context;
+  v1::GetMetricsRequest request;
+  request.set_id(id);
+  request.set_follow(true);
+  const auto stream = house.client().GetMetrics(&context, request);
+  v1::AttemptReport report;
+  report.set_attempt(train.attempt());
+  v1::EpochReport& epoch = *report.mutable_epoch();
+  epoch.set_epoch(1);
+  epoch.set_step(10);
+  epoch.set_train_loss(0.5);
+  epoch.set_val_metric(0.75);
+  worker.Report(2, report);
+  v1::MetricsReply reply;
+  bool seen = false;
+  while (!seen && stream->Read(&reply)) {
+    for (const v1::MetricPoint& point : reply.points()) {
+      if (point.name() != "val_metric") continue;
+      seen = true;
+      EXPECT_EQ(point.value(), 0.75);
+      EXPECT_EQ(point.step(), 10);
+      EXPECT_EQ(point.fold(), train.fold());
+      EXPECT_EQ(point.attempt(), train.attempt());
+    }
+  }
+  EXPECT_TRUE(seen);
+  grpc::ClientContext cancel;
+  v1::CancelJobRequest cancel_request;
+  cancel_request.set_id(id);
+  v1::Job job;
+  ASSERT_TRUE(house.client().CancelJob(&cancel, cancel_request, &job).ok());
+  while (stream->Read(&reply)) {
+  }
+  EXPECT_TRUE(reply.end());
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+}  // namespace
+}  // namespace traind
