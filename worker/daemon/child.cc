@@ -6,6 +6,7 @@
 #include <absl/strings/strip.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -57,8 +58,8 @@ void MakeImage(const ChildOptions& options, Image& image) {
 }
 
 // In the new process, on borrowed memory: system calls only.
-[[noreturn]] void Become(const Image& image, int channel, int err, int nice_add, pid_t parent,
-                         volatile int* error) {
+[[noreturn]] void Become(const Image& image, int channel, int err, int failed, int nice_add,
+                         pid_t parent) {
   struct sigaction by_default = {};
   by_default.sa_handler = SIG_DFL;
   for (int s = 1; s < NSIG; ++s) sigaction(s, &by_default, nullptr);
@@ -68,34 +69,41 @@ void MakeImage(const ChildOptions& options, Image& image) {
   ok = ok && dup2(channel, 0) == 0 && dup2(channel, 1) == 1 && dup2(err, 2) == 2;
   // Whatever a library opened without O_CLOEXEC: a Rank must not hold the Worker's
   // lock or connections.
-  syscall(SYS_close_range, 3u, ~0u, 0u);
-  errno = 0;
+  syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
   [[maybe_unused]] const int niced = nice(nice_add);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
+  errno = ESRCH;
   if (ok) execve(image.program.c_str(), image.argv.data(), image.envp.data());
-  *error = errno != 0 ? errno : ESRCH;
+  const int error = errno;
+  [[maybe_unused]] const ssize_t told = write(failed, &error, sizeof(error));
   _exit(127);
 }
 
 // No fork: gRPC's threads do not survive one; vfork also costs the same whatever
-// this process's size.
+// this process's size. -1: not started, with errno in *error.
 pid_t SpawnProcess(const Image& image, int channel, int err, int nice_add, int* error) {
-  volatile int child_error = 0;
+  int failed[2];
+  if (pipe2(failed, O_CLOEXEC) != 0) {
+    *error = errno;
+    return -1;
+  }
   sigset_t all, before;
   sigfillset(&all);
   // A handler must not run in the child, on this thread's stack.
   pthread_sigmask(SIG_SETMASK, &all, &before);
   const pid_t parent = getpid();
-  const pid_t pid = vfork();
-  if (pid == 0) Become(image, channel, err, nice_add, parent, &child_error);
-  *error = pid < 0 ? errno : child_error;
+  pid_t pid = vfork();
+  if (pid == 0) Become(image, channel, err, failed[1], nice_add, parent);
+  if (pid < 0) *error = errno;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (pid > 0 && *error != 0) {
+  close(failed[1]);
+  if (pid > 0 && read(failed[0], error, sizeof(*error)) > 0) {
     waitpid(pid, nullptr, 0);
-    return -1;
+    pid = -1;
   }
+  close(failed[0]);
   return pid;
 }
 

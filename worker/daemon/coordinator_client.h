@@ -21,9 +21,8 @@ namespace traind::worker {
 
 // Opens one stream at a time. Each begins with kOpened, brings kMessages and ends
 // with kClosed; then the next is tried, at growing distances with jitter (50 ms to
-// 2 s). What is sent belongs to a stream and ends with it: the event loop sends it
-// again on the next.
-// Threads: safe; two of its own wait in gRPC.
+// 2 s; over a Unix socket to 250 ms). What is sent belongs to a stream and ends with it: the event
+// loop sends it again on the next. Threads: safe; two of its own wait in gRPC.
 class CoordinatorClient {
  public:
   struct Event {

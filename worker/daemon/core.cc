@@ -76,6 +76,7 @@ void Core::Start(TaskStart task, absl::Duration now) {
   }
   if (shutdown_) return ReportEnded(id, {kShutdown, "the Worker is ending"});
   homes_.Started(attempt.task, now);
+  TickAttempt(attempt, now);  // its deadline may be over: no Rank is taken then
   Launch(now);
 }
 

@@ -45,7 +45,7 @@ struct CoreOptions {
   absl::Duration ready_timeout = absl::Seconds(60);
   // See Watchdog.
   absl::Duration min_silence = absl::Seconds(30);
-  absl::Duration start_silence = absl::Seconds(120);
+  absl::Duration start_silence = absl::Seconds(60);
   // A Rank's failure may be the echo of another's death; how long to wait for the
   // news of that.
   absl::Duration blame_wait = absl::Milliseconds(200);
@@ -97,8 +97,8 @@ class Core {
   int WarmRanks() const;
   const std::string& engine() const { return engine_; }
   bool has_work() const { return !attempts_.empty() || homes_.busy(); }
-  // Shutdown() is through: no Attempt and no process is left.
-  bool done() const { return shutdown_ && attempts_.empty() && processes_.empty(); }
+  // Shutdown() is through: no Attempt and no process is left, nothing is being published.
+  bool done() const { return shutdown_ && processes_.empty() && !has_work(); }
 
  private:
   struct Process {

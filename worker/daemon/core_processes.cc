@@ -49,9 +49,12 @@ void Core::Message(ProcessId id, const rp::FromProcess& message, absl::Duration 
     engine_ = ready->engine;
     return HandleReady(process, now);
   }
-  if (std::holds_alternative<rp::LogText>(message)) return;  // the shell writes it down
   Attempt* attempt = FindAttempt(process.attempt);
-  if (attempt == nullptr || attempt->end) return;  // late words of one that is ending
+  if (attempt == nullptr || attempt->end) return;      // late words of one that is ending
+  if (std::holds_alternative<rp::LogText>(message)) {  // the shell writes it down
+    if (process.rank == 0 && attempt->watchdog) attempt->watchdog->Heard(message, now);
+    return;
+  }
   const int64_t about = std::visit(
       [](const auto& m) -> int64_t {
         if constexpr (std::is_same_v<std::decay_t<decltype(m)>, rp::Ready> ||
@@ -151,9 +154,7 @@ Ended Core::Outcome(const Attempt& attempt) const {
   if (attempt.stopped_by == "time") return {kStoppedInTime, why};
   // traind's rules stop training too, in the user's place; `why` tells.
   if (attempt.stopped_by == "user" || attempt.stop) {
-    return {
-        why.empty() || absl::StrContains(why, "user") ? kFinishedByUser : kStoppedInTime,
-        why};
+    return {why.empty() || absl::StrContains(why, "user") ? kFinishedByUser : kStoppedInTime, why};
   }
   return {kCompleted, ""};
 }

@@ -9,6 +9,8 @@ namespace {
 constexpr absl::Duration kRetry = absl::Seconds(2);
 // A living traind takes a fact within this.
 constexpr absl::Duration kAckTime = absl::Milliseconds(100);
+// What a living traind has taken it has published after this.
+constexpr absl::Duration kPublishTime = absl::Seconds(5);
 
 }  // namespace
 
@@ -94,6 +96,7 @@ absl::Duration Homes::DueAt(const Home& home) const {
 std::vector<PublishRequest> Homes::Due(absl::Duration now, bool unacked) {
   std::vector<PublishRequest> due;
   for (auto& [job, home] : homes_) {
+    if (!lost_at_ && !unacked && now - home.news_at > kPublishTime) home.fresh = false;
     if (DueAt(home) > now) continue;
     if (now >= home.deadline_at - options_.last_call) home.last_call = true;
     if (!lost_at_ && !unacked) continue;

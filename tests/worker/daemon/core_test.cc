@@ -303,6 +303,14 @@ TEST_F(CoreTest, TheDeadlineKillsWhatStillWorksThen) {
   EXPECT_THAT(Ends(), ElementsAre("7 DEADLINE"));
 }
 
+TEST_F(CoreTest, ATaskThatComesAfterItsDeadlineTakesNoRank) {
+  TaskStart task = Train(7);
+  task.deadline_at = now_;
+  Start(task);
+  EXPECT_THAT(spawned_, IsEmpty());
+  EXPECT_THAT(Ends(), ElementsAre("7 DEADLINE"));
+}
+
 TEST_F(CoreTest, AFoldThatIsSavedIsNotLostToTheDeadline) {
   TaskStart task = Train(7);
   task.deadline_at = now_ + absl::Seconds(10);
@@ -427,6 +435,17 @@ TEST_F(CoreTest, ASilentRankIsHung) {
   EXPECT_EQ(LastMessage(), "rank 0 said nothing for 30s");
 }
 
+TEST_F(CoreTest, ARankThatReadsForLongIsGivenTimeAndMaySaySo) {
+  StartTraining(Train(7));
+  RunUntil(now_ + absl::Seconds(59));
+  Say(1, rp::LogText{"info", "reading"});
+  RunUntil(now_ + absl::Seconds(59));
+  EXPECT_THAT(killed_, IsEmpty());
+  RunUntil(now_ + absl::Seconds(1));
+  DieKilled();
+  EXPECT_THAT(Ends(), ElementsAre("7 HUNG"));
+}
+
 TEST_F(CoreTest, ARankThatIsNeverReadyIsGivenUp) {
   Start(Train(7));
   RunUntil(now_ + absl::Seconds(61));
@@ -515,7 +534,7 @@ TEST_F(CoreTest, WithoutTraindAFoldIsPublishedFromHere) {
   StartTraining(task);
   core_->Connected(now_);
   Say(1, Fold(7, 2, false));
-  RunUntil(now_ + absl::Seconds(5));
+  RunUntil(now_ + absl::Seconds(2));
   EXPECT_THAT(publishes_, IsEmpty()) << "traind does it";
   core_->Disconnected(now_);
   RunUntil(now_ + absl::Seconds(1));

@@ -11,7 +11,7 @@
 //   signal:N exit:N   dies
 //   fail:REASON:TEXT  Failed
 //   stderr:TEXT stdout:TEXT  print
-//   child:NAME        leaves a child of that name (comm) behind
+//   child:FILE        leaves a child behind, whose pid it writes into FILE
 // A script that runs out is Finished. PREPARE without a script: TableReady,
 // FloorReady, Finished.
 #include <absl/strings/numbers.h>
@@ -20,9 +20,9 @@
 #include <absl/time/time.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -126,16 +126,19 @@ class FakeRank {
     if (verb == "exit") _exit(number);
     if (verb == "stderr") std::cerr << argument << std::endl;
     if (verb == "stdout") std::cout << argument << std::endl;
-    if (verb == "child" && fork() == 0) {
-      prctl(PR_SET_NAME, argument.c_str());
-      while (true) pause();
-    }
+    if (verb == "child") LeaveChild(argument);
     if (verb == "fail") {
       const std::vector<std::string> why = absl::StrSplit(argument, absl::MaxSplits(':', 1));
       Send(rp::Failed{attempt_, why[0], why.back()});
       return false;
     }
     return true;
+  }
+
+  void LeaveChild(const std::string& file) {
+    const pid_t pid = fork();
+    if (pid > 0) std::ofstream(file) << pid << std::endl;
+    while (pid == 0) pause();
   }
 
   void SendFold(const std::string& stopped_by) {

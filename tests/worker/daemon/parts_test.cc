@@ -123,6 +123,23 @@ TEST_F(HomesTest, TraindPublishesWhileItIsThere) {
   EXPECT_THAT(homes_.Due(kNow + absl::Seconds(5), false), IsEmpty());
 }
 
+TEST_F(HomesTest, WhatTraindHadTimeToPublishIsItsOwn) {
+  Save(0, 7, true, kNow);
+  EXPECT_THAT(homes_.Due(kNow + absl::Seconds(6), false), IsEmpty());
+  homes_.Disconnected(kNow + absl::Seconds(7));
+  EXPECT_THAT(homes_.Due(kNow + absl::Seconds(9), false), IsEmpty());
+  // The next news brings all members again.
+  Save(1, 8, true, kNow + absl::Seconds(9));
+  EXPECT_EQ(homes_.Due(kNow + absl::Seconds(9), false)[0].members.size(), 2u);
+}
+
+TEST_F(HomesTest, WhatTraindHasNotTakenStaysDue) {
+  Save(0, 7, true, kNow);
+  EXPECT_THAT(homes_.Due(kNow + absl::Seconds(6), true), IsEmpty());
+  homes_.Disconnected(kNow + absl::Seconds(7));
+  EXPECT_EQ(homes_.Due(kNow + absl::Seconds(9), true).size(), 1u);
+}
+
 TEST_F(HomesTest, TraindMayComeBackWithinThePatience) {
   Save(0, 7, true, kNow);
   homes_.Disconnected(kNow + absl::Seconds(1));

@@ -29,11 +29,12 @@ constexpr char kFakeRank[] = "tests/worker/daemon/fake_rank";
 
 template <class Condition>
 bool Eventually(Condition condition) {
-  for (int i = 0; i < 4'000; ++i) {
-    if (condition()) return true;
+  const absl::Time until = absl::Now() + absl::Seconds(20);
+  while (!condition()) {
+    if (absl::Now() > until) return false;
     absl::SleepFor(absl::Milliseconds(5));
   }
-  return false;
+  return true;
 }
 
 // Pids of live processes whose command line holds the text.
