@@ -1,5 +1,6 @@
 #include "common/table/column_reader.h"
 
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -7,6 +8,35 @@
 #include "common/table/number.h"
 
 namespace traind {
+namespace {
+
+constexpr int kRecentBits = 6;
+constexpr size_t kRecentValues = 1 << kRecentBits;
+
+template <typename Word>
+bool SameWords(const char* a, const char* b, size_t size) {
+  Word a_first, a_last, b_first, b_last;
+  std::memcpy(&a_first, a, sizeof(Word));
+  std::memcpy(&b_first, b, sizeof(Word));
+  std::memcpy(&a_last, a + size - sizeof(Word), sizeof(Word));
+  std::memcpy(&b_last, b + size - sizeof(Word), sizeof(Word));
+  return a_first == b_first && a_last == b_last;
+}
+
+// Equality, quick for short texts: by two loads that may overlap.
+bool Same(absl::string_view a, absl::string_view b) {
+  const size_t size = a.size();
+  if (size != b.size()) return false;
+  if (size > 16) return std::memcmp(a.data(), b.data(), size) == 0;
+  if (size >= 8) return SameWords<uint64_t>(a.data(), b.data(), size);
+  if (size >= 4) return SameWords<uint32_t>(a.data(), b.data(), size);
+  for (size_t i = 0; i < size; ++i) {
+    if (a[i] != b[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 bool IsMissingValue(absl::string_view text) {
   if (text.empty()) return true;
@@ -33,9 +63,25 @@ absl::string_view Dictionary::Keep(absl::string_view value) {
   return kept_.emplace_back(value);
 }
 
+// REQUIRES: value is not empty, as an empty one is missing.
+Dictionary::Recent& Dictionary::RecentOf(absl::string_view value) const {
+  if (recent_.empty()) recent_.resize(kRecentValues);
+  const size_t size = value.size();
+  uint64_t mixed = size;
+  for (const char c : {value[0], value[size / 2], value[size - 1]}) {
+    mixed = mixed << 8 ^ static_cast<unsigned char>(c);
+  }
+  return recent_[mixed * 0x9e3779b97f4a7c15 >> (64 - kRecentBits)];
+}
+
 int32_t Dictionary::Code(absl::string_view value) {
+  Recent& recent = RecentOf(value);
+  if (Same(recent.value, value)) return recent.code;
   const auto it = codes_.find(value);
-  if (it != codes_.end()) return it->second;
+  if (it != codes_.end()) {
+    recent = {it->first, it->second};
+    return it->second;
+  }
   if (values_.size() == kMaxCategories || bytes_ + value.size() > kMaxCategoryBytes) {
     overflowed_ = true;
     return kMissingCode;
@@ -47,11 +93,17 @@ int32_t Dictionary::Code(absl::string_view value) {
 }
 
 int32_t Dictionary::Find(absl::string_view value) const {
+  if (value.empty()) return kUnseenCode;
+  Recent& recent = RecentOf(value);
+  if (Same(recent.value, value)) return recent.code;
   const auto it = codes_.find(value);
-  return it == codes_.end() ? kUnseenCode : it->second;
+  if (it == codes_.end()) return kUnseenCode;
+  recent = {it->first, it->second};
+  return it->second;
 }
 
 void Dictionary::Reorder(const std::vector<int32_t>& order) {
+  recent_.clear();
   std::vector<int32_t> to(values_.size(), kUnseenCode);
   std::vector<absl::string_view> values;
   for (const int32_t old : order) {

@@ -38,7 +38,7 @@ class NumberColumn {
   BadValue not_finite_;
 };
 
-// Distinct values, numbered as they come.
+// Distinct values, numbered as they come. Threads: confined to one.
 class Dictionary {
  public:
   // The code of a value; a new one if it was not there yet, or kMissingCode once
@@ -53,11 +53,19 @@ class Dictionary {
   void Reorder(const std::vector<int32_t>& order);
 
  private:
+  // A value seen lately; most columns have few, so most look-ups end here.
+  struct Recent {
+    absl::string_view value;
+    int32_t code = 0;
+  };
+
   absl::string_view Keep(absl::string_view value);
+  Recent& RecentOf(absl::string_view value) const;
 
   absl::flat_hash_map<absl::string_view, int32_t> codes_;  // keys lie in kept_
   std::vector<absl::string_view> values_;                  // [code], in kept_ too
   std::deque<std::string> kept_;                           // never moved
+  mutable std::vector<Recent> recent_;
   size_t bytes_ = 0;
   bool overflowed_ = false;
 };
