@@ -209,7 +209,8 @@ at::Tensor Learner::Impl::Loss(const at::Tensor& output, const at::Tensor& wante
 at::Tensor Learner::Impl::LossOf(const StepInput& input, double& weight) {
   at::Tensor wanted;
   const auto started = std::chrono::steady_clock::now();
-  const Inputs inputs = Gather(order.narrow(0, input.begin, input.rows), wanted);
+  Inputs inputs = Gather(order.narrow(0, input.begin, input.rows), wanted);
+  inputs.dropout_seed = input.dropout_seed;
   gather_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   const Autocast autocast(device.type(), options.precision);
   const at::Tensor output = model->Forward(inputs, /*training=*/true).to(at::kFloat);
@@ -224,7 +225,7 @@ at::Tensor Learner::Impl::LossOf(const StepInput& input, double& weight) {
 }
 
 void Learner::Impl::Step(const StepInput& input) {
-  if (options.model.dropout > 0) {
+  if (device.is_cuda() && options.model.dropout > 0) {
     at::Generator generator = at::globalContext().defaultGenerator(device);
     const std::lock_guard<std::mutex> lock(generator.mutex());
     generator.set_current_seed(input.dropout_seed);

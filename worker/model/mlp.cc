@@ -1,7 +1,6 @@
 #include "worker/model/mlp.h"
 
 #include <ATen/ops/cat.h>
-#include <ATen/ops/dropout.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/relu.h>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "worker/data/row_encoder.h"
+#include "worker/model/dropout.h"
 
 namespace traind {
 namespace {
@@ -41,7 +41,7 @@ class Mlp final : public Model {
     for (size_t i = 0; i + 1 < layers_.size(); ++i) {
       x = at::linear(x, parameters_[layers_[i].weight], parameters_[layers_[i].bias]);
       x = at::relu_(x);
-      if (training && dropout_ > 0) x = at::dropout(x, dropout_, /*train=*/true);
+      if (training && dropout_ > 0) x = Dropout(x, dropout_, inputs.dropout_seed + i);
     }
     const Layer& head = layers_.back();
     return at::linear(x, parameters_[head.weight], parameters_[head.bias]);

@@ -13,8 +13,9 @@ namespace traind {
 
 // A batch as a model takes it.
 struct Inputs {
-  at::Tensor numeric;  // [B, shape.numeric] float32
-  at::Tensor codes;    // [B, number of categorical inputs] int32
+  at::Tensor numeric;         // [B, shape.numeric] float32
+  at::Tensor codes;           // [B, number of categorical inputs] int32
+  uint64_t dropout_seed = 0;  // when training
 };
 
 // Threads: confined to one. Errors: torch's exceptions.

@@ -153,8 +153,7 @@ absl::Status Trainer::TakeStep() {
 }
 
 absl::Status Trainer::FinishEpoch() {
-  LossSum window;
-  RETURN_IF_ERROR(TakeLoss(window));
+  RETURN_IF_ERROR(TakeLoss());
   const LossSum loss = std::exchange(epoch_loss_, LossSum{});
   const absl::Duration trained = clock_.MonotonicNow() - epoch_began_;
   ++epoch_;
@@ -184,10 +183,13 @@ bool Trainer::OutOfPatience() const {
   return spec_.patience > 0 && epochs_without_better_ >= spec_.patience;
 }
 
-absl::Status Trainer::TakeLoss(LossSum& window) {
-  ASSIGN_OR_RETURN(window, learner_->TakeLoss());
-  epoch_loss_.sum += window.sum;
-  epoch_loss_.rows += window.rows;
+absl::Status Trainer::TakeLoss() {
+  ASSIGN_OR_RETURN(const LossSum window, learner_->TakeLoss());
+  for (LossSum* sum : {&epoch_loss_, &progress_loss_}) {
+    sum->sum += window.sum;
+    sum->rows += window.rows;
+    sum->gather_s += window.gather_s;
+  }
   if (std::isfinite(window.sum)) {
     bad_windows_ = 0;
     return absl::OkStatus();
@@ -202,8 +204,8 @@ absl::Status Trainer::TakeLoss(LossSum& window) {
 }
 
 absl::Status Trainer::ReportProgress(absl::Duration now) {
-  LossSum window;
-  RETURN_IF_ERROR(TakeLoss(window));
+  RETURN_IF_ERROR(TakeLoss());
+  const LossSum window = std::exchange(progress_loss_, LossSum{});
   if (gang_->leads()) {
     const double seconds = absl::ToDoubleSeconds(now - progress_at_);
     rank_protocol::Progress progress;

@@ -70,12 +70,13 @@ class Trainer {
 
   // Looking at what came out.
   absl::Status ReportProgress(absl::Duration now);
-  absl::Status TakeLoss(LossSum& window);
+  absl::Status TakeLoss();
   absl::Status SendProbe();
   absl::Status Validate();
   absl::Status EvaluateNow(Weights which, std::vector<float>& outputs);
   absl::Status FallBack();
   void SaveWhatIsDue();
+  void StartCheckpoint();
 
   // The end.
   absl::Status Finish(const Ending& ending);
@@ -119,7 +120,7 @@ class Trainer {
   int64_t position_ = 0;     // in the epoch's order
   int64_t order_begin_ = 0;  // of this rank's next batch in the learner's order
   bool order_stale_ = true;
-  LossSum epoch_loss_;
+  LossSum epoch_loss_, progress_loss_;  // since the epoch began, since the last Progress
 
   // Early stopping.
   bool has_best_ = false;

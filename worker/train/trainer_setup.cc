@@ -294,16 +294,17 @@ absl::Status Trainer::Restore(const Checkpoint& c) {
   return absl::OkStatus();
 }
 
+void Trainer::StartCheckpoint() {
+  if (!TakeLoss().ok() || fall_back_) return;  // what is not sound is not kept
+  absl::StatusOr<Learner::State> state = learner_->Save();
+  if (!state.ok()) return Warn(absl::StrCat("no checkpoint: ", state.status().message()));
+  const bool sound = std::all_of(state->weights.begin(), state->weights.end(),
+                                 [](float w) { return std::isfinite(w); });
+  if (sound) saver_->StartCheckpoint(learner_->layout(), Capture(*std::move(state)));
+}
+
 void Trainer::SaveWhatIsDue() {
-  if (saver_->CheckpointDue()) {
-    absl::StatusOr<Learner::State> state = learner_->Save();
-    if (!state.ok()) {
-      Warn(absl::StrCat("no checkpoint: ", state.status().message()));
-    } else if (std::all_of(state->weights.begin(), state->weights.end(),
-                           [](float w) { return std::isfinite(w); })) {
-      saver_->StartCheckpoint(learner_->layout(), Capture(*std::move(state)));
-    }
-  }
+  if (saver_->CheckpointDue()) StartCheckpoint();
   // The gang's other ranks would have to take part in answers that are not there yet.
   if (predictions_saved_ || best_outputs_.empty() || !saver_->PredictionsDue(predict_time_)) {
     return;
@@ -335,6 +336,7 @@ absl::Status Trainer::Finish(const Ending& ending) {
   if (!gang_->leads()) return absl::OkStatus();
   // Room in the deadline goes to the predictions; the checkpoint is written beside.
   constexpr absl::Duration kLongestWait = absl::Seconds(30);
+  RETURN_IF_ERROR(TakeLoss());
   ASSIGN_OR_RETURN(Learner::State state, learner_->Save());
   const Checkpoint checkpoint = Capture(std::move(state));
   const bool started = saver_->StartCheckpoint(learner_->layout(), checkpoint);

@@ -13,6 +13,7 @@
 
 #include "common/durable_file.h"
 #include "worker/checkpoint/safetensors.h"
+#include "worker/model/dropout.h"
 #include "worker/model/loss_scaler.h"
 #include "worker/train/schedule.h"
 
@@ -172,6 +173,26 @@ TEST(LearnerTest, DropoutFollowsItsSeedAlone) {
   };
   EXPECT_EQ(run(1), run(1));
   EXPECT_NE(run(1), run(2));
+}
+
+TEST(DropoutTest, TheShareDroppedIsAsAskedAndTheMeanStays) {
+  const at::Tensor ones = at::full({1001, 999}, 1.0f, at::kFloat);
+  for (const double p : {0.0, 0.1, 0.5, 0.9}) {
+    const at::Tensor out = Dropout(ones, p, 5);
+    EXPECT_NEAR(out.eq(0).to(at::kFloat).mean().item<double>(), p, 0.002) << p;
+    EXPECT_NEAR(out.mean().item<double>(), 1, 0.01) << p;
+  }
+}
+
+TEST(DropoutTest, NeighboursAreDroppedIndependently) {
+  const at::Tensor kept =
+      Dropout(at::full({4000, 256}, 1.0f, at::kFloat), 0.5, 11).ne(0).to(at::kFloat).sub(0.5);
+  const double columns =
+      (kept.narrow(1, 0, 255).mul(kept.narrow(1, 1, 255))).mean().item<double>() * 4;
+  const double rows =
+      (kept.narrow(0, 0, 3999).mul(kept.narrow(0, 1, 3999))).mean().item<double>() * 4;
+  EXPECT_NEAR(columns, 0, 0.005);
+  EXPECT_NEAR(rows, 0, 0.005);
 }
 
 TEST(LearnerTest, InitialWeightsFollowTheSeedAndUnseenCategoriesAreSilent) {
