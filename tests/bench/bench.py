@@ -6,8 +6,7 @@ Parts: digits, adult, latency, restart, footprint, help; without one, all of the
 Build with bazel build //server/... //worker/... //client/... //tests/bench/... first.
 DIR (default: shared/data beside the clone) holds adult_train.csv and
 adult_test.csv of the UCI Adult set; without them that part is one 'skipped' line.
-Times depend on what else the machine does: `other_cores` says how much CPU
-others burned meanwhile.
+Times depend on what else the machine does; the last line says how busy it was.
 """
 import argparse
 import json
@@ -106,7 +105,7 @@ def first_step_s(house, spec):
     job = house.json("submit", "-f", path)
     acknowledged = time.time() - at
     eventually("an epoch", lambda: house.job(job["id"])["folds"][0]["progress"]["done"] >= 1, 30)
-    points = house.json("metrics", job["id"])
+    points = house.json("metrics", job["id"])["points"]
     first = min(moment(p["at"]) for p in points if p["name"] == "train_loss")
     house.json("cancel", job["id"])
     eventually("the slot is free", lambda: not any(s.get("job") for s in house.json("workers")[0]["slots"]))
@@ -206,8 +205,11 @@ def main():
     unknown = [p for p in options.parts if p not in PARTS]
     if unknown:
         parser.error(f"unknown part {unknown[0]} (known: {', '.join(PARTS)})")
+    at, ticks = time.monotonic(), busy_ticks()
     for name in options.parts or PARTS:
         PARTS[name](options)
+    say("machine", cores=os.cpu_count(), busy_cores=round(
+        (busy_ticks() - ticks) / HERTZ / (time.monotonic() - at), 2), load_1min=os.getloadavg()[0])
     return 0
 
 
