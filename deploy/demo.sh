@@ -6,8 +6,8 @@
 #   deploy/demo.sh [--budget 60s] [--keep] [--state DIR]
 #     --budget  the Job's wall-clock allowance (default: what job.yaml says)
 #     --keep    leave the daemon running and say how to talk to it
-#     --state   the state folder (default: a new one under /tmp, removed at the
-#               end unless --keep; the predictions stay)
+#     --state   the state folder (default: a new one under /tmp); it stays, for the
+#               predictions are in it
 # Exit code: trainctl's (0: there is a prediction), or 1 when the set-up, the
 # build or the start failed.
 set -euo pipefail
@@ -19,7 +19,7 @@ die() {
   exit 1
 }
 
-keep=0 state="" own_state=0 submit=()
+keep=0 state="" submit=()
 while (($#)); do
   case $1 in
     --budget | --state) (($# >= 2)) || die "$1 needs a value" ;;&
@@ -38,10 +38,7 @@ bazel build --noshow_progress //server:traind //worker:trainworker //worker:trai
   //worker:trainprep //client:trainctl || die "the build failed"
 bin=$(bazel info bazel-bin 2>/dev/null)
 
-if [[ -z $state ]]; then
-  state=$(mktemp -d /tmp/traind-demo.XXXXXX)
-  own_state=1
-fi
+[[ -n $state ]] || state=$(mktemp -d /tmp/traind-demo.XXXXXX)
 daemon=""
 stop() {
   local status=$?
@@ -58,9 +55,8 @@ stop() {
     done
     kill -KILL "$daemon" 2>/dev/null || true
     wait "$daemon" 2>/dev/null || true
-    say "stopped traind"
+    say "stopped traind; the state folder with the results stays at $state"
   fi
-  ((own_state)) && rm -rf "$state"
   exit "$status"
 }
 trap stop EXIT

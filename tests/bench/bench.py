@@ -4,8 +4,8 @@
 
 Parts: digits, adult, latency, restart, footprint, help; without one, all of them.
 Build with bazel build //server/... //worker/... //client/... //tests/bench/... first.
-DIR (default: shared/data beside the clone) holds adult_train.csv and
-adult_test.csv of the UCI Adult set; without them that part is one 'skipped' line.
+DIR holds adult_train.csv and adult_test.csv of the UCI Adult set, both with a header
+and the target `income`; without them that part is one 'skipped' line.
 Times depend on what else the machine does; the last line says how busy it was.
 """
 import argparse
@@ -98,6 +98,10 @@ def adult(options):
             say("adult", budget_s=budget, **outcome(job, at))
 
 
+def warm_rank(house):
+    return any(w["warm_ranks"] >= 1 for w in house.json("workers"))
+
+
 def first_step_s(house, spec):
     """From the start of `trainctl submit` to the first recorded epoch, which is 4 steps long."""
     path = house.write_spec(spec)
@@ -122,7 +126,7 @@ def latency(options):
             house.start()
             cold.append(first_step_s(house, spec)[1])
             for _ in range(5):
-                eventually("a warm Rank", lambda: house.json("workers")[0]["warm_ranks"] >= 1)
+                eventually("a warm Rank", lambda: warm_rank(house))
                 answer, step = first_step_s(house, spec)
                 acknowledged.append(answer)
                 warm.append(step)
@@ -160,7 +164,7 @@ def footprint(options):
     """traind, idle, with its Worker: CPU over 20 s and memory."""
     with House(slots=2) as house:
         house.start()
-        eventually("warm Ranks", lambda: house.json("workers")[0]["warm_ranks"] >= 1)
+        eventually("warm Ranks", lambda: warm_rank(house))
         pids = {"traind": [house.daemon.pid], "trainworker": list(house.processes("trainworker")),
                 "trainrank": list(house.processes("trainrank"))}
         before = {name: sum(map(used_ticks, p)) for name, p in pids.items()}
@@ -196,7 +200,7 @@ PARTS = {"digits": digits, "adult": adult, "latency": latency, "restart": restar
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART")
-    parser.add_argument("--data", default=os.path.join(os.getcwd(), "..", "shared", "data"))
+    parser.add_argument("--data", default=".")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=10_000)
     parser.add_argument("--budgets", default="3,5,10,20,60",
