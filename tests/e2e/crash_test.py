@@ -2,6 +2,7 @@
 import glob
 import os
 import random
+import signal
 import time
 
 from tests.cases import case, main
@@ -164,6 +165,41 @@ def _():
         assert job["predictions"]["folds"] == [0, 1], job["predictions"]
         assert job["quality"] == "DEGRADED" and not job["scores"]["comparable"], job
         assert [m["fold"] for m in house.standing(job["id"])["members"]] == [0, 1]
+
+
+@case("Worker and Rank that hang do not hold up the answer")
+def _():
+    with House(slots=1) as house:
+        house.start()
+        job = house.submit(several(house, "12s", folds=3, epochs=100000))
+        house.until(job["id"], "it trains", trains)
+        hung = list(house.processes("trainworker")) + list(house.processes("trainrank"))
+        for pid in hung:
+            house.kill(pid, signal.SIGSTOP)
+        try:
+            answered(house, house.wait(job["id"], 20))
+        finally:
+            for pid in hung:
+                house.kill(pid, signal.SIGCONT)
+
+
+@case("A Worker that is started by hand trains; when it goes, another one goes on")
+def _():
+    with House(standalone=False) as house:
+        house.start()
+        spec = endless(house, "1h")
+        del spec["budget"]
+        job = house.submit(spec)
+        house.start_worker()
+        first = house.until(job["id"], "a checkpoint", lambda j: saved(house, j))["folds"][0]["attempt"]
+        house.kill_all("trainworker")
+        eventually("its Ranks are gone with it", lambda: not house.processes("trainrank"), 5)
+        house.start_worker()
+        house.until(job["id"], "a later Attempt trains", lambda j: trains(j) and any(
+            f["attempt"] > first and f["state"] == "RUNNING" for f in j["folds"]), 40)
+        house.json("finish", job["id"])
+        job = house.wait(job["id"], 15)
+        assert job["state"] == "SUCCEEDED" and job["predictions"]["folds"], job
 
 
 @case("SIGTERM publishes and leaves no process; the next traind resumes and completes")

@@ -96,6 +96,9 @@ class House:
     def __exit__(self, kind, error, trace):
         left = []
         try:
+            for worker in self.workers_started:
+                if worker.poll() is None:
+                    worker.send_signal(signal.SIGTERM)
             if self.daemon and self.daemon.poll() is None:
                 self.daemon.send_signal(signal.SIGTERM)
                 try:
@@ -147,6 +150,15 @@ class House:
         assert int(fields["pid"]) == self.daemon.pid, line
         self.server = fields["grpc"]
         return self
+
+    def start_worker(self, slots=1):
+        """A trainworker of its own, for a house that is not standalone."""
+        with open(os.path.join(self.root, "worker.log"), "a") as log:
+            self.workers_started.append(subprocess.Popen(
+                [os.path.join(self.bin, "worker/trainworker"), "--state", self.state, "--coordinator",
+                 self.server, "--slots", str(slots)], stdout=log, stderr=log, env=self.environment(),
+                cwd=self.root, start_new_session=True))
+        return self.workers_started[-1]
 
     def _first_line(self, limit_s):
         os.set_blocking(self.daemon.stdout.fileno(), False)
