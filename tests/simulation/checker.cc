@@ -64,6 +64,7 @@ class Checker {
   }
   void Read(const json& r);
   void ReadJob(const json& r);
+  void ReadAckedFold(int64_t attempt);
   void CheckTasks(const json& r, const json* before);
   void CheckJobAtEnd(const std::string& id, const JobSeen& job);
   void CheckDeadline(const std::string& id, const JobSeen& job);
@@ -77,7 +78,7 @@ class Checker {
   std::map<std::string, std::string> by_request_;
   std::map<std::string, json> truths_;  // by request
   std::map<int64_t, RankSeen> ranks_;
-  std::set<int64_t> acked_folds_;
+  std::map<int64_t, std::string> job_of_;             // by Attempt
   std::set<int64_t> attempts_;                        // ever committed
   std::vector<std::pair<int64_t, int64_t>> blocked_;  // down, or disk full
   int64_t blocked_since_ = -1;
@@ -159,7 +160,7 @@ void Checker::Read(const json& r) {
     const auto it = ranks_.find(r["attempt"]);
     if (it != ranks_.end()) it->second.to = t;
   } else if (kind == "acked_fold") {
-    acked_folds_.insert(r["attempt"].get<int64_t>());
+    ReadAckedFold(r["attempt"]);
   } else if (kind == "floor") {
     JobSeen& job = jobs_[r["job"]];
     if (job.floor_at < 0) job.floor_at = t;
@@ -244,6 +245,7 @@ void Checker::CheckTasks(const json& r, const json* before) {
   for (const json& attempt : r["attempts"]) {
     rows[attempt[0]] = attempt;
     const bool fresh = attempts_.insert(attempt[0].get<int64_t>()).second;
+    job_of_[attempt[0]] = id;
     if (fresh && attempts_.upper_bound(attempt[0]) != attempts_.end() &&
         *attempts_.rbegin() > attempt[0] && r["last_attempt"] < attempt[0]) {
       Violation("attempt numbers went back to ", attempt[0].dump());
@@ -334,6 +336,13 @@ void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
     Violation("job ", id, " ended ", state,
               " without any fault: ", last["reason"].get<std::string>());
   }
+  for (const json& attempt : last["attempts"]) {
+    const bool fits = window > 2.0 && 0.06 * window > truth["predict_s"];
+    if (fits && attempt[1] > 0 && attempt[3] == "DEADLINE") {
+      Violation("job ", id, ": without any fault attempt ", attempt[0].dump(),
+                " was cut off at the deadline");
+    }
+  }
   const bool model_fits = truth["placeable"] && truth["alone"] && window > 2.0 &&
                           0.25 * window > truth["first_model_s"].get<double>();
   if (model_fits && !truth["interrupted"] && state == "SUCCEEDED" && has_test &&
@@ -361,18 +370,19 @@ void Checker::CheckRanks() {
       }
     }
   }
-  // An acknowledged fold is in the store, unless its Attempt had been given up.
-  for (const auto& [id, job] : jobs_) {
-    if (job.last.is_null()) continue;
-    for (const json& attempt : job.last["attempts"]) {
-      if (acked_folds_.count(attempt[0]) == 0) continue;
-      const json& task = job.last["tasks"][attempt[1].get<size_t>()];
-      const bool kept = task[2] == attempt[0];
-      const std::string reason = attempt[3];
-      if (!kept && (reason == "COMPLETED" || reason == "STOPPED_IN_TIME")) {
-        Violation("job ", id, ": acknowledged predictions of attempt ", attempt[0].dump(),
-                  " are lost");
-      }
+}
+
+// A fold whose predictions were acknowledged is settled in the store, unless its
+// Attempt had been given up before.
+void Checker::ReadAckedFold(int64_t attempt) {
+  const auto owner = job_of_.find(attempt);
+  if (owner == job_of_.end()) return;
+  const json& last = jobs_[owner->second].last;
+  for (const json& row : last["attempts"]) {
+    if (row[0] != attempt || !row[2]) continue;
+    if (last["tasks"][row[1].get<size_t>()][0] == "RUNNING") {
+      Violation("job ", owner->second, ": predictions of attempt ", attempt,
+                " were acknowledged before they were stored");
     }
   }
 }
@@ -392,7 +402,9 @@ double ProductiveRatio(const std::vector<json>& history) {
     const std::string kind = r["kind"];
     const int64_t t = r["t"];
     if (kind == "seed" && (r["faults"] || r["jobs"] != 1)) return -1;
-    if (kind == "truth" && (r["window_s"] < 30 || r["interrupted"] || r["bad_data"])) return -1;
+    if (kind == "truth" &&
+        (r["window_s"] < 30 || !r["placeable"] || r["interrupted"] || r["bad_data"]))
+      return -1;
     if (kind == "rank_start") open[r["attempt"]] = t;
     if (kind == "rank_end" && open.count(r["attempt"]) > 0) {
       spans.emplace_back(open[r["attempt"]], t);

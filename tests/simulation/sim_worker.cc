@@ -69,21 +69,21 @@ void SimWorker::Kill() {
   ranks_.clear();
   kept_.clear();
   published_alone_.clear();
-  BreakLink(true);
+  BreakLink(true, absl::ZeroDuration());
   if (options_.standalone) {
     world_->After(absl::Milliseconds(world_->chance.Int(10, 300)),
                   [this] { coordinator_->WorkerProcessDied(options_.id); });
   }
 }
 
-void SimWorker::BreakLink(bool seen_by_traind) {
+void SimWorker::BreakLink(bool seen_by_traind, absl::Duration for_so_long) {
   if (session_ == 0) return;
   const uint64_t session = std::exchange(session_, 0);
   const absl::Duration notice =
       seen_by_traind ? absl::Milliseconds(world_->chance.Int(1, 5)) : absl::Seconds(60);
   world_->After(notice, [this, session] { coordinator_->StreamLost(options_.id, session); });
   if (alive_) {
-    world_->After(absl::Milliseconds(world_->chance.Int(50, 1500)), [this] { Connect(); });
+    world_->After(for_so_long, [this] { Connect(); });
   }
 }
 
@@ -412,7 +412,7 @@ void SimWorker::Tick(Rank& rank) {
 }
 
 void SimWorker::ArmStop(Rank& rank) {
-  if (bug_ == Bug::kNoReserve || rank.stop_at == absl::InfiniteFuture()) return;
+  if (bug_ == Bug::kNoDeadlineGuard || rank.stop_at == absl::InfiniteFuture()) return;
   Schedule(rank, rank.stop_at - world_->now(), &SimWorker::TimeIsUp, false);
 }
 

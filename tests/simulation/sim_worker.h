@@ -43,7 +43,8 @@ struct Faults {
   double worker_dies = 0;  // per 10 s
   double worker_returns = 1;
   double link_breaks = 0;       // per 10 s
-  double half_open = 0;         // a break that traind does not see
+  double half_open = 0;         // chance that traind does not see a break
+  double partitions = 0;        // chance that a break lasts longer than a lease
   double coordinator_dies = 0;  // per 10 s
   double crash_in_turn = 0;     // per turn
   double disk_full = 0;         // per 10 s
@@ -71,7 +72,8 @@ class SimWorker {
 
   void StartProcess();
   void Kill();  // the process and all its Ranks
-  void BreakLink(bool seen_by_traind);
+  // traind sees it at once, or only when it misses the heartbeats.
+  void BreakLink(bool seen_by_traind, absl::Duration for_so_long);
   bool alive() const { return alive_; }
   const std::string& id() const { return options_.id; }
 

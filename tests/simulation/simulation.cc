@@ -48,9 +48,10 @@ class Scenario {
 
 void Scenario::ChooseFaults() {
   Chance& chance = world_.chance;
-  const bool calm = chance.Happens(0.3);
-  faults_.heavy_tails = !calm && chance.Happens(0.5);
-  if (!calm) {
+  const double theme = chance.Uniform();
+  if (theme < 0.3) return;  // nothing goes wrong
+  faults_.heavy_tails = chance.Happens(0.5);
+  if (theme < 0.65) {  // something of everything
     const auto maybe = [&chance](double most) {
       return chance.Happens(0.4) ? chance.Uniform(0, most) : 0.0;
     };
@@ -61,17 +62,34 @@ void Scenario::ChooseFaults() {
     faults_.worker_returns = chance.Happens(0.3) ? 0.5 : 1.0;
     faults_.link_breaks = maybe(2);
     faults_.half_open = maybe(0.6);
+    faults_.partitions = maybe(0.5);
     faults_.coordinator_dies = maybe(0.7);
-    faults_.crash_in_turn = maybe(0.02);
+    faults_.crash_in_turn = maybe(0.05);
     faults_.disk_full = maybe(0.3);
     faults_.wall_jumps = maybe(0.5);
     faults_.duplicates = maybe(0.1);
+  } else if (theme < 0.75) {  // Workers out of reach for longer than a lease
+    options_.standalone = false;
+    faults_.link_breaks = chance.Uniform(0.5, 3);
+    faults_.partitions = 0.8;
+    faults_.half_open = chance.Uniform();
+  } else if (theme < 0.83) {  // a wall clock that nobody can trust
+    faults_.wall_jumps = chance.Uniform(0.5, 3);
+    faults_.coordinator_dies = chance.Happens(0.5) ? 0.3 : 0;
+  } else if (theme < 0.92) {  // traind away, Ranks that hang
+    faults_.coordinator_dies = chance.Uniform(0.5, 2);
+    faults_.rank_hangs = chance.Uniform(0, 0.3);
+    faults_.crash_in_turn = chance.Uniform(0, 0.05);
+  } else {  // processes that die
+    faults_.rank_dies = chance.Uniform(0, 0.6);
+    faults_.worker_dies = chance.Uniform(0, 1.5);
+    faults_.diverges = chance.Uniform(0, 0.5);
+    faults_.disk_full = chance.Uniform(0, 1);
   }
 }
 
 void Scenario::MakeMachines() {
   Chance& chance = world_.chance;
-  options_.standalone = chance.Happens(0.6);
   options_.lease = absl::Seconds(chance.Int(3, 15));
   coordinator_ = std::make_unique<SimCoordinator>(&world_, &disk_, &faults_, bug_, options_);
   const int workers = options_.standalone ? 1 : chance.Int(1, 3);
@@ -156,6 +174,7 @@ void Scenario::MakeJobs() {
     told["window_s"] = window;
     told["floor_s"] = truth.read_s + truth.floor_s;
     told["first_model_s"] = model_s * std::max(1.0, truth.probe_error) + truth.read_s;
+    told["predict_s"] = truth.predict_s;
     told["bad_data"] = truth.bad_data;
     told["interrupted"] = finish || cancel;
     told["placeable"] = gangs > 0;
@@ -261,7 +280,10 @@ void Scenario::FaultTick() {
       worker->Kill();
       if (returns) world_.After(away, [w = worker.get()] { w->StartProcess(); });
     } else if (chance.Happens(faults_.link_breaks / 10)) {
-      worker->BreakLink(!chance.Happens(faults_.half_open));
+      const bool seen = !chance.Happens(faults_.half_open);
+      const bool partition = chance.Happens(faults_.partitions);
+      worker->BreakLink(
+          seen, absl::Seconds(partition ? chance.Uniform(3, 30) : chance.Uniform(0.05, 1.5)));
     }
   }
   if (chance.Happens(faults_.coordinator_dies / 10)) {
@@ -305,6 +327,7 @@ bool Scenario::AllOver() {
 }
 
 Outcome Scenario::Run() {
+  options_.standalone = world_.chance.Happens(0.6);
   ChooseFaults();
   MakeMachines();
   MakeJobs();

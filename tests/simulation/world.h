@@ -46,10 +46,10 @@ enum class Bug {
   kReplyBeforeCommit,  // so are clients
   kForgetAcks,         // Acks are never sent
   kNoFencing,          // facts of old Attempts pass for those of the current one
-  kNoReserve,          // Ranks are not told when to stop
+  kNoReserve,          // Ranks never stop before they are done
   kWallClock,          // the coordinator's clock is the wall clock
   kNoFloor,            // PREPARE makes no floor
-  kNoDeadlineGuard,    // Workers do not keep the deadline by themselves
+  kNoDeadlineGuard,    // Workers and Ranks keep no time by themselves
 };
 // nullopt: no such bug. "none" is kNone.
 std::optional<Bug> BugByName(absl::string_view name);
