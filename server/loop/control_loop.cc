@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "common/log.h"
 #include "common/status_macros.h"
@@ -167,12 +168,7 @@ void ControlLoop::Run() {
     if (!events.empty() || !acks.empty() || Now() >= wakeup) {
       wakeup = RunOnce(std::move(events), std::move(acks));
     }
-    if (log_written_ && (Now() - last_commit_ >= options_.checkpoint_idle ||
-                         store_->LogBytes() >= options_.checkpoint_bytes)) {
-      // A failure here loses nothing: the log stays, and is tried again.
-      log_written_ = !store_->CheckpointLog().ok();
-      last_commit_ = Now();
-    }
+    MoveLog();
     if (!fatal().ok()) return;
   }
   if (const absl::Status moved = store_->CheckpointLog(); !moved.ok()) {
@@ -180,9 +176,55 @@ void ControlLoop::Run() {
   }
 }
 
+void ControlLoop::MoveLog() {
+  if (!log_written_) return;
+  bool quiet = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    quiet = inbox_.empty();
+  }
+  const int64_t bytes = store_->LogBytes();
+  if (bytes < options_.most_log_bytes && !(quiet && bytes >= options_.checkpoint_bytes) &&
+      Now() - last_commit_ < options_.checkpoint_idle) {
+    return;
+  }
+  // A failure here loses nothing: the log stays, and is tried again.
+  log_written_ = !store_->CheckpointLog().ok();
+  last_commit_ = Now();
+}
+
+std::vector<Reply> ControlLoop::AnswerFromStore(std::vector<Event>* events) {
+  // Submits first: what is active now is so until the core has seen them.
+  std::stable_partition(events->begin(), events->end(), [](const Event& event) {
+    return std::holds_alternative<traind::Submit>(event);
+  });
+  std::vector<Reply> replies;
+  const auto answered = [&](Event& event) {
+    auto* const submit = std::get_if<traind::Submit>(&event);
+    if (submit == nullptr) return false;
+    Job& job = submit->job;
+    if (!job.request_id.empty()) {
+      auto known = store_->FindByRequest(job.owner, job.request_id);
+      if (known.ok() && IsTerminal(known->state)) {
+        replies.push_back({submit->call, absl::OkStatus(),
+                           std::make_shared<const Job>(*std::move(known)), false});
+        return true;
+      }
+    }
+    // An id is drawn by chance; the core makes sure of active Jobs alone.
+    while (store_->GetJob(job.id).ok()) job.id += "-2";
+    return false;
+  };
+  const auto gone = std::remove_if(events->begin(), events->end(), answered);
+  events->erase(gone, events->end());
+  return replies;
+}
+
 absl::Time ControlLoop::RunOnce(std::vector<Event> events, std::vector<AckCommand> acks) {
   const absl::Time now = Now();
+  std::vector<Reply> known = AnswerFromStore(&events);
   Turn turn = core_->Step(std::move(events), now);
+  for (Reply& reply : known) turn.replies.push_back(std::move(reply));
   const absl::Time next_wakeup = turn.next_wakeup;
   if (!turn.mutations.empty()) {
     if (turn.mutations.durable) turn.mutations.last_seen = now;

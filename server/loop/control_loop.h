@@ -46,9 +46,11 @@ struct LoopOptions {
   std::string state_dir;  // absolute
   CoreOptions core;
   // The write-ahead log is moved into the database when the loop has been idle for
-  // so long, or the log has grown so large.
+  // so long; at checkpoint_bytes as soon as nothing waits; at most_log_bytes at once.
+  // Callers wait meanwhile, some milliseconds for each MiB.
   absl::Duration checkpoint_idle = absl::Seconds(2);
   int64_t checkpoint_bytes = 4 << 20;
+  int64_t most_log_bytes = 64 << 20;
 };
 
 // Threads: Start and Stop from one; the rest is safe from any. Ownership: store,
@@ -98,6 +100,10 @@ class ControlLoop {
   void Run();
   // One turn; returns when the core wants to be woken.
   absl::Time RunOnce(std::vector<Event> events, std::vector<AckCommand> acks);
+  // Takes out Submits of requests that belong to Jobs which are over, of which the
+  // core knows nothing any more; the answers to them.
+  std::vector<Reply> AnswerFromStore(std::vector<Event>* events);
+  void MoveLog() ABSL_LOCKS_EXCLUDED(mutex_);
   void Act(Turn turn, absl::Time now);
   void Recover(const Turn& turn, const absl::Status& failure);
   void AnswerAll(const std::vector<Reply>& replies);

@@ -18,17 +18,28 @@ namespace {
 
 constexpr int kMaxMessageBytes = 4 << 20;
 
-void Configure(grpc::ServerBuilder& builder, const std::vector<grpc::Service*>& services) {
-  static const bool plugins = [] {
+// Builders look for plugins when they are made, so this comes before the first.
+void LoadPlugins() {
+  static const bool loaded = [] {
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     return true;
   }();
-  (void)plugins;
+  (void)loaded;
+}
+
+void Configure(grpc::ServerBuilder& builder, const std::vector<grpc::Service*>& services) {
   // Two daemons on one port would share its connections.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   for (grpc::Service* const service : services) builder.RegisterService(service);
+}
+
+// gRPC's health service tells of itself only the server as a whole.
+void SayHealthy(grpc::Server& server, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    server.GetHealthCheckService()->SetServingStatus(name, true);
+  }
 }
 
 }  // namespace
@@ -36,7 +47,9 @@ void Configure(grpc::ServerBuilder& builder, const std::vector<grpc::Service*>& 
 GrpcServer::GrpcServer() = default;
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Listen(
-    const std::string& address, const std::vector<grpc::Service*>& services) {
+    const std::string& address, const std::vector<grpc::Service*>& services,
+    const std::vector<std::string>& names) {
+  LoadPlugins();
   std::unique_ptr<GrpcServer> server(new GrpcServer());
   grpc::ServerBuilder builder;
   builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &server->port_);
@@ -46,6 +59,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Listen(
     return absl::UnavailableError(absl::StrCat(
         "cannot listen on ", address, ": another program has the port, or it is not ours"));
   }
+  SayHealthy(*server->server_, names);
   return server;
 }
 
@@ -57,6 +71,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::ListenOnSocket(
   if (server->folder_ < 0) return ErrnoStatus(errno, folder);
   const std::string socket = absl::StrCat("/proc/self/fd/", server->folder_, "/", name);
   unlink(socket.c_str());
+  LoadPlugins();
   grpc::ServerBuilder builder;
   builder.AddListeningPort(absl::StrCat("unix:", socket), grpc::InsecureServerCredentials());
   Configure(builder, services);

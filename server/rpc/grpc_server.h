@@ -19,9 +19,11 @@ namespace traind {
 // Threads: confined to one. Ownership: services outlive it.
 class GrpcServer {
  public:
-  // address: HOST:PORT (port 0: any free one). Unavailable: the port is taken.
+  // address: HOST:PORT (port 0: any free one). names: services whose health is told
+  // by name. Unavailable: the port is taken.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Listen(
-      const std::string& address, const std::vector<grpc::Service*>& services);
+      const std::string& address, const std::vector<grpc::Service*>& services,
+      const std::vector<std::string>& names = {});
   // On a Unix socket `folder`/`name`, for this user only. The path may be longer
   // than a socket's address; a socket that lies there is taken for left over.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> ListenOnSocket(

@@ -109,15 +109,6 @@ grpc::ServerUnaryReactor* TrainingService::Submit(grpc::CallbackServerContext* c
   const absl::Time now = loop_->Now();
   auto checked = intake_->Check(request->spec(), now);
   if (!checked.ok()) return refuse(checked.status());
-  if (!request->request_id().empty()) {
-    const auto known = store_->FindByRequest(kOwner, request->request_id());
-    if (known.ok()) {
-      // As it is now, not as it was stored last.
-      const auto job = Find(known->id);
-      return refuse(AnswerKnown(job.ok() ? **job : *known, *checked, reply));
-    }
-    if (!absl::IsNotFound(known.status())) return refuse(known.status());
-  }
   auto kept = std::make_shared<CheckedSpec>(*checked);
   Job job = intake_->MakeJob(*std::move(checked), kOwner, request->request_id(),
                              request->spec_text(), now);

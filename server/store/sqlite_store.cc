@@ -73,7 +73,7 @@ absl::Status SqliteStore::OpenWriter() {
         absl::StrCat("no write-ahead log is possible there (journal mode stays ", mode,
                      "): the state folder must be on a local file system"));
   }
-  RETURN_IF_ERROR(db_->Execute("PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 16777216"));
+  RETURN_IF_ERROR(db_->Execute("PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864"));
   synchronous_full_ = true;
   if (options_.max_bytes > 0) {
     RETURN_IF_ERROR(

@@ -98,6 +98,29 @@ TEST(TrainingServiceTest, OneRequestIdIsOneJobAlsoWhenManyCallAtOnce) {
   EXPECT_EQ(created, 1);
 }
 
+TEST(TrainingServiceTest, ARequestIdStaysOneJobWhileThatJobEnds) {
+  RpcHouse house;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&house, t] {
+      for (int i = 0; i < 25; ++i) {
+        // Two threads share each request id; one of them ends the Job.
+        const std::string request_id = absl::StrCat("r", t / 2, "-", i);
+        v1::SubmitReply reply;
+        const grpc::Status status = house.Submit(house.GoodSpec(), request_id, &reply);
+        ASSERT_TRUE(status.ok()) << status.error_message();
+        const std::string id = reply.job().id();
+        v1::Job job;
+        if (t % 2 == 0) Cancel(house, id, &job).ok();
+        ASSERT_TRUE(house.Submit(house.GoodSpec(), request_id, &reply).ok());
+        ASSERT_EQ(reply.job().id(), id);
+        ASSERT_FALSE(reply.created());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST(TrainingServiceTest, ARequestIdWithAnotherSpecIsAConflictThatNamesTheFields) {
   RpcHouse house;
   const std::string id = house.Submit(house.GoodSpec(), "r1");

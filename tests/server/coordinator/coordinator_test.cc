@@ -1,0 +1,201 @@
+#include "server/coordinator.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/time/clock.h>
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "common/durable_file.h"
+#include "proto/health.grpc.pb.h"
+#include "proto/training_service.grpc.pb.h"
+#include "proto/worker_service.grpc.pb.h"
+#include "server/store/sqlite.h"
+
+namespace traind {
+namespace {
+
+using testing::HasSubstr;
+
+class CoordinatorTest : public testing::Test {
+ protected:
+  CoordinatorTest() {
+    std::string folder = absl::StrCat(testing::TempDir(), "/coordinator.XXXXXX");
+    EXPECT_NE(mkdtemp(folder.data()), nullptr);
+    char* const real = realpath(folder.c_str(), nullptr);
+    folder_ = real;
+    free(real);
+    config_.state_dir = absl::StrCat(folder_, "/state");
+    EXPECT_EQ(MakeDirs(config_.state_dir), absl::OkStatus());
+    config_.listen = "127.0.0.1:0";
+    config_.data_roots = {folder_};
+    EXPECT_EQ(WriteFileDurably(absl::StrCat(folder_, "/train.csv"), "a,kind\n1,x\n2,y\n"),
+              absl::OkStatus());
+  }
+  std::unique_ptr<Coordinator> Start() {
+    auto coordinator = Coordinator::Start(config_);
+    EXPECT_TRUE(coordinator.ok()) << coordinator.status();
+    client_ = v1::TrainingService::NewStub(Connect((*coordinator)->port()));
+    return *std::move(coordinator);
+  }
+  static std::shared_ptr<grpc::Channel> Connect(int port) {
+    return grpc::CreateChannel(absl::StrCat("127.0.0.1:", port),
+                               grpc::InsecureChannelCredentials());
+  }
+  v1::SubmitReply Submit(const std::string& request_id) {
+    grpc::ClientContext context;
+    v1::SubmitRequest request;
+    request.set_request_id(request_id);
+    v1::JobSpec& spec = *request.mutable_spec();
+    spec.set_api("v1");
+    spec.mutable_task()->set_type("classification");
+    spec.mutable_data()->set_train(absl::StrCat(folder_, "/train.csv"));
+    spec.mutable_data()->set_target("kind");
+    spec.mutable_budget()->mutable_time()->set_seconds(3600);
+    v1::SubmitReply reply;
+    const grpc::Status status = client_->Submit(&context, request, &reply);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return reply;
+  }
+  v1::Job Get(const std::string& id) {
+    grpc::ClientContext context;
+    v1::GetJobRequest request;
+    request.set_id(id);
+    v1::Job job;
+    const grpc::Status status = client_->GetJob(&context, request, &job);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return job;
+  }
+
+  std::string folder_;
+  Config config_;
+  std::unique_ptr<v1::TrainingService::Stub> client_;
+};
+
+TEST_F(CoordinatorTest, JobsSurviveARestartWithTheirDeadline) {
+  auto coordinator = Start();
+  const v1::SubmitReply before = Submit("r1");
+  coordinator->Stop(absl::Seconds(1));
+  coordinator.reset();
+  coordinator = Start();
+  const v1::Job after = Get(before.job().id());
+  EXPECT_EQ(after.state(), v1::JOB_STATE_QUEUED);
+  // Stored by the millisecond.
+  EXPECT_EQ(after.deadline().seconds(), before.job().deadline().seconds());
+  EXPECT_EQ(after.deadline().nanos() / 1'000'000, before.job().deadline().nanos() / 1'000'000);
+  EXPECT_EQ(after.accepted_at().seconds(), before.job().accepted_at().seconds());
+  const v1::SubmitReply again = Submit("r1");
+  EXPECT_EQ(again.job().id(), before.job().id());
+  EXPECT_FALSE(again.created());
+  EXPECT_TRUE(Submit("r2").created());
+}
+
+TEST_F(CoordinatorTest, HealthIsServing) {
+  auto coordinator = Start();
+  const auto health = grpc::health::v1::Health::NewStub(Connect(coordinator->port()));
+  grpc::ClientContext context;
+  grpc::health::v1::HealthCheckResponse response;
+  ASSERT_TRUE(health->Check(&context, {}, &response).ok());
+  EXPECT_EQ(response.status(), grpc::health::v1::HealthCheckResponse::SERVING);
+}
+
+TEST_F(CoordinatorTest, AStateFolderHasOneTraind) {
+  auto first = Start();
+  const absl::Status second = Coordinator::Start(config_).status();
+  EXPECT_TRUE(absl::IsAborted(second)) << second;
+  EXPECT_THAT(std::string(second.message()), HasSubstr(config_.state_dir));
+  EXPECT_THAT(std::string(second.message()), HasSubstr(absl::StrCat(getpid())));
+  EXPECT_TRUE(Submit("r1").created()) << "the first goes on";
+  first.reset();
+  EXPECT_TRUE(Coordinator::Start(config_).ok());
+}
+
+TEST_F(CoordinatorTest, APortInUseIsNamedAndTheStateFolderIsLeft) {
+  const int taken = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(bind(taken, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(taken, 1), 0);
+  ASSERT_EQ(getsockname(taken, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const std::string listen = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
+  config_.listen = listen;
+  const absl::Status status = Coordinator::Start(config_).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(listen));
+  close(taken);
+  config_.listen = "127.0.0.1:0";
+  EXPECT_TRUE(Coordinator::Start(config_).ok());
+}
+
+TEST_F(CoordinatorTest, TwoTraindDoNotShareAPort) {
+  auto first = Start();
+  Config other = config_;
+  other.state_dir = absl::StrCat(folder_, "/other");
+  ASSERT_EQ(MakeDirs(other.state_dir), absl::OkStatus());
+  other.listen = absl::StrCat("127.0.0.1:", first->port());
+  EXPECT_TRUE(absl::IsUnavailable(Coordinator::Start(other).status()));
+}
+
+TEST_F(CoordinatorTest, ANewerDatabaseIsRefused) {
+  Start()->Stop(absl::Seconds(1));
+  {
+    auto db = sqlite::Connection::Open(absl::StrCat(config_.state_dir, "/traind.db"),
+                                       sqlite::Connection::Mode::kReadWriteCreate)
+                  .value();
+    ASSERT_EQ(db->Execute("PRAGMA user_version = 99"), absl::OkStatus());
+  }
+  const absl::Status status = Coordinator::Start(config_).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("99"));
+}
+
+// A Worker's stream over the state folder's socket, whose own path is too long for
+// an address.
+TEST_F(CoordinatorTest, StandaloneServesItsWorkerOnASocketOfItsOwnHoweverLongItsPath) {
+  config_.state_dir = absl::StrCat(folder_, "/", std::string(100, 'x'), "/", std::string(100, 'y'));
+  ASSERT_EQ(MakeDirs(config_.state_dir), absl::OkStatus());
+  config_.standalone = true;
+  config_.worker_binary = "/bin/true";  // ends at once; the test is the Worker
+  // What a killed traind left.
+  ASSERT_EQ(WriteFileDurably(absl::StrCat(config_.state_dir, "/worker.sock"), "x"),
+            absl::OkStatus());
+  auto coordinator = Start();
+  struct stat info;
+  ASSERT_EQ(stat(absl::StrCat(config_.state_dir, "/worker.sock").c_str(), &info), 0);
+  EXPECT_TRUE(S_ISSOCK(info.st_mode));
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+
+  ASSERT_EQ(chdir(config_.state_dir.c_str()), 0);
+  const auto on_socket = v1::WorkerService::NewStub(
+      grpc::CreateChannel("unix:worker.sock", grpc::InsecureChannelCredentials()));
+  const auto on_port = v1::WorkerService::NewStub(Connect(coordinator->port()));
+  v1::WorkerMessage hello;
+  hello.mutable_hello()->set_worker_id("w1");
+  hello.mutable_hello()->set_boot_id("b1");
+  v1::CoordinatorMessage welcome;
+  {
+    grpc::ClientContext context;
+    const auto stream = on_socket->Attach(&context);
+    ASSERT_TRUE(stream->Write(hello));
+    ASSERT_TRUE(stream->Read(&welcome));
+    EXPECT_TRUE(welcome.has_welcome());
+    context.TryCancel();
+    stream->Finish().ok();
+  }
+  grpc::ClientContext context;
+  const auto stream = on_port->Attach(&context);
+  stream->Write(hello);
+  EXPECT_FALSE(stream->Read(&welcome));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNIMPLEMENTED);
+}
+
+}  // namespace
+}  // namespace traind
