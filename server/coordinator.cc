@@ -72,7 +72,8 @@ absl::Status Coordinator::Listen(const Config& config) {
   loop_->Start(gateway_.get());
   std::vector<grpc::Service*> services = {service_.get()};
   if (!config.standalone) services.push_back(gateway_.get());
-  ASSIGN_OR_RETURN(server_, GrpcServer::Listen(config.listen, services));
+  ASSIGN_OR_RETURN(server_, GrpcServer::Listen(config.listen, services,
+                                               {v1::TrainingService::service_full_name()}));
   if (!config.standalone) return absl::OkStatus();
 
   ASSIGN_OR_RETURN(worker_server_,

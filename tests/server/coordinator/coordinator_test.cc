@@ -99,10 +99,14 @@ TEST_F(CoordinatorTest, JobsSurviveARestartWithTheirDeadline) {
 TEST_F(CoordinatorTest, HealthIsServing) {
   auto coordinator = Start();
   const auto health = grpc::health::v1::Health::NewStub(Connect(coordinator->port()));
-  grpc::ClientContext context;
-  grpc::health::v1::HealthCheckResponse response;
-  ASSERT_TRUE(health->Check(&context, {}, &response).ok());
-  EXPECT_EQ(response.status(), grpc::health::v1::HealthCheckResponse::SERVING);
+  for (const std::string service : {"", "traind.v1.TrainingService"}) {
+    grpc::ClientContext context;
+    grpc::health::v1::HealthCheckRequest request;
+    request.set_service(service);
+    grpc::health::v1::HealthCheckResponse response;
+    ASSERT_TRUE(health->Check(&context, request, &response).ok()) << service;
+    EXPECT_EQ(response.status(), grpc::health::v1::HealthCheckResponse::SERVING);
+  }
 }
 
 TEST_F(CoordinatorTest, AStateFolderHasOneTraind) {

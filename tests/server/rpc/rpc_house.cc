@@ -41,7 +41,9 @@ RpcHouse::RpcHouse() {
   service_ = std::make_unique<TrainingService>(folder_, loop_.get(), &store_, intake_.get(),
                                                gateway_.get());
   loop_->Start(gateway_.get());
-  server_ = GrpcServer::Listen("127.0.0.1:0", {service_.get(), gateway_.get()}).value();
+  server_ = GrpcServer::Listen("127.0.0.1:0", {service_.get(), gateway_.get()},
+                               {v1::TrainingService::service_full_name()})
+                .value();
   client_ = v1::TrainingService::NewStub(Connect());
 }
 
