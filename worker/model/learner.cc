@@ -1,21 +1,14 @@
 #include "worker/model/learner.h"
 
 #include <ATen/Context.h>
-#include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/_foreach_norm.h>
-#include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/index_select.h>
-#include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/softmax.h>
-#include <ATen/ops/stack.h>
-#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -28,13 +21,13 @@
 #include "worker/device/collective.h"
 #include "worker/device/cuda_api.h"
 #include "worker/device/guard.h"
+#include "worker/model/adamw.h"
 #include "worker/model/loss_scaler.h"
 #include "worker/model/model.h"
 
 namespace traind {
 namespace {
 
-constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-8;
 constexpr int64_t kPredictRows = 4096;  // at once: bounds memory, fills the cores
 
 class Autocast {
@@ -70,24 +63,6 @@ at::Tensor ToDevice(std::vector<T> values, at::IntArrayRef shape, c10::Device de
   return device.is_cuda() ? host.to(device) : host;
 }
 
-// L2 norm over all gradients, on the CPU: one pass without temporaries.
-double NormOnHost(const std::vector<at::Tensor>& gradients) {
-  double squares = 0;
-  for (const at::Tensor& gradient : gradients) {
-    const float* values = gradient.const_data_ptr<float>();
-    const int64_t size = gradient.numel();
-    constexpr int64_t kLanes = 16;
-    float lanes[kLanes] = {};
-    int64_t i = 0;
-    for (; i + kLanes <= size; i += kLanes) {
-      for (int64_t k = 0; k < kLanes; ++k) lanes[k] += values[i + k] * values[i + k];
-    }
-    for (; i < size; ++i) lanes[0] += values[i] * values[i];
-    for (const float lane : lanes) squares += lane;
-  }
-  return std::sqrt(squares);
-}
-
 }  // namespace
 
 struct Learner::Impl {
@@ -105,10 +80,7 @@ struct Learner::Impl {
   at::Tensor order;    // [rows of the epoch] int32
   at::Tensor batch_numeric, batch_codes, batch_target;  // as large as the largest batch
 
-  // AdamW.
-  at::Tensor exp_avg, exp_avg_sq;  // like parameters.flat()
-  std::vector<at::Tensor> exp_avgs, exp_avg_sqs;
-  std::vector<at::Tensor> steps;  // one scalar, as often as there are parameters
+  std::optional<AdamW> optimizer;
   std::vector<at::Tensor> gradients;
 
   at::Tensor best;      // like parameters.flat()
@@ -124,7 +96,6 @@ struct Learner::Impl {
   at::Tensor LossOf(const StepInput& input, double& weight);
   void Step(const StepInput& input);
   void Update(double learning_rate);
-  std::optional<at::Tensor> ClippingFactor() const;
   void Score(const Inputs& inputs, float* out) const;
   template <class Body>
   void With(Weights which, Body&& body);
@@ -135,12 +106,8 @@ absl::Status Learner::Impl::Initialize(LearnerData data) {
   ASSIGN_OR_RETURN(model, CreateModel(options.model, options.shape, parameters));
   parameters.Allocate(device);
   parameters.Initialize(options.seed);
-  exp_avg = at::zeros_like(parameters.flat());
-  exp_avg_sq = at::zeros_like(parameters.flat());
-  exp_avgs = parameters.ViewsOf(exp_avg);
-  exp_avg_sqs = parameters.ViewsOf(exp_avg_sq);
+  optimizer.emplace(parameters, options.weight_decay);
   const at::TensorOptions on_device = at::TensorOptions(device);
-  steps.assign(parameters.tensors().size(), at::zeros({}, on_device.dtype(at::kFloat)));
   gradients.resize(parameters.tensors().size());
   best = parameters.flat().clone();
   loss_sum = at::zeros({}, on_device.dtype(at::kDouble));
@@ -245,30 +212,13 @@ void Learner::Impl::Step(const StepInput& input) {
   Update(input.learning_rate);
 }
 
-// What gradients must be divided by, where they must.
-std::optional<at::Tensor> Learner::Impl::ClippingFactor() const {
-  if (!device.is_cuda()) {
-    const double norm = NormOnHost(gradients);
-    if (!(norm > kMaxGradientNorm)) return std::nullopt;
-    return at::full({1}, norm / kMaxGradientNorm, at::TensorOptions().dtype(at::kFloat));
-  }
-  const at::Tensor norm = at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients)));
-  return norm.div(kMaxGradientNorm).clamp_min(1.0).reshape({1});
-}
-
 void Learner::Impl::Update(double learning_rate) {
   const std::vector<at::Tensor>& tensors = parameters.tensors();
   for (size_t i = 0; i < tensors.size(); ++i) gradients[i] = tensors[i].grad();
   std::optional<at::Tensor> found_inf;
   if (scaler.has_value()) found_inf = scaler->Unscale(gradients);
-  steps[0].add_(1);
-  at::_fused_adamw_(tensors, gradients, exp_avgs, exp_avg_sqs, {}, steps, learning_rate, kBeta1,
-                    kBeta2, options.weight_decay, kEpsilon, /*amsgrad=*/false, /*maximize=*/false,
-                    ClippingFactor(), found_inf);
-  if (scaler.has_value()) {
-    steps[0].sub_(found_inf->squeeze());
-    scaler->Update();
-  }
+  optimizer->Step(gradients, learning_rate, found_inf);
+  if (scaler.has_value()) scaler->Update();
   // Not zeroed: autograd then hands over its own tensors instead of adding.
   for (size_t i = 0; i < tensors.size(); ++i) {
     tensors[i].mutable_grad().reset();
@@ -413,9 +363,9 @@ absl::StatusOr<Learner::State> Learner::Save() {
     const Parameters& parameters = impl_->parameters;
     state.weights = parameters.Pack(parameters.flat());
     state.best_weights = parameters.Pack(impl_->best);
-    state.exp_avg = parameters.Pack(impl_->exp_avg);
-    state.exp_avg_sq = parameters.Pack(impl_->exp_avg_sq);
-    state.optimizer_steps = impl_->steps[0].item<int64_t>();
+    state.exp_avg = parameters.Pack(impl_->optimizer->exp_avg());
+    state.exp_avg_sq = parameters.Pack(impl_->optimizer->exp_avg_sq());
+    state.optimizer_steps = impl_->optimizer->steps();
     if (impl_->scaler.has_value()) {
       state.loss_scale = impl_->scaler->scale();
       state.growth_tracker = impl_->scaler->growth_tracker();
@@ -431,49 +381,14 @@ absl::Status Learner::Load(const State& state) {
     const Parameters& parameters = impl_->parameters;
     parameters.Unpack(state.weights, parameters.flat());
     parameters.Unpack(state.best_weights, impl_->best);
-    parameters.Unpack(state.exp_avg, impl_->exp_avg);
-    parameters.Unpack(state.exp_avg_sq, impl_->exp_avg_sq);
-    impl_->steps[0].fill_(state.optimizer_steps);
+    parameters.Unpack(state.exp_avg, impl_->optimizer->exp_avg());
+    parameters.Unpack(state.exp_avg_sq, impl_->optimizer->exp_avg_sq());
+    impl_->optimizer->set_steps(state.optimizer_steps);
     if (impl_->scaler.has_value() && state.loss_scale > 0) {
       impl_->scaler->Restore(state.loss_scale, state.growth_tracker);
     }
     return absl::OkStatus();
   });
-}
-
-void SetTorchThreads(int threads) { at::set_num_threads(std::max(1, threads)); }
-
-absl::Status WarmUpTorch(const CudaApi* cuda) {
-  at::set_num_interop_threads(1);
-  // One run per kind of loss; sizes that reach the blocked kernels.
-  for (const bool classification : {true, false}) {
-    constexpr int64_t kRows = 64;
-    LearnerOptions options;
-    options.classification = classification;
-    options.model.hidden = {64, 64};
-    options.shape.numeric = 16;
-    options.shape.cardinalities = {4};
-    options.shape.outputs = classification ? 3 : 1;
-    options.cuda = cuda;
-    LearnerData data;
-    data.rows.rows = kRows;
-    data.rows.numeric.assign(kRows * 16, 0.5f);
-    data.rows.codes.assign(kRows, 2);
-    if (classification) {
-      data.classes.assign(kRows, 1);
-    } else {
-      data.values.assign(kRows, 1.0f);
-    }
-    ASSIGN_OR_RETURN(const auto learner, Learner::Create(options, std::move(data)));
-    std::vector<int32_t> rows(kRows);
-    for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int32_t>(i);
-    RETURN_IF_ERROR(learner->SetOrder(rows));
-    for (int i = 0; i < 2; ++i) RETURN_IF_ERROR(learner->Step({0, kRows, kRows, 1e-3, 1}));
-    RETURN_IF_ERROR(learner->TakeLoss().status());
-    std::vector<float> out(static_cast<size_t>(kRows * options.shape.outputs));
-    RETURN_IF_ERROR(learner->Predict(Weights::kBest, rows, absl::MakeSpan(out)));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace traind

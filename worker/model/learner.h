@@ -32,10 +32,6 @@ struct LearnerOptions {
   Group* group = nullptr;         // null: alone
 };
 
-// Steps whose gradient is longer than this (L2 norm over all parameters) are
-// scaled down to it: a rare outlier must not upset AdamW's moments.
-inline constexpr double kMaxGradientNorm = 5.0;
-
 // The training file's rows as the network takes them.
 struct LearnerData {
   EncodedRows rows;

@@ -43,6 +43,7 @@ absl::Status Trainer::Run() {
 }
 
 absl::StatusOr<Trainer::Ending> Trainer::TrainUntilStopped() {
+  if (OutOfPatience()) return Ending{StopCause::kPatience, true};  // resumed at its end
   while (epoch_ < planned_epochs_) {
     RETURN_IF_ERROR(BeginEpoch());
     while (position_ < TrainingRows() && !order_stale_) {

@@ -305,7 +305,9 @@ void Trainer::StartCheckpoint() {
 
 void Trainer::SaveWhatIsDue() {
   if (saver_->CheckpointDue()) StartCheckpoint();
-  // The gang's other ranks would have to take part in answers that are not there yet.
+  // Meanwhile the other ranks wait in their next collective.
+  const absl::Duration most = absl::Milliseconds(train_.rendezvous.timeout_ms) / 4;
+  if (gang_->group() != nullptr && predict_time_ > most) return;
   if (predictions_saved_ || best_outputs_.empty() || !saver_->PredictionsDue(predict_time_)) {
     return;
   }

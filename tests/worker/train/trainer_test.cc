@@ -5,6 +5,8 @@
 #include <absl/synchronization/mutex.h>
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -386,6 +388,62 @@ TEST_F(TrainerTest, AnInfiniteTargetErrorDivergesWithItsReason) {
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(FailureReason(status), "DIVERGED");
   EXPECT_TRUE(absl::StrContains(status.message(), "not finite"));
+}
+
+TEST_F(TrainerTest, HalfPrecisionThatOverflowsFallsBackToFloat32First) {
+  options_.classification = false;
+  table_ = WriteState(state_, MakeRows(options_), MakeFolds(options_));
+  rp::Train train = Task(1);
+  train.epochs = 50;
+  train.precision = "bf16";
+  train.spec_json = Spec("\"learning_rate\":10,\"weight_decay\":10,\"patience\":0", 0,
+                         R"("type":"regression","metric":"rmse")");
+  RecordingSink sink;
+  const absl::Status status = Run(train, sink);
+  EXPECT_EQ(sink.All<rp::Started>()[0].precision, "bf16");
+  const auto decisions = sink.All<rp::Decision>();
+  ASSERT_EQ(decisions.size(), 1u);
+  EXPECT_EQ(decisions[0].rule, "precision");
+  EXPECT_EQ(decisions[0].from, "bf16");
+  EXPECT_EQ(decisions[0].to, "fp32");
+  EXPECT_EQ(FailureReason(status), "DIVERGED");  // which helps this one as little
+}
+
+TEST_F(TrainerTest, ARunThatLostPatiencePredictsAtOnceWhenResumed) {
+  rp::Train train = Task(1);
+  train.epochs = 1000;
+  train.spec_json = Spec("\"patience\":2,\"learning_rate\":1e-9");
+  RecordingSink first, second;
+  ASSERT_TRUE(Run(train, first).ok());
+  ASSERT_EQ(first.All<rp::FoldSaved>().back().stopped_by, "patience");
+  train.attempt = 2;
+  train.resume = first.All<rp::CheckpointSaved>().back().manifest;
+  ASSERT_TRUE(Run(train, second).ok());
+  EXPECT_TRUE(second.All<rp::Epoch>().empty());
+  EXPECT_EQ(second.All<rp::FoldSaved>().back().stopped_by, "patience");
+  EXPECT_TRUE(second.All<rp::FoldSaved>().back().complete);
+}
+
+// Files may grow to 64 KiB: enough for predictions, not for a checkpoint.
+TEST_F(TrainerTest, ACheckpointThatCannotBeWrittenCostsAWarningAndNotTheFold) {
+  rp::Train train = Task(1);
+  train.spec_json = R"({"task":{"type":"classification"},"model":{"mlp":{"hidden":[128,128]}}})";
+  signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = 64 << 10;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  RecordingSink sink;
+  const absl::Status status = Run(train, sink);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_TRUE(sink.All<rp::CheckpointSaved>().empty());
+  const auto logs = sink.All<rp::LogText>();
+  ASSERT_FALSE(logs.empty());
+  EXPECT_EQ(logs[0].level, "warning");
+  EXPECT_TRUE(absl::StrContains(logs[0].text, "checkpoint could not be saved")) << logs[0].text;
+  EXPECT_TRUE(sink.All<rp::FoldSaved>().back().complete);
 }
 
 TEST_F(TrainerTest, SpecAndTableThatDisagreeAreTheUsersError) {
