@@ -87,7 +87,8 @@ TEST_F(ReflectionTest, AllServicesAreListed) {
   reflection::ServerReflectionRequest request;
   request.set_list_services("*");
   std::vector<std::string> names;
-  for (const auto& service : Ask(request).list_services_response().service()) {
+  const reflection::ServerReflectionResponse response = Ask(request);
+  for (const auto& service : response.list_services_response().service()) {
     names.push_back(service.name());
   }
   EXPECT_THAT(names, IsSupersetOf({"traind.v1.TrainingService", "grpc.health.v1.Health",
