@@ -54,6 +54,7 @@ struct JobEntry {
   bool publish_running = false;
   bool final_running = false;  // that one is the last
   bool final_done = false;
+  bool asked_disk = false;  // whether a Prediction stands of which nothing was heard
   absl::Time publish_sent_at;
   absl::Time publish_not_before = absl::InfinitePast();
   absl::Duration publish_cost;  // the longest seen; 0: not measured
@@ -234,6 +235,7 @@ class Core::Impl {
   void Handle(Published& event);
   void Adopt(JobEntry& entry, PublishedPrediction prediction);
   void MaybePublish(JobEntry& entry, bool final);
+  void AskDisk(JobEntry& entry);
   bool FloorPending(const JobEntry& entry) const;
   bool FinalizingDue(const JobEntry& entry) const;
   void EnterFinalizing(JobEntry& entry);

@@ -171,6 +171,8 @@ struct AckCommand {
 struct ShutdownCommand {
   std::string worker;
 };
+// Without request.table nothing is to be made: the standing Prediction is to be read
+// (ReadStandingPrediction) and told.
 struct PublishCommand {
   std::string job;
   PublishRequest request;  // state_dir is filled in by the shell

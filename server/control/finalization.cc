@@ -83,6 +83,16 @@ void Core::Impl::Adopt(JobEntry& entry, PublishedPrediction prediction) {
   EditDurably(entry).prediction = std::move(prediction);
 }
 
+// A Worker out of reach may have made a Prediction by itself.
+void Core::Impl::AskDisk(JobEntry& entry) {
+  if (entry.asked_disk || now_ < FinalizeAt(entry)) return;
+  entry.asked_disk = true;
+  PublishCommand command;
+  command.job = entry.view().id;
+  command.request.job = command.job;
+  turn_.publishes.push_back(std::move(command));
+}
+
 // The floor may still come, and nothing else can answer.
 bool Core::Impl::FloorPending(const JobEntry& entry) const {
   const Job& job = entry.view();
@@ -126,6 +136,7 @@ void Core::Impl::AdvanceFinalizing(JobEntry& entry) {
   const bool time_is_up = now_ >= SettleAt(entry);
   if (time_is_up || entry.final_done) return Conclude(entry);
   if (FloorPending(entry)) {
+    AskDisk(entry);
     const bool waits = job.tasks[0].state == TaskState::kRunning ||
                        job.deadline != absl::InfiniteFuture() || !job.finish_requested ||
                        now_ < entry.finish_at + kFinishWait;

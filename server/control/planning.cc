@@ -68,7 +68,7 @@ absl::Time Core::Impl::TrainEndOf(const JobEntry& entry) const {
   const Window window = WindowOf(entry);
   const Spec& spec = entry.view().spec;
   return TrainEnd(window, spec,
-                  Reserve(window, spec, TypicalFold(entry).predict_s, FinalizeLeadOf(entry)));
+                  Reserve(window, spec, StopSeconds(TypicalFold(entry)), FinalizeLeadOf(entry)));
 }
 
 Core::Impl::StartRule Core::Impl::StartRuleOf(const JobEntry& entry) const {

@@ -70,12 +70,16 @@ void Core::Impl::Handle(WorkerAttached& event) {
 
 void Core::Impl::Handle(WorkerHeartbeat& event) {
   const auto found = workers_.find(event.worker);
-  if (found == workers_.end() || found->second.session != event.session ||
-      !found->second.attached) {
-    return;
-  }
+  if (found == workers_.end() || found->second.session != event.session) return;
   WorkerState& worker = found->second;
   worker.last_seen = now_;
+  if (!worker.attached) {
+    // Given up too early: it was silent for a lease, or its predecessor's death was
+    // noticed when it was there already.
+    worker.attached = true;
+    StoreWorker(worker);
+    ReplanTraining();
+  }
   if (now_ - worker.row_at >= absl::Seconds(30)) StoreWorker(worker);
   worker.foreign.clear();
   for (int64_t id : event.running_attempts) {
@@ -108,6 +112,7 @@ void Core::Impl::Handle(WorkerDetached& event) {
   const auto found = workers_.find(event.worker);
   if (found == workers_.end() || found->second.session != event.session) return;
   WorkerState& worker = found->second;
+  worker.session = event.session + 1;  // its heartbeats are history
   if (!worker.attached) return;
   worker.attached = false;
   worker.last_seen = now_;

@@ -50,12 +50,17 @@ bool FirstFoldIsSlow(const Window& window, double first_fold_share, absl::Durati
   return window.bounded() && used > first_fold_share * window.length();
 }
 
-absl::Duration Reserve(const Window& window, const Spec& spec, double predict_s,
+double StopSeconds(const FoldCost& cost) {
+  if (cost.predict_s <= 0) return 0;
+  return cost.predict_s + std::max(cost.step_s, cost.step_p90_s);
+}
+
+absl::Duration Reserve(const Window& window, const Spec& spec, double stop_s,
                        absl::Duration finalize) {
   if (!window.bounded()) return absl::ZeroDuration();
   const absl::Duration share = spec.shares.reserve * window.length();
-  if (spec.policy == Policy::kFixed || predict_s <= 0) return share;
-  const absl::Duration measured = absl::Seconds(predict_s);
+  if (spec.policy == Policy::kFixed || stop_s <= 0) return share;
+  const absl::Duration measured = absl::Seconds(stop_s);
   const absl::Duration most = std::max(share, finalize + 1.1 * measured);
   const absl::Duration reserve = std::min(std::max(finalize + 1.3 * measured, kLeastReserve), most);
   return std::min(reserve, 0.9 * window.length());

@@ -70,11 +70,14 @@ int CutEpochs(int epochs, Fits fits);
 // B3. The first fold has used more than its share of the window.
 bool FirstFoldIsSlow(const Window& window, double first_fold_share, absl::Duration used);
 
+// From the word to stop until a fold's predictions are there: the step it is at, and
+// the prediction. 0: not measured.
+double StopSeconds(const FoldCost& cost);
 // B4. What is held back at the end of the window. `finalize` is the last part of
 // it: joining the folds' predictions to the Prediction. fixed, or nothing measured
-// yet: the reserve's share. adaptive: finalize and 1.3 x one fold's prediction, at
+// yet: the reserve's share. adaptive: finalize and 1.3 x the measured `stop_s`, at
 // least 0.4 s and at most the share, unless the measured need alone is more.
-absl::Duration Reserve(const Window& window, const Spec& spec, double predict_s,
+absl::Duration Reserve(const Window& window, const Spec& spec, double stop_s,
                        absl::Duration finalize);
 // How long before the deadline the last Prediction is begun: `margin` while making
 // one has not been measured (publish = 0), then three times the longest seen; never

@@ -224,7 +224,7 @@ bool Planning::Changed() const {
 
 PlanOutput Planning::Run() {
   const Spec& spec = *in_.spec;
-  const absl::Duration reserve = Reserve(in_.window, spec, in_.cost.predict_s, in_.finalize);
+  const absl::Duration reserve = Reserve(in_.window, spec, StopSeconds(in_.cost), in_.finalize);
   out_.train_end = TrainEnd(in_.window, spec, reserve);
   const bool late = in_.window.bounded() && in_.now >= in_.window.At(spec.shares.stop);
   const bool cuts = in_.window.bounded() && in_.cost.known() && !in_.stopping &&

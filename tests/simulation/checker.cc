@@ -337,7 +337,8 @@ void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
               " without any fault: ", last["reason"].get<std::string>());
   }
   for (const json& attempt : last["attempts"]) {
-    const bool fits = window > 2.0 && 0.06 * window > truth["predict_s"];
+    const bool fits =
+        window > 2.0 && 0.06 * window > truth["predict_s"] && truth["probe_error"] > 0.8;
     if (fits && attempt[1] > 0 && attempt[3] == "DEADLINE") {
       Violation("job ", id, ": without any fault attempt ", attempt[0].dump(),
                 " was cut off at the deadline");

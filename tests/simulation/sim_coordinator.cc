@@ -299,6 +299,11 @@ void SimCoordinator::Publish(PublishCommand command) {
     if (life != life_ && world_->chance.Happens(0.5)) return;
     const auto job = store_.GetJob(command.job);
     if (!job.ok()) return;
+    if (command.request.table.empty()) {
+      const auto standing = disk_->Standing(command.job);
+      if (standing && life == life_) Post(Published{command.job, *standing, false});
+      return;
+    }
     auto result = disk_->Publish(command.request, job->spec.has_test, Now());
     if (life == life_) Post(Published{command.job, std::move(result), false});
   });

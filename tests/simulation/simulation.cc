@@ -175,6 +175,7 @@ void Scenario::MakeJobs() {
     told["floor_s"] = truth.read_s + truth.floor_s;
     told["first_model_s"] = model_s * std::max(1.0, truth.probe_error) + truth.read_s;
     told["predict_s"] = truth.predict_s;
+    told["probe_error"] = truth.probe_error;
     told["bad_data"] = truth.bad_data;
     told["interrupted"] = finish || cancel;
     told["placeable"] = gangs > 0;
