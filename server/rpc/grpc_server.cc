@@ -12,6 +12,7 @@
 #include <chrono>
 
 #include "common/durable_file.h"
+#include "proto/health.pb.h"
 
 namespace traind {
 namespace {
@@ -23,6 +24,9 @@ void LoadPlugins() {
   static const bool loaded = [] {
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    // gRPC's own health service brings no descriptor; naming ours links it in, so
+    // that reflection can describe what is served.
+    grpc::health::v1::HealthCheckRequest::descriptor();
     return true;
   }();
   (void)loaded;
