@@ -81,19 +81,19 @@ CoordinatorClient::CoordinatorClient(std::string target, int folder_fd)
 
 CoordinatorClient::~CoordinatorClient() {
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     stop_ = true;
     if (context_ != nullptr) context_->TryCancel();
   }
+  changed_.notify_all();
   reader_.join();
   writer_.join();
   if (folder_fd_ >= 0) close(folder_fd_);
 }
 
 bool CoordinatorClient::WaitOrStop(absl::Duration time) {
-  absl::MutexLock lock(&mutex_);
-  mutex_.AwaitWithTimeout(absl::Condition(&stop_), time);
-  return stop_;
+  std::unique_lock<std::mutex> lock(mutex_);
+  return changed_.wait_for(lock, absl::ToChronoNanoseconds(time), [this] { return stop_; });
 }
 
 void CoordinatorClient::RunReader() {
@@ -120,7 +120,7 @@ bool CoordinatorClient::RunStream(v1::WorkerService::Stub& stub) {
   const std::unique_ptr<Stream> stream = stub.Attach(&context);
   uint64_t number = 0;
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     number = ++streams_;
     context_ = &context;
     stream_ = stream.get();
@@ -136,12 +136,11 @@ bool CoordinatorClient::RunStream(v1::WorkerService::Stub& stub) {
     message = v1::CoordinatorMessage();
   }
   {
-    absl::MutexLock lock(&mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
     // A Write may be in it still; it fails now that the stream is over.
     context.TryCancel();
     stream_ = nullptr;
-    mutex_.Await(absl::Condition(
-        +[](bool* writing) { return !*writing; }, &writing_));
+    changed_.wait(lock, [this] { return !writing_; });
     context_ = nullptr;
     queue_.clear();
   }
@@ -158,12 +157,8 @@ void CoordinatorClient::RunWriter() {
     v1::WorkerMessage message;
     Stream* stream = nullptr;
     {
-      absl::MutexLock lock(&mutex_);
-      mutex_.Await(absl::Condition(
-          +[](CoordinatorClient* self) ABSL_EXCLUSIVE_LOCKS_REQUIRED(self->mutex_) {
-            return self->stop_ || (self->stream_ != nullptr && !self->queue_.empty());
-          },
-          this));
+      std::unique_lock<std::mutex> lock(mutex_);
+      changed_.wait(lock, [this] { return stop_ || (stream_ != nullptr && !queue_.empty()); });
       if (stop_) return;
       message = std::move(queue_.front());
       queue_.pop_front();
@@ -171,37 +166,41 @@ void CoordinatorClient::RunWriter() {
       writing_ = true;
     }
     const bool written = stream->Write(message);
-    absl::MutexLock lock(&mutex_);
-    writing_ = false;
-    // Read ends too then, and with it the stream.
-    if (!written) queue_.clear();
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      writing_ = false;
+      // Read ends too then, and with it the stream.
+      if (!written) queue_.clear();
+    }
+    changed_.notify_all();
   }
 }
 
 bool CoordinatorClient::Send(uint64_t stream, v1::WorkerMessage message, bool may_drop) {
-  absl::MutexLock lock(&mutex_);
-  if (stream_ == nullptr || stream != streams_) return false;
-  if (may_drop && queue_.size() >= kQueueForDroppable) return false;
-  queue_.push_back(std::move(message));
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (stream_ == nullptr || stream != streams_) return false;
+    if (may_drop && queue_.size() >= kQueueForDroppable) return false;
+    queue_.push_back(std::move(message));
+  }
+  changed_.notify_all();
   return true;
 }
 
 void CoordinatorClient::CloseStream(uint64_t stream) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<std::mutex> lock(mutex_);
   if (context_ != nullptr && stream == streams_) context_->TryCancel();
 }
 
 void CoordinatorClient::Finish(absl::Duration timeout) {
-  absl::MutexLock lock(&mutex_);
-  mutex_.AwaitWithTimeout(
-      absl::Condition(
-          +[](CoordinatorClient* self) ABSL_EXCLUSIVE_LOCKS_REQUIRED(self->mutex_) {
-            return self->stream_ == nullptr || (self->queue_.empty() && !self->writing_);
-          },
-          this),
-      timeout);
-  stop_ = true;
-  if (context_ != nullptr) context_->TryCancel();
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait_for(lock, absl::ToChronoNanoseconds(timeout),
+                      [this] { return stream_ == nullptr || (queue_.empty() && !writing_); });
+    stop_ = true;
+    if (context_ != nullptr) context_->TryCancel();
+  }
+  changed_.notify_all();
 }
 
 }  // namespace traind::worker

@@ -1,15 +1,15 @@
 // The Worker's stream to traind: opened again and again for as long as it takes.
 #pragma once
 
-#include <absl/base/thread_annotations.h>
 #include <absl/status/statusor.h>
-#include <absl/synchronization/mutex.h>
 #include <absl/time/time.h>
 #include <grpcpp/grpcpp.h>
 
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -64,14 +64,17 @@ class CoordinatorClient {
   const int folder_fd_;  // -1: no Unix socket
   Mailbox<Event> events_;
 
-  absl::Mutex mutex_;
-  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t streams_ ABSL_GUARDED_BY(mutex_) = 0;
+  // std::mutex, not absl::Mutex: ThreadSanitizer sees only what it knows.
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_.
+  bool stop_ = false;
+  uint64_t streams_ = 0;
   // Of the open stream; null: none.
-  grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  Stream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  std::deque<v1::WorkerMessage> queue_ ABSL_GUARDED_BY(mutex_);
+  grpc::ClientContext* context_ = nullptr;
+  Stream* stream_ = nullptr;
+  bool writing_ = false;
+  std::deque<v1::WorkerMessage> queue_;
 
   std::thread reader_, writer_;
 };

@@ -2,12 +2,12 @@
 // not hold the event loop.
 #pragma once
 
-#include <absl/base/thread_annotations.h>
 #include <absl/status/statusor.h>
-#include <absl/synchronization/mutex.h>
 
+#include <condition_variable>
 #include <deque>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -32,15 +32,19 @@ class PublishThread {
   // Finishes the one it is at; the others are dropped.
   ~PublishThread() {
     {
-      absl::MutexLock lock(&mutex_);
+      const std::lock_guard<std::mutex> lock(mutex_);
       stop_ = true;
     }
+    changed_.notify_all();
     thread_.join();
   }
 
   void Publish(PublishRequest request) {
-    absl::MutexLock lock(&mutex_);
-    requests_.push_back(std::move(request));
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      requests_.push_back(std::move(request));
+    }
+    changed_.notify_all();
   }
   Mailbox<Result>& results() { return results_; }
 
@@ -49,12 +53,8 @@ class PublishThread {
     while (true) {
       PublishRequest request;
       {
-        absl::MutexLock lock(&mutex_);
-        mutex_.Await(absl::Condition(
-            +[](PublishThread* self) ABSL_EXCLUSIVE_LOCKS_REQUIRED(self->mutex_) {
-              return self->stop_ || !self->requests_.empty();
-            },
-            this));
+        std::unique_lock<std::mutex> lock(mutex_);
+        changed_.wait(lock, [this] { return stop_ || !requests_.empty(); });
         if (stop_) return;
         request = std::move(requests_.front());
         requests_.pop_front();
@@ -65,9 +65,11 @@ class PublishThread {
 
   const PublishFunction publish_;
   Mailbox<Result> results_;
-  absl::Mutex mutex_;
-  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
-  std::deque<PublishRequest> requests_ ABSL_GUARDED_BY(mutex_);
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_.
+  bool stop_ = false;
+  std::deque<PublishRequest> requests_;
   std::thread thread_;
 };
 

@@ -36,8 +36,8 @@ namespace traind::rank_protocol {
 struct Prepare {  // "prepare"
   int64_t attempt = 0;
   std::string job;
-  std::string state_dir;   // absolute
-  std::string spec_json;   // resolved JobSpec (proto/job.proto) as JSON text, snake_case keys
+  std::string state_dir;      // absolute
+  std::string spec_json;      // resolved JobSpec (proto/job.proto) as JSON text, snake_case keys
   int64_t remaining_ms = -1;  // to the Job's deadline; -1: none
 };
 
@@ -50,28 +50,28 @@ struct Rendezvous {
 struct Train {  // "train"
   int64_t attempt = 0;
   std::string job;
-  std::string state_dir;   // absolute; the Attempt's files go to AttemptDir() in it
+  std::string state_dir;  // absolute; the Attempt's files go to AttemptDir() in it
   std::string spec_json;
-  std::string table;       // relative to state_dir
+  std::string table;  // relative to state_dir
   int fold = 0;
   int rank = 0;
   int world_size = 1;
-  Rendezvous rendezvous;   // used where world_size > 1
+  Rendezvous rendezvous;       // used where world_size > 1
   std::string device = "cpu";  // "cpu", or "cuda" (the one device that CUDA_VISIBLE_DEVICES leaves)
   int threads = 1;
-  int epochs = 0;          // the Plan's, not the spec's
-  int batch = 0;           // per rank; 0: the Rank chooses and says so in Started
-  std::string precision;   // fp32, tf32, bf16, fp16; empty: as the spec says, or the Rank chooses
-  std::string resume;      // manifest path of the checkpoint to go on from, relative; empty: none
-  int64_t stop_ms = -1;    // stop training then and predict; -1: never
+  int epochs = 0;         // the Plan's, not the spec's
+  int batch = 0;          // per rank; 0: the Rank chooses and says so in Started
+  std::string precision;  // fp32, tf32, bf16, fp16; empty: as the spec says, or the Rank chooses
+  std::string resume;     // manifest path of the checkpoint to go on from, relative; empty: none
+  int64_t stop_ms = -1;   // stop training then and predict; -1: never
   int64_t remaining_ms = -1;  // the Prediction must stand then; -1: no deadline
   int64_t checkpoint_every_ms = 60'000;
 };
 
 struct Replan {  // "replan": a new Plan for the running task
   int64_t attempt = 0;
-  int epochs = 0;          // 0: as before
-  int64_t stop_ms = -1;    // -1: as before
+  int epochs = 0;        // 0: as before
+  int64_t stop_ms = -1;  // -1: as before
 };
 
 // "stop": soft = at the next step boundary save a checkpoint, predict with the
@@ -88,68 +88,68 @@ struct Exit {};  // "exit"
 
 struct Ready {  // "ready"
   int64_t pid = 0;
-  std::string engine;      // engine version, part of cache keys
-  std::string device;      // human: "cpu" or the GPU's name
+  std::string engine;  // engine version, part of cache keys
+  std::string device;  // human: "cpu" or the GPU's name
 };
 
 struct TableReady {  // "table_ready": cache, folds and the prior floor are on disk
   int64_t attempt = 0;
-  std::string table;       // relative to state_dir
+  std::string table;  // relative to state_dir
   std::string content_sha256;
   int64_t train_rows = 0;
   int64_t test_rows = 0;
   int features = 0;
-  int classes = 0;         // 0: regression
+  int classes = 0;  // 0: regression
   int64_t read_ms = 0;
-  bool cached = false;     // the cache had it
+  bool cached = false;  // the cache had it
   std::vector<std::string> warnings;
 };
 
 // "floor_ready": floor/oof.npy and floor/test.npy hold a (better) floor.
 struct FloorReady {
   int64_t attempt = 0;
-  std::string model;       // prior, mean, logistic, ridge
-  double score = 0;        // the Job's metric, out of fold over all rows
+  std::string model;                    // prior, mean, logistic, ridge
+  double score = 0;                     // the Job's metric, out of fold over all rows
   std::string oof_sha256, test_sha256;  // test: empty without test rows
 };
 
 struct Started {  // "started"
   int64_t attempt = 0;
   int64_t parameters = 0;
-  std::string precision;   // in use: fp32, tf32, bf16, fp16
-  int batch = 0;           // per rank, in use
+  std::string precision;        // in use: fp32, tf32, bf16, fp16
+  int batch = 0;                // per rank, in use
   int64_t steps_per_epoch = 0;  // optimizer steps
-  int64_t first_step = 0;  // > 0 after a resume
-  int start_epoch = 0;     // epochs already behind the checkpoint
+  int64_t first_step = 0;       // > 0 after a resume
+  int start_epoch = 0;          // epochs already behind the checkpoint
 };
 
 struct Probe {  // "probe": measured on real steps of this task
   int64_t attempt = 0;
-  double step_s = 0;       // median optimizer step, data wait included
+  double step_s = 0;  // median optimizer step, data wait included
   double step_p90_s = 0;
   int64_t timed_steps = 0;
-  double evaluate_s = 0;   // one validation pass
-  double predict_s = 0;    // estimate: validation and test rows, writing included
+  double evaluate_s = 0;  // one validation pass
+  double predict_s = 0;   // estimate: validation and test rows, writing included
 };
 
 struct Progress {  // "progress": at most 10 a second
   int64_t attempt = 0;
   int64_t step = 0;
-  double epoch = 0;        // fractional epochs done
-  double loss = 0;         // mean since the last Progress
+  double epoch = 0;  // fractional epochs done
+  double loss = 0;   // mean since the last Progress
   double lr = 0;
   double steps_per_s = 0;
   double samples_per_s = 0;
-  double data_wait = 0;    // share of step time, 0-1
+  double data_wait = 0;  // share of step time, 0-1
 };
 
 struct Epoch {  // "epoch": a pass over the training rows is done
   int64_t attempt = 0;
-  int epoch = 0;           // epochs done, from 1
+  int epoch = 0;  // epochs done, from 1
   int64_t step = 0;
   double train_loss = 0;
   double val_loss = 0;
-  double val_metric = 0;   // the Job's metric on the fold's validation rows
+  double val_metric = 0;  // the Job's metric on the fold's validation rows
   double best_metric = 0;
   double epoch_s = 0;
   double evaluate_s = 0;
@@ -159,8 +159,8 @@ struct CheckpointSaved {  // "checkpoint_saved": durable
   int64_t attempt = 0;
   int64_t step = 0;
   double epoch = 0;
-  std::string manifest;    // relative to state_dir
-  std::string sha256;      // of the safetensors file
+  std::string manifest;  // relative to state_dir
+  std::string sha256;    // of the safetensors file
   int64_t bytes = 0;
   double best_metric = 0;
   int64_t save_ms = 0;
@@ -175,7 +175,7 @@ struct FoldSaved {
   bool last = false;       // no other will come from this task
   std::string stopped_by;  // epochs, patience, time, user (when last)
   double epochs_done = 0;
-  double score = 0;        // the Job's metric on the fold's validation rows
+  double score = 0;               // the Job's metric on the fold's validation rows
   std::string oof, oof_sha256;    // path relative to the job's folder
   std::string test, test_sha256;  // empty without test rows
   double predict_s = 0;
@@ -187,9 +187,9 @@ struct Finished {  // "finished"
 
 struct Failed {  // "failed"
   int64_t attempt = 0;
-  std::string reason;      // an AttemptEndReason without its prefix: DATA_ERROR, USER_ERROR,
-                           // DIVERGED, OUT_OF_MEMORY, STORAGE_FULL, COLLECTIVE_TIMEOUT, INTERNAL
-  std::string message;     // for the user: what, and where
+  std::string reason;   // an AttemptEndReason without its prefix: DATA_ERROR, USER_ERROR,
+                        // DIVERGED, OUT_OF_MEMORY, STORAGE_FULL, COLLECTIVE_TIMEOUT, INTERNAL
+  std::string message;  // for the user: what, and where
 };
 
 struct Decision {  // "decision": such as a change of precision
@@ -197,8 +197,8 @@ struct Decision {  // "decision": such as a change of precision
   std::string rule, cause, from, to;
 };
 
-struct LogText {  // "log"
-  std::string level;       // info, warning, error
+struct LogText {      // "log"
+  std::string level;  // info, warning, error
   std::string text;
 };
 

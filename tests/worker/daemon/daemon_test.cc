@@ -11,7 +11,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
+#include <mutex>
 #include <thread>
 
 #include "common/durable_file.h"
@@ -112,7 +114,7 @@ class DaemonTest : public ::testing::Test {
     auto daemon = Daemon::Create(
         options_, std::vector<Slot>(static_cast<size_t>(slots), Slot{"cpu", "test", "", 1}),
         [this](const PublishRequest& request) -> absl::StatusOr<PublishedPrediction> {
-          absl::MutexLock lock(&mutex_);
+          const std::lock_guard<std::mutex> lock(mutex_);
           published_.push_back(request);
           PublishedPrediction prediction;
           prediction.number = static_cast<int>(published_.size());
@@ -143,7 +145,7 @@ class DaemonTest : public ::testing::Test {
     return true;
   }
   std::vector<PublishRequest> published() {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     return published_;
   }
   std::string Log(int64_t attempt, int rank = 0) {
@@ -158,7 +160,7 @@ class DaemonTest : public ::testing::Test {
   std::unique_ptr<Daemon> daemon_;
   std::thread thread_;
   std::atomic<bool> ended_{false};
-  absl::Mutex mutex_;
+  std::mutex mutex_;
   std::vector<PublishRequest> published_;
 };
 

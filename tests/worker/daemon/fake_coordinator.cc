@@ -1,13 +1,11 @@
 #include "tests/worker/daemon/fake_coordinator.h"
 
-#include <absl/time/clock.h>
-
 #include <chrono>
 
 namespace traind::worker {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(20);
+constexpr std::chrono::seconds kPatience(20);
 
 }  // namespace
 
@@ -28,7 +26,7 @@ void FakeCoordinator::Stop() {
 grpc::Status FakeCoordinator::Attach(grpc::ServerContext* context, Stream* stream) {
   v1::WorkerMessage message;
   while (stream->Read(&message)) {
-    absl::MutexLock lock(&mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
     v1::CoordinatorMessage reply;
     if (message.has_hello()) {
       hellos_.push_back(message.hello());
@@ -46,68 +44,65 @@ grpc::Status FakeCoordinator::Attach(grpc::ServerContext* context, Stream* strea
       reply.mutable_ack()->set_sequence(message.sequence());
       if (acks_) stream->Write(reply);
     }
-    changed_.SignalAll();
+    changed_.notify_all();
   }
-  absl::MutexLock lock(&mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   if (stream_ == stream) stream_ = nullptr;
-  changed_.SignalAll();
+  changed_.notify_all();
   return grpc::Status::OK;
 }
 
 void FakeCoordinator::set_acks(bool on) {
-  absl::MutexLock lock(&mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   acks_ = on;
 }
 
 void FakeCoordinator::set_welcomes(bool on) {
-  absl::MutexLock lock(&mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   welcomes_ = on;
 }
 
-bool FakeCoordinator::Await(const std::function<bool()>& condition) {
-  const absl::Time until = absl::Now() + kPatience;
-  while (!condition()) {
-    if (changed_.WaitWithDeadline(&mutex_, until)) return condition();
-  }
-  return true;
+bool FakeCoordinator::Await(std::unique_lock<std::mutex>& lock,
+                            const std::function<bool()>& condition) {
+  return changed_.wait_for(lock, kPatience, condition);
 }
 
 void FakeCoordinator::Send(const v1::CoordinatorMessage& message) {
-  absl::MutexLock lock(&mutex_);
-  if (Await([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return stream_ != nullptr; })) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (Await(lock, [this] { return stream_ != nullptr; })) {
     stream_->Write(message);
   }
 }
 
 std::vector<v1::WorkerMessage> FakeCoordinator::messages() {
-  absl::MutexLock lock(&mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   return messages_;
 }
 
 std::vector<v1::Hello> FakeCoordinator::hellos() {
-  absl::MutexLock lock(&mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   return hellos_;
 }
 
 v1::Heartbeat FakeCoordinator::last_heartbeat() {
-  absl::MutexLock lock(&mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   return heartbeat_;
 }
 
 int64_t FakeCoordinator::progress_count() {
-  absl::MutexLock lock(&mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   return progress_;
 }
 
 bool FakeCoordinator::WaitFor(
     const std::function<bool(const std::vector<v1::WorkerMessage>&)>& condition) {
-  absl::MutexLock lock(&mutex_);
-  return Await([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return condition(messages_); });
+  std::unique_lock<std::mutex> lock(mutex_);
+  return Await(lock, [&] { return condition(messages_); });
 }
 
 bool FakeCoordinator::WaitForHellos(size_t count) {
-  absl::MutexLock lock(&mutex_);
-  return Await([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return hellos_.size() >= count; });
+  std::unique_lock<std::mutex> lock(mutex_);
+  return Await(lock, [&] { return hellos_.size() >= count; });
 }
 
 v1::Ended FakeCoordinator::WaitForEnded(int64_t attempt) {
@@ -124,14 +119,14 @@ v1::Ended FakeCoordinator::WaitForEnded(int64_t attempt) {
 }
 
 bool FakeCoordinator::WaitForWarmRanks(int count) {
-  absl::MutexLock lock(&mutex_);
-  return Await([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return heartbeat_.warm_ranks() >= count; });
+  std::unique_lock<std::mutex> lock(mutex_);
+  return Await(lock, [&] { return heartbeat_.warm_ranks() >= count; });
 }
 
 bool FakeCoordinator::WaitForProgress() {
-  absl::MutexLock lock(&mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   const int64_t before = progress_;
-  return Await([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return progress_ > before; });
+  return Await(lock, [&] { return progress_ > before; });
 }
 
 }  // namespace traind::worker

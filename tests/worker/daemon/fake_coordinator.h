@@ -2,12 +2,12 @@
 // the test wants. Threads: safe.
 #pragma once
 
-#include <absl/base/thread_annotations.h>
-#include <absl/synchronization/mutex.h>
 #include <grpcpp/grpcpp.h>
 
+#include <condition_variable>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -49,20 +49,21 @@ class FakeCoordinator final : public v1::WorkerService::Service {
  private:
   using Stream = grpc::ServerReaderWriter<v1::CoordinatorMessage, v1::WorkerMessage>;
   grpc::Status Attach(grpc::ServerContext* context, Stream* stream) override;
-  bool Await(const std::function<bool()>& condition) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Await(std::unique_lock<std::mutex>& lock, const std::function<bool()>& condition);
 
   const std::string address_;
   std::unique_ptr<grpc::Server> server_;
-  absl::Mutex mutex_;
-  absl::CondVar changed_;
-  bool acks_ ABSL_GUARDED_BY(mutex_) = true;
-  bool welcomes_ ABSL_GUARDED_BY(mutex_) = true;
-  Stream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  grpc::ServerContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  std::vector<v1::WorkerMessage> messages_ ABSL_GUARDED_BY(mutex_);
-  std::vector<v1::Hello> hellos_ ABSL_GUARDED_BY(mutex_);
-  v1::Heartbeat heartbeat_ ABSL_GUARDED_BY(mutex_);
-  int64_t progress_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_.
+  bool acks_ = true;
+  bool welcomes_ = true;
+  Stream* stream_ = nullptr;
+  grpc::ServerContext* context_ = nullptr;
+  std::vector<v1::WorkerMessage> messages_;
+  std::vector<v1::Hello> hellos_;
+  v1::Heartbeat heartbeat_;
+  int64_t progress_ = 0;
 };
 
 }  // namespace traind::worker
