@@ -85,6 +85,7 @@ class Checker {
   bool down_ = true, full_ = false;
   int64_t offset_ = 0, lag_ = 0;  // of traind's clock; what it lost at restarts
   bool started_ = false;
+  int64_t committed_at_ = 0;  // the last commit
   bool faults_ = false;
   int64_t end_ = 0;
 };
@@ -112,7 +113,8 @@ void Checker::Read(const json& r) {
     faults_ = r["faults"];
   } else if (kind == "coordinator_start") {
     const int64_t offset = r["offset"];
-    if (started_ && offset < offset_) lag_ += offset_ - offset;
+    // A wall clock put back meanwhile may cost what nobody wrote down, no more.
+    if (started_ && offset < offset_) lag_ += std::min(offset_ - offset, t - committed_at_);
     offset_ = offset;
     started_ = true;
     down_ = false;
@@ -183,6 +185,7 @@ void Checker::Read(const json& r) {
 }
 
 void Checker::ReadJob(const json& r) {
+  committed_at_ = r["t"];
   const std::string id = r["job"];
   JobSeen& job = jobs_[id];
   const std::string before = job.last.is_null() ? "" : job.last["state"].get<std::string>();
