@@ -1,0 +1,368 @@
+#include "server/plan/planner.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace traind {
+namespace {
+
+const absl::Time kStart = absl::FromUnixSeconds(1'800'000'000);
+absl::Time At(double seconds) { return kStart + absl::Seconds(seconds); }
+
+// A Job of 5 folds x 20 epochs with 60 s; nothing is running, everything measured.
+class PlannerTest : public testing::Test {
+ protected:
+  PlannerTest() {
+    in_.spec = &spec_;
+    in_.window = {kStart, At(60)};
+    in_.now = At(1);
+    in_.trigger = Trigger::kMeasured;
+    in_.finalize = absl::Milliseconds(150);
+    in_.gangs = 2;
+    SetCost(0.1);
+    for (int fold = 0; fold < spec_.folds; ++fold) {
+      in_.folds.push_back({fold, TaskState::kPending, false, 0, {}, absl::InfiniteFuture()});
+    }
+    last_.revision = 1;
+    last_.folds = spec_.folds;
+    last_.epochs = spec_.epochs;
+    last_.at = At(0.5);
+    in_.last = &last_;
+  }
+  void SetCost(double epoch_s, double predict_s = 0.1) {
+    in_.cost = FoldCost();
+    in_.cost.step_s = epoch_s / 50;
+    in_.cost.step_p90_s = in_.cost.step_s;
+    in_.cost.steps_per_epoch = 50;
+    in_.cost.epoch_s = epoch_s;
+    in_.cost.predict_s = predict_s;
+  }
+  void Run(int fold, double epochs_done, double since) {
+    FoldView& view = in_.folds[static_cast<size_t>(fold)];
+    view.state = TaskState::kRunning;
+    view.started = true;
+    view.epochs_done = epochs_done;
+    view.cost = in_.cost;
+    view.started_at = At(since);
+  }
+  void Finish(int fold) {
+    in_.folds[static_cast<size_t>(fold)].state = TaskState::kDone;
+    in_.folds[static_cast<size_t>(fold)].started = true;
+  }
+  static std::string Changes(const PlanOutput& out) {
+    std::string text;
+    for (const Decision& d : out.decisions) text += d.rule + " " + d.from + " -> " + d.to + "; ";
+    return text;
+  }
+
+  Spec spec_;
+  Plan last_;
+  PlanInput in_;
+};
+
+TEST_F(PlannerTest, APlanThatFitsIsNotCut) {
+  const PlanOutput out = MakePlan(in_);
+  EXPECT_EQ(Changes(out), "");
+  EXPECT_EQ(out.plan.folds, 5);
+  EXPECT_EQ(out.plan.epochs, 20);
+  EXPECT_EQ(out.plan.revision, 2);
+  EXPECT_EQ(out.plan.parallel_folds, 2);
+  // Three waves of 20 epochs and a prediction.
+  EXPECT_EQ(*out.plan.estimate, absl::Seconds(6.3));
+  EXPECT_EQ(out.estimated_finish, At(7.3));
+  EXPECT_TRUE(out.changed);
+}
+
+TEST_F(PlannerTest, TheReserveFollowsWhatWasMeasured) {
+  const PlanOutput out = MakePlan(in_);
+  EXPECT_EQ(out.plan.reserve, absl::Milliseconds(400));
+  EXPECT_EQ(out.train_end, At(59.6));
+}
+
+TEST_F(PlannerTest, FoldsAreCutFirst) {
+  SetCost(0.8);  // 48.3 s > 47 s; three folds: 32.2 s
+  const PlanOutput out = MakePlan(in_);
+  EXPECT_EQ(Changes(out), "B2 5 folds -> 3 folds; ");
+  EXPECT_EQ(out.plan.folds, 3);
+  EXPECT_EQ(out.plan.epochs, 20);
+}
+
+TEST_F(PlannerTest, ThenEpochsUntilItFits) {
+  SetCost(4);
+  const PlanOutput out = MakePlan(in_);
+  EXPECT_EQ(out.plan.folds, 3);
+  // Two waves; 5 epochs and a prediction each take 40.2 s, 6 would take 48.2.
+  EXPECT_EQ(out.plan.epochs, 5);
+  EXPECT_EQ(Changes(out), "B2 5 folds -> 3 folds; B2 20 epochs -> 5 epochs; ");
+  EXPECT_LE(out.estimated_finish, At(48));
+}
+
+TEST_F(PlannerTest, ThenFoldsThatCannotGetOneEpoch) {
+  SetCost(30);
+  const PlanOutput out = MakePlan(in_);
+  EXPECT_EQ(out.plan.folds, 2);
+  EXPECT_EQ(out.plan.epochs, 1);
+}
+
+TEST_F(PlannerTest, OneFoldAndOneEpochStayWhateverTheyCost) {
+  SetCost(1000);
+  in_.gangs = 1;
+  const PlanOutput out = MakePlan(in_);
+  EXPECT_EQ(out.plan.folds, 1);
+  EXPECT_EQ(out.plan.epochs, 1);
+}
+
+TEST_F(PlannerTest, ACauseTellsWhatWasMeasured) {
+  SetCost(0.8);
+  const PlanOutput out = MakePlan(in_);
+  ASSERT_EQ(out.decisions.size(), 1u);
+  EXPECT_EQ(out.decisions[0].cause,
+            "16 ms/step x 50 steps x 20 epochs x 5 folds / 2 in parallel with evaluation, "
+            "prediction and the 1 s used = 49.3 s > 48 s (80 % of 60 s)");
+  EXPECT_EQ(out.decisions[0].at, in_.now);
+}
+
+TEST_F(PlannerTest, WithoutADeadlineNothingIsCut) {
+  in_.window.deadline = absl::InfiniteFuture();
+  SetCost(1000);
+  const PlanOutput out = MakePlan(in_);
+  EXPECT_EQ(Changes(out), "");
+  EXPECT_EQ(out.plan.folds, 5);
+  EXPECT_EQ(out.train_end, absl::InfiniteFuture());
+}
+
+TEST_F(PlannerTest, NothingMeasuredNothingCut) {
+  in_.cost = FoldCost();
+  in_.last = nullptr;
+  in_.trigger = Trigger::kTable;
+  const PlanOutput out = MakePlan(in_);
+  EXPECT_EQ(Changes(out), "");
+  EXPECT_EQ(out.plan.revision, 1);
+  EXPECT_FALSE(out.plan.estimate.has_value());
+  EXPECT_EQ(out.plan.reserve, absl::Seconds(9));
+}
+
+TEST_F(PlannerTest, TheShareIsASpecField) {
+  SetCost(0.8);
+  spec_.shares.plan = 0.9;
+  EXPECT_EQ(Changes(MakePlan(in_)), "");
+}
+
+TEST_F(PlannerTest, StartedFoldsAreNeverCut) {
+  SetCost(1);
+  in_.gangs = 4;
+  for (int fold = 0; fold < 4; ++fold) Run(fold, 0, 0.5);
+  const PlanOutput out = MakePlan(in_);
+  EXPECT_GE(out.plan.folds, 4);
+}
+
+TEST_F(PlannerTest, ASlowFirstFoldIsNamedAsTheCause) {
+  SetCost(1.5);
+  in_.trigger = Trigger::kFirstFold;
+  in_.now = At(12.1);
+  Run(0, 7, 0.5);
+  Run(1, 7, 0.5);
+  const PlanOutput out = MakePlan(in_);
+  ASSERT_FALSE(out.decisions.empty());
+  EXPECT_EQ(out.decisions[0].rule, "B3");
+}
+
+TEST_F(PlannerTest, MidwayEpochsGoBeforeFolds) {
+  SetCost(1);
+  in_.trigger = Trigger::kFacts;
+  in_.now = At(25);
+  last_.estimate = absl::Seconds(40);
+  Finish(0);
+  Finish(1);
+  Run(2, 0, 24);
+  Run(3, 0, 24);
+  const PlanOutput out = MakePlan(in_);
+  EXPECT_EQ(out.plan.folds, 5);
+  EXPECT_LT(out.plan.epochs, 20);
+  EXPECT_LE(out.estimated_finish, At(60));
+}
+
+TEST_F(PlannerTest, CutEpochsComeBackWhenTheyFit) {
+  SetCost(0.2);
+  in_.trigger = Trigger::kFacts;
+  in_.now = At(10);
+  last_.folds = 3;
+  last_.epochs = 10;
+  last_.estimate = absl::Seconds(20);
+  last_.at = At(2);
+  in_.folds.resize(3);
+  Run(0, 5, 8);
+  Run(1, 5, 8);
+  const PlanOutput out = MakePlan(in_);
+  EXPECT_EQ(Changes(out), "B9 10 epochs -> 20 epochs; ");
+  EXPECT_EQ(out.plan.epochs, 20);
+}
+
+TEST_F(PlannerTest, EpochsDoNotComeBackRightAfterAChange) {
+  SetCost(0.2);
+  in_.trigger = Trigger::kFacts;
+  in_.now = At(10);
+  last_.epochs = 10;
+  last_.estimate = absl::Seconds(20);
+  last_.at = At(9);
+  Run(0, 5, 8);
+  EXPECT_EQ(Changes(MakePlan(in_)), "");
+}
+
+TEST_F(PlannerTest, PastTheStopShareAPlanThatCannotFinishStopsSoftly) {
+  SetCost(2);
+  in_.trigger = Trigger::kFacts;
+  in_.now = At(43);
+  last_.estimate = absl::Seconds(50);
+  Finish(0);
+  Finish(1);
+  Run(2, 3, 40);
+  Run(3, 3, 40);
+  const PlanOutput out = MakePlan(in_);
+  EXPECT_TRUE(out.stopping);
+  ASSERT_EQ(out.decisions.size(), 1u);
+  EXPECT_EQ(out.decisions[0].rule, "B5");
+  EXPECT_EQ(out.decisions[0].cause,
+            "43 s of 60 s used, more than 70 %; the rest of 5 folds x 20 epochs takes until 117 s");
+  EXPECT_EQ(out.plan.epochs, 20);
+}
+
+TEST_F(PlannerTest, ASoftStopIsDecidedOnce) {
+  SetCost(2);
+  in_.trigger = Trigger::kFacts;
+  in_.now = At(44);
+  in_.stopping = true;
+  last_.estimate = absl::Seconds(50);
+  Run(2, 3, 40);
+  Run(3, 3, 40);
+  const PlanOutput out = MakePlan(in_);
+  EXPECT_TRUE(out.stopping);
+  EXPECT_EQ(Changes(out), "");
+}
+
+TEST_F(PlannerTest, FoldsWithoutATurnAreDroppedWhenStopping) {
+  SetCost(9);
+  in_.trigger = Trigger::kFacts;
+  in_.now = At(45);
+  last_.estimate = absl::Seconds(50);
+  Run(0, 2, 10);
+  Run(1, 2, 10);
+  const PlanOutput out = MakePlan(in_);
+  EXPECT_EQ(out.dropped, (std::vector<int>{2, 3, 4}));
+  EXPECT_NE(out.decisions[0].to.find("folds 2, 3, 4 dropped"), std::string::npos);
+}
+
+TEST_F(PlannerTest, APlanThatFinishesIsLeftAlonePastTheStopShare) {
+  SetCost(0.1);
+  in_.trigger = Trigger::kFacts;
+  in_.now = At(50);
+  last_.estimate = absl::Seconds(50);
+  for (int fold = 0; fold < 4; ++fold) Finish(fold);
+  Run(4, 10, 48);
+  const PlanOutput out = MakePlan(in_);
+  EXPECT_FALSE(out.stopping);
+  EXPECT_EQ(Changes(out), "");
+}
+
+TEST_F(PlannerTest, TheFixedPolicyPlansForTheStopShareAndStopsThere) {
+  spec_.policy = Policy::kFixed;
+  SetCost(0.65);  // 39.3 s + 1 s; under adaptive it fits
+  EXPECT_EQ(MakePlan(in_).train_end, At(42));
+  EXPECT_EQ(Changes(MakePlan(in_)), "");
+  SetCost(0.72);  // 43.5 s: beyond 42 s of training
+  EXPECT_NE(Changes(MakePlan(in_)), "");
+  SetCost(0.1);
+  in_.now = At(42);
+  in_.trigger = Trigger::kFacts;
+  Run(0, 5, 41);
+  EXPECT_TRUE(MakePlan(in_).stopping);
+}
+
+TEST_F(PlannerTest, ALateStartPlansForItsShareOfWhatIsLeft) {
+  in_.now = At(50);
+  EXPECT_EQ(Changes(MakePlan(in_)), "");  // until 56.3 s of 57.8
+  SetCost(0.2);
+  const PlanOutput out = MakePlan(in_);
+  EXPECT_EQ(out.plan.folds, 3);
+  EXPECT_EQ(out.plan.epochs, 14);
+  EXPECT_LE(out.estimated_finish, At(57.8));
+}
+
+TEST_F(PlannerTest, SharedSlotsMakeItLonger) {
+  SetCost(0.5);  // 30.3 s alone
+  EXPECT_EQ(Changes(MakePlan(in_)), "");
+  in_.sharing = 2;
+  EXPECT_NE(Changes(MakePlan(in_)), "");
+}
+
+TEST_F(PlannerTest, SmallDriftMakesNoNewRevision) {
+  const PlanOutput first = MakePlan(in_);
+  Plan last = first.plan;
+  in_.last = &last;
+  in_.trigger = Trigger::kFacts;
+  in_.cost.epoch_s *= 1.05;
+  EXPECT_FALSE(MakePlan(in_).changed);
+  in_.cost.epoch_s *= 1.3;
+  EXPECT_TRUE(MakePlan(in_).changed);
+}
+
+TEST(TypicalCostTest, IsTheMedianButTheDearestPrediction) {
+  FoldCost a, b, c;
+  a.epoch_s = 1;
+  a.predict_s = 3;
+  b.epoch_s = 2;
+  b.predict_s = 1;
+  c.epoch_s = 9;
+  const FoldCost typical = TypicalCost({a, b, c});
+  EXPECT_DOUBLE_EQ(typical.epoch_s, 2);
+  EXPECT_DOUBLE_EQ(typical.predict_s, 3);
+}
+
+TEST(FoldsBehindTest, PendingFoldsAreDealtToGangs) {
+  // 5 folds on 2 gangs, two running: three wait, two of them behind the first.
+  EXPECT_EQ(FoldsBehind(0, 2, 3, 2), 2);
+  EXPECT_EQ(FoldsBehind(1, 2, 3, 2), 1);
+  // Idle gangs take the first ones.
+  EXPECT_EQ(FoldsBehind(0, 1, 3, 4), 0);
+  EXPECT_EQ(FoldsBehind(0, 1, 4, 2), 2);
+  EXPECT_EQ(FoldsBehind(0, 1, 0, 1), 0);
+}
+
+TEST(PreviewTest, SaysWhatWouldFitAndWhatWouldBeCut) {
+  Spec spec;
+  spec.budget = absl::Seconds(60);
+  Assumptions assumed;
+  assumed.measured.step_s = 0.01;
+  assumed.measured.step_p90_s = 0.015;
+  assumed.measured.steps_per_epoch = 50;
+  assumed.measured.predict_s = 0.2;
+  assumed.gangs = 2;
+  const Preview fits = PreviewPlan(spec, assumed, kStart);
+  EXPECT_TRUE(fits.cuts.empty());
+  EXPECT_EQ(fits.plan.epochs, 20);
+  EXPECT_GT(fits.estimate_p50, absl::Seconds(30));
+  EXPECT_GT(fits.estimate_p90, fits.estimate_p50);
+  EXPECT_LE(fits.estimate_p90, absl::Seconds(60));
+  EXPECT_EQ(fits.estimated_finish, kStart + fits.estimate_p50);
+
+  spec.budget = absl::Seconds(10);
+  const Preview cut = PreviewPlan(spec, assumed, kStart);
+  ASSERT_FALSE(cut.cuts.empty());
+  EXPECT_EQ(cut.plan.folds, 3);
+  EXPECT_LT(cut.plan.epochs, 20);
+  EXPECT_LE(cut.estimate_p50, absl::Seconds(10));
+}
+
+TEST(TextTest, DurationsReadWell) {
+  EXPECT_EQ(Text(absl::Microseconds(120)), "120 us");
+  EXPECT_EQ(Text(absl::Milliseconds(25)), "25 ms");
+  EXPECT_EQ(Text(absl::Seconds(1.25)), "1.25 s");
+  EXPECT_EQ(Text(absl::Seconds(61)), "61 s");
+  EXPECT_EQ(Text(absl::Seconds(185)), "3 min 5 s");
+  EXPECT_EQ(Text(absl::Hours(2) + absl::Minutes(5)), "2 h 5 min");
+  EXPECT_EQ(Text(absl::InfiniteDuration()), "for ever");
+}
+
+}  // namespace
+}  // namespace traind
