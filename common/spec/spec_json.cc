@@ -22,6 +22,13 @@ using google::protobuf::Reflection;
 using google::protobuf::util::TimeUtil;
 
 void WriteText(const std::string& text, std::string& out) {
+  const auto plain = [](char c) { return c >= ' ' && c < 127 && c != '"' && c != '\\'; };
+  if (std::all_of(text.begin(), text.end(), plain)) {
+    out += '"';
+    out += text;
+    out += '"';
+    return;
+  }
   out += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -23,8 +23,6 @@ namespace {
 
 constexpr int64_t kSampleBytes = 1 << 20;
 
-int64_t Nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
-
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 // The real path of what is open: what is judged is what is read.
@@ -38,6 +36,14 @@ absl::StatusOr<std::string> PathOf(int fd) {
 
 }  // namespace
 
+DataFiles::Identity DataFiles::IdentityOf(const struct stat& info) {
+  const auto nanoseconds = [](const timespec& time) {
+    return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+  };
+  return {info.st_dev, info.st_ino, info.st_size, nanoseconds(info.st_mtim),
+          nanoseconds(info.st_ctim)};
+}
+
 bool DataFiles::Allowed(const std::string& resolved) const {
   return std::any_of(roots_.begin(), roots_.end(), [&](const std::string& root) {
     return root == "/" || absl::StartsWith(resolved, absl::StrCat(root, "/"));
@@ -48,6 +54,15 @@ absl::StatusOr<std::shared_ptr<const DataFile>> DataFiles::Look(const std::strin
   if (!absl::StartsWith(path, "/")) {
     return absl::InvalidArgumentError(absl::StrCat("'", path, "' is not an absolute path"));
   }
+  // The same file as before lies where it lay.
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0) {
+    absl::MutexLock lock(&mutex_);
+    const auto seen = seen_.find(path);
+    if (seen != seen_.end() && seen->second.identity == IdentityOf(info)) {
+      return seen->second.result;
+    }
+  }
   // O_NONBLOCK: a FIFO must not hold the caller.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) {
@@ -55,20 +70,12 @@ absl::StatusOr<std::shared_ptr<const DataFile>> DataFiles::Look(const std::strin
     return ErrnoStatus(error, absl::StrCat("cannot read ", path));
   }
   const auto close_fd = absl::MakeCleanup([fd] { close(fd); });
-  struct stat info;
   if (fstat(fd, &info) != 0) return ErrnoStatus(errno, absl::StrCat("cannot read ", path));
-  const Identity identity{info.st_dev, info.st_ino, info.st_size, Nanoseconds(info.st_mtim),
-                          Nanoseconds(info.st_ctim)};
   ASSIGN_OR_RETURN(std::string resolved, PathOf(fd));
   if (!Allowed(resolved)) {
     return absl::PermissionDeniedError(
         absl::StrCat(path, resolved == path ? "" : absl::StrCat(" (", resolved, ")"),
                      " lies outside the data roots: ", absl::StrJoin(roots_, ", ")));
-  }
-  {
-    absl::MutexLock lock(&mutex_);
-    const auto seen = seen_.find(path);
-    if (seen != seen_.end() && seen->second.identity == identity) return seen->second.result;
   }
   if (!S_ISREG(info.st_mode)) {
     return absl::InvalidArgumentError(
@@ -77,7 +84,7 @@ absl::StatusOr<std::shared_ptr<const DataFile>> DataFiles::Look(const std::strin
   auto result = Read(fd, resolved, BaseName(path), info.st_size);
   absl::MutexLock lock(&mutex_);
   if (seen_.size() >= kMaxSeen) seen_.clear();
-  seen_.insert_or_assign(path, Seen{identity, result});
+  seen_.insert_or_assign(path, Seen{IdentityOf(info), result});
   return result;
 }
 

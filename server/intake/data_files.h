@@ -7,6 +7,7 @@
 #include <absl/status/statusor.h>
 #include <absl/synchronization/mutex.h>
 #include <absl/time/time.h>
+#include <sys/stat.h>
 
 #include <cstdint>
 #include <memory>
@@ -45,6 +46,7 @@ class DataFiles {
              modified_ns == other.modified_ns && changed_ns == other.changed_ns;
     }
   };
+  static Identity IdentityOf(const struct stat& info);
   struct Seen {
     Identity identity;
     absl::StatusOr<std::shared_ptr<const DataFile>> result;

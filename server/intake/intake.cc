@@ -166,8 +166,8 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
   return checked;
 }
 
-Job Intake::MakeJob(CheckedSpec checked, const std::string& owner, const std::string& request_id,
-                    const std::string& spec_text, absl::Time now) {
+Job Intake::MakeJob(const CheckedSpec& checked, const std::string& owner,
+                    const std::string& request_id, const std::string& spec_text, absl::Time now) {
   Job job;
   job.id = absl::StrCat(checked.spec.name, "-");
   {
@@ -178,11 +178,11 @@ Job Intake::MakeJob(CheckedSpec checked, const std::string& owner, const std::st
   }
   job.owner = owner;
   job.request_id = request_id;
-  job.spec_sha256 = std::move(checked.sha256);
-  job.spec = std::move(checked.spec);
-  job.spec_json = std::move(checked.json);
+  job.spec_sha256 = checked.sha256;
+  job.spec = checked.spec;
+  job.spec_json = checked.json;
   job.spec_text = spec_text;
-  job.warnings = std::move(checked.warnings);
+  job.warnings = checked.warnings;
   job.accepted_at = now;
   job.deadline = DeadlineOf(job.spec, now);
   return job;

@@ -37,7 +37,7 @@ class Intake {
   absl::StatusOr<CheckedSpec> Check(const v1::JobSpec& spec, absl::Time now);
 
   // A Job accepted at `now`, with an id of its own (name and six characters).
-  Job MakeJob(CheckedSpec checked, const std::string& owner, const std::string& request_id,
+  Job MakeJob(const CheckedSpec& checked, const std::string& owner, const std::string& request_id,
               const std::string& spec_text, absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -109,9 +109,8 @@ grpc::ServerUnaryReactor* TrainingService::Submit(grpc::CallbackServerContext* c
   const absl::Time now = loop_->Now();
   auto checked = intake_->Check(request->spec(), now);
   if (!checked.ok()) return refuse(checked.status());
-  auto kept = std::make_shared<CheckedSpec>(*checked);
-  Job job = intake_->MakeJob(*std::move(checked), kOwner, request->request_id(),
-                             request->spec_text(), now);
+  const auto kept = std::make_shared<const CheckedSpec>(*std::move(checked));
+  Job job = intake_->MakeJob(*kept, kOwner, request->request_id(), request->spec_text(), now);
   loop_->Submit(std::move(job), [this, reactor, reply, kept](const Reply& answer) {
     absl::Status status = answer.status;
     if (answer.job != nullptr && !answer.created) {

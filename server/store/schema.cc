@@ -63,7 +63,7 @@ CREATE TABLE jobs(
 CREATE UNIQUE INDEX jobs_by_request ON jobs(owner, request_id) WHERE request_id != '';
 CREATE INDEX jobs_by_name ON jobs(name, number);
 CREATE INDEX jobs_active ON jobs(number) WHERE state NOT IN (5, 6, 7);
-CREATE INDEX jobs_by_size ON jobs(train_bytes, number);
+CREATE INDEX jobs_by_size ON jobs(train_bytes, number) WHERE state = 5;
 
 CREATE TABLE job_labels(
   job INTEGER NOT NULL REFERENCES jobs(number),
