@@ -26,7 +26,7 @@ bool Terminal(const std::string& state) {
 bool LegalStep(const std::string& from, const std::string& to) {
   if (from == to) return !Terminal(from);
   static const std::map<std::string, std::set<std::string>> steps = {
-      {"", {"QUEUED", "PLANNING", "FINALIZING"}},
+      {"", {"QUEUED", "PLANNING", "FINALIZING", "FAILED"}},
       {"QUEUED", {"PLANNING", "RUNNING", "FINALIZING", "SUCCEEDED", "FAILED", "CANCELLED"}},
       {"PLANNING", {"QUEUED", "RUNNING", "FINALIZING", "SUCCEEDED", "FAILED", "CANCELLED"}},
       {"RUNNING", {"QUEUED", "FINALIZING", "SUCCEEDED", "FAILED", "CANCELLED"}},
@@ -223,7 +223,7 @@ void Checker::ReadJob(const json& r) {
     for (const json& attempt : r["attempts"]) {
       if (attempt[2]) Violation("job ", id, " ended with a live attempt ", attempt[0].dump());
     }
-    if (r["decisions"].size() > 60) {
+    if (r["decisions"].size() > 100) {
       Violation("job ", id, " has ", r["decisions"].size(), " decisions: who shall read them?");
     }
     for (const json& d : r["decisions"]) {

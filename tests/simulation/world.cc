@@ -7,12 +7,20 @@
 
 namespace traind::simulation {
 
-uint64_t Chance::Next() {  // splitmix64
-  uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
+namespace {
+
+uint64_t Mix(uint64_t z) {  // splitmix64
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
   return z ^ (z >> 31);
 }
+
+}  // namespace
+
+// Mixed twice, or neighbouring seeds would be one sequence, shifted by one.
+Chance::Chance(uint64_t seed) : state_(Mix(Mix(seed + 0x2545f4914f6cdd1du) + seed)) {}
+
+uint64_t Chance::Next() { return Mix(state_ += 0x9e3779b97f4a7c15u); }
 
 double Chance::Uniform(double low, double high) {
   return low + (high - low) * static_cast<double>(Next() >> 11) * 0x1.0p-53;

@@ -26,7 +26,7 @@ using History = std::vector<nlohmann::json>;
 // A generator of its own, so that a seed means the same on every machine.
 class Chance {
  public:
-  explicit Chance(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 0x1234567u) {}
+  explicit Chance(uint64_t seed);
   uint64_t Next();
   double Uniform(double low = 0, double high = 1);
   int Int(int low, int high);  // both ends included

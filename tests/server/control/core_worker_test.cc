@@ -1,0 +1,222 @@
+// Workers that come back, fall silent or die; a traind that was away.
+#include "tests/server/control/core_harness.h"
+
+namespace traind {
+namespace {
+
+CoreOptions Standalone() {
+  CoreOptions options;
+  options.standalone = true;
+  return options;
+}
+
+// A Job with one fold running on worker "w".
+struct Running {
+  explicit Running(CoreOptions options = {}) : h(options) {
+    h.Attach("w", 1);
+    id = h.SubmitJob(h.MakeJob("a", 1));
+    h.PrepareJob(id);
+    attempt = h.AttemptOf(id, 1);
+    h.Say(attempt, h.CheckpointAt(100, 1));
+  }
+  CoreHarness h;
+  std::string id;
+  int64_t attempt = 0;
+};
+
+TEST(WorkerTest, WhatItStillRunsIsAdopted) {
+  Running r;
+  r.h.Step({WorkerDetached{"w", r.h.session}});
+  const Turn turn = r.h.Attach("w", 1, {r.attempt});
+  EXPECT_TRUE(turn.starts.empty());
+  EXPECT_TRUE(turn.stops.empty());
+  r.h.Wait(absl::Seconds(5));
+  EXPECT_EQ(r.h.AttemptOf(r.id, 1), r.attempt);
+  // It is told the Plan again: what was sent last may not have arrived.
+  EXPECT_EQ(r.h.TaskOf(r.id, 1).state, TaskState::kRunning);
+}
+
+TEST(WorkerTest, ANewProcessHasLostTheOldOnesAttempts) {
+  Running r;
+  r.h.Step({WorkerDetached{"w", r.h.session}});
+  r.h.Attach("w", 1, {}, "boot-2");
+  EXPECT_EQ(r.h.Stored(r.id).attempts.back().end_reason, AttemptEndReason::kWorkerLost);
+  r.h.starts.clear();
+  r.h.Wait(absl::Seconds(1));
+  ASSERT_FALSE(r.h.starts.empty());
+  EXPECT_EQ(r.h.starts[0].resume, "checkpoint-100.json");
+}
+
+TEST(WorkerTest, TheSameProcessMayStillSayHowItEnded) {
+  Running r;
+  r.h.Step({WorkerDetached{"w", r.h.session}});
+  r.h.Attach("w", 1, {});
+  r.h.now += absl::Milliseconds(300);
+  r.h.Say(r.attempt, r.h.Saved(true, true));
+  r.h.Say(r.attempt, r.h.Ended());
+  EXPECT_EQ(r.h.TaskOf(r.id, 1).state, TaskState::kDone);
+  EXPECT_EQ(r.h.TaskOf(r.id, 1).member->attempt, r.attempt);
+}
+
+TEST(WorkerTest, AStartThatNeverArrivedIsTriedAgainSoon) {
+  Running r;
+  r.h.Step({WorkerDetached{"w", r.h.session}});
+  r.h.Attach("w", 1, {});
+  r.h.Wait(absl::Seconds(2));
+  EXPECT_GT(r.h.AttemptOf(r.id, 1), r.attempt);
+  EXPECT_EQ(r.h.TaskOf(r.id, 1).state, TaskState::kRunning);
+}
+
+TEST(WorkerTest, SilenceForALeaseLosesIt) {
+  Running r;
+  r.h.Wait(absl::Seconds(14));
+  EXPECT_EQ(r.h.TaskOf(r.id, 1).state, TaskState::kRunning);
+  r.h.Wait(absl::Seconds(2));
+  EXPECT_EQ(r.h.TaskOf(r.id, 1).state, TaskState::kPending);
+  EXPECT_EQ(r.h.State(r.id), JobState::kQueued);
+  EXPECT_EQ(r.h.Stored(r.id).attempts.back().end_reason, AttemptEndReason::kWorkerLost);
+}
+
+TEST(WorkerTest, HeartbeatsRenewTheLease) {
+  Running r;
+  for (int i = 0; i < 8; ++i) {
+    r.h.Wait(absl::Seconds(5));
+    r.h.Step({WorkerHeartbeat{"w", r.h.session, {r.attempt}}});
+  }
+  EXPECT_EQ(r.h.AttemptOf(r.id, 1), r.attempt);
+  EXPECT_EQ(r.h.TaskOf(r.id, 1).state, TaskState::kRunning);
+}
+
+TEST(WorkerTest, ATraindThatStoodStillDoesNotTakeLeases) {
+  Running r;
+  const Turn turn = r.h.Step({WorkerHeartbeat{"w", r.h.session, {r.attempt}}});
+  // The machine sleeps; the first turn afterwards comes before the heartbeats do.
+  r.h.now = turn.next_wakeup + absl::Seconds(25);
+  r.h.Step();
+  EXPECT_EQ(r.h.TaskOf(r.id, 1).state, TaskState::kRunning);
+  r.h.now += absl::Milliseconds(10);
+  r.h.Step({WorkerHeartbeat{"w", r.h.session, {r.attempt}}});
+  EXPECT_EQ(r.h.AttemptOf(r.id, 1), r.attempt);
+}
+
+TEST(WorkerTest, AStandaloneWorkerIsOnlyReplacedWhenDead) {
+  Running r(Standalone());
+  r.h.Step({WorkerDetached{"w", r.h.session}});
+  r.h.Wait(absl::Seconds(30));
+  EXPECT_EQ(r.h.TaskOf(r.id, 1).state, TaskState::kRunning);
+  r.h.Step({WorkerDied{"w"}});
+  EXPECT_EQ(r.h.TaskOf(r.id, 1).state, TaskState::kPending);
+}
+
+TEST(WorkerTest, ADeathNoticedLateDoesNotHurtTheNextProcess) {
+  Running r(Standalone());
+  r.h.Attach("w", 1, {}, "boot-2");
+  r.h.Step({WorkerDied{"w"}});
+  r.h.starts.clear();
+  r.h.Step({WorkerHeartbeat{"w", r.h.session, {}}});
+  r.h.Wait(absl::Seconds(1));
+  EXPECT_EQ(r.h.TaskOf(r.id, 1).state, TaskState::kRunning);
+}
+
+TEST(WorkerTest, TheEndOfAnOldStreamDoesNotHideANewOne) {
+  Running r;
+  const uint64_t old = r.h.session;
+  r.h.Attach("w", 1, {r.attempt});
+  r.h.Step({WorkerDetached{"w", old}});
+  r.h.Say(r.attempt, r.h.Saved(true, true));
+  EXPECT_EQ(r.h.Stored(r.id).attempts.back().ended_at, absl::InfiniteFuture());
+  r.h.SubmitJob(r.h.MakeJob("b"));
+  EXPECT_EQ(r.h.starts.back().kind, TaskKind::kPrepare);  // it is there
+}
+
+TEST(WorkerTest, StrangersAreAbortedAndTheirSlotsNotUsed) {
+  CoreHarness h;
+  const std::string id = h.SubmitJob(h.MakeJob("a"));
+  const Turn hello = h.Attach("w", 1, {4711});
+  ASSERT_EQ(hello.stops.size(), 1u);
+  EXPECT_EQ(hello.stops[0].attempt, 4711);
+  EXPECT_EQ(hello.stops[0].mode, StopMode::kAbort);
+  EXPECT_TRUE(h.Say(h.AttemptOf(id, 0), h.Table()).starts.empty());
+  const Turn freed = h.Say(4711, h.Ended(AttemptEndReason::kStale));
+  EXPECT_EQ(freed.starts.size(), 1u);
+}
+
+TEST(WorkerTest, AnAttemptItDoesNotListForSecondsIsLost) {
+  Running r;
+  for (int i = 0; i < 9; ++i) {
+    r.h.Wait(absl::Seconds(1));
+    r.h.Step({WorkerHeartbeat{"w", r.h.session, {}}});
+  }
+  EXPECT_GT(r.h.AttemptOf(r.id, 1), r.attempt);
+}
+
+TEST(WorkerTest, AStaleAttemptInAHeartbeatIsAborted) {
+  Running r;
+  r.h.Say(r.attempt, r.h.Ended(AttemptEndReason::kRankDied));
+  r.h.Wait(absl::Seconds(3));
+  const int64_t current = r.h.AttemptOf(r.id, 1);
+  const Turn turn = r.h.Step({WorkerHeartbeat{"w", r.h.session, {r.attempt, current}}});
+  ASSERT_EQ(turn.stops.size(), 1u);
+  EXPECT_EQ(turn.stops[0].attempt, r.attempt);
+}
+
+TEST(RestoreTest, RunningAttemptsAreExpectedBack) {
+  Running r;
+  r.h.Crash();
+  EXPECT_TRUE(r.h.Step().starts.empty());
+  EXPECT_EQ(r.h.core().FindJob(r.id)->state, JobState::kRunning);
+  r.h.now += absl::Seconds(1);
+  EXPECT_TRUE(r.h.Attach("w", 1, {r.attempt}).starts.empty());
+  r.h.Say(r.attempt, r.h.Saved(true, true));
+  EXPECT_EQ(r.h.TaskOf(r.id, 1).state, TaskState::kDone);
+}
+
+TEST(RestoreTest, WhoDoesNotComeBackWithinALeaseIsLost) {
+  Running r;
+  r.h.Crash();
+  r.h.Step();
+  r.h.Wait(absl::Seconds(16));
+  EXPECT_EQ(r.h.TaskOf(r.id, 1).state, TaskState::kPending);
+}
+
+TEST(RestoreTest, AttemptNumbersGoOn) {
+  Running r;
+  r.h.Crash();
+  r.h.Attach("w", 1, {}, "boot-2");
+  r.h.Wait(absl::Seconds(3));
+  EXPECT_GT(r.h.AttemptOf(r.id, 1), r.attempt);
+}
+
+TEST(RestoreTest, AClockPutBackDoesNotMoveDeadlines) {
+  Running r;
+  const absl::Time before = r.h.now;
+  r.h.now -= absl::Hours(1);
+  r.h.Crash();
+  r.h.Step();
+  r.h.now += absl::Seconds(61);
+  r.h.Step();
+  // Counted from where the clock had been.
+  r.h.now = before + absl::Seconds(61);
+  r.h.Step();
+  EXPECT_TRUE(IsTerminal(r.h.State(r.id)));
+}
+
+TEST(RestoreTest, TenThousandQueuedJobsAreThereAgain) {
+  CoreHarness h;
+  std::vector<Event> events;
+  for (int i = 0; i < 10'000; ++i) {
+    Job job = h.MakeJob("r" + std::to_string(i));
+    job.request_id.clear();
+    events.push_back(Submit{1, job});
+  }
+  h.Step(std::move(events));
+  h.Crash();
+  h.Step();
+  EXPECT_EQ(h.core().ActiveJobs().size(), 10'000u);
+  EXPECT_EQ(h.core().ActiveJobs().front()->id, "job-r0");
+  const Turn turn = h.Attach("w", 1);
+  EXPECT_EQ(turn.starts.size(), 10'000u);  // all are due within a minute
+}
+
+}  // namespace
+}  // namespace traind
