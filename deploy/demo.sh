@@ -64,6 +64,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 mkdir -p "$state"
+: >"$state/demo.out" # an earlier run's line is not this one's
 # A session of its own: Ctrl-C reaches trainctl, then this script, which stops traind in order.
 setsid "$bin/server/traind" --standalone --state "$state" --listen 127.0.0.1:0 \
   --data-root "$PWD/examples/digits" >"$state/demo.out" 2>"$state/demo.log" &

@@ -147,6 +147,7 @@ absl::Status WorkerSupervisor::Spawn() {
   posix_spawn_file_actions_destroy(&files);
   if (error != 0) return ErrnoStatus(error, absl::StrCat("cannot start ", options_.binary));
   TRAIND_LOG(INFO) << "started the Worker " << pid;
+  child_ = pid;
   return absl::OkStatus();
 }
 
@@ -189,21 +190,30 @@ void WorkerSupervisor::Watch() {
 }
 
 void WorkerSupervisor::WaitForEnd(absl::Duration grace) {
-  const auto ended_by = [this](absl::Time end) {
-    while (FileLock::IsHeld(lock_path())) {
+  // The one started here, which may not have come to lock the folder yet, or the one
+  // that an earlier traind started. 0: none lives; -1: which, is not known yet.
+  const auto living = [this]() -> pid_t {
+    ReapChildren();
+    if (child_ > 0 && kill(child_, 0) == 0) return child_;
+    if (!FileLock::IsHeld(lock_path())) return 0;
+    const pid_t holder = FileLock::Holder(lock_path());
+    return holder > 0 ? holder : -1;
+  };
+  const auto ended_by = [&living](absl::Time end) {
+    while (living() != 0) {
       if (absl::Now() >= end) return false;
       absl::SleepFor(absl::Milliseconds(10));
     }
     return true;
   };
-  if (!ended_by(absl::Now() + grace)) {
-    for (const int signal : {SIGTERM, SIGKILL}) {
-      const pid_t pid = FileLock::Holder(lock_path());
-      if (pid > 0) kill(pid, signal);
-      if (ended_by(absl::Now() + grace)) break;
-    }
+  // Who holds no lock has never attached, so nobody has told it to end.
+  const bool told = FileLock::IsHeld(lock_path());
+  if (told && ended_by(absl::Now() + grace)) return;
+  for (const int signal : {SIGTERM, SIGKILL}) {
+    const pid_t pid = living();
+    if (pid > 0) kill(pid, signal);
+    if (ended_by(absl::Now() + grace)) return;
   }
-  ReapChildren();
 }
 
 }  // namespace traind

@@ -64,6 +64,7 @@ class WorkerSupervisor {
   const std::function<void()> died_;
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  pid_t child_ = 0;  // started last; of Start's thread, then of thread_, then of Start's again
   std::thread thread_;
 };
 

@@ -9,6 +9,30 @@
 
 namespace traind {
 
+LiveAttempt& Core::Impl::AddLive(LiveAttempt live) {
+  WorkerState& worker = workers_[live.worker];
+  if (worker.id.empty()) {
+    worker.id = live.worker;
+    worker.last_seen = now_;
+  }
+  ++worker.attempts;
+  const int64_t id = live.id;
+  return attempts_.emplace(id, std::move(live)).first->second;
+}
+
+Core::Impl::AttemptIt Core::Impl::EraseLive(AttemptIt it) {
+  SetMissingBy(it->second, absl::InfiniteFuture());
+  --workers_[it->second.worker].attempts;
+  return attempts_.erase(it);
+}
+
+void Core::Impl::SetMissingBy(LiveAttempt& live, absl::Time by) {
+  if (live.missing_by == by) return;
+  missing_.erase({live.missing_by, live.id});
+  live.missing_by = by;
+  if (by != absl::InfiniteFuture()) missing_.insert({by, live.id});
+}
+
 LiveAttempt* Core::Impl::OpenAttempt(const Task& task) {
   const auto it = attempts_.find(task.attempt);
   return it != attempts_.end() && it->second.open ? &it->second : nullptr;
@@ -134,10 +158,27 @@ bool Core::Impl::HasOtherFolds(const JobEntry& entry, int index) const {
   return false;
 }
 
+void Core::Impl::TakePublishedMember(JobEntry& entry, int index) {
+  const Job& job = entry.view();
+  const Task& seen = job.tasks[static_cast<size_t>(index)];
+  if (!job.prediction || seen.kind != TaskKind::kTrain) return;
+  for (const Member& member : job.prediction->members) {
+    // Fenced as the fact itself would be: by the number of its Attempt.
+    if (member.fold != seen.fold || member.attempt != seen.attempt) continue;
+    if (seen.member && seen.member->attempt == member.attempt && !member.complete) continue;
+    Task& task = EditDurably(entry).tasks[static_cast<size_t>(index)];
+    task.member = member;
+    task.score = member.score;
+    task.epochs_done = std::max(task.epochs_done, member.epochs_done);
+    return;
+  }
+}
+
 // Every retry is paid from the same window (B13): it takes place if there is time
 // for it, after a pause that grows.
 void Core::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault, AttemptEndReason reason,
                                const std::string& message) {
+  TakePublishedMember(entry, index);
   Job& job = EditDurably(entry);
   Task& task = job.tasks[static_cast<size_t>(index)];
   const std::string what = absl::StrCat(Name(reason), message.empty() ? "" : ": ", message);
@@ -147,7 +188,9 @@ void Core::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault, AttemptE
   const bool fold = task.kind == TaskKind::kTrain;
   const bool exhausted =
       task.failures >= options_.max_failures || task.losses >= options_.max_losses;
-  if (fold && (exhausted || job.finish_requested || now_ > StartRuleOf(entry).Latest(task))) {
+  const bool done = task.member && task.member->complete;
+  if (fold &&
+      (done || exhausted || job.finish_requested || now_ > StartRuleOf(entry).Latest(task))) {
     return SettleFold(entry, index, what);
   }
   if (exhausted) {
@@ -170,6 +213,7 @@ void Core::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault, AttemptE
 }
 
 void Core::Impl::SettleFold(JobEntry& entry, int index, const std::string& message) {
+  TakePublishedMember(entry, index);
   Task& task = EditDurably(entry).tasks[static_cast<size_t>(index)];
   task.state = SettledState(task);
   if (!message.empty()) task.message = message;

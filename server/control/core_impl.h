@@ -1,7 +1,8 @@
 // The inside of the control core: what it keeps, and the steps of one turn. Read
-// core.cc first (a turn), then the others in the order of a Job's life:
-// dispatch.cc (starting), facts.cc (what Workers say), attempts.cc (endings and
-// retries), planning.cc (the clock), finalization.cc (the Prediction), workers.cc.
+// core.cc first (a turn), then the others in the order of a Job's life: requests.cc
+// (Submit, Finish, Cancel), dispatch.cc (starting), facts.cc (what Workers say),
+// attempts.cc (endings and retries), planning.cc (the clock), finalization.cc (the
+// Prediction), workers.cc.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -64,6 +65,7 @@ struct JobEntry {
   // Planning.
   bool replan_wanted = false;
   bool first_fold_checked = false;  // B3
+  bool trusted = false;             // the Plan was made from more than timed steps
   bool stop_checked = false;        // B5, once when its share is reached
   bool stopping = false;            // B5 holds
   absl::Time planned_at = absl::InfinitePast();
@@ -114,6 +116,7 @@ struct WorkerState {
   absl::Time last_seen;
   absl::Time row_at = absl::InfinitePast();  // when its row was last stored
   std::vector<Slot> slots;
+  size_t attempts = 0;  // of LiveAttempts, that it may still run
   // Attempts that it runs and should not; until they have ended its slots are not
   // to be trusted.
   std::set<int64_t> foreign;
@@ -129,7 +132,7 @@ class Core::Impl {
   std::vector<std::shared_ptr<const Job>> ActiveJobs() const;
 
  private:
-  // ---- a turn: core.cc ----
+  // ---- what clients ask for: requests.cc ----
   void Handle(Submit& event);
   void Handle(Finish& event);
   void Handle(Cancel& event);
@@ -199,6 +202,12 @@ class Core::Impl {
                      const std::string& message);
   void SettleFold(JobEntry& entry, int task, const std::string& message);
   void SendStop(LiveAttempt& live, StopMode mode, const char* why);
+  using AttemptIt = std::map<int64_t, LiveAttempt>::iterator;
+  LiveAttempt& AddLive(LiveAttempt live);
+  AttemptIt EraseLive(AttemptIt it);
+  void SetMissingBy(LiveAttempt& live, absl::Time by);
+  // Predictions that its Worker has published and could not tell of.
+  void TakePublishedMember(JobEntry& entry, int task);
   LiveAttempt* OpenAttempt(const Task& task);
 
   // ---- the clock: planning.cc ----
@@ -224,7 +233,9 @@ class Core::Impl {
   bool FirstFoldDue(const JobEntry& entry) const;
   void PlanWhenDue(JobEntry& entry);
   void Replan(JobEntry& entry, Trigger trigger);
-  void DropFolds(JobEntry& entry, const PlanOutput& out);
+  void ApplyFolds(JobEntry& entry, const PlanOutput& out, int folds_before);
+  bool Confident(const JobEntry& entry) const;
+  bool AllSettled(const Job& job) const;
   void DropHopeless(JobEntry& entry);
   absl::Time StopOf(const JobEntry& entry, const LiveAttempt* live) const;
   void SendReplans(JobEntry& entry);
@@ -234,6 +245,7 @@ class Core::Impl {
   // ---- the Prediction: finalization.cc ----
   void Handle(Published& event);
   void Adopt(JobEntry& entry, PublishedPrediction prediction);
+  static bool PredictionIsCurrent(const Job& job);
   void MaybePublish(JobEntry& entry, bool final);
   void AskDisk(JobEntry& entry);
   bool FloorPending(const JobEntry& entry) const;
@@ -272,6 +284,7 @@ class Core::Impl {
   absl::flat_hash_map<RequestKey, std::shared_ptr<const Job>> ended_;
   std::deque<std::pair<absl::Time, RequestKey>> ended_order_;
   std::map<int64_t, LiveAttempt> attempts_;
+  std::set<std::pair<absl::Time, int64_t>> missing_;  // by LiveAttempt::missing_by
   std::map<std::string, WorkerState> workers_;
   std::map<Urgency, JobEntry*> prepare_queue_;
   std::map<GangShape, std::map<Urgency, JobEntry*>> train_queue_;

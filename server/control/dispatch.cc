@@ -53,6 +53,7 @@ std::vector<WorkerSlots> Core::Impl::FreeSlots() const {
     all.push_back(std::move(slots));
   }
   for (const auto& [id, live] : attempts_) {
+    if (live.slots.empty()) continue;
     for (WorkerSlots& worker : all) {
       if (worker.worker != live.worker) continue;
       for (WorkerSlots::Slot& slot : worker.slots) {
@@ -81,6 +82,9 @@ Candidate Core::Impl::MakeCandidate(const JobEntry& entry, size_t most) const {
 }
 
 void Core::Impl::DispatchFolds() {
+  const bool waits = std::any_of(train_queue_.begin(), train_queue_.end(),
+                                 [](const auto& queue) { return !queue.second.empty(); });
+  if (!waits) return;
   std::vector<WorkerSlots> workers = FreeSlots();
   size_t free = 0;
   for (const WorkerSlots& worker : workers) {
@@ -156,7 +160,7 @@ LiveAttempt& Core::Impl::StartAttempt(JobEntry& entry, int task_index, const std
   command.deadline = job.deadline;
   turn_.starts.push_back(std::move(command));
   start_owners_.push_back(&entry);
-  return attempts_.emplace(live.id, std::move(live)).first->second;
+  return AddLive(std::move(live));
 }
 
 void Core::Impl::StartFold(JobEntry& entry, int fold, const Placement& placement) {

@@ -34,16 +34,16 @@ void Core::Impl::Handle(WorkerFact& event) {
   LiveAttempt& live = it->second;
   if (!live.open) {
     if (ended) {
-      attempts_.erase(it);
+      EraseLive(it);
     } else if (!live.saved_last) {
       AbortStale(event.worker, event.attempt, "this Attempt is over");
     }
     return;
   }
-  live.missing_by = absl::InfiniteFuture();
+  SetMissingBy(live, absl::InfiniteFuture());
   Touch(*live.job);
   std::visit([this, &live](auto& fact) { Take(live, fact); }, event.fact);
-  if (ended) attempts_.erase(event.attempt);
+  if (ended) EraseLive(it);
 }
 
 void Core::Impl::Acknowledge(const WorkerFact& fact) {

@@ -81,6 +81,29 @@ void Core::Impl::Adopt(JobEntry& entry, PublishedPrediction prediction) {
       absl::StrCat(prediction.number, " ", Name(prediction.quality), ", ",
                    prediction.members.size(), " folds"));
   EditDurably(entry).prediction = std::move(prediction);
+  for (size_t i = 1; i < entry.view().tasks.size(); ++i) {
+    if (entry.view().tasks[i].state != TaskState::kPending) continue;
+    const int task = static_cast<int>(i);
+    TakePublishedMember(entry, task);
+    const std::optional<Member>& member = entry.view().tasks[i].member;
+    if (member && member->complete) SettleFold(entry, task, "");
+  }
+}
+
+// Whether the Prediction that is known was made from all that there is.
+bool Core::Impl::PredictionIsCurrent(const Job& job) {
+  if (!job.prediction) {
+    return job.floor_model.empty() &&
+           std::none_of(job.tasks.begin(), job.tasks.end(), [](const Task& t) { return t.member; });
+  }
+  const PublishedPrediction& known = *job.prediction;
+  return std::all_of(job.tasks.begin(), job.tasks.end(), [&known](const Task& task) {
+    if (!task.member) return true;
+    if (std::count(known.left_out.begin(), known.left_out.end(), task.fold) > 0) return true;
+    return std::any_of(known.members.begin(), known.members.end(), [&task](const Member& m) {
+      return m.attempt == task.member->attempt && m.oof_sha256 == task.member->oof_sha256;
+    });
+  });
 }
 
 // A Worker out of reach may have made a Prediction by itself.
@@ -111,10 +134,7 @@ bool Core::Impl::FinalizingDue(const JobEntry& entry) const {
       now_ >= entry.finish_at + kFinishWait) {
     return true;
   }
-  for (size_t i = 1; i < job.tasks.size(); ++i) {
-    if (!IsTerminal(job.tasks[i].state)) return false;
-  }
-  return true;
+  return AllSettled(job);
 }
 
 void Core::Impl::EnterFinalizing(JobEntry& entry) {

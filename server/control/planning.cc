@@ -13,25 +13,49 @@ Window Core::Impl::WindowOf(const JobEntry& entry) const {
   return {entry.view().accepted_at, entry.view().deadline};
 }
 
+namespace {
+
+// What the first epoch may take longer than the others: pages that are read for the
+// first time, a machine that still starts other Ranks.
+constexpr double kWarmUpSeconds = 2;
+
+// An epoch by the timed steps alone; 0: there were none.
+double CostOfSteps(Measured measured) {
+  measured.epoch_s = 0;
+  return CostOf(measured).epoch_s;
+}
+
+}  // namespace
+
 FoldCost Core::Impl::CostOfFold(const JobEntry& entry, int index) const {
   const Task& task = entry.view().tasks[static_cast<size_t>(index)];
   FoldCost cost = CostOf(task.measured);
-  if (!cost.known() && task.live && task.live->steps_per_epoch > 0) {
-    // Too slow even for the probe: what it has done so far tells.
+  std::vector<double> epochs = entry.epochs_s[static_cast<size_t>(index)];
+  if (epochs.empty() && task.live && task.live->steps_per_epoch > 0) {
+    // Too slow for the probe, or slower than that: what it has done so far tells.
     const auto it = attempts_.find(task.attempt);
     if (it != attempts_.end() && task.live->step > it->second.first_step) {
       const LiveAttempt& live = it->second;
-      cost.step_s = absl::ToDoubleSeconds(task.live->at - live.first_step_at) /
-                    static_cast<double>(task.live->step - live.first_step);
-      cost.steps_per_epoch = task.live->steps_per_epoch;
-      cost.epoch_s = cost.step_s * static_cast<double>(cost.steps_per_epoch);
+      const double steps = static_cast<double>(task.live->step - live.first_step);
+      const double took_s = absl::ToDoubleSeconds(task.live->at - live.first_step_at);
+      const double step_s = (cost.known() ? took_s - kWarmUpSeconds : took_s) / steps;
+      const double epoch_s = step_s * static_cast<double>(task.live->steps_per_epoch);
+      if (epoch_s > cost.epoch_s) {
+        cost.step_s = step_s;
+        cost.steps_per_epoch = task.live->steps_per_epoch;
+        cost.epoch_s = epoch_s;
+      }
     }
   }
-  // One slow epoch says little: of the last three, the one in the middle.
-  std::vector<double> epochs = entry.epochs_s[static_cast<size_t>(index)];
+  // One slow epoch says little: of the last three, the one in the middle; until
+  // there are so many, the fastest, less what only the first ones take.
   if (!epochs.empty()) {
     std::sort(epochs.begin(), epochs.end());
-    cost.epoch_s = epochs[epochs.size() / 2];
+    const double steps_s = CostOfSteps(task.measured);
+    cost.epoch_s = epochs.size() >= 3 ? epochs[1]
+                   : steps_s > 0
+                       ? std::min(epochs[0], std::max(steps_s, epochs[0] - kWarmUpSeconds))
+                       : epochs[0];
   }
   cost.overhead_s = entry.overhead_s;
   return cost;
@@ -127,20 +151,39 @@ void Core::Impl::PlanWhenDue(JobEntry& entry) {
   const Job& job = entry.view();
   if (job.plans.empty()) return;
   const Window window = WindowOf(entry);
-  if (!job.plans.back().estimate && TypicalFold(entry).known()) {
-    return Replan(entry, Trigger::kMeasured);
-  }
   if (!entry.first_fold_checked && FirstFoldDue(entry)) {
     entry.first_fold_checked = true;
+    entry.trusted = true;
     return Replan(entry, Trigger::kFirstFold);
+  }
+  const bool known = TypicalFold(entry).known();
+  if (known && (!job.plans.back().estimate || (!entry.trusted && Confident(entry)))) {
+    entry.trusted = Confident(entry);
+    return Replan(entry, Trigger::kMeasured);
   }
   if (!entry.stop_checked && window.bounded() && now_ >= window.At(job.spec.shares.stop)) {
     entry.stop_checked = true;
     return Replan(entry, Trigger::kFacts);
   }
-  if (entry.replan_wanted && now_ >= entry.planned_at + ReplanInterval(entry)) {
-    Replan(entry, Trigger::kFacts);
+  // Once nothing is left to do, the Plan decides whether more is to be done.
+  const bool due = now_ >= entry.planned_at + ReplanInterval(entry) || AllSettled(job);
+  if (entry.replan_wanted && due) Replan(entry, Trigger::kFacts);
+}
+
+// Whole epochs were measured, or there is no time to wait for them.
+bool Core::Impl::Confident(const JobEntry& entry) const {
+  const Job& job = entry.view();
+  if (job.plans.empty()) return false;
+  if (entry.first_fold_checked || job.plans.back().epochs <= 2) return true;
+  for (size_t i = 1; i < job.tasks.size(); ++i) {
+    if (entry.epochs_s[i].size() >= 2 || IsTerminal(job.tasks[i].state)) return true;
   }
+  return false;
+}
+
+bool Core::Impl::AllSettled(const Job& job) const {
+  return std::all_of(job.tasks.begin() + 1, job.tasks.end(),
+                     [](const Task& task) { return IsTerminal(task.state); });
 }
 
 void Core::Impl::Replan(JobEntry& entry, Trigger trigger) {
@@ -169,6 +212,9 @@ void Core::Impl::Replan(JobEntry& entry, Trigger trigger) {
   in.finalize = FinalizeLeadOf(entry);
   in.train_start = FirstTrainStart(entry);
   in.stopping = entry.stopping;
+  in.confident = entry.trusted || Confident(entry);
+  in.may_grow = !job.finish_requested && now_ < FinalizeAt(entry);
+  const int folds_before = in.last ? in.last->folds : job.spec.folds;
   PlanOutput out = MakePlan(in);
 
   entry.planned_at = now_;
@@ -182,14 +228,22 @@ void Core::Impl::Replan(JobEntry& entry, Trigger trigger) {
                      out.plan.epochs, " epochs"));
     Edit(entry).plans.push_back(out.plan);
   }
-  DropFolds(entry, out);
+  ApplyFolds(entry, out, folds_before);
   SendReplans(entry);
 }
 
-void Core::Impl::DropFolds(JobEntry& entry, const PlanOutput& out) {
+void Core::Impl::ApplyFolds(JobEntry& entry, const PlanOutput& out, int folds_before) {
   const size_t tasks = entry.view().tasks.size();
   for (size_t i = 1; i < tasks; ++i) {
     const Task& task = entry.view().tasks[i];
+    if (task.state == TaskState::kDropped && task.attempts == 0 && task.fold >= folds_before &&
+        task.fold < out.plan.folds) {
+      Task& back = EditDurably(entry).tasks[i];
+      back.state = TaskState::kPending;
+      back.message.clear();
+      back.epochs_planned = out.plan.epochs;
+      continue;
+    }
     if (IsTerminal(task.state)) continue;
     const bool named =
         std::find(out.dropped.begin(), out.dropped.end(), task.fold) != out.dropped.end();

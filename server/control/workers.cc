@@ -8,8 +8,9 @@
 namespace traind {
 namespace {
 
+// REQUIRES: sorted.
 bool Lists(const std::vector<int64_t>& attempts, int64_t id) {
-  return std::find(attempts.begin(), attempts.end(), id) != attempts.end();
+  return std::binary_search(attempts.begin(), attempts.end(), id);
 }
 
 }  // namespace
@@ -27,6 +28,7 @@ void Core::Impl::Handle(WorkerAttached& event) {
   worker.slots = std::move(event.slots);
   worker.foreign.clear();
   StoreWorker(worker);
+  std::sort(event.running_attempts.begin(), event.running_attempts.end());
 
   for (auto it = attempts_.begin(); it != attempts_.end();) {
     LiveAttempt& live = it->second;
@@ -35,7 +37,7 @@ void Core::Impl::Handle(WorkerAttached& event) {
       continue;
     }
     if (Lists(event.running_attempts, live.id)) {
-      live.missing_by = absl::InfiniteFuture();
+      SetMissingBy(live, absl::InfiniteFuture());
       // What it was told last may have been lost with the stream.
       live.stop_sent = false;
       live.epochs = -1;
@@ -46,15 +48,15 @@ void Core::Impl::Handle(WorkerAttached& event) {
         AbortStale(worker.id, live.id, "this Attempt is over");
       }
     } else if (!live.open) {
-      it = attempts_.erase(it);
+      it = EraseLive(it);
       continue;
     } else if (new_boot) {
       EndAttempt(live, AttemptEndReason::kWorkerLost, "its worker was started anew");
-      it = attempts_.erase(it);
+      it = EraseLive(it);
       continue;
     } else {
       // Its last facts are on their way, or it never came to be.
-      live.missing_by = now_ + std::min(kResendGrace, options_.lease);
+      SetMissingBy(live, now_ + std::min(kResendGrace, options_.lease));
     }
     ++it;
   }
@@ -82,6 +84,7 @@ void Core::Impl::Handle(WorkerHeartbeat& event) {
   }
   if (now_ - worker.row_at >= absl::Seconds(30)) StoreWorker(worker);
   worker.foreign.clear();
+  std::sort(event.running_attempts.begin(), event.running_attempts.end());
   for (int64_t id : event.running_attempts) {
     const auto it = attempts_.find(id);
     if (it == attempts_.end() || it->second.worker != worker.id) {
@@ -96,13 +99,13 @@ void Core::Impl::Handle(WorkerHeartbeat& event) {
     if (live.worker != worker.id || now_ < settled) {
       ++it;
     } else if (Lists(event.running_attempts, live.id)) {
-      live.missing_by = absl::InfiniteFuture();
+      SetMissingBy(live, absl::InfiniteFuture());
       if (!live.open) AbortStale(worker.id, live.id, "this Attempt is over");
       ++it;
     } else if (!live.open) {
-      it = attempts_.erase(it);
+      it = EraseLive(it);
     } else {
-      live.missing_by = std::min(live.missing_by, now_ + kUnlistedGrace);
+      SetMissingBy(live, std::min(live.missing_by, now_ + kUnlistedGrace));
       ++it;
     }
   }
@@ -135,7 +138,7 @@ void Core::Impl::LoseWorker(WorkerState& worker, const char* why) {
       continue;
     }
     if (live.open) EndAttempt(live, AttemptEndReason::kWorkerLost, why);
-    it = attempts_.erase(it);
+    it = EraseLive(it);
   }
   StoreWorker(worker);
   ReplanTraining();
@@ -145,35 +148,24 @@ void Core::Impl::CheckWorkers() {
   if (now_ < NextWorkerCheck()) return;
   for (auto& [id, worker] : workers_) {
     if (options_.standalone || now_ < worker.last_seen + options_.lease) continue;
-    const bool holds = std::any_of(attempts_.begin(), attempts_.end(),
-                                   [&id = id](const auto& a) { return a.second.worker == id; });
-    if (worker.attached || holds) {
+    if (worker.attached || worker.attempts > 0) {
       LoseWorker(worker, "nothing was heard of its worker for a lease");
     }
   }
-  for (auto it = attempts_.begin(); it != attempts_.end();) {
-    LiveAttempt& live = it->second;
-    if (now_ < live.missing_by) {
-      ++it;
-      continue;
+  while (!missing_.empty() && missing_.begin()->first <= now_) {
+    const auto it = attempts_.find(missing_.begin()->second);
+    if (it->second.open) {
+      EndAttempt(it->second, AttemptEndReason::kWorkerLost, "its worker does not run it");
     }
-    if (live.open) {
-      EndAttempt(live, AttemptEndReason::kWorkerLost, "its worker does not run it");
-    }
-    it = attempts_.erase(it);
+    EraseLive(it);
   }
 }
 
 absl::Time Core::Impl::NextWorkerCheck() const {
-  absl::Time next = absl::InfiniteFuture();
-  std::set<std::string> holders;
-  for (const auto& [id, live] : attempts_) {
-    next = std::min(next, live.missing_by);
-    holders.insert(live.worker);
-  }
+  absl::Time next = missing_.empty() ? absl::InfiniteFuture() : missing_.begin()->first;
   if (options_.standalone) return next;
   for (const auto& [id, worker] : workers_) {
-    if (worker.attached || holders.count(id) > 0) {
+    if (worker.attached || worker.attempts > 0) {
       next = std::min(next, worker.last_seen + options_.lease);
     }
   }

@@ -37,9 +37,19 @@ class Planning {
   }
   WorkLeft Left(int folds, int epochs) const;
   void Cut();
-  void Grow();
+  void GrowEpochs();
+  void GrowFolds();
+  bool GrewLately() const;
   void StopSoftly();
-  bool Fits(int folds, int epochs) const { return Finish(folds, epochs) <= limit_; }
+  bool Fits(int folds, int epochs) const {
+    const double seconds = EstimateSeconds(Left(folds, epochs)) * (in_.confident ? 1 : 0.5);
+    return in_.now + absl::Seconds(seconds) <= limit_;
+  }
+  // Cut from the Plan before it had an Attempt.
+  bool CanComeBack(const FoldView& fold) const {
+    return fold.state == TaskState::kDropped && !fold.started && in_.last &&
+           fold.fold >= in_.last->folds;
+  }
   void SetLimit();
   std::string Estimate(int folds, int epochs) const;
   std::string Rule() const { return in_.trigger == Trigger::kFirstFold ? "B3" : "B2"; }
@@ -62,7 +72,7 @@ WorkLeft Planning::Left(int folds, int epochs) const {
   work.gangs = in_.gangs;
   work.sharing = in_.sharing;
   for (const FoldView& fold : in_.folds) {
-    if (IsTerminal(fold.state)) continue;
+    if (IsTerminal(fold.state) && !CanComeBack(fold)) continue;
     const FoldCost& cost = fold.cost.known() ? fold.cost : in_.cost;
     const double predict_s = cost.predict_s > 0 ? cost.predict_s : in_.cost.predict_s;
     const double left_s = std::max(0.0, epochs - fold.epochs_done) * cost.epoch_s + predict_s;
@@ -104,9 +114,19 @@ void Planning::SetLimit() {
 
 std::string Planning::Estimate(int folds, int epochs) const {
   const FoldCost& cost = in_.cost;
-  std::string text = absl::StrFormat("%s/step x %d steps x %s x %s / %d in parallel",
-                                     Text(absl::Seconds(cost.step_s)), cost.steps_per_epoch,
-                                     Count(epochs, "epoch"), Count(folds, "fold"), in_.gangs);
+  std::string text =
+      in_.trigger == Trigger::kFirstFold
+          ? absl::StrFormat("the first fold has used more than %g %% of %s; ",
+                            100 * in_.spec->shares.first_fold, Text(in_.window.length()))
+          : "";
+  if (cost.step_s > 0) {
+    absl::StrAppendFormat(&text, "%s/step x %d steps", Text(absl::Seconds(cost.step_s)),
+                          cost.steps_per_epoch);
+  } else {
+    absl::StrAppendFormat(&text, "%s/epoch", Text(absl::Seconds(cost.epoch_s)));
+  }
+  absl::StrAppendFormat(&text, " x %s x %s / %d in parallel", Count(epochs, "epoch"),
+                        Count(folds, "fold"), in_.gangs);
   if (in_.sharing > 1) absl::StrAppendFormat(&text, ", sharing slots %.1f to 1", in_.sharing);
   absl::StrAppend(&text, " with evaluation, prediction and the ", Text(in_.now - in_.window.start),
                   " used = ", Text(Finish(folds, epochs) - in_.window.start), " > ", limit_text_);
@@ -123,7 +143,12 @@ void Planning::Cut() {
     folds_ = folds;
   };
   // Midway the folds that have not run yet are worth more than all epochs of the rest.
-  if (!midway) cut_folds(CutFolds(folds_, started_));
+  if (!midway) {
+    int folds = CutFolds(folds_, started_);
+    // Of many folds as many stay as fit.
+    while (folds_ > 5 && folds + 1 < folds_ && Fits(folds + 1, epochs_)) ++folds;
+    cut_folds(folds);
+  }
   // Step by step, and told as one: nothing happened between the steps.
   int epochs = epochs_;
   while (!Fits(folds_, epochs) && epochs > 1) {
@@ -142,19 +167,20 @@ void Planning::Cut() {
   cut_folds(folds);
 }
 
-// B9: the first timed steps were slower than those that followed, so the cut was
-// deeper than it had to be. Epochs come back, as far as folds that still train can
-// use them; only a gain worth a new schedule counts.
-void Planning::Grow() {
-  const int most = in_.spec->epochs;
-  if (epochs_ >= most) return;
-  // Not again at once: a Plan that follows every wave of the machine's load helps
-  // nobody.
+// Not again at once: a Plan that follows every wave of the machine's load helps
+// nobody.
+bool Planning::GrewLately() const {
   const absl::Duration rest =
       std::max(0.05 * in_.window.length(), absl::Seconds(2 * in_.cost.epoch_s));
-  if (in_.last && in_.now - in_.last->at < rest) return;
-  const absl::Time train_limit = out_.train_end + absl::Seconds(in_.cost.predict_s);
-  limit_ = in_.now + in_.spec->shares.plan * (train_limit - in_.now);
+  return in_.last && in_.now - in_.last->at < rest;
+}
+
+// B9: the steps that were timed were slower than those that followed, so the cut was
+// deeper than it had to be. Epochs come back, as far as folds that still train can
+// use them; only a gain worth a new schedule counts.
+void Planning::GrowEpochs() {
+  const int most = in_.spec->epochs;
+  if (epochs_ >= most || GrewLately()) return;
   int low = epochs_, high = most;  // low fits, if anything does
   while (low < high) {
     const int middle = low + (high - low + 1) / 2;
@@ -172,6 +198,27 @@ void Planning::Grow() {
                       Text(Finish(folds_, epochs_) - in_.window.start), Text(in_.window.length())),
       Count(epochs_, "epoch"), Count(low, "epoch"));
   epochs_ = low;
+}
+
+// B9: all folds of the Plan have slots or are done, and there is time for more.
+void Planning::GrowFolds() {
+  const int most = in_.spec->folds;
+  bool running = false;
+  for (const FoldView& fold : in_.folds) {
+    if (fold.state == TaskState::kPending && fold.fold < folds_) return;
+    running |= fold.state == TaskState::kRunning;
+  }
+  if (folds_ >= most || (running && GrewLately())) return;
+  int folds = folds_;
+  while (folds < most && Fits(folds + 1, epochs_)) ++folds;
+  if (folds == folds_) return;
+  Decide(
+      "B9",
+      absl::StrFormat("%s/epoch now; with %s all would be done at %s of %s",
+                      Text(absl::Seconds(in_.cost.epoch_s)), Count(folds_, "fold"),
+                      Text(Finish(folds_, epochs_) - in_.window.start), Text(in_.window.length())),
+      Count(folds_, "fold"), Count(folds, "fold"));
+  folds_ = folds;
 }
 
 void Planning::StopSoftly() {
@@ -230,13 +277,20 @@ PlanOutput Planning::Run() {
   const bool cuts = in_.window.bounded() && in_.cost.known() && !in_.stopping &&
                     !(late && in_.trigger == Trigger::kFacts);
   if (cuts) Cut();
-  const bool busy = std::any_of(in_.folds.begin(), in_.folds.end(), [this](const FoldView& f) {
-    return f.state == TaskState::kRunning || (f.state == TaskState::kPending && f.fold < folds_);
-  });
   const bool trains = std::any_of(in_.folds.begin(), in_.folds.end(), [](const FoldView& f) {
     return f.state == TaskState::kRunning && f.epochs_done >= 1;
   });
-  if (cuts && trains && out_.decisions.empty() && in_.trigger == Trigger::kFacts) Grow();
+  const bool grows = in_.window.bounded() && in_.cost.known() && in_.confident && in_.may_grow &&
+                     !in_.stopping && in_.trigger == Trigger::kFacts && out_.decisions.empty();
+  if (grows) {
+    const absl::Time train_limit = out_.train_end + absl::Seconds(in_.cost.predict_s);
+    limit_ = in_.now + spec.shares.plan * (train_limit - in_.now);
+    if (trains && !late) GrowEpochs();
+    if (out_.decisions.empty()) GrowFolds();
+  }
+  const bool busy = std::any_of(in_.folds.begin(), in_.folds.end(), [this](const FoldView& f) {
+    return f.state == TaskState::kRunning || (f.state == TaskState::kPending && f.fold < folds_);
+  });
   const absl::Time finish = in_.cost.known() ? TrainFinish(folds_, epochs_) : absl::InfinitePast();
   if (busy && (in_.stopping || MustStop(in_.window, spec, in_.now, finish, out_.train_end))) {
     StopSoftly();

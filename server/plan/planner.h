@@ -2,9 +2,13 @@
 // measured, where each fold stands, and the slots that the Job can use. Pure: the
 // control core keeps the result and acts on it.
 //
-// Folds that were dropped stay dropped. Epochs that were cut come back (B9), never
-// beyond the spec, when what is measured later leaves time for them. What runs or is
-// finished is never cut away.
+// What was cut comes back (B9), never beyond the spec, when what is measured later
+// leaves time for it: epochs while a fold trains that can use them, folds when none
+// waits. What runs or is finished is never cut away.
+//
+// The first timed steps are made on a machine that still starts other things, and
+// mislead. Until whole epochs were measured (`confident`), only that is cut which
+// would not fit at twice the speed either; stop times keep the deadline meanwhile.
 //
 // Threads: safe, nothing is kept.
 #pragma once
@@ -22,7 +26,7 @@ namespace traind {
 // Why a Plan is made.
 enum class Trigger {
   kTable,      // the data are there: a provisional one, so that folds can start
-  kMeasured,   // the first timed steps: the real one
+  kMeasured,   // the first timed steps, and again when they can be trusted: the real one
   kFirstFold,  // B3
   kFacts,      // anything else that was learnt
 };
@@ -49,6 +53,8 @@ struct PlanInput {
   absl::Duration finalize;                          // see Reserve
   absl::Time train_start = absl::InfiniteFuture();  // first Attempt of a fold
   bool stopping = false;                            // B5 was decided before
+  bool confident = true;                            // see above
+  bool may_grow = true;                             // B9; false: the user asked to finish
 };
 
 struct PlanOutput {
@@ -58,6 +64,7 @@ struct PlanOutput {
   absl::Time train_end = absl::InfiniteFuture();
   absl::Time estimated_finish = absl::InfiniteFuture();
   // Pending folds that get no turn any more; those beyond plan.folds are not in it.
+  // Where plan.folds has grown, dropped folds below it are pending again.
   std::vector<int> dropped;
   bool stopping = false;  // B5 holds
 };

@@ -217,6 +217,15 @@ def _():
         assert job["quality"] == "FULL" and job["predictions"]["folds"] == [0, 1, 2], job
 
 
+@case("SIGTERM right after the start leaves no process either")
+def _():
+    for _ in range(3):
+        with House(slots=1) as house:
+            house.start()
+            assert house.kill_daemon(15) == 0
+            eventually("no process is left", lambda: not house.processes(), 5)
+
+
 @case("A state folder that was copied elsewhere goes on there")
 def _():
     with House(slots=1) as house:

@@ -143,6 +143,36 @@ TEST_F(PlannerTest, NothingMeasuredNothingCut) {
   EXPECT_EQ(out.plan.reserve, absl::Seconds(9));
 }
 
+TEST_F(PlannerTest, TimedStepsAloneCutOnlyWhatWouldNotFitAtTwiceTheSpeed) {
+  in_.confident = false;
+  SetCost(1.4);  // 84.3 s for 5 folds; 42 s at twice the speed
+  PlanOutput out = MakePlan(in_);
+  EXPECT_EQ(Changes(out), "");
+  EXPECT_EQ(*out.plan.estimate, absl::Seconds(84.3));
+  SetCost(4);
+  out = MakePlan(in_);
+  EXPECT_EQ(Changes(out), "B2 5 folds -> 3 folds; B2 20 epochs -> 11 epochs; ");
+  in_.confident = true;
+  SetCost(1.4);
+  EXPECT_NE(Changes(MakePlan(in_)), "");
+}
+
+TEST_F(PlannerTest, OfManyFoldsAsManyStayAsFit) {
+  spec_.folds = last_.folds = 40;
+  for (int fold = 5; fold < 40; ++fold) {
+    in_.folds.push_back({fold, TaskState::kPending, false, 0, {}, absl::InfiniteFuture()});
+  }
+  SetCost(0.2);  // 4.1 s a fold, two at once: 47 s hold 22
+  EXPECT_EQ(Changes(MakePlan(in_)), "B2 40 folds -> 22 folds; ");
+}
+
+TEST_F(PlannerTest, ACauseWithoutTimedStepsTellsOfEpochs) {
+  SetCost(0.8);
+  in_.cost.step_s = 0;
+  EXPECT_EQ(MakePlan(in_).decisions.at(0).cause.substr(0, 40),
+            "800 ms/epoch x 20 epochs x 5 folds / 2 i");
+}
+
 TEST_F(PlannerTest, TheShareIsASpecField) {
   SetCost(0.8);
   spec_.shares.plan = 0.9;
@@ -166,6 +196,8 @@ TEST_F(PlannerTest, ASlowFirstFoldIsNamedAsTheCause) {
   const PlanOutput out = MakePlan(in_);
   ASSERT_FALSE(out.decisions.empty());
   EXPECT_EQ(out.decisions[0].rule, "B3");
+  EXPECT_EQ(out.decisions[0].cause.substr(0, 52),
+            "the first fold has used more than 20 % of 60 s; 30 m");
 }
 
 TEST_F(PlannerTest, MidwayEpochsGoBeforeFolds) {
@@ -197,6 +229,38 @@ TEST_F(PlannerTest, CutEpochsComeBackWhenTheyFit) {
   const PlanOutput out = MakePlan(in_);
   EXPECT_EQ(Changes(out), "B9 10 epochs -> 20 epochs; ");
   EXPECT_EQ(out.plan.epochs, 20);
+}
+
+TEST_F(PlannerTest, CutFoldsComeBackWhenNoneWaitsAndTheyFit) {
+  SetCost(0.5);  // 10.1 s a fold
+  in_.trigger = Trigger::kFacts;
+  in_.now = At(20);
+  last_.folds = 3;
+  last_.estimate = absl::Seconds(20);
+  for (int fold = 0; fold < 3; ++fold) Finish(fold);
+  in_.folds[3].state = in_.folds[4].state = TaskState::kDropped;
+  PlanOutput out = MakePlan(in_);
+  EXPECT_EQ(Changes(out), "B9 3 folds -> 5 folds; ");
+  EXPECT_EQ(out.plan.folds, 5);
+  EXPECT_EQ(out.estimated_finish, At(30.1));
+
+  in_.gangs = 1;
+  in_.now = At(40);  // 20 s are left, 80 % of them: one
+  EXPECT_EQ(Changes(MakePlan(in_)), "B9 3 folds -> 4 folds; ");
+  in_.now = At(50);
+  EXPECT_EQ(Changes(MakePlan(in_)), "");
+  in_.now = At(20);
+  in_.may_grow = false;
+  EXPECT_EQ(Changes(MakePlan(in_)), "");
+}
+
+TEST_F(PlannerTest, FoldsDroppedForLackOfTimeStayDropped) {
+  SetCost(0.1);
+  in_.trigger = Trigger::kFacts;
+  last_.estimate = absl::Seconds(20);
+  for (int fold = 0; fold < 4; ++fold) Finish(fold);
+  in_.folds[4].state = TaskState::kDropped;  // the Plan still has five
+  EXPECT_EQ(Changes(MakePlan(in_)), "");
 }
 
 TEST_F(PlannerTest, EpochsDoNotComeBackRightAfterAChange) {

@@ -1,0 +1,265 @@
+// The Ranks' part of SimWorker: what a PREPARE and a TRAIN do, and how they end.
+#include "tests/simulation/sim_rank.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace traind::simulation {
+
+// ---- PREPARE ----
+
+void SimWorker::Read(Rank& rank) {
+  if (rank.truth->bad_data) {
+    return End(rank, AttemptEndReason::kDataError, "train.csv, row 7: 3 fields instead of 4");
+  }
+  if (disk_->full) return End(rank, AttemptEndReason::kStorageFull, "no space for the table");
+  TableReady ready;
+  ready.table.table = absl::StrCat("cache/", rank.job->request_id, ".table");
+  ready.table.train_rows = 1000;
+  ready.table.test_rows = rank.truth->spec.has_test ? 100 : 0;
+  ready.table.features = 4;
+  ready.read = absl::Seconds(rank.truth->read_s);
+  Say(rank.attempt, std::move(ready));
+  Schedule(rank, absl::Milliseconds(world_->chance.Int(1, 20)), &SimWorker::FitFloor);
+}
+
+void SimWorker::FitFloor(Rank& rank) {
+  if (bug_ != Bug::kNoFloor) {
+    if (disk_->full) return End(rank, AttemptEndReason::kStorageFull, "no space for the floor");
+    disk_->WriteFloor(rank.job->id);
+    PublishRequest request;
+    request.job = rank.job->id;
+    request.spec_folds = rank.job->spec.folds;
+    disk_->Publish(request, rank.truth->spec.has_test, world_->wall()).IgnoreError();
+    nlohmann::json& record = world_->Record("floor");
+    record["job"] = rank.job->id;
+    Say(rank.attempt, FloorReady{"prior", 0.5});
+  }
+  Schedule(rank, absl::Seconds(rank.truth->floor_s * world_->chance.Uniform(0.9, 1.3)),
+           &SimWorker::BetterFloor);
+}
+
+void SimWorker::BetterFloor(Rank& rank) {
+  if (bug_ != Bug::kNoFloor) Say(rank.attempt, FloorReady{"logistic", 0.6});
+  End(rank, AttemptEndReason::kCompleted, "");
+}
+
+// ---- TRAIN ----
+
+void SimWorker::Begin(Rank& rank) {
+  TrainStarted started;
+  started.precision = "fp32";
+  started.batch = 64;
+  started.steps_per_epoch = rank.truth->steps;
+  started.start_epoch = static_cast<int>(rank.epochs_done);
+  started.first_step =
+      static_cast<int64_t>(rank.epochs_done * static_cast<double>(rank.truth->steps));
+  Say(rank.attempt, std::move(started));
+  rank.stepped = true;
+  const double probe_s = std::min(0.3, rank.truth->step_s * 20);
+  // These steps are training already.
+  rank.in_epoch = true;
+  rank.epoch_from = rank.epochs_done;
+  rank.epoch_began = world_->now();
+  rank.epoch_s = rank.truth->step_s * static_cast<double>(rank.truth->steps);
+  Schedule(rank, absl::Seconds(std::max(probe_s, rank.truth->step_s)), &SimWorker::Probe);
+  Schedule(rank, absl::Seconds(1), &SimWorker::Tick, false);
+}
+
+void SimWorker::Probe(Rank& rank) {
+  const JobTruth& truth = *rank.truth;
+  Probed probed;
+  probed.step_s = truth.step_s * truth.probe_error * world_->chance.Uniform(0.9, 1.1);
+  probed.step_p90_s = probed.step_s * 1.4;
+  probed.timed_steps = 20;
+  probed.evaluate_s = truth.evaluate_s;
+  probed.predict_s = truth.predict_s * truth.probe_error;
+  Say(rank.attempt, probed);
+  if (world_->chance.Happens(faults_->diverges)) {
+    return End(rank, AttemptEndReason::kDiverged, "the loss is NaN");
+  }
+  NextEpoch(rank);
+}
+
+void SimWorker::NextEpoch(Rank& rank) {
+  const JobTruth& truth = *rank.truth;
+  const bool patience = truth.early_stop > 0 && rank.epochs_done >= truth.early_stop;
+  if (rank.epochs_done >= rank.epochs || patience) {
+    rank.complete = true;
+    rank.stopping = true;
+    return Predict(rank);
+  }
+  const double noise =
+      faults_->heavy_tails ? world_->chance.HeavyTail() : world_->chance.Uniform(0.95, 1.05);
+  if (!rank.in_epoch) {
+    rank.epoch_began = world_->now();
+    rank.epoch_from = rank.epochs_done;
+  }
+  rank.epoch_s = truth.step_s * static_cast<double>(truth.steps) * noise;
+  rank.in_epoch = true;
+  const double left = std::floor(rank.epoch_from) + 1 - rank.epoch_from;
+  const absl::Duration used = world_->now() - rank.epoch_began;
+  Schedule(
+      rank,
+      std::max(absl::ZeroDuration(), absl::Seconds(left * rank.epoch_s + truth.evaluate_s) - used),
+      &SimWorker::EndEpoch);
+}
+
+void SimWorker::EndEpoch(Rank& rank) {
+  const JobTruth& truth = *rank.truth;
+  rank.in_epoch = false;
+  rank.epochs_done = std::floor(rank.epoch_from) + 1;
+  EpochDone done;
+  done.epoch = static_cast<int>(rank.epochs_done);
+  done.step = done.epoch * truth.steps;
+  done.val_metric = done.best_metric = 1 - std::exp(-rank.epochs_done / 5);
+  done.epoch_s = rank.epoch_s;
+  done.evaluate_s = truth.evaluate_s;
+  Say(rank.attempt, done);
+  if (world_->now() - rank.checkpoint_at >= rank.job->spec.checkpoint_every &&
+      !SaveCheckpoint(rank)) {
+    return;
+  }
+  absl::Duration pause = absl::ZeroDuration();
+  if (world_->chance.Happens(truth.saves)) {
+    FoldSaved saved;
+    saved.member = MakeMember(rank, false);
+    saved.predict_s = truth.predict_s;
+    Say(rank.attempt, std::move(saved));
+    pause = absl::Seconds(truth.predict_s);
+  }
+  Schedule(rank, pause, &SimWorker::NextEpoch);
+}
+
+void SimWorker::Tick(Rank& rank) {
+  if (rank.stopping || rank.hung) return;
+  Progressed progressed;
+  progressed.live.epoch = rank.epochs_done;
+  if (rank.in_epoch) {
+    progressed.live.epoch =
+        rank.epoch_from +
+        std::min(0.99, absl::ToDoubleSeconds(world_->now() - rank.epoch_began) / rank.epoch_s);
+  }
+  progressed.live.step =
+      static_cast<int64_t>(progressed.live.epoch * static_cast<double>(rank.truth->steps));
+  progressed.live.loss = 1;
+  Say(rank.attempt, progressed, false);
+  Schedule(rank, absl::Seconds(1), &SimWorker::Tick, false);
+}
+
+void SimWorker::ArmStop(Rank& rank) {
+  if (bug_ == Bug::kNoDeadlineGuard || rank.stop_at == absl::InfiniteFuture()) return;
+  Schedule(rank, rank.stop_at - world_->now(), &SimWorker::TimeIsUp, false);
+}
+
+void SimWorker::TimeIsUp(Rank& rank) {
+  if (world_->now() < rank.stop_at || rank.hung || rank.stopping) return;  // it was moved
+  rank.stopped_for = AttemptEndReason::kStoppedInTime;
+  StopTraining(rank);
+}
+
+void SimWorker::StopTraining(Rank& rank) {
+  if (rank.stopping || rank.hung || bug_ == Bug::kNoReserve) return;
+  rank.stopping = true;
+  ++rank.chain;
+  if (!rank.stepped) return End(rank, rank.stopped_for, "stopped before its first step");
+  if (rank.in_epoch) {
+    const double done = absl::ToDoubleSeconds(world_->now() - rank.epoch_began) / rank.epoch_s;
+    rank.epochs_done = rank.epoch_from + std::min(0.999, done);
+  }
+  Schedule(rank, absl::Seconds(rank.truth->step_s * world_->chance.Uniform()), &SimWorker::Predict);
+}
+
+void SimWorker::Predict(Rank& rank) {
+  if (!SaveCheckpoint(rank)) return;
+  Schedule(rank, absl::Seconds(rank.truth->predict_s * world_->chance.Uniform(0.9, 1.15)),
+           &SimWorker::Predicted);
+}
+
+void SimWorker::Predicted(Rank& rank) {
+  if (disk_->full) return End(rank, AttemptEndReason::kStorageFull, "no space for predictions");
+  FoldSaved saved;
+  saved.member = MakeMember(rank, rank.complete);
+  saved.last = true;
+  saved.stopped_by = rank.complete ? "epochs" : "time";
+  saved.predict_s = rank.truth->predict_s;
+  if (session_ == 0) PublishAlone(rank, saved.member);
+  Say(rank.attempt, std::move(saved));
+  End(rank, rank.complete ? AttemptEndReason::kCompleted : rank.stopped_for, "");
+}
+
+void SimWorker::Dropped(Rank& rank) {
+  if (rank.kind == TaskKind::kTrain && rank.stepped && !SaveCheckpoint(rank)) return;
+  End(rank, AttemptEndReason::kShutdown, "");
+}
+
+bool SimWorker::SaveCheckpoint(Rank& rank) {
+  if (disk_->full) {
+    End(rank, AttemptEndReason::kStorageFull, "no space for a checkpoint");
+    return false;
+  }
+  rank.checkpoint_at = world_->now();
+  CheckpointCommitted saved;
+  saved.checkpoint.step =
+      static_cast<int64_t>(rank.epochs_done * static_cast<double>(rank.truth->steps));
+  saved.checkpoint.epoch = rank.epochs_done;
+  saved.checkpoint.manifest = absl::StrCat("jobs/", rank.job->id, "/attempts/", rank.attempt,
+                                           "/checkpoint-", saved.checkpoint.step, ".json");
+  disk_->checkpoints[saved.checkpoint.manifest] = rank.epochs_done;
+  Say(rank.attempt, std::move(saved));
+  return true;
+}
+
+Member SimWorker::MakeMember(Rank& rank, bool complete) {
+  Member member;
+  member.fold = rank.fold;
+  member.attempt = rank.attempt;
+  member.complete = complete;
+  member.score = 1 - std::exp(-rank.epochs_done / 5);
+  member.epochs_done = rank.epochs_done;
+  member.oof = absl::StrCat("attempts/", rank.attempt, "/oof.npy");
+  member.oof_sha256 = absl::StrCat(rank.attempt, "@", rank.epochs_done);
+  return member;
+}
+
+void SimWorker::PublishAlone(Rank& rank, const Member& member) {
+  PublishRequest request;
+  request.job = rank.job->id;
+  request.spec_folds = rank.job->spec.folds;
+  request.plan_cut = rank.plan_cut;
+  request.members.push_back(member);
+  if (disk_->Publish(request, rank.truth->spec.has_test, world_->wall()).ok()) {
+    published_alone_.insert(rank.job->id);
+  }
+}
+
+// ---- ends ----
+
+void SimWorker::AtDeadline(Rank& rank) {
+  End(rank, AttemptEndReason::kDeadline, "killed at the deadline");
+}
+
+void SimWorker::Hang(Rank& rank) {
+  rank.hung = true;
+  ++rank.chain;
+  Schedule(rank, absl::Seconds(world_->chance.Uniform(3, 6)), &SimWorker::FoundHung, false);
+}
+
+void SimWorker::FoundHung(Rank& rank) { End(rank, AttemptEndReason::kHung, "no step for long"); }
+
+void SimWorker::Die(Rank& rank) { End(rank, AttemptEndReason::kRankDied, "signal 9"); }
+
+void SimWorker::End(Rank& rank, AttemptEndReason reason, const std::string& message) {
+  if (rank.over) return;
+  rank.over = true;
+  nlohmann::json& record = world_->Record("rank_end");
+  record["attempt"] = rank.attempt;
+  record["worker"] = options_.id;
+  Say(rank.attempt, AttemptEnded{reason, message});
+  ranks_.erase(rank.attempt);
+}
+
+}  // namespace traind::simulation

@@ -1,0 +1,34 @@
+// What a SimWorker knows of one of its Ranks (or of its PREPARE process).
+#pragma once
+
+#include <memory>
+
+#include "tests/simulation/sim_worker.h"
+
+namespace traind::simulation {
+
+struct SimWorker::Rank {
+  int64_t attempt = 0;
+  std::shared_ptr<const Job> job;
+  const JobTruth* truth = nullptr;
+  TaskKind kind = TaskKind::kTrain;
+  int fold = -1;
+  absl::Time deadline, stop_at;
+  int epochs = 0;
+  bool plan_cut = false;
+
+  bool over = false;
+  int chain = 0;         // grows when what it is at is interrupted
+  bool stepped = false;  // has made a step
+  bool stopping = false;
+  bool hung = false;
+  double epochs_done = 0;
+  absl::Time epoch_began;
+  double epoch_from = 0, epoch_s = 0;
+  bool in_epoch = false;
+  bool complete = false;
+  absl::Time checkpoint_at;
+  AttemptEndReason stopped_for = AttemptEndReason::kStoppedInTime;
+};
+
+}  // namespace traind::simulation
