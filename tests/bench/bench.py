@@ -2,7 +2,7 @@
 
     tests/python_test.sh tests/bench/bench.py [PART...] [--data DIR] [--rounds N] [--budgets 3,5,10]
 
-Parts: digits, adult, latency, restart, footprint, help; without one, all of them.
+Parts: digits, adult, latency, floor, restart, footprint, help; without one, all of them.
 Build with bazel build //server/... //worker/... //client/... //tests/bench/... first.
 DIR holds adult_train.csv and adult_test.csv of the UCI Adult set, both with a header
 and the target `income`; without them that part is one 'skipped' line.
@@ -12,10 +12,13 @@ import argparse
 import json
 import os
 import shutil
+import sqlite3
 import statistics
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
 
 from tests.e2e.harness import House, eventually, moment
 
@@ -102,37 +105,92 @@ def warm_rank(house):
     return any(w["warm_ranks"] >= 1 for w in house.json("workers"))
 
 
-def first_step_s(house, spec):
-    """From the start of `trainctl submit` to the first recorded epoch, which is 4 steps long."""
+def events(house, job):
+    """(seconds since 1970, kind, detail) of the Job's history, as traind has stored it."""
+    with sqlite3.connect(f"file:{house.state}/traind.db?mode=ro", uri=True) as store:
+        rows = store.execute("SELECT at_ms, kind, detail FROM job_events JOIN jobs ON job_events.job = jobs.number "
+                             "WHERE jobs.id = ? ORDER BY position", (job,))
+        return [(at_ms / 1e3, kind, detail) for at_ms, kind, detail in rows]
+
+
+def timed_steps_s(house, spec):
+    """From the start of `trainctl submit` to its answer, and until a fold's first ten steps have been timed and
+    the Plan was made from them (revision 2), all in traind's own record."""
     path = house.write_spec(spec)
     at = time.time()
-    job = house.json("submit", "-f", path)
+    job = house.json("submit", "-f", path)["id"]
     acknowledged = time.time() - at
-    eventually("an epoch", lambda: house.job(job["id"])["folds"][0]["progress"]["done"] >= 1, 30)
-    points = house.json("metrics", job["id"])["points"]
-    first = min(moment(p["at"]) for p in points if p["name"] == "train_loss")
-    house.json("cancel", job["id"])
+
+    def planned():
+        return [e for e in events(house, job) if e[1] == "plan" and not e[2].startswith("revision 1:")]
+
+    eventually("a Plan made from timed steps", planned, 30)
+    house.json("cancel", job)
     eventually("the slot is free", lambda: not any(s.get("job") for s in house.json("workers")[0]["slots"]))
-    return acknowledged, first - at
+    return acknowledged, planned()[0][0] - at
 
 
 def latency(options):
-    """Submit to the first epoch of a small table: Rank not yet loaded, and warm."""
+    """Submit to the tenth optimizer step of a small table: Rank not yet loaded, and warm."""
     cold, warm, acknowledged = [], [], []
     for _ in range(options.rounds):
         with House(slots=1) as house:
-            spec = house.spec(rows=200, folds=2, epochs=100000, budget="60s", train={
+            spec = house.spec(rows=2000, folds=2, epochs=100000, budget="60s", train={
                 "epochs": 100000, "batch": 32, "patience": 0})
             house.start()
-            cold.append(first_step_s(house, spec)[1])
+            cold.append(timed_steps_s(house, spec)[1])
             for _ in range(5):
+                time.sleep(2)  # what `workers` tells is up to a heartbeat old
                 eventually("a warm Rank", lambda: warm_rank(house))
-                answer, step = first_step_s(house, spec)
+                answer, step = timed_steps_s(house, spec)
                 acknowledged.append(answer)
                 warm.append(step)
-    say("submit_to_first_epoch", rank="cold (the daemon has just started)", **spread(cold))
-    say("submit_to_first_epoch", rank="warm", **spread(warm))
+    say("submit_to_tenth_step", rank="cold (the daemon has just started)", **spread(cold))
+    say("submit_to_tenth_step", rank="warm", **spread(warm))
     say("submit_acknowledged", via="trainctl", **spread(acknowledged))
+
+
+def write_wide_table(path, mebibytes, seed):
+    """Ten columns of numbers, one of words, and classes that depend on them."""
+    random = Random(seed)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(",".join(f"x{i}" for i in range(10)) + ",word,kind\n")
+        while f.tell() < mebibytes << 20:
+            rows = []
+            for _ in range(1000):
+                x = [random.gauss(0, 1) for _ in range(10)]
+                word = random.choice("north south east west".split())
+                rows.append(",".join(f"{v:.6f}" for v in x) + f",{word},{'ab'[x[0] + x[1] > 0]}\n")
+            f.writelines(rows)
+
+
+def floor(options):
+    """Eight submits at once, 16 MiB of CSV each: acceptance to the first prediction."""
+    with House(slots=2) as house:
+        for k in range(8):
+            write_wide_table(os.path.join(house.data, f"wide{k}.csv"), 16, k)
+        with open(os.path.join(house.data, "wide0.csv"), encoding="utf-8") as f:
+            test = [next(f) for _ in range(1001)]
+        house.write("wide_test.csv", "".join(test))
+        specs = [house.write_spec({
+            "api": "v1", "name": f"wide{k}", "task": {"type": "classification"},
+            "data": {"train": f"wide{k}.csv", "test": "wide_test.csv", "target": "kind"},
+            "train": {"epochs": 5}, "budget": {"time": "60s"}}, f"wide{k}.json") for k in range(8)]
+        house.start()
+        for _ in range(options.rounds):
+            shutil.rmtree(os.path.join(house.state, "cache"), ignore_errors=True)
+            with ThreadPoolExecutor(8) as pool:
+                jobs = [j["id"] for j in pool.map(lambda s: house.json("submit", "-f", s), specs)]
+
+            def first(job):
+                return [e[0] for e in events(house, job) if e[1] == "prediction"][:1]
+
+            eventually("eight predictions", lambda: all(map(first, jobs)), 60)
+            accepted = {j: moment(house.job(j)["accepted_at"]) for j in jobs}
+            say("floor_of_8", mebibytes_each=16, **spread([first(j)[0] - accepted[j] for j in jobs]))
+            for job in jobs:
+                house.json("cancel", job)
+                house.wait(job)
 
 
 def restart(options):
@@ -193,7 +251,7 @@ def help_text(options):
     say("trainctl_help", **spread(took))
 
 
-PARTS = {"digits": digits, "adult": adult, "latency": latency, "restart": restart, "footprint": footprint,
+PARTS = {"digits": digits, "adult": adult, "latency": latency, "floor": floor, "restart": restart, "footprint": footprint,
          "help": help_text}
 
 
