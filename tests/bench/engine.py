@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""Trains the same models on the same bytes with the engine and with PyTorch, in turn.
+
+    tests/bench/engine.sh [WORKLOAD...] [--rounds 5] [--seconds 4] [--data DIR] [--usual] [--ranks N]
+
+One JSON line per workload (mlp512, mlp64, lstm, encoder): ours_samples_s, the best variant of the peer with its
+peer_samples_s, ratio (median over rounds of ours / that variant's in the same round), idiom_ratio (over the common
+idiom: eager, foreach AdamW, DataLoader), picked (what the Rank chose). Rates are samples per second of CPU time, which
+other programs on the machine disturb least; wall_ratio is by the clock. One thread each. Ours is trainrank, driven as
+a Worker does, with an ordinary spec: what a Job gets. --usual adds dropout 0.1, clipping and a cosine to ours alone.
+DIR (default: a folder of the cache directory) keeps the data, made once by tests/bench/generate_data.py.
+"""
+import argparse
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+IDIOM = "eager/foreach/dl0"
+WORKLOADS = {
+    "mlp512": {"peer": "mlp", "batch": 512, "table": "tabular.csv", "model": {"mlp": {"hidden": [256, 256]}},
+               "variants": ["eager/fused/mem", "bf16/fused/mem"], "lr": 1e-3},
+    "mlp64": {"peer": "mlp", "batch": 64, "table": "tabular.csv", "model": {"mlp": {"hidden": [256, 256]}},
+              "variants": ["eager/fused/mem", "bf16/fused/mem"], "lr": 1e-3},
+    "lstm": {"peer": "lstm", "batch": 128, "table": "series.csv", "model": {"lstm": {"hidden": 128, "layers": 2}},
+             "variants": ["eager/fused/mem", "bf16/fused/mem"], "lr": 1e-3, "series": True},
+    "encoder": {"peer": "encoder", "batch": 128, "table": "series.csv", "series": True, "lr": 1e-3,
+                "model": {"transformer": {"width": 64, "heads": 4, "layers": 2, "feedforward": 128}},
+                "variants": ["eager/fused/mem", "bf16/fused/mem/math"]},
+}
+
+
+def spec_of(work, options):
+    """A resolved spec: as traind hands it to Workers."""
+    architecture, sizes = next(iter(work["model"].items()))
+    train = {"epochs": 100000, "batch": work["batch"], "patience": 0, "learning_rate": work["lr"],
+             "schedule": "constant", "warmup": "0", "precision": options.precision}
+    if options.usual:
+        train.update(schedule="cosine", clip_norm=1.0)
+    data = {"train": os.path.join(options.data, work["table"]), "target": "y", "seed": 7, "folds": 10}
+    task = {"type": "regression", "metric": "rmse"}
+    if work.get("series"):
+        task["type"] = "forecasting"
+        # The last of four folds, forward: trained on the first four fifths, as the peer is.
+        data.update(window=60, horizon=0, folds=4, split="forward")
+    return {"api": "v1", "task": task, "data": data, "train": train,
+            "model": {architecture: {**sizes, "dropout": 0.1 if options.usual else 0.0}}}
+
+
+def cpu_s(pid):
+    """CPU seconds of a process so far."""
+    with open(f"/proc/{pid}/schedstat") as f:  # of its first thread, which trains
+        return int(f.read().split()[0]) / 1e9
+
+
+class Process:
+    """Speaks JSON lines with a child."""
+
+    def __init__(self, *command, **options):
+        self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options)
+
+    def say(self, text):
+        self.child.stdin.write(text + "\n")
+        self.child.stdin.flush()
+
+    def hear(self):
+        line = self.child.stdout.readline()
+        if not line:
+            raise SystemExit(f"{self.child.args[0]} ended with {self.child.wait()}")
+        return json.loads(line)
+
+    def close(self):
+        self.child.kill()
+        self.child.wait()
+
+
+class Engine:
+    """A table that is prepared once, and Ranks that train a fold of it for some seconds."""
+
+    def __init__(self, work, options):
+        self.work, self.options = work, options
+        self.state = tempfile.mkdtemp(prefix="traind-engine-")
+        self.spec = json.dumps(spec_of(work, options))
+        self.attempt = 0
+        os.makedirs(os.path.join(self.state, "jobs/bench"))
+        prepare = Process(os.path.join(options.bin, "worker/trainprep"), stderr=subprocess.DEVNULL)
+        prepare.say(json.dumps({"type": "prepare", "attempt": 1, "job": "bench", "state_dir": self.state,
+                                "spec_json": self.spec, "remaining_ms": -1}))
+        while True:
+            message = prepare.hear()
+            if message["type"] == "table_ready":
+                self.table = message["table"]
+            if message["type"] == "failed":
+                raise SystemExit(f"prepare: {message}")
+            if message["type"] == "finished":
+                break
+        prepare.close()
+
+    def train(self, seconds):
+        """((samples per CPU second of a rank, per second), picked, its last validation); all ranks' samples."""
+        self.attempt += 1
+        world = self.options.ranks
+        ranks = [Process(os.path.join(self.options.bin, "worker/trainrank"), stderr=subprocess.DEVNULL)
+                 for _ in range(world)]
+        port = 20000 + os.getpid() % 20000 + self.attempt
+        for r, rank in enumerate(ranks):
+            rank.say(json.dumps({
+                "type": "train", "attempt": self.attempt, "job": "bench", "state_dir": self.state,
+                "spec_json": self.spec, "table": self.table, "fold": 3 if self.work.get("series") else 0,
+                "rank": r, "world_size": world, "rendezvous": {"host": "127.0.0.1", "port": port, "timeout_ms": 30000},
+                "device": "cpu", "threads": 1, "epochs": 100000, "stop_ms": int(1000 * (seconds + 1.5)),
+                "remaining_ms": -1}))
+        picked, progress, validation = None, [], None
+        while True:
+            message = ranks[0].hear()
+            if message["type"] == "started":
+                picked = {k: message[k] for k in ("precision", "batch", "picked") if k in message}
+            elif message["type"] == "progress":
+                progress.append((time.perf_counter(), cpu_s(ranks[0].child.pid), message["step"]))
+            elif message["type"] == "epoch":
+                validation = {k: message[k] for k in ("epoch", "val_loss", "val_metric")}
+            elif message["type"] == "failed":
+                raise SystemExit(f"train: {message}")
+            elif message["type"] == "finished":
+                break
+        for rank in ranks:
+            rank.close()
+        # Without the first second, which is the probe's and the caches', and without looks at validation rows.
+        rows = picked["batch"] * world
+        begin = progress[0][0] + 1
+        pairs = [(a, b) for a, b in zip(progress, progress[1:]) if a[0] >= begin and b[2] > a[2]]
+        by_cpu, by_clock = ([rows * (b[2] - a[2]) / (b[k] - a[k]) for a, b in pairs] for k in (1, 0))
+        return (statistics.median(by_cpu), statistics.median(by_clock)), picked, validation
+
+    def close(self):
+        shutil.rmtree(self.state, ignore_errors=True)
+
+
+def bench(name, options):
+    work = WORKLOADS[name]
+    engine = Engine(work, options)
+    variants = [IDIOM] + work["variants"] + (["compile/fused/mem", "compile_bf16/fused/mem"] if options.compile else [])
+    peer = Process(options.python, os.path.join(HERE, "peers/pytorch_peer.py"), work["peer"], *variants,
+                   "--data", options.data, "--batch", str(work["batch"]), stderr=subprocess.DEVNULL)
+    peer.hear()
+    ours, theirs = [], [[] for _ in variants]
+    for turn in range(options.rounds):
+        for number in range(-1, len(variants)):
+            number = (number + 1 + turn) % (len(variants) + 1) - 1  # another one begins each round
+            if number < 0:
+                rate, picked, validation = engine.train(options.seconds)
+                ours.append(rate)
+                continue
+            peer.say(f"{number} {options.seconds}")
+            answer = peer.hear()
+            theirs[number].append((answer["samples"] / answer["cpu_seconds"], answer["samples"] / answer["seconds"]))
+    peer.close()
+    engine.close()
+    median = [statistics.median(cpu for cpu, _ in rates) for rates in theirs]
+    best = max(range(len(variants)), key=lambda i: median[i])
+
+    def ratios(number, clock=0):
+        return sorted(a[clock] / b[clock] for a, b in zip(ours, theirs[number]))
+
+    print(json.dumps({
+        "work": name, "usual": options.usual, "ranks": options.ranks,
+        "ours_samples_s": round(statistics.median(cpu for cpu, _ in ours)), "peer": variants[best],
+        "peer_samples_s": round(median[best]), "ratio": round(statistics.median(ratios(best)), 3),
+        "ratio_range": [round(r, 3) for r in (ratios(best)[0], ratios(best)[-1])],
+        "wall_ratio": round(statistics.median(ratios(best, 1)), 3),
+        "idiom_ratio": round(statistics.median(ratios(0)), 3), "variants": dict(zip(variants, map(round, median))),
+        "picked": picked, "validation": validation, "rounds": options.rounds,
+        "load_1min": round(os.getloadavg()[0], 2)}), flush=True)
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD")
+    parser.add_argument("--bin", default="bazel-bin")
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--data", default=os.path.expanduser("~/.cache/traind-bench"))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=4)
+    parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--precision", default="auto")
+    parser.add_argument("--usual", action="store_true", help="dropout 0.1, clipping and a cosine for ours")
+    parser.add_argument("--compile", action="store_true", help="torch.compile among the peer's variants (minutes more)")
+    options = parser.parse_args()
+    unknown = [w for w in options.workloads if w not in WORKLOADS]
+    if unknown:
+        parser.error(f"unknown workload {unknown[0]} (known: {', '.join(WORKLOADS)})")
+    if not os.path.exists(os.path.join(options.data, "manifest.json")):
+        subprocess.run([options.python, os.path.join(HERE, "generate_data.py"), "--out", options.data, "--csv"],
+                       check=True, stdout=subprocess.DEVNULL)
+    for name in options.workloads or WORKLOADS:
+        bench(name, options)
+
+
+if __name__ == "__main__":
+    main()
