@@ -1,5 +1,6 @@
 #include "common/table/column_reader.h"
 
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -45,17 +46,77 @@ bool IsMissingValue(absl::string_view text) {
   return IsMissing(text);
 }
 
-void NumberColumn::Add(absl::string_view text, int64_t row, int64_t line) {
-  float value;
-  const NumberKind kind = ParseNumber(text, value);
-  if (kind == NumberKind::kNumber) {
-    numbers_.push_back(value);
-    return;
+void NumberColumn::Clear() {
+  numbers_.clear();
+  text_ = BadValue();
+  not_finite_ = BadValue();
+}
+
+void NumberColumn::Add(const absl::string_view* fields, size_t stride, size_t count,
+                       const int64_t* lines) {
+  const size_t before = numbers_.size();
+  numbers_.resize(before + count);
+  float* const numbers = numbers_.data() + before;
+  ParseNumbers(fields, stride, count, numbers);
+  for (size_t i = 0; i < count; ++i) {
+    if (!std::isnan(numbers[i])) continue;
+    const absl::string_view text = fields[i * stride];
+    if (IsMissingValue(text)) continue;
+    float ignored;
+    const bool is_text = ParseNumber(text, ignored) == NumberKind::kText;
+    BadValue& bad = is_text ? text_ : not_finite_;
+    if (bad.row > 0) continue;
+    bad = {static_cast<int64_t>(before + i) + 1, lines[i], std::string(text.substr(0, 64))};
   }
-  numbers_.push_back(std::numeric_limits<float>::quiet_NaN());
-  if (IsMissingValue(text)) return;
-  BadValue& bad = kind == NumberKind::kText ? text_ : not_finite_;
-  if (bad.row == 0) bad = {row, line, std::string(text.substr(0, 64))};
+}
+
+void NumberColumn::Append(const NumberColumn& next, int64_t lines) {
+  const auto rows = static_cast<int64_t>(numbers_.size());
+  const auto move = [&](const BadValue& from, BadValue& to) {
+    if (to.row == 0 && from.row > 0) to = {from.row + rows, from.line + lines, from.text};
+  };
+  move(next.text_, text_);
+  move(next.not_finite_, not_finite_);
+  numbers_.insert(numbers_.end(), next.numbers_.begin(), next.numbers_.end());
+}
+
+void ColumnValues::Clear() {
+  numbers.Clear();
+  codes.clear();
+  dictionary.Clear();
+}
+
+void ColumnValues::AddTexts(const absl::string_view* fields, size_t stride, size_t count) {
+  const size_t before = codes.size();
+  codes.resize(before + count);
+  for (size_t i = 0; i < count; ++i, fields += stride) {
+    codes[before + i] = IsMissingValue(*fields) ? kMissingCode : dictionary.Code(*fields);
+  }
+}
+
+void ColumnValues::AppendTexts(const ColumnValues& next) {
+  // In the order in which they came, so that codes are as if read in one go.
+  std::vector<int32_t> code_of;
+  code_of.reserve(next.dictionary.values().size());
+  for (const absl::string_view value : next.dictionary.values()) {
+    code_of.push_back(dictionary.Code(value));
+  }
+  if (next.dictionary.overflowed()) dictionary.SetOverflowed();
+  const size_t before = codes.size();
+  codes.resize(before + next.codes.size());
+  for (size_t i = 0; i < next.codes.size(); ++i) {
+    const int32_t code = next.codes[i];
+    codes[before + i] = code < 0 ? code : code_of[static_cast<size_t>(code)];
+  }
+}
+
+void Dictionary::Clear() {
+  codes_.clear();
+  values_.clear();
+  kept_.clear();
+  recent_.clear();
+  bytes_ = 0;
+  overflowed_ = false;
 }
 
 absl::string_view Dictionary::Keep(absl::string_view value) {

@@ -25,7 +25,11 @@ struct BadValue {
 class NumberColumn {
  public:
   void Reserve(size_t rows) { numbers_.reserve(rows); }
-  void Add(absl::string_view text, int64_t row, int64_t line);
+  void Clear();
+  // The fields at 0, stride, 2 * stride... with their lines; rows are counted on.
+  void Add(const absl::string_view* fields, size_t stride, size_t count, const int64_t* lines);
+  // What another one has read behind this one's rows; its lines follow `lines` of the file.
+  void Append(const NumberColumn& next, int64_t lines);
 
   // The first value that is text, and the first that is not finite.
   const BadValue& text() const { return text_; }
@@ -41,6 +45,7 @@ class NumberColumn {
 // Distinct values, numbered as they come. Threads: confined to one.
 class Dictionary {
  public:
+  void Clear();
   // The code of a value; a new one if it was not there yet, or kMissingCode once
   // there are too many (overflowed()).
   int32_t Code(absl::string_view value);
@@ -49,6 +54,7 @@ class Dictionary {
 
   const std::vector<absl::string_view>& values() const { return values_; }
   bool overflowed() const { return overflowed_; }
+  void SetOverflowed() { overflowed_ = true; }
   // The given order and choice of values: order[new code] = old code.
   void Reorder(const std::vector<int32_t>& order);
 
@@ -68,6 +74,18 @@ class Dictionary {
   mutable std::vector<Recent> recent_;
   size_t bytes_ = 0;
   bool overflowed_ = false;
+};
+
+// What a column of a file, or of a part of it, holds.
+struct ColumnValues {
+  NumberColumn numbers;
+  std::vector<int32_t> codes;  // of values in the dictionary, or kMissingCode
+  Dictionary dictionary;
+
+  void Clear();
+  void AddTexts(const absl::string_view* fields, size_t stride, size_t count);
+  // What another one has read behind this one's rows.
+  void AppendTexts(const ColumnValues& next);
 };
 
 // More distinct values than these are no category: free text, or names of rows.

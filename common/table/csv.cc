@@ -26,36 +26,37 @@ std::array<bool, 256> StopBytes(char delimiter) {
   return stops;
 }
 
-// The first byte at or after p that ends an unquoted field, or end.
-const char* FindStop(const char* p, const char* end, char delimiter,
-                     const std::array<bool, 256>& stops) {
+constexpr size_t kWindow = 64;
+
 #ifdef __SSE2__
-  const __m128i delimiters = _mm_set1_epi8(delimiter);
-  const __m128i newlines = _mm_set1_epi8('\n');
-  const __m128i returns = _mm_set1_epi8('\r');
-  const __m128i zeros = _mm_setzero_si128();
-  for (; end - p >= 16; p += 16) {
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-    const __m128i found = _mm_or_si128(
-        _mm_or_si128(_mm_cmpeq_epi8(bytes, delimiters), _mm_cmpeq_epi8(bytes, newlines)),
-        _mm_or_si128(_mm_cmpeq_epi8(bytes, returns), _mm_cmpeq_epi8(bytes, zeros)));
-    const int mask = _mm_movemask_epi8(found);
-    if (mask != 0) return p + __builtin_ctz(static_cast<unsigned>(mask));
-  }
+uint32_t StopsOf16(const char* p, char delimiter) {
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  const __m128i found = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(delimiter)),
+                                                  _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n'))),
+                                     _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\r')),
+                                                  _mm_cmpeq_epi8(bytes, _mm_setzero_si128())));
+  return static_cast<uint32_t>(_mm_movemask_epi8(found));
+}
+#endif
+
+// A bit for each of 64 bytes that ends an unquoted field.
+uint64_t StopsOf64(const char* p, char delimiter, const std::array<bool, 256>& stops) {
+#ifdef __SSE2__
+  (void)stops;
+  return StopsOf16(p, delimiter) | static_cast<uint64_t>(StopsOf16(p + 16, delimiter)) << 16 |
+         static_cast<uint64_t>(StopsOf16(p + 32, delimiter)) << 32 |
+         static_cast<uint64_t>(StopsOf16(p + 48, delimiter)) << 48;
 #else
   (void)delimiter;
+  uint64_t found = 0;
+  for (size_t i = 0; i < kWindow; ++i) {
+    found |= static_cast<uint64_t>(stops[static_cast<unsigned char>(p[i])]) << i;
+  }
+  return found;
 #endif
-  while (p < end && !stops[static_cast<unsigned char>(*p)]) ++p;
-  return p;
 }
 
 bool IsBlank(char c) { return c == ' ' || c == '\t'; }
-
-absl::string_view StripBlanks(absl::string_view text) {
-  while (!text.empty() && IsBlank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && IsBlank(text.back())) text.remove_suffix(1);
-  return text;
-}
 
 std::string Plural(size_t n, absl::string_view noun) {
   return absl::StrCat(n, " ", noun, n == 1 ? "" : "s");
@@ -63,66 +64,123 @@ std::string Plural(size_t n, absl::string_view noun) {
 
 }  // namespace
 
-CsvReader::CsvReader(absl::string_view bytes, std::string name, char delimiter)
-    : bytes_(bytes), name_(std::move(name)), delimiter_(delimiter), stops_(StopBytes(delimiter)) {
-  if (absl::StartsWith(bytes_, kUtf8Mark)) at_ = kUtf8Mark.size();
+CsvReader::CsvReader(absl::string_view bytes, std::string name, char delimiter, CsvPlace from)
+    : bytes_(bytes),
+      name_(std::move(name)),
+      delimiter_(delimiter),
+      stops_(StopBytes(delimiter)),
+      at_(from.at),
+      rows_(from.rows),
+      line_(from.line) {
+  if (at_ == 0 && absl::StartsWith(bytes_, kUtf8Mark)) at_ = kUtf8Mark.size();
 }
 
-absl::Status CsvReader::Error(absl::string_view what) const {
+absl::Status CsvReader::Error(absl::string_view what, size_t column) const {
   return absl::InvalidArgumentError(absl::StrCat(name_, ": row ", rows_, " (line ", row_line_,
-                                                 "), column ", fields_.size() + 1, ": ", what));
+                                                 "), column ", column + 1, ": ", what));
 }
 
 absl::StatusOr<bool> CsvReader::Next() {
-  fields_.clear();
-  quoted_.clear();
-  unescaped_.clear();
+  row_.Clear();
+  return AddRow(bytes_.size(), row_);
+}
+
+absl::Status CsvReader::NextRows(const std::vector<std::string>& header, size_t stop,
+                                 size_t max_rows, CsvRows& rows) {
+  while (rows.rows() < max_rows) {
+    const size_t before = rows.fields_.size();
+    const absl::StatusOr<bool> any = AddRow(stop, rows);
+    const size_t fields = rows.fields_.size() - before;
+    if (any.ok() && !*any) break;
+    if (any.ok() && fields == header.size()) continue;
+    rows.fields_.resize(before);
+    rows.lines_.resize(header.empty() ? 0 : before / header.size());
+    return any.ok() ? RaggedRow(name_, rows_ - 1, row_line_, fields, header) : any.status();
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> CsvReader::AddRow(size_t stop, CsvRows& rows) {
   // Blank lines are no rows.
-  while (at_ < bytes_.size() && (bytes_[at_] == '\n' || bytes_[at_] == '\r')) {
+  while (at_ < stop && (bytes_[at_] == '\n' || bytes_[at_] == '\r')) {
     if (bytes_[at_] == '\n') ++line_;
     ++at_;
   }
-  if (at_ >= bytes_.size()) return false;
+  if (at_ >= stop) return false;
   row_line_ = line_;
+  const size_t first = rows.fields_.size();
   while (true) {
-    RETURN_IF_ERROR(Field());
-    if (at_ >= bytes_.size()) break;
+    // A field that is neither quoted nor has blanks around it takes the short way.
+    const size_t stop = FindStop(at_);
+    const char* const field = bytes_.data() + at_;
+    const size_t size = stop - at_;
+    if (stop < bytes_.size() && bytes_[stop] != '\0' &&
+        (size == 0 || (field[0] > '"' && field[size - 1] > ' '))) {
+      rows.fields_.emplace_back(field, size);
+      at_ = stop;
+    } else {
+      RETURN_IF_ERROR(AddField(rows, first));
+      if (at_ >= bytes_.size()) break;
+    }
     const char end = bytes_[at_++];
     if (end == delimiter_) continue;
     if (end == '\r' && at_ < bytes_.size() && bytes_[at_] == '\n') ++at_;
     ++line_;
     break;
   }
+  rows.lines_.push_back(row_line_);
   ++rows_;
   return true;
 }
 
-// Leaves at_ on the delimiter or line end behind the field, or at the end.
-absl::Status CsvReader::Field() {
-  const char* const begin = bytes_.data() + at_;
-  const char* const end = bytes_.data() + bytes_.size();
-  const char* p = begin;
-  while (p < end && IsBlank(*p) && *p != delimiter_) ++p;
-  if (p < end && *p == '"') {
-    at_ = p - bytes_.data();
-    return QuotedField();
+// The first byte at or after `from` that ends an unquoted field, or the end.
+inline size_t CsvReader::FindStop(size_t from) {
+  const size_t seen = from - window_at_;
+  if (seen < kWindow) {
+    const uint64_t stops = window_stops_ & (~uint64_t{0} << seen);
+    if (stops != 0) return window_at_ + static_cast<size_t>(__builtin_ctzll(stops));
+    from = window_at_ + kWindow;
   }
-  p = FindStop(p, end, delimiter_, stops_);
-  if (p < end && *p == '\0')
-    return Error("a zero byte: this is no text (or UTF-16; save as UTF-8)");
-  at_ = p - bytes_.data();
-  fields_.push_back(StripBlanks(absl::string_view(begin, p - begin)));
-  quoted_.push_back(false);
+  for (; from + kWindow <= bytes_.size(); from += kWindow) {
+    const uint64_t stops = StopsOf64(bytes_.data() + from, delimiter_, stops_);
+    if (stops == 0) continue;
+    window_at_ = from;
+    window_stops_ = stops;
+    return from + static_cast<size_t>(__builtin_ctzll(stops));
+  }
+  while (from < bytes_.size() && !stops_[static_cast<unsigned char>(bytes_[from])]) ++from;
+  return from;
+}
+
+// Leaves at_ on the delimiter or line end behind the field, or at the end.
+absl::Status CsvReader::AddField(CsvRows& rows, size_t first) {
+  const char* const data = bytes_.data();
+  size_t p = at_;
+  while (p < bytes_.size() && IsBlank(data[p]) && data[p] != delimiter_) ++p;
+  if (p < bytes_.size() && data[p] == '"') {
+    at_ = p;
+    return AddQuotedField(rows, first);
+  }
+  const size_t end = FindStop(p);
+  if (end < bytes_.size() && data[end] == '\0') {
+    return Error("a zero byte: this is no text (or UTF-16; save as UTF-8)",
+                 rows.fields_.size() - first);
+  }
+  at_ = end;
+  size_t last = end;
+  while (last > p && IsBlank(data[last - 1])) --last;
+  rows.fields_.emplace_back(data + p, last - p);
   return absl::OkStatus();
 }
 
-absl::Status CsvReader::QuotedField() {
+absl::Status CsvReader::AddQuotedField(CsvRows& rows, size_t first) {
+  const size_t column = rows.fields_.size() - first;
   const size_t open = ++at_;
   bool doubled = false;
   while (true) {
     const void* const quote = memchr(bytes_.data() + at_, '"', bytes_.size() - at_);
-    if (quote == nullptr) return Error("a quote that is never closed");
-    at_ = static_cast<const char*>(quote) - bytes_.data() + 1;
+    if (quote == nullptr) return Error("a quote that is never closed", column);
+    at_ = static_cast<size_t>(static_cast<const char*>(quote) - bytes_.data()) + 1;
     if (at_ >= bytes_.size() || bytes_[at_] != '"') break;
     doubled = true;
     ++at_;
@@ -130,25 +188,26 @@ absl::Status CsvReader::QuotedField() {
   const absl::string_view text = bytes_.substr(open, at_ - 1 - open);
   for (const char c : text) {
     if (c == '\n') ++line_;
-    if (c == '\0') return Error("a zero byte: this is no text (or UTF-16; save as UTF-8)");
+    if (c == '\0') {
+      return Error("a zero byte: this is no text (or UTF-16; save as UTF-8)", column);
+    }
   }
   while (at_ < bytes_.size() && IsBlank(bytes_[at_]) && bytes_[at_] != delimiter_) ++at_;
   if (at_ < bytes_.size() && !stops_[static_cast<unsigned char>(bytes_[at_])]) {
-    return Error(absl::StrCat("'", std::string(1, bytes_[at_]), "' after a closing quote"));
+    return Error(absl::StrCat("'", std::string(1, bytes_[at_]), "' after a closing quote"), column);
   }
   if (!doubled) {
-    fields_.push_back(text);
-  } else {
-    std::string plain;
-    plain.reserve(text.size());
-    for (size_t i = 0; i < text.size(); ++i) {
-      plain += text[i];
-      if (text[i] == '"') ++i;
-    }
-    unescaped_.push_back(std::make_unique<std::string>(std::move(plain)));
-    fields_.push_back(*unescaped_.back());
+    rows.fields_.push_back(text);
+    return absl::OkStatus();
   }
-  quoted_.push_back(true);
+  std::string plain;
+  plain.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    plain += text[i];
+    if (text[i] == '"') ++i;
+  }
+  rows.unescaped_.push_back(std::move(plain));
+  rows.fields_.push_back(rows.unescaped_.back());
   return absl::OkStatus();
 }
 

@@ -9,27 +9,60 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
+#include <deque>
 #include <string>
 #include <vector>
 
 namespace traind {
 
-// Reads rows one by one from bytes that the caller keeps (a mapped file).
+// Where a row begins.
+struct CsvPlace {
+  size_t at = 0;     // byte in the file
+  int64_t rows = 0;  // before it, the header included
+  int64_t line = 1;  // in the file, from 1
+};
+
+// Some rows of one width; fields are valid until the next Clear.
+class CsvRows {
+ public:
+  void Clear() {
+    fields_.clear();
+    lines_.clear();
+    unescaped_.clear();
+  }
+  size_t rows() const { return lines_.size(); }
+  // A column's fields are those at its place, its place + columns, ...
+  const absl::string_view* fields() const { return fields_.data(); }
+  const int64_t* lines() const { return lines_.data(); }
+
+ private:
+  friend class CsvReader;
+  std::vector<absl::string_view> fields_;  // row-major
+  std::vector<int64_t> lines_;             // [row]
+  std::deque<std::string> unescaped_;      // what fields with doubled quotes say
+};
+
+// Reads rows from bytes that the caller keeps (a mapped file).
 // Threads: confined to one.
 class CsvReader {
  public:
-  // `name` is what errors call the file.
-  CsvReader(absl::string_view bytes, std::string name, char delimiter = ',');
+  // `name` is what errors call the file. `from`: where a row begins.
+  CsvReader(absl::string_view bytes, std::string name, char delimiter = ',', CsvPlace from = {});
 
   // The next row's fields; valid until the next call. false: no row is left.
   // InvalidArgument: an open quote at the end, a NUL byte (binary data, UTF-16),
   // something after a closing quote - with file, row and line.
   absl::StatusOr<bool> Next();
+  const std::vector<absl::string_view>& fields() const { return row_.fields_; }
 
-  const std::vector<absl::string_view>& fields() const { return fields_; }
-  // Whether fields()[i] was quoted in the file.
-  bool quoted(size_t i) const { return quoted_[i]; }
+  // Appends rows that begin before byte `stop`, until rows.rows() is max_rows.
+  // InvalidArgument as of Next, and where a row is not as wide as the header;
+  // the rows before it are in `rows`.
+  absl::Status NextRows(const std::vector<std::string>& header, size_t stop, size_t max_rows,
+                        CsvRows& rows);
+
+  // Where the next row begins, or blank lines before it.
+  CsvPlace place() const { return {at_, rows_, line_}; }
   // Rows so far, the header included.
   int64_t rows() const { return rows_; }
   // Line in the file where the current row begins, from 1.
@@ -38,9 +71,11 @@ class CsvReader {
   size_t position() const { return at_; }
 
  private:
-  absl::Status Field();
-  absl::Status QuotedField();
-  absl::Status Error(absl::string_view what) const;
+  absl::StatusOr<bool> AddRow(size_t stop, CsvRows& rows);
+  absl::Status AddField(CsvRows& rows, size_t first);
+  absl::Status AddQuotedField(CsvRows& rows, size_t first);
+  absl::Status Error(absl::string_view what, size_t column) const;
+  size_t FindStop(size_t from);
 
   const absl::string_view bytes_;
   const std::string name_;
@@ -50,9 +85,10 @@ class CsvReader {
   int64_t rows_ = 0;
   int64_t line_ = 1;
   int64_t row_line_ = 1;
-  std::vector<absl::string_view> fields_;
-  std::vector<bool> quoted_;
-  std::vector<std::unique_ptr<std::string>> unescaped_;
+  CsvRows row_;
+  // Which of the 64 bytes from window_at_ on are stops; none was looked at yet.
+  size_t window_at_ = static_cast<size_t>(-64);
+  uint64_t window_stops_ = 0;
 };
 
 // A header row: the column names, checked. InvalidArgument: empty file, header

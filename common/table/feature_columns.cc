@@ -18,10 +18,6 @@ constexpr size_t kNamedColumns = 5;
 constexpr size_t kFewRows = 100;
 constexpr double kFreeTextShare = 0.9;
 
-int32_t CodeOf(absl::string_view text, Dictionary& dictionary) {
-  return IsMissingValue(text) ? kMissingCode : dictionary.Code(text);
-}
-
 std::vector<int64_t> CountCodes(const std::vector<int32_t>& codes, size_t values) {
   std::vector<int64_t> counts(values);
   for (const int32_t code : codes) {
@@ -47,62 +43,9 @@ std::string Place(absl::string_view file, int64_t row, int64_t line, absl::strin
   return absl::StrCat(file, ": row ", row, " (line ", line, "), column '", column, "'");
 }
 
-FeatureColumns::FeatureColumns(std::string file, std::vector<std::string> names)
-    : file_(std::move(file)), names_(std::move(names)), columns_(names_.size()) {}
-
-void FeatureColumns::Look(const std::vector<absl::string_view>& fields) {
-  for (size_t i = 0; i < columns_.size(); ++i) {
-    float ignored;
-    if (columns_[i].use != Use::kNumbers) continue;
-    if (ParseNumber(fields[i], ignored) == NumberKind::kText && !IsMissingValue(fields[i])) {
-      columns_[i].use = Use::kText;
-    }
-  }
-}
-
-void FeatureColumns::Reserve(size_t rows) {
-  for (FileColumn& column : columns_) {
-    if (column.use == Use::kNumbers) column.numbers.Reserve(rows);
-    if (column.use == Use::kText) column.codes.reserve(rows);
-  }
-}
-
-void FeatureColumns::Add(const std::vector<absl::string_view>& fields, int64_t row, int64_t line) {
-  for (size_t i = 0; i < columns_.size(); ++i) {
-    FileColumn& column = columns_[i];
-    if (column.use == Use::kNumbers) {
-      column.numbers.Add(fields[i], row, line);
-    } else if (column.use == Use::kText) {
-      column.codes.push_back(CodeOf(fields[i], column.dictionary));
-    }
-  }
-}
-
-bool FeatureColumns::HasLateText() const {
-  return std::any_of(columns_.begin(), columns_.end(), [](const FileColumn& column) {
-    return column.use == Use::kNumbers && column.numbers.text().row > 0;
-  });
-}
-
-void FeatureColumns::BeginLateText(size_t rows) {
-  for (FileColumn& column : columns_) {
-    if (column.use != Use::kNumbers || column.numbers.text().row == 0) continue;
-    column.use = Use::kText;
-    column.late_text = true;
-    column.numbers = NumberColumn();
-    column.codes.reserve(rows);
-  }
-}
-
-void FeatureColumns::AddLateText(const std::vector<absl::string_view>& fields) {
-  for (size_t i = 0; i < columns_.size(); ++i) {
-    FileColumn& column = columns_[i];
-    if (column.late_text) column.codes.push_back(CodeOf(fields[i], column.dictionary));
-  }
-}
-
-FeatureColumns::Verdict FeatureColumns::Judge(FileColumn& column) const {
-  if (column.use == Use::kNumbers) {
+FeatureColumns::Verdict FeatureColumns::Judge(size_t at) {
+  ColumnValues& column = columns_.values(at);
+  if (columns_.use(at) == ColumnUse::kNumbers) {
     const std::vector<float>& numbers = column.numbers.numbers();
     const auto first = std::find_if(numbers.begin(), numbers.end(),
                                     [](float number) { return !std::isnan(number); });
@@ -126,7 +69,7 @@ FeatureColumns::Verdict FeatureColumns::Judge(FileColumn& column) const {
 }
 
 // Most frequent first, equally frequent ones by their text; those of no row go.
-void FeatureColumns::OrderCategories(FileColumn& column) {
+void FeatureColumns::OrderCategories(ColumnValues& column) {
   const std::vector<absl::string_view>& values = column.dictionary.values();
   const std::vector<int64_t> counts = CountCodes(column.codes, values.size());
   std::vector<int32_t> order;
@@ -156,19 +99,20 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
   const BadValue* bad = nullptr;
   size_t bad_at = 0;
   for (size_t i = 0; i < columns_.size(); ++i) {
-    FileColumn& column = columns_[i];
-    if (column.use == Use::kSkipped) continue;
+    if (skipped_.count(i) > 0 || columns_.use(i) == ColumnUse::kSkipped) continue;
+    ColumnValues& column = columns_.values(i);
+    const bool numeric = columns_.use(i) == ColumnUse::kNumbers;
     const BadValue& value = column.numbers.not_finite();
     if (value.row > 0 && (bad == nullptr || value.row < bad->row)) {
       bad = &value;
       bad_at = i;
     }
-    if (column.use == Use::kNumbers) {
+    if (numeric) {
       KeepRows(kept, column.numbers.numbers());
     } else {
       KeepRows(kept, column.codes);
     }
-    switch (Judge(column)) {
+    switch (Judge(i)) {
       case Verdict::kEmpty:
         empty.push_back(names_[i]);
         continue;
@@ -185,7 +129,7 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
     Column feature;
     feature.name = names_[i];
     ColumnRows values;
-    if (column.use == Use::kNumbers) {
+    if (numeric) {
       values.numbers = std::move(column.numbers.numbers());
     } else {
       feature.kind = ColumnKind::kCategorical;
@@ -216,31 +160,39 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
   return absl::OkStatus();
 }
 
-absl::Status FeatureColumns::AddTestRow(const std::vector<absl::string_view>& fields,
-                                        const std::vector<size_t>& feature_at,
-                                        absl::string_view file, int64_t row, int64_t line,
-                                        std::vector<ColumnRows>& rows) const {
+absl::Status FeatureColumns::AddTestRows(const CsvRows& test, size_t columns,
+                                         const std::vector<size_t>& feature_at,
+                                         absl::string_view file, int64_t before,
+                                         std::vector<ColumnRows>& rows) const {
+  size_t first_bad = test.rows();  // of several the one in the first row is told
+  absl::Status status;
   for (size_t f = 0; f < features_.size(); ++f) {
-    const FileColumn& column = columns_[features_[f]];
-    const absl::string_view text = fields[feature_at[f]];
-    if (column.use == Use::kText) {
-      rows[f].codes.push_back(IsMissingValue(text) ? kMissingCode : column.dictionary.Find(text));
+    const ColumnValues& column = columns_.values(features_[f]);
+    const absl::string_view* field = test.fields() + feature_at[f];
+    if (columns_.use(features_[f]) == ColumnUse::kText) {
+      for (size_t i = 0; i < test.rows(); ++i, field += columns) {
+        rows[f].codes.push_back(IsMissingValue(*field) ? kMissingCode
+                                                       : column.dictionary.Find(*field));
+      }
       continue;
     }
-    float value = std::nanf("");
-    const NumberKind kind = ParseNumber(text, value);
-    if (kind != NumberKind::kNumber) {
-      value = std::nanf("");
-      if (!IsMissingValue(text)) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            Place(file, row, line, names_[features_[f]]), ": '", text.substr(0, 64), "' is ",
-            kind == NumberKind::kText ? "no number, and " : "not a finite number, and ", file_,
-            " has numbers there"));
-      }
+    std::vector<float>& numbers = rows[f].numbers;
+    const size_t begin = numbers.size();
+    numbers.resize(begin + test.rows());
+    ParseNumbers(field, columns, test.rows(), numbers.data() + begin);
+    for (size_t i = 0; i < first_bad; ++i) {
+      const absl::string_view text = field[i * columns];
+      if (!std::isnan(numbers[begin + i]) || IsMissingValue(text)) continue;
+      first_bad = i;
+      float ignored;
+      const bool is_text = ParseNumber(text, ignored) == NumberKind::kText;
+      status = absl::InvalidArgumentError(absl::StrCat(
+          Place(file, before + static_cast<int64_t>(i) + 1, test.lines()[i], names_[features_[f]]),
+          ": '", text.substr(0, 64), "' is ",
+          is_text ? "no number, and " : "not a finite number, and ", file_, " has numbers there"));
     }
-    rows[f].numbers.push_back(value);
   }
-  return absl::OkStatus();
+  return status;
 }
 
 }  // namespace traind

@@ -5,10 +5,13 @@
 #include <absl/strings/string_view.h>
 
 #include <cstdint>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/table/column_reader.h"
+#include "common/table/file_columns.h"
 #include "common/table/table.h"
 #include "common/table/table_writer.h"
 
@@ -28,22 +31,16 @@ void KeepRows(const std::vector<uint32_t>& kept, std::vector<T>& values) {
   values.resize(kept.size());
 }
 
-// Order of calls: Skip, Look (some rows), Reserve, Add (all rows); where
-// HasLateText: BeginLateText, AddLateText (all rows again); Finish; AddTestRow.
+// Order of calls: Finish, AddTestRows.
 class FeatureColumns {
  public:
-  FeatureColumns(std::string file, std::vector<std::string> names);
+  // `columns`: of the training file, read; those that are skipped are no
+  // features. It outlives this, and is moved from by Finish.
+  FeatureColumns(std::string file, std::vector<std::string> names, FileColumns& columns)
+      : file_(std::move(file)), names_(std::move(names)), columns_(columns) {}
 
   // This column of the file is no feature.
-  void Skip(size_t at) { columns_[at].use = Use::kSkipped; }
-  // Makes columns categorical in which text stands.
-  void Look(const std::vector<absl::string_view>& fields);
-  void Reserve(size_t rows);
-  void Add(const std::vector<absl::string_view>& fields, int64_t row, int64_t line);
-  // Whether a column that began with numbers has text further down.
-  bool HasLateText() const;
-  void BeginLateText(size_t rows);
-  void AddLateText(const std::vector<absl::string_view>& fields);
+  void Skip(size_t at) { skipped_.insert(at); }
 
   // Keeps the given rows (ascending), leaves out columns that are of no use,
   // orders categories. InvalidArgument: a value that is not finite, or no column
@@ -51,30 +48,24 @@ class FeatureColumns {
   absl::Status Finish(const std::vector<uint32_t>& kept, std::vector<Column>& schema,
                       std::vector<ColumnRows>& rows, std::vector<std::string>& warnings);
 
-  // Appends a row of the test file; feature f stands in fields[feature_at[f]].
+  // Appends rows of the test file; feature f stands at feature_at[f] of `columns`
+  // fields. `before`: rows of the file before these.
   // InvalidArgument: text, or a value that is not finite, in a numeric column.
-  absl::Status AddTestRow(const std::vector<absl::string_view>& fields,
-                          const std::vector<size_t>& feature_at, absl::string_view file,
-                          int64_t row, int64_t line, std::vector<ColumnRows>& rows) const;
+  absl::Status AddTestRows(const CsvRows& test, size_t columns,
+                           const std::vector<size_t>& feature_at, absl::string_view file,
+                           int64_t before, std::vector<ColumnRows>& rows) const;
 
  private:
-  enum class Use { kSkipped, kNumbers, kText };
-  struct FileColumn {
-    Use use = Use::kNumbers;
-    bool late_text = false;
-    NumberColumn numbers;
-    std::vector<int32_t> codes;
-    Dictionary dictionary;
-  };
   enum class Verdict { kFeature, kEmpty, kConstant, kFreeText };
 
-  Verdict Judge(FileColumn& column) const;
-  static void OrderCategories(FileColumn& column);
+  Verdict Judge(size_t at);
+  static void OrderCategories(ColumnValues& column);
 
   const std::string file_;
   const std::vector<std::string> names_;
-  std::vector<FileColumn> columns_;  // of the file
-  std::vector<size_t> features_;     // [feature]: its place in columns_
+  FileColumns& columns_;
+  std::set<size_t> skipped_;
+  std::vector<size_t> features_;  // [feature]: its place in columns_
 };
 
 }  // namespace traind

@@ -16,4 +16,8 @@ enum class NumberKind {
 // separators, no blanks.
 NumberKind ParseNumber(absl::string_view text, float& value);
 
+// out[i]: fields[i * stride] as a number, or NaN where ParseNumber would not say
+// kNumber.
+void ParseNumbers(const absl::string_view* fields, size_t stride, size_t count, float* out);
+
 }  // namespace traind

@@ -34,14 +34,14 @@ enum class TargetKind { kClasses, kValue };
 // What a table holds, without its rows.
 struct TableSchema {
   int64_t train_rows = 0;
-  int64_t test_rows = 0;           // 0: no test file
-  std::vector<Column> features;    // in the training file's order; neither target nor id
-  std::string target;              // name of the target column
+  int64_t test_rows = 0;         // 0: no test file
+  std::vector<Column> features;  // in the training file's order; neither target nor id
+  std::string target;            // name of the target column
   TargetKind target_kind = TargetKind::kClasses;
   std::vector<std::string> classes;  // kClasses: sorted (numerically if all are numbers)
   bool test_has_target = false;
-  std::string id;                  // name of the id column; empty: rows count from 0
-  std::string content_sha256;      // over the bytes of both files and the reading options
+  std::string id;                     // name of the id column; empty: rows count from 0
+  std::string content_sha256;         // over the bytes of both files and the reading options
   std::vector<std::string> warnings;  // such as ignored columns; for the user
 };
 

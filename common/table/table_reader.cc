@@ -12,6 +12,7 @@
 #include "common/status_macros.h"
 #include "common/table/csv.h"
 #include "common/table/feature_columns.h"
+#include "common/table/file_columns.h"
 #include "common/table/target_column.h"
 #include "common/table/utf8.h"
 
@@ -24,40 +25,27 @@ constexpr ptrdiff_t kAbsent = -1;
 class Header {
  public:
   absl::Status Read(const CsvFile& file) {
-    ASSIGN_OR_RETURN(names_, ReadCsvHeader(file.bytes, file.name));
-    for (size_t i = 0; i < names_.size(); ++i) places_[names_[i]] = static_cast<ptrdiff_t>(i);
-    return CheckUtf8(file.bytes, file.name);
+    text_.name = file.name;
+    text_.bytes = file.bytes;
+    ASSIGN_OR_RETURN(text_.header, ReadCsvHeader(file.bytes, file.name));
+    for (size_t i = 0; i < names().size(); ++i) places_[names()[i]] = static_cast<ptrdiff_t>(i);
+    RETURN_IF_ERROR(CheckUtf8(file.bytes, file.name));
+    CsvReader reader(file.bytes, file.name);
+    RETURN_IF_ERROR(reader.Next().status());
+    text_.first = reader.place();
+    return absl::OkStatus();
   }
-  const std::vector<std::string>& names() const { return names_; }
+  const CsvText& text() const { return text_; }
+  const std::vector<std::string>& names() const { return text_.header; }
   ptrdiff_t Find(const std::string& name) const {
     const auto it = places_.find(name);
     return it == places_.end() ? kAbsent : it->second;
   }
 
  private:
-  std::vector<std::string> names_;
+  CsvText text_;
   absl::flat_hash_map<std::string, ptrdiff_t> places_;
 };
-
-// Calls row(fields, row number, line) for each data row of a file, which must be
-// as wide as its header.
-template <typename Row>
-absl::Status ForEachRow(const CsvFile& file, const std::vector<std::string>& header,
-                        int64_t max_rows, Row row) {
-  CsvReader reader(file.bytes, file.name);
-  RETURN_IF_ERROR(reader.Next().status());  // the header
-  for (int64_t number = 1; number <= max_rows; ++number) {
-    ASSIGN_OR_RETURN(const bool any, reader.Next());
-    if (!any) break;
-    if (reader.fields().size() != header.size()) {
-      return RaggedRow(file.name, number, reader.line(), reader.fields().size(), header);
-    }
-    RETURN_IF_ERROR(row(reader.fields(), number, reader.line()));
-  }
-  return absl::OkStatus();
-}
-
-constexpr int64_t kAllRows = std::numeric_limits<int64_t>::max();
 
 absl::Status NoSuchColumn(const CsvFile& file, absl::string_view role, const std::string& name,
                           const std::vector<std::string>& header) {
@@ -88,6 +76,7 @@ class TrainFile {
   const TableSource& source_;
   Header header_;
   size_t target_at_ = 0;
+  std::unique_ptr<FileColumns> columns_;
   std::unique_ptr<FeatureColumns> features_;
   TargetColumn target_;
 };
@@ -103,45 +92,13 @@ absl::Status TrainFile::Read() {
   if (!source_.id.empty() && id_at == kAbsent && source_.test.name.empty()) {
     return NoSuchColumn(file, "the id", source_.id, header_.names());
   }
-  features_ = std::make_unique<FeatureColumns>(file.name, header_.names());
+  columns_ = std::make_unique<FileColumns>(header_.names().size());
+  columns_->Use(target_at_, target_.use());
+  if (id_at != kAbsent) columns_->Use(static_cast<size_t>(id_at), ColumnUse::kSkipped);
+  features_ = std::make_unique<FeatureColumns>(file.name, header_.names(), *columns_);
   features_->Skip(target_at_);
-  if (id_at != kAbsent) features_->Skip(static_cast<size_t>(id_at));
-
-  // What the first rows show to be text need not be read as numbers first.
-  constexpr int64_t kLookRows = 200;
-  size_t looked = 0, looked_bytes = 0;
-  RETURN_IF_ERROR(ForEachRow(file, header_.names(), kLookRows,
-                             [&](const std::vector<absl::string_view>& fields, int64_t, int64_t) {
-                               features_->Look(fields);
-                               ++looked;
-                               for (const absl::string_view field : fields) {
-                                 looked_bytes += field.size() + 1;
-                               }
-                               return absl::OkStatus();
-                             }));
-  if (looked == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(file.name, ": there is no row below the header"));
-  }
-  // As many as there are if all are as long as these; a tenth on top spares most
-  // files a second allocation.
-  constexpr size_t kMostReserved = 16 << 20;
-  const size_t likely = file.bytes.size() / (looked_bytes / looked) * 11 / 10 + looked;
-  const size_t rows = std::min(likely, kMostReserved);
-  features_->Reserve(rows);
-  RETURN_IF_ERROR(
-      ForEachRow(file, header_.names(), kAllRows,
-                 [&](const std::vector<absl::string_view>& fields, int64_t row, int64_t line) {
-                   features_->Add(fields, row, line);
-                   return target_.Add(fields[target_at_], row, line);
-                 }));
-  if (!features_->HasLateText()) return absl::OkStatus();
-  features_->BeginLateText(rows);
-  return ForEachRow(file, header_.names(), kAllRows,
-                    [&](const std::vector<absl::string_view>& fields, int64_t, int64_t) {
-                      features_->AddLateText(fields);
-                      return absl::OkStatus();
-                    });
+  return columns_->Read(header_.text(), source_.threads,
+                        [this] { return target_.Check(columns_->values(target_at_)); });
 }
 
 absl::Status TrainFile::Finish(TableRows& rows) {
@@ -150,7 +107,8 @@ absl::Status TrainFile::Finish(TableRows& rows) {
   schema.target_kind = source_.target_kind;
   schema.id = source_.id;
   ASSIGN_OR_RETURN(const std::vector<uint32_t> kept,
-                   target_.Finish(schema.classes, rows.train_target, schema.warnings));
+                   target_.Finish(columns_->values(target_at_), schema.classes, rows.train_target,
+                                  schema.warnings));
   schema.train_rows = static_cast<int64_t>(kept.size());
   return features_->Finish(kept, schema.features, rows.train, schema.warnings);
 }
@@ -212,16 +170,27 @@ absl::Status TestFile::Read(TableRows& rows) {
   RETURN_IF_ERROR(MatchColumns(rows));
   rows.schema.test_has_target = target_at_ != kAbsent;
   TestTarget target(file.name, train_.target());
-  RETURN_IF_ERROR(ForEachRow(
-      file, header_.names(), kAllRows,
-      [&](const std::vector<absl::string_view>& fields, int64_t row, int64_t line) {
-        ++rows.schema.test_rows;
-        if (target_at_ != kAbsent) {
-          target.Add(fields[static_cast<size_t>(target_at_)], row, line, rows.test_target);
-        }
-        if (id_at_ != kAbsent) rows.test_ids.Add(fields[static_cast<size_t>(id_at_)]);
-        return train_.features().AddTestRow(fields, feature_at_, file.name, row, line, rows.test);
-      }));
+  CsvReader reader(file.bytes, file.name, header_.text().delimiter, header_.text().first);
+  const size_t columns = header_.names().size();
+  const size_t block_rows = std::max<size_t>(16, 2048 / columns);
+  CsvRows block;
+  absl::Status status;
+  do {
+    block.Clear();
+    status = reader.NextRows(header_.names(), file.bytes.size(), block_rows, block);
+    for (size_t i = 0; i < block.rows(); ++i) {
+      const absl::string_view* const fields = block.fields() + i * columns;
+      const int64_t row = rows.schema.test_rows + static_cast<int64_t>(i) + 1;
+      if (target_at_ != kAbsent) {
+        target.Add(fields[target_at_], row, block.lines()[i], rows.test_target);
+      }
+      if (id_at_ != kAbsent) rows.test_ids.Add(fields[id_at_]);
+    }
+    RETURN_IF_ERROR(train_.features().AddTestRows(block, columns, feature_at_, file.name,
+                                                  rows.schema.test_rows, rows.test));
+    rows.schema.test_rows += static_cast<int64_t>(block.rows());
+  } while (status.ok() && block.rows() == block_rows);
+  RETURN_IF_ERROR(status);
   if (rows.schema.test_rows == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(file.name, ": there is no row below the header"));

@@ -27,6 +27,7 @@ struct TableSource {
   std::string target;
   std::string id;  // empty: none
   TargetKind target_kind = TargetKind::kClasses;
+  int threads = 1;  // that read; the table does not depend on them
 };
 
 // Raised with every change of what the same bytes become.

@@ -14,22 +14,25 @@
 
 namespace traind {
 
-absl::Status TargetColumn::Add(absl::string_view text, int64_t row, int64_t line) {
+absl::Status TargetColumn::Check(const ColumnValues& values) const {
   if (kind_ == TargetKind::kValue) {
-    numbers_.Add(text, row, line);
-    const bool is_text = numbers_.text().row > 0;
-    if (!is_text && numbers_.not_finite().row == 0) return absl::OkStatus();
+    const BadValue& text = values.numbers.text();
+    const BadValue& not_finite = values.numbers.not_finite();
+    if (text.row == 0 && not_finite.row == 0) return absl::OkStatus();
+    const bool is_text = text.row > 0 && (not_finite.row == 0 || text.row < not_finite.row);
+    const BadValue& bad = is_text ? text : not_finite;
     return absl::InvalidArgumentError(absl::StrCat(
-        Place(file_, row, line, name_), ": '", text.substr(0, 64), "' is ",
+        Place(file_, bad.row, bad.line, name_), ": '", bad.text, "' is ",
         is_text ? "no number; a regression needs numbers in its target" : "not a finite number"));
   }
-  codes_.push_back(IsMissingValue(text) ? kMissingCode : dictionary_.Code(text));
-  if (dictionary_.values().size() > kMaxClasses) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(file_, ": target '", name_, "' has more than ", kMaxClasses, " classes (row ",
-                     row, " brings '", text.substr(0, 64), "'); should task.type be regression?"));
-  }
-  return absl::OkStatus();
+  if (values.dictionary.values().size() <= kMaxClasses) return absl::OkStatus();
+  const auto first =
+      std::find(values.codes.begin(), values.codes.end(), static_cast<int32_t>(kMaxClasses));
+  return absl::InvalidArgumentError(
+      absl::StrCat(file_, ": target '", name_, "' has more than ", kMaxClasses, " classes (row ",
+                   first - values.codes.begin() + 1, " brings '",
+                   values.dictionary.values()[kMaxClasses].substr(0, 64),
+                   "'); should task.type be regression?"));
 }
 
 absl::Status TargetColumn::Constant(absl::string_view value) const {
@@ -37,8 +40,9 @@ absl::Status TargetColumn::Constant(absl::string_view value) const {
       absl::StrCat(file_, ": target '", name_, "' is constant: '", value, "' in every row"));
 }
 
-absl::Status TargetColumn::FinishClasses(std::vector<std::string>& classes, ColumnRows& rows) {
-  const std::vector<absl::string_view>& values = dictionary_.values();
+absl::Status TargetColumn::FinishClasses(ColumnValues& column, std::vector<std::string>& classes,
+                                         ColumnRows& rows) {
+  const std::vector<absl::string_view>& values = column.dictionary.values();
   std::vector<float> numbers(values.size());
   numeric_classes_ = true;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -61,26 +65,27 @@ absl::Status TargetColumn::FinishClasses(std::vector<std::string>& classes, Colu
     }
     to[i] = static_cast<int32_t>(classes.size()) - 1;
   }
-  for (int32_t& code : codes_) {
+  for (int32_t& code : column.codes) {
     if (code >= 0) code = to[static_cast<size_t>(code)];
   }
-  dictionary_ = Dictionary();
   for (const std::string& name : classes) dictionary_.Code(name);
   if (classes.size() == 1) return Constant(classes[0]);
-  rows.codes = std::move(codes_);
+  rows.codes = std::move(column.codes);
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<uint32_t>> TargetColumn::Finish(std::vector<std::string>& classes,
+absl::StatusOr<std::vector<uint32_t>> TargetColumn::Finish(ColumnValues& values,
+                                                           std::vector<std::string>& classes,
                                                            ColumnRows& rows,
                                                            std::vector<std::string>& warnings) {
-  std::vector<float>& numbers = numbers_.numbers();
-  const size_t all = kind_ == TargetKind::kValue ? numbers.size() : codes_.size();
+  std::vector<float>& numbers = values.numbers.numbers();
+  std::vector<int32_t>& codes = values.codes;
+  const size_t all = kind_ == TargetKind::kValue ? numbers.size() : codes.size();
   std::vector<uint32_t> kept;
   kept.reserve(all);
   for (size_t row = 0; row < all; ++row) {
     const bool missing =
-        kind_ == TargetKind::kValue ? std::isnan(numbers[row]) : codes_[row] == kMissingCode;
+        kind_ == TargetKind::kValue ? std::isnan(numbers[row]) : codes[row] == kMissingCode;
     if (!missing) kept.push_back(static_cast<uint32_t>(row));
   }
   if (kept.empty()) {
@@ -92,8 +97,8 @@ absl::StatusOr<std::vector<uint32_t>> TargetColumn::Finish(std::vector<std::stri
                                     " rows left out: target '", name_, "' is missing"));
   }
   if (kind_ == TargetKind::kClasses) {
-    KeepRows(kept, codes_);
-    RETURN_IF_ERROR(FinishClasses(classes, rows));
+    KeepRows(kept, codes);
+    RETURN_IF_ERROR(FinishClasses(values, classes, rows));
     return kept;
   }
   KeepRows(kept, numbers);

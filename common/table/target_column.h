@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/table/column_reader.h"
+#include "common/table/file_columns.h"
 #include "common/table/table.h"
 #include "common/table/table_writer.h"
 
@@ -24,12 +25,18 @@ class TargetColumn {
   TargetColumn(std::string file, std::string name, TargetKind kind)
       : file_(std::move(file)), name_(std::move(name)), kind_(kind) {}
 
-  // InvalidArgument: no finite number where kind is kValue; too many classes.
-  absl::Status Add(absl::string_view text, int64_t row, int64_t line);
+  // How the column is to be read.
+  ColumnUse use() const {
+    return kind_ == TargetKind::kValue ? ColumnUse::kNumbers : ColumnUse::kText;
+  }
+  // Looks at what has been read so far. InvalidArgument: no finite number where
+  // kind is kValue; too many classes.
+  absl::Status Check(const ColumnValues& values) const;
 
-  // The rows that have a target, ascending. InvalidArgument: there is none, or it
-  // is constant.
-  absl::StatusOr<std::vector<uint32_t>> Finish(std::vector<std::string>& classes, ColumnRows& rows,
+  // Takes the column's values. The rows that have a target, ascending. InvalidArgument: there is
+  // none, or it is constant.
+  absl::StatusOr<std::vector<uint32_t>> Finish(ColumnValues& values,
+                                               std::vector<std::string>& classes, ColumnRows& rows,
                                                std::vector<std::string>& warnings);
 
   const std::string& name() const { return name_; }
@@ -38,15 +45,14 @@ class TargetColumn {
   int32_t FindClass(absl::string_view text) const;
 
  private:
-  absl::Status FinishClasses(std::vector<std::string>& classes, ColumnRows& rows);
+  absl::Status FinishClasses(ColumnValues& values, std::vector<std::string>& classes,
+                             ColumnRows& rows);
   absl::Status Constant(absl::string_view value) const;
 
   const std::string file_;
   const std::string name_;
   const TargetKind kind_;
-  std::vector<int32_t> codes_;
-  Dictionary dictionary_;
-  NumberColumn numbers_;
+  Dictionary dictionary_;  // of the classes
   bool numeric_classes_ = false;
   std::vector<float> class_numbers_;  // [class], where all classes are numbers
 };

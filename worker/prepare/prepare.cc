@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
 #include <absl/time/time.h>
+#include <sched.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -55,6 +56,16 @@ Failure FailureOf(const absl::Status& status) {
 }
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// How many threads are worth it: other PREPAREs want the cores, too.
+int ReaderThreads(size_t bytes) {
+  constexpr size_t kBytesPerThread = 32 << 20;
+  constexpr size_t kMostThreads = 8;
+  cpu_set_t cpus;
+  const int ours = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+  const size_t useful = std::min(bytes / kBytesPerThread + 1, kMostThreads);
+  return std::max(1, std::min(ours, static_cast<int>(useful)));
+}
 
 class PrepareRun {
  public:
@@ -137,6 +148,7 @@ absl::Status PrepareRun::FillCache(const MappedFile& train, const MappedFile* te
   source.target = spec_.target;
   source.id = spec_.id;
   source.target_kind = spec_.target_kind;
+  source.threads = ReaderThreads(train.bytes().size());
   absl::StatusOr<TableRows> rows = ReadTable(source);
   // What was changed under our hands explains every other mistake.
   RETURN_IF_ERROR(train.CheckUnchanged());

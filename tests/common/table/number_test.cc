@@ -24,6 +24,16 @@ void ExpectAsStrtod(const std::string& text) {
   ASSERT_EQ(ParseNumber(text, value), NumberKind::kNumber) << text;
   const auto expected = static_cast<float>(std::strtod(text.c_str(), nullptr));
   EXPECT_EQ(Bits(value), Bits(expected)) << text;
+  // Many at once are the same, one by one.
+  const absl::string_view field = text;
+  ParseNumbers(&field, 1, 1, &value);
+  EXPECT_EQ(Bits(value), Bits(expected)) << text;
+}
+
+void ExpectNoNumber(absl::string_view text) {
+  float value = 0;
+  ParseNumbers(&text, 1, 1, &value);
+  EXPECT_TRUE(std::isnan(value)) << text;
 }
 
 TEST(NumberTest, PlainNumbersAreThoseOfStrtod) {
@@ -82,21 +92,44 @@ TEST(NumberTest, RandomNumbersAreThoseOfStrtod) {
   }
 }
 
+TEST(NumberTest, PlainDecimalsOfEveryLengthAreThoseOfStrtod) {
+  SeededRandom random(2);
+  for (int i = 0; i < 100'000; ++i) {
+    std::string text(1 + random.Below(18), '0');
+    for (char& c : text) c = static_cast<char>('0' + random.Below(10));
+    if (random.Below(2) == 0) text.insert(random.Below(text.size() + 1), ".");
+    if (random.Below(2) == 0) text.insert(0, random.Below(2) == 0 ? "-" : "+");
+    ExpectAsStrtod(text);
+  }
+}
+
 TEST(NumberTest, WhatFloatsCannotHoldIsNotFinite) {
   float value;
   for (const char* text :
        {"inf", "-inf", "Infinity", "+INF", "-Infinity", "1e9999", "-1e9999", "1e39", "3.5e38",
         "1e400", "999999999999999999999999999999999999999999"}) {
     EXPECT_EQ(ParseNumber(text, value), NumberKind::kNotFinite) << text;
+    ExpectNoNumber(text);
   }
 }
 
 TEST(NumberTest, AnythingElseIsText) {
   float value;
-  for (const char* text :
-       {"",   "-",  "+",   ".",     "-.",  "e5",  "1e",  "1e+",   "0x10", "1_000", "1,5",
-        "1 ", " 1", "--1", "1.2.3", "nan", "NaN", "12a", "1e5.5", "in",   "infin", "1f"}) {
+  for (const char* text : {"",           "-",
+                           "+",          ".",
+                           "-.",         "e5",
+                           "1e",         "1e+",
+                           "0x10",       "1_000",
+                           "1,5",        "1 ",
+                           " 1",         "--1",
+                           "1.2.3",      "nan",
+                           "NaN",        "12a",
+                           "1e5.5",      "in",
+                           "1234.567.9", "12345678901.23.4",
+                           "1234567:",   "/2345678",
+                           "infin",      "1f"}) {
     EXPECT_EQ(ParseNumber(text, value), NumberKind::kText) << text;
+    ExpectNoNumber(text);
   }
   EXPECT_EQ(ParseNumber(absl::string_view("1\0", 2), value), NumberKind::kText);
 }

@@ -265,5 +265,44 @@ TEST(TableReaderTest, NoFeatureIsAnError) {
   EXPECT_THAT(Message(Read("a,y\n1,0\n1,1\n")), HasSubstr("column 'a' ignored"));
 }
 
+bool Same(const ColumnRows& a, const ColumnRows& b) {
+  // Bit by bit, as NaN stands for missing.
+  return a.codes == b.codes && a.numbers.size() == b.numbers.size() &&
+         std::equal(a.numbers.begin(), a.numbers.end(), b.numbers.begin(),
+                    [](float x, float y) { return x == y || (std::isnan(x) && std::isnan(y)); });
+}
+
+TEST(TableReaderTest, TheTableDoesNotDependOnThreads) {
+  // Several parts, with values that come late, text behind numbers, and line ends in quotes.
+  std::string text = "a,b,c,d,y\n";
+  for (int row = 0; text.size() < (5 << 20); ++row) {
+    absl::StrAppend(&text, row % 7 == 0 ? "" : absl::StrCat(row * 0.37), ",w",
+                    row % 901 + row / 9000, ",", row == 90'000 ? "late" : absl::StrCat(row % 13),
+                    ",\"quoted\n", row % 3, "\",", row % 2, "\n");
+  }
+  TableSource source;
+  source.train = {"train.csv", text};
+  source.target = "y";
+  const auto one = ReadTable(source);
+  ASSERT_TRUE(one.ok()) << one.status();
+  EXPECT_EQ(one->schema.features[2].kind, ColumnKind::kCategorical);
+  source.threads = 3;
+  const auto three = ReadTable(source);
+  ASSERT_TRUE(three.ok()) << three.status();
+  ASSERT_EQ(one->train.size(), three->train.size());
+  for (size_t f = 0; f < one->train.size(); ++f) {
+    EXPECT_TRUE(Same(one->train[f], three->train[f])) << f;
+    EXPECT_EQ(one->schema.features[f].categories, three->schema.features[f].categories);
+  }
+  EXPECT_TRUE(Same(one->train_target, three->train_target));
+
+  const std::string bad = text + "1,x,2,z,\n1,x,inf,z,1\n1,2\n";
+  source.train.bytes = bad;
+  source.threads = 1;
+  const std::string first = Message(ReadTable(source));
+  source.threads = 3;
+  EXPECT_EQ(Message(ReadTable(source)), first);
+}
+
 }  // namespace
 }  // namespace traind
