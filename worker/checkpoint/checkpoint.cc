@@ -3,6 +3,7 @@
 #include <absl/strings/match.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
 #include <absl/strings/str_split.h>
 #include <absl/strings/strip.h>
 
@@ -29,18 +30,16 @@ constexpr char kStem[] = "checkpoint-";
 constexpr char kManifestSuffix[] = ".json";
 constexpr char kTensorsSuffix[] = ".safetensors";
 
-// A plain name holds the weights that predict, so that any reader finds the model
-// under the names its layers have.
-struct Section {
-  const char* prefix;
-  std::vector<float> Checkpoint::*values;
-};
-constexpr Section kSections[] = {
-    {"", &Checkpoint::best_weights},
-    {"last.", &Checkpoint::weights},
-    {"exp_avg.", &Checkpoint::exp_avg},
-    {"exp_avg_sq.", &Checkpoint::exp_avg_sq},
-};
+// What the file's names begin with. A plain name holds the weights that predict, so
+// that any reader finds the model under the names its layers have.
+std::string PrefixOf(const std::string& slot) {
+  if (slot == "best_weights") return "";
+  if (slot == "weights") return "last.";
+  return slot + ".";
+}
+
+// Of manifests that do not say.
+constexpr char kSlotsOfOld[] = "best_weights,exp_avg,exp_avg_sq,weights";
 
 // Fields of the manifest, once for both directions.
 template <class Visitor>
@@ -184,8 +183,13 @@ std::string SealManifest(Json manifest) {
   return manifest.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+struct TensorsFile {
+  FileDigest digest;
+  std::string slots;
+};
+
 absl::StatusOr<Checkpoint> ParseManifest(const std::string& text, const std::string& path,
-                                         FileDigest& tensors) {
+                                         TensorsFile& tensors) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   const auto bad = [&path](const std::string& what) {
     return absl::DataLossError(absl::StrCat("checkpoint ", path, ": ", what));
@@ -197,10 +201,12 @@ absl::StatusOr<Checkpoint> ParseManifest(const std::string& text, const std::str
   if (SealManifest(json) != text) return bad("it is damaged: its digest is not that of its text");
   Checkpoint checkpoint;
   Reader reader{json, ""};
-  if (!VisitFields(checkpoint, reader) || !reader("tensors_sha256", tensors.sha256) ||
-      !reader("tensors_bytes", tensors.bytes)) {
+  if (!VisitFields(checkpoint, reader) || !reader("tensors_sha256", tensors.digest.sha256) ||
+      !reader("tensors_bytes", tensors.digest.bytes) ||
+      (json.contains("slots") && !reader("slots", tensors.slots))) {
     return bad("\"" + reader.failed + "\" is missing or of another type");
   }
+  if (tensors.slots.empty()) tensors.slots = kSlotsOfOld;
   return checkpoint;
 }
 
@@ -216,13 +222,15 @@ absl::Status CheckBelongs(const Checkpoint& found, const Checkpoint& expected,
   return absl::OkStatus();
 }
 
-absl::Status ReadSections(const SafetensorsFile& file, const ParameterLayout& layout,
-                          const std::string& path, Checkpoint& checkpoint) {
-  for (const Section& section : kSections) {
-    std::vector<float>& values = checkpoint.*section.values;
+// slots: the names of checkpoint.slots, with commas between.
+absl::Status ReadSlots(const SafetensorsFile& file, const ParameterLayout& layout,
+                       const std::string& slots, const std::string& path, Checkpoint& checkpoint) {
+  for (const absl::string_view slot : absl::StrSplit(slots, ',')) {
+    std::vector<float>& values = checkpoint.slots[std::string(slot)];
+    const std::string prefix = PrefixOf(std::string(slot));
     values.reserve(static_cast<size_t>(TotalSize(layout)));
     for (const ParameterInfo& parameter : layout) {
-      const std::string name = section.prefix + parameter.name;
+      const std::string name = prefix + parameter.name;
       const auto found = file.tensors.find(name);
       if (found == file.tensors.end() || found->second.shape != parameter.shape) {
         return absl::FailedPreconditionError(absl::StrCat("checkpoint ", path,
@@ -233,7 +241,7 @@ absl::Status ReadSections(const SafetensorsFile& file, const ParameterLayout& la
       values.insert(values.end(), part.begin(), part.end());
     }
   }
-  if (file.tensors.size() != layout.size() * std::size(kSections)) {
+  if (file.tensors.size() != layout.size() * checkpoint.slots.size()) {
     return absl::FailedPreconditionError(
         absl::StrCat("checkpoint ", path, " is of another model: it has more tensors"));
   }
@@ -247,11 +255,13 @@ absl::StatusOr<SavedCheckpoint> WriteCheckpoint(const std::string& state_dir,
                                                 const ParameterLayout& layout,
                                                 const Checkpoint& checkpoint) {
   std::vector<NamedTensorView> tensors;
-  for (const Section& section : kSections) {
-    const char* bytes = reinterpret_cast<const char*>((checkpoint.*section.values).data());
+  std::vector<std::string> names;
+  for (const auto& [slot, values] : checkpoint.slots) {
+    names.push_back(slot);
+    const char* bytes = reinterpret_cast<const char*>(values.data());
     for (const ParameterInfo& parameter : layout) {
       const size_t size = static_cast<size_t>(parameter.size) * sizeof(float);
-      tensors.push_back({section.prefix + parameter.name,
+      tensors.push_back({PrefixOf(slot) + parameter.name,
                          {DType::kF32, parameter.shape, absl::string_view(bytes, size)}});
       bytes += size;
     }
@@ -268,6 +278,7 @@ absl::StatusOr<SavedCheckpoint> WriteCheckpoint(const std::string& state_dir,
   Json manifest = {{"format", kFormat}};
   Checkpoint& fields = const_cast<Checkpoint&>(checkpoint);  // the writer only reads
   VisitFields(fields, Writer{manifest});
+  manifest["slots"] = absl::StrJoin(names, ",");
   manifest["tensors_sha256"] = saved.sha256;
   manifest["tensors_bytes"] = saved.bytes;
   const std::string text = SealManifest(std::move(manifest));
@@ -280,18 +291,19 @@ absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& state_dir, const st
                                           const Checkpoint& expected) {
   RETURN_IF_ERROR(CheckRelative(manifest));
   ASSIGN_OR_RETURN(const std::string text, ReadFile(absl::StrCat(state_dir, "/", manifest)));
-  FileDigest digest;
-  ASSIGN_OR_RETURN(Checkpoint checkpoint, ParseManifest(text, manifest, digest));
+  TensorsFile tensors;
+  ASSIGN_OR_RETURN(Checkpoint checkpoint, ParseManifest(text, manifest, tensors));
   RETURN_IF_ERROR(CheckBelongs(checkpoint, expected, manifest));
   const std::string tensors_path =
       absl::StrCat(state_dir, "/", absl::StripSuffix(manifest, kManifestSuffix), kTensorsSuffix);
   ASSIGN_OR_RETURN(const std::string bytes, ReadFile(tensors_path));
-  if (static_cast<int64_t>(bytes.size()) != digest.bytes || Sha256Hex(bytes) != digest.sha256) {
+  if (static_cast<int64_t>(bytes.size()) != tensors.digest.bytes ||
+      Sha256Hex(bytes) != tensors.digest.sha256) {
     return absl::DataLossError(
         absl::StrCat(tensors_path, " is damaged: its SHA-256 is not its manifest's"));
   }
   ASSIGN_OR_RETURN(const SafetensorsFile file, ParseSafetensors(bytes));
-  RETURN_IF_ERROR(ReadSections(file, layout, manifest, checkpoint));
+  RETURN_IF_ERROR(ReadSlots(file, layout, tensors.slots, manifest, checkpoint));
   return checkpoint;
 }
 

@@ -7,6 +7,7 @@
 #include <absl/status/statusor.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,7 @@ struct Checkpoint {
   int planned_epochs = 0;
   int64_t warmup_steps = 0;
   double learning_rate = 0;     // the schedule's peak
-  int64_t optimizer_steps = 0;  // of AdamW; fewer than step where fp16 skipped some
+  int64_t optimizer_steps = 0;  // fewer than step where fp16 skipped some
   double loss_scale = 0;        // fp16 only
   int64_t growth_tracker = 0;
 
@@ -51,10 +52,10 @@ struct Checkpoint {
   int64_t epochs_without_better = 0;
   double patience_metric = 0;  // the best one's at the last end of an epoch
 
-  // Values of all parameters, in the layout's order.
-  std::vector<float> weights;
-  std::vector<float> best_weights;         // what predicts; REQUIRES: = weights where !has_best
-  std::vector<float> exp_avg, exp_avg_sq;  // AdamW's moments
+  // Values of all parameters, in the layout's order, by slot (worker/model/learner.h):
+  // weights, best_weights (what predicts; REQUIRES: = weights where !has_best), and
+  // those of the optimizer.
+  std::map<std::string, std::vector<float>> slots;
 };
 
 struct SavedCheckpoint {

@@ -3,17 +3,13 @@
 #include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/cross_entropy_loss.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
-#include <ATen/ops/index_select.h>
-#include <ATen/ops/mse_loss.h>
-#include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+#include <absl/strings/str_cat.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -21,9 +17,12 @@
 #include "worker/device/collective.h"
 #include "worker/device/cuda_api.h"
 #include "worker/device/guard.h"
-#include "worker/model/adamw.h"
 #include "worker/model/loss_scaler.h"
 #include "worker/model/model.h"
+#include "worker/model/objective_loss.h"
+#include "worker/model/optimizer.h"
+#include "worker/model/resident_rows.h"
+#include "worker/model/vector_loops.h"
 
 namespace traind {
 namespace {
@@ -52,15 +51,33 @@ class Autocast {
   bool enabled_;
 };
 
-// On the CPU the tensor takes the values over, without a copy.
-template <class T>
-at::Tensor ToDevice(std::vector<T> values, at::IntArrayRef shape, c10::Device device) {
-  auto owner = std::make_unique<std::vector<T>>(std::move(values));
-  T* data = owner->data();
-  const at::Tensor host = at::from_blob(
-      data, shape, [held = owner.release()](void*) { delete held; },
-      at::TensorOptions().dtype(c10::CppTypeToScalarType<T>::value));
-  return device.is_cuda() ? host.to(device) : host;
+absl::Status CheckOptions(const LearnerOptions& options, const LearnerData& data) {
+  const auto wrong = [](const auto&... what) {
+    return absl::InvalidArgumentError(absl::StrCat("learner: ", what...));
+  };
+  const ModelShape& shape = options.shape;
+  const Objective& objective = options.objective;
+  const size_t outputs = static_cast<size_t>(std::max<int64_t>(0, shape.outputs));
+  const bool classes = objective.loss == LossKind::kCrossEntropy;
+  const size_t rows = static_cast<size_t>(std::max<int64_t>(0, data.rows.rows));
+  if (outputs == 0 || shape.window < 1 || options.horizon < 0) {
+    return wrong("outputs ", outputs, ", window ", shape.window, ", horizon ", options.horizon);
+  }
+  if (classes ? data.classes.size() != rows : data.values.size() != rows * outputs) {
+    return wrong("the number of targets is not that of ", rows, " rows");
+  }
+  if (!objective.class_weights.empty() && (!classes || objective.class_weights.size() != outputs)) {
+    return wrong(objective.class_weights.size(), " class weights for ", outputs, " outputs");
+  }
+  if (options.target_mean.size() != options.target_scale.size() ||
+      (!options.target_mean.empty() && options.target_mean.size() != outputs)) {
+    return wrong(options.target_mean.size(), " target means and ", options.target_scale.size(),
+                 " scales for ", outputs, " outputs");
+  }
+  if (options.optimizer.nesterov && options.optimizer.momentum <= 0) {
+    return wrong("nesterov needs momentum");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -72,18 +89,16 @@ struct Learner::Impl {
   std::unique_ptr<Model> model;
   std::unique_ptr<GradientReducer> reducer;
   std::optional<LossScaler> scaler;
+  std::optional<ObjectiveLoss> objective;
+  std::optional<ResidentRows> rows;
+  std::optional<Optimizer> optimizer;
+  at::Tensor order;  // [rows of the epoch] int32
 
-  // Data, resident.
-  at::Tensor numeric;  // [N, F] float32
-  at::Tensor codes;    // [N, K] int32
-  at::Tensor target;   // [N] int64 classes, or float32 standardised values
-  at::Tensor order;    // [rows of the epoch] int32
-  at::Tensor batch_numeric, batch_codes, batch_target;  // as large as the largest batch
+  // Like parameters.flat(); ema is undefined where there is none.
+  at::Tensor gradient, best, ema;
+  std::vector<at::Tensor> best_views, ema_views;
+  bool ema_began = false;
 
-  std::optional<AdamW> optimizer;
-  std::vector<at::Tensor> gradients;
-
-  at::Tensor best;      // like parameters.flat()
   at::Tensor loss_sum;  // [] float64
   double loss_rows = 0;
   double gather_s = 0;
@@ -91,14 +106,16 @@ struct Learner::Impl {
   absl::Status Initialize(LearnerData data);
   void PlaceData(LearnerData& data);
   void SetPrecision(Precision precision);
-  Inputs Gather(const at::Tensor& index, at::Tensor& batch_target_out);
-  at::Tensor Loss(const at::Tensor& output, const at::Tensor& wanted, int64_t reduction) const;
   at::Tensor LossOf(const StepInput& input, double& weight);
   void Step(const StepInput& input);
   void Update(double learning_rate);
-  void Score(const Inputs& inputs, float* out) const;
-  template <class Body>
-  void With(Weights which, Body&& body);
+  void UpdateEma();
+  const at::Tensor& Current() const { return ema.defined() ? ema : parameters.flat(); }
+  const std::vector<at::Tensor>& ViewsFor(Weights which) const;
+  void Score(Weights which, const Inputs& inputs, float* out) const;
+  void ScoreRows(Weights which, const ResidentRows& from, absl::Span<const int32_t> index,
+                 float* out) const;
+  std::map<std::string, at::Tensor> Slots() const;
 };
 
 absl::Status Learner::Impl::Initialize(LearnerData data) {
@@ -106,11 +123,16 @@ absl::Status Learner::Impl::Initialize(LearnerData data) {
   ASSIGN_OR_RETURN(model, CreateModel(options.model, options.shape, parameters));
   parameters.Allocate(device);
   parameters.Initialize(options.seed);
-  optimizer.emplace(parameters, options.weight_decay);
-  const at::TensorOptions on_device = at::TensorOptions(device);
-  gradients.resize(parameters.tensors().size());
+  optimizer.emplace(options.optimizer, parameters.flat(), options.paths.fused_optimizer);
+  objective.emplace(options.objective, options.target_mean, options.target_scale, device);
+  gradient = at::zeros_like(parameters.flat());
   best = parameters.flat().clone();
-  loss_sum = at::zeros({}, on_device.dtype(at::kDouble));
+  best_views = parameters.ViewsOf(best);
+  if (options.ema_decay > 0) {
+    ema = best.clone();
+    ema_views = parameters.ViewsOf(ema);
+  }
+  loss_sum = at::zeros({}, at::TensorOptions(device).dtype(at::kDouble));
   PlaceData(data);
   SetPrecision(options.precision);
   if (options.group != nullptr) {
@@ -120,20 +142,16 @@ absl::Status Learner::Impl::Initialize(LearnerData data) {
 }
 
 void Learner::Impl::PlaceData(LearnerData& data) {
-  const int64_t rows = data.rows.rows;
-  numeric = ToDevice(std::move(data.rows.numeric), {rows, options.shape.numeric}, device);
-  const int64_t columns = static_cast<int64_t>(options.shape.cardinalities.size());
-  codes = ToDevice(std::move(data.rows.codes), {rows, columns}, device);
-  if (options.classification) {
-    target = ToDevice(std::move(data.classes), {rows}, device).to(at::kLong);
-    return;
+  const int64_t count = data.rows.rows;
+  at::Tensor target;
+  if (objective->classification()) {
+    target = ToDevice(std::move(data.classes), {count}, device).to(at::kLong);
+  } else {
+    objective->Standardise(data.values);
+    target = ToDevice(std::move(data.values), {count, options.shape.outputs}, device);
   }
-  std::vector<float> standardised(data.values.size());
-  for (size_t i = 0; i < data.values.size(); ++i) {
-    standardised[i] =
-        static_cast<float>((data.values[i] - options.target_mean) / options.target_scale);
-  }
-  target = ToDevice(std::move(standardised), {rows}, device);
+  rows.emplace(options.shape, options.horizon, options.cuda, std::move(data.rows),
+               std::move(target));
 }
 
 void Learner::Impl::SetPrecision(Precision precision) {
@@ -146,49 +164,23 @@ void Learner::Impl::SetPrecision(Precision precision) {
   }
 }
 
-Inputs Learner::Impl::Gather(const at::Tensor& index, at::Tensor& wanted) {
-  const at::NoGradGuard no_gradients;
-  const int64_t rows = index.size(0);
-  if (!batch_numeric.defined() || batch_numeric.size(0) < rows) {
-    batch_numeric = at::empty({rows, numeric.size(1)}, numeric.options());
-    batch_codes = at::empty({rows, codes.size(1)}, codes.options());
-    batch_target = at::empty({rows}, target.options());
-  }
-  Inputs inputs{batch_numeric.narrow(0, 0, rows), batch_codes.narrow(0, 0, rows)};
-  wanted = batch_target.narrow(0, 0, rows);
-  if (options.cuda != nullptr) {
-    options.cuda->GatherBatch(numeric, codes, target, index, inputs.numeric, inputs.codes, wanted);
-    return inputs;
-  }
-  at::index_select_out(inputs.numeric, numeric, 0, index);
-  if (codes.size(1) > 0) at::index_select_out(inputs.codes, codes, 0, index);
-  at::index_select_out(wanted, target, 0, index);
-  return inputs;
-}
-
-at::Tensor Learner::Impl::Loss(const at::Tensor& output, const at::Tensor& wanted,
-                               int64_t reduction) const {
-  if (options.classification) return at::cross_entropy_loss(output, wanted, {}, reduction);
-  return at::mse_loss(output.squeeze(1), wanted, reduction);
-}
-
 // The loss to differentiate is weight x the returned mean (or sum, of no rows).
 at::Tensor Learner::Impl::LossOf(const StepInput& input, double& weight) {
-  at::Tensor wanted;
   const auto started = std::chrono::steady_clock::now();
-  Inputs inputs = Gather(order.narrow(0, input.begin, input.rows), wanted);
-  inputs.dropout_seed = input.dropout_seed;
+  ResidentRows::Batch batch = rows->Gather(order.narrow(0, input.begin, input.rows));
+  batch.inputs.dropout_seed = input.dropout_seed;
   gather_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   const Autocast autocast(device.type(), options.precision);
-  const at::Tensor output = model->Forward(inputs, /*training=*/true).to(at::kFloat);
+  const at::Tensor output =
+      model->Forward(parameters.tensors(), batch.inputs, /*training=*/true).to(at::kFloat);
   // The reducer divides by the number of ranks.
   const int world_size = options.group == nullptr ? 1 : options.group->world_size();
   if (input.rows == 0) {
     weight = 1;
-    return Loss(output, wanted, at::Reduction::Sum);
+    return objective->Loss(output, batch.target, at::Reduction::Sum);
   }
   weight = static_cast<double>(input.rows) * world_size / static_cast<double>(input.gang_rows);
-  return Loss(output, wanted, at::Reduction::Mean);
+  return objective->Loss(output, batch.target, at::Reduction::Mean);
 }
 
 void Learner::Impl::Step(const StepInput& input) {
@@ -197,59 +189,74 @@ void Learner::Impl::Step(const StepInput& input) {
     const std::lock_guard<std::mutex> lock(generator.mutex());
     generator.set_current_seed(input.dropout_seed);
   }
-  if (reducer != nullptr) reducer->BeforeForward();
+  // Where it is told of nothing, it leaves the gradients where autograd adds them up.
+  const bool reduce = reducer != nullptr && input.last;
+  if (reduce) reducer->BeforeForward();
   double weight = 1;
   const at::Tensor loss = LossOf(input, weight);
   at::Tensor scaled = weight == 1 ? loss : loss.mul(weight);
   if (scaler.has_value()) scaled = scaler->Scale(scaled);
-  if (reducer != nullptr) reducer->BeforeBackward();
+  if (reduce) reducer->BeforeBackward();
   scaled.backward();
   const at::NoGradGuard no_gradients;
   if (input.rows > 0) {
     loss_sum.add_(loss.detach(), static_cast<double>(input.rows));
     loss_rows += static_cast<double>(input.rows);
   }
-  Update(input.learning_rate);
+  if (input.last) Update(input.learning_rate);
 }
 
 void Learner::Impl::Update(double learning_rate) {
-  const std::vector<at::Tensor>& tensors = parameters.tensors();
-  for (size_t i = 0; i < tensors.size(); ++i) gradients[i] = tensors[i].grad();
+  parameters.TakeGradients(gradient);
   std::optional<at::Tensor> found_inf;
-  if (scaler.has_value()) found_inf = scaler->Unscale(gradients);
-  optimizer->Step(gradients, learning_rate, found_inf);
+  if (scaler.has_value()) found_inf = scaler->Unscale({gradient});
+  optimizer->Step(gradient, learning_rate, options.clip_norm, found_inf);
   if (scaler.has_value()) scaler->Update();
-  // Not zeroed: autograd then hands over its own tensors instead of adding.
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    tensors[i].mutable_grad().reset();
-    gradients[i].reset();
-  }
+  if (ema.defined()) UpdateEma();
 }
 
-void Learner::Impl::Score(const Inputs& inputs, float* out) const {
-  at::Tensor output = model->Forward(inputs, /*training=*/false).to(at::kFloat);
-  if (options.classification) {
-    output = at::softmax(output, 1);
+void Learner::Impl::UpdateEma() {
+  const at::Tensor& weights = parameters.flat();
+  if (!ema_began) {
+    ema.copy_(weights);
+    ema_began = true;
+  } else if (device.is_cuda()) {
+    ema.lerp_(weights, 1 - options.ema_decay);
   } else {
-    output = output.mul(options.target_scale).add_(options.target_mean);
+    EmaLoop(options.ema_decay, weights.const_data_ptr<float>(), ema.mutable_data_ptr<float>(),
+            ema.numel());
   }
-  at::from_blob(out, output.sizes(), at::TensorOptions().dtype(at::kFloat)).copy_(output);
 }
 
-// The best weights stand in for the last while body runs; copies are exact.
-template <class Body>
-void Learner::Impl::With(Weights which, Body&& body) {
+const std::vector<at::Tensor>& Learner::Impl::ViewsFor(Weights which) const {
+  if (which == Weights::kBest) return best_views;
+  return ema.defined() ? ema_views : parameters.tensors();
+}
+
+void Learner::Impl::Score(Weights which, const Inputs& inputs, float* out) const {
   const at::NoGradGuard no_gradients;
-  if (which == Weights::kLast) return body();
-  const at::Tensor last = parameters.flat().clone();
-  parameters.flat().copy_(best);
-  try {
-    body();
-  } catch (...) {
-    parameters.flat().copy_(last);
-    throw;
+  const at::Tensor output = model->Forward(ViewsFor(which), inputs, /*training=*/false);
+  const at::Tensor answer = objective->Answer(output.to(at::kFloat));
+  at::from_blob(out, answer.sizes(), at::TensorOptions().dtype(at::kFloat)).copy_(answer);
+}
+
+void Learner::Impl::ScoreRows(Weights which, const ResidentRows& from,
+                              absl::Span<const int32_t> index, float* out) const {
+  for (size_t begin = 0; begin < index.size(); begin += kPredictRows) {
+    const auto part = index.subspan(begin, kPredictRows);
+    const at::Tensor on_device = ToDevice(std::vector<int32_t>(part.begin(), part.end()),
+                                          {static_cast<int64_t>(part.size())}, device);
+    Score(which, from.GatherInputs(on_device),
+          out + static_cast<int64_t>(begin) * options.shape.outputs);
   }
-  parameters.flat().copy_(last);
+}
+
+std::map<std::string, at::Tensor> Learner::Impl::Slots() const {
+  std::map<std::string, at::Tensor> slots = optimizer->slots();
+  slots[kWeightsSlot] = parameters.flat();
+  slots[kBestWeightsSlot] = best;
+  if (ema.defined()) slots[kEmaSlot] = ema;
+  return slots;
 }
 
 Learner::Learner(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -257,6 +264,7 @@ Learner::~Learner() = default;
 
 absl::StatusOr<std::unique_ptr<Learner>> Learner::Create(const LearnerOptions& options,
                                                          LearnerData data) {
+  RETURN_IF_ERROR(CheckOptions(options, data));
   auto impl = std::make_unique<Impl>();
   impl->options = options;
   RETURN_IF_ERROR(Guarded([&] { return impl->Initialize(std::move(data)); }));
@@ -274,6 +282,7 @@ absl::Status Learner::SetPrecision(Precision precision) {
 }
 
 absl::Status Learner::SetOrder(absl::Span<const int32_t> rows) {
+  RETURN_IF_ERROR(impl_->rows->Check(rows));
   return Guarded([&] {
     impl_->order = ToDevice(std::vector<int32_t>(rows.begin(), rows.end()),
                             {static_cast<int64_t>(rows.size())}, impl_->device);
@@ -294,6 +303,7 @@ absl::StatusOr<LossSum> Learner::TakeLoss() {
     loss.sum = impl_->loss_sum.item<double>();
     loss.rows = std::exchange(impl_->loss_rows, 0);
     loss.gather_s = std::exchange(impl_->gather_s, 0);
+    loss.gradient_norm = impl_->optimizer->gradient_norm();
     impl_->loss_sum.zero_();
     return absl::OkStatus();
   }));
@@ -310,40 +320,38 @@ absl::Status Learner::Synchronize() {
 
 absl::Status Learner::Predict(Weights which, absl::Span<const int32_t> rows,
                               absl::Span<float> out) {
-  const int64_t outputs = impl_->options.shape.outputs;
+  RETURN_IF_ERROR(impl_->rows->Check(rows));
   return Guarded([&] {
-    impl_->With(which, [&] {
-      for (size_t begin = 0; begin < rows.size(); begin += kPredictRows) {
-        const auto part = rows.subspan(begin, kPredictRows);
-        const at::Tensor index = ToDevice(std::vector<int32_t>(part.begin(), part.end()),
-                                          {static_cast<int64_t>(part.size())}, impl_->device);
-        const Inputs inputs{at::index_select(impl_->numeric, 0, index),
-                            at::index_select(impl_->codes, 0, index)};
-        impl_->Score(inputs, out.data() + static_cast<int64_t>(begin) * outputs);
-      }
-    });
+    impl_->ScoreRows(which, *impl_->rows, rows, out.data());
     return absl::OkStatus();
   });
 }
 
 absl::Status Learner::Predict(Weights which, const EncodedRows& rows, absl::Span<float> out) {
-  const int64_t outputs = impl_->options.shape.outputs;
-  const int64_t columns = impl_->codes.size(1);
-  return Guarded([&] {
-    impl_->With(which, [&] {
-      for (int64_t begin = 0; begin < rows.rows; begin += kPredictRows) {
-        const int64_t count = std::min(kPredictRows, rows.rows - begin);
-        // Read only: from_blob has no form for that.
-        float* numeric =
-            const_cast<float*>(rows.numeric.data()) + begin * impl_->options.shape.numeric;
-        int32_t* codes = const_cast<int32_t*>(rows.codes.data()) + begin * columns;
-        const Inputs inputs{
-            at::from_blob(numeric, {count, impl_->options.shape.numeric}, at::kFloat)
-                .to(impl_->device),
-            at::from_blob(codes, {count, columns}, at::kInt).to(impl_->device)};
-        impl_->Score(inputs, out.data() + begin * outputs);
+  const LearnerOptions& options = impl_->options;
+  if (impl_->rows->context() > 0) {
+    return Guarded([&] {
+      const ResidentRows passed(options.shape, options.horizon, options.cuda, rows, {});
+      std::vector<int32_t> index;
+      for (int64_t row = passed.context(); row < rows.rows; ++row) {
+        index.push_back(static_cast<int32_t>(row));
       }
+      impl_->ScoreRows(which, passed, index, out.data());
+      return absl::OkStatus();
     });
+  }
+  const int64_t outputs = options.shape.outputs, width = options.shape.numeric;
+  const int64_t columns = static_cast<int64_t>(options.shape.cardinalities.size());
+  return Guarded([&] {
+    for (int64_t begin = 0; begin < rows.rows; begin += kPredictRows) {
+      const int64_t count = std::min(kPredictRows, rows.rows - begin);
+      // Read only: from_blob has no form for that.
+      float* numeric = const_cast<float*>(rows.numeric.data()) + begin * width;
+      int32_t* codes = const_cast<int32_t*>(rows.codes.data()) + begin * columns;
+      const Inputs inputs{at::from_blob(numeric, {count, width}, at::kFloat).to(impl_->device),
+                          at::from_blob(codes, {count, columns}, at::kInt).to(impl_->device)};
+      impl_->Score(which, inputs, out.data() + begin * outputs);
+    }
     return absl::OkStatus();
   });
 }
@@ -351,20 +359,24 @@ absl::Status Learner::Predict(Weights which, const EncodedRows& rows, absl::Span
 absl::Status Learner::KeepBest() {
   return Guarded([&] {
     const at::NoGradGuard no_gradients;
-    impl_->best.copy_(impl_->parameters.flat());
+    impl_->best.copy_(impl_->Current());
     return absl::OkStatus();
   });
+}
+
+std::vector<std::string> Learner::SlotNames() const {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : impl_->Slots()) names.push_back(name);
+  return names;
 }
 
 absl::StatusOr<Learner::State> Learner::Save() {
   State state;
   RETURN_IF_ERROR(Guarded([&] {
     const at::NoGradGuard no_gradients;
-    const Parameters& parameters = impl_->parameters;
-    state.weights = parameters.Pack(parameters.flat());
-    state.best_weights = parameters.Pack(impl_->best);
-    state.exp_avg = parameters.Pack(impl_->optimizer->exp_avg());
-    state.exp_avg_sq = parameters.Pack(impl_->optimizer->exp_avg_sq());
+    for (const auto& [name, tensor] : impl_->Slots()) {
+      state.slots[name] = impl_->parameters.Pack(tensor);
+    }
     state.optimizer_steps = impl_->optimizer->steps();
     if (impl_->scaler.has_value()) {
       state.loss_scale = impl_->scaler->scale();
@@ -376,14 +388,27 @@ absl::StatusOr<Learner::State> Learner::Save() {
 }
 
 absl::Status Learner::Load(const State& state) {
+  const auto slots = impl_->Slots();
+  const size_t size = static_cast<size_t>(TotalSize(layout()));
+  for (const auto& [name, values] : state.slots) {
+    if (slots.count(name) == 0 || values.size() != size) {
+      return absl::InvalidArgumentError(absl::StrCat("a state with a slot \"", name, "\" of ",
+                                                     values.size(), " values is of another model"));
+    }
+  }
+  for (const auto& [name, tensor] : slots) {
+    if (state.slots.count(name) == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a state without a slot \"", name, "\" is of another optimizer"));
+    }
+  }
   return Guarded([&] {
     const at::NoGradGuard no_gradients;
-    const Parameters& parameters = impl_->parameters;
-    parameters.Unpack(state.weights, parameters.flat());
-    parameters.Unpack(state.best_weights, impl_->best);
-    parameters.Unpack(state.exp_avg, impl_->optimizer->exp_avg());
-    parameters.Unpack(state.exp_avg_sq, impl_->optimizer->exp_avg_sq());
+    for (const auto& [name, tensor] : slots) {
+      impl_->parameters.Unpack(state.slots.at(name), tensor);
+    }
     impl_->optimizer->set_steps(state.optimizer_steps);
+    impl_->ema_began = state.optimizer_steps > 0;
     if (impl_->scaler.has_value() && state.loss_scale > 0) {
       impl_->scaler->Restore(state.loss_scale, state.growth_tracker);
     }

@@ -7,13 +7,18 @@
 #include <absl/types/span.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "worker/data/row_encoder.h"
 #include "worker/model/model_spec.h"
+#include "worker/model/objective.h"
+#include "worker/model/optimizer_spec.h"
 #include "worker/model/parameter_layout.h"
 #include "worker/model/precision.h"
+#include "worker/model/speed_paths.h"
 
 namespace traind {
 
@@ -23,10 +28,20 @@ class Group;
 struct LearnerOptions {
   ModelSpec model;
   ModelShape shape;
-  bool classification = true;
-  double target_mean = 0, target_scale = 1;  // regression: see RowEncoder
-  double weight_decay = 0.01;                // of AdamW, decoupled
+  // The sample of row r has the inputs of rows r - horizon - window + 1 .. r - horizon.
+  int64_t horizon = 0;
+  Objective objective;  // cross-entropy: classification, else regression
+  // Regression, [outputs]: see RowEncoder. Empty: 0 and 1.
+  std::vector<double> target_mean, target_scale;
+  OptimizerSpec optimizer;
+  // Gradients longer than this (L2 norm over all parameters) are scaled down to it: a
+  // rare outlier must not upset the moments. 0: never.
+  double clip_norm = 5;
+  // Of an average of the weights, kept beside them and used in their place to predict;
+  // 0: none. It starts as the weights after the first step.
+  double ema_decay = 0;
   Precision precision = Precision::kFp32;
+  SpeedPaths paths;
   uint64_t seed = 0;              // of the initial weights
   const CudaApi* cuda = nullptr;  // null: on the CPU
   Group* group = nullptr;         // null: alone
@@ -36,30 +51,42 @@ struct LearnerOptions {
 struct LearnerData {
   EncodedRows rows;
   std::vector<int32_t> classes;  // [rows], classification; < 0: never trained on
-  std::vector<float> values;     // [rows], regression, in the target's own unit
+  // [rows, outputs], regression, in the targets' own units; NaN: never trained on
+  std::vector<float> values;
 };
 
 struct StepInput {
   int64_t begin = 0;      // in the order
   int64_t rows = 0;       // this rank's; may be 0 in a gang
-  int64_t gang_rows = 0;  // of all ranks
+  int64_t gang_rows = 0;  // of all ranks, and of all parts of this optimizer step
   double learning_rate = 0;
   uint64_t dropout_seed = 0;
+  // false: a part of a step: its gradient is kept and added to the next ones', nothing
+  // is exchanged between ranks and the weights stay.
+  bool last = true;
 };
 
 struct LossSum {
-  double sum = 0;  // over rows; regression: of squared standardised errors
+  double sum = 0;  // over rows, of the objective
   double rows = 0;
+  // Of the last step, before it was clipped; 0 where clipping is off.
+  double gradient_norm = 0;
   double gather_s = 0;  // spent on putting batches together
   double mean() const { return rows > 0 ? sum / rows : 0; }
 };
 
 enum class Weights { kLast, kBest };
 
+// Slots that every state has.
+inline constexpr char kWeightsSlot[] = "weights";
+inline constexpr char kBestWeightsSlot[] = "best_weights";  // what predicts
+inline constexpr char kEmaSlot[] = "ema";                   // where there is one
+
 // Threads: confined to one. Errors: as Guarded() makes them.
 class Learner {
  public:
-  // Same seed, same weights, on every rank.
+  // Same seed, same weights, on every rank. InvalidArgument where options contradict
+  // each other or the data.
   static absl::StatusOr<std::unique_ptr<Learner>> Create(const LearnerOptions& options,
                                                          LearnerData data);
   ~Learner();
@@ -69,31 +96,38 @@ class Learner {
   // Training goes on in another precision; the weights stay.
   absl::Status SetPrecision(Precision precision);
 
-  // Which rows the steps to come take, by index into the data.
+  // Which rows the steps to come take, by index into the data. OutOfRange where one has
+  // too few rows before it for its window.
   absl::Status SetOrder(absl::Span<const int32_t> rows);
-  // One optimizer step. The gradient is the mean over the gang's rows.
+  // One optimizer step, or a part of one. The gradient is the mean over the gang's rows.
   absl::Status Step(const StepInput& input);
   // Loss of this rank's rows since the last call. Waits for the device.
   absl::StatusOr<LossSum> TakeLoss();
   // Waits for the device.
   absl::Status Synchronize();
 
-  // out: [rows, outputs] float32: probabilities, or values in the target's own
-  // unit. Always in float32.
+  // out: [rows, outputs] float32: probabilities, or values in the targets' own units.
+  // Always in float32. With an EMA, kLast and kBest are averages.
   absl::Status Predict(Weights which, absl::Span<const int32_t> rows, absl::Span<float> out);
+  // Rows that are not the learner's. The first window - 1 + horizon of them are context:
+  // out has a row for each of the others.
   absl::Status Predict(Weights which, const EncodedRows& rows, absl::Span<float> out);
 
-  // The weights now are the best.
+  // The weights now (with an EMA: their average) are the best.
   absl::Status KeepBest();
 
+  // What a checkpoint keeps. Each slot has TotalSize(layout()) values in the layout's
+  // order: "weights", "best_weights", "ema", and the optimizer's by PyTorch's names.
   struct State {
-    std::vector<float> weights, best_weights, exp_avg, exp_avg_sq;  // in the layout's order
-    int64_t optimizer_steps = 0;                                    // not counting skipped ones
-    double loss_scale = 0;                                          // 0: no scaler
+    std::map<std::string, std::vector<float>> slots;
+    int64_t optimizer_steps = 0;  // not counting skipped ones
+    double loss_scale = 0;        // 0: no scaler
     int64_t growth_tracker = 0;
   };
+  // Of Save()'s slots.
+  std::vector<std::string> SlotNames() const;
   absl::StatusOr<State> Save();
-  // REQUIRES: vectors of TotalSize(layout()).
+  // InvalidArgument where a slot is missing, of another size, or not this learner's.
   absl::Status Load(const State& state);
 
  private:

@@ -4,30 +4,33 @@
 #include <ATen/core/Tensor.h>
 #include <absl/status/statusor.h>
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "worker/model/model_spec.h"
 #include "worker/model/parameters.h"
 
 namespace traind {
 
-// A batch as a model takes it.
+// A batch as a model takes it. T: shape.window.
 struct Inputs {
-  at::Tensor numeric;         // [B, shape.numeric] float32
-  at::Tensor codes;           // [B, number of categorical inputs] int32
+  at::Tensor numeric;  // [B, shape.numeric] float32; T > 1: [B, T, shape.numeric], oldest first
+  at::Tensor codes;    // [B, number of categorical inputs] int32; T > 1: [B, T, ...]
   uint64_t dropout_seed = 0;  // when training
 };
 
-// Threads: confined to one. Errors: torch's exceptions.
+// Threads: immutable. Errors: torch's exceptions.
 class Model {
  public:
   virtual ~Model() = default;
-  // [B, shape.outputs]: logits, or the standardised value. B may be 0.
-  virtual at::Tensor Forward(const Inputs& inputs, bool training) const = 0;
+  // [B, shape.outputs]: logits, or standardised values. B may be 0. weights: one per
+  // declared parameter, in the order of their declaration.
+  virtual at::Tensor Forward(const std::vector<at::Tensor>& weights, const Inputs& inputs,
+                             bool training) const = 0;
 };
 
-// Declares the parameters it needs; they are allocated before the first Forward.
-// Ownership: parameters outlive the model.
+// Declares the parameters it needs.
 // To add an architecture: one file with its factory, and a line in model.cc.
 using ModelFactory = std::unique_ptr<Model> (*)(const ModelSpec&, const ModelShape&, Parameters&);
 absl::StatusOr<std::unique_ptr<Model>> CreateModel(const ModelSpec& spec, const ModelShape& shape,

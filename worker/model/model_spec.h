@@ -13,11 +13,12 @@ struct ModelSpec {
   double dropout = 0.1;                   // after each hidden layer, 0-1
 };
 
-// What goes in and comes out.
+// What goes in and comes out. Numeric and categorical inputs are of each time step.
 struct ModelShape {
   int64_t numeric = 0;                 // columns of the numeric input
   std::vector<int64_t> cardinalities;  // of each categorical input
-  int64_t outputs = 1;                 // classes, or 1 for regression
+  int64_t outputs = 1;                 // classes, or numbers to predict
+  int64_t window = 1;                  // time steps of a sample; 1: a plain row
 };
 
 }  // namespace traind

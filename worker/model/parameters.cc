@@ -62,6 +62,15 @@ std::vector<at::Tensor> Parameters::ViewsOf(const at::Tensor& flat) const {
   return views;
 }
 
+void Parameters::TakeGradients(const at::Tensor& flat) const {
+  const c10::AutoGradMode no_gradients(false);
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    flat.narrow(0, offsets_[i], layout_[i].size).view(layout_[i].shape).copy_(tensors_[i].grad());
+    // Not zeroed: autograd then hands over its own tensors instead of adding.
+    tensors_[i].mutable_grad().reset();
+  }
+}
+
 std::vector<float> Parameters::Pack(const at::Tensor& flat) const {
   const at::Tensor host = flat.cpu();
   const float* source = host.const_data_ptr<float>();

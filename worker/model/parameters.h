@@ -37,8 +37,14 @@ class Parameters {
   const at::Tensor& flat() const { return flat_; }
   const ParameterLayout& layout() const { return layout_; }
 
+  int64_t offset(size_t index) const { return offsets_[index]; }  // in flat()
+
   // Views of another tensor of flat()'s size, shaped as the parameters are.
   std::vector<at::Tensor> ViewsOf(const at::Tensor& flat) const;
+
+  // Moves the gradients that autograd left at the parameters into a tensor of
+  // flat()'s size.
+  void TakeGradients(const at::Tensor& flat) const;
 
   // Between a tensor of flat()'s size and values in the layout's order without
   // the gaps. REQUIRES: values.size() == TotalSize(layout()).

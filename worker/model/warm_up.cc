@@ -22,7 +22,7 @@ absl::Status WarmUpTorch(const CudaApi* cuda) {
   for (const bool classification : {true, false}) {
     constexpr int64_t kRows = 64;
     LearnerOptions options;
-    options.classification = classification;
+    options.objective.loss = classification ? LossKind::kCrossEntropy : LossKind::kMse;
     options.model.hidden = {64, 64};
     options.shape.numeric = 16;
     options.shape.cardinalities = {4};

@@ -74,10 +74,12 @@ absl::Status Trainer::CreateLearner() {
   LearnerOptions options;
   options.model = spec_.model;
   options.shape = data_.shape();
-  options.classification = spec_.classification;
-  options.target_mean = data_.encoder->target_mean();
-  options.target_scale = data_.encoder->target_scale();
-  options.weight_decay = spec_.weight_decay;
+  if (!spec_.classification) {
+    options.objective.loss = LossKind::kMse;
+    options.target_mean = {data_.encoder->target_mean()};
+    options.target_scale = {data_.encoder->target_scale()};
+  }
+  options.optimizer.weight_decay = spec_.weight_decay;
   options.seed = StreamSeed(spec_.seed, Stream::kWeights, static_cast<uint64_t>(train_.fold));
   options.cuda = cuda_;
   options.group = group_.get();
@@ -160,9 +162,10 @@ absl::Status Trainer::ShareCheckpoint(Checkpoint& c, bool& found) {
   c.epochs_without_better = wire[10];
   for (size_t i = 0; i < std::size(doubles); ++i) std::memcpy(doubles[i], &wire[11 + i], 8);
   const size_t size = static_cast<size_t>(TotalSize(learner_->layout()));
-  for (auto* values : {&c.weights, &c.best_weights, &c.exp_avg, &c.exp_avg_sq}) {
-    values->resize(size);
-    RETURN_IF_ERROR(gang_->group()->Broadcast(absl::MakeSpan(*values)));
+  for (const std::string& slot : learner_->SlotNames()) {
+    std::vector<float>& values = c.slots[slot];
+    values.resize(size);
+    RETURN_IF_ERROR(gang_->group()->Broadcast(absl::MakeSpan(values)));
   }
   return absl::OkStatus();
 }
@@ -258,19 +261,14 @@ Checkpoint Trainer::Capture(Learner::State state) const {
   c.best_epoch = best_epoch_;
   c.epochs_without_better = epochs_without_better_;
   c.patience_metric = patience_metric_;
-  c.weights = std::move(state.weights);
-  c.best_weights = has_best_ ? std::move(state.best_weights) : c.weights;
-  c.exp_avg = std::move(state.exp_avg);
-  c.exp_avg_sq = std::move(state.exp_avg_sq);
+  c.slots = std::move(state.slots);
+  if (!has_best_) c.slots[kBestWeightsSlot] = c.slots[kWeightsSlot];
   return c;
 }
 
 absl::Status Trainer::Restore(const Checkpoint& c) {
   Learner::State state;
-  state.weights = c.weights;
-  state.best_weights = c.best_weights;
-  state.exp_avg = c.exp_avg;
-  state.exp_avg_sq = c.exp_avg_sq;
+  state.slots = c.slots;
   state.optimizer_steps = c.optimizer_steps;
   state.loss_scale = c.loss_scale;
   state.growth_tracker = c.growth_tracker;
@@ -298,8 +296,9 @@ void Trainer::StartCheckpoint() {
   if (!TakeLoss().ok() || fall_back_) return;  // what is not sound is not kept
   absl::StatusOr<Learner::State> state = learner_->Save();
   if (!state.ok()) return Warn(absl::StrCat("no checkpoint: ", state.status().message()));
-  const bool sound = std::all_of(state->weights.begin(), state->weights.end(),
-                                 [](float w) { return std::isfinite(w); });
+  const std::vector<float>& weights = state->slots[kWeightsSlot];
+  const bool sound =
+      std::all_of(weights.begin(), weights.end(), [](float w) { return std::isfinite(w); });
   if (sound) saver_->StartCheckpoint(learner_->layout(), Capture(*std::move(state)));
 }
 

@@ -22,7 +22,7 @@ std::unique_ptr<Learner> NewLearner(const CudaApi* cuda, bool classification, Pr
   options.shape.numeric = kNumeric;
   options.shape.cardinalities = {11, 3};
   options.shape.outputs = classification ? 4 : 1;
-  options.classification = classification;
+  if (!classification) options.objective.loss = LossKind::kMse;
   options.precision = precision;
   options.seed = 3;
   options.cuda = cuda;

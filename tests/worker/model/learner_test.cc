@@ -4,15 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <vector>
 
-#include "common/durable_file.h"
-#include "worker/checkpoint/safetensors.h"
+#include "tests/worker/model/golden.h"
 #include "worker/model/dropout.h"
 #include "worker/model/loss_scaler.h"
 #include "worker/train/schedule.h"
@@ -24,48 +21,7 @@ namespace {
 constexpr int64_t kSteps = 20, kBatch = 32;
 constexpr double kLearningRate = 3e-3;
 
-class Golden {
- public:
-  explicit Golden(const std::string& name) {
-    auto bytes = ReadFile("tests/golden/" + name);
-    EXPECT_TRUE(bytes.ok()) << bytes.status().ToString();
-    bytes_ = *std::move(bytes);
-    auto file = ParseSafetensors(bytes_);
-    EXPECT_TRUE(file.ok()) << file.status().ToString();
-    file_ = *std::move(file);
-  }
-
-  std::vector<float> Floats(const std::string& name) const {
-    auto values = FloatsOf(file_, name, SizeOfTensor(name));
-    EXPECT_TRUE(values.ok()) << values.status().ToString();
-    return *std::move(values);
-  }
-
-  std::vector<int32_t> Integers(const std::string& name) const {
-    std::vector<int32_t> values;
-    const absl::string_view data = file_.tensors.at(name).data;
-    for (size_t i = 0; i < data.size(); i += 8) {
-      int64_t value = 0;
-      std::memcpy(&value, data.data() + i, 8);
-      values.push_back(static_cast<int32_t>(value));
-    }
-    return values;
-  }
-
- private:
-  int64_t SizeOfTensor(const std::string& name) const {
-    return static_cast<int64_t>(file_.tensors.at(name).data.size()) / 4;
-  }
-
-  std::string bytes_;
-  SafetensorsFile file_;
-};
-
-std::vector<int32_t> FirstRows(int64_t count) {
-  std::vector<int32_t> rows(static_cast<size_t>(count));
-  std::iota(rows.begin(), rows.end(), 0);
-  return rows;
-}
+std::vector<int32_t> FirstRows(int64_t count) { return RowsFrom(0, count); }
 
 // The run that the golden file recorded, from its initial weights on.
 std::unique_ptr<Learner> GoldenLearner(const Golden& golden, LearnerOptions options) {
@@ -74,23 +30,14 @@ std::unique_ptr<Learner> GoldenLearner(const Golden& golden, LearnerOptions opti
   data.rows.rows = kSteps * kBatch;
   data.rows.numeric = golden.Floats("in.numeric");
   data.rows.codes = golden.Integers("in.codes");
-  if (options.classification) {
+  if (options.objective.loss == LossKind::kCrossEntropy) {
     data.classes = golden.Integers("in.target");
   } else {
     data.values = golden.Floats("in.target");
   }
   auto learner = Learner::Create(options, std::move(data));
   EXPECT_TRUE(learner.ok()) << learner.status().ToString();
-  Learner::State state;
-  for (const ParameterInfo& parameter : (*learner)->layout()) {
-    const std::vector<float> values = golden.Floats(parameter.name);
-    EXPECT_EQ(static_cast<int64_t>(values.size()), parameter.size) << parameter.name;
-    state.weights.insert(state.weights.end(), values.begin(), values.end());
-  }
-  state.best_weights = state.weights;
-  state.exp_avg.assign(state.weights.size(), 0);
-  state.exp_avg_sq = state.exp_avg;
-  EXPECT_TRUE((*learner)->Load(state).ok());
+  LoadWeights(golden, **learner);
   EXPECT_TRUE((*learner)->SetOrder(FirstRows(kSteps * kBatch)).ok());
   return *std::move(learner);
 }
@@ -122,7 +69,7 @@ LearnerOptions NumericOptions() {
 
 LearnerOptions EmbeddingOptions() {
   LearnerOptions options;
-  options.classification = false;
+  options.objective.loss = LossKind::kMse;
   options.model.hidden = {20};
   options.shape.numeric = 3;
   options.shape.cardinalities = {7, 40, 3};
@@ -148,7 +95,7 @@ TEST(LearnerTest, TwoRunsFromOneSeedAreEqualToTheBit) {
     for (int64_t step = 0; step < 5; ++step) {
       ASSERT_TRUE(learner->Step({step * kBatch, kBatch, kBatch, kLearningRate, 9}).ok());
     }
-    weights.push_back(learner->Save()->weights);
+    weights.push_back(learner->Save()->slots[kWeightsSlot]);
   }
   EXPECT_EQ(weights[0], weights[1]);
 }
@@ -169,7 +116,7 @@ TEST(LearnerTest, DropoutFollowsItsSeedAlone) {
     auto learner = *Learner::Create(options, std::move(data));
     EXPECT_TRUE(learner->SetOrder(FirstRows(64)).ok());
     EXPECT_TRUE(learner->Step({0, 64, 64, 1e-3, dropout_seed}).ok());
-    return learner->Save()->weights;
+    return learner->Save()->slots[kWeightsSlot];
   };
   EXPECT_EQ(run(1), run(1));
   EXPECT_NE(run(1), run(2));
@@ -204,7 +151,7 @@ TEST(LearnerTest, InitialWeightsFollowTheSeedAndUnseenCategoriesAreSilent) {
     data.rows.numeric = {0, 0, 0};
     data.rows.codes = {0, 0, 0};
     data.values = {1};
-    return (*Learner::Create(options, std::move(data)))->Save()->weights;
+    return (*Learner::Create(options, std::move(data)))->Save()->slots[kWeightsSlot];
   };
   const std::vector<float> first = weights(1);
   EXPECT_EQ(first, weights(1));
@@ -223,12 +170,12 @@ TEST(LearnerTest, TheBestWeightsPredictWithoutDisturbingTheLast) {
   ASSERT_TRUE(learner->Predict(Weights::kLast, rows, absl::MakeSpan(before)).ok());
   ASSERT_TRUE(learner->KeepBest().ok());
   ASSERT_TRUE(learner->Step({0, kBatch, kBatch, 0.1, 1}).ok());
-  const std::vector<float> weights = learner->Save()->weights;
+  const std::vector<float> weights = learner->Save()->slots[kWeightsSlot];
   ASSERT_TRUE(learner->Predict(Weights::kBest, rows, absl::MakeSpan(best)).ok());
   ASSERT_TRUE(learner->Predict(Weights::kLast, rows, absl::MakeSpan(last)).ok());
   EXPECT_EQ(best, before);
   EXPECT_NE(last, before);
-  EXPECT_EQ(learner->Save()->weights, weights);
+  EXPECT_EQ(learner->Save()->slots[kWeightsSlot], weights);
 }
 
 TEST(LearnerTest, RowsEncodedElsewherePredictAsResidentOnesDo) {

@@ -1,0 +1,92 @@
+"""What PyTorch makes of each objective and optimizer: weights, batches and the loss of each step.
+
+    .deps/venv/bin/python tests/golden/objectives_golden.py    rewrites tests/golden/objectives.safetensors
+
+All runs start from the same weights and take the same batches
+(tests/worker/model/objectives_test.cc).
+"""
+import os
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from mlp_golden import Mlp, write_safetensors
+
+STEPS, BATCH, NUMERIC, OUTPUTS = 20, 16, 8, 3
+MEAN = torch.tensor([1.0, -20.0, 300.0])
+SCALE = torch.tensor([2.0, 5.0, 40.0])
+CLASS_WEIGHTS = torch.tensor([0.5, 1.0, 2.0])
+
+
+def smape(output, values):
+    answer = output * SCALE + MEAN
+    return (2 * (answer - values).abs() / (answer.abs() + values.abs() + 1e-6)).mean()
+
+
+def standardised(loss):
+    return lambda output, values: loss(output, (values - MEAN) / SCALE)
+
+
+def weighted_cross_entropy(output, classes):
+    return F.cross_entropy(output, classes, weight=CLASS_WEIGHTS, label_smoothing=0.1, reduction="none").mean()
+
+
+# name: loss, optimizer, clip norm, EMA decay
+RUNS = {
+    "mse_adamw": (standardised(F.mse_loss), lambda p: torch.optim.AdamW(p, 3e-3, (0.8, 0.95), 1e-6, 0.1), 5.0, 0),
+    "mae_adam": (standardised(F.l1_loss), lambda p: torch.optim.Adam(p, 3e-3, weight_decay=0.1), 0.2, 0),
+    "huber_nesterov": (standardised(lambda o, v: F.huber_loss(o, v, delta=0.5)),
+                       lambda p: torch.optim.SGD(p, 0.02, 0.9, weight_decay=0.01, nesterov=True), 0, 0),
+    "smape_momentum": (smape, lambda p: torch.optim.SGD(p, 0.02, 0.9, weight_decay=0.01), 0, 0),
+    "mse_sgd": (standardised(F.mse_loss), lambda p: torch.optim.SGD(p, 0.05), 0, 0),
+    "mse_rmsprop": (standardised(F.mse_loss), lambda p: torch.optim.RMSprop(p, 1e-3, 0.95, 1e-7, 0.02), 0, 0),
+    "huber_rmsprop_momentum": (standardised(F.huber_loss),
+                               lambda p: torch.optim.RMSprop(p, 1e-3, momentum=0.9), 0, 0),
+    "weighted_cross_entropy": (weighted_cross_entropy, lambda p: torch.optim.AdamW(p, 3e-3), 5.0, 0),
+    "mse_ema": (standardised(F.mse_loss), lambda p: torch.optim.AdamW(p, 3e-3), 5.0, 0.8),
+}
+
+
+def main():
+    torch.manual_seed(11)
+    torch.set_num_threads(1)
+    rows = STEPS * BATCH
+    numeric = torch.randn(rows, NUMERIC)
+    values = (numeric[:, :3] + torch.randn(rows, 3)) * SCALE + MEAN
+    classes = torch.randint(0, OUTPUTS, (rows,))
+    initial = Mlp(NUMERIC, [], [16], OUTPUTS).state_dict()
+    tensors = {name: value.numpy().copy() for name, value in initial.items()}
+    tensors.update({"in.numeric": numeric.numpy(), "in.values": values.numpy(), "in.classes": classes.numpy()})
+    for run, (lossfn, optimizer_of, clip, decay) in RUNS.items():
+        model = Mlp(NUMERIC, [], [16], OUTPUTS)
+        model.load_state_dict(initial)
+        optimizer = optimizer_of(model.parameters())
+        average = torch.optim.swa_utils.AveragedModel(
+            model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(decay)) if decay else None
+        target = classes if "cross_entropy" in run else values
+        codes = torch.zeros(BATCH, 0, dtype=torch.long)
+        losses, norms = [], []
+        for step in range(STEPS):
+            batch = slice(step * BATCH, (step + 1) * BATCH)
+            optimizer.zero_grad()
+            loss = lossfn(model(numeric[batch], codes), target[batch])
+            loss.backward()
+            norms.append(float(nn.utils.clip_grad_norm_(model.parameters(), clip or float("inf"))))
+            optimizer.step()
+            if average:
+                average.update_parameters(model)
+            losses.append(loss.item())
+        tensors[f"out.{run}.losses"] = np.array(losses, np.float32)
+        with torch.no_grad():
+            output = (average.module if average else model)(numeric[:BATCH], codes)
+            answer = output.softmax(1) if "cross_entropy" in run else output * SCALE + MEAN
+        tensors[f"out.{run}.predictions"] = answer.numpy()
+        print(run, losses[0], "...", losses[-1], "norms", min(norms), max(norms))
+    here = os.path.dirname(os.path.abspath(__file__))
+    write_safetensors(os.path.join(here, "objectives.safetensors"), tensors)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+// What training minimises, as the job's spec says it.
+#pragma once
+
+#include <absl/strings/string_view.h>
+
+#include <optional>
+#include <vector>
+
+namespace traind {
+
+enum class LossKind {
+  kCrossEntropy,  // classification: of the softmax of one logit per class
+  kMse,           // regression, all on standardised values but the last
+  kMae,
+  kHuber,
+  kSmape,  // 2 |p - y| / (|p| + |y| + 1e-6), in the target's own unit
+};
+
+inline absl::string_view LossName(LossKind loss) {
+  switch (loss) {
+    case LossKind::kCrossEntropy:
+      return "cross_entropy";
+    case LossKind::kMse:
+      return "mse";
+    case LossKind::kMae:
+      return "mae";
+    case LossKind::kHuber:
+      return "huber";
+    case LossKind::kSmape:
+      return "smape";
+  }
+  return "";
+}
+
+inline std::optional<LossKind> ParseLoss(absl::string_view name) {
+  for (const LossKind loss : {LossKind::kCrossEntropy, LossKind::kMse, LossKind::kMae,
+                              LossKind::kHuber, LossKind::kSmape}) {
+    if (name == LossName(loss)) return loss;
+  }
+  return std::nullopt;
+}
+
+struct Objective {
+  LossKind loss = LossKind::kCrossEntropy;
+  double label_smoothing = 0;  // 0-1, of cross-entropy
+  // Of cross-entropy, per class; empty: all 1. A row's loss is multiplied by its
+  // class's, and the mean is over rows (not over weights), so that the parts of a
+  // batch add up to it whoever computes them.
+  std::vector<float> class_weights;
+  double huber_delta = 1;  // from there on the loss grows linearly
+};
+
+}  // namespace traind

@@ -1,0 +1,82 @@
+#include "worker/model/objective_loss.h"
+
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/huber_loss.h>
+#include <ATen/ops/l1_loss.h>
+#include <ATen/ops/mse_loss.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/tensor.h>
+
+namespace traind {
+namespace {
+
+constexpr double kSmapeEpsilon = 1e-6;  // keeps 0/0 out
+
+at::Tensor Reduce(const at::Tensor& losses, int64_t reduction) {
+  return reduction == at::Reduction::Mean ? losses.mean() : losses.sum();
+}
+
+}  // namespace
+
+ObjectiveLoss::ObjectiveLoss(const Objective& objective, const std::vector<double>& target_mean,
+                             const std::vector<double>& target_scale, c10::Device device)
+    : objective_(objective), mean_(target_mean), scale_(target_scale) {
+  const at::TensorOptions options = at::TensorOptions().dtype(at::kFloat);
+  if (!objective_.class_weights.empty()) {
+    class_weights_ = at::tensor(objective_.class_weights, options).to(device);
+  }
+  if (!mean_.empty()) mean_tensor_ = at::tensor(mean_, options).to(device);
+  if (!scale_.empty()) scale_tensor_ = at::tensor(scale_, options).to(device);
+}
+
+void ObjectiveLoss::Standardise(std::vector<float>& values) const {
+  if (mean_.empty() || objective_.loss == LossKind::kSmape) return;
+  const size_t outputs = mean_.size();
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>((values[i] - mean_[i % outputs]) / scale_[i % outputs]);
+  }
+}
+
+at::Tensor ObjectiveLoss::Loss(const at::Tensor& output, const at::Tensor& wanted,
+                               int64_t reduction) const {
+  const at::Tensor loss = MeanLoss(output, wanted, reduction);
+  // A sum is over rows: of a mean over outputs.
+  if (classification() || reduction == at::Reduction::Mean || output.size(1) == 1) return loss;
+  return loss.div(output.size(1));
+}
+
+at::Tensor ObjectiveLoss::MeanLoss(const at::Tensor& output, const at::Tensor& wanted,
+                                   int64_t reduction) const {
+  constexpr int64_t kIgnoreNone = -100;
+  switch (objective_.loss) {
+    case LossKind::kCrossEntropy:
+      if (!class_weights_.defined()) {
+        return at::cross_entropy_loss(output, wanted, {}, reduction, kIgnoreNone,
+                                      objective_.label_smoothing);
+      }
+      return Reduce(at::cross_entropy_loss(output, wanted, class_weights_, at::Reduction::None,
+                                           kIgnoreNone, objective_.label_smoothing),
+                    reduction);
+    case LossKind::kMse:
+      return at::mse_loss(output, wanted, reduction);
+    case LossKind::kMae:
+      return at::l1_loss(output, wanted, reduction);
+    case LossKind::kHuber:
+      return at::huber_loss(output, wanted, reduction, objective_.huber_delta);
+    case LossKind::kSmape: {
+      const at::Tensor answer = Answer(output);
+      const at::Tensor error = answer.sub(wanted).abs().mul(2);
+      return Reduce(error.div(answer.abs().add(wanted.abs()).add(kSmapeEpsilon)), reduction);
+    }
+  }
+  return at::Tensor();
+}
+
+at::Tensor ObjectiveLoss::Answer(const at::Tensor& output) const {
+  if (classification()) return at::softmax(output, 1);
+  if (!mean_tensor_.defined()) return output;
+  return output.mul(scale_tensor_).add(mean_tensor_);
+}
+
+}  // namespace traind

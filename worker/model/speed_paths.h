@@ -1,0 +1,11 @@
+#pragma once
+
+namespace traind {
+
+// Faster ways to the same result, each of which may be switched off. Where one does
+// not apply the plain way is taken.
+struct SpeedPaths {
+  bool fused_optimizer = true;  // CPU: one pass over all weights, vectorised for the machine
+};
+
+}  // namespace traind
