@@ -3,135 +3,34 @@
 #include <absl/strings/match.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
-#include <absl/strings/str_join.h>
 #include <absl/strings/str_split.h>
 #include <absl/strings/strip.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
-#include <limits>
-#include <nlohmann/json.hpp>
+#include <functional>
+#include <list>
 #include <optional>
 #include <system_error>
 #include <utility>
 
 #include "common/durable_file.h"
 #include "common/status_macros.h"
+#include "worker/checkpoint/manifest.h"
 #include "worker/checkpoint/safetensors.h"
 
 namespace traind {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr int kFormat = 1;
 constexpr char kStem[] = "checkpoint-";
 constexpr char kManifestSuffix[] = ".json";
 constexpr char kTensorsSuffix[] = ".safetensors";
-
-// What the file's names begin with. A plain name holds the weights that predict, so
-// that any reader finds the model under the names its layers have.
-std::string PrefixOf(const std::string& slot) {
-  if (slot == "best_weights") return "";
-  if (slot == "weights") return "last.";
-  return slot + ".";
-}
-
-// Of manifests that do not say.
-constexpr char kSlotsOfOld[] = "best_weights,exp_avg,exp_avg_sq,weights";
-
-// Fields of the manifest, once for both directions.
-template <class Visitor>
-bool VisitFields(Checkpoint& c, Visitor&& visit) {
-  return visit("job", c.job) && visit("attempt", c.attempt) && visit("fold", c.fold) &&
-         visit("seed", c.seed) && visit("table_sha256", c.table_sha256) && visit("step", c.step) &&
-         visit("epoch", c.epoch) && visit("position", c.position) &&
-         visit("epoch_fraction", c.epoch_fraction) && visit("epoch_loss_sum", c.epoch_loss_sum) &&
-         visit("epoch_loss_rows", c.epoch_loss_rows) && visit("world_size", c.world_size) &&
-         visit("batch", c.batch) && visit("precision", c.precision) &&
-         visit("planned_epochs", c.planned_epochs) && visit("warmup_steps", c.warmup_steps) &&
-         visit("learning_rate", c.learning_rate) && visit("optimizer_steps", c.optimizer_steps) &&
-         visit("loss_scale", c.loss_scale) && visit("growth_tracker", c.growth_tracker) &&
-         visit("has_best", c.has_best) && visit("best_metric", c.best_metric) &&
-         visit("best_loss", c.best_loss) && visit("best_epoch", c.best_epoch) &&
-         visit("epochs_without_better", c.epochs_without_better) &&
-         visit("patience_metric", c.patience_metric);
-}
-
-Json NumberToJson(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
-  return value;
-}
-
-std::optional<double> NumberFromJson(const Json& json) {
-  if (json.is_number()) return json.get<double>();
-  if (json == "NaN") return std::numeric_limits<double>::quiet_NaN();
-  if (json == "Infinity") return std::numeric_limits<double>::infinity();
-  if (json == "-Infinity") return -std::numeric_limits<double>::infinity();
-  return std::nullopt;
-}
-
-struct Writer {
-  Json& json;
-  bool operator()(const char* key, double& value) { return json[key] = NumberToJson(value), true; }
-  template <class T>
-  bool operator()(const char* key, T& value) {
-    return json[key] = value, true;
-  }
-};
-
-struct Reader {
-  const Json& json;
-  std::string failed;
-
-  bool operator()(const char* key, std::string& value) {
-    return Take(
-        key, [](const Json& j) { return j.is_string(); }, value);
-  }
-  bool operator()(const char* key, bool& value) {
-    return Take(
-        key, [](const Json& j) { return j.is_boolean(); }, value);
-  }
-  bool operator()(const char* key, uint64_t& value) {
-    return Take(
-        key, [](const Json& j) { return j.is_number_unsigned(); }, value);
-  }
-  // Counts: none is below 0.
-  bool operator()(const char* key, int64_t& value) {
-    constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
-    return Take(
-        key, [](const Json& j) { return j.is_number_unsigned() && j.get<uint64_t>() <= kMost; },
-        value);
-  }
-  bool operator()(const char* key, int& value) {
-    constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<int>::max());
-    return Take(
-        key, [](const Json& j) { return j.is_number_unsigned() && j.get<uint64_t>() <= kMost; },
-        value);
-  }
-  bool operator()(const char* key, double& value) {
-    const auto found = json.find(key);
-    const auto number = found == json.end() ? std::nullopt : NumberFromJson(*found);
-    if (!number.has_value()) return Fail(key);
-    value = *number;
-    return true;
-  }
-
- private:
-  template <class Check, class T>
-  bool Take(const char* key, Check&& check, T& value) {
-    const auto found = json.find(key);
-    if (found == json.end() || !check(*found)) return Fail(key);
-    value = found->template get<T>();
-    return true;
-  }
-  bool Fail(const char* key) {
-    failed = key;
-    return false;
-  }
-};
 
 std::string ManifestPath(const std::string& dir, int64_t step) {
   return absl::StrCat(dir, "/", kStem, step, kManifestSuffix);
@@ -175,77 +74,122 @@ std::vector<int64_t> ManifestSteps(const std::string& absolute_dir) {
   return steps;
 }
 
-// The manifest's text, with the digest of all the rest in it.
-std::string SealManifest(Json manifest) {
-  constexpr char kDigest[] = "manifest_sha256";
-  manifest.erase(kDigest);
-  manifest[kDigest] = Sha256Hex(manifest.dump(-1, ' ', false, Json::error_handler_t::replace));
-  return manifest.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+// A file, mapped for reading. What writes checkpoints never changes one in place.
+class Mapping {
+ public:
+  static absl::StatusOr<std::shared_ptr<const Mapping>> Open(const std::string& path) {
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return ErrnoStatus(errno, absl::StrCat("cannot open ", path));
+    auto mapping = std::make_shared<Mapping>();
+    struct stat info;
+    absl::Status status;
+    if (fstat(fd, &info) != 0) {
+      status = ErrnoStatus(errno, path);
+    } else if (info.st_size > 0) {
+      mapping->size_ = static_cast<size_t>(info.st_size);
+      // Populated: every byte is going to be read, and in order.
+      void* base = mmap(nullptr, mapping->size_, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+      if (base == MAP_FAILED) {
+        status = ErrnoStatus(errno, absl::StrCat("cannot map ", path));
+      } else {
+        mapping->base_ = static_cast<const char*>(base);
+      }
+    }
+    close(fd);
+    if (!status.ok()) return status;
+    return mapping;
+  }
+  Mapping() = default;
+  ~Mapping() {
+    if (base_ != nullptr) munmap(const_cast<char*>(base_), size_);
+  }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
 
-struct TensorsFile {
-  FileDigest digest;
-  std::string slots;
+  absl::string_view bytes() const {
+    return base_ == nullptr ? absl::string_view() : absl::string_view(base_, size_);
+  }
+
+ private:
+  const char* base_ = nullptr;
+  size_t size_ = 0;
 };
-
-absl::StatusOr<Checkpoint> ParseManifest(const std::string& text, const std::string& path,
-                                         TensorsFile& tensors) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  const auto bad = [&path](const std::string& what) {
-    return absl::DataLossError(absl::StrCat("checkpoint ", path, ": ", what));
-  };
-  if (json.is_discarded() || !json.is_object()) return bad("no JSON object");
-  if (!json.contains("format") || json["format"] != kFormat) {
-    return bad(absl::StrCat("its format is not ", kFormat));
-  }
-  if (SealManifest(json) != text) return bad("it is damaged: its digest is not that of its text");
-  Checkpoint checkpoint;
-  Reader reader{json, ""};
-  if (!VisitFields(checkpoint, reader) || !reader("tensors_sha256", tensors.digest.sha256) ||
-      !reader("tensors_bytes", tensors.digest.bytes) ||
-      (json.contains("slots") && !reader("slots", tensors.slots))) {
-    return bad("\"" + reader.failed + "\" is missing or of another type");
-  }
-  if (tensors.slots.empty()) tensors.slots = kSlotsOfOld;
-  return checkpoint;
-}
 
 absl::Status CheckBelongs(const Checkpoint& found, const Checkpoint& expected,
                           const std::string& path) {
-  const auto other = [&path](const char* what) {
+  const auto other = [&path](absl::string_view what) {
     return absl::FailedPreconditionError(
         absl::StrCat("checkpoint ", path, " is of another ", what));
   };
   if (found.table_sha256 != expected.table_sha256) return other("table");
   if (found.fold != expected.fold) return other("fold");
   if (found.seed != expected.seed) return other("seed");
+  if (found.model != expected.model) {
+    return other(absl::StrCat("model: ", found.model, ", not ", expected.model));
+  }
+  if (found.optimizer != expected.optimizer) {
+    return other(absl::StrCat("optimizer: ", found.optimizer, ", not ", expected.optimizer));
+  }
   return absl::OkStatus();
 }
 
-// slots: the names of checkpoint.slots, with commas between.
-absl::Status ReadSlots(const SafetensorsFile& file, const ParameterLayout& layout,
-                       const std::string& slots, const std::string& path, Checkpoint& checkpoint) {
-  for (const absl::string_view slot : absl::StrSplit(slots, ',')) {
-    std::vector<float>& values = checkpoint.slots[std::string(slot)];
-    const std::string prefix = PrefixOf(std::string(slot));
-    values.reserve(static_cast<size_t>(TotalSize(layout)));
-    for (const ParameterInfo& parameter : layout) {
-      const std::string name = prefix + parameter.name;
-      const auto found = file.tensors.find(name);
-      if (found == file.tensors.end() || found->second.shape != parameter.shape) {
-        return absl::FailedPreconditionError(absl::StrCat("checkpoint ", path,
-                                                          " is of another model: tensor \"", name,
-                                                          "\" is missing or has another shape"));
-      }
-      ASSIGN_OR_RETURN(const std::vector<float> part, FloatsOf(file, name, parameter.size));
-      values.insert(values.end(), part.begin(), part.end());
-    }
-  }
-  if (file.tensors.size() != layout.size() * checkpoint.slots.size()) {
+// The tensors of one slot. Where they lie one after the other, as this program writes
+// them, they are used where they are.
+absl::StatusOr<absl::Span<const float>> ReadSlot(const SafetensorsFile& file,
+                                                 const std::string& slot,
+                                                 const ParameterLayout& layout,
+                                                 const std::string& path,
+                                                 std::list<std::vector<float>>& copies) {
+  const auto other = [&](const std::string& what) {
     return absl::FailedPreconditionError(
-        absl::StrCat("checkpoint ", path, " is of another model: it has more tensors"));
+        absl::StrCat("checkpoint ", path, " is of another model: ", what));
+  };
+  std::vector<absl::string_view> parts;
+  bool in_place = true;
+  for (const ParameterInfo& parameter : layout) {
+    const std::string name = SlotPrefix(slot) + parameter.name;
+    const auto found = file.tensors.find(name);
+    if (found == file.tensors.end() || found->second.shape != parameter.shape) {
+      return other(absl::StrCat("tensor \"", name, "\" is missing or has another shape"));
+    }
+    if (found->second.dtype != DType::kF32) {
+      return other(absl::StrCat("tensor \"", name, "\" is not float32"));
+    }
+    const absl::string_view data = found->second.data;
+    in_place =
+        in_place && (parts.empty() || parts.back().data() + parts.back().size() == data.data());
+    parts.push_back(data);
   }
-  return absl::OkStatus();
+  const size_t total = static_cast<size_t>(TotalSize(layout));
+  if (total == 0) return absl::Span<const float>();
+  in_place = in_place && reinterpret_cast<uintptr_t>(parts[0].data()) % alignof(float) == 0;
+  if (in_place) {
+    return absl::MakeConstSpan(reinterpret_cast<const float*>(parts[0].data()), total);
+  }
+  std::vector<float>& copy = copies.emplace_back(total);
+  char* out = reinterpret_cast<char*>(copy.data());
+  for (const absl::string_view part : parts) {
+    std::memcpy(out, part.data(), part.size());
+    out += part.size();
+  }
+  return absl::MakeConstSpan(copy);
+}
+
+// What a checkpoint's slots point to.
+struct Owner {
+  std::shared_ptr<const Mapping> mapping;
+  std::list<std::vector<float>> copies;
+};
+
+void AddSlot(const std::string& slot, absl::Span<const float> values, const ParameterLayout& layout,
+             std::vector<NamedTensorView>& tensors) {
+  const char* bytes = reinterpret_cast<const char*>(values.data());
+  for (const ParameterInfo& parameter : layout) {
+    const size_t size = static_cast<size_t>(parameter.size) * sizeof(float);
+    tensors.push_back({SlotPrefix(slot) + parameter.name,
+                       {DType::kF32, parameter.shape, absl::string_view(bytes, size)}});
+    bytes += size;
+  }
 }
 
 }  // namespace
@@ -254,34 +198,24 @@ absl::StatusOr<SavedCheckpoint> WriteCheckpoint(const std::string& state_dir,
                                                 const std::string& dir,
                                                 const ParameterLayout& layout,
                                                 const Checkpoint& checkpoint) {
+  const auto& slots = checkpoint.slots;
+  const bool has_best = slots.count("best_weights") > 0;
   std::vector<NamedTensorView> tensors;
-  std::vector<std::string> names;
-  for (const auto& [slot, values] : checkpoint.slots) {
-    names.push_back(slot);
-    const char* bytes = reinterpret_cast<const char*>(values.data());
-    for (const ParameterInfo& parameter : layout) {
-      const size_t size = static_cast<size_t>(parameter.size) * sizeof(float);
-      tensors.push_back({PrefixOf(slot) + parameter.name,
-                         {DType::kF32, parameter.shape, absl::string_view(bytes, size)}});
-      bytes += size;
-    }
+  AddSlot("best_weights", slots.at(has_best ? "best_weights" : "weights"), layout, tensors);
+  for (const auto& [slot, values] : slots) {
+    if (slot != "best_weights") AddSlot(slot, values, layout, tensors);
   }
-  const std::string file = EncodeSafetensors(tensors, {{"format", "pt"}, {"job", checkpoint.job}});
+  const std::string head = SafetensorsHeader(tensors, {{"format", "pt"}, {"job", checkpoint.job}});
+  std::vector<absl::string_view> parts{head};
+  for (const NamedTensorView& named : tensors) parts.push_back(named.tensor.data);
   SavedCheckpoint saved;
-  saved.sha256 = Sha256Hex(file);
-  saved.bytes = static_cast<int64_t>(file.size());
+  saved.sha256 = Sha256Hex(parts);
+  for (const absl::string_view part : parts) saved.bytes += static_cast<int64_t>(part.size());
   saved.manifest = ManifestPath(dir, checkpoint.step);
   const std::string tensors_path =
       absl::StrCat(state_dir, "/", dir, "/", kStem, checkpoint.step, kTensorsSuffix);
-  RETURN_IF_ERROR(WriteFileDurably(tensors_path, file));
-
-  Json manifest = {{"format", kFormat}};
-  Checkpoint& fields = const_cast<Checkpoint&>(checkpoint);  // the writer only reads
-  VisitFields(fields, Writer{manifest});
-  manifest["slots"] = absl::StrJoin(names, ",");
-  manifest["tensors_sha256"] = saved.sha256;
-  manifest["tensors_bytes"] = saved.bytes;
-  const std::string text = SealManifest(std::move(manifest));
+  RETURN_IF_ERROR(WriteFileDurably(tensors_path, parts));
+  const std::string text = EncodeManifest(checkpoint, {saved.sha256, saved.bytes});
   RETURN_IF_ERROR(WriteFileDurably(absl::StrCat(state_dir, "/", saved.manifest), text));
   return saved;
 }
@@ -291,19 +225,35 @@ absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& state_dir, const st
                                           const Checkpoint& expected) {
   RETURN_IF_ERROR(CheckRelative(manifest));
   ASSIGN_OR_RETURN(const std::string text, ReadFile(absl::StrCat(state_dir, "/", manifest)));
-  TensorsFile tensors;
-  ASSIGN_OR_RETURN(Checkpoint checkpoint, ParseManifest(text, manifest, tensors));
+  ASSIGN_OR_RETURN(Manifest sealed, DecodeManifest(text, manifest));
+  Checkpoint checkpoint = std::move(sealed.fields);
   RETURN_IF_ERROR(CheckBelongs(checkpoint, expected, manifest));
   const std::string tensors_path =
       absl::StrCat(state_dir, "/", absl::StripSuffix(manifest, kManifestSuffix), kTensorsSuffix);
-  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(tensors_path));
-  if (static_cast<int64_t>(bytes.size()) != tensors.digest.bytes ||
-      Sha256Hex(bytes) != tensors.digest.sha256) {
+  auto owner = std::make_shared<Owner>();
+  ASSIGN_OR_RETURN(owner->mapping, Mapping::Open(tensors_path));
+  const absl::string_view bytes = owner->mapping->bytes();
+  if (static_cast<int64_t>(bytes.size()) != sealed.tensors.bytes ||
+      Sha256Hex(bytes) != sealed.tensors.sha256) {
     return absl::DataLossError(
         absl::StrCat(tensors_path, " is damaged: its SHA-256 is not its manifest's"));
   }
   ASSIGN_OR_RETURN(const SafetensorsFile file, ParseSafetensors(bytes));
-  RETURN_IF_ERROR(ReadSlots(file, layout, tensors.slots, manifest, checkpoint));
+  for (const std::string& slot : sealed.slots) {
+    ASSIGN_OR_RETURN(checkpoint.slots[slot], ReadSlot(file, slot, layout, manifest, owner->copies));
+  }
+  if (checkpoint.slots.count("weights") == 0 ||
+      file.tensors.size() != layout.size() * checkpoint.slots.size()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("checkpoint ", manifest, " is of another model: it has other tensors"));
+  }
+  for (const auto& [slot, values] : expected.slots) {
+    if (checkpoint.slots.count(slot) == 0) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("checkpoint ", manifest, " lacks ", slot, ": other settings wrote it"));
+    }
+  }
+  checkpoint.owner = std::move(owner);
   return checkpoint;
 }
 
@@ -327,10 +277,12 @@ absl::StatusOr<FoundCheckpoint> FindCheckpoint(const std::string& state_dir,
   return absl::NotFoundError(absl::StrCat("no sound checkpoint at ", manifest, " or before it"));
 }
 
-absl::Status PruneCheckpoints(const std::string& state_dir, const std::string& dir, int keep) {
+absl::Status PruneCheckpoints(const std::string& state_dir, const std::string& dir, int newest,
+                              const std::set<int64_t>& keep) {
   const std::string absolute = absl::StrCat(state_dir, "/", dir);
   const std::vector<int64_t> steps = ManifestSteps(absolute);
-  for (size_t i = static_cast<size_t>(keep); i < steps.size(); ++i) {
+  for (size_t i = static_cast<size_t>(newest); i < steps.size(); ++i) {
+    if (keep.count(steps[i]) > 0) continue;
     for (const char* suffix : {kManifestSuffix, kTensorsSuffix}) {
       const std::string path = absl::StrCat(absolute, "/", kStem, steps[i], suffix);
       std::error_code error;

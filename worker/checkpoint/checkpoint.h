@@ -5,9 +5,12 @@
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
+#include <absl/types/span.h>
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,8 +27,10 @@ struct Checkpoint {
   int fold = 0;
   uint64_t seed = 0;
   std::string table_sha256;
+  std::string model = "mlp";        // architecture
+  std::string optimizer = "adamw";  // a resume with another one is refused too
 
-  // Where it is.
+  // Where it is. Always between two optimizer steps.
   int64_t step = 0;           // optimizer steps done
   int64_t epoch = 0;          // full epochs done
   int64_t position = 0;       // rows of the epoch's order that are behind, over all ranks
@@ -35,7 +40,9 @@ struct Checkpoint {
 
   // How it trains.
   int world_size = 1;
-  int batch = 0;  // per rank
+  int batch = 0;           // per rank, of one forward and backward pass
+  int64_t step_rows = 0;   // per optimizer step, over all ranks and passes
+  bool recompute = false;  // activations in the backward pass
   std::string precision;
   int planned_epochs = 0;
   int64_t warmup_steps = 0;
@@ -52,11 +59,16 @@ struct Checkpoint {
   int64_t epochs_without_better = 0;
   double patience_metric = 0;  // the best one's at the last end of an epoch
 
-  // Values of all parameters, in the layout's order, by slot (worker/model/learner.h):
-  // weights, best_weights (what predicts; REQUIRES: = weights where !has_best), and
-  // those of the optimizer.
-  std::map<std::string, std::vector<float>> slots;
+  // By slot the values of all parameters, in the layout's order: "weights",
+  // "best_weights" (what predicts; may lack when written: then the weights do) and what
+  // the optimizer keeps. Slot names: lower-case letters, digits and '_'.
+  std::map<std::string, absl::Span<const float>> slots;
+  std::shared_ptr<const void> owner;  // keeps what the slots point to
 };
+
+// All but the slots, as JSON: for a rank that cannot read the file itself.
+std::string EncodeFields(const Checkpoint& checkpoint);
+absl::StatusOr<Checkpoint> DecodeFields(const std::string& json);
 
 struct SavedCheckpoint {
   std::string manifest;  // relative to the state folder
@@ -64,15 +76,17 @@ struct SavedCheckpoint {
   int64_t bytes = 0;
 };
 
-// Durable when it returns. `dir` is relative to the state folder, and exists.
-// Errors: those of WriteFileDurably.
+// Durable when it returns; copies nothing. `dir` is relative to the state folder, and
+// exists. Errors: those of WriteFileDurably.
 absl::StatusOr<SavedCheckpoint> WriteCheckpoint(const std::string& state_dir,
                                                 const std::string& dir,
                                                 const ParameterLayout& layout,
                                                 const Checkpoint& checkpoint);
 
+// The slots point into the file, which stays mapped while `owner` lives.
 // Errors: NotFound; DataLoss: damaged, says how; FailedPrecondition: whole, but of
-// another model, table, fold or seed than `expected` has (job and attempt may differ).
+// another model, optimizer, dtype, table, fold or seed than `expected` has (job and
+// attempt may differ), or without one of its slots.
 absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& state_dir, const std::string& manifest,
                                           const ParameterLayout& layout,
                                           const Checkpoint& expected);
@@ -82,15 +96,18 @@ struct FoundCheckpoint {
   std::string manifest;
 };
 
-// The checkpoint named; where it is missing or damaged, the newest sound one before
-// it in the same folder. NotFound: none. Each one passed over adds a warning.
+// The checkpoint named; where it is missing, damaged or another model's, the newest
+// sound one before it in the same folder. NotFound: none. Each one passed over adds a
+// warning.
 absl::StatusOr<FoundCheckpoint> FindCheckpoint(const std::string& state_dir,
                                                const std::string& manifest,
                                                const ParameterLayout& layout,
                                                const Checkpoint& expected,
                                                std::vector<std::string>& warnings);
 
-// Removes all but the newest `keep` from a folder. Manifests go first.
-absl::Status PruneCheckpoints(const std::string& state_dir, const std::string& dir, int keep);
+// Removes all but the newest `newest` and those of the steps `keep` from a folder.
+// Manifests go first.
+absl::Status PruneCheckpoints(const std::string& state_dir, const std::string& dir, int newest,
+                              const std::set<int64_t>& keep = {});
 
 }  // namespace traind

@@ -177,7 +177,7 @@ int64_t SizeOf(DType dtype) {
   return 0;
 }
 
-std::string EncodeSafetensors(absl::Span<const NamedTensorView> tensors,
+std::string SafetensorsHeader(absl::Span<const NamedTensorView> tensors,
                               const std::map<std::string, std::string>& metadata) {
   Json header = Json::object();
   if (!metadata.empty()) header[kMetadata] = metadata;
@@ -193,9 +193,14 @@ std::string EncodeSafetensors(absl::Span<const NamedTensorView> tensors,
   // Padding with blanks is part of the format.
   text.resize((text.size() + 8 + kAlignment - 1) / kAlignment * kAlignment - 8, ' ');
   std::string bytes;
-  bytes.reserve(8 + text.size() + offset);
   for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<char>(text.size() >> (8 * i)));
   bytes += text;
+  return bytes;
+}
+
+std::string EncodeSafetensors(absl::Span<const NamedTensorView> tensors,
+                              const std::map<std::string, std::string>& metadata) {
+  std::string bytes = SafetensorsHeader(tensors, metadata);
   for (const NamedTensorView& named : tensors) {
     bytes.append(named.tensor.data.data(), named.tensor.data.size());
   }

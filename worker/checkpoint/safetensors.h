@@ -30,6 +30,11 @@ struct NamedTensorView {
   TensorView tensor;
 };
 
+// The file's bytes up to the tensors' data, which follow one after the other in the
+// given order. REQUIRES: as EncodeSafetensors().
+std::string SafetensorsHeader(absl::Span<const NamedTensorView> tensors,
+                              const std::map<std::string, std::string>& metadata);
+
 // The file's bytes. Tensors stand in the given order, the data from a multiple
 // of 64 bytes on. REQUIRES: distinct names; each data has its shape's size.
 std::string EncodeSafetensors(absl::Span<const NamedTensorView> tensors,

@@ -14,12 +14,14 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
+#include <unordered_map>
 #include <utility>
 
 #include "common/durable_file.h"
 #include "common/status_macros.h"
 #include "worker/device/cuda_api.h"
 #include "worker/device/guard.h"
+#include "worker/device/shared_memory_group.h"
 
 namespace traind {
 namespace {
@@ -58,14 +60,51 @@ at::Tensor TensorOver(absl::Span<T> values) {
                        at::TensorOptions().dtype(c10::CppTypeToScalarType<T>::value));
 }
 
+absl::Status Tagged(const absl::Status& status) {
+  return status.ok() ? status : CollectiveError(status.message());
+}
+
 }  // namespace
 
 struct Group::Impl {
   GroupOptions options;
   c10::intrusive_ptr<c10d::TCPStore> store;
+  // One of the two.
+  std::unique_ptr<SharedMemoryGroup> memory;
   c10::intrusive_ptr<c10d::ProcessGroup> group;
+  absl::Duration time;  // in collectives
+
+  // Counts the time until it goes.
+  class Timing {
+   public:
+    explicit Timing(Impl& impl) : impl_(impl), started_(std::chrono::steady_clock::now()) {}
+    ~Timing() { impl_.time += absl::FromChrono(std::chrono::steady_clock::now() - started_); }
+    Timing(const Timing&) = delete;
+    Timing& operator=(const Timing&) = delete;
+
+   private:
+    Impl& impl_;
+    const std::chrono::steady_clock::time_point started_;
+  };
 
   absl::Status Connect() {
+    RETURN_IF_ERROR(MeetAtStore());
+    const bool gpu = options.cuda != nullptr;
+    if (gpu != (options.transport == Transport::kNccl) && options.transport != Transport::kAuto) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "ranks on ", gpu ? "GPUs" : "CPUs", " cannot use ", TransportName(options.transport)));
+    }
+    if (!gpu && options.transport != Transport::kGloo) RETURN_IF_ERROR(ShareMemory());
+    if (memory != nullptr) {
+      options.transport = Transport::kSharedMemory;
+      return absl::OkStatus();
+    }
+    options.transport = gpu ? Transport::kNccl : Transport::kGloo;
+    ConnectProcessGroup();
+    return absl::OkStatus();
+  }
+
+  absl::Status MeetAtStore() {
     const std::chrono::milliseconds timeout(absl::ToInt64Milliseconds(options.timeout));
     c10d::TCPStoreOptions store_options;
     store_options.port = static_cast<uint16_t>(options.port);
@@ -77,6 +116,49 @@ struct Group::Impl {
       store_options.masterListenFd = fd;  // the store owns it from here
     }
     store = c10::make_intrusive<c10d::TCPStore>(options.host, store_options);
+    return absl::OkStatus();
+  }
+
+  // All ranks use it, or none: each tells whether it reaches rank 0's segment.
+  absl::Status ShareMemory() {
+    const std::string kAddress = "memory/address", kVerdict = "memory/verdict";
+    const auto vote = [](int rank) { return absl::StrCat("memory/rank-", rank); };
+    absl::StatusOr<std::unique_ptr<SharedMemoryGroup>> opened;
+    if (options.rank == 0) {
+      opened = SharedMemoryGroup::Create(options.world_size, options.timeout);
+      SetText(kAddress, opened.ok() ? (*opened)->address() : "none");
+      std::string verdict(opened.status().message());
+      for (int rank = 1; rank < options.world_size; ++rank) {
+        const std::string answer = GetText(vote(rank));
+        if (verdict.empty() && !answer.empty()) verdict = absl::StrCat("rank ", rank, ": ", answer);
+      }
+      SetText(kVerdict, verdict);
+    } else {
+      opened = SharedMemoryGroup::Open(GetText(kAddress), options.rank, options.world_size,
+                                       options.timeout);
+      SetText(vote(options.rank), opened.status().message());
+    }
+    const std::string verdict = GetText(kVerdict);
+    if (verdict.empty()) {
+      memory = *std::move(opened);
+      RETURN_IF_ERROR(memory->Seal());
+      return memory->Barrier();  // rank 0's end of the store must outlast the others' reading
+    }
+    if (options.transport == Transport::kAuto) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("the ranks share no memory: ", verdict));
+  }
+
+  void SetText(const std::string& key, absl::string_view text) {
+    store->set(key, std::vector<uint8_t>(text.begin(), text.end()));
+  }
+  // Waits until it is there.
+  std::string GetText(const std::string& key) {
+    const std::vector<uint8_t> bytes = store->get(key);
+    return std::string(bytes.begin(), bytes.end());
+  }
+
+  void ConnectProcessGroup() {
+    const std::chrono::milliseconds timeout(absl::ToInt64Milliseconds(options.timeout));
     group = c10::make_intrusive<c10d::ProcessGroup>(store, options.rank, options.world_size);
     auto gloo_options = c10d::ProcessGroupGloo::Options::create(timeout);
     gloo_options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(options.host));
@@ -87,11 +169,15 @@ struct Group::Impl {
     if (options.cuda != nullptr) {
       options.cuda->AddNccl(*group, *store, options.rank, options.world_size, timeout);
     }
-    return absl::OkStatus();
   }
 
   template <class T>
   absl::Status Broadcast(absl::Span<T> values) {
+    const Timing timing(*this);
+    if (memory != nullptr) {
+      return Tagged(memory->Broadcast(
+          absl::MakeSpan(reinterpret_cast<char*>(values.data()), values.size() * sizeof(T))));
+    }
     return Guarded([&] {
       std::vector<at::Tensor> tensors{TensorOver(values)};
       group->broadcast(tensors)->wait();
@@ -104,7 +190,7 @@ absl::StatusOr<std::unique_ptr<Group>> Group::Join(const GroupOptions& options) 
   auto impl = std::make_unique<Impl>();
   impl->options = options;
   const absl::Status joined = Guarded([&] { return impl->Connect(); });
-  if (FaultOf(joined) == Fault::kOutOfMemory) return joined;
+  if (FaultOf(joined) == Fault::kOutOfMemory || absl::IsInvalidArgument(joined)) return joined;
   if (!joined.ok()) {
     return CollectiveError(absl::StrCat("rank ", options.rank, " of ", options.world_size,
                                         " could not join at ", options.host, ":", options.port,
@@ -119,13 +205,36 @@ Group::~Group() = default;
 int Group::rank() const { return impl_->options.rank; }
 int Group::world_size() const { return impl_->options.world_size; }
 
+Transport Group::transport() const { return impl_->options.transport; }
+
+absl::Duration Group::TakeTime() { return std::exchange(impl_->time, absl::ZeroDuration()); }
+
 absl::Status Group::Sum(absl::Span<float> values) {
+  const Impl::Timing timing(*impl_);
   if (values.empty()) return absl::OkStatus();
+  if (impl_->memory != nullptr) {
+    return Tagged(impl_->memory->Sum(values, 1));
+  }
   return Guarded([&] {
     std::vector<at::Tensor> tensors{TensorOver(values)};
     impl_->group->allreduce(tensors)->wait();
     return absl::OkStatus();
   });
+}
+
+void Group::Average(at::Tensor& values) {
+  const Impl::Timing timing(*impl_);
+  const float scale = 1.0f / static_cast<float>(world_size());
+  if (impl_->memory != nullptr) {
+    const auto span =
+        absl::MakeSpan(values.mutable_data_ptr<float>(), static_cast<size_t>(values.numel()));
+    const absl::Status status = impl_->memory->Sum(span, scale);
+    TORCH_CHECK_WITH(DistBackendError, status.ok(), status.message());
+    return;
+  }
+  std::vector<at::Tensor> tensors{values};
+  impl_->group->allreduce(tensors)->wait();
+  values.mul_(scale);
 }
 
 absl::Status Group::Broadcast(absl::Span<float> values) {
@@ -137,35 +246,51 @@ absl::Status Group::Broadcast(absl::Span<int64_t> values) {
 }
 
 absl::Status Group::Barrier() {
-  float token = 0;
-  return Sum(absl::MakeSpan(&token, 1));
+  const Impl::Timing timing(*impl_);
+  if (impl_->memory != nullptr) return Tagged(impl_->memory->Barrier());
+  return Guarded([&] {
+    impl_->group->barrier()->wait();
+    return absl::OkStatus();
+  });
 }
 
 struct GradientReducer::Impl {
-  Impl(Group& group, const std::vector<at::Tensor>& parameters,
-       const std::vector<std::vector<size_t>>& buckets, const std::vector<bool>& dense)
-      : reducer(parameters, buckets, group.impl().group, dense, kBucketBytes,
-                /*find_unused_parameters=*/false, /*gradient_as_bucket_view=*/true,
-                /*param_names=*/{}, kFirstBucketBytes, /*skip_all_reduce_unused_params=*/false,
-                /*use_python_reducer=*/false, /*bucket_bytes_cap_list=*/{}) {}
-  c10d::Reducer reducer;
+  Group& group;
+  std::unique_ptr<c10d::Reducer> buckets;  // null: averaged after the backward pass
+  bool averaged = false;                   // by the backward pass that comes or was last
 };
 
-GradientReducer::GradientReducer(Group& group, const std::vector<at::Tensor>& parameters) {
+GradientReducer::GradientReducer(Group& group, const std::vector<at::Tensor>& parameters)
+    : impl_(new Impl{group, nullptr, false}) {
+  if (group.transport() == Transport::kSharedMemory) return;
   const std::vector<bool> dense(parameters.size(), false);
   auto buckets = std::get<0>(c10d::compute_bucket_assignment_by_size(
       parameters, {kFirstBucketBytes, kBucketBytes}, dense));
   std::reverse(buckets.begin(), buckets.end());  // gradients come last layer first
-  impl_ = std::make_unique<Impl>(group, parameters, buckets, dense);
+  impl_->buckets = std::make_unique<c10d::Reducer>(
+      parameters, buckets, group.impl().group, dense, kBucketBytes,
+      /*find_unused_parameters=*/false, /*gradient_as_bucket_view=*/true,
+      /*param_names=*/std::unordered_map<size_t, std::string>{}, kFirstBucketBytes,
+      /*skip_all_reduce_unused_params=*/false, /*use_python_reducer=*/false,
+      /*bucket_bytes_cap_list=*/std::vector<int64_t>{});
 }
 
 GradientReducer::~GradientReducer() = default;
 
 void GradientReducer::BeforeForward() {
-  impl_->reducer.prepare_for_forward();
-  impl_->reducer.rebuild_buckets();
+  if (impl_->buckets == nullptr) return;
+  impl_->buckets->prepare_for_forward();
+  impl_->buckets->rebuild_buckets();
 }
 
-void GradientReducer::BeforeBackward() { impl_->reducer.prepare_for_backward({}); }
+void GradientReducer::BeforeBackward() {
+  if (impl_->buckets == nullptr) return;
+  impl_->buckets->prepare_for_backward({});
+  impl_->averaged = true;
+}
+
+void GradientReducer::Average(at::Tensor& gradient) {
+  if (!std::exchange(impl_->averaged, false)) impl_->group.Average(gradient);
+}
 
 }  // namespace traind

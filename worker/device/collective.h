@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "worker/device/transport.h"
+
 namespace at {
 class Tensor;
 }
@@ -25,7 +27,8 @@ struct GroupOptions {
   int rank = 0;
   int world_size = 2;
   absl::Duration timeout = absl::Seconds(30);  // of joining, and of each collective
-  const CudaApi* cuda = nullptr;  // device tensors travel by NCCL; null: CPU only, by Gloo
+  const CudaApi* cuda = nullptr;               // null: CPU only
+  Transport transport = Transport::kAuto;
 };
 
 // Threads: confined to one; every rank makes the same calls in the same order.
@@ -40,12 +43,22 @@ class Group {
   int rank() const;
   int world_size() const;
 
+  // In use; never kAuto.
+  Transport transport() const;
+
   // values[i] becomes its sum over all ranks; the same bits on each.
   absl::Status Sum(absl::Span<float> values);
+  // A contiguous float32 tensor, on any device, becomes its mean. Errors: torch's
+  // exceptions.
+  void Average(at::Tensor& values);
   // values become rank 0's.
   absl::Status Broadcast(absl::Span<float> values);
   absl::Status Broadcast(absl::Span<int64_t> values);
   absl::Status Barrier();
+
+  // Time spent in the calls above since the last call of this; not in what overlaps with
+  // a backward pass.
+  absl::Duration TakeTime();
 
   struct Impl;
   Impl& impl() { return *impl_; }
@@ -55,15 +68,24 @@ class Group {
   std::unique_ptr<Impl> impl_;
 };
 
-// Averages gradients over the ranks while the backward pass still runs (c10d's
-// Reducer). Gradients are views of its buckets: after the optimizer's step reset
-// them, never zero them. Errors: torch's exceptions.
+// Averages gradients over the ranks. Over Gloo and NCCL that can happen while the
+// backward pass still runs (c10d's Reducer; gradients are then views of its buckets:
+// reset them after the step, never zero them). Through shared memory it happens after:
+// there it takes a few percent of a small model's step, and adds in the same order in
+// every run. While gradients are only added up, nothing of this is called.
+// Threads: confined to one. Errors: torch's exceptions.
 class GradientReducer {
  public:
   GradientReducer(Group& group, const std::vector<at::Tensor>& parameters);
   ~GradientReducer();
+
+  // Around an autograd pass that ends an optimizer step; not for a backward pass of
+  // another kind.
   void BeforeForward();
   void BeforeBackward();
+  // gradient: all of this rank's, [n] float32, contiguous. Becomes the mean over the
+  // ranks, unless the backward pass has seen to that.
+  void Average(at::Tensor& gradient);
 
  private:
   struct Impl;

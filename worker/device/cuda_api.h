@@ -28,6 +28,11 @@ class CudaApi {
   virtual std::string DeviceName() const = 0;
   virtual int ComputeCapability() const = 0;  // 75, 80, 90
   virtual void Synchronize() const = 0;
+  // Gives memory that is kept for reuse back to the device.
+  virtual void EmptyCache() const = 0;
+  // The most that tensors took at once, since the last reset; bytes.
+  virtual int64_t PeakMemory() const = 0;
+  virtual void ResetPeakMemory() const = 0;
 
   // Makes NCCL the group's backend for device tensors. `store` is a
   // c10::intrusive_ptr<c10d::Store>'s target, which the group keeps alive.

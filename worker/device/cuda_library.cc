@@ -1,6 +1,7 @@
 // libtraind_cuda.so: the only code that names CUDA and NCCL classes.
 #include <ATen/core/Tensor.h>
 #include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
@@ -24,6 +25,15 @@ class CudaLibrary final : public CudaApi {
   }
 
   void Synchronize() const override { c10::cuda::device_synchronize(); }
+
+  void EmptyCache() const override { c10::cuda::CUDACachingAllocator::emptyCache(); }
+
+  int64_t PeakMemory() const override {
+    constexpr auto kAll = static_cast<size_t>(c10::CachingDeviceAllocator::StatType::AGGREGATE);
+    return c10::cuda::CUDACachingAllocator::getDeviceStats(0).allocated_bytes[kAll].peak;
+  }
+
+  void ResetPeakMemory() const override { c10::cuda::CUDACachingAllocator::resetPeakStats(0); }
 
   void AddNccl(c10d::ProcessGroup& group, c10d::Store& store, int rank, int world_size,
                std::chrono::milliseconds timeout) const override {

@@ -52,6 +52,10 @@ Fault FaultOf(const absl::Status& status) {
   return Fault::kOther;
 }
 
+absl::Status OutOfMemoryError(absl::string_view message) {
+  return Tagged(absl::StatusCode::kResourceExhausted, message, kOutOfMemory);
+}
+
 absl::Status CollectiveError(absl::string_view message) {
   return Tagged(absl::StatusCode::kUnavailable, message, kCollective);
 }

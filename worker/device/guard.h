@@ -17,6 +17,7 @@ enum class Fault {
 };
 Fault FaultOf(const absl::Status& status);
 
+absl::Status OutOfMemoryError(absl::string_view message);
 absl::Status CollectiveError(absl::string_view message);
 
 // Runs `body`; an exception out of it becomes a status that FaultOf() knows.

@@ -208,6 +208,7 @@ void Learner::Impl::Step(const StepInput& input) {
 
 void Learner::Impl::Update(double learning_rate) {
   parameters.TakeGradients(gradient);
+  if (reducer != nullptr) reducer->Average(gradient);
   std::optional<at::Tensor> found_inf;
   if (scaler.has_value()) found_inf = scaler->Unscale({gradient});
   optimizer->Step(gradient, learning_rate, options.clip_norm, found_inf);
@@ -297,6 +298,17 @@ absl::Status Learner::Step(const StepInput& input) {
   });
 }
 
+absl::Status Learner::AbandonStep() {
+  return Guarded([&] {
+    for (const at::Tensor& parameter : impl_->parameters.tensors()) {
+      parameter.mutable_grad().reset();
+    }
+    return absl::OkStatus();
+  });
+}
+
+bool Learner::SetRecompute(bool on) { return impl_->model->SetRecompute(on); }
+
 absl::StatusOr<LossSum> Learner::TakeLoss() {
   LossSum loss;
   RETURN_IF_ERROR(Guarded([&] {
@@ -305,6 +317,7 @@ absl::StatusOr<LossSum> Learner::TakeLoss() {
     loss.gather_s = std::exchange(impl_->gather_s, 0);
     loss.gradient_norm = impl_->optimizer->gradient_norm();
     impl_->loss_sum.zero_();
+    if (impl_->scaler.has_value()) loss.loss_scale = impl_->scaler->scale();
     return absl::OkStatus();
   }));
   return loss;

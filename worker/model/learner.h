@@ -71,7 +71,8 @@ struct LossSum {
   double rows = 0;
   // Of the last step, before it was clipped; 0 where clipping is off.
   double gradient_norm = 0;
-  double gather_s = 0;  // spent on putting batches together
+  double loss_scale = 0;  // of fp16, now; 0: no scaler
+  double gather_s = 0;    // spent on putting batches together
   double mean() const { return rows > 0 ? sum / rows : 0; }
 };
 
@@ -101,6 +102,11 @@ class Learner {
   absl::Status SetOrder(absl::Span<const int32_t> rows);
   // One optimizer step, or a part of one. The gradient is the mean over the gang's rows.
   absl::Status Step(const StepInput& input);
+  // Forgets the parts of a step that have been taken so far: after one that failed.
+  absl::Status AbandonStep();
+  // Activations are computed again in the backward pass instead of being kept. false:
+  // the model cannot do that.
+  bool SetRecompute(bool on);
   // Loss of this rank's rows since the last call. Waits for the device.
   absl::StatusOr<LossSum> TakeLoss();
   // Waits for the device.

@@ -28,6 +28,9 @@ class Model {
   // declared parameter, in the order of their declaration.
   virtual at::Tensor Forward(const std::vector<at::Tensor>& weights, const Inputs& inputs,
                              bool training) const = 0;
+  // Activations are computed again in the backward pass instead of being kept, block by
+  // block. false: this model cannot do that.
+  virtual bool SetRecompute(bool /*on*/) { return false; }
 };
 
 // Declares the parameters it needs.

@@ -66,14 +66,17 @@ TRAIND_LAYOUT(FloorReady, "floor_ready", F("attempt", &M::attempt), F("model", &
 TRAIND_LAYOUT(Started, "started", F("attempt", &M::attempt), F("parameters", &M::parameters),
               F("precision", &M::precision), F("batch", &M::batch),
               F("steps_per_epoch", &M::steps_per_epoch), F("first_step", &M::first_step),
-              F("start_epoch", &M::start_epoch));
+              F("start_epoch", &M::start_epoch), F("picked", &M::picked));
 TRAIND_LAYOUT(Probe, "probe", F("attempt", &M::attempt), F("step_s", &M::step_s),
               F("step_p90_s", &M::step_p90_s), F("timed_steps", &M::timed_steps),
               F("evaluate_s", &M::evaluate_s), F("predict_s", &M::predict_s));
 TRAIND_LAYOUT(Progress, "progress", F("attempt", &M::attempt), F("step", &M::step),
               F("epoch", &M::epoch), F("loss", &M::loss), F("lr", &M::lr),
               F("steps_per_s", &M::steps_per_s), F("samples_per_s", &M::samples_per_s),
-              F("data_wait", &M::data_wait));
+              F("data_wait", &M::data_wait), F("exchange", &M::exchange), F("pause", &M::pause),
+              F("utilisation", &M::utilisation), F("gradient_norm", &M::gradient_norm),
+              F("loss_scale", &M::loss_scale), F("peak_memory_bytes", &M::peak_memory_bytes),
+              F("peak_device_bytes", &M::peak_device_bytes));
 TRAIND_LAYOUT(Epoch, "epoch", F("attempt", &M::attempt), F("epoch", &M::epoch), F("step", &M::step),
               F("train_loss", &M::train_loss), F("val_loss", &M::val_loss),
               F("val_metric", &M::val_metric), F("best_metric", &M::best_metric),

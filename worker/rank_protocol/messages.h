@@ -121,6 +121,7 @@ struct Started {  // "started"
   int64_t steps_per_epoch = 0;  // optimizer steps
   int64_t first_step = 0;       // > 0 after a resume
   int start_epoch = 0;          // epochs already behind the checkpoint
+  std::string picked;           // all that was chosen, for people: "precision=fp32 ..."
 };
 
 struct Probe {  // "probe": measured on real steps of this task
@@ -140,7 +141,16 @@ struct Progress {  // "progress": at most 10 a second
   double lr = 0;
   double steps_per_s = 0;
   double samples_per_s = 0;
-  double data_wait = 0;  // share of step time, 0-1
+  // Shares of the time since the last Progress, 0-1: putting batches together; with other
+  // ranks; validating and saving. The rest is computing.
+  double data_wait = 0;
+  double exchange = 0;
+  double pause = 0;
+  double utilisation = -1;        // share of the time in which the device computed; -1: not known
+  double gradient_norm = 0;       // of the last step, before clipping; 0: not measured
+  double loss_scale = 0;          // 0: no scaler
+  int64_t peak_memory_bytes = 0;  // of the task: resident at once; 0: not known
+  int64_t peak_device_bytes = 0;  // of tensors on a GPU at once; 0: no GPU
 };
 
 struct Epoch {  // "epoch": a pass over the training rows is done

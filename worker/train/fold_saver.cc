@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 #include <utility>
 
 #include "common/job_layout.h"
@@ -40,28 +42,51 @@ bool FoldSaver::PredictionsDue(absl::Duration predict_time) {
          Wait(absl::ZeroDuration());
 }
 
-bool FoldSaver::StartCheckpoint(const ParameterLayout& layout, Checkpoint checkpoint) {
+bool FoldSaver::StartCheckpoint(const ParameterLayout& layout, Checkpoint checkpoint,
+                                std::optional<double> score) {
   auto shared = std::make_shared<const Checkpoint>(std::move(checkpoint));
-  const bool taken = writer_.TryStart([this, &layout, shared] {
-    const absl::Duration started = clock_.MonotonicNow();
-    const std::string dir = AttemptDir(options_.job, options_.attempt);
-    const auto saved = WriteCheckpoint(options_.state_dir, dir, layout, *shared);
-    if (!saved.ok()) return Warn("checkpoint", saved.status());
-    rank_protocol::CheckpointSaved message;
-    message.attempt = options_.attempt;
-    message.step = shared->step;
-    message.epoch = shared->epoch_fraction;
-    message.manifest = saved->manifest;
-    message.sha256 = saved->sha256;
-    message.bytes = saved->bytes;
-    message.best_metric = shared->best_metric;
-    message.save_ms = absl::ToInt64Milliseconds(clock_.MonotonicNow() - started);
-    sink_.Send(message);
-    const absl::Status pruned = PruneCheckpoints(options_.state_dir, dir, kCheckpointsKept);
-    if (!pruned.ok()) Warn("old checkpoints", pruned);
-  });
+  const bool taken = writer_.TryStart(
+      [this, &layout, shared, score] { WriteCheckpointNow(layout, *shared, score); });
   if (taken) last_checkpoint_ = clock_.MonotonicNow();
   return taken;
+}
+
+void FoldSaver::WriteCheckpointNow(const ParameterLayout& layout, const Checkpoint& checkpoint,
+                                   std::optional<double> score) {
+  const absl::Span<const float> weights = checkpoint.slots.at("weights");
+  if (!std::all_of(weights.begin(), weights.end(), [](float w) { return std::isfinite(w); })) {
+    return;
+  }
+  const absl::Duration started = clock_.MonotonicNow();
+  const std::string dir = AttemptDir(options_.job, options_.attempt);
+  const auto saved = WriteCheckpoint(options_.state_dir, dir, layout, checkpoint);
+  if (!saved.ok()) return Warn("checkpoint", saved.status());
+  rank_protocol::CheckpointSaved message;
+  message.attempt = options_.attempt;
+  message.step = checkpoint.step;
+  message.epoch = checkpoint.epoch_fraction;
+  message.manifest = saved->manifest;
+  message.sha256 = saved->sha256;
+  message.bytes = saved->bytes;
+  message.best_metric = checkpoint.best_metric;
+  message.save_ms = absl::ToInt64Milliseconds(clock_.MonotonicNow() - started);
+  sink_.Send(message);
+  RememberScore(checkpoint.step, score);
+  std::set<int64_t> best;
+  for (const auto& [value, step] : best_checkpoints_) best.insert(step);
+  const absl::Status pruned = PruneCheckpoints(options_.state_dir, dir, kCheckpointsKept, best);
+  if (!pruned.ok()) Warn("old checkpoints", pruned);
+}
+
+void FoldSaver::RememberScore(int64_t step, std::optional<double> score) {
+  if (options_.keep_best == 0 || !score.has_value()) return;
+  // Behind its equals: the one that got there first stays.
+  auto at = best_checkpoints_.begin();
+  while (at != best_checkpoints_.end() && !Better(options_.metric, *score, at->first)) ++at;
+  best_checkpoints_.insert(at, {*score, step});
+  if (best_checkpoints_.size() > static_cast<size_t>(options_.keep_best)) {
+    best_checkpoints_.pop_back();
+  }
 }
 
 void FoldSaver::StartPredictions(rank_protocol::FoldSaved saved, std::vector<float> oof,

@@ -8,10 +8,13 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/clock.h"
+#include "common/publish/metrics.h"
 #include "worker/checkpoint/background_writer.h"
 #include "worker/checkpoint/checkpoint.h"
 #include "worker/predict/predictor.h"
@@ -26,6 +29,8 @@ struct FoldSaverOptions {
   int fold = 0;
   int outputs = 1;
   absl::Duration checkpoint_every = absl::Seconds(60);
+  int keep_best = 0;  // checkpoints, besides the newest two
+  Metric metric = Metric::kAccuracy;
 };
 
 // Says CheckpointSaved and FoldSaved once each is durable. A write that fails
@@ -46,7 +51,10 @@ class FoldSaver {
   bool PredictionsDue(absl::Duration predict_time);
 
   // false: skipped, as the write before still runs. The layout must outlive this.
-  bool StartCheckpoint(const ParameterLayout& layout, Checkpoint checkpoint);
+  // score: the metric of the weights at its step, where that is known. One whose weights
+  // are not finite is not written.
+  bool StartCheckpoint(const ParameterLayout& layout, Checkpoint checkpoint,
+                       std::optional<double> score);
   // `saved` has all but the files and digests.
   void StartPredictions(rank_protocol::FoldSaved saved, std::vector<float> oof,
                         std::vector<float> test);  // skipped likewise
@@ -59,6 +67,9 @@ class FoldSaver {
   bool Wait(absl::Duration timeout) { return writer_.Wait(timeout); }
 
  private:
+  void WriteCheckpointNow(const ParameterLayout& layout, const Checkpoint& checkpoint,
+                          std::optional<double> score);
+  void RememberScore(int64_t step, std::optional<double> score);
   void WritePredictionsNow(rank_protocol::FoldSaved saved, absl::Span<const float> oof,
                            absl::Span<const float> test);
   void ForgetOldPredictions();
@@ -71,7 +82,8 @@ class FoldSaver {
   absl::Duration last_checkpoint_ = -absl::InfiniteDuration();
   absl::Duration last_predictions_;
   // Of the writer's thread.
-  std::deque<SavedPredictions> interim_;  // on disk
+  std::vector<std::pair<double, int64_t>> best_checkpoints_;  // score, step; best first
+  std::deque<SavedPredictions> interim_;                      // on disk
   int64_t interim_number_ = 0;
   BackgroundWriter writer_;  // last: its thread ends before the rest goes
 };

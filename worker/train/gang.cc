@@ -3,6 +3,8 @@
 #include <absl/types/span.h>
 
 #include <algorithm>
+#include <cstring>
+#include <vector>
 
 #include "common/status_macros.h"
 
@@ -50,6 +52,17 @@ absl::Status Gang::Agree(int64_t step, absl::Duration step_time, Verdict& verdic
   verdict.fall_back = wire[3] != 0;
   verdict.epochs = wire[4];
   next_meeting_ = step + wire[5];
+  return absl::OkStatus();
+}
+
+absl::Status Gang::ShareText(std::string& text) {
+  if (group_ == nullptr) return absl::OkStatus();
+  int64_t size = static_cast<int64_t>(text.size());
+  RETURN_IF_ERROR(group_->Broadcast(absl::MakeSpan(&size, 1)));
+  std::vector<int64_t> words((static_cast<size_t>(size) + 7) / 8);
+  if (leads()) std::memcpy(words.data(), text.data(), text.size());
+  RETURN_IF_ERROR(group_->Broadcast(absl::MakeSpan(words)));
+  text.assign(reinterpret_cast<const char*>(words.data()), static_cast<size_t>(size));
   return absl::OkStatus();
 }
 

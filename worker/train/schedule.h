@@ -1,21 +1,64 @@
 // The learning rate over a run.
 #pragma once
 
+#include <absl/strings/string_view.h>
+
 #include <cstdint>
+#include <optional>
 
 namespace traind {
 
-// Linear warm-up, then a cosine to 0 at the end of the planned steps. A new plan
-// moves the end; the part behind stays as it was. Values depend on the position
-// alone, so a resumed run finds its place.
+// After the warm-up, with t the optimizer steps since its end and T those planned;
+// each has the values of PyTorch's scheduler of that name.
+enum class ScheduleKind {
+  kCosine,          // CosineAnnealingLR: half a cosine from the peak to `least` at T
+  kConstant,        // ConstantLR with factor 1
+  kStep,            // StepLR: times gamma every `period` steps
+  kCosineRestarts,  // CosineAnnealingWarmRestarts: T_0 = period, T_mult = period_growth
+  kOneCycle,        // OneCycleLR: up for `rise` of T, then down, both by half a cosine
+  kPolynomial,      // PolynomialLR: (1 - t / T) ^ power of what is above `least`
+};
+std::optional<ScheduleKind> ScheduleByName(absl::string_view name);
+
+// Linear warm-up (LinearLR from 1 / warmup_steps on), then one of the kinds. A new plan
+// moves the end; the part behind stays as it was. Values depend on the position alone,
+// so a resumed run finds its place.
 struct Schedule {
   double peak = 1e-3;
   int64_t warmup_steps = 0;
-  int64_t total_steps = 1;
+  int64_t total_steps = 1;  // warm-up included
+  ScheduleKind kind = ScheduleKind::kCosine;
+  double least = 0;           // cosine, cosine restarts, polynomial: the rate at the end
+  int64_t period = 1;         // steps
+  double gamma = 0.1;         // step
+  int64_t period_growth = 1;  // cosine restarts: each period is so many times the last
+  double power = 1;           // polynomial
+  double rise = 0.3;          // one cycle: share of the steps
+  double start_divisor = 25;  // one cycle: begins at peak / start_divisor,
+  double end_divisor = 1e4;   // ends at that / end_divisor
 
-  // Of optimizer step `step`, from 0. Never negative; 0 past the end.
+  // Of optimizer step `step`, from 0. Never negative; past the end what is planned for
+  // it (cosine, polynomial: `least`).
   double LearningRate(int64_t step) const;
 };
+
+// A schedule as the job's spec says it.
+struct ScheduleSpec {
+  ScheduleKind kind = ScheduleKind::kCosine;
+  // One of the three at most; none: WarmupSteps(), or 0 for one cycle.
+  std::optional<int64_t> warmup_steps;
+  std::optional<double> warmup_epochs, warmup_share;
+  double least = 0;    // share of the peak
+  double period = 10;  // epochs
+  double gamma = 0.1;
+  int64_t period_growth = 1;
+  double power = 1;
+  double rise = 0.3, start_divisor = 25, end_divisor = 1e4;
+};
+
+// epochs: the spec's; a Plan's moves total_steps afterwards.
+Schedule MakeSchedule(const ScheduleSpec& spec, double peak, int64_t steps_per_epoch,
+                      int64_t epochs);
 
 // min(100, steps of one epoch): long enough for AdamW's second moments to settle,
 // and never more than a pass. Does not depend on the planned epochs.

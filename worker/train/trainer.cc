@@ -1,6 +1,7 @@
 #include "worker/train/trainer.h"
 
 #include <absl/strings/str_cat.h>
+#include <time.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +10,9 @@
 #include "common/status_macros.h"
 #include "worker/data/random.h"
 #include "worker/data/sample_order.h"
+#include "worker/device/cuda_api.h"
+#include "worker/device/guard.h"
+#include "worker/device/process_memory.h"
 #include "worker/train/failure.h"
 
 namespace traind {
@@ -27,8 +31,12 @@ constexpr int kMostBadWindows = 3;
 }  // namespace
 
 Trainer::Trainer(rank_protocol::Train train, TaskControl& control, EventSink& sink,
-                 const Clock& clock)
-    : train_(std::move(train)), control_(control), sink_(sink), clock_(clock) {}
+                 const Clock& clock, PassHook before_pass)
+    : train_(std::move(train)),
+      control_(control),
+      sink_(sink),
+      clock_(clock),
+      before_pass_(std::move(before_pass)) {}
 
 Trainer::~Trainer() = default;
 
@@ -70,8 +78,8 @@ absl::Status Trainer::ValidateWithin(const Verdict& verdict) {
 
 // The epoch's order is made anew, also in its middle after a resume.
 absl::Status Trainer::BeginEpoch() {
-  const std::vector<int32_t> order =
-      EpochOrder(data_.rows.training, spec_.seed, train_.fold, epoch_);
+  std::vector<int32_t> order = data_.rows.training;
+  if (spec_.shuffle) order = EpochOrder(order, spec_.seed, train_.fold, epoch_);
   RETURN_IF_ERROR(
       learner_->SetOrder(RankShare(order, position_, gang_->rank(), gang_->world_size())));
   order_begin_ = 0;
@@ -127,16 +135,12 @@ Verdict Trainer::Decide() {
 absl::Status Trainer::TakeStep() {
   const absl::Duration started = clock_.MonotonicNow();
   const BatchShare share =
-      ShareOfBatch(TrainingRows(), position_, batch_, gang_->rank(), gang_->world_size());
-  StepInput input;
-  input.begin = order_begin_;
-  input.rows = share.rank_rows;
-  input.gang_rows = share.gang_rows;
-  input.learning_rate = schedule_.LearningRate(epoch_ * StepsPerEpoch() + position_ / GangBatch());
-  input.dropout_seed =
-      StreamSeed(spec_.seed, Stream::kDropout, static_cast<uint64_t>(train_.fold),
-                 static_cast<uint64_t>(step_), static_cast<uint64_t>(gang_->rank()));
-  RETURN_IF_ERROR(learner_->Step(input));
+      ShareOfBatch(TrainingRows(), position_, step_rows_, gang_->rank(), gang_->world_size());
+  absl::Status taken = TakePasses(share);
+  while (!taken.ok()) {
+    RETURN_IF_ERROR(MakeRoom(taken));
+    taken = TakePasses(share);
+  }
   if (!probed_) RETURN_IF_ERROR(learner_->Synchronize());
   position_ += share.gang_rows;
   order_begin_ += share.rank_rows;
@@ -150,6 +154,58 @@ absl::Status Trainer::TakeStep() {
     if (gang_->leads()) RETURN_IF_ERROR(SendProbe());
   }
   if (now - progress_at_ >= kProgressEvery) RETURN_IF_ERROR(ReportProgress(now));
+  return absl::OkStatus();
+}
+
+// One optimizer step, in as many passes as this rank's share of it needs; at least one,
+// as the others wait for it.
+absl::Status Trainer::TakePasses(const BatchShare& share) {
+  StepInput input;
+  input.gang_rows = share.gang_rows;
+  input.learning_rate =
+      schedule_.LearningRate(epoch_ * StepsPerEpoch() + position_ / GangStepRows());
+  int64_t done = 0;
+  for (uint64_t pass = 0; pass == 0 || done < share.rank_rows; ++pass) {
+    input.begin = order_begin_ + done;
+    input.rows = std::min(batch_, share.rank_rows - done);
+    input.last = done + input.rows >= share.rank_rows;
+    input.dropout_seed =
+        StreamSeed(spec_.seed, Stream::kDropout, static_cast<uint64_t>(train_.fold),
+                   static_cast<uint64_t>(step_), static_cast<uint64_t>(gang_->rank()) | pass << 16);
+    exchanging_ = input.last;
+    if (before_pass_ != nullptr) RETURN_IF_ERROR(before_pass_(input));
+    RETURN_IF_ERROR(learner_->Step(input));
+    done += input.rows;
+    ++passes_;
+  }
+  return absl::OkStatus();
+}
+
+// After a pass that failed for lack of memory: what the ladder gives up next. The
+// weights are as before the step, so it is taken again. Where gradients travel while
+// the backward pass runs, the others may have some of it already: too late.
+absl::Status Trainer::MakeRoom(const absl::Status& failed) {
+  if (FaultOf(failed) != Fault::kOutOfMemory) return failed;
+  const bool overlapped =
+      gang_->group() != nullptr && gang_->group()->transport() != Transport::kSharedMemory;
+  if (overlapped && exchanging_) return failed;
+  const bool can_recompute =
+      !recompute_ && spec_.recompute.value_or(true) && learner_->SetRecompute(true);
+  const auto rung = ladder_.Next(batch_, step_rows_, can_recompute);
+  if (!rung.has_value()) {
+    return OutOfMemoryError(
+        absl::StrCat("memory does not suffice for one row at a time: ", failed.message()));
+  }
+  if (can_recompute && !rung->recompute) learner_->SetRecompute(false);
+  recompute_ = recompute_ || rung->recompute;
+  batch_ = rung->batch;
+  RETURN_IF_ERROR(learner_->AbandonStep());
+  RETURN_IF_ERROR(learner_->TakeLoss().status());  // that of its first passes would count twice
+  if (cuda_ != nullptr) cuda_->EmptyCache();
+  Say("memory",
+      absl::StrCat("out of memory at step ", step_, " of rank ", gang_->rank(), ": ",
+                   failed.message()),
+      rung->from, rung->to);
   return absl::OkStatus();
 }
 
@@ -176,6 +232,11 @@ absl::Status Trainer::FinishEpoch() {
   message.epoch_s = absl::ToDoubleSeconds(trained);
   message.evaluate_s = absl::ToDoubleSeconds(evaluate_time_);
   sink_.Send(message);
+  if (spec_.checkpoint_epochs > 0 && epoch_ % spec_.checkpoint_epochs == 0) {
+    constexpr absl::Duration kLongestWait = absl::Seconds(10);  // for the one before it
+    saver_->Wait(kLongestWait);
+    StartCheckpoint();
+  }
   SaveWhatIsDue();
   return absl::OkStatus();
 }
@@ -190,6 +251,8 @@ absl::Status Trainer::TakeLoss() {
     sum->sum += window.sum;
     sum->rows += window.rows;
     sum->gather_s += window.gather_s;
+    sum->gradient_norm = window.gradient_norm;
+    sum->loss_scale = window.loss_scale;
   }
   if (std::isfinite(window.sum)) {
     bad_windows_ = 0;
@@ -207,23 +270,49 @@ absl::Status Trainer::TakeLoss() {
 absl::Status Trainer::ReportProgress(absl::Duration now) {
   RETURN_IF_ERROR(TakeLoss());
   const LossSum window = std::exchange(progress_loss_, LossSum{});
+  const UsageWindow usage = TakeUsage(now, window.gather_s);
   if (gang_->leads()) {
-    const double seconds = absl::ToDoubleSeconds(now - progress_at_);
+    const double seconds = usage.wall_s;
     rank_protocol::Progress progress;
     progress.attempt = train_.attempt;
     progress.step = step_;
     progress.epoch = EpochsDone();
     progress.loss = window.mean();
-    progress.lr = schedule_.LearningRate(epoch_ * StepsPerEpoch() + position_ / GangBatch());
+    progress.lr = schedule_.LearningRate(epoch_ * StepsPerEpoch() + position_ / GangStepRows());
     progress.steps_per_s = static_cast<double>(step_ - progress_step_) / seconds;
     progress.samples_per_s = static_cast<double>(rows_done_ - progress_rows_) / seconds;
     progress.data_wait = std::min(1.0, window.gather_s / seconds);
+    progress.exchange = std::min(1.0, usage.exchange_s / seconds);
+    progress.pause = std::min(1.0, usage.pause_s / seconds);
+    progress.utilisation = Utilisation(usage, train_.threads, cuda_ != nullptr);
+    progress.gradient_norm = window.gradient_norm;
+    progress.loss_scale = window.loss_scale;
+    progress.peak_memory_bytes = PeakResidentBytes();
+    if (cuda_ != nullptr) progress.peak_device_bytes = cuda_->PeakMemory();
     sink_.SendProgress(progress);
+    for (std::string& warning : usage_->Add(usage)) Warn(std::move(warning));
   }
   progress_at_ = now;
   progress_step_ = step_;
   progress_rows_ = rows_done_;
   return absl::OkStatus();
+}
+
+// Since the last Progress.
+UsageWindow Trainer::TakeUsage(absl::Duration now, double gather_s) {
+  timespec cpu{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+  const double cpu_s = absl::ToDoubleSeconds(absl::DurationFromTimespec(cpu));
+  UsageWindow usage;
+  usage.wall_s = absl::ToDoubleSeconds(now - progress_at_);
+  usage.cpu_s = cpu_s - std::exchange(cpu_s_, cpu_s);
+  usage.gather_s = gather_s;
+  if (gang_->group() != nullptr) {
+    usage.exchange_s = absl::ToDoubleSeconds(gang_->group()->TakeTime());
+  }
+  usage.pause_s = absl::ToDoubleSeconds(std::exchange(pause_, absl::ZeroDuration()));
+  usage.passes = passes_ - std::exchange(progress_passes_, passes_);
+  return usage;
 }
 
 // One validation pass on this rank alone, over some of the rows where they are many.
@@ -277,6 +366,7 @@ absl::Status Trainer::Validate() {
   validated_at_ = clock_.MonotonicNow();
   validated_at_step_ = step_;
   evaluate_time_ = validated_at_ - started;
+  pause_ += evaluate_time_;
   if (!last_.finite) {
     if (UsesAmp(learner_->precision())) return FallBack();
     return DivergedError(absl::StrCat("the model's predictions are not finite at step ", step_,
@@ -325,7 +415,9 @@ double Trainer::EpochsDone() const {
          static_cast<double>(position_) / static_cast<double>(TrainingRows());
 }
 
-int64_t Trainer::StepsPerEpoch() const { return (TrainingRows() + GangBatch() - 1) / GangBatch(); }
+int64_t Trainer::StepsPerEpoch() const {
+  return (TrainingRows() + GangStepRows() - 1) / GangStepRows();
+}
 
 void Trainer::Say(const std::string& rule, std::string cause, std::string from, std::string to) {
   rank_protocol::Decision decision;

@@ -6,6 +6,7 @@
 #include <absl/time/time.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "common/clock.h"
 #include "worker/checkpoint/checkpoint.h"
+#include "worker/data/sample_order.h"
 #include "worker/device/collective.h"
 #include "worker/model/learner.h"
 #include "worker/rank_protocol/messages.h"
@@ -21,7 +23,9 @@
 #include "worker/train/fold_data.h"
 #include "worker/train/fold_saver.h"
 #include "worker/train/gang.h"
+#include "worker/train/memory_ladder.h"
 #include "worker/train/schedule.h"
+#include "worker/train/signals.h"
 #include "worker/train/step_timer.h"
 #include "worker/train/task_control.h"
 #include "worker/train/training_spec.h"
@@ -36,7 +40,11 @@ namespace traind {
 class Trainer {
  public:
   // References outlive it.
-  Trainer(rank_protocol::Train train, TaskControl& control, EventSink& sink, const Clock& clock);
+  // before_pass: asked before each forward and backward pass; what it says is taken as if
+  // the pass had ended so. For tests.
+  using PassHook = std::function<absl::Status(const StepInput&)>;
+  Trainer(rank_protocol::Train train, TaskControl& control, EventSink& sink, const Clock& clock,
+          PassHook before_pass = nullptr);
   ~Trainer();
 
   absl::Status Run();
@@ -54,8 +62,10 @@ class Trainer {
   absl::Status CreateLearner();
   absl::Status Resume();
   absl::Status ShareCheckpoint(Checkpoint& checkpoint, bool& found);
-  absl::Status ChooseBatch(const Checkpoint* resumed);
+  void ChooseBatch(const Checkpoint* resumed);
+  double PeakRate() const;
   absl::Status ChooseTrainingPrecision(const Checkpoint* resumed);
+  std::string Picked() const;
   void SayStarted();
 
   // The loop.
@@ -65,11 +75,14 @@ class Trainer {
   absl::Status ValidateWithin(const Verdict& verdict);
   Verdict Decide();
   absl::Status TakeStep();
+  absl::Status TakePasses(const BatchShare& share);
+  absl::Status MakeRoom(const absl::Status& failed);
   absl::Status FinishEpoch();
   bool OutOfPatience() const;
 
   // Looking at what came out.
   absl::Status ReportProgress(absl::Duration now);
+  UsageWindow TakeUsage(absl::Duration now, double gather_s);
   absl::Status TakeLoss();
   absl::Status SendProbe();
   absl::Status Validate();
@@ -86,7 +99,8 @@ class Trainer {
   Checkpoint Capture(Learner::State state) const;
   absl::Status Restore(const Checkpoint& checkpoint);
   double EpochsDone() const;
-  int64_t GangBatch() const { return batch_ * gang_->world_size(); }
+  // Rows of an optimizer step.
+  int64_t GangStepRows() const { return step_rows_ * gang_->world_size(); }
   int64_t StepsPerEpoch() const;
   int64_t TrainingRows() const { return static_cast<int64_t>(data_.rows.training.size()); }
   rank_protocol::FoldSaved FoldSavedNow() const;
@@ -111,7 +125,10 @@ class Trainer {
   TaskControl::Orders orders_;
   int64_t orders_version_ = 0;
   int64_t planned_epochs_ = 0;
-  int64_t batch_ = 0;  // per rank
+  int64_t batch_ = 0;      // rows of one pass, of this rank
+  int64_t step_rows_ = 0;  // rows of an optimizer step, of this rank
+  bool recompute_ = false;
+  int threads_ = 1;
   Schedule schedule_;
 
   // The position.
@@ -140,11 +157,20 @@ class Trainer {
   absl::Duration validated_at_;
   absl::Duration progress_at_;
   int64_t progress_step_ = 0, progress_rows_ = 0, rows_done_ = 0;
+  int64_t passes_ = 0, progress_passes_ = 0;
+  absl::Duration pause_;  // since the last Progress: time in which no steps were made
+  double cpu_s_ = 0;      // of the process, at the last Progress
+  std::optional<UsageWatch> usage_;
 
   // Falling back to float32.
   std::optional<Checkpoint> good_;  // the last state known to be finite; under AMP
   int bad_windows_ = 0;
   bool fall_back_ = false;
+
+  // Running out of memory.
+  const PassHook before_pass_;
+  MemoryLadder ladder_;
+  bool exchanging_ = false;  // in a pass whose gradients go to other ranks meanwhile
 };
 
 }  // namespace traind

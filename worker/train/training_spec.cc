@@ -1,116 +1,178 @@
 #include "worker/train/training_spec.h"
 
 #include <absl/status/status.h>
-#include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "common/status_macros.h"
+#include "worker/train/json_fields.h"
 
 namespace traind {
 namespace {
 
-using Json = nlohmann::json;
+constexpr double kMostDecay = 0.999999;  // of averages over steps
 
-absl::Status Wrong(const std::string& path, const char* expected) {
-  return absl::InvalidArgumentError(absl::StrCat("spec field ", path, ": expected ", expected));
-}
-
-// An object's member; null where it is absent.
-const Json& Member(const Json& object, const char* key) {
-  static const Json absent;
-  if (!object.is_object()) return absent;
-  const auto found = object.find(key);
-  return found == object.end() ? absent : *found;
-}
-
-// Protobuf writes 64-bit integers as strings.
-absl::Status Take(const Json& json, const std::string& path, uint64_t& value) {
-  if (json.is_null()) return absl::OkStatus();
-  if (json.is_number_unsigned()) return value = json.get<uint64_t>(), absl::OkStatus();
-  if (json.is_string() && absl::SimpleAtoi(json.get<std::string>(), &value)) {
-    return absl::OkStatus();
+absl::Status TakeModel(const JsonObject& model, ModelSpec& spec) {
+  const JsonObject mlp = model.Child("mlp");
+  if (!model.json().is_null() && !model.json().empty() && mlp.json().is_null()) {
+    return absl::InvalidArgumentError(absl::StrCat("spec field model: this engine has no model \"",
+                                                   model.json().begin().key(), "\""));
   }
-  return Wrong(path, "a number from 0 on");
+  RETURN_IF_ERROR(mlp.TakeList("hidden", 1, 16384, spec.hidden));
+  return mlp.Take("dropout", 0, 0.95, spec.dropout);
 }
 
-template <class Integer>
-absl::Status TakeInteger(const Json& json, const std::string& path, int64_t least, int64_t most,
-                         Integer& value) {
-  if (json.is_null()) return absl::OkStatus();
-  int64_t number = 0;
-  if (json.is_number_integer()) {
-    number = json.get<int64_t>();
-  } else if (!json.is_string() || !absl::SimpleAtoi(json.get<std::string>(), &number)) {
-    return Wrong(path, "an integer");
+absl::Status TakeOptimizer(const JsonObject& train, TrainingSpec& spec) {
+  const JsonObject json = train.Child("optimizer");
+  OptimizerSpec& optimizer = spec.optimizer;
+  std::string kind = "adamw";
+  RETURN_IF_ERROR(json.Take("kind", kind));
+  const auto known = ParseOptimizer(kind);
+  if (!known.has_value()) return WrongField(json.PathOf("kind"), "adamw, adam, sgd or rmsprop");
+  optimizer.kind = *known;
+  const bool sgd = optimizer.kind == OptimizerKind::kSgd;
+  if (optimizer.kind != OptimizerKind::kAdamW) optimizer.weight_decay = 0;
+  if (sgd) optimizer.momentum = 0.9;
+  spec.learning_rate = sgd ? 1e-2 : 1e-3;
+  RETURN_IF_ERROR(json.Take("beta1", 0, kMostDecay, optimizer.beta1));
+  RETURN_IF_ERROR(json.Take("beta2", 0, kMostDecay, optimizer.beta2));
+  RETURN_IF_ERROR(json.Take("eps", 1e-12, 1, optimizer.eps));
+  RETURN_IF_ERROR(json.Take("momentum", 0, kMostDecay, optimizer.momentum));
+  RETURN_IF_ERROR(json.Take("nesterov", optimizer.nesterov));
+  RETURN_IF_ERROR(json.Take("alpha", 0, kMostDecay, optimizer.alpha));
+  RETURN_IF_ERROR(train.Take("weight_decay", 0, 10, optimizer.weight_decay));
+  if (optimizer.nesterov && (!sgd || optimizer.momentum == 0)) {
+    return WrongField(json.PathOf("nesterov"), "sgd with a momentum above 0");
   }
-  if (number < least || number > most) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("spec field ", path, ": ", number, " is not in ", least, "..", most));
+  double rate = 0;
+  RETURN_IF_ERROR(train.Take("learning_rate", 0, 10, rate));
+  if (rate > 0) spec.learning_rate = rate;
+  std::string scaling = "none";
+  RETURN_IF_ERROR(train.Take("scale_learning_rate", scaling));
+  if (scaling != "none" && scaling != "linear" && scaling != "sqrt") {
+    return WrongField("train.scale_learning_rate", "none, linear or sqrt");
   }
-  value = static_cast<Integer>(number);
-  return absl::OkStatus();
+  spec.rate_scaling = scaling == "none"     ? RateScaling::kNone
+                      : scaling == "linear" ? RateScaling::kLinear
+                                            : RateScaling::kSqrt;
+  RETURN_IF_ERROR(train.Take("clip_norm", 0, 1e6, spec.clip_norm));
+  RETURN_IF_ERROR(train.Take("gradient_norm", spec.gradient_norm));
+  return train.Take("ema", 0, kMostDecay, spec.ema_decay);
 }
 
-absl::Status Take(const Json& json, const std::string& path, double least, double most,
-                  double& value) {
-  if (json.is_null()) return absl::OkStatus();
-  if (!json.is_number()) return Wrong(path, "a number");
-  const double number = json.get<double>();
-  if (!(number >= least && number <= most)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("spec field ", path, ": ", number, " is not in ", least, "..", most));
-  }
-  value = number;
-  return absl::OkStatus();
-}
-
-absl::Status Take(const Json& json, const std::string& path, std::string& value) {
-  if (json.is_null()) return absl::OkStatus();
-  if (!json.is_string()) return Wrong(path, "text");
-  value = json.get<std::string>();
-  return absl::OkStatus();
-}
-
-absl::Status TakeModel(const Json& json, ModelSpec& model) {
-  const Json& mlp = Member(json, "mlp");
-  if (!json.is_null() && !json.empty() && mlp.is_null()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("spec field model: this engine has no model \"", json.begin().key(), "\""));
-  }
-  const Json& hidden = Member(mlp, "hidden");
-  if (!hidden.is_null()) {
-    if (!hidden.is_array()) return Wrong("model.mlp.hidden", "a list");
-    model.hidden.clear();
-    for (size_t i = 0; i < hidden.size(); ++i) {
-      int64_t width = 0;
-      RETURN_IF_ERROR(
-          TakeInteger(hidden[i], absl::StrCat("model.mlp.hidden[", i, "]"), 1, 16384, width));
-      model.hidden.push_back(width);
+absl::Status TakeLoss(const JsonObject& train, TrainingSpec& spec) {
+  const JsonObject json = train.Child("loss");
+  Objective& objective = spec.objective;
+  objective.loss = spec.classification ? LossKind::kCrossEntropy : LossKind::kMse;
+  std::string kind, weights = "none";
+  RETURN_IF_ERROR(json.Take("kind", kind));
+  if (!kind.empty()) {
+    const auto known = ParseLoss(kind);
+    if (!known.has_value() || (*known == LossKind::kCrossEntropy) != spec.classification) {
+      return WrongField(json.PathOf("kind"),
+                        spec.classification ? "cross_entropy" : "mse, mae, huber or smape");
     }
+    objective.loss = *known;
   }
-  return Take(Member(mlp, "dropout"), "model.mlp.dropout", 0, 0.95, model.dropout);
+  RETURN_IF_ERROR(json.Take("label_smoothing", 0, 0.999, objective.label_smoothing));
+  RETURN_IF_ERROR(json.Take("class_weights", weights));
+  if (weights != "none" && weights != "balanced") {
+    return WrongField(json.PathOf("class_weights"), "none or balanced");
+  }
+  spec.balanced_classes = weights == "balanced";
+  RETURN_IF_ERROR(json.TakeList("weights", 0.0, 1e6, objective.class_weights));
+  if (spec.balanced_classes && !objective.class_weights.empty()) {
+    return WrongField(json.PathOf("weights"), "nothing where class_weights is balanced");
+  }
+  const bool of_classes =
+      objective.label_smoothing > 0 || spec.balanced_classes || !objective.class_weights.empty();
+  if (of_classes && !spec.classification) {
+    return WrongField("train.loss", "no label smoothing and no class weights in a regression");
+  }
+  double delta = 0;
+  RETURN_IF_ERROR(json.Take("huber_delta", 0, 1e6, delta));
+  if (delta > 0) objective.huber_delta = delta;
+  return absl::OkStatus();
 }
 
-absl::Status TakeTrain(const Json& json, TrainingSpec& spec) {
-  RETURN_IF_ERROR(TakeInteger(Member(json, "epochs"), "train.epochs", 1, 100'000, spec.epochs));
-  RETURN_IF_ERROR(TakeInteger(Member(json, "batch"), "train.batch", 0, 1 << 20, spec.batch));
-  RETURN_IF_ERROR(
-      TakeInteger(Member(json, "patience"), "train.patience", 0, 100'000, spec.patience));
-  std::string precision;
-  RETURN_IF_ERROR(Take(Member(json, "precision"), "train.precision", precision));
+absl::Status TakeSchedule(const JsonObject& json, ScheduleSpec& schedule) {
+  std::string kind = "cosine";
+  RETURN_IF_ERROR(json.Take("kind", kind));
+  const auto known = ScheduleByName(kind);
+  if (!known.has_value()) {
+    return WrongField(json.PathOf("kind"),
+                      "cosine, constant, step, cosine_restarts, one_cycle or polynomial");
+  }
+  schedule.kind = *known;
+  if (!json["warmup_steps"].is_null()) {
+    RETURN_IF_ERROR(
+        json.TakeInteger("warmup_steps", 0, 100'000'000, schedule.warmup_steps.emplace()));
+  }
+  RETURN_IF_ERROR(json.Take("warmup_epochs", 0, 1e5, schedule.warmup_epochs));
+  RETURN_IF_ERROR(json.Take("warmup_share", 0, 1, schedule.warmup_share));
+  if (schedule.warmup_steps.has_value() + schedule.warmup_epochs.has_value() +
+          schedule.warmup_share.has_value() >
+      1) {
+    return WrongField("train.schedule", "one of warmup_steps, warmup_epochs and warmup_share");
+  }
+  RETURN_IF_ERROR(json.Take("least", 0, 1, schedule.least));
+  RETURN_IF_ERROR(json.Take("period", 1e-6, 1e5, schedule.period));
+  RETURN_IF_ERROR(json.Take("gamma", 0, 1, schedule.gamma));
+  RETURN_IF_ERROR(json.TakeInteger("period_growth", 1, 100, schedule.period_growth));
+  RETURN_IF_ERROR(json.Take("power", 0, 100, schedule.power));
+  RETURN_IF_ERROR(json.Take("rise", 0, 1, schedule.rise));
+  RETURN_IF_ERROR(json.Take("start_divisor", 1, 1e12, schedule.start_divisor));
+  return json.Take("end_divisor", 1, 1e12, schedule.end_divisor);
+}
+
+absl::Status TakeGang(const JsonObject& train, TrainingSpec& spec) {
+  std::string transport;
+  RETURN_IF_ERROR(train.Take("collective", transport));
+  if (!transport.empty()) {
+    const auto known = TransportByName(transport);
+    if (!known.has_value()) return WrongField("train.collective", "auto, shm, gloo or nccl");
+    spec.transport = *known;
+  }
+  const JsonObject json = train.Child("rendezvous");
+  RETURN_IF_ERROR(json.Take("host", spec.rendezvous.host));
+  RETURN_IF_ERROR(json.TakeInteger("port", 0, 65000, spec.rendezvous.port));
+  std::string timeout;
+  RETURN_IF_ERROR(json.Take("timeout", timeout));
+  if (!timeout.empty() && !absl::ParseDuration(timeout, &spec.rendezvous.timeout)) {
+    return WrongField(json.PathOf("timeout"), "a duration such as 30s");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TakeTrain(const JsonObject& train, TrainingSpec& spec) {
+  RETURN_IF_ERROR(train.TakeInteger("epochs", 1, 100'000, spec.epochs));
+  RETURN_IF_ERROR(train.TakeInteger("batch", 0, 1 << 20, spec.batch));
+  RETURN_IF_ERROR(train.TakeInteger("accumulation", 1, 4096, spec.accumulation));
+  RETURN_IF_ERROR(train.TakeInteger("patience", 0, 100'000, spec.patience));
+  RETURN_IF_ERROR(train.Take("shuffle", spec.shuffle));
+  RETURN_IF_ERROR(train.TakeInteger("checkpoint_epochs", 0, 100'000, spec.checkpoint_epochs));
+  RETURN_IF_ERROR(train.TakeInteger("keep_best", 0, 100, spec.keep_best));
+  std::string precision, recompute;
+  RETURN_IF_ERROR(train.Take("precision", precision));
   if (!precision.empty() && precision != "auto") {
     spec.precision = PrecisionByName(precision);
     if (!spec.precision.has_value()) {
-      return Wrong("train.precision", "auto, fp32, tf32, bf16 or fp16");
+      return WrongField("train.precision", "auto, fp32, tf32, bf16 or fp16");
     }
   }
-  double rate = 0;
-  RETURN_IF_ERROR(Take(Member(json, "learning_rate"), "train.learning_rate", 0, 10, rate));
-  if (rate > 0) spec.learning_rate = rate;
-  return Take(Member(json, "weight_decay"), "train.weight_decay", 0, 10, spec.weight_decay);
+  RETURN_IF_ERROR(train.Take("recompute", recompute));
+  if (!recompute.empty() && recompute != "auto") {
+    if (recompute != "on" && recompute != "off") {
+      return WrongField("train.recompute", "auto, on or off");
+    }
+    spec.recompute = recompute == "on";
+  }
+  RETURN_IF_ERROR(train.Child("paths").Take("fused_optimizer", spec.paths.fused_optimizer));
+  RETURN_IF_ERROR(TakeOptimizer(train, spec));
+  RETURN_IF_ERROR(TakeLoss(train, spec));
+  RETURN_IF_ERROR(TakeSchedule(train.Child("schedule"), spec.schedule));
+  return TakeGang(train, spec);
 }
 
 }  // namespace
@@ -118,24 +180,25 @@ absl::Status TakeTrain(const Json& json, TrainingSpec& spec) {
 absl::StatusOr<TrainingSpec> ParseTrainingSpec(absl::string_view text) {
   const Json json = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return absl::InvalidArgumentError("the spec is no JSON object");
+  const JsonObject root(json, "");
   TrainingSpec spec;
-  const Json& task = Member(json, "task");
+  const JsonObject task = root.Child("task");
   std::string type = "classification", metric;
-  RETURN_IF_ERROR(Take(Member(task, "type"), "task.type", type));
+  RETURN_IF_ERROR(task.Take("type", type));
   if (type != "classification" && type != "regression") {
-    return Wrong("task.type", "classification or regression");
+    return WrongField("task.type", "classification or regression");
   }
   spec.classification = type == "classification";
-  RETURN_IF_ERROR(Take(Member(task, "metric"), "task.metric", metric));
+  RETURN_IF_ERROR(task.Take("metric", metric));
   if (metric.empty()) metric = spec.classification ? "accuracy" : "rmse";
   ASSIGN_OR_RETURN(spec.metric, MetricByName(metric));
   if (IsClassification(spec.metric) != spec.classification) {
     return absl::InvalidArgumentError(
         absl::StrCat("spec field task.metric: ", metric, " is no metric of ", type));
   }
-  RETURN_IF_ERROR(Take(Member(Member(json, "data"), "seed"), "data.seed", spec.seed));
-  RETURN_IF_ERROR(TakeModel(Member(json, "model"), spec.model));
-  RETURN_IF_ERROR(TakeTrain(Member(json, "train"), spec));
+  RETURN_IF_ERROR(root.Child("data").Take("seed", spec.seed));
+  RETURN_IF_ERROR(TakeModel(root.Child("model"), spec.model));
+  RETURN_IF_ERROR(TakeTrain(root.Child("train"), spec));
   return spec;
 }
 

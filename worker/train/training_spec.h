@@ -3,16 +3,32 @@
 
 #include <absl/status/statusor.h>
 #include <absl/strings/string_view.h>
+#include <absl/time/time.h>
 
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include "common/publish/metrics.h"
+#include "worker/device/transport.h"
 #include "worker/model/model_spec.h"
+#include "worker/model/objective.h"
+#include "worker/model/optimizer_spec.h"
 #include "worker/model/precision.h"
+#include "worker/model/speed_paths.h"
+#include "worker/train/schedule.h"
 
 namespace traind {
+
+// What the learning rate is multiplied by, for each rank more.
+enum class RateScaling { kNone, kLinear, kSqrt };
+
+// What the spec says of the ranks' meeting; empty, 0: as the Worker says.
+struct RendezvousSpec {
+  std::string host;
+  int port = 0;  // of fold 0; fold k: port + k
+  absl::Duration timeout;
+};
 
 struct TrainingSpec {
   bool classification = true;
@@ -21,10 +37,27 @@ struct TrainingSpec {
   ModelSpec model;
   int epochs = 20;
   int64_t batch = 0;                   // per rank; 0: auto
+  int64_t accumulation = 1;            // batches per optimizer step
   std::optional<Precision> precision;  // none: auto
   int patience = 5;                    // 0: never
+  bool shuffle = true;
+
+  Objective objective;
+  bool balanced_classes = false;  // class weights from the fold's training rows
+  OptimizerSpec optimizer;
   double learning_rate = 1e-3;
-  double weight_decay = 0.01;
+  RateScaling rate_scaling = RateScaling::kNone;
+  ScheduleSpec schedule;
+  double clip_norm = 5;
+  double ema_decay = 0;
+  bool gradient_norm = false;  // reported although nothing is clipped
+
+  int checkpoint_epochs = 0;      // 0: by time alone
+  int keep_best = 0;              // checkpoints, besides the newest
+  std::optional<bool> recompute;  // activations; none: when memory runs out
+  Transport transport = Transport::kAuto;
+  RendezvousSpec rendezvous;
+  SpeedPaths paths;
 };
 
 // json: a resolved JobSpec (proto/job.proto) as protobuf writes it, keys in

@@ -5,13 +5,18 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "common/durable_file.h"
+#include "worker/checkpoint/manifest.h"
+#include "worker/checkpoint/safetensors.h"
 
 namespace traind {
 namespace {
@@ -36,6 +41,8 @@ Checkpoint Sample(int64_t step) {
   c.epoch_loss_rows = 64;
   c.world_size = 2;
   c.batch = 16;
+  c.step_rows = 128;
+  c.recompute = true;
   c.precision = "fp16";
   c.planned_epochs = 20;
   c.warmup_steps = 10;
@@ -49,12 +56,16 @@ Checkpoint Sample(int64_t step) {
   c.best_epoch = 2.5;
   c.epochs_without_better = 1;
   c.patience_metric = std::numeric_limits<double>::quiet_NaN();
+  auto held = std::make_shared<std::map<std::string, std::vector<float>>>();
   for (int i = 0; i < 8; ++i) {
-    c.slots["weights"].push_back(0.1f * static_cast<float>(i + step));
-    c.slots["best_weights"].push_back(-0.1f * static_cast<float>(i));
-    c.slots["exp_avg"].push_back(1e-20f * static_cast<float>(i));
-    c.slots["exp_avg_sq"].push_back(static_cast<float>(i));
+    (*held)["weights"].push_back(0.1f * static_cast<float>(i + step));
+    (*held)["best_weights"].push_back(-0.1f * static_cast<float>(i));
+    (*held)["exp_avg"].push_back(1e-20f * static_cast<float>(i));
+    (*held)["exp_avg_sq"].push_back(static_cast<float>(i));
+    (*held)["ema"].push_back(0.5f);
   }
+  for (const auto& [slot, values] : *held) c.slots[slot] = values;
+  c.owner = held;
   return c;
 }
 
@@ -113,7 +124,54 @@ TEST_F(CheckpointTest, EveryFieldComesBackAsItWas) {
   EXPECT_EQ(read->best_epoch, expected.best_epoch);
   EXPECT_EQ(read->epochs_without_better, expected.epochs_without_better);
   EXPECT_TRUE(std::isnan(read->patience_metric));
+  EXPECT_EQ(read->step_rows, 128);
+  EXPECT_TRUE(read->recompute);
   EXPECT_EQ(read->slots, expected.slots);
+}
+
+TEST_F(CheckpointTest, WithoutBestWeightsTheLastOnesPredict) {
+  Checkpoint c = Sample(100);
+  c.slots.erase("best_weights");
+  ASSERT_TRUE(WriteCheckpoint(state_, "a", Layout(), c).ok());
+  const auto read = ReadCheckpoint(state_, "a/checkpoint-100.json", Layout(), Sample(0));
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_EQ(read->slots.at("best_weights"), c.slots.at("weights"));
+}
+
+// Format 1, as its last release wrote it.
+TEST_F(CheckpointTest, TheFirstFormatIsStillRead) {
+  const std::string golden = "tests/worker/checkpoint/golden/";
+  for (const char* name : {"checkpoint-100.json", "checkpoint-100.safetensors"}) {
+    Overwrite(name, *ReadFile(golden + name));
+  }
+  Checkpoint old = Sample(0);
+  old.slots.erase("ema");
+  const auto read = ReadCheckpoint(state_, "a/checkpoint-100.json", Layout(), old);
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  const Checkpoint expected = Sample(100);
+  EXPECT_EQ(read->optimizer, "adamw");
+  EXPECT_EQ(read->step_rows, 32);
+  EXPECT_EQ(read->best_loss, expected.best_loss);
+  ASSERT_EQ(read->slots.size(), 4u);
+  for (const auto& [slot, values] : read->slots) EXPECT_EQ(values, expected.slots.at(slot)) << slot;
+}
+
+// As another program may lay them out.
+TEST_F(CheckpointTest, TensorsInAnotherOrderAreFoundByTheirNames) {
+  const std::string manifest = Save(100);
+  const std::string bytes = Text("checkpoint-100.safetensors");
+  const auto file = ParseSafetensors(bytes);
+  ASSERT_TRUE(file.ok());
+  std::vector<NamedTensorView> tensors;
+  for (const auto& [name, tensor] : file->tensors) tensors.push_back({name, tensor});
+  std::reverse(tensors.begin(), tensors.end());
+  const std::string other = EncodeSafetensors(tensors, {});
+  Overwrite("checkpoint-100.safetensors", other);
+  Overwrite("checkpoint-100.json",
+            EncodeManifest(Sample(100), {Sha256Hex(other), static_cast<int64_t>(other.size())}));
+  const auto read = ReadCheckpoint(state_, manifest, Layout(), Sample(0));
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_EQ(read->slots, Sample(100).slots);
 }
 
 TEST_F(CheckpointTest, AnyFlippedByteOfEitherFileIsNoticed) {
@@ -179,6 +237,20 @@ TEST_F(CheckpointTest, OthersCheckpointsAreRefused) {
   other.fold = 3;
   EXPECT_TRUE(
       absl::IsFailedPrecondition(ReadCheckpoint(state_, manifest, Layout(), other).status()));
+  const auto refusal = [&](const Checkpoint& expected) {
+    const auto read = ReadCheckpoint(state_, manifest, Layout(), expected);
+    EXPECT_TRUE(absl::IsFailedPrecondition(read.status()));
+    return std::string(read.status().message());
+  };
+  other = Sample(0);
+  other.optimizer = "sgd";
+  EXPECT_TRUE(absl::StrContains(refusal(other), "of another optimizer: adamw, not sgd"));
+  other = Sample(0);
+  other.slots["momentum_buffer"];
+  EXPECT_TRUE(absl::StrContains(refusal(other), "lacks momentum_buffer"));
+  other = Sample(0);
+  other.model = "lstm";
+  EXPECT_TRUE(absl::StrContains(refusal(other), "of another model: mlp, not lstm"));
   ParameterLayout layout = Layout();
   layout[1].shape = {1, 2};
   EXPECT_TRUE(
@@ -188,9 +260,38 @@ TEST_F(CheckpointTest, OthersCheckpointsAreRefused) {
       absl::IsFailedPrecondition(ReadCheckpoint(state_, manifest, layout, Sample(0)).status()));
 }
 
+TEST_F(CheckpointTest, OneOfAnotherDtypeIsRefused) {
+  const std::string manifest = Save(100);
+  const std::string bytes = Text("checkpoint-100.safetensors");
+  const auto file = ParseSafetensors(bytes);
+  ASSERT_TRUE(file.ok());
+  std::vector<NamedTensorView> tensors;
+  for (const auto& [name, tensor] : file->tensors) {
+    tensors.push_back({name, tensor});
+    tensors.back().tensor.dtype = DType::kBF16;
+    tensors.back().tensor.data = tensor.data.substr(0, tensor.data.size() / 2);
+  }
+  const std::string half = EncodeSafetensors(tensors, {});
+  Overwrite("checkpoint-100.safetensors", half);
+  Overwrite("checkpoint-100.json",
+            EncodeManifest(Sample(100), {Sha256Hex(half), static_cast<int64_t>(half.size())}));
+  const auto read = ReadCheckpoint(state_, manifest, Layout(), Sample(0));
+  EXPECT_TRUE(absl::IsFailedPrecondition(read.status())) << read.status().ToString();
+  EXPECT_TRUE(absl::StrContains(read.status().message(), "is not float32"));
+}
+
 TEST_F(CheckpointTest, PathsOutsideTheStateFolderAreRefused) {
   EXPECT_TRUE(absl::IsInvalidArgument(Find("/etc/checkpoint-1.json").status()));
   EXPECT_TRUE(absl::IsInvalidArgument(Find("a/../../checkpoint-1.json").status()));
+}
+
+TEST_F(CheckpointTest, PruningKeepsTheStepsItIsTold) {
+  for (const int64_t step : {5, 10, 99, 100}) Save(step);
+  ASSERT_TRUE(PruneCheckpoints(state_, "a", 1, {10}).ok());
+  for (const int64_t step : {5, 10, 99, 100}) {
+    const std::string path = absl::StrCat(state_, "/a/checkpoint-", step, ".json");
+    EXPECT_EQ(access(path.c_str(), F_OK) == 0, step == 10 || step == 100) << path;
+  }
 }
 
 TEST_F(CheckpointTest, PruningKeepsTheNewestByStep) {

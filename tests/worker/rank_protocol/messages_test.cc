@@ -97,12 +97,14 @@ TEST(MessagesTest, TheKeysOnTheWireAreTheFieldNames) {
       "warnings ");
   EXPECT_EQ(keys(Encode(FromProcess(FloorReady{}))),
             "attempt model oof_sha256 score test_sha256 type ");
-  EXPECT_EQ(keys(Encode(FromProcess(Started{}))),
-            "attempt batch first_step parameters precision start_epoch steps_per_epoch type ");
+  EXPECT_EQ(
+      keys(Encode(FromProcess(Started{}))),
+      "attempt batch first_step parameters picked precision start_epoch steps_per_epoch type ");
   EXPECT_EQ(keys(Encode(FromProcess(Probe{}))),
             "attempt evaluate_s predict_s step_p90_s step_s timed_steps type ");
   EXPECT_EQ(keys(Encode(FromProcess(Progress{}))),
-            "attempt data_wait epoch loss lr samples_per_s step steps_per_s type ");
+            "attempt data_wait epoch exchange gradient_norm loss loss_scale lr pause "
+            "peak_device_bytes peak_memory_bytes samples_per_s step steps_per_s type utilisation ");
   EXPECT_EQ(
       keys(Encode(FromProcess(Epoch{}))),
       "attempt best_metric epoch epoch_s evaluate_s step train_loss type val_loss val_metric ");

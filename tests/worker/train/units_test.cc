@@ -1,10 +1,15 @@
 // The parts of training that need no LibTorch.
 #include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "worker/train/memory_ladder.h"
 #include "worker/train/schedule.h"
+#include "worker/train/signals.h"
 #include "worker/train/step_timer.h"
 #include "worker/train/task_control.h"
 #include "worker/train/training_spec.h"
@@ -122,7 +127,7 @@ TEST(TrainingSpecTest, EveryFieldIsTaken) {
   EXPECT_EQ(spec->precision, Precision::kBf16);
   EXPECT_EQ(spec->patience, 0);
   EXPECT_EQ(spec->learning_rate, 0.5);
-  EXPECT_EQ(spec->weight_decay, 0);
+  EXPECT_EQ(spec->optimizer.weight_decay, 0);
 }
 
 TEST(TrainingSpecTest, ErrorsNameTheField) {
@@ -140,6 +145,171 @@ TEST(TrainingSpecTest, ErrorsNameTheField) {
   EXPECT_TRUE(absl::StrContains(refusal(R"({"train":{"precision":"int8"}})"), "train.precision"));
   EXPECT_TRUE(absl::StrContains(refusal(R"({"train":{"epochs":"x"}})"), "train.epochs"));
   EXPECT_TRUE(absl::StrContains(refusal(R"({"data":{"seed":-1}})"), "data.seed"));
+}
+
+TEST(TrainingSpecTest, OptimizersAndLossesAreRead) {
+  const auto parse = [](const std::string& train, const char* type = "regression") {
+    const auto spec = ParseTrainingSpec(
+        absl::StrCat(R"({"task":{"type":")", type, R"("},"train":{)", train, "}}"));
+    EXPECT_TRUE(spec.ok()) << spec.status().ToString();
+    return *spec;
+  };
+  TrainingSpec spec = parse("");
+  EXPECT_EQ(spec.optimizer.kind, OptimizerKind::kAdamW);
+  EXPECT_EQ(spec.optimizer.weight_decay, 0.01);
+  EXPECT_EQ(spec.objective.loss, LossKind::kMse);
+  EXPECT_EQ(spec.clip_norm, 5);
+  EXPECT_EQ(spec.schedule.kind, ScheduleKind::kCosine);
+  EXPECT_TRUE(spec.shuffle);
+  spec = parse(R"("optimizer":{"kind":"sgd","nesterov":true},"clip_norm":0,"ema":0.99,)"
+               R"("loss":{"kind":"huber","huber_delta":2},"scale_learning_rate":"linear")");
+  EXPECT_EQ(spec.optimizer.kind, OptimizerKind::kSgd);
+  EXPECT_EQ(spec.optimizer.momentum, 0.9);
+  EXPECT_EQ(spec.optimizer.weight_decay, 0);
+  EXPECT_EQ(spec.learning_rate, 0.01);
+  EXPECT_EQ(spec.objective.loss, LossKind::kHuber);
+  EXPECT_EQ(spec.objective.huber_delta, 2);
+  EXPECT_EQ(spec.clip_norm, 0);
+  EXPECT_EQ(spec.ema_decay, 0.99);
+  EXPECT_EQ(spec.rate_scaling, RateScaling::kLinear);
+  spec = parse(R"("optimizer":{"kind":"rmsprop","alpha":0.9,"momentum":0.5},"weight_decay":0.1,)"
+               R"("learning_rate":0.2,"loss":{"label_smoothing":0.1,"weights":[1,2.5]})",
+               "classification");
+  EXPECT_EQ(spec.optimizer.kind, OptimizerKind::kRmsProp);
+  EXPECT_EQ(spec.optimizer.alpha, 0.9);
+  EXPECT_EQ(spec.optimizer.weight_decay, 0.1);
+  EXPECT_EQ(spec.learning_rate, 0.2);
+  EXPECT_EQ(spec.objective.label_smoothing, 0.1);
+  EXPECT_EQ(spec.objective.class_weights, (std::vector<float>{1, 2.5f}));
+}
+
+TEST(TrainingSpecTest, SchedulesGangsAndMemoryAreRead) {
+  const auto spec = ParseTrainingSpec(
+      R"({"train":{"schedule":{"kind":"step","period":3,"gamma":0.5,"warmup_share":0.1},)"
+      R"("accumulation":4,"shuffle":false,"checkpoint_epochs":2,"keep_best":3,)"
+      R"("collective":"gloo","rendezvous":{"host":"10.0.0.1","port":4000,"timeout":"90s"},)"
+      R"("recompute":"off","paths":{"fused_optimizer":false},"gradient_norm":true}})");
+  ASSERT_TRUE(spec.ok()) << spec.status().ToString();
+  EXPECT_EQ(spec->schedule.kind, ScheduleKind::kStep);
+  EXPECT_EQ(spec->schedule.period, 3);
+  EXPECT_EQ(spec->schedule.gamma, 0.5);
+  EXPECT_EQ(spec->schedule.warmup_share, 0.1);
+  EXPECT_FALSE(spec->schedule.warmup_steps.has_value());
+  EXPECT_EQ(spec->accumulation, 4);
+  EXPECT_FALSE(spec->shuffle);
+  EXPECT_EQ(spec->checkpoint_epochs, 2);
+  EXPECT_EQ(spec->keep_best, 3);
+  EXPECT_EQ(spec->transport, Transport::kGloo);
+  EXPECT_EQ(spec->rendezvous.host, "10.0.0.1");
+  EXPECT_EQ(spec->rendezvous.port, 4000);
+  EXPECT_EQ(spec->rendezvous.timeout, absl::Seconds(90));
+  EXPECT_EQ(spec->recompute, false);
+  EXPECT_FALSE(spec->paths.fused_optimizer);
+  EXPECT_TRUE(spec->gradient_norm);
+}
+
+TEST(TrainingSpecTest, ContradictionsNameTheField) {
+  const auto refusal = [](const std::string& train, const char* type = "classification") {
+    const auto spec = ParseTrainingSpec(
+        absl::StrCat(R"({"task":{"type":")", type, R"("},"train":{)", train, "}}"));
+    EXPECT_TRUE(absl::IsInvalidArgument(spec.status())) << train;
+    return std::string(spec.status().message());
+  };
+  for (const auto& [train, field] : std::vector<std::pair<std::string, std::string>>{
+           {R"("optimizer":{"kind":"lion"})", "train.optimizer.kind"},
+           {R"("optimizer":{"kind":"adam","nesterov":true})", "train.optimizer.nesterov"},
+           {R"("loss":{"kind":"mse"})", "train.loss.kind"},
+           {R"("loss":{"class_weights":"balanced","weights":[1,2]})", "train.loss.weights"},
+           {R"("loss":{"weights":[1,-2]})", "train.loss.weights[1]"},
+           {R"("schedule":{"kind":"linear"})", "train.schedule.kind"},
+           {R"("schedule":{"warmup_steps":1,"warmup_share":0.1})", "train.schedule"},
+           {R"("collective":"mpi")", "train.collective"},
+           {R"("rendezvous":{"timeout":"soon"})", "train.rendezvous.timeout"},
+           {R"("recompute":"maybe")", "train.recompute"},
+           {R"("shuffle":"no")", "train.shuffle"},
+           {R"("accumulation":0)", "train.accumulation"},
+           {R"("scale_learning_rate":"root")", "train.scale_learning_rate"}}) {
+    EXPECT_TRUE(absl::StrContains(refusal(train), absl::StrCat("spec field ", field, ":")))
+        << refusal(train);
+  }
+  EXPECT_TRUE(absl::StrContains(refusal(R"("loss":{"kind":"cross_entropy"})", "regression"),
+                                "train.loss.kind"));
+  EXPECT_TRUE(
+      absl::StrContains(refusal(R"("loss":{"label_smoothing":0.1})", "regression"), "train.loss:"));
+}
+
+TEST(MemoryLadderTest, HalvesTheBatchThenComputesActivationsAgainThenHalvesOn) {
+  MemoryLadder ladder;
+  auto rung = ladder.Next(64, 128, /*can_recompute=*/true);
+  ASSERT_TRUE(rung.has_value());
+  EXPECT_EQ(rung->batch, 32);
+  EXPECT_FALSE(rung->recompute);
+  EXPECT_EQ(rung->from, "64 rows x 2 passes");
+  EXPECT_EQ(rung->to, "32 rows x 4 passes");
+  rung = ladder.Next(32, 128, true);
+  ASSERT_TRUE(rung.has_value());
+  EXPECT_TRUE(rung->recompute);
+  EXPECT_EQ(rung->batch, 32);
+  std::vector<int64_t> batches;
+  for (int64_t batch = 32; (rung = ladder.Next(batch, 128, false)).has_value();) {
+    batch = rung->batch;
+    batches.push_back(batch);
+  }
+  EXPECT_EQ(batches, (std::vector<int64_t>{16, 8, 4, 2, 1}));
+}
+
+TEST(MemoryLadderTest, WithoutAnythingToGiveUpThereIsNoRung) {
+  MemoryLadder ladder;
+  EXPECT_FALSE(ladder.Next(1, 1, false).has_value());
+  EXPECT_TRUE(ladder.Next(1, 1, true)->recompute);
+  EXPECT_FALSE(ladder.Next(1, 1, false).has_value());
+}
+
+UsageWindow Window(double wall, double cpu, double gather, double exchange, int64_t passes) {
+  UsageWindow window;
+  window.wall_s = wall;
+  window.cpu_s = cpu;
+  window.gather_s = gather;
+  window.exchange_s = exchange;
+  window.passes = passes;
+  return window;
+}
+
+TEST(SignalsTest, UtilisationIsTheShareOfComputing) {
+  EXPECT_DOUBLE_EQ(Utilisation(Window(10, 10, 0, 0, 1), 1, false), 1);
+  EXPECT_DOUBLE_EQ(Utilisation(Window(10, 10, 3, 0, 1), 1, false), 0.7);
+  EXPECT_DOUBLE_EQ(Utilisation(Window(10, 10, 0, 0, 1), 2, false), 0.5);
+  UsageWindow paused = Window(10, 5, 0, 0, 1);
+  paused.pause_s = 5;
+  EXPECT_DOUBLE_EQ(Utilisation(paused, 1, false), 1);
+  EXPECT_EQ(Utilisation(Window(10, 10, 0, 0, 1), 1, /*gpu=*/true), -1);
+  EXPECT_EQ(Utilisation(Window(0, 0, 0, 0, 0), 1, false), -1);
+}
+
+TEST(SignalsTest, SlowTrainingIsWarnedOfOnceAndWithItsCause) {
+  const auto warnings = [](const UsageWindow& window) {
+    UsageWatch watch(1, false);
+    std::vector<std::string> all;
+    for (int i = 0; i < 300; ++i) {
+      for (std::string& text : watch.Add(window)) all.push_back(std::move(text));
+    }
+    return all;
+  };
+  EXPECT_TRUE(warnings(Window(0.1, 0.1, 0, 0, 100)).empty());
+  auto all = warnings(Window(0.1, 0.1, 0.03, 0, 100));
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(all[0], "utilisation is 70 % (training waits)")) << all[0];
+  EXPECT_TRUE(absl::StrContains(all[0], "putting batches together"));
+  all = warnings(Window(0.1, 0.1, 0, 0.06, 100));
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(all[0], "poor")) << all[0];
+  EXPECT_TRUE(absl::StrContains(all[0], "ranks wait for each other"));
+  all = warnings(Window(0.1, 0.05, 0, 0, 100));
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(all[0], "a core for 50 %")) << all[0];
+  all = warnings(Window(0.5, 0.5, 0, 0, 3));
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(all[0], "360 batches a minute")) << all[0];
 }
 
 }  // namespace

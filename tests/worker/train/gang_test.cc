@@ -1,0 +1,138 @@
+// Ranks that train together, one thread each.
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+
+#include "tests/worker/train/trainer_fixture.h"
+#include "worker/device/guard.h"
+#include "worker/train/failure.h"
+
+namespace traind {
+namespace {
+
+class TransportTest : public GangTest, public testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Transports, TransportTest, testing::Values("shm", "gloo"));
+
+TEST_P(TransportTest, TwoRanksTrainAsOneWithTwiceTheBatch) {
+  RecordingSink alone, gang;
+  ASSERT_TRUE(Run(Exact(1, 32), alone).ok());
+  rp::Train two = Exact(2, 16);
+  two.spec_json =
+      Spec(absl::StrCat("\"patience\":0,\"collective\":\"", GetParam(), "\""), /*dropout=*/0);
+  RunGang(two, 2, gang);
+  EXPECT_TRUE(absl::StrContains(gang.All<rp::Started>()[0].picked,
+                                absl::StrCat("collective=", GetParam())));
+  EXPECT_EQ(gang.All<rp::Started>()[0].steps_per_epoch, 13);
+  EXPECT_EQ(gang.All<rp::Epoch>().size(), 3u);
+  ExpectNear(Tensors(alone), Tensors(gang), 2e-5f);
+  EXPECT_NEAR(alone.All<rp::Epoch>()[2].val_loss, gang.All<rp::Epoch>()[2].val_loss, 1e-4);
+}
+
+TEST_F(GangTest, ThreeRanksOfWhichSomeRunOutOfRowsDoNotHang) {
+  RecordingSink alone, gang;
+  ASSERT_TRUE(Run(Exact(1, 99), alone).ok());  // 398 = 4 x 99 + 2: the last batch has 2 rows
+  RunGang(Exact(2, 33), 3, gang);
+  ExpectNear(Tensors(alone), Tensors(gang), 2e-5f);
+}
+
+TEST_F(GangTest, ACheckpointOfOneRankGoesOnWithTwoAtTheSameGangBatch) {
+  RecordingSink alone, first, gang;
+  ASSERT_TRUE(Run(Exact(1, 32), alone).ok());
+  ASSERT_TRUE(RunALittle(Exact(2, 32), first).ok());
+  rp::Train rest = Exact(3, 0);
+  rest.resume = first.All<rp::CheckpointSaved>().back().manifest;
+  RunGang(rest, 2, gang);
+  EXPECT_EQ(gang.All<rp::Started>()[0].batch, 16);
+  EXPECT_EQ(gang.All<rp::Started>()[0].first_step, first.All<rp::CheckpointSaved>().back().step);
+  EXPECT_TRUE(gang.All<rp::Decision>().empty());
+  ExpectNear(Tensors(alone), Tensors(gang), 2e-5f);
+}
+
+TEST_F(GangTest, AStopThatRankZeroAloneHearsStopsAll) {
+  rp::Train train = Exact(1, 16);
+  train.epochs = 100'000;
+  RecordingSink sink;
+  RunGang(train, 2, sink, [&sink](TaskControl& control) {
+    sink.Listen([&control](const rp::FromProcess& message) {
+      if (std::holds_alternative<rp::Epoch>(message)) control.Apply(rp::Stop{1, true});
+    });
+  });
+  EXPECT_EQ(sink.All<rp::FoldSaved>().back().stopped_by, "user");
+}
+
+TEST_F(GangTest, ThroughSharedMemoryARunIsTheSameBitForBit) {
+  RecordingSink first, second;
+  RunGang(Exact(1, 16), 2, first);
+  RunGang(Exact(2, 16), 2, second);
+  EXPECT_EQ(Tensors(first), Tensors(second));
+}
+
+// Parts of a step are not exchanged; uneven shares have uneven numbers of parts.
+TEST_P(TransportTest, PassesOfTwoRanksAddUpToOneBatch) {
+  RecordingSink alone, gang;
+  ASSERT_TRUE(Run(Exact(1, 90), alone).ok());  // 398 = 4 x 90 + 38: the last step has fewer passes
+  rp::Train two = Exact(2, 15);
+  two.spec_json =
+      Spec(absl::StrCat("\"patience\":0,\"accumulation\":3,\"collective\":\"", GetParam(), "\""),
+           /*dropout=*/0);
+  RunGang(two, 2, gang);
+  EXPECT_EQ(gang.All<rp::Started>()[0].steps_per_epoch, 5);
+  ExpectNear(Tensors(alone), Tensors(gang), 2e-5f);
+}
+
+TEST_F(GangTest, ACheckpointOfTwoRanksGoesOnWithOneInTwoPassesAStep) {
+  RecordingSink alone, first, rest_sink;
+  ASSERT_TRUE(Run(Exact(1, 32), alone).ok());
+  RunGang(Exact(2, 16), 2, first, [&first](TaskControl& control) {
+    first.Listen([&control](const rp::FromProcess& message) {
+      if (std::holds_alternative<rp::Probe>(message)) control.Apply(rp::Stop{2, false});
+    });
+  });
+  rp::Train rest = Exact(3, 0);
+  rest.resume = first.All<rp::CheckpointSaved>().back().manifest;
+  ASSERT_TRUE(Run(rest, rest_sink).ok());
+  EXPECT_EQ(rest_sink.All<rp::Started>()[0].batch, 16);
+  EXPECT_EQ(rest_sink.All<rp::Started>()[0].steps_per_epoch, 13);
+  EXPECT_TRUE(rest_sink.All<rp::Decision>().empty());
+  ExpectNear(Tensors(alone), Tensors(rest_sink), 2e-5f);
+}
+
+TEST_F(GangTest, ARankThatRunsOutOfMemoryTakesMorePassesAndTheGangGoesOn) {
+  RecordingSink alone, gang;
+  ASSERT_TRUE(Run(Exact(1, 32), alone).ok());
+  rp::Train train = Exact(2, 16);
+  train.world_size = 2;
+  train.rendezvous.port = FreePort();
+  rp::Train peer = train;
+  peer.rank = 1;
+  RecordingSink peer_sink;
+  std::thread other([&] {
+    TaskControl control(peer, SystemClock());
+    const absl::Status status = Run(peer, control, peer_sink, [](const StepInput& input) {
+      return input.rows > 8 ? OutOfMemoryError("injected") : absl::OkStatus();
+    });
+    EXPECT_TRUE(status.ok()) << status.ToString();
+  });
+  const absl::Status status = Run(train, gang);
+  other.join();
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  ASSERT_EQ(peer_sink.All<rp::Decision>().size(), 1u);
+  EXPECT_EQ(peer_sink.All<rp::Decision>()[0].to, "8 rows x 2 passes");
+  ExpectNear(Tensors(alone), Tensors(gang), 2e-5f);
+}
+
+TEST_F(GangTest, AGangThatDoesNotComeTogetherFailsInTime) {
+  rp::Train train = Exact(1, 16);
+  train.world_size = 2;
+  train.rendezvous.port = FreePort();
+  train.rendezvous.timeout_ms = 300;
+  RecordingSink sink;
+  const absl::Status status = Run(train, sink);
+  EXPECT_EQ(FailureReason(status), "COLLECTIVE_TIMEOUT") << status.ToString();
+}
+
+}  // namespace
+}  // namespace traind

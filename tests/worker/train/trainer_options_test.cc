@@ -1,0 +1,251 @@
+// What the spec's options do to a fold, and that none of them breaks a resume.
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/worker/train/trainer_fixture.h"
+#include "worker/device/guard.h"
+#include "worker/train/failure.h"
+
+namespace traind {
+namespace {
+
+class ResumeTest : public TrainerTest, public testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(
+    Options, ResumeTest,
+    testing::Values(
+        R"("optimizer":{"kind":"adam"},"schedule":{"kind":"constant"})",
+        R"("optimizer":{"kind":"sgd","nesterov":true},"schedule":{"kind":"step","period":1})",
+        R"("optimizer":{"kind":"rmsprop","momentum":0.5},"schedule":{"kind":"polynomial"})",
+        R"("optimizer":{"kind":"sgd","momentum":0},"schedule":{"kind":"one_cycle"})",
+        R"("ema":0.9,"schedule":{"kind":"cosine_restarts","period":1,"period_growth":2})",
+        R"("accumulation":3,"loss":{"label_smoothing":0.1,"class_weights":"balanced"})",
+        R"("shuffle":false,"clip_norm":0,"paths":{"fused_optimizer":false})",
+        R"("precision":"bf16","ema":0.5,"accumulation":2)"));
+
+TEST_P(ResumeTest, ARunResumedInMidEpochEndsAsIfNeverStopped) {
+  rp::Train train = Task(1);
+  train.batch = 8;
+  train.spec_json = Spec(GetParam());
+  RecordingSink whole, first, second;
+  const absl::Status status = Run(train, whole);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  train.attempt = 2;
+  ASSERT_TRUE(RunALittle(train, first).ok());
+  train.attempt = 3;
+  train.batch = 0;
+  train.resume = first.All<rp::CheckpointSaved>().back().manifest;
+  ASSERT_TRUE(Run(train, second).ok());
+  EXPECT_TRUE(second.All<rp::LogText>().empty());
+  EXPECT_TRUE(second.All<rp::Decision>().empty());
+  EXPECT_GT(second.All<rp::Started>()[0].first_step, 0);
+  EXPECT_EQ(Tensors(whole), Tensors(second));
+  EXPECT_EQ(Answers(whole.All<rp::FoldSaved>().back()),
+            Answers(second.All<rp::FoldSaved>().back()));
+}
+
+TEST_F(TrainerTest, ACheckpointOfAnotherOptimizerIsPassedOverWithAWarning) {
+  RecordingSink first, second;
+  ASSERT_TRUE(RunALittle(Task(1), first).ok());
+  rp::Train train = Task(2);
+  train.spec_json = Spec(R"("optimizer":{"kind":"sgd"})");
+  train.resume = first.All<rp::CheckpointSaved>().back().manifest;
+  ASSERT_TRUE(Run(train, second).ok());
+  EXPECT_EQ(second.All<rp::Started>()[0].first_step, 0);
+  const auto logs = second.All<rp::LogText>();
+  ASSERT_FALSE(logs.empty());
+  EXPECT_TRUE(absl::StrContains(logs[0].text, "another optimizer: adamw, not sgd")) << logs[0].text;
+}
+
+// 400 training rows: 12 steps of 32 and one of 16, of which each part has 8.
+TEST_F(TrainerTest, FourPassesAreOneBatchOfFourTimesTheRows) {
+  RecordingSink whole, parts;
+  rp::Train train = Task(1);
+  train.batch = 32;
+  train.spec_json = Spec(R"("patience":0)", 0);
+  ASSERT_TRUE(Run(train, whole).ok());
+  train.attempt = 2;
+  train.batch = 8;
+  train.spec_json = Spec(R"("patience":0,"accumulation":4)", 0);
+  ASSERT_TRUE(Run(train, parts).ok());
+  EXPECT_EQ(whole.All<rp::Started>()[0].steps_per_epoch, 13);
+  EXPECT_EQ(parts.All<rp::Started>()[0].steps_per_epoch, 13);
+  EXPECT_EQ(parts.All<rp::Started>()[0].batch, 8);
+  const auto a = Tensors(whole), b = Tensors(parts);
+  for (const auto& [name, values] : a) {
+    if (!absl::StartsWith(name, "last.")) continue;
+    for (size_t i = 0; i < values.size(); ++i) {
+      ASSERT_NEAR(values[i], b.at(name)[i], 2e-5f) << name << " " << i;
+    }
+  }
+  EXPECT_NEAR(whole.All<rp::Epoch>()[2].train_loss, parts.All<rp::Epoch>()[2].train_loss, 1e-5);
+}
+
+// The rows of each pass, in the first epoch.
+std::vector<int64_t> PassRows(const std::vector<StepInput>& passes, int64_t steps) {
+  std::vector<int64_t> rows;
+  for (const StepInput& pass : passes) {
+    if (steps == 0) break;
+    rows.push_back(pass.rows);
+    steps -= pass.last;
+  }
+  return rows;
+}
+
+TEST_F(TrainerTest, TheScheduleStepsOncePerOptimizerStep) {
+  rp::Train train = Task(1);
+  train.epochs = 1;
+  train.batch = 30;
+  train.spec_json = Spec(
+      R"("accumulation":4,"learning_rate":0.01,"schedule":{"kind":"polynomial","warmup_steps":0})");
+  std::vector<StepInput> passes;
+  TaskControl control(train, SystemClock());
+  RecordingSink sink;
+  ASSERT_TRUE(Run(train, control, sink, [&](const StepInput& input) {
+                passes.push_back(input);
+                return absl::OkStatus();
+              }).ok());
+  // 400 rows = 3 x 120 + 40; the spec plans 3 epochs, the Worker 1.
+  EXPECT_EQ(PassRows(passes, 4),
+            (std::vector<int64_t>{30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 10}));
+  for (size_t i = 0; i < passes.size(); ++i) {
+    EXPECT_DOUBLE_EQ(passes[i].learning_rate, 0.01 * (1 - static_cast<double>(i / 4) / 4)) << i;
+    EXPECT_EQ(passes[i].gang_rows, i < 12 ? 120 : 40) << i;
+    EXPECT_EQ(passes[i].last, i % 4 == 3 || i == 13) << i;
+  }
+}
+
+TEST_F(TrainerTest, RunningOutOfMemoryHalvesTheBatchAndTrainsOnFromTheSameStep) {
+  rp::Train train = Task(1);
+  train.spec_json = Spec(R"("patience":0)", 0);
+  RecordingSink plain, tight;
+  ASSERT_TRUE(Run(train, plain).ok());
+  train.attempt = 2;
+  TaskControl control(train, SystemClock());
+  int64_t seen = 0;
+  const absl::Status status =
+      Run(train, control, tight, [&](const StepInput& input) -> absl::Status {
+        // From the 30th pass on there is room for five rows: in the second epoch.
+        return ++seen > 30 && input.rows > 5 ? OutOfMemoryError("injected") : absl::OkStatus();
+      });
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  const auto decisions = tight.All<rp::Decision>();
+  ASSERT_EQ(decisions.size(), 2u);
+  EXPECT_EQ(decisions[0].rule, "memory");
+  EXPECT_TRUE(absl::StrContains(decisions[0].cause, "out of memory at step 30"));
+  EXPECT_EQ(decisions[0].from, "16 rows x 1 pass");
+  EXPECT_EQ(decisions[0].to, "8 rows x 2 passes");
+  EXPECT_EQ(decisions[1].to, "4 rows x 4 passes");
+  EXPECT_EQ(tight.All<rp::Epoch>().back().step, plain.All<rp::Epoch>().back().step);
+  const auto a = Tensors(plain), b = Tensors(tight);
+  const std::string name = "last.layers.0.weight";
+  for (size_t i = 0; i < a.at(name).size(); ++i) {
+    ASSERT_NEAR(a.at(name)[i], b.at(name)[i], 2e-5f) << i;
+  }
+}
+
+TEST_F(TrainerTest, MemoryThatFailsInTheMiddleOfAStepLeavesNoTraceOfItsFirstPasses) {
+  rp::Train train = Task(1);
+  train.batch = 4;
+  train.spec_json = Spec(R"("patience":0,"accumulation":4)", 0);
+  RecordingSink plain, tight;
+  ASSERT_TRUE(Run(train, plain).ok());
+  train.attempt = 2;
+  TaskControl control(train, SystemClock());
+  int64_t seen = 0;
+  ASSERT_TRUE(Run(train, control, tight, [&](const StepInput&) -> absl::Status {
+                return ++seen == 43 ? OutOfMemoryError("injected") : absl::OkStatus();
+              }).ok());
+  ASSERT_EQ(tight.All<rp::Decision>().size(), 1u);
+  EXPECT_EQ(tight.All<rp::Decision>()[0].to, "2 rows x 8 passes");
+  const auto a = Tensors(plain), b = Tensors(tight);
+  const std::string name = "last.layers.0.weight";
+  for (size_t i = 0; i < a.at(name).size(); ++i) {
+    ASSERT_NEAR(a.at(name)[i], b.at(name)[i], 2e-5f) << i;
+  }
+}
+
+TEST_F(TrainerTest, WithoutRoomForOneRowTheFoldFailsWithThatReason) {
+  rp::Train train = Task(1);
+  TaskControl control(train, SystemClock());
+  RecordingSink sink;
+  const absl::Status status =
+      Run(train, control, sink, [](const StepInput&) { return OutOfMemoryError("injected"); });
+  EXPECT_EQ(FailureReason(status), "OUT_OF_MEMORY");
+  EXPECT_TRUE(absl::StrContains(status.message(), "one row at a time")) << status.ToString();
+  EXPECT_EQ(sink.All<rp::Decision>().size(), 4u);  // 16 -> 8 -> 4 -> 2 -> 1
+}
+
+TEST_F(TrainerTest, CheckpointsByEpochKeepTheBestAndTheNewest) {
+  rp::Train train = Task(1);
+  train.epochs = 8;
+  train.spec_json = Spec(R"("patience":0,"checkpoint_epochs":1,"keep_best":2,"learning_rate":0.1)");
+  RecordingSink sink;
+  ASSERT_TRUE(Run(train, sink).ok());
+  std::set<int64_t> saved;
+  for (const auto& message : sink.All<rp::CheckpointSaved>()) saved.insert(message.step);
+  std::vector<std::pair<double, int64_t>> scores;
+  for (const auto& epoch : sink.All<rp::Epoch>()) {
+    EXPECT_EQ(saved.count(epoch.step), 1u) << epoch.step;
+    scores.push_back({-epoch.val_metric, epoch.step});
+  }
+  std::stable_sort(scores.begin(), scores.end());
+  std::set<int64_t> expected{scores[0].second, scores[1].second, 175, 200};
+  for (const int64_t step : saved) {
+    const std::string path =
+        absl::StrCat(state_, "/", AttemptDir("job", 1), "/checkpoint-", step, ".json");
+    EXPECT_EQ(access(path.c_str(), F_OK) == 0, expected.count(step) > 0) << step;
+  }
+}
+
+TEST_F(TrainerTest, AnAverageOfTheWeightsPredictsWhereOneIsKept) {
+  rp::Train train = Task(1);
+  train.spec_json = Spec(R"("patience":0,"ema":0.95,"learning_rate":0.03)");
+  RecordingSink sink;
+  ASSERT_TRUE(Run(train, sink).ok());
+  const auto tensors = Tensors(sink);
+  EXPECT_NE(tensors.at("ema.layers.0.weight"), tensors.at("last.layers.0.weight"));
+  if (sink.All<rp::Epoch>().back().val_metric == sink.All<rp::FoldSaved>().back().score) {
+    EXPECT_EQ(tensors.at("layers.0.weight"), tensors.at("ema.layers.0.weight"));
+  }
+  EXPECT_GT(sink.All<rp::FoldSaved>().back().score, 0.5);
+}
+
+TEST_F(TrainerTest, ClassWeightsMustBeAsManyAsTheClasses) {
+  rp::Train train = Task(1);
+  train.spec_json = Spec(R"("loss":{"weights":[1,2]})");
+  RecordingSink sink;
+  const absl::Status status = Run(train, sink);
+  EXPECT_EQ(FailureReason(status), "USER_ERROR");
+  EXPECT_TRUE(absl::StrContains(status.message(), "train.loss.weights: 2 weights for 3 classes"));
+}
+
+TEST_F(TrainerTest, ProgressTellsOfGradientsMemoryAndTheMachine) {
+  rp::Train train = Task(1);
+  train.epochs = 100'000;
+  train.stop_ms = 1000;
+  train.spec_json = Spec(R"("patience":0,"clip_norm":0,"gradient_norm":true)");
+  RecordingSink sink;
+  ASSERT_TRUE(Run(train, sink).ok());
+  const auto progress = sink.All<rp::Progress>();
+  ASSERT_GT(progress.size(), 2u);
+  for (const auto& p : progress) {
+    EXPECT_GT(p.gradient_norm, 0);
+    EXPECT_GT(p.peak_memory_bytes, 10 << 20);
+    EXPECT_EQ(p.peak_device_bytes, 0);
+    EXPECT_GE(p.utilisation, 0);
+    EXPECT_LE(p.utilisation, 1);
+    EXPECT_LE(p.data_wait + p.exchange + p.pause, 1 + 1e-9);
+    EXPECT_EQ(p.exchange, 0);
+  }
+  EXPECT_TRUE(absl::StrContains(sink.All<rp::Started>()[0].picked,
+                                "precision=fp32 threads=1 batch=16 rows x 1 pass collective=none"));
+}
+
+}  // namespace
+}  // namespace traind

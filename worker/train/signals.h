@@ -1,0 +1,48 @@
+// How well a task uses its machine, and what it says about that.
+#pragma once
+
+#include <absl/time/time.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace traind {
+
+// A window of training, of one rank. Seconds.
+struct UsageWindow {
+  double wall_s = 0;
+  double cpu_s = 0;       // of the process
+  double gather_s = 0;    // putting batches together
+  double exchange_s = 0;  // waiting for other ranks and adding up with them
+  double pause_s = 0;     // validation, checkpoints, predictions: no steps
+  int64_t passes = 0;
+};
+
+// Share of the time in which the device computed steps, 0-1; -1: not known (GPUs).
+double Utilisation(const UsageWindow& window, int threads, bool gpu);
+
+// Looks at the first kLookAfter of training and warns, once each, of what makes it slow:
+// utilisation of 80-95 % is good, 60-80 % means that training waits, below that it is
+// poor; and of fewer than 500 batches a minute, which for tables is a batch too large or
+// a machine too busy.
+// Threads: confined to one.
+class UsageWatch {
+ public:
+  static constexpr double kLookAfterS = 10;
+  static constexpr double kGood = 0.8, kPoor = 0.6;
+  static constexpr double kLeastBatchesPerMinute = 500;
+
+  UsageWatch(int threads, bool gpu) : threads_(threads), gpu_(gpu) {}
+
+  // Warnings, for users; at most one of each kind over a task.
+  std::vector<std::string> Add(const UsageWindow& window);
+
+ private:
+  const int threads_;
+  const bool gpu_;
+  UsageWindow sum_;
+  bool done_ = false;
+};
+
+}  // namespace traind

@@ -1,0 +1,68 @@
+// How a fold ends: its last checkpoint and its predictions.
+#include <utility>
+
+#include "common/status_macros.h"
+#include "worker/predict/predictor.h"
+#include "worker/train/trainer.h"
+
+namespace traind {
+
+rank_protocol::FoldSaved Trainer::FoldSavedNow() const {
+  rank_protocol::FoldSaved saved;
+  saved.attempt = train_.attempt;
+  saved.fold = train_.fold;
+  saved.epochs_done = EpochsDone();
+  saved.score = best_.metric;
+  saved.predict_s = absl::ToDoubleSeconds(predict_time_);
+  return saved;
+}
+
+absl::Status Trainer::Finish(const Ending& ending) {
+  // A task that begins at its end (resumed there, or too late) has not looked yet.
+  if (ending.predict && !has_best_) RETURN_IF_ERROR(Validate());
+  if (ending.predict && !has_best_) RETURN_IF_ERROR(Validate());  // having fallen back to float32
+  if (ending.predict && best_outputs_.empty()) {
+    RETURN_IF_ERROR(EvaluateNow(Weights::kBest, best_outputs_));
+  }
+  if (!gang_->leads()) return absl::OkStatus();
+  // Room in the deadline goes to the predictions; the checkpoint is written beside.
+  constexpr absl::Duration kLongestWait = absl::Seconds(30);
+  RETURN_IF_ERROR(TakeLoss());
+  ASSIGN_OR_RETURN(Learner::State state, learner_->Save());
+  const Checkpoint checkpoint = Capture(std::move(state));
+  std::optional<double> score;
+  if (validated_at_step_ == step_) score = last_.metric;
+  const bool started = saver_->StartCheckpoint(learner_->layout(), checkpoint, score);
+  if (ending.predict) RETURN_IF_ERROR(PredictAndSave(ending));
+  if (!started && saver_->Wait(kLongestWait)) {
+    saver_->StartCheckpoint(learner_->layout(), checkpoint, score);
+  }
+  saver_->Wait(kLongestWait);
+  return absl::OkStatus();
+}
+
+// Something went wrong, but there are good weights: the fold may still count.
+void Trainer::RescuePredictions() {
+  if (!gang_->leads() || !has_best_ || predictions_saved_ || best_outputs_.empty()) return;
+  const absl::StatusOr<std::vector<float>> test =
+      PredictTest(*learner_, *data_.encoder, Weights::kBest, data_.outputs);
+  if (!test.ok()) return;
+  constexpr absl::Duration kLongestWait = absl::Seconds(10);
+  saver_->Wait(kLongestWait);
+  saver_->StartPredictions(FoldSavedNow(), best_outputs_, *test);
+  saver_->Wait(kLongestWait);
+}
+
+absl::Status Trainer::PredictAndSave(const Ending& ending) {
+  const absl::Duration started = clock_.MonotonicNow();
+  ASSIGN_OR_RETURN(const std::vector<float> test,
+                   PredictTest(*learner_, *data_.encoder, Weights::kBest, data_.outputs));
+  rank_protocol::FoldSaved saved = FoldSavedNow();
+  saved.last = true;
+  saved.complete = ending.cause == StopCause::kEpochs || ending.cause == StopCause::kPatience;
+  saved.stopped_by = StopCauseName(ending.cause);
+  saved.predict_s = absl::ToDoubleSeconds(clock_.MonotonicNow() - started);
+  return saver_->SaveLast(std::move(saved), best_outputs_, test);
+}
+
+}  // namespace traind
