@@ -28,6 +28,8 @@ using google::protobuf::Reflection;
 constexpr size_t kLongestText = 4096;
 constexpr int kMostLabels = 32;
 constexpr int kMostHiddenLayers = 64;
+// proto/job.proto's defaults.
+constexpr int kTransformerWidth = 64, kTransformerHeads = 4;
 
 std::string Join(absl::string_view path, absl::string_view name) {
   return path.empty() ? std::string(name) : absl::StrCat(path, ".", name);
@@ -207,6 +209,15 @@ void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
   if (spec.model().mlp().hidden_size() > kMostHiddenLayers) {
     check.Add("model.mlp.hidden", absl::StrCat("has ", spec.model().mlp().hidden_size(),
                                                " layers; ", kMostHiddenLayers, " are the most"));
+  }
+  if (spec.model().has_transformer()) {
+    const v1::TransformerSpec& transformer = spec.model().transformer();
+    const int width = transformer.width() > 0 ? transformer.width() : kTransformerWidth;
+    const int heads = transformer.heads() > 0 ? transformer.heads() : kTransformerHeads;
+    if (width % heads != 0) {
+      check.Add("model.transformer.width", absl::StrCat("'", width, "' is no multiple of ", heads,
+                                                        ", model.transformer.heads"));
+    }
   }
   if (spec.train().precision() == "tf32" && spec.resources().device() == "cpu") {
     check.Add("train.precision", "'tf32' needs resources.device cuda");

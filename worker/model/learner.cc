@@ -22,6 +22,7 @@
 #include "worker/model/objective_loss.h"
 #include "worker/model/optimizer.h"
 #include "worker/model/resident_rows.h"
+#include "worker/model/static_backward.h"
 #include "worker/model/vector_loops.h"
 
 namespace traind {
@@ -99,15 +100,23 @@ struct Learner::Impl {
   std::vector<at::Tensor> best_views, ema_views;
   bool ema_began = false;
 
+  // In place of autograd where there is one.
+  std::optional<ObjectiveGradient> objective_gradient;
+  std::unique_ptr<StaticBackward> fast;
+  at::Tensor part_gradient;     // of a step's later parts
+  bool gradient_began = false;  // the step's first part is in `gradient`
+
   at::Tensor loss_sum;  // [] float64
-  double loss_rows = 0;
+  double host_loss_sum = 0, loss_rows = 0;
   double gather_s = 0;
 
   absl::Status Initialize(LearnerData data);
   void PlaceData(LearnerData& data);
   void SetPrecision(Precision precision);
+  void ChooseBackward();
   at::Tensor LossOf(const StepInput& input, double& weight);
-  void Step(const StepInput& input);
+  absl::Status Step(const StepInput& input);
+  absl::Status StaticStep(const StepInput& input);
   void Update(double learning_rate);
   void UpdateEma();
   const at::Tensor& Current() const { return ema.defined() ? ema : parameters.flat(); }
@@ -135,9 +144,6 @@ absl::Status Learner::Impl::Initialize(LearnerData data) {
   loss_sum = at::zeros({}, at::TensorOptions(device).dtype(at::kDouble));
   PlaceData(data);
   SetPrecision(options.precision);
-  if (options.group != nullptr) {
-    reducer = std::make_unique<GradientReducer>(*options.group, parameters.tensors());
-  }
   return absl::OkStatus();
 }
 
@@ -162,6 +168,36 @@ void Learner::Impl::SetPrecision(Precision precision) {
     at::globalContext().setFloat32MatmulPrecision(precision == Precision::kTf32 ? "high"
                                                                                 : "highest");
   }
+  ChooseBackward();
+}
+
+void Learner::Impl::ChooseBackward() {
+  fast.reset();
+  if (options.paths.static_backward && !device.is_cuda()) {
+    Targets targets;
+    if (objective->classification()) {
+      targets.classes = rows->target().const_data_ptr<int64_t>();
+    } else {
+      targets.values = rows->target().const_data_ptr<float>();
+    }
+    objective_gradient.emplace(options.objective, options.target_mean, options.target_scale,
+                               targets, options.shape.outputs);
+    StaticSetup setup;
+    setup.model = options.model;
+    setup.shape = options.shape;
+    setup.horizon = options.horizon;
+    setup.precision = options.precision;
+    setup.objective = &*objective_gradient;
+    setup.numeric = rows->numeric().const_data_ptr<float>();
+    setup.codes = rows->codes().const_data_ptr<int32_t>();
+    setup.weights = parameters.flat().const_data_ptr<float>();
+    setup.layout = &parameters.layout();
+    setup.offsets = parameters.offsets();
+    fast = CreateStaticBackward(setup);
+  }
+  if (fast == nullptr && options.group != nullptr && reducer == nullptr) {
+    reducer = std::make_unique<GradientReducer>(*options.group, parameters.tensors());
+  }
 }
 
 // The loss to differentiate is weight x the returned mean (or sum, of no rows).
@@ -183,7 +219,36 @@ at::Tensor Learner::Impl::LossOf(const StepInput& input, double& weight) {
   return objective->Loss(output, batch.target, at::Reduction::Mean);
 }
 
-void Learner::Impl::Step(const StepInput& input) {
+absl::Status Learner::Impl::StaticStep(const StepInput& input) {
+  const at::NoGradGuard no_gradients;
+  if (gradient_began && !part_gradient.defined()) part_gradient = at::zeros_like(gradient);
+  const at::Tensor& target = gradient_began ? part_gradient : gradient;
+  if (input.rows == 0) {
+    target.zero_();
+  } else {
+    StaticInput pass;
+    pass.rows = order.const_data_ptr<int32_t>() + input.begin;
+    pass.count = input.rows;
+    pass.weight = static_cast<double>(input.rows) / static_cast<double>(input.gang_rows);
+    pass.dropout_seed = input.dropout_seed;
+    const StaticResult result = fast->Run(pass, target.mutable_data_ptr<float>());
+    host_loss_sum += result.loss_sum;
+    gather_s += result.gather_s;
+    loss_rows += static_cast<double>(input.rows);
+  }
+  if (gradient_began) gradient.add_(part_gradient);
+  gradient_began = !input.last;
+  if (!input.last) return absl::OkStatus();
+  if (options.group != nullptr) {
+    RETURN_IF_ERROR(options.group->Sum(
+        absl::MakeSpan(gradient.mutable_data_ptr<float>(), static_cast<size_t>(gradient.numel()))));
+  }
+  Update(input.learning_rate);
+  return absl::OkStatus();
+}
+
+absl::Status Learner::Impl::Step(const StepInput& input) {
+  if (fast != nullptr) return StaticStep(input);
   if (device.is_cuda() && options.model.dropout > 0) {
     at::Generator generator = at::globalContext().defaultGenerator(device);
     const std::lock_guard<std::mutex> lock(generator.mutex());
@@ -203,12 +268,14 @@ void Learner::Impl::Step(const StepInput& input) {
     loss_sum.add_(loss.detach(), static_cast<double>(input.rows));
     loss_rows += static_cast<double>(input.rows);
   }
-  if (input.last) Update(input.learning_rate);
+  if (!input.last) return absl::OkStatus();
+  parameters.TakeGradients(gradient);
+  if (reducer != nullptr) reducer->Average(gradient);
+  Update(input.learning_rate);
+  return absl::OkStatus();
 }
 
 void Learner::Impl::Update(double learning_rate) {
-  parameters.TakeGradients(gradient);
-  if (reducer != nullptr) reducer->Average(gradient);
   std::optional<at::Tensor> found_inf;
   if (scaler.has_value()) found_inf = scaler->Unscale({gradient});
   optimizer->Step(gradient, learning_rate, options.clip_norm, found_inf);
@@ -292,10 +359,7 @@ absl::Status Learner::SetOrder(absl::Span<const int32_t> rows) {
 }
 
 absl::Status Learner::Step(const StepInput& input) {
-  return Guarded([&] {
-    impl_->Step(input);
-    return absl::OkStatus();
-  });
+  return Guarded([&] { return impl_->Step(input); });
 }
 
 absl::Status Learner::AbandonStep() {
@@ -303,6 +367,7 @@ absl::Status Learner::AbandonStep() {
     for (const at::Tensor& parameter : impl_->parameters.tensors()) {
       parameter.mutable_grad().reset();
     }
+    impl_->gradient_began = false;
     return absl::OkStatus();
   });
 }
@@ -312,7 +377,7 @@ bool Learner::SetRecompute(bool on) { return impl_->model->SetRecompute(on); }
 absl::StatusOr<LossSum> Learner::TakeLoss() {
   LossSum loss;
   RETURN_IF_ERROR(Guarded([&] {
-    loss.sum = impl_->loss_sum.item<double>();
+    loss.sum = impl_->loss_sum.item<double>() + std::exchange(impl_->host_loss_sum, 0);
     loss.rows = std::exchange(impl_->loss_rows, 0);
     loss.gather_s = std::exchange(impl_->gather_s, 0);
     loss.gradient_norm = impl_->optimizer->gradient_norm();

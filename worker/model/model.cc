@@ -3,7 +3,9 @@
 #include <absl/status/status.h>
 #include <absl/strings/str_cat.h>
 
+#include "worker/model/lstm.h"
 #include "worker/model/mlp.h"
+#include "worker/model/transformer.h"
 
 namespace traind {
 namespace {
@@ -14,6 +16,8 @@ struct Entry {
 };
 constexpr Entry kModels[] = {
     {"mlp", CreateMlp},
+    {"lstm", CreateLstm},
+    {"transformer", CreateTransformer},
 };
 
 }  // namespace

@@ -7,10 +7,28 @@
 
 namespace traind {
 
+struct LstmSpec {
+  int64_t hidden = 128;  // width of each layer
+  int64_t layers = 2;
+};
+
+struct TransformerSpec {
+  int64_t width = 64;  // of each time step's vector; a multiple of heads
+  int64_t heads = 4;
+  int64_t layers = 2;
+  int64_t feedforward = 128;  // width between a layer's two products
+  bool pre_norm = false;      // norms before attention and network, not after
+  bool mean_pooling = false;  // the head sees the steps' mean, not the last step
+};
+
 struct ModelSpec {
-  std::string architecture = "mlp";
-  std::vector<int64_t> hidden{256, 256};  // width of each hidden layer
-  double dropout = 0.1;                   // after each hidden layer, 0-1
+  std::string architecture = "mlp";       // mlp, lstm, transformer
+  std::vector<int64_t> hidden{256, 256};  // mlp: width of each hidden layer
+  LstmSpec lstm;
+  TransformerSpec transformer;
+  // 0-1. mlp: after each hidden layer; lstm: between layers; transformer: of attention,
+  // of the network's hidden layer and of what each adds to its input.
+  double dropout = 0.1;
 };
 
 // What goes in and comes out. Numeric and categorical inputs are of each time step.

@@ -15,6 +15,18 @@ namespace {
 
 constexpr int64_t kAlignment = 16;  // elements: 64 bytes
 
+double Draw(Initial::Kind kind, Random& random) {
+  switch (kind) {
+    case Initial::Kind::kUniform:
+      return 2 * random.Uniform() - 1;
+    case Initial::Kind::kNormal:
+      return random.Normal();
+    case Initial::Kind::kConstant:
+      return 1;
+  }
+  return 0;
+}
+
 }  // namespace
 
 size_t Parameters::Declare(std::string name, std::vector<int64_t> shape, Initial initial) {
@@ -41,9 +53,7 @@ void Parameters::Initialize(uint64_t seed) {
     const Initial& initial = initial_[i];
     const size_t begin = values.size();
     for (int64_t k = 0; k < layout_[i].size; ++k) {
-      const double value =
-          initial.kind == Initial::Kind::kUniform ? 2 * random.Uniform() - 1 : random.Normal();
-      values.push_back(static_cast<float>(initial.scale * value));
+      values.push_back(static_cast<float>(initial.scale * Draw(initial.kind, random)));
     }
     if (initial.zero_row >= 0) {
       const int64_t row = layout_[i].size / layout_[i].shape[0];

@@ -14,8 +14,9 @@ namespace traind {
 
 // How a parameter starts.
 struct Initial {
-  enum class Kind { kUniform, kNormal } kind = Kind::kUniform;
-  double scale = 0;       // kUniform: in [-scale, scale); kNormal: standard deviation
+  enum class Kind { kUniform, kNormal, kConstant } kind = Kind::kUniform;
+  double scale = 0;       // kUniform: in [-scale, scale); kNormal: standard deviation;
+                          // kConstant: the value
   int64_t zero_row = -1;  // this row starts (and, not being trained, stays) 0
 };
 
@@ -37,7 +38,7 @@ class Parameters {
   const at::Tensor& flat() const { return flat_; }
   const ParameterLayout& layout() const { return layout_; }
 
-  int64_t offset(size_t index) const { return offsets_[index]; }  // in flat()
+  const std::vector<int64_t>& offsets() const { return offsets_; }  // in flat()
 
   // Views of another tensor of flat()'s size, shaped as the parameters are.
   std::vector<at::Tensor> ViewsOf(const at::Tensor& flat) const;

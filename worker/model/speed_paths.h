@@ -5,6 +5,7 @@ namespace traind {
 // Faster ways to the same result, each of which may be switched off. Where one does
 // not apply the plain way is taken.
 struct SpeedPaths {
+  bool static_backward = true;  // CPU: passes written by hand (static_backward.h)
   bool fused_optimizer = true;  // CPU: one pass over all weights, vectorised for the machine
 };
 

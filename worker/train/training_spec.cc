@@ -13,14 +13,43 @@ namespace {
 
 constexpr double kMostDecay = 0.999999;  // of averages over steps
 
-absl::Status TakeModel(const JsonObject& model, ModelSpec& spec) {
-  const JsonObject mlp = model.Child("mlp");
-  if (!model.json().is_null() && !model.json().empty() && mlp.json().is_null()) {
-    return absl::InvalidArgumentError(absl::StrCat("spec field model: this engine has no model \"",
-                                                   model.json().begin().key(), "\""));
+absl::Status TakeTransformer(const JsonObject& json, ModelSpec& spec) {
+  TransformerSpec& transformer = spec.transformer;
+  RETURN_IF_ERROR(json.TakeInteger("width", 1, 4096, transformer.width));
+  RETURN_IF_ERROR(json.TakeInteger("heads", 1, 64, transformer.heads));
+  RETURN_IF_ERROR(json.TakeInteger("layers", 1, 48, transformer.layers));
+  RETURN_IF_ERROR(json.TakeInteger("feedforward", 1, 16384, transformer.feedforward));
+  if (transformer.width % transformer.heads != 0) {
+    return WrongField(json.PathOf("width"), "a multiple of heads");
   }
-  RETURN_IF_ERROR(mlp.TakeList("hidden", 1, 16384, spec.hidden));
-  return mlp.Take("dropout", 0, 0.95, spec.dropout);
+  std::string norm = "post", pooling = "last";
+  RETURN_IF_ERROR(json.Take("norm", norm));
+  RETURN_IF_ERROR(json.Take("pooling", pooling));
+  if (norm != "post" && norm != "pre") return WrongField(json.PathOf("norm"), "post or pre");
+  if (pooling != "last" && pooling != "mean") {
+    return WrongField(json.PathOf("pooling"), "last or mean");
+  }
+  transformer.pre_norm = norm == "pre";
+  transformer.mean_pooling = pooling == "mean";
+  return json.Take("dropout", 0, 0.95, spec.dropout);
+}
+
+absl::Status TakeModel(const JsonObject& model, ModelSpec& spec) {
+  if (model.json().is_null() || model.json().empty()) return absl::OkStatus();
+  spec.architecture = model.json().begin().key();
+  const JsonObject json = model.Child(spec.architecture.c_str());
+  if (spec.architecture == "mlp") {
+    RETURN_IF_ERROR(json.TakeList("hidden", 1, 16384, spec.hidden));
+    return json.Take("dropout", 0, 0.95, spec.dropout);
+  }
+  if (spec.architecture == "lstm") {
+    RETURN_IF_ERROR(json.TakeInteger("hidden", 1, 4096, spec.lstm.hidden));
+    RETURN_IF_ERROR(json.TakeInteger("layers", 1, 16, spec.lstm.layers));
+    return json.Take("dropout", 0, 0.95, spec.dropout);
+  }
+  if (spec.architecture == "transformer") return TakeTransformer(json, spec);
+  return absl::InvalidArgumentError(
+      absl::StrCat("spec field model: this engine has no model \"", spec.architecture, "\""));
 }
 
 absl::Status TakeOptimizer(const JsonObject& train, TrainingSpec& spec) {

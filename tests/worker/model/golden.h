@@ -55,13 +55,13 @@ inline std::vector<int32_t> RowsFrom(int32_t first, int64_t count) {
   return rows;
 }
 
-// Weights of the golden file's names.
-inline void LoadWeights(const Golden& golden, Learner& learner) {
+// Weights of the golden file's names, after a prefix.
+inline void LoadWeights(const Golden& golden, Learner& learner, const std::string& prefix = "") {
   auto state = learner.Save();
   ASSERT_TRUE(state.ok()) << state.status().ToString();
   std::vector<float> weights;
   for (const ParameterInfo& parameter : learner.layout()) {
-    const std::vector<float> values = golden.Floats(parameter.name);
+    const std::vector<float> values = golden.Floats(prefix + parameter.name);
     ASSERT_EQ(static_cast<int64_t>(values.size()), parameter.size) << parameter.name;
     weights.insert(weights.end(), values.begin(), values.end());
   }

@@ -34,6 +34,7 @@ std::unique_ptr<Learner> NewLearner(const Golden& golden, const LearnerOptions& 
   data.rows.numeric = golden.Floats("in.numeric");
   data.values = golden.Floats("in.values");
   data.classes = golden.Integers("in.classes");
+  SetTorchThreads(1);  // more would wait for each other at sizes like these
   auto learner = Learner::Create(options, std::move(data));
   EXPECT_TRUE(learner.ok()) << learner.status().ToString();
   LoadWeights(golden, **learner);

@@ -1,0 +1,184 @@
+// Samples per second of a Learner's steps, by path and precision.
+//
+//   learner_bench DATA_DIR mlp|lstm|encoder BATCH STEPS ROUNDS [THREADS]
+//
+// DATA_DIR holds tab_x, tab_y, ser_x and ser_y .npy (float32, C order). The paths take
+// turns; one JSON line each: medians over the rounds by wall clock, and by this thread's
+// CPU time, which other processes disturb less.
+#include <time.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "worker/data/random.h"
+#include "worker/model/learner.h"
+
+namespace traind {
+namespace {
+
+std::vector<float> ReadFloats(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  char head[10];
+  file.read(head, sizeof head);
+  uint16_t header = 0;
+  std::memcpy(&header, head + 8, sizeof header);
+  file.ignore(header);
+  std::vector<float> values;
+  std::vector<float> part(1 << 16);
+  while (file) {
+    file.read(reinterpret_cast<char*>(part.data()), static_cast<std::streamsize>(part.size() * 4));
+    values.insert(values.end(), part.begin(), part.begin() + file.gcount() / 4);
+  }
+  if (values.empty()) {
+    std::fprintf(stderr, "%s: cannot be read\n", path.c_str());
+    std::exit(1);
+  }
+  return values;
+}
+
+double CpuSeconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+double WallSeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+struct Mode {
+  std::string name;
+  std::unique_ptr<Learner> learner;
+  std::vector<double> wall, cpu;  // seconds a step, by round
+  double loss = 0;
+};
+
+struct Work {
+  LearnerOptions options;
+  LearnerData data;
+  std::vector<int32_t> order;
+};
+
+Work Load(const std::string& dir, const std::string& name) {
+  Work work;
+  const bool series = name != "mlp";
+  work.data.rows.numeric = ReadFloats(dir + (series ? "/ser_x.npy" : "/tab_x.npy"));
+  work.data.values = ReadFloats(dir + (series ? "/ser_y.npy" : "/tab_y.npy"));
+  const int64_t rows = static_cast<int64_t>(work.data.values.size());
+  work.data.rows.rows = rows;
+  LearnerOptions& options = work.options;
+  options.model.architecture = name == "encoder" ? "transformer" : name;
+  options.model.dropout = 0;
+  options.shape.numeric = static_cast<int64_t>(work.data.rows.numeric.size()) / rows;
+  options.shape.window = series ? 60 : 1;
+  options.objective.loss = LossKind::kMse;
+  options.clip_norm = 0;
+  options.seed = 7;
+  work.order.resize(static_cast<size_t>(rows - options.shape.window + 1));
+  std::iota(work.order.begin(), work.order.end(), static_cast<int32_t>(options.shape.window - 1));
+  Random random(7);
+  for (size_t i = work.order.size(); !series && i > 1; --i) {
+    std::swap(work.order[i - 1], work.order[random.Below(i)]);
+  }
+  return work;
+}
+
+Mode NewMode(const Work& work, std::string name, Precision precision, bool by_hand, bool full) {
+  LearnerOptions options = work.options;
+  options.precision = precision;
+  options.paths.static_backward = by_hand;
+  if (full) {
+    options.model.dropout = 0.1;
+    options.clip_norm = 5;
+  }
+  LearnerData data = work.data;
+  auto learner = Learner::Create(options, std::move(data));
+  if (!learner.ok() || !(*learner)->SetOrder(work.order).ok()) {
+    std::fprintf(stderr, "%s\n", learner.status().ToString().c_str());
+    std::exit(1);
+  }
+  Mode mode;
+  mode.name = std::move(name);
+  mode.learner = *std::move(learner);
+  return mode;
+}
+
+void Run(Mode& mode, const Work& work, int64_t batch, int64_t first, int64_t steps) {
+  std::vector<double> wall, cpu;
+  const int64_t batches = static_cast<int64_t>(work.order.size()) / batch;
+  for (int64_t i = first; i < first + steps; ++i) {
+    const double w = WallSeconds(), c = CpuSeconds();
+    const absl::Status stepped =
+        mode.learner->Step({i % batches * batch, batch, batch, 1e-3, static_cast<uint64_t>(i)});
+    if (!stepped.ok()) {
+      std::fprintf(stderr, "%s\n", stepped.ToString().c_str());
+      std::exit(1);
+    }
+    wall.push_back(WallSeconds() - w);
+    cpu.push_back(CpuSeconds() - c);
+  }
+  mode.wall.push_back(Median(wall));
+  mode.cpu.push_back(Median(cpu));
+  mode.loss = mode.learner->TakeLoss()->mean();
+}
+
+int Main(int argc, char** argv) {
+  if (argc < 6) {
+    std::fprintf(stderr,
+                 "usage: learner_bench DATA_DIR mlp|lstm|encoder BATCH STEPS ROUNDS [THREADS]\n");
+    return 2;
+  }
+  const std::string name = argv[2];
+  const int64_t batch = std::atoll(argv[3]), steps = std::atoll(argv[4]);
+  const int rounds = std::atoi(argv[5]);
+  SetTorchThreads(argc > 6 ? std::atoi(argv[6]) : 1);
+  const Work work = Load(argv[1], name);
+  std::vector<Mode> modes;
+  modes.push_back(NewMode(work, "fp32 autograd", Precision::kFp32, false, false));
+  modes.push_back(NewMode(work, "fp32 static", Precision::kFp32, true, false));
+  modes.push_back(NewMode(work, "fp32 static, dropout and clipping", Precision::kFp32, true, true));
+  if (__builtin_cpu_supports("avx512bf16") != 0) {
+    modes.push_back(NewMode(work, "bf16 autograd", Precision::kBf16, false, false));
+    modes.push_back(NewMode(work, "bf16 static", Precision::kBf16, true, false));
+  }
+  for (Mode& mode : modes) {
+    Run(mode, work, batch, 0, 3);
+    mode.wall.clear();
+    mode.cpu.clear();
+  }
+  for (int round = 0; round < rounds; ++round) {
+    for (size_t k = 0; k < modes.size(); ++k) {
+      Run(modes[(k + static_cast<size_t>(round)) % modes.size()], work, batch, 3 + round * steps,
+          steps);
+    }
+  }
+  for (const Mode& mode : modes) {
+    const double wall = Median(mode.wall), cpu = Median(mode.cpu);
+    std::printf(
+        "{\"work\": \"%s\", \"path\": \"%s\", \"batch\": %lld, \"samples_s\": %.1f, "
+        "\"step_ms_p50\": %.4f, \"cpu_step_ms_p50\": %.4f, \"loss\": %.6f}\n",
+        name.c_str(), mode.name.c_str(), static_cast<long long>(batch),
+        static_cast<double>(batch) / wall, wall * 1e3, cpu * 1e3, mode.loss);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace traind
+
+int main(int argc, char** argv) { return traind::Main(argc, argv); }

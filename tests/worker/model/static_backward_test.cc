@@ -1,0 +1,216 @@
+// Passes written by hand against autograd's: losses, gradients, and whole runs.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "worker/model/bf16.h"
+#include "worker/model/learner.h"
+
+namespace traind {
+namespace {
+
+constexpr int64_t kRows = 96, kBatch = 24, kFirst = 16;  // rows before kFirst are history
+
+struct Case {
+  std::string name;
+  LearnerOptions options;
+};
+
+LearnerOptions Base(const std::string& architecture, int64_t window, int64_t outputs,
+                    LossKind loss) {
+  LearnerOptions options;
+  options.model.architecture = architecture;
+  options.model.hidden = {32, 16};
+  options.model.lstm = {16, 2};
+  options.model.transformer.width = 16;
+  options.model.transformer.feedforward = 24;
+  options.model.dropout = 0;
+  options.shape.numeric = 5;
+  options.shape.window = window;
+  options.shape.outputs = outputs;
+  options.horizon = window > 1 ? 1 : 0;
+  options.objective.loss = loss;
+  if (loss != LossKind::kCrossEntropy) {
+    options.target_mean.assign(static_cast<size_t>(outputs), 0.5);
+    options.target_scale.assign(static_cast<size_t>(outputs), 2.0);
+  }
+  options.seed = 4;
+  return options;
+}
+
+std::vector<Case> Cases() {
+  std::vector<Case> cases;
+  const auto add = [&cases](std::string name, LearnerOptions options) -> LearnerOptions& {
+    cases.push_back({std::move(name), std::move(options)});
+    return cases.back().options;
+  };
+  add("one value", Base("mlp", 1, 1, LossKind::kMse));
+  add("dropout", Base("mlp", 1, 1, LossKind::kMse)).model.dropout = 0.3;
+  LearnerOptions& odd = add("odd widths", Base("mlp", 1, 3, LossKind::kHuber));
+  odd.model.hidden = {19, 7, 5};
+  odd.model.dropout = 0.2;
+  add("embeddings", Base("mlp", 1, 2, LossKind::kMae)).shape.cardinalities = {4, 7};
+  LearnerOptions& classes = add("classes", Base("mlp", 1, 4, LossKind::kCrossEntropy));
+  classes.objective.label_smoothing = 0.1;
+  classes.objective.class_weights = {1, 2, 0.5f, 1};
+  classes.shape.cardinalities = {4, 7};
+  add("smape", Base("mlp", 1, 2, LossKind::kSmape));
+  LearnerOptions& window = add("window", Base("mlp", 4, 2, LossKind::kMse));
+  window.shape.cardinalities = {4, 7};
+  add("one layer", Base("mlp", 1, 1, LossKind::kMse)).model.hidden = {8};
+  add("lstm", Base("lstm", 6, 1, LossKind::kMse));
+  LearnerOptions& lstm = add("lstm with all", Base("lstm", 5, 3, LossKind::kCrossEntropy));
+  lstm.shape.cardinalities = {4, 7};
+  lstm.model.lstm = {12, 3};
+  lstm.model.dropout = 0.3;
+  add("lstm of a row", Base("lstm", 1, 2, LossKind::kHuber)).shape.cardinalities = {5};
+  add("encoder", Base("transformer", 6, 1, LossKind::kMse));
+  LearnerOptions& encoder = add("encoder with all", Base("transformer", 5, 3, LossKind::kHuber));
+  encoder.shape.cardinalities = {4, 7};
+  encoder.model.dropout = 0.3;
+  LearnerOptions& before = add("norms before", Base("transformer", 5, 2, LossKind::kMse));
+  before.model.transformer.pre_norm = true;
+  before.model.dropout = 0.2;
+  LearnerOptions& mean =
+      add("mean of the steps", Base("transformer", 5, 3, LossKind::kCrossEntropy));
+  mean.model.transformer.pre_norm = mean.model.transformer.mean_pooling = true;
+  LearnerOptions& after = add("norms after, mean", Base("transformer", 5, 1, LossKind::kMae));
+  after.model.transformer.mean_pooling = true;
+  after.model.dropout = 0.2;
+  add("encoder of a row", Base("transformer", 1, 2, LossKind::kMse)).shape.cardinalities = {5};
+  return cases;
+}
+
+LearnerData Data(const LearnerOptions& options) {
+  LearnerData data;
+  data.rows.rows = kRows;
+  for (int64_t i = 0; i < kRows; ++i) {
+    const float at = static_cast<float>(i);
+    for (int64_t f = 0; f < options.shape.numeric; ++f) {
+      data.rows.numeric.push_back(std::sin(at * (1.3f + static_cast<float>(f))));
+    }
+    for (const int64_t cardinality : options.shape.cardinalities) {
+      data.rows.codes.push_back(static_cast<int32_t>((i * 7) % cardinality));
+    }
+    data.classes.push_back(static_cast<int32_t>(i % options.shape.outputs));
+    for (int64_t k = 0; k < options.shape.outputs; ++k) {
+      data.values.push_back(1 + std::cos(at * (0.7f + static_cast<float>(k))));
+    }
+  }
+  return data;
+}
+
+std::unique_ptr<Learner> NewLearner(LearnerOptions options, bool by_hand) {
+  options.paths.static_backward = by_hand;
+  SetTorchThreads(1);  // more would wait for each other at sizes like these
+  auto learner = Learner::Create(options, Data(options));
+  EXPECT_TRUE(learner.ok()) << learner.status().ToString();
+  std::vector<int32_t> order(static_cast<size_t>(kRows - kFirst));
+  for (size_t i = 0; i < order.size(); ++i) {
+    order[i] = static_cast<int32_t>(kFirst + (i * 37) % order.size());
+  }
+  EXPECT_TRUE((*learner)->SetOrder(order).ok());
+  return *std::move(learner);
+}
+
+std::vector<float> WeightsOf(Learner& learner) { return learner.Save()->slots[kWeightsSlot]; }
+
+// One step of plain descent at rate 1 moves the weights by their gradient.
+std::vector<float> GradientOf(LearnerOptions options, bool by_hand) {
+  options.optimizer.kind = OptimizerKind::kSgd;
+  options.optimizer.weight_decay = 0;
+  options.clip_norm = 0;
+  const auto learner = NewLearner(options, by_hand);
+  std::vector<float> gradient = WeightsOf(*learner);
+  const absl::Status stepped = learner->Step({0, kBatch, kBatch, 1.0, 77});
+  EXPECT_TRUE(stepped.ok()) << stepped.ToString();
+  const std::vector<float> after = WeightsOf(*learner);
+  for (size_t i = 0; i < gradient.size(); ++i) gradient[i] -= after[i];
+  return gradient;
+}
+
+TEST(StaticBackwardTest, GradientsAreAutograds) {
+  for (const Case& one : Cases()) {
+    const std::vector<float> plain = GradientOf(one.options, false);
+    const std::vector<float> by_hand = GradientOf(one.options, true);
+    float largest = 0;
+    for (const float value : plain) largest = std::max(largest, std::fabs(value));
+    ASSERT_GT(largest, 1e-3) << one.name;
+    for (size_t i = 0; i < plain.size(); ++i) {
+      ASSERT_NEAR(by_hand[i], plain[i], 3e-6 * std::max(largest, 1.0f)) << one.name << " " << i;
+    }
+  }
+}
+
+TEST(StaticBackwardTest, RunsWithClippingAndMomentsStayTogether) {
+  for (const Case& one : Cases()) {
+    SCOPED_TRACE(one.name);
+    LearnerOptions options = one.options;
+    options.clip_norm = 0.5;
+    const auto plain = NewLearner(options, false), by_hand = NewLearner(options, true);
+    for (int64_t step = 0; step < 9; ++step) {
+      const int64_t begin = step % 3 * kBatch;
+      const StepInput input{begin, kBatch, kBatch, 3e-3, static_cast<uint64_t>(step)};
+      ASSERT_TRUE(plain->Step(input).ok());
+      ASSERT_TRUE(by_hand->Step(input).ok());
+      const auto wanted = plain->TakeLoss(), loss = by_hand->TakeLoss();
+      EXPECT_NEAR(loss->mean(), wanted->mean(), 1e-5 * std::fabs(wanted->mean())) << step;
+      EXPECT_EQ(loss->rows, wanted->rows);
+    }
+  }
+}
+
+TEST(StaticBackwardTest, PartsOfAStepAddUp) {
+  for (const Case& one : Cases()) {
+    if (one.options.model.dropout > 0) continue;  // a part's mask is another
+    const auto whole = NewLearner(one.options, true), parts = NewLearner(one.options, true);
+    ASSERT_TRUE(whole->Step({0, 48, 48, 1e-2, 1}).ok());
+    for (const int64_t begin : {0, 10, 40}) {
+      StepInput input{begin, begin == 0 ? 10 : (begin == 10 ? 30 : 8), 48, 1e-2, 1};
+      input.last = begin == 40;
+      ASSERT_TRUE(parts->Step(input).ok());
+    }
+    const double norm = whole->TakeLoss()->gradient_norm;
+    EXPECT_NEAR(parts->TakeLoss()->gradient_norm, norm, 1e-5 * norm) << one.name;
+  }
+}
+
+TEST(StaticBackwardTest, InBf16LossesStayNearThoseOfFloat32) {
+  for (const Case& one : Cases()) {
+    LearnerOptions options = one.options;
+    const auto whole = NewLearner(options, true);
+    options.precision = Precision::kBf16;
+    const auto half = NewLearner(options, true);
+    for (int64_t step = 0; step < 6; ++step) {
+      const StepInput input{step % 3 * kBatch, kBatch, kBatch, 3e-3, static_cast<uint64_t>(step)};
+      ASSERT_TRUE(whole->Step(input).ok());
+      const absl::Status stepped = half->Step(input);
+      ASSERT_TRUE(stepped.ok()) << stepped.ToString();
+      const double wanted = whole->TakeLoss()->mean(), loss = half->TakeLoss()->mean();
+      EXPECT_NEAR(loss, wanted, 0.03 * wanted) << one.name << " step " << step;
+      EXPECT_NE(loss, wanted) << one.name;
+    }
+  }
+}
+
+TEST(Bf16Test, ValuesAreRoundedToTheNearestEven) {
+  const auto round_trip = [](float value) {
+    Bf16 half;
+    Store(half, value);
+    return Load(half);
+  };
+  EXPECT_EQ(round_trip(1.0f), 1.0f);
+  EXPECT_EQ(round_trip(1.00390625f), 1.0f);       // halfway, down to even
+  EXPECT_EQ(round_trip(1.01171875f), 1.015625f);  // halfway, up to even
+  EXPECT_EQ(round_trip(-3.14159274f), -3.140625f);
+  EXPECT_TRUE(std::isinf(round_trip(3.4e38f)));
+  EXPECT_TRUE(std::isnan(round_trip(NAN)));
+}
+
+}  // namespace
+}  // namespace traind

@@ -1,0 +1,59 @@
+// Forward and backward passes written out by hand: buffers allocated once, no graph,
+// element-wise work fused between matrix products, no gradient for what has no
+// parameter. For models and options that a file static_<model>.cc knows; what it does
+// not, autograd trains.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "worker/model/model_spec.h"
+#include "worker/model/objective_gradient.h"
+#include "worker/model/parameter_layout.h"
+#include "worker/model/precision.h"
+
+namespace traind {
+
+// What a pass works on. Pointers stay valid as long as the pass; all are the CPU's.
+struct StaticSetup {
+  ModelSpec model;
+  ModelShape shape;
+  int64_t horizon = 0;
+  Precision precision = Precision::kFp32;
+  ObjectiveGradient* objective = nullptr;
+  const float* numeric = nullptr;  // [N, shape.numeric]
+  const int32_t* codes = nullptr;  // [N, categorical inputs]
+  const float* weights = nullptr;  // flat, as Parameters keeps them
+  const ParameterLayout* layout = nullptr;
+  std::vector<int64_t> offsets;  // of each parameter in the flat weights
+
+  // Where a parameter begins. REQUIRES: the layout has it.
+  int64_t Offset(const std::string& name) const;
+};
+
+struct StaticInput {
+  const int32_t* rows = nullptr;  // [count]
+  int64_t count = 0;              // > 0
+  double weight = 1;              // of the mean loss, in the gradient
+  uint64_t dropout_seed = 0;
+};
+
+struct StaticResult {
+  double loss_sum = 0;  // over rows
+  double gather_s = 0;  // spent on putting the batch together
+};
+
+// Threads: confined to one. Errors: torch's exceptions, std::bad_alloc.
+class StaticBackward {
+ public:
+  virtual ~StaticBackward() = default;
+  // gradient: flat like the weights, overwritten where there are parameters.
+  virtual StaticResult Run(const StaticInput& input, float* gradient) = 0;
+};
+
+// Null where there is none for the setup.
+std::unique_ptr<StaticBackward> CreateStaticBackward(const StaticSetup& setup);
+
+}  // namespace traind

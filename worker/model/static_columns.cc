@@ -1,0 +1,67 @@
+#include "worker/model/static_columns.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "worker/model/layer_loops.h"
+
+namespace traind {
+
+int64_t StaticSetup::Offset(const std::string& name) const {
+  for (size_t i = 0; i < layout->size(); ++i) {
+    if ((*layout)[i].name == name) return offsets[i];
+  }
+  return -1;
+}
+
+StaticColumns::StaticColumns(const StaticSetup& setup)
+    : rows_(setup.numeric),
+      codes_(setup.codes),
+      weights_(setup.weights),
+      numeric_(setup.shape.numeric),
+      width_(setup.shape.numeric) {
+  for (size_t i = 0; i < setup.shape.cardinalities.size(); ++i) {
+    // Embeddings are declared first (InputColumns).
+    const ParameterInfo& parameter = (*setup.layout)[i];
+    embeddings_.push_back({setup.offsets[i], parameter.shape[1], parameter.size});
+    width_ += parameter.shape[1];
+  }
+  row_.resize(static_cast<size_t>(width_));
+}
+
+void StaticColumns::Gather(int64_t row, float* out) const {
+  std::memcpy(out, rows_ + row * numeric_, static_cast<size_t>(numeric_) * sizeof(float));
+  out += numeric_;
+  const int32_t* codes = codes_ + row * static_cast<int64_t>(embeddings_.size());
+  for (const Embedding& embedding : embeddings_) {
+    const float* from = weights_ + embedding.offset + *codes++ * embedding.width;
+    out = std::copy_n(from, embedding.width, out);
+  }
+}
+
+void StaticColumns::Gather(int64_t row, Bf16* out) const {
+  if (embeddings_.empty()) return ToBf16(rows_ + row * numeric_, out, numeric_);
+  Gather(row, row_.data());
+  ToBf16(row_.data(), out, width_);
+}
+
+void StaticColumns::ClearGradient(float* gradient) const {
+  for (const Embedding& embedding : embeddings_) {
+    std::fill_n(gradient + embedding.offset, embedding.size, 0.0f);
+  }
+}
+
+template <class T>
+void StaticColumns::AddGradient(int64_t row, const T* d, float* gradient) const {
+  const int32_t* codes = codes_ + row * static_cast<int64_t>(embeddings_.size());
+  for (const Embedding& embedding : embeddings_) {
+    float* to = gradient + embedding.offset + *codes++ * embedding.width;
+    for (int64_t k = 0; k < embedding.width; ++k) to[k] += Load(*d++);
+  }
+}
+template void StaticColumns::AddGradient(int64_t, const float*, float*) const;
+template void StaticColumns::AddGradient(int64_t, const Bf16*, float*) const;
+
+}  // namespace traind

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "worker/model/gemm.h"
+#include "worker/model/static_attention.h"
+#include "worker/model/static_backward.h"
+
+namespace traind {
+
+// A layer norm's pass. Threads: confined to one.
+class StaticNorm {
+ public:
+  StaticNorm(const StaticSetup& setup, const std::string& name, int64_t width);
+  // y may be x.
+  void Forward(const float* x, float* y, int64_t rows);
+  // dx may be dy.
+  void Backward(const float* dy, float* dx, int64_t rows, float* gradient);
+
+ private:
+  const int64_t width_, weight_, bias_;
+  const float* const weights_;
+  std::vector<float> centred_, inverse_;
+};
+
+// A fully connected layer's products; biases are added by what comes after.
+class StaticLinear {
+ public:
+  StaticLinear(const StaticSetup& setup, const std::string& weight, const std::string& bias,
+               int64_t out, int64_t in);
+  const float* bias() const { return weights_ + bias_; }
+  // y [rows, end - begin] of the outputs begin .. end - 1; no bias.
+  void Forward(const float* x, float* y, int64_t rows, int64_t begin, int64_t end) const;
+  void Forward(const float* x, float* y, int64_t rows) const { Forward(x, y, rows, 0, out_); }
+  // Gradients of those outputs' weights and biases; without_bias: of the weights.
+  void Gradients(const float* x, const float* d, int64_t rows, int64_t begin, int64_t end,
+                 bool without_bias, float* gradient) const;
+  // dx [rows, in] = d x W, or added to it.
+  void Input(const float* d, float* dx, int64_t rows, int64_t begin, int64_t end, bool add) const;
+
+  int64_t out() const { return out_; }
+  int64_t bias_offset() const { return bias_; }
+
+ private:
+  const int64_t out_, in_, weight_, bias_;
+  const float* const weights_;
+};
+
+// One layer of CreateTransformer's encoder. B samples of T steps; Q: the steps that come
+// out, T or (last_step) the last. Threads: confined to one.
+class StaticEncoderLayer {
+ public:
+  StaticEncoderLayer(const StaticSetup& setup, int64_t index, bool last_step);
+
+  // x: [B, T, D], left as it is until Backward returns. Returns [B, Q, D]. seed: of its dropouts.
+  const float* Forward(const float* x, int64_t batch, uint64_t seed);
+  // d: [B, Q, D], the loss's gradient by what came out, overwritten; dx: [B, T, D].
+  void Backward(float* d, float* dx, float* gradient);
+
+ private:
+  void Reserve(int64_t batch);
+  void Attend(const float* seen);
+  void AttendBackward(const float* d_mixed, float* d_seen, float* gradient);
+  // Rows of the steps that come out, [B, Q, D]: x itself, or copies.
+  const float* Kept(const float* x, std::vector<float>& copies) const;
+  void AddToKept(const float* d, float* dx) const;
+  float* DropFactors(int64_t site, std::vector<float>& factors, int64_t size);
+  // d times the factors of a dropout, in room; d itself without one.
+  const float* ThroughDropout(const float* d, const std::vector<float>& factors, int64_t size);
+
+  const TransformerSpec spec_;
+  const double dropout_;
+  const int64_t steps_, asking_;
+  StaticLinear in_proj_, out_proj_, linear1_, linear2_;
+  StaticNorm norm1_, norm2_;
+
+  int64_t batch_ = 0;
+  uint64_t seed_ = 0;
+  const float* seen_ = nullptr;   // what attention takes, [B, T, D]
+  const float* asked_ = nullptr;  // its last steps, [B, Q, D]
+  std::vector<float> normed_, kept_x_, kept_seen_;
+  std::vector<float> query_key_value_, query_;  // [B, T, 3D]; last_step: [B, T, 2D], [B, D]
+  std::vector<float> shares_, dropped_;         // [B, heads, Q, T]
+  std::vector<float> mixed_, middle_, normed_middle_, out_;  // [B, Q, D]
+  std::vector<float> hidden_;                                // [B, Q, F]
+  std::vector<float> share_factors_, mixed_factors_, hidden_factors_, out_factors_;
+  std::vector<float> d_query_key_value_, d_query_, d_hidden_, d_wide_, room_, small_room_;
+};
+
+}  // namespace traind
