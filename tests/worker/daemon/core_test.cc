@@ -180,7 +180,7 @@ TEST_F(CoreTest, ATrainTaskRunsFromStartToCompleted) {
   EXPECT_EQ(train.remaining_ms, 57'850) << "less the two seconds and the margin of the kill";
   EXPECT_EQ(train.threads, 1);
 
-  Say(rank, rp::Started{7, 10, "fp32", 32, 100, 0, 0});
+  Say(rank, rp::Started{7, 10, "fp32", 32, 100, 0, 0, ""});
   Say(rank, About<rp::Progress>(7));
   Say(rank, Fold(7, 0, true));
   Say(rank, About<rp::Finished>(7));

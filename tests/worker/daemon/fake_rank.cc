@@ -101,7 +101,7 @@ class FakeRank {
     const std::string argument = parts.size() > 1 ? parts[1] : "";
     int number = 0;
     (void)absl::SimpleAtoi(argument, &number);
-    if (verb == "started") Send(rp::Started{attempt_, 10, "fp32", 32, 100, 0, 0});
+    if (verb == "started") Send(rp::Started{attempt_, 10, "fp32", 32, 100, 0, 0, ""});
     if (verb == "probe") Send(rp::Probe{attempt_, 0.01, 0.02, 20, 0.1, 0.1});
     if (verb == "progress") Send(rp::Progress{attempt_, ++step_, 0.5, 0.7, 0.001, 100, 3200, 0});
     if (verb == "epoch") Send(rp::Epoch{attempt_, ++epoch_, 100, 0.5, 0.6, 0.9, 0.9, 1, 0.1});
