@@ -32,6 +32,8 @@ void Core::Impl::Restore(Snapshot snapshot, absl::Time now) {
     entry.replan_wanted = !restored.plans.empty();
     if (restored.finish_requested) entry.finish_at = now_;
     entry.trusted = !restored.plans.empty() && restored.plans.back().estimate.has_value();
+    entry.news_by = now_ + NewsGrace(entry);
+    for (const Decision& decision : restored.decisions) entry.stopping |= decision.rule == "B5";
     for (size_t i = 0; i < restored.tasks.size(); ++i) {
       const Task& task = restored.tasks[i];
       for (const Attempt& attempt : restored.attempts) {
@@ -193,9 +195,13 @@ void Core::Impl::Decide(JobEntry& entry, std::string rule, std::string cause, st
 void Core::Impl::Advance(JobEntry& entry) {
   if (IsTerminal(entry.view().state)) return UpdateQueues(entry);
   if (entry.view().state != JobState::kFinalizing) {
-    StopLate(entry);
-    PlanWhenDue(entry);
-    DropHopeless(entry);
+    // Once the last Prediction is due there is nothing left to plan; a traind that was
+    // away until now would only write down what its Workers have long decided.
+    if (now_ < FinalizeAt(entry)) {
+      StopLate(entry);
+      PlanWhenDue(entry);
+      DropHopeless(entry);
+    }
     if (FinalizingDue(entry)) EnterFinalizing(entry);
   }
   if (entry.view().state == JobState::kFinalizing) {
@@ -336,6 +342,7 @@ void Core::Impl::CollectWakeups(const JobEntry& entry, absl::Time* wake) const {
   }
   if (!window.bounded() || job.plans.empty()) return;
   if (entry.replan_wanted) at(entry.planned_at + ReplanInterval(entry));
+  at(entry.news_by);
   if (!entry.stop_checked) at(window.At(job.spec.shares.stop));
   if (!entry.first_fold_checked) {
     const absl::Time first = FirstTrainStart(entry);

@@ -69,6 +69,8 @@ struct JobEntry {
   bool stop_checked = false;        // B5, once when its share is reached
   bool stopping = false;            // B5 holds
   absl::Time planned_at = absl::InfinitePast();
+  // What a Worker that was away has to tell of its folds is here by then.
+  absl::Time news_by = absl::InfinitePast();
   absl::Time estimated_finish = absl::InfiniteFuture();
   double overhead_s = 0;                    // from an Attempt's start to its first step
   mutable std::optional<FoldCost> typical;  // of its folds; empty: they have changed
@@ -184,6 +186,7 @@ class Core::Impl {
   void Take(LiveAttempt& live, FoldSaved& fact);
   void Take(LiveAttempt& live, AttemptEnded& fact);
   void Take(LiveAttempt& live, RankDecision& fact);
+  void Take(LiveAttempt&, UnknownFact&) {}
   void AddMetric(const LiveAttempt& live, int64_t step, double epoch, const char* name,
                  double value);
   void Acknowledge(const WorkerFact& fact);
@@ -231,6 +234,8 @@ class Core::Impl {
   absl::Time FirstTrainStart(const JobEntry& entry) const;
   absl::Duration ReplanInterval(const JobEntry& entry) const;
   bool FirstFoldDue(const JobEntry& entry) const;
+  absl::Duration NewsGrace(const JobEntry& entry) const;
+  bool AwaitsNews(const JobEntry& entry) const;
   void PlanWhenDue(JobEntry& entry);
   void Replan(JobEntry& entry, Trigger trigger);
   void ApplyFolds(JobEntry& entry, const PlanOutput& out, int folds_before);

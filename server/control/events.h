@@ -109,13 +109,16 @@ struct AttemptEnded {
 struct RankDecision {
   std::string rule, cause, from, to;
 };
+// What a newer Worker says in words that this traind does not have: acknowledged, or
+// the Worker would keep and repeat it for ever, and nothing more.
+struct UnknownFact {};
 using Fact = std::variant<TableReady, FloorReady, TrainStarted, Probed, Progressed, EpochDone,
-                          CheckpointCommitted, FoldSaved, AttemptEnded, RankDecision>;
+                          CheckpointCommitted, FoldSaved, AttemptEnded, RankDecision, UnknownFact>;
 struct WorkerFact {
   std::string worker;
   uint64_t session = 0;
   int64_t sequence = 0;  // 0: may be lost, wants no Ack
-  int64_t attempt = 0;
+  int64_t attempt = 0;   // 0: not about one
   Fact fact;
 };
 

@@ -21,6 +21,7 @@ void Core::Impl::Handle(WorkerFact& event) {
   if (worker != workers_.end() && worker->second.session == event.session) {
     worker->second.last_seen = now_;
   }
+  if (event.attempt == 0) return;
   const bool ended = std::holds_alternative<AttemptEnded>(event.fact);
   const auto it = attempts_.find(event.attempt);
   if (it == attempts_.end() || it->second.worker != event.worker) {

@@ -82,11 +82,15 @@ void Core::Impl::Adopt(JobEntry& entry, PublishedPrediction prediction) {
                    prediction.members.size(), " folds"));
   EditDurably(entry).prediction = std::move(prediction);
   for (size_t i = 1; i < entry.view().tasks.size(); ++i) {
-    if (entry.view().tasks[i].state != TaskState::kPending) continue;
-    const int task = static_cast<int>(i);
-    TakePublishedMember(entry, task);
-    const std::optional<Member>& member = entry.view().tasks[i].member;
-    if (member && member->complete) SettleFold(entry, task, "");
+    const int index = static_cast<int>(i);
+    const TaskState state = entry.view().tasks[i].state;
+    if (state == TaskState::kRunning) continue;  // its Worker will tell
+    TakePublishedMember(entry, index);
+    const Task& task = entry.view().tasks[i];
+    const bool complete = task.member && task.member->complete;
+    if (state == TaskState::kPending ? complete : task.member && SettledState(task) != state) {
+      SettleFold(entry, index, "");
+    }
   }
 }
 

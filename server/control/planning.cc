@@ -147,13 +147,32 @@ bool Core::Impl::FirstFoldDue(const JobEntry& entry) const {
   return false;
 }
 
+absl::Duration Core::Impl::NewsGrace(const JobEntry& entry) const {
+  const Window window = WindowOf(entry);
+  return window.bounded() ? std::min(kResendGrace, 0.05 * window.length()) : kResendGrace;
+}
+
+// Of folds that run, the latest is not known: a Plan from what was true before their
+// Worker, or traind, was away would cut what they have long done.
+bool Core::Impl::AwaitsNews(const JobEntry& entry) const {
+  bool away = false, runs = false;
+  for (const Task& task : entry.view().tasks) {
+    if (task.kind != TaskKind::kTrain || task.state != TaskState::kRunning) continue;
+    runs = true;
+    const auto live = attempts_.find(task.attempt);
+    if (live == attempts_.end()) continue;
+    const auto worker = workers_.find(live->second.worker);
+    away |= worker != workers_.end() && !worker->second.attached;
+  }
+  return away || (runs && now_ < entry.news_by);
+}
+
 void Core::Impl::PlanWhenDue(JobEntry& entry) {
   const Job& job = entry.view();
-  if (job.plans.empty()) return;
+  if (job.plans.empty() || AwaitsNews(entry)) return;
   const Window window = WindowOf(entry);
   if (!entry.first_fold_checked && FirstFoldDue(entry)) {
     entry.first_fold_checked = true;
-    entry.trusted = true;
     return Replan(entry, Trigger::kFirstFold);
   }
   const bool known = TypicalFold(entry).known();
@@ -170,13 +189,14 @@ void Core::Impl::PlanWhenDue(JobEntry& entry) {
   if (entry.replan_wanted && due) Replan(entry, Trigger::kFacts);
 }
 
-// Whole epochs were measured, or there is no time to wait for them.
+// Whole epochs were measured: two of them, or the only ones that there are.
 bool Core::Impl::Confident(const JobEntry& entry) const {
   const Job& job = entry.view();
   if (job.plans.empty()) return false;
-  if (entry.first_fold_checked || job.plans.back().epochs <= 2) return true;
+  const size_t enough = job.plans.back().epochs <= 2 ? 1 : 2;
   for (size_t i = 1; i < job.tasks.size(); ++i) {
-    if (entry.epochs_s[i].size() >= 2 || IsTerminal(job.tasks[i].state)) return true;
+    if (entry.epochs_s[i].size() >= enough) return true;
+    if (job.tasks[i].member && IsTerminal(job.tasks[i].state)) return true;
   }
   return false;
 }
@@ -352,7 +372,14 @@ bool Core::Impl::PlanCut(const Job& job) {
   if (job.plans.empty()) return false;
   const Plan& plan = job.plans.back();
   if (plan.folds < job.spec.folds) return true;
-  if (plan.epochs >= job.spec.epochs) return false;
+  if (plan.epochs >= job.spec.epochs) {
+    // Epochs that came back (B9) came too late for folds that had ended by then.
+    return std::any_of(job.tasks.begin() + 1, job.tasks.end(), [&job](const Task& task) {
+      return task.member && task.member->complete && IsTerminal(task.state) &&
+             task.epochs_planned < job.spec.epochs &&
+             task.member->epochs_done >= task.epochs_planned;
+    });
+  }
   return !std::all_of(job.tasks.begin() + 1, job.tasks.end(), [&job](const Task& task) {
     return task.member && task.member->complete && task.member->epochs_done >= job.spec.epochs;
   });

@@ -43,6 +43,7 @@ void Core::Impl::Handle(WorkerAttached& event) {
       live.epochs = -1;
       if (live.open) {
         live.job->replan_wanted = true;
+        live.job->news_by = now_ + NewsGrace(*live.job);
         Touch(*live.job);
       } else if (!live.saved_last) {
         AbortStale(worker.id, live.id, "this Attempt is over");

@@ -67,6 +67,10 @@ int CutFolds(int folds, int started);
 template <typename Fits>
 int CutEpochs(int epochs, Fits fits);
 
+// B2. Below so many epochs of those asked for, a Plan loses folds before it loses more
+// epochs: a quarter of them, and 5 where so many were asked for.
+int UsefulEpochs(int asked);
+
 // B3. The first fold has used more than its share of the window.
 bool FirstFoldIsSlow(const Window& window, double first_fold_share, absl::Duration used);
 

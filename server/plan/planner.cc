@@ -36,7 +36,10 @@ class Planning {
     return Finish(folds, epochs) - absl::Seconds(in_.cost.predict_s);
   }
   WorkLeft Left(int folds, int epochs) const;
+  int FoldsThatFit(int folds, int least, int epochs) const;
+  int EpochsThatFit(int folds, int least) const;
   void Cut();
+  int MostEpochs(int folds) const;
   void GrowEpochs();
   void GrowFolds();
   bool GrewLately() const;
@@ -133,38 +136,54 @@ std::string Planning::Estimate(int folds, int epochs) const {
   return text;
 }
 
+// The most folds, at least `least`, that fit with so many epochs. Where none fits,
+// what is cheapest: the most that take no longer than the least would.
+int Planning::FoldsThatFit(int folds, int least, int epochs) const {
+  const absl::Time cheapest = Finish(std::min(folds, least), epochs);
+  while (folds > least && !Fits(folds, epochs) && Finish(folds, epochs) > cheapest) --folds;
+  return folds;
+}
+
+// Cut step by step until they fit, to `least` at the fewest.
+int Planning::EpochsThatFit(int folds, int least) const {
+  int epochs = epochs_;
+  while (!Fits(folds, epochs) && epochs > least) {
+    const int fewer = std::max(least, CutEpochs(epochs, [&](int e) { return Fits(folds, e); }));
+    // Epochs that have been done already cannot be saved.
+    if (Finish(folds, fewer) >= Finish(folds, epochs)) break;
+    epochs = fewer;
+  }
+  return epochs;
+}
+
 void Planning::Cut() {
   SetLimit();
   if (Fits(folds_, epochs_)) return;
-  const bool midway = in_.trigger == Trigger::kFacts;
-  const auto cut_folds = [this](int folds) {
-    if (folds >= folds_) return;
-    Decide(Rule(), Estimate(folds_, epochs_), Count(folds_, "fold"), Count(folds, "fold"));
-    folds_ = folds;
-  };
+  const int useful = std::min(epochs_, UsefulEpochs(in_.spec->epochs));
+  const int least = std::min(folds_, std::max(1, started_));
+  int folds = folds_;
   // Midway the folds that have not run yet are worth more than all epochs of the rest.
-  if (!midway) {
-    int folds = CutFolds(folds_, started_);
+  if (in_.trigger != Trigger::kFacts) {
+    folds = CutFolds(folds_, started_);
     // Of many folds as many stay as fit.
     while (folds_ > 5 && folds + 1 < folds_ && Fits(folds + 1, epochs_)) ++folds;
-    cut_folds(folds);
   }
-  // Step by step, and told as one: nothing happened between the steps.
-  int epochs = epochs_;
-  while (!Fits(folds_, epochs) && epochs > 1) {
-    const int fewer = CutEpochs(epochs, [this](int e) { return Fits(folds_, e); });
-    // Epochs that have been done already cannot be saved.
-    if (Finish(folds_, fewer) >= Finish(folds_, epochs)) break;
-    epochs = fewer;
+  // A few models that have learnt something are worth more than many that have not.
+  int epochs = EpochsThatFit(folds, useful);
+  if (!Fits(folds, epochs)) {
+    folds = FoldsThatFit(folds, least, epochs);
+    epochs = EpochsThatFit(folds, in_.confident ? 1 : useful);
+    if (!Fits(folds, epochs)) folds = FoldsThatFit(folds, least, epochs);
+  }
+  // Each told as one: nothing happened between the steps.
+  if (folds < folds_) {
+    Decide(Rule(), Estimate(folds_, epochs_), Count(folds_, "fold"), Count(folds, "fold"));
+    folds_ = folds;
   }
   if (epochs < epochs_) {
     Decide(Rule(), Estimate(folds_, epochs_), Count(epochs_, "epoch"), Count(epochs, "epoch"));
     epochs_ = epochs;
   }
-  if (Fits(folds_, epochs_)) return;
-  int folds = folds_;
-  while (folds > std::max(1, started_) && !Fits(folds, epochs_)) --folds;
-  cut_folds(folds);
 }
 
 // Not again at once: a Plan that follows every wave of the machine's load helps
@@ -175,32 +194,39 @@ bool Planning::GrewLately() const {
   return in_.last && in_.now - in_.last->at < rest;
 }
 
-// B9: the steps that were timed were slower than those that followed, so the cut was
-// deeper than it had to be. Epochs come back, as far as folds that still train can
-// use them; only a gain worth a new schedule counts.
-void Planning::GrowEpochs() {
-  const int most = in_.spec->epochs;
-  if (epochs_ >= most || GrewLately()) return;
-  int low = epochs_, high = most;  // low fits, if anything does
+// The most epochs of the spec's that fit with so many folds; at least epochs_.
+int Planning::MostEpochs(int folds) const {
+  int low = epochs_, high = in_.spec->epochs;  // low fits, if anything does
   while (low < high) {
     const int middle = low + (high - low + 1) / 2;
-    if (Fits(folds_, middle)) {
+    if (Fits(folds, middle)) {
       low = middle;
     } else {
       high = middle - 1;
     }
   }
-  if (low < epochs_ + std::max(1, epochs_ / 4) || !Fits(folds_, low)) return;
+  return low;
+}
+
+// B9: the steps that were timed were slower than those that followed, so the cut was
+// deeper than it had to be. Epochs come back, as far as folds that still train can
+// use them; only a gain worth a new schedule counts.
+void Planning::GrowEpochs() {
+  if (epochs_ >= in_.spec->epochs || GrewLately()) return;
+  const int epochs = MostEpochs(folds_);
+  if (epochs < epochs_ + std::max(1, epochs_ / 4)) return;
   Decide(
       "B9",
       absl::StrFormat("%s/epoch now; with %s all would be done at %s of %s",
                       Text(absl::Seconds(in_.cost.epoch_s)), Count(epochs_, "epoch"),
                       Text(Finish(folds_, epochs_) - in_.window.start), Text(in_.window.length())),
-      Count(epochs_, "epoch"), Count(low, "epoch"));
-  epochs_ = low;
+      Count(epochs_, "epoch"), Count(epochs, "epoch"));
+  epochs_ = epochs;
 }
 
-// B9: all folds of the Plan have slots or are done, and there is time for more.
+// B9: all folds of the Plan have slots or are done, and there is time for more. Where
+// those had fewer epochs than a model needs, a few that get more are worth more than
+// many like them.
 void Planning::GrowFolds() {
   const int most = in_.spec->folds;
   bool running = false;
@@ -209,16 +235,25 @@ void Planning::GrowFolds() {
     running |= fold.state == TaskState::kRunning;
   }
   if (folds_ >= most || (running && GrewLately())) return;
-  int folds = folds_;
-  while (folds < most && Fits(folds + 1, epochs_)) ++folds;
+  int folds = folds_, epochs = epochs_;
+  if (epochs_ < UsefulEpochs(in_.spec->epochs)) {
+    if (running) return;  // they may get more
+    folds = std::min(most, folds_ + std::max(in_.gangs, 1));
+    epochs = MostEpochs(folds);
+  }
+  if (epochs == epochs_) {
+    folds = folds_;
+    while (folds < most && Fits(folds + 1, epochs_)) ++folds;
+  }
   if (folds == folds_) return;
-  Decide(
-      "B9",
+  const std::string cause =
       absl::StrFormat("%s/epoch now; with %s all would be done at %s of %s",
                       Text(absl::Seconds(in_.cost.epoch_s)), Count(folds_, "fold"),
-                      Text(Finish(folds_, epochs_) - in_.window.start), Text(in_.window.length())),
-      Count(folds_, "fold"), Count(folds, "fold"));
+                      Text(Finish(folds_, epochs_) - in_.window.start), Text(in_.window.length()));
+  Decide("B9", cause, Count(folds_, "fold"), Count(folds, "fold"));
+  if (epochs > epochs_) Decide("B9", cause, Count(epochs_, "epoch"), Count(epochs, "epoch"));
   folds_ = folds;
+  epochs_ = epochs;
 }
 
 void Planning::StopSoftly() {

@@ -8,7 +8,8 @@
 //
 // The first timed steps are made on a machine that still starts other things, and
 // mislead. Until whole epochs were measured (`confident`), only that is cut which
-// would not fit at twice the speed either; stop times keep the deadline meanwhile.
+// would not fit at twice the speed either, and no model loses the epochs that it
+// needs (UsefulEpochs); stop times keep the deadline meanwhile.
 //
 // Threads: safe, nothing is kept.
 #pragma once

@@ -139,23 +139,27 @@ void GrpcWorkerGateway::ReadAll(const Session& session, Stream* stream) {
                                message.heartbeat().running_attempts().end()}});
         break;
       case v1::WorkerMessage::kReport:
-        if (auto fact = FactFromProto(message.report())) {
-          post_(WorkerFact{session.worker, session.id, message.sequence(),
-                           message.report().attempt(), *std::move(fact)});
-        } else {
-          TRAIND_LOG(WARNING)
-              << "a report of the Worker " << session.worker
-              << " says nothing this traind knows, or names a path outside its folder";
-        }
+        post_(WorkerFact{session.worker, session.id, message.sequence(), message.report().attempt(),
+                         FactOf(session, message.report())});
         break;
       case v1::WorkerMessage::kPublished:
         published_(message.published().job(),
                    AckCommand{session.worker, session.id, message.sequence()});
         break;
       default:
-        TRAIND_LOG(WARNING) << "an unknown message of the Worker " << session.worker;
+        TRAIND_LOG(WARNING) << "the Worker " << session.worker
+                            << " sent a message that this traind does not know";
+        post_(WorkerFact{session.worker, session.id, message.sequence(), 0, UnknownFact{}});
     }
   }
+}
+
+Fact GrpcWorkerGateway::FactOf(const Session& session, const v1::AttemptReport& report) {
+  if (auto fact = FactFromProto(report)) return *std::move(fact);
+  TRAIND_LOG(WARNING) << "a report of the Worker " << session.worker << " on Attempt "
+                      << report.attempt()
+                      << " says nothing that this traind knows, or names a path outside its folder";
+  return UnknownFact{};
 }
 
 void GrpcWorkerGateway::Seen(const Session& session, int warm_ranks) {

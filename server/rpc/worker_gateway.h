@@ -65,6 +65,7 @@ class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::
   void Close(const std::shared_ptr<Session>& session);
   // Until the stream ends.
   void ReadAll(const Session& session, Stream* stream);
+  static Fact FactOf(const Session& session, const v1::AttemptReport& report);
   void Enqueue(const std::string& worker, uint64_t session, v1::CoordinatorMessage message)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Seen(const Session& session, int warm_ranks) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -66,6 +66,7 @@ class Checker {
   void ReadJob(const json& r);
   void ReadAckedFold(int64_t attempt);
   void CheckTasks(const json& r, const json* before);
+  void CheckAnswer(const json& r);
   void CheckJobAtEnd(const std::string& id, const JobSeen& job);
   void CheckDeadline(const std::string& id, const JobSeen& job);
   void CheckRanks();
@@ -234,11 +235,31 @@ void Checker::ReadJob(const json& r) {
     if (r["quality"] == 3 && r["complete"] < r["spec_folds"]) {
       Violation("job ", id, " is FULL with ", r["complete"].dump(), " complete folds");
     }
-    if (r["quality"] == 1 && r["members"] > 0) {
-      Violation("job ", id, " is FLOOR with ", r["members"].dump(), " folds");
+    if (r["quality"] == 1 && !r["members"].empty()) {
+      Violation("job ", id, " is FLOOR with the folds ", r["members"].dump());
     }
+    CheckAnswer(r);
   }
   job.last = r;
+}
+
+// What an ended Job tells fits together.
+void Checker::CheckAnswer(const json& r) {
+  const std::string id = r["job"];
+  for (const json& fold : r["members"]) {
+    const json& task = r["tasks"][fold[0].get<size_t>() + 1];
+    if (task[1] != fold[1]) continue;  // of an Attempt that had lost its Lease
+    const std::string state = task[0];
+    if (state != "DONE" && state != "PARTIAL") {
+      Violation("job ", id, ": fold ", fold.dump(), " answers and is ", state);
+    }
+  }
+  for (const json& d : r["decisions"]) {
+    const bool plans = d[0] == "B2" || d[0] == "B3" || d[0] == "B4" || d[0] == "B5" || d[0] == "B9";
+    if (plans && r["deadline"] >= 0 && d[4] >= r["deadline"]) {
+      Violation("job ", id, ": planned after its deadline: ", d.dump());
+    }
+  }
 }
 
 void Checker::CheckTasks(const json& r, const json* before) {
@@ -274,7 +295,9 @@ void Checker::CheckTasks(const json& r, const json* before) {
     if (task[1] < old[1]) Violation("job ", id, " task ", i, ": its attempt number went back");
     const std::string was = old[0];
     // A fold that was cut before it began may come back (B9).
-    const bool back = was == "DROPPED" && old[1] == 0;
+    bool back = was == "DROPPED" && old[1] == 0;
+    // One that a Worker out of reach has published by itself counts when that is seen.
+    back |= (task[0] == "DONE" || task[0] == "PARTIAL") && (task[2] != old[2] || task[4] != old[4]);
     if (was != "PENDING" && was != "RUNNING" && was != task[0] && !back) {
       Violation("job ", id, " task ", i, " left ", was);
     }

@@ -326,14 +326,15 @@ void SimCoordinator::RecordCommit(const Turn& turn) {
     record["spec_epochs"] = job->spec.epochs;
     record["quality"] = job->prediction ? static_cast<int>(job->prediction->quality) : 0;
     record["number"] = job->prediction ? job->prediction->number : 0;
-    int members = 0, complete = 0;
+    int complete = 0;
+    nlohmann::json members = nlohmann::json::array();  // [fold, attempt]
     if (job->prediction) {
       for (const Member& member : job->prediction->members) {
-        ++members;
+        members.push_back({member.fold, member.attempt});
         complete += member.complete;
       }
     }
-    record["members"] = members;
+    record["members"] = std::move(members);
     record["complete"] = complete;
     if (!job->plans.empty()) {
       record["plan"] = {job->plans.back().revision, job->plans.back().folds,
@@ -354,7 +355,7 @@ void SimCoordinator::RecordCommit(const Turn& turn) {
     record["attempts"] = std::move(attempts);
     nlohmann::json decisions = nlohmann::json::array();
     for (const Decision& d : job->decisions) {
-      decisions.push_back({d.rule, d.cause, d.from, d.to});
+      decisions.push_back({d.rule, d.cause, d.from, d.to, World::Micros(d.at)});
     }
     record["decisions"] = std::move(decisions);
   }

@@ -132,6 +132,28 @@ TEST(DeadlineTest, AWorkerOutOfReachMayHavePublished) {
   EXPECT_EQ(h.State(id), JobState::kSucceeded);
 }
 
+TEST(DeadlineTest, AFoldThatItsWorkerPublishedAloneCountsThoughItWasGivenUp) {
+  CoreHarness h;
+  h.Attach("w", 1);
+  const std::string id = h.SubmitJob(h.MakeJob("a", 1));
+  h.PrepareJob(id);
+  const int64_t attempt = h.AttemptOf(id, 1);
+  h.Step({WorkerDetached{"w", h.session}});
+  h.publishes.clear();
+  h.Wait(h.Stored(id).deadline - h.now - absl::Milliseconds(300));
+  ASSERT_FALSE(h.publishes.empty());
+  EXPECT_EQ(h.TaskOf(id, 1).state, TaskState::kFailed);
+  // The answer joins what it finds on disk.
+  PublishedPrediction prediction = h.Prediction(9, Quality::kDegraded, h.now);
+  prediction.members = {h.Saved(false, true).member};
+  prediction.members[0].attempt = attempt;
+  h.Step({Published{id, prediction, false}});
+  const Job job = h.Stored(id);
+  EXPECT_EQ(job.state, JobState::kSucceeded);
+  EXPECT_EQ(job.tasks[1].state, TaskState::kPartial);
+  EXPECT_EQ(job.tasks[1].score, 0.9);
+}
+
 TEST(DeadlineTest, MissedWhileTraindWasAwayItCountsFromThePrediction) {
   CoreHarness h;
   h.Attach("w", 1);
@@ -199,80 +221,6 @@ TEST(PublishTest, AMemberOfARunningFoldCounts) {
   ASSERT_EQ(h.publishes.size(), 1u);
   EXPECT_FALSE(h.publishes[0].request.members.at(0).complete);
   EXPECT_EQ(h.TaskOf(id, 1).state, TaskState::kRunning);
-}
-
-TEST(PlanTest, TheFirstFoldBeyondItsShareIsPlannedAnew) {
-  CoreHarness h;
-  h.Attach("w", 1);
-  const std::string id = h.SubmitJob(h.MakeJob("a", 3));
-  h.PrepareJob(id);
-  const int64_t attempt = h.AttemptOf(id, 1);
-  h.Say(attempt, h.Started(100));
-  h.Say(attempt, h.Probe(0.001));  // 2 s a fold, it says
-  for (int i = 0; i < 13; ++i) {
-    Progressed progressed;
-    progressed.live.step = 10 * i;
-    progressed.live.epoch = 0.1 * i;
-    h.Step({WorkerFact{"w", h.session, 0, attempt, progressed},
-            WorkerHeartbeat{"w", h.session, {attempt}}});
-    h.Wait(absl::Seconds(1));
-  }
-  EpochDone slow;
-  slow.epoch = 1;
-  slow.epoch_s = 12;
-  h.Say(attempt, slow);
-  h.Wait(absl::Seconds(1));
-  const std::vector<std::string> rules = h.Rules(id);
-  ASSERT_FALSE(rules.empty());
-  EXPECT_LT(h.Stored(id).plans.back().epochs, 20);
-}
-
-TEST(PlanTest, FoldsThatCannotBeStartedUsefullyAreDropped) {
-  CoreHarness h;
-  h.Attach("w", 1);
-  const std::string id = h.SubmitJob(h.MakeJob("a", 2));
-  h.PrepareJob(id);
-  const int64_t attempt = h.AttemptOf(id, 1);
-  h.Say(attempt, h.Started(100));
-  h.Say(attempt, h.Probe(0.5));  // 50 s an epoch
-  for (int i = 0; i < 30; ++i) {
-    h.Step({WorkerHeartbeat{"w", h.session, {attempt}}});
-    h.Wait(absl::Seconds(1));
-  }
-  EXPECT_EQ(h.TaskOf(id, 2).state, TaskState::kDropped);
-  EXPECT_EQ(h.TaskOf(id, 1).state, TaskState::kRunning);
-}
-
-TEST(PlanTest, WithoutADeadlineNothingIsStoppedOrCut) {
-  CoreHarness h;
-  h.Attach("w", 1);
-  Job job = h.MakeJob("a");
-  job.spec.budget.reset();
-  const std::string id = h.SubmitJob(job);
-  h.PrepareJob(id);
-  const int64_t attempt = h.AttemptOf(id, 1);
-  EXPECT_EQ(h.starts.back().stop_at, absl::InfiniteFuture());
-  h.Say(attempt, h.Started(100));
-  h.Say(attempt, h.Probe(5));
-  for (int i = 0; i < 100; ++i) {
-    h.Step({WorkerHeartbeat{"w", h.session, {attempt}}});
-    h.Wait(absl::Seconds(10));
-  }
-  EXPECT_EQ(h.AttemptOf(id, 1), attempt);
-  EXPECT_TRUE(h.Stored(id).decisions.empty());
-  EXPECT_EQ(h.Stored(id).plans.back().epochs, 20);
-}
-
-TEST(PlanTest, ARanksOwnDecisionIsRecorded) {
-  CoreHarness h;
-  h.Attach("w", 1);
-  const std::string id = h.SubmitJob(h.MakeJob("a"));
-  h.PrepareJob(id);
-  h.Say(h.AttemptOf(id, 1), RankDecision{"precision", "the loss was NaN twice", "bf16", "fp32"});
-  const Job job = h.Stored(id);
-  ASSERT_EQ(job.decisions.size(), 1u);
-  EXPECT_EQ(job.decisions[0].rule, "precision");
-  EXPECT_EQ(job.decisions[0].cause, "fold-0: the loss was NaN twice");
 }
 
 }  // namespace

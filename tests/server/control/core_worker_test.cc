@@ -160,6 +160,20 @@ TEST(WorkerTest, AStaleAttemptInAHeartbeatIsAborted) {
   EXPECT_EQ(turn.stops[0].attempt, r.attempt);
 }
 
+TEST(WorkerTest, AnUnknownFactIsAcknowledgedAndChangesNothing) {
+  Running r;
+  const Job before = r.h.Stored(r.id);
+  for (const int64_t attempt : {r.attempt, int64_t{0}}) {
+    const Turn turn = r.h.Say(attempt, UnknownFact{});
+    ASSERT_EQ(turn.acks.size(), 1u);
+    EXPECT_EQ(turn.acks[0].sequence, r.h.sequence);
+    EXPECT_TRUE(turn.stops.empty());
+  }
+  EXPECT_EQ(r.h.Stored(r.id).version, before.version);
+  // Of an Attempt that is over it is as stale as any other.
+  EXPECT_EQ(r.h.Say(4711, UnknownFact{}).stops.size(), 1u);
+}
+
 TEST(RestoreTest, RunningAttemptsAreExpectedBack) {
   Running r;
   r.h.Crash();
@@ -177,6 +191,49 @@ TEST(RestoreTest, WhoDoesNotComeBackWithinALeaseIsLost) {
   r.h.Step();
   r.h.Wait(absl::Seconds(16));
   EXPECT_EQ(r.h.TaskOf(r.id, 1).state, TaskState::kPending);
+}
+
+TEST(RestoreTest, AfterTheDeadlineNothingIsPlannedAndTheAnswersFoldsCount) {
+  Running r;
+  r.h.Say(r.attempt, r.h.Started());
+  r.h.Say(r.attempt, r.h.Probe(1.0));
+  const std::vector<std::string> before = r.h.Rules(r.id);
+  r.h.now += absl::Seconds(61);
+  r.h.Crash();
+  // What the Worker made of it meanwhile.
+  PublishedPrediction standing = r.h.Prediction(7, Quality::kDegraded, r.h.now - absl::Seconds(2));
+  standing.members = {r.h.Saved(false, true).member};
+  standing.members[0].attempt = r.attempt;
+  r.h.Step({Published{r.id, standing, true}});
+  const Job job = r.h.Stored(r.id);
+  EXPECT_EQ(job.state, JobState::kSucceeded);
+  EXPECT_EQ(r.h.Rules(r.id), before);
+  EXPECT_EQ(job.tasks[1].state, TaskState::kPartial);
+  EXPECT_EQ(job.tasks[1].member->attempt, r.attempt);
+}
+
+TEST(RestoreTest, NothingIsPlannedBeforeTheWorkersHaveTold) {
+  Running r;
+  r.h.Say(r.attempt, r.h.Started());
+  r.h.Say(r.attempt, r.h.Probe(0.01));
+  EpochDone epoch;
+  epoch.epoch_s = 1;
+  for (int i = 1; i <= 3; ++i) {
+    epoch.epoch = i;
+    r.h.now += absl::Seconds(1);
+    r.h.Say(r.attempt, epoch);
+  }
+  // At 45 of 60 s: 20 epochs could not be done by now, if three were all.
+  r.h.now += absl::Seconds(42);
+  r.h.Crash();
+  r.h.Step();
+  r.h.Attach("w", 1, {r.attempt});
+  EXPECT_TRUE(r.h.Rules(r.id).empty());
+  r.h.Say(r.attempt, r.h.Saved(true, true));
+  r.h.Say(r.attempt, r.h.Ended());
+  r.h.Wait(absl::Seconds(2));
+  EXPECT_TRUE(r.h.Rules(r.id).empty());
+  EXPECT_EQ(r.h.TaskOf(r.id, 1).state, TaskState::kDone);
 }
 
 TEST(RestoreTest, AttemptNumbersGoOn) {

@@ -98,6 +98,30 @@ TEST_F(PlannerTest, ThenEpochsUntilItFits) {
   EXPECT_LE(out.estimated_finish, At(48));
 }
 
+TEST_F(PlannerTest, FoldsGoBeforeEpochsThatAModelNeeds) {
+  SetCost(6);  // 3 folds would get 3 epochs each, 2 side by side get 7
+  PlanOutput out = MakePlan(in_);
+  EXPECT_EQ(Changes(out), "B2 5 folds -> 2 folds; B2 20 epochs -> 7 epochs; ");
+  EXPECT_LE(out.estimated_finish, At(48));
+  // Fewer than run side by side would save nothing.
+  SetCost(12);
+  EXPECT_EQ(Changes(MakePlan(in_)), "B2 5 folds -> 2 folds; B2 20 epochs -> 3 epochs; ");
+  in_.gangs = 1;
+  EXPECT_EQ(Changes(MakePlan(in_)), "B2 5 folds -> 1 fold; B2 20 epochs -> 3 epochs; ");
+  // Those that have begun stay.
+  Run(0, 0, 0.5);
+  Run(1, 0, 0.5);
+  EXPECT_EQ(MakePlan(in_).plan.folds, 2);
+}
+
+TEST_F(PlannerTest, WhatAModelNeedsIsAQuarterOfTheEpochsAskedFor) {
+  EXPECT_EQ(UsefulEpochs(1), 1);
+  EXPECT_EQ(UsefulEpochs(4), 4);
+  EXPECT_EQ(UsefulEpochs(20), 5);
+  EXPECT_EQ(UsefulEpochs(21), 6);
+  EXPECT_EQ(UsefulEpochs(100), 25);
+}
+
 TEST_F(PlannerTest, ThenFoldsThatCannotGetOneEpoch) {
   SetCost(30);
   const PlanOutput out = MakePlan(in_);
@@ -155,6 +179,16 @@ TEST_F(PlannerTest, TimedStepsAloneCutOnlyWhatWouldNotFitAtTwiceTheSpeed) {
   in_.confident = true;
   SetCost(1.4);
   EXPECT_NE(Changes(MakePlan(in_)), "");
+}
+
+TEST_F(PlannerTest, TimedStepsAloneLeaveAModelItsEpochs) {
+  in_.confident = false;
+  SetCost(30);  // not even one epoch would fit
+  EXPECT_EQ(Changes(MakePlan(in_)), "B2 5 folds -> 2 folds; B2 20 epochs -> 5 epochs; ");
+  in_.trigger = Trigger::kFirstFold;
+  EXPECT_EQ(Changes(MakePlan(in_)), "B3 5 folds -> 2 folds; B3 20 epochs -> 5 epochs; ");
+  spec_.epochs = last_.epochs = 3;
+  EXPECT_EQ(Changes(MakePlan(in_)), "B3 5 folds -> 2 folds; ");
 }
 
 TEST_F(PlannerTest, OfManyFoldsAsManyStayAsFit) {
@@ -252,6 +286,29 @@ TEST_F(PlannerTest, CutFoldsComeBackWhenNoneWaitsAndTheyFit) {
   in_.now = At(20);
   in_.may_grow = false;
   EXPECT_EQ(Changes(MakePlan(in_)), "");
+}
+
+TEST_F(PlannerTest, AfterTooFewEpochsFewerFoldsComeBackAndGetMore) {
+  SetCost(2);
+  in_.trigger = Trigger::kFacts;
+  in_.now = At(20);  // 80 % of the 39.6 s left are 31.7 s
+  last_.folds = 2;
+  last_.epochs = 1;
+  last_.estimate = absl::Seconds(4);
+  last_.at = At(5);
+  Finish(0);
+  Run(1, 0.5, 18);
+  for (int fold = 2; fold < 5; ++fold) {
+    in_.folds[static_cast<size_t>(fold)].state = TaskState::kDropped;
+  }
+  EXPECT_EQ(Changes(MakePlan(in_)), "");  // a slot is free, a fold like those is worth little
+  Finish(1);
+  const PlanOutput out = MakePlan(in_);
+  EXPECT_EQ(Changes(out), "B9 2 folds -> 4 folds; B9 1 epoch -> 15 epochs; ");
+  EXPECT_LE(out.estimated_finish, At(52));
+  // Where there is no time for more than one, one is better than nothing.
+  SetCost(20);
+  EXPECT_EQ(Changes(MakePlan(in_)), "B9 2 folds -> 4 folds; ");
 }
 
 TEST_F(PlannerTest, FoldsDroppedForLackOfTimeStayDropped) {

@@ -88,6 +88,29 @@ TEST(WorkerGatewayTest, FactsAreAcknowledgedWhenTheyAreStored) {
   EXPECT_EQ(house.store().GetJob(id)->floor_model, "logistic");
 }
 
+TEST(WorkerGatewayTest, FactsThatItDoesNotKnowAreAcknowledgedInTheirTurn) {
+  RpcHouse house;
+  const std::string id = house.Submit(house.GoodSpec());
+  ScriptedWorker worker(house, "w1", 2);
+  const int64_t attempt = worker.Await(M::kStart).start().attempt();
+  // A newer Worker's: another kind of report, another kind of message.
+  v1::AttemptReport report;
+  report.set_attempt(attempt);
+  worker.Report(1, report);
+  EXPECT_EQ(worker.Await(M::kAck).ack().sequence(), 1);
+  v1::WorkerMessage message;
+  message.set_sequence(2);
+  worker.Send(message);
+  EXPECT_EQ(worker.Await(M::kAck).ack().sequence(), 2);
+  // And one that leaves its folder.
+  v1::AttemptReport outside = TableOf(attempt);
+  outside.mutable_table_ready()->set_table("../k.table");
+  worker.Report(3, outside);
+  EXPECT_EQ(worker.Await(M::kAck).ack().sequence(), 3);
+  EXPECT_EQ(house.store().GetJob(id)->table.table, "");
+  EXPECT_EQ(house.Get(id).state(), v1::JOB_STATE_PLANNING);
+}
+
 TEST(WorkerGatewayTest, FoldsAreStartedOnTheSlotsAndShownThere) {
   RpcHouse house;
   const std::string id = house.Submit(house.GoodSpec());

@@ -1,0 +1,133 @@
+// Plans as the facts come in: what they are made from, and what is told of them.
+#include "tests/server/control/core_harness.h"
+
+namespace traind {
+namespace {
+
+TEST(PlanTest, FoldsThatWereCutProveNothingAboutTheSpeed) {
+  CoreHarness h;
+  h.Attach("w", 2);
+  const std::string id = h.SubmitJob(h.MakeJob("a", 5));
+  h.PrepareJob(id);
+  // 1 s a step, 5 s an epoch by the first timed steps: twice too slow.
+  for (const int fold : {0, 1}) {
+    h.now += absl::Milliseconds(500);
+    h.Say(h.AttemptOf(id, 1 + fold), h.Started(5));
+    h.Say(h.AttemptOf(id, 1 + fold), h.Probe(1.0));
+    h.Wait(absl::Seconds(1));
+  }
+  const Plan plan = h.Stored(id).plans.back();
+  EXPECT_LT(plan.folds, 5);
+  // At twice the speed so many fit; what 1 s a step would allow is 4 fewer.
+  EXPECT_GE(plan.epochs, 5);
+}
+
+TEST(PlanTest, EpochsThatCameBackTooLateForAFoldAreStillMissingThere) {
+  CoreHarness h;
+  h.Attach("w", 1);
+  Job job = h.MakeJob("a", 2);
+  const std::string id = h.SubmitJob(std::move(job));
+  h.PrepareJob(id);
+  const auto epochs = [&](int fold, int from, int to, absl::Duration each) {
+    for (int i = from; i <= to; ++i) {
+      EpochDone epoch;
+      epoch.epoch = i;
+      epoch.epoch_s = absl::ToDoubleSeconds(each);
+      h.now += each;
+      h.Say(h.AttemptOf(id, 1 + fold), epoch);
+    }
+  };
+  h.Say(h.AttemptOf(id, 1), h.Started(10));
+  epochs(0, 1, 3, absl::Seconds(3));  // 40 x 3 s do not fit
+  const int cut = h.Stored(id).plans.back().epochs;
+  ASSERT_LT(cut, 20);
+  h.Say(h.AttemptOf(id, 1), h.Saved(true, true, 0.9, cut));
+  h.Say(h.AttemptOf(id, 1), h.Ended());
+  h.Say(h.AttemptOf(id, 2), h.Started(10));
+  epochs(1, 1, cut - 2, absl::Milliseconds(50));
+  h.Wait(absl::Seconds(7));
+  epochs(1, cut - 1, cut - 1, absl::Milliseconds(50));
+  ASSERT_EQ(h.Stored(id).plans.back().epochs, 20);
+  h.publishes.clear();
+  h.Say(h.AttemptOf(id, 2), h.Saved(true, true));
+  h.Publish(id, Quality::kDegraded);
+  ASSERT_FALSE(h.publishes.empty());
+  EXPECT_TRUE(h.publishes.back().request.plan_cut);
+}
+
+TEST(PlanTest, TheFirstFoldBeyondItsShareIsPlannedAnew) {
+  CoreHarness h;
+  h.Attach("w", 1);
+  const std::string id = h.SubmitJob(h.MakeJob("a", 3));
+  h.PrepareJob(id);
+  const int64_t attempt = h.AttemptOf(id, 1);
+  h.Say(attempt, h.Started(100));
+  h.Say(attempt, h.Probe(0.001));  // 2 s a fold, it says
+  for (int i = 0; i < 13; ++i) {
+    Progressed progressed;
+    progressed.live.step = 10 * i;
+    progressed.live.epoch = 0.1 * i;
+    h.Step({WorkerFact{"w", h.session, 0, attempt, progressed},
+            WorkerHeartbeat{"w", h.session, {attempt}}});
+    h.Wait(absl::Seconds(1));
+  }
+  EpochDone slow;
+  slow.epoch = 1;
+  slow.epoch_s = 12;
+  h.Say(attempt, slow);
+  h.Wait(absl::Seconds(1));
+  const std::vector<std::string> rules = h.Rules(id);
+  ASSERT_FALSE(rules.empty());
+  EXPECT_LT(h.Stored(id).plans.back().epochs, 20);
+}
+
+TEST(PlanTest, FoldsThatCannotBeStartedUsefullyAreDropped) {
+  CoreHarness h;
+  h.Attach("w", 1);
+  const std::string id = h.SubmitJob(h.MakeJob("a", 2));
+  h.PrepareJob(id);
+  const int64_t attempt = h.AttemptOf(id, 1);
+  h.Say(attempt, h.Started(100));
+  h.Say(attempt, h.Probe(0.5));  // 50 s an epoch
+  for (int i = 0; i < 30; ++i) {
+    h.Step({WorkerHeartbeat{"w", h.session, {attempt}}});
+    h.Wait(absl::Seconds(1));
+  }
+  EXPECT_EQ(h.TaskOf(id, 2).state, TaskState::kDropped);
+  EXPECT_EQ(h.TaskOf(id, 1).state, TaskState::kRunning);
+}
+
+TEST(PlanTest, WithoutADeadlineNothingIsStoppedOrCut) {
+  CoreHarness h;
+  h.Attach("w", 1);
+  Job job = h.MakeJob("a");
+  job.spec.budget.reset();
+  const std::string id = h.SubmitJob(job);
+  h.PrepareJob(id);
+  const int64_t attempt = h.AttemptOf(id, 1);
+  EXPECT_EQ(h.starts.back().stop_at, absl::InfiniteFuture());
+  h.Say(attempt, h.Started(100));
+  h.Say(attempt, h.Probe(5));
+  for (int i = 0; i < 100; ++i) {
+    h.Step({WorkerHeartbeat{"w", h.session, {attempt}}});
+    h.Wait(absl::Seconds(10));
+  }
+  EXPECT_EQ(h.AttemptOf(id, 1), attempt);
+  EXPECT_TRUE(h.Stored(id).decisions.empty());
+  EXPECT_EQ(h.Stored(id).plans.back().epochs, 20);
+}
+
+TEST(PlanTest, ARanksOwnDecisionIsRecorded) {
+  CoreHarness h;
+  h.Attach("w", 1);
+  const std::string id = h.SubmitJob(h.MakeJob("a"));
+  h.PrepareJob(id);
+  h.Say(h.AttemptOf(id, 1), RankDecision{"precision", "the loss was NaN twice", "bf16", "fp32"});
+  const Job job = h.Stored(id);
+  ASSERT_EQ(job.decisions.size(), 1u);
+  EXPECT_EQ(job.decisions[0].rule, "precision");
+  EXPECT_EQ(job.decisions[0].cause, "fold-0: the loss was NaN twice");
+}
+
+}  // namespace
+}  // namespace traind
