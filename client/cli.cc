@@ -12,6 +12,7 @@
 #include "client/exit_codes.h"
 #include "client/verbs.h"
 #include "common/duration.h"
+#include "common/host_port.h"
 #include "common/spec/field_text.h"
 #include "common/spec/suggest.h"
 
@@ -155,6 +156,9 @@ std::string Complete(const CLI::App& verb, const Verb& known, Raw& raw) {
     const auto timeout = DurationFromText(raw.timeout);
     if (!timeout.ok()) return absl::StrCat("--timeout ", timeout.status().message());
     arguments.timeout = *timeout;
+  }
+  if (const absl::Status server = CheckHostPort(arguments.server, 1); !server.ok()) {
+    return absl::StrCat("--server ", server.message());
   }
   if (known.takes_job && arguments.job.empty()) return absl::StrCat(known.name, " which JOB?");
   const std::string name = known.name;

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 
 #include "common/durable_file.h"
 #include "common/status_macros.h"
@@ -15,12 +16,20 @@
 namespace traind {
 namespace {
 
+// Of the file here, not of the Job's: no such folder is not "no such Job".
+absl::Status CannotWrite(const std::string& path, const absl::Status& why) {
+  return absl::FailedPreconditionError(absl::StrCat("cannot write ", path, ": ", why.message()));
+}
+absl::Status CannotWrite(const std::string& path) {
+  return CannotWrite(path, absl::UnknownError(std::strerror(errno)));
+}
+
 absl::Status WriteAll(int fd, absl::string_view bytes, const std::string& path) {
   while (!bytes.empty()) {
     const ssize_t written = write(fd, bytes.data(), bytes.size());
     if (written < 0) {
       if (errno == EINTR) continue;
-      return ErrnoStatus(errno, absl::StrCat("write ", path));
+      return CannotWrite(path);
     }
     bytes.remove_prefix(static_cast<size_t>(written));
   }
@@ -34,7 +43,7 @@ absl::StatusOr<FetchedFile> FetchToFile(TrainingClient& client, const std::strin
                                         absl::Duration limit) {
   std::string temporary = absl::StrCat(path, ".XXXXXX");
   int fd = mkostemp(temporary.data(), O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("create a file beside ", path));
+  if (fd < 0) return CannotWrite(path);
   bool renamed = false;
   auto cleanup = absl::MakeCleanup([&] {
     if (fd >= 0) close(fd);
@@ -48,18 +57,20 @@ absl::StatusOr<FetchedFile> FetchToFile(TrainingClient& client, const std::strin
   const mode_t mask = umask(0);
   umask(mask);
   if (fchmod(fd, 0666 & ~mask) != 0 || fsync(fd) != 0) {
-    return ErrnoStatus(errno, absl::StrCat("write ", temporary));
+    return CannotWrite(temporary);
   }
   const int closed = close(fd);
   fd = -1;
-  if (closed != 0) return ErrnoStatus(errno, absl::StrCat("close ", temporary));
+  if (closed != 0) return CannotWrite(temporary);
   ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(temporary));
   if (digest.sha256 != file.sha256) {
     return absl::DataLossError(absl::StrCat(
         "what came as ", name.empty() ? "predictions.csv" : name, " of ", id, " has the digest ",
         digest.sha256, " instead of ", file.sha256, "; ", path, " was not written"));
   }
-  RETURN_IF_ERROR(RenameDurably(temporary, path));
+  if (const absl::Status moved = RenameDurably(temporary, path); !moved.ok()) {
+    return CannotWrite(path, moved);
+  }
   renamed = true;
   return file;
 }

@@ -38,14 +38,13 @@ for arg in "$@"; do
 done
 
 check_system() {
-  local id="unknown" release="" pretty=""
-  if [[ -r /etc/os-release ]]; then
-    id=$(. /etc/os-release && echo "${ID:-unknown}")
-    release=$(. /etc/os-release && echo "${VERSION_ID:-}")
-    pretty=$(. /etc/os-release && echo "${PRETTY_NAME:-$ID}")
-  fi
-  [[ "$id $release $(uname -m)" == "debian 12 x86_64" ]] && return
-  die "this is ${pretty:-$id} on $(uname -m); known: $known_systems." \
+  # Assigned by the file, or by nobody.
+  local ID="" VERSION_ID="" PRETTY_NAME=""
+  # shellcheck source=/dev/null
+  if [[ -r /etc/os-release ]]; then . /etc/os-release; fi
+  [[ "$ID $VERSION_ID $(uname -m)" == "debian 12 x86_64" ]] && return
+  local name=${PRETTY_NAME:-${ID:-an unknown system}}
+  die "this is $name on $(uname -m); known: $known_systems." \
     "Elsewhere, install the equivalents of third_party/apt-packages.txt by hand," \
     "then run deploy/setup.sh --skip-apt."
 }

@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <utility>
 
 #include "common/durable_file.h"
+#include "common/host_port.h"
 #include "common/spec/suggest.h"
 
 namespace traind {
@@ -54,6 +56,8 @@ std::string Suggestion(const CLI::App& app, const std::string& text) {
   const auto begin = text.find("--");
   if (begin == std::string::npos) return "";
   const std::string word = text.substr(begin, text.find_first_of(" =", begin) - begin);
+  // A right one with a wrong value, or one that is missing.
+  if (std::find(names.begin(), names.end(), word) != names.end()) return "";
   return DidYouMean(word, names);
 }
 
@@ -61,8 +65,8 @@ ParsedFlags Complete(Config config, const std::string& level) {
   if (!config.standalone && config.slots >= 0) {
     return Wrong("--slots is the embedded Worker's: it needs --standalone");
   }
-  if (config.listen.rfind(':') == std::string::npos) {
-    return Wrong(absl::StrCat("--listen '", config.listen, "' is not HOST:PORT"));
+  if (const absl::Status listen = CheckHostPort(config.listen, 0); !listen.ok()) {
+    return Wrong(absl::StrCat("--listen ", listen.message()));
   }
   if (!IsLoopback(config.listen) && !config.insecure) {
     return Wrong(absl::StrCat("--listen ", config.listen,

@@ -119,7 +119,7 @@ absl::StatusOr<std::string> ReadText(const ScalarText& scalar, const v1::FieldRu
 absl::Status ReadDuration(const ScalarText& scalar, const v1::FieldRules& rules, Message& message) {
   auto duration = DurationFromText(scalar.text);
   if (!duration.ok()) return duration.status();
-  absl::Status in_range = CheckRange(rules, absl::ToDoubleSeconds(*duration), scalar.text);
+  absl::Status in_range = CheckRange(rules, absl::ToDoubleSeconds(*duration), scalar.text, "s");
   if (!in_range.ok()) return in_range;
   google::protobuf::Duration value;
   value.set_seconds(absl::ToInt64Seconds(*duration));
@@ -178,8 +178,9 @@ bool IsScalarField(const FieldDescriptor& field) {
   return type == kDurationType || type == kTimestampType;
 }
 
-absl::Status CheckRange(const v1::FieldRules& rules, double value, absl::string_view shown) {
-  const auto number = [](double bound) { return absl::StrFormat("%.12g", bound); };
+absl::Status CheckRange(const v1::FieldRules& rules, double value, absl::string_view shown,
+                        absl::string_view unit) {
+  const auto number = [unit](double bound) { return absl::StrFormat("%.12g%s", bound, unit); };
   if (rules.has_min() && value < rules.min()) {
     return Refuse(shown, absl::StrCat("is below the minimum, ", number(rules.min())));
   }

@@ -33,8 +33,9 @@ absl::Status SetFieldFromText(const google::protobuf::FieldDescriptor& field,
                               const ScalarText& scalar, google::protobuf::Message& message);
 
 // Whether a number (a Duration: its seconds) keeps min and max; `shown` is how
-// the message writes it.
-absl::Status CheckRange(const v1::FieldRules& rules, double value, absl::string_view shown);
+// the message writes it, `unit` what stands behind the bounds.
+absl::Status CheckRange(const v1::FieldRules& rules, double value, absl::string_view shown,
+                        absl::string_view unit = "");
 
 // Whether a word is one of one_of (or there is no such rule).
 absl::Status CheckWord(const v1::FieldRules& rules, absl::string_view word);

@@ -133,7 +133,7 @@ class FieldChecker {
         return Add(path, "is no valid google.protobuf.Duration");
       }
       const double seconds = static_cast<double>(d.seconds()) + 1e-9 * d.nanos();
-      return Add(path, CheckRange(rules, seconds, absl::StrCat(seconds, "s")));
+      return Add(path, CheckRange(rules, seconds, absl::StrCat(seconds, "s"), "s"));
     }
     if (message.GetDescriptor() == google::protobuf::Timestamp::descriptor()) {
       const auto& t = static_cast<const google::protobuf::Timestamp&>(message);

@@ -278,7 +278,8 @@ void ControlLoop::Recover(const Turn& turn, const absl::Status& failure) {
   std::vector<Reply> replies = turn.replies;
   for (Reply& reply : replies) {
     reply.status =
-        full ? absl::ResourceExhaustedError(absl::StrCat("nothing was stored: ", failure.message()))
+        full ? absl::ResourceExhaustedError(absl::StrCat("nothing was stored: ", failure.message(),
+                                                         "; free some space there and try again"))
              : absl::UnavailableError(
                    absl::StrCat("the outcome is unknown, ask again: ", failure.message()));
     reply.job = nullptr;

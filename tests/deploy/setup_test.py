@@ -8,20 +8,31 @@ import time
 from tests.cases import Skip, case, main
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+WHEELS = os.path.realpath(os.path.join(ROOT, ".deps/venv"))  # wherever this clone has them
 
 
-def setup(*arguments, packages=None, root=ROOT):
-    """Runs it, with another list of packages in a clone of its own."""
-    if packages is not None:
+def setup(*arguments, packages=None, system=None, root=ROOT):
+    """Runs it; with another list of packages, or on another system, in a clone of its own."""
+    if packages is not None or system is not None:
         root = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
         os.mkdir(os.path.join(root, "deploy"))
         os.mkdir(os.path.join(root, "third_party"))
         shutil.copy(os.path.join(ROOT, "deploy/setup.sh"), os.path.join(root, "deploy"))
         with open(os.path.join(root, "third_party/apt-packages.txt"), "w") as f:
-            f.write(packages)
-    wheels = os.path.realpath(os.path.join(ROOT, ".deps/venv"))  # wherever this clone has them
+            f.write(packages or "")
+        os.mkdir(os.path.join(root, ".deps"))
+        os.symlink(WHEELS, os.path.join(root, ".deps/venv"))
+    if system is not None:
+        with open(os.path.join(root, "os-release"), "w") as f:
+            f.write(system)
+        script = os.path.join(root, "deploy/setup.sh")
+        with open(script) as f:
+            text = f.read()
+        assert "/etc/os-release" in text
+        with open(script, "w") as f:
+            f.write(text.replace("/etc/os-release", os.path.join(root, "os-release")))
     return subprocess.run([os.path.join(root, "deploy/setup.sh"), *arguments], capture_output=True, text=True,
-                          env={**os.environ, "DEPS_VENV": wheels})
+                          env={**os.environ, "DEPS_VENV": WHEELS})
 
 
 def known_system():
@@ -38,6 +49,24 @@ def _():
     result = setup("--check")
     assert result.returncode == 0 and "are installed" in result.stdout, result
     assert time.monotonic() - begin < 3
+
+
+@case("A system that it does not know is named, with what to do there, and nothing is installed")
+def _():
+    for system, name in (('ID=debian\nVERSION_ID="13"\nPRETTY_NAME="Debian GNU/Linux 13 (trixie)"\n', "trixie"),
+                         ('ID=fedora\nVERSION_ID=40\nPRETTY_NAME="Fedora Linux 40"\n', "Fedora Linux 40"),
+                         ("ID=debian\nPRETTY_NAME=sid\n", "sid"), ("", "unknown")):
+        result = setup(packages="no-such-package-anywhere\n", system=system)
+        assert result.returncode == 1 and name in result.stderr, result
+        for part in ("Debian 12", "apt-packages.txt", "--skip-apt"):
+            assert part in result.stderr, result
+        assert result.stdout == "", result
+
+
+@case("Elsewhere --skip-apt leaves the packages to the user")
+def _():
+    result = setup("--skip-apt", packages="no-such-package-anywhere\n", system="ID=fedora\n")
+    assert result.returncode == 0 and "packages: skipped" in result.stdout, result
 
 
 @case("A package that is missing is named")

@@ -60,7 +60,7 @@ TEST(SpecRulesTest, NumbersOverTheWireAreChecked) {
 TEST(SpecRulesTest, DurationsAndMomentsOverTheWireAreChecked) {
   v1::JobSpec spec = GoodSpec();
   spec.mutable_budget()->mutable_time()->set_seconds(-5);
-  EXPECT_EQ(Errors(spec), "budget.time: budget.time '-5s' is below the minimum, 1");
+  EXPECT_EQ(Errors(spec), "budget.time: budget.time '-5s' is below the minimum, 1s");
   spec.mutable_budget()->mutable_time()->set_seconds(5);
   spec.mutable_budget()->mutable_time()->set_nanos(-1);
   EXPECT_EQ(Errors(spec), "budget.time: budget.time is no valid google.protobuf.Duration");

@@ -73,6 +73,7 @@ TEST_F(ConfigTest, WhatIsWrongIsSaidAndEndsWith2) {
       {{"--state", state_, "--standalone", "--lisen", "127.0.0.1:0"}, "did you mean '--listen'"},
       {{"--state", state_, "--standalone", "--listen", "0.0.0.0:1"}, "--insecure"},
       {{"--state", state_, "--standalone", "--listen", "7070"}, "HOST:PORT"},
+      {{"--state", state_, "--standalone", "--listen", "127.0.0.1:70700"}, "no port"},
       {{"--state", state_, "--standalone", "--data-root", folder_ + "/no"}, "--data-root"},
       {{"--state", "/proc/nothing/here", "--standalone"}, "--state"},
       {{"--state", state_, "--standalone", "--slots", "many"}, "--slots"},
@@ -88,6 +89,10 @@ TEST_F(ConfigTest, WhatIsWrongIsSaidAndEndsWith2) {
     EXPECT_THAT(result.err, HasSubstr("traind: error: "));
     EXPECT_EQ(result.out, "");
   }
+}
+
+TEST_F(ConfigTest, ARightFlagIsNotSuggestedForItself) {
+  EXPECT_EQ(Parse({}).err.find("did you mean"), std::string::npos);
 }
 
 TEST_F(ConfigTest, BeyondLoopbackNeedsAWord) {

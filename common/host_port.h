@@ -1,0 +1,14 @@
+// Addresses as people give them on a command line.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/strings/string_view.h>
+
+namespace traind {
+
+// Whether it is HOST:PORT, with a port of at least `least_port`. gRPC takes more than
+// that, and silently another port than the one that was meant.
+// Errors: InvalidArgument: "'localhost' is not HOST:PORT".
+absl::Status CheckHostPort(absl::string_view address, int least_port);
+
+}  // namespace traind
