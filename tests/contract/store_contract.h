@@ -9,6 +9,7 @@
 #include <string>
 
 #include "server/store/store.h"
+#include "tests/contract/stored_jobs.h"
 
 namespace traind {
 
@@ -30,16 +31,5 @@ class StoreContractTest
   std::unique_ptr<StoreFactory> factory_;
   Store* store_;
 };
-// Some programs link the suite for its Jobs alone.
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(StoreContractTest);
-
-// A Job as intake and core leave it: PREPARE and `folds` TRAIN tasks, pending.
-Job NewJob(const std::string& id, int folds = 2);
-// The same Job with the next version.
-Job Next(const Job& job);
-// A turn that changes these Jobs.
-Mutations Change(std::vector<Job> jobs);
-// Everything that is stored of a Job, as text: equal text, equal Jobs.
-std::string Describe(const Job& job);
 
 }  // namespace traind

@@ -64,10 +64,10 @@ class CoordinatorClient {
   const int folder_fd_;  // -1: no Unix socket
   Mailbox<Event> events_;
 
-  // std::mutex, not absl::Mutex: ThreadSanitizer sees only what it knows.
+  // Not absl::Mutex: its timed waits follow the wall clock, which may be put back.
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Guarded by mutex_.
+  // Guarded by mutex_, down to the threads.
   bool stop_ = false;
   uint64_t streams_ = 0;
   // Of the open stream; null: none.

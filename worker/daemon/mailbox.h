@@ -1,11 +1,12 @@
 // Hands values from other threads to an event loop.
 #pragma once
 
+#include <absl/base/thread_annotations.h>
+#include <absl/synchronization/mutex.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cstdint>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -22,15 +23,15 @@ class Mailbox {
 
   int fd() const { return fd_; }
 
-  void Put(T value) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+  void Put(T value) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
     values_.push_back(std::move(value));
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = write(fd_, &one, sizeof(one));
   }
 
-  std::vector<T> TakeAll() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<T> TakeAll() ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
     uint64_t count = 0;
     [[maybe_unused]] const ssize_t got = read(fd_, &count, sizeof(count));
     return std::exchange(values_, {});
@@ -38,8 +39,8 @@ class Mailbox {
 
  private:
   const int fd_;
-  std::mutex mutex_;
-  std::vector<T> values_;  // guarded by mutex_
+  absl::Mutex mutex_;
+  std::vector<T> values_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace traind::worker

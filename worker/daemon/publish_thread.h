@@ -2,12 +2,12 @@
 // not hold the event loop.
 #pragma once
 
+#include <absl/base/thread_annotations.h>
 #include <absl/status/statusor.h>
+#include <absl/synchronization/mutex.h>
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -32,29 +32,29 @@ class PublishThread {
   // Finishes the one it is at; the others are dropped.
   ~PublishThread() {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      absl::MutexLock lock(&mutex_);
       stop_ = true;
     }
-    changed_.notify_all();
     thread_.join();
   }
 
-  void Publish(PublishRequest request) {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      requests_.push_back(std::move(request));
-    }
-    changed_.notify_all();
+  void Publish(PublishRequest request) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    requests_.push_back(std::move(request));
   }
   Mailbox<Result>& results() { return results_; }
 
  private:
-  void Run() {
+  void Run() ABSL_LOCKS_EXCLUDED(mutex_) {
     while (true) {
       PublishRequest request;
       {
-        std::unique_lock<std::mutex> lock(mutex_);
-        changed_.wait(lock, [this] { return stop_ || !requests_.empty(); });
+        absl::MutexLock lock(&mutex_);
+        const auto ready = [this] {
+          mutex_.AssertReaderHeld();
+          return stop_ || !requests_.empty();
+        };
+        mutex_.Await(absl::Condition(&ready));
         if (stop_) return;
         request = std::move(requests_.front());
         requests_.pop_front();
@@ -65,11 +65,9 @@ class PublishThread {
 
   const PublishFunction publish_;
   Mailbox<Result> results_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_.
-  bool stop_ = false;
-  std::deque<PublishRequest> requests_;
+  absl::Mutex mutex_;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<PublishRequest> requests_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

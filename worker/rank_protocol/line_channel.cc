@@ -127,15 +127,14 @@ absl::Status LineChannel::FlushLocked(absl::Duration until) {
 }
 
 absl::Status LineChannel::WriteLine(absl::string_view line, absl::Duration timeout) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   absl::StrAppend(&output_, line, "\n");
   return FlushLocked(Until(timeout));
 }
 
 bool LineChannel::TryWriteLine(absl::string_view line) {
   // A writer that waits holds the mutex: then there is no room either.
-  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return false;
+  if (!mutex_.TryLock()) return false;
   bool room = FlushLocked(absl::ZeroDuration()).ok();
   if (room) {
     absl::StrAppend(&output_, line, "\n");
@@ -148,11 +147,12 @@ bool LineChannel::TryWriteLine(absl::string_view line) {
       room = status.ok() || absl::IsDeadlineExceeded(status);
     }
   }
+  mutex_.Unlock();
   return room;
 }
 
 absl::Status LineChannel::QueueLine(absl::string_view line) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   if (output_.size() + line.size() > kMaxUnwritten) {
     return absl::ResourceExhaustedError("the other end does not read");
   }
@@ -162,13 +162,13 @@ absl::Status LineChannel::QueueLine(absl::string_view line) {
 }
 
 absl::Status LineChannel::Flush() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   const absl::Status status = FlushLocked(absl::ZeroDuration());
   return absl::IsDeadlineExceeded(status) ? absl::OkStatus() : status;
 }
 
 bool LineChannel::HasUnwritten() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   return !output_.empty();
 }
 

@@ -1,12 +1,13 @@
 // Whole lines over a pair of file descriptors: a socketpair, pipes or a terminal.
 #pragma once
 
+#include <absl/base/thread_annotations.h>
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 #include <absl/strings/string_view.h>
+#include <absl/synchronization/mutex.h>
 #include <absl/time/time.h>
 
-#include <mutex>
 #include <string>
 
 namespace traind::rank_protocol {
@@ -49,8 +50,7 @@ class LineChannel {
   bool HasUnwritten() const;
 
  private:
-  // REQUIRES: mutex_ is held.
-  absl::Status FlushLocked(absl::Duration until);
+  absl::Status FlushLocked(absl::Duration until) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int read_fd_;
   const int write_fd_;
@@ -59,9 +59,8 @@ class LineChannel {
   size_t scanned_ = 0;  // input_ has no newline before this
   absl::Status read_status_;
 
-  // std::mutex: what ThreadSanitizer understands.
-  mutable std::mutex mutex_;
-  std::string output_;  // guarded by mutex_
+  mutable absl::Mutex mutex_;
+  std::string output_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace traind::rank_protocol

@@ -17,7 +17,7 @@
 #include <string>
 
 #include "server/store/sqlite_store.h"
-#include "tests/contract/store_contract.h"
+#include "tests/contract/stored_jobs.h"
 
 extern char** environ;
 

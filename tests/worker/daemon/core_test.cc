@@ -1,164 +1,13 @@
-#include "worker/daemon/core.h"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <set>
-
+// Tasks from their start to their end, and what stops them.
 #include "common/job_layout.h"
+#include "tests/worker/daemon/core_harness.h"
 
 namespace traind::worker {
 namespace {
 
-namespace rp = rank_protocol;
-using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-template <class M>
-M About(int64_t attempt) {
-  M message;
-  message.attempt = attempt;
-  return message;
-}
-
-// Ranks and prepares by a test's word, under a simulated clock.
-class CoreTest : public ::testing::Test {
- protected:
-  explicit CoreTest(std::vector<Slot> slots = {{"cpu", "a", "", 1}, {"cpu", "a", "", 1}}) {
-    options_.state_dir = "/state";
-    options_.cores = 2;
-    options_.warm_spares = false;
-    slots_ = std::move(slots);
-    Make();
-  }
-  void Make() {
-    core_ = std::make_unique<Core>(
-        options_, slots_, [this] { return available_; }, [] { return 4711; });
-  }
-
-  TaskStart Train(int64_t attempt, std::vector<int> slots = {0}) {
-    TaskStart task;
-    task.attempt = attempt;
-    task.job = "job-1";
-    task.kind = TaskKind::kTrain;
-    task.slots = std::move(slots);
-    task.world_size = static_cast<int>(task.slots.size());
-    task.table = "cache/t.table";
-    task.metric = "accuracy";
-    task.spec_folds = 5;
-    task.epochs = 10;
-    return task;
-  }
-  TaskStart Prepare(int64_t attempt, absl::Duration deadline_at) {
-    TaskStart task;
-    task.attempt = attempt;
-    task.job = absl::StrCat("job-", attempt);
-    task.kind = TaskKind::kPrepare;
-    task.deadline_at = deadline_at;
-    task.metric = "accuracy";
-    task.spec_folds = 5;
-    return task;
-  }
-
-  // Takes the actions in; what was started lives, what was killed is dying.
-  void Collect() {
-    for (Action& action : core_->TakeActions()) {
-      if (const auto* spawn = std::get_if<SpawnAction>(&action)) spawned_.push_back(*spawn);
-      if (const auto* kill = std::get_if<KillAction>(&action)) killed_.insert(kill->process);
-      if (auto* send = std::get_if<SendAction>(&action)) sent_.push_back(std::move(*send));
-      if (auto* log = std::get_if<LogAction>(&action)) logs_[log->process] = log->path;
-      if (auto* report = std::get_if<ReportAction>(&action)) reports_.push_back(std::move(*report));
-      if (auto* publish = std::get_if<PublishAction>(&action)) {
-        publishes_.push_back(std::move(publish->request));
-      }
-    }
-  }
-  void Tick(absl::Duration by = absl::ZeroDuration()) {
-    now_ += by;
-    core_->Tick(now_, unacked_);
-    Collect();
-  }
-  // To the next moment at which the core wants to be called, at most until then.
-  void RunUntil(absl::Duration until) {
-    while (core_->NextWakeup() <= until) {
-      ASSERT_GE(core_->NextWakeup() + absl::Nanoseconds(1), now_) << "a wakeup that is never done";
-      now_ = std::max(now_, core_->NextWakeup());
-      const absl::Duration before = core_->NextWakeup();
-      Tick();
-      ASSERT_NE(core_->NextWakeup(), before) << "Tick left what was due";
-    }
-    now_ = until;
-    Tick();
-  }
-  void Start(TaskStart task) {
-    core_->Start(std::move(task), now_);
-    Collect();
-  }
-  void Say(ProcessId process, rp::FromProcess message) {
-    core_->Message(process, message, now_);
-    Collect();
-  }
-  void Ready(ProcessId process) { Say(process, rp::Ready{100, "engine-1", "cpu"}); }
-  void Die(ProcessId process, ExitStatus status = {ExitStatus::kSignalled, 9, ""}) {
-    core_->Exited(process, status, now_);
-    Collect();
-  }
-  void DieKilled() {
-    for (const ProcessId process : killed_) Die(process);
-    killed_.clear();
-  }
-  // The Rank of the first spawn is ready and training.
-  void StartTraining(TaskStart task) {
-    const size_t before = spawned_.size();
-    Start(std::move(task));
-    for (size_t i = before; i < spawned_.size(); ++i) Ready(spawned_[i].process);
-  }
-  std::vector<std::string> Ends() {
-    std::vector<std::string> ends;
-    for (const ReportAction& report : reports_) {
-      if (const auto* ended = std::get_if<Ended>(&report.fact)) {
-        ends.push_back(absl::StrCat(report.attempt, " ", ended->reason));
-      }
-    }
-    return ends;
-  }
-  std::string LastMessage() { return std::get<Ended>(reports_.back().fact).message; }
-  template <class M>
-  std::vector<M> Sent() {
-    std::vector<M> found;
-    for (const SendAction& send : sent_) {
-      if (const auto* m = std::get_if<M>(&send.message)) found.push_back(*m);
-    }
-    return found;
-  }
-  rp::FoldSaved Fold(int64_t attempt, int fold, bool last, std::string stopped_by = "epochs") {
-    rp::FoldSaved saved;
-    saved.attempt = attempt;
-    saved.fold = fold;
-    saved.last = last;
-    saved.complete = last;
-    saved.stopped_by = last ? stopped_by : "";
-    saved.score = 0.9;
-    saved.oof = absl::StrCat("attempts/", attempt, "/oof.npy");
-    return saved;
-  }
-
-  CoreOptions options_;
-  std::vector<Slot> slots_;
-  int64_t available_ = int64_t{8} << 30;
-  bool unacked_ = false;
-  std::unique_ptr<Core> core_;
-  absl::Duration now_ = absl::Seconds(1000);
-
-  std::vector<SpawnAction> spawned_;
-  std::set<ProcessId> killed_;
-  std::vector<SendAction> sent_;
-  std::map<ProcessId, std::string> logs_;
-  std::vector<ReportAction> reports_;
-  std::vector<PublishRequest> publishes_;
-};
 
 TEST_F(CoreTest, ATrainTaskRunsFromStartToCompleted) {
   TaskStart task = Train(7);
@@ -249,44 +98,6 @@ TEST_F(CoreTest, AGangStartsWhenAllAreReadyAndMeetsAtOnePort) {
   EXPECT_THAT(Ends(), ElementsAre("7 COMPLETED"));
 }
 
-TEST_F(CoreTest, TheDeathOfOneRankEndsItsGangAtOnce) {
-  StartTraining(Train(7, {0, 1}));
-  Die(2);
-  EXPECT_THAT(killed_, ElementsAre(1));
-  EXPECT_THAT(Ends(), IsEmpty()) << "while one of it lives";
-  DieKilled();
-  EXPECT_THAT(Ends(), ElementsAre("7 RANK_DIED"));
-  EXPECT_EQ(LastMessage(), "rank 1 died: signal 9 (Killed)");
-}
-
-TEST_F(CoreTest, TheRankThatDiedTakesTheBlameForTheEchoInItsPeers) {
-  StartTraining(Train(7, {0, 1}));
-  Say(1, rp::Failed{7, "COLLECTIVE_TIMEOUT", "connection closed by peer"});
-  EXPECT_THAT(killed_, IsEmpty());
-  now_ += absl::Milliseconds(50);
-  Die(2, {ExitStatus::kExited, 134, "out of luck"});
-  DieKilled();
-  EXPECT_THAT(Ends(), ElementsAre("7 RANK_DIED"));
-  EXPECT_EQ(LastMessage(), "rank 1 died: exit status 134; last said: out of luck");
-}
-
-TEST_F(CoreTest, AnEchoWithoutADeathStandsByItself) {
-  StartTraining(Train(7, {0, 1}));
-  Say(1, rp::Failed{7, "COLLECTIVE_TIMEOUT", "timed out"});
-  RunUntil(now_ + absl::Seconds(1));
-  DieKilled();
-  EXPECT_THAT(Ends(), ElementsAre("7 COLLECTIVE_TIMEOUT"));
-  EXPECT_EQ(LastMessage(), "rank 0: timed out");
-}
-
-TEST_F(CoreTest, AFailureIsReportedAsTheRankSaysIt) {
-  StartTraining(Train(7));
-  Say(1, rp::Failed{7, "DIVERGED", "loss is NaN at step 3"});
-  DieKilled();
-  EXPECT_THAT(Ends(), ElementsAre("7 DIVERGED"));
-  EXPECT_EQ(LastMessage(), "loss is NaN at step 3");
-}
-
 TEST_F(CoreTest, TheDeadlineKillsWhatStillWorksThen) {
   TaskStart task = Train(7);
   task.deadline_at = now_ + absl::Seconds(10);
@@ -319,15 +130,6 @@ TEST_F(CoreTest, AFoldThatIsSavedIsNotLostToTheDeadline) {
   RunUntil(now_ + absl::Seconds(11));
   DieKilled();
   EXPECT_THAT(Ends(), ElementsAre("7 STOPPED_IN_TIME"));
-}
-
-TEST_F(CoreTest, AKilledProcessThatDoesNotDieIsNotWaitedForLong) {
-  StartTraining(Train(7));
-  core_->Stop(7, StopMode::kAbort, "stale", now_);
-  Collect();
-  EXPECT_THAT(Ends(), IsEmpty());
-  RunUntil(now_ + absl::Seconds(2));
-  EXPECT_THAT(Ends(), ElementsAre("7 STALE"));
 }
 
 TEST_F(CoreTest, AbortKillsAndItsSlotIsUsedAgainWhenItIsDead) {
@@ -420,54 +222,6 @@ TEST_F(CoreTest, AReplanReachesTheRanksAndThoseNotStartedYet) {
   EXPECT_EQ(Sent<rp::Train>().back().stop_ms, -1);
 }
 
-TEST_F(CoreTest, ASilentRankIsHung) {
-  StartTraining(Train(7));
-  Say(1, About<rp::Started>(7));
-  Say(1, About<rp::Progress>(7));
-  RunUntil(now_ + absl::Seconds(29));
-  EXPECT_THAT(killed_, IsEmpty());
-  Say(1, About<rp::Progress>(7));
-  RunUntil(now_ + absl::Seconds(29));
-  EXPECT_THAT(killed_, IsEmpty());
-  RunUntil(now_ + absl::Seconds(1));
-  DieKilled();
-  EXPECT_THAT(Ends(), ElementsAre("7 HUNG"));
-  EXPECT_EQ(LastMessage(), "rank 0 said nothing for 30s");
-}
-
-TEST_F(CoreTest, ARankThatReadsForLongIsGivenTimeAndMaySaySo) {
-  StartTraining(Train(7));
-  RunUntil(now_ + absl::Seconds(59));
-  Say(1, rp::LogText{"info", "reading"});
-  RunUntil(now_ + absl::Seconds(59));
-  EXPECT_THAT(killed_, IsEmpty());
-  RunUntil(now_ + absl::Seconds(1));
-  DieKilled();
-  EXPECT_THAT(Ends(), ElementsAre("7 HUNG"));
-}
-
-TEST_F(CoreTest, ARankThatIsNeverReadyIsGivenUp) {
-  Start(Train(7));
-  RunUntil(now_ + absl::Seconds(61));
-  EXPECT_THAT(killed_, ElementsAre(1));
-  EXPECT_THAT(Ends(), ElementsAre("7 RANK_DIED"));
-  EXPECT_EQ(LastMessage(), "rank 0 was not ready within 1m");
-}
-
-TEST_F(CoreTest, AProgramThatDoesNotStartIsReportedWithItsReason) {
-  Start(Train(7));
-  Die(1, {ExitStatus::kNotStarted, 2, ""});
-  EXPECT_THAT(Ends(), ElementsAre("7 RANK_DIED"));
-  EXPECT_EQ(LastMessage(), "rank 0 died: cannot start: No such file or directory");
-}
-
-TEST_F(CoreTest, WordsAboutAnotherAttemptAreIgnored) {
-  StartTraining(Train(7));
-  Say(1, About<rp::Finished>(6));
-  Say(1, Fold(6, 0, true));
-  EXPECT_THAT(reports_, IsEmpty());
-}
-
 TEST_F(CoreTest, PreparesGoByDeadlineTwoAtATime) {
   for (int64_t attempt = 1; attempt <= 5; ++attempt) {
     // 1 and 2 start at once; of the others the last has the first deadline.
@@ -488,13 +242,6 @@ TEST_F(CoreTest, PreparesGoByDeadlineTwoAtATime) {
   EXPECT_THAT(Ends(), ElementsAre("1 COMPLETED", "2 COMPLETED", "5 COMPLETED", "4 COMPLETED"));
 }
 
-TEST_F(CoreTest, APrepareThatDiesIsNamed) {
-  Start(Prepare(1, absl::InfiniteDuration()));
-  Die(1, {ExitStatus::kSignalled, 11, ""});
-  EXPECT_THAT(Ends(), ElementsAre("1 RANK_DIED"));
-  EXPECT_EQ(LastMessage(), "trainprep died: signal 11 (Segmentation fault)");
-}
-
 TEST_F(CoreTest, APrepareOutlivesAFinishAndIsDroppedByACancel) {
   Start(Prepare(1, absl::InfiniteDuration()));
   core_->Stop(1, StopMode::kPredict, "finish", now_);
@@ -504,14 +251,6 @@ TEST_F(CoreTest, APrepareOutlivesAFinishAndIsDroppedByACancel) {
   Collect();
   DieKilled();
   EXPECT_THAT(Ends(), ElementsAre("1 CANCELLED_BY_USER"));
-}
-
-TEST_F(CoreTest, APrepareThatDoesNotEndAfterItsLastWordIsKilled) {
-  Start(Prepare(1, absl::InfiniteDuration()));
-  Say(1, About<rp::Finished>(1));
-  EXPECT_THAT(Ends(), ElementsAre("1 COMPLETED"));
-  RunUntil(now_ + absl::Seconds(3));
-  EXPECT_THAT(killed_, ElementsAre(1));
 }
 
 TEST_F(CoreTest, TheLossOfTraindEndsNothing) {
@@ -590,113 +329,6 @@ TEST_F(CoreTest, ShutdownKillsWhatDoesNotEndWithinItsGrace) {
   DieKilled();
   EXPECT_THAT(Ends(), ElementsAre("7 SHUTDOWN"));
   EXPECT_TRUE(core_->done());
-}
-
-class SparesTest : public CoreTest {
- protected:
-  SparesTest() {
-    options_.warm_spares = true;
-    Make();
-  }
-  size_t dead_ = 0;
-};
-
-TEST_F(SparesTest, EverySlotGetsAWarmRankAtOnce) {
-  Tick();
-  EXPECT_EQ(spawned_.size(), 2u);
-  Ready(1);
-  Ready(2);
-  EXPECT_EQ(core_->WarmRanks(), 2);
-  RunUntil(now_ + absl::Minutes(10));
-  EXPECT_EQ(spawned_.size(), 2u);
-}
-
-TEST_F(SparesTest, AUsedSpareIsReplacedAfterAWhile) {
-  Tick();
-  Ready(1);
-  Ready(2);
-  Start(Train(7));
-  Start(Train(8, {1}));
-  EXPECT_EQ(Sent<rp::Train>().size(), 2u);
-  Tick(absl::Seconds(1));
-  EXPECT_EQ(spawned_.size(), 2u) << "not while a task starts";
-  RunUntil(now_ + absl::Seconds(3));
-  EXPECT_EQ(spawned_.size(), 3u) << "one in reserve for two that train";
-}
-
-TEST_F(SparesTest, WithoutMemoryThereIsNoReserve) {
-  Tick();
-  Ready(1);
-  Ready(2);
-  available_ = 1 << 20;
-  Start(Train(7));
-  Start(Train(8, {1}));
-  RunUntil(now_ + absl::Seconds(10));
-  EXPECT_EQ(spawned_.size(), 2u);
-}
-
-TEST_F(SparesTest, SparesThatDieComeBackAtGrowingDistances) {
-  Tick();
-  std::vector<absl::Duration> starts;
-  for (int i = 0; i < 8; ++i) {
-    for (size_t p = dead_; p < spawned_.size(); ++p) {
-      Die(spawned_[p].process, {ExitStatus::kExited, 1, ""});
-    }
-    dead_ = spawned_.size();
-    Tick();
-    starts.push_back(core_->NextWakeup() - now_);
-    RunUntil(core_->NextWakeup());
-    ASSERT_GT(spawned_.size(), dead_);
-  }
-  EXPECT_GE(starts.front(), absl::Milliseconds(500));
-  EXPECT_EQ(starts.back(), absl::Minutes(1));
-}
-
-TEST_F(SparesTest, RanksThatCameBackBeyondTheNeedAreSentHome) {
-  options_.warm_spares = true;
-  Tick();
-  Ready(1);
-  Ready(2);
-  // Reserves come while tasks run; then all of them return.
-  Start(Train(7));
-  Start(Train(8, {1}));
-  RunUntil(now_ + absl::Seconds(5));
-  Ready(3);
-  Start(Train(9));  // overlapping slots happen while traind takes one for lost
-  RunUntil(now_ + absl::Seconds(5));
-  Ready(4);
-  for (const int64_t attempt : {7, 8, 9}) {
-    Say(attempt - 6, About<rp::Finished>(attempt));
-    Ready(attempt - 6);
-  }
-  Tick();
-  EXPECT_EQ(core_->WarmRanks(), 3);
-  EXPECT_EQ(Sent<rp::Exit>().size(), 1u);
-}
-
-class GpuTest : public CoreTest {
- protected:
-  GpuTest() : CoreTest({{"cuda", "H", "GPU-a", 1}, {"cuda", "H", "GPU-b", 1}}) {
-    options_.warm_spares = true;
-    options_.cores = 16;
-    Make();
-  }
-};
-
-TEST_F(GpuTest, EachRankSeesItsOwnGpuAndABusyOneGetsNoSpare) {
-  Tick();
-  ASSERT_EQ(spawned_.size(), 2u);
-  EXPECT_EQ(spawned_[0].slot, 0);
-  EXPECT_EQ(spawned_[1].slot, 1);
-  Ready(1);
-  Ready(2);
-  Start(Train(7, {1}));
-  ASSERT_EQ(Sent<rp::Train>().size(), 1u);
-  EXPECT_EQ(sent_.back().process, 2);
-  EXPECT_EQ(Sent<rp::Train>()[0].device, "cuda");
-  EXPECT_EQ(Sent<rp::Train>()[0].threads, 8);
-  RunUntil(now_ + absl::Seconds(10));
-  EXPECT_EQ(spawned_.size(), 2u);
 }
 
 }  // namespace

@@ -326,7 +326,7 @@ Process StartProgram() {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  std::string program = "worker/prepare/trainprep";
+  std::string program = "worker/trainprep";
   char* const args[] = {program.data(), nullptr};
   Process process;
   EXPECT_EQ(posix_spawn(&process.pid, program.c_str(), &actions, nullptr, args, environ), 0);

@@ -1,0 +1,255 @@
+#include "tests/contract/stored_jobs.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+
+#include <optional>
+#include <tuple>
+#include <utility>
+
+namespace traind {
+namespace {
+
+template <typename T>
+std::string Text(const std::optional<T>& value) {
+  return value ? absl::StrCat(*value) : "none";
+}
+
+}  // namespace
+
+std::string Text(const Member& m) {
+  return absl::StrJoin(std::make_tuple(m.fold, m.attempt, m.complete, m.score, m.epochs_done, m.oof,
+                                       m.oof_sha256, m.test, m.test_sha256),
+                       "|");
+}
+std::string Text(const Checkpoint& c) {
+  return absl::StrJoin(std::make_tuple(c.attempt, c.fold, c.step, c.epoch, c.manifest, c.sha256,
+                                       c.bytes, c.best_metric, absl::FormatTime(c.at)),
+                       "|");
+}
+Task& Fold(Job& job, int fold) { return job.tasks[1 + fold]; }
+
+Checkpoint CheckpointOf(int64_t attempt, int fold, int64_t step) {
+  Checkpoint c;
+  c.attempt = attempt;
+  c.fold = fold;
+  c.step = step;
+  c.epoch = 1.5;
+  c.manifest = absl::StrCat("jobs/a/attempts/", attempt, "/checkpoint-", step, ".json");
+  c.sha256 = "feed";
+  c.bytes = 1234;
+  c.best_metric = 0.875;
+  c.at = kStart + absl::Seconds(step);
+  return c;
+}
+
+Member MemberOf(int64_t attempt, int fold) {
+  Member m;
+  m.fold = fold;
+  m.attempt = attempt;
+  m.complete = true;
+  m.score = 0.9;
+  m.epochs_done = 12;
+  m.oof = absl::StrCat("attempts/", attempt, "/oof.npy");
+  m.oof_sha256 = "aa";
+  m.test = absl::StrCat("attempts/", attempt, "/test.npy");
+  m.test_sha256 = "bb";
+  return m;
+}
+
+Job Started(const Job& job, int fold, int64_t attempt) {
+  Job next = Next(job);
+  next.state = JobState::kRunning;
+  Fold(next, fold).state = TaskState::kRunning;
+  Fold(next, fold).attempt = attempt;
+  ++Fold(next, fold).attempts;
+  Attempt& a = next.attempts.emplace_back();
+  a.id = attempt;
+  a.fold = fold;
+  a.worker = "w1";
+  a.slots = {0, 1};
+  a.started_at = kStart + absl::Seconds(attempt);
+  return next;
+}
+
+MetricPoint Metric(const std::string& job, int64_t step) {
+  MetricPoint p;
+  p.job = job;
+  p.at = kStart;
+  p.step = step;
+  p.epoch = 0.25;
+  p.name = "train_loss";
+  p.value = 1.0 / static_cast<double>(step);
+  return p;
+}
+
+Job Ended(const Job& job, JobState state) {
+  Job next = Next(job);
+  next.state = state;
+  next.end_reason = JobEndReason::kCompleted;
+  next.end_message = "done";
+  next.finished_at = kStart + absl::Minutes(1);
+  return next;
+}
+
+Job FullJob() {
+  Job job = NewJob("full-1");
+  job.spec_text = "name: full\n# it\xe2\x80\x99s \"quoted\"\n";
+  job.spec.labels = {{"team", "a"}, {"stage", "prod"}};
+  job.spec.budget = absl::Seconds(90);
+  job.spec.deadline = kStart + absl::Hours(2);
+  job.spec.policy = Policy::kFixed;
+  job.spec.shares = {0.7, 0.3, 0.1, 0.6};
+  job.spec.device = "cuda";
+  job.spec.precision = "bf16";
+  job.spec.batch = 64;
+  job.spec.priority = -3;
+  job.spec.higher_is_better = false;
+  job.warnings = {"column x is ignored", "another, \"odd\" one"};
+  job.deadline = kStart + absl::Seconds(90);
+  job = Started(job, 0, 7);
+  job.started_at = kStart + absl::Milliseconds(250);
+  job.finish_requested = true;
+  job.cancel_requested = true;
+  job.table = {"cache/k.table", "c0ffee", 1000, 100, 9, 3};
+  job.floor_model = "logistic";
+  job.floor_score = 0.71;
+  Task& task = Fold(job, 0);
+  task.failures = 1;
+  task.losses = 2;
+  task.not_before = kStart + absl::Seconds(3);
+  task.epochs_planned = 20;
+  task.epochs_done = 12.5;
+  task.score = 0.93;
+  task.member = MemberOf(7, 0);
+  task.checkpoint = CheckpointOf(7, 0, 40);
+  task.message = "stopped by the clock";
+  task.measured = {0.001, 0.002, 0.3, 0.4, 5.5, 321};
+  Attempt& attempt = job.attempts.back();
+  attempt.ended_at = kStart + absl::Seconds(30);
+  attempt.end_reason = AttemptEndReason::kStoppedInTime;
+  attempt.message = "signal 9";
+  Plan plan;
+  plan.revision = 1;
+  plan.folds = 2;
+  plan.epochs = 20;
+  plan.step_s = 0.001;
+  plan.estimate = absl::Seconds(44);
+  plan.reserve = absl::Seconds(9);
+  plan.at = kStart;
+  job.plans = {plan, Plan{2, 2, 12, 2, 3, {}, {}, absl::Seconds(8), kStart + absl::Seconds(1)}};
+  job.decisions = {{kStart, "B2", "estimate 100 s", "5 folds", "3 folds"},
+                   {kStart + absl::Seconds(1), "user", "Finish", "train", "predict"}};
+  PublishedPrediction p;
+  p.number = 3;
+  p.path = "jobs/full-1/prediction-3/predictions.csv";
+  p.sha256 = "abc";
+  p.bytes = 99;
+  p.rows = 100;
+  p.quality = Quality::kDegraded;
+  p.members = {MemberOf(7, 0)};
+  p.left_out = {1};
+  p.oof_score = 0.92;
+  p.comparable = true;
+  p.test_score = 0.91;
+  p.floor_score = 0.7;
+  p.at = kStart + absl::Seconds(20);
+  job.prediction = p;
+  return job;
+}
+
+Job NewJob(const std::string& id, int folds) {
+  Job job;
+  job.id = id;
+  job.spec.name = id.substr(0, id.find('-'));
+  job.spec.metric = "accuracy";
+  job.spec.folds = folds;
+  job.spec.train_bytes = 4096;
+  job.spec_json = absl::StrCat("{\"name\":\"", job.spec.name, "\"}");
+  job.spec_sha256 = "5ec";
+  job.accepted_at = kStart;
+  job.version = 1;
+  for (int i = 0; i <= folds; ++i) {
+    Task& task = job.tasks.emplace_back();
+    task.kind = i == 0 ? TaskKind::kPrepare : TaskKind::kTrain;
+    task.fold = i - 1;
+  }
+  return job;
+}
+
+Job Next(const Job& job) {
+  Job next = job;
+  ++next.version;
+  return next;
+}
+
+Mutations Change(std::vector<Job> jobs) {
+  Mutations m;
+  m.durable = true;
+  for (Job& job : jobs) m.jobs.push_back(std::make_shared<const Job>(std::move(job)));
+  return m;
+}
+
+std::string Describe(const Job& job) {
+  std::string text = absl::StrCat(
+      job.id, " owner=", job.owner, " request=", job.request_id, " spec=", job.spec_sha256, " ",
+      job.spec_json, " ", job.spec_text, " state=", static_cast<int>(job.state),
+      " end=", static_cast<int>(job.end_reason), " ", job.end_message, " at ",
+      absl::FormatTime(job.accepted_at), " ", absl::FormatTime(job.started_at), " ");
+  absl::StrAppend(&text, absl::FormatTime(job.deadline), " ", absl::FormatTime(job.finished_at),
+                  job.finish_requested, job.cancel_requested, " floor=", job.floor_model, " ",
+                  Text(job.floor_score), " warnings=", absl::StrJoin(job.warnings, ";"),
+                  " version=", job.version, "\n");
+  const Spec& s = job.spec;
+  absl::StrAppend(&text, "spec ", s.name, " ", s.metric, s.higher_is_better, " ", s.folds, " ",
+                  s.epochs, " ", s.patience, " ", s.slots, " ", s.device, " ", s.batch, " ");
+  absl::StrAppend(&text, s.precision, " ", absl::FormatDuration(s.checkpoint_every), " ",
+                  s.priority, " ", absl::StrJoin(s.labels, ",", absl::PairFormatter("=")), " ",
+                  s.has_test, " ", s.train_bytes, " ", s.test_bytes, " ");
+  absl::StrAppend(&text, s.budget ? absl::FormatDuration(*s.budget) : "none", " ",
+                  s.deadline ? absl::FormatTime(*s.deadline) : "none", " ",
+                  static_cast<int>(s.policy), " ", s.shares.plan, " ", s.shares.first_fold, " ",
+                  s.shares.reserve, " ", s.shares.stop, "\n");
+  const TableInfo& t = job.table;
+  absl::StrAppend(&text, "table ", t.table, " ", t.content_sha256, " ", t.train_rows, " ",
+                  t.test_rows, " ", t.features, " ", t.classes, "\n");
+  for (const Task& task : job.tasks) {
+    absl::StrAppend(&text, "task ", static_cast<int>(task.kind), " ", task.fold, " ", task.trial,
+                    " ", static_cast<int>(task.state), " ", task.attempt, " ", task.attempts, " ",
+                    task.failures, " ", task.losses, " ", absl::FormatTime(task.not_before));
+    absl::StrAppend(&text, " ", task.epochs_planned, " ", task.epochs_done, " ", Text(task.score),
+                    " ", task.member ? Text(*task.member) : "none", " ",
+                    task.checkpoint ? Text(*task.checkpoint) : "none", " ", task.message);
+    const Measured& m = task.measured;
+    absl::StrAppend(&text, " ", m.step_s, " ", m.step_p90_s, " ", m.evaluate_s, " ", m.predict_s,
+                    " ", m.epoch_s, " ", m.steps_per_epoch, "\n");
+  }
+  for (const Plan& p : job.plans) {
+    absl::StrAppend(&text, "plan ", p.revision, " ", p.folds, " ", p.epochs, " ", p.ranks, " ",
+                    p.parallel_folds, " ", Text(p.step_s), " ",
+                    p.estimate ? absl::FormatDuration(*p.estimate) : "none", " ",
+                    absl::FormatDuration(p.reserve), " ", absl::FormatTime(p.at), "\n");
+  }
+  for (const Decision& d : job.decisions) {
+    absl::StrAppend(&text, "decision ", absl::FormatTime(d.at), " ", d.rule, " ", d.cause, " ",
+                    d.from, " ", d.to, "\n");
+  }
+  for (const Attempt& a : job.attempts) {
+    absl::StrAppend(&text, "attempt ", a.id, " ", static_cast<int>(a.kind), " ", a.fold, " ",
+                    a.worker, " ", absl::StrJoin(a.slots, ","), " ");
+    absl::StrAppend(&text, absl::FormatTime(a.started_at), " ", absl::FormatTime(a.ended_at), " ",
+                    static_cast<int>(a.end_reason), " ", a.message, "\n");
+  }
+  if (job.prediction) {
+    const PublishedPrediction& p = *job.prediction;
+    absl::StrAppend(&text, "prediction ", p.number, " ", p.path, " ", p.sha256, " ", p.bytes, " ",
+                    p.rows, " ", static_cast<int>(p.quality), " ", absl::StrJoin(p.left_out, ","),
+                    " ", Text(p.oof_score), p.comparable, " ");
+    absl::StrAppend(&text, Text(p.test_score), " ", Text(p.floor_score), " ",
+                    absl::FormatTime(p.at));
+    for (const Member& m : p.members) absl::StrAppend(&text, " {", Text(m), "}");
+  }
+  return text;
+}
+
+}  // namespace traind
