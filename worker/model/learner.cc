@@ -1,7 +1,6 @@
 #include "worker/model/learner.h"
 
 #include <ATen/Context.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
@@ -17,69 +16,21 @@
 #include "worker/device/collective.h"
 #include "worker/device/cuda_api.h"
 #include "worker/device/guard.h"
+#include "worker/model/autocast.h"
+#include "worker/model/learner_options.h"
 #include "worker/model/loss_scaler.h"
 #include "worker/model/model.h"
 #include "worker/model/objective_loss.h"
 #include "worker/model/optimizer.h"
 #include "worker/model/resident_rows.h"
 #include "worker/model/static_backward.h"
+#include "worker/model/static_forward.h"
 #include "worker/model/vector_loops.h"
 
 namespace traind {
 namespace {
 
 constexpr int64_t kPredictRows = 4096;  // at once: bounds memory, fills the cores
-
-class Autocast {
- public:
-  Autocast(c10::DeviceType device, Precision precision) : device_(device) {
-    enabled_ = precision == Precision::kBf16 || precision == Precision::kFp16;
-    if (!enabled_) return;
-    at::autocast::set_autocast_dtype(device_,
-                                     precision == Precision::kBf16 ? at::kBFloat16 : at::kHalf);
-    at::autocast::set_autocast_enabled(device_, true);
-  }
-  ~Autocast() {
-    if (!enabled_) return;
-    at::autocast::set_autocast_enabled(device_, false);
-    at::autocast::clear_cache();  // casts of weights that the step is about to change
-  }
-  Autocast(const Autocast&) = delete;
-  Autocast& operator=(const Autocast&) = delete;
-
- private:
-  c10::DeviceType device_;
-  bool enabled_;
-};
-
-absl::Status CheckOptions(const LearnerOptions& options, const LearnerData& data) {
-  const auto wrong = [](const auto&... what) {
-    return absl::InvalidArgumentError(absl::StrCat("learner: ", what...));
-  };
-  const ModelShape& shape = options.shape;
-  const Objective& objective = options.objective;
-  const size_t outputs = static_cast<size_t>(std::max<int64_t>(0, shape.outputs));
-  const bool classes = objective.loss == LossKind::kCrossEntropy;
-  const size_t rows = static_cast<size_t>(std::max<int64_t>(0, data.rows.rows));
-  if (outputs == 0 || shape.window < 1 || options.horizon < 0) {
-    return wrong("outputs ", outputs, ", window ", shape.window, ", horizon ", options.horizon);
-  }
-  if (classes ? data.classes.size() != rows : data.values.size() != rows * outputs) {
-    return wrong("the number of targets is not that of ", rows, " rows");
-  }
-  if (!objective.class_weights.empty() && (!classes || objective.class_weights.size() != outputs)) {
-    return wrong(objective.class_weights.size(), " class weights for ", outputs, " outputs");
-  }
-  if (options.target_mean.size() != options.target_scale.size() ||
-      (!options.target_mean.empty() && options.target_mean.size() != outputs)) {
-    return wrong(options.target_mean.size(), " target means and ", options.target_scale.size(),
-                 " scales for ", outputs, " outputs");
-  }
-  if (options.optimizer.nesterov && options.optimizer.momentum <= 0) {
-    return wrong("nesterov needs momentum");
-  }
-  return absl::OkStatus();
-}
 
 }  // namespace
 
@@ -103,8 +54,9 @@ struct Learner::Impl {
   // In place of autograd where there is one.
   std::optional<ObjectiveGradient> objective_gradient;
   std::unique_ptr<StaticBackward> fast;
-  at::Tensor part_gradient;     // of a step's later parts
-  bool gradient_began = false;  // the step's first part is in `gradient`
+  std::unique_ptr<StaticForward> fast_forward;  // in place of the model's, to predict
+  at::Tensor part_gradient;                     // of a step's later parts
+  bool gradient_began = false;                  // the step's first part is in `gradient`
 
   at::Tensor loss_sum;  // [] float64
   double host_loss_sum = 0, loss_rows = 0;
@@ -114,6 +66,8 @@ struct Learner::Impl {
   void PlaceData(LearnerData& data);
   void SetPrecision(Precision precision);
   void ChooseBackward();
+  StaticSetup Setup();
+  absl::Status CheckClasses(absl::Span<const int32_t> index) const;
   at::Tensor LossOf(const StepInput& input, double& weight);
   absl::Status Step(const StepInput& input);
   absl::Status StaticStep(const StepInput& input);
@@ -121,6 +75,7 @@ struct Learner::Impl {
   void UpdateEma();
   const at::Tensor& Current() const { return ema.defined() ? ema : parameters.flat(); }
   const std::vector<at::Tensor>& ViewsFor(Weights which) const;
+  void ScoreFast(Weights which, const ForwardInput& input, float* out) const;
   void Score(Weights which, const Inputs& inputs, float* out) const;
   void ScoreRows(Weights which, const ResidentRows& from, absl::Span<const int32_t> index,
                  float* out) const;
@@ -143,6 +98,9 @@ absl::Status Learner::Impl::Initialize(LearnerData data) {
   }
   loss_sum = at::zeros({}, at::TensorOptions(device).dtype(at::kDouble));
   PlaceData(data);
+  if (options.paths.static_forward && !device.is_cuda()) {
+    fast_forward = CreateStaticForward(Setup());
+  }
   SetPrecision(options.precision);
   return absl::OkStatus();
 }
@@ -171,6 +129,32 @@ void Learner::Impl::SetPrecision(Precision precision) {
   ChooseBackward();
 }
 
+absl::Status Learner::Impl::CheckClasses(absl::Span<const int32_t> index) const {
+  if (!objective->classification() || device.is_cuda()) return absl::OkStatus();
+  const int64_t* classes = rows->target().const_data_ptr<int64_t>();
+  for (const int32_t row : index) {
+    if (classes[row] < 0) {
+      return absl::OutOfRangeError(absl::StrCat("row ", row, " has no class to learn"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+StaticSetup Learner::Impl::Setup() {
+  StaticSetup setup;
+  setup.model = options.model;
+  setup.shape = options.shape;
+  setup.horizon = options.horizon;
+  setup.precision = options.precision;
+  setup.objective = objective_gradient.has_value() ? &*objective_gradient : nullptr;
+  setup.numeric = rows->numeric().const_data_ptr<float>();
+  setup.codes = rows->codes().const_data_ptr<int32_t>();
+  setup.weights = parameters.flat().const_data_ptr<float>();
+  setup.layout = &parameters.layout();
+  setup.offsets = parameters.offsets();
+  return setup;
+}
+
 void Learner::Impl::ChooseBackward() {
   fast.reset();
   if (options.paths.static_backward && !device.is_cuda()) {
@@ -182,18 +166,7 @@ void Learner::Impl::ChooseBackward() {
     }
     objective_gradient.emplace(options.objective, options.target_mean, options.target_scale,
                                targets, options.shape.outputs);
-    StaticSetup setup;
-    setup.model = options.model;
-    setup.shape = options.shape;
-    setup.horizon = options.horizon;
-    setup.precision = options.precision;
-    setup.objective = &*objective_gradient;
-    setup.numeric = rows->numeric().const_data_ptr<float>();
-    setup.codes = rows->codes().const_data_ptr<int32_t>();
-    setup.weights = parameters.flat().const_data_ptr<float>();
-    setup.layout = &parameters.layout();
-    setup.offsets = parameters.offsets();
-    fast = CreateStaticBackward(setup);
+    fast = CreateStaticBackward(Setup());
   }
   if (fast == nullptr && options.group != nullptr && reducer == nullptr) {
     reducer = std::make_unique<GradientReducer>(*options.group, parameters.tensors());
@@ -308,8 +281,25 @@ void Learner::Impl::Score(Weights which, const Inputs& inputs, float* out) const
   at::from_blob(out, answer.sizes(), at::TensorOptions().dtype(at::kFloat)).copy_(answer);
 }
 
+void Learner::Impl::ScoreFast(Weights which, const ForwardInput& input, float* out) const {
+  ForwardInput pass = input;
+  const at::Tensor& weights = which == Weights::kBest ? best : Current();
+  pass.weights = weights.const_data_ptr<float>();
+  fast_forward->Run(pass, out);
+  objective->Answer(absl::MakeSpan(out, static_cast<size_t>(pass.count * options.shape.outputs)),
+                    options.shape.outputs);
+}
+
 void Learner::Impl::ScoreRows(Weights which, const ResidentRows& from,
                               absl::Span<const int32_t> index, float* out) const {
+  if (fast_forward != nullptr) {
+    ForwardInput input;
+    input.numeric = from.numeric().const_data_ptr<float>();
+    input.codes = from.codes().const_data_ptr<int32_t>();
+    input.rows = index.data();
+    input.count = static_cast<int64_t>(index.size());
+    return ScoreFast(which, input, out);
+  }
   for (size_t begin = 0; begin < index.size(); begin += kPredictRows) {
     const auto part = index.subspan(begin, kPredictRows);
     const at::Tensor on_device = ToDevice(std::vector<int32_t>(part.begin(), part.end()),
@@ -332,7 +322,7 @@ Learner::~Learner() = default;
 
 absl::StatusOr<std::unique_ptr<Learner>> Learner::Create(const LearnerOptions& options,
                                                          LearnerData data) {
-  RETURN_IF_ERROR(CheckOptions(options, data));
+  RETURN_IF_ERROR(CheckLearnerOptions(options, data));
   auto impl = std::make_unique<Impl>();
   impl->options = options;
   RETURN_IF_ERROR(Guarded([&] { return impl->Initialize(std::move(data)); }));
@@ -351,6 +341,7 @@ absl::Status Learner::SetPrecision(Precision precision) {
 
 absl::Status Learner::SetOrder(absl::Span<const int32_t> rows) {
   RETURN_IF_ERROR(impl_->rows->Check(rows));
+  RETURN_IF_ERROR(impl_->CheckClasses(rows));
   return Guarded([&] {
     impl_->order = ToDevice(std::vector<int32_t>(rows.begin(), rows.end()),
                             {static_cast<int64_t>(rows.size())}, impl_->device);
@@ -407,6 +398,18 @@ absl::Status Learner::Predict(Weights which, absl::Span<const int32_t> rows,
 
 absl::Status Learner::Predict(Weights which, const EncodedRows& rows, absl::Span<float> out) {
   const LearnerOptions& options = impl_->options;
+  RETURN_IF_ERROR(CheckCodes(options.shape, rows));
+  if (impl_->fast_forward != nullptr) {
+    return Guarded([&] {
+      ForwardInput input;
+      input.numeric = rows.numeric.data();
+      input.codes = rows.codes.data();
+      input.first = impl_->rows->context();
+      input.count = std::max<int64_t>(0, rows.rows - input.first);
+      impl_->ScoreFast(which, input, out.data());
+      return absl::OkStatus();
+    });
+  }
   if (impl_->rows->context() > 0) {
     return Guarded([&] {
       const ResidentRows passed(options.shape, options.horizon, options.cuda, rows, {});

@@ -8,6 +8,9 @@
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/tensor.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace traind {
 namespace {
 
@@ -77,6 +80,23 @@ at::Tensor ObjectiveLoss::Answer(const at::Tensor& output) const {
   if (classification()) return at::softmax(output, 1);
   if (!mean_tensor_.defined()) return output;
   return output.mul(scale_tensor_).add(mean_tensor_);
+}
+
+void ObjectiveLoss::Answer(absl::Span<float> output, int64_t outputs) const {
+  const size_t width = static_cast<size_t>(outputs);
+  for (size_t begin = 0; begin < output.size(); begin += width) {
+    const absl::Span<float> row = output.subspan(begin, width);
+    if (!classification()) {
+      for (size_t j = 0; j < width && !mean_.empty(); ++j) {
+        row[j] = row[j] * static_cast<float>(scale_[j]) + static_cast<float>(mean_[j]);
+      }
+      continue;
+    }
+    const float most = *std::max_element(row.begin(), row.end());
+    float sum = 0;
+    for (float& value : row) sum += value = std::exp(value - most);
+    for (float& value : row) value /= sum;
+  }
 }
 
 }  // namespace traind

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <absl/types/span.h>
 
 #include <cstdint>
 #include <vector>
@@ -29,6 +30,8 @@ class ObjectiveLoss {
 
   // [B, outputs]: probabilities, or values in the target's own unit.
   at::Tensor Answer(const at::Tensor& output) const;
+  // In place, on the CPU.
+  void Answer(absl::Span<float> output, int64_t outputs) const;
 
  private:
   at::Tensor MeanLoss(const at::Tensor& output, const at::Tensor& wanted, int64_t reduction) const;

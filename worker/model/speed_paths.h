@@ -6,6 +6,7 @@ namespace traind {
 // not apply the plain way is taken.
 struct SpeedPaths {
   bool static_backward = true;  // CPU: passes written by hand (static_backward.h)
+  bool static_forward = true;   // CPU: prediction without LibTorch (static_forward.h)
   bool fused_optimizer = true;  // CPU: one pass over all weights, vectorised for the machine
 };
 

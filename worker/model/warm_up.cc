@@ -28,6 +28,7 @@ absl::Status WarmUpTorch(const CudaApi* cuda) {
     options.shape.cardinalities = {4};
     options.shape.outputs = classification ? 3 : 1;
     options.cuda = cuda;
+    options.paths.static_backward = classification;  // the other time autograd's turn
     LearnerData data;
     data.rows.rows = kRows;
     data.rows.numeric.assign(kRows * 16, 0.5f);

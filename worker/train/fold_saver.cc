@@ -109,9 +109,16 @@ void FoldSaver::WritePredictionsNow(rank_protocol::FoldSaved saved, absl::Span<c
   saved.oof_sha256 = files->oof_sha256;
   saved.test = files->test;
   saved.test_sha256 = files->test_sha256;
-  sink_.Send(saved);
+  Tell(saved);
   interim_.push_back(*files);
   ForgetOldPredictions();
+}
+
+void FoldSaver::Tell(const rank_protocol::FoldSaved& saved) {
+  const absl::MutexLock lock(&telling_);
+  if (told_last_) return;
+  told_last_ = saved.last;
+  sink_.Send(saved);
 }
 
 void FoldSaver::ForgetOldPredictions() {
@@ -133,7 +140,7 @@ absl::Status FoldSaver::SaveLast(rank_protocol::FoldSaved saved, absl::Span<cons
   saved.oof_sha256 = files->oof_sha256;
   saved.test = files->test;
   saved.test_sha256 = files->test_sha256;
-  sink_.Send(saved);
+  Tell(saved);
   return absl::OkStatus();
 }
 

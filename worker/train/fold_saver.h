@@ -1,7 +1,9 @@
 // A running fold's checkpoints and predictions, written while training goes on.
 #pragma once
 
+#include <absl/base/thread_annotations.h>
 #include <absl/status/status.h>
+#include <absl/synchronization/mutex.h>
 #include <absl/time/time.h>
 
 #include <cstdint>
@@ -73,6 +75,8 @@ class FoldSaver {
   void WritePredictionsNow(rank_protocol::FoldSaved saved, absl::Span<const float> oof,
                            absl::Span<const float> test);
   void ForgetOldPredictions();
+  // After the last ones none is told of any more: it would pass for newer.
+  void Tell(const rank_protocol::FoldSaved& saved) ABSL_LOCKS_EXCLUDED(telling_);
   void Warn(absl::string_view what, const absl::Status& status);
 
   const FoldSaverOptions options_;
@@ -81,6 +85,8 @@ class FoldSaver {
   const absl::Duration started_;
   absl::Duration last_checkpoint_ = -absl::InfiniteDuration();
   absl::Duration last_predictions_;
+  absl::Mutex telling_;
+  bool told_last_ ABSL_GUARDED_BY(telling_) = false;
   // Of the writer's thread.
   std::vector<std::pair<double, int64_t>> best_checkpoints_;  // score, step; best first
   std::deque<SavedPredictions> interim_;                      // on disk

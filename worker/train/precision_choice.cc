@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
 #include <vector>
 
 #include "common/status_macros.h"
@@ -44,13 +43,15 @@ bool CpuMultipliesBf16() {
 
 double StepFlops(const PrecisionRequest& request, const Learner& learner) {
   return 6.0 * static_cast<double>(TotalSize(learner.layout())) *
-         static_cast<double>(request.batch);
+         static_cast<double>(request.batch * request.window);
 }
 
 bool ProbeWorthIts(const PrecisionRequest& request, const Learner& learner) {
   const double flops = StepFlops(request, learner);
-  if (!CpuMultipliesBf16() || flops < kLeastFlops || request.training_rows < request.batch)
+  if (!CpuMultipliesBf16() || flops < kLeastFlops ||
+      static_cast<int64_t>(request.training_rows.size()) < request.batch) {
     return false;
+  }
   if (request.planned_steps * kMostOfTime < kProbeSteps) return false;
   return absl::Seconds(kProbeSteps * flops / kFlopsPerSecond) < request.remaining * kMostOfTime;
 }
@@ -72,9 +73,9 @@ absl::StatusOr<double> MedianStep(const PrecisionRequest& request, Learner& lear
 absl::StatusOr<Precision> Probe(const PrecisionRequest& request, Learner& learner, Gang& gang,
                                 EventSink& sink) {
   ASSIGN_OR_RETURN(const Learner::State state, learner.Save());
-  std::vector<int32_t> rows(static_cast<size_t>(request.batch));
-  std::iota(rows.begin(), rows.end(), 0);  // any rows will do
-  RETURN_IF_ERROR(learner.SetOrder(rows));
+  // Any of them will do.
+  RETURN_IF_ERROR(
+      learner.SetOrder(request.training_rows.first(static_cast<size_t>(request.batch))));
   ASSIGN_OR_RETURN(const double fp32, MedianStep(request, learner, gang.world_size()));
   RETURN_IF_ERROR(learner.SetPrecision(Precision::kBf16));
   ASSIGN_OR_RETURN(const double bf16, MedianStep(request, learner, gang.world_size()));

@@ -3,6 +3,7 @@
 
 #include <absl/status/statusor.h>
 #include <absl/time/time.h>
+#include <absl/types/span.h>
 
 #include <cstdint>
 #include <optional>
@@ -18,7 +19,8 @@ struct PrecisionRequest {
   std::optional<Precision> wanted;  // by the Worker, the checkpoint or the spec; none: choose
   int compute_capability = 0;       // of the GPU (80 = sm_80); 0: on the CPU
   int64_t batch = 0;                // per rank
-  int64_t training_rows = 0;
+  absl::Span<const int32_t> training_rows;
+  int64_t window = 1;  // time steps of a sample
   int64_t planned_steps = 0;
   absl::Duration remaining = absl::InfiniteDuration();  // until training must stop
 };

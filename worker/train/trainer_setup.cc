@@ -145,7 +145,8 @@ absl::Status Trainer::ChooseTrainingPrecision(const Checkpoint* resumed) {
   }
   if (cuda_ != nullptr) request.compute_capability = cuda_->ComputeCapability();
   request.batch = batch_;
-  request.training_rows = TrainingRows();
+  request.training_rows = data_.rows.training;
+  request.window = data_.shape().window;
   request.planned_steps = schedule_.total_steps;
   request.remaining = orders_.stop_at - clock_.MonotonicNow();
   ASSIGN_OR_RETURN(const Precision chosen, ChoosePrecision(request, *learner_, *gang_, sink_));

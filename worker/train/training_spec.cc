@@ -197,7 +197,10 @@ absl::Status TakeTrain(const JsonObject& train, TrainingSpec& spec) {
     }
     spec.recompute = recompute == "on";
   }
-  RETURN_IF_ERROR(train.Child("paths").Take("fused_optimizer", spec.paths.fused_optimizer));
+  const JsonObject paths = train.Child("paths");
+  RETURN_IF_ERROR(paths.Take("static_backward", spec.paths.static_backward));
+  RETURN_IF_ERROR(paths.Take("static_forward", spec.paths.static_forward));
+  RETURN_IF_ERROR(paths.Take("fused_optimizer", spec.paths.fused_optimizer));
   RETURN_IF_ERROR(TakeOptimizer(train, spec));
   RETURN_IF_ERROR(TakeLoss(train, spec));
   RETURN_IF_ERROR(TakeSchedule(train.Child("schedule"), spec.schedule));

@@ -1,6 +1,7 @@
 // Samples per second of a Learner's steps, by path and precision.
 //
 //   learner_bench DATA_DIR mlp|lstm|encoder BATCH STEPS ROUNDS [THREADS]
+//   learner_bench DATA_DIR ensemble ROUNDS
 //
 // DATA_DIR holds tab_x, tab_y, ser_x and ser_y .npy (float32, C order). The paths take
 // turns; one JSON line each: medians over the rounds by wall clock, and by this thread's
@@ -137,7 +138,63 @@ void Run(Mode& mode, const Work& work, int64_t batch, int64_t first, int64_t ste
   mode.loss = mode.learner->TakeLoss()->mean();
 }
 
+// Five MLPs answer for 100,000 rows together, and for one row after the other.
+int RunEnsemble(const std::string& dir, int rounds) {
+  constexpr int64_t kModels = 5, kRows = 100'000, kSingles = 500;
+  Work work = Load(dir, "mlp");
+  EncodedRows rows;
+  rows.rows = kRows;
+  const size_t width = static_cast<size_t>(work.options.shape.numeric);
+  rows.numeric.assign(work.data.rows.numeric.begin(),
+                      work.data.rows.numeric.begin() + static_cast<int64_t>(kRows * width));
+  EncodedRows one;
+  one.rows = 1;
+  one.numeric.assign(rows.numeric.begin(), rows.numeric.begin() + static_cast<int64_t>(width));
+  for (const bool fast : {false, true}) {
+    work.options.paths.static_forward = fast;
+    std::vector<Mode> models;
+    for (int64_t k = 0; k < kModels; ++k) {
+      work.options.seed = static_cast<uint64_t>(k);
+      models.push_back(NewMode(work, "", Precision::kFp32, true, false));
+    }
+    std::vector<float> part(kRows), mean(kRows);
+    const auto answer = [&](const EncodedRows& asked) {
+      std::fill_n(mean.begin(), asked.rows, 0.0f);
+      for (Mode& model : models) {
+        if (!model.learner->Predict(Weights::kLast, asked, absl::MakeSpan(part)).ok()) {
+          std::exit(1);
+        }
+        for (int64_t i = 0; i < asked.rows; ++i) {
+          mean[static_cast<size_t>(i)] += part[static_cast<size_t>(i)] / kModels;
+        }
+      }
+    };
+    std::vector<double> wall, cpu, single;
+    for (int round = 0; round < rounds; ++round) {
+      const double w = WallSeconds(), c = CpuSeconds();
+      answer(rows);
+      wall.push_back(WallSeconds() - w);
+      cpu.push_back(CpuSeconds() - c);
+    }
+    for (int64_t i = 0; i < kSingles; ++i) {
+      const double c = CpuSeconds();
+      answer(one);
+      single.push_back(CpuSeconds() - c);
+    }
+    std::printf(
+        "{\"work\": \"ensemble\", \"path\": \"%s\", \"rows_s\": %.0f, \"cpu_rows_s\": %.0f, "
+        "\"row_us_p50\": %.1f}\n",
+        fast ? "fp32 static" : "fp32 operators", kRows / Median(wall), kRows / Median(cpu),
+        Median(single) * 1e6);
+  }
+  return 0;
+}
+
 int Main(int argc, char** argv) {
+  if (argc == 4 && std::string(argv[2]) == "ensemble") {
+    SetTorchThreads(1);
+    return RunEnsemble(argv[1], std::atoi(argv[3]));
+  }
   if (argc < 6) {
     std::fprintf(stderr,
                  "usage: learner_bench DATA_DIR mlp|lstm|encoder BATCH STEPS ROUNDS [THREADS]\n");

@@ -312,5 +312,29 @@ TEST(LearnerOptionsTest, OptionsThatContradictTheDataAreRefused) {
   refused([](LearnerOptions& options) { options.optimizer.nesterov = true; });
 }
 
+TEST(LearnerOptionsTest, CodesAndClassesOutOfRangeAreRefused) {
+  LearnerOptions options = SeriesOptions(1, 0);
+  options.shape.cardinalities = {4};  // the data have 5
+  EXPECT_TRUE(absl::IsInvalidArgument(Learner::Create(options, SeriesData()).status()));
+  options.shape.cardinalities = {5};
+  EncodedRows passed = SeriesData().rows;
+  passed.codes[7] = -1;
+  auto learner = *Learner::Create(options, SeriesData());
+  std::vector<float> out(kSeries);
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(learner->Predict(Weights::kLast, passed, absl::MakeSpan(out))));
+
+  options.objective.loss = LossKind::kCrossEntropy;
+  options.shape.outputs = 3;
+  LearnerData data = SeriesData();
+  data.classes.assign(kSeries, 3);
+  EXPECT_TRUE(absl::IsInvalidArgument(Learner::Create(options, data).status()));
+  data.classes.assign(kSeries, 2);
+  data.classes[1] = -1;
+  auto classifier = *Learner::Create(options, data);
+  EXPECT_TRUE(classifier->SetOrder({0, 2}).ok());
+  EXPECT_TRUE(absl::IsOutOfRange(classifier->SetOrder({0, 1})));
+}
+
 }  // namespace
 }  // namespace traind

@@ -198,6 +198,36 @@ TEST(StaticBackwardTest, InBf16LossesStayNearThoseOfFloat32) {
   }
 }
 
+TEST(StaticForwardTest, PredictionsAreThoseOfTheModel) {
+  for (const Case& one : Cases()) {
+    LearnerOptions options = one.options;
+    const auto fast = NewLearner(options, true);
+    options.paths.static_forward = false;
+    const auto plain = NewLearner(options, true);
+    std::vector<int32_t> rows(static_cast<size_t>(kRows - kFirst));
+    std::iota(rows.begin(), rows.end(), static_cast<int32_t>(kFirst));
+    const size_t outputs = static_cast<size_t>(options.shape.outputs);
+    std::vector<float> wanted(rows.size() * outputs), out(wanted.size());
+    ASSERT_TRUE(plain->Predict(Weights::kLast, rows, absl::MakeSpan(wanted)).ok());
+    ASSERT_TRUE(fast->Predict(Weights::kLast, rows, absl::MakeSpan(out)).ok());
+    for (size_t i = 0; i < out.size(); ++i) EXPECT_NEAR(out[i], wanted[i], 3e-6) << one.name;
+    // One row, and rows from elsewhere.
+    ASSERT_TRUE(fast->Predict(Weights::kBest, absl::MakeSpan(rows).subspan(3, 1),
+                              absl::MakeSpan(out).first(outputs))
+                    .ok());
+    for (size_t i = 0; i < outputs; ++i) {
+      EXPECT_NEAR(out[i], wanted[3 * outputs + i], 3e-6) << one.name;
+    }
+    const EncodedRows passed = Data(options).rows;
+    const size_t context = static_cast<size_t>(options.shape.window - 1 + options.horizon);
+    std::vector<float> all((kRows - context) * outputs);
+    ASSERT_TRUE(fast->Predict(Weights::kLast, passed, absl::MakeSpan(all)).ok());
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      EXPECT_NEAR(all[(kFirst - context) * outputs + i], wanted[i], 3e-6) << one.name;
+    }
+  }
+}
+
 TEST(Bf16Test, ValuesAreRoundedToTheNearestEven) {
   const auto round_trip = [](float value) {
     Bf16 half;
