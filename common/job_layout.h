@@ -7,7 +7,9 @@
 //     traind.db                   the store
 //     cache/<key>.table           binary column caches (common/table/table.h)
 //     jobs/<job>/
-//       folds.npy                 int16 [train_rows]: the fold that validates each row
+//       folds.npy                 int16 [train_rows]: the fold that validates each row; -1: none
+//       samples.json              window, horizon and split (common/table/sample_plan.h); absent
+//                                 where samples are plain rows, split at random
 //       floor/oof.npy, test.npy   the floor's predictions (see below)
 //       attempts/<attempt>/       all that one Attempt writes; never shared between Attempts
 //         oof.npy                 float32 [rows of the fold, C], rows in ascending order
@@ -17,8 +19,8 @@
 //       publish.lock
 //       prediction-<n>/predictions.csv, manifest.json
 //       current                   symlink to the standing prediction-<n>
-// C = number of classes (probabilities, each row sums to 1), or 1 for regression
-// (values in the target's own unit).
+// C = number of classes (probabilities, each row sums to 1), or of targets for
+// regression and forecasting (values in each target's own unit).
 #pragma once
 
 #include <cstdint>
@@ -37,6 +39,7 @@ inline std::string CacheDir() { return "cache"; }
 inline std::string TableCachePath(const std::string& key) { return "cache/" + key + ".table"; }
 inline std::string JobDir(const std::string& job) { return "jobs/" + job; }
 inline std::string FoldsPath(const std::string& job) { return JobDir(job) + "/folds.npy"; }
+inline std::string SamplesPath(const std::string& job) { return JobDir(job) + "/samples.json"; }
 inline std::string FloorDir(const std::string& job) { return JobDir(job) + "/floor"; }
 inline std::string AttemptDir(const std::string& job, int64_t attempt) {
   return JobDir(job) + "/attempts/" + std::to_string(attempt);

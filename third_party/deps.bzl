@@ -56,6 +56,12 @@ def third_party():
         targets = {"crypto": ["-lcrypto"]},  # SHA-256
     )
     apt_repository(
+        name = "zlib",
+        header = "zlib.h",
+        package = "zlib1g-dev",
+        targets = {"zlib": ["-lz"]},  # members of NPZ archives
+    )
+    apt_repository(
         name = "gtest",
         header = "gmock/gmock.h",
         package = "libgmock-dev",

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
+#include <numeric>
 #include <vector>
 
 #include "common/durable_file.h"
@@ -84,9 +85,10 @@ absl::Status SwitchCurrent(const std::string& state_dir, const std::string& job,
 std::string PredictionsCsv(const Table& table, absl::Span<const float> values) {
   const TableSchema& schema = table.schema();
   const bool classes = schema.target_kind == TargetKind::kClasses;
-  const size_t columns = classes ? schema.classes.size() : 1;
+  const size_t columns = classes ? schema.classes.size() : schema.targets();
   std::string out = Quoted(schema.id.empty() ? "row" : schema.id);
   absl::StrAppend(&out, ",", Quoted(schema.target));
+  for (const std::string& target : schema.more_targets) absl::StrAppend(&out, ",", Quoted(target));
   std::vector<std::string> labels;
   if (classes) {
     for (const std::string& name : schema.classes) {
@@ -98,6 +100,10 @@ std::string PredictionsCsv(const Table& table, absl::Span<const float> values) {
   const std::vector<std::string> ids = table.TestIds();
   const auto rows = static_cast<size_t>(schema.test_rows);
   out.reserve(out.size() + rows * (16 + columns * 12));
+  std::vector<size_t> place(rows);  // [row of the file]: its place in the table
+  std::iota(place.begin(), place.end(), size_t{0});
+  const auto order = table.TestOrder();
+  for (size_t i = 0; i < order.size(); ++i) place[static_cast<size_t>(order[i])] = i;
   for (size_t row = 0; row < rows; ++row) {
     if (schema.id.empty()) {
       absl::StrAppend(&out, row);
@@ -105,9 +111,12 @@ std::string PredictionsCsv(const Table& table, absl::Span<const float> values) {
       out += Quoted(ids[row]);
     }
     out.push_back(',');
-    const float* p = values.data() + row * columns;
+    const float* p = values.data() + place[row] * columns;
     if (!classes) {
-      AppendValue(out, *p);
+      for (size_t k = 0; k < columns; ++k) {
+        if (k > 0) out.push_back(',');
+        AppendValue(out, p[k]);
+      }
     } else {
       out += labels[static_cast<size_t>(std::max_element(p, p + columns) - p)];
       for (size_t c = 0; c < columns; ++c) {

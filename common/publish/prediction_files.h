@@ -11,8 +11,9 @@
 
 namespace traind {
 
-// The file's text: the id column (or `row`, from 0), the target's name with the
-// predicted class or value, and for classes one column p_<class> each.
+// The file's text: the id column (or `row`, from 0), each target's name with the
+// predicted class or value, and for classes one column p_<class> each. Rows are in
+// the test file's order.
 // `values`: float32 [test_rows, C] row-major, as in common/job_layout.h.
 std::string PredictionsCsv(const Table& table, absl::Span<const float> values);
 

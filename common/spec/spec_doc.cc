@@ -60,6 +60,7 @@ std::string TypeWord(const FieldDescriptor& field) {
   std::string word;
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_STRING:
+      if (!RulesOf(field).list().empty()) return "text, or a list of texts";
       word = RulesOf(field).path() ? "path" : RulesOf(field).one_of_size() > 0 ? "word" : "text";
       break;
     case FieldDescriptor::CPPTYPE_DOUBLE:

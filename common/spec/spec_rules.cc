@@ -154,7 +154,7 @@ const std::vector<std::string>& MetricsOf(absl::string_view task_type) {
   static const auto& classification =
       *new std::vector<std::string>{"accuracy", "logloss", "auc", "f1"};
   static const auto& regression = *new std::vector<std::string>{"rmse", "mae", "r2", "smape"};
-  return task_type == "regression" ? regression : classification;
+  return task_type == "classification" ? classification : regression;
 }
 
 bool IsNameText(absl::string_view text, size_t longest, absl::string_view also) {
@@ -187,6 +187,64 @@ void CheckLabels(const v1::JobSpec& spec, FieldChecker& check) {
   }
 }
 
+// A column can be one thing only.
+void CheckRoles(const v1::DataSpec& data, FieldChecker& check) {
+  std::map<std::string, std::string> role_of;
+  if (!data.target().empty()) role_of[data.target()] = "the target";
+  for (int i = 0; i < data.targets_size(); ++i) {
+    if (!role_of.emplace(data.targets(i), "the target").second) {
+      check.Add(absl::StrCat("data.target[", i, "]"),
+                absl::StrCat("'", Printable(data.targets(i)), "' is there twice"));
+    }
+  }
+  for (const auto& [field, column] :
+       {std::make_pair("id", data.id()), std::make_pair("time", data.time()),
+        std::make_pair("series", data.series()), std::make_pair("group", data.group()),
+        std::make_pair("fold_column", data.fold_column())}) {
+    const auto known = role_of.find(column);
+    if (column.empty() || known == role_of.end()) continue;
+    check.Add(absl::StrCat("data.", field),
+              absl::StrCat("'", Printable(column), "' is ", known->second, ", too"));
+  }
+  if (!data.time().empty() && data.time() == data.series()) {
+    check.Add("data.series", absl::StrCat("'", Printable(data.series()), "' is the time, too"));
+  }
+}
+
+void CheckData(const v1::JobSpec& spec, FieldChecker& check) {
+  const v1::DataSpec& data = spec.data();
+  const std::string& type = spec.task().type();
+  if (spec.has_data() && data.target().empty() && data.targets_size() == 0) {
+    check.Add("data.target", "is missing");
+  }
+  if (!data.target().empty() && data.targets_size() > 0) {
+    check.Add("data.targets", "and data.target are both set; choose one");
+  }
+  if (data.targets_size() > 1 && type == "classification") {
+    check.Add("data.target", "is a list; a classification has one target");
+  }
+  CheckRoles(data, check);
+  const auto need = [&](absl::string_view split, const std::string& column, const char* field) {
+    if (data.split() == split && column.empty()) {
+      check.Add("data.split", absl::StrCat("'", split, "' needs data.", field));
+    }
+  };
+  need("grouped", data.group(), "group");
+  need("forward", data.time(), "time");
+  need("column", data.fold_column(), "fold_column");
+  const bool forecasting = type == "forecasting";
+  if (forecasting && data.time().empty()) {
+    check.Add("data.time", "is missing: forecasting needs the column that orders rows");
+  }
+  if (!data.series().empty() && data.time().empty()) {
+    check.Add("data.series", "needs data.time");
+  }
+  if (!forecasting && (data.has_window() || data.has_horizon())) {
+    check.Add(data.has_window() ? "data.window" : "data.horizon",
+              "is of task.type forecasting only");
+  }
+}
+
 void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
   if (!spec.name().empty() && !IsNameText(spec.name(), 63, "-_.")) {
     check.Add("name", absl::StrCat("'", Printable(spec.name()),
@@ -195,17 +253,16 @@ void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
   }
   const std::string& type = spec.task().type();
   const std::string& metric = spec.task().metric();
-  if (!metric.empty() && (type == "classification" || type == "regression")) {
+  const bool known_type = type == "classification" || type == "regression" || type == "forecasting";
+  if (!metric.empty() && known_type) {
     const auto& fitting = MetricsOf(type);
-    const auto& others = MetricsOf(type == "regression" ? "classification" : "regression");
+    const auto& others = MetricsOf(type == "classification" ? "regression" : "classification");
     if (std::find(others.begin(), others.end(), metric) != others.end()) {
       check.Add("task.metric", absl::StrCat("'", metric, "' does not fit ", type, "; use ",
                                             absl::StrJoin(fitting, ", ")));
     }
   }
-  if (!spec.data().id().empty() && spec.data().id() == spec.data().target()) {
-    check.Add("data.id", absl::StrCat("'", Printable(spec.data().id()), "' is the target, too"));
-  }
+  CheckData(spec, check);
   if (spec.model().mlp().hidden_size() > kMostHiddenLayers) {
     check.Add("model.mlp.hidden", absl::StrCat("has ", spec.model().mlp().hidden_size(),
                                                " layers; ", kMostHiddenLayers, " are the most"));
@@ -300,6 +357,10 @@ std::vector<SpecError> CheckSpec(const v1::JobSpec& spec) {
 }
 
 v1::JobSpec ResolveSpec(v1::JobSpec spec) {
+  if (spec.task().type() == "forecasting") {
+    if (!spec.data().has_window()) spec.mutable_data()->set_window(24);
+    if (!spec.data().has_horizon()) spec.mutable_data()->set_horizon(1);
+  }
   if (spec.task().metric().empty()) {
     spec.mutable_task()->set_metric(DefaultMetric(spec.task().type()));
   }
@@ -346,7 +407,7 @@ bool HigherIsBetter(absl::string_view metric) {
 }
 
 std::string DefaultMetric(absl::string_view task_type) {
-  return task_type == "regression" ? "rmse" : "accuracy";
+  return task_type == "classification" ? "accuracy" : "rmse";
 }
 
 }  // namespace traind

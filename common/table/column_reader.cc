@@ -1,11 +1,14 @@
 #include "common/table/column_reader.h"
 
+#include <absl/strings/numbers.h>
+
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <utility>
 
 #include "common/table/csv.h"
+#include "common/table/date_text.h"
 #include "common/table/number.h"
 
 namespace traind {
@@ -80,7 +83,47 @@ void NumberColumn::Append(const NumberColumn& next, int64_t lines) {
   numbers_.insert(numbers_.end(), next.numbers_.begin(), next.numbers_.end());
 }
 
+void TimeColumn::Clear() {
+  values_.clear();
+  text_ = BadValue();
+  number_ = BadValue();
+  date_ = BadValue();
+}
+
+void TimeColumn::Add(const absl::string_view* fields, size_t stride, size_t count,
+                     const int64_t* lines) {
+  for (size_t i = 0; i < count; ++i) {
+    const absl::string_view text = fields[i * stride];
+    double value = std::numeric_limits<double>::quiet_NaN();
+    BadValue* first = nullptr;
+    float ignored;
+    if (ParseIsoTime(text, value)) {
+      first = &date_;
+    } else if (ParseNumber(text, ignored) == NumberKind::kNumber &&
+               absl::SimpleAtod(text, &value)) {
+      first = &number_;
+    } else if (value = std::numeric_limits<double>::quiet_NaN(); !IsMissingValue(text)) {
+      first = &text_;
+    }
+    values_.push_back(value);
+    if (first == nullptr || first->row > 0) continue;
+    *first = {static_cast<int64_t>(values_.size()), lines[i], std::string(text.substr(0, 64))};
+  }
+}
+
+void TimeColumn::Append(const TimeColumn& next, int64_t lines) {
+  const auto rows = static_cast<int64_t>(values_.size());
+  const auto move = [&](const BadValue& from, BadValue& to) {
+    if (to.row == 0 && from.row > 0) to = {from.row + rows, from.line + lines, from.text};
+  };
+  move(next.text_, text_);
+  move(next.number_, number_);
+  move(next.date_, date_);
+  values_.insert(values_.end(), next.values_.begin(), next.values_.end());
+}
+
 void ColumnValues::Clear() {
+  times.Clear();
   numbers.Clear();
   codes.clear();
   dictionary.Clear();
@@ -143,7 +186,8 @@ int32_t Dictionary::Code(absl::string_view value) {
     recent = {it->first, it->second};
     return it->second;
   }
-  if (values_.size() == kMaxCategories || bytes_ + value.size() > kMaxCategoryBytes) {
+  if (!unlimited_ &&
+      (values_.size() == kMaxCategories || bytes_ + value.size() > kMaxCategoryBytes)) {
     overflowed_ = true;
     return kMissingCode;
   }

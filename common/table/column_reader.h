@@ -35,11 +35,33 @@ class NumberColumn {
   const BadValue& text() const { return text_; }
   const BadValue& not_finite() const { return not_finite_; }
   std::vector<float>& numbers() { return numbers_; }
+  const std::vector<float>& numbers() const { return numbers_; }
 
  private:
   std::vector<float> numbers_;  // NaN = missing
   BadValue text_;
   BadValue not_finite_;
+};
+
+// Points in time of a column: ISO 8601, or plain numbers.
+class TimeColumn {
+ public:
+  void Clear();
+  void Add(const absl::string_view* fields, size_t stride, size_t count, const int64_t* lines);
+  void Append(const TimeColumn& next, int64_t lines);
+  void Reserve(size_t rows) { values_.reserve(rows); }
+
+  // Seconds since 1970, or the numbers; NaN: missing.
+  std::vector<double>& values() { return values_; }
+  const std::vector<double>& values() const { return values_; }
+  // The first value that is neither, the first that is a number, the first that is a date.
+  const BadValue& text() const { return text_; }
+  const BadValue& number() const { return number_; }
+  const BadValue& date() const { return date_; }
+
+ private:
+  std::vector<double> values_;
+  BadValue text_, number_, date_;
 };
 
 // Distinct values, numbered as they come. Threads: confined to one.
@@ -55,6 +77,8 @@ class Dictionary {
   const std::vector<absl::string_view>& values() const { return values_; }
   bool overflowed() const { return overflowed_; }
   void SetOverflowed() { overflowed_ = true; }
+  // Takes any number of values from now on.
+  void Unlimit() { unlimited_ = true; }
   // The given order and choice of values: order[new code] = old code.
   void Reorder(const std::vector<int32_t>& order);
 
@@ -74,11 +98,13 @@ class Dictionary {
   mutable std::vector<Recent> recent_;
   size_t bytes_ = 0;
   bool overflowed_ = false;
+  bool unlimited_ = false;
 };
 
 // What a column of a file, or of a part of it, holds.
 struct ColumnValues {
   NumberColumn numbers;
+  TimeColumn times;
   std::vector<int32_t> codes;  // of values in the dictionary, or kMissingCode
   Dictionary dictionary;
 

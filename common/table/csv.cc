@@ -64,6 +64,18 @@ std::string Plural(size_t n, absl::string_view noun) {
 
 }  // namespace
 
+void CsvRows::Append(std::string text, const std::vector<size_t>& ends, size_t columns,
+                     int64_t line) {
+  unescaped_.push_back(std::move(text));
+  const absl::string_view all = unescaped_.back();
+  size_t begin = 0;
+  for (const size_t end : ends) {
+    fields_.push_back(all.substr(begin, end - begin));
+    begin = end;
+  }
+  for (size_t row = 0; row < ends.size() / columns; ++row) lines_.push_back(line++);
+}
+
 CsvReader::CsvReader(absl::string_view bytes, std::string name, char delimiter, CsvPlace from)
     : bytes_(bytes),
       name_(std::move(name)),
@@ -211,6 +223,17 @@ absl::Status CsvReader::AddQuotedField(CsvRows& rows, size_t first) {
   return absl::OkStatus();
 }
 
+char DelimiterOf(absl::string_view bytes, absl::string_view name) {
+  if (absl::EndsWithIgnoreCase(name, ".tsv") || absl::EndsWithIgnoreCase(name, ".tab")) {
+    return '\t';
+  }
+  const absl::string_view line = bytes.substr(0, bytes.find_first_of("\r\n"));
+  const bool tabs = line.find('\t') != line.npos && line.find(',') == line.npos;
+  return tabs ? '\t' : ',';
+}
+
+std::string UnnamedColumn(size_t column) { return absl::StrCat("unnamed: ", column); }
+
 absl::StatusOr<std::vector<std::string>> ReadCsvHeader(absl::string_view bytes,
                                                        const std::string& name) {
   if (bytes.empty()) return absl::InvalidArgumentError(absl::StrCat(name, ": the file is empty"));
@@ -220,7 +243,7 @@ absl::StatusOr<std::vector<std::string>> ReadCsvHeader(absl::string_view bytes,
   if (absl::StartsWith(bytes, "\x1f\x8b")) {
     return absl::InvalidArgumentError(absl::StrCat(name, ": the file is compressed (gzip)"));
   }
-  CsvReader reader(bytes, name);
+  CsvReader reader(bytes, name, DelimiterOf(bytes, name));
   ASSIGN_OR_RETURN(const bool any, reader.Next());
   if (!any) return absl::InvalidArgumentError(absl::StrCat(name, ": the file has no header row"));
   std::vector<std::string> header;
@@ -233,15 +256,12 @@ absl::StatusOr<std::vector<std::string>> ReadCsvHeader(absl::string_view bytes,
                          " of the header holds a control byte: this is no text file"));
       }
     }
-    if (field.empty()) {
+    const std::string column = field.empty() ? UnnamedColumn(header.size()) : std::string(field);
+    if (!seen.insert(column).second) {
       return absl::InvalidArgumentError(
-          absl::StrCat(name, ": column ", header.size() + 1, " of the header has no name"));
+          absl::StrCat(name, ": two columns are called '", column, "'"));
     }
-    if (!seen.insert(std::string(field)).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, ": two columns are called '", field, "'"));
-    }
-    header.emplace_back(field);
+    header.push_back(column);
   }
   return header;
 }
@@ -262,7 +282,7 @@ absl::StatusOr<CsvSample> CheckCsvSample(absl::string_view bytes, bool whole_fil
   CsvSample sample;
   sample.whole_file = whole_file;
   ASSIGN_OR_RETURN(sample.header, ReadCsvHeader(bytes, name));
-  CsvReader reader(bytes, name);
+  CsvReader reader(bytes, name, DelimiterOf(bytes, name));
   RETURN_IF_ERROR(reader.Next().status());
   while (true) {
     const absl::StatusOr<bool> next = reader.Next();

@@ -1,4 +1,4 @@
-// Comma-separated values as RFC 4180 has them: quoted fields may hold commas,
+// Comma- or tab-separated values as RFC 4180 has them: quoted fields may hold commas,
 // line ends and doubled quotes; CRLF and LF end a line; a UTF-8 byte order mark
 // is skipped; blanks around an unquoted field are stripped; blank lines are skipped.
 #pragma once
@@ -35,11 +35,15 @@ class CsvRows {
   const absl::string_view* fields() const { return fields_.data(); }
   const int64_t* lines() const { return lines_.data(); }
 
+  // Appends rows of `columns` fields each, which stand in `text` one after the
+  // other; ends: where each one ends. The first row's line is `line`.
+  void Append(std::string text, const std::vector<size_t>& ends, size_t columns, int64_t line);
+
  private:
   friend class CsvReader;
   std::vector<absl::string_view> fields_;  // row-major
   std::vector<int64_t> lines_;             // [row]
-  std::deque<std::string> unescaped_;      // what fields with doubled quotes say
+  std::deque<std::string> unescaped_;      // text of fields that stand so in no file
 };
 
 // Reads rows from bytes that the caller keeps (a mapped file).
@@ -91,8 +95,15 @@ class CsvReader {
   uint64_t window_stops_ = 0;
 };
 
+// What parts the fields of a file: a tab where its name ends with .tsv or .tab, or
+// where its first line has tabs and no comma; else a comma.
+char DelimiterOf(absl::string_view bytes, absl::string_view name);
+
+// The name of a column that has none: "unnamed: 0", counted from 0.
+std::string UnnamedColumn(size_t column);
+
 // A header row: the column names, checked. InvalidArgument: empty file, header
-// missing, an empty or doubled name.
+// missing, a doubled name.
 absl::StatusOr<std::vector<std::string>> ReadCsvHeader(absl::string_view bytes,
                                                        const std::string& name);
 

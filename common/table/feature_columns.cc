@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/status_macros.h"
+#include "common/table/date_text.h"
 #include "common/table/number.h"
 
 namespace traind {
@@ -24,6 +25,43 @@ std::vector<int64_t> CountCodes(const std::vector<int32_t>& codes, size_t values
     if (code >= 0) ++counts[static_cast<size_t>(code)];
   }
   return counts;
+}
+
+// What a date tells, as numbers.
+struct DatePart {
+  const char* name;
+  bool cycle;  // comes again
+  float (*of)(double seconds, const CalendarTime& time);
+};
+// Days are counted from 2000 on, so that float32 tells minutes apart.
+constexpr double kOrigin = 946'684'800;
+constexpr DatePart kDateParts[] = {
+    {"days", false,
+     [](double seconds, const CalendarTime&) {
+       return static_cast<float>((seconds - kOrigin) / 86'400);
+     }},
+    {"year", false, [](double, const CalendarTime& time) { return static_cast<float>(time.year); }},
+    {"month", true,
+     [](double, const CalendarTime& time) { return static_cast<float>(time.month); }},
+    {"day", true, [](double, const CalendarTime& time) { return static_cast<float>(time.day); }},
+    {"day_of_year", true,
+     [](double, const CalendarTime& time) { return static_cast<float>(time.day_of_year); }},
+    {"weekday", true,
+     [](double, const CalendarTime& time) { return static_cast<float>(time.weekday); }},
+    {"hour", true, [](double, const CalendarTime& time) { return static_cast<float>(time.hour); }},
+    {"minute", true,
+     [](double, const CalendarTime& time) { return static_cast<float>(time.minute); }},
+};
+
+float PartOf(const DatePart& part, double seconds) {
+  if (std::isnan(seconds)) return std::nanf("");
+  return part.of(seconds, CalendarOf(seconds));
+}
+
+// The same value in every row, or none at all: a constant with gaps still tells
+// by its gaps.
+bool AllTheSame(const std::vector<float>& numbers) {
+  return std::all_of(numbers.begin(), numbers.end(), [&](float x) { return x == numbers[0]; });
 }
 
 }  // namespace
@@ -43,6 +81,10 @@ std::string Place(absl::string_view file, int64_t row, int64_t line, absl::strin
   return absl::StrCat(file, ": row ", row, " (line ", line, "), column '", column, "'");
 }
 
+std::string Place(absl::string_view file, int64_t row, absl::string_view column) {
+  return absl::StrCat(file, ": row ", row, ", column '", column, "'");
+}
+
 FeatureColumns::Verdict FeatureColumns::Judge(size_t at) {
   ColumnValues& column = columns_.values(at);
   if (columns_.use(at) == ColumnUse::kNumbers) {
@@ -50,13 +92,19 @@ FeatureColumns::Verdict FeatureColumns::Judge(size_t at) {
     const auto first = std::find_if(numbers.begin(), numbers.end(),
                                     [](float number) { return !std::isnan(number); });
     if (first == numbers.end()) return Verdict::kEmpty;
-    // A constant with gaps still tells by its gaps.
-    const float value = *first;
-    const bool constant = std::all_of(numbers.begin(), numbers.end(),
-                                      [value](float number) { return number == value; });
+    return AllTheSame(numbers) ? Verdict::kConstant : Verdict::kFeature;
+  }
+  if (columns_.use(at) == ColumnUse::kTimes) {
+    const std::vector<double>& times = column.times.values();
+    const auto missing =
+        std::count_if(times.begin(), times.end(), [](double time) { return std::isnan(time); });
+    if (missing == static_cast<ptrdiff_t>(times.size())) return Verdict::kEmpty;
+    const bool constant =
+        std::all_of(times.begin(), times.end(), [&](double time) { return time == times[0]; });
     return constant ? Verdict::kConstant : Verdict::kFeature;
   }
-  if (column.dictionary.overflowed()) return Verdict::kFreeText;
+  if (column.dictionary.overflowed() || column.dictionary.values().size() > kMaxCategories)
+    return Verdict::kFreeText;
   OrderCategories(column);
   const size_t distinct = column.dictionary.values().size();
   if (distinct == 0) return Verdict::kEmpty;
@@ -92,10 +140,33 @@ void FeatureColumns::OrderCategories(ColumnValues& column) {
   column.dictionary.Reorder(order);
 }
 
+void FeatureColumns::AddDateFeatures(size_t at, std::vector<Column>& schema,
+                                     std::vector<ColumnRows>& rows,
+                                     std::vector<std::string>& dates) {
+  const std::vector<double>& times = columns_.values(at).times.values();
+  bool any = false;
+  int part = -1;
+  for (const DatePart& date : kDateParts) {
+    ++part;
+    if (only_cycles_ == at && !date.cycle) continue;
+    ColumnRows values;
+    values.numbers.reserve(times.size());
+    for (const double time : times) values.numbers.push_back(PartOf(date, time));
+    if (AllTheSame(values.numbers)) continue;
+    Column feature;
+    feature.name = absl::StrCat(names_[at], ".", date.name);
+    schema.push_back(std::move(feature));
+    rows.push_back(std::move(values));
+    features_.push_back({at, part});
+    any = true;
+  }
+  if (any) dates.push_back(names_[at]);
+}
+
 absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vector<Column>& schema,
                                     std::vector<ColumnRows>& rows,
                                     std::vector<std::string>& warnings) {
-  std::vector<std::string> empty, constant, free_text;
+  std::vector<std::string> empty, constant, free_text, dates;
   const BadValue* bad = nullptr;
   size_t bad_at = 0;
   for (size_t i = 0; i < columns_.size(); ++i) {
@@ -109,6 +180,8 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
     }
     if (numeric) {
       KeepRows(kept, column.numbers.numbers());
+    } else if (columns_.use(i) == ColumnUse::kTimes) {
+      KeepRows(kept, column.times.values());
     } else {
       KeepRows(kept, column.codes);
     }
@@ -125,7 +198,11 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
       case Verdict::kFeature:
         break;
     }
-    features_.push_back(i);
+    if (columns_.use(i) == ColumnUse::kTimes) {
+      AddDateFeatures(i, schema, rows, dates);
+      continue;
+    }
+    features_.push_back({i, 0});
     Column feature;
     feature.name = names_[i];
     ColumnRows values;
@@ -152,7 +229,12 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
   warn(empty, "no value");
   warn(constant, "the same value in every row");
   warn(free_text, "nearly every row has a value of its own");
-  if (schema.empty()) {
+  if (!dates.empty()) {
+    warnings.push_back(absl::StrCat(file_, ": ", NameColumns(dates),
+                                    dates.size() == 1 ? " is a date" : " are dates",
+                                    ": year, month, weekday and the like are the features"));
+  }
+  if (schema.empty() && !may_be_none_) {
     return absl::InvalidArgumentError(absl::StrCat(file_, ": no column is left to learn from",
                                                    warnings.empty() ? "" : "; ",
                                                    warnings.empty() ? "" : warnings.back()));
@@ -167,29 +249,43 @@ absl::Status FeatureColumns::AddTestRows(const CsvRows& test, size_t columns,
   size_t first_bad = test.rows();  // of several the one in the first row is told
   absl::Status status;
   for (size_t f = 0; f < features_.size(); ++f) {
-    const ColumnValues& column = columns_.values(features_[f]);
+    const size_t at = features_[f].at;
+    const ColumnUse use = columns_.use(at);
     const absl::string_view* field = test.fields() + feature_at[f];
-    if (columns_.use(features_[f]) == ColumnUse::kText) {
+    if (use == ColumnUse::kText || use == ColumnUse::kKeys) {
+      const Dictionary& dictionary = columns_.values(at).dictionary;
       for (size_t i = 0; i < test.rows(); ++i, field += columns) {
-        rows[f].codes.push_back(IsMissingValue(*field) ? kMissingCode
-                                                       : column.dictionary.Find(*field));
+        rows[f].codes.push_back(IsMissingValue(*field) ? kMissingCode : dictionary.Find(*field));
       }
       continue;
     }
     std::vector<float>& numbers = rows[f].numbers;
     const size_t begin = numbers.size();
     numbers.resize(begin + test.rows());
-    ParseNumbers(field, columns, test.rows(), numbers.data() + begin);
+    if (use == ColumnUse::kNumbers) {
+      ParseNumbers(field, columns, test.rows(), numbers.data() + begin);
+    } else {
+      for (size_t i = 0; i < test.rows(); ++i) {
+        double time;
+        const bool date = ParseIsoTime(field[i * columns], time);
+        numbers[begin + i] = date ? PartOf(kDateParts[features_[f].part], time) : std::nanf("");
+      }
+    }
     for (size_t i = 0; i < first_bad; ++i) {
       const absl::string_view text = field[i * columns];
       if (!std::isnan(numbers[begin + i]) || IsMissingValue(text)) continue;
       first_bad = i;
       float ignored;
       const bool is_text = ParseNumber(text, ignored) == NumberKind::kText;
-      status = absl::InvalidArgumentError(absl::StrCat(
-          Place(file, before + static_cast<int64_t>(i) + 1, test.lines()[i], names_[features_[f]]),
-          ": '", text.substr(0, 64), "' is ",
-          is_text ? "no number, and " : "not a finite number, and ", file_, " has numbers there"));
+      const std::string place =
+          Place(file, before + static_cast<int64_t>(i) + 1, test.lines()[i], names_[at]);
+      status = absl::InvalidArgumentError(
+          use == ColumnUse::kTimes
+              ? absl::StrCat(place, ": '", text.substr(0, 64), "' is no date, and ", file_,
+                             " has dates there")
+              : absl::StrCat(place, ": '", text.substr(0, 64), "' is ",
+                             is_text ? "no number, and " : "not a finite number, and ", file_,
+                             " has numbers there"));
     }
   }
   return status;

@@ -4,7 +4,9 @@
 #include <absl/status/status.h>
 #include <absl/strings/string_view.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -23,10 +25,21 @@ std::string NameColumns(const std::vector<std::string>& names);
 // "FILE: row R (line L), column 'C'".
 std::string Place(absl::string_view file, int64_t row, int64_t line, absl::string_view column);
 
-// Keeps the values at the given places, ascending.
+// "FILE: row R, column 'C'".
+std::string Place(absl::string_view file, int64_t row, absl::string_view column);
+
+// Keeps the values at the given places, in their order.
 template <typename T>
 void KeepRows(const std::vector<uint32_t>& kept, std::vector<T>& values) {
-  if (kept.size() == values.size()) return;
+  const bool ascending = std::is_sorted(kept.begin(), kept.end());
+  if (ascending && kept.size() == values.size()) return;
+  if (!ascending) {
+    std::vector<T> taken;
+    taken.reserve(kept.size());
+    for (const uint32_t row : kept) taken.push_back(values[row]);
+    values = std::move(taken);
+    return;
+  }
   for (size_t i = 0; i < kept.size(); ++i) values[i] = values[kept[i]];
   values.resize(kept.size());
 }
@@ -42,11 +55,23 @@ class FeatureColumns {
   // This column of the file is no feature.
   void Skip(size_t at) { skipped_.insert(at); }
 
-  // Keeps the given rows (ascending), leaves out columns that are of no use,
-  // orders categories. InvalidArgument: a value that is not finite, or no column
-  // is left.
+  // Of this column of dates, only what comes again each year, week or day.
+  void OnlyCycles(size_t at) { only_cycles_ = at; }
+  // There need be no column at all.
+  void MayBeNone() { may_be_none_ = true; }
+
+  // Keeps the given rows in their order, leaves out columns that are of no use,
+  // orders categories, makes numbers of dates. InvalidArgument: a value that is
+  // not finite, or no column is left.
   absl::Status Finish(const std::vector<uint32_t>& kept, std::vector<Column>& schema,
                       std::vector<ColumnRows>& rows, std::vector<std::string>& warnings);
+
+  // [feature]: its place among the training file's columns.
+  std::vector<size_t> Places() const {
+    std::vector<size_t> places;
+    for (const Source& source : features_) places.push_back(source.at);
+    return places;
+  }
 
   // Appends rows of the test file; feature f stands at feature_at[f] of `columns`
   // fields. `before`: rows of the file before these.
@@ -57,6 +82,14 @@ class FeatureColumns {
 
  private:
   enum class Verdict { kFeature, kEmpty, kConstant, kFreeText };
+  // Where a feature comes from.
+  struct Source {
+    size_t at = 0;  // in columns_
+    int part = 0;   // of a date: see DateParts
+  };
+
+  void AddDateFeatures(size_t at, std::vector<Column>& schema, std::vector<ColumnRows>& rows,
+                       std::vector<std::string>& dates);
 
   Verdict Judge(size_t at);
   static void OrderCategories(ColumnValues& column);
@@ -65,7 +98,9 @@ class FeatureColumns {
   const std::vector<std::string> names_;
   FileColumns& columns_;
   std::set<size_t> skipped_;
-  std::vector<size_t> features_;  // [feature]: its place in columns_
+  std::optional<size_t> only_cycles_;
+  bool may_be_none_ = false;
+  std::vector<Source> features_;  // [feature]
 };
 
 }  // namespace traind

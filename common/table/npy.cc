@@ -88,12 +88,6 @@ class HeaderText {
   absl::string_view text_;
 };
 
-struct Header {
-  std::string dtype;
-  bool fortran_order = false;
-  std::vector<int64_t> shape;
-};
-
 std::optional<std::vector<int64_t>> ParseShape(HeaderText& text) {
   std::vector<int64_t> shape;
   if (!text.Eat("(")) return std::nullopt;
@@ -109,8 +103,8 @@ std::optional<std::vector<int64_t>> ParseShape(HeaderText& text) {
   return shape;
 }
 
-std::optional<Header> ParseHeader(HeaderText text) {
-  Header header;
+std::optional<NpyHeader> ParseHeader(HeaderText text) {
+  NpyHeader header;
   bool has_dtype = false, has_order = false, has_shape = false;
   if (!text.Eat("{")) return std::nullopt;
   for (bool closed = text.Eat("}"); !closed;) {
@@ -143,43 +137,64 @@ std::optional<Header> ParseHeader(HeaderText text) {
 
 template <typename T>
 absl::StatusOr<Array<T>> Parse(absl::string_view bytes, absl::string_view name) {
-  if (bytes.substr(0, kMagic.size()) != kMagic || bytes.size() < kPreamble) {
-    return Damaged(name, "the first bytes are not those of one");
-  }
-  if (bytes[6] != 1 || bytes[7] != 0) return Damaged(name, "version is not 1.0");
-  const size_t header_size =
-      static_cast<unsigned char>(bytes[8]) + 256 * static_cast<unsigned char>(bytes[9]);
-  if (bytes.size() - kPreamble < header_size) return Damaged(name, "cut within its header");
-  const std::optional<Header> header =
-      ParseHeader(HeaderText(bytes.substr(kPreamble, header_size)));
-  if (!header) return Damaged(name, "its header cannot be read");
-  if (header->dtype != kDtype<T>) {
+  ASSIGN_OR_RETURN(const NpyHeader header, ParseNpyHeader(bytes, name));
+  if (header.dtype != kDtype<T>) {
     return absl::InvalidArgumentError(
-        absl::StrCat(name, " holds ", header->dtype, ", wanted ", kDtype<T>));
+        absl::StrCat(name, " holds ", header.dtype, ", wanted ", kDtype<T>));
   }
-  const absl::string_view data = bytes.substr(kPreamble + header_size);
-  // Counted down from what is there, so that no product can overflow.
-  uint64_t count = 1;
-  const uint64_t available = data.size() / sizeof(T);
-  for (const int64_t dim : header->shape) {
-    if (dim != 0 && count > available / static_cast<uint64_t>(dim)) {
-      return Damaged(name, absl::StrCat("shape (", absl::StrJoin(header->shape, ", "),
-                                        ") needs more than its ", data.size(), " bytes of data"));
-    }
-    count *= static_cast<uint64_t>(dim);
-  }
-  if (count * sizeof(T) != data.size()) return Damaged(name, "its size is not what its shape says");
-  if (header->fortran_order && header->shape.size() > 1) {
+  const absl::string_view data = bytes.substr(header.data_begin);
+  ASSIGN_OR_RETURN(const uint64_t count, CountNpyValues(header, data.size(), sizeof(T), name));
+  if (header.fortran_order && header.shape.size() > 1) {
     return absl::InvalidArgumentError(absl::StrCat(name, " is in Fortran order, wanted C order"));
   }
   Array<T> array;
-  array.shape = header->shape;
+  array.shape = header.shape;
   array.values.resize(count);
   if (count > 0) std::memcpy(array.values.data(), data.data(), data.size());
   return array;
 }
 
 }  // namespace
+
+absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view bytes, absl::string_view name) {
+  if (bytes.substr(0, kMagic.size()) != kMagic || bytes.size() < kPreamble) {
+    return Damaged(name, "the first bytes are not those of one");
+  }
+  const char version = bytes[6];
+  if (version < 1 || version > 3 || bytes[7] != 0) {
+    return Damaged(name, "version is not 1.0, 2.0 or 3.0");
+  }
+  const size_t size_bytes = version == 1 ? 2 : 4;
+  const size_t begin = kPreamble - 2 + size_bytes;
+  if (bytes.size() < begin) return Damaged(name, "cut within its header");
+  size_t header_size = 0;
+  for (size_t i = 0; i < size_bytes; ++i) {
+    header_size |= static_cast<size_t>(static_cast<unsigned char>(bytes[8 + i])) << (8 * i);
+  }
+  if (bytes.size() - begin < header_size) return Damaged(name, "cut within its header");
+  std::optional<NpyHeader> header = ParseHeader(HeaderText(bytes.substr(begin, header_size)));
+  if (!header) return Damaged(name, "its header cannot be read");
+  header->data_begin = begin + header_size;
+  return *std::move(header);
+}
+
+absl::StatusOr<uint64_t> CountNpyValues(const NpyHeader& header, uint64_t data_bytes,
+                                        uint64_t item_bytes, absl::string_view name) {
+  // Counted down from what is there, so that no product can overflow.
+  uint64_t count = 1;
+  const uint64_t available = data_bytes / item_bytes;
+  for (const int64_t dim : header.shape) {
+    if (dim != 0 && count > available / static_cast<uint64_t>(dim)) {
+      return Damaged(name, absl::StrCat("shape (", absl::StrJoin(header.shape, ", "),
+                                        ") needs more than its ", data_bytes, " bytes of data"));
+    }
+    count *= static_cast<uint64_t>(dim);
+  }
+  if (count * item_bytes != data_bytes) {
+    return Damaged(name, "its size is not what its shape says");
+  }
+  return count;
+}
 
 std::string EncodeNpy(absl::Span<const int64_t> shape, absl::Span<const float> values) {
   return Encode(shape, values);

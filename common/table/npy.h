@@ -19,6 +19,20 @@ struct Array {
   std::vector<T> values;  // row-major
 };
 
+// What stands before an array's values. Versions 1.0, 2.0 and 3.0.
+struct NpyHeader {
+  std::string dtype;  // as numpy writes it: <f4, |u1, ...
+  bool fortran_order = false;
+  std::vector<int64_t> shape;
+  size_t data_begin = 0;  // in the file
+};
+// DataLoss: cut, or no NPY file.
+absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view bytes, absl::string_view name);
+// The product of the shape's sizes. DataLoss: values of `item_bytes` each would
+// not fill just the file's rest.
+absl::StatusOr<uint64_t> CountNpyValues(const NpyHeader& header, uint64_t data_bytes,
+                                        uint64_t item_bytes, absl::string_view name);
+
 // Writes durably (DurableFile: temporary name, fsync, rename, fsync of the folder).
 absl::Status WriteNpy(const std::string& path, absl::Span<const int64_t> shape,
                       absl::Span<const float> values);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "common/durable_file.h"
@@ -50,6 +51,7 @@ struct Table::Impl {
   }
   absl::Status CheckCodes() const;
   absl::Status CheckIds() const;
+  absl::Status CheckOrder() const;
 };
 
 absl::Status Table::Impl::CheckCodes() const {
@@ -82,6 +84,26 @@ absl::Status Table::Impl::CheckIds() const {
   return absl::OkStatus();
 }
 
+absl::Status Table::Impl::CheckOrder() const {
+  const std::array<int64_t, 2> rows = {header.schema.train_rows, header.schema.test_rows};
+  for (size_t split = 0; split < 2; ++split) {
+    const auto ends = View<uint64_t>(file, header.series_ends[split]);
+    if (ends.empty()) continue;
+    if (!std::is_sorted(ends.begin(), ends.end()) ||
+        ends.back() != static_cast<uint64_t>(rows[split])) {
+      return Damaged("the ends of its series");
+    }
+  }
+  std::vector<bool> seen(static_cast<size_t>(header.schema.test_rows));
+  for (const int64_t place : View<int64_t>(file, header.test_order)) {
+    if (place < 0 || place >= header.schema.test_rows || seen[static_cast<size_t>(place)]) {
+      return Damaged("the order of its test rows");
+    }
+    seen[static_cast<size_t>(place)] = true;
+  }
+  return absl::OkStatus();
+}
+
 Table::Table(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Table::~Table() = default;
 
@@ -101,6 +123,7 @@ absl::StatusOr<std::shared_ptr<const Table>> Table::Open(const std::string& path
   ASSIGN_OR_RETURN(impl->header, ParseTableHeader(impl->file, size, path));
   RETURN_IF_ERROR(impl->CheckCodes());
   RETURN_IF_ERROR(impl->CheckIds());
+  RETURN_IF_ERROR(impl->CheckOrder());
   return std::shared_ptr<const Table>(new Table(std::move(impl)));
 }
 
@@ -124,8 +147,29 @@ absl::Span<const int32_t> Table::TargetClass(Split split) const {
   return View<int32_t>(impl_->file, impl_->header.target[Index(split)]);
 }
 
-absl::Span<const float> Table::TargetValue(Split split) const {
-  return View<float>(impl_->file, impl_->header.target[Index(split)]);
+absl::Span<const float> Table::TargetValue(Split split, size_t target) const {
+  const auto& places = target == 0 ? impl_->header.target : impl_->header.more_targets[target - 1];
+  return View<float>(impl_->file, places[Index(split)]);
+}
+
+absl::Span<const uint64_t> Table::SeriesEnds(Split split) const {
+  return View<uint64_t>(impl_->file, impl_->header.series_ends[Index(split)]);
+}
+
+absl::Span<const double> Table::Times() const {
+  return View<double>(impl_->file, impl_->header.times);
+}
+
+absl::Span<const int64_t> Table::TestOrder() const {
+  return View<int64_t>(impl_->file, impl_->header.test_order);
+}
+
+absl::Span<const int32_t> Table::Groups() const {
+  return View<int32_t>(impl_->file, impl_->header.groups);
+}
+
+absl::Span<const int32_t> Table::GivenFolds() const {
+  return View<int32_t>(impl_->file, impl_->header.given_folds);
 }
 
 std::vector<std::string> Table::TestIds() const {

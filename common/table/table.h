@@ -38,11 +38,21 @@ struct TableSchema {
   std::vector<Column> features;  // in the training file's order; neither target nor id
   std::string target;            // name of the target column
   TargetKind target_kind = TargetKind::kClasses;
-  std::vector<std::string> classes;  // kClasses: sorted (numerically if all are numbers)
+  std::vector<std::string> classes;       // kClasses: sorted (numerically if all are numbers)
+  std::vector<std::string> more_targets;  // kValue: names of further target columns
   bool test_has_target = false;
   std::string id;                     // name of the id column; empty: rows count from 0
   std::string content_sha256;         // over the bytes of both files and the reading options
   std::vector<std::string> warnings;  // such as ignored columns; for the user
+  // Rows are in the order of (series, time), a series' test rows following its
+  // training rows. Rows of it may lack the target (NaN): they are history.
+  bool ordered = false;
+  // Names of the series, in the order of their rows; one without a name where no
+  // column tells them apart.
+  std::vector<std::string> series;
+
+  // Target columns.
+  size_t targets() const { return 1 + more_targets.size(); }
 };
 
 // An immutable table, mapped read-only. File: 8 bytes magic "TRTABLE1", u64 LE
@@ -70,8 +80,22 @@ class Table {
   absl::Span<const int32_t> TargetClass(Split split) const;
   // float32 [rows]. REQUIRES: target_kind is kValue; for kTest: test_has_target
   // (there NaN = missing).
-  absl::Span<const float> TargetValue(Split split) const;
-  // The test rows' ids as they stand in the file; empty without an id column.
+  absl::Span<const float> TargetValue(Split split, size_t target = 0) const;
+  // uint64 [series]: the row behind each series' last one. Empty unless ordered.
+  absl::Span<const uint64_t> SeriesEnds(Split split) const;
+  // float64 [train_rows]: when each row was, in seconds since 1970 or in the
+  // file's own numbers. Empty unless ordered.
+  absl::Span<const double> Times() const;
+  // int64 [test_rows]: where in the test file each row stands, from 0. Empty: they
+  // are as in the file.
+  absl::Span<const int64_t> TestOrder() const;
+  // int32 [train_rows]: rows with the same number are of one group. Empty: no
+  // column of groups.
+  absl::Span<const int32_t> Groups() const;
+  // int32 [train_rows]: the fold that the file gives each row, from 0; -1: none.
+  // Empty: no column of folds.
+  absl::Span<const int32_t> GivenFolds() const;
+  // The test rows' ids in the test file's order; empty without an id column.
   std::vector<std::string> TestIds() const;
 
   // Reads everything: DataLoss where a byte is not as it was written. Open alone

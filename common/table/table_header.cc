@@ -152,6 +152,86 @@ absl::Status CheckPlaces(const TableHeader& header, uint64_t begin, uint64_t fil
   return absl::OkStatus();
 }
 
+// Arrays that only some tables have.
+struct OptionalArray {
+  const char* name;
+  const char* dtype;
+  uint64_t item_bytes;
+  ArrayPlace* place;
+  uint64_t items;
+};
+
+std::vector<OptionalArray> OptionalArrays(TableHeader& header) {
+  const TableSchema& schema = header.schema;
+  const auto train = static_cast<uint64_t>(schema.train_rows);
+  const auto test = static_cast<uint64_t>(schema.test_rows);
+  return {{"series_ends", "u8", 8, &header.series_ends[0], schema.series.size()},
+          {"test_series_ends", "u8", 8, &header.series_ends[1], schema.series.size()},
+          {"times", "f8", 8, &header.times, train},
+          {"test_order", "i8", 8, &header.test_order, test},
+          {"groups", "i4", 4, &header.groups, train},
+          {"given_folds", "i4", 4, &header.given_folds, train}};
+}
+
+Json MoreTargetsJson(const TableHeader& header) {
+  Json targets = Json::array();
+  for (size_t i = 0; i < header.more_targets.size(); ++i) {
+    targets.push_back({{"name", header.schema.more_targets[i]},
+                       {"train", PlaceJson(header.more_targets[i][0], "f4")},
+                       {"test", PlaceJson(header.more_targets[i][1], "f4")}});
+  }
+  return targets;
+}
+
+// What tables without further targets, series, groups and folds of their own lack.
+void AddOptionalParts(const TableHeader& header, Json& json) {
+  if (!header.more_targets.empty()) json["more_targets"] = MoreTargetsJson(header);
+  if (header.schema.ordered) json["series"] = header.schema.series;
+  TableHeader copy = header;
+  for (const OptionalArray& array : OptionalArrays(copy)) {
+    if (array.place->bytes > 0) json[array.name] = PlaceJson(*array.place, array.dtype);
+  }
+}
+
+absl::Status ParseOptionalParts(const Json& json, uint64_t begin, uint64_t file,
+                                TableHeader& header, absl::string_view name) {
+  Fields top(json);
+  TableSchema& schema = header.schema;
+  if (json.contains("series")) {
+    schema.ordered = true;
+    schema.series = top.Texts("series");
+  }
+  if (json.contains("more_targets")) {
+    if (!json["more_targets"].is_array()) return Damaged(name, "'more_targets'");
+    for (const Json& item : json["more_targets"]) {
+      Fields target(item);
+      schema.more_targets.push_back(target.Text("name"));
+      header.more_targets.push_back({target.Place("train", "f4"), target.Place("test", "f4")});
+      if (!target.wrong().empty()) return Damaged(name, "'more_targets'");
+      const auto train = static_cast<uint64_t>(schema.train_rows) * 4;
+      const uint64_t test =
+          schema.test_has_target ? static_cast<uint64_t>(schema.test_rows) * 4 : 0;
+      if (!PlaceIsValid(header.more_targets.back()[0], train, begin, file) ||
+          !PlaceIsValid(header.more_targets.back()[1], test, begin, file)) {
+        return Damaged(name, "a target lies outside of the file");
+      }
+    }
+    if (schema.target_kind != TargetKind::kValue) return Damaged(name, "'more_targets'");
+  }
+  for (const OptionalArray& array : OptionalArrays(header)) {
+    if (!json.contains(array.name)) continue;
+    *array.place = top.Place(array.name, array.dtype);
+    if (!PlaceIsValid(*array.place, array.items * array.item_bytes, begin, file)) {
+      return Damaged(name, absl::StrCat("'", array.name, "' lies outside of the file"));
+    }
+  }
+  if (!top.wrong().empty()) return Damaged(name, absl::StrCat("'", top.wrong(), "'"));
+  const bool complete = header.series_ends[0].bytes > 0 && header.times.bytes > 0 &&
+                        (schema.test_rows == 0 || header.series_ends[1].bytes > 0);
+  if (schema.ordered && !complete) return Damaged(name, "its order");
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 uint64_t TableDataBegin(uint64_t json_bytes) {
@@ -175,7 +255,7 @@ std::string EncodeTableHeader(const TableHeader& header) {
   }
   const bool classes = schema.target_kind == TargetKind::kClasses;
   const char* target_dtype = classes ? "i4" : "f4";
-  const Json json = {
+  Json json = {
       {"train_rows", static_cast<uint64_t>(schema.train_rows)},
       {"test_rows", static_cast<uint64_t>(schema.test_rows)},
       {"features", std::move(features)},
@@ -194,6 +274,7 @@ std::string EncodeTableHeader(const TableHeader& header) {
       {"data_sha256", header.data_sha256},
       {"warnings", schema.warnings},
   };
+  AddOptionalParts(header, json);
   const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
   const uint64_t size = text.size();
   std::string bytes(kTableMagic);
@@ -251,6 +332,7 @@ absl::StatusOr<TableHeader> ParseTableHeader(absl::string_view bytes, uint64_t f
   header.id_text = id.Place("text", "u1");
   if (!id.wrong().empty()) return Damaged(name, absl::StrCat("'", id.wrong(), "' of the id"));
   RETURN_IF_ERROR(CheckPlaces(header, begin, file_bytes, name));
+  RETURN_IF_ERROR(ParseOptionalParts(json, begin, file_bytes, header, name));
   return header;
 }
 

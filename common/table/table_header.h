@@ -30,7 +30,15 @@ struct TableHeader {
   std::array<ArrayPlace, 2> target;
   ArrayPlace id_ends;  // uint64 [test_rows]: where each id ends in id_text
   ArrayPlace id_text;
-  std::string data_sha256;  // of all bytes after the header's padding
+  // Of schema.more_targets, as `target`.
+  std::vector<std::array<ArrayPlace, 2>> more_targets;
+  // Without bytes where the table has no such thing.
+  std::array<ArrayPlace, 2> series_ends;  // uint64 [series]
+  ArrayPlace times;                       // float64 [train_rows]
+  ArrayPlace test_order;                  // int64 [test_rows]
+  ArrayPlace groups;                      // int32 [train_rows]
+  ArrayPlace given_folds;                 // int32 [train_rows]
+  std::string data_sha256;                // of all bytes after the header's padding
 };
 
 // Magic, size and JSON, padded so that what follows is aligned.

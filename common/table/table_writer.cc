@@ -18,6 +18,11 @@ absl::string_view Bytes(const ColumnRows& rows, bool numeric) {
                  : Bytes(rows.codes.data(), rows.codes.size() * sizeof(int32_t));
 }
 
+template <typename T>
+absl::string_view Bytes(const std::vector<T>& values) {
+  return Bytes(values.data(), values.size() * sizeof(T));
+}
+
 uint64_t Padding(uint64_t size) {
   return (kTableAlignment - size % kTableAlignment) % kTableAlignment;
 }
@@ -48,15 +53,36 @@ void Rebase(TableHeader& header, uint64_t by) {
     for (ArrayPlace& place : places) place.offset += by;
   }
   for (ArrayPlace& place : header.target) place.offset += by;
-  header.id_ends.offset += by;
-  header.id_text.offset += by;
+  for (auto& places : header.more_targets) {
+    for (ArrayPlace& place : places) place.offset += by;
+  }
+  for (ArrayPlace* place :
+       {&header.id_ends, &header.id_text, &header.series_ends[0], &header.series_ends[1],
+        &header.times, &header.test_order, &header.groups, &header.given_folds}) {
+    place->offset += by;
+  }
+}
+
+void AddOptionalArrays(const TableRows& rows, DataPart& data, TableHeader& header) {
+  for (size_t i = 0; i < rows.more_train_targets.size(); ++i) {
+    const ArrayPlace train = data.Add(Bytes(rows.more_train_targets[i], true));
+    header.more_targets.push_back({train, data.Add(Bytes(rows.more_test_targets[i], true))});
+  }
+  header.series_ends[0] = data.Add(Bytes(rows.series_ends));
+  header.series_ends[1] = data.Add(Bytes(rows.test_series_ends));
+  header.times = data.Add(Bytes(rows.times));
+  header.test_order = data.Add(Bytes(rows.test_order));
+  header.groups = data.Add(Bytes(rows.groups));
+  header.given_folds = data.Add(Bytes(rows.given_folds));
 }
 
 }  // namespace
 
 absl::Status WriteTable(const TableRows& rows, const std::string& path) {
   const TableSchema& schema = rows.schema;
-  if (rows.train.size() != schema.features.size() || rows.test.size() != schema.features.size()) {
+  if (rows.train.size() != schema.features.size() || rows.test.size() != schema.features.size() ||
+      rows.more_train_targets.size() != schema.more_targets.size() ||
+      rows.more_test_targets.size() != schema.more_targets.size()) {
     return absl::InvalidArgumentError(absl::StrCat("table ", path, ": a feature has no rows"));
   }
   TableHeader header;
@@ -70,9 +96,9 @@ absl::Status WriteTable(const TableRows& rows, const std::string& path) {
   const bool value = schema.target_kind == TargetKind::kValue;
   header.target[0] = data.Add(Bytes(rows.train_target, value));
   header.target[1] = data.Add(Bytes(rows.test_target, value));
-  header.id_ends =
-      data.Add(Bytes(rows.test_ids.ends.data(), rows.test_ids.ends.size() * sizeof(uint64_t)));
+  header.id_ends = data.Add(Bytes(rows.test_ids.ends));
   header.id_text = data.Add(rows.test_ids.text);
+  AddOptionalArrays(rows, data, header);
   header.data_sha256 = Sha256Hex(data.parts());
 
   // Offsets count from the file's beginning, which the header's own length

@@ -38,7 +38,15 @@ struct TableRows {
   std::vector<ColumnRows> test;   // [feature]
   ColumnRows train_target;
   ColumnRows test_target;
+  std::vector<ColumnRows> more_train_targets;  // [schema.more_targets]
+  std::vector<ColumnRows> more_test_targets;
   TextRows test_ids;
+  // See Table; empty where the table has no such thing.
+  std::vector<uint64_t> series_ends, test_series_ends;
+  std::vector<double> times;
+  std::vector<int64_t> test_order;
+  std::vector<int32_t> groups;
+  std::vector<int32_t> given_folds;
 };
 
 // Writes durably: temporary name, fsync, rename, fsync of the folder. Errors as

@@ -74,39 +74,36 @@ absl::Status TargetColumn::FinishClasses(ColumnValues& column, std::vector<std::
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<uint32_t>> TargetColumn::Finish(ColumnValues& values,
-                                                           std::vector<std::string>& classes,
-                                                           ColumnRows& rows,
-                                                           std::vector<std::string>& warnings) {
-  std::vector<float>& numbers = values.numbers.numbers();
-  std::vector<int32_t>& codes = values.codes;
-  const size_t all = kind_ == TargetKind::kValue ? numbers.size() : codes.size();
-  std::vector<uint32_t> kept;
-  kept.reserve(all);
-  for (size_t row = 0; row < all; ++row) {
-    const bool missing =
-        kind_ == TargetKind::kValue ? std::isnan(numbers[row]) : codes[row] == kMissingCode;
-    if (!missing) kept.push_back(static_cast<uint32_t>(row));
+absl::StatusOr<std::vector<bool>> TargetColumn::Present(const ColumnValues& values) const {
+  std::vector<bool> present;
+  if (kind_ == TargetKind::kValue) {
+    for (const float number : values.numbers.numbers()) present.push_back(!std::isnan(number));
+  } else {
+    for (const int32_t code : values.codes) present.push_back(code != kMissingCode);
   }
-  if (kept.empty()) {
+  if (std::find(present.begin(), present.end(), true) == present.end()) {
     return absl::InvalidArgumentError(
         absl::StrCat(file_, ": target '", name_, "' is missing in every row"));
   }
-  if (kept.size() < all) {
-    warnings.push_back(absl::StrCat(file_, ": ", all - kept.size(), " of ", all,
-                                    " rows left out: target '", name_, "' is missing"));
-  }
+  return present;
+}
+
+absl::Status TargetColumn::Finish(const std::vector<uint32_t>& kept, ColumnValues& values,
+                                  std::vector<std::string>& classes, ColumnRows& rows) {
   if (kind_ == TargetKind::kClasses) {
-    KeepRows(kept, codes);
-    RETURN_IF_ERROR(FinishClasses(values, classes, rows));
-    return kept;
+    KeepRows(kept, values.codes);
+    return FinishClasses(values, classes, rows);
   }
+  std::vector<float>& numbers = values.numbers.numbers();
   KeepRows(kept, numbers);
-  if (std::all_of(numbers.begin(), numbers.end(), [&](float x) { return x == numbers[0]; })) {
-    return Constant(absl::StrCat(numbers[0]));
+  const auto first =
+      std::find_if(numbers.begin(), numbers.end(), [](float x) { return !std::isnan(x); });
+  if (first == numbers.end() ||
+      std::all_of(first, numbers.end(), [&](float x) { return x == *first || std::isnan(x); })) {
+    return Constant(first == numbers.end() ? "missing" : absl::StrCat(*first));
   }
   rows.numbers = std::move(numbers);
-  return kept;
+  return absl::OkStatus();
 }
 
 int32_t TargetColumn::FindClass(absl::string_view text) const {

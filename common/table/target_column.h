@@ -33,11 +33,12 @@ class TargetColumn {
   // kind is kValue; too many classes.
   absl::Status Check(const ColumnValues& values) const;
 
-  // Takes the column's values. The rows that have a target, ascending. InvalidArgument: there is
-  // none, or it is constant.
-  absl::StatusOr<std::vector<uint32_t>> Finish(ColumnValues& values,
-                                               std::vector<std::string>& classes, ColumnRows& rows,
-                                               std::vector<std::string>& warnings);
+  // Which rows have a target. InvalidArgument: none.
+  absl::StatusOr<std::vector<bool>> Present(const ColumnValues& values) const;
+  // Takes the column's values in the given rows, in their order. InvalidArgument:
+  // it is constant.
+  absl::Status Finish(const std::vector<uint32_t>& kept, ColumnValues& values,
+                      std::vector<std::string>& classes, ColumnRows& rows);
 
   const std::string& name() const { return name_; }
   TargetKind kind() const { return kind_; }

@@ -16,6 +16,7 @@
 
 #include "common/durable_file.h"
 #include "common/status_macros.h"
+#include "common/table/array_file.h"
 #include "common/table/csv.h"
 
 namespace traind {
@@ -101,6 +102,14 @@ absl::StatusOr<std::shared_ptr<const DataFile>> DataFiles::Read(int fd, const st
     got += static_cast<size_t>(n);
   }
   part.resize(got);
+  if (IsArrayFile(part)) {
+    // Its columns stand all over the file: they are checked when it is read.
+    auto file = std::make_shared<DataFile>();
+    file->path = resolved;
+    file->bytes = bytes;
+    file->arrays = true;
+    return file;
+  }
   ASSIGN_OR_RETURN(CsvSample sample, CheckCsvSample(part, bytes <= kSampleBytes, name));
   auto file = std::make_shared<DataFile>();
   file->path = resolved;

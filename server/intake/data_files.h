@@ -20,6 +20,7 @@ struct DataFile {
   std::string path;  // links resolved
   int64_t bytes = 0;
   std::vector<std::string> header;
+  bool arrays = false;  // NPY or NPZ: header is empty
 };
 
 // Looks files up below the data roots; remembers what it saw of a file until the

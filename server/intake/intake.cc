@@ -61,32 +61,67 @@ Spec ToDomain(const v1::JobSpec& from) {
   return to;
 }
 
-// Columns against the spec and each other.
-void CheckColumns(const v1::DataSpec& data, const DataFile& train, const DataFile* test,
-                  std::vector<std::string>* mistakes, std::vector<std::string>* warnings) {
-  const auto has = [](const DataFile& file, const std::string& column) {
-    return absl::c_linear_search(file.header, column);
-  };
-  if (!has(train, data.target())) {
-    mistakes->push_back(
-        At("data.target", absl::StrCat("the training file has no column '", data.target(), "'",
-                                       DidYouMean(data.target(), train.header))));
+// Which columns a spec names, and for what.
+struct NamedColumns {
+  explicit NamedColumns(const v1::DataSpec& data)
+      : targets(data.targets().begin(), data.targets().end()) {
+    if (!data.target().empty()) targets.push_back(data.target());
+    no_features = targets;
+    for (const std::string& column : {data.id(), data.group(), data.fold_column()}) {
+      if (!column.empty()) no_features.push_back(column);
+    }
   }
-  if (!data.id().empty() && data.id() == data.target()) {
+  std::vector<std::string> targets;
+  std::vector<std::string> no_features;
+};
+
+// The columns that the spec names stand in the files.
+void CheckNamed(const v1::DataSpec& data, const NamedColumns& named, const DataFile& train,
+                const DataFile* test, std::vector<std::string>* mistakes) {
+  const auto require = [&](const DataFile& file, absl::string_view which, absl::string_view field,
+                           const std::string& column) {
+    if (column.empty() || absl::c_linear_search(file.header, column)) return;
+    mistakes->push_back(At(field, absl::StrCat("the ", which, " file has no column '", column, "'",
+                                               DidYouMean(column, file.header))));
+  };
+  for (const std::string& target : named.targets) {
+    require(train, "training", "data.target", target);
+  }
+  require(train, "training", "data.time", data.time());
+  require(train, "training", "data.series", data.series());
+  require(train, "training", "data.group", data.group());
+  require(train, "training", "data.fold_column", data.fold_column());
+  if (test == nullptr) return;
+  require(*test, "test", "data.id", data.id());
+}
+
+// Columns against the spec and each other.
+void CheckColumns(const v1::JobSpec& spec, const DataFile& train, const DataFile* test,
+                  std::vector<std::string>* mistakes, std::vector<std::string>* warnings) {
+  const v1::DataSpec& data = spec.data();
+  // The columns of arrays are known when they are read.
+  if (train.arrays || (test != nullptr && test->arrays)) return;
+  const NamedColumns named(data);
+  CheckNamed(data, named, train, test, mistakes);
+  if (!data.id().empty() && absl::c_linear_search(named.targets, data.id())) {
     mistakes->push_back(At("data.id", "the target cannot be the id"));
   }
-  if (!data.id().empty() && test != nullptr && !has(*test, data.id())) {
-    mistakes->push_back(At("data.id", absl::StrCat("the test file has no column '", data.id(), "'",
-                                                   DidYouMean(data.id(), test->header))));
-  }
   const auto is_feature = [&](const std::string& column) {
-    return column != data.target() && column != data.id();
+    return !absl::c_linear_search(named.no_features, column);
   };
-  if (absl::c_none_of(train.header, is_feature)) {
+  // A forecast learns from the target's own past.
+  const bool past = spec.task().type() == "forecasting" && spec.data().horizon() > 0;
+  if (!past && absl::c_none_of(train.header, is_feature)) {
     mistakes->push_back(At("data.train", "there is no column besides the target and the id"));
   }
   // Which columns are features is not known before the target is.
-  if (test == nullptr || !has(train, data.target())) return;
+  const bool targets = absl::c_all_of(named.targets, [&](const std::string& target) {
+    return absl::c_linear_search(train.header, target);
+  });
+  if (test == nullptr || !targets) return;
+  const auto has = [](const DataFile& file, const std::string& column) {
+    return absl::c_linear_search(file.header, column);
+  };
   std::vector<std::string> missing, extra;
   for (const std::string& column : train.header) {
     if (is_feature(column) && !has(*test, column)) missing.push_back(column);
@@ -152,7 +187,7 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
     if (!test.ok()) mistakes.push_back(At("data.test", test.status().message()));
   }
   if (!mistakes.empty()) return Mistakes(mistakes);
-  CheckColumns(*data, **train, test->get(), &mistakes, &checked.warnings);
+  CheckColumns(checked.resolved, **train, test->get(), &mistakes, &checked.warnings);
   if (!mistakes.empty()) return Mistakes(mistakes);
 
   data->set_train((*train)->path);

@@ -8,7 +8,8 @@
 
 namespace traind {
 
-absl::StatusOr<FoldRows> SplitFold(const Table& table, absl::Span<const int16_t> folds, int fold) {
+absl::StatusOr<FoldRows> SplitFold(const Table& table, absl::Span<const int16_t> folds, int fold,
+                                   const SplitSpec& split) {
   const TableSchema& schema = table.schema();
   if (static_cast<int64_t>(folds.size()) != schema.train_rows) {
     return absl::DataLossError(
@@ -18,20 +19,14 @@ absl::StatusOr<FoldRows> SplitFold(const Table& table, absl::Span<const int16_t>
     return absl::InvalidArgumentError(
         absl::StrCat("the table has ", schema.train_rows, " training rows; the most is 2^31-1"));
   }
-  const bool classes = schema.target_kind == TargetKind::kClasses;
   FoldRows rows;
   for (size_t i = 0; i < folds.size(); ++i) {
-    if (folds[i] == fold) {
-      rows.validation.push_back(static_cast<int32_t>(i));
-      continue;
-    }
-    const bool usable = classes ? table.TargetClass(Split::kTrain)[i] >= 0
-                                : std::isfinite(table.TargetValue(Split::kTrain)[i]);
-    if (usable) rows.training.push_back(static_cast<int32_t>(i));
+    if (folds[i] == fold) rows.validation.push_back(static_cast<int32_t>(i));
   }
   if (rows.validation.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("fold ", fold, " has no rows to validate"));
   }
+  rows.training = TrainingRows(table, folds, fold, split);
   if (rows.training.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("fold ", fold, " has no rows to train on"));
   }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/table/folds.h"
 #include "common/table/table.h"
 
 namespace traind {
@@ -19,8 +20,10 @@ struct FoldRows {
 };
 
 // folds: [train_rows], the fold that validates each row (folds.npy).
+// `split`: which rows may be trained on, and before which others (TrainingRows).
 // Errors: DataLoss where folds are not those of this table; InvalidArgument where
 // nothing is left to train on or to validate.
-absl::StatusOr<FoldRows> SplitFold(const Table& table, absl::Span<const int16_t> folds, int fold);
+absl::StatusOr<FoldRows> SplitFold(const Table& table, absl::Span<const int16_t> folds, int fold,
+                                   const SplitSpec& split = {});
 
 }  // namespace traind

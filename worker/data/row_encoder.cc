@@ -46,9 +46,10 @@ constexpr int64_t kBlockRows = 256;
 }  // namespace
 
 RowEncoder RowEncoder::Fit(std::shared_ptr<const Table> table,
-                           absl::Span<const int32_t> training_rows) {
+                           absl::Span<const int32_t> training_rows, const SampleShape& shape) {
   RowEncoder encoder;
   encoder.table_ = std::move(table);
+  encoder.shape_ = shape;
   const TableSchema& schema = encoder.table_->schema();
   for (size_t i = 0; i < schema.features.size(); ++i) {
     const int feature = static_cast<int>(i);
@@ -58,7 +59,13 @@ RowEncoder RowEncoder::Fit(std::shared_ptr<const Table> table,
       encoder.FitCategorical(feature, training_rows);
     }
   }
-  if (schema.target_kind == TargetKind::kValue) encoder.FitTarget(training_rows);
+  if (schema.target_kind == TargetKind::kValue) {
+    encoder.FitTarget(training_rows);
+    if (shape.horizon > 0) {
+      encoder.past_at_ = encoder.numeric_width_;
+      encoder.numeric_width_ += 2 * static_cast<int64_t>(schema.targets());
+    }
+  }
   return encoder;
 }
 
@@ -94,9 +101,42 @@ void RowEncoder::FitCategorical(int feature, absl::Span<const int32_t> rows) {
 }
 
 void RowEncoder::FitTarget(absl::Span<const int32_t> rows) {
-  const Moments moments = MomentsOf(table_->TargetValue(Split::kTrain), rows);
-  target_mean_ = moments.mean;
-  target_scale_ = IsConstant(moments) ? 1.0 : moments.deviation;
+  for (size_t target = 0; target < table_->schema().targets(); ++target) {
+    const Moments moments = MomentsOf(table_->TargetValue(Split::kTrain, target), rows);
+    target_mean_.push_back(moments.mean);
+    target_scale_.push_back(IsConstant(moments) ? 1.0 : moments.deviation);
+  }
+}
+
+EncodedRows RowEncoder::Unknown(int64_t rows) const {
+  EncodedRows encoded;
+  encoded.rows = rows;
+  encoded.numeric.assign(static_cast<size_t>(rows * numeric_width_), 0.0f);
+  encoded.codes.assign(static_cast<size_t>(rows) * categorical_.size(), kMissingInputCode);
+  for (int64_t row = 0; row < rows; ++row) {
+    float* const cells = encoded.numeric.data() + row * numeric_width_;
+    int64_t at = 0;
+    for (const Numeric& column : numeric_) {
+      if (column.indicator) cells[at + 1] = 1;
+      at += column.indicator ? 2 : 1;
+    }
+    for (size_t target = 0; past_at_ >= 0 && target < target_mean_.size(); ++target) {
+      cells[past_at_ + static_cast<int64_t>(2 * target) + 1] = 1;
+    }
+  }
+  return encoded;
+}
+
+void RowEncoder::SetTargets(absl::Span<const float> targets, int64_t row, EncodedRows& rows) const {
+  if (past_at_ < 0) return;
+  float* const cells = rows.numeric.data() + row * numeric_width_ + past_at_;
+  for (size_t target = 0; target < targets.size(); ++target) {
+    const bool missing = !std::isfinite(targets[target]);
+    const auto deviations =
+        static_cast<float>((targets[target] - target_mean_[target]) / target_scale_[target]);
+    cells[2 * target] = missing ? 0.0f : std::clamp(deviations, -kMaxDeviations, kMaxDeviations);
+    cells[2 * target + 1] = missing ? 1.0f : 0.0f;
+  }
 }
 
 EncodedRows RowEncoder::Encode(Split split, int64_t begin, int64_t end) const {
@@ -110,6 +150,14 @@ EncodedRows RowEncoder::Encode(Split split, int64_t begin, int64_t end) const {
     EncodeNumeric(split, block, block_end,
                   encoded.numeric.data() + (block - begin) * numeric_width_);
     EncodeCategorical(split, block, block_end, encoded.codes.data() + (block - begin) * code_width);
+  }
+  if (past_at_ < 0) return encoded;
+  std::vector<float> targets(target_mean_.size(), std::nanf(""));
+  for (int64_t row = begin; row < end; ++row) {
+    for (size_t target = 0; split == Split::kTrain && target < targets.size(); ++target) {
+      targets[target] = table_->TargetValue(split, target)[static_cast<size_t>(row)];
+    }
+    SetTargets(targets, row - begin, encoded);
   }
   return encoded;
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/table/folds.h"
 #include "common/table/table.h"
 
 namespace traind {
@@ -33,8 +34,10 @@ struct EncodedRows {
 // Threads: immutable. Ownership: keeps the table.
 class RowEncoder {
  public:
-  static RowEncoder Fit(std::shared_ptr<const Table> table,
-                        absl::Span<const int32_t> training_rows);
+  // Where the horizon of `shape` is 1 or more, each target's own past is an input:
+  // a number, and a 0/1 column that tells where it is missing.
+  static RowEncoder Fit(std::shared_ptr<const Table> table, absl::Span<const int32_t> training_rows,
+                        const SampleShape& shape = {});
 
   const Table& table() const { return *table_; }
   // Numeric columns and their indicators.
@@ -42,13 +45,21 @@ class RowEncoder {
   // Of each categorical column: codes are below it.
   const std::vector<int64_t>& cardinalities() const { return cardinalities_; }
 
-  // Rows begin..end-1 of a split.
-  EncodedRows Encode(Split split, int64_t begin, int64_t end) const;
+  const SampleShape& shape() const { return shape_; }
 
-  // Regression: the mean and standard deviation (1 if constant) of the training
-  // rows' target; networks learn (target - mean) / scale.
-  double target_mean() const { return target_mean_; }
-  double target_scale() const { return target_scale_; }
+  // Rows begin..end-1 of a split. Of the test rows the targets count as missing:
+  // SetTargets says what they are taken to be.
+  EncodedRows Encode(Split split, int64_t begin, int64_t end) const;
+  // Rows of which nothing is known.
+  EncodedRows Unknown(int64_t rows) const;
+  // The targets of a row, [targets] in their own units, as an input of later rows.
+  // Does nothing where they are no input.
+  void SetTargets(absl::Span<const float> targets, int64_t row, EncodedRows& rows) const;
+
+  // Regression, [targets]: the mean and standard deviation (1 if constant) of the
+  // training rows' targets; networks learn (target - mean) / scale.
+  const std::vector<double>& target_mean() const { return target_mean_; }
+  const std::vector<double>& target_scale() const { return target_scale_; }
 
  private:
   struct Numeric {
@@ -74,8 +85,11 @@ class RowEncoder {
   std::vector<Categorical> categorical_;
   std::vector<int64_t> cardinalities_;
   int64_t numeric_width_ = 0;
-  double target_mean_ = 0;
-  double target_scale_ = 1;
+  SampleShape shape_;
+  // The first of two columns of each target's past; -1: it is no input.
+  int64_t past_at_ = -1;
+  std::vector<double> target_mean_;
+  std::vector<double> target_scale_;
 };
 
 }  // namespace traind

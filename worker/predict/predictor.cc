@@ -20,12 +20,84 @@ std::string WithSuffix(absl::string_view file, const std::string& suffix) {
   return absl::StrCat(absl::StripSuffix(file, ".npy"), suffix, ".npy");
 }
 
+void Append(const EncodedRows& from, EncodedRows& to) {
+  to.rows += from.rows;
+  to.numeric.insert(to.numeric.end(), from.numeric.begin(), from.numeric.end());
+  to.codes.insert(to.codes.end(), from.codes.begin(), from.codes.end());
+}
+
+EncodedRows Part(const EncodedRows& rows, int64_t begin, int64_t end) {
+  EncodedRows part;
+  part.rows = end - begin;
+  const auto cut = [&](const auto& all, auto& some) {
+    const auto width = static_cast<int64_t>(all.size()) / std::max<int64_t>(1, rows.rows);
+    some.assign(all.begin() + begin * width, all.begin() + end * width);
+  };
+  cut(rows.numeric, part.numeric);
+  cut(rows.codes, part.codes);
+  return part;
+}
+
+// One series: its last training rows, then its test rows.
+struct SeriesRows {
+  int64_t train_begin = 0, train_end = 0;
+  int64_t test_begin = 0, test_end = 0;
+};
+
+// out: [test rows of the series, outputs].
+absl::Status PredictSeries(Learner& learner, const RowEncoder& encoder, Weights which,
+                           const SeriesRows& series, size_t outputs, absl::Span<float> out) {
+  const int64_t history = encoder.shape().history();
+  const int64_t known = std::min(history, series.train_end - series.train_begin);
+  EncodedRows rows = encoder.Unknown(history - known);
+  Append(encoder.Encode(Split::kTrain, series.train_end - known, series.train_end), rows);
+  Append(encoder.Encode(Split::kTest, series.test_begin, series.test_end), rows);
+  const int64_t count = series.test_end - series.test_begin;
+  // Targets up to the horizon before a row are known, so that many rows at a time.
+  const int64_t horizon = encoder.shape().horizon;
+  const int64_t step = std::min(kEncodeRows, horizon == 0 ? count : horizon);
+  for (int64_t begin = 0; begin < count; begin += step) {
+    const int64_t end = std::min(count, begin + step);
+    const auto to = out.subspan(static_cast<size_t>(begin) * outputs,
+                                static_cast<size_t>(end - begin) * outputs);
+    RETURN_IF_ERROR(learner.Predict(which, Part(rows, begin, end + history), to));
+    for (int64_t row = begin; row < end; ++row) {
+      encoder.SetTargets(to.subspan(static_cast<size_t>(row - begin) * outputs, outputs),
+                         row + history, rows);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PredictAllSeries(Learner& learner, const RowEncoder& encoder, Weights which,
+                              size_t outputs, absl::Span<float> out) {
+  const auto train_ends = encoder.table().SeriesEnds(Split::kTrain);
+  const auto test_ends = encoder.table().SeriesEnds(Split::kTest);
+  SeriesRows series;
+  for (size_t s = 0; s < test_ends.size(); ++s) {
+    series.train_end = static_cast<int64_t>(train_ends[s]);
+    series.test_end = static_cast<int64_t>(test_ends[s]);
+    const auto begin = static_cast<size_t>(series.test_begin) * outputs;
+    const auto size = static_cast<size_t>(series.test_end - series.test_begin) * outputs;
+    RETURN_IF_ERROR(
+        PredictSeries(learner, encoder, which, series, outputs, out.subspan(begin, size)));
+    series.train_begin = series.train_end;
+    series.test_begin = series.test_end;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<float>> PredictTest(Learner& learner, const RowEncoder& encoder,
                                                Weights which, int outputs) {
   const int64_t rows = encoder.table().rows(Split::kTest);
   std::vector<float> out(static_cast<size_t>(rows * outputs));
+  if (encoder.shape().history() > 0) {
+    RETURN_IF_ERROR(PredictAllSeries(learner, encoder, which, static_cast<size_t>(outputs),
+                                     absl::MakeSpan(out)));
+    return out;
+  }
   for (int64_t begin = 0; begin < rows; begin += kEncodeRows) {
     const int64_t end = std::min(rows, begin + kEncodeRows);
     const EncodedRows part = encoder.Encode(Split::kTest, begin, end);

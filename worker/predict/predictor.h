@@ -14,7 +14,9 @@
 namespace traind {
 
 // [test_rows, outputs]; empty without test rows. Rows are encoded part by part, so
-// memory does not grow with them beyond the result.
+// memory does not grow with them beyond the result. Where samples have a history
+// (the encoder's shape), a series' test rows follow its training rows; what they
+// need of their own targets' past beyond the horizon is what was predicted for it.
 absl::StatusOr<std::vector<float>> PredictTest(Learner& learner, const RowEncoder& encoder,
                                                Weights which, int outputs);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "common/table/folds.h"
 #include "worker/prepare/linear_model.h"
@@ -154,14 +155,14 @@ class Scaling {
 // Targets of some rows as the model wants them, and back.
 class Targets {
  public:
-  Targets(const Table& table, absl::Span<const size_t> rows) {
+  Targets(const Table& table, size_t target, absl::Span<const size_t> rows) {
     if (table.schema().target_kind == TargetKind::kClasses) {
       const auto classes = table.TargetClass(Split::kTrain);
       for (const size_t row : rows) scaled_.push_back(static_cast<float>(classes[row]));
       return;
     }
     values_ = true;
-    const auto values = table.TargetValue(Split::kTrain);
+    const auto values = table.TargetValue(Split::kTrain, target);
     double sum = 0, squares = 0;
     for (const size_t row : rows) {
       sum += values[row];
@@ -196,17 +197,17 @@ class Targets {
 
 class LinearFloorFit {
  public:
-  LinearFloorFit(const Table& table, absl::Span<const int16_t> fold_of, int folds,
-                 const LinearFloorOptions& options, const Clock& clock)
+  LinearFloorFit(const Table& table, const FloorFolds& folds, const LinearFloorOptions& options,
+                 const Clock& clock)
       : table_(table),
         layout_(table),
-        fold_of_(fold_of),
         folds_(folds),
         options_(options),
         clock_(clock),
         begin_(clock.MonotonicNow()),
+        classes_(table.schema().target_kind == TargetKind::kClasses),
         columns_(PredictionColumns(table)),
-        outputs_(columns_ == 2 ? 1 : columns_) {}
+        outputs_(!classes_ || columns_ == 2 ? 1 : columns_) {}
 
   bool TooLarge() const {
     return (1 + layout_.numbers() + layout_.switches()) * outputs_ > kMaxWeights;
@@ -220,25 +221,25 @@ class LinearFloorFit {
                    Split split, absl::Span<const size_t> rows, std::vector<float>& out) const;
   absl::Duration Spent() const { return clock_.MonotonicNow() - begin_; }
   Link ModelLink() const {
-    if (table_.schema().target_kind == TargetKind::kValue) return Link::kIdentity;
+    if (!classes_) return Link::kIdentity;
     return columns_ == 2 ? Link::kLogistic : Link::kSoftmax;
   }
 
   const Table& table_;
   const Layout layout_;
-  const absl::Span<const int16_t> fold_of_;
-  const int folds_;
+  const FloorFolds& folds_;
   const LinearFloorOptions& options_;
   const Clock& clock_;
   const absl::Duration begin_;
+  const bool classes_;
   const size_t columns_;
-  const size_t outputs_;
+  const size_t outputs_;  // of one model; there is one for each target
 };
 
 std::vector<size_t> LinearFloorFit::SampleOthers(int fold) const {
   std::vector<size_t> rows;
-  for (size_t row = 0; row < fold_of_.size(); ++row) {
-    if (fold_of_[row] != fold) rows.push_back(row);
+  for (const int32_t row : TrainingRows(table_, folds_.fold_of, fold, folds_.split)) {
+    rows.push_back(static_cast<size_t>(row));
   }
   const size_t width = layout_.numbers() + layout_.places() + 1;
   const size_t fitting = std::max(kFewestRows, kMaxSampleValues / width);
@@ -256,14 +257,15 @@ std::vector<size_t> LinearFloorFit::SampleOthers(int fold) const {
 bool LinearFloorFit::PredictRows(const LinearModel& model, const Scaling& scaling,
                                  const Targets& targets, Split split, absl::Span<const size_t> rows,
                                  std::vector<float>& out) const {
-  out.resize(rows.size() * columns_);
+  const size_t width = model.width();
+  out.resize(rows.size() * width);
   DesignRows block;
   for (size_t begin = 0; begin < rows.size(); begin += kBlockRows) {
     if (Spent() > options_.time) return false;
     const absl::Span<const size_t> some = rows.subspan(begin, kBlockRows);
     scaling.Numbers(layout_, split, some, block);
     layout_.Switches(split, some, block);
-    const auto to = absl::MakeSpan(out).subspan(begin * columns_, some.size() * columns_);
+    const auto to = absl::MakeSpan(out).subspan(begin * width, some.size() * width);
     model.Predict(block, to);
     targets.Restore(to);
   }
@@ -272,52 +274,55 @@ bool LinearFloorFit::PredictRows(const LinearModel& model, const Scaling& scalin
 
 bool LinearFloorFit::FitFold(int fold, Floor& floor) {
   const std::vector<size_t> sample = SampleOthers(fold);
+  if (sample.empty()) return false;
   DesignRows rows;
   const Scaling scaling(layout_, sample);
-  const Targets targets(table_, sample);
   scaling.Numbers(layout_, Split::kTrain, sample, rows);
   layout_.Switches(Split::kTrain, sample, rows);
-  LinearModel model(ModelLink(), layout_.numbers(), layout_.switches(), outputs_);
-  FitOptions fit;
-  const absl::Duration until = options_.time * ((fold + kFitShare) / folds_);
-  fit.stop = [&] { return Spent() > until; };
-  model.Fit(rows, targets.scaled(), fit);
+  std::vector<size_t> mine, test(static_cast<size_t>(table_.schema().test_rows));
+  for (size_t row = 0; row < folds_.fold_of.size(); ++row) {
+    if (folds_.fold_of[row] == fold) mine.push_back(row);
+  }
+  std::iota(test.begin(), test.end(), size_t{0});
+  const size_t models = classes_ ? 1 : columns_;
+  for (size_t target = 0; target < models; ++target) {
+    const Targets targets(table_, target, sample);
+    LinearModel model(ModelLink(), layout_.numbers(), layout_.switches(), outputs_);
+    FitOptions fit;
+    const double share =
+        (fold * static_cast<double>(models) + static_cast<double>(target) + kFitShare) /
+        (folds_.split.folds * static_cast<double>(models));
+    const absl::Duration until = options_.time * share;
+    fit.stop = [&] { return Spent() > until; };
+    model.Fit(rows, targets.scaled(), fit);
 
-  std::vector<size_t> mine, test;
-  for (size_t row = 0; row < fold_of_.size(); ++row) {
-    if (fold_of_[row] == fold) mine.push_back(row);
+    const size_t width = model.width();
+    std::vector<float> predicted;
+    if (!PredictRows(model, scaling, targets, Split::kTrain, mine, predicted)) return false;
+    for (size_t i = 0; i < mine.size(); ++i) {
+      std::copy_n(predicted.begin() + static_cast<ptrdiff_t>(i * width), width,
+                  floor.oof.values.begin() + static_cast<ptrdiff_t>(mine[i] * columns_ + target));
+    }
+    if (!PredictRows(model, scaling, targets, Split::kTest, test, predicted)) return false;
+    const float part = 1.0f / static_cast<float>(folds_.split.folds);
+    for (size_t i = 0; i < predicted.size(); ++i) {
+      floor.test.values[i / width * columns_ + target + i % width] += part * predicted[i];
+    }
   }
-  for (size_t row = 0; row < static_cast<size_t>(table_.schema().test_rows); ++row) {
-    test.push_back(row);
-  }
-  std::vector<float> predicted;
-  if (!PredictRows(model, scaling, targets, Split::kTrain, mine, predicted)) return false;
-  for (size_t i = 0; i < mine.size(); ++i) {
-    std::copy_n(predicted.begin() + static_cast<ptrdiff_t>(i * columns_), columns_,
-                floor.oof.values.begin() + static_cast<ptrdiff_t>(mine[i] * columns_));
-  }
-  if (!PredictRows(model, scaling, targets, Split::kTest, test, predicted)) return false;
-  const float share = 1.0f / static_cast<float>(folds_);
-  for (size_t i = 0; i < predicted.size(); ++i) floor.test.values[i] += share * predicted[i];
   return true;
 }
 
 }  // namespace
 
-std::optional<Floor> LinearFloor(const Table& table, absl::Span<const int16_t> fold_of, int folds,
-                                 Metric metric, const LinearFloorOptions& options,
-                                 const Clock& clock) {
-  LinearFloorFit fit(table, fold_of, folds, options, clock);
+std::optional<Floor> LinearFloor(const Table& table, const FloorFolds& folds, Metric metric,
+                                 const LinearFloorOptions& options, const Clock& clock) {
+  LinearFloorFit fit(table, folds, options, clock);
   if (fit.TooLarge()) return std::nullopt;
-  const TableSchema& schema = table.schema();
-  const auto columns = static_cast<int64_t>(PredictionColumns(table));
-  Floor floor;
-  floor.model = schema.target_kind == TargetKind::kClasses ? "logistic" : "ridge";
-  floor.oof.shape = {schema.train_rows, columns};
-  floor.oof.values.resize(static_cast<size_t>(schema.train_rows * columns));
-  floor.test.shape = {schema.test_rows, columns};
-  floor.test.values.resize(static_cast<size_t>(schema.test_rows * columns));
-  for (int fold = 0; fold < folds; ++fold) {
+  // Rows without a fold keep what the targets alone tell.
+  Floor floor = PriorFloor(table, folds, metric);
+  floor.model = table.schema().target_kind == TargetKind::kClasses ? "logistic" : "ridge";
+  std::fill(floor.test.values.begin(), floor.test.values.end(), 0.0f);
+  for (int fold = 0; fold < folds.split.folds; ++fold) {
     if (!fit.FitFold(fold, floor)) return std::nullopt;
   }
   for (const std::vector<float>* values : {&floor.oof.values, &floor.test.values}) {
@@ -325,7 +330,7 @@ std::optional<Floor> LinearFloor(const Table& table, absl::Span<const int16_t> f
       return std::nullopt;
     }
   }
-  floor.score = OofScore(table, metric, floor.oof.values);
+  floor.score = OofScore(table, folds, metric, floor.oof.values);
   return floor;
 }
 

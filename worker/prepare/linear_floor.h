@@ -11,6 +11,7 @@
 #include "common/publish/floor_files.h"
 #include "common/publish/metrics.h"
 #include "common/table/table.h"
+#include "worker/prepare/prior_floor.h"
 
 namespace traind {
 
@@ -20,13 +21,12 @@ struct LinearFloorOptions {
   int64_t rows_per_fold = 8000;  // sampled; fewer where rows are wide
 };
 
-// One model per fold, fitted on a sample of the other folds' rows: numbers
+// One model per fold, fitted on a sample of the rows that the fold is trained on: numbers
 // standardised by those rows, a missing one as their mean and a switch, each
 // category a switch (in 256 buckets where there are more). Out-of-fold values
 // come from the fold's own model, the test rows' from the mean of all.
 // None where the time does not suffice, or the model would be too large.
-std::optional<Floor> LinearFloor(const Table& table, absl::Span<const int16_t> fold_of, int folds,
-                                 Metric metric, const LinearFloorOptions& options,
-                                 const Clock& clock);
+std::optional<Floor> LinearFloor(const Table& table, const FloorFolds& folds, Metric metric,
+                                 const LinearFloorOptions& options, const Clock& clock);
 
 }  // namespace traind

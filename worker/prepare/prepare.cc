@@ -18,11 +18,13 @@
 #include "common/status_macros.h"
 #include "common/table/folds.h"
 #include "common/table/npy.h"
+#include "common/table/sample_plan.h"
 #include "common/table/table_reader.h"
 #include "worker/prepare/linear_floor.h"
 #include "worker/prepare/mapped_file.h"
 #include "worker/prepare/prepare_spec.h"
 #include "worker/prepare/prior_floor.h"
+#include "worker/prepare/series_floor.h"
 
 namespace traind {
 namespace {
@@ -88,6 +90,7 @@ class PrepareRun {
     return absl::StrCat(task_.state_dir, "/", path);
   }
   absl::Duration Spent() const { return clock_.MonotonicNow() - begin_; }
+  FloorFolds Folds() const { return {fold_of_, split_}; }
 
   const rank_protocol::Prepare& task_;
   const PrepareSpec& spec_;
@@ -98,16 +101,22 @@ class PrepareRun {
   bool cached_ = false;
   absl::Duration read_time_;
   std::shared_ptr<const Table> table_;
+  SplitSpec split_;  // its kind resolved
   std::vector<int16_t> fold_of_;
+  int64_t period_ = 1;  // of the season, in rows
 };
 
 // The digest of all that decides what the table is.
 std::string CacheKey(const PrepareSpec& spec, absl::string_view train, absl::string_view test) {
-  const std::string options = absl::StrJoin(
-      {absl::StrCat("table-reader ", kTableReaderVersion),
-       std::string(spec.target_kind == TargetKind::kClasses ? "classes" : "value"), spec.target,
-       spec.id, Sha256Hex(train), spec.test.empty() ? "no test" : Sha256Hex(test)},
-      absl::string_view("\0", 1));
+  const std::string options =
+      absl::StrJoin({absl::StrCat("table-reader ", kTableReaderVersion),
+                     std::string(spec.target_kind == TargetKind::kClasses ? "classes" : "value"),
+                     absl::StrCat(spec.target, spec.more_targets.empty() ? "" : "\n",
+                                  absl::StrJoin(spec.more_targets, "\n")),
+                     spec.id, spec.time, spec.series, spec.group, spec.fold_column,
+                     std::string(spec.forecasting ? "history" : ""), Sha256Hex(train),
+                     spec.test.empty() ? "no test" : Sha256Hex(test)},
+                    absl::string_view("\0", 1));
   return Sha256Hex(options);
 }
 
@@ -146,7 +155,13 @@ absl::Status PrepareRun::FillCache(const MappedFile& train, const MappedFile* te
     }
   }
   source.target = spec_.target;
+  source.more_targets = spec_.more_targets;
   source.id = spec_.id;
+  source.time = spec_.time;
+  source.series = spec_.series;
+  source.group = spec_.group;
+  source.fold_column = spec_.fold_column;
+  source.history = spec_.forecasting;
   source.target_kind = spec_.target_kind;
   source.threads = ReaderThreads(train.bytes().size());
   absl::StatusOr<TableRows> rows = ReadTable(source);
@@ -160,8 +175,15 @@ absl::Status PrepareRun::FillCache(const MappedFile& train, const MappedFile* te
 }
 
 absl::Status PrepareRun::WriteFolds() {
-  ASSIGN_OR_RETURN(fold_of_, MakeFolds(*table_, spec_.folds, spec_.seed));
+  split_ = spec_.split;
+  split_.kind = split_.KindFor(*table_);
+  ASSIGN_OR_RETURN(fold_of_, MakeFolds(*table_, split_));
   RETURN_IF_ERROR(MakeDirs(InState(JobDir(task_.job))));
+  // What is not said there is what Ranks assume.
+  const bool plain = split_.shape.window == 1 && split_.shape.horizon == 0;
+  if (!plain || split_.kind == SplitKind::kForward) {
+    RETURN_IF_ERROR(WriteSamplePlan(InState(SamplesPath(task_.job)), split_));
+  }
   return WriteNpy(InState(FoldsPath(task_.job)), {static_cast<int64_t>(fold_of_.size())},
                   absl::MakeConstSpan(fold_of_));
 }
@@ -173,7 +195,7 @@ absl::Status PrepareRun::PutFloor(Floor& floor) {
   request.job = task_.job;
   request.table = TableCachePath(key_);
   request.metric = std::string(MetricName(spec_.metric));
-  request.spec_folds = spec_.folds;
+  request.spec_folds = split_.folds;
   return Publish(request, clock_.WallNow()).status();
 }
 
@@ -205,14 +227,16 @@ void PrepareRun::TellFloor(const Floor& floor) const {
 
 absl::Status PrepareRun::ImproveFloor(const Floor& first) {
   LinearFloorOptions options;
-  options.seed = spec_.seed;
+  options.seed = split_.seed;
   options.time = kMostFloorTime;
   if (task_.remaining_ms >= 0) {
     const absl::Duration left = absl::Milliseconds(task_.remaining_ms) - Spent();
     options.time = std::min(options.time, std::max(absl::ZeroDuration(), left * kFloorShare));
   }
+  // Of a forecast the row's own columns are not known.
   std::optional<Floor> better =
-      LinearFloor(*table_, fold_of_, spec_.folds, spec_.metric, options, clock_);
+      split_.shape.horizon > 0 ? LagFloor(*table_, Folds(), spec_.metric, period_, options, clock_)
+                               : LinearFloor(*table_, Folds(), spec_.metric, options, clock_);
   if (!better || !Better(spec_.metric, better->score, first.score)) return absl::OkStatus();
   RETURN_IF_ERROR(PutFloor(*better));
   TellFloor(*better);
@@ -223,7 +247,11 @@ absl::Status PrepareRun::Run() {
   RETURN_IF_ERROR(ReadData());
   read_time_ = Spent();
   RETURN_IF_ERROR(WriteFolds());
-  Floor first = PriorFloor(*table_, fold_of_, spec_.folds, spec_.metric);
+  Floor first = PriorFloor(*table_, Folds(), spec_.metric);
+  if (std::optional<SeasonalFloor> naive = SeasonalNaiveFloor(*table_, Folds(), spec_.metric)) {
+    period_ = naive->period;
+    if (!Better(spec_.metric, first.score, naive->floor.score)) first = std::move(naive->floor);
+  }
   RETURN_IF_ERROR(PutFloor(first));
   TellTable();
   TellFloor(first);

@@ -16,8 +16,9 @@ using SendMessage = std::function<void(const rank_protocol::FromProcess&)>;
 // and options, only their digest is computed. Each step is durable before it is
 // told, and may be repeated: a second run makes the same files.
 //
-// The first floor (class frequencies, or the mean) is published before
-// TableReady. The better one (logistic or ridge regression) takes the smaller of
+// The first floor (class frequencies, or the mean; of a forecast the seasonal naive
+// one) is published before TableReady. The better one (logistic or ridge regression,
+// of a forecast on what is known by then) takes the smaller of
 // 1 s and a fifth of the time that remains, and replaces the first one only
 // where it scores better out of fold.
 void RunPrepare(const rank_protocol::Prepare& task, const Clock& clock, const SendMessage& send);

@@ -4,6 +4,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "common/status_macros.h"
 
@@ -34,6 +35,75 @@ absl::StatusOr<uint64_t> Number(const Json& object, const char* key) {
   return Wrong(absl::StrCat("data.", key), "must be a whole number, 0 or more");
 }
 
+absl::Status TakeTask(const Json& task, PrepareSpec& result) {
+  ASSIGN_OR_RETURN(const std::string type, Text(task, "task", "type"));
+  if (type != "classification" && type != "regression" && type != "forecasting") {
+    return Wrong("task.type", "must be classification, regression or forecasting");
+  }
+  const bool classes = type == "classification";
+  result.forecasting = type == "forecasting";
+  result.target_kind = classes ? TargetKind::kClasses : TargetKind::kValue;
+  ASSIGN_OR_RETURN(std::string metric, Text(task, "task", "metric"));
+  if (metric.empty()) metric = classes ? "accuracy" : "rmse";
+  const absl::StatusOr<Metric> known = MetricByName(metric);
+  if (!known.ok()) return Wrong("task.metric", known.status().message());
+  result.metric = *known;
+  if (IsClassification(result.metric) != classes) {
+    return Wrong("task.metric", absl::StrCat(metric, " does not suit task.type: ", type));
+  }
+  return absl::OkStatus();
+}
+
+// data.targets, or data.target alone.
+absl::Status TakeTargets(const Json& data, PrepareSpec& result) {
+  ASSIGN_OR_RETURN(result.target, Text(data, "data", "target"));
+  const auto it = data.find("targets");
+  if (it != data.end() && !it->is_null()) {
+    if (!it->is_array()) return Wrong("data.targets", "must be a list");
+    for (const Json& item : *it) {
+      if (!item.is_string()) return Wrong("data.targets", "must be a list of texts");
+      if (result.target.empty()) {
+        result.target = item.get<std::string>();
+      } else {
+        result.more_targets.push_back(item.get<std::string>());
+      }
+    }
+  }
+  if (result.target.empty()) return Wrong("data.target", "is missing");
+  if (!result.more_targets.empty() && result.target_kind == TargetKind::kClasses) {
+    return Wrong("data.target", "a classification has one target");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TakeSplit(const Json& data, PrepareSpec& result) {
+  SplitSpec& split = result.split;
+  ASSIGN_OR_RETURN(const uint64_t folds, Number(data, "folds"));
+  if (folds < 2 || folds > 100) return Wrong("data.folds", "must be 2 to 100");
+  split.folds = static_cast<int>(folds);
+  ASSIGN_OR_RETURN(split.seed, Number(data, "seed"));
+  ASSIGN_OR_RETURN(const std::string kind, Text(data, "data", "split"));
+  const absl::StatusOr<SplitKind> known = SplitByName(kind);
+  if (!known.ok()) return Wrong("data.split", known.status().message());
+  split.kind = *known;
+  for (const auto& [key, field] :
+       {std::make_pair("time", &result.time), std::make_pair("series", &result.series),
+        std::make_pair("group", &result.group),
+        std::make_pair("fold_column", &result.fold_column)}) {
+    ASSIGN_OR_RETURN(*field, Text(data, "data", key));
+  }
+  if (!result.forecasting) return absl::OkStatus();
+  if (result.time.empty()) return Wrong("data.time", "is missing: a forecast needs it");
+  constexpr uint64_t kMostRows = 4096;
+  ASSIGN_OR_RETURN(const uint64_t window, Number(data, "window"));
+  if (window < 1 || window > kMostRows) return Wrong("data.window", "must be 1 to 4096");
+  split.shape.window = static_cast<int64_t>(window);
+  ASSIGN_OR_RETURN(const uint64_t horizon, Number(data, "horizon"));
+  if (horizon > kMostRows) return Wrong("data.horizon", "must be 0 to 4096");
+  split.shape.horizon = static_cast<int64_t>(horizon);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<PrepareSpec> ParsePrepareSpec(absl::string_view json) {
@@ -45,31 +115,14 @@ absl::StatusOr<PrepareSpec> ParsePrepareSpec(absl::string_view json) {
   const Json& task = spec["task"];
   const Json& data = spec["data"];
   PrepareSpec result;
-  ASSIGN_OR_RETURN(const std::string type, Text(task, "task", "type"));
-  if (type != "classification" && type != "regression") {
-    return Wrong("task.type", "must be classification or regression");
-  }
-  const bool classes = type == "classification";
-  result.target_kind = classes ? TargetKind::kClasses : TargetKind::kValue;
-  ASSIGN_OR_RETURN(std::string metric, Text(task, "task", "metric"));
-  if (metric.empty()) metric = classes ? "accuracy" : "rmse";
-  const absl::StatusOr<Metric> known = MetricByName(metric);
-  if (!known.ok()) return Wrong("task.metric", known.status().message());
-  result.metric = *known;
-  if (IsClassification(result.metric) != classes) {
-    return Wrong("task.metric", absl::StrCat(metric, " does not suit task.type: ", type));
-  }
+  RETURN_IF_ERROR(TakeTask(task, result));
   ASSIGN_OR_RETURN(result.train, Text(data, "data", "train"));
   ASSIGN_OR_RETURN(result.test, Text(data, "data", "test"));
-  ASSIGN_OR_RETURN(result.target, Text(data, "data", "target"));
   ASSIGN_OR_RETURN(result.id, Text(data, "data", "id"));
   if (result.train.empty()) return Wrong("data.train", "is missing");
-  if (result.target.empty()) return Wrong("data.target", "is missing");
+  RETURN_IF_ERROR(TakeTargets(data, result));
   if (result.target == result.id) return Wrong("data.id", "is the target");
-  ASSIGN_OR_RETURN(const uint64_t folds, Number(data, "folds"));
-  if (folds < 2 || folds > 100) return Wrong("data.folds", "must be 2 to 100");
-  result.folds = static_cast<int>(folds);
-  ASSIGN_OR_RETURN(result.seed, Number(data, "seed"));
+  RETURN_IF_ERROR(TakeSplit(data, result));
   return result;
 }
 

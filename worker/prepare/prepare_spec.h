@@ -6,8 +6,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "common/publish/metrics.h"
+#include "common/table/folds.h"
 #include "common/table/table.h"
 
 namespace traind {
@@ -17,9 +19,11 @@ struct PrepareSpec {
   Metric metric = Metric::kAccuracy;
   std::string train, test;  // paths; test: empty = none
   std::string target;
-  std::string id;  // empty: none
-  int folds = 0;
-  uint64_t seed = 0;
+  std::vector<std::string> more_targets;
+  std::string id;                                // empty: none
+  std::string time, series, group, fold_column;  // empty: none
+  bool forecasting = false;
+  SplitSpec split;
 };
 
 // Of a resolved JobSpec as JSON with snake_case keys; the seed may be a number or

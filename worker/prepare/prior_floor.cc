@@ -3,71 +3,82 @@
 namespace traind {
 namespace {
 
-// sums: float64 [folds, columns] over the rows of each fold; returns the mean over
-// the rows of all folds but `without` (-1: of all).
-std::vector<float> MeanOfOthers(const std::vector<double>& sums, const std::vector<double>& counts,
-                                size_t columns, int without) {
-  std::vector<double> total(columns);
-  double count = 0;
-  for (size_t fold = 0; fold < counts.size(); ++fold) {
-    if (static_cast<int>(fold) == without) continue;
-    count += counts[fold];
-    for (size_t c = 0; c < columns; ++c) total[c] += sums[fold * columns + c];
+// The mean over some rows: [C].
+std::vector<float> MeanOf(const Table& table, absl::Span<const int32_t> rows) {
+  const TableSchema& schema = table.schema();
+  const size_t columns = PredictionColumns(table);
+  std::vector<double> sums(columns);
+  if (schema.target_kind == TargetKind::kClasses) {
+    const auto classes = table.TargetClass(Split::kTrain);
+    for (const int32_t row : rows) {
+      sums[static_cast<size_t>(classes[static_cast<size_t>(row)])] += 1;
+    }
+  } else {
+    for (size_t k = 0; k < columns; ++k) {
+      const auto values = table.TargetValue(Split::kTrain, k);
+      for (const int32_t row : rows) sums[k] += values[static_cast<size_t>(row)];
+    }
   }
   std::vector<float> mean;
-  for (const double sum : total) mean.push_back(static_cast<float>(sum / count));
+  for (const double sum : sums) {
+    mean.push_back(rows.empty() ? 0 : static_cast<float>(sum / static_cast<double>(rows.size())));
+  }
   return mean;
+}
+
+void AppendRow(const std::vector<float>& row, std::vector<float>& values) {
+  values.insert(values.end(), row.begin(), row.end());
 }
 
 }  // namespace
 
 size_t PredictionColumns(const Table& table) {
-  return table.schema().target_kind == TargetKind::kClasses ? table.schema().classes.size() : 1;
-}
-
-double OofScore(const Table& table, Metric metric, absl::Span<const float> oof) {
-  if (table.schema().target_kind == TargetKind::kClasses) {
-    return Score(metric, oof, static_cast<int>(PredictionColumns(table)),
-                 table.TargetClass(Split::kTrain));
-  }
-  return Score(metric, oof, table.TargetValue(Split::kTrain));
-}
-
-Floor PriorFloor(const Table& table, absl::Span<const int16_t> fold_of, int folds, Metric metric) {
   const TableSchema& schema = table.schema();
-  const bool classes = schema.target_kind == TargetKind::kClasses;
+  return schema.target_kind == TargetKind::kClasses ? schema.classes.size() : schema.targets();
+}
+
+double OofScore(const Table& table, const FloorFolds& folds, Metric metric,
+                absl::Span<const float> oof) {
   const size_t columns = PredictionColumns(table);
-  std::vector<double> sums(static_cast<size_t>(folds) * columns),
-      counts(static_cast<size_t>(folds));
-  for (size_t row = 0; row < fold_of.size(); ++row) {
-    const auto fold = static_cast<size_t>(fold_of[row]);
-    counts[fold] += 1;
-    if (classes) {
-      sums[fold * columns + static_cast<size_t>(table.TargetClass(Split::kTrain)[row])] += 1;
-    } else {
-      sums[fold] += table.TargetValue(Split::kTrain)[row];
+  const bool classes = table.schema().target_kind == TargetKind::kClasses;
+  std::vector<float> predicted, targets;
+  std::vector<int32_t> labels;
+  predicted.reserve(oof.size());
+  for (size_t row = 0; row < folds.fold_of.size(); ++row) {
+    if (folds.fold_of[row] < 0) continue;
+    const float* const values = oof.data() + row * columns;
+    predicted.insert(predicted.end(), values, values + columns);
+    if (classes) labels.push_back(table.TargetClass(Split::kTrain)[row]);
+    for (size_t k = 0; !classes && k < columns; ++k) {
+      targets.push_back(table.TargetValue(Split::kTrain, k)[row]);
     }
   }
+  return classes ? Score(metric, predicted, static_cast<int>(columns), labels)
+                 : Score(metric, predicted, targets, columns);
+}
+
+Floor PriorFloor(const Table& table, const FloorFolds& folds, Metric metric) {
+  const TableSchema& schema = table.schema();
+  const size_t columns = PredictionColumns(table);
   std::vector<std::vector<float>> of_fold;
-  for (int fold = 0; fold < folds; ++fold) {
-    of_fold.push_back(MeanOfOthers(sums, counts, columns, fold));
+  for (int fold = 0; fold < folds.split.folds; ++fold) {
+    of_fold.push_back(MeanOf(table, TrainingRows(table, folds.fold_of, fold, folds.split)));
   }
-  const std::vector<float> of_all = MeanOfOthers(sums, counts, columns, -1);
+  // No fold's number: all usable rows.
+  const std::vector<float> of_all =
+      MeanOf(table, TrainingRows(table, folds.fold_of, folds.split.folds, folds.split));
 
   Floor floor;
-  floor.model = classes ? "prior" : "mean";
+  floor.model = schema.target_kind == TargetKind::kClasses ? "prior" : "mean";
   floor.oof.shape = {schema.train_rows, static_cast<int64_t>(columns)};
-  floor.oof.values.reserve(fold_of.size() * columns);
-  for (const int16_t fold : fold_of) {
-    const std::vector<float>& mean = of_fold[static_cast<size_t>(fold)];
-    floor.oof.values.insert(floor.oof.values.end(), mean.begin(), mean.end());
+  floor.oof.values.reserve(folds.fold_of.size() * columns);
+  for (const int16_t fold : folds.fold_of) {
+    AppendRow(fold < 0 ? of_all : of_fold[static_cast<size_t>(fold)], floor.oof.values);
   }
   floor.test.shape = {schema.test_rows, static_cast<int64_t>(columns)};
   floor.test.values.reserve(static_cast<size_t>(schema.test_rows) * columns);
-  for (int64_t row = 0; row < schema.test_rows; ++row) {
-    floor.test.values.insert(floor.test.values.end(), of_all.begin(), of_all.end());
-  }
-  floor.score = OofScore(table, metric, floor.oof.values);
+  for (int64_t row = 0; row < schema.test_rows; ++row) AppendRow(of_all, floor.test.values);
+  floor.score = OofScore(table, folds, metric, floor.oof.values);
   return floor;
 }
 

@@ -7,17 +7,25 @@
 
 #include "common/publish/floor_files.h"
 #include "common/publish/metrics.h"
+#include "common/table/folds.h"
 #include "common/table/table.h"
 
 namespace traind {
 
-// Class frequencies, or the target's mean. A row's out-of-fold value comes from
-// the rows of the other folds alone; the test rows' value from all rows.
-// `fold_of`: int16 [train_rows], 0..folds-1.
-Floor PriorFloor(const Table& table, absl::Span<const int16_t> fold_of, int folds, Metric metric);
+// The folds of a Job, as the floors need them.
+struct FloorFolds {
+  absl::Span<const int16_t> fold_of;  // [train_rows]; -1: validates no fold
+  SplitSpec split;
+};
 
-// The floor's score out of fold, over all rows.
-double OofScore(const Table& table, Metric metric, absl::Span<const float> oof);
+// Class frequencies, or the targets' means. A row's out-of-fold value comes from
+// the rows that its fold is trained on alone; that of the test rows, and of rows
+// without a fold, from all.
+Floor PriorFloor(const Table& table, const FloorFolds& folds, Metric metric);
+
+// The floor's score out of fold, over all rows that have one.
+double OofScore(const Table& table, const FloorFolds& folds, Metric metric,
+                absl::Span<const float> oof);
 
 // Values per row of a prediction: C of common/job_layout.h.
 size_t PredictionColumns(const Table& table);

@@ -13,7 +13,9 @@ Evaluator::Evaluator(const FoldData& data, Metric metric)
     if (classification) {
       classes_.push_back(data.table->TargetClass(Split::kTrain)[i]);
     } else {
-      values_.push_back(data.table->TargetValue(Split::kTrain)[i]);
+      for (size_t k = 0; k < data.table->schema().targets(); ++k) {
+        values_.push_back(data.table->TargetValue(Split::kTrain, k)[i]);
+      }
     }
   }
 }
@@ -22,8 +24,9 @@ Evaluation Evaluator::Evaluate(absl::Span<const float> outputs) const {
   Evaluation evaluation;
   evaluation.finite =
       std::all_of(outputs.begin(), outputs.end(), [](float v) { return std::isfinite(v); });
-  evaluation.metric = IsClassification(metric_) ? Score(metric_, outputs, outputs_, classes_)
-                                                : Score(metric_, outputs, values_);
+  evaluation.metric = IsClassification(metric_)
+                          ? Score(metric_, outputs, outputs_, classes_)
+                          : Score(metric_, outputs, values_, static_cast<size_t>(outputs_));
   evaluation.loss = Loss(outputs);
   return evaluation;
 }
@@ -40,7 +43,7 @@ double Evaluator::Loss(absl::Span<const float> outputs) const {
   }
   for (size_t i = 0; i < values_.size(); ++i) {
     if (!std::isfinite(values_[i])) continue;
-    const double error = (outputs[i] - values_[i]) / target_scale_;
+    const double error = (outputs[i] - values_[i]) / target_scale_[i % target_scale_.size()];
     sum += error * error;
     ++rows;
   }

@@ -30,9 +30,9 @@ class Evaluator {
 
   const Metric metric_;
   const int outputs_;
-  double target_scale_ = 1;
-  std::vector<int32_t> classes_;  // of the validation rows
-  std::vector<float> values_;
+  std::vector<double> target_scale_;  // [targets]
+  std::vector<int32_t> classes_;      // of the validation rows
+  std::vector<float> values_;         // [rows, targets]
 };
 
 }  // namespace traind

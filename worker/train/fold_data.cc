@@ -6,6 +6,7 @@
 #include "common/job_layout.h"
 #include "common/status_macros.h"
 #include "common/table/npy.h"
+#include "common/table/sample_plan.h"
 
 namespace traind {
 
@@ -14,6 +15,7 @@ ModelShape FoldData::shape() const {
   shape.numeric = encoder->numeric_width();
   shape.cardinalities = encoder->cardinalities();
   shape.outputs = outputs;
+  shape.window = sample.window;
   return shape;
 }
 
@@ -24,8 +26,12 @@ LearnerData FoldData::Encode() const {
     const auto classes = table->TargetClass(Split::kTrain);
     data.classes.assign(classes.begin(), classes.end());
   } else {
-    const auto values = table->TargetValue(Split::kTrain);
-    data.values.assign(values.begin(), values.end());
+    const auto targets = static_cast<size_t>(outputs);
+    data.values.resize(static_cast<size_t>(table->rows(Split::kTrain)) * targets);
+    for (size_t k = 0; k < targets; ++k) {
+      const auto values = table->TargetValue(Split::kTrain, k);
+      for (size_t row = 0; row < values.size(); ++row) data.values[row * targets + k] = values[row];
+    }
   }
   return data;
 }
@@ -39,11 +45,14 @@ absl::StatusOr<FoldData> LoadFold(const std::string& state_dir, const std::strin
     return absl::InvalidArgumentError(
         absl::StrCat("task.type does not fit the target column ", schema.target));
   }
-  data.outputs = spec.classification ? static_cast<int>(schema.classes.size()) : 1;
+  data.outputs = static_cast<int>(spec.classification ? schema.classes.size() : schema.targets());
   ASSIGN_OR_RETURN(const auto folds, ReadNpyInt16(absl::StrCat(state_dir, "/", FoldsPath(job))));
-  ASSIGN_OR_RETURN(data.rows, SplitFold(*data.table, folds.values, fold));
-  data.encoder =
-      std::make_unique<const RowEncoder>(RowEncoder::Fit(data.table, data.rows.training));
+  ASSIGN_OR_RETURN(const SplitSpec split,
+                   ReadSamplePlan(absl::StrCat(state_dir, "/", SamplesPath(job))));
+  ASSIGN_OR_RETURN(data.rows, SplitFold(*data.table, folds.values, fold, split));
+  data.sample = split.shape;
+  data.encoder = std::make_unique<const RowEncoder>(
+      RowEncoder::Fit(data.table, data.rows.training, split.shape));
   return data;
 }
 

@@ -19,7 +19,8 @@ struct FoldData {
   std::shared_ptr<const Table> table;
   FoldRows rows;
   std::unique_ptr<const RowEncoder> encoder;
-  int outputs = 1;  // C: classes, or 1
+  SampleShape sample;
+  int outputs = 1;  // C: classes, or targets
 
   ModelShape shape() const;
   // All rows of the training file, encoded.

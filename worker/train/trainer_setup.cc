@@ -103,6 +103,7 @@ absl::Status Trainer::CreateLearner() {
   LearnerOptions options;
   options.model = spec_.model;
   options.shape = data_.shape();
+  options.horizon = data_.sample.horizon;
   options.objective = spec_.objective;
   if (spec_.balanced_classes) {
     options.objective.class_weights =
@@ -114,8 +115,8 @@ absl::Status Trainer::CreateLearner() {
                                                    " weights for ", data_.outputs, " classes"));
   }
   if (!spec_.classification) {
-    options.target_mean = {data_.encoder->target_mean()};
-    options.target_scale = {data_.encoder->target_scale()};
+    options.target_mean = data_.encoder->target_mean();
+    options.target_scale = data_.encoder->target_scale();
   }
   options.optimizer = spec_.optimizer;
   // No gradient is as long as that: it is measured, and never clipped.

@@ -217,8 +217,8 @@ absl::StatusOr<TrainingSpec> ParseTrainingSpec(absl::string_view text) {
   const JsonObject task = root.Child("task");
   std::string type = "classification", metric;
   RETURN_IF_ERROR(task.Take("type", type));
-  if (type != "classification" && type != "regression") {
-    return WrongField("task.type", "classification or regression");
+  if (type != "classification" && type != "regression" && type != "forecasting") {
+    return WrongField("task.type", "classification, regression or forecasting");
   }
   spec.classification = type == "classification";
   RETURN_IF_ERROR(task.Take("metric", metric));

@@ -48,6 +48,16 @@ TEST(MetricsTest, SmapeIsInPercentUpTo200) {
   EXPECT_DOUBLE_EQ(Score(Metric::kSmape, {1}, {3}), 100);
 }
 
+TEST(MetricsTest, OfSeveralTargetsTheScoresAreAveraged) {
+  const std::vector<float> predicted = {1, 10, 2, 30, 3, 20}, targets = {1, 12, 4, 30, 2, kNan};
+  for (const Metric metric : {Metric::kRmse, Metric::kMae, Metric::kR2, Metric::kSmape}) {
+    const double first = Score(metric, {1, 2, 3}, {1, 4, 2});
+    const double second = Score(metric, {10, 30, 20}, {12, 30, kNan});
+    EXPECT_DOUBLE_EQ(Score(metric, predicted, targets, 2), (first + second) / 2);
+    EXPECT_DOUBLE_EQ(Score(metric, {1, 2, 3}, {1, 4, 2}, 1), first);
+  }
+}
+
 TEST(MetricsTest, RowsWithoutALabelAreLeftOut) {
   const std::vector<float> p = {0.9f, 0.1f, 0.2f, 0.8f, 0.1f, 0.9f, 0.3f, 0.7f};
   EXPECT_DOUBLE_EQ(Score(Metric::kAccuracy, p, 2, {0, -1, -2, 0}), 0.5);

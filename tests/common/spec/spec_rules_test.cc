@@ -215,14 +215,15 @@ TEST(SpecRulesTest, JsonIsWhatProtobufPrints) {
 TEST(SpecRulesTest, JsonHasTheKeysThatRanksRead) {
   v1::JobSpec spec = GoodSpec();
   spec.mutable_data()->set_seed(7);
-  EXPECT_EQ(SpecToJson(ResolveSpec(spec)),
-            R"({"api":"v1","budget":{"first_fold_share":0.2,"plan_share":0.8,"policy":"adaptive",)"
-            R"("reserve_share":0.15,"stop_share":0.7},"data":{"folds":5,"id":"","seed":"7",)"
-            R"("target":"y","test":"","train":"/data/train.csv"},"labels":{},"model":{"mlp":{)"
-            R"("dropout":0.1,"hidden":[256,256]}},"name":"job","output":"","priority":0,)"
-            R"("resources":{"device":"","slots":1},"task":{"metric":"accuracy",)"
-            R"("type":"classification"},"train":{"batch":0,"checkpoint_every":"60s","epochs":20,)"
-            R"("learning_rate":0,"patience":5,"precision":"","weight_decay":0.01}})");
+  EXPECT_EQ(
+      SpecToJson(ResolveSpec(spec)),
+      R"({"api":"v1","budget":{"first_fold_share":0.2,"plan_share":0.8,"policy":"adaptive",)"
+      R"("reserve_share":0.15,"stop_share":0.7},"data":{"folds":5,"id":"","seed":"7",)"
+      R"("target":"y","targets":[],"test":"","train":"/data/train.csv"},"labels":{},"model":{"mlp":{)"
+      R"("dropout":0.1,"hidden":[256,256]}},"name":"job","output":"","priority":0,)"
+      R"("resources":{"device":"","slots":1},"task":{"metric":"accuracy",)"
+      R"("type":"classification"},"train":{"batch":0,"checkpoint_every":"60s","epochs":20,)"
+      R"("learning_rate":0,"patience":5,"precision":"","weight_decay":0.01}})");
 }
 
 TEST(SpecRulesTest, DifferingFieldsAreNamed) {
@@ -242,6 +243,41 @@ TEST(SpecRulesTest, PrintableHidesControlBytes) {
   EXPECT_EQ(Printable("\xc2\x9b"), "\\xc2\\x9b");
   EXPECT_EQ(Printable("\xc3\xa9"), "\xc3\xa9");
   EXPECT_EQ(Printable("abcdef", 3), "abc...");
+}
+
+TEST(SpecRulesTest, AForecastHasATimeAWindowAndAHorizon) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_data()->set_window(8);
+  EXPECT_EQ(CheckSpec(spec).size(), 1u);  // not of a classification
+  spec.mutable_task()->set_type("forecasting");
+  ASSERT_EQ(CheckSpec(spec).size(), 1u);
+  EXPECT_EQ(CheckSpec(spec)[0].field_path, "data.time");
+  spec.mutable_data()->set_time("day");
+  EXPECT_TRUE(CheckSpec(spec).empty());
+  const v1::JobSpec resolved = ResolveSpec(spec);
+  EXPECT_EQ(resolved.data().window(), 8);
+  EXPECT_EQ(resolved.data().horizon(), 1);
+  EXPECT_EQ(resolved.task().metric(), "rmse");
+  spec.mutable_data()->clear_window();
+  spec.mutable_data()->set_horizon(0);
+  EXPECT_EQ(ResolveSpec(spec).data().window(), 24);
+  EXPECT_EQ(ResolveSpec(spec).data().horizon(), 0);
+}
+
+TEST(SpecRulesTest, ASplitNeedsItsColumnAndAColumnHasOneRole) {
+  for (const auto& [split, field] :
+       {std::make_pair("grouped", "group"), std::make_pair("forward", "time"),
+        std::make_pair("column", "fold_column")}) {
+    v1::JobSpec spec = GoodSpec();
+    spec.mutable_data()->set_split(split);
+    ASSERT_EQ(CheckSpec(spec).size(), 1u) << split;
+    EXPECT_EQ(CheckSpec(spec)[0].message,
+              std::string("data.split '") + split + "' needs data." + field);
+  }
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_data()->set_group(spec.data().target());
+  ASSERT_EQ(CheckSpec(spec).size(), 1u);
+  EXPECT_EQ(CheckSpec(spec)[0].field_path, "data.group");
 }
 
 }  // namespace

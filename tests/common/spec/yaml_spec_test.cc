@@ -98,13 +98,13 @@ INSTANTIATE_TEST_SUITE_P(
                   "job.yaml:1:6: error: api 'v2' is not v1"},
         ErrorCase{"api: v1\ntask: {type: klassification}\ndata: {train: a, target: y}",
                   "job.yaml:2:14: error: task.type 'klassification' is none of classification, "
-                  "regression; did you mean 'classification'?"},
+                  "regression, forecasting; did you mean 'classification'?"},
         ErrorCase{"api: v1\ntask: {type: regression}\ndata: {train: a}",
                   "job.yaml:3:1: error: data.target is missing"},
         ErrorCase{"api: v1\ntask: {type: regression}\ndata: {train: a, tagret: y}",
                   "job.yaml:3:18: error: unknown key 'tagret' in data; did you mean 'target'?"},
-        ErrorCase{"api: v1\ntask: {type: regression}\ndata: {train: a, target: [y]}",
-                  "job.yaml:3:26: error: data.target is a list; expected a text"},
+        ErrorCase{"api: v1\ntask: {type: regression}\ndata: {train: a, target: {y: 1}}",
+                  "job.yaml:3:26: error: data.target is a section; expected a text"},
         ErrorCase{"api: v1\ntask: {type: regression, metric: auc}\ndata: {train: a, target: y}",
                   "job.yaml:2:26: error: task.metric 'auc' does not fit regression; use rmse, "
                   "mae, r2, smape"},
@@ -154,6 +154,23 @@ TEST(YamlSpecTest, FlagsBecomeFields) {
   EXPECT_EQ(result.spec.data().train(), "/home/b.csv");
   EXPECT_EQ(result.PlaceOf("budget.time"), "--budget");
   EXPECT_EQ(result.PlaceOf("data.target.x"), "job.yaml:4:54");
+}
+
+TEST(YamlSpecTest, ATargetMayBeAList) {
+  const SpecReadResult one = Read("api: v1\ntask: {type: regression}\ndata: {train: a, target: y}");
+  ASSERT_EQ(Errors(one), "");
+  EXPECT_EQ(one.spec.data().target(), "y");
+  EXPECT_EQ(one.spec.data().targets_size(), 0);
+  const SpecReadResult two =
+      Read("api: v1\ntask: {type: regression}\ndata: {train: a, target: [y, z]}");
+  ASSERT_EQ(Errors(two), "");
+  EXPECT_EQ(two.spec.data().target(), "");
+  ASSERT_EQ(two.spec.data().targets_size(), 2);
+  EXPECT_EQ(two.spec.data().targets(1), "z");
+  EXPECT_EQ(Errors(Read("api: v1\ntask: {type: classification}\ndata: {train: a, target: [y, z]}")),
+            "job.yaml:3:18: error: data.target is a list; a classification has one target");
+  EXPECT_EQ(Errors(Read("api: v1\ntask: {type: regression}\ndata: {train: a, target: [y, y]}")),
+            "job.yaml:3:30: error: data.target[1] 'y' is there twice");
 }
 
 }  // namespace

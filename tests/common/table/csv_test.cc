@@ -77,7 +77,7 @@ TEST(CsvReaderTest, NamesThePlaceOfWhatIsNotCsv) {
 TEST(CsvHeaderTest, RefusesWhatIsNoHeader) {
   EXPECT_THAT(ReadCsvHeader("", "t.csv").status().message(), HasSubstr("t.csv: the file is empty"));
   EXPECT_THAT(ReadCsvHeader("\n\n", "t.csv").status().message(), HasSubstr("no header row"));
-  EXPECT_THAT(ReadCsvHeader("a,,c\n", "t.csv").status().message(), HasSubstr("column 2"));
+  EXPECT_THAT(*ReadCsvHeader("a,,c\n", "t.csv"), ElementsAre("a", "unnamed: 1", "c"));
   EXPECT_THAT(ReadCsvHeader("a,b,a\n", "t.csv").status().message(),
               HasSubstr("two columns are called 'a'"));
   EXPECT_THAT(ReadCsvHeader("\x1f\x8b\x08", "t.csv").status().message(), HasSubstr("gzip"));

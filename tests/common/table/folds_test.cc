@@ -103,5 +103,42 @@ TEST(FoldsTest, BelowIsUniform) {
   for (const int count : counts) EXPECT_NEAR(count, 10'000, 400);
 }
 
+TEST(FoldsTest, NoGroupIsInTwoFoldsAndFoldsAreBalanced) {
+  SeededRandom random(5);
+  std::vector<int32_t> groups;
+  for (int i = 0; i < 1000; ++i) groups.push_back(static_cast<int32_t>(random.Below(60)));
+  const auto fold_of = *GroupedFolds(groups, 5, 1);
+  std::map<int32_t, int16_t> fold_of_group;
+  std::map<int16_t, int> sizes;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    EXPECT_EQ(fold_of_group.emplace(groups[i], fold_of[i]).first->second, fold_of[i]);
+    ++sizes[fold_of[i]];
+  }
+  ASSERT_EQ(sizes.size(), 5u);
+  for (const auto& [fold, size] : sizes) EXPECT_NEAR(size, 200, 20) << fold;
+  EXPECT_EQ(*GroupedFolds(groups, 5, 1), fold_of);
+  EXPECT_THAT(std::string(GroupedFolds(std::vector<int32_t>{1, 1, 2, 2}, 3, 0).status().message()),
+              HasSubstr("data.group has 2 groups, too few for data.folds: 3"));
+}
+
+TEST(FoldsTest, RandomFoldsHaveTheSameSize) {
+  const auto fold_of = *RandomFolds(103, 4, 9);
+  for (int fold = 0; fold < 4; ++fold) {
+    EXPECT_NEAR(static_cast<double>(std::count(fold_of.begin(), fold_of.end(), fold)), 103 / 4.0,
+                1);
+  }
+  EXPECT_NE(fold_of, *RandomFolds(103, 4, 10));
+}
+
+TEST(FoldsTest, ForwardFoldsFollowTheTimesAndKeepEqualOnesTogether) {
+  EXPECT_THAT(*ForwardFolds(std::vector<double>{6, 5, 4, 3, 2, 1}, 2),
+              ElementsAre(1, 1, 0, 0, -1, -1));
+  EXPECT_THAT(*ForwardFolds(std::vector<double>{1, 1, 1, 2, 2, 3}, 2),
+              ElementsAre(-1, -1, -1, 0, 0, 1));
+  EXPECT_THAT(
+      std::string(ForwardFolds(std::vector<double>{1, 1, 1, 2, 2, 2}, 2).status().message()),
+      HasSubstr("too few different times"));
+}
+
 }  // namespace
 }  // namespace traind

@@ -96,9 +96,9 @@ TEST(RowEncoderTest, CategoriesThatTheTrainingRowsLackAreUnseen) {
 TEST(RowEncoderTest, TheTargetsScaleIsThatOfTheTrainingRows) {
   const auto table = OpenTable(SmallRows({1, 2, 3}, {0, 0, 0}, {10, 14, 1e6}));
   const auto encoder = RowEncoder::Fit(table, {0, 1});
-  EXPECT_DOUBLE_EQ(encoder.target_mean(), 12);
-  EXPECT_DOUBLE_EQ(encoder.target_scale(), 2);
-  EXPECT_DOUBLE_EQ(RowEncoder::Fit(table, {0}).target_scale(), 1);
+  EXPECT_DOUBLE_EQ(encoder.target_mean()[0], 12);
+  EXPECT_DOUBLE_EQ(encoder.target_scale()[0], 2);
+  EXPECT_DOUBLE_EQ(RowEncoder::Fit(table, {0}).target_scale()[0], 1);
 }
 
 TEST(RowEncoderTest, PartsOfARangeEncodeAsTheWholeDoes) {
@@ -118,6 +118,29 @@ TEST(RowEncoderTest, PartsOfARangeEncodeAsTheWholeDoes) {
   EXPECT_TRUE(std::equal(part.numeric.begin(), part.numeric.end(),
                          whole.numeric.begin() + 300 * encoder.numeric_width()));
   EXPECT_TRUE(std::equal(part.codes.begin(), part.codes.end(), whole.codes.begin() + 300 * 2));
+}
+
+TEST(RowEncoderTest, TheTargetsPastIsAnInputScaledByTheTrainingRowsAlone) {
+  TableRows rows = SmallRows({1, 2, 3, 4}, {0, 0, 0, 0}, {10, 14, kMissing, 1e6});
+  const auto encoder = RowEncoder::Fit(OpenTable(rows), {0, 1}, {2, 1});
+  ASSERT_EQ(encoder.numeric_width(), 3);
+  const EncodedRows encoded = encoder.Encode(Split::kTrain, 0, 4);
+  const auto past = [&](int64_t row) {
+    const float* const cells = encoded.numeric.data() + 3 * row + 1;
+    return std::vector<float>(cells, cells + 2);
+  };
+  EXPECT_EQ(past(0), (std::vector<float>{-1, 0}));
+  EXPECT_EQ(past(1), (std::vector<float>{1, 0}));
+  EXPECT_EQ(past(2), (std::vector<float>{0, 1}));
+  EXPECT_EQ(past(3), (std::vector<float>{kMaxDeviations, 0}));
+
+  EncodedRows unknown = encoder.Unknown(2);
+  EXPECT_EQ(unknown.numeric, (std::vector<float>{0, 0, 1, 0, 0, 1}));
+  EXPECT_EQ(unknown.codes, (std::vector<int32_t>{kMissingInputCode, kMissingInputCode}));
+  encoder.SetTargets({16}, 1, unknown);
+  EXPECT_EQ(unknown.numeric, (std::vector<float>{0, 0, 1, 0, 2, 0}));
+  // A horizon of 0: the past is not used.
+  EXPECT_EQ(RowEncoder::Fit(OpenTable(rows), {0, 1}, {2, 0}).numeric_width(), 1);
 }
 
 }  // namespace

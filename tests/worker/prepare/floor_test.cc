@@ -41,10 +41,20 @@ std::shared_ptr<const Table> MakeTable(const std::string& train, const std::stri
   return *table;
 }
 
-std::vector<int16_t> FoldsInTurn() {
-  std::vector<int16_t> folds;
-  for (int i = 0; i < kRows; ++i) folds.push_back(static_cast<int16_t>(i % kFolds));
-  return folds;
+FloorFolds FoldsOf(const std::vector<int16_t>& fold_of, int folds) {
+  SplitSpec split;
+  split.kind = SplitKind::kStratified;
+  split.folds = folds;
+  return {fold_of, split};
+}
+
+FloorFolds InTurn() {
+  static const auto& fold_of = *[] {
+    auto* folds = new std::vector<int16_t>();
+    for (int i = 0; i < kRows; ++i) folds->push_back(static_cast<int16_t>(i % kFolds));
+    return folds;
+  }();
+  return FoldsOf(fold_of, kFolds);
 }
 
 // Rows as text, so that a test can plant something in one of them.
@@ -80,7 +90,7 @@ Floor Linear(const Table& table, Metric metric) {
   LinearFloorOptions options;
   options.time = absl::Seconds(60);
   options.seed = 5;
-  auto floor = LinearFloor(table, FoldsInTurn(), kFolds, metric, options, SystemClock());
+  auto floor = LinearFloor(table, InTurn(), metric, options, SystemClock());
   EXPECT_TRUE(floor.has_value());
   return floor ? *std::move(floor) : Floor();
 }
@@ -88,8 +98,8 @@ Floor Linear(const Table& table, Metric metric) {
 TEST(PriorFloorTest, OutOfFoldValuesComeFromTheOtherFolds) {
   const auto table =
       MakeTable("a,y\n1,n\n2,n\n3,y\n4,y\n5,y\n6,y\n", "a\n7\n", TargetKind::kClasses);
-  const Floor floor =
-      PriorFloor(*table, std::vector<int16_t>{0, 1, 0, 1, 2, 2}, 3, Metric::kLogLoss);
+  const std::vector<int16_t> fold_of = {0, 1, 0, 1, 2, 2};
+  const Floor floor = PriorFloor(*table, FoldsOf(fold_of, 3), Metric::kLogLoss);
   EXPECT_EQ(floor.model, "prior");
   EXPECT_THAT(floor.oof.shape, ElementsAre(6, 2));
   EXPECT_THAT(floor.oof.values,
@@ -100,7 +110,8 @@ TEST(PriorFloorTest, OutOfFoldValuesComeFromTheOtherFolds) {
 
 TEST(PriorFloorTest, RegressionTakesTheMean) {
   const auto table = MakeTable("a,y\n1,2\n2,4\n3,9\n4,1\n", "a\n7\n8\n", TargetKind::kValue);
-  const Floor floor = PriorFloor(*table, std::vector<int16_t>{0, 1, 0, 1}, 2, Metric::kRmse);
+  const std::vector<int16_t> fold_of = {0, 1, 0, 1};
+  const Floor floor = PriorFloor(*table, FoldsOf(fold_of, 2), Metric::kRmse);
   EXPECT_EQ(floor.model, "mean");
   EXPECT_THAT(floor.oof.values, ElementsAre(2.5f, 5.5f, 2.5f, 5.5f));
   EXPECT_THAT(floor.test.values, ElementsAre(4, 4));
@@ -189,8 +200,8 @@ TEST(LinearFloorTest, WithoutTimeThereIsNone) {
   const auto table = LearnableLines(TargetKind::kClasses).Make(TargetKind::kClasses);
   LinearFloorOptions options;
   options.time = absl::Nanoseconds(1);
-  EXPECT_FALSE(LinearFloor(*table, FoldsInTurn(), kFolds, Metric::kAccuracy, options, SystemClock())
-                   .has_value());
+  EXPECT_FALSE(
+      LinearFloor(*table, InTurn(), Metric::kAccuracy, options, SystemClock()).has_value());
 }
 
 TEST(LinearFloorTest, SamplesRowsTheSameWayEveryTime) {
@@ -198,13 +209,10 @@ TEST(LinearFloorTest, SamplesRowsTheSameWayEveryTime) {
   LinearFloorOptions options;
   options.time = absl::Seconds(60);
   options.rows_per_fold = 50;
-  const auto one =
-      LinearFloor(*table, FoldsInTurn(), kFolds, Metric::kAccuracy, options, SystemClock());
-  const auto two =
-      LinearFloor(*table, FoldsInTurn(), kFolds, Metric::kAccuracy, options, SystemClock());
+  const auto one = LinearFloor(*table, InTurn(), Metric::kAccuracy, options, SystemClock());
+  const auto two = LinearFloor(*table, InTurn(), Metric::kAccuracy, options, SystemClock());
   options.seed = 1;
-  const auto other =
-      LinearFloor(*table, FoldsInTurn(), kFolds, Metric::kAccuracy, options, SystemClock());
+  const auto other = LinearFloor(*table, InTurn(), Metric::kAccuracy, options, SystemClock());
   ASSERT_TRUE(one && two && other);
   EXPECT_EQ(one->oof.values, two->oof.values);
   EXPECT_NE(one->oof.values, other->oof.values);

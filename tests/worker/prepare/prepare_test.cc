@@ -278,9 +278,9 @@ TEST(PrepareSpecTest, SeedsAreNumbersOrText) {
         R"({"task":{"type":"regression"},"data":{"train":"/t","target":"y","folds":3,"seed":)",
         seed, "}}"));
   };
-  EXPECT_EQ(seed_of("18446744073709551615")->seed, 18446744073709551615u);
-  EXPECT_EQ(seed_of("\"18446744073709551615\"")->seed, 18446744073709551615u);
-  EXPECT_EQ(seed_of("null")->seed, 0u);
+  EXPECT_EQ(seed_of("18446744073709551615")->split.seed, 18446744073709551615u);
+  EXPECT_EQ(seed_of("\"18446744073709551615\"")->split.seed, 18446744073709551615u);
+  EXPECT_EQ(seed_of("null")->split.seed, 0u);
   EXPECT_EQ(seed_of("1")->metric, Metric::kRmse);
   for (const char* bad : {"-1", "1.5", "\"x\"", "[]", "\"18446744073709551616\""}) {
     EXPECT_EQ(seed_of(bad).status().code(), absl::StatusCode::kInvalidArgument) << bad;

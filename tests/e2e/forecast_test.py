@@ -1,0 +1,125 @@
+"""Forecasts, splits and several targets, through trainctl, on the standalone daemon."""
+import json
+import math
+import os
+import random
+
+from tests.cases import case, main
+from tests.e2e.harness import House, rows_of
+
+
+def series(rows, begin=0, seed=3, target=True, scale=1.0):
+    """CSV lines of days with a season of seven and a number that tells of tomorrow."""
+    chance = random.Random(seed)
+    lines = []
+    last = 0.0
+    for i in range(begin + rows):
+        news = chance.gauss(0, 1)
+        # Nothing linear tells what the news of the day before do.
+        value = 10 * math.sin(i * 2 * math.pi / 7) + 5 * abs(last) + 0.1 * chance.gauss(0, 1)
+        last = news
+        day = f"20{10 + i // 336:02d}-{1 + i % 336 // 28:02d}-{1 + i % 28:02d}"
+        if i >= begin:
+            lines.append(f"{day},{news:.4f}" + (f",{scale * value:.4f}" if target else ""))
+    return lines
+
+
+def spec(**data):
+    return {
+        "api": "v1", "name": "days", "task": {"type": "forecasting", "metric": "mae"},
+        "data": {"train": "train.csv", "test": "test.csv", "target": "value", "time": "day",
+                 "window": 7, "horizon": 1, "folds": 3, "seed": 1, **data},
+        "model": {"mlp": {"hidden": [64], "dropout": 0}},
+        "train": {"epochs": 40, "batch": 32, "patience": 0, "precision": "fp32", "learning_rate": 0.01},
+        "budget": {"time": "60s"},
+    }
+
+
+def write(house, name, lines, header="day,news,value"):
+    house.write(name, "\n".join([header, *lines]) + "\n")
+
+
+@case("A series is learnt from its windows, and its test target is seen by the score alone")
+def _():
+    with House(slots=2) as house:
+        write(house, "train.csv", series(1500))
+        write(house, "test.csv", series(30, begin=1500))
+        house.start()
+        job = house.submit(spec(), "--wait")
+        assert (job["state"], job["quality"]) == ("SUCCEEDED", "FULL"), job
+        assert job["scores"]["oof"] < 0.8 * job["scores"]["floor"], job["scores"]
+        assert job["scores"]["test"] < job["scores"]["floor"], job["scores"]
+        table = rows_of(job["predictions"]["path"])
+        assert table[0] == ["row", "value"] and len(table) == 31, table
+        # Forward: three folds follow a first block that validates nothing.
+        with open(os.path.join(house.results(job["id"]), "samples.json"), encoding="utf-8") as f:
+            assert json.load(f) == {"split": "forward", "window": 7, "horizon": 1}
+        write(house, "test.csv", series(30, begin=1500, scale=1000.0))
+        other = house.submit(spec(), "--wait")
+        assert rows_of(other["predictions"]["path"]) == table
+        assert other["scores"]["test"] > 100 * job["scores"]["test"], other["scores"]
+
+
+@case("Series that alternate in the file are told apart, and test rows keep the file's order")
+def _():
+    with House(slots=2) as house:
+        near, far = series(300, seed=5), [f"{line}" for line in series(300, seed=6)]
+        write(house, "train.csv", [f"{row},{name}" for pair in zip(near, far) for row, name in zip(pair, "ab")],
+              "day,news,value,shop")
+        late, more = series(10, begin=300, seed=5), series(10, begin=300, seed=6)
+        test = [f"{row},b" for row in reversed(more)] + [f"{row},a" for row in late]
+        write(house, "test.csv", test, "day,news,value,shop")
+        house.start()
+        job = house.submit(spec(series="shop"), "--wait", "--set", "train.epochs=20")
+        assert (job["state"], job["quality"]) == ("SUCCEEDED", "FULL"), job
+        assert any("put in the order of their times" in w for w in job["warnings"]), job["warnings"]
+        table = rows_of(job["predictions"]["path"])[1:]
+        truth = [float(row.split(",")[2]) for row in test]
+        error = sum(abs(float(r[1]) - t) for r, t in zip(table, truth)) / len(truth)
+        assert abs(error - job["scores"]["test"]) < 1e-3, (error, job["scores"])
+
+
+@case("What cannot be forecast is refused with its place")
+def _():
+    with House() as house:
+        write(house, "train.csv", series(40))
+        write(house, "test.csv", series(5, begin=40))
+        house.start()
+        no_time = spec()
+        del no_time["data"]["time"]
+        result = house.cli("submit", "-f", house.write_spec(no_time))
+        assert result.returncode != 0 and "data.time" in result.stderr, result
+        job = house.submit(spec(window=100), "--wait", code=1)
+        assert job["state"] == "FAILED" and "data.window is 100" in job["end_message"], job
+        write(house, "train.csv", series(40) + series(1, begin=39))
+        job = house.submit(spec(), "--wait", code=1)
+        assert "row 41, column 'day': row 40 has the same time" in job["end_message"], job
+
+
+@case("Several targets are predicted side by side, and no group is in two folds")
+def _():
+    with House(slots=2) as house:
+        chance = random.Random(4)
+        lines = []
+        for i in range(300):
+            x, z = chance.uniform(-1, 1), chance.uniform(-1, 1)
+            lines.append(f"{x:.4f},{z:.4f},{x + z:.4f},{100 * (x - z):.4f},g{i % 12}")
+        house.write("train.csv", "\n".join(["x,z,sum,difference,who", *lines[:240]]) + "\n")
+        house.write("test.csv", "\n".join(["x,z,sum,difference,who", *lines[240:]]) + "\n")
+        house.start()
+        job = house.submit({
+            "api": "v1", "name": "two", "task": {"type": "regression", "metric": "r2"},
+            "data": {"train": "train.csv", "test": "test.csv", "target": ["sum", "difference"],
+                     "group": "who", "folds": 4},
+            "model": {"mlp": {"hidden": [64], "dropout": 0}},
+            "train": {"epochs": 40, "batch": 16, "patience": 0, "learning_rate": 0.01},
+            "budget": {"time": "60s"}}, "--wait")
+        assert (job["state"], job["quality"]) == ("SUCCEEDED", "FULL"), job
+        assert job["scores"]["oof"] > 0.95 and job["scores"]["test"] > 0.95, job["scores"]
+        table = rows_of(job["predictions"]["path"])
+        assert table[0] == ["row", "sum", "difference"], table[0]
+        assert max(abs(float(r[2])) for r in table[1:]) > 50, table[:4]
+
+
+if __name__ == "__main__":
+    main()

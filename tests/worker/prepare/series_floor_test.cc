@@ -1,0 +1,138 @@
+#include "worker/prepare/series_floor.h"
+
+#include <absl/strings/str_cat.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/table/table_reader.h"
+#include "common/table/table_writer.h"
+
+namespace traind {
+namespace {
+
+constexpr int kTrainRows = 400;
+constexpr int kTestRows = 30;
+constexpr int kFolds = 4;
+
+// A season of twelve rows on a slow trend, and a column that tells nothing.
+double Season(int row) { return 10 * std::sin(row * 6.283185307179586 / 12) + 0.01 * row; }
+
+// `marked`: this row's target and number are huge.
+std::shared_ptr<const Table> MakeTable(int marked = -1) {
+  std::string train = "t,x,y\n", test = "t,x\n";
+  for (int row = 0; row < kTrainRows; ++row) {
+    const bool mark = row == marked;
+    absl::StrAppend(&train, row, ",", mark ? 1e6 : (row * 37 % 11), ",", mark ? 1e6 : Season(row),
+                    "\n");
+  }
+  for (int row = kTrainRows; row < kTrainRows + kTestRows; ++row) {
+    absl::StrAppend(&test, row, ",", row * 37 % 11, "\n");
+  }
+  TableSource source;
+  source.train = {"train.csv", train};
+  source.test = {"test.csv", test};
+  source.target = "y";
+  source.target_kind = TargetKind::kValue;
+  source.time = "t";
+  source.history = true;
+  const auto rows = ReadTable(source);
+  EXPECT_TRUE(rows.ok()) << rows.status();
+  std::string pattern = ::testing::TempDir() + "/series.XXXXXX";
+  const std::string dir = mkdtemp(pattern.data());
+  EXPECT_TRUE(WriteTable(*rows, dir + "/t").ok());
+  auto table = Table::Open(dir + "/t");
+  std::filesystem::remove_all(dir);  // the mapping stays
+  EXPECT_TRUE(table.ok()) << table.status();
+  return *table;
+}
+
+SplitSpec Split(int64_t window, int64_t horizon) {
+  SplitSpec split;
+  split.kind = SplitKind::kForward;
+  split.folds = kFolds;
+  split.shape = {window, horizon};
+  return split;
+}
+
+LinearFloorOptions Patient() {
+  LinearFloorOptions options;
+  options.time = absl::Seconds(60);
+  return options;
+}
+
+TEST(SeriesFloorTest, NaiveFindsTheSeasonAndGoesOnBeyondTheHorizon) {
+  const auto table = MakeTable();
+  for (const int64_t horizon : {1, 3, 15}) {
+    const SplitSpec split = Split(6, horizon);
+    const auto fold_of = MakeFolds(*table, split);
+    ASSERT_TRUE(fold_of.ok()) << fold_of.status();
+    const auto naive = SeasonalNaiveFloor(*table, {*fold_of, split}, Metric::kMae);
+    ASSERT_TRUE(naive.has_value());
+    EXPECT_EQ(naive->period, 12);
+    EXPECT_EQ(naive->floor.model, "naive");
+    // One season behind on the trend; two where the horizon is longer.
+    EXPECT_NEAR(naive->floor.score, horizon <= 12 ? 0.12 : 0.24, 0.01);
+    for (int row = 0; row < kTestRows; ++row) {
+      EXPECT_NEAR(naive->floor.test.values[static_cast<size_t>(row)], Season(kTrainRows + row),
+                  0.5);
+    }
+  }
+}
+
+TEST(SeriesFloorTest, LagsLearnWhatTheSeasonLeaves) {
+  const auto table = MakeTable();
+  const SplitSpec split = Split(24, 2);
+  const auto fold_of = MakeFolds(*table, split);
+  ASSERT_TRUE(fold_of.ok()) << fold_of.status();
+  const FloorFolds folds = {*fold_of, split};
+  const auto naive = SeasonalNaiveFloor(*table, folds, Metric::kMae);
+  const auto lags = LagFloor(*table, folds, Metric::kMae, 12, Patient(), SystemClock());
+  ASSERT_TRUE(naive.has_value() && lags.has_value());
+  EXPECT_EQ(lags->model, "ridge");
+  EXPECT_LT(lags->score, PriorFloor(*table, folds, Metric::kMae).score / 5);
+  for (int row = 0; row < kTestRows; ++row) {
+    EXPECT_NEAR(lags->test.values[static_cast<size_t>(row)], Season(kTrainRows + row), 1.5) << row;
+  }
+}
+
+TEST(SeriesFloorTest, WhatComesLaterChangesNoEarlierFold) {
+  const SplitSpec split = Split(6, 3);
+  const auto plain = MakeTable();
+  const auto marked = MakeTable(350);  // in the last fold
+  const auto fold_of = MakeFolds(*plain, split);
+  ASSERT_TRUE(fold_of.ok()) << fold_of.status();
+  ASSERT_EQ(*MakeFolds(*marked, split), *fold_of);
+  ASSERT_EQ((*fold_of)[350], kFolds - 1);
+  const FloorFolds folds = {*fold_of, split};
+  const auto lags = [&](const Table& table) {
+    return *LagFloor(table, folds, Metric::kMae, 12, Patient(), SystemClock());
+  };
+  const Floor a = lags(*plain), b = lags(*marked);
+  const Floor c = PriorFloor(*plain, folds, Metric::kMae);
+  const Floor d = PriorFloor(*marked, folds, Metric::kMae);
+  // The marked row is known three rows later, in its own fold; earlier rows and
+  // folds are as they were.
+  for (size_t row = 0; row < 353; ++row) {
+    if ((*fold_of)[row] < 0) continue;
+    EXPECT_EQ(a.oof.values[row], b.oof.values[row]) << row;
+    EXPECT_EQ(c.oof.values[row], d.oof.values[row]) << row;
+  }
+  EXPECT_NE(a.oof.values[353], b.oof.values[353]);  // the marker works
+}
+
+TEST(SeriesFloorTest, WithoutAHorizonThereIsNone) {
+  const auto table = MakeTable();
+  const SplitSpec split = Split(6, 0);
+  const auto fold_of = MakeFolds(*table, split);
+  ASSERT_TRUE(fold_of.ok()) << fold_of.status();
+  EXPECT_FALSE(SeasonalNaiveFloor(*table, {*fold_of, split}, Metric::kMae).has_value());
+}
+
+}  // namespace
+}  // namespace traind
