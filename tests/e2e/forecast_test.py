@@ -89,10 +89,10 @@ def _():
         del no_time["data"]["time"]
         result = house.cli("submit", "-f", house.write_spec(no_time))
         assert result.returncode != 0 and "data.time" in result.stderr, result
-        job = house.submit(spec(window=100), "--wait", code=1)
+        job = house.wait(house.submit(spec(window=100))["id"])
         assert job["state"] == "FAILED" and "data.window is 100" in job["end_message"], job
         write(house, "train.csv", series(40) + series(1, begin=39))
-        job = house.submit(spec(), "--wait", code=1)
+        job = house.wait(house.submit(spec())["id"])
         assert "row 41, column 'day': row 40 has the same time" in job["end_message"], job
 
 
@@ -103,21 +103,22 @@ def _():
         lines = []
         for i in range(300):
             x, z = chance.uniform(-1, 1), chance.uniform(-1, 1)
-            lines.append(f"{x:.4f},{z:.4f},{x + z:.4f},{100 * (x - z):.4f},g{i % 12}")
-        house.write("train.csv", "\n".join(["x,z,sum,difference,who", *lines[:240]]) + "\n")
-        house.write("test.csv", "\n".join(["x,z,sum,difference,who", *lines[240:]]) + "\n")
+            # Neither is linear, so that the floor does not answer.
+            lines.append(f"{x:.4f},{z:.4f},{x * z:.4f},{100 * (x * x - z * z):.4f},g{i % 12}")
+        house.write("train.csv", "\n".join(["x,z,product,squares,who", *lines[:240]]) + "\n")
+        house.write("test.csv", "\n".join(["x,z,product,squares,who", *lines[240:]]) + "\n")
         house.start()
         job = house.submit({
             "api": "v1", "name": "two", "task": {"type": "regression", "metric": "r2"},
-            "data": {"train": "train.csv", "test": "test.csv", "target": ["sum", "difference"],
+            "data": {"train": "train.csv", "test": "test.csv", "target": ["product", "squares"],
                      "group": "who", "folds": 4},
             "model": {"mlp": {"hidden": [64], "dropout": 0}},
             "train": {"epochs": 40, "batch": 16, "patience": 0, "learning_rate": 0.01},
             "budget": {"time": "60s"}}, "--wait")
         assert (job["state"], job["quality"]) == ("SUCCEEDED", "FULL"), job
-        assert job["scores"]["oof"] > 0.95 and job["scores"]["test"] > 0.95, job["scores"]
+        assert job["scores"]["oof"] > 0.8 and job["scores"]["test"] > 0.8, job["scores"]
         table = rows_of(job["predictions"]["path"])
-        assert table[0] == ["row", "sum", "difference"], table[0]
+        assert table[0] == ["row", "product", "squares"], table[0]
         assert max(abs(float(r[2])) for r in table[1:]) > 50, table[:4]
 
 
