@@ -62,6 +62,12 @@ void WriteValue(const Message& message, const FieldDescriptor& field, int index,
       return WriteNumber(one ? access.GetDouble(message, &field)
                              : access.GetRepeatedDouble(message, &field, index),
                          out);
+    case FieldDescriptor::CPPTYPE_BOOL:
+      out +=
+          (one ? access.GetBool(message, &field) : access.GetRepeatedBool(message, &field, index))
+              ? "true"
+              : "false";
+      return;
     case FieldDescriptor::CPPTYPE_STRING:
       return WriteText(one ? access.GetString(message, &field)
                            : access.GetRepeatedString(message, &field, index),

@@ -245,6 +245,41 @@ void CheckData(const v1::JobSpec& spec, FieldChecker& check) {
   }
 }
 
+void CheckTrain(const v1::JobSpec& spec, FieldChecker& check) {
+  const v1::TrainSpec& train = spec.train();
+  const std::string &type = spec.task().type(), &loss = train.loss().kind();
+  if (!loss.empty() && (type == "classification") != (loss == "cross_entropy")) {
+    check.Add("train.loss.kind", absl::StrCat("'", loss, "' does not fit ", type));
+  }
+  const bool balanced = train.loss().class_weights() == "balanced";
+  const bool of_classes =
+      balanced || train.loss().weights_size() > 0 || train.loss().label_smoothing() > 0;
+  if (of_classes && type != "classification") {
+    check.Add("train.loss", "has class weights or label smoothing, which need classes");
+  }
+  if (balanced && train.loss().weights_size() > 0) {
+    check.Add("train.loss.weights", "contradicts class_weights: balanced");
+  }
+  const v1::OptimizerSpec& optimizer = train.optimizer();
+  if (optimizer.nesterov() &&
+      (optimizer.kind() != "sgd" || (optimizer.has_momentum() && optimizer.momentum() == 0))) {
+    check.Add("train.optimizer.nesterov", "needs kind sgd with a momentum above 0");
+  }
+  const v1::ScheduleSpec& schedule = train.schedule();
+  if (schedule.has_warmup_steps() + schedule.has_warmup_epochs() + schedule.has_warmup_share() >
+      1) {
+    check.Add("train.schedule", "has more than one of warmup_steps, warmup_epochs, warmup_share");
+  }
+  if (train.collective() == "nccl" && spec.resources().device() == "cpu") {
+    check.Add("train.collective", "'nccl' needs resources.device cuda");
+  }
+  if ((train.collective() == "shm" || train.collective() == "gloo") &&
+      spec.resources().device() == "cuda") {
+    check.Add("train.collective",
+              absl::StrCat("'", train.collective(), "' needs resources.device cpu"));
+  }
+}
+
 void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
   if (!spec.name().empty() && !IsNameText(spec.name(), 63, "-_.")) {
     check.Add("name", absl::StrCat("'", Printable(spec.name()),
@@ -276,6 +311,7 @@ void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
                                                         ", model.transformer.heads"));
     }
   }
+  CheckTrain(spec, check);
   if (spec.train().precision() == "tf32" && spec.resources().device() == "cpu") {
     check.Add("train.precision", "'tf32' needs resources.device cuda");
   }

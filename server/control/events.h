@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -78,6 +79,7 @@ struct TrainStarted {
   int64_t steps_per_epoch = 0;
   int64_t first_step = 0;
   int start_epoch = 0;
+  std::string picked;
 };
 struct Probed {
   double step_s = 0, step_p90_s = 0;
@@ -86,6 +88,7 @@ struct Probed {
 };
 struct Progressed {
   Live live;  // `at` is set by the core
+  std::vector<std::pair<std::string, double>> signals;  // other metrics, by name
 };
 struct EpochDone {
   int epoch = 0;

@@ -105,6 +105,7 @@ void Core::Impl::Take(LiveAttempt& live, TrainStarted& fact) {
   task.live->precision = fact.precision;
   task.live->batch = fact.batch;
   task.live->steps_per_epoch = fact.steps_per_epoch;
+  task.live->picked = fact.picked;
   entry.overhead_s = std::max(entry.overhead_s, absl::ToDoubleSeconds(now_ - live.started_at));
 }
 
@@ -130,6 +131,7 @@ void Core::Impl::Take(LiveAttempt& live, Progressed& fact) {
     figures.precision = task.live->precision;
     figures.batch = task.live->batch;
     figures.steps_per_epoch = task.live->steps_per_epoch;
+    figures.picked = task.live->picked;
   }
   task.live = figures;
   if (now_ - live.metric_at < kMetricEvery) return;
@@ -137,6 +139,9 @@ void Core::Impl::Take(LiveAttempt& live, Progressed& fact) {
   AddMetric(live, figures.step, figures.epoch, "loss", figures.loss);
   AddMetric(live, figures.step, figures.epoch, "learning_rate", figures.learning_rate);
   AddMetric(live, figures.step, figures.epoch, "samples_per_s", figures.samples_per_s);
+  for (const auto& [name, value] : fact.signals) {
+    AddMetric(live, figures.step, figures.epoch, name.c_str(), value);
+  }
 }
 
 void Core::Impl::Take(LiveAttempt& live, EpochDone& fact) {

@@ -153,6 +153,7 @@ struct Live {
   std::string precision;
   int batch = 0;
   int64_t steps_per_epoch = 0;
+  std::string picked;  // what the Rank chose, for people
 };
 
 struct Task {

@@ -57,6 +57,7 @@ v1::Fold FoldToProto(const Task& task, const JobContext& context) {
   figures->set_precision(live.precision);
   figures->set_batch(live.batch);
   figures->set_steps_per_epoch(live.steps_per_epoch);
+  figures->set_picked(live.picked);
   return fold;
 }
 

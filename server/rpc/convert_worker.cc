@@ -64,6 +64,11 @@ Progressed FromProto(const v1::ProgressReport& from) {
   to.live.steps_per_s = from.steps_per_s();
   to.live.samples_per_s = from.samples_per_s();
   to.live.data_wait = from.data_wait();
+  constexpr size_t kMostSignals = 32;
+  for (const auto& [name, value] : from.signals()) {
+    if (to.signals.size() < kMostSignals && name.size() < 64) to.signals.push_back({name, value});
+  }
+  std::sort(to.signals.begin(), to.signals.end());  // the map has no order
   return to;
 }
 
@@ -106,7 +111,8 @@ std::optional<Fact> FactFromProto(const v1::AttemptReport& report) {
     case v1::AttemptReport::kStarted: {
       const v1::Started& from = report.started();
       return TrainStarted{from.parameters(),      from.precision(),  from.batch(),
-                          from.steps_per_epoch(), from.first_step(), from.start_epoch()};
+                          from.steps_per_epoch(), from.first_step(), from.start_epoch(),
+                          from.picked()};
     }
     case v1::AttemptReport::kProbe: {
       const v1::Probe& from = report.probe();

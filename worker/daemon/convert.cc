@@ -50,6 +50,7 @@ void Fill(const rp::Started& from, v1::AttemptReport& report) {
   to.set_steps_per_epoch(from.steps_per_epoch);
   to.set_first_step(from.first_step);
   to.set_start_epoch(from.start_epoch);
+  to.set_picked(from.picked);
 }
 
 void Fill(const rp::Probe& from, v1::AttemptReport& report) {
@@ -70,6 +71,18 @@ void Fill(const rp::Progress& from, v1::AttemptReport& report) {
   to.set_steps_per_s(from.steps_per_s);
   to.set_samples_per_s(from.samples_per_s);
   to.set_data_wait(from.data_wait);
+  auto& signals = *to.mutable_signals();
+  const auto add = [&signals](const char* name, double value, bool known) {
+    if (known) signals[name] = value;
+  };
+  add("data_wait", from.data_wait, true);
+  add("exchange", from.exchange, from.exchange > 0);
+  add("pause", from.pause, true);
+  add("utilisation", from.utilisation, from.utilisation >= 0);
+  add("gradient_norm", from.gradient_norm, from.gradient_norm > 0);
+  add("loss_scale", from.loss_scale, from.loss_scale > 0);
+  add("peak_memory_bytes", static_cast<double>(from.peak_memory_bytes), from.peak_memory_bytes > 0);
+  add("peak_device_bytes", static_cast<double>(from.peak_device_bytes), from.peak_device_bytes > 0);
 }
 
 void Fill(const rp::Epoch& from, v1::AttemptReport& report) {

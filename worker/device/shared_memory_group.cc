@@ -29,7 +29,9 @@ constexpr size_t kSlotBytes = 1 << 20;  // two per rank stay within most second 
 constexpr size_t kPage = 4096;
 constexpr size_t kLine = 128;   // two cache lines: neighbours are fetched in pairs
 constexpr int kMostDirect = 3;  // ranks: above, reading all of every slot costs more than meeting
-constexpr int kSpins = 4000;    // about 100 us: a peer that computes the same is rarely later
+// About 100 us: a peer that computes the same is rarely later. Where it is, as on a
+// machine that does more than this, the next spin is half as long.
+constexpr int kSpins = 4000, kLeastSpins = 32;
 constexpr absl::Duration kLookAround = absl::Milliseconds(20);  // between checks of the peers
 
 void Relax() {
@@ -192,9 +194,13 @@ absl::Status SharedMemoryGroup::WaitFor(int peer, uint32_t turn) {
   Seat& other = seat(peer);
   const auto here = [&](uint32_t seen) { return static_cast<int32_t>(seen - turn) >= 0; };
   for (int i = 0; i <= spins_; ++i) {
-    if (here(other.meetings.load(std::memory_order_acquire))) return absl::OkStatus();
+    if (here(other.meetings.load(std::memory_order_acquire))) {
+      if (i > 0) spins_ = std::min(kSpins, spins_ * 2);
+      return absl::OkStatus();
+    }
     Relax();
   }
+  spins_ = spins_ == 0 ? 0 : std::max(kLeastSpins, spins_ / 2);
   absl::Duration waited;
   const timespec slice = absl::ToTimespec(kLookAround);
   timespec started, now;

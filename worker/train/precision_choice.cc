@@ -46,14 +46,17 @@ double StepFlops(const PrecisionRequest& request, const Learner& learner) {
          static_cast<double>(request.batch * request.window);
 }
 
-bool ProbeWorthIts(const PrecisionRequest& request, const Learner& learner) {
+// Whether so many steps are few beside those to come.
+bool HasTimeForProbe(const PrecisionRequest& request, const Learner& learner) {
   const double flops = StepFlops(request, learner);
-  if (!CpuMultipliesBf16() || flops < kLeastFlops ||
-      static_cast<int64_t>(request.training_rows.size()) < request.batch) {
-    return false;
-  }
+  if (static_cast<int64_t>(request.training_rows.size()) < request.batch) return false;
   if (request.planned_steps * kMostOfTime < kProbeSteps) return false;
   return absl::Seconds(kProbeSteps * flops / kFlopsPerSecond) < request.remaining * kMostOfTime;
+}
+
+bool ProbeWorthIts(const PrecisionRequest& request, const Learner& learner) {
+  return CpuMultipliesBf16() && StepFlops(request, learner) >= kLeastFlops &&
+         HasTimeForProbe(request, learner);
 }
 
 absl::StatusOr<double> MedianStep(const PrecisionRequest& request, Learner& learner,
@@ -70,12 +73,14 @@ absl::StatusOr<double> MedianStep(const PrecisionRequest& request, Learner& lear
   return seconds[seconds.size() / 2];
 }
 
+absl::Status SetAnyOrder(const PrecisionRequest& request, Learner& learner) {
+  return learner.SetOrder(request.training_rows.first(static_cast<size_t>(request.batch)));
+}
+
 absl::StatusOr<Precision> Probe(const PrecisionRequest& request, Learner& learner, Gang& gang,
                                 EventSink& sink) {
   ASSIGN_OR_RETURN(const Learner::State state, learner.Save());
-  // Any of them will do.
-  RETURN_IF_ERROR(
-      learner.SetOrder(request.training_rows.first(static_cast<size_t>(request.batch))));
+  RETURN_IF_ERROR(SetAnyOrder(request, learner));
   ASSIGN_OR_RETURN(const double fp32, MedianStep(request, learner, gang.world_size()));
   RETURN_IF_ERROR(learner.SetPrecision(Precision::kBf16));
   ASSIGN_OR_RETURN(const double bf16, MedianStep(request, learner, gang.world_size()));
@@ -129,6 +134,39 @@ absl::StatusOr<Precision> ChoosePrecision(const PrecisionRequest& request, Learn
   }
   if (probe == 0) return supported;
   return Probe(request, learner, gang, sink);
+}
+
+absl::StatusOr<int> ChooseThreads(const PrecisionRequest& request, int most, Learner& learner,
+                                  Gang& gang, EventSink& sink) {
+  if (most < 2 || request.compute_capability > 0) return most;
+  int64_t probe = HasTimeForProbe(request, learner) ? 1 : 0;
+  if (gang.group() != nullptr) {
+    RETURN_IF_ERROR(gang.group()->Broadcast(absl::MakeSpan(&probe, 1)));
+  }
+  if (probe == 0) return most;
+  ASSIGN_OR_RETURN(const Learner::State state, learner.Save());
+  RETURN_IF_ERROR(SetAnyOrder(request, learner));
+  ASSIGN_OR_RETURN(const double many, MedianStep(request, learner, gang.world_size()));
+  SetTorchThreads(1);
+  ASSIGN_OR_RETURN(const double one, MedianStep(request, learner, gang.world_size()));
+  RETURN_IF_ERROR(learner.Load(state));
+  RETURN_IF_ERROR(learner.TakeLoss().status());
+  int64_t chosen = one > many * kLeastGain ? most : 1;
+  if (gang.group() != nullptr) {
+    RETURN_IF_ERROR(gang.group()->Broadcast(absl::MakeSpan(&chosen, 1)));
+  }
+  SetTorchThreads(static_cast<int>(chosen));
+  if (gang.leads() && chosen == 1) {
+    rank_protocol::Decision decision;
+    decision.attempt = request.attempt;
+    decision.rule = "threads";
+    decision.cause = absl::StrFormat("a step takes %.2f ms with 1 thread, %.2f ms with %d",
+                                     one * 1e3, many * 1e3, most);
+    decision.from = absl::StrCat(most);
+    decision.to = "1";
+    sink.Send(decision);
+  }
+  return static_cast<int>(chosen);
 }
 
 }  // namespace traind

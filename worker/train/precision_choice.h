@@ -1,4 +1,4 @@
-// Which precision a task trains in.
+// Which precision a task trains in, and with how many threads.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -35,5 +35,11 @@ Precision SupportedPrecision(const PrecisionRequest& request, EventSink& sink);
 // REQUIRES: the learner has no order yet.
 absl::StatusOr<Precision> ChoosePrecision(const PrecisionRequest& request, Learner& learner,
                                           Gang& gang, EventSink& sink);
+
+// CPU: 1 or `most` threads, whichever takes a timed step in less time (many must gain a
+// tenth: they take cores from others); leaves the process so. Where there is nothing to
+// choose or no time for it, `most`. As ChoosePrecision() otherwise, and before it.
+absl::StatusOr<int> ChooseThreads(const PrecisionRequest& request, int most, Learner& learner,
+                                  Gang& gang, EventSink& sink);
 
 }  // namespace traind

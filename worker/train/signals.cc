@@ -56,7 +56,7 @@ std::vector<std::string> UsageWatch::Add(const UsageWindow& w) {
                                        Advice(sum_, busy_s)));
   }
   const double per_minute = static_cast<double>(sum_.passes) * 60 / busy_s;
-  if (per_minute < kLeastBatchesPerMinute) {
+  if (plain_rows_ && per_minute < kLeastBatchesPerMinute) {
     warnings.push_back(
         absl::StrFormat("%.0f batches a minute, which is below %.0f: a smaller model or batch, "
                         "more slots, or a GPU "

@@ -24,8 +24,7 @@ double Utilisation(const UsageWindow& window, int threads, bool gpu);
 
 // Looks at the first kLookAfter of training and warns, once each, of what makes it slow:
 // utilisation of 80-95 % is good, 60-80 % means that training waits, below that it is
-// poor; and of fewer than 500 batches a minute, which for tables is a batch too large or
-// a machine too busy.
+// poor; and, where samples are plain rows, of fewer than 500 batches a minute.
 // Threads: confined to one.
 class UsageWatch {
  public:
@@ -33,7 +32,8 @@ class UsageWatch {
   static constexpr double kGood = 0.8, kPoor = 0.6;
   static constexpr double kLeastBatchesPerMinute = 500;
 
-  UsageWatch(int threads, bool gpu) : threads_(threads), gpu_(gpu) {}
+  UsageWatch(int threads, bool gpu, bool plain_rows)
+      : threads_(threads), gpu_(gpu), plain_rows_(plain_rows) {}
 
   // Warnings, for users; at most one of each kind over a task.
   std::vector<std::string> Add(const UsageWindow& window);
@@ -41,6 +41,7 @@ class UsageWatch {
  private:
   const int threads_;
   const bool gpu_;
+  const bool plain_rows_;
   UsageWindow sum_;
   bool done_ = false;
 };

@@ -284,7 +284,7 @@ absl::Status Trainer::ReportProgress(absl::Duration now) {
     progress.data_wait = std::min(1.0, window.gather_s / seconds);
     progress.exchange = std::min(1.0, usage.exchange_s / seconds);
     progress.pause = std::min(1.0, usage.pause_s / seconds);
-    progress.utilisation = Utilisation(usage, train_.threads, cuda_ != nullptr);
+    progress.utilisation = Utilisation(usage, threads_, cuda_ != nullptr);
     progress.gradient_norm = window.gradient_norm;
     progress.loss_scale = window.loss_scale;
     progress.peak_memory_bytes = PeakResidentBytes();

@@ -73,7 +73,7 @@ absl::Status Trainer::Prepare() {
   SayStarted();
   validated_at_ = progress_at_ = clock_.MonotonicNow();
   progress_step_ = step_;
-  usage_.emplace(train_.threads, cuda_ != nullptr);
+  usage_.emplace(threads_, cuda_ != nullptr, data_.shape().window == 1);
   TakeUsage(progress_at_, 0);  // what was before the first step is not its
   return absl::OkStatus();
 }
@@ -150,6 +150,7 @@ absl::Status Trainer::ChooseTrainingPrecision(const Checkpoint* resumed) {
   request.window = data_.shape().window;
   request.planned_steps = schedule_.total_steps;
   request.remaining = orders_.stop_at - clock_.MonotonicNow();
+  ASSIGN_OR_RETURN(threads_, ChooseThreads(request, threads_, *learner_, *gang_, sink_));
   ASSIGN_OR_RETURN(const Precision chosen, ChoosePrecision(request, *learner_, *gang_, sink_));
   if (resumed != nullptr && gang_->leads() && resumed->precision != PrecisionName(chosen)) {
     Say("precision", "resumed in another precision than the checkpoint's", resumed->precision,

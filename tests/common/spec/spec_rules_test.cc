@@ -125,6 +125,44 @@ void ExpectDefaultsAreValid(const Descriptor& type) {
   }
 }
 
+TEST(SpecRulesTest, TrainingOptionsMustFitTogether) {
+  v1::JobSpec spec = GoodSpec();
+  v1::TrainSpec& train = *spec.mutable_train();
+  train.mutable_loss()->set_kind("mse");
+  EXPECT_EQ(Errors(spec), "train.loss.kind: train.loss.kind 'mse' does not fit classification");
+  train.mutable_loss()->set_kind("cross_entropy");
+  train.mutable_loss()->set_class_weights("balanced");
+  EXPECT_EQ(Errors(spec), "");
+  train.mutable_loss()->add_weights(2);
+  EXPECT_EQ(Errors(spec),
+            "train.loss.weights: train.loss.weights contradicts class_weights: balanced");
+  spec.mutable_task()->set_type("regression");
+  train.mutable_loss()->set_kind("huber");
+  train.mutable_loss()->clear_class_weights();
+  EXPECT_EQ(Errors(spec),
+            "train.loss: train.loss has class weights or label smoothing, which need classes");
+  train.mutable_loss()->clear_weights();
+  EXPECT_EQ(Errors(spec), "");
+  train.mutable_optimizer()->set_nesterov(true);
+  EXPECT_EQ(Errors(spec),
+            "train.optimizer.nesterov: train.optimizer.nesterov needs kind sgd with a momentum "
+            "above 0");
+  train.mutable_optimizer()->set_kind("sgd");
+  EXPECT_EQ(Errors(spec), "");
+  train.mutable_schedule()->set_warmup_steps(0);
+  train.mutable_schedule()->set_warmup_share(0.1);
+  EXPECT_EQ(Errors(spec),
+            "train.schedule: train.schedule has more than one of warmup_steps, warmup_epochs, "
+            "warmup_share");
+  train.clear_schedule();
+  train.set_collective("nccl");
+  spec.mutable_resources()->set_device("cpu");
+  EXPECT_EQ(Errors(spec), "train.collective: train.collective 'nccl' needs resources.device cuda");
+  train.set_collective("shm");
+  spec.mutable_resources()->set_device("cuda");
+  EXPECT_EQ(Errors(spec), "train.collective: train.collective 'shm' needs resources.device cpu");
+}
+
 TEST(SpecRulesTest, EveryDefaultIsValid) {
   ExpectDefaultsAreValid(*v1::JobSpec::descriptor());
   EXPECT_EQ(Errors(ResolveSpec(GoodSpec())), "");
@@ -222,8 +260,18 @@ TEST(SpecRulesTest, JsonHasTheKeysThatRanksRead) {
       R"("target":"y","targets":[],"test":"","train":"/data/train.csv"},"labels":{},"model":{"mlp":{)"
       R"("dropout":0.1,"hidden":[256,256]}},"name":"job","output":"","priority":0,)"
       R"("resources":{"device":"","slots":1},"task":{"metric":"accuracy",)"
-      R"("type":"classification"},"train":{"batch":0,"checkpoint_every":"60s","epochs":20,)"
-      R"("learning_rate":0,"patience":5,"precision":"","weight_decay":0.01}})");
+      R"("type":"classification"},"train":{"accumulation":1,"batch":0,)"
+      R"("checkpoint_epochs":0,"checkpoint_every":"60s","clip_norm":5,"collective":"",)"
+      R"("ema":0,"epochs":20,"gradient_norm":false,"keep_best":0,"learning_rate":0,)"
+      R"("loss":{"class_weights":"none","huber_delta":1,"kind":"","label_smoothing":0,)"
+      R"("weights":[]},"optimizer":{"alpha":0.99,"beta1":0.9,"beta2":0.999,"eps":1e-08,)"
+      R"("kind":"adamw","nesterov":false},"paths":{"fused_optimizer":true,"static_backward":true,)"
+      R"("static_forward":true},)"
+      R"("patience":5,)"
+      R"("precision":"","recompute":"","rendezvous":{"host":"","port":0},)"
+      R"("scale_learning_rate":"none","schedule":{"end_divisor":10000,"gamma":0.1,)"
+      R"("kind":"cosine","least":0,"period":10,"period_growth":1,"power":1,"rise":0.3,)"
+      R"("start_divisor":25},"shuffle":true}})");
 }
 
 TEST(SpecRulesTest, DifferingFieldsAreNamed) {

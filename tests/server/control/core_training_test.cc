@@ -271,23 +271,31 @@ TEST(MetricsTest, ProgressIsShownOftenAndStoredSeldom) {
   h.PrepareJob(id);
   const int64_t attempt = h.AttemptOf(id, 1);
   h.Say(attempt, h.Started());
-  size_t stored = 0;
+  size_t stored = 0, signals = 0;
   const int64_t version = h.Stored(id).version;
   for (int i = 0; i < 50; ++i) {
     h.now += absl::Milliseconds(100);
     Progressed progressed;
     progressed.live.step = i;
     progressed.live.loss = 1.0 / (1 + i);
+    progressed.signals = {{"gradient_norm", 2.5}};
     const Turn turn = h.Step({WorkerFact{"w", h.session, 0, attempt, progressed}});
     EXPECT_FALSE(turn.mutations.durable && turn.mutations.jobs.empty());
     EXPECT_TRUE(turn.acks.empty());
     ASSERT_EQ(turn.changed.size(), 1u);
     EXPECT_EQ(turn.changed[0]->tasks[1].live->step, i);
     EXPECT_EQ(turn.changed[0]->tasks[1].live->precision, "fp32");
-    for (const MetricPoint& point : turn.mutations.metrics) stored += point.name == "loss";
+    for (const MetricPoint& point : turn.mutations.metrics) {
+      stored += point.name == "loss";
+      if (point.name == "gradient_norm") {
+        EXPECT_EQ(point.value, 2.5);
+        ++signals;
+      }
+    }
   }
   EXPECT_GE(stored, 2u);
   EXPECT_LE(stored, 3u);
+  EXPECT_EQ(signals, stored);
   EXPECT_LE(h.Stored(id).version, version + 3);
 }
 

@@ -140,6 +140,42 @@ double DiskFloor(const std::string& path, const std::string& bytes) {
   return ms;
 }
 
+struct Figures {
+  std::vector<double> stall, total, load, verified, copy, disk;
+  int64_t bytes = 0;
+  uint64_t sum = 0;  // so that nothing is left out
+};
+
+void OneRound(Learner& learner, BackgroundWriter& writer, const std::string& folder,
+              const std::string& from, std::string& to, int round, Figures& figures) {
+  OneStep(learner);
+  const auto started = Time::now();
+  auto checkpoint = std::make_shared<Checkpoint>(Snapshot(learner));
+  checkpoint->step = round;
+  absl::StatusOr<SavedCheckpoint> saved;
+  double total_ms = 0;
+  writer.TryStart([&] {
+    saved = WriteCheckpoint(folder, ".", learner.layout(), *checkpoint);
+    total_ms = MsSince(started);
+    checkpoint.reset();
+  });
+  figures.stall.push_back(MsSince(started));
+  writer.Wait(absl::InfiniteDuration());
+  if (!saved.ok()) Fail(saved.status());
+  figures.bytes = saved->bytes;
+  figures.total.push_back(total_ms);
+  const std::string file = absl::StrCat(folder, "/checkpoint-", round, ".safetensors");
+  figures.load.push_back(LoadUnverified(file, figures.sum));
+  figures.verified.push_back(LoadVerified(folder, saved->manifest, learner, figures.sum));
+  const auto copying = Time::now();
+  std::memcpy(to.data(), from.data(), from.size());
+  figures.copy.push_back(MsSince(copying));
+  figures.sum += Touch(to);
+  figures.disk.push_back(DiskFloor(absl::StrCat(folder, "/floor"), from));
+  const absl::Status pruned = PruneCheckpoints(folder, ".", 0);
+  if (!pruned.ok()) Fail(pruned);
+}
+
 int Main(int argc, char** argv) {
   double megabytes = 100;
   int rounds = 7;
@@ -148,54 +184,27 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "usage: checkpoint_bench FOLDER [MEGABYTES [ROUNDS]]\n");
     return 2;
   }
-  const std::string folder = argv[1];
   // As trainrank does.
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   SetTorchThreads(1);
   const auto learner = MakeLearner(megabytes * 1e6);
-  std::vector<double> stall, total, load, verified, copy, disk;
   const std::string from(static_cast<size_t>(megabytes * 1e6), 'x');
   std::string to = from;
-  int64_t bytes = 0;
-  uint64_t sum = 0;
   BackgroundWriter writer;
-  for (int round = 0; round < rounds + 1; ++round) {
-    OneStep(*learner);
-    const auto started = Time::now();
-    auto checkpoint = std::make_shared<Checkpoint>(Snapshot(*learner));
-    checkpoint->step = round;
-    absl::StatusOr<SavedCheckpoint> saved;
-    double total_ms = 0;
-    writer.TryStart([&] {
-      saved = WriteCheckpoint(folder, ".", learner->layout(), *checkpoint);
-      total_ms = MsSince(started);
-      checkpoint.reset();
-    });
-    const double stall_ms = MsSince(started);
-    writer.Wait(absl::InfiniteDuration());
-    if (!saved.ok()) Fail(saved.status());
-    bytes = saved->bytes;
-    const std::string file = absl::StrCat(folder, "/checkpoint-", round, ".safetensors");
-    const double load_ms = LoadUnverified(file, sum);
-    const double verified_ms = LoadVerified(folder, saved->manifest, *learner, sum);
-    const auto copying = Time::now();
-    std::memcpy(to.data(), from.data(), from.size());
-    const double copy_ms = MsSince(copying);
-    sum += Touch(to);
-    const double disk_ms = DiskFloor(absl::StrCat(folder, "/floor"), from);
-    const absl::Status pruned = PruneCheckpoints(folder, ".", 0);
-    if (!pruned.ok()) Fail(pruned);
-    if (round == 0) continue;  // memory is first touched there
-    stall.push_back(stall_ms), total.push_back(total_ms), load.push_back(load_ms);
-    verified.push_back(verified_ms), copy.push_back(copy_ms), disk.push_back(disk_ms);
+  Figures figures;
+  OneRound(*learner, writer, argv[1], from, to, 0, figures);
+  figures = Figures();  // memory is first touched there
+  for (int round = 1; round <= rounds; ++round) {
+    OneRound(*learner, writer, argv[1], from, to, round, figures);
   }
   std::printf(
       "{\"bytes\": %lld, \"stall_ms\": %.1f, \"total_ms\": %.1f, \"load_ms\": %.1f, "
       "\"load_verified_ms\": %.1f, \"memcpy_ms\": %.1f, \"disk_floor_ms\": %.1f, \"rounds\": %d, "
       "\"checksum\": %llu}\n",
-      static_cast<long long>(bytes), Median(stall), Median(total), Median(load), Median(verified),
-      Median(copy), Median(disk), rounds, static_cast<unsigned long long>(sum));
+      static_cast<long long>(figures.bytes), Median(figures.stall), Median(figures.total),
+      Median(figures.load), Median(figures.verified), Median(figures.copy), Median(figures.disk),
+      rounds, static_cast<unsigned long long>(figures.sum));
   return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <map>
 #include <random>
 
 #include "worker/daemon/backoff.h"
@@ -324,6 +325,27 @@ TEST(ConvertTest, UnknownStopModesAbort) {
   EXPECT_EQ(StopModeFromProto(v1::StopAttempt::PREDICT), StopMode::kPredict);
   EXPECT_EQ(StopModeFromProto(v1::StopAttempt::DROP), StopMode::kDrop);
   EXPECT_EQ(StopModeFromProto(v1::StopAttempt::MODE_UNSPECIFIED), StopMode::kAbort);
+}
+
+TEST(ConvertTest, ProgressCarriesTheSignalsThatAreKnown) {
+  rp::Progress progress;
+  progress.data_wait = 0.25;
+  progress.gradient_norm = 3;
+  progress.peak_memory_bytes = 5000;
+  v1::WorkerMessage message = ReportToProto({7, progress});
+  const auto signals = [&message] {
+    const auto& map = message.report().progress().signals();
+    return std::map<std::string, double>(map.begin(), map.end());
+  };
+  EXPECT_EQ(
+      signals(),
+      (std::map<std::string, double>{
+          {"data_wait", 0.25}, {"gradient_norm", 3}, {"pause", 0}, {"peak_memory_bytes", 5000}}));
+  progress.utilisation = 0;
+  progress.loss_scale = 65536;
+  message = ReportToProto({7, progress});
+  EXPECT_EQ(signals().at("utilisation"), 0);
+  EXPECT_EQ(signals().at("loss_scale"), 65536);
 }
 
 TEST(ConvertTest, AFoldSavedKeepsEveryField) {

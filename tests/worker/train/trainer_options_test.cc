@@ -247,5 +247,27 @@ TEST_F(TrainerTest, ProgressTellsOfGradientsMemoryAndTheMachine) {
                                 "precision=fp32 threads=1 batch=16 rows x 1 pass collective=none"));
 }
 
+// Which of the two it takes depends on the machine; what it says has to fit.
+TEST_F(TrainerTest, ThreadsAreChosenByTimedStepsThatLeaveNoTrace) {
+  RecordingSink one, two;
+  rp::Train train = Task(1);
+  train.epochs = 20;  // enough steps for the probe to be few beside them
+  train.spec_json = Spec(R"("patience":0)", 0);
+  ASSERT_TRUE(Run(train, one).ok());
+  train.attempt = 2;
+  train.threads = 2;
+  ASSERT_TRUE(Run(train, two).ok());
+  const auto decisions = two.All<rp::Decision>();
+  const bool single = absl::StrContains(two.All<rp::Started>()[0].picked, "threads=1 ");
+  ASSERT_EQ(decisions.size(), single ? 1u : 0u);
+  if (single) {
+    EXPECT_EQ(decisions[0].rule, "threads");
+    EXPECT_EQ(decisions[0].from, "2");
+    EXPECT_EQ(Tensors(one), Tensors(two));
+  } else {
+    EXPECT_TRUE(absl::StrContains(two.All<rp::Started>()[0].picked, "threads=2 "));
+  }
+}
+
 }  // namespace
 }  // namespace traind

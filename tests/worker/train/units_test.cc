@@ -289,8 +289,8 @@ TEST(SignalsTest, UtilisationIsTheShareOfComputing) {
 }
 
 TEST(SignalsTest, SlowTrainingIsWarnedOfOnceAndWithItsCause) {
-  const auto warnings = [](const UsageWindow& window) {
-    UsageWatch watch(1, false);
+  const auto warnings = [](const UsageWindow& window, bool plain_rows = true) {
+    UsageWatch watch(1, false, plain_rows);
     std::vector<std::string> all;
     for (int i = 0; i < 300; ++i) {
       for (std::string& text : watch.Add(window)) all.push_back(std::move(text));
@@ -312,6 +312,7 @@ TEST(SignalsTest, SlowTrainingIsWarnedOfOnceAndWithItsCause) {
   all = warnings(Window(0.5, 0.5, 0, 0, 3));
   ASSERT_EQ(all.size(), 1u);
   EXPECT_TRUE(absl::StrContains(all[0], "360 batches a minute")) << all[0];
+  EXPECT_TRUE(warnings(Window(0.5, 0.5, 0, 0, 3), /*plain_rows=*/false).empty());
 }
 
 }  // namespace
