@@ -32,6 +32,10 @@ struct Arguments {
 
   std::vector<std::string> labels;  // "k=v": of the new Job, or to list by
 
+  // update (with budget, deadline and labels)
+  std::optional<int> priority;
+  std::vector<std::string> unlabels;  // keys
+
   // submit
   std::string request_id;
   bool wait = false;

@@ -51,6 +51,9 @@ constexpr Verb kVerbs[] = {
     {"watch", "Follow a Job to its end; Ctrl-C detaches", RunWatch, true},
     {"metrics", "Print the training figures of a Job", RunMetrics, true},
     {"finish", "Stop training now and predict with what there is", RunFinish, true},
+    {"pause", "Let go of the slots until resume; the clock goes on", RunPause, true},
+    {"resume", "Train a paused Job on", RunResume, true},
+    {"update", "Change a live Job's time, priority or labels", RunUpdate, true},
     {"cancel", "Stop a Job; predictions made so far stay", RunCancel, true},
     {"fetch", "Copy a file of a Job: predictions.csv, manifest.json or report.json", RunFetch,
      true},
@@ -107,6 +110,13 @@ void AddVerbOptions(const std::string& name, CLI::App& verb, Raw& raw) {
   } else if (name == "metrics") {
     AddOption(verb, "-m,--metric", arguments.metrics, "Only these: train_loss,val_metric");
     verb.add_flag("-F,--follow", arguments.follow, "Go on until the Job has ended");
+  } else if (name == "update") {
+    AddOption(verb, "--budget", raw.budget, "The time from acceptance to the deadline");
+    AddOption(verb, "--deadline", raw.deadline, "A time (RFC 3339), or +2h from now");
+    verb.add_option("--priority", raw.arguments.priority, "Higher goes first, -100 to 100")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    AddRepeated(verb, "-l,--label", arguments.labels, "Set a label: key=value");
+    AddRepeated(verb, "--unlabel", arguments.unlabels, "Take a label away: key");
   } else if (name == "fetch") {
     AddOption(verb, "--name", arguments.artifact, "Which file (default predictions.csv)");
     AddOption(verb, "-O,--to", arguments.to, "Where to; - is stdout (default: its name, here)");
@@ -162,10 +172,15 @@ std::string Complete(const CLI::App& verb, const Verb& known, Raw& raw) {
   }
   if (known.takes_job && arguments.job.empty()) return absl::StrCat(known.name, " which JOB?");
   const std::string name = known.name;
-  if (name != "submit" && name != "plan") return "";
-  if (arguments.file.empty()) return name + " needs -f FILE";
+  if (name != "submit" && name != "plan" && name != "update") return "";
   if (verb.count("--budget") > 0) arguments.budget = raw.budget;
   if (verb.count("--deadline") > 0) arguments.deadline = raw.deadline;
+  if (name == "update") {
+    const bool nothing = !arguments.budget && !arguments.deadline && !arguments.priority &&
+                         arguments.labels.empty() && arguments.unlabels.empty();
+    return nothing ? "update what? --budget, --deadline, --priority, --label or --unlabel" : "";
+  }
+  if (arguments.file.empty()) return name + " needs -f FILE";
   if (verb.count("--name") > 0) arguments.name = raw.name;
   if (arguments.request_id.size() > 128) return "--request-id has more than 128 characters";
   return "";

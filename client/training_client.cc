@@ -225,6 +225,22 @@ absl::StatusOr<v1::Job> TrainingClient::FinishJob(const std::string& id) {
   return Call<v1::FinishJobRequest, v1::Job>(&Stub::FinishJob, request);
 }
 
+absl::StatusOr<v1::Job> TrainingClient::PauseJob(const std::string& id) {
+  v1::PauseJobRequest request;
+  request.set_id(id);
+  return Call<v1::PauseJobRequest, v1::Job>(&Stub::PauseJob, request);
+}
+
+absl::StatusOr<v1::Job> TrainingClient::ResumeJob(const std::string& id) {
+  v1::ResumeJobRequest request;
+  request.set_id(id);
+  return Call<v1::ResumeJobRequest, v1::Job>(&Stub::ResumeJob, request);
+}
+
+absl::StatusOr<v1::Job> TrainingClient::UpdateJob(const v1::UpdateJobRequest& request) {
+  return Call<v1::UpdateJobRequest, v1::Job>(&Stub::UpdateJob, request);
+}
+
 absl::StatusOr<v1::Job> TrainingClient::CancelJob(const std::string& id) {
   v1::CancelJobRequest request;
   request.set_id(id);

@@ -60,6 +60,9 @@ class TrainingClient {
   // All pages.
   absl::StatusOr<v1::ListJobsReply> ListJobs(v1::ListJobsRequest request);
   absl::StatusOr<v1::Job> FinishJob(const std::string& id);
+  absl::StatusOr<v1::Job> PauseJob(const std::string& id);
+  absl::StatusOr<v1::Job> ResumeJob(const std::string& id);
+  absl::StatusOr<v1::Job> UpdateJob(const v1::UpdateJobRequest& request);
   absl::StatusOr<v1::Job> CancelJob(const std::string& id);
   absl::StatusOr<v1::ListWorkersReply> ListWorkers();
 

@@ -195,9 +195,11 @@ void Core::Impl::Decide(JobEntry& entry, std::string rule, std::string cause, st
 void Core::Impl::Advance(JobEntry& entry) {
   if (IsTerminal(entry.view().state)) return UpdateQueues(entry);
   if (entry.view().state != JobState::kFinalizing) {
-    // Once the last Prediction is due there is nothing left to plan; a traind that was
-    // away until now would only write down what its Workers have long decided.
-    if (now_ < FinalizeAt(entry)) {
+    if (entry.view().state == JobState::kPaused) {
+      StopPaused(entry);
+    } else if (now_ < FinalizeAt(entry)) {
+      // Once the last Prediction is due there is nothing left to plan; a traind that was
+      // away until now would only write down what its Workers have long decided.
       StopLate(entry);
       PlanWhenDue(entry);
       DropHopeless(entry);
@@ -224,7 +226,8 @@ void Core::Impl::UpdateQueues(JobEntry& entry) {
     waits |= task.state == TaskState::kPending;
     ready |= task.state == TaskState::kPending && task.not_before <= now_;
   }
-  const bool trains = !over && job.state != JobState::kFinalizing && !job.table.table.empty();
+  const bool trains = !over && job.state != JobState::kFinalizing &&
+                      job.state != JobState::kPaused && !job.table.table.empty();
   Urgency urgency{running, job.deadline, job.spec.priority, job.accepted_at, entry.sequence};
   const auto same = [](const Urgency& a, const Urgency& b) { return a.Key() == b.Key(); };
 
@@ -264,10 +267,13 @@ void Core::Impl::SetState(JobEntry& entry, JobState state) {
   job.state = state;
 }
 
-// QUEUED, PLANNING and RUNNING follow from the tasks.
+// QUEUED, PLANNING and RUNNING follow from the tasks; the others are asked for, or due.
 void Core::Impl::UpdateState(JobEntry& entry) {
   const Job& job = entry.view();
-  if (IsTerminal(job.state) || job.state == JobState::kFinalizing) return;
+  if (IsTerminal(job.state) || job.state == JobState::kFinalizing ||
+      job.state == JobState::kPaused) {
+    return;
+  }
   bool trains = false, backs_off = false;
   for (size_t i = 1; i < job.tasks.size(); ++i) {
     trains |= job.tasks[i].state == TaskState::kRunning;
@@ -282,7 +288,7 @@ void Core::Impl::UpdateState(JobEntry& entry) {
 PendingReason Core::Impl::WhyPending(const JobEntry& entry, int position) const {
   const Job& job = entry.view();
   if (IsTerminal(job.state) || job.state == JobState::kRunning ||
-      job.state == JobState::kFinalizing) {
+      job.state == JobState::kFinalizing || job.state == JobState::kPaused) {
     return PendingReason::kNone;
   }
   if (job.tasks[0].state == TaskState::kRunning) return PendingReason::kPreparing;
@@ -325,7 +331,7 @@ void Core::Impl::CollectWakeups(const JobEntry& entry, absl::Time* wake) const {
   if (job.tasks[0].state == TaskState::kPending) at(job.tasks[0].not_before);
   if (entry.publish_wanted && !entry.publish_running) at(entry.publish_not_before);
   if (entry.finish_at != absl::InfiniteFuture()) at(entry.finish_at + kFinishWait);
-  if (job.state == JobState::kFinalizing) return;
+  if (job.state == JobState::kFinalizing || job.state == JobState::kPaused) return;
   const Window window = WindowOf(entry);
   const StartRule rule = window.bounded() ? StartRuleOf(entry) : StartRule();
   for (size_t i = 1; i < job.tasks.size(); ++i) {

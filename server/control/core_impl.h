@@ -138,6 +138,15 @@ class Core::Impl {
   void Handle(Submit& event);
   void Handle(Finish& event);
   void Handle(Cancel& event);
+  void Handle(Pause& event);
+  void Handle(Resume& event);
+  void Handle(Update& event);
+  JobEntry* FindLive(CallId call, const std::string& job);
+  absl::Status CheckUpdate(const JobEntry& entry, const Update& event) const;
+  static absl::Time UpdatedDeadline(const Job& job, const Update& event);
+  void MoveDeadline(JobEntry& entry, absl::Time deadline);
+  void TellDeadline(JobEntry& entry, LiveAttempt& live);
+  void LeaveQueues(JobEntry& entry);
   void Handle(ShutdownRequested& event);
   void AddEntry(std::shared_ptr<Job> job);
   void Answer(CallId call, absl::Status status, JobEntry* entry, bool created = false);
@@ -245,6 +254,7 @@ class Core::Impl {
   absl::Time StopOf(const JobEntry& entry, const LiveAttempt* live) const;
   void SendReplans(JobEntry& entry);
   void StopLate(JobEntry& entry);
+  void StopPaused(JobEntry& entry);
   void ReplanTraining();
 
   // ---- the Prediction: finalization.cc ----

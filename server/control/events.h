@@ -5,7 +5,9 @@
 #include <absl/status/statusor.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -34,6 +36,25 @@ struct Finish {
 struct Cancel {
   CallId call = 0;
   std::string job;
+};
+// Ranks save a checkpoint and go; nothing starts until Resume. The clock goes on.
+struct Pause {
+  CallId call = 0;
+  std::string job;
+};
+struct Resume {
+  CallId call = 0;
+  std::string job;
+};
+// What is left out stays as it is. With both, the earlier end counts.
+struct Update {
+  CallId call = 0;
+  std::string job;
+  std::optional<absl::Duration> budget;  // from acceptance
+  std::optional<absl::Time> deadline;
+  std::optional<int> priority;
+  std::map<std::string, std::string> set_labels;
+  std::vector<std::string> remove_labels;
 };
 
 // A Worker's stream. `session` grows with every stream that is opened, so that the
@@ -136,7 +157,7 @@ struct Published {
 // SIGTERM: stop everything, keep what there is, end.
 struct ShutdownRequested {};
 
-using Event = std::variant<Submit, Finish, Cancel, WorkerAttached, WorkerHeartbeat, WorkerDetached,
+using Event = std::variant<Submit, Finish, Cancel, Pause, Resume, Update, WorkerAttached, WorkerHeartbeat, WorkerDetached,
                            WorkerDied, WorkerFact, Published, ShutdownRequested>;
 
 // ---- out --------------------------------------------------------------------
@@ -166,6 +187,7 @@ struct ReplanCommand {
   int64_t attempt = 0;
   int epochs = 0;
   absl::Time stop_at = absl::InfiniteFuture();
+  absl::Time deadline = absl::InfiniteFuture();  // the Job's
   bool plan_cut = false;
 };
 // Every fact of that session up to sequence is durable once this turn is committed.

@@ -347,7 +347,17 @@ void Core::Impl::SendReplans(JobEntry& entry) {
     live->plan_cut = plan_cut;
     live->stop_at = stop_at;
     live->replanned_at = now_;
-    turn_.replans.push_back({live->worker, live->id, plan.epochs, stop_at, plan_cut});
+    turn_.replans.push_back({live->worker, live->id, plan.epochs, stop_at, job.deadline, plan_cut});
+  }
+}
+
+void Core::Impl::StopPaused(JobEntry& entry) {
+  const Job& job = entry.view();
+  for (size_t i = 1; i < job.tasks.size(); ++i) {
+    if (job.tasks[i].state != TaskState::kRunning) continue;
+    LiveAttempt* live = OpenAttempt(job.tasks[i]);
+    if (!live || live->stop_sent || !workers_[live->worker].attached) continue;
+    SendStop(*live, StopMode::kDrop, "the job is paused");
   }
 }
 

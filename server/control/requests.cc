@@ -3,8 +3,18 @@
 
 #include "server/control/core_impl.h"
 #include "server/domain/names.h"
+#include "server/plan/planner.h"
 
 namespace traind {
+
+namespace {
+
+std::string TextOf(const Job& job, absl::Time deadline) {
+  if (deadline == absl::InfiniteFuture()) return "no deadline";
+  return absl::StrCat(Text(deadline - job.accepted_at), " after acceptance");
+}
+
+}  // namespace
 
 bool Core::Impl::AnswerKnownRequest(const Submit& event) {
   const Job& job = event.job;
@@ -73,18 +83,26 @@ void Core::Impl::Handle(Submit& event) {
   Answer(event.call, absl::OkStatus(), &entry, true);
 }
 
-void Core::Impl::Handle(Finish& event) {
-  JobEntry* entry = Find(event.job);
+// The Job of a call; null: there is none to change, and the caller has been told.
+JobEntry* Core::Impl::FindLive(CallId call, const std::string& job) {
+  JobEntry* entry = Find(job);
   if (!entry) {
-    return Answer(event.call, absl::NotFoundError(absl::StrCat("no active job ", event.job)),
-                  nullptr);
+    Answer(call, absl::NotFoundError(absl::StrCat("no active job ", job)), nullptr);
+    return nullptr;
   }
   if (IsTerminal(entry->view().state)) {
-    return Answer(event.call,
-                  absl::FailedPreconditionError(absl::StrCat(
-                      "job ", event.job, " is ", Name(entry->view().state), " already")),
-                  entry);
+    Answer(call,
+           absl::FailedPreconditionError(
+               absl::StrCat("job ", job, " is ", Name(entry->view().state), " already")),
+           entry);
+    return nullptr;
   }
+  return entry;
+}
+
+void Core::Impl::Handle(Finish& event) {
+  JobEntry* entry = FindLive(event.call, event.job);
+  if (!entry) return;
   if (!entry->view().finish_requested) {
     Job& job = EditDurably(*entry);
     job.finish_requested = true;
@@ -102,20 +120,129 @@ void Core::Impl::Handle(Finish& event) {
 }
 
 void Core::Impl::Handle(Cancel& event) {
-  JobEntry* entry = Find(event.job);
-  if (!entry) {
-    return Answer(event.call, absl::NotFoundError(absl::StrCat("no active job ", event.job)),
-                  nullptr);
-  }
-  if (IsTerminal(entry->view().state)) {
-    return Answer(event.call,
-                  absl::FailedPreconditionError(absl::StrCat(
-                      "job ", event.job, " is ", Name(entry->view().state), " already")),
-                  entry);
-  }
+  JobEntry* entry = FindLive(event.call, event.job);
+  if (!entry) return;
   EditDurably(*entry).cancel_requested = true;
   End(*entry, JobState::kCancelled, JobEndReason::kCancelledByUser, "cancelled by the user");
   Answer(event.call, absl::OkStatus(), entry);
+}
+
+void Core::Impl::Handle(Pause& event) {
+  JobEntry* entry = FindLive(event.call, event.job);
+  if (!entry) return;
+  const Job& job = entry->view();
+  if (job.state == JobState::kFinalizing || job.finish_requested) {
+    return Answer(event.call,
+                  absl::FailedPreconditionError(absl::StrCat(
+                      "job ", event.job, " is making its last prediction; it cannot be paused")),
+                  entry);
+  }
+  if (job.state != JobState::kPaused) {
+    Decide(*entry, "user", "pause was asked for", std::string(Name(job.state)),
+           job.deadline == absl::InfiniteFuture()
+               ? "checkpoint, then wait for resume"
+               : "checkpoint, then wait for resume; the clock goes on");
+    SetState(*entry, JobState::kPaused);
+  }
+  Answer(event.call, absl::OkStatus(), entry);
+}
+
+void Core::Impl::Handle(Resume& event) {
+  JobEntry* entry = FindLive(event.call, event.job);
+  if (!entry) return;
+  if (entry->view().state == JobState::kPaused) {
+    Decide(*entry, "user", "resume was asked for", "PAUSED", "train on with the time that is left");
+    SetState(*entry, JobState::kQueued);
+    entry->replan_wanted = true;
+  }
+  Answer(event.call, absl::OkStatus(), entry);
+}
+
+absl::Status Core::Impl::CheckUpdate(const JobEntry& entry, const Update& event) const {
+  const Job& job = entry.view();
+  if (!event.budget && !event.deadline) return absl::OkStatus();
+  if (job.state == JobState::kFinalizing || job.finish_requested) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", job.id, " is making its last prediction; its time cannot be changed. ",
+                     "For more, submit a new job"));
+  }
+  const absl::Time deadline = UpdatedDeadline(job, event);
+  if (deadline - FinalizeLeadOf(entry) > now_) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(event.budget ? "budget" : "deadline", ": ", absl::FormatTime(deadline),
+                   deadline <= now_ ? " is past; it is " : " leaves no time to predict; it is ",
+                   absl::FormatTime(now_)));
+}
+
+absl::Time Core::Impl::UpdatedDeadline(const Job& job, const Update& event) {
+  absl::Time deadline = event.deadline.value_or(absl::InfiniteFuture());
+  if (event.budget) deadline = std::min(deadline, job.accepted_at + *event.budget);
+  return deadline;
+}
+
+void Core::Impl::Handle(Update& event) {
+  JobEntry* entry = FindLive(event.call, event.job);
+  if (!entry) return;
+  const absl::Status wrong = CheckUpdate(*entry, event);
+  if (!wrong.ok()) return Answer(event.call, wrong, entry);
+  Job& job = EditDurably(*entry);
+  for (const std::string& key : event.remove_labels) job.spec.labels.erase(key);
+  for (auto& [key, value] : event.set_labels) job.spec.labels[key] = value;
+  if (event.priority && *event.priority != job.spec.priority) {
+    Decide(*entry, "user", "another priority was asked for", absl::StrCat(job.spec.priority),
+           absl::StrCat(*event.priority));
+    job.spec.priority = *event.priority;
+    LeaveQueues(*entry);
+  }
+  if (event.budget || event.deadline) MoveDeadline(*entry, UpdatedDeadline(job, event));
+  Answer(event.call, absl::OkStatus(), entry);
+}
+
+void Core::Impl::MoveDeadline(JobEntry& entry, absl::Time deadline) {
+  Job& job = EditDurably(entry);
+  if (deadline == job.deadline) return;
+  Decide(entry, "user", "another deadline was asked for", TextOf(job, job.deadline),
+         TextOf(job, deadline));
+  LeaveQueues(entry);
+  const bool later = deadline > job.deadline;
+  job.deadline = deadline;
+  entry.replan_wanted = true;
+  for (size_t i = 0; i < job.tasks.size(); ++i) {
+    Task& task = job.tasks[i];
+    if (LiveAttempt* live = OpenAttempt(task)) TellDeadline(entry, *live);
+    // What was not begun for lack of time; the Plan's own cuts come back by B9.
+    const bool in_plan = job.plans.empty() || task.fold < job.plans.back().folds;
+    if (later && task.state == TaskState::kDropped && task.attempts == 0 && in_plan) {
+      task.state = TaskState::kPending;
+      task.message.clear();
+    }
+  }
+  if (later) entry.stopping = entry.stop_checked = false;
+}
+
+void Core::Impl::TellDeadline(JobEntry& entry, LiveAttempt& live) {
+  if (live.stop_sent || !workers_[live.worker].attached) return;
+  const Job& job = entry.view();
+  ReplanCommand command;
+  command.worker = live.worker;
+  command.attempt = live.id;
+  command.deadline = job.deadline;
+  command.plan_cut = PlanCut(job);
+  if (live.kind == TaskKind::kTrain) {
+    command.epochs = live.epochs;
+    command.stop_at = live.stop_at = StopOf(entry, &live);
+  }
+  turn_.replans.push_back(std::move(command));
+}
+
+// Its place goes by deadline and priority; the end of the turn finds the new one.
+void Core::Impl::LeaveQueues(JobEntry& entry) {
+  if (entry.prepare_key) prepare_queue_.erase(*entry.prepare_key);
+  if (entry.train_key) train_queue_[entry.shape].erase(*entry.train_key);
+  entry.prepare_key.reset();
+  entry.train_key.reset();
+  training_.erase(entry.sequence);
+  training_in_time_.erase(entry.sequence);
 }
 
 void Core::Impl::Handle(ShutdownRequested&) {

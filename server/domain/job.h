@@ -8,6 +8,8 @@
 //   3  no TRAIN is left to run, time     none is and none can be)
 //      is up, or the user said Finish 4  the last Prediction stands (none asked for: models do)
 //   5  not even a floor stands        6  the user said so
+// PAUSED is beside QUEUED, PLANNING and RUNNING: on request, and until the user says
+// Resume or the time is up.
 // Terminal states are for ever. A terminal Job names its end reason.
 #pragma once
 

@@ -115,6 +115,18 @@ void ControlLoop::Cancel(const std::string& job, Answer answer) {
   PostCall(traind::Cancel{0, job}, std::move(answer));
 }
 
+void ControlLoop::Pause(const std::string& job, Answer answer) {
+  PostCall(traind::Pause{0, job}, std::move(answer));
+}
+
+void ControlLoop::Resume(const std::string& job, Answer answer) {
+  PostCall(traind::Resume{0, job}, std::move(answer));
+}
+
+void ControlLoop::Update(traind::Update update, Answer answer) {
+  PostCall(std::move(update), std::move(answer));
+}
+
 template <typename Call>
 void ControlLoop::PostCall(Call event, Answer answer) {
   {

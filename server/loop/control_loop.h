@@ -76,6 +76,9 @@ class ControlLoop {
   void Submit(Job job, Answer answer);
   void Finish(const std::string& job, Answer answer);
   void Cancel(const std::string& job, Answer answer);
+  void Pause(const std::string& job, Answer answer);
+  void Resume(const std::string& job, Answer answer);
+  void Update(traind::Update update, Answer answer);
   void Post(Event event);
   // A Worker published by itself: the standing Prediction is read from disk, and
   // `ack` sent when that is stored.

@@ -207,6 +207,7 @@ v1::CoordinatorMessage ToProto(const ReplanCommand& command, absl::Time now) {
   message.mutable_replan()->set_epochs(command.epochs);
   message.mutable_replan()->set_stop_ms(Remaining(command.stop_at, now));
   message.mutable_replan()->set_plan_cut(command.plan_cut);
+  message.mutable_replan()->set_remaining_ms(Remaining(command.deadline, now));
   return message;
 }
 

@@ -4,6 +4,7 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
 #include <absl/time/clock.h>
+#include <google/protobuf/util/time_util.h>
 
 #include <algorithm>
 #include <utility>
@@ -18,6 +19,8 @@
 
 namespace traind {
 namespace {
+
+using google::protobuf::util::TimeUtil;
 
 constexpr char kOwner[] = "local";
 constexpr size_t kMaxRequestId = 128;
@@ -133,18 +136,22 @@ ControlLoop::Answer TrainingService::JobAnswer(grpc::ServerUnaryReactor* reactor
   };
 }
 
+absl::StatusOr<std::string> TrainingService::FindLive(const std::string& id_or_name) const {
+  ASSIGN_OR_RETURN(const auto job, Find(id_or_name));
+  if (!IsTerminal(job->state)) return job->id;
+  return absl::FailedPreconditionError(absl::StrCat("job ", job->id, " is ", Name(job->state),
+                                                    " already; what is over does not change"));
+}
+
 grpc::ServerUnaryReactor* TrainingService::FinishJob(grpc::CallbackServerContext* context,
                                                      const v1::FinishJobRequest* request,
                                                      v1::Job* reply) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const auto job = Find(request->id());
+  const auto job = FindLive(request->id());
   if (!job.ok()) {
     reactor->Finish(ToGrpc(job.status()));
-  } else if (IsTerminal((*job)->state)) {
-    reactor->Finish(ToGrpc(absl::FailedPreconditionError(
-        absl::StrCat("job ", (*job)->id, " is ", Name((*job)->state), " already"))));
   } else {
-    loop_->Finish((*job)->id, JobAnswer(reactor, reply));
+    loop_->Finish(*job, JobAnswer(reactor, reply));
   }
   return reactor;
 }
@@ -153,14 +160,79 @@ grpc::ServerUnaryReactor* TrainingService::CancelJob(grpc::CallbackServerContext
                                                      const v1::CancelJobRequest* request,
                                                      v1::Job* reply) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const auto job = Find(request->id());
+  const auto job = FindLive(request->id());
   if (!job.ok()) {
     reactor->Finish(ToGrpc(job.status()));
-  } else if (IsTerminal((*job)->state)) {
-    reactor->Finish(ToGrpc(absl::FailedPreconditionError(
-        absl::StrCat("job ", (*job)->id, " is ", Name((*job)->state), " already"))));
   } else {
-    loop_->Cancel((*job)->id, JobAnswer(reactor, reply));
+    loop_->Cancel(*job, JobAnswer(reactor, reply));
+  }
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* TrainingService::PauseJob(grpc::CallbackServerContext* context,
+                                                    const v1::PauseJobRequest* request,
+                                                    v1::Job* reply) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  const auto job = FindLive(request->id());
+  if (!job.ok()) {
+    reactor->Finish(ToGrpc(job.status()));
+  } else {
+    loop_->Pause(*job, JobAnswer(reactor, reply));
+  }
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* TrainingService::ResumeJob(grpc::CallbackServerContext* context,
+                                                     const v1::ResumeJobRequest* request,
+                                                     v1::Job* reply) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  const auto job = FindLive(request->id());
+  if (!job.ok()) {
+    reactor->Finish(ToGrpc(job.status()));
+  } else {
+    loop_->Resume(*job, JobAnswer(reactor, reply));
+  }
+  return reactor;
+}
+
+absl::StatusOr<Update> TrainingService::CheckUpdate(const v1::UpdateJobRequest& request) const {
+  Update update;
+  ASSIGN_OR_RETURN(update.job, FindLive(request.id()));
+  ASSIGN_OR_RETURN(const auto job, Find(update.job));
+  ASSIGN_OR_RETURN(v1::JobSpec spec, SpecFromJson(job->spec_json));
+  spec.clear_labels();
+  for (const auto& [key, value] : job->spec.labels) (*spec.mutable_labels())[key] = value;
+  for (const std::string& key : request.remove_labels()) spec.mutable_labels()->erase(key);
+  for (const auto& [key, value] : request.set_labels()) (*spec.mutable_labels())[key] = value;
+  if (request.has_priority()) spec.set_priority(request.priority());
+  if (request.has_budget()) *spec.mutable_budget()->mutable_time() = request.budget();
+  if (request.has_deadline()) *spec.mutable_budget()->mutable_deadline() = request.deadline();
+  std::vector<std::string> wrong;
+  for (const SpecError& error : CheckSpec(spec)) {
+    wrong.push_back(absl::StrCat(error.field_path, ": ", error.message));
+  }
+  if (!wrong.empty()) return absl::InvalidArgumentError(absl::StrJoin(wrong, "\n"));
+  if (request.has_budget()) {
+    update.budget = absl::Milliseconds(TimeUtil::DurationToMilliseconds(request.budget()));
+  }
+  if (request.has_deadline()) {
+    update.deadline = absl::FromUnixMillis(TimeUtil::TimestampToMilliseconds(request.deadline()));
+  }
+  if (request.has_priority()) update.priority = request.priority();
+  update.set_labels.insert(request.set_labels().begin(), request.set_labels().end());
+  update.remove_labels.assign(request.remove_labels().begin(), request.remove_labels().end());
+  return update;
+}
+
+grpc::ServerUnaryReactor* TrainingService::UpdateJob(grpc::CallbackServerContext* context,
+                                                     const v1::UpdateJobRequest* request,
+                                                     v1::Job* reply) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  auto update = CheckUpdate(*request);
+  if (!update.ok()) {
+    reactor->Finish(ToGrpc(update.status()));
+  } else {
+    loop_->Update(*std::move(update), JobAnswer(reactor, reply));
   }
   return reactor;
 }

@@ -19,14 +19,18 @@ namespace traind {
 
 grpc::Status ToGrpc(const absl::Status& status);
 
-// Calls that wait for the control loop's commit (Submit, Finish, Cancel) are
+// Calls that wait for the control loop's commit (all that change a Job) are
 // answered from its thread and hold none meanwhile; the others have a thread each.
 // Active Jobs are answered from the loop's views, terminal ones from the store.
 // Threads: safe. Ownership: all arguments outlive the service.
 class TrainingService final
     : public v1::TrainingService::WithCallbackMethod_Submit<
           v1::TrainingService::WithCallbackMethod_FinishJob<
-              v1::TrainingService::WithCallbackMethod_CancelJob<v1::TrainingService::Service>>> {
+              v1::TrainingService::WithCallbackMethod_CancelJob<
+                  v1::TrainingService::WithCallbackMethod_PauseJob<
+                      v1::TrainingService::WithCallbackMethod_ResumeJob<
+                          v1::TrainingService::WithCallbackMethod_UpdateJob<
+                              v1::TrainingService::Service>>>>>> {
  public:
   TrainingService(std::string state_dir, ControlLoop* loop, Store* store, Intake* intake,
                   GrpcWorkerGateway* workers)
@@ -43,6 +47,12 @@ class TrainingService final
                                       const v1::FinishJobRequest* request, v1::Job* reply) override;
   grpc::ServerUnaryReactor* CancelJob(grpc::CallbackServerContext* context,
                                       const v1::CancelJobRequest* request, v1::Job* reply) override;
+  grpc::ServerUnaryReactor* PauseJob(grpc::CallbackServerContext* context,
+                                     const v1::PauseJobRequest* request, v1::Job* reply) override;
+  grpc::ServerUnaryReactor* ResumeJob(grpc::CallbackServerContext* context,
+                                      const v1::ResumeJobRequest* request, v1::Job* reply) override;
+  grpc::ServerUnaryReactor* UpdateJob(grpc::CallbackServerContext* context,
+                                      const v1::UpdateJobRequest* request, v1::Job* reply) override;
 
   grpc::Status Plan(grpc::ServerContext* context, const v1::PlanRequest* request,
                     v1::PlanReply* reply) override;
@@ -62,6 +72,10 @@ class TrainingService final
  private:
   // By id, else by name. NotFound; FailedPrecondition: several have that name.
   absl::StatusOr<std::shared_ptr<const Job>> Find(const std::string& id_or_name) const;
+  // The id of a Job that may still change; FailedPrecondition: it is over.
+  absl::StatusOr<std::string> FindLive(const std::string& id_or_name) const;
+  // The event that the request asks for; InvalidArgument by the rules of a spec.
+  absl::StatusOr<Update> CheckUpdate(const v1::UpdateJobRequest& request) const;
   v1::Job Describe(const Job& job, bool brief = false) const;
   // The answer to a Submit whose request_id an earlier Job has.
   absl::Status AnswerKnown(const Job& known, const CheckedSpec& checked,

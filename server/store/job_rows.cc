@@ -23,15 +23,15 @@ auto FixedColumns(T& job) {
   return std::tie(job.id, job.owner, job.request_id, s.name, job.spec_sha256, job.spec_json,
                   job.spec_text, job.accepted_at, s.metric, s.higher_is_better, s.folds, s.epochs,
                   s.patience, s.slots, s.device, s.batch, s.precision, s.checkpoint_every,
-                  s.priority, s.has_test, s.train_bytes, s.test_bytes, s.budget, s.deadline,
-                  s.policy, s.shares.plan, s.shares.first_fold, s.shares.reserve, s.shares.stop);
+                  s.has_test, s.train_bytes, s.test_bytes, s.budget, s.deadline, s.policy,
+                  s.shares.plan, s.shares.first_fold, s.shares.reserve, s.shares.stop);
 }
 
 template <typename T>
 auto ChangingColumns(T& job) {
   return std::tie(job.state, job.end_reason, job.end_message, job.started_at, job.deadline,
                   job.finished_at, job.finish_requested, job.cancel_requested, job.floor_model,
-                  job.floor_score);
+                  job.floor_score, job.spec.priority);
 }
 
 template <typename T>
@@ -275,7 +275,8 @@ absl::Status WriteState(Connection& db, int64_t number, const Job& job) {
   Query q = db.Prepare(
       "UPDATE jobs SET state = ?, end_reason = ?, end_message = ?, started_at_ms = ?, "
       "deadline_ms = ?, finished_at_ms = ?, finish_requested = ?, cancel_requested = ?, "
-      "floor_model = ?, floor_score = ?, warnings_json = ?, prediction_number = ?, version = ? "
+      "floor_model = ?, floor_score = ?, priority = ?, warnings_json = ?, prediction_number = ?, "
+      "version = ? "
       "WHERE number = ?");
   const std::string warnings = Dump(job.warnings);
   std::optional<int> prediction;
@@ -283,6 +284,15 @@ absl::Status WriteState(Connection& db, int64_t number, const Job& job) {
   Bind(q, ChangingColumns(job));
   q.Bind(warnings, prediction, job.version, number);
   return Finish(q);
+}
+
+absl::Status WriteLabels(Connection& db, int64_t number, const Job& job) {
+  RETURN_IF_ERROR(db.Run("DELETE FROM job_labels WHERE job = ?", number));
+  for (const auto& [key, value] : job.spec.labels) {
+    RETURN_IF_ERROR(
+        db.Run("INSERT INTO job_labels(job, key, value) VALUES(?, ?, ?)", number, key, value));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status WriteArtifact(Connection& db, int64_t number, const std::string& path,
@@ -441,10 +451,11 @@ absl::Status InsertJob(Connection& db, const Job& job, int64_t* number) {
     Query q = db.Prepare(
         "INSERT INTO jobs(id, owner, request_id, name, spec_sha256, spec_json, spec_text, "
         "accepted_at_ms, metric, higher_is_better, folds, epochs, patience, slots, device, batch, "
-        "precision, checkpoint_every_ms, priority, has_test, train_bytes, test_bytes, budget_ms, "
+        "precision, checkpoint_every_ms, has_test, train_bytes, test_bytes, budget_ms, "
         "spec_deadline_ms, policy, share_plan, share_first_fold, share_reserve, share_stop, "
         "state, end_reason, end_message, started_at_ms, deadline_ms, finished_at_ms, "
-        "finish_requested, cancel_requested, floor_model, floor_score, warnings_json, version) "
+        "finish_requested, cancel_requested, floor_model, floor_score, priority, warnings_json, "
+        "version) "
         "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
         "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     Bind(q, FixedColumns(job));
@@ -453,11 +464,7 @@ absl::Status InsertJob(Connection& db, const Job& job, int64_t* number) {
     RETURN_IF_ERROR(Finish(q));
   }
   *number = db.last_insert_rowid();
-  for (const auto& [key, value] : job.spec.labels) {
-    RETURN_IF_ERROR(
-        db.Run("INSERT INTO job_labels(job, key, value) VALUES(?, ?, ?)", *number, key, value));
-  }
-  return absl::OkStatus();
+  return WriteLabels(db, *number, job);
 }
 
 absl::Status WriteCheckpoint(Connection& db, int64_t number, const Checkpoint& checkpoint) {
@@ -482,6 +489,9 @@ absl::Status UpdateJob(Connection& db, int64_t number, const Job* before, const 
   if (after.prediction &&
       !SamePrediction(before ? before->prediction : std::nullopt, after.prediction)) {
     RETURN_IF_ERROR(WritePrediction(db, number, *after.prediction, after.id));
+  }
+  if (before && before->spec.labels != after.spec.labels) {
+    RETURN_IF_ERROR(WriteLabels(db, number, after));
   }
   // A Job that was inserted just now has this already, but for its Prediction.
   if (before || after.prediction) return WriteState(db, number, after);

@@ -177,6 +177,26 @@ TEST_F(CliTest, MetricsGoOnWhereTheStreamBroke) {
   EXPECT_EQ(json["dropped"], 2);
 }
 
+TEST_F(CliTest, UpdateSendsWhatIsSaidAndRefusesWhatIsNoTime) {
+  EXPECT_EQ(Run({"update", "digits"}).code, 2);
+  const Ran unit = Run({"update", "digits", "--budget", "90"});
+  EXPECT_EQ(unit.code, 2);
+  EXPECT_TRUE(Has(unit.err, "--budget '90' has no unit")) << unit.err;
+  EXPECT_EQ(Run({"update", "digits", "--deadline", "soon"}).code, 2);
+  EXPECT_EQ(Run({"update", "digits", "--priority", "high"}).code, 2);
+  EXPECT_EQ(Run({"update", "digits", "-l", "team"}).code, 2);
+
+  EXPECT_EQ(Run({"update", "digits", "--budget", "90s", "-l", "team=a", "--unlabel", "old"}).code,
+            0);
+  EXPECT_EQ(service_.updated.budget().seconds(), 90);
+  EXPECT_FALSE(service_.updated.has_deadline());
+  EXPECT_FALSE(service_.updated.has_priority());
+  EXPECT_EQ(service_.updated.set_labels().at("team"), "a");
+  EXPECT_EQ(service_.updated.remove_labels(0), "old");
+  EXPECT_EQ(Run({"update", "digits", "--priority", "-3"}).code, 0);
+  EXPECT_EQ(service_.updated.priority(), -3);
+}
+
 TEST_F(CliTest, PlanWorkersFinishAndCancelAnswer) {
   service_.on_plan = [](const v1::PlanRequest& request, v1::PlanReply* reply) {
     *reply->mutable_resolved() = request.spec();
@@ -198,6 +218,9 @@ TEST_F(CliTest, PlanWorkersFinishAndCancelAnswer) {
   EXPECT_EQ(Run({"finish", "digits"}).code, 0);
   EXPECT_EQ(Run({"cancel", "digits"}).code, 0);
   EXPECT_EQ(Run({"cancel", "nobody"}).code, 5);
+  EXPECT_EQ(Run({"pause", "digits"}).code, 0);
+  EXPECT_EQ(Run({"resume", "digits"}).code, 0);
+  EXPECT_EQ(Run({"resume", "nobody"}).code, 5);
   EXPECT_EQ(Run({"version"}).code, 0);
 }
 

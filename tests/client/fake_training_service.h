@@ -28,6 +28,7 @@ class FakeTrainingService final : public v1::TrainingService::Service {
       on_metrics;
   std::function<grpc::Status(const v1::ListJobsRequest&, v1::ListJobsReply*)> on_list;
   std::function<grpc::Status(const v1::PlanRequest&, v1::PlanReply*)> on_plan;
+  v1::UpdateJobRequest updated;  // the last
   std::string artifact = "row,y\n0,1\n";
   std::string artifact_sha256;
   v1::ListWorkersReply workers;
@@ -51,6 +52,22 @@ class FakeTrainingService final : public v1::TrainingService::Service {
     return on_watch(context, *request, [&](const v1::Job& job) { return writer->Write(job); });
   }
   grpc::Status FinishJob(Context*, const v1::FinishJobRequest* request, v1::Job* job) override {
+    v1::GetJobRequest get;
+    get.set_id(request->id());
+    return on_get ? on_get(get, job) : Unset();
+  }
+  grpc::Status PauseJob(Context*, const v1::PauseJobRequest* request, v1::Job* job) override {
+    v1::GetJobRequest get;
+    get.set_id(request->id());
+    return on_get ? on_get(get, job) : Unset();
+  }
+  grpc::Status ResumeJob(Context*, const v1::ResumeJobRequest* request, v1::Job* job) override {
+    v1::GetJobRequest get;
+    get.set_id(request->id());
+    return on_get ? on_get(get, job) : Unset();
+  }
+  grpc::Status UpdateJob(Context*, const v1::UpdateJobRequest* request, v1::Job* job) override {
+    updated = *request;
     v1::GetJobRequest get;
     get.set_id(request->id());
     return on_get ? on_get(get, job) : Unset();

@@ -124,6 +124,52 @@ def _():
         house.check_predictions(job["predictions"]["path"])
 
 
+@case("A paused Job lets go of its slot, another uses it, and Resume goes on from the checkpoint")
+def _():
+    with House(slots=1) as house:
+        house.start()
+        job = house.submit(house.spec(folds=2, epochs=100000, budget="60s"))
+        house.until(job["id"], "it trains", lambda j: j["folds"][0]["progress"]["done"] >= 20)
+        assert house.json("pause", job["id"])["state"] == "PAUSED"
+        eventually("the slot is free", lambda: not house.json("workers")[0]["slots"][0].get("job"))
+        other = house.submit(house.spec(folds=2, epochs=2), "--wait")
+        assert other["state"] == "SUCCEEDED" and other["predictions"]["folds"] == [0, 1], other
+        paused = house.job(job["id"])
+        assert paused["state"] == "PAUSED" and house.standing(job["id"]), paused
+        house.json("resume", job["id"])
+        again = house.until(job["id"], "it trains again", lambda j: j["state"] == "RUNNING")
+        assert again["folds"][0]["progress"]["done"] >= 20, again["folds"][0]
+        house.json("update", job["id"], "--budget", "25s")
+        job = house.wait(job["id"], 40)
+        assert job["state"] == "SUCCEEDED" and 0 in job["predictions"]["folds"], job
+        assert moment(job["deadline"]) - moment(job["accepted_at"]) == 25, job
+        assert job["finished_at"] <= job["deadline"], job
+        assert house.cli("pause", job["id"]).returncode == 1  # what is over does not change
+
+
+@case("Update gives a live Job more time, another priority and labels; bad ones change nothing")
+def _():
+    with House(slots=1) as house:
+        house.start()
+        job = house.submit(house.spec(folds=2, epochs=100000, budget="8s"))
+        house.until(job["id"], "it trains", lambda j: j["folds"][0]["progress"]["done"] >= 2)
+        changed = house.json("update", job["id"], "--budget", "16s", "--priority", "3", "-l", "team=a")
+        assert moment(changed["deadline"]) - moment(changed["accepted_at"]) == 16, changed
+        assert changed["priority"] == 3 and changed["labels"] == {"team": "a"}, changed
+        assert [j["id"] for j in house.json("list", "-l", "team=a")["jobs"]] == [job["id"]]
+        for wrong in (["--budget", "90"], ["--budget", "1s"], ["--deadline", "2020-01-01T00:00:00Z"],
+                      ["--priority", "1000"], ["-l", "bad key=1"], []):
+            result = house.cli("update", job["id"], *wrong)
+            assert result.returncode == 2 and result.stderr, (wrong, result)
+        house.kill_daemon()
+        house.start()
+        kept = house.job(job["id"])
+        assert kept["priority"] == 3 and kept["deadline"] == changed["deadline"], kept
+        job = house.wait(job["id"], 30)
+        assert job["state"] == "SUCCEEDED" and job["predictions"]["folds"], job
+        assert 8 < moment(job["finished_at"]) - moment(job["accepted_at"]) <= 16, job
+
+
 @case("Cancel stops the Ranks, and the Predictions made so far stay")
 def _():
     with House(slots=1) as house:

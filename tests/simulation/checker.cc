@@ -26,10 +26,14 @@ bool Terminal(const std::string& state) {
 bool LegalStep(const std::string& from, const std::string& to) {
   if (from == to) return !Terminal(from);
   static const std::map<std::string, std::set<std::string>> steps = {
-      {"", {"QUEUED", "PLANNING", "FINALIZING", "FAILED"}},
-      {"QUEUED", {"PLANNING", "RUNNING", "FINALIZING", "SUCCEEDED", "FAILED", "CANCELLED"}},
-      {"PLANNING", {"QUEUED", "RUNNING", "FINALIZING", "SUCCEEDED", "FAILED", "CANCELLED"}},
-      {"RUNNING", {"QUEUED", "FINALIZING", "SUCCEEDED", "FAILED", "CANCELLED"}},
+      {"", {"QUEUED", "PLANNING", "FINALIZING", "FAILED", "PAUSED"}},
+      {"QUEUED",
+       {"PLANNING", "RUNNING", "FINALIZING", "SUCCEEDED", "FAILED", "CANCELLED", "PAUSED"}},
+      {"PLANNING",
+       {"QUEUED", "RUNNING", "FINALIZING", "SUCCEEDED", "FAILED", "CANCELLED", "PAUSED"}},
+      {"RUNNING", {"QUEUED", "FINALIZING", "SUCCEEDED", "FAILED", "CANCELLED", "PAUSED"}},
+      {"PAUSED",
+       {"QUEUED", "PLANNING", "RUNNING", "FINALIZING", "SUCCEEDED", "FAILED", "CANCELLED"}},
       {"FINALIZING", {"SUCCEEDED", "FAILED", "CANCELLED"}},
   };
   const auto it = steps.find(from);
@@ -45,6 +49,7 @@ class Checker {
   struct JobSeen {
     json last;  // its newest committed row
     int64_t true_deadline = -1;
+    int64_t last_deadline = -1;  // the latest it ever had: a Worker out of reach keeps that
     int64_t terminal_at = -1;
     int64_t floor_at = -1;  // on disk
     int64_t published_at = -1;
@@ -65,6 +70,7 @@ class Checker {
   void Read(const json& r);
   void ReadJob(const json& r);
   void ReadAckedFold(int64_t attempt);
+  void SetDeadline(const json& r, JobSeen& job);
   void CheckTasks(const json& r, const json* before);
   void CheckAnswer(const json& r);
   void CheckJobAtEnd(const std::string& id, const JobSeen& job);
@@ -195,7 +201,12 @@ void Checker::ReadJob(const json& r) {
   if (!LegalStep(before, state)) Violation("job ", id, " went from ", before, " to ", state);
   if (!job.last.is_null()) {
     if (r["version"] <= job.last["version"]) Violation("job ", id, ": its version did not grow");
-    if (r["deadline"] != job.last["deadline"]) Violation("job ", id, ": its deadline moved");
+    if (r["deadline"] != job.last["deadline"]) {
+      if (r["decisions"].size() == job.last["decisions"].size() || r["deadline"] < 0) {
+        Violation("job ", id, ": its deadline moved and nobody asked");
+      }
+      SetDeadline(r, job);
+    }
     if (r["accepted"] != job.last["accepted"]) Violation("job ", id, ": its acceptance moved");
     if (r["number"] < job.last["number"]) Violation("job ", id, ": its prediction went back");
     if (r.contains("plan") && job.last.contains("plan")) {
@@ -211,8 +222,7 @@ void Checker::ReadJob(const json& r) {
       }
     }
   } else if (r["deadline"] >= 0) {
-    job.true_deadline =
-        r["t"].get<int64_t>() + r["deadline"].get<int64_t>() - r["core"].get<int64_t>();
+    SetDeadline(r, job);
   }
   CheckTasks(r, job.last.is_null() ? nullptr : &job.last);
   if (Terminal(state)) {
@@ -260,6 +270,12 @@ void Checker::CheckAnswer(const json& r) {
       Violation("job ", id, ": planned after its deadline: ", d.dump());
     }
   }
+}
+
+void Checker::SetDeadline(const json& r, JobSeen& job) {
+  job.true_deadline =
+      r["t"].get<int64_t>() + r["deadline"].get<int64_t>() - r["core"].get<int64_t>();
+  job.last_deadline = std::max(job.last_deadline, job.true_deadline);
 }
 
 void Checker::CheckTasks(const json& r, const json* before) {
@@ -358,7 +374,8 @@ void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
   if (faults_ || truth["bad_data"] || state == "CANCELLED") return;
   // Nothing went wrong: the promise in full.
   const double window = truth["window_s"];
-  const bool floor_fits = window > 1.0 && window > 3 * truth["floor_s"].get<double>() + 0.6;
+  const bool floor_fits =
+      !truth["changed"] && window > 1.0 && window > 3 * truth["floor_s"].get<double>() + 0.6;
   const bool ends = job.true_deadline >= 0 || truth["placeable"];
   if (has_test && floor_fits && ends && state != "SUCCEEDED") {
     Violation("job ", id, " ended ", state,
@@ -367,7 +384,7 @@ void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
   for (const json& attempt : last["attempts"]) {
     const bool fits =
         window > 2.0 && 0.06 * window > truth["predict_s"] && truth["probe_error"] > 0.8;
-    if (fits && attempt[1] > 0 && attempt[3] == "DEADLINE") {
+    if (fits && !truth["changed"] && attempt[1] > 0 && attempt[3] == "DEADLINE") {
       Violation("job ", id, ": without any fault attempt ", attempt[0].dump(),
                 " was cut off at the deadline");
     }
@@ -388,7 +405,7 @@ void Checker::CheckRanks() {
     for (int slot : rank.slots) used[{rank.worker, slot}].emplace_back(rank.from, to);
     const auto job = jobs_.find(rank.job);
     if (job == jobs_.end() || job->second.true_deadline < 0) continue;
-    const int64_t over = to - (job->second.true_deadline + lag_ + kKillSlack);
+    const int64_t over = to - (job->second.last_deadline + lag_ + kKillSlack);
     if (over > 0) Violation("attempt ", attempt, " ran ", over, " us past its job's deadline");
   }
   for (auto& [slot, spans] : used) {

@@ -249,9 +249,10 @@ void SimCoordinator::Act(Turn& turn) {
     });
   }
   for (const ReplanCommand& replan : turn.replans) {
-    const absl::Duration stop_in = replan.stop_at - Now();
-    ToWorker(replan.worker,
-             [replan, stop_in](SimWorker& w, uint64_t s) { w.Receive(s, replan, stop_in); });
+    const absl::Duration remaining = replan.deadline - Now(), stop_in = replan.stop_at - Now();
+    ToWorker(replan.worker, [replan, remaining, stop_in](SimWorker& w, uint64_t s) {
+      w.Receive(s, replan, remaining, stop_in);
+    });
   }
   for (const ShutdownCommand& shutdown : turn.shutdowns) {
     ToWorker(shutdown.worker, [shutdown](SimWorker& w, uint64_t s) { w.Receive(s, shutdown); });

@@ -239,6 +239,7 @@ void SimWorker::PublishAlone(Rank& rank, const Member& member) {
 // ---- ends ----
 
 void SimWorker::AtDeadline(Rank& rank) {
+  if (world_->now() < rank.deadline) return;  // it has moved
   End(rank, AttemptEndReason::kDeadline, "killed at the deadline");
 }
 

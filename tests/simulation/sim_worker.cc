@@ -204,13 +204,22 @@ void SimWorker::Receive(uint64_t session, const StopCommand& command) {
   }
 }
 
-void SimWorker::Receive(uint64_t session, const ReplanCommand& command, absl::Duration stop_in) {
+void SimWorker::Receive(uint64_t session, const ReplanCommand& command, absl::Duration remaining,
+                        absl::Duration stop_in) {
   if (session != session_ || !alive_) return;
   const auto it = ranks_.find(command.attempt);
   if (it == ranks_.end()) return;
   Rank& rank = *it->second;
   if (command.epochs > 0) rank.epochs = command.epochs;
   rank.plan_cut = command.plan_cut;
+  const absl::Time deadline = world_->now() + remaining;
+  if (deadline != rank.deadline) {
+    rank.deadline = deadline;
+    if (bug_ != Bug::kNoDeadlineGuard && remaining != absl::InfiniteDuration()) {
+      Schedule(rank, remaining, &SimWorker::AtDeadline, false);
+    }
+  }
+  if (stop_in == absl::InfiniteDuration()) return;
   rank.stop_at = world_->now() + stop_in;
   ArmStop(rank);
 }

@@ -81,7 +81,8 @@ class SimWorker {
   void Receive(uint64_t session, const StartCommand& command, absl::Duration remaining,
                absl::Duration stop_in);
   void Receive(uint64_t session, const StopCommand& command);
-  void Receive(uint64_t session, const ReplanCommand& command, absl::Duration stop_in);
+  void Receive(uint64_t session, const ReplanCommand& command, absl::Duration remaining,
+               absl::Duration stop_in);
   void Receive(uint64_t session, const AckCommand& command);
   void Receive(uint64_t session, const ShutdownCommand& command);
   // The coordinator is gone or has closed the stream.

@@ -23,7 +23,9 @@ class Scenario {
   JobTruth MakeTruth(const std::string& request);
   void SubmitJob(const std::string& request, int tries);
   void SubmitConflict(const std::string& request);
-  void Interrupt(const std::string& request, bool cancel, int tries);
+  using MakeEvent = std::function<Event(CallId, const std::string& job)>;
+  void Ask(const std::string& request, MakeEvent make, int tries);
+  void MakeChanges(const std::string& request, absl::Duration at, bool bounded, double window);
   void FaultTick();
   void StopFaults();
   bool AllOver();
@@ -158,6 +160,7 @@ void Scenario::MakeJobs() {
     // The users' choices are made here, so that they are the same whatever follows.
     const bool twice = chance.Happens(0.2), conflict = chance.Happens(0.05);
     const bool finish = chance.Happens(0.1), cancel = chance.Happens(0.06);
+    const bool changes = chance.Happens(0.15);
     const double patience = chance.LogUniform(0.5, 30);
     JobTruth truth = MakeTruth(request);
     const double window = truth.spec.budget ? absl::ToDoubleSeconds(*truth.spec.budget)
@@ -177,7 +180,8 @@ void Scenario::MakeJobs() {
     told["predict_s"] = truth.predict_s;
     told["probe_error"] = truth.probe_error;
     told["bad_data"] = truth.bad_data;
-    told["interrupted"] = finish || cancel;
+    told["interrupted"] = finish || cancel || changes;
+    told["changed"] = changes;
     told["placeable"] = gangs > 0;
     told["alone"] = jobs == 1;
     truths_[request] = std::move(truth);
@@ -192,9 +196,17 @@ void Scenario::MakeJobs() {
                    [this, request] { SubmitConflict(request); });
     }
     if (finish || cancel) {
-      world_.After(at + absl::Seconds(patience),
-                   [this, request, cancel] { Interrupt(request, cancel, 0); });
+      world_.After(at + absl::Seconds(patience), [this, request, cancel] {
+        Ask(
+            request,
+            [cancel](CallId call, const std::string& job) -> Event {
+              if (cancel) return Cancel{call, job};
+              return Finish{call, job};
+            },
+            0);
+      });
     }
+    if (changes) MakeChanges(request, at, window < 1e6, window);
   }
 }
 
@@ -256,19 +268,63 @@ void Scenario::SubmitConflict(const std::string& request) {
       });
 }
 
-void Scenario::Interrupt(const std::string& request, bool cancel, int tries) {
+void Scenario::Ask(const std::string& request, MakeEvent make, int tries) {
   if (acked_.count(request) == 0 || tries > 20) return;
   const std::string id = acked_[request];
   coordinator_->Call(
-      [id, cancel](CallId call) -> Event {
-        if (cancel) return Cancel{call, id};
-        return Finish{call, id};
-      },
-      [this, request, cancel, tries](const Reply& reply) {
-        if (!absl::IsUnavailable(reply.status) && !absl::IsResourceExhausted(reply.status)) return;
+      [make, id](CallId call) { return make(call, id); },
+      [this, request, make, tries](const Reply& reply) {
+        if (!absl::IsUnavailable(reply.status) && !absl::IsResourceExhausted(reply.status)) {
+          return;
+        }
         world_.After(absl::Milliseconds(500),
-                     [this, request, cancel, tries] { Interrupt(request, cancel, tries + 1); });
+                     [this, request, make, tries] { Ask(request, make, tries + 1); });
       });
+}
+
+// A pause, and perhaps its end; another deadline; another priority.
+void Scenario::MakeChanges(const std::string& request, absl::Duration at, bool bounded,
+                           double window) {
+  Chance& chance = world_.chance;
+  const double moment = std::min(window, 30.0) * chance.Uniform(0.05, 0.9);
+  const double pause = std::min(window, 30.0) * chance.Uniform(0.05, 1);
+  const bool resumes = !bounded || chance.Happens(0.8);
+  const double factor = chance.LogUniform(0.5, 2);
+  const int priority = chance.Int(-3, 3);
+  if (chance.Happens(0.6)) {
+    const auto ask = [this, request](auto event) {
+      Ask(
+          request,
+          [event](CallId call, const std::string& job) mutable -> Event {
+            event.call = call;
+            event.job = job;
+            return event;
+          },
+          0);
+    };
+    world_.After(at + absl::Seconds(moment), [ask] { ask(Pause()); });
+    // A pause that was lost is no reason to leave out its end, nor the other way round.
+    for (int i = 0; resumes && i < 3; ++i) {
+      world_.After(at + absl::Seconds(moment + pause + 10 * i), [ask] { ask(Resume()); });
+    }
+    return;
+  }
+  world_.After(at + absl::Seconds(moment), [this, request, bounded, window, factor, priority] {
+    Ask(
+        request,
+        [bounded, window, factor, priority](CallId call, const std::string& job) -> Event {
+          Update update;
+          update.call = call;
+          update.job = job;
+          update.priority = priority;
+          if (bounded) update.budget = absl::Seconds(window * factor);
+          return update;
+        },
+        0);
+  });
+  if (bounded) {
+    last_due_ = std::max(last_due_, world_.now() + at + absl::Seconds(window * factor));
+  }
 }
 
 void Scenario::FaultTick() {

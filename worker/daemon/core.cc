@@ -99,8 +99,8 @@ void Core::Stop(int64_t id, StopMode mode, const std::string& why, absl::Duratio
   if (mode == StopMode::kDrop) attempt->drop_by = now + options_.drop_grace;
 }
 
-void Core::Replan(int64_t id, int epochs, absl::Duration stop_at, bool plan_cut,
-                  absl::Duration now) {
+void Core::Replan(int64_t id, int epochs, absl::Duration stop_at,
+                  std::optional<absl::Duration> deadline_at, bool plan_cut, absl::Duration now) {
   Attempt* attempt = FindAttempt(id);
   if (attempt == nullptr || attempt->end) return;
   TaskStart& task = attempt->task;
@@ -109,10 +109,14 @@ void Core::Replan(int64_t id, int epochs, absl::Duration stop_at, bool plan_cut,
     task.stop_at = stop_at;
     attempt->reminded = false;
   }
-  homes_.Replanned(task.job, plan_cut);
+  if (deadline_at) task.deadline_at = *deadline_at;
+  homes_.Replanned(task.job, plan_cut, deadline_at);
   if (attempt->state != Attempt::kRunning || task.kind != TaskKind::kTrain) return;
+  const int64_t remaining_ms =
+      deadline_at ? RemainingMs(*deadline_at - options_.deadline_margin, now) : -1;
   for (const ProcessId process : attempt->processes) {
-    if (process != 0) Do(SendAction{process, rp::Replan{id, epochs, RemainingMs(stop_at, now)}});
+    if (process == 0) continue;
+    Do(SendAction{process, rp::Replan{id, epochs, RemainingMs(stop_at, now), remaining_ms}});
   }
 }
 

@@ -67,9 +67,9 @@ class Core {
   // ---- from traind
   void Start(TaskStart task, absl::Duration now);
   void Stop(int64_t attempt, StopMode mode, const std::string& why, absl::Duration now);
-  // epochs 0 and stop_at never: as before.
-  void Replan(int64_t attempt, int epochs, absl::Duration stop_at, bool plan_cut,
-              absl::Duration now);
+  // epochs 0, stop_at never and no deadline_at: as before.
+  void Replan(int64_t attempt, int epochs, absl::Duration stop_at,
+              std::optional<absl::Duration> deadline_at, bool plan_cut, absl::Duration now);
   // Welcome is here; or the stream has ended.
   void Connected(absl::Duration now);
   void Disconnected(absl::Duration now);

@@ -40,8 +40,14 @@ Homes::Home* Homes::Find(const std::string& job) {
   return it == homes_.end() ? nullptr : &it->second;
 }
 
-void Homes::Replanned(const std::string& job, bool plan_cut) {
-  if (Home* home = Find(job)) home->request.plan_cut = plan_cut;
+void Homes::Replanned(const std::string& job, bool plan_cut,
+                      std::optional<absl::Duration> deadline_at) {
+  Home* home = Find(job);
+  if (home == nullptr) return;
+  home->request.plan_cut = plan_cut;
+  if (!deadline_at || *deadline_at == home->deadline_at) return;
+  home->deadline_at = *deadline_at;
+  home->last_call = false;
 }
 
 void Homes::TableRead(const std::string& job, const rank_protocol::TableReady& table,

@@ -52,7 +52,7 @@ TRAIND_LAYOUT(Train, "train", F("attempt", &M::attempt), F("job", &M::job),
               F("remaining_ms", &M::remaining_ms),
               F("checkpoint_every_ms", &M::checkpoint_every_ms));
 TRAIND_LAYOUT(Replan, "replan", F("attempt", &M::attempt), F("epochs", &M::epochs),
-              F("stop_ms", &M::stop_ms));
+              F("stop_ms", &M::stop_ms), F("remaining_ms", &M::remaining_ms));
 TRAIND_LAYOUT(Stop, "stop", F("attempt", &M::attempt), F("predict", &M::predict));
 TRAIND_LAYOUT(Exit, "exit", );
 TRAIND_LAYOUT(Ready, "ready", F("pid", &M::pid), F("engine", &M::engine), F("device", &M::device));

@@ -72,6 +72,7 @@ struct Replan {  // "replan": a new Plan for the running task
   int64_t attempt = 0;
   int epochs = 0;        // 0: as before
   int64_t stop_ms = -1;  // -1: as before
+  int64_t remaining_ms = -1;  // -1: as before
 };
 
 // "stop": soft = at the next step boundary save a checkpoint, predict with the

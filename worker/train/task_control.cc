@@ -25,6 +25,7 @@ void TaskControl::Apply(const rank_protocol::Replan& replan) {
   absl::MutexLock lock(&mutex_);
   if (replan.epochs > 0) orders_.epochs = replan.epochs;
   if (replan.stop_ms >= 0) orders_.stop_at = After(clock_, replan.stop_ms);
+  if (replan.remaining_ms >= 0) orders_.deadline = After(clock_, replan.remaining_ms);
   version_.fetch_add(1, std::memory_order_release);
 }
 

@@ -1,0 +1,14 @@
+#include "client/verbs.h"
+
+namespace traind {
+
+int RunResume(const Arguments& arguments, Environment& environment) {
+  TrainingClient client = MakeClient(arguments, environment);
+  const auto job = client.GetJob(arguments.job);
+  if (!job.ok()) return ReportError(environment, job.status());
+  const auto changed = client.ResumeJob(job->id());
+  if (!changed.ok()) return ReportError(environment, changed.status());
+  return PrintJob(arguments, environment, *changed);
+}
+
+}  // namespace traind
