@@ -17,6 +17,7 @@
 #include "common/publish/publish_lock.h"
 #include "common/status_macros.h"
 #include "common/table/npy.h"
+#include "common/table/sample_plan.h"
 #include "common/table/table.h"
 
 namespace traind {
@@ -28,6 +29,8 @@ struct Judge {
   Metric metric;
   size_t columns = 1;                          // C of common/job_layout.h
   std::vector<std::vector<size_t>> fold_rows;  // [fold]: its rows, ascending
+  // Folds are trained on more and more rows, so that an early one may be of no use.
+  bool forward = false;
 
   bool classes() const { return table->schema().target_kind == TargetKind::kClasses; }
   int64_t test_rows() const { return table->schema().test_rows; }
@@ -97,6 +100,9 @@ absl::StatusOr<Judge> MakeJudge(const PublishRequest& request) {
     }
     judge.fold_rows[static_cast<size_t>(fold)].push_back(row);
   }
+  ASSIGN_OR_RETURN(const SplitSpec split,
+                   ReadSamplePlan(absl::StrCat(request.state_dir, "/", SamplesPath(request.job))));
+  judge.forward = split.kind == SplitKind::kForward;
   return judge;
 }
 
@@ -195,8 +201,9 @@ void AddMemberRows(const Judge& judge, const LoadedMember& loaded, Covered& cove
   covered.values.insert(covered.values.end(), loaded.oof.begin(), loaded.oof.end());
 }
 
-// Takes out incomplete members that score below the floor on their own rows, and
-// all members if they score below it together; returns their folds.
+// Takes out incomplete members that score below the floor on their own rows (of a
+// forward split: complete ones, too), and all members if they score below it together;
+// returns their folds.
 std::vector<int> LeaveOutPoor(const Judge& judge, const Floor& floor, MembersByFold& members) {
   std::vector<int> left_out;
   Covered by_floor_together, together;
@@ -205,7 +212,8 @@ std::vector<int> LeaveOutPoor(const Judge& judge, const Floor& floor, MembersByF
     AddFloorRows(judge, floor, it->first, by_floor);
     const double floor_score = judge.OnRows(by_floor.values, by_floor.rows);
     const double score = judge.OnRows(it->second.oof, by_floor.rows);
-    if (!it->second.member.complete && Better(judge.metric, floor_score, score)) {
+    const bool may_go = !it->second.member.complete || judge.forward;
+    if (may_go && Better(judge.metric, floor_score, score)) {
       left_out.push_back(it->first);
       it = members.erase(it);
     } else {

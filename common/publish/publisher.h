@@ -61,7 +61,7 @@ struct PublishedPrediction {
 // the job's publish lock. Steps: join the request's members with the standing
 // Prediction's (per fold: a complete one first, then the newest Attempt), verify
 // each file's digest (a damaged one is left out), leave out an incomplete fold
-// that scores below the floor on the fold's own rows, and all folds where they
+// (of a forward split any fold) that scores below the floor on the fold's own rows, and all folds where they
 // score below it together (the floor answers); average the rest. The new
 // one stands if it is not worse than the standing one on the rows that both
 // cover out of fold, or has more complete members; else the standing one stays.

@@ -164,21 +164,25 @@ bool Core::SlotsFree(const Attempt& attempt) const {
 
 void Core::Launch(absl::Duration now) {
   if (shutdown_) return;
-  int preparing = 0;
+  // First floors go before better ones: who has one no longer holds a place, but
+  // there is an end to how many improve theirs at once.
+  int preparing = 0, improving = 0;
   std::vector<Attempt*> prepares, trains;
   for (auto& [id, attempt] : attempts_) {
     const bool prepare = attempt.task.kind == TaskKind::kPrepare;
     if (attempt.state == Attempt::kWaiting) {
       (prepare ? prepares : trains).push_back(&attempt);
     } else if (prepare) {
-      ++preparing;
+      ++(attempt.floor_saved ? improving : preparing);
     }
   }
   std::stable_sort(prepares.begin(), prepares.end(), [](const Attempt* a, const Attempt* b) {
     return a->task.deadline_at < b->task.deadline_at;
   });
   for (Attempt* attempt : prepares) {
-    if (preparing++ >= std::max(2, options_.cores)) break;
+    const int places = std::max(2, options_.cores);
+    if (preparing >= places || improving + preparing >= 4 * places) break;
+    ++preparing;
     LaunchPrepare(*attempt, now);
   }
   for (Attempt* attempt : trains) {

@@ -127,6 +127,7 @@ class Core {
     std::string stop_why;
     bool reminded = false;  // Stop was sent in place of stop_ms
     bool last_fold_saved = false;
+    bool floor_saved = false;  // PREPARE: what follows is a better one, and can wait
     std::string stopped_by;
     std::optional<Watchdog> watchdog;
   };

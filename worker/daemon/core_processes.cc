@@ -134,8 +134,12 @@ void Core::HandleFact(const rp::FromProcess& message, const Process& process, At
           Do(ReportAction{id, std::move(fold)});
         } else if constexpr (std::is_constructible_v<Fact, const M&>) {
           if constexpr (std::is_same_v<M, rp::TableReady>) homes_.TableRead(job, m, now);
-          if constexpr (std::is_same_v<M, rp::FloorReady>) homes_.FloorSaved(job, now);
+          if constexpr (std::is_same_v<M, rp::FloorReady>) {
+            attempt.floor_saved = true;
+            homes_.FloorSaved(job, now);
+          }
           Do(ReportAction{id, m});
+          if constexpr (std::is_same_v<M, rp::FloorReady>) Launch(now);
         }
       },
       message);

@@ -29,7 +29,8 @@
 namespace traind {
 namespace {
 
-constexpr absl::Duration kMostFloorTime = absl::Seconds(1);
+// Of the second floor. Much more than it takes alone: it gives way to others.
+constexpr absl::Duration kMostFloorTime = absl::Seconds(5);
 constexpr double kFloorShare = 0.2;  // of the time that remains
 // What others' first floors need goes before our second one.
 constexpr int kNiceAfterFirstFloor = 5;

@@ -18,9 +18,9 @@ using SendMessage = std::function<void(const rank_protocol::FromProcess&)>;
 //
 // The first floor (class frequencies, or the mean; of a forecast the seasonal naive
 // one) is published before TableReady. The better one (logistic or ridge regression,
-// of a forecast on what is known by then) takes the smaller of
-// 1 s and a fifth of the time that remains, and replaces the first one only
-// where it scores better out of fold.
+// of a forecast on what is known by then) takes at most 5 s and a fifth of the time
+// that remains, gives way to other programs, and replaces the first one only where it
+// scores better out of fold.
 void RunPrepare(const rank_protocol::Prepare& task, const Clock& clock, const SendMessage& send);
 
 }  // namespace traind

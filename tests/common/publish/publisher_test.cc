@@ -22,6 +22,7 @@
 #include "common/job_layout.h"
 #include "common/publish/floor_files.h"
 #include "common/table/npy.h"
+#include "common/table/sample_plan.h"
 #include "common/table/table_writer.h"
 #include "tests/common/table/table_fixture.h"
 
@@ -227,6 +228,17 @@ TEST_F(PublisherTest, AnIncompleteFoldBelowTheFloorIsLeftOut) {
   // A complete one counts as it is.
   EXPECT_THAT(FoldsOf(MustPublish(Request({PutMember(1, 12, true, 1, 0.01f)})).members),
               ElementsAre(0, 1));
+}
+
+TEST_F(PublisherTest, OfAForwardSplitACompleteFoldBelowTheFloorIsLeftOutToo) {
+  SplitSpec split;
+  split.kind = SplitKind::kForward;
+  ASSERT_EQ(WriteSamplePlan(InState(SamplesPath(kJob)), split), absl::OkStatus());
+  const PublishedPrediction p =
+      MustPublish(Request({PutMember(0, 10, true, 4, 0.75f), PutMember(1, 11, true, 1, 0.01f)}));
+  EXPECT_THAT(FoldsOf(p.members), ElementsAre(0));
+  EXPECT_THAT(p.left_out, ElementsAre(1));
+  EXPECT_THAT(Csv(), HasSubstr("x1,no,0.75,0.25\n"));
 }
 
 TEST_F(PublisherTest, AWorseIncompleteAttemptDoesNotReplaceABetterOne) {

@@ -242,6 +242,27 @@ TEST_F(CoreTest, PreparesGoByDeadlineTwoAtATime) {
   EXPECT_THAT(Ends(), ElementsAre("1 COMPLETED", "2 COMPLETED", "5 COMPLETED", "4 COMPLETED"));
 }
 
+TEST_F(CoreTest, WhoHasAFirstFloorMakesRoomForOthersWithNone) {
+  for (int64_t attempt = 1; attempt <= 12; ++attempt) {
+    Start(Prepare(attempt, now_ + absl::Seconds(100)));
+  }
+  ASSERT_EQ(spawned_.size(), 2u);
+  Say(1, About<rp::TableReady>(1));
+  EXPECT_EQ(spawned_.size(), 2u);
+  Say(1, About<rp::FloorReady>(1));
+  EXPECT_EQ(spawned_.size(), 3u);
+  Say(1, About<rp::FloorReady>(1));  // the better one
+  EXPECT_EQ(spawned_.size(), 3u);
+  // Not without end: eight at once are the most.
+  for (ProcessId process = 2; process <= 8; ++process) {
+    Say(process, About<rp::FloorReady>(process));
+  }
+  EXPECT_EQ(spawned_.size(), 8u);
+  Say(1, About<rp::Finished>(1));
+  Die(1, {ExitStatus::kExited, 0, ""});
+  EXPECT_EQ(spawned_.size(), 9u);
+}
+
 TEST_F(CoreTest, APrepareOutlivesAFinishAndIsDroppedByACancel) {
   Start(Prepare(1, absl::InfiniteDuration()));
   core_->Stop(1, StopMode::kPredict, "finish", now_);

@@ -87,7 +87,7 @@ TEST(MessagesTest, TheKeysOnTheWireAreTheFieldNames) {
   EXPECT_EQ(keys(Encode(ToProcess(Train{}))),
             "attempt batch checkpoint_every_ms device epochs fold job precision rank remaining_ms "
             "rendezvous resume spec_json state_dir stop_ms table threads type world_size ");
-  EXPECT_EQ(keys(Encode(ToProcess(Replan{}))), "attempt epochs stop_ms type ");
+  EXPECT_EQ(keys(Encode(ToProcess(Replan{}))), "attempt epochs remaining_ms stop_ms type ");
   EXPECT_EQ(keys(Encode(ToProcess(Stop{}))), "attempt predict type ");
   EXPECT_EQ(keys(Encode(ToProcess(Exit{}))), "type ");
   EXPECT_EQ(keys(Encode(FromProcess(Ready{}))), "device engine pid type ");
