@@ -46,7 +46,7 @@ bool PlanFits(const Window& window, double plan_share, absl::Time estimated_fini
 
 int CutFolds(int folds, int started) { return std::min(folds, std::max(3, started)); }
 
-int UsefulEpochs(int asked) { return std::max((asked + 3) / 4, std::min(asked, 5)); }
+int UsefulEpochs(int asked) { return std::clamp((asked + 3) / 4, std::min(asked, 5), 12); }
 
 bool FirstFoldIsSlow(const Window& window, double first_fold_share, absl::Duration used) {
   return window.bounded() && used > first_fold_share * window.length();

@@ -68,7 +68,8 @@ template <typename Fits>
 int CutEpochs(int epochs, Fits fits);
 
 // B2. Below so many epochs of those asked for, a Plan loses folds before it loses more
-// epochs: a quarter of them, and 5 where so many were asked for.
+// epochs: a quarter of them; 5 where so many were asked for, and 12 at most, however
+// many were.
 int UsefulEpochs(int asked);
 
 // B3. The first fold has used more than its share of the window.

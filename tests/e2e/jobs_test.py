@@ -157,7 +157,7 @@ def _():
         assert moment(changed["deadline"]) - moment(changed["accepted_at"]) == 16, changed
         assert changed["priority"] == 3 and changed["labels"] == {"team": "a"}, changed
         assert [j["id"] for j in house.json("list", "-l", "team=a")["jobs"]] == [job["id"]]
-        for wrong in (["--budget", "90"], ["--budget", "1s"], ["--deadline", "2020-01-01T00:00:00Z"],
+        for wrong in (["--budget", "90"], ["--budget", "1ms"], ["--deadline", "2020-01-01T00:00:00Z"],
                       ["--priority", "1000"], ["-l", "bad key=1"], []):
             result = house.cli("update", job["id"], *wrong)
             assert result.returncode == 2 and result.stderr, (wrong, result)

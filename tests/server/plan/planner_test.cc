@@ -119,7 +119,7 @@ TEST_F(PlannerTest, WhatAModelNeedsIsAQuarterOfTheEpochsAskedFor) {
   EXPECT_EQ(UsefulEpochs(4), 4);
   EXPECT_EQ(UsefulEpochs(20), 5);
   EXPECT_EQ(UsefulEpochs(21), 6);
-  EXPECT_EQ(UsefulEpochs(100), 25);
+  EXPECT_EQ(UsefulEpochs(100), 12);
 }
 
 TEST_F(PlannerTest, ThenFoldsThatCannotGetOneEpoch) {
