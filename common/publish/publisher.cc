@@ -203,8 +203,9 @@ void AddMemberRows(const Judge& judge, const LoadedMember& loaded, Covered& cove
 
 // Takes out incomplete members that score below the floor on their own rows (of a
 // forward split: complete ones, too), and all members if they score below it together;
-// returns their folds.
-std::vector<int> LeaveOutPoor(const Judge& judge, const Floor& floor, MembersByFold& members) {
+// returns their folds. complete: is added to for each of them that was complete.
+std::vector<int> LeaveOutPoor(const Judge& judge, const Floor& floor, MembersByFold& members,
+                              int& complete) {
   std::vector<int> left_out;
   Covered by_floor_together, together;
   for (auto it = members.begin(); it != members.end();) {
@@ -215,6 +216,7 @@ std::vector<int> LeaveOutPoor(const Judge& judge, const Floor& floor, MembersByF
     const bool may_go = !it->second.member.complete || judge.forward;
     if (may_go && Better(judge.metric, floor_score, score)) {
       left_out.push_back(it->first);
+      complete += it->second.member.complete ? 1 : 0;
       it = members.erase(it);
     } else {
       AddFloorRows(judge, floor, it->first, by_floor_together);
@@ -248,9 +250,11 @@ int CompleteMembers(const std::vector<Member>& members) {
                                         [](const Member& member) { return member.complete; }));
 }
 
-// The Prediction that the members would make, without its files.
+// The Prediction that the members would make, without its files. Quality tells how much
+// of the plan was done, so complete folds that were left out count for it.
 PublishedPrediction Describe(const PublishRequest& request, const Judge& judge,
-                             const MembersByFold& members, const std::optional<Floor>& floor,
+                             const MembersByFold& members, int complete_left_out,
+                             const std::optional<Floor>& floor,
                              absl::Span<const float> test_values) {
   PublishedPrediction p;
   Covered covered;
@@ -272,11 +276,10 @@ PublishedPrediction Describe(const PublishRequest& request, const Judge& judge,
   const bool all = static_cast<int>(members.size()) == request.spec_folds;
   p.comparable = all || members.empty();
   p.test_score = judge.OnTest(test_values);
-  p.quality = Quality::kDegraded;
+  const int complete = CompleteMembers(p.members) + complete_left_out;
+  p.quality =
+      complete == request.spec_folds && !request.plan_cut ? Quality::kFull : Quality::kDegraded;
   if (members.empty()) p.quality = Quality::kFloor;
-  if (all && !request.plan_cut && CompleteMembers(p.members) == request.spec_folds) {
-    p.quality = Quality::kFull;
-  }
   return p;
 }
 
@@ -378,7 +381,8 @@ absl::StatusOr<PublishedPrediction> Publish(const PublishRequest& request, absl:
 
   MembersByFold members = ChooseMembers(request, judge, earlier);
   std::vector<int> left_out;
-  if (floor) left_out = LeaveOutPoor(judge, *floor, members);
+  int complete_left_out = 0;
+  if (floor) left_out = LeaveOutPoor(judge, *floor, members, complete_left_out);
   if (members.empty() && !floor) {
     if (standing.whole) return standing.manifest->prediction;
     return absl::NotFoundError(
@@ -389,7 +393,7 @@ absl::StatusOr<PublishedPrediction> Publish(const PublishRequest& request, absl:
   Manifest next;
   next.job = request.job;
   next.metric = request.metric;
-  next.prediction = Describe(request, judge, members, floor, values);
+  next.prediction = Describe(request, judge, members, complete_left_out, floor, values);
   next.prediction.left_out = left_out;
   next.prediction.at = now;
   next.prediction.changed = true;

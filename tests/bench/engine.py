@@ -28,9 +28,9 @@ WORKLOADS = {
                "variants": ["eager/fused/mem", "bf16/fused/mem"], "lr": 1e-3},
     "mlp64": {"peer": "mlp", "batch": 64, "table": "tabular.csv", "model": {"mlp": {"hidden": [256, 256]}},
               "variants": ["eager/fused/mem", "bf16/fused/mem"], "lr": 1e-3},
-    "lstm": {"peer": "lstm", "batch": 128, "table": "series.csv", "model": {"lstm": {"hidden": 128, "layers": 2}},
+    "lstm": {"peer": "lstm", "batch": 128, "table": "series_timed.csv", "model": {"lstm": {"hidden": 128, "layers": 2}},
              "variants": ["eager/fused/mem", "bf16/fused/mem"], "lr": 1e-3, "series": True},
-    "encoder": {"peer": "encoder", "batch": 128, "table": "series.csv", "series": True, "lr": 1e-3,
+    "encoder": {"peer": "encoder", "batch": 128, "table": "series_timed.csv", "series": True, "lr": 1e-3,
                 "model": {"transformer": {"width": 64, "heads": 4, "layers": 2, "feedforward": 128}},
                 "variants": ["eager/fused/mem", "bf16/fused/mem/math"]},
 }
@@ -40,15 +40,15 @@ def spec_of(work, options):
     """A resolved spec: as traind hands it to Workers."""
     architecture, sizes = next(iter(work["model"].items()))
     train = {"epochs": 100000, "batch": work["batch"], "patience": 0, "learning_rate": work["lr"],
-             "schedule": "constant", "warmup": "0", "precision": options.precision}
+             "schedule": {"kind": "constant", "warmup_steps": 0}, "clip_norm": 0, "precision": options.precision}
     if options.usual:
-        train.update(schedule="cosine", clip_norm=1.0)
+        train.update(schedule={"kind": "cosine"}, clip_norm=1.0)
     data = {"train": os.path.join(options.data, work["table"]), "target": "y", "seed": 7, "folds": 10}
     task = {"type": "regression", "metric": "rmse"}
     if work.get("series"):
         task["type"] = "forecasting"
         # The last of four folds, forward: trained on the first four fifths, as the peer is.
-        data.update(window=60, horizon=0, folds=4, split="forward")
+        data.update(time="t", window=60, horizon=0, folds=4, split="forward")
     return {"api": "v1", "task": task, "data": data, "train": train,
             "model": {architecture: {**sizes, "dropout": 0.1 if options.usual else 0.0}}}
 
@@ -134,12 +134,26 @@ class Engine:
         # Without the first second, which is the probe's and the caches', and without looks at validation rows.
         rows = picked["batch"] * world
         begin = progress[0][0] + 1
-        pairs = [(a, b) for a, b in zip(progress, progress[1:]) if a[0] >= begin and b[2] > a[2]]
+        pairs = [(a, b) for a, b in zip(progress, progress[1:]) if b[2] > a[2]]
+        pairs = [(a, b) for a, b in pairs if a[0] >= begin] or pairs
+        if not pairs:
+            raise SystemExit(f"{self.work['peer']}: too slow to be timed in {seconds} s; use more --seconds")
         by_cpu, by_clock = ([rows * (b[2] - a[2]) / (b[k] - a[k]) for a, b in pairs] for k in (1, 0))
         return (statistics.median(by_cpu), statistics.median(by_clock)), picked, validation
 
     def close(self):
         shutil.rmtree(self.state, ignore_errors=True)
+
+
+def add_time(folder):
+    """The series with a column that orders its rows, which a forecast needs."""
+    timed = os.path.join(folder, "series_timed.csv")
+    if os.path.exists(timed):
+        return
+    with open(os.path.join(folder, "series.csv")) as source, open(timed + ".part", "w") as out:
+        for row, line in enumerate(source):
+            out.write(f"{row if row else 't'},{line}")
+    os.rename(timed + ".part", timed)
 
 
 def bench(name, options):
@@ -148,7 +162,7 @@ def bench(name, options):
     variants = [IDIOM] + work["variants"] + (["compile/fused/mem", "compile_bf16/fused/mem"] if options.compile else [])
     peer = Process(options.python, os.path.join(HERE, "peers/pytorch_peer.py"), work["peer"], *variants,
                    "--data", options.data, "--batch", str(work["batch"]), stderr=subprocess.DEVNULL)
-    peer.hear()
+    usable = peer.hear()["ready"]
     ours, theirs = [], [[] for _ in variants]
     for turn in range(options.rounds):
         for number in range(-1, len(variants)):
@@ -157,12 +171,14 @@ def bench(name, options):
                 rate, picked, validation = engine.train(options.seconds)
                 ours.append(rate)
                 continue
+            if not usable[number]:
+                continue
             peer.say(f"{number} {options.seconds}")
             answer = peer.hear()
             theirs[number].append((answer["samples"] / answer["cpu_seconds"], answer["samples"] / answer["seconds"]))
     peer.close()
     engine.close()
-    median = [statistics.median(cpu for cpu, _ in rates) for rates in theirs]
+    median = [statistics.median(cpu for cpu, _ in rates) if rates else 0 for rates in theirs]
     best = max(range(len(variants)), key=lambda i: median[i])
 
     def ratios(number, clock=0):
@@ -199,6 +215,7 @@ def main():
     if not os.path.exists(os.path.join(options.data, "manifest.json")):
         subprocess.run([options.python, os.path.join(HERE, "generate_data.py"), "--out", options.data, "--csv"],
                        check=True, stdout=subprocess.DEVNULL)
+    add_time(options.data)
     for name in options.workloads or WORKLOADS:
         bench(name, options)
 

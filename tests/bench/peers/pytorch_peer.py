@@ -5,7 +5,7 @@
 
 Reads lines `VARIANT-NUMBER SECONDS` on standard input; answers each with one JSON line {steps, seconds,
 cpu_seconds, samples}.
-First it says {ready: true} once every variant has taken its first steps. `heldout` answers with each variant's
+First it says {ready: [...]}, for each variant whether it could take its first steps. `heldout` answers with each variant's
 held-out loss and the steps it has taken. Variants and workloads: pytorch_common.py.
 """
 import argparse
@@ -27,14 +27,19 @@ def main():
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     work = peers.WORK[options.work](options.data)
-    trainers = [peers.Trainer(work, variant, options.batch) for variant in options.variants]
+    trainers, usable = [peers.Trainer(work, variant, options.batch) for variant in options.variants], []
     for trainer in trainers:
-        trainer.run(5)
+        try:
+            trainer.run(5)
+            usable.append(True)
+        except RuntimeError as e:  # such as bf16 on a processor without it
+            print(f"{trainer.spec}: {e}", file=sys.stderr)
+            usable.append(False)
     taken = [5] * len(trainers)
-    peers.emit({"ready": True})
+    peers.emit({"ready": usable})
     for line in sys.stdin:
         if line.strip() == "heldout":
-            peers.emit({"heldout": [t.heldout() for t in trainers], "steps": taken})
+            peers.emit({"heldout": [t.heldout() if u else None for t, u in zip(trainers, usable)], "steps": taken})
             continue
         number, seconds = line.split()
         trainer = trainers[int(number)]

@@ -239,6 +239,13 @@ TEST_F(PublisherTest, OfAForwardSplitACompleteFoldBelowTheFloorIsLeftOutToo) {
   EXPECT_THAT(FoldsOf(p.members), ElementsAre(0));
   EXPECT_THAT(p.left_out, ElementsAre(1));
   EXPECT_THAT(Csv(), HasSubstr("x1,no,0.75,0.25\n"));
+  EXPECT_EQ(p.quality, Quality::kDegraded);
+  // Quality is how much of the plan was done.
+  const PublishedPrediction all =
+      MustPublish(Request({PutMember(1, 11, true, 1, 0.01f), PutMember(2, 12, true, 4, 0.75f)}));
+  EXPECT_THAT(FoldsOf(all.members), ElementsAre(0, 2));
+  EXPECT_EQ(all.quality, Quality::kFull);
+  EXPECT_FALSE(all.comparable);
 }
 
 TEST_F(PublisherTest, AWorseIncompleteAttemptDoesNotReplaceABetterOne) {
