@@ -29,6 +29,10 @@ struct Arguments {
   std::optional<std::string> budget;
   std::optional<std::string> deadline;
   std::optional<std::string> name;
+  std::optional<std::string> preset;
+  std::optional<std::string> cache;
+  std::optional<std::string> from;
+  std::string owner;
 
   std::vector<std::string> labels;  // "k=v": of the new Job, or to list by
 
@@ -36,15 +40,25 @@ struct Arguments {
   std::optional<int> priority;
   std::vector<std::string> unlabels;  // keys
 
-  // submit
+  // predict (with budget, deadline, name, labels)
+  std::string data, rows;  // files; rows: - is stdin
+  std::optional<int> min_members;
+  std::string format;
+  bool no_probabilities = false;
+
+  // submit, predict
   std::string request_id;
   bool wait = false;
   bool follow = false;  // also: metrics
 
+  // quota
+  std::vector<std::string> words;  // "set", "local", "45h", "per", "7d"
+  bool add = false;
+
   std::string states;    // list: "RUNNING,QUEUED"
   std::string metrics;   // metrics: "train_loss,val_metric"
   std::string artifact;  // fetch
-  std::string to;        // fetch: a file, or -
+  std::string to;        // fetch: a file, or -; predict: a file
 };
 
 }  // namespace traind

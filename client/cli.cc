@@ -32,7 +32,8 @@ struct Raw {
   std::string color = "auto";
   std::string timeout;
   bool no_progress = false;
-  std::string budget, deadline, name;
+  std::string budget, deadline, name, preset, cache, from;
+  bool force_retrain = false;
 };
 
 struct Verb {
@@ -46,6 +47,7 @@ constexpr Verb kVerbs[] = {
     {"submit", "Submit a Job", RunSubmit, false},
     {"plan", "Say what would fit the budget and what would be cut; submits nothing", RunPlan,
      false},
+    {"predict", "Predict a file, or rows at once, with the models of a Job", RunPredict, true},
     {"list", "List Jobs, the newest first", RunList, false},
     {"get", "Show a Job", RunGet, true},
     {"watch", "Follow a Job to its end; Ctrl-C detaches", RunWatch, true},
@@ -58,6 +60,8 @@ constexpr Verb kVerbs[] = {
     {"fetch", "Copy a file of a Job: predictions.csv, manifest.json or report.json", RunFetch,
      true},
     {"workers", "List the Workers and what their slots do", RunWorkers, false},
+    {"quota", "List, set or remove what owners and labels may use: set local 45h per 7d", RunQuota,
+     false},
     {"version", "Print the version", RunVersion, false},
 };
 
@@ -93,7 +97,36 @@ void AddSpecOptions(CLI::App& verb, Raw& raw) {
   AddOption(verb, "--budget", raw.budget, "budget.time: a duration from acceptance");
   AddOption(verb, "--deadline", raw.deadline, "budget.deadline: a time (RFC 3339), or +2h");
   AddOption(verb, "--name", raw.name, "The Job's name");
+  AddOption(verb, "--preset", raw.preset, "fast, balanced or best: fills what the spec leaves out");
+  AddOption(verb, "--from", raw.from,
+            "A Job that is over, to go on from: its folds, and its spec where this has none");
+  AddOption(verb, "--cache", raw.cache,
+            "use, refresh or off: folds that earlier Jobs have trained");
+  verb.add_flag("--force-retrain", raw.force_retrain, "The same as --cache refresh");
+  AddOption(verb, "--owner", raw.arguments.owner, "Whose Job it is, and whose quota pays");
   AddRepeated(verb, "-l,--label", raw.arguments.labels, "Add a label: key=value");
+}
+
+void AddPredictOptions(CLI::App& verb, Raw& raw) {
+  Arguments& arguments = raw.arguments;
+  AddOption(verb, "--data", arguments.data, "A file to predict; waits for its end");
+  AddOption(verb, "--rows", arguments.rows,
+            "A few rows as CSV, answered at once on stdout; - is stdin");
+  AddOption(verb, "-O,--out", arguments.to, "With --data: copy the predictions to this file");
+  AddOption(verb, "--budget", raw.budget, "The time from acceptance to the deadline");
+  AddOption(verb, "--deadline", raw.deadline, "A time (RFC 3339), or +2h from now");
+  verb.add_option("--min-members", arguments.min_members,
+                  "Models that must have answered by the deadline (default 1)")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  verb.add_option("--format", arguments.format, "csv, npy or zip (default: as the Job has it)")
+      ->check(CLI::IsMember({"csv", "npy", "zip"}))
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  verb.add_flag("--no-probabilities", arguments.no_probabilities, "No columns p_<class>");
+  AddOption(verb, "--name", raw.name, "The new Job's name");
+  AddRepeated(verb, "-l,--label", arguments.labels, "Add a label: key=value");
+  AddOption(verb, "--request-id", arguments.request_id,
+            "The same id and request is the same Job, however often sent");
+  verb.add_flag("-F,--follow", arguments.follow, "Show the progress");
 }
 
 void AddVerbOptions(const std::string& name, CLI::App& verb, Raw& raw) {
@@ -104,6 +137,8 @@ void AddVerbOptions(const std::string& name, CLI::App& verb, Raw& raw) {
               "The same id and spec is the same Job, however often submitted");
     verb.add_flag("--wait", arguments.wait, "Wait for the end; copy the predictions to `output`");
     verb.add_flag("-F,--follow", arguments.follow, "The same, and show the progress");
+  } else if (name == "predict") {
+    AddPredictOptions(verb, raw);
   } else if (name == "list") {
     AddRepeated(verb, "-l,--label", arguments.labels, "Only Jobs with this label: key=value");
     AddOption(verb, "--state", arguments.states, "Only Jobs in these states: running,queued");
@@ -117,6 +152,9 @@ void AddVerbOptions(const std::string& name, CLI::App& verb, Raw& raw) {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     AddRepeated(verb, "-l,--label", arguments.labels, "Set a label: key=value");
     AddRepeated(verb, "--unlabel", arguments.unlabels, "Take a label away: key");
+  } else if (name == "quota") {
+    verb.add_option("WORDS", arguments.words, "list [WHO] | set WHO 45h per 7d | remove WHO");
+    verb.add_flag("--add", arguments.add, "Also for an owner that has no job and no quota yet");
   } else if (name == "fetch") {
     AddOption(verb, "--name", arguments.artifact, "Which file (default predictions.csv)");
     AddOption(verb, "-O,--to", arguments.to, "Where to; - is stdout (default: its name, here)");
@@ -172,7 +210,7 @@ std::string Complete(const CLI::App& verb, const Verb& known, Raw& raw) {
   }
   if (known.takes_job && arguments.job.empty()) return absl::StrCat(known.name, " which JOB?");
   const std::string name = known.name;
-  if (name != "submit" && name != "plan" && name != "update") return "";
+  if (name != "submit" && name != "plan" && name != "update" && name != "predict") return "";
   if (verb.count("--budget") > 0) arguments.budget = raw.budget;
   if (verb.count("--deadline") > 0) arguments.deadline = raw.deadline;
   if (name == "update") {
@@ -180,8 +218,24 @@ std::string Complete(const CLI::App& verb, const Verb& known, Raw& raw) {
                          arguments.labels.empty() && arguments.unlabels.empty();
     return nothing ? "update what? --budget, --deadline, --priority, --label or --unlabel" : "";
   }
-  if (arguments.file.empty()) return name + " needs -f FILE";
+  if (name == "predict") {
+    if (verb.count("--name") > 0) arguments.name = raw.name;
+    if (arguments.data.empty() == arguments.rows.empty()) {
+      return "predict what? --data FILE or --rows FILE, one of them";
+    }
+    return "";
+  }
+  if (verb.count("--from") > 0) arguments.from = raw.from;
+  if (verb.count("--cache") > 0) arguments.cache = raw.cache;
+  if (raw.force_retrain) {
+    if (arguments.cache && *arguments.cache != "refresh") {
+      return "--force-retrain contradicts --cache " + *arguments.cache;
+    }
+    arguments.cache = "refresh";
+  }
+  if (arguments.file.empty() && !arguments.from) return name + " needs -f FILE, or --from JOB";
   if (verb.count("--name") > 0) arguments.name = raw.name;
+  if (verb.count("--preset") > 0) arguments.preset = raw.preset;
   if (arguments.request_id.size() > 128) return "--request-id has more than 128 characters";
   return "";
 }

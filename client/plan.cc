@@ -11,6 +11,7 @@ int RunPlan(const Arguments& arguments, Environment& environment) {
   if (!LoadSpec(arguments, environment, "nothing planned", input)) return kExitUsage;
   v1::PlanRequest request;
   *request.mutable_spec() = input.read.spec;
+  request.set_owner(arguments.owner);
   TrainingClient client = MakeClient(arguments, environment);
   const auto reply = client.Plan(request);
   if (!reply.ok()) return ReportRefusal(environment, input, reply.status(), "nothing planned");

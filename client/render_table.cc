@@ -4,6 +4,7 @@
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
 #include <google/protobuf/duration.pb.h>
+#include <google/protobuf/util/time_util.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +14,8 @@
 
 namespace traind {
 namespace {
+
+using google::protobuf::util::TimeUtil;
 
 template <typename Enum>
 std::string Word(Enum value) {
@@ -40,8 +43,11 @@ int DoneFolds(const v1::Job& job) {
 std::string FoldsText(const v1::Job& job) {
   const v1::Prediction& prediction = job.predictions();
   if (prediction.folds().empty()) return "none: the floor answers";
-  return absl::StrFormat("%d of %d answer: %s", prediction.folds_size(), job.folds_size(),
-                         absl::StrJoin(prediction.folds(), " "));
+  const std::string indices = absl::StrJoin(prediction.folds(), " ");
+  if (!job.models_from().empty()) {
+    return absl::StrFormat("of %s answer: %s", Printable(job.models_from()), indices);
+  }
+  return absl::StrFormat("%d of %d answer: %s", prediction.folds_size(), job.folds_size(), indices);
 }
 
 std::string ScoresText(const v1::Scores& scores) {
@@ -97,9 +103,14 @@ void AddLine(std::string& text, absl::string_view name, absl::string_view value)
 std::string FoldTable(const v1::Job& job) {
   TextTable table({"FOLD", "STATE", "PROGRESS", "SCORE", "ATTEMPTS", "NOTE"});
   for (const v1::Fold& fold : job.folds()) {
+    // What was taken over whole says so in its message.
+    const std::string from =
+        fold.from_job().empty() || fold.reused()
+            ? ""
+            : absl::StrCat(fold.message().empty() ? "" : "; ", "begun by job ", fold.from_job());
     table.Add({absl::StrCat(fold.index()), Word(fold.state()), ProgressCell(fold.progress()),
                fold.has_score() ? ScoreText(fold.score()) : "", absl::StrCat(fold.attempts()),
-               fold.message()});
+               fold.message() + from});
   }
   return table.ToString();
 }
@@ -167,6 +178,9 @@ std::string DecisionText(const v1::Decision& decision) {
   } else {
     text += Printable(decision.cause(), 400);
   }
+  if (!decision.effect().empty()) {
+    absl::StrAppend(&text, "; expected: ", Printable(decision.effect(), 200));
+  }
   return text;
 }
 
@@ -206,8 +220,45 @@ std::string JobSummary(const v1::Job& job, absl::Time now, bool color) {
   return text;
 }
 
+namespace {
+
+std::string Seconds(double seconds) {
+  return DurationToText(absl::Trunc(absl::Seconds(seconds), absl::Milliseconds(1)));
+}
+
+void AddReport(std::string& text, const v1::Report& report) {
+  AddLine(
+      text, "done",
+      absl::StrFormat(
+          "%d of %d folds%s%s, %.3g of %.3g epochs each", report.folds_done(), report.folds_asked(),
+          report.folds_partial() > 0 ? absl::StrCat(", ", report.folds_partial(), " in part") : "",
+          report.folds_reused() > 0 ? absl::StrCat(", ", report.folds_reused(), " taken over") : "",
+          report.epochs_done(), report.epochs_asked()));
+  AddLine(text, "spent",
+          absl::StrFormat("queue %s, prepare %s, probe %s, train %s, validate %s, predict %s; "
+                          "%s of slots",
+                          Seconds(report.queue_s()), Seconds(report.prepare_s()),
+                          Seconds(report.probe_s()), Seconds(report.train_s()),
+                          Seconds(report.validate_s()), Seconds(report.predict_s()),
+                          Seconds(report.device_s())));
+  for (const std::string& cut : report.cuts()) AddLine(text, "cut", Printable(cut, 800));
+  if (!report.has_more()) return;
+  const v1::MoreTime& more = report.more();
+  std::string buys =
+      absl::StrCat(ShortDuration(more.time()), " more: ", Printable(more.buys(), 200));
+  if (more.has_score()) {
+    absl::StrAppend(&buys, "; by the course so far ", ScoreText(more.score_now()), " -> ",
+                    ScoreText(more.score()), " (", ScoreText(more.score_low()), " to ",
+                    ScoreText(more.score_high()), ")");
+  }
+  AddLine(text, "more time", buys);
+}
+
+}  // namespace
+
 std::string JobReport(const v1::Job& job, absl::Time now, bool color) {
   std::string text = JobSummary(job, now, color);
+  if (job.has_report()) AddReport(text, job.report());
   if (job.has_plan()) {
     const v1::Plan& plan = job.plan();
     AddLine(text, "plan",
@@ -239,6 +290,24 @@ std::string JobTable(const v1::ListJobsReply& jobs, absl::Time now) {
   return table.ToString();
 }
 
+std::string QuotaTable(const v1::ListQuotasReply& quotas, absl::Time now) {
+  TextTable table({"WHO", "ALLOWANCE", "PERIOD", "USED", "LEFT", "FREE AT"});
+  for (const v1::QuotaState& state : quotas.quotas()) {
+    const v1::Quota& quota = state.quota();
+    const double allowance_s = TimeUtil::DurationToMilliseconds(quota.allowance()) / 1000.0;
+    table.Add({quota.subject().label().empty() ? quota.subject().owner() : quota.subject().label(),
+               ShortDuration(quota.allowance()),
+               ShortDuration(quota.period()) + (quota.rolling() ? "" : ", fixed"),
+               absl::StrCat(DurationToText(absl::Seconds(state.used_s())),
+                            allowance_s > 0
+                                ? absl::StrFormat(" (%.0f %%)", 100 * state.used_s() / allowance_s)
+                                : ""),
+               DurationToText(absl::Seconds(state.left_s())),
+               state.has_free_at() ? ClockText(state.free_at(), now) : ""});
+  }
+  return table.ToString();
+}
+
 std::string WorkerTable(const v1::ListWorkersReply& workers, absl::Time now) {
   TextTable table({"WORKER", "HOST", "CONNECTED", "SLOT", "DEVICE", "NAME", "MEMORY", "RUNS"});
   for (const v1::WorkerInfo& worker : workers.workers()) {
@@ -266,6 +335,11 @@ std::string PlanReport(const v1::PlanReply& reply, absl::Time now) {
   std::string text =
       absl::StrFormat("%s: %d of %d folds, %d of %d epochs\n", Printable(spec.name()), plan.folds(),
                       spec.data().folds(), plan.epochs(), spec.train().epochs());
+  if (!spec.preset().empty()) {
+    AddLine(text, "preset",
+            absl::StrCat(Printable(spec.preset()), reply.preset_fields().empty() ? "" : " fills ",
+                         absl::StrJoin(reply.preset_fields(), ", ")));
+  }
   AddLine(text, "ranks",
           absl::StrFormat("%d a fold, %d fold%s at a time", plan.ranks(), plan.parallel_folds(),
                           plan.parallel_folds() == 1 ? "" : "s"));
@@ -283,6 +357,19 @@ std::string PlanReport(const v1::PlanReply& reply, absl::Time now) {
   }
   if (reply.has_estimated_finish()) {
     AddLine(text, "would end", ClockText(reply.estimated_finish(), now));
+  }
+  AddLine(text, "slots",
+          absl::StrCat(Seconds(reply.device_s_p50()), " of them, 9 times in 10 under ",
+                       Seconds(reply.device_s_p90())));
+  for (const std::string& quota : reply.quotas()) AddLine(text, "quota", Printable(quota, 200));
+  if (reply.has_full_budget()) {
+    AddLine(text, "uncut",
+            absl::StrCat("with a budget of ", ShortDuration(reply.full_budget()), " or more"));
+  }
+  if (reply.has_earliest_deadline()) {
+    AddLine(text, "earliest",
+            absl::StrCat("deadline for a first prediction: ",
+                         ClockText(reply.earliest_deadline(), now)));
   }
   AddLine(text, "data", absl::StrCat(reply.train_bytes(), " bytes to learn from"));
   for (const v1::Decision& cut : reply.cuts()) AddLine(text, "cut", DecisionText(cut));

@@ -48,6 +48,7 @@ std::string JobSummary(const v1::Job& job, absl::Time now, bool color);
 std::string JobReport(const v1::Job& job, absl::Time now, bool color);
 
 std::string JobTable(const v1::ListJobsReply& jobs, absl::Time now);
+std::string QuotaTable(const v1::ListQuotasReply& quotas, absl::Time now);
 std::string WorkerTable(const v1::ListWorkersReply& workers, absl::Time now);
 std::string PlanReport(const v1::PlanReply& plan, absl::Time now);
 

@@ -27,6 +27,10 @@ std::string ReadUpTo(std::istream& in, size_t most) {
 }
 
 bool ReadText(const Arguments& arguments, Environment& environment, SpecInput& input) {
+  if (arguments.file.empty()) {  // all from the Job of --from
+    input.text = "{}\n";
+    return true;
+  }
   if (arguments.file == "-") {
     input.text = ReadUpTo(environment.in, kMostBytes);
     return true;
@@ -69,6 +73,9 @@ bool AddOverrides(const Arguments& arguments, Environment& environment,
   if (arguments.budget) overrides.push_back({"--budget", "budget.time", *arguments.budget});
   if (arguments.deadline)
     overrides.push_back({"--deadline", "budget.deadline", *arguments.deadline});
+  if (arguments.from) overrides.push_back({"--from", "from", *arguments.from});
+  if (arguments.cache) overrides.push_back({"--cache", "cache", *arguments.cache});
+  if (arguments.preset) overrides.push_back({"--preset", "preset", *arguments.preset});
   if (arguments.name) overrides.push_back({"--name", "name", *arguments.name});
   return true;
 }
@@ -80,10 +87,12 @@ std::string Count(size_t n) { return absl::StrCat(n, n == 1 ? " error" : " error
 bool LoadSpec(const Arguments& arguments, Environment& environment, const std::string& nothing,
               SpecInput& input) {
   SpecReadOptions options;
-  options.file = arguments.file == "-" ? "stdin" : Printable(arguments.file, 4096);
+  options.file = arguments.file == "-"    ? "stdin"
+                 : arguments.file.empty() ? "--from"
+                                          : Printable(arguments.file, 4096);
   options.now = environment.clock.WallNow();
   std::error_code error;
-  const std::filesystem::path spec = arguments.file == "-"
+  const std::filesystem::path spec = arguments.file == "-" || arguments.file.empty()
                                          ? std::filesystem::current_path(error) / "stdin"
                                          : std::filesystem::absolute(arguments.file, error);
   options.base_dir = spec.parent_path().lexically_normal().string();

@@ -1,10 +1,10 @@
-#include <absl/random/random.h>
 #include <absl/strings/str_format.h>
 
 #include "client/exit_codes.h"
 #include "client/follow.h"
 #include "client/render_json.h"
 #include "client/render_table.h"
+#include "client/request_id.h"
 #include "client/spec_input.h"
 #include "client/verbs.h"
 #include "common/duration.h"
@@ -12,14 +12,6 @@
 
 namespace traind {
 namespace {
-
-// A new one for each call of trainctl: repetitions within the call are one Job,
-// the next call is another.
-std::string RandomRequestId() {
-  absl::BitGen random;
-  return absl::StrFormat("trainctl-%016x%016x", absl::Uniform<uint64_t>(random),
-                         absl::Uniform<uint64_t>(random));
-}
 
 std::string Accepted(const v1::SubmitReply& reply, absl::Time now) {
   const v1::Job& job = reply.job();
@@ -41,6 +33,7 @@ int RunSubmit(const Arguments& arguments, Environment& environment) {
   v1::SubmitRequest request;
   *request.mutable_spec() = input.read.spec;
   request.set_spec_text(input.text);
+  request.set_owner(arguments.owner);
   request.set_request_id(arguments.request_id.empty() ? RandomRequestId() : arguments.request_id);
   environment.hold_interrupts(
       false,

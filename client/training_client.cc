@@ -186,6 +186,15 @@ absl::StatusOr<v1::SubmitReply> TrainingClient::Submit(const v1::SubmitRequest& 
   return Call<v1::SubmitRequest, v1::SubmitReply>(&Stub::Submit, request);
 }
 
+absl::StatusOr<v1::SubmitReply> TrainingClient::Predict(const v1::PredictRequest& request) {
+  return Call<v1::PredictRequest, v1::SubmitReply>(&Stub::Predict, request);
+}
+
+absl::StatusOr<v1::PredictRowsReply> TrainingClient::PredictRows(
+    const v1::PredictRowsRequest& request) {
+  return Call<v1::PredictRowsRequest, v1::PredictRowsReply>(&Stub::PredictRows, request);
+}
+
 absl::StatusOr<v1::PlanReply> TrainingClient::Plan(const v1::PlanRequest& request) {
   return Call<v1::PlanRequest, v1::PlanReply>(&Stub::Plan, request);
 }
@@ -245,6 +254,20 @@ absl::StatusOr<v1::Job> TrainingClient::CancelJob(const std::string& id) {
   v1::CancelJobRequest request;
   request.set_id(id);
   return Call<v1::CancelJobRequest, v1::Job>(&Stub::CancelJob, request);
+}
+
+absl::StatusOr<v1::ListQuotasReply> TrainingClient::ListQuotas(
+    const v1::ListQuotasRequest& request) {
+  return Call<v1::ListQuotasRequest, v1::ListQuotasReply>(&Stub::ListQuotas, request);
+}
+
+absl::StatusOr<v1::QuotaState> TrainingClient::SetQuota(const v1::SetQuotaRequest& request) {
+  return Call<v1::SetQuotaRequest, v1::QuotaState>(&Stub::SetQuota, request);
+}
+
+absl::StatusOr<v1::RemoveQuotaReply> TrainingClient::RemoveQuota(
+    const v1::RemoveQuotaRequest& request) {
+  return Call<v1::RemoveQuotaRequest, v1::RemoveQuotaReply>(&Stub::RemoveQuota, request);
 }
 
 absl::StatusOr<v1::ListWorkersReply> TrainingClient::ListWorkers() {

@@ -53,6 +53,8 @@ class TrainingClient {
   ~TrainingClient();
 
   absl::StatusOr<v1::SubmitReply> Submit(const v1::SubmitRequest& request);
+  absl::StatusOr<v1::SubmitReply> Predict(const v1::PredictRequest& request);
+  absl::StatusOr<v1::PredictRowsReply> PredictRows(const v1::PredictRowsRequest& request);
   absl::StatusOr<v1::PlanReply> Plan(const v1::PlanRequest& request);
   absl::StatusOr<v1::Job> GetJob(const std::string& id_or_name);
   // One attempt, within `limit`.
@@ -65,6 +67,9 @@ class TrainingClient {
   absl::StatusOr<v1::Job> UpdateJob(const v1::UpdateJobRequest& request);
   absl::StatusOr<v1::Job> CancelJob(const std::string& id);
   absl::StatusOr<v1::ListWorkersReply> ListWorkers();
+  absl::StatusOr<v1::ListQuotasReply> ListQuotas(const v1::ListQuotasRequest& request);
+  absl::StatusOr<v1::QuotaState> SetQuota(const v1::SetQuotaRequest& request);
+  absl::StatusOr<v1::RemoveQuotaReply> RemoveQuota(const v1::RemoveQuotaRequest& request);
 
   std::unique_ptr<JobWatch> WatchJob(const std::string& id, int64_t since_version);
 

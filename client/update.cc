@@ -3,21 +3,6 @@
 #include "common/spec/field_text.h"
 
 namespace traind {
-namespace {
-
-// Reads a flag by the rules of the spec's field of that name.
-bool ReadBudgetField(Environment& environment, const char* flag, const char* field,
-                     const std::string& text, v1::BudgetSpec& budget) {
-  ScalarText scalar;
-  scalar.text = text;
-  scalar.now = environment.clock.WallNow();
-  const absl::Status status =
-      SetFieldFromText(*v1::BudgetSpec::descriptor()->FindFieldByName(field), scalar, budget);
-  if (!status.ok()) environment.err << "trainctl: " << flag << " " << status.message() << "\n";
-  return status.ok();
-}
-
-}  // namespace
 
 int RunUpdate(const Arguments& arguments, Environment& environment) {
   v1::UpdateJobRequest request;

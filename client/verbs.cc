@@ -47,6 +47,17 @@ int PrintJob(const Arguments& arguments, Environment& environment, const v1::Job
   return kExitOk;
 }
 
+bool ReadBudgetField(Environment& environment, const char* flag, const char* field,
+                     const std::string& text, v1::BudgetSpec& budget) {
+  ScalarText scalar;
+  scalar.text = text;
+  scalar.now = environment.clock.WallNow();
+  const absl::Status status =
+      SetFieldFromText(*v1::BudgetSpec::descriptor()->FindFieldByName(field), scalar, budget);
+  if (!status.ok()) environment.err << "trainctl: " << flag << " " << status.message() << "\n";
+  return status.ok();
+}
+
 bool SplitLabel(Environment& environment, const std::string& text, std::string& key,
                 std::string& value) {
   const size_t equals = text.find('=');

@@ -15,6 +15,7 @@ namespace traind {
 
 int RunSubmit(const Arguments& arguments, Environment& environment);
 int RunPlan(const Arguments& arguments, Environment& environment);
+int RunPredict(const Arguments& arguments, Environment& environment);
 int RunList(const Arguments& arguments, Environment& environment);
 int RunGet(const Arguments& arguments, Environment& environment);
 int RunWatch(const Arguments& arguments, Environment& environment);
@@ -26,6 +27,7 @@ int RunUpdate(const Arguments& arguments, Environment& environment);
 int RunCancel(const Arguments& arguments, Environment& environment);
 int RunFetch(const Arguments& arguments, Environment& environment);
 int RunWorkers(const Arguments& arguments, Environment& environment);
+int RunQuota(const Arguments& arguments, Environment& environment);
 int RunVersion(const Arguments& arguments, Environment& environment);
 
 // ---- Shared by them ---------------------------------------------------------
@@ -39,6 +41,11 @@ int ReportError(Environment& environment, const absl::Status& status);
 
 // A Job on stdout, as JSON or as a report; kExitOk.
 int PrintJob(const Arguments& arguments, Environment& environment, const v1::Job& job);
+
+// Reads a flag by the rules of the budget's field of that name; false, and said, where it
+// does not fit.
+bool ReadBudgetField(Environment& environment, const char* flag, const char* field,
+                     const std::string& text, v1::BudgetSpec& budget);
 
 // "k=v"; false, and said, where it is not.
 bool SplitLabel(Environment& environment, const std::string& text, std::string& key,

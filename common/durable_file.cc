@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "common/status_macros.h"
@@ -97,7 +98,59 @@ absl::Status ForEachBlock(const std::string& path, Take take) {
   }
 }
 
+class WriterOfParts final : public DurableWriter {
+ public:
+  WriterOfParts(std::string path, std::string temporary, int fd)
+      : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
+  ~WriterOfParts() override {
+    if (fd_ >= 0) close(fd_);
+    if (!committed_) unlink(temporary_.c_str());
+  }
+
+  absl::Status Append(absl::string_view bytes) override {
+    bytes_ += static_cast<int64_t>(bytes.size());
+    buffer_.append(bytes.data(), bytes.size());
+    return buffer_.size() < kReadBlock ? absl::OkStatus() : Flush();
+  }
+  int64_t bytes() const override { return bytes_; }
+
+  absl::StatusOr<FileDigest> Commit() override {
+    RETURN_IF_ERROR(Flush());
+    if (fsync(fd_) != 0) return ErrnoStatus(errno, absl::StrCat("cannot sync ", path_));
+    if (close(std::exchange(fd_, -1)) != 0) {
+      return ErrnoStatus(errno, absl::StrCat("cannot close ", path_));
+    }
+    if (rename(temporary_.c_str(), path_.c_str()) != 0) {
+      return ErrnoStatus(errno, absl::StrCat("cannot rename to ", path_));
+    }
+    committed_ = true;
+    RETURN_IF_ERROR(SyncDir(ParentDir(path_)));
+    return FileDigest{sha256_.Hex(), bytes_};
+  }
+
+ private:
+  absl::Status Flush() {
+    sha256_.Add(buffer_);
+    RETURN_IF_ERROR(WriteAll(fd_, buffer_, path_));
+    buffer_.clear();
+    return absl::OkStatus();
+  }
+
+  const std::string path_, temporary_;
+  int fd_;
+  std::string buffer_;
+  int64_t bytes_ = 0;
+  Sha256 sha256_;
+  bool committed_ = false;
+};
+
 }  // namespace
+
+absl::StatusOr<std::unique_ptr<DurableWriter>> DurableWriter::Create(const std::string& path) {
+  std::string temporary;
+  ASSIGN_OR_RETURN(const int fd, CreateBeside(path, temporary));
+  return std::make_unique<WriterOfParts>(path, std::move(temporary), fd);
+}
 
 absl::Status ErrnoStatus(int error, absl::string_view context) {
   return absl::ErrnoToStatus(error, context);

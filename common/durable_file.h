@@ -7,6 +7,7 @@
 #include <absl/types/span.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace traind {
@@ -35,6 +36,19 @@ struct FileDigest {
 absl::StatusOr<FileDigest> DigestFile(const std::string& path);
 std::string Sha256Hex(absl::string_view bytes);
 std::string Sha256Hex(absl::Span<const absl::string_view> parts);
+
+// A file that is too large to be held, written part by part: whole and in place after
+// Commit, absent before, and without a trace where there is none. Threads: confined to one.
+// Errors: those of WriteFileDurably.
+class DurableWriter {
+ public:
+  static absl::StatusOr<std::unique_ptr<DurableWriter>> Create(const std::string& path);
+  virtual ~DurableWriter() = default;
+  virtual absl::Status Append(absl::string_view bytes) = 0;
+  virtual int64_t bytes() const = 0;  // so far
+  // Once, last.
+  virtual absl::StatusOr<FileDigest> Commit() = 0;
+};
 
 // An absl::Status for errno `error`: canonical code, and "context: strerror".
 absl::Status ErrnoStatus(int error, absl::string_view context);

@@ -10,14 +10,21 @@
 //       folds.npy                 int16 [train_rows]: the fold that validates each row; -1: none
 //       samples.json              window, horizon and split (common/table/sample_plan.h); absent
 //                                 where samples are plain rows, split at random
+//       predictions.json          how the answer is joined and written (common/publish/
+//                                 prediction_form.h); absent: a mean, as CSV
 //       floor/oof.npy, test.npy   the floor's predictions (see below)
 //       attempts/<attempt>/       all that one Attempt writes; never shared between Attempts
 //         oof.npy                 float32 [rows of the fold, C], rows in ascending order
 //         test.npy                float32 [test_rows, C]
 //         checkpoint-<step>.safetensors, checkpoint-<step>.json   state, then its manifest
+//         model.json              what turns a row into this model's input (worker/predict/
+//                                 model_file.h); the checkpoints beside it have its weights
+//         rows.bin, ids.bin, values-<k>.npy   of a Job that predicts a file, while it does
 //         rank<r>.log
+//       reused/<attempt>/         files of another Job's Attempt, linked or copied from there:
+//                                 oof.npy, test.npy and its model, or a checkpoint to go on from
 //       publish.lock
-//       prediction-<n>/predictions.csv, manifest.json
+//       prediction-<n>/predictions.csv, manifest.json; as asked predictions.npy or .zip
 //       current                   symlink to the standing prediction-<n>
 // C = number of classes (probabilities, each row sums to 1), or of targets for
 // regression and forecasting (values in each target's own unit).
@@ -40,9 +47,15 @@ inline std::string TableCachePath(const std::string& key) { return "cache/" + ke
 inline std::string JobDir(const std::string& job) { return "jobs/" + job; }
 inline std::string FoldsPath(const std::string& job) { return JobDir(job) + "/folds.npy"; }
 inline std::string SamplesPath(const std::string& job) { return JobDir(job) + "/samples.json"; }
+inline std::string PredictionFormPath(const std::string& job) {
+  return JobDir(job) + "/predictions.json";
+}
 inline std::string FloorDir(const std::string& job) { return JobDir(job) + "/floor"; }
 inline std::string AttemptDir(const std::string& job, int64_t attempt) {
   return JobDir(job) + "/attempts/" + std::to_string(attempt);
+}
+inline std::string ReusedDir(const std::string& job, int64_t attempt) {
+  return JobDir(job) + "/reused/" + std::to_string(attempt);
 }
 inline std::string RankLogPath(const std::string& job, int64_t attempt, int rank) {
   return AttemptDir(job, attempt) + "/rank" + std::to_string(rank) + ".log";
@@ -54,7 +67,10 @@ inline std::string CurrentLink(const std::string& job) { return JobDir(job) + "/
 inline std::string PublishLock(const std::string& job) { return JobDir(job) + "/publish.lock"; }
 inline constexpr char kOofFile[] = "oof.npy";
 inline constexpr char kTestFile[] = "test.npy";
+inline constexpr char kModelFile[] = "model.json";  // in an Attempt's folder
 inline constexpr char kPredictionsFile[] = "predictions.csv";
+inline constexpr char kPredictionsNpy[] = "predictions.npy";
+inline constexpr char kPredictionsZip[] = "predictions.zip";
 inline constexpr char kManifestFile[] = "manifest.json";
 
 }  // namespace traind

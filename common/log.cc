@@ -21,10 +21,12 @@ void SetMinLogLevel(LogLevel level) { min_level = level; }
 
 LogLine::~LogLine() {
   if (level_ < min_level.load(std::memory_order_relaxed)) return;
-  std::string line = absl::StrCat(
-      absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone()), " ",
-      level_ == LogLevel::kInfo ? "I" : level_ == LogLevel::kWarning ? "W" : "E", " ", file_, ":",
-      line_, "] ");
+  std::string line =
+      absl::StrCat(absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone()), " ",
+                   level_ == LogLevel::kInfo      ? "I"
+                   : level_ == LogLevel::kWarning ? "W"
+                                                  : "E",
+                   " ", file_, ":", line_, "] ");
   for (const char c : stream_.str()) {
     if (line.size() >= kMaxLine) {
       line += "...";

@@ -34,5 +34,4 @@ inline constexpr LogLevel kLogERROR = LogLevel::kError;
 }  // namespace traind
 
 // Not LOG: LibTorch defines that.
-#define TRAIND_LOG(level) \
-  ::traind::LogLine(::traind::kLog##level, __FILE__, __LINE__).stream()
+#define TRAIND_LOG(level) ::traind::LogLine(::traind::kLog##level, __FILE__, __LINE__).stream()

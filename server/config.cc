@@ -13,7 +13,9 @@
 
 #include "common/durable_file.h"
 #include "common/host_port.h"
+#include "common/quota_text.h"
 #include "common/spec/suggest.h"
+#include "common/status_macros.h"
 
 namespace traind {
 namespace {
@@ -61,7 +63,30 @@ std::string Suggestion(const CLI::App& app, const std::string& text) {
   return DidYouMean(word, names);
 }
 
-ParsedFlags Complete(Config config, const std::string& level) {
+// "local: 45h per 7d", "team=vision: 2h per 1d, fixed".
+absl::StatusOr<Quota> ReadQuota(const std::string& text) {
+  const size_t colon = text.find(':');
+  const std::string who = text.substr(0, colon);
+  if (colon == std::string::npos || who.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", text, "' names nobody; write it like 'local: 45h per 7d'"));
+  }
+  ASSIGN_OR_RETURN(const QuotaText read, QuotaFromText(text.substr(colon + 1)));
+  Quota quota;
+  (who.find('=') == std::string::npos ? quota.subject.owner : quota.subject.label) = who;
+  quota.allowance = read.allowance;
+  quota.period = read.period;
+  quota.rolling = read.rolling;
+  return quota;
+}
+
+ParsedFlags Complete(Config config, const std::string& level,
+                     const std::vector<std::string>& quotas) {
+  for (const std::string& text : quotas) {
+    auto quota = ReadQuota(text);
+    if (!quota.ok()) return Wrong(absl::StrCat("--quota ", quota.status().message()));
+    config.quotas.push_back(*std::move(quota));
+  }
   if (!config.standalone && config.slots >= 0) {
     return Wrong("--slots is the embedded Worker's: it needs --standalone");
   }
@@ -100,6 +125,7 @@ ParsedFlags Complete(Config config, const std::string& level) {
 ParsedFlags ParseFlags(int argc, char** argv) {
   Config config;
   std::string level = "info";
+  std::vector<std::string> quotas;
   CLI::App app("traind - trains models and has a prediction before the deadline");
   app.add_flag("--standalone", config.standalone,
                "run a Worker on this machine too; the state folder is all that is needed");
@@ -114,6 +140,10 @@ ParsedFlags ParseFlags(int argc, char** argv) {
       ->check(CLI::Range(0, 4096));
   app.add_option("--worker-binary", config.worker_binary, "the Worker's program");
   app.add_flag("--insecure", config.insecure, "allow an address that is not loopback");
+  app.add_option("--quota", quotas,
+                 "WHO: ALLOWANCE per PERIOD, of slots: 'local: 45h per 7d', 'team=vision: 2h per "
+                 "1d, fixed'; may be repeated")
+      ->allow_extra_args(false);
   app.add_option("--log-level", level, "info, warning or error")
       ->check(CLI::IsMember({"info", "warning", "error"}))
       ->capture_default_str();
@@ -127,7 +157,7 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return Wrong(absl::StrCat(error.what(), Suggestion(app, error.what())));
   }
-  return Complete(std::move(config), level);
+  return Complete(std::move(config), level, quotas);
 }
 
 }  // namespace traind

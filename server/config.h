@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/log.h"
+#include "server/domain/quota.h"
 
 namespace traind {
 
@@ -26,6 +27,7 @@ struct Config {
   int slots = -1;                         // -1: GPUs, or cores
   std::string worker_binary;              // absolute
   bool insecure = false;
+  std::vector<Quota> quotas;  // in place of those of the same owners and labels
   LogLevel log_level = LogLevel::kInfo;
 };
 

@@ -54,6 +54,12 @@ absl::Status Coordinator::Load(const Config& config) {
   options.state_dir = config.state_dir;
   options.core.standalone = config.standalone;
   ASSIGN_OR_RETURN(loop_, ControlLoop::Create(options, store_.get(), &SystemClock()));
+  for (const Quota& quota : config.quotas) {
+    SetQuota event;
+    event.quota = quota;
+    ASSIGN_OR_RETURN(event.history, store_->UsageSince(loop_->Now() - quota.period));
+    loop_->Post(std::move(event));
+  }
   intake_ = std::make_unique<Intake>(config.data_roots);
   WorkerGatewayOptions gateway;
   gateway.lease = options.core.lease;

@@ -107,7 +107,10 @@ Json MemberJson(const Member& member) {
           {"oof", member.oof},
           {"oof_sha256", member.oof_sha256},
           {"test", member.test},
-          {"test_sha256", member.test_sha256}};
+          {"test_sha256", member.test_sha256},
+          {"best_epoch", Number(member.best_epoch)},
+          {"step", member.step},
+          {"weight", Number(member.weight)}};
 }
 
 std::string ParseMember(const Json& json, Member& member) {
@@ -121,7 +124,26 @@ std::string ParseMember(const Json& json, Member& member) {
   fields.Take("oof_sha256", member.oof_sha256);
   fields.Take("test", member.test);
   fields.Take("test_sha256", member.test_sha256);
+  // Later than format 1's first files.
+  if (json.contains("weight")) {
+    fields.Take("best_epoch", member.best_epoch);
+    fields.Take("step", member.step);
+    fields.Take("weight", member.weight);
+  }
   return fields.wrong();
+}
+
+std::vector<PredictionFile> ParseFiles(const Json& list) {
+  std::vector<PredictionFile> files;
+  for (const Json& item : list) {
+    PredictionFile& file = files.emplace_back();
+    Fields fields(item);
+    fields.Take("name", file.name);
+    fields.Take("sha256", file.sha256);
+    fields.Take("bytes", file.bytes);
+    if (!fields.wrong().empty()) files.pop_back();
+  }
+  return files;
 }
 
 Quality QualityByName(absl::string_view name) {
@@ -151,6 +173,10 @@ std::string EncodeManifest(const Manifest& manifest) {
   const PublishedPrediction& p = manifest.prediction;
   Json members = Json::array();
   for (const Member& member : p.members) members.push_back(MemberJson(member));
+  Json files = Json::array();
+  for (const PredictionFile& file : p.files) {
+    files.push_back({{"name", file.name}, {"sha256", file.sha256}, {"bytes", file.bytes}});
+  }
   const Json json = {
       {"format", 1},
       {"job", manifest.job},
@@ -167,7 +193,13 @@ std::string EncodeManifest(const Manifest& manifest) {
         {"floor", Number(p.floor_score)}}},
       {"members", std::move(members)},
       {"left_out", p.left_out},
-      {"floor", {{"model", manifest.floor_model}, {"test_sha256", manifest.floor_test_sha256}}},
+      {"ensemble", p.ensemble},
+      {"files", std::move(files)},
+      {"models_from", manifest.models_from},
+      {"floor",
+       {{"model", manifest.floor_model},
+        {"test_sha256", manifest.floor_test_sha256},
+        {"weight", p.floor_weight}}},
   };
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -199,6 +231,12 @@ absl::StatusOr<Manifest> ParseManifest(absl::string_view text, absl::string_view
   Fields floor(top.At("floor"));
   floor.Take("model", manifest.floor_model);
   floor.Take("test_sha256", manifest.floor_test_sha256);
+  if (json.contains("ensemble")) {
+    top.Take("ensemble", p.ensemble);
+    top.Take("models_from", manifest.models_from);
+    floor.Take("weight", p.floor_weight);
+    p.files = ParseFiles(top.At("files"));
+  }
   p.quality = QualityByName(quality);
   if (p.quality == Quality::kNone) top.Wrong("quality");
   if (!absl::ParseTime(absl::RFC3339_full, at, &p.at, nullptr)) top.Wrong("at");

@@ -16,6 +16,7 @@ struct Manifest {
   PublishedPrediction prediction;  // path is not stored: it follows from job and number
   std::string floor_model;         // of the floor when this was published; may be empty
   std::string floor_test_sha256;
+  std::string models_from;  // the Job whose models answered; empty: its own
 };
 
 std::string EncodeManifest(const Manifest& manifest);

@@ -9,12 +9,15 @@
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
-#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "common/durable_file.h"
 #include "common/job_layout.h"
+#include "common/publish/zip_writer.h"
 #include "common/status_macros.h"
+#include "common/table/csv.h"
+#include "common/table/npy.h"
 
 namespace traind {
 namespace {
@@ -24,21 +27,6 @@ namespace fs = std::filesystem;
 constexpr char kUnfinished[] = "publishing";  // becomes prediction-<n>
 constexpr char kNextLink[] = "current.next";  // becomes current
 constexpr int kKeptPredictions = 3;
-
-std::string Quoted(absl::string_view text) {
-  const bool blank_edge = !text.empty() && (text.front() == ' ' || text.front() == '\t' ||
-                                            text.back() == ' ' || text.back() == '\t');
-  if (!blank_edge && text.find_first_of(",\"\r\n") == absl::string_view::npos) {
-    return std::string(text);
-  }
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted.push_back('"');
-    quoted.push_back(c);
-  }
-  quoted.push_back('"');
-  return quoted;
-}
 
 void AppendProbability(std::string& out, float value) {
   char digits[32];
@@ -82,88 +70,127 @@ absl::Status SwitchCurrent(const std::string& state_dir, const std::string& job,
 
 }  // namespace
 
-std::string PredictionsCsv(const Table& table, absl::Span<const float> values) {
-  const TableSchema& schema = table.schema();
-  const bool classes = schema.target_kind == TargetKind::kClasses;
-  const size_t columns = classes ? schema.classes.size() : schema.targets();
-  std::string out = Quoted(schema.id.empty() ? "row" : schema.id);
-  absl::StrAppend(&out, ",", Quoted(schema.target));
-  for (const std::string& target : schema.more_targets) absl::StrAppend(&out, ",", Quoted(target));
-  std::vector<std::string> labels;
-  if (classes) {
-    for (const std::string& name : schema.classes) {
-      labels.push_back(Quoted(name));
-      absl::StrAppend(&out, ",", Quoted(absl::StrCat("p_", name)));
-    }
-  }
-  out.push_back('\n');
-  const std::vector<std::string> ids = table.TestIds();
-  const auto rows = static_cast<size_t>(schema.test_rows);
-  out.reserve(out.size() + rows * (16 + columns * 12));
-  std::vector<size_t> place(rows);  // [row of the file]: its place in the table
-  std::iota(place.begin(), place.end(), size_t{0});
-  const auto order = table.TestOrder();
-  for (size_t i = 0; i < order.size(); ++i) place[static_cast<size_t>(order[i])] = i;
-  for (size_t row = 0; row < rows; ++row) {
-    if (schema.id.empty()) {
-      absl::StrAppend(&out, row);
-    } else {
-      out += Quoted(ids[row]);
-    }
-    out.push_back(',');
-    const float* p = values.data() + place[row] * columns;
-    if (!classes) {
-      for (size_t k = 0; k < columns; ++k) {
-        if (k > 0) out.push_back(',');
-        AppendValue(out, p[k]);
-      }
-    } else {
-      out += labels[static_cast<size_t>(std::max_element(p, p + columns) - p)];
-      for (size_t c = 0; c < columns; ++c) {
-        out.push_back(',');
-        AppendProbability(out, p[c]);
-      }
-    }
-    out.push_back('\n');
-  }
-  return out;
+AnswerColumns AnswerColumnsOf(const TableSchema& schema) {
+  AnswerColumns columns;
+  columns.id = schema.id;
+  columns.targets.push_back(schema.target);
+  columns.targets.insert(columns.targets.end(), schema.more_targets.begin(),
+                         schema.more_targets.end());
+  if (schema.target_kind == TargetKind::kClasses) columns.classes = schema.classes;
+  return columns;
 }
 
-absl::Status WritePrediction(const std::string& state_dir, const std::string& csv, int64_t rows,
-                             Manifest& manifest) {
-  const std::string job_dir = absl::StrCat(state_dir, "/", JobDir(manifest.job));
-  const std::string unfinished = absl::StrCat(job_dir, "/", kUnfinished);
+absl::StatusOr<std::unique_ptr<PredictionWriter>> PredictionWriter::Begin(
+    const std::string& state_dir, const std::string& job, const AnswerColumns& columns,
+    const PredictionForm& form, int64_t rows) {
+  std::unique_ptr<PredictionWriter> writer(new PredictionWriter());
+  writer->state_dir_ = state_dir;
+  writer->job_ = job;
+  writer->dir_ = absl::StrCat(state_dir, "/", JobDir(job), "/", kUnfinished);
+  writer->columns_ = columns;
+  writer->form_ = form;
+  writer->rows_ = rows;
   std::error_code ignored;
-  fs::remove_all(unfinished, ignored);  // of a publisher that was killed
-  std::vector<int> numbers = PredictionNumbers(job_dir);
+  fs::remove_all(writer->dir_, ignored);  // of a publisher that was killed
+  RETURN_IF_ERROR(MakeDirs(writer->dir_));
+  ASSIGN_OR_RETURN(writer->csv_,
+                   DurableWriter::Create(absl::StrCat(writer->dir_, "/", kPredictionsFile)));
+  std::string head = CsvField(columns.id.empty() ? "row" : columns.id);
+  for (const std::string& target : columns.targets) absl::StrAppend(&head, ",", CsvField(target));
+  for (const std::string& name : columns.classes) {
+    writer->labels_.push_back(CsvField(name));
+    if (form.probabilities) absl::StrAppend(&head, ",", CsvField(absl::StrCat("p_", name)));
+  }
+  RETURN_IF_ERROR(writer->csv_->Append(head + "\n"));
+  if (form.format == FileFormat::kCsv) return writer;
+  ASSIGN_OR_RETURN(writer->npy_,
+                   DurableWriter::Create(absl::StrCat(writer->dir_, "/", kPredictionsNpy)));
+  const int64_t shape[] = {rows, static_cast<int64_t>(columns.outputs())};
+  RETURN_IF_ERROR(writer->npy_->Append(NpyHeaderText("<f4", shape)));
+  return writer;
+}
 
+PredictionWriter::~PredictionWriter() {
+  csv_.reset();
+  npy_.reset();
+  std::error_code ignored;
+  if (!dir_.empty()) fs::remove_all(dir_, ignored);
+}
+
+void PredictionWriter::AddText(absl::string_view id, absl::Span<const float> values) {
+  line_.clear();
+  if (columns_.id.empty()) {
+    absl::StrAppend(&line_, row_);
+  } else {
+    line_ += CsvField(id);
+  }
+  line_.push_back(',');
+  if (columns_.classes.empty()) {
+    for (size_t k = 0; k < values.size(); ++k) {
+      if (k > 0) line_.push_back(',');
+      AppendValue(line_, values[k]);
+    }
+  } else {
+    line_ += labels_[static_cast<size_t>(std::max_element(values.begin(), values.end()) -
+                                         values.begin())];
+    for (size_t c = 0; form_.probabilities && c < values.size(); ++c) {
+      line_.push_back(',');
+      AppendProbability(line_, values[c]);
+    }
+  }
+  line_.push_back('\n');
+}
+
+absl::Status PredictionWriter::Add(absl::string_view id, absl::Span<const float> values) {
+  AddText(id, values);
+  ++row_;
+  RETURN_IF_ERROR(csv_->Append(line_));
+  if (npy_ == nullptr) return absl::OkStatus();
+  return npy_->Append(absl::string_view(reinterpret_cast<const char*>(values.data()),
+                                        values.size() * sizeof(float)));
+}
+
+absl::Status PredictionWriter::WriteZipFile(Manifest& manifest) {
+  const std::string csv = absl::StrCat(dir_, "/", kPredictionsFile);
+  const std::string npy = absl::StrCat(dir_, "/", kPredictionsNpy);
+  ASSIGN_OR_RETURN(const FileDigest zip,
+                   WriteZip(absl::StrCat(dir_, "/", kPredictionsZip),
+                            {{kPredictionsFile, csv}, {kPredictionsNpy, npy}}));
+  unlink(npy.c_str());
+  manifest.prediction.files = {{kPredictionsZip, zip.sha256, zip.bytes}};
+  return absl::OkStatus();
+}
+
+absl::Status PredictionWriter::Commit(Manifest& manifest) {
+  if (row_ != rows_) {
+    return absl::InternalError(absl::StrCat(row_, " rows of ", rows_, " were written"));
+  }
+  const fs::path job_dir = absl::StrCat(state_dir_, "/", JobDir(job_));
+  std::vector<int> numbers = PredictionNumbers(job_dir);
   PublishedPrediction& p = manifest.prediction;
   p.number = numbers.empty() ? 1 : numbers.back() + 1;
-  p.path = absl::StrCat(PredictionDir(manifest.job, p.number), "/", kPredictionsFile);
-  p.sha256 = Sha256Hex(csv);
-  p.bytes = static_cast<int64_t>(csv.size());
-  p.rows = rows;
-  absl::Status written = MakeDirs(unfinished);
-  if (written.ok()) {
-    written = WriteFileDurably(absl::StrCat(unfinished, "/", kPredictionsFile), csv);
+  p.path = absl::StrCat(PredictionDir(job_, p.number), "/", kPredictionsFile);
+  ASSIGN_OR_RETURN(const FileDigest csv, csv_->Commit());
+  p.sha256 = csv.sha256;
+  p.bytes = csv.bytes;
+  p.rows = rows_;
+  p.files.clear();
+  if (npy_ != nullptr) {
+    ASSIGN_OR_RETURN(const FileDigest npy, npy_->Commit());
+    p.files = {{kPredictionsNpy, npy.sha256, npy.bytes}};
+    if (form_.format == FileFormat::kZip) RETURN_IF_ERROR(WriteZipFile(manifest));
   }
-  if (written.ok()) {
-    written =
-        WriteFileDurably(absl::StrCat(unfinished, "/", kManifestFile), EncodeManifest(manifest));
-  }
-  if (written.ok()) {
-    written = RenameDurably(unfinished,
-                            absl::StrCat(state_dir, "/", PredictionDir(manifest.job, p.number)));
-  }
-  if (!written.ok()) {
-    fs::remove_all(unfinished, ignored);
-    return written;
-  }
-  RETURN_IF_ERROR(SwitchCurrent(state_dir, manifest.job, p.number));
+  RETURN_IF_ERROR(
+      WriteFileDurably(absl::StrCat(dir_, "/", kManifestFile), EncodeManifest(manifest)));
+  RETURN_IF_ERROR(
+      RenameDurably(dir_, absl::StrCat(state_dir_, "/", PredictionDir(job_, p.number))));
+  dir_.clear();
+  RETURN_IF_ERROR(SwitchCurrent(state_dir_, job_, p.number));
   // Readers of the one before may still be at it, so it stays a while.
   numbers.push_back(p.number);
+  std::error_code ignored;
   for (size_t i = 0; i + kKeptPredictions < numbers.size(); ++i) {
-    fs::remove_all(absl::StrCat(state_dir, "/", PredictionDir(manifest.job, numbers[i])), ignored);
+    fs::remove_all(absl::StrCat(state_dir_, "/", PredictionDir(job_, numbers[i])), ignored);
   }
   return absl::OkStatus();
 }

@@ -1,27 +1,64 @@
-// predictions.csv, and the folders that Predictions stand in.
+// The files of a Prediction, and the switch to them.
 #pragma once
 
 #include <absl/status/status.h>
+#include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
 #include <absl/types/span.h>
 
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "common/durable_file.h"
 #include "common/publish/manifest.h"
+#include "common/publish/prediction_form.h"
 #include "common/table/table.h"
 
 namespace traind {
 
-// The file's text: the id column (or `row`, from 0), each target's name with the
-// predicted class or value, and for classes one column p_<class> each. Rows are in
-// the test file's order.
-// `values`: float32 [test_rows, C] row-major, as in common/job_layout.h.
-std::string PredictionsCsv(const Table& table, absl::Span<const float> values);
+// What the answers are about.
+struct AnswerColumns {
+  std::string id;  // name of the id column; empty: rows are counted from 0
+  std::vector<std::string> targets;
+  std::vector<std::string> classes;  // empty: values
 
-// Writes prediction-<n>/, n one more than any before, and switches `current` to
-// it; keeps the last three. Sets number, path, sha256, bytes and rows of
-// manifest.prediction. REQUIRES: the job's publish lock is held. Killed at any
-// instant it leaves the standing Prediction or the new one, each whole.
-absl::Status WritePrediction(const std::string& state_dir, const std::string& csv, int64_t rows,
-                             Manifest& manifest);
+  size_t outputs() const { return classes.empty() ? targets.size() : classes.size(); }
+};
+AnswerColumns AnswerColumnsOf(const TableSchema& schema);
+
+// Writes a Prediction's files row by row into a folder beside the standing one.
+// REQUIRES: the Job's publish lock is held from Begin to Commit.
+// Threads: confined to one. Errors: as of WriteFileDurably; what was written is removed.
+class PredictionWriter {
+ public:
+  static absl::StatusOr<std::unique_ptr<PredictionWriter>> Begin(const std::string& state_dir,
+                                                                 const std::string& job,
+                                                                 const AnswerColumns& columns,
+                                                                 const PredictionForm& form,
+                                                                 int64_t rows);
+  ~PredictionWriter();
+
+  // The next row of the file. id: ignored where there is no id column. values: [outputs]
+  absl::Status Add(absl::string_view id, absl::Span<const float> values);
+  // After `rows` rows: completes prediction-<n>/ and switches `current`. Sets number, path,
+  // digests and sizes of the manifest's prediction.
+  absl::Status Commit(Manifest& manifest);
+
+ private:
+  PredictionWriter() = default;
+  void AddText(absl::string_view id, absl::Span<const float> values);
+  absl::Status WriteZipFile(Manifest& manifest);
+
+  std::string state_dir_, job_, dir_;
+  AnswerColumns columns_;
+  PredictionForm form_;
+  int64_t rows_ = 0;
+  int64_t row_ = 0;
+  std::string line_;
+  std::vector<std::string> labels_;  // of classes, quoted
+  std::unique_ptr<DurableWriter> csv_, npy_;
+};
 
 }  // namespace traind

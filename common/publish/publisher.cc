@@ -6,14 +6,19 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
+#include <numeric>
 #include <tuple>
 
 #include "common/durable_file.h"
 #include "common/job_layout.h"
+#include "common/publish/ensemble.h"
 #include "common/publish/floor_files.h"
+#include "common/publish/greedy_selection.h"
 #include "common/publish/manifest.h"
 #include "common/publish/metrics.h"
 #include "common/publish/prediction_files.h"
+#include "common/publish/prediction_form.h"
 #include "common/publish/publish_lock.h"
 #include "common/status_macros.h"
 #include "common/table/npy.h"
@@ -100,9 +105,9 @@ absl::StatusOr<Judge> MakeJudge(const PublishRequest& request) {
     }
     judge.fold_rows[static_cast<size_t>(fold)].push_back(row);
   }
-  ASSIGN_OR_RETURN(const SplitSpec split,
-                   ReadSamplePlan(absl::StrCat(request.state_dir, "/", SamplesPath(request.job))));
-  judge.forward = split.kind == SplitKind::kForward;
+  // No answer is held up by a file that only tells how to judge it.
+  const auto split = ReadSamplePlan(absl::StrCat(request.state_dir, "/", SamplesPath(request.job)));
+  judge.forward = split.ok() && split->kind == SplitKind::kForward;
   return judge;
 }
 
@@ -201,12 +206,15 @@ void AddMemberRows(const Judge& judge, const LoadedMember& loaded, Covered& cove
   covered.values.insert(covered.values.end(), loaded.oof.begin(), loaded.oof.end());
 }
 
+struct LeftOut {
+  std::vector<int> folds;  // ascending
+  int complete = 0;        // of those that the floor beats one by one
+};
+
 // Takes out incomplete members that score below the floor on their own rows (of a
-// forward split: complete ones, too), and all members if they score below it together;
-// returns their folds. complete: is added to for each of them that was complete.
-std::vector<int> LeaveOutPoor(const Judge& judge, const Floor& floor, MembersByFold& members,
-                              int& complete) {
-  std::vector<int> left_out;
+// forward split: complete ones, too), and all members if they score below it together.
+LeftOut LeaveOutPoor(const Judge& judge, const Floor& floor, MembersByFold& members) {
+  LeftOut left_out;
   Covered by_floor_together, together;
   for (auto it = members.begin(); it != members.end();) {
     Covered by_floor;
@@ -215,8 +223,8 @@ std::vector<int> LeaveOutPoor(const Judge& judge, const Floor& floor, MembersByF
     const double score = judge.OnRows(it->second.oof, by_floor.rows);
     const bool may_go = !it->second.member.complete || judge.forward;
     if (may_go && Better(judge.metric, floor_score, score)) {
-      left_out.push_back(it->first);
-      complete += it->second.member.complete ? 1 : 0;
+      left_out.folds.push_back(it->first);
+      left_out.complete += it->second.member.complete ? 1 : 0;
       it = members.erase(it);
     } else {
       AddFloorRows(judge, floor, it->first, by_floor_together);
@@ -226,23 +234,61 @@ std::vector<int> LeaveOutPoor(const Judge& judge, const Floor& floor, MembersByF
   }
   if (Better(judge.metric, judge.OnRows(by_floor_together.values, by_floor_together.rows),
              judge.OnRows(together.values, together.rows))) {
-    for (const auto& [fold, loaded] : members) left_out.push_back(fold);
-    std::sort(left_out.begin(), left_out.end());
+    for (const auto& [fold, loaded] : members) left_out.folds.push_back(fold);
+    std::sort(left_out.folds.begin(), left_out.folds.end());
     members.clear();
   }
   return left_out;
 }
 
-std::vector<float> Average(const MembersByFold& members, size_t size) {
-  std::vector<double> sums(size);
+// What the members and the floor weigh: all together 1. By greedy selection the folds
+// together stand against the floor, as no row has out-of-fold predictions of two folds.
+struct EnsembleWeights {
+  std::vector<double> members;  // in the order of the folds
+  double floor = 0;
+};
+
+EnsembleWeights Weigh(EnsembleKind kind, const Judge& judge, const std::optional<Floor>& floor,
+                      const MembersByFold& members) {
+  EnsembleWeights weights;
+  if (members.empty()) {
+    weights.floor = 1;
+    return weights;
+  }
+  weights.members.assign(members.size(), 1.0 / static_cast<double>(members.size()));
+  if (kind == EnsembleKind::kWeighted) {
+    std::vector<double> scores;
+    for (const auto& [fold, loaded] : members) scores.push_back(loaded.member.score);
+    weights.members = WeightsByScore(judge.metric, scores);
+  }
+  if (kind != EnsembleKind::kGreedy || !floor) return weights;
+  Covered by_members, by_floor;
   for (const auto& [fold, loaded] : members) {
-    for (size_t i = 0; i < size; ++i) sums[i] += loaded.test[i];
+    AddMemberRows(judge, loaded, by_members);
+    AddFloorRows(judge, *floor, fold, by_floor);
   }
-  std::vector<float> mean(size);
-  for (size_t i = 0; i < size; ++i) {
-    mean[i] = static_cast<float>(sums[i] / static_cast<double>(members.size()));
+  const std::vector<double> chosen = GreedyWeights(
+      {by_members.values, by_floor.values},
+      [&](absl::Span<const float> values) { return judge.OnRows(values, by_members.rows); },
+      [&](double a, double b) { return Better(judge.metric, a, b); });
+  weights.floor = chosen[1];
+  for (double& weight : weights.members) weight *= chosen[0];
+  return weights;
+}
+
+// What the members' and the floor's values give together. of: their values.
+std::vector<float> Join(const EnsembleWeights& weights, const MembersByFold& members,
+                        const std::optional<Floor>& floor) {
+  std::vector<absl::Span<const float>> parts;
+  std::vector<double> of_parts = weights.members;
+  for (const auto& [fold, loaded] : members) parts.push_back(loaded.test);
+  if (weights.floor > 0) {
+    parts.push_back(floor->test.values);
+    of_parts.push_back(weights.floor);
   }
-  return mean;
+  std::vector<float> joined(parts[0].size());
+  Blend(parts, of_parts, absl::MakeSpan(joined));
+  return joined;
 }
 
 int CompleteMembers(const std::vector<Member>& members) {
@@ -254,13 +300,23 @@ int CompleteMembers(const std::vector<Member>& members) {
 // of the plan was done, so complete folds that were left out count for it.
 PublishedPrediction Describe(const PublishRequest& request, const Judge& judge,
                              const MembersByFold& members, int complete_left_out,
-                             const std::optional<Floor>& floor,
+                             const std::optional<Floor>& floor, const EnsembleWeights& weights,
                              absl::Span<const float> test_values) {
   PublishedPrediction p;
   Covered covered;
   for (const auto& [fold, loaded] : members) {
     p.members.push_back(loaded.member);
+    p.members.back().weight = weights.members[p.members.size() - 1];
     AddMemberRows(judge, loaded, covered);
+  }
+  p.floor_weight = weights.floor;
+  if (!members.empty() && weights.floor > 0) {
+    Covered of_floor;
+    for (const auto& [fold, loaded] : members) AddFloorRows(judge, *floor, fold, of_floor);
+    std::vector<float> joined(covered.values.size());
+    Blend({covered.values, of_floor.values}, {1 - weights.floor, weights.floor},
+          absl::MakeSpan(joined));
+    covered.values = std::move(joined);
   }
   if (floor) {
     Covered by_floor;
@@ -368,6 +424,28 @@ absl::StatusOr<std::optional<Floor>> ReadUsableFloor(const PublishRequest& reque
   return floor.status();
 }
 
+// Rows in the test file's order.
+absl::Status WriteFiles(const PublishRequest& request, const Table& table,
+                        absl::Span<const float> values, const PredictionForm& form,
+                        Manifest& manifest) {
+  const AnswerColumns columns = AnswerColumnsOf(table.schema());
+  const auto rows = static_cast<size_t>(table.schema().test_rows);
+  ASSIGN_OR_RETURN(const std::unique_ptr<PredictionWriter> writer,
+                   PredictionWriter::Begin(request.state_dir, request.job, columns, form,
+                                           table.schema().test_rows));
+  const std::vector<std::string> ids = table.TestIds();
+  std::vector<size_t> place(rows);  // [row of the file]: its place in the table
+  std::iota(place.begin(), place.end(), size_t{0});
+  const auto order = table.TestOrder();
+  for (size_t i = 0; i < order.size(); ++i) place[static_cast<size_t>(order[i])] = i;
+  const size_t outputs = columns.outputs();
+  for (size_t row = 0; row < rows; ++row) {
+    RETURN_IF_ERROR(writer->Add(columns.id.empty() ? absl::string_view() : ids[row],
+                                values.subspan(place[row] * outputs, outputs)));
+  }
+  return writer->Commit(manifest);
+}
+
 }  // namespace
 
 absl::StatusOr<PublishedPrediction> Publish(const PublishRequest& request, absl::Time now) {
@@ -380,36 +458,36 @@ absl::StatusOr<PublishedPrediction> Publish(const PublishRequest& request, absl:
       standing.manifest ? standing.manifest->prediction.members : std::vector<Member>();
 
   MembersByFold members = ChooseMembers(request, judge, earlier);
-  std::vector<int> left_out;
-  int complete_left_out = 0;
-  if (floor) left_out = LeaveOutPoor(judge, *floor, members, complete_left_out);
+  LeftOut left_out;
+  if (floor) left_out = LeaveOutPoor(judge, *floor, members);
   if (members.empty() && !floor) {
     if (standing.whole) return standing.manifest->prediction;
     return absl::NotFoundError(
         absl::StrCat("job ", request.job, " has neither a floor nor a whole fold prediction"));
   }
-  const size_t size = static_cast<size_t>(judge.test_rows()) * judge.columns;
-  const std::vector<float> values = members.empty() ? floor->test.values : Average(members, size);
+  ASSIGN_OR_RETURN(const PredictionForm form, ReadPredictionForm(request.state_dir, request.job));
+  const EnsembleWeights weights = Weigh(form.ensemble, judge, floor, members);
+  const std::vector<float> values = Join(weights, members, floor);
   Manifest next;
   next.job = request.job;
   next.metric = request.metric;
-  next.prediction = Describe(request, judge, members, complete_left_out, floor, values);
-  next.prediction.left_out = left_out;
+  next.prediction = Describe(request, judge, members, left_out.complete, floor, weights, values);
+  next.prediction.ensemble = EnsembleName(form.ensemble);
+  next.prediction.left_out = left_out.folds;
   next.prediction.at = now;
   next.prediction.changed = true;
   if (judge.test_rows() == 0) return next.prediction;
   if (standing.whole &&
       !Replaces(request, judge, members, floor, next.prediction, *standing.manifest)) {
     PublishedPrediction stays = standing.manifest->prediction;
-    stays.left_out = left_out;
+    stays.left_out = left_out.folds;
     return stays;
   }
   if (floor) {
     next.floor_model = floor->model;
     next.floor_test_sha256 = floor->test_sha256;
   }
-  RETURN_IF_ERROR(WritePrediction(request.state_dir, PredictionsCsv(*judge.table, values),
-                                  judge.test_rows(), next));
+  RETURN_IF_ERROR(WriteFiles(request, *judge.table, values, form, next));
   return next.prediction;
 }
 

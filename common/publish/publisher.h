@@ -28,6 +28,17 @@ struct Member {
   double epochs_done = 0;
   std::string oof, oof_sha256;  // float32 [rows of the fold, C], path relative to the job's folder
   std::string test, test_sha256;  // float32 [test_rows, C]; empty without test rows
+  // When the weights that predicted were made: epochs and optimizer steps; 0: not told.
+  double best_epoch = 0;
+  int64_t step = 0;
+  double weight = 0;  // in the answer; set by Publish. 0: none, or from before weights were told
+};
+
+// A file of a Prediction besides predictions.csv.
+struct PredictionFile {
+  std::string name;
+  std::string sha256;
+  int64_t bytes = 0;
 };
 
 struct PublishRequest {
@@ -48,7 +59,11 @@ struct PublishedPrediction {
   int64_t rows = 0;
   Quality quality = Quality::kNone;
   std::vector<Member> members;        // what answered; empty: the floor
-  std::vector<int> left_out;          // folds whose predictions are worse than the floor's
+  double floor_weight = 0;            // of the floor beside them; 1 where they are empty
+  std::string ensemble;               // mean, weighted, greedy; empty: not told
+  std::vector<PredictionFile> files;  // besides predictions.csv
+  std::vector<int> left_out;          // folds whose predictions are worse than the floor's;
+                                      // complete ones count for quality all the same
   std::optional<double> oof_score;    // over the rows that the members cover
   bool comparable = false;            // oof_score covers all folds of the spec
   std::optional<double> test_score;   // where the test file carries the target
@@ -61,14 +76,14 @@ struct PublishedPrediction {
 // the job's publish lock. Steps: join the request's members with the standing
 // Prediction's (per fold: a complete one first, then the newest Attempt), verify
 // each file's digest (a damaged one is left out), leave out an incomplete fold
-// (of a forward split any fold) that scores below the floor on the fold's own rows, and all folds where they
-// score below it together (the floor answers); average the rest. The new
-// one stands if it is not worse than the standing one on the rows that both
-// cover out of fold, or has more complete members; else the standing one stays.
-// The test rows' target is used for test_score alone.
-// Threads: safe; calls for one job wait for each other (the lock is a file lock).
-// Errors: NotFound (no floor and no member), ResourceExhausted (disk full; the
-// standing Prediction is untouched), DataLoss, Internal.
+// (of a forward split any fold) that scores below the floor on the fold's own rows, and all folds
+// where they score below it together (the floor answers); join the rest as the Job's form
+// says (prediction_form.h). The new one stands if
+// it is not worse than the standing one on the rows that both cover out of fold, or has more
+// complete members; else the standing one stays. The test rows' target is used for test_score
+// alone. Threads: safe; calls for one job wait for each other (the lock is a file lock). Errors:
+// NotFound (no floor and no member), ResourceExhausted (disk full; the standing Prediction is
+// untouched), DataLoss, Internal.
 absl::StatusOr<PublishedPrediction> Publish(const PublishRequest& request, absl::Time now);
 
 // The standing Prediction as its manifest tells it. NotFound: none yet.

@@ -91,7 +91,12 @@ std::string Bound(const FieldDescriptor& field, double value) {
 std::string Allowed(const FieldDescriptor& field) {
   const v1::FieldRules& rules = RulesOf(field);
   std::vector<std::string> parts;
-  if (rules.required()) parts.push_back("required");
+  if (rules.required()) {
+    std::vector<std::string> unless;
+    for (const std::string& name : rules.unless()) unless.push_back("`" + name + "`");
+    parts.push_back(unless.empty() ? "required"
+                                   : "required without " + absl::StrJoin(unless, " or "));
+  }
   if (rules.has_min() && rules.has_max()) {
     parts.push_back(absl::StrCat(Bound(field, rules.min()), " to ", Bound(field, rules.max())));
   } else if (rules.has_min()) {
@@ -131,6 +136,7 @@ class ReferenceWriter {
     std::vector<const FieldDescriptor*> sections;
     for (int i = 0; i < type.field_count(); ++i) {
       const FieldDescriptor& field = *type.field(i);
+      if (RulesOf(field).internal()) continue;
       const bool section = !IsScalarField(field) && !field.is_map();
       std::string meaning = CommentOf(field);
       if (section) {

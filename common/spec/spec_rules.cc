@@ -7,7 +7,6 @@
 #include <absl/strings/str_split.h>
 #include <absl/strings/strip.h>
 #include <google/protobuf/util/json_util.h>
-#include <google/protobuf/util/message_differencer.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include "common/spec/field_text.h"
+#include "common/spec/presets.h"
 
 namespace traind {
 namespace {
@@ -42,11 +42,24 @@ bool IsSet(const Message& message, const FieldDescriptor& field) {
                              : access.HasField(message, &field);
 }
 
+bool IsRequired(const Message& message, const FieldDescriptor& field) {
+  const auto& unless = RulesOf(field).unless();
+  return RulesOf(field).required() &&
+         std::none_of(unless.begin(), unless.end(), [&](const std::string& other) {
+           return IsSet(message, *message.GetDescriptor()->FindFieldByName(other));
+         });
+}
+
 // ---- Rules of one field ------------------------------------------------------
 
 class FieldChecker {
  public:
+  // partial: what is missing comes from another spec.
+  explicit FieldChecker(bool partial) : partial_(partial) {}
+
   std::vector<SpecError> errors;
+
+  bool partial() const { return partial_; }
 
   void CheckMessage(const Message& message, const std::string& path) {
     const Descriptor& type = *message.GetDescriptor();
@@ -55,7 +68,7 @@ class FieldChecker {
       const std::string field_path = Join(path, field.name());
       if (field.is_map()) continue;  // labels: CheckLabels
       if (!IsSet(message, field)) {
-        if (RulesOf(field).required()) Add(field_path, "is missing");
+        if (!partial_ && IsRequired(message, field)) Add(field_path, "is missing");
       } else if (field.is_repeated()) {
         const int size = message.GetReflection()->FieldSize(message, &field);
         for (int k = 0; k < size; ++k) {
@@ -146,7 +159,46 @@ class FieldChecker {
     }
     CheckMessage(message, path);
   }
+
+  const bool partial_;
 };
+
+// ---- Defaults ----------------------------------------------------------------
+
+void SetDefault(const FieldDescriptor& field, absl::string_view text, Message& message) {
+  std::vector<absl::string_view> items = {text};
+  if (field.is_repeated()) {
+    // "[256, 256]"
+    absl::ConsumePrefix(&text, "[");
+    absl::ConsumeSuffix(&text, "]");
+    items = absl::StrSplit(text, ',', absl::SkipWhitespace());
+  }
+  for (absl::string_view item : items) {
+    ScalarText scalar;
+    scalar.text = absl::StripAsciiWhitespace(item);
+    // A test proves every default; it cannot fail on input.
+    SetFieldFromText(field, scalar, message).IgnoreError();
+  }
+}
+
+void FillDefaults(Message& message) {
+  const Descriptor& type = *message.GetDescriptor();
+  const Reflection& access = *message.GetReflection();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor& field = *type.field(i);
+    if (IsScalarField(field)) {
+      if (!IsSet(message, field) && !RulesOf(field).default_().empty()) {
+        SetDefault(field, RulesOf(field).default_(), message);
+      }
+      continue;
+    }
+    // Members of a oneof only where they were chosen.
+    const bool optional = field.real_containing_oneof() != nullptr;
+    if (!field.is_repeated() && (!optional || access.HasField(message, &field))) {
+      FillDefaults(*access.MutableMessage(&message, &field));
+    }
+  }
+}
 
 // ---- Rules of several fields -------------------------------------------------
 
@@ -214,7 +266,7 @@ void CheckRoles(const v1::DataSpec& data, FieldChecker& check) {
 void CheckData(const v1::JobSpec& spec, FieldChecker& check) {
   const v1::DataSpec& data = spec.data();
   const std::string& type = spec.task().type();
-  if (spec.has_data() && data.target().empty() && data.targets_size() == 0) {
+  if (spec.has_data() && data.target().empty() && data.targets_size() == 0 && !check.partial()) {
     check.Add("data.target", "is missing");
   }
   if (!data.target().empty() && data.targets_size() > 0) {
@@ -280,12 +332,47 @@ void CheckTrain(const v1::JobSpec& spec, FieldChecker& check) {
   }
 }
 
+// Shares of one window, which have to leave room for each other.
+void CheckBudget(const v1::BudgetSpec& set, FieldChecker& check) {
+  v1::BudgetSpec budget = set;
+  FillDefaults(budget);
+  const auto together = [&](absl::string_view field, double share, absl::string_view what) {
+    // Sums of decimal fractions are not exact.
+    if (share + budget.reserve_share() <= 1 + 1e-9 || share > 1) return;
+    check.Add(absl::StrCat("budget.", field),
+              absl::StrCat("'", share, "' and budget.reserve_share '", budget.reserve_share(),
+                           "' sum to more than 1: ", what));
+  };
+  together("plan_share", budget.plan_share(), "the plan would fill what is held back");
+  together("stop_share", budget.stop_share(), "training would stop within what is held back");
+  if (budget.first_fold_share() > budget.plan_share()) {
+    check.Add("budget.first_fold_share",
+              absl::StrCat("'", budget.first_fold_share(), "' is above budget.plan_share, ",
+                           budget.plan_share()));
+  }
+}
+
+// What a Job that trains nothing has from the Job whose models it uses.
+void CheckBorrowed(const v1::JobSpec& spec, FieldChecker& check) {
+  for (const auto& [field, set] :
+       {std::make_pair("task", spec.has_task()), std::make_pair("data", spec.has_data()),
+        std::make_pair("model", spec.has_model()),
+        std::make_pair("resources", spec.has_resources()),
+        std::make_pair("from", !spec.from().empty()),
+        std::make_pair("preset", !spec.preset().empty()),
+        std::make_pair("predictions.ensemble", !spec.predictions().ensemble().empty())}) {
+    if (set) check.Add(field, "is that of the Job whose models are used; leave it out");
+  }
+}
+
 void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
   if (!spec.name().empty() && !IsNameText(spec.name(), 63, "-_.")) {
     check.Add("name", absl::StrCat("'", Printable(spec.name()),
                                    "' is no name: letters, digits, - _ and ., at most 63, the "
                                    "first a letter or digit"));
   }
+  CheckLabels(spec, check);
+  if (UsesModelsOfAnother(spec)) return CheckBorrowed(spec, check);
   const std::string& type = spec.task().type();
   const std::string& metric = spec.task().metric();
   const bool known_type = type == "classification" || type == "regression" || type == "forecasting";
@@ -303,7 +390,9 @@ void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
                                                " layers; ", kMostHiddenLayers, " are the most"));
   }
   if (spec.model().has_transformer()) {
-    const v1::TransformerSpec& transformer = spec.model().transformer();
+    v1::JobSpec filled = spec;
+    ApplyPreset(filled);
+    const v1::TransformerSpec& transformer = filled.model().transformer();
     const int width = transformer.width() > 0 ? transformer.width() : kTransformerWidth;
     const int heads = transformer.heads() > 0 ? transformer.heads() : kTransformerHeads;
     if (width % heads != 0) {
@@ -312,87 +401,38 @@ void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
     }
   }
   CheckTrain(spec, check);
+  CheckBudget(spec.budget(), check);
+  if (!spec.from().empty() && !spec.preset().empty()) {
+    check.Add("preset", "has nothing to fill: all is as in the job that `from` names");
+  }
   if (spec.train().precision() == "tf32" && spec.resources().device() == "cpu") {
     check.Add("train.precision", "'tf32' needs resources.device cuda");
-  }
-  CheckLabels(spec, check);
-}
-
-// ---- Defaults ----------------------------------------------------------------
-
-void SetDefault(const FieldDescriptor& field, absl::string_view text, Message& message) {
-  std::vector<absl::string_view> items = {text};
-  if (field.is_repeated()) {
-    // "[256, 256]"
-    absl::ConsumePrefix(&text, "[");
-    absl::ConsumeSuffix(&text, "]");
-    items = absl::StrSplit(text, ',', absl::SkipWhitespace());
-  }
-  for (absl::string_view item : items) {
-    ScalarText scalar;
-    scalar.text = absl::StripAsciiWhitespace(item);
-    // A test proves every default; it cannot fail on input.
-    SetFieldFromText(field, scalar, message).IgnoreError();
-  }
-}
-
-void FillDefaults(Message& message) {
-  const Descriptor& type = *message.GetDescriptor();
-  const Reflection& access = *message.GetReflection();
-  for (int i = 0; i < type.field_count(); ++i) {
-    const FieldDescriptor& field = *type.field(i);
-    if (IsScalarField(field)) {
-      if (!IsSet(message, field) && !RulesOf(field).default_().empty()) {
-        SetDefault(field, RulesOf(field).default_(), message);
-      }
-      continue;
-    }
-    // Members of a oneof only where they were chosen.
-    const bool optional = field.real_containing_oneof() != nullptr;
-    if (!field.is_repeated() && (!optional || access.HasField(message, &field))) {
-      FillDefaults(*access.MutableMessage(&message, &field));
-    }
-  }
-}
-
-// ---- Differences -------------------------------------------------------------
-
-bool FieldEquals(const Message& a, const Message& b, const FieldDescriptor& field) {
-  google::protobuf::util::MessageDifferencer differencer;
-  differencer.set_message_field_comparison(google::protobuf::util::MessageDifferencer::EQUIVALENT);
-  return differencer.CompareWithFields(a, b, {&field}, {&field});
-}
-
-void CollectDifferences(const Message& a, const Message& b, const std::string& path,
-                        std::vector<std::string>& paths) {
-  const Descriptor& type = *a.GetDescriptor();
-  const Reflection& access = *a.GetReflection();
-  for (int i = 0; i < type.field_count(); ++i) {
-    const FieldDescriptor& field = *type.field(i);
-    const std::string field_path = Join(path, field.name());
-    if (FieldEquals(a, b, field)) continue;
-    if (!IsScalarField(field) && !field.is_repeated()) {
-      const size_t before = paths.size();
-      CollectDifferences(access.GetMessage(a, &field), access.GetMessage(b, &field), field_path,
-                         paths);
-      // Only its presence differs.
-      if (paths.size() == before) paths.push_back(field_path);
-    } else {
-      paths.push_back(field_path);
-    }
   }
 }
 
 }  // namespace
 
 std::vector<SpecError> CheckSpec(const v1::JobSpec& spec) {
-  FieldChecker check;
+  FieldChecker check(/*partial=*/!spec.from().empty());
   check.CheckMessage(spec, "");
   CheckTogether(spec, check);
   return std::move(check.errors);
 }
 
+bool UsesModelsOfAnother(const v1::JobSpec& spec) { return spec.has_predict() || spec.has_serve(); }
+
 v1::JobSpec ResolveSpec(v1::JobSpec spec) {
+  if (UsesModelsOfAnother(spec)) {
+    const v1::PredictionsSpec wanted = spec.predictions();
+    FillDefaults(spec);
+    *spec.mutable_predictions() = wanted;
+    spec.clear_task();
+    spec.clear_data();
+    spec.clear_model();
+    spec.clear_resources();
+    return spec;
+  }
+  ApplyPreset(spec);
   if (spec.task().type() == "forecasting") {
     if (!spec.data().has_window()) spec.mutable_data()->set_window(24);
     if (!spec.data().has_horizon()) spec.mutable_data()->set_horizon(1);
@@ -430,12 +470,6 @@ absl::StatusOr<v1::JobSpec> SpecFromJson(absl::string_view json) {
     return absl::InvalidArgumentError(absl::StrCat("spec JSON: ", status.message().ToString()));
   }
   return spec;
-}
-
-std::vector<std::string> DifferingFields(const v1::JobSpec& a, const v1::JobSpec& b) {
-  std::vector<std::string> paths;
-  CollectDifferences(a, b, "", paths);
-  return paths;
 }
 
 bool HigherIsBetter(absl::string_view metric) {

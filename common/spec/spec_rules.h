@@ -27,6 +27,10 @@ struct SpecError {
 // fine unless required.
 std::vector<SpecError> CheckSpec(const v1::JobSpec& spec);
 
+// Whether the Job trains nothing: task, data and model are another Job's then, and what
+// its `predictions` leave unset is as that one has it.
+bool UsesModelsOfAnother(const v1::JobSpec& spec);
+
 // Fills unset fields with their defaults: the metric by task type, the MLP where
 // no model is named, train where no kind is. `auto` stays 0 or empty.
 // REQUIRES: CheckSpec(spec) is empty.
@@ -43,6 +47,14 @@ absl::StatusOr<v1::JobSpec> SpecFromJson(absl::string_view json);
 
 // Paths of the fields in which two specs differ, in the order of the fields.
 std::vector<std::string> DifferingFields(const v1::JobSpec& a, const v1::JobSpec& b);
+
+// The spec of a Job that goes on from another (spec.from): what `spec` leaves out is as
+// in `source`, a resolved one, but for the budget.
+v1::JobSpec GoOnFrom(v1::JobSpec source, const v1::JobSpec& spec);
+
+// Fields in which a resolved spec differs from its source's so that the source's folds
+// are of no use to it.
+std::vector<std::string> FieldsAgainstSource(const v1::JobSpec& source, const v1::JobSpec& spec);
 
 // Whether larger is better for a metric of task.metric.
 bool HigherIsBetter(absl::string_view metric);

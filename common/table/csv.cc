@@ -223,6 +223,21 @@ absl::Status CsvReader::AddQuotedField(CsvRows& rows, size_t first) {
   return absl::OkStatus();
 }
 
+std::string CsvField(absl::string_view text) {
+  const bool blank_edge = !text.empty() && (text.front() == ' ' || text.front() == '\t' ||
+                                            text.back() == ' ' || text.back() == '\t');
+  if (!blank_edge && text.find_first_of(",\"\r\n") == absl::string_view::npos) {
+    return std::string(text);
+  }
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted.push_back('"');
+    quoted.push_back(c);
+  }
+  quoted.push_back('"');
+  return quoted;
+}
+
 char DelimiterOf(absl::string_view bytes, absl::string_view name) {
   if (absl::EndsWithIgnoreCase(name, ".tsv") || absl::EndsWithIgnoreCase(name, ".tab")) {
     return '\t';

@@ -95,6 +95,10 @@ class CsvReader {
   uint64_t window_stops_ = 0;
 };
 
+// A field as a comma-separated file has it: quoted where it has to be, and where its
+// blanks would be stripped.
+std::string CsvField(absl::string_view text);
+
 // What parts the fields of a file: a tab where its name ends with .tsv or .tab, or
 // where its first line has tabs and no comma; else a comma.
 char DelimiterOf(absl::string_view bytes, absl::string_view name);

@@ -8,7 +8,8 @@
 #include <utility>
 
 #include "common/status_macros.h"
-#include "common/table/date_text.h"
+#include "common/table/date_parts.h"
+#include "common/table/feature_reader.h"
 #include "common/table/number.h"
 
 namespace traind {
@@ -25,37 +26,6 @@ std::vector<int64_t> CountCodes(const std::vector<int32_t>& codes, size_t values
     if (code >= 0) ++counts[static_cast<size_t>(code)];
   }
   return counts;
-}
-
-// What a date tells, as numbers.
-struct DatePart {
-  const char* name;
-  bool cycle;  // comes again
-  float (*of)(double seconds, const CalendarTime& time);
-};
-// Days are counted from 2000 on, so that float32 tells minutes apart.
-constexpr double kOrigin = 946'684'800;
-constexpr DatePart kDateParts[] = {
-    {"days", false,
-     [](double seconds, const CalendarTime&) {
-       return static_cast<float>((seconds - kOrigin) / 86'400);
-     }},
-    {"year", false, [](double, const CalendarTime& time) { return static_cast<float>(time.year); }},
-    {"month", true,
-     [](double, const CalendarTime& time) { return static_cast<float>(time.month); }},
-    {"day", true, [](double, const CalendarTime& time) { return static_cast<float>(time.day); }},
-    {"day_of_year", true,
-     [](double, const CalendarTime& time) { return static_cast<float>(time.day_of_year); }},
-    {"weekday", true,
-     [](double, const CalendarTime& time) { return static_cast<float>(time.weekday); }},
-    {"hour", true, [](double, const CalendarTime& time) { return static_cast<float>(time.hour); }},
-    {"minute", true,
-     [](double, const CalendarTime& time) { return static_cast<float>(time.minute); }},
-};
-
-float PartOf(const DatePart& part, double seconds) {
-  if (std::isnan(seconds)) return std::nanf("");
-  return part.of(seconds, CalendarOf(seconds));
 }
 
 // The same value in every row, or none at all: a constant with gaps still tells
@@ -146,15 +116,19 @@ void FeatureColumns::AddDateFeatures(size_t at, std::vector<Column>& schema,
   const std::vector<double>& times = columns_.values(at).times.values();
   bool any = false;
   int part = -1;
-  for (const DatePart& date : kDateParts) {
+  for (const DatePart& date : DateParts()) {
     ++part;
     if (only_cycles_ == at && !date.cycle) continue;
     ColumnRows values;
     values.numbers.reserve(times.size());
-    for (const double time : times) values.numbers.push_back(PartOf(date, time));
+    for (const double time : times) {
+      values.numbers.push_back(DatePartOf(static_cast<size_t>(part), time));
+    }
     if (AllTheSame(values.numbers)) continue;
     Column feature;
     feature.name = absl::StrCat(names_[at], ".", date.name);
+    feature.source = names_[at];
+    feature.date_part = part;
     schema.push_back(std::move(feature));
     rows.push_back(std::move(values));
     features_.push_back({at, part});
@@ -246,49 +220,20 @@ absl::Status FeatureColumns::AddTestRows(const CsvRows& test, size_t columns,
                                          const std::vector<size_t>& feature_at,
                                          absl::string_view file, int64_t before,
                                          std::vector<ColumnRows>& rows) const {
-  size_t first_bad = test.rows();  // of several the one in the first row is told
-  absl::Status status;
+  std::vector<FeatureField> fields;
   for (size_t f = 0; f < features_.size(); ++f) {
     const size_t at = features_[f].at;
     const ColumnUse use = columns_.use(at);
-    const absl::string_view* field = test.fields() + feature_at[f];
+    FeatureField& field = fields.emplace_back();
+    field.column = feature_at[f];
+    field.name = names_[at];
     if (use == ColumnUse::kText || use == ColumnUse::kKeys) {
-      const Dictionary& dictionary = columns_.values(at).dictionary;
-      for (size_t i = 0; i < test.rows(); ++i, field += columns) {
-        rows[f].codes.push_back(IsMissingValue(*field) ? kMissingCode : dictionary.Find(*field));
-      }
-      continue;
-    }
-    std::vector<float>& numbers = rows[f].numbers;
-    const size_t begin = numbers.size();
-    numbers.resize(begin + test.rows());
-    if (use == ColumnUse::kNumbers) {
-      ParseNumbers(field, columns, test.rows(), numbers.data() + begin);
-    } else {
-      for (size_t i = 0; i < test.rows(); ++i) {
-        double time;
-        const bool date = ParseIsoTime(field[i * columns], time);
-        numbers[begin + i] = date ? PartOf(kDateParts[features_[f].part], time) : std::nanf("");
-      }
-    }
-    for (size_t i = 0; i < first_bad; ++i) {
-      const absl::string_view text = field[i * columns];
-      if (!std::isnan(numbers[begin + i]) || IsMissingValue(text)) continue;
-      first_bad = i;
-      float ignored;
-      const bool is_text = ParseNumber(text, ignored) == NumberKind::kText;
-      const std::string place =
-          Place(file, before + static_cast<int64_t>(i) + 1, test.lines()[i], names_[at]);
-      status = absl::InvalidArgumentError(
-          use == ColumnUse::kTimes
-              ? absl::StrCat(place, ": '", text.substr(0, 64), "' is no date, and ", file_,
-                             " has dates there")
-              : absl::StrCat(place, ": '", text.substr(0, 64), "' is ",
-                             is_text ? "no number, and " : "not a finite number, and ", file_,
-                             " has numbers there"));
+      field.categories = &columns_.values(at).dictionary;
+    } else if (use == ColumnUse::kTimes) {
+      field.date_part = features_[f].part;
     }
   }
-  return status;
+  return AddFeatureRows(fields, test, columns, {file, file_, before}, rows);
 }
 
 }  // namespace traind

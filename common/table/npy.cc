@@ -28,10 +28,9 @@ constexpr absl::string_view kDtype<float> = "<f4";
 template <>
 constexpr absl::string_view kDtype<int16_t> = "<i2";
 
-template <typename T>
-std::string Encode(absl::Span<const int64_t> shape, absl::Span<const T> values) {
+std::string HeaderBytes(absl::string_view dtype, absl::Span<const int64_t> shape) {
   std::string header =
-      absl::StrCat("{'descr': '", kDtype<T>, "', 'fortran_order': False, 'shape': (",
+      absl::StrCat("{'descr': '", dtype, "', 'fortran_order': False, 'shape': (",
                    absl::StrJoin(shape, ", "), shape.size() == 1 ? ",), }" : "), }");
   // The data begins at a multiple of 64, and the header ends with a newline.
   header.append(63 - (kPreamble + header.size()) % 64, ' ');
@@ -41,8 +40,14 @@ std::string Encode(absl::Span<const int64_t> shape, absl::Span<const T> values) 
   bytes.push_back(0);
   bytes.push_back(static_cast<char>(header.size() & 0xff));
   bytes.push_back(static_cast<char>(header.size() >> 8));
-  bytes.reserve(bytes.size() + header.size() + values.size() * sizeof(T));
   bytes += header;
+  return bytes;
+}
+
+template <typename T>
+std::string Encode(absl::Span<const int64_t> shape, absl::Span<const T> values) {
+  std::string bytes = HeaderBytes(kDtype<T>, shape);
+  bytes.reserve(bytes.size() + values.size() * sizeof(T));
   bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
   return bytes;
 }
@@ -155,6 +160,10 @@ absl::StatusOr<Array<T>> Parse(absl::string_view bytes, absl::string_view name) 
 }
 
 }  // namespace
+
+std::string NpyHeaderText(absl::string_view dtype, absl::Span<const int64_t> shape) {
+  return HeaderBytes(dtype, shape);
+}
 
 absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view bytes, absl::string_view name) {
   if (bytes.substr(0, kMagic.size()) != kMagic || bytes.size() < kPreamble) {

@@ -49,4 +49,7 @@ absl::StatusOr<Array<int16_t>> ParseNpyInt16(absl::string_view bytes, absl::stri
 std::string EncodeNpy(absl::Span<const int64_t> shape, absl::Span<const float> values);
 std::string EncodeNpy(absl::Span<const int64_t> shape, absl::Span<const int16_t> values);
 
+// What stands before the values of a file that is written part by part.
+std::string NpyHeaderText(absl::string_view dtype, absl::Span<const int64_t> shape);
+
 }  // namespace traind

@@ -27,6 +27,11 @@ struct Column {
   // Categorical: the distinct values of *all* training rows, most frequent
   // first. A fold must itself treat as unseen whatever its own training rows lack.
   std::vector<std::string> categories;
+  // Of what a date tells: the file's column, and which part (date_parts.h); else empty, and -1.
+  std::string source;
+  int date_part = -1;
+
+  const std::string& file_column() const { return date_part < 0 ? name : source; }
 };
 
 enum class TargetKind { kClasses, kValue };

@@ -2,6 +2,8 @@
 
 #include <absl/strings/str_cat.h>
 
+#include <algorithm>
+#include <climits>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -115,6 +117,10 @@ absl::Status ParseFeatures(const Json& array, TableHeader& header, absl::string_
     column.kind = kind == "numeric" ? ColumnKind::kNumeric : ColumnKind::kCategorical;
     if (kind != "numeric" && kind != "categorical") return Damaged(name, "kind of a feature");
     const bool numeric = column.kind == ColumnKind::kNumeric;
+    if (numeric && item.contains("source")) {
+      column.source = fields.Text("source");
+      column.date_part = static_cast<int>(std::min<int64_t>(fields.Rows("date_part"), INT_MAX));
+    }
     if (!numeric) column.categories = fields.Texts("categories");
     const char* dtype = numeric ? "f4" : "i4";
     std::array<ArrayPlace, 2> places = {fields.Place("train", dtype), fields.Place("test", dtype)};
@@ -251,6 +257,10 @@ std::string EncodeTableHeader(const TableHeader& header) {
                     {"train", PlaceJson(header.features[i][0], dtype)},
                     {"test", PlaceJson(header.features[i][1], dtype)}};
     if (!numeric) feature["categories"] = column.categories;
+    if (column.date_part >= 0) {
+      feature["source"] = column.source;
+      feature["date_part"] = static_cast<uint64_t>(column.date_part);
+    }
     features.push_back(std::move(feature));
   }
   const bool classes = schema.target_kind == TargetKind::kClasses;

@@ -16,7 +16,7 @@
 namespace traind {
 
 // Raised with every change of what the same bytes become.
-inline constexpr int kTableReaderVersion = 2;
+inline constexpr int kTableReaderVersion = 3;
 
 // content_sha256 of the schema is left empty.
 // InvalidArgument: "FILE: row R (line L), column 'C': what" wherever a place can

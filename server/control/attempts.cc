@@ -46,6 +46,7 @@ void Core::Impl::SendStop(LiveAttempt& live, StopMode mode, const char* why) {
 void Core::Impl::CloseAttempt(LiveAttempt& live, AttemptEndReason reason,
                               const std::string& message) {
   if (!live.open) return;
+  Charge(live);
   live.open = false;
   live.closed_at = now_;
   JobEntry& entry = *live.job;
@@ -69,10 +70,25 @@ void Core::Impl::EndAttempt(LiveAttempt& live, AttemptEndReason reason,
   if (IsTerminal(entry.view().state)) return;
   const Task& task = entry.view().tasks[static_cast<size_t>(live.task)];
   if (task.state != TaskState::kRunning || task.attempt != live.id) return;
-  if (live.kind == TaskKind::kPrepare) {
+  if (UsesModels(live.kind)) {
+    InferenceEnded(entry, reason, message);
+  } else if (live.kind == TaskKind::kPrepare) {
     PrepareEnded(entry, reason, message);
   } else {
+    TakeSmallerBatch(entry, live, reason);
     FoldEnded(entry, live.task, reason, message);
+  }
+}
+
+// B13: the same again would fail the same. What fails by itself, and not by what it was
+// given, is tried with half the rows at a time.
+void Core::Impl::TakeSmallerBatch(JobEntry& entry, const LiveAttempt& live,
+                                  AttemptEndReason reason) {
+  const bool by_itself = reason == AttemptEndReason::kOutOfMemory ||
+                         reason == AttemptEndReason::kDiverged ||
+                         reason == AttemptEndReason::kInternal;
+  if (by_itself && live.batch > 1) {
+    entry.retry_batch[static_cast<size_t>(live.task)] = live.batch / 2;
   }
 }
 
@@ -95,18 +111,10 @@ void Core::Impl::PrepareEnded(JobEntry& entry, AttemptEndReason reason,
                                                         : JobEndReason::kUserError,
                  message);
     }
-    case AttemptEndReason::kShutdown:
-    case AttemptEndReason::kCancelledByUser:
-    case AttemptEndReason::kStale:
-      return RetryOrSettle(entry, 0, Fault::kNone, reason, message);
-    case AttemptEndReason::kRankDied:
-    case AttemptEndReason::kWorkerLost:
-    case AttemptEndReason::kHung:
-      return RetryOrSettle(entry, 0, Fault::kInfrastructure, reason, message);
     default:
       break;
   }
-  RetryOrSettle(entry, 0, Fault::kJob, reason, message);
+  RetryOrSettle(entry, 0, FaultOf(reason), reason, message);
 }
 
 void Core::Impl::FoldEnded(JobEntry& entry, int task, AttemptEndReason reason,
@@ -129,22 +137,13 @@ void Core::Impl::FoldEnded(JobEntry& entry, int task, AttemptEndReason reason,
       }
       return RetryOrSettle(entry, task, Fault::kJob, AttemptEndReason::kInternal,
                            "ended without predictions");
-    case AttemptEndReason::kShutdown:
-    case AttemptEndReason::kCancelledByUser:
-    case AttemptEndReason::kStale:
-      return RetryOrSettle(entry, task, Fault::kNone, reason, message);
-    case AttemptEndReason::kRankDied:
-    case AttemptEndReason::kWorkerLost:
-    case AttemptEndReason::kCollectiveTimeout:
-    case AttemptEndReason::kHung:
-      return RetryOrSettle(entry, task, Fault::kInfrastructure, reason, message);
     case AttemptEndReason::kDataError:
     case AttemptEndReason::kUserError:
       // The same again would end the same.
       EditDurably(entry).tasks[static_cast<size_t>(task)].failures = options_.max_failures;
       return SettleFold(entry, task, message);
     default:
-      return RetryOrSettle(entry, task, Fault::kJob, reason, message);
+      return RetryOrSettle(entry, task, FaultOf(reason), reason, message);
   }
 }
 
@@ -189,9 +188,11 @@ void Core::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault, AttemptE
   const bool exhausted =
       task.failures >= options_.max_failures || task.losses >= options_.max_losses;
   const bool done = task.member && task.member->complete;
-  if (fold &&
-      (done || exhausted || job.finish_requested || now_ > StartRuleOf(entry).Latest(task))) {
+  if (fold && (done || exhausted || StopsTraining(job) || now_ > StartRuleOf(entry).Latest(task))) {
     return SettleFold(entry, index, what);
+  }
+  if (exhausted && UsesModels(task.kind)) {
+    return ConcludeInference(entry, EndReasonOf(reason), what);
   }
   if (exhausted) {
     task.state = TaskState::kFailed;
@@ -204,10 +205,14 @@ void Core::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault, AttemptE
   if (fault == Fault::kNone) return;
   const int retries = fault == Fault::kJob ? task.failures : task.losses;
   task.not_before = now_ + RetryDelay(retries, job.deadline - now_);
-  const std::string to = !fold ? "read the data again"
-                         : task.checkpoint && task.failures < 2
-                             ? absl::StrCat("go on from step ", task.checkpoint->step)
-                             : "start again";
+  std::string to = UsesModels(task.kind) ? "go on with the models that have not answered"
+                   : !fold               ? "read the data again"
+                   : task.checkpoint && task.failures < 2
+                       ? absl::StrCat("go on from step ", task.checkpoint->step)
+                       : "start again";
+  if (const int batch = entry.retry_batch[static_cast<size_t>(index)]; batch > 0) {
+    absl::StrAppend(&to, " with batches of ", batch);
+  }
   Decide(entry, "retry", absl::StrCat(TaskName(task.kind, task.fold), ": ", what),
          absl::StrCat("attempt ", task.attempt), to);
 }

@@ -22,6 +22,7 @@ void Core::Impl::Restore(Snapshot snapshot, absl::Time now) {
   // A clock that was put back meanwhile must not make deadlines later.
   now_ = std::max(now, snapshot.last_seen);
   last_attempt_ = snapshot.last_attempt;
+  RestoreQuotas(snapshot);
   for (Job& job : snapshot.active) {
     AddEntry(std::make_shared<Job>(std::move(job)));
     JobEntry& entry = *touched_.back();
@@ -30,7 +31,7 @@ void Core::Impl::Restore(Snapshot snapshot, absl::Time now) {
     const Job& restored = *entry.job;
     entry.publish_wanted = !PredictionIsCurrent(restored);
     entry.replan_wanted = !restored.plans.empty();
-    if (restored.finish_requested) entry.finish_at = now_;
+    if (StopsTraining(restored)) entry.finish_at = now_;
     entry.trusted = !restored.plans.empty() && restored.plans.back().estimate.has_value();
     entry.news_by = now_ + NewsGrace(entry);
     for (const Decision& decision : restored.decisions) entry.stopping |= decision.rule == "B5";
@@ -62,6 +63,7 @@ Turn Core::Impl::Step(std::vector<Event> events, absl::Time now) {
     std::visit([this](auto& e) { Handle(e); }, event);
   }
   CheckWorkers();
+  CheckQuotas();
   while (!wakeups_.empty() && wakeups_.begin()->first.first <= now_) {
     JobEntry& due = *wakeups_.begin()->second;
     wakeups_.erase(wakeups_.begin());
@@ -98,6 +100,7 @@ void Core::Impl::AddEntry(std::shared_ptr<Job> job) {
   entry.sequence = next_sequence_++;
   entry.shape = {job->spec.slots, job->spec.device};
   entry.epochs_s.resize(job->tasks.size());
+  entry.retry_batch.resize(job->tasks.size());
   if (!job->request_id.empty()) requests_[{job->owner, job->request_id}] = &entry;
   entry.draft = std::move(job);
   jobs_.emplace(entry.draft->id, std::move(owned));
@@ -185,15 +188,16 @@ void Core::Impl::Log(const JobEntry& entry, const char* kind, std::string detail
 }
 
 void Core::Impl::Decide(JobEntry& entry, std::string rule, std::string cause, std::string from,
-                        std::string to) {
+                        std::string to, std::string effect) {
   Log(entry, "decision", absl::StrCat(rule, ": ", cause, ": ", from, " -> ", to));
   EditDurably(entry).decisions.push_back(
-      {now_, std::move(rule), std::move(cause), std::move(from), std::move(to)});
+      {now_, std::move(rule), std::move(cause), std::move(from), std::move(to), std::move(effect)});
 }
 
 // What the time and the facts ask for; doing it twice changes nothing.
 void Core::Impl::Advance(JobEntry& entry) {
   if (IsTerminal(entry.view().state)) return UpdateQueues(entry);
+  if (TrainsNothing(entry.view())) return AdvanceInference(entry);
   if (entry.view().state != JobState::kFinalizing) {
     if (entry.view().state == JobState::kPaused) {
       StopPaused(entry);
@@ -201,6 +205,7 @@ void Core::Impl::Advance(JobEntry& entry) {
       // Once the last Prediction is due there is nothing left to plan; a traind that was
       // away until now would only write down what its Workers have long decided.
       StopLate(entry);
+      AskReuse(entry);
       PlanWhenDue(entry);
       DropHopeless(entry);
     }
@@ -227,7 +232,8 @@ void Core::Impl::UpdateQueues(JobEntry& entry) {
     ready |= task.state == TaskState::kPending && task.not_before <= now_;
   }
   const bool trains = !over && job.state != JobState::kFinalizing &&
-                      job.state != JobState::kPaused && !job.table.table.empty();
+                      job.state != JobState::kPaused && !job.table.table.empty() &&
+                      !AwaitsReuse(entry);
   Urgency urgency{running, job.deadline, job.spec.priority, job.accepted_at, entry.sequence};
   const auto same = [](const Urgency& a, const Urgency& b) { return a.Key() == b.Key(); };
 
@@ -281,6 +287,9 @@ void Core::Impl::UpdateState(JobEntry& entry) {
   }
   if (trains) return SetState(entry, JobState::kRunning);
   const bool prepares = job.tasks[0].state == TaskState::kRunning;
+  if (TrainsNothing(job)) {
+    return SetState(entry, prepares ? JobState::kRunning : JobState::kQueued);
+  }
   if (job.state == JobState::kRunning && (prepares || (backs_off && Gangs(entry) > 0))) return;
   SetState(entry, prepares ? JobState::kPlanning : JobState::kQueued);
 }
@@ -292,6 +301,7 @@ PendingReason Core::Impl::WhyPending(const JobEntry& entry, int position) const 
     return PendingReason::kNone;
   }
   if (job.tasks[0].state == TaskState::kRunning) return PendingReason::kPreparing;
+  if (QuotaEndOf(entry) <= now_) return PendingReason::kQuota;
   bool backs_off = job.tasks[0].state == TaskState::kPending && job.tasks[0].not_before > now_;
   bool ready = false;
   for (size_t i = 1; i < job.tasks.size(); ++i) {
@@ -331,6 +341,7 @@ void Core::Impl::CollectWakeups(const JobEntry& entry, absl::Time* wake) const {
   if (job.tasks[0].state == TaskState::kPending) at(job.tasks[0].not_before);
   if (entry.publish_wanted && !entry.publish_running) at(entry.publish_not_before);
   if (entry.finish_at != absl::InfiniteFuture()) at(entry.finish_at + kFinishWait);
+  if (entry.reuse_asked && !entry.reuse_answered) at(entry.reuse_by);
   if (job.state == JobState::kFinalizing || job.state == JobState::kPaused) return;
   const Window window = WindowOf(entry);
   const StartRule rule = window.bounded() ? StartRuleOf(entry) : StartRule();
@@ -403,7 +414,7 @@ void Core::Impl::CloseTurn() {
     mutations.last_seen = now_;
     time_stored_ = now_;
   }
-  turn_.next_wakeup = NextWorkerCheck();
+  turn_.next_wakeup = std::min(NextWorkerCheck(), quota_check_at_);
   if (!wakeups_.empty()) {
     turn_.next_wakeup = std::min(turn_.next_wakeup, wakeups_.begin()->first.first);
   }

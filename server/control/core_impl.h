@@ -1,8 +1,9 @@
 // The inside of the control core: what it keeps, and the steps of one turn. Read
 // core.cc first (a turn), then the others in the order of a Job's life: requests.cc
 // (Submit, Finish, Cancel), dispatch.cc (starting), facts.cc (what Workers say),
-// attempts.cc (endings and retries), planning.cc (the clock), finalization.cc (the
-// Prediction), workers.cc.
+// reuse.cc (folds of earlier Jobs), attempts.cc (endings and retries), planning.cc (the
+// clock), quotas.cc, finalization.cc (the Prediction), inference.cc (Jobs that predict
+// with another one's models), workers.cc.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -19,7 +20,9 @@
 #include <vector>
 
 #include "server/control/core.h"
+#include "server/control/end_reason.h"
 #include "server/plan/planner.h"
+#include "server/plan/quota_use.h"
 #include "server/schedule/scheduler.h"
 
 namespace traind {
@@ -33,6 +36,10 @@ inline constexpr absl::Duration kResendGrace = absl::Seconds(1);
 // For so long the core remembers the request ids of ended Jobs, and of so many.
 inline constexpr absl::Duration kKeepEnded = absl::Seconds(30);
 inline constexpr size_t kKeepEndedMost = 10'000;
+// For so long folds are not started because earlier Jobs may have trained them; of a
+// window at most this share.
+inline constexpr absl::Duration kReuseWait = absl::Seconds(5);
+inline constexpr double kReuseShare = 0.1;
 // A Worker that does not list an Attempt in its heartbeats for so long has lost it.
 inline constexpr absl::Duration kUnlistedGrace = absl::Seconds(5);
 
@@ -62,6 +69,11 @@ struct JobEntry {
   int publish_failures = 0;     // in a row
   absl::Status publish_error;
 
+  // Folds that earlier Jobs have trained.
+  bool reuse_asked = false;
+  bool reuse_answered = false;
+  absl::Time reuse_by = absl::InfinitePast();  // without an answer by then all is trained
+
   // Planning.
   bool replan_wanted = false;
   bool first_fold_checked = false;  // B3
@@ -74,6 +86,7 @@ struct JobEntry {
   absl::Time estimated_finish = absl::InfiniteFuture();
   double overhead_s = 0;                    // from an Attempt's start to its first step
   mutable std::optional<FoldCost> typical;  // of its folds; empty: they have changed
+  std::vector<int> retry_batch;  // by task: what its next Attempt is to take; 0: as the spec says
   // By task: what its last epochs took from end to end, at most three.
   std::vector<std::vector<double>> epochs_s;
   absl::Time finish_at = absl::InfiniteFuture();  // when the user asked for it
@@ -104,6 +117,11 @@ struct LiveAttempt {
   bool stop_sent = false;
   absl::Time replanned_at = absl::InfinitePast();
   // What it told.
+  int batch = 0;
+  // Ends of epochs, a few a second: what short ones take is told by many of them.
+  std::deque<std::pair<absl::Time, int>> marks;
+  bool paced = false;
+  absl::Time epoch_stored_at = absl::InfinitePast();
   absl::Time first_step_at = absl::InfiniteFuture();
   int64_t first_step = 0;
   int last_epoch = 0;
@@ -122,6 +140,12 @@ struct WorkerState {
   // Attempts that it runs and should not; until they have ended its slots are not
   // to be trusted.
   std::set<int64_t> foreign;
+};
+
+struct QuotaAccount {
+  QuotaUse use;
+  double used_s = 0;  // by ended Attempts, as of this turn
+  int warned = 0;     // the last mark that was told
 };
 
 class Core::Impl {
@@ -159,7 +183,7 @@ class Core::Impl {
   Job& EditDurably(JobEntry& entry);  // changes someone waits for
   void Log(const JobEntry& entry, const char* kind, std::string detail);
   void Decide(JobEntry& entry, std::string rule, std::string cause, std::string from,
-              std::string to);
+              std::string to, std::string effect = "");
   void Advance(JobEntry& entry);
   void UpdateQueues(JobEntry& entry);
   void UpdateState(JobEntry& entry);
@@ -196,10 +220,17 @@ class Core::Impl {
   void Take(LiveAttempt& live, AttemptEnded& fact);
   void Take(LiveAttempt& live, RankDecision& fact);
   void Take(LiveAttempt&, UnknownFact&) {}
+  void MarkPace(LiveAttempt& live, std::vector<double>& epochs, double epoch_s) const;
   void AddMetric(const LiveAttempt& live, int64_t step, double epoch, const char* name,
                  double value);
   void Acknowledge(const WorkerFact& fact);
   void AbortStale(const std::string& worker, int64_t attempt, const char* why);
+
+  // ---- folds of earlier Jobs: reuse.cc ----
+  void Handle(Reused& event);
+  void AskReuse(JobEntry& entry);
+  bool AwaitsReuse(const JobEntry& entry) const;
+  void TakeOver(JobEntry& entry, TrainedFold fold);
 
   // ---- endings: attempts.cc ----
   void CloseAttempt(LiveAttempt& live, AttemptEndReason reason, const std::string& message);
@@ -209,7 +240,7 @@ class Core::Impl {
   void FoldEnded(JobEntry& entry, int task, AttemptEndReason reason, const std::string& message);
   // Whether the Job has, or may still get, predictions besides that fold's next try.
   bool HasOtherFolds(const JobEntry& entry, int task) const;
-  enum class Fault { kJob, kInfrastructure, kNone };
+  void TakeSmallerBatch(JobEntry& entry, const LiveAttempt& live, AttemptEndReason reason);
   void RetryOrSettle(JobEntry& entry, int task, Fault fault, AttemptEndReason reason,
                      const std::string& message);
   void SettleFold(JobEntry& entry, int task, const std::string& message);
@@ -250,12 +281,31 @@ class Core::Impl {
   void ApplyFolds(JobEntry& entry, const PlanOutput& out, int folds_before);
   bool Confident(const JobEntry& entry) const;
   bool AllSettled(const Job& job) const;
+  bool AwaitsFloor(const Job& job) const;
   void DropHopeless(JobEntry& entry);
   absl::Time StopOf(const JobEntry& entry, const LiveAttempt* live) const;
   void SendReplans(JobEntry& entry);
   void StopLate(JobEntry& entry);
   void StopPaused(JobEntry& entry);
   void ReplanTraining();
+
+  // ---- quotas.cc ----
+  struct Running {
+    double slots = 0, used_s = 0;
+    double stop_s = 0;  // from the word to stop until they are free
+  };
+  Running RunningOn(const QuotaSubject& subject) const;
+  void Handle(SetQuota& event);
+  void Handle(RemoveQuota& event);
+  void Handle(ListQuotas& event);
+  QuotaState StateOf(QuotaAccount& account) const;
+  void RestoreQuotas(const Snapshot& snapshot);
+  void Charge(const LiveAttempt& live);
+  absl::Status CheckQuotasOf(const Job& job);
+  void NoteQuotas(JobEntry& entry);
+  absl::Time QuotaEndOf(const JobEntry& entry) const;
+  void CheckQuotas();
+  void StopForQuota(JobEntry& entry, const std::string& used);
 
   // ---- the Prediction: finalization.cc ----
   void Handle(Published& event);
@@ -271,6 +321,14 @@ class Core::Impl {
   void Conclude(JobEntry& entry);
   void End(JobEntry& entry, JobState state, JobEndReason reason, std::string message);
   absl::Time FinishedAt(const JobEntry& entry) const;
+
+  // ---- Jobs that train nothing: inference.cc ----
+  static bool TrainsNothing(const Job& job) {
+    return job.tasks.size() == 1 && UsesModels(job.tasks[0].kind);
+  }
+  void AdvanceInference(JobEntry& entry);
+  void InferenceEnded(JobEntry& entry, AttemptEndReason reason, const std::string& message);
+  void ConcludeInference(JobEntry& entry, JobEndReason reason, const std::string& message);
 
   // ---- workers.cc ----
   void Handle(WorkerAttached& event);
@@ -301,6 +359,8 @@ class Core::Impl {
   std::map<int64_t, LiveAttempt> attempts_;
   std::set<std::pair<absl::Time, int64_t>> missing_;  // by LiveAttempt::missing_by
   std::map<std::string, WorkerState> workers_;
+  std::map<QuotaSubject, QuotaAccount> quotas_;
+  absl::Time quota_check_at_ = absl::InfiniteFuture();
   std::map<Urgency, JobEntry*> prepare_queue_;
   std::map<GangShape, std::map<Urgency, JobEntry*>> train_queue_;
   // Jobs whose folds run or could; those among them with a deadline.

@@ -173,6 +173,7 @@ void Core::Impl::StartFold(JobEntry& entry, int fold, const Placement& placement
   StartCommand& command = turn_.starts.back();
   // A fold that failed twice from a checkpoint starts afresh.
   if (task.checkpoint && task.failures < 2) command.resume = task.checkpoint->manifest;
+  command.batch = entry.retry_batch[static_cast<size_t>(index)];
   task.epochs_done = command.resume.empty() ? 0 : task.checkpoint->epoch;
   task.epochs_planned = plan.epochs;
   command.epochs = plan.epochs;

@@ -56,6 +56,22 @@ JobEndReason EndReasonOf(AttemptEndReason reason) {
   }
 }
 
+Fault FaultOf(AttemptEndReason reason) {
+  switch (reason) {
+    case AttemptEndReason::kShutdown:
+    case AttemptEndReason::kCancelledByUser:
+    case AttemptEndReason::kStale:
+      return Fault::kNone;
+    case AttemptEndReason::kRankDied:
+    case AttemptEndReason::kWorkerLost:
+    case AttemptEndReason::kCollectiveTimeout:
+    case AttemptEndReason::kHung:
+      return Fault::kInfrastructure;
+    default:
+      return Fault::kJob;
+  }
+}
+
 Ending EndingOf(const Job& job, bool matched) {
   const int planned = job.plans.empty() ? job.spec.folds : job.plans.back().folds;
   bool all_done = true, any_member = false, cut_by_clock = false, ever_started = false;
@@ -79,6 +95,7 @@ Ending EndingOf(const Job& job, bool matched) {
   }
   if (all_done) return {JobEndReason::kCompleted, ""};
   if (job.finish_requested) return {JobEndReason::kFinishedByUser, "the user asked to finish"};
+  if (job.quota_reached) return {JobEndReason::kQuotaReached, "nothing is left of a quota"};
   if (failure.reason != JobEndReason::kNone && (!any_member || !cut_by_clock)) return failure;
   if (!ever_started && job.tasks[0].attempts == 0) {
     return {JobEndReason::kNoWorker, "no worker was there to take the job"};

@@ -11,12 +11,20 @@ namespace traind {
 // The Job's word for an Attempt's end that could not be retried.
 JobEndReason EndReasonOf(AttemptEndReason reason);
 
+// Whom an Attempt's end is put down to, where its task may be tried again.
+enum class Fault {
+  kJob,             // it would fail so elsewhere, too
+  kInfrastructure,  // processes and machines
+  kNone,            // it was told to end
+};
+Fault FaultOf(AttemptEndReason reason);
+
 struct Ending {
   JobEndReason reason = JobEndReason::kNone;
   std::string message;
 };
 // For a Job whose folds are all settled. COMPLETED: all that the Plan asked for was
-// done. FINISHED_BY_USER. BUDGET_REACHED: the clock cut something. Else what folds
+// done. FINISHED_BY_USER. QUOTA_REACHED. BUDGET_REACHED: the clock cut something. Else what folds
 // failed of; that also where nothing but the floor is left. `matched`: there are
 // Workers with the slots that a fold needs.
 Ending EndingOf(const Job& job, bool matched);

@@ -15,6 +15,7 @@
 
 #include "common/publish/publisher.h"
 #include "server/domain/job.h"
+#include "server/domain/trained_fold.h"
 #include "server/store/store.h"
 
 namespace traind {
@@ -55,6 +56,22 @@ struct Update {
   std::optional<int> priority;
   std::map<std::string, std::string> set_labels;
   std::vector<std::string> remove_labels;
+};
+
+// Made, or in place of the one that the subject has. history: what was used in the
+// period before now. known: that owner exists, or is to.
+struct SetQuota {
+  CallId call = 0;
+  Quota quota;
+  bool known = true;
+  std::vector<Usage> history;
+};
+struct RemoveQuota {
+  CallId call = 0;
+  QuotaSubject subject;
+};
+struct ListQuotas {
+  CallId call = 0;
 };
 
 // A Worker's stream. `session` grows with every stream that is opened, so that the
@@ -108,7 +125,7 @@ struct Probed {
   double evaluate_s = 0, predict_s = 0;
 };
 struct Progressed {
-  Live live;  // `at` is set by the core
+  Live live;                                            // `at` is set by the core
   std::vector<std::pair<std::string, double>> signals;  // other metrics, by name
 };
 struct EpochDone {
@@ -154,11 +171,18 @@ struct Published {
   bool unasked = false;
 };
 
+// The answer to a ReuseCommand: folds whose files lie in the Job's own folder now.
+struct Reused {
+  std::string job;
+  absl::StatusOr<std::vector<TrainedFold>> folds;
+};
+
 // SIGTERM: stop everything, keep what there is, end.
 struct ShutdownRequested {};
 
-using Event = std::variant<Submit, Finish, Cancel, Pause, Resume, Update, WorkerAttached, WorkerHeartbeat, WorkerDetached,
-                           WorkerDied, WorkerFact, Published, ShutdownRequested>;
+using Event = std::variant<Submit, Finish, Cancel, Pause, Resume, Update, SetQuota, RemoveQuota,
+                           ListQuotas, WorkerAttached, WorkerHeartbeat, WorkerDetached, WorkerDied,
+                           WorkerFact, Published, Reused, ShutdownRequested>;
 
 // ---- out --------------------------------------------------------------------
 
@@ -173,6 +197,7 @@ struct StartCommand {
   absl::Time stop_at = absl::InfiniteFuture();
   int epochs = 0;
   std::string resume;  // manifest; empty: from the start
+  int batch = 0;       // rows of a pass; 0: as the spec says
   bool plan_cut = false;
 };
 enum class StopMode { kPredict = 1, kDrop = 2, kAbort = 3 };
@@ -206,11 +231,19 @@ struct PublishCommand {
   PublishRequest request;  // state_dir is filled in by the shell
   bool final = false;
 };
+// Folds that earlier Jobs have trained are to be found: those of the Job spec.from, or
+// of all with its cache_key, on data of that content.
+struct ReuseCommand {
+  std::string job;
+  Spec spec;
+  std::string content_sha256;
+};
 struct Reply {
   CallId call = 0;
   absl::Status status;
   std::shared_ptr<const Job> job;  // where status is OK or ALREADY_EXISTS
   bool created = false;
+  std::vector<QuotaState> quotas;  // of SetQuota the one, of ListQuotas all
 };
 
 // The shell commits `mutations` first; only then it does the rest, in this order.
@@ -222,6 +255,7 @@ struct Turn {
   std::vector<ReplanCommand> replans;
   std::vector<ShutdownCommand> shutdowns;
   std::vector<PublishCommand> publishes;
+  std::vector<ReuseCommand> reuses;
   std::vector<Reply> replies;
   // Jobs that look different now, for those who watch: also those with nothing to
   // store (live figures).

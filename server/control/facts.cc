@@ -12,6 +12,16 @@ namespace {
 
 // Of a running fold: at most one stored point per figure in so long.
 constexpr absl::Duration kMetricEvery = absl::Seconds(2);
+// The first epochs are all stored; after them, of shorter ones, one in so long.
+constexpr int kEpochsStored = 100;
+constexpr absl::Duration kEpochEvery = absl::Milliseconds(20);
+// Epochs of which so many end within kPaceOver are measured together.
+constexpr absl::Duration kPaceOver = absl::Seconds(1);
+// and, where the window is long, over this share of it.
+constexpr double kPaceShare = 0.1;
+constexpr absl::Duration kPaceOverMost = absl::Seconds(10);
+constexpr absl::Duration kPaceMark = absl::Milliseconds(100);
+constexpr int kPaceEpochs = 10;
 
 }  // namespace
 
@@ -61,6 +71,13 @@ void Core::Impl::AbortStale(const std::string& worker, int64_t attempt, const ch
 
 void Core::Impl::Take(LiveAttempt& live, TableReady& fact) {
   JobEntry& entry = *live.job;
+  if (UsesModels(live.kind)) {
+    if (entry.view().table.test_rows == fact.table.test_rows) return;
+    Job& job = EditDurably(entry);
+    job.table.test_rows = fact.table.test_rows;
+    job.warnings.insert(job.warnings.end(), fact.warnings.begin(), fact.warnings.end());
+    return;
+  }
   entry.home = live.worker;
   if (!entry.view().table.table.empty()) return;
   Job& job = EditDurably(entry);
@@ -94,8 +111,10 @@ void Core::Impl::Take(LiveAttempt& live, TrainStarted& fact) {
   if (live.kind != TaskKind::kTrain || live.first_step_at != absl::InfiniteFuture()) return;
   live.first_step_at = now_;
   live.first_step = fact.first_step;
+  live.batch = fact.batch;
   Task& task = Edit(entry).tasks[static_cast<size_t>(live.task)];
   if (IsTerminal(task.state)) return;
+  task.spent.probe_s += absl::ToDoubleSeconds(now_ - live.started_at);
   task.measured.steps_per_epoch = fact.steps_per_epoch;
   if (fact.start_epoch > task.epochs_done) task.epochs_done = fact.start_epoch;
   task.live.emplace();
@@ -156,6 +175,7 @@ void Core::Impl::Take(LiveAttempt& live, EpochDone& fact) {
   task.losses = 0;  // progress
   task.measured.epoch_s = fact.epoch_s;
   task.measured.evaluate_s = fact.evaluate_s;
+  task.spent.validate_s += fact.evaluate_s;
   // Checkpoints and predictions between epochs cost time too. A silent Worker's
   // epochs come late and all at once: such gaps say little.
   double epoch_s = fact.epoch_s + fact.evaluate_s;
@@ -164,13 +184,39 @@ void Core::Impl::Take(LiveAttempt& live, EpochDone& fact) {
     epoch_s = std::clamp(wall_s, epoch_s, 2 * epoch_s);
   }
   std::vector<double>& epochs = entry.epochs_s[static_cast<size_t>(live.task)];
-  epochs.push_back(epoch_s);
-  if (epochs.size() > 3) epochs.erase(epochs.begin());
+  MarkPace(live, epochs, epoch_s);
   live.last_epoch_at = now_;
+  entry.replan_wanted = true;
+  // Thousands a second would keep the database from all else.
+  if (fact.epoch > kEpochsStored && now_ - live.epoch_stored_at < kEpochEvery) return;
+  live.epoch_stored_at = now_;
   AddMetric(live, fact.step, fact.epoch, "train_loss", fact.train_loss);
   AddMetric(live, fact.step, fact.epoch, "val_loss", fact.val_loss);
   AddMetric(live, fact.step, fact.epoch, "val_metric", fact.val_metric);
-  entry.replan_wanted = true;
+}
+
+// The last three epochs; but of short ones the mean over the last second or two, in which
+// there were many: one alone says nothing when it is as short as the machine's own unrest.
+void Core::Impl::MarkPace(LiveAttempt& live, std::vector<double>& epochs, double epoch_s) const {
+  const Window window = WindowOf(*live.job);
+  const absl::Duration over =
+      window.bounded() ? std::clamp(kPaceShare * window.length(), kPaceOver, kPaceOverMost)
+                       : kPaceOver;
+  if (live.marks.empty() || now_ - live.marks.back().first >= kPaceMark) {
+    while (live.marks.size() > 1 && now_ - live.marks[1].first >= over) {
+      live.marks.pop_front();
+    }
+    if (!live.marks.empty() && now_ - live.marks.front().first >= kPaceOver) {
+      const int count = live.last_epoch - live.marks.front().second;
+      const double took_s = absl::ToDoubleSeconds(now_ - live.marks.front().first);
+      live.paced = count >= kPaceEpochs;
+      if (live.paced) epochs.assign(3, took_s / count);
+    }
+    live.marks.emplace_back(now_, live.last_epoch);
+  }
+  if (live.paced) return;
+  epochs.push_back(epoch_s);
+  if (epochs.size() > 3) epochs.erase(epochs.begin());
 }
 
 void Core::Impl::Take(LiveAttempt& live, CheckpointCommitted& fact) {
@@ -203,6 +249,7 @@ void Core::Impl::Take(LiveAttempt& live, FoldSaved& fact) {
   member.attempt = live.id;
   member.fold = task.fold;
   if (fact.predict_s > 0) task.measured.predict_s = fact.predict_s;
+  task.spent.predict_s += std::max(0.0, fact.predict_s);
   task.epochs_done = std::max(task.epochs_done, member.epochs_done);
   // What an earlier Attempt left stays if it is better and this one not complete.
   const bool keeps = task.member && task.member->attempt != live.id && !member.complete &&

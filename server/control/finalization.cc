@@ -54,6 +54,7 @@ void Core::Impl::Handle(Published& event) {
   if (answer) {
     entry.publish_running = false;
     entry.publish_cost = std::max(entry.publish_cost, now_ - entry.publish_sent_at);
+    EditLive(entry).publish_s += absl::ToDoubleSeconds(now_ - entry.publish_sent_at);
   }
   if (event.result.ok()) {
     Adopt(entry, *std::move(event.result));
@@ -134,11 +135,11 @@ bool Core::Impl::FloorPending(const JobEntry& entry) const {
 bool Core::Impl::FinalizingDue(const JobEntry& entry) const {
   const Job& job = entry.view();
   if (now_ >= FinalizeAt(entry)) return true;
-  if (job.finish_requested && job.deadline == absl::InfiniteFuture() &&
+  if (StopsTraining(job) && job.deadline == absl::InfiniteFuture() &&
       now_ >= entry.finish_at + kFinishWait) {
     return true;
   }
-  return AllSettled(job);
+  return AllSettled(job) && !AwaitsFloor(job);
 }
 
 void Core::Impl::EnterFinalizing(JobEntry& entry) {
@@ -162,7 +163,7 @@ void Core::Impl::AdvanceFinalizing(JobEntry& entry) {
   if (FloorPending(entry)) {
     AskDisk(entry);
     const bool waits = job.tasks[0].state == TaskState::kRunning ||
-                       job.deadline != absl::InfiniteFuture() || !job.finish_requested ||
+                       job.deadline != absl::InfiniteFuture() || !StopsTraining(job) ||
                        now_ < entry.finish_at + kFinishWait;
     if (waits) return;
     return Conclude(entry);

@@ -91,8 +91,9 @@ absl::Time Core::Impl::SettleAt(const JobEntry& entry) const {
 absl::Time Core::Impl::TrainEndOf(const JobEntry& entry) const {
   const Window window = WindowOf(entry);
   const Spec& spec = entry.view().spec;
-  return TrainEnd(window, spec,
-                  Reserve(window, spec, StopSeconds(TypicalFold(entry)), FinalizeLeadOf(entry)));
+  const absl::Time end = TrainEnd(
+      window, spec, Reserve(window, spec, StopSeconds(TypicalFold(entry)), FinalizeLeadOf(entry)));
+  return window.bounded() ? std::min(end, QuotaEndOf(entry)) : end;
 }
 
 Core::Impl::StartRule Core::Impl::StartRuleOf(const JobEntry& entry) const {
@@ -201,6 +202,12 @@ bool Core::Impl::Confident(const JobEntry& entry) const {
   return false;
 }
 
+// Folds that were taken over are there before the floor, against which they are judged.
+bool Core::Impl::AwaitsFloor(const Job& job) const {
+  return !IsTerminal(job.tasks[0].state) &&
+         std::any_of(job.tasks.begin(), job.tasks.end(), [](const Task& t) { return t.reused; });
+}
+
 bool Core::Impl::AllSettled(const Job& job) const {
   return std::all_of(job.tasks.begin() + 1, job.tasks.end(),
                      [](const Task& task) { return IsTerminal(task.state); });
@@ -219,7 +226,7 @@ void Core::Impl::Replan(JobEntry& entry, Trigger trigger) {
     const Task& task = job.tasks[i];
     FoldView view{task.fold,
                   task.state,
-                  task.attempts > 0,
+                  task.attempts > 0 || !task.from_job.empty(),
                   task.epochs_done,
                   CostOfFold(entry, static_cast<int>(i)),
                   absl::InfiniteFuture()};
@@ -233,7 +240,8 @@ void Core::Impl::Replan(JobEntry& entry, Trigger trigger) {
   in.train_start = FirstTrainStart(entry);
   in.stopping = entry.stopping;
   in.confident = entry.trusted || Confident(entry);
-  in.may_grow = !job.finish_requested && now_ < FinalizeAt(entry);
+  if (in.window.bounded()) in.train_limit = QuotaEndOf(entry);
+  in.may_grow = !StopsTraining(job) && now_ < FinalizeAt(entry);
   const int folds_before = in.last ? in.last->folds : job.spec.folds;
   PlanOutput out = MakePlan(in);
 
@@ -241,7 +249,7 @@ void Core::Impl::Replan(JobEntry& entry, Trigger trigger) {
   entry.replan_wanted = false;
   entry.stopping = out.stopping;
   entry.estimated_finish = out.estimated_finish;
-  for (Decision& d : out.decisions) Decide(entry, d.rule, d.cause, d.from, d.to);
+  for (Decision& d : out.decisions) Decide(entry, d.rule, d.cause, d.from, d.to, d.effect);
   if (out.changed) {
     Log(entry, "plan",
         absl::StrCat("revision ", out.plan.revision, ": ", out.plan.folds, " folds x ",
@@ -323,8 +331,9 @@ absl::Time Core::Impl::StopOf(const JobEntry& entry, const LiveAttempt* live) co
   }
   const int behind = FoldsBehind(position, running, pending, ParallelFolds(entry));
   const absl::Time start = live ? live->started_at : now_;
-  return FairStop(start, now_, train_end, behind, pending > 0 ? Sharing(entry) : 1.0,
-                  live ? CostOfFold(entry, live->task) : TypicalFold(entry));
+  FoldCost cost = live ? CostOfFold(entry, live->task) : FoldCost();
+  if (!cost.known()) cost = TypicalFold(entry);
+  return FairStop(start, now_, train_end, behind, pending > 0 ? Sharing(entry) : 1.0, cost);
 }
 
 void Core::Impl::SendReplans(JobEntry& entry) {
@@ -368,8 +377,9 @@ void Core::Impl::StopLate(JobEntry& entry) {
     if (job.tasks[i].state != TaskState::kRunning) continue;
     LiveAttempt* live = OpenAttempt(job.tasks[i]);
     if (!live || live->stop_sent || !workers_[live->worker].attached) continue;
-    if (job.finish_requested) {
-      SendStop(*live, StopMode::kPredict, "the user asked to finish");
+    if (StopsTraining(job)) {
+      SendStop(*live, StopMode::kPredict,
+               job.finish_requested ? "the user asked to finish" : "nothing is left of a quota");
     } else if (now_ >= live->stop_at + kStopGrace) {
       SendStop(*live, StopMode::kPredict, "its time is up");
     }

@@ -63,6 +63,11 @@ void Core::Impl::Handle(Submit& event) {
                                                 " is past; it is ", absl::FormatTime(now_))),
         nullptr);
   }
+  // Quotas are of slots; who trains nothing takes none.
+  if (const absl::Status quota = TrainsNothing(job) ? absl::OkStatus() : CheckQuotasOf(job);
+      !quota.ok()) {
+    return Answer(event.call, quota, nullptr);
+  }
   std::string id = job.id;
   for (int digit = 2; jobs_.contains(id); ++digit) id = absl::StrCat(job.id, "-", digit);
   job.id = std::move(id);
@@ -70,8 +75,9 @@ void Core::Impl::Handle(Submit& event) {
   job.accepted_at = now_;
   job.deadline = deadline;
   job.version = 0;
+  const TaskKind first = job.tasks.empty() ? TaskKind::kPrepare : job.tasks[0].kind;
   job.tasks.assign(1 + static_cast<size_t>(job.spec.folds), Task());
-  job.tasks[0].kind = TaskKind::kPrepare;
+  job.tasks[0].kind = first;
   for (int fold = 0; fold < job.spec.folds; ++fold) {
     job.tasks[1 + fold].fold = fold;
     job.tasks[1 + fold].epochs_planned = job.spec.epochs;
@@ -80,6 +86,7 @@ void Core::Impl::Handle(Submit& event) {
   JobEntry& entry = *touched_.back();
   EditDurably(entry);
   Log(entry, "state", "QUEUED");
+  NoteQuotas(entry);
   Answer(event.call, absl::OkStatus(), &entry, true);
 }
 
@@ -107,6 +114,14 @@ void Core::Impl::Handle(Finish& event) {
     Job& job = EditDurably(*entry);
     job.finish_requested = true;
     entry->finish_at = now_;
+    if (TrainsNothing(job)) {
+      if (LiveAttempt* live = OpenAttempt(job.tasks[0])) {
+        SendStop(*live, StopMode::kPredict, "the user asked to finish");
+      } else {
+        ConcludeInference(*entry, JobEndReason::kFinishedByUser, "");
+      }
+      return Answer(event.call, absl::OkStatus(), entry);
+    }
     std::string from = absl::StrCat("train ", job.spec.folds, " folds");
     for (size_t i = 1; i < job.tasks.size(); ++i) {
       if (job.tasks[i].state == TaskState::kPending) {
@@ -131,7 +146,13 @@ void Core::Impl::Handle(Pause& event) {
   JobEntry* entry = FindLive(event.call, event.job);
   if (!entry) return;
   const Job& job = entry->view();
-  if (job.state == JobState::kFinalizing || job.finish_requested) {
+  if (TrainsNothing(job)) {
+    return Answer(event.call,
+                  absl::FailedPreconditionError(
+                      absl::StrCat("job ", event.job, " trains nothing; it cannot be paused")),
+                  entry);
+  }
+  if (job.state == JobState::kFinalizing || StopsTraining(job)) {
     return Answer(event.call,
                   absl::FailedPreconditionError(absl::StrCat(
                       "job ", event.job, " is making its last prediction; it cannot be paused")),
@@ -161,7 +182,7 @@ void Core::Impl::Handle(Resume& event) {
 absl::Status Core::Impl::CheckUpdate(const JobEntry& entry, const Update& event) const {
   const Job& job = entry.view();
   if (!event.budget && !event.deadline) return absl::OkStatus();
-  if (job.state == JobState::kFinalizing || job.finish_requested) {
+  if (job.state == JobState::kFinalizing || StopsTraining(job)) {
     return absl::FailedPreconditionError(
         absl::StrCat("job ", job.id, " is making its last prediction; its time cannot be changed. ",
                      "For more, submit a new job"));
@@ -259,7 +280,7 @@ void Core::Impl::Answer(CallId call, absl::Status status, JobEntry* entry, bool 
   // Whoever is told of a Job can rely on it: also one that another call of this
   // turn has made.
   if (entry) turn_.mutations.durable = true;
-  turn_.replies.push_back({call, std::move(status), nullptr, created});
+  turn_.replies.push_back({call, std::move(status), nullptr, created, {}});
   reply_owners_.push_back(entry);
   if (entry) Touch(*entry);
 }

@@ -8,6 +8,8 @@
 //   3  no TRAIN is left to run, time     none is and none can be)
 //      is up, or the user said Finish 4  the last Prediction stands (none asked for: models do)
 //   5  not even a floor stands        6  the user said so
+// A Job that predicts or serves with another one's models trains nothing: QUEUED, RUNNING
+// while its one task holds a Lease, then terminal.
 // PAUSED is beside QUEUED, PLANNING and RUNNING: on request, and until the user says
 // Resume or the time is up.
 // Terminal states are for ever. A terminal Job names its end reason.
@@ -54,6 +56,7 @@ enum class JobEndReason {
   kRetriesExhausted = 10,
   kNoWorker = 11,
   kInternal = 12,
+  kQuotaReached = 13,
 };
 
 enum class AttemptEndReason {
@@ -84,6 +87,7 @@ enum class PendingReason {
   kBackoff = 3,
   kNoMatchingWorker = 4,
   kPreparing = 5,
+  kQuota = 6,
 };
 
 enum class TaskState {
@@ -98,21 +102,26 @@ inline bool IsTerminal(TaskState state) {
   return state != TaskState::kPending && state != TaskState::kRunning;
 }
 
-enum class TaskKind { kPrepare = 1, kTrain = 2 };
+enum class TaskKind { kPrepare = 1, kTrain = 2, kPredict = 3, kServe = 4 };
+// Of a Job that trains nothing: its only task.
+inline bool UsesModels(TaskKind kind) {
+  return kind == TaskKind::kPredict || kind == TaskKind::kServe;
+}
 
 struct Decision {
   absl::Time at;
-  std::string rule;   // B2 ... B14, retry, precision, storage, user
+  std::string rule;  // B2 ... B14, retry, precision, storage, user, cache, from
   std::string cause;
   std::string from;
   std::string to;
+  std::string effect = {};  // expected of it; may be empty
 };
 
 struct Plan {
   int revision = 0;
   int folds = 0;
   int epochs = 0;
-  int ranks = 1;             // per fold
+  int ranks = 1;  // per fold
   int parallel_folds = 1;
   std::optional<double> step_s;
   std::optional<absl::Duration> estimate;
@@ -125,7 +134,7 @@ struct Checkpoint {
   int fold = 0;
   int64_t step = 0;
   double epoch = 0;
-  std::string manifest;      // relative to the state folder
+  std::string manifest;  // relative to the state folder
   std::string sha256;
   int64_t bytes = 0;
   double best_metric = 0;
@@ -138,8 +147,15 @@ struct Measured {
   double step_p90_s = 0;
   double evaluate_s = 0;
   double predict_s = 0;
-  double epoch_s = 0;          // of the last whole epoch, evaluation left out
+  double epoch_s = 0;  // of the last whole epoch, evaluation left out
   int64_t steps_per_epoch = 0;
+};
+
+// Seconds of a fold's Attempts, by what they were for; the rest was training.
+struct Spent {
+  double probe_s = 0;  // from an Attempt's start to its first step
+  double validate_s = 0;
+  double predict_s = 0;
 };
 
 // Not stored: figures of a running fold.
@@ -160,13 +176,13 @@ struct Live {
 
 struct Task {
   TaskKind kind = TaskKind::kTrain;
-  int fold = -1;               // TRAIN: the fold; PREPARE: -1
+  int fold = -1;  // TRAIN: the fold; PREPARE: -1
   int trial = 0;
   TaskState state = TaskState::kPending;
-  int64_t attempt = 0;         // the current one, or the last; the fencing token
+  int64_t attempt = 0;  // the current one, or the last; the fencing token
   int attempts = 0;
-  int failures = 0;            // ended by an error of the Job, which count against retries;
-                               // losses of Ranks and Workers do not
+  int failures = 0;  // ended by an error of the Job, which count against retries;
+                     // losses of Ranks and Workers do not
   int losses = 0;
   absl::Time not_before = absl::InfinitePast();  // backoff
   double epochs_planned = 0;
@@ -176,7 +192,10 @@ struct Task {
   std::optional<Checkpoint> checkpoint;  // the last committed
   std::string message;
   Measured measured;
-  std::optional<Live> live;    // not stored
+  Spent spent;
+  std::string from_job;      // whose predictions or checkpoint it has taken over
+  bool reused = false;       // its predictions are that Job's
+  std::optional<Live> live;  // not stored
 };
 
 struct Attempt {
@@ -184,7 +203,7 @@ struct Attempt {
   TaskKind kind = TaskKind::kTrain;
   int fold = -1;
   std::string worker;
-  std::vector<int> slots;      // of the Worker
+  std::vector<int> slots;  // of the Worker
   absl::Time started_at;
   absl::Time ended_at = absl::InfiniteFuture();  // still runs
   AttemptEndReason end_reason = AttemptEndReason::kNone;
@@ -193,7 +212,7 @@ struct Attempt {
 
 // What PREPARE found.
 struct TableInfo {
-  std::string table;           // relative to the state folder; empty: not yet
+  std::string table;  // relative to the state folder; empty: not yet
   std::string content_sha256;
   int64_t train_rows = 0;
   int64_t test_rows = 0;
@@ -205,10 +224,10 @@ struct Job {
   std::string id;
   std::string owner = "local";
   std::string request_id;
-  std::string spec_sha256;     // of spec_json
+  std::string spec_sha256;  // of spec_json
   Spec spec;
-  std::string spec_json;       // resolved
-  std::string spec_text;       // as the user wrote it
+  std::string spec_json;  // resolved
+  std::string spec_text;  // as the user wrote it
   JobState state = JobState::kQueued;
   JobEndReason end_reason = JobEndReason::kNone;
   std::string end_message;
@@ -218,15 +237,18 @@ struct Job {
   absl::Time finished_at = absl::InfiniteFuture();
   bool finish_requested = false;
   bool cancel_requested = false;
+  bool quota_reached = false;  // its folds were stopped because nothing is left of one
   TableInfo table;
-  std::string floor_model;     // empty: no floor yet
+  std::string floor_model;  // empty: no floor yet
   std::optional<double> floor_score;
   std::optional<PublishedPrediction> prediction;
+  double publish_s = 0;  // joining folds' predictions, all times together
   std::vector<std::string> warnings;
-  int64_t version = 0;         // grows by 1 with every change
+  int64_t version = 0;  // grows by 1 with every change
 
-  std::vector<Task> tasks;     // [0] is PREPARE, [1 + k] trains fold k
-  std::vector<Plan> plans;     // by revision; the last counts
+  // [0] is PREPARE, [1 + k] trains fold k; or [0] alone is PREDICT or SERVE.
+  std::vector<Task> tasks;
+  std::vector<Plan> plans;  // by revision; the last counts
   std::vector<Decision> decisions;
   std::vector<Attempt> attempts;
 
@@ -236,9 +258,12 @@ struct Job {
   absl::Time estimated_finish = absl::InfiniteFuture();
 };
 
+// No more is trained: what there is predicts.
+inline bool StopsTraining(const Job& job) { return job.finish_requested || job.quota_reached; }
+
 struct Slot {
   int index = 0;
-  std::string device;          // cpu or cuda
+  std::string device;  // cpu or cuda
   std::string name;
   std::string uuid;
   int64_t memory_bytes = 0;

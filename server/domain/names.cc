@@ -52,6 +52,8 @@ const char* Name(JobEndReason reason) {
       return "NO_WORKER";
     case JobEndReason::kInternal:
       return "INTERNAL";
+    case JobEndReason::kQuotaReached:
+      return "QUOTA_REACHED";
   }
   return "?";
 }
@@ -130,6 +132,8 @@ const char* Name(PendingReason reason) {
       return "NO_MATCHING_WORKER";
     case PendingReason::kPreparing:
       return "PREPARING";
+    case PendingReason::kQuota:
+      return "QUOTA";
   }
   return "?";
 }
@@ -149,7 +153,17 @@ const char* Name(Quality quality) {
 }
 
 std::string TaskName(TaskKind kind, int fold) {
-  return kind == TaskKind::kPrepare ? "prepare" : "fold-" + std::to_string(fold);
+  switch (kind) {
+    case TaskKind::kPrepare:
+      return "prepare";
+    case TaskKind::kPredict:
+      return "predict";
+    case TaskKind::kServe:
+      return "serve";
+    case TaskKind::kTrain:
+      break;
+  }
+  return "fold-" + std::to_string(fold);
 }
 
 }  // namespace traind

@@ -16,10 +16,12 @@ enum class Policy { kAdaptive, kFixed };
 // Shares of the window from acceptance to deadline (docs/DESIGN.md, the rules of
 // the budget); defaults in proto/job.proto.
 struct BudgetShares {
-  double plan = 0.8;         // B2
-  double first_fold = 0.2;   // B3
-  double reserve = 0.15;     // B4
-  double stop = 0.7;         // B5
+  double plan = 0.8;                                       // B2
+  double first_fold = 0.2;                                 // B3
+  double reserve = 0.15;                                   // B4
+  double stop = 0.7;                                       // B5
+  double reserve_margin = 1.3;                             // B4: times what was measured,
+  absl::Duration reserve_least = absl::Milliseconds(400);  // and at least this
 };
 
 struct Spec {
@@ -29,20 +31,25 @@ struct Spec {
   int folds = 5;
   int epochs = 20;
   int patience = 5;
-  int slots = 1;             // Ranks per fold
-  std::string device;        // cpu, cuda, or empty: any
-  int batch = 0;             // 0: the Rank chooses
-  std::string precision;     // empty: the Rank chooses
+  int slots = 1;          // Ranks per fold
+  std::string device;     // cpu, cuda, or empty: any
+  int batch = 0;          // 0: the Rank chooses
+  std::string precision;  // empty: the Rank chooses
   absl::Duration checkpoint_every = absl::Seconds(60);
   int priority = 0;
   std::map<std::string, std::string> labels;
-  bool has_test = false;     // there are rows to predict
-  int64_t train_bytes = 0;   // file sizes at submit
+  bool has_test = false;    // there are rows to predict
+  int64_t train_bytes = 0;  // file sizes at submit
   int64_t test_bytes = 0;
   std::optional<absl::Duration> budget;
   std::optional<absl::Time> deadline;
   Policy policy = Policy::kAdaptive;
   BudgetShares shares;
+  // Of all that shapes training but the bytes of the files: Jobs with equal keys on equal
+  // bytes train equal folds. Empty: this Job's folds are not given to others.
+  std::string cache_key;
+  bool cache_read = false;  // takes over what others have trained
+  std::string from;         // the Job that it goes on from; empty: none
 };
 
 }  // namespace traind

@@ -10,8 +10,11 @@
 
 #include "common/durable_file.h"
 #include "common/duration.h"
+#include "common/engine_version.h"
+#include "common/spec/presets.h"
 #include "common/spec/spec_rules.h"
 #include "common/spec/suggest.h"
+#include "common/status_macros.h"
 #include "server/plan/budget_rules.h"
 
 namespace traind {
@@ -30,6 +33,23 @@ absl::Status Mistakes(const std::vector<std::string>& lines) {
 
 std::string At(absl::string_view field, absl::string_view what) {
   return absl::StrCat(field, ": ", what);
+}
+
+// What shapes training, but for the bytes of the files: equal texts train equal folds.
+std::string CacheKey(v1::JobSpec spec) {
+  if (spec.cache() == "off" || !spec.has_train()) return "";
+  for (const char* field : {"name", "output", "labels", "priority", "budget", "preset", "cache",
+                            "from", "predictions"}) {
+    spec.GetReflection()->ClearField(&spec, spec.GetDescriptor()->FindFieldByName(field));
+  }
+  spec.mutable_data()->clear_train();
+  spec.mutable_data()->clear_test();
+  v1::TrainSpec& train = *spec.mutable_train();
+  train.clear_checkpoint_every();
+  train.clear_checkpoint_epochs();
+  train.clear_keep_best();
+  train.clear_gradient_norm();
+  return Sha256Hex(absl::StrCat("engine ", kEngineVersion, "\n", SpecToJson(spec)));
 }
 
 Spec ToDomain(const v1::JobSpec& from) {
@@ -56,8 +76,15 @@ Spec ToDomain(const v1::JobSpec& from) {
     to.deadline = absl::FromUnixMillis(TimeUtil::TimestampToMilliseconds(from.budget().deadline()));
   }
   to.policy = from.budget().policy() == "fixed" ? Policy::kFixed : Policy::kAdaptive;
-  to.shares = {from.budget().plan_share(), from.budget().first_fold_share(),
-               from.budget().reserve_share(), from.budget().stop_share()};
+  to.shares = {from.budget().plan_share(),
+               from.budget().first_fold_share(),
+               from.budget().reserve_share(),
+               from.budget().stop_share(),
+               from.budget().reserve_margin(),
+               absl::Milliseconds(TimeUtil::DurationToMilliseconds(from.budget().reserve_least()))};
+  to.cache_key = CacheKey(from);
+  to.cache_read = from.cache() == "use";
+  to.from = from.from();
   return to;
 }
 
@@ -176,8 +203,13 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
   }
   if (!mistakes.empty()) return Mistakes(mistakes);
 
+  if (UsesModelsOfAnother(spec)) {
+    return absl::InvalidArgumentError("predict, serve: there is nothing to plan for");
+  }
   CheckedSpec checked;
-  checked.resolved = ResolveSpec(spec);
+  v1::JobSpec with_preset = spec;
+  checked.preset_fields = ApplyPreset(with_preset);
+  checked.resolved = ResolveSpec(std::move(with_preset));
   v1::DataSpec* const data = checked.resolved.mutable_data();
   const auto train = files_.Look(data->train());
   if (!train.ok()) mistakes.push_back(At("data.train", train.status().message()));
@@ -201,6 +233,50 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
   return checked;
 }
 
+absl::StatusOr<CheckedSpec> Intake::CheckInference(const v1::JobSpec& spec, const Job& source,
+                                                   const v1::ModelSet& models, absl::Time now) {
+  std::vector<std::string> mistakes;
+  for (const SpecError& error : CheckSpec(spec)) mistakes.push_back(error.message);
+  if (!mistakes.empty()) return Mistakes(mistakes);
+  CheckedSpec checked;
+  checked.resolved = ResolveSpec(spec);
+  v1::JobSpec& resolved = checked.resolved;
+  ASSIGN_OR_RETURN(const v1::JobSpec of_source, SpecFromJson(source.spec_json));
+  v1::PredictionsSpec form = of_source.predictions();
+  form.MergeFrom(resolved.predictions());
+  *resolved.mutable_predictions() = form;
+  int64_t bytes = 0;
+  if (resolved.has_serve()) {
+    checked.kind = TaskKind::kServe;
+    resolved.mutable_serve()->set_from(source.id);
+  } else {
+    checked.kind = TaskKind::kPredict;
+    const auto data = files_.Look(resolved.predict().data());
+    if (!data.ok()) return Mistakes({At("predict.data", data.status().message())});
+    bytes = (*data)->bytes;
+    resolved.mutable_predict()->set_data((*data)->path);
+    resolved.mutable_predict()->set_from(source.id);
+    if (resolved.predict().min_members() > models.models_size()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("predict.min_members: ", resolved.predict().min_members(), ", but job ",
+                       source.id, " has ", models.models_size(), " models"));
+    }
+  }
+  checked.spec = ToDomain(resolved);
+  checked.spec.metric = source.spec.metric;
+  checked.spec.higher_is_better = source.spec.higher_is_better;
+  checked.spec.folds = 0;
+  checked.spec.epochs = 0;
+  checked.spec.has_test = resolved.has_predict();
+  checked.spec.test_bytes = bytes;
+  if (const absl::Status time = CheckTime(checked.spec, now); !time.ok()) return time;
+  checked.sha256 = Sha256Hex(SpecToJson(resolved));
+  *(resolved.has_predict() ? resolved.mutable_predict()->mutable_models()
+                           : resolved.mutable_serve()->mutable_models()) = models;
+  checked.json = SpecToJson(resolved);
+  return checked;
+}
+
 Job Intake::MakeJob(const CheckedSpec& checked, const std::string& owner,
                     const std::string& request_id, const std::string& spec_text, absl::Time now) {
   Job job;
@@ -216,6 +292,10 @@ Job Intake::MakeJob(const CheckedSpec& checked, const std::string& owner,
   job.spec_sha256 = checked.sha256;
   job.spec = checked.spec;
   job.spec_json = checked.json;
+  if (UsesModels(checked.kind)) {
+    job.tasks.resize(1);
+    job.tasks[0].kind = checked.kind;
+  }
   job.spec_text = spec_text;
   job.warnings = checked.warnings;
   job.accepted_at = now;

@@ -23,6 +23,8 @@ struct CheckedSpec {
   std::string json;      // canonical text of resolved
   std::string sha256;    // of json
   std::vector<std::string> warnings;
+  std::vector<std::string> preset_fields;  // see ApplyPreset
+  TaskKind kind = TaskKind::kPrepare;      // of the Job's first task
 };
 
 // Threads: safe.
@@ -35,6 +37,11 @@ class Intake {
   // message has the counter-offer. Looks at sizes, headers and the first 1 MiB of
   // the files; what only a full read shows is found by PREPARE.
   absl::StatusOr<CheckedSpec> Check(const v1::JobSpec& spec, absl::Time now);
+
+  // A spec with `predict` or `serve`: `models` are those of the Job `source`, which it names.
+  // sha256 does not depend on them. Errors as of Check.
+  absl::StatusOr<CheckedSpec> CheckInference(const v1::JobSpec& spec, const Job& source,
+                                             const v1::ModelSet& models, absl::Time now);
 
   // A Job accepted at `now`, with an id of its own (name and six characters).
   Job MakeJob(const CheckedSpec& checked, const std::string& owner, const std::string& request_id,

@@ -8,6 +8,7 @@
 
 #include "common/log.h"
 #include "common/status_macros.h"
+#include "server/reuse/trained_folds.h"
 
 namespace traind {
 namespace {
@@ -87,7 +88,7 @@ void ControlLoop::Stop() {
     left.swap(calls_);
   }
   for (auto& [call, answer] : left) {
-    answer({call, absl::UnavailableError("traind is stopping"), nullptr, false});
+    answer({call, absl::UnavailableError("traind is stopping"), nullptr, false, {}});
   }
 }
 
@@ -127,6 +128,16 @@ void ControlLoop::Update(traind::Update update, Answer answer) {
   PostCall(std::move(update), std::move(answer));
 }
 
+void ControlLoop::SetQuota(traind::SetQuota event, Answer answer) {
+  PostCall(std::move(event), std::move(answer));
+}
+
+void ControlLoop::RemoveQuota(QuotaSubject subject, Answer answer) {
+  PostCall(traind::RemoveQuota{0, std::move(subject)}, std::move(answer));
+}
+
+void ControlLoop::ListQuotas(Answer answer) { PostCall(traind::ListQuotas{}, std::move(answer)); }
+
 template <typename Call>
 void ControlLoop::PostCall(Call event, Answer answer) {
   {
@@ -138,7 +149,7 @@ void ControlLoop::PostCall(Call event, Answer answer) {
       return;
     }
   }
-  answer({0, absl::UnavailableError("traind is stopping"), nullptr, false});
+  answer({0, absl::UnavailableError("traind is stopping"), nullptr, false, {}});
 }
 
 absl::Status ControlLoop::fatal() const {
@@ -218,8 +229,11 @@ std::vector<Reply> ControlLoop::AnswerFromStore(std::vector<Event>* events) {
     if (!job.request_id.empty()) {
       auto known = store_->FindByRequest(job.owner, job.request_id);
       if (known.ok() && IsTerminal(known->state)) {
-        replies.push_back({submit->call, absl::OkStatus(),
-                           std::make_shared<const Job>(*std::move(known)), false});
+        replies.push_back({submit->call,
+                           absl::OkStatus(),
+                           std::make_shared<const Job>(*std::move(known)),
+                           false,
+                           {}});
         return true;
       }
     }
@@ -264,7 +278,32 @@ void ControlLoop::Act(Turn turn, absl::Time now) {
     const auto job = core_->FindJob(publish.job);
     publishers_->Add(std::move(publish), job ? job->deadline : absl::InfiniteFuture());
   }
+  for (ReuseCommand& reuse : turn.reuses) {
+    const auto job = core_->FindJob(reuse.job);
+    publishers_->Add(
+        [this, reuse = std::move(reuse)] {
+          Post(Reused{reuse.job, FindFolds(reuse)});
+        },
+        job ? job->deadline : absl::InfiniteFuture());
+  }
   AnswerAll(turn.replies);
+}
+
+absl::StatusOr<std::vector<TrainedFold>> ControlLoop::FindFolds(const ReuseCommand& command) {
+  std::vector<Job> sources;
+  if (const std::string& from = command.spec.from; !from.empty()) {
+    ASSIGN_OR_RETURN(Job source, store_->GetJob(from));
+    if (source.table.content_sha256 != command.content_sha256) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the files have changed since job ", from, " has read them"));
+    }
+    sources.push_back(std::move(source));
+  } else {
+    ASSIGN_OR_RETURN(sources, store_->FindTrained(command.spec.cache_key, command.content_sha256));
+    const auto self = [&command](const Job& job) { return job.id == command.job; };
+    sources.erase(std::remove_if(sources.begin(), sources.end(), self), sources.end());
+  }
+  return TakeOver(options_.state_dir, command.job, ChooseFolds(sources, command.spec));
 }
 
 void ControlLoop::AnswerAll(const std::vector<Reply>& replies) {

@@ -79,6 +79,9 @@ class ControlLoop {
   void Pause(const std::string& job, Answer answer);
   void Resume(const std::string& job, Answer answer);
   void Update(traind::Update update, Answer answer);
+  void SetQuota(traind::SetQuota event, Answer answer);
+  void RemoveQuota(QuotaSubject subject, Answer answer);
+  void ListQuotas(Answer answer);
   void Post(Event event);
   // A Worker published by itself: the standing Prediction is read from disk, and
   // `ack` sent when that is stored.
@@ -108,6 +111,8 @@ class ControlLoop {
   std::vector<Reply> AnswerFromStore(std::vector<Event>* events);
   void MoveLog() ABSL_LOCKS_EXCLUDED(mutex_);
   void Act(Turn turn, absl::Time now);
+  // On a thread of the pool.
+  absl::StatusOr<std::vector<TrainedFold>> FindFolds(const ReuseCommand& command);
   void Recover(const Turn& turn, const absl::Status& failure);
   void AnswerAll(const std::vector<Reply>& replies);
   template <typename Call>

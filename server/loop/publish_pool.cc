@@ -20,13 +20,21 @@ PublishPool::~PublishPool() {
 }
 
 void PublishPool::Add(PublishCommand command, absl::Time deadline) {
+  Add(
+      [this, command = std::move(command)] {
+        done_(Published{command.job, publisher_(command.request)});
+      },
+      deadline);
+}
+
+void PublishPool::Add(std::function<void()> work, absl::Time deadline) {
   absl::MutexLock lock(&mutex_);
-  waiting_.push_back({deadline, std::move(command)});
+  waiting_.push_back({deadline, std::move(work)});
 }
 
 void PublishPool::Run() {
   while (true) {
-    PublishCommand command;
+    std::function<void()> work;
     {
       absl::MutexLock lock(&mutex_);
       const auto ready = [this] {
@@ -38,11 +46,10 @@ void PublishPool::Run() {
       const auto next = std::min_element(
           waiting_.begin(), waiting_.end(),
           [](const Waiting& a, const Waiting& b) { return a.deadline < b.deadline; });
-      command = std::move(next->command);
+      work = std::move(next->work);
       waiting_.erase(next);
     }
-    Published published{command.job, publisher_(command.request)};
-    done_(std::move(published));
+    work();
   }
 }
 

@@ -1,4 +1,5 @@
-// Threads that publish Predictions, so that the control loop never waits for a disk.
+// Threads that publish Predictions and do other work on files, so that the control loop
+// never waits for a disk.
 #pragma once
 
 #include <absl/base/thread_annotations.h>
@@ -26,11 +27,12 @@ class PublishPool {
   PublishPool& operator=(const PublishPool&) = delete;
 
   void Add(PublishCommand command, absl::Time deadline) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Add(std::function<void()> work, absl::Time deadline) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Waiting {
     absl::Time deadline;
-    PublishCommand command;
+    std::function<void()> work;
   };
   void Run();
 

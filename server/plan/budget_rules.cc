@@ -8,7 +8,6 @@ namespace {
 
 // Less than this is not worth a start where nothing was measured.
 constexpr double kShortestRun_s = 0.3;
-constexpr absl::Duration kLeastReserve = absl::Milliseconds(400);
 constexpr absl::Duration kLeastFinalize = absl::Milliseconds(150);
 constexpr absl::Duration kFirstRetry = absl::Milliseconds(200);
 constexpr absl::Duration kLongestRetry = absl::Seconds(30);
@@ -64,7 +63,8 @@ absl::Duration Reserve(const Window& window, const Spec& spec, double stop_s,
   if (spec.policy == Policy::kFixed || stop_s <= 0) return share;
   const absl::Duration measured = absl::Seconds(stop_s);
   const absl::Duration most = std::max(share, finalize + 1.1 * measured);
-  const absl::Duration reserve = std::min(std::max(finalize + 1.3 * measured, kLeastReserve), most);
+  const absl::Duration reserve = std::min(
+      std::max(finalize + spec.shares.reserve_margin * measured, spec.shares.reserve_least), most);
   return std::min(reserve, 0.9 * window.length());
 }
 
@@ -119,11 +119,12 @@ absl::Time LatestUsefulStart(const FoldCost& cost, double epochs_left, absl::Tim
 absl::Time FairStop(absl::Time start, absl::Time now, absl::Time train_end, int behind,
                     double sharing, const FoldCost& cost) {
   if (train_end == absl::InfiniteFuture()) return train_end;
+  // Nobody knows yet what a share of it would buy; the first steps will tell.
+  if (!cost.known()) return train_end;
   const double turns = (1 + behind) * std::max(sharing, 1.0);
   const absl::Time share = start + (train_end - start) / turns;
   // A share that buys nothing helps nobody.
-  const absl::Duration least =
-      cost.known() ? absl::Seconds(cost.overhead_s + cost.epoch_s) : 0.5 * (train_end - start);
+  const absl::Duration least = absl::Seconds(cost.overhead_s + cost.epoch_s);
   return std::min(train_end, std::max({share, start + least, now}));
 }
 

@@ -80,8 +80,8 @@ bool FirstFoldIsSlow(const Window& window, double first_fold_share, absl::Durati
 double StopSeconds(const FoldCost& cost);
 // B4. What is held back at the end of the window. `finalize` is the last part of
 // it: joining the folds' predictions to the Prediction. fixed, or nothing measured
-// yet: the reserve's share. adaptive: finalize and 1.3 x the measured `stop_s`, at
-// least 0.4 s and at most the share, unless the measured need alone is more.
+// yet: the reserve's share. adaptive: finalize and reserve_margin x the measured `stop_s`, at
+// least reserve_least and at most the share, unless the measured need alone is more.
 absl::Duration Reserve(const Window& window, const Spec& spec, double stop_s,
                        absl::Duration finalize);
 // How long before the deadline the last Prediction is begun: `margin` while making
@@ -115,8 +115,8 @@ absl::Time LatestUsefulStart(const FoldCost& cost, double epochs_left, absl::Tim
 
 // When a fold has to stop so that those behind it on its gang get as much: an equal
 // share of what is left from `start`. `behind`: folds that wait for this gang. While
-// nothing is known of the cost, half of what is left at least: a share that ends
-// before the first step buys nothing.
+// nothing is known of the cost, the end of training: a share that ends before the first
+// step buys nothing.
 absl::Time FairStop(absl::Time start, absl::Time now, absl::Time train_end, int behind,
                     double sharing, const FoldCost& cost);
 

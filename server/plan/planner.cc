@@ -10,6 +10,12 @@
 namespace traind {
 namespace {
 
+// A running fold that has done this share of the Plan's epochs gets more at once, if
+// there is time for more.
+constexpr double kNearTheEnd = 0.5;
+// Share of the window in which a running fold that was slow may turn out to be fast.
+constexpr double kMoment = 0.05;
+
 std::string Count(int n, absl::string_view noun) {
   return absl::StrCat(n, " ", noun, n == 1 ? "" : "s");
 }
@@ -38,6 +44,7 @@ class Planning {
   WorkLeft Left(int folds, int epochs) const;
   int FoldsThatFit(int folds, int least, int epochs) const;
   int EpochsThatFit(int folds, int least) const;
+  int EpochsDone() const;
   void Cut();
   int MostEpochs(int folds) const;
   void GrowEpochs();
@@ -156,10 +163,25 @@ int Planning::EpochsThatFit(int folds, int least) const {
   return epochs;
 }
 
+// At least one; the most that a running fold has begun, and what it does of short ones in
+// a moment, so that it does not end in a slow one before B9 looks again.
+int Planning::EpochsDone() const {
+  double most = 1;
+  const double moment_s = kMoment * absl::ToDoubleSeconds(in_.window.length());
+  const double more = in_.confident ? std::floor(moment_s / in_.cost.epoch_s) : 0;
+  for (const FoldView& fold : in_.folds) {
+    if (fold.state == TaskState::kRunning)
+      most = std::max(most, std::ceil(fold.epochs_done + 0.01) + more);
+  }
+  return std::min(epochs_, static_cast<int>(most));
+}
+
 void Planning::Cut() {
   SetLimit();
   if (Fits(folds_, epochs_)) return;
-  const int useful = std::min(epochs_, UsefulEpochs(in_.spec->epochs));
+  // What a running fold has done already is not saved by a Plan with less; it would end.
+  const int done = EpochsDone();
+  const int useful = std::max(done, std::min(epochs_, UsefulEpochs(in_.spec->epochs)));
   const int least = std::min(folds_, std::max(1, started_));
   int folds = folds_;
   // Midway the folds that have not run yet are worth more than all epochs of the rest.
@@ -172,7 +194,7 @@ void Planning::Cut() {
   int epochs = EpochsThatFit(folds, useful);
   if (!Fits(folds, epochs)) {
     folds = FoldsThatFit(folds, least, epochs);
-    epochs = EpochsThatFit(folds, in_.confident ? 1 : useful);
+    epochs = EpochsThatFit(folds, in_.confident ? done : useful);
     if (!Fits(folds, epochs)) folds = FoldsThatFit(folds, least, epochs);
   }
   // Each told as one: nothing happened between the steps.
@@ -187,8 +209,13 @@ void Planning::Cut() {
 }
 
 // Not again at once: a Plan that follows every wave of the machine's load helps
-// nobody.
+// nobody. But what was cut by timed steps comes back once whole epochs were measured, and
+// a fold that is about to reach the epochs of a cut Plan would end there.
 bool Planning::GrewLately() const {
+  const bool ending = std::any_of(in_.folds.begin(), in_.folds.end(), [this](const FoldView& f) {
+    return f.state == TaskState::kRunning && f.epochs_done >= kNearTheEnd * epochs_;
+  });
+  if (ending || in_.trigger == Trigger::kMeasured) return false;
   const absl::Duration rest =
       std::max(0.05 * in_.window.length(), absl::Seconds(2 * in_.cost.epoch_s));
   return in_.last && in_.now - in_.last->at < rest;
@@ -307,7 +334,7 @@ bool Planning::Changed() const {
 PlanOutput Planning::Run() {
   const Spec& spec = *in_.spec;
   const absl::Duration reserve = Reserve(in_.window, spec, StopSeconds(in_.cost), in_.finalize);
-  out_.train_end = TrainEnd(in_.window, spec, reserve);
+  out_.train_end = std::min(TrainEnd(in_.window, spec, reserve), in_.train_limit);
   const bool late = in_.window.bounded() && in_.now >= in_.window.At(spec.shares.stop);
   const bool cuts = in_.window.bounded() && in_.cost.known() && !in_.stopping &&
                     !(late && in_.trigger == Trigger::kFacts);
@@ -316,7 +343,8 @@ PlanOutput Planning::Run() {
     return f.state == TaskState::kRunning && f.epochs_done >= 1;
   });
   const bool grows = in_.window.bounded() && in_.cost.known() && in_.confident && in_.may_grow &&
-                     !in_.stopping && in_.trigger == Trigger::kFacts && out_.decisions.empty();
+                     !in_.stopping && out_.decisions.empty() &&
+                     (in_.trigger == Trigger::kFacts || in_.trigger == Trigger::kMeasured);
   if (grows) {
     const absl::Time train_limit = out_.train_end + absl::Seconds(in_.cost.predict_s);
     limit_ = in_.now + spec.shares.plan * (train_limit - in_.now);
@@ -342,6 +370,12 @@ PlanOutput Planning::Run() {
     out_.estimated_finish = std::min(Finish(folds_, epochs_), in_.window.deadline);
     if (in_.cost.step_s > 0) plan.step_s = in_.cost.step_s;
     plan.estimate = Finish(folds_, epochs_) - std::min(in_.train_start, in_.now);
+  }
+  if (in_.cost.known() && in_.window.bounded()) {
+    for (Decision& d : out_.decisions) {
+      d.effect = absl::StrCat("done after ", Text(out_.estimated_finish - in_.window.start), " of ",
+                              Text(in_.window.length()));
+    }
   }
   out_.changed = Changed();
   return std::move(out_);
@@ -415,6 +449,19 @@ Preview PreviewPlan(const Spec& spec, const Assumptions& a, absl::Time now) {
   preview.estimate_p50 = std::min(fixed + train, most);
   preview.estimate_p90 = std::min(fixed + spread * train, most);
   preview.estimated_finish = now + preview.estimate_p50;
+  const double fold_s = in.cost.overhead_s + in.cost.predict_s;
+  const double train_s = out.plan.epochs * in.cost.epoch_s;
+  const double slots = static_cast<double>(out.plan.folds) * spec.slots;
+  preview.device_s_p50 = slots * (fold_s + train_s);
+  preview.device_s_p90 = slots * (fold_s + spread * train_s);
+  // All that the spec asks for within the plan's share of the window (B2).
+  WorkLeft work;
+  work.gangs = a.gangs;
+  work.sharing = a.sharing;
+  work.pending.assign(static_cast<size_t>(spec.folds),
+                      fold_s + spread * spec.epochs * in.cost.epoch_s);
+  preview.full_budget =
+      (fixed + absl::Seconds(EstimateSeconds(work))) / std::max(0.05, spec.shares.plan);
   return preview;
 }
 

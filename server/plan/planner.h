@@ -53,6 +53,7 @@ struct PlanInput {
   double sharing = 1;                               // see WorkLeft
   absl::Duration finalize;                          // see Reserve
   absl::Time train_start = absl::InfiniteFuture();  // first Attempt of a fold
+  absl::Time train_limit = absl::InfiniteFuture();  // training ends then at the latest
   bool stopping = false;                            // B5 was decided before
   bool confident = true;                            // see above
   bool may_grow = true;                             // B9; false: the user asked to finish
@@ -93,6 +94,9 @@ struct Preview {
   Plan plan;
   std::vector<Decision> cuts;
   absl::Duration estimate_p50, estimate_p90;  // of the whole Job
+  double device_s_p50 = 0, device_s_p90 = 0;  // slots x seconds of all folds
+  // The shortest budget in which nothing of the spec is cut, at the slower estimate.
+  absl::Duration full_budget;
   absl::Time estimated_finish;
 };
 Preview PreviewPlan(const Spec& spec, const Assumptions& assumptions, absl::Time now);

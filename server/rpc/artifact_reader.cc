@@ -34,8 +34,10 @@ absl::StatusOr<ArtifactReader> ArtifactReader::Open(const std::string& state_dir
     return absl::InvalidArgumentError(
         absl::StrCat("name: '", name, "' is not a file name (letters, digits, '.', '_', '-')"));
   }
-  if (name != kPredictionsFile && name != kManifestFile) {
-    return absl::NotFoundError(absl::StrCat("name: a job has ", kPredictionsFile, " and ",
+  if (name != kPredictionsFile && name != kPredictionsNpy && name != kPredictionsZip &&
+      name != kManifestFile) {
+    return absl::NotFoundError(absl::StrCat("name: a job has ", kPredictionsFile, ", as asked ",
+                                            kPredictionsNpy, " or ", kPredictionsZip, ", and ",
                                             kManifestFile, ", not '", name, "'"));
   }
   const std::string path = absl::StrCat(state_dir, "/", CurrentLink(job), "/", name);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/job_layout.h"
+#include "common/spec/spec_rules.h"
 #include "server/domain/names.h"
 
 namespace traind {
@@ -12,7 +13,7 @@ namespace {
 
 static_assert(static_cast<int>(JobState::kPaused) == v1::JOB_STATE_PAUSED);
 static_assert(static_cast<int>(JobState::kSucceeded) == v1::JOB_STATE_SUCCEEDED);
-static_assert(static_cast<int>(JobEndReason::kInternal) == v1::JOB_END_REASON_INTERNAL);
+static_assert(static_cast<int>(JobEndReason::kQuotaReached) == v1::JOB_END_REASON_QUOTA_REACHED);
 static_assert(static_cast<int>(AttemptEndReason::kInternal) == v1::ATTEMPT_END_REASON_INTERNAL);
 static_assert(static_cast<int>(PendingReason::kPreparing) == v1::PENDING_REASON_PREPARING);
 static_assert(static_cast<int>(TaskState::kFailed) == v1::TASK_STATE_FAILED);
@@ -41,6 +42,8 @@ v1::Fold FoldToProto(const Task& task, const JobContext& context) {
   fold.set_attempt(task.attempt);
   fold.set_attempts(task.attempts);
   fold.set_message(task.message);
+  fold.set_from_job(task.from_job);
+  fold.set_reused(task.reused);
   if (context.brief || task.state != TaskState::kRunning || !task.live ||
       context.now - task.live->at > kLiveFor) {
     return fold;
@@ -61,6 +64,20 @@ v1::Fold FoldToProto(const Task& task, const JobContext& context) {
   return fold;
 }
 
+v1::PredictionMember MemberToProto(const Member& member) {
+  v1::PredictionMember to;
+  to.set_fold(member.fold);
+  to.set_attempt(member.attempt);
+  to.set_complete(member.complete);
+  to.set_score(member.score);
+  if (member.step > 0) {
+    to.set_epoch(member.best_epoch);
+    to.set_step(member.step);
+  }
+  to.set_weight(member.weight);
+  return to;
+}
+
 void SetPrediction(const PublishedPrediction& prediction, const JobContext& context, v1::Job* to) {
   v1::Scores* const scores = to->mutable_scores();
   if (prediction.oof_score) scores->set_oof(*prediction.oof_score);
@@ -79,6 +96,12 @@ void SetPrediction(const PublishedPrediction& prediction, const JobContext& cont
   *answer->mutable_at() = ToProto(prediction.at);
   answer->set_sha256(prediction.sha256);
   answer->set_bytes(prediction.bytes);
+  for (const Member& member : prediction.members) *answer->add_members() = MemberToProto(member);
+  if (prediction.floor_weight > 0) {
+    v1::PredictionMember* const floor = answer->add_members();
+    floor->set_fold(-1);
+    floor->set_weight(prediction.floor_weight);
+  }
 }
 
 v1::AttemptSummary AttemptToProto(const Attempt& attempt) {
@@ -112,6 +135,35 @@ google::protobuf::Duration ToProto(absl::Duration duration) {
   return to;
 }
 
+v1::Report ToProto(const JobReport& report) {
+  v1::Report to;
+  to.set_folds_asked(report.folds_asked);
+  to.set_folds_planned(report.folds_planned);
+  to.set_folds_done(report.folds_done);
+  to.set_folds_partial(report.folds_partial);
+  to.set_folds_reused(report.folds_reused);
+  to.set_epochs_asked(report.epochs_asked);
+  to.set_epochs_planned(report.epochs_planned);
+  to.set_epochs_done(report.epochs_done);
+  to.set_queue_s(report.queue_s);
+  to.set_prepare_s(report.prepare_s);
+  to.set_probe_s(report.probe_s);
+  to.set_train_s(report.train_s);
+  to.set_validate_s(report.validate_s);
+  to.set_predict_s(report.predict_s);
+  to.set_device_s(report.device_s);
+  to.mutable_cuts()->Assign(report.cuts.begin(), report.cuts.end());
+  if (!report.more) return to;
+  v1::MoreTime* const more = to.mutable_more();
+  *more->mutable_time() = ToProto(report.more->time);
+  more->set_buys(report.more->buys);
+  if (report.more->now) more->set_score_now(*report.more->now);
+  if (report.more->low) more->set_score_low(*report.more->low);
+  if (report.more->expected) more->set_score(*report.more->expected);
+  if (report.more->high) more->set_score_high(*report.more->high);
+  return to;
+}
+
 v1::Plan ToProto(const Plan& plan) {
   v1::Plan to;
   to.set_revision(plan.revision);
@@ -133,6 +185,23 @@ v1::Decision ToProto(const Decision& decision) {
   to.set_cause(decision.cause);
   to.set_from(decision.from);
   to.set_to(decision.to);
+  to.set_effect(decision.effect);
+  return to;
+}
+
+v1::QuotaState ToProto(const QuotaState& state) {
+  v1::QuotaState to;
+  v1::Quota* const quota = to.mutable_quota();
+  quota->mutable_subject()->set_owner(state.quota.subject.owner);
+  quota->mutable_subject()->set_label(state.quota.subject.label);
+  *quota->mutable_allowance() = ToProto(state.quota.allowance);
+  *quota->mutable_period() = ToProto(state.quota.period);
+  quota->set_rolling(state.quota.rolling);
+  *quota->mutable_since() = ToProto(state.quota.since);
+  to.set_used_s(state.used_s);
+  to.set_left_s(state.left_s);
+  SetTime(state.free_at, [&] { return to.mutable_free_at(); });
+  to.set_warned_percent(state.warned_percent);
   return to;
 }
 
@@ -147,6 +216,12 @@ v1::MetricPoint ToProto(int64_t sequence, const MetricPoint& point) {
   to.set_name(point.name);
   to.set_value(point.value);
   return to;
+}
+
+std::string ModelsFrom(const Job& job) {
+  const auto spec = SpecFromJson(job.spec_json);
+  if (!spec.ok()) return "";
+  return spec->has_serve() ? spec->serve().from() : spec->predict().from();
 }
 
 v1::Job ToProto(const Job& job, const JobContext& context) {
@@ -184,7 +259,9 @@ v1::Job ToProto(const Job& job, const JobContext& context) {
   if (!IsTerminal(job.state) && job.deadline != absl::InfiniteFuture()) {
     to.set_remaining_s(absl::ToDoubleSeconds(job.deadline - context.now));
   }
+  to.set_from(job.spec.from);
   to.set_results_dir(absl::StrCat(context.state_dir, "/", JobDir(job.id)));
+  if (!job.tasks.empty() && UsesModels(job.tasks[0].kind)) to.set_models_from(ModelsFrom(job));
   return to;
 }
 

@@ -9,6 +9,8 @@
 #include "proto/job.pb.h"
 #include "proto/training_service.pb.h"
 #include "server/domain/job.h"
+#include "server/domain/quota.h"
+#include "server/reports/job_report.h"
 
 namespace traind {
 
@@ -20,8 +22,12 @@ struct JobContext {
 };
 
 v1::Job ToProto(const Job& job, const JobContext& context);
+v1::Report ToProto(const JobReport& report);
+// Of a Job that predicts or serves with another one's models: that one's id.
+std::string ModelsFrom(const Job& job);
 v1::Plan ToProto(const Plan& plan);
 v1::Decision ToProto(const Decision& decision);
+v1::QuotaState ToProto(const QuotaState& state);
 v1::MetricPoint ToProto(int64_t sequence, const MetricPoint& point);
 google::protobuf::Timestamp ToProto(absl::Time time);
 google::protobuf::Duration ToProto(absl::Duration duration);

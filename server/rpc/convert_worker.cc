@@ -17,6 +17,7 @@ static_assert(static_cast<int>(AttemptEndReason::kRankDied) == v1::ATTEMPT_END_R
 static_assert(static_cast<int>(StopMode::kAbort) == v1::StopAttempt::ABORT);
 static_assert(static_cast<int>(StopMode::kPredict) == v1::StopAttempt::PREDICT);
 static_assert(static_cast<int>(TaskKind::kTrain) == v1::StartTask::KIND_TRAIN);
+static_assert(static_cast<int>(TaskKind::kServe) == v1::StartTask::KIND_SERVE);
 
 // ms left until `end`, at least 0; -1: never.
 int64_t Remaining(absl::Time end, absl::Time now) {
@@ -93,6 +94,8 @@ FoldSaved FromProto(const v1::FoldSaved& from) {
   to.member.oof_sha256 = from.oof_sha256();
   to.member.test = from.test();
   to.member.test_sha256 = from.test_sha256();
+  to.member.best_epoch = Measurement(from.best_epoch());
+  to.member.step = from.step();
   to.last = from.last();
   to.stopped_by = from.stopped_by();
   to.predict_s = Measurement(from.predict_s());
@@ -182,7 +185,7 @@ v1::CoordinatorMessage ToProto(const StartCommand& command, absl::Time now) {
   start->set_world_size(static_cast<int>(command.slots.size()));
   start->set_table(job.table.table);
   start->set_epochs(command.epochs);
-  start->set_batch(job.spec.batch);
+  start->set_batch(command.batch > 0 ? command.batch : job.spec.batch);
   start->set_precision(job.spec.precision);
   start->set_resume(command.resume);
   start->set_stop_ms(Remaining(command.stop_at, now));

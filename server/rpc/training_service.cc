@@ -3,6 +3,7 @@
 #include <absl/cleanup/cleanup.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
+#include <absl/synchronization/notification.h>
 #include <absl/time/clock.h>
 #include <google/protobuf/util/time_util.h>
 
@@ -14,6 +15,7 @@
 #include "common/status_macros.h"
 #include "server/domain/names.h"
 #include "server/plan/planner.h"
+#include "server/plan/quota_use.h"
 #include "server/rpc/artifact_reader.h"
 #include "server/rpc/convert.h"
 
@@ -22,9 +24,6 @@ namespace {
 
 using google::protobuf::util::TimeUtil;
 
-constexpr char kOwner[] = "local";
-constexpr size_t kMaxRequestId = 128;
-constexpr size_t kMaxSpecText = 1 << 20;
 constexpr int kMaxStreams = 256;
 constexpr int kDefaultPage = 100;
 constexpr int kMaxPage = 1000;
@@ -77,57 +76,6 @@ absl::StatusOr<std::shared_ptr<const Job>> TrainingService::Find(
   return Find(named[0]);
 }
 
-absl::Status TrainingService::AnswerKnown(const Job& known, const CheckedSpec& checked,
-                                          v1::SubmitReply* reply) const {
-  if (known.spec_sha256 != checked.sha256) {
-    std::string fields = "the spec";
-    if (const auto spec = SpecFromJson(known.spec_json); spec.ok()) {
-      fields = absl::StrJoin(DifferingFields(*spec, checked.resolved), ", ");
-    }
-    return absl::AlreadyExistsError(absl::StrCat("request_id: job ", known.id,
-                                                 " was submitted under it with another spec; "
-                                                 "what differs: ",
-                                                 fields));
-  }
-  *reply->mutable_job() = Describe(known);
-  reply->set_created(false);
-  return absl::OkStatus();
-}
-
-grpc::ServerUnaryReactor* TrainingService::Submit(grpc::CallbackServerContext* context,
-                                                  const v1::SubmitRequest* request,
-                                                  v1::SubmitReply* reply) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const auto refuse = [reactor](const absl::Status& status) {
-    reactor->Finish(ToGrpc(status));
-    return reactor;
-  };
-  if (request->request_id().size() > kMaxRequestId) {
-    return refuse(absl::InvalidArgumentError(
-        absl::StrCat("request_id: longer than ", kMaxRequestId, " characters")));
-  }
-  if (request->spec_text().size() > kMaxSpecText) {
-    return refuse(absl::InvalidArgumentError("spec_text: longer than 1 MiB"));
-  }
-  const absl::Time now = loop_->Now();
-  auto checked = intake_->Check(request->spec(), now);
-  if (!checked.ok()) return refuse(checked.status());
-  const auto kept = std::make_shared<const CheckedSpec>(*std::move(checked));
-  Job job = intake_->MakeJob(*kept, kOwner, request->request_id(), request->spec_text(), now);
-  loop_->Submit(std::move(job), [this, reactor, reply, kept](const Reply& answer) {
-    absl::Status status = answer.status;
-    if (answer.job != nullptr && !answer.created) {
-      status = AnswerKnown(*answer.job, *kept, reply);
-    } else if (answer.job != nullptr && status.ok()) {
-      *reply->mutable_job() = Describe(*answer.job);
-      reply->set_created(true);
-      for (const std::string& warning : answer.job->warnings) reply->add_warnings(warning);
-    }
-    reactor->Finish(ToGrpc(status));
-  });
-  return reactor;
-}
-
 ControlLoop::Answer TrainingService::JobAnswer(grpc::ServerUnaryReactor* reactor,
                                                v1::Job* reply) const {
   return [this, reactor, reply](const Reply& answer) {
@@ -143,56 +91,41 @@ absl::StatusOr<std::string> TrainingService::FindLive(const std::string& id_or_n
                                                     " already; what is over does not change"));
 }
 
-grpc::ServerUnaryReactor* TrainingService::FinishJob(grpc::CallbackServerContext* context,
-                                                     const v1::FinishJobRequest* request,
-                                                     v1::Job* reply) {
+grpc::ServerUnaryReactor* TrainingService::Change(grpc::CallbackServerContext* context,
+                                                  const std::string& id, v1::Job* reply,
+                                                  LoopCall call) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const auto job = FindLive(request->id());
+  const auto job = FindLive(id);
   if (!job.ok()) {
     reactor->Finish(ToGrpc(job.status()));
   } else {
-    loop_->Finish(*job, JobAnswer(reactor, reply));
+    (loop_->*call)(*job, JobAnswer(reactor, reply));
   }
   return reactor;
+}
+
+grpc::ServerUnaryReactor* TrainingService::FinishJob(grpc::CallbackServerContext* context,
+                                                     const v1::FinishJobRequest* request,
+                                                     v1::Job* reply) {
+  return Change(context, request->id(), reply, &ControlLoop::Finish);
 }
 
 grpc::ServerUnaryReactor* TrainingService::CancelJob(grpc::CallbackServerContext* context,
                                                      const v1::CancelJobRequest* request,
                                                      v1::Job* reply) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const auto job = FindLive(request->id());
-  if (!job.ok()) {
-    reactor->Finish(ToGrpc(job.status()));
-  } else {
-    loop_->Cancel(*job, JobAnswer(reactor, reply));
-  }
-  return reactor;
+  return Change(context, request->id(), reply, &ControlLoop::Cancel);
 }
 
 grpc::ServerUnaryReactor* TrainingService::PauseJob(grpc::CallbackServerContext* context,
                                                     const v1::PauseJobRequest* request,
                                                     v1::Job* reply) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const auto job = FindLive(request->id());
-  if (!job.ok()) {
-    reactor->Finish(ToGrpc(job.status()));
-  } else {
-    loop_->Pause(*job, JobAnswer(reactor, reply));
-  }
-  return reactor;
+  return Change(context, request->id(), reply, &ControlLoop::Pause);
 }
 
 grpc::ServerUnaryReactor* TrainingService::ResumeJob(grpc::CallbackServerContext* context,
                                                      const v1::ResumeJobRequest* request,
                                                      v1::Job* reply) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const auto job = FindLive(request->id());
-  if (!job.ok()) {
-    reactor->Finish(ToGrpc(job.status()));
-  } else {
-    loop_->Resume(*job, JobAnswer(reactor, reply));
-  }
-  return reactor;
+  return Change(context, request->id(), reply, &ControlLoop::Resume);
 }
 
 absl::StatusOr<Update> TrainingService::CheckUpdate(const v1::UpdateJobRequest& request) const {
@@ -207,6 +140,8 @@ absl::StatusOr<Update> TrainingService::CheckUpdate(const v1::UpdateJobRequest& 
   if (request.has_priority()) spec.set_priority(request.priority());
   if (request.has_budget()) *spec.mutable_budget()->mutable_time() = request.budget();
   if (request.has_deadline()) *spec.mutable_budget()->mutable_deadline() = request.deadline();
+  // Taken over from the Job whose models it uses.
+  if (UsesModelsOfAnother(spec)) spec.mutable_predictions()->clear_ensemble();
   std::vector<std::string> wrong;
   for (const SpecError& error : CheckSpec(spec)) {
     wrong.push_back(absl::StrCat(error.field_path, ": ", error.message));
@@ -240,7 +175,11 @@ grpc::ServerUnaryReactor* TrainingService::UpdateJob(grpc::CallbackServerContext
 grpc::Status TrainingService::Plan(grpc::ServerContext*, const v1::PlanRequest* request,
                                    v1::PlanReply* reply) {
   const absl::Time now = loop_->Now();
-  const auto checked = intake_->Check(request->spec(), now);
+  const auto owner = OwnerOf(request->owner());
+  if (!owner.ok()) return ToGrpc(owner.status());
+  const auto spec = WithSource(request->spec());
+  if (!spec.ok()) return ToGrpc(spec.status());
+  const auto checked = intake_->Check(*spec, now);
   if (!checked.ok()) return ToGrpc(checked.status());
   Assumptions assumptions;
   const auto recorded = store_->RecordedSpeed("", checked->spec.train_bytes);
@@ -265,9 +204,34 @@ grpc::Status TrainingService::Plan(grpc::ServerContext*, const v1::PlanRequest* 
   *reply->mutable_estimate_p50() = ToProto(preview.estimate_p50);
   *reply->mutable_estimate_p90() = ToProto(preview.estimate_p90);
   *reply->mutable_estimated_finish() = ToProto(preview.estimated_finish);
+  reply->set_device_s_p50(preview.device_s_p50);
+  reply->set_device_s_p90(preview.device_s_p90);
+  *reply->mutable_full_budget() = ToProto(absl::Ceil(preview.full_budget, absl::Seconds(1)));
+  *reply->mutable_earliest_deadline() =
+      ToProto(now + FloorTime(checked->spec.train_bytes + checked->spec.test_bytes));
+  AddQuotas(*owner, checked->spec, reply);
   for (const std::string& warning : checked->warnings) reply->add_warnings(warning);
+  for (const std::string& field : checked->preset_fields) reply->add_preset_fields(field);
   reply->set_train_bytes(checked->spec.train_bytes);
   return grpc::Status::OK;
+}
+
+// What is left of the quotas that the Job would pay from.
+void TrainingService::AddQuotas(const std::string& owner, const Spec& spec,
+                                v1::PlanReply* reply) const {
+  absl::Notification answered;
+  std::vector<QuotaState> quotas;
+  loop_->ListQuotas([&](const Reply& answer) {
+    quotas = answer.quotas;
+    answered.Notify();
+  });
+  answered.WaitForNotification();  // the loop answers every call, also when it ends
+  for (const QuotaState& state : quotas) {
+    if (!state.quota.subject.Covers(owner, spec.labels)) continue;
+    reply->add_quotas(absl::StrCat(traind::Text(state.quota.subject), ": ",
+                                   traind::Text(absl::Seconds(state.left_s)), " left of ",
+                                   traind::Text(state.quota)));
+  }
 }
 
 grpc::Status TrainingService::GetJob(grpc::ServerContext*, const v1::GetJobRequest* request,
@@ -275,7 +239,25 @@ grpc::Status TrainingService::GetJob(grpc::ServerContext*, const v1::GetJobReque
   const auto job = Find(request->id());
   if (!job.ok()) return ToGrpc(job.status());
   *reply = Describe(**job);
+  const auto metrics = CurveOf(**job);
+  if (!metrics.ok()) return ToGrpc(metrics.status());
+  *reply->mutable_report() = ToProto(ReportOf(**job, *metrics, loop_->Now()));
   return grpc::Status::OK;
+}
+
+// What the report of a Job that is over reads of its metrics.
+absl::StatusOr<std::vector<MetricPoint>> TrainingService::CurveOf(const Job& job) const {
+  std::vector<MetricPoint> curve;
+  if (!IsTerminal(job.state)) return curve;
+  for (int64_t after = 0;;) {
+    ASSIGN_OR_RETURN(std::vector<StoredMetric> page,
+                     store_->GetMetrics(job.id, after, kMetricsPage, "val_metric"));
+    if (page.empty()) return curve;
+    after = page.back().sequence;
+    for (StoredMetric& metric : page) {
+      curve.push_back(std::move(metric.point));
+    }
+  }
 }
 
 grpc::Status TrainingService::ListJobs(grpc::ServerContext*, const v1::ListJobsRequest* request,
@@ -347,7 +329,7 @@ grpc::Status TrainingService::GetMetrics(grpc::ServerContext* context,
     // Looked at before the points: what is over adds none afterwards.
     const JobViews::View view = loop_->views().Find(id);
     const bool over = view.job == nullptr || IsTerminal(view.job->state);
-    const auto points = store_->GetMetrics(id, after, kMetricsPage);
+    const auto points = store_->GetMetrics(id, after, kMetricsPage, "");
     if (!points.ok()) return ToGrpc(points.status());
     v1::MetricsReply reply;
     for (const StoredMetric& metric : *points) {

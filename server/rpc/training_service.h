@@ -1,13 +1,17 @@
 // The clients' side of traind: TrainingService (proto/training_service.proto).
 #pragma once
 
+#include <absl/base/thread_annotations.h>
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
+#include <absl/synchronization/mutex.h>
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "proto/training_service.grpc.pb.h"
 #include "server/intake/intake.h"
@@ -18,6 +22,10 @@
 namespace traind {
 
 grpc::Status ToGrpc(const absl::Status& status);
+
+using QuotaMethods = v1::TrainingService::WithCallbackMethod_ListQuotas<
+    v1::TrainingService::WithCallbackMethod_SetQuota<
+        v1::TrainingService::WithCallbackMethod_RemoveQuota<v1::TrainingService::Service>>>;
 
 // Calls that wait for the control loop's commit (all that change a Job) are
 // answered from its thread and hold none meanwhile; the others have a thread each.
@@ -30,7 +38,7 @@ class TrainingService final
                   v1::TrainingService::WithCallbackMethod_PauseJob<
                       v1::TrainingService::WithCallbackMethod_ResumeJob<
                           v1::TrainingService::WithCallbackMethod_UpdateJob<
-                              v1::TrainingService::Service>>>>>> {
+                              v1::TrainingService::WithCallbackMethod_Predict<QuotaMethods>>>>>>> {
  public:
   TrainingService(std::string state_dir, ControlLoop* loop, Store* store, Intake* intake,
                   GrpcWorkerGateway* workers)
@@ -54,6 +62,22 @@ class TrainingService final
   grpc::ServerUnaryReactor* UpdateJob(grpc::CallbackServerContext* context,
                                       const v1::UpdateJobRequest* request, v1::Job* reply) override;
 
+  grpc::ServerUnaryReactor* ListQuotas(grpc::CallbackServerContext* context,
+                                       const v1::ListQuotasRequest* request,
+                                       v1::ListQuotasReply* reply) override;
+  grpc::ServerUnaryReactor* SetQuota(grpc::CallbackServerContext* context,
+                                     const v1::SetQuotaRequest* request,
+                                     v1::QuotaState* reply) override;
+  grpc::ServerUnaryReactor* RemoveQuota(grpc::CallbackServerContext* context,
+                                        const v1::RemoveQuotaRequest* request,
+                                        v1::RemoveQuotaReply* reply) override;
+
+  grpc::ServerUnaryReactor* Predict(grpc::CallbackServerContext* context,
+                                    const v1::PredictRequest* request,
+                                    v1::SubmitReply* reply) override;
+
+  grpc::Status PredictRows(grpc::ServerContext* context, const v1::PredictRowsRequest* request,
+                           v1::PredictRowsReply* reply) override;
   grpc::Status Plan(grpc::ServerContext* context, const v1::PlanRequest* request,
                     v1::PlanReply* reply) override;
   grpc::Status GetJob(grpc::ServerContext* context, const v1::GetJobRequest* request,
@@ -74,8 +98,29 @@ class TrainingService final
   absl::StatusOr<std::shared_ptr<const Job>> Find(const std::string& id_or_name) const;
   // The id of a Job that may still change; FailedPrecondition: it is over.
   absl::StatusOr<std::string> FindLive(const std::string& id_or_name) const;
+  // Asks the loop for a change of a Job that may still change, and answers with the Job.
+  using LoopCall = void (ControlLoop::*)(const std::string& job, ControlLoop::Answer answer);
+  grpc::ServerUnaryReactor* Change(grpc::CallbackServerContext* context, const std::string& id,
+                                   v1::Job* reply, LoopCall call);
+  // What Submit and Predict have in common.
+  grpc::ServerUnaryReactor* SubmitSpec(grpc::CallbackServerContext* context,
+                                       const v1::JobSpec& spec, const std::string& owner,
+                                       const std::string& request_id, const std::string& spec_text,
+                                       v1::SubmitReply* reply);
+  // By the kind of the spec; one that uses another Job's models gets them here.
+  absl::StatusOr<CheckedSpec> CheckKind(const v1::JobSpec& spec, absl::Time now) const;
+  // The Job that serves rows with the models of `source`; a new one where there is none.
+  absl::StatusOr<std::shared_ptr<const Job>> FindServer(const Job& source, absl::Time deadline)
+      ABSL_LOCKS_EXCLUDED(serving_);
+  absl::StatusOr<std::shared_ptr<const Job>> StartServer(const Job& source, absl::Time deadline);
   // The event that the request asks for; InvalidArgument by the rules of a spec.
   absl::StatusOr<Update> CheckUpdate(const v1::UpdateJobRequest& request) const;
+  // The owner that a call names; empty: the default one.
+  static absl::StatusOr<std::string> OwnerOf(const std::string& named);
+  // The spec that is asked for where it goes on from another Job; any other as it is.
+  absl::StatusOr<v1::JobSpec> WithSource(const v1::JobSpec& spec) const;
+  void AddQuotas(const std::string& owner, const Spec& spec, v1::PlanReply* reply) const;
+  absl::StatusOr<std::vector<MetricPoint>> CurveOf(const Job& job) const;
   v1::Job Describe(const Job& job, bool brief = false) const;
   // The answer to a Submit whose request_id an earlier Job has.
   absl::Status AnswerKnown(const Job& known, const CheckedSpec& checked,
@@ -89,6 +134,9 @@ class TrainingService final
   Intake* const intake_;
   GrpcWorkerGateway* const workers_;
   std::atomic<int> streams_{0};  // open ones, which hold a thread each
+  absl::Mutex serving_;
+  // Jobs that serve, by the Job whose models they hold; some may be over.
+  std::map<std::string, std::string> servers_ ABSL_GUARDED_BY(serving_);
 };
 
 }  // namespace traind

@@ -3,6 +3,7 @@
 #include <google/protobuf/util/time_util.h>
 
 #include <deque>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -53,6 +54,12 @@ struct GrpcWorkerGateway::Session {
       if (!stream->Write(message)) return;
     }
   }
+};
+
+// One that Ask waits for.
+struct GrpcWorkerGateway::Question {
+  std::string worker;
+  std::optional<absl::StatusOr<v1::PredictRowsReply>> answer;  // under the gateway's mutex
 };
 
 GrpcWorkerGateway::GrpcWorkerGateway(WorkerGatewayOptions options, const Clock* clock, Post post,
@@ -124,6 +131,11 @@ void GrpcWorkerGateway::Close(const std::shared_ptr<Session>& session) {
   if (it == sessions_.end() || it->second != session) return;
   sessions_.erase(it);
   known_[session->worker].set_connected(false);
+  for (auto& [id, question] : questions_) {
+    if (question->worker == session->worker && !question->answer.has_value()) {
+      question->answer = absl::UnavailableError("its worker was lost");
+    }
+  }
   TRAIND_LOG(INFO) << "the Worker " << session->worker << " detached";
 }
 
@@ -145,6 +157,9 @@ void GrpcWorkerGateway::ReadAll(const Session& session, Stream* stream) {
       case v1::WorkerMessage::kPublished:
         published_(message.published().job(),
                    AckCommand{session.worker, session.id, message.sequence()});
+        break;
+      case v1::WorkerMessage::kRows:
+        TakeAnswer(message.rows());
         break;
       default:
         TRAIND_LOG(WARNING) << "the Worker " << session.worker
@@ -211,6 +226,44 @@ void GrpcWorkerGateway::CloseAll() {
     for (const auto& [worker, session] : sessions_) open.push_back(session);
   }
   for (const auto& session : open) session->Cancel();
+}
+
+absl::StatusOr<v1::PredictRowsReply> GrpcWorkerGateway::Ask(const std::string& worker,
+                                                            v1::AskRows ask, absl::Time deadline) {
+  Question question;
+  question.worker = worker;
+  uint64_t id = 0;
+  std::shared_ptr<Session> to;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto it = sessions_.find(worker);
+    if (it == sessions_.end()) return absl::UnavailableError("its worker is not connected");
+    to = it->second;
+    id = ++last_question_;
+    questions_[id] = &question;
+  }
+  ask.set_request(id);
+  v1::CoordinatorMessage message;
+  *message.mutable_rows() = std::move(ask);
+  to->Add(std::move(message));
+  absl::MutexLock lock(&mutex_);
+  const auto answered = [&question] { return question.answer.has_value(); };
+  mutex_.AwaitWithDeadline(absl::Condition(&answered), deadline);
+  questions_.erase(id);
+  if (question.answer.has_value()) return *std::move(question.answer);
+  return absl::UnavailableError("the models have not answered in time");
+}
+
+void GrpcWorkerGateway::TakeAnswer(const v1::RowsAnswered& answer) {
+  absl::MutexLock lock(&mutex_);
+  const auto it = questions_.find(answer.request());
+  if (it == questions_.end()) return;  // nobody waits any more
+  if (answer.code() == 0) {
+    it->second->answer = answer.reply();
+  } else {
+    it->second->answer =
+        absl::Status(static_cast<absl::StatusCode>(answer.code()), answer.message());
+  }
 }
 
 std::vector<v1::WorkerInfo> GrpcWorkerGateway::Workers() const {

@@ -3,6 +3,7 @@
 
 #include <absl/base/thread_annotations.h>
 #include <absl/container/flat_hash_map.h>
+#include <absl/status/statusor.h>
 #include <absl/synchronization/mutex.h>
 #include <absl/time/time.h>
 
@@ -52,6 +53,11 @@ class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::
   void Send(const ShutdownCommand& command) override;
   void CloseAll() override;
 
+  // Asks a serving Attempt, and waits for its answer until `deadline`. Unavailable: it is not
+  // there, or was lost meanwhile; else what the Rank says (InvalidArgument names the row).
+  absl::StatusOr<v1::PredictRowsReply> Ask(const std::string& worker, v1::AskRows ask,
+                                           absl::Time deadline) ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Every Worker seen since the start. Slots do not tell what runs there.
   std::vector<v1::WorkerInfo> Workers() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits until no Worker is attached. false: the time is over.
@@ -65,6 +71,7 @@ class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::
   void Close(const std::shared_ptr<Session>& session);
   // Until the stream ends.
   void ReadAll(const Session& session, Stream* stream);
+  void TakeAnswer(const v1::RowsAnswered& answer) ABSL_LOCKS_EXCLUDED(mutex_);
   static Fact FactOf(const Session& session, const v1::AttemptReport& report);
   void Enqueue(const std::string& worker, uint64_t session, v1::CoordinatorMessage message)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -79,6 +86,9 @@ class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::
       ABSL_GUARDED_BY(mutex_);  // by worker
   absl::flat_hash_map<std::string, v1::WorkerInfo> known_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_session_ ABSL_GUARDED_BY(mutex_) = 0;
+  struct Question;
+  absl::flat_hash_map<uint64_t, Question*> questions_ ABSL_GUARDED_BY(mutex_);
+  uint64_t last_question_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace traind

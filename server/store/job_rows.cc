@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/status_macros.h"
+#include "server/store/row_json.h"
 
 namespace traind {
 namespace {
@@ -24,14 +25,16 @@ auto FixedColumns(T& job) {
                   job.spec_text, job.accepted_at, s.metric, s.higher_is_better, s.folds, s.epochs,
                   s.patience, s.slots, s.device, s.batch, s.precision, s.checkpoint_every,
                   s.has_test, s.train_bytes, s.test_bytes, s.budget, s.deadline, s.policy,
-                  s.shares.plan, s.shares.first_fold, s.shares.reserve, s.shares.stop);
+                  s.shares.plan, s.shares.first_fold, s.shares.reserve, s.shares.stop,
+                  s.shares.reserve_margin, s.shares.reserve_least, s.cache_key, s.cache_read,
+                  s.from);
 }
 
 template <typename T>
 auto ChangingColumns(T& job) {
   return std::tie(job.state, job.end_reason, job.end_message, job.started_at, job.deadline,
                   job.finished_at, job.finish_requested, job.cancel_requested, job.floor_model,
-                  job.floor_score, job.spec.priority);
+                  job.floor_score, job.spec.priority, job.publish_s, job.quota_reached);
 }
 
 template <typename T>
@@ -46,7 +49,8 @@ auto TaskColumns(T& task) {
   return std::tie(task.kind, task.fold, task.trial, task.state, task.attempt, task.attempts,
                   task.failures, task.losses, task.not_before, task.epochs_planned,
                   task.epochs_done, task.score, task.message, m.step_s, m.step_p90_s, m.evaluate_s,
-                  m.predict_s, m.epoch_s, m.steps_per_epoch);
+                  m.predict_s, m.epoch_s, m.steps_per_epoch, task.spent.probe_s,
+                  task.spent.validate_s, task.spent.predict_s, task.from_job, task.reused);
 }
 
 template <typename T>
@@ -57,7 +61,7 @@ auto CheckpointColumns(T& c) {
 
 template <typename T>
 auto DecisionColumns(T& d) {
-  return std::tie(d.at, d.rule, d.cause, d.from, d.to);
+  return std::tie(d.at, d.rule, d.cause, d.from, d.to, d.effect);
 }
 
 template <typename T>
@@ -81,7 +85,7 @@ auto PredictionColumns(T& p) {
 template <typename T>
 auto MemberColumns(T& m) {
   return std::tie(m.fold, m.attempt, m.complete, m.score, m.epochs_done, m.oof, m.oof_sha256,
-                  m.test, m.test_sha256);
+                  m.test, m.test_sha256, m.best_epoch, m.step, m.weight);
 }
 
 template <typename Columns>
@@ -101,51 +105,6 @@ absl::Status Finish(Query& query) {
   while (query.Next()) {
   }
   return query.status();
-}
-
-// JSON has no NaN: a score that is not a number is null.
-json MemberJson(const Member& m) {
-  return {{"fold", m.fold},
-          {"attempt", m.attempt},
-          {"complete", m.complete},
-          {"score", std::isfinite(m.score) ? json(m.score) : json()},
-          {"epochs_done", std::isfinite(m.epochs_done) ? json(m.epochs_done) : json()},
-          {"oof", m.oof},
-          {"oof_sha256", m.oof_sha256},
-          {"test", m.test},
-          {"test_sha256", m.test_sha256}};
-}
-
-double NumberOrNan(const json& value) { return value.is_number() ? value.get<double>() : NAN; }
-
-Member MemberFromJson(const json& j) {
-  Member m;
-  m.fold = j.at("fold");
-  m.attempt = j.at("attempt");
-  m.complete = j.at("complete");
-  m.score = NumberOrNan(j.at("score"));
-  m.epochs_done = NumberOrNan(j.at("epochs_done"));
-  m.oof = j.at("oof");
-  m.oof_sha256 = j.at("oof_sha256");
-  m.test = j.at("test");
-  m.test_sha256 = j.at("test_sha256");
-  return m;
-}
-
-// Text from a Worker may be no UTF-8: it is replaced, not refused.
-std::string Dump(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-// Reads what Dump wrote. Errors: DataLoss.
-template <typename Reader>
-absl::Status Parse(const std::string& text, const char* column, Reader reader) {
-  try {
-    reader(json::parse(text));
-  } catch (const json::exception& e) {
-    return absl::DataLossError(std::string("database: ") + column + ": " + e.what());
-  }
-  return absl::OkStatus();
 }
 
 std::string MemberText(const Task& task) {
@@ -194,7 +153,8 @@ absl::Status ReadTasks(Connection& db, int64_t number, Job& job) {
   Query q = db.Select(
       "SELECT t.kind, t.fold, trial, state, t.attempt, attempts, failures, losses, not_before_ms, "
       "epochs_planned, epochs_done, score, message, step_s, step_p90_s, evaluate_s, predict_s, "
-      "epoch_s, steps_per_epoch, member_json, c.attempt, c.step, c.fold, c.epoch, c.manifest, "
+      "epoch_s, steps_per_epoch, probe_s, validate_all_s, predict_all_s, from_job, reused, "
+      "member_json, c.attempt, c.step, c.fold, c.epoch, c.manifest, "
       "c.sha256, c.bytes, c.best_metric, c.at_ms FROM tasks t LEFT JOIN checkpoints c "
       "ON c.job = t.job AND c.attempt = t.checkpoint_attempt AND c.step = t.checkpoint_step "
       "WHERE t.job = ? ORDER BY t.position",
@@ -226,7 +186,7 @@ absl::Status ReadPlans(Connection& db, int64_t number, Job& job) {
 
 absl::Status ReadDecisions(Connection& db, int64_t number, Job& job) {
   Query q = db.Select(
-      "SELECT at_ms, rule, cause, from_text, to_text FROM decisions WHERE job = ? "
+      "SELECT at_ms, rule, cause, from_text, to_text, effect FROM decisions WHERE job = ? "
       "ORDER BY position",
       number);
   while (q.Next()) Read(q, DecisionColumns(job.decisions.emplace_back()));
@@ -275,9 +235,8 @@ absl::Status WriteState(Connection& db, int64_t number, const Job& job) {
   Query q = db.Prepare(
       "UPDATE jobs SET state = ?, end_reason = ?, end_message = ?, started_at_ms = ?, "
       "deadline_ms = ?, finished_at_ms = ?, finish_requested = ?, cancel_requested = ?, "
-      "floor_model = ?, floor_score = ?, priority = ?, warnings_json = ?, prediction_number = ?, "
-      "version = ? "
-      "WHERE number = ?");
+      "floor_model = ?, floor_score = ?, priority = ?, publish_s = ?, quota_reached = ?, "
+      "warnings_json = ?, prediction_number = ?, version = ? WHERE number = ?");
   const std::string warnings = Dump(job.warnings);
   std::optional<int> prediction;
   if (job.prediction) prediction = job.prediction->number;
@@ -316,9 +275,10 @@ absl::Status WriteTask(Connection& db, int64_t number, int position, const Task&
   Query q = db.Prepare(
       "INSERT OR REPLACE INTO tasks(kind, fold, trial, state, attempt, attempts, failures, losses, "
       "not_before_ms, epochs_planned, epochs_done, score, message, step_s, step_p90_s, "
-      "evaluate_s, predict_s, epoch_s, steps_per_epoch, member_json, checkpoint_attempt, "
-      "checkpoint_step, job, position) "
-      "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "evaluate_s, predict_s, epoch_s, steps_per_epoch, probe_s, validate_all_s, predict_all_s, "
+      "from_job, reused, member_json, checkpoint_attempt, checkpoint_step, job, position) "
+      "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+      "?)");
   Bind(q, TaskColumns(task));
   q.Bind(member, checkpoint_attempt, checkpoint_step, number, position);
   return Finish(q);
@@ -353,8 +313,8 @@ absl::Status WritePlans(Connection& db, int64_t number, const Job* before, const
 absl::Status WriteDecisions(Connection& db, int64_t number, const Job* before, const Job& after) {
   for (size_t i = before ? before->decisions.size() : 0; i < after.decisions.size(); ++i) {
     Query q = db.Prepare(
-        "INSERT INTO decisions(at_ms, rule, cause, from_text, to_text, job, position) "
-        "VALUES(?, ?, ?, ?, ?, ?, ?)");
+        "INSERT INTO decisions(at_ms, rule, cause, from_text, to_text, effect, job, position) "
+        "VALUES(?, ?, ?, ?, ?, ?, ?, ?)");
     Bind(q, DecisionColumns(after.decisions[i]));
     q.Bind(number, i);
     RETURN_IF_ERROR(Finish(q));
@@ -453,11 +413,12 @@ absl::Status InsertJob(Connection& db, const Job& job, int64_t* number) {
         "accepted_at_ms, metric, higher_is_better, folds, epochs, patience, slots, device, batch, "
         "precision, checkpoint_every_ms, has_test, train_bytes, test_bytes, budget_ms, "
         "spec_deadline_ms, policy, share_plan, share_first_fold, share_reserve, share_stop, "
-        "state, end_reason, end_message, started_at_ms, deadline_ms, finished_at_ms, "
-        "finish_requested, cancel_requested, floor_model, floor_score, priority, warnings_json, "
-        "version) "
-        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-        "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+        "reserve_margin, reserve_least_ms, cache_key, cache_read, from_job, state, end_reason, "
+        "end_message, started_at_ms, deadline_ms, finished_at_ms, finish_requested, "
+        "cancel_requested, floor_model, floor_score, priority, publish_s, quota_reached, "
+        "warnings_json, version) "
+        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+        "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     Bind(q, FixedColumns(job));
     Bind(q, ChangingColumns(job));
     q.Bind(warnings, job.version);

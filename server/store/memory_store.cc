@@ -9,6 +9,7 @@
 
 #include "common/status_macros.h"
 #include "server/store/commit_checks.h"
+#include "server/store/usage.h"
 
 namespace traind {
 namespace {
@@ -94,6 +95,8 @@ absl::Status MemoryStore::Commit(const Mutations& m) {
     auto& metrics = rows_[by_id_[point.job]].metrics;
     metrics.push_back({static_cast<int64_t>(metrics.size()) + 1, point});
   }
+  for (const Quota& quota : m.quotas) quotas_[quota.subject] = quota;
+  for (const QuotaSubject& subject : m.removed_quotas) quotas_.erase(subject);
   if (m.last_attempt > 0) last_attempt_ = m.last_attempt;
   if (m.last_seen) last_seen_ = *m.last_seen;
   return absl::OkStatus();
@@ -107,7 +110,33 @@ absl::StatusOr<Snapshot> MemoryStore::LoadSnapshot() {
   }
   snapshot.last_attempt = last_attempt_;
   snapshot.last_seen = last_seen_;
+  for (const auto& [subject, quota] : quotas_) snapshot.quotas.push_back(quota);
+  if (!snapshot.quotas.empty()) {
+    snapshot.usage = UsageAfter(UsageStart(snapshot.quotas, last_seen_));
+  }
   return snapshot;
+}
+
+std::vector<Usage> MemoryStore::UsageAfter(absl::Time since) const {
+  std::vector<Usage> usage;
+  for (const Row& row : rows_) {
+    for (const Attempt& attempt : row.job->attempts) {
+      const auto used = UsageOf(*row.job, attempt);
+      if (used && used->end > since) usage.push_back(*used);
+    }
+  }
+  return usage;
+}
+
+absl::StatusOr<std::vector<Usage>> MemoryStore::UsageSince(absl::Time since) {
+  absl::MutexLock lock(&mutex_);
+  return UsageAfter(since);
+}
+
+absl::StatusOr<bool> MemoryStore::HasOwner(const std::string& owner) {
+  absl::MutexLock lock(&mutex_);
+  return std::any_of(rows_.begin(), rows_.end(),
+                     [&owner](const Row& row) { return row.job->owner == owner; });
 }
 
 absl::StatusOr<Job> MemoryStore::GetJob(const std::string& id) {
@@ -167,13 +196,14 @@ absl::StatusOr<JobPage> MemoryStore::ListJobs(const JobFilter& filter) {
 }
 
 absl::StatusOr<std::vector<StoredMetric>> MemoryStore::GetMetrics(const std::string& job,
-                                                                  int64_t after_sequence,
-                                                                  int limit) {
+                                                                  int64_t after_sequence, int limit,
+                                                                  const std::string& name) {
   absl::MutexLock lock(&mutex_);
   std::vector<StoredMetric> metrics;
   const Row* row = Find(job);
   if (row == nullptr) return metrics;
   for (const StoredMetric& metric : row->metrics) {
+    if (!name.empty() && metric.point.name != name) continue;
     if (metric.sequence > after_sequence && static_cast<int>(metrics.size()) < limit) {
       metrics.push_back(metric);
     }
@@ -190,6 +220,19 @@ absl::StatusOr<std::vector<Checkpoint>> MemoryStore::ListCheckpoints(const std::
     return std::tie(a.attempt, a.step) < std::tie(b.attempt, b.step);
   });
   return checkpoints;
+}
+
+absl::StatusOr<std::vector<Job>> MemoryStore::FindTrained(const std::string& cache_key,
+                                                          const std::string& content_sha256) {
+  absl::MutexLock lock(&mutex_);
+  std::vector<Job> jobs;
+  for (auto row = rows_.rbegin(); row != rows_.rend() && jobs.size() < kMostTrained; ++row) {
+    const Job& job = *row->job;
+    const bool fits = !cache_key.empty() && job.spec.cache_key == cache_key &&
+                      job.table.content_sha256 == content_sha256;
+    if (fits) jobs.push_back(job);
+  }
+  return jobs;
 }
 
 absl::StatusOr<Measured> MemoryStore::RecordedSpeed(const std::string& content_sha256,

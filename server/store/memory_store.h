@@ -27,8 +27,13 @@ class MemoryStore final : public Store {
                                     const std::string& request_id) override;
   absl::StatusOr<JobPage> ListJobs(const JobFilter& filter) override;
   absl::StatusOr<std::vector<StoredMetric>> GetMetrics(const std::string& job,
-                                                       int64_t after_sequence, int limit) override;
+                                                       int64_t after_sequence, int limit,
+                                                       const std::string& name) override;
   absl::StatusOr<std::vector<Checkpoint>> ListCheckpoints(const std::string& job) override;
+  absl::StatusOr<std::vector<Usage>> UsageSince(absl::Time since) override;
+  absl::StatusOr<bool> HasOwner(const std::string& owner) override;
+  absl::StatusOr<std::vector<Job>> FindTrained(const std::string& cache_key,
+                                               const std::string& content_sha256) override;
   absl::StatusOr<Measured> RecordedSpeed(const std::string& content_sha256,
                                          int64_t train_bytes) override;
 
@@ -42,6 +47,7 @@ class MemoryStore final : public Store {
     std::vector<StoredMetric> metrics;
   };
   absl::Status Check(const Mutations& mutations) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<Usage> UsageAfter(absl::Time since) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   const Row* Find(const std::string& id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;
@@ -49,6 +55,7 @@ class MemoryStore final : public Store {
   std::map<std::string, size_t> by_id_ ABSL_GUARDED_BY(mutex_);
   int64_t last_attempt_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time last_seen_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  std::map<QuotaSubject, Quota> quotas_ ABSL_GUARDED_BY(mutex_);
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -246,7 +246,41 @@ CREATE TABLE totals(
 );
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1};
+// What may be taken over from another Job, and where a fold's time went.
+constexpr char kVersion2[] = R"sql(
+ALTER TABLE jobs ADD COLUMN reserve_margin REAL NOT NULL DEFAULT 1.3;
+ALTER TABLE jobs ADD COLUMN reserve_least_ms INTEGER NOT NULL DEFAULT 400;
+ALTER TABLE jobs ADD COLUMN cache_key TEXT NOT NULL DEFAULT '';  -- empty: gives nothing
+ALTER TABLE jobs ADD COLUMN cache_read INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN from_job TEXT NOT NULL DEFAULT '';   -- jobs.id
+ALTER TABLE jobs ADD COLUMN publish_s REAL NOT NULL DEFAULT 0;
+CREATE INDEX jobs_by_cache_key ON jobs(cache_key, number) WHERE cache_key != '';
+
+ALTER TABLE tasks ADD COLUMN probe_s REAL NOT NULL DEFAULT 0;
+ALTER TABLE tasks ADD COLUMN validate_all_s REAL NOT NULL DEFAULT 0;
+ALTER TABLE tasks ADD COLUMN predict_all_s REAL NOT NULL DEFAULT 0;
+ALTER TABLE tasks ADD COLUMN from_job TEXT NOT NULL DEFAULT '';  -- jobs.id
+ALTER TABLE tasks ADD COLUMN reused INTEGER NOT NULL DEFAULT 0;  -- its predictions are that Job's
+
+ALTER TABLE decisions ADD COLUMN effect TEXT NOT NULL DEFAULT '';
+)sql";
+
+// Quotas; what was used of them is in the record of Attempts.
+constexpr char kVersion3[] = R"sql(
+CREATE TABLE quotas(
+  owner TEXT NOT NULL,                       -- one of the two is empty
+  label TEXT NOT NULL,                       -- key=value
+  allowance_ms INTEGER NOT NULL,             -- of slots
+  period_ms INTEGER NOT NULL,
+  rolling INTEGER NOT NULL,
+  since_ms INTEGER NOT NULL,
+  PRIMARY KEY(owner, label)
+) WITHOUT ROWID;
+CREATE INDEX attempts_by_end ON attempts(ended_at_ms) WHERE kind = 2;
+ALTER TABLE jobs ADD COLUMN quota_reached INTEGER NOT NULL DEFAULT 0;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3};
 
 }  // namespace
 

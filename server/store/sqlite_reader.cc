@@ -122,15 +122,15 @@ absl::StatusOr<JobPage> SqliteStore::ListJobs(const JobFilter& filter) {
 }
 
 absl::StatusOr<std::vector<StoredMetric>> SqliteStore::GetMetrics(const std::string& job,
-                                                                  int64_t after_sequence,
-                                                                  int limit) {
+                                                                  int64_t after_sequence, int limit,
+                                                                  const std::string& name) {
   std::vector<StoredMetric> metrics;
   RETURN_IF_ERROR(WithReader([&](Connection& db) {
     Query q = db.Select(
         "SELECT sequence, at_ms, fold, attempt, step, epoch, m.name, value FROM metrics m "
         "JOIN jobs ON jobs.number = m.job WHERE jobs.id = ? AND sequence > ? "
-        "ORDER BY sequence LIMIT ?",
-        job, after_sequence, limit);
+        "AND (? = '' OR m.name = ?) ORDER BY sequence LIMIT ?",
+        job, after_sequence, name, name, limit);
     while (q.Next()) {
       StoredMetric& metric = metrics.emplace_back();
       MetricPoint& p = metric.point;
@@ -158,6 +158,40 @@ absl::StatusOr<std::vector<Checkpoint>> SqliteStore::ListCheckpoints(const std::
     return q.status();
   }));
   return checkpoints;
+}
+
+absl::StatusOr<std::vector<Usage>> SqliteStore::UsageSince(absl::Time since) {
+  std::vector<Usage> usage;
+  RETURN_IF_ERROR(WithReader([&](Connection& db) -> absl::Status {
+    ASSIGN_OR_RETURN(usage, ReadUsage(db, since));
+    return absl::OkStatus();
+  }));
+  return usage;
+}
+
+absl::StatusOr<bool> SqliteStore::HasOwner(const std::string& owner) {
+  bool found = false;
+  RETURN_IF_ERROR(WithReader([&](Connection& db) {
+    Query q = db.Select("SELECT EXISTS(SELECT 1 FROM jobs WHERE owner = ?)", owner);
+    if (q.Next()) q.Read(found);
+    return q.status();
+  }));
+  return found;
+}
+
+absl::StatusOr<std::vector<Job>> SqliteStore::FindTrained(const std::string& cache_key,
+                                                          const std::string& content_sha256) {
+  std::vector<Job> jobs;
+  if (cache_key.empty()) return jobs;
+  RETURN_IF_ERROR(WithReader([&](Connection& db) -> absl::Status {
+    Query q = db.Select(TRAIND_SELECT_JOBS
+                        "WHERE cache_key = ? AND content_sha256 = ? "
+                        "ORDER BY jobs.number DESC LIMIT ?",
+                        cache_key, content_sha256, kMostTrained);
+    ASSIGN_OR_RETURN(jobs, ReadSelectedJobs(db, std::move(q), Detail::kWhole));
+    return absl::OkStatus();
+  }));
+  return jobs;
 }
 
 absl::StatusOr<Measured> SqliteStore::RecordedSpeed(const std::string& content_sha256,

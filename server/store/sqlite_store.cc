@@ -16,6 +16,7 @@
 #include "server/store/commit_checks.h"
 #include "server/store/job_rows.h"
 #include "server/store/schema.h"
+#include "server/store/usage.h"
 
 namespace traind {
 namespace {
@@ -167,6 +168,7 @@ absl::Status SqliteStore::Write(const Mutations& m, Staged& staged) {
     RETURN_IF_ERROR(AppendMetric(*written, point));
   }
   for (const auto& worker : m.workers) RETURN_IF_ERROR(WriteWorker(worker));
+  RETURN_IF_ERROR(WriteQuotas(m));
   return WriteTotals(m);
 }
 
@@ -247,6 +249,20 @@ absl::Status SqliteStore::WriteWorker(const Mutations::WorkerRow& worker) {
   return absl::OkStatus();
 }
 
+absl::Status SqliteStore::WriteQuotas(const Mutations& m) {
+  for (const Quota& q : m.quotas) {
+    RETURN_IF_ERROR(
+        db_->Run("INSERT OR REPLACE INTO quotas(owner, label, allowance_ms, period_ms, rolling, "
+                 "since_ms) VALUES(?, ?, ?, ?, ?, ?)",
+                 q.subject.owner, q.subject.label, q.allowance, q.period, q.rolling, q.since));
+  }
+  for (const QuotaSubject& subject : m.removed_quotas) {
+    RETURN_IF_ERROR(
+        db_->Run("DELETE FROM quotas WHERE owner = ? AND label = ?", subject.owner, subject.label));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SqliteStore::WriteTotals(const Mutations& m) {
   if (m.last_attempt == 0 && !m.last_seen) return absl::OkStatus();
   return db_->Run(
@@ -271,6 +287,11 @@ absl::StatusOr<Snapshot> SqliteStore::LoadSnapshot() {
   Query q = db_->Select("SELECT last_attempt, last_seen_ms FROM totals");
   if (q.Next()) q.Read(snapshot.last_attempt, snapshot.last_seen);
   RETURN_IF_ERROR(q.status());
+  ASSIGN_OR_RETURN(snapshot.quotas, ReadQuotas(*db_));
+  if (!snapshot.quotas.empty()) {
+    const absl::Time since = UsageStart(snapshot.quotas, snapshot.last_seen);
+    ASSIGN_OR_RETURN(snapshot.usage, ReadUsage(*db_, since));
+  }
   return snapshot;
 }
 

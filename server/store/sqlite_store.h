@@ -51,8 +51,13 @@ class SqliteStore final : public Store {
                                     const std::string& request_id) override;
   absl::StatusOr<JobPage> ListJobs(const JobFilter& filter) override;
   absl::StatusOr<std::vector<StoredMetric>> GetMetrics(const std::string& job,
-                                                       int64_t after_sequence, int limit) override;
+                                                       int64_t after_sequence, int limit,
+                                                       const std::string& name) override;
   absl::StatusOr<std::vector<Checkpoint>> ListCheckpoints(const std::string& job) override;
+  absl::StatusOr<std::vector<Usage>> UsageSince(absl::Time since) override;
+  absl::StatusOr<bool> HasOwner(const std::string& owner) override;
+  absl::StatusOr<std::vector<Job>> FindTrained(const std::string& cache_key,
+                                               const std::string& content_sha256) override;
   absl::StatusOr<Measured> RecordedSpeed(const std::string& content_sha256,
                                          int64_t train_bytes) override;
 
@@ -76,6 +81,7 @@ class SqliteStore final : public Store {
                            const std::string& detail);
   absl::Status AppendMetric(Written& written, const MetricPoint& point);
   absl::Status WriteWorker(const Mutations::WorkerRow& worker);
+  absl::Status WriteQuotas(const Mutations& mutations);
   absl::Status WriteTotals(const Mutations& mutations);
   // NotFound: no such Job.
   absl::StatusOr<Written*> Find(const std::string& id, Staged& staged);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "server/domain/job.h"
+#include "server/domain/quota.h"
 
 namespace traind {
 
@@ -36,6 +37,8 @@ struct Mutations {
     std::vector<Slot> slots;  // empty: as they were
   };
   std::vector<WorkerRow> workers;
+  std::vector<Quota> quotas;  // new, or changed
+  std::vector<QuotaSubject> removed_quotas;
   int64_t last_attempt = 0;             // > 0: the highest Attempt number handed out
   std::optional<absl::Time> last_seen;  // wall clock, for restarts after a clock jump
   // Someone waits for this to be on disk. false: may be lost in a power cut (metrics).
@@ -43,7 +46,8 @@ struct Mutations {
 
   bool empty() const {
     return jobs.empty() && checkpoints.empty() && metrics.empty() && events.empty() &&
-           workers.empty() && last_attempt == 0 && !last_seen;
+           workers.empty() && quotas.empty() && removed_quotas.empty() && last_attempt == 0 &&
+           !last_seen;
   }
 };
 
@@ -52,6 +56,8 @@ struct Snapshot {
   std::vector<Job> active;  // every Job that is not terminal, oldest first
   int64_t last_attempt = 0;
   absl::Time last_seen = absl::InfinitePast();
+  std::vector<Quota> quotas;
+  std::vector<Usage> usage;  // of folds' Attempts that ended within their periods
 };
 
 struct JobFilter {
@@ -68,6 +74,9 @@ struct StoredMetric {
   int64_t sequence = 0;
   MetricPoint point;
 };
+
+// See Store::FindTrained.
+inline constexpr size_t kMostTrained = 8;
 
 // Threads: Commit, CheckpointLog, LogBytes, Reopen and LoadSnapshot belong to the control loop's
 // thread; the rest is safe from any (readers have connections of their own and
@@ -98,10 +107,19 @@ class Store {
   virtual absl::StatusOr<Job> FindByRequest(const std::string& owner,
                                             const std::string& request_id) = 0;
   virtual absl::StatusOr<JobPage> ListJobs(const JobFilter& filter) = 0;
+  // name: of which metric; empty: of all.
   virtual absl::StatusOr<std::vector<StoredMetric>> GetMetrics(const std::string& job,
-                                                               int64_t after_sequence,
-                                                               int limit) = 0;
+                                                               int64_t after_sequence, int limit,
+                                                               const std::string& name) = 0;
   virtual absl::StatusOr<std::vector<Checkpoint>> ListCheckpoints(const std::string& job) = 0;
+  // Of folds' Attempts that ended after `since`.
+  virtual absl::StatusOr<std::vector<Usage>> UsageSince(absl::Time since) = 0;
+  // Whether there is a Job of that owner.
+  virtual absl::StatusOr<bool> HasOwner(const std::string& owner) = 0;
+  // Whole Jobs whose folds fit a Job with that cache_key on data of that content, the
+  // newest first, at most eight.
+  virtual absl::StatusOr<std::vector<Job>> FindTrained(const std::string& cache_key,
+                                                       const std::string& content_sha256) = 0;
   // The newest finished Job's measured speed for this shape of work, for estimates
   // before anything was measured; NotFound.
   virtual absl::StatusOr<Measured> RecordedSpeed(const std::string& content_sha256,

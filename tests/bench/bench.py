@@ -76,7 +76,7 @@ def digits(options):
             house.start()
             at = time.time()
             job = house.json("submit", "-f", os.path.join(house.data, "job.yaml"), "--budget", "60s",
-                             "--set", f"output={house.root}/out.csv", "--wait")
+                             "--set", f"output={house.root}/out.csv", "--set", "cache=off", "--wait")
             say("digits", budget_s=60, **outcome(job, at))
 
 
@@ -93,7 +93,7 @@ def adult(options):
             house.start()
             at = time.time()
             job = house.submit({
-                "api": "v1", "name": "adult", "task": {"type": "classification", "metric": "accuracy"},
+                "api": "v1", "name": "adult", "cache": "off", "task": {"type": "classification", "metric": "accuracy"},
                 "data": {"train": "adult_train.csv", "test": "adult_test.csv", "target": "income",
                          "folds": 5, "seed": 7},
                 "model": {"mlp": {"hidden": [256, 256], "dropout": 0.1}},
@@ -173,7 +173,7 @@ def floor(options):
             test = [next(f) for _ in range(1001)]
         house.write("wide_test.csv", "".join(test))
         specs = [house.write_spec({
-            "api": "v1", "name": f"wide{k}", "task": {"type": "classification"},
+            "api": "v1", "name": f"wide{k}", "cache": "off", "task": {"type": "classification"},
             "data": {"train": f"wide{k}.csv", "test": "wide_test.csv", "target": "kind"},
             "train": {"epochs": 5}, "budget": {"time": "60s"}}, f"wide{k}.json") for k in range(8)]
         house.start()

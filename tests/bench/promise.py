@@ -78,7 +78,7 @@ class Data:
         with open(os.path.join(self.house.data, files[0])) as f:
             header = f.readline().replace('"', "").strip().replace(";", ",").split(",")
         target = files[2] if files[2] in header else header[-1]
-        spec = {"api": "v1", "name": kind, "task": {"type": files[3]},
+        spec = {"api": "v1", "name": kind, "cache": "off", "task": {"type": files[3]},
                 "data": {"train": files[0], "test": files[1], "target": target, "folds": folds, "seed": 7},
                 "train": {"epochs": epochs}, "budget": {"time": f"{budget:.3f}s"}}
         return spec, len(rows_of(os.path.join(self.house.data, files[1]))) - 1

@@ -52,30 +52,20 @@ class FakeTrainingService final : public v1::TrainingService::Service {
     return on_watch(context, *request, [&](const v1::Job& job) { return writer->Write(job); });
   }
   grpc::Status FinishJob(Context*, const v1::FinishJobRequest* request, v1::Job* job) override {
-    v1::GetJobRequest get;
-    get.set_id(request->id());
-    return on_get ? on_get(get, job) : Unset();
+    return Answer(request->id(), job);
   }
   grpc::Status PauseJob(Context*, const v1::PauseJobRequest* request, v1::Job* job) override {
-    v1::GetJobRequest get;
-    get.set_id(request->id());
-    return on_get ? on_get(get, job) : Unset();
+    return Answer(request->id(), job);
   }
   grpc::Status ResumeJob(Context*, const v1::ResumeJobRequest* request, v1::Job* job) override {
-    v1::GetJobRequest get;
-    get.set_id(request->id());
-    return on_get ? on_get(get, job) : Unset();
+    return Answer(request->id(), job);
   }
   grpc::Status UpdateJob(Context*, const v1::UpdateJobRequest* request, v1::Job* job) override {
     updated = *request;
-    v1::GetJobRequest get;
-    get.set_id(request->id());
-    return on_get ? on_get(get, job) : Unset();
+    return Answer(request->id(), job);
   }
   grpc::Status CancelJob(Context*, const v1::CancelJobRequest* request, v1::Job* job) override {
-    v1::GetJobRequest get;
-    get.set_id(request->id());
-    return on_get ? on_get(get, job) : Unset();
+    return Answer(request->id(), job);
   }
   grpc::Status GetMetrics(Context*, const v1::GetMetricsRequest* request,
                           grpc::ServerWriter<v1::MetricsReply>* writer) override {
@@ -104,6 +94,12 @@ class FakeTrainingService final : public v1::TrainingService::Service {
   }
 
  private:
+  // As GetJob does.
+  grpc::Status Answer(const std::string& id, v1::Job* job) {
+    v1::GetJobRequest get;
+    get.set_id(id);
+    return on_get ? on_get(get, job) : Unset();
+  }
   static grpc::Status Unset() {
     return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "the test does not expect this");
   }

@@ -141,6 +141,14 @@ TEST(SummaryTest, AJobWithoutATestFileSaysSo) {
   EXPECT_FALSE(absl::StrContains(text, "not comparable")) << text;
 }
 
+TEST(SummaryTest, AJobThatPredictsNamesTheJobWhoseFoldsAnswer) {
+  v1::Job job = EndedJob();
+  job.clear_folds();
+  job.set_models_from("digits-other");
+  const std::string text = JobSummary(job, absl::FromUnixSeconds(1796148042), false);
+  EXPECT_TRUE(absl::StrContains(text, "of digits-other answer: 0 1 2 3")) << text;
+}
+
 TEST(TableTest, ColumnsLineUpAndControlBytesAreShown) {
   TextTable table({"A", "B"});
   table.Add({"\xc3\xa9\xc3\xa9\xc3\xa9", "x"});

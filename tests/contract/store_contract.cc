@@ -254,7 +254,7 @@ TEST_P(StoreContractTest, MetricsAreNumberedPerJobAndResume) {
   m.metrics = {Metric("a-1", 4)};
   m.metrics[0].value = std::numeric_limits<double>::quiet_NaN();
   ASSERT_EQ(store_->Commit(m), absl::OkStatus());
-  auto metrics = store_->GetMetrics("a-1", 0, 100).value();
+  auto metrics = store_->GetMetrics("a-1", 0, 100, "").value();
   ASSERT_EQ(metrics.size(), 3u);
   EXPECT_EQ(metrics[1].sequence, 2);
   EXPECT_EQ(metrics[1].point.step, 2);
@@ -262,9 +262,11 @@ TEST_P(StoreContractTest, MetricsAreNumberedPerJobAndResume) {
   EXPECT_EQ(metrics[1].point.value, 0.5);
   EXPECT_EQ(metrics[2].sequence, 3);
   EXPECT_TRUE(std::isnan(metrics[2].point.value));
-  EXPECT_EQ(store_->GetMetrics("a-1", 1, 1)->at(0).sequence, 2);
-  EXPECT_EQ(store_->GetMetrics("b-1", 0, 100)->size(), 1u);
-  EXPECT_TRUE(store_->GetMetrics("a-1", 3, 100)->empty());
+  EXPECT_EQ(store_->GetMetrics("a-1", 1, 1, "")->at(0).sequence, 2);
+  EXPECT_EQ(store_->GetMetrics("b-1", 0, 100, "")->size(), 1u);
+  EXPECT_TRUE(store_->GetMetrics("a-1", 3, 100, "")->empty());
+  EXPECT_EQ(store_->GetMetrics("a-1", 0, 100, "train_loss")->size(), 3u);
+  EXPECT_TRUE(store_->GetMetrics("a-1", 0, 100, "val_metric")->empty());
 }
 
 TEST_P(StoreContractTest, RecordedSpeedPrefersTheSameBytesThenTheSameSize) {
@@ -286,6 +288,75 @@ TEST_P(StoreContractTest, RecordedSpeedPrefersTheSameBytesThenTheSameSize) {
   EXPECT_EQ(store_->RecordedSpeed("unknown", 4096)->step_s, 3);
   EXPECT_EQ(store_->RecordedSpeed("", 4096)->step_s, 3);
   EXPECT_TRUE(absl::IsNotFound(store_->RecordedSpeed("unknown", 17).status()));
+}
+
+TEST_P(StoreContractTest, TrainedFoldsAreFoundByKeyAndContentTheNewestFirst) {
+  const auto add = [&](const std::string& id, const std::string& key, const std::string& content) {
+    Job job = NewJob(id);
+    job.spec.cache_key = key;
+    job.table.table = "cache/x.table";
+    job.table.content_sha256 = content;
+    ASSERT_EQ(store_->Commit(Change({job})), absl::OkStatus());
+  };
+  add("a-1", "key", "same");
+  add("a-2", "key", "other");
+  add("a-3", "another", "same");
+  add("a-4", "", "same");
+  add("a-5", "key", "same");
+  const auto found = store_->FindTrained("key", "same");
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_EQ(found->size(), 2u);
+  EXPECT_EQ((*found)[0].id, "a-5");
+  EXPECT_EQ((*found)[1].id, "a-1");
+  EXPECT_TRUE(store_->FindTrained("", "same")->empty());
+  for (int i = 10; i < 20; ++i) add(absl::StrCat("b-", i), "key", "same");
+  EXPECT_EQ(store_->FindTrained("key", "same")->size(), kMostTrained);
+}
+
+TEST_P(StoreContractTest, QuotasAndWhatWasUsedOfThemComeBack) {
+  Quota quota;
+  quota.subject.owner = "local";
+  quota.allowance = absl::Hours(45);
+  quota.period = absl::Hours(24 * 7);
+  quota.rolling = false;
+  quota.since = kStart;
+  Quota labelled = quota;
+  labelled.subject = {"", "team=a"};
+  Mutations m = Change({NewJob("a-1")});
+  m.quotas = {quota, labelled};
+  m.last_seen = kStart + absl::Hours(1);
+  ASSERT_EQ(store_->Commit(m), absl::OkStatus());
+  Job job = Started(NewJob("a-1"), 0, 7);
+  job.spec.labels = {{"team", "a"}};
+  ASSERT_EQ(store_->Commit(Change({job})), absl::OkStatus());
+  EXPECT_TRUE(store_->LoadSnapshot()->usage.empty());  // it runs yet
+  job = Next(job);
+  job.attempts[0].ended_at = kStart + absl::Seconds(20);
+  ASSERT_EQ(store_->Commit(Change({job})), absl::OkStatus());
+  OpenAgain();
+  const auto snapshot = store_->LoadSnapshot();
+  ASSERT_EQ(snapshot->quotas.size(), 2u);
+  for (const Quota& stored : snapshot->quotas) {
+    EXPECT_EQ(stored.allowance, quota.allowance);
+    EXPECT_EQ(stored.period, quota.period);
+    EXPECT_FALSE(stored.rolling);
+    EXPECT_EQ(stored.since, kStart);
+  }
+  ASSERT_EQ(snapshot->usage.size(), 1u);
+  const Usage& used = snapshot->usage[0];
+  EXPECT_EQ(used.owner, "local");
+  EXPECT_EQ(used.labels.at("team"), "a");
+  EXPECT_EQ(used.start, kStart + absl::Seconds(7));
+  EXPECT_EQ(used.end, kStart + absl::Seconds(20));
+  EXPECT_EQ(used.slots, 2);
+  EXPECT_EQ(store_->UsageSince(kStart + absl::Seconds(19))->size(), 1u);
+  EXPECT_TRUE(store_->UsageSince(kStart + absl::Seconds(20))->empty());
+  EXPECT_TRUE(store_->HasOwner("local").value());
+  EXPECT_FALSE(store_->HasOwner("bob").value());
+  m = {};
+  m.removed_quotas = {labelled.subject};
+  ASSERT_EQ(store_->Commit(m), absl::OkStatus());
+  EXPECT_EQ(store_->LoadSnapshot()->quotas.size(), 1u);
 }
 
 TEST_P(StoreContractTest, WhatConcernsAnUnknownJobIsRefused) {

@@ -99,7 +99,12 @@ Job FullJob() {
   job.spec.budget = absl::Seconds(90);
   job.spec.deadline = kStart + absl::Hours(2);
   job.spec.policy = Policy::kFixed;
-  job.spec.shares = {0.7, 0.3, 0.1, 0.6};
+  job.spec.shares = {0.7, 0.3, 0.1, 0.6, 1.5, absl::Milliseconds(700)};
+  job.spec.cache_key = "key";
+  job.spec.cache_read = true;
+  job.spec.from = "older-1";
+  job.publish_s = 0.75;
+  job.quota_reached = true;
   job.spec.device = "cuda";
   job.spec.precision = "bf16";
   job.spec.batch = 64;
@@ -125,6 +130,9 @@ Job FullJob() {
   task.checkpoint = CheckpointOf(7, 0, 40);
   task.message = "stopped by the clock";
   task.measured = {0.001, 0.002, 0.3, 0.4, 5.5, 321};
+  task.spent = {0.5, 1.5, 2.5};
+  task.from_job = "older-1";
+  task.reused = true;
   Attempt& attempt = job.attempts.back();
   attempt.ended_at = kStart + absl::Seconds(30);
   attempt.end_reason = AttemptEndReason::kStoppedInTime;
@@ -139,7 +147,7 @@ Job FullJob() {
   plan.at = kStart;
   job.plans = {plan, Plan{2, 2, 12, 2, 3, {}, {}, absl::Seconds(8), kStart + absl::Seconds(1)}};
   job.decisions = {{kStart, "B2", "estimate 100 s", "5 folds", "3 folds"},
-                   {kStart + absl::Seconds(1), "user", "Finish", "train", "predict"}};
+                   {kStart + absl::Seconds(1), "user", "Finish", "train", "predict", "sooner"}};
   PublishedPrediction p;
   p.number = 3;
   p.path = "jobs/full-1/prediction-3/predictions.csv";
@@ -209,7 +217,9 @@ std::string Describe(const Job& job) {
   absl::StrAppend(&text, s.budget ? absl::FormatDuration(*s.budget) : "none", " ",
                   s.deadline ? absl::FormatTime(*s.deadline) : "none", " ",
                   static_cast<int>(s.policy), " ", s.shares.plan, " ", s.shares.first_fold, " ",
-                  s.shares.reserve, " ", s.shares.stop, "\n");
+                  s.shares.reserve, " ", s.shares.stop, " ", s.shares.reserve_margin, " ",
+                  absl::FormatDuration(s.shares.reserve_least), " ", s.cache_key, s.cache_read, " ",
+                  s.from, " ", job.publish_s, job.quota_reached, "\n");
   const TableInfo& t = job.table;
   absl::StrAppend(&text, "table ", t.table, " ", t.content_sha256, " ", t.train_rows, " ",
                   t.test_rows, " ", t.features, " ", t.classes, "\n");
@@ -222,7 +232,9 @@ std::string Describe(const Job& job) {
                     task.checkpoint ? Text(*task.checkpoint) : "none", " ", task.message);
     const Measured& m = task.measured;
     absl::StrAppend(&text, " ", m.step_s, " ", m.step_p90_s, " ", m.evaluate_s, " ", m.predict_s,
-                    " ", m.epoch_s, " ", m.steps_per_epoch, "\n");
+                    " ", m.epoch_s, " ", m.steps_per_epoch, " ", task.spent.probe_s, " ",
+                    task.spent.validate_s, " ", task.spent.predict_s, " ", task.from_job,
+                    task.reused, "\n");
   }
   for (const Plan& p : job.plans) {
     absl::StrAppend(&text, "plan ", p.revision, " ", p.folds, " ", p.epochs, " ", p.ranks, " ",
@@ -232,7 +244,7 @@ std::string Describe(const Job& job) {
   }
   for (const Decision& d : job.decisions) {
     absl::StrAppend(&text, "decision ", absl::FormatTime(d.at), " ", d.rule, " ", d.cause, " ",
-                    d.from, " ", d.to, "\n");
+                    d.from, " ", d.to, " ", d.effect, "\n");
   }
   for (const Attempt& a : job.attempts) {
     absl::StrAppend(&text, "attempt ", a.id, " ", static_cast<int>(a.kind), " ", a.fold, " ",

@@ -272,7 +272,7 @@ class House:
             self.write(f"train{rows}.csv", blobs(rows, seed=1))
             self.write(f"test{rows}.csv", blobs(120, seed=2, first_id=rows))
         spec = {
-            "api": "v1", "name": "blobs",
+            "api": "v1", "name": "blobs", "cache": "off",
             "task": {"type": "classification", "metric": "accuracy"},
             "data": {"train": f"train{rows}.csv", "test": f"test{rows}.csv", "target": "kind",
                      "id": "id", "folds": folds, "seed": 7},

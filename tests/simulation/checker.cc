@@ -1,5 +1,6 @@
 #include "tests/simulation/checker.h"
 
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
@@ -302,7 +303,9 @@ void Checker::CheckTasks(const json& r, const json* before) {
       Violation("job ", id, " task ", i, " runs without a live attempt");
     }
     const std::string oof = task[3];
-    if (!oof.empty() && oof != absl::StrCat("attempts/", task[2].get<int64_t>(), "/oof.npy")) {
+    const bool taken_over = absl::StartsWith(oof, "reused/");
+    if (!oof.empty() && !taken_over &&
+        oof != absl::StrCat("attempts/", task[2].get<int64_t>(), "/oof.npy")) {
       Violation("job ", id, " task ", i, ": predictions ", oof, " stand under attempt ",
                 task[2].dump());
     }
@@ -449,7 +452,7 @@ double ProductiveRatio(const std::vector<json>& history) {
     const int64_t t = r["t"];
     if (kind == "seed" && (r["faults"] || r["jobs"] != 1)) return -1;
     if (kind == "truth" &&
-        (r["window_s"] < 30 || !r["placeable"] || r["interrupted"] || r["bad_data"]))
+        (r["window_s"] < 30 || !r["placeable"] || r["interrupted"] || r["bad_data"] || r["reuses"]))
       return -1;
     if (kind == "rank_start") open[r["attempt"]] = t;
     if (kind == "rank_end" && open.count(r["attempt"]) > 0) {

@@ -61,7 +61,7 @@ void SimCoordinator::Kill() {
   }
   for (auto& [call, answer] : std::exchange(calls_, {})) {
     world_->After(absl::Milliseconds(5), [call = call, answer = answer] {
-      answer({call, absl::UnavailableError("connection lost"), nullptr, false});
+      answer({call, absl::UnavailableError("connection lost"), nullptr, false, {}});
     });
   }
 }
@@ -107,15 +107,16 @@ void SimCoordinator::WorkerProcessDied(const std::string& worker) {
 
 void SimCoordinator::Call(std::function<Event(CallId)> request, Answer answer) {
   const CallId call = next_call_++;
-  world_->After(absl::Microseconds(world_->chance.Int(100, 2000)),
-                [this, call, request = std::move(request), answer = std::move(answer)] {
-                  if (!up()) {
-                    answer({call, absl::UnavailableError("connection refused"), nullptr, false});
-                    return;
-                  }
-                  calls_[call] = answer;
-                  Post(request(call));
-                });
+  world_->After(
+      absl::Microseconds(world_->chance.Int(100, 2000)),
+      [this, call, request = std::move(request), answer = std::move(answer)] {
+        if (!up()) {
+          answer({call, absl::UnavailableError("connection refused"), nullptr, false, {}});
+          return;
+        }
+        calls_[call] = answer;
+        Post(request(call));
+      });
 }
 
 void SimCoordinator::Post(Event event) {
@@ -258,7 +259,42 @@ void SimCoordinator::Act(Turn& turn) {
     ToWorker(shutdown.worker, [shutdown](SimWorker& w, uint64_t s) { w.Receive(s, shutdown); });
   }
   for (PublishCommand& publish : turn.publishes) Publish(std::move(publish));
+  for (ReuseCommand& reuse : turn.reuses) Reuse(std::move(reuse));
   for (const Reply& reply : turn.replies) Tell(reply);
+}
+
+// Earlier Jobs, of which this world knows nothing, have trained some of the folds.
+void SimCoordinator::Reuse(ReuseCommand command) {
+  Chance& chance = world_->chance;
+  std::vector<TrainedFold> folds;
+  for (int k = 0; k < command.spec.folds && chance.Happens(0.8); ++k) {
+    TrainedFold& fold = folds.emplace_back();
+    fold.fold = k;
+    fold.job = "earlier";
+    fold.whole = chance.Happens(0.5);
+    fold.epochs_done = fold.whole ? command.spec.epochs : chance.Uniform(0, command.spec.epochs);
+    const std::string dir = absl::StrCat("reused/", command.job, "/", k);
+    if (fold.whole || chance.Happens(0.7)) {
+      fold.member.emplace();
+      fold.member->epochs_done = fold.epochs_done;
+      fold.member->score = chance.Uniform();
+      fold.member->oof = dir + "/oof.npy";
+      fold.member->oof_sha256 = dir;
+    }
+    if (!fold.whole) {
+      fold.checkpoint.emplace();
+      fold.checkpoint->epoch = fold.epochs_done;
+      fold.checkpoint->step = 1 + static_cast<int64_t>(100 * fold.epochs_done);
+      fold.checkpoint->manifest = dir + "/checkpoint.json";
+      disk_->checkpoints[fold.checkpoint->manifest] = fold.epochs_done;
+    }
+  }
+  const double tail = faults_->heavy_tails ? chance.HeavyTail() : 1.0;
+  const uint64_t life = life_;
+  world_->After(absl::Seconds(chance.LogUniform(0.002, 0.1) * tail),
+                [this, life, job = command.job, folds = std::move(folds)] {
+                  if (life == life_) Post(Reused{job, folds});
+                });
 }
 
 void SimCoordinator::Tell(const Reply& reply) {

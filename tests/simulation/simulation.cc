@@ -143,6 +143,10 @@ JobTruth Scenario::MakeTruth(const std::string& request) {
   truth.probe_error = chance.Happens(0.3) ? chance.LogUniform(0.4, 2.5) : 1;
   truth.early_stop = chance.Happens(0.3) ? chance.Int(1, spec.epochs) : 0;
   truth.saves = chance.Happens(0.3) ? 0.3 : 0;
+  if (chance.Happens(0.15)) {
+    spec.cache_key = "key";
+    spec.cache_read = true;
+  }
   return truth;
 }
 
@@ -182,6 +186,7 @@ void Scenario::MakeJobs() {
     told["bad_data"] = truth.bad_data;
     told["interrupted"] = finish || cancel || changes;
     told["changed"] = changes;
+    told["reuses"] = truth.spec.cache_read;
     told["placeable"] = gangs > 0;
     told["alone"] = jobs == 1;
     truths_[request] = std::move(truth);

@@ -3,9 +3,9 @@
     findings(root) -> list of "file:line: what is wrong"
     python3 tests/structure/include_graph.py [ROOT]    prints them
 
-common <- server/domain <- {store, plan, schedule} <- {intake, control} <- loop (the
+common <- server/domain <- {store, plan, schedule, reuse, reports} <- {intake, control} <- loop (the
 shell around the core) <- {rpc, http} <- coordinator and main (server/ itself);
-worker/data <- model <- checkpoint <- predict <- train <- rank; the worker daemon and the
+worker/data <- model <- checkpoint <- predict <- train <- inference <- rank; the worker daemon and the
 processes that work for it meet only in worker/rank_protocol; server, worker and
 client never see each other. Tests may include anything; nothing includes tests.
 """
@@ -35,8 +35,10 @@ MAY_INCLUDE = {
     "server/schedule": _PURE,
     "server/intake": _STORED + ["common/spec", "proto"],
     "server/control": _STORED,
-    "server/loop": _DECIDED,
-    "server/rpc": _DECIDED + ["server/loop", "common/spec", "proto"],
+    "server/reuse": _PURE,
+    "server/reports": _PURE,
+    "server/loop": _DECIDED + ["server/reuse"],
+    "server/rpc": _DECIDED + ["server/loop", "server/reports", "common/spec", "proto"],
     "server/http": _DECIDED + ["server/loop", "proto"],
     "server": _DECIDED + ["server/loop", "server/rpc", "server/http", "common/spec"],
     "worker/rank_protocol": ["common"],
@@ -48,9 +50,11 @@ MAY_INCLUDE = {
     "worker/checkpoint": _FOLD,
     "worker/train": _FOLD + ["worker/checkpoint", "worker/predict"],
     "worker/predict": _FOLD + ["worker/checkpoint"],
-    "worker/rank": _FOLD + ["worker/checkpoint", "worker/train", "worker/predict"],
-    "worker": _FOLD + ["worker/checkpoint", "worker/train", "worker/predict", "worker/rank",
-                       "worker/daemon", "worker/prepare", "third_party"],
+    "worker/inference": _FOLD + ["worker/checkpoint", "worker/train", "worker/predict"],
+    "worker/rank": _FOLD + ["worker/checkpoint", "worker/train", "worker/predict",
+                            "worker/inference"],
+    "worker": _FOLD + ["worker/checkpoint", "worker/train", "worker/predict", "worker/inference",
+                       "worker/rank", "worker/daemon", "worker/prepare", "third_party"],
     "client": ["common", "common/spec", "proto"],
 }
 
@@ -58,7 +62,7 @@ MAY_INCLUDE = {
 LIBRARIES = {
     "LibTorch": (("torch/", "ATen/", "c10/", "caffe2/", "gloo/", "nccl.h", "cuda", "cudnn"),
                  ["worker/device", "worker/data", "worker/model", "worker/checkpoint",
-                  "worker/train", "worker/predict", "worker/rank"]),
+                  "worker/train", "worker/predict", "worker/inference", "worker/rank"]),
     "SQLite": (("sqlite3.h",), ["server/store"]),
     "gRPC": (("grpc/", "grpc++/", "grpcpp/"), ["server/rpc", "worker/daemon", "client"]),
     "Protobuf": (("google/protobuf/",), ["proto", "common/spec", "server/rpc", "server/intake",

@@ -1,5 +1,7 @@
 #include "worker/daemon/convert.h"
 
+#include <absl/status/status.h>
+#include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 
 #include <nlohmann/json.hpp>
@@ -121,6 +123,8 @@ void Fill(const rp::FoldSaved& from, v1::AttemptReport& report) {
   to.set_test(from.test);
   to.set_test_sha256(from.test_sha256);
   to.set_predict_s(from.predict_s);
+  to.set_best_epoch(from.best_epoch);
+  to.set_step(from.step);
 }
 
 void Fill(const rp::Decision& from, v1::AttemptReport& report) {
@@ -137,7 +141,83 @@ void Fill(const Ended& from, v1::AttemptReport& report) {
   to.set_message(from.message);
 }
 
+TaskKind KindFromProto(v1::StartTask::Kind kind) {
+  switch (kind) {
+    case v1::StartTask::KIND_PREPARE:
+      return TaskKind::kPrepare;
+    case v1::StartTask::KIND_PREDICT:
+      return TaskKind::kPredict;
+    case v1::StartTask::KIND_SERVE:
+      return TaskKind::kServe;
+    default:
+      return TaskKind::kTrain;
+  }
+}
+
+// What the Rank says of each model, as JSON.
+void FillMembers(const std::string& text, v1::PredictRowsReply& reply) {
+  const nlohmann::json members = nlohmann::json::parse(text, nullptr, false);
+  if (!members.is_array()) return;
+  const auto number = [](const nlohmann::json& of, const char* key) {
+    return of.contains(key) && of[key].is_number() ? of[key].get<double>() : 0;
+  };
+  for (const nlohmann::json& item : members) {
+    if (!item.is_object()) continue;
+    v1::PredictionMember& member = *reply.add_members();
+    member.set_fold(static_cast<int32_t>(number(item, "fold")));
+    member.set_attempt(static_cast<int64_t>(number(item, "attempt")));
+    member.set_complete(item.contains("complete") && item["complete"] == true);
+    member.set_score(number(item, "score"));
+    member.set_epoch(number(item, "epoch"));
+    member.set_step(static_cast<int64_t>(number(item, "step")));
+    member.set_weight(number(item, "weight"));
+  }
+}
+
 }  // namespace
+
+rp::Rows RowsFromProto(const v1::AskRows& ask) {
+  rp::Rows rows;
+  rows.attempt = ask.attempt();
+  rows.request = ask.request();
+  rows.columns.assign(ask.columns().begin(), ask.columns().end());
+  for (const v1::RowValues& row : ask.rows()) {
+    rows.values.insert(rows.values.end(), row.values().begin(), row.values().end());
+  }
+  return rows;
+}
+
+v1::WorkerMessage AnswerToProto(const rp::Answered& answer) {
+  v1::WorkerMessage message;
+  v1::RowsAnswered& to = *message.mutable_rows();
+  to.set_attempt(answer.attempt);
+  to.set_request(answer.request);
+  to.set_message(answer.message);
+  int code = 0;
+  if (!answer.code.empty() && !absl::SimpleAtoi(answer.code, &code)) {
+    code = static_cast<int>(absl::StatusCode::kInternal);
+  }
+  to.set_code(code);
+  if (code != 0) return message;
+  v1::PredictRowsReply& reply = *to.mutable_reply();
+  reply.mutable_targets()->Add(answer.targets.begin(), answer.targets.end());
+  reply.mutable_classes()->Add(answer.classes.begin(), answer.classes.end());
+  const size_t targets = answer.targets.size(), classes = answer.classes.size();
+  const size_t rows = targets == 0 ? 0 : answer.values.size() / targets;
+  for (size_t row = 0; row < rows; ++row) {
+    v1::RowAnswer& to_row = *reply.add_rows();
+    for (size_t k = 0; k < targets; ++k) to_row.add_values(answer.values[row * targets + k]);
+    for (size_t c = 0; c < classes && (row + 1) * classes <= answer.probabilities.size(); ++c) {
+      to_row.add_probabilities(static_cast<float>(answer.probabilities[row * classes + c]));
+    }
+  }
+  v1::Quality quality;
+  if (v1::Quality_Parse(absl::StrCat("QUALITY_", answer.quality), &quality)) {
+    reply.set_quality(quality);
+  }
+  FillMembers(answer.members, reply);
+  return message;
+}
 
 absl::Duration MomentFromMs(int64_t ms, absl::Duration now) {
   return ms < 0 ? absl::InfiniteDuration() : now + absl::Milliseconds(ms);
@@ -147,7 +227,7 @@ TaskStart TaskFromProto(const v1::StartTask& start, absl::Duration now) {
   TaskStart task;
   task.attempt = start.attempt();
   task.job = start.job();
-  task.kind = start.kind() == v1::StartTask::KIND_PREPARE ? TaskKind::kPrepare : TaskKind::kTrain;
+  task.kind = KindFromProto(start.kind());
   task.spec_json = start.spec_json();
   task.deadline_at = MomentFromMs(start.remaining_ms(), now);
   task.fold = start.fold();

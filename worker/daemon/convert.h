@@ -17,6 +17,8 @@ StopMode StopModeFromProto(v1::StopAttempt::Mode mode);
 // -1 is never; else so many ms from now.
 absl::Duration MomentFromMs(int64_t ms, absl::Duration now);
 
+rank_protocol::Rows RowsFromProto(const v1::AskRows& ask);
+v1::WorkerMessage AnswerToProto(const rank_protocol::Answered& answer);
 v1::WorkerMessage ReportToProto(const ReportAction& report);
 v1::WorkerMessage PublishedToProto(const ReportPublishedAction& published);
 v1::SlotInfo SlotToProto(const Slot& slot, int index);

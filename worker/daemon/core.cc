@@ -46,7 +46,7 @@ absl::Status Core::Check(const TaskStart& task) const {
   if (!IsPlainName(task.job)) {
     return absl::InvalidArgumentError(absl::StrCat("job \"", task.job, "\" is no name"));
   }
-  if (task.kind == TaskKind::kPrepare) return absl::OkStatus();
+  if (task.kind != TaskKind::kTrain) return absl::OkStatus();
   if (task.slots.empty()) return absl::InvalidArgumentError("no slots");
   const std::set<int> distinct(task.slots.begin(), task.slots.end());
   if (distinct.size() != task.slots.size()) return absl::InvalidArgumentError("a slot twice");
@@ -75,7 +75,8 @@ void Core::Start(TaskStart task, absl::Duration now) {
     return ReportEnded(id, {kInternal, absl::StrCat("refused: ", status.message())});
   }
   if (shutdown_) return ReportEnded(id, {kShutdown, "the Worker is ending"});
-  homes_.Started(attempt.task, now);
+  // A Rank that predicts a file publishes by itself.
+  if (!UsesModels(attempt.task.kind)) homes_.Started(attempt.task, now);
   TickAttempt(attempt, now);  // its deadline may be over: no Rank is taken then
   Launch(now);
 }
@@ -111,13 +112,27 @@ void Core::Replan(int64_t id, int epochs, absl::Duration stop_at,
   }
   if (deadline_at) task.deadline_at = *deadline_at;
   homes_.Replanned(task.job, plan_cut, deadline_at);
-  if (attempt->state != Attempt::kRunning || task.kind != TaskKind::kTrain) return;
+  if (attempt->state != Attempt::kRunning || task.kind == TaskKind::kPrepare) return;
   const int64_t remaining_ms =
       deadline_at ? RemainingMs(*deadline_at - options_.deadline_margin, now) : -1;
   for (const ProcessId process : attempt->processes) {
     if (process == 0) continue;
     Do(SendAction{process, rp::Replan{id, epochs, RemainingMs(stop_at, now), remaining_ms}});
   }
+}
+
+void Core::Ask(rp::Rows rows) {
+  const Attempt* attempt = FindAttempt(rows.attempt);
+  if (attempt != nullptr && attempt->state == Attempt::kRunning && !attempt->end &&
+      attempt->task.kind == TaskKind::kServe && attempt->processes[0] != 0) {
+    return Do(SendAction{attempt->processes[0], std::move(rows)});
+  }
+  rp::Answered answer;
+  answer.attempt = rows.attempt;
+  answer.request = rows.request;
+  answer.code = absl::StrCat(static_cast<int>(absl::StatusCode::kUnavailable));
+  answer.message = "the models are not loaded (yet, or any more)";
+  Do(AnswerAction{std::move(answer)});
 }
 
 void Core::Connected(absl::Duration) { homes_.Connected(); }
@@ -167,10 +182,12 @@ void Core::Launch(absl::Duration now) {
   // First floors go before better ones: who has one no longer holds a place, but
   // there is an end to how many improve theirs at once.
   int preparing = 0, improving = 0;
-  std::vector<Attempt*> prepares, trains;
+  std::vector<Attempt*> prepares, trains, inference;
   for (auto& [id, attempt] : attempts_) {
     const bool prepare = attempt.task.kind == TaskKind::kPrepare;
-    if (attempt.state == Attempt::kWaiting) {
+    if (UsesModels(attempt.task.kind)) {
+      if (attempt.state == Attempt::kWaiting) inference.push_back(&attempt);
+    } else if (attempt.state == Attempt::kWaiting) {
       (prepare ? prepares : trains).push_back(&attempt);
     } else if (prepare) {
       ++(attempt.floor_saved ? improving : preparing);
@@ -185,8 +202,34 @@ void Core::Launch(absl::Duration now) {
     ++preparing;
     LaunchPrepare(*attempt, now);
   }
+  LaunchInference(std::move(inference), now);
   for (Attempt* attempt : trains) {
     if (SlotsFree(*attempt)) LaunchTrain(*attempt, now);
+  }
+}
+
+// Serving Ranks mostly wait; of those that predict files there are as many as cores.
+void Core::LaunchInference(std::vector<Attempt*> waiting, absl::Duration now) {
+  int predicting = 0;
+  for (const auto& [id, attempt] : attempts_) {
+    predicting +=
+        attempt.task.kind == TaskKind::kPredict && attempt.state != Attempt::kWaiting ? 1 : 0;
+  }
+  std::stable_sort(waiting.begin(), waiting.end(), [](const Attempt* a, const Attempt* b) {
+    return a->task.deadline_at < b->task.deadline_at;
+  });
+  for (Attempt* attempt : waiting) {
+    const bool predict = attempt->task.kind == TaskKind::kPredict;
+    if (predict && predicting >= std::max(2, options_.cores)) continue;
+    predicting += predict ? 1 : 0;
+    attempt->state = Attempt::kGathering;
+    const ProcessId id = TakeRank(-1, now);
+    Process& process = processes_.at(id);
+    process.attempt = attempt->task.attempt;
+    process.rank = 0;
+    attempt->processes = {id};
+    Do(LogAction{id, RankLogPath(attempt->task.job, attempt->task.attempt, 0)});
+    SendTasksIfGathered(*attempt, now);
   }
 }
 
@@ -257,11 +300,23 @@ void Core::SendTasksIfGathered(Attempt& attempt, absl::Duration now) {
     Process& process = processes_.at(attempt.processes[i]);
     process.state = Process::kWorking;
     process.since = now;
-    Do(SendAction{attempt.processes[i], TrainMessage(attempt, static_cast<int>(i), now)});
+    Do(SendAction{attempt.processes[i], TaskMessage(attempt, static_cast<int>(i), now)});
   }
   if (attempt.task.first_rank == 0) {
     attempt.watchdog.emplace(options_.min_silence, options_.start_silence, now);
   }
+}
+
+rp::ToProcess Core::TaskMessage(const Attempt& attempt, int index, absl::Duration now) const {
+  const TaskStart& task = attempt.task;
+  const int64_t remaining_ms = RemainingMs(task.deadline_at - options_.deadline_margin, now);
+  if (task.kind == TaskKind::kPredict) {
+    return rp::Predict{task.attempt, task.job, options_.state_dir, task.spec_json, 1, remaining_ms};
+  }
+  if (task.kind == TaskKind::kServe) {
+    return rp::Serve{task.attempt, task.job, options_.state_dir, task.spec_json, 1, remaining_ms};
+  }
+  return TrainMessage(attempt, index, now);
 }
 
 rp::Train Core::TrainMessage(const Attempt& attempt, int index, absl::Duration now) const {

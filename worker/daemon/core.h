@@ -11,7 +11,8 @@
 //                                                                            |
 //                                    every Rank Finished: Ended <------------+
 //
-// A PREPARE Attempt waits for its place in the pool instead of slots. Ended is
+// A PREPARE Attempt waits for its place in the pool instead of slots, a PREDICT or SERVE one
+// for its place among their Ranks, which are on the CPU and take no slot either. Ended is
 // the last fact of an Attempt. The loss of traind or of a Lease ends nothing.
 #pragma once
 
@@ -70,6 +71,8 @@ class Core {
   // epochs 0, stop_at never and no deadline_at: as before.
   void Replan(int64_t attempt, int epochs, absl::Duration stop_at,
               std::optional<absl::Duration> deadline_at, bool plan_cut, absl::Duration now);
+  // Rows for a serving Attempt; the answer is an AnswerAction.
+  void Ask(rank_protocol::Rows rows);
   // Welcome is here; or the stream has ended.
   void Connected(absl::Duration now);
   void Disconnected(absl::Duration now);
@@ -140,11 +143,13 @@ class Core {
   bool SlotsFree(const Attempt& attempt) const;
   void LaunchPrepare(Attempt& attempt, absl::Duration now);
   void LaunchTrain(Attempt& attempt, absl::Duration now);
+  void LaunchInference(std::vector<Attempt*> waiting, absl::Duration now);
   ProcessId TakeRank(int gpu, absl::Duration now);
   int CountSpares(int gpu) const;
   ProcessId Spawn(Program program, int gpu, absl::Duration now);
   void SendTasksIfGathered(Attempt& attempt, absl::Duration now);
   rank_protocol::Train TrainMessage(const Attempt& attempt, int index, absl::Duration now) const;
+  rank_protocol::ToProcess TaskMessage(const Attempt& attempt, int index, absl::Duration now) const;
 
   void HandleReady(Process& process, absl::Duration now);
   void HandleFinished(ProcessId id, Process& process, Attempt& attempt, absl::Duration now);

@@ -122,7 +122,11 @@ void Core::HandleFact(const rp::FromProcess& message, const Process& process, At
   std::visit(
       [&](const auto& m) {
         using M = std::decay_t<decltype(m)>;
-        if constexpr (std::is_same_v<M, rp::FoldSaved>) {
+        if constexpr (std::is_same_v<M, rp::Predicted>) {
+          Do(ReportPublishedAction{job, m.number});
+        } else if constexpr (std::is_same_v<M, rp::Answered>) {
+          Do(AnswerAction{m});
+        } else if constexpr (std::is_same_v<M, rp::FoldSaved>) {
           rp::FoldSaved fold = m;
           // The Worker's own reminder is the clock's doing, not a user's.
           if (attempt.reminded && fold.stopped_by == "user") fold.stopped_by = "time";
@@ -152,7 +156,7 @@ Ended Core::Outcome(const Attempt& attempt) const {
     return {IsCancel(why) ? kCancelledByUser : kShutdown, why};
   }
   if (attempt.stopped_by == "epochs" || attempt.stopped_by == "patience" ||
-      attempt.task.kind == TaskKind::kPrepare) {
+      attempt.task.kind == TaskKind::kPrepare || (UsesModels(attempt.task.kind) && !attempt.stop)) {
     return {kCompleted, ""};
   }
   if (attempt.stopped_by == "time") return {kStoppedInTime, why};

@@ -108,6 +108,12 @@ void Core::KeepSpares(absl::Duration now) {
     for (int gpu = 0; gpu < static_cast<int>(slots_.size()); ++gpu) {
       if (busy.count(gpu) == 0) wanted.emplace_back(gpu, 1);
     }
+    // Ranks without a GPU are for predictions; none waits for the next.
+    for (auto& [id, process] : processes_) {
+      if (process.slot < 0 && process.state == Process::kIdle && process.attempt == 0) {
+        TellExit(id, process, now);
+      }
+    }
   } else {
     const int slots = static_cast<int>(slots_.size());
     const int free = CountSpares(-1);

@@ -263,6 +263,9 @@ void Daemon::HandleMessage(const v1::CoordinatorMessage& message, absl::Duration
                    deadline_at, replan.plan_cut(), now);
       break;
     }
+    case v1::CoordinatorMessage::kRows:
+      core_.Ask(RowsFromProto(message.rows()));
+      break;
     case v1::CoordinatorMessage::kShutdown:
       TRAIND_LOG(INFO) << "traind stops";
       core_.Shutdown(message.shutdown().grace_ms() > 0
@@ -408,6 +411,8 @@ void Daemon::Perform(Action& action, absl::Duration now) {
                        << (ended->message.empty() ? "" : " ") << ended->message;
     }
     Report(ReportToProto(*report), !std::holds_alternative<rp::Progress>(report->fact), now);
+  } else if (const auto* answer = std::get_if<AnswerAction>(&action)) {
+    Report(AnswerToProto(answer->answer), /*is_fact=*/false, now);
   } else if (const auto* published = std::get_if<ReportPublishedAction>(&action)) {
     Report(PublishedToProto(*published), /*is_fact=*/true, now);
   }
@@ -422,7 +427,7 @@ void Daemon::Spawn(const SpawnAction& spawn, absl::Duration now) {
       absl::StrCat("CUDA_VISIBLE_DEVICES=",
                    spawn.slot >= 0 ? slots_[static_cast<size_t>(spawn.slot)].uuid : ""));
   // Threads of an operator that wait for each other by spinning starve where something
-  // else holds a core: 60 times slower, measured. LibTorch reads it when it is loaded.
+  // else holds a core. LibTorch reads it when it is loaded.
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) child.env.push_back("OMP_WAIT_POLICY=passive");
   int error = 0;
   auto started = Child::Start(child, &error);

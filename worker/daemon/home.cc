@@ -73,6 +73,8 @@ void Homes::FoldSaved(const std::string& job, const rank_protocol::FoldSaved& fo
   if (member.complete && !fold.complete) return;  // a retry's first steps hide no whole fold
   member = {fold.fold, fold.attempt,    fold.complete, fold.score,      fold.epochs_done,
             fold.oof,  fold.oof_sha256, fold.test,     fold.test_sha256};
+  member.best_epoch = fold.best_epoch;
+  member.step = fold.step;
   home->fresh = true;
   home->last_call = false;
   home->news_at = now;

@@ -33,8 +33,7 @@ class Homes {
   explicit Homes(Options options) : options_(options) {}
 
   void Started(const TaskStart& task, absl::Duration now);
-  void Replanned(const std::string& job, bool plan_cut,
-                 std::optional<absl::Duration> deadline_at);
+  void Replanned(const std::string& job, bool plan_cut, std::optional<absl::Duration> deadline_at);
   void TableRead(const std::string& job, const rank_protocol::TableReady& table,
                  absl::Duration now);
   void FloorSaved(const std::string& job, absl::Duration now);

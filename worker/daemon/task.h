@@ -17,7 +17,11 @@
 
 namespace traind::worker {
 
-enum class TaskKind { kPrepare, kTrain };
+enum class TaskKind { kPrepare, kTrain, kPredict, kServe };
+// Takes a Rank and no slot.
+inline bool UsesModels(TaskKind kind) {
+  return kind == TaskKind::kPredict || kind == TaskKind::kServe;
+}
 
 // One execution of a Task, as traind asks for it.
 struct TaskStart {
@@ -123,7 +127,11 @@ struct ReportPublishedAction {
   std::string job;
   int number = 0;
 };
+// Tells traind what a serving Rank answered, or what became of the question.
+struct AnswerAction {
+  rank_protocol::Answered answer;
+};
 using Action = std::variant<SpawnAction, SendAction, KillAction, LogAction, PublishAction,
-                            ReportAction, ReportPublishedAction>;
+                            ReportAction, ReportPublishedAction, AnswerAction>;
 
 }  // namespace traind::worker

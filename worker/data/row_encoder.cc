@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
+
+#include "worker/data/known_targets.h"
 
 namespace traind {
 namespace {
@@ -46,7 +49,8 @@ constexpr int64_t kBlockRows = 256;
 }  // namespace
 
 RowEncoder RowEncoder::Fit(std::shared_ptr<const Table> table,
-                           absl::Span<const int32_t> training_rows, const SampleShape& shape) {
+                           absl::Span<const int32_t> training_rows, const SampleShape& shape,
+                           TargetForm form) {
   RowEncoder encoder;
   encoder.table_ = std::move(table);
   encoder.shape_ = shape;
@@ -60,13 +64,27 @@ RowEncoder RowEncoder::Fit(std::shared_ptr<const Table> table,
     }
   }
   if (schema.target_kind == TargetKind::kValue) {
-    encoder.FitTarget(training_rows);
+    encoder.FitTarget(training_rows, form);
     if (shape.horizon > 0) {
       encoder.past_at_ = encoder.numeric_width_;
       encoder.numeric_width_ += 2 * static_cast<int64_t>(schema.targets());
     }
   }
   return encoder;
+}
+
+RowEncoder::RowEncoder(State state)
+    : numeric_(std::move(state.numeric)),
+      categorical_(std::move(state.categorical)),
+      cardinalities_(std::move(state.cardinalities)),
+      shape_(state.shape),
+      target_mean_(std::move(state.target_mean)),
+      target_scale_(std::move(state.target_scale)) {
+  for (const Numeric& column : numeric_) numeric_width_ += column.indicator ? 2 : 1;
+}
+
+RowEncoder::State RowEncoder::state() const {
+  return {numeric_, categorical_, cardinalities_, shape_, target_mean_, target_scale_};
 }
 
 void RowEncoder::FitNumeric(int feature, absl::Span<const int32_t> rows) {
@@ -100,11 +118,91 @@ void RowEncoder::FitCategorical(int feature, absl::Span<const int32_t> rows) {
   categorical_.push_back(std::move(column));
 }
 
-void RowEncoder::FitTarget(absl::Span<const int32_t> rows) {
-  for (size_t target = 0; target < table_->schema().targets(); ++target) {
-    const Moments moments = MomentsOf(table_->TargetValue(Split::kTrain, target), rows);
-    target_mean_.push_back(moments.mean);
-    target_scale_.push_back(IsConstant(moments) ? 1.0 : moments.deviation);
+void RowEncoder::FindKnown() {
+  const size_t targets = table_->schema().targets();
+  known_.reserve(static_cast<size_t>(table_->rows(Split::kTrain)) * targets);
+  std::vector<float> row_targets(targets);
+  size_t begin = 0;
+  for (const uint64_t end : table_->SeriesEnds(Split::kTrain)) {
+    KnownTargets series(shape_.horizon, targets);
+    for (size_t row = begin; row < end; ++row) {
+      for (size_t k = 0; k < targets; ++k) {
+        row_targets[k] = table_->TargetValue(Split::kTrain, k)[row];
+      }
+      series.Append(row_targets);
+      const auto known = series.Before(static_cast<int64_t>(row - begin));
+      known_.insert(known_.end(), known.begin(), known.end());
+    }
+    begin = end;
+  }
+}
+
+void RowEncoder::FitTarget(absl::Span<const int32_t> rows, TargetForm form) {
+  const size_t targets = table_->schema().targets();
+  if (form == TargetForm::kAuto && shape_.horizon > 0) FindKnown();
+  bool differences = false;
+  for (size_t k = 0; k < targets; ++k) {
+    const auto values = table_->TargetValue(Split::kTrain, k);
+    const Moments moments = MomentsOf(values, rows);
+    Target target;
+    target.mean = moments.mean;
+    target.scale = IsConstant(moments) ? 1.0 : moments.deviation;
+    Moments learnt = moments;
+    if (!known_.empty()) {
+      std::vector<float> steps(values.begin(), values.end());
+      for (size_t row = 0; row < steps.size(); ++row) {
+        float& known = known_[row * targets + k];
+        if (std::isnan(known)) known = static_cast<float>(target.mean);
+        steps[row] -= known;
+      }
+      const Moments differing = MomentsOf(steps, rows);
+      target.difference = differing.present > 0 && differing.deviation < moments.deviation;
+      if (target.difference) learnt = differing;
+    }
+    differences |= target.difference;
+    float least = std::numeric_limits<float>::infinity(), most = -least;
+    for (const int32_t row : rows) {
+      if (std::isnan(values[static_cast<size_t>(row)])) continue;
+      least = std::min(least, values[static_cast<size_t>(row)]);
+      most = std::max(most, values[static_cast<size_t>(row)]);
+    }
+    target.least = least - (most - least);
+    target.most = most + (most - least);
+    targets_.push_back(target);
+    target_mean_.push_back(learnt.mean);
+    target_scale_.push_back(IsConstant(learnt) ? 1.0 : learnt.deviation);
+  }
+  if (!differences) known_.clear();
+}
+
+std::vector<float> RowEncoder::LearntTargets() const {
+  const size_t targets = targets_.size();
+  std::vector<float> learnt(static_cast<size_t>(table_->rows(Split::kTrain)) * targets);
+  for (size_t k = 0; k < targets; ++k) {
+    const auto values = table_->TargetValue(Split::kTrain, k);
+    for (size_t row = 0; row < values.size(); ++row) {
+      const size_t at = row * targets + k;
+      learnt[at] = targets_[k].difference ? values[row] - known_[at] : values[row];
+    }
+  }
+  return learnt;
+}
+
+void RowEncoder::ToTargets(absl::Span<const float> known, absl::Span<float> answer) const {
+  for (size_t k = 0; k < targets_.size(); ++k) {
+    const Target& target = targets_[k];
+    if (!target.difference) continue;
+    const float from = std::isfinite(known[k]) ? known[k] : static_cast<float>(target.mean);
+    answer[k] = std::clamp(from + answer[k], target.least, target.most);
+  }
+}
+
+void RowEncoder::RowsToTargets(absl::Span<const int32_t> rows, absl::Span<float> answers) const {
+  if (known_.empty()) return;
+  const size_t targets = targets_.size();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    ToTargets(absl::MakeConstSpan(known_).subspan(static_cast<size_t>(rows[i]) * targets, targets),
+              answers.subspan(i * targets, targets));
   }
 }
 
@@ -120,7 +218,7 @@ EncodedRows RowEncoder::Unknown(int64_t rows) const {
       if (column.indicator) cells[at + 1] = 1;
       at += column.indicator ? 2 : 1;
     }
-    for (size_t target = 0; past_at_ >= 0 && target < target_mean_.size(); ++target) {
+    for (size_t target = 0; past_at_ >= 0 && target < targets_.size(); ++target) {
       cells[past_at_ + static_cast<int64_t>(2 * target) + 1] = 1;
     }
   }
@@ -133,26 +231,30 @@ void RowEncoder::SetTargets(absl::Span<const float> targets, int64_t row, Encode
   for (size_t target = 0; target < targets.size(); ++target) {
     const bool missing = !std::isfinite(targets[target]);
     const auto deviations =
-        static_cast<float>((targets[target] - target_mean_[target]) / target_scale_[target]);
+        static_cast<float>((targets[target] - targets_[target].mean) / targets_[target].scale);
     cells[2 * target] = missing ? 0.0f : std::clamp(deviations, -kMaxDeviations, kMaxDeviations);
     cells[2 * target + 1] = missing ? 1.0f : 0.0f;
   }
 }
 
-EncodedRows RowEncoder::Encode(Split split, int64_t begin, int64_t end) const {
-  EncodedRows encoded;
-  encoded.rows = end - begin;
-  encoded.numeric.resize(static_cast<size_t>(encoded.rows * numeric_width_));
-  encoded.codes.resize(static_cast<size_t>(encoded.rows) * categorical_.size());
-  const int64_t code_width = static_cast<int64_t>(categorical_.size());
-  for (int64_t block = begin; block < end; block += kBlockRows) {
-    const int64_t block_end = std::min(end, block + kBlockRows);
-    EncodeNumeric(split, block, block_end,
-                  encoded.numeric.data() + (block - begin) * numeric_width_);
-    EncodeCategorical(split, block, block_end, encoded.codes.data() + (block - begin) * code_width);
+FeatureRows RowEncoder::RowsOf(Split split) const {
+  FeatureRows rows;
+  rows.numbers.resize(table_->schema().features.size());
+  rows.codes.resize(rows.numbers.size());
+  for (const Numeric& column : numeric_) {
+    rows.numbers[static_cast<size_t>(column.feature)] =
+        table_->Numeric(column.feature, split).data();
   }
+  for (const Categorical& column : categorical_) {
+    rows.codes[static_cast<size_t>(column.feature)] = table_->Codes(column.feature, split).data();
+  }
+  return rows;
+}
+
+EncodedRows RowEncoder::Encode(Split split, int64_t begin, int64_t end) const {
+  EncodedRows encoded = Encode(RowsOf(split), begin, end);
   if (past_at_ < 0) return encoded;
-  std::vector<float> targets(target_mean_.size(), std::nanf(""));
+  std::vector<float> targets(targets_.size(), std::nanf(""));
   for (int64_t row = begin; row < end; ++row) {
     for (size_t target = 0; split == Split::kTrain && target < targets.size(); ++target) {
       targets[target] = table_->TargetValue(split, target)[static_cast<size_t>(row)];
@@ -162,9 +264,25 @@ EncodedRows RowEncoder::Encode(Split split, int64_t begin, int64_t end) const {
   return encoded;
 }
 
-void RowEncoder::EncodeNumeric(Split split, int64_t begin, int64_t end, float* out) const {
+EncodedRows RowEncoder::Encode(const FeatureRows& rows, int64_t begin, int64_t end) const {
+  EncodedRows encoded;
+  encoded.rows = end - begin;
+  encoded.numeric.resize(static_cast<size_t>(encoded.rows * numeric_width_));
+  encoded.codes.resize(static_cast<size_t>(encoded.rows) * categorical_.size());
+  const int64_t code_width = static_cast<int64_t>(categorical_.size());
+  for (int64_t block = begin; block < end; block += kBlockRows) {
+    const int64_t block_end = std::min(end, block + kBlockRows);
+    EncodeNumeric(rows, block, block_end,
+                  encoded.numeric.data() + (block - begin) * numeric_width_);
+    EncodeCategorical(rows, block, block_end, encoded.codes.data() + (block - begin) * code_width);
+  }
+  return encoded;
+}
+
+void RowEncoder::EncodeNumeric(const FeatureRows& rows, int64_t begin, int64_t end,
+                               float* out) const {
   for (const Numeric& column : numeric_) {
-    const float* values = table_->Numeric(column.feature, split).data();
+    const float* values = rows.numbers[static_cast<size_t>(column.feature)];
     float* cell = out++;
     for (int64_t row = begin; row < end; ++row, cell += numeric_width_) {
       const float value = values[row];
@@ -179,10 +297,11 @@ void RowEncoder::EncodeNumeric(Split split, int64_t begin, int64_t end, float* o
   }
 }
 
-void RowEncoder::EncodeCategorical(Split split, int64_t begin, int64_t end, int32_t* out) const {
+void RowEncoder::EncodeCategorical(const FeatureRows& rows, int64_t begin, int64_t end,
+                                   int32_t* out) const {
   const int64_t width = static_cast<int64_t>(categorical_.size());
   for (const Categorical& column : categorical_) {
-    const int32_t* codes = table_->Codes(column.feature, split).data();
+    const int32_t* codes = rows.codes[static_cast<size_t>(column.feature)];
     int32_t* cell = out++;
     const int32_t known = static_cast<int32_t>(column.input_codes.size());
     for (int64_t row = begin; row < end; ++row, cell += width) {

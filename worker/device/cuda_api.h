@@ -7,6 +7,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 
 namespace at {
@@ -18,6 +20,17 @@ class Store;
 }  // namespace c10d
 
 namespace traind {
+
+// Work that was recorded on the device, to be launched at once. Tensors that it took or
+// made stay where they are, and must live as long.
+// Threads: confined to one. Errors: torch's exceptions.
+class DeviceGraph {
+ public:
+  virtual ~DeviceGraph() = default;
+  // On the current stream. What it draws from the device's generator follows from where
+  // that stands now.
+  virtual void Launch() = 0;
+};
 
 // Threads: as torch's. Errors: torch's exceptions. All calls are about device 0,
 // the one that CUDA_VISIBLE_DEVICES leaves.
@@ -33,6 +46,10 @@ class CudaApi {
   // The most that tensors took at once, since the last reset; bytes.
   virtual int64_t PeakMemory() const = 0;
   virtual void ResetPeakMemory() const = 0;
+
+  // Records what body asks of the device, which is not done now. body: shapes and
+  // addresses are the same each time, and nothing waits for the device. Waits for it.
+  virtual std::unique_ptr<DeviceGraph> Record(const std::function<void()>& body) const = 0;
 
   // Makes NCCL the group's backend for device tensors. `store` is a
   // c10::intrusive_ptr<c10d::Store>'s target, which the group keeps alive.

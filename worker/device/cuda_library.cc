@@ -1,6 +1,7 @@
 // libtraind_cuda.so: the only code that names CUDA and NCCL classes.
 #include <ATen/core/Tensor.h>
 #include <ATen/cuda/CUDAContext.h>
+#include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 
@@ -12,6 +13,36 @@
 
 namespace traind {
 namespace {
+
+class CudaGraph final : public DeviceGraph {
+ public:
+  // Recording needs a stream other than the default one.
+  explicit CudaGraph(const std::function<void()>& body) {
+    c10::cuda::device_synchronize();
+    const c10::cuda::CUDAStreamGuard stream(c10::cuda::getStreamFromPool());
+    graph_.capture_begin();
+    try {
+      body();
+    } catch (...) {
+      End();
+      throw;
+    }
+    graph_.capture_end();
+  }
+
+  void Launch() override { graph_.replay(); }
+
+ private:
+  // Of a recording that failed: that there is no graph is known already.
+  void End() {
+    try {
+      graph_.capture_end();
+    } catch (const c10::Error&) {
+    }
+  }
+
+  at::cuda::CUDAGraph graph_;
+};
 
 class CudaLibrary final : public CudaApi {
  public:
@@ -34,6 +65,10 @@ class CudaLibrary final : public CudaApi {
   }
 
   void ResetPeakMemory() const override { c10::cuda::CUDACachingAllocator::resetPeakStats(0); }
+
+  std::unique_ptr<DeviceGraph> Record(const std::function<void()>& body) const override {
+    return std::make_unique<CudaGraph>(body);
+  }
 
   void AddNccl(c10d::ProcessGroup& group, c10d::Store& store, int rank, int world_size,
                std::chrono::milliseconds timeout) const override {

@@ -1,6 +1,7 @@
 #include "worker/device/process_memory.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -26,6 +27,13 @@ void ResetPeakResident() {
   const char kPeak = '5';
   [[maybe_unused]] const ssize_t written = write(fd, &kPeak, 1);
   close(fd);
+}
+
+void KeepFreedMemory(bool keep) {
+  constexpr int kNone = 1 << 30, kLarge = 1 << 20;
+  mallopt(M_MMAP_THRESHOLD, keep ? kNone : kLarge);
+  mallopt(M_TRIM_THRESHOLD, keep ? kNone : kLarge);
+  if (!keep) malloc_trim(0);
 }
 
 }  // namespace traind

@@ -1,4 +1,4 @@
-// The most memory that this process has held at once.
+// The memory of this process.
 #pragma once
 
 #include <cstdint>
@@ -9,5 +9,10 @@ namespace traind {
 // does not tell.
 int64_t PeakResidentBytes();
 void ResetPeakResident();
+
+// true: memory that is freed stays with the process, for the next batch, which needs
+// blocks of the same sizes. false: large blocks go back to the system at once: slower,
+// but blocks of other sizes leave no holes that nobody can use.
+void KeepFreedMemory(bool keep);
 
 }  // namespace traind

@@ -25,7 +25,11 @@
 namespace traind {
 namespace {
 
-constexpr size_t kSlotBytes = 1 << 20;  // two per rank stay within most second level caches
+// Small enough that a chunk and its sum stay within a second level cache, large enough
+// that saying so costs nothing beside; the ring is what a rank may be ahead by.
+constexpr size_t kChunkBytes = 128 << 10;
+constexpr uint32_t kChunks = 16;        // of a ring; a power of two: counters wrap around
+constexpr size_t kPartBytes = 1 << 20;  // where there are many ranks
 constexpr size_t kPage = 4096;
 constexpr size_t kLine = 128;   // two cache lines: neighbours are fetched in pairs
 constexpr int kMostDirect = 3;  // ranks: above, reading all of every slot costs more than meeting
@@ -65,10 +69,26 @@ struct SharedMemoryGroup::Header {
   std::atomic<uint32_t> failed;  // by one rank: the others need not wait
 };
 
-// A rank's place in the segment; the first member is a futex.
+// Only grows, and wraps around; others may wait for it. value is a futex.
+struct SharedMemoryGroup::Counter {
+  std::atomic<uint32_t> value;
+  std::atomic<uint32_t> waiting;  // threads that sleep until it changes
+
+  bool Has(uint32_t count) const {
+    return static_cast<int32_t>(value.load(std::memory_order_acquire) - count) >= 0;
+  }
+  void Set(uint32_t count) {
+    value.store(count);
+    // Sequentially consistent, as is the waiter's part: one of the two sees the other.
+    if (waiting.load() > 0) Wake();
+  }
+  void Wake() { syscall(SYS_futex, &value, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
+};
+
+// A rank's place in the segment.
 struct SharedMemoryGroup::Seat {
-  std::atomic<uint32_t> meetings;  // it has come to
-  std::atomic<uint32_t> waiting;   // threads that sleep until that changes
+  Counter put;    // chunks, and meetings that it has come to
+  Counter taken;  // of all ranks
   std::atomic<uint32_t> left;
   std::atomic<int32_t> pid;
 };
@@ -82,8 +102,10 @@ SharedMemoryGroup::SharedMemoryGroup(int rank, int world_size, absl::Duration ti
 
 absl::Status SharedMemoryGroup::Map(int fd) {
   fd_ = fd;
-  const size_t seats = (static_cast<size_t>(world_size_) * kLine + kPage - 1) / kPage * kPage;
-  bytes_ = kPage + seats + (static_cast<size_t>(world_size_) + 1) * 2 * kSlotBytes;
+  const size_t ranks = static_cast<size_t>(world_size_);
+  seats_bytes_ = (ranks * kLine + kPage - 1) / kPage * kPage;
+  bytes_ = kPage + seats_bytes_ + ranks * kChunks * kChunkBytes;
+  if (world_size_ > kMostDirect) bytes_ += (ranks + 1) * 2 * kPartBytes;
   if (rank_ == 0 && ftruncate(fd, static_cast<off_t>(bytes_)) != 0) {
     return ErrnoStatus(errno, "shared memory of the gang");
   }
@@ -143,7 +165,8 @@ SharedMemoryGroup::~SharedMemoryGroup() {
   if (base_ != nullptr) {
     Seat& own = seat(rank_);
     own.left = 1;
-    syscall(SYS_futex, &own.meetings, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+    own.put.Wake();
+    own.taken.Wake();
     munmap(base_, bytes_);
   }
   if (fd_ >= 0) close(fd_);
@@ -170,31 +193,48 @@ SharedMemoryGroup::Seat& SharedMemoryGroup::seat(int rank) const {
   return *reinterpret_cast<Seat*>(base_ + kPage + static_cast<size_t>(rank) * kLine);
 }
 
-char* SharedMemoryGroup::slot(int rank) const {
-  const size_t seats = (static_cast<size_t>(world_size_) * kLine + kPage - 1) / kPage * kPage;
-  return base_ + kPage + seats + (2 * static_cast<size_t>(rank) + turn_ % 2) * kSlotBytes;
+char* SharedMemoryGroup::chunk(int rank, uint32_t index) const {
+  const size_t place = static_cast<size_t>(rank) * kChunks + index % kChunks;
+  return base_ + kPage + seats_bytes_ + place * kChunkBytes;
 }
 
-char* SharedMemoryGroup::result() const { return slot(world_size_); }
+char* SharedMemoryGroup::part(int rank) const {
+  const size_t place = 2 * static_cast<size_t>(rank) + turn_ % 2;
+  return chunk(world_size_, 0) + place * kPartBytes;
+}
+
+void SharedMemoryGroup::Announce() { seat(rank_).put.Set(++put_); }
+
+void SharedMemoryGroup::Take() { seat(rank_).taken.Set(++taken_); }
 
 absl::Status SharedMemoryGroup::Meet() {
-  Seat& own = seat(rank_);
-  own.meetings.store(++meetings_);
-  // Sequentially consistent, as is the waiter's part: one of the two sees the other.
-  if (own.waiting.load() > 0) {
-    syscall(SYS_futex, &own.meetings, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-  }
+  Announce();
+  return WaitForAll(&Seat::put, put_);
+}
+
+absl::Status SharedMemoryGroup::Barrier() {
+  RETURN_IF_ERROR(Meet());
+  Take();
+  return absl::OkStatus();
+}
+
+bool SharedMemoryGroup::AllHave(Counter Seat::*which, uint32_t count) const {
   for (int peer = 0; peer < world_size_; ++peer) {
-    if (peer != rank_) RETURN_IF_ERROR(WaitFor(peer, meetings_));
+    if (!(seat(peer).*which).Has(count)) return false;
+  }
+  return true;
+}
+
+absl::Status SharedMemoryGroup::WaitForAll(Counter Seat::*which, uint32_t count) {
+  for (int peer = 0; peer < world_size_; ++peer) {
+    if (peer != rank_) RETURN_IF_ERROR(WaitFor(peer, seat(peer).*which, count));
   }
   return absl::OkStatus();
 }
 
-absl::Status SharedMemoryGroup::WaitFor(int peer, uint32_t turn) {
-  Seat& other = seat(peer);
-  const auto here = [&](uint32_t seen) { return static_cast<int32_t>(seen - turn) >= 0; };
+absl::Status SharedMemoryGroup::WaitFor(int peer, Counter& counter, uint32_t count) {
   for (int i = 0; i <= spins_; ++i) {
-    if (here(other.meetings.load(std::memory_order_acquire))) {
+    if (counter.Has(count)) {
       if (i > 0) spins_ = std::min(kSpins, spins_ * 2);
       return absl::OkStatus();
     }
@@ -206,11 +246,12 @@ absl::Status SharedMemoryGroup::WaitFor(int peer, uint32_t turn) {
   timespec started, now;
   clock_gettime(CLOCK_MONOTONIC, &started);
   while (true) {
-    other.waiting.fetch_add(1);
-    const uint32_t seen = other.meetings.load();
-    if (!here(seen)) syscall(SYS_futex, &other.meetings, FUTEX_WAIT, seen, &slice, nullptr, 0);
-    other.waiting.fetch_sub(1);
-    if (here(other.meetings.load())) return absl::OkStatus();
+    counter.waiting.fetch_add(1);
+    const uint32_t seen = counter.value.load();
+    const bool here = static_cast<int32_t>(seen - count) >= 0;
+    if (!here) syscall(SYS_futex, &counter.value, FUTEX_WAIT, seen, &slice, nullptr, 0);
+    counter.waiting.fetch_sub(1);
+    if (counter.Has(count)) return absl::OkStatus();
     clock_gettime(CLOCK_MONOTONIC, &now);
     waited = absl::DurationFromTimespec(now) - absl::DurationFromTimespec(started);
     RETURN_IF_ERROR(CheckPeer(peer, waited));
@@ -238,54 +279,83 @@ absl::Status SharedMemoryGroup::Fail(const std::string& what) const {
   return absl::UnavailableError(absl::StrCat("shared memory of rank ", rank_, ": ", what));
 }
 
-// The values begin..end-1 of this turn's slots.
-void SharedMemoryGroup::AddUp(size_t begin, size_t end, float scale, float* out) const {
-  const auto values = [this](int rank) { return reinterpret_cast<const float*>(slot(rank)); };
-  const float* a = values(0);
-  const float* b = values(1);
-  if (world_size_ == 2) {
-    for (size_t i = begin; i < end; ++i) out[i] = (a[i] + b[i]) * scale;
-    return;
+// values: this rank's chunk, which its ring has, too; becomes the sum.
+void SharedMemoryGroup::AddChunk(absl::Span<float> values, float scale) const {
+  const float* of[kMostDirect] = {};
+  for (int rank = 0; rank < world_size_; ++rank) {
+    const char* ring = chunk(rank, taken_);
+    of[rank] = rank == rank_ ? values.data() : reinterpret_cast<const float*>(ring);
   }
-  for (size_t i = begin; i < end; ++i) out[i] = a[i] + b[i];
-  for (int rank = 2; rank < world_size_; ++rank) {
-    const float* c = values(rank);
-    const float factor = rank + 1 == world_size_ ? scale : 1;
-    for (size_t i = begin; i < end; ++i) out[i] = (out[i] + c[i]) * factor;
+  const float *a = of[0], *b = of[1], *c = of[2];
+  float* out = values.data();
+  const size_t count = values.size();
+  if (world_size_ == 2) {
+    for (size_t i = 0; i < count; ++i) out[i] = (a[i] + b[i]) * scale;
+  } else {
+    for (size_t i = 0; i < count; ++i) out[i] = (a[i] + b[i] + c[i]) * scale;
   }
 }
 
 absl::Status SharedMemoryGroup::Sum(absl::Span<float> values, float scale) {
-  constexpr size_t kChunk = kSlotBytes / sizeof(float);
-  const size_t ranks = static_cast<size_t>(world_size_), self = static_cast<size_t>(rank_);
-  for (size_t begin = 0; begin < values.size(); begin += kChunk, ++turn_) {
-    const absl::Span<float> chunk = values.subspan(begin, kChunk);
-    const size_t count = chunk.size();
-    std::memcpy(slot(rank_), chunk.data(), count * sizeof(float));
-    RETURN_IF_ERROR(Meet());
-    if (world_size_ <= kMostDirect) {
-      AddUp(0, count, scale, chunk.data());
-      continue;
+  if (world_size_ > kMostDirect) return SumByParts(values, scale);
+  constexpr size_t kCount = kChunkBytes / sizeof(float);
+  size_t put = 0, added = 0;  // values
+  while (added < values.size()) {
+    // Nobody's chunk of a ring's length ago is still being read.
+    const uint32_t read = put_ + 1 - kChunks;
+    if (put > added && AllHave(&Seat::put, taken_ + 1)) {
+      AddChunk(values.subspan(added, kCount), scale);
+      added += kCount;
+      Take();
+    } else if (put < values.size() && AllHave(&Seat::taken, read)) {
+      const absl::Span<float> next = values.subspan(put, kCount);
+      std::memcpy(chunk(rank_, put_), next.data(), next.size() * sizeof(float));
+      put += kCount;
+      Announce();
+    } else if (put > added) {
+      RETURN_IF_ERROR(WaitForAll(&Seat::put, taken_ + 1));
+    } else {
+      RETURN_IF_ERROR(WaitForAll(&Seat::taken, read));
     }
-    const size_t share = (count + ranks - 1) / ranks;
-    AddUp(std::min(count, self * share), std::min(count, (self + 1) * share), scale,
-          reinterpret_cast<float*>(result()));
-    RETURN_IF_ERROR(Meet());
-    std::memcpy(chunk.data(), result(), count * sizeof(float));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SharedMemoryGroup::SumByParts(absl::Span<float> values, float scale) {
+  constexpr size_t kCount = kPartBytes / sizeof(float);
+  const size_t ranks = static_cast<size_t>(world_size_), self = static_cast<size_t>(rank_);
+  for (size_t begin = 0; begin < values.size(); begin += kCount, ++turn_) {
+    const absl::Span<float> all = values.subspan(begin, kCount);
+    std::memcpy(part(rank_), all.data(), all.size() * sizeof(float));
+    RETURN_IF_ERROR(Barrier());
+    const size_t share = (all.size() + ranks - 1) / ranks;
+    const size_t first = std::min(all.size(), self * share);
+    const size_t count = std::min(share, all.size() - first);
+    const auto of = [&](int rank) { return reinterpret_cast<float*>(part(rank)) + first; };
+    float* out = of(world_size_);
+    std::copy_n(of(0), count, out);
+    for (int rank = 1; rank < world_size_; ++rank) {
+      const float* more = of(rank);
+      const float factor = rank + 1 == world_size_ ? scale : 1;
+      for (size_t i = 0; i < count; ++i) out[i] = (out[i] + more[i]) * factor;
+    }
+    RETURN_IF_ERROR(Barrier());
+    std::memcpy(all.data(), part(world_size_), all.size() * sizeof(float));
   }
   return absl::OkStatus();
 }
 
 absl::Status SharedMemoryGroup::Broadcast(absl::Span<char> bytes) {
-  for (size_t begin = 0; begin < bytes.size(); begin += kSlotBytes, ++turn_) {
-    const size_t count = std::min(kSlotBytes, bytes.size() - begin);
-    if (rank_ == 0) std::memcpy(slot(0), bytes.data() + begin, count);
+  RETURN_IF_ERROR(Barrier());  // nobody reads a ring any more
+  for (size_t begin = 0; begin < bytes.size(); begin += kChunkBytes) {
+    const size_t count = std::min(kChunkBytes, bytes.size() - begin);
+    char* shared = chunk(0, put_);
+    if (rank_ == 0) std::memcpy(shared, bytes.data() + begin, count);
     RETURN_IF_ERROR(Meet());
-    if (rank_ != 0) std::memcpy(bytes.data() + begin, slot(0), count);
+    if (rank_ != 0) std::memcpy(bytes.data() + begin, shared, count);
+    Take();
   }
   return absl::OkStatus();
 }
-
-absl::Status SharedMemoryGroup::Barrier() { return Meet(); }
 
 }  // namespace traind

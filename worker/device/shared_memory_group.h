@@ -19,11 +19,13 @@ namespace traind {
 // process ends. The others open it through rank 0's entry in /proc, so all have to be
 // of one host, PID namespace and user; Open() finds out.
 //
-// A sum is taken in chunks. Each rank puts its chunk into a slot of its own and says
-// so; when all have, each adds up the slots in the order of the ranks, so that every
-// rank has the same bits, in every run. Two slots per rank take turns, so one meeting
-// per chunk is enough. Where there are many ranks each adds up only its part of
-// the chunk, and they meet once more before each takes the whole.
+// A sum is taken in chunks. Each rank puts its chunks one after the other into a ring of
+// its own and says how many there are; as soon as all have put one, it adds them up in the
+// order of the ranks, so that every rank has the same bits, in every run. It waits only
+// where neither is possible: a rank that lost its core for a while holds up nobody that
+// has room in its ring. Chunks are small enough to be read from a neighbour's cache.
+// Where there are many ranks each adds up only its part of a larger chunk, and they meet
+// once more before each takes the whole.
 //
 // Threads: confined to one per rank (ranks may be threads of one process).
 // Errors: Unavailable where a peer's process has ended, a peer has left, or did not
@@ -54,19 +56,25 @@ class SharedMemoryGroup {
 
  private:
   struct Header;
+  struct Counter;
   struct Seat;
 
   SharedMemoryGroup(int rank, int world_size, absl::Duration timeout);
   absl::Status Map(int fd);
 
   Seat& seat(int rank) const;
-  char* slot(int rank) const;  // of this turn
-  char* result() const;        // of this turn
-  absl::Status Meet();         // all ranks have come here
-  absl::Status WaitFor(int peer, uint32_t turn);
+  char* chunk(int rank, uint32_t index) const;  // of a rank's ring
+  char* part(int rank) const;                   // of this turn, where there are many ranks
+  void Announce();                              // one more: a chunk, or having come here
+  void Take();                                  // one more
+  absl::Status Meet();  // all ranks have come here; to be followed by Take()
+  bool AllHave(Counter Seat::*which, uint32_t count) const;
+  absl::Status WaitForAll(Counter Seat::*which, uint32_t count);
+  absl::Status WaitFor(int peer, Counter& counter, uint32_t count);
   absl::Status CheckPeer(int peer, absl::Duration waited) const;
   absl::Status Fail(const std::string& what) const;
-  void AddUp(size_t begin, size_t end, float scale, float* out) const;
+  void AddChunk(absl::Span<float> values, float scale) const;
+  absl::Status SumByParts(absl::Span<float> values, float scale);
 
   const int rank_;
   const int world_size_;
@@ -75,10 +83,11 @@ class SharedMemoryGroup {
   std::string address_;
   int fd_ = -1;
   char* base_ = nullptr;
-  size_t bytes_ = 0;
+  size_t bytes_ = 0, seats_bytes_ = 0;
   std::vector<int> peer_fds_;  // pidfds; -1: none, as for a thread of this process
-  uint32_t meetings_ = 0;      // this rank has come to
-  uint32_t turn_ = 0;          // chunks done: which of the two slots is next
+  uint32_t put_ = 0;           // chunks, and meetings, of this rank
+  uint32_t taken_ = 0;         // of all ranks, by this one
+  uint32_t turn_ = 0;          // which of two parts is next, where there are many ranks
 };
 
 }  // namespace traind

@@ -49,7 +49,9 @@ void Optimizer::Step(const at::Tensor& gradient, double learning_rate, double cl
   if (weights_.is_cuda()) {
     std::optional<at::Tensor> scale;
     if (clip_norm > 0) {
-      device_norm_ = at::linalg_vector_norm(gradient);
+      // Always the same tensor: a graph may have been recorded with it.
+      if (!device_norm_.defined()) device_norm_ = at::zeros({}, gradient.options());
+      at::linalg_vector_norm_out(device_norm_, gradient);
       scale = device_norm_.div(clip_norm).clamp_min(1.0).reshape({1});
     }
     OperatorStep(gradient, learning_rate, scale, found_inf);
@@ -112,25 +114,34 @@ void Optimizer::OperatorStep(const at::Tensor& gradient, double learning_rate,
                              const std::optional<at::Tensor>& scale,
                              const std::optional<at::Tensor>& found_inf) {
   const at::TensorList weights(weights_), gradients(gradient);
+  const auto with_rate = [&](const auto& step) {
+    rate_.defined() ? step(rate_) : step(learning_rate);
+  };
   switch (spec_.kind) {
     case OptimizerKind::kAdamW:
-      at::_fused_adamw_(weights, gradients, slots_["exp_avg"], slots_["exp_avg_sq"], {}, steps_,
-                        learning_rate, spec_.beta1, spec_.beta2, spec_.weight_decay, spec_.eps,
-                        /*amsgrad=*/false, /*maximize=*/false, scale, found_inf);
+      with_rate([&](const auto& rate) {
+        at::_fused_adamw_(weights, gradients, slots_["exp_avg"], slots_["exp_avg_sq"], {}, steps_,
+                          rate, spec_.beta1, spec_.beta2, spec_.weight_decay, spec_.eps,
+                          /*amsgrad=*/false, /*maximize=*/false, scale, found_inf);
+      });
       return;
     case OptimizerKind::kAdam:
-      at::_fused_adam_(weights, gradients, slots_["exp_avg"], slots_["exp_avg_sq"], {}, steps_,
-                       learning_rate, spec_.beta1, spec_.beta2, spec_.weight_decay, spec_.eps,
-                       /*amsgrad=*/false, /*maximize=*/false, scale, found_inf);
+      with_rate([&](const auto& rate) {
+        at::_fused_adam_(weights, gradients, slots_["exp_avg"], slots_["exp_avg_sq"], {}, steps_,
+                         rate, spec_.beta1, spec_.beta2, spec_.weight_decay, spec_.eps,
+                         /*amsgrad=*/false, /*maximize=*/false, scale, found_inf);
+      });
       return;
     case OptimizerKind::kSgd: {
       const auto buffer = slots_.find("momentum_buffer");
       const at::TensorList buffers =
           buffer == slots_.end() ? at::TensorList() : at::TensorList(buffer->second);
       // From a buffer of zeros a first step is as any other.
-      at::_fused_sgd_(weights, gradients, buffers, spec_.weight_decay, spec_.momentum,
-                      learning_rate, /*dampening=*/0, spec_.nesterov, /*maximize=*/false,
-                      /*is_first_step=*/false, scale, found_inf);
+      with_rate([&](const auto& rate) {
+        at::_fused_sgd_(weights, gradients, buffers, spec_.weight_decay, spec_.momentum, rate,
+                        /*dampening=*/0, spec_.nesterov, /*maximize=*/false,
+                        /*is_first_step=*/false, scale, found_inf);
+      });
       return;
     }
     case OptimizerKind::kRmsProp:
@@ -156,7 +167,8 @@ void Optimizer::RmsPropOperators(at::Tensor gradient, double learning_rate,
     update.add_(buffer->second, spec_.momentum);
     assign(buffer->second, update);
   }
-  assign(weights_, weights_.sub(update, learning_rate));
+  assign(weights_,
+         rate_.defined() ? weights_.sub(update.mul(rate_)) : weights_.sub(update, learning_rate));
 }
 
 double Optimizer::gradient_norm() const {

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "worker/model/optimizer_spec.h"
 
@@ -26,6 +27,10 @@ class Optimizer {
   // (fp16, see LossScaler).
   void Step(const at::Tensor& gradient, double learning_rate, double clip_norm,
             const std::optional<at::Tensor>& found_inf);
+
+  // GPUs: from now on the learning rate is this [] float32 tensor's, whatever Step() is
+  // told; undefined: Step()'s again.
+  void TakeRateFrom(at::Tensor rate) { rate_ = std::move(rate); }
 
   // What a checkpoint has to keep, by PyTorch's names: [size] float32 each.
   const std::map<std::string, at::Tensor>& slots() const { return slots_; }
@@ -50,8 +55,9 @@ class Optimizer {
   const bool fused_;
   std::map<std::string, at::Tensor> slots_;
   double norm_ = 0;
-  at::Tensor device_norm_;  // instead, on a GPU
-  at::Tensor steps_;        // [] float32, on the device
+  at::Tensor device_norm_;  // [] float32, instead, on a GPU
+  at::Tensor rate_;
+  at::Tensor steps_;  // [] float32, on the device
 };
 
 // L2 norm of a [size] float32 tensor on the CPU.

@@ -8,6 +8,8 @@ struct SpeedPaths {
   bool static_backward = true;  // CPU: passes written by hand (static_backward.h)
   bool static_forward = true;   // CPU: prediction without LibTorch (static_forward.h)
   bool fused_optimizer = true;  // CPU: one pass over all weights, vectorised for the machine
+  bool cuda_graph = false;      // GPU: a step of fixed shape is recorded and launched at once
+  bool cudnn_benchmark = true;  // GPU: cuDNN times its algorithms for each new shape
 };
 
 }  // namespace traind

@@ -25,21 +25,29 @@ Matrix<T> Flip(Matrix<T> matrix) {
   return matrix;
 }
 
+// Of a head's shares, after the dropout: in room, or as they are without one.
+const float* Dropped(const float* shares, const float* factors, int64_t at, int64_t size,
+                     float* room) {
+  if (factors == nullptr) return shares;
+  Scale(shares, factors + at, room, size);
+  return room;
+}
+
 }  // namespace
 
 void AttentionForward(const AttentionShape& shape, Rows<const float> query, Rows<const float> key,
-                      Rows<const float> value, const float* factors, float* shares, float* dropped,
-                      float* mixed) {
+                      Rows<const float> value, const float* factors, float* shares, float* mixed,
+                      std::vector<float>& room) {
   const int64_t steps = shape.steps, asking = shape.asking, depth = shape.width / shape.heads;
   const int64_t size = asking * steps;
+  room.resize(static_cast<size_t>(2 * size));
   for (int64_t b = 0; b < shape.batch; ++b) {
     for (int64_t h = 0; h < shape.heads; ++h) {
       const int64_t at = (b * shape.heads + h) * size;
       Multiply(asking, steps, depth, Head(query, b, asking, h, depth),
                Flip(Head(key, b, steps, h, depth)), shares + at, steps);
       Softmax(ScaleOf(shape), shares + at, asking, steps);
-      if (factors != nullptr) Scale(shares + at, factors + at, dropped + at, size);
-      const float* used = factors != nullptr ? dropped + at : shares + at;
+      const float* used = Dropped(shares + at, factors, at, size, room.data());
       Multiply(asking, depth, steps, {used, steps, false}, Head(value, b, steps, h, depth),
                mixed + b * asking * shape.width + h * depth, shape.width);
     }
@@ -48,18 +56,18 @@ void AttentionForward(const AttentionShape& shape, Rows<const float> query, Rows
 
 void AttentionBackward(const AttentionShape& shape, Rows<const float> query, Rows<const float> key,
                        Rows<const float> value, const float* factors, const float* shares,
-                       const float* dropped, const float* d_mixed, Rows<float> d_query,
-                       Rows<float> d_key, Rows<float> d_value, std::vector<float>& room) {
+                       const float* d_mixed, Rows<float> d_query, Rows<float> d_key,
+                       Rows<float> d_value, std::vector<float>& room) {
   const int64_t steps = shape.steps, asking = shape.asking, depth = shape.width / shape.heads;
   const int64_t size = asking * steps;
-  room.resize(static_cast<size_t>(size));
-  float* d = room.data();
+  room.resize(static_cast<size_t>(2 * size));
+  float* d = room.data() + size;
   for (int64_t b = 0; b < shape.batch; ++b) {
     for (int64_t h = 0; h < shape.heads; ++h) {
       const int64_t at = (b * shape.heads + h) * size;
       const Matrix<const float> d_out{d_mixed + b * asking * shape.width + h * depth, shape.width,
                                       false};
-      const float* used = factors != nullptr ? dropped + at : shares + at;
+      const float* used = Dropped(shares + at, factors, at, size, room.data());
       Multiply(steps, depth, asking, {used, steps, true}, d_out,
                Head(d_value, b, steps, h, depth).data, d_value.stride);
       Multiply(asking, steps, depth, d_out, Flip(Head(value, b, steps, h, depth)), d, steps);

@@ -19,16 +19,17 @@ struct Rows {
 };
 
 // mixed [B x Q, D] = softmax(q k^T / sqrt(D / heads)) v for each head. shares
-// [B, heads, Q, T]: the softmax. factors, dropped: of a dropout of the shares, like
-// them; both null: none.
+// [B, heads, Q, T]: the softmax. factors: of a dropout of the shares, like them; null:
+// none. What it leaves of them is made again where it is needed, head by head, in a
+// core's own cache. room: for that.
 void AttentionForward(const AttentionShape& shape, Rows<const float> query, Rows<const float> key,
-                      Rows<const float> value, const float* factors, float* shares, float* dropped,
-                      float* mixed);
+                      Rows<const float> value, const float* factors, float* shares, float* mixed,
+                      std::vector<float>& room);
 
-// The gradients by query, key and value, from that by mixed. room: [Q, T].
+// The gradients by query, key and value, from that by mixed.
 void AttentionBackward(const AttentionShape& shape, Rows<const float> query, Rows<const float> key,
                        Rows<const float> value, const float* factors, const float* shares,
-                       const float* dropped, const float* d_mixed, Rows<float> d_query,
-                       Rows<float> d_key, Rows<float> d_value, std::vector<float>& room);
+                       const float* d_mixed, Rows<float> d_query, Rows<float> d_key,
+                       Rows<float> d_value, std::vector<float>& room);
 
 }  // namespace traind

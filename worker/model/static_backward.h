@@ -51,6 +51,9 @@ class StaticBackward {
   virtual ~StaticBackward() = default;
   // gradient: flat like the weights, overwritten where there are parameters.
   virtual StaticResult Run(const StaticInput& input, float* gradient) = 0;
+  // Activations are computed again in the backward pass instead of being kept, layer by
+  // layer. false: this pass cannot do that.
+  virtual bool SetRecompute(bool /*on*/) { return false; }
 };
 
 // Null where there is none for the setup.

@@ -22,6 +22,16 @@ StaticLinear Linear(const StaticSetup& setup, int64_t index, const char* part, i
   return StaticLinear(setup, name + ".weight", name + ".bias", out, in);
 }
 
+// Room for so many values, whatever they are now. It never shrinks: layers that share it
+// need different sizes in turn.
+float* Grow(std::vector<float>& values, int64_t size) {
+  if (static_cast<int64_t>(values.size()) < size) {
+    std::vector<float>().swap(values);  // before the larger one is there
+    values.resize(static_cast<size_t>(size));
+  }
+  return values.data();
+}
+
 // The seeds that a forward pass of CreateTransformer's network takes in turn.
 enum Site : int64_t { kShares, kMixed, kHidden, kOut };
 
@@ -33,17 +43,16 @@ StaticNorm::StaticNorm(const StaticSetup& setup, const std::string& name, int64_
       bias_(setup.Offset(name + ".bias")),
       weights_(setup.weights) {}
 
-void StaticNorm::Forward(const float* x, float* y, int64_t rows) {
-  centred_.resize(static_cast<size_t>(rows * width_));
-  inverse_.resize(static_cast<size_t>(rows));
-  LayerNorm(x, weights_ + weight_, weights_ + bias_, y, centred_.data(), inverse_.data(), rows,
-            width_);
+void StaticNorm::Forward(const float* x, float* y, int64_t rows, Kept& kept) const {
+  LayerNorm(x, weights_ + weight_, weights_ + bias_, y, Grow(kept.centred, rows * width_),
+            Grow(kept.inverse, rows), rows, width_);
 }
 
-void StaticNorm::Backward(const float* dy, float* dx, int64_t rows, float* gradient) {
+void StaticNorm::Backward(const float* dy, float* dx, int64_t rows, const Kept& kept,
+                          float* gradient) const {
   std::fill_n(gradient + weight_, width_, 0.0f);
   std::fill_n(gradient + bias_, width_, 0.0f);
-  LayerNormBackward(dy, centred_.data(), inverse_.data(), weights_ + weight_, dx,
+  LayerNormBackward(dy, kept.centred.data(), kept.inverse.data(), weights_ + weight_, dx,
                     gradient + weight_, gradient + bias_, rows, width_);
 }
 
@@ -76,7 +85,8 @@ void StaticLinear::Input(const float* d, float* dx, int64_t rows, int64_t begin,
            in_, add);
 }
 
-StaticEncoderLayer::StaticEncoderLayer(const StaticSetup& setup, int64_t index, bool last_step)
+StaticEncoderLayer::StaticEncoderLayer(const StaticSetup& setup, int64_t index, bool last_step,
+                                       EncoderRoom& room)
     : spec_(setup.model.transformer),
       dropout_(setup.model.dropout),
       steps_(setup.shape.window),
@@ -87,31 +97,36 @@ StaticEncoderLayer::StaticEncoderLayer(const StaticSetup& setup, int64_t index, 
       linear1_(Linear(setup, index, "linear1", spec_.feedforward, spec_.width)),
       linear2_(Linear(setup, index, "linear2", spec_.width, spec_.feedforward)),
       norm1_(setup, NameOf(index, "norm1"), spec_.width),
-      norm2_(setup, NameOf(index, "norm2"), spec_.width) {}
+      norm2_(setup, NameOf(index, "norm2"), spec_.width),
+      room_(room) {}
 
-void StaticEncoderLayer::Reserve(int64_t batch) {
-  if (batch == batch_) return;
-  batch_ = batch;
-  const size_t all = static_cast<size_t>(batch * steps_ * spec_.width);
-  const size_t kept = static_cast<size_t>(batch * asking_ * spec_.width);
+void StaticEncoderLayer::KeepIn(EncoderActivations* shared) {
+  kept_ = shared != nullptr ? shared : &own_;
+  if (shared != nullptr) own_ = EncoderActivations();
+}
+
+void StaticEncoderLayer::Reserve() {
+  EncoderActivations& a = *kept_;
+  const int64_t all = batch_ * steps_ * spec_.width, kept = batch_ * asking_ * spec_.width;
+  const int64_t shares = batch_ * spec_.heads * asking_ * steps_;
+  const int64_t hidden = batch_ * asking_ * spec_.feedforward;
   const bool split = asking_ != steps_;
-  if (spec_.pre_norm) normed_.resize(all);
-  query_key_value_.resize((split ? 2 : 3) * all);
-  d_query_key_value_.resize(query_key_value_.size());
-  if (split) query_.resize(kept);
-  if (split) d_query_.resize(kept);
-  shares_.resize(static_cast<size_t>(batch * spec_.heads * asking_ * steps_));
-  if (dropout_ > 0) dropped_.resize(shares_.size());
-  for (auto* values : {&mixed_, &middle_, &normed_middle_, &out_, &d_wide_, &room_}) {
-    values->resize(kept);
+  if (spec_.pre_norm) Grow(a.normed, all);
+  for (auto* values : {&a.query_key_value, &room_.d_query_key_value}) {
+    Grow(*values, (split ? 2 : 3) * all);
   }
-  hidden_.resize(static_cast<size_t>(batch * asking_ * spec_.feedforward));
-  d_hidden_.resize(hidden_.size());
+  if (split) Grow(a.query, kept);
+  if (split) Grow(room_.d_query, kept);
+  Grow(a.shares, shares);
+  for (auto* values : {&a.mixed, &a.middle, &out_, &room_.d_wide}) Grow(*values, kept);
+  if (spec_.pre_norm) Grow(a.normed_middle, kept);
+  if (dropout_ > 0) Grow(room_.dropped, kept);
+  for (auto* values : {&a.hidden, &room_.d_hidden}) Grow(*values, hidden);
 }
 
 const float* StaticEncoderLayer::Kept(const float* x, std::vector<float>& copies) const {
   if (asking_ == steps_) return x;
-  copies.resize(static_cast<size_t>(batch_ * spec_.width));
+  Grow(copies, batch_ * spec_.width);
   for (int64_t b = 0; b < batch_; ++b) {
     std::copy_n(x + ((b + 1) * steps_ - 1) * spec_.width, spec_.width,
                 copies.data() + b * spec_.width);
@@ -126,9 +141,10 @@ void StaticEncoderLayer::AddToKept(const float* d, float* dx) const {
   }
 }
 
-float* StaticEncoderLayer::DropFactors(int64_t site, std::vector<float>& factors, int64_t size) {
+const float* StaticEncoderLayer::DropFactors(int64_t site, std::vector<float>& factors,
+                                             int64_t size) const {
   if (dropout_ <= 0) return nullptr;
-  factors.resize(static_cast<size_t>(size + DropoutMask::kStep));
+  Grow(factors, size + DropoutMask::kStep);
   DropoutFactors(dropout_, seed_ + static_cast<uint64_t>(site), factors.data(), size);
   return factors.data();
 }
@@ -136,117 +152,121 @@ float* StaticEncoderLayer::DropFactors(int64_t site, std::vector<float>& factors
 const float* StaticEncoderLayer::ThroughDropout(const float* d, const std::vector<float>& factors,
                                                 int64_t size) {
   if (dropout_ <= 0) return d;
-  Scale(d, factors.data(), room_.data(), size);
-  return room_.data();
+  Scale(d, factors.data(), room_.dropped.data(), size);
+  return room_.dropped.data();
 }
 
 void StaticEncoderLayer::Attend(const float* seen) {
   const int64_t width = spec_.width, rows = batch_ * steps_;
   seen_ = seen;
-  asked_ = Kept(seen, kept_seen_);
-  float* all = query_key_value_.data();
+  asked_ = Kept(seen, kept_->kept_seen);
+  float* all = kept_->query_key_value.data();
   Rows<const float> query{all, 3 * width}, key{all + width, 3 * width};
   Rows<const float> value{all + 2 * width, 3 * width};
   if (asking_ == steps_) {
     in_proj_.Forward(seen, all, rows);
     AddBias(all, in_proj_.bias(), rows, 3 * width);
   } else {
-    in_proj_.Forward(asked_, query_.data(), batch_, 0, width);
-    AddBias(query_.data(), in_proj_.bias(), batch_, width);
+    in_proj_.Forward(asked_, kept_->query.data(), batch_, 0, width);
+    AddBias(kept_->query.data(), in_proj_.bias(), batch_, width);
     in_proj_.Forward(seen, all, rows, width, 3 * width);
     AddBias(all, in_proj_.bias() + width, rows, 2 * width);
-    query = {query_.data(), width};
+    query = {kept_->query.data(), width};
     key = {all, 2 * width};
     value = {all + width, 2 * width};
   }
-  const float* factors = DropFactors(kShares, share_factors_, static_cast<int64_t>(shares_.size()));
+  const float* factors =
+      DropFactors(kShares, kept_->share_factors, batch_ * spec_.heads * asking_ * steps_);
   AttentionForward({batch_, steps_, asking_, width, spec_.heads}, query, key, value, factors,
-                   shares_.data(), dropped_.data(), mixed_.data());
+                   kept_->shares.data(), kept_->mixed.data(), room_.small);
 }
 
 void StaticEncoderLayer::AttendBackward(const float* d_mixed, float* d_seen, float* gradient) {
   const int64_t width = spec_.width, rows = batch_ * steps_;
   const bool split = asking_ != steps_;
   const int64_t stride = split ? 2 * width : 3 * width, skip = split ? 0 : width;
-  const float* all = query_key_value_.data();
-  float* d_all = d_query_key_value_.data();
+  const float* all = kept_->query_key_value.data();
+  float* d_all = room_.d_query_key_value.data();
   const Rows<const float> query =
-      split ? Rows<const float>{query_.data(), width} : Rows<const float>{all, stride};
+      split ? Rows<const float>{kept_->query.data(), width} : Rows<const float>{all, stride};
   const Rows<float> d_query =
-      split ? Rows<float>{d_query_.data(), width} : Rows<float>{d_all, stride};
+      split ? Rows<float>{room_.d_query.data(), width} : Rows<float>{d_all, stride};
   AttentionBackward({batch_, steps_, asking_, width, spec_.heads}, query, {all + skip, stride},
-                    {all + skip + width, stride}, dropout_ > 0 ? share_factors_.data() : nullptr,
-                    shares_.data(), dropped_.data(), d_mixed, d_query, {d_all + skip, stride},
-                    {d_all + skip + width, stride}, small_room_);
+                    {all + skip + width, stride},
+                    dropout_ > 0 ? kept_->share_factors.data() : nullptr, kept_->shares.data(),
+                    d_mixed, d_query, {d_all + skip, stride}, {d_all + skip + width, stride},
+                    room_.small);
   if (!split) {
     in_proj_.Gradients(seen_, d_all, rows, 0, 3 * width, false, gradient);
     in_proj_.Input(d_all, d_seen, rows, 0, 3 * width, false);
     return;
   }
-  in_proj_.Gradients(asked_, d_query_.data(), batch_, 0, width, false, gradient);
+  in_proj_.Gradients(asked_, room_.d_query.data(), batch_, 0, width, false, gradient);
   in_proj_.Gradients(seen_, d_all, rows, width, 3 * width, false, gradient);
   in_proj_.Input(d_all, d_seen, rows, width, 3 * width, false);
-  in_proj_.Input(d_query_.data(), d_wide_.data(), batch_, 0, width, false);
-  AddToKept(d_wide_.data(), d_seen);
+  in_proj_.Input(room_.d_query.data(), room_.d_wide.data(), batch_, 0, width, false);
+  AddToKept(room_.d_wide.data(), d_seen);
 }
 
 const float* StaticEncoderLayer::Forward(const float* x, int64_t batch, uint64_t seed) {
-  Reserve(batch);
+  x_ = x;
+  batch_ = batch;
   seed_ = seed;
+  Reserve();
   const int64_t width = spec_.width, rows = batch * asking_, size = rows * width;
-  if (spec_.pre_norm) norm1_.Forward(x, normed_.data(), batch * steps_);
-  Attend(spec_.pre_norm ? normed_.data() : x);
-  float* middle = middle_.data();
-  out_proj_.Forward(mixed_.data(), middle, rows);
-  AddResidual(middle, out_proj_.bias(), DropFactors(kMixed, mixed_factors_, size), Kept(x, kept_x_),
-              middle, rows, width);
+  if (spec_.pre_norm) norm1_.Forward(x, kept_->normed.data(), batch * steps_, kept_->norm1);
+  Attend(spec_.pre_norm ? kept_->normed.data() : x);
+  float* middle = kept_->middle.data();
+  out_proj_.Forward(kept_->mixed.data(), middle, rows);
+  AddResidual(middle, out_proj_.bias(), DropFactors(kMixed, kept_->mixed_factors, size),
+              Kept(x, kept_->kept_x), middle, rows, width);
   const float* taken = middle;  // by the second half's network
   if (spec_.pre_norm) {
-    norm2_.Forward(middle, normed_middle_.data(), rows);
-    taken = normed_middle_.data();
+    norm2_.Forward(middle, kept_->normed_middle.data(), rows, kept_->norm2);
+    taken = kept_->normed_middle.data();
   } else {
-    norm1_.Forward(middle, middle, rows);
+    norm1_.Forward(middle, middle, rows, kept_->norm1);
   }
-  linear1_.Forward(taken, hidden_.data(), rows);
+  linear1_.Forward(taken, kept_->hidden.data(), rows);
   if (dropout_ > 0) {
-    BiasReluDropout(hidden_.data(), linear1_.bias(), rows, spec_.feedforward, dropout_,
+    BiasReluDropout(kept_->hidden.data(), linear1_.bias(), rows, spec_.feedforward, dropout_,
                     seed_ + kHidden);
   } else {
-    BiasRelu(hidden_.data(), linear1_.bias(), rows, spec_.feedforward);
+    BiasRelu(kept_->hidden.data(), linear1_.bias(), rows, spec_.feedforward);
   }
-  linear2_.Forward(hidden_.data(), out_.data(), rows);
-  AddResidual(out_.data(), linear2_.bias(), DropFactors(kOut, out_factors_, size), middle,
+  linear2_.Forward(kept_->hidden.data(), out_.data(), rows);
+  AddResidual(out_.data(), linear2_.bias(), DropFactors(kOut, kept_->out_factors, size), middle,
               out_.data(), rows, width);
-  if (!spec_.pre_norm) norm2_.Forward(out_.data(), out_.data(), rows);
+  if (!spec_.pre_norm) norm2_.Forward(out_.data(), out_.data(), rows, kept_->norm2);
   return out_.data();
 }
 
 void StaticEncoderLayer::Backward(float* d, float* dx, float* gradient) {
   const int64_t width = spec_.width, forward = spec_.feedforward;
   const int64_t rows = batch_ * asking_, size = rows * width;
-  if (!spec_.pre_norm) norm2_.Backward(d, d, rows, gradient);
+  if (!spec_.pre_norm) norm2_.Backward(d, d, rows, kept_->norm2, gradient);
   // d is the gradient by the second sum, and through it by the first.
-  const float* back = ThroughDropout(d, out_factors_, size);
-  linear2_.Gradients(hidden_.data(), back, rows, 0, width, false, gradient);
-  linear2_.Input(back, d_hidden_.data(), rows, 0, width, false);
-  ReluBackward(hidden_.data(), DropoutMask::Scale(dropout_), d_hidden_.data(),
+  const float* back = ThroughDropout(d, kept_->out_factors, size);
+  linear2_.Gradients(kept_->hidden.data(), back, rows, 0, width, false, gradient);
+  linear2_.Input(back, room_.d_hidden.data(), rows, 0, width, false);
+  ReluBackward(kept_->hidden.data(), DropoutMask::Scale(dropout_), room_.d_hidden.data(),
                gradient + linear1_.bias_offset(), rows, forward);
-  const float* taken = spec_.pre_norm ? normed_middle_.data() : middle_.data();
-  linear1_.Gradients(taken, d_hidden_.data(), rows, 0, forward, true, gradient);
+  const float* taken = spec_.pre_norm ? kept_->normed_middle.data() : kept_->middle.data();
+  linear1_.Gradients(taken, room_.d_hidden.data(), rows, 0, forward, true, gradient);
   if (spec_.pre_norm) {
-    linear1_.Input(d_hidden_.data(), d_wide_.data(), rows, 0, forward, false);
-    norm2_.Backward(d_wide_.data(), d_wide_.data(), rows, gradient);
-    AddTo(d_wide_.data(), d, size);
+    linear1_.Input(room_.d_hidden.data(), room_.d_wide.data(), rows, 0, forward, false);
+    norm2_.Backward(room_.d_wide.data(), room_.d_wide.data(), rows, kept_->norm2, gradient);
+    AddTo(room_.d_wide.data(), d, size);
   } else {
-    linear1_.Input(d_hidden_.data(), d, rows, 0, forward, true);
-    norm1_.Backward(d, d, rows, gradient);
+    linear1_.Input(room_.d_hidden.data(), d, rows, 0, forward, true);
+    norm1_.Backward(d, d, rows, kept_->norm1, gradient);
   }
-  back = ThroughDropout(d, mixed_factors_, size);
-  out_proj_.Gradients(mixed_.data(), back, rows, 0, width, false, gradient);
-  // mixed_ has been used: the gradient by it takes its place.
-  out_proj_.Input(back, mixed_.data(), rows, 0, width, false);
-  AttendBackward(mixed_.data(), dx, gradient);
-  if (spec_.pre_norm) norm1_.Backward(dx, dx, batch_ * steps_, gradient);
+  back = ThroughDropout(d, kept_->mixed_factors, size);
+  out_proj_.Gradients(kept_->mixed.data(), back, rows, 0, width, false, gradient);
+  // What was mixed has been used: the gradient by it takes its place.
+  out_proj_.Input(back, kept_->mixed.data(), rows, 0, width, false);
+  AttendBackward(kept_->mixed.data(), dx, gradient);
+  if (spec_.pre_norm) norm1_.Backward(dx, dx, batch_ * steps_, kept_->norm1, gradient);
   AddToKept(d, dx);
 }
 

@@ -13,16 +13,20 @@ namespace traind {
 // A layer norm's pass. Threads: confined to one.
 class StaticNorm {
  public:
+  // What the backward pass needs of the forward pass.
+  struct Kept {
+    std::vector<float> centred, inverse;
+  };
+
   StaticNorm(const StaticSetup& setup, const std::string& name, int64_t width);
   // y may be x.
-  void Forward(const float* x, float* y, int64_t rows);
+  void Forward(const float* x, float* y, int64_t rows, Kept& kept) const;
   // dx may be dy.
-  void Backward(const float* dy, float* dx, int64_t rows, float* gradient);
+  void Backward(const float* dy, float* dx, int64_t rows, const Kept& kept, float* gradient) const;
 
  private:
   const int64_t width_, weight_, bias_;
   const float* const weights_;
-  std::vector<float> centred_, inverse_;
 };
 
 // A fully connected layer's products; biases are added by what comes after.
@@ -48,45 +52,68 @@ class StaticLinear {
   const float* const weights_;
 };
 
-// One layer of CreateTransformer's encoder. B samples of T steps; Q: the steps that come
-// out, T or (last_step) the last. Threads: confined to one.
+// What a layer's backward pass needs of its forward pass, besides its input. B samples of
+// T steps; Q: the steps that come out.
+struct EncoderActivations {
+  std::vector<float> normed, kept_x, kept_seen;
+  std::vector<float> query_key_value, query;        // [B, T, 3D]; Q < T: [B, T, 2D], [B, Q, D]
+  std::vector<float> shares;                        // [B, heads, Q, T]
+  std::vector<float> mixed, middle, normed_middle;  // [B, Q, D]
+  std::vector<float> hidden;                        // [B, Q, F]
+  std::vector<float> share_factors, mixed_factors, out_factors;  // of dropouts
+  StaticNorm::Kept norm1, norm2;
+};
+
+// What a pass puts down between its products; layers take turns with it.
+struct EncoderRoom {
+  std::vector<float> d_query_key_value, d_query, d_hidden, d_wide, dropped, small;
+};
+
+// One layer of CreateTransformer's encoder. Q: T or (last_step) 1, the last one.
+// Threads: confined to one.
 class StaticEncoderLayer {
  public:
-  StaticEncoderLayer(const StaticSetup& setup, int64_t index, bool last_step);
+  // room outlives it.
+  StaticEncoderLayer(const StaticSetup& setup, int64_t index, bool last_step, EncoderRoom& room);
 
-  // x: [B, T, D], left as it is until Backward returns. Returns [B, Q, D]. seed: of its dropouts.
+  // Keeps its activations there, where another layer's may take their place: ForwardAgain()
+  // then has to come before Backward(). Null: in memory of its own.
+  void KeepIn(EncoderActivations* shared);
+
+  // x: [B, T, D], left as it is until Backward returns. Returns [B, Q, D], the layer's own.
+  // seed: of its dropouts.
   const float* Forward(const float* x, int64_t batch, uint64_t seed);
+  // As the last time, to the same values.
+  void ForwardAgain() { Forward(x_, batch_, seed_); }
   // d: [B, Q, D], the loss's gradient by what came out, overwritten; dx: [B, T, D].
   void Backward(float* d, float* dx, float* gradient);
 
  private:
-  void Reserve(int64_t batch);
+  void Reserve();
   void Attend(const float* seen);
   void AttendBackward(const float* d_mixed, float* d_seen, float* gradient);
   // Rows of the steps that come out, [B, Q, D]: x itself, or copies.
   const float* Kept(const float* x, std::vector<float>& copies) const;
   void AddToKept(const float* d, float* dx) const;
-  float* DropFactors(int64_t site, std::vector<float>& factors, int64_t size);
-  // d times the factors of a dropout, in room; d itself without one.
+  const float* DropFactors(int64_t site, std::vector<float>& factors, int64_t size) const;
+  // d times the factors of a dropout, in the room; d itself without one.
   const float* ThroughDropout(const float* d, const std::vector<float>& factors, int64_t size);
 
   const TransformerSpec spec_;
   const double dropout_;
   const int64_t steps_, asking_;
-  StaticLinear in_proj_, out_proj_, linear1_, linear2_;
-  StaticNorm norm1_, norm2_;
+  const StaticLinear in_proj_, out_proj_, linear1_, linear2_;
+  const StaticNorm norm1_, norm2_;
 
+  const float* x_ = nullptr;
   int64_t batch_ = 0;
   uint64_t seed_ = 0;
   const float* seen_ = nullptr;   // what attention takes, [B, T, D]
   const float* asked_ = nullptr;  // its last steps, [B, Q, D]
-  std::vector<float> normed_, kept_x_, kept_seen_;
-  std::vector<float> query_key_value_, query_;  // [B, T, 3D]; last_step: [B, T, 2D], [B, D]
-  std::vector<float> shares_, dropped_;         // [B, heads, Q, T]
-  std::vector<float> mixed_, middle_, normed_middle_, out_;  // [B, Q, D]
-  std::vector<float> hidden_;                                // [B, Q, F]
-  std::vector<float> share_factors_, mixed_factors_, hidden_factors_, out_factors_;
-  std::vector<float> d_query_key_value_, d_query_, d_hidden_, d_wide_, room_, small_room_;
+  std::vector<float> out_;        // [B, Q, D]
+  EncoderActivations own_;
+  EncoderActivations* kept_ = &own_;
+  EncoderRoom& room_;
 };
 
 }  // namespace traind

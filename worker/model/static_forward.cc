@@ -7,13 +7,17 @@
 
 #include "worker/model/gemm.h"
 #include "worker/model/layer_loops.h"
+#include "worker/model/packed_layer.h"
 #include "worker/model/static_columns.h"
 
 namespace traind {
 namespace {
 
-// So many at once that a layer's results stay in a core's own cache.
-constexpr int64_t kBlockRows = 128;
+// So many at once that a layer's results stay in a core's own cache; whole tiles of
+// PackedLayer's kernels.
+constexpr int64_t kBlockRows = 132;
+// From so many on it pays to put the weights in order.
+constexpr int64_t kPackRows = 64;
 
 class MlpForward final : public StaticForward {
  public:
@@ -23,8 +27,11 @@ class MlpForward final : public StaticForward {
     for (size_t i = 0; i < layers; ++i) {
       const int64_t weight = Index(absl::StrCat("layers.", i, ".weight"));
       const std::vector<int64_t>& shape = (*setup.layout)[static_cast<size_t>(weight)].shape;
-      layers_.push_back({shape[1], shape[0], setup.offsets[static_cast<size_t>(weight)],
-                         setup.Offset(absl::StrCat("layers.", i, ".bias"))});
+      layers_.push_back({shape[1],
+                         shape[0],
+                         setup.offsets[static_cast<size_t>(weight)],
+                         setup.Offset(absl::StrCat("layers.", i, ".bias")),
+                         {}});
       widest = std::max({widest, shape[0], shape[1]});
     }
     as_it_stands_ = setup.shape.cardinalities.empty() && setup.shape.window == 1;
@@ -36,6 +43,13 @@ class MlpForward final : public StaticForward {
     setup_.codes = input.codes;
     setup_.weights = input.weights;
     const StaticColumns columns(setup_);
+    const bool packed = input.count >= kPackRows && PackedLayer::Available();
+    for (Layer& layer : layers_) {
+      if (packed) {
+        layer.packed.Pack(setup_.weights + layer.weight, setup_.weights + layer.bias, layer.out,
+                          layer.in);
+      }
+    }
     for (int64_t begin = 0; begin < input.count; begin += kBlockRows) {
       const int64_t rows = std::min(kBlockRows, input.count - begin);
       const float* x = Gather(columns, input, begin, rows);
@@ -44,7 +58,7 @@ class MlpForward final : public StaticForward {
       for (size_t i = 0; i < layers_.size(); ++i) {
         const bool head = i + 1 == layers_.size();
         if (head) to = outputs + begin * layers_[i].out;
-        Apply(layers_[i], x, rows, head, to);
+        Apply(layers_[i], x, rows, head, packed, to);
         x = to;
         std::swap(to, other);
       }
@@ -54,6 +68,7 @@ class MlpForward final : public StaticForward {
  private:
   struct Layer {
     int64_t in = 0, out = 0, weight = 0, bias = 0;
+    PackedLayer packed;
   };
 
   int64_t Index(const std::string& name) const {
@@ -77,7 +92,10 @@ class MlpForward final : public StaticForward {
     return here_.data();
   }
 
-  void Apply(const Layer& layer, const float* x, int64_t rows, bool head, float* to) const {
+  void Apply(const Layer& layer, const float* x, int64_t rows, bool head, bool packed,
+             float* to) const {
+    // A head of one output would use a sixteenth of a tile.
+    if (packed && layer.out > 1) return layer.packed.Apply(x, rows, !head, to);
     const float* weight = setup_.weights + layer.weight;
     const float* bias = setup_.weights + layer.bias;
     if (rows == 1) {

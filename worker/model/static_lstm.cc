@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -34,6 +35,13 @@ class StaticLstm final : public StaticBackward {
     }
   }
 
+  bool SetRecompute(bool on) override {
+    shared_ = on ? std::make_unique<Cells>() : nullptr;
+    for (Layer& layer : layers_) layer.own = Cells();
+    reserved_ = 0;
+    return true;
+  }
+
   StaticResult Run(const StaticInput& input, float* gradient) override {
     Reserve(input.count);
     StaticResult result;
@@ -47,11 +55,26 @@ class StaticLstm final : public StaticBackward {
     result.loss_sum =
         setup_.objective->Run(input.rows, count, input.weight, head_.Forward(last, count).data());
     head_.Backward(last, count, gradient, head_d_.data());
-    for (size_t k = layers_.size(); k-- > 0;) Backward(k, input, gradient);
+    for (size_t k = layers_.size(); k-- > 0;) {
+      // The last layer's are still there.
+      if (shared_ != nullptr && k + 1 < layers_.size()) Forward(k, input);
+      Backward(k, input, gradient);
+    }
     return result;
   }
 
  private:
+  // What a layer's backward pass needs of its forward pass, besides h.
+  struct Cells {
+    std::vector<T> x;            // [T, B, in] after the dropout before
+    std::vector<float> factors;  // [T, B, in] of that dropout
+    std::vector<T> products;     // bf16: [T, B, 4H]; float32: in gates
+    std::vector<float> gates;    // [T, B, 4H]
+    std::vector<float> c;        // [T + 1, B, H], from a step of zeros on
+    std::vector<float> tanh_c;   // [T, B, H]
+    std::vector<T> d;            // bf16: [T, B, 4H]; float32: in gates
+  };
+
   struct Layer {
     Layer(const StaticSetup& setup, int64_t k, int64_t width)
         : in(width),
@@ -67,14 +90,9 @@ class StaticLstm final : public StaticBackward {
     int64_t weight_ih, weight_hh, bias_ih, bias_hh;  // offsets
     StaticWeight<T> ih, hh;                          // [4H, in], [4H, H]
     std::vector<float> bias;                         // [4H], of both
-    std::vector<T> x;                                // [T, B, in]; empty: the h of the layer below
-    std::vector<float> factors;                      // [T, B, in] of the dropout before
-    std::vector<T> products;                         // bf16: [T, B, 4H]; float32: in gates
-    std::vector<float> gates;                        // [T, B, 4H]
-    std::vector<float> c;                            // [T + 1, B, H], from a step of zeros on
-    std::vector<float> tanh_c;                       // [T, B, H]
-    std::vector<T> h;                                // [T + 1, B, H]
-    std::vector<T> d;                                // bf16: [T, B, 4H]; float32: in gates
+    std::vector<T> h;                                // [T + 1, B, H], from a step of zeros on
+    Cells own;
+    Cells* cells = nullptr;  // its own, or those that all layers share
   };
 
   static constexpr bool kNarrow = std::is_same<T, Bf16>::value;
@@ -84,15 +102,18 @@ class StaticLstm final : public StaticBackward {
     if (count == reserved_) return;
     reserved_ = count;
     const int64_t cells = steps_ * count * hidden_;
+    inputs_.resize(Size(steps_ * count * columns_.width()));
     for (size_t k = 0; k < layers_.size(); ++k) {
       Layer& layer = layers_[k];
-      if (k == 0 || Drops(k)) layer.x.resize(Size(steps_ * count * layer.in));
-      if (Drops(k)) layer.factors.resize(Size(cells + 16));
-      layer.gates.resize(Size(4 * cells));
-      if (kNarrow) layer.products.resize(Size(4 * cells));
-      if (kNarrow) layer.d.resize(Size(4 * cells));
-      layer.c.assign(Size(cells + count * hidden_), 0.0f);
-      layer.tanh_c.resize(Size(cells));
+      layer.cells = shared_ != nullptr ? shared_.get() : &layer.own;
+      Cells& own = *layer.cells;
+      if (Drops(k)) own.x.resize(Size(cells));
+      if (Drops(k)) own.factors.resize(Size(cells + 16));
+      own.gates.resize(Size(4 * cells));
+      if (kNarrow) own.products.resize(Size(4 * cells));
+      if (kNarrow) own.d.resize(Size(4 * cells));
+      own.c.assign(Size(cells + count * hidden_), 0.0f);
+      own.tanh_c.resize(Size(cells));
       layer.h.assign(Size(cells + count * hidden_), T{});
     }
     up_.resize(Size(cells));
@@ -106,7 +127,7 @@ class StaticLstm final : public StaticBackward {
   }
 
   void Gather(const StaticInput& input) {
-    T* out = layers_[0].x.data();
+    T* out = inputs_.data();
     for (int64_t t = 0; t < steps_; ++t) {
       for (int64_t i = 0; i < input.count; ++i, out += columns_.width()) {
         columns_.Gather(FirstRow(input, i) + t, out);
@@ -116,8 +137,8 @@ class StaticLstm final : public StaticBackward {
 
   // What a layer takes, [T, B, in].
   const T* InputOf(size_t k, int64_t count) const {
-    const Layer& layer = layers_[k];
-    return layer.x.empty() ? layers_[k - 1].h.data() + count * hidden_ : layer.x.data();
+    if (k == 0) return inputs_.data();
+    return Drops(k) ? layers_[k].cells->x.data() : layers_[k - 1].h.data() + count * hidden_;
   }
 
   void Forward(size_t k, const StaticInput& input) {
@@ -130,32 +151,33 @@ class StaticLstm final : public StaticBackward {
                       setup_.weights[layer.bias_hh + static_cast<int64_t>(j)];
     }
     if (Drops(k)) {
-      DropoutFactors(setup_.model.dropout, input.dropout_seed + k, layer.factors.data(),
+      DropoutFactors(setup_.model.dropout, input.dropout_seed + k, layer.cells->factors.data(),
                      steps_ * cells);
-      Scale(layers_[k - 1].h.data() + cells, layer.factors.data(), layer.x.data(), steps_ * cells);
+      Scale(layers_[k - 1].h.data() + cells, layer.cells->factors.data(), layer.cells->x.data(),
+            steps_ * cells);
     }
     Product(steps_ * count, 4 * hidden_, layer.in, {InputOf(k, count), layer.in, false},
             layer.ih.transposed(), ProductsOf(layer));
     for (int64_t t = 0; t < steps_; ++t) Step(layer, t, count);
   }
 
-  T* ProductsOf(Layer& layer) { return Either(layer.products, layer.gates); }
-  T* DeltasOf(Layer& layer) { return Either(layer.d, layer.gates); }
+  T* ProductsOf(Layer& layer) { return Either(layer.cells->products, layer.cells->gates); }
+  T* DeltasOf(Layer& layer) { return Either(layer.cells->d, layer.cells->gates); }
   static float* Either(std::vector<float>&, std::vector<float>& gates) { return gates.data(); }
   static Bf16* Either(std::vector<Bf16>& own, std::vector<float>&) { return own.data(); }
 
   void Step(Layer& layer, int64_t t, int64_t count) {
     const int64_t cells = count * hidden_;
-    float* gates = layer.gates.data() + 4 * t * cells;
+    float* gates = layer.cells->gates.data() + 4 * t * cells;
     const Matrix<const T> before{layer.h.data() + t * cells, hidden_, false};
-    float* c = layer.c.data() + t * cells;
-    float* tanh_c = layer.tanh_c.data() + t * cells;
+    float* c = layer.cells->c.data() + t * cells;
+    float* tanh_c = layer.cells->tanh_c.data() + t * cells;
     T* h = layer.h.data() + (t + 1) * cells;
     if constexpr (kNarrow) {
       if (t > 0) {
         Product(count, 4 * hidden_, hidden_, before, layer.hh.transposed(), more_.data());
       }
-      LstmForward(layer.products.data() + 4 * t * cells, t > 0 ? more_.data() : nullptr,
+      LstmForward(layer.cells->products.data() + 4 * t * cells, t > 0 ? more_.data() : nullptr,
                   layer.bias.data(), c, gates, c + cells, tanh_c, h, count, hidden_);
     } else {
       if (t > 0) {
@@ -178,8 +200,8 @@ class StaticLstm final : public StaticBackward {
     for (int64_t t = steps_ - 1; t >= 0; --t) {
       const bool last = t == steps_ - 1;
       T* d = deltas + 4 * t * cells;
-      LstmBackward(layer.gates.data() + 4 * t * cells, layer.c.data() + t * cells,
-                   layer.tanh_c.data() + t * cells, last ? nullptr : dh_.data(),
+      LstmBackward(layer.cells->gates.data() + 4 * t * cells, layer.cells->c.data() + t * cells,
+                   layer.cells->tanh_c.data() + t * cells, last ? nullptr : dh_.data(),
                    top && !last ? nullptr : up_.data() + t * cells, dc_.data(), d, bias_gradient,
                    count, hidden_);
       if (t > 0) {
@@ -196,7 +218,7 @@ class StaticLstm final : public StaticBackward {
     if (k == 0) return BackwardEmbeddings(input, deltas, gradient);
     Product(steps_ * count, hidden_, 4 * hidden_, {deltas, 4 * hidden_, false}, layer.ih.plain(),
             up_.data());
-    if (Drops(k)) Scale(up_.data(), layer.factors.data(), up_.data(), steps_ * cells);
+    if (Drops(k)) Scale(up_.data(), layer.cells->factors.data(), up_.data(), steps_ * cells);
   }
 
   // Of the first layer's input only these columns have parameters.
@@ -230,6 +252,8 @@ class StaticLstm final : public StaticBackward {
   StaticHead head_;
   const int64_t steps_, hidden_;
   std::vector<Layer> layers_;
+  std::unique_ptr<Cells> shared_;          // of all layers, where they are recomputed
+  std::vector<T> inputs_;                  // [T, B, columns]
   std::vector<T> up_;                      // [T, B, H], from the layer above
   std::vector<float> dc_, last_, head_d_;  // [B, H]
   std::vector<T> dh_;                      // [B, H]

@@ -30,9 +30,15 @@ class StaticTransformer final : public StaticBackward {
         head_(setup, spec_.width) {
     for (int64_t k = 0; k < spec_.layers; ++k) {
       const bool last_step = k + 1 == spec_.layers && !spec_.mean_pooling;
-      layers_.push_back(std::make_unique<StaticEncoderLayer>(setup, k, last_step));
+      layers_.push_back(std::make_unique<StaticEncoderLayer>(setup, k, last_step, room_));
     }
     if (spec_.pre_norm) norm_.emplace(setup, "encoder.norm", spec_.width);
+  }
+
+  bool SetRecompute(bool on) override {
+    shared_ = on ? std::make_unique<EncoderActivations>() : nullptr;
+    for (const auto& layer : layers_) layer->KeepIn(shared_.get());
+    return true;
   }
 
   StaticResult Run(const StaticInput& input, float* gradient) override {
@@ -50,6 +56,8 @@ class StaticTransformer final : public StaticBackward {
     result.loss_sum = HeadAndBack(x, input, gradient);
     float *d = d_.data(), *dx = dx_.data();
     for (size_t k = layers_.size(); k-- > 0;) {
+      // The last layer's are still there.
+      if (shared_ != nullptr && k + 1 < layers_.size()) layers_[k]->ForwardAgain();
       layers_[k]->Backward(d, dx, gradient);
       std::swap(d, dx);
     }
@@ -98,7 +106,7 @@ class StaticTransformer final : public StaticBackward {
   double HeadAndBack(const float* x, const StaticInput& input, float* gradient) {
     const int64_t kept = Kept(), width = spec_.width, rows = count_ * kept;
     if (spec_.pre_norm) {
-      norm_->Forward(x, normed_.data(), rows);
+      norm_->Forward(x, normed_.data(), rows, norm_kept_);
       x = normed_.data();
     }
     const float share = 1.0f / static_cast<float>(kept);
@@ -118,7 +126,7 @@ class StaticTransformer final : public StaticBackward {
       float* to = d_.data() + row * width;
       for (int64_t j = 0; j < width; ++j) to[j] = from[j] * share;
     }
-    if (spec_.pre_norm) norm_->Backward(d_.data(), d_.data(), rows, gradient);
+    if (spec_.pre_norm) norm_->Backward(d_.data(), d_.data(), rows, norm_kept_, gradient);
     return loss;
   }
 
@@ -145,8 +153,11 @@ class StaticTransformer final : public StaticBackward {
   const StaticLinear input_;
   const int64_t position_;
   StaticHead head_;
+  EncoderRoom room_;
+  std::unique_ptr<EncoderActivations> shared_;  // of all layers, where they are recomputed
   std::vector<std::unique_ptr<StaticEncoderLayer>> layers_;
   std::optional<StaticNorm> norm_;  // with pre_norm
+  StaticNorm::Kept norm_kept_;
   int64_t count_ = 0;
   std::vector<float> inputs_;      // [B, T, columns]
   std::vector<float> x_, d_, dx_;  // [B, T, D]

@@ -7,12 +7,14 @@
 #include <ATen/ops/softmax.h>
 #include <absl/strings/str_cat.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include "worker/model/dropout.h"
 #include "worker/model/input_columns.h"
+#include "worker/model/recompute.h"
 
 namespace traind {
 namespace {
@@ -25,6 +27,8 @@ struct EncoderLayer {
   LinearParameters in_proj, out_proj, linear1, linear2;
   NormParameters norm1, norm2;
 };
+
+constexpr uint64_t kSeedsOfLayer = 4;  // dropouts
 
 constexpr Initial kZeros{Initial::Kind::kConstant, 0, -1};
 constexpr Initial kOnes{Initial::Kind::kConstant, 1, -1};
@@ -69,26 +73,24 @@ class Transformer final : public Model {
     head_ = DeclareLinear("head", spec_.width, shape.outputs, parameters);
   }
 
+  bool SetRecompute(bool on) override {
+    recompute_ = on;
+    return true;
+  }
+
   at::Tensor Forward(const std::vector<at::Tensor>& weights, const Inputs& inputs,
                      bool training) const override {
-    Pass pass{weights, training ? dropout_ : 0.0, inputs.dropout_seed};
+    const double dropout = training ? dropout_ : 0.0;
+    Pass pass{weights, dropout, inputs.dropout_seed};
     at::Tensor x = pass.Linear(columns_.Sequence(weights, inputs), input_);  // [B, T, D]
     x = x.add(weights[position_]);
     for (size_t k = 0; k < layers_.size(); ++k) {
-      const EncoderLayer& layer = layers_[k];
-      // Of what the last layer makes only the step that the head sees is needed.
-      const bool last_step = k + 1 == layers_.size() && !spec_.mean_pooling;
-      const auto kept = [last_step](const at::Tensor& t) {
-        return last_step ? t.narrow(1, t.size(1) - 1, 1) : t;
+      const auto layer = [this, k, dropout, seed = inputs.dropout_seed + kSeedsOfLayer * k](
+                             const std::vector<at::Tensor>& all, const at::Tensor& taken) {
+        Pass of_layer{all, dropout, seed};
+        return Layer(of_layer, k, taken);
       };
-      if (spec_.pre_norm) {
-        const at::Tensor seen = pass.Norm(x, layer.norm1);
-        x = kept(x).add(pass.Drop(Attention(pass, layer, kept(seen), seen)));
-        x = x.add(pass.Drop(Feedforward(pass, layer, pass.Norm(x, layer.norm2))));
-      } else {
-        x = pass.Norm(kept(x).add(pass.Drop(Attention(pass, layer, kept(x), x))), layer.norm1);
-        x = pass.Norm(x.add(pass.Drop(Feedforward(pass, layer, x))), layer.norm2);
-      }
+      x = training && recompute_ ? WithoutActivations(layer, k, weights, x) : layer(weights, x);
     }
     if (spec_.pre_norm) x = pass.Norm(x, norm_);
     return pass.Linear(x.mean(1), head_);
@@ -109,6 +111,36 @@ class Transformer final : public Model {
     }
     at::Tensor Drop(const at::Tensor& x) { return dropout > 0 ? Dropout(x, dropout, seed++) : x; }
   };
+
+  // Only the layer's own weights go in: the gradients of the others are none of its.
+  at::Tensor WithoutActivations(const Block& layer, size_t k,
+                                const std::vector<at::Tensor>& weights, const at::Tensor& x) const {
+    const auto begin = static_cast<int64_t>(layers_[k].in_proj.weight);
+    const auto end = static_cast<int64_t>(layers_[k].norm2.bias) + 1;
+    const Block of_own = [layer, begin, size = weights.size()](const std::vector<at::Tensor>& own,
+                                                               const at::Tensor& taken) {
+      std::vector<at::Tensor> all(size);
+      std::copy(own.begin(), own.end(), all.begin() + begin);
+      return layer(all, taken);
+    };
+    return Recomputed(of_own, {weights.begin() + begin, weights.begin() + end}, x);
+  }
+
+  // Of what the last layer makes only the step that the head sees is needed.
+  at::Tensor Layer(Pass& pass, size_t k, at::Tensor x) const {
+    const EncoderLayer& layer = layers_[k];
+    const bool last_step = k + 1 == layers_.size() && !spec_.mean_pooling;
+    const auto kept = [last_step](const at::Tensor& t) {
+      return last_step ? t.narrow(1, t.size(1) - 1, 1) : t;
+    };
+    if (spec_.pre_norm) {
+      const at::Tensor seen = pass.Norm(x, layer.norm1);
+      x = kept(x).add(pass.Drop(Attention(pass, layer, kept(seen), seen)));
+      return x.add(pass.Drop(Feedforward(pass, layer, pass.Norm(x, layer.norm2))));
+    }
+    x = pass.Norm(kept(x).add(pass.Drop(Attention(pass, layer, kept(x), x))), layer.norm1);
+    return pass.Norm(x.add(pass.Drop(Feedforward(pass, layer, x))), layer.norm2);
+  }
 
   // Short sequences: the scores are [B, heads, Q, T], and small matrix products are
   // faster than a fused kernel that computes them again. asking: [B, Q, D], Q steps of
@@ -154,6 +186,7 @@ class Transformer final : public Model {
   size_t position_ = 0;
   std::vector<EncoderLayer> layers_;
   NormParameters norm_;  // with pre_norm
+  bool recompute_ = false;
 };
 
 }  // namespace

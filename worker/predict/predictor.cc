@@ -9,6 +9,7 @@
 #include "common/job_layout.h"
 #include "common/status_macros.h"
 #include "common/table/npy.h"
+#include "worker/data/known_targets.h"
 
 namespace traind {
 namespace {
@@ -44,15 +45,31 @@ struct SeriesRows {
   int64_t test_begin = 0, test_end = 0;
 };
 
+// Of the series' training rows; none where they are no input.
+KnownTargets TrainingTargets(const RowEncoder& encoder, const SeriesRows& series, size_t outputs) {
+  KnownTargets known(encoder.shape().horizon, outputs);
+  if (encoder.shape().horizon == 0) return known;
+  std::vector<float> targets(outputs);
+  for (int64_t row = series.train_begin; row < series.train_end; ++row) {
+    for (size_t k = 0; k < outputs; ++k) {
+      targets[k] = encoder.table().TargetValue(Split::kTrain, k)[static_cast<size_t>(row)];
+    }
+    known.Append(targets);
+  }
+  return known;
+}
+
 // out: [test rows of the series, outputs].
 absl::Status PredictSeries(Learner& learner, const RowEncoder& encoder, Weights which,
                            const SeriesRows& series, size_t outputs, absl::Span<float> out) {
   const int64_t history = encoder.shape().history();
-  const int64_t known = std::min(history, series.train_end - series.train_begin);
-  EncodedRows rows = encoder.Unknown(history - known);
-  Append(encoder.Encode(Split::kTrain, series.train_end - known, series.train_end), rows);
+  const int64_t trained = series.train_end - series.train_begin;
+  const int64_t recent = std::min(history, trained);
+  EncodedRows rows = encoder.Unknown(history - recent);
+  Append(encoder.Encode(Split::kTrain, series.train_end - recent, series.train_end), rows);
   Append(encoder.Encode(Split::kTest, series.test_begin, series.test_end), rows);
   const int64_t count = series.test_end - series.test_begin;
+  KnownTargets known = TrainingTargets(encoder, series, outputs);
   // Targets up to the horizon before a row are known, so that many rows at a time.
   const int64_t horizon = encoder.shape().horizon;
   const int64_t step = std::min(kEncodeRows, horizon == 0 ? count : horizon);
@@ -61,9 +78,12 @@ absl::Status PredictSeries(Learner& learner, const RowEncoder& encoder, Weights 
     const auto to = out.subspan(static_cast<size_t>(begin) * outputs,
                                 static_cast<size_t>(end - begin) * outputs);
     RETURN_IF_ERROR(learner.Predict(which, Part(rows, begin, end + history), to));
+    if (horizon == 0) continue;
     for (int64_t row = begin; row < end; ++row) {
-      encoder.SetTargets(to.subspan(static_cast<size_t>(row - begin) * outputs, outputs),
-                         row + history, rows);
+      const auto answer = to.subspan(static_cast<size_t>(row - begin) * outputs, outputs);
+      encoder.ToTargets(known.Before(trained + row), answer);
+      known.Append(answer);
+      encoder.SetTargets(answer, row + history, rows);
     }
   }
   return absl::OkStatus();

@@ -14,14 +14,15 @@
 #include "common/durable_file.h"
 #include "common/job_layout.h"
 #include "common/publish/floor_files.h"
+#include "common/publish/prediction_form.h"
 #include "common/publish/publisher.h"
 #include "common/status_macros.h"
 #include "common/table/folds.h"
+#include "common/table/mapped_file.h"
 #include "common/table/npy.h"
 #include "common/table/sample_plan.h"
 #include "common/table/table_reader.h"
 #include "worker/prepare/linear_floor.h"
-#include "worker/prepare/mapped_file.h"
 #include "worker/prepare/prepare_spec.h"
 #include "worker/prepare/prior_floor.h"
 #include "worker/prepare/series_floor.h"
@@ -248,6 +249,7 @@ absl::Status PrepareRun::Run() {
   RETURN_IF_ERROR(ReadData());
   read_time_ = Spent();
   RETURN_IF_ERROR(WriteFolds());
+  RETURN_IF_ERROR(WritePredictionForm(task_.state_dir, task_.job, spec_.form));
   Floor first = PriorFloor(*table_, Folds(), spec_.metric);
   if (std::optional<SeasonalFloor> naive = SeasonalNaiveFloor(*table_, Folds(), spec_.metric)) {
     period_ = naive->period;

@@ -104,6 +104,19 @@ absl::Status TakeSplit(const Json& data, PrepareSpec& result) {
   return absl::OkStatus();
 }
 
+absl::Status TakeForm(const Json& spec, PredictionForm& form) {
+  const auto it = spec.find("predictions");
+  if (it == spec.end() || !it->is_object()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string ensemble, Text(*it, "predictions", "ensemble"));
+  form.ensemble = EnsembleByName(ensemble);
+  ASSIGN_OR_RETURN(const std::string format, Text(*it, "predictions", "format"));
+  form.format = FileFormatByName(format);
+  if (it->contains("probabilities") && (*it)["probabilities"].is_boolean()) {
+    form.probabilities = (*it)["probabilities"].get<bool>();
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<PrepareSpec> ParsePrepareSpec(absl::string_view json) {
@@ -123,6 +136,7 @@ absl::StatusOr<PrepareSpec> ParsePrepareSpec(absl::string_view json) {
   RETURN_IF_ERROR(TakeTargets(data, result));
   if (result.target == result.id) return Wrong("data.id", "is the target");
   RETURN_IF_ERROR(TakeSplit(data, result));
+  RETURN_IF_ERROR(TakeForm(spec, result.form));
   return result;
 }
 

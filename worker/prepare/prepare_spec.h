@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/publish/metrics.h"
+#include "common/publish/prediction_form.h"
 #include "common/table/folds.h"
 #include "common/table/table.h"
 
@@ -24,6 +25,7 @@ struct PrepareSpec {
   std::string time, series, group, fold_column;  // empty: none
   bool forecasting = false;
   SplitSpec split;
+  PredictionForm form;
 };
 
 // Of a resolved JobSpec as JSON with snake_case keys; the seed may be a number or

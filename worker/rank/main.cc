@@ -2,7 +2,6 @@
 // worker/rank_protocol/messages.h over standard input and output; logs to standard
 // error. CUDA_VISIBLE_DEVICES, unless empty or unset, gives it a GPU.
 #include <fcntl.h>
-#include <malloc.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "worker/device/cuda_api.h"
+#include "worker/device/process_memory.h"
 #include "worker/model/learner.h"
 #include "worker/rank/rank.h"
 #include "worker/rank/reporter.h"
@@ -43,17 +43,10 @@ int KeepAway(int fd, int replacement) {
   return kept;
 }
 
-// Batches come and go at the same few sizes: keep freed memory instead of giving
-// it back to the system, page by page, at every step.
-void TuneAllocator() {
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
-}
-
 int Main() {
   if (!DieWithParent()) return 1;
   signal(SIGPIPE, SIG_IGN);
-  TuneAllocator();
+  KeepFreedMemory(true);
   const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
   rank_protocol::LineChannel channel(KeepAway(STDIN_FILENO, null),
                                      KeepAway(STDOUT_FILENO, STDERR_FILENO));

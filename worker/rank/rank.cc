@@ -7,8 +7,11 @@
 #include <utility>
 #include <variant>
 
+#include "common/engine_version.h"
 #include "common/log.h"
 #include "worker/device/guard.h"
+#include "worker/inference/dataset_prediction.h"
+#include "worker/inference/row_server.h"
 #include "worker/train/failure.h"
 #include "worker/train/trainer.h"
 
@@ -33,36 +36,29 @@ void Rank::SayReady(const std::string& device) {
 
 std::optional<Rank::Task> Rank::NextTask() {
   absl::MutexLock lock(&mutex_);
-  running_ = nullptr;
+  running_.reset();
   const auto something = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return exiting_ || !waiting_.empty();
   };
   mutex_.Await(absl::Condition(&something));
   if (exiting_) return std::nullopt;
-  Task task = std::move(waiting_.front());
+  running_ = std::move(waiting_.front());
   waiting_.pop_front();
-  running_ = task.control;
-  return task;
+  return running_;
 }
 
-void Rank::RunTask(Task& task) {
-  const int64_t attempt = task.train.attempt;
-  TRAIND_LOG(INFO) << "attempt " << attempt << ": job " << task.train.job << " fold "
-                   << task.train.fold << " rank " << task.train.rank << " of "
-                   << task.train.world_size;
-  const absl::Status status = Guarded([&] {
-    Trainer trainer(task.train, *task.control, reporter_, clock_);
-    return trainer.Run();
-  });
+void Rank::RunTask(const Task& task) {
+  TRAIND_LOG(INFO) << "attempt " << task.attempt << ": " << task.what;
+  const absl::Status status = Guarded([&] { return task.work(); });
   if (status.ok()) {
     rank_protocol::Finished finished;
-    finished.attempt = attempt;
+    finished.attempt = task.attempt;
     reporter_.Send(finished);
     return;
   }
-  TRAIND_LOG(ERROR) << "attempt " << attempt << ": " << status.ToString();
+  TRAIND_LOG(ERROR) << "attempt " << task.attempt << ": " << status.ToString();
   rank_protocol::Failed failed;
-  failed.attempt = attempt;
+  failed.attempt = task.attempt;
   failed.reason = FailureReason(status);
   failed.message = std::string(status.message());
   reporter_.Send(failed);
@@ -100,7 +96,7 @@ void Rank::Handle(const rank_protocol::ToProcess& message) {
           rank_protocol::Failed failed;
           failed.attempt = m.attempt;
           failed.reason = "INTERNAL";
-          failed.message = "trainrank trains; trainprep prepares";
+          failed.message = "trainrank trains and predicts; trainprep prepares";
           reporter_.Send(failed);
         } else {
           Take(m);
@@ -109,19 +105,62 @@ void Rank::Handle(const rank_protocol::ToProcess& message) {
       message);
 }
 
-void Rank::Take(rank_protocol::Train train) {
-  Task task;
-  task.control = std::make_shared<TaskControl>(train, clock_);  // its clock starts here
-  task.train = std::move(train);
+void Rank::Add(Task task) {
   absl::MutexLock lock(&mutex_);
   waiting_.push_back(std::move(task));
+}
+
+void Rank::Take(const rank_protocol::Train& train) {
+  Task task;
+  task.attempt = train.attempt;
+  task.what = absl::StrCat("job ", train.job, " fold ", train.fold, " rank ", train.rank, " of ",
+                           train.world_size);
+  task.training = std::make_shared<TaskControl>(train, clock_);  // its clock starts here
+  task.work = [this, train, control = task.training] {
+    return Trainer(train, *control, reporter_, clock_).Run();
+  };
+  Add(std::move(task));
+}
+
+void Rank::Take(const rank_protocol::Predict& predict) {
+  Task task;
+  task.attempt = predict.attempt;
+  task.what = absl::StrCat("job ", predict.job, ": predict a file");
+  task.inference =
+      std::make_shared<InferenceControl>(predict.attempt, predict.remaining_ms, clock_);
+  task.work = [this, predict, control = task.inference] {
+    return DatasetPrediction(predict, *control, reporter_, clock_).Run();
+  };
+  Add(std::move(task));
+}
+
+void Rank::Take(const rank_protocol::Serve& serve) {
+  Task task;
+  task.attempt = serve.attempt;
+  task.what = absl::StrCat("job ", serve.job, ": serve rows");
+  task.inference = std::make_shared<InferenceControl>(serve.attempt, serve.remaining_ms, clock_);
+  task.work = [this, serve, control = task.inference] {
+    return RowServer(serve, *control, reporter_, clock_).Run();
+  };
+  Add(std::move(task));
+}
+
+void Rank::Take(const rank_protocol::Rows& rows) {
+  const Task task = Find(rows.attempt);
+  if (task.inference != nullptr) return task.inference->Push(rows);
+  rank_protocol::Answered answer;
+  answer.attempt = rows.attempt;
+  answer.request = rows.request;
+  answer.code = absl::StrCat(static_cast<int>(absl::StatusCode::kUnavailable));
+  answer.message = "the models are not held here any more";
+  reporter_.Send(answer);
 }
 
 void Rank::Take(const rank_protocol::Exit&) {
   {
     absl::MutexLock lock(&mutex_);
     exiting_ = true;
-    if (running_ == nullptr) return;
+    if (!running_.has_value()) return;
   }
   // In the middle of a task: what it has on disk is what counts.
   reporter_.Drain(absl::Seconds(1));
@@ -131,21 +170,19 @@ void Rank::Take(const rank_protocol::Exit&) {
 // Orders for a task that has just ended cross its Finished on the way: no error.
 template <class Order>
 void Rank::PassOn(const Order& order, const char* name) {
-  const std::shared_ptr<TaskControl> control = ControlOf(order.attempt);
-  if (control == nullptr) {
-    TRAIND_LOG(INFO) << name << " for attempt " << order.attempt << ", which does not run here";
-    return;
-  }
-  control->Apply(order);
+  const Task task = Find(order.attempt);
+  if (task.training != nullptr) return task.training->Apply(order);
+  if (task.inference != nullptr) return task.inference->Apply(order);
+  TRAIND_LOG(INFO) << name << " for attempt " << order.attempt << ", which does not run here";
 }
 
-std::shared_ptr<TaskControl> Rank::ControlOf(int64_t attempt) {
+Rank::Task Rank::Find(int64_t attempt) {
   absl::MutexLock lock(&mutex_);
-  if (running_ != nullptr && running_->attempt() == attempt) return running_;
+  if (running_.has_value() && running_->attempt == attempt) return *running_;
   for (const Task& task : waiting_) {
-    if (task.control->attempt() == attempt) return task.control;
+    if (task.attempt == attempt) return task;
   }
-  return nullptr;
+  return Task();
 }
 
 }  // namespace traind

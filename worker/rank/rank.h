@@ -2,14 +2,17 @@
 #pragma once
 
 #include <absl/base/thread_annotations.h>
+#include <absl/status/status.h>
 #include <absl/synchronization/mutex.h>
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "common/clock.h"
+#include "worker/inference/inference_control.h"
 #include "worker/rank/reporter.h"
 #include "worker/rank_protocol/line_channel.h"
 #include "worker/rank_protocol/messages.h"
@@ -17,10 +20,7 @@
 
 namespace traind {
 
-// Part of cache keys: changes whenever the same spec and data would train otherwise.
-inline constexpr char kEngineVersion[] = "1";
-
-// One thread trains (Run's), another reads commands (ReadCommands'), so that Stop and
+// One thread trains or predicts (Run's), another reads commands (ReadCommands'), so that Stop and
 // the end of input are heard at once.
 // Threads: as said.
 class Rank {
@@ -36,21 +36,30 @@ class Rank {
   [[noreturn]] void ReadCommands();
 
  private:
+  // One of the controls is there: which says what kind of task it is.
   struct Task {
-    rank_protocol::Train train;
-    std::shared_ptr<TaskControl> control;
+    int64_t attempt = 0;
+    std::string what;                    // for the log
+    std::function<absl::Status()> work;  // on Run's thread
+    std::shared_ptr<TaskControl> training;
+    std::shared_ptr<InferenceControl> inference;
   };
 
   void SayReady(const std::string& device);
   std::optional<Task> NextTask();
-  void RunTask(Task& task);
+  void RunTask(const Task& task);
+  void Add(Task task);
 
   void Handle(const rank_protocol::ToProcess& message);
-  void Take(rank_protocol::Train train);
+  void Take(const rank_protocol::Train& train);
+  void Take(const rank_protocol::Predict& predict);
+  void Take(const rank_protocol::Serve& serve);
+  void Take(const rank_protocol::Rows& rows);
   void Take(const rank_protocol::Exit& exit);
   template <class Order>
   void PassOn(const Order& order, const char* name);
-  std::shared_ptr<TaskControl> ControlOf(int64_t attempt);
+  // A task that runs or waits; without a control: there is none.
+  Task Find(int64_t attempt);
 
   rank_protocol::LineChannel& channel_;
   Reporter& reporter_;
@@ -58,7 +67,7 @@ class Rank {
 
   absl::Mutex mutex_;
   std::deque<Task> waiting_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<TaskControl> running_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Task> running_ ABSL_GUARDED_BY(mutex_);
   bool exiting_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

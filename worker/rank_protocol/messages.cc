@@ -51,6 +51,14 @@ TRAIND_LAYOUT(Train, "train", F("attempt", &M::attempt), F("job", &M::job),
               F("resume", &M::resume), F("stop_ms", &M::stop_ms),
               F("remaining_ms", &M::remaining_ms),
               F("checkpoint_every_ms", &M::checkpoint_every_ms));
+TRAIND_LAYOUT(Predict, "predict", F("attempt", &M::attempt), F("job", &M::job),
+              F("state_dir", &M::state_dir), F("spec_json", &M::spec_json),
+              F("threads", &M::threads), F("remaining_ms", &M::remaining_ms));
+TRAIND_LAYOUT(Serve, "serve", F("attempt", &M::attempt), F("job", &M::job),
+              F("state_dir", &M::state_dir), F("spec_json", &M::spec_json),
+              F("threads", &M::threads), F("remaining_ms", &M::remaining_ms));
+TRAIND_LAYOUT(Rows, "rows", F("attempt", &M::attempt), F("request", &M::request),
+              F("columns", &M::columns), F("values", &M::values));
 TRAIND_LAYOUT(Replan, "replan", F("attempt", &M::attempt), F("epochs", &M::epochs),
               F("stop_ms", &M::stop_ms), F("remaining_ms", &M::remaining_ms));
 TRAIND_LAYOUT(Stop, "stop", F("attempt", &M::attempt), F("predict", &M::predict));
@@ -88,7 +96,16 @@ TRAIND_LAYOUT(FoldSaved, "fold_saved", F("attempt", &M::attempt), F("fold", &M::
               F("complete", &M::complete), F("last", &M::last), F("stopped_by", &M::stopped_by),
               F("epochs_done", &M::epochs_done), F("score", &M::score), F("oof", &M::oof),
               F("oof_sha256", &M::oof_sha256), F("test", &M::test),
-              F("test_sha256", &M::test_sha256), F("predict_s", &M::predict_s));
+              F("test_sha256", &M::test_sha256), F("predict_s", &M::predict_s),
+              F("best_epoch", &M::best_epoch), F("step", &M::step));
+TRAIND_LAYOUT(Predicted, "predicted", F("attempt", &M::attempt), F("number", &M::number),
+              F("members", &M::members));
+TRAIND_LAYOUT(Serving, "serving", F("attempt", &M::attempt), F("members", &M::members));
+TRAIND_LAYOUT(Answered, "answered", F("attempt", &M::attempt), F("request", &M::request),
+              F("code", &M::code), F("message", &M::message), F("targets", &M::targets),
+              F("classes", &M::classes), F("values", &M::values),
+              F("probabilities", &M::probabilities), F("members", &M::members),
+              F("quality", &M::quality));
 TRAIND_LAYOUT(Finished, "finished", F("attempt", &M::attempt));
 TRAIND_LAYOUT(Failed, "failed", F("attempt", &M::attempt), F("reason", &M::reason),
               F("message", &M::message));
@@ -198,6 +215,16 @@ absl::Status FromJson(const Json& json, const std::string& key, std::string& val
 
 absl::Status FromJson(const Json& json, const std::string& key, std::vector<std::string>& value) {
   if (!json.is_array()) return WrongType(key, "a list of strings", json);
+  value.clear();
+  for (const Json& item : json) {
+    absl::Status status = FromJson(item, key, value.emplace_back());
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FromJson(const Json& json, const std::string& key, std::vector<double>& value) {
+  if (!json.is_array()) return WrongType(key, "a list of numbers", json);
   value.clear();
   for (const Json& item : json) {
     absl::Status status = FromJson(item, key, value.emplace_back());

@@ -6,14 +6,17 @@
 //
 // Two programs speak it:
 //   trainprep (no torch) takes PREPARE; one task, then it exits 0.
-//   trainrank (LibTorch) takes TRAIN; after a task it says Ready again, so an
-//   idle one is a warm spare. End of input = abort and exit: a Rank never
+//   trainrank (LibTorch) takes TRAIN, PREDICT and SERVE; after a task it says Ready
+//   again, so an idle one is a warm spare. End of input = abort and exit: a Rank never
 //   outlives its Worker (besides, it dies with its parent by PDEATHSIG).
 //
 // Order, a PREPARE:  > Prepare   < TableReady   < FloorReady (1 or 2 times)   < Finished
 // Order, a TRAIN:    < Ready   > Train   < Started   < Probe   < Progress*  < Epoch*
 //                    < CheckpointSaved*   < FoldSaved* (from a running fold, see there)
 //                    < FoldSaved (last one)   < Finished   < Ready
+// Order, a PREDICT:  < Ready   > Predict   < TableReady   < Progress*   < Predicted (1 or more)
+//                    < Finished   < Ready
+// Order, a SERVE:    < Ready   > Serve   < Serving   (> Rows   < Answered)*   < Finished   < Ready
 // Failed may replace whatever would come next, up to Finished; it ends the task.
 // Decision and LogText may come at any time.
 //
@@ -68,10 +71,37 @@ struct Train {  // "train"
   int64_t checkpoint_every_ms = 60'000;
 };
 
+// "predict": read a file and predict it with another Job's models.
+struct Predict {
+  int64_t attempt = 0;
+  std::string job;
+  std::string state_dir;  // absolute
+  std::string spec_json;  // resolved, its `predict` with the models
+  int threads = 1;
+  int64_t remaining_ms = -1;  // to the Job's deadline; -1: none
+};
+
+// "serve": load another Job's models and answer Rows until none come for as long as the spec says.
+struct Serve {
+  int64_t attempt = 0;
+  std::string job;
+  std::string state_dir;
+  std::string spec_json;  // resolved, its `serve` with the models
+  int threads = 1;
+  int64_t remaining_ms = -1;
+};
+
+struct Rows {  // "rows": for a serving task
+  int64_t attempt = 0;
+  uint64_t request = 0;
+  std::vector<std::string> columns;
+  std::vector<std::string> values;  // row by row, columns.size() each
+};
+
 struct Replan {  // "replan": a new Plan for the running task
   int64_t attempt = 0;
-  int epochs = 0;        // 0: as before
-  int64_t stop_ms = -1;  // -1: as before
+  int epochs = 0;             // 0: as before
+  int64_t stop_ms = -1;       // -1: as before
   int64_t remaining_ms = -1;  // -1: as before
 };
 
@@ -190,6 +220,33 @@ struct FoldSaved {
   std::string oof, oof_sha256;    // path relative to the job's folder
   std::string test, test_sha256;  // empty without test rows
   double predict_s = 0;
+  // When the weights that predicted were made: epochs, and optimizer steps of the task, done.
+  double best_epoch = 0;
+  int64_t step = 0;
+};
+
+// "predicted": a Prediction of so many members stands in the Job's folder.
+struct Predicted {
+  int64_t attempt = 0;
+  int number = 0;
+  int members = 0;
+};
+
+struct Serving {  // "serving": models are loaded
+  int64_t attempt = 0;
+  int members = 0;
+};
+
+struct Answered {  // "answered": to Rows
+  int64_t attempt = 0;
+  uint64_t request = 0;
+  std::string code;     // a canonical status code's number in text; empty: ok
+  std::string message;  // what is wrong with which row and column
+  std::vector<std::string> targets, classes;
+  std::vector<std::string> values;    // row by row, one for each target
+  std::vector<double> probabilities;  // row by row, one for each class
+  std::string members;                // JSON: fold, attempt, complete, score, epoch, step, weight
+  std::string quality;
 };
 
 struct Finished {  // "finished"
@@ -213,9 +270,10 @@ struct LogText {      // "log"
   std::string text;
 };
 
-using ToProcess = std::variant<Prepare, Train, Replan, Stop, Exit>;
-using FromProcess = std::variant<Ready, TableReady, FloorReady, Started, Probe, Progress, Epoch,
-                                 CheckpointSaved, FoldSaved, Finished, Failed, Decision, LogText>;
+using ToProcess = std::variant<Prepare, Train, Predict, Serve, Rows, Replan, Stop, Exit>;
+using FromProcess =
+    std::variant<Ready, TableReady, FloorReady, Started, Probe, Progress, Epoch, CheckpointSaved,
+                 FoldSaved, Predicted, Serving, Answered, Finished, Failed, Decision, LogText>;
 
 // One line, without its newline.
 std::string Encode(const ToProcess& message);

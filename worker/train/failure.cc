@@ -20,6 +20,14 @@ absl::Status DivergedError(absl::string_view message) {
   return WithReason(absl::FailedPreconditionError(message), "DIVERGED");
 }
 
+absl::Status DataError(const absl::Status& status) {
+  return status.ok() ? status : WithReason(status, "DATA_ERROR");
+}
+
+absl::Status OutOfTimeError(absl::string_view message) {
+  return WithReason(absl::DeadlineExceededError(message), "STOPPED_IN_TIME");
+}
+
 absl::Status StorageError(const absl::Status& status) {
   if (!absl::IsResourceExhausted(status)) return status;
   return WithReason(status, "STORAGE_FULL");

@@ -11,6 +11,12 @@ namespace traind {
 // The loss is not finite and will not be again.
 absl::Status DivergedError(absl::string_view message);
 
+// The user's data are not what they should be.
+absl::Status DataError(const absl::Status& status);
+
+// Too little was done by the time that was given.
+absl::Status OutOfTimeError(absl::string_view message);
+
 // Writing predictions failed: ResourceExhausted = the disk is full.
 absl::Status StorageError(const absl::Status& status);
 

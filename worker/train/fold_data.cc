@@ -26,12 +26,7 @@ LearnerData FoldData::Encode() const {
     const auto classes = table->TargetClass(Split::kTrain);
     data.classes.assign(classes.begin(), classes.end());
   } else {
-    const auto targets = static_cast<size_t>(outputs);
-    data.values.resize(static_cast<size_t>(table->rows(Split::kTrain)) * targets);
-    for (size_t k = 0; k < targets; ++k) {
-      const auto values = table->TargetValue(Split::kTrain, k);
-      for (size_t row = 0; row < values.size(); ++row) data.values[row * targets + k] = values[row];
-    }
+    data.values = encoder->LearntTargets();
   }
   return data;
 }
@@ -51,8 +46,11 @@ absl::StatusOr<FoldData> LoadFold(const std::string& state_dir, const std::strin
                    ReadSamplePlan(absl::StrCat(state_dir, "/", SamplesPath(job))));
   ASSIGN_OR_RETURN(data.rows, SplitFold(*data.table, folds.values, fold, split));
   data.sample = split.shape;
+  // SMAPE is a share of the target's own size, which a difference does not have.
+  const TargetForm form =
+      spec.objective.loss == LossKind::kSmape ? TargetForm::kValue : TargetForm::kAuto;
   data.encoder = std::make_unique<const RowEncoder>(
-      RowEncoder::Fit(data.table, data.rows.training, split.shape));
+      RowEncoder::Fit(data.table, data.rows.training, split.shape, form));
   return data;
 }
 

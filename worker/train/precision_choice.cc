@@ -59,13 +59,11 @@ bool ProbeWorthIts(const PrecisionRequest& request, const Learner& learner) {
          HasTimeForProbe(request, learner);
 }
 
-absl::StatusOr<double> MedianStep(const PrecisionRequest& request, Learner& learner,
-                                  int world_size) {
+absl::StatusOr<double> MedianStep(const PrecisionRequest& request, int world_size) {
   std::vector<double> seconds;
   for (int i = 0; i < kWarmSteps + kTimedSteps; ++i) {
     const auto started = std::chrono::steady_clock::now();
-    RETURN_IF_ERROR(learner.Step(
-        {0, request.batch, request.batch * world_size, 1e-6, static_cast<uint64_t>(i)}));
+    RETURN_IF_ERROR(request.step({0, request.batch, request.batch * world_size, 1e-6}));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
     if (i >= kWarmSteps) seconds.push_back(took.count());
   }
@@ -81,9 +79,9 @@ absl::StatusOr<Precision> Probe(const PrecisionRequest& request, Learner& learne
                                 EventSink& sink) {
   ASSIGN_OR_RETURN(const Learner::State state, learner.Save());
   RETURN_IF_ERROR(SetAnyOrder(request, learner));
-  ASSIGN_OR_RETURN(const double fp32, MedianStep(request, learner, gang.world_size()));
+  ASSIGN_OR_RETURN(const double fp32, MedianStep(request, gang.world_size()));
   RETURN_IF_ERROR(learner.SetPrecision(Precision::kBf16));
-  ASSIGN_OR_RETURN(const double bf16, MedianStep(request, learner, gang.world_size()));
+  ASSIGN_OR_RETURN(const double bf16, MedianStep(request, gang.world_size()));
   RETURN_IF_ERROR(learner.Load(state));
   RETURN_IF_ERROR(learner.TakeLoss().status());
   int64_t faster = fp32 > bf16 * kLeastGain ? 1 : 0;
@@ -146,9 +144,9 @@ absl::StatusOr<int> ChooseThreads(const PrecisionRequest& request, int most, Lea
   if (probe == 0) return most;
   ASSIGN_OR_RETURN(const Learner::State state, learner.Save());
   RETURN_IF_ERROR(SetAnyOrder(request, learner));
-  ASSIGN_OR_RETURN(const double many, MedianStep(request, learner, gang.world_size()));
+  ASSIGN_OR_RETURN(const double many, MedianStep(request, gang.world_size()));
   SetTorchThreads(1);
-  ASSIGN_OR_RETURN(const double one, MedianStep(request, learner, gang.world_size()));
+  ASSIGN_OR_RETURN(const double one, MedianStep(request, gang.world_size()));
   RETURN_IF_ERROR(learner.Load(state));
   RETURN_IF_ERROR(learner.TakeLoss().status());
   int64_t chosen = one > many * kLeastGain ? most : 1;

@@ -6,6 +6,7 @@
 #include <absl/types/span.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "worker/model/learner.h"
@@ -15,6 +16,8 @@
 namespace traind {
 
 struct PrecisionRequest {
+  // Takes a timed step; in several passes where memory does not suffice for one.
+  std::function<absl::Status(const StepInput&)> step;
   int64_t attempt = 0;
   std::optional<Precision> wanted;  // by the Worker, the checkpoint or the spec; none: choose
   int compute_capability = 0;       // of the GPU (80 = sm_80); 0: on the CPU

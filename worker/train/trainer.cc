@@ -136,11 +136,13 @@ absl::Status Trainer::TakeStep() {
   const absl::Duration started = clock_.MonotonicNow();
   const BatchShare share =
       ShareOfBatch(TrainingRows(), position_, step_rows_, gang_->rank(), gang_->world_size());
-  absl::Status taken = TakePasses(share);
-  while (!taken.ok()) {
-    RETURN_IF_ERROR(MakeRoom(taken));
-    taken = TakePasses(share);
-  }
+  StepInput step;
+  step.begin = order_begin_;
+  step.rows = share.rank_rows;
+  step.gang_rows = share.gang_rows;
+  step.learning_rate =
+      schedule_.LearningRate(epoch_ * StepsPerEpoch() + position_ / GangStepRows());
+  RETURN_IF_ERROR(TakePassesThatFit(step));
   if (!probed_) RETURN_IF_ERROR(learner_->Synchronize());
   position_ += share.gang_rows;
   order_begin_ += share.rank_rows;
@@ -157,25 +159,29 @@ absl::Status Trainer::TakeStep() {
   return absl::OkStatus();
 }
 
+absl::Status Trainer::TakePassesThatFit(const StepInput& step) {
+  absl::Status taken = TakePasses(step);
+  while (!taken.ok()) {
+    RETURN_IF_ERROR(MakeRoom(taken));
+    taken = TakePasses(step);
+  }
+  return absl::OkStatus();
+}
+
 // One optimizer step, in as many passes as this rank's share of it needs; at least one,
 // as the others wait for it.
-absl::Status Trainer::TakePasses(const BatchShare& share) {
-  StepInput input;
-  input.gang_rows = share.gang_rows;
-  input.learning_rate =
-      schedule_.LearningRate(epoch_ * StepsPerEpoch() + position_ / GangStepRows());
-  int64_t done = 0;
-  for (uint64_t pass = 0; pass == 0 || done < share.rank_rows; ++pass) {
-    input.begin = order_begin_ + done;
-    input.rows = std::min(batch_, share.rank_rows - done);
-    input.last = done + input.rows >= share.rank_rows;
-    input.dropout_seed =
+absl::Status Trainer::TakePasses(StepInput step) {
+  const int64_t end = step.begin + step.rows;
+  for (uint64_t pass = 0; pass == 0 || step.begin < end; ++pass) {
+    step.rows = std::min(batch_, end - step.begin);
+    step.last = step.begin + step.rows >= end;
+    step.dropout_seed =
         StreamSeed(spec_.seed, Stream::kDropout, static_cast<uint64_t>(train_.fold),
                    static_cast<uint64_t>(step_), static_cast<uint64_t>(gang_->rank()) | pass << 16);
-    exchanging_ = input.last;
-    if (before_pass_ != nullptr) RETURN_IF_ERROR(before_pass_(input));
-    RETURN_IF_ERROR(learner_->Step(input));
-    done += input.rows;
+    exchanging_ = step.last;
+    if (before_pass_ != nullptr) RETURN_IF_ERROR(before_pass_(step));
+    RETURN_IF_ERROR(learner_->Step(step));
+    step.begin += step.rows;
     ++passes_;
   }
   return absl::OkStatus();
@@ -351,9 +357,10 @@ absl::Status Trainer::EvaluateNow(Weights which, std::vector<float>& outputs) {
   const size_t world = static_cast<size_t>(gang_->world_size());
   const size_t rank = static_cast<size_t>(gang_->rank());
   const size_t begin = rows.size() * rank / world, end = rows.size() * (rank + 1) / world;
-  RETURN_IF_ERROR(
-      learner_->Predict(which, absl::MakeConstSpan(rows).subspan(begin, end - begin),
-                        absl::MakeSpan(outputs).subspan(begin * width, (end - begin) * width)));
+  const auto own = absl::MakeConstSpan(rows).subspan(begin, end - begin);
+  const auto answers = absl::MakeSpan(outputs).subspan(begin * width, own.size() * width);
+  RETURN_IF_ERROR(learner_->Predict(which, own, answers));
+  data_.encoder->RowsToTargets(own, answers);
   if (gang_->group() == nullptr) return absl::OkStatus();
   return gang_->group()->Sum(absl::MakeSpan(outputs));
 }

@@ -58,6 +58,7 @@ class Trainer {
 
   // Getting ready.
   absl::Status Prepare();
+  void SaveModelFile();
   absl::Status JoinGang();
   absl::Status CreateLearner();
   absl::Status Resume();
@@ -75,7 +76,8 @@ class Trainer {
   absl::Status ValidateWithin(const Verdict& verdict);
   Verdict Decide();
   absl::Status TakeStep();
-  absl::Status TakePasses(const BatchShare& share);
+  absl::Status TakePasses(StepInput step);
+  absl::Status TakePassesThatFit(const StepInput& step);
   absl::Status MakeRoom(const absl::Status& failed);
   absl::Status FinishEpoch();
   bool OutOfPatience() const;

@@ -14,6 +14,8 @@ rank_protocol::FoldSaved Trainer::FoldSavedNow() const {
   saved.epochs_done = EpochsDone();
   saved.score = best_.metric;
   saved.predict_s = absl::ToDoubleSeconds(predict_time_);
+  saved.best_epoch = best_epoch_;
+  saved.step = step_;
   return saved;
 }
 

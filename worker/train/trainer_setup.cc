@@ -11,6 +11,7 @@
 #include "worker/data/random.h"
 #include "worker/device/cuda_api.h"
 #include "worker/device/process_memory.h"
+#include "worker/predict/model_file.h"
 #include "worker/train/failure.h"
 #include "worker/train/precision_choice.h"
 #include "worker/train/trainer.h"
@@ -42,6 +43,7 @@ absl::Status Trainer::Prepare() {
   if (planned_epochs_ < 1) {
     return absl::InvalidArgumentError(absl::StrCat("epochs: ", planned_epochs_, " is below 1"));
   }
+  KeepFreedMemory(true);
   ResetPeakResident();
   ASSIGN_OR_RETURN(spec_, ParseTrainingSpec(train_.spec_json));
   ASSIGN_OR_RETURN(data_, LoadFold(train_.state_dir, train_.table, train_.job, train_.fold, spec_));
@@ -68,6 +70,7 @@ absl::Status Trainer::Prepare() {
     options.keep_best = spec_.keep_best;
     options.metric = spec_.metric;
     saver_ = std::make_unique<FoldSaver>(options, sink_, clock_);
+    SaveModelFile();
   }
   RETURN_IF_ERROR(Resume());
   SayStarted();
@@ -76,6 +79,21 @@ absl::Status Trainer::Prepare() {
   usage_.emplace(threads_, cuda_ != nullptr, data_.shape().window == 1);
   TakeUsage(progress_at_, 0);  // what was before the first step is not its
   return absl::OkStatus();
+}
+
+// Beside the checkpoints: with it their weights predict rows that come later.
+void Trainer::SaveModelFile() {
+  ModelFile file;
+  file.job = train_.job;
+  file.fold = train_.fold;
+  file.seed = spec_.seed;
+  file.table_sha256 = data_.table->schema().content_sha256;
+  file.spec_json = train_.spec_json;
+  file.input = InputSchemaOf(data_.table->schema());
+  file.encoder = data_.encoder->state();
+  const absl::Status saved =
+      WriteModelFile(train_.state_dir, AttemptDir(train_.job, train_.attempt), file);
+  if (!saved.ok()) Warn(absl::StrCat("no later file can be predicted: ", saved.message()));
 }
 
 absl::Status Trainer::JoinGang() {
@@ -145,6 +163,7 @@ absl::Status Trainer::ChooseTrainingPrecision(const Checkpoint* resumed) {
     request.wanted = spec_.precision;
   }
   if (cuda_ != nullptr) request.compute_capability = cuda_->ComputeCapability();
+  request.step = [this](const StepInput& step) { return TakePassesThatFit(step); };
   request.batch = batch_;
   request.training_rows = data_.rows.training;
   request.window = data_.shape().window;

@@ -50,13 +50,15 @@ absl::Status Trainer::Resume() {
   ChooseBatch(resumed);
   schedule_ = MakeSchedule(spec_.schedule, PeakRate(), StepsPerEpoch(), spec_.epochs);
   schedule_.total_steps = StepsPerEpoch() * planned_epochs_;
-  RETURN_IF_ERROR(ChooseTrainingPrecision(resumed));
-  if (found) RETURN_IF_ERROR(Restore(checkpoint));
   const bool recompute = spec_.recompute.value_or(found && checkpoint.recompute);
   recompute_ = recompute && learner_->SetRecompute(true);
+  RETURN_IF_ERROR(ChooseTrainingPrecision(resumed));
+  recompute_ =
+      (recompute || recompute_) && learner_->SetRecompute(true);  // the path may be another
+  if (found) RETURN_IF_ERROR(Restore(checkpoint));
   if (spec_.recompute.value_or(false) && !recompute_ && gang_->leads()) {
-    Warn(absl::StrCat("train.recompute: on has no effect: an ", spec_.model.architecture,
-                      " keeps its activations"));
+    Warn(absl::StrCat("train.recompute: on has no effect: on this device an ",
+                      spec_.model.architecture, " keeps its activations"));
   }
   if (UsesAmp(learner_->precision())) {
     ASSIGN_OR_RETURN(Learner::State state, learner_->Save());

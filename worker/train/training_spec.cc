@@ -201,6 +201,8 @@ absl::Status TakeTrain(const JsonObject& train, TrainingSpec& spec) {
   RETURN_IF_ERROR(paths.Take("static_backward", spec.paths.static_backward));
   RETURN_IF_ERROR(paths.Take("static_forward", spec.paths.static_forward));
   RETURN_IF_ERROR(paths.Take("fused_optimizer", spec.paths.fused_optimizer));
+  RETURN_IF_ERROR(paths.Take("cuda_graph", spec.paths.cuda_graph));
+  RETURN_IF_ERROR(paths.Take("cudnn_benchmark", spec.paths.cudnn_benchmark));
   RETURN_IF_ERROR(TakeOptimizer(train, spec));
   RETURN_IF_ERROR(TakeLoss(train, spec));
   RETURN_IF_ERROR(TakeSchedule(train.Child("schedule"), spec.schedule));

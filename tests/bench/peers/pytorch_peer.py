@@ -4,9 +4,8 @@
     python pytorch_peer.py WORKLOAD --data DIR --batch N --threads N VARIANT...
 
 Reads lines `VARIANT-NUMBER SECONDS` on standard input; answers each with one JSON line {steps, seconds,
-cpu_seconds, samples}.
-First it says {ready: [...]}, for each variant whether it could take its first steps. `heldout` answers with each variant's
-held-out loss and the steps it has taken. Variants and workloads: pytorch_common.py.
+cpu_seconds, samples}. First it says {ready: [...]}, for each variant whether it could take its first steps.
+Variants and workloads: pytorch_common.py.
 """
 import argparse
 import json
@@ -35,12 +34,8 @@ def main():
         except RuntimeError as e:  # such as bf16 on a processor without it
             print(f"{trainer.spec}: {e}", file=sys.stderr)
             usable.append(False)
-    taken = [5] * len(trainers)
     peers.emit({"ready": usable})
     for line in sys.stdin:
-        if line.strip() == "heldout":
-            peers.emit({"heldout": [t.heldout() if u else None for t, u in zip(trainers, usable)], "steps": taken})
-            continue
         number, seconds = line.split()
         trainer = trainers[int(number)]
         began, cpu, steps = time.perf_counter(), time.process_time(), 0
@@ -48,7 +43,6 @@ def main():
             trainer.run(5)
             steps += 5
         passed = time.perf_counter() - began
-        taken[int(number)] += steps
         peers.emit({"steps": steps, "seconds": passed, "cpu_seconds": time.process_time() - cpu, "samples": steps * trainer.batch * work.accum})
 
 

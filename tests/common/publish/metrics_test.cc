@@ -32,7 +32,7 @@ TEST(MetricsTest, ScoresEqualThoseOfScikitLearn) {
                       item["classes"].get<int>(), item["labels"].get<std::vector<int32_t>>());
       } else {
         score = Score(metric, item["predicted"].get<std::vector<float>>(),
-                      item["target"].get<std::vector<float>>());
+                      item["target"].get<std::vector<float>>(), item["outputs"].get<size_t>());
       }
       // scikit-learn keeps the logarithms of float32 input in float32.
       const double tolerance = metric == Metric::kLogLoss ? 1e-6 : 1e-12;
@@ -40,7 +40,7 @@ TEST(MetricsTest, ScoresEqualThoseOfScikitLearn) {
       ++checked;
     }
   }
-  EXPECT_EQ(checked, 28);
+  EXPECT_EQ(checked, 48);
 }
 
 TEST(MetricsTest, SmapeIsInPercentUpTo200) {

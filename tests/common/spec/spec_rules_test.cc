@@ -42,6 +42,34 @@ TEST(SpecRulesTest, RequiredFieldsAreMissed) {
   EXPECT_EQ(Errors(spec), "data.train: data.train is missing");
 }
 
+TEST(SpecRulesTest, AJobThatPredictsWithAnothersModelsHasNoDataOfItsOwn) {
+  v1::JobSpec spec;
+  spec.set_api("v1");
+  spec.mutable_predict()->set_from("digits-7f3k2a");
+  EXPECT_EQ(Errors(spec), "predict.data: predict.data is missing");
+  spec.mutable_predict()->set_data("/data/later.csv");
+  EXPECT_EQ(Errors(spec), "");
+  spec.mutable_data()->set_train("/data/train.csv");
+  spec.mutable_predictions()->set_ensemble("greedy");
+  EXPECT_EQ(Errors(spec),
+            "data: data is that of the Job whose models are used; leave it out\n"
+            "predictions.ensemble: predictions.ensemble is that of the Job whose models are used; "
+            "leave it out");
+}
+
+TEST(SpecRulesTest, ASpecThatPredictsIsResolvedWithoutWhatItBorrows) {
+  v1::JobSpec spec;
+  spec.set_api("v1");
+  spec.mutable_predict()->set_from("digits-7f3k2a");
+  spec.mutable_predict()->set_data("/data/later.csv");
+  spec.mutable_predictions()->set_format("npy");
+  const v1::JobSpec resolved = ResolveSpec(spec);
+  EXPECT_EQ(resolved.predict().min_members(), 1);
+  EXPECT_EQ(resolved.predictions().format(), "npy");
+  EXPECT_EQ(resolved.predictions().ensemble(), "");
+  EXPECT_FALSE(resolved.has_task() || resolved.has_data() || resolved.has_model());
+}
+
 TEST(SpecRulesTest, NumbersOverTheWireAreChecked) {
   v1::JobSpec spec = GoodSpec();
   spec.mutable_train()->set_epochs(-1);
@@ -256,16 +284,21 @@ TEST(SpecRulesTest, JsonHasTheKeysThatRanksRead) {
   EXPECT_EQ(
       SpecToJson(ResolveSpec(spec)),
       R"({"api":"v1","budget":{"first_fold_share":0.2,"plan_share":0.8,"policy":"adaptive",)"
-      R"("reserve_share":0.15,"stop_share":0.7},"data":{"folds":5,"id":"","seed":"7",)"
-      R"("target":"y","targets":[],"test":"","train":"/data/train.csv"},"labels":{},"model":{"mlp":{)"
-      R"("dropout":0.1,"hidden":[256,256]}},"name":"job","output":"","priority":0,)"
+      R"("reserve_least":"0.400s","reserve_margin":1.3,)"
+      R"("reserve_share":0.15,"stop_share":0.7},"cache":"use","data":{"folds":5,"id":"","seed":"7",)"
+      R"("target":"y","targets":[],"test":"","train":"/data/train.csv"},"from":"",)"
+      R"("labels":{},"model":{"mlp":{)"
+      R"("dropout":0.1,"hidden":[256,256]}},"name":"job","output":"",)"
+      R"("predictions":{"ensemble":"mean","format":"csv","probabilities":true},)"
+      R"("preset":"","priority":0,)"
       R"("resources":{"device":"","slots":1},"task":{"metric":"accuracy",)"
       R"("type":"classification"},"train":{"accumulation":1,"batch":0,)"
       R"("checkpoint_epochs":0,"checkpoint_every":"60s","clip_norm":5,"collective":"",)"
       R"("ema":0,"epochs":20,"gradient_norm":false,"keep_best":0,"learning_rate":0,)"
       R"("loss":{"class_weights":"none","huber_delta":1,"kind":"","label_smoothing":0,)"
       R"("weights":[]},"optimizer":{"alpha":0.99,"beta1":0.9,"beta2":0.999,"eps":1e-08,)"
-      R"("kind":"adamw","nesterov":false},"paths":{"fused_optimizer":true,"static_backward":true,)"
+      R"("kind":"adamw","nesterov":false},"paths":{"cuda_graph":false,)"
+      R"("cudnn_benchmark":true,"fused_optimizer":true,"static_backward":true,)"
       R"("static_forward":true},)"
       R"("patience":5,)"
       R"("precision":"","recompute":"","rendezvous":{"host":"","port":0},)"
@@ -291,6 +324,50 @@ TEST(SpecRulesTest, PrintableHidesControlBytes) {
   EXPECT_EQ(Printable("\xc2\x9b"), "\\xc2\\x9b");
   EXPECT_EQ(Printable("\xc3\xa9"), "\xc3\xa9");
   EXPECT_EQ(Printable("abcdef", 3), "abc...");
+}
+
+TEST(SpecRulesTest, SharesOfTheWindowLeaveRoomForEachOther) {
+  v1::JobSpec spec = GoodSpec();
+  v1::BudgetSpec& budget = *spec.mutable_budget();
+  budget.set_plan_share(0.9);
+  budget.set_reserve_share(0.1);
+  EXPECT_EQ(Errors(spec), "");
+  budget.set_reserve_share(0.2);
+  EXPECT_EQ(Errors(spec),
+            "budget.plan_share: budget.plan_share '0.9' and budget.reserve_share '0.2' sum to more "
+            "than 1: the plan would fill what is held back");
+  budget.set_plan_share(0.3);
+  budget.set_stop_share(0.85);
+  budget.set_first_fold_share(0.4);
+  EXPECT_EQ(Errors(spec),
+            "budget.stop_share: budget.stop_share '0.85' and budget.reserve_share '0.2' sum to "
+            "more than 1: training would stop within what is held back\n"
+            "budget.first_fold_share: budget.first_fold_share '0.4' is above budget.plan_share, "
+            "0.3");
+  budget.clear_plan_share();  // the defaults count, too
+  budget.clear_first_fold_share();
+  budget.set_stop_share(0.5);
+  budget.set_reserve_share(0.3);
+  ASSERT_EQ(CheckSpec(spec).size(), 1u);
+  EXPECT_EQ(CheckSpec(spec)[0].field_path, "budget.plan_share");
+}
+
+TEST(SpecRulesTest, ABudgetIsMoreThanNothing) {
+  for (const int seconds : {0, -5}) {
+    v1::JobSpec spec = GoodSpec();
+    spec.mutable_budget()->mutable_time()->set_seconds(seconds);
+    ASSERT_EQ(CheckSpec(spec).size(), 1u) << seconds;
+    EXPECT_EQ(CheckSpec(spec)[0].field_path, "budget.time");
+  }
+}
+
+TEST(SpecRulesTest, ASpecThatGoesOnFromAJobMayLeaveOutWhatThatHas) {
+  v1::JobSpec spec;
+  spec.set_from("adult-1");
+  EXPECT_EQ(Errors(spec), "");
+  spec.set_preset("best");
+  ASSERT_EQ(CheckSpec(spec).size(), 1u);
+  EXPECT_EQ(CheckSpec(spec)[0].field_path, "preset");
 }
 
 TEST(SpecRulesTest, AForecastHasATimeAWindowAndAHorizon) {

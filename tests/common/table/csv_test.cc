@@ -118,5 +118,14 @@ TEST(CsvMissingTest, KnowsTheUsualWords) {
   }
 }
 
+TEST(CsvFieldTest, IsQuotedWhereItHasToBe) {
+  EXPECT_EQ(CsvField("plain text"), "plain text");
+  EXPECT_EQ(CsvField(""), "");
+  EXPECT_EQ(CsvField("a,b"), "\"a,b\"");
+  EXPECT_EQ(CsvField("say \"hi\""), "\"say \"\"hi\"\"\"");
+  EXPECT_EQ(CsvField(" edge"), "\" edge\"");
+  EXPECT_EQ(CsvField("two\nlines"), "\"two\nlines\"");
+}
+
 }  // namespace
 }  // namespace traind

@@ -90,5 +90,15 @@ TEST(EndReasonTest, EveryAttemptsEndHasAWordForTheJob) {
   EXPECT_EQ(EndReasonOf(AttemptEndReason::kNone), JobEndReason::kNone);
 }
 
+TEST(EndReasonTest, FaultsAreOfTheJobUnlessAProcessWasLostOrToldToEnd) {
+  EXPECT_EQ(FaultOf(AttemptEndReason::kOutOfMemory), Fault::kJob);
+  EXPECT_EQ(FaultOf(AttemptEndReason::kCompleted), Fault::kJob);
+  EXPECT_EQ(FaultOf(AttemptEndReason::kRankDied), Fault::kInfrastructure);
+  EXPECT_EQ(FaultOf(AttemptEndReason::kHung), Fault::kInfrastructure);
+  EXPECT_EQ(FaultOf(AttemptEndReason::kCollectiveTimeout), Fault::kInfrastructure);
+  EXPECT_EQ(FaultOf(AttemptEndReason::kStale), Fault::kNone);
+  EXPECT_EQ(FaultOf(AttemptEndReason::kShutdown), Fault::kNone);
+}
+
 }  // namespace
 }  // namespace traind

@@ -49,11 +49,22 @@ class FragileStore final : public Store {
     return store_.ListJobs(filter);
   }
   absl::StatusOr<std::vector<StoredMetric>> GetMetrics(const std::string& job, int64_t after,
-                                                       int limit) override {
-    return store_.GetMetrics(job, after, limit);
+                                                       int limit,
+                                                       const std::string& name) override {
+    return store_.GetMetrics(job, after, limit, name);
   }
   absl::StatusOr<std::vector<Checkpoint>> ListCheckpoints(const std::string& job) override {
     return store_.ListCheckpoints(job);
+  }
+  absl::StatusOr<std::vector<Job>> FindTrained(const std::string& key,
+                                               const std::string& sha256) override {
+    return store_.FindTrained(key, sha256);
+  }
+  absl::StatusOr<std::vector<Usage>> UsageSince(absl::Time since) override {
+    return store_.UsageSince(since);
+  }
+  absl::StatusOr<bool> HasOwner(const std::string& owner) override {
+    return store_.HasOwner(owner);
   }
   absl::StatusOr<Measured> RecordedSpeed(const std::string& sha256, int64_t bytes) override {
     return store_.RecordedSpeed(sha256, bytes);

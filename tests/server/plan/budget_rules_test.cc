@@ -153,6 +153,14 @@ TEST(B4ReserveTest, StaysTheShareUnderTheFixedPolicy) {
   EXPECT_EQ(Reserve(WindowOf(60), spec, 0.5, absl::Milliseconds(400)), absl::Seconds(9));
 }
 
+TEST(B4ReserveTest, MarginAndLeastAreTheSpecs) {
+  Spec spec;
+  spec.shares.reserve_margin = 2;
+  spec.shares.reserve_least = absl::Seconds(3);
+  EXPECT_EQ(Reserve({At(0), At(100)}, spec, 4, absl::Seconds(1)), absl::Seconds(9));
+  EXPECT_EQ(Reserve({At(0), At(100)}, spec, 0.1, absl::Seconds(1)), absl::Seconds(3));
+}
+
 TEST(B4ReserveTest, FollowsTheSpecsShare) {
   Spec spec;
   spec.shares.reserve = 0.3;
@@ -306,8 +314,8 @@ TEST(FairStopTest, NeverEndsBeforeOneEpochNorAfterTrainingEnds) {
   EXPECT_EQ(FairStop(At(45), At(45), At(50), 3, 1, Cost(8)), At(50));
 }
 
-TEST(FairStopTest, AnUnmeasuredFoldGetsHalfOfWhatIsLeft) {
-  EXPECT_EQ(FairStop(At(0), At(0), At(50), 9, 1, FoldCost()), At(25));
+TEST(FairStopTest, AnUnmeasuredFoldIsNotStoppedBeforeItsFirstStep) {
+  EXPECT_EQ(FairStop(At(0), At(0), At(50), 9, 3, FoldCost()), At(50));
 }
 
 TEST(FairStopTest, IsNotInThePast) {

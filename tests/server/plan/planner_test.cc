@@ -80,6 +80,14 @@ TEST_F(PlannerTest, TheReserveFollowsWhatWasMeasured) {
   EXPECT_EQ(out.train_end, At(59.6));
 }
 
+TEST_F(PlannerTest, ADecisionSaysWhatIsExpectedOfIt) {
+  SetCost(1);
+  const PlanOutput out = MakePlan(in_);
+  ASSERT_FALSE(out.decisions.empty());
+  EXPECT_EQ(out.decisions[0].effect,
+            "done after " + Text(out.estimated_finish - kStart) + " of 60 s");
+}
+
 TEST_F(PlannerTest, FoldsAreCutFirst) {
   SetCost(0.8);  // 48.3 s > 47 s; three folds: 32.2 s
   const PlanOutput out = MakePlan(in_);
@@ -249,6 +257,15 @@ TEST_F(PlannerTest, MidwayEpochsGoBeforeFolds) {
   EXPECT_LE(out.estimated_finish, At(60));
 }
 
+TEST_F(PlannerTest, NoCutEndsAFoldThatHasDoneMoreThanItLeaves) {
+  SetCost(1);
+  in_.trigger = Trigger::kFacts;
+  in_.now = At(40);
+  Run(0, 15.5, 20);
+  Run(1, 3, 37);
+  EXPECT_GE(MakePlan(in_).plan.epochs, 16);
+}
+
 TEST_F(PlannerTest, CutEpochsComeBackWhenTheyFit) {
   SetCost(0.2);
   in_.trigger = Trigger::kFacts;
@@ -327,7 +344,21 @@ TEST_F(PlannerTest, EpochsDoNotComeBackRightAfterAChange) {
   last_.epochs = 10;
   last_.estimate = absl::Seconds(20);
   last_.at = At(9);
+  Run(0, 4, 8);
+  EXPECT_EQ(Changes(MakePlan(in_)), "");
+  // But before a fold ends at the epochs of the cut Plan.
   Run(0, 5, 8);
+  EXPECT_EQ(Changes(MakePlan(in_)), "B9 10 epochs -> 20 epochs; ");
+}
+
+TEST_F(PlannerTest, EpochsComeBackAsSoonAsWholeEpochsWereMeasured) {
+  SetCost(0.2);
+  in_.now = At(3);
+  last_.epochs = 10;
+  last_.at = At(0.5);
+  Run(0, 2, 1);
+  EXPECT_EQ(Changes(MakePlan(in_)), "B9 10 epochs -> 20 epochs; ");
+  in_.confident = false;
   EXPECT_EQ(Changes(MakePlan(in_)), "");
 }
 
@@ -448,31 +479,6 @@ TEST(FoldsBehindTest, PendingFoldsAreDealtToGangs) {
   EXPECT_EQ(FoldsBehind(0, 1, 3, 4), 0);
   EXPECT_EQ(FoldsBehind(0, 1, 4, 2), 2);
   EXPECT_EQ(FoldsBehind(0, 1, 0, 1), 0);
-}
-
-TEST(PreviewTest, SaysWhatWouldFitAndWhatWouldBeCut) {
-  Spec spec;
-  spec.budget = absl::Seconds(60);
-  Assumptions assumed;
-  assumed.measured.step_s = 0.01;
-  assumed.measured.step_p90_s = 0.015;
-  assumed.measured.steps_per_epoch = 50;
-  assumed.measured.predict_s = 0.2;
-  assumed.gangs = 2;
-  const Preview fits = PreviewPlan(spec, assumed, kStart);
-  EXPECT_TRUE(fits.cuts.empty());
-  EXPECT_EQ(fits.plan.epochs, 20);
-  EXPECT_GT(fits.estimate_p50, absl::Seconds(30));
-  EXPECT_GT(fits.estimate_p90, fits.estimate_p50);
-  EXPECT_LE(fits.estimate_p90, absl::Seconds(60));
-  EXPECT_EQ(fits.estimated_finish, kStart + fits.estimate_p50);
-
-  spec.budget = absl::Seconds(10);
-  const Preview cut = PreviewPlan(spec, assumed, kStart);
-  ASSERT_FALSE(cut.cuts.empty());
-  EXPECT_EQ(cut.plan.folds, 3);
-  EXPECT_LT(cut.plan.epochs, 20);
-  EXPECT_LE(cut.estimate_p50, absl::Seconds(10));
 }
 
 TEST(TextTest, DurationsReadWell) {

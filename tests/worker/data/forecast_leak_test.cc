@@ -2,16 +2,14 @@
 // what it is trained on, nor in how its rows are scaled and coded.
 #include <absl/strings/str_cat.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "common/table/folds.h"
 #include "common/table/table_reader.h"
-#include "common/table/table_writer.h"
+#include "tests/common/table/table_fixture.h"
 #include "worker/data/fold_rows.h"
 #include "worker/data/row_encoder.h"
 
@@ -37,15 +35,7 @@ std::shared_ptr<const Table> MakeTable(bool marked, bool marked_test) {
   source.target_kind = TargetKind::kValue;
   source.time = "t";
   source.history = true;
-  const auto rows = ReadTable(source);
-  EXPECT_TRUE(rows.ok()) << rows.status();
-  std::string pattern = ::testing::TempDir() + "/leak.XXXXXX";
-  const std::string dir = mkdtemp(pattern.data());
-  EXPECT_TRUE(WriteTable(*rows, dir + "/t").ok());
-  auto table = Table::Open(dir + "/t");
-  std::filesystem::remove_all(dir);  // the mapping stays
-  EXPECT_TRUE(table.ok()) << table.status();
-  return *table;
+  return testing_table::OpenTable(ReadTable(source));
 }
 
 SplitSpec Forward() {

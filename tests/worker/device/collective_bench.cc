@@ -4,8 +4,6 @@
 // Each rank is a process of its own, as in a gang.
 #include <ATen/Parallel.h>
 #include <absl/strings/numbers.h>
-#include <arpa/inet.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,26 +14,13 @@
 #include <memory>
 #include <vector>
 
+#include "tests/free_port.h"
 #include "worker/device/collective.h"
 
 namespace traind {
 namespace {
 
 using Time = std::chrono::steady_clock;
-
-int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  if (bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
-      getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    std::abort();
-  }
-  close(fd);
-  return ntohs(address.sin_port);
-}
 
 // Milliseconds.
 double MedianSum(Group& group, size_t floats, int rounds) {

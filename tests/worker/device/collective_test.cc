@@ -5,31 +5,17 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <absl/strings/match.h>
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <functional>
 #include <thread>
 #include <vector>
 
+#include "tests/free_port.h"
 #include "worker/device/guard.h"
 
 namespace traind {
 namespace {
-
-int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  close(fd);
-  return ntohs(address.sin_port);
-}
 
 void OnRanks(int world_size, Transport transport, const std::function<void(Group&)>& body) {
   GroupOptions options;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "worker/device/cuda_api.h"
@@ -15,10 +16,14 @@ namespace {
 
 constexpr int64_t kRows = 4096, kNumeric = 37, kBatch = 256;
 
-std::unique_ptr<Learner> NewLearner(const CudaApi* cuda, bool classification, Precision precision) {
+std::unique_ptr<Learner> NewLearner(const CudaApi* cuda, bool classification, Precision precision,
+                                    const char* architecture = "mlp", const SpeedPaths& paths = {},
+                                    double dropout = 0) {
   LearnerOptions options;
+  options.model.architecture = architecture;
   options.model.hidden = {64, 32};
-  options.model.dropout = 0;
+  options.model.dropout = dropout;
+  options.paths = paths;
   options.shape.numeric = kNumeric;
   options.shape.cardinalities = {11, 3};
   options.shape.outputs = classification ? 4 : 1;
@@ -75,6 +80,42 @@ TEST(CudaTest, Float32TrainsAsOnTheCpu) {
 TEST(CudaTest, Bf16StaysNear) { ExpectSameLosses(true, Precision::kBf16, 0.02); }
 
 TEST(CudaTest, Fp16WithScalingStaysNear) { ExpectSameLosses(true, Precision::kFp16, 0.02); }
+
+// Two epochs with a schedule and batches of another size in between.
+TEST(CudaTest, AGraphTrainsAsStepByStep) {
+  const auto cuda = LoadCuda();
+  if (!cuda.ok()) GTEST_SKIP() << cuda.status().ToString();
+  for (const char* architecture : {"mlp", "lstm", "transformer"}) {
+    for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16}) {
+      SCOPED_TRACE(std::string(architecture) + " " + std::string(PrecisionName(precision)));
+      std::unique_ptr<Learner> learners[2];
+      for (const bool graph : {false, true}) {
+        SpeedPaths paths;
+        paths.cuda_graph = graph;
+        // What a graph draws has to be what the plain path draws.
+        const double dropout = std::string(architecture) == "lstm" ? 0 : 0.2;
+        learners[graph] = NewLearner(*cuda, true, precision, architecture, paths, dropout);
+      }
+      for (int64_t step = 0; step < 16; ++step) {
+        const int64_t rows = step == 7 ? kBatch / 3 : kBatch;
+        const StepInput input{step % 8 * kBatch, rows, rows, 1e-3 / static_cast<double>(1 + step),
+                              static_cast<uint64_t>(step)};
+        for (const auto& learner : learners) {
+          const absl::Status stepped = learner->Step(input);
+          ASSERT_TRUE(stepped.ok()) << stepped.ToString();
+        }
+        const auto wanted = learners[0]->TakeLoss(), loss = learners[1]->TakeLoss();
+        const double tolerance = precision == Precision::kFp32 ? 1e-4 : 1e-2;
+        EXPECT_NEAR(loss->mean(), wanted->mean(), tolerance * wanted->mean()) << "step " << step;
+        EXPECT_EQ(loss->rows, wanted->rows);
+        if (precision == Precision::kFp16) continue;  // the first ones overflow
+        EXPECT_NEAR(loss->gradient_norm, wanted->gradient_norm,
+                    10 * tolerance * wanted->gradient_norm)
+            << "step " << step;
+      }
+    }
+  }
+}
 
 TEST(CudaTest, WarmUpLoadsTheContext) {
   const auto cuda = LoadCuda();

@@ -61,8 +61,9 @@ INSTANTIATE_TEST_SUITE_P(Ranks, WorldTest, testing::Values(2, 3, 4, 7));
 
 TEST_P(WorldTest, SumsAreTakenInTheOrderOfTheRanksOnEach) {
   const int world = GetParam();
-  // Less than a slot, exactly one, several with a rest, fewer values than ranks, none.
-  for (const size_t size : {1000u, 262144u, 700001u, 1u, 0u}) {
+  // Less than a chunk, some whole ones, more than a ring with a rest, fewer values than ranks,
+  // none.
+  for (const size_t size : {1000u, 262144u, 2100001u, 1u, 0u}) {
     std::vector<float> expected = Values(0, size);
     for (int rank = 1; rank < world; ++rank) {
       for (size_t i = 0; i < size; ++i) expected[i] += Value(rank, i);

@@ -2,10 +2,20 @@
 //
 //   learner_bench DATA_DIR mlp|lstm|encoder BATCH STEPS ROUNDS [THREADS]
 //   learner_bench DATA_DIR ensemble ROUNDS
+//   learner_bench folds ROUNDS
+//
+// folds: what five models of one shape could gain from being trained as one: the products
+// of a step of each, in a call each and in one call for all five, by batch. (The rest of
+// a step is as many bytes either way, and has no operators to be saved.)
 //
 // DATA_DIR holds tab_x, tab_y, ser_x and ser_y .npy (float32, C order). The paths take
 // turns; one JSON line each: medians over the rounds by wall clock, and by this thread's
 // CPU time, which other processes disturb less.
+#include <ATen/ops/bmm.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/randn_like.h>
+#include <c10/core/InferenceMode.h>
 #include <time.h>
 
 #include <algorithm>
@@ -22,6 +32,7 @@
 #include <vector>
 
 #include "worker/data/random.h"
+#include "worker/model/gemm.h"
 #include "worker/model/learner.h"
 
 namespace traind {
@@ -190,7 +201,64 @@ int RunEnsemble(const std::string& dir, int rounds) {
   return 0;
 }
 
+// Layers of 256, five models side by side; what a step does with them: the products by
+// input, by weights, and by what came in.
+int RunFolds(int rounds) {
+  constexpr int64_t kModels = 5, kWidth = 256;
+  c10::InferenceMode inference;
+  for (const int64_t batch : {16, 64, 256}) {
+    const at::Tensor x = at::randn({kModels, batch, kWidth}), d = at::randn_like(x);
+    const at::Tensor w = at::randn({kModels, kWidth, kWidth});
+    at::Tensor y = at::empty_like(x), dx = at::empty_like(x), dw = at::empty_like(w);
+    const auto in_turn = [&] {
+      for (int64_t k = 0; k < kModels; ++k) {
+        const auto of = [k](const at::Tensor& t) {
+          return Matrix<const float>{t.const_data_ptr<float>() + k * t.stride(0), kWidth, false};
+        };
+        const auto into = [k](const at::Tensor& t) {
+          return t.mutable_data_ptr<float>() + k * t.stride(0);
+        };
+        const auto flip = [](Matrix<const float> m) {
+          m.transposed = true;
+          return m;
+        };
+        Multiply(batch, kWidth, kWidth, of(x), flip(of(w)), into(y), kWidth);
+        Multiply(kWidth, kWidth, batch, flip(of(d)), of(x), into(dw), kWidth);
+        Multiply(batch, kWidth, kWidth, of(d), of(w), into(dx), kWidth);
+      }
+    };
+    const auto at_once = [&] {
+      at::bmm_out(y, x, w.transpose(1, 2));
+      at::bmm_out(dw, d.transpose(1, 2), x);
+      at::bmm_out(dx, d, w);
+    };
+    constexpr int kRepeats = 40;
+    std::vector<double> ratios, alone;
+    for (int round = 0; round < rounds; ++round) {
+      double spent[2];
+      for (const bool batched : {round % 2 == 0, round % 2 != 0}) {
+        const double c = CpuSeconds();
+        for (int i = 0; i < kRepeats; ++i) batched ? at_once() : in_turn();
+        spent[batched] = (CpuSeconds() - c) / kRepeats;
+      }
+      alone.push_back(spent[0]);
+      ratios.push_back(spent[0] / spent[1]);
+    }
+    std::printf(
+        "{\"work\": \"folds\", \"batch\": %lld, \"in_turn_ms\": %.3f, \"gflops\": %.1f, "
+        "\"batched_gain\": %.3f}\n",
+        static_cast<long long>(batch), Median(alone) * 1e3,
+        6e-9 * static_cast<double>(kModels * batch * kWidth * kWidth) / Median(alone),
+        Median(ratios));
+  }
+  return 0;
+}
+
 int Main(int argc, char** argv) {
+  if (argc == 3 && std::string(argv[1]) == "folds") {
+    SetTorchThreads(1);
+    return RunFolds(std::atoi(argv[2]));
+  }
   if (argc == 4 && std::string(argv[2]) == "ensemble") {
     SetTorchThreads(1);
     return RunEnsemble(argv[1], std::atoi(argv[3]));

@@ -105,7 +105,7 @@ LearnerData Data(const LearnerOptions& options) {
   return data;
 }
 
-std::unique_ptr<Learner> NewLearner(LearnerOptions options, bool by_hand) {
+std::unique_ptr<Learner> NewLearner(LearnerOptions options, bool by_hand, bool recompute = false) {
   options.paths.static_backward = by_hand;
   SetTorchThreads(1);  // more would wait for each other at sizes like these
   auto learner = Learner::Create(options, Data(options));
@@ -115,17 +115,20 @@ std::unique_ptr<Learner> NewLearner(LearnerOptions options, bool by_hand) {
     order[i] = static_cast<int32_t>(kFirst + (i * 37) % order.size());
   }
   EXPECT_TRUE((*learner)->SetOrder(order).ok());
+  const std::string& architecture = options.model.architecture;
+  const bool can = architecture == "transformer" || (architecture == "lstm" && by_hand);
+  EXPECT_EQ((*learner)->SetRecompute(recompute), can) << architecture;
   return *std::move(learner);
 }
 
 std::vector<float> WeightsOf(Learner& learner) { return learner.Save()->slots[kWeightsSlot]; }
 
 // One step of plain descent at rate 1 moves the weights by their gradient.
-std::vector<float> GradientOf(LearnerOptions options, bool by_hand) {
+std::vector<float> GradientOf(LearnerOptions options, bool by_hand, bool recompute = false) {
   options.optimizer.kind = OptimizerKind::kSgd;
   options.optimizer.weight_decay = 0;
   options.clip_norm = 0;
-  const auto learner = NewLearner(options, by_hand);
+  const auto learner = NewLearner(options, by_hand, recompute);
   std::vector<float> gradient = WeightsOf(*learner);
   const absl::Status stepped = learner->Step({0, kBatch, kBatch, 1.0, 77});
   EXPECT_TRUE(stepped.ok()) << stepped.ToString();
@@ -194,6 +197,41 @@ TEST(StaticBackwardTest, InBf16LossesStayNearThoseOfFloat32) {
       const double wanted = whole->TakeLoss()->mean(), loss = half->TakeLoss()->mean();
       EXPECT_NEAR(loss, wanted, 0.03 * wanted) << one.name << " step " << step;
       EXPECT_NE(loss, wanted) << one.name;
+    }
+  }
+}
+
+TEST(RecomputeTest, GradientsAreThoseOfActivationsThatWereKept) {
+  for (const Case& one : Cases()) {
+    for (const bool by_hand : {true, false}) {
+      const std::vector<float> kept = GradientOf(one.options, by_hand);
+      const std::vector<float> again = GradientOf(one.options, by_hand, /*recompute=*/true);
+      for (size_t i = 0; i < kept.size(); ++i) {
+        ASSERT_NEAR(again[i], kept[i], 1e-6) << one.name << " " << by_hand << " " << i;
+      }
+    }
+  }
+}
+
+TEST(RecomputeTest, RunsThatSwitchItOnAndOffStayTogetherInEachPrecision) {
+  for (const Case& one : Cases()) {
+    for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+      SCOPED_TRACE(one.name);
+      LearnerOptions options = one.options;
+      const auto kept = NewLearner(options, true), again = NewLearner(options, true, true);
+      ASSERT_TRUE(kept->SetPrecision(precision).ok());
+      ASSERT_TRUE(again->SetPrecision(precision).ok());
+      // A smaller batch in between, as at the end of an epoch.
+      for (int64_t step = 0; step < 8; ++step) {
+        const int64_t rows = step == 3 ? 5 : kBatch;
+        const StepInput input{step % 3 * kBatch, rows, rows, 3e-3, static_cast<uint64_t>(step)};
+        if (step == 6) again->SetRecompute(false);
+        ASSERT_TRUE(kept->Step(input).ok());
+        const absl::Status stepped = again->Step(input);
+        ASSERT_TRUE(stepped.ok()) << stepped.ToString();
+        const double wanted = kept->TakeLoss()->mean();
+        EXPECT_NEAR(again->TakeLoss()->mean(), wanted, 1e-6 * std::fabs(wanted)) << step;
+      }
     }
   }
 }

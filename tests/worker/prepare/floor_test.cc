@@ -2,15 +2,12 @@
 #include <absl/strings/str_cat.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <cmath>
-#include <filesystem>
 #include <string>
 
 #include "common/clock.h"
 #include "common/table/folds.h"
-#include "common/table/table_writer.h"
 #include "tests/common/table/table_fixture.h"
 #include "worker/prepare/linear_floor.h"
 #include "worker/prepare/linear_model.h"
@@ -30,15 +27,7 @@ constexpr int kTestRows = 30;
 
 std::shared_ptr<const Table> MakeTable(const std::string& train, const std::string& test,
                                        TargetKind kind) {
-  std::string pattern = ::testing::TempDir() + "/floor.XXXXXX";
-  const std::string dir = mkdtemp(pattern.data());
-  const auto rows = Read(train, test, kind);
-  EXPECT_TRUE(rows.ok()) << rows.status();
-  EXPECT_TRUE(WriteTable(*rows, dir + "/t").ok());
-  auto table = Table::Open(dir + "/t");
-  std::filesystem::remove_all(dir);  // the mapping stays
-  EXPECT_TRUE(table.ok()) << table.status();
-  return *table;
+  return testing_table::OpenTable(Read(train, test, kind));
 }
 
 FloorFolds FoldsOf(const std::vector<int16_t>& fold_of, int folds) {

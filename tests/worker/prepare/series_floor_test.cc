@@ -2,16 +2,14 @@
 
 #include <absl/strings/str_cat.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <cmath>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "common/table/table_reader.h"
-#include "common/table/table_writer.h"
+#include "tests/common/table/table_fixture.h"
 
 namespace traind {
 namespace {
@@ -41,15 +39,7 @@ std::shared_ptr<const Table> MakeTable(int marked = -1) {
   source.target_kind = TargetKind::kValue;
   source.time = "t";
   source.history = true;
-  const auto rows = ReadTable(source);
-  EXPECT_TRUE(rows.ok()) << rows.status();
-  std::string pattern = ::testing::TempDir() + "/series.XXXXXX";
-  const std::string dir = mkdtemp(pattern.data());
-  EXPECT_TRUE(WriteTable(*rows, dir + "/t").ok());
-  auto table = Table::Open(dir + "/t");
-  std::filesystem::remove_all(dir);  // the mapping stays
-  EXPECT_TRUE(table.ok()) << table.status();
-  return *table;
+  return testing_table::OpenTable(ReadTable(source));
 }
 
 SplitSpec Split(int64_t window, int64_t horizon) {

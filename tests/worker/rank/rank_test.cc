@@ -2,12 +2,10 @@
 #include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +16,7 @@
 
 #include "common/clock.h"
 #include "common/durable_file.h"
+#include "tests/free_port.h"
 #include "tests/worker/fixture/fold_fixture.h"
 #include "worker/rank_protocol/line_channel.h"
 #include "worker/rank_protocol/messages.h"
@@ -115,18 +114,6 @@ class RankProcess {
   pid_t pid_ = 0;
   std::unique_ptr<rp::LineChannel> channel_;
 };
-
-int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  close(fd);
-  return ntohs(address.sin_port);
-}
 
 class RankTest : public testing::Test {
  protected:

@@ -111,8 +111,8 @@ TEST(MessagesTest, TheKeysOnTheWireAreTheFieldNames) {
   EXPECT_EQ(keys(Encode(FromProcess(CheckpointSaved{}))),
             "attempt best_metric bytes epoch manifest save_ms sha256 step type ");
   EXPECT_EQ(keys(Encode(FromProcess(FoldSaved{}))),
-            "attempt complete epochs_done fold last oof oof_sha256 predict_s score stopped_by test "
-            "test_sha256 type ");
+            "attempt best_epoch complete epochs_done fold last oof oof_sha256 predict_s score step "
+            "stopped_by test test_sha256 type ");
   EXPECT_EQ(keys(Encode(FromProcess(Finished{}))), "attempt type ");
   EXPECT_EQ(keys(Encode(FromProcess(Failed{}))), "attempt message reason type ");
   EXPECT_EQ(keys(Encode(FromProcess(Decision{}))), "attempt cause from rule to type ");

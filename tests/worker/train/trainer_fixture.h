@@ -4,10 +4,7 @@
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/synchronization/mutex.h>
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <functional>
 #include <map>
@@ -18,6 +15,7 @@
 
 #include "common/durable_file.h"
 #include "common/job_layout.h"
+#include "tests/free_port.h"
 #include "tests/worker/fixture/fold_fixture.h"
 #include "worker/checkpoint/safetensors.h"
 #include "worker/train/trainer.h"
@@ -132,19 +130,6 @@ class TrainerTest : public testing::Test {
 };
 
 // ---- gangs: one thread per rank -------------------------------------------------
-
-// A port that was free a moment ago.
-inline int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  close(fd);
-  return ntohs(address.sin_port);
-}
 
 class GangTest : public TrainerTest {
  protected:

@@ -149,6 +149,79 @@ TEST_F(TrainerTest, RunningOutOfMemoryHalvesTheBatchAndTrainsOnFromTheSameStep) 
   }
 }
 
+std::string TransformerSpec(const std::string& train) {
+  return absl::StrCat(
+      R"({"task":{"type":"classification","metric":"accuracy"},"data":{"seed":"7"},)",
+      R"("model":{"transformer":{"width":16,"heads":2,"feedforward":16,)",
+      R"("layers":2,"dropout":0.2}},"train":{"epochs":3,"patience":0,)", train, "}}");
+}
+
+TEST_F(TrainerTest, ATransformersActivationsGoWhenAHalfBatchDoesNotSuffice) {
+  rp::Train train = Task(1);
+  train.spec_json = TransformerSpec(R"("recompute":"auto")");
+  TaskControl control(train, SystemClock());
+  RecordingSink tight;
+  int64_t seen = 0;
+  const absl::Status status =
+      Run(train, control, tight, [&](const StepInput& input) -> absl::Status {
+        ++seen;
+        return seen == 30 || (seen == 31 && input.rows == 8) ? OutOfMemoryError("injected")
+                                                             : absl::OkStatus();
+      });
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  const auto decisions = tight.All<rp::Decision>();
+  ASSERT_EQ(decisions.size(), 2u);
+  EXPECT_EQ(decisions[0].to, "8 rows x 2 passes");
+  EXPECT_EQ(decisions[1].to, "activations computed again");
+  // From there on, and after a resume, it stays so.
+  RecordingSink resumed;
+  train.attempt = 2;
+  train.batch = 0;
+  train.resume = tight.All<rp::CheckpointSaved>().back().manifest;
+  ASSERT_TRUE(Run(train, resumed).ok());
+  EXPECT_TRUE(absl::StrContains(resumed.All<rp::Started>()[0].picked,
+                                "batch=8 rows x 2 passes collective=none recompute=on"));
+}
+
+TEST_F(TrainerTest, RecomputingLeavesWhatIsLearntAsItIs) {
+  rp::Train train = Task(1);
+  RecordingSink kept, again;
+  train.spec_json = TransformerSpec(R"("recompute":"off")");
+  ASSERT_TRUE(Run(train, kept).ok());
+  train.attempt = 2;
+  train.spec_json = TransformerSpec(R"("recompute":"on")");
+  ASSERT_TRUE(Run(train, again).ok());
+  EXPECT_TRUE(absl::StrContains(again.All<rp::Started>()[0].picked, "recompute=on"));
+  EXPECT_TRUE(again.All<rp::LogText>().empty());
+  const auto a = Tensors(kept), b = Tensors(again);
+  for (const auto& [name, values] : a) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      ASSERT_NEAR(values[i], b.at(name)[i], 1e-5f) << name << " " << i;
+    }
+  }
+}
+
+TEST_F(TrainerTest, RunningOutOfMemoryInTheProbeTakesTheLadderToo) {
+  rp::Train train = Task(1);
+  train.epochs = 20;  // enough steps for the probe to be few beside them
+  train.threads = 2;
+  train.spec_json = Spec(R"("patience":0)", 0);
+  TaskControl control(train, SystemClock());
+  RecordingSink tight;
+  const absl::Status status =
+      Run(train, control, tight, [&](const StepInput& input) -> absl::Status {
+        return input.rows > 5 ? OutOfMemoryError("injected") : absl::OkStatus();
+      });
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  std::vector<std::string> to;
+  for (const auto& decision : tight.All<rp::Decision>()) {
+    if (decision.rule == "memory") to.push_back(decision.to);
+  }
+  EXPECT_EQ(to, (std::vector<std::string>{"8 rows x 2 passes", "4 rows x 4 passes"}));
+  // Before the task said how it trains.
+  EXPECT_TRUE(absl::StrContains(tight.All<rp::Started>()[0].picked, "batch=4 rows x 4 passes"));
+}
+
 TEST_F(TrainerTest, MemoryThatFailsInTheMiddleOfAStepLeavesNoTraceOfItsFirstPasses) {
   rp::Train train = Task(1);
   train.batch = 4;

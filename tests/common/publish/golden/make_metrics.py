@@ -2,6 +2,9 @@
 """Makes metrics.json: scores as scikit-learn computes them (needs scikit-learn, numpy).
 
     python3 make_metrics.py > metrics.json
+
+scikit-learn has no SMAPE: that one is its definition, in numpy. Of several targets the scores
+are averaged as with multioutput="uniform_average".
 """
 import json
 import sys
@@ -42,13 +45,21 @@ def classification_case(name, p, y):
             "probabilities": [float(x) for x in p.ravel()], "scores": scores}
 
 
+def smape(t, p):
+    size = np.abs(t) + np.abs(p)
+    parts = np.divide(2 * np.abs(t - p), size, out=np.zeros_like(size), where=size > 0)  # 0 / 0: no error
+    return 100 * parts.mean(axis=0).mean()
+
+
 def regression_case(name, p, t):
-    return {"name": name, "predicted": p.astype(np.float32).tolist(),
-            "target": t.astype(np.float32).tolist(),
+    return {"name": name, "outputs": 1 if t.ndim == 1 else t.shape[1],
+            "predicted": p.astype(np.float32).ravel().tolist(),
+            "target": t.astype(np.float32).ravel().tolist(),
             "scores": {
                 "rmse": m.root_mean_squared_error(t, p),
                 "mae": m.mean_absolute_error(t, p),
                 "r2": m.r2_score(t, p),
+                "smape": smape(t, p),
             }}
 
 
@@ -80,6 +91,17 @@ def main():
                                  rng.normal(size=30).astype(np.float32).astype(np.float64)))
     cases.append(regression_case("constant target", np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 2.0])))
     cases.append(regression_case("constant target, hit", np.array([2.0, 2.0]), np.array([2.0, 2.0])))
+    # Rows of quarters that sum to 1: equal scores within classes and within rows.
+    p = (rng.multinomial(4, [0.25] * 4, size=90) / 4).astype(np.float32)
+    cases.append(classification_case("four classes with ties, zeros and ones", p, rng.integers(0, 4, size=90)))
+    scale, shift = np.array([1.0, 50.0, 0.1]), np.array([0.0, -200.0, 3.0])
+    t = (rng.normal(size=(70, 3)) * scale + shift).astype(np.float32).astype(np.float64)
+    p = (t + rng.normal(size=(70, 3)) * scale).astype(np.float32).astype(np.float64)
+    cases.append(regression_case("three targets", p, t))
+    t[:, 1] = 7
+    cases.append(regression_case("three targets, one constant", p, t))
+    p[:5, 2] = t[:5, 2] = 0
+    cases.append(regression_case("three targets, zeros met by zeros", p, t))
     json.dump({"scikit_learn": sklearn.__version__, "cases": cases}, sys.stdout, indent=None,
               separators=(",", ":"))
     print()

@@ -1,4 +1,4 @@
-#include "worker/prepare/mapped_file.h"
+#include "common/table/mapped_file.h"
 
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@ bool SameTime(const timespec& a, const timespec& b) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(const std::string& path) {
+absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(const std::string& path, MapUse use) {
   // O_NONBLOCK: a FIFO must not hold us; for a regular file it means nothing.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("cannot open ", path));
@@ -29,8 +29,9 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(const std::string& 
   }
   if (file->info_.st_size == 0) return file;
   const auto size = static_cast<size_t>(file->info_.st_size);
-  // Populated at once: every byte will be read, and faults one by one cost more.
-  void* const bytes = mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+  // Populated at once where every byte will be read: faults one by one cost more.
+  const int populate = use == MapUse::kWhole ? MAP_POPULATE : 0;
+  void* const bytes = mmap(nullptr, size, PROT_READ, MAP_PRIVATE | populate, fd, 0);
   if (bytes == MAP_FAILED) return ErrnoStatus(errno, absl::StrCat("cannot map ", path));
   file->bytes_ = absl::string_view(static_cast<const char*>(bytes), size);
   return file;

@@ -1,4 +1,4 @@
-// A user's data file, mapped for reading.
+// A file, mapped for reading.
 #pragma once
 
 #include <absl/status/status.h>
@@ -11,12 +11,18 @@
 
 namespace traind {
 
+enum class MapUse {
+  kWhole,   // fits into memory, and is about to be read
+  kStream,  // may be larger than memory
+};
+
 // Threads: safe to share. A file that is cut while it is mapped raises SIGBUS;
 // one that is written to shows in CheckUnchanged.
 class MappedFile {
  public:
   // NotFound, PermissionDenied; InvalidArgument where it is no regular file.
-  static absl::StatusOr<std::unique_ptr<MappedFile>> Open(const std::string& path);
+  static absl::StatusOr<std::unique_ptr<MappedFile>> Open(const std::string& path,
+                                                          MapUse use = MapUse::kWhole);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

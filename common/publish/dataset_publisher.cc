@@ -1,0 +1,155 @@
+#include "common/publish/dataset_publisher.h"
+
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "common/publish/ensemble.h"
+#include "common/publish/publish_lock.h"
+#include "common/status_macros.h"
+#include "common/table/mapped_file.h"
+#include "common/table/npy.h"
+
+namespace traind {
+namespace {
+
+constexpr size_t kRowsAtOnce = 4096;
+
+// A member's values, mapped.
+struct MappedValues {
+  std::unique_ptr<MappedFile> file;
+  const float* values = nullptr;
+};
+
+absl::StatusOr<MappedValues> Map(const std::string& path, int64_t rows, size_t outputs) {
+  MappedValues mapped;
+  ASSIGN_OR_RETURN(mapped.file, MappedFile::Open(path, MapUse::kStream));
+  const absl::string_view bytes = mapped.file->bytes();
+  ASSIGN_OR_RETURN(const NpyHeader header, ParseNpyHeader(bytes, path));
+  const std::vector<int64_t> shape = {rows, static_cast<int64_t>(outputs)};
+  const size_t size = static_cast<size_t>(rows) * outputs * sizeof(float);
+  if (header.dtype != "<f4" || header.fortran_order || header.shape != shape ||
+      bytes.size() - header.data_begin != size) {
+    return absl::DataLossError(absl::StrCat(path, " has other rows or columns"));
+  }
+  mapped.values = reinterpret_cast<const float*>(bytes.data() + header.data_begin);
+  return mapped;
+}
+
+// The ids of a file, one after the other.
+class Ids {
+ public:
+  static absl::StatusOr<Ids> Open(const std::string& path) {
+    Ids ids;
+    if (path.empty()) return ids;
+    ASSIGN_OR_RETURN(ids.file_, MappedFile::Open(path, MapUse::kStream));
+    return ids;
+  }
+  // Each is written as its length in text, a colon, and itself.
+  absl::StatusOr<absl::string_view> Next() {
+    if (file_ == nullptr) return absl::string_view();
+    const absl::string_view rest = file_->bytes().substr(at_);
+    const size_t colon = rest.find(':');
+    uint64_t size = 0;
+    if (colon == absl::string_view::npos || !absl::SimpleAtoi(rest.substr(0, colon), &size) ||
+        size > rest.size() - colon - 1) {
+      return absl::DataLossError("the ids of the rows are damaged");
+    }
+    at_ += colon + 1 + size;
+    return rest.substr(colon + 1, size);
+  }
+
+ private:
+  std::unique_ptr<MappedFile> file_;
+  size_t at_ = 0;
+};
+
+// One for each member; they add up to 1.
+std::vector<double> WeightsOf(const DatasetAnswer& answer) {
+  std::vector<double> weights;
+  double sum = 0;
+  for (const MemberValues& values : answer.members) sum += values.member.weight;
+  for (const MemberValues& values : answer.members) weights.push_back(values.member.weight / sum);
+  return weights;
+}
+
+Manifest Describe(const DatasetAnswer& answer, absl::Span<const double> weights, absl::Time now) {
+  Manifest manifest;
+  manifest.job = answer.job;
+  manifest.metric = answer.metric;
+  manifest.models_from = answer.models_from;
+  PublishedPrediction& p = manifest.prediction;
+  for (size_t k = 0; k < weights.size(); ++k) {
+    const Member& member = answer.members[k].member;
+    if (member.fold < 0) {
+      p.floor_weight = weights[k];
+      continue;
+    }
+    p.members.push_back(member);
+    p.members.back().weight = weights[k];
+  }
+  const bool all = static_cast<int>(answer.members.size()) == answer.members_wanted;
+  p.quality = p.members.empty() ? Quality::kFloor : all ? answer.quality : Quality::kDegraded;
+  if (all) {
+    p.oof_score = answer.oof_score;
+    p.comparable = answer.comparable;
+  }
+  p.ensemble = EnsembleName(answer.form.ensemble);
+  p.at = now;
+  p.changed = true;
+  return manifest;
+}
+
+size_t CountMembers(const PublishedPrediction& p) {
+  return p.members.size() + (p.floor_weight > 0 ? 1 : 0);
+}
+
+absl::Status WriteRows(const DatasetAnswer& answer, absl::Span<const double> weights,
+                       PredictionWriter& writer) {
+  const size_t outputs = answer.columns.outputs();
+  std::vector<MappedValues> members;
+  for (const MemberValues& values : answer.members) {
+    ASSIGN_OR_RETURN(MappedValues mapped, Map(values.path, answer.rows, outputs));
+    members.push_back(std::move(mapped));
+  }
+  ASSIGN_OR_RETURN(Ids ids, Ids::Open(answer.ids));
+  std::vector<absl::Span<const float>> parts(members.size());
+  std::vector<float> joined;
+  const auto rows = static_cast<size_t>(answer.rows);
+  for (size_t begin = 0; begin < rows; begin += kRowsAtOnce) {
+    const size_t count = std::min(kRowsAtOnce, rows - begin);
+    for (size_t k = 0; k < members.size(); ++k) {
+      parts[k] = {members[k].values + begin * outputs, count * outputs};
+    }
+    joined.resize(count * outputs);
+    Blend(parts, weights, absl::MakeSpan(joined));
+    for (size_t i = 0; i < count; ++i) {
+      ASSIGN_OR_RETURN(const absl::string_view id, ids.Next());
+      RETURN_IF_ERROR(writer.Add(id, absl::MakeConstSpan(joined).subspan(i * outputs, outputs)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<PublishedPrediction> PublishDataset(const DatasetAnswer& answer, absl::Time now) {
+  if (answer.members.empty()) return absl::InvalidArgumentError("no model has answered");
+  ASSIGN_OR_RETURN(const JobPublishLock lock,
+                   JobPublishLock::Take(answer.state_dir, answer.job, PublishLockTimeout()));
+  const std::vector<double> weights = WeightsOf(answer);
+  Manifest next = Describe(answer, weights, now);
+  const auto standing = ReadStandingPrediction(answer.state_dir, answer.job);
+  if (standing.ok() && CountMembers(*standing) >= CountMembers(next.prediction)) return *standing;
+  ASSIGN_OR_RETURN(const std::unique_ptr<PredictionWriter> writer,
+                   PredictionWriter::Begin(answer.state_dir, answer.job, answer.columns,
+                                           answer.form, answer.rows));
+  RETURN_IF_ERROR(WriteRows(answer, weights, *writer));
+  RETURN_IF_ERROR(writer->Commit(next));
+  return next.prediction;
+}
+
+}  // namespace traind

@@ -1,0 +1,20 @@
+// Packs finished files into a ZIP archive.
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/durable_file.h"
+
+namespace traind {
+
+// Writes durably. files: (name in the archive, path); read part by part, deflated.
+// ResourceExhausted: the disk is full, or the archive would pass 4 GiB (ZIP's own limit;
+// its 64-bit form is not written).
+absl::StatusOr<FileDigest> WriteZip(const std::string& path,
+                                    const std::vector<std::pair<std::string, std::string>>& files);
+
+}  // namespace traind

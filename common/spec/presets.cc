@@ -1,0 +1,110 @@
+#include "common/spec/presets.h"
+
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_split.h>
+#include <absl/strings/strip.h>
+
+#include "common/spec/field_text.h"
+
+namespace traind {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+constexpr PresetField kFast1[] = {
+    {"data.folds", "3"},
+    {"train.epochs", "12"},
+    {"train.patience", "3"},
+    {"model.mlp.hidden", "[128, 128]"},
+    {"model.lstm.hidden", "64"},
+    {"model.transformer.width", "32"},
+    {"model.transformer.feedforward", "64"},
+};
+constexpr PresetField kBalanced1[] = {
+    {"data.folds", "5"},
+    {"train.epochs", "20"},
+    {"train.patience", "4"},
+};
+constexpr PresetField kBest1[] = {
+    {"data.folds", "8"},
+    {"train.epochs", "35"},
+    {"train.patience", "5"},
+};
+
+struct Preset {
+  absl::string_view pinned;
+  absl::Span<const PresetField> fields;
+};
+const Preset kPresets[] = {{"fast@1", kFast1}, {"balanced@1", kBalanced1}, {"best@1", kBest1}};
+constexpr absl::string_view kNewest = "@1";
+
+// The message and field of a path; null: it lies in a model that is not the spec's.
+struct Place {
+  Message* message = nullptr;
+  const FieldDescriptor* field = nullptr;
+};
+Place Find(absl::string_view path, Message* message) {
+  const std::vector<absl::string_view> steps = absl::StrSplit(path, '.');
+  for (size_t i = 0; i + 1 < steps.size(); ++i) {
+    const FieldDescriptor* const field =
+        message->GetDescriptor()->FindFieldByName(std::string(steps[i]));
+    const Reflection& access = *message->GetReflection();
+    if (field->real_containing_oneof() != nullptr && !access.HasField(*message, field)) return {};
+    message = access.MutableMessage(message, field);
+  }
+  return {message, message->GetDescriptor()->FindFieldByName(std::string(steps.back()))};
+}
+
+bool IsSet(const Place& place) {
+  const Reflection& access = *place.message->GetReflection();
+  return place.field->is_repeated() ? access.FieldSize(*place.message, place.field) > 0
+                                    : access.HasField(*place.message, place.field);
+}
+
+void Set(const Place& place, absl::string_view value) {
+  absl::ConsumePrefix(&value, "[");
+  absl::ConsumeSuffix(&value, "]");
+  for (absl::string_view item : absl::StrSplit(value, ", ")) {
+    ScalarText scalar;
+    scalar.text = item;
+    // A test sets every field of every preset; it cannot fail on input.
+    SetFieldFromText(*place.field, scalar, *place.message).IgnoreError();
+  }
+}
+
+}  // namespace
+
+std::string PinnedPreset(absl::string_view preset) {
+  std::string pinned(preset);
+  if (!absl::StrContains(pinned, '@')) absl::StrAppend(&pinned, kNewest);
+  return PresetFields(pinned).empty() ? "" : pinned;
+}
+
+absl::Span<const PresetField> PresetFields(absl::string_view pinned) {
+  for (const Preset& preset : kPresets) {
+    if (preset.pinned == pinned) return preset.fields;
+  }
+  return {};
+}
+
+std::vector<std::string> ApplyPreset(v1::JobSpec& spec) {
+  std::vector<std::string> filled;
+  if (spec.preset().empty()) return filled;
+  spec.set_preset(PinnedPreset(spec.preset()));
+  if (spec.model().architecture_case() == v1::ModelSpec::ARCHITECTURE_NOT_SET) {
+    spec.mutable_model()->mutable_mlp();
+  }
+  if (spec.kind_case() == v1::JobSpec::KIND_NOT_SET) spec.mutable_train();
+  for (const PresetField& field : PresetFields(spec.preset())) {
+    const Place place = Find(field.path, &spec);
+    if (place.message == nullptr || IsSet(place)) continue;
+    Set(place, field.value);
+    filled.push_back(absl::StrCat(field.path, ": ", field.value));
+  }
+  return filled;
+}
+
+}  // namespace traind

@@ -1,0 +1,67 @@
+// Jobs that predict or serve with another Job's models: one task, which waits for no slot.
+// The Rank publishes; what it published stands whoever dies.
+#include <absl/strings/str_cat.h>
+
+#include "server/control/core_impl.h"
+#include "server/control/end_reason.h"
+#include "server/domain/names.h"
+
+namespace traind {
+
+void Core::Impl::AdvanceInference(JobEntry& entry) {
+  if (now_ >= FinalizeAt(entry)) AskDisk(entry);
+  // Its Worker ends it at the deadline; what it has told by then counts.
+  if (now_ >= SettleAt(entry)) {
+    ConcludeInference(entry, JobEndReason::kBudgetReached, "the time was over");
+  }
+  UpdateQueues(entry);
+}
+
+void Core::Impl::InferenceEnded(JobEntry& entry, AttemptEndReason reason,
+                                const std::string& message) {
+  const bool serves = entry.view().tasks[0].kind == TaskKind::kServe;
+  const bool answered = entry.view().prediction && entry.view().prediction->number > 0;
+  if (entry.view().finish_requested) {
+    return ConcludeInference(entry, JobEndReason::kFinishedByUser, message);
+  }
+  switch (reason) {
+    case AttemptEndReason::kCompleted:
+      if (!serves && !answered) {
+        // Its Prediction is on disk: what tells of it was lost with a traind.
+        entry.asked_disk = false;
+        return RetryOrSettle(entry, 0, Fault::kInfrastructure, reason,
+                             "it ended without an answer");
+      }
+      return ConcludeInference(entry, JobEndReason::kCompleted, "");
+    case AttemptEndReason::kFinishedByUser:
+      return ConcludeInference(entry, JobEndReason::kFinishedByUser, message);
+    case AttemptEndReason::kStoppedInTime:
+    case AttemptEndReason::kDeadline:
+      return ConcludeInference(entry, JobEndReason::kBudgetReached, message);
+    case AttemptEndReason::kDataError:
+    case AttemptEndReason::kUserError:
+      // The same again would end the same.
+      return ConcludeInference(entry, EndReasonOf(reason), message);
+    default:
+      return RetryOrSettle(entry, 0, FaultOf(reason), reason, message);
+  }
+}
+
+// A Prediction of some models is an answer, whatever came then.
+void Core::Impl::ConcludeInference(JobEntry& entry, JobEndReason reason,
+                                   const std::string& message) {
+  const Job& job = entry.view();
+  const bool serves = job.tasks[0].kind == TaskKind::kServe;
+  const bool answered = job.prediction && job.prediction->number > 0;
+  const bool good =
+      answered ||
+      (serves && (reason == JobEndReason::kCompleted || reason == JobEndReason::kFinishedByUser));
+  EditDurably(entry).tasks[0].state = good ? TaskState::kDone : TaskState::kFailed;
+  if (LiveAttempt* live = OpenAttempt(entry.view().tasks[0])) {
+    SendStop(*live, StopMode::kAbort, "the job is over");
+    CloseAttempt(*live, AttemptEndReason::kDeadline, "the job ended");
+  }
+  End(entry, good ? JobState::kSucceeded : JobState::kFailed, reason, message);
+}
+
+}  // namespace traind

@@ -1,0 +1,119 @@
+// Folds that earlier Jobs have trained: asked for once the data's content is known,
+// before the first fold is started; taken over as if they had been trained here.
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+
+#include <algorithm>
+
+#include "server/control/core_impl.h"
+
+namespace traind {
+namespace {
+
+bool WantsReuse(const Spec& spec) {
+  return !spec.from.empty() || (spec.cache_read && !spec.cache_key.empty());
+}
+
+bool HasTrained(const Job& job) {
+  return std::any_of(job.tasks.begin() + 1, job.tasks.end(),
+                     [](const Task& task) { return task.attempts > 0 || !task.from_job.empty(); });
+}
+
+std::string FoldsText(const std::vector<int>& folds) {
+  return absl::StrCat(folds.size() == 1 ? "fold " : "folds ", absl::StrJoin(folds, ", "));
+}
+
+}  // namespace
+
+void Core::Impl::AskReuse(JobEntry& entry) {
+  const Job& job = entry.view();
+  if (entry.reuse_asked || job.table.table.empty() || !WantsReuse(job.spec) || HasTrained(job)) {
+    return;
+  }
+  entry.reuse_asked = true;
+  const Window window = WindowOf(entry);
+  entry.reuse_by = now_ + kReuseWait;
+  if (window.bounded()) {
+    entry.reuse_by = std::min(entry.reuse_by, now_ + kReuseShare * window.length());
+  }
+  turn_.reuses.push_back({job.id, job.spec, job.table.content_sha256});
+}
+
+// No fold is started meanwhile.
+bool Core::Impl::AwaitsReuse(const JobEntry& entry) const {
+  return entry.reuse_asked && !entry.reuse_answered && now_ < entry.reuse_by;
+}
+
+void Core::Impl::Handle(Reused& event) {
+  JobEntry* found = Find(event.job);
+  if (!found || found->reuse_answered) return;
+  JobEntry& entry = *found;
+  Touch(entry);
+  const Job& job = entry.view();
+  // Later all is under way without them.
+  const bool in_time = AwaitsReuse(entry) && !HasTrained(job) && !IsTerminal(job.state) &&
+                       job.state != JobState::kFinalizing;
+  entry.reuse_answered = true;
+  if (!in_time) return;
+  const std::string rule = job.spec.from.empty() ? "cache" : "from";
+  if (!event.folds.ok() || event.folds->empty()) {
+    if (rule == "cache") return;  // as for most Jobs
+    return Decide(entry, rule,
+                  event.folds.ok()
+                      ? absl::StrCat("job ", job.spec.from, " has no fold to go on from")
+                      : std::string(event.folds.status().message()),
+                  absl::StrCat("go on from job ", job.spec.from), "train from the start");
+  }
+  std::map<std::string, std::vector<int>> whole, begun;  // by Job
+  for (TrainedFold& fold : *event.folds) {
+    if (fold.fold < 0 || fold.fold >= job.spec.folds) continue;
+    (fold.whole ? whole : begun)[fold.job].push_back(fold.fold);
+    TakeOver(entry, std::move(fold));
+  }
+  const std::string same =
+      rule == "cache" ? "with the same settings, engine and bytes job " : "job ";
+  for (const auto& [source, folds] : whole) {
+    Decide(entry, rule,
+           absl::StrCat(same, source, " has trained ", FoldsText(folds), " to the end"),
+           absl::StrCat("train ", FoldsText(folds)), "take over their predictions");
+  }
+  for (const auto& [source, folds] : begun) {
+    Decide(entry, rule, absl::StrCat(same, source, " has trained a part of ", FoldsText(folds)),
+           absl::StrCat("train ", FoldsText(folds), " from the start"),
+           "go on from their checkpoints");
+  }
+  entry.publish_wanted = true;
+  entry.replan_wanted = true;
+}
+
+void Core::Impl::TakeOver(JobEntry& entry, TrainedFold fold) {
+  const int index = 1 + fold.fold;
+  Job& job = EditDurably(entry);
+  Task& task = job.tasks[static_cast<size_t>(index)];
+  // A number of its own: what it has is fenced like all else.
+  task.attempt = ++last_attempt_;
+  turn_.mutations.last_attempt = last_attempt_;
+  task.from_job = fold.job;
+  task.reused = fold.whole;
+  task.epochs_planned = job.spec.epochs;
+  task.epochs_done = fold.epochs_done;
+  if (fold.member) {
+    fold.member->attempt = task.attempt;
+    fold.member->fold = task.fold;
+    fold.member->complete = fold.whole;
+    task.score = fold.member->score;
+    task.member = std::move(fold.member);
+  }
+  if (fold.checkpoint) {
+    fold.checkpoint->attempt = task.attempt;
+    fold.checkpoint->fold = task.fold;
+    task.epochs_done = fold.checkpoint->epoch;
+    turn_.mutations.checkpoints.emplace_back(job.id, *fold.checkpoint);
+    task.checkpoint = std::move(fold.checkpoint);
+  }
+  if (fold.whole) {
+    SettleFold(entry, index, absl::StrCat("taken over from job ", fold.job));
+  }
+}
+
+}  // namespace traind

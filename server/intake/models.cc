@@ -1,0 +1,69 @@
+#include "server/intake/models.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <cmath>
+#include <vector>
+
+#include "common/job_layout.h"
+
+namespace traind {
+namespace {
+
+void AddModel(const Job& source, const Member& member, double weight, v1::ModelSet& set) {
+  v1::ModelRef& model = *set.add_models();
+  model.set_fold(member.fold);
+  // Where its out-of-fold predictions are, there its checkpoints are, too.
+  model.set_path(absl::StrCat(JobDir(source.id), "/", member.oof.substr(0, member.oof.rfind('/'))));
+  model.set_weight(weight);
+  model.set_score(std::isfinite(member.score) ? member.score : 0);
+  model.set_complete(member.complete);
+}
+
+}  // namespace
+
+absl::StatusOr<v1::ModelSet> ModelsOf(const Job& source,
+                                      const std::optional<PublishedPrediction>& standing) {
+  if (!source.tasks.empty() && UsesModels(source.tasks[0].kind)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "job ", source.id, " has no models of its own; name the job that it predicts with"));
+  }
+  v1::ModelSet set;
+  set.set_metric(source.spec.metric);
+  std::vector<Member> members;
+  double sum = 0;
+  const PublishedPrediction* told = nullptr;
+  if (standing) {
+    told = &*standing;
+  } else if (source.prediction) {
+    told = &*source.prediction;
+  }
+  if (told != nullptr) {
+    members = told->members;
+    for (const Member& member : members) sum += member.weight;
+    set.set_quality(QualityName(told->quality));
+    // Where the floor had a weight, too, the score is not that of the models alone. (0: from
+    // before weights were told, when the floor had none.)
+    const bool models_alone = sum == 0 || sum > 1 - 1e-6;
+    if (told->oof_score && models_alone) set.set_oof(*told->oof_score);
+    set.set_comparable(told->comparable && models_alone);
+  } else {
+    for (const Task& task : source.tasks) {
+      if (task.member) members.push_back(*task.member);
+    }
+    set.set_quality(QualityName(Quality::kDegraded));
+  }
+  if (members.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", source.id,
+                     told == nullptr ? " has no model yet"
+                                     : " is answered by its floor, which predicts no other rows"));
+  }
+  for (const Member& member : members) {
+    const double alike = 1.0 / static_cast<double>(members.size());
+    AddModel(source, member, sum > 0 ? member.weight / sum : alike, set);
+  }
+  return set;
+}
+
+}  // namespace traind

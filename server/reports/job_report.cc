@@ -1,0 +1,149 @@
+#include "server/reports/job_report.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "server/reports/loss_curve.h"
+
+namespace traind {
+namespace {
+
+// Rules whose Decisions take something away.
+bool Cuts(const Decision& d) {
+  return d.rule == "B2" || d.rule == "B3" || d.rule == "B4" || d.rule == "B5" || d.rule == "quota";
+}
+
+void AddTimes(const Job& job, absl::Time now, JobReport& report) {
+  double folds_s = 0, inference_s = 0;
+  for (const Attempt& attempt : job.attempts) {
+    const double s = absl::ToDoubleSeconds(std::min(now, attempt.ended_at) - attempt.started_at);
+    if (attempt.kind == TaskKind::kPrepare) {
+      report.prepare_s += s;
+    } else {
+      (UsesModels(attempt.kind) ? inference_s : folds_s) += s;
+      report.device_s += s * static_cast<double>(attempt.slots.size());
+    }
+  }
+  double folds_predict_s = 0;
+  for (const Task& task : job.tasks) {
+    report.probe_s += task.spent.probe_s;
+    report.validate_s += task.spent.validate_s;
+    folds_predict_s += task.spent.predict_s;
+  }
+  report.train_s = std::max(0.0, folds_s - report.probe_s - report.validate_s - folds_predict_s);
+  report.predict_s = folds_predict_s + inference_s + job.publish_s;
+  const absl::Time begun = std::min({job.started_at, job.finished_at, now});
+  report.queue_s = std::max(0.0, absl::ToDoubleSeconds(begun - job.accepted_at));
+}
+
+std::string Count(int n, const char* noun) {
+  return absl::StrCat(n, " more ", noun, n == 1 ? "" : "s");
+}
+
+using Curve = std::vector<std::pair<double, double>>;
+
+// By fold; of an epoch that was trained twice the later one.
+std::map<int, Curve> CurvesOf(const std::vector<MetricPoint>& metrics) {
+  std::map<int, std::map<double, double>> by_epoch;
+  for (const MetricPoint& point : metrics) {
+    if (point.name == "val_metric") by_epoch[point.fold][point.epoch] = point.value;
+  }
+  std::map<int, Curve> curves;
+  for (const auto& [fold, values] : by_epoch) curves[fold].assign(values.begin(), values.end());
+  return curves;
+}
+
+bool RanOutOfPatience(const Task& task) {
+  return task.state == TaskState::kDone && task.member && task.member->complete &&
+         task.member->epochs_done < task.epochs_planned;
+}
+
+// Folds that would go on, or begin, if there were more time.
+std::optional<MoreTime> WhatMoreWouldBuy(const Job& job, const std::vector<MetricPoint>& metrics) {
+  const std::map<int, Curve> curves = CurvesOf(metrics);
+  double seconds = 0, most_epochs = 0, epoch_s = 0;
+  int folds = 0, measured = 0, longer = 0, shown = 0;
+  Extrapolation sum;
+  for (const Task& task : job.tasks) {
+    if (task.measured.epoch_s <= 0) continue;
+    epoch_s += task.measured.epoch_s + task.measured.evaluate_s;
+    ++measured;
+  }
+  if (measured == 0) return std::nullopt;
+  epoch_s /= measured;
+  for (const Task& task : job.tasks) {
+    if (task.kind != TaskKind::kTrain || !IsTerminal(task.state) || RanOutOfPatience(task)) {
+      continue;
+    }
+    const bool trained = task.member.has_value();
+    const double left = job.spec.epochs - (trained ? task.epochs_done : 0);
+    if (left < 1) continue;
+    seconds += left * epoch_s;
+    (trained ? longer : folds) += 1;
+    if (!trained) continue;
+    most_epochs = std::max(most_epochs, left);
+    const auto curve = curves.find(task.fold);
+    if (curve == curves.end()) continue;
+    const auto ahead = Extrapolate(curve->second, job.spec.epochs, job.spec.higher_is_better);
+    if (!ahead) continue;
+    ++shown;
+    sum.now += ahead->now;
+    sum.low += ahead->low;
+    sum.expected += ahead->expected;
+    sum.high += ahead->high;
+  }
+  if (folds + longer == 0) return std::nullopt;
+  MoreTime more;
+  const int parallel = job.plans.empty() ? 1 : std::max(1, job.plans.back().parallel_folds);
+  more.time = absl::Seconds(seconds / std::min(parallel, folds + longer));
+  std::vector<std::string> buys;
+  if (folds > 0) buys.push_back(Count(folds, "fold"));
+  if (longer > 0) {
+    buys.push_back(absl::StrCat("up to ", Count(static_cast<int>(std::ceil(most_epochs)), "epoch"),
+                                " for ", longer, longer == 1 ? " fold" : " folds"));
+  }
+  more.buys = absl::StrJoin(buys, ", ");
+  if (shown > 0) {
+    more.now = sum.now / shown;
+    more.low = sum.low / shown;
+    more.expected = sum.expected / shown;
+    more.high = sum.high / shown;
+  }
+  return more;
+}
+
+}  // namespace
+
+JobReport ReportOf(const Job& job, const std::vector<MetricPoint>& metrics, absl::Time now) {
+  JobReport report;
+  report.folds_asked = job.spec.folds;
+  report.epochs_asked = job.spec.epochs;
+  report.folds_planned = job.plans.empty() ? job.spec.folds : job.plans.back().folds;
+  report.epochs_planned = job.plans.empty() ? job.spec.epochs : job.plans.back().epochs;
+  double epochs = 0;
+  int trained = 0;
+  for (const Task& task : job.tasks) {
+    if (task.kind != TaskKind::kTrain) continue;
+    report.folds_done += task.state == TaskState::kDone;
+    report.folds_partial += task.state == TaskState::kPartial;
+    report.folds_reused += task.reused;
+    if (task.epochs_done <= 0) continue;
+    epochs += task.epochs_done;
+    ++trained;
+  }
+  if (trained > 0) report.epochs_done = epochs / trained;
+  AddTimes(job, now, report);
+  for (const Decision& d : job.decisions) {
+    if (Cuts(d))
+      report.cuts.push_back(absl::StrCat(d.from, " -> ", d.to, " (", d.rule, ": ", d.cause, ")"));
+  }
+  if (IsTerminal(job.state)) report.more = WhatMoreWouldBuy(job, metrics);
+  return report;
+}
+
+}  // namespace traind

@@ -1,0 +1,37 @@
+// What became of a Job's Plan and of its time, for people.
+// Threads: safe, pure.
+#pragma once
+
+#include <absl/time/time.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/domain/job.h"
+
+namespace traind {
+
+struct MoreTime {
+  absl::Duration time;
+  std::string buys;  // "2 more folds, 8 more epochs each"
+  // The metric, mean over the folds of which enough is known; nullopt: of none.
+  std::optional<double> now, low, expected, high;
+};
+
+struct JobReport {
+  int folds_asked = 0, folds_planned = 0, folds_done = 0, folds_partial = 0, folds_reused = 0;
+  double epochs_asked = 0, epochs_planned = 0;
+  double epochs_done = 0;  // mean over the folds that were trained
+  double queue_s = 0;      // wall clock, to the first Attempt
+  // Seconds of Attempts; training is what is left of them.
+  double prepare_s = 0, probe_s = 0, train_s = 0, validate_s = 0, predict_s = 0;
+  double device_s = 0;  // slots x seconds
+  std::vector<std::string> cuts;
+  std::optional<MoreTime> more;
+};
+
+// metrics: the Job's, of which val_metric counts; may be empty.
+JobReport ReportOf(const Job& job, const std::vector<MetricPoint>& metrics, absl::Time now);
+
+}  // namespace traind

@@ -1,0 +1,159 @@
+#include "server/reuse/trained_folds.h"
+
+#include <absl/status/status.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/strip.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <tuple>
+#include <utility>
+
+#include "common/durable_file.h"
+#include "common/job_layout.h"
+#include "common/log.h"
+#include "common/status_macros.h"
+
+namespace traind {
+namespace {
+
+constexpr char kManifestSuffix[] = ".json";
+constexpr char kTensorsSuffix[] = ".safetensors";
+
+TrainedFold FoldOf(const Job& source, const Task& task, const Spec& wanted) {
+  TrainedFold fold;
+  fold.fold = task.fold;
+  fold.job = source.id;
+  fold.attempt = task.attempt;
+  fold.member = task.member;
+  fold.checkpoint = task.checkpoint;
+  if (task.member) fold.epochs_done = task.member->epochs_done;
+  if (task.checkpoint) fold.epochs_done = std::max(fold.epochs_done, task.checkpoint->epoch);
+  // Fewer epochs than its Plan had: patience ran out. As many, of a Plan that was cut:
+  // there is more to train.
+  fold.whole =
+      task.state == TaskState::kDone && task.member && task.member->complete &&
+      (task.member->epochs_done >= wanted.epochs || task.member->epochs_done < task.epochs_planned);
+  return fold;
+}
+
+// The file under another name, durable; a link where that is possible.
+absl::Status Link(const std::string& from, const std::string& to) {
+  const std::string temporary = to + ".tmp";
+  unlink(temporary.c_str());
+  if (link(from.c_str(), temporary.c_str()) == 0) {
+    const absl::Status renamed = RenameDurably(temporary, to);
+    unlink(temporary.c_str());  // it stays where `to` was that file already
+    return renamed;
+  }
+  if (errno == ENOENT) return absl::NotFoundError(absl::StrCat(from, " is gone"));
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(from));
+  return WriteFileDurably(to, bytes);
+}
+
+absl::Status LinkVerified(const std::string& from, const std::string& sha256,
+                          const std::string& to) {
+  ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(from));
+  if (digest.sha256 != sha256) return absl::DataLossError(absl::StrCat(from, " is damaged"));
+  return Link(from, to);
+}
+
+// One fold's files, from one Job's folder to another's.
+class Files {
+ public:
+  Files(const std::string& state_dir, const std::string& job, const TrainedFold& fold)
+      : state_dir_(state_dir + "/"),
+        job_dir_(JobDir(job) + "/"),
+        source_dir_(JobDir(fold.job) + "/"),
+        dir_(ReusedDir(job, fold.attempt)) {}
+
+  absl::Status Take(Member& member) const {
+    RETURN_IF_ERROR(MakeDirs(state_dir_ + dir_));
+    ASSIGN_OR_RETURN(member.oof, TakeArray(member.oof, member.oof_sha256, kOofFile));
+    if (member.test.empty()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(member.test, TakeArray(member.test, member.test_sha256, kTestFile));
+    return absl::OkStatus();
+  }
+
+  absl::Status Take(Checkpoint& checkpoint) const {
+    RETURN_IF_ERROR(MakeDirs(state_dir_ + dir_));
+    absl::string_view stem = checkpoint.manifest;
+    if (!absl::ConsumeSuffix(&stem, kManifestSuffix)) {
+      return absl::InvalidArgumentError(absl::StrCat(checkpoint.manifest, " is no manifest"));
+    }
+    const absl::string_view name = stem.substr(stem.rfind('/') + 1);
+    const std::string to = absl::StrCat(dir_, "/", name);
+    RETURN_IF_ERROR(LinkVerified(absl::StrCat(state_dir_, stem, kTensorsSuffix), checkpoint.sha256,
+                                 absl::StrCat(state_dir_, to, kTensorsSuffix)));
+    RETURN_IF_ERROR(Link(absl::StrCat(state_dir_, checkpoint.manifest),
+                         absl::StrCat(state_dir_, to, kManifestSuffix)));
+    // Folds of an older engine have none.
+    const absl::string_view from = stem.substr(0, stem.rfind('/'));
+    const absl::Status model = Link(absl::StrCat(state_dir_, from, "/", kModelFile),
+                                    absl::StrCat(state_dir_, dir_, "/", kModelFile));
+    if (!model.ok() && !absl::IsNotFound(model)) return model;
+    checkpoint.manifest = to + kManifestSuffix;
+    return absl::OkStatus();
+  }
+
+ private:
+  // Its path in the new Job's folder.
+  absl::StatusOr<std::string> TakeArray(const std::string& path, const std::string& sha256,
+                                        const char* name) const {
+    const std::string to = absl::StrCat(dir_, "/", name);
+    RETURN_IF_ERROR(LinkVerified(absl::StrCat(state_dir_, source_dir_, path), sha256,
+                                 absl::StrCat(state_dir_, to)));
+    return to.substr(job_dir_.size());
+  }
+
+  const std::string state_dir_, job_dir_, source_dir_, dir_;
+};
+
+}  // namespace
+
+std::vector<TrainedFold> ChooseFolds(const std::vector<Job>& sources, const Spec& wanted) {
+  std::vector<TrainedFold> chosen;
+  for (int k = 0; k < wanted.folds; ++k) {
+    std::optional<TrainedFold> best;
+    for (const Job& source : sources) {
+      for (const Task& task : source.tasks) {
+        if (task.kind != TaskKind::kTrain || task.fold != k) continue;
+        TrainedFold fold = FoldOf(source, task, wanted);
+        if (!fold.member && !fold.checkpoint) continue;
+        const bool better = !best || std::make_tuple(fold.whole, fold.epochs_done) >
+                                         std::make_tuple(best->whole, best->epochs_done);
+        if (better) best = std::move(fold);
+      }
+    }
+    if (best) chosen.push_back(*std::move(best));
+  }
+  return chosen;
+}
+
+std::vector<TrainedFold> TakeOver(const std::string& state_dir, const std::string& job,
+                                  std::vector<TrainedFold> folds) {
+  std::vector<TrainedFold> taken;
+  for (TrainedFold& fold : folds) {
+    const Files files(state_dir, job, fold);
+    const auto missed = [&](const absl::Status& status) {
+      if (status.ok()) return false;
+      TRAIND_LOG(INFO) << "job " << job << " trains fold " << fold.fold << " though job "
+                       << fold.job << " has: " << status.message();
+      return true;
+    };
+    if (fold.member && missed(files.Take(*fold.member))) {
+      fold.member.reset();
+      fold.whole = false;
+    }
+    // A whole fold has nothing to go on with; its model may predict later rows.
+    if (fold.whole && fold.checkpoint) missed(files.Take(*fold.checkpoint));
+    if (fold.whole || (fold.checkpoint && missed(files.Take(*fold.checkpoint)))) {
+      fold.checkpoint.reset();
+    }
+    if (fold.member || fold.checkpoint) taken.push_back(std::move(fold));
+  }
+  return taken;
+}
+
+}  // namespace traind

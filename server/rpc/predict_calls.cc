@@ -1,0 +1,172 @@
+// TrainingService: predicting with models that exist.
+#include <absl/strings/str_cat.h>
+#include <absl/synchronization/notification.h>
+#include <absl/time/clock.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "common/status_macros.h"
+#include "server/rpc/convert.h"
+#include "server/rpc/training_service.h"
+
+namespace traind {
+namespace {
+
+constexpr size_t kMaxName = 63;
+constexpr int kMaxRows = 10'000;
+constexpr size_t kMaxRowBytes = 1 << 20;
+constexpr absl::Duration kRowsPatience = absl::Seconds(10);  // where the call has no deadline
+constexpr absl::Duration kAskAgain = absl::Milliseconds(10);
+
+std::string NameFor(const Job& source, absl::string_view suffix) {
+  return absl::StrCat(source.spec.name.substr(0, kMaxName - suffix.size()), suffix);
+}
+
+absl::Status CheckRows(const v1::PredictRowsRequest& request) {
+  if (request.rows_size() == 0) return absl::InvalidArgumentError("rows: there is none");
+  if (request.rows_size() > kMaxRows) {
+    return absl::InvalidArgumentError(absl::StrCat("rows: ", request.rows_size(), "; at most ",
+                                                   kMaxRows, " are answered at once"));
+  }
+  if (request.ByteSizeLong() > kMaxRowBytes) {
+    return absl::InvalidArgumentError("rows: more than 1 MiB at once");
+  }
+  for (int row = 0; row < request.rows_size(); ++row) {
+    if (request.rows(row).values_size() == request.columns_size()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("rows: row ", row + 1, " has ",
+                                                   request.rows(row).values_size(), " values, not ",
+                                                   request.columns_size(), " as the columns"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Time DeadlineOfCall(const grpc::ServerContext& context) {
+  // Without a deadline it is far beyond what the clock can say.
+  const auto left = context.deadline() - std::chrono::system_clock::now();
+  if (left > std::chrono::hours(1)) return absl::Now() + kRowsPatience;
+  return absl::FromChrono(context.deadline());
+}
+
+// The Attempt of a Job that serves; null: none runs.
+const Attempt* RunningAttempt(const Job& job) {
+  for (const Attempt& attempt : job.attempts) {
+    if (attempt.ended_at == absl::InfiniteFuture()) return &attempt;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+grpc::ServerUnaryReactor* TrainingService::Predict(grpc::CallbackServerContext* context,
+                                                   const v1::PredictRequest* request,
+                                                   v1::SubmitReply* reply) {
+  const auto source = Find(request->id());
+  if (!source.ok()) {
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    reactor->Finish(ToGrpc(source.status()));
+    return reactor;
+  }
+  v1::JobSpec spec;
+  spec.set_api("v1");
+  spec.set_name(request->name().empty() ? NameFor(**source, "-predict") : request->name());
+  spec.mutable_predict()->set_from((*source)->id);
+  spec.mutable_predict()->set_data(request->data());
+  spec.mutable_predict()->set_min_members(request->min_members());
+  if (request->has_budget()) *spec.mutable_budget()->mutable_time() = request->budget();
+  if (request->has_deadline()) *spec.mutable_budget()->mutable_deadline() = request->deadline();
+  if (request->has_predictions()) *spec.mutable_predictions() = request->predictions();
+  *spec.mutable_labels() = request->labels();
+  spec.set_priority(request->priority());
+  return SubmitSpec(context, spec, (*source)->owner, request->request_id(), "", reply);
+}
+
+absl::StatusOr<std::shared_ptr<const Job>> TrainingService::StartServer(const Job& source,
+                                                                        absl::Time deadline) {
+  v1::JobSpec spec;
+  spec.set_api("v1");
+  spec.set_name(NameFor(source, "-serve"));
+  spec.mutable_serve()->set_from(source.id);
+  ASSIGN_OR_RETURN(const CheckedSpec checked, CheckKind(spec, loop_->Now()));
+  struct Outcome {
+    absl::Notification done;
+    Reply reply;
+  };
+  const auto outcome = std::make_shared<Outcome>();
+  loop_->Submit(intake_->MakeJob(checked, source.owner, "", "", loop_->Now()),
+                [outcome](const Reply& reply) {
+                  outcome->reply = reply;
+                  outcome->done.Notify();
+                });
+  if (!outcome->done.WaitForNotificationWithDeadline(deadline)) {
+    return absl::UnavailableError("the models could not be loaded in time");
+  }
+  RETURN_IF_ERROR(outcome->reply.status);
+  return outcome->reply.job;
+}
+
+absl::StatusOr<std::shared_ptr<const Job>> TrainingService::FindServer(const Job& source,
+                                                                       absl::Time deadline) {
+  absl::MutexLock lock(&serving_);
+  const auto known = servers_.find(source.id);
+  if (known != servers_.end()) {
+    const auto view = loop_->views().Find(known->second);
+    if (view.job != nullptr && !IsTerminal(view.job->state)) return view.job;
+    servers_.erase(known);
+  }
+  // One that a traind before this one has started.
+  for (const auto& job : loop_->views().Active()) {
+    if (job->tasks.empty() || job->tasks[0].kind != TaskKind::kServe) continue;
+    if (IsTerminal(job->state) || ModelsFrom(*job) != source.id) continue;
+    servers_[source.id] = job->id;
+    return job;
+  }
+  ASSIGN_OR_RETURN(auto job, StartServer(source, deadline));
+  servers_[source.id] = job->id;
+  return job;
+}
+
+grpc::Status TrainingService::PredictRows(grpc::ServerContext* context,
+                                          const v1::PredictRowsRequest* request,
+                                          v1::PredictRowsReply* reply) {
+  if (const absl::Status wrong = CheckRows(*request); !wrong.ok()) return ToGrpc(wrong);
+  const auto source = Find(request->id());
+  if (!source.ok()) return ToGrpc(source.status());
+  const absl::Time deadline = DeadlineOfCall(*context);
+  v1::AskRows ask;
+  *ask.mutable_columns() = request->columns();
+  *ask.mutable_rows() = request->rows();
+  absl::Status last = absl::UnavailableError("the models could not be loaded in time");
+  while (absl::Now() < deadline && !context->IsCancelled()) {
+    const auto server = FindServer(**source, deadline);
+    if (!server.ok()) return ToGrpc(server.status());
+    const JobViews::View view = loop_->views().Find((*server)->id);
+    const Attempt* const attempt = view.job == nullptr ? nullptr : RunningAttempt(*view.job);
+    if (attempt == nullptr) {
+      loop_->views().Wait((*server)->id, view.change,
+                          std::min(deadline - absl::Now(), absl::Milliseconds(500)));
+      if (loop_->views().closed()) return ToGrpc(absl::UnavailableError("traind is stopping"));
+      const auto after = loop_->views().Find((*server)->id);
+      if (after.job != nullptr && after.job->state == JobState::kFailed) {
+        return ToGrpc(absl::FailedPreconditionError(
+            absl::StrCat("the models cannot be served: ", after.job->end_message)));
+      }
+      continue;
+    }
+    ask.set_attempt(attempt->id);
+    auto answer = workers_->Ask(attempt->worker, ask, deadline);
+    if (answer.ok()) {
+      *reply = *std::move(answer);
+      reply->set_job((*server)->id);
+      return grpc::Status::OK;
+    }
+    last = answer.status();
+    if (!absl::IsUnavailable(last)) break;
+    absl::SleepFor(std::min(kAskAgain, std::max(deadline - absl::Now(), absl::ZeroDuration())));
+  }
+  return ToGrpc(last);
+}
+
+}  // namespace traind

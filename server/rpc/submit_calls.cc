@@ -1,0 +1,145 @@
+// TrainingService: checking and accepting specs.
+#include <absl/strings/ascii.h>
+#include <absl/strings/escaping.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "common/publish/publisher.h"
+#include "common/spec/spec_rules.h"
+#include "common/status_macros.h"
+#include "server/intake/models.h"
+#include "server/rpc/training_service.h"
+
+namespace traind {
+namespace {
+
+constexpr char kOwner[] = "local";
+constexpr size_t kMaxOwner = 63;
+constexpr size_t kMaxRequestId = 128;
+constexpr size_t kMaxSpecText = 1 << 20;
+
+}  // namespace
+
+absl::StatusOr<std::string> TrainingService::OwnerOf(const std::string& named) {
+  if (named.empty()) return std::string(kOwner);
+  const auto fits = [](char c) {
+    return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
+  };
+  if (named.size() <= kMaxOwner && std::all_of(named.begin(), named.end(), fits)) return named;
+  return absl::InvalidArgumentError(
+      absl::StrCat("owner: '", absl::CHexEscape(named.substr(0, 2 * kMaxOwner)),
+                   "' is no name: letters, digits, - _ and ., at most ", kMaxOwner));
+}
+
+absl::StatusOr<v1::JobSpec> TrainingService::WithSource(const v1::JobSpec& spec) const {
+  if (spec.from().empty()) return spec;
+  const auto source = Find(spec.from());
+  if (!source.ok()) {
+    return absl::Status(source.status().code(), absl::StrCat("from: ", source.status().message()));
+  }
+  if (!IsTerminal((*source)->state)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("from: job ", (*source)->id, " is not over; `update` gives it more time"));
+  }
+  ASSIGN_OR_RETURN(const v1::JobSpec base, SpecFromJson((*source)->spec_json));
+  v1::JobSpec merged = GoOnFrom(base, spec);
+  merged.set_from((*source)->id);
+  std::vector<std::string> wrong;
+  for (const std::string& field : FieldsAgainstSource(base, merged)) {
+    wrong.push_back(absl::StrCat(field, ": differs from that of job ", (*source)->id,
+                                 ", whose folds would be of no use; submit it without `from`"));
+  }
+  if (!wrong.empty()) return absl::InvalidArgumentError(absl::StrJoin(wrong, "\n"));
+  return merged;
+}
+
+absl::StatusOr<CheckedSpec> TrainingService::CheckKind(const v1::JobSpec& spec,
+                                                       absl::Time now) const {
+  if (!UsesModelsOfAnother(spec)) return intake_->Check(spec, now);
+  const bool predicts = spec.has_predict();
+  const std::string& from = predicts ? spec.predict().from() : spec.serve().from();
+  const auto source = Find(from);
+  if (!source.ok()) {
+    return absl::Status(source.status().code(), absl::StrCat(predicts ? "predict" : "serve",
+                                                             ".from: ", source.status().message()));
+  }
+  std::optional<PublishedPrediction> standing;
+  if (auto read = ReadStandingPrediction(state_dir_, (*source)->id); read.ok()) {
+    standing = *std::move(read);
+  }
+  ASSIGN_OR_RETURN(const v1::ModelSet models, ModelsOf(**source, standing));
+  return intake_->CheckInference(spec, **source, models, now);
+}
+
+absl::Status TrainingService::AnswerKnown(const Job& known, const CheckedSpec& checked,
+                                          v1::SubmitReply* reply) const {
+  if (known.spec_sha256 != checked.sha256) {
+    std::string fields = "the spec";
+    if (const auto spec = SpecFromJson(known.spec_json); spec.ok()) {
+      fields = absl::StrJoin(DifferingFields(*spec, checked.resolved), ", ");
+    }
+    return absl::AlreadyExistsError(absl::StrCat("request_id: job ", known.id,
+                                                 " was submitted under it with another spec; "
+                                                 "what differs: ",
+                                                 fields));
+  }
+  *reply->mutable_job() = Describe(known);
+  reply->set_created(false);
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* TrainingService::Submit(grpc::CallbackServerContext* context,
+                                                  const v1::SubmitRequest* request,
+                                                  v1::SubmitReply* reply) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  const auto refuse = [reactor](const absl::Status& status) {
+    reactor->Finish(ToGrpc(status));
+    return reactor;
+  };
+  if (request->request_id().size() > kMaxRequestId) {
+    return refuse(absl::InvalidArgumentError(
+        absl::StrCat("request_id: longer than ", kMaxRequestId, " characters")));
+  }
+  if (request->spec_text().size() > kMaxSpecText) {
+    return refuse(absl::InvalidArgumentError("spec_text: longer than 1 MiB"));
+  }
+  const auto owner = OwnerOf(request->owner());
+  if (!owner.ok()) return refuse(owner.status());
+  const auto spec = WithSource(request->spec());
+  if (!spec.ok()) return refuse(spec.status());
+  return SubmitSpec(context, *spec, *owner, request->request_id(), request->spec_text(), reply);
+}
+
+grpc::ServerUnaryReactor* TrainingService::SubmitSpec(
+    grpc::CallbackServerContext* context, const v1::JobSpec& spec, const std::string& owner,
+    const std::string& request_id, const std::string& spec_text, v1::SubmitReply* reply) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  const absl::Time now = loop_->Now();
+  auto checked = CheckKind(spec, now);
+  if (!checked.ok()) {
+    reactor->Finish(ToGrpc(checked.status()));
+    return reactor;
+  }
+  const auto kept = std::make_shared<const CheckedSpec>(*std::move(checked));
+  Job job = intake_->MakeJob(*kept, owner, request_id, spec_text, now);
+  loop_->Submit(std::move(job), [this, reactor, reply, kept](const Reply& answer) {
+    absl::Status status = answer.status;
+    if (answer.job != nullptr && !answer.created) {
+      status = AnswerKnown(*answer.job, *kept, reply);
+    } else if (answer.job != nullptr && status.ok()) {
+      *reply->mutable_job() = Describe(*answer.job);
+      reply->set_created(true);
+      for (const std::string& warning : answer.job->warnings) reply->add_warnings(warning);
+    }
+    reactor->Finish(ToGrpc(status));
+  });
+  return reactor;
+}
+
+}  // namespace traind

@@ -1,0 +1,72 @@
+// What rows keep as JSON text.
+#pragma once
+
+#include <absl/status/status.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "common/publish/publisher.h"
+
+namespace traind {
+
+// JSON has no NaN: a score that is not a number is null.
+inline nlohmann::json MemberJson(const Member& m) {
+  return {
+      {"fold", m.fold},
+      {"attempt", m.attempt},
+      {"complete", m.complete},
+      {"score", std::isfinite(m.score) ? nlohmann::json(m.score) : nlohmann::json()},
+      {"epochs_done",
+       std::isfinite(m.epochs_done) ? nlohmann::json(m.epochs_done) : nlohmann::json()},
+      {"oof", m.oof},
+      {"oof_sha256", m.oof_sha256},
+      {"test", m.test},
+      {"test_sha256", m.test_sha256},
+      {"best_epoch", std::isfinite(m.best_epoch) ? nlohmann::json(m.best_epoch) : nlohmann::json()},
+      {"step", m.step},
+      {"weight", std::isfinite(m.weight) ? nlohmann::json(m.weight) : nlohmann::json()}};
+}
+
+inline double NumberOrNan(const nlohmann::json& value) {
+  return value.is_number() ? value.get<double>() : NAN;
+}
+
+inline Member MemberFromJson(const nlohmann::json& j) {
+  Member m;
+  m.fold = j.at("fold");
+  m.attempt = j.at("attempt");
+  m.complete = j.at("complete");
+  m.score = NumberOrNan(j.at("score"));
+  m.epochs_done = NumberOrNan(j.at("epochs_done"));
+  m.oof = j.at("oof");
+  m.oof_sha256 = j.at("oof_sha256");
+  m.test = j.at("test");
+  m.test_sha256 = j.at("test_sha256");
+  // Rows of an older traind have none of these.
+  if (j.contains("weight")) {
+    m.best_epoch = NumberOrNan(j.at("best_epoch"));
+    m.step = j.at("step");
+    m.weight = NumberOrNan(j.at("weight"));
+  }
+  return m;
+}
+
+// Text from a Worker may be no UTF-8: it is replaced, not refused.
+inline std::string Dump(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// Reads what Dump wrote. Errors: DataLoss.
+template <typename Reader>
+absl::Status Parse(const std::string& text, const char* column, Reader reader) {
+  try {
+    reader(nlohmann::json::parse(text));
+  } catch (const nlohmann::json::exception& e) {
+    return absl::DataLossError(std::string("database: ") + column + ": " + e.what());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace traind

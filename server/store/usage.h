@@ -1,0 +1,30 @@
+// What an ended Attempt used of quotas, the same for every store.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "server/domain/job.h"
+#include "server/domain/quota.h"
+
+namespace traind {
+
+// Nothing where it held no slots, or still runs.
+inline std::optional<Usage> UsageOf(const Job& job, const Attempt& attempt) {
+  if (attempt.kind != TaskKind::kTrain || attempt.ended_at == absl::InfiniteFuture() ||
+      attempt.slots.empty()) {
+    return std::nullopt;
+  }
+  return Usage{job.owner, job.spec.labels, attempt.started_at, attempt.ended_at,
+               static_cast<int>(attempt.slots.size())};
+}
+
+// From when on Attempts count for one of the quotas.
+inline absl::Time UsageStart(const std::vector<Quota>& quotas, absl::Time now) {
+  absl::Duration longest = absl::ZeroDuration();
+  for (const Quota& quota : quotas) longest = std::max(longest, quota.period);
+  return now - longest;
+}
+
+}  // namespace traind

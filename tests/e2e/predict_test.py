@@ -1,0 +1,260 @@
+"""Rows that come later, predicted with the models of a Job: as a file, and at once."""
+import json
+import os
+import threading
+import zipfile
+
+from tests.cases import case, main
+from tests.e2e.harness import House, blobs, eventually, moment, rows_of, sha256
+
+
+def trained(house, **changes):
+    house.start()
+    job = house.submit(house.spec(**changes), "--wait")
+    assert job["state"] == "SUCCEEDED" and job["quality"] == "FULL", job
+    return job
+
+
+def test_file(house, rows=400):
+    return os.path.join(house.data, f"test{rows}.csv")
+
+
+def predict(house, job, path, *arguments, code=0):
+    return house.json("predict", job["id"], "--data", path, *arguments, code=code)
+
+
+def manifest_of(house, job):
+    with open(os.path.join(house.results(job["id"]), "current/manifest.json")) as f:
+        return json.load(f)
+
+
+def wide_file(house, name, rows):
+    """More rows than a Rank predicts in a moment."""
+    head, *lines = blobs(2000, seed=5).strip().split("\n")
+    with open(os.path.join(house.data, name), "w") as f:
+        f.write(head + "\n")
+        for i in range(rows):
+            f.write(str(i) + lines[i % len(lines)][lines[i % len(lines)].index(","):] + "\n")
+    return os.path.join(house.data, name)
+
+
+def lasting(house, job, least_s):
+    """A file that takes so long to predict on this machine; its rows, its Job, its seconds."""
+    rows, took = 30000, 0
+    while took < least_s:
+        rows *= 2
+        path = wide_file(house, "wide.csv", rows)
+        whole = predict(house, job, path)
+        assert whole["quality"] == "FULL", whole
+        took = moment(whole["finished_at"]) - moment(whole["started_at"])
+    return path, rows, whole, took
+
+
+@case("A Job's own test file gives its own Prediction again, byte by byte, with its cache gone")
+def _():
+    with House(slots=2) as house:
+        job = trained(house, folds=3, epochs=5)
+        for name in os.listdir(os.path.join(house.state, "cache")):
+            os.unlink(os.path.join(house.state, "cache", name))
+        copy = os.path.join(house.root, "later.csv")
+        again = predict(house, job, test_file(house), "--out", copy, "--budget", "30s")
+        assert (again["state"], again["quality"]) == ("SUCCEEDED", "FULL"), again
+        assert again["models_from"] == job["id"], again
+        assert sha256(copy) == job["predictions"]["sha256"] == again["predictions"]["sha256"]
+        assert again["scores"]["oof"] == job["scores"]["oof"] and again["scores"]["comparable"], again
+        manifest = house.standing(again["id"])
+        members = manifest["members"]
+        assert [m["fold"] for m in members] == [0, 1, 2], manifest
+        assert abs(sum(m["weight"] for m in members) - 1) < 1e-12, members
+        assert all(m["step"] > 0 and 0 < m["best_epoch"] <= 5 for m in members), members
+        assert manifest["models_from"] == job["id"], manifest
+        before = {m["fold"]: m["step"] for m in manifest_of(house, job)["members"]}
+        assert before == {m["fold"]: m["step"] for m in members}, (before, members)
+        assert moment(again["finished_at"]) <= moment(again["deadline"]), again
+
+
+@case("A later file in another order, with values and columns that training has not seen")
+def _():
+    with House(slots=2) as house:
+        job = trained(house, folds=2, epochs=3)
+        head, *lines = blobs(40, seed=9).strip().split("\n")
+        columns = head.split(",")
+        order = ["colour", "extra", "x3", "x0", "id", "x2", "x1"]
+        text = "\t".join(order) + "\n"
+        for i, line in enumerate(lines):
+            row = dict(zip(columns, line.split(",")), extra=str(i))
+            if i == 3:
+                row["colour"] = "mauve"
+            text += "\t".join(row[c] for c in order) + "\n"
+        later = predict(house, job, house.write("later.tsv", text))
+        assert later["state"] == "SUCCEEDED", later
+        assert later["predictions"]["rows"] == 40, later
+        assert any("extra" in w for w in later["warnings"]), later["warnings"]
+        house.check_predictions(later["predictions"]["path"], rows=40)
+        # The same rows as the training file has them, but for the new colour.
+        plain = predict(house, job, house.write("plain.csv", head + "\n" + "\n".join(lines) + "\n"))
+        mine, theirs = rows_of(later["predictions"]["path"]), rows_of(plain["predictions"]["path"])
+        assert [r for i, r in enumerate(mine) if i != 4] == [r for i, r in enumerate(theirs) if i != 4]
+        assert mine[4] != theirs[4]
+
+
+@case("A file that cannot be predicted is refused, naming what is wrong with it")
+def _():
+    with House(slots=1) as house:
+        job = trained(house, folds=2, epochs=2)
+        head, *lines = blobs(5, seed=3).strip().split("\n")
+        bad = "\n".join([head, lines[0], lines[1].replace(lines[1].split(",")[1], "tall", 1), lines[2]])
+        for name, text, words in [
+                ("lacks.csv", "id,x0,x1,x3,colour\n1,2,3,4,red\n", ["x2", "is missing"]),
+                ("text.csv", bad + "\n", ["row 2", "x0", "tall", "no number"]),
+                ("semicolons.csv", head.replace(",", ";") + "\n1;2;3;4;5;red;a\n", ["commas or tabs"])]:
+            failed = predict(house, job, house.write(name, text), code=1)
+            assert (failed["state"], failed["end_reason"]) == ("FAILED", "DATA_ERROR"), failed
+            assert all(w in failed["end_message"] for w in [name, *words]), failed["end_message"]
+        for name, text, words in [("empty.csv", "", "empty"), ("none.csv", head + "\n", "row")]:
+            result = house.cli("predict", job["id"], "--data", house.write(name, text))
+            assert result.returncode != 0 and words in result.stderr + result.stdout, result
+        result = house.cli("predict", job["id"], "--data", test_file(house), "--min-members", "3")
+        assert result.returncode == 1 and "has 2 models" in result.stderr, result
+        result = house.cli("predict", job["id"])
+        assert result.returncode == 2 and "--data" in result.stderr, result
+
+
+@case("Too little time for all models gives the answer of some, and says so", limit_s=200)
+def _():
+    with House(slots=2) as house:
+        job = trained(house, folds=5, epochs=2, model={"mlp": {"hidden": [512, 512]}}, budget="90s")
+        path, rows, whole, took = lasting(house, job, 2.5)
+        assert len(whole["predictions"]["folds"]) == 5, whole
+        some = predict(house, job, path, "--budget", f"{0.6 * took + 0.8:.1f}s")
+        assert (some["state"], some["quality"]) == ("SUCCEEDED", "DEGRADED"), some
+        assert moment(some["finished_at"]) <= moment(some["deadline"]), some
+        answered = some["predictions"]["folds"]
+        assert 1 <= len(answered) < 5, some
+        assert some["scores"]["comparable"] is False and some["scores"]["oof"] is None, some["scores"]
+        assert any(d["rule"] == "predict" and "time is up" in d["cause"] for d in some["decisions"]), some
+        manifest = house.standing(some["id"])
+        assert abs(sum(m["weight"] for m in manifest["members"]) - 1) < 1e-12, manifest
+        assert len(rows_of(some["predictions"]["path"])) == rows + 1
+
+
+@case("Rank, Worker or traind killed in the middle: the answer is the same", limit_s=300)
+def _():
+    with House(slots=2) as house:
+        job = trained(house, folds=3, epochs=2, model={"mlp": {"hidden": [512, 512]}}, budget="90s")
+        path, _, answer, _ = lasting(house, job, 1.5)
+        whole = answer["predictions"]["sha256"]
+
+        def started(name):
+            command = ["predict", job["id"], "--data", path, "--name", name, "--budget", "90s",
+                       "--timeout", "10s"]
+            result = {}
+            thread = threading.Thread(target=lambda: result.update(cli=house.cli(*command)))
+            thread.start()
+
+            def half_done():
+                found = [j for j in house.json("list")["jobs"] if j["name"] == name]
+                if not found:
+                    return None
+                dirs = os.path.join(house.results(found[0]["id"]), "attempts")
+                for at, _, files in os.walk(dirs):
+                    if "values-0.json" in files:
+                        return found[0]
+                return None
+            return eventually("the first model has answered", half_done, 40), thread
+
+        def check(new, thread, reason=None):
+            new = house.wait(new["id"], 60)
+            thread.join()
+            assert (new["state"], new["quality"]) == ("SUCCEEDED", "FULL"), new
+            assert new["predictions"]["sha256"] == whole, new
+            assert sha256(new["predictions"]["path"]) == whole
+            if reason:
+                ends = [a["end_reason"] for a in new["attempts"]]
+                assert ends[0] == reason and ends[-1] == "COMPLETED", new["attempts"]
+
+        new, thread = started("rank-dies")
+        house.kill_all("trainrank")
+        check(new, thread, "RANK_DIED")
+        new, thread = started("worker-dies")
+        house.kill_all("trainworker")
+        check(new, thread, "WORKER_LOST")
+        new, thread = started("traind-dies")
+        house.kill_daemon()
+        house.start()
+        check(new, thread)
+
+
+@case("A running Job predicts a later file with the models that it has")
+def _():
+    with House(slots=1) as house:
+        house.start()
+        job = house.submit(house.spec(rows=3000, folds=2, epochs=100000, budget="60s"))
+        house.until(job["id"], "a fold answers", lambda j: j["quality"] in ("DEGRADED", "FULL"))
+        later = predict(house, job, test_file(house, 3000))
+        assert later["state"] == "SUCCEEDED" and later["predictions"]["folds"], later
+        house.check_predictions(later["predictions"]["path"])
+        house.json("cancel", job["id"])
+
+
+@case("Files as asked: NPY, ZIP, without probabilities; and of a training Job as well")
+def _():
+    with House(slots=2) as house:
+        job = trained(house, folds=2, epochs=3, predictions={"format": "npy", "ensemble": "weighted"})
+        folder = os.path.dirname(job["predictions"]["path"])
+        manifest = house.standing(job["id"])
+        assert manifest["ensemble"] == "weighted", manifest
+        assert [f["name"] for f in manifest["files"]] == ["predictions.npy"], manifest
+        assert sha256(os.path.join(folder, "predictions.npy")) == manifest["files"][0]["sha256"]
+        copy = os.path.join(house.root, "out.zip")
+        later = predict(house, job, test_file(house), "--format", "zip", "--no-probabilities", "--out", copy)
+        with zipfile.ZipFile(copy) as archive:
+            assert archive.testzip() is None
+            assert archive.namelist() == ["predictions.csv", "predictions.npy"], archive.namelist()
+            text = archive.read("predictions.csv").decode()
+            assert archive.read("predictions.npy") == open(
+                os.path.join(folder, "predictions.npy"), "rb").read()
+        with open(later["predictions"]["path"]) as f:
+            assert f.read() == text
+        assert text.split("\n")[0] == "id,kind", text[:40]
+        assert [r[:2] for r in rows_of(job["predictions"]["path"])] == rows_of(later["predictions"]["path"])
+
+
+@case("Rows are answered at once by models that stay loaded, as the file is", limit_s=200)
+def _():
+    with House(slots=2) as house:
+        job = trained(house, folds=3, epochs=4)
+        with open(test_file(house)) as f:
+            text = f.read()
+        rows = house.write("rows.csv", text)
+        result = house.cli("predict", job["id"], "--rows", rows)
+        assert result.returncode == 0, result
+        assert "FULL" in result.stderr and "3 models" in result.stderr, result.stderr
+        answers = [line.split(",") for line in result.stdout.strip().split("\n")]
+        filed = rows_of(job["predictions"]["path"])
+        assert [r[1:] for r in filed] == answers
+        again = house.json("predict", job["id"], "--rows", rows)
+        assert again["quality"] == "FULL" and [m["fold"] for m in again["members"]] == [0, 1, 2], again
+        assert abs(sum(m["weight"] for m in again["members"]) - 1) < 1e-9, again["members"]
+        serving = [j for j in house.json("list")["jobs"] if j["models_from"] == job["id"]]
+        assert [j["id"] for j in serving] == [again["job"]], serving  # one for all calls
+        head, *lines = text.strip().split("\n")
+        for bad, words in [
+                (head + "\n" + lines[0].replace(",", ",tall", 1) + "\n", ["row 1", "x0", "tall"]),
+                ("id,x0,x1,x2\n1,2,3,4\n", ["x3", "colour", "missing"])]:
+            result = house.cli("predict", job["id"], "--rows", house.write("bad.csv", bad))
+            assert result.returncode == 2 and all(w in result.stderr for w in words), result
+        # A Rank that dies is replaced while the caller waits.
+        house.kill_all("trainrank")
+        result = house.cli("predict", job["id"], "--rows", rows)
+        assert result.returncode == 0 and result.stdout.split("\n")[1].split(",") == filed[1][1:], result
+        # Finish ends it; the next rows start another.
+        house.json("finish", again["job"])
+        ended = house.wait(again["job"])
+        assert (ended["state"], ended["end_reason"]) == ("SUCCEEDED", "FINISHED_BY_USER"), ended
+        third = house.json("predict", job["id"], "--rows", rows)
+        assert third["job"] != again["job"] and third["rows"] == again["rows"], third
+        house.json("finish", third["job"])
+
+
+main()

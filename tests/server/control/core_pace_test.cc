@@ -1,0 +1,37 @@
+// Epochs that are shorter than the machine's own unrest.
+#include <gmock/gmock.h>
+
+#include "tests/server/control/core_harness.h"
+
+namespace traind {
+namespace {
+
+TEST(PaceTest, ManyShortEpochsAreMeasuredTogetherSoThatThePlanHoldsStill) {
+  CoreHarness h;
+  h.Attach("w", 1);
+  Job job = CoreHarness::MakeJob("a", 2);
+  job.spec.budget = absl::Seconds(20);
+  job.spec.epochs = 100'000;
+  const std::string id = h.SubmitJob(job);
+  h.PrepareJob(id);
+  const int64_t attempt = h.AttemptOf(id, 1);
+  h.Say(attempt, CoreHarness::Started(7));
+  h.Say(attempt, CoreHarness::Probe(0.0001));
+  int64_t sequence = 1000;
+  for (int epoch = 1; epoch <= 4000; ++epoch) {
+    h.now += absl::Milliseconds(1);
+    EpochDone done;
+    done.epoch = epoch;
+    done.step = 7 * epoch;
+    // Every third one was disturbed.
+    done.epoch_s = epoch % 3 == 0 ? 0.002 : 0.0005;
+    h.Step({WorkerFact{"w", h.session, ++sequence, attempt, done}});
+    if (h.TaskOf(id, 1).state != TaskState::kRunning) break;
+    ASSERT_GE(h.Stored(id).plans.back().epochs, epoch) << "it would have ended there";
+  }
+  // Cut to what fits, and corrected a few times while the first second goes by.
+  EXPECT_LE(h.Stored(id).decisions.size(), 8u);
+}
+
+}  // namespace
+}  // namespace traind

@@ -1,0 +1,140 @@
+#include "server/reports/job_report.h"
+
+#include <gtest/gtest.h>
+
+namespace traind {
+namespace {
+
+const absl::Time kStart = absl::FromUnixSeconds(1'800'000'000);
+absl::Time At(double s) { return kStart + absl::Seconds(s); }
+
+Attempt AttemptOf(TaskKind kind, double from, double to, int slots) {
+  Attempt attempt;
+  attempt.kind = kind;
+  attempt.started_at = At(from);
+  attempt.ended_at = At(to);
+  attempt.slots.resize(static_cast<size_t>(slots));
+  return attempt;
+}
+
+// Three folds of 20 epochs were asked for; one was done, one stopped, one dropped.
+Job CutJob() {
+  Job job;
+  job.spec.folds = 3;
+  job.spec.epochs = 20;
+  job.spec.higher_is_better = false;
+  job.state = JobState::kSucceeded;
+  job.accepted_at = At(0);
+  job.started_at = At(0.5);
+  job.finished_at = At(30);
+  job.publish_s = 0.25;
+  job.tasks.resize(4);
+  job.tasks[0].kind = TaskKind::kPrepare;
+  for (int k = 0; k < 3; ++k) job.tasks[1 + k].fold = k;
+  const auto trained = [&](int fold, TaskState state, double epochs) {
+    Task& task = job.tasks[1 + fold];
+    task.state = state;
+    task.epochs_planned = 20;
+    task.epochs_done = epochs;
+    task.member.emplace();
+    task.member->complete = state == TaskState::kDone;
+    task.member->epochs_done = epochs;
+    task.measured.epoch_s = 0.9;
+    task.measured.evaluate_s = 0.1;
+    task.spent = {0.5, 1, 0.5};
+  };
+  trained(0, TaskState::kDone, 20);
+  trained(1, TaskState::kPartial, 10);
+  job.tasks[3].state = TaskState::kDropped;
+  Plan plan;
+  plan.folds = 2;
+  plan.epochs = 20;
+  job.plans = {plan};
+  job.decisions = {{At(2), "B2", "too slow", "3 folds", "2 folds"},
+                   {At(3), "B9", "faster", "10 epochs", "20 epochs"}};
+  job.attempts = {AttemptOf(TaskKind::kPrepare, 0.5, 1.5, 0),
+                  AttemptOf(TaskKind::kTrain, 1.5, 22, 1), AttemptOf(TaskKind::kTrain, 1.5, 12, 2)};
+  return job;
+}
+
+TEST(JobReportTest, PlannedAndDoneAreCounted) {
+  const JobReport report = ReportOf(CutJob(), {}, At(40));
+  EXPECT_EQ(report.folds_asked, 3);
+  EXPECT_EQ(report.folds_planned, 2);
+  EXPECT_EQ(report.folds_done, 1);
+  EXPECT_EQ(report.folds_partial, 1);
+  EXPECT_EQ(report.epochs_asked, 20);
+  EXPECT_EQ(report.epochs_done, 15);
+}
+
+TEST(JobReportTest, EveryPhaseHasItsTimeAndTrainingIsTheRest) {
+  const JobReport report = ReportOf(CutJob(), {}, At(40));
+  EXPECT_NEAR(report.queue_s, 0.5, 1e-9);
+  EXPECT_NEAR(report.prepare_s, 1, 1e-9);
+  EXPECT_NEAR(report.probe_s, 1, 1e-9);
+  EXPECT_NEAR(report.validate_s, 2, 1e-9);
+  EXPECT_NEAR(report.predict_s, 1.25, 1e-9);
+  EXPECT_NEAR(report.train_s, 20.5 + 10.5 - 1 - 2 - 1, 1e-9);
+  EXPECT_NEAR(report.device_s, 20.5 + 2 * 10.5, 1e-9);
+}
+
+TEST(JobReportTest, OnlyCutsAreToldAsCuts) {
+  const JobReport report = ReportOf(CutJob(), {}, At(40));
+  ASSERT_EQ(report.cuts.size(), 1u);
+  EXPECT_EQ(report.cuts[0], "3 folds -> 2 folds (B2: too slow)");
+}
+
+TEST(JobReportTest, WhatMoreTimeWouldBuyFollowsTheCurve) {
+  std::vector<MetricPoint> metrics;
+  for (int e = 1; e <= 10; ++e) {
+    MetricPoint point;
+    point.fold = 1;
+    point.epoch = e;
+    point.name = "val_metric";
+    point.value = 0.2 + 1.0 / e;
+    metrics.push_back(point);
+  }
+  const JobReport report = ReportOf(CutJob(), metrics, At(40));
+  ASSERT_TRUE(report.more);
+  // A fold of 20 epochs and half of another, a second each, one at a time.
+  EXPECT_EQ(report.more->time, absl::Seconds(30));
+  EXPECT_EQ(report.more->buys, "1 more fold, up to 10 more epochs for 1 fold");
+  EXPECT_NEAR(report.more->now.value(), 0.3, 1e-9);
+  EXPECT_NEAR(report.more->expected.value(), 0.25, 1e-9);
+}
+
+TEST(JobReportTest, AJobThatWasNotCutWantsNoMoreTime) {
+  Job job = CutJob();
+  job.spec.folds = 1;
+  job.tasks.resize(2);
+  EXPECT_FALSE(ReportOf(job, {}, At(40)).more);
+  // Nor does one that ran out of patience.
+  job.tasks[1].epochs_done = job.tasks[1].member->epochs_done = 8;
+  EXPECT_FALSE(ReportOf(job, {}, At(40)).more);
+}
+
+TEST(JobReportTest, ARunningJobCountsItsTimeSoFar) {
+  Job job = CutJob();
+  job.state = JobState::kRunning;
+  job.attempts[1].ended_at = absl::InfiniteFuture();
+  EXPECT_NEAR(ReportOf(job, {}, At(5)).device_s, 3.5 + 2 * 3.5, 1e-9);
+  EXPECT_FALSE(ReportOf(job, {}, At(5)).more);
+}
+
+TEST(JobReportTest, PredictingWithAnotherJobsModelsIsNoTraining) {
+  Job job;
+  job.state = JobState::kSucceeded;
+  job.accepted_at = At(0);
+  job.started_at = At(0);
+  job.finished_at = At(4);
+  job.tasks.resize(1);
+  job.tasks[0].kind = TaskKind::kPredict;
+  job.attempts = {AttemptOf(TaskKind::kPredict, 0, 3, 1)};
+  const JobReport report = ReportOf(job, {}, At(4));
+  EXPECT_EQ(report.train_s, 0);
+  EXPECT_EQ(report.predict_s, 3);
+  EXPECT_EQ(report.device_s, 3);
+}
+
+}  // namespace
+}  // namespace traind

@@ -1,0 +1,306 @@
+#include "worker/inference/dataset_prediction.h"
+
+#include <absl/strings/str_cat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/durable_file.h"
+#include "common/job_layout.h"
+#include "common/status_macros.h"
+#include "common/table/mapped_file.h"
+#include "common/table/npy.h"
+#include "worker/train/failure.h"
+
+namespace traind {
+namespace {
+
+// What publishing is taken to cost until it was measured.
+constexpr absl::Duration kPublishBase = absl::Milliseconds(150);
+constexpr absl::Duration kPublishPerValue = absl::Nanoseconds(600);
+constexpr double kPublishMargin = 1.5;
+// A Prediction of some members is worth a twentieth of the time.
+constexpr int kMostOfTime = 20;
+constexpr absl::Duration kBetweenPredictions = absl::Seconds(2);
+
+std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// The user's mistake, or the system's.
+absl::Status OfData(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kPermissionDenied:
+      return DataError(status);
+    default:
+      return StorageError(status);
+  }
+}
+
+}  // namespace
+
+DatasetPrediction::DatasetPrediction(rank_protocol::Predict task, InferenceControl& control,
+                                     EventSink& sink, const Clock& clock)
+    : task_(std::move(task)),
+      control_(control),
+      sink_(sink),
+      clock_(clock),
+      began_(clock.MonotonicNow()),
+      published_at_(began_) {}
+
+std::string DatasetPrediction::InAttempt(const std::string& name) const {
+  return absl::StrCat(task_.state_dir, "/", AttemptDir(task_.job, task_.attempt), "/", name);
+}
+
+absl::Status DatasetPrediction::Run() {
+  SetTorchThreads(task_.threads);
+  ASSIGN_OR_RETURN(spec_, ParseInferenceSpec(task_.spec_json));
+  values_.resize(spec_.models.size());
+  RETURN_IF_ERROR(
+      MakeDirs(absl::StrCat(task_.state_dir, "/", AttemptDir(task_.job, task_.attempt))));
+  RETURN_IF_ERROR(FindSchema());
+  RETURN_IF_ERROR(ReadRows());
+  RETURN_IF_ERROR(TakeEarlierValues());
+  for (size_t k = 0; k < spec_.models.size() && !TimeIsUp(); ++k) {
+    if (values_[k].has_value()) continue;
+    RETURN_IF_ERROR(PredictWith(static_cast<int>(k)));
+    RETURN_IF_ERROR(MaybePublish());
+  }
+  if (control_.order() == InferenceControl::Order::kDrop) return absl::OkStatus();
+  if (Answered() < spec_.min_members) return TooFew();
+  const int asked = static_cast<int>(values_.size()) - missing_;
+  if (Answered() < asked) NoteMissing("the time is up", asked, Answered());
+  RETURN_IF_ERROR(PublishNow());
+  RemoveScratch();
+  return absl::OkStatus();
+}
+
+absl::Status DatasetPrediction::TooFew() const {
+  const std::string what =
+      absl::StrCat(Answered(), " of ", spec_.models.size(), " models of job ", spec_.from,
+                   " have answered, ", spec_.min_members, " must (predict.min_members)");
+  if (TimeIsUp()) return OutOfTimeError(absl::StrCat(what, ": the time was too short"));
+  return absl::InvalidArgumentError(what);  // the same again would end the same
+}
+
+// All folds were trained on one table.
+absl::Status DatasetPrediction::FindSchema() {
+  absl::Status status;
+  for (const ModelChoice& model : spec_.models) {
+    absl::StatusOr<ModelFile> file = ReadModelFile(task_.state_dir, model.dir);
+    status = file.status();
+    if (!status.ok()) continue;
+    schema_ = std::move(file->input);
+    table_sha256_ = std::move(file->table_sha256);
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("no model of job ", spec_.from, " can predict: ", status.message()));
+}
+
+absl::Status DatasetPrediction::ReadRows() {
+  const absl::StatusOr<FileIdentity> data = IdentityOf(spec_.data);
+  if (!data.ok()) return OfData(data.status());
+  data_ = *data;
+  absl::StatusOr<std::unique_ptr<MappedFile>> file = MappedFile::Open(spec_.data, MapUse::kStream);
+  if (!file.ok()) return OfData(file.status());
+  const std::string path = InAttempt("rows.bin");
+  absl::StatusOr<RowsFileInfo> info = WriteRowsFile(
+      schema_, {BaseName(spec_.data), (*file)->bytes()}, path, InAttempt("ids.bin"), [this] {
+        SayProgress();
+        return !TimeIsUp();
+      });
+  // What was changed under our hands explains every other mistake.
+  if (const absl::Status unchanged = (*file)->CheckUnchanged(); !unchanged.ok()) {
+    return OfData(unchanged);
+  }
+  if (absl::IsCancelled(info.status())) return TooFew();
+  if (!info.ok()) return OfData(info.status());
+  rows_ = info->rows;
+  ASSIGN_OR_RETURN(RowsFile rows, RowsFile::Open(path, schema_, rows_));
+  rows_file_ = std::make_unique<RowsFile>(std::move(rows));
+  rank_protocol::TableReady ready;
+  ready.attempt = task_.attempt;
+  ready.test_rows = rows_;
+  ready.features = static_cast<int>(schema_.features.size());
+  ready.classes = static_cast<int>(schema_.classes.size());
+  ready.read_ms = absl::ToInt64Milliseconds(clock_.MonotonicNow() - began_);
+  ready.warnings = std::move(info->warnings);
+  sink_.Send(ready);
+  return absl::OkStatus();
+}
+
+absl::Status DatasetPrediction::TakeEarlierValues() {
+  for (size_t k = 0; k < spec_.models.size(); ++k) {
+    const ModelChoice& model = spec_.models[k];
+    auto values = FindValues(task_.state_dir, task_.job, static_cast<int>(k), data_, model.dir);
+    if (!values.has_value()) continue;
+    values->member.fold = model.fold;
+    values->member.complete = model.complete;
+    values->member.score = model.score;
+    values->member.weight = model.weight;
+    values_[k] = std::move(values);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DatasetPrediction::PredictWith(int index) {
+  const ModelChoice& choice = spec_.models[static_cast<size_t>(index)];
+  auto model = TrainedModel::Load(task_.state_dir, choice.dir);
+  if (model.ok() && (*model)->table_sha256() != table_sha256_) {
+    model = absl::FailedPreconditionError("it was trained on another table");
+  }
+  if (!model.ok()) {
+    const int models = static_cast<int>(spec_.models.size());
+    NoteMissing(absl::StrCat("fold ", choice.fold, ": ", model.status().message()), models,
+                models - ++missing_);
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<std::string> sha256 = WriteValues(index, **model);
+  if (absl::IsCancelled(sha256.status())) return absl::OkStatus();
+  if (!sha256.ok()) return StorageError(sha256.status());
+  MemberValues values;
+  values.path = InAttempt(absl::StrCat("values-", index, ".npy"));
+  values.member.fold = choice.fold;
+  values.member.attempt = (*model)->attempt();
+  values.member.complete = choice.complete;
+  values.member.score = choice.score;
+  values.member.weight = choice.weight;
+  values.member.best_epoch = (*model)->epoch();
+  values.member.step = (*model)->step();
+  values.member.test_sha256 = *sha256;
+  RETURN_IF_ERROR(SaveValues(InAttempt("."), index, data_, *sha256, values.member));
+  values_[static_cast<size_t>(index)] = std::move(values);
+  return absl::OkStatus();
+}
+
+// The digest of values-<index>.npy. Cancelled: the time is up.
+absl::StatusOr<std::string> DatasetPrediction::WriteValues(int index, TrainedModel& model) {
+  const size_t outputs = schema_.outputs();
+  ASSIGN_OR_RETURN(const std::unique_ptr<DurableWriter> out,
+                   DurableWriter::Create(InAttempt(absl::StrCat("values-", index, ".npy"))));
+  const int64_t shape[] = {rows_, static_cast<int64_t>(outputs)};
+  RETURN_IF_ERROR(out->Append(NpyHeaderText("<f4", shape)));
+  std::vector<float> values;
+  const int64_t step = model.RowsPerStep();
+  int64_t rows_left = rows_;
+  for (int64_t block = 0; block < rows_file_->blocks(); ++block) {
+    const FeatureRows rows = rows_file_->Block(block);
+    const int64_t count = rows_file_->RowsOf(block);
+    for (int64_t begin = 0, end = 0; begin < count; begin = end) {
+      if (TimeIsUp() || CannotFinish(rows_left, step))
+        return absl::CancelledError("the time is up");
+      // What would be left for a short step belongs to this one: few rows go another way.
+      end = count - begin < step + step / 2 ? count : begin + step;
+      const absl::Duration began = clock_.MonotonicNow();
+      values.resize(static_cast<size_t>(end - begin) * outputs);
+      RETURN_IF_ERROR(model.Predict(rows, begin, end, absl::MakeSpan(values)));
+      RETURN_IF_ERROR(out->Append(absl::string_view(reinterpret_cast<const char*>(values.data()),
+                                                    values.size() * sizeof(float))));
+      if (end - begin >= step) step_cost_ = clock_.MonotonicNow() - began;
+      rows_left -= end - begin;
+      SayProgress();
+    }
+  }
+  ASSIGN_OR_RETURN(const FileDigest digest, out->Commit());
+  return digest.sha256;
+}
+
+int DatasetPrediction::Answered() const {
+  return static_cast<int>(std::count_if(values_.begin(), values_.end(),
+                                        [](const auto& values) { return values.has_value(); }));
+}
+
+absl::Duration DatasetPrediction::AnswerAt() const {
+  absl::Duration cost = publish_cost_;
+  if (cost == absl::ZeroDuration()) {
+    cost = kPublishBase +
+           static_cast<double>(rows_) * static_cast<double>(schema_.outputs()) * kPublishPerValue;
+  }
+  return control_.deadline() - kPublishMargin * cost;
+}
+
+bool DatasetPrediction::TimeIsUp() const {
+  return control_.order() != InferenceControl::Order::kGoOn ||
+         clock_.MonotonicNow() + step_cost_ >= AnswerAt();
+}
+
+// Where enough models have answered, one more is begun only if it may come in time.
+bool DatasetPrediction::CannotFinish(int64_t rows_left, int64_t step) const {
+  if (Answered() < spec_.min_members) return false;
+  const double steps = static_cast<double>(rows_left) / static_cast<double>(step);
+  return clock_.MonotonicNow() + 0.8 * steps * step_cost_ >= AnswerAt();
+}
+
+absl::Status DatasetPrediction::MaybePublish() {
+  const int answered = Answered();
+  if (answered < spec_.min_members || answered == static_cast<int>(values_.size())) {
+    return absl::OkStatus();
+  }
+  const absl::Duration since = clock_.MonotonicNow() - published_at_;
+  if (since < kBetweenPredictions || since < kMostOfTime * publish_cost_) return absl::OkStatus();
+  return PublishNow();
+}
+
+absl::Status DatasetPrediction::PublishNow() {
+  if (Answered() == published_) return absl::OkStatus();
+  DatasetAnswer answer;
+  answer.state_dir = task_.state_dir;
+  answer.job = task_.job;
+  answer.models_from = spec_.from;
+  answer.metric = spec_.metric;
+  answer.columns = {schema_.id, schema_.targets, schema_.classes};
+  answer.form = spec_.form;
+  answer.rows = rows_;
+  if (!schema_.id.empty()) answer.ids = InAttempt("ids.bin");
+  answer.members_wanted = static_cast<int>(values_.size());
+  for (const auto& values : values_) {
+    if (values.has_value()) answer.members.push_back(*values);
+  }
+  answer.quality = spec_.quality;
+  answer.oof_score = spec_.oof_score;
+  answer.comparable = spec_.comparable;
+  const absl::Duration began = clock_.MonotonicNow();
+  const absl::StatusOr<PublishedPrediction> published = PublishDataset(answer, clock_.WallNow());
+  if (!published.ok()) return StorageError(published.status());
+  published_at_ = clock_.MonotonicNow();
+  publish_cost_ = std::max(publish_cost_, published_at_ - began);
+  published_ = Answered();
+  rank_protocol::Predicted predicted;
+  predicted.attempt = task_.attempt;
+  predicted.number = published->number;
+  predicted.members = published_;
+  sink_.Send(predicted);
+  return absl::OkStatus();
+}
+
+// The Prediction stands: what it was made of is of no use any more.
+void DatasetPrediction::RemoveScratch() const {
+  unlink(InAttempt("rows.bin").c_str());
+  unlink(InAttempt("ids.bin").c_str());
+  for (const auto& values : values_) {
+    if (!values.has_value()) continue;
+    unlink(values->path.c_str());
+    unlink(absl::StrCat(values->path.substr(0, values->path.size() - 4), ".json").c_str());
+  }
+}
+
+void DatasetPrediction::SayProgress() {
+  rank_protocol::Progress progress;
+  progress.attempt = task_.attempt;
+  progress.step = ++blocks_done_;
+  sink_.SendProgress(progress);
+}
+
+void DatasetPrediction::NoteMissing(const std::string& cause, int before, int after) const {
+  rank_protocol::Decision decision;
+  decision.attempt = task_.attempt;
+  decision.rule = "predict";
+  decision.cause = cause;
+  decision.from = absl::StrCat(before, " models");
+  decision.to = absl::StrCat(after, " models");
+  sink_.Send(decision);
+}
+
+}  // namespace traind

@@ -1,0 +1,42 @@
+// What a Job that trains nothing is to do, and with which models.
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
+#include <absl/time/time.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/publish/prediction_form.h"
+#include "common/publish/publisher.h"
+
+namespace traind {
+
+struct ModelChoice {
+  int fold = 0;
+  std::string dir;    // of the Attempt that trained it, relative to the state folder
+  double weight = 0;  // all together 1
+  double score = 0;
+  bool complete = false;
+};
+
+struct InferenceSpec {
+  std::string from;  // the Job whose models they are
+  std::string data;  // predict: the file
+  int min_members = 1;
+  absl::Duration idle = absl::Seconds(60);  // serve
+  std::vector<ModelChoice> models;
+  std::string metric;
+  Quality quality = Quality::kNone;
+  std::optional<double> oof_score;
+  bool comparable = false;
+  PredictionForm form;
+};
+
+// json: a resolved JobSpec with `predict` or `serve` (proto/job.proto). InvalidArgument
+// names the field.
+absl::StatusOr<InferenceSpec> ParseInferenceSpec(absl::string_view json);
+
+}  // namespace traind

@@ -1,0 +1,61 @@
+// Answers rows with another Job's models, which stay loaded.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/time/time.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "worker/inference/inference_control.h"
+#include "worker/inference/inference_spec.h"
+#include "worker/inference/trained_model.h"
+#include "worker/rank_protocol/messages.h"
+#include "worker/train/event_sink.h"
+
+namespace traind {
+
+// Whatever requests wait are predicted as one batch. One with a bad row is refused alone: the
+// others are answered. Ends when nothing has come for as long as the spec says, or on Stop.
+// Says Serving, Answered, and Progress once a second. Threads: Run() on one; the control
+// may change under it. Errors: FailureReason() names each.
+class RowServer {
+ public:
+  // References outlive it.
+  RowServer(rank_protocol::Serve task, InferenceControl& control, EventSink& sink,
+            const Clock& clock);
+  ~RowServer();
+
+  absl::Status Run();
+
+ private:
+  struct Batch;
+
+  absl::Status LoadModels();
+  void AnswerAll(std::vector<rank_protocol::Rows> requests);
+  absl::Status ReadRows(const rank_protocol::Rows& request, Batch& batch);
+  absl::StatusOr<const FeatureReader*> ReaderFor(const std::vector<std::string>& columns);
+  absl::Status PredictBatch(const Batch& batch, std::vector<float>& values);
+  rank_protocol::Answered MakeAnswer(const rank_protocol::Rows& request,
+                                     absl::Span<const float> values) const;
+  void Refuse(const rank_protocol::Rows& request, const absl::Status& why);
+
+  const rank_protocol::Serve task_;
+  InferenceControl& control_;
+  EventSink& sink_;
+  const Clock& clock_;
+
+  InferenceSpec spec_;
+  InputSchema schema_;
+  std::vector<std::unique_ptr<TrainedModel>> models_;
+  std::vector<double> weights_;
+  std::string members_;  // JSON
+  Quality quality_ = Quality::kNone;
+  std::map<std::vector<std::string>, std::unique_ptr<FeatureReader>> readers_;
+};
+
+}  // namespace traind

@@ -1,0 +1,145 @@
+#include "worker/inference/rows_file.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/durable_file.h"
+#include "common/status_macros.h"
+
+namespace traind {
+namespace {
+
+constexpr size_t kCellBytes = 4;
+
+template <class T>
+absl::Status AppendCells(const std::vector<T>& values, DurableWriter& out) {
+  static_assert(sizeof(T) == kCellBytes);
+  return out.Append(
+      absl::string_view(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)));
+}
+
+class Writer {
+ public:
+  Writer(const FeatureReader& reader, size_t columns) : reader_(reader), columns_(columns) {}
+
+  absl::Status Open(const std::string& rows_path, const std::string& ids_path) {
+    ASSIGN_OR_RETURN(rows_out_, DurableWriter::Create(rows_path));
+    if (reader_.id_at() < 0) return absl::OkStatus();
+    ASSIGN_OR_RETURN(ids_out_, DurableWriter::Create(ids_path));
+    return absl::OkStatus();
+  }
+
+  absl::Status Add(const CsvRows& block) {
+    for (ColumnRows& column : features_) {
+      column.numbers.clear();
+      column.codes.clear();
+    }
+    RETURN_IF_ERROR(reader_.Read(block, rows_, features_));
+    for (const ColumnRows& column : features_) {
+      RETURN_IF_ERROR(column.numbers.empty() ? AppendCells(column.codes, *rows_out_)
+                                             : AppendCells(column.numbers, *rows_out_));
+    }
+    if (ids_out_ != nullptr) RETURN_IF_ERROR(AddIds(block));
+    rows_ += static_cast<int64_t>(block.rows());
+    return absl::OkStatus();
+  }
+
+  absl::Status Commit() {
+    RETURN_IF_ERROR(rows_out_->Commit().status());
+    return ids_out_ == nullptr ? absl::OkStatus() : ids_out_->Commit().status();
+  }
+  int64_t rows() const { return rows_; }
+
+ private:
+  absl::Status AddIds(const CsvRows& block) {
+    std::string text;
+    const absl::string_view* id = block.fields() + reader_.id_at();
+    for (size_t i = 0; i < block.rows(); ++i, id += columns_) {
+      absl::StrAppend(&text, id->size(), ":", *id);
+    }
+    return ids_out_->Append(text);
+  }
+
+  const FeatureReader& reader_;
+  const size_t columns_;
+  std::unique_ptr<DurableWriter> rows_out_, ids_out_;
+  std::vector<ColumnRows> features_;
+  int64_t rows_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<RowsFileInfo> WriteRowsFile(const InputSchema& schema, const CsvFile& data,
+                                           const std::string& rows_path,
+                                           const std::string& ids_path,
+                                           const std::function<bool()>& keep_going) {
+  RowsFileInfo info;
+  ASSIGN_OR_RETURN(const CsvText text, OpenDataFile(data, info.warnings));
+  ASSIGN_OR_RETURN(const auto reader, FeatureReader::Match(schema, text.header, data.name));
+  if (!reader->ignored().empty()) {
+    info.warnings.push_back(absl::StrCat(data.name, ": columns that the models do not know: '",
+                                         absl::StrJoin(reader->ignored(), "', '"), "'"));
+  }
+  Writer writer(*reader, text.header.size());
+  RETURN_IF_ERROR(writer.Open(rows_path, ids_path));
+  BlockReader blocks(text);
+  CsvRows block;
+  absl::Status read;
+  do {
+    block.Clear();
+    read = blocks.Next(static_cast<size_t>(kRowsPerBlock), block);
+    // What is wrong in the rows before comes first.
+    RETURN_IF_ERROR(writer.Add(block));
+    if (!keep_going()) return absl::CancelledError("stopped while the file was read");
+  } while (read.ok() && block.rows() == static_cast<size_t>(kRowsPerBlock));
+  RETURN_IF_ERROR(read);
+  info.rows = writer.rows();
+  if (info.rows == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(data.name, ": there is no row below the header"));
+  }
+  RETURN_IF_ERROR(writer.Commit());
+  return info;
+}
+
+absl::StatusOr<RowsFile> RowsFile::Open(const std::string& path, const InputSchema& schema,
+                                        int64_t rows) {
+  RowsFile file;
+  file.rows_ = rows;
+  for (const Column& column : schema.features) {
+    file.numeric_.push_back(column.kind == ColumnKind::kNumeric);
+  }
+  ASSIGN_OR_RETURN(file.file_, MappedFile::Open(path, MapUse::kStream));
+  const size_t expected = static_cast<size_t>(rows) * file.numeric_.size() * kCellBytes;
+  if (file.file_->bytes().size() != expected) {
+    return absl::DataLossError(absl::StrCat(path, " has another size than its ", rows, " rows"));
+  }
+  return file;
+}
+
+int64_t RowsFile::RowsOf(int64_t block) const {
+  return std::min(kRowsPerBlock, rows_ - block * kRowsPerBlock);
+}
+
+FeatureRows RowsFile::Block(int64_t block) const {
+  FeatureRows rows;
+  const size_t features = numeric_.size();
+  rows.numbers.resize(features);
+  rows.codes.resize(features);
+  const char* at =
+      file_->bytes().data() + static_cast<size_t>(block * kRowsPerBlock) * features * kCellBytes;
+  for (size_t f = 0; f < features; ++f) {
+    if (numeric_[f]) {
+      rows.numbers[f] = reinterpret_cast<const float*>(at);
+    } else {
+      rows.codes[f] = reinterpret_cast<const int32_t*>(at);
+    }
+    at += static_cast<size_t>(RowsOf(block)) * kCellBytes;
+  }
+  return rows;
+}
+
+}  // namespace traind

@@ -1,0 +1,56 @@
+// The features of a data file that may be larger than memory, as a scratch file: read once,
+// then mapped by each model in turn.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/table/feature_reader.h"
+#include "common/table/mapped_file.h"
+#include "worker/data/row_encoder.h"
+
+namespace traind {
+
+// Rows lie in blocks of so many, feature by feature.
+inline constexpr int64_t kRowsPerBlock = 16384;
+
+struct RowsFileInfo {
+  int64_t rows = 0;
+  std::vector<std::string> warnings;  // for the user
+};
+
+// Reads `data` and writes rows_path, and, where the schema has an id, ids_path: of each row
+// the id's length, a colon, and the id. keep_going: asked after each block. InvalidArgument
+// names file, row and column; Cancelled: keep_going said no; else as of DurableWriter.
+absl::StatusOr<RowsFileInfo> WriteRowsFile(const InputSchema& schema, const CsvFile& data,
+                                           const std::string& rows_path,
+                                           const std::string& ids_path,
+                                           const std::function<bool()>& keep_going);
+
+// Threads: immutable.
+class RowsFile {
+ public:
+  // DataLoss: it has another size.
+  static absl::StatusOr<RowsFile> Open(const std::string& path, const InputSchema& schema,
+                                       int64_t rows);
+  int64_t blocks() const { return (rows_ + kRowsPerBlock - 1) / kRowsPerBlock; }
+  int64_t rows() const { return rows_; }
+  // Rows of one block.
+  int64_t RowsOf(int64_t block) const;
+  FeatureRows Block(int64_t block) const;
+
+ private:
+  RowsFile() = default;
+
+  std::unique_ptr<MappedFile> file_;
+  std::vector<bool> numeric_;  // [feature]
+  int64_t rows_ = 0;
+};
+
+}  // namespace traind

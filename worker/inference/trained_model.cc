@@ -1,0 +1,123 @@
+#include "worker/inference/trained_model.h"
+
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/strip.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "common/status_macros.h"
+#include "worker/checkpoint/checkpoint.h"
+#include "worker/train/training_spec.h"
+
+namespace traind {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Manifests of the folder's checkpoints, relative to the state folder, newest first.
+std::vector<std::string> Manifests(const std::string& state_dir, const std::string& dir) {
+  std::vector<int64_t> steps;
+  std::error_code error;
+  for (fs::directory_iterator it(state_dir + "/" + dir, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    absl::string_view rest = name;
+    int64_t step = 0;
+    if (absl::ConsumePrefix(&rest, "checkpoint-") && absl::ConsumeSuffix(&rest, ".json") &&
+        absl::SimpleAtoi(rest, &step)) {
+      steps.push_back(step);
+    }
+  }
+  std::sort(steps.rbegin(), steps.rend());
+  std::vector<std::string> manifests;
+  for (const int64_t step : steps) {
+    manifests.push_back(absl::StrCat(dir, "/checkpoint-", step, ".json"));
+  }
+  return manifests;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TrainedModel>> TrainedModel::Load(const std::string& state_dir,
+                                                                 const std::string& dir) {
+  absl::StatusOr<ModelFile> file = ReadModelFile(state_dir, dir);
+  if (absl::IsNotFound(file.status())) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(dir, " has no ", "model.json: an older engine trained it"));
+  }
+  RETURN_IF_ERROR(file.status());
+  std::unique_ptr<TrainedModel> model(new TrainedModel(*std::move(file)));
+  if (model->encoder_.shape().history() > 0) {
+    return absl::FailedPreconditionError(
+        "the models forecast: what they predict follows their training rows, and a later file does "
+        "not bring those");
+  }
+  RETURN_IF_ERROR(model->CreateLearner());
+  RETURN_IF_ERROR(model->LoadWeights(state_dir, dir));
+  return model;
+}
+
+absl::Status TrainedModel::CreateLearner() {
+  ASSIGN_OR_RETURN(const TrainingSpec spec, ParseTrainingSpec(file_.spec_json));
+  LearnerOptions options;
+  options.model = spec.model;
+  options.shape.numeric = encoder_.numeric_width();
+  options.shape.cardinalities = encoder_.cardinalities();
+  options.shape.outputs = static_cast<int64_t>(file_.input.outputs());
+  options.shape.window = encoder_.shape().window;
+  options.horizon = encoder_.shape().horizon;
+  options.objective = spec.objective;
+  options.objective.class_weights.clear();  // they do not predict
+  options.target_mean = encoder_.target_mean();
+  options.target_scale = encoder_.target_scale();
+  options.optimizer = spec.optimizer;
+  options.ema_decay = spec.ema_decay;
+  options.paths = spec.paths;
+  architecture_ = spec.model.architecture;
+  // A multiple of the rows that an MLP's hand-written pass takes at once.
+  constexpr int64_t kStaticRows = 31 * 132;
+  if (architecture_ == "mlp" && spec.paths.static_forward) rows_per_step_ = kStaticRows;
+  optimizer_ = std::string(OptimizerName(spec.optimizer.kind));
+  ASSIGN_OR_RETURN(learner_, Learner::Create(options, LearnerData()));
+  return absl::OkStatus();
+}
+
+absl::Status TrainedModel::LoadWeights(const std::string& state_dir, const std::string& dir) {
+  Checkpoint expected;
+  expected.table_sha256 = file_.table_sha256;
+  expected.fold = file_.fold;
+  expected.seed = file_.seed;
+  expected.model = architecture_;
+  expected.optimizer = optimizer_;
+  expected.slots[kWeightsSlot];
+  const std::vector<std::string> manifests = Manifests(state_dir, dir);
+  if (manifests.empty()) {
+    return absl::NotFoundError(absl::StrCat(dir, " has no checkpoint (yet)"));
+  }
+  std::vector<std::string> passed_over;
+  ASSIGN_OR_RETURN(
+      const FoundCheckpoint found,
+      FindCheckpoint(state_dir, manifests[0], learner_->layout(), expected, passed_over));
+  const Checkpoint& checkpoint = found.checkpoint;
+  ASSIGN_OR_RETURN(Learner::State state, learner_->Save());
+  const auto best = checkpoint.slots.find(kBestWeightsSlot);
+  const absl::Span<const float> weights =
+      best != checkpoint.slots.end() ? best->second : checkpoint.slots.at(kWeightsSlot);
+  state.slots[kBestWeightsSlot].assign(weights.begin(), weights.end());
+  RETURN_IF_ERROR(learner_->Load(state));
+  attempt_ = checkpoint.attempt;
+  epoch_ = checkpoint.has_best ? checkpoint.best_epoch : checkpoint.epoch_fraction;
+  step_ = checkpoint.step;
+  return absl::OkStatus();
+}
+
+absl::Status TrainedModel::Predict(const FeatureRows& rows, int64_t begin, int64_t end,
+                                   absl::Span<float> out) {
+  return learner_->Predict(Weights::kBest, encoder_.Encode(rows, begin, end), out);
+}
+
+}  // namespace traind

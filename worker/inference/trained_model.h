@@ -1,0 +1,54 @@
+// A fold's model, ready to predict rows that come later.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+#include <absl/types/span.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "worker/data/row_encoder.h"
+#include "worker/inference/rows_file.h"
+#include "worker/model/learner.h"
+#include "worker/predict/model_file.h"
+
+namespace traind {
+
+// Threads: confined to one.
+class TrainedModel {
+ public:
+  // dir: of the Attempt that trained it, relative to the state folder. The newest sound
+  // checkpoint there counts. FailedPrecondition: it forecasts, or an older engine left no
+  // model.json; NotFound: no checkpoint; else as of ReadModelFile and ReadCheckpoint.
+  static absl::StatusOr<std::unique_ptr<TrainedModel>> Load(const std::string& state_dir,
+                                                            const std::string& dir);
+
+  const InputSchema& input() const { return file_.input; }
+  const std::string& table_sha256() const { return file_.table_sha256; }
+  int64_t attempt() const { return attempt_; }  // that trained it
+  double epoch() const { return epoch_; }       // of the weights
+  int64_t step() const { return step_; }        // of the checkpoint
+
+  // Cutting a block of rows every so many changes no bit of what is predicted.
+  int64_t RowsPerStep() const { return rows_per_step_; }
+  // Rows begin..end-1. out: float32 [end - begin, outputs]: probabilities, or values.
+  absl::Status Predict(const FeatureRows& rows, int64_t begin, int64_t end, absl::Span<float> out);
+
+ private:
+  explicit TrainedModel(ModelFile file) : file_(std::move(file)), encoder_(file_.encoder) {}
+  absl::Status CreateLearner();
+  absl::Status LoadWeights(const std::string& state_dir, const std::string& dir);
+
+  const ModelFile file_;
+  const RowEncoder encoder_;
+  std::string architecture_, optimizer_;
+  std::unique_ptr<Learner> learner_;
+  int64_t attempt_ = 0;
+  double epoch_ = 0;
+  int64_t step_ = 0;
+  int64_t rows_per_step_ = kRowsPerBlock;
+};
+
+}  // namespace traind

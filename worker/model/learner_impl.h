@@ -1,0 +1,86 @@
+// A Learner's inside, of the files learner*.cc alone.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "worker/device/collective.h"
+#include "worker/device/cuda_api.h"
+#include "worker/model/learner.h"
+#include "worker/model/loss_scaler.h"
+#include "worker/model/model.h"
+#include "worker/model/objective_loss.h"
+#include "worker/model/optimizer.h"
+#include "worker/model/resident_rows.h"
+#include "worker/model/static_backward.h"
+#include "worker/model/static_forward.h"
+
+namespace traind {
+
+struct Learner::Impl {
+  LearnerOptions options;
+  c10::Device device = c10::kCPU;
+  Parameters parameters;
+  std::unique_ptr<Model> model;
+  std::unique_ptr<GradientReducer> reducer;
+  std::optional<LossScaler> scaler;
+  std::optional<ObjectiveLoss> objective;
+  std::optional<ResidentRows> rows;
+  std::optional<Optimizer> optimizer;
+  at::Tensor order;  // [rows of the epoch] int32
+
+  // Like parameters.flat(); ema is undefined where there is none.
+  at::Tensor gradient, best, ema;
+  std::vector<at::Tensor> best_views, ema_views;
+  bool ema_began = false;
+
+  // In place of autograd where there is one.
+  std::optional<ObjectiveGradient> objective_gradient;
+  std::unique_ptr<StaticBackward> fast;
+  std::unique_ptr<StaticForward> fast_forward;  // in place of the model's, to predict
+  at::Tensor part_gradient;                     // of a step's later parts
+  bool gradient_began = false;                  // the step's first part is in `gradient`
+  bool recompute = false;                       // activations, where the path in use can
+
+  // GPUs: a whole step, recorded once so many rows have come several times.
+  std::unique_ptr<DeviceGraph> graph;
+  int64_t graph_rows = 0, steps_alike = 0;
+  bool graph_failed = false;
+  at::Tensor graph_index, graph_rate;  // what differs from step to step
+
+  at::Tensor loss_sum;  // [] float64
+  double host_loss_sum = 0, loss_rows = 0;
+  double gather_s = 0;
+
+  absl::Status Initialize(LearnerData data);
+  void PlaceData(LearnerData& data);
+  void SetPrecision(Precision precision);
+  void ChooseBackward();
+  // Whether the path in use can.
+  bool SetRecompute(bool on);
+  StaticSetup Setup();
+  absl::Status CheckClasses(absl::Span<const int32_t> index) const;
+  at::Tensor LossOf(const StepInput& input, const at::Tensor& index, double& weight);
+  absl::Status Step(const StepInput& input);
+  void AutogradStep(const StepInput& input, const at::Tensor& index);
+  bool MayRecord(const StepInput& input) const;
+  bool GraphStep(const StepInput& input);
+  void DropGraph();
+  absl::Status StaticStep(const StepInput& input);
+  void Update(double learning_rate);
+  void UpdateEma();
+  const at::Tensor& Current() const { return ema.defined() ? ema : parameters.flat(); }
+  const std::vector<at::Tensor>& ViewsFor(Weights which) const;
+  void ScoreFast(Weights which, const ForwardInput& input, float* out) const;
+  void Score(Weights which, const Inputs& inputs, float* out) const;
+  void ScoreRows(Weights which, const ResidentRows& from, absl::Span<const int32_t> index,
+                 float* out) const;
+  std::map<std::string, at::Tensor> Slots() const;
+};
+
+}  // namespace traind

@@ -1,0 +1,116 @@
+// A Learner's optimizer steps.
+#include <ATen/Context.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <chrono>
+#include <mutex>
+
+#include "common/status_macros.h"
+#include "worker/model/autocast.h"
+#include "worker/model/learner_impl.h"
+#include "worker/model/vector_loops.h"
+
+namespace traind {
+
+// The loss to differentiate is weight x the returned mean (or sum, of no rows).
+at::Tensor Learner::Impl::LossOf(const StepInput& input, const at::Tensor& index, double& weight) {
+  const auto started = std::chrono::steady_clock::now();
+  ResidentRows::Batch batch = rows->Gather(index);
+  batch.inputs.dropout_seed = input.dropout_seed;
+  gather_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  const Autocast autocast(device.type(), options.precision);
+  const at::Tensor output =
+      model->Forward(parameters.tensors(), batch.inputs, /*training=*/true).to(at::kFloat);
+  // The reducer divides by the number of ranks.
+  const int world_size = options.group == nullptr ? 1 : options.group->world_size();
+  if (input.rows == 0) {
+    weight = 1;
+    return objective->Loss(output, batch.target, at::Reduction::Sum);
+  }
+  weight = static_cast<double>(input.rows) * world_size / static_cast<double>(input.gang_rows);
+  return objective->Loss(output, batch.target, at::Reduction::Mean);
+}
+
+absl::Status Learner::Impl::StaticStep(const StepInput& input) {
+  const at::NoGradGuard no_gradients;
+  if (gradient_began && !part_gradient.defined()) part_gradient = at::zeros_like(gradient);
+  const at::Tensor& target = gradient_began ? part_gradient : gradient;
+  if (input.rows == 0) {
+    target.zero_();
+  } else {
+    StaticInput pass;
+    pass.rows = order.const_data_ptr<int32_t>() + input.begin;
+    pass.count = input.rows;
+    pass.weight = static_cast<double>(input.rows) / static_cast<double>(input.gang_rows);
+    pass.dropout_seed = input.dropout_seed;
+    const StaticResult result = fast->Run(pass, target.mutable_data_ptr<float>());
+    host_loss_sum += result.loss_sum;
+    gather_s += result.gather_s;
+    loss_rows += static_cast<double>(input.rows);
+  }
+  if (gradient_began) gradient.add_(part_gradient);
+  gradient_began = !input.last;
+  if (!input.last) return absl::OkStatus();
+  if (options.group != nullptr) {
+    RETURN_IF_ERROR(options.group->Sum(
+        absl::MakeSpan(gradient.mutable_data_ptr<float>(), static_cast<size_t>(gradient.numel()))));
+  }
+  Update(input.learning_rate);
+  return absl::OkStatus();
+}
+
+absl::Status Learner::Impl::Step(const StepInput& input) {
+  if (fast != nullptr) return StaticStep(input);
+  if (device.is_cuda() && options.model.dropout > 0) {
+    at::Generator generator = at::globalContext().defaultGenerator(device);
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    generator.set_current_seed(input.dropout_seed);
+  }
+  if (!GraphStep(input)) AutogradStep(input, order.narrow(0, input.begin, input.rows));
+  loss_rows += static_cast<double>(input.rows);
+  gradient_began = !input.last;
+  return absl::OkStatus();
+}
+
+// index: [rows] int32, of the rows that it takes.
+void Learner::Impl::AutogradStep(const StepInput& input, const at::Tensor& index) {
+  // Where it is told of nothing, it leaves the gradients where autograd adds them up.
+  const bool reduce = reducer != nullptr && input.last;
+  if (reduce) reducer->BeforeForward();
+  double weight = 1;
+  const at::Tensor loss = LossOf(input, index, weight);
+  at::Tensor scaled = weight == 1 ? loss : loss.mul(weight);
+  if (scaler.has_value()) scaled = scaler->Scale(scaled);
+  if (reduce) reducer->BeforeBackward();
+  scaled.backward();
+  const at::NoGradGuard no_gradients;
+  if (input.rows > 0) loss_sum.add_(loss.detach(), static_cast<double>(input.rows));
+  if (!input.last) return;
+  parameters.TakeGradients(gradient);
+  if (reducer != nullptr) reducer->Average(gradient);
+  Update(input.learning_rate);
+}
+
+void Learner::Impl::Update(double learning_rate) {
+  std::optional<at::Tensor> found_inf;
+  if (scaler.has_value()) found_inf = scaler->Unscale({gradient});
+  optimizer->Step(gradient, learning_rate, options.clip_norm, found_inf);
+  if (scaler.has_value()) scaler->Update();
+  if (ema.defined()) UpdateEma();
+}
+
+void Learner::Impl::UpdateEma() {
+  const at::Tensor& weights = parameters.flat();
+  if (!ema_began) {
+    ema.copy_(weights);
+    ema_began = true;
+  } else if (device.is_cuda()) {
+    ema.lerp_(weights, 1 - options.ema_decay);
+  } else {
+    EmaLoop(options.ema_decay, weights.const_data_ptr<float>(), ema.mutable_data_ptr<float>(),
+            ema.numel());
+  }
+}
+
+}  // namespace traind

@@ -1,0 +1,184 @@
+#include "worker/predict/model_file.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "common/durable_file.h"
+#include "common/job_layout.h"
+#include "common/status_macros.h"
+#include "common/table/date_parts.h"
+
+namespace traind {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kFormat = 1;
+constexpr char kDigest[] = "sha256";
+
+std::string PathOf(const std::string& state_dir, const std::string& dir) {
+  return absl::StrCat(state_dir, "/", dir, "/", kModelFile);
+}
+
+Json FeatureJson(const Column& column) {
+  Json json = {{"name", column.name},
+               {"kind", column.kind == ColumnKind::kNumeric ? "numeric" : "categorical"}};
+  if (column.kind == ColumnKind::kCategorical) json["categories"] = column.categories;
+  if (column.date_part >= 0) {
+    json["source"] = column.source;
+    json["date_part"] = column.date_part;
+  }
+  return json;
+}
+
+Json EncoderJson(const RowEncoder::State& state) {
+  Json numeric = Json::array(), categorical = Json::array();
+  for (const auto& column : state.numeric) {
+    numeric.push_back({{"feature", column.feature},
+                       {"mean", column.mean},
+                       {"inverse_scale", column.inverse_scale},
+                       {"indicator", column.indicator}});
+  }
+  for (const auto& column : state.categorical) {
+    categorical.push_back({{"feature", column.feature}, {"input_codes", column.input_codes}});
+  }
+  return {{"numeric", std::move(numeric)},        {"categorical", std::move(categorical)},
+          {"cardinalities", state.cardinalities}, {"window", state.shape.window},
+          {"horizon", state.shape.horizon},       {"target_mean", state.target_mean},
+          {"target_scale", state.target_scale}};
+}
+
+// Throws what nlohmann throws where something is not as it was written.
+Column FeatureFromJson(const Json& json) {
+  Column column;
+  json.at("name").get_to(column.name);
+  if (json.at("kind") == "categorical") {
+    column.kind = ColumnKind::kCategorical;
+    json.at("categories").get_to(column.categories);
+  }
+  if (json.contains("date_part")) {
+    json.at("source").get_to(column.source);
+    json.at("date_part").get_to(column.date_part);
+  }
+  return column;
+}
+
+RowEncoder::State EncoderFromJson(const Json& json) {
+  RowEncoder::State state;
+  for (const Json& item : json.at("numeric")) {
+    auto& column = state.numeric.emplace_back();
+    item.at("feature").get_to(column.feature);
+    item.at("mean").get_to(column.mean);
+    item.at("inverse_scale").get_to(column.inverse_scale);
+    item.at("indicator").get_to(column.indicator);
+  }
+  for (const Json& item : json.at("categorical")) {
+    auto& column = state.categorical.emplace_back();
+    item.at("feature").get_to(column.feature);
+    item.at("input_codes").get_to(column.input_codes);
+  }
+  json.at("cardinalities").get_to(state.cardinalities);
+  json.at("window").get_to(state.shape.window);
+  json.at("horizon").get_to(state.shape.horizon);
+  json.at("target_mean").get_to(state.target_mean);
+  json.at("target_scale").get_to(state.target_scale);
+  return state;
+}
+
+ModelFile FileFromJson(const Json& json) {
+  ModelFile file;
+  json.at("job").get_to(file.job);
+  json.at("fold").get_to(file.fold);
+  json.at("seed").get_to(file.seed);
+  json.at("table_sha256").get_to(file.table_sha256);
+  json.at("spec").get_to(file.spec_json);
+  const Json& input = json.at("input");
+  for (const Json& item : input.at("features")) {
+    file.input.features.push_back(FeatureFromJson(item));
+  }
+  input.at("id").get_to(file.input.id);
+  input.at("targets").get_to(file.input.targets);
+  input.at("classes").get_to(file.input.classes);
+  file.input.target_kind = file.input.classes.empty() ? TargetKind::kValue : TargetKind::kClasses;
+  file.encoder = EncoderFromJson(json.at("encoder"));
+  return file;
+}
+
+// What memory safety needs.
+bool Fits(const ModelFile& file) {
+  const auto& features = file.input.features;
+  const auto is = [&](int feature, ColumnKind kind) {
+    return feature >= 0 && static_cast<size_t>(feature) < features.size() &&
+           features[static_cast<size_t>(feature)].kind == kind;
+  };
+  for (const auto& column : file.encoder.numeric) {
+    if (!is(column.feature, ColumnKind::kNumeric)) return false;
+  }
+  if (file.encoder.cardinalities.size() != file.encoder.categorical.size()) return false;
+  for (size_t i = 0; i < file.encoder.categorical.size(); ++i) {
+    const auto& column = file.encoder.categorical[i];
+    if (!is(column.feature, ColumnKind::kCategorical)) return false;
+    for (const int32_t code : column.input_codes) {
+      if (code < 0 || code >= file.encoder.cardinalities[i]) return false;
+    }
+  }
+  for (const Column& column : features) {
+    if (column.date_part >= static_cast<int>(DateParts().size())) return false;
+  }
+  const size_t targets = file.encoder.target_mean.size();
+  return file.input.outputs() > 0 && file.encoder.shape.window >= 1 &&
+         file.encoder.shape.horizon >= 0 && targets == file.encoder.target_scale.size() &&
+         (file.input.classes.empty() ? targets == file.input.targets.size() : targets == 0);
+}
+
+}  // namespace
+
+absl::Status WriteModelFile(const std::string& state_dir, const std::string& dir,
+                            const ModelFile& file) {
+  Json features = Json::array();
+  for (const Column& column : file.input.features) features.push_back(FeatureJson(column));
+  const Json body = {{"format", kFormat},
+                     {"job", file.job},
+                     {"fold", file.fold},
+                     {"seed", file.seed},
+                     {"table_sha256", file.table_sha256},
+                     {"spec", file.spec_json},
+                     {"input",
+                      {{"features", std::move(features)},
+                       {"id", file.input.id},
+                       {"targets", file.input.targets},
+                       {"classes", file.input.classes}}},
+                     {"encoder", EncoderJson(file.encoder)}};
+  const std::string text = body.dump(-1, ' ', false, Json::error_handler_t::replace);
+  // The digest's line comes first: what follows is what it is of.
+  return WriteFileDurably(
+      PathOf(state_dir, dir),
+      absl::StrCat("{\"", kDigest, "\":\"", Sha256Hex(text), "\",\"model\":\n", text, "\n}\n"));
+}
+
+absl::StatusOr<ModelFile> ReadModelFile(const std::string& state_dir, const std::string& dir) {
+  const std::string path = PathOf(state_dir, dir);
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  const auto damaged = [&](absl::string_view what) {
+    return absl::DataLossError(absl::StrCat(path, " is damaged: ", what));
+  };
+  const size_t begin = text.find('\n');
+  if (begin == std::string::npos || text.size() < begin + 4) return damaged("it is cut");
+  const absl::string_view body = absl::string_view(text).substr(begin + 1, text.size() - begin - 4);
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object() || !json.contains(kDigest) || json[kDigest] != Sha256Hex(body)) {
+    return damaged("its digest differs");
+  }
+  try {
+    ModelFile file = FileFromJson(json.at("model"));
+    if (!Fits(file)) return damaged("its parts do not fit each other");
+    return file;
+  } catch (const Json::exception& e) {
+    return damaged(e.what());
+  }
+}
+
+}  // namespace traind
