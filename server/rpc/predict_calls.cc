@@ -63,9 +63,9 @@ const Attempt* RunningAttempt(const Job& job) {
 grpc::ServerUnaryReactor* TrainingService::Predict(grpc::CallbackServerContext* context,
                                                    const v1::PredictRequest* request,
                                                    v1::SubmitReply* reply) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   const auto source = Find(request->id());
   if (!source.ok()) {
-    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     reactor->Finish(ToGrpc(source.status()));
     return reactor;
   }
@@ -80,7 +80,8 @@ grpc::ServerUnaryReactor* TrainingService::Predict(grpc::CallbackServerContext* 
   if (request->has_predictions()) *spec.mutable_predictions() = request->predictions();
   *spec.mutable_labels() = request->labels();
   spec.set_priority(request->priority());
-  return SubmitSpec(context, spec, (*source)->owner, request->request_id(), "", reply);
+  SubmitSpec(spec, (*source)->owner, request->request_id(), "", reply, reactor);
+  return reactor;
 }
 
 absl::StatusOr<std::shared_ptr<const Job>> TrainingService::StartServer(const Job& source,

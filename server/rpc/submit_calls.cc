@@ -113,19 +113,16 @@ grpc::ServerUnaryReactor* TrainingService::Submit(grpc::CallbackServerContext* c
   if (!owner.ok()) return refuse(owner.status());
   const auto spec = WithSource(request->spec());
   if (!spec.ok()) return refuse(spec.status());
-  return SubmitSpec(context, *spec, *owner, request->request_id(), request->spec_text(), reply);
+  SubmitSpec(*spec, *owner, request->request_id(), request->spec_text(), reply, reactor);
+  return reactor;
 }
 
-grpc::ServerUnaryReactor* TrainingService::SubmitSpec(
-    grpc::CallbackServerContext* context, const v1::JobSpec& spec, const std::string& owner,
-    const std::string& request_id, const std::string& spec_text, v1::SubmitReply* reply) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+void TrainingService::SubmitSpec(const v1::JobSpec& spec, const std::string& owner,
+                                 const std::string& request_id, const std::string& spec_text,
+                                 v1::SubmitReply* reply, grpc::ServerUnaryReactor* reactor) {
   const absl::Time now = loop_->Now();
   auto checked = CheckKind(spec, now);
-  if (!checked.ok()) {
-    reactor->Finish(ToGrpc(checked.status()));
-    return reactor;
-  }
+  if (!checked.ok()) return reactor->Finish(ToGrpc(checked.status()));
   const auto kept = std::make_shared<const CheckedSpec>(*std::move(checked));
   Job job = intake_->MakeJob(*kept, owner, request_id, spec_text, now);
   loop_->Submit(std::move(job), [this, reactor, reply, kept](const Reply& answer) {
@@ -139,7 +136,6 @@ grpc::ServerUnaryReactor* TrainingService::SubmitSpec(
     }
     reactor->Finish(ToGrpc(status));
   });
-  return reactor;
 }
 
 }  // namespace traind

@@ -102,11 +102,10 @@ class TrainingService final
   using LoopCall = void (ControlLoop::*)(const std::string& job, ControlLoop::Answer answer);
   grpc::ServerUnaryReactor* Change(grpc::CallbackServerContext* context, const std::string& id,
                                    v1::Job* reply, LoopCall call);
-  // What Submit and Predict have in common.
-  grpc::ServerUnaryReactor* SubmitSpec(grpc::CallbackServerContext* context,
-                                       const v1::JobSpec& spec, const std::string& owner,
-                                       const std::string& request_id, const std::string& spec_text,
-                                       v1::SubmitReply* reply);
+  // What Submit and Predict have in common; finishes the call.
+  void SubmitSpec(const v1::JobSpec& spec, const std::string& owner, const std::string& request_id,
+                  const std::string& spec_text, v1::SubmitReply* reply,
+                  grpc::ServerUnaryReactor* reactor);
   // By the kind of the spec; one that uses another Job's models gets them here.
   absl::StatusOr<CheckedSpec> CheckKind(const v1::JobSpec& spec, absl::Time now) const;
   // The Job that serves rows with the models of `source`; a new one where there is none.

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include "common/status_macros.h"
@@ -12,11 +14,14 @@
 namespace traind {
 namespace {
 
-constexpr int kWarmSteps = 2, kTimedSteps = 5;
-constexpr int kProbeSteps = 2 * (kWarmSteps + kTimedSteps);
+// A timing: a step that warms up, then so many that count; short ones vary more, and
+// cost little.
+constexpr int kTimedShort = 5, kTimedLong = 2;
+constexpr double kLongStep = 0.02;  // seconds
+constexpr int StepsOfTimings(int timed) { return 2 * (1 + timed); }
 // Below this a step is dispatch, not arithmetic, and casts only add to it.
 constexpr double kLeastFlops = 1e8;
-// What a slow core does at least: for a guess of the probe's cost before it runs.
+// What a slow core does at least: for a guess before the first step.
 constexpr double kFlopsPerSecond = 2e10;
 constexpr double kMostOfTime = 0.05;
 constexpr double kLeastGain = 1.1;  // for the digits that bf16 gives up
@@ -46,12 +51,13 @@ double StepFlops(const PrecisionRequest& request, const Learner& learner) {
          static_cast<double>(request.batch * request.window);
 }
 
-// Whether so many steps are few beside those to come.
+// Whether a few steps are little beside those to come, as far as that is known before
+// the first one.
 bool HasTimeForProbe(const PrecisionRequest& request, const Learner& learner) {
-  const double flops = StepFlops(request, learner);
   if (static_cast<int64_t>(request.training_rows.size()) < request.batch) return false;
-  if (request.planned_steps * kMostOfTime < kProbeSteps) return false;
-  return absl::Seconds(kProbeSteps * flops / kFlopsPerSecond) < request.remaining * kMostOfTime;
+  if (request.planned_steps * kMostOfTime < StepsOfTimings(kTimedLong)) return false;
+  const double first_s = 2 * StepFlops(request, learner) / kFlopsPerSecond;
+  return absl::Seconds(first_s) < request.remaining * kMostOfTime;
 }
 
 bool ProbeWorthIts(const PrecisionRequest& request, const Learner& learner) {
@@ -59,39 +65,83 @@ bool ProbeWorthIts(const PrecisionRequest& request, const Learner& learner) {
          HasTimeForProbe(request, learner);
 }
 
-absl::StatusOr<double> MedianStep(const PrecisionRequest& request, int world_size) {
-  std::vector<double> seconds;
-  for (int i = 0; i < kWarmSteps + kTimedSteps; ++i) {
-    const auto started = std::chrono::steady_clock::now();
-    RETURN_IF_ERROR(request.step({0, request.batch, request.batch * world_size, 1e-6}));
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
-    if (i >= kWarmSteps) seconds.push_back(took.count());
-  }
-  std::sort(seconds.begin(), seconds.end());
-  return seconds[seconds.size() / 2];
+absl::StatusOr<double> TimeStep(const PrecisionRequest& request, int world_size) {
+  const auto started = std::chrono::steady_clock::now();
+  RETURN_IF_ERROR(request.step({0, request.batch, request.batch * world_size, 1e-6}));
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
 }
 
-absl::Status SetAnyOrder(const PrecisionRequest& request, Learner& learner) {
-  return learner.SetOrder(request.training_rows.first(static_cast<size_t>(request.batch)));
+// How many steps of each kind are timed, where one takes so long; 0: none, for want of time.
+int StepsWorthTiming(const PrecisionRequest& request, double step_s) {
+  for (const int timed : {kTimedShort, kTimedLong}) {
+    if (timed == kTimedShort && step_s > kLongStep) continue;
+    const int steps = StepsOfTimings(timed);
+    if (steps <= request.planned_steps * kMostOfTime &&
+        absl::Seconds(steps * step_s) <= request.remaining * kMostOfTime) {
+      return timed;
+    }
+  }
+  return 0;
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+absl::Status FromLeader(Gang& gang, int64_t& value) {
+  if (gang.group() == nullptr) return absl::OkStatus();
+  return gang.group()->Broadcast(absl::MakeSpan(&value, 1));
+}
+
+struct StepTimes {
+  double before_s = 0, after_s = 0;
+};
+
+// What a step takes before and after `change`; the learner's state is put back. Nothing:
+// the first steps have shown that there is no time to find out.
+absl::StatusOr<std::optional<StepTimes>> CompareSteps(const PrecisionRequest& request,
+                                                      Learner& learner, Gang& gang,
+                                                      const std::function<absl::Status()>& change) {
+  const int world_size = gang.world_size();
+  ASSIGN_OR_RETURN(const Learner::State state, learner.Save());
+  const auto rows = request.training_rows.first(static_cast<size_t>(request.batch));
+  RETURN_IF_ERROR(learner.SetOrder(rows));
+  RETURN_IF_ERROR(TimeStep(request, world_size).status());
+  std::vector<double> before(1), after;
+  ASSIGN_OR_RETURN(before[0], TimeStep(request, world_size));
+  int64_t timed = StepsWorthTiming(request, before[0]);
+  RETURN_IF_ERROR(FromLeader(gang, timed));
+  if (timed > 0) {
+    while (static_cast<int64_t>(before.size()) < timed) {
+      ASSIGN_OR_RETURN(const double step_s, TimeStep(request, world_size));
+      before.push_back(step_s);
+    }
+    RETURN_IF_ERROR(change());
+    RETURN_IF_ERROR(TimeStep(request, world_size).status());
+    while (static_cast<int64_t>(after.size()) < timed) {
+      ASSIGN_OR_RETURN(const double step_s, TimeStep(request, world_size));
+      after.push_back(step_s);
+    }
+  }
+  RETURN_IF_ERROR(learner.Load(state));
+  RETURN_IF_ERROR(learner.TakeLoss().status());
+  if (timed == 0) return std::optional<StepTimes>();
+  return std::optional<StepTimes>({Median(before), Median(after)});
 }
 
 absl::StatusOr<Precision> Probe(const PrecisionRequest& request, Learner& learner, Gang& gang,
                                 EventSink& sink) {
-  ASSIGN_OR_RETURN(const Learner::State state, learner.Save());
-  RETURN_IF_ERROR(SetAnyOrder(request, learner));
-  ASSIGN_OR_RETURN(const double fp32, MedianStep(request, gang.world_size()));
-  RETURN_IF_ERROR(learner.SetPrecision(Precision::kBf16));
-  ASSIGN_OR_RETURN(const double bf16, MedianStep(request, gang.world_size()));
-  RETURN_IF_ERROR(learner.Load(state));
-  RETURN_IF_ERROR(learner.TakeLoss().status());
-  int64_t faster = fp32 > bf16 * kLeastGain ? 1 : 0;
-  if (gang.group() != nullptr) {
-    RETURN_IF_ERROR(gang.group()->Broadcast(absl::MakeSpan(&faster, 1)));
-  }
+  ASSIGN_OR_RETURN(const auto times, CompareSteps(request, learner, gang, [&] {
+                     return learner.SetPrecision(Precision::kBf16);
+                   }));
+  int64_t faster = times && times->before_s > times->after_s * kLeastGain ? 1 : 0;
+  RETURN_IF_ERROR(FromLeader(gang, faster));
   const Precision chosen = faster != 0 ? Precision::kBf16 : Precision::kFp32;
-  if (gang.leads() && chosen == Precision::kBf16) {
+  if (gang.leads() && times && chosen == Precision::kBf16) {
     Decide(request, sink,
-           absl::StrFormat("a step takes %.2f ms in bf16, %.2f ms in fp32", bf16 * 1e3, fp32 * 1e3),
+           absl::StrFormat("a step takes %.2f ms in bf16, %.2f ms in fp32", times->after_s * 1e3,
+                           times->before_s * 1e3),
            Precision::kFp32, chosen);
   }
   RETURN_IF_ERROR(learner.SetPrecision(chosen));
@@ -127,9 +177,7 @@ absl::StatusOr<Precision> ChoosePrecision(const PrecisionRequest& request, Learn
   RETURN_IF_ERROR(learner.SetPrecision(supported));
   if (request.wanted.has_value() || request.compute_capability > 0) return supported;
   int64_t probe = ProbeWorthIts(request, learner) ? 1 : 0;
-  if (gang.group() != nullptr) {
-    RETURN_IF_ERROR(gang.group()->Broadcast(absl::MakeSpan(&probe, 1)));
-  }
+  RETURN_IF_ERROR(FromLeader(gang, probe));
   if (probe == 0) return supported;
   return Probe(request, learner, gang, sink);
 }
@@ -138,28 +186,22 @@ absl::StatusOr<int> ChooseThreads(const PrecisionRequest& request, int most, Lea
                                   Gang& gang, EventSink& sink) {
   if (most < 2 || request.compute_capability > 0) return most;
   int64_t probe = HasTimeForProbe(request, learner) ? 1 : 0;
-  if (gang.group() != nullptr) {
-    RETURN_IF_ERROR(gang.group()->Broadcast(absl::MakeSpan(&probe, 1)));
-  }
+  RETURN_IF_ERROR(FromLeader(gang, probe));
   if (probe == 0) return most;
-  ASSIGN_OR_RETURN(const Learner::State state, learner.Save());
-  RETURN_IF_ERROR(SetAnyOrder(request, learner));
-  ASSIGN_OR_RETURN(const double many, MedianStep(request, gang.world_size()));
-  SetTorchThreads(1);
-  ASSIGN_OR_RETURN(const double one, MedianStep(request, gang.world_size()));
-  RETURN_IF_ERROR(learner.Load(state));
-  RETURN_IF_ERROR(learner.TakeLoss().status());
-  int64_t chosen = one > many * kLeastGain ? most : 1;
-  if (gang.group() != nullptr) {
-    RETURN_IF_ERROR(gang.group()->Broadcast(absl::MakeSpan(&chosen, 1)));
-  }
+  ASSIGN_OR_RETURN(const auto times, CompareSteps(request, learner, gang, [] {
+                     SetTorchThreads(1);
+                     return absl::OkStatus();
+                   }));
+  if (!times) return most;
+  int64_t chosen = times->after_s > times->before_s * kLeastGain ? most : 1;
+  RETURN_IF_ERROR(FromLeader(gang, chosen));
   SetTorchThreads(static_cast<int>(chosen));
   if (gang.leads() && chosen == 1) {
     rank_protocol::Decision decision;
     decision.attempt = request.attempt;
     decision.rule = "threads";
     decision.cause = absl::StrFormat("a step takes %.2f ms with 1 thread, %.2f ms with %d",
-                                     one * 1e3, many * 1e3, most);
+                                     times->after_s * 1e3, times->before_s * 1e3, most);
     decision.from = absl::StrCat(most);
     decision.to = "1";
     sink.Send(decision);
