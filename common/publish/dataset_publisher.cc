@@ -91,8 +91,11 @@ Manifest Describe(const DatasetAnswer& answer, absl::Span<const double> weights,
     p.members.push_back(member);
     p.members.back().weight = weights[k];
   }
-  const bool all = static_cast<int>(answer.members.size()) == answer.members_wanted;
-  p.quality = p.members.empty() ? Quality::kFloor : all ? answer.quality : Quality::kDegraded;
+  const bool all =
+      static_cast<int>(answer.members.size()) == answer.members_wanted && !answer.stand_in;
+  p.quality = p.members.empty() || answer.stand_in ? Quality::kFloor
+              : all                                ? answer.quality
+                                                   : Quality::kDegraded;
   if (all) {
     p.oof_score = answer.oof_score;
     p.comparable = answer.comparable;
@@ -104,6 +107,7 @@ Manifest Describe(const DatasetAnswer& answer, absl::Span<const double> weights,
 }
 
 size_t CountMembers(const PublishedPrediction& p) {
+  if (p.quality == Quality::kFloor) return 0;
   return p.members.size() + (p.floor_weight > 0 ? 1 : 0);
 }
 

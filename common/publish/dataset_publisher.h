@@ -33,6 +33,8 @@ struct DatasetAnswer {
   std::string ids;
   std::vector<MemberValues> members;  // in the order of the models, those that have answered
   int members_wanted = 0;             // models there are
+  // The only member has answered for some of the rows, and something stands for the others.
+  bool stand_in = false;
   // Of the other Job's Prediction by all its models.
   Quality quality = Quality::kNone;
   std::optional<double> oof_score;
@@ -40,8 +42,9 @@ struct DatasetAnswer {
 };
 
 // Joins the members, with their weights scaled to sum to 1, and lets them stand unless the
-// standing Prediction has as many members. Fewer members than wanted are DEGRADED, and
-// their score is not told: the other Job's does not hold for them.
+// standing Prediction has as many members (a stand-in is none). Fewer members than wanted
+// are DEGRADED, a stand-in is a FLOOR, and their score is not told: the other Job's does
+// not hold for them.
 // Threads: safe; calls for one Job wait for each other. Errors: as of Publish;
 // InvalidArgument without members.
 absl::StatusOr<PublishedPrediction> PublishDataset(const DatasetAnswer& answer, absl::Time now);

@@ -138,6 +138,41 @@ def _():
         assert len(rows_of(some["predictions"]["path"])) == rows + 1
 
 
+@case("Told to finish before one model is through, it answers with what that one has reached", limit_s=200)
+def _():
+    with House(slots=2) as house:
+        job = trained(house, folds=2, epochs=2, model={"mlp": {"hidden": [512, 512, 512]}}, budget="90s")
+        path, rows, _, _ = lasting(house, job, 3)
+
+        def asked(name, *flags):
+            command = ["predict", job["id"], "--data", path, "--name", name, "--timeout", "60s", *flags]
+            thread = threading.Thread(target=lambda: house.cli(*command))
+            thread.start()
+
+            def begun():
+                found = [j for j in house.json("list")["jobs"] if j["name"] == name]
+                attempts = os.path.join(house.results(found[0]["id"]), "attempts") if found else ""
+                parts = [os.path.join(at, f) for at, _, files in os.walk(attempts) for f in files]
+                if any("values-0.npy" in f and os.path.getsize(f) > 100000 for f in parts):
+                    return found[0]
+                return None
+            new = eventually("the first model has answered for some rows", begun, 40)
+            house.cli("finish", new["id"])
+            thread.join()
+            return house.wait(new["id"], 60)
+
+        part = asked("part")
+        assert (part["state"], part["quality"]) == ("SUCCEEDED", "FLOOR"), part
+        assert part["scores"]["oof"] is None, part["scores"]
+        said = [d for d in part["decisions"] if d["rule"] == "predict"]
+        assert said and "mean answer" in said[0]["to"], part["decisions"]
+        lines = rows_of(part["predictions"]["path"])
+        assert len(lines) == rows + 1
+        assert lines[-1][1:] == lines[-2][1:] and lines[1][1:] != lines[-1][1:], (lines[1], lines[-1])
+        two = asked("two", "--min-members", "2")
+        assert two["state"] == "FAILED" and "2 must" in two["end_message"], two
+
+
 @case("Rank, Worker or traind killed in the middle: the answer is the same", limit_s=300)
 def _():
     with House(slots=2) as house:

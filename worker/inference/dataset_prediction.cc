@@ -70,7 +70,11 @@ absl::Status DatasetPrediction::Run() {
   if (control_.order() == InferenceControl::Order::kDrop) return absl::OkStatus();
   if (Answered() < spec_.min_members) return TooFew();
   const int asked = static_cast<int>(values_.size()) - missing_;
-  if (Answered() < asked) NoteMissing("the time is up", asked, Answered());
+  if (stand_in_ > 0) {
+    NoteStandIn();
+  } else if (Answered() < asked) {
+    NoteMissing("the time is up", asked, Answered());
+  }
   RETURN_IF_ERROR(PublishNow());
   RemoveScratch();
   return absl::OkStatus();
@@ -164,13 +168,15 @@ absl::Status DatasetPrediction::PredictWith(int index) {
   values.path = InAttempt(absl::StrCat("values-", index, ".npy"));
   values.member.fold = choice.fold;
   values.member.attempt = (*model)->attempt();
-  values.member.complete = choice.complete;
+  values.member.complete = choice.complete && stand_in_ == 0;
   values.member.score = choice.score;
   values.member.weight = choice.weight;
   values.member.best_epoch = (*model)->epoch();
   values.member.step = (*model)->step();
   values.member.test_sha256 = *sha256;
-  RETURN_IF_ERROR(SaveValues(InAttempt("."), index, data_, *sha256, values.member));
+  if (stand_in_ == 0) {
+    RETURN_IF_ERROR(SaveValues(InAttempt("."), index, data_, *sha256, values.member));
+  }
   values_[static_cast<size_t>(index)] = std::move(values);
   return absl::OkStatus();
 }
@@ -183,14 +189,20 @@ absl::StatusOr<std::string> DatasetPrediction::WriteValues(int index, TrainedMod
   const int64_t shape[] = {rows_, static_cast<int64_t>(outputs)};
   RETURN_IF_ERROR(out->Append(NpyHeaderText("<f4", shape)));
   std::vector<float> values;
+  std::vector<double> sums(outputs);
   const int64_t step = model.RowsPerStep();
   int64_t rows_left = rows_;
   for (int64_t block = 0; block < rows_file_->blocks(); ++block) {
     const FeatureRows rows = rows_file_->Block(block);
     const int64_t count = rows_file_->RowsOf(block);
     for (int64_t begin = 0, end = 0; begin < count; begin = end) {
-      if (TimeIsUp() || CannotFinish(rows_left, step))
-        return absl::CancelledError("the time is up");
+      if (TimeIsUp() || CannotFinish(rows_left, step)) {
+        if (!MayStandIn(rows_left)) return absl::CancelledError("the time is up");
+        RETURN_IF_ERROR(AppendMeans(sums, rows_left, *out));
+        stand_in_ = rows_left;
+        ASSIGN_OR_RETURN(const FileDigest digest, out->Commit());
+        return digest.sha256;
+      }
       // What would be left for a short step belongs to this one: few rows go another way.
       end = count - begin < step + step / 2 ? count : begin + step;
       const absl::Duration began = clock_.MonotonicNow();
@@ -199,12 +211,36 @@ absl::StatusOr<std::string> DatasetPrediction::WriteValues(int index, TrainedMod
       RETURN_IF_ERROR(out->Append(absl::string_view(reinterpret_cast<const char*>(values.data()),
                                                     values.size() * sizeof(float))));
       if (end - begin >= step) step_cost_ = clock_.MonotonicNow() - began;
+      for (size_t i = 0; i < values.size(); ++i) sums[i % outputs] += values[i];
       rows_left -= end - begin;
       SayProgress();
     }
   }
   ASSIGN_OR_RETURN(const FileDigest digest, out->Commit());
   return digest.sha256;
+}
+
+// An answer for some rows, and for the others what those have on average, is better than none.
+bool DatasetPrediction::MayStandIn(int64_t rows_left) const {
+  return Answered() == 0 && spec_.min_members <= 1 && rows_left < rows_ &&
+         control_.order() != InferenceControl::Order::kDrop;
+}
+
+absl::Status DatasetPrediction::AppendMeans(const std::vector<double>& sums, int64_t rows,
+                                            DurableWriter& out) const {
+  constexpr int64_t kRowsAtOnce = 4096;
+  std::vector<float> means;
+  for (int64_t i = 0; i < std::min(rows, kRowsAtOnce); ++i) {
+    for (const double sum : sums) {
+      means.push_back(static_cast<float>(sum / static_cast<double>(rows_ - rows)));
+    }
+  }
+  for (; rows > 0; rows -= kRowsAtOnce) {
+    const size_t size =
+        static_cast<size_t>(std::min(rows, kRowsAtOnce)) * sums.size() * sizeof(float);
+    RETURN_IF_ERROR(out.Append({reinterpret_cast<const char*>(means.data()), size}));
+  }
+  return absl::OkStatus();
 }
 
 int DatasetPrediction::Answered() const {
@@ -255,6 +291,7 @@ absl::Status DatasetPrediction::PublishNow() {
   answer.rows = rows_;
   if (!schema_.id.empty()) answer.ids = InAttempt("ids.bin");
   answer.members_wanted = static_cast<int>(values_.size());
+  answer.stand_in = stand_in_ > 0;
   for (const auto& values : values_) {
     if (values.has_value()) answer.members.push_back(*values);
   }
@@ -291,6 +328,16 @@ void DatasetPrediction::SayProgress() {
   progress.attempt = task_.attempt;
   progress.step = ++blocks_done_;
   sink_.SendProgress(progress);
+}
+
+void DatasetPrediction::NoteStandIn() const {
+  rank_protocol::Decision decision;
+  decision.attempt = task_.attempt;
+  decision.rule = "predict";
+  decision.cause = "the time is up before one model has answered for all rows";
+  decision.from = absl::StrCat(rows_, " rows");
+  decision.to = absl::StrCat(rows_ - stand_in_, " rows, and their mean answer for the others");
+  sink_.Send(decision);
 }
 
 void DatasetPrediction::NoteMissing(const std::string& cause, int before, int after) const {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/durable_file.h"
 #include "common/publish/dataset_publisher.h"
 #include "worker/inference/inference_control.h"
 #include "worker/inference/inference_spec.h"
@@ -25,7 +26,8 @@ namespace traind {
 // The file is read once; then one model after the other predicts all of it, so that when the
 // time is up whole models have answered. Each one's values are durable when it is through:
 // whoever comes after a kill goes on with the next. The Prediction is published when all
-// have answered or the time is up, and before that now and then.
+// have answered or the time is up, and before that now and then. Where not one model is
+// through when the time is up, and one is enough, its rows so far are the answer (FLOOR).
 // Says TableReady (rows and warnings), Progress and Predicted; Finished and Failed are its
 // caller's. Threads: Run() on one; the control may change under it.
 // Errors: FailureReason() names each.
@@ -43,6 +45,8 @@ class DatasetPrediction {
   absl::Status TakeEarlierValues();
   absl::Status PredictWith(int index);
   absl::StatusOr<std::string> WriteValues(int index, TrainedModel& model);
+  bool MayStandIn(int64_t rows_left) const;
+  absl::Status AppendMeans(const std::vector<double>& sums, int64_t rows, DurableWriter& out) const;
   absl::Status MaybePublish();
   absl::Status PublishNow();
   absl::Status TooFew() const;
@@ -54,7 +58,8 @@ class DatasetPrediction {
   absl::Duration AnswerAt() const;
   int Answered() const;
   void SayProgress();
-  // Tells the user of models that do not answer.
+  // Tell the user of rows, and of models, that do not answer.
+  void NoteStandIn() const;
   void NoteMissing(const std::string& cause, int before, int after) const;
   std::string InAttempt(const std::string& name) const;
 
@@ -74,6 +79,7 @@ class DatasetPrediction {
   int64_t blocks_done_ = 0;
   absl::Duration step_cost_;  // of the last whole step
   int missing_ = 0;           // models that cannot answer
+  int64_t stand_in_ = 0;      // rows for which no model has answered, and something stands
 
   int published_ = 0;  // members of the last Prediction
   absl::Duration published_at_;
