@@ -226,14 +226,18 @@ std::string Seconds(double seconds) {
   return DurationToText(absl::Trunc(absl::Seconds(seconds), absl::Milliseconds(1)));
 }
 
+std::string Epochs(double epochs) {
+  return absl::StrFormat(epochs < 1000 ? "%.3g" : "%.0f", epochs);
+}
+
 void AddReport(std::string& text, const v1::Report& report) {
   AddLine(
       text, "done",
       absl::StrFormat(
-          "%d of %d folds%s%s, %.3g of %.3g epochs each", report.folds_done(), report.folds_asked(),
+          "%d of %d folds%s%s, %s of %s epochs each", report.folds_done(), report.folds_asked(),
           report.folds_partial() > 0 ? absl::StrCat(", ", report.folds_partial(), " in part") : "",
           report.folds_reused() > 0 ? absl::StrCat(", ", report.folds_reused(), " taken over") : "",
-          report.epochs_done(), report.epochs_asked()));
+          Epochs(report.epochs_done()), Epochs(report.epochs_asked())));
   AddLine(text, "spent",
           absl::StrFormat("queue %s, prepare %s, probe %s, train %s, validate %s, predict %s; "
                           "%s of slots",

@@ -83,7 +83,7 @@ void SetPrediction(const PublishedPrediction& prediction, const JobContext& cont
   if (prediction.oof_score) scores->set_oof(*prediction.oof_score);
   scores->set_comparable(prediction.comparable);
   if (prediction.test_score) scores->set_test(*prediction.test_score);
-  if (prediction.floor_score) scores->set_floor(*prediction.floor_score);
+  if (prediction.floor_score && !scores->has_floor()) scores->set_floor(*prediction.floor_score);
   to->set_quality(static_cast<v1::Quality>(prediction.quality));
   if (prediction.number == 0) return;  // no rows to predict
   v1::Prediction* const answer = to->mutable_predictions();

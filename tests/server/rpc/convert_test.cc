@@ -61,6 +61,15 @@ TEST(ConvertTest, AJobWithoutADeadlineHasNoTimeLeft) {
   EXPECT_FALSE(out.has_remaining_s());
 }
 
+TEST(ConvertTest, TheFloorsScoreIsTheLatestOne) {
+  Job job = RunningJob();
+  job.prediction.emplace();
+  job.prediction->floor_score = 0.1;  // when it was published
+  EXPECT_EQ(ToProto(job, {"/s", kNow, false}).scores().floor(), 0.1);
+  job.floor_score = 0.97;
+  EXPECT_EQ(ToProto(job, {"/s", kNow, false}).scores().floor(), 0.97);
+}
+
 TEST(ConvertTest, APredictionsPathIsAbsoluteAndItsFoldsAreInOrder) {
   Job job = RunningJob();
   PublishedPrediction p;
