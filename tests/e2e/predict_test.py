@@ -142,7 +142,7 @@ def _():
 def _():
     with House(slots=2) as house:
         job = trained(house, folds=2, epochs=2, model={"mlp": {"hidden": [512, 512, 512]}}, budget="90s")
-        path, rows, _, _ = lasting(house, job, 3)
+        path, rows, _, _ = lasting(house, job, 5)
 
         def asked(name, *flags):
             command = ["predict", job["id"], "--data", path, "--name", name, "--timeout", "60s", *flags]
