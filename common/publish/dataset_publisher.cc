@@ -17,6 +17,7 @@ namespace traind {
 namespace {
 
 constexpr size_t kRowsAtOnce = 4096;
+constexpr size_t kBlocksBetweenProgress = 64;
 
 // A member's values, mapped.
 struct MappedValues {
@@ -125,6 +126,7 @@ absl::Status WriteRows(const DatasetAnswer& answer, absl::Span<const double> wei
   const auto rows = static_cast<size_t>(answer.rows);
   for (size_t begin = 0; begin < rows; begin += kRowsAtOnce) {
     const size_t count = std::min(kRowsAtOnce, rows - begin);
+    if (answer.progress && begin / kRowsAtOnce % kBlocksBetweenProgress == 0) answer.progress();
     for (size_t k = 0; k < members.size(); ++k) {
       parts[k] = {members[k].values + begin * outputs, count * outputs};
     }

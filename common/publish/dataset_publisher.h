@@ -5,6 +5,7 @@
 #include <absl/status/statusor.h>
 #include <absl/time/time.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +40,8 @@ struct DatasetAnswer {
   Quality quality = Quality::kNone;
   std::optional<double> oof_score;
   bool comparable = false;
+  // Called now and then while rows are written; may be empty.
+  std::function<void()> progress;
 };
 
 // Joins the members, with their weights scaled to sum to 1, and lets them stand unless the

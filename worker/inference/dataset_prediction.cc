@@ -298,6 +298,7 @@ absl::Status DatasetPrediction::PublishNow() {
   answer.quality = spec_.quality;
   answer.oof_score = spec_.oof_score;
   answer.comparable = spec_.comparable;
+  answer.progress = [this] { SayProgress(); };  // a long file is no hang
   const absl::Duration began = clock_.MonotonicNow();
   const absl::StatusOr<PublishedPrediction> published = PublishDataset(answer, clock_.WallNow());
   if (!published.ok()) return StorageError(published.status());
