@@ -230,6 +230,12 @@ std::string Epochs(double epochs) {
   return absl::StrFormat(epochs < 1000 ? "%.3g" : "%.0f", epochs);
 }
 
+// Of what an epoch sees, where that is not all.
+std::string RowsText(const v1::Plan& plan) {
+  if (plan.rows() <= 0 || plan.rows() >= 1) return "";
+  return absl::StrFormat(" of %.0f %% of the rows", 100 * plan.rows());
+}
+
 void AddReport(std::string& text, const v1::Report& report) {
   AddLine(
       text, "done",
@@ -265,11 +271,12 @@ std::string JobReport(const v1::Job& job, absl::Time now, bool color) {
   if (job.has_report()) AddReport(text, job.report());
   if (job.has_plan()) {
     const v1::Plan& plan = job.plan();
-    AddLine(text, "plan",
-            absl::StrFormat(
-                "%d folds, %d epochs, %d rank%s a fold, %d at a time%s", plan.folds(),
-                plan.epochs(), plan.ranks(), plan.ranks() == 1 ? "" : "s", plan.parallel_folds(),
-                plan.has_estimate() ? ", estimate " + ShortDuration(plan.estimate()) : ""));
+    AddLine(
+        text, "plan",
+        absl::StrFormat("%d folds, %d epochs%s, %d rank%s a fold, %d at a time%s", plan.folds(),
+                        plan.epochs(), RowsText(plan), plan.ranks(), plan.ranks() == 1 ? "" : "s",
+                        plan.parallel_folds(),
+                        plan.has_estimate() ? ", estimate " + ShortDuration(plan.estimate()) : ""));
   }
   AddLine(text, "results", Printable(job.results_dir(), 4096));
   if (!job.folds().empty()) absl::StrAppend(&text, "\n", FoldTable(job));
@@ -336,9 +343,9 @@ std::string WorkerTable(const v1::ListWorkersReply& workers, absl::Time now) {
 std::string PlanReport(const v1::PlanReply& reply, absl::Time now) {
   const v1::Plan& plan = reply.plan();
   const v1::JobSpec& spec = reply.resolved();
-  std::string text =
-      absl::StrFormat("%s: %d of %d folds, %d of %d epochs\n", Printable(spec.name()), plan.folds(),
-                      spec.data().folds(), plan.epochs(), spec.train().epochs());
+  std::string text = absl::StrFormat("%s: %d of %d folds, %d of %d epochs%s\n",
+                                     Printable(spec.name()), plan.folds(), spec.data().folds(),
+                                     plan.epochs(), spec.train().epochs(), RowsText(plan));
   if (!spec.preset().empty()) {
     AddLine(text, "preset",
             absl::StrCat(Printable(spec.preset()), reply.preset_fields().empty() ? "" : " fills ",

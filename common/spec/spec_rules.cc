@@ -402,6 +402,10 @@ void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
   }
   CheckTrain(spec, check);
   CheckBudget(spec.budget(), check);
+  if (spec.budget().subsample() && spec.train().has_shuffle() && !spec.train().shuffle()) {
+    check.Add("budget.subsample",
+              "needs train.shuffle: a part of the rows is the first of them in a drawn order");
+  }
   if (!spec.from().empty() && !spec.preset().empty()) {
     check.Add("preset", "has nothing to fill: all is as in the job that `from` names");
   }

@@ -88,7 +88,7 @@ void Core::Impl::TakeSmallerBatch(JobEntry& entry, const LiveAttempt& live,
                          reason == AttemptEndReason::kDiverged ||
                          reason == AttemptEndReason::kInternal;
   if (by_itself && live.batch > 1) {
-    entry.retry_batch[static_cast<size_t>(live.task)] = live.batch / 2;
+    EditDurably(entry).tasks[static_cast<size_t>(live.task)].retry_batch = live.batch / 2;
   }
 }
 
@@ -210,9 +210,7 @@ void Core::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault, AttemptE
                    : task.checkpoint && task.failures < 2
                        ? absl::StrCat("go on from step ", task.checkpoint->step)
                        : "start again";
-  if (const int batch = entry.retry_batch[static_cast<size_t>(index)]; batch > 0) {
-    absl::StrAppend(&to, " with batches of ", batch);
-  }
+  if (task.retry_batch > 0) absl::StrAppend(&to, " with batches of ", task.retry_batch);
   Decide(entry, "retry", absl::StrCat(TaskName(task.kind, task.fold), ": ", what),
          absl::StrCat("attempt ", task.attempt), to);
 }

@@ -100,7 +100,6 @@ void Core::Impl::AddEntry(std::shared_ptr<Job> job) {
   entry.sequence = next_sequence_++;
   entry.shape = {job->spec.slots, job->spec.device};
   entry.epochs_s.resize(job->tasks.size());
-  entry.retry_batch.resize(job->tasks.size());
   if (!job->request_id.empty()) requests_[{job->owner, job->request_id}] = &entry;
   entry.draft = std::move(job);
   jobs_.emplace(entry.draft->id, std::move(owned));

@@ -86,7 +86,6 @@ struct JobEntry {
   absl::Time estimated_finish = absl::InfiniteFuture();
   double overhead_s = 0;                    // from an Attempt's start to its first step
   mutable std::optional<FoldCost> typical;  // of its folds; empty: they have changed
-  std::vector<int> retry_batch;  // by task: what its next Attempt is to take; 0: as the spec says
   // By task: what its last epochs took from end to end, at most three.
   std::vector<std::vector<double>> epochs_s;
   absl::Time finish_at = absl::InfiniteFuture();  // when the user asked for it
@@ -112,6 +111,7 @@ struct LiveAttempt {
 
   // What its Worker was told.
   int epochs = -1;
+  double rows = 1;
   absl::Time stop_at = absl::InfiniteFuture();
   bool plan_cut = false;
   bool stop_sent = false;
@@ -121,6 +121,7 @@ struct LiveAttempt {
   // Ends of epochs, a few a second: what short ones take is told by many of them.
   std::deque<std::pair<absl::Time, int>> marks;
   bool paced = false;
+  double marked_rows = 1;  // that those epochs had
   absl::Time epoch_stored_at = absl::InfinitePast();
   absl::Time first_step_at = absl::InfiniteFuture();
   int64_t first_step = 0;
@@ -220,7 +221,8 @@ class Core::Impl {
   void Take(LiveAttempt& live, AttemptEnded& fact);
   void Take(LiveAttempt& live, RankDecision& fact);
   void Take(LiveAttempt&, UnknownFact&) {}
-  void MarkPace(LiveAttempt& live, std::vector<double>& epochs, double epoch_s) const;
+  void MarkPace(LiveAttempt& live, std::vector<double>& epochs, double epoch_s,
+                const EpochDone& fact) const;
   void AddMetric(const LiveAttempt& live, int64_t step, double epoch, const char* name,
                  double value);
   void Acknowledge(const WorkerFact& fact);
@@ -267,8 +269,10 @@ class Core::Impl {
     // The last moment at which it still makes sense to start that fold.
     absl::Time Latest(const Task& task) const;
   };
+  FoldCost ShortestEpoch(const JobEntry& entry) const;
   StartRule StartRuleOf(const JobEntry& entry) const;
   static bool PlanCut(const Job& job);
+  static double RowsOf(const Job& job);
   int ParallelFolds(const JobEntry& entry) const;
   double Sharing(const JobEntry& entry) const;
   absl::Time FirstTrainStart(const JobEntry& entry) const;

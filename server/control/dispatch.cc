@@ -173,13 +173,16 @@ void Core::Impl::StartFold(JobEntry& entry, int fold, const Placement& placement
   StartCommand& command = turn_.starts.back();
   // A fold that failed twice from a checkpoint starts afresh.
   if (task.checkpoint && task.failures < 2) command.resume = task.checkpoint->manifest;
-  command.batch = entry.retry_batch[static_cast<size_t>(index)];
+  command.batch = task.retry_batch;
   task.epochs_done = command.resume.empty() ? 0 : task.checkpoint->epoch;
+  if (command.resume.empty()) task.rows = 1;
   task.epochs_planned = plan.epochs;
   command.epochs = plan.epochs;
+  command.rows = plan.rows;
   command.stop_at = stop_at;
   command.plan_cut = PlanCut(entry.view());
   live.epochs = command.epochs;
+  live.rows = command.rows;
   live.stop_at = command.stop_at;
   live.plan_cut = command.plan_cut;
   live.replanned_at = now_;

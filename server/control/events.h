@@ -133,6 +133,7 @@ struct EpochDone {
   int64_t step = 0;
   double train_loss = 0, val_loss = 0, val_metric = 0, best_metric = 0;
   double epoch_s = 0, evaluate_s = 0;
+  double rows = 1;  // share of the training rows that it had
 };
 struct CheckpointCommitted {
   Checkpoint checkpoint;  // attempt, fold and `at` are set by the core
@@ -196,6 +197,7 @@ struct StartCommand {
   absl::Time deadline = absl::InfiniteFuture();  // sent as what remains
   absl::Time stop_at = absl::InfiniteFuture();
   int epochs = 0;
+  double rows = 1;     // share of the training rows that an epoch sees
   std::string resume;  // manifest; empty: from the start
   int batch = 0;       // rows of a pass; 0: as the spec says
   bool plan_cut = false;
@@ -210,7 +212,8 @@ struct StopCommand {
 struct ReplanCommand {
   std::string worker;
   int64_t attempt = 0;
-  int epochs = 0;
+  int epochs = 0;  // 0, and rows 0: as before
+  double rows = 0;
   absl::Time stop_at = absl::InfiniteFuture();
   absl::Time deadline = absl::InfiniteFuture();  // the Job's
   bool plan_cut = false;

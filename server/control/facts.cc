@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "server/control/core_impl.h"
 #include "server/domain/names.h"
@@ -173,7 +174,8 @@ void Core::Impl::Take(LiveAttempt& live, EpochDone& fact) {
   task.epochs_done = fact.epoch;
   task.score = fact.best_metric;
   task.losses = 0;  // progress
-  task.measured.epoch_s = fact.epoch_s;
+  task.rows = std::min(task.rows, fact.rows);
+  task.measured.epoch_s = fact.epoch_s / fact.rows;
   task.measured.evaluate_s = fact.evaluate_s;
   task.spent.validate_s += fact.evaluate_s;
   // Checkpoints and predictions between epochs cost time too. A silent Worker's
@@ -184,7 +186,7 @@ void Core::Impl::Take(LiveAttempt& live, EpochDone& fact) {
     epoch_s = std::clamp(wall_s, epoch_s, 2 * epoch_s);
   }
   std::vector<double>& epochs = entry.epochs_s[static_cast<size_t>(live.task)];
-  MarkPace(live, epochs, epoch_s);
+  MarkPace(live, epochs, epoch_s, fact);
   live.last_epoch_at = now_;
   entry.replan_wanted = true;
   // Thousands a second would keep the database from all else.
@@ -197,7 +199,16 @@ void Core::Impl::Take(LiveAttempt& live, EpochDone& fact) {
 
 // The last three epochs; but of short ones the mean over the last second or two, in which
 // there were many: one alone says nothing when it is as short as the machine's own unrest.
-void Core::Impl::MarkPace(LiveAttempt& live, std::vector<double>& epochs, double epoch_s) const {
+void Core::Impl::MarkPace(LiveAttempt& live, std::vector<double>& epochs, double epoch_s,
+                          const EpochDone& fact) const {
+  const auto of_all_rows = [&fact](double took_s) {
+    if (fact.rows >= 1) return took_s;
+    return fact.evaluate_s + std::max(0.0, took_s - fact.evaluate_s) / fact.rows;
+  };
+  if (std::exchange(live.marked_rows, fact.rows) != fact.rows) {
+    live.marks.clear();
+    live.paced = false;
+  }
   const Window window = WindowOf(*live.job);
   const absl::Duration over =
       window.bounded() ? std::clamp(kPaceShare * window.length(), kPaceOver, kPaceOverMost)
@@ -210,12 +221,12 @@ void Core::Impl::MarkPace(LiveAttempt& live, std::vector<double>& epochs, double
       const int count = live.last_epoch - live.marks.front().second;
       const double took_s = absl::ToDoubleSeconds(now_ - live.marks.front().first);
       live.paced = count >= kPaceEpochs;
-      if (live.paced) epochs.assign(3, took_s / count);
+      if (live.paced) epochs.assign(3, of_all_rows(took_s / count));
     }
     live.marks.emplace_back(now_, live.last_epoch);
   }
   if (live.paced) return;
-  epochs.push_back(epoch_s);
+  epochs.push_back(of_all_rows(epoch_s));
   if (epochs.size() > 3) epochs.erase(epochs.begin());
 }
 

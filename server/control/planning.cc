@@ -96,13 +96,19 @@ absl::Time Core::Impl::TrainEndOf(const JobEntry& entry) const {
   return window.bounded() ? std::min(end, QuotaEndOf(entry)) : end;
 }
 
+// Where the Plan has begun to shorten epochs it may go on with that.
+FoldCost Core::Impl::ShortestEpoch(const JobEntry& entry) const {
+  const FoldCost& cost = TypicalFold(entry);
+  return RowsOf(entry.view()) < 1 ? CostOfShare(cost, LeastRows(cost.steps_per_epoch)) : cost;
+}
+
 Core::Impl::StartRule Core::Impl::StartRuleOf(const JobEntry& entry) const {
   StartRule rule;
   rule.train_end = TrainEndOf(entry);
   // Where there is no other model, even a part of an epoch is worth a lot.
   for (const Task& task : entry.view().tasks) {
     if (task.kind == TaskKind::kTrain && (task.member || task.state == TaskState::kRunning)) {
-      rule.cost = TypicalFold(entry);
+      rule.cost = ShortestEpoch(entry);
       break;
     }
   }
@@ -253,7 +259,8 @@ void Core::Impl::Replan(JobEntry& entry, Trigger trigger) {
   if (out.changed) {
     Log(entry, "plan",
         absl::StrCat("revision ", out.plan.revision, ": ", out.plan.folds, " folds x ",
-                     out.plan.epochs, " epochs"));
+                     out.plan.epochs, " epochs",
+                     out.plan.rows < 1 ? absl::StrCat(" of ", out.plan.rows, " of the rows") : ""));
     Edit(entry).plans.push_back(out.plan);
   }
   ApplyFolds(entry, out, folds_before);
@@ -298,7 +305,7 @@ void Core::Impl::DropHopeless(JobEntry& entry) {
   if (dropped.empty()) return;
   const Window window = WindowOf(entry);
   const absl::Time train_end = TrainEndOf(entry);
-  const FoldCost cost = TypicalFold(entry);
+  const FoldCost cost = ShortestEpoch(entry);
   std::string cause =
       absl::StrCat(Text(now_ - window.start), " of ", Text(window.length()), " used, ",
                    Text(window.deadline - train_end), " are held back for prediction");
@@ -333,6 +340,7 @@ absl::Time Core::Impl::StopOf(const JobEntry& entry, const LiveAttempt* live) co
   const absl::Time start = live ? live->started_at : now_;
   FoldCost cost = live ? CostOfFold(entry, live->task) : FoldCost();
   if (!cost.known()) cost = TypicalFold(entry);
+  cost = CostOfShare(cost, RowsOf(job));
   return FairStop(start, now_, train_end, behind, pending > 0 ? Sharing(entry) : 1.0, cost);
 }
 
@@ -345,7 +353,8 @@ void Core::Impl::SendReplans(JobEntry& entry) {
     LiveAttempt* live = OpenAttempt(job.tasks[i]);
     if (!live || live->stop_sent || !workers_[live->worker].attached) continue;
     const absl::Time stop_at = StopOf(entry, live);
-    bool tell = live->epochs != plan.epochs || live->plan_cut != plan_cut;
+    bool tell =
+        live->epochs != plan.epochs || live->rows != plan.rows || live->plan_cut != plan_cut;
     if (stop_at != live->stop_at) {
       const absl::Duration change =
           stop_at > live->stop_at ? stop_at - live->stop_at : live->stop_at - stop_at;
@@ -353,10 +362,12 @@ void Core::Impl::SendReplans(JobEntry& entry) {
     }
     if (!tell) continue;
     live->epochs = plan.epochs;
+    live->rows = plan.rows;
     live->plan_cut = plan_cut;
     live->stop_at = stop_at;
     live->replanned_at = now_;
-    turn_.replans.push_back({live->worker, live->id, plan.epochs, stop_at, job.deadline, plan_cut});
+    turn_.replans.push_back(
+        {live->worker, live->id, plan.epochs, plan.rows, stop_at, job.deadline, plan_cut});
   }
 }
 
@@ -386,13 +397,19 @@ void Core::Impl::StopLate(JobEntry& entry) {
   }
 }
 
+double Core::Impl::RowsOf(const Job& job) { return job.plans.empty() ? 1 : job.plans.back().rows; }
+
 // FULL is out of reach: the Plan has less than the spec, and it is not so that each
 // fold had all its epochs before the cut reached it.
 bool Core::Impl::PlanCut(const Job& job) {
   if (job.plans.empty()) return false;
   const Plan& plan = job.plans.back();
   if (plan.folds < job.spec.folds) return true;
-  if (plan.epochs >= job.spec.epochs) {
+  const bool shortened = std::any_of(job.tasks.begin() + 1, job.tasks.end(), [](const Task& task) {
+    return task.rows < 1 && task.member && IsTerminal(task.state);
+  });
+  if (shortened) return true;
+  if (plan.epochs >= job.spec.epochs && plan.rows >= 1) {
     // Epochs that came back (B9) came too late for folds that had ended by then.
     return std::any_of(job.tasks.begin() + 1, job.tasks.end(), [&job](const Task& task) {
       return task.member && task.member->complete && IsTerminal(task.state) &&

@@ -251,6 +251,7 @@ void Core::Impl::TellDeadline(JobEntry& entry, LiveAttempt& live) {
   command.plan_cut = PlanCut(job);
   if (live.kind == TaskKind::kTrain) {
     command.epochs = live.epochs;
+    command.rows = live.rows;
     command.stop_at = live.stop_at = StopOf(entry, &live);
   }
   turn_.replans.push_back(std::move(command));

@@ -97,6 +97,7 @@ void Core::Impl::TakeOver(JobEntry& entry, TrainedFold fold) {
   task.reused = fold.whole;
   task.epochs_planned = job.spec.epochs;
   task.epochs_done = fold.epochs_done;
+  task.rows = fold.rows;
   if (fold.member) {
     fold.member->attempt = task.attempt;
     fold.member->fold = task.fold;

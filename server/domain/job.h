@@ -127,6 +127,7 @@ struct Plan {
   std::optional<absl::Duration> estimate;
   absl::Duration reserve;
   absl::Time at;
+  double rows = 1;  // share of a fold's training rows that an epoch sees
 };
 
 struct Checkpoint {
@@ -147,7 +148,7 @@ struct Measured {
   double step_p90_s = 0;
   double evaluate_s = 0;
   double predict_s = 0;
-  double epoch_s = 0;  // of the last whole epoch, evaluation left out
+  double epoch_s = 0;  // of the last whole epoch, as of all rows; evaluation left out
   int64_t steps_per_epoch = 0;
 };
 
@@ -185,8 +186,10 @@ struct Task {
                      // losses of Ranks and Workers do not
   int losses = 0;
   absl::Time not_before = absl::InfinitePast();  // backoff
+  int retry_batch = 0;                           // of its next Attempt; 0: as the spec says
   double epochs_planned = 0;
   double epochs_done = 0;
+  double rows = 1;  // the least share of its training rows that an epoch of it had
   std::optional<double> score;
   std::optional<Member> member;          // its predictions, once it has some
   std::optional<Checkpoint> checkpoint;  // the last committed

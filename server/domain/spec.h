@@ -45,9 +45,12 @@ struct Spec {
   std::optional<absl::Time> deadline;
   Policy policy = Policy::kAdaptive;
   BudgetShares shares;
+  bool subsample = false;  // epochs may be shortened (B2)
   // Of all that shapes training but the bytes of the files: Jobs with equal keys on equal
   // bytes train equal folds. Empty: this Job's folds are not given to others.
   std::string cache_key;
+  // Of what a step's time depends on besides the data: Jobs with equal keys are as fast.
+  std::string speed_key;
   bool cache_read = false;  // takes over what others have trained
   std::string from;         // the Job that it goes on from; empty: none
 };

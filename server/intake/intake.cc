@@ -52,6 +52,21 @@ std::string CacheKey(v1::JobSpec spec) {
   return Sha256Hex(absl::StrCat("engine ", kEngineVersion, "\n", SpecToJson(spec)));
 }
 
+// What a step's time depends on besides the data: equal texts are equally fast.
+std::string SpeedKey(const v1::JobSpec& spec) {
+  if (!spec.has_train()) return "";
+  v1::JobSpec shape;
+  *shape.mutable_model() = spec.model();
+  shape.mutable_data()->set_window(spec.data().window());
+  shape.mutable_resources()->set_slots(spec.resources().slots());
+  shape.mutable_resources()->set_device(spec.resources().device());
+  shape.mutable_train()->set_batch(spec.train().batch());
+  shape.mutable_train()->set_accumulation(spec.train().accumulation());
+  shape.mutable_train()->set_precision(spec.train().precision());
+  shape.mutable_train()->set_recompute(spec.train().recompute());
+  return Sha256Hex(SpecToJson(shape));
+}
+
 Spec ToDomain(const v1::JobSpec& from) {
   Spec to;
   to.name = from.name();
@@ -82,7 +97,9 @@ Spec ToDomain(const v1::JobSpec& from) {
                from.budget().stop_share(),
                from.budget().reserve_margin(),
                absl::Milliseconds(TimeUtil::DurationToMilliseconds(from.budget().reserve_least()))};
+  to.subsample = from.budget().subsample();
   to.cache_key = CacheKey(from);
+  to.speed_key = SpeedKey(from);
   to.cache_read = from.cache() == "use";
   to.from = from.from();
   return to;

@@ -20,11 +20,23 @@ FoldCost CostOf(const Measured& m) {
   cost.step_p90_s = m.step_p90_s;
   cost.steps_per_epoch = m.steps_per_epoch;
   cost.predict_s = m.predict_s;
+  cost.evaluate_s = m.evaluate_s;
   if (m.epoch_s > 0) {
     cost.epoch_s = m.epoch_s + m.evaluate_s;
   } else if (m.step_s > 0 && m.steps_per_epoch > 0) {
     cost.epoch_s = m.step_s * static_cast<double>(m.steps_per_epoch) + m.evaluate_s;
   }
+  return cost;
+}
+
+FoldCost CostOfShare(FoldCost cost, double rows) {
+  if (!cost.known() || rows >= 1) return cost;
+  if (cost.steps_per_epoch > 0) {
+    const auto steps = static_cast<double>(cost.steps_per_epoch);
+    rows = std::min(1.0, std::ceil(rows * steps - 1e-9) / steps);
+  }
+  const double evaluate_s = std::min(cost.evaluate_s, cost.epoch_s);
+  cost.epoch_s = evaluate_s + rows * (cost.epoch_s - evaluate_s);
   return cost;
 }
 
@@ -46,6 +58,17 @@ bool PlanFits(const Window& window, double plan_share, absl::Time estimated_fini
 int CutFolds(int folds, int started) { return std::min(folds, std::max(3, started)); }
 
 int UsefulEpochs(int asked) { return std::clamp((asked + 3) / 4, std::min(asked, 5), 12); }
+
+double LeastRows(int64_t steps_per_epoch) {
+  const double step = steps_per_epoch > 0 ? 1 / static_cast<double>(steps_per_epoch) : 0;
+  return std::max(0.05, std::floor(100 * step) / 100);
+}
+
+double EpochsLeft(double epochs, double done, double rows_before, double rows) {
+  const double whole = std::floor(done);
+  const double begun = std::min(1.0, (done - whole) * rows_before / rows);
+  return std::max(0.0, epochs - whole - begun);
+}
 
 bool FirstFoldIsSlow(const Window& window, double first_fold_share, absl::Duration used) {
   return window.bounded() && used > first_fold_share * window.length();

@@ -9,6 +9,8 @@
 
 #include <absl/time/time.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -34,7 +36,8 @@ struct FoldCost {
   double step_s = 0;
   double step_p90_s = 0;
   int64_t steps_per_epoch = 0;
-  double epoch_s = 0;     // one epoch with its evaluation; 0: not known
+  double epoch_s = 0;     // one epoch of all rows, with its evaluation; 0: not known
+  double evaluate_s = 0;  // of that the evaluation
   double overhead_s = 0;  // from the start of an Attempt to its first step
   double predict_s = 0;   // out-of-fold and test rows; 0: not known
 
@@ -43,6 +46,9 @@ struct FoldCost {
 // From what was measured of a fold: its last whole epoch where there is one, else
 // its timed steps. overhead_s is the caller's to fill.
 FoldCost CostOf(const Measured& measured);
+
+// The same of epochs that see a share of the rows: as many whole steps as that takes.
+FoldCost CostOfShare(FoldCost cost, double rows);
 
 // The folds that are still to be trained, as seconds each needs.
 struct WorkLeft {
@@ -71,6 +77,21 @@ int CutEpochs(int epochs, Fits fits);
 // epochs: a quarter of them; 5 where so many were asked for, and 12 at most, however
 // many were.
 int UsefulEpochs(int asked);
+
+// B2. The least share of the rows that an epoch may be cut to: a twentieth, and a step of
+// it at least. In hundredths, as all shares.
+double LeastRows(int64_t steps_per_epoch);
+// B2. One step of cutting them: the largest share, a tenth below `rows` at least, for which
+// fits(share); the least where none does.
+template <typename Fits>
+double CutRows(double rows, double least, Fits fits);
+// B9. The largest share for which fits(share), from `rows` to 1; `rows` where none does.
+template <typename Fits>
+double MostRows(double rows, Fits fits);
+// Epochs of a share of the rows that are left of `epochs`, where `done` have been counted
+// while an epoch saw `rows_before`: what the running one has seen counts as more of a
+// shorter one.
+double EpochsLeft(double epochs, double done, double rows_before, double rows);
 
 // B3. The first fold has used more than its share of the window.
 bool FirstFoldIsSlow(const Window& window, double first_fold_share, absl::Duration used);
@@ -130,6 +151,22 @@ int CutEpochs(int epochs, Fits fits) {
     if (fits(e)) return e;
   }
   return least;
+}
+
+template <typename Fits>
+double CutRows(double rows, double least, Fits fits) {
+  for (int percent = static_cast<int>(90 * rows + 1e-9); percent > 100 * least; --percent) {
+    if (fits(percent / 100.0)) return percent / 100.0;
+  }
+  return std::min(rows, least);
+}
+
+template <typename Fits>
+double MostRows(double rows, Fits fits) {
+  for (int percent = 100; percent > 100 * rows; --percent) {
+    if (fits(percent / 100.0)) return percent / 100.0;
+  }
+  return rows;
 }
 
 }  // namespace traind

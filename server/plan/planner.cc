@@ -20,12 +20,16 @@ std::string Count(int n, absl::string_view noun) {
   return absl::StrCat(n, " ", noun, n == 1 ? "" : "s");
 }
 
+// "40 % of the rows".
+std::string RowsText(double rows) { return absl::StrFormat("%.0f %% of the rows", 100 * rows); }
+
 // One planning: the input and the folds and epochs as they are cut.
 class Planning {
  public:
   explicit Planning(const PlanInput& in) : in_(in) {
     folds_ = in.last ? in.last->folds : in.spec->folds;
     epochs_ = in.last ? in.last->epochs : in.spec->epochs;
+    rows_ = in.last ? in.last->rows : 1;
     for (const FoldView& fold : in.folds) {
       if (fold.started) started_ = std::max(started_, fold.fold + 1);
     }
@@ -47,6 +51,9 @@ class Planning {
   int EpochsDone() const;
   void Cut();
   int MostEpochs(int folds) const;
+  void CutRows();
+  double MostRows(int folds);
+  void GrowRows();
   void GrowEpochs();
   void GrowFolds();
   bool GrewLately() const;
@@ -62,6 +69,7 @@ class Planning {
   }
   void SetLimit();
   std::string Estimate(int folds, int epochs) const;
+  double EpochSeconds() const { return CostOfShare(in_.cost, rows_).epoch_s; }
   std::string Rule() const { return in_.trigger == Trigger::kFirstFold ? "B3" : "B2"; }
   void Decide(std::string rule, std::string cause, std::string from, std::string to) {
     out_.decisions.push_back(
@@ -72,6 +80,7 @@ class Planning {
   const PlanInput& in_;
   PlanOutput out_;
   int folds_ = 0, epochs_ = 0;
+  double rows_ = 1;  // share of the rows that an epoch sees
   int started_ = 0;  // folds below it have had an Attempt
   absl::Time limit_;
   std::string limit_text_;
@@ -85,7 +94,10 @@ WorkLeft Planning::Left(int folds, int epochs) const {
     if (IsTerminal(fold.state) && !CanComeBack(fold)) continue;
     const FoldCost& cost = fold.cost.known() ? fold.cost : in_.cost;
     const double predict_s = cost.predict_s > 0 ? cost.predict_s : in_.cost.predict_s;
-    const double left_s = std::max(0.0, epochs - fold.epochs_done) * cost.epoch_s + predict_s;
+    const double before = in_.last ? in_.last->rows : 1;
+    const double left_s =
+        EpochsLeft(epochs, fold.epochs_done, before, rows_) * CostOfShare(cost, rows_).epoch_s +
+        predict_s;
     if (fold.state == TaskState::kRunning) {
       // The start of one that has not made a step yet.
       const double used_s = std::max(0.0, absl::ToDoubleSeconds(in_.now - fold.started_at));
@@ -137,6 +149,7 @@ std::string Planning::Estimate(int folds, int epochs) const {
   }
   absl::StrAppendFormat(&text, " x %s x %s / %d in parallel", Count(epochs, "epoch"),
                         Count(folds, "fold"), in_.gangs);
+  if (rows_ < 1) absl::StrAppend(&text, ", with ", RowsText(rows_));
   if (in_.sharing > 1) absl::StrAppendFormat(&text, ", sharing slots %.1f to 1", in_.sharing);
   absl::StrAppend(&text, " with evaluation, prediction and the ", Text(in_.now - in_.window.start),
                   " used = ", Text(Finish(folds, epochs) - in_.window.start), " > ", limit_text_);
@@ -168,7 +181,7 @@ int Planning::EpochsThatFit(int folds, int least) const {
 int Planning::EpochsDone() const {
   double most = 1;
   const double moment_s = kMoment * absl::ToDoubleSeconds(in_.window.length());
-  const double more = in_.confident ? std::floor(moment_s / in_.cost.epoch_s) : 0;
+  const double more = in_.confident ? std::floor(moment_s / EpochSeconds()) : 0;
   for (const FoldView& fold : in_.folds) {
     if (fold.state == TaskState::kRunning)
       most = std::max(most, std::ceil(fold.epochs_done + 0.01) + more);
@@ -196,6 +209,8 @@ void Planning::Cut() {
     folds = FoldsThatFit(folds, least, epochs);
     epochs = EpochsThatFit(folds, in_.confident ? done : useful);
     if (!Fits(folds, epochs)) folds = FoldsThatFit(folds, least, epochs);
+    // A model that cannot have one epoch does not need more than one either.
+    if (in_.spec->subsample && !Fits(folds, done)) epochs = done;
   }
   // Each told as one: nothing happened between the steps.
   if (folds < folds_) {
@@ -206,6 +221,20 @@ void Planning::Cut() {
     Decide(Rule(), Estimate(folds_, epochs_), Count(epochs_, "epoch"), Count(epochs, "epoch"));
     epochs_ = epochs;
   }
+  if (in_.spec->subsample && epochs_ == 1 && !Fits(folds_, epochs_)) CutRows();
+}
+
+// The last thing to go: a model that has seen a part of the rows is still one.
+void Planning::CutRows() {
+  const std::string cause = Estimate(folds_, epochs_);
+  const absl::Time finish = Finish(folds_, epochs_);
+  const double before = rows_;
+  rows_ = traind::CutRows(before, LeastRows(in_.cost.steps_per_epoch), [this](double rows) {
+    rows_ = rows;
+    return Fits(folds_, epochs_);
+  });
+  if (Finish(folds_, epochs_) >= finish) rows_ = before;  // they have been seen already
+  if (rows_ < before) Decide(Rule(), cause, RowsText(before), RowsText(rows_));
 }
 
 // Not again at once: a Plan that follows every wave of the machine's load helps
@@ -217,7 +246,7 @@ bool Planning::GrewLately() const {
   });
   if (ending || in_.trigger == Trigger::kMeasured) return false;
   const absl::Duration rest =
-      std::max(0.05 * in_.window.length(), absl::Seconds(2 * in_.cost.epoch_s));
+      std::max(0.05 * in_.window.length(), absl::Seconds(2 * EpochSeconds()));
   return in_.last && in_.now - in_.last->at < rest;
 }
 
@@ -251,6 +280,30 @@ void Planning::GrowEpochs() {
   epochs_ = epochs;
 }
 
+double Planning::MostRows(int folds) {
+  const double before = rows_;
+  const double most = traind::MostRows(before, [this, folds](double rows) {
+    rows_ = rows;
+    return Fits(folds, epochs_);
+  });
+  rows_ = before;
+  return most;
+}
+
+// B9: before epochs, for all folds that are still to see rows.
+void Planning::GrowRows() {
+  if (rows_ >= 1 || GrewLately()) return;
+  const double rows = MostRows(folds_);
+  if (rows < std::min(1.0, 1.25 * rows_)) return;
+  Decide(
+      "B9",
+      absl::StrFormat("%s/epoch of all rows now; with %s all would be done at %s of %s",
+                      Text(absl::Seconds(in_.cost.epoch_s)), RowsText(rows_),
+                      Text(Finish(folds_, epochs_) - in_.window.start), Text(in_.window.length())),
+      RowsText(rows_), RowsText(rows));
+  rows_ = rows;
+}
+
 // B9: all folds of the Plan have slots or are done, and there is time for more. Where
 // those had fewer epochs than a model needs, a few that get more are worth more than
 // many like them.
@@ -263,12 +316,16 @@ void Planning::GrowFolds() {
   }
   if (folds_ >= most || (running && GrewLately())) return;
   int folds = folds_, epochs = epochs_;
-  if (epochs_ < UsefulEpochs(in_.spec->epochs)) {
+  const double before = rows_;
+  double rows = rows_;
+  if (rows_ < 1 || epochs_ < UsefulEpochs(in_.spec->epochs)) {
     if (running) return;  // they may get more
     folds = std::min(most, folds_ + std::max(in_.gangs, 1));
-    epochs = MostEpochs(folds);
+    rows_ = rows = MostRows(folds);
+    if (rows >= 1) epochs = MostEpochs(folds);
+    rows_ = before;
   }
-  if (epochs == epochs_) {
+  if (epochs == epochs_ && rows == rows_) {
     folds = folds_;
     while (folds < most && Fits(folds + 1, epochs_)) ++folds;
   }
@@ -278,8 +335,10 @@ void Planning::GrowFolds() {
                       Text(absl::Seconds(in_.cost.epoch_s)), Count(folds_, "fold"),
                       Text(Finish(folds_, epochs_) - in_.window.start), Text(in_.window.length()));
   Decide("B9", cause, Count(folds_, "fold"), Count(folds, "fold"));
+  if (rows > rows_) Decide("B9", cause, RowsText(rows_), RowsText(rows));
   if (epochs > epochs_) Decide("B9", cause, Count(epochs_, "epoch"), Count(epochs, "epoch"));
   folds_ = folds;
+  rows_ = rows;
   epochs_ = epochs;
 }
 
@@ -292,7 +351,7 @@ void Planning::StopSoftly() {
     if (fold.state == TaskState::kPending && fold.fold < folds_) pending.push_back(fold.fold);
   }
   const double left_s = absl::ToDoubleSeconds(out_.train_end - in_.now);
-  const double turn_s = in_.cost.known() ? in_.cost.overhead_s + in_.cost.epoch_s : 0;
+  const double turn_s = in_.cost.known() ? in_.cost.overhead_s + EpochSeconds() : 0;
   size_t kept = pending.size();
   const int gangs = std::max(in_.gangs, 1);
   const auto turns = [&] { return (running + static_cast<int>(kept) + gangs - 1) / gangs; };
@@ -321,7 +380,9 @@ bool Planning::Changed() const {
   const Plan* last = in_.last;
   if (!last) return true;
   const Plan& plan = out_.plan;
-  if (plan.folds != last->folds || plan.epochs != last->epochs) return true;
+  if (plan.folds != last->folds || plan.epochs != last->epochs || plan.rows != last->rows) {
+    return true;
+  }
   if (plan.estimate.has_value() != last->estimate.has_value()) return true;
   const auto differs = [](absl::Duration a, absl::Duration b) {
     const absl::Duration change = a > b ? a - b : b - a;
@@ -342,13 +403,17 @@ PlanOutput Planning::Run() {
   const bool trains = std::any_of(in_.folds.begin(), in_.folds.end(), [](const FoldView& f) {
     return f.state == TaskState::kRunning && f.epochs_done >= 1;
   });
+  const bool waits = std::any_of(in_.folds.begin(), in_.folds.end(), [this](const FoldView& f) {
+    return f.fold < folds_ && !IsTerminal(f.state);
+  });
   const bool grows = in_.window.bounded() && in_.cost.known() && in_.confident && in_.may_grow &&
                      !in_.stopping && out_.decisions.empty() &&
                      (in_.trigger == Trigger::kFacts || in_.trigger == Trigger::kMeasured);
   if (grows) {
     const absl::Time train_limit = out_.train_end + absl::Seconds(in_.cost.predict_s);
     limit_ = in_.now + spec.shares.plan * (train_limit - in_.now);
-    if (trains && !late) GrowEpochs();
+    if (waits && !late) GrowRows();
+    if (trains && !late && rows_ >= 1) GrowEpochs();
     if (out_.decisions.empty()) GrowFolds();
   }
   const bool busy = std::any_of(in_.folds.begin(), in_.folds.end(), [this](const FoldView& f) {
@@ -362,6 +427,7 @@ PlanOutput Planning::Run() {
   plan.revision = in_.last ? in_.last->revision + 1 : 1;
   plan.folds = folds_;
   plan.epochs = epochs_;
+  plan.rows = rows_;
   plan.ranks = spec.slots;
   plan.parallel_folds = std::clamp(in_.gangs, 1, folds_);
   plan.reserve = reserve;
@@ -381,89 +447,9 @@ PlanOutput Planning::Run() {
   return std::move(out_);
 }
 
-double Median(std::vector<double> values) {
-  values.erase(std::remove_if(values.begin(), values.end(), [](double v) { return v <= 0; }),
-               values.end());
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 }  // namespace
 
 PlanOutput MakePlan(const PlanInput& input) { return Planning(input).Run(); }
-
-FoldCost TypicalCost(const std::vector<FoldCost>& costs) {
-  const auto median = [&costs](auto field) {
-    std::vector<double> values;
-    for (const FoldCost& cost : costs) values.push_back(field(cost));
-    return Median(std::move(values));
-  };
-  FoldCost typical;
-  typical.step_s = median([](const FoldCost& c) { return c.step_s; });
-  typical.step_p90_s = median([](const FoldCost& c) { return c.step_p90_s; });
-  typical.steps_per_epoch = static_cast<int64_t>(
-      median([](const FoldCost& c) { return static_cast<double>(c.steps_per_epoch); }));
-  typical.epoch_s = median([](const FoldCost& c) { return c.epoch_s; });
-  typical.overhead_s = median([](const FoldCost& c) { return c.overhead_s; });
-  // Too little time for one fold's prediction loses the fold: the dearest counts.
-  for (const FoldCost& cost : costs) {
-    typical.predict_s = std::max(typical.predict_s, cost.predict_s);
-  }
-  return typical;
-}
-
-int FoldsBehind(int position, int running, int pending, int gangs) {
-  gangs = std::max({gangs, running, 1});
-  // Gangs without a fold take the first ones.
-  pending -= std::min(pending, gangs - running);
-  return pending <= position ? 0 : (pending - position + gangs - 1) / gangs;
-}
-
-Preview PreviewPlan(const Spec& spec, const Assumptions& a, absl::Time now) {
-  PlanInput in;
-  in.spec = &spec;
-  in.window = {now, DeadlineOf(spec, now)};
-  in.now = now + absl::Seconds(a.prepare_s);
-  in.trigger = Trigger::kMeasured;
-  in.cost = CostOf(a.measured);
-  in.cost.overhead_s = a.overhead_s;
-  for (int fold = 0; fold < spec.folds; ++fold) {
-    in.folds.push_back({fold, TaskState::kPending, false, 0, {}, absl::InfiniteFuture()});
-  }
-  in.gangs = a.gangs;
-  in.sharing = a.sharing;
-  in.finalize = absl::Seconds(3 * a.publish_s);
-  PlanOutput out = MakePlan(in);
-  Preview preview;
-  preview.plan = out.plan;
-  preview.cuts = std::move(out.decisions);
-  const absl::Duration fixed = absl::Seconds(a.prepare_s + a.publish_s);
-  const absl::Duration train = out.plan.estimate.value_or(absl::ZeroDuration());
-  // Without a spread that was measured, half as much again.
-  const double spread = a.measured.step_s > 0 && a.measured.step_p90_s > a.measured.step_s
-                            ? a.measured.step_p90_s / a.measured.step_s
-                            : 1.5;
-  const absl::Duration most = in.window.bounded() ? in.window.length() : absl::InfiniteDuration();
-  preview.estimate_p50 = std::min(fixed + train, most);
-  preview.estimate_p90 = std::min(fixed + spread * train, most);
-  preview.estimated_finish = now + preview.estimate_p50;
-  const double fold_s = in.cost.overhead_s + in.cost.predict_s;
-  const double train_s = out.plan.epochs * in.cost.epoch_s;
-  const double slots = static_cast<double>(out.plan.folds) * spec.slots;
-  preview.device_s_p50 = slots * (fold_s + train_s);
-  preview.device_s_p90 = slots * (fold_s + spread * train_s);
-  // All that the spec asks for within the plan's share of the window (B2).
-  WorkLeft work;
-  work.gangs = a.gangs;
-  work.sharing = a.sharing;
-  work.pending.assign(static_cast<size_t>(spec.folds),
-                      fold_s + spread * spec.epochs * in.cost.epoch_s);
-  preview.full_budget =
-      (fixed + absl::Seconds(EstimateSeconds(work))) / std::max(0.05, spec.shares.plan);
-  return preview;
-}
 
 std::string Text(absl::Duration duration) {
   const double s = absl::ToDoubleSeconds(duration);

@@ -28,12 +28,13 @@ TrainedFold FoldOf(const Job& source, const Task& task, const Spec& wanted) {
   fold.attempt = task.attempt;
   fold.member = task.member;
   fold.checkpoint = task.checkpoint;
+  fold.rows = task.rows;
   if (task.member) fold.epochs_done = task.member->epochs_done;
   if (task.checkpoint) fold.epochs_done = std::max(fold.epochs_done, task.checkpoint->epoch);
   // Fewer epochs than its Plan had: patience ran out. As many, of a Plan that was cut:
   // there is more to train.
   fold.whole =
-      task.state == TaskState::kDone && task.member && task.member->complete &&
+      task.state == TaskState::kDone && task.member && task.member->complete && task.rows >= 1 &&
       (task.member->epochs_done >= wanted.epochs || task.member->epochs_done < task.epochs_planned);
   return fold;
 }
@@ -121,6 +122,8 @@ std::vector<TrainedFold> ChooseFolds(const std::vector<Job>& sources, const Spec
         if (task.kind != TaskKind::kTrain || task.fold != k) continue;
         TrainedFold fold = FoldOf(source, task, wanted);
         if (!fold.member && !fold.checkpoint) continue;
+        // Without being asked for, nothing goes on from epochs that were shortened.
+        if (fold.rows < 1 && wanted.from.empty()) continue;
         const bool better = !best || std::make_tuple(fold.whole, fold.epochs_done) >
                                          std::make_tuple(best->whole, best->epochs_done);
         if (better) best = std::move(fold);

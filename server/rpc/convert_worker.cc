@@ -133,7 +133,8 @@ std::optional<Fact> FactFromProto(const v1::AttemptReport& report) {
                        from.val_metric(),
                        from.best_metric(),
                        Measurement(from.epoch_s()),
-                       Measurement(from.evaluate_s())};
+                       Measurement(from.evaluate_s()),
+                       from.rows() > 0 && from.rows() < 1 ? from.rows() : 1};
     }
     case v1::AttemptReport::kCheckpointSaved:
       if (!StaysInside(report.checkpoint_saved().manifest())) return std::nullopt;
@@ -185,6 +186,7 @@ v1::CoordinatorMessage ToProto(const StartCommand& command, absl::Time now) {
   start->set_world_size(static_cast<int>(command.slots.size()));
   start->set_table(job.table.table);
   start->set_epochs(command.epochs);
+  start->set_rows(command.rows);
   start->set_batch(command.batch > 0 ? command.batch : job.spec.batch);
   start->set_precision(job.spec.precision);
   start->set_resume(command.resume);
@@ -208,6 +210,7 @@ v1::CoordinatorMessage ToProto(const ReplanCommand& command, absl::Time now) {
   v1::CoordinatorMessage message;
   message.mutable_replan()->set_attempt(command.attempt);
   message.mutable_replan()->set_epochs(command.epochs);
+  message.mutable_replan()->set_rows(command.rows);
   message.mutable_replan()->set_stop_ms(Remaining(command.stop_at, now));
   message.mutable_replan()->set_plan_cut(command.plan_cut);
   message.mutable_replan()->set_remaining_ms(Remaining(command.deadline, now));

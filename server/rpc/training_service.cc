@@ -33,6 +33,7 @@ constexpr absl::Duration kWatchEvery = absl::Milliseconds(100);
 constexpr absl::Duration kLookAround = absl::Milliseconds(500);
 // Without any record: a table of this kind, one fold, on one core.
 constexpr double kGuessedBytesPerSecond = 5e6;  // of training data, per epoch
+constexpr int64_t kGuessedSteps = 50;           // of an epoch
 
 absl::Status ManyStreams() {
   return absl::ResourceExhaustedError(
@@ -42,8 +43,8 @@ absl::Status ManyStreams() {
 Measured GuessedSpeed(const Spec& spec) {
   Measured guess;
   guess.epoch_s = std::max(0.02, static_cast<double>(spec.train_bytes) / kGuessedBytesPerSecond);
-  guess.steps_per_epoch = 1;
-  guess.step_s = guess.step_p90_s = guess.epoch_s;
+  guess.steps_per_epoch = kGuessedSteps;
+  guess.step_s = guess.step_p90_s = guess.epoch_s / kGuessedSteps;
   guess.evaluate_s = guess.epoch_s / 10;
   guess.predict_s = guess.epoch_s / 5;
   return guess;
@@ -182,13 +183,16 @@ grpc::Status TrainingService::Plan(grpc::ServerContext*, const v1::PlanRequest* 
   const auto checked = intake_->Check(*spec, now);
   if (!checked.ok()) return ToGrpc(checked.status());
   Assumptions assumptions;
-  const auto recorded = store_->RecordedSpeed("", checked->spec.train_bytes);
+  const auto recorded =
+      store_->RecordedSpeed(checked->spec.speed_key, "", checked->spec.train_bytes);
   if (recorded.ok()) {
     assumptions.measured = *recorded;
-    reply->set_basis("the speed recorded of an earlier job on data of this size");
+    reply->set_basis("the speed recorded of an earlier job with this model on data of this size");
   } else {
     assumptions.measured = GuessedSpeed(checked->spec);
-    reply->set_basis("a guess from the size of the data; no job of this size was measured yet");
+    reply->set_basis(
+        "a guess from the size of the data; no job with this model and of this size was measured "
+        "yet");
   }
   int slots = 0;
   for (const v1::WorkerInfo& worker : workers_->Workers()) {

@@ -26,8 +26,8 @@ auto FixedColumns(T& job) {
                   s.patience, s.slots, s.device, s.batch, s.precision, s.checkpoint_every,
                   s.has_test, s.train_bytes, s.test_bytes, s.budget, s.deadline, s.policy,
                   s.shares.plan, s.shares.first_fold, s.shares.reserve, s.shares.stop,
-                  s.shares.reserve_margin, s.shares.reserve_least, s.cache_key, s.cache_read,
-                  s.from);
+                  s.shares.reserve_margin, s.shares.reserve_least, s.subsample, s.speed_key,
+                  s.cache_key, s.cache_read, s.from);
 }
 
 template <typename T>
@@ -50,7 +50,8 @@ auto TaskColumns(T& task) {
                   task.failures, task.losses, task.not_before, task.epochs_planned,
                   task.epochs_done, task.score, task.message, m.step_s, m.step_p90_s, m.evaluate_s,
                   m.predict_s, m.epoch_s, m.steps_per_epoch, task.spent.probe_s,
-                  task.spent.validate_s, task.spent.predict_s, task.from_job, task.reused);
+                  task.spent.validate_s, task.spent.predict_s, task.from_job, task.reused,
+                  task.rows, task.retry_batch);
 }
 
 template <typename T>
@@ -67,7 +68,7 @@ auto DecisionColumns(T& d) {
 template <typename T>
 auto PlanColumns(T& p) {
   return std::tie(p.revision, p.folds, p.epochs, p.ranks, p.parallel_folds, p.step_s, p.estimate,
-                  p.reserve, p.at);
+                  p.reserve, p.at, p.rows);
 }
 
 template <typename T>
@@ -154,7 +155,7 @@ absl::Status ReadTasks(Connection& db, int64_t number, Job& job) {
       "SELECT t.kind, t.fold, trial, state, t.attempt, attempts, failures, losses, not_before_ms, "
       "epochs_planned, epochs_done, score, message, step_s, step_p90_s, evaluate_s, predict_s, "
       "epoch_s, steps_per_epoch, probe_s, validate_all_s, predict_all_s, from_job, reused, "
-      "member_json, c.attempt, c.step, c.fold, c.epoch, c.manifest, "
+      "row_share, retry_batch, member_json, c.attempt, c.step, c.fold, c.epoch, c.manifest, "
       "c.sha256, c.bytes, c.best_metric, c.at_ms FROM tasks t LEFT JOIN checkpoints c "
       "ON c.job = t.job AND c.attempt = t.checkpoint_attempt AND c.step = t.checkpoint_step "
       "WHERE t.job = ? ORDER BY t.position",
@@ -178,7 +179,7 @@ absl::Status ReadTasks(Connection& db, int64_t number, Job& job) {
 absl::Status ReadPlans(Connection& db, int64_t number, Job& job) {
   Query q = db.Select(
       "SELECT revision, folds, epochs, ranks, parallel_folds, step_s, estimate_ms, reserve_ms, "
-      "at_ms FROM plans WHERE job = ? ORDER BY position",
+      "at_ms, row_share FROM plans WHERE job = ? ORDER BY position",
       number);
   while (q.Next()) Read(q, PlanColumns(job.plans.emplace_back()));
   return q.status();
@@ -276,8 +277,12 @@ absl::Status WriteTask(Connection& db, int64_t number, int position, const Task&
       "INSERT OR REPLACE INTO tasks(kind, fold, trial, state, attempt, attempts, failures, losses, "
       "not_before_ms, epochs_planned, epochs_done, score, message, step_s, step_p90_s, "
       "evaluate_s, predict_s, epoch_s, steps_per_epoch, probe_s, validate_all_s, predict_all_s, "
-      "from_job, reused, member_json, checkpoint_attempt, checkpoint_step, job, position) "
+      "from_job, reused, row_share, retry_batch, member_json, checkpoint_attempt, checkpoint_step, "
+      "job, "
+      "position) "
       "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+      "?, "
+      "?, "
       "?)");
   Bind(q, TaskColumns(task));
   q.Bind(member, checkpoint_attempt, checkpoint_step, number, position);
@@ -302,7 +307,7 @@ absl::Status WritePlans(Connection& db, int64_t number, const Job* before, const
   for (size_t i = before ? before->plans.size() : 0; i < after.plans.size(); ++i) {
     Query q = db.Prepare(
         "INSERT INTO plans(revision, folds, epochs, ranks, parallel_folds, step_s, estimate_ms, "
-        "reserve_ms, at_ms, job, position) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+        "reserve_ms, at_ms, row_share, job, position) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     Bind(q, PlanColumns(after.plans[i]));
     q.Bind(number, i);
     RETURN_IF_ERROR(Finish(q));
@@ -413,11 +418,13 @@ absl::Status InsertJob(Connection& db, const Job& job, int64_t* number) {
         "accepted_at_ms, metric, higher_is_better, folds, epochs, patience, slots, device, batch, "
         "precision, checkpoint_every_ms, has_test, train_bytes, test_bytes, budget_ms, "
         "spec_deadline_ms, policy, share_plan, share_first_fold, share_reserve, share_stop, "
-        "reserve_margin, reserve_least_ms, cache_key, cache_read, from_job, state, end_reason, "
+        "reserve_margin, reserve_least_ms, subsample, speed_key, cache_key, cache_read, from_job, "
+        "state, "
+        "end_reason, "
         "end_message, started_at_ms, deadline_ms, finished_at_ms, finish_requested, "
         "cancel_requested, floor_model, floor_score, priority, publish_s, quota_reached, "
         "warnings_json, version) "
-        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
         "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     Bind(q, FixedColumns(job));
     Bind(q, ChangingColumns(job));

@@ -20,17 +20,18 @@ enum class Detail {
 };
 
 // What a query must select for ReadSelectedJobs.
-#define TRAIND_SELECT_JOBS                                                                    \
-  "SELECT jobs.number, id, owner, request_id, jobs.name, spec_sha256, spec_json, spec_text, " \
-  "accepted_at_ms, metric, higher_is_better, folds, epochs, patience, slots, device, batch, " \
-  "precision, checkpoint_every_ms, has_test, train_bytes, test_bytes, budget_ms, "            \
-  "spec_deadline_ms, policy, share_plan, share_first_fold, share_reserve, share_stop, "       \
-  "reserve_margin, reserve_least_ms, cache_key, cache_read, jobs.from_job, state, "           \
-  "end_reason, end_message, started_at_ms, deadline_ms, finished_at_ms, finish_requested, "   \
-  "cancel_requested, floor_model, jobs.floor_score, priority, publish_s, quota_reached, "     \
-  "warnings_json, "                                                                           \
-  "prediction_number, version, "                                                              \
-  "table_path, content_sha256, train_rows, test_rows, features, classes "                     \
+#define TRAIND_SELECT_JOBS                                                                         \
+  "SELECT jobs.number, id, owner, request_id, jobs.name, spec_sha256, spec_json, spec_text, "      \
+  "accepted_at_ms, metric, higher_is_better, folds, epochs, patience, slots, device, batch, "      \
+  "precision, checkpoint_every_ms, has_test, train_bytes, test_bytes, budget_ms, "                 \
+  "spec_deadline_ms, policy, share_plan, share_first_fold, share_reserve, share_stop, "            \
+  "reserve_margin, reserve_least_ms, subsample, speed_key, cache_key, cache_read, jobs.from_job, " \
+  "state, "                                                                                        \
+  "end_reason, end_message, started_at_ms, deadline_ms, finished_at_ms, finish_requested, "        \
+  "cancel_requested, floor_model, jobs.floor_score, priority, publish_s, quota_reached, "          \
+  "warnings_json, "                                                                                \
+  "prediction_number, version, "                                                                   \
+  "table_path, content_sha256, train_rows, test_rows, features, classes "                          \
   "FROM jobs LEFT JOIN datasets ON datasets.job = jobs.number "
 
 // Runs `query` (TRAIND_SELECT_JOBS with a condition) and reads what belongs to

@@ -235,7 +235,8 @@ absl::StatusOr<std::vector<Job>> MemoryStore::FindTrained(const std::string& cac
   return jobs;
 }
 
-absl::StatusOr<Measured> MemoryStore::RecordedSpeed(const std::string& content_sha256,
+absl::StatusOr<Measured> MemoryStore::RecordedSpeed(const std::string& speed_key,
+                                                    const std::string& content_sha256,
                                                     int64_t train_bytes) {
   absl::MutexLock lock(&mutex_);
   for (const bool by_content : {true, false}) {
@@ -245,7 +246,9 @@ absl::StatusOr<Measured> MemoryStore::RecordedSpeed(const std::string& content_s
                             ? !content_sha256.empty() && job.table.content_sha256 == content_sha256
                             : train_bytes > 0 && job.spec.train_bytes == train_bytes;
       const Measured* measured = FirstMeasured(job);
-      if (same && measured != nullptr && job.state == JobState::kSucceeded) return *measured;
+      const bool alike = !speed_key.empty() && job.spec.speed_key == speed_key;
+      if (alike && same && measured != nullptr && job.state == JobState::kSucceeded)
+        return *measured;
     }
   }
   return absl::NotFoundError("no such work was done before");

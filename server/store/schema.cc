@@ -280,7 +280,17 @@ CREATE INDEX attempts_by_end ON attempts(ended_at_ms) WHERE kind = 2;
 ALTER TABLE jobs ADD COLUMN quota_reached INTEGER NOT NULL DEFAULT 0;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3};
+// Shares of the training rows, what a retry is to do otherwise, and whose speed says
+// something about whose.
+constexpr char kVersion4[] = R"sql(
+ALTER TABLE jobs ADD COLUMN subsample INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE plans ADD COLUMN row_share REAL NOT NULL DEFAULT 1;
+ALTER TABLE tasks ADD COLUMN row_share REAL NOT NULL DEFAULT 1;
+ALTER TABLE tasks ADD COLUMN retry_batch INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN speed_key TEXT NOT NULL DEFAULT '';  -- empty: not known
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4};
 
 }  // namespace
 

@@ -194,8 +194,10 @@ absl::StatusOr<std::vector<Job>> SqliteStore::FindTrained(const std::string& cac
   return jobs;
 }
 
-absl::StatusOr<Measured> SqliteStore::RecordedSpeed(const std::string& content_sha256,
+absl::StatusOr<Measured> SqliteStore::RecordedSpeed(const std::string& speed_key,
+                                                    const std::string& content_sha256,
                                                     int64_t train_bytes) {
+  if (speed_key.empty()) return absl::NotFoundError("no such work was done before");
   Measured measured;
   bool found = false;
   const auto read = [&](Query q) {
@@ -211,17 +213,18 @@ absl::StatusOr<Measured> SqliteStore::RecordedSpeed(const std::string& content_s
       RETURN_IF_ERROR(read(db.Select(
           "SELECT step_s, step_p90_s, evaluate_s, predict_s, epoch_s, steps_per_epoch "
           "FROM datasets d JOIN jobs ON jobs.number = d.job JOIN tasks t ON t.job = jobs.number "
-          "WHERE content_sha256 = ? AND jobs.state = 5 AND t.kind = 2 AND step_s > 0 "
+          "WHERE content_sha256 = ? AND speed_key = ? AND jobs.state = 5 AND t.kind = 2 AND step_s "
+          "> 0 "
           "ORDER BY d.job DESC, t.position LIMIT 1",
-          content_sha256)));
+          content_sha256, speed_key)));
     }
     if (found || train_bytes <= 0) return absl::OkStatus();
-    return read(
-        db.Select("SELECT step_s, step_p90_s, evaluate_s, predict_s, epoch_s, steps_per_epoch "
-                  "FROM jobs JOIN tasks t ON t.job = jobs.number "
-                  "WHERE train_bytes = ? AND jobs.state = 5 AND t.kind = 2 AND step_s > 0 "
-                  "ORDER BY jobs.number DESC, t.position LIMIT 1",
-                  train_bytes));
+    return read(db.Select(
+        "SELECT step_s, step_p90_s, evaluate_s, predict_s, epoch_s, steps_per_epoch "
+        "FROM jobs JOIN tasks t ON t.job = jobs.number "
+        "WHERE train_bytes = ? AND speed_key = ? AND jobs.state = 5 AND t.kind = 2 AND step_s > 0 "
+        "ORDER BY jobs.number DESC, t.position LIMIT 1",
+        train_bytes, speed_key));
   }));
   if (!found) return absl::NotFoundError("no such work was done before");
   return measured;

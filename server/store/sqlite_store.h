@@ -58,7 +58,8 @@ class SqliteStore final : public Store {
   absl::StatusOr<bool> HasOwner(const std::string& owner) override;
   absl::StatusOr<std::vector<Job>> FindTrained(const std::string& cache_key,
                                                const std::string& content_sha256) override;
-  absl::StatusOr<Measured> RecordedSpeed(const std::string& content_sha256,
+  absl::StatusOr<Measured> RecordedSpeed(const std::string& speed_key,
+                                         const std::string& content_sha256,
                                          int64_t train_bytes) override;
 
  private:

@@ -120,9 +120,10 @@ class Store {
   // newest first, at most eight.
   virtual absl::StatusOr<std::vector<Job>> FindTrained(const std::string& cache_key,
                                                        const std::string& content_sha256) = 0;
-  // The newest finished Job's measured speed for this shape of work, for estimates
-  // before anything was measured; NotFound.
-  virtual absl::StatusOr<Measured> RecordedSpeed(const std::string& content_sha256,
+  // The newest finished Job's measured speed among those with that speed_key, for estimates
+  // before anything was measured: on data of that content, else of that size; NotFound.
+  virtual absl::StatusOr<Measured> RecordedSpeed(const std::string& speed_key,
+                                                 const std::string& content_sha256,
                                                  int64_t train_bytes) = 0;
 };
 

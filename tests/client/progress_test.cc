@@ -25,6 +25,15 @@ TEST(ProgressTest, AWideTerminalShowsEverything) {
             "[00:10<00:22, 60it/s, 3843 samples/s] loss 0.214");
 }
 
+// 2,000 steps are those of 40 epochs of all rows.
+TEST(ProgressTest, AShareOfTheRowsHasAsManyStepsLess) {
+  v1::Job job = RunningJob();
+  job.mutable_plan()->set_rows(0.4);
+  EXPECT_TRUE(absl::StrContains(FoldLine(job, job.folds(3), Now(), 200), " 620/800 "));
+  EXPECT_TRUE(absl::StrContains(JobReport(job, Now().now, false),
+                                "4 folds, 40 epochs of 40 % of the rows, 1 rank a fold"));
+}
+
 TEST(ProgressTest, EightyColumnsLeaveOutTheLeastImportant) {
   EXPECT_EQ(Lines(80),
             "digits-7f3k2a RUNNING  folds 2/5 done  deadline in 41s: on track\n"

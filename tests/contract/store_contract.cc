@@ -17,7 +17,7 @@ TEST_P(StoreContractTest, AnEmptyStoreHasNothing) {
   EXPECT_EQ(snapshot->last_seen, absl::InfinitePast());
   EXPECT_TRUE(absl::IsNotFound(store_->GetJob("x").status()));
   EXPECT_TRUE(absl::IsNotFound(store_->FindByRequest("local", "x").status()));
-  EXPECT_TRUE(absl::IsNotFound(store_->RecordedSpeed("x", 1).status()));
+  EXPECT_TRUE(absl::IsNotFound(store_->RecordedSpeed("k", "x", 1).status()));
   EXPECT_TRUE(store_->ListJobs({})->jobs.empty());
 }
 
@@ -269,25 +269,32 @@ TEST_P(StoreContractTest, MetricsAreNumberedPerJobAndResume) {
   EXPECT_TRUE(store_->GetMetrics("a-1", 0, 100, "val_metric")->empty());
 }
 
-TEST_P(StoreContractTest, RecordedSpeedPrefersTheSameBytesThenTheSameSize) {
-  const auto done = [&](const std::string& id, const std::string& content, double step_s,
-                        JobState state) {
+TEST_P(StoreContractTest, RecordedSpeedIsOfTheSameModelOnTheSameBytesThenTheSameSize) {
+  const auto done = [&](const std::string& id, const std::string& key, const std::string& content,
+                        double step_s, JobState state = JobState::kSucceeded) {
     Job job = NewJob(id);
+    job.spec.speed_key = key;
     job.table.table = "cache/x.table";
     job.table.content_sha256 = content;
     Fold(job, 0).measured.step_s = step_s;
     ASSERT_EQ(store_->Commit(Change({job})), absl::OkStatus());
     ASSERT_EQ(store_->Commit(Change({Ended(job, state)})), absl::OkStatus());
   };
-  done("a-1", "same", 1, JobState::kSucceeded);
-  done("a-2", "same", 2, JobState::kSucceeded);
-  done("a-3", "other", 3, JobState::kSucceeded);
-  done("a-4", "same", 4, JobState::kFailed);
-  done("a-5", "same", 0, JobState::kSucceeded);
-  EXPECT_EQ(store_->RecordedSpeed("same", 4096)->step_s, 2);
-  EXPECT_EQ(store_->RecordedSpeed("unknown", 4096)->step_s, 3);
-  EXPECT_EQ(store_->RecordedSpeed("", 4096)->step_s, 3);
-  EXPECT_TRUE(absl::IsNotFound(store_->RecordedSpeed("unknown", 17).status()));
+  done("a-1", "mlp", "same", 1);
+  done("a-2", "mlp", "same", 2);
+  done("a-3", "mlp", "other", 3);
+  done("a-4", "mlp", "same", 4, JobState::kFailed);
+  done("a-5", "mlp", "same", 0);
+  done("a-6", "lstm", "same", 6);
+  done("a-7", "", "same", 7);  // of before there were keys
+  EXPECT_EQ(store_->RecordedSpeed("mlp", "same", 4096)->step_s, 2);
+  EXPECT_EQ(store_->RecordedSpeed("mlp", "unknown", 4096)->step_s, 3);
+  EXPECT_EQ(store_->RecordedSpeed("mlp", "", 4096)->step_s, 3);
+  EXPECT_EQ(store_->RecordedSpeed("lstm", "same", 4096)->step_s, 6);
+  EXPECT_EQ(store_->RecordedSpeed("lstm", "", 4096)->step_s, 6);
+  EXPECT_TRUE(absl::IsNotFound(store_->RecordedSpeed("mlp", "unknown", 17).status()));
+  EXPECT_TRUE(absl::IsNotFound(store_->RecordedSpeed("gru", "same", 4096).status()));
+  EXPECT_TRUE(absl::IsNotFound(store_->RecordedSpeed("", "same", 4096).status()));
 }
 
 TEST_P(StoreContractTest, TrainedFoldsAreFoundByKeyAndContentTheNewestFirst) {

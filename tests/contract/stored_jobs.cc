@@ -100,6 +100,8 @@ Job FullJob() {
   job.spec.deadline = kStart + absl::Hours(2);
   job.spec.policy = Policy::kFixed;
   job.spec.shares = {0.7, 0.3, 0.1, 0.6, 1.5, absl::Milliseconds(700)};
+  job.spec.subsample = true;
+  job.spec.speed_key = "fast";
   job.spec.cache_key = "key";
   job.spec.cache_read = true;
   job.spec.from = "older-1";
@@ -125,6 +127,8 @@ Job FullJob() {
   task.not_before = kStart + absl::Seconds(3);
   task.epochs_planned = 20;
   task.epochs_done = 12.5;
+  task.rows = 0.35;
+  task.retry_batch = 16;
   task.score = 0.93;
   task.member = MemberOf(7, 0);
   task.checkpoint = CheckpointOf(7, 0, 40);
@@ -141,6 +145,7 @@ Job FullJob() {
   plan.revision = 1;
   plan.folds = 2;
   plan.epochs = 20;
+  plan.rows = 0.4;
   plan.step_s = 0.001;
   plan.estimate = absl::Seconds(44);
   plan.reserve = absl::Seconds(9);
@@ -218,8 +223,9 @@ std::string Describe(const Job& job) {
                   s.deadline ? absl::FormatTime(*s.deadline) : "none", " ",
                   static_cast<int>(s.policy), " ", s.shares.plan, " ", s.shares.first_fold, " ",
                   s.shares.reserve, " ", s.shares.stop, " ", s.shares.reserve_margin, " ",
-                  absl::FormatDuration(s.shares.reserve_least), " ", s.cache_key, s.cache_read, " ",
-                  s.from, " ", job.publish_s, job.quota_reached, "\n");
+                  absl::FormatDuration(s.shares.reserve_least), " ", s.subsample, s.speed_key, " ",
+                  s.cache_key, s.cache_read, " ", s.from, " ", job.publish_s, job.quota_reached,
+                  "\n");
   const TableInfo& t = job.table;
   absl::StrAppend(&text, "table ", t.table, " ", t.content_sha256, " ", t.train_rows, " ",
                   t.test_rows, " ", t.features, " ", t.classes, "\n");
@@ -234,13 +240,14 @@ std::string Describe(const Job& job) {
     absl::StrAppend(&text, " ", m.step_s, " ", m.step_p90_s, " ", m.evaluate_s, " ", m.predict_s,
                     " ", m.epoch_s, " ", m.steps_per_epoch, " ", task.spent.probe_s, " ",
                     task.spent.validate_s, " ", task.spent.predict_s, " ", task.from_job,
-                    task.reused, "\n");
+                    task.reused, " ", task.rows, " ", task.retry_batch, "\n");
   }
   for (const Plan& p : job.plans) {
     absl::StrAppend(&text, "plan ", p.revision, " ", p.folds, " ", p.epochs, " ", p.ranks, " ",
                     p.parallel_folds, " ", Text(p.step_s), " ",
                     p.estimate ? absl::FormatDuration(*p.estimate) : "none", " ",
-                    absl::FormatDuration(p.reserve), " ", absl::FormatTime(p.at), "\n");
+                    absl::FormatDuration(p.reserve), " ", absl::FormatTime(p.at), " ", p.rows,
+                    "\n");
   }
   for (const Decision& d : job.decisions) {
     absl::StrAppend(&text, "decision ", absl::FormatTime(d.at), " ", d.rule, " ", d.cause, " ",

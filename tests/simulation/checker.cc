@@ -88,6 +88,7 @@ class Checker {
   std::map<int64_t, RankSeen> ranks_;
   std::map<int64_t, std::string> job_of_;             // by Attempt
   std::set<int64_t> attempts_;                        // ever committed
+  std::set<int64_t> shortened_;                       // with an epoch of a share of the rows
   std::vector<std::pair<int64_t, int64_t>> blocked_;  // down, or disk full
   int64_t blocked_since_ = -1;
   bool down_ = true, full_ = false;
@@ -169,6 +170,8 @@ void Checker::Read(const json& r) {
   } else if (kind == "rank_end") {
     const auto it = ranks_.find(r["attempt"]);
     if (it != ranks_.end()) it->second.to = t;
+  } else if (kind == "short_epoch") {
+    shortened_.insert(r["attempt"].get<int64_t>());
   } else if (kind == "acked_fold") {
     ReadAckedFold(r["attempt"]);
   } else if (kind == "floor") {
@@ -213,11 +216,15 @@ void Checker::ReadJob(const json& r) {
     if (r.contains("plan") && job.last.contains("plan")) {
       if (r["plan"][1] > r["spec_folds"]) Violation("job ", id, ": more folds than asked for");
       if (r["plan"][2] > r["spec_epochs"]) Violation("job ", id, ": more epochs than asked for");
+      if (r["plan"][3] < 1 && (!r["spec_subsample"] || r["plan"][2] != 1)) {
+        Violation("job ", id, ": a share of the rows was not allowed, or epochs were left");
+      }
       if (r["plan"] != job.last["plan"] && r["plan"][0] <= job.last["plan"][0]) {
         Violation("job ", id, ": a revision of its plan changed");
       }
-      const bool changed =
-          r["plan"][1] != job.last["plan"][1] || r["plan"][2] != job.last["plan"][2];
+      const bool changed = r["plan"][1] != job.last["plan"][1] ||
+                           r["plan"][2] != job.last["plan"][2] ||
+                           r["plan"][3] != job.last["plan"][3];
       if (changed && r["decisions"].size() == job.last["decisions"].size()) {
         Violation("job ", id, ": its plan changed without a decision");
       }
@@ -245,6 +252,11 @@ void Checker::ReadJob(const json& r) {
     }
     if (r["quality"] == 3 && r["complete"] < r["spec_folds"]) {
       Violation("job ", id, " is FULL with ", r["complete"].dump(), " complete folds");
+    }
+    for (const json& member : r["members"]) {
+      if (r["quality"] == 3 && shortened_.count(member[1].get<int64_t>()) > 0) {
+        Violation("job ", id, " is FULL with a fold whose epochs were shortened");
+      }
     }
     if (r["quality"] == 1 && !r["members"].empty()) {
       Violation("job ", id, " is FLOOR with the folds ", r["members"].dump());

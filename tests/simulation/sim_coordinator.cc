@@ -361,6 +361,7 @@ void SimCoordinator::RecordCommit(const Turn& turn) {
     record["finished"] = World::Micros(job->finished_at);
     record["spec_folds"] = job->spec.folds;
     record["spec_epochs"] = job->spec.epochs;
+    record["spec_subsample"] = job->spec.subsample;
     record["quality"] = job->prediction ? static_cast<int>(job->prediction->quality) : 0;
     record["number"] = job->prediction ? job->prediction->number : 0;
     int complete = 0;
@@ -375,7 +376,7 @@ void SimCoordinator::RecordCommit(const Turn& turn) {
     record["complete"] = complete;
     if (!job->plans.empty()) {
       record["plan"] = {job->plans.back().revision, job->plans.back().folds,
-                        job->plans.back().epochs};
+                        job->plans.back().epochs, job->plans.back().rows};
     }
     record["last_attempt"] = turn.mutations.last_attempt;
     nlohmann::json tasks = nlohmann::json::array();

@@ -60,6 +60,7 @@ void SimWorker::Begin(Rank& rank) {
   Say(rank.attempt, std::move(started));
   rank.stepped = true;
   const double probe_s = std::min(0.3, rank.truth->step_s * 20);
+  rank.probing = true;
   // These steps are training already.
   rank.in_epoch = true;
   rank.epoch_from = rank.epochs_done;
@@ -70,6 +71,7 @@ void SimWorker::Begin(Rank& rank) {
 }
 
 void SimWorker::Probe(Rank& rank) {
+  rank.probing = false;
   const JobTruth& truth = *rank.truth;
   Probed probed;
   probed.step_s = truth.step_s * truth.probe_error * world_->chance.Uniform(0.9, 1.1);
@@ -100,23 +102,42 @@ void SimWorker::NextEpoch(Rank& rank) {
   }
   rank.epoch_s = truth.step_s * static_cast<double>(truth.steps) * noise;
   rank.in_epoch = true;
-  const double left = std::floor(rank.epoch_from) + 1 - rank.epoch_from;
-  const absl::Duration used = world_->now() - rank.epoch_began;
-  Schedule(
-      rank,
-      std::max(absl::ZeroDuration(), absl::Seconds(left * rank.epoch_s + truth.evaluate_s) - used),
-      &SimWorker::EndEpoch);
+  AwaitEpoch(rank);
+}
+
+void SimWorker::AwaitEpoch(Rank& rank) {
+  const double left = std::max(0.0, std::floor(rank.epoch_from) + rank.rows - rank.epoch_from);
+  const double used_s = absl::ToDoubleSeconds(world_->now() - rank.epoch_began);
+  const double left_s = std::max(0.0, left * rank.epoch_s - used_s);
+  const double evaluated_s = std::max(0.0, used_s - left * rank.epoch_s);
+  Schedule(rank, absl::Seconds(left_s + std::max(0.0, rank.truth->evaluate_s - evaluated_s)),
+           &SimWorker::EndEpoch);
+}
+
+// As a Rank tells them: of the rows that an epoch is to have.
+double SimWorker::EpochsTold(const Rank& rank, double done) {
+  const double whole = std::floor(done);
+  return whole + std::min(1.0, (done - whole) / rank.rows);
 }
 
 void SimWorker::EndEpoch(Rank& rank) {
   const JobTruth& truth = *rank.truth;
   rank.in_epoch = false;
+  const double trained_s =
+      absl::ToDoubleSeconds(world_->now() - rank.epoch_began) - truth.evaluate_s;
+  const double from = rank.epoch_from - std::floor(rank.epoch_from);
+  const double rows = std::clamp(from + trained_s / rank.epoch_s, rank.rows, 1.0);
+  if (rank.rows < 1 && rows < 0.999) {
+    nlohmann::json& record = world_->Record("short_epoch");
+    record["attempt"] = rank.attempt;
+  }
   rank.epochs_done = std::floor(rank.epoch_from) + 1;
   EpochDone done;
   done.epoch = static_cast<int>(rank.epochs_done);
   done.step = done.epoch * truth.steps;
   done.val_metric = done.best_metric = 1 - std::exp(-rank.epochs_done / 5);
-  done.epoch_s = rank.epoch_s;
+  done.rows = rank.rows < 1 ? rows : 1;
+  done.epoch_s = rank.epoch_s * done.rows;
   done.evaluate_s = truth.evaluate_s;
   Say(rank.attempt, done);
   if (world_->now() - rank.checkpoint_at >= rank.job->spec.checkpoint_every &&
@@ -139,9 +160,10 @@ void SimWorker::Tick(Rank& rank) {
   Progressed progressed;
   progressed.live.epoch = rank.epochs_done;
   if (rank.in_epoch) {
+    const double done_s = absl::ToDoubleSeconds(world_->now() - rank.epoch_began);
     progressed.live.epoch =
-        rank.epoch_from +
-        std::min(0.99, absl::ToDoubleSeconds(world_->now() - rank.epoch_began) / rank.epoch_s);
+        EpochsTold(rank, std::min(rank.epoch_from + done_s / rank.epoch_s,
+                                  std::floor(rank.epoch_from) + 0.99 * rank.rows));
   }
   progressed.live.step =
       static_cast<int64_t>(progressed.live.epoch * static_cast<double>(rank.truth->steps));
@@ -168,7 +190,8 @@ void SimWorker::StopTraining(Rank& rank) {
   if (!rank.stepped) return End(rank, rank.stopped_for, "stopped before its first step");
   if (rank.in_epoch) {
     const double done = absl::ToDoubleSeconds(world_->now() - rank.epoch_began) / rank.epoch_s;
-    rank.epochs_done = rank.epoch_from + std::min(0.999, done);
+    rank.epochs_done =
+        std::min(rank.epoch_from + done, std::floor(rank.epoch_from) + 0.999 * rank.rows);
   }
   Schedule(rank, absl::Seconds(rank.truth->step_s * world_->chance.Uniform()), &SimWorker::Predict);
 }
@@ -205,7 +228,7 @@ bool SimWorker::SaveCheckpoint(Rank& rank) {
   CheckpointCommitted saved;
   saved.checkpoint.step =
       static_cast<int64_t>(rank.epochs_done * static_cast<double>(rank.truth->steps));
-  saved.checkpoint.epoch = rank.epochs_done;
+  saved.checkpoint.epoch = EpochsTold(rank, rank.epochs_done);
   saved.checkpoint.manifest = absl::StrCat("jobs/", rank.job->id, "/attempts/", rank.attempt,
                                            "/checkpoint-", saved.checkpoint.step, ".json");
   disk_->checkpoints[saved.checkpoint.manifest] = rank.epochs_done;
@@ -219,7 +242,7 @@ Member SimWorker::MakeMember(Rank& rank, bool complete) {
   member.attempt = rank.attempt;
   member.complete = complete;
   member.score = 1 - std::exp(-rank.epochs_done / 5);
-  member.epochs_done = rank.epochs_done;
+  member.epochs_done = EpochsTold(rank, rank.epochs_done);
   member.oof = absl::StrCat("attempts/", rank.attempt, "/oof.npy");
   member.oof_sha256 = absl::StrCat(rank.attempt, "@", rank.epochs_done);
   return member;

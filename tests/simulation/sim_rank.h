@@ -15,6 +15,7 @@ struct SimWorker::Rank {
   int fold = -1;
   absl::Time deadline, stop_at;
   int epochs = 0;
+  double rows = 1;
   bool plan_cut = false;
 
   bool over = false;
@@ -22,7 +23,8 @@ struct SimWorker::Rank {
   bool stepped = false;  // has made a step
   bool stopping = false;
   bool hung = false;
-  double epochs_done = 0;
+  bool probing = false;
+  double epochs_done = 0;  // of all rows, where one is not done
   absl::Time epoch_began;
   double epoch_from = 0, epoch_s = 0;
   bool in_epoch = false;

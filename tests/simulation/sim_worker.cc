@@ -155,6 +155,7 @@ void SimWorker::Receive(uint64_t session, const StartCommand& command, absl::Dur
   rank->deadline = world_->now() + remaining;
   rank->stop_at = world_->now() + stop_in;
   rank->epochs = command.epochs;
+  rank->rows = command.rows;
   rank->plan_cut = command.plan_cut;
   rank->checkpoint_at = world_->now();
   if (!command.resume.empty()) rank->epochs_done = disk_->checkpoints.at(command.resume);
@@ -211,6 +212,13 @@ void SimWorker::Receive(uint64_t session, const ReplanCommand& command, absl::Du
   if (it == ranks_.end()) return;
   Rank& rank = *it->second;
   if (command.epochs > 0) rank.epochs = command.epochs;
+  if (command.rows > 0 && command.rows != rank.rows) {
+    rank.rows = command.rows;
+    if (rank.in_epoch && !rank.probing && !rank.stopping && !rank.hung) {
+      ++rank.chain;
+      AwaitEpoch(rank);
+    }
+  }
   rank.plan_cut = command.plan_cut;
   const absl::Time deadline = world_->now() + remaining;
   if (deadline != rank.deadline) {

@@ -118,7 +118,9 @@ class SimWorker {
   void Begin(Rank& rank);
   void Probe(Rank& rank);
   void NextEpoch(Rank& rank);
+  void AwaitEpoch(Rank& rank);
   void EndEpoch(Rank& rank);
+  static double EpochsTold(const Rank& rank, double done);
   void Tick(Rank& rank);
   void ArmStop(Rank& rank);
   void TimeIsUp(Rank& rank);

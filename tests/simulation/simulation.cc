@@ -120,6 +120,8 @@ JobTruth Scenario::MakeTruth(const std::string& request) {
   spec.metric = "accuracy";
   spec.folds = chance.Int(2, 8);
   spec.epochs = chance.Int(1, 40);
+  spec.subsample = chance.Happens(0.25);
+  if (spec.subsample) spec.epochs = chance.Int(1, 3);  // where one may be too much
   spec.slots = chance.Happens(0.15) ? 2 : 1;
   spec.has_test = chance.Happens(0.9);
   spec.priority = chance.Int(-1, 1);

@@ -2,6 +2,7 @@
 //   bazel run //tests/simulation:simulate -- --seed N --history /tmp/history.jsonl
 #include "tests/simulation/simulation.h"
 
+#include <absl/strings/match.h>
 #include <absl/strings/numbers.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +52,7 @@ TEST(SimulationTest, ThePromiseHoldsInEverySeed) {
 }
 
 TEST(SimulationTest, EverySortOfFaultAndEndHappens) {
-  std::set<std::string> kinds, states, reasons, attempt_ends, rules, qualities;
+  std::set<std::string> kinds, states, reasons, attempt_ends, rules, qualities, shares;
   for (uint64_t seed = 1; seed <= 250; ++seed) {
     for (const auto& record : Simulate(seed).history) {
       kinds.insert(record["kind"]);
@@ -60,11 +61,15 @@ TEST(SimulationTest, EverySortOfFaultAndEndHappens) {
       reasons.insert(record["reason"]);
       qualities.insert(record["quality"].dump());
       for (const auto& attempt : record["attempts"]) attempt_ends.insert(attempt[3]);
-      for (const auto& decision : record["decisions"]) rules.insert(decision[0]);
+      for (const auto& decision : record["decisions"]) {
+        rules.insert(decision[0]);
+        const std::string to = decision[3];
+        if (absl::StrContains(to, "of the rows")) shares.insert(decision[0]);
+      }
     }
   }
   for (const char* kind : {"coordinator_end", "worker_end", "disk_full", "acked_fold", "published",
-                           "conflict_ack", "submit_ack"}) {
+                           "conflict_ack", "submit_ack", "short_epoch"}) {
     EXPECT_TRUE(kinds.count(kind)) << kind;
   }
   for (const char* state :
@@ -82,6 +87,7 @@ TEST(SimulationTest, EverySortOfFaultAndEndHappens) {
   for (const char* rule : {"B2", "B3", "B4", "B5", "B9", "retry", "user"}) {
     EXPECT_TRUE(rules.count(rule)) << rule;
   }
+  EXPECT_EQ(shares, std::set<std::string>({"B2", "B3", "B9"}));
   for (const char* quality : {"0", "1", "2", "3"}) EXPECT_TRUE(qualities.count(quality));
 }
 

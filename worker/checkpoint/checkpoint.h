@@ -34,6 +34,7 @@ struct Checkpoint {
   int64_t step = 0;           // optimizer steps done
   int64_t epoch = 0;          // full epochs done
   int64_t position = 0;       // rows of the epoch's order that are behind, over all ranks
+  double passes = 0;          // over all rows, in full epochs; fewer where those were shortened
   double epoch_fraction = 0;  // epochs done, counting part of the running one
   double epoch_loss_sum = 0;  // rank 0's, since the epoch began
   double epoch_loss_rows = 0;

@@ -20,6 +20,7 @@ using Json = nlohmann::ordered_json;
 // 1: AdamW's four slots and no fields of kSince2. 2: any slots.
 constexpr int kFormat = 2;
 constexpr char kDigest[] = "manifest_sha256";
+constexpr char kPasses[] = "passes";
 
 // Fields of the manifest, once for both directions.
 template <class Visitor>
@@ -125,6 +126,7 @@ Json FieldsToJson(const Checkpoint& checkpoint) {
   Checkpoint& fields = const_cast<Checkpoint&>(checkpoint);  // the writer only reads
   VisitFields(fields, Writer{json});
   VisitNewFields(fields, Writer{json});
+  json[kPasses] = NumberToJson(checkpoint.passes);
   return json;
 }
 
@@ -143,6 +145,11 @@ absl::StatusOr<Checkpoint> FieldsFromJson(const Json& json, Reader& reader) {
   }
   if (checkpoint.world_size < 1 || checkpoint.batch < 1) {
     return absl::DataLossError("world_size or batch is 0");
+  }
+  // Before epochs could be shortened there was none.
+  checkpoint.passes = static_cast<double>(checkpoint.epoch);
+  if (json.contains(kPasses) && !reader(kPasses, checkpoint.passes)) {
+    return absl::DataLossError("\"passes\" is of another type");
   }
   if (json["format"] == 1) {
     checkpoint.step_rows = static_cast<int64_t>(checkpoint.batch) * checkpoint.world_size;

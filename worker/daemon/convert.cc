@@ -97,6 +97,7 @@ void Fill(const rp::Epoch& from, v1::AttemptReport& report) {
   to.set_best_metric(from.best_metric);
   to.set_epoch_s(from.epoch_s);
   to.set_evaluate_s(from.evaluate_s);
+  to.set_rows(from.rows);
 }
 
 void Fill(const rp::CheckpointSaved& from, v1::AttemptReport& report) {
@@ -238,6 +239,7 @@ TaskStart TaskFromProto(const v1::StartTask& start, absl::Duration now) {
   task.rendezvous_port = start.rendezvous_port();
   task.table = start.table();
   task.epochs = start.epochs();
+  if (start.rows() > 0) task.rows = start.rows();
   task.batch = start.batch();
   task.precision = start.precision();
   task.resume = start.resume();

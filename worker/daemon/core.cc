@@ -100,12 +100,13 @@ void Core::Stop(int64_t id, StopMode mode, const std::string& why, absl::Duratio
   if (mode == StopMode::kDrop) attempt->drop_by = now + options_.drop_grace;
 }
 
-void Core::Replan(int64_t id, int epochs, absl::Duration stop_at,
+void Core::Replan(int64_t id, int epochs, double rows, absl::Duration stop_at,
                   std::optional<absl::Duration> deadline_at, bool plan_cut, absl::Duration now) {
   Attempt* attempt = FindAttempt(id);
   if (attempt == nullptr || attempt->end) return;
   TaskStart& task = attempt->task;
   if (epochs > 0) task.epochs = epochs;
+  if (rows > 0) task.rows = rows;
   if (stop_at != absl::InfiniteDuration()) {
     task.stop_at = stop_at;
     attempt->reminded = false;
@@ -117,7 +118,7 @@ void Core::Replan(int64_t id, int epochs, absl::Duration stop_at,
       deadline_at ? RemainingMs(*deadline_at - options_.deadline_margin, now) : -1;
   for (const ProcessId process : attempt->processes) {
     if (process == 0) continue;
-    Do(SendAction{process, rp::Replan{id, epochs, RemainingMs(stop_at, now), remaining_ms}});
+    Do(SendAction{process, rp::Replan{id, epochs, RemainingMs(stop_at, now), remaining_ms, rows}});
   }
 }
 
@@ -336,6 +337,7 @@ rp::Train Core::TrainMessage(const Attempt& attempt, int index, absl::Duration n
   // A CPU slot is a core; GPUs share the cores.
   train.threads = IsCuda() ? std::max(1, options_.cores / static_cast<int>(slots_.size())) : 1;
   train.epochs = task.epochs;
+  train.rows = task.rows;
   train.batch = task.batch;
   train.precision = task.precision;
   train.resume = task.resume;

@@ -68,8 +68,8 @@ class Core {
   // ---- from traind
   void Start(TaskStart task, absl::Duration now);
   void Stop(int64_t attempt, StopMode mode, const std::string& why, absl::Duration now);
-  // epochs 0, stop_at never and no deadline_at: as before.
-  void Replan(int64_t attempt, int epochs, absl::Duration stop_at,
+  // epochs 0, rows 0, stop_at never and no deadline_at: as before.
+  void Replan(int64_t attempt, int epochs, double rows, absl::Duration stop_at,
               std::optional<absl::Duration> deadline_at, bool plan_cut, absl::Duration now);
   // Rows for a serving Attempt; the answer is an AnswerAction.
   void Ask(rank_protocol::Rows rows);

@@ -259,8 +259,8 @@ void Daemon::HandleMessage(const v1::CoordinatorMessage& message, absl::Duration
       const v1::ReplanAttempt& replan = message.replan();
       std::optional<absl::Duration> deadline_at;
       if (replan.has_remaining_ms()) deadline_at = MomentFromMs(replan.remaining_ms(), now);
-      core_.Replan(replan.attempt(), replan.epochs(), MomentFromMs(replan.stop_ms(), now),
-                   deadline_at, replan.plan_cut(), now);
+      core_.Replan(replan.attempt(), replan.epochs(), replan.rows(),
+                   MomentFromMs(replan.stop_ms(), now), deadline_at, replan.plan_cut(), now);
       break;
     }
     case v1::CoordinatorMessage::kRows:

@@ -40,6 +40,7 @@ struct TaskStart {
   int rendezvous_port = 0;
   std::string table;
   int epochs = 0;
+  double rows = 1;  // share of the training rows that an epoch sees
   int batch = 0;
   std::string precision;
   std::string resume;

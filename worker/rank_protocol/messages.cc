@@ -47,8 +47,8 @@ TRAIND_LAYOUT(Train, "train", F("attempt", &M::attempt), F("job", &M::job),
               F("state_dir", &M::state_dir), F("spec_json", &M::spec_json), F("table", &M::table),
               F("fold", &M::fold), F("rank", &M::rank), F("world_size", &M::world_size),
               F("rendezvous", &M::rendezvous), F("device", &M::device), F("threads", &M::threads),
-              F("epochs", &M::epochs), F("batch", &M::batch), F("precision", &M::precision),
-              F("resume", &M::resume), F("stop_ms", &M::stop_ms),
+              F("epochs", &M::epochs), F("rows", &M::rows), F("batch", &M::batch),
+              F("precision", &M::precision), F("resume", &M::resume), F("stop_ms", &M::stop_ms),
               F("remaining_ms", &M::remaining_ms),
               F("checkpoint_every_ms", &M::checkpoint_every_ms));
 TRAIND_LAYOUT(Predict, "predict", F("attempt", &M::attempt), F("job", &M::job),
@@ -60,7 +60,7 @@ TRAIND_LAYOUT(Serve, "serve", F("attempt", &M::attempt), F("job", &M::job),
 TRAIND_LAYOUT(Rows, "rows", F("attempt", &M::attempt), F("request", &M::request),
               F("columns", &M::columns), F("values", &M::values));
 TRAIND_LAYOUT(Replan, "replan", F("attempt", &M::attempt), F("epochs", &M::epochs),
-              F("stop_ms", &M::stop_ms), F("remaining_ms", &M::remaining_ms));
+              F("stop_ms", &M::stop_ms), F("remaining_ms", &M::remaining_ms), F("rows", &M::rows));
 TRAIND_LAYOUT(Stop, "stop", F("attempt", &M::attempt), F("predict", &M::predict));
 TRAIND_LAYOUT(Exit, "exit", );
 TRAIND_LAYOUT(Ready, "ready", F("pid", &M::pid), F("engine", &M::engine), F("device", &M::device));
@@ -88,7 +88,7 @@ TRAIND_LAYOUT(Progress, "progress", F("attempt", &M::attempt), F("step", &M::ste
 TRAIND_LAYOUT(Epoch, "epoch", F("attempt", &M::attempt), F("epoch", &M::epoch), F("step", &M::step),
               F("train_loss", &M::train_loss), F("val_loss", &M::val_loss),
               F("val_metric", &M::val_metric), F("best_metric", &M::best_metric),
-              F("epoch_s", &M::epoch_s), F("evaluate_s", &M::evaluate_s));
+              F("epoch_s", &M::epoch_s), F("evaluate_s", &M::evaluate_s), F("rows", &M::rows));
 TRAIND_LAYOUT(CheckpointSaved, "checkpoint_saved", F("attempt", &M::attempt), F("step", &M::step),
               F("epoch", &M::epoch), F("manifest", &M::manifest), F("sha256", &M::sha256),
               F("bytes", &M::bytes), F("best_metric", &M::best_metric), F("save_ms", &M::save_ms));

@@ -63,6 +63,7 @@ struct Train {  // "train"
   std::string device = "cpu";  // "cpu", or "cuda" (the one device that CUDA_VISIBLE_DEVICES leaves)
   int threads = 1;
   int epochs = 0;         // the Plan's, not the spec's
+  double rows = 1;        // share of the training rows that an epoch sees
   int batch = 0;          // per rank; 0: the Rank chooses and says so in Started
   std::string precision;  // fp32, tf32, bf16, fp16; empty: as the spec says, or the Rank chooses
   std::string resume;     // manifest path of the checkpoint to go on from, relative; empty: none
@@ -103,6 +104,7 @@ struct Replan {  // "replan": a new Plan for the running task
   int epochs = 0;             // 0: as before
   int64_t stop_ms = -1;       // -1: as before
   int64_t remaining_ms = -1;  // -1: as before
+  double rows = 0;            // 0: as before
 };
 
 // "stop": soft = at the next step boundary save a checkpoint, predict with the
@@ -184,7 +186,7 @@ struct Progress {  // "progress": at most 10 a second
   int64_t peak_device_bytes = 0;  // of tensors on a GPU at once; 0: no GPU
 };
 
-struct Epoch {  // "epoch": a pass over the training rows is done
+struct Epoch {  // "epoch": a pass over the training rows, or its share of them, is done
   int64_t attempt = 0;
   int epoch = 0;  // epochs done, from 1
   int64_t step = 0;
@@ -194,6 +196,7 @@ struct Epoch {  // "epoch": a pass over the training rows is done
   double best_metric = 0;
   double epoch_s = 0;
   double evaluate_s = 0;
+  double rows = 1;  // share of the training rows that it had
 };
 
 struct CheckpointSaved {  // "checkpoint_saved": durable

@@ -23,6 +23,7 @@ class TaskControl {
     bool stop = false;
     bool predict = true;                                 // when stopping
     int epochs = 0;                                      // planned
+    double rows = 1;                                     // share that an epoch sees
     absl::Duration stop_at = absl::InfiniteDuration();   // by Clock::MonotonicNow()
     absl::Duration deadline = absl::InfiniteDuration();  // the Prediction's
   };

@@ -54,12 +54,12 @@ absl::StatusOr<Trainer::Ending> Trainer::TrainUntilStopped() {
   if (OutOfPatience()) return Ending{StopCause::kPatience, true};  // resumed at its end
   while (epoch_ < planned_epochs_) {
     RETURN_IF_ERROR(BeginEpoch());
-    while (position_ < TrainingRows() && !order_stale_) {
+    while (position_ < EpochRows() && !order_stale_) {
       ASSIGN_OR_RETURN(const Verdict verdict, BeforeStep());
       if (verdict.fall_back) RETURN_IF_ERROR(FallBack());
       if (verdict.validate) RETURN_IF_ERROR(ValidateWithin(verdict));
       if (verdict.stop != StopCause::kNone) return Ending{verdict.stop, verdict.predict};
-      if (order_stale_) break;
+      if (order_stale_ || position_ >= EpochRows()) break;
       RETURN_IF_ERROR(TakeStep());
     }
     if (order_stale_) continue;
@@ -93,10 +93,9 @@ absl::StatusOr<Verdict> Trainer::BeforeStep() {
   if (!gang_->MeetsAt(step_)) return verdict;
   if (gang_->leads()) verdict = Decide();
   RETURN_IF_ERROR(gang_->Agree(step_, timer_.recent(), verdict));
-  if (verdict.epochs > 0 && verdict.epochs != planned_epochs_) {
-    planned_epochs_ = verdict.epochs;
-    schedule_.total_steps = StepsPerEpoch() * planned_epochs_;
-  }
+  if (verdict.epochs > 0) planned_epochs_ = verdict.epochs;
+  if (verdict.rows > 0) planned_rows_ = verdict.rows;
+  if (verdict.epochs > 0 || verdict.rows > 0) PlanSchedule();
   return verdict;
 }
 
@@ -107,6 +106,7 @@ Verdict Trainer::Decide() {
     orders_version_ = control_.version();
     orders_ = control_.orders();
     verdict.epochs = orders_.epochs;
+    verdict.rows = orders_.rows;
   }
   const absl::Duration now = clock_.MonotonicNow();
   if (orders_.stop) {
@@ -135,13 +135,12 @@ Verdict Trainer::Decide() {
 absl::Status Trainer::TakeStep() {
   const absl::Duration started = clock_.MonotonicNow();
   const BatchShare share =
-      ShareOfBatch(TrainingRows(), position_, step_rows_, gang_->rank(), gang_->world_size());
+      ShareOfBatch(EpochRows(), position_, step_rows_, gang_->rank(), gang_->world_size());
   StepInput step;
   step.begin = order_begin_;
   step.rows = share.rank_rows;
   step.gang_rows = share.gang_rows;
-  step.learning_rate =
-      schedule_.LearningRate(epoch_ * StepsPerEpoch() + position_ / GangStepRows());
+  step.learning_rate = schedule_.LearningRate(ScheduleStep());
   RETURN_IF_ERROR(TakePassesThatFit(step));
   if (!probed_) RETURN_IF_ERROR(learner_->Synchronize());
   position_ += share.gang_rows;
@@ -219,8 +218,12 @@ absl::Status Trainer::FinishEpoch() {
   RETURN_IF_ERROR(TakeLoss());
   const LossSum loss = std::exchange(epoch_loss_, LossSum{});
   const absl::Duration trained = clock_.MonotonicNow() - epoch_began_;
+  const int64_t steps = (position_ + GangStepRows() - 1) / GangStepRows();
+  const double rows = static_cast<double>(steps) / static_cast<double>(StepsPerEpoch());
   ++epoch_;
   position_ = 0;
+  passes_behind_ += rows;
+  PlanSchedule();
   RETURN_IF_ERROR(Validate());
   if (order_stale_) return absl::OkStatus();  // fell back: this epoch is undone
   const bool better = epoch_ == 1 || Better(spec_.metric, best_.metric, patience_metric_);
@@ -237,6 +240,7 @@ absl::Status Trainer::FinishEpoch() {
   message.best_metric = best_.metric;
   message.epoch_s = absl::ToDoubleSeconds(trained);
   message.evaluate_s = absl::ToDoubleSeconds(evaluate_time_);
+  message.rows = rows;
   sink_.Send(message);
   if (spec_.checkpoint_epochs > 0 && epoch_ % spec_.checkpoint_epochs == 0) {
     constexpr absl::Duration kLongestWait = absl::Seconds(10);  // for the one before it
@@ -284,7 +288,7 @@ absl::Status Trainer::ReportProgress(absl::Duration now) {
     progress.step = step_;
     progress.epoch = EpochsDone();
     progress.loss = window.mean();
-    progress.lr = schedule_.LearningRate(epoch_ * StepsPerEpoch() + position_ / GangStepRows());
+    progress.lr = schedule_.LearningRate(ScheduleStep());
     progress.steps_per_s = static_cast<double>(step_ - progress_step_) / seconds;
     progress.samples_per_s = static_cast<double>(rows_done_ - progress_rows_) / seconds;
     progress.data_wait = std::min(1.0, window.gather_s / seconds);
@@ -417,13 +421,33 @@ absl::Status Trainer::FallBack() {
   return absl::OkStatus();
 }
 
+// Shortened in its middle, an epoch may have had more than it was to have.
 double Trainer::EpochsDone() const {
-  return static_cast<double>(epoch_) +
-         static_cast<double>(position_) / static_cast<double>(TrainingRows());
+  const double done = static_cast<double>(position_) / static_cast<double>(EpochRows());
+  return static_cast<double>(epoch_) + std::min(1.0, done);
 }
 
 int64_t Trainer::StepsPerEpoch() const {
   return (TrainingRows() + GangStepRows() - 1) / GangStepRows();
+}
+
+int64_t Trainer::EpochSteps() const {
+  constexpr double kRounding = 1e-9;  // 0.07 of 100 steps are 7
+  const double steps = planned_rows_ * static_cast<double>(StepsPerEpoch());
+  return std::clamp<int64_t>(static_cast<int64_t>(std::ceil(steps - kRounding)), 1,
+                             StepsPerEpoch());
+}
+
+// Where the schedule is; unlike step_ in steps of the size that is taken now.
+int64_t Trainer::ScheduleStep() const {
+  return std::llround(passes_behind_ * static_cast<double>(StepsPerEpoch())) +
+         position_ / GangStepRows();
+}
+
+// The end moves with the Plan, and with epochs that had more or less than it wants now.
+void Trainer::PlanSchedule() {
+  const int64_t begun = std::llround(passes_behind_ * static_cast<double>(StepsPerEpoch()));
+  schedule_.total_steps = begun + (planned_epochs_ - epoch_) * EpochSteps();
 }
 
 void Trainer::Say(const std::string& rule, std::string cause, std::string from, std::string to) {

@@ -5,6 +5,7 @@
 #include <absl/status/statusor.h>
 #include <absl/time/time.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -103,7 +104,12 @@ class Trainer {
   double EpochsDone() const;
   // Rows of an optimizer step.
   int64_t GangStepRows() const { return step_rows_ * gang_->world_size(); }
-  int64_t StepsPerEpoch() const;
+  int64_t StepsPerEpoch() const;  // of all rows
+  // Of an epoch as the Plan wants it.
+  int64_t EpochSteps() const;
+  int64_t EpochRows() const { return std::min(TrainingRows(), EpochSteps() * GangStepRows()); }
+  int64_t ScheduleStep() const;
+  void PlanSchedule();
   int64_t TrainingRows() const { return static_cast<int64_t>(data_.rows.training.size()); }
   rank_protocol::FoldSaved FoldSavedNow() const;
   void Say(const std::string& rule, std::string cause, std::string from, std::string to);
@@ -127,17 +133,19 @@ class Trainer {
   TaskControl::Orders orders_;
   int64_t orders_version_ = 0;
   int64_t planned_epochs_ = 0;
-  int64_t batch_ = 0;      // rows of one pass, of this rank
-  int64_t step_rows_ = 0;  // rows of an optimizer step, of this rank
+  double planned_rows_ = 1;  // share of the training rows that an epoch sees
+  int64_t batch_ = 0;        // rows of one pass, of this rank
+  int64_t step_rows_ = 0;    // rows of an optimizer step, of this rank
   bool recompute_ = false;
   int threads_ = 1;
   Schedule schedule_;
 
   // The position.
-  int64_t step_ = 0;         // optimizer steps done; never goes back
-  int64_t epoch_ = 0;        // full epochs done
-  int64_t position_ = 0;     // in the epoch's order
-  int64_t order_begin_ = 0;  // of this rank's next batch in the learner's order
+  int64_t step_ = 0;          // optimizer steps done; never goes back
+  int64_t epoch_ = 0;         // full epochs done
+  int64_t position_ = 0;      // in the epoch's order
+  double passes_behind_ = 0;  // over all rows, in full epochs
+  int64_t order_begin_ = 0;   // of this rank's next batch in the learner's order
   bool order_stale_ = true;
   LossSum epoch_loss_, progress_loss_;  // since the epoch began, since the last Progress
 

@@ -38,8 +38,10 @@ absl::Status Trainer::Prepare() {
   threads_ = train_.threads;
   SetTorchThreads(threads_);
   orders_ = control_.orders();
-  orders_version_ = control_.version();
+  // Those of the other ranks may be older: the first meeting tells them.
+  orders_version_ = 0;
   planned_epochs_ = orders_.epochs;
+  planned_rows_ = orders_.rows;
   if (planned_epochs_ < 1) {
     return absl::InvalidArgumentError(absl::StrCat("epochs: ", planned_epochs_, " is below 1"));
   }

@@ -49,7 +49,7 @@ absl::Status Trainer::Resume() {
   const Checkpoint* resumed = found ? &checkpoint : nullptr;
   ChooseBatch(resumed);
   schedule_ = MakeSchedule(spec_.schedule, PeakRate(), StepsPerEpoch(), spec_.epochs);
-  schedule_.total_steps = StepsPerEpoch() * planned_epochs_;
+  PlanSchedule();
   const bool recompute = spec_.recompute.value_or(found && checkpoint.recompute);
   recompute_ = recompute && learner_->SetRecompute(true);
   RETURN_IF_ERROR(ChooseTrainingPrecision(resumed));
@@ -144,6 +144,7 @@ Checkpoint Trainer::Capture(Learner::State state) const {
   c.step = step_;
   c.epoch = epoch_;
   c.position = position_;
+  c.passes = passes_behind_;
   c.epoch_fraction = EpochsDone();
   c.epoch_loss_sum = epoch_loss_.sum;
   c.epoch_loss_rows = epoch_loss_.rows;
@@ -187,6 +188,8 @@ absl::Status Trainer::Restore(const Checkpoint& c) {
   step_ = c.step;
   epoch_ = c.epoch;
   position_ = std::min(c.position, TrainingRows());
+  passes_behind_ = c.passes;
+  PlanSchedule();
   epoch_loss_ = LossSum{};
   epoch_loss_.sum = c.epoch_loss_sum;
   epoch_loss_.rows = c.epoch_loss_rows;

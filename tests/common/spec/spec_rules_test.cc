@@ -278,6 +278,20 @@ TEST(SpecRulesTest, JsonIsWhatProtobufPrints) {
   EXPECT_EQ(SpecToJson(v1::JobSpec()), PrintedByProtobuf(v1::JobSpec()));
 }
 
+TEST(SpecRulesTest, AShareOfTheRowsIsDrawnOrThereIsNone) {
+  v1::JobSpec spec = GoodSpec();
+  EXPECT_FALSE(ResolveSpec(spec).budget().subsample());
+  spec.mutable_budget()->set_subsample(true);
+  EXPECT_TRUE(CheckSpec(spec).empty());
+  EXPECT_TRUE(CheckSpec(ResolveSpec(spec)).empty());
+  spec.mutable_train()->set_shuffle(false);
+  const std::vector<SpecError> errors = CheckSpec(spec);
+  ASSERT_EQ(errors.size(), 1u);
+  EXPECT_EQ(errors[0].field_path, "budget.subsample");
+  spec.mutable_budget()->set_subsample(false);
+  EXPECT_TRUE(CheckSpec(spec).empty());
+}
+
 TEST(SpecRulesTest, JsonHasTheKeysThatRanksRead) {
   v1::JobSpec spec = GoodSpec();
   spec.mutable_data()->set_seed(7);
@@ -285,7 +299,7 @@ TEST(SpecRulesTest, JsonHasTheKeysThatRanksRead) {
       SpecToJson(ResolveSpec(spec)),
       R"({"api":"v1","budget":{"first_fold_share":0.2,"plan_share":0.8,"policy":"adaptive",)"
       R"("reserve_least":"0.400s","reserve_margin":1.3,)"
-      R"("reserve_share":0.15,"stop_share":0.7},"cache":"use","data":{"folds":5,"id":"","seed":"7",)"
+      R"("reserve_share":0.15,"stop_share":0.7,"subsample":false},"cache":"use","data":{"folds":5,"id":"","seed":"7",)"
       R"("target":"y","targets":[],"test":"","train":"/data/train.csv"},"from":"",)"
       R"("labels":{},"model":{"mlp":{)"
       R"("dropout":0.1,"hidden":[256,256]}},"name":"job","output":"",)"

@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(
         ErrorCase{"api: v1\ntask: {type: regression}\ndata: {train: a, target: y}\nbudget: 60s",
                   "job.yaml:4:9: error: budget is '60s'; expected a section with time, deadline, "
                   "policy, plan_share, first_fold_share, reserve_share, stop_share, "
-                  "reserve_margin, reserve_least"},
+                  "reserve_margin, reserve_least, subsample"},
         ErrorCase{"api: v1\nname: a/b\ntask: {type: regression}\ndata: {train: a, target: y}",
                   "job.yaml:2:1: error: name 'a/b' is no name: letters, digits, - _ and ., at "
                   "most 63, the first a letter or digit"},

@@ -37,6 +37,26 @@ TEST(B13RetryTest, WhatFailsByItselfIsTriedWithHalfTheBatch) {
   EXPECT_TRUE(found);
 }
 
+TEST(B13RetryTest, HalfTheBatchOutlivesACrash) {
+  CoreHarness h;
+  const std::string id = Train(h);
+  h.Say(h.AttemptOf(id, 1), CoreHarness::Ended(AttemptEndReason::kOutOfMemory, "no room"));
+  h.Crash();
+  h.FinishFold(id, 1);
+  h.starts.clear();
+  h.Attach("w", 1);
+  h.Wait(absl::Seconds(1));
+  if (h.starts.empty()) h.FinishFold(id, 1);
+  h.Wait(absl::Seconds(1));
+  bool found = false;
+  for (const StartCommand& start : h.starts) {
+    if (start.fold != 0) continue;
+    found = true;
+    EXPECT_EQ(start.batch, 16);
+  }
+  EXPECT_TRUE(found);
+}
+
 TEST(B13RetryTest, WhatWasLostIsTriedAsItWas) {
   CoreHarness h;
   const std::string id = Train(h);

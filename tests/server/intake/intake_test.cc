@@ -88,6 +88,41 @@ TEST_F(IntakeTest, AGoodSpecBecomesAJob) {
   EXPECT_EQ(job.spec.labels.at("team"), "a");
 }
 
+// What changes a step's time, and what does not.
+TEST_F(IntakeTest, TheSpeedKeyIsOfTheModelAndTheBatch) {
+  const auto key_with = [this](const std::function<void(v1::JobSpec&)>& change) {
+    v1::JobSpec spec = GoodSpec();
+    change(spec);
+    const auto checked = intake_->Check(spec, kNow);
+    EXPECT_TRUE(checked.ok()) << checked.status();
+    return checked.ok() ? checked->spec.speed_key : "";
+  };
+  const std::string key = key_with([](v1::JobSpec&) {});
+  EXPECT_NE(key, "");
+  EXPECT_EQ(key, key_with([](v1::JobSpec& spec) {
+              spec.set_name("other");
+              spec.mutable_train()->set_epochs(3);
+              spec.mutable_train()->set_learning_rate(0.5);
+              spec.mutable_data()->set_folds(3);
+              spec.mutable_budget()->set_subsample(true);
+            }));
+  std::set<std::string> keys = {key};
+  keys.insert(key_with([](v1::JobSpec& spec) { spec.mutable_model()->mutable_lstm(); }));
+  keys.insert(
+      key_with([](v1::JobSpec& spec) { spec.mutable_model()->mutable_mlp()->add_hidden(7); }));
+  keys.insert(key_with([](v1::JobSpec& spec) { spec.mutable_train()->set_batch(7); }));
+  keys.insert(key_with([](v1::JobSpec& spec) { spec.mutable_train()->set_precision("bf16"); }));
+  keys.insert(key_with([](v1::JobSpec& spec) { spec.mutable_resources()->set_slots(2); }));
+  EXPECT_EQ(keys.size(), 6u);
+}
+
+TEST_F(IntakeTest, SubsamplingReachesThePlanner) {
+  v1::JobSpec spec = GoodSpec();
+  EXPECT_FALSE(intake_->Check(spec, kNow)->spec.subsample);
+  spec.mutable_budget()->set_subsample(true);
+  EXPECT_TRUE(intake_->Check(spec, kNow)->spec.subsample);
+}
+
 TEST_F(IntakeTest, IdsDifferAndEqualSpecsHaveEqualDigests) {
   const auto checked = intake_->Check(GoodSpec(), kNow);
   ASSERT_TRUE(checked.ok()) << checked.status();

@@ -66,8 +66,9 @@ class FragileStore final : public Store {
   absl::StatusOr<bool> HasOwner(const std::string& owner) override {
     return store_.HasOwner(owner);
   }
-  absl::StatusOr<Measured> RecordedSpeed(const std::string& sha256, int64_t bytes) override {
-    return store_.RecordedSpeed(sha256, bytes);
+  absl::StatusOr<Measured> RecordedSpeed(const std::string& key, const std::string& sha256,
+                                         int64_t bytes) override {
+    return store_.RecordedSpeed(key, sha256, bytes);
   }
 
   void FailWith(absl::Status status) {

@@ -68,6 +68,19 @@ TEST(ChooseFoldsTest, MoreEpochsThanTheSourceHadAreTrained) {
   EXPECT_FALSE(ChooseFolds({job}, Wanted(1, 20))[0].whole);
 }
 
+// Its epochs say more than it has seen.
+TEST(ChooseFoldsTest, AFoldOfShortenedEpochsIsGoneOnFromWhereThatIsAskedFor) {
+  Task task = FoldOf(0, TaskState::kDone, 20, 20);
+  task.rows = 0.4;
+  Spec wanted = Wanted(1, 20);
+  EXPECT_TRUE(ChooseFolds({JobOf("a", {task})}, wanted).empty());
+  wanted.from = "a";
+  const auto folds = ChooseFolds({JobOf("a", {task})}, wanted);
+  ASSERT_EQ(folds.size(), 1u);
+  EXPECT_FALSE(folds[0].whole);
+  EXPECT_EQ(folds[0].rows, 0.4);
+}
+
 TEST(ChooseFoldsTest, AFoldWithoutPredictionsOrCheckpointIsOfNoUse) {
   Task task;
   task.fold = 0;

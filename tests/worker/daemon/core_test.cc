@@ -207,18 +207,20 @@ TEST_F(CoreTest, AReplanReachesTheRanksAndThoseNotStartedYet) {
   TaskStart task = Train(7);
   task.stop_at = now_ + absl::Seconds(10);
   StartTraining(task);
-  core_->Replan(7, 4, now_ + absl::Seconds(3), std::nullopt, true, now_);
+  core_->Replan(7, 4, 0.4, now_ + absl::Seconds(3), std::nullopt, true, now_);
   Collect();
   ASSERT_EQ(Sent<rp::Replan>().size(), 1u);
   EXPECT_EQ(Sent<rp::Replan>()[0].epochs, 4);
+  EXPECT_EQ(Sent<rp::Replan>()[0].rows, 0.4);
   EXPECT_EQ(Sent<rp::Replan>()[0].stop_ms, 3'000);
   RunUntil(now_ + absl::Seconds(6));
   EXPECT_EQ(Sent<rp::Stop>().size(), 1u) << "by the new stop";
 
   Start(Train(8, {1}));
-  core_->Replan(8, 2, absl::InfiniteDuration(), std::nullopt, true, now_);
+  core_->Replan(8, 2, 0.5, absl::InfiniteDuration(), std::nullopt, true, now_);
   Ready(2);
   EXPECT_EQ(Sent<rp::Train>().back().epochs, 2);
+  EXPECT_EQ(Sent<rp::Train>().back().rows, 0.5);
   EXPECT_EQ(Sent<rp::Train>().back().stop_ms, -1);
 }
 

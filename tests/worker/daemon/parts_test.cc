@@ -257,6 +257,8 @@ TEST(ConvertTest, AStartTaskKeepsEveryField) {
   start.set_rendezvous_port(99);
   start.set_table("t");
   start.set_epochs(12);
+  EXPECT_EQ(TaskFromProto(start, kNow).rows, 1) << "of a traind that knows no shares";
+  start.set_rows(0.4);
   start.set_batch(64);
   start.set_precision("bf16");
   start.set_resume("r");
@@ -279,6 +281,7 @@ TEST(ConvertTest, AStartTaskKeepsEveryField) {
   EXPECT_EQ(task.rendezvous_port, 99);
   EXPECT_EQ(task.table, "t");
   EXPECT_EQ(task.epochs, 12);
+  EXPECT_EQ(task.rows, 0.4);
   EXPECT_EQ(task.batch, 64);
   EXPECT_EQ(task.precision, "bf16");
   EXPECT_EQ(task.resume, "r");

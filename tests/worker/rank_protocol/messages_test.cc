@@ -26,6 +26,7 @@ Train FullTrain() {
   train.device = "cuda";
   train.threads = 3;
   train.epochs = 12;
+  train.rows = 0.4;
   train.batch = 64;
   train.precision = "bf16";
   train.resume = "jobs/adult-1/attempts/3/checkpoint-5.json";
@@ -65,6 +66,7 @@ TEST(MessagesTest, EveryFieldOfTrainSurvivesTheWire) {
   EXPECT_EQ(got.device, sent.device);
   EXPECT_EQ(got.threads, sent.threads);
   EXPECT_EQ(got.epochs, sent.epochs);
+  EXPECT_EQ(got.rows, sent.rows);
   EXPECT_EQ(got.batch, sent.batch);
   EXPECT_EQ(got.precision, sent.precision);
   EXPECT_EQ(got.resume, sent.resume);
@@ -86,8 +88,8 @@ TEST(MessagesTest, TheKeysOnTheWireAreTheFieldNames) {
             "attempt job remaining_ms spec_json state_dir type ");
   EXPECT_EQ(keys(Encode(ToProcess(Train{}))),
             "attempt batch checkpoint_every_ms device epochs fold job precision rank remaining_ms "
-            "rendezvous resume spec_json state_dir stop_ms table threads type world_size ");
-  EXPECT_EQ(keys(Encode(ToProcess(Replan{}))), "attempt epochs remaining_ms stop_ms type ");
+            "rendezvous resume rows spec_json state_dir stop_ms table threads type world_size ");
+  EXPECT_EQ(keys(Encode(ToProcess(Replan{}))), "attempt epochs remaining_ms rows stop_ms type ");
   EXPECT_EQ(keys(Encode(ToProcess(Stop{}))), "attempt predict type ");
   EXPECT_EQ(keys(Encode(ToProcess(Exit{}))), "type ");
   EXPECT_EQ(keys(Encode(FromProcess(Ready{}))), "device engine pid type ");
@@ -105,9 +107,9 @@ TEST(MessagesTest, TheKeysOnTheWireAreTheFieldNames) {
   EXPECT_EQ(keys(Encode(FromProcess(Progress{}))),
             "attempt data_wait epoch exchange gradient_norm loss loss_scale lr pause "
             "peak_device_bytes peak_memory_bytes samples_per_s step steps_per_s type utilisation ");
-  EXPECT_EQ(
-      keys(Encode(FromProcess(Epoch{}))),
-      "attempt best_metric epoch epoch_s evaluate_s step train_loss type val_loss val_metric ");
+  EXPECT_EQ(keys(Encode(FromProcess(Epoch{}))),
+            "attempt best_metric epoch epoch_s evaluate_s rows step train_loss type val_loss "
+            "val_metric ");
   EXPECT_EQ(keys(Encode(FromProcess(CheckpointSaved{}))),
             "attempt best_metric bytes epoch manifest save_ms sha256 step type ");
   EXPECT_EQ(keys(Encode(FromProcess(FoldSaved{}))),

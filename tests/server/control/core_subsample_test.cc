@@ -1,0 +1,100 @@
+// Plans whose epochs see a share of the rows: what Ranks are told, what is made of their
+// epochs, and what the Prediction is called.
+#include "tests/server/control/core_harness.h"
+
+namespace traind {
+namespace {
+
+class CoreSubsampleTest : public testing::Test {
+ protected:
+  // A Job of 3 folds whose first has begun; one epoch of all rows takes 100 s of its 60.
+  std::string Begin(bool subsample = true) {
+    h_.Attach("w", 1);
+    Job job = h_.MakeJob("a");
+    job.spec.subsample = subsample;
+    const std::string id = h_.SubmitJob(std::move(job));
+    h_.PrepareJob(id);
+    h_.Say(h_.AttemptOf(id, 1), h_.Started(100));
+    return id;
+  }
+  static EpochDone Epoch(double seconds, double rows) {
+    EpochDone epoch;
+    epoch.epoch = 1;
+    epoch.epoch_s = seconds;
+    epoch.rows = rows;
+    return epoch;
+  }
+
+  CoreHarness h_;
+};
+
+TEST_F(CoreSubsampleTest, AShareIsToldToTheFoldThatRuns) {
+  const std::string id = Begin();
+  const Turn turn = h_.Say(h_.AttemptOf(id, 1), h_.Probe(2));  // 200 s an epoch, or 100
+  const Plan plan = h_.Stored(id).plans.back();
+  EXPECT_EQ(plan.epochs, 1);
+  EXPECT_EQ(plan.folds, 1);
+  EXPECT_LT(plan.rows, 0.5);
+  EXPECT_GT(plan.rows, 0.3);
+  ASSERT_EQ(turn.replans.size(), 1u);
+  EXPECT_EQ(turn.replans[0].rows, plan.rows);
+  EXPECT_TRUE(turn.replans[0].plan_cut);
+}
+
+TEST_F(CoreSubsampleTest, WithoutLeaveEpochsStayWhole) {
+  const std::string id = Begin(false);
+  h_.Say(h_.AttemptOf(id, 1), h_.Probe(2));
+  EXPECT_EQ(h_.Stored(id).plans.back().rows, 1);
+}
+
+// An epoch of all rows would not fit into the whole window; one of its share does.
+TEST_F(CoreSubsampleTest, AFoldIsNotHopelessWhereAShareOfAnEpochFits) {
+  const std::string id = Begin();
+  h_.Say(h_.AttemptOf(id, 1), h_.Probe(2));
+  h_.now += absl::Seconds(1);
+  h_.Say(h_.AttemptOf(id, 1), h_.Ended(AttemptEndReason::kRankDied));
+  h_.Wait(absl::Seconds(2));
+  EXPECT_EQ(h_.TaskOf(id, 1).state, TaskState::kRunning);
+  EXPECT_EQ(h_.starts.back().rows, h_.Stored(id).plans.back().rows);
+}
+
+TEST_F(CoreSubsampleTest, AShortEpochIsMeasuredAsOneOfAllRows) {
+  const std::string id = Begin();
+  h_.Say(h_.AttemptOf(id, 1), h_.Probe(2));
+  h_.now += absl::Seconds(4);
+  h_.Say(h_.AttemptOf(id, 1), Epoch(4, 0.4));
+  EXPECT_DOUBLE_EQ(h_.TaskOf(id, 1).measured.epoch_s, 10);
+  EXPECT_EQ(h_.TaskOf(id, 1).rows, 0.4);
+}
+
+TEST_F(CoreSubsampleTest, RowsThatComeBackDoNotMakeAShortenedFoldWhole) {
+  const std::string id = Begin();
+  h_.Say(h_.AttemptOf(id, 1), h_.Probe(2));
+  h_.now += absl::Seconds(2);
+  h_.Say(h_.AttemptOf(id, 1), Epoch(0.1, 0.4));  // far faster than its first steps
+  h_.Say(h_.AttemptOf(id, 1), h_.Saved(true, true, 0.9, 1));
+  h_.Say(h_.AttemptOf(id, 1), h_.Ended());
+  h_.Wait(absl::Seconds(5));
+  const Job job = h_.Stored(id);
+  EXPECT_EQ(job.plans.back().rows, 1);
+  EXPECT_GT(job.plans.back().folds, 1);
+  EXPECT_EQ(h_.starts.back().rows, 1);
+  h_.publishes.clear();
+  h_.Say(h_.AttemptOf(id, 2), h_.Saved(true, true));
+  h_.Publish(id, Quality::kDegraded);
+  ASSERT_FALSE(h_.publishes.empty());
+  EXPECT_TRUE(h_.publishes.back().request.plan_cut);
+}
+
+TEST_F(CoreSubsampleTest, TheShareOutlivesACrash) {
+  const std::string id = Begin();
+  h_.Say(h_.AttemptOf(id, 1), h_.Probe(2));
+  const double rows = h_.Stored(id).plans.back().rows;
+  h_.Crash();
+  const Turn turn = h_.Attach("w", 1, {h_.AttemptOf(id, 1)});
+  EXPECT_EQ(h_.Stored(id).plans.back().rows, rows);
+  for (const ReplanCommand& replan : turn.replans) EXPECT_EQ(replan.rows, rows);
+}
+
+}  // namespace
+}  // namespace traind
