@@ -157,6 +157,19 @@ bool Core::Impl::HasOtherFolds(const JobEntry& entry, int index) const {
   return false;
 }
 
+// The least share of the rows in any Plan since that Attempt began.
+double Core::Impl::LeastRowsSince(const Job& job, int64_t attempt) {
+  double least = 1;
+  for (const Attempt& row : job.attempts) {
+    if (row.id != attempt) continue;
+    for (size_t i = 0; i < job.plans.size(); ++i) {
+      const bool counted = i + 1 == job.plans.size() || job.plans[i + 1].at > row.started_at;
+      if (counted) least = std::min(least, job.plans[i].rows);
+    }
+  }
+  return least;
+}
+
 void Core::Impl::TakePublishedMember(JobEntry& entry, int index) {
   const Job& job = entry.view();
   const Task& seen = job.tasks[static_cast<size_t>(index)];
@@ -165,7 +178,11 @@ void Core::Impl::TakePublishedMember(JobEntry& entry, int index) {
     // Fenced as the fact itself would be: by the number of its Attempt.
     if (member.fold != seen.fold || member.attempt != seen.attempt) continue;
     if (seen.member && seen.member->attempt == member.attempt && !member.complete) continue;
+    // Of epochs that its Worker could not tell of: those that a Plan shortened may be among them.
+    const double least =
+        member.epochs_done > seen.epochs_done ? LeastRowsSince(job, seen.attempt) : 1;
     Task& task = EditDurably(entry).tasks[static_cast<size_t>(index)];
+    task.rows = std::min(task.rows, least);
     task.member = member;
     task.score = member.score;
     task.epochs_done = std::max(task.epochs_done, member.epochs_done);

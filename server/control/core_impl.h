@@ -253,6 +253,7 @@ class Core::Impl {
   void SetMissingBy(LiveAttempt& live, absl::Time by);
   // Predictions that its Worker has published and could not tell of.
   void TakePublishedMember(JobEntry& entry, int task);
+  static double LeastRowsSince(const Job& job, int64_t attempt);
   LiveAttempt* OpenAttempt(const Task& task);
 
   // ---- the clock: planning.cc ----

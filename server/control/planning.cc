@@ -405,9 +405,8 @@ bool Core::Impl::PlanCut(const Job& job) {
   if (job.plans.empty()) return false;
   const Plan& plan = job.plans.back();
   if (plan.folds < job.spec.folds) return true;
-  const bool shortened = std::any_of(job.tasks.begin() + 1, job.tasks.end(), [](const Task& task) {
-    return task.rows < 1 && task.member && IsTerminal(task.state);
-  });
+  const bool shortened = std::any_of(job.tasks.begin() + 1, job.tasks.end(),
+                                     [](const Task& task) { return task.rows < 1; });
   if (shortened) return true;
   if (plan.epochs >= job.spec.epochs && plan.rows >= 1) {
     // Epochs that came back (B9) came too late for folds that had ended by then.

@@ -325,8 +325,8 @@ void Checker::CheckTasks(const json& r, const json* before) {
     const json& old = (*before)["tasks"][i];
     if (task[1] < old[1]) Violation("job ", id, " task ", i, ": its attempt number went back");
     const std::string was = old[0];
-    // A fold that was cut before it began may come back (B9).
-    bool back = was == "DROPPED" && old[1] == 0;
+    // A fold that was cut before it began here may come back: by B9, or with a later deadline.
+    bool back = was == "DROPPED" && rows.count(old[1].get<int64_t>()) == 0;
     // One that a Worker out of reach has published by itself counts when that is seen.
     back |= (task[0] == "DONE" || task[0] == "PARTIAL") && (task[2] != old[2] || task[4] != old[4]);
     if (was != "PENDING" && was != "RUNNING" && was != task[0] && !back) {

@@ -86,6 +86,22 @@ TEST_F(CoreSubsampleTest, RowsThatComeBackDoNotMakeAShortenedFoldWhole) {
   EXPECT_TRUE(h_.publishes.back().request.plan_cut);
 }
 
+// Its Worker has published by itself and is lost: of its epochs nothing was heard.
+TEST_F(CoreSubsampleTest, AFoldThatEndedOutOfReachMayHaveBeenShortened) {
+  const std::string id = Begin();
+  h_.Say(h_.AttemptOf(id, 1), h_.Probe(2));
+  PublishedPrediction prediction = h_.Prediction(7, Quality::kDegraded, h_.now);
+  Member& member = prediction.members.emplace_back();
+  member.attempt = h_.AttemptOf(id, 1);
+  member.complete = true;
+  member.epochs_done = 1;
+  h_.Step({Published{id, prediction, false}});
+  h_.Say(h_.AttemptOf(id, 1), h_.Ended(AttemptEndReason::kWorkerLost));
+  EXPECT_EQ(h_.TaskOf(id, 1).state, TaskState::kDone);
+  EXPECT_EQ(h_.TaskOf(id, 1).rows, h_.Stored(id).plans.back().rows);
+  EXPECT_LT(h_.TaskOf(id, 1).rows, 1);
+}
+
 TEST_F(CoreSubsampleTest, TheShareOutlivesACrash) {
   const std::string id = Begin();
   h_.Say(h_.AttemptOf(id, 1), h_.Probe(2));
