@@ -259,6 +259,7 @@ class Core::Impl {
   // ---- the clock: planning.cc ----
   Window WindowOf(const JobEntry& entry) const;
   FoldCost CostOfFold(const JobEntry& entry, int task) const;
+  bool PacedWithinEpoch(const JobEntry& entry, int task) const;
   const FoldCost& TypicalFold(const JobEntry& entry) const;
   absl::Duration FinalizeLeadOf(const JobEntry& entry) const;
   absl::Time FinalizeAt(const JobEntry& entry) const;

@@ -154,6 +154,8 @@ void Core::Impl::Take(LiveAttempt& live, Progressed& fact) {
     figures.picked = task.live->picked;
   }
   task.live = figures;
+  // Of a long epoch its end would tell too late.
+  if (PacedWithinEpoch(entry, live.task)) entry.replan_wanted = true;
   if (now_ - live.metric_at < kMetricEvery) return;
   live.metric_at = now_;
   AddMetric(live, figures.step, figures.epoch, "loss", figures.loss);

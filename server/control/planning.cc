@@ -18,6 +18,8 @@ namespace {
 // What the first epoch may take longer than the others: pages that are read for the
 // first time, a machine that still starts other Ranks.
 constexpr double kWarmUpSeconds = 2;
+// Share of the window in which steps become what they will be.
+constexpr double kPacedShare = 0.05;
 
 // An epoch by the timed steps alone; 0: there were none.
 double CostOfSteps(Measured measured) {
@@ -38,9 +40,11 @@ FoldCost Core::Impl::CostOfFold(const JobEntry& entry, int index) const {
       const LiveAttempt& live = it->second;
       const double steps = static_cast<double>(task.live->step - live.first_step);
       const double took_s = absl::ToDoubleSeconds(task.live->at - live.first_step_at);
-      const double step_s = (cost.known() ? took_s - kWarmUpSeconds : took_s) / steps;
-      const double epoch_s = step_s * static_cast<double>(task.live->steps_per_epoch);
-      if (epoch_s > cost.epoch_s) {
+      const bool paced = PacedWithinEpoch(entry, index);
+      const double step_s = (cost.known() && !paced ? took_s - kWarmUpSeconds : took_s) / steps;
+      const double epoch_s =
+          step_s * static_cast<double>(task.live->steps_per_epoch) + (paced ? cost.evaluate_s : 0);
+      if (paced || epoch_s > cost.epoch_s) {
         cost.step_s = step_s;
         cost.steps_per_epoch = task.live->steps_per_epoch;
         cost.epoch_s = epoch_s;
@@ -59,6 +63,19 @@ FoldCost Core::Impl::CostOfFold(const JobEntry& entry, int index) const {
   }
   cost.overhead_s = entry.overhead_s;
   return cost;
+}
+
+// Where epochs may be shortened the first may be too long to be waited for: once a fold has
+// trained for a while, its steps are trusted.
+bool Core::Impl::PacedWithinEpoch(const JobEntry& entry, int index) const {
+  const Job& job = entry.view();
+  const Task& task = job.tasks[static_cast<size_t>(index)];
+  const auto it = attempts_.find(task.attempt);
+  if (!job.spec.subsample || !task.live || it == attempts_.end()) return false;
+  if (task.live->step <= it->second.first_step) return false;
+  const absl::Duration least =
+      std::max(absl::Seconds(kWarmUpSeconds), kPacedShare * WindowOf(entry).length());
+  return task.live->at - it->second.first_step_at >= least;
 }
 
 const FoldCost& Core::Impl::TypicalFold(const JobEntry& entry) const {
@@ -203,6 +220,7 @@ bool Core::Impl::Confident(const JobEntry& entry) const {
   const size_t enough = job.plans.back().epochs <= 2 ? 1 : 2;
   for (size_t i = 1; i < job.tasks.size(); ++i) {
     if (entry.epochs_s[i].size() >= enough) return true;
+    if (PacedWithinEpoch(entry, static_cast<int>(i))) return true;
     if (job.tasks[i].member && IsTerminal(job.tasks[i].state)) return true;
   }
   return false;

@@ -51,6 +51,7 @@ class Planning {
   int EpochsDone() const;
   void Cut();
   int MostEpochs(int folds) const;
+  void CutLate();
   void CutRows();
   double MostRows(int folds);
   void GrowRows();
@@ -221,6 +222,12 @@ void Planning::Cut() {
     Decide(Rule(), Estimate(folds_, epochs_), Count(epochs_, "epoch"), Count(epochs, "epoch"));
     epochs_ = epochs;
   }
+  if (in_.spec->subsample && epochs_ == 1 && !Fits(folds_, epochs_)) CutRows();
+}
+
+// Past the share at which training that cannot finish stops (B5): a shorter epoch may.
+void Planning::CutLate() {
+  SetLimit();
   if (in_.spec->subsample && epochs_ == 1 && !Fits(folds_, epochs_)) CutRows();
 }
 
@@ -397,9 +404,12 @@ PlanOutput Planning::Run() {
   const absl::Duration reserve = Reserve(in_.window, spec, StopSeconds(in_.cost), in_.finalize);
   out_.train_end = std::min(TrainEnd(in_.window, spec, reserve), in_.train_limit);
   const bool late = in_.window.bounded() && in_.now >= in_.window.At(spec.shares.stop);
-  const bool cuts = in_.window.bounded() && in_.cost.known() && !in_.stopping &&
-                    !(late && in_.trigger == Trigger::kFacts);
-  if (cuts) Cut();
+  const bool cuts = in_.window.bounded() && in_.cost.known() && !in_.stopping;
+  if (cuts && !(late && in_.trigger == Trigger::kFacts)) {
+    Cut();
+  } else if (cuts) {
+    CutLate();
+  }
   const bool trains = std::any_of(in_.folds.begin(), in_.folds.end(), [](const FoldView& f) {
     return f.state == TaskState::kRunning && f.epochs_done >= 1;
   });

@@ -35,6 +35,23 @@ def _():
         assert len(table) == 356 and table[0][-10:] == [f"p_{d}" for d in range(10)], table[0]
 
 
+@case("Where not even an epoch fits, a Job that may see a part of the rows is cut to what fits")
+def _():
+    with House(slots=2) as house:
+        house.start()
+        spec = house.spec(rows=12000, folds=2, epochs=4, budget="12s", train={"batch": 1},
+                          model={"mlp": {"hidden": [768, 768, 768]}})
+        spec["budget"]["subsample"] = True
+        job = house.submit(spec, "--wait")
+        assert (job["state"], job["quality"]) == ("SUCCEEDED", "DEGRADED"), job
+        in_time(job)
+        shares = [d for d in job["decisions"] if d["to"].endswith("% of the rows")]
+        assert shares and shares[0]["from"] == "100 % of the rows", job["decisions"]
+        assert shares[0]["rule"] in ("B2", "B3") and 0.05 <= job["plan"]["rows"] < 1, job["plan"]
+        assert job["plan"]["epochs"] == 1, job["plan"]
+        assert job["scores"]["oof"] > 0.5, job["scores"]
+
+
 @case("Every fold of a short Job answers, and each number of the answer adds up")
 def _():
     with House(slots=2) as house:

@@ -158,15 +158,14 @@ void SimWorker::EndEpoch(Rank& rank) {
 void SimWorker::Tick(Rank& rank) {
   if (rank.stopping || rank.hung) return;
   Progressed progressed;
-  progressed.live.epoch = rank.epochs_done;
+  double passes = rank.epochs_done;
   if (rank.in_epoch) {
     const double done_s = absl::ToDoubleSeconds(world_->now() - rank.epoch_began);
-    progressed.live.epoch =
-        EpochsTold(rank, std::min(rank.epoch_from + done_s / rank.epoch_s,
-                                  std::floor(rank.epoch_from) + 0.99 * rank.rows));
+    passes = std::min(rank.epoch_from + done_s / rank.epoch_s,
+                      std::floor(rank.epoch_from) + 0.99 * rank.rows);
   }
-  progressed.live.step =
-      static_cast<int64_t>(progressed.live.epoch * static_cast<double>(rank.truth->steps));
+  progressed.live.epoch = EpochsTold(rank, passes);
+  progressed.live.step = static_cast<int64_t>(passes * static_cast<double>(rank.truth->steps));
   progressed.live.loss = 1;
   Say(rank.attempt, progressed, false);
   Schedule(rank, absl::Seconds(1), &SimWorker::Tick, false);

@@ -86,6 +86,26 @@ TEST_F(CoreSubsampleTest, RowsThatComeBackDoNotMakeAShortenedFoldWhole) {
   EXPECT_TRUE(h_.publishes.back().request.plan_cut);
 }
 
+// The first timed steps were four times slower than those that followed.
+TEST_F(CoreSubsampleTest, StepsOfALongEpochAreTrustedBeforeItsEnd) {
+  const std::string id = Begin();
+  h_.Say(h_.AttemptOf(id, 1), h_.Probe(2));
+  ASSERT_LT(h_.Stored(id).plans.back().rows, 0.5);
+  h_.now += absl::Seconds(5);
+  Progressed progressed;
+  progressed.live.step = 10;
+  progressed.live.epoch = 0.2;
+  h_.Say(h_.AttemptOf(id, 1), progressed);
+  const Plan plan = h_.Stored(id).plans.back();
+  EXPECT_GT(plan.rows, 0.6);  // 50 s an epoch
+  EXPECT_LT(plan.rows, 1);
+  // And slower ones are cut to what fits at their own speed.
+  h_.now += absl::Seconds(5);
+  progressed.live.step = 12;
+  h_.Say(h_.AttemptOf(id, 1), progressed);
+  EXPECT_LT(h_.Stored(id).plans.back().rows, plan.rows);
+}
+
 // Its Worker has published by itself and is lost: of its epochs nothing was heard.
 TEST_F(CoreSubsampleTest, AFoldThatEndedOutOfReachMayHaveBeenShortened) {
   const std::string id = Begin();

@@ -127,6 +127,23 @@ TEST_F(SubsampleTest, RowsThatWereSeenAreNotCut) {
   EXPECT_EQ(Changes(out), "B2 100 % of the rows -> 90 % of the rows; ");
 }
 
+TEST_F(SubsampleTest, LateAShorterEpochIsBetterThanAPartOfOne) {
+  SetCost(100);
+  CutTo(1, 0.5);
+  in_.folds[0].epochs_done = 0.8;  // 40 of 50 s, 10 are left, and 8 or so have time
+  for (size_t i = 1; i < in_.folds.size(); ++i) in_.folds[i].state = TaskState::kDropped;
+  in_.now = At(50);
+  in_.trigger = Trigger::kFacts;
+  PlanOutput out = MakePlan(in_);
+  EXPECT_EQ(Changes(out), "B2 50 % of the rows -> 45 % of the rows; ");
+  EXPECT_FALSE(out.stopping);
+  in_.stopping = true;
+  EXPECT_EQ(MakePlan(in_).plan.rows, 0.5) << "it stops already";
+  in_.stopping = false;
+  spec_.policy = Policy::kFixed;
+  EXPECT_TRUE(MakePlan(in_).stopping) << "in any case, by that policy";
+}
+
 TEST_F(SubsampleTest, WhatWasSeenOfALongerEpochCountsAsMoreOfAShorterOne) {
   EXPECT_DOUBLE_EQ(EpochsLeft(1, 0.25, 1, 1), 0.75);
   EXPECT_DOUBLE_EQ(EpochsLeft(1, 0.25, 1, 0.5), 0.5);
