@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "client/fold_text.h"
 #include "client/render_table.h"
 #include "common/duration.h"
 #include "common/spec/field_text.h"
@@ -37,18 +38,16 @@ std::string RateText(double steps_per_s) {
 }
 
 std::string FoldsDone(const v1::Job& job) {
-  int done = 0;
-  for (const v1::Fold& fold : job.folds()) {
-    done += fold.state() == v1::TASK_STATE_DONE || fold.state() == v1::TASK_STATE_PARTIAL;
-  }
-  return absl::StrCat("folds ", done, "/", job.folds_size(), " done");
+  const int further = FurtherModels(job);
+  return absl::StrCat("folds ", TrainedFolds(job), "/", CountFolds(job), " done",
+                      further > 0 ? absl::StrCat(" + ", further, " models") : "");
 }
 
 std::string BestFold(const v1::Job& job) {
   const bool higher = HigherIsBetter(job.scores().metric());
   const v1::Fold* best = nullptr;
   for (const v1::Fold& fold : job.folds()) {
-    if (!fold.has_score() || !std::isfinite(fold.score())) continue;
+    if (!fold.has_score() || !std::isfinite(fold.score()) || fold.seed() > 0) continue;
     if (best == nullptr || (higher ? fold.score() > best->score() : fold.score() < best->score())) {
       best = &fold;
     }
@@ -209,7 +208,7 @@ std::string JobLine(const v1::Job& job, const Moment& moment, int width) {
   const std::string deadline = DeadlineText(job, moment);
   std::string fit;
   if (job.has_plan() && job.has_deadline() && job.folds_size() > 0) {
-    fit = absl::StrCat(", ", job.plan().folds(), "/", job.folds_size(), " folds fit");
+    fit = absl::StrCat(", ", job.plan().folds(), "/", CountFolds(job), " folds fit");
   }
   const std::string wait = WaitText(job);
   const std::vector<std::string> candidates = {
@@ -227,7 +226,7 @@ std::string JobLine(const v1::Job& job, const Moment& moment, int width) {
 std::string FoldLine(const v1::Job& job, const v1::Fold& fold, const Moment& moment, int width) {
   const FoldFigures figures = FiguresOf(job, fold, moment);
   const std::string left =
-      absl::StrFormat("fold %d %3.0f%%|", fold.index(), std::floor(figures.share * 100));
+      absl::StrFormat("fold %s %3.0f%%|", FoldName(fold), std::floor(figures.share * 100));
   // The bar gets what is left over; detail goes before it gets too short.
   for (int detail = 4; detail >= 0; --detail) {
     const std::string right = RightOfBar(figures, detail);
@@ -259,7 +258,7 @@ std::string PlainLine(const v1::Job& job, const Moment& moment) {
   std::vector<std::string> parts = {JobLine(job, moment, 0)};
   for (const v1::Fold* fold : RunningFolds(job)) {
     parts.push_back(
-        absl::StrCat("fold ", fold->index(), " ", RightOfBar(FiguresOf(job, *fold, moment), 4)));
+        absl::StrCat("fold ", FoldName(*fold), " ", RightOfBar(FiguresOf(job, *fold, moment), 4)));
   }
   return absl::StrJoin(parts, "; ");
 }

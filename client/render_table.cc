@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "client/fold_text.h"
 #include "common/duration.h"
 #include "common/spec/field_text.h"
 
@@ -33,13 +34,6 @@ std::string ProgressCell(const v1::Progress& progress) {
   return absl::StrFormat("%.4g/%.4g", progress.done(), progress.planned());
 }
 
-int DoneFolds(const v1::Job& job) {
-  return static_cast<int>(
-      std::count_if(job.folds().begin(), job.folds().end(), [](const v1::Fold& fold) {
-        return fold.state() == v1::TASK_STATE_DONE || fold.state() == v1::TASK_STATE_PARTIAL;
-      }));
-}
-
 std::string FoldsText(const v1::Job& job) {
   const v1::Prediction& prediction = job.predictions();
   if (prediction.folds().empty()) return "none: the floor answers";
@@ -47,7 +41,13 @@ std::string FoldsText(const v1::Job& job) {
   if (!job.models_from().empty()) {
     return absl::StrFormat("of %s answer: %s", Printable(job.models_from()), indices);
   }
-  return absl::StrFormat("%d of %d answer: %s", prediction.folds_size(), job.folds_size(), indices);
+  const auto models =
+      std::count_if(prediction.members().begin(), prediction.members().end(),
+                    [](const v1::PredictionMember& member) { return member.fold() >= 0; });
+  const std::string more =
+      models > prediction.folds_size() ? absl::StrFormat(", with %d models", models) : "";
+  return absl::StrFormat("%d of %d answer: %s%s", prediction.folds_size(), CountFolds(job), indices,
+                         more);
 }
 
 std::string ScoresText(const v1::Scores& scores) {
@@ -108,7 +108,7 @@ std::string FoldTable(const v1::Job& job) {
         fold.from_job().empty() || fold.reused()
             ? ""
             : absl::StrCat(fold.message().empty() ? "" : "; ", "begun by job ", fold.from_job());
-    table.Add({absl::StrCat(fold.index()), Word(fold.state()), ProgressCell(fold.progress()),
+    table.Add({FoldName(fold), Word(fold.state()), ProgressCell(fold.progress()),
                fold.has_score() ? ScoreText(fold.score()) : "", absl::StrCat(fold.attempts()),
                fold.message() + from});
   }
@@ -240,9 +240,13 @@ void AddReport(std::string& text, const v1::Report& report) {
   AddLine(
       text, "done",
       absl::StrFormat(
-          "%d of %d folds%s%s, %s of %s epochs each", report.folds_done(), report.folds_asked(),
+          "%d of %d folds%s%s%s, %s of %s epochs each", report.folds_done(), report.folds_asked(),
           report.folds_partial() > 0 ? absl::StrCat(", ", report.folds_partial(), " in part") : "",
           report.folds_reused() > 0 ? absl::StrCat(", ", report.folds_reused(), " taken over") : "",
+          report.models_asked() > report.folds_asked()
+              ? absl::StrCat(", ", report.models_trained(), " of ", report.models_asked(),
+                             " models")
+              : "",
           Epochs(report.epochs_done()), Epochs(report.epochs_asked())));
   AddLine(text, "spent",
           absl::StrFormat("queue %s, prepare %s, probe %s, train %s, validate %s, predict %s; "
@@ -271,12 +275,13 @@ std::string JobReport(const v1::Job& job, absl::Time now, bool color) {
   if (job.has_report()) AddReport(text, job.report());
   if (job.has_plan()) {
     const v1::Plan& plan = job.plan();
-    AddLine(
-        text, "plan",
-        absl::StrFormat("%d folds, %d epochs%s, %d rank%s a fold, %d at a time%s", plan.folds(),
-                        plan.epochs(), RowsText(plan), plan.ranks(), plan.ranks() == 1 ? "" : "s",
-                        plan.parallel_folds(),
-                        plan.has_estimate() ? ", estimate " + ShortDuration(plan.estimate()) : ""));
+    AddLine(text, "plan",
+            absl::StrFormat(
+                "%d folds, %s%d epochs%s, %d rank%s a fold, %d at a time%s", plan.folds(),
+                plan.models() > plan.folds() ? absl::StrCat(plan.models(), " models, ") : "",
+                plan.epochs(), RowsText(plan), plan.ranks(), plan.ranks() == 1 ? "" : "s",
+                plan.parallel_folds(),
+                plan.has_estimate() ? ", estimate " + ShortDuration(plan.estimate()) : ""));
   }
   AddLine(text, "results", Printable(job.results_dir(), 4096));
   if (!job.folds().empty()) absl::StrAppend(&text, "\n", FoldTable(job));
@@ -288,7 +293,7 @@ std::string JobTable(const v1::ListJobsReply& jobs, absl::Time now) {
   for (const v1::Job& job : jobs.jobs()) {
     const bool has_score = job.scores().has_oof();
     table.Add({job.id(), Word(job.state()), Word(job.quality()),
-               absl::StrCat(DoneFolds(job), "/", job.folds_size()),
+               absl::StrCat(TrainedFolds(job), "/", CountFolds(job)),
                has_score ? absl::StrCat(job.scores().metric(), " ", ScoreText(job.scores().oof()),
                                         job.scores().comparable() ? "" : " (not comparable)")
                          : "",

@@ -71,9 +71,8 @@ class Ids {
 // One for each member; they add up to 1.
 std::vector<double> WeightsOf(const DatasetAnswer& answer) {
   std::vector<double> weights;
-  double sum = 0;
-  for (const MemberValues& values : answer.members) sum += values.member.weight;
-  for (const MemberValues& values : answer.members) weights.push_back(values.member.weight / sum);
+  for (const MemberValues& values : answer.members) weights.push_back(values.member.weight);
+  ScaleToOne(weights);
   return weights;
 }
 

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace traind {
 namespace {
 
 constexpr double kMostRatio = 10;
+constexpr double kRounding = 1e-9;
 
 double ErrorOf(Metric metric, double score) { return HigherIsBetter(metric) ? 1 - score : score; }
 
@@ -42,6 +44,12 @@ void Blend(absl::Span<const absl::Span<const float>> parts, absl::Span<const dou
   }
   const double divisor = alike ? static_cast<double>(parts.size()) : 1;
   for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(sums[i] / divisor);
+}
+
+void ScaleToOne(std::vector<double>& weights) {
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  if (std::abs(sum - 1) < kRounding) return;
+  for (double& weight : weights) weight /= sum;
 }
 
 std::vector<double> WeightsByScore(Metric metric, absl::Span<const double> scores) {

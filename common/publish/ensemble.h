@@ -22,6 +22,10 @@ EnsembleKind EnsembleByName(const std::string& name);
 void Blend(absl::Span<const absl::Span<const float>> parts, absl::Span<const double> weights,
            absl::Span<float> out);
 
+// Scales weights so that they sum to 1. Those that do, but for rounding, stay as they are, so
+// that equal models give equal bytes.
+void ScaleToOne(std::vector<double>& weights);
+
 // Weights that sum to 1, each proportional to 1 / error, where the error is the score
 // itself for metrics to be minimised, else its distance from the best possible score. A score
 // that is not finite counts as the worst of the others; no weight is more than 10 times

@@ -100,6 +100,7 @@ class Fields {
 
 Json MemberJson(const Member& member) {
   return {{"fold", member.fold},
+          {"seed", member.seed},
           {"attempt", member.attempt},
           {"complete", member.complete},
           {"score", Number(member.score)},
@@ -130,6 +131,7 @@ std::string ParseMember(const Json& json, Member& member) {
     fields.Take("step", member.step);
     fields.Take("weight", member.weight);
   }
+  if (json.contains("seed")) fields.Take("seed", member.seed);
   return fields.wrong();
 }
 

@@ -19,7 +19,7 @@ namespace traind {
 enum class Quality { kNone, kFloor, kDegraded, kFull };
 std::string QualityName(Quality quality);  // "", FLOOR, DEGRADED, FULL
 
-// A fold's predictions, as files under the job's folder.
+// The predictions of a fold's model, as files under the job's folder.
 struct Member {
   int fold = 0;
   int64_t attempt = 0;
@@ -32,6 +32,7 @@ struct Member {
   double best_epoch = 0;
   int64_t step = 0;
   double weight = 0;  // in the answer; set by Publish. 0: none, or from before weights were told
+  int seed = 0;  // which of the fold's models; the first, 0, tells whether the fold is complete
 };
 
 // A file of a Prediction besides predictions.csv.
@@ -74,8 +75,9 @@ struct PublishedPrediction {
 
 // Writes prediction-<n>/ and switches `current` (common/job_layout.h), holding
 // the job's publish lock. Steps: join the request's members with the standing
-// Prediction's (per fold: a complete one first, then the newest Attempt), verify
-// each file's digest (a damaged one is left out), leave out an incomplete fold
+// Prediction's (per model: a complete one first, then the newest Attempt), verify
+// each file's digest (a damaged one is left out), average the models of each fold but for
+// those that make it worse (fold_answers.h), leave out an incomplete fold
 // (of a forward split any fold) that scores below the floor on the fold's own rows, and all folds
 // where they score below it together (the floor answers); join the rest as the Job's form
 // says (prediction_form.h). The new one stands if

@@ -33,13 +33,20 @@ constexpr PresetField kBest1[] = {
     {"train.epochs", "35"},
     {"train.patience", "5"},
 };
+constexpr PresetField kBest2[] = {
+    {"data.folds", "8"},
+    {"train.epochs", "35"},
+    {"train.patience", "5"},
+    {"train.seeds", "3"},
+};
 
 struct Preset {
   absl::string_view pinned;
   absl::Span<const PresetField> fields;
 };
-const Preset kPresets[] = {{"fast@1", kFast1}, {"balanced@1", kBalanced1}, {"best@1", kBest1}};
-constexpr absl::string_view kNewest = "@1";
+// Of each name the newest version first.
+const Preset kPresets[] = {
+    {"fast@1", kFast1}, {"balanced@1", kBalanced1}, {"best@2", kBest2}, {"best@1", kBest1}};
 
 // The message and field of a path; null: it lies in a model that is not the spec's.
 struct Place {
@@ -78,9 +85,11 @@ void Set(const Place& place, absl::string_view value) {
 }  // namespace
 
 std::string PinnedPreset(absl::string_view preset) {
-  std::string pinned(preset);
-  if (!absl::StrContains(pinned, '@')) absl::StrAppend(&pinned, kNewest);
-  return PresetFields(pinned).empty() ? "" : pinned;
+  for (const Preset& known : kPresets) {
+    const bool newest = absl::StartsWith(known.pinned, absl::StrCat(preset, "@"));
+    if (known.pinned == preset || newest) return std::string(known.pinned);
+  }
+  return "";
 }
 
 absl::Span<const PresetField> PresetFields(absl::string_view pinned) {

@@ -18,7 +18,7 @@ struct PresetField {
   absl::string_view value;  // as YAML would write it
 };
 
-// "fast" -> "fast@1"; a name with its version stays; an unknown one is empty.
+// "fast" -> "fast@1", its newest version; a name with its version stays; an unknown one is empty.
 std::string PinnedPreset(absl::string_view preset);
 
 // Of a pinned preset; empty: unknown.

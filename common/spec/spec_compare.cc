@@ -80,6 +80,7 @@ std::vector<std::string> FieldsAgainstSource(const v1::JobSpec& source, const v1
                                                 "resources",
                                                 "train.epochs",
                                                 "train.patience",
+                                                "train.seeds",
                                                 "train.checkpoint_every",
                                                 "train.checkpoint_epochs",
                                                 "train.keep_best",

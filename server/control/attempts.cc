@@ -176,7 +176,8 @@ void Core::Impl::TakePublishedMember(JobEntry& entry, int index) {
   if (!job.prediction || seen.kind != TaskKind::kTrain) return;
   for (const Member& member : job.prediction->members) {
     // Fenced as the fact itself would be: by the number of its Attempt.
-    if (member.fold != seen.fold || member.attempt != seen.attempt) continue;
+    if (member.fold != seen.fold || member.seed != seen.seed || member.attempt != seen.attempt)
+      continue;
     if (seen.member && seen.member->attempt == member.attempt && !member.complete) continue;
     // Of epochs that its Worker could not tell of: those that a Plan shortened may be among them.
     const double least =
@@ -228,7 +229,7 @@ void Core::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault, AttemptE
                        ? absl::StrCat("go on from step ", task.checkpoint->step)
                        : "start again";
   if (task.retry_batch > 0) absl::StrAppend(&to, " with batches of ", task.retry_batch);
-  Decide(entry, "retry", absl::StrCat(TaskName(task.kind, task.fold), ": ", what),
+  Decide(entry, "retry", absl::StrCat(TaskName(task.kind, task.fold, task.seed), ": ", what),
          absl::StrCat("attempt ", task.attempt), to);
 }
 
@@ -239,6 +240,8 @@ void Core::Impl::SettleFold(JobEntry& entry, int index, const std::string& messa
   if (!message.empty()) task.message = message;
   task.not_before = absl::InfinitePast();
   entry.replan_wanted = true;
+  // Its slots may have nothing to do now.
+  if (entry.view().spec.seeds > 1) entry.planned_at = absl::InfinitePast();
 }
 
 }  // namespace traind

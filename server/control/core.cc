@@ -223,17 +223,22 @@ void Core::Impl::UpdateQueues(JobEntry& entry) {
   const Job& job = entry.view();
   const bool over = IsTerminal(job.state);
   int running = 0;
-  bool ready = false, waits = false;
+  bool ready = false, waits = false, ready_further = false;
   for (size_t i = 1; i < job.tasks.size(); ++i) {
     const Task& task = job.tasks[i];
+    const bool pending = task.state == TaskState::kPending;
+    const bool now = pending && task.not_before <= now_;
     running += task.state == TaskState::kRunning;
-    waits |= task.state == TaskState::kPending;
-    ready |= task.state == TaskState::kPending && task.not_before <= now_;
+    waits |= pending;
+    (task.seed > 0 ? ready_further : ready) |= now;
   }
+  const bool further = !ready && ready_further && !FoldsWait(job);
+  ready |= further;
   const bool trains = !over && job.state != JobState::kFinalizing &&
                       job.state != JobState::kPaused && !job.table.table.empty() &&
                       !AwaitsReuse(entry);
-  Urgency urgency{running, job.deadline, job.spec.priority, job.accepted_at, entry.sequence};
+  Urgency urgency{running,           further,         job.deadline,
+                  job.spec.priority, job.accepted_at, entry.sequence};
   const auto same = [](const Urgency& a, const Urgency& b) { return a.Key() == b.Key(); };
 
   const bool prepares =

@@ -2,8 +2,8 @@
 // core.cc first (a turn), then the others in the order of a Job's life: requests.cc
 // (Submit, Finish, Cancel), dispatch.cc (starting), facts.cc (what Workers say),
 // reuse.cc (folds of earlier Jobs), attempts.cc (endings and retries), planning.cc (the
-// clock), quotas.cc, finalization.cc (the Prediction), inference.cc (Jobs that predict
-// with another one's models), workers.cc.
+// clock), seeds.cc (further models of folds), quotas.cc, finalization.cc (the Prediction),
+// inference.cc (Jobs that predict with another one's models), workers.cc.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -203,9 +203,10 @@ class Core::Impl {
   void DispatchFolds();
   std::vector<WorkerSlots> FreeSlots() const;
   Candidate MakeCandidate(const JobEntry& entry, size_t most) const;
+  bool FoldsWait(const Job& job) const;
   LiveAttempt& StartAttempt(JobEntry& entry, int task, const std::string& worker,
                             std::vector<int> slots);
-  void StartFold(JobEntry& entry, int fold, const Placement& placement);
+  void StartFold(JobEntry& entry, int task, const Placement& placement);
   int Gangs(const JobEntry& entry) const;  // that all Workers together have for it
 
   // ---- facts.cc ----
@@ -295,6 +296,13 @@ class Core::Impl {
   void StopPaused(JobEntry& entry);
   void ReplanTraining();
 
+  // ---- further models: seeds.cc ----
+  void ApplyFurther(JobEntry& entry, const PlanOutput& out);
+  // Brings a further model into the Plan: one that was dropped before it began, or the next.
+  void AddFurther(JobEntry& entry, int epochs);
+  // The place of a fold's model in Job::tasks, where a new one is made if it has none yet.
+  int TaskOf(JobEntry& entry, int fold, int seed);
+
   // ---- quotas.cc ----
   struct Running {
     double slots = 0, used_s = 0;
@@ -324,6 +332,7 @@ class Core::Impl {
   void EnterFinalizing(JobEntry& entry);
   void AdvanceFinalizing(JobEntry& entry);
   void NoteLeftOut(JobEntry& entry);
+  void NoteModelsLeftOut(JobEntry& entry, const std::set<int>& answering);
   void Conclude(JobEntry& entry);
   void End(JobEntry& entry, JobState state, JobEndReason reason, std::string message);
   absl::Time FinishedAt(const JobEntry& entry) const;

@@ -72,13 +72,22 @@ Candidate Core::Impl::MakeCandidate(const JobEntry& entry, size_t most) const {
   candidate.shape = entry.shape;
   candidate.home = entry.home;
   const Job& job = entry.view();
+  const bool folds_wait = FoldsWait(job);
   for (size_t i = 1; i < job.tasks.size() && candidate.folds.size() < most; ++i) {
     const Task& task = job.tasks[i];
+    if (task.seed > 0 && folds_wait) break;
     if (task.state == TaskState::kPending && task.not_before <= now_) {
-      candidate.folds.push_back(task.fold);
+      candidate.folds.push_back(static_cast<int>(i));
     }
   }
   return candidate;
+}
+
+// A fold that pauses before a retry, too: further models wait with it.
+bool Core::Impl::FoldsWait(const Job& job) const {
+  return std::any_of(job.tasks.begin() + 1, job.tasks.end(), [](const Task& task) {
+    return task.seed == 0 && task.state == TaskState::kPending;
+  });
 }
 
 void Core::Impl::DispatchFolds() {
@@ -144,18 +153,20 @@ LiveAttempt& Core::Impl::StartAttempt(JobEntry& entry, int task_index, const std
   row.id = live.id;
   row.kind = task.kind;
   row.fold = task.fold;
+  row.seed = task.seed;
   row.worker = worker;
   row.slots = live.slots;
   row.started_at = now_;
   job.attempts.push_back(std::move(row));
   Log(entry, "attempt_started",
-      absl::StrCat(live.id, " ", TaskName(task.kind, task.fold), " on ", worker));
+      absl::StrCat(live.id, " ", TaskName(task.kind, task.fold, task.seed), " on ", worker));
 
   StartCommand command;
   command.worker = worker;
   command.attempt = live.id;
   command.kind = task.kind;
   command.fold = task.fold;
+  command.seed = task.seed;
   command.slots = live.slots;
   command.deadline = job.deadline;
   turn_.starts.push_back(std::move(command));
@@ -163,8 +174,7 @@ LiveAttempt& Core::Impl::StartAttempt(JobEntry& entry, int task_index, const std
   return AddLive(std::move(live));
 }
 
-void Core::Impl::StartFold(JobEntry& entry, int fold, const Placement& placement) {
-  const int index = 1 + fold;
+void Core::Impl::StartFold(JobEntry& entry, int index, const Placement& placement) {
   // Before the Attempt is there, so that the clock is asked for a fold to come.
   const absl::Time stop_at = StopOf(entry, nullptr);
   LiveAttempt& live = StartAttempt(entry, index, placement.worker, placement.slots);

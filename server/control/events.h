@@ -193,6 +193,7 @@ struct StartCommand {
   std::shared_ptr<const Job> job;
   TaskKind kind = TaskKind::kTrain;
   int fold = -1;
+  int seed = 0;
   std::vector<int> slots;
   absl::Time deadline = absl::InfiniteFuture();  // sent as what remains
   absl::Time stop_at = absl::InfiniteFuture();

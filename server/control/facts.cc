@@ -244,6 +244,7 @@ void Core::Impl::Take(LiveAttempt& live, CheckpointCommitted& fact) {
   Checkpoint checkpoint = std::move(fact.checkpoint);
   checkpoint.attempt = live.id;
   checkpoint.fold = task.fold;
+  checkpoint.seed = task.seed;
   checkpoint.at = now_;
   task.losses = 0;
   task.checkpoint = checkpoint;
@@ -261,6 +262,7 @@ void Core::Impl::Take(LiveAttempt& live, FoldSaved& fact) {
   Member member = std::move(fact.member);
   member.attempt = live.id;
   member.fold = task.fold;
+  member.seed = task.seed;
   if (fact.predict_s > 0) task.measured.predict_s = fact.predict_s;
   task.spent.predict_s += std::max(0.0, fact.predict_s);
   task.epochs_done = std::max(task.epochs_done, member.epochs_done);
@@ -268,7 +270,10 @@ void Core::Impl::Take(LiveAttempt& live, FoldSaved& fact) {
   const bool keeps = task.member && task.member->attempt != live.id && !member.complete &&
                      (job.spec.higher_is_better ? task.member->score > member.score
                                                 : task.member->score < member.score);
-  if (!keeps) {
+  // A further model answers once its training is over: then its predictions and its last
+  // checkpoint are of the same weights.
+  const bool early = task.seed > 0 && !fact.last;
+  if (!keeps && !early) {
     task.score = member.score;
     task.member = std::move(member);
     entry.publish_wanted = true;
@@ -288,7 +293,7 @@ void Core::Impl::Take(LiveAttempt& live, AttemptEnded& fact) {
 void Core::Impl::Take(LiveAttempt& live, RankDecision& fact) {
   JobEntry& entry = *live.job;
   const Task& task = entry.view().tasks[static_cast<size_t>(live.task)];
-  std::string cause = absl::StrCat(TaskName(task.kind, task.fold), ": ", fact.cause);
+  std::string cause = absl::StrCat(TaskName(task.kind, task.fold, task.seed), ": ", fact.cause);
   for (const Decision& decision : entry.view().decisions) {
     if (decision.rule == fact.rule && decision.cause == cause && decision.from == fact.from &&
         decision.to == fact.to) {

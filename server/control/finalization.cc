@@ -1,8 +1,10 @@
 // From the folds' predictions to the Job's: refreshed as folds are committed, final
 // when training is over or the time is, and never later than the deadline.
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
 
 #include <algorithm>
+#include <set>
 
 #include "server/control/core_impl.h"
 #include "server/control/end_reason.h"
@@ -10,6 +12,9 @@
 
 namespace traind {
 namespace {
+
+// Of many models so many are named.
+constexpr size_t kNamed = 5;
 
 bool Same(const PublishedPrediction& a, const PublishedPrediction& b) {
   return a.number == b.number && a.sha256 == b.sha256 && a.quality == b.quality &&
@@ -80,7 +85,7 @@ void Core::Impl::Adopt(JobEntry& entry, PublishedPrediction prediction) {
   }
   Log(entry, "prediction",
       absl::StrCat(prediction.number, " ", Name(prediction.quality), ", ",
-                   prediction.members.size(), " folds"));
+                   prediction.members.size(), " models"));
   EditDurably(entry).prediction = std::move(prediction);
   for (size_t i = 1; i < entry.view().tasks.size(); ++i) {
     const int index = static_cast<int>(i);
@@ -176,12 +181,17 @@ void Core::Impl::AdvanceFinalizing(JobEntry& entry) {
   if (!entry.publish_running && now_ >= entry.publish_not_before) Conclude(entry);
 }
 
-// B7: folds that were trained and do not answer.
+// B7: what was trained and does not answer.
 void Core::Impl::NoteLeftOut(JobEntry& entry) {
   const Job& job = entry.view();
-  if (!job.prediction || job.prediction->left_out.empty()) return;
+  if (!job.prediction) return;
+  std::set<int> answering;
+  for (const Member& member : job.prediction->members) answering.insert(member.fold);
+  NoteModelsLeftOut(entry, answering);
+  const std::vector<int>& left_out = job.prediction->left_out;
+  if (left_out.empty()) return;
   std::string scores;
-  for (const int fold : job.prediction->left_out) {
+  for (const int fold : left_out) {
     const Task& task = job.tasks[static_cast<size_t>(fold) + 1];
     absl::StrAppend(&scores, scores.empty() ? "" : ", ", "fold ", fold, " ",
                     task.score ? absl::StrCat(*task.score) : "without score");
@@ -189,10 +199,31 @@ void Core::Impl::NoteLeftOut(JobEntry& entry) {
   Decide(entry, "B7",
          absl::StrCat(job.spec.metric, " on the rows that each validates: ", scores,
                       "; the floor (", job.floor_model, ") scores better there"),
-         absl::StrCat(job.prediction->members.size() + job.prediction->left_out.size(), " folds"),
-         job.prediction->members.empty()
-             ? "the floor answers"
-             : absl::StrCat(job.prediction->members.size(), " folds answer"));
+         absl::StrCat(answering.size() + left_out.size(), " folds"),
+         answering.empty() ? "the floor answers" : absl::StrCat(answering.size(), " folds answer"));
+}
+
+// Further models of folds that answer, with which those would be worse.
+void Core::Impl::NoteModelsLeftOut(JobEntry& entry, const std::set<int>& answering) {
+  const Job& job = entry.view();
+  const std::vector<Member>& members = job.prediction->members;
+  std::vector<std::string> out;
+  for (const Task& task : job.tasks) {
+    if (!task.member || task.seed == 0 || answering.count(task.fold) == 0) continue;
+    const bool in = std::any_of(members.begin(), members.end(), [&task](const Member& member) {
+      return member.fold == task.fold && member.seed == task.seed;
+    });
+    if (!in) out.push_back(TaskName(task.kind, task.fold, task.seed));
+  }
+  if (out.empty()) return;
+  const size_t all = members.size() + out.size(),
+               unnamed = out.size() - std::min(out.size(), kNamed);
+  out.resize(out.size() - unnamed);
+  Decide(entry, "B7",
+         absl::StrCat(job.spec.metric, " on the rows that a fold validates is worse with ",
+                      absl::StrJoin(out, ", "),
+                      unnamed > 0 ? absl::StrCat(" and ", unnamed, " more") : ""),
+         absl::StrCat(all, " models"), absl::StrCat(members.size(), " models answer"));
 }
 
 void Core::Impl::Conclude(JobEntry& entry) {

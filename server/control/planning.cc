@@ -256,6 +256,8 @@ void Core::Impl::Replan(JobEntry& entry, Trigger trigger) {
                   absl::InfiniteFuture()};
     if (task.live) view.epochs_done = std::max(view.epochs_done, task.live->epoch);
     if (const LiveAttempt* live = OpenAttempt(task)) view.started_at = live->started_at;
+    view.seed = task.seed;
+    view.answers = task.member.has_value();
     in.folds.push_back(view);
   }
   in.gangs = ParallelFolds(entry);
@@ -278,10 +280,12 @@ void Core::Impl::Replan(JobEntry& entry, Trigger trigger) {
     Log(entry, "plan",
         absl::StrCat("revision ", out.plan.revision, ": ", out.plan.folds, " folds x ",
                      out.plan.epochs, " epochs",
-                     out.plan.rows < 1 ? absl::StrCat(" of ", out.plan.rows, " of the rows") : ""));
+                     out.plan.rows < 1 ? absl::StrCat(" of ", out.plan.rows, " of the rows") : "",
+                     ", ", out.plan.models, " models"));
     Edit(entry).plans.push_back(out.plan);
   }
   ApplyFolds(entry, out, folds_before);
+  ApplyFurther(entry, out);
   SendReplans(entry);
 }
 
@@ -289,6 +293,12 @@ void Core::Impl::ApplyFolds(JobEntry& entry, const PlanOutput& out, int folds_be
   const size_t tasks = entry.view().tasks.size();
   for (size_t i = 1; i < tasks; ++i) {
     const Task& task = entry.view().tasks[i];
+    if (task.seed > 0) {
+      if (!IsTerminal(task.state) && task.epochs_planned != out.plan.epochs) {
+        Edit(entry).tasks[i].epochs_planned = out.plan.epochs;
+      }
+      continue;
+    }
     if (task.state == TaskState::kDropped && task.attempts == 0 && task.fold >= folds_before &&
         task.fold < out.plan.folds) {
       Task& back = EditDurably(entry).tasks[i];
@@ -311,13 +321,14 @@ void Core::Impl::ApplyFolds(JobEntry& entry, const PlanOutput& out, int folds_be
 // Pending folds for which a start would come to nothing before the reserve (B4).
 void Core::Impl::DropHopeless(JobEntry& entry) {
   if (!WindowOf(entry).bounded()) return;
-  std::vector<int> dropped;
+  std::vector<std::string> dropped;
   const StartRule rule = StartRuleOf(entry);
   const size_t tasks = entry.view().tasks.size();
   for (size_t i = 1; i < tasks; ++i) {
     const Task& task = entry.view().tasks[i];
     if (task.state != TaskState::kPending || now_ <= rule.Latest(task)) continue;
-    dropped.push_back(task.fold);
+    dropped.push_back(
+        absl::StrCat(task.fold, task.seed > 0 ? absl::StrCat(" seed ", task.seed) : ""));
     SettleFold(entry, static_cast<int>(i), task.message.empty() ? "no time left" : task.message);
   }
   if (dropped.empty()) return;
@@ -345,14 +356,15 @@ absl::Time Core::Impl::StopOf(const JobEntry& entry, const LiveAttempt* live) co
   int running = 0, pending = 0, position = 0;
   for (size_t i = 1; i < job.tasks.size(); ++i) {
     const Task& task = job.tasks[i];
-    pending += task.state == TaskState::kPending;
+    // No model gets less because further ones wait.
+    pending += task.state == TaskState::kPending && task.seed == 0;
     if (task.state != TaskState::kRunning) continue;
     if (live && static_cast<int>(i) < live->task) ++position;
     ++running;
   }
   if (!live) {  // the last of those that run, and no longer pending
     position = running++;
-    --pending;
+    pending = std::max(0, pending - 1);
   }
   const int behind = FoldsBehind(position, running, pending, ParallelFolds(entry));
   const absl::Time start = live ? live->started_at : now_;
@@ -423,19 +435,21 @@ bool Core::Impl::PlanCut(const Job& job) {
   if (job.plans.empty()) return false;
   const Plan& plan = job.plans.back();
   if (plan.folds < job.spec.folds) return true;
-  const bool shortened = std::any_of(job.tasks.begin() + 1, job.tasks.end(),
-                                     [](const Task& task) { return task.rows < 1; });
+  const bool shortened = std::any_of(job.tasks.begin() + 1, job.tasks.end(), [](const Task& task) {
+    return task.seed == 0 && task.rows < 1;
+  });
   if (shortened) return true;
   if (plan.epochs >= job.spec.epochs && plan.rows >= 1) {
     // Epochs that came back (B9) came too late for folds that had ended by then.
     return std::any_of(job.tasks.begin() + 1, job.tasks.end(), [&job](const Task& task) {
-      return task.member && task.member->complete && IsTerminal(task.state) &&
+      return task.seed == 0 && task.member && task.member->complete && IsTerminal(task.state) &&
              task.epochs_planned < job.spec.epochs &&
              task.member->epochs_done >= task.epochs_planned;
     });
   }
   return !std::all_of(job.tasks.begin() + 1, job.tasks.end(), [&job](const Task& task) {
-    return task.member && task.member->complete && task.member->epochs_done >= job.spec.epochs;
+    return task.seed > 0 ||
+           (task.member && task.member->complete && task.member->epochs_done >= job.spec.epochs);
   });
 }
 

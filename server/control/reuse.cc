@@ -19,7 +19,7 @@ bool HasTrained(const Job& job) {
                      [](const Task& task) { return task.attempts > 0 || !task.from_job.empty(); });
 }
 
-std::string FoldsText(const std::vector<int>& folds) {
+std::string FoldsText(const std::vector<std::string>& folds) {
   return absl::StrCat(folds.size() == 1 ? "fold " : "folds ", absl::StrJoin(folds, ", "));
 }
 
@@ -64,10 +64,14 @@ void Core::Impl::Handle(Reused& event) {
                       : std::string(event.folds.status().message()),
                   absl::StrCat("go on from job ", job.spec.from), "train from the start");
   }
-  std::map<std::string, std::vector<int>> whole, begun;  // by Job
+  std::map<std::string, std::vector<std::string>> whole, begun;  // by Job
   for (TrainedFold& fold : *event.folds) {
-    if (fold.fold < 0 || fold.fold >= job.spec.folds) continue;
-    (fold.whole ? whole : begun)[fold.job].push_back(fold.fold);
+    const bool asked = fold.fold >= 0 && fold.fold < job.spec.folds && fold.seed >= 0 &&
+                       fold.seed < job.spec.seeds;
+    // A further model that was not trained to the end has its turn when there is time.
+    if (!asked || (fold.seed > 0 && !fold.whole)) continue;
+    (fold.whole ? whole : begun)[fold.job].push_back(
+        absl::StrCat(fold.fold, fold.seed > 0 ? absl::StrCat(" seed ", fold.seed) : ""));
     TakeOver(entry, std::move(fold));
   }
   const std::string same =
@@ -87,7 +91,7 @@ void Core::Impl::Handle(Reused& event) {
 }
 
 void Core::Impl::TakeOver(JobEntry& entry, TrainedFold fold) {
-  const int index = 1 + fold.fold;
+  const int index = TaskOf(entry, fold.fold, fold.seed);
   Job& job = EditDurably(entry);
   Task& task = job.tasks[static_cast<size_t>(index)];
   // A number of its own: what it has is fenced like all else.
@@ -101,6 +105,7 @@ void Core::Impl::TakeOver(JobEntry& entry, TrainedFold fold) {
   if (fold.member) {
     fold.member->attempt = task.attempt;
     fold.member->fold = task.fold;
+    fold.member->seed = task.seed;
     fold.member->complete = fold.whole;
     task.score = fold.member->score;
     task.member = std::move(fold.member);
@@ -108,6 +113,7 @@ void Core::Impl::TakeOver(JobEntry& entry, TrainedFold fold) {
   if (fold.checkpoint) {
     fold.checkpoint->attempt = task.attempt;
     fold.checkpoint->fold = task.fold;
+    fold.checkpoint->seed = task.seed;
     task.epochs_done = fold.checkpoint->epoch;
     turn_.mutations.checkpoints.emplace_back(job.id, *fold.checkpoint);
     task.checkpoint = std::move(fold.checkpoint);

@@ -121,7 +121,8 @@ struct Plan {
   int revision = 0;
   int folds = 0;
   int epochs = 0;
-  int ranks = 1;  // per fold
+  int models = 0;  // of all folds: more than folds where further seeds are in it
+  int ranks = 1;   // per fold
   int parallel_folds = 1;
   std::optional<double> step_s;
   std::optional<absl::Duration> estimate;
@@ -133,6 +134,7 @@ struct Plan {
 struct Checkpoint {
   int64_t attempt = 0;
   int fold = 0;
+  int seed = 0;
   int64_t step = 0;
   double epoch = 0;
   std::string manifest;  // relative to the state folder
@@ -178,6 +180,7 @@ struct Live {
 struct Task {
   TaskKind kind = TaskKind::kTrain;
   int fold = -1;  // TRAIN: the fold; PREPARE: -1
+  int seed = 0;   // TRAIN: which of the fold's models; those above 0 may go without harm
   int trial = 0;
   TaskState state = TaskState::kPending;
   int64_t attempt = 0;  // the current one, or the last; the fencing token
@@ -205,6 +208,7 @@ struct Attempt {
   int64_t id = 0;
   TaskKind kind = TaskKind::kTrain;
   int fold = -1;
+  int seed = 0;
   std::string worker;
   std::vector<int> slots;  // of the Worker
   absl::Time started_at;
@@ -249,7 +253,8 @@ struct Job {
   std::vector<std::string> warnings;
   int64_t version = 0;  // grows by 1 with every change
 
-  // [0] is PREPARE, [1 + k] trains fold k; or [0] alone is PREDICT or SERVE.
+  // [0] is PREPARE, [1 + k] trains fold k, those behind further models of folds (Task::seed)
+  // as they came into the Plan; or [0] alone is PREDICT or SERVE.
   std::vector<Task> tasks;
   std::vector<Plan> plans;  // by revision; the last counts
   std::vector<Decision> decisions;

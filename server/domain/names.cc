@@ -152,7 +152,7 @@ const char* Name(Quality quality) {
   return "?";
 }
 
-std::string TaskName(TaskKind kind, int fold) {
+std::string TaskName(TaskKind kind, int fold, int seed) {
   switch (kind) {
     case TaskKind::kPrepare:
       return "prepare";
@@ -163,7 +163,9 @@ std::string TaskName(TaskKind kind, int fold) {
     case TaskKind::kTrain:
       break;
   }
-  return "fold-" + std::to_string(fold);
+  std::string name = "fold-" + std::to_string(fold);
+  if (seed > 0) name += "-seed-" + std::to_string(seed);
+  return name;
 }
 
 }  // namespace traind

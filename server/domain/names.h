@@ -14,7 +14,7 @@ const char* Name(TaskState state);
 const char* Name(PendingReason reason);
 const char* Name(Quality quality);  // NONE where there is no Prediction
 
-// prepare, or fold-<k>.
-std::string TaskName(TaskKind kind, int fold);
+// prepare, fold-<k>, or fold-<k>-seed-<s> of its further models.
+std::string TaskName(TaskKind kind, int fold, int seed);
 
 }  // namespace traind

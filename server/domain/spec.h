@@ -31,6 +31,7 @@ struct Spec {
   int folds = 5;
   int epochs = 20;
   int patience = 5;
+  int seeds = 1;          // models per fold, at most
   int slots = 1;          // Ranks per fold
   std::string device;     // cpu, cuda, or empty: any
   int batch = 0;          // 0: the Rank chooses

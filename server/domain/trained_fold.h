@@ -1,4 +1,4 @@
-// A fold that an earlier Job has trained, for a Job that wants the same.
+// A fold's model that an earlier Job has trained, for a Job that wants the same.
 #pragma once
 
 #include <optional>
@@ -10,6 +10,7 @@ namespace traind {
 
 struct TrainedFold {
   int fold = 0;
+  int seed = 0;
   std::string job;      // that trained it
   int64_t attempt = 0;  // of that Job
   // It had all epochs that are wanted now, or stopped early by patience: nothing is left

@@ -49,6 +49,7 @@ std::string CacheKey(v1::JobSpec spec) {
   train.clear_checkpoint_epochs();
   train.clear_keep_best();
   train.clear_gradient_norm();
+  train.clear_seeds();  // how many models, not what each is
   return Sha256Hex(absl::StrCat("engine ", kEngineVersion, "\n", SpecToJson(spec)));
 }
 
@@ -75,6 +76,7 @@ Spec ToDomain(const v1::JobSpec& from) {
   to.folds = from.data().folds();
   to.epochs = from.train().epochs();
   to.patience = from.train().patience();
+  to.seeds = std::max(1, from.train().seeds());
   to.slots = from.resources().slots();
   to.device = from.resources().device();
   to.batch = from.train().batch();

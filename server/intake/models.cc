@@ -3,9 +3,11 @@
 #include <absl/strings/str_cat.h>
 
 #include <cmath>
+#include <map>
 #include <vector>
 
 #include "common/job_layout.h"
+#include "common/publish/ensemble.h"
 
 namespace traind {
 namespace {
@@ -13,11 +15,29 @@ namespace {
 void AddModel(const Job& source, const Member& member, double weight, v1::ModelSet& set) {
   v1::ModelRef& model = *set.add_models();
   model.set_fold(member.fold);
+  model.set_seed(member.seed);
   // Where its out-of-fold predictions are, there its checkpoints are, too.
   model.set_path(absl::StrCat(JobDir(source.id), "/", member.oof.substr(0, member.oof.rfind('/'))));
   model.set_weight(weight);
   model.set_score(std::isfinite(member.score) ? member.score : 0);
   model.set_complete(member.complete);
+}
+
+// As in the Prediction; where none were told, all folds alike, and the models of each.
+std::vector<double> WeightsOf(const std::vector<Member>& members) {
+  std::map<int, int> models;  // by fold
+  for (const Member& member : members) ++models[member.fold];
+  std::vector<double> weights;
+  bool told = false;
+  for (const Member& member : members) {
+    weights.push_back(member.weight);
+    told |= member.weight > 0;
+  }
+  for (size_t k = 0; !told && k < members.size(); ++k) {
+    weights[k] = 1.0 / static_cast<double>(models.size()) / models[members[k].fold];
+  }
+  ScaleToOne(weights);
+  return weights;
 }
 
 }  // namespace
@@ -59,10 +79,8 @@ absl::StatusOr<v1::ModelSet> ModelsOf(const Job& source,
                      told == nullptr ? " has no model yet"
                                      : " is answered by its floor, which predicts no other rows"));
   }
-  for (const Member& member : members) {
-    const double alike = 1.0 / static_cast<double>(members.size());
-    AddModel(source, member, sum > 0 ? member.weight / sum : alike, set);
-  }
+  const std::vector<double> weights = WeightsOf(members);
+  for (size_t k = 0; k < members.size(); ++k) AddModel(source, members[k], weights[k], set);
   return set;
 }
 

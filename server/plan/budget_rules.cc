@@ -51,6 +51,18 @@ double EstimateSeconds(const WorkLeft& work) {
   return work.pending.empty() ? running : std::max(running, all * std::max(work.sharing, 1.0));
 }
 
+double PendingSeconds(const WorkLeft& work) {
+  std::vector<double> gangs = work.running;
+  gangs.resize(std::max<size_t>(gangs.size(), std::max(work.gangs, 1)), 0.0);
+  double last = 0;
+  for (double model : work.pending) {
+    double& gang = *std::min_element(gangs.begin(), gangs.end());
+    gang += model;
+    last = std::max(last, gang);
+  }
+  return last * std::max(work.sharing, 1.0);
+}
+
 bool PlanFits(const Window& window, double plan_share, absl::Time estimated_finish) {
   return !window.bounded() || estimated_finish <= window.At(plan_share);
 }

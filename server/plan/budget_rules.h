@@ -62,6 +62,10 @@ struct WorkLeft {
 // the gang that is free first.
 double EstimateSeconds(const WorkLeft& work);
 
+// B9. Seconds from now until what is pending is trained and predicted; 0: nothing is. What
+// runs longer than that does not count, but for the gang that it holds.
+double PendingSeconds(const WorkLeft& work);
+
 // B2. Whether an estimate may stand: the plan's share of the window holds it.
 bool PlanFits(const Window& window, double plan_share, absl::Time estimated_finish);
 // B2. How many folds a plan is cut to first: 3, but never below those that have

@@ -7,21 +7,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "server/plan/further_models.h"
+#include "server/plan/plan_text.h"
+
 namespace traind {
 namespace {
 
-// A running fold that has done this share of the Plan's epochs gets more at once, if
-// there is time for more.
+// Past this share of the Plan's epochs a running fold gets more at once, if there is time.
 constexpr double kNearTheEnd = 0.5;
 // Share of the window in which a running fold that was slow may turn out to be fast.
 constexpr double kMoment = 0.05;
-
-std::string Count(int n, absl::string_view noun) {
-  return absl::StrCat(n, " ", noun, n == 1 ? "" : "s");
-}
-
-// "40 % of the rows".
-std::string RowsText(double rows) { return absl::StrFormat("%.0f %% of the rows", 100 * rows); }
 
 // One planning: the input and the folds and epochs as they are cut.
 class Planning {
@@ -30,8 +25,9 @@ class Planning {
     folds_ = in.last ? in.last->folds : in.spec->folds;
     epochs_ = in.last ? in.last->epochs : in.spec->epochs;
     rows_ = in.last ? in.last->rows : 1;
+    further_ = FurtherModels(in, epochs_, rows_).planned();
     for (const FoldView& fold : in.folds) {
-      if (fold.started) started_ = std::max(started_, fold.fold + 1);
+      if (fold.seed == 0 && fold.started) started_ = std::max(started_, fold.fold + 1);
     }
   }
 
@@ -57,6 +53,9 @@ class Planning {
   void GrowRows();
   void GrowEpochs();
   void GrowFolds();
+  void GrowFurther();
+  void GiveBackFurther(absl::Time train_limit);
+  void FillPlan(absl::Duration reserve);
   bool GrewLately() const;
   void StopSoftly();
   bool Fits(int folds, int epochs) const {
@@ -76,36 +75,34 @@ class Planning {
     out_.decisions.push_back(
         {in_.now, std::move(rule), std::move(cause), std::move(from), std::move(to)});
   }
-  bool Changed() const;
+  // Whether that holds for one of the folds; further models do not count.
+  template <typename Condition>
+  bool AnyFold(Condition holds) const {
+    return std::any_of(in_.folds.begin(), in_.folds.end(),
+                       [&](const FoldView& f) { return f.seed == 0 && holds(f); });
+  }
 
   const PlanInput& in_;
   PlanOutput out_;
   int folds_ = 0, epochs_ = 0;
   double rows_ = 1;  // share of the rows that an epoch sees
   int started_ = 0;  // folds below it have had an Attempt
+  int further_ = 0;  // models besides the folds' first ones
   absl::Time limit_;
   std::string limit_text_;
 };
 
+// Of the folds: further models give way to them.
 WorkLeft Planning::Left(int folds, int epochs) const {
   WorkLeft work;
   work.gangs = in_.gangs;
   work.sharing = in_.sharing;
   for (const FoldView& fold : in_.folds) {
-    if (IsTerminal(fold.state) && !CanComeBack(fold)) continue;
-    const FoldCost& cost = fold.cost.known() ? fold.cost : in_.cost;
-    const double predict_s = cost.predict_s > 0 ? cost.predict_s : in_.cost.predict_s;
-    const double before = in_.last ? in_.last->rows : 1;
-    const double left_s =
-        EpochsLeft(epochs, fold.epochs_done, before, rows_) * CostOfShare(cost, rows_).epoch_s +
-        predict_s;
+    if (fold.seed > 0 || (IsTerminal(fold.state) && !CanComeBack(fold))) continue;
     if (fold.state == TaskState::kRunning) {
-      // The start of one that has not made a step yet.
-      const double used_s = std::max(0.0, absl::ToDoubleSeconds(in_.now - fold.started_at));
-      const double start_s = fold.cost.known() ? 0 : std::max(0.0, in_.cost.overhead_s - used_s);
-      work.running.push_back(start_s + left_s);
+      work.running.push_back(SecondsLeft(in_, fold, epochs, rows_));
     } else if (fold.fold < folds) {
-      work.pending.push_back(in_.cost.overhead_s + left_s);
+      work.pending.push_back(SecondsLeft(in_, fold, epochs, rows_));
     }
   }
   return work;
@@ -184,7 +181,7 @@ int Planning::EpochsDone() const {
   const double moment_s = kMoment * absl::ToDoubleSeconds(in_.window.length());
   const double more = in_.confident ? std::floor(moment_s / EpochSeconds()) : 0;
   for (const FoldView& fold : in_.folds) {
-    if (fold.state == TaskState::kRunning)
+    if (fold.seed == 0 && fold.state == TaskState::kRunning)
       most = std::max(most, std::ceil(fold.epochs_done + 0.01) + more);
   }
   return std::min(epochs_, static_cast<int>(most));
@@ -248,7 +245,7 @@ void Planning::CutRows() {
 // nobody. But what was cut by timed steps comes back once whole epochs were measured, and
 // a fold that is about to reach the epochs of a cut Plan would end there.
 bool Planning::GrewLately() const {
-  const bool ending = std::any_of(in_.folds.begin(), in_.folds.end(), [this](const FoldView& f) {
+  const bool ending = AnyFold([this](const FoldView& f) {
     return f.state == TaskState::kRunning && f.epochs_done >= kNearTheEnd * epochs_;
   });
   if (ending || in_.trigger == Trigger::kMeasured) return false;
@@ -318,6 +315,7 @@ void Planning::GrowFolds() {
   const int most = in_.spec->folds;
   bool running = false;
   for (const FoldView& fold : in_.folds) {
+    if (fold.seed > 0) continue;
     if (fold.state == TaskState::kPending && fold.fold < folds_) return;
     running |= fold.state == TaskState::kRunning;
   }
@@ -349,13 +347,49 @@ void Planning::GrowFolds() {
   epochs_ = epochs;
 }
 
+// B9: a gang has nothing to do, and nothing that was cut can still come back.
+void Planning::GrowFurther() {
+  const FurtherModels further(in_, epochs_, rows_);
+  if (!further.MayGrow(folds_)) return;
+  const int more = further.MoreThatFit(limit_);
+  if (more == 0) return;
+  const int models = folds_ + further_;
+  const std::string cost =
+      in_.cost.known() ? absl::StrFormat("%s/epoch and %.3g epochs a model now",
+                                         Text(absl::Seconds(EpochSeconds())), further.epochs())
+                       : "no epoch was measured here yet";
+  Decide("B9",
+         absl::StrCat(cost, "; ", Text(in_.now - in_.window.start), " of ",
+                      Text(in_.window.length()), " used, and no fold can use more"),
+         Count(models, "model"), Count(models + more, "model"));
+  further_ += more;
+}
+
+// Those that wait go where they would be too late, or where folds cannot have all that they
+// were to have.
+void Planning::GiveBackFurther(absl::Time train_limit) {
+  const FurtherModels further(in_, epochs_, rows_);
+  const int waiting = further.fresh() - (further.planned() - further_);
+  const bool all = !out_.decisions.empty() || in_.stopping || out_.stopping;
+  const int fewer = all ? waiting : further.TooLate(train_limit);
+  if (fewer <= 0) return;
+  const int models = folds_ + further_;
+  Decide("B9",
+         absl::StrCat("with ", Count(models, "model"), " all would be done at ",
+                      Text(further.DoneAt(0) - in_.window.start), ", prediction has to begin at ",
+                      Text(train_limit - in_.window.start)),
+         Count(models, "model"), Count(models - fewer, "model"));
+  further_ -= fewer;
+}
+
 void Planning::StopSoftly() {
   out_.stopping = true;
   int running = 0;
   std::vector<int> pending;
   for (const FoldView& fold : in_.folds) {
     if (fold.state == TaskState::kRunning) ++running;
-    if (fold.state == TaskState::kPending && fold.fold < folds_) pending.push_back(fold.fold);
+    if (fold.seed == 0 && fold.state == TaskState::kPending && fold.fold < folds_)
+      pending.push_back(fold.fold);
   }
   const double left_s = absl::ToDoubleSeconds(out_.train_end - in_.now);
   const double turn_s = in_.cost.known() ? in_.cost.overhead_s + EpochSeconds() : 0;
@@ -383,69 +417,28 @@ void Planning::StopSoftly() {
          absl::StrCat(Count(folds_, "fold"), " x ", Count(epochs_, "epoch")), std::move(to));
 }
 
-bool Planning::Changed() const {
-  const Plan* last = in_.last;
-  if (!last) return true;
-  const Plan& plan = out_.plan;
-  if (plan.folds != last->folds || plan.epochs != last->epochs || plan.rows != last->rows) {
-    return true;
-  }
-  if (plan.estimate.has_value() != last->estimate.has_value()) return true;
-  const auto differs = [](absl::Duration a, absl::Duration b) {
-    const absl::Duration change = a > b ? a - b : b - a;
-    return change > 0.2 * b && change > absl::Milliseconds(100);
-  };
-  if (plan.estimate && differs(*plan.estimate, *last->estimate)) return true;
-  return differs(plan.reserve, last->reserve);
-}
-
-PlanOutput Planning::Run() {
-  const Spec& spec = *in_.spec;
-  const absl::Duration reserve = Reserve(in_.window, spec, StopSeconds(in_.cost), in_.finalize);
-  out_.train_end = std::min(TrainEnd(in_.window, spec, reserve), in_.train_limit);
-  const bool late = in_.window.bounded() && in_.now >= in_.window.At(spec.shares.stop);
-  const bool cuts = in_.window.bounded() && in_.cost.known() && !in_.stopping;
-  if (cuts && !(late && in_.trigger == Trigger::kFacts)) {
-    Cut();
-  } else if (cuts) {
-    CutLate();
-  }
-  const bool trains = std::any_of(in_.folds.begin(), in_.folds.end(), [](const FoldView& f) {
-    return f.state == TaskState::kRunning && f.epochs_done >= 1;
-  });
-  const bool waits = std::any_of(in_.folds.begin(), in_.folds.end(), [this](const FoldView& f) {
-    return f.fold < folds_ && !IsTerminal(f.state);
-  });
-  const bool grows = in_.window.bounded() && in_.cost.known() && in_.confident && in_.may_grow &&
-                     !in_.stopping && out_.decisions.empty() &&
-                     (in_.trigger == Trigger::kFacts || in_.trigger == Trigger::kMeasured);
-  if (grows) {
-    const absl::Time train_limit = out_.train_end + absl::Seconds(in_.cost.predict_s);
-    limit_ = in_.now + spec.shares.plan * (train_limit - in_.now);
-    if (waits && !late) GrowRows();
-    if (trains && !late && rows_ >= 1) GrowEpochs();
-    if (out_.decisions.empty()) GrowFolds();
-  }
-  const bool busy = std::any_of(in_.folds.begin(), in_.folds.end(), [this](const FoldView& f) {
-    return f.state == TaskState::kRunning || (f.state == TaskState::kPending && f.fold < folds_);
-  });
-  const absl::Time finish = in_.cost.known() ? TrainFinish(folds_, epochs_) : absl::InfinitePast();
-  if (busy && (in_.stopping || MustStop(in_.window, spec, in_.now, finish, out_.train_end))) {
-    StopSoftly();
-  }
+void Planning::FillPlan(absl::Duration reserve) {
   Plan& plan = out_.plan;
   plan.revision = in_.last ? in_.last->revision + 1 : 1;
   plan.folds = folds_;
   plan.epochs = epochs_;
   plan.rows = rows_;
-  plan.ranks = spec.slots;
+  plan.ranks = in_.spec->slots;
   plan.parallel_folds = std::clamp(in_.gangs, 1, folds_);
   plan.reserve = reserve;
   plan.at = in_.now;
+  const FurtherModels further(in_, epochs_, rows_);
+  // Without a deadline they will all come.
+  const bool all = !in_.window.bounded() && in_.may_grow && !in_.stopping;
+  const int models = all ? std::max(further_, further.most()) : further_;
+  plan.models = folds_ + models;
   if (in_.cost.known()) {
-    out_.estimated_finish = std::min(Finish(folds_, epochs_), in_.window.deadline);
+    WorkLeft work = Left(folds_, epochs_);
+    further.AddTo(work, models);
+    const absl::Time finish = in_.now + absl::Seconds(EstimateSeconds(work));
+    out_.estimated_finish = std::min(finish, in_.window.deadline);
     if (in_.cost.step_s > 0) plan.step_s = in_.cost.step_s;
-    plan.estimate = Finish(folds_, epochs_) - std::min(in_.train_start, in_.now);
+    plan.estimate = finish - std::min(in_.train_start, in_.now);
   }
   if (in_.cost.known() && in_.window.bounded()) {
     for (Decision& d : out_.decisions) {
@@ -453,24 +446,55 @@ PlanOutput Planning::Run() {
                               Text(in_.window.length()));
     }
   }
-  out_.changed = Changed();
+}
+
+PlanOutput Planning::Run() {
+  const Spec& spec = *in_.spec;
+  const bool bounded = in_.window.bounded();
+  const absl::Duration reserve = Reserve(in_.window, spec, StopSeconds(in_.cost), in_.finalize);
+  out_.train_end = std::min(TrainEnd(in_.window, spec, reserve), in_.train_limit);
+  const absl::Time train_limit = out_.train_end + absl::Seconds(in_.cost.predict_s);
+  const bool late = bounded && in_.now >= in_.window.At(spec.shares.stop);
+  const bool cuts = bounded && in_.cost.known() && !in_.stopping;
+  if (cuts && !(late && in_.trigger == Trigger::kFacts)) {
+    Cut();
+  } else if (cuts) {
+    CutLate();
+  }
+  if (bounded && in_.cost.known()) GiveBackFurther(train_limit);
+  const bool trains = AnyFold(
+      [](const FoldView& f) { return f.state == TaskState::kRunning && f.epochs_done >= 1; });
+  const bool waits =
+      AnyFold([this](const FoldView& f) { return f.fold < folds_ && !IsTerminal(f.state); });
+  const bool grows = in_.confident && in_.may_grow && !in_.stopping && out_.decisions.empty() &&
+                     (in_.trigger == Trigger::kFacts || in_.trigger == Trigger::kMeasured);
+  if (grows && bounded) {
+    limit_ = in_.now + spec.shares.plan * (train_limit - in_.now);
+    if (in_.cost.known()) {
+      if (waits && !late) GrowRows();
+      if (trains && !late && rows_ >= 1) GrowEpochs();
+      if (out_.decisions.empty()) GrowFolds();
+    }
+    if (out_.decisions.empty()) GrowFurther();
+  } else if (grows && FurtherModels(in_, epochs_, rows_).MayGrow(folds_)) {
+    further_ = FurtherModels(in_, epochs_, rows_).most();  // as the spec asks for
+  }
+  const bool busy = AnyFold([this](const FoldView& f) {
+    return f.state == TaskState::kRunning || (f.state == TaskState::kPending && f.fold < folds_);
+  });
+  const absl::Time finish = in_.cost.known() ? TrainFinish(folds_, epochs_) : absl::InfinitePast();
+  if (busy && (in_.stopping || MustStop(in_.window, spec, in_.now, finish, out_.train_end))) {
+    StopSoftly();
+    GiveBackFurther(train_limit);
+  }
+  FillPlan(reserve);
+  out_.further = further_;
+  out_.changed = !in_.last || Differs(out_.plan, *in_.last);
   return std::move(out_);
 }
 
 }  // namespace
 
 PlanOutput MakePlan(const PlanInput& input) { return Planning(input).Run(); }
-
-std::string Text(absl::Duration duration) {
-  const double s = absl::ToDoubleSeconds(duration);
-  if (!std::isfinite(s)) return "for ever";
-  const double size = std::fabs(s);
-  if (size < 1e-3) return absl::StrFormat("%.3g us", s * 1e6);
-  if (size < 1) return absl::StrFormat("%.3g ms", s * 1e3);
-  if (size < 120) return absl::StrFormat("%.3g s", s);
-  const int64_t whole = static_cast<int64_t>(std::llround(s));
-  if (whole < 7200) return absl::StrFormat("%d min %d s", whole / 60, whole % 60);
-  return absl::StrFormat("%d h %d min", whole / 3600, whole % 3600 / 60);
-}
 
 }  // namespace traind

@@ -15,7 +15,8 @@ Preview PreviewPlan(const Spec& spec, const Assumptions& a, absl::Time now) {
   in.cost = CostOf(a.measured);
   in.cost.overhead_s = a.overhead_s;
   for (int fold = 0; fold < spec.folds; ++fold) {
-    in.folds.push_back({fold, TaskState::kPending, false, 0, {}, absl::InfiniteFuture()});
+    FoldView& view = in.folds.emplace_back();
+    view.fold = fold;
   }
   in.gangs = a.gangs;
   in.sharing = a.sharing;
@@ -36,7 +37,7 @@ Preview PreviewPlan(const Spec& spec, const Assumptions& a, absl::Time now) {
   preview.estimated_finish = now + preview.estimate_p50;
   const double fold_s = in.cost.overhead_s + in.cost.predict_s;
   const double train_s = out.plan.epochs * CostOfShare(in.cost, out.plan.rows).epoch_s;
-  const double slots = static_cast<double>(out.plan.folds) * spec.slots;
+  const double slots = static_cast<double>(out.plan.models) * spec.slots;
   preview.device_s_p50 = slots * (fold_s + train_s);
   preview.device_s_p90 = slots * (fold_s + spread * train_s);
   // All that the spec asks for within the plan's share of the window (B2).

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "server/reports/loss_curve.h"
@@ -47,11 +48,16 @@ std::string Count(int n, const char* noun) {
 
 using Curve = std::vector<std::pair<double, double>>;
 
-// By fold; of an epoch that was trained twice the later one.
-std::map<int, Curve> CurvesOf(const std::vector<MetricPoint>& metrics) {
+// Of the folds' first models, by fold; of an epoch that was trained twice the later one.
+std::map<int, Curve> CurvesOf(const Job& job, const std::vector<MetricPoint>& metrics) {
+  std::set<int64_t> others;  // Attempts of further models
+  for (const Attempt& attempt : job.attempts) {
+    if (attempt.seed > 0) others.insert(attempt.id);
+  }
   std::map<int, std::map<double, double>> by_epoch;
   for (const MetricPoint& point : metrics) {
-    if (point.name == "val_metric") by_epoch[point.fold][point.epoch] = point.value;
+    if (point.name == "val_metric" && others.count(point.attempt) == 0)
+      by_epoch[point.fold][point.epoch] = point.value;
   }
   std::map<int, Curve> curves;
   for (const auto& [fold, values] : by_epoch) curves[fold].assign(values.begin(), values.end());
@@ -65,7 +71,7 @@ bool RanOutOfPatience(const Task& task) {
 
 // Folds that would go on, or begin, if there were more time.
 std::optional<MoreTime> WhatMoreWouldBuy(const Job& job, const std::vector<MetricPoint>& metrics) {
-  const std::map<int, Curve> curves = CurvesOf(metrics);
+  const std::map<int, Curve> curves = CurvesOf(job, metrics);
   double seconds = 0, most_epochs = 0, epoch_s = 0;
   int folds = 0, measured = 0, longer = 0, shown = 0;
   Extrapolation sum;
@@ -77,7 +83,8 @@ std::optional<MoreTime> WhatMoreWouldBuy(const Job& job, const std::vector<Metri
   if (measured == 0) return std::nullopt;
   epoch_s /= measured;
   for (const Task& task : job.tasks) {
-    if (task.kind != TaskKind::kTrain || !IsTerminal(task.state) || RanOutOfPatience(task)) {
+    if (task.kind != TaskKind::kTrain || task.seed > 0 || !IsTerminal(task.state) ||
+        RanOutOfPatience(task)) {
       continue;
     }
     const bool trained = task.member.has_value();
@@ -122,6 +129,7 @@ std::optional<MoreTime> WhatMoreWouldBuy(const Job& job, const std::vector<Metri
 JobReport ReportOf(const Job& job, const std::vector<MetricPoint>& metrics, absl::Time now) {
   JobReport report;
   report.folds_asked = job.spec.folds;
+  report.models_asked = job.spec.folds * job.spec.seeds;
   report.epochs_asked = job.spec.epochs;
   report.folds_planned = job.plans.empty() ? job.spec.folds : job.plans.back().folds;
   report.epochs_planned = job.plans.empty() ? job.spec.epochs : job.plans.back().epochs;
@@ -129,6 +137,8 @@ JobReport ReportOf(const Job& job, const std::vector<MetricPoint>& metrics, absl
   int trained = 0;
   for (const Task& task : job.tasks) {
     if (task.kind != TaskKind::kTrain) continue;
+    report.models_trained += task.member.has_value();
+    if (task.seed > 0) continue;
     report.folds_done += task.state == TaskState::kDone;
     report.folds_partial += task.state == TaskState::kPartial;
     report.folds_reused += task.reused;

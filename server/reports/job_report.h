@@ -21,6 +21,7 @@ struct MoreTime {
 
 struct JobReport {
   int folds_asked = 0, folds_planned = 0, folds_done = 0, folds_partial = 0, folds_reused = 0;
+  int models_asked = 0, models_trained = 0;
   double epochs_asked = 0, epochs_planned = 0;
   double epochs_done = 0;  // mean over the folds that were trained
   double queue_s = 0;      // wall clock, to the first Attempt

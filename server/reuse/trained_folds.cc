@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -24,6 +25,7 @@ constexpr char kTensorsSuffix[] = ".safetensors";
 TrainedFold FoldOf(const Job& source, const Task& task, const Spec& wanted) {
   TrainedFold fold;
   fold.fold = task.fold;
+  fold.seed = task.seed;
   fold.job = source.id;
   fold.attempt = task.attempt;
   fold.member = task.member;
@@ -114,23 +116,24 @@ class Files {
 }  // namespace
 
 std::vector<TrainedFold> ChooseFolds(const std::vector<Job>& sources, const Spec& wanted) {
-  std::vector<TrainedFold> chosen;
-  for (int k = 0; k < wanted.folds; ++k) {
-    std::optional<TrainedFold> best;
-    for (const Job& source : sources) {
-      for (const Task& task : source.tasks) {
-        if (task.kind != TaskKind::kTrain || task.fold != k) continue;
-        TrainedFold fold = FoldOf(source, task, wanted);
-        if (!fold.member && !fold.checkpoint) continue;
-        // Without being asked for, nothing goes on from epochs that were shortened.
-        if (fold.rows < 1 && wanted.from.empty()) continue;
-        const bool better = !best || std::make_tuple(fold.whole, fold.epochs_done) >
-                                         std::make_tuple(best->whole, best->epochs_done);
-        if (better) best = std::move(fold);
-      }
+  std::map<std::pair<int, int>, TrainedFold> best;  // by seed and fold
+  for (const Job& source : sources) {
+    for (const Task& task : source.tasks) {
+      if (task.kind != TaskKind::kTrain || task.fold >= wanted.folds) continue;
+      if (task.seed >= wanted.seeds) continue;
+      TrainedFold fold = FoldOf(source, task, wanted);
+      if (!fold.member && !fold.checkpoint) continue;
+      // Without being asked for, nothing goes on from epochs that were shortened.
+      if (fold.rows < 1 && wanted.from.empty()) continue;
+      if (fold.seed > 0 && !fold.whole) continue;
+      const auto [it, first] = best.try_emplace({fold.seed, fold.fold}, fold);
+      const bool better = std::make_tuple(fold.whole, fold.epochs_done) >
+                          std::make_tuple(it->second.whole, it->second.epochs_done);
+      if (!first && better) it->second = std::move(fold);
     }
-    if (best) chosen.push_back(*std::move(best));
   }
+  std::vector<TrainedFold> chosen;
+  for (auto& [key, fold] : best) chosen.push_back(std::move(fold));
   return chosen;
 }
 

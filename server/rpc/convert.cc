@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <set>
 
 #include "common/job_layout.h"
 #include "common/spec/spec_rules.h"
@@ -33,6 +34,7 @@ void SetTime(absl::Time time, Setter mutable_field) {
 v1::Fold FoldToProto(const Task& task, const JobContext& context) {
   v1::Fold fold;
   fold.set_index(task.fold);
+  fold.set_seed(task.seed);
   fold.set_trial(task.trial);
   fold.set_state(static_cast<v1::TaskState>(task.state));
   fold.mutable_progress()->set_unit(v1::PROGRESS_UNIT_EPOCH);
@@ -67,6 +69,7 @@ v1::Fold FoldToProto(const Task& task, const JobContext& context) {
 v1::PredictionMember MemberToProto(const Member& member) {
   v1::PredictionMember to;
   to.set_fold(member.fold);
+  to.set_seed(member.seed);
   to.set_attempt(member.attempt);
   to.set_complete(member.complete);
   to.set_score(member.score);
@@ -90,8 +93,9 @@ void SetPrediction(const PublishedPrediction& prediction, const JobContext& cont
   answer->set_path(absl::StrCat(context.state_dir, "/", prediction.path));
   answer->set_rows(prediction.rows);
   answer->set_quality(static_cast<v1::Quality>(prediction.quality));
-  for (const Member& member : prediction.members) answer->add_folds(member.fold);
-  std::sort(answer->mutable_folds()->begin(), answer->mutable_folds()->end());
+  std::set<int> folds;
+  for (const Member& member : prediction.members) folds.insert(member.fold);
+  answer->mutable_folds()->Assign(folds.begin(), folds.end());
   answer->set_number(prediction.number);
   *answer->mutable_at() = ToProto(prediction.at);
   answer->set_sha256(prediction.sha256);
@@ -107,7 +111,7 @@ void SetPrediction(const PublishedPrediction& prediction, const JobContext& cont
 v1::AttemptSummary AttemptToProto(const Attempt& attempt) {
   v1::AttemptSummary summary;
   summary.set_id(attempt.id);
-  summary.set_task(TaskName(attempt.kind, attempt.fold));
+  summary.set_task(TaskName(attempt.kind, attempt.fold, attempt.seed));
   summary.set_worker(attempt.worker);
   SetTime(attempt.started_at, [&] { return summary.mutable_started_at(); });
   SetTime(attempt.ended_at, [&] { return summary.mutable_ended_at(); });
@@ -142,6 +146,8 @@ v1::Report ToProto(const JobReport& report) {
   to.set_folds_done(report.folds_done);
   to.set_folds_partial(report.folds_partial);
   to.set_folds_reused(report.folds_reused);
+  to.set_models_asked(report.models_asked);
+  to.set_models_trained(report.models_trained);
   to.set_epochs_asked(report.epochs_asked);
   to.set_epochs_planned(report.epochs_planned);
   to.set_epochs_done(report.epochs_done);
@@ -169,6 +175,7 @@ v1::Plan ToProto(const Plan& plan) {
   to.set_revision(plan.revision);
   to.set_folds(plan.folds);
   to.set_epochs(plan.epochs);
+  to.set_models(plan.models);
   to.set_ranks(plan.ranks);
   to.set_parallel_folds(plan.parallel_folds);
   if (plan.step_s) to.set_step_s(*plan.step_s);

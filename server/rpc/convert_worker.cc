@@ -96,6 +96,7 @@ FoldSaved FromProto(const v1::FoldSaved& from) {
   to.member.test_sha256 = from.test_sha256();
   to.member.best_epoch = Measurement(from.best_epoch());
   to.member.step = from.step();
+  to.member.seed = from.seed();
   to.last = from.last();
   to.stopped_by = from.stopped_by();
   to.predict_s = Measurement(from.predict_s());
@@ -182,6 +183,7 @@ v1::CoordinatorMessage ToProto(const StartCommand& command, absl::Time now) {
   start->set_remaining_ms(Remaining(command.deadline, now));
   if (command.kind != TaskKind::kTrain) return message;
   start->set_fold(command.fold);
+  start->set_seed(command.seed);
   start->mutable_slots()->Add(command.slots.begin(), command.slots.end());
   start->set_world_size(static_cast<int>(command.slots.size()));
   start->set_table(job.table.table);

@@ -393,7 +393,7 @@ grpc::Status TrainingService::ListWorkers(grpc::ServerContext*, const v1::ListWo
             continue;
           }
           slot.set_job(job->id);
-          slot.set_task(TaskName(attempt.kind, attempt.fold));
+          slot.set_task(TaskName(attempt.kind, attempt.fold, attempt.seed));
           slot.set_attempt(attempt.id);
         }
       }

@@ -4,7 +4,8 @@
 // Order: Jobs with fewer gangs running go first, so that each gets one before any
 // gets a second; then the earlier deadline (to the second), then the higher
 // priority, then the earlier acceptance. A gang is Spec::slots slots of one device
-// on one Worker. Within a Job folds go in their order.
+// on one Worker. Within a Job folds go in their order. Jobs that have only further models of
+// their folds left to train go behind all others.
 //
 // Threads: safe, nothing is kept.
 #pragma once
@@ -21,7 +22,8 @@ namespace traind {
 
 // Sorts Jobs that wait: less = goes first.
 struct Urgency {
-  int gangs = 0;  // running now
+  int gangs = 0;         // running now
+  bool further = false;  // only further models wait
   absl::Time deadline = absl::InfiniteFuture();
   int priority = 0;
   absl::Time accepted_at;
@@ -30,8 +32,9 @@ struct Urgency {
   // Deadlines within the same second are equally far.
   auto Key() const {
     return std::make_tuple(
-        gangs, deadline == absl::InfiniteFuture() ? INT64_MAX : absl::ToUnixSeconds(deadline),
-        -priority, accepted_at, sequence);
+        further, gangs,
+        deadline == absl::InfiniteFuture() ? INT64_MAX : absl::ToUnixSeconds(deadline), -priority,
+        accepted_at, sequence);
   }
   friend bool operator<(const Urgency& a, const Urgency& b) { return a.Key() < b.Key(); }
 };
@@ -58,7 +61,7 @@ struct WorkerSlots {
 struct Candidate {
   Urgency urgency;
   GangShape shape;
-  std::vector<int> folds;  // that may start now, in order
+  std::vector<int> folds;  // that may start now, in order: numbers of the caller's
   std::string home;        // the Worker that has its data; preferred
 };
 

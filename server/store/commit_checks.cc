@@ -7,10 +7,10 @@
 namespace traind {
 namespace {
 
-const Task* FindTrain(const Job* job, int fold) {
+const Task* FindTrain(const Job* job, int fold, int seed) {
   if (job == nullptr) return nullptr;
   for (const Task& task : job->tasks) {
-    if (task.kind == TaskKind::kTrain && task.fold == fold) return &task;
+    if (task.kind == TaskKind::kTrain && task.fold == fold && task.seed == seed) return &task;
   }
   return nullptr;
 }
@@ -50,7 +50,7 @@ absl::Status CheckChange(const Job* before, const Job& after) {
   }
   for (const Task& task : after.tasks) {
     if (task.kind != TaskKind::kTrain) continue;
-    const Task* old = FindTrain(before, task.fold);
+    const Task* old = FindTrain(before, task.fold, task.seed);
     if (task.member && !(old && old->member && SameFiles(*old->member, *task.member))) {
       RETURN_IF_ERROR(
           CheckFence(after, task.fold, old, &task, task.member->attempt, "predictions"));
@@ -66,8 +66,10 @@ absl::Status CheckChange(const Job* before, const Job& after) {
 }
 
 absl::Status CheckCheckpoint(const Job* before, const Job* after, const Checkpoint& checkpoint) {
-  return CheckFence(after ? *after : *before, checkpoint.fold, FindTrain(before, checkpoint.fold),
-                    FindTrain(after, checkpoint.fold), checkpoint.attempt, "checkpoint");
+  return CheckFence(after ? *after : *before, checkpoint.fold,
+                    FindTrain(before, checkpoint.fold, checkpoint.seed),
+                    FindTrain(after, checkpoint.fold, checkpoint.seed), checkpoint.attempt,
+                    "checkpoint");
 }
 
 absl::Status CheckLastAttempt(int64_t stored, int64_t committed) {

@@ -27,7 +27,7 @@ auto FixedColumns(T& job) {
                   s.has_test, s.train_bytes, s.test_bytes, s.budget, s.deadline, s.policy,
                   s.shares.plan, s.shares.first_fold, s.shares.reserve, s.shares.stop,
                   s.shares.reserve_margin, s.shares.reserve_least, s.subsample, s.speed_key,
-                  s.cache_key, s.cache_read, s.from);
+                  s.cache_key, s.cache_read, s.from, s.seeds);
 }
 
 template <typename T>
@@ -51,13 +51,13 @@ auto TaskColumns(T& task) {
                   task.epochs_done, task.score, task.message, m.step_s, m.step_p90_s, m.evaluate_s,
                   m.predict_s, m.epoch_s, m.steps_per_epoch, task.spent.probe_s,
                   task.spent.validate_s, task.spent.predict_s, task.from_job, task.reused,
-                  task.rows, task.retry_batch);
+                  task.rows, task.retry_batch, task.seed);
 }
 
 template <typename T>
 auto CheckpointColumns(T& c) {
   return std::tie(c.attempt, c.step, c.fold, c.epoch, c.manifest, c.sha256, c.bytes, c.best_metric,
-                  c.at);
+                  c.at, c.seed);
 }
 
 template <typename T>
@@ -68,13 +68,13 @@ auto DecisionColumns(T& d) {
 template <typename T>
 auto PlanColumns(T& p) {
   return std::tie(p.revision, p.folds, p.epochs, p.ranks, p.parallel_folds, p.step_s, p.estimate,
-                  p.reserve, p.at, p.rows);
+                  p.reserve, p.at, p.rows, p.models);
 }
 
 template <typename T>
 auto AttemptColumns(T& a) {
-  return std::tie(a.id, a.kind, a.fold, a.worker, a.started_at, a.ended_at, a.end_reason,
-                  a.message);
+  return std::tie(a.id, a.kind, a.fold, a.worker, a.started_at, a.ended_at, a.end_reason, a.message,
+                  a.seed);
 }
 
 template <typename T>
@@ -86,7 +86,7 @@ auto PredictionColumns(T& p) {
 template <typename T>
 auto MemberColumns(T& m) {
   return std::tie(m.fold, m.attempt, m.complete, m.score, m.epochs_done, m.oof, m.oof_sha256,
-                  m.test, m.test_sha256, m.best_epoch, m.step, m.weight);
+                  m.test, m.test_sha256, m.best_epoch, m.step, m.weight, m.seed);
 }
 
 template <typename Columns>
@@ -155,8 +155,9 @@ absl::Status ReadTasks(Connection& db, int64_t number, Job& job) {
       "SELECT t.kind, t.fold, trial, state, t.attempt, attempts, failures, losses, not_before_ms, "
       "epochs_planned, epochs_done, score, message, step_s, step_p90_s, evaluate_s, predict_s, "
       "epoch_s, steps_per_epoch, probe_s, validate_all_s, predict_all_s, from_job, reused, "
-      "row_share, retry_batch, member_json, c.attempt, c.step, c.fold, c.epoch, c.manifest, "
-      "c.sha256, c.bytes, c.best_metric, c.at_ms FROM tasks t LEFT JOIN checkpoints c "
+      "row_share, retry_batch, t.seed, member_json, c.attempt, c.step, c.fold, c.epoch, "
+      "c.manifest, "
+      "c.sha256, c.bytes, c.best_metric, c.at_ms, c.seed FROM tasks t LEFT JOIN checkpoints c "
       "ON c.job = t.job AND c.attempt = t.checkpoint_attempt AND c.step = t.checkpoint_step "
       "WHERE t.job = ? ORDER BY t.position",
       number);
@@ -179,7 +180,7 @@ absl::Status ReadTasks(Connection& db, int64_t number, Job& job) {
 absl::Status ReadPlans(Connection& db, int64_t number, Job& job) {
   Query q = db.Select(
       "SELECT revision, folds, epochs, ranks, parallel_folds, step_s, estimate_ms, reserve_ms, "
-      "at_ms, row_share FROM plans WHERE job = ? ORDER BY position",
+      "at_ms, row_share, models FROM plans WHERE job = ? ORDER BY position",
       number);
   while (q.Next()) Read(q, PlanColumns(job.plans.emplace_back()));
   return q.status();
@@ -196,7 +197,8 @@ absl::Status ReadDecisions(Connection& db, int64_t number, Job& job) {
 
 absl::Status ReadAttempts(Connection& db, int64_t number, Job& job) {
   Query q = db.Select(
-      "SELECT id, kind, fold, worker, started_at_ms, ended_at_ms, end_reason, message, slots_json "
+      "SELECT id, kind, fold, worker, started_at_ms, ended_at_ms, end_reason, message, seed, "
+      "slots_json "
       "FROM attempts WHERE job = ? ORDER BY position",
       number);
   while (q.Next()) {
@@ -277,10 +279,12 @@ absl::Status WriteTask(Connection& db, int64_t number, int position, const Task&
       "INSERT OR REPLACE INTO tasks(kind, fold, trial, state, attempt, attempts, failures, losses, "
       "not_before_ms, epochs_planned, epochs_done, score, message, step_s, step_p90_s, "
       "evaluate_s, predict_s, epoch_s, steps_per_epoch, probe_s, validate_all_s, predict_all_s, "
-      "from_job, reused, row_share, retry_batch, member_json, checkpoint_attempt, checkpoint_step, "
+      "from_job, reused, row_share, retry_batch, seed, member_json, checkpoint_attempt, "
+      "checkpoint_step, "
       "job, "
       "position) "
       "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+      "?, "
       "?, "
       "?, "
       "?)");
@@ -307,7 +311,8 @@ absl::Status WritePlans(Connection& db, int64_t number, const Job* before, const
   for (size_t i = before ? before->plans.size() : 0; i < after.plans.size(); ++i) {
     Query q = db.Prepare(
         "INSERT INTO plans(revision, folds, epochs, ranks, parallel_folds, step_s, estimate_ms, "
-        "reserve_ms, at_ms, row_share, job, position) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+        "reserve_ms, at_ms, row_share, models, job, position) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+        "?, ?, ?)");
     Bind(q, PlanColumns(after.plans[i]));
     q.Bind(number, i);
     RETURN_IF_ERROR(Finish(q));
@@ -337,7 +342,7 @@ absl::Status WriteAttempts(Connection& db, int64_t number, const Job* before, co
     const std::string slots = Dump(attempt.slots);
     Query q = db.Prepare(
         "INSERT INTO attempts(id, kind, fold, worker, started_at_ms, ended_at_ms, end_reason, "
-        "message, slots_json, job, position) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+        "message, seed, slots_json, job, position) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
         "ON CONFLICT(job, position) DO UPDATE SET worker = excluded.worker, "
         "ended_at_ms = excluded.ended_at_ms, end_reason = excluded.end_reason, "
         "message = excluded.message, slots_json = excluded.slots_json");
@@ -419,12 +424,12 @@ absl::Status InsertJob(Connection& db, const Job& job, int64_t* number) {
         "precision, checkpoint_every_ms, has_test, train_bytes, test_bytes, budget_ms, "
         "spec_deadline_ms, policy, share_plan, share_first_fold, share_reserve, share_stop, "
         "reserve_margin, reserve_least_ms, subsample, speed_key, cache_key, cache_read, from_job, "
-        "state, "
+        "seeds, state, "
         "end_reason, "
         "end_message, started_at_ms, deadline_ms, finished_at_ms, finish_requested, "
         "cancel_requested, floor_model, floor_score, priority, publish_s, quota_reached, "
         "warnings_json, version) "
-        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
         "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     Bind(q, FixedColumns(job));
     Bind(q, ChangingColumns(job));
@@ -438,7 +443,8 @@ absl::Status InsertJob(Connection& db, const Job& job, int64_t* number) {
 absl::Status WriteCheckpoint(Connection& db, int64_t number, const Checkpoint& checkpoint) {
   Query q = db.Prepare(
       "INSERT INTO checkpoints(attempt, step, fold, epoch, manifest, sha256, bytes, best_metric, "
-      "at_ms, job) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(job, attempt, step) DO "
+      "at_ms, seed, job) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(job, attempt, step) "
+      "DO "
       "NOTHING");
   Bind(q, CheckpointColumns(checkpoint));
   q.Bind(number);

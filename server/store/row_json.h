@@ -15,6 +15,7 @@ namespace traind {
 inline nlohmann::json MemberJson(const Member& m) {
   return {
       {"fold", m.fold},
+      {"seed", m.seed},
       {"attempt", m.attempt},
       {"complete", m.complete},
       {"score", std::isfinite(m.score) ? nlohmann::json(m.score) : nlohmann::json()},
@@ -50,6 +51,7 @@ inline Member MemberFromJson(const nlohmann::json& j) {
     m.step = j.at("step");
     m.weight = NumberOrNan(j.at("weight"));
   }
+  m.seed = j.value("seed", 0);
   return m;
 }
 

@@ -125,7 +125,7 @@ CREATE TABLE checkpoints(
 
 CREATE TABLE tasks(
   job INTEGER NOT NULL REFERENCES jobs(number),
-  position INTEGER NOT NULL,                 -- 0: PREPARE, 1 + k: TRAIN of fold k
+  position INTEGER NOT NULL,                 -- as in Job::tasks
   kind INTEGER NOT NULL,
   fold INTEGER NOT NULL,
   trial INTEGER NOT NULL,
@@ -290,7 +290,17 @@ ALTER TABLE tasks ADD COLUMN retry_batch INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN speed_key TEXT NOT NULL DEFAULT '';  -- empty: not known
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4};
+// Further models of folds.
+constexpr char kVersion5[] = R"sql(
+ALTER TABLE jobs ADD COLUMN seeds INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE tasks ADD COLUMN seed INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN seed INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE checkpoints ADD COLUMN seed INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE plans ADD COLUMN models INTEGER NOT NULL DEFAULT 0;
+UPDATE plans SET models = folds;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5};
 
 }  // namespace
 

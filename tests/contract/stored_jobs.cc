@@ -19,12 +19,12 @@ std::string Text(const std::optional<T>& value) {
 
 std::string Text(const Member& m) {
   return absl::StrJoin(std::make_tuple(m.fold, m.attempt, m.complete, m.score, m.epochs_done, m.oof,
-                                       m.oof_sha256, m.test, m.test_sha256),
+                                       m.oof_sha256, m.test, m.test_sha256, m.seed),
                        "|");
 }
 std::string Text(const Checkpoint& c) {
   return absl::StrJoin(std::make_tuple(c.attempt, c.fold, c.step, c.epoch, c.manifest, c.sha256,
-                                       c.bytes, c.best_metric, absl::FormatTime(c.at)),
+                                       c.bytes, c.best_metric, absl::FormatTime(c.at), c.seed),
                        "|");
 }
 Task& Fold(Job& job, int fold) { return job.tasks[1 + fold]; }
@@ -105,6 +105,7 @@ Job FullJob() {
   job.spec.cache_key = "key";
   job.spec.cache_read = true;
   job.spec.from = "older-1";
+  job.spec.seeds = 3;
   job.publish_s = 0.75;
   job.quota_reached = true;
   job.spec.device = "cuda";
@@ -137,7 +138,19 @@ Job FullJob() {
   task.spent = {0.5, 1.5, 2.5};
   task.from_job = "older-1";
   task.reused = true;
-  Attempt& attempt = job.attempts.back();
+  Task& further = job.tasks.emplace_back();
+  further.fold = 0;
+  further.seed = 2;
+  further.attempt = 8;
+  further.member = MemberOf(8, 0);
+  further.member->seed = 2;
+  further.checkpoint = CheckpointOf(8, 0, 50);
+  further.checkpoint->seed = 2;
+  Attempt second_model = job.attempts.back();
+  second_model.id = 8;
+  second_model.seed = 2;
+  job.attempts.push_back(second_model);
+  Attempt& attempt = job.attempts.front();
   attempt.ended_at = kStart + absl::Seconds(30);
   attempt.end_reason = AttemptEndReason::kStoppedInTime;
   attempt.message = "signal 9";
@@ -150,7 +163,17 @@ Job FullJob() {
   plan.estimate = absl::Seconds(44);
   plan.reserve = absl::Seconds(9);
   plan.at = kStart;
-  job.plans = {plan, Plan{2, 2, 12, 2, 3, {}, {}, absl::Seconds(8), kStart + absl::Seconds(1)}};
+  job.plans = {plan, plan};
+  Plan& second = job.plans.back();
+  second = Plan();
+  second.revision = 2;
+  second.folds = 2;
+  second.epochs = 12;
+  second.models = 5;
+  second.ranks = 2;
+  second.parallel_folds = 3;
+  second.reserve = absl::Seconds(8);
+  second.at = kStart + absl::Seconds(1);
   job.decisions = {{kStart, "B2", "estimate 100 s", "5 folds", "3 folds"},
                    {kStart + absl::Seconds(1), "user", "Finish", "train", "predict", "sooner"}};
   PublishedPrediction p;
@@ -160,7 +183,7 @@ Job FullJob() {
   p.bytes = 99;
   p.rows = 100;
   p.quality = Quality::kDegraded;
-  p.members = {MemberOf(7, 0)};
+  p.members = {MemberOf(7, 0), *job.tasks.back().member};
   p.left_out = {1};
   p.oof_score = 0.92;
   p.comparable = true;
@@ -224,15 +247,16 @@ std::string Describe(const Job& job) {
                   static_cast<int>(s.policy), " ", s.shares.plan, " ", s.shares.first_fold, " ",
                   s.shares.reserve, " ", s.shares.stop, " ", s.shares.reserve_margin, " ",
                   absl::FormatDuration(s.shares.reserve_least), " ", s.subsample, s.speed_key, " ",
-                  s.cache_key, s.cache_read, " ", s.from, " ", job.publish_s, job.quota_reached,
-                  "\n");
+                  s.cache_key, s.cache_read, " ", s.from, " ", s.seeds, " ", job.publish_s,
+                  job.quota_reached, "\n");
   const TableInfo& t = job.table;
   absl::StrAppend(&text, "table ", t.table, " ", t.content_sha256, " ", t.train_rows, " ",
                   t.test_rows, " ", t.features, " ", t.classes, "\n");
   for (const Task& task : job.tasks) {
-    absl::StrAppend(&text, "task ", static_cast<int>(task.kind), " ", task.fold, " ", task.trial,
-                    " ", static_cast<int>(task.state), " ", task.attempt, " ", task.attempts, " ",
-                    task.failures, " ", task.losses, " ", absl::FormatTime(task.not_before));
+    absl::StrAppend(&text, "task ", static_cast<int>(task.kind), " ", task.fold, " ", task.seed,
+                    " ", task.trial, " ", static_cast<int>(task.state), " ", task.attempt, " ",
+                    task.attempts, " ", task.failures, " ", task.losses, " ",
+                    absl::FormatTime(task.not_before));
     absl::StrAppend(&text, " ", task.epochs_planned, " ", task.epochs_done, " ", Text(task.score),
                     " ", task.member ? Text(*task.member) : "none", " ",
                     task.checkpoint ? Text(*task.checkpoint) : "none", " ", task.message);
@@ -243,8 +267,8 @@ std::string Describe(const Job& job) {
                     task.reused, " ", task.rows, " ", task.retry_batch, "\n");
   }
   for (const Plan& p : job.plans) {
-    absl::StrAppend(&text, "plan ", p.revision, " ", p.folds, " ", p.epochs, " ", p.ranks, " ",
-                    p.parallel_folds, " ", Text(p.step_s), " ",
+    absl::StrAppend(&text, "plan ", p.revision, " ", p.folds, " ", p.epochs, " ", p.models, " ",
+                    p.ranks, " ", p.parallel_folds, " ", Text(p.step_s), " ",
                     p.estimate ? absl::FormatDuration(*p.estimate) : "none", " ",
                     absl::FormatDuration(p.reserve), " ", absl::FormatTime(p.at), " ", p.rows,
                     "\n");
@@ -255,7 +279,7 @@ std::string Describe(const Job& job) {
   }
   for (const Attempt& a : job.attempts) {
     absl::StrAppend(&text, "attempt ", a.id, " ", static_cast<int>(a.kind), " ", a.fold, " ",
-                    a.worker, " ", absl::StrJoin(a.slots, ","), " ");
+                    a.seed, " ", a.worker, " ", absl::StrJoin(a.slots, ","), " ");
     absl::StrAppend(&text, absl::FormatTime(a.started_at), " ", absl::FormatTime(a.ended_at), " ",
                     static_cast<int>(a.end_reason), " ", a.message, "\n");
   }

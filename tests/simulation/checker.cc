@@ -73,9 +73,11 @@ class Checker {
   void ReadAckedFold(int64_t attempt);
   void SetDeadline(const json& r, JobSeen& job);
   void CheckTasks(const json& r, const json* before);
+  void CheckFirst(const json& r, size_t begun);
   void CheckAnswer(const json& r);
   void CheckJobAtEnd(const std::string& id, const JobSeen& job);
   void CheckDeadline(const std::string& id, const JobSeen& job);
+  void CheckIdle(const std::string& id, const JobSeen& job);
   void CheckRanks();
   // Until when, from `t` on, traind could not write; t: it could.
   int64_t BlockedUntil(int64_t t) const;
@@ -222,9 +224,16 @@ void Checker::ReadJob(const json& r) {
       if (r["plan"] != job.last["plan"] && r["plan"][0] <= job.last["plan"][0]) {
         Violation("job ", id, ": a revision of its plan changed");
       }
+      if (r["plan"][4] > r["spec_folds"].get<int>() * r["spec_seeds"].get<int>()) {
+        Violation("job ", id, ": more models than asked for");
+      }
+      // Without a deadline all models are trained, and nobody decides that; nor what becomes
+      // of those that earlier Jobs have trained, or that cannot be trained any more.
       const bool changed = r["plan"][1] != job.last["plan"][1] ||
                            r["plan"][2] != job.last["plan"][2] ||
-                           r["plan"][3] != job.last["plan"][3];
+                           r["plan"][3] != job.last["plan"][3] ||
+                           (r["plan"][4] > job.last["plan"][4] && r["deadline"] >= 0 &&
+                            !truths_[r["request"]]["reuses"]);
       if (changed && r["decisions"].size() == job.last["decisions"].size()) {
         Violation("job ", id, ": its plan changed without a decision");
       }
@@ -270,11 +279,11 @@ void Checker::ReadJob(const json& r) {
 void Checker::CheckAnswer(const json& r) {
   const std::string id = r["job"];
   for (const json& fold : r["members"]) {
-    const json& task = r["tasks"][fold[0].get<size_t>() + 1];
+    const json& task = r["tasks"][fold[0].get<size_t>()];
     if (task[1] != fold[1]) continue;  // of an Attempt that had lost its Lease
     const std::string state = task[0];
     if (state != "DONE" && state != "PARTIAL") {
-      Violation("job ", id, ": fold ", fold.dump(), " answers and is ", state);
+      Violation("job ", id, ": the model of ", fold.dump(), " answers and is ", state);
     }
   }
   for (const json& d : r["decisions"]) {
@@ -299,6 +308,7 @@ void Checker::CheckTasks(const json& r, const json* before) {
     rows[attempt[0]] = attempt;
     const bool fresh = attempts_.insert(attempt[0].get<int64_t>()).second;
     job_of_[attempt[0]] = id;
+    if (fresh) CheckFirst(r, attempt[1].get<size_t>());
     if (fresh && attempts_.upper_bound(attempt[0]) != attempts_.end() &&
         *attempts_.rbegin() > attempt[0] && r["last_attempt"] < attempt[0]) {
       Violation("attempt numbers went back to ", attempt[0].dump());
@@ -322,6 +332,10 @@ void Checker::CheckTasks(const json& r, const json* before) {
                 task[2].dump());
     }
     if (before == nullptr) continue;
+    if (i >= (*before)["tasks"].size()) {
+      if (task[5] == 0) Violation("job ", id, ": fold ", i, " came late");
+      continue;
+    }
     const json& old = (*before)["tasks"][i];
     if (task[1] < old[1]) Violation("job ", id, " task ", i, ": its attempt number went back");
     const std::string was = old[0];
@@ -333,6 +347,19 @@ void Checker::CheckTasks(const json& r, const json* before) {
       Violation("job ", id, " task ", i, " left ", was);
     }
     if (old[4] && !task[4]) Violation("job ", id, " task ", i, " lost a complete fold");
+  }
+}
+
+// A further model of a fold begins: all first ones have begun or never will.
+void Checker::CheckFirst(const json& r, size_t begun) {
+  if (r["tasks"][begun][5] == 0) return;
+  for (const json& task : r["tasks"]) {
+    if (task[5] == 0 && &task != &r["tasks"][0] && task[0] == "PENDING") {
+      Violation("job ", r["job"].get<std::string>(), ": a further model began while a fold waits");
+    }
+  }
+  if (r["plan"][1] < r["spec_folds"]) {
+    Violation("job ", r["job"].get<std::string>(), ": a further model began while folds are cut");
   }
 }
 
@@ -388,6 +415,7 @@ void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
   }
   if (faults_ || truth["bad_data"] || state == "CANCELLED") return;
   // Nothing went wrong: the promise in full.
+  CheckIdle(id, job);
   const double window = truth["window_s"];
   const bool floor_fits =
       !truth["changed"] && window > 1.0 && window > 3 * truth["floor_s"].get<double>() + 0.6;
@@ -410,6 +438,20 @@ void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
       last["quality"] < 2) {
     Violation("job ", id, " has no fold model in its prediction, with ", window,
               " s of time and no fault: ", last["reason"].get<std::string>());
+  }
+}
+
+// Time in which one more model would have fitted twice was not left unused.
+void Checker::CheckIdle(const std::string& id, const JobSeen& job) {
+  const json& last = job.last;
+  const json& truth = truths_.at(last["request"]);
+  if (last["quality"] != 3 || !truth["alone"] || truth["fixed"]) return;
+  if (truth["interrupted"] || truth["reuses"]) return;
+  const bool all = last["plan"][4] == last["spec_folds"].get<int>() * last["spec_seeds"].get<int>();
+  const double left_s = static_cast<double>(job.true_deadline - job.terminal_at) / kSecond;
+  if (!all && job.true_deadline >= 0 && left_s > 2 * truth["whole_model_s"].get<double>() + 2) {
+    Violation("job ", id, " ended with ", left_s, " s left and ", last["plan"][4].dump(),
+              " models, of which one takes ", truth["whole_model_s"].dump(), " s");
   }
 }
 
@@ -452,41 +494,6 @@ void Checker::ReadAckedFold(int64_t attempt) {
 
 std::vector<std::string> CheckHistory(const std::vector<json>& history) {
   return Checker(history).Run();
-}
-
-double ProductiveRatio(const std::vector<json>& history) {
-  std::vector<std::pair<int64_t, int64_t>> spans;
-  std::map<int64_t, int64_t> open;
-  int64_t accepted = -1, end = -1;
-  std::set<std::string> jobs;
-  for (const json& r : history) {
-    const std::string kind = r["kind"];
-    const int64_t t = r["t"];
-    if (kind == "seed" && (r["faults"] || r["jobs"] != 1)) return -1;
-    if (kind == "truth" &&
-        (r["window_s"] < 30 || !r["placeable"] || r["interrupted"] || r["bad_data"] || r["reuses"]))
-      return -1;
-    if (kind == "rank_start") open[r["attempt"]] = t;
-    if (kind == "rank_end" && open.count(r["attempt"]) > 0) {
-      spans.emplace_back(open[r["attempt"]], t);
-    }
-    if (kind == "publish_begin") spans.emplace_back(t, t + r["cost"].get<int64_t>());
-    if (kind != "job") continue;
-    if (accepted < 0) accepted = t;
-    if (Terminal(r["state"])) end = t;
-  }
-  if (accepted < 0 || end <= accepted) return -1;
-  std::sort(spans.begin(), spans.end());
-  int64_t busy = 0, upto = accepted;
-  for (auto [from, to] : spans) {
-    from = std::max(from, upto);
-    to = std::min(to, end);
-    if (to > from) {
-      busy += to - from;
-      upto = to;
-    }
-  }
-  return static_cast<double>(busy) / static_cast<double>(end - accepted);
 }
 
 }  // namespace traind::simulation

@@ -242,8 +242,7 @@ void SimCoordinator::Act(Turn& turn) {
     ToWorker(stop.worker, [stop](SimWorker& w, uint64_t s) { w.Receive(s, stop); });
   }
   for (const StartCommand& start : turn.starts) {
-    started_[start.attempt] = {start.job->id,
-                               start.kind == TaskKind::kPrepare ? 0 : 1 + start.fold};
+    started_[start.attempt] = {start.job->id, PlaceOf(*start.job, start.fold, start.seed)};
     const absl::Duration remaining = start.deadline - Now(), stop_in = start.stop_at - Now();
     ToWorker(start.worker, [start, remaining, stop_in](SimWorker& w, uint64_t s) {
       w.Receive(s, start, remaining, stop_in);
@@ -267,9 +266,11 @@ void SimCoordinator::Act(Turn& turn) {
 void SimCoordinator::Reuse(ReuseCommand command) {
   Chance& chance = world_->chance;
   std::vector<TrainedFold> folds;
-  for (int k = 0; k < command.spec.folds && chance.Happens(0.8); ++k) {
+  const int models = command.spec.folds * command.spec.seeds;
+  for (int k = 0; k < models && chance.Happens(0.8); ++k) {
     TrainedFold& fold = folds.emplace_back();
-    fold.fold = k;
+    fold.fold = k % command.spec.folds;
+    fold.seed = k / command.spec.folds;
     fold.job = "earlier";
     fold.whole = chance.Happens(0.5);
     fold.epochs_done = fold.whole ? command.spec.epochs : chance.Uniform(0, command.spec.epochs);
@@ -346,6 +347,14 @@ void SimCoordinator::Publish(PublishCommand command) {
   });
 }
 
+// In Job::tasks; 0: PREPARE.
+int SimCoordinator::PlaceOf(const Job& job, int fold, int seed) {
+  for (size_t i = 1; i < job.tasks.size(); ++i) {
+    if (job.tasks[i].fold == fold && job.tasks[i].seed == seed) return static_cast<int>(i);
+  }
+  return 0;
+}
+
 void SimCoordinator::RecordCommit(const Turn& turn) {
   for (const auto& job : turn.mutations.jobs) {
     nlohmann::json& record = world_->Record("job");
@@ -362,33 +371,36 @@ void SimCoordinator::RecordCommit(const Turn& turn) {
     record["spec_folds"] = job->spec.folds;
     record["spec_epochs"] = job->spec.epochs;
     record["spec_subsample"] = job->spec.subsample;
+    record["spec_seeds"] = job->spec.seeds;
     record["quality"] = job->prediction ? static_cast<int>(job->prediction->quality) : 0;
     record["number"] = job->prediction ? job->prediction->number : 0;
     int complete = 0;
-    nlohmann::json members = nlohmann::json::array();  // [fold, attempt]
+    nlohmann::json members = nlohmann::json::array();  // [task, attempt]
     if (job->prediction) {
       for (const Member& member : job->prediction->members) {
-        members.push_back({member.fold, member.attempt});
-        complete += member.complete;
+        members.push_back({PlaceOf(*job, member.fold, member.seed), member.attempt});
+        complete += member.seed == 0 && member.complete;
       }
     }
     record["members"] = std::move(members);
     record["complete"] = complete;
     if (!job->plans.empty()) {
       record["plan"] = {job->plans.back().revision, job->plans.back().folds,
-                        job->plans.back().epochs, job->plans.back().rows};
+                        job->plans.back().epochs, job->plans.back().rows, job->plans.back().models};
     }
     record["last_attempt"] = turn.mutations.last_attempt;
     nlohmann::json tasks = nlohmann::json::array();
     for (const Task& task : job->tasks) {
       tasks.push_back({Name(task.state), task.attempt, task.member ? task.member->attempt : 0,
-                       task.member ? task.member->oof : "", task.member && task.member->complete});
+                       task.member ? task.member->oof : "", task.member && task.member->complete,
+                       task.seed});
     }
     record["tasks"] = std::move(tasks);
     nlohmann::json attempts = nlohmann::json::array();
     for (const Attempt& attempt : job->attempts) {
-      attempts.push_back({attempt.id, 1 + attempt.fold, attempt.ended_at == absl::InfiniteFuture(),
-                          Name(attempt.end_reason), attempt.worker});
+      attempts.push_back({attempt.id, PlaceOf(*job, attempt.fold, attempt.seed),
+                          attempt.ended_at == absl::InfiniteFuture(), Name(attempt.end_reason),
+                          attempt.worker});
     }
     record["attempts"] = std::move(attempts);
     nlohmann::json decisions = nlohmann::json::array();

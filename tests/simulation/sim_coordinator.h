@@ -62,6 +62,7 @@ class SimCoordinator {
   void Reuse(ReuseCommand command);
   void ToWorker(const std::string& worker, std::function<void(SimWorker&, uint64_t)> deliver);
   void ArmWakeup(absl::Time at);
+  static int PlaceOf(const Job& job, int fold, int seed);
   void RecordCommit(const Turn& turn);
   void Tell(const Reply& reply);
   void Unfence(Event* event);

@@ -238,6 +238,7 @@ bool SimWorker::SaveCheckpoint(Rank& rank) {
 Member SimWorker::MakeMember(Rank& rank, bool complete) {
   Member member;
   member.fold = rank.fold;
+  member.seed = rank.seed;
   member.attempt = rank.attempt;
   member.complete = complete;
   member.score = 1 - std::exp(-rank.epochs_done / 5);

@@ -152,6 +152,7 @@ void SimWorker::Receive(uint64_t session, const StartCommand& command, absl::Dur
   rank->truth = &truths_->at(command.job->request_id);
   rank->kind = command.kind;
   rank->fold = command.fold;
+  rank->seed = command.seed;
   rank->deadline = world_->now() + remaining;
   rank->stop_at = world_->now() + stop_in;
   rank->epochs = command.epochs;

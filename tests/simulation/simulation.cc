@@ -149,6 +149,7 @@ JobTruth Scenario::MakeTruth(const std::string& request) {
     spec.cache_key = "key";
     spec.cache_read = true;
   }
+  if (chance.Happens(0.4)) spec.seeds = chance.Int(2, 3);
   return truth;
 }
 
@@ -184,6 +185,10 @@ void Scenario::MakeJobs() {
     told["floor_s"] = truth.read_s + truth.floor_s;
     told["first_model_s"] = model_s * std::max(1.0, truth.probe_error) + truth.read_s;
     told["predict_s"] = truth.predict_s;
+    told["fixed"] = truth.spec.policy == Policy::kFixed;
+    told["whole_model_s"] =
+        1.3 * truth.start_s + truth.predict_s +
+        truth.spec.epochs * (truth.evaluate_s + truth.step_s * static_cast<double>(truth.steps));
     told["probe_error"] = truth.probe_error;
     told["bad_data"] = truth.bad_data;
     told["interrupted"] = finish || cancel || changes;

@@ -114,6 +114,7 @@ void Fill(const rp::CheckpointSaved& from, v1::AttemptReport& report) {
 void Fill(const rp::FoldSaved& from, v1::AttemptReport& report) {
   v1::FoldSaved& to = *report.mutable_fold_saved();
   to.set_fold(from.fold);
+  to.set_seed(from.seed);
   to.set_complete(from.complete);
   to.set_last(from.last);
   to.set_stopped_by(from.stopped_by);
@@ -166,6 +167,7 @@ void FillMembers(const std::string& text, v1::PredictRowsReply& reply) {
     if (!item.is_object()) continue;
     v1::PredictionMember& member = *reply.add_members();
     member.set_fold(static_cast<int32_t>(number(item, "fold")));
+    member.set_seed(static_cast<int32_t>(number(item, "seed")));
     member.set_attempt(static_cast<int64_t>(number(item, "attempt")));
     member.set_complete(item.contains("complete") && item["complete"] == true);
     member.set_score(number(item, "score"));
@@ -232,6 +234,7 @@ TaskStart TaskFromProto(const v1::StartTask& start, absl::Duration now) {
   task.spec_json = start.spec_json();
   task.deadline_at = MomentFromMs(start.remaining_ms(), now);
   task.fold = start.fold();
+  task.seed = start.seed();
   task.slots.assign(start.slots().begin(), start.slots().end());
   task.world_size = start.world_size() > 0 ? start.world_size() : 1;
   task.first_rank = start.first_rank();

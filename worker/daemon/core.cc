@@ -329,6 +329,7 @@ rp::Train Core::TrainMessage(const Attempt& attempt, int index, absl::Duration n
   train.spec_json = task.spec_json;
   train.table = task.table;
   train.fold = task.fold;
+  train.seed = task.seed;
   train.rank = task.first_rank + index;
   train.world_size = task.world_size;
   train.rendezvous.host = task.rendezvous_host;

@@ -69,12 +69,14 @@ void Homes::FoldSaved(const std::string& job, const rank_protocol::FoldSaved& fo
                       absl::Duration now) {
   Home* home = Find(job);
   if (home == nullptr) return;
-  Member& member = home->members[fold.fold];
+  if (fold.seed > 0 && !fold.last) return;  // a further model answers once it is trained
+  Member& member = home->members[{fold.fold, fold.seed}];
   if (member.complete && !fold.complete) return;  // a retry's first steps hide no whole fold
   member = {fold.fold, fold.attempt,    fold.complete, fold.score,      fold.epochs_done,
             fold.oof,  fold.oof_sha256, fold.test,     fold.test_sha256};
   member.best_epoch = fold.best_epoch;
   member.step = fold.step;
+  member.seed = fold.seed;
   home->fresh = true;
   home->last_call = false;
   home->news_at = now;
@@ -112,7 +114,7 @@ std::vector<PublishRequest> Homes::Due(absl::Duration now, bool unacked) {
     home.running = true;
     ++running_;
     due.push_back(home.request);
-    for (const auto& [fold, member] : home.members) due.back().members.push_back(member);
+    for (const auto& [model, member] : home.members) due.back().members.push_back(member);
   }
   return due;
 }

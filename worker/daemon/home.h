@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/publish/publisher.h"
@@ -52,7 +53,7 @@ class Homes {
  private:
   struct Home {
     PublishRequest request;
-    std::map<int, Member> members;  // by fold
+    std::map<std::pair<int, int>, Member> members;  // by fold and seed
     absl::Duration deadline_at = absl::InfiniteDuration();
     absl::Duration news_at;
     bool fresh = false;      // has what was never published from here

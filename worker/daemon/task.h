@@ -33,6 +33,7 @@ struct TaskStart {
 
   // TRAIN only.
   int fold = 0;
+  int seed = 0;  // which of the fold's models
   std::vector<int> slots;
   int world_size = 1;
   int first_rank = 0;

@@ -42,7 +42,7 @@ class Random {
 };
 
 // What a stream of random numbers is for: streams of one seed never meet.
-enum class Stream : uint64_t { kWeights = 1, kOrder = 2, kDropout = 3 };
+enum class Stream : uint64_t { kWeights = 1, kOrder = 2, kDropout = 3, kModel = 4 };
 
 inline uint64_t StreamSeed(uint64_t seed, Stream stream, uint64_t a, uint64_t b = 0,
                            uint64_t c = 0) {
@@ -51,6 +51,11 @@ inline uint64_t StreamSeed(uint64_t seed, Stream stream, uint64_t a, uint64_t b 
     x = Random::Mix(x + 0x9e3779b97f4a7c15u + part);
   }
   return x;
+}
+
+// Of a fold's model number `model`; the first one has the spec's own.
+inline uint64_t SeedOfModel(uint64_t seed, int model) {
+  return model == 0 ? seed : StreamSeed(seed, Stream::kModel, static_cast<uint64_t>(model));
 }
 
 }  // namespace traind

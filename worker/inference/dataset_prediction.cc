@@ -141,6 +141,7 @@ absl::Status DatasetPrediction::TakeEarlierValues() {
     auto values = FindValues(task_.state_dir, task_.job, static_cast<int>(k), data_, model.dir);
     if (!values.has_value()) continue;
     values->member.fold = model.fold;
+    values->member.seed = model.seed;
     values->member.complete = model.complete;
     values->member.score = model.score;
     values->member.weight = model.weight;
@@ -157,7 +158,7 @@ absl::Status DatasetPrediction::PredictWith(int index) {
   }
   if (!model.ok()) {
     const int models = static_cast<int>(spec_.models.size());
-    NoteMissing(absl::StrCat("fold ", choice.fold, ": ", model.status().message()), models,
+    NoteMissing(absl::StrCat(ModelText(choice), ": ", model.status().message()), models,
                 models - ++missing_);
     return absl::OkStatus();
   }
@@ -167,6 +168,7 @@ absl::Status DatasetPrediction::PredictWith(int index) {
   MemberValues values;
   values.path = InAttempt(absl::StrCat("values-", index, ".npy"));
   values.member.fold = choice.fold;
+  values.member.seed = choice.seed;
   values.member.attempt = (*model)->attempt();
   values.member.complete = choice.complete && stand_in_ == 0;
   values.member.score = choice.score;

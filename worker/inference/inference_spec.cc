@@ -30,6 +30,7 @@ void TakeModels(const Json& set, InferenceSpec& spec) {
   for (const Json& item : set.at("models")) {
     ModelChoice& model = spec.models.emplace_back();
     item.at("fold").get_to(model.fold);
+    model.seed = item.value("seed", 0);
     item.at("path").get_to(model.dir);
     item.at("weight").get_to(model.weight);
     model.score = item.at("score").is_number() ? item.at("score").get<double>() : 0;
@@ -49,6 +50,11 @@ void TakeForm(const Json& predictions, PredictionForm& form) {
 }
 
 }  // namespace
+
+std::string ModelText(const ModelChoice& model) {
+  return absl::StrCat("fold ", model.fold,
+                      model.seed > 0 ? absl::StrCat(" seed ", model.seed) : "");
+}
 
 absl::StatusOr<InferenceSpec> ParseInferenceSpec(absl::string_view json) {
   const Json root = Json::parse(json.begin(), json.end(), nullptr, false);

@@ -40,7 +40,6 @@ RowServer::~RowServer() = default;
 absl::Status RowServer::LoadModels() {
   absl::Status status;
   nlohmann::json members = nlohmann::json::array();
-  double sum = 0;
   for (const ModelChoice& choice : spec_.models) {
     auto model = TrainedModel::Load(task_.state_dir, choice.dir);
     if (model.ok() && !models_.empty() && (*model)->table_sha256() != models_[0]->table_sha256()) {
@@ -49,10 +48,11 @@ absl::Status RowServer::LoadModels() {
     if (!model.ok()) {
       status = model.status();
       sink_.Send(rank_protocol::LogText{
-          "warning", absl::StrCat("fold ", choice.fold, " does not answer: ", status.message())});
+          "warning", absl::StrCat(ModelText(choice), " does not answer: ", status.message())});
       continue;
     }
     members.push_back({{"fold", choice.fold},
+                       {"seed", choice.seed},
                        {"attempt", (*model)->attempt()},
                        {"complete", choice.complete},
                        {"score", choice.score},
@@ -60,17 +60,14 @@ absl::Status RowServer::LoadModels() {
                        {"step", (*model)->step()},
                        {"weight", choice.weight}});
     weights_.push_back(choice.weight);
-    sum += choice.weight;
     models_.push_back(*std::move(model));
   }
   if (models_.empty()) {
     return absl::InvalidArgumentError(  // the same again would end the same
         absl::StrCat("no model of job ", spec_.from, " can predict: ", status.message()));
   }
-  for (size_t k = 0; k < weights_.size(); ++k) {
-    weights_[k] /= sum;
-    members[k]["weight"] = weights_[k];
-  }
+  ScaleToOne(weights_);
+  for (size_t k = 0; k < weights_.size(); ++k) members[k]["weight"] = weights_[k];
   members_ = members.dump();
   quality_ = models_.size() == spec_.models.size() ? spec_.quality : Quality::kDegraded;
   schema_ = models_[0]->input();

@@ -45,10 +45,11 @@ TRAIND_LAYOUT(Rendezvous, "", F("host", &M::host), F("port", &M::port),
               F("timeout_ms", &M::timeout_ms));
 TRAIND_LAYOUT(Train, "train", F("attempt", &M::attempt), F("job", &M::job),
               F("state_dir", &M::state_dir), F("spec_json", &M::spec_json), F("table", &M::table),
-              F("fold", &M::fold), F("rank", &M::rank), F("world_size", &M::world_size),
-              F("rendezvous", &M::rendezvous), F("device", &M::device), F("threads", &M::threads),
-              F("epochs", &M::epochs), F("rows", &M::rows), F("batch", &M::batch),
-              F("precision", &M::precision), F("resume", &M::resume), F("stop_ms", &M::stop_ms),
+              F("fold", &M::fold), F("seed", &M::seed), F("rank", &M::rank),
+              F("world_size", &M::world_size), F("rendezvous", &M::rendezvous),
+              F("device", &M::device), F("threads", &M::threads), F("epochs", &M::epochs),
+              F("rows", &M::rows), F("batch", &M::batch), F("precision", &M::precision),
+              F("resume", &M::resume), F("stop_ms", &M::stop_ms),
               F("remaining_ms", &M::remaining_ms),
               F("checkpoint_every_ms", &M::checkpoint_every_ms));
 TRAIND_LAYOUT(Predict, "predict", F("attempt", &M::attempt), F("job", &M::job),
@@ -93,10 +94,10 @@ TRAIND_LAYOUT(CheckpointSaved, "checkpoint_saved", F("attempt", &M::attempt), F(
               F("epoch", &M::epoch), F("manifest", &M::manifest), F("sha256", &M::sha256),
               F("bytes", &M::bytes), F("best_metric", &M::best_metric), F("save_ms", &M::save_ms));
 TRAIND_LAYOUT(FoldSaved, "fold_saved", F("attempt", &M::attempt), F("fold", &M::fold),
-              F("complete", &M::complete), F("last", &M::last), F("stopped_by", &M::stopped_by),
-              F("epochs_done", &M::epochs_done), F("score", &M::score), F("oof", &M::oof),
-              F("oof_sha256", &M::oof_sha256), F("test", &M::test),
-              F("test_sha256", &M::test_sha256), F("predict_s", &M::predict_s),
+              F("seed", &M::seed), F("complete", &M::complete), F("last", &M::last),
+              F("stopped_by", &M::stopped_by), F("epochs_done", &M::epochs_done),
+              F("score", &M::score), F("oof", &M::oof), F("oof_sha256", &M::oof_sha256),
+              F("test", &M::test), F("test_sha256", &M::test_sha256), F("predict_s", &M::predict_s),
               F("best_epoch", &M::best_epoch), F("step", &M::step));
 TRAIND_LAYOUT(Predicted, "predicted", F("attempt", &M::attempt), F("number", &M::number),
               F("members", &M::members));

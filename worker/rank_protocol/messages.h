@@ -70,6 +70,7 @@ struct Train {  // "train"
   int64_t stop_ms = -1;   // stop training then and predict; -1: never
   int64_t remaining_ms = -1;  // the Prediction must stand then; -1: no deadline
   int64_t checkpoint_every_ms = 60'000;
+  int seed = 0;  // which of the fold's models
 };
 
 // "predict": read a file and predict it with another Job's models.
@@ -226,6 +227,7 @@ struct FoldSaved {
   // When the weights that predicted were made: epochs, and optimizer steps of the task, done.
   double best_epoch = 0;
   int64_t step = 0;
+  int seed = 0;  // which of the fold's models
 };
 
 // "predicted": a Prediction of so many members stands in the Job's folder.

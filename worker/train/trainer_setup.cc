@@ -48,6 +48,7 @@ absl::Status Trainer::Prepare() {
   KeepFreedMemory(true);
   ResetPeakResident();
   ASSIGN_OR_RETURN(spec_, ParseTrainingSpec(train_.spec_json));
+  spec_.seed = SeedOfModel(spec_.seed, train_.seed);
   ASSIGN_OR_RETURN(data_, LoadFold(train_.state_dir, train_.table, train_.job, train_.fold, spec_));
   evaluator_ = std::make_unique<Evaluator>(data_, spec_.metric);
   if (train_.device == "cuda") {
@@ -110,7 +111,9 @@ absl::Status Trainer::JoinGang() {
     options.transport = spec_.transport;
     const RendezvousSpec& wished = spec_.rendezvous;
     if (!wished.host.empty()) options.host = wished.host;
-    if (wished.port > 0) options.port = wished.port + train_.fold;
+    if (wished.port > 0) {
+      options.port = wished.port + train_.fold + train_.seed * spec_.folds;
+    }
     if (wished.timeout > absl::ZeroDuration()) options.timeout = wished.timeout;
     ASSIGN_OR_RETURN(group_, Group::Join(options));
   }

@@ -231,6 +231,7 @@ absl::StatusOr<TrainingSpec> ParseTrainingSpec(absl::string_view text) {
         absl::StrCat("spec field task.metric: ", metric, " is no metric of ", type));
   }
   RETURN_IF_ERROR(root.Child("data").Take("seed", spec.seed));
+  RETURN_IF_ERROR(root.Child("data").TakeInteger("folds", 1, 100, spec.folds));
   RETURN_IF_ERROR(TakeModel(root.Child("model"), spec.model));
   RETURN_IF_ERROR(TakeTrain(root.Child("train"), spec));
   return spec;

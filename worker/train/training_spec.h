@@ -26,7 +26,7 @@ enum class RateScaling { kNone, kLinear, kSqrt };
 // What the spec says of the ranks' meeting; empty, 0: as the Worker says.
 struct RendezvousSpec {
   std::string host;
-  int port = 0;  // of fold 0; fold k: port + k
+  int port = 0;  // of fold 0; fold k: port + k; model s of it: that + s x folds
   absl::Duration timeout;
 };
 
@@ -34,6 +34,7 @@ struct TrainingSpec {
   bool classification = true;
   Metric metric = Metric::kAccuracy;
   uint64_t seed = 0;
+  int folds = 5;
   ModelSpec model;
   int epochs = 20;
   int64_t batch = 0;                   // per rank; 0: auto

@@ -30,6 +30,17 @@ TEST(EnsembleTest, EqualWeightsGiveThePlainMeanAndOthersTheirSum) {
   EXPECT_THAT(Blended({{x}, {x}, {x}}, {1.0 / 3, 1.0 / 3, 1.0 / 3}), ElementsAre(x));
 }
 
+TEST(EnsembleTest, WeightsThatAddToOneStayAsTheyAre) {
+  const double third = 1.0 / 3, share = third / 7;
+  std::vector<double> weights = {third, third, share, share, share, share, share, share, share};
+  const std::vector<double> before = weights;
+  ScaleToOne(weights);
+  EXPECT_EQ(weights, before);
+  weights = {1, 2, 1};
+  ScaleToOne(weights);
+  EXPECT_THAT(weights, ElementsAre(0.25, 0.5, 0.25));
+}
+
 TEST(EnsembleTest, WeightsFollowTheErrorWithinATenthOfTheGreatest) {
   EXPECT_THAT(WeightsByScore(Metric::kRmse, {1, 3}), ElementsAre(0.75, 0.25));
   EXPECT_THAT(WeightsByScore(Metric::kAccuracy, {0.9, 0.7}),

@@ -26,8 +26,16 @@ TEST(PresetsTest, FastBalancedAndBestHave12And20And35Epochs) {
 
 TEST(PresetsTest, AResolvedSpecNamesTheVersionAndIsResolvedOnce) {
   const v1::JobSpec resolved = ResolveSpec(SpecWith("best"));
-  EXPECT_EQ(resolved.preset(), "best@1");
+  EXPECT_EQ(resolved.preset(), "best@2");
   EXPECT_EQ(SpecToJson(ResolveSpec(resolved)), SpecToJson(resolved));
+}
+
+TEST(PresetsTest, ANewVersionLeavesTheOneBeforeAsItIs) {
+  EXPECT_EQ(ResolveSpec(SpecWith("best")).train().seeds(), 3);
+  EXPECT_EQ(ResolveSpec(SpecWith("best@1")).train().seeds(), 1);
+  EXPECT_EQ(ResolveSpec(SpecWith("best@1")).preset(), "best@1");
+  EXPECT_EQ(PinnedPreset("best@3"), "");
+  EXPECT_EQ(PinnedPreset("fast"), "fast@1");
 }
 
 TEST(PresetsTest, OnlyUnsetFieldsAreFilled) {
@@ -58,7 +66,7 @@ TEST(PresetsTest, AModelThatIsNotTheSpecsStaysAway) {
 }
 
 TEST(PresetsTest, EveryFieldOfEveryPresetCanBeSetAndKeepsItsRules) {
-  for (const char* preset : {"fast@1", "balanced@1", "best@1"}) {
+  for (const char* preset : {"fast@1", "balanced@1", "best@1", "best@2"}) {
     EXPECT_EQ(PinnedPreset(preset), preset);
     ASSERT_FALSE(PresetFields(preset).empty());
     for (int model = 0; model < 3; ++model) {

@@ -122,6 +122,34 @@ TEST(CoreReuseTest, AFoldThatWasBegunGoesOnFromItsCheckpoint) {
   EXPECT_THAT(h.Rules(id), ElementsAre("cache", "cache"));
 }
 
+TEST(CoreReuseTest, FurtherModelsAreTakenOverWholeAndTheOthersTrained) {
+  CoreHarness h;
+  Turn turn;
+  Job job = CachedJob("a");
+  job.spec.seeds = 3;
+  const std::string id = ReadData(h, job, &turn);
+  TrainedFold further = Whole(1), begun = Begun(0), unasked = Whole(0);
+  further.seed = begun.seed = 1;
+  unasked.seed = 3;
+  h.Step({Reused{id, std::vector<TrainedFold>{Whole(0), Whole(1), begun, further, unasked}}});
+  const Job stored = h.Stored(id);
+  // Nothing was measured here: one model for each slot.
+  ASSERT_THAT(stored.tasks, SizeIs(6));
+  EXPECT_EQ(stored.tasks[3].fold, 1);
+  EXPECT_EQ(stored.tasks[3].seed, 1);
+  EXPECT_EQ(stored.tasks[3].state, TaskState::kDone);
+  EXPECT_TRUE(stored.tasks[3].reused);
+  EXPECT_EQ(stored.tasks[3].member->seed, 1);
+  EXPECT_EQ(stored.tasks[4].fold, 0);
+  EXPECT_EQ(stored.tasks[4].seed, 1);
+  EXPECT_EQ(stored.tasks[4].state, TaskState::kRunning);
+  EXPECT_EQ(stored.tasks[5].seed, 2);
+  ASSERT_THAT(stored.decisions, SizeIs(2));
+  EXPECT_THAT(stored.decisions[0].cause, HasSubstr("folds 0, 1, 1 seed 1 to the end"));
+  EXPECT_EQ(stored.decisions[1].from, "3 models");
+  EXPECT_EQ(stored.decisions[1].to, "5 models");
+}
+
 TEST(CoreReuseTest, ATakenOverFoldStaysWhenTheJobIsStoppedEarly) {
   CoreHarness h;
   Turn turn;

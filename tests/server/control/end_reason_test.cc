@@ -43,7 +43,10 @@ TEST(EndReasonTest, AllDoneIsCompleted) {
 
 TEST(EndReasonTest, ACutPlanThatWasDoneIsCompletedToo) {
   Job job = WithFolds({kDone, kDone, kDone, kDropped, kDropped});
-  job.plans.push_back({1, 3, 20, 1, 1, {}, {}, {}, {}});
+  Plan& plan = job.plans.emplace_back();
+  plan.revision = 1;
+  plan.folds = 3;
+  plan.epochs = 20;
   EXPECT_EQ(EndingOf(job, true).reason, JobEndReason::kCompleted);
 }
 
@@ -68,6 +71,13 @@ TEST(EndReasonTest, WhatFoldsFailedOfIsTold) {
   const Ending ending = EndingOf(job, true);
   EXPECT_EQ(ending.reason, JobEndReason::kDiverged);
   EXPECT_EQ(ending.message, "fold-0: what happened");
+}
+
+TEST(EndReasonTest, AFurtherModelThatIsMissingChangesNothing) {
+  Job job = WithFolds({kDone, kDone, kFailed, kDropped, kPartial});
+  for (const size_t task : {3, 4, 5}) job.tasks[task].seed = 1;
+  FailWith(job, 2, AttemptEndReason::kDiverged, 3);
+  EXPECT_EQ(EndingOf(job, true).reason, JobEndReason::kCompleted);
 }
 
 TEST(EndReasonTest, AFoldLostForLackOfTimeIsTheClocks) {

@@ -29,8 +29,9 @@ TEST(NamesTest, AreThoseOfTheProto) {
 }
 
 TEST(NamesTest, TasksAreNamedByKindAndFold) {
-  EXPECT_EQ(TaskName(TaskKind::kPrepare, -1), "prepare");
-  EXPECT_EQ(TaskName(TaskKind::kTrain, 3), "fold-3");
+  EXPECT_EQ(TaskName(TaskKind::kPrepare, -1, 0), "prepare");
+  EXPECT_EQ(TaskName(TaskKind::kTrain, 3, 0), "fold-3");
+  EXPECT_EQ(TaskName(TaskKind::kTrain, 3, 2), "fold-3-seed-2");
 }
 
 TEST(StateTest, ThreeStatesOfAJobAreTerminal) {

@@ -135,6 +135,21 @@ TEST_F(IntakeTest, IdsDifferAndEqualSpecsHaveEqualDigests) {
   EXPECT_EQ(ids.size(), 100u);
 }
 
+TEST_F(IntakeTest, TheCacheKeyIsThatOfAModelNotOfTheirNumber) {
+  v1::JobSpec spec = GoodSpec();
+  const auto one = intake_->Check(spec, kNow);
+  spec.mutable_train()->set_seeds(3);
+  const auto three = intake_->Check(spec, kNow);
+  ASSERT_TRUE(one.ok() && three.ok()) << three.status();
+  EXPECT_EQ(one->spec.seeds, 1);
+  EXPECT_EQ(three->spec.seeds, 3);
+  EXPECT_FALSE(one->spec.cache_key.empty());
+  EXPECT_EQ(one->spec.cache_key, three->spec.cache_key);
+  EXPECT_NE(one->sha256, three->sha256);
+  spec.mutable_data()->set_seed(8);
+  EXPECT_NE(intake_->Check(spec, kNow)->spec.cache_key, one->spec.cache_key);
+}
+
 TEST_F(IntakeTest, LinksAreResolvedInTheSpecThatIsKept) {
   ASSERT_EQ(symlink("train.csv", absl::StrCat(folder_, "/link.csv").c_str()), 0);
   v1::JobSpec spec = GoodSpec();

@@ -57,6 +57,26 @@ Job CutJob() {
   return job;
 }
 
+TEST(JobReportTest, ModelsAreCountedBesideFolds) {
+  Job job = CutJob();
+  job.spec.seeds = 3;
+  Task further = job.tasks[1];
+  further.seed = 1;
+  further.epochs_done = 4;
+  job.tasks.push_back(further);
+  further.seed = 2;
+  further.state = TaskState::kFailed;
+  further.member.reset();
+  job.tasks.push_back(further);
+  const JobReport report = ReportOf(job, {}, At(30));
+  EXPECT_EQ(report.models_asked, 9);
+  EXPECT_EQ(report.models_trained, 3);
+  EXPECT_EQ(report.folds_done, 1);
+  EXPECT_EQ(report.folds_partial, 1);
+  EXPECT_EQ(report.epochs_done, 15) << "of the folds";
+  EXPECT_EQ(report.more->buys, ReportOf(CutJob(), {}, At(30)).more->buys);
+}
+
 TEST(JobReportTest, PlannedAndDoneAreCounted) {
   const JobReport report = ReportOf(CutJob(), {}, At(40));
   EXPECT_EQ(report.folds_asked, 3);

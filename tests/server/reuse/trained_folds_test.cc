@@ -63,6 +63,26 @@ TEST(ChooseFoldsTest, AWholeFoldGoesBeforeANewerPartAndMoreEpochsBeforeFewer) {
   EXPECT_EQ(folds[1].job, "older");
 }
 
+TEST(ChooseFoldsTest, FurtherModelsAreTakenWholeAndAsManyAsAreAskedFor) {
+  Task whole = FoldOf(0, TaskState::kDone, 20, 20), part = FoldOf(1, TaskState::kPartial, 15, 20),
+       third = FoldOf(0, TaskState::kDone, 9, 20);
+  whole.seed = part.seed = 1;
+  third.seed = 2;
+  Job job =
+      JobOf("a", {FoldOf(0, TaskState::kDone, 20, 20), FoldOf(1, TaskState::kPartial, 5, 20)});
+  for (const Task* task : {&whole, &part, &third}) job.tasks.push_back(*task);
+  Spec wanted = Wanted(2, 20);
+  EXPECT_EQ(ChooseFolds({job}, wanted).size(), 2u);
+  wanted.seeds = 2;
+  const auto two = ChooseFolds({job}, wanted);
+  ASSERT_EQ(two.size(), 3u);
+  EXPECT_EQ(two[2].fold, 0);
+  EXPECT_EQ(two[2].seed, 1);
+  EXPECT_TRUE(two[2].whole);
+  wanted.seeds = 3;
+  EXPECT_EQ(ChooseFolds({job}, wanted).size(), 4u);
+}
+
 TEST(ChooseFoldsTest, MoreEpochsThanTheSourceHadAreTrained) {
   const Job job = JobOf("a", {FoldOf(0, TaskState::kDone, 12, 12)});
   EXPECT_FALSE(ChooseFolds({job}, Wanted(1, 20))[0].whole);

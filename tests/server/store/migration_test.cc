@@ -200,7 +200,17 @@ TEST_F(MigrationTest, ARunningJobGoesOn) {
   ++job.version;
   job.tasks[1].rows = 0.5;
   job.tasks[1].retry_batch = 16;
-  job.plans.push_back({1, 1, 12, 2, 1, {}, {}, absl::Seconds(8), absl::FromUnixSeconds(1), 0.5});
+  Plan& plan = job.plans.emplace_back();
+  plan.revision = 1;
+  plan.folds = 1;
+  plan.models = 2;
+  plan.epochs = 12;
+  plan.reserve = absl::Seconds(8);
+  plan.at = absl::FromUnixSeconds(1);
+  plan.rows = 0.5;
+  job.tasks.push_back(job.tasks[1]);
+  job.tasks.back().seed = 1;
+  job.tasks.back().checkpoint.reset();
   const auto written = store_->Commit(Change({job}));
   ASSERT_TRUE(written.ok()) << written;
   EXPECT_EQ(Describe(*store_->GetJob("runs-1")), Describe(job));

@@ -205,7 +205,7 @@ TEST(SqliteStoreTest, ADatabaseOfANewerTraindIsRefusedWithBothVersions) {
   const absl::Status status = SqliteStore::Open(path).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("schema version 77"));
-  EXPECT_THAT(std::string(status.message()), HasSubstr("versions up to 4"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("versions up to 5"));
   EXPECT_THAT(std::string(status.message()), HasSubstr(path));
 }
 

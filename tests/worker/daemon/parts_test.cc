@@ -134,6 +134,29 @@ TEST_F(HomesTest, WhatTraindHadTimeToPublishIsItsOwn) {
   EXPECT_EQ(homes_.Due(kNow + absl::Seconds(9), false)[0].members.size(), 2u);
 }
 
+TEST_F(HomesTest, ModelsOfAFoldStandBesideEachOther) {
+  Save(0, 7, true, kNow);
+  rp::FoldSaved further;
+  further.fold = 0;
+  further.seed = 1;
+  further.attempt = 8;
+  homes_.FoldSaved("a", further, kNow);  // while it trains
+  further.last = true;
+  further.step = 5;
+  homes_.FoldSaved("a", further, kNow);
+  further.last = false;
+  further.step = 6;
+  homes_.FoldSaved("a", further, kNow);
+  homes_.Disconnected(kNow);
+  const auto due = homes_.Due(kNow + absl::Seconds(2), true);
+  ASSERT_EQ(due.size(), 1u);
+  ASSERT_EQ(due[0].members.size(), 2u);
+  EXPECT_TRUE(due[0].members[0].complete);
+  EXPECT_EQ(due[0].members[1].seed, 1);
+  EXPECT_EQ(due[0].members[1].attempt, 8);
+  EXPECT_EQ(due[0].members[1].step, 5);
+}
+
 TEST_F(HomesTest, WhatTraindHasNotTakenStaysDue) {
   Save(0, 7, true, kNow);
   EXPECT_THAT(homes_.Due(kNow + absl::Seconds(6), true), IsEmpty());

@@ -86,9 +86,10 @@ TEST(MessagesTest, TheKeysOnTheWireAreTheFieldNames) {
   };
   EXPECT_EQ(keys(Encode(ToProcess(Prepare{}))),
             "attempt job remaining_ms spec_json state_dir type ");
-  EXPECT_EQ(keys(Encode(ToProcess(Train{}))),
-            "attempt batch checkpoint_every_ms device epochs fold job precision rank remaining_ms "
-            "rendezvous resume rows spec_json state_dir stop_ms table threads type world_size ");
+  EXPECT_EQ(
+      keys(Encode(ToProcess(Train{}))),
+      "attempt batch checkpoint_every_ms device epochs fold job precision rank remaining_ms "
+      "rendezvous resume rows seed spec_json state_dir stop_ms table threads type world_size ");
   EXPECT_EQ(keys(Encode(ToProcess(Replan{}))), "attempt epochs remaining_ms rows stop_ms type ");
   EXPECT_EQ(keys(Encode(ToProcess(Stop{}))), "attempt predict type ");
   EXPECT_EQ(keys(Encode(ToProcess(Exit{}))), "type ");
@@ -112,9 +113,10 @@ TEST(MessagesTest, TheKeysOnTheWireAreTheFieldNames) {
             "val_metric ");
   EXPECT_EQ(keys(Encode(FromProcess(CheckpointSaved{}))),
             "attempt best_metric bytes epoch manifest save_ms sha256 step type ");
-  EXPECT_EQ(keys(Encode(FromProcess(FoldSaved{}))),
-            "attempt best_epoch complete epochs_done fold last oof oof_sha256 predict_s score step "
-            "stopped_by test test_sha256 type ");
+  EXPECT_EQ(
+      keys(Encode(FromProcess(FoldSaved{}))),
+      "attempt best_epoch complete epochs_done fold last oof oof_sha256 predict_s score seed step "
+      "stopped_by test test_sha256 type ");
   EXPECT_EQ(keys(Encode(FromProcess(Finished{}))), "attempt type ");
   EXPECT_EQ(keys(Encode(FromProcess(Failed{}))), "attempt message reason type ");
   EXPECT_EQ(keys(Encode(FromProcess(Decision{}))), "attempt cause from rule to type ");

@@ -1,0 +1,37 @@
+#include "client/fold_text.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+
+namespace traind {
+namespace {
+
+template <typename Condition>
+int Count(const v1::Job& job, Condition condition) {
+  return static_cast<int>(std::count_if(job.folds().begin(), job.folds().end(), condition));
+}
+
+}  // namespace
+
+std::string FoldName(const v1::Fold& fold) {
+  return absl::StrCat(fold.index(), fold.seed() > 0 ? absl::StrCat("/", fold.seed()) : "");
+}
+
+bool IsTrained(const v1::Fold& fold) {
+  return fold.state() == v1::TASK_STATE_DONE || fold.state() == v1::TASK_STATE_PARTIAL;
+}
+
+int CountFolds(const v1::Job& job) {
+  return Count(job, [](const v1::Fold& fold) { return fold.seed() == 0; });
+}
+
+int TrainedFolds(const v1::Job& job) {
+  return Count(job, [](const v1::Fold& fold) { return fold.seed() == 0 && IsTrained(fold); });
+}
+
+int FurtherModels(const v1::Job& job) {
+  return Count(job, [](const v1::Fold& fold) { return fold.seed() > 0 && IsTrained(fold); });
+}
+
+}  // namespace traind

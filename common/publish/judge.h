@@ -1,0 +1,41 @@
+// What a Job's predictions are judged against: its table, its metric and its folds.
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <absl/types/span.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/publish/metrics.h"
+#include "common/publish/publisher.h"
+#include "common/table/table.h"
+
+namespace traind {
+
+// Threads: immutable.
+struct Judge {
+  std::shared_ptr<const Table> table;
+  Metric metric;
+  size_t columns = 1;                          // C of common/job_layout.h
+  std::vector<std::vector<size_t>> fold_rows;  // [fold]: its rows, ascending
+  // Folds are trained on more and more rows, so that an early one may be of no use.
+  bool forward = false;
+
+  bool classes() const { return table->schema().target_kind == TargetKind::kClasses; }
+  int64_t test_rows() const { return table->schema().test_rows; }
+  // values: [rows.size(), C], those of the training rows named by `rows`.
+  double OnRows(absl::Span<const float> values, absl::Span<const size_t> rows) const;
+  double OnFold(absl::Span<const float> values, int fold) const {
+    return OnRows(values, fold_rows[static_cast<size_t>(fold)]);
+  }
+  // values: [test_rows, C]. Empty: the test file lacks the target.
+  std::optional<double> OnTest(absl::Span<const float> values) const;
+};
+
+// InvalidArgument: the metric does not suit the target; DataLoss: the folds are not of the table.
+absl::StatusOr<Judge> MakeJudge(const PublishRequest& request);
+
+}  // namespace traind
