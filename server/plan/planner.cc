@@ -17,6 +17,8 @@ namespace {
 constexpr double kNearTheEnd = 0.5;
 // Share of the window in which a running fold that was slow may turn out to be fast.
 constexpr double kMoment = 0.05;
+// A fold may take so many times the epochs of the longest one before it.
+constexpr double kAtMostLonger = 1.2;
 
 // One planning: the input and the folds and epochs as they are cut.
 class Planning {
@@ -45,6 +47,7 @@ class Planning {
   int FoldsThatFit(int folds, int least, int epochs) const;
   int EpochsThatFit(int folds, int least) const;
   int EpochsDone() const;
+  int ExpectedEpochs() const;
   void Cut();
   int MostEpochs(int folds) const;
   void CutLate();
@@ -187,9 +190,20 @@ int Planning::EpochsDone() const {
   return std::min(epochs_, static_cast<int>(most));
 }
 
+// What a fold will take by those that are done, which may have ended early; the Plan's
+// epochs where one of them is at work for longer than that.
+int Planning::ExpectedEpochs() const {
+  const double like = FurtherModels(in_, epochs_, rows_).epochs();
+  for (const FoldView& fold : in_.folds) {
+    if (fold.state == TaskState::kRunning && fold.epochs_done >= like) return epochs_;
+  }
+  return std::min(epochs_, static_cast<int>(std::ceil(kAtMostLonger * like)));
+}
+
 void Planning::Cut() {
   SetLimit();
   if (Fits(folds_, epochs_)) return;
+  if (in_.trigger == Trigger::kFacts && Fits(folds_, ExpectedEpochs())) return;
   // What a running fold has done already is not saved by a Plan with less; it would end.
   const int done = EpochsDone();
   const int useful = std::max(done, std::min(epochs_, UsefulEpochs(in_.spec->epochs)));
@@ -332,7 +346,8 @@ void Planning::GrowFolds() {
   }
   if (epochs == epochs_ && rows == rows_) {
     folds = folds_;
-    while (folds < most && Fits(folds + 1, epochs_)) ++folds;
+    const int expected = ExpectedEpochs();
+    while (folds < most && Fits(folds + 1, expected)) ++folds;
   }
   if (folds == folds_) return;
   const std::string cause =

@@ -305,6 +305,34 @@ TEST_F(PlannerTest, CutFoldsComeBackWhenNoneWaitsAndTheyFit) {
   EXPECT_EQ(Changes(MakePlan(in_)), "");
 }
 
+TEST_F(PlannerTest, FoldsThatEndedEarlyTellHowLongTheOthersTake) {
+  spec_.epochs = 1000;
+  last_.folds = 3;
+  last_.epochs = 300;  // 30 s
+  last_.at = At(1);
+  in_.trigger = Trigger::kFacts;
+  in_.now = At(20);
+  for (int fold = 0; fold < 3; ++fold) {
+    Run(fold, 40, 1);
+    Finish(fold);
+  }
+  in_.folds[3].state = in_.folds[4].state = TaskState::kDropped;
+  // Side by side for 40 to 48 epochs.
+  EXPECT_EQ(Changes(MakePlan(in_)), "B9 3 folds -> 5 folds; ");
+  last_.folds = 5;
+  in_.folds[3].state = TaskState::kPending;
+  Run(4, 39, 16);
+  in_.now = At(40);
+  EXPECT_EQ(Changes(MakePlan(in_)), "");
+  // One that goes on for longer may need all that it has.
+  Run(4, 60, 16);
+  EXPECT_NE(Changes(MakePlan(in_)), "");
+  // None tells where the clock has ended one.
+  in_.folds[1].state = TaskState::kPartial;
+  Run(4, 39, 16);
+  EXPECT_NE(Changes(MakePlan(in_)), "");
+}
+
 TEST_F(PlannerTest, AfterTooFewEpochsFewerFoldsComeBackAndGetMore) {
   SetCost(2);
   in_.trigger = Trigger::kFacts;
