@@ -430,7 +430,7 @@ void Core::Impl::StopLate(JobEntry& entry) {
 double Core::Impl::RowsOf(const Job& job) { return job.plans.empty() ? 1 : job.plans.back().rows; }
 
 // FULL is out of reach: the Plan has less than the spec, and it is not so that each
-// fold had all its epochs before the cut reached it.
+// fold had all its epochs before the cut reached it, or ran out of patience.
 bool Core::Impl::PlanCut(const Job& job) {
   if (job.plans.empty()) return false;
   const Plan& plan = job.plans.back();
@@ -448,8 +448,11 @@ bool Core::Impl::PlanCut(const Job& job) {
     });
   }
   return !std::all_of(job.tasks.begin() + 1, job.tasks.end(), [&job](const Task& task) {
-    return task.seed > 0 ||
-           (task.member && task.member->complete && task.member->epochs_done >= job.spec.epochs);
+    if (task.seed > 0) return true;
+    if (!task.member || !task.member->complete) return false;
+    // One that ran out of patience wanted no more epochs than the Plan had for it.
+    const double done = task.member->epochs_done;
+    return done >= job.spec.epochs || (IsTerminal(task.state) && done < task.epochs_planned);
   });
 }
 
