@@ -293,14 +293,9 @@ void Core::Impl::ApplyFolds(JobEntry& entry, const PlanOutput& out, int folds_be
   const size_t tasks = entry.view().tasks.size();
   for (size_t i = 1; i < tasks; ++i) {
     const Task& task = entry.view().tasks[i];
-    if (task.seed > 0) {
-      if (!IsTerminal(task.state) && task.epochs_planned != out.plan.epochs) {
-        Edit(entry).tasks[i].epochs_planned = out.plan.epochs;
-      }
-      continue;
-    }
-    if (task.state == TaskState::kDropped && task.attempts == 0 && task.fold >= folds_before &&
-        task.fold < out.plan.folds) {
+    const bool first = task.seed == 0;  // the others come and go by ApplyFurther
+    if (first && task.state == TaskState::kDropped && task.attempts == 0 &&
+        task.fold >= folds_before && task.fold < out.plan.folds) {
       Task& back = EditDurably(entry).tasks[i];
       back.state = TaskState::kPending;
       back.message.clear();
@@ -310,7 +305,7 @@ void Core::Impl::ApplyFolds(JobEntry& entry, const PlanOutput& out, int folds_be
     if (IsTerminal(task.state)) continue;
     const bool named =
         std::find(out.dropped.begin(), out.dropped.end(), task.fold) != out.dropped.end();
-    if (task.state == TaskState::kPending && (task.fold >= out.plan.folds || named)) {
+    if (first && task.state == TaskState::kPending && (task.fold >= out.plan.folds || named)) {
       SettleFold(entry, static_cast<int>(i), named ? "no time left (B5)" : "cut from the plan");
     } else if (task.epochs_planned != out.plan.epochs) {
       Edit(entry).tasks[i].epochs_planned = out.plan.epochs;
@@ -451,8 +446,7 @@ bool Core::Impl::PlanCut(const Job& job) {
     if (task.seed > 0) return true;
     if (!task.member || !task.member->complete) return false;
     // One that ran out of patience wanted no more epochs than the Plan had for it.
-    const double done = task.member->epochs_done;
-    return done >= job.spec.epochs || (IsTerminal(task.state) && done < task.epochs_planned);
+    return task.member->epochs_done >= job.spec.epochs || RanOutOfPatience(task);
   });
 }
 

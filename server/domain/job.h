@@ -204,6 +204,12 @@ struct Task {
   std::optional<Live> live;  // not stored
 };
 
+// B6. It ended by itself, before it had all epochs of its Plan.
+inline bool RanOutOfPatience(const Task& task) {
+  return task.state == TaskState::kDone && task.member && task.member->complete &&
+         task.member->epochs_done < task.epochs_planned;
+}
+
 struct Attempt {
   int64_t id = 0;
   TaskKind kind = TaskKind::kTrain;

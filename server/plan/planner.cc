@@ -72,6 +72,7 @@ class Planning {
   }
   void SetLimit();
   std::string Estimate(int folds, int epochs) const;
+  std::string DoneEarly(absl::string_view measured, const std::string& with) const;
   double EpochSeconds() const { return CostOfShare(in_.cost, rows_).epoch_s; }
   std::string Rule() const { return in_.trigger == Trigger::kFirstFold ? "B3" : "B2"; }
   void Decide(std::string rule, std::string cause, std::string from, std::string to) {
@@ -155,6 +156,13 @@ std::string Planning::Estimate(int folds, int epochs) const {
   absl::StrAppend(&text, " with evaluation, prediction and the ", Text(in_.now - in_.window.start),
                   " used = ", Text(Finish(folds, epochs) - in_.window.start), " > ", limit_text_);
   return text;
+}
+
+// Why something can come back: with what there is of it all would be done early.
+std::string Planning::DoneEarly(absl::string_view measured, const std::string& with) const {
+  return absl::StrFormat(
+      "%s/%s now; with %s all would be done at %s of %s", Text(absl::Seconds(in_.cost.epoch_s)),
+      measured, with, Text(Finish(folds_, epochs_) - in_.window.start), Text(in_.window.length()));
 }
 
 // The most folds, at least `least`, that fit with so many epochs. Where none fits,
@@ -289,12 +297,8 @@ void Planning::GrowEpochs() {
   if (epochs_ >= in_.spec->epochs || GrewLately()) return;
   const int epochs = MostEpochs(folds_);
   if (epochs < epochs_ + std::max(1, epochs_ / 4)) return;
-  Decide(
-      "B9",
-      absl::StrFormat("%s/epoch now; with %s all would be done at %s of %s",
-                      Text(absl::Seconds(in_.cost.epoch_s)), Count(epochs_, "epoch"),
-                      Text(Finish(folds_, epochs_) - in_.window.start), Text(in_.window.length())),
-      Count(epochs_, "epoch"), Count(epochs, "epoch"));
+  Decide("B9", DoneEarly("epoch", Count(epochs_, "epoch")), Count(epochs_, "epoch"),
+         Count(epochs, "epoch"));
   epochs_ = epochs;
 }
 
@@ -313,12 +317,7 @@ void Planning::GrowRows() {
   if (rows_ >= 1 || GrewLately()) return;
   const double rows = MostRows(folds_);
   if (rows < std::min(1.0, 1.25 * rows_)) return;
-  Decide(
-      "B9",
-      absl::StrFormat("%s/epoch of all rows now; with %s all would be done at %s of %s",
-                      Text(absl::Seconds(in_.cost.epoch_s)), RowsText(rows_),
-                      Text(Finish(folds_, epochs_) - in_.window.start), Text(in_.window.length())),
-      RowsText(rows_), RowsText(rows));
+  Decide("B9", DoneEarly("epoch of all rows", RowsText(rows_)), RowsText(rows_), RowsText(rows));
   rows_ = rows;
 }
 
@@ -350,10 +349,7 @@ void Planning::GrowFolds() {
     while (folds < most && Fits(folds + 1, expected)) ++folds;
   }
   if (folds == folds_) return;
-  const std::string cause =
-      absl::StrFormat("%s/epoch now; with %s all would be done at %s of %s",
-                      Text(absl::Seconds(in_.cost.epoch_s)), Count(folds_, "fold"),
-                      Text(Finish(folds_, epochs_) - in_.window.start), Text(in_.window.length()));
+  const std::string cause = DoneEarly("epoch", Count(folds_, "fold"));
   Decide("B9", cause, Count(folds_, "fold"), Count(folds, "fold"));
   if (rows > rows_) Decide("B9", cause, RowsText(rows_), RowsText(rows));
   if (epochs > epochs_) Decide("B9", cause, Count(epochs_, "epoch"), Count(epochs, "epoch"));

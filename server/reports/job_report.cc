@@ -64,11 +64,6 @@ std::map<int, Curve> CurvesOf(const Job& job, const std::vector<MetricPoint>& me
   return curves;
 }
 
-bool RanOutOfPatience(const Task& task) {
-  return task.state == TaskState::kDone && task.member && task.member->complete &&
-         task.member->epochs_done < task.epochs_planned;
-}
-
 // Folds that would go on, or begin, if there were more time.
 std::optional<MoreTime> WhatMoreWouldBuy(const Job& job, const std::vector<MetricPoint>& metrics) {
   const std::map<int, Curve> curves = CurvesOf(job, metrics);

@@ -35,9 +35,9 @@ TrainedFold FoldOf(const Job& source, const Task& task, const Spec& wanted) {
   if (task.checkpoint) fold.epochs_done = std::max(fold.epochs_done, task.checkpoint->epoch);
   // Fewer epochs than its Plan had: patience ran out. As many, of a Plan that was cut:
   // there is more to train.
-  fold.whole =
-      task.state == TaskState::kDone && task.member && task.member->complete && task.rows >= 1 &&
-      (task.member->epochs_done >= wanted.epochs || task.member->epochs_done < task.epochs_planned);
+  fold.whole = task.state == TaskState::kDone && task.member && task.member->complete &&
+               task.rows >= 1 &&
+               (task.member->epochs_done >= wanted.epochs || RanOutOfPatience(task));
   return fold;
 }
 
