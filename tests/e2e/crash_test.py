@@ -153,7 +153,7 @@ def _():
     with House(slots=1, private_binaries=True) as house:
         house.start()
         # Wide enough that no machine is through with a fold between two looks.
-        spec = several(house, "20s", folds=5, epochs=20)
+        spec = several(house, "45s", folds=5, epochs=20)
         job = house.submit({**spec, "model": {"mlp": {"hidden": [512, 512]}}})
 
         def third(j):
@@ -162,7 +162,7 @@ def _():
         house.until(job["id"], "fold 3 trains", third)
         os.rename(os.path.join(house.bin, "worker/trainworker"), os.path.join(house.bin, "worker/gone"))
         house.kill_all("trainworker", "trainrank")
-        job = house.wait(job["id"], 30)
+        job = house.wait(job["id"], 60)
         answered(house, job)
         assert job["predictions"]["folds"] == [0, 1], job["predictions"]
         assert job["quality"] == "DEGRADED" and not job["scores"]["comparable"], job
