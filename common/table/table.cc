@@ -26,6 +26,11 @@ absl::Span<const T> View(absl::string_view file, const ArrayPlace& place) {
                              place.bytes / sizeof(T));
 }
 
+// Where texts of `bytes` bytes end, one after the other.
+bool EndsAreSound(absl::Span<const uint64_t> ends, uint64_t bytes) {
+  return std::is_sorted(ends.begin(), ends.end()) && (ends.empty() || ends.back() <= bytes);
+}
+
 bool AllWithin(absl::Span<const int32_t> codes, int32_t low, int64_t size) {
   int32_t smallest = 0;
   int32_t largest = -1;
@@ -51,6 +56,7 @@ struct Table::Impl {
   }
   absl::Status CheckCodes() const;
   absl::Status CheckIds() const;
+  absl::Status CheckTexts() const;
   absl::Status CheckOrder() const;
 };
 
@@ -76,10 +82,19 @@ absl::Status Table::Impl::CheckCodes() const {
 }
 
 absl::Status Table::Impl::CheckIds() const {
-  uint64_t begin = 0;
-  for (const uint64_t end : View<uint64_t>(file, header.id_ends)) {
-    if (end < begin || end > header.id_text.bytes) return Damaged("an id is out of range");
-    begin = end;
+  if (!EndsAreSound(View<uint64_t>(file, header.id_ends), header.id_text.bytes)) {
+    return Damaged("an id is out of range");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Table::Impl::CheckTexts() const {
+  for (const auto& column : header.texts) {
+    for (const TableHeader::Texts& texts : column) {
+      if (!EndsAreSound(View<uint64_t>(file, texts.ends), texts.text.bytes)) {
+        return Damaged("a text is out of range");
+      }
+    }
   }
   return absl::OkStatus();
 }
@@ -123,6 +138,7 @@ absl::StatusOr<std::shared_ptr<const Table>> Table::Open(const std::string& path
   ASSIGN_OR_RETURN(impl->header, ParseTableHeader(impl->file, size, path));
   RETURN_IF_ERROR(impl->CheckCodes());
   RETURN_IF_ERROR(impl->CheckIds());
+  RETURN_IF_ERROR(impl->CheckTexts());
   RETURN_IF_ERROR(impl->CheckOrder());
   return std::shared_ptr<const Table>(new Table(std::move(impl)));
 }
@@ -181,6 +197,14 @@ std::vector<std::string> Table::TestIds() const {
     begin = end;
   }
   return ids;
+}
+
+absl::string_view Table::Text(size_t column, Split split, int64_t row) const {
+  const TableHeader::Texts& texts = impl_->header.texts[column][Index(split)];
+  const auto ends = View<uint64_t>(impl_->file, texts.ends);
+  const auto at = static_cast<size_t>(row);
+  const uint64_t begin = at == 0 ? 0 : ends[at - 1];
+  return impl_->file.substr(texts.text.offset + begin, ends[at] - begin);
 }
 
 absl::Status Table::VerifyDigest() const {

@@ -3,6 +3,7 @@
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
 #include <absl/types/span.h>
 
 #include <cstdint>
@@ -55,6 +56,8 @@ struct TableSchema {
   // Names of the series, in the order of their rows; one without a name where no
   // column tells them apart.
   std::vector<std::string> series;
+  // Columns kept as the texts that stand there: free text, names of files. No features.
+  std::vector<std::string> text_columns;
 
   // Target columns.
   size_t targets() const { return 1 + more_targets.size(); }
@@ -102,6 +105,9 @@ class Table {
   absl::Span<const int32_t> GivenFolds() const;
   // The test rows' ids in the test file's order; empty without an id column.
   std::vector<std::string> TestIds() const;
+  // Of schema().text_columns[column]; empty where it is missing.
+  // REQUIRES: 0 <= row < rows(split).
+  absl::string_view Text(size_t column, Split split, int64_t row) const;
 
   // Reads everything: DataLoss where a byte is not as it was written. Open alone
   // checks what memory safety needs: sizes, offsets and the range of all codes.

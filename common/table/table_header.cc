@@ -189,9 +189,46 @@ Json MoreTargetsJson(const TableHeader& header) {
   return targets;
 }
 
-// What tables without further targets, series, groups and folds of their own lack.
+Json TextsJson(const TableHeader& header) {
+  Json texts = Json::array();
+  for (size_t i = 0; i < header.texts.size(); ++i) {
+    const auto& [train, test] = header.texts[i];
+    texts.push_back({{"name", header.schema.text_columns[i]},
+                     {"train_ends", PlaceJson(train.ends, "u8")},
+                     {"train_text", PlaceJson(train.text, "u1")},
+                     {"test_ends", PlaceJson(test.ends, "u8")},
+                     {"test_text", PlaceJson(test.text, "u1")}});
+  }
+  return texts;
+}
+
+absl::Status ParseTexts(const Json& array, uint64_t begin, uint64_t file, TableHeader& header,
+                        absl::string_view name) {
+  if (!array.is_array()) return Damaged(name, "'texts'");
+  for (const Json& item : array) {
+    Fields column(item);
+    header.schema.text_columns.push_back(column.Text("name"));
+    const std::array<TableHeader::Texts, 2> texts = {
+        TableHeader::Texts{column.Place("train_ends", "u8"), column.Place("train_text", "u1")},
+        TableHeader::Texts{column.Place("test_ends", "u8"), column.Place("test_text", "u1")}};
+    if (!column.wrong().empty()) return Damaged(name, "'texts'");
+    const std::array<int64_t, 2> rows = {header.schema.train_rows, header.schema.test_rows};
+    for (size_t split = 0; split < 2; ++split) {
+      const auto [ends, text] = texts[split];
+      if (!PlaceIsValid(ends, static_cast<uint64_t>(rows[split]) * 8, begin, file) ||
+          !PlaceIsValid(text, text.bytes, begin, file)) {
+        return Damaged(name, "a text column lies outside of the file");
+      }
+    }
+    header.texts.push_back(texts);
+  }
+  return absl::OkStatus();
+}
+
+// What tables without further targets, texts, series, groups and folds of their own lack.
 void AddOptionalParts(const TableHeader& header, Json& json) {
   if (!header.more_targets.empty()) json["more_targets"] = MoreTargetsJson(header);
+  if (!header.texts.empty()) json["texts"] = TextsJson(header);
   if (header.schema.ordered) json["series"] = header.schema.series;
   TableHeader copy = header;
   for (const OptionalArray& array : OptionalArrays(copy)) {
@@ -224,6 +261,7 @@ absl::Status ParseOptionalParts(const Json& json, uint64_t begin, uint64_t file,
     }
     if (schema.target_kind != TargetKind::kValue) return Damaged(name, "'more_targets'");
   }
+  if (json.contains("texts")) RETURN_IF_ERROR(ParseTexts(json["texts"], begin, file, header, name));
   for (const OptionalArray& array : OptionalArrays(header)) {
     if (!json.contains(array.name)) continue;
     *array.place = top.Place(array.name, array.dtype);

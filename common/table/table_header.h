@@ -30,6 +30,11 @@ struct TableHeader {
   std::array<ArrayPlace, 2> target;
   ArrayPlace id_ends;  // uint64 [test_rows]: where each id ends in id_text
   ArrayPlace id_text;
+  // One text column, of one split, as the ids are.
+  struct Texts {
+    ArrayPlace ends, text;
+  };
+  std::vector<std::array<Texts, 2>> texts;  // [schema.text_columns][split]
   // Of schema.more_targets, as `target`.
   std::vector<std::array<ArrayPlace, 2>> more_targets;
   // Without bytes where the table has no such thing.

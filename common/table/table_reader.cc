@@ -23,6 +23,7 @@ absl::Status CheckRoles(const TableSource& source) {
                            Role{&source.id, "the id"}}) {
     if (!role.column->empty()) roles.push_back(role);
   }
+  for (const std::string& text : source.text_columns) roles.push_back({&text, "a text"});
   for (size_t a = 0; a < targets; ++a) {
     for (size_t b = a + 1; b < roles.size(); ++b) {
       if (*roles[a].column != *roles[b].column) continue;
@@ -47,6 +48,7 @@ absl::StatusOr<TableRows> ReadTable(const TableSource& source) {
   RETURN_IF_ERROR(train.Finish(rows));
   rows.test.resize(rows.schema.features.size());
   rows.more_test_targets.resize(rows.schema.more_targets.size());
+  rows.test_texts.resize(rows.schema.text_columns.size());
   if (!source.test.name.empty()) RETURN_IF_ERROR(TestFile(source, train).Read(rows));
   return rows;
 }

@@ -28,6 +28,8 @@ struct TableSource {
   // Rows without a target stay, as the history of others, and there need be no
   // feature. REQUIRES: time is set.
   bool history = false;
+  // Kept as texts (Table::Text), never features; with one there need be no feature.
+  std::vector<std::string> text_columns;
   int threads = 1;  // that read; the table does not depend on them
 };
 

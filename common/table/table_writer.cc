@@ -49,6 +49,12 @@ class DataPart {
 };
 
 void Rebase(TableHeader& header, uint64_t by) {
+  for (auto& column : header.texts) {
+    for (TableHeader::Texts& texts : column) {
+      texts.ends.offset += by;
+      texts.text.offset += by;
+    }
+  }
   for (auto& places : header.features) {
     for (ArrayPlace& place : places) place.offset += by;
   }
@@ -64,6 +70,11 @@ void Rebase(TableHeader& header, uint64_t by) {
 }
 
 void AddOptionalArrays(const TableRows& rows, DataPart& data, TableHeader& header) {
+  for (size_t i = 0; i < rows.train_texts.size(); ++i) {
+    auto& [train, test] = header.texts.emplace_back();
+    train = {data.Add(Bytes(rows.train_texts[i].ends)), data.Add(rows.train_texts[i].text)};
+    test = {data.Add(Bytes(rows.test_texts[i].ends)), data.Add(rows.test_texts[i].text)};
+  }
   for (size_t i = 0; i < rows.more_train_targets.size(); ++i) {
     const ArrayPlace train = data.Add(Bytes(rows.more_train_targets[i], true));
     header.more_targets.push_back({train, data.Add(Bytes(rows.more_test_targets[i], true))});
@@ -82,7 +93,9 @@ absl::Status WriteTable(const TableRows& rows, const std::string& path) {
   const TableSchema& schema = rows.schema;
   if (rows.train.size() != schema.features.size() || rows.test.size() != schema.features.size() ||
       rows.more_train_targets.size() != schema.more_targets.size() ||
-      rows.more_test_targets.size() != schema.more_targets.size()) {
+      rows.more_test_targets.size() != schema.more_targets.size() ||
+      rows.train_texts.size() != schema.text_columns.size() ||
+      rows.test_texts.size() != schema.text_columns.size()) {
     return absl::InvalidArgumentError(absl::StrCat("table ", path, ": a feature has no rows"));
   }
   TableHeader header;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <absl/status/status.h>
+#include <absl/strings/string_view.h>
 
 #include <cstdint>
 #include <string>
@@ -27,6 +28,16 @@ struct TextRows {
     text.append(value.data(), value.size());
     ends.push_back(text.size());
   }
+  absl::string_view operator[](size_t row) const {
+    const uint64_t begin = row == 0 ? 0 : ends[row - 1];
+    return absl::string_view(text).substr(begin, ends[row] - begin);
+  }
+  // Text k is what was text order[k].
+  TextRows InOrder(const std::vector<uint32_t>& order) const {
+    TextRows ordered;
+    for (const uint32_t row : order) ordered.Add((*this)[row]);
+    return ordered;
+  }
 };
 
 // A table in memory. Sizes: train[f] has schema.train_rows rows, test[f]
@@ -41,6 +52,7 @@ struct TableRows {
   std::vector<ColumnRows> more_train_targets;  // [schema.more_targets]
   std::vector<ColumnRows> more_test_targets;
   TextRows test_ids;
+  std::vector<TextRows> train_texts, test_texts;  // [schema.text_columns]
   // See Table; empty where the table has no such thing.
   std::vector<uint64_t> series_ends, test_series_ends;
   std::vector<double> times;

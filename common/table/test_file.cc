@@ -12,6 +12,9 @@
 namespace traind {
 
 absl::Status TestFile::MatchRoles() {
+  for (const std::string& name : source_.text_columns) {
+    ASSIGN_OR_RETURN(text_at_.emplace_back(), header_.Require(name, "the text"));
+  }
   if (!source_.id.empty()) {
     ASSIGN_OR_RETURN(const size_t at, header_.Require(source_.id, "the id"));
     id_at_ = static_cast<ptrdiff_t>(at);
@@ -74,6 +77,10 @@ absl::Status TestFile::AddBlock(const CsvRows& block, TableRows& rows) {
                       k == 0 ? rows.test_target : rows.more_test_targets[k - 1]);
     }
     if (id_at_ != kAbsent) rows.test_ids.Add(fields[id_at_]);
+    for (size_t k = 0; k < text_at_.size(); ++k) {
+      const absl::string_view text = fields[text_at_[k]];
+      rows.test_texts[k].Add(IsMissingValue(text) ? "" : text);
+    }
   }
   if (time_at_ != kAbsent)
     times_.Add(block.fields() + time_at_, columns, block.rows(), block.lines());
@@ -140,6 +147,7 @@ absl::Status TestFile::OrderByTime(TableRows& rows) {
     if (!rows.test_target.codes.empty()) KeepRows(order.rows, rows.test_target.codes);
     for (ColumnRows& target : rows.more_test_targets) KeepRows(order.rows, target.numbers);
   }
+  for (TextRows& texts : rows.test_texts) texts = texts.InOrder(order.rows);
   if (!std::is_sorted(order.rows.begin(), order.rows.end())) {
     rows.test_order.assign(order.rows.begin(), order.rows.end());
   }

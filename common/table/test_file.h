@@ -37,6 +37,7 @@ class TestFile {
   TableFileHeader header_;
   std::vector<size_t> feature_at_;  // [feature]: its column in this file
   std::vector<ptrdiff_t> target_at_;
+  std::vector<size_t> text_at_;
   std::vector<TestTarget> targets_;
   ptrdiff_t id_at_ = kAbsent, time_at_ = kAbsent, series_at_ = kAbsent;
   TimeColumn times_;

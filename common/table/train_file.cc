@@ -69,8 +69,10 @@ TrainFile::TrainFile(const TableSource& source) : source_(source) {
 
 bool TrainFile::HasOtherRole(const std::string& name) const {
   const auto& more = source_.more_targets;
-  return name == source_.target || name == source_.id || name == source_.group ||
-         name == source_.fold_column || std::find(more.begin(), more.end(), name) != more.end();
+  const auto& texts = source_.text_columns;
+  return std::find(texts.begin(), texts.end(), name) != texts.end() || name == source_.target ||
+         name == source_.id || name == source_.group || name == source_.fold_column ||
+         std::find(more.begin(), more.end(), name) != more.end();
 }
 
 absl::Status TrainFile::GiveRoles() {
@@ -111,7 +113,12 @@ absl::Status TrainFile::GiveRoles() {
       columns_->Use(static_cast<size_t>(id_at), ColumnUse::kSkipped);
     }
   }
-  if (source_.history) features_->MayBeNone();
+  for (const std::string& name : source_.text_columns) {
+    ASSIGN_OR_RETURN(text_at_.emplace_back(), header_.Require(name, "the text"));
+    columns_->Use(text_at_.back(), ColumnUse::kKeys);
+    features_->Skip(text_at_.back());
+  }
+  if (source_.history || !text_at_.empty()) features_->MayBeNone();
   return absl::OkStatus();
 }
 
@@ -211,6 +218,17 @@ absl::Status TrainFile::OrderByTime(TableRows& rows, std::vector<uint32_t>& kept
   return absl::OkStatus();
 }
 
+void TrainFile::TakeTexts(const std::vector<uint32_t>& kept, TableRows& rows) const {
+  for (const size_t at : text_at_) {
+    const ColumnValues& column = columns_->values(at);
+    TextRows& texts = rows.train_texts.emplace_back();
+    for (const uint32_t row : kept) {
+      const int32_t code = column.codes[row];
+      texts.Add(code < 0 ? "" : column.dictionary.values()[static_cast<size_t>(code)]);
+    }
+  }
+}
+
 absl::Status TrainFile::TakeGroups(const std::vector<uint32_t>& kept, TableRows& rows) {
   const ColumnValues& column = columns_->values(static_cast<size_t>(group_at_));
   for (const uint32_t row : kept) {
@@ -260,6 +278,8 @@ absl::Status TrainFile::Finish(TableRows& rows) {
   schema.id = source_.id;
   ASSIGN_OR_RETURN(std::vector<uint32_t> kept, RowsWithTargets(schema));
   if (time_at_ != kAbsent) RETURN_IF_ERROR(OrderByTime(rows, kept));
+  schema.text_columns = source_.text_columns;
+  TakeTexts(kept, rows);
   if (group_at_ != kAbsent) RETURN_IF_ERROR(TakeGroups(kept, rows));
   if (fold_at_ != kAbsent) RETURN_IF_ERROR(TakeGivenFolds(kept, rows));
   schema.train_rows = static_cast<int64_t>(kept.size());

@@ -58,13 +58,14 @@ class TrainFile {
   absl::StatusOr<std::vector<uint32_t>> RowsWithTargets(TableSchema& schema) const;
   absl::Status CheckTimes() const;
   absl::Status OrderByTime(TableRows& rows, std::vector<uint32_t>& kept);
+  void TakeTexts(const std::vector<uint32_t>& kept, TableRows& rows) const;
   absl::Status TakeGroups(const std::vector<uint32_t>& kept, TableRows& rows);
   absl::Status TakeGivenFolds(const std::vector<uint32_t>& kept, TableRows& rows);
 
   const TableSource& source_;
   TableFileHeader header_;
   std::vector<TargetColumn> targets_;
-  std::vector<size_t> target_at_;
+  std::vector<size_t> target_at_, text_at_;
   ptrdiff_t time_at_ = kAbsent, series_at_ = kAbsent, group_at_ = kAbsent, fold_at_ = kAbsent;
   std::unique_ptr<FileColumns> columns_;
   std::unique_ptr<FeatureColumns> features_;

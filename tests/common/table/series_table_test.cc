@@ -267,5 +267,55 @@ TEST(MakeFoldsTest, TheColumnOfFoldsMustHaveAsManyAsTheSpec) {
               HasSubstr("data.split needs data.group"));
 }
 
+TEST(TextColumnTest, TextsAreKeptByRowAndAreNoFeatures) {
+  TableSource source;
+  const std::string train =
+      "y,words,x\na,\"one, \"\"two\"\"\nthree\",1\n,left out,2\nb,,3\na,\"one, "
+      "\"\"two\"\"\nthree\",4\n";
+  const std::string test = "x,words\n5,?\n6,new\n";
+  source.train = {"train.csv", train};
+  source.test = {"test.csv", test};
+  source.target = "y";
+  source.text_columns = {"words"};
+  const auto rows = ReadTable(source);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  const auto table = Open(*rows);
+  EXPECT_THAT(Names(table->schema()), ElementsAre("x"));
+  EXPECT_THAT(table->schema().text_columns, ElementsAre("words"));
+  EXPECT_EQ(table->Text(0, Split::kTrain, 0), "one, \"two\"\nthree");
+  EXPECT_EQ(table->Text(0, Split::kTrain, 1), "");
+  EXPECT_EQ(table->Text(0, Split::kTrain, 2), "one, \"two\"\nthree");
+  EXPECT_EQ(table->Text(0, Split::kTest, 0), "");
+  EXPECT_EQ(table->Text(0, Split::kTest, 1), "new");
+  EXPECT_TRUE(table->VerifyDigest().ok());
+}
+
+TEST(TextColumnTest, ThereNeedBeNoFeatureBesideATextAndTextsFollowTheOrderOfTimes) {
+  const std::string train = "t,y,words\n2,1,later\n1,2,sooner\n";
+  const std::string test = "t,words\n9,ninth\n8,eighth\n";
+  TableSource source = Forecast(train, test);
+  source.history = false;
+  source.text_columns = {"words"};
+  const auto rows = ReadTable(source);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  const auto table = Open(*rows);
+  EXPECT_THAT(table->schema().features, IsEmpty());
+  EXPECT_EQ(table->Text(0, Split::kTrain, 0), "sooner");
+  EXPECT_EQ(table->Text(0, Split::kTrain, 1), "later");
+  EXPECT_EQ(table->Text(0, Split::kTest, 0), "eighth");
+  EXPECT_EQ(table->Text(0, Split::kTest, 1), "ninth");
+}
+
+TEST(TextColumnTest, ATextThatIsNotThereOrIsTheTargetIsRefused) {
+  TableSource source;
+  source.train = {"train.csv", "y,words\na,b\n"};
+  source.target = "y";
+  source.text_columns = {"word"};
+  EXPECT_THAT(Message(ReadTable(source)),
+              HasSubstr("train.csv: there is no column 'word' (the text)"));
+  source.text_columns = {"y"};
+  EXPECT_THAT(Message(ReadTable(source)), HasSubstr("column 'y' is both the target and a text"));
+}
+
 }  // namespace
 }  // namespace traind
