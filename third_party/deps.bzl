@@ -62,6 +62,18 @@ def third_party():
         targets = {"zlib": ["-lz"]},  # members of NPZ archives
     )
     apt_repository(
+        name = "jpeg",
+        header = "jpeglib.h",
+        package = "libjpeg62-turbo-dev",
+        targets = {"jpeg": ["-ljpeg"]},
+    )
+    apt_repository(
+        name = "png",
+        header = "png.h",
+        package = "libpng-dev",
+        targets = {"png": ["-lpng"]},
+    )
+    apt_repository(
         name = "gtest",
         header = "gmock/gmock.h",
         package = "libgmock-dev",

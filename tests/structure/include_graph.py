@@ -69,6 +69,7 @@ LIBRARIES = {
                                          "server/http", "worker/daemon", "client"]),
     "yaml-cpp": (("yaml-cpp/",), ["common/spec", "client"]),
     "HTTP": (("httplib.h",), ["server/http"]),
+    "image libraries": (("jpeglib.h", "png.h"), ["common/image"]),
     "NVML": (("nvml.h",), ["third_party"]),
 }
 

@@ -1,0 +1,31 @@
+// Pictures in memory, and what makes them of one size.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/strings/string_view.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace traind {
+
+struct Image {
+  int64_t height = 0, width = 0, channels = 0;
+  std::vector<uint8_t> pixels;  // [height, width, channels]
+};
+
+// More than so many pixels are refused before they are given memory.
+inline constexpr int64_t kMostPixels = int64_t{1} << 26;
+
+// InvalidArgument: a side of 0, or more than kMostPixels.
+absl::Status CheckImageSize(int64_t height, int64_t width);
+
+// The image with 1 or 3 channels: grey is 0.299 R + 0.587 G + 0.114 B as Pillow rounds
+// it, colour from grey repeats it. REQUIRES: image.channels is 1 or 3.
+Image WithChannels(Image image, int64_t channels);
+
+// The largest square in the middle, made size x size by Pillow's bilinear filter, which
+// takes the mean over an area where it makes images smaller; the same to the last bit.
+Image CropAndResize(const Image& image, int64_t size);
+
+}  // namespace traind
