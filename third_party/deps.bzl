@@ -74,6 +74,12 @@ def third_party():
         targets = {"png": ["-lpng"]},
     )
     apt_repository(
+        name = "tiff",
+        header = "x86_64-linux-gnu/tiffio.h",
+        package = "libtiff-dev",
+        targets = {"tiff": ["-ltiff"]},
+    )
+    apt_repository(
         name = "gtest",
         header = "gmock/gmock.h",
         package = "libgmock-dev",

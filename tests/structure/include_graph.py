@@ -70,6 +70,7 @@ LIBRARIES = {
     "yaml-cpp": (("yaml-cpp/",), ["common/spec", "client"]),
     "HTTP": (("httplib.h",), ["server/http"]),
     "image libraries": (("jpeglib.h", "png.h"), ["common/image"]),
+    "libtiff": (("tiffio.h",), ["common/volume"]),
     "NVML": (("nvml.h",), ["third_party"]),
 }
 

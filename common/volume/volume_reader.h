@@ -1,0 +1,65 @@
+// Volumes of voxels in files: NPY arrays (of an NPZ archive, its one array) and TIFF
+// stacks, read slice by slice, so that one may be larger than memory.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+#include <absl/types/span.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace traind {
+
+struct VolumeShape {
+  int64_t depth = 0, height = 0, width = 0;
+  int64_t channels = 1;
+
+  int64_t slice() const { return height * width * channels; }  // values
+  int64_t voxels() const { return depth * height * width; }
+  friend bool operator==(const VolumeShape& a, const VolumeShape& b) {
+    return a.depth == b.depth && a.height == b.height && a.width == b.width &&
+           a.channels == b.channels;
+  }
+  friend bool operator!=(const VolumeShape& a, const VolumeShape& b) { return !(a == b); }
+};
+// "32 x 64 x 64", with " x 3 channels" where there are several.
+std::string ToString(const VolumeShape& shape);
+
+// Threads: confined to one. Errors: InvalidArgument, naming the file and the slice.
+class VolumeReader {
+ public:
+  virtual ~VolumeReader() = default;
+  const VolumeShape& shape() const { return shape_; }
+  // out: [H, W, C], as float32. A voxel that is NaN or infinite is an error with its place.
+  // REQUIRES: 0 <= z < depth, out.size() == shape().slice().
+  absl::Status ReadSlice(int64_t z, absl::Span<float> out);
+
+ protected:
+  explicit VolumeReader(std::string path) : path_(std::move(path)) {}
+  virtual absl::Status Decode(int64_t z, absl::Span<float> out) = 0;
+  const std::string& path() const { return path_; }
+  absl::Status Wrong(absl::string_view what) const;  // "PATH: what"
+
+  VolumeShape shape_;
+
+ private:
+  const std::string path_;
+};
+
+// What the file is, its first bytes say. NPY: [D, H, W] or [C, D, H, W], C order,
+// float32, float64, or integers of 8 to 32 bits. TIFF (also BigTIFF): a page per slice, all
+// of one form, 8, 16 or 32 bits, channels side by side.
+// Errors: NotFound; InvalidArgument where the file is cut, or something else.
+absl::StatusOr<std::unique_ptr<VolumeReader>> OpenVolume(const std::string& path);
+
+// For OpenVolume.
+absl::StatusOr<std::unique_ptr<VolumeReader>> OpenNpyVolume(const std::string& path, bool archive);
+absl::StatusOr<std::unique_ptr<VolumeReader>> OpenTiffVolume(const std::string& path);
+
+// The largest extent of a volume, and the most values of a slice: more is a hostile header.
+inline constexpr int64_t kMostExtent = 1 << 16;
+inline constexpr int64_t kMostSliceValues = int64_t{1} << 28;
+
+}  // namespace traind

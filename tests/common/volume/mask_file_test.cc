@@ -1,0 +1,69 @@
+#include "common/volume/mask_file.h"
+
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace traind {
+namespace {
+
+constexpr VolumeShape kShape{4, 10, 12, 1};
+
+std::string GoldenPath(const std::string& name) {
+  return absl::StrCat("tests/common/volume/golden/", name);
+}
+
+absl::StatusOr<std::vector<uint8_t>> ReadMask(const std::string& path, const VolumeShape& of) {
+  auto reader = MaskReader::Open(path, of);
+  if (!reader.ok()) return reader.status();
+  std::vector<uint8_t> values(static_cast<size_t>(of.voxels()));
+  const auto slice = static_cast<size_t>(of.height * of.width);
+  for (int64_t z = 0; z < of.depth; ++z) {
+    const absl::Status read = (*reader)->ReadSlice(
+        z, absl::MakeSpan(values).subspan(static_cast<size_t>(z) * slice, slice));
+    if (!read.ok()) return read;
+  }
+  return values;
+}
+
+void ExpectRefused(const std::string& name, const VolumeShape& of, const std::string& part) {
+  const auto mask = ReadMask(GoldenPath(name), of);
+  ASSERT_FALSE(mask.ok());
+  EXPECT_TRUE(absl::StrContains(mask.status().message(), part)) << mask.status().ToString();
+}
+
+TEST(MaskReaderTest, MasksOfOneAndOf255AreTheSame) {
+  const auto mask = ReadMask(GoldenPath("mask.npy"), kShape);
+  ASSERT_TRUE(mask.ok()) << mask.status().ToString();
+  EXPECT_EQ(*mask, *ReadMask(GoldenPath("mask_255.tif"), {4, 10, 12, 3}));
+}
+
+TEST(MaskReaderTest, OtherValuesAndShapesAreRefused) {
+  ExpectRefused("mask_mixed.npy", kShape, "a mask has 0 and 1, or 0 and 255");
+  ExpectRefused("array_u1.npy", kShape, "the mask's voxel at z 0, y 0, x 0 is");
+  ExpectRefused("mask_small.npy", kShape,
+                "a mask of 4 x 5 x 12 voxels for a volume of 4 x 10 x 12");
+}
+
+TEST(MaskWriterTest, WhatWasWrittenIsRead) {
+  const std::vector<uint8_t> mask = *ReadMask(GoldenPath("mask.npy"), kShape);
+  for (const MaskForm form : {MaskForm::kNpy, MaskForm::kTiff}) {
+    const std::string path =
+        absl::StrCat(testing::TempDir(), "/written", form == MaskForm::kNpy ? ".npy" : ".tiff");
+    auto writer = MaskWriter::Create(path, form, kShape);
+    ASSERT_TRUE(writer.ok()) << writer.status().ToString();
+    for (size_t z = 0; z < 4; ++z) {
+      ASSERT_TRUE((*writer)->Append(absl::MakeConstSpan(mask).subspan(z * 120, 120)).ok());
+    }
+    ASSERT_TRUE((*writer)->Commit().ok());
+    const auto read = ReadMask(path, kShape);
+    ASSERT_TRUE(read.ok()) << read.status().ToString();
+    EXPECT_EQ(*read, mask);
+  }
+}
+
+}  // namespace
+}  // namespace traind
