@@ -6,6 +6,7 @@
 #include <absl/strings/strip.h>
 
 #include "common/spec/field_text.h"
+#include "common/spec/media_rules.h"
 
 namespace traind {
 namespace {
@@ -103,9 +104,7 @@ std::vector<std::string> ApplyPreset(v1::JobSpec& spec) {
   std::vector<std::string> filled;
   if (spec.preset().empty()) return filled;
   spec.set_preset(PinnedPreset(spec.preset()));
-  if (spec.model().architecture_case() == v1::ModelSpec::ARCHITECTURE_NOT_SET) {
-    spec.mutable_model()->mutable_mlp();
-  }
+  ChooseModel(spec);
   if (spec.kind_case() == v1::JobSpec::KIND_NOT_SET) spec.mutable_train();
   for (const PresetField& field : PresetFields(spec.preset())) {
     const Place place = Find(field.path, &spec);

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "common/spec/field_text.h"
+#include "common/spec/media_rules.h"
 #include "common/spec/presets.h"
 
 namespace traind {
@@ -401,6 +402,8 @@ void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
     }
   }
   CheckTrain(spec, check);
+  CheckMedia(spec, check.partial(),
+             [&](const std::string& path, const std::string& what) { check.Add(path, what); });
   CheckBudget(spec.budget(), check);
   if (spec.budget().subsample() && spec.train().has_shuffle() && !spec.train().shuffle()) {
     check.Add("budget.subsample",
@@ -444,9 +447,7 @@ v1::JobSpec ResolveSpec(v1::JobSpec spec) {
   if (spec.task().metric().empty()) {
     spec.mutable_task()->set_metric(DefaultMetric(spec.task().type()));
   }
-  if (spec.model().architecture_case() == v1::ModelSpec::ARCHITECTURE_NOT_SET) {
-    spec.mutable_model()->mutable_mlp();
-  }
+  ChooseModel(spec);
   if (spec.kind_case() == v1::JobSpec::KIND_NOT_SET) spec.mutable_train();
   // Reading the defaults' text takes longer than all else, so it is done once for
   // the members of oneofs that nearly every spec has.

@@ -1,0 +1,67 @@
+// Rules of specs whose rows have more than columns.
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <gtest/gtest.h>
+
+#include "common/spec/spec_rules.h"
+
+namespace traind {
+namespace {
+
+v1::JobSpec GoodSpec() {
+  v1::JobSpec spec;
+  spec.set_api("v1");
+  spec.mutable_task()->set_type("classification");
+  spec.mutable_data()->set_train("/data/train.csv");
+  spec.mutable_data()->set_target("y");
+  return spec;
+}
+
+std::string Errors(const v1::JobSpec& spec) {
+  return absl::StrJoin(CheckSpec(spec), "\n", [](std::string* out, const SpecError& error) {
+    absl::StrAppend(out, error.field_path, ": ", error.message);
+  });
+}
+
+v1::JobSpec ImageSpec() {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_data()->mutable_image();
+  return spec;
+}
+
+TEST(MediaRulesTest, ImagesAreLearntByACnnUnlessSaidOtherwise) {
+  EXPECT_EQ(Errors(ImageSpec()), "");
+  const v1::JobSpec resolved = ResolveSpec(ImageSpec());
+  EXPECT_EQ(resolved.data().image().column(), "file");
+  EXPECT_EQ(resolved.data().image().size(), 32);
+  EXPECT_EQ(resolved.data().image().channels(), 3);
+  EXPECT_EQ(resolved.model().cnn().width(), 32);
+  EXPECT_EQ(resolved.model().cnn().blocks_size(), 3);
+  v1::JobSpec with_preset = ImageSpec();
+  with_preset.set_preset("fast");
+  EXPECT_TRUE(ResolveSpec(with_preset).model().has_cnn());
+  // Rows without images keep the spec that they had.
+  EXPECT_FALSE(ResolveSpec(GoodSpec()).data().has_image());
+  EXPECT_FALSE(ResolveSpec(GoodSpec()).train().has_augment());
+}
+
+TEST(MediaRulesTest, WhatDoesNotFitImagesIsRefused) {
+  v1::JobSpec spec = ImageSpec();
+  spec.mutable_model()->mutable_mlp();
+  EXPECT_EQ(Errors(spec), "model: model takes no images; use model.cnn, or leave it out");
+  spec = ImageSpec();
+  spec.mutable_data()->mutable_image()->set_channels(2);
+  spec.mutable_data()->mutable_image()->set_column("y");
+  EXPECT_EQ(Errors(spec),
+            "data.image.channels: data.image.channels '2' is neither 1 nor 3\n"
+            "data.image.column: data.image.column 'y' is the target, too");
+  spec = GoodSpec();
+  spec.mutable_model()->mutable_cnn();
+  spec.mutable_train()->mutable_augment()->set_flip(true);
+  EXPECT_EQ(Errors(spec),
+            "model.cnn: model.cnn needs data.image\n"
+            "train.augment: train.augment needs data.image");
+}
+
+}  // namespace
+}  // namespace traind
