@@ -76,7 +76,9 @@ absl::Status AddFeatureRows(const std::vector<FeatureField>& fields, const CsvRo
 
 InputSchema InputSchemaOf(const TableSchema& schema) {
   InputSchema input;
-  input.features = schema.features;
+  for (const Column& column : schema.features) {
+    if (!column.floor_only) input.features.push_back(column);
+  }
   input.id = schema.id;
   input.target_kind = schema.target_kind;
   input.targets.push_back(schema.target);

@@ -31,6 +31,9 @@ struct Column {
   // Of what a date tells: the file's column, and which part (date_parts.h); else empty, and -1.
   std::string source;
   int date_part = -1;
+  // Made from media (pixels, texts): what the floor sees of them. No network's input; such
+  // columns stand behind all others.
+  bool floor_only = false;
 
   const std::string& file_column() const { return date_part < 0 ? name : source; }
 };

@@ -121,6 +121,7 @@ absl::Status ParseFeatures(const Json& array, TableHeader& header, absl::string_
       column.source = fields.Text("source");
       column.date_part = static_cast<int>(std::min<int64_t>(fields.Rows("date_part"), INT_MAX));
     }
+    if (item.contains("floor_only")) column.floor_only = fields.Flag("floor_only");
     if (!numeric) column.categories = fields.Texts("categories");
     const char* dtype = numeric ? "f4" : "i4";
     std::array<ArrayPlace, 2> places = {fields.Place("train", dtype), fields.Place("test", dtype)};
@@ -299,6 +300,7 @@ std::string EncodeTableHeader(const TableHeader& header) {
       feature["source"] = column.source;
       feature["date_part"] = static_cast<uint64_t>(column.date_part);
     }
+    if (column.floor_only) feature["floor_only"] = true;
     features.push_back(std::move(feature));
   }
   const bool classes = schema.target_kind == TargetKind::kClasses;

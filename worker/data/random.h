@@ -42,7 +42,7 @@ class Random {
 };
 
 // What a stream of random numbers is for: streams of one seed never meet.
-enum class Stream : uint64_t { kWeights = 1, kOrder = 2, kDropout = 3, kModel = 4 };
+enum class Stream : uint64_t { kWeights = 1, kOrder = 2, kDropout = 3, kModel = 4, kMedia = 5 };
 
 inline uint64_t StreamSeed(uint64_t seed, Stream stream, uint64_t a, uint64_t b = 0,
                            uint64_t c = 0) {

@@ -57,6 +57,7 @@ RowEncoder RowEncoder::Fit(std::shared_ptr<const Table> table,
   const TableSchema& schema = encoder.table_->schema();
   for (size_t i = 0; i < schema.features.size(); ++i) {
     const int feature = static_cast<int>(i);
+    if (schema.features[i].floor_only) continue;
     if (schema.features[i].kind == ColumnKind::kNumeric) {
       encoder.FitNumeric(feature, training_rows);
     } else {

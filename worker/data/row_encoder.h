@@ -10,6 +10,7 @@
 
 #include "common/table/folds.h"
 #include "common/table/table.h"
+#include "worker/data/media_source.h"
 
 namespace traind {
 
@@ -26,6 +27,9 @@ struct EncodedRows {
   int64_t rows = 0;
   std::vector<float> numeric;  // [rows, numeric_width], row-major
   std::vector<int32_t> codes;  // [rows, cardinalities.size()], row-major
+  // What these rows have besides: rows media_begin... of it; null: nothing.
+  std::shared_ptr<const MediaSource> media;
+  int64_t media_begin = 0;
 };
 
 // What a network learns of a forecast's target.
@@ -42,10 +46,10 @@ struct FeatureRows {
   std::vector<const int32_t*> codes;  // [feature], as Table::Codes
 };
 
-// Numeric columns are standardised; a missing value becomes the mean (0), and a
-// column of which the training rows lack values has a second, 0/1 column that
-// tells so. Columns that are constant on the training rows are all 0.
-// Threads: immutable. Ownership: keeps the table.
+// Columns that are the floor's alone are left out. Numeric columns are standardised; a missing
+// value becomes the mean (0), and a column of which the training rows lack values has a second, 0/1
+// column that tells so. Columns that are constant on the training rows are all 0. Threads:
+// immutable. Ownership: keeps the table.
 class RowEncoder {
  public:
   // Where the horizon of `shape` is 1 or more, each target's own past is an input:

@@ -25,9 +25,9 @@ absl::Status Learner::Impl::Initialize(LearnerData data) {
   ASSIGN_OR_RETURN(model, CreateModel(options.model, options.shape, parameters));
   parameters.Allocate(device);
   parameters.Initialize(options.seed);
-  optimizer.emplace(options.optimizer, parameters.flat(), options.paths.fused_optimizer);
+  optimizer.emplace(options.optimizer, parameters.trained(), options.paths.fused_optimizer);
   objective.emplace(options.objective, options.target_mean, options.target_scale, device);
-  gradient = at::zeros_like(parameters.flat());
+  gradient = at::zeros_like(parameters.trained());
   best = parameters.flat().clone();
   best_views = parameters.ViewsOf(best);
   if (options.ema_decay > 0) {
@@ -44,6 +44,8 @@ absl::Status Learner::Impl::Initialize(LearnerData data) {
 }
 
 void Learner::Impl::PlaceData(LearnerData& data) {
+  media = data.rows.media;
+  if (media != nullptr) media_loader = std::make_unique<MediaLoader>(media);
   const int64_t count = data.rows.rows;
   at::Tensor target;
   if (objective->classification()) {
@@ -108,7 +110,7 @@ void Learner::Impl::ChooseBackward() {
     fast = CreateStaticBackward(Setup());
   }
   if (fast == nullptr && options.group != nullptr && reducer == nullptr) {
-    reducer = std::make_unique<GradientReducer>(*options.group, parameters.tensors());
+    reducer = std::make_unique<GradientReducer>(*options.group, parameters.trained_tensors());
   }
   SetRecompute(recompute);
 }
@@ -150,9 +152,12 @@ absl::Status Learner::SetPrecision(Precision precision) {
   });
 }
 
-absl::Status Learner::SetOrder(absl::Span<const int32_t> rows) {
+absl::Status Learner::SetOrder(absl::Span<const int32_t> rows, uint64_t media_seed) {
   RETURN_IF_ERROR(impl_->rows->Check(rows));
   RETURN_IF_ERROR(impl_->CheckClasses(rows));
+  if (impl_->media_loader != nullptr) {
+    impl_->media_loader->SetOrder({rows.begin(), rows.end()}, media_seed);
+  }
   return Guarded([&] {
     impl_->order = ToDevice(std::vector<int32_t>(rows.begin(), rows.end()),
                             {static_cast<int64_t>(rows.size())}, impl_->device);
@@ -166,7 +171,7 @@ absl::Status Learner::Step(const StepInput& input) {
 
 absl::Status Learner::AbandonStep() {
   return Guarded([&] {
-    for (const at::Tensor& parameter : impl_->parameters.tensors()) {
+    for (const at::Tensor& parameter : impl_->parameters.trained_tensors()) {
       parameter.mutable_grad().reset();
     }
     impl_->gradient_began = false;
@@ -195,6 +200,25 @@ absl::Status Learner::Synchronize() {
   if (impl_->options.cuda == nullptr) return absl::OkStatus();
   return Guarded([&] {
     impl_->options.cuda->Synchronize();
+    return absl::OkStatus();
+  });
+}
+
+absl::Status Learner::ShareBuffers() {
+  if (impl_->options.group == nullptr || impl_->parameters.buffers().numel() == 0) {
+    return absl::OkStatus();
+  }
+  return Guarded([&]() -> absl::Status {
+    const at::NoGradGuard no_gradients;
+    const int64_t trained = impl_->parameters.trained().numel();
+    for (const at::Tensor& flat : {impl_->parameters.flat(), impl_->ema}) {
+      if (!flat.defined()) continue;
+      const at::Tensor buffers = flat.narrow(0, trained, flat.numel() - trained);
+      const at::Tensor host = buffers.cpu().contiguous();
+      RETURN_IF_ERROR(impl_->options.group->Broadcast(
+          absl::MakeSpan(host.mutable_data_ptr<float>(), static_cast<size_t>(host.numel()))));
+      buffers.copy_(host);
+    }
     return absl::OkStatus();
   });
 }

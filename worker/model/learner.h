@@ -53,7 +53,7 @@ struct LearnerData {
   std::vector<int32_t> classes;  // [rows], classification; < 0: never trained on
   // [rows, outputs], regression, in the targets' own units; NaN: never trained on
   std::vector<float> values;
-};
+};  // rows.media: what each row has besides, from its row media_begin = 0 on
 
 struct StepInput {
   int64_t begin = 0;      // in the order
@@ -97,9 +97,10 @@ class Learner {
   // Training goes on in another precision; the weights stay.
   absl::Status SetPrecision(Precision precision);
 
-  // Which rows the steps to come take, by index into the data. OutOfRange where one has
-  // too few rows before it for its window.
-  absl::Status SetOrder(absl::Span<const int32_t> rows);
+  // Which rows the steps to come take, by index into the data. media_seed: of what is
+  // drawn for their media (MediaRequest). OutOfRange where one has too few rows before it
+  // for its window.
+  absl::Status SetOrder(absl::Span<const int32_t> rows, uint64_t media_seed = 0);
   // One optimizer step, or a part of one. The gradient is the mean over the gang's rows.
   absl::Status Step(const StepInput& input);
   // Forgets the parts of a step that have been taken so far: after one that failed.
@@ -119,6 +120,9 @@ class Learner {
   // out has a row for each of the others.
   absl::Status Predict(Weights which, const EncodedRows& rows, absl::Span<float> out);
 
+  // In a gang, by all its ranks: what is no parameter (running statistics) becomes rank
+  // 0's, as in PyTorch's DistributedDataParallel.
+  absl::Status ShareBuffers();
   // The weights now (with an EMA: their average) are the best.
   absl::Status KeepBest();
 

@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <c10/util/Exception.h>
 
+#include "common/status_macros.h"
 #include "worker/model/learner_impl.h"
 
 namespace traind {
@@ -20,8 +21,8 @@ bool Learner::Impl::MayRecord(const StepInput& input) const {
   const bool lstm_drops = options.model.architecture == "lstm" && options.model.dropout > 0 &&
                           options.model.lstm.layers > 1;
   return options.paths.cuda_graph && device.is_cuda() && options.group == nullptr &&
-         !graph_failed && !recompute && !lstm_drops && input.last && !gradient_began &&
-         input.rows > 0 && input.rows == input.gang_rows;
+         media == nullptr && !graph_failed && !recompute && !lstm_drops && input.last &&
+         !gradient_began && input.rows > 0 && input.rows == input.gang_rows;
 }
 
 void Learner::Impl::DropGraph() {
@@ -30,7 +31,7 @@ void Learner::Impl::DropGraph() {
 }
 
 // false: this one is to be taken operator by operator.
-bool Learner::Impl::GraphStep(const StepInput& input) {
+absl::StatusOr<bool> Learner::Impl::GraphStep(const StepInput& input) {
   if (!MayRecord(input) || (graph != nullptr && input.rows < graph_rows)) return false;
   if (input.rows != graph_rows) {
     DropGraph();  // the batch's buffers may move, too
@@ -44,13 +45,16 @@ bool Learner::Impl::GraphStep(const StepInput& input) {
     graph_rate = at::empty({}, parameters.flat().options());
     optimizer->TakeRateFrom(graph_rate);
     try {
+      absl::Status taken;
       graph = options.cuda->Record([&] {
         const at::AutoGradMode with_gradients(true);
-        AutogradStep(input, graph_index);
+        taken = AutogradStep(input, graph_index);
       });
+      RETURN_IF_ERROR(taken);
     } catch (const c10::Error&) {
       graph_failed = true;  // what this model does cannot be recorded: never again
-      for (const at::Tensor& parameter : parameters.tensors()) parameter.mutable_grad().reset();
+      for (const at::Tensor& parameter : parameters.trained_tensors())
+        parameter.mutable_grad().reset();
     }
     optimizer->TakeRateFrom({});
     if (graph == nullptr) return false;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "worker/data/media_loader.h"
 #include "worker/device/collective.h"
 #include "worker/device/cuda_api.h"
 #include "worker/model/learner.h"
@@ -31,11 +32,14 @@ struct Learner::Impl {
   std::optional<LossScaler> scaler;
   std::optional<ObjectiveLoss> objective;
   std::optional<ResidentRows> rows;
+  std::shared_ptr<const MediaSource> media;  // of the rows; null: there is none
+  std::unique_ptr<MediaLoader> media_loader;
   std::optional<Optimizer> optimizer;
   at::Tensor order;  // [rows of the epoch] int32
 
+  at::Tensor gradient;  // like parameters.trained()
   // Like parameters.flat(); ema is undefined where there is none.
-  at::Tensor gradient, best, ema;
+  at::Tensor best, ema;
   std::vector<at::Tensor> best_views, ema_views;
   bool ema_began = false;
 
@@ -65,11 +69,12 @@ struct Learner::Impl {
   bool SetRecompute(bool on);
   StaticSetup Setup();
   absl::Status CheckClasses(absl::Span<const int32_t> index) const;
-  at::Tensor LossOf(const StepInput& input, const at::Tensor& index, double& weight);
+  absl::StatusOr<ResidentRows::Batch> BatchOf(const StepInput& input, const at::Tensor& index);
+  at::Tensor LossOf(const StepInput& input, const ResidentRows::Batch& batch, double& weight);
   absl::Status Step(const StepInput& input);
-  void AutogradStep(const StepInput& input, const at::Tensor& index);
+  absl::Status AutogradStep(const StepInput& input, const at::Tensor& index);
   bool MayRecord(const StepInput& input) const;
-  bool GraphStep(const StepInput& input);
+  absl::StatusOr<bool> GraphStep(const StepInput& input);
   void DropGraph();
   absl::Status StaticStep(const StepInput& input);
   void Update(double learning_rate);
@@ -78,8 +83,8 @@ struct Learner::Impl {
   const std::vector<at::Tensor>& ViewsFor(Weights which) const;
   void ScoreFast(Weights which, const ForwardInput& input, float* out) const;
   void Score(Weights which, const Inputs& inputs, float* out) const;
-  void ScoreRows(Weights which, const ResidentRows& from, absl::Span<const int32_t> index,
-                 float* out) const;
+  absl::Status ScoreRows(Weights which, const ResidentRows& from, absl::Span<const int32_t> index,
+                         float* out) const;
   std::map<std::string, at::Tensor> Slots() const;
 };
 

@@ -29,6 +29,9 @@ absl::Status CheckLearnerOptions(const LearnerOptions& options, const LearnerDat
     return wrong(options.target_mean.size(), " target means and ", options.target_scale.size(),
                  " scales for ", outputs, " outputs");
   }
+  if (rows > 0 && HasMedia(shape) != (data.rows.media != nullptr)) {
+    return wrong("media that the model does not take, or none for one that does");
+  }
   const TransformerSpec& transformer = options.model.transformer;
   if (options.model.architecture == "transformer" && transformer.width % transformer.heads != 0) {
     return wrong("a width of ", transformer.width, " for ", transformer.heads, " heads");

@@ -3,11 +3,13 @@
 #include <ATen/ops/from_blob.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "common/status_macros.h"
 #include "worker/device/guard.h"
 #include "worker/model/learner_impl.h"
 #include "worker/model/learner_options.h"
+#include "worker/model/media_inputs.h"
 
 namespace traind {
 namespace {
@@ -16,6 +18,14 @@ namespace {
 // windows (attention: a number per pair of time steps) takes less than a training step.
 int64_t RowsAtOnce(const ModelShape& shape, bool gpu) {
   constexpr int64_t kMostRows = 4096, kLeastSteps = 64;
+  // Pixels, voxels, tokens: what a network makes of each takes about as much.
+  constexpr int64_t kMediaPlaces = 1 << 17;
+  int64_t places = shape.max_tokens;
+  for (size_t i = 1; i < shape.image.size(); ++i)
+    places = std::max<int64_t>(places, 1) * shape.image[i];
+  if (places > 0) {
+    return std::clamp<int64_t>((gpu ? 16 : 1) * kMediaPlaces / places, 1, kMostRows);
+  }
   const int64_t pairs = shape.window * std::max(shape.window, kLeastSteps);
   const int64_t most = (gpu ? 16 : 1) * (int64_t{1} << 20) / pairs;
   return std::clamp<int64_t>(most, 1, kMostRows);
@@ -44,33 +54,39 @@ void Learner::Impl::ScoreFast(Weights which, const ForwardInput& input, float* o
                     options.shape.outputs);
 }
 
-void Learner::Impl::ScoreRows(Weights which, const ResidentRows& from,
-                              absl::Span<const int32_t> index, float* out) const {
+absl::Status Learner::Impl::ScoreRows(Weights which, const ResidentRows& from,
+                                      absl::Span<const int32_t> index, float* out) const {
   if (fast_forward != nullptr) {
     ForwardInput input;
     input.numeric = from.numeric().const_data_ptr<float>();
     input.codes = from.codes().const_data_ptr<int32_t>();
     input.rows = index.data();
     input.count = static_cast<int64_t>(index.size());
-    return ScoreFast(which, input, out);
+    ScoreFast(which, input, out);
+    return absl::OkStatus();
   }
+  MediaBatch loaded;
   const auto at_once = static_cast<size_t>(RowsAtOnce(options.shape, device.is_cuda()));
   for (size_t begin = 0; begin < index.size(); begin += at_once) {
     const auto part = index.subspan(begin, at_once);
     const at::Tensor on_device = ToDevice(std::vector<int32_t>(part.begin(), part.end()),
                                           {static_cast<int64_t>(part.size())}, device);
-    Score(which, from.GatherInputs(on_device),
-          out + static_cast<int64_t>(begin) * options.shape.outputs);
+    Inputs inputs = from.GatherInputs(on_device);
+    if (media != nullptr) {
+      MediaRequest request;
+      request.rows = part;
+      RETURN_IF_ERROR(media->Load(request, loaded));
+      AttachMedia(loaded, device, inputs);
+    }
+    Score(which, inputs, out + static_cast<int64_t>(begin) * options.shape.outputs);
   }
+  return absl::OkStatus();
 }
 
 absl::Status Learner::Predict(Weights which, absl::Span<const int32_t> rows,
                               absl::Span<float> out) {
   RETURN_IF_ERROR(impl_->rows->Check(rows));
-  return Guarded([&] {
-    impl_->ScoreRows(which, *impl_->rows, rows, out.data());
-    return absl::OkStatus();
-  });
+  return Guarded([&] { return impl_->ScoreRows(which, *impl_->rows, rows, out.data()); });
 }
 
 absl::Status Learner::Predict(Weights which, const EncodedRows& rows, absl::Span<float> out) {
@@ -94,21 +110,33 @@ absl::Status Learner::Predict(Weights which, const EncodedRows& rows, absl::Span
       for (int64_t row = passed.context(); row < rows.rows; ++row) {
         index.push_back(static_cast<int32_t>(row));
       }
-      impl_->ScoreRows(which, passed, index, out.data());
-      return absl::OkStatus();
+      return impl_->ScoreRows(which, passed, index, out.data());
     });
   }
   const int64_t outputs = options.shape.outputs, width = options.shape.numeric;
   const int64_t columns = static_cast<int64_t>(options.shape.cardinalities.size());
-  return Guarded([&] {
+  if (rows.media == nullptr && HasMedia(options.shape)) {
+    return absl::InvalidArgumentError("learner: rows without the media that it needs");
+  }
+  return Guarded([&]() -> absl::Status {
+    MediaBatch loaded;
     const int64_t at_once = RowsAtOnce(options.shape, impl_->device.is_cuda());
     for (int64_t begin = 0; begin < rows.rows; begin += at_once) {
       const int64_t count = std::min(at_once, rows.rows - begin);
       // Read only: from_blob has no form for that.
       float* numeric = const_cast<float*>(rows.numeric.data()) + begin * width;
       int32_t* codes = const_cast<int32_t*>(rows.codes.data()) + begin * columns;
-      const Inputs inputs{at::from_blob(numeric, {count, width}, at::kFloat).to(impl_->device),
-                          at::from_blob(codes, {count, columns}, at::kInt).to(impl_->device)};
+      Inputs inputs;
+      inputs.numeric = at::from_blob(numeric, {count, width}, at::kFloat).to(impl_->device);
+      inputs.codes = at::from_blob(codes, {count, columns}, at::kInt).to(impl_->device);
+      if (rows.media != nullptr) {
+        std::vector<int32_t> index(static_cast<size_t>(count));
+        std::iota(index.begin(), index.end(), static_cast<int32_t>(rows.media_begin + begin));
+        MediaRequest request;
+        request.rows = index;
+        RETURN_IF_ERROR(rows.media->Load(request, loaded));
+        AttachMedia(loaded, impl_->device, inputs);
+      }
       impl_->Score(which, inputs, out.data() + begin * outputs);
     }
     return absl::OkStatus();

@@ -9,16 +9,30 @@
 #include "common/status_macros.h"
 #include "worker/model/autocast.h"
 #include "worker/model/learner_impl.h"
+#include "worker/model/media_inputs.h"
 #include "worker/model/vector_loops.h"
 
 namespace traind {
 
-// The loss to differentiate is weight x the returned mean (or sum, of no rows).
-at::Tensor Learner::Impl::LossOf(const StepInput& input, const at::Tensor& index, double& weight) {
+absl::StatusOr<ResidentRows::Batch> Learner::Impl::BatchOf(const StepInput& input,
+                                                           const at::Tensor& index) {
   const auto started = std::chrono::steady_clock::now();
   ResidentRows::Batch batch = rows->Gather(index);
   batch.inputs.dropout_seed = input.dropout_seed;
+  if (media_loader != nullptr) {
+    ASSIGN_OR_RETURN(const MediaBatch* const loaded, media_loader->Take(input.begin, input.rows));
+    AttachMedia(*loaded, device, batch.inputs);
+    if (!loaded->target_shape.empty()) {
+      batch.target = TensorOf(loaded->target, loaded->target_shape, device);
+    }
+  }
   gather_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  return batch;
+}
+
+// The loss to differentiate is weight x the returned mean (or sum, of no rows).
+at::Tensor Learner::Impl::LossOf(const StepInput& input, const ResidentRows::Batch& batch,
+                                 double& weight) {
   const Autocast autocast(device.type(), options.precision);
   const at::Tensor output =
       model->Forward(parameters.tensors(), batch.inputs, /*training=*/true).to(at::kFloat);
@@ -67,29 +81,32 @@ absl::Status Learner::Impl::Step(const StepInput& input) {
     const std::lock_guard<std::mutex> lock(generator.mutex());
     generator.set_current_seed(input.dropout_seed);
   }
-  if (!GraphStep(input)) AutogradStep(input, order.narrow(0, input.begin, input.rows));
+  ASSIGN_OR_RETURN(const bool launched, GraphStep(input));
+  if (!launched) RETURN_IF_ERROR(AutogradStep(input, order.narrow(0, input.begin, input.rows)));
   loss_rows += static_cast<double>(input.rows);
   gradient_began = !input.last;
   return absl::OkStatus();
 }
 
 // index: [rows] int32, of the rows that it takes.
-void Learner::Impl::AutogradStep(const StepInput& input, const at::Tensor& index) {
+absl::Status Learner::Impl::AutogradStep(const StepInput& input, const at::Tensor& index) {
+  ASSIGN_OR_RETURN(const ResidentRows::Batch batch, BatchOf(input, index));
   // Where it is told of nothing, it leaves the gradients where autograd adds them up.
   const bool reduce = reducer != nullptr && input.last;
   if (reduce) reducer->BeforeForward();
   double weight = 1;
-  const at::Tensor loss = LossOf(input, index, weight);
+  const at::Tensor loss = LossOf(input, batch, weight);
   at::Tensor scaled = weight == 1 ? loss : loss.mul(weight);
   if (scaler.has_value()) scaled = scaler->Scale(scaled);
   if (reduce) reducer->BeforeBackward();
   scaled.backward();
   const at::NoGradGuard no_gradients;
   if (input.rows > 0) loss_sum.add_(loss.detach(), static_cast<double>(input.rows));
-  if (!input.last) return;
+  if (!input.last) return absl::OkStatus();
   parameters.TakeGradients(gradient);
   if (reducer != nullptr) reducer->Average(gradient);
   Update(input.learning_rate);
+  return absl::OkStatus();
 }
 
 void Learner::Impl::Update(double learning_rate) {

@@ -17,6 +17,10 @@ namespace traind {
 struct Inputs {
   at::Tensor numeric;  // [B, shape.numeric] float32; T > 1: [B, T, shape.numeric], oldest first
   at::Tensor codes;    // [B, number of categorical inputs] int32; T > 1: [B, T, ...]
+  // Of media (worker/data/media_source.h); undefined where there is none.
+  at::Tensor image;           // [B, C, H, W] or [B, C, D, H, W] float32, channels-last strides
+  at::Tensor tokens;          // [all samples' tokens] int32, sample after sample
+  at::Tensor ends;            // [B] int32, on the CPU: where each sample's tokens end
   uint64_t dropout_seed = 0;  // when training
 };
 

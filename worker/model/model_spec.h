@@ -37,6 +37,12 @@ struct ModelShape {
   std::vector<int64_t> cardinalities;  // of each categorical input
   int64_t outputs = 1;                 // classes, or numbers to predict
   int64_t window = 1;                  // time steps of a sample; 1: a plain row
+  std::vector<int64_t> image;          // [C, H, W] or [C, D, H, W] of its media; empty: none
+  int64_t vocabulary = 0;              // of its tokens, which are below it; 0: no text
+  int64_t max_tokens = 0;              // of a sample
 };
+inline bool HasMedia(const ModelShape& shape) {
+  return !shape.image.empty() || shape.vocabulary > 0;
+}
 
 }  // namespace traind

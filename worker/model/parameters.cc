@@ -15,6 +15,8 @@ namespace {
 
 constexpr int64_t kAlignment = 16;  // elements: 64 bytes
 
+int64_t Aligned(int64_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
+
 double Draw(Initial::Kind kind, Random& random) {
   switch (kind) {
     case Initial::Kind::kUniform:
@@ -32,17 +34,44 @@ double Draw(Initial::Kind kind, Random& random) {
 size_t Parameters::Declare(std::string name, std::vector<int64_t> shape, Initial initial) {
   ParameterInfo info{std::move(name), std::move(shape), 1};
   for (const int64_t extent : info.shape) info.size *= extent;
-  offsets_.push_back(flat_size_);
-  flat_size_ += (info.size + kAlignment - 1) / kAlignment * kAlignment;
+  offsets_.push_back(trained_size_);
+  trained_size_ += Aligned(info.size);
   layout_.push_back(std::move(info));
   initial_.push_back(initial);
+  is_buffer_.push_back(false);
   return layout_.size() - 1;
 }
 
+size_t Parameters::DeclareBuffer(std::string name, std::vector<int64_t> shape, double value) {
+  const int64_t behind_parameters = trained_size_;
+  const size_t index =
+      Declare(std::move(name), std::move(shape), {Initial::Kind::kConstant, value});
+  trained_size_ = behind_parameters;
+  offsets_[index] = buffer_size_;  // Allocate puts the parameters before it
+  buffer_size_ += Aligned(layout_[index].size);
+  is_buffer_[index] = true;
+  return index;
+}
+
 void Parameters::Allocate(c10::Device device) {
-  flat_ = at::zeros({flat_size_}, at::TensorOptions(device).dtype(at::kFloat));
+  for (size_t i = 0; i < offsets_.size(); ++i) {
+    if (is_buffer_[i]) offsets_[i] += trained_size_;
+  }
+  flat_ = at::zeros({trained_size_ + buffer_size_}, at::TensorOptions(device).dtype(at::kFloat));
   tensors_ = ViewsOf(flat_);
-  for (at::Tensor& tensor : tensors_) tensor = tensor.detach().set_requires_grad(true);
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    tensors_[i] = tensors_[i].detach().set_requires_grad(!is_buffer_[i]);
+  }
+}
+
+at::Tensor Parameters::buffers() const { return flat_.narrow(0, trained_size_, buffer_size_); }
+
+std::vector<at::Tensor> Parameters::trained_tensors() const {
+  std::vector<at::Tensor> trained;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (!is_buffer_[i]) trained.push_back(tensors_[i]);
+  }
+  return trained;
 }
 
 void Parameters::Initialize(uint64_t seed) {
@@ -75,6 +104,7 @@ std::vector<at::Tensor> Parameters::ViewsOf(const at::Tensor& flat) const {
 void Parameters::TakeGradients(const at::Tensor& flat) const {
   const c10::AutoGradMode no_gradients(false);
   for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (is_buffer_[i]) continue;
     flat.narrow(0, offsets_[i], layout_[i].size).view(layout_[i].shape).copy_(tensors_[i].grad());
     // Not zeroed: autograd then hands over its own tensors instead of adding.
     tensors_[i].mutable_grad().reset();
@@ -87,18 +117,22 @@ std::vector<float> Parameters::Pack(const at::Tensor& flat) const {
   std::vector<float> values;
   values.reserve(static_cast<size_t>(TotalSize(layout_)));
   for (size_t i = 0; i < layout_.size(); ++i) {
-    values.insert(values.end(), source + offsets_[i], source + offsets_[i] + layout_[i].size);
+    if (offsets_[i] >= flat.numel()) {
+      values.insert(values.end(), static_cast<size_t>(layout_[i].size), 0.0f);
+    } else {
+      values.insert(values.end(), source + offsets_[i], source + offsets_[i] + layout_[i].size);
+    }
   }
   return values;
 }
 
 void Parameters::Unpack(absl::Span<const float> values, const at::Tensor& flat) const {
   const c10::AutoGradMode no_gradients(false);
-  at::Tensor host = at::zeros({flat_size_}, at::TensorOptions().dtype(at::kFloat));
+  at::Tensor host = at::zeros({flat.numel()}, at::TensorOptions().dtype(at::kFloat));
   float* target = host.mutable_data_ptr<float>();
   const float* source = values.data();
   for (size_t i = 0; i < layout_.size(); ++i) {
-    std::copy_n(source, layout_[i].size, target + offsets_[i]);
+    if (offsets_[i] < flat.numel()) std::copy_n(source, layout_[i].size, target + offsets_[i]);
     source += layout_[i].size;
   }
   flat.copy_(host);

@@ -110,6 +110,7 @@ absl::Status PredictAllSeries(Learner& learner, const RowEncoder& encoder, Weigh
 }  // namespace
 
 absl::StatusOr<std::vector<float>> PredictTest(Learner& learner, const RowEncoder& encoder,
+                                               std::shared_ptr<const MediaSource> media,
                                                Weights which, int outputs) {
   const int64_t rows = encoder.table().rows(Split::kTest);
   std::vector<float> out(static_cast<size_t>(rows * outputs));
@@ -120,7 +121,9 @@ absl::StatusOr<std::vector<float>> PredictTest(Learner& learner, const RowEncode
   }
   for (int64_t begin = 0; begin < rows; begin += kEncodeRows) {
     const int64_t end = std::min(rows, begin + kEncodeRows);
-    const EncodedRows part = encoder.Encode(Split::kTest, begin, end);
+    EncodedRows part = encoder.Encode(Split::kTest, begin, end);
+    part.media = media;
+    part.media_begin = begin;
     RETURN_IF_ERROR(
         learner.Predict(which, part,
                         absl::MakeSpan(out).subspan(static_cast<size_t>(begin * outputs),

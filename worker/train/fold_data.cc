@@ -22,6 +22,7 @@ ModelShape FoldData::shape() const {
 LearnerData FoldData::Encode() const {
   LearnerData data;
   data.rows = encoder->Encode(Split::kTrain, 0, table->rows(Split::kTrain));
+  data.rows.media = media;
   if (table->schema().target_kind == TargetKind::kClasses) {
     const auto classes = table->TargetClass(Split::kTrain);
     data.classes.assign(classes.begin(), classes.end());

@@ -9,6 +9,7 @@
 
 #include "common/table/table.h"
 #include "worker/data/fold_rows.h"
+#include "worker/data/media_source.h"
 #include "worker/data/row_encoder.h"
 #include "worker/model/learner.h"
 #include "worker/train/training_spec.h"
@@ -21,6 +22,8 @@ struct FoldData {
   std::unique_ptr<const RowEncoder> encoder;
   SampleShape sample;
   int outputs = 1;  // C: classes, or targets
+  // What the rows of each file have besides their columns; null: nothing.
+  std::shared_ptr<const MediaSource> media, test_media;
 
   ModelShape shape() const;
   // All rows of the training file, encoded.

@@ -80,8 +80,11 @@ absl::Status Trainer::ValidateWithin(const Verdict& verdict) {
 absl::Status Trainer::BeginEpoch() {
   std::vector<int32_t> order = data_.rows.training;
   if (spec_.shuffle) order = EpochOrder(order, spec_.seed, train_.fold, epoch_);
-  RETURN_IF_ERROR(
-      learner_->SetOrder(RankShare(order, position_, gang_->rank(), gang_->world_size())));
+  const uint64_t media_seed =
+      StreamSeed(spec_.seed, Stream::kMedia, static_cast<uint64_t>(train_.fold),
+                 static_cast<uint64_t>(epoch_));
+  RETURN_IF_ERROR(learner_->SetOrder(
+      RankShare(order, position_, gang_->rank(), gang_->world_size()), media_seed));
   order_begin_ = 0;
   order_stale_ = false;
   epoch_began_ = clock_.MonotonicNow();
@@ -372,6 +375,7 @@ absl::Status Trainer::EvaluateNow(Weights which, std::vector<float>& outputs) {
 absl::Status Trainer::Validate() {
   const absl::Duration started = clock_.MonotonicNow();
   std::vector<float> outputs;
+  RETURN_IF_ERROR(learner_->ShareBuffers());
   RETURN_IF_ERROR(EvaluateNow(Weights::kLast, outputs));
   last_ = evaluator_->Evaluate(outputs);
   validated_at_ = clock_.MonotonicNow();

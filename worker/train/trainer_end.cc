@@ -48,7 +48,7 @@ absl::Status Trainer::Finish(const Ending& ending) {
 void Trainer::RescuePredictions() {
   if (!gang_->leads() || !has_best_ || predictions_saved_ || best_outputs_.empty()) return;
   const absl::StatusOr<std::vector<float>> test =
-      PredictTest(*learner_, *data_.encoder, Weights::kBest, data_.outputs);
+      PredictTest(*learner_, *data_.encoder, data_.test_media, Weights::kBest, data_.outputs);
   if (!test.ok()) return;
   constexpr absl::Duration kLongestWait = absl::Seconds(10);
   saver_->Wait(kLongestWait);
@@ -58,8 +58,9 @@ void Trainer::RescuePredictions() {
 
 absl::Status Trainer::PredictAndSave(const Ending& ending) {
   const absl::Duration started = clock_.MonotonicNow();
-  ASSIGN_OR_RETURN(const std::vector<float> test,
-                   PredictTest(*learner_, *data_.encoder, Weights::kBest, data_.outputs));
+  ASSIGN_OR_RETURN(
+      const std::vector<float> test,
+      PredictTest(*learner_, *data_.encoder, data_.test_media, Weights::kBest, data_.outputs));
   rank_protocol::FoldSaved saved = FoldSavedNow();
   saved.last = true;
   saved.complete = ending.cause == StopCause::kEpochs || ending.cause == StopCause::kPatience;

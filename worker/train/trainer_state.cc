@@ -224,7 +224,7 @@ void Trainer::SaveWhatIsDue() {
     return;
   }
   absl::StatusOr<std::vector<float>> test =
-      PredictTest(*learner_, *data_.encoder, Weights::kBest, data_.outputs);
+      PredictTest(*learner_, *data_.encoder, data_.test_media, Weights::kBest, data_.outputs);
   if (!test.ok()) return Warn(absl::StrCat("no predictions: ", test.status().message()));
   predictions_saved_ = true;
   saver_->StartPredictions(FoldSavedNow(), best_outputs_, *std::move(test));

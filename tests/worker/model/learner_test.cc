@@ -182,7 +182,10 @@ TEST(LearnerTest, RowsEncodedElsewherePredictAsResidentOnesDo) {
   const Golden golden("mlp_embeddings.safetensors");
   auto learner = GoldenLearner(golden, EmbeddingOptions());
   const int64_t rows = kSteps * kBatch;
-  EncodedRows encoded{rows, golden.Floats("in.numeric"), golden.Integers("in.codes")};
+  EncodedRows encoded;
+  encoded.rows = rows;
+  encoded.numeric = golden.Floats("in.numeric");
+  encoded.codes = golden.Integers("in.codes");
   std::vector<float> resident(static_cast<size_t>(rows)), passed(static_cast<size_t>(rows));
   ASSERT_TRUE(learner->Predict(Weights::kLast, FirstRows(rows), absl::MakeSpan(resident)).ok());
   ASSERT_TRUE(learner->Predict(Weights::kLast, encoded, absl::MakeSpan(passed)).ok());
