@@ -5,6 +5,7 @@
 
 #include "worker/model/lstm.h"
 #include "worker/model/mlp.h"
+#include "worker/model/text_encoder.h"
 #include "worker/model/transformer.h"
 
 namespace traind {
@@ -18,6 +19,7 @@ constexpr Entry kModels[] = {
     {"mlp", CreateMlp},
     {"lstm", CreateLstm},
     {"transformer", CreateTransformer},
+    {"text", CreateTextEncoder},
 };
 
 }  // namespace

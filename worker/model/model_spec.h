@@ -21,13 +21,27 @@ struct TransformerSpec {
   bool mean_pooling = false;  // the head sees the steps' mean, not the last step
 };
 
+struct TextSpec {
+  int64_t width = 128;  // of each token's vector; a multiple of heads
+  int64_t heads = 4;
+  int64_t layers = 4;
+  int64_t feedforward = 512;  // width between a layer's two products
+  bool disentangled = true;   // relative attention as in DeBERTa; else plain, and positions
+
+  static constexpr int64_t kRelativeSpan = 32;  // buckets of distances either way
+  static constexpr double kTokenScale = 0.1;    // of the embeddings that it starts with
+  static constexpr int64_t kColumnWidth = 32;   // of what is made of numbers and categories
+  static constexpr int64_t kHeadWidth = 64;     // of the layer over both
+};
+
 struct ModelSpec {
-  std::string architecture = "mlp";       // mlp, lstm, transformer
+  std::string architecture = "mlp";       // mlp, lstm, transformer, text
   std::vector<int64_t> hidden{256, 256};  // mlp: width of each hidden layer
   LstmSpec lstm;
   TransformerSpec transformer;
-  // 0-1. mlp: after each hidden layer; lstm: between layers; transformer: of attention,
-  // of the network's hidden layer and of what each adds to its input.
+  TextSpec text;
+  // 0-1. mlp: after each hidden layer; lstm: between layers; transformer and text: of
+  // attention, of the network's hidden layer and of what each adds to its input.
   double dropout = 0.1;
 };
 

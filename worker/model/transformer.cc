@@ -13,51 +13,14 @@
 #include <vector>
 
 #include "worker/model/dropout.h"
+#include "worker/model/encoder_parameters.h"
 #include "worker/model/input_columns.h"
 #include "worker/model/recompute.h"
 
 namespace traind {
 namespace {
 
-struct NormParameters {
-  size_t weight = 0, bias = 0;
-};
-
-struct EncoderLayer {
-  LinearParameters in_proj, out_proj, linear1, linear2;
-  NormParameters norm1, norm2;
-};
-
 constexpr uint64_t kSeedsOfLayer = 4;  // dropouts
-
-constexpr Initial kZeros{Initial::Kind::kConstant, 0, -1};
-constexpr Initial kOnes{Initial::Kind::kConstant, 1, -1};
-
-NormParameters DeclareNorm(const std::string& name, int64_t width, Parameters& parameters) {
-  return {parameters.Declare(name + ".weight", {width}, kOnes),
-          parameters.Declare(name + ".bias", {width}, kZeros)};
-}
-
-// As torch.nn.TransformerEncoderLayer starts.
-EncoderLayer DeclareLayer(const std::string& name, const TransformerSpec& spec,
-                          Parameters& parameters) {
-  const int64_t width = spec.width;
-  const double glorot = std::sqrt(6.0 / static_cast<double>(4 * width));
-  const double linear = 1.0 / std::sqrt(static_cast<double>(width));
-  const std::string attention = name + ".self_attn.";
-  EncoderLayer layer;
-  layer.in_proj.weight = parameters.Declare(attention + "in_proj_weight", {3 * width, width},
-                                            {Initial::Kind::kUniform, glorot, -1});
-  layer.in_proj.bias = parameters.Declare(attention + "in_proj_bias", {3 * width}, kZeros);
-  layer.out_proj.weight = parameters.Declare(attention + "out_proj.weight", {width, width},
-                                             {Initial::Kind::kUniform, linear, -1});
-  layer.out_proj.bias = parameters.Declare(attention + "out_proj.bias", {width}, kZeros);
-  layer.linear1 = DeclareLinear(name + ".linear1", width, spec.feedforward, parameters);
-  layer.linear2 = DeclareLinear(name + ".linear2", spec.feedforward, width, parameters);
-  layer.norm1 = DeclareNorm(name + ".norm1", width, parameters);
-  layer.norm2 = DeclareNorm(name + ".norm2", width, parameters);
-  return layer;
-}
 
 class Transformer final : public Model {
  public:
@@ -67,7 +30,8 @@ class Transformer final : public Model {
     position_ = parameters.Declare("position", {shape.window, spec_.width},
                                    {Initial::Kind::kNormal, 0.02, -1});
     for (int64_t k = 0; k < spec_.layers; ++k) {
-      layers_.push_back(DeclareLayer(absl::StrCat("encoder.layers.", k), spec_, parameters));
+      layers_.push_back(DeclareEncoderLayer(absl::StrCat("encoder.layers.", k), spec_.width,
+                                            spec_.feedforward, parameters));
     }
     if (spec_.pre_norm) norm_ = DeclareNorm("encoder.norm", spec_.width, parameters);
     head_ = DeclareLinear("head", spec_.width, shape.outputs, parameters);

@@ -1,0 +1,263 @@
+// The text encoder against PyTorch's, and packed attention against padded.
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros_like.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/worker/model/golden.h"
+#include "worker/model/model.h"
+#include "worker/model/objective_loss.h"
+#include "worker/model/optimizer.h"
+#include "worker/model/text_attention.h"
+
+namespace traind {
+namespace {
+
+// As tests/golden/text_golden.py has them.
+constexpr int64_t kSteps = 20, kBatch = 8, kNumeric = 3, kVocabulary = 30, kLongest = 90;
+constexpr double kLearningRate = 3e-3, kMaxNorm = 5;
+
+struct Recorded {
+  std::string name;
+  bool disentangled = true;
+  int64_t outputs = 1;
+  bool columns = true, classes = false;
+};
+
+// A network with its weights and optimizer, and the golden file's texts.
+class Trained {
+ public:
+  Trained(const Golden& golden, const Recorded& run) : run_(run) {
+    ModelSpec spec;
+    spec.architecture = "text";
+    spec.dropout = 0;
+    spec.text = {16, 4, 2, 24, run.disentangled};
+    ModelShape shape;
+    shape.vocabulary = kVocabulary;
+    shape.max_tokens = kLongest;
+    shape.outputs = run.outputs;
+    if (run.columns) {
+      shape.numeric = kNumeric;
+      shape.cardinalities = {6};
+    }
+    auto model = CreateModel(spec, shape, parameters_);
+    EXPECT_TRUE(model.ok()) << model.status().ToString();
+    model_ = *std::move(model);
+    parameters_.Allocate(c10::kCPU);
+    std::vector<float> weights;
+    for (const ParameterInfo& parameter : parameters_.layout()) {
+      const std::vector<float> values = golden.Floats(run.name + "." + parameter.name);
+      EXPECT_EQ(static_cast<int64_t>(values.size()), parameter.size) << parameter.name;
+      weights.insert(weights.end(), values.begin(), values.end());
+    }
+    parameters_.Unpack(weights, parameters_.flat());
+    optimizer_.emplace(OptimizerSpec(), parameters_.flat(), /*fused=*/true);
+    Objective objective;
+    objective.loss = run.classes ? LossKind::kCrossEntropy : LossKind::kMse;
+    objective_.emplace(objective, std::vector<double>(), std::vector<double>(), c10::kCPU);
+    tokens_ = golden.Integers("in.tokens");
+    ends_ = golden.Integers("in.ends");
+    numeric_ = golden.Floats("in.numeric");
+    codes_ = golden.Integers("in.codes");
+    classes_ = golden.Integers("in.classes");
+    values_ = golden.Floats("in.values");
+  }
+
+  bool SetRecompute(bool on) { return model_->SetRecompute(on); }
+
+  at::Tensor Forward(int64_t step, bool training) {
+    const auto first = static_cast<size_t>(step * kBatch);
+    const int64_t begin = first == 0 ? 0 : ends_[first - 1];
+    std::vector<int64_t> ends;
+    for (size_t b = first; b < first + kBatch; ++b) ends.push_back(ends_[b] - begin);
+    Inputs inputs;
+    inputs.tokens = Copy(tokens_.data() + begin, {ends.back()}, at::kInt);
+    inputs.ends = Copy(ends.data(), {kBatch}, at::kLong);
+    if (run_.columns) {
+      inputs.numeric = Copy(numeric_.data() + first * kNumeric, {kBatch, kNumeric}, at::kFloat);
+      inputs.codes = Copy(codes_.data() + first, {kBatch, 1}, at::kInt);
+    }
+    return model_->Forward(parameters_.tensors(), inputs, training);
+  }
+
+  // The loss before the step.
+  double Step(int64_t step) {
+    const at::Tensor gradient = at::zeros_like(parameters_.flat());
+    const at::Tensor loss = LossOf(step);
+    loss.backward();
+    const at::NoGradGuard no_gradients;
+    parameters_.TakeGradients(gradient);
+    optimizer_->Step(gradient, kLearningRate, kMaxNorm, std::nullopt);
+    return loss.item<double>();
+  }
+
+  std::vector<float> Gradient(int64_t step) {
+    const at::Tensor gradient = at::zeros_like(parameters_.flat());
+    LossOf(step).backward();
+    const at::NoGradGuard no_gradients;
+    parameters_.TakeGradients(gradient);
+    return parameters_.Pack(gradient);
+  }
+
+ private:
+  template <class T>
+  static at::Tensor Copy(const T* data, at::IntArrayRef shape, at::ScalarType type) {
+    return at::from_blob(const_cast<T*>(data), shape, type).clone();
+  }
+
+  at::Tensor LossOf(int64_t step) {
+    const auto first = static_cast<size_t>(step * kBatch);
+    at::Tensor wanted;
+    if (run_.classes) {
+      wanted = Copy(classes_.data() + first, {kBatch}, at::kInt).to(at::kLong);
+    } else {
+      wanted = Copy(values_.data() + 2 * first, {kBatch, 2}, at::kFloat).narrow(1, 0, run_.outputs);
+    }
+    return objective_->Loss(Forward(step, /*training=*/true), wanted, at::Reduction::Mean);
+  }
+
+  const Recorded run_;
+  Parameters parameters_;
+  std::unique_ptr<Model> model_;
+  std::optional<Optimizer> optimizer_;
+  std::optional<ObjectiveLoss> objective_;
+  std::vector<int32_t> tokens_, ends_, codes_, classes_;
+  std::vector<float> numeric_, values_;
+};
+
+const Recorded kPlain{"plain", false, 1, true, false};
+const Recorded kDisentangled{"disentangled", true, 3, true, true};
+const Recorded kTextAlone{"text_alone", true, 2, false, false};
+
+void ExpectRun(const Recorded& run) {
+  const Golden golden("text.safetensors");
+  Trained trained(golden, run);
+  {
+    const at::NoGradGuard no_gradients;
+    const at::Tensor first = trained.Forward(0, /*training=*/false).contiguous();
+    const std::vector<float> wanted = golden.Floats("out." + run.name + ".first");
+    ASSERT_EQ(first.numel(), static_cast<int64_t>(wanted.size()));
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      EXPECT_NEAR(first.const_data_ptr<float>()[i], wanted[i], 2e-5) << i;
+    }
+  }
+  const std::vector<float> losses = golden.Floats("out." + run.name + ".losses");
+  for (int64_t step = 0; step < kSteps; ++step) {
+    const double wanted = losses[static_cast<size_t>(step)];
+    EXPECT_NEAR(trained.Step(step), wanted, 1e-5 * wanted) << run.name << " step " << step;
+  }
+}
+
+TEST(TextEncoderTest, LossesWithPlainAttentionAreThoseOfPyTorchStepByStep) { ExpectRun(kPlain); }
+
+// The first outputs are those of a loop over scores, one by one.
+TEST(TextEncoderTest, LossesWithDisentangledAttentionAreThoseOfPyTorchStepByStep) {
+  ExpectRun(kDisentangled);
+}
+
+TEST(TextEncoderTest, ATextWithoutColumnsIsEnough) { ExpectRun(kTextAlone); }
+
+TEST(TextEncoderTest, GradientsStayWhenActivationsAreComputedAgain) {
+  const Golden golden("text.safetensors");
+  for (const Recorded& run : {kPlain, kDisentangled}) {
+    Trained trained(golden, run);
+    const std::vector<float> kept = trained.Gradient(0);
+    ASSERT_TRUE(trained.SetRecompute(true));
+    const std::vector<float> again = trained.Gradient(0);
+    ASSERT_EQ(kept.size(), again.size());
+    for (size_t i = 0; i < kept.size(); ++i) ASSERT_NEAR(kept[i], again[i], 1e-6) << i;
+  }
+}
+
+TEST(RelativeBucketsTest, NearDistancesHaveABucketEachAndTheFarthestTheLast) {
+  const RelativeBuckets buckets(32, 512);
+  EXPECT_EQ(buckets.count(), 64);
+  for (int64_t distance = -16; distance <= 16; ++distance) {
+    EXPECT_EQ(buckets.Of(distance), distance + 32);
+  }
+  for (int64_t distance = 17; distance < 512; ++distance) {
+    EXPECT_GE(buckets.Of(distance), buckets.Of(distance - 1));
+    EXPECT_EQ(buckets.Of(-distance), 64 - buckets.Of(distance)) << distance;
+  }
+  EXPECT_EQ(buckets.Of(511), 63);
+  EXPECT_EQ(buckets.Row(3)[0], buckets.Of(3));
+  EXPECT_EQ(buckets.Row(3)[5], buckets.Of(-2));
+}
+
+// Outputs and gradients, of lengths that differ much.
+void ExpectPackedIsPadded(bool disentangled, double dropout) {
+  constexpr int64_t kWidth = 24, kHeads = 3;
+  const RelativeBuckets buckets(8, 60);
+  TextAttentionOptions options;
+  options.ends = {1, 41, 43, 103, 108};
+  options.heads = kHeads;
+  options.buckets = disentangled ? &buckets : nullptr;
+  options.dropout = dropout;
+  options.seed = 5;
+  const auto leaf = [](at::IntArrayRef shape) { return at::randn(shape).set_requires_grad(true); };
+  at::Tensor rows = leaf({options.ends.back(), 3 * kWidth}), relative;
+  if (disentangled) relative = leaf({buckets.count(), 2 * kWidth});
+  const at::Tensor asked = at::randn({options.ends.back(), kWidth});
+  std::vector<at::Tensor> found;
+  for (const bool packed : {true, false}) {
+    const at::Tensor mixed =
+        packed ? TextAttention(rows, relative, options) : PaddedAttention(rows, relative, options);
+    mixed.mul(asked).sum().backward();
+    found.push_back(mixed.detach());
+    for (at::Tensor* at : {&rows, &relative}) {
+      if (!at->defined()) continue;
+      found.push_back(at->grad().clone());
+      at->mutable_grad().reset();
+    }
+  }
+  const size_t half = found.size() / 2;
+  for (size_t i = 0; i < half; ++i) {
+    EXPECT_LT(found[i].sub(found[half + i]).abs().max().item<double>(), 2e-5) << i;
+  }
+}
+
+TEST(PackedAttentionTest, WhatIsPackedIsWhatIsPadded) {
+  ExpectPackedIsPadded(/*disentangled=*/false, 0);
+  ExpectPackedIsPadded(/*disentangled=*/true, 0);
+}
+
+// With a dropout nothing is equal but the way back to the way there: by differences.
+TEST(PackedAttentionTest, ADropoutOfTheSharesIsDifferentiated) {
+  const RelativeBuckets buckets(4, 12);
+  TextAttentionOptions options;
+  options.ends = {5, 12};
+  options.heads = 2;
+  options.buckets = &buckets;
+  options.dropout = 0.4;
+  options.seed = 9;
+  at::Tensor rows = at::randn({12, 12}).set_requires_grad(true);
+  at::Tensor relative = at::randn({8, 8}).set_requires_grad(true);
+  const at::Tensor asked = at::randn({12, 4});
+  const auto value = [&] { return TextAttention(rows, relative, options).mul(asked).sum(); };
+  value().backward();
+  const at::NoGradGuard no_gradients;
+  for (at::Tensor* leaf : {&rows, &relative}) {
+    float* data = leaf->mutable_data_ptr<float>();
+    for (int64_t i = 0; i < leaf->numel(); i += 7) {
+      constexpr float kBy = 1e-2f;
+      const float before = data[i];
+      data[i] = before + kBy;
+      const double up = value().item<double>();
+      data[i] = before - kBy;
+      const double down = value().item<double>();
+      data[i] = before;
+      EXPECT_NEAR(leaf->grad().const_data_ptr<float>()[i], (up - down) / (2 * kBy), 5e-3) << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace traind
