@@ -6,29 +6,70 @@ namespace traind {
 namespace {
 
 constexpr int kMostStages = 8;
+constexpr int kTextWidth = 128, kTextHeads = 4;  // where the spec names none
+
+using Add = std::function<void(const std::string&, const std::string&)>;
+
+bool HasModel(const v1::ModelSpec& model) {
+  return model.architecture_case() != v1::ModelSpec::ARCHITECTURE_NOT_SET;
+}
+
+void CheckImages(const v1::JobSpec& spec, const Add& add) {
+  const v1::DataSpec& data = spec.data();
+  if (spec.task().type() == "forecasting") {
+    add("data.image", "is of no use to forecasting");
+  }
+  if (data.image().channels() == 2) add("data.image.channels", "'2' is neither 1 nor 3");
+  const std::string column = data.image().column().empty() ? "file" : data.image().column();
+  if (column == data.target()) {
+    add("data.image.column", absl::StrCat("'", column, "' is the target, too"));
+  }
+  if (HasModel(spec.model()) && !spec.model().has_cnn()) {
+    add("model", "takes no images; use model.cnn, or leave it out");
+  }
+}
+
+void CheckTexts(const v1::JobSpec& spec, const Add& add) {
+  const v1::DataSpec& data = spec.data();
+  if (spec.task().type() == "forecasting") {
+    add("data.text", "is of no use to forecasting");
+  }
+  for (int i = 0; i < data.text().columns_size(); ++i) {
+    const std::string& column = data.text().columns(i);
+    const std::string path = absl::StrCat("data.text.columns[", i, "]");
+    if (column == data.target()) add(path, absl::StrCat("'", column, "' is the target, too"));
+    if (column == data.id()) add(path, absl::StrCat("'", column, "' is the id, too"));
+    for (int k = 0; k < i; ++k) {
+      if (data.text().columns(k) == column)
+        add(path, absl::StrCat("'", column, "' is there twice"));
+    }
+  }
+  if (HasModel(spec.model()) && !spec.model().has_text()) {
+    add("model", "takes no text; use model.text, or leave it out");
+  }
+}
 
 }  // namespace
 
 void CheckMedia(const v1::JobSpec& spec, bool partial,
                 const std::function<void(const std::string&, const std::string&)>& add) {
-  const v1::DataSpec& data = spec.data();
   const v1::ModelSpec& model = spec.model();
-  const bool has_model = model.architecture_case() != v1::ModelSpec::ARCHITECTURE_NOT_SET;
-  if (data.has_image()) {
-    if (spec.task().type() == "forecasting") {
-      add("data.image", "is of no use to forecasting");
-    }
-    if (data.image().channels() == 2) add("data.image.channels", "'2' is neither 1 nor 3");
-    const std::string column = data.image().column().empty() ? "file" : data.image().column();
-    if (column == data.target()) {
-      add("data.image.column", absl::StrCat("'", column, "' is the target, too"));
-    }
-    if (has_model && !model.has_cnn()) {
-      add("model", "takes no images; use model.cnn, or leave it out");
-    }
+  if (spec.data().has_image()) {
+    CheckImages(spec, add);
   } else if (!partial) {
     if (model.has_cnn()) add("model.cnn", "needs data.image");
     if (spec.train().has_augment()) add("train.augment", "needs data.image");
+  }
+  if (spec.data().has_text()) {
+    CheckTexts(spec, add);
+  } else if (!partial && model.has_text()) {
+    add("model.text", "needs data.text");
+  }
+  const int width = model.text().width() > 0 ? model.text().width() : kTextWidth;
+  const int heads = model.text().heads() > 0 ? model.text().heads() : kTextHeads;
+  if (width % heads != 0) {
+    add("model.text.width",
+        absl::StrCat("'", width, "' is no multiple of ", heads, ", model.text.heads"));
   }
   if (model.cnn().blocks_size() > kMostStages) {
     add("model.cnn.blocks",
@@ -40,6 +81,8 @@ void ChooseModel(v1::JobSpec& spec) {
   if (spec.model().architecture_case() != v1::ModelSpec::ARCHITECTURE_NOT_SET) return;
   if (spec.data().has_image()) {
     spec.mutable_model()->mutable_cnn();
+  } else if (spec.data().has_text()) {
+    spec.mutable_model()->mutable_text();
   } else {
     spec.mutable_model()->mutable_mlp();
   }

@@ -1,4 +1,4 @@
-// Rules of what rows have besides their columns (data.image), and of the models for it.
+// Rules of what rows have besides their columns (data.image, data.text), and of the models for it.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace traind {
 void CheckMedia(const v1::JobSpec& spec, bool partial,
                 const std::function<void(const std::string&, const std::string&)>& add);
 
-// Where the spec names no model: a CNN for images, else an MLP.
+// Where the spec names no model: a CNN for images, an encoder for text, else an MLP.
 void ChooseModel(v1::JobSpec& spec);
 
 }  // namespace traind

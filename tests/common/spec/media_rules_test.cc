@@ -63,5 +63,47 @@ TEST(MediaRulesTest, WhatDoesNotFitImagesIsRefused) {
             "train.augment: train.augment needs data.image");
 }
 
+v1::JobSpec TextJob() {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_data()->mutable_text()->add_columns("title");
+  spec.mutable_data()->mutable_text()->add_columns("body");
+  return spec;
+}
+
+TEST(MediaRulesTest, TextsAreLearntByAnEncoderUnlessSaidOtherwise) {
+  EXPECT_EQ(Errors(TextJob()), "");
+  const v1::JobSpec resolved = ResolveSpec(TextJob());
+  EXPECT_EQ(resolved.data().text().tokenizer(), "words");
+  EXPECT_EQ(resolved.data().text().max_tokens(), 256);
+  EXPECT_EQ(resolved.model().text().attention(), "disentangled");
+  EXPECT_FALSE(ResolveSpec(GoodSpec()).data().has_text());
+  v1::JobSpec with_preset = TextJob();
+  with_preset.set_preset("best");
+  EXPECT_TRUE(ResolveSpec(with_preset).model().has_text());
+  EXPECT_EQ(ResolveSpec(with_preset).train().epochs(), 35);
+}
+
+TEST(MediaRulesTest, WhatDoesNotFitTextsIsRefused) {
+  v1::JobSpec spec = TextJob();
+  spec.mutable_model()->mutable_cnn();
+  EXPECT_EQ(Errors(spec),
+            "model.cnn: model.cnn needs data.image\n"
+            "model: model takes no text; use model.text, or leave it out");
+  spec = TextJob();
+  spec.mutable_data()->mutable_text()->add_columns("y");
+  spec.mutable_data()->mutable_text()->add_columns("title");
+  spec.mutable_model()->mutable_text()->set_width(30);
+  EXPECT_EQ(Errors(spec),
+            "data.text.columns[2]: data.text.columns[2] 'y' is the target, too\n"
+            "data.text.columns[3]: data.text.columns[3] 'title' is there twice\n"
+            "model.text.width: model.text.width '30' is no multiple of 4, model.text.heads");
+  spec = GoodSpec();
+  spec.mutable_data()->mutable_text();
+  EXPECT_EQ(Errors(spec), "data.text.columns: data.text.columns is missing");
+  spec = GoodSpec();
+  spec.mutable_model()->mutable_text();
+  EXPECT_EQ(Errors(spec), "model.text: model.text needs data.text");
+}
+
 }  // namespace
 }  // namespace traind
