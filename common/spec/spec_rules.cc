@@ -323,6 +323,10 @@ void CheckTrain(const v1::JobSpec& spec, FieldChecker& check) {
       1) {
     check.Add("train.schedule", "has more than one of warmup_steps, warmup_epochs, warmup_share");
   }
+  const bool recurs = spec.model().has_lstm() || spec.model().has_transformer();
+  if (train.shorten_sequences() && (type != "forecasting" || !recurs)) {
+    check.Add("train.shorten_sequences", "needs task.type forecasting and a model with steps");
+  }
   if (train.collective() == "nccl" && spec.resources().device() == "cpu") {
     check.Add("train.collective", "'nccl' needs resources.device cuda");
   }

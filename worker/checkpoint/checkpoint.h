@@ -44,6 +44,7 @@ struct Checkpoint {
   int batch = 0;           // per rank, of one forward and backward pass
   int64_t step_rows = 0;   // per optimizer step, over all ranks and passes
   bool recompute = false;  // activations in the backward pass
+  int64_t window = 0;      // time steps that samples were shortened to; 0: all
   std::string precision;
   int planned_epochs = 0;
   int64_t warmup_steps = 0;

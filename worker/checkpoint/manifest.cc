@@ -21,6 +21,7 @@ using Json = nlohmann::ordered_json;
 constexpr int kFormat = 2;
 constexpr char kDigest[] = "manifest_sha256";
 constexpr char kPasses[] = "passes";
+constexpr char kWindow[] = "window";
 
 // Fields of the manifest, once for both directions.
 template <class Visitor>
@@ -127,6 +128,7 @@ Json FieldsToJson(const Checkpoint& checkpoint) {
   VisitFields(fields, Writer{json});
   VisitNewFields(fields, Writer{json});
   json[kPasses] = NumberToJson(checkpoint.passes);
+  if (checkpoint.window > 0) json[kWindow] = checkpoint.window;
   return json;
 }
 
@@ -150,6 +152,9 @@ absl::StatusOr<Checkpoint> FieldsFromJson(const Json& json, Reader& reader) {
   checkpoint.passes = static_cast<double>(checkpoint.epoch);
   if (json.contains(kPasses) && !reader(kPasses, checkpoint.passes)) {
     return absl::DataLossError("\"passes\" is of another type");
+  }
+  if (json.contains(kWindow) && !reader(kWindow, checkpoint.window)) {
+    return absl::DataLossError("\"window\" is of another type");
   }
   if (json["format"] == 1) {
     checkpoint.step_rows = static_cast<int64_t>(checkpoint.batch) * checkpoint.world_size;

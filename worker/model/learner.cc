@@ -18,6 +18,7 @@
 namespace traind {
 
 absl::Status Learner::Impl::Initialize(LearnerData data) {
+  window = options.shape.window;
   if (options.cuda != nullptr) {
     device = c10::Device(c10::kCUDA, 0);
     at::globalContext().setBenchmarkCuDNN(options.paths.cudnn_benchmark);
@@ -84,6 +85,7 @@ StaticSetup Learner::Impl::Setup() {
   StaticSetup setup;
   setup.model = options.model;
   setup.shape = options.shape;
+  setup.shape.window = window;
   setup.horizon = options.horizon;
   setup.precision = options.precision;
   setup.objective = objective_gradient.has_value() ? &*objective_gradient : nullptr;
@@ -176,6 +178,25 @@ absl::Status Learner::AbandonStep() {
     }
     impl_->gradient_began = false;
     impl_->ChooseBackward();  // one without the buffers of the step that failed
+    return absl::OkStatus();
+  });
+}
+
+int64_t Learner::window() const { return impl_->window; }
+
+absl::Status Learner::ShortenWindow(int64_t steps) {
+  const std::string& model = impl_->options.model.architecture;
+  if (steps < 2 || steps > impl_->window || (model != "lstm" && model != "transformer")) {
+    return absl::InvalidArgumentError(absl::StrCat("learner: windows of ", steps, " steps for a ",
+                                                   model, " that has ", impl_->window));
+  }
+  if (steps == impl_->window) return absl::OkStatus();
+  return Guarded([&] {
+    impl_->window = steps;
+    impl_->rows->SetWindow(steps);
+    impl_->gradient.zero_();  // passes leave alone what they do not reach
+    impl_->part_gradient.reset();
+    impl_->ChooseBackward();
     return absl::OkStatus();
   });
 }

@@ -108,6 +108,11 @@ class Learner {
   // Activations are computed again in the backward pass instead of being kept. false:
   // the model cannot do that.
   bool SetRecompute(bool on);
+  // Time steps of a sample that the model sees, the last ones of the shape's window: all
+  // of them until they are shortened. InvalidArgument where the model needs them all, or
+  // steps is not in 2..window().
+  int64_t window() const;
+  absl::Status ShortenWindow(int64_t steps);
   // Loss of this rank's rows since the last call. Waits for the device.
   absl::StatusOr<LossSum> TakeLoss();
   // Waits for the device.

@@ -49,6 +49,7 @@ struct Learner::Impl {
   std::unique_ptr<StaticForward> fast_forward;  // in place of the model's, to predict
   at::Tensor part_gradient;                     // of a step's later parts
   bool gradient_began = false;                  // the step's first part is in `gradient`
+  int64_t window = 1;                           // time steps that the model sees
   bool recompute = false;                       // activations, where the path in use can
 
   // GPUs: a whole step, recorded once so many rows have come several times.

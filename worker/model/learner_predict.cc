@@ -105,7 +105,8 @@ absl::Status Learner::Predict(Weights which, const EncodedRows& rows, absl::Span
   }
   if (impl_->rows->context() > 0) {
     return Guarded([&] {
-      const ResidentRows passed(options.shape, options.horizon, options.cuda, rows, {});
+      ResidentRows passed(options.shape, options.horizon, options.cuda, rows, {});
+      passed.SetWindow(impl_->window);
       std::vector<int32_t> index;
       for (int64_t row = passed.context(); row < rows.rows; ++row) {
         index.push_back(static_cast<int32_t>(row));

@@ -53,6 +53,7 @@ ResidentRows::ResidentRows(const ModelShape& shape, int64_t horizon, const CudaA
     : shape_(shape),
       horizon_(horizon),
       context_(shape.window - 1 + horizon),
+      first_(-context_),
       cuda_(cuda),
       target_(std::move(target)) {
   const c10::Device device = cuda == nullptr ? c10::Device(c10::kCPU) : c10::Device(c10::kCUDA, 0);
@@ -70,6 +71,12 @@ absl::Status ResidentRows::Check(absl::Span<const int32_t> index) const {
     }
   }
   return absl::OkStatus();
+}
+
+void ResidentRows::SetWindow(int64_t steps) {
+  shape_.window = steps;
+  first_ = -(steps - 1 + horizon_);
+  batch_numeric_.reset();  // of another shape
 }
 
 void ResidentRows::Reserve(int64_t batch_rows) {
@@ -90,8 +97,8 @@ ResidentRows::Batch ResidentRows::Gather(const at::Tensor& index) {
   batch.inputs.codes = batch_codes_.narrow(0, 0, count);
   batch.target = batch_target_.narrow(0, 0, count);
   if (cuda_ == nullptr) {
-    CopyRows(numeric_, index, -context_, shape_.window, batch.inputs.numeric);
-    CopyRows(codes_, index, -context_, shape_.window, batch.inputs.codes);
+    CopyRows(numeric_, index, first_, shape_.window, batch.inputs.numeric);
+    CopyRows(codes_, index, first_, shape_.window, batch.inputs.codes);
     CopyRows(target_, index, 0, 1, batch.target);
   } else if (context_ == 0 && target_.numel() == target_.size(0)) {
     cuda_->GatherBatch(numeric_, codes_, target_, index, batch.inputs.numeric, batch.inputs.codes,
@@ -109,11 +116,11 @@ Inputs ResidentRows::GatherInputs(const at::Tensor& index) const {
   if (cuda_ == nullptr) {
     inputs.numeric = at::empty(BatchShape(count, window, numeric_.size(1)), numeric_.options());
     inputs.codes = at::empty(BatchShape(count, window, codes_.size(1)), codes_.options());
-    CopyRows(numeric_, index, -context_, window, inputs.numeric);
-    CopyRows(codes_, index, -context_, window, inputs.codes);
+    CopyRows(numeric_, index, first_, window, inputs.numeric);
+    CopyRows(codes_, index, first_, window, inputs.codes);
     return inputs;
   }
-  at::Tensor steps = index.sub(context_);
+  at::Tensor steps = index.add(first_);
   if (window > 1) steps = steps.unsqueeze(1).add(at::arange(window, index.options())).flatten();
   inputs.numeric =
       at::index_select(numeric_, 0, steps).view(BatchShape(count, window, numeric_.size(1)));

@@ -32,6 +32,9 @@ class ResidentRows {
   ResidentRows(const ModelShape& shape, int64_t horizon, const CudaApi* cuda, EncodedRows rows,
                at::Tensor target);
 
+  // Samples have the last `steps` of their shape's time steps from now on.
+  void SetWindow(int64_t steps);
+
   int64_t rows() const { return numeric_.size(0); }
   // Rows before the first that a sample can be of.
   int64_t context() const { return context_; }
@@ -55,8 +58,9 @@ class ResidentRows {
  private:
   void Reserve(int64_t batch_rows);
 
-  const ModelShape shape_;
+  ModelShape shape_;
   const int64_t horizon_, context_;
+  int64_t first_;  // of a sample's steps, from its row on
   const CudaApi* const cuda_;
   at::Tensor numeric_, codes_, target_;
   at::Tensor batch_numeric_, batch_codes_, batch_target_;  // as large as the largest batch

@@ -31,6 +31,8 @@ struct StaticSetup {
 
   // Where a parameter begins. REQUIRES: the layout has it.
   int64_t Offset(const std::string& name) const;
+  // Where its last `rows` rows do.
+  int64_t OffsetOfLast(const std::string& name, int64_t rows) const;
 };
 
 struct StaticInput {

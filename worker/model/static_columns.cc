@@ -16,6 +16,14 @@ int64_t StaticSetup::Offset(const std::string& name) const {
   return -1;
 }
 
+int64_t StaticSetup::OffsetOfLast(const std::string& name, int64_t rows) const {
+  for (size_t i = 0; i < layout->size(); ++i) {
+    const ParameterInfo& info = (*layout)[i];
+    if (info.name == name) return offsets[i] + (info.shape[0] - rows) * (info.size / info.shape[0]);
+  }
+  return -1;
+}
+
 StaticColumns::StaticColumns(const StaticSetup& setup)
     : rows_(setup.numeric),
       codes_(setup.codes),

@@ -26,7 +26,7 @@ class StaticTransformer final : public StaticBackward {
         steps_(setup.shape.window),
         columns_(setup),
         input_(setup, "input.weight", "input.bias", spec_.width, columns_.width()),
-        position_(setup.Offset("position")),
+        position_(setup.OffsetOfLast("position", setup.shape.window)),
         head_(setup, spec_.width) {
     for (int64_t k = 0; k < spec_.layers; ++k) {
       const bool last_step = k + 1 == spec_.layers && !spec_.mean_pooling;

@@ -47,7 +47,8 @@ class Transformer final : public Model {
     const double dropout = training ? dropout_ : 0.0;
     Pass pass{weights, dropout, inputs.dropout_seed};
     at::Tensor x = pass.Linear(columns_.Sequence(weights, inputs), input_);  // [B, T, D]
-    x = x.add(weights[position_]);
+    // Of a shorter window the last steps' positions.
+    x = x.add(weights[position_].slice(0, weights[position_].size(0) - x.size(1)));
     for (size_t k = 0; k < layers_.size(); ++k) {
       const auto layer = [this, k, dropout, seed = inputs.dropout_seed + kSeedsOfLayer * k](
                              const std::vector<at::Tensor>& all, const at::Tensor& taken) {

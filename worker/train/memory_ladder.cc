@@ -11,9 +11,11 @@ std::string PassesText(int64_t batch, int64_t step_rows) {
 }
 
 std::optional<MemoryLadder::Rung> MemoryLadder::Next(int64_t batch, int64_t step_rows,
-                                                     bool can_recompute) {
-  Rung rung{batch, false, "", ""};
-  if (can_recompute && (rungs_ > 0 || batch == 1)) {
+                                                     const Means& means) {
+  constexpr int64_t kLeastWindow = 2;
+  Rung rung;
+  rung.batch = batch;
+  if (means.can_recompute && (rungs_ > 0 || batch == 1)) {
     rung.recompute = true;
     rung.from = "activations kept";
     rung.to = "activations computed again";
@@ -21,6 +23,10 @@ std::optional<MemoryLadder::Rung> MemoryLadder::Next(int64_t batch, int64_t step
     rung.batch = (batch + 1) / 2;
     rung.from = PassesText(batch, step_rows);
     rung.to = PassesText(rung.batch, step_rows);
+  } else if (means.window / 2 >= kLeastWindow) {
+    rung.window = (means.window + 1) / 2;
+    rung.from = absl::StrCat("windows of ", means.window, " steps");
+    rung.to = absl::StrCat("windows of ", rung.window, " steps");
   } else {
     return std::nullopt;
   }

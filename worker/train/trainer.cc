@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "common/status_macros.h"
@@ -199,7 +200,11 @@ absl::Status Trainer::MakeRoom(const absl::Status& failed) {
   if (overlapped && exchanging_) return failed;
   const bool can_recompute =
       !recompute_ && spec_.recompute.value_or(true) && learner_->SetRecompute(true);
-  const auto rung = ladder_.Next(batch_, step_rows_, can_recompute);
+  MemoryLadder::Means means;
+  means.can_recompute = can_recompute;
+  // Ranks of one gang have windows alike, and the others do not know.
+  if (spec_.shorten_sequences && gang_->group() == nullptr) means.window = learner_->window();
+  const auto rung = ladder_.Next(batch_, step_rows_, means);
   if (!rung.has_value()) {
     return OutOfMemoryError(
         absl::StrCat("memory does not suffice for one row at a time: ", failed.message()));
@@ -209,11 +214,24 @@ absl::Status Trainer::MakeRoom(const absl::Status& failed) {
   batch_ = rung->batch;
   RETURN_IF_ERROR(learner_->AbandonStep());
   RETURN_IF_ERROR(learner_->TakeLoss().status());  // that of its first passes would count twice
+  if (rung->window > 0) RETURN_IF_ERROR(ShortenWindow(rung->window));
   if (cuda_ != nullptr) cuda_->EmptyCache();
   Say("memory",
       absl::StrCat("out of memory at step ", step_, " of rank ", gang_->rank(), ": ",
                    failed.message()),
       rung->from, rung->to);
+  return absl::OkStatus();
+}
+
+// What was best saw more than the model sees from now on.
+absl::Status Trainer::ShortenWindow(int64_t steps) {
+  RETURN_IF_ERROR(learner_->ShortenWindow(steps));
+  has_best_ = false;
+  best_outputs_.clear();
+  predictions_saved_ = false;
+  validated_at_step_ = -1;
+  epochs_without_better_ = 0;
+  patience_metric_ = std::numeric_limits<double>::quiet_NaN();
   return absl::OkStatus();
 }
 

@@ -80,6 +80,7 @@ class Trainer {
   absl::Status TakePasses(StepInput step);
   absl::Status TakePassesThatFit(const StepInput& step);
   absl::Status MakeRoom(const absl::Status& failed);
+  absl::Status ShortenWindow(int64_t steps);
   absl::Status FinishEpoch();
   bool OutOfPatience() const;
 

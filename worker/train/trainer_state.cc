@@ -152,6 +152,7 @@ Checkpoint Trainer::Capture(Learner::State state) const {
   c.batch = static_cast<int>(batch_);
   c.step_rows = GangStepRows();
   c.recompute = recompute_;
+  c.window = learner_->window() < data_.sample.window ? learner_->window() : 0;
   c.precision = std::string(PrecisionName(learner_->precision()));
   c.planned_epochs = static_cast<int>(planned_epochs_);
   c.warmup_steps = schedule_.warmup_steps;
@@ -174,6 +175,9 @@ Checkpoint Trainer::Capture(Learner::State state) const {
 }
 
 absl::Status Trainer::Restore(const Checkpoint& c) {
+  if (c.window > 0 && c.window < learner_->window()) {
+    RETURN_IF_ERROR(learner_->ShortenWindow(c.window));
+  }
   Learner::State state;
   for (const auto& [slot, values] : c.slots) {
     state.slots[slot].assign(values.begin(), values.end());

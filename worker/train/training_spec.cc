@@ -197,6 +197,7 @@ absl::Status TakeTrain(const JsonObject& train, TrainingSpec& spec) {
     }
     spec.recompute = recompute == "on";
   }
+  RETURN_IF_ERROR(train.Take("shorten_sequences", spec.shorten_sequences));
   const JsonObject paths = train.Child("paths");
   RETURN_IF_ERROR(paths.Take("static_backward", spec.paths.static_backward));
   RETURN_IF_ERROR(paths.Take("static_forward", spec.paths.static_forward));

@@ -53,9 +53,10 @@ struct TrainingSpec {
   double ema_decay = 0;
   bool gradient_norm = false;  // reported although nothing is clipped
 
-  int checkpoint_epochs = 0;      // 0: by time alone
-  int keep_best = 0;              // checkpoints, besides the newest
-  std::optional<bool> recompute;  // activations; none: when memory runs out
+  int checkpoint_epochs = 0;       // 0: by time alone
+  int keep_best = 0;               // checkpoints, besides the newest
+  std::optional<bool> recompute;   // activations; none: when memory runs out
+  bool shorten_sequences = false;  // when memory runs out
   Transport transport = Transport::kAuto;
   RendezvousSpec rendezvous;
   SpeedPaths paths;

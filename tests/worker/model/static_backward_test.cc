@@ -236,6 +236,65 @@ TEST(RecomputeTest, RunsThatSwitchItOnAndOffStayTogetherInEachPrecision) {
   }
 }
 
+// The values of a state's slots for a model whose windows are shorter: positions are those
+// of the last steps.
+Learner::State WithLastPositions(Learner::State state, const ParameterLayout& from, int64_t rows) {
+  for (auto& [name, values] : state.slots) {
+    auto at = values.begin();
+    for (const ParameterInfo& info : from) {
+      if (info.name == "position") {
+        at = values.erase(at, at + (info.shape[0] - rows) * info.shape[1]);
+        break;
+      }
+      at += info.size;
+    }
+  }
+  return state;
+}
+
+TEST(ShortenWindowTest, AModelOfShortenedWindowsIsOneThatNeverHadMore) {
+  constexpr int64_t kSteps = 3;
+  for (const Case& one : Cases()) {
+    if (one.options.shape.window <= kSteps || one.options.model.architecture == "mlp") continue;
+    for (const bool by_hand : {true, false}) {
+      SCOPED_TRACE(one.name);
+      LearnerOptions options = one.options;
+      const auto shortened = NewLearner(options, by_hand);
+      ASSERT_TRUE(shortened->Step({0, kBatch, kBatch, 3e-3, 5}).ok());
+      ASSERT_TRUE(shortened->ShortenWindow(kSteps).ok());
+      EXPECT_EQ(shortened->window(), kSteps);
+      options.shape.window = kSteps;
+      const auto fresh = NewLearner(options, by_hand);
+      ASSERT_TRUE(
+          fresh->Load(WithLastPositions(*shortened->Save(), shortened->layout(), kSteps)).ok());
+      ASSERT_TRUE(shortened->TakeLoss().ok());
+      for (int64_t step = 1; step < 5; ++step) {
+        const StepInput input{step % 3 * kBatch, kBatch, kBatch, 3e-3, static_cast<uint64_t>(step)};
+        ASSERT_TRUE(shortened->Step(input).ok());
+        ASSERT_TRUE(fresh->Step(input).ok());
+        const double wanted = fresh->TakeLoss()->mean();
+        EXPECT_NEAR(shortened->TakeLoss()->mean(), wanted, 1e-5 * std::fabs(wanted)) << step;
+      }
+      const std::vector<int32_t> rows = {kFirst, kFirst + 9, kRows - 1};
+      std::vector<float> a(rows.size() * static_cast<size_t>(options.shape.outputs)), b = a;
+      ASSERT_TRUE(shortened->Predict(Weights::kLast, rows, absl::MakeSpan(a)).ok());
+      ASSERT_TRUE(fresh->Predict(Weights::kLast, rows, absl::MakeSpan(b)).ok());
+      for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-5) << i;
+      // Rows passed in keep the history that they had.
+      EncodedRows passed = Data(options).rows;
+      const auto later = static_cast<size_t>(kRows - (one.options.shape.window - 1 + 1));
+      std::vector<float> c(later * static_cast<size_t>(options.shape.outputs));
+      ASSERT_TRUE(shortened->Predict(Weights::kLast, passed, absl::MakeSpan(c)).ok());
+      for (size_t k = 0; k < static_cast<size_t>(options.shape.outputs); ++k) {
+        EXPECT_NEAR(c[c.size() - static_cast<size_t>(options.shape.outputs) + k],
+                    a[a.size() - static_cast<size_t>(options.shape.outputs) + k], 1e-5);
+      }
+      EXPECT_FALSE(shortened->ShortenWindow(kSteps + 1).ok());
+      EXPECT_FALSE(shortened->ShortenWindow(1).ok());
+    }
+  }
+}
+
 TEST(StaticForwardTest, PredictionsAreThoseOfTheModel) {
   for (const Case& one : Cases()) {
     LearnerOptions options = one.options;

@@ -247,18 +247,18 @@ TEST(TrainingSpecTest, ContradictionsNameTheField) {
 
 TEST(MemoryLadderTest, HalvesTheBatchThenComputesActivationsAgainThenHalvesOn) {
   MemoryLadder ladder;
-  auto rung = ladder.Next(64, 128, /*can_recompute=*/true);
+  auto rung = ladder.Next(64, 128, {/*can_recompute=*/true, 0});
   ASSERT_TRUE(rung.has_value());
   EXPECT_EQ(rung->batch, 32);
   EXPECT_FALSE(rung->recompute);
   EXPECT_EQ(rung->from, "64 rows x 2 passes");
   EXPECT_EQ(rung->to, "32 rows x 4 passes");
-  rung = ladder.Next(32, 128, true);
+  rung = ladder.Next(32, 128, {true, 0});
   ASSERT_TRUE(rung.has_value());
   EXPECT_TRUE(rung->recompute);
   EXPECT_EQ(rung->batch, 32);
   std::vector<int64_t> batches;
-  for (int64_t batch = 32; (rung = ladder.Next(batch, 128, false)).has_value();) {
+  for (int64_t batch = 32; (rung = ladder.Next(batch, 128, {})).has_value();) {
     batch = rung->batch;
     batches.push_back(batch);
   }
@@ -267,9 +267,22 @@ TEST(MemoryLadderTest, HalvesTheBatchThenComputesActivationsAgainThenHalvesOn) {
 
 TEST(MemoryLadderTest, WithoutAnythingToGiveUpThereIsNoRung) {
   MemoryLadder ladder;
-  EXPECT_FALSE(ladder.Next(1, 1, false).has_value());
-  EXPECT_TRUE(ladder.Next(1, 1, true)->recompute);
-  EXPECT_FALSE(ladder.Next(1, 1, false).has_value());
+  EXPECT_FALSE(ladder.Next(1, 1, {}).has_value());
+  EXPECT_TRUE(ladder.Next(1, 1, {/*can_recompute=*/true, 0})->recompute);
+  EXPECT_FALSE(ladder.Next(1, 1, {}).has_value());
+}
+
+TEST(MemoryLadderTest, WindowsAreHalvedWhenAllElseIsGivenUpAndStayWindows) {
+  MemoryLadder ladder;
+  EXPECT_EQ(ladder.Next(2, 2, {/*can_recompute=*/true, 24})->window, 0);
+  EXPECT_EQ(ladder.Next(1, 2, {true, 24})->window, 0);
+  const auto rung = ladder.Next(1, 2, {false, 24});
+  ASSERT_TRUE(rung.has_value());
+  EXPECT_EQ(rung->from, "windows of 24 steps");
+  EXPECT_EQ(rung->to, "windows of 12 steps");
+  EXPECT_EQ(rung->batch, 1);
+  EXPECT_EQ(ladder.Next(1, 2, {false, 5})->window, 3);
+  EXPECT_FALSE(ladder.Next(1, 2, {false, 3}).has_value());
 }
 
 UsageWindow Window(double wall, double cpu, double gather, double exchange, int64_t passes) {
