@@ -137,6 +137,9 @@ void CheckNamed(const v1::DataSpec& data, const NamedColumns& named, const DataF
   require(train, "training", "data.series", data.series());
   require(train, "training", "data.group", data.group());
   require(train, "training", "data.fold_column", data.fold_column());
+  for (const std::string& column : data.text().columns()) {
+    require(train, "training", "data.text.columns", column);
+  }
   if (test == nullptr) return;
   require(*test, "test", "data.id", data.id());
 }

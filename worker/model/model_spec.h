@@ -21,7 +21,7 @@ struct TransformerSpec {
   bool mean_pooling = false;  // the head sees the steps' mean, not the last step
 };
 
-struct TextSpec {
+struct TextEncoderSpec {
   int64_t width = 128;  // of each token's vector; a multiple of heads
   int64_t heads = 4;
   int64_t layers = 4;
@@ -39,7 +39,7 @@ struct ModelSpec {
   std::vector<int64_t> hidden{256, 256};  // mlp: width of each hidden layer
   LstmSpec lstm;
   TransformerSpec transformer;
-  TextSpec text;
+  TextEncoderSpec text;
   // 0-1. mlp: after each hidden layer; lstm: between layers; transformer and text: of
   // attention, of the network's hidden layer and of what each adds to its input.
   double dropout = 0.1;

@@ -64,9 +64,11 @@ Samples SamplesOf(const Inputs& inputs) {
 class TextEncoder final : public Model {
  public:
   TextEncoder(const ModelSpec& spec, const ModelShape& shape, Parameters& parameters)
-      : spec_(spec.text), dropout_(spec.dropout), buckets_(TextSpec::kRelativeSpan, shape.max_tokens) {
+      : spec_(spec.text),
+        dropout_(spec.dropout),
+        buckets_(TextEncoderSpec::kRelativeSpan, shape.max_tokens) {
     tokens_ = parameters.Declare("tokens.weight", {shape.vocabulary, spec_.width},
-                                 {Initial::Kind::kNormal, TextSpec::kTokenScale, -1});
+                                 {Initial::Kind::kNormal, TextEncoderSpec::kTokenScale, -1});
     position_ = spec_.disentangled
                     ? parameters.Declare("relative.weight", {buckets_.count(), spec_.width}, kSmall)
                     : parameters.Declare("position", {shape.max_tokens, spec_.width}, kSmall);
@@ -78,11 +80,11 @@ class TextEncoder final : public Model {
     int64_t joined = spec_.width;
     if (columns_->width() > 0) {
       column_layer_ =
-          DeclareLinear("columns", columns_->width(), TextSpec::kColumnWidth, parameters);
-      joined += TextSpec::kColumnWidth;
+          DeclareLinear("columns", columns_->width(), TextEncoderSpec::kColumnWidth, parameters);
+      joined += TextEncoderSpec::kColumnWidth;
     }
-    head_ = DeclareLinear("head.0", joined, TextSpec::kHeadWidth, parameters);
-    output_ = DeclareLinear("head.2", TextSpec::kHeadWidth, shape.outputs, parameters);
+    head_ = DeclareLinear("head.0", joined, TextEncoderSpec::kHeadWidth, parameters);
+    output_ = DeclareLinear("head.2", TextEncoderSpec::kHeadWidth, shape.outputs, parameters);
   }
 
   bool SetRecompute(bool on) override {
@@ -172,7 +174,7 @@ class TextEncoder final : public Model {
     return linear(at::relu(linear(joined, head_)), output_);
   }
 
-  const TextSpec spec_;
+  const TextEncoderSpec spec_;
   const double dropout_;
   const RelativeBuckets buckets_;
   std::optional<InputColumns> columns_;

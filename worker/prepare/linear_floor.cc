@@ -289,6 +289,7 @@ bool LinearFloorFit::FitFold(int fold, Floor& floor) {
     const Targets targets(table_, target, sample);
     LinearModel model(ModelLink(), layout_.numbers(), layout_.switches(), outputs_);
     FitOptions fit;
+    fit.l2 = options_.l2;
     const double share =
         (fold * static_cast<double>(models) + static_cast<double>(target) + kFitShare) /
         (folds_.split.folds * static_cast<double>(models));

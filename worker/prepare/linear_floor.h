@@ -16,8 +16,10 @@
 namespace traind {
 
 struct LinearFloorOptions {
-  absl::Duration time;           // for all of it
-  uint64_t seed = 0;             // of the rows that each fold is fitted on
+  absl::Duration time;  // for all of it
+  uint64_t seed = 0;    // of the rows that each fold is fitted on
+  // Of all weights but the biases, on standardised numbers; the loss is summed over rows.
+  double l2 = 1;
   int64_t rows_per_fold = 8000;  // sampled; fewer where rows are wide
 };
 

@@ -26,6 +26,7 @@
 #include "worker/prepare/prepare_spec.h"
 #include "worker/prepare/prior_floor.h"
 #include "worker/prepare/series_floor.h"
+#include "worker/prepare/text_features.h"
 
 namespace traind {
 namespace {
@@ -60,6 +61,12 @@ Failure FailureOf(const absl::Status& status) {
 }
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// Columns that are the floor's alone.
+int FloorColumns(const TableSchema& schema) {
+  return static_cast<int>(std::count_if(schema.features.begin(), schema.features.end(),
+                                        [](const Column& column) { return column.floor_only; }));
+}
 
 // How many threads are worth it: other PREPAREs want the cores, too.
 int ReaderThreads(size_t bytes) {
@@ -118,7 +125,10 @@ std::string CacheKey(const PrepareSpec& spec, absl::string_view train, absl::str
                      spec.id, spec.time, spec.series, spec.group, spec.fold_column,
                      std::string(spec.forecasting ? "history" : ""), Sha256Hex(train),
                      spec.test.empty() ? "no test" : Sha256Hex(test)},
-                    absl::string_view("\0", 1));
+                    absl::string_view("\0", 1)) +
+      (spec.text_columns.empty()
+           ? ""
+           : absl::StrCat("\ntexts\n", absl::StrJoin(spec.text_columns, "\n")));
   return Sha256Hex(options);
 }
 
@@ -164,6 +174,7 @@ absl::Status PrepareRun::FillCache(const MappedFile& train, const MappedFile* te
   source.group = spec_.group;
   source.fold_column = spec_.fold_column;
   source.history = spec_.forecasting;
+  source.text_columns = spec_.text_columns;
   source.target_kind = spec_.target_kind;
   source.threads = ReaderThreads(train.bytes().size());
   absl::StatusOr<TableRows> rows = ReadTable(source);
@@ -172,6 +183,7 @@ absl::Status PrepareRun::FillCache(const MappedFile& train, const MappedFile* te
   if (test != nullptr) RETURN_IF_ERROR(test->CheckUnchanged());
   RETURN_IF_ERROR(rows.status());
   rows->schema.content_sha256 = key_;
+  if (!spec_.text_columns.empty()) AddTextFeatures(*rows);
   RETURN_IF_ERROR(MakeDirs(InState(CacheDir())));
   return WriteTable(*rows, InState(TableCachePath(key_)));
 }
@@ -209,7 +221,9 @@ void PrepareRun::TellTable() const {
   ready.content_sha256 = schema.content_sha256;
   ready.train_rows = schema.train_rows;
   ready.test_rows = schema.test_rows;
-  ready.features = static_cast<int>(schema.features.size());
+  ready.features =
+      static_cast<int>(std::count_if(schema.features.begin(), schema.features.end(),
+                                     [](const Column& column) { return !column.floor_only; }));
   ready.classes = static_cast<int>(schema.classes.size());
   ready.read_ms = absl::ToInt64Milliseconds(read_time_);
   ready.cached = cached_;
@@ -235,6 +249,9 @@ absl::Status PrepareRun::ImproveFloor(const Floor& first) {
     const absl::Duration left = absl::Milliseconds(task_.remaining_ms) - Spent();
     options.time = std::min(options.time, std::max(absl::ZeroDuration(), left * kFloorShare));
   }
+  // Each of many words says little: as much of a penalty as keeps all of them together
+  // from saying more than the other columns.
+  if (!spec_.text_columns.empty()) options.l2 = FloorColumns(table_->schema());
   // Of a forecast the row's own columns are not known.
   std::optional<Floor> better =
       split_.shape.horizon > 0 ? LagFloor(*table_, Folds(), spec_.metric, period_, options, clock_)

@@ -104,6 +104,20 @@ absl::Status TakeSplit(const Json& data, PrepareSpec& result) {
   return absl::OkStatus();
 }
 
+absl::Status TakeText(const Json& data, PrepareSpec& result) {
+  const auto text = data.find("text");
+  if (text == data.end() || text->is_null()) return absl::OkStatus();
+  if (!text->is_object() || !text->contains("columns") || !(*text)["columns"].is_array()) {
+    return Wrong("data.text.columns", "must be a list");
+  }
+  for (const Json& column : (*text)["columns"]) {
+    if (!column.is_string()) return Wrong("data.text.columns", "must be a list of texts");
+    result.text_columns.push_back(column.get<std::string>());
+  }
+  if (result.text_columns.empty()) return Wrong("data.text.columns", "is missing");
+  return absl::OkStatus();
+}
+
 absl::Status TakeForm(const Json& spec, PredictionForm& form) {
   const auto it = spec.find("predictions");
   if (it == spec.end() || !it->is_object()) return absl::OkStatus();
@@ -136,6 +150,7 @@ absl::StatusOr<PrepareSpec> ParsePrepareSpec(absl::string_view json) {
   RETURN_IF_ERROR(TakeTargets(data, result));
   if (result.target == result.id) return Wrong("data.id", "is the target");
   RETURN_IF_ERROR(TakeSplit(data, result));
+  RETURN_IF_ERROR(TakeText(data, result));
   RETURN_IF_ERROR(TakeForm(spec, result.form));
   return result;
 }

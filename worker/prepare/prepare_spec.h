@@ -23,6 +23,7 @@ struct PrepareSpec {
   std::vector<std::string> more_targets;
   std::string id;                                // empty: none
   std::string time, series, group, fold_column;  // empty: none
+  std::vector<std::string> text_columns;         // of data.text
   bool forecasting = false;
   SplitSpec split;
   PredictionForm form;

@@ -7,8 +7,22 @@
 #include "common/status_macros.h"
 #include "common/table/npy.h"
 #include "common/table/sample_plan.h"
+#include "worker/data/text_source.h"
 
 namespace traind {
+namespace {
+
+void ReadTexts(const TextColumnsSpec& spec, FoldData& data) {
+  data.tokenizer = LearnTokenizer(*data.table, spec, data.rows.training);
+  data.max_tokens = spec.max_tokens;
+  const auto texts = [&](Split split) {
+    return TextSource::OfTable(*data.table, split, *data.tokenizer, spec.max_tokens);
+  };
+  data.media = texts(Split::kTrain);
+  data.test_media = texts(Split::kTest);
+}
+
+}  // namespace
 
 ModelShape FoldData::shape() const {
   ModelShape shape;
@@ -16,6 +30,10 @@ ModelShape FoldData::shape() const {
   shape.cardinalities = encoder->cardinalities();
   shape.outputs = outputs;
   shape.window = sample.window;
+  if (tokenizer != nullptr) {
+    shape.vocabulary = VocabularyOf(*tokenizer);
+    shape.max_tokens = max_tokens;
+  }
   return shape;
 }
 
@@ -52,6 +70,7 @@ absl::StatusOr<FoldData> LoadFold(const std::string& state_dir, const std::strin
       spec.objective.loss == LossKind::kSmape ? TargetForm::kValue : TargetForm::kAuto;
   data.encoder = std::make_unique<const RowEncoder>(
       RowEncoder::Fit(data.table, data.rows.training, split.shape, form));
+  if (!spec.text.columns.empty()) ReadTexts(spec.text, data);
   return data;
 }
 

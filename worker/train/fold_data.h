@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/table/table.h"
+#include "common/text/tokenizer.h"
 #include "worker/data/fold_rows.h"
 #include "worker/data/media_source.h"
 #include "worker/data/row_encoder.h"
@@ -21,7 +22,9 @@ struct FoldData {
   FoldRows rows;
   std::unique_ptr<const RowEncoder> encoder;
   SampleShape sample;
-  int outputs = 1;  // C: classes, or targets
+  int outputs = 1;                             // C: classes, or targets
+  std::unique_ptr<const Tokenizer> tokenizer;  // null: samples have no text
+  int64_t max_tokens = 0;
   // What the rows of each file have besides their columns; null: nothing.
   std::shared_ptr<const MediaSource> media, test_media;
 

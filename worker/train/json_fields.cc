@@ -110,4 +110,15 @@ absl::Status JsonObject::TakeList(const char* key, double least, double most,
   });
 }
 
+absl::Status JsonObject::TakeList(const char* key, std::vector<std::string>& value) const {
+  const Json& json = (*this)[key];
+  if (json.is_null()) return absl::OkStatus();
+  value.clear();
+  return ForEach(json, PathOf(key), [&](const Json& item, const std::string& path) {
+    if (!item.is_string()) return WrongField(path, "text");
+    value.push_back(item.get<std::string>());
+    return absl::OkStatus();
+  });
+}
+
 }  // namespace traind

@@ -59,6 +59,7 @@ class JsonObject {
                         std::vector<int64_t>& value) const;
   absl::Status TakeList(const char* key, double least, double most,
                         std::vector<float>& value) const;
+  absl::Status TakeList(const char* key, std::vector<std::string>& value) const;
 
  private:
   const Json& json_;

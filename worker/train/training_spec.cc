@@ -34,6 +34,30 @@ absl::Status TakeTransformer(const JsonObject& json, ModelSpec& spec) {
   return json.Take("dropout", 0, 0.95, spec.dropout);
 }
 
+absl::Status TakeTextEncoder(const JsonObject& json, ModelSpec& spec) {
+  TextEncoderSpec& text = spec.text;
+  RETURN_IF_ERROR(json.TakeInteger("width", 1, 4096, text.width));
+  RETURN_IF_ERROR(json.TakeInteger("heads", 1, 64, text.heads));
+  RETURN_IF_ERROR(json.TakeInteger("layers", 1, 48, text.layers));
+  RETURN_IF_ERROR(json.TakeInteger("feedforward", 1, 16384, text.feedforward));
+  if (text.width % text.heads != 0) return WrongField(json.PathOf("width"), "a multiple of heads");
+  std::string attention = "disentangled";
+  RETURN_IF_ERROR(json.Take("attention", attention));
+  if (attention != "disentangled" && attention != "plain") {
+    return WrongField(json.PathOf("attention"), "disentangled or plain");
+  }
+  text.disentangled = attention == "disentangled";
+  return json.Take("dropout", 0, 0.95, spec.dropout);
+}
+
+absl::Status TakeText(const JsonObject& json, TextColumnsSpec& text) {
+  RETURN_IF_ERROR(json.TakeList("columns", text.columns));
+  RETURN_IF_ERROR(json.Take("tokenizer", text.tokenizer));
+  if (text.tokenizer != "words") return WrongField(json.PathOf("tokenizer"), "words");
+  RETURN_IF_ERROR(json.TakeInteger("vocabulary", 16, 1 << 18, text.vocabulary));
+  return json.TakeInteger("max_tokens", 1, 4096, text.max_tokens);
+}
+
 absl::Status TakeModel(const JsonObject& model, ModelSpec& spec) {
   if (model.json().is_null() || model.json().empty()) return absl::OkStatus();
   spec.architecture = model.json().begin().key();
@@ -48,6 +72,7 @@ absl::Status TakeModel(const JsonObject& model, ModelSpec& spec) {
     return json.Take("dropout", 0, 0.95, spec.dropout);
   }
   if (spec.architecture == "transformer") return TakeTransformer(json, spec);
+  if (spec.architecture == "text") return TakeTextEncoder(json, spec);
   return absl::InvalidArgumentError(
       absl::StrCat("spec field model: this engine has no model \"", spec.architecture, "\""));
 }
@@ -233,6 +258,7 @@ absl::StatusOr<TrainingSpec> ParseTrainingSpec(absl::string_view text) {
   }
   RETURN_IF_ERROR(root.Child("data").Take("seed", spec.seed));
   RETURN_IF_ERROR(root.Child("data").TakeInteger("folds", 1, 100, spec.folds));
+  RETURN_IF_ERROR(TakeText(root.Child("data").Child("text"), spec.text));
   RETURN_IF_ERROR(TakeModel(root.Child("model"), spec.model));
   RETURN_IF_ERROR(TakeTrain(root.Child("train"), spec));
   return spec;

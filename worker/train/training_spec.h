@@ -10,6 +10,7 @@
 #include <string>
 
 #include "common/publish/metrics.h"
+#include "worker/data/text_source.h"
 #include "worker/device/transport.h"
 #include "worker/model/model_spec.h"
 #include "worker/model/objective.h"
@@ -36,6 +37,7 @@ struct TrainingSpec {
   uint64_t seed = 0;
   int folds = 5;
   ModelSpec model;
+  TextColumnsSpec text;
   int epochs = 20;
   int64_t batch = 0;                   // per rank; 0: auto
   int64_t accumulation = 1;            // batches per optimizer step

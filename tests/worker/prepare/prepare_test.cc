@@ -229,6 +229,37 @@ TEST_F(PrepareTest, RegressionHasAMeanAndARidgeFloor) {
   EXPECT_EQ(csv->substr(0, 8), "row,y\n0,");
 }
 
+TEST_F(PrepareTest, TextsHaveABagOfWordsForAFloor) {
+  constexpr const char* kWords[] = {"river", "stone", "cloud", "light", "paper", "green"};
+  std::string train = "n,body,y\n", test = "n,body\n1,\"a fine, fine day\"\n2,an awful day\n3,\n";
+  for (int i = 0; i < 240; ++i) {
+    const char* said = i % 2 == 0 ? "fine" : "awful";
+    absl::StrAppend(&train, i % 7, ",\"", kWords[i % 6], ", ", said, " ", kWords[i / 6 % 6],
+                    " day\",", i % 2 == 0 ? "good" : "bad", "\n");
+  }
+  Put("train.csv", train);
+  Put("test.csv", test);
+  nlohmann::json spec = Spec();
+  spec["data"]["text"] = {{"columns", {"body"}}};
+  const auto messages = Run(spec);
+  ASSERT_THAT(messages, SizeIs(4));
+  const auto& told = std::get<TableReady>(messages[0]);
+  EXPECT_EQ(told.features, 1);
+  EXPECT_GT(std::get<FloorReady>(messages[2]).score, 0.95);
+  const auto table = Table::Open(InState(told.table));
+  ASSERT_TRUE(table.ok()) << table.status().ToString();
+  EXPECT_EQ((*table)->Text(0, Split::kTest, 0), "a fine, fine day");
+  EXPECT_EQ((*table)->schema().features.front().name, "n");
+  EXPECT_TRUE((*table)->schema().features.back().floor_only);
+  // Other columns, another table.
+  spec["data"].erase("text");
+  EXPECT_NE(std::get<TableReady>(Run(Task(spec, "k"))[0]).table, told.table);
+
+  Put("train.csv", "n,body,y\n1,good,a\n2,b\xff\x64,b\n");
+  spec["data"]["text"] = {{"columns", {"body"}}};
+  EXPECT_THAT(MustFail(spec).message, HasSubstr("train.csv: line 3"));
+}
+
 TEST_F(PrepareTest, BadDataIsNamedByItsPlace) {
   Put("train.csv", "a,b,y\n1,u,low\n2,v\n");
   Failed failed = MustFail(Spec());
