@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # From a bare machine to a prediction: sets everything up, builds, starts the
-# daemon on its embedded default, submits examples/digits, follows it, shows the
-# answer and stops what it started.
+# daemon on its embedded default, submits a Job, follows it, shows the answer and stops what it started.
 #
-#   deploy/demo.sh [--budget 60s] [--keep] [--state DIR]
+#   deploy/demo.sh [--job FILE] [--budget 60s] [--keep] [--state DIR]
+#     --job     the Job, whose data lie beside it (default: examples/digits/job.yaml)
 #     --budget  the Job's wall-clock allowance (default: what job.yaml says)
 #     --keep    leave the daemon running and say how to talk to it
 #     --state   the state folder (default: a new one under /tmp); it stays, for the
@@ -19,15 +19,16 @@ die() {
   exit 1
 }
 
-keep=0 state="" submit=()
+keep=0 state="" job=examples/digits/job.yaml submit=()
 while (($#)); do
   case $1 in
-    --budget | --state) (($# >= 2)) || die "$1 needs a value" ;;&
+    --job | --budget | --state) (($# >= 2)) || die "$1 needs a value" ;;&
+    --job) job=$2; shift ;;
     --budget) submit+=(--budget "$2"); shift ;;
     --state) state=$2; shift ;;
     --keep) keep=1 ;;
     -h | --help) sed -n '2,/^set -/{/^set -/!s/^# \{0,1\}//p}' "$0"; exit 0 ;;
-    *) die "unknown option $1 (known: --budget, --keep, --state)" ;;
+    *) die "unknown option $1 (known: --job, --budget, --keep, --state)" ;;
   esac
   shift
 done
@@ -67,7 +68,7 @@ mkdir -p "$state"
 : >"$state/demo.out" # an earlier run's line is not this one's
 # A session of its own: Ctrl-C reaches trainctl, then this script, which stops traind in order.
 setsid "$bin/server/traind" --standalone --state "$state" --listen 127.0.0.1:0 \
-  --data-root "$PWD/examples/digits" >"$state/demo.out" 2>"$state/demo.log" &
+  --data-root "$(realpath "$(dirname "$job")")" >"$state/demo.out" 2>"$state/demo.log" &
 daemon=$!
 server=""
 for _ in {1..300}; do
@@ -81,5 +82,5 @@ if [[ -z $server ]]; then
   die "traind did not start"
 fi
 say "traind on $server, state in $state"
-"$bin/client/trainctl" --server "$server" submit -f examples/digits/job.yaml \
+"$bin/client/trainctl" --server "$server" submit -f "$job" \
   ${submit[@]+"${submit[@]}"} --follow
