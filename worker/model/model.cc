@@ -3,6 +3,7 @@
 #include <absl/status/status.h>
 #include <absl/strings/str_cat.h>
 
+#include "worker/model/cnn.h"
 #include "worker/model/lstm.h"
 #include "worker/model/mlp.h"
 #include "worker/model/text_encoder.h"
@@ -16,10 +17,8 @@ struct Entry {
   ModelFactory create;
 };
 constexpr Entry kModels[] = {
-    {"mlp", CreateMlp},
-    {"lstm", CreateLstm},
-    {"transformer", CreateTransformer},
-    {"text", CreateTextEncoder},
+    {"mlp", CreateMlp},          {"lstm", CreateLstm}, {"transformer", CreateTransformer},
+    {"text", CreateTextEncoder}, {"cnn", CreateCnn},
 };
 
 }  // namespace

@@ -34,14 +34,21 @@ struct TextEncoderSpec {
   static constexpr int64_t kHeadWidth = 64;     // of the layer over both
 };
 
+struct CnnSpec {
+  int64_t width = 32;                    // channels of the first stage, doubled by each later one
+  std::vector<int64_t> blocks{1, 1, 1};  // of each stage
+};
+
 struct ModelSpec {
-  std::string architecture = "mlp";       // mlp, lstm, transformer, text
+  std::string architecture = "mlp";       // mlp, lstm, transformer, text, cnn
   std::vector<int64_t> hidden{256, 256};  // mlp: width of each hidden layer
   LstmSpec lstm;
   TransformerSpec transformer;
   TextEncoderSpec text;
+  CnnSpec cnn;
   // 0-1. mlp: after each hidden layer; lstm: between layers; transformer and text: of
-  // attention, of the network's hidden layer and of what each adds to its input.
+  // attention, of the network's hidden layer and of what each adds to its input; cnn: before
+  // the head.
   double dropout = 0.1;
 };
 

@@ -1,0 +1,150 @@
+// The residual CNN over images, against PyTorch's.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/worker/model/golden.h"
+#include "worker/data/media_source.h"
+#include "worker/model/learner.h"
+
+namespace traind {
+namespace {
+
+// As tests/golden/cnn_golden.py has them.
+constexpr int64_t kSteps = 20, kBatch = 8, kSize = 9, kNumeric = 2, kRows = kSteps * kBatch;
+constexpr double kLearningRate = 1e-3;
+
+// The first channels of images that lie in memory, [rows, size, size, 3].
+class Images final : public MediaSource {
+ public:
+  Images(std::vector<float> values, int64_t channels)
+      : values_(std::move(values)), channels_(channels) {}
+
+  absl::Status Load(const MediaRequest& request, MediaBatch& out) const override {
+    out.shape = {static_cast<int64_t>(request.rows.size()), kSize, kSize, channels_};
+    out.values.clear();
+    for (const int32_t row : request.rows) {
+      const float* image = values_.data() + row * kSize * kSize * 3;
+      for (int64_t i = 0; i < kSize * kSize; ++i) {
+        out.values.insert(out.values.end(), image + i * 3, image + i * 3 + channels_);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::vector<float> values_;
+  const int64_t channels_;
+};
+
+LearnerOptions Colour() {
+  LearnerOptions options;
+  options.model.architecture = "cnn";
+  options.model.dropout = 0;
+  options.model.cnn.width = 8;
+  options.model.cnn.blocks = {1, 2, 1};
+  options.shape.image = {3, kSize, kSize};
+  options.shape.numeric = kNumeric;
+  options.shape.cardinalities = {5};
+  options.shape.outputs = 3;
+  options.objective.loss = LossKind::kCrossEntropy;
+  return options;
+}
+
+LearnerOptions Grey() {
+  LearnerOptions options = Colour();
+  options.model.cnn.width = 6;
+  options.model.cnn.blocks = {1, 1};
+  options.shape.image = {1, kSize, kSize};
+  options.shape.numeric = 0;
+  options.shape.cardinalities.clear();
+  options.shape.outputs = 2;
+  options.objective.loss = LossKind::kMse;
+  return options;
+}
+
+std::unique_ptr<Learner> NewLearner(const Golden& golden, const LearnerOptions& options) {
+  LearnerData data;
+  data.rows.rows = kRows;
+  data.rows.media =
+      std::make_shared<Images>(golden.Floats("in.images"), options.shape.image.front());
+  if (options.shape.numeric > 0) data.rows.numeric = golden.Floats("in.numeric");
+  if (!options.shape.cardinalities.empty()) data.rows.codes = golden.Integers("in.codes");
+  data.classes = golden.Integers("in.classes");
+  data.values = golden.Floats("in.values");
+  SetTorchThreads(1);
+  auto learner = Learner::Create(options, std::move(data));
+  EXPECT_TRUE(learner.ok()) << learner.status().ToString();
+  EXPECT_TRUE((*learner)->SetOrder(RowsFrom(0, kRows)).ok());
+  return *std::move(learner);
+}
+
+void ExpectRun(const std::string& run, const LearnerOptions& options) {
+  const Golden golden("cnn.safetensors");
+  const std::vector<float> losses = golden.Floats("out." + run + ".losses");
+  const auto learner = NewLearner(golden, options);
+  LoadWeights(golden, *learner, run + ".");
+  for (int64_t step = 0; step < kSteps; ++step) {
+    const absl::Status stepped = learner->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1});
+    ASSERT_TRUE(stepped.ok()) << stepped.ToString();
+    const double wanted = losses[static_cast<size_t>(step)];
+    EXPECT_NEAR(learner->TakeLoss()->mean(), wanted, 1e-5 * wanted) << "step " << step;
+  }
+  const std::vector<float> weights = learner->Save()->slots[kWeightsSlot];
+  size_t begin = 0, statistics = 0;
+  for (const ParameterInfo& parameter : learner->layout()) {
+    if (parameter.name.find(".running_") != std::string::npos) {
+      const std::vector<float> wanted = golden.Floats("out." + run + "." + parameter.name);
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        EXPECT_NEAR(weights[begin + i], wanted[i], 1e-5 * (1 + std::abs(wanted[i])))
+            << parameter.name << " " << i;
+        ++statistics;
+      }
+    }
+    begin += static_cast<size_t>(parameter.size);
+  }
+  EXPECT_GT(statistics, 0u);
+  const std::vector<float> predictions = golden.Floats("out." + run + ".predictions");
+  std::vector<float> out(predictions.size());
+  ASSERT_TRUE(learner->Predict(Weights::kLast, RowsFrom(0, kBatch), absl::MakeSpan(out)).ok());
+  for (size_t i = 0; i < out.size(); ++i) EXPECT_NEAR(out[i], predictions[i], 5e-5) << i;
+}
+
+TEST(CnnTest, LossesAndStatisticsOfClassesAreThoseOfPyTorchStepByStep) {
+  ExpectRun("colour", Colour());
+}
+
+TEST(CnnTest, LossesAndStatisticsOfValuesAreThoseOfPyTorchStepByStep) { ExpectRun("grey", Grey()); }
+
+TEST(CnnTest, Bf16LossesStayNearThoseOfFloat32) {
+  const Golden golden("cnn.safetensors");
+  const auto whole = NewLearner(golden, Colour());
+  LearnerOptions options = Colour();
+  options.precision = Precision::kBf16;
+  const auto half = NewLearner(golden, options);
+  for (int64_t step = 0; step < 5; ++step) {
+    ASSERT_TRUE(whole->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1}).ok());
+    const absl::Status stepped = half->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1});
+    ASSERT_TRUE(stepped.ok()) << stepped.ToString();
+    const double wanted = whole->TakeLoss()->mean(), loss = half->TakeLoss()->mean();
+    EXPECT_NEAR(loss, wanted, 0.05 * wanted) << "step " << step;
+    EXPECT_NE(loss, wanted);
+  }
+}
+
+TEST(CnnTest, AStepWithoutRowsLeavesTheStatisticsAlone) {
+  const Golden golden("cnn.safetensors");
+  const auto learner = NewLearner(golden, Colour());
+  ASSERT_TRUE(learner->Step({0, kBatch, kBatch, kLearningRate, 1}).ok());
+  const absl::Status empty = learner->Step({kBatch, 0, kBatch, 0, 1});
+  ASSERT_TRUE(empty.ok()) << empty.ToString();
+  for (const float weight : learner->Save()->slots[kWeightsSlot]) {
+    ASSERT_TRUE(std::isfinite(weight));
+  }
+}
+
+}  // namespace
+}  // namespace traind

@@ -1,0 +1,115 @@
+#include "worker/model/cnn.h"
+
+#include <ATen/ops/batch_norm.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/relu.h>
+#include <absl/strings/str_cat.h>
+
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "worker/model/dropout.h"
+#include "worker/model/input_columns.h"
+
+namespace traind {
+namespace {
+
+// As torch.nn.BatchNorm2d has them.
+constexpr double kNormMomentum = 0.1, kNormEps = 1e-5;
+
+// A convolution and its norm.
+struct Unit {
+  Unit(const std::string& name, int64_t in, int64_t out, int64_t size, int64_t with_stride,
+       Parameters& parameters)
+      : stride(with_stride), padding(size / 2) {
+    // He et al. 2015: outputs keep the variance of inputs that passed a ReLU.
+    const double scale = std::sqrt(2.0 / static_cast<double>(size * size * out));
+    const auto constant = [](double value) { return Initial{Initial::Kind::kConstant, value, -1}; };
+    weight = parameters.Declare(name + ".conv.weight", {out, in, size, size},
+                                {Initial::Kind::kNormal, scale, -1});
+    norm_weight = parameters.Declare(name + ".norm.weight", {out}, constant(1));
+    norm_bias = parameters.Declare(name + ".norm.bias", {out}, constant(0));
+    mean = parameters.DeclareBuffer(name + ".norm.running_mean", {out}, 0);
+    variance = parameters.DeclareBuffer(name + ".norm.running_var", {out}, 1);
+  }
+
+  at::Tensor Forward(const std::vector<at::Tensor>& weights, const at::Tensor& x,
+                     bool training) const {
+    const at::Tensor y = at::conv2d(x, weights[weight], {}, stride, padding);
+    // A rank without rows in this step, or a single value, has no statistics.
+    const bool has_statistics = y.size(0) * y.size(2) * y.size(3) > 1;
+    return at::batch_norm(y, weights[norm_weight], weights[norm_bias], weights[mean],
+                          weights[variance], training && has_statistics, kNormMomentum, kNormEps,
+                          /*cudnn_enabled=*/true);
+  }
+
+  int64_t stride = 1, padding = 0;
+  size_t weight = 0, norm_weight = 0, norm_bias = 0, mean = 0, variance = 0;
+};
+
+struct Block {
+  Unit first, second;
+  std::optional<Unit> shortcut;
+
+  at::Tensor Forward(const std::vector<at::Tensor>& weights, const at::Tensor& x,
+                     bool training) const {
+    const at::Tensor past = shortcut ? shortcut->Forward(weights, x, training) : x;
+    at::Tensor y = first.Forward(weights, x, training);
+    y = second.Forward(weights, at::relu_(y), training);
+    return at::relu_(y.add_(past));
+  }
+};
+
+class Cnn final : public Model {
+ public:
+  Cnn(const ModelSpec& spec, const ModelShape& shape, Parameters& parameters)
+      : columns_(shape, parameters),
+        dropout_(spec.dropout),
+        stem_("stem", shape.image[0], spec.cnn.width, 3, 1, parameters) {
+    int64_t in = spec.cnn.width, out = in;
+    for (size_t stage = 0; stage < spec.cnn.blocks.size(); ++stage) {
+      for (int64_t i = 0; i < spec.cnn.blocks[stage]; ++i) {
+        const std::string name = absl::StrCat("stages.", stage, ".", i, ".");
+        const int64_t stride = stage > 0 && i == 0 ? 2 : 1;
+        Block block{Unit(name + "first", in, out, 3, stride, parameters),
+                    Unit(name + "second", out, out, 3, 1, parameters), std::nullopt};
+        if (in != out) block.shortcut.emplace(name + "shortcut", in, out, 1, stride, parameters);
+        blocks_.push_back(std::move(block));
+        in = out;
+      }
+      out *= 2;
+    }
+    head_ = DeclareLinear("head", in + columns_.width(), shape.outputs, parameters);
+  }
+
+  at::Tensor Forward(const std::vector<at::Tensor>& weights, const Inputs& inputs,
+                     bool training) const override {
+    at::Tensor x = stem_.Forward(weights, inputs.image, training);
+    x = at::relu_(x);
+    for (const Block& block : blocks_) x = block.Forward(weights, x, training);
+    x = x.mean({2, 3});  // [B, channels]
+    if (columns_.width() > 0) x = at::cat({x, columns_.Concatenate(weights, inputs)}, 1);
+    if (training && dropout_ > 0) x = Dropout(x, dropout_, inputs.dropout_seed);
+    return at::linear(x, weights[head_.weight], weights[head_.bias]);
+  }
+
+ private:
+  const InputColumns columns_;
+  const double dropout_;
+  const Unit stem_;
+  std::vector<Block> blocks_;
+  LinearParameters head_;
+};
+
+}  // namespace
+
+std::unique_ptr<Model> CreateCnn(const ModelSpec& spec, const ModelShape& shape,
+                                 Parameters& parameters) {
+  return std::make_unique<Cnn>(spec, shape, parameters);
+}
+
+}  // namespace traind
