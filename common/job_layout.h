@@ -6,6 +6,8 @@
 //     worker.lock, worker.sock    held / listened on by the standalone pair
 //     traind.db                   the store
 //     cache/<key>.table           binary column caches (common/table/table.h)
+//     cache/<key>.images          pixels of the rows of the table of that key (common/image/
+//                                 image_cache.h), where they have some
 //     jobs/<job>/
 //       folds.npy                 int16 [train_rows]: the fold that validates each row; -1: none
 //       samples.json              window, horizon and split (common/table/sample_plan.h); absent
@@ -44,6 +46,11 @@ inline constexpr char kDatabaseFile[] = "traind.db";
 
 inline std::string CacheDir() { return "cache"; }
 inline std::string TableCachePath(const std::string& key) { return "cache/" + key + ".table"; }
+inline std::string ImageCachePath(const std::string& key) { return "cache/" + key + ".images"; }
+// What belongs to a table, by its path.
+inline std::string ImageCacheOf(const std::string& table) {
+  return table.substr(0, table.rfind('.')) + ".images";
+}
 inline std::string JobDir(const std::string& job) { return "jobs/" + job; }
 inline std::string FoldsPath(const std::string& job) { return JobDir(job) + "/folds.npy"; }
 inline std::string SamplesPath(const std::string& job) { return JobDir(job) + "/samples.json"; }

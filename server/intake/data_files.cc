@@ -47,11 +47,12 @@ DataFiles::Identity DataFiles::IdentityOf(const struct stat& info) {
 
 bool DataFiles::Allowed(const std::string& resolved) const {
   return std::any_of(roots_.begin(), roots_.end(), [&](const std::string& root) {
-    return root == "/" || absl::StartsWith(resolved, absl::StrCat(root, "/"));
+    return root == "/" || resolved == root || absl::StartsWith(resolved, absl::StrCat(root, "/"));
   });
 }
 
-absl::StatusOr<std::shared_ptr<const DataFile>> DataFiles::Look(const std::string& path) {
+absl::StatusOr<std::shared_ptr<const DataFile>> DataFiles::Look(const std::string& path,
+                                                                bool folders) {
   if (!absl::StartsWith(path, "/")) {
     return absl::InvalidArgumentError(absl::StrCat("'", path, "' is not an absolute path"));
   }
@@ -77,6 +78,12 @@ absl::StatusOr<std::shared_ptr<const DataFile>> DataFiles::Look(const std::strin
     return absl::PermissionDeniedError(
         absl::StrCat(path, resolved == path ? "" : absl::StrCat(" (", resolved, ")"),
                      " lies outside the data roots: ", absl::StrJoin(roots_, ", ")));
+  }
+  if (S_ISDIR(info.st_mode) && folders) {
+    auto folder = std::make_shared<DataFile>();
+    folder->path = resolved;
+    folder->folder = true;
+    return folder;
   }
   if (!S_ISREG(info.st_mode)) {
     return absl::InvalidArgumentError(

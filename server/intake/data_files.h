@@ -21,6 +21,7 @@ struct DataFile {
   int64_t bytes = 0;
   std::vector<std::string> header;
   bool arrays = false;  // NPY or NPZ: header is empty
+  bool folder = false;  // header is empty, bytes is 0
 };
 
 // Looks files up below the data roots; remembers what it saw of a file until the
@@ -35,7 +36,9 @@ class DataFiles {
   // InvalidArgument: a relative path; NotFound; PermissionDenied: outside the
   // roots (also through a link), or not readable; InvalidArgument with row and
   // column: the first 1 MiB is no table. Messages say what, not which field.
-  absl::StatusOr<std::shared_ptr<const DataFile>> Look(const std::string& path)
+  // folders: a folder will do, and is not looked into.
+  absl::StatusOr<std::shared_ptr<const DataFile>> Look(const std::string& path,
+                                                       bool folders = false)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -15,6 +15,7 @@
 #include "common/spec/spec_rules.h"
 #include "common/spec/suggest.h"
 #include "common/status_macros.h"
+#include "server/intake/media_files.h"
 #include "server/plan/budget_rules.h"
 
 namespace traind {
@@ -113,7 +114,8 @@ struct NamedColumns {
       : targets(data.targets().begin(), data.targets().end()) {
     if (!data.target().empty()) targets.push_back(data.target());
     no_features = targets;
-    for (const std::string& column : {data.id(), data.group(), data.fold_column()}) {
+    for (const std::string& column :
+         {data.id(), data.group(), data.fold_column(), data.image().column()}) {
       if (!column.empty()) no_features.push_back(column);
     }
   }
@@ -140,7 +142,9 @@ void CheckNamed(const v1::DataSpec& data, const NamedColumns& named, const DataF
   for (const std::string& column : data.text().columns()) {
     require(train, "training", "data.text.columns", column);
   }
+  require(train, "training", "data.image.column", data.image().column());
   if (test == nullptr) return;
+  require(*test, "test", "data.image.column", data.image().column());
   require(*test, "test", "data.id", data.id());
 }
 
@@ -160,7 +164,7 @@ void CheckColumns(const v1::JobSpec& spec, const DataFile& train, const DataFile
   };
   // A forecast learns from the target's own past.
   const bool past = spec.task().type() == "forecasting" && spec.data().horizon() > 0;
-  if (!past && absl::c_none_of(train.header, is_feature)) {
+  if (!past && !data.has_image() && absl::c_none_of(train.header, is_feature)) {
     mistakes->push_back(At("data.train", "there is no column besides the target and the id"));
   }
   // Which columns are features is not known before the target is.
@@ -233,11 +237,11 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
   checked.preset_fields = ApplyPreset(with_preset);
   checked.resolved = ResolveSpec(std::move(with_preset));
   v1::DataSpec* const data = checked.resolved.mutable_data();
-  const auto train = files_.Look(data->train());
+  const auto train = LookAtData(*data, /*training=*/true, files_);
   if (!train.ok()) mistakes.push_back(At("data.train", train.status().message()));
   absl::StatusOr<std::shared_ptr<const DataFile>> test = std::shared_ptr<const DataFile>();
   if (!data->test().empty()) {
-    test = files_.Look(data->test());
+    test = LookAtData(*data, /*training=*/false, files_);
     if (!test.ok()) mistakes.push_back(At("data.test", test.status().message()));
   }
   if (!mistakes.empty()) return Mistakes(mistakes);
@@ -264,6 +268,10 @@ absl::StatusOr<CheckedSpec> Intake::CheckInference(const v1::JobSpec& spec, cons
   checked.resolved = ResolveSpec(spec);
   v1::JobSpec& resolved = checked.resolved;
   ASSIGN_OR_RETURN(const v1::JobSpec of_source, SpecFromJson(source.spec_json));
+  if (of_source.data().has_image()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "job ", source.id, " learnt of images; its models predict no later files yet"));
+  }
   v1::PredictionsSpec form = of_source.predictions();
   form.MergeFrom(resolved.predictions());
   *resolved.mutable_predictions() = form;

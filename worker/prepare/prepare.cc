@@ -25,6 +25,7 @@
 #include "worker/prepare/linear_floor.h"
 #include "worker/prepare/prepare_spec.h"
 #include "worker/prepare/prior_floor.h"
+#include "worker/prepare/row_media.h"
 #include "worker/prepare/series_floor.h"
 #include "worker/prepare/text_features.h"
 
@@ -33,7 +34,8 @@ namespace {
 
 // Of the second floor. Much more than it takes alone: it gives way to others.
 constexpr absl::Duration kMostFloorTime = absl::Seconds(5);
-constexpr double kFloorShare = 0.2;  // of the time that remains
+constexpr size_t kManyBytes = size_t{1} << 40;  // worth all threads
+constexpr double kFloorShare = 0.2;             // of the time that remains
 // What others' first floors need goes before our second one.
 constexpr int kNiceAfterFirstFloor = 5;
 
@@ -78,6 +80,19 @@ int ReaderThreads(size_t bytes) {
   return std::max(1, std::min(ours, static_cast<int>(useful)));
 }
 
+// What the table is read from, and what its rows have besides (null: nothing).
+struct DataFiles {
+  std::unique_ptr<RowMedia> media;
+  std::unique_ptr<MappedFile> mapped_train, mapped_test;  // where there are no media
+  CsvFile train, test;
+
+  absl::Status CheckUnchanged() const {
+    if (media != nullptr) return media->CheckUnchanged();
+    RETURN_IF_ERROR(mapped_train->CheckUnchanged());
+    return mapped_test == nullptr ? absl::OkStatus() : mapped_test->CheckUnchanged();
+  }
+};
+
 class PrepareRun {
  public:
   PrepareRun(const rank_protocol::Prepare& task, const PrepareSpec& spec, const Clock& clock,
@@ -88,8 +103,8 @@ class PrepareRun {
 
  private:
   absl::Status ReadData();
-  absl::Status FillCache(const MappedFile& train, const MappedFile* test);
-  absl::StatusOr<bool> OpenCached();
+  absl::Status FillCache(const DataFiles& files);
+  absl::StatusOr<bool> OpenCached(const DataFiles& files);
   absl::Status WriteFolds();
   absl::Status PutFloor(Floor& floor);
   absl::Status ImproveFloor(const Floor& first);
@@ -115,57 +130,73 @@ class PrepareRun {
   int64_t period_ = 1;  // of the season, in rows
 };
 
-// The digest of all that decides what the table is.
-std::string CacheKey(const PrepareSpec& spec, absl::string_view train, absl::string_view test) {
-  const std::string options =
-      absl::StrJoin({absl::StrCat("table-reader ", kTableReaderVersion),
-                     std::string(spec.target_kind == TargetKind::kClasses ? "classes" : "value"),
-                     absl::StrCat(spec.target, spec.more_targets.empty() ? "" : "\n",
-                                  absl::StrJoin(spec.more_targets, "\n")),
-                     spec.id, spec.time, spec.series, spec.group, spec.fold_column,
-                     std::string(spec.forecasting ? "history" : ""), Sha256Hex(train),
-                     spec.test.empty() ? "no test" : Sha256Hex(test)},
-                    absl::string_view("\0", 1)) +
-      (spec.text_columns.empty()
-           ? ""
-           : absl::StrCat("\ntexts\n", absl::StrJoin(spec.text_columns, "\n")));
-  return Sha256Hex(options);
+// The digest of all that decides what the table is, and what rows have besides.
+std::string CacheKey(const PrepareSpec& spec, const DataFiles& files) {
+  std::vector<std::string> parts = {
+      absl::StrCat("table-reader ", kTableReaderVersion),
+      std::string(spec.target_kind == TargetKind::kClasses ? "classes" : "value"),
+      absl::StrCat(spec.target, spec.more_targets.empty() ? "" : "\n",
+                   absl::StrJoin(spec.more_targets, "\n")),
+      spec.id,
+      spec.time,
+      spec.series,
+      spec.group,
+      spec.fold_column,
+      std::string(spec.forecasting ? "history" : ""),
+      Sha256Hex(files.train.bytes),
+      spec.test.empty() ? "no test" : Sha256Hex(files.test.bytes)};
+  if (files.media != nullptr) parts.push_back(files.media->content());
+  if (!spec.text_columns.empty()) {
+    parts.push_back(absl::StrCat("texts\n", absl::StrJoin(spec.text_columns, "\n")));
+  }
+  return Sha256Hex(absl::StrJoin(parts, absl::string_view("\0", 1)));
+}
+
+absl::StatusOr<DataFiles> OpenFiles(const PrepareSpec& spec) {
+  DataFiles files;
+  ASSIGN_OR_RETURN(files.media, OpenRowMedia(spec, ReaderThreads(kManyBytes)));
+  if (files.media != nullptr) {
+    files.train = files.media->train();
+    files.test = files.media->test();
+    return files;
+  }
+  ASSIGN_OR_RETURN(files.mapped_train, MappedFile::Open(spec.train));
+  files.train = {BaseName(spec.train), files.mapped_train->bytes()};
+  if (spec.test.empty()) return files;
+  ASSIGN_OR_RETURN(files.mapped_test, MappedFile::Open(spec.test));
+  files.test = {BaseName(spec.test), files.mapped_test->bytes()};
+  if (files.test.name == files.train.name) {
+    files.train.name = spec.train;
+    files.test.name = spec.test;
+  }
+  return files;
 }
 
 absl::Status PrepareRun::ReadData() {
-  ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> train, MappedFile::Open(spec_.train));
-  std::unique_ptr<MappedFile> test;
-  if (!spec_.test.empty()) {
-    ASSIGN_OR_RETURN(test, MappedFile::Open(spec_.test));
-  }
-  key_ = CacheKey(spec_, train->bytes(), test ? test->bytes() : "");
-  ASSIGN_OR_RETURN(cached_, OpenCached());
+  ASSIGN_OR_RETURN(const DataFiles files, OpenFiles(spec_));
+  key_ = CacheKey(spec_, files);
+  ASSIGN_OR_RETURN(cached_, OpenCached(files));
   if (cached_) return absl::OkStatus();
-  RETURN_IF_ERROR(FillCache(*train, test.get()));
+  RETURN_IF_ERROR(FillCache(files));
   ASSIGN_OR_RETURN(table_, Table::Open(InState(TableCachePath(key_))));
   return absl::OkStatus();
 }
 
-// Whether the cache has the table, undamaged.
-absl::StatusOr<bool> PrepareRun::OpenCached() {
+// Whether the cache has the table and what belongs to it, undamaged.
+absl::StatusOr<bool> PrepareRun::OpenCached(const DataFiles& files) {
   absl::StatusOr<std::shared_ptr<const Table>> table = Table::Open(InState(TableCachePath(key_)));
   if (absl::IsNotFound(table.status()) || absl::IsDataLoss(table.status())) return false;
   RETURN_IF_ERROR(table.status());
   if ((*table)->schema().content_sha256 != key_ || !(*table)->VerifyDigest().ok()) return false;
+  if (files.media != nullptr && !files.media->IsCached(task_.state_dir, key_)) return false;
   table_ = *std::move(table);
   return true;
 }
 
-absl::Status PrepareRun::FillCache(const MappedFile& train, const MappedFile* test) {
+absl::Status PrepareRun::FillCache(const DataFiles& files) {
   TableSource source;
-  source.train = {BaseName(spec_.train), train.bytes()};
-  if (test != nullptr) {
-    source.test = {BaseName(spec_.test), test->bytes()};
-    if (source.test.name == source.train.name) {
-      source.train.name = spec_.train;
-      source.test.name = spec_.test;
-    }
-  }
+  source.train = files.train;
+  source.test = files.test;
   source.target = spec_.target;
   source.more_targets = spec_.more_targets;
   source.id = spec_.id;
@@ -176,15 +207,17 @@ absl::Status PrepareRun::FillCache(const MappedFile& train, const MappedFile* te
   source.history = spec_.forecasting;
   source.text_columns = spec_.text_columns;
   source.target_kind = spec_.target_kind;
-  source.threads = ReaderThreads(train.bytes().size());
+  source.threads = ReaderThreads(files.train.bytes.size());
+  if (files.media != nullptr) source.text_columns = files.media->text_columns();
   absl::StatusOr<TableRows> rows = ReadTable(source);
   // What was changed under our hands explains every other mistake.
-  RETURN_IF_ERROR(train.CheckUnchanged());
-  if (test != nullptr) RETURN_IF_ERROR(test->CheckUnchanged());
+  RETURN_IF_ERROR(files.CheckUnchanged());
   RETURN_IF_ERROR(rows.status());
   rows->schema.content_sha256 = key_;
   if (!spec_.text_columns.empty()) AddTextFeatures(*rows);
   RETURN_IF_ERROR(MakeDirs(InState(CacheDir())));
+  // The table last: where it is, all is.
+  if (files.media != nullptr) RETURN_IF_ERROR(files.media->Add(task_.state_dir, key_, *rows));
   return WriteTable(*rows, InState(TableCachePath(key_)));
 }
 

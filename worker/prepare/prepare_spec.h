@@ -5,6 +5,7 @@
 #include <absl/strings/string_view.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,12 @@
 #include "common/table/table.h"
 
 namespace traind {
+
+// data.image, resolved.
+struct ImageFields {
+  std::string column = "file";
+  int64_t size = 32, channels = 3;
+};
 
 struct PrepareSpec {
   TargetKind target_kind = TargetKind::kClasses;
@@ -27,6 +34,7 @@ struct PrepareSpec {
   bool forecasting = false;
   SplitSpec split;
   PredictionForm form;
+  std::optional<ImageFields> image;  // none: rows have none
 };
 
 // Of a resolved JobSpec as JSON with snake_case keys; the seed may be a number or

@@ -3,10 +3,12 @@
 #include <absl/status/status.h>
 #include <absl/strings/str_cat.h>
 
+#include "common/image/image_cache.h"
 #include "common/job_layout.h"
 #include "common/status_macros.h"
 #include "common/table/npy.h"
 #include "common/table/sample_plan.h"
+#include "worker/data/image_source.h"
 #include "worker/data/text_source.h"
 
 namespace traind {
@@ -22,6 +24,24 @@ void ReadTexts(const TextColumnsSpec& spec, FoldData& data) {
   data.test_media = texts(Split::kTest);
 }
 
+// The scale of pixels is that of the fold's training rows.
+absl::Status AddImages(const std::string& table_path, const TrainingSpec& spec, FoldData& data) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<const ImageCache> cache,
+                   ImageCache::Open(ImageCacheOf(table_path)));
+  const ImageShape& shape = cache->shape();
+  if (shape.train_rows != data.table->rows(Split::kTrain) ||
+      shape.test_rows != data.table->rows(Split::kTest)) {
+    return absl::DataLossError("the cache of images is not of this table");
+  }
+  const PixelScale scale =
+      FitPixelScale(cache->pixels(), shape.stride(), shape.channels, data.rows.training);
+  data.image = {shape.channels, shape.size, shape.size};
+  data.media = std::make_shared<ImageSource>(cache, 0, scale, spec.augmentation);
+  data.test_media =
+      std::make_shared<ImageSource>(cache, shape.train_rows, scale, spec.augmentation);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 ModelShape FoldData::shape() const {
@@ -34,6 +54,7 @@ ModelShape FoldData::shape() const {
     shape.vocabulary = VocabularyOf(*tokenizer);
     shape.max_tokens = max_tokens;
   }
+  shape.image = image;
   return shape;
 }
 
@@ -71,6 +92,7 @@ absl::StatusOr<FoldData> LoadFold(const std::string& state_dir, const std::strin
   data.encoder = std::make_unique<const RowEncoder>(
       RowEncoder::Fit(data.table, data.rows.training, split.shape, form));
   if (!spec.text.columns.empty()) ReadTexts(spec.text, data);
+  if (spec.images) RETURN_IF_ERROR(AddImages(absl::StrCat(state_dir, "/", table), spec, data));
   return data;
 }
 

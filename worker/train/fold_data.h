@@ -27,6 +27,7 @@ struct FoldData {
   int64_t max_tokens = 0;
   // What the rows of each file have besides their columns; null: nothing.
   std::shared_ptr<const MediaSource> media, test_media;
+  std::vector<int64_t> image;  // ModelShape's
 
   ModelShape shape() const;
   // All rows of the training file, encoded.

@@ -73,6 +73,12 @@ absl::Status TakeModel(const JsonObject& model, ModelSpec& spec) {
   }
   if (spec.architecture == "transformer") return TakeTransformer(json, spec);
   if (spec.architecture == "text") return TakeTextEncoder(json, spec);
+  if (spec.architecture == "cnn") {
+    spec.dropout = 0;
+    RETURN_IF_ERROR(json.TakeInteger("width", 1, 1024, spec.cnn.width));
+    RETURN_IF_ERROR(json.TakeList("blocks", 1, 64, spec.cnn.blocks));
+    return json.Take("dropout", 0, 0.95, spec.dropout);
+  }
   return absl::InvalidArgumentError(
       absl::StrCat("spec field model: this engine has no model \"", spec.architecture, "\""));
 }
@@ -199,6 +205,17 @@ absl::Status TakeGang(const JsonObject& train, TrainingSpec& spec) {
   return absl::OkStatus();
 }
 
+absl::Status TakeImages(const JsonObject& root, TrainingSpec& spec) {
+  spec.images = root.Child("data")["image"].is_object();
+  if (spec.images != (spec.model.architecture == "cnn")) {
+    return WrongField("data.image", spec.images ? "read by model.cnn" : "there for model.cnn");
+  }
+  const JsonObject augment = root.Child("train").Child("augment");
+  RETURN_IF_ERROR(augment.Take("flip", spec.augmentation.flip));
+  RETURN_IF_ERROR(augment.Take("crop", 0, 0.5, spec.augmentation.crop));
+  return augment.Take("colour", 0, 1, spec.augmentation.colour);
+}
+
 absl::Status TakeTrain(const JsonObject& train, TrainingSpec& spec) {
   RETURN_IF_ERROR(train.TakeInteger("epochs", 1, 100'000, spec.epochs));
   RETURN_IF_ERROR(train.TakeInteger("batch", 0, 1 << 20, spec.batch));
@@ -260,6 +277,7 @@ absl::StatusOr<TrainingSpec> ParseTrainingSpec(absl::string_view text) {
   RETURN_IF_ERROR(root.Child("data").TakeInteger("folds", 1, 100, spec.folds));
   RETURN_IF_ERROR(TakeText(root.Child("data").Child("text"), spec.text));
   RETURN_IF_ERROR(TakeModel(root.Child("model"), spec.model));
+  RETURN_IF_ERROR(TakeImages(root, spec));
   RETURN_IF_ERROR(TakeTrain(root.Child("train"), spec));
   return spec;
 }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "common/publish/metrics.h"
+#include "worker/data/image_pixels.h"
 #include "worker/data/text_source.h"
 #include "worker/device/transport.h"
 #include "worker/model/model_spec.h"
@@ -62,6 +63,8 @@ struct TrainingSpec {
   Transport transport = Transport::kAuto;
   RendezvousSpec rendezvous;
   SpeedPaths paths;
+  bool images = false;  // each row has one
+  Augmentation augmentation;
 };
 
 // json: a resolved JobSpec (proto/job.proto) as protobuf writes it, keys in

@@ -33,6 +33,7 @@ class IntakeTest : public testing::Test {
   }
   std::string Write(const std::string& name, const std::string& bytes) {
     const std::string path = absl::StrCat(folder_, "/", name);
+    EXPECT_EQ(MakeDirs(path.substr(0, path.rfind('/'))), absl::OkStatus());
     EXPECT_EQ(WriteFileDurably(path, bytes), absl::OkStatus());
     return path;
   }
@@ -46,6 +47,11 @@ class IntakeTest : public testing::Test {
     spec.mutable_data()->set_target("kind");
     spec.mutable_data()->set_id("id");
     return spec;
+  }
+
+  // Of a refusal; "" where there is none.
+  std::string Errors(const v1::JobSpec& spec) {
+    return std::string(intake_->Check(spec, kNow).status().message());
   }
 
   std::string folder_;
@@ -283,6 +289,28 @@ TEST_F(IntakeTest, OfTwoDeadlinesTheEarlierCounts) {
   checked = intake_->Check(spec, kNow);
   ASSERT_TRUE(checked.ok()) << checked.status();
   EXPECT_EQ(intake_->MakeJob(*checked, "o", "", "", kNow).deadline, kNow + absl::Seconds(20));
+}
+
+TEST_F(IntakeTest, ImagesMayLieInFoldersOrBeNamedByATable) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_data()->mutable_image()->set_size(16);
+  spec.mutable_data()->set_id("file");
+  EXPECT_THAT(Errors(spec), HasSubstr("data.image.column: the training file has no column 'file'"));
+  Write("train.csv", "file,kind\n1.png,yes\n2.png,no\n");
+  Write("test.csv", "file\n3.png\n");
+  EXPECT_EQ(Errors(spec), "");
+  Write("images/yes/1.png", "");
+  spec.mutable_data()->set_train(absl::StrCat(folder_, "/images"));
+  spec.mutable_data()->set_test(absl::StrCat(folder_, "/images"));
+  EXPECT_EQ(Errors(spec), "");
+  spec.mutable_data()->set_train(absl::StrCat(folder_, "/images/yes"));
+  EXPECT_THAT(Errors(spec), HasSubstr("data.train: "));
+  EXPECT_THAT(Errors(spec), HasSubstr("has no folders in it"));
+  spec.mutable_data()->set_train("/etc");
+  EXPECT_THAT(Errors(spec), HasSubstr("lies outside the data roots"));
+  spec = GoodSpec();
+  spec.mutable_data()->set_train(absl::StrCat(folder_, "/images"));
+  EXPECT_THAT(Errors(spec), HasSubstr("is a folder"));
 }
 
 }  // namespace

@@ -1,0 +1,137 @@
+"""Jobs on images: folders and tables of files, through a CNN."""
+import glob
+import math
+import os
+import random
+import struct
+import zlib
+
+from tests.cases import case, main
+from tests.e2e.harness import House, rows_of
+
+SIZE = 12
+CLASSES = ("across", "down", "slanted")
+
+
+def png(pixels):
+    """A file of 8-bit grey pixels, [SIZE, SIZE]."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    lines = b"".join(b"\0" + bytes(line) for line in pixels)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", SIZE, SIZE, 8, 0, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b""))
+
+
+def stripes(kind, chance):
+    """Waves of a direction, begun anywhere: no linear model of pixels tells them apart."""
+    begin = chance.uniform(0, 2 * math.pi)
+    step = {"across": (0, 1), "down": (1, 0), "slanted": (0.7, 0.7)}[kind]
+    return [[int(128 + 80 * math.sin(begin + 1.6 * (x * step[0] + y * step[1])) + chance.uniform(-30, 30))
+             for x in range(SIZE)] for y in range(SIZE)]
+
+
+def write_images(house, each=80, test=60):
+    """train/CLASS/N.png and test.csv with test/N.png."""
+    chance = random.Random(3)
+    for kind in CLASSES:
+        os.makedirs(os.path.join(house.data, "train", kind), exist_ok=True)
+        for i in range(each):
+            house.write(f"train/{kind}/{i}.png", png(stripes(kind, chance)))
+    os.makedirs(os.path.join(house.data, "test"), exist_ok=True)
+    names = []
+    for i in range(test):
+        house.write(f"test/{i}.png", png(stripes(CLASSES[i % 3], chance)))
+        names.append(f"test/{i}.png,{CLASSES[i % 3]}")
+    house.write("test.csv", "file,kind\n" + "\n".join(names) + "\n")
+
+
+def job_of(train="train", epochs=6, budget="60s", **changes):
+    spec = {
+        "api": "v1", "name": "stripes", "cache": "off",
+        "task": {"type": "classification", "metric": "accuracy"},
+        "data": {"train": train, "test": "test.csv", "target": "kind", "id": "file", "folds": 2, "seed": 7,
+                 "image": {"size": SIZE, "channels": 1}},
+        "model": {"cnn": {"width": 8, "blocks": [1, 1]}},
+        "train": {"epochs": epochs, "batch": 16, "patience": 0, "learning_rate": 0.005,
+                  "augment": {"flip": True, "crop": 0.1, "colour": 0.1}},
+        "budget": {"time": budget}}
+    spec["train"].update(changes.pop("train_changes", {}))
+    spec.update(changes)
+    return spec
+
+
+def scored(job):
+    """(out of fold, floor's), of a Job that succeeded."""
+    assert job["state"] == "SUCCEEDED", job
+    return job["scores"]["oof"], job["scores"]["floor"]
+
+
+@case("A Job on images beats its floor, its Rank killed once and resumed", limit_s=150)
+def _():
+    with House(slots=1) as house:
+        house.start()
+        write_images(house)
+        job = house.submit(job_of(epochs=40, train_changes={"checkpoint_every": "300ms"}))
+        pattern = os.path.join(house.results(job["id"]), "attempts", "*", "checkpoint-*.json")
+        house.until(job["id"], "a checkpoint", lambda j: glob.glob(pattern))
+        house.kill_all("trainrank")
+        job = house.wait(job["id"], 90)
+        score, floor = scored(job)
+        assert score > floor + 0.2 and score > 0.8, (score, floor)
+        ends = [a["end_reason"] for a in job["attempts"] if a["task"].startswith("fold-")]
+        assert "RANK_DIED" in ends and ends.count("COMPLETED") == 2, job["attempts"]
+        table = rows_of(job["predictions"]["path"])
+        assert table[0] == ["file", "kind"] + [f"p_{c}" for c in CLASSES], table[0]
+        assert len(table) == 61 and table[1][0] == "test/0.png", table[:2]
+
+
+@case("Two Ranks train a fold on a table of images, whose target is a number, in bf16")
+def _():
+    with House(slots=2) as house:
+        house.start()
+        write_images(house, each=40)
+        lines = [f"train/{k}/{i}.png,{CLASSES.index(k) + 0.5},{i % 3}" for k in CLASSES for i in range(40)]
+        house.write("numbers.csv", "file,kind,other\n" + "\n".join(lines) + "\n")
+        house.write("test.csv", "file,other\n" + "\n".join(f"test/{i}.png,{i % 3}" for i in range(60)) + "\n")
+        job = house.submit(job_of("numbers.csv", task={"type": "regression"}, resources={"slots": 2},
+                                  train_changes={"precision": "bf16"}))
+        job = house.wait(job["id"])
+        assert job["state"] == "SUCCEEDED", job
+        assert len(rows_of(job["predictions"]["path"])) == 61
+
+
+@case("An image that is cut is left out and named; too many of them end the Job")
+def _():
+    with House(slots=1) as house:
+        house.start()
+        write_images(house, each=20)
+        whole = png(stripes("down", random.Random(1)))
+        house.write("train/down/3.png", whole[:60])
+        job = house.wait(house.submit(job_of(epochs=1))["id"])
+        assert job["state"] == "SUCCEEDED", job
+        assert any("1 of 60 images cannot be read: down/3.png is a PNG file that is cut" in w
+                   for w in job["warnings"]), job["warnings"]
+        for i in range(5):
+            house.write(f"train/down/{i}.png", b"no image")
+        job = house.wait(house.submit(job_of(epochs=1))["id"])
+        assert (job["state"], job["end_reason"]) == ("FAILED", "DATA_ERROR"), job
+        assert "down/0.png is neither a JPEG nor a PNG file" in job["end_message"], job["end_message"]
+
+
+@case("A class folder without images, and a table that names files elsewhere, end the Job")
+def _():
+    with House(slots=1) as house:
+        house.start()
+        write_images(house, each=5)
+        os.mkdir(os.path.join(house.data, "train/empty"))
+        job = house.wait(house.submit(job_of(epochs=1))["id"])
+        assert (job["state"], job["end_reason"]) == ("FAILED", "DATA_ERROR"), job
+        assert "empty: there is no image" in job["end_message"], job["end_message"]
+        lines = [f"../../../etc/passwd,{CLASSES[i % 3]}" for i in range(30)]
+        house.write("outside.csv", "file,kind\n" + "\n".join(lines) + "\n")
+        job = house.wait(house.submit(job_of("outside.csv", epochs=1))["id"])
+        assert (job["state"], job["end_reason"]) == ("FAILED", "DATA_ERROR"), job
+        assert "does not lie below" in job["end_message"] or "cannot be found" in job["end_message"], job
+
+
+main()

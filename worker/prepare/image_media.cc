@@ -1,0 +1,317 @@
+#include "worker/prepare/image_media.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "common/image/image.h"
+#include "common/image/image_cache.h"
+#include "common/image/image_folder.h"
+#include "common/image/image_set.h"
+#include "common/job_layout.h"
+#include "common/status_macros.h"
+#include "common/table/csv.h"
+#include "common/table/mapped_file.h"
+
+namespace traind {
+namespace {
+
+constexpr int64_t kThumbnail = 8;
+// Of the images of a file: so many may be unreadable (and one in any case).
+constexpr double kMostBadShare = 0.05;
+constexpr size_t kMostNamed = 5;
+constexpr double kMostMemory = 0.4;  // of the machine's
+
+bool IsFolder(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+template <typename T>
+void Keep(const std::vector<bool>& dropped, std::vector<T>& values) {
+  if (values.empty()) return;
+  size_t to = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!dropped[i]) values[to++] = values[i];
+  }
+  values.resize(to);
+}
+
+void Keep(const std::vector<bool>& dropped, ColumnRows& column) {
+  Keep(dropped, column.numbers);
+  Keep(dropped, column.codes);
+}
+
+void Keep(const std::vector<bool>& dropped, TextRows& texts) {
+  TextRows kept;
+  for (size_t i = 0; i < texts.ends.size(); ++i) {
+    if (!dropped[i]) kept.Add(texts[i]);
+  }
+  texts = std::move(kept);
+}
+
+// Where a text column stands in a table that has it.
+size_t TextColumn(const TableSchema& schema, const std::string& name) {
+  const auto& columns = schema.text_columns;
+  return static_cast<size_t>(std::find(columns.begin(), columns.end(), name) - columns.begin());
+}
+
+}  // namespace
+
+void DropTrainRows(const std::vector<bool>& dropped, TableRows& rows) {
+  rows.schema.train_rows -= std::count(dropped.begin(), dropped.end(), true);
+  for (ColumnRows& column : rows.train) Keep(dropped, column);
+  for (ColumnRows& column : rows.more_train_targets) Keep(dropped, column);
+  for (TextRows& texts : rows.train_texts) Keep(dropped, texts);
+  Keep(dropped, rows.train_target);
+  Keep(dropped, rows.groups);
+  Keep(dropped, rows.given_folds);
+}
+
+std::vector<FloorColumn> ImageFloorColumns(const std::vector<uint8_t>& pixels, int64_t size,
+                                           int64_t channels) {
+  const int64_t stride = size * size * channels;
+  const int64_t images = static_cast<int64_t>(pixels.size()) / stride;
+  std::vector<FloorColumn> columns;
+  for (int64_t c = 0; c < channels; ++c) {
+    columns.push_back({absl::StrCat("mean of channel ", c), {}});
+    columns.push_back({absl::StrCat("deviation of channel ", c), {}});
+  }
+  for (int64_t i = 0; i < kThumbnail * kThumbnail; ++i) {
+    columns.push_back({absl::StrCat("thumbnail ", i / kThumbnail, ",", i % kThumbnail), {}});
+  }
+  Image image{size, size, channels, std::vector<uint8_t>(static_cast<size_t>(stride))};
+  for (int64_t k = 0; k < images; ++k) {
+    std::copy_n(pixels.data() + k * stride, stride, image.pixels.data());
+    size_t column = 0;
+    for (int64_t c = 0; c < channels; ++c) {
+      double sum = 0, squares = 0;
+      for (int64_t i = c; i < stride; i += channels) {
+        const double value = image.pixels[static_cast<size_t>(i)];
+        sum += value;
+        squares += value * value;
+      }
+      const double count = static_cast<double>(size * size), mean = sum / count;
+      columns[column++].values.push_back(static_cast<float>(mean));
+      columns[column++].values.push_back(
+          static_cast<float>(std::sqrt(std::max(0.0, squares / count - mean * mean))));
+    }
+    const Image small = CropAndResize(WithChannels(image, 1), kThumbnail);
+    for (const uint8_t value : small.pixels) columns[column++].values.push_back(value);
+  }
+  return columns;
+}
+
+namespace {
+
+class ImageMedia final : public RowMedia {
+ public:
+  ImageMedia(const PrepareSpec& spec, int threads) : spec_(spec), threads_(threads) {}
+  absl::Status Open();
+
+  CsvFile train() const override { return train_.table; }
+  CsvFile test() const override { return test_.table; }
+  std::vector<std::string> text_columns() const override { return {spec_.image->column}; }
+  std::string content() const override { return content_; }
+  bool IsCached(const std::string& state_dir, const std::string& key) const override;
+  absl::Status Add(const std::string& state_dir, const std::string& key,
+                   TableRows& rows) const override;
+  absl::Status CheckUnchanged() const override;
+
+ private:
+  struct Part {
+    std::string root;      // of its paths
+    std::string manifest;  // of a folder
+    std::unique_ptr<MappedFile> file;
+    CsvFile table;
+  };
+  absl::Status OpenPart(const std::string& path, bool training, Part& part);
+  absl::StatusOr<std::string> Digest(const Part& part) const;
+  // Appends the pixels of `count` rows; bad: whose could not be read.
+  absl::Status ReadPart(const Part& part, const TextRows& paths, size_t count,
+                        std::vector<uint8_t>& pixels, std::vector<bool>& bad,
+                        std::vector<std::string>& warnings) const;
+  absl::Status CheckMemory(int64_t images) const;
+
+  const PrepareSpec& spec_;
+  const int threads_;
+  Part train_, test_;
+  std::string content_;
+  std::vector<std::string> warnings_;
+};
+
+absl::Status ImageMedia::Open() {
+  RETURN_IF_ERROR(OpenPart(spec_.train, /*training=*/true, train_));
+  if (!spec_.test.empty()) {
+    RETURN_IF_ERROR(OpenPart(spec_.test, /*training=*/false, test_));
+    if (test_.table.name == train_.table.name) {
+      train_.table.name = spec_.train;
+      test_.table.name = spec_.test;
+    }
+  }
+  ASSIGN_OR_RETURN(const std::string train, Digest(train_));
+  std::string test;
+  if (!spec_.test.empty()) {
+    ASSIGN_OR_RETURN(test, Digest(test_));
+  }
+  content_ = absl::StrCat("images ", spec_.image->column, " ", spec_.image->size, " ",
+                          spec_.image->channels, "\n", train, "\n", test);
+  return absl::OkStatus();
+}
+
+bool ImageMedia::IsCached(const std::string& state_dir, const std::string& key) const {
+  const auto cache = ImageCache::Open(absl::StrCat(state_dir, "/", ImageCachePath(key)));
+  return cache.ok() && (*cache)->VerifyDigest().ok();
+}
+
+// Images are held until they are written.
+absl::Status ImageMedia::CheckMemory(int64_t images) const {
+  const double bytes = static_cast<double>(images) * static_cast<double>(spec_.image->size) *
+                       static_cast<double>(spec_.image->size * spec_.image->channels);
+  const double memory =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (bytes <= memory * kMostMemory) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(images, " images of ", spec_.image->size, " x ", spec_.image->size,
+                   " pixels take ", static_cast<int64_t>(bytes / 1e6), " MB; at most ",
+                   static_cast<int64_t>(memory * kMostMemory / 1e6),
+                   " MB are used here: make data.image.size smaller"));
+}
+
+absl::Status ImageMedia::OpenPart(const std::string& path, bool training, Part& part) {
+  part.table.name = BaseName(path);
+  if (IsFolder(path)) {
+    ASSIGN_OR_RETURN(ImageFolder folder,
+                     training ? ListClassFolders(path, spec_.image->column, spec_.target)
+                              : ListImages(path, spec_.image->column));
+    part.root = path;
+    part.manifest = std::move(folder.manifest);
+    part.table.bytes = part.manifest;
+    for (std::string& warning : folder.warnings) warnings_.push_back(std::move(warning));
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(part.file, MappedFile::Open(path));
+  part.root = path.substr(0, path.rfind('/'));
+  part.table.bytes = part.file->bytes();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ImageMedia::Digest(const Part& part) const {
+  ASSIGN_OR_RETURN(const std::vector<std::string> header,
+                   ReadCsvHeader(part.table.bytes, part.table.name));
+  const auto column = std::find(header.begin(), header.end(), spec_.image->column);
+  if (column == header.end()) {
+    return absl::InvalidArgumentError(absl::StrCat(part.table.name, ": there is no column '",
+                                                   spec_.image->column, "' (data.image.column)"));
+  }
+  const auto at = static_cast<size_t>(column - header.begin());
+  std::vector<std::string> paths;
+  CsvReader reader(part.table.bytes, part.table.name,
+                   DelimiterOf(part.table.bytes, part.table.name));
+  for (bool is_header = true;; is_header = false) {
+    ASSIGN_OR_RETURN(const bool more, reader.Next());
+    if (!more) break;
+    // A row of another width is told of when the table is read.
+    if (!is_header && at < reader.fields().size()) paths.emplace_back(reader.fields()[at]);
+  }
+  ImageSetOptions options;
+  options.root = part.root;
+  options.threads = threads_;
+  return DigestImages(paths, options);
+}
+
+absl::Status ImageMedia::ReadPart(const Part& part, const TextRows& paths, size_t count,
+                                  std::vector<uint8_t>& pixels, std::vector<bool>& bad,
+                                  std::vector<std::string>& warnings) const {
+  ImageSetOptions options;
+  options.root = part.root;
+  options.size = spec_.image->size;
+  options.channels = spec_.image->channels;
+  options.threads = threads_;
+  std::vector<std::string> names;
+  for (size_t row = 0; row < count; ++row) names.emplace_back(paths[row]);
+  const size_t begin = pixels.size();
+  pixels.resize(begin +
+                count * static_cast<size_t>(options.size * options.size * options.channels));
+  const ImageSet set = ReadImages(names, options, absl::MakeSpan(pixels).subspan(begin));
+  std::vector<std::string> named;
+  size_t wrong = 0;
+  bad.assign(count, false);
+  for (size_t row = 0; row < count; ++row) {
+    if (set.errors[row].empty()) continue;
+    bad[row] = true;
+    if (++wrong <= kMostNamed) named.push_back(set.errors[row]);
+  }
+  if (wrong == 0) return absl::OkStatus();
+  const std::string which =
+      absl::StrCat(part.table.name, ": ", wrong, " of ", count,
+                   " images cannot be read: ", absl::StrJoin(named, "; "),
+                   wrong > kMostNamed ? absl::StrCat("; and ", wrong - kMostNamed, " more") : "");
+  const double most = std::max(1.0, kMostBadShare * static_cast<double>(count));
+  if (static_cast<double>(wrong) > most || wrong == count) return absl::InvalidArgumentError(which);
+  warnings.push_back(which);
+  return absl::OkStatus();
+}
+
+absl::Status ImageMedia::Add(const std::string& state_dir, const std::string& key,
+                             TableRows& rows) const {
+  TableSchema& schema = rows.schema;
+  RETURN_IF_ERROR(CheckMemory(schema.train_rows + schema.test_rows));
+  const size_t column = TextColumn(schema, spec_.image->column);
+  std::vector<uint8_t> pixels, test_pixels;
+  std::vector<bool> bad, bad_test;
+  schema.warnings.insert(schema.warnings.end(), warnings_.begin(), warnings_.end());
+  RETURN_IF_ERROR(ReadPart(train_, rows.train_texts[column], static_cast<size_t>(schema.train_rows),
+                           pixels, bad, schema.warnings));
+  RETURN_IF_ERROR(ReadPart(test_, rows.test_texts[column], static_cast<size_t>(schema.test_rows),
+                           test_pixels, bad_test, schema.warnings));
+  const int64_t size = spec_.image->size, channels = spec_.image->channels;
+  const auto stride = static_cast<size_t>(size * size * channels);
+  if (std::count(bad.begin(), bad.end(), true) > 0) {
+    if (schema.ordered) return absl::InvalidArgumentError(schema.warnings.back());
+    DropTrainRows(bad, rows);
+    size_t to = 0;
+    for (size_t row = 0; row < bad.size(); ++row) {
+      if (bad[row]) continue;
+      if (to != row * stride) std::copy_n(pixels.data() + row * stride, stride, pixels.data() + to);
+      to += stride;
+    }
+    pixels.resize(to);
+  }
+  std::vector<FloorColumn> train = ImageFloorColumns(pixels, size, channels);
+  std::vector<FloorColumn> test = ImageFloorColumns(test_pixels, size, channels);
+  for (size_t i = 0; i < train.size(); ++i) {
+    Column feature;
+    feature.name = train[i].name;
+    feature.floor_only = true;
+    schema.features.push_back(std::move(feature));
+    rows.train.push_back({std::move(train[i].values), {}});
+    rows.test.push_back({std::move(test[i].values), {}});
+  }
+  pixels.insert(pixels.end(), test_pixels.begin(), test_pixels.end());
+  return WriteImageCache({schema.train_rows, schema.test_rows, size, channels}, pixels,
+                         absl::StrCat(state_dir, "/", ImageCachePath(key)));
+}
+
+absl::Status ImageMedia::CheckUnchanged() const {
+  if (train_.file != nullptr) RETURN_IF_ERROR(train_.file->CheckUnchanged());
+  if (test_.file != nullptr) RETURN_IF_ERROR(test_.file->CheckUnchanged());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RowMedia>> OpenImageMedia(const PrepareSpec& spec, int threads) {
+  auto media = std::make_unique<ImageMedia>(spec, threads);
+  RETURN_IF_ERROR(media->Open());
+  return std::unique_ptr<RowMedia>(std::move(media));
+}
+
+}  // namespace traind
