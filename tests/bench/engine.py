@@ -3,7 +3,7 @@
 
     tests/bench/engine.sh [WORKLOAD...] [--rounds 5] [--seconds 4] [--data DIR] [--usual] [--ranks N]
 
-One JSON line per workload (mlp512, mlp64, lstm, encoder): ours_samples_s, the best variant of the peer with its
+One JSON line per workload (mlp512, mlp64, lstm, encoder, textnum): ours_samples_s, the best variant of the peer with its
 peer_samples_s, ratio (median over rounds of ours / that variant's in the same round), idiom_ratio (over the common
 idiom: eager, foreach AdamW, DataLoader), picked (what the Rank chose). Rates are samples per second of CPU time, which
 other programs on the machine disturb least; wall_ratio is by the clock. One thread each. Ours is trainrank, driven as
@@ -34,6 +34,11 @@ WORKLOADS = {
     "encoder": {"peer": "encoder", "batch": 128, "table": "series_timed.csv", "series": True, "lr": 1e-3,
                 "model": {"transformer": {"width": 64, "heads": 4, "layers": 2, "feedforward": 128}},
                 "variants": ["eager/fused/mem", "bf16/fused/mem/math"]},
+    # Tokens as words of a text: the same ones, as often, under other numbers.
+    "textnum": {"peer": "textnum", "batch": 16, "accumulation": 4, "table": "text.csv", "lr": 5e-4, "loss": "smape",
+                "text": {"columns": ["text"], "vocabulary": 8192, "max_tokens": 128},
+                "model": {"text": {"width": 128, "heads": 4, "layers": 4, "feedforward": 512, "attention": "plain"}},
+                "variants": ["eager/fused/mem", "bf16/fused/mem", "bf16/fused/mem/math"]},
 }
 
 
@@ -45,6 +50,12 @@ def spec_of(work, options):
     if options.usual:
         train.update(schedule={"kind": "cosine"}, clip_norm=1.0)
     data = {"train": os.path.join(options.data, work["table"]), "target": "y", "seed": 7, "folds": 10}
+    if "accumulation" in work:
+        train["accumulation"] = work["accumulation"]
+    if "loss" in work:
+        train["loss"] = {"kind": work["loss"]}
+    if "text" in work:
+        data["text"] = work["text"]
     task = {"type": "regression", "metric": "rmse"}
     if work.get("series"):
         task["type"] = "forecasting"
@@ -135,7 +146,7 @@ class Engine:
         for rank in ranks:
             rank.close()
         # Without the first second, which is the probe's and the caches', and without looks at validation rows.
-        rows = picked["batch"] * world
+        rows = picked["batch"] * world * self.work.get("accumulation", 1)
         begin = progress[0][0] + 1
         pairs = [(a, b) for a, b in zip(progress, progress[1:]) if b[2] > a[2]]
         pairs = [(a, b) for a, b in pairs if a[0] >= begin] or pairs
@@ -157,6 +168,20 @@ def add_time(folder):
         for row, line in enumerate(source):
             out.write(f"{row if row else 't'},{line}")
     os.rename(timed + ".part", timed)
+
+
+def add_text(folder):
+    """The texts as a table: "t17 t4 ..." of the tokens 17, 4, ..., which are the words to be told apart."""
+    path = os.path.join(folder, "text.csv")
+    if os.path.exists(path):
+        return
+    import numpy
+    tokens, numbers, values = (numpy.load(os.path.join(folder, f"txt_{n}.npy")) for n in ("tok", "num", "y"))
+    with open(path + ".part", "w") as out:
+        out.write("text," + ",".join(f"n{i}" for i in range(numbers.shape[1])) + ",y\n")
+        for row, known, value in zip(tokens, numbers, values):
+            out.write(" ".join(f"t{t}" for t in row if t) + "," + ",".join(f"{v:.9g}" for v in (*known, value)) + "\n")
+    os.rename(path + ".part", path)
 
 
 def bench(name, options):
@@ -219,6 +244,7 @@ def main():
         subprocess.run([options.python, os.path.join(HERE, "generate_data.py"), "--out", options.data, "--csv"],
                        check=True, stdout=subprocess.DEVNULL)
     add_time(options.data)
+    add_text(options.data)
     for name in options.workloads or WORKLOADS:
         bench(name, options)
 

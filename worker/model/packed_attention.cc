@@ -58,6 +58,11 @@ float ScaleOf(const PackedShape& shape) {
   return 1.0f / std::sqrt(shape.buckets != nullptr ? 3 * depth : depth);
 }
 
+float* Grow(std::vector<float>& room, int64_t size) {
+  if (static_cast<int64_t>(room.size()) < size) room.resize(static_cast<size_t>(size));
+  return room.data();
+}
+
 // Calls work(place, room) for each sample, on several threads.
 template <class Work>
 void ForEachSample(const PackedShape& shape, const Work& work) {
@@ -90,38 +95,37 @@ int64_t PackedShape::shares() const {
 void PackedForward(const PackedShape& shape, Rows<const float> query, Rows<const float> key,
                    Rows<const float> value, RelativeRows<const float> relative,
                    const float* factors, float* shares, Rows<float> mixed) {
-  const int64_t depth = shape.width / shape.heads, tokens = shape.tokens();
+  const int64_t depth = shape.width / shape.heads;
   const int64_t buckets = shape.buckets != nullptr ? shape.buckets->count() : 0;
-  std::vector<float> by_query(static_cast<size_t>(tokens * buckets)), by_key(by_query.size());
-  for (int64_t head = 0; head < shape.heads; ++head) {
-    const int64_t column = head * depth;
-    if (buckets > 0) {
-      Multiply(tokens, buckets, depth, At(query, 0, column), Flip(At(relative.key, 0, column)),
-               by_query.data(), buckets);
-      Multiply(tokens, buckets, depth, At(key, 0, column), Flip(At(relative.query, 0, column)),
-               by_key.data(), buckets);
-    }
-    ForEachSample(shape, [&](const Place& place, std::vector<float>& room) {
-      const int64_t n = place.length, at = place.shares + head * n * n;
-      float* scores = shares + at;
-      Multiply(n, n, depth, At(query, place.begin, column), Flip(At(key, place.begin, column)),
-               scores, n);
-      for (int64_t i = 0; i < n && buckets > 0; ++i) {
-        AddRelative(by_query.data() + (place.begin + i) * buckets,
-                    by_key.data() + place.begin * buckets, buckets, shape.buckets->Row(i),
-                    scores + i * n, n);
+  ForEachSample(shape, [&](const Place& place, std::vector<float>& room) {
+    const int64_t n = place.length, row = place.begin;
+    float* const by_query = Grow(room, 2 * n * buckets + n * n);  // [n, buckets]
+    float* const by_key = by_query + n * buckets;                 // [n, buckets]
+    float* const dropped = by_key + n * buckets;                  // [n, n]
+    for (int64_t head = 0; head < shape.heads; ++head) {
+      const int64_t column = head * depth, at = place.shares + head * n * n;
+      float* const scores = shares + at;
+      Multiply(n, n, depth, At(query, row, column), Flip(At(key, row, column)), scores, n);
+      if (buckets > 0) {
+        Multiply(n, buckets, depth, At(query, row, column), Flip(At(relative.key, 0, column)),
+                 by_query, buckets);
+        Multiply(n, buckets, depth, At(key, row, column), Flip(At(relative.query, 0, column)),
+                 by_key, buckets);
+        for (int64_t i = 0; i < n; ++i) {
+          AddRelative(by_query + i * buckets, by_key, buckets, shape.buckets->Row(i),
+                      scores + i * n, n);
+        }
       }
       Softmax(ScaleOf(shape), scores, n, n);
       const float* used = scores;
       if (factors != nullptr) {
-        room.resize(static_cast<size_t>(n * n));
-        Scale(scores, factors + at, room.data(), n * n);
-        used = room.data();
+        Scale(scores, factors + at, dropped, n * n);
+        used = dropped;
       }
-      Multiply(n, depth, n, {used, n, false}, At(value, place.begin, column),
-               At(mixed, place.begin, column).data, mixed.stride);
-    });
-  }
+      Multiply(n, depth, n, {used, n, false}, At(value, row, column), At(mixed, row, column).data,
+               mixed.stride);
+    }
+  });
 }
 
 void PackedBackward(const PackedShape& shape, Rows<const float> query, Rows<const float> key,
@@ -131,19 +135,20 @@ void PackedBackward(const PackedShape& shape, Rows<const float> query, Rows<cons
                     RelativeRows<float> d_relative) {
   const int64_t depth = shape.width / shape.heads, tokens = shape.tokens();
   const int64_t buckets = shape.buckets != nullptr ? shape.buckets->count() : 0;
-  std::vector<float> by_query(static_cast<size_t>(tokens * buckets)), by_key(by_query.size());
-  for (int64_t head = 0; head < shape.heads; ++head) {
-    const int64_t column = head * depth;
-    std::fill(by_query.begin(), by_query.end(), 0.0f);
-    std::fill(by_key.begin(), by_key.end(), 0.0f);
-    ForEachSample(shape, [&](const Place& place, std::vector<float>& room) {
-      const int64_t n = place.length, at = place.shares + head * n * n, row = place.begin;
-      room.resize(static_cast<size_t>(2 * n * n));
-      float* d = room.data() + n * n;
+  // What the scores' gradients are by bucket, [heads, N, buckets]: of the queries, of the
+  // keys.
+  std::vector<float> by_query(static_cast<size_t>(shape.heads * tokens * buckets));
+  std::vector<float> by_key(by_query.size());
+  ForEachSample(shape, [&](const Place& place, std::vector<float>& room) {
+    const int64_t n = place.length, row = place.begin;
+    float* const dropped = Grow(room, 2 * n * n);
+    float* const d = dropped + n * n;
+    for (int64_t head = 0; head < shape.heads; ++head) {
+      const int64_t column = head * depth, at = place.shares + head * n * n;
       const float* used = shares + at;
       if (factors != nullptr) {
-        Scale(used, factors + at, room.data(), n * n);
-        used = room.data();
+        Scale(used, factors + at, dropped, n * n);
+        used = dropped;
       }
       const auto by_mixed = At(d_mixed, row, column);
       Multiply(n, depth, n, {used, n, true}, by_mixed, At(d_value, row, column).data,
@@ -155,21 +160,24 @@ void PackedBackward(const PackedShape& shape, Rows<const float> query, Rows<cons
                d_query.stride);
       Multiply(n, depth, n, {d, n, true}, At(query, row, column), At(d_key, row, column).data,
                d_key.stride);
-      for (int64_t i = 0; i < n && buckets > 0; ++i) {
-        AddRelativeBackward(d + i * n, n, shape.buckets->Row(i), buckets,
-                            by_query.data() + (row + i) * buckets, by_key.data() + row * buckets);
+      if (buckets == 0) continue;
+      float* const of_query = by_query.data() + (head * tokens + row) * buckets;
+      float* const of_key = by_key.data() + (head * tokens + row) * buckets;
+      for (int64_t i = 0; i < n; ++i) {
+        AddRelativeBackward(d + i * n, n, shape.buckets->Row(i), buckets, of_query + i * buckets,
+                            of_key);
       }
-    });
-    if (buckets == 0) continue;
-    const Matrix<const float> of_query{by_query.data(), buckets, false};
-    const Matrix<const float> of_key{by_key.data(), buckets, false};
-    Multiply(tokens, depth, buckets, of_query, At(relative.key, 0, column),
-             At(d_query, 0, column).data, d_query.stride, /*add=*/true);
-    Multiply(tokens, depth, buckets, of_key, At(relative.query, 0, column),
-             At(d_key, 0, column).data, d_key.stride, /*add=*/true);
-    Multiply(buckets, depth, tokens, Flip(of_query), At(query, 0, column),
+      Multiply(n, depth, buckets, {of_query, buckets, false}, At(relative.key, 0, column),
+               At(d_query, row, column).data, d_query.stride, /*add=*/true);
+      Multiply(n, depth, buckets, {of_key, buckets, false}, At(relative.query, 0, column),
+               At(d_key, row, column).data, d_key.stride, /*add=*/true);
+    }
+  });
+  for (int64_t head = 0; head < shape.heads && buckets > 0; ++head) {
+    const int64_t column = head * depth, at = head * tokens * buckets;
+    Multiply(buckets, depth, tokens, {by_query.data() + at, buckets, true}, At(query, 0, column),
              At(d_relative.key, 0, column).data, d_relative.key.stride);
-    Multiply(buckets, depth, tokens, Flip(of_key), At(key, 0, column),
+    Multiply(buckets, depth, tokens, {by_key.data() + at, buckets, true}, At(key, 0, column),
              At(d_relative.query, 0, column).data, d_relative.query.stride);
   }
 }
