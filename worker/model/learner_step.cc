@@ -58,6 +58,11 @@ absl::Status Learner::Impl::StaticStep(const StepInput& input) {
     pass.count = input.rows;
     pass.weight = static_cast<double>(input.rows) / static_cast<double>(input.gang_rows);
     pass.dropout_seed = input.dropout_seed;
+    if (media_loader != nullptr) {
+      const auto started = std::chrono::steady_clock::now();
+      ASSIGN_OR_RETURN(pass.media, media_loader->Take(input.begin, input.rows));
+      gather_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    }
     const StaticResult result = fast->Run(pass, target.mutable_data_ptr<float>());
     host_loss_sum += result.loss_sum;
     gather_s += result.gather_s;

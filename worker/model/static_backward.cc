@@ -2,6 +2,7 @@
 
 #include "worker/model/static_lstm.h"
 #include "worker/model/static_mlp.h"
+#include "worker/model/static_text.h"
 #include "worker/model/static_transformer.h"
 
 namespace traind {
@@ -11,6 +12,7 @@ std::unique_ptr<StaticBackward> CreateStaticBackward(const StaticSetup& setup) {
   if (setup.model.architecture == "mlp") return CreateStaticMlp(setup);
   if (setup.model.architecture == "lstm") return CreateStaticLstm(setup);
   if (setup.model.architecture == "transformer") return CreateStaticTransformer(setup);
+  if (setup.model.architecture == "text") return CreateStaticText(setup);
   return nullptr;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "worker/data/media_source.h"
 #include "worker/model/model_spec.h"
 #include "worker/model/objective_gradient.h"
 #include "worker/model/parameter_layout.h"
@@ -40,6 +41,7 @@ struct StaticInput {
   int64_t count = 0;              // > 0
   double weight = 1;              // of the mean loss, in the gradient
   uint64_t dropout_seed = 0;
+  const MediaBatch* media = nullptr;  // of these rows; null: there is none
 };
 
 struct StaticResult {

@@ -12,7 +12,6 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,7 +63,8 @@ Samples SamplesOf(const Inputs& inputs) {
 class TextEncoder final : public Model {
  public:
   TextEncoder(const ModelSpec& spec, const ModelShape& shape, Parameters& parameters)
-      : spec_(spec.text),
+      : columns_(shape, parameters),  // first: StaticColumns counts on it
+        spec_(spec.text),
         dropout_(spec.dropout),
         buckets_(TextEncoderSpec::kRelativeSpan, shape.max_tokens) {
     tokens_ = parameters.Declare("tokens.weight", {shape.vocabulary, spec_.width},
@@ -76,11 +76,10 @@ class TextEncoder final : public Model {
       layers_.push_back(DeclareEncoderLayer(absl::StrCat("encoder.layers.", k), spec_.width,
                                             spec_.feedforward, parameters));
     }
-    columns_.emplace(shape, parameters);
     int64_t joined = spec_.width;
-    if (columns_->width() > 0) {
+    if (columns_.width() > 0) {
       column_layer_ =
-          DeclareLinear("columns", columns_->width(), TextEncoderSpec::kColumnWidth, parameters);
+          DeclareLinear("columns", columns_.width(), TextEncoderSpec::kColumnWidth, parameters);
       joined += TextEncoderSpec::kColumnWidth;
     }
     head_ = DeclareLinear("head.0", joined, TextEncoderSpec::kHeadWidth, parameters);
@@ -166,18 +165,18 @@ class TextEncoder final : public Model {
     const auto linear = [&](const at::Tensor& x, const LinearParameters& p) {
       return at::linear(x, weights[p.weight], weights[p.bias]);
     };
-    if (columns_->width() > 0) {
+    if (columns_.width() > 0) {
       const at::Tensor columns =
-          at::relu(linear(columns_->Concatenate(weights, inputs), column_layer_));
+          at::relu(linear(columns_.Concatenate(weights, inputs), column_layer_));
       joined = at::cat({joined, columns.to(joined.scalar_type())}, 1);
     }
     return linear(at::relu(linear(joined, head_)), output_);
   }
 
+  const InputColumns columns_;
   const TextEncoderSpec spec_;
   const double dropout_;
   const RelativeBuckets buckets_;
-  std::optional<InputColumns> columns_;
   size_t tokens_ = 0, position_ = 0;  // position_: or relative.weight
   std::vector<EncoderLayer> layers_;
   LinearParameters column_layer_, head_, output_;

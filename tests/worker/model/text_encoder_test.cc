@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "tests/worker/model/golden.h"
+#include "worker/data/media_source.h"
+#include "worker/model/learner.h"
 #include "worker/model/model.h"
 #include "worker/model/objective_loss.h"
 #include "worker/model/optimizer.h"
@@ -164,6 +166,143 @@ TEST(TextEncoderTest, LossesWithDisentangledAttentionAreThoseOfPyTorchStepByStep
 }
 
 TEST(TextEncoderTest, ATextWithoutColumnsIsEnough) { ExpectRun(kTextAlone); }
+
+// The golden file's texts.
+class GoldenTexts final : public MediaSource {
+ public:
+  explicit GoldenTexts(const Golden& golden)
+      : tokens_(golden.Integers("in.tokens")), ends_(golden.Integers("in.ends")) {}
+
+  absl::Status Load(const MediaRequest& request, MediaBatch& out) const override {
+    out = MediaBatch();
+    for (const int32_t row : request.rows) {
+      const int32_t begin = row == 0 ? 0 : ends_[static_cast<size_t>(row) - 1];
+      out.tokens.insert(out.tokens.end(), tokens_.begin() + begin,
+                        tokens_.begin() + ends_[static_cast<size_t>(row)]);
+      out.ends.push_back(static_cast<int32_t>(out.tokens.size()));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::vector<int32_t> tokens_, ends_;
+};
+
+LearnerOptions OptionsOf(const Recorded& run) {
+  LearnerOptions options;
+  options.model.architecture = "text";
+  options.model.dropout = 0;
+  options.model.text = {16, 4, 2, 24, run.disentangled};
+  options.shape.vocabulary = kVocabulary;
+  options.shape.max_tokens = kLongest;
+  options.shape.outputs = run.outputs;
+  if (run.columns) {
+    options.shape.numeric = kNumeric;
+    options.shape.cardinalities = {6};
+  }
+  options.objective.loss = run.classes ? LossKind::kCrossEntropy : LossKind::kMse;
+  return options;
+}
+
+std::unique_ptr<Learner> LearnerOf(const Golden& golden, const Recorded& run,
+                                   const LearnerOptions& options) {
+  LearnerData data;
+  data.rows.rows = kSteps * kBatch;
+  data.rows.media = std::make_shared<GoldenTexts>(golden);
+  if (run.columns) {
+    data.rows.numeric = golden.Floats("in.numeric");
+    data.rows.codes = golden.Integers("in.codes");
+  }
+  data.classes = golden.Integers("in.classes");
+  const std::vector<float> values = golden.Floats("in.values");  // [rows, 2]
+  for (size_t i = 0; !run.classes && i < values.size(); ++i) {
+    if (static_cast<int64_t>(i % 2) < run.outputs) data.values.push_back(values[i]);
+  }
+  SetTorchThreads(1);
+  auto learner = Learner::Create(options, std::move(data));
+  EXPECT_TRUE(learner.ok()) << learner.status().ToString();
+  EXPECT_TRUE((*learner)->SetOrder(RowsFrom(0, kSteps * kBatch)).ok());
+  LoadWeights(golden, **learner, run.name + ".");
+  return *std::move(learner);
+}
+
+TEST(TextLearnerTest, LossesOfEitherPathAreThoseOfPyTorchStepByStep) {
+  const Golden golden("text.safetensors");
+  for (const Recorded& run : {kPlain, kDisentangled, kTextAlone}) {
+    const std::vector<float> losses = golden.Floats("out." + run.name + ".losses");
+    for (const bool by_hand : {true, false}) {
+      for (const bool recompute : {false, true}) {
+        SCOPED_TRACE(run.name + (by_hand ? ", static" : ", autograd"));
+        LearnerOptions options = OptionsOf(run);
+        options.paths.static_backward = by_hand;
+        const auto learner = LearnerOf(golden, run, options);
+        EXPECT_TRUE(learner->SetRecompute(recompute) || !recompute);
+        for (int64_t step = 0; step < kSteps; ++step) {
+          const absl::Status stepped =
+              learner->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1});
+          ASSERT_TRUE(stepped.ok()) << stepped.ToString();
+          const double wanted = losses[static_cast<size_t>(step)];
+          EXPECT_NEAR(learner->TakeLoss()->mean(), wanted, 1e-5 * wanted) << "step " << step;
+        }
+      }
+    }
+  }
+}
+
+// Losses of some steps, in parts of half a batch.
+std::vector<double> LossesOf(const Golden& golden, const Recorded& run,
+                             const LearnerOptions& options) {
+  const auto learner = LearnerOf(golden, run, options);
+  std::vector<double> losses;
+  for (int64_t step = 0; step < 6; ++step) {
+    for (const bool last : {false, true}) {
+      StepInput input;
+      input.begin = step * kBatch + (last ? kBatch / 2 : 0);
+      input.rows = kBatch / 2;
+      input.gang_rows = kBatch;
+      input.learning_rate = kLearningRate;
+      input.dropout_seed = static_cast<uint64_t>(2 * step + last);
+      input.last = last;
+      EXPECT_TRUE(learner->Step(input).ok());
+    }
+    losses.push_back(learner->TakeLoss()->mean());
+  }
+  return losses;
+}
+
+TEST(TextLearnerTest, WithDropoutAndAccumulationEitherPathIsTheSame) {
+  const Golden golden("text.safetensors");
+  for (const Recorded& run : {kPlain, kDisentangled}) {
+    LearnerOptions options = OptionsOf(run);
+    options.model.dropout = 0.3;
+    const std::vector<double> by_hand = LossesOf(golden, run, options);
+    options.paths.static_backward = false;
+    const std::vector<double> autograd = LossesOf(golden, run, options);
+    options.model.dropout = 0;
+    const std::vector<double> without = LossesOf(golden, run, options);
+    for (size_t i = 0; i < by_hand.size(); ++i) {
+      EXPECT_NEAR(by_hand[i], autograd[i], 1e-5 * autograd[i]) << run.name << " step " << i;
+      EXPECT_GT(std::fabs(by_hand[i] - without[i]), 1e-4 * without[i]);
+    }
+  }
+}
+
+TEST(TextLearnerTest, Bf16LossesStayNearThoseOfFloat32) {
+  const Golden golden("text.safetensors");
+  for (const Recorded& run : {kPlain, kDisentangled}) {
+    LearnerOptions options = OptionsOf(run);
+    const std::vector<double> whole = LossesOf(golden, run, options);
+    options.precision = Precision::kBf16;
+    for (const bool by_hand : {true, false}) {
+      options.paths.static_backward = by_hand;
+      const std::vector<double> half = LossesOf(golden, run, options);
+      for (size_t i = 0; i < whole.size(); ++i) {
+        EXPECT_NEAR(half[i], whole[i], 0.03 * whole[i]) << run.name << " step " << i;
+        EXPECT_NE(half[i], whole[i]);
+      }
+    }
+  }
+}
 
 TEST(TextEncoderTest, GradientsStayWhenActivationsAreComputedAgain) {
   const Golden golden("text.safetensors");
