@@ -3,7 +3,7 @@
 
     tests/bench/engine.sh [WORKLOAD...] [--rounds 5] [--seconds 4] [--data DIR] [--usual] [--ranks N]
 
-One JSON line per workload (mlp512, mlp64, lstm, encoder, textnum): ours_samples_s, the best variant of the peer with its
+One JSON line per workload (mlp512, mlp64, lstm, encoder, textnum, resnet): ours_samples_s, the best variant of the peer with its
 peer_samples_s, ratio (median over rounds of ours / that variant's in the same round), idiom_ratio (over the common
 idiom: eager, foreach AdamW, DataLoader), picked (what the Rank chose). Rates are samples per second of CPU time, which
 other programs on the machine disturb least; wall_ratio is by the clock. One thread each. Ours is trainrank, driven as
@@ -16,10 +16,12 @@ import os
 import shutil
 import signal
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
 import time
+import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 JOB_S = 60  # the time that a Rank believes to have, of which it is watched for --seconds
@@ -39,6 +41,10 @@ WORKLOADS = {
                 "text": {"columns": ["text"], "vocabulary": 8192, "max_tokens": 128},
                 "model": {"text": {"width": 128, "heads": 4, "layers": 4, "feedforward": 512, "attention": "plain"}},
                 "variants": ["eager/fused/mem", "bf16/fused/mem", "bf16/fused/mem/math"]},
+    # Steps are long, and a Rank tries bf16 where that takes a twentieth of its time at most.
+    "resnet": {"peer": "resnet", "batch": 128, "job_s": 300, "table": "images.csv", "images": True, "lr": 2e-3,
+               "model": {"cnn": {"width": 32, "blocks": [1, 1, 1]}},
+               "variants": ["eager/fused/mem", "eager/fused/mem/cl", "bf16/fused/mem/cl"]},
 }
 
 
@@ -57,6 +63,10 @@ def spec_of(work, options):
     if "text" in work:
         data["text"] = work["text"]
     task = {"type": "regression", "metric": "rmse"}
+    if work.get("images"):
+        # One of six folds: trained on five sixths, as the peer is.
+        data.update(folds=6, split="kfold", image={"column": "file", "size": 32, "channels": 3})
+        task = {"type": "classification", "metric": "accuracy"}
     if work.get("series"):
         task["type"] = "forecasting"
         # The last of four folds, forward: trained on the first four fifths, as the peer is.
@@ -126,7 +136,7 @@ class Engine:
                 "type": "train", "attempt": self.attempt, "job": "bench", "state_dir": self.state,
                 "spec_json": self.spec, "table": self.table, "fold": 3 if self.work.get("series") else 0,
                 "rank": r, "world_size": world, "rendezvous": {"host": "127.0.0.1", "port": port, "timeout_ms": 30000},
-                "device": "cpu", "threads": 1, "epochs": 100000, "stop_ms": int(1000 * JOB_S),
+                "device": "cpu", "threads": 1, "epochs": 100000, "stop_ms": int(1000 * self.work.get("job_s", JOB_S)),
                 "remaining_ms": -1}))
         picked, progress, validation = None, [], None
         while True:
@@ -182,6 +192,35 @@ def add_text(folder):
         for row, known, value in zip(tokens, numbers, values):
             out.write(" ".join(f"t{t}" for t in row if t) + "," + ",".join(f"{v:.9g}" for v in (*known, value)) + "\n")
     os.rename(path + ".part", path)
+
+
+def add_images(folder):
+    """The images as PNG files, and a table that names them; their bytes are the array's."""
+    table = os.path.join(folder, "images.csv")
+    if os.path.exists(table):
+        return
+    os.makedirs(os.path.join(folder, "images"), exist_ok=True)
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    def values(name):  # NPY, version 1.0
+        with open(os.path.join(folder, name), "rb") as f:
+            begin = f.read(10)
+            f.seek(10 + int.from_bytes(begin[8:10], "little"))
+            return f.read()
+    pixels, classes, plane = values("img_x.npy"), values("img_y.npy"), 32 * 32
+    with open(table + ".part", "w") as out:
+        out.write("file,y\n")
+        for number in range(len(classes) // 8):
+            image = pixels[number * 3 * plane:(number + 1) * 3 * plane]  # [3, 32, 32]
+            rgb = bytes(v for i in range(plane) for v in (image[i], image[i + plane], image[i + 2 * plane]))
+            lines = b"".join(b"\0" + rgb[y * 96:(y + 1) * 96] for y in range(32))
+            with open(os.path.join(folder, f"images/{number:05}.png"), "wb") as f:
+                f.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 32, 32, 8, 2, 0, 0, 0))
+                        + chunk(b"IDAT", zlib.compress(lines, 1)) + chunk(b"IEND", b""))
+            out.write(f"images/{number:05}.png,{classes[number * 8]}\n")
+    os.rename(table + ".part", table)
 
 
 def bench(name, options):
@@ -245,6 +284,8 @@ def main():
                        check=True, stdout=subprocess.DEVNULL)
     add_time(options.data)
     add_text(options.data)
+    if "resnet" in (options.workloads or WORKLOADS):
+        add_images(options.data)
     for name in options.workloads or WORKLOADS:
         bench(name, options)
 

@@ -1,10 +1,8 @@
 #include "worker/model/cnn.h"
 
-#include <ATen/ops/batch_norm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/linear.h>
-#include <ATen/ops/relu.h>
 #include <absl/strings/str_cat.h>
 
 #include <cmath>
@@ -12,14 +10,17 @@
 #include <string>
 #include <vector>
 
+#include "worker/model/batch_norm.h"
 #include "worker/model/dropout.h"
 #include "worker/model/input_columns.h"
 
 namespace traind {
 namespace {
 
-// As torch.nn.BatchNorm2d has them.
-constexpr double kNormMomentum = 0.1, kNormEps = 1e-5;
+struct How {
+  bool training = false;
+  bool loops = true;  // NormAddAct's
+};
 
 // A convolution and its norm.
 struct Unit {
@@ -37,14 +38,15 @@ struct Unit {
     variance = parameters.DeclareBuffer(name + ".norm.running_var", {out}, 1);
   }
 
+  // add: to what the norm makes, before the ReLU; may be undefined.
   at::Tensor Forward(const std::vector<at::Tensor>& weights, const at::Tensor& x,
-                     bool training) const {
-    const at::Tensor y = at::conv2d(x, weights[weight], {}, stride, padding);
-    // A rank without rows in this step, or a single value, has no statistics.
-    const bool has_statistics = y.size(0) * y.size(2) * y.size(3) > 1;
-    return at::batch_norm(y, weights[norm_weight], weights[norm_bias], weights[mean],
-                          weights[variance], training && has_statistics, kNormMomentum, kNormEps,
-                          /*cudnn_enabled=*/true);
+                     const at::Tensor& add, bool relu, const How& how) const {
+    // Of a single channel an image has no order of its own.
+    const at::Tensor y = at::conv2d(x, weights[weight], {}, stride, padding)
+                             .contiguous(at::MemoryFormat::ChannelsLast);
+    const BatchNorm norm{weights[norm_weight], weights[norm_bias], weights[mean],
+                         weights[variance]};
+    return NormAddAct(norm, y, add, relu, how.training, how.loops);
   }
 
   int64_t stride = 1, padding = 0;
@@ -56,11 +58,10 @@ struct Block {
   std::optional<Unit> shortcut;
 
   at::Tensor Forward(const std::vector<at::Tensor>& weights, const at::Tensor& x,
-                     bool training) const {
-    const at::Tensor past = shortcut ? shortcut->Forward(weights, x, training) : x;
-    at::Tensor y = first.Forward(weights, x, training);
-    y = second.Forward(weights, at::relu_(y), training);
-    return at::relu_(y.add_(past));
+                     const How& how) const {
+    const at::Tensor past = shortcut ? shortcut->Forward(weights, x, {}, /*relu=*/false, how) : x;
+    const at::Tensor y = first.Forward(weights, x, {}, /*relu=*/true, how);
+    return second.Forward(weights, y, past, /*relu=*/true, how);
   }
 };
 
@@ -88,18 +89,21 @@ class Cnn final : public Model {
 
   at::Tensor Forward(const std::vector<at::Tensor>& weights, const Inputs& inputs,
                      bool training) const override {
-    at::Tensor x = stem_.Forward(weights, inputs.image, training);
-    x = at::relu_(x);
-    for (const Block& block : blocks_) x = block.Forward(weights, x, training);
+    const How how{training, loops_};
+    at::Tensor x = stem_.Forward(weights, inputs.image, {}, /*relu=*/true, how);
+    for (const Block& block : blocks_) x = block.Forward(weights, x, how);
     x = x.mean({2, 3});  // [B, channels]
     if (columns_.width() > 0) x = at::cat({x, columns_.Concatenate(weights, inputs)}, 1);
     if (training && dropout_ > 0) x = Dropout(x, dropout_, inputs.dropout_seed);
     return at::linear(x, weights[head_.weight], weights[head_.bias]);
   }
 
+  void UseLoops(bool on) override { loops_ = on; }
+
  private:
   const InputColumns columns_;
   const double dropout_;
+  bool loops_ = true;
   const Unit stem_;
   std::vector<Block> blocks_;
   LinearParameters head_;

@@ -24,6 +24,7 @@ absl::Status Learner::Impl::Initialize(LearnerData data) {
     at::globalContext().setBenchmarkCuDNN(options.paths.cudnn_benchmark);
   }
   ASSIGN_OR_RETURN(model, CreateModel(options.model, options.shape, parameters));
+  model->UseLoops(options.paths.static_backward);
   parameters.Allocate(device);
   parameters.Initialize(options.seed);
   optimizer.emplace(options.optimizer, parameters.trained(), options.paths.fused_optimizer);

@@ -35,6 +35,9 @@ class Model {
   // Activations are computed again in the backward pass instead of being kept, block by
   // block. false: this model cannot do that.
   virtual bool SetRecompute(bool /*on*/) { return false; }
+  // Passes written by hand in place of operators, where the model has some; true unless
+  // said otherwise.
+  virtual void UseLoops(bool /*on*/) {}
 };
 
 // Declares the parameters it needs.

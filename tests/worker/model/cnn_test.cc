@@ -82,7 +82,9 @@ std::unique_ptr<Learner> NewLearner(const Golden& golden, const LearnerOptions& 
   return *std::move(learner);
 }
 
-void ExpectRun(const std::string& run, const LearnerOptions& options) {
+void ExpectRun(const std::string& run, LearnerOptions options, bool loops) {
+  SCOPED_TRACE(loops ? "loops" : "operators");
+  options.paths.static_backward = loops;
   const Golden golden("cnn.safetensors");
   const std::vector<float> losses = golden.Floats("out." + run + ".losses");
   const auto learner = NewLearner(golden, options);
@@ -114,10 +116,14 @@ void ExpectRun(const std::string& run, const LearnerOptions& options) {
 }
 
 TEST(CnnTest, LossesAndStatisticsOfClassesAreThoseOfPyTorchStepByStep) {
-  ExpectRun("colour", Colour());
+  ExpectRun("colour", Colour(), true);
+  ExpectRun("colour", Colour(), false);
 }
 
-TEST(CnnTest, LossesAndStatisticsOfValuesAreThoseOfPyTorchStepByStep) { ExpectRun("grey", Grey()); }
+TEST(CnnTest, LossesAndStatisticsOfValuesAreThoseOfPyTorchStepByStep) {
+  ExpectRun("grey", Grey(), true);
+  ExpectRun("grey", Grey(), false);
+}
 
 TEST(CnnTest, Bf16LossesStayNearThoseOfFloat32) {
   const Golden golden("cnn.safetensors");
