@@ -8,6 +8,7 @@
 //     cache/<key>.table           binary column caches (common/table/table.h)
 //     cache/<key>.images          pixels of the rows of the table of that key (common/image/
 //                                 image_cache.h), where they have some
+//     cache/<sha256>.pt           users' own models, as they were submitted
 //     jobs/<job>/
 //       folds.npy                 int16 [train_rows]: the fold that validates each row; -1: none
 //       samples.json              window, horizon and split (common/table/sample_plan.h); absent
@@ -51,6 +52,7 @@ inline std::string ImageCachePath(const std::string& key) { return "cache/" + ke
 inline std::string ImageCacheOf(const std::string& table) {
   return table.substr(0, table.rfind('.')) + ".images";
 }
+inline std::string ScriptCachePath(const std::string& sha256) { return "cache/" + sha256 + ".pt"; }
 inline std::string JobDir(const std::string& job) { return "jobs/" + job; }
 inline std::string FoldsPath(const std::string& job) { return JobDir(job) + "/folds.npy"; }
 inline std::string SamplesPath(const std::string& job) { return JobDir(job) + "/samples.json"; }

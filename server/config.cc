@@ -1,5 +1,7 @@
 #include "server/config.h"
 
+#include <absl/algorithm/container.h>
+#include <absl/strings/ascii.h>
 #include <absl/strings/str_cat.h>
 #include <errno.h>
 #include <limits.h>
@@ -125,7 +127,7 @@ ParsedFlags Complete(Config config, const std::string& level,
 ParsedFlags ParseFlags(int argc, char** argv) {
   Config config;
   std::string level = "info";
-  std::vector<std::string> quotas;
+  std::vector<std::string> quotas, scripts;
   CLI::App app("traind - trains models and has a prediction before the deadline");
   app.add_flag("--standalone", config.standalone,
                "run a Worker on this machine too; the state folder is all that is needed");
@@ -144,6 +146,10 @@ ParsedFlags ParseFlags(int argc, char** argv) {
                  "WHO: ALLOWANCE per PERIOD, of slots: 'local: 45h per 7d', 'team=vision: 2h per "
                  "1d, fixed'; may be repeated")
       ->allow_extra_args(false);
+  app.add_option("--allow-script", scripts,
+                 "SHA-256 of a TorchScript module that Jobs may train (model.script), or 'any'; "
+                 "may be repeated; without it none runs")
+      ->allow_extra_args(false);
   app.add_option("--log-level", level, "info, warning or error")
       ->check(CLI::IsMember({"info", "warning", "error"}))
       ->capture_default_str();
@@ -156,6 +162,16 @@ ParsedFlags ParseFlags(int argc, char** argv) {
     return {{}, app.exit(asked)};
   } catch (const CLI::ParseError& error) {
     return Wrong(absl::StrCat(error.what(), Suggestion(app, error.what())));
+  }
+  for (const std::string& script : scripts) {
+    const bool digest = script.size() == 64 && absl::c_all_of(script, [](char c) {
+                          return absl::ascii_isdigit(c) || (c >= 'a' && c <= 'f');
+                        });
+    if (!digest && script != "any") {
+      return Wrong(absl::StrCat("--allow-script ", script,
+                                " is no SHA-256 (64 digits and letters a to f), nor 'any'"));
+    }
+    config.scripts.insert(script);
   }
   return Complete(std::move(config), level, quotas);
 }

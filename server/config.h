@@ -4,6 +4,7 @@
 #include <absl/status/statusor.h>
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,8 @@ struct Config {
   int slots = -1;                         // -1: GPUs, or cores
   std::string worker_binary;              // absolute
   bool insecure = false;
-  std::vector<Quota> quotas;  // in place of those of the same owners and labels
+  std::vector<Quota> quotas;      // in place of those of the same owners and labels
+  std::set<std::string> scripts;  // SHA-256 of models of users that may run; "any"
   LogLevel log_level = LogLevel::kInfo;
 };
 

@@ -60,7 +60,7 @@ absl::Status Coordinator::Load(const Config& config) {
     ASSIGN_OR_RETURN(event.history, store_->UsageSince(loop_->Now() - quota.period));
     loop_->Post(std::move(event));
   }
-  intake_ = std::make_unique<Intake>(config.data_roots);
+  intake_ = std::make_unique<Intake>(config.data_roots, config.scripts);
   WorkerGatewayOptions gateway;
   gateway.lease = options.core.lease;
   gateway.coordinator_id = UniqueId();

@@ -45,6 +45,7 @@ std::string CacheKey(v1::JobSpec spec) {
   }
   spec.mutable_data()->clear_train();
   spec.mutable_data()->clear_test();
+  if (spec.model().has_script()) spec.mutable_model()->mutable_script()->clear_file();
   v1::TrainSpec& train = *spec.mutable_train();
   train.clear_checkpoint_every();
   train.clear_checkpoint_epochs();
@@ -222,6 +223,25 @@ absl::Duration FloorTime(int64_t bytes) {
   return kFloorStart + absl::Seconds(static_cast<double>(bytes) / kReadBytesPerSecond);
 }
 
+// Whoever runs the daemon has the say. Fills in the digest.
+absl::Status Intake::CheckScript(v1::ScriptSpec& script) {
+  ASSIGN_OR_RETURN(const auto file, files_.Look(script.file()));
+  constexpr int64_t kMostBytes = int64_t{4} << 30;
+  if (file->bytes > kMostBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(script.file(), " has more than 4 GiB"));
+  }
+  ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(file->path));
+  if (scripts_.count("any") == 0 && scripts_.count(digest.sha256) == 0) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("models of users run only where the operator allows them; start traind with "
+                     "--allow-script ",
+                     digest.sha256));
+  }
+  script.set_file(file->path);
+  script.set_sha256(digest.sha256);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time now) {
   std::vector<std::string> mistakes;
   for (const SpecError& error : CheckSpec(spec)) {
@@ -243,6 +263,10 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
   if (!data->test().empty()) {
     test = LookAtData(*data, /*training=*/false, files_);
     if (!test.ok()) mistakes.push_back(At("data.test", test.status().message()));
+  }
+  if (checked.resolved.model().has_script()) {
+    const absl::Status script = CheckScript(*checked.resolved.mutable_model()->mutable_script());
+    if (!script.ok()) mistakes.push_back(At("model.script.file", script.message()));
   }
   if (!mistakes.empty()) return Mistakes(mistakes);
   CheckColumns(checked.resolved, **train, test->get(), &mistakes, &checked.warnings);

@@ -7,6 +7,7 @@
 #include <absl/synchronization/mutex.h>
 #include <absl/time/time.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,9 @@ struct CheckedSpec {
 // Threads: safe.
 class Intake {
  public:
-  explicit Intake(std::vector<std::string> data_roots) : files_(std::move(data_roots)) {}
+  // scripts: SHA-256 of the users' own models that may run here; "any": all.
+  explicit Intake(std::vector<std::string> data_roots, std::set<std::string> scripts = {})
+      : files_(std::move(data_roots)), scripts_(std::move(scripts)) {}
 
   // InvalidArgument: every mistake on a line of its own, "data.target: ...".
   // FailedPrecondition: no floor could stand before the deadline (rule B12); the
@@ -48,7 +51,10 @@ class Intake {
               const std::string& spec_text, absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  absl::Status CheckScript(v1::ScriptSpec& script);
+
   DataFiles files_;
+  const std::set<std::string> scripts_;
   absl::Mutex mutex_;
   absl::BitGen random_ ABSL_GUARDED_BY(mutex_);
 };

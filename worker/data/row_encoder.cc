@@ -50,8 +50,9 @@ constexpr int64_t kBlockRows = 256;
 
 RowEncoder RowEncoder::Fit(std::shared_ptr<const Table> table,
                            absl::Span<const int32_t> training_rows, const SampleShape& shape,
-                           TargetForm form) {
+                           TargetForm form, InputWidths widths) {
   RowEncoder encoder;
+  encoder.widths_ = widths;
   encoder.table_ = std::move(table);
   encoder.shape_ = shape;
   const TableSchema& schema = encoder.table_->schema();
@@ -95,7 +96,7 @@ void RowEncoder::FitNumeric(int feature, absl::Span<const int32_t> rows) {
   column.mean = static_cast<float>(moments.mean);
   column.inverse_scale = IsConstant(moments) ? 0.0f : static_cast<float>(1.0 / moments.deviation);
   const int64_t missing = static_cast<int64_t>(rows.size()) - moments.present;
-  column.indicator = missing > 0 && moments.present > 0;
+  column.indicator = widths_ == InputWidths::kFold && missing > 0 && moments.present > 0;
   numeric_width_ += column.indicator ? 2 : 1;
   numeric_.push_back(column);
 }
@@ -115,7 +116,8 @@ void RowEncoder::FitCategorical(int feature, absl::Span<const int32_t> rows) {
     int32_t& input_code = column.input_codes[static_cast<size_t>(code)];
     if (input_code == kUnseenInputCode) input_code = next++;
   }
-  cardinalities_.push_back(next);
+  cardinalities_.push_back(
+      widths_ == InputWidths::kFold ? next : kFirstSeenCode + static_cast<int32_t>(known));
   categorical_.push_back(std::move(column));
 }
 

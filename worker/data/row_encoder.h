@@ -40,6 +40,16 @@ enum class TargetForm {
   kValue,
 };
 
+// How many inputs a column has.
+enum class InputWidths {
+  // What the fold's training rows need: indicators where they lack values, codes of the
+  // categories that they have.
+  kFold,
+  // What the table tells, so that it is the same for every fold: no indicators (a missing
+  // number is the mean), codes for all categories.
+  kTable,
+};
+
 // A table's features: where each one's rows begin. Of the two the other is null.
 struct FeatureRows {
   std::vector<const float*> numbers;  // [feature]
@@ -55,7 +65,8 @@ class RowEncoder {
   // Where the horizon of `shape` is 1 or more, each target's own past is an input:
   // a number, and a 0/1 column that tells where it is missing.
   static RowEncoder Fit(std::shared_ptr<const Table> table, absl::Span<const int32_t> training_rows,
-                        const SampleShape& shape = {}, TargetForm form = TargetForm::kAuto);
+                        const SampleShape& shape = {}, TargetForm form = TargetForm::kAuto,
+                        InputWidths widths = InputWidths::kFold);
 
   // What fitting found out of plain rows (without a history).
   struct Numeric {
@@ -129,6 +140,7 @@ class RowEncoder {
   std::vector<int64_t> cardinalities_;
   int64_t numeric_width_ = 0;
   SampleShape shape_;
+  InputWidths widths_ = InputWidths::kFold;
   // The first of two columns of each target's past; -1: it is no input.
   int64_t past_at_ = -1;
   struct Target {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/job_layout.h"
 #include "common/status_macros.h"
 #include "worker/checkpoint/checkpoint.h"
 #include "worker/train/training_spec.h"
@@ -56,15 +57,17 @@ absl::StatusOr<std::unique_ptr<TrainedModel>> TrainedModel::Load(const std::stri
         "the models forecast: what they predict follows their training rows, and a later file does "
         "not bring those");
   }
-  RETURN_IF_ERROR(model->CreateLearner());
+  RETURN_IF_ERROR(model->CreateLearner(state_dir));
   RETURN_IF_ERROR(model->LoadWeights(state_dir, dir));
   return model;
 }
 
-absl::Status TrainedModel::CreateLearner() {
+absl::Status TrainedModel::CreateLearner(const std::string& state_dir) {
   ASSIGN_OR_RETURN(const TrainingSpec spec, ParseTrainingSpec(file_.spec_json));
   LearnerOptions options;
   options.model = spec.model;
+  options.model.script.path =
+      absl::StrCat(state_dir, "/", ScriptCachePath(spec.model.script.sha256));
   options.shape.numeric = encoder_.numeric_width();
   options.shape.cardinalities = encoder_.cardinalities();
   options.shape.outputs = static_cast<int64_t>(file_.input.outputs());

@@ -38,7 +38,7 @@ class TrainedModel {
 
  private:
   explicit TrainedModel(ModelFile file) : file_(std::move(file)), encoder_(file_.encoder) {}
-  absl::Status CreateLearner();
+  absl::Status CreateLearner(const std::string& state_dir);
   absl::Status LoadWeights(const std::string& state_dir, const std::string& dir);
 
   const ModelFile file_;

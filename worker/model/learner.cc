@@ -27,6 +27,7 @@ absl::Status Learner::Impl::Initialize(LearnerData data) {
   model->UseLoops(options.paths.static_backward);
   parameters.Allocate(device);
   parameters.Initialize(options.seed);
+  model->Start(parameters);
   optimizer.emplace(options.optimizer, parameters.trained(), options.paths.fused_optimizer);
   objective.emplace(options.objective, options.target_mean, options.target_scale, device);
   gradient = at::zeros_like(parameters.trained());

@@ -6,6 +6,7 @@
 #include "worker/model/cnn.h"
 #include "worker/model/lstm.h"
 #include "worker/model/mlp.h"
+#include "worker/model/script.h"
 #include "worker/model/text_encoder.h"
 #include "worker/model/transformer.h"
 
@@ -25,6 +26,7 @@ constexpr Entry kModels[] = {
 
 absl::StatusOr<std::unique_ptr<Model>> CreateModel(const ModelSpec& spec, const ModelShape& shape,
                                                    Parameters& parameters) {
+  if (spec.architecture == "script") return CreateScript(spec, shape, parameters);
   for (const Entry& entry : kModels) {
     if (spec.architecture == entry.architecture) return entry.create(spec, shape, parameters);
   }

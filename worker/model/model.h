@@ -38,6 +38,8 @@ class Model {
   // Passes written by hand in place of operators, where the model has some; true unless
   // said otherwise.
   virtual void UseLoops(bool /*on*/) {}
+  // Sets what starts otherwise than as it was declared.
+  virtual void Start(const Parameters& /*parameters*/) const {}
 };
 
 // Declares the parameters it needs.

@@ -39,13 +39,19 @@ struct CnnSpec {
   std::vector<int64_t> blocks{1, 1, 1};  // of each stage
 };
 
+struct ScriptSpec {
+  std::string path;
+  std::string sha256;  // of its bytes
+};
+
 struct ModelSpec {
-  std::string architecture = "mlp";       // mlp, lstm, transformer, text, cnn
+  std::string architecture = "mlp";       // mlp, lstm, transformer, text, cnn, script
   std::vector<int64_t> hidden{256, 256};  // mlp: width of each hidden layer
   LstmSpec lstm;
   TransformerSpec transformer;
   TextEncoderSpec text;
   CnnSpec cnn;
+  ScriptSpec script;
   // 0-1. mlp: after each hidden layer; lstm: between layers; transformer and text: of
   // attention, of the network's hidden layer and of what each adds to its input; cnn: before
   // the head.

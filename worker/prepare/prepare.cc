@@ -26,6 +26,7 @@
 #include "worker/prepare/prepare_spec.h"
 #include "worker/prepare/prior_floor.h"
 #include "worker/prepare/row_media.h"
+#include "worker/prepare/script_check.h"
 #include "worker/prepare/series_floor.h"
 #include "worker/prepare/text_features.h"
 
@@ -36,6 +37,9 @@ namespace {
 constexpr absl::Duration kMostFloorTime = absl::Seconds(5);
 constexpr size_t kManyBytes = size_t{1} << 40;  // worth all threads
 constexpr double kFloorShare = 0.2;             // of the time that remains
+// A module that is sound is through in a second.
+constexpr absl::Duration kScriptPatience = absl::Seconds(15);
+constexpr absl::Duration kLeastScriptPatience = absl::Seconds(2);
 // What others' first floors need goes before our second one.
 constexpr int kNiceAfterFirstFloor = 5;
 
@@ -52,6 +56,9 @@ Failure FailureOf(const absl::Status& status) {
     case absl::StatusCode::kNotFound:
     case absl::StatusCode::kPermissionDenied:
       reason = "DATA_ERROR";
+      break;
+    case absl::StatusCode::kFailedPrecondition:
+      reason = "USER_ERROR";
       break;
     case absl::StatusCode::kResourceExhausted:
       reason = "STORAGE_FULL";
@@ -107,6 +114,7 @@ class PrepareRun {
   absl::StatusOr<bool> OpenCached(const DataFiles& files);
   absl::Status WriteFolds();
   absl::Status PutFloor(Floor& floor);
+  absl::Status TakeScript();
   absl::Status ImproveFloor(const Floor& first);
   void TellTable() const;
   void TellFloor(const Floor& floor) const;
@@ -274,6 +282,33 @@ void PrepareRun::TellFloor(const Floor& floor) const {
   send_(ready);
 }
 
+// Keeps the user's own model, which may change or go, and tries it.
+absl::Status PrepareRun::TakeScript() {
+  if (spec_.script.empty()) return absl::OkStatus();
+  const std::string kept = InState(ScriptCachePath(spec_.script_sha256));
+  const absl::StatusOr<FileDigest> there = DigestFile(kept);
+  if (!there.ok() || there->sha256 != spec_.script_sha256) {
+    ASSIGN_OR_RETURN(const std::string bytes, ReadFile(spec_.script));
+    if (Sha256Hex(bytes) != spec_.script_sha256) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "model.script.file: ", spec_.script, " was changed after the Job was submitted"));
+    }
+    RETURN_IF_ERROR(WriteFileDurably(kept, bytes));
+  }
+  ScriptCheck check;
+  check.program = RankProgram();
+  check.path = kept;
+  check.sha256 = spec_.script_sha256;
+  check.window = split_.shape.window;
+  check.past_is_input = split_.shape.horizon > 0;
+  absl::Duration patience = kScriptPatience;
+  if (task_.remaining_ms >= 0) {
+    const absl::Duration left = absl::Milliseconds(task_.remaining_ms) - Spent();
+    patience = std::min(patience, std::max(kLeastScriptPatience, left / 2));
+  }
+  return CheckScript(check, *table_, patience);
+}
+
 absl::Status PrepareRun::ImproveFloor(const Floor& first) {
   LinearFloorOptions options;
   options.seed = split_.seed;
@@ -306,6 +341,7 @@ absl::Status PrepareRun::Run() {
     if (!Better(spec_.metric, first.score, naive->floor.score)) first = std::move(naive->floor);
   }
   RETURN_IF_ERROR(PutFloor(first));
+  RETURN_IF_ERROR(TakeScript());
   TellTable();
   TellFloor(first);
   setpriority(PRIO_PROCESS, 0, kNiceAfterFirstFloor);

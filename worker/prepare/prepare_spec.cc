@@ -172,6 +172,10 @@ absl::StatusOr<PrepareSpec> ParsePrepareSpec(absl::string_view json) {
   RETURN_IF_ERROR(TakeText(data, result));
   RETURN_IF_ERROR(TakeImage(data, result));
   RETURN_IF_ERROR(TakeForm(spec, result.form));
+  if (const Json script = spec.value("/model/script"_json_pointer, Json()); script.is_object()) {
+    ASSIGN_OR_RETURN(result.script, Text(script, "model.script", "file"));
+    ASSIGN_OR_RETURN(result.script_sha256, Text(script, "model.script", "sha256"));
+  }
   return result;
 }
 

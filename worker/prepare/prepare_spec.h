@@ -35,6 +35,7 @@ struct PrepareSpec {
   SplitSpec split;
   PredictionForm form;
   std::optional<ImageFields> image;  // none: rows have none
+  std::string script, script_sha256;  // a user's own model; empty: none
 };
 
 // Of a resolved JobSpec as JSON with snake_case keys; the seed may be a number or

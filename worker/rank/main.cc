@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <thread>
 
@@ -18,6 +19,7 @@
 #include "worker/model/learner.h"
 #include "worker/rank/rank.h"
 #include "worker/rank/reporter.h"
+#include "worker/rank/try_script.h"
 
 namespace traind {
 namespace {
@@ -82,4 +84,7 @@ int Main() {
 }  // namespace
 }  // namespace traind
 
-int main() { return traind::Main(); }
+int main(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "try-script") == 0) return traind::TryScriptMain(argc, argv);
+  return traind::Main();
+}

@@ -89,8 +89,11 @@ absl::StatusOr<FoldData> LoadFold(const std::string& state_dir, const std::strin
   // SMAPE is a share of the target's own size, which a difference does not have.
   const TargetForm form =
       spec.objective.loss == LossKind::kSmape ? TargetForm::kValue : TargetForm::kAuto;
+  // A user's own network has the widths that it has.
+  const InputWidths widths =
+      spec.model.architecture == "script" ? InputWidths::kTable : InputWidths::kFold;
   data.encoder = std::make_unique<const RowEncoder>(
-      RowEncoder::Fit(data.table, data.rows.training, split.shape, form));
+      RowEncoder::Fit(data.table, data.rows.training, split.shape, form, widths));
   if (!spec.text.columns.empty()) ReadTexts(spec.text, data);
   if (spec.images) RETURN_IF_ERROR(AddImages(absl::StrCat(state_dir, "/", table), spec, data));
   return data;

@@ -125,6 +125,8 @@ absl::Status Trainer::CreateLearner() {
   LearnerData data = data_.Encode();
   LearnerOptions options;
   options.model = spec_.model;
+  options.model.script.path =
+      absl::StrCat(train_.state_dir, "/", ScriptCachePath(spec_.model.script.sha256));
   options.shape = data_.shape();
   options.horizon = data_.sample.horizon;
   options.objective = spec_.objective;

@@ -66,6 +66,7 @@ absl::Status TakeModel(const JsonObject& model, ModelSpec& spec) {
     RETURN_IF_ERROR(json.TakeList("hidden", 1, 16384, spec.hidden));
     return json.Take("dropout", 0, 0.95, spec.dropout);
   }
+  if (spec.architecture == "script") return json.Take("sha256", spec.script.sha256);
   if (spec.architecture == "lstm") {
     RETURN_IF_ERROR(json.TakeInteger("hidden", 1, 4096, spec.lstm.hidden));
     RETURN_IF_ERROR(json.TakeInteger("layers", 1, 16, spec.lstm.layers));

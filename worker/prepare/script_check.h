@@ -1,0 +1,30 @@
+// Tries a user's own model before anything is trained with it.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/time/time.h>
+
+#include <string>
+
+#include "common/table/table.h"
+
+namespace traind {
+
+struct ScriptCheck {
+  std::string program;  // trainrank
+  std::string path;     // of the module
+  std::string sha256;
+  int64_t window = 1;
+  // Where the target's own past is an input, so many numbers more.
+  bool past_is_input = false;
+};
+
+// Runs the program on made-up rows of the table's shape, in a process of its own that is
+// killed after `patience`. FailedPrecondition: what is wrong with the module, or that it
+// did not come back, or ended without a word; Internal: the program cannot be started.
+absl::Status CheckScript(const ScriptCheck& check, const Table& table, absl::Duration patience);
+
+// The trainrank beside this process's own program.
+std::string RankProgram();
+
+}  // namespace traind
