@@ -18,6 +18,7 @@
 #include "common/status_macros.h"
 #include "common/table/array_file.h"
 #include "common/table/csv.h"
+#include "common/table/parquet.h"
 
 namespace traind {
 namespace {
@@ -109,12 +110,15 @@ absl::StatusOr<std::shared_ptr<const DataFile>> DataFiles::Read(int fd, const st
     got += static_cast<size_t>(n);
   }
   part.resize(got);
-  if (IsArrayFile(part)) {
+  const bool parquet = IsParquet(part);
+  if (parquet) RETURN_IF_ERROR(CheckParquetPlugin());
+  if (parquet || IsArrayFile(part)) {
     // Its columns stand all over the file: they are checked when it is read.
     auto file = std::make_shared<DataFile>();
     file->path = resolved;
     file->bytes = bytes;
     file->arrays = true;
+    file->parquet = parquet;
     return file;
   }
   ASSIGN_OR_RETURN(CsvSample sample, CheckCsvSample(part, bytes <= kSampleBytes, name));

@@ -20,8 +20,9 @@ struct DataFile {
   std::string path;  // links resolved
   int64_t bytes = 0;
   std::vector<std::string> header;
-  bool arrays = false;  // NPY or NPZ: header is empty
-  bool folder = false;  // header is empty, bytes is 0
+  bool arrays = false;   // NPY, NPZ or Parquet: header is empty
+  bool parquet = false;  // and the plug-in is there
+  bool folder = false;   // header is empty, bytes is 0
 };
 
 // Looks files up below the data roots; remembers what it saw of a file until the

@@ -307,6 +307,11 @@ absl::StatusOr<CheckedSpec> Intake::CheckInference(const v1::JobSpec& spec, cons
     checked.kind = TaskKind::kPredict;
     const auto data = files_.Look(resolved.predict().data());
     if (!data.ok()) return Mistakes({At("predict.data", data.status().message())});
+    if ((*data)->parquet) {
+      return Mistakes({At("predict.data",
+                          "rows of later files come as CSV, NPY or NPZ; this is "
+                          "a Parquet table")});
+    }
     bytes = (*data)->bytes;
     resolved.mutable_predict()->set_data((*data)->path);
     resolved.mutable_predict()->set_from(source.id);

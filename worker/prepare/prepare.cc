@@ -20,6 +20,7 @@
 #include "common/table/folds.h"
 #include "common/table/mapped_file.h"
 #include "common/table/npy.h"
+#include "common/table/parquet.h"
 #include "common/table/sample_plan.h"
 #include "common/table/table_reader.h"
 #include "worker/prepare/linear_floor.h"
@@ -91,6 +92,7 @@ int ReaderThreads(size_t bytes) {
 struct DataFiles {
   std::unique_ptr<RowMedia> media;
   std::unique_ptr<MappedFile> mapped_train, mapped_test;  // where there are no media
+  std::string csv_train, csv_test;                        // of Parquet tables
   CsvFile train, test;
 
   absl::Status CheckUnchanged() const {
@@ -160,32 +162,46 @@ std::string CacheKey(const PrepareSpec& spec, const DataFiles& files) {
   return Sha256Hex(absl::StrJoin(parts, absl::string_view("\0", 1)));
 }
 
-absl::StatusOr<DataFiles> OpenFiles(const PrepareSpec& spec) {
-  DataFiles files;
+// The file's bytes, or what the plug-in makes of them, in `made`.
+absl::StatusOr<absl::string_view> TextOf(const std::string& path, const MappedFile& file,
+                                         std::string& made) {
+  constexpr absl::Duration kMostTime = absl::Hours(1);  // the deadline comes before
+  if (!IsParquet(file.bytes())) return file.bytes();
+  ASSIGN_OR_RETURN(made, ParquetToCsv(path, kMostTime));
+  return absl::string_view(made);
+}
+
+absl::StatusOr<std::unique_ptr<DataFiles>> OpenFiles(const PrepareSpec& spec) {
+  auto made = std::make_unique<DataFiles>();  // views look into it: it must not move
+  DataFiles& files = *made;
   ASSIGN_OR_RETURN(files.media, OpenRowMedia(spec, ReaderThreads(kManyBytes)));
   if (files.media != nullptr) {
     files.train = files.media->train();
     files.test = files.media->test();
-    return files;
+    return made;
   }
   ASSIGN_OR_RETURN(files.mapped_train, MappedFile::Open(spec.train));
-  files.train = {BaseName(spec.train), files.mapped_train->bytes()};
-  if (spec.test.empty()) return files;
+  ASSIGN_OR_RETURN(const absl::string_view train,
+                   TextOf(spec.train, *files.mapped_train, files.csv_train));
+  files.train = {BaseName(spec.train), train};
+  if (spec.test.empty()) return made;
   ASSIGN_OR_RETURN(files.mapped_test, MappedFile::Open(spec.test));
-  files.test = {BaseName(spec.test), files.mapped_test->bytes()};
+  ASSIGN_OR_RETURN(const absl::string_view test,
+                   TextOf(spec.test, *files.mapped_test, files.csv_test));
+  files.test = {BaseName(spec.test), test};
   if (files.test.name == files.train.name) {
     files.train.name = spec.train;
     files.test.name = spec.test;
   }
-  return files;
+  return made;
 }
 
 absl::Status PrepareRun::ReadData() {
-  ASSIGN_OR_RETURN(const DataFiles files, OpenFiles(spec_));
-  key_ = CacheKey(spec_, files);
-  ASSIGN_OR_RETURN(cached_, OpenCached(files));
+  ASSIGN_OR_RETURN(const std::unique_ptr<DataFiles> files, OpenFiles(spec_));
+  key_ = CacheKey(spec_, *files);
+  ASSIGN_OR_RETURN(cached_, OpenCached(*files));
   if (cached_) return absl::OkStatus();
-  RETURN_IF_ERROR(FillCache(files));
+  RETURN_IF_ERROR(FillCache(*files));
   ASSIGN_OR_RETURN(table_, Table::Open(InState(TableCachePath(key_))));
   return absl::OkStatus();
 }

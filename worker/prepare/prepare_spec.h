@@ -34,7 +34,7 @@ struct PrepareSpec {
   bool forecasting = false;
   SplitSpec split;
   PredictionForm form;
-  std::optional<ImageFields> image;  // none: rows have none
+  std::optional<ImageFields> image;   // none: rows have none
   std::string script, script_sha256;  // a user's own model; empty: none
 };
 

@@ -1,0 +1,76 @@
+#include "common/run_program.h"
+
+#include <absl/cleanup/cleanup.h>
+#include <absl/strings/str_cat.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "common/clock.h"
+#include "common/durable_file.h"
+
+extern char** environ;
+
+namespace traind {
+namespace {
+
+absl::Status ReadAll(int fd, absl::Duration patience, size_t most_bytes, std::string& output) {
+  const absl::Duration until = SystemClock().MonotonicNow() + patience;
+  std::string part(1 << 16, '\0');
+  while (true) {
+    const absl::Duration left = until - SystemClock().MonotonicNow();
+    if (left <= absl::ZeroDuration()) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("no end within ", absl::FormatDuration(patience)));
+    }
+    constexpr absl::Duration kLongestPoll = absl::Seconds(10);
+    pollfd ready{fd, POLLIN, 0};
+    const auto wait = absl::ToInt64Milliseconds(std::min(left, kLongestPoll)) + 1;
+    if (poll(&ready, 1, static_cast<int>(wait)) <= 0) continue;
+    const ssize_t got = read(fd, part.data(), part.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoStatus(errno, "cannot read from a program");
+    if (got == 0) return absl::OkStatus();
+    if (output.size() + static_cast<size_t>(got) > most_bytes) {
+      return absl::ResourceExhaustedError(absl::StrCat("more than ", most_bytes, " bytes"));
+    }
+    output.append(part, 0, static_cast<size_t>(got));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<ProgramRun> RunProgram(const std::vector<std::string>& arguments,
+                                      absl::Duration patience, size_t most_bytes) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, "cannot make a pipe");
+  const absl::Cleanup close_reading = [&] { close(ends[0]); };
+  std::vector<std::string> copies = arguments;
+  std::vector<char*> argv;
+  for (std::string& argument : copies) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  const absl::Cleanup forget = [&] { posix_spawn_file_actions_destroy(&files); };
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&files, ends[1], STDOUT_FILENO);
+  pid_t child = 0;
+  const int error = posix_spawn(&child, argv[0], &files, nullptr, argv.data(), environ);
+  close(ends[1]);
+  if (error != 0) return ErrnoStatus(error, absl::StrCat("cannot start ", arguments[0]));
+  ProgramRun run;
+  const absl::Status read = ReadAll(ends[0], patience, most_bytes, run.output);
+  if (!read.ok()) kill(child, SIGKILL);
+  while (waitpid(child, &run.ended, 0) < 0 && errno == EINTR) {
+  }
+  if (!read.ok()) return read;
+  return run;
+}
+
+}  // namespace traind
