@@ -1,5 +1,6 @@
 #include "worker/model/cnn.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/linear.h>
@@ -17,9 +18,10 @@
 namespace traind {
 namespace {
 
+// How a pass goes.
 struct How {
   bool training = false;
-  bool loops = true;  // NormAddAct's
+  bool loops = true;  // passes written by hand where there are some
 };
 
 // A convolution and its norm.
@@ -41,12 +43,25 @@ struct Unit {
   // add: to what the norm makes, before the ReLU; may be undefined.
   at::Tensor Forward(const std::vector<at::Tensor>& weights, const at::Tensor& x,
                      const at::Tensor& add, bool relu, const How& how) const {
+    if (how.loops && !how.training) return Answer(weights, x, add, relu);
     // Of a single channel an image has no order of its own.
     const at::Tensor y = at::conv2d(x, weights[weight], {}, stride, padding)
                              .contiguous(at::MemoryFormat::ChannelsLast);
     const BatchNorm norm{weights[norm_weight], weights[norm_bias], weights[mean],
                          weights[variance]};
     return NormAddAct(norm, y, add, relu, how.training, how.loops);
+  }
+
+  // Outside of training a norm multiplies and adds per channel, which the convolution does.
+  at::Tensor Answer(const std::vector<at::Tensor>& weights, const at::Tensor& x,
+                    const at::Tensor& add, bool relu) const {
+    const at::Tensor factor =
+        weights[norm_weight] * (weights[variance] + BatchNorm::kEps).rsqrt();  // [out]
+    const at::Tensor bias = weights[norm_bias] - weights[mean] * factor;
+    at::Tensor y =
+        at::conv2d(x, weights[weight] * factor.view({-1, 1, 1, 1}), bias, stride, padding);
+    if (add.defined()) y = y.add_(add);
+    return relu ? y.relu_() : y;
   }
 
   int64_t stride = 1, padding = 0;
