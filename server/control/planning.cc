@@ -6,6 +6,7 @@
 
 #include "server/control/core_impl.h"
 #include "server/domain/names.h"
+#include "server/plan/fold_costs.h"
 
 namespace traind {
 

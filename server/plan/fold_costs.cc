@@ -1,8 +1,8 @@
-// What a fold of a Job costs, by those measured, and how folds wait for each other.
-#include <algorithm>
-#include <utility>
+#include "server/plan/fold_costs.h"
 
-#include "server/plan/planner.h"
+#include <algorithm>
+#include <cmath>
+#include <utility>
 
 namespace traind {
 namespace {
@@ -44,6 +44,39 @@ int FoldsBehind(int position, int running, int pending, int gangs) {
   // Gangs without a fold take the first ones.
   pending -= std::min(pending, gangs - running);
   return pending <= position ? 0 : (pending - position + gangs - 1) / gangs;
+}
+
+double SecondsLeft(const PlanInput& in, const FoldView& fold, double epochs, double rows) {
+  const FoldCost& cost = fold.cost.known() ? fold.cost : in.cost;
+  const double predict_s = cost.predict_s > 0 ? cost.predict_s : in.cost.predict_s;
+  const double before = in.last ? in.last->rows : 1;
+  const double left_s =
+      EpochsLeft(epochs, fold.epochs_done, before, rows) * CostOfShare(cost, rows).epoch_s +
+      predict_s;
+  if (fold.state != TaskState::kRunning) return in.cost.overhead_s + left_s;
+  // The start of one that has not made a step yet.
+  const double used_s = std::max(0.0, absl::ToDoubleSeconds(in.now - fold.started_at));
+  const double start_s = fold.cost.known() ? 0 : std::max(0.0, in.cost.overhead_s - used_s);
+  return start_s + left_s;
+}
+
+double EpochsOfTheLongest(const PlanInput& in, int plan_epochs) {
+  double most = 0;
+  for (const FoldView& fold : in.folds) {
+    if (fold.state == TaskState::kPartial) return plan_epochs;
+    if (fold.state == TaskState::kDone) most = std::max(most, fold.epochs_done);
+  }
+  return most > 0 ? std::min<double>(most, plan_epochs) : plan_epochs;
+}
+
+int ExpectedEpochs(const PlanInput& in, int plan_epochs) {
+  // A fold may take so many times the epochs of the longest one before it.
+  constexpr double kAtMostLonger = 1.2;
+  const double like = EpochsOfTheLongest(in, plan_epochs);
+  for (const FoldView& fold : in.folds) {
+    if (fold.state == TaskState::kRunning && fold.epochs_done >= like) return plan_epochs;
+  }
+  return std::min(plan_epochs, static_cast<int>(std::ceil(kAtMostLonger * like)));
 }
 
 }  // namespace traind

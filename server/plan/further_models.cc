@@ -2,36 +2,11 @@
 
 #include <algorithm>
 
+#include "server/plan/fold_costs.h"
+
 namespace traind {
-namespace {
-
-double ExpectedEpochs(const PlanInput& in, int epochs) {
-  double most = 0;
-  for (const FoldView& fold : in.folds) {
-    if (fold.state == TaskState::kPartial) return epochs;
-    if (fold.state == TaskState::kDone) most = std::max(most, fold.epochs_done);
-  }
-  return most > 0 ? std::min<double>(most, epochs) : epochs;
-}
-
-}  // namespace
-
-double SecondsLeft(const PlanInput& in, const FoldView& fold, double epochs, double rows) {
-  const FoldCost& cost = fold.cost.known() ? fold.cost : in.cost;
-  const double predict_s = cost.predict_s > 0 ? cost.predict_s : in.cost.predict_s;
-  const double before = in.last ? in.last->rows : 1;
-  const double left_s =
-      EpochsLeft(epochs, fold.epochs_done, before, rows) * CostOfShare(cost, rows).epoch_s +
-      predict_s;
-  if (fold.state != TaskState::kRunning) return in.cost.overhead_s + left_s;
-  // The start of one that has not made a step yet.
-  const double used_s = std::max(0.0, absl::ToDoubleSeconds(in.now - fold.started_at));
-  const double start_s = fold.cost.known() ? 0 : std::max(0.0, in.cost.overhead_s - used_s);
-  return start_s + left_s;
-}
-
 FurtherModels::FurtherModels(const PlanInput& in, int epochs, double rows)
-    : in_(in), plan_epochs_(epochs), rows_(rows), expected_(ExpectedEpochs(in, epochs)) {
+    : in_(in), plan_epochs_(epochs), rows_(rows), expected_(EpochsOfTheLongest(in, epochs)) {
   for (const FoldView& fold : in.folds) {
     if (fold.seed == 0) continue;
     planned_ += fold.state != TaskState::kDropped;

@@ -10,10 +10,6 @@
 
 namespace traind {
 
-// Seconds until that fold's model is trained and predicted, from its start where it waits.
-// rows: share of them that an epoch sees.
-double SecondsLeft(const PlanInput& in, const FoldView& fold, double epochs, double rows);
-
 class FurtherModels {
  public:
   // epochs, rows: the Plan's. REQUIRES: `in` outlives it.
@@ -22,10 +18,6 @@ class FurtherModels {
   int planned() const { return planned_; }  // trained, running or waiting; also those that failed
   int fresh() const { return fresh_; }      // those that wait and never ran
   int most() const { return in_.spec->folds * (in_.spec->seeds - 1); }
-  // As many as a model is expected to take: where no fold was stopped before it was done,
-  // those of the one that took longest; else the Plan's.
-  double epochs() const { return expected_; }
-
   // Every fold of the spec has run or runs with all its epochs and rows, one of them at least
   // answers or may, and, with a deadline, a gang has nothing to do.
   bool MayGrow(int folds) const;

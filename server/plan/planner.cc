@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "server/plan/fold_costs.h"
 #include "server/plan/further_models.h"
 #include "server/plan/plan_text.h"
 
@@ -17,8 +18,6 @@ namespace {
 constexpr double kNearTheEnd = 0.5;
 // Share of the window in which a running fold that was slow may turn out to be fast.
 constexpr double kMoment = 0.05;
-// A fold may take so many times the epochs of the longest one before it.
-constexpr double kAtMostLonger = 1.2;
 
 // One planning: the input and the folds and epochs as they are cut.
 class Planning {
@@ -47,7 +46,6 @@ class Planning {
   int FoldsThatFit(int folds, int least, int epochs) const;
   int EpochsThatFit(int folds, int least) const;
   int EpochsDone() const;
-  int ExpectedEpochs() const;
   void Cut();
   int MostEpochs(int folds) const;
   void CutLate();
@@ -198,20 +196,10 @@ int Planning::EpochsDone() const {
   return std::min(epochs_, static_cast<int>(most));
 }
 
-// What a fold will take by those that are done, which may have ended early; the Plan's
-// epochs where one of them is at work for longer than that.
-int Planning::ExpectedEpochs() const {
-  const double like = FurtherModels(in_, epochs_, rows_).epochs();
-  for (const FoldView& fold : in_.folds) {
-    if (fold.state == TaskState::kRunning && fold.epochs_done >= like) return epochs_;
-  }
-  return std::min(epochs_, static_cast<int>(std::ceil(kAtMostLonger * like)));
-}
-
 void Planning::Cut() {
   SetLimit();
   if (Fits(folds_, epochs_)) return;
-  if (in_.trigger == Trigger::kFacts && Fits(folds_, ExpectedEpochs())) return;
+  if (in_.trigger == Trigger::kFacts && Fits(folds_, ExpectedEpochs(in_, epochs_))) return;
   // What a running fold has done already is not saved by a Plan with less; it would end.
   const int done = EpochsDone();
   const int useful = std::max(done, std::min(epochs_, UsefulEpochs(in_.spec->epochs)));
@@ -345,7 +333,7 @@ void Planning::GrowFolds() {
   }
   if (epochs == epochs_ && rows == rows_) {
     folds = folds_;
-    const int expected = ExpectedEpochs();
+    const int expected = ExpectedEpochs(in_, epochs_);
     while (folds < most && Fits(folds + 1, expected)) ++folds;
   }
   if (folds == folds_) return;
@@ -366,9 +354,10 @@ void Planning::GrowFurther() {
   if (more == 0) return;
   const int models = folds_ + further_;
   const std::string cost =
-      in_.cost.known() ? absl::StrFormat("%s/epoch and %.3g epochs a model now",
-                                         Text(absl::Seconds(EpochSeconds())), further.epochs())
-                       : "no epoch was measured here yet";
+      in_.cost.known()
+          ? absl::StrFormat("%s/epoch and %.3g epochs a model now",
+                            Text(absl::Seconds(EpochSeconds())), EpochsOfTheLongest(in_, epochs_))
+          : "no epoch was measured here yet";
   Decide("B9",
          absl::StrCat(cost, "; ", Text(in_.now - in_.window.start), " of ",
                       Text(in_.window.length()), " used, and no fold can use more"),

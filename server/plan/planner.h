@@ -84,14 +84,6 @@ struct PlanOutput {
 
 PlanOutput MakePlan(const PlanInput& input);
 
-// The cost that stands for folds of which nothing is known: the median of those
-// measured, field by field.
-FoldCost TypicalCost(const std::vector<FoldCost>& costs);
-
-// For each fold that runs, in the order given, how many pending ones wait behind it
-// when they are dealt to `gangs` gangs, those that are free first.
-int FoldsBehind(int position, int running, int pending, int gangs);
-
 // A dry run: what a Job would do, accepted now.
 struct Assumptions {
   Measured measured;        // of a fold

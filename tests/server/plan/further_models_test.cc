@@ -3,36 +3,27 @@
 
 #include <string>
 
-#include "server/plan/planner.h"
+#include "tests/server/plan/planner_fixture.h"
 
 namespace traind {
 namespace {
 
-const absl::Time kStart = absl::FromUnixSeconds(1'800'000'000);
-absl::Time At(double seconds) { return kStart + absl::Seconds(seconds); }
-
 // A Job of 5 folds x 20 epochs of 0.1 s with up to 3 models each, 60 s and 2 gangs. All
 // folds were done early, after 10 epochs, but for what a test says.
-class FurtherModelsTest : public testing::Test {
+class FurtherModelsTest : public PlanFixture {
  protected:
   FurtherModelsTest() {
     spec_.seeds = 3;
-    in_.spec = &spec_;
-    in_.window = {kStart, At(60)};
     in_.now = At(10);
-    in_.finalize = absl::Milliseconds(150);
+    in_.trigger = Trigger::kFacts;
     in_.gangs = 2;
     in_.cost.step_s = 0.002;
     in_.cost.steps_per_epoch = 50;
     in_.cost.epoch_s = 0.1;
     in_.cost.predict_s = 0.1;
     for (int fold = 0; fold < spec_.folds; ++fold) Add(fold, 0, TaskState::kDone, 10);
-    last_.revision = 1;
-    last_.folds = spec_.folds;
     last_.models = spec_.folds;
-    last_.epochs = spec_.epochs;
     last_.at = At(1);
-    in_.last = &last_;
   }
   void Add(int fold, int seed, TaskState state, double epochs_done = 0) {
     FoldView view;
@@ -56,15 +47,6 @@ class FurtherModelsTest : public testing::Test {
     Fold(fold).cost = in_.cost;
     Fold(fold).started_at = At(9);
   }
-  static std::string Changes(const PlanOutput& out) {
-    std::string text;
-    for (const Decision& d : out.decisions) text += d.rule + " " + d.from + " -> " + d.to + "; ";
-    return text;
-  }
-
-  Spec spec_;
-  Plan last_;
-  PlanInput in_;
 };
 
 TEST_F(FurtherModelsTest, ComeWhenThereIsTimeForThem) {
@@ -248,9 +230,9 @@ TEST_F(FurtherModelsTest, APreviewWithoutADeadlineCountsAllModels) {
   Assumptions a;
   a.measured.step_s = 0.002;
   a.measured.steps_per_epoch = 50;
-  const Preview three = PreviewPlan(spec_, a, kStart);
+  const Preview three = PreviewPlan(spec_, a, At(0));
   spec_.seeds = 1;
-  const Preview one = PreviewPlan(spec_, a, kStart);
+  const Preview one = PreviewPlan(spec_, a, At(0));
   EXPECT_NEAR(three.device_s_p50, 3 * one.device_s_p50, 1e-9);
   EXPECT_GT(three.estimate_p50, 2.5 * one.estimate_p50);
 }

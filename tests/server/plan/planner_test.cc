@@ -1,34 +1,19 @@
 #include "server/plan/planner.h"
 
-#include <gtest/gtest.h>
-
 #include <string>
+
+#include "tests/server/plan/planner_fixture.h"
 
 namespace traind {
 namespace {
 
-const absl::Time kStart = absl::FromUnixSeconds(1'800'000'000);
-absl::Time At(double seconds) { return kStart + absl::Seconds(seconds); }
-
 // A Job of 5 folds x 20 epochs with 60 s; nothing is running, everything measured.
-class PlannerTest : public testing::Test {
+class PlannerTest : public PlanFixture {
  protected:
   PlannerTest() {
-    in_.spec = &spec_;
-    in_.window = {kStart, At(60)};
-    in_.now = At(1);
-    in_.trigger = Trigger::kMeasured;
-    in_.finalize = absl::Milliseconds(150);
     in_.gangs = 2;
     SetCost(0.1);
-    for (int fold = 0; fold < spec_.folds; ++fold) {
-      in_.folds.push_back({fold, TaskState::kPending, false, 0, {}, absl::InfiniteFuture()});
-    }
-    last_.revision = 1;
-    last_.folds = spec_.folds;
-    last_.epochs = spec_.epochs;
-    last_.at = At(0.5);
-    in_.last = &last_;
+    AddPendingFolds();
   }
   void SetCost(double epoch_s, double predict_s = 0.1) {
     in_.cost = FoldCost();
@@ -50,15 +35,6 @@ class PlannerTest : public testing::Test {
     in_.folds[static_cast<size_t>(fold)].state = TaskState::kDone;
     in_.folds[static_cast<size_t>(fold)].started = true;
   }
-  static std::string Changes(const PlanOutput& out) {
-    std::string text;
-    for (const Decision& d : out.decisions) text += d.rule + " " + d.from + " -> " + d.to + "; ";
-    return text;
-  }
-
-  Spec spec_;
-  Plan last_;
-  PlanInput in_;
 };
 
 TEST_F(PlannerTest, APlanThatFitsIsNotCut) {
@@ -85,7 +61,7 @@ TEST_F(PlannerTest, ADecisionSaysWhatIsExpectedOfIt) {
   const PlanOutput out = MakePlan(in_);
   ASSERT_FALSE(out.decisions.empty());
   EXPECT_EQ(out.decisions[0].effect,
-            "done after " + Text(out.estimated_finish - kStart) + " of 60 s");
+            "done after " + Text(out.estimated_finish - At(0)) + " of 60 s");
 }
 
 TEST_F(PlannerTest, FoldsAreCutFirst) {
@@ -485,28 +461,6 @@ TEST_F(PlannerTest, SmallDriftMakesNoNewRevision) {
   EXPECT_FALSE(MakePlan(in_).changed);
   in_.cost.epoch_s *= 1.3;
   EXPECT_TRUE(MakePlan(in_).changed);
-}
-
-TEST(TypicalCostTest, IsTheMedianButTheDearestPrediction) {
-  FoldCost a, b, c;
-  a.epoch_s = 1;
-  a.predict_s = 3;
-  b.epoch_s = 2;
-  b.predict_s = 1;
-  c.epoch_s = 9;
-  const FoldCost typical = TypicalCost({a, b, c});
-  EXPECT_DOUBLE_EQ(typical.epoch_s, 2);
-  EXPECT_DOUBLE_EQ(typical.predict_s, 3);
-}
-
-TEST(FoldsBehindTest, PendingFoldsAreDealtToGangs) {
-  // 5 folds on 2 gangs, two running: three wait, two of them behind the first.
-  EXPECT_EQ(FoldsBehind(0, 2, 3, 2), 2);
-  EXPECT_EQ(FoldsBehind(1, 2, 3, 2), 1);
-  // Idle gangs take the first ones.
-  EXPECT_EQ(FoldsBehind(0, 1, 3, 4), 0);
-  EXPECT_EQ(FoldsBehind(0, 1, 4, 2), 2);
-  EXPECT_EQ(FoldsBehind(0, 1, 0, 1), 0);
 }
 
 TEST(TextTest, DurationsReadWell) {

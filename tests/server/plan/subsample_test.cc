@@ -4,36 +4,21 @@
 #include <string>
 
 #include "server/plan/budget_rules.h"
-#include "server/plan/planner.h"
+#include "tests/server/plan/planner_fixture.h"
 
 namespace traind {
 namespace {
 
-const absl::Time kStart = absl::FromUnixSeconds(1'800'000'000);
-absl::Time At(double seconds) { return kStart + absl::Seconds(seconds); }
-
 // A Job of 5 folds x 20 epochs with 60 s that may subsample; one gang, one fold that has just
 // begun, everything measured.
-class SubsampleTest : public testing::Test {
+class SubsampleTest : public PlanFixture {
  protected:
   SubsampleTest() {
     spec_.subsample = true;
-    in_.spec = &spec_;
-    in_.window = {kStart, At(60)};
-    in_.now = At(1);
-    in_.trigger = Trigger::kMeasured;
-    in_.finalize = absl::Milliseconds(150);
-    for (int fold = 0; fold < spec_.folds; ++fold) {
-      in_.folds.push_back({fold, TaskState::kPending, false, 0, {}, absl::InfiniteFuture()});
-    }
+    AddPendingFolds();
     in_.folds[0].state = TaskState::kRunning;
     in_.folds[0].started = true;
     in_.folds[0].started_at = At(0.5);
-    last_.revision = 1;
-    last_.folds = spec_.folds;
-    last_.epochs = spec_.epochs;
-    last_.at = At(0.5);
-    in_.last = &last_;
   }
   // An epoch of 100 steps, its evaluation, and a prediction.
   void SetCost(double train_s, double evaluate_s = 0) {
@@ -50,15 +35,6 @@ class SubsampleTest : public testing::Test {
     last_.epochs = 1;
     last_.rows = rows;
   }
-  static std::string Changes(const PlanOutput& out) {
-    std::string text;
-    for (const Decision& d : out.decisions) text += d.rule + " " + d.from + " -> " + d.to + "; ";
-    return text;
-  }
-
-  Spec spec_;
-  Plan last_;
-  PlanInput in_;
 };
 
 TEST_F(SubsampleTest, RowsGoAfterFoldsAndEpochs) {
@@ -204,7 +180,7 @@ TEST_F(SubsampleTest, APreviewTellsTheShare) {
   Assumptions assumptions;
   assumptions.measured.step_s = 1;
   assumptions.measured.steps_per_epoch = 100;
-  const Preview preview = PreviewPlan(spec_, assumptions, kStart);
+  const Preview preview = PreviewPlan(spec_, assumptions, At(0));
   EXPECT_LT(preview.plan.rows, 0.5);
   EXPECT_NEAR(preview.device_s_p50, 100 * preview.plan.rows + 0.5, 0.01);
   ASSERT_FALSE(preview.cuts.empty());
