@@ -28,15 +28,22 @@ void Convert(const char* from, int64_t count, int64_t stride, float* out) {
 
 using Converter = void (*)(const char*, int64_t, int64_t, float*);
 
-struct VoxelType {
+struct FileType {
   absl::string_view dtype;  // numpy's
   int64_t bytes;
   Converter convert;
+  VoxelType voxel;
 };
-constexpr VoxelType kTypes[] = {
-    {"<f4", 4, Convert<float>},   {"<f8", 8, Convert<double>},   {"|u1", 1, Convert<uint8_t>},
-    {"|i1", 1, Convert<int8_t>},  {"|b1", 1, Convert<uint8_t>},  {"<u2", 2, Convert<uint16_t>},
-    {"<i2", 2, Convert<int16_t>}, {"<u4", 4, Convert<uint32_t>}, {"<i4", 4, Convert<int32_t>},
+constexpr FileType kTypes[] = {
+    {"<f4", 4, Convert<float>, VoxelType::kFloat32},
+    {"<f8", 8, Convert<double>, VoxelType::kFloat32},
+    {"|u1", 1, Convert<uint8_t>, VoxelType::kUint8},
+    {"|i1", 1, Convert<int8_t>, VoxelType::kInt16},
+    {"|b1", 1, Convert<uint8_t>, VoxelType::kUint8},
+    {"<u2", 2, Convert<uint16_t>, VoxelType::kUint16},
+    {"<i2", 2, Convert<int16_t>, VoxelType::kInt16},
+    {"<u4", 4, Convert<uint32_t>, VoxelType::kFloat32},
+    {"<i4", 4, Convert<int32_t>, VoxelType::kFloat32},
 };
 
 class NpyVolume final : public VolumeReader {
@@ -55,10 +62,10 @@ class NpyVolume final : public VolumeReader {
     }
     absl::StatusOr<NpyHeader> header = ParseNpyHeader(bytes, path());
     if (!header.ok()) return absl::InvalidArgumentError(header.status().message());
-    for (const VoxelType& type : kTypes) {
-      if (type.dtype == header->dtype) type_ = &type;
+    for (const FileType& type : kTypes) {
+      if (type.dtype == header->dtype) file_type_ = &type;
     }
-    if (type_ == nullptr) {
+    if (file_type_ == nullptr) {
       return Wrong(absl::StrCat("voxels of type ", header->dtype,
                                 "; float32, float64 and integers of 8 to 32 bits can be read"));
     }
@@ -68,9 +75,10 @@ class NpyVolume final : public VolumeReader {
       return Wrong(absl::StrCat("an array of shape (", absl::StrJoin(header->shape, ", "),
                                 "), not (D, H, W) or (C, D, H, W)"));
     }
+    type_ = file_type_->voxel;
     data_ = bytes.substr(header->data_begin);
     const auto count =
-        CountNpyValues(*header, data_.size(), static_cast<uint64_t>(type_->bytes), path());
+        CountNpyValues(*header, data_.size(), static_cast<uint64_t>(file_type_->bytes), path());
     if (!count.ok()) return absl::InvalidArgumentError(count.status().message());
     const int64_t* extent = header->shape.data() + (dims - 3);
     shape_ = {extent[0], extent[1], extent[2], dims == 4 ? header->shape[0] : 1};
@@ -82,7 +90,8 @@ class NpyVolume final : public VolumeReader {
     const int64_t plane = shape_.height * shape_.width;
     for (int64_t c = 0; c < shape_.channels; ++c) {
       const int64_t first = (c * shape_.depth + z) * plane;
-      type_->convert(data_.data() + first * type_->bytes, plane, shape_.channels, out.data() + c);
+      file_type_->convert(data_.data() + first * file_type_->bytes, plane, shape_.channels,
+                          out.data() + c);
     }
     return absl::OkStatus();
   }
@@ -91,7 +100,7 @@ class NpyVolume final : public VolumeReader {
   const std::unique_ptr<MappedFile> file_;
   std::string unpacked_;
   absl::string_view data_;
-  const VoxelType* type_ = nullptr;
+  const FileType* file_type_ = nullptr;
 };
 
 }  // namespace

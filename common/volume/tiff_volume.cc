@@ -45,27 +45,20 @@ void Convert(const std::vector<char>& from, absl::Span<float> out) {
 
 using Converter = void (*)(const std::vector<char>&, absl::Span<float>);
 
-Converter ConverterOf(int format, int bits) {
-  switch (format) {
-    case SAMPLEFORMAT_UINT:
-    case SAMPLEFORMAT_VOID:
-      if (bits == 8) return Convert<uint8_t>;
-      if (bits == 16) return Convert<uint16_t>;
-      if (bits == 32) return Convert<uint32_t>;
-      break;
-    case SAMPLEFORMAT_INT:
-      if (bits == 8) return Convert<int8_t>;
-      if (bits == 16) return Convert<int16_t>;
-      if (bits == 32) return Convert<int32_t>;
-      break;
-    case SAMPLEFORMAT_IEEEFP:
-      if (bits == 32) return Convert<float>;
-      break;
-    default:
-      break;
-  }
-  return nullptr;
-}
+struct FileType {
+  int format, bits;
+  Converter convert;
+  VoxelType voxel;
+};
+constexpr FileType kTypes[] = {
+    {SAMPLEFORMAT_UINT, 8, Convert<uint8_t>, VoxelType::kUint8},
+    {SAMPLEFORMAT_UINT, 16, Convert<uint16_t>, VoxelType::kUint16},
+    {SAMPLEFORMAT_UINT, 32, Convert<uint32_t>, VoxelType::kFloat32},
+    {SAMPLEFORMAT_INT, 8, Convert<int8_t>, VoxelType::kInt16},
+    {SAMPLEFORMAT_INT, 16, Convert<int16_t>, VoxelType::kInt16},
+    {SAMPLEFORMAT_INT, 32, Convert<int32_t>, VoxelType::kFloat32},
+    {SAMPLEFORMAT_IEEEFP, 32, Convert<float>, VoxelType::kFloat32},
+};
 
 int KeepError(TIFF*, void* kept, const char*, const char* format, va_list args) {
   char text[256];
@@ -103,7 +96,11 @@ class TiffVolume final : public VolumeReader {
       error_.clear();
     } while (TIFFReadDirectory(tiff_) != 0);
     if (!error_.empty()) return Broken(absl::StrCat("page ", pages_.size(), " cannot be read"));
-    convert_ = ConverterOf(form_.format, form_.bits);
+    for (const FileType& type : kTypes) {
+      if (type.format != form_.format || type.bits != form_.bits) continue;
+      convert_ = type.convert;
+      type_ = type.voxel;
+    }
     if (convert_ == nullptr) {
       return Wrong(absl::StrCat("pages of ", ToString(form_),
                                 "; integers of 8, 16 or 32 bits and float32 can be read"));
@@ -151,6 +148,7 @@ class TiffVolume final : public VolumeReader {
         static_cast<int64_t>(width) * height * samples > kMostSliceValues) {
       return Wrong(absl::StrCat("a page of ", height, " x ", width, " x ", samples, " values"));
     }
+    if (format == SAMPLEFORMAT_VOID) format = SAMPLEFORMAT_UINT;
     return PageForm{width, height, samples, bits, format};
   }
 

@@ -27,11 +27,15 @@ struct VolumeShape {
 // "32 x 64 x 64", with " x 3 channels" where there are several.
 std::string ToString(const VolumeShape& shape);
 
+// The smallest of these that holds a file's values (integers of 32 bits: as float32).
+enum class VoxelType { kUint8, kInt16, kUint16, kFloat32 };
+
 // Threads: confined to one. Errors: InvalidArgument, naming the file and the slice.
 class VolumeReader {
  public:
   virtual ~VolumeReader() = default;
   const VolumeShape& shape() const { return shape_; }
+  VoxelType type() const { return type_; }
   // out: [H, W, C], as float32. A voxel that is NaN or infinite is an error with its place.
   // REQUIRES: 0 <= z < depth, out.size() == shape().slice().
   absl::Status ReadSlice(int64_t z, absl::Span<float> out);
@@ -43,6 +47,7 @@ class VolumeReader {
   absl::Status Wrong(absl::string_view what) const;  // "PATH: what"
 
   VolumeShape shape_;
+  VoxelType type_ = VoxelType::kFloat32;
 
  private:
   const std::string path_;

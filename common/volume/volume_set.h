@@ -1,0 +1,97 @@
+// The volumes of a table's rows, decoded, in one file: what training and predicting read.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+#include <absl/types/span.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/durable_file.h"
+#include "common/table/mapped_file.h"
+#include "common/table/table.h"
+#include "common/volume/sliding_window.h"
+#include "common/volume/volume_reader.h"
+
+namespace traind {
+
+struct StoredVolume {
+  VolumeShape shape;
+  VoxelType type = VoxelType::kFloat32;
+  uint64_t voxels_at = 0;  // in the file: [D, H, W, C]
+  bool has_mask = false;
+  uint64_t mask_at = 0;    // uint8 [D, H, W], 0 and 1
+  int64_t foreground = 0;  // voxels of the mask
+  // Some of them, spread evenly over the mask, by their index in it: int64 [places].
+  uint64_t places_at = 0;
+  int64_t places = 0;
+  float mean = 0, deviation = 1;  // of all values; a constant volume's deviation is 1
+  float least = 0, most = 0;
+
+  // Of the mask's voxels.
+  double share() const {
+    return static_cast<double>(foreground) / static_cast<double>(shape.voxels());
+  }
+};
+
+// File: 8 bytes magic "TRVOLUM1"; voxels, masks and places, each aligned to 64 bytes; a JSON
+// index; its size (u64 LE), and the magic again. Written slice by slice.
+// Threads: confined to one. Errors: those of the readers, which leave the set as it was
+// before the volume; those of DurableWriter.
+class VolumeSetWriter {
+ public:
+  static absl::StatusOr<std::unique_ptr<VolumeSetWriter>> Create(const std::string& path);
+  ~VolumeSetWriter();
+
+  // mask: empty: none. InvalidArgument also where the volume has not the channels of the
+  // set's first one.
+  absl::StatusOr<StoredVolume> Add(Split split, const std::string& image, const std::string& mask);
+  absl::Status Commit();
+
+ private:
+  explicit VolumeSetWriter(std::unique_ptr<DurableWriter> out);
+  absl::Status Align();
+  absl::Status AddVoxels(VolumeReader& reader, StoredVolume& volume);
+  absl::Status AddMask(const std::string& path, StoredVolume& volume);
+
+  const std::unique_ptr<DurableWriter> out_;
+  std::vector<StoredVolume> volumes_[2];  // of Split
+};
+
+// Threads: safe to share. A volume is paged in as it is read, so that the set may be larger
+// than memory.
+class VolumeSet {
+ public:
+  // NotFound; DataLoss where the file is cut, or its index is not what it should be.
+  static absl::StatusOr<std::shared_ptr<const VolumeSet>> Open(const std::string& path);
+
+  absl::Span<const StoredVolume> volumes(Split split) const {
+    return volumes_[split == Split::kTest ? 1 : 0];
+  }
+  int64_t channels() const { return channels_; }
+  int64_t TestVoxels() const;
+
+  // out: [D, H, W, C] of the patch: (value - mean) / deviation, and 0 outside of the volume.
+  void ReadPatch(const StoredVolume& volume, const Extent3& begin, const Extent3& extent,
+                 float* out) const;
+  // out: [D, H, W] of the patch: 0 or 1, and 0 outside. REQUIRES: volume.has_mask.
+  void ReadMaskPatch(const StoredVolume& volume, const Extent3& begin, const Extent3& extent,
+                     float* out) const;
+  // [H, W, C] as the file has them.
+  void ReadSlice(const StoredVolume& volume, int64_t z, absl::Span<float> out) const;
+  // [D, H, W].
+  absl::Span<const uint8_t> Mask(const StoredVolume& volume) const;
+  absl::Span<const int64_t> Places(const StoredVolume& volume) const;
+
+ private:
+  VolumeSet() = default;
+
+  std::unique_ptr<MappedFile> file_;
+  int64_t channels_ = 1;
+  std::vector<StoredVolume> volumes_[2];
+};
+
+}  // namespace traind

@@ -1,0 +1,21 @@
+// The index of a set of volumes as text; for volume_set.cc.
+#pragma once
+
+#include <absl/strings/string_view.h>
+
+#include <string>
+#include <vector>
+
+#include "common/volume/volume_set.h"
+
+namespace traind {
+
+inline constexpr absl::string_view kVolumeSetMagic = "TRVOLUM1";
+
+std::string EncodeVolumeIndex(const std::vector<StoredVolume>& train,
+                              const std::vector<StoredVolume>& test);
+// false: it is none. Extents are checked to be those of a volume, places in the file are not.
+bool DecodeVolumeIndex(absl::string_view text, std::vector<StoredVolume>& train,
+                       std::vector<StoredVolume>& test);
+
+}  // namespace traind
