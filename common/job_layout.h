@@ -9,6 +9,8 @@
 //     cache/<key>.images          pixels of the rows of the table of that key (common/image/
 //                                 image_cache.h), where they have some
 //     cache/<sha256>.pt           users' own models, as they were submitted
+//     cache/<key>.volumes         decoded volumes of the rows of the table of that key (common/
+//                                 volume/volume_set.h), where they have some
 //     jobs/<job>/
 //       folds.npy                 int16 [train_rows]: the fold that validates each row; -1: none
 //       samples.json              window, horizon and split (common/table/sample_plan.h); absent
@@ -18,7 +20,7 @@
 //       floor/oof.npy, test.npy   the floor's predictions (see below)
 //       attempts/<attempt>/       all that one Attempt writes; never shared between Attempts
 //         oof.npy                 float32 [rows of the fold, C], rows in ascending order
-//         test.npy                float32 [test_rows, C]
+//         test.npy                float32 [test_rows, C]; of volumes [voxels of all test rows, 1]
 //         checkpoint-<step>.safetensors, checkpoint-<step>.json   state, then its manifest
 //         model.json              what turns a row into this model's input (worker/predict/
 //                                 model_file.h); the checkpoints beside it have its weights
@@ -27,10 +29,12 @@
 //       reused/<attempt>/         files of another Job's Attempt, linked or copied from there:
 //                                 oof.npy, test.npy and its model, or a checkpoint to go on from
 //       publish.lock
-//       prediction-<n>/predictions.csv, manifest.json; as asked predictions.npy or .zip
+//       prediction-<n>/predictions.csv, manifest.json; as asked predictions.npy or .zip; of
+//                                 volumes masks/<id>.npy or .tiff, and predictions.zip of them
 //       current                   symlink to the standing prediction-<n>
 // C = number of classes (probabilities, each row sums to 1), or of targets for
-// regression and forecasting (values in each target's own unit).
+// regression and forecasting (values in each target's own unit). Of volumes 1: out of fold the
+// score of each row's mask, for test rows the probability of each voxel to be foreground.
 #pragma once
 
 #include <cstdint>
@@ -53,6 +57,11 @@ inline std::string ImageCacheOf(const std::string& table) {
   return table.substr(0, table.rfind('.')) + ".images";
 }
 inline std::string ScriptCachePath(const std::string& sha256) { return "cache/" + sha256 + ".pt"; }
+inline std::string VolumeCachePath(const std::string& key) { return "cache/" + key + ".volumes"; }
+// Beside the table of that path.
+inline std::string VolumesOfTable(const std::string& table) {
+  return table.substr(0, table.rfind('.')) + ".volumes";
+}
 inline std::string JobDir(const std::string& job) { return "jobs/" + job; }
 inline std::string FoldsPath(const std::string& job) { return JobDir(job) + "/folds.npy"; }
 inline std::string SamplesPath(const std::string& job) { return JobDir(job) + "/samples.json"; }
@@ -80,6 +89,7 @@ inline constexpr char kModelFile[] = "model.json";  // in an Attempt's folder
 inline constexpr char kPredictionsFile[] = "predictions.csv";
 inline constexpr char kPredictionsNpy[] = "predictions.npy";
 inline constexpr char kPredictionsZip[] = "predictions.zip";
+inline constexpr char kMasksDir[] = "masks";  // in a Prediction's folder
 inline constexpr char kManifestFile[] = "manifest.json";
 
 }  // namespace traind

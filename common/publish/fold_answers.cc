@@ -55,8 +55,8 @@ absl::StatusOr<LoadedMember> Load(const PublishRequest& request, const Judge& ju
   ASSIGN_OR_RETURN(loaded.oof,
                    LoadArray(request, member.oof, member.oof_sha256, rows * judge.columns));
   if (judge.test_rows() > 0) {
-    const size_t values = static_cast<size_t>(judge.test_rows()) * judge.columns;
-    ASSIGN_OR_RETURN(loaded.test, LoadArray(request, member.test, member.test_sha256, values));
+    ASSIGN_OR_RETURN(loaded.test,
+                     LoadArray(request, member.test, member.test_sha256, judge.test_values()));
   }
   return loaded;
 }

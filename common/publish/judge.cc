@@ -9,6 +9,7 @@
 #include "common/status_macros.h"
 #include "common/table/npy.h"
 #include "common/table/sample_plan.h"
+#include "common/volume/overlap.h"
 
 namespace traind {
 
@@ -22,6 +23,25 @@ std::vector<float> TestTargets(const Table& table, size_t columns) {
     for (size_t i = 0; i < targets.size(); ++i) wanted[i * columns + k] = targets[i];
   }
   return wanted;
+}
+
+// The mean over the test volumes that have a mask.
+std::optional<double> OnMasks(const VolumeSet& set, Metric metric, absl::Span<const float> values) {
+  double sum = 0;
+  int64_t masks = 0;
+  size_t begin = 0;
+  for (const StoredVolume& volume : set.volumes(Split::kTest)) {
+    const auto voxels = static_cast<size_t>(volume.shape.voxels());
+    if (volume.has_mask) {
+      Overlap overlap;
+      overlap.Add(values.subspan(begin, voxels), set.Mask(volume));
+      sum += metric == Metric::kDice ? overlap.dice() : overlap.iou();
+      ++masks;
+    }
+    begin += voxels;
+  }
+  if (masks == 0) return std::nullopt;
+  return sum / static_cast<double>(masks);
 }
 
 }  // namespace
@@ -44,6 +64,7 @@ double Judge::OnRows(absl::Span<const float> values, absl::Span<const size_t> ro
 
 std::optional<double> Judge::OnTest(absl::Span<const float> values) const {
   if (!table->schema().test_has_target || test_rows() == 0) return std::nullopt;
+  if (volumes != nullptr) return OnMasks(*volumes, metric, values);
   const double score =
       classes() ? Score(metric, values, static_cast<int>(columns), table->TargetClass(Split::kTest))
                 : Score(metric, values, TestTargets(*table, columns), columns);
@@ -61,6 +82,15 @@ absl::StatusOr<Judge> MakeJudge(const PublishRequest& request) {
   }
   judge.columns =
       judge.classes() ? judge.table->schema().classes.size() : judge.table->schema().targets();
+  if (IsSegmentation(judge.metric)) {
+    ASSIGN_OR_RETURN(judge.volumes, VolumeSet::Open(absl::StrCat(request.state_dir, "/",
+                                                                 VolumesOfTable(request.table))));
+    const TableSchema& schema = judge.table->schema();
+    if (static_cast<int64_t>(judge.volumes->volumes(Split::kTrain).size()) != schema.train_rows ||
+        static_cast<int64_t>(judge.volumes->volumes(Split::kTest).size()) != schema.test_rows) {
+      return absl::DataLossError(absl::StrCat("the volumes are not of table ", request.table));
+    }
+  }
   const std::string path = absl::StrCat(request.state_dir, "/", FoldsPath(request.job));
   ASSIGN_OR_RETURN(const Array<int16_t> folds, ReadNpyInt16(path));
   const auto rows = static_cast<size_t>(judge.table->schema().train_rows);

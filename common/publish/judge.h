@@ -12,12 +12,14 @@
 #include "common/publish/metrics.h"
 #include "common/publish/publisher.h"
 #include "common/table/table.h"
+#include "common/volume/volume_set.h"
 
 namespace traind {
 
 // Threads: immutable.
 struct Judge {
   std::shared_ptr<const Table> table;
+  std::shared_ptr<const VolumeSet> volumes;  // of its rows; null: they have none
   Metric metric;
   size_t columns = 1;                          // C of common/job_layout.h
   std::vector<std::vector<size_t>> fold_rows;  // [fold]: its rows, ascending
@@ -26,12 +28,17 @@ struct Judge {
 
   bool classes() const { return table->schema().target_kind == TargetKind::kClasses; }
   int64_t test_rows() const { return table->schema().test_rows; }
+  // Of a test.npy: test_rows x C; of volumes one a voxel.
+  size_t test_values() const {
+    return volumes != nullptr ? static_cast<size_t>(volumes->TestVoxels())
+                              : static_cast<size_t>(test_rows()) * columns;
+  }
   // values: [rows.size(), C], those of the training rows named by `rows`.
   double OnRows(absl::Span<const float> values, absl::Span<const size_t> rows) const;
   double OnFold(absl::Span<const float> values, int fold) const {
     return OnRows(values, fold_rows[static_cast<size_t>(fold)]);
   }
-  // values: [test_rows, C]. Empty: the test file lacks the target.
+  // values: those of a test.npy. Empty: the test file lacks the target, or all masks.
   std::optional<double> OnTest(absl::Span<const float> values) const;
 };
 

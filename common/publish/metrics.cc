@@ -27,6 +27,8 @@ constexpr NamedMetric kMetrics[] = {
     {Metric::kMae, "mae", false, false},
     {Metric::kR2, "r2", true, false},
     {Metric::kSmape, "smape", false, false},
+    {Metric::kDice, "dice", true, false},
+    {Metric::kIou, "iou", true, false},
 };
 
 const NamedMetric& Info(Metric metric) {
@@ -178,6 +180,7 @@ absl::StatusOr<Metric> MetricByName(absl::string_view name) {
 absl::string_view MetricName(Metric metric) { return Info(metric).name; }
 bool HigherIsBetter(Metric metric) { return Info(metric).higher_is_better; }
 bool IsClassification(Metric metric) { return Info(metric).classification; }
+bool IsSegmentation(Metric metric) { return metric == Metric::kDice || metric == Metric::kIou; }
 
 bool Better(Metric metric, double a, double b) {
   if (std::isnan(a)) return false;
@@ -228,6 +231,10 @@ double Score(Metric metric, absl::Span<const float> predicted, absl::Span<const 
       return 100 * sum / n;
     case Metric::kR2:
       return R2(p, t);
+    case Metric::kDice:
+    case Metric::kIou:
+      for (const double score : p) sum += score;
+      return sum / n;
     default:
       return kNan;
   }

@@ -9,15 +9,18 @@
 
 namespace traind {
 
-enum class Metric { kAccuracy, kLogLoss, kAuc, kF1, kRmse, kMae, kR2, kSmape };
+enum class Metric { kAccuracy, kLogLoss, kAuc, kF1, kRmse, kMae, kR2, kSmape, kDice, kIou };
 
 // InvalidArgument lists the known names: accuracy, logloss, auc, f1 (macro for
 // more than two classes, else of the second class), rmse, mae, r2, smape (in %,
-// 0-200).
+// 0-200), dice, iou.
 absl::StatusOr<Metric> MetricByName(absl::string_view name);
 absl::string_view MetricName(Metric metric);
 bool HigherIsBetter(Metric metric);
 bool IsClassification(Metric metric);
+// Of masks. What is predicted of a row is then the score of its mask (common/volume/overlap.h),
+// and Score is the mean over the rows.
+bool IsSegmentation(Metric metric);
 // true: a is strictly better than b. NaN is worse than anything.
 bool Better(Metric metric, double a, double b);
 

@@ -150,13 +150,11 @@ absl::Status PredictionWriter::Add(absl::string_view id, absl::Span<const float>
                                         values.size() * sizeof(float)));
 }
 
-absl::Status PredictionWriter::WriteZipFile(Manifest& manifest) {
-  const std::string csv = absl::StrCat(dir_, "/", kPredictionsFile);
-  const std::string npy = absl::StrCat(dir_, "/", kPredictionsNpy);
-  ASSIGN_OR_RETURN(const FileDigest zip,
-                   WriteZip(absl::StrCat(dir_, "/", kPredictionsZip),
-                            {{kPredictionsFile, csv}, {kPredictionsNpy, npy}}));
-  unlink(npy.c_str());
+absl::Status PredictionWriter::WriteZipFile(const std::vector<std::string>& names,
+                                            Manifest& manifest) {
+  std::vector<std::pair<std::string, std::string>> files;
+  for (const std::string& name : names) files.emplace_back(name, absl::StrCat(dir_, "/", name));
+  ASSIGN_OR_RETURN(const FileDigest zip, WriteZip(absl::StrCat(dir_, "/", kPredictionsZip), files));
   manifest.prediction.files = {{kPredictionsZip, zip.sha256, zip.bytes}};
   return absl::OkStatus();
 }
@@ -178,7 +176,14 @@ absl::Status PredictionWriter::Commit(Manifest& manifest) {
   if (npy_ != nullptr) {
     ASSIGN_OR_RETURN(const FileDigest npy, npy_->Commit());
     p.files = {{kPredictionsNpy, npy.sha256, npy.bytes}};
-    if (form_.format == FileFormat::kZip) RETURN_IF_ERROR(WriteZipFile(manifest));
+    if (form_.format == FileFormat::kZip) {
+      RETURN_IF_ERROR(WriteZipFile({kPredictionsFile, kPredictionsNpy}, manifest));
+      unlink(absl::StrCat(dir_, "/", kPredictionsNpy).c_str());
+    }
+  }
+  if (!packed_.empty()) {
+    packed_.insert(packed_.begin(), kPredictionsFile);
+    RETURN_IF_ERROR(WriteZipFile(packed_, manifest));
   }
   RETURN_IF_ERROR(
       WriteFileDurably(absl::StrCat(dir_, "/", kManifestFile), EncodeManifest(manifest)));

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/durable_file.h"
@@ -42,6 +43,11 @@ class PredictionWriter {
 
   // The next row of the file. id: ignored where there is no id column. values: [outputs]
   absl::Status Add(absl::string_view id, absl::Span<const float> values);
+  // Where the files are until then, absolute.
+  const std::string& folder() const { return dir_; }
+  // Files in folder(), by their names there: Commit packs them with predictions.csv into
+  // predictions.zip.
+  void PackWith(std::vector<std::string> names) { packed_ = std::move(names); }
   // After `rows` rows: completes prediction-<n>/ and switches `current`. Sets number, path,
   // digests and sizes of the manifest's prediction.
   absl::Status Commit(Manifest& manifest);
@@ -49,7 +55,7 @@ class PredictionWriter {
  private:
   PredictionWriter() = default;
   void AddText(absl::string_view id, absl::Span<const float> values);
-  absl::Status WriteZipFile(Manifest& manifest);
+  absl::Status WriteZipFile(const std::vector<std::string>& names, Manifest& manifest);
 
   std::string state_dir_, job_, dir_;
   AnswerColumns columns_;
@@ -59,6 +65,7 @@ class PredictionWriter {
   std::string line_;
   std::vector<std::string> labels_;  // of classes, quoted
   std::unique_ptr<DurableWriter> csv_, npy_;
+  std::vector<std::string> packed_;
 };
 
 }  // namespace traind

@@ -40,7 +40,8 @@ absl::Status WritePredictionForm(const std::string& state_dir, const std::string
   const Json json = {{"format", 1},
                      {"ensemble", EnsembleName(form.ensemble)},
                      {"file_format", FormatName(form.format)},
-                     {"probabilities", form.probabilities}};
+                     {"probabilities", form.probabilities},
+                     {"tiff_masks", form.tiff_masks}};
   return WriteFileDurably(absl::StrCat(state_dir, "/", PredictionFormPath(job)),
                           json.dump(1) + "\n");
 }
@@ -65,6 +66,7 @@ absl::StatusOr<PredictionForm> ReadPredictionForm(const std::string& state_dir,
   form.ensemble = EnsembleByName(json["ensemble"].get<std::string>());
   form.format = FileFormatByName(json["file_format"].get<std::string>());
   form.probabilities = json["probabilities"].get<bool>();
+  form.tiff_masks = is("tiff_masks", is_flag) && json["tiff_masks"].get<bool>();
   return form;
 }
 

@@ -16,9 +16,11 @@ struct PredictionForm {
   EnsembleKind ensemble = EnsembleKind::kMean;
   FileFormat format = FileFormat::kCsv;
   bool probabilities = true;  // columns of predictions.csv
+  bool tiff_masks = false;    // of volumes: TIFF, else NPY
 
   bool plain() const {
-    return ensemble == EnsembleKind::kMean && format == FileFormat::kCsv && probabilities;
+    return ensemble == EnsembleKind::kMean && format == FileFormat::kCsv && probabilities &&
+           !tiff_masks;
   }
 };
 

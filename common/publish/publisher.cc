@@ -16,6 +16,7 @@
 #include "common/publish/greedy_selection.h"
 #include "common/publish/judge.h"
 #include "common/publish/manifest.h"
+#include "common/publish/mask_files.h"
 #include "common/publish/metrics.h"
 #include "common/publish/prediction_files.h"
 #include "common/publish/prediction_form.h"
@@ -284,9 +285,9 @@ absl::StatusOr<std::optional<Floor>> ReadUsableFloor(const PublishRequest& reque
                                                      const Judge& judge) {
   absl::StatusOr<Floor> floor = ReadFloor(request.state_dir, request.job);
   const size_t oof = static_cast<size_t>(judge.table->schema().train_rows) * judge.columns;
-  const size_t test = static_cast<size_t>(judge.test_rows()) * judge.columns;
-  if (floor.ok() && floor->oof.values.size() == oof && floor->test.values.size() == test &&
-      AllFinite(floor->oof.values) && AllFinite(floor->test.values)) {
+  if (floor.ok() && floor->oof.values.size() == oof &&
+      floor->test.values.size() == judge.test_values() && AllFinite(floor->oof.values) &&
+      AllFinite(floor->test.values)) {
     return std::optional<Floor>(*std::move(floor));
   }
   // Members, or what stands, answer without it.
@@ -296,10 +297,33 @@ absl::StatusOr<std::optional<Floor>> ReadUsableFloor(const PublishRequest& reque
   return floor.status();
 }
 
+// A mask for each volume, and the share of foreground in it as the row's value.
+absl::Status WriteMaskFiles(const PublishRequest& request, const Judge& judge,
+                            absl::Span<const float> values, PredictionForm form,
+                            Manifest& manifest) {
+  form.format = FileFormat::kCsv;  // the masks are the arrays
+  const AnswerColumns columns = AnswerColumnsOf(judge.table->schema());
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<PredictionWriter> writer,
+      PredictionWriter::Begin(request.state_dir, request.job, columns, form, judge.test_rows()));
+  const std::vector<std::string> ids = judge.table->TestIds();
+  ASSIGN_OR_RETURN(const MaskFiles masks,
+                   WriteMasks(writer->folder(), form.tiff_masks ? MaskForm::kTiff : MaskForm::kNpy,
+                              *judge.volumes, ids, values));
+  for (size_t row = 0; row < masks.shares.size(); ++row) {
+    RETURN_IF_ERROR(writer->Add(columns.id.empty() ? absl::string_view() : ids[row],
+                                absl::MakeConstSpan(&masks.shares[row], 1)));
+  }
+  writer->PackWith(masks.names);
+  return writer->Commit(manifest);
+}
+
 // Rows in the test file's order.
-absl::Status WriteFiles(const PublishRequest& request, const Table& table,
+absl::Status WriteFiles(const PublishRequest& request, const Judge& judge,
                         absl::Span<const float> values, const PredictionForm& form,
                         Manifest& manifest) {
+  if (judge.volumes != nullptr) return WriteMaskFiles(request, judge, values, form, manifest);
+  const Table& table = *judge.table;
   const AnswerColumns columns = AnswerColumnsOf(table.schema());
   const auto rows = static_cast<size_t>(table.schema().test_rows);
   ASSIGN_OR_RETURN(const std::unique_ptr<PredictionWriter> writer,
@@ -359,7 +383,7 @@ absl::StatusOr<PublishedPrediction> Publish(const PublishRequest& request, absl:
     next.floor_model = floor->model;
     next.floor_test_sha256 = floor->test_sha256;
   }
-  RETURN_IF_ERROR(WriteFiles(request, *judge.table, values, form, next));
+  RETURN_IF_ERROR(WriteFiles(request, judge, values, form, next));
   return next.prediction;
 }
 

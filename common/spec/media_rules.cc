@@ -49,6 +49,40 @@ void CheckTexts(const v1::JobSpec& spec, const Add& add) {
   }
 }
 
+void CheckVolumes(const v1::JobSpec& spec, const Add& add) {
+  const v1::DataSpec& data = spec.data();
+  if (!spec.task().type().empty() && spec.task().type() != "segmentation") {
+    add("data.volume", "is of task.type segmentation only");
+  }
+  if (!data.target().empty() || data.targets_size() > 0) {
+    add("data.target", "is not of volumes: data.volume.mask is what is learnt");
+  }
+  if (HasModel(spec.model()) && !spec.model().has_unet3d()) {
+    add("model", "takes no volumes; use model.unet3d, or leave it out");
+  }
+  const std::string image = data.volume().image().empty() ? "image" : data.volume().image();
+  const std::string mask = data.volume().mask().empty() ? "mask" : data.volume().mask();
+  if (image == mask) add("data.volume.mask", absl::StrCat("'", mask, "' is the volume, too"));
+  if (spec.predictions().ensemble() == "greedy") {
+    add("predictions.ensemble", "'greedy' is not of masks; use mean or weighted");
+  }
+  if (!spec.predictions().format().empty() && spec.predictions().format() != "csv") {
+    add("predictions.format", "is not of masks; see predictions.masks");
+  }
+  const auto& size = spec.train().patches().size();
+  if (!size.empty() && size.size() != 3) {
+    return add("train.patches.size",
+               absl::StrCat("has ", size.size(), " extents; depth, height and width are three"));
+  }
+  const int levels = spec.model().unet3d().levels() > 0 ? spec.model().unet3d().levels() : 3;
+  for (int i = 0; i < size.size(); ++i) {
+    if (levels < 1 || levels > 5 || size[i] % (1 << (levels - 1)) == 0) continue;
+    add(absl::StrCat("train.patches.size[", i, "]"),
+        absl::StrCat("'", size[i], "' is no multiple of ", 1 << (levels - 1), ", which ", levels,
+                     " levels need"));
+  }
+}
+
 }  // namespace
 
 void CheckMedia(const v1::JobSpec& spec, bool partial,
@@ -64,6 +98,14 @@ void CheckMedia(const v1::JobSpec& spec, bool partial,
     CheckTexts(spec, add);
   } else if (!partial && model.has_text()) {
     add("model.text", "needs data.text");
+  }
+  if (spec.data().has_volume()) {
+    CheckVolumes(spec, add);
+  } else if (!partial) {
+    if (spec.task().type() == "segmentation") add("data.volume", "is missing");
+    if (model.has_unet3d()) add("model.unet3d", "needs data.volume");
+    if (spec.train().has_patches()) add("train.patches", "needs data.volume");
+    if (!spec.predictions().masks().empty()) add("predictions.masks", "needs data.volume");
   }
   const int width = model.text().width() > 0 ? model.text().width() : kTextWidth;
   const int heads = model.text().heads() > 0 ? model.text().heads() : kTextHeads;
@@ -83,6 +125,8 @@ void ChooseModel(v1::JobSpec& spec) {
     spec.mutable_model()->mutable_cnn();
   } else if (spec.data().has_text()) {
     spec.mutable_model()->mutable_text();
+  } else if (spec.data().has_volume()) {
+    spec.mutable_model()->mutable_unet3d();
   } else {
     spec.mutable_model()->mutable_mlp();
   }

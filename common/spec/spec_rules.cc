@@ -1,5 +1,6 @@
 #include "common/spec/spec_rules.h"
 
+#include <absl/algorithm/container.h>
 #include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
@@ -207,6 +208,8 @@ const std::vector<std::string>& MetricsOf(absl::string_view task_type) {
   static const auto& classification =
       *new std::vector<std::string>{"accuracy", "logloss", "auc", "f1"};
   static const auto& regression = *new std::vector<std::string>{"rmse", "mae", "r2", "smape"};
+  static const auto& segmentation = *new std::vector<std::string>{"dice", "iou"};
+  if (task_type == "segmentation") return segmentation;
   return task_type == "classification" ? classification : regression;
 }
 
@@ -267,7 +270,8 @@ void CheckRoles(const v1::DataSpec& data, FieldChecker& check) {
 void CheckData(const v1::JobSpec& spec, FieldChecker& check) {
   const v1::DataSpec& data = spec.data();
   const std::string& type = spec.task().type();
-  if (spec.has_data() && data.target().empty() && data.targets_size() == 0 && !check.partial()) {
+  if (spec.has_data() && data.target().empty() && data.targets_size() == 0 && !check.partial() &&
+      !data.has_volume()) {
     check.Add("data.target", "is missing");
   }
   if (!data.target().empty() && data.targets_size() > 0) {
@@ -301,7 +305,8 @@ void CheckData(const v1::JobSpec& spec, FieldChecker& check) {
 void CheckTrain(const v1::JobSpec& spec, FieldChecker& check) {
   const v1::TrainSpec& train = spec.train();
   const std::string &type = spec.task().type(), &loss = train.loss().kind();
-  if (!loss.empty() && (type == "classification") != (loss == "cross_entropy")) {
+  if (!loss.empty() && ((type == "classification") != (loss == "cross_entropy") ||
+                        (type == "segmentation") != (loss == "dice_bce"))) {
     check.Add("train.loss.kind", absl::StrCat("'", loss, "' does not fit ", type));
   }
   const bool balanced = train.loss().class_weights() == "balanced";
@@ -380,11 +385,15 @@ void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
   if (UsesModelsOfAnother(spec)) return CheckBorrowed(spec, check);
   const std::string& type = spec.task().type();
   const std::string& metric = spec.task().metric();
-  const bool known_type = type == "classification" || type == "regression" || type == "forecasting";
+  const bool known_type = type == "classification" || type == "regression" ||
+                          type == "forecasting" || type == "segmentation";
   if (!metric.empty() && known_type) {
     const auto& fitting = MetricsOf(type);
-    const auto& others = MetricsOf(type == "classification" ? "regression" : "classification");
-    if (std::find(others.begin(), others.end(), metric) != others.end()) {
+    bool of_another = false;
+    for (const char* other : {"classification", "regression", "segmentation"}) {
+      of_another |= absl::c_linear_search(MetricsOf(other), metric);
+    }
+    if (of_another && !absl::c_linear_search(fitting, metric)) {
       check.Add("task.metric", absl::StrCat("'", metric, "' does not fit ", type, "; use ",
                                             absl::StrJoin(fitting, ", ")));
     }
@@ -453,6 +462,7 @@ v1::JobSpec ResolveSpec(v1::JobSpec spec) {
   }
   ChooseModel(spec);
   if (spec.kind_case() == v1::JobSpec::KIND_NOT_SET) spec.mutable_train();
+  if (spec.data().has_volume() && spec.has_train()) spec.mutable_train()->mutable_patches();
   // Reading the defaults' text takes longer than all else, so it is done once for
   // the members of oneofs that nearly every spec has.
   if (!spec.model().has_mlp() || !spec.has_train()) {
@@ -486,6 +496,7 @@ bool HigherIsBetter(absl::string_view metric) {
 }
 
 std::string DefaultMetric(absl::string_view task_type) {
+  if (task_type == "segmentation") return "dice";
   return task_type == "classification" ? "accuracy" : "rmse";
 }
 

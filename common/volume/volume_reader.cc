@@ -28,11 +28,6 @@ absl::StatusOr<std::string> FirstBytes(const std::string& path) {
 
 }  // namespace
 
-std::string ToString(const VolumeShape& shape) {
-  return absl::StrCat(shape.depth, " x ", shape.height, " x ", shape.width,
-                      shape.channels == 1 ? "" : absl::StrCat(" x ", shape.channels, " channels"));
-}
-
 absl::Status VolumeReader::Wrong(absl::string_view what) const {
   return absl::InvalidArgumentError(absl::StrCat(path_, ": ", what));
 }

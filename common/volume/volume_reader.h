@@ -10,25 +10,9 @@
 #include <memory>
 #include <string>
 
+#include "common/volume/volume_shape.h"
+
 namespace traind {
-
-struct VolumeShape {
-  int64_t depth = 0, height = 0, width = 0;
-  int64_t channels = 1;
-
-  int64_t slice() const { return height * width * channels; }  // values
-  int64_t voxels() const { return depth * height * width; }
-  friend bool operator==(const VolumeShape& a, const VolumeShape& b) {
-    return a.depth == b.depth && a.height == b.height && a.width == b.width &&
-           a.channels == b.channels;
-  }
-  friend bool operator!=(const VolumeShape& a, const VolumeShape& b) { return !(a == b); }
-};
-// "32 x 64 x 64", with " x 3 channels" where there are several.
-std::string ToString(const VolumeShape& shape);
-
-// The smallest of these that holds a file's values (integers of 32 bits: as float32).
-enum class VoxelType { kUint8, kInt16, kUint16, kFloat32 };
 
 // Threads: confined to one. Errors: InvalidArgument, naming the file and the slice.
 class VolumeReader {
@@ -62,9 +46,5 @@ absl::StatusOr<std::unique_ptr<VolumeReader>> OpenVolume(const std::string& path
 // For OpenVolume.
 absl::StatusOr<std::unique_ptr<VolumeReader>> OpenNpyVolume(const std::string& path, bool archive);
 absl::StatusOr<std::unique_ptr<VolumeReader>> OpenTiffVolume(const std::string& path);
-
-// The largest extent of a volume, and the most values of a slice: more is a hostile header.
-inline constexpr int64_t kMostExtent = 1 << 16;
-inline constexpr int64_t kMostSliceValues = int64_t{1} << 28;
 
 }  // namespace traind

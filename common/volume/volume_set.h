@@ -10,11 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "common/durable_file.h"
 #include "common/table/mapped_file.h"
 #include "common/table/table.h"
 #include "common/volume/sliding_window.h"
-#include "common/volume/volume_reader.h"
+#include "common/volume/volume_shape.h"
 
 namespace traind {
 
@@ -38,29 +37,7 @@ struct StoredVolume {
 };
 
 // File: 8 bytes magic "TRVOLUM1"; voxels, masks and places, each aligned to 64 bytes; a JSON
-// index; its size (u64 LE), and the magic again. Written slice by slice.
-// Threads: confined to one. Errors: those of the readers, which leave the set as it was
-// before the volume; those of DurableWriter.
-class VolumeSetWriter {
- public:
-  static absl::StatusOr<std::unique_ptr<VolumeSetWriter>> Create(const std::string& path);
-  ~VolumeSetWriter();
-
-  // mask: empty: none. InvalidArgument also where the volume has not the channels of the
-  // set's first one.
-  absl::StatusOr<StoredVolume> Add(Split split, const std::string& image, const std::string& mask);
-  absl::Status Commit();
-
- private:
-  explicit VolumeSetWriter(std::unique_ptr<DurableWriter> out);
-  absl::Status Align();
-  absl::Status AddVoxels(VolumeReader& reader, StoredVolume& volume);
-  absl::Status AddMask(const std::string& path, StoredVolume& volume);
-
-  const std::unique_ptr<DurableWriter> out_;
-  std::vector<StoredVolume> volumes_[2];  // of Split
-};
-
+// index; its size (u64 LE), and the magic again.
 // Threads: safe to share. A volume is paged in as it is read, so that the set may be larger
 // than memory.
 class VolumeSet {

@@ -1,4 +1,4 @@
-// The index of a set of volumes as text; for volume_set.cc.
+// The index of a set of volumes as text; for the files volume_set*.cc.
 #pragma once
 
 #include <absl/strings/string_view.h>
@@ -11,6 +11,7 @@
 namespace traind {
 
 inline constexpr absl::string_view kVolumeSetMagic = "TRVOLUM1";
+inline constexpr size_t kVolumeSetAlignment = 64;  // of its arrays
 
 std::string EncodeVolumeIndex(const std::vector<StoredVolume>& train,
                               const std::vector<StoredVolume>& test);

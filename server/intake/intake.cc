@@ -61,6 +61,9 @@ std::string SpeedKey(const v1::JobSpec& spec) {
   v1::JobSpec shape;
   *shape.mutable_model() = spec.model();
   shape.mutable_data()->set_window(spec.data().window());
+  if (spec.train().has_patches()) {
+    *shape.mutable_train()->mutable_patches() = spec.train().patches();
+  }
   shape.mutable_resources()->set_slots(spec.resources().slots());
   shape.mutable_resources()->set_device(spec.resources().device());
   shape.mutable_train()->set_batch(spec.train().batch());
@@ -116,7 +119,8 @@ struct NamedColumns {
     if (!data.target().empty()) targets.push_back(data.target());
     no_features = targets;
     for (const std::string& column :
-         {data.id(), data.group(), data.fold_column(), data.image().column()}) {
+         {data.id(), data.group(), data.fold_column(), data.image().column(), data.volume().image(),
+          data.volume().mask()}) {
       if (!column.empty()) no_features.push_back(column);
     }
   }
@@ -144,8 +148,11 @@ void CheckNamed(const v1::DataSpec& data, const NamedColumns& named, const DataF
     require(train, "training", "data.text.columns", column);
   }
   require(train, "training", "data.image.column", data.image().column());
+  require(train, "training", "data.volume.image", data.volume().image());
+  require(train, "training", "data.volume.mask", data.volume().mask());
   if (test == nullptr) return;
   require(*test, "test", "data.image.column", data.image().column());
+  require(*test, "test", "data.volume.image", data.volume().image());
   require(*test, "test", "data.id", data.id());
 }
 
@@ -165,7 +172,8 @@ void CheckColumns(const v1::JobSpec& spec, const DataFile& train, const DataFile
   };
   // A forecast learns from the target's own past.
   const bool past = spec.task().type() == "forecasting" && spec.data().horizon() > 0;
-  if (!past && !data.has_image() && absl::c_none_of(train.header, is_feature)) {
+  if (!past && !data.has_image() && !data.has_volume() &&
+      absl::c_none_of(train.header, is_feature)) {
     mistakes->push_back(At("data.train", "there is no column besides the target and the id"));
   }
   // Which columns are features is not known before the target is.
@@ -295,6 +303,12 @@ absl::StatusOr<CheckedSpec> Intake::CheckInference(const v1::JobSpec& spec, cons
   if (of_source.data().has_image()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "job ", source.id, " learnt of images; its models predict no later files yet"));
+  }
+  if (of_source.data().has_volume()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", source.id,
+                     " segments volumes: masks are made of its own data.test alone; train again "
+                     "with another one, folds are taken over"));
   }
   v1::PredictionsSpec form = of_source.predictions();
   form.MergeFrom(resolved.predictions());

@@ -31,6 +31,8 @@ struct MediaRequest {
   uint64_t seed = 0;  // of the Job's seed, the fold and the epoch
 };
 
+class VolumeSource;
+
 // Threads: safe.
 class MediaSource {
  public:
@@ -38,6 +40,8 @@ class MediaSource {
   // Overwrites `out`, whose memory is used again. Errors: InvalidArgument names what
   // cannot be read, and its place; those of reading files.
   virtual absl::Status Load(const MediaRequest& request, MediaBatch& out) const = 0;
+  // Where samples are parts of volumes, the volumes; they are predicted whole. Else null.
+  virtual const VolumeSource* volumes_source() const { return nullptr; }
 };
 
 }  // namespace traind

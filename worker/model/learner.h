@@ -24,13 +24,15 @@ namespace traind {
 
 class CudaApi;
 class Group;
+class VolumeSource;
 
 struct LearnerOptions {
   ModelSpec model;
   ModelShape shape;
   // The sample of row r has the inputs of rows r - horizon - window + 1 .. r - horizon.
   int64_t horizon = 0;
-  Objective objective;  // cross-entropy: classification, else regression
+  Objective objective;        // cross-entropy: classification, else regression
+  bool score_by_iou = false;  // volumes: what Predict answers of them; else by Dice
   // Regression, [outputs]: see RowEncoder. Empty: 0 and 1.
   std::vector<double> target_mean, target_scale;
   OptimizerSpec optimizer;
@@ -119,11 +121,16 @@ class Learner {
   absl::Status Synchronize();
 
   // out: [rows, outputs] float32: probabilities, or values in the targets' own units.
-  // Always in float32. With an EMA, kLast and kBest are averages.
+  // Always in float32. With an EMA, kLast and kBest are averages. Of volumes: the score of
+  // each row's answer against its own mask, by sliding windows, in the training's precision.
   absl::Status Predict(Weights which, absl::Span<const int32_t> rows, absl::Span<float> out);
   // Rows that are not the learner's. The first window - 1 + horizon of them are context:
   // out has a row for each of the others.
   absl::Status Predict(Weights which, const EncodedRows& rows, absl::Span<float> out);
+
+  // Volumes that are not the learner's. out: the probability of each voxel to be foreground,
+  // volume after volume.
+  absl::Status PredictVolumes(Weights which, const VolumeSource& source, absl::Span<float> out);
 
   // In a gang, by all its ranks: what is no parameter (running statistics) becomes rank
   // 0's, as in PyTorch's DistributedDataParallel.

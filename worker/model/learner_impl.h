@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/volume/sliding_window.h"
 #include "worker/data/media_loader.h"
 #include "worker/device/collective.h"
 #include "worker/device/cuda_api.h"
@@ -86,6 +87,10 @@ struct Learner::Impl {
   void Score(Weights which, const Inputs& inputs, float* out) const;
   absl::Status ScoreRows(Weights which, const ResidentRows& from, absl::Span<const int32_t> index,
                          float* out) const;
+  absl::Status PredictVolume(Weights which, const VolumeSource& source, int64_t row,
+                             const TakeSlices& take) const;
+  absl::Status ScoreVolumes(Weights which, const VolumeSource& source,
+                            absl::Span<const int32_t> index, float* out) const;
   std::map<std::string, at::Tensor> Slots() const;
 };
 

@@ -56,6 +56,9 @@ void Learner::Impl::ScoreFast(Weights which, const ForwardInput& input, float* o
 
 absl::Status Learner::Impl::ScoreRows(Weights which, const ResidentRows& from,
                                       absl::Span<const int32_t> index, float* out) const {
+  if (media != nullptr && media->volumes_source() != nullptr) {
+    return ScoreVolumes(which, *media->volumes_source(), index, out);
+  }
   if (fast_forward != nullptr) {
     ForwardInput input;
     input.numeric = from.numeric().const_data_ptr<float>();

@@ -9,6 +9,7 @@
 #include "worker/model/script.h"
 #include "worker/model/text_encoder.h"
 #include "worker/model/transformer.h"
+#include "worker/model/unet3d.h"
 
 namespace traind {
 namespace {
@@ -19,7 +20,7 @@ struct Entry {
 };
 constexpr Entry kModels[] = {
     {"mlp", CreateMlp},          {"lstm", CreateLstm}, {"transformer", CreateTransformer},
-    {"text", CreateTextEncoder}, {"cnn", CreateCnn},
+    {"text", CreateTextEncoder}, {"cnn", CreateCnn},   {"unet3d", CreateUnet3d},
 };
 
 }  // namespace

@@ -44,14 +44,20 @@ struct ScriptSpec {
   std::string sha256;  // of its bytes
 };
 
+struct Unet3dSpec {
+  int64_t base = 8;    // channels of the first level; each further one has twice as many
+  int64_t levels = 3;  // each further one at half the extent
+};
+
 struct ModelSpec {
-  std::string architecture = "mlp";       // mlp, lstm, transformer, text, cnn, script
+  std::string architecture = "mlp";       // mlp, lstm, transformer, text, cnn, unet3d, script
   std::vector<int64_t> hidden{256, 256};  // mlp: width of each hidden layer
   LstmSpec lstm;
   TransformerSpec transformer;
   TextEncoderSpec text;
   CnnSpec cnn;
   ScriptSpec script;
+  Unet3dSpec unet3d;
   // 0-1. mlp: after each hidden layer; lstm: between layers; transformer and text: of
   // attention, of the network's hidden layer and of what each adds to its input; cnn: before
   // the head.

@@ -14,6 +14,9 @@ enum class LossKind {
   kMae,
   kHuber,
   kSmape,  // 2 |p - y| / (|p| + |y| + 1e-6), in the target's own unit
+  // Segmentation, of voxels' logits: 1 - (2 sum pm + 1) / (sum p + sum m + 1) of each sample,
+  // plus the mean binary cross-entropy.
+  kDiceBce,
 };
 
 inline absl::string_view LossName(LossKind loss) {
@@ -28,13 +31,15 @@ inline absl::string_view LossName(LossKind loss) {
       return "huber";
     case LossKind::kSmape:
       return "smape";
+    case LossKind::kDiceBce:
+      return "dice_bce";
   }
   return "";
 }
 
 inline std::optional<LossKind> ParseLoss(absl::string_view name) {
   for (const LossKind loss : {LossKind::kCrossEntropy, LossKind::kMse, LossKind::kMae,
-                              LossKind::kHuber, LossKind::kSmape}) {
+                              LossKind::kHuber, LossKind::kSmape, LossKind::kDiceBce}) {
     if (name == LossName(loss)) return loss;
   }
   return std::nullopt;

@@ -1,10 +1,12 @@
 #include "worker/model/objective_loss.h"
 
+#include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/huber_loss.h>
 #include <ATen/ops/l1_loss.h>
 #include <ATen/ops/mse_loss.h>
+#include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/tensor.h>
 
@@ -18,6 +20,17 @@ constexpr double kSmapeEpsilon = 1e-6;  // keeps 0/0 out
 
 at::Tensor Reduce(const at::Tensor& losses, int64_t reduction) {
   return reduction == at::Reduction::Mean ? losses.mean() : losses.sum();
+}
+
+// [B]: of each sample.
+at::Tensor DiceBce(const at::Tensor& output, const at::Tensor& wanted) {
+  const std::vector<int64_t> voxels{1, 2, 3, 4};
+  const at::Tensor p = at::sigmoid(output);
+  const at::Tensor both = p.mul(wanted).sum(voxels), all = p.sum(voxels).add(wanted.sum(voxels));
+  const at::Tensor dice = both.mul(2).add(1).div(all.add(1));
+  const at::Tensor entropy =
+      at::binary_cross_entropy_with_logits(output, wanted, {}, {}, at::Reduction::None);
+  return entropy.mean(voxels).sub(dice).add(1);
 }
 
 }  // namespace
@@ -67,6 +80,8 @@ at::Tensor ObjectiveLoss::MeanLoss(const at::Tensor& output, const at::Tensor& w
       return at::l1_loss(output, wanted, reduction);
     case LossKind::kHuber:
       return at::huber_loss(output, wanted, reduction, objective_.huber_delta);
+    case LossKind::kDiceBce:
+      return Reduce(DiceBce(output, wanted), reduction);
     case LossKind::kSmape: {
       const at::Tensor answer = Answer(output);
       const at::Tensor error = answer.sub(wanted).abs().mul(2);
@@ -78,6 +93,7 @@ at::Tensor ObjectiveLoss::MeanLoss(const at::Tensor& output, const at::Tensor& w
 
 at::Tensor ObjectiveLoss::Answer(const at::Tensor& output) const {
   if (classification()) return at::softmax(output, 1);
+  if (objective_.loss == LossKind::kDiceBce) return at::sigmoid(output);
   if (!mean_tensor_.defined()) return output;
   return output.mul(scale_tensor_).add(mean_tensor_);
 }

@@ -24,11 +24,12 @@ class ObjectiveLoss {
   // Values in the target's own unit, [rows, outputs], become what `wanted` is below.
   void Standardise(std::vector<float>& values) const;
 
-  // output: [B, outputs] float32. wanted: [B] int64 classes, or [B, outputs] float32.
+  // output: [B, outputs] float32. wanted: [B] int64 classes, or [B, outputs] float32; of
+  // kDiceBce both [B, 1, D, H, W], and wanted is 0 or 1.
   // reduction: mean over rows and outputs, or sum over rows of the means over outputs.
   at::Tensor Loss(const at::Tensor& output, const at::Tensor& wanted, int64_t reduction) const;
 
-  // [B, outputs]: probabilities, or values in the target's own unit.
+  // As output: probabilities, or values in the target's own unit.
   at::Tensor Answer(const at::Tensor& output) const;
   // In place, on the CPU.
   void Answer(absl::Span<float> output, int64_t outputs) const;

@@ -1,22 +1,24 @@
 #include "worker/model/unet3d.h"
 
-#include <ATen/ops/batch_norm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/conv3d.h>
 #include <ATen/ops/conv_transpose3d.h>
 #include <ATen/ops/max_pool3d.h>
-#include <ATen/ops/relu.h>
 #include <absl/strings/str_cat.h>
 
 #include <cmath>
 #include <string>
 #include <vector>
 
+#include "worker/model/batch_norm.h"
+
 namespace traind {
 namespace {
 
-// As torch.nn.BatchNorm3d has them.
-constexpr double kNormMomentum = 0.1, kNormEps = 1e-5;
+struct How {
+  bool training = false;
+  bool loops = true;  // NormAddAct's
+};
 
 // As torch.nn's convolutions start: uniform within 1 / sqrt(values that a sum has).
 Initial ConvolutionStart(int64_t fan_in) {
@@ -37,12 +39,13 @@ struct Unit {
   }
 
   at::Tensor Forward(const std::vector<at::Tensor>& weights, const at::Tensor& x,
-                     bool training) const {
-    const at::Tensor y = at::conv3d(x, weights[weight], {}, 1, 1);
-    at::Tensor normed = at::batch_norm(y, weights[norm_weight], weights[norm_bias], weights[mean],
-                                       weights[variance], training, kNormMomentum, kNormEps,
-                                       /*cudnn_enabled=*/true);
-    return at::relu_(normed);
+                     const How& how) const {
+    // Of a single channel a volume has no order of its own.
+    const at::Tensor y =
+        at::conv3d(x, weights[weight], {}, 1, 1).contiguous(at::MemoryFormat::ChannelsLast3d);
+    const BatchNorm norm{weights[norm_weight], weights[norm_bias], weights[mean],
+                         weights[variance]};
+    return NormAddAct(norm, y, {}, /*relu=*/true, how.training, how.loops);
   }
 
   size_t weight = 0, norm_weight = 0, norm_bias = 0, mean = 0, variance = 0;
@@ -53,8 +56,8 @@ struct Block {
       : first(name, 0, in, out, parameters), second(name, 3, out, out, parameters) {}
 
   at::Tensor Forward(const std::vector<at::Tensor>& weights, const at::Tensor& x,
-                     bool training) const {
-    return second.Forward(weights, first.Forward(weights, x, training), training);
+                     const How& how) const {
+    return second.Forward(weights, first.Forward(weights, x, how), how);
   }
 
   Unit first, second;
@@ -85,20 +88,23 @@ class Unet3d final : public Model {
 
   at::Tensor Forward(const std::vector<at::Tensor>& weights, const Inputs& inputs,
                      bool training) const override {
+    const How how{training, loops_};
     std::vector<at::Tensor> levels;
     at::Tensor x = inputs.image;  // [B, C, D, H, W]
     for (size_t k = 0; k < down_.size(); ++k) {
       if (k > 0) x = at::max_pool3d(x, 2);
-      x = down_[k].Forward(weights, x, training);
+      x = down_[k].Forward(weights, x, how);
       levels.push_back(x);
     }
     for (size_t k = up_.size(); k-- > 0;) {
       const at::Tensor from_below =
           at::conv_transpose3d(x, weights[up_[k].weight], weights[up_[k].bias], /*stride=*/2);
-      x = decode_[k].Forward(weights, at::cat({from_below, levels[k]}, 1), training);
+      x = decode_[k].Forward(weights, at::cat({from_below, levels[k]}, 1), how);
     }
     return at::conv3d(x, weights[head_weight_], weights[head_bias_]);
   }
+
+  void UseLoops(bool on) override { loops_ = on; }
 
  private:
   struct Up {
@@ -108,6 +114,7 @@ class Unet3d final : public Model {
   std::vector<Block> down_, decode_;  // [levels], [levels - 1]: of the extents, largest first
   std::vector<Up> up_;
   size_t head_weight_ = 0, head_bias_ = 0;
+  bool loops_ = true;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "common/status_macros.h"
 #include "common/table/npy.h"
 #include "worker/data/known_targets.h"
+#include "worker/data/volume_source.h"
 
 namespace traind {
 namespace {
@@ -112,6 +113,12 @@ absl::Status PredictAllSeries(Learner& learner, const RowEncoder& encoder, Weigh
 absl::StatusOr<std::vector<float>> PredictTest(Learner& learner, const RowEncoder& encoder,
                                                std::shared_ptr<const MediaSource> media,
                                                Weights which, int outputs) {
+  if (media != nullptr && media->volumes_source() != nullptr) {
+    const VolumeSource& volumes = *media->volumes_source();
+    std::vector<float> voxels(static_cast<size_t>(volumes.set().TestVoxels()));
+    RETURN_IF_ERROR(learner.PredictVolumes(which, volumes, absl::MakeSpan(voxels)));
+    return voxels;
+  }
   const int64_t rows = encoder.table().rows(Split::kTest);
   std::vector<float> out(static_cast<size_t>(rows * outputs));
   if (encoder.shape().history() > 0) {

@@ -17,7 +17,8 @@ namespace traind {
 // memory does not grow with them beyond the result. Where samples have a history
 // (the encoder's shape), a series' test rows follow its training rows; what they
 // need of their own targets' past beyond the horizon is what was predicted for it.
-// media: of the test rows; null where samples have none.
+// media: of the test rows; null where samples have none. Of volumes the result is
+// [voxels of all test rows, 1] instead.
 absl::StatusOr<std::vector<float>> PredictTest(Learner& learner, const RowEncoder& encoder,
                                                std::shared_ptr<const MediaSource> media,
                                                Weights which, int outputs);

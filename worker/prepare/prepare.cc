@@ -30,6 +30,7 @@
 #include "worker/prepare/script_check.h"
 #include "worker/prepare/series_floor.h"
 #include "worker/prepare/text_features.h"
+#include "worker/prepare/threshold_floor.h"
 
 namespace traind {
 namespace {
@@ -351,6 +352,15 @@ absl::Status PrepareRun::Run() {
   read_time_ = Spent();
   RETURN_IF_ERROR(WriteFolds());
   RETURN_IF_ERROR(WritePredictionForm(task_.state_dir, task_.job, spec_.form));
+  if (spec_.volume) {
+    ASSIGN_OR_RETURN(const std::shared_ptr<const VolumeSet> volumes,
+                     VolumeSet::Open(InState(VolumeCachePath(key_))));
+    Floor threshold = ThresholdFloor(*table_, *volumes, Folds(), spec_.metric);
+    RETURN_IF_ERROR(PutFloor(threshold));
+    TellTable();
+    TellFloor(threshold);
+    return absl::OkStatus();
+  }
   Floor first = PriorFloor(*table_, Folds(), spec_.metric);
   if (std::optional<SeasonalFloor> naive = SeasonalNaiveFloor(*table_, Folds(), spec_.metric)) {
     period_ = naive->period;

@@ -37,26 +37,45 @@ absl::StatusOr<uint64_t> Number(const Json& object, const char* key) {
 
 absl::Status TakeTask(const Json& task, PrepareSpec& result) {
   ASSIGN_OR_RETURN(const std::string type, Text(task, "task", "type"));
-  if (type != "classification" && type != "regression" && type != "forecasting") {
-    return Wrong("task.type", "must be classification, regression or forecasting");
+  if (type != "classification" && type != "regression" && type != "forecasting" &&
+      type != "segmentation") {
+    return Wrong("task.type", "must be classification, regression, forecasting or segmentation");
   }
-  const bool classes = type == "classification";
+  const bool classes = type == "classification", masks = type == "segmentation";
   result.forecasting = type == "forecasting";
   result.target_kind = classes ? TargetKind::kClasses : TargetKind::kValue;
   ASSIGN_OR_RETURN(std::string metric, Text(task, "task", "metric"));
-  if (metric.empty()) metric = classes ? "accuracy" : "rmse";
+  if (metric.empty()) metric = classes ? "accuracy" : masks ? "dice" : "rmse";
   const absl::StatusOr<Metric> known = MetricByName(metric);
   if (!known.ok()) return Wrong("task.metric", known.status().message());
   result.metric = *known;
-  if (IsClassification(result.metric) != classes) {
+  if (IsClassification(result.metric) != classes || IsSegmentation(result.metric) != masks) {
     return Wrong("task.metric", absl::StrCat(metric, " does not suit task.type: ", type));
   }
+  return absl::OkStatus();
+}
+
+// Of data.volume; none where there is no such field.
+absl::Status TakeVolume(const Json& data, PrepareSpec& result) {
+  const bool masks = IsSegmentation(result.metric);
+  const auto it = data.find("volume");
+  if ((it != data.end() && it->is_object()) != masks) {
+    return Wrong("data.volume", masks ? "is missing" : "needs task.type: segmentation");
+  }
+  if (!masks) return absl::OkStatus();
+  VolumeColumns& columns = result.volume.emplace();
+  ASSIGN_OR_RETURN(columns.image, Text(*it, "data.volume", "image"));
+  ASSIGN_OR_RETURN(columns.mask, Text(*it, "data.volume", "mask"));
+  if (columns.image.empty()) columns.image = "image";
+  if (columns.mask.empty()) columns.mask = "mask";
   return absl::OkStatus();
 }
 
 // data.targets, or data.target alone.
 absl::Status TakeTargets(const Json& data, PrepareSpec& result) {
   ASSIGN_OR_RETURN(result.target, Text(data, "data", "target"));
+  // Its own column is made of the masks.
+  if (result.volume) result.target = kForegroundColumn;
   const auto it = data.find("targets");
   if (it != data.end() && !it->is_null()) {
     if (!it->is_array()) return Wrong("data.targets", "must be a list");
@@ -144,6 +163,8 @@ absl::Status TakeForm(const Json& spec, PredictionForm& form) {
   form.ensemble = EnsembleByName(ensemble);
   ASSIGN_OR_RETURN(const std::string format, Text(*it, "predictions", "format"));
   form.format = FileFormatByName(format);
+  ASSIGN_OR_RETURN(const std::string masks, Text(*it, "predictions", "masks"));
+  form.tiff_masks = masks == "tiff";
   if (it->contains("probabilities") && (*it)["probabilities"].is_boolean()) {
     form.probabilities = (*it)["probabilities"].get<bool>();
   }
@@ -166,6 +187,7 @@ absl::StatusOr<PrepareSpec> ParsePrepareSpec(absl::string_view json) {
   ASSIGN_OR_RETURN(result.test, Text(data, "data", "test"));
   ASSIGN_OR_RETURN(result.id, Text(data, "data", "id"));
   if (result.train.empty()) return Wrong("data.train", "is missing");
+  RETURN_IF_ERROR(TakeVolume(data, result));
   RETURN_IF_ERROR(TakeTargets(data, result));
   if (result.target == result.id) return Wrong("data.id", "is the target");
   RETURN_IF_ERROR(TakeSplit(data, result));

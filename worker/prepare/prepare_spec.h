@@ -22,6 +22,14 @@ struct ImageFields {
   int64_t size = 32, channels = 3;
 };
 
+// The target of a row of volumes: the share of its mask that is foreground.
+inline constexpr char kForegroundColumn[] = "foreground";
+
+// Columns of the files of a row's volume and mask.
+struct VolumeColumns {
+  std::string image, mask;
+};
+
 struct PrepareSpec {
   TargetKind target_kind = TargetKind::kClasses;
   Metric metric = Metric::kAccuracy;
@@ -32,6 +40,7 @@ struct PrepareSpec {
   std::string time, series, group, fold_column;  // empty: none
   std::vector<std::string> text_columns;         // of data.text
   bool forecasting = false;
+  std::optional<VolumeColumns> volume;
   SplitSpec split;
   PredictionForm form;
   std::optional<ImageFields> image;   // none: rows have none

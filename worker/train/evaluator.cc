@@ -27,7 +27,7 @@ Evaluation Evaluator::Evaluate(absl::Span<const float> outputs) const {
   evaluation.metric = IsClassification(metric_)
                           ? Score(metric_, outputs, outputs_, classes_)
                           : Score(metric_, outputs, values_, static_cast<size_t>(outputs_));
-  evaluation.loss = Loss(outputs);
+  evaluation.loss = IsSegmentation(metric_) ? 1 - evaluation.metric : Loss(outputs);
   return evaluation;
 }
 

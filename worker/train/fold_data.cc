@@ -3,13 +3,17 @@
 #include <absl/status/status.h>
 #include <absl/strings/str_cat.h>
 
+#include <utility>
+
 #include "common/image/image_cache.h"
 #include "common/job_layout.h"
 #include "common/status_macros.h"
 #include "common/table/npy.h"
 #include "common/table/sample_plan.h"
+#include "common/volume/volume_set.h"
 #include "worker/data/image_source.h"
 #include "worker/data/text_source.h"
+#include "worker/data/volume_source.h"
 
 namespace traind {
 namespace {
@@ -42,10 +46,46 @@ absl::Status AddImages(const std::string& table_path, const TrainingSpec& spec, 
   return absl::OkStatus();
 }
 
+// The network sees voxels alone.
+LearnerData EncodeVolumes(const FoldData& fold) {
+  LearnerData data;
+  data.rows.rows = fold.table->rows(Split::kTrain) * fold.patches;
+  data.rows.media = fold.media;
+  const std::vector<float> targets = fold.encoder->LearntTargets();
+  for (int64_t i = 0; i < fold.patches; ++i) {
+    data.values.insert(data.values.end(), targets.begin(), targets.end());
+  }
+  return data;
+}
+
+absl::Status OpenVolumes(const std::string& path, const PatchSpec& patches, FoldData& data) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<const VolumeSet> set, VolumeSet::Open(path));
+  const int64_t rows = data.table->rows(Split::kTrain);
+  if (static_cast<int64_t>(set->volumes(Split::kTrain).size()) != rows) {
+    return absl::DataLossError(absl::StrCat(path, " is not of its table"));
+  }
+  data.media = std::make_shared<const VolumeSource>(set, Split::kTrain, patches.size);
+  data.test_media = std::make_shared<const VolumeSource>(set, Split::kTest, patches.size);
+  data.patches = patches.per_volume;
+  std::vector<int32_t> training;
+  for (int64_t i = 0; i < data.patches; ++i) {
+    for (const int32_t row : data.rows.training) {
+      training.push_back(static_cast<int32_t>(row + i * rows));
+    }
+  }
+  data.rows.training = std::move(training);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 ModelShape FoldData::shape() const {
   ModelShape shape;
+  if (const VolumeSource* source = volumes()) {
+    const Extent3& patch = source->patch();
+    shape.image = {source->set().channels(), patch[0], patch[1], patch[2]};
+    return shape;
+  }
   shape.numeric = encoder->numeric_width();
   shape.cardinalities = encoder->cardinalities();
   shape.outputs = outputs;
@@ -59,6 +99,7 @@ ModelShape FoldData::shape() const {
 }
 
 LearnerData FoldData::Encode() const {
+  if (volumes() != nullptr) return EncodeVolumes(*this);
   LearnerData data;
   data.rows = encoder->Encode(Split::kTrain, 0, table->rows(Split::kTrain));
   data.rows.media = media;
@@ -96,6 +137,10 @@ absl::StatusOr<FoldData> LoadFold(const std::string& state_dir, const std::strin
       RowEncoder::Fit(data.table, data.rows.training, split.shape, form, widths));
   if (!spec.text.columns.empty()) ReadTexts(spec.text, data);
   if (spec.images) RETURN_IF_ERROR(AddImages(absl::StrCat(state_dir, "/", table), spec, data));
+  if (spec.patches.has_value()) {
+    const std::string volumes = absl::StrCat(state_dir, "/", VolumesOfTable(table));
+    RETURN_IF_ERROR(OpenVolumes(volumes, *spec.patches, data));
+  }
   return data;
 }
 

@@ -25,9 +25,15 @@ struct FoldData {
   int outputs = 1;                             // C: classes, or targets
   std::unique_ptr<const Tokenizer> tokenizer;  // null: samples have no text
   int64_t max_tokens = 0;
+  // Volumes: an epoch takes so many patches of each, by rows of their own: row r of those
+  // that are encoded is of row r modulo the table's. `rows.training` names them all.
+  int64_t patches = 1;
   // What the rows of each file have besides their columns; null: nothing.
   std::shared_ptr<const MediaSource> media, test_media;
   std::vector<int64_t> image;  // ModelShape's
+  const VolumeSource* volumes() const {
+    return media == nullptr ? nullptr : media->volumes_source();
+  }
 
   ModelShape shape() const;
   // All rows of the training file, encoded.

@@ -11,6 +11,7 @@
 #include "common/status_macros.h"
 #include "worker/data/random.h"
 #include "worker/data/sample_order.h"
+#include "worker/data/volume_source.h"
 #include "worker/device/cuda_api.h"
 #include "worker/device/guard.h"
 #include "worker/device/process_memory.h"
@@ -350,7 +351,8 @@ UsageWindow Trainer::TakeUsage(absl::Duration now, double gather_s) {
 absl::Status Trainer::SendProbe() {
   constexpr size_t kMostRows = 2048;
   const std::vector<int32_t>& validation = data_.rows.validation;
-  const size_t rows = std::min(validation.size(), kMostRows);
+  // A volume is many patches.
+  const size_t rows = std::min(validation.size(), data_.volumes() == nullptr ? kMostRows : 1);
   std::vector<float> outputs(rows * static_cast<size_t>(data_.outputs));
   const absl::Duration started = clock_.MonotonicNow();
   RETURN_IF_ERROR(learner_->Predict(Weights::kLast, absl::MakeConstSpan(validation).first(rows),
@@ -359,8 +361,11 @@ absl::Status Trainer::SendProbe() {
       absl::ToDoubleSeconds(clock_.MonotonicNow() - started) / static_cast<double>(rows);
   const double test_rows = static_cast<double>(data_.table->rows(Split::kTest));
   const double all_rows = static_cast<double>(validation.size()) + test_rows;
+  const double values = data_.volumes() == nullptr
+                            ? all_rows * data_.outputs
+                            : static_cast<double>(data_.volumes()->set().TestVoxels());
   // Files: encoding, digest and fsync of what a disk of 100 MB/s takes.
-  const double write_s = 0.02 + all_rows * data_.outputs * sizeof(float) / 100e6;
+  const double write_s = 0.02 + values * sizeof(float) / 100e6;
   evaluate_time_ = absl::Seconds(row_s * static_cast<double>(validation.size()));
   predict_time_ = absl::Seconds(row_s * all_rows + write_s);
   rank_protocol::Probe probe;

@@ -9,6 +9,7 @@
 #include "common/job_layout.h"
 #include "common/status_macros.h"
 #include "worker/data/random.h"
+#include "worker/data/volume_source.h"
 #include "worker/device/cuda_api.h"
 #include "worker/device/process_memory.h"
 #include "worker/predict/model_file.h"
@@ -130,6 +131,7 @@ absl::Status Trainer::CreateLearner() {
   options.shape = data_.shape();
   options.horizon = data_.sample.horizon;
   options.objective = spec_.objective;
+  options.score_by_iou = spec_.metric == Metric::kIou;
   if (spec_.balanced_classes) {
     options.objective.class_weights =
         BalancedWeights(data.classes, data_.rows.training, data_.outputs);
@@ -174,6 +176,11 @@ absl::Status Trainer::ChooseTrainingPrecision(const Checkpoint* resumed) {
   request.batch = batch_;
   request.training_rows = data_.rows.training;
   request.window = data_.shape().window;
+  if (data_.volumes() != nullptr) {
+    // Most of a U-Net's weights are used where there are fewer voxels than in the patch.
+    constexpr int64_t kVoxelsPerUse = 8;
+    request.window = std::max<int64_t>(1, Volume(data_.volumes()->patch()) / kVoxelsPerUse);
+  }
   request.planned_steps = schedule_.total_steps;
   request.remaining = orders_.stop_at - clock_.MonotonicNow();
   ASSIGN_OR_RETURN(threads_, ChooseThreads(request, threads_, *learner_, *gang_, sink_));

@@ -1,5 +1,6 @@
 #include "worker/train/training_spec.h"
 
+#include <absl/algorithm/container.h>
 #include <absl/status/status.h>
 #include <absl/strings/str_cat.h>
 
@@ -72,6 +73,10 @@ absl::Status TakeModel(const JsonObject& model, ModelSpec& spec) {
     RETURN_IF_ERROR(json.TakeInteger("layers", 1, 16, spec.lstm.layers));
     return json.Take("dropout", 0, 0.95, spec.dropout);
   }
+  if (spec.architecture == "unet3d") {
+    RETURN_IF_ERROR(json.TakeInteger("base", 1, 512, spec.unet3d.base));
+    return json.TakeInteger("levels", 1, 5, spec.unet3d.levels);
+  }
   if (spec.architecture == "transformer") return TakeTransformer(json, spec);
   if (spec.architecture == "text") return TakeTextEncoder(json, spec);
   if (spec.architecture == "cnn") {
@@ -125,14 +130,19 @@ absl::Status TakeOptimizer(const JsonObject& train, TrainingSpec& spec) {
 absl::Status TakeLoss(const JsonObject& train, TrainingSpec& spec) {
   const JsonObject json = train.Child("loss");
   Objective& objective = spec.objective;
-  objective.loss = spec.classification ? LossKind::kCrossEntropy : LossKind::kMse;
+  objective.loss = spec.classification        ? LossKind::kCrossEntropy
+                   : spec.patches.has_value() ? LossKind::kDiceBce
+                                              : LossKind::kMse;
   std::string kind, weights = "none";
   RETURN_IF_ERROR(json.Take("kind", kind));
   if (!kind.empty()) {
     const auto known = ParseLoss(kind);
-    if (!known.has_value() || (*known == LossKind::kCrossEntropy) != spec.classification) {
-      return WrongField(json.PathOf("kind"),
-                        spec.classification ? "cross_entropy" : "mse, mae, huber or smape");
+    if (!known.has_value() || (*known == LossKind::kCrossEntropy) != spec.classification ||
+        (*known == LossKind::kDiceBce) != spec.patches.has_value()) {
+      return WrongField(json.PathOf("kind"), spec.classification ? "cross_entropy"
+                                             : spec.patches.has_value()
+                                                 ? "dice_bce"
+                                                 : "mse, mae, huber or smape");
     }
     objective.loss = *known;
   }
@@ -217,9 +227,25 @@ absl::Status TakeImages(const JsonObject& root, TrainingSpec& spec) {
   return augment.Take("colour", 0, 1, spec.augmentation.colour);
 }
 
+absl::Status TakePatches(const JsonObject& json, TrainingSpec& spec) {
+  constexpr int64_t kDefaultBatch = 2;
+  PatchSpec& patches = spec.patches.emplace();
+  std::vector<int64_t> size(patches.size.begin(), patches.size.end());
+  RETURN_IF_ERROR(json.TakeList("size", 1, 1024, size));
+  const int64_t multiple = int64_t{1} << (spec.model.unet3d.levels - 1);
+  if (size.size() != 3 || absl::c_any_of(size, [&](int64_t e) { return e % multiple != 0; })) {
+    return WrongField(json.PathOf("size"),
+                      absl::StrCat("depth, height and width, multiples of ", multiple));
+  }
+  absl::c_copy(size, patches.size.begin());
+  if (spec.batch == 0) spec.batch = kDefaultBatch;
+  return json.TakeInteger("per_volume", 1, 1024, patches.per_volume);
+}
+
 absl::Status TakeTrain(const JsonObject& train, TrainingSpec& spec) {
   RETURN_IF_ERROR(train.TakeInteger("epochs", 1, 100'000, spec.epochs));
   RETURN_IF_ERROR(train.TakeInteger("batch", 0, 1 << 20, spec.batch));
+  if (IsSegmentation(spec.metric)) RETURN_IF_ERROR(TakePatches(train.Child("patches"), spec));
   RETURN_IF_ERROR(train.TakeInteger("accumulation", 1, 4096, spec.accumulation));
   RETURN_IF_ERROR(train.TakeInteger("patience", 0, 100'000, spec.patience));
   RETURN_IF_ERROR(train.Take("shuffle", spec.shuffle));
@@ -263,14 +289,16 @@ absl::StatusOr<TrainingSpec> ParseTrainingSpec(absl::string_view text) {
   const JsonObject task = root.Child("task");
   std::string type = "classification", metric;
   RETURN_IF_ERROR(task.Take("type", type));
-  if (type != "classification" && type != "regression" && type != "forecasting") {
-    return WrongField("task.type", "classification, regression or forecasting");
+  const bool masks = type == "segmentation";
+  if (type != "classification" && type != "regression" && type != "forecasting" && !masks) {
+    return WrongField("task.type", "classification, regression, forecasting or segmentation");
   }
   spec.classification = type == "classification";
   RETURN_IF_ERROR(task.Take("metric", metric));
-  if (metric.empty()) metric = spec.classification ? "accuracy" : "rmse";
+  if (metric.empty()) metric = spec.classification ? "accuracy" : masks ? "dice" : "rmse";
   ASSIGN_OR_RETURN(spec.metric, MetricByName(metric));
-  if (IsClassification(spec.metric) != spec.classification) {
+  if (IsClassification(spec.metric) != spec.classification ||
+      IsSegmentation(spec.metric) != masks) {
     return absl::InvalidArgumentError(
         absl::StrCat("spec field task.metric: ", metric, " is no metric of ", type));
   }
@@ -279,6 +307,9 @@ absl::StatusOr<TrainingSpec> ParseTrainingSpec(absl::string_view text) {
   RETURN_IF_ERROR(TakeText(root.Child("data").Child("text"), spec.text));
   RETURN_IF_ERROR(TakeModel(root.Child("model"), spec.model));
   RETURN_IF_ERROR(TakeImages(root, spec));
+  if ((spec.model.architecture == "unet3d") != masks) {
+    return WrongField("model", masks ? "unet3d" : "another than unet3d, which is of segmentation");
+  }
   RETURN_IF_ERROR(TakeTrain(root.Child("train"), spec));
   return spec;
 }

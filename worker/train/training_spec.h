@@ -10,6 +10,7 @@
 #include <string>
 
 #include "common/publish/metrics.h"
+#include "common/volume/sliding_window.h"
 #include "worker/data/image_pixels.h"
 #include "worker/data/text_source.h"
 #include "worker/device/transport.h"
@@ -32,8 +33,15 @@ struct RendezvousSpec {
   absl::Duration timeout;
 };
 
+// Of volumes.
+struct PatchSpec {
+  Extent3 size{16, 32, 32};
+  int64_t per_volume = 4;  // in an epoch
+};
+
 struct TrainingSpec {
   bool classification = true;
+  std::optional<PatchSpec> patches;  // segmentation alone
   Metric metric = Metric::kAccuracy;
   uint64_t seed = 0;
   int folds = 5;

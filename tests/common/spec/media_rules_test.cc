@@ -105,5 +105,51 @@ TEST(MediaRulesTest, WhatDoesNotFitTextsIsRefused) {
   EXPECT_EQ(Errors(spec), "model.text: model.text needs data.text");
 }
 
+v1::JobSpec VolumeSpec() {
+  v1::JobSpec spec;
+  spec.set_api("v1");
+  spec.mutable_task()->set_type("segmentation");
+  spec.mutable_data()->set_train("/data/train.csv");
+  spec.mutable_data()->mutable_volume();
+  return spec;
+}
+
+TEST(MediaRulesTest, VolumesAreSegmentedByAUnetInPatches) {
+  EXPECT_EQ(Errors(VolumeSpec()), "");
+  const v1::JobSpec resolved = ResolveSpec(VolumeSpec());
+  EXPECT_EQ(resolved.task().metric(), "dice");
+  EXPECT_EQ(resolved.data().volume().mask(), "mask");
+  EXPECT_EQ(resolved.model().unet3d().levels(), 3);
+  EXPECT_EQ(resolved.train().patches().per_volume(), 4);
+  ASSERT_EQ(resolved.train().patches().size_size(), 3);
+  EXPECT_EQ(resolved.train().patches().size(0), 16);
+  EXPECT_FALSE(ResolveSpec(GoodSpec()).train().has_patches());
+}
+
+TEST(MediaRulesTest, WhatDoesNotFitVolumesIsRefused) {
+  v1::JobSpec spec = VolumeSpec();
+  spec.mutable_data()->set_target("y");
+  spec.mutable_task()->set_metric("rmse");
+  spec.mutable_predictions()->set_ensemble("greedy");
+  EXPECT_EQ(Errors(spec),
+            "task.metric: task.metric 'rmse' does not fit segmentation; use dice, iou\n"
+            "data.target: data.target is not of volumes: data.volume.mask is what is learnt\n"
+            "predictions.ensemble: predictions.ensemble 'greedy' is not of masks; use mean or "
+            "weighted");
+  spec = VolumeSpec();
+  for (const int extent : {16, 30, 32}) spec.mutable_train()->mutable_patches()->add_size(extent);
+  EXPECT_EQ(Errors(spec),
+            "train.patches.size[1]: train.patches.size[1] '30' is no multiple of 4, which 3 "
+            "levels need");
+  spec = VolumeSpec();
+  spec.mutable_data()->mutable_text();
+  spec.mutable_train()->mutable_loss()->set_kind("mse");
+  EXPECT_EQ(Errors(spec).find("data.volume: data.volume is missing") != std::string::npos, true);
+  EXPECT_EQ(Errors(spec).find("'mse' does not fit segmentation") != std::string::npos, true);
+  spec = GoodSpec();
+  spec.mutable_model()->mutable_unet3d();
+  EXPECT_EQ(Errors(spec), "model.unet3d: model.unet3d needs data.volume");
+}
+
 }  // namespace
 }  // namespace traind

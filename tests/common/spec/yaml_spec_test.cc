@@ -98,7 +98,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "job.yaml:1:6: error: api 'v2' is not v1"},
         ErrorCase{"api: v1\ntask: {type: klassification}\ndata: {train: a, target: y}",
                   "job.yaml:2:14: error: task.type 'klassification' is none of classification, "
-                  "regression, forecasting; did you mean 'classification'?"},
+                  "regression, forecasting, segmentation; did you mean 'classification'?"},
         ErrorCase{"api: v1\ntask: {type: regression}\ndata: {train: a}",
                   "job.yaml:3:1: error: data.target is missing"},
         ErrorCase{"api: v1\ntask: {type: regression}\ndata: {train: a, tagret: y}",

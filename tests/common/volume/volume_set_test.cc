@@ -1,4 +1,4 @@
-#include "common/volume/volume_set.h"
+#include "common/volume/volume_set_writer.h"
 
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>

@@ -1,11 +1,12 @@
-#include "common/volume/mask_file.h"
-
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
+
+#include "common/volume/mask_reader.h"
+#include "common/volume/mask_writer.h"
 
 namespace traind {
 namespace {

@@ -1,4 +1,4 @@
-// Masks: what a file's values must be, and files of them.
+// What a mask's file has to be.
 #pragma once
 
 #include <absl/status/status.h>
@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "common/durable_file.h"
 #include "common/volume/volume_reader.h"
 
 namespace traind {
@@ -33,22 +33,6 @@ class MaskReader {
   const std::unique_ptr<VolumeReader> reader_;
   std::vector<float> values_;
   float foreground_ = 0;  // 0: not seen yet
-};
-
-enum class MaskForm { kNpy, kTiff };
-
-// Writes a mask durably, slice by slice: uint8, 0 and 1. An NPY array [D, H, W], or a TIFF
-// of a page per slice (BigTIFF past 4 GB), deflated.
-// Threads: confined to one. Errors: those of DurableWriter.
-class MaskWriter {
- public:
-  static absl::StatusOr<std::unique_ptr<MaskWriter>> Create(const std::string& path, MaskForm form,
-                                                            const VolumeShape& shape);
-  virtual ~MaskWriter() = default;
-  // [H, W]; D times.
-  virtual absl::Status Append(absl::Span<const uint8_t> slice) = 0;
-  // Once, last.
-  virtual absl::StatusOr<FileDigest> Commit() = 0;
 };
 
 }  // namespace traind

@@ -1,0 +1,38 @@
+#include "common/volume/mask_reader.h"
+
+#include <absl/strings/str_cat.h>
+
+#include "common/status_macros.h"
+
+namespace traind {
+
+absl::StatusOr<std::unique_ptr<MaskReader>> MaskReader::Open(const std::string& path,
+                                                             const VolumeShape& of) {
+  ASSIGN_OR_RETURN(std::unique_ptr<VolumeReader> reader, OpenVolume(path));
+  VolumeShape wanted = of;
+  wanted.channels = 1;
+  if (reader->shape() != wanted) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": a mask of ", ToString(reader->shape()),
+                                                   " voxels for a volume of ", ToString(wanted)));
+  }
+  return std::unique_ptr<MaskReader>(new MaskReader(path, std::move(reader)));
+}
+
+absl::Status MaskReader::ReadSlice(int64_t z, absl::Span<uint8_t> out) {
+  values_.resize(out.size());
+  RETURN_IF_ERROR(reader_->ReadSlice(z, absl::MakeSpan(values_)));
+  for (size_t i = 0; i < out.size(); ++i) {
+    const float value = values_[i];
+    if (foreground_ == 0 && (value == 1 || value == 255)) foreground_ = value;
+    if (value != 0 && value != foreground_) {
+      const int64_t width = reader_->shape().width, pixel = static_cast<int64_t>(i);
+      return absl::InvalidArgumentError(absl::StrCat(path_, ": the mask's voxel at z ", z, ", y ",
+                                                     pixel / width, ", x ", pixel % width, " is ",
+                                                     value, "; a mask has 0 and 1, or 0 and 255"));
+    }
+    out[i] = value != 0 ? 1 : 0;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace traind

@@ -1,0 +1,108 @@
+"""Volumes: trained by a gang that loses a Rank, predicted as masks; files that are wrong are named."""
+import ast
+import glob
+import os
+import struct
+import subprocess
+import sys
+import zipfile
+
+from tests.cases import case, main
+from tests.e2e.harness import House, rows_of
+
+SHAPE = (8, 16, 16)
+
+
+def make_volumes(house, volumes=8, test=2):
+    script = os.path.join("examples", "ct_volumes", "make_volumes.py")
+    subprocess.run([sys.executable, script, "--volumes", str(volumes), "--test", str(test), "--size",
+                    ",".join(map(str, SHAPE)), "--out", os.path.join(house.data, "volumes")], check=True)
+
+
+def spec(house, **changes):
+    job = {
+        "api": "v1", "name": "spots", "cache": "off",
+        "task": {"type": "segmentation"},
+        "data": {"train": "train.csv", "test": "test.csv", "id": "id", "folds": 2, "seed": 7, "volume": {}},
+        "model": {"unet3d": {"base": 4, "levels": 2}},
+        "train": {"epochs": 14, "batch": 1, "accumulation": 2, "patience": 0, "learning_rate": 0.005,
+                  "precision": "fp32", "patches": {"size": [8, 16, 16], "per_volume": 12},
+                  "checkpoint_every": "300ms"},
+        "resources": {"slots": 2},
+        "budget": {"time": "90s"},
+    }
+    return {**job, **changes}
+
+
+def npy(data):
+    """Header and bytes of an NPY file, without numpy."""
+    assert data[:6] == b"\x93NUMPY", data[:6]
+    size = struct.unpack("<H", data[8:10])[0]
+    return ast.literal_eval(data[10:10 + size].decode()), data[10 + size:]
+
+
+@case("Two Ranks train a U-Net; one is killed, the fold goes on, and masks of the right shape answer", limit_s=150)
+def _():
+    with House(slots=2) as house:
+        house.start()
+        make_volumes(house)
+        job = house.submit(spec(house))
+        pattern = os.path.join(house.results(job["id"]), "attempts", "*", "checkpoint-*.json")
+        house.until(job["id"], "it trains and has a checkpoint",
+                    lambda j: any(f["state"] == "RUNNING" and f["progress"]["done"] >= 1 for f in j["folds"])
+                    and glob.glob(pattern), 60)
+        house.kill(min(house.processes("trainrank")))
+        job = house.wait(job["id"], 100)
+        assert job["state"] == "SUCCEEDED", job
+        assert any(a["end_reason"] == "RANK_DIED" for a in job["attempts"]), job["attempts"]
+        scores = job["scores"]
+        assert scores["metric"] == "dice", scores
+        assert scores["floor"] < 0.5 < scores["oof"] and scores["test"] > scores["floor"], scores
+        table = rows_of(job["predictions"]["path"])
+        assert table[0] == ["id", "foreground"] and len(table) == 3, table
+        with zipfile.ZipFile(os.path.join(os.path.dirname(job["predictions"]["path"]), "predictions.zip")) as z:
+            names = z.namelist()
+            assert names == ["predictions.csv", "masks/ct008.npy", "masks/ct009.npy"], names
+            for row in table[1:]:
+                header, voxels = npy(z.read(f"masks/{row[0]}.npy"))
+                assert header["shape"] == SHAPE and header["descr"] == "|u1", header
+                assert set(voxels) <= {0, 1}, set(voxels)
+                assert abs(sum(voxels) / len(voxels) - float(row[1])) < 1e-5, row
+
+
+@case("A volume that is cut is named and left out; a test volume that is cut fails the Job")
+def _():
+    with House(slots=1) as house:
+        house.start()
+        make_volumes(house)
+
+        def cut(name):
+            path = os.path.join(house.data, "volumes", name)
+            os.truncate(path, os.path.getsize(path) // 2)
+        cut("ct003.npy")
+        short = {**spec(house)["train"], "epochs": 1}
+        job = house.wait(house.submit(spec(house, train=short, resources={"slots": 1}))["id"])
+        assert job["state"] == "SUCCEEDED", job
+        assert any("ct003.npy" in w and "1 of 8 volumes" in w for w in job["warnings"]), job["warnings"]
+        cut("ct009.npy")
+        job = house.wait(house.submit(spec(house, train=short, resources={"slots": 1}))["id"])
+        assert job["state"] == "FAILED" and job["end_reason"] == "DATA_ERROR", job
+        assert "ct009.npy" in job["end_message"], job["end_message"]
+
+
+@case("What does not fit volumes is refused with its field")
+def _():
+    with House(slots=1) as house:
+        house.start()
+        make_volumes(house, volumes=2, test=1)
+        wrong = spec(house)
+        wrong["train"]["patches"] = {"size": [8, 15, 16]}
+        result = house.cli("submit", "-f", house.write_spec(wrong))
+        assert result.returncode != 0 and "train.patches.size[1]" in result.stderr, result.stderr
+        wrong = spec(house)
+        wrong["data"]["volume"] = {"image": "picture"}
+        result = house.cli("submit", "-f", house.write_spec(wrong))
+        assert result.returncode != 0 and "data.volume.image" in result.stderr, result.stderr
+
+
+main()

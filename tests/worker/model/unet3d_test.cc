@@ -1,0 +1,124 @@
+// The U-Net against PyTorch's (tests/golden/unet3d_golden.py), step by step.
+#include <absl/types/span.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/worker/model/golden.h"
+#include "worker/data/media_source.h"
+
+namespace traind {
+namespace {
+
+// As tests/golden/unet3d_golden.py has them.
+constexpr int64_t kSteps = 20, kBatch = 2, kVoxels = 8 * 8 * 12;
+constexpr double kLearningRate = 1e-3;
+
+// The golden patches, of which the first `channels` channels are taken.
+class GoldenPatches final : public MediaSource {
+ public:
+  GoldenPatches(const Golden& golden, int64_t channels)
+      : values_(golden.Floats("in.volumes")),
+        masks_(golden.Floats("in.masks")),
+        channels_(channels) {}
+
+  absl::Status Load(const MediaRequest& request, MediaBatch& out) const override {
+    const auto count = static_cast<int64_t>(request.rows.size());
+    out.shape = {count, 8, 8, 12, channels_};
+    out.target_shape = {count, 1, 8, 8, 12};
+    out.values.clear();
+    out.target.clear();
+    for (const int32_t row : request.rows) {
+      for (int64_t i = row * kVoxels; i < (row + 1) * kVoxels; ++i) {
+        for (int64_t c = 0; c < channels_; ++c) {
+          out.values.push_back(values_[static_cast<size_t>(i * 2 + c)]);
+        }
+        out.target.push_back(masks_[static_cast<size_t>(i)]);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::vector<float> values_, masks_;  // [rows, D, H, W, 2], [rows, D, H, W]
+  const int64_t channels_;
+};
+
+struct Case {
+  std::string name;
+  int64_t channels, base, levels;
+};
+
+std::unique_ptr<Learner> GoldenLearner(const Golden& golden, const Case& run) {
+  LearnerOptions options;
+  options.model.architecture = "unet3d";
+  options.model.unet3d = {run.base, run.levels};
+  options.shape.image = {run.channels, 8, 8, 12};
+  options.objective.loss = LossKind::kDiceBce;
+  LearnerData data;
+  data.rows.rows = kSteps * kBatch;
+  data.rows.media = std::make_shared<GoldenPatches>(golden, run.channels);
+  data.values.assign(kSteps * kBatch, 0.0f);
+  auto learner = Learner::Create(options, std::move(data));
+  EXPECT_TRUE(learner.ok()) << learner.status().ToString();
+  LoadWeights(golden, **learner, run.name + ".");
+  EXPECT_TRUE((*learner)->SetOrder(RowsFrom(0, kSteps * kBatch)).ok());
+  return *std::move(learner);
+}
+
+class Unet3dTest : public testing::TestWithParam<Case> {};
+
+TEST_P(Unet3dTest, LossesAndRunningStatisticsAreThoseOfPyTorchStepByStep) {
+  const Golden golden("unet3d.safetensors");
+  const Case& run = GetParam();
+  const auto learner = GoldenLearner(golden, run);
+  const std::vector<float> expected = golden.Floats("out." + run.name + ".losses");
+  for (int64_t step = 0; step < kSteps; ++step) {
+    const absl::Status stepped = learner->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1});
+    ASSERT_TRUE(stepped.ok()) << stepped.ToString();
+    const auto loss = learner->TakeLoss();
+    ASSERT_TRUE(loss.ok());
+    const double wanted = expected[static_cast<size_t>(step)];
+    EXPECT_NEAR(loss->mean(), wanted, 1e-5 * wanted) << "step " << step;
+  }
+  const auto state = learner->Save();
+  ASSERT_TRUE(state.ok());
+  const std::vector<float>& weights = state->slots.at(kWeightsSlot);
+  size_t begin = 0, buffers = 0;
+  for (const ParameterInfo& parameter : learner->layout()) {
+    if (parameter.name.find("running_") != std::string::npos) {
+      const std::vector<float> wanted = golden.Floats("out." + run.name + "." + parameter.name);
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        EXPECT_NEAR(weights[begin + i], wanted[i], 1e-5 * (1 + std::abs(wanted[i])))
+            << parameter.name;
+      }
+      ++buffers;
+    }
+    begin += static_cast<size_t>(parameter.size);
+  }
+  EXPECT_EQ(buffers, 4 * static_cast<size_t>(2 * run.levels - 1));
+}
+
+TEST_P(Unet3dTest, ProbabilitiesOfWholePatchesAreThoseOfPyTorch) {
+  const Golden golden("unet3d.safetensors");
+  const Case& run = GetParam();
+  const auto learner = GoldenLearner(golden, run);
+  for (int64_t step = 0; step < kSteps; ++step) {
+    ASSERT_TRUE(learner->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1}).ok());
+  }
+  // A patch is a row here: no volume, so that all its voxels are answered.
+  const std::vector<float> wanted = golden.Floats("out." + run.name + ".probabilities");
+  std::vector<float> out(wanted.size());
+  ASSERT_TRUE(learner->Predict(Weights::kLast, RowsFrom(0, kBatch), absl::MakeSpan(out)).ok());
+  for (size_t i = 0; i < out.size(); ++i) EXPECT_NEAR(out[i], wanted[i], 2e-5) << i;
+}
+
+INSTANTIATE_TEST_SUITE_P(Runs, Unet3dTest,
+                         testing::Values(Case{"three_levels", 1, 4, 3}, Case{"channels", 2, 3, 2}),
+                         [](const auto& run) { return run.param.name; });
+
+}  // namespace
+}  // namespace traind

@@ -1,0 +1,84 @@
+#include "worker/data/volume_source.h"
+
+#include <algorithm>
+
+#include "worker/data/random.h"
+
+namespace traind {
+namespace {
+
+Extent3 ExtentOf(const VolumeShape& shape) { return {shape.depth, shape.height, shape.width}; }
+
+}  // namespace
+
+Extent3 VolumeSource::Draw(int32_t row, uint64_t seed) const {
+  const StoredVolume& of = volume(row);
+  const Extent3 extent = ExtentOf(of.shape);
+  Random random(StreamSeed(seed, Stream::kMedia, static_cast<uint64_t>(row)));
+  const bool with_foreground = random.Next() % 2 == 0;
+  const auto places = set_->Places(of);
+  Extent3 least{0, 0, 0}, most;
+  for (size_t axis = 0; axis < 3; ++axis) {
+    most[axis] = std::max<int64_t>(0, extent[axis] - patch_[axis]);
+  }
+  if (with_foreground && !places.empty()) {
+    const int64_t place = places[random.Below(places.size())];
+    const Extent3 at{place / (extent[1] * extent[2]), place / extent[2] % extent[1],
+                     place % extent[2]};
+    for (size_t axis = 0; axis < 3; ++axis) {
+      least[axis] = std::clamp<int64_t>(at[axis] - patch_[axis] + 1, 0, most[axis]);
+      most[axis] = std::min(at[axis], most[axis]);
+    }
+  }
+  Extent3 begin;
+  for (size_t axis = 0; axis < 3; ++axis) {
+    const auto choices = static_cast<uint64_t>(most[axis] - least[axis] + 1);
+    begin[axis] = least[axis] + static_cast<int64_t>(random.Below(choices));
+  }
+  return begin;
+}
+
+absl::Status VolumeSource::Load(const MediaRequest& request, MediaBatch& out) const {
+  const auto count = static_cast<int64_t>(request.rows.size());
+  const int64_t channels = set_->channels(), voxels = Volume(patch_);
+  out.shape = {count, patch_[0], patch_[1], patch_[2], channels};
+  out.values.resize(static_cast<size_t>(count * voxels * channels));
+  out.target_shape = {count, 1, patch_[0], patch_[1], patch_[2]};
+  out.target.resize(static_cast<size_t>(count * voxels));
+  out.tokens.clear();
+  out.ends.clear();
+  for (int64_t i = 0; i < count; ++i) {
+    const int32_t row = request.rows[static_cast<size_t>(i)];
+    const StoredVolume& of = volume(row);
+    Extent3 begin = ExtentOf(of.shape);
+    if (request.training) {
+      begin = Draw(row, request.seed);
+    } else {
+      for (size_t axis = 0; axis < 3; ++axis) {
+        begin[axis] = std::max<int64_t>(0, (begin[axis] - patch_[axis]) / 2);
+      }
+    }
+    set_->ReadPatch(of, begin, patch_, out.values.data() + i * voxels * channels);
+    if (of.has_mask) {
+      set_->ReadMaskPatch(of, begin, patch_, out.target.data() + i * voxels);
+    } else {
+      std::fill_n(out.target.data() + i * voxels, voxels, 0.0f);
+    }
+  }
+  return absl::OkStatus();
+}
+
+void VolumeSource::LoadPatches(int64_t row, absl::Span<const Extent3> begins,
+                               MediaBatch& out) const {
+  const auto count = static_cast<int64_t>(begins.size());
+  const int64_t values = Volume(patch_) * set_->channels();
+  out.shape = {count, patch_[0], patch_[1], patch_[2], set_->channels()};
+  out.values.resize(static_cast<size_t>(count * values));
+  out.target_shape.clear();
+  for (int64_t i = 0; i < count; ++i) {
+    set_->ReadPatch(volume(row), begins[static_cast<size_t>(i)], patch_,
+                    out.values.data() + i * values);
+  }
+}
+
+}  // namespace traind

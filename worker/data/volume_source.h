@@ -1,0 +1,46 @@
+// Parts of volumes as a network takes them.
+#pragma once
+
+#include <absl/types/span.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "common/volume/sliding_window.h"
+#include "common/volume/volume_set.h"
+#include "worker/data/media_source.h"
+
+namespace traind {
+
+// Of the volumes of one split. Row r is a patch of volume r modulo volumes(): an epoch takes
+// several patches of a volume by rows that differ so.
+class VolumeSource final : public MediaSource {
+ public:
+  VolumeSource(std::shared_ptr<const VolumeSet> set, Split split, const Extent3& patch)
+      : set_(std::move(set)), split_(split), patch_(patch) {}
+
+  int64_t volumes() const { return static_cast<int64_t>(set_->volumes(split_).size()); }
+  const StoredVolume& volume(int64_t row) const {
+    return set_->volumes(split_)[static_cast<size_t>(row % volumes())];
+  }
+  const Extent3& patch() const { return patch_; }
+  const VolumeSet& set() const { return *set_; }
+
+  // values [B, D, H, W, C] of the patches' extent; target [B, 1, D, H, W], where there are
+  // masks. Training: drawn; even draws of a row's seed contain a voxel of the mask, if it has one.
+  // Else the volume's middle.
+  absl::Status Load(const MediaRequest& request, MediaBatch& out) const override;
+  // The patches of one volume that begin there: values alone.
+  void LoadPatches(int64_t row, absl::Span<const Extent3> begins, MediaBatch& out) const;
+  const VolumeSource* volumes_source() const override { return this; }
+
+  // Where the patch of a row begins.
+  Extent3 Draw(int32_t row, uint64_t seed) const;
+
+ private:
+  const std::shared_ptr<const VolumeSet> set_;
+  const Split split_;
+  const Extent3 patch_;
+};
+
+}  // namespace traind

@@ -1,0 +1,122 @@
+#include "worker/prepare/threshold_floor.h"
+
+#include <algorithm>
+#include <array>
+
+#include "common/volume/overlap.h"
+
+namespace traind {
+namespace {
+
+constexpr size_t kBins = 1024;
+
+struct Bins {
+  float least = 0, scale = 0;
+  size_t Of(float value) const {
+    const float at = (value - least) * scale;
+    return std::min(kBins - 1, static_cast<size_t>(std::max(0.0f, at)));
+  }
+};
+
+Bins BinsOf(absl::Span<const StoredVolume> volumes) {
+  float least = volumes[0].least, most = volumes[0].most;
+  for (const StoredVolume& volume : volumes) {
+    least = std::min(least, volume.least);
+    most = std::max(most, volume.most);
+  }
+  return {least, most > least ? static_cast<float>(kBins) / (most - least) : 0};
+}
+
+// [2][kBins]: foreground is the bins at or above b; those below b.
+using Scores = std::array<std::array<double, kBins>, 2>;
+
+Scores ScoresOf(const VolumeSet& set, const StoredVolume& volume, const Bins& bins, Metric metric) {
+  std::vector<int64_t> all(kBins), inside(kBins);
+  std::vector<float> slice(static_cast<size_t>(volume.shape.slice()));
+  const auto channels = static_cast<size_t>(volume.shape.channels);
+  const size_t plane = slice.size() / channels;
+  const auto mask = set.Mask(volume);
+  for (int64_t z = 0; z < volume.shape.depth; ++z) {
+    set.ReadSlice(volume, z, absl::MakeSpan(slice));
+    for (size_t i = 0; i < plane; ++i) {
+      const size_t bin = bins.Of(slice[i * channels]);
+      ++all[bin];
+      inside[bin] += mask[static_cast<size_t>(z) * plane + i];
+    }
+  }
+  Scores scores;
+  Overlap below;
+  below.wanted = volume.foreground;
+  for (size_t b = 0; b < kBins; ++b) {
+    Overlap above;
+    above.wanted = volume.foreground;
+    above.both = volume.foreground - below.both;
+    above.predicted = volume.shape.voxels() - below.predicted;
+    const bool dice = metric == Metric::kDice;
+    scores[0][b] = dice ? above.dice() : above.iou();
+    scores[1][b] = dice ? below.dice() : below.iou();
+    below.both += inside[b];
+    below.predicted += all[b];
+  }
+  return scores;
+}
+
+struct Threshold {
+  size_t side = 0, bin = 0;
+};
+
+Threshold BestOf(const std::vector<Scores>& scores, absl::Span<const int32_t> rows) {
+  Threshold best;
+  double most = -1;
+  for (size_t side = 0; side < 2; ++side) {
+    for (size_t bin = 0; bin < kBins; ++bin) {
+      double sum = 0;
+      for (const int32_t row : rows) sum += scores[static_cast<size_t>(row)][side][bin];
+      if (sum <= most) continue;
+      most = sum;
+      best = {side, bin};
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+Floor ThresholdFloor(const Table& table, const VolumeSet& set, const FloorFolds& folds,
+                     Metric metric) {
+  const auto volumes = set.volumes(Split::kTrain);
+  const Bins bins = BinsOf(volumes);
+  std::vector<Scores> scores;
+  for (const StoredVolume& volume : volumes) scores.push_back(ScoresOf(set, volume, bins, metric));
+  std::vector<Threshold> of_fold;
+  // No fold's number: all usable rows.
+  for (int fold = 0; fold <= folds.split.folds; ++fold) {
+    of_fold.push_back(BestOf(scores, TrainingRows(table, folds.fold_of, fold, folds.split)));
+  }
+  Floor floor;
+  floor.model = "threshold";
+  floor.oof.shape = {static_cast<int64_t>(volumes.size()), 1};
+  for (size_t row = 0; row < volumes.size(); ++row) {
+    const int16_t fold = folds.fold_of[row];
+    const Threshold& by = fold < 0 ? of_fold.back() : of_fold[static_cast<size_t>(fold)];
+    floor.oof.values.push_back(static_cast<float>(scores[row][by.side][by.bin]));
+  }
+  floor.test.shape = {set.TestVoxels(), 1};
+  floor.test.values.reserve(static_cast<size_t>(set.TestVoxels()));
+  const Threshold& by_all = of_fold.back();
+  std::vector<float> slice;
+  for (const StoredVolume& volume : set.volumes(Split::kTest)) {
+    slice.resize(static_cast<size_t>(volume.shape.slice()));
+    for (int64_t z = 0; z < volume.shape.depth; ++z) {
+      set.ReadSlice(volume, z, absl::MakeSpan(slice));
+      for (size_t i = 0; i < slice.size(); i += static_cast<size_t>(volume.shape.channels)) {
+        const bool above = bins.Of(slice[i]) >= by_all.bin;
+        floor.test.values.push_back(above == (by_all.side == 0) ? 1.0f : 0.0f);
+      }
+    }
+  }
+  floor.score = OofScore(table, folds, metric, floor.oof.values);
+  return floor;
+}
+
+}  // namespace traind

@@ -1,0 +1,23 @@
+// The floor of volumes: the best global threshold.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/publish/floor_files.h"
+#include "common/publish/metrics.h"
+#include "common/volume/volume_set.h"
+#include "worker/prepare/prior_floor.h"
+
+namespace traind {
+
+// Values of a volume's first channel that are at or above (or: below) one number are
+// foreground: the one that scores best, on the mean over the volumes that a fold is trained
+// on, among 1024 between the least and the most value. `oof` has the score of each
+// training volume, by its own fold's threshold; `test` a 0 or 1 for each voxel of the test volumes,
+// by that of all training volumes. REQUIRES: metric is kDice or kIou; every training volume has a
+// mask.
+Floor ThresholdFloor(const Table& table, const VolumeSet& set, const FloorFolds& folds,
+                     Metric metric);
+
+}  // namespace traind
