@@ -3,7 +3,7 @@
 
     tests/bench/engine.sh [WORKLOAD...] [--rounds 5] [--seconds 4] [--data DIR] [--usual] [--ranks N]
 
-One JSON line per workload (mlp512, mlp64, lstm, encoder, textnum, resnet): ours_samples_s, the best variant of the peer with its
+One JSON line per workload (mlp512, mlp64, lstm, encoder, textnum, resnet, unet3d): ours_samples_s, the best variant of the peer with its
 peer_samples_s, ratio (median over rounds of ours / that variant's in the same round), idiom_ratio (over the common
 idiom: eager, foreach AdamW, DataLoader), picked (what the Rank chose). Rates are samples per second of CPU time, which
 other programs on the machine disturb least; wall_ratio is by the clock. One thread each. Ours is trainrank, driven as
@@ -45,6 +45,10 @@ WORKLOADS = {
     "resnet": {"peer": "resnet", "batch": 128, "job_s": 300, "least_s": 9, "table": "images.csv", "images": True, "lr": 2e-3,
                "model": {"cnn": {"width": 32, "blocks": [1, 1, 1]}},
                "variants": ["eager/fused/mem", "eager/fused/mem/cl", "bf16/fused/mem/cl"]},
+    # Patches as large as the volumes.
+    "unet3d": {"peer": "unet3d", "batch": 2, "job_s": 300, "least_s": 9, "table": "volumes.csv", "volumes": True, "lr": 2e-3,
+               "model": {"unet3d": {"base": 8, "levels": 3}},
+               "variants": ["eager/fused/mem", "eager/fused/mem/cl", "bf16/fused/mem", "bf16/fused/mem/cl"]},
 }
 
 
@@ -67,6 +71,12 @@ def spec_of(work, options):
         # One of six folds: trained on five sixths, as the peer is.
         data.update(folds=6, split="kfold", image={"column": "file", "size": 32, "channels": 3})
         task = {"type": "classification", "metric": "accuracy"}
+    if work.get("volumes"):
+        # One of five folds: trained on four fifths, as the peer is.
+        data.update(folds=5, split="kfold", volume={"image": "image", "mask": "mask"})
+        del data["target"]
+        train["patches"] = {"size": [32, 64, 64], "per_volume": 1}
+        task = {"type": "segmentation", "metric": "dice"}
     if work.get("series"):
         task["type"] = "forecasting"
         # The last of four folds, forward: trained on the first four fifths, as the peer is.
@@ -194,6 +204,25 @@ def add_text(folder):
     os.rename(path + ".part", path)
 
 
+def add_volumes(folder):
+    """The volumes as a file each, and a table that names them; their bytes are the array's."""
+    table = os.path.join(folder, "volumes.csv")
+    if os.path.exists(table):
+        return
+    import numpy
+    os.makedirs(os.path.join(folder, "volumes"), exist_ok=True)
+    arrays = {"image": "vol_x.npy", "mask": "vol_m.npy"}
+    arrays = {kind: numpy.load(os.path.join(folder, file), mmap_mode="r") for kind, file in arrays.items()}
+    with open(table + ".part", "w") as out:
+        out.write("image,mask\n")
+        for number in range(len(arrays["image"])):
+            names = [f"volumes/{number:03}_{kind}.npy" for kind in arrays]
+            for name, array in zip(names, arrays.values()):
+                numpy.save(os.path.join(folder, name), array[number, 0])
+            out.write(",".join(names) + "\n")
+    os.rename(table + ".part", table)
+
+
 def add_images(folder):
     """The images as PNG files, and a table that names them; their bytes are the array's."""
     table = os.path.join(folder, "images.csv")
@@ -287,6 +316,8 @@ def main():
     add_text(options.data)
     if "resnet" in (options.workloads or WORKLOADS):
         add_images(options.data)
+    if "unet3d" in (options.workloads or WORKLOADS):
+        add_volumes(options.data)
     for name in options.workloads or WORKLOADS:
         bench(name, options)
 
