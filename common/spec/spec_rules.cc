@@ -385,18 +385,14 @@ void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
   if (UsesModelsOfAnother(spec)) return CheckBorrowed(spec, check);
   const std::string& type = spec.task().type();
   const std::string& metric = spec.task().metric();
-  const bool known_type = type == "classification" || type == "regression" ||
-                          type == "forecasting" || type == "segmentation";
-  if (!metric.empty() && known_type) {
-    const auto& fitting = MetricsOf(type);
-    bool of_another = false;
-    for (const char* other : {"classification", "regression", "segmentation"}) {
-      of_another |= absl::c_linear_search(MetricsOf(other), metric);
-    }
-    if (of_another && !absl::c_linear_search(fitting, metric)) {
-      check.Add("task.metric", absl::StrCat("'", metric, "' does not fit ", type, "; use ",
-                                            absl::StrJoin(fitting, ", ")));
-    }
+  bool known_type = false, known_metric = false;
+  for (const char* known : {"classification", "regression", "forecasting", "segmentation"}) {
+    known_type |= type == known;
+    known_metric |= absl::c_linear_search(MetricsOf(known), metric);
+  }
+  if (known_type && known_metric && !absl::c_linear_search(MetricsOf(type), metric)) {
+    check.Add("task.metric", absl::StrCat("'", metric, "' does not fit ", type, "; use ",
+                                          absl::StrJoin(MetricsOf(type), ", ")));
   }
   CheckData(spec, check);
   if (spec.model().mlp().hidden_size() > kMostHiddenLayers) {
