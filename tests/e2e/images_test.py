@@ -94,7 +94,8 @@ def _():
         house.write("numbers.csv", "file,kind,other\n" + "\n".join(lines) + "\n")
         house.write("test.csv", "file,other\n" + "\n".join(f"test/{i}.png,{i % 3}" for i in range(60)) + "\n")
         job = house.submit(job_of("numbers.csv", task={"type": "regression"}, resources={"slots": 2},
-                                  train_changes={"precision": "bf16"}))
+                                  model={"cnn": {"width": 8, "blocks": [1], "mirror": True}},
+                                  train_changes={"precision": "bf16", "augment": {"mixup": 0.3}}))
         job = house.wait(job["id"])
         assert job["state"] == "SUCCEEDED", job
         assert len(rows_of(job["predictions"]["path"])) == 61

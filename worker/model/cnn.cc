@@ -85,6 +85,7 @@ class Cnn final : public Model {
   Cnn(const ModelSpec& spec, const ModelShape& shape, Parameters& parameters)
       : columns_(shape, parameters),
         dropout_(spec.dropout),
+        mirror_(spec.cnn.mirror),
         stem_("stem", shape.image[0], spec.cnn.width, 3, 1, parameters) {
     int64_t in = spec.cnn.width, out = in;
     for (size_t stage = 0; stage < spec.cnn.blocks.size(); ++stage) {
@@ -104,6 +105,18 @@ class Cnn final : public Model {
 
   at::Tensor Forward(const std::vector<at::Tensor>& weights, const Inputs& inputs,
                      bool training) const override {
+    at::Tensor answer = ForwardOne(weights, inputs, training);
+    if (training || !mirror_) return answer;
+    Inputs mirrored = inputs;
+    mirrored.image = inputs.image.flip({3});
+    return answer.add_(ForwardOne(weights, mirrored, training)).mul_(0.5);
+  }
+
+  void UseLoops(bool on) override { loops_ = on; }
+
+ private:
+  at::Tensor ForwardOne(const std::vector<at::Tensor>& weights, const Inputs& inputs,
+                        bool training) const {
     const How how{training, loops_};
     at::Tensor x = stem_.Forward(weights, inputs.image, {}, /*relu=*/true, how);
     for (const Block& block : blocks_) x = block.Forward(weights, x, how);
@@ -113,11 +126,9 @@ class Cnn final : public Model {
     return at::linear(x, weights[head_.weight], weights[head_.bias]);
   }
 
-  void UseLoops(bool on) override { loops_ = on; }
-
- private:
   const InputColumns columns_;
   const double dropout_;
+  const bool mirror_;
   bool loops_ = true;
   const Unit stem_;
   std::vector<Block> blocks_;

@@ -42,6 +42,9 @@ struct LearnerOptions {
   // Of an average of the weights, kept beside them and used in their place to predict;
   // 0: none. It starts as the weights after the first step.
   double ema_decay = 0;
+  // Images and numbers of a batch are mixed with its other rows' (MixupShare's alpha), and
+  // their losses with them; 0: none. Autograd alone trains so.
+  double mixup = 0;
   Precision precision = Precision::kFp32;
   SpeedPaths paths;
   uint64_t seed = 0;              // of the initial weights

@@ -10,6 +10,7 @@
 #include "worker/model/autocast.h"
 #include "worker/model/learner_impl.h"
 #include "worker/model/media_inputs.h"
+#include "worker/model/mixup.h"
 #include "worker/model/vector_loops.h"
 
 namespace traind {
@@ -33,9 +34,16 @@ absl::StatusOr<ResidentRows::Batch> Learner::Impl::BatchOf(const StepInput& inpu
 // The loss to differentiate is weight x the returned mean (or sum, of no rows).
 at::Tensor Learner::Impl::LossOf(const StepInput& input, const ResidentRows::Batch& batch,
                                  double& weight) {
+  const double share =
+      options.mixup > 0 && input.rows > 1 ? MixupShare(options.mixup, input.dropout_seed) : 1;
+  Inputs inputs = batch.inputs;
+  if (share < 1) {
+    if (inputs.image.defined()) inputs.image = Mixed(inputs.image, share);
+    inputs.numeric = Mixed(inputs.numeric, share);
+  }
   const Autocast autocast(device.type(), options.precision);
   const at::Tensor output =
-      model->Forward(parameters.tensors(), batch.inputs, /*training=*/true).to(at::kFloat);
+      model->Forward(parameters.tensors(), inputs, /*training=*/true).to(at::kFloat);
   // The reducer divides by the number of ranks.
   const int world_size = options.group == nullptr ? 1 : options.group->world_size();
   if (input.rows == 0) {
@@ -43,7 +51,10 @@ at::Tensor Learner::Impl::LossOf(const StepInput& input, const ResidentRows::Bat
     return objective->Loss(output, batch.target, at::Reduction::Sum);
   }
   weight = static_cast<double>(input.rows) * world_size / static_cast<double>(input.gang_rows);
-  return objective->Loss(output, batch.target, at::Reduction::Mean);
+  const at::Tensor loss = objective->Loss(output, batch.target, at::Reduction::Mean);
+  if (share == 1) return loss;
+  const at::Tensor other = objective->Loss(output, batch.target.flip({0}), at::Reduction::Mean);
+  return loss.mul(share).add(other, 1 - share);
 }
 
 absl::Status Learner::Impl::StaticStep(const StepInput& input) {

@@ -37,6 +37,7 @@ struct TextEncoderSpec {
 struct CnnSpec {
   int64_t width = 32;                    // channels of the first stage, doubled by each later one
   std::vector<int64_t> blocks{1, 1, 1};  // of each stage
+  bool mirror = false;                   // answers are the mean over the mirror image, too
 };
 
 struct ScriptSpec {

@@ -150,6 +150,7 @@ absl::Status Trainer::CreateLearner() {
   constexpr double kNeverClips = 1e30;
   options.clip_norm = spec_.clip_norm == 0 && spec_.gradient_norm ? kNeverClips : spec_.clip_norm;
   options.ema_decay = spec_.ema_decay;
+  options.mixup = spec_.mixup;
   options.paths = spec_.paths;
   options.seed = StreamSeed(spec_.seed, Stream::kWeights, static_cast<uint64_t>(train_.fold));
   options.cuda = cuda_;

@@ -83,6 +83,7 @@ absl::Status TakeModel(const JsonObject& model, ModelSpec& spec) {
     spec.dropout = 0;
     RETURN_IF_ERROR(json.TakeInteger("width", 1, 1024, spec.cnn.width));
     RETURN_IF_ERROR(json.TakeList("blocks", 1, 64, spec.cnn.blocks));
+    RETURN_IF_ERROR(json.Take("mirror", spec.cnn.mirror));
     return json.Take("dropout", 0, 0.95, spec.dropout);
   }
   return absl::InvalidArgumentError(
@@ -224,6 +225,7 @@ absl::Status TakeImages(const JsonObject& root, TrainingSpec& spec) {
   const JsonObject augment = root.Child("train").Child("augment");
   RETURN_IF_ERROR(augment.Take("flip", spec.augmentation.flip));
   RETURN_IF_ERROR(augment.Take("crop", 0, 0.5, spec.augmentation.crop));
+  RETURN_IF_ERROR(augment.Take("mixup", 0, 1, spec.mixup));
   return augment.Take("colour", 0, 1, spec.augmentation.colour);
 }
 

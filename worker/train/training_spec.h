@@ -73,6 +73,7 @@ struct TrainingSpec {
   SpeedPaths paths;
   bool images = false;  // each row has one
   Augmentation augmentation;
+  double mixup = 0;  // alpha; 0: none
 };
 
 // json: a resolved JobSpec (proto/job.proto) as protobuf writes it, keys in

@@ -1,6 +1,7 @@
 // The residual CNN over images, against PyTorch's.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -9,6 +10,7 @@
 #include "tests/worker/model/golden.h"
 #include "worker/data/media_source.h"
 #include "worker/model/learner.h"
+#include "worker/model/mixup.h"
 
 namespace traind {
 namespace {
@@ -139,6 +141,67 @@ TEST(CnnTest, Bf16LossesStayNearThoseOfFloat32) {
     EXPECT_NEAR(loss, wanted, 0.05 * wanted) << "step " << step;
     EXPECT_NE(loss, wanted);
   }
+}
+
+// The loss of a first step with these options, from the golden weights.
+double FirstLoss(const Golden& golden, const LearnerOptions& options, uint64_t seed) {
+  const auto learner = NewLearner(golden, options);
+  LoadWeights(golden, *learner, "colour.");
+  EXPECT_TRUE(learner->Step({0, kBatch, kBatch, 0, seed}).ok());
+  return learner->TakeLoss()->mean();
+}
+
+TEST(CnnTest, AMixtureIsDrawnFromTheSeedAndLearntAsOne) {
+  const Golden golden("cnn.safetensors");
+  LearnerOptions options = Colour();
+  const double plain = FirstLoss(golden, options, 1);
+  options.mixup = 1;
+  const double mixed = FirstLoss(golden, options, 1);
+  EXPECT_NE(mixed, plain);
+  EXPECT_EQ(mixed, FirstLoss(golden, options, 1));
+  EXPECT_NE(mixed, FirstLoss(golden, options, 2));
+  double sum = 0, most = 0, least = 1;
+  for (uint64_t seed = 0; seed < 2000; ++seed) {
+    const double share = MixupShare(1, seed);
+    sum += share;
+    most = std::max(most, share);
+    least = std::min(least, share);
+  }
+  // Of Beta(1, 1) the larger share is uniform in 0.5-1.
+  EXPECT_NEAR(sum / 2000, 0.75, 0.01);
+  EXPECT_GT(most, 0.99);
+  EXPECT_LT(least, 0.51);
+  EXPECT_GE(least, 0.5);
+}
+
+TEST(CnnTest, MirroredAnswersAreTheSameForAnImageAndItsMirrorImage) {
+  const Golden golden("cnn.safetensors");
+  LearnerOptions options = Grey();
+  const auto answers = [&](bool mirror, bool flip) {
+    options.model.cnn.mirror = mirror;
+    const auto learner = NewLearner(golden, options);
+    LoadWeights(golden, *learner, "grey.");
+    std::vector<float> images = golden.Floats("in.images");
+    for (float* line = images.data(); flip && line < images.data() + images.size();
+         line += kSize * 3) {
+      for (int64_t i = 0; i < kSize / 2; ++i) {
+        std::swap_ranges(line + i * 3, line + i * 3 + 3, line + (kSize - 1 - i) * 3);
+      }
+    }
+    EncodedRows rows;
+    rows.rows = kBatch;
+    rows.media = std::make_shared<Images>(images, 1);
+    std::vector<float> out(kBatch * 2);
+    EXPECT_TRUE(learner->Predict(Weights::kLast, rows, absl::MakeSpan(out)).ok());
+    return out;
+  };
+  const std::vector<float> once = answers(true, false), flipped = answers(true, true);
+  const std::vector<float> plain = answers(false, false), other = answers(false, true);
+  for (size_t i = 0; i < once.size(); ++i) {
+    EXPECT_NEAR(once[i], flipped[i], 1e-5) << i;
+    EXPECT_NEAR(once[i], (plain[i] + other[i]) / 2, 1e-5) << i;
+  }
+  EXPECT_NE(plain, other);
 }
 
 TEST(CnnTest, AStepWithoutRowsLeavesTheStatisticsAlone) {
