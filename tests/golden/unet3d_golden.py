@@ -57,7 +57,7 @@ RUNS = {"three_levels": (1, 4, 3), "channels": (2, 3, 2)}
 
 
 def main():
-    torch.manual_seed(19)
+    torch.manual_seed(23)  # no activation comes within rounding of a ReLU's bend
     torch.set_num_threads(1)
     rows = STEPS * BATCH
     masks = (F.avg_pool3d(torch.randn(rows, 1, *EXTENT), 3, 1, 1) > 0.15).float()

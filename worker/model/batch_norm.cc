@@ -27,10 +27,28 @@ using torch::autograd::variable_list;
 // order, so that they do not depend on the number of threads.
 constexpr int64_t kPartRows = 2048;
 
-// x, as rows of channels.
+// x, as rows of channels: of several pixels side by side where there are few channels, as
+// loops over short rows are not vectorised.
 struct Matrix {
-  explicit Matrix(const at::Tensor& x) : width(x.size(1)), rows(x.numel() / x.size(1)) {}
-  int64_t width, rows;
+  explicit Matrix(const at::Tensor& x)
+      : channels(x.size(1)), width(channels), rows(x.numel() / channels) {
+    constexpr int64_t kLeastWidth = 32;
+    while (width < kLeastWidth && rows % 2 == 0) {
+      width *= 2;
+      rows /= 2;
+    }
+  }
+
+  // [channels] -> [width]: for each pixel of a row.
+  std::vector<float> Tiled(const float* values) const {
+    std::vector<float> tiled;
+    while (static_cast<int64_t>(tiled.size()) < width) {
+      tiled.insert(tiled.end(), values, values + channels);
+    }
+    return tiled;
+  }
+
+  int64_t channels, width, rows;
 };
 
 bool HasChannelsLast(const at::Tensor& x) {
@@ -39,7 +57,8 @@ bool HasChannelsLast(const at::Tensor& x) {
                         : false;
 }
 
-// Calls work(first row, rows, its sums [2 x width]) for each part; the parts' sums together.
+// Calls work(first row, rows, its sums [2 x width]) for each part; the parts' sums together,
+// [2 x channels].
 std::vector<double> SumParts(const Matrix& m,
                              const std::function<void(int64_t, int64_t, float*)>& work) {
   const int64_t parts = (m.rows + kPartRows - 1) / kPartRows;
@@ -51,8 +70,11 @@ std::vector<double> SumParts(const Matrix& m,
       work(row, std::min(kPartRows, m.rows - row), sums.data() + static_cast<size_t>(part) * size);
     }
   });
-  std::vector<double> total(size);
-  for (size_t i = 0; i < sums.size(); ++i) total[i % size] += sums[i];
+  const auto width = static_cast<size_t>(m.width), channels = static_cast<size_t>(m.channels);
+  std::vector<double> total(2 * channels);
+  for (size_t i = 0; i < sums.size(); ++i) {
+    total[i % size / width * channels + i % width % channels] += sums[i];
+  }
   return total;
 }
 
@@ -77,35 +99,39 @@ void Forward(const BatchNorm& norm, const at::Tensor& x, const at::Tensor& add, 
   const Matrix m(x);
   float* const of = statistics.mutable_data_ptr<float>();
   // Around a value near the mean squares lose no digits.
-  float* const shift = of + kMean * m.width;
-  for (int64_t j = 0; j < m.width; ++j) shift[j] = Load(Rows<T>(x, 0, m.width)[j]);
+  std::vector<float> shift(static_cast<size_t>(m.channels));
+  for (size_t j = 0; j < shift.size(); ++j) shift[j] = Load(Rows<T>(x, 0, m.width)[j]);
+  const std::vector<float> shifts = m.Tiled(shift.data());
   const std::vector<double> sums = SumParts(m, [&](int64_t row, int64_t rows, float* part) {
-    NormSums(Rows<T>(x, row, m.width), shift, part, rows, m.width);
+    NormSums(Rows<T>(x, row, m.width), shifts.data(), part, rows, m.width);
   });
-  const auto count = static_cast<double>(m.rows);
+  const auto count = static_cast<double>(x.numel() / m.channels);
   float* const running_mean = norm.running_mean.mutable_data_ptr<float>();
   float* const running_var = norm.running_var.mutable_data_ptr<float>();
-  for (int64_t j = 0; j < m.width; ++j) {
+  for (int64_t j = 0; j < m.channels; ++j) {
     const double from_shift = sums[static_cast<size_t>(j)] / count;
-    const double square = sums[static_cast<size_t>(m.width + j)] / count;
+    const double square = sums[static_cast<size_t>(m.channels + j)] / count;
     const double variance = std::max(0.0, square - from_shift * from_shift);
-    const double mean = shift[j] + from_shift, inverse = 1 / std::sqrt(variance + BatchNorm::kEps);
+    const double mean = shift[static_cast<size_t>(j)] + from_shift,
+                 inverse = 1 / std::sqrt(variance + BatchNorm::kEps);
     const double factor = norm.weight.const_data_ptr<float>()[j] * inverse;
-    of[kFactor * m.width + j] = static_cast<float>(factor);
-    of[kOffset * m.width + j] =
+    of[kFactor * m.channels + j] = static_cast<float>(factor);
+    of[kOffset * m.channels + j] =
         static_cast<float>(norm.bias.const_data_ptr<float>()[j] - mean * factor);
-    of[kMean * m.width + j] = static_cast<float>(mean);
-    of[kInverse * m.width + j] = static_cast<float>(inverse);
+    of[kMean * m.channels + j] = static_cast<float>(mean);
+    of[kInverse * m.channels + j] = static_cast<float>(inverse);
     const auto mix = [](float old, double now) {
       return static_cast<float>((1 - BatchNorm::kMomentum) * old + BatchNorm::kMomentum * now);
     };
     running_mean[j] = mix(running_mean[j], mean);
     running_var[j] = mix(running_var[j], variance * count / (count - 1));
   }
+  const std::vector<float> factors = m.Tiled(of + kFactor * m.channels),
+                           offsets = m.Tiled(of + kOffset * m.channels);
   ForParts(m, [&](int64_t row, int64_t rows) {
     const NormPass<T> pass{Rows<T>(x, row, m.width),
-                           add.defined() ? Rows<T>(add, row, m.width) : nullptr,
-                           of + kFactor * m.width, of + kOffset * m.width, relu};
+                           add.defined() ? Rows<T>(add, row, m.width) : nullptr, factors.data(),
+                           offsets.data(), relu};
     NormForward(pass, Rows<T>(y, row, m.width), rows, m.width);
   });
 }
@@ -117,37 +143,42 @@ void Backward(const at::Tensor& x, const at::Tensor& y, bool relu, const at::Ten
               const at::Tensor& d_weight, const at::Tensor& d_bias) {
   const Matrix m(x);
   const float* const of = statistics.const_data_ptr<float>();
+  const std::vector<float> factors = m.Tiled(of + kFactor * m.channels),
+                           offsets = m.Tiled(of + kOffset * m.channels),
+                           means = m.Tiled(of + kMean * m.channels);
   const bool added = d_add.defined();
   const auto pass_at = [&](int64_t row) {
     NormPass<T> pass;
     pass.x = Rows<T>(x, row, m.width);
     pass.add = added ? pass.x : nullptr;  // that there was one
-    pass.factor = of + kFactor * m.width;
-    pass.offset = of + kOffset * m.width;
+    pass.factor = factors.data();
+    pass.offset = offsets.data();
     pass.relu = relu;
     return pass;
   };
   const std::vector<double> sums = SumParts(m, [&](int64_t row, int64_t rows, float* part) {
     NormBackwardSums(pass_at(row), added ? Rows<T>(y, row, m.width) : nullptr,
-                     Rows<T>(dy, row, m.width), of + kMean * m.width,
+                     Rows<T>(dy, row, m.width), means.data(),
                      added ? Rows<T>(d_add, row, m.width) : nullptr, part, rows, m.width);
   });
-  std::vector<float> slope(static_cast<size_t>(m.width)), constant(slope.size());
-  const auto count = static_cast<double>(m.rows);
-  for (int64_t j = 0; j < m.width; ++j) {
-    const double mean = of[kMean * m.width + j], inverse = of[kInverse * m.width + j];
-    const double factor = of[kFactor * m.width + j];
+  std::vector<float> slope(static_cast<size_t>(m.channels)), constant(slope.size());
+  const auto count = static_cast<double>(x.numel() / m.channels);
+  for (int64_t j = 0; j < m.channels; ++j) {
+    const double mean = of[kMean * m.channels + j], inverse = of[kInverse * m.channels + j];
+    const double factor = of[kFactor * m.channels + j];
     const auto at = static_cast<size_t>(j);
-    const double d_offset = sums[at], d_factor = sums[static_cast<size_t>(m.width) + at] * inverse;
+    const double d_offset = sums[at],
+                 d_factor = sums[static_cast<size_t>(m.channels) + at] * inverse;
     d_bias.mutable_data_ptr<float>()[j] = static_cast<float>(d_offset);
     d_weight.mutable_data_ptr<float>()[j] = static_cast<float>(d_factor);
     const double by_x = factor * inverse * d_factor / count;
     slope[at] = static_cast<float>(-by_x);
     constant[at] = static_cast<float>(by_x * mean - factor * d_offset / count);
   }
+  const std::vector<float> slopes = m.Tiled(slope.data()), constants = m.Tiled(constant.data());
   ForParts(m, [&](int64_t row, int64_t rows) {
-    NormBackward(pass_at(row), Rows<T>(added ? d_add : dy, row, m.width), slope.data(),
-                 constant.data(), Rows<T>(dx, row, m.width), rows, m.width);
+    NormBackward(pass_at(row), Rows<T>(added ? d_add : dy, row, m.width), slopes.data(),
+                 constants.data(), Rows<T>(dx, row, m.width), rows, m.width);
   });
 }
 
