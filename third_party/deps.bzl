@@ -80,6 +80,12 @@ def third_party():
         targets = {"tiff": ["-ltiff"]},
     )
     apt_repository(
+        name = "sentencepiece",  # links Protobuf: never in a Rank
+        header = "sentencepiece_trainer.h",
+        package = "libsentencepiece-dev",
+        targets = {"sentencepiece": ["pc:sentencepiece"]},
+    )
+    apt_repository(
         name = "gtest",
         header = "gmock/gmock.h",
         package = "libgmock-dev",

@@ -84,6 +84,7 @@ InputSchema InputSchemaOf(const TableSchema& schema) {
   input.targets.push_back(schema.target);
   input.targets.insert(input.targets.end(), schema.more_targets.begin(), schema.more_targets.end());
   input.classes = schema.classes;
+  input.text_columns = schema.text_columns;
   return input;
 }
 
@@ -122,6 +123,15 @@ absl::StatusOr<std::unique_ptr<FeatureReader>> FeatureReader::Match(
     }
     reader->fields_.push_back(field);
   }
+  for (const std::string& column : schema.text_columns) {
+    const auto at = places.find(column);
+    used.insert(column);
+    if (at == places.end()) {
+      missing.push_back(column);
+    } else {
+      reader->text_at_.push_back(at->second);
+    }
+  }
   if (!schema.id.empty()) {
     const auto at = places.find(schema.id);
     used.insert(schema.id);
@@ -152,6 +162,20 @@ absl::Status FeatureReader::Read(const CsvRows& block, int64_t before,
                                  std::vector<ColumnRows>& rows) const {
   rows.resize(fields_.size());
   return AddFeatureRows(fields_, block, columns_, {file_, kTrainedOn, before}, rows);
+}
+
+void FeatureReader::ReadTexts(const CsvRows& block, TextRows& texts) const {
+  if (text_at_.empty()) return;
+  std::string text;
+  const absl::string_view* row = block.fields();
+  for (size_t i = 0; i < block.rows(); ++i, row += columns_) {
+    text.clear();
+    for (size_t k = 0; k < text_at_.size(); ++k) {
+      const absl::string_view value = row[text_at_[k]];
+      absl::StrAppend(&text, k == 0 ? "" : "\n", IsMissingValue(value) ? "" : value);
+    }
+    texts.Add(text);
+  }
 }
 
 }  // namespace traind

@@ -45,7 +45,8 @@ struct InputSchema {
   std::string id;  // empty: rows count from 0
   TargetKind target_kind = TargetKind::kClasses;
   std::vector<std::string> targets;
-  std::vector<std::string> classes;  // kClasses
+  std::vector<std::string> classes;       // kClasses
+  std::vector<std::string> text_columns;  // as TableSchema's
 
   size_t outputs() const {
     return target_kind == TargetKind::kClasses ? classes.size() : targets.size();
@@ -67,6 +68,8 @@ class FeatureReader {
 
   // Appends; as AddFeatureRows.
   absl::Status Read(const CsvRows& block, int64_t before, std::vector<ColumnRows>& rows) const;
+  // Appends each row's texts, a line for each column; nothing where there are no such columns.
+  void ReadTexts(const CsvRows& block, TextRows& texts) const;
   // Where the id stands; -1: there is none.
   ptrdiff_t id_at() const { return id_at_; }
   // Columns that no feature, target or id has.
@@ -79,6 +82,7 @@ class FeatureReader {
   size_t columns_ = 0;
   std::vector<FeatureField> fields_;
   std::vector<std::unique_ptr<Dictionary>> dictionaries_;
+  std::vector<size_t> text_at_;
   ptrdiff_t id_at_ = -1;
   std::vector<std::string> ignored_;
 };

@@ -1,11 +1,15 @@
 #include "common/text/tokenizer.h"
 
+#include <absl/strings/match.h>
+
+#include "common/text/sentencepiece_tokenizer.h"
 #include "common/text/word_tokenizer.h"
 
 namespace traind {
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> ParseTokenizer(absl::string_view bytes) {
-  return WordTokenizer::Parse(bytes);
+  if (absl::StartsWith(bytes, WordTokenizer::kMagic)) return WordTokenizer::Parse(bytes);
+  return SentencepieceTokenizer::Parse(bytes);
 }
 
 void KeepBothEnds(size_t begin, int64_t most, std::vector<int32_t>& ids) {

@@ -24,7 +24,8 @@ class Tokenizer {
   virtual std::string Serialize() const = 0;
 };
 
-// Of Serialize()'s bytes. DataLoss where they are not.
+// Of Serialize()'s bytes; a SentencePiece model's are such, too. DataLoss or InvalidArgument
+// where they are not.
 absl::StatusOr<std::unique_ptr<Tokenizer>> ParseTokenizer(absl::string_view bytes);
 
 // Leaves the first and the last half of `most` of the ids after `begin` where there are

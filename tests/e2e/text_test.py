@@ -41,6 +41,9 @@ def _():
         assert done["scores"]["oof"] > done["scores"]["floor"] + 0.1, done["scores"]
         assert done["scores"]["test"] > done["scores"]["floor"] + 0.1, done["scores"]
         assert len(rows_of(done["predictions"]["path"])) == 201
+        # A later file needs what each model has learnt of words.
+        later = house.json("predict", job, "--data", os.path.join(house.data, "test.csv"))
+        assert later["predictions"]["sha256"] == done["predictions"]["sha256"], (later, done)
 
 
 @case("A text that cannot be read is named by its file and place, and a column that is not there before anything runs")

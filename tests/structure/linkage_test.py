@@ -27,7 +27,7 @@ TORCH = ("libtorch", "libc10", "libcudart", "libnccl", "libcudnn", "libcublas")
 @case("A Rank links the CPU part of LibTorch, and neither gRPC nor Protobuf nor SQLite")
 def _():
     assert having("worker/trainrank", "libtorch_cpu")
-    assert not having("worker/trainrank", "libgrpc", "libprotobuf", "libsqlite", "libyaml")
+    assert not having("worker/trainrank", "libgrpc", "libprotobuf", "libsentencepiece", "libsqlite", "libyaml")
     assert not having("worker/trainrank", "libtorch_cuda", "libc10_cuda", "libcudart", "libnccl")
 
 

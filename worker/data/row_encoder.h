@@ -2,6 +2,7 @@
 // training rows and on nothing else.
 #pragma once
 
+#include <absl/strings/string_view.h>
 #include <absl/types/span.h>
 
 #include <cstdint>
@@ -52,8 +53,9 @@ enum class InputWidths {
 
 // A table's features: where each one's rows begin. Of the two the other is null.
 struct FeatureRows {
-  std::vector<const float*> numbers;  // [feature]
-  std::vector<const int32_t*> codes;  // [feature], as Table::Codes
+  std::vector<const float*> numbers;     // [feature]
+  std::vector<const int32_t*> codes;     // [feature], as Table::Codes
+  std::vector<absl::string_view> texts;  // [row]; empty where rows have none
 };
 
 // Columns that are the floor's alone are left out. Numeric columns are standardised; a missing

@@ -318,6 +318,7 @@ absl::Status DatasetPrediction::PublishNow() {
 // The Prediction stands: what it was made of is of no use any more.
 void DatasetPrediction::RemoveScratch() const {
   unlink(InAttempt("rows.bin").c_str());
+  unlink(TextsPath(InAttempt("rows.bin")).c_str());
   unlink(InAttempt("ids.bin").c_str());
   for (const auto& values : values_) {
     if (!values.has_value()) continue;

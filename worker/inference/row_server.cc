@@ -27,6 +27,7 @@ std::string TextOf(float value) {
 // The rows of several requests.
 struct RowServer::Batch {
   std::vector<ColumnRows> features;
+  TextRows texts;  // where the models take some
   std::vector<std::pair<const rank_protocol::Rows*, size_t>> requests;  // with their rows
   size_t rows = 0;
 };
@@ -162,6 +163,7 @@ absl::Status RowServer::ReadRows(const rank_protocol::Rows& request, Batch& batc
     to.numbers.insert(to.numbers.end(), features[f].numbers.begin(), features[f].numbers.end());
     to.codes.insert(to.codes.end(), features[f].codes.begin(), features[f].codes.end());
   }
+  reader->ReadTexts(rows, batch.texts);
   batch.requests.emplace_back(&request, rows.rows());
   batch.rows += rows.rows();
   return absl::OkStatus();
@@ -173,6 +175,7 @@ absl::Status RowServer::PredictBatch(const Batch& batch, std::vector<float>& val
     rows.numbers.push_back(column.numbers.data());
     rows.codes.push_back(column.codes.data());
   }
+  for (size_t i = 0; i < batch.texts.ends.size(); ++i) rows.texts.push_back(batch.texts[i]);
   const size_t size = batch.rows * schema_.outputs();
   std::vector<std::vector<float>> of_models;
   std::vector<absl::Span<const float>> parts;

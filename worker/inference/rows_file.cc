@@ -4,6 +4,7 @@
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "common/durable_file.h"
@@ -25,8 +26,11 @@ class Writer {
  public:
   Writer(const FeatureReader& reader, size_t columns) : reader_(reader), columns_(columns) {}
 
-  absl::Status Open(const std::string& rows_path, const std::string& ids_path) {
+  absl::Status Open(const std::string& rows_path, const std::string& ids_path, bool texts) {
     ASSIGN_OR_RETURN(rows_out_, DurableWriter::Create(rows_path));
+    if (texts) {
+      ASSIGN_OR_RETURN(texts_out_, DurableWriter::Create(TextsPath(rows_path)));
+    }
     if (reader_.id_at() < 0) return absl::OkStatus();
     ASSIGN_OR_RETURN(ids_out_, DurableWriter::Create(ids_path));
     return absl::OkStatus();
@@ -43,12 +47,18 @@ class Writer {
                                              : AppendCells(column.numbers, *rows_out_));
     }
     if (ids_out_ != nullptr) RETURN_IF_ERROR(AddIds(block));
+    if (texts_out_ != nullptr) RETURN_IF_ERROR(AddTexts(block));
     rows_ += static_cast<int64_t>(block.rows());
     return absl::OkStatus();
   }
 
   absl::Status Commit() {
     RETURN_IF_ERROR(rows_out_->Commit().status());
+    if (texts_out_ != nullptr) {
+      RETURN_IF_ERROR(texts_out_->Append({reinterpret_cast<const char*>(text_ends_.data()),
+                                          text_ends_.size() * sizeof(uint64_t)}));
+      RETURN_IF_ERROR(texts_out_->Commit().status());
+    }
     return ids_out_ == nullptr ? absl::OkStatus() : ids_out_->Commit().status();
   }
   int64_t rows() const { return rows_; }
@@ -63,9 +73,18 @@ class Writer {
     return ids_out_->Append(text);
   }
 
+  absl::Status AddTexts(const CsvRows& block) {
+    TextRows texts;
+    reader_.ReadTexts(block, texts);
+    const uint64_t before = text_ends_.empty() ? 0 : text_ends_.back();
+    for (const uint64_t end : texts.ends) text_ends_.push_back(before + end);
+    return texts_out_->Append(texts.text);
+  }
+
   const FeatureReader& reader_;
   const size_t columns_;
-  std::unique_ptr<DurableWriter> rows_out_, ids_out_;
+  std::unique_ptr<DurableWriter> rows_out_, ids_out_, texts_out_;
+  std::vector<uint64_t> text_ends_;
   std::vector<ColumnRows> features_;
   int64_t rows_ = 0;
 };
@@ -84,7 +103,7 @@ absl::StatusOr<RowsFileInfo> WriteRowsFile(const InputSchema& schema, const CsvF
                                          absl::StrJoin(reader->ignored(), "', '"), "'"));
   }
   Writer writer(*reader, text.header.size());
-  RETURN_IF_ERROR(writer.Open(rows_path, ids_path));
+  RETURN_IF_ERROR(writer.Open(rows_path, ids_path, !schema.text_columns.empty()));
   BlockReader blocks(text);
   CsvRows block;
   absl::Status read;
@@ -117,6 +136,12 @@ absl::StatusOr<RowsFile> RowsFile::Open(const std::string& path, const InputSche
   if (file.file_->bytes().size() != expected) {
     return absl::DataLossError(absl::StrCat(path, " has another size than its ", rows, " rows"));
   }
+  if (schema.text_columns.empty()) return file;
+  ASSIGN_OR_RETURN(file.texts_, MappedFile::Open(TextsPath(path), MapUse::kStream));
+  if (file.texts_->bytes().size() < static_cast<size_t>(rows) * sizeof(uint64_t)) {
+    return absl::DataLossError(
+        absl::StrCat(TextsPath(path), " is shorter than its ", rows, " rows"));
+  }
   return file;
 }
 
@@ -138,6 +163,20 @@ FeatureRows RowsFile::Block(int64_t block) const {
       rows.codes[f] = reinterpret_cast<const int32_t*>(at);
     }
     at += static_cast<size_t>(RowsOf(block)) * kCellBytes;
+  }
+  if (texts_ == nullptr) return rows;
+  const absl::string_view bytes = texts_->bytes();
+  const size_t limit = bytes.size() - static_cast<size_t>(rows_) * sizeof(uint64_t);
+  const auto end_of = [&](int64_t row) {  // of the row before the first: 0
+    uint64_t end = 0;
+    if (row >= 0)
+      std::memcpy(&end, bytes.data() + limit + static_cast<size_t>(row) * 8, sizeof end);
+    return std::min<size_t>(end, limit);
+  };
+  for (int64_t i = 0; i < RowsOf(block); ++i) {
+    const int64_t row = block * kRowsPerBlock + i;
+    const size_t begin = end_of(row - 1);
+    rows.texts.push_back(bytes.substr(begin, std::max(begin, end_of(row)) - begin));
   }
   return rows;
 }

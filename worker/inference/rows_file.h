@@ -25,9 +25,14 @@ struct RowsFileInfo {
   std::vector<std::string> warnings;  // for the user
 };
 
-// Reads `data` and writes rows_path, and, where the schema has an id, ids_path: of each row
-// the id's length, a colon, and the id. keep_going: asked after each block. InvalidArgument
-// names file, row and column; Cancelled: keep_going said no; else as of DurableWriter.
+// The texts of the rows, one after the other, then where each ends, uint64; there where the
+// schema has text columns.
+inline std::string TextsPath(const std::string& rows_path) { return rows_path + ".texts"; }
+
+// Reads `data` and writes rows_path, TextsPath(), and, where the schema has an id, ids_path: of
+// each row the id's length, a colon, and the id. keep_going: asked after each block.
+// InvalidArgument names file, row and column; Cancelled: keep_going said no; else as of
+// DurableWriter.
 absl::StatusOr<RowsFileInfo> WriteRowsFile(const InputSchema& schema, const CsvFile& data,
                                            const std::string& rows_path,
                                            const std::string& ids_path,
@@ -48,8 +53,8 @@ class RowsFile {
  private:
   RowsFile() = default;
 
-  std::unique_ptr<MappedFile> file_;
-  std::vector<bool> numeric_;  // [feature]
+  std::unique_ptr<MappedFile> file_, texts_;  // texts_: null where there are none
+  std::vector<bool> numeric_;                 // [feature]
   int64_t rows_ = 0;
 };
 

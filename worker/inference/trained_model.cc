@@ -12,6 +12,7 @@
 #include "common/job_layout.h"
 #include "common/status_macros.h"
 #include "worker/checkpoint/checkpoint.h"
+#include "worker/data/text_source.h"
 #include "worker/train/training_spec.h"
 
 namespace traind {
@@ -73,6 +74,12 @@ absl::Status TrainedModel::CreateLearner(const std::string& state_dir) {
   options.shape.outputs = static_cast<int64_t>(file_.input.outputs());
   options.shape.window = encoder_.shape().window;
   options.horizon = encoder_.shape().horizon;
+  if (!file_.tokenizer.empty()) {
+    ASSIGN_OR_RETURN(tokenizer_, ParseTokenizer(file_.tokenizer));
+    max_tokens_ = spec.text.max_tokens;
+    options.shape.vocabulary = VocabularyOf(*tokenizer_);
+    options.shape.max_tokens = max_tokens_;
+  }
   options.objective = spec.objective;
   options.objective.class_weights.clear();  // they do not predict
   options.target_mean = encoder_.target_mean();
@@ -120,7 +127,13 @@ absl::Status TrainedModel::LoadWeights(const std::string& state_dir, const std::
 
 absl::Status TrainedModel::Predict(const FeatureRows& rows, int64_t begin, int64_t end,
                                    absl::Span<float> out) {
-  return learner_->Predict(Weights::kBest, encoder_.Encode(rows, begin, end), out);
+  EncodedRows encoded = encoder_.Encode(rows, begin, end);
+  if (tokenizer_ != nullptr) {
+    auto texts = std::make_shared<TextSource>(*tokenizer_, max_tokens_);
+    for (int64_t row = begin; row < end; ++row) texts->Add(rows.texts[static_cast<size_t>(row)]);
+    encoded.media = std::move(texts);
+  }
+  return learner_->Predict(Weights::kBest, encoded, out);
 }
 
 }  // namespace traind

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "common/text/tokenizer.h"
 #include "worker/data/row_encoder.h"
 #include "worker/inference/rows_file.h"
 #include "worker/model/learner.h"
@@ -43,6 +44,8 @@ class TrainedModel {
 
   const ModelFile file_;
   const RowEncoder encoder_;
+  std::unique_ptr<const Tokenizer> tokenizer_;  // null: rows have no texts
+  int64_t max_tokens_ = 0;
   std::string architecture_, optimizer_;
   std::unique_ptr<Learner> learner_;
   int64_t attempt_ = 0;

@@ -1,5 +1,6 @@
 #include "worker/predict/model_file.h"
 
+#include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
 
 #include <cmath>
@@ -104,6 +105,11 @@ ModelFile FileFromJson(const Json& json) {
   input.at("classes").get_to(file.input.classes);
   file.input.target_kind = file.input.classes.empty() ? TargetKind::kValue : TargetKind::kClasses;
   file.encoder = EncoderFromJson(json.at("encoder"));
+  if (json.contains("text")) {
+    json["text"].at("columns").get_to(file.input.text_columns);
+    // What is no base64 is no tokenizer either, which its reader says.
+    absl::Base64Unescape(json["text"].at("tokenizer").get<std::string>(), &file.tokenizer);
+  }
   return file;
 }
 
@@ -140,18 +146,22 @@ absl::Status WriteModelFile(const std::string& state_dir, const std::string& dir
                             const ModelFile& file) {
   Json features = Json::array();
   for (const Column& column : file.input.features) features.push_back(FeatureJson(column));
-  const Json body = {{"format", kFormat},
-                     {"job", file.job},
-                     {"fold", file.fold},
-                     {"seed", file.seed},
-                     {"table_sha256", file.table_sha256},
-                     {"spec", file.spec_json},
-                     {"input",
-                      {{"features", std::move(features)},
-                       {"id", file.input.id},
-                       {"targets", file.input.targets},
-                       {"classes", file.input.classes}}},
-                     {"encoder", EncoderJson(file.encoder)}};
+  Json body = {{"format", kFormat},
+               {"job", file.job},
+               {"fold", file.fold},
+               {"seed", file.seed},
+               {"table_sha256", file.table_sha256},
+               {"spec", file.spec_json},
+               {"input",
+                {{"features", std::move(features)},
+                 {"id", file.input.id},
+                 {"targets", file.input.targets},
+                 {"classes", file.input.classes}}},
+               {"encoder", EncoderJson(file.encoder)}};
+  if (!file.tokenizer.empty()) {
+    body["text"] = {{"columns", file.input.text_columns},
+                    {"tokenizer", absl::Base64Escape(file.tokenizer)}};
+  }
   const std::string text = body.dump(-1, ' ', false, Json::error_handler_t::replace);
   // The digest's line comes first: what follows is what it is of.
   return WriteFileDurably(

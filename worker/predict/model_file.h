@@ -22,6 +22,7 @@ struct ModelFile {
   std::string spec_json;     // resolved JobSpec
   InputSchema input;
   RowEncoder::State encoder;
+  std::string tokenizer;  // Tokenizer::Serialize()'s; empty: rows have no texts
 };
 
 // dir: of the Attempt, relative to the state folder; it exists. Durable. Errors: those of

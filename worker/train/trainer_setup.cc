@@ -95,6 +95,7 @@ void Trainer::SaveModelFile() {
   file.spec_json = train_.spec_json;
   file.input = InputSchemaOf(data_.table->schema());
   file.encoder = data_.encoder->state();
+  if (data_.tokenizer != nullptr) file.tokenizer = data_.tokenizer->Serialize();
   const absl::Status saved =
       WriteModelFile(train_.state_dir, AttemptDir(train_.job, train_.attempt), file);
   if (!saved.ok()) Warn(absl::StrCat("no later file can be predicted: ", saved.message()));

@@ -76,6 +76,23 @@ class LaterFileTest : public ::testing::Test {
   ModelFile file_;
 };
 
+TEST_F(LaterFileTest, TextsComeBackRowByRowAndTheTokenizerWithTheModel) {
+  file_.input.text_columns = {"colour", "title"};
+  file_.tokenizer = std::string("words\0\xff", 7);
+  ASSERT_TRUE(WriteModelFile(dir_, ".", file_).ok());
+  const auto model = ReadModelFile(dir_, ".");
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->tokenizer, file_.tokenizer);
+  const auto info = Write(
+      "id,title,when,size,colour,\"a, b\"\n1,\"one, two\",2026-01-01,3,red,1\n2,NA,,NA,,\n"
+      "3,last,,1,blue,2\n");
+  ASSERT_TRUE(info.ok()) << info.status();
+  const auto rows = RowsFile::Open(dir_ + "/rows.bin", model->input, info->rows);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_THAT(rows->Block(0).texts, ElementsAre("red\none, two", "\n", "blue\nlast"));
+  EXPECT_THAT(Write(kTest).status().message(), HasSubstr("'title'"));
+}
+
 TEST_F(LaterFileTest, TheTestFileIsEncodedBitByBitAsByTheTable) {
   const EncodedRows expected = encoder_->Encode(Split::kTest, 0, 3);
   const EncodedRows later = Encoded(kTest);
