@@ -15,6 +15,7 @@
 //       folds.npy                 int16 [train_rows]: the fold that validates each row; -1: none
 //       samples.json              window, horizon and split (common/table/sample_plan.h); absent
 //                                 where samples are plain rows, split at random
+//       tokenizer-<fold>.model    the fold's SentencePiece model, where its texts' tokens are such
 //       predictions.json          how the answer is joined and written (common/publish/
 //                                 prediction_form.h); absent: a mean, as CSV
 //       floor/oof.npy, test.npy   the floor's predictions (see below)
@@ -65,6 +66,9 @@ inline std::string VolumesOfTable(const std::string& table) {
 inline std::string JobDir(const std::string& job) { return "jobs/" + job; }
 inline std::string FoldsPath(const std::string& job) { return JobDir(job) + "/folds.npy"; }
 inline std::string SamplesPath(const std::string& job) { return JobDir(job) + "/samples.json"; }
+inline std::string TokenizerPath(const std::string& job, int fold) {
+  return JobDir(job) + "/tokenizer-" + std::to_string(fold) + ".model";
+}
 inline std::string PredictionFormPath(const std::string& job) {
   return JobDir(job) + "/predictions.json";
 }

@@ -44,6 +44,9 @@ void CheckTexts(const v1::JobSpec& spec, const Add& add) {
         add(path, absl::StrCat("'", column, "' is there twice"));
     }
   }
+  if (!data.text().model_file().empty() && data.text().tokenizer() != "sentencepiece") {
+    add("data.text.model_file", "needs data.text.tokenizer: sentencepiece");
+  }
   if (HasModel(spec.model()) && !spec.model().has_text()) {
     add("model", "takes no text; use model.text, or leave it out");
   }

@@ -207,6 +207,14 @@ absl::string_view Table::Text(size_t column, Split split, int64_t row) const {
   return impl_->file.substr(texts.text.offset + begin, ends[at] - begin);
 }
 
+std::string Table::RowText(Split split, int64_t row) const {
+  std::string text;
+  for (size_t i = 0; i < schema().text_columns.size(); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : "\n", Text(i, split, row));
+  }
+  return text;
+}
+
 absl::Status Table::VerifyDigest() const {
   uint64_t json_bytes = 0;
   std::copy_n(impl_->file.data() + kTableMagic.size(), sizeof json_bytes,

@@ -111,6 +111,8 @@ class Table {
   // Of schema().text_columns[column]; empty where it is missing.
   // REQUIRES: 0 <= row < rows(split).
   absl::string_view Text(size_t column, Split split, int64_t row) const;
+  // All of a row's texts, a line each.
+  std::string RowText(Split split, int64_t row) const;
 
   // Reads everything: DataLoss where a byte is not as it was written. Open alone
   // checks what memory safety needs: sizes, offsets and the range of all codes.

@@ -52,6 +52,40 @@ bool DataFiles::Allowed(const std::string& resolved) const {
   });
 }
 
+absl::StatusOr<int> DataFiles::Open(const std::string& path, struct stat& info,
+                                    std::string& resolved) const {
+  // O_NONBLOCK: a FIFO must not hold the caller.
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) {
+    const int error = errno;
+    return ErrnoStatus(error, absl::StrCat("cannot read ", path));
+  }
+  auto close_fd = absl::MakeCleanup([fd] { close(fd); });
+  if (fstat(fd, &info) != 0) return ErrnoStatus(errno, absl::StrCat("cannot read ", path));
+  ASSIGN_OR_RETURN(resolved, PathOf(fd));
+  if (!Allowed(resolved)) {
+    return absl::PermissionDeniedError(
+        absl::StrCat(path, resolved == path ? "" : absl::StrCat(" (", resolved, ")"),
+                     " lies outside the data roots: ", absl::StrJoin(roots_, ", ")));
+  }
+  std::move(close_fd).Cancel();
+  return fd;
+}
+
+absl::StatusOr<std::string> DataFiles::Resolve(const std::string& path) const {
+  if (!absl::StartsWith(path, "/")) {
+    return absl::InvalidArgumentError(absl::StrCat("'", path, "' is not an absolute path"));
+  }
+  struct stat info;
+  std::string resolved;
+  ASSIGN_OR_RETURN(const int fd, Open(path, info, resolved));
+  close(fd);
+  if (!S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
+  }
+  return resolved;
+}
+
 absl::StatusOr<std::shared_ptr<const DataFile>> DataFiles::Look(const std::string& path,
                                                                 bool folders) {
   if (!absl::StartsWith(path, "/")) {
@@ -66,20 +100,9 @@ absl::StatusOr<std::shared_ptr<const DataFile>> DataFiles::Look(const std::strin
       return seen->second.result;
     }
   }
-  // O_NONBLOCK: a FIFO must not hold the caller.
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd < 0) {
-    const int error = errno;
-    return ErrnoStatus(error, absl::StrCat("cannot read ", path));
-  }
+  std::string resolved;
+  ASSIGN_OR_RETURN(const int fd, Open(path, info, resolved));
   const auto close_fd = absl::MakeCleanup([fd] { close(fd); });
-  if (fstat(fd, &info) != 0) return ErrnoStatus(errno, absl::StrCat("cannot read ", path));
-  ASSIGN_OR_RETURN(std::string resolved, PathOf(fd));
-  if (!Allowed(resolved)) {
-    return absl::PermissionDeniedError(
-        absl::StrCat(path, resolved == path ? "" : absl::StrCat(" (", resolved, ")"),
-                     " lies outside the data roots: ", absl::StrJoin(roots_, ", ")));
-  }
   if (S_ISDIR(info.st_mode) && folders) {
     auto folder = std::make_shared<DataFile>();
     folder->path = resolved;

@@ -41,6 +41,8 @@ class DataFiles {
   absl::StatusOr<std::shared_ptr<const DataFile>> Look(const std::string& path,
                                                        bool folders = false)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // The real path of a file that is no table. Errors: as Look, of its place alone.
+  absl::StatusOr<std::string> Resolve(const std::string& path) const;
 
  private:
   struct Identity {
@@ -59,6 +61,9 @@ class DataFiles {
   absl::StatusOr<std::shared_ptr<const DataFile>> Read(int fd, const std::string& resolved,
                                                        const std::string& name, int64_t bytes);
   bool Allowed(const std::string& resolved) const;
+  // The open file of an absolute path, what it is and its real path, which is allowed. The
+  // caller closes it.
+  absl::StatusOr<int> Open(const std::string& path, struct stat& info, std::string& resolved) const;
 
   static constexpr size_t kMaxSeen = 4096;
 

@@ -276,6 +276,14 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
     const absl::Status script = CheckScript(*checked.resolved.mutable_model()->mutable_script());
     if (!script.ok()) mistakes.push_back(At("model.script.file", script.message()));
   }
+  if (!data->text().model_file().empty()) {
+    const auto model = files_.Resolve(data->text().model_file());
+    if (model.ok()) {
+      data->mutable_text()->set_model_file(*model);
+    } else {
+      mistakes.push_back(At("data.text.model_file", model.status().message()));
+    }
+  }
   if (!mistakes.empty()) return Mistakes(mistakes);
   CheckColumns(checked.resolved, **train, test->get(), &mistakes, &checked.warnings);
   if (!mistakes.empty()) return Mistakes(mistakes);

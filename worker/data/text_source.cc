@@ -7,18 +7,10 @@
 
 namespace traind {
 
-std::string TextOfRow(const Table& table, Split split, int64_t row) {
-  std::string text;
-  for (size_t i = 0; i < table.schema().text_columns.size(); ++i) {
-    absl::StrAppend(&text, i == 0 ? "" : "\n", table.Text(i, split, row));
-  }
-  return text;
-}
-
 std::unique_ptr<Tokenizer> LearnTokenizer(const Table& table, const TextColumnsSpec& spec,
                                           absl::Span<const int32_t> training_rows) {
   WordCounter counter;
-  for (const int32_t row : training_rows) counter.Add(TextOfRow(table, Split::kTrain, row));
+  for (const int32_t row : training_rows) counter.Add(table.RowText(Split::kTrain, row));
   return std::make_unique<WordTokenizer>(counter.MostFrequent(spec.vocabulary));
 }
 
@@ -30,7 +22,7 @@ std::shared_ptr<const TextSource> TextSource::OfTable(const Table& table, Split 
   auto source = std::make_shared<TextSource>(tokenizer, max_tokens);
   const int64_t rows = table.rows(split);
   source->ends_.reserve(static_cast<size_t>(rows));
-  for (int64_t row = 0; row < rows; ++row) source->Add(TextOfRow(table, split, row));
+  for (int64_t row = 0; row < rows; ++row) source->Add(table.RowText(split, row));
   return source;
 }
 

@@ -16,15 +16,12 @@ namespace traind {
 
 struct TextColumnsSpec {
   std::vector<std::string> columns;  // empty: samples have no text
-  std::string tokenizer = "words";
-  int64_t vocabulary = 4096;  // tokens to tell apart, at most
-  int64_t max_tokens = 256;   // of a text
+  std::string tokenizer = "words";   // or sentencepiece
+  int64_t vocabulary = 4096;         // tokens to tell apart, at most
+  int64_t max_tokens = 256;          // of a text
 };
 
-// A row's texts in the table's columns, a line each.
-std::string TextOfRow(const Table& table, Split split, int64_t row);
-
-// Learnt from those rows of the training file and nothing else.
+// Words, learnt from those rows of the training file and nothing else.
 std::unique_ptr<Tokenizer> LearnTokenizer(const Table& table, const TextColumnsSpec& spec,
                                           absl::Span<const int32_t> training_rows);
 

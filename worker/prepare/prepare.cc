@@ -31,6 +31,7 @@
 #include "worker/prepare/series_floor.h"
 #include "worker/prepare/text_features.h"
 #include "worker/prepare/threshold_floor.h"
+#include "worker/prepare/tokenizers.h"
 
 namespace traind {
 namespace {
@@ -118,6 +119,7 @@ class PrepareRun {
   absl::Status WriteFolds();
   absl::Status PutFloor(Floor& floor);
   absl::Status TakeScript();
+  absl::Status PutTokenizers() const;
   absl::Status ImproveFloor(const Floor& first);
   void TellTable() const;
   void TellFloor(const Floor& floor) const;
@@ -132,7 +134,8 @@ class PrepareRun {
   const Clock& clock_;
   const SendMessage& send_;
   const absl::Duration begin_;
-  std::string key_;  // of the cache
+  std::unique_ptr<MappedFile> tokenizer_;  // that the spec names; null: none
+  std::string key_;                        // of the cache
   bool cached_ = false;
   absl::Duration read_time_;
   std::shared_ptr<const Table> table_;
@@ -142,7 +145,8 @@ class PrepareRun {
 };
 
 // The digest of all that decides what the table is, and what rows have besides.
-std::string CacheKey(const PrepareSpec& spec, const DataFiles& files) {
+// tokenizer: of a file that the spec names; other bytes train other folds.
+std::string CacheKey(const PrepareSpec& spec, const DataFiles& files, absl::string_view tokenizer) {
   std::vector<std::string> parts = {
       absl::StrCat("table-reader ", kTableReaderVersion),
       std::string(spec.target_kind == TargetKind::kClasses ? "classes" : "value"),
@@ -160,6 +164,7 @@ std::string CacheKey(const PrepareSpec& spec, const DataFiles& files) {
   if (!spec.text_columns.empty()) {
     parts.push_back(absl::StrCat("texts\n", absl::StrJoin(spec.text_columns, "\n")));
   }
+  if (!tokenizer.empty()) parts.push_back(Sha256Hex(tokenizer));
   return Sha256Hex(absl::StrJoin(parts, absl::string_view("\0", 1)));
 }
 
@@ -199,7 +204,10 @@ absl::StatusOr<std::unique_ptr<DataFiles>> OpenFiles(const PrepareSpec& spec) {
 
 absl::Status PrepareRun::ReadData() {
   ASSIGN_OR_RETURN(const std::unique_ptr<DataFiles> files, OpenFiles(spec_));
-  key_ = CacheKey(spec_, *files);
+  if (!spec_.tokenizer_file.empty()) {
+    ASSIGN_OR_RETURN(tokenizer_, MappedFile::Open(spec_.tokenizer_file));
+  }
+  key_ = CacheKey(spec_, *files, tokenizer_ == nullptr ? "" : tokenizer_->bytes());
   ASSIGN_OR_RETURN(cached_, OpenCached(*files));
   if (cached_) return absl::OkStatus();
   RETURN_IF_ERROR(FillCache(*files));
@@ -269,6 +277,15 @@ absl::Status PrepareRun::PutFloor(Floor& floor) {
   request.metric = std::string(MetricName(spec_.metric));
   request.spec_folds = split_.folds;
   return Publish(request, clock_.WallNow()).status();
+}
+
+absl::Status PrepareRun::PutTokenizers() const {
+  const absl::Status written =
+      WriteTokenizers(*table_, fold_of_, split_, spec_.vocabulary,
+                      tokenizer_ == nullptr ? absl::string_view() : tokenizer_->bytes(),
+                      task_.state_dir, task_.job);
+  if (tokenizer_ == nullptr || !absl::IsInvalidArgument(written)) return written;
+  return absl::InvalidArgumentError(absl::StrCat(spec_.tokenizer_file, ": ", written.message()));
 }
 
 void PrepareRun::TellTable() const {
@@ -368,6 +385,8 @@ absl::Status PrepareRun::Run() {
   }
   RETURN_IF_ERROR(PutFloor(first));
   RETURN_IF_ERROR(TakeScript());
+  // Before the table is told: folds may begin then.
+  if (spec_.sentencepiece) RETURN_IF_ERROR(PutTokenizers());
   TellTable();
   TellFloor(first);
   setpriority(PRIO_PROCESS, 0, kNiceAfterFirstFloor);

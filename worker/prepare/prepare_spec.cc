@@ -134,6 +134,11 @@ absl::Status TakeText(const Json& data, PrepareSpec& result) {
     result.text_columns.push_back(column.get<std::string>());
   }
   if (result.text_columns.empty()) return Wrong("data.text.columns", "is missing");
+  ASSIGN_OR_RETURN(const std::string tokenizer, Text(*text, "data.text", "tokenizer"));
+  result.sentencepiece = tokenizer == "sentencepiece";
+  ASSIGN_OR_RETURN(const uint64_t vocabulary, Number(*text, "vocabulary"));
+  if (vocabulary > 0) result.vocabulary = static_cast<int64_t>(vocabulary);
+  ASSIGN_OR_RETURN(result.tokenizer_file, Text(*text, "data.text", "model_file"));
   return absl::OkStatus();
 }
 

@@ -39,6 +39,9 @@ struct PrepareSpec {
   std::string id;                                // empty: none
   std::string time, series, group, fold_column;  // empty: none
   std::vector<std::string> text_columns;         // of data.text
+  bool sentencepiece = false;                    // its tokenizer
+  int64_t vocabulary = 4096;
+  std::string tokenizer_file;  // path of its model; empty: each fold learns one
   bool forecasting = false;
   std::optional<VolumeColumns> volume;
   SplitSpec split;

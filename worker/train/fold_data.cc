@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "common/durable_file.h"
 #include "common/image/image_cache.h"
 #include "common/job_layout.h"
 #include "common/status_macros.h"
@@ -18,14 +19,22 @@
 namespace traind {
 namespace {
 
-void ReadTexts(const TextColumnsSpec& spec, FoldData& data) {
-  data.tokenizer = LearnTokenizer(*data.table, spec, data.rows.training);
+// sentencepiece: path of the fold's model.
+absl::Status ReadTexts(const TextColumnsSpec& spec, const std::string& sentencepiece,
+                       FoldData& data) {
+  if (spec.tokenizer == "words") {
+    data.tokenizer = LearnTokenizer(*data.table, spec, data.rows.training);
+  } else {
+    ASSIGN_OR_RETURN(const std::string model, ReadFile(sentencepiece));
+    ASSIGN_OR_RETURN(data.tokenizer, ParseTokenizer(model));
+  }
   data.max_tokens = spec.max_tokens;
   const auto texts = [&](Split split) {
     return TextSource::OfTable(*data.table, split, *data.tokenizer, spec.max_tokens);
   };
   data.media = texts(Split::kTrain);
   data.test_media = texts(Split::kTest);
+  return absl::OkStatus();
 }
 
 // The scale of pixels is that of the fold's training rows.
@@ -135,7 +144,10 @@ absl::StatusOr<FoldData> LoadFold(const std::string& state_dir, const std::strin
       spec.model.architecture == "script" ? InputWidths::kTable : InputWidths::kFold;
   data.encoder = std::make_unique<const RowEncoder>(
       RowEncoder::Fit(data.table, data.rows.training, split.shape, form, widths));
-  if (!spec.text.columns.empty()) ReadTexts(spec.text, data);
+  if (!spec.text.columns.empty()) {
+    RETURN_IF_ERROR(
+        ReadTexts(spec.text, absl::StrCat(state_dir, "/", TokenizerPath(job, fold)), data));
+  }
   if (spec.images) RETURN_IF_ERROR(AddImages(absl::StrCat(state_dir, "/", table), spec, data));
   if (spec.patches.has_value()) {
     const std::string volumes = absl::StrCat(state_dir, "/", VolumesOfTable(table));

@@ -54,7 +54,9 @@ absl::Status TakeTextEncoder(const JsonObject& json, ModelSpec& spec) {
 absl::Status TakeText(const JsonObject& json, TextColumnsSpec& text) {
   RETURN_IF_ERROR(json.TakeList("columns", text.columns));
   RETURN_IF_ERROR(json.Take("tokenizer", text.tokenizer));
-  if (text.tokenizer != "words") return WrongField(json.PathOf("tokenizer"), "words");
+  if (text.tokenizer != "words" && text.tokenizer != "sentencepiece") {
+    return WrongField(json.PathOf("tokenizer"), "words or sentencepiece");
+  }
   RETURN_IF_ERROR(json.TakeInteger("vocabulary", 16, 1 << 18, text.vocabulary));
   return json.TakeInteger("max_tokens", 1, 4096, text.max_tokens);
 }

@@ -97,6 +97,12 @@ TEST(MediaRulesTest, WhatDoesNotFitTextsIsRefused) {
             "data.text.columns[2]: data.text.columns[2] 'y' is the target, too\n"
             "data.text.columns[3]: data.text.columns[3] 'title' is there twice\n"
             "model.text.width: model.text.width '30' is no multiple of 4, model.text.heads");
+  spec = TextJob();
+  spec.mutable_data()->mutable_text()->set_model_file("/data/a.model");
+  EXPECT_EQ(Errors(spec),
+            "data.text.model_file: data.text.model_file needs data.text.tokenizer: sentencepiece");
+  spec.mutable_data()->mutable_text()->set_tokenizer("sentencepiece");
+  EXPECT_EQ(Errors(spec), "");
   spec = GoodSpec();
   spec.mutable_data()->mutable_text();
   EXPECT_EQ(Errors(spec), "data.text.columns: data.text.columns is missing");

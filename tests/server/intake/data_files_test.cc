@@ -126,6 +126,16 @@ TEST_F(DataFilesTest, AChangedFileIsLookedAtAgain) {
   EXPECT_TRUE(absl::IsNotFound(Look(path)));
 }
 
+TEST_F(DataFilesTest, AFileThatIsNoTableIsResolvedBelowTheRootsAlone) {
+  const std::string path = Write("data/a.model", "\n\x01");
+  ASSERT_EQ(symlink(path.c_str(), (path + ".link").c_str()), 0);
+  EXPECT_EQ(*files_->Resolve(path + ".link"), path);
+  EXPECT_TRUE(absl::IsInvalidArgument(files_->Resolve("a.model").status()));
+  EXPECT_TRUE(absl::IsNotFound(files_->Resolve(path + "s").status()));
+  EXPECT_TRUE(absl::IsPermissionDenied(files_->Resolve("/etc/passwd").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(files_->Resolve(path.substr(0, path.rfind('/'))).status()));
+}
+
 TEST_F(DataFilesTest, ManyThreadsMayLook) {
   const std::string good = Write("data/a.csv", "x,y\n1,2\n"), bad = Write("data/b.csv", "x\n");
   std::vector<std::thread> threads;

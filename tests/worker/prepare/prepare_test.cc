@@ -22,6 +22,7 @@
 #include "common/publish/publisher.h"
 #include "common/table/npy.h"
 #include "common/table/table.h"
+#include "common/text/tokenizer.h"
 #include "worker/prepare/prepare_spec.h"
 #include "worker/rank_protocol/line_channel.h"
 
@@ -258,6 +259,43 @@ TEST_F(PrepareTest, TextsHaveABagOfWordsForAFloor) {
   Put("train.csv", "n,body,y\n1,good,a\n2,b\xff\x64,b\n");
   spec["data"]["text"] = {{"columns", {"body"}}};
   EXPECT_THAT(MustFail(spec).message, HasSubstr("train.csv: line 3"));
+}
+
+TEST_F(PrepareTest, EachFoldHasASentencePieceModelOfItsOwnRows) {
+  std::string train = "body,y,fold\n";
+  for (int i = 0; i < 120; ++i) {
+    absl::StrAppend(&train, i % 3 == 2 ? "qqqq " : "", "the river was ",
+                    i % 2 == 0 ? "wide" : "deep", ",", i % 2, ",", i % 3, "\n");
+  }
+  Put("train.csv", train);
+  nlohmann::json spec = Spec();
+  spec["data"]["test"] = "";
+  spec["data"]["folds"] = 3;
+  spec["data"]["split"] = "column";
+  spec["data"]["fold_column"] = "fold";
+  spec["data"]["text"] = {
+      {"columns", {"body"}}, {"tokenizer", "sentencepiece"}, {"vocabulary", 40}};
+  const auto messages = Run(spec);
+  ASSERT_TRUE(std::holds_alternative<Finished>(messages.back()));
+  for (int fold = 0; fold < 3; ++fold) {
+    const auto model = ReadFile(InState(TokenizerPath("j", fold)));
+    ASSERT_TRUE(model.ok()) << model.status();
+    const auto tokenizer = ParseTokenizer(*model);
+    ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+    std::vector<int32_t> ids;
+    (*tokenizer)->Encode("q", ids);
+    // Only fold 2's own rows have the letter: to its model it is unknown (0).
+    EXPECT_EQ(ids.back() == 0, fold == 2) << fold;
+  }
+
+  spec["data"]["text"]["model_file"] = InState(TokenizerPath("j", 1));
+  ASSERT_TRUE(std::holds_alternative<Finished>(Run(Task(spec, "k")).back()));
+  EXPECT_EQ(*ReadFile(InState(TokenizerPath("k", 0))), *ReadFile(InState(TokenizerPath("j", 1))));
+  spec["data"]["text"]["model_file"] = dir_ + "/train.csv";
+  const auto refused = Run(Task(spec, "l"));
+  EXPECT_EQ(std::get<Failed>(refused.back()).reason, "DATA_ERROR");
+  EXPECT_THAT(std::get<Failed>(refused.back()).message,
+              HasSubstr("train.csv: no SentencePiece model"));
 }
 
 TEST_F(PrepareTest, BadDataIsNamedByItsPlace) {
