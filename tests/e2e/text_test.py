@@ -46,6 +46,20 @@ def _():
         assert later["predictions"]["sha256"] == done["predictions"]["sha256"], (later, done)
 
 
+@case("Two Ranks train on SentencePiece's pieces, in bf16, with accumulation and activations computed again")
+def _():
+    with House(slots=2) as house:
+        reviews(house, rows=400, test=40)
+        house.start()
+        wanted = spec(epochs=2, precision="bf16", accumulation=2, recompute="on")
+        wanted["data"]["text"].update(tokenizer="sentencepiece", vocabulary=300)
+        wanted["resources"] = {"slots": 2}
+        job = house.submit(wanted, "--wait")
+        assert (job["state"], job["quality"]) == ("SUCCEEDED", "FULL"), job
+        assert all(" collective=shm" in f["picked"] and "recompute=on" in f["picked"] for f in job["folds"]), job
+        assert len(rows_of(job["predictions"]["path"])) == 41
+
+
 @case("A text that cannot be read is named by its file and place, and a column that is not there before anything runs")
 def _():
     with House(slots=1) as house:

@@ -219,7 +219,8 @@ absl::Status PrepareRun::ReadData() {
 absl::StatusOr<bool> PrepareRun::OpenCached(const DataFiles& files) {
   absl::StatusOr<std::shared_ptr<const Table>> table = Table::Open(InState(TableCachePath(key_)));
   if (absl::IsNotFound(table.status()) || absl::IsDataLoss(table.status())) return false;
-  RETURN_IF_ERROR(table.status());
+  // The state folder's fault, whatever its code: not the user's.
+  if (!table.ok()) return absl::InternalError(table.status().message());
   if ((*table)->schema().content_sha256 != key_ || !(*table)->VerifyDigest().ok()) return false;
   if (files.media != nullptr && !files.media->IsCached(task_.state_dir, key_)) return false;
   table_ = *std::move(table);

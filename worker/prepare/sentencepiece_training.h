@@ -10,8 +10,8 @@
 
 namespace traind {
 
-// Texts of that many bytes are enough to learn pieces from, and are learnt within seconds.
-inline constexpr int64_t kSentencepieceBytes = 1 << 20;
+// Texts of that many bytes are enough to learn pieces from, and are learnt in a third of a second.
+inline constexpr int64_t kSentencepieceBytes = 1 << 18;
 
 // A unigram model's bytes, of at most `vocabulary` pieces, with SentencePiece's own
 // normalisation (nmt_nfkc). next: gives a text, or false when there are no more; those
