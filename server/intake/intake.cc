@@ -61,6 +61,8 @@ std::string SpeedKey(const v1::JobSpec& spec) {
   v1::JobSpec shape;
   *shape.mutable_model() = spec.model();
   shape.mutable_data()->set_window(spec.data().window());
+  if (spec.data().has_image()) *shape.mutable_data()->mutable_image() = spec.data().image();
+  if (spec.data().has_text()) *shape.mutable_data()->mutable_text() = spec.data().text();
   if (spec.train().has_patches()) {
     *shape.mutable_train()->mutable_patches() = spec.train().patches();
   }
