@@ -143,7 +143,7 @@ TEST(TrainingSpecTest, ErrorsNameTheField) {
   EXPECT_TRUE(absl::StrContains(refusal(R"({"task":{"metric":"rmse"}})"), "task.metric"));
   EXPECT_TRUE(
       absl::StrContains(refusal(R"({"model":{"mlp":{"hidden":[8,0]}}})"), "model.mlp.hidden[1]"));
-  EXPECT_TRUE(absl::StrContains(refusal(R"({"model":{"cnn":{}}})"), "\"cnn\""));
+  EXPECT_TRUE(absl::StrContains(refusal(R"({"model":{"gru":{}}})"), "\"gru\""));
   EXPECT_TRUE(absl::StrContains(refusal(R"({"train":{"precision":"int8"}})"), "train.precision"));
   EXPECT_TRUE(absl::StrContains(refusal(R"({"train":{"epochs":"x"}})"), "train.epochs"));
   EXPECT_TRUE(absl::StrContains(refusal(R"({"data":{"seed":-1}})"), "data.seed"));
