@@ -297,9 +297,7 @@ void PrepareRun::TellTable() const {
   ready.content_sha256 = schema.content_sha256;
   ready.train_rows = schema.train_rows;
   ready.test_rows = schema.test_rows;
-  ready.features =
-      static_cast<int>(std::count_if(schema.features.begin(), schema.features.end(),
-                                     [](const Column& column) { return !column.floor_only; }));
+  ready.features = static_cast<int>(schema.features.size()) - FloorColumns(schema);
   ready.classes = static_cast<int>(schema.classes.size());
   ready.read_ms = absl::ToInt64Milliseconds(read_time_);
   ready.cached = cached_;

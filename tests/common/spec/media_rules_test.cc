@@ -1,27 +1,11 @@
 // Rules of specs whose rows have more than columns.
-#include <absl/strings/str_cat.h>
-#include <absl/strings/str_join.h>
 #include <gtest/gtest.h>
 
 #include "common/spec/spec_rules.h"
+#include "tests/common/spec/spec_fixture.h"
 
 namespace traind {
 namespace {
-
-v1::JobSpec GoodSpec() {
-  v1::JobSpec spec;
-  spec.set_api("v1");
-  spec.mutable_task()->set_type("classification");
-  spec.mutable_data()->set_train("/data/train.csv");
-  spec.mutable_data()->set_target("y");
-  return spec;
-}
-
-std::string Errors(const v1::JobSpec& spec) {
-  return absl::StrJoin(CheckSpec(spec), "\n", [](std::string* out, const SpecError& error) {
-    absl::StrAppend(out, error.field_path, ": ", error.message);
-  });
-}
 
 v1::JobSpec ImageSpec() {
   v1::JobSpec spec = GoodSpec();

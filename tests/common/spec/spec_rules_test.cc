@@ -10,27 +10,13 @@
 #include <nlohmann/json.hpp>
 
 #include "common/spec/field_text.h"
+#include "tests/common/spec/spec_fixture.h"
 
 namespace traind {
 namespace {
 
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
-
-v1::JobSpec GoodSpec() {
-  v1::JobSpec spec;
-  spec.set_api("v1");
-  spec.mutable_task()->set_type("classification");
-  spec.mutable_data()->set_train("/data/train.csv");
-  spec.mutable_data()->set_target("y");
-  return spec;
-}
-
-std::string Errors(const v1::JobSpec& spec) {
-  return absl::StrJoin(CheckSpec(spec), "\n", [](std::string* out, const SpecError& error) {
-    absl::StrAppend(out, error.field_path, ": ", error.message);
-  });
-}
 
 TEST(SpecRulesTest, TheSmallestSpecIsGood) { EXPECT_EQ(Errors(GoodSpec()), ""); }
 
