@@ -18,7 +18,7 @@ ImageFormat FormatOf(absl::string_view bytes) {
 absl::StatusOr<Image> DecodeImage(absl::string_view bytes, const DecodeOptions& options) {
   switch (FormatOf(bytes)) {
     case ImageFormat::kJpeg: {
-      ASSIGN_OR_RETURN(Image image, DecodeJpeg(bytes, options.least_side));
+      ASSIGN_OR_RETURN(Image image, DecodeJpeg(bytes, options));
       return WithChannels(std::move(image), options.channels);
     }
     case ImageFormat::kPng: {

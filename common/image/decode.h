@@ -21,6 +21,8 @@ struct DecodeOptions {
   // size, with no side shorter than twice this: what CropAndResize makes of it is almost
   // the same, and several times as fast. 0: always whole.
   int64_t least_side = 0;
+  // Pixels of a JPEG that CropAndResize to least_side does not look at may be left as zeros.
+  bool middle = false;
 };
 
 // JPEG (baseline, progressive, grey, YCbCr, CMYK) and PNG (all kinds; of 16 bits the upper
@@ -31,7 +33,7 @@ struct DecodeOptions {
 absl::StatusOr<Image> DecodeImage(absl::string_view bytes, const DecodeOptions& options);
 
 // Of one format; with the channels that the file has (1 or 3).
-absl::StatusOr<Image> DecodeJpeg(absl::string_view bytes, int64_t least_side);
+absl::StatusOr<Image> DecodeJpeg(absl::string_view bytes, const DecodeOptions& options);
 absl::StatusOr<Image> DecodePng(absl::string_view bytes);
 
 }  // namespace traind

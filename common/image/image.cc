@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <utility>
+
+#include "common/target_clones.h"
 
 namespace traind {
 namespace {
@@ -45,48 +48,108 @@ std::vector<Taps> BilinearTaps(int64_t in_begin, int64_t in_end, int64_t in_size
   return taps;
 }
 
-uint8_t Rounded(int32_t sum) {
-  return static_cast<uint8_t>(std::clamp(sum >> kPrecisionBits, 0, 255));
+constexpr int64_t kLanes = 16;  // values that are transposed at once
+constexpr int64_t kWide = 64;   // values that are summed at once
+
+using Bytes16 = uint8_t __attribute__((vector_size(kLanes)));
+
+// The first halves of a and b, or the second ones, value by value in turn.
+TRAIND_ALWAYS_INLINE Bytes16 FirstHalves(Bytes16 a, Bytes16 b) {
+  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+}
+TRAIND_ALWAYS_INLINE Bytes16 SecondHalves(Bytes16 a, Bytes16 b) {
+  return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15,
+                                 31);
 }
 
-// in: [height, width, channels]; taps along the width.
-std::vector<uint8_t> ResizeLines(const Image& image, int64_t first_line, int64_t lines,
-                                 const std::vector<Taps>& taps) {
-  const int64_t channels = image.channels;
-  std::vector<uint8_t> out(static_cast<size_t>(lines * channels) * taps.size());
-  uint8_t* to = out.data();
-  for (int64_t line = 0; line < lines; ++line) {
-    const uint8_t* from = image.pixels.data() + (first_line + line) * image.width * channels;
+// 16 x 16 values: to[j][i] = from[i][j]; strides in values.
+TRAIND_ALWAYS_INLINE void TransposeBlock(const uint8_t* from, int64_t from_stride, uint8_t* to,
+                                         int64_t to_stride) {
+  Bytes16 a[kLanes], b[kLanes];
+  for (int64_t i = 0; i < kLanes; ++i) std::memcpy(&a[i], from + i * from_stride, kLanes);
+  for (int round = 0; round < 4; ++round) {  // each turns an index's bits round by one
+    for (int64_t i = 0; i < kLanes / 2; ++i) {
+      b[2 * i] = FirstHalves(a[i], a[i + kLanes / 2]);
+      b[2 * i + 1] = SecondHalves(a[i], a[i + kLanes / 2]);
+    }
+    for (int64_t i = 0; i < kLanes; ++i) a[i] = b[i];
+  }
+  for (int64_t i = 0; i < kLanes; ++i) std::memcpy(to + i * to_stride, &a[i], kLanes);
+}
+
+// [rows, columns] becomes [columns, rows].
+TRAIND_ALWAYS_INLINE void Transpose(const uint8_t* from, int64_t from_stride, int64_t rows,
+                                    int64_t columns, uint8_t* to, int64_t to_stride) {
+  const int64_t whole_rows = rows / kLanes * kLanes, whole_columns = columns / kLanes * kLanes;
+  for (int64_t i = 0; i < whole_rows; i += kLanes) {
+    for (int64_t j = 0; j < whole_columns; j += kLanes) {
+      TransposeBlock(from + i * from_stride + j, from_stride, to + j * to_stride + i, to_stride);
+    }
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; ++j) {
+      to[j * to_stride + i] = from[i * from_stride + j];
+    }
+  }
+}
+
+// out[j] = the sum over i of weights[i] * from[i * step + j], rounded; j < kWide. Loops: vector
+// types would be lowered before the function is cloned for its targets.
+TRAIND_ALWAYS_INLINE void WeightedSum(const uint8_t* __restrict__ from, int64_t step,
+                                      const std::vector<int32_t>& weights,
+                                      uint8_t* __restrict__ out) {
+  int32_t sums[kWide];
+  for (int64_t j = 0; j < kWide; ++j) sums[j] = 1 << (kPrecisionBits - 1);
+  for (const int32_t weight : weights) {
+#pragma omp simd
+    for (int64_t j = 0; j < kWide; ++j) sums[j] += weight * from[j];
+    from += step;
+  }
+#pragma omp simd
+  for (int64_t j = 0; j < kWide; ++j) {
+    out[j] = static_cast<uint8_t>(std::clamp(sums[j] >> kPrecisionBits, 0, 255));
+  }
+}
+
+// Resizes along the width, kWide lines side by side. out: [lines, taps, channels].
+TRAIND_TARGET_CLONES void ResizeLines(const Image& image, int64_t first_line, int64_t lines,
+                                      const std::vector<Taps>& taps, uint8_t* out) {
+  const int64_t channels = image.channels, stride = image.width * channels;
+  const int64_t begin = taps.front().first * channels;
+  const int64_t end = (taps.back().first + taps.back().count) * channels;
+  const int64_t out_stride = static_cast<int64_t>(taps.size()) * channels;
+  std::vector<uint8_t> across(static_cast<size_t>((end - begin) * kWide));
+  std::vector<uint8_t> resized(static_cast<size_t>(out_stride * kWide));
+  for (int64_t line = 0; line < lines; line += kWide) {
+    const int64_t count = std::min(kWide, lines - line);
+    const uint8_t* from = image.pixels.data() + (first_line + line) * stride + begin;
+    Transpose(from, stride, count, end - begin, across.data(), kWide);
+    uint8_t* to = resized.data();
     for (const Taps& tap : taps) {
-      for (int64_t c = 0; c < channels; ++c) {
-        int32_t sum = 1 << (kPrecisionBits - 1);
-        const uint8_t* at = from + tap.first * channels + c;
-        for (int64_t i = 0; i < tap.count; ++i) {
-          sum += tap.weights[static_cast<size_t>(i)] * at[i * channels];
-        }
-        *to++ = Rounded(sum);
+      for (int64_t c = 0; c < channels; ++c, to += kWide) {
+        WeightedSum(across.data() + (tap.first * channels - begin + c) * kWide, channels * kWide,
+                    tap.weights, to);
       }
     }
+    Transpose(resized.data(), kWide, out_stride, count, out + line * out_stride, out_stride);
   }
-  return out;
 }
 
-// lines: those of the image from first_line on, `stride` values each.
-std::vector<uint8_t> ResizeColumns(const std::vector<uint8_t>& lines, int64_t first_line,
-                                   int64_t stride, const std::vector<Taps>& taps) {
-  std::vector<uint8_t> out(static_cast<size_t>(stride) * taps.size());
-  std::vector<int32_t> sums(static_cast<size_t>(stride));
-  uint8_t* to = out.data();
+// lines: those of the image from first_line on, `stride` values each, and kWide values beyond.
+// out: [taps, stride].
+TRAIND_TARGET_CLONES void ResizeColumns(const uint8_t* lines, int64_t first_line, int64_t stride,
+                                        const std::vector<Taps>& taps, uint8_t* out) {
+  uint8_t last[kWide];
   for (const Taps& tap : taps) {
-    std::fill(sums.begin(), sums.end(), 1 << (kPrecisionBits - 1));
-    for (int64_t i = 0; i < tap.count; ++i) {
-      const int32_t weight = tap.weights[static_cast<size_t>(i)];
-      const uint8_t* from = lines.data() + (tap.first - first_line + i) * stride;
-      for (int64_t k = 0; k < stride; ++k) sums[static_cast<size_t>(k)] += weight * from[k];
+    const uint8_t* from = lines + (tap.first - first_line) * stride;
+    int64_t k = 0;
+    for (; k + kWide <= stride; k += kWide) WeightedSum(from + k, stride, tap.weights, out + k);
+    if (k < stride) {
+      WeightedSum(from + k, stride, tap.weights, last);
+      std::memcpy(out + k, last, static_cast<size_t>(stride - k));
     }
-    for (const int32_t sum : sums) *to++ = Rounded(sum);
+    out += stride;
   }
-  return out;
 }
 
 }  // namespace
@@ -117,6 +180,12 @@ Image WithChannels(Image image, int64_t channels) {
   return out;
 }
 
+PixelRange SeenPixels(int64_t length, int64_t other, int64_t size) {
+  const int64_t side = std::min(length, other), begin = (length - side) / 2;
+  const int64_t support = side / size + 2;  // a filter reaches beyond the square
+  return {std::max<int64_t>(0, begin - support), std::min(length, begin + side + support)};
+}
+
 Image CropAndResize(const Image& image, int64_t size) {
   const int64_t side = std::min(image.height, image.width);
   const int64_t left = (image.width - side) / 2, top = (image.height - side) / 2;
@@ -124,9 +193,12 @@ Image CropAndResize(const Image& image, int64_t size) {
   const std::vector<Taps> down = BilinearTaps(top, top + side, image.height, size);
   const int64_t first = down.front().first;
   const int64_t lines = down.back().first + down.back().count - first;
+  const int64_t stride = size * image.channels;
+  std::vector<uint8_t> narrowed(static_cast<size_t>(lines * stride + kWide));
+  ResizeLines(image, first, lines, across, narrowed.data());
   Image out{size, size, image.channels, {}};
-  out.pixels =
-      ResizeColumns(ResizeLines(image, first, lines, across), first, size * image.channels, down);
+  out.pixels.resize(static_cast<size_t>(size * stride));
+  ResizeColumns(narrowed.data(), first, stride, down, out.pixels.data());
   return out;
 }
 

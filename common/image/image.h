@@ -24,6 +24,13 @@ absl::Status CheckImageSize(int64_t height, int64_t width);
 // it, colour from grey repeats it. REQUIRES: image.channels is 1 or 3.
 Image WithChannels(Image image, int64_t channels);
 
+// Of a side of `length` pixels, those that CropAndResize looks at, where the other side has
+// `other`.
+struct PixelRange {
+  int64_t begin = 0, end = 0;
+};
+PixelRange SeenPixels(int64_t length, int64_t other, int64_t size);
+
 // The largest square in the middle, made size x size by Pillow's bilinear filter, which
 // takes the mean over an area where it makes images smaller; the same to the last bit.
 Image CropAndResize(const Image& image, int64_t size);

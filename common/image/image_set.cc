@@ -37,7 +37,7 @@ absl::StatusOr<std::string> ReadBelow(const std::string& root, const std::string
 }
 
 absl::Status Decode(absl::string_view bytes, const ImageSetOptions& options, uint8_t* out) {
-  ASSIGN_OR_RETURN(const Image image, DecodeImage(bytes, {options.channels, options.size}));
+  ASSIGN_OR_RETURN(const Image image, DecodeImage(bytes, {options.channels, options.size, true}));
   const Image square = CropAndResize(image, options.size);
   std::copy(square.pixels.begin(), square.pixels.end(), out);
   return absl::OkStatus();

@@ -42,9 +42,39 @@ int64_t ScaleOf(int64_t shorter, int64_t least_side) {
   return scale;
 }
 
+// Reads all lines, or what CropAndResize sees of them: what lies outside costs its entropy decoding
+// alone.
+void ReadLines(const DecodeOptions& options, jpeg_decompress_struct& info, Image& image) {
+  const int64_t height = image.height, width = image.width;
+  PixelRange rows{0, height}, columns{0, width};
+  if (options.middle && options.least_side > 0) {
+    rows = SeenPixels(height, width, options.least_side);
+    columns = SeenPixels(width, height, options.least_side);
+  }
+  // At its border a part differs from the whole, as colours are interpolated there.
+  const int64_t block = info.min_DCT_scaled_size;
+  const int64_t margin = block * std::max(info.max_h_samp_factor, info.max_v_samp_factor);
+  auto first = static_cast<JDIMENSION>(std::max<int64_t>(0, columns.begin - margin));
+  auto count = static_cast<JDIMENSION>(std::min(width, columns.end + margin)) - first;
+  if (static_cast<int64_t>(count) < width) jpeg_crop_scanline(&info, &first, &count);
+  const auto begin = static_cast<JDIMENSION>(std::max<int64_t>(0, rows.begin - margin));
+  const auto end = static_cast<JDIMENSION>(std::min(height, rows.end + margin));
+  if (begin > 0) jpeg_skip_scanlines(&info, begin);
+  const auto read_line = [&] {
+    JSAMPROW line = image.pixels.data() + (info.output_scanline * width + first) * image.channels;
+    jpeg_read_scanlines(&info, &line, 1);
+  };
+  while (info.output_scanline < end) read_line();
+  // The last line is read: skipping to the end would not see that a file is cut.
+  if (info.output_scanline + 1 < info.output_height) {
+    jpeg_skip_scanlines(&info, info.output_height - 1 - info.output_scanline);
+  }
+  while (info.output_scanline < info.output_height) read_line();
+}
+
 // What is in `image` (and `row`) has destructors, so it lives in the caller. Status texts
 // are made there, too. false: errors.message says why, or size where that is what is wrong.
-bool Decode(absl::string_view bytes, int64_t least_side, jpeg_decompress_struct& info,
+bool Decode(absl::string_view bytes, const DecodeOptions& options, jpeg_decompress_struct& info,
             Errors& errors, absl::Status& size, Image& image) {
   if (setjmp(errors.back) != 0) return false;
   jpeg_create_decompress(&info);
@@ -57,17 +87,13 @@ bool Decode(absl::string_view bytes, int64_t least_side, jpeg_decompress_struct&
   const bool cmyk = info.num_components == 4;
   info.out_color_space = grey ? JCS_GRAYSCALE : cmyk ? JCS_CMYK : JCS_RGB;
   info.scale_num = 1;
-  info.scale_denom = static_cast<unsigned>(ScaleOf(std::min(height, width), least_side));
+  info.scale_denom = static_cast<unsigned>(ScaleOf(std::min(height, width), options.least_side));
   jpeg_start_decompress(&info);
   image.height = info.output_height;
   image.width = info.output_width;
   image.channels = info.output_components;
   image.pixels.resize(static_cast<size_t>(image.height * image.width * image.channels));
-  while (info.output_scanline < info.output_height) {
-    JSAMPROW row = image.pixels.data() +
-                   static_cast<int64_t>(info.output_scanline) * image.width * image.channels;
-    jpeg_read_scanlines(&info, &row, 1);
-  }
+  ReadLines(options, info, image);
   jpeg_finish_decompress(&info);
   return true;
 }
@@ -93,7 +119,7 @@ void CmykToRgb(bool left_of_white, Image& image) {
 
 }  // namespace
 
-absl::StatusOr<Image> DecodeJpeg(absl::string_view bytes, int64_t least_side) {
+absl::StatusOr<Image> DecodeJpeg(absl::string_view bytes, const DecodeOptions& options) {
   Errors errors;
   jpeg_decompress_struct info = {};
   info.err = jpeg_std_error(&errors.base);
@@ -102,7 +128,7 @@ absl::StatusOr<Image> DecodeJpeg(absl::string_view bytes, int64_t least_side) {
   errors.base.output_message = Ignore;
   absl::Status size;
   Image image;
-  const bool whole = Decode(bytes, least_side, info, errors, size, image);
+  const bool whole = Decode(bytes, options, info, errors, size, image);
   const bool adobe = info.saw_Adobe_marker != 0;
   jpeg_destroy_decompress(&info);
   if (whole) {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "common/target_clones.h"
 #include "worker/data/random.h"
-#include "worker/model/target_clones.h"
 
 namespace traind {
 

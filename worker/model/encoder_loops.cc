@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "worker/model/target_clones.h"
+#include "common/target_clones.h"
 #include "worker/model/vector_math.h"
 
 namespace traind {

@@ -1,7 +1,7 @@
 #include "worker/model/layer_loops.h"
 
+#include "common/target_clones.h"
 #include "worker/model/dropout_mask.h"
-#include "worker/model/target_clones.h"
 
 namespace traind {
 namespace {

@@ -1,6 +1,6 @@
 #include "worker/model/lstm_loops.h"
 
-#include "worker/model/target_clones.h"
+#include "common/target_clones.h"
 #include "worker/model/vector_math.h"
 
 namespace traind {

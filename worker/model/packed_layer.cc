@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include "worker/model/target_clones.h"
+#include "common/target_clones.h"
 
 #if defined(__x86_64__)
 #define TRAIND_TARGET(isa) __attribute__((target(isa)))

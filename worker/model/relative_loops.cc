@@ -1,6 +1,6 @@
 #include "worker/model/relative_loops.h"
 
-#include "worker/model/target_clones.h"
+#include "common/target_clones.h"
 
 namespace traind {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "worker/model/target_clones.h"
+#include "common/target_clones.h"
 
 namespace traind {
 

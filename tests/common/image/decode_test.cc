@@ -3,9 +3,15 @@
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <gtest/gtest.h>
+#include <stdio.h>
 
+#include <jpeglib.h>
+
+#include <cmath>
 #include <cstdlib>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/durable_file.h"
 
@@ -92,6 +98,75 @@ TEST(DecodeTest, AJpegIsDecodedSmallerWhereItBecomesSmallAnyway) {
   EXPECT_EQ(small.width, 30);
   ExpectNear(CropAndResize(small, 12), Pixels("large.jpg.12.ppm"), 40);
   EXPECT_EQ(Decoded("large.jpg", 3, 51).height, 100);
+}
+
+struct Encoding {
+  int64_t height, width;
+  int across = 2, down = 2;  // pixels of lightness for each of colour
+  bool progressive = false;
+};
+
+// Smooth waves, so that what interpolation does at borders shows.
+std::string EncodedJpeg(const Encoding& encoding) {
+  jpeg_compress_struct info;
+  jpeg_error_mgr errors;
+  info.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&info);
+  unsigned char* bytes = nullptr;
+  unsigned long size = 0;
+  jpeg_mem_dest(&info, &bytes, &size);
+  info.image_height = static_cast<JDIMENSION>(encoding.height);
+  info.image_width = static_cast<JDIMENSION>(encoding.width);
+  info.input_components = 3;
+  info.in_color_space = JCS_RGB;
+  jpeg_set_defaults(&info);
+  jpeg_set_quality(&info, 92, TRUE);
+  info.comp_info[0].h_samp_factor = encoding.across;
+  info.comp_info[0].v_samp_factor = encoding.down;
+  if (encoding.progressive) jpeg_simple_progression(&info);
+  jpeg_start_compress(&info, TRUE);
+  std::vector<uint8_t> line(static_cast<size_t>(encoding.width) * 3);
+  while (info.next_scanline < info.image_height) {
+    const double y = info.next_scanline;
+    for (size_t i = 0; i < line.size(); ++i) {
+      const double x = static_cast<double>(i / 3), c = static_cast<double>(i % 3);
+      line[i] = static_cast<uint8_t>(127 + 120 * std::sin(0.37 * x + c) * std::cos(0.29 * y - c));
+    }
+    JSAMPROW row = line.data();
+    jpeg_write_scanlines(&info, &row, 1);
+  }
+  jpeg_finish_compress(&info);
+  jpeg_destroy_compress(&info);
+  std::string out(reinterpret_cast<char*>(bytes), size);
+  std::free(bytes);
+  return out;
+}
+
+TEST(DecodeTest, WhatIsCroppedAwayNeedNotBeDecoded) {
+  for (const auto& [height, width] : {std::pair<int64_t, int64_t>{97, 260},
+                                      {260, 97},
+                                      {200, 640},
+                                      {400, 130},
+                                      {120, 121},
+                                      {64, 1000},
+                                      {777, 40}}) {
+    for (const auto& [across, down] : {std::pair<int, int>{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}}) {
+      for (const bool progressive : {false, true}) {
+        const std::string bytes = EncodedJpeg({height, width, across, down, progressive});
+        for (const int64_t size : {5, 16, 90}) {
+          SCOPED_TRACE(absl::StrCat(height, "x", width, " ", across, "x", down, " ", progressive,
+                                    " ", size));
+          const auto whole = DecodeImage(bytes, {3, size, false});
+          const auto middle = DecodeImage(bytes, {3, size, true});
+          ASSERT_TRUE(whole.ok() && middle.ok());
+          ASSERT_EQ(middle->height, whole->height);
+          ExpectNear(CropAndResize(*middle, size), CropAndResize(*whole, size), 0);
+          // What is not looked at is not needed, but that it is there still is.
+          EXPECT_FALSE(DecodeImage(bytes.substr(0, bytes.size() - 40), {3, size, true}).ok());
+        }
+      }
+    }
+  }
 }
 
 TEST(DecodeTest, FilesCutAnywhereAreRefused) {
