@@ -2,6 +2,7 @@
 
 #include <absl/cleanup/cleanup.h>
 #include <absl/strings/str_cat.h>
+#include <absl/time/clock.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -14,21 +15,34 @@
 
 #include "common/clock.h"
 #include "common/durable_file.h"
+#include "common/status_macros.h"
 
 extern char** environ;
 
 namespace traind {
 namespace {
 
-absl::Status ReadAll(int fd, absl::Duration patience, size_t most_bytes, std::string& output) {
-  const absl::Duration until = SystemClock().MonotonicNow() + patience;
+class Patience {
+ public:
+  explicit Patience(absl::Duration patience)
+      : patience_(patience), until_(SystemClock().MonotonicNow() + patience) {}
+
+  // DeadlineExceeded: there is none left.
+  absl::StatusOr<absl::Duration> Left() const {
+    const absl::Duration left = until_ - SystemClock().MonotonicNow();
+    if (left > absl::ZeroDuration()) return left;
+    return absl::DeadlineExceededError(
+        absl::StrCat("no end within ", absl::FormatDuration(patience_)));
+  }
+
+ private:
+  const absl::Duration patience_, until_;
+};
+
+absl::Status ReadAll(int fd, const Patience& patience, size_t most_bytes, std::string& output) {
   std::string part(1 << 16, '\0');
   while (true) {
-    const absl::Duration left = until - SystemClock().MonotonicNow();
-    if (left <= absl::ZeroDuration()) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("no end within ", absl::FormatDuration(patience)));
-    }
+    ASSIGN_OR_RETURN(const absl::Duration left, patience.Left());
     constexpr absl::Duration kLongestPoll = absl::Seconds(10);
     pollfd ready{fd, POLLIN, 0};
     const auto wait = absl::ToInt64Milliseconds(std::min(left, kLongestPoll)) + 1;
@@ -41,6 +55,17 @@ absl::Status ReadAll(int fd, absl::Duration patience, size_t most_bytes, std::st
       return absl::ResourceExhaustedError(absl::StrCat("more than ", most_bytes, " bytes"));
     }
     output.append(part, 0, static_cast<size_t>(got));
+  }
+}
+
+// Of a program that has closed its output, which is mostly its end.
+absl::Status AwaitEnd(pid_t child, const Patience& patience, int& ended) {
+  while (true) {
+    const pid_t waited = waitpid(child, &ended, WNOHANG);
+    if (waited == child) return absl::OkStatus();
+    if (waited < 0 && errno != EINTR) return ErrnoStatus(errno, "cannot wait for a program");
+    RETURN_IF_ERROR(patience.Left().status());
+    absl::SleepFor(absl::Milliseconds(1));
   }
 }
 
@@ -65,12 +90,14 @@ absl::StatusOr<ProgramRun> RunProgram(const std::vector<std::string>& arguments,
   close(ends[1]);
   if (error != 0) return ErrnoStatus(error, absl::StrCat("cannot start ", arguments[0]));
   ProgramRun run;
-  const absl::Status read = ReadAll(ends[0], patience, most_bytes, run.output);
-  if (!read.ok()) kill(child, SIGKILL);
+  const Patience left(patience);
+  absl::Status status = ReadAll(ends[0], left, most_bytes, run.output);
+  if (status.ok()) status = AwaitEnd(child, left, run.ended);
+  if (status.ok()) return run;
+  kill(child, SIGKILL);
   while (waitpid(child, &run.ended, 0) < 0 && errno == EINTR) {
   }
-  if (!read.ok()) return read;
-  return run;
+  return status;
 }
 
 }  // namespace traind

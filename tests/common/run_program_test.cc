@@ -21,6 +21,12 @@ TEST(RunProgramTest, OneThatDoesNotEndIsKilled) {
   EXPECT_EQ(run.status().code(), absl::StatusCode::kDeadlineExceeded) << run.status();
 }
 
+TEST(RunProgramTest, OneThatOnlyClosesItsOutputIsKilled) {
+  const auto run = RunProgram({"/bin/sh", "-c", "printf done; exec sleep 1000 >&-"},
+                              absl::Milliseconds(50), kMost);
+  EXPECT_EQ(run.status().code(), absl::StatusCode::kDeadlineExceeded) << run.status();
+}
+
 TEST(RunProgramTest, OneThatWritesWithoutEndIsKilled) {
   const auto run = RunProgram({"/bin/cat", "/dev/zero"}, absl::Seconds(60), kMost);
   EXPECT_EQ(run.status().code(), absl::StatusCode::kResourceExhausted) << run.status();
