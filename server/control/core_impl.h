@@ -301,7 +301,7 @@ class Core::Impl {
   // Brings a further model into the Plan: one that was dropped before it began, or the next.
   void AddFurther(JobEntry& entry, int epochs);
   // The place of a fold's model in Job::tasks, where a new one is made if it has none yet.
-  int TaskOf(JobEntry& entry, int fold, int seed);
+  int FindOrAddTask(JobEntry& entry, int fold, int seed);
 
   // ---- quotas.cc ----
   struct Running {

@@ -91,7 +91,7 @@ void Core::Impl::Handle(Reused& event) {
 }
 
 void Core::Impl::TakeOver(JobEntry& entry, TrainedFold fold) {
-  const int index = TaskOf(entry, fold.fold, fold.seed);
+  const int index = FindOrAddTask(entry, fold.fold, fold.seed);
   Job& job = EditDurably(entry);
   Task& task = job.tasks[static_cast<size_t>(index)];
   // A number of its own: what it has is fenced like all else.

@@ -3,7 +3,7 @@
 
 namespace traind {
 
-int Core::Impl::TaskOf(JobEntry& entry, int fold, int seed) {
+int Core::Impl::FindOrAddTask(JobEntry& entry, int fold, int seed) {
   const std::vector<Task>& tasks = entry.view().tasks;
   for (size_t i = 1; i < tasks.size(); ++i) {
     if (tasks[i].fold == fold && tasks[i].seed == seed) return static_cast<int>(i);
@@ -22,7 +22,8 @@ void Core::Impl::AddFurther(JobEntry& entry, int epochs) {
   const Spec& spec = entry.view().spec;
   for (int model = spec.folds; model < spec.folds * spec.seeds; ++model) {
     const size_t tasks = entry.view().tasks.size();
-    const auto index = static_cast<size_t>(TaskOf(entry, model % spec.folds, model / spec.folds));
+    const auto index =
+        static_cast<size_t>(FindOrAddTask(entry, model % spec.folds, model / spec.folds));
     const Task& task = entry.view().tasks[index];
     const bool made = index == tasks;
     if (!made && (task.state != TaskState::kDropped || task.attempts > 0)) continue;

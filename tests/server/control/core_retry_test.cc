@@ -14,27 +14,28 @@ std::string Train(CoreHarness& h) {
   return id;
 }
 
+// The slot may go to the other fold first; then fold 0 waits for it.
+void ExpectFoldZeroStartsWithBatch(CoreHarness& h, const std::string& id, int64_t batch) {
+  const auto started = [&h] {
+    return std::find_if(h.starts.begin(), h.starts.end(),
+                        [](const StartCommand& start) { return start.fold == 0; });
+  };
+  h.Wait(absl::Seconds(1));
+  if (started() == h.starts.end()) {
+    h.FinishFold(id, 1);
+    h.Wait(absl::Seconds(1));
+  }
+  ASSERT_NE(started(), h.starts.end());
+  EXPECT_EQ(started()->batch, batch);
+}
+
 TEST(B13RetryTest, WhatFailsByItselfIsTriedWithHalfTheBatch) {
   CoreHarness h;
   const std::string id = Train(h);
   h.Say(h.AttemptOf(id, 1), CoreHarness::Ended(AttemptEndReason::kDiverged, "NaN"));
   EXPECT_EQ(h.Stored(id).decisions.back().to, "start again with batches of 16");
   h.starts.clear();
-  h.Wait(absl::Seconds(1));
-  const auto again = std::find_if(h.starts.begin(), h.starts.end(),
-                                  [](const StartCommand& start) { return start.fold == 0; });
-  // The slot may have gone to the other fold meanwhile; then this one waits.
-  if (again == h.starts.end()) {
-    h.FinishFold(id, 1);
-    h.Wait(absl::Seconds(1));
-  }
-  bool found = false;
-  for (const StartCommand& start : h.starts) {
-    if (start.fold != 0) continue;
-    found = true;
-    EXPECT_EQ(start.batch, 16);
-  }
-  EXPECT_TRUE(found);
+  ExpectFoldZeroStartsWithBatch(h, id, 16);
 }
 
 TEST(B13RetryTest, HalfTheBatchOutlivesACrash) {
@@ -45,16 +46,7 @@ TEST(B13RetryTest, HalfTheBatchOutlivesACrash) {
   h.FinishFold(id, 1);
   h.starts.clear();
   h.Attach("w", 1);
-  h.Wait(absl::Seconds(1));
-  if (h.starts.empty()) h.FinishFold(id, 1);
-  h.Wait(absl::Seconds(1));
-  bool found = false;
-  for (const StartCommand& start : h.starts) {
-    if (start.fold != 0) continue;
-    found = true;
-    EXPECT_EQ(start.batch, 16);
-  }
-  EXPECT_TRUE(found);
+  ExpectFoldZeroStartsWithBatch(h, id, 16);
 }
 
 TEST(B13RetryTest, WhatWasLostIsTriedAsItWas) {
