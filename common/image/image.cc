@@ -187,6 +187,7 @@ PixelRange SeenPixels(int64_t length, int64_t other, int64_t size) {
 }
 
 Image CropAndResize(const Image& image, int64_t size) {
+  if (image.height == size && image.width == size) return image;  // as the filter would
   const int64_t side = std::min(image.height, image.width);
   const int64_t left = (image.width - side) / 2, top = (image.height - side) / 2;
   const std::vector<Taps> across = BilinearTaps(left, left + side, image.width, size);

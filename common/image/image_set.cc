@@ -8,18 +8,15 @@
 #include <stdlib.h>
 
 #include <algorithm>
-#include <atomic>
-#include <thread>
 
 #include "common/durable_file.h"
 #include "common/image/decode.h"
 #include "common/image/image.h"
+#include "common/image/on_threads.h"
 #include "common/status_macros.h"
 
 namespace traind {
 namespace {
-
-constexpr int64_t kChunk = 16;  // files that a thread takes at once
 
 // The file's bytes. Messages go on from the file's name.
 absl::StatusOr<std::string> ReadBelow(const std::string& root, const std::string& path) {
@@ -43,22 +40,6 @@ absl::Status Decode(absl::string_view bytes, const ImageSetOptions& options, uin
   return absl::OkStatus();
 }
 
-// Calls work(i) for each i on several threads.
-void ForEach(int64_t count, int threads, const std::function<void(int64_t)>& work) {
-  std::atomic<int64_t> next{0};
-  const auto run = [&] {
-    while (true) {
-      const int64_t begin = next.fetch_add(kChunk);
-      if (begin >= count) return;
-      for (int64_t i = begin; i < std::min(count, begin + kChunk); ++i) work(i);
-    }
-  };
-  std::vector<std::thread> others;
-  for (int i = 1; i < threads; ++i) others.emplace_back(run);
-  run();
-  for (std::thread& other : others) other.join();
-}
-
 std::string RealRoot(const std::string& root) {
   char resolved[PATH_MAX];
   return realpath(root.c_str(), resolved) == nullptr ? root : resolved;
@@ -71,7 +52,7 @@ ImageSet Read(absl::Span<const std::string> paths, const ImageSetOptions& option
   ImageSet set;
   set.errors.resize(paths.size());
   std::vector<std::string> digests(paths.size());
-  ForEach(static_cast<int64_t>(paths.size()), options.threads, [&](int64_t i) {
+  ForEachOnThreads(static_cast<int64_t>(paths.size()), options.threads, [&](int64_t i) {
     const auto at = static_cast<size_t>(i);
     absl::Status status;
     if (absl::StatusOr<std::string> bytes = ReadBelow(root, paths[at]); bytes.ok()) {

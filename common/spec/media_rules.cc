@@ -20,7 +20,13 @@ void CheckImages(const v1::JobSpec& spec, const Add& add) {
     add("data.image", "is of no use to forecasting");
   }
   if (data.image().channels() == 2) add("data.image.channels", "'2' is neither 1 nor 3");
-  const std::string column = data.image().column().empty() ? "file" : data.image().column();
+  const v1::ImageSpec& image = data.image();
+  if (image.has_black() != image.has_white()) {
+    add(image.has_black() ? "data.image.white" : "data.image.black", "is missing");
+  } else if (image.has_black() && image.black() >= image.white()) {
+    add("data.image.white", absl::StrCat("'", image.white(), "' is not above data.image.black"));
+  }
+  const std::string column = image.column().empty() ? "file" : image.column();
   if (column == data.target()) {
     add("data.image.column", absl::StrCat("'", column, "' is the target, too"));
   }

@@ -136,7 +136,9 @@ absl::StatusOr<std::unique_ptr<FeatureReader>> FeatureReader::Match(
     const auto at = places.find(schema.id);
     used.insert(schema.id);
     if (at == places.end()) {
-      missing.push_back(schema.id);
+      if (std::find(missing.begin(), missing.end(), schema.id) == missing.end()) {
+        missing.push_back(schema.id);
+      }
     } else {
       reader->id_at_ = static_cast<ptrdiff_t>(at->second);
     }

@@ -24,6 +24,7 @@ namespace traind {
 namespace {
 
 constexpr int64_t kSampleBytes = 1 << 20;
+constexpr size_t kFirstBytes = 4096;
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -142,6 +143,7 @@ absl::StatusOr<std::shared_ptr<const DataFile>> DataFiles::Read(int fd, const st
     file->bytes = bytes;
     file->arrays = true;
     file->parquet = parquet;
+    if (!parquet) file->first = part.substr(0, kFirstBytes);
     return file;
   }
   ASSIGN_OR_RETURN(CsvSample sample, CheckCsvSample(part, bytes <= kSampleBytes, name));

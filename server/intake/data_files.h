@@ -23,6 +23,7 @@ struct DataFile {
   bool arrays = false;   // NPY, NPZ or Parquet: header is empty
   bool parquet = false;  // and the plug-in is there
   bool folder = false;   // header is empty, bytes is 0
+  std::string first;     // of arrays: their first bytes, which tell their shape
 };
 
 // Looks files up below the data roots; remembers what it saw of a file until the

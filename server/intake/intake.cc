@@ -45,6 +45,10 @@ std::string CacheKey(v1::JobSpec spec) {
   }
   spec.mutable_data()->clear_train();
   spec.mutable_data()->clear_test();
+  if (spec.data().has_image()) {
+    spec.mutable_data()->mutable_image()->clear_labels();
+    spec.mutable_data()->mutable_image()->clear_test_labels();
+  }
   if (spec.model().has_script()) spec.mutable_model()->mutable_script()->clear_file();
   v1::TrainSpec& train = *spec.mutable_train();
   train.clear_checkpoint_every();
@@ -278,13 +282,23 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
     const absl::Status script = CheckScript(*checked.resolved.mutable_model()->mutable_script());
     if (!script.ok()) mistakes.push_back(At("model.script.file", script.message()));
   }
-  if (!data->text().model_file().empty()) {
-    const auto model = files_.Resolve(data->text().model_file());
-    if (model.ok()) {
-      data->mutable_text()->set_model_file(*model);
+  const auto resolve = [&](const std::string& field, std::string* path) {
+    if (path->empty()) return;
+    absl::StatusOr<std::string> real = files_.Resolve(*path);
+    if (real.ok()) {
+      *path = *std::move(real);
     } else {
-      mistakes.push_back(At("data.text.model_file", model.status().message()));
+      mistakes.push_back(At(field, real.status().message()));
     }
+  };
+  if (data->has_text()) {
+    resolve("data.text.model_file", data->mutable_text()->mutable_model_file());
+  }
+  if (data->image().has_labels()) {
+    resolve("data.image.labels", data->mutable_image()->mutable_labels());
+  }
+  if (data->image().has_test_labels()) {
+    resolve("data.image.test_labels", data->mutable_image()->mutable_test_labels());
   }
   if (!mistakes.empty()) return Mistakes(mistakes);
   CheckColumns(checked.resolved, **train, test->get(), &mistakes, &checked.warnings);
@@ -310,10 +324,6 @@ absl::StatusOr<CheckedSpec> Intake::CheckInference(const v1::JobSpec& spec, cons
   checked.resolved = ResolveSpec(spec);
   v1::JobSpec& resolved = checked.resolved;
   ASSIGN_OR_RETURN(const v1::JobSpec of_source, SpecFromJson(source.spec_json));
-  if (of_source.data().has_image()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "job ", source.id, " learnt of images; its models predict no later files yet"));
-  }
   if (of_source.data().has_volume()) {
     return absl::FailedPreconditionError(
         absl::StrCat("job ", source.id,
@@ -329,7 +339,7 @@ absl::StatusOr<CheckedSpec> Intake::CheckInference(const v1::JobSpec& spec, cons
     resolved.mutable_serve()->set_from(source.id);
   } else {
     checked.kind = TaskKind::kPredict;
-    const auto data = files_.Look(resolved.predict().data());
+    const auto data = LookAtLaterData(of_source.data(), resolved.predict().data(), files_);
     if (!data.ok()) return Mistakes({At("predict.data", data.status().message())});
     if ((*data)->parquet) {
       return Mistakes({At("predict.data",

@@ -1,63 +1,11 @@
 """Jobs on images: folders and tables of files, through a CNN."""
 import glob
-import math
 import os
 import random
-import struct
-import zlib
 
 from tests.cases import case, main
 from tests.e2e.harness import House, rows_of
-
-SIZE = 12
-CLASSES = ("across", "down", "slanted")
-
-
-def png(pixels):
-    """A file of 8-bit grey pixels, [SIZE, SIZE]."""
-    def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-    lines = b"".join(b"\0" + bytes(line) for line in pixels)
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", SIZE, SIZE, 8, 0, 0, 0, 0))
-            + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b""))
-
-
-def stripes(kind, chance):
-    """Waves of a direction, begun anywhere: no linear model of pixels tells them apart."""
-    begin = chance.uniform(0, 2 * math.pi)
-    step = {"across": (0, 1), "down": (1, 0), "slanted": (0.7, 0.7)}[kind]
-    return [[int(128 + 80 * math.sin(begin + 1.6 * (x * step[0] + y * step[1])) + chance.uniform(-30, 30))
-             for x in range(SIZE)] for y in range(SIZE)]
-
-
-def write_images(house, each=80, test=60):
-    """train/CLASS/N.png and test.csv with test/N.png."""
-    chance = random.Random(3)
-    for kind in CLASSES:
-        os.makedirs(os.path.join(house.data, "train", kind), exist_ok=True)
-        for i in range(each):
-            house.write(f"train/{kind}/{i}.png", png(stripes(kind, chance)))
-    os.makedirs(os.path.join(house.data, "test"), exist_ok=True)
-    names = []
-    for i in range(test):
-        house.write(f"test/{i}.png", png(stripes(CLASSES[i % 3], chance)))
-        names.append(f"test/{i}.png,{CLASSES[i % 3]}")
-    house.write("test.csv", "file,kind\n" + "\n".join(names) + "\n")
-
-
-def job_of(train="train", epochs=6, budget="60s", **changes):
-    spec = {
-        "api": "v1", "name": "stripes", "cache": "off",
-        "task": {"type": "classification", "metric": "accuracy"},
-        "data": {"train": train, "test": "test.csv", "target": "kind", "id": "file", "folds": 2, "seed": 7,
-                 "image": {"size": SIZE, "channels": 1}},
-        "model": {"cnn": {"width": 8, "blocks": [1, 1]}},
-        "train": {"epochs": epochs, "batch": 16, "patience": 0, "learning_rate": 0.005,
-                  "augment": {"flip": True, "crop": 0.1, "colour": 0.1}},
-        "budget": {"time": budget}}
-    spec["train"].update(changes.pop("train_changes", {}))
-    spec.update(changes)
-    return spec
+from tests.e2e.images import CLASSES, job_of, png, stripes, write_images
 
 
 def scored(job):

@@ -1,8 +1,6 @@
 #include "worker/prepare/image_media.h"
 
 #include <absl/strings/str_cat.h>
-#include <absl/strings/str_join.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,28 +9,15 @@
 
 #include "common/image/image.h"
 #include "common/image/image_cache.h"
-#include "common/image/image_folder.h"
-#include "common/image/image_set.h"
+#include "common/image/image_input.h"
 #include "common/job_layout.h"
 #include "common/status_macros.h"
-#include "common/table/csv.h"
-#include "common/table/mapped_file.h"
 
 namespace traind {
 namespace {
 
 constexpr int64_t kThumbnail = 8;
-// Of the images of a file: so many may be unreadable (and one in any case).
-constexpr double kMostBadShare = 0.05;
-constexpr size_t kMostNamed = 5;
 constexpr double kMostMemory = 0.4;  // of the machine's
-
-bool IsFolder(const std::string& path) {
-  struct stat info;
-  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-}
-
-std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 template <typename T>
 void Keep(const std::vector<bool>& dropped, std::vector<T>& values) {
@@ -116,8 +101,8 @@ class ImageMedia final : public RowMedia {
   ImageMedia(const PrepareSpec& spec, int threads) : spec_(spec), threads_(threads) {}
   absl::Status Open();
 
-  CsvFile train() const override { return train_.table; }
-  CsvFile test() const override { return test_.table; }
+  CsvFile train() const override { return Named(train_.get(), spec_.train); }
+  CsvFile test() const override { return Named(test_.get(), spec_.test); }
   std::vector<std::string> text_columns() const override { return {spec_.image->column}; }
   std::string content() const override { return content_; }
   bool IsCached(const std::string& state_dir, const std::string& key) const override;
@@ -126,40 +111,48 @@ class ImageMedia final : public RowMedia {
   absl::Status CheckUnchanged() const override;
 
  private:
-  struct Part {
-    std::string root;      // of its paths
-    std::string manifest;  // of a folder
-    std::unique_ptr<MappedFile> file;
-    CsvFile table;
-  };
-  absl::Status OpenPart(const std::string& path, bool training, Part& part);
-  absl::StatusOr<std::string> Digest(const Part& part) const;
+  absl::StatusOr<std::unique_ptr<ImageInput>> OpenPart(const std::string& path,
+                                                       ImagePart part) const;
+  CsvFile Named(const ImageInput* part, const std::string& path) const;
   // Appends the pixels of `count` rows; bad: whose could not be read.
-  absl::Status ReadPart(const Part& part, const TextRows& paths, size_t count,
+  absl::Status ReadPart(const ImageInput& part, const TextRows& paths, size_t count,
                         std::vector<uint8_t>& pixels, std::vector<bool>& bad,
                         std::vector<std::string>& warnings) const;
   absl::Status CheckMemory(int64_t images) const;
 
   const PrepareSpec& spec_;
   const int threads_;
-  Part train_, test_;
+  std::unique_ptr<ImageInput> train_, test_;  // test_: null where there is none
   std::string content_;
-  std::vector<std::string> warnings_;
 };
 
+absl::StatusOr<std::unique_ptr<ImageInput>> ImageMedia::OpenPart(const std::string& path,
+                                                                 ImagePart part) const {
+  ImageInputOptions options;
+  options.fields = *spec_.image;
+  options.part = part;
+  options.targets = {spec_.target};
+  options.targets.insert(options.targets.end(), spec_.more_targets.begin(),
+                         spec_.more_targets.end());
+  options.threads = threads_;
+  return ImageInput::Open(path, std::move(options));
+}
+
+// Two files of one name are told apart by their paths.
+CsvFile ImageMedia::Named(const ImageInput* part, const std::string& path) const {
+  if (part == nullptr) return {};
+  CsvFile table = part->table();
+  if (test_ != nullptr && train_->table().name == test_->table().name) table.name = path;
+  return table;
+}
+
 absl::Status ImageMedia::Open() {
-  RETURN_IF_ERROR(OpenPart(spec_.train, /*training=*/true, train_));
-  if (!spec_.test.empty()) {
-    RETURN_IF_ERROR(OpenPart(spec_.test, /*training=*/false, test_));
-    if (test_.table.name == train_.table.name) {
-      train_.table.name = spec_.train;
-      test_.table.name = spec_.test;
-    }
-  }
-  ASSIGN_OR_RETURN(const std::string train, Digest(train_));
+  ASSIGN_OR_RETURN(train_, OpenPart(spec_.train, ImagePart::kTrain));
+  ASSIGN_OR_RETURN(const std::string train, train_->Digest());
   std::string test;
   if (!spec_.test.empty()) {
-    ASSIGN_OR_RETURN(test, Digest(test_));
+    ASSIGN_OR_RETURN(test_, OpenPart(spec_.test, ImagePart::kTest));
+    ASSIGN_OR_RETURN(test, test_->Digest());
   }
   content_ = absl::StrCat("images ", spec_.image->column, " ", spec_.image->size, " ",
                           spec_.image->channels, "\n", train, "\n", test);
@@ -185,78 +178,28 @@ absl::Status ImageMedia::CheckMemory(int64_t images) const {
                    " MB are used here: make data.image.size smaller"));
 }
 
-absl::Status ImageMedia::OpenPart(const std::string& path, bool training, Part& part) {
-  part.table.name = BaseName(path);
-  if (IsFolder(path)) {
-    ASSIGN_OR_RETURN(ImageFolder folder,
-                     training ? ListClassFolders(path, spec_.image->column, spec_.target)
-                              : ListImages(path, spec_.image->column));
-    part.root = path;
-    part.manifest = std::move(folder.manifest);
-    part.table.bytes = part.manifest;
-    for (std::string& warning : folder.warnings) warnings_.push_back(std::move(warning));
-    return absl::OkStatus();
-  }
-  ASSIGN_OR_RETURN(part.file, MappedFile::Open(path));
-  part.root = path.substr(0, path.rfind('/'));
-  part.table.bytes = part.file->bytes();
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::string> ImageMedia::Digest(const Part& part) const {
-  ASSIGN_OR_RETURN(const std::vector<std::string> header,
-                   ReadCsvHeader(part.table.bytes, part.table.name));
-  const auto column = std::find(header.begin(), header.end(), spec_.image->column);
-  if (column == header.end()) {
-    return absl::InvalidArgumentError(absl::StrCat(part.table.name, ": there is no column '",
-                                                   spec_.image->column, "' (data.image.column)"));
-  }
-  const auto at = static_cast<size_t>(column - header.begin());
-  std::vector<std::string> paths;
-  CsvReader reader(part.table.bytes, part.table.name,
-                   DelimiterOf(part.table.bytes, part.table.name));
-  for (bool is_header = true;; is_header = false) {
-    ASSIGN_OR_RETURN(const bool more, reader.Next());
-    if (!more) break;
-    // A row of another width is told of when the table is read.
-    if (!is_header && at < reader.fields().size()) paths.emplace_back(reader.fields()[at]);
-  }
-  ImageSetOptions options;
-  options.root = part.root;
-  options.threads = threads_;
-  return DigestImages(paths, options);
-}
-
-absl::Status ImageMedia::ReadPart(const Part& part, const TextRows& paths, size_t count,
+absl::Status ImageMedia::ReadPart(const ImageInput& part, const TextRows& paths, size_t count,
                                   std::vector<uint8_t>& pixels, std::vector<bool>& bad,
                                   std::vector<std::string>& warnings) const {
-  ImageSetOptions options;
-  options.root = part.root;
-  options.size = spec_.image->size;
-  options.channels = spec_.image->channels;
-  options.threads = threads_;
+  const ImageFields& fields = *spec_.image;
   std::vector<std::string> names;
   for (size_t row = 0; row < count; ++row) names.emplace_back(paths[row]);
   const size_t begin = pixels.size();
-  pixels.resize(begin +
-                count * static_cast<size_t>(options.size * options.size * options.channels));
-  const ImageSet set = ReadImages(names, options, absl::MakeSpan(pixels).subspan(begin));
-  std::vector<std::string> named;
-  size_t wrong = 0;
+  pixels.resize(begin + count * static_cast<size_t>(fields.size * fields.size * fields.channels));
+  const ImagesRead read = part.Read(names, absl::MakeSpan(pixels).subspan(begin));
+  warnings.insert(warnings.end(), part.warnings().begin(), part.warnings().end());
+  warnings.insert(warnings.end(), read.warnings.begin(), read.warnings.end());
+  UnreadableImages unreadable;
   bad.assign(count, false);
   for (size_t row = 0; row < count; ++row) {
-    if (set.errors[row].empty()) continue;
+    if (read.errors[row].empty()) continue;
     bad[row] = true;
-    if (++wrong <= kMostNamed) named.push_back(set.errors[row]);
+    unreadable.Add(read.errors[row]);
   }
-  if (wrong == 0) return absl::OkStatus();
-  const std::string which =
-      absl::StrCat(part.table.name, ": ", wrong, " of ", count,
-                   " images cannot be read: ", absl::StrJoin(named, "; "),
-                   wrong > kMostNamed ? absl::StrCat("; and ", wrong - kMostNamed, " more") : "");
-  const double most = std::max(1.0, kMostBadShare * static_cast<double>(count));
-  if (static_cast<double>(wrong) > most || wrong == count) return absl::InvalidArgumentError(which);
-  warnings.push_back(which);
+  if (unreadable.count() == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(std::string told,
+                   unreadable.Judge(part.table().name, static_cast<int64_t>(count)));
+  warnings.push_back(std::move(told));
   return absl::OkStatus();
 }
 
@@ -267,15 +210,18 @@ absl::Status ImageMedia::Add(const std::string& state_dir, const std::string& ke
   const size_t column = TextColumn(schema, spec_.image->column);
   std::vector<uint8_t> pixels, test_pixels;
   std::vector<bool> bad, bad_test;
-  schema.warnings.insert(schema.warnings.end(), warnings_.begin(), warnings_.end());
-  RETURN_IF_ERROR(ReadPart(train_, rows.train_texts[column], static_cast<size_t>(schema.train_rows),
-                           pixels, bad, schema.warnings));
-  RETURN_IF_ERROR(ReadPart(test_, rows.test_texts[column], static_cast<size_t>(schema.test_rows),
-                           test_pixels, bad_test, schema.warnings));
+  RETURN_IF_ERROR(ReadPart(*train_, rows.train_texts[column],
+                           static_cast<size_t>(schema.train_rows), pixels, bad, schema.warnings));
+  if (std::count(bad.begin(), bad.end(), true) > 0 && schema.ordered) {
+    return absl::InvalidArgumentError(schema.warnings.back());
+  }
+  if (test_ != nullptr) {
+    RETURN_IF_ERROR(ReadPart(*test_, rows.test_texts[column], static_cast<size_t>(schema.test_rows),
+                             test_pixels, bad_test, schema.warnings));
+  }
   const int64_t size = spec_.image->size, channels = spec_.image->channels;
   const auto stride = static_cast<size_t>(size * size * channels);
   if (std::count(bad.begin(), bad.end(), true) > 0) {
-    if (schema.ordered) return absl::InvalidArgumentError(schema.warnings.back());
     DropTrainRows(bad, rows);
     size_t to = 0;
     for (size_t row = 0; row < bad.size(); ++row) {
@@ -301,9 +247,8 @@ absl::Status ImageMedia::Add(const std::string& state_dir, const std::string& ke
 }
 
 absl::Status ImageMedia::CheckUnchanged() const {
-  if (train_.file != nullptr) RETURN_IF_ERROR(train_.file->CheckUnchanged());
-  if (test_.file != nullptr) RETURN_IF_ERROR(test_.file->CheckUnchanged());
-  return absl::OkStatus();
+  RETURN_IF_ERROR(train_->CheckUnchanged());
+  return test_ == nullptr ? absl::OkStatus() : test_->CheckUnchanged();
 }
 
 }  // namespace

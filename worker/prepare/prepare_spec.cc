@@ -145,19 +145,7 @@ absl::Status TakeText(const Json& data, PrepareSpec& result) {
 absl::Status TakeImage(const Json& data, PrepareSpec& result) {
   const auto it = data.find("image");
   if (it == data.end() || it->is_null()) return absl::OkStatus();
-  if (!it->is_object()) return Wrong("data.image", "is no section");
-  ImageFields image;
-  ASSIGN_OR_RETURN(const std::string column, Text(*it, "data.image", "column"));
-  if (!column.empty()) image.column = column;
-  ASSIGN_OR_RETURN(const uint64_t size, Number(*it, "size"));
-  if (size != 0 && (size < 4 || size > 1024)) return Wrong("data.image.size", "must be 4 to 1024");
-  if (size != 0) image.size = static_cast<int64_t>(size);
-  ASSIGN_OR_RETURN(const uint64_t channels, Number(*it, "channels"));
-  if (channels != 0 && channels != 1 && channels != 3) {
-    return Wrong("data.image.channels", "must be 1 or 3");
-  }
-  if (channels != 0) image.channels = static_cast<int64_t>(channels);
-  result.image = std::move(image);
+  ASSIGN_OR_RETURN(result.image, ParseImageFields(it->dump()));
   return absl::OkStatus();
 }
 

@@ -9,18 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "common/image/image_fields.h"
 #include "common/publish/metrics.h"
 #include "common/publish/prediction_form.h"
 #include "common/table/folds.h"
 #include "common/table/table.h"
 
 namespace traind {
-
-// data.image, resolved.
-struct ImageFields {
-  std::string column = "file";
-  int64_t size = 32, channels = 3;
-};
 
 // The target of a row of volumes: the share of its mask that is foreground.
 inline constexpr char kForegroundColumn[] = "foreground";

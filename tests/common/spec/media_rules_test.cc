@@ -47,6 +47,22 @@ TEST(MediaRulesTest, WhatDoesNotFitImagesIsRefused) {
             "train.augment: train.augment needs data.image");
 }
 
+TEST(MediaRulesTest, BlackAndWhiteOfArraysGoTogether) {
+  v1::JobSpec spec = ImageSpec();
+  spec.mutable_data()->mutable_image()->set_black(100);
+  EXPECT_EQ(Errors(spec), "data.image.white: data.image.white is missing");
+  spec.mutable_data()->mutable_image()->set_white(100);
+  EXPECT_EQ(Errors(spec), "data.image.white: data.image.white '100' is not above data.image.black");
+  spec.mutable_data()->mutable_image()->set_white(4095);
+  spec.mutable_data()->mutable_image()->set_labels("/data/y.npy");
+  EXPECT_EQ(Errors(spec), "");
+  spec.mutable_data()->mutable_image()->set_layout("sideways");
+  EXPECT_NE(Errors(spec).find("data.image.layout"), std::string::npos);
+  // What nobody says stays unsaid: the texts of earlier Jobs are as they were.
+  EXPECT_EQ(SpecToJson(ResolveSpec(ImageSpec())).find("labels_array"), std::string::npos);
+  EXPECT_EQ(SpecToJson(ResolveSpec(ImageSpec())).find("black"), std::string::npos);
+}
+
 v1::JobSpec TextJob() {
   v1::JobSpec spec = GoodSpec();
   spec.mutable_data()->mutable_text()->add_columns("title");

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "common/durable_file.h"
+#include "common/table/npy.h"
 
 namespace traind {
 namespace {
@@ -311,6 +312,39 @@ TEST_F(IntakeTest, ImagesMayLieInFoldersOrBeNamedByATable) {
   spec = GoodSpec();
   spec.mutable_data()->set_train(absl::StrCat(folder_, "/images"));
   EXPECT_THAT(Errors(spec), HasSubstr("is a folder"));
+}
+
+TEST_F(IntakeTest, AnArrayOfImagesIsJudgedByItsFirstBytes) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_data()->mutable_image();
+  spec.mutable_data()->clear_id();
+  spec.mutable_data()->clear_test();
+  const auto array = [&](const std::string& dtype, const std::vector<int64_t>& shape) {
+    Write("x.npy", absl::StrCat(NpyHeaderText(dtype, shape), "pixels"));
+    spec.mutable_data()->set_train(absl::StrCat(folder_, "/x.npy"));
+    return Errors(spec);
+  };
+  EXPECT_THAT(array("|u1", {5, 8, 8}), HasSubstr("data.train: "));
+  EXPECT_THAT(array("|u1", {5, 8, 8}), HasSubstr("data.image.labels names a file"));
+  spec.mutable_data()->mutable_image()->set_labels("/etc/passwd");
+  EXPECT_THAT(array("|u1", {5, 8, 8}), HasSubstr("data.image.labels: /etc/passwd lies outside"));
+  Write("y.npy", "labels");
+  spec.mutable_data()->mutable_image()->set_labels(absl::StrCat(folder_, "/y.npy"));
+  EXPECT_EQ(array("|u1", {5, 8, 8}), "");
+  EXPECT_EQ(array("<f4", {5, 8, 8, 3}), "");
+  EXPECT_THAT(array("<f4", {5, 64}), HasSubstr("has shape (5, 64); images are"));
+  EXPECT_THAT(array("|O", {5, 8, 8}), HasSubstr("holds Python objects"));
+  EXPECT_THAT(array("<f4", {5, 3, 8, 3}), HasSubstr("data.image.layout says which"));
+  spec.mutable_data()->mutable_image()->set_layout("channels_first");
+  EXPECT_EQ(array("<f4", {5, 3, 8, 3}), "");
+  // The same Job with its labels elsewhere trains the same folds, if their bytes are the same.
+  const std::string key = intake_->Check(spec, kNow)->spec.cache_key;
+  Write("z.npy", "labels");
+  spec.mutable_data()->mutable_image()->set_labels(absl::StrCat(folder_, "/z.npy"));
+  EXPECT_EQ(intake_->Check(spec, kNow)->spec.cache_key, key);
+  Write("train.csv", "file,kind\n1.png,yes\n2.png,no\n");
+  spec.mutable_data()->set_train(absl::StrCat(folder_, "/train.csv"));
+  EXPECT_THAT(Errors(spec), HasSubstr("is no array: data.image.labels has none to be of"));
 }
 
 }  // namespace

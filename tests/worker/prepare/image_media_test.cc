@@ -32,7 +32,7 @@ class ImageMediaTest : public ::testing::Test {
     fs::create_directories(dir_ + "/state/cache");
     spec_.train = dir_ + "/train";
     spec_.target = "kind";
-    spec_.image = ImageFields{"file", kSize, 3};
+    spec_.image.emplace().size = kSize;
   }
   ~ImageMediaTest() override { fs::remove_all(dir_); }
 
@@ -130,6 +130,27 @@ TEST_F(ImageMediaTest, TheContentChangesWithBytesSizeAndChannels) {
   Write("train/cat/103.png", Image("alpha.png"));
   ASSERT_TRUE(Prepare().ok());
   EXPECT_NE(media_->content(), content);
+}
+
+// Arrays are held against files by tests/common/image/image_input_test.cc.
+TEST_F(ImageMediaTest, AnArrayIsReadAsItsTableAndItsImageWithNaNIsLeftOut) {
+  const std::string arrays = fs::current_path() / "tests/common/image/arrays";
+  spec_.train = arrays + "/nan_f4.npy";
+  spec_.test = arrays + "/mnist.npz";
+  spec_.image->labels = arrays + "/labels.npy";
+  const auto rows = Prepare();
+  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  EXPECT_EQ(rows->schema.train_rows, 5);
+  EXPECT_THAT(rows->schema.classes, ElementsAre("1", "3", "4", "5", "9"));
+  EXPECT_THAT(rows->train_target.codes, ElementsAre(1, 0, 2, 0, 4));
+  EXPECT_TRUE(rows->schema.test_has_target);
+  ASSERT_THAT(rows->schema.warnings, SizeIs(1));
+  EXPECT_THAT(rows->schema.warnings[0],
+              HasSubstr("nan_f4.npy: 1 of 6 images cannot be read: image 4 has no finite number"));
+  const auto cache = ImageCache::Open(dir_ + "/state/" + ImageCachePath("k"));
+  ASSERT_TRUE(cache.ok()) << cache.status().ToString();
+  EXPECT_EQ((*cache)->shape().train_rows, 5);
+  EXPECT_EQ((*cache)->shape().test_rows, 2);
 }
 
 TEST_F(ImageMediaTest, ATableWithoutTheColumnIsRefused) {
