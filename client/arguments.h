@@ -41,7 +41,8 @@ struct Arguments {
   std::vector<std::string> unlabels;  // keys
 
   // predict (with budget, deadline, name, labels)
-  std::string data, rows;  // files; rows: - is stdin
+  std::string data, rows;    // files; rows: - is stdin
+  std::string files_column;  // of rows: its values are files, whose bytes are sent
   std::optional<int> min_members;
   std::string format;
   bool no_probabilities = false;

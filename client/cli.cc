@@ -112,6 +112,8 @@ void AddPredictOptions(CLI::App& verb, Raw& raw) {
   AddOption(verb, "--data", arguments.data, "A file to predict; waits for its end");
   AddOption(verb, "--rows", arguments.rows,
             "A few rows as CSV, answered at once on stdout; - is stdin");
+  AddOption(verb, "--files", arguments.files_column,
+            "With --rows: a column of files (images), whose bytes are sent");
   AddOption(verb, "-O,--out", arguments.to, "With --data: copy the predictions to this file");
   AddOption(verb, "--budget", raw.budget, "The time from acceptance to the deadline");
   AddOption(verb, "--deadline", raw.deadline, "A time (RFC 3339), or +2h from now");
@@ -222,6 +224,9 @@ std::string Complete(const CLI::App& verb, const Verb& known, Raw& raw) {
     if (verb.count("--name") > 0) arguments.name = raw.name;
     if (arguments.data.empty() == arguments.rows.empty()) {
       return "predict what? --data FILE or --rows FILE, one of them";
+    }
+    if (arguments.rows.empty() && !arguments.files_column.empty()) {
+      return "--files names a column of --rows; a table of --data may name files by itself";
     }
     return "";
   }

@@ -1,9 +1,11 @@
+#include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
 #include <absl/time/clock.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -18,6 +20,7 @@
 #include "client/render_table.h"
 #include "client/request_id.h"
 #include "client/verbs.h"
+#include "common/durable_file.h"
 #include "common/spec/field_text.h"
 #include "common/status_macros.h"
 #include "common/table/csv.h"
@@ -105,9 +108,24 @@ std::optional<std::string> ReadRows(const Arguments& arguments, Environment& env
   return text;
 }
 
+// The file's bytes in base64. Paths are relative to the table that names them.
+absl::StatusOr<std::string> FileInBase64(const std::string& table, absl::string_view path) {
+  const std::filesystem::path whole =
+      std::filesystem::path(table).parent_path() / std::string(path);
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(whole.string()));
+  return absl::Base64Escape(bytes);
+}
+
+// files_column: empty, or one whose values are files.
 absl::Status AddRows(const std::string& text, const std::string& name,
-                     v1::PredictRowsRequest& request) {
+                     const std::string& files_column, v1::PredictRowsRequest& request) {
   ASSIGN_OR_RETURN(const std::vector<std::string> header, ReadCsvHeader(text, name));
+  const auto files =
+      static_cast<size_t>(std::find(header.begin(), header.end(), files_column) - header.begin());
+  if (!files_column.empty() && files == header.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": there is no column '", files_column, "' (--files)"));
+  }
   request.mutable_columns()->Add(header.begin(), header.end());
   CsvReader reader(text, name, DelimiterOf(text, name));
   RETURN_IF_ERROR(reader.Next().status());  // the header
@@ -118,7 +136,13 @@ absl::Status AddRows(const std::string& text, const std::string& name,
       return RaggedRow(name, reader.rows() - 1, reader.line(), reader.fields().size(), header);
     }
     v1::RowValues& row = *request.add_rows();
-    for (const absl::string_view field : reader.fields()) row.add_values(std::string(field));
+    for (const absl::string_view field : reader.fields()) {
+      std::string value(field);
+      if (static_cast<size_t>(row.values_size()) == files && !field.empty()) {
+        ASSIGN_OR_RETURN(value, FileInBase64(name, field));
+      }
+      row.add_values(std::move(value));
+    }
   }
 }
 
@@ -143,7 +167,7 @@ int PredictRows(const Arguments& arguments, Environment& environment, TrainingCl
   v1::PredictRowsRequest request;
   request.set_id(source.id());
   const std::string name = arguments.rows == "-" ? "stdin" : arguments.rows;
-  const absl::Status read = AddRows(*text, name, request);
+  const absl::Status read = AddRows(*text, name, arguments.files_column, request);
   if (!read.ok()) return ReportError(environment, read);
   const auto reply = client.PredictRows(request);
   if (!reply.ok()) return ReportError(environment, reply.status());

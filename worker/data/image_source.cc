@@ -6,20 +6,21 @@
 
 namespace traind {
 
-ImageSource::ImageSource(std::shared_ptr<const ImageCache> cache, int64_t first,
+ImageSource::ImageSource(std::shared_ptr<const uint8_t> pixels, int64_t size, int64_t channels,
                          const PixelScale& scale, const Augmentation& augmentation)
-    : cache_(std::move(cache)),
-      first_(first),
-      writer_(cache_->shape().size, cache_->shape().channels, scale),
+    : pixels_(std::move(pixels)),
+      size_(size),
+      channels_(channels),
+      writer_(size, channels, scale),
       augmentation_(augmentation) {}
 
 absl::Status ImageSource::Load(const MediaRequest& request, MediaBatch& out) const {
-  const ImageShape& shape = cache_->shape();
-  out.shape = {static_cast<int64_t>(request.rows.size()), shape.size, shape.size, shape.channels};
-  out.values.resize(request.rows.size() * static_cast<size_t>(shape.stride()));
+  const int64_t stride = size_ * size_ * channels_;
+  out.shape = {static_cast<int64_t>(request.rows.size()), size_, size_, channels_};
+  out.values.resize(request.rows.size() * static_cast<size_t>(stride));
   float* to = out.values.data();
   for (const int32_t row : request.rows) {
-    const uint8_t* from = cache_->pixels() + (first_ + row) * shape.stride();
+    const uint8_t* from = pixels_.get() + row * stride;
     if (request.training && augmentation_.any()) {
       const auto number = static_cast<uint64_t>(row);
       writer_.WriteChanged(from, augmentation_, StreamSeed(request.seed, Stream::kMedia, number),
@@ -27,7 +28,7 @@ absl::Status ImageSource::Load(const MediaRequest& request, MediaBatch& out) con
     } else {
       writer_.Write(from, to);
     }
-    to += shape.stride();
+    to += stride;
   }
   return absl::OkStatus();
 }

@@ -11,6 +11,7 @@
 #include "common/status_macros.h"
 #include "common/table/mapped_file.h"
 #include "common/table/npy.h"
+#include "worker/inference/images_file.h"
 #include "worker/train/failure.h"
 
 namespace traind {
@@ -96,6 +97,7 @@ absl::Status DatasetPrediction::FindSchema() {
     status = file.status();
     if (!status.ok()) continue;
     schema_ = std::move(file->input);
+    if (!file->pixel_scale.mean.empty()) image_ = std::move(file->image);
     table_sha256_ = std::move(file->table_sha256);
     return absl::OkStatus();
   }
@@ -107,32 +109,67 @@ absl::Status DatasetPrediction::ReadRows() {
   const absl::StatusOr<FileIdentity> data = IdentityOf(spec_.data);
   if (!data.ok()) return OfData(data.status());
   data_ = *data;
-  absl::StatusOr<std::unique_ptr<MappedFile>> file = MappedFile::Open(spec_.data, MapUse::kStream);
-  if (!file.ok()) return OfData(file.status());
-  const std::string path = InAttempt("rows.bin");
-  absl::StatusOr<RowsFileInfo> info = WriteRowsFile(
-      schema_, {BaseName(spec_.data), (*file)->bytes()}, path, InAttempt("ids.bin"), [this] {
-        SayProgress();
-        return !TimeIsUp();
-      });
-  // What was changed under our hands explains every other mistake.
-  if (const absl::Status unchanged = (*file)->CheckUnchanged(); !unchanged.ok()) {
-    return OfData(unchanged);
-  }
-  if (absl::IsCancelled(info.status())) return TooFew();
-  if (!info.ok()) return OfData(info.status());
-  rows_ = info->rows;
-  ASSIGN_OR_RETURN(RowsFile rows, RowsFile::Open(path, schema_, rows_));
-  rows_file_ = std::make_unique<RowsFile>(std::move(rows));
   rank_protocol::TableReady ready;
+  if (image_.has_value()) {
+    const absl::StatusOr<std::unique_ptr<ImageInput>> images =
+        ImageInput::Open(spec_.data, {*image_, ImagePart::kLater, schema_.targets, task_.threads});
+    if (!images.ok()) return OfData(images.status());
+    ready.warnings = (*images)->warnings();
+    absl::Status status = ReadTable((*images)->table(), ready.warnings);
+    if (status.ok()) status = ReadImages(**images, ready.warnings);
+    // What was changed under our hands explains every other mistake.
+    if (const absl::Status unchanged = (*images)->CheckUnchanged(); !unchanged.ok()) {
+      return OfData(unchanged);
+    }
+    RETURN_IF_ERROR(status);
+  } else {
+    const absl::StatusOr<std::unique_ptr<MappedFile>> file =
+        MappedFile::Open(spec_.data, MapUse::kStream);
+    if (!file.ok()) return OfData(file.status());
+    const absl::Status status = ReadTable({BaseName(spec_.data), (*file)->bytes()}, ready.warnings);
+    if (const absl::Status unchanged = (*file)->CheckUnchanged(); !unchanged.ok()) {
+      return OfData(unchanged);
+    }
+    RETURN_IF_ERROR(status);
+  }
   ready.attempt = task_.attempt;
   ready.test_rows = rows_;
   ready.features = static_cast<int>(schema_.features.size());
   ready.classes = static_cast<int>(schema_.classes.size());
   ready.read_ms = absl::ToInt64Milliseconds(clock_.MonotonicNow() - began_);
-  ready.warnings = std::move(info->warnings);
   sink_.Send(ready);
   return absl::OkStatus();
+}
+
+absl::Status DatasetPrediction::ReadTable(const CsvFile& data, std::vector<std::string>& warnings) {
+  const std::string path = InAttempt("rows.bin");
+  const absl::StatusOr<RowsFileInfo> info =
+      WriteRowsFile(schema_, data, path, InAttempt("ids.bin"), [this] {
+        SayProgress();
+        return !TimeIsUp();
+      });
+  if (absl::IsCancelled(info.status())) return TooFew();
+  if (!info.ok()) return OfData(info.status());
+  warnings.insert(warnings.end(), info->warnings.begin(), info->warnings.end());
+  rows_ = info->rows;
+  ASSIGN_OR_RETURN(RowsFile rows, RowsFile::Open(path, schema_, rows_));
+  rows_file_ = std::make_unique<RowsFile>(std::move(rows));
+  return absl::OkStatus();
+}
+
+absl::Status DatasetPrediction::ReadImages(const ImageInput& images,
+                                           std::vector<std::string>& warnings) {
+  const std::string path = InAttempt("rows.bin");
+  const int64_t stride = image_->size * image_->size * image_->channels;
+  absl::StatusOr<ImagesFileInfo> info = WriteImagesFile(images, *rows_file_, stride, path, [this] {
+    SayProgress();
+    return !TimeIsUp();
+  });
+  if (absl::IsCancelled(info.status())) return TooFew();
+  if (!info.ok()) return OfData(info.status());
+  if (!info->warning.empty()) warnings.push_back(std::move(info->warning));
+  data_.pixels_sha256 = std::move(info->sha256);
+  return rows_file_->OpenImages(ImagesPath(path), stride);
 }
 
 absl::Status DatasetPrediction::TakeEarlierValues() {
@@ -195,7 +232,7 @@ absl::StatusOr<std::string> DatasetPrediction::WriteValues(int index, TrainedMod
   const int64_t step = model.RowsPerStep();
   int64_t rows_left = rows_;
   for (int64_t block = 0; block < rows_file_->blocks(); ++block) {
-    const FeatureRows rows = rows_file_->Block(block);
+    const LaterRows rows = rows_file_->Block(block);
     const int64_t count = rows_file_->RowsOf(block);
     for (int64_t begin = 0, end = 0; begin < count; begin = end) {
       if (TimeIsUp() || CannotFinish(rows_left, step)) {
@@ -319,6 +356,7 @@ absl::Status DatasetPrediction::PublishNow() {
 void DatasetPrediction::RemoveScratch() const {
   unlink(InAttempt("rows.bin").c_str());
   unlink(TextsPath(InAttempt("rows.bin")).c_str());
+  unlink(ImagesPath(InAttempt("rows.bin")).c_str());
   unlink(InAttempt("ids.bin").c_str());
   for (const auto& values : values_) {
     if (!values.has_value()) continue;

@@ -7,11 +7,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/clock.h"
 #include "common/durable_file.h"
+#include "common/image/image_input.h"
 #include "common/publish/dataset_publisher.h"
 #include "worker/inference/inference_control.h"
 #include "worker/inference/inference_spec.h"
@@ -42,6 +44,8 @@ class DatasetPrediction {
  private:
   absl::Status FindSchema();
   absl::Status ReadRows();
+  absl::Status ReadTable(const CsvFile& data, std::vector<std::string>& warnings);
+  absl::Status ReadImages(const ImageInput& images, std::vector<std::string>& warnings);
   absl::Status TakeEarlierValues();
   absl::Status PredictWith(int index);
   absl::StatusOr<std::string> WriteValues(int index, TrainedModel& model);
@@ -71,6 +75,7 @@ class DatasetPrediction {
 
   InferenceSpec spec_;
   InputSchema schema_;
+  std::optional<ImageFields> image_;  // none: rows have no images
   std::string table_sha256_;
   FileIdentity data_;
   int64_t rows_ = 0;

@@ -10,6 +10,7 @@
 
 #include "common/publish/ensemble.h"
 #include "common/status_macros.h"
+#include "worker/inference/row_images.h"
 
 namespace traind {
 namespace {
@@ -27,7 +28,8 @@ std::string TextOf(float value) {
 // The rows of several requests.
 struct RowServer::Batch {
   std::vector<ColumnRows> features;
-  TextRows texts;  // where the models take some
+  TextRows texts;               // where the models take some
+  std::vector<uint8_t> pixels;  // likewise
   std::vector<std::pair<const rank_protocol::Rows*, size_t>> requests;  // with their rows
   size_t rows = 0;
 };
@@ -158,19 +160,26 @@ absl::Status RowServer::ReadRows(const rank_protocol::Rows& request, Batch& batc
   rows.Append(std::move(text), ends, columns, 1);
   std::vector<ColumnRows> features;
   RETURN_IF_ERROR(reader->Read(rows, 0, features));
+  if (const ImageFields* image = models_[0]->image()) {
+    TextRows images;
+    reader->ReadTexts(rows, images);
+    RETURN_IF_ERROR(AddRowImages(*image, images, batch.pixels));
+  } else {
+    reader->ReadTexts(rows, batch.texts);
+  }
   for (size_t f = 0; f < features.size(); ++f) {
     ColumnRows& to = batch.features[f];
     to.numbers.insert(to.numbers.end(), features[f].numbers.begin(), features[f].numbers.end());
     to.codes.insert(to.codes.end(), features[f].codes.begin(), features[f].codes.end());
   }
-  reader->ReadTexts(rows, batch.texts);
   batch.requests.emplace_back(&request, rows.rows());
   batch.rows += rows.rows();
   return absl::OkStatus();
 }
 
 absl::Status RowServer::PredictBatch(const Batch& batch, std::vector<float>& values) {
-  FeatureRows rows;
+  LaterRows rows;
+  rows.pixels = batch.pixels.data();
   for (const ColumnRows& column : batch.features) {
     rows.numbers.push_back(column.numbers.data());
     rows.codes.push_back(column.codes.data());

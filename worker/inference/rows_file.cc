@@ -149,8 +149,15 @@ int64_t RowsFile::RowsOf(int64_t block) const {
   return std::min(kRowsPerBlock, rows_ - block * kRowsPerBlock);
 }
 
-FeatureRows RowsFile::Block(int64_t block) const {
-  FeatureRows rows;
+absl::Status RowsFile::OpenImages(const std::string& path, int64_t stride) {
+  ASSIGN_OR_RETURN(images_, MappedFile::Open(path, MapUse::kStream));
+  stride_ = stride;
+  if (images_->bytes().size() == static_cast<size_t>(rows_ * stride)) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(path, " has another size than its ", rows_, " images"));
+}
+
+LaterRows RowsFile::Block(int64_t block) const {
+  LaterRows rows;
   const size_t features = numeric_.size();
   rows.numbers.resize(features);
   rows.codes.resize(features);
@@ -163,6 +170,10 @@ FeatureRows RowsFile::Block(int64_t block) const {
       rows.codes[f] = reinterpret_cast<const int32_t*>(at);
     }
     at += static_cast<size_t>(RowsOf(block)) * kCellBytes;
+  }
+  if (images_ != nullptr) {
+    rows.pixels =
+        reinterpret_cast<const uint8_t*>(images_->bytes().data()) + block * kRowsPerBlock * stride_;
   }
   if (texts_ == nullptr) return rows;
   const absl::string_view bytes = texts_->bytes();

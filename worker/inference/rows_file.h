@@ -38,6 +38,11 @@ absl::StatusOr<RowsFileInfo> WriteRowsFile(const InputSchema& schema, const CsvF
                                            const std::string& ids_path,
                                            const std::function<bool()>& keep_going);
 
+// Some rows of a later file.
+struct LaterRows : FeatureRows {
+  const uint8_t* pixels = nullptr;  // [rows, size, size, channels]; null: rows have no images
+};
+
 // Threads: immutable.
 class RowsFile {
  public:
@@ -48,14 +53,17 @@ class RowsFile {
   int64_t rows() const { return rows_; }
   // Rows of one block.
   int64_t RowsOf(int64_t block) const;
-  FeatureRows Block(int64_t block) const;
+  LaterRows Block(int64_t block) const;
+  // The images of all rows, `stride` bytes each. DataLoss: the file has another size.
+  absl::Status OpenImages(const std::string& path, int64_t stride);
 
  private:
   RowsFile() = default;
 
-  std::unique_ptr<MappedFile> file_, texts_;  // texts_: null where there are none
-  std::vector<bool> numeric_;                 // [feature]
+  std::unique_ptr<MappedFile> file_, texts_, images_;  // the latter null where there are none
+  std::vector<bool> numeric_;                          // [feature]
   int64_t rows_ = 0;
+  int64_t stride_ = 0;  // of the images
 };
 
 }  // namespace traind

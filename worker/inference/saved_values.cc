@@ -21,7 +21,9 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 Json IdentityJson(const FileIdentity& data) {
-  return {data.device, data.inode, data.bytes, data.modified_ns};
+  Json json = {data.device, data.inode, data.bytes, data.modified_ns};
+  if (!data.pixels_sha256.empty()) json.push_back(data.pixels_sha256);
+  return json;
 }
 
 // Newest first.

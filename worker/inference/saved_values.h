@@ -18,10 +18,11 @@ namespace traind {
 struct FileIdentity {
   uint64_t device = 0, inode = 0;
   int64_t bytes = 0, modified_ns = 0;
+  std::string pixels_sha256;  // of its images, which may lie in other files
 
   bool operator==(const FileIdentity& other) const {
     return device == other.device && inode == other.inode && bytes == other.bytes &&
-           modified_ns == other.modified_ns;
+           modified_ns == other.modified_ns && pixels_sha256 == other.pixels_sha256;
   }
 };
 absl::StatusOr<FileIdentity> IdentityOf(const std::string& path);

@@ -12,7 +12,9 @@
 #include "common/job_layout.h"
 #include "common/status_macros.h"
 #include "worker/checkpoint/checkpoint.h"
+#include "worker/data/image_source.h"
 #include "worker/data/text_source.h"
+#include "worker/model/rows_at_once.h"
 #include "worker/train/training_spec.h"
 
 namespace traind {
@@ -80,6 +82,10 @@ absl::Status TrainedModel::CreateLearner(const std::string& state_dir) {
     options.shape.vocabulary = VocabularyOf(*tokenizer_);
     options.shape.max_tokens = max_tokens_;
   }
+  if (image() != nullptr) {
+    options.shape.image = {image()->channels, image()->size, image()->size};
+    rows_per_step_ = RowsAtOnce(options.shape, /*gpu=*/false);
+  }
   options.objective = spec.objective;
   options.objective.class_weights.clear();  // they do not predict
   options.target_mean = encoder_.target_mean();
@@ -125,13 +131,21 @@ absl::Status TrainedModel::LoadWeights(const std::string& state_dir, const std::
   return absl::OkStatus();
 }
 
-absl::Status TrainedModel::Predict(const FeatureRows& rows, int64_t begin, int64_t end,
+absl::Status TrainedModel::Predict(const LaterRows& rows, int64_t begin, int64_t end,
                                    absl::Span<float> out) {
   EncodedRows encoded = encoder_.Encode(rows, begin, end);
   if (tokenizer_ != nullptr) {
     auto texts = std::make_shared<TextSource>(*tokenizer_, max_tokens_);
     for (int64_t row = begin; row < end; ++row) texts->Add(rows.texts[static_cast<size_t>(row)]);
     encoded.media = std::move(texts);
+  }
+  if (image() != nullptr) {
+    const int64_t size = image()->size, channels = image()->channels;
+    const uint8_t* first = rows.pixels + begin * size * size * channels;
+    // Theirs who called.
+    std::shared_ptr<const uint8_t> pixels(std::shared_ptr<const void>(), first);
+    encoded.media = std::make_shared<ImageSource>(std::move(pixels), size, channels,
+                                                  file_.pixel_scale, Augmentation());
   }
   return learner_->Predict(Weights::kBest, encoded, out);
 }

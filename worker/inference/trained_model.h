@@ -27,6 +27,10 @@ class TrainedModel {
                                                             const std::string& dir);
 
   const InputSchema& input() const { return file_.input; }
+  // Of the images that rows have; null: they have none.
+  const ImageFields* image() const {
+    return file_.pixel_scale.mean.empty() ? nullptr : &file_.image;
+  }
   const std::string& table_sha256() const { return file_.table_sha256; }
   int64_t attempt() const { return attempt_; }  // that trained it
   double epoch() const { return epoch_; }       // of the weights
@@ -35,7 +39,8 @@ class TrainedModel {
   // Cutting a block of rows every so many changes no bit of what is predicted.
   int64_t RowsPerStep() const { return rows_per_step_; }
   // Rows begin..end-1. out: float32 [end - begin, outputs]: probabilities, or values.
-  absl::Status Predict(const FeatureRows& rows, int64_t begin, int64_t end, absl::Span<float> out);
+  // REQUIRES: rows have images where input() does.
+  absl::Status Predict(const LaterRows& rows, int64_t begin, int64_t end, absl::Span<float> out);
 
  private:
   explicit TrainedModel(ModelFile file) : file_(std::move(file)), encoder_(file_.encoder) {}

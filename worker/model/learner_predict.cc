@@ -10,12 +10,10 @@
 #include "worker/model/learner_impl.h"
 #include "worker/model/learner_options.h"
 #include "worker/model/media_inputs.h"
+#include "worker/model/rows_at_once.h"
 
 namespace traind {
-namespace {
 
-// Rows at once: enough to fill the device, few enough that what a network makes of their
-// windows (attention: a number per pair of time steps) takes less than a training step.
 int64_t RowsAtOnce(const ModelShape& shape, bool gpu) {
   constexpr int64_t kMostRows = 4096, kLeastSteps = 64;
   // Pixels, voxels, tokens: what a network makes of each takes about as much.
@@ -30,8 +28,6 @@ int64_t RowsAtOnce(const ModelShape& shape, bool gpu) {
   const int64_t most = (gpu ? 16 : 1) * (int64_t{1} << 20) / pairs;
   return std::clamp<int64_t>(most, 1, kMostRows);
 }
-
-}  // namespace
 
 const std::vector<at::Tensor>& Learner::Impl::ViewsFor(Weights which) const {
   if (which == Weights::kBest) return best_views;

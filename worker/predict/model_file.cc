@@ -110,7 +110,25 @@ ModelFile FileFromJson(const Json& json) {
     // What is no base64 is no tokenizer either, which its reader says.
     absl::Base64Unescape(json["text"].at("tokenizer").get<std::string>(), &file.tokenizer);
   }
+  if (json.contains("image")) {
+    json["image"].at("column").get_to(file.image.column);
+    json["image"].at("mean").get_to(file.pixel_scale.mean);
+    json["image"].at("inverse_scale").get_to(file.pixel_scale.inverse_scale);
+    file.input.text_columns = {file.image.column};
+  }
   return file;
+}
+
+// Size, channels and what else the spec says of images; nothing where rows have none.
+absl::Status TakeImageFields(ModelFile& file) {
+  const Json spec = Json::parse(file.spec_json, nullptr, false);
+  const Json section = spec.is_object() ? spec.value("/data/image"_json_pointer, Json()) : Json();
+  if (section.is_null() && file.pixel_scale.mean.empty()) return absl::OkStatus();
+  if (file.pixel_scale.mean.empty()) {
+    return absl::FailedPreconditionError("an older engine trained it and kept no scale of pixels");
+  }
+  ASSIGN_OR_RETURN(file.image, ParseImageFields(section.dump()));
+  return absl::OkStatus();
 }
 
 // What memory safety needs.
@@ -133,6 +151,11 @@ bool Fits(const ModelFile& file) {
   }
   for (const Column& column : features) {
     if (column.date_part >= static_cast<int>(DateParts().size())) return false;
+  }
+  const size_t channels = file.pixel_scale.mean.size();
+  if (file.pixel_scale.inverse_scale.size() != channels ||
+      (channels > 0 && channels != static_cast<size_t>(file.image.channels))) {
+    return false;
   }
   const size_t targets = file.encoder.target_mean.size();
   return file.input.outputs() > 0 && file.encoder.shape.window >= 1 &&
@@ -162,6 +185,11 @@ absl::Status WriteModelFile(const std::string& state_dir, const std::string& dir
     body["text"] = {{"columns", file.input.text_columns},
                     {"tokenizer", absl::Base64Escape(file.tokenizer)}};
   }
+  if (!file.pixel_scale.mean.empty()) {
+    body["image"] = {{"column", file.input.text_columns.at(0)},
+                     {"mean", file.pixel_scale.mean},
+                     {"inverse_scale", file.pixel_scale.inverse_scale}};
+  }
   const std::string text = body.dump(-1, ' ', false, Json::error_handler_t::replace);
   // The digest's line comes first: what follows is what it is of.
   return WriteFileDurably(
@@ -184,6 +212,7 @@ absl::StatusOr<ModelFile> ReadModelFile(const std::string& state_dir, const std:
   }
   try {
     ModelFile file = FileFromJson(json.at("model"));
+    RETURN_IF_ERROR(TakeImageFields(file));
     if (!Fits(file)) return damaged("its parts do not fit each other");
     return file;
   } catch (const Json::exception& e) {

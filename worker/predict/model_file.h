@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <string>
 
+#include "common/image/image_fields.h"
 #include "common/table/feature_reader.h"
+#include "worker/data/image_pixels.h"
 #include "worker/data/row_encoder.h"
 
 namespace traind {
@@ -22,7 +24,10 @@ struct ModelFile {
   std::string spec_json;     // resolved JobSpec
   InputSchema input;
   RowEncoder::State encoder;
-  std::string tokenizer;  // Tokenizer::Serialize()'s; empty: rows have no texts
+  std::string tokenizer;   // Tokenizer::Serialize()'s; empty: rows have no texts
+  PixelScale pixel_scale;  // [channels] of the images; empty: rows have none
+  // Filled in by reading, from the spec: which images they are.
+  ImageFields image;
 };
 
 // dir: of the Attempt, relative to the state folder; it exists. Durable. Errors: those of
@@ -30,7 +35,8 @@ struct ModelFile {
 absl::Status WriteModelFile(const std::string& state_dir, const std::string& dir,
                             const ModelFile& file);
 
-// NotFound; DataLoss: damaged, says what is wrong.
+// NotFound; DataLoss: damaged, says what is wrong; FailedPrecondition: an older engine's, without
+// what predicting images needs.
 absl::StatusOr<ModelFile> ReadModelFile(const std::string& state_dir, const std::string& dir);
 
 }  // namespace traind

@@ -49,9 +49,14 @@ absl::Status AddImages(const std::string& table_path, const TrainingSpec& spec, 
   const PixelScale scale =
       FitPixelScale(cache->pixels(), shape.stride(), shape.channels, data.rows.training);
   data.image = {shape.channels, shape.size, shape.size};
-  data.media = std::make_shared<ImageSource>(cache, 0, scale, spec.augmentation);
-  data.test_media =
-      std::make_shared<ImageSource>(cache, shape.train_rows, scale, spec.augmentation);
+  const auto images = [&](int64_t first) {
+    std::shared_ptr<const uint8_t> pixels(cache, cache->pixels() + first * shape.stride());
+    return std::make_shared<ImageSource>(std::move(pixels), shape.size, shape.channels, scale,
+                                         spec.augmentation);
+  };
+  data.media = images(0);
+  data.test_media = images(shape.train_rows);
+  data.pixel_scale = scale;
   return absl::OkStatus();
 }
 

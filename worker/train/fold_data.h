@@ -10,6 +10,7 @@
 #include "common/table/table.h"
 #include "common/text/tokenizer.h"
 #include "worker/data/fold_rows.h"
+#include "worker/data/image_pixels.h"
 #include "worker/data/media_source.h"
 #include "worker/data/row_encoder.h"
 #include "worker/model/learner.h"
@@ -31,6 +32,7 @@ struct FoldData {
   // What the rows of each file have besides their columns; null: nothing.
   std::shared_ptr<const MediaSource> media, test_media;
   std::vector<int64_t> image;  // ModelShape's
+  PixelScale pixel_scale;      // of images
   const VolumeSource* volumes() const {
     return media == nullptr ? nullptr : media->volumes_source();
   }

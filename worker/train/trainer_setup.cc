@@ -96,6 +96,7 @@ void Trainer::SaveModelFile() {
   file.input = InputSchemaOf(data_.table->schema());
   file.encoder = data_.encoder->state();
   if (data_.tokenizer != nullptr) file.tokenizer = data_.tokenizer->Serialize();
+  file.pixel_scale = data_.pixel_scale;
   const absl::Status saved =
       WriteModelFile(train_.state_dir, AttemptDir(train_.job, train_.attempt), file);
   if (!saved.ok()) Warn(absl::StrCat("no later file can be predicted: ", saved.message()));

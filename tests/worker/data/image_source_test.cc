@@ -4,6 +4,8 @@
 
 #include <numeric>
 
+#include "common/image/image_cache.h"
+
 namespace traind {
 namespace {
 
@@ -15,6 +17,9 @@ class ImageSourceTest : public ::testing::Test {
     const std::string path = ::testing::TempDir() + "/source.images";
     EXPECT_TRUE(WriteImageCache({4, 2, 4, 3}, pixels, path).ok());
     cache_ = *ImageCache::Open(path);
+  }
+  ImageSource Source(int64_t first, const Augmentation& augmentation) const {
+    return ImageSource({cache_, cache_->pixels() + first * 48}, 4, 3, plain_, augmentation);
   }
   std::vector<float> Load(const ImageSource& source, std::vector<int32_t> rows, bool training,
                           uint64_t seed) const {
@@ -30,13 +35,13 @@ class ImageSourceTest : public ::testing::Test {
 };
 
 TEST_F(ImageSourceTest, TestRowsFollowTheTrainingRows) {
-  const ImageSource source(cache_, 4, plain_, {});
+  const ImageSource source = Source(4, {});
   const std::vector<float> values = Load(source, {1}, false, 0);
   for (size_t i = 0; i < values.size(); ++i) EXPECT_EQ(values[i], cache_->pixels()[5 * 48 + i]);
 }
 
 TEST_F(ImageSourceTest, WhatIsDrawnForARowDependsOnSeedAndRowAlone) {
-  const ImageSource source(cache_, 0, plain_, {true, 0.25, 0.2});
+  const ImageSource source = Source(0, {true, 0.25, 0.2});
   const std::vector<float> both = Load(source, {2, 0}, true, 9);
   const std::vector<float> first = Load(source, {2}, true, 9), second = Load(source, {0}, true, 9);
   EXPECT_TRUE(std::equal(first.begin(), first.end(), both.begin()));
