@@ -16,6 +16,7 @@
 #include "common/spec/suggest.h"
 #include "common/status_macros.h"
 #include "server/intake/media_files.h"
+#include "server/intake/media_load.h"
 #include "server/plan/budget_rules.h"
 
 namespace traind {
@@ -214,28 +215,53 @@ void CheckColumns(const v1::JobSpec& spec, const DataFile& train, const DataFile
   }
 }
 
+// The time within which a floor can stand for files of so many bytes, on this kind of machine:
+// reading at 50 MB/s and half a second.
+absl::Duration FloorTime(int64_t bytes) {
+  return kFloorStart + absl::Seconds(static_cast<double>(bytes) / kReadBytesPerSecond);
+}
+
+// Columns of the files that rows have.
+std::vector<std::string> MediaColumns(const v1::DataSpec& data) {
+  if (data.has_image()) return {data.image().column()};
+  if (data.has_volume()) return {data.volume().image(), data.volume().mask()};
+  return {};
+}
+
+MediaLoad LoadOf(const std::vector<std::string>& columns, const DataFile& train,
+                 const DataFile* test) {
+  MediaLoad load;
+  if (columns.empty()) return load;
+  for (const DataFile* file : {&train, test}) {
+    if (file == nullptr) continue;
+    const MediaLoad some = CountMedia(*file, columns);
+    load.files += some.files;
+    load.bytes += some.bytes;
+  }
+  return load;
+}
+
 // B12.
-absl::Status CheckTime(const Spec& spec, absl::Time now) {
+absl::Status CheckTime(const Spec& spec, const MediaLoad& media, absl::Duration needed,
+                       absl::Time now) {
   const absl::Time deadline = DeadlineOf(spec, now);
   if (deadline == absl::InfiniteFuture()) return absl::OkStatus();
-  const absl::Duration needed = FloorTime(spec.train_bytes + spec.test_bytes);
   if (deadline - now >= needed) return absl::OkStatus();
   const absl::string_view field =
       spec.deadline && *spec.deadline == deadline ? "budget.deadline" : "budget.time";
   const std::string left =
       deadline <= now ? "is over" : absl::StrCat("leaves ", DurationToText(deadline - now));
-  return absl::FailedPreconditionError(absl::StrCat(
-      field, ": it ", left, ", and reading ", (spec.train_bytes + spec.test_bytes) / 1'000'000,
-      " MB and a first prediction take about ", DurationToText(needed),
-      "; the earliest deadline possible now is ", TimestampToText(now + needed), " (a budget of ",
-      DurationToText(absl::Ceil(needed, absl::Seconds(1))), ")"));
+  const std::string files =
+      media.files > 0 ? absl::StrCat(" in about ", media.files, " files") : "";
+  const int64_t bytes = spec.train_bytes + spec.test_bytes + media.bytes;
+  return absl::FailedPreconditionError(
+      absl::StrCat(field, ": it ", left, ", and reading ", bytes / 1'000'000, " MB", files,
+                   " and a first prediction take about ", DurationToText(needed),
+                   "; the earliest deadline possible now is ", TimestampToText(now + needed),
+                   " (a budget of ", DurationToText(absl::Ceil(needed, absl::Seconds(1))), ")"));
 }
 
 }  // namespace
-
-absl::Duration FloorTime(int64_t bytes) {
-  return kFloorStart + absl::Seconds(static_cast<double>(bytes) / kReadBytesPerSecond);
-}
 
 // Whoever runs the daemon has the say. Fills in the digest.
 absl::Status Intake::CheckScript(v1::ScriptSpec& script) {
@@ -309,7 +335,11 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
   checked.spec = ToDomain(checked.resolved);
   checked.spec.train_bytes = (*train)->bytes;
   checked.spec.test_bytes = *test == nullptr ? 0 : (*test)->bytes;
-  if (const absl::Status time = CheckTime(checked.spec, now); !time.ok()) return time;
+  const MediaLoad media = LoadOf(MediaColumns(*data), **train, test->get());
+  checked.floor_time =
+      FloorTime(checked.spec.train_bytes + checked.spec.test_bytes) + MediaTime(media);
+  const absl::Status time = CheckTime(checked.spec, media, checked.floor_time, now);
+  if (!time.ok()) return time;
   checked.json = SpecToJson(checked.resolved);
   checked.sha256 = Sha256Hex(checked.json);
   return checked;
@@ -334,6 +364,7 @@ absl::StatusOr<CheckedSpec> Intake::CheckInference(const v1::JobSpec& spec, cons
   form.MergeFrom(resolved.predictions());
   *resolved.mutable_predictions() = form;
   int64_t bytes = 0;
+  MediaLoad media;
   if (resolved.has_serve()) {
     checked.kind = TaskKind::kServe;
     resolved.mutable_serve()->set_from(source.id);
@@ -347,6 +378,7 @@ absl::StatusOr<CheckedSpec> Intake::CheckInference(const v1::JobSpec& spec, cons
                           "a Parquet table")});
     }
     bytes = (*data)->bytes;
+    media = LoadOf(MediaColumns(of_source.data()), **data, nullptr);
     resolved.mutable_predict()->set_data((*data)->path);
     resolved.mutable_predict()->set_from(source.id);
     if (resolved.predict().min_members() > models.models_size()) {
@@ -362,7 +394,9 @@ absl::StatusOr<CheckedSpec> Intake::CheckInference(const v1::JobSpec& spec, cons
   checked.spec.epochs = 0;
   checked.spec.has_test = resolved.has_predict();
   checked.spec.test_bytes = bytes;
-  if (const absl::Status time = CheckTime(checked.spec, now); !time.ok()) return time;
+  checked.floor_time = FloorTime(bytes) + MediaTime(media);
+  const absl::Status time = CheckTime(checked.spec, media, checked.floor_time, now);
+  if (!time.ok()) return time;
   checked.sha256 = Sha256Hex(SpecToJson(resolved));
   *(resolved.has_predict() ? resolved.mutable_predict()->mutable_models()
                            : resolved.mutable_serve()->mutable_models()) = models;

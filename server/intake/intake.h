@@ -26,6 +26,8 @@ struct CheckedSpec {
   std::vector<std::string> warnings;
   std::vector<std::string> preset_fields;  // see ApplyPreset
   TaskKind kind = TaskKind::kPrepare;      // of the Job's first task
+  // Within which a first Prediction can stand; what B12 counts with.
+  absl::Duration floor_time;
 };
 
 // Threads: safe.
@@ -58,9 +60,5 @@ class Intake {
   absl::Mutex mutex_;
   absl::BitGen random_ ABSL_GUARDED_BY(mutex_);
 };
-
-// The time within which a floor can stand for files of so many bytes, on this
-// kind of machine: reading at 50 MB/s and half a second. What B12 counts with.
-absl::Duration FloorTime(int64_t bytes);
 
 }  // namespace traind

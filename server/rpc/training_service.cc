@@ -199,8 +199,7 @@ grpc::Status TrainingService::Plan(grpc::ServerContext*, const v1::PlanRequest* 
     if (worker.connected()) slots += worker.slots_size();
   }
   assumptions.gangs = std::max(1, slots / std::max(1, checked->spec.slots));
-  assumptions.prepare_s =
-      absl::ToDoubleSeconds(FloorTime(checked->spec.train_bytes + checked->spec.test_bytes));
+  assumptions.prepare_s = absl::ToDoubleSeconds(checked->floor_time);
   const Preview preview = PreviewPlan(checked->spec, assumptions, now);
   *reply->mutable_resolved() = checked->resolved;
   *reply->mutable_plan() = ToProto(preview.plan);
@@ -211,8 +210,7 @@ grpc::Status TrainingService::Plan(grpc::ServerContext*, const v1::PlanRequest* 
   reply->set_device_s_p50(preview.device_s_p50);
   reply->set_device_s_p90(preview.device_s_p90);
   *reply->mutable_full_budget() = ToProto(absl::Ceil(preview.full_budget, absl::Seconds(1)));
-  *reply->mutable_earliest_deadline() =
-      ToProto(now + FloorTime(checked->spec.train_bytes + checked->spec.test_bytes));
+  *reply->mutable_earliest_deadline() = ToProto(now + checked->floor_time);
   AddQuotas(*owner, checked->spec, reply);
   for (const std::string& warning : checked->warnings) reply->add_warnings(warning);
   for (const std::string& field : checked->preset_fields) reply->add_preset_fields(field);

@@ -314,6 +314,24 @@ TEST_F(IntakeTest, ImagesMayLieInFoldersOrBeNamedByATable) {
   EXPECT_THAT(Errors(spec), HasSubstr("is a folder"));
 }
 
+TEST_F(IntakeTest, ABudgetInWhichItsImagesCannotBeReadIsRefused) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_data()->mutable_image();
+  spec.mutable_data()->clear_test();
+  spec.mutable_data()->clear_id();
+  std::string table = "file,kind\n";
+  for (int i = 0; i < 20'000; ++i) absl::StrAppend(&table, "1.png,", i % 2 == 0 ? "yes\n" : "no\n");
+  Write("train.csv", table);
+  Write("1.png", std::string(10'000, 'x'));
+  spec.mutable_budget()->mutable_time()->set_seconds(2);
+  EXPECT_THAT(Errors(spec), HasSubstr("leaves 2s, and reading 200 MB in about 20000 files and a "
+                                      "first prediction take about 3"));
+  EXPECT_THAT(Errors(spec), HasSubstr("(a budget of 4s)"));
+  spec.mutable_budget()->mutable_time()->set_seconds(4);
+  EXPECT_EQ(Errors(spec), "");
+  EXPECT_GT(intake_->Check(spec, kNow)->floor_time, absl::Seconds(3));
+}
+
 TEST_F(IntakeTest, AnArrayOfImagesIsJudgedByItsFirstBytes) {
   v1::JobSpec spec = GoodSpec();
   spec.mutable_data()->mutable_image();
