@@ -16,7 +16,7 @@ namespace {
 
 // A timing: a step that warms up, then so many that count; short ones vary more, and
 // cost little.
-constexpr int kTimedShort = 5, kTimedLong = 2;
+constexpr int kTimedShort = 5, kTimedLong = 2, kTimedInPart = 1;
 constexpr double kLongStep = 0.02;  // seconds
 constexpr int StepsOfTimings(int timed) { return 2 * (1 + timed); }
 // Below this a step is dispatch, not arithmetic, and casts only add to it.
@@ -25,6 +25,9 @@ constexpr double kLeastFlops = 1e8;
 constexpr double kFlopsPerSecond = 2e10;
 constexpr double kMostOfTime = 0.05;
 constexpr double kLeastGain = 1.1;  // for the digits that bf16 gives up
+// Where steps are too long to be timed, a part of one is: it takes that part of the time, but for
+// what does not depend on the rows.
+constexpr int64_t kParts = 8, kLeastRows = 8;
 
 void Decide(const PrecisionRequest& request, EventSink& sink, std::string cause, Precision from,
             Precision to) {
@@ -65,18 +68,20 @@ bool ProbeWorthIts(const PrecisionRequest& request, const Learner& learner) {
          HasTimeForProbe(request, learner);
 }
 
-absl::StatusOr<double> TimeStep(const PrecisionRequest& request, int world_size) {
+absl::StatusOr<double> TimeStep(const PrecisionRequest& request, int64_t rows, int world_size) {
   const auto started = std::chrono::steady_clock::now();
-  RETURN_IF_ERROR(request.step({0, request.batch, request.batch * world_size, 1e-6}));
+  RETURN_IF_ERROR(request.step({0, rows, rows * world_size, 1e-6}));
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
 }
 
-// How many steps of each kind are timed, where one takes so long; 0: none, for want of time.
-int StepsWorthTiming(const PrecisionRequest& request, double step_s) {
-  for (const int timed : {kTimedShort, kTimedLong}) {
+// How many steps of each kind are timed, where one takes so long and is that share of a whole one;
+// 0: none, for want of time.
+int StepsWorthTiming(const PrecisionRequest& request, double step_s, double share) {
+  for (const int timed : {kTimedShort, kTimedLong, kTimedInPart}) {
     if (timed == kTimedShort && step_s > kLongStep) continue;
+    if (timed == kTimedInPart && share == 1) continue;
     const int steps = StepsOfTimings(timed);
-    if (steps <= request.planned_steps * kMostOfTime &&
+    if (steps * share <= request.planned_steps * kMostOfTime &&
         absl::Seconds(steps * step_s) <= request.remaining * kMostOfTime) {
       return timed;
     }
@@ -96,43 +101,51 @@ absl::Status FromLeader(Gang& gang, int64_t& value) {
 
 struct StepTimes {
   double before_s = 0, after_s = 0;
+  int64_t rows = 0;  // of the steps
 };
 
 // What a step takes before and after `change`; the learner's state is put back. Nothing:
-// the first steps have shown that there is no time to find out.
-absl::StatusOr<std::optional<StepTimes>> CompareSteps(const PrecisionRequest& request,
+// the first steps have shown that there is no time to find out. parts: a part of a step will do.
+absl::StatusOr<std::optional<StepTimes>> CompareSteps(const PrecisionRequest& request, bool parts,
                                                       Learner& learner, Gang& gang,
                                                       const std::function<absl::Status()>& change) {
-  const int world_size = gang.world_size();
+  int64_t rows = request.batch;
+  const auto time_step = [&] { return TimeStep(request, rows, gang.world_size()); };
   ASSIGN_OR_RETURN(const Learner::State state, learner.Save());
-  const auto rows = request.training_rows.first(static_cast<size_t>(request.batch));
-  RETURN_IF_ERROR(learner.SetOrder(rows));
-  RETURN_IF_ERROR(TimeStep(request, world_size).status());
+  RETURN_IF_ERROR(learner.SetOrder(request.training_rows.first(static_cast<size_t>(rows))));
+  ASSIGN_OR_RETURN(const double first_s, time_step());
+  int64_t in_part =
+      parts && rows / kParts >= kLeastRows && StepsWorthTiming(request, first_s, 1) == 0 ? 1 : 0;
+  RETURN_IF_ERROR(FromLeader(gang, in_part));
+  if (in_part != 0) {
+    rows /= kParts;
+    RETURN_IF_ERROR(time_step().status());  // warms up what is of this size
+  }
   std::vector<double> before(1), after;
-  ASSIGN_OR_RETURN(before[0], TimeStep(request, world_size));
-  int64_t timed = StepsWorthTiming(request, before[0]);
+  ASSIGN_OR_RETURN(before[0], time_step());
+  int64_t timed = StepsWorthTiming(request, before[0], in_part != 0 ? 1.0 / kParts : 1);
   RETURN_IF_ERROR(FromLeader(gang, timed));
   if (timed > 0) {
     while (static_cast<int64_t>(before.size()) < timed) {
-      ASSIGN_OR_RETURN(const double step_s, TimeStep(request, world_size));
+      ASSIGN_OR_RETURN(const double step_s, time_step());
       before.push_back(step_s);
     }
     RETURN_IF_ERROR(change());
-    RETURN_IF_ERROR(TimeStep(request, world_size).status());
+    RETURN_IF_ERROR(time_step().status());
     while (static_cast<int64_t>(after.size()) < timed) {
-      ASSIGN_OR_RETURN(const double step_s, TimeStep(request, world_size));
+      ASSIGN_OR_RETURN(const double step_s, time_step());
       after.push_back(step_s);
     }
   }
   RETURN_IF_ERROR(learner.Load(state));
   RETURN_IF_ERROR(learner.TakeLoss().status());
   if (timed == 0) return std::optional<StepTimes>();
-  return std::optional<StepTimes>({Median(before), Median(after)});
+  return std::optional<StepTimes>({Median(before), Median(after), rows});
 }
 
 absl::StatusOr<Precision> Probe(const PrecisionRequest& request, Learner& learner, Gang& gang,
                                 EventSink& sink) {
-  ASSIGN_OR_RETURN(const auto times, CompareSteps(request, learner, gang, [&] {
+  ASSIGN_OR_RETURN(const auto times, CompareSteps(request, /*parts=*/true, learner, gang, [&] {
                      return learner.SetPrecision(Precision::kBf16);
                    }));
   int64_t faster = times && times->before_s > times->after_s * kLeastGain ? 1 : 0;
@@ -140,8 +153,8 @@ absl::StatusOr<Precision> Probe(const PrecisionRequest& request, Learner& learne
   const Precision chosen = faster != 0 ? Precision::kBf16 : Precision::kFp32;
   if (gang.leads() && times && chosen == Precision::kBf16) {
     Decide(request, sink,
-           absl::StrFormat("a step takes %.2f ms in bf16, %.2f ms in fp32", times->after_s * 1e3,
-                           times->before_s * 1e3),
+           absl::StrFormat("a step of %d rows takes %.2f ms in bf16, %.2f ms in fp32", times->rows,
+                           times->after_s * 1e3, times->before_s * 1e3),
            Precision::kFp32, chosen);
   }
   RETURN_IF_ERROR(learner.SetPrecision(chosen));
@@ -188,7 +201,7 @@ absl::StatusOr<int> ChooseThreads(const PrecisionRequest& request, int most, Lea
   int64_t probe = HasTimeForProbe(request, learner) ? 1 : 0;
   RETURN_IF_ERROR(FromLeader(gang, probe));
   if (probe == 0) return most;
-  ASSIGN_OR_RETURN(const auto times, CompareSteps(request, learner, gang, [] {
+  ASSIGN_OR_RETURN(const auto times, CompareSteps(request, /*parts=*/false, learner, gang, [] {
                      SetTorchThreads(1);
                      return absl::OkStatus();
                    }));

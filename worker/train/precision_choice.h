@@ -33,9 +33,9 @@ struct PrecisionRequest {
 Precision SupportedPrecision(const PrecisionRequest& request, EventSink& sink);
 
 // Sets the learner's precision, and returns it. On the CPU, where nothing is wanted
-// and steps are large enough, a few timed steps of fp32 and bf16 decide; the
-// learner's state is put back afterwards. Every rank of the gang calls it.
-// REQUIRES: the learner has no order yet.
+// and steps are large enough, a few timed steps of fp32 and bf16 decide, of fewer rows where
+// whole ones would take too long; the learner's state is put back afterwards. Every rank of the
+// gang calls it. REQUIRES: the learner has no order yet.
 absl::StatusOr<Precision> ChoosePrecision(const PrecisionRequest& request, Learner& learner,
                                           Gang& gang, EventSink& sink);
 

@@ -1,0 +1,108 @@
+// How a precision is chosen by timed steps, which here take as long as they are told to.
+#include "worker/train/precision_choice.h"
+
+#include <absl/strings/match.h>
+#include <absl/time/clock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace traind {
+namespace {
+
+constexpr int64_t kBatch = 64;
+
+class Decisions final : public EventSink {
+ public:
+  void Send(const rank_protocol::FromProcess& message) override {
+    if (const auto* decision = std::get_if<rank_protocol::Decision>(&message)) {
+      causes.push_back(decision->cause);
+    }
+  }
+  void SendProgress(const rank_protocol::Progress&) override {}
+
+  std::vector<std::string> causes;
+};
+
+class PrecisionChoiceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (__builtin_cpu_supports("avx512bf16") == 0) GTEST_SKIP() << "this core has no bf16";
+    LearnerOptions options;
+    options.model.architecture = "mlp";
+    options.model.hidden = {512, 512};
+    options.shape.numeric = 64;
+    options.objective.loss = LossKind::kMse;
+    LearnerData data;
+    data.rows.rows = kBatch;
+    data.rows.numeric.assign(static_cast<size_t>(kBatch * options.shape.numeric), 0.5f);
+    data.values.assign(static_cast<size_t>(kBatch), 0.5f);
+    auto learner = Learner::Create(options, std::move(data));
+    ASSERT_TRUE(learner.ok()) << learner.status();
+    learner_ = *std::move(learner);
+    rows_.resize(static_cast<size_t>(kBatch));
+    std::iota(rows_.begin(), rows_.end(), 0);
+  }
+
+  // A whole step takes 160 ms in fp32, and 160 ms / gain in bf16.
+  Precision Choose(absl::Duration remaining, double gain) {
+    PrecisionRequest request;
+    request.batch = kBatch;
+    request.training_rows = rows_;
+    request.planned_steps = 1000;
+    request.remaining = remaining;
+    request.step = [&](const StepInput& input) {
+      taken_.push_back(input.rows);
+      const bool fast = learner_->precision() == Precision::kBf16;
+      absl::SleepFor(absl::Milliseconds(160) * static_cast<double>(input.rows) /
+                     static_cast<double>(kBatch) / (fast ? gain : 1));
+      return absl::OkStatus();
+    };
+    Gang alone(nullptr);
+    const auto chosen = ChoosePrecision(request, *learner_, alone, sink_);
+    EXPECT_TRUE(chosen.ok()) << chosen.status();
+    return chosen.value_or(Precision::kFp16);
+  }
+
+  std::unique_ptr<Learner> learner_;
+  std::vector<int32_t> rows_;
+  std::vector<int64_t> taken_;  // rows of each timed step
+  Decisions sink_;
+};
+
+TEST_F(PrecisionChoiceTest, WithTimeForThemWholeStepsDecide) {
+  EXPECT_EQ(Choose(absl::Seconds(60), 2), Precision::kBf16);
+  EXPECT_EQ(taken_, (std::vector<int64_t>{64, 64, 64, 64, 64, 64}));
+  ASSERT_EQ(sink_.causes.size(), 1u);
+  EXPECT_TRUE(absl::StartsWith(sink_.causes[0], "a step of 64 rows takes 8")) << sink_.causes[0];
+}
+
+TEST_F(PrecisionChoiceTest, WithoutItAPartOfAStepDecides) {
+  // Six whole steps take 960 ms, six parts 120.
+  EXPECT_EQ(Choose(absl::Seconds(6), 2), Precision::kBf16);
+  EXPECT_EQ(taken_, (std::vector<int64_t>{64, 8, 8, 8, 8, 8, 8}));
+  ASSERT_EQ(sink_.causes.size(), 1u);
+  EXPECT_TRUE(absl::StartsWith(sink_.causes[0], "a step of 8 rows takes")) << sink_.causes[0];
+}
+
+TEST_F(PrecisionChoiceTest, WithLittleTimeAPartOfOneStepEachDecides) {
+  EXPECT_EQ(Choose(absl::Seconds(2), 2), Precision::kBf16);  // four parts take 80 ms
+  EXPECT_EQ(taken_, (std::vector<int64_t>{64, 8, 8, 8, 8}));
+}
+
+TEST_F(PrecisionChoiceTest, WhatGainsNothingIsNotTaken) {
+  EXPECT_EQ(Choose(absl::Seconds(6), 0.7), Precision::kFp32);
+  EXPECT_EQ(taken_.size(), 7u);
+  EXPECT_TRUE(sink_.causes.empty());
+}
+
+TEST_F(PrecisionChoiceTest, WhereNotEvenPartsHaveTimeNothingIsTried) {
+  EXPECT_EQ(Choose(absl::Milliseconds(800), 2), Precision::kFp32);
+  EXPECT_LE(taken_.size(), 3u);
+}
+
+}  // namespace
+}  // namespace traind
