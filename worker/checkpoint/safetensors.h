@@ -15,8 +15,26 @@
 
 namespace traind {
 
-enum class DType { kF32, kBF16, kI64 };
-int64_t SizeOf(DType dtype);  // bytes of an element
+enum class DType {
+  kF32,
+  kF16,
+  kBF16,
+  kF64,
+  kI64,
+  kI32,
+  kI16,
+  kI8,
+  kU64,
+  kU32,
+  kU16,
+  kU8,
+  kBool,
+  kC64,
+  kF8E4M3,
+  kF8E5M2
+};
+int64_t SizeOf(DType dtype);      // bytes of an element
+const char* NameOf(DType dtype);  // as in the file: "F32"
 
 // Ownership: data belongs to whoever made the view.
 struct TensorView {
@@ -45,11 +63,11 @@ struct SafetensorsFile {
   std::map<std::string, std::string> metadata;
 };
 
-inline constexpr int64_t kMaxSafetensorsHeaderBytes = 10 << 20;
+inline constexpr int64_t kMaxSafetensorsHeaderBytes = 100'000'000;  // as the reference
 
-// Errors: DataLoss says what is wrong and where: header too large or no JSON
-// object, duplicate name, unknown dtype, size unequal shape x dtype, tensors that
-// overlap, leave holes or end before or after the file does.
+// Errors: DataLoss says what is wrong and where: header too large or longer than the file,
+// those of ParseSafetensorsHeader, unknown dtype, size unequal shape x dtype, offsets that run
+// backwards, tensors that overlap, leave holes or end before or after the file does.
 absl::StatusOr<SafetensorsFile> ParseSafetensors(absl::string_view bytes);
 
 // The values of a float32 tensor. NotFound names it; DataLoss where dtype or
