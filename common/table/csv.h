@@ -125,6 +125,11 @@ struct CsvSample {
 absl::StatusOr<CsvSample> CheckCsvSample(absl::string_view bytes, bool whole_file,
                                          const std::string& name);
 
+// InvalidArgument names file, row and column of the first byte that is not UTF-8, or is zero;
+// the line alone where it is in no row. header: of a file with one.
+absl::Status CheckCsvText(absl::string_view bytes, const std::string& name, char delimiter,
+                          const std::vector<std::string>& header);
+
 // The error for a row of another width than the header. `row` counts data rows from 1.
 absl::Status RaggedRow(const std::string& name, int64_t row, int64_t line, size_t fields,
                        const std::vector<std::string>& header);

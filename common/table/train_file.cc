@@ -11,7 +11,6 @@
 #include "common/table/csv.h"
 #include "common/table/number.h"
 #include "common/table/row_order.h"
-#include "common/table/utf8.h"
 
 namespace traind {
 
@@ -35,7 +34,7 @@ absl::Status TableFileHeader::Read(const CsvFile& file, std::vector<std::string>
         absl::StrCat(file.name, ": no name in the header: called ", NameColumns(unnamed)));
   }
   if (text_.arrays != nullptr) return absl::OkStatus();
-  RETURN_IF_ERROR(CheckUtf8(file.bytes, file.name));
+  RETURN_IF_ERROR(CheckCsvText(file.bytes, file.name, text_.delimiter, names()));
   CsvReader reader(file.bytes, file.name, text_.delimiter);
   RETURN_IF_ERROR(reader.Next().status());
   text_.first = reader.place();

@@ -1,9 +1,7 @@
 #include "common/table/utf8.h"
 
-#include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -36,7 +34,7 @@ size_t SequenceLength(const unsigned char* p, size_t left) {
 
 }  // namespace
 
-absl::Status CheckUtf8(absl::string_view bytes, const std::string& name) {
+size_t FirstNotUtf8(absl::string_view bytes) {
   const auto* const data = reinterpret_cast<const unsigned char*>(bytes.data());
   size_t at = 0;
   while (at < bytes.size()) {
@@ -51,18 +49,15 @@ absl::Status CheckUtf8(absl::string_view bytes, const std::string& name) {
     }
     if (at == bytes.size()) break;
     const size_t length = data[at] == 0 ? 0 : SequenceLength(data + at, bytes.size() - at);
-    if (length == 0) {
-      const int64_t line = 1 + std::count(data, data + at, '\n');
-      return absl::InvalidArgumentError(
-          data[at] == 0
-              ? absl::StrCat(name, ": line ", line,
-                             ": a zero byte: this is no text (or UTF-16; save as UTF-8)")
-              : absl::StrFormat("%s: line %d: byte 0x%02x is not UTF-8; save the file as UTF-8",
-                                name, line, data[at]));
-    }
+    if (length == 0) return at;
     at += length;
   }
-  return absl::OkStatus();
+  return absl::string_view::npos;
+}
+
+std::string NotUtf8Text(unsigned char byte) {
+  return byte == 0 ? "a zero byte: this is no text (or UTF-16; save as UTF-8)"
+                   : absl::StrFormat("byte 0x%02x is not UTF-8; save the file as UTF-8", byte);
 }
 
 }  // namespace traind

@@ -18,7 +18,7 @@ class Tokenizer {
   // Ids are 0 .. size() - 1.
   virtual int32_t size() const = 0;
   // Appends the ids of a text's tokens: none of an empty or blank one. text: UTF-8
-  // (CheckUtf8); other bytes give some ids, and no harm.
+  // (FirstNotUtf8); other bytes give some ids, and no harm.
   virtual void Encode(absl::string_view text, std::vector<int32_t>& ids) const = 0;
   // What ParseTokenizer makes the same tokenizer of.
   virtual std::string Serialize() const = 0;

@@ -1,6 +1,7 @@
 """Jobs on texts, through trainctl, on the standalone daemon."""
 import glob
 import os
+import random
 import subprocess
 import sys
 
@@ -73,7 +74,45 @@ def _():
         with open(os.path.join(house.data, "train.csv"), "ab") as f:
             f.write(b"caf\xe9,2,liked\n")
         job = house.submit(spec(), "--wait", code=1)
-        assert job["state"] == "FAILED" and "train.csv: line 62" in str(job), job
+        assert job["state"] == "FAILED" and "train.csv: row 61 (line 62), column" in str(job), job
+        assert "byte 0xe9" in str(job), job
+
+
+def prices(rows, seed):
+    """Descriptions and a size beside them; what the words are worth depends on the one before them."""
+    chance = random.Random(seed)
+    worth = {"garden": 40, "cellar": 15, "balcony": 25, "garage": 30}
+    lines = ["description,size,price"]
+    for i in range(rows):
+        words, price, size = [], 50.0, chance.uniform(1, 10)
+        for _ in range(chance.randint(0, 12)):
+            thing, no = chance.choice(list(worth)), chance.random() < 0.4
+            words.append(("no " if no else "a ") + thing)
+            price += 0 if no else worth[thing]
+        lines.append(f"\"{', '.join(words)}\",{size:.2f},{price * size:.1f}")
+    return "\n".join(lines) + "\n"
+
+
+@case("A positive number is told from a text and a number beside it, judged by SMAPE", limit_s=150)
+def _():
+    with House(slots=2) as house:
+        house.write("train.csv", prices(1500, 1))
+        house.write("test.csv", prices(200, 2))
+        house.start()
+        wanted = spec(epochs=15, loss={"kind": "smape"}, learning_rate=0.005)
+        wanted["task"] = {"type": "regression", "metric": "smape"}
+        wanted["data"].update(target="price", text={"columns": ["description"], "max_tokens": 64})
+        job = house.submit(wanted, "--wait")
+        assert job["state"] == "SUCCEEDED", job
+        assert job["scores"]["oof"] < 0.6 * job["scores"]["floor"], job["scores"]
+        table = rows_of(job["predictions"]["path"])
+        truth = [float(r[2]) for r in rows_of(os.path.join(house.data, "test.csv"))[1:]]
+        found = [float(r[1]) for r in table[1:]]
+        # As the metric is defined, over all rows; a row without a word is among them.
+        smape = 100 * sum(2 * abs(a - b) / (abs(a) + abs(b)) for a, b in zip(truth, found)) / len(truth)
+        assert abs(smape - job["scores"]["test"]) < 1e-3 * smape, (
+            smape, job["scores"])
+        assert min(found) > 0, min(found)
 
 
 main()

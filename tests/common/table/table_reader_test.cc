@@ -237,12 +237,26 @@ TEST(TableReaderTest, BinaryGarbageIsRefused) {
   for (int i = 0; i < 5000; ++i) garbage += static_cast<char>((i * 7919) >> 3);
   EXPECT_THAT(Message(Read(garbage)), HasSubstr("train.csv"));
   EXPECT_THAT(Message(Read(std::string("a,y\n1,0\n2,\0\n", 12))), HasSubstr("a zero byte"));
-  EXPECT_THAT(Message(Read("a,y\n1,0\n\xe9t\xe9,1\n")),
-              HasSubstr("line 3: byte 0xe9 is not UTF-8"));
+  EXPECT_THAT(Message(Read(std::string("a,y\n1,\0\n", 8))),
+              HasSubstr("train.csv: line 2: a zero byte"));
   EXPECT_THAT(Message(Read("\xff\xfe"
                            "a")),
               HasSubstr("UTF-16"));
   EXPECT_THAT(Message(Read("a,y\n1,\"0\n2,1\n")), HasSubstr("never closed"));
+}
+
+TEST(TableReaderTest, BytesThatAreNoTextAreNamedByRowAndColumn) {
+  EXPECT_THAT(Message(Read("a,y\n1,0\n\xe9t\xe9,1\n")),
+              HasSubstr("train.csv: row 2 (line 3), column 'a': byte 0xe9 is not UTF-8"));
+  // Among quoted fields with line ends, doubled quotes and other languages.
+  EXPECT_THAT(Message(Read("a,b,y\n\"x\ny\",\u6771,0\n2,\"so \"\"caf\xe9\"\"\",1\n")),
+              HasSubstr("train.csv: row 2 (line 4), column 'b': byte 0xe9 is not UTF-8"));
+  EXPECT_THAT(Message(Read("a\tb\ty\n1\t\xc3\t0\n")), HasSubstr("row 1 (line 2), column 'b'"));
+  EXPECT_THAT(Message(Read("a,b\xff,y\n1,2,0\n")),
+              HasSubstr("train.csv: the header (line 1), column 2: byte 0xff"));
+  EXPECT_THAT(Message(Read("a,y\n1,0\n2,\"\xff\n")), HasSubstr("train.csv: line 3: byte 0xff"));
+  EXPECT_THAT(Message(Read("a,y\n1,0\n2,1\n", "a\n\xf0\x28\n")),
+              HasSubstr("test.csv: row 1 (line 2), column 'a': byte 0xf0"));
 }
 
 TEST(TableReaderTest, TenThousandColumnsAreRead) {

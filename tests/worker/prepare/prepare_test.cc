@@ -258,7 +258,8 @@ TEST_F(PrepareTest, TextsHaveABagOfWordsForAFloor) {
 
   Put("train.csv", "n,body,y\n1,good,a\n2,b\xff\x64,b\n");
   spec["data"]["text"] = {{"columns", {"body"}}};
-  EXPECT_THAT(MustFail(spec).message, HasSubstr("train.csv: line 3"));
+  EXPECT_THAT(MustFail(spec).message,
+              HasSubstr("train.csv: row 2 (line 3), column 'body': byte 0xff"));
 }
 
 TEST_F(PrepareTest, EachFoldHasASentencePieceModelOfItsOwnRows) {
