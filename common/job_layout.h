@@ -9,6 +9,7 @@
 //     cache/<key>.images          pixels of the rows of the table of that key (common/image/
 //                                 image_cache.h), where they have some
 //     cache/<sha256>.pt           users' own models, as they were submitted
+//     cache/<sha256>.safetensors  weights to start from, as they were submitted
 //     cache/<key>.volumes         decoded volumes of the rows of the table of that key (common/
 //                                 volume/volume_set.h), where they have some
 //     jobs/<job>/
@@ -58,6 +59,9 @@ inline std::string ImageCacheOf(const std::string& table) {
   return table.substr(0, table.rfind('.')) + ".images";
 }
 inline std::string ScriptCachePath(const std::string& sha256) { return "cache/" + sha256 + ".pt"; }
+inline std::string WeightsCachePath(const std::string& sha256) {
+  return "cache/" + sha256 + ".safetensors";
+}
 inline std::string VolumeCachePath(const std::string& key) { return "cache/" + key + ".volumes"; }
 // Beside the table of that path.
 inline std::string VolumesOfTable(const std::string& table) {

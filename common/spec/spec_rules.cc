@@ -18,6 +18,7 @@
 #include "common/spec/field_text.h"
 #include "common/spec/media_rules.h"
 #include "common/spec/presets.h"
+#include "common/spec/pretrained_rules.h"
 
 namespace traind {
 namespace {
@@ -68,7 +69,7 @@ class FieldChecker {
     for (int i = 0; i < type.field_count(); ++i) {
       const FieldDescriptor& field = *type.field(i);
       const std::string field_path = Join(path, field.name());
-      if (field.is_map()) continue;  // labels: CheckLabels
+      if (field.is_map()) continue;  // CheckLabels, CheckPretrained
       if (!IsSet(message, field)) {
         if (!partial_ && IsRequired(message, field)) Add(field_path, "is missing");
       } else if (field.is_repeated()) {
@@ -411,8 +412,9 @@ void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
     }
   }
   CheckTrain(spec, check);
-  CheckMedia(spec, check.partial(),
-             [&](const std::string& path, const std::string& what) { check.Add(path, what); });
+  const auto add = [&](const std::string& path, const std::string& what) { check.Add(path, what); };
+  CheckMedia(spec, check.partial(), add);
+  CheckPretrained(spec.model(), add);
   CheckBudget(spec.budget(), check);
   if (spec.budget().subsample() && spec.train().has_shuffle() && !spec.train().shuffle()) {
     check.Add("budget.subsample",

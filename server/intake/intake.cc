@@ -17,6 +17,7 @@
 #include "common/status_macros.h"
 #include "server/intake/media_files.h"
 #include "server/intake/media_load.h"
+#include "server/intake/pretrained_file.h"
 #include "server/plan/budget_rules.h"
 
 namespace traind {
@@ -51,6 +52,7 @@ std::string CacheKey(v1::JobSpec spec) {
     spec.mutable_data()->mutable_image()->clear_test_labels();
   }
   if (spec.model().has_script()) spec.mutable_model()->mutable_script()->clear_file();
+  if (spec.model().has_pretrained()) spec.mutable_model()->mutable_pretrained()->clear_file();
   v1::TrainSpec& train = *spec.mutable_train();
   train.clear_checkpoint_every();
   train.clear_checkpoint_epochs();
@@ -65,6 +67,7 @@ std::string SpeedKey(const v1::JobSpec& spec) {
   if (!spec.has_train()) return "";
   v1::JobSpec shape;
   *shape.mutable_model() = spec.model();
+  shape.mutable_model()->clear_pretrained();
   shape.mutable_data()->set_window(spec.data().window());
   if (spec.data().has_image()) *shape.mutable_data()->mutable_image() = spec.data().image();
   if (spec.data().has_text()) *shape.mutable_data()->mutable_text() = spec.data().text();
@@ -307,6 +310,9 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
   if (checked.resolved.model().has_script()) {
     const absl::Status script = CheckScript(*checked.resolved.mutable_model()->mutable_script());
     if (!script.ok()) mistakes.push_back(At("model.script.file", script.message()));
+  }
+  if (checked.resolved.model().has_pretrained()) {
+    TakePretrained(*checked.resolved.mutable_model()->mutable_pretrained(), files_, &mistakes);
   }
   const auto resolve = [&](const std::string& field, std::string* path) {
     if (path->empty()) return;

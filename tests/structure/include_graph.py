@@ -5,7 +5,7 @@
 
 common <- server/domain <- {store, plan, schedule, reuse, reports} <- {intake, control} <- loop (the
 shell around the core) <- {rpc, http} <- coordinator and main (server/ itself);
-worker/data <- model <- checkpoint <- predict <- train <- inference <- rank; the worker daemon and the
+worker/data <- model <- checkpoint <- {pretrained, predict} <- train <- inference <- rank; the worker daemon and the
 processes that work for it meet only in worker/rank_protocol; server, worker and
 client never see each other. Tests may include anything; nothing includes tests.
 """
@@ -48,11 +48,12 @@ MAY_INCLUDE = {
     "worker/data": ["common", "worker/rank_protocol", "worker/device"],
     "worker/model": ["common", "worker/rank_protocol", "worker/device", "worker/data"],
     "worker/checkpoint": _FOLD,
-    "worker/train": _FOLD + ["worker/checkpoint", "worker/predict"],
+    "worker/pretrained": _FOLD + ["worker/checkpoint"],
+    "worker/train": _FOLD + ["worker/checkpoint", "worker/pretrained", "worker/predict"],
     "worker/predict": _FOLD + ["worker/checkpoint"],
     "worker/inference": _FOLD + ["worker/checkpoint", "worker/train", "worker/predict"],
-    "worker/rank": _FOLD + ["worker/checkpoint", "worker/train", "worker/predict",
-                            "worker/inference"],
+    "worker/rank": _FOLD + ["worker/checkpoint", "worker/pretrained", "worker/train",
+                            "worker/predict", "worker/inference"],
     "worker": _FOLD + ["worker/checkpoint", "worker/train", "worker/predict", "worker/inference",
                        "worker/rank", "worker/daemon", "worker/prepare", "third_party"],
     "client": ["common", "common/spec", "proto"],

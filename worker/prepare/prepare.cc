@@ -25,6 +25,7 @@
 #include "common/table/table_reader.h"
 #include "worker/prepare/linear_floor.h"
 #include "worker/prepare/prepare_spec.h"
+#include "worker/prepare/pretrained_check.h"
 #include "worker/prepare/prior_floor.h"
 #include "worker/prepare/row_media.h"
 #include "worker/prepare/script_check.h"
@@ -42,7 +43,9 @@ constexpr size_t kManyBytes = size_t{1} << 40;  // worth all threads
 constexpr double kFloorShare = 0.2;             // of the time that remains
 // A module that is sound is through in a second.
 constexpr absl::Duration kScriptPatience = absl::Seconds(15);
-constexpr absl::Duration kLeastScriptPatience = absl::Seconds(2);
+constexpr absl::Duration kLeastPatience = absl::Seconds(2);
+// Reading a large file, and encoding a large table's columns.
+constexpr absl::Duration kWeightsPatience = absl::Minutes(2);
 // What others' first floors need goes before our second one.
 constexpr int kNiceAfterFirstFloor = 5;
 
@@ -119,6 +122,9 @@ class PrepareRun {
   absl::Status WriteFolds();
   absl::Status PutFloor(Floor& floor);
   absl::Status TakeScript();
+  absl::Status TakeWeights();
+  // `most`, or less where half of the time that remains is less, but at least a little.
+  absl::Duration Patience(absl::Duration most) const;
   absl::Status PutTokenizers() const;
   absl::Status ImproveFloor(const Floor& first);
   void TellTable() const;
@@ -141,7 +147,8 @@ class PrepareRun {
   std::shared_ptr<const Table> table_;
   SplitSpec split_;  // its kind resolved
   std::vector<int16_t> fold_of_;
-  int64_t period_ = 1;  // of the season, in rows
+  int64_t period_ = 1;   // of the season, in rows
+  std::string weights_;  // what is taken of the weights to start from
 };
 
 // The digest of all that decides what the table is, and what rows have besides.
@@ -302,6 +309,7 @@ void PrepareRun::TellTable() const {
   ready.read_ms = absl::ToInt64Milliseconds(read_time_);
   ready.cached = cached_;
   ready.warnings = schema.warnings;
+  if (!weights_.empty()) ready.warnings.push_back(weights_);
   send_(ready);
 }
 
@@ -334,12 +342,28 @@ absl::Status PrepareRun::TakeScript() {
   check.sha256 = spec_.script_sha256;
   check.window = split_.shape.window;
   check.past_is_input = split_.shape.horizon > 0;
-  absl::Duration patience = kScriptPatience;
-  if (task_.remaining_ms >= 0) {
-    const absl::Duration left = absl::Milliseconds(task_.remaining_ms) - Spent();
-    patience = std::min(patience, std::max(kLeastScriptPatience, left / 2));
-  }
-  return CheckScript(check, *table_, patience);
+  return CheckScript(check, *table_, Patience(kScriptPatience));
+}
+
+absl::Duration PrepareRun::Patience(absl::Duration most) const {
+  if (task_.remaining_ms < 0) return most;
+  const absl::Duration left = absl::Milliseconds(task_.remaining_ms) - Spent();
+  return std::min(most, std::max(kLeastPatience, left / 2));
+}
+
+absl::Status PrepareRun::TakeWeights() {
+  if (spec_.weights.empty()) return absl::OkStatus();
+  PretrainedCheck check;
+  check.program = RankProgram();
+  check.state_dir = task_.state_dir;
+  check.job = task_.job;
+  check.table = TableCachePath(key_);
+  check.spec_json = task_.spec_json;
+  check.file = spec_.weights;
+  check.sha256 = spec_.weights_sha256;
+  ASSIGN_OR_RETURN(const std::string report, TakePretrained(check, Patience(kWeightsPatience)));
+  if (!report.empty()) weights_ = absl::StrCat("model.pretrained: ", spec_.weights, ": ", report);
+  return absl::OkStatus();
 }
 
 absl::Status PrepareRun::ImproveFloor(const Floor& first) {
@@ -373,6 +397,7 @@ absl::Status PrepareRun::Run() {
                      VolumeSet::Open(InState(VolumeCachePath(key_))));
     Floor threshold = ThresholdFloor(*table_, *volumes, Folds(), spec_.metric);
     RETURN_IF_ERROR(PutFloor(threshold));
+    RETURN_IF_ERROR(TakeWeights());
     TellTable();
     TellFloor(threshold);
     return absl::OkStatus();
@@ -386,6 +411,7 @@ absl::Status PrepareRun::Run() {
   RETURN_IF_ERROR(TakeScript());
   // Before the table is told: folds may begin then.
   if (spec_.sentencepiece) RETURN_IF_ERROR(PutTokenizers());
+  RETURN_IF_ERROR(TakeWeights());
   TellTable();
   TellFloor(first);
   setpriority(PRIO_PROCESS, 0, kNiceAfterFirstFloor);

@@ -191,6 +191,11 @@ absl::StatusOr<PrepareSpec> ParsePrepareSpec(absl::string_view json) {
     ASSIGN_OR_RETURN(result.script, Text(script, "model.script", "file"));
     ASSIGN_OR_RETURN(result.script_sha256, Text(script, "model.script", "sha256"));
   }
+  if (const Json weights = spec.value("/model/pretrained"_json_pointer, Json());
+      weights.is_object()) {
+    ASSIGN_OR_RETURN(result.weights, Text(weights, "model.pretrained", "file"));
+    ASSIGN_OR_RETURN(result.weights_sha256, Text(weights, "model.pretrained", "sha256"));
+  }
   return result;
 }
 

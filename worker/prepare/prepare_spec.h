@@ -41,8 +41,9 @@ struct PrepareSpec {
   std::optional<VolumeColumns> volume;
   SplitSpec split;
   PredictionForm form;
-  std::optional<ImageFields> image;   // none: rows have none
-  std::string script, script_sha256;  // a user's own model; empty: none
+  std::optional<ImageFields> image;     // none: rows have none
+  std::string script, script_sha256;    // a user's own model; empty: none
+  std::string weights, weights_sha256;  // to start from (model.pretrained); empty: none
 };
 
 // Of a resolved JobSpec as JSON with snake_case keys; the seed may be a number or

@@ -8,7 +8,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <thread>
 
@@ -20,6 +19,7 @@
 #include "worker/rank/rank.h"
 #include "worker/rank/reporter.h"
 #include "worker/rank/try_script.h"
+#include "worker/rank/try_weights.h"
 
 namespace traind {
 namespace {
@@ -85,6 +85,9 @@ int Main() {
 }  // namespace traind
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::strcmp(argv[1], "try-script") == 0) return traind::TryScriptMain(argc, argv);
+  const std::string way = argc > 1 ? argv[1] : "";
+  if (way == "try-script") return traind::TryScriptMain(argc, argv);
+  if (way == "try-weights") return traind::TryWeightsMain(argc, argv);
+  if (way == "list-parameters") return traind::ListParametersMain(argc, argv);
   return traind::Main();
 }

@@ -63,6 +63,7 @@ class Trainer {
   absl::Status JoinGang();
   absl::Status CreateLearner();
   absl::Status Resume();
+  absl::Status StartPretrained();
   absl::Status ShareCheckpoint(Checkpoint& checkpoint, bool& found);
   void ChooseBatch(const Checkpoint* resumed);
   double PeakRate() const;
@@ -122,6 +123,7 @@ class Trainer {
   const Clock& clock_;
 
   TrainingSpec spec_;
+  std::string pretrained_;  // what of the weights was taken from a file; empty: nothing
   FoldData data_;
   std::unique_ptr<Evaluator> evaluator_;
   const CudaApi* cuda_ = nullptr;

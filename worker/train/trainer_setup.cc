@@ -161,6 +161,28 @@ absl::Status Trainer::CreateLearner() {
   return absl::OkStatus();
 }
 
+// Every rank reads the file, whose digest is the spec's: all start with the same weights.
+absl::Status Trainer::StartPretrained() {
+  if (!spec_.pretrained.has_value()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(Learner::State state, learner_->Save());
+  std::vector<float>& weights = state.slots[kWeightsSlot];
+  const int64_t pieces =
+      spec_.pretrained->tokens_given && data_.tokenizer != nullptr ? data_.tokenizer->size() : 0;
+  const std::string path =
+      absl::StrCat(train_.state_dir, "/", WeightsCachePath(spec_.pretrained->sha256));
+  ASSIGN_OR_RETURN(
+      const PretrainedReport report,
+      TakePretrained(*spec_.pretrained, path, learner_->layout(), pieces, absl::MakeSpan(weights)));
+  for (const char* slot : {kBestWeightsSlot, kEmaSlot}) {
+    if (state.slots.count(slot) > 0) state.slots[slot] = weights;
+  }
+  RETURN_IF_ERROR(learner_->Load(state));
+  pretrained_ = report.Share();
+  if (gang_->leads())
+    Say("pretrained", report.Text(), "random", absl::StrCat(report.Share(), " parameters"));
+  return absl::OkStatus();
+}
+
 absl::Status Trainer::ChooseTrainingPrecision(const Checkpoint* resumed) {
   PrecisionRequest request;
   request.attempt = train_.attempt;
@@ -201,7 +223,8 @@ std::string Trainer::Picked() const {
       "precision=", PrecisionName(learner_->precision()), " threads=", threads_,
       " batch=", PassesText(batch_, step_rows_), " collective=",
       gang_->group() == nullptr ? "none" : TransportName(gang_->group()->transport()),
-      " recompute=", recompute_ ? "on" : "off");
+      " recompute=", recompute_ ? "on" : "off",
+      pretrained_.empty() ? "" : " pretrained=", pretrained_);
 }
 
 void Trainer::SayStarted() {

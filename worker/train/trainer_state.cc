@@ -46,6 +46,7 @@ absl::Status Trainer::Resume() {
     }
   }
   RETURN_IF_ERROR(ShareCheckpoint(checkpoint, found));
+  if (!found) RETURN_IF_ERROR(StartPretrained());
   const Checkpoint* resumed = found ? &checkpoint : nullptr;
   ChooseBatch(resumed);
   schedule_ = MakeSchedule(spec_.schedule, PeakRate(), StepsPerEpoch(), spec_.epochs);

@@ -61,9 +61,31 @@ absl::Status TakeText(const JsonObject& json, TextColumnsSpec& text) {
   return json.TakeInteger("max_tokens", 1, 4096, text.max_tokens);
 }
 
+constexpr char kPretrained[] = "pretrained";
+
+absl::Status TakePretrainedFields(const JsonObject& root, TrainingSpec& spec) {
+  const JsonObject json = root.Child("model").Child(kPretrained);
+  if (!json.json().is_object()) return absl::OkStatus();
+  PretrainedSpec& pretrained = spec.pretrained.emplace();
+  RETURN_IF_ERROR(json.Take("file", pretrained.file));
+  RETURN_IF_ERROR(json.Take("sha256", pretrained.sha256));
+  const JsonObject map = json.Child("map");
+  for (const auto& [parameter, tensors] : map.json().items()) {
+    if (!tensors.is_string()) return WrongField(map.PathOf(parameter.c_str()), "a text");
+    pretrained.map[parameter] = tensors.get<std::string>();
+  }
+  std::string tokenizer;
+  RETURN_IF_ERROR(root.Child("data").Child("text").Take("model_file", tokenizer));
+  pretrained.tokens_given = !tokenizer.empty();
+  return absl::OkStatus();
+}
+
 absl::Status TakeModel(const JsonObject& model, ModelSpec& spec) {
-  if (model.json().is_null() || model.json().empty()) return absl::OkStatus();
-  spec.architecture = model.json().begin().key();
+  if (!model.json().is_object()) return absl::OkStatus();
+  auto architecture = model.json().begin();
+  if (architecture != model.json().end() && architecture.key() == kPretrained) ++architecture;
+  if (architecture == model.json().end()) return absl::OkStatus();
+  spec.architecture = architecture.key();
   const JsonObject json = model.Child(spec.architecture.c_str());
   if (spec.architecture == "mlp") {
     RETURN_IF_ERROR(json.TakeList("hidden", 1, 16384, spec.hidden));
@@ -310,6 +332,7 @@ absl::StatusOr<TrainingSpec> ParseTrainingSpec(absl::string_view text) {
   RETURN_IF_ERROR(root.Child("data").TakeInteger("folds", 1, 100, spec.folds));
   RETURN_IF_ERROR(TakeText(root.Child("data").Child("text"), spec.text));
   RETURN_IF_ERROR(TakeModel(root.Child("model"), spec.model));
+  RETURN_IF_ERROR(TakePretrainedFields(root, spec));
   RETURN_IF_ERROR(TakeImages(root, spec));
   if ((spec.model.architecture == "unet3d") != masks) {
     return WrongField("model", masks ? "unet3d" : "another than unet3d, which is of segmentation");

@@ -19,6 +19,7 @@
 #include "worker/model/optimizer_spec.h"
 #include "worker/model/precision.h"
 #include "worker/model/speed_paths.h"
+#include "worker/pretrained/pretrained_weights.h"
 #include "worker/train/schedule.h"
 
 namespace traind {
@@ -46,6 +47,7 @@ struct TrainingSpec {
   uint64_t seed = 0;
   int folds = 5;
   ModelSpec model;
+  std::optional<PretrainedSpec> pretrained;  // none: all weights start at random
   TextColumnsSpec text;
   int epochs = 20;
   int64_t batch = 0;                   // per rank; 0: auto

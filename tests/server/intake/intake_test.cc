@@ -365,5 +365,45 @@ TEST_F(IntakeTest, AnArrayOfImagesIsJudgedByItsFirstBytes) {
   EXPECT_THAT(Errors(spec), HasSubstr("is no array: data.image.labels has none to be of"));
 }
 
+TEST_F(IntakeTest, WeightsToStartFromAreKnownByTheirBytesAndTheirMap) {
+  v1::JobSpec spec = GoodSpec();
+  v1::PretrainedSpec& weights = *spec.mutable_model()->mutable_pretrained();
+  const std::string plain = intake_->Check(GoodSpec(), kNow)->spec.cache_key;
+  weights.set_file(Write("w.safetensors", "weights"));
+  const auto checked = intake_->Check(spec, kNow);
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  EXPECT_EQ(checked->resolved.model().pretrained().sha256(), Sha256Hex("weights"));
+  EXPECT_NE(checked->spec.cache_key, plain);
+  EXPECT_EQ(checked->spec.speed_key, intake_->Check(GoodSpec(), kNow)->spec.speed_key);
+  weights.set_file(Write("copy.safetensors", "weights"));
+  EXPECT_EQ(intake_->Check(spec, kNow)->spec.cache_key, checked->spec.cache_key);
+  weights.set_file(Write("w.safetensors", "others"));
+  EXPECT_NE(intake_->Check(spec, kNow)->spec.cache_key, checked->spec.cache_key);
+  // A map counts by what stands in it, wherever it stands.
+  weights.set_file(Write("w.safetensors", "weights"));
+  (*weights.mutable_map())["layers.{i}.weight"] = "l.{i}.w";
+  const auto mapped = intake_->Check(spec, kNow);
+  EXPECT_NE(mapped->spec.cache_key, checked->spec.cache_key);
+  weights.clear_map();
+  weights.set_map_file(Write("map.yaml", "layers.{i}.weight: l.{i}.w\n"));
+  EXPECT_EQ(intake_->Check(spec, kNow)->json, mapped->json);
+}
+
+TEST_F(IntakeTest, WeightsAndMapsLieBelowTheDataRoots) {
+  v1::JobSpec spec = GoodSpec();
+  v1::PretrainedSpec& weights = *spec.mutable_model()->mutable_pretrained();
+  weights.set_file("/etc/passwd");
+  weights.set_map_file(absl::StrCat(folder_, "/gone.yaml"));
+  EXPECT_THAT(Errors(spec), HasSubstr("model.pretrained.file: /etc/passwd lies outside"));
+  EXPECT_THAT(Errors(spec), HasSubstr("model.pretrained.map_file: cannot read"));
+  weights.set_file(Write("w.safetensors", "weights"));
+  weights.set_map_file(Write("map.yaml", "a: [b]\n"));
+  EXPECT_THAT(Errors(spec), HasSubstr("map.yaml: line 1, column 1: expected PARAMETER: TENSOR"));
+  weights.set_map_file(Write("map.yaml", "a.{i: b\n"));
+  EXPECT_THAT(Errors(spec), HasSubstr("has a mistake at 'a.{i'"));
+  weights.set_map_file(Write("map.yaml", std::string((1 << 20) + 1, '#')));
+  EXPECT_THAT(Errors(spec), HasSubstr("more than 1 MiB"));
+}
+
 }  // namespace
 }  // namespace traind

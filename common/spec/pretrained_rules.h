@@ -1,0 +1,23 @@
+// Rules of model.pretrained, and its map as a file.
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "proto/job.pb.h"
+
+namespace traind {
+
+// Calls add(field path, what is wrong).
+void CheckPretrained(const v1::ModelSpec& model,
+                     const std::function<void(const std::string&, const std::string&)>& add);
+
+// Of YAML text: a map of names to texts, at most 1 MiB. InvalidArgument names the line and
+// column of the first mistake.
+absl::StatusOr<std::map<std::string, std::string>> ReadNameMap(absl::string_view text);
+
+}  // namespace traind

@@ -1,0 +1,78 @@
+#include "common/spec/pretrained_rules.h"
+
+#include <absl/strings/str_cat.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/spec/spec_rules.h"
+#include "tests/common/spec/spec_fixture.h"
+
+namespace traind {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+v1::JobSpec Pretrained() {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_model()->mutable_pretrained()->set_file("/data/bert.safetensors");
+  return spec;
+}
+
+TEST(PretrainedRulesTest, WeightsToStartFromLeaveTheModelAsItIs) {
+  EXPECT_EQ(Errors(Pretrained()), "");
+  v1::JobSpec spec = Pretrained();
+  (*spec.mutable_model()->mutable_pretrained()->mutable_map())["layers.{i}.*"] = "l.{i}.*";
+  EXPECT_EQ(Errors(spec), "");
+  const v1::JobSpec resolved = ResolveSpec(spec);
+  EXPECT_TRUE(resolved.model().has_mlp());
+  EXPECT_EQ(resolved.model().pretrained().map().at("layers.{i}.*"), "l.{i}.*");
+  // Specs without them are as they were.
+  EXPECT_FALSE(ResolveSpec(GoodSpec()).model().has_pretrained());
+  const auto again = SpecFromJson(SpecToJson(resolved));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(SpecToJson(*again), SpecToJson(resolved));
+}
+
+TEST(PretrainedRulesTest, MistakesAreNamed) {
+  v1::JobSpec spec = Pretrained();
+  v1::PretrainedSpec& pretrained = *spec.mutable_model()->mutable_pretrained();
+  pretrained.set_file("");
+  EXPECT_EQ(Errors(spec), "model.pretrained.file: model.pretrained.file is missing");
+  pretrained.set_file("w.safetensors");
+  EXPECT_THAT(Errors(spec), HasSubstr("'w.safetensors' is not an absolute path"));
+  pretrained.set_file("/w.safetensors");
+  (*pretrained.mutable_map())["a.{i"] = "b";
+  EXPECT_THAT(Errors(spec), HasSubstr("model.pretrained.map has a mistake at 'a.{i': braces"));
+  pretrained.clear_map();
+  (*pretrained.mutable_map())["a"] = "b\nc";
+  EXPECT_THAT(Errors(spec), HasSubstr("control character"));
+  (*pretrained.mutable_map())["a"] = "b";
+  pretrained.set_map_file("/map.yaml");
+  EXPECT_THAT(Errors(spec), HasSubstr("both set; choose one"));
+  pretrained.clear_map_file();
+  for (int i = 0; i < 10001; ++i) (*pretrained.mutable_map())[absl::StrCat("a", i)] = "b";
+  EXPECT_THAT(Errors(spec), HasSubstr("10000 are the most"));
+  spec = Pretrained();
+  spec.mutable_model()->mutable_script()->set_file("/net.pt");
+  EXPECT_THAT(Errors(spec), HasSubstr("brings its own weights"));
+}
+
+TEST(PretrainedRulesTest, AMapIsReadFromYaml) {
+  const auto map = ReadNameMap("# of BERT\na.{i}.w: q.{i}, k.{i}\n'*': 'bert.*'\n");
+  ASSERT_TRUE(map.ok()) << map.status();
+  EXPECT_THAT(*map, ElementsAre(Pair("*", "bert.*"), Pair("a.{i}.w", "q.{i}, k.{i}")));
+  const auto error = [](absl::string_view text) {
+    return std::string(ReadNameMap(text).status().message());
+  };
+  EXPECT_THAT(error("a: b\nc: [d]\n"), HasSubstr("line 2, column 1: expected PARAMETER: TENSOR"));
+  EXPECT_THAT(error("- a\n"), HasSubstr("line 1, column 1: expected lines of the form"));
+  EXPECT_THAT(error("a: b\na: c\n"), HasSubstr("twice"));
+  EXPECT_THAT(error("a: {b\n"), HasSubstr("line"));
+  EXPECT_THAT(error(""), HasSubstr("expected lines of the form"));
+  EXPECT_THAT(error("a: \xff\n"), HasSubstr("line"));
+}
+
+}  // namespace
+}  // namespace traind
