@@ -116,7 +116,6 @@ absl::StatusOr<ImageArray> ImageArray::Open(absl::string_view bytes, ImageLayout
   array.given_ = range.has_value();
   array.range_ = range.value_or(type.range);
   array.coarse_ = type.coarse;
-  array.dtype_ = header->dtype;
   array.data_ = data.data();
   array.reader_ = type.reader;
   std::vector<int64_t> steps(header->shape.size());
@@ -140,9 +139,9 @@ absl::Status ImageArray::WrongValue(double value, int64_t pixel) const {
   if (!std::isfinite(value)) {
     return absl::InvalidArgumentError(absl::StrCat("has no finite number ", place));
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "has ", value, " ", place, ": pixels of type ", dtype_, " are ", range_.black, " to ",
-      range_.white, " where data.image.black and data.image.white do not say otherwise"));
+  return absl::InvalidArgumentError(absl::StrCat("has ", value, " ", place, ", beyond ",
+                                                 range_.black, " to ", range_.white,
+                                                 " (data.image.black, data.image.white)"));
 }
 
 template <class T>

@@ -74,7 +74,6 @@ class ImageArray {
   ValueRange range_;
   bool given_ = false;
   bool coarse_ = false;
-  std::string dtype_;
   const char* data_ = nullptr;
   Reader reader_ = nullptr;
   // In bytes, from one to the next.

@@ -231,17 +231,9 @@ std::vector<std::string> MediaColumns(const v1::DataSpec& data) {
   return {};
 }
 
-MediaLoad LoadOf(const std::vector<std::string>& columns, const DataFile& train,
-                 const DataFile* test) {
-  MediaLoad load;
-  if (columns.empty()) return load;
-  for (const DataFile* file : {&train, test}) {
-    if (file == nullptr) continue;
-    const MediaLoad some = CountMedia(*file, columns);
-    load.files += some.files;
-    load.bytes += some.bytes;
-  }
-  return load;
+MediaLoad LoadOf(const v1::DataSpec& data, const DataFile* file) {
+  const std::vector<std::string> columns = MediaColumns(data);
+  return columns.empty() || file == nullptr ? MediaLoad() : CountMedia(*file, columns);
 }
 
 // B12.
@@ -341,7 +333,10 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
   checked.spec = ToDomain(checked.resolved);
   checked.spec.train_bytes = (*train)->bytes;
   checked.spec.test_bytes = *test == nullptr ? 0 : (*test)->bytes;
-  const MediaLoad media = LoadOf(MediaColumns(*data), **train, test->get());
+  checked.train_media = LoadOf(*data, train->get());
+  MediaLoad media = LoadOf(*data, test->get());
+  media.files += checked.train_media.files;
+  media.bytes += checked.train_media.bytes;
   checked.floor_time =
       FloorTime(checked.spec.train_bytes + checked.spec.test_bytes) + MediaTime(media);
   const absl::Status time = CheckTime(checked.spec, media, checked.floor_time, now);
@@ -384,7 +379,7 @@ absl::StatusOr<CheckedSpec> Intake::CheckInference(const v1::JobSpec& spec, cons
                           "a Parquet table")});
     }
     bytes = (*data)->bytes;
-    media = LoadOf(MediaColumns(of_source.data()), **data, nullptr);
+    media = LoadOf(of_source.data(), data->get());
     resolved.mutable_predict()->set_data((*data)->path);
     resolved.mutable_predict()->set_from(source.id);
     if (resolved.predict().min_members() > models.models_size()) {

@@ -76,7 +76,7 @@ TEST(ImageArrayTest, AValueThatIsNoPixelIsNamedWithItsPlace) {
   EXPECT_EQ(array->Read(4, extent).status().message(), "has no finite number at y 2, x 3");
   array = ImageArray::Open(beyond, ImageLayout::kAuto, {}, "beyond");
   EXPECT_THAT(std::string(array->Read(0, extent).status().message()),
-              HasSubstr("pixels of type <f4 are 0 to 1 where data.image.black"));
+              HasSubstr(", beyond 0 to 1 (data.image.black, data.image.white)"));
   // Given the range, what lies beyond is cut off.
   array = ImageArray::Open(beyond, ImageLayout::kAuto, ValueRange{100, 101}, "beyond");
   const auto image = array->Read(0, extent);

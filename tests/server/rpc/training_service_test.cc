@@ -313,6 +313,36 @@ TEST(TrainingServiceTest, PlanIsADryRun) {
   EXPECT_TRUE(house.store().ListJobs({})->jobs.empty());
 }
 
+TEST(TrainingServiceTest, APlanForImagesCountsTheirFilesAndTheirPixels) {
+  RpcHouse house;
+  std::string table = "file,kind\n";
+  for (int i = 0; i < 2000; ++i) absl::StrAppend(&table, "1.png,", i % 2 == 0 ? "a\n" : "b\n");
+  ASSERT_TRUE(WriteFileDurably(absl::StrCat(house.folder(), "/images.csv"), table).ok());
+  ASSERT_TRUE(
+      WriteFileDurably(absl::StrCat(house.folder(), "/1.png"), std::string(5000, 'x')).ok());
+  v1::PlanRequest request;
+  v1::JobSpec& spec = *request.mutable_spec();
+  spec = house.GoodSpec();
+  spec.mutable_data()->clear_test();
+  spec.mutable_data()->clear_id();
+  spec.mutable_data()->set_train(absl::StrCat(house.folder(), "/images.csv"));
+  spec.mutable_data()->set_target("kind");
+  spec.clear_model();
+  spec.clear_budget();
+  const auto estimate = [&](int size) {
+    spec.mutable_data()->mutable_image()->set_size(size);
+    grpc::ClientContext context;
+    v1::PlanReply reply;
+    const grpc::Status status = house.client().Plan(&context, request, &reply);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_GT(reply.train_bytes(), 2000 * 5000);
+    return static_cast<double>(reply.estimate_p50().seconds());
+  };
+  const double small = estimate(16), large = estimate(64);
+  EXPECT_GT(small, 5);
+  EXPECT_GT(large, 10 * small);
+}
+
 TEST(TrainingServiceTest, AFullDiskIsSaidAndNothingIsKeptUntilItHeals) {
   RpcHouse house;
   const std::string before = house.Submit(house.GoodSpec("before"));
