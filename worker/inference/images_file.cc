@@ -11,7 +11,8 @@
 namespace traind {
 namespace {
 
-constexpr int64_t kImagesAtOnce = 256;
+// Between two looks at the clock.
+constexpr int64_t kMostAtOnce = 256, kBytesAtOnce = int64_t{64} << 20;
 
 }  // namespace
 
@@ -22,11 +23,12 @@ absl::StatusOr<ImagesFileInfo> WriteImagesFile(const ImageInput& images, const R
                    DurableWriter::Create(ImagesPath(rows_path)));
   UnreadableImages unreadable;
   std::vector<uint8_t> pixels;
+  const int64_t at_once = std::clamp<int64_t>(kBytesAtOnce / stride, 1, kMostAtOnce);
   for (int64_t block = 0; block < rows.blocks(); ++block) {
     const LaterRows of_block = rows.Block(block);
     const int64_t count = rows.RowsOf(block);
-    for (int64_t begin = 0; begin < count; begin += kImagesAtOnce) {
-      const int64_t end = std::min(count, begin + kImagesAtOnce);
+    for (int64_t begin = 0; begin < count; begin += at_once) {
+      const int64_t end = std::min(count, begin + at_once);
       const std::vector<std::string> names(of_block.texts.begin() + begin,
                                            of_block.texts.begin() + end);
       pixels.resize(names.size() * static_cast<size_t>(stride));
