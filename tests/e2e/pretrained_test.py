@@ -35,6 +35,11 @@ def halves(name, tensor):
             f"{name}.lower": (dtype, [rows - rows // 2, columns], values[cut:])}
 
 
+def fold_of(checkpoint):
+    with open(checkpoint.replace(".safetensors", ".json")) as f:
+        return json.load(f)["fold"]
+
+
 def weights_of(house, job):
     """The best weights of the Job's fold 0, named and cut as somebody else might."""
     checkpoints = []
@@ -58,7 +63,7 @@ embeddings.*: net.embeddings.*
 """
 
 
-def first_loss(house, job, attempts=None):
+def first_loss(house, job):
     points = house.json("metrics", job)
     points = points["points"] if isinstance(points, dict) else points
     losses = [p for p in points if p["name"] == "train_loss" and int(p.get("fold", 0)) == 0]
@@ -115,6 +120,40 @@ def _():
         other = house.submit({**spec, "name": "other"}, "--wait")
         assert other["state"] == "SUCCEEDED" and not any(f.get("reused") for f in other["folds"]), other["folds"]
         assert any("start at random: embeddings.0.weight" in w for w in other["warnings"]), other["warnings"]
+
+
+@case("A text encoder goes on from the weights of another Job and the pieces that they are of", limit_s=120)
+def _():
+    with House(slots=2) as house:
+        lines = ["text,label"] + [f"{'good' if i % 2 else 'bad'} day number {i % 7} of a {'long' if i % 3 else 'short'} year,"
+                                  f"{'up' if i % 2 else 'down'}" for i in range(300)]
+        house.write("train.csv", "\n".join(lines) + "\n")
+        house.start()
+        spec = {
+            "api": "v1", "name": "texts", "task": {"type": "classification", "metric": "accuracy"},
+            "data": {"train": "train.csv", "target": "label", "folds": 2, "seed": 7,
+                     "text": {"columns": ["text"], "max_tokens": 32, "tokenizer": "sentencepiece", "vocabulary": 80}},
+            "model": {"text": {"width": 16, "heads": 2, "layers": 1, "feedforward": 16, "dropout": 0}},
+            "train": {"epochs": 5, "batch": 32, "patience": 0, "precision": "fp32", "learning_rate": 0.003},
+            "budget": {"time": "60s"},
+        }
+        before = house.submit(spec, "--wait")
+        assert before["state"] == "SUCCEEDED", before
+        with open(os.path.join(house.results(before["id"]), "tokenizer-0.model"), "rb") as f:
+            house.write("pieces.model", f.read())
+        checkpoint = max((p for p in glob.glob(os.path.join(house.results(before["id"]), "attempts", "*", "*.safetensors"))
+                          if fold_of(p) == 0), key=os.path.getmtime)
+        with open(checkpoint, "rb") as f:
+            house.write("weights.safetensors", f.read())
+        spec["model"]["pretrained"] = {"file": "weights.safetensors"}
+        # Without its tokenizer a row of the table is nobody's: it starts at random, and the Job says why.
+        other = house.submit({**spec, "name": "learnt"}, "--wait")
+        assert any("tokens.weight is of tokens that each fold learns itself" in w for w in other["warnings"]), other["warnings"]
+        spec["data"]["text"]["model_file"] = "pieces.model"
+        job = house.submit({**spec, "name": "given"}, "--wait")
+        assert job["state"] == "SUCCEEDED", job
+        assert any("18 of 18 parameters" in w for w in job["warnings"]), job["warnings"]
+        assert first_loss(house, job["id"]) < 0.7 * first_loss(house, before["id"])
 
 
 @case("What does not fit ends the Job before anything is trained, with all mistakes and both shapes")

@@ -114,7 +114,7 @@ absl::StatusOr<PretrainedReport> TakePretrained(const PretrainedSpec& spec, cons
     ++report.taken;
     report.taken_values += taken.size;
   }
-  if (!mistakes.empty()) return Wrong(spec, absl::StrJoin(mistakes, "\n"));
+  if (!mistakes.empty()) return Wrong(spec, absl::StrJoin(mistakes, "; "));
   report.kept = std::move(plan->kept);
   report.differs = std::move(plan->differs);
   report.unused = std::move(plan->unused);

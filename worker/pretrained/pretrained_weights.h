@@ -36,8 +36,8 @@ struct PretrainedReport {
 // Puts what the spec takes of the file at `path` into `values`, which are a model's in the
 // layout's order; the others stay. pieces: of the tokenizer; 0: there is none. The file's
 // digest is checked first, and every number of it that is taken to be finite.
-// Errors: InvalidArgument names the file and what is wrong with it or with the map, all of it,
-// a line each; those of MappedFile::Open.
+// Errors: InvalidArgument names the file and what is wrong with it or with the map, all of it;
+// those of MappedFile::Open.
 absl::StatusOr<PretrainedReport> TakePretrained(const PretrainedSpec& spec, const std::string& path,
                                                 const ParameterLayout& layout, int64_t pieces,
                                                 absl::Span<float> values);

@@ -117,7 +117,7 @@ class Planner {
     const size_t more = mistakes_.size() > kMostMistakes ? mistakes_.size() - kMostMistakes : 0;
     mistakes_.resize(mistakes_.size() - more);
     if (more > 0) Mistake(absl::StrCat("and ", more, " more"));
-    return absl::InvalidArgumentError(absl::StrJoin(mistakes_, "\n"));
+    return absl::InvalidArgumentError(absl::StrJoin(mistakes_, "; "));
   }
 
   std::string Difference() const {
@@ -154,8 +154,8 @@ class Planner {
     };
     if (parameter.name == kTokenTable && pieces_ == 0) {
       return wrong(
-          "each fold learns its own tokens; it takes data.text.model_file, with which "
-          "rows of a file are known tokens");
+          "each fold learns its own tokens: rows of a file are known ones with "
+          "data.text.model_file");
     }
     const absl::StatusOr<std::vector<int64_t>> shape = JoinedShape(sources, file_);
     if (!shape.ok()) return wrong(shape.status().message());
@@ -164,8 +164,8 @@ class Planner {
     wrong(absl::StrCat(
         NamesOf(sources), sources.size() > 1 ? " together are " : " is ", ShapeText(*shape),
         parameter.name == kTokenTable
-            ? absl::StrCat("; the tokenizer has ", pieces_, " pieces, and NAME[0:", pieces_,
-                           "] is the first rows of a tensor")
+            ? absl::StrCat(" (the tokenizer has ", pieces_, " pieces, NAME[0:", pieces_,
+                           "] are a tensor's first rows)")
             : ""));
   }
 

@@ -32,9 +32,9 @@ inline constexpr char kTokenTable[] = "tokens.weight";
 // map: empty: by equal names, where shapes are equal, too. pieces: of the tokenizer that the
 // spec gives; 0: it gives none, so that no row of a file can be a token's. The token table
 // may be given without its last row, which then starts at random.
-// InvalidArgument: every mistake of the map, a line each: an entry of no parameter, a tensor
-// that the file does not have or has with a dtype that is none of F32, F16 and BF16, rows or a
-// transposition that it cannot have, shapes that do not fit, both told; or nothing is taken.
+// InvalidArgument: every mistake of the map, with semicolons between: an entry of no parameter, a
+// tensor that the file does not have or has with a dtype that is none of F32, F16 and BF16, rows or
+// a transposition that it cannot have, shapes that do not fit, both told; or nothing is taken.
 absl::StatusOr<WeightsPlan> PlanWeights(const ParameterLayout& layout, const SafetensorsFile& file,
                                         const NameMap& map, int64_t pieces);
 

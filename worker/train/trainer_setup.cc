@@ -178,8 +178,9 @@ absl::Status Trainer::StartPretrained() {
   }
   RETURN_IF_ERROR(learner_->Load(state));
   pretrained_ = report.Share();
-  if (gang_->leads())
-    Say("pretrained", report.Text(), "random", absl::StrCat(report.Share(), " parameters"));
+  if (gang_->leads()) {
+    Say("pretrained", report.Text(3), "random", absl::StrCat(report.Share(), " parameters"));
+  }
   return absl::OkStatus();
 }
 

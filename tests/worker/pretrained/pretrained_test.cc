@@ -78,7 +78,7 @@ class PretrainedTest : public testing::Test {
                                     std::map<std::string, std::string> map, int64_t pieces = 0) {
     const auto taken = Take(bytes, layout, std::move(map), pieces);
     EXPECT_TRUE(absl::IsInvalidArgument(taken.status())) << taken.status();
-    return absl::StrSplit(taken.status().message(), '\n');
+    return absl::StrSplit(taken.status().message(), "; ");
   }
 
   std::vector<float> values_;
@@ -175,7 +175,7 @@ TEST_F(PretrainedTest, TokensAreOnlyKnownWithTheirTokenizer) {
   ASSERT_TRUE(Take(bytes, layout, {{"tokens.weight", "emb[1:]"}}, 3).ok());
   EXPECT_THAT(values_, ElementsAre(2, 3, 4, 5, 6, 7, 8, 9, -1));
   EXPECT_THAT(Mistakes(bytes, layout, {{"tokens.weight", "emb"}}, 3)[0],
-              HasSubstr("tokens.weight [4, 2]: \"emb\" is [5, 2]; the tokenizer has 3 pieces"));
+              HasSubstr("tokens.weight [4, 2]: \"emb\" is [5, 2] (the tokenizer has 3 pieces"));
   // By equal names: words that each fold has learnt are others.
   const std::string own = Weights().Counted("tokens.weight", {4, 2}).Counted("x", {1}).Bytes();
   const auto report = Take(own, layout, {});
