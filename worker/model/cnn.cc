@@ -14,6 +14,7 @@
 #include "worker/model/batch_norm.h"
 #include "worker/model/dropout.h"
 #include "worker/model/input_columns.h"
+#include "worker/model/recompute.h"
 
 namespace traind {
 namespace {
@@ -64,11 +65,15 @@ struct Unit {
     return relu ? y.relu_() : y;
   }
 
+  void AddPlaces(std::vector<size_t>& places) const {
+    for (const size_t at : {weight, norm_weight, norm_bias, mean, variance}) places.push_back(at);
+  }
+
   int64_t stride = 1, padding = 0;
   size_t weight = 0, norm_weight = 0, norm_bias = 0, mean = 0, variance = 0;
 };
 
-struct Block {
+struct CnnBlock {
   Unit first, second;
   std::optional<Unit> shortcut;
 
@@ -77,6 +82,14 @@ struct Block {
     const at::Tensor past = shortcut ? shortcut->Forward(weights, x, {}, /*relu=*/false, how) : x;
     const at::Tensor y = first.Forward(weights, x, {}, /*relu=*/true, how);
     return second.Forward(weights, y, past, /*relu=*/true, how);
+  }
+
+  std::vector<size_t> Places() const {
+    std::vector<size_t> places;
+    first.AddPlaces(places);
+    second.AddPlaces(places);
+    if (shortcut) shortcut->AddPlaces(places);
+    return places;
   }
 };
 
@@ -92,8 +105,8 @@ class Cnn final : public Model {
       for (int64_t i = 0; i < spec.cnn.blocks[stage]; ++i) {
         const std::string name = absl::StrCat("stages.", stage, ".", i, ".");
         const int64_t stride = stage > 0 && i == 0 ? 2 : 1;
-        Block block{Unit(name + "first", in, out, 3, stride, parameters),
-                    Unit(name + "second", out, out, 3, 1, parameters), std::nullopt};
+        CnnBlock block{Unit(name + "first", in, out, 3, stride, parameters),
+                       Unit(name + "second", out, out, 3, 1, parameters), std::nullopt};
         if (in != out) block.shortcut.emplace(name + "shortcut", in, out, 1, stride, parameters);
         blocks_.push_back(std::move(block));
         in = out;
@@ -112,14 +125,34 @@ class Cnn final : public Model {
     return answer.add_(ForwardOne(weights, mirrored, training)).mul_(0.5);
   }
 
+  bool SetRecompute(bool on) override {
+    recompute_ = on;
+    return true;
+  }
   void UseLoops(bool on) override { loops_ = on; }
 
  private:
   at::Tensor ForwardOne(const std::vector<at::Tensor>& weights, const Inputs& inputs,
                         bool training) const {
     const How how{training, loops_};
-    at::Tensor x = stem_.Forward(weights, inputs.image, {}, /*relu=*/true, how);
-    for (const Block& block : blocks_) x = block.Forward(weights, x, how);
+    // What a part makes of the one before it is all that is kept where activations are computed
+    // again.
+    const auto run = [&](const Part& part, const std::vector<size_t>& used, const at::Tensor& in) {
+      return training && recompute_ ? RecomputedPart(part, weights, used, {in})
+                                    : part(weights, {in});
+    };
+    std::vector<size_t> of_stem;
+    stem_.AddPlaces(of_stem);
+    at::Tensor x = run(
+        [this, how](const auto& own, const auto& in) {
+          return stem_.Forward(own, in[0], {}, /*relu=*/true, how);
+        },
+        of_stem, inputs.image);
+    for (const CnnBlock& block : blocks_) {
+      x = run(
+          [&block, how](const auto& own, const auto& in) { return block.Forward(own, in[0], how); },
+          block.Places(), x);
+    }
     x = x.mean({2, 3});  // [B, channels]
     if (columns_.width() > 0) x = at::cat({x, columns_.Concatenate(weights, inputs)}, 1);
     if (training && dropout_ > 0) x = Dropout(x, dropout_, inputs.dropout_seed);
@@ -129,9 +162,9 @@ class Cnn final : public Model {
   const InputColumns columns_;
   const double dropout_;
   const bool mirror_;
-  bool loops_ = true;
+  bool loops_ = true, recompute_ = false;
   const Unit stem_;
-  std::vector<Block> blocks_;
+  std::vector<CnnBlock> blocks_;
   LinearParameters head_;
 };
 

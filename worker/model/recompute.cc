@@ -91,8 +91,9 @@ struct RecomputedBlock : torch::autograd::Function<RecomputedBlock> {
     variable_list tensors = ctx->get_saved_variables(), asked;
     std::vector<size_t> places;
     for (size_t i = 0; i < tensors.size(); ++i) {
-      const bool wanted = ctx->needs_input_grad(i);
-      tensors[i] = tensors[i].detach().set_requires_grad(wanted);
+      const bool wanted = ctx->needs_input_grad(i), is_weight = i + 1 < tensors.size();
+      tensors[i] = wanted || !is_weight ? tensors[i].detach().set_requires_grad(wanted)
+                                        : tensors[i].detach().clone();
       if (wanted) asked.push_back(tensors[i]);
       if (wanted) places.push_back(i);
     }
@@ -122,6 +123,22 @@ at::Tensor Recomputed(const Block& block, const std::vector<at::Tensor>& weights
   variable_list tensors(weights.begin(), weights.end());
   tensors.push_back(x);
   return RecomputedBlock::apply(held, at::TensorList(tensors));
+}
+
+at::Tensor RecomputedPart(const Part& part, const std::vector<at::Tensor>& weights,
+                          const std::vector<size_t>& used, std::vector<at::Tensor> inputs) {
+  std::vector<at::Tensor> own;
+  for (const size_t place : used) own.push_back(weights[place]);
+  own.insert(own.end(), inputs.begin(), inputs.end() - 1);
+  const Block block = [part, used, size = weights.size()](const std::vector<at::Tensor>& given,
+                                                          const at::Tensor& x) {
+    std::vector<at::Tensor> all(size);
+    for (size_t i = 0; i < used.size(); ++i) all[used[i]] = given[i];
+    std::vector<at::Tensor> taken(given.begin() + static_cast<ptrdiff_t>(used.size()), given.end());
+    taken.push_back(x);
+    return part(all, taken);
+  };
+  return Recomputed(block, own, inputs.back());
 }
 
 }  // namespace traind

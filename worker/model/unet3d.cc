@@ -8,9 +8,11 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "worker/model/batch_norm.h"
+#include "worker/model/recompute.h"
 
 namespace traind {
 namespace {
@@ -48,16 +50,25 @@ struct Unit {
     return NormAddAct(norm, y, {}, /*relu=*/true, how.training, how.loops);
   }
 
+  void AddPlaces(std::vector<size_t>& places) const {
+    for (const size_t at : {weight, norm_weight, norm_bias, mean, variance}) places.push_back(at);
+  }
+
   size_t weight = 0, norm_weight = 0, norm_bias = 0, mean = 0, variance = 0;
 };
 
-struct Block {
-  Block(const std::string& name, int64_t in, int64_t out, Parameters& parameters)
+struct LevelBlock {
+  LevelBlock(const std::string& name, int64_t in, int64_t out, Parameters& parameters)
       : first(name, 0, in, out, parameters), second(name, 3, out, out, parameters) {}
 
   at::Tensor Forward(const std::vector<at::Tensor>& weights, const at::Tensor& x,
                      const How& how) const {
     return second.Forward(weights, first.Forward(weights, x, how), how);
+  }
+  std::vector<size_t> Places() const {
+    std::vector<size_t> places;
+    for (const Unit* unit : {&first, &second}) unit->AddPlaces(places);
+    return places;
   }
 
   Unit first, second;
@@ -91,30 +102,57 @@ class Unet3d final : public Model {
     const How how{training, loops_};
     std::vector<at::Tensor> levels;
     at::Tensor x = inputs.image;  // [B, C, D, H, W]
+    const auto run = [&](const Part& part, const std::vector<size_t>& used,
+                         std::vector<at::Tensor> inputs) {
+      return training && recompute_ ? RecomputedPart(part, weights, used, std::move(inputs))
+                                    : part(weights, inputs);
+    };
     for (size_t k = 0; k < down_.size(); ++k) {
-      if (k > 0) x = at::max_pool3d(x, 2);
-      x = down_[k].Forward(weights, x, how);
+      x = run([this, k, how](const auto& own, const auto& in) { return Down(k, own, in[0], how); },
+              down_[k].Places(), {x});
       levels.push_back(x);
     }
     for (size_t k = up_.size(); k-- > 0;) {
-      const at::Tensor from_below =
-          at::conv_transpose3d(x, weights[up_[k].weight], weights[up_[k].bias], /*stride=*/2);
-      x = decode_[k].Forward(weights, at::cat({from_below, levels[k]}, 1), how);
+      std::vector<size_t> used = decode_[k].Places();
+      used.insert(used.end(), {up_[k].weight, up_[k].bias});
+      x = run(
+          [this, k, how](const auto& own, const auto& in) {
+            return Up(k, own, /*level=*/in[0], /*below=*/in[1], how);
+          },
+          used, {levels[k], x});
     }
     return at::conv3d(x, weights[head_weight_], weights[head_bias_]);
   }
 
+  bool SetRecompute(bool on) override {
+    recompute_ = on;
+    return true;
+  }
   void UseLoops(bool on) override { loops_ = on; }
 
  private:
-  struct Up {
+  struct UpWeights {
     size_t weight = 0, bias = 0;
   };
 
-  std::vector<Block> down_, decode_;  // [levels], [levels - 1]: of the extents, largest first
-  std::vector<Up> up_;
+  // above: what the level above made; of the first one the volume.
+  at::Tensor Down(size_t k, const std::vector<at::Tensor>& weights, const at::Tensor& above,
+                  const How& how) const {
+    return down_[k].Forward(weights, k == 0 ? above : at::max_pool3d(above, 2), how);
+  }
+
+  // level: what the level made on the way down; below: what the one below makes on the way up.
+  at::Tensor Up(size_t k, const std::vector<at::Tensor>& weights, const at::Tensor& level,
+                const at::Tensor& below, const How& how) const {
+    const at::Tensor from_below =
+        at::conv_transpose3d(below, weights[up_[k].weight], weights[up_[k].bias], /*stride=*/2);
+    return decode_[k].Forward(weights, at::cat({from_below, level}, 1), how);
+  }
+
+  std::vector<LevelBlock> down_, decode_;  // [levels], [levels - 1]: of the extents, largest first
+  std::vector<UpWeights> up_;
   size_t head_weight_ = 0, head_bias_ = 0;
-  bool loops_ = true;
+  bool loops_ = true, recompute_ = false;
 };
 
 }  // namespace
