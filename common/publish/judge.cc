@@ -30,15 +30,16 @@ std::optional<double> OnMasks(const VolumeSet& set, Metric metric, absl::Span<co
   double sum = 0;
   int64_t masks = 0;
   size_t begin = 0;
+  const auto width = static_cast<size_t>(set.values());
   for (const StoredVolume& volume : set.volumes(Split::kTest)) {
     const auto voxels = static_cast<size_t>(volume.shape.voxels());
     if (volume.has_mask) {
-      Overlap overlap;
-      overlap.Add(values.subspan(begin, voxels), set.Mask(volume));
-      sum += metric == Metric::kDice ? overlap.dice() : overlap.iou();
+      MaskScore score(set.values());
+      score.Add(values.subspan(begin, voxels * width), set.Mask(volume));
+      sum += metric == Metric::kDice ? score.dice() : score.iou();
       ++masks;
     }
-    begin += voxels;
+    begin += voxels * width;
   }
   if (masks == 0) return std::nullopt;
   return sum / static_cast<double>(masks);

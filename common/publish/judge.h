@@ -28,9 +28,9 @@ struct Judge {
 
   bool classes() const { return table->schema().target_kind == TargetKind::kClasses; }
   int64_t test_rows() const { return table->schema().test_rows; }
-  // Of a test.npy: test_rows x C; of volumes one a voxel.
+  // Of a test.npy: test_rows x C; of volumes VolumeSet::values() a voxel.
   size_t test_values() const {
-    return volumes != nullptr ? static_cast<size_t>(volumes->TestVoxels())
+    return volumes != nullptr ? static_cast<size_t>(volumes->TestVoxels() * volumes->values())
                               : static_cast<size_t>(test_rows()) * columns;
   }
   // values: [rows.size(), C], those of the training rows named by `rows`.

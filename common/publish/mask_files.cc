@@ -3,6 +3,7 @@
 #include <absl/strings/ascii.h>
 #include <absl/strings/str_cat.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -10,6 +11,7 @@
 #include "common/durable_file.h"
 #include "common/job_layout.h"
 #include "common/status_macros.h"
+#include "common/volume/overlap.h"
 
 namespace traind {
 
@@ -29,14 +31,27 @@ std::vector<std::string> MaskNames(const std::vector<std::string>& ids, size_t r
   return names;
 }
 
+// Of the voxels of each label; background is not told.
+static std::vector<float> SharesOf(const std::vector<int64_t>& voxels, int64_t all) {
+  const auto share = [all](int64_t of) {
+    return static_cast<float>(static_cast<double>(of) / static_cast<double>(all));
+  };
+  std::vector<float> shares = {share(all - voxels[0])};
+  for (size_t label = 1; label < voxels.size() && voxels.size() > 2; ++label) {
+    shares.push_back(share(voxels[label]));
+  }
+  return shares;
+}
+
 absl::StatusOr<MaskFiles> WriteMasks(const std::string& folder, MaskForm form, const VolumeSet& set,
                                      const std::vector<std::string>& ids,
-                                     absl::Span<const float> probabilities) {
+                                     absl::Span<const float> values) {
   RETURN_IF_ERROR(MakeDirs(absl::StrCat(folder, "/", kMasksDir)));
   const auto volumes = set.volumes(Split::kTest);
   const std::vector<std::string> names = MaskNames(ids, volumes.size());
   MaskFiles files;
-  size_t at = 0;
+  const int64_t width = set.values();
+  const float* at = values.data();
   std::vector<uint8_t> slice;
   for (size_t row = 0; row < volumes.size(); ++row) {
     const VolumeShape& shape = volumes[row].shape;
@@ -46,17 +61,17 @@ absl::StatusOr<MaskFiles> WriteMasks(const std::string& folder, MaskForm form, c
         const std::unique_ptr<MaskWriter> writer,
         MaskWriter::Create(absl::StrCat(folder, "/", files.names.back()), form, shape));
     slice.resize(static_cast<size_t>(shape.height * shape.width));
-    int64_t foreground = 0;
+    std::vector<int64_t> voxels(static_cast<size_t>(std::max<int64_t>(2, width)));  // by label
     for (int64_t z = 0; z < shape.depth; ++z) {
       for (uint8_t& voxel : slice) {
-        voxel = probabilities[at++] >= 0.5f ? 1 : 0;
-        foreground += voxel;
+        voxel = LabelOf(at, width);
+        ++voxels[voxel];
+        at += width;
       }
       RETURN_IF_ERROR(writer->Append(slice));
     }
     RETURN_IF_ERROR(writer->Commit().status());
-    files.shares.push_back(
-        static_cast<float>(static_cast<double>(foreground) / static_cast<double>(shape.voxels())));
+    files.shares.push_back(SharesOf(voxels, shape.voxels()));
   }
   return files;
 }

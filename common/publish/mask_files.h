@@ -14,17 +14,19 @@ namespace traind {
 
 struct MaskFiles {
   std::vector<std::string> names;  // masks/<id>.npy or .tiff, in the order of the test volumes
-  std::vector<float> shares;       // [test volumes]: of the voxels that are foreground
+  // [test volumes][1, or 1 + classes]: of the voxels that are foreground, and, where there are
+  // several classes, of each.
+  std::vector<std::vector<float>> shares;
 };
 
 // A name for each row's file: its id, with other characters than letters, digits, '-', '_'
 // and '.' as '_', and never the same twice; ids empty: the row's number.
 std::vector<std::string> MaskNames(const std::vector<std::string>& ids, size_t rows);
 
-// Writes the mask of each test volume into `folder`: foreground is a probability of one half
-// or more. probabilities: of the voxels of all test volumes. Errors: those of DurableWriter.
+// Writes the mask of each test volume into `folder`, as LabelOf (common/volume/overlap.h) says.
+// values: [voxels of all test volumes, set.values()]. Errors: those of DurableWriter.
 absl::StatusOr<MaskFiles> WriteMasks(const std::string& folder, MaskForm form, const VolumeSet& set,
                                      const std::vector<std::string>& ids,
-                                     absl::Span<const float> probabilities);
+                                     absl::Span<const float> values);
 
 }  // namespace traind

@@ -297,12 +297,17 @@ absl::StatusOr<std::optional<Floor>> ReadUsableFloor(const PublishRequest& reque
   return floor.status();
 }
 
-// A mask for each volume, and the share of foreground in it as the row's value.
+// A mask for each volume, and the share of foreground (and of each of several classes) in it as
+// the row's values.
 absl::Status WriteMaskFiles(const PublishRequest& request, const Judge& judge,
                             absl::Span<const float> values, PredictionForm form,
                             Manifest& manifest) {
   form.format = FileFormat::kCsv;  // the masks are the arrays
-  const AnswerColumns columns = AnswerColumnsOf(judge.table->schema());
+  AnswerColumns columns = AnswerColumnsOf(judge.table->schema());
+  const std::vector<std::string>& classes = judge.volumes->classes();
+  if (classes.size() > 1) {
+    columns.targets.insert(columns.targets.end(), classes.begin(), classes.end());
+  }
   ASSIGN_OR_RETURN(
       const std::unique_ptr<PredictionWriter> writer,
       PredictionWriter::Begin(request.state_dir, request.job, columns, form, judge.test_rows()));
@@ -311,8 +316,8 @@ absl::Status WriteMaskFiles(const PublishRequest& request, const Judge& judge,
                    WriteMasks(writer->folder(), form.tiff_masks ? MaskForm::kTiff : MaskForm::kNpy,
                               *judge.volumes, ids, values));
   for (size_t row = 0; row < masks.shares.size(); ++row) {
-    RETURN_IF_ERROR(writer->Add(columns.id.empty() ? absl::string_view() : ids[row],
-                                absl::MakeConstSpan(&masks.shares[row], 1)));
+    RETURN_IF_ERROR(
+        writer->Add(columns.id.empty() ? absl::string_view() : ids[row], masks.shares[row]));
   }
   writer->PackWith(masks.names);
   return writer->Commit(manifest);

@@ -2,10 +2,13 @@
 
 #include <absl/strings/str_cat.h>
 
+#include <tuple>
+
 namespace traind {
 namespace {
 
 constexpr int kMostStages = 8;
+constexpr int kMostClasses = 64;  // of masks: so many values a voxel of the predictions
 constexpr int kTextWidth = 128, kTextHeads = 4;  // where the spec names none
 
 using Add = std::function<void(const std::string&, const std::string&)>;
@@ -30,6 +33,11 @@ void CheckImages(const v1::JobSpec& spec, const Add& add) {
   if (column == data.target()) {
     add("data.image.column", absl::StrCat("'", column, "' is the target, too"));
   }
+  const v1::AugmentSpec& augment = spec.train().augment();
+  if (augment.mirror_size() > 0) {
+    add("train.augment.mirror", "is of volumes; images have flip");
+  }
+  if (augment.intensity() > 0) add("train.augment.intensity", "is of volumes; images have colour");
   if (HasModel(spec.model()) && !spec.model().has_cnn()) {
     add("model", "takes no images; use model.cnn, or leave it out");
   }
@@ -58,6 +66,48 @@ void CheckTexts(const v1::JobSpec& spec, const Add& add) {
   }
 }
 
+// They name columns of predictions.csv.
+void CheckClasses(const v1::DataSpec& data, const Add& add) {
+  const auto& classes = data.volume().classes();
+  if (classes.size() > kMostClasses) {
+    add("data.volume.classes",
+        absl::StrCat("has ", classes.size(), " names; ", kMostClasses, " are the most"));
+  }
+  for (int i = 0; i < classes.size(); ++i) {
+    const std::string path = absl::StrCat("data.volume.classes[", i, "]");
+    if (classes[i].empty()) add(path, "is empty");
+    if (classes[i] == "background" || classes[i] == "foreground") {
+      add(path, absl::StrCat("'", classes[i], "' is no class: the first one has value 1"));
+    }
+    if (!classes[i].empty() && classes[i] == (data.id().empty() ? "row" : data.id())) {
+      add(path, absl::StrCat("'", classes[i], "' is the name of the rows' id, too"));
+    }
+    for (int k = 0; k < i; ++k) {
+      if (classes[k] == classes[i]) add(path, absl::StrCat("'", classes[i], "' is there twice"));
+    }
+  }
+}
+
+void CheckPatchChanges(const v1::AugmentSpec& augment, const Add& add) {
+  for (const auto& [field, is_there, use] :
+       {std::make_tuple("flip", augment.flip(), "mirror: [width]"),
+        std::make_tuple("crop", augment.crop() > 0, "patches, which are drawn anywhere"),
+        std::make_tuple("colour", augment.colour() > 0, "intensity")}) {
+    if (!is_there) continue;
+    add(absl::StrCat("train.augment.", field), absl::StrCat("is of images; volumes have ", use));
+  }
+  if (augment.mixup() > 0) {
+    add("train.augment.mixup", "is not of masks, whose voxels are one thing each");
+  }
+  for (int i = 0; i < augment.mirror_size(); ++i) {
+    for (int k = 0; k < i; ++k) {
+      if (augment.mirror(k) != augment.mirror(i)) continue;
+      add(absl::StrCat("train.augment.mirror[", i, "]"),
+          absl::StrCat("'", augment.mirror(i), "' is there twice"));
+    }
+  }
+}
+
 void CheckVolumes(const v1::JobSpec& spec, const Add& add) {
   const v1::DataSpec& data = spec.data();
   if (!spec.task().type().empty() && spec.task().type() != "segmentation") {
@@ -72,6 +122,8 @@ void CheckVolumes(const v1::JobSpec& spec, const Add& add) {
   const std::string image = data.volume().image().empty() ? "image" : data.volume().image();
   const std::string mask = data.volume().mask().empty() ? "mask" : data.volume().mask();
   if (image == mask) add("data.volume.mask", absl::StrCat("'", mask, "' is the volume, too"));
+  CheckClasses(data, add);
+  CheckPatchChanges(spec.train().augment(), add);
   if (spec.predictions().ensemble() == "greedy") {
     add("predictions.ensemble", "'greedy' is not of masks; use mean or weighted");
   }
@@ -101,7 +153,9 @@ void CheckMedia(const v1::JobSpec& spec, bool partial,
     CheckImages(spec, add);
   } else if (!partial) {
     if (model.has_cnn()) add("model.cnn", "needs data.image");
-    if (spec.train().has_augment()) add("train.augment", "needs data.image");
+    if (spec.train().has_augment() && !spec.data().has_volume()) {
+      add("train.augment", "needs data.image or data.volume");
+    }
   }
   if (spec.data().has_text()) {
     CheckTexts(spec, add);

@@ -306,9 +306,16 @@ void CheckData(const v1::JobSpec& spec, FieldChecker& check) {
 void CheckTrain(const v1::JobSpec& spec, FieldChecker& check) {
   const v1::TrainSpec& train = spec.train();
   const std::string &type = spec.task().type(), &loss = train.loss().kind();
+  const char* const of_masks = spec.data().volume().classes_size() > 1 ? "dice_ce" : "dice_bce";
+  const bool is_of_masks = loss == "dice_bce" || loss == "dice_ce";
   if (!loss.empty() && ((type == "classification") != (loss == "cross_entropy") ||
-                        (type == "segmentation") != (loss == "dice_bce"))) {
+                        (type == "segmentation") != is_of_masks)) {
     check.Add("train.loss.kind", absl::StrCat("'", loss, "' does not fit ", type));
+  } else if (is_of_masks && loss != of_masks && !check.partial()) {
+    check.Add("train.loss.kind", absl::StrCat("'", loss,
+                                              "' is of another number of "
+                                              "data.volume.classes; use ",
+                                              of_masks));
   }
   const bool balanced = train.loss().class_weights() == "balanced";
   const bool of_classes =

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 
 #include "common/durable_file.h"
 
@@ -40,6 +41,14 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(const std::string& 
 MappedFile::~MappedFile() {
   if (!bytes_.empty()) munmap(const_cast<char*>(bytes_.data()), bytes_.size());
   close(fd_);
+}
+
+void MappedFile::Release(absl::string_view part) const {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto address = reinterpret_cast<uintptr_t>(part.data());
+  const uintptr_t begin = address / page * page;
+  // Only advice: where it fails, memory is used for longer.
+  madvise(reinterpret_cast<void*>(begin), address + part.size() - begin, MADV_DONTNEED);
 }
 
 absl::Status MappedFile::CheckUnchanged() const {

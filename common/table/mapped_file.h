@@ -28,6 +28,9 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   absl::string_view bytes() const { return bytes_; }
+  // Its pages leave this process's memory, until they are read again: for parts that one is done
+  // with, of a file that is larger than memory.
+  void Release(absl::string_view part) const;
   // InvalidArgument: it is not as it was when it was opened.
   absl::Status CheckUnchanged() const;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "common/status_macros.h"
 
@@ -30,13 +31,15 @@ class Slab {
         plane_(window.volume[1] * window.volume[2]),
         depth_(std::min(window.patch[0], window.volume[0])),
         weights_(std::move(weights)),
-        sum_(static_cast<size_t>(depth_ * plane_)),
-        weight_(sum_.size()) {}
+        sum_(static_cast<size_t>(depth_ * plane_ * window.values)),
+        weight_(static_cast<size_t>(depth_ * plane_)) {}
 
   int64_t begin() const { return begin_; }
 
+  // answer: [values, patch].
   void Add(const Extent3& begin, const float* answer) {
     const Extent3& patch = window_.patch;
+    const int64_t values = window_.values, voxels = Volume(patch);
     const int64_t rows = std::min(patch[1], window_.volume[1] - begin[1]);
     const int64_t columns = std::min(patch[2], window_.volume[2] - begin[2]);
     for (int64_t z = 0; z < depth_; ++z) {
@@ -45,11 +48,12 @@ class Slab {
         const int64_t to =
             (begin[0] + z - begin_) * plane_ + (begin[1] + y) * window_.volume[2] + begin[2];
         const float* weights = weights_.data() + from;
-        float* sum = sum_.data() + to;
+        float* sum = sum_.data() + to * values;
         float* weight = weight_.data() + to;
-        for (int64_t x = 0; x < columns; ++x) {
-          sum[x] += weights[x] * answer[from + x];
-          weight[x] += weights[x];
+        for (int64_t x = 0; x < columns; ++x) weight[x] += weights[x];
+        for (int64_t c = 0; c < values; ++c) {
+          const float* of_value = answer + c * voxels + from;
+          for (int64_t x = 0; x < columns; ++x) sum[x * values + c] += weights[x] * of_value[x];
         }
       }
     }
@@ -58,12 +62,16 @@ class Slab {
   // Hands over the slices before `z`, which no later patch touches.
   absl::Status MoveTo(int64_t z, const TakeSlices& take) {
     const int64_t slices = std::min(z - begin_, depth_);
-    const auto values = static_cast<size_t>(slices * plane_);
-    for (size_t i = 0; i < values; ++i) sum_[i] /= weight_[i];
-    RETURN_IF_ERROR(take(begin_, slices, absl::MakeConstSpan(sum_).first(values)));
-    for (std::vector<float>* part : {&sum_, &weight_}) {
-      std::move(part->begin() + static_cast<ptrdiff_t>(values), part->end(), part->begin());
-      std::fill(part->end() - static_cast<ptrdiff_t>(values), part->end(), 0.0f);
+    const auto voxels = static_cast<size_t>(slices * plane_);
+    const auto values = static_cast<size_t>(window_.values);
+    for (size_t i = 0; i < voxels; ++i) {
+      for (size_t c = 0; c < values; ++c) sum_[i * values + c] /= weight_[i];
+    }
+    RETURN_IF_ERROR(take(begin_, slices, absl::MakeConstSpan(sum_).first(voxels * values)));
+    for (const auto& [part, gone] :
+         {std::make_pair(&sum_, voxels * values), std::make_pair(&weight_, voxels)}) {
+      std::move(part->begin() + static_cast<ptrdiff_t>(gone), part->end(), part->begin());
+      std::fill(part->end() - static_cast<ptrdiff_t>(gone), part->end(), 0.0f);
     }
     begin_ = z;
     return absl::OkStatus();
@@ -114,7 +122,7 @@ absl::Status PredictBySlidingWindow(const SlidingWindow& window, const PredictPa
                                 std::max<int64_t>(1, window.patch[axis] / 2));
   }
   Slab slab(window, GaussianWeights(window.patch));
-  const auto patch = static_cast<size_t>(Volume(window.patch));
+  const auto patch = static_cast<size_t>(Volume(window.patch) * window.values);
   std::vector<float> answers(patch * static_cast<size_t>(window.at_once));
   for (const int64_t z : begins[0]) {
     if (z > 0) RETURN_IF_ERROR(slab.MoveTo(z, take));

@@ -27,13 +27,14 @@ std::vector<float> GaussianWeights(const Extent3& patch);
 struct SlidingWindow {
   Extent3 volume{}, patch{};
   int64_t at_once = 1;  // patches of a call
+  int64_t values = 1;   // of a voxel's answer
 };
 
 // Predicts the patches that begin at `begins` (of the window's patch extent; what lies beyond
-// the volume is filled by the callee and its answer dropped) into out [begins, patch].
+// the volume is filled by the callee and its answer dropped) into out [begins, values, patch].
 using PredictPatches =
     std::function<absl::Status(absl::Span<const Extent3> begins, absl::Span<float> out)>;
-// Takes `slices` whole slices of the answer, [slices, height, width], from z on.
+// Takes `slices` whole slices of the answer, [slices, height, width, values], from z on.
 using TakeSlices =
     std::function<absl::Status(int64_t z, int64_t slices, absl::Span<const float> answer)>;
 

@@ -83,9 +83,11 @@ absl::StatusOr<std::shared_ptr<const VolumeSet>> VolumeSet::Open(const std::stri
   std::memcpy(&size, bytes.data() + bytes.size() - tail, sizeof size);
   if (size > bytes.size() - magic - tail) return damaged();
   const uint64_t data_end = bytes.size() - tail - size;
-  if (!DecodeVolumeIndex(bytes.substr(data_end, size), set->volumes_[0], set->volumes_[1])) {
-    return damaged();
-  }
+  VolumeIndex index;
+  if (!DecodeVolumeIndex(bytes.substr(data_end, size), index)) return damaged();
+  set->classes_ = std::move(index.classes);
+  set->volumes_[0] = std::move(index.volumes[0]);
+  set->volumes_[1] = std::move(index.volumes[1]);
   for (const auto& volumes : set->volumes_) {
     for (const StoredVolume& volume : volumes) {
       const auto voxels = static_cast<uint64_t>(volume.shape.voxels());
@@ -94,13 +96,16 @@ absl::StatusOr<std::shared_ptr<const VolumeSet>> VolumeSet::Open(const std::stri
       };
       const uint64_t values = voxels * static_cast<uint64_t>(volume.shape.channels);
       if (!fits(volume.voxels_at, values * BytesOf(volume.type)) ||
-          (volume.has_mask &&
-           (!fits(volume.mask_at, voxels) ||
-            !fits(volume.places_at, static_cast<uint64_t>(volume.places) * sizeof(int64_t))))) {
+          (volume.has_mask && !fits(volume.mask_at, voxels))) {
         return damaged();
       }
-      for (const int64_t place : set->Places(volume)) {
-        if (place < 0 || place >= volume.shape.voxels()) return damaged();
+      for (const StoredClass& of : volume.classes) {
+        if (!fits(of.places_at, static_cast<uint64_t>(of.places) * sizeof(int64_t))) {
+          return damaged();
+        }
+        for (const int64_t place : set->Places(of)) {
+          if (place < 0 || place >= volume.shape.voxels()) return damaged();
+        }
       }
       set->channels_ = volume.shape.channels;
     }
@@ -141,16 +146,25 @@ void VolumeSet::ReadSlice(const StoredVolume& volume, int64_t z, absl::Span<floa
          volume.shape.slice(), 0, 1, out.data());
 }
 
+void VolumeSet::Release(const StoredVolume& volume, int64_t z, int64_t slices) const {
+  const auto part = [&](uint64_t at, size_t bytes) {
+    file_->Release(file_->bytes().substr(at + static_cast<size_t>(z) * bytes,
+                                         static_cast<size_t>(slices) * bytes));
+  };
+  part(volume.voxels_at, static_cast<size_t>(volume.shape.slice()) * BytesOf(volume.type));
+  if (!volume.has_mask) return;
+  part(volume.mask_at, static_cast<size_t>(volume.shape.height * volume.shape.width));
+}
+
 absl::Span<const uint8_t> VolumeSet::Mask(const StoredVolume& volume) const {
   if (!volume.has_mask) return {};
   return {reinterpret_cast<const uint8_t*>(file_->bytes().data() + volume.mask_at),
           static_cast<size_t>(volume.shape.voxels())};
 }
 
-absl::Span<const int64_t> VolumeSet::Places(const StoredVolume& volume) const {
-  if (!volume.has_mask) return {};
-  return {reinterpret_cast<const int64_t*>(file_->bytes().data() + volume.places_at),
-          static_cast<size_t>(volume.places)};
+absl::Span<const int64_t> VolumeSet::Places(const StoredClass& of) const {
+  return {reinterpret_cast<const int64_t*>(file_->bytes().data() + of.places_at),
+          static_cast<size_t>(of.places)};
 }
 
 }  // namespace traind

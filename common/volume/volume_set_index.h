@@ -13,10 +13,13 @@ namespace traind {
 inline constexpr absl::string_view kVolumeSetMagic = "TRVOLUM1";
 inline constexpr size_t kVolumeSetAlignment = 64;  // of its arrays
 
-std::string EncodeVolumeIndex(const std::vector<StoredVolume>& train,
-                              const std::vector<StoredVolume>& test);
+struct VolumeIndex {
+  std::vector<std::string> classes;
+  std::vector<StoredVolume> volumes[2];  // of Split
+};
+
+std::string EncodeVolumeIndex(const VolumeIndex& index);
 // false: it is none. Extents are checked to be those of a volume, places in the file are not.
-bool DecodeVolumeIndex(absl::string_view text, std::vector<StoredVolume>& train,
-                       std::vector<StoredVolume>& test);
+bool DecodeVolumeIndex(absl::string_view text, VolumeIndex& index);
 
 }  // namespace traind

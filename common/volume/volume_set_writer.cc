@@ -10,7 +10,6 @@
 
 #include "common/status_macros.h"
 #include "common/volume/mask_reader.h"
-#include "common/volume/volume_set_index.h"
 
 namespace traind {
 namespace {
@@ -60,13 +59,18 @@ class PlaceSample {
 
 }  // namespace
 
-VolumeSetWriter::VolumeSetWriter(std::unique_ptr<DurableWriter> out) : out_(std::move(out)) {}
+VolumeSetWriter::VolumeSetWriter(std::unique_ptr<DurableWriter> out,
+                                 std::vector<std::string> classes)
+    : out_(std::move(out)) {
+  index_.classes = std::move(classes);
+}
 VolumeSetWriter::~VolumeSetWriter() = default;
 
-absl::StatusOr<std::unique_ptr<VolumeSetWriter>> VolumeSetWriter::Create(const std::string& path) {
+absl::StatusOr<std::unique_ptr<VolumeSetWriter>> VolumeSetWriter::Create(
+    const std::string& path, std::vector<std::string> classes) {
   ASSIGN_OR_RETURN(std::unique_ptr<DurableWriter> out, DurableWriter::Create(path));
   RETURN_IF_ERROR(out->Append(kVolumeSetMagic));
-  return std::unique_ptr<VolumeSetWriter>(new VolumeSetWriter(std::move(out)));
+  return std::unique_ptr<VolumeSetWriter>(new VolumeSetWriter(std::move(out), std::move(classes)));
 }
 
 absl::Status VolumeSetWriter::Align() {
@@ -78,7 +82,7 @@ absl::Status VolumeSetWriter::Align() {
 absl::StatusOr<StoredVolume> VolumeSetWriter::Add(Split split, const std::string& image,
                                                   const std::string& mask) {
   ASSIGN_OR_RETURN(const std::unique_ptr<VolumeReader> reader, OpenVolume(image));
-  for (const auto& volumes : volumes_) {
+  for (const auto& volumes : index_.volumes) {
     if (volumes.empty() || volumes[0].shape.channels == reader->shape().channels) continue;
     return absl::InvalidArgumentError(absl::StrCat(image, ": ", reader->shape().channels,
                                                    " channels, where the volumes before it have ",
@@ -89,7 +93,7 @@ absl::StatusOr<StoredVolume> VolumeSetWriter::Add(Split split, const std::string
   volume.type = reader->type();
   RETURN_IF_ERROR(AddVoxels(*reader, volume));
   if (!mask.empty()) RETURN_IF_ERROR(AddMask(mask, volume));
-  volumes_[split == Split::kTest ? 1 : 0].push_back(volume);
+  index_.volumes[split == Split::kTest ? 1 : 0].push_back(volume);
   return volume;
 }
 
@@ -125,30 +129,34 @@ absl::Status VolumeSetWriter::AddVoxels(VolumeReader& reader, StoredVolume& volu
 }
 
 absl::Status VolumeSetWriter::AddMask(const std::string& path, StoredVolume& volume) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<MaskReader> reader, MaskReader::Open(path, volume.shape));
+  std::vector<PlaceSample> places(std::max<size_t>(1, index_.classes.size()));
+  ASSIGN_OR_RETURN(const std::unique_ptr<MaskReader> reader,
+                   MaskReader::Open(path, volume.shape, static_cast<int>(places.size())));
   RETURN_IF_ERROR(Align());
   volume.has_mask = true;
   volume.mask_at = static_cast<uint64_t>(out_->bytes());
   const int64_t plane = volume.shape.height * volume.shape.width;
   std::vector<uint8_t> slice(static_cast<size_t>(plane));
-  PlaceSample places;
   for (int64_t z = 0; z < volume.shape.depth; ++z) {
     RETURN_IF_ERROR(reader->ReadSlice(z, absl::MakeSpan(slice)));
     for (int64_t i = 0; i < plane; ++i) {
-      if (slice[static_cast<size_t>(i)] != 0) places.Add(z * plane + i);
+      const uint8_t label = slice[static_cast<size_t>(i)];
+      if (label != 0) places[label - 1u].Add(z * plane + i);
     }
     RETURN_IF_ERROR(out_->Append({reinterpret_cast<const char*>(slice.data()), slice.size()}));
   }
-  RETURN_IF_ERROR(Align());
-  volume.foreground = places.seen();
-  volume.places = static_cast<int64_t>(places.places().size());
-  volume.places_at = static_cast<uint64_t>(out_->bytes());
-  return out_->Append({reinterpret_cast<const char*>(places.places().data()),
-                       places.places().size() * sizeof(int64_t)});
+  for (const PlaceSample& of : places) {
+    RETURN_IF_ERROR(Align());
+    volume.classes.push_back({of.seen(), static_cast<uint64_t>(out_->bytes()),
+                              static_cast<int64_t>(of.places().size())});
+    RETURN_IF_ERROR(out_->Append(
+        {reinterpret_cast<const char*>(of.places().data()), of.places().size() * sizeof(int64_t)}));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status VolumeSetWriter::Commit() {
-  const std::string index = EncodeVolumeIndex(volumes_[0], volumes_[1]);
+  const std::string index = EncodeVolumeIndex(index_);
   const uint64_t size = index.size();
   RETURN_IF_ERROR(out_->Append(index));
   RETURN_IF_ERROR(out_->Append({reinterpret_cast<const char*>(&size), sizeof size}));

@@ -11,6 +11,7 @@
 #include "common/durable_file.h"
 #include "common/volume/volume_reader.h"
 #include "common/volume/volume_set.h"
+#include "common/volume/volume_set_index.h"
 
 namespace traind {
 
@@ -19,7 +20,9 @@ namespace traind {
 // before the volume; those of DurableWriter.
 class VolumeSetWriter {
  public:
-  static absl::StatusOr<std::unique_ptr<VolumeSetWriter>> Create(const std::string& path);
+  // classes: names of the masks' values from 1 on; empty: one foreground without a name.
+  static absl::StatusOr<std::unique_ptr<VolumeSetWriter>> Create(
+      const std::string& path, std::vector<std::string> classes = {});
   ~VolumeSetWriter();
 
   // mask: empty: none. InvalidArgument also where the volume has not the channels of the
@@ -28,13 +31,13 @@ class VolumeSetWriter {
   absl::Status Commit();
 
  private:
-  explicit VolumeSetWriter(std::unique_ptr<DurableWriter> out);
+  VolumeSetWriter(std::unique_ptr<DurableWriter> out, std::vector<std::string> classes);
   absl::Status Align();
   absl::Status AddVoxels(VolumeReader& reader, StoredVolume& volume);
   absl::Status AddMask(const std::string& path, StoredVolume& volume);
 
   const std::unique_ptr<DurableWriter> out_;
-  std::vector<StoredVolume> volumes_[2];  // of Split
+  VolumeIndex index_;
 };
 
 }  // namespace traind

@@ -2,11 +2,12 @@
 """Makes the volumes of this example, the same on every machine: what a CT of organs with bright
 spots might look like, with the spots as masks.
 
-    python3 make_volumes.py [--volumes 24] [--test 6] [--size 24,48,48] [--out volumes]
+    python3 make_volumes.py [--volumes 24] [--test 6] [--size 24,48,48] [--classes 1] [--out volumes]
 
 Spots are one unit brighter than what is around them. What is around them differs by more
 than that (a field that goes up and down through the volume, and a level of its own for each
 volume), so no single threshold finds them: brightness tells little, shape and contrast do.
+With --classes 2 every other spot is one unit darker instead, and has value 2 in the mask.
 Writes DIR/<name>.npy (int16), DIR/<name>_mask.npy (uint8), train.csv and test.csv beside DIR.
 Needs the standard library alone.
 """
@@ -29,15 +30,15 @@ def ellipsoids(r, shape):
 
 
 def rows_inside(spots, z, y, width):
-    """Where the spots cut the row: [begin, end) of x."""
-    for (cz, cy, cx), (rz, ry, rx) in spots:
+    """Where the spots cut the row: number of the spot, and [begin, end) of x."""
+    for i, ((cz, cy, cx), (rz, ry, rx)) in enumerate(spots):
         rest = 1 - ((z - cz) / rz) ** 2 - ((y - cy) / ry) ** 2
         if rest > 0:
             half = rx * math.sqrt(rest)
-            yield max(0, math.ceil(cx - half)), min(width, math.floor(cx + half) + 1)
+            yield i, max(0, math.ceil(cx - half)), min(width, math.floor(cx + half) + 1)
 
 
-def volume(seed, shape):
+def volume(seed, shape, classes=1):
     r = random.Random(seed)
     depth, height, width = shape
     spots = ellipsoids(r, shape)
@@ -55,11 +56,12 @@ def volume(seed, shape):
             base, at = level + by_z[z] + by_y[y], r.randrange(65536)
             row = [base + by_x[x] + noise[(at + x) & 65535] for x in range(width)]
             start = (z * height + y) * width
-            for begin, end in rows_inside(spots, z, y, width):
+            for spot, begin, end in rows_inside(spots, z, y, width):
+                label = spot % classes + 1
                 for x in range(begin, end):
                     if not mask[start + x]:
-                        mask[start + x] = 1
-                        row[x] += 1
+                        mask[start + x] = label
+                        row[x] += 1 if label == 1 else -1
             values.extend(int(UNIT * v) for v in row)
     if sys.byteorder == "big":
         values.byteswap()
@@ -78,6 +80,7 @@ def main():
     parser.add_argument("--volumes", type=int, default=24)
     parser.add_argument("--test", type=int, default=6)
     parser.add_argument("--size", default="24,48,48")
+    parser.add_argument("--classes", type=int, default=1, choices=(1, 2))
     parser.add_argument("--out", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "volumes"))
     args = parser.parse_args()
     shape = [int(s) for s in args.size.split(",")]
@@ -87,7 +90,7 @@ def main():
         lines = ["id,image,mask"]
         for i in range(first, first + count):
             name = f"ct{i:03d}"
-            values, mask = volume(i + 1, shape)
+            values, mask = volume(i + 1, shape, args.classes)
             write_npy(os.path.join(args.out, name + ".npy"), "<i2", shape, values)
             write_npy(os.path.join(args.out, name + "_mask.npy"), "|u1", shape, mask)
             lines.append(f"{name},{folder}/{name}.npy,{folder}/{name}_mask.npy")

@@ -73,6 +73,9 @@ std::string SpeedKey(const v1::JobSpec& spec) {
   if (spec.data().has_text()) *shape.mutable_data()->mutable_text() = spec.data().text();
   if (spec.train().has_patches()) {
     *shape.mutable_train()->mutable_patches() = spec.train().patches();
+    for (const std::string& name : spec.data().volume().classes()) {
+      shape.mutable_data()->mutable_volume()->add_classes(name);
+    }
   }
   shape.mutable_resources()->set_slots(spec.resources().slots());
   shape.mutable_resources()->set_device(spec.resources().device());

@@ -13,10 +13,10 @@ from tests.e2e.harness import House, rows_of
 SHAPE = (8, 16, 16)
 
 
-def make_volumes(house, volumes=8, test=2):
+def make_volumes(house, volumes=8, test=2, classes=1):
     script = os.path.join("examples", "ct_volumes", "make_volumes.py")
     subprocess.run([sys.executable, script, "--volumes", str(volumes), "--test", str(test), "--size",
-                    ",".join(map(str, SHAPE)), "--out", os.path.join(house.data, "volumes")], check=True)
+                    ",".join(map(str, SHAPE)), "--classes", str(classes), "--out", os.path.join(house.data, "volumes")], check=True)
 
 
 def spec(house, **changes):
@@ -70,6 +70,63 @@ def _():
                 assert abs(sum(voxels) / len(voxels) - float(row[1])) < 1e-5, row
 
 
+@case("Two classes: masks of 0 to 2, shares of each, the folds' mean, a rerun takes the folds over", limit_s=150)
+def _():
+    with House(slots=2) as house:
+        house.start()
+        make_volumes(house, volumes=10, classes=2)
+        data = {**spec(house)["data"], "volume": {"classes": ["bright", "dark"]}}
+        train = {**spec(house)["train"], "augment": {"mirror": ["depth", "height", "width"], "intensity": 0.1}}
+        changes = {"data": data, "train": train, "cache": "use"}
+        job = house.wait(house.submit(spec(house, **changes))["id"], 100)
+        assert job["state"] == "SUCCEEDED", job
+        scores = job["scores"]
+        assert 0 < scores["floor"] < scores["oof"] - 0.1 and scores["floor"] < scores["test"] - 0.1, scores
+        folder = os.path.dirname(job["predictions"]["path"])
+        table = rows_of(job["predictions"]["path"])
+        assert table[0] == ["id", "foreground", "bright", "dark"] and len(table) == 3, table
+        # The mean of both folds' probabilities, and the largest one of each voxel.
+        folds = []
+        for path in glob.glob(os.path.join(house.results(job["id"]), "attempts", "*", "test.npy")):
+            with open(path, "rb") as f:
+                header, values = npy(f.read())
+            assert header["shape"] == (2 * 8 * 16 * 16, 3) and header["descr"] == "<f4", header
+            folds.append(struct.unpack(f"<{len(values) // 4}f", values))
+        assert len(folds) == 2, folds
+        dice = []
+        for row, (name, *shares) in enumerate(table[1:]):
+            with open(os.path.join(folder, "masks", name + ".npy"), "rb") as f:
+                header, voxels = npy(f.read())
+            assert header["shape"] == SHAPE and header["descr"] == "|u1", header
+            size = len(voxels)
+            for i in range(0, size, 7):
+                at = (row * size + i) * 3
+                mean = [(folds[0][at + c] + folds[1][at + c]) / 2 for c in range(3)]
+                assert abs(sum(mean) - 1) < 1e-4, mean
+                assert mean[voxels[i]] >= max(mean) - 1e-6, (mean, voxels[i])
+            for share, labels in zip(shares, ({1, 2}, {1}, {2})):
+                assert abs(sum(v in labels for v in voxels) / size - float(share)) < 1e-5, (name, shares)
+            with open(os.path.join(house.data, "volumes", name + "_mask.npy"), "rb") as f:
+                wanted = npy(f.read())[1]
+            by_class = []
+            for c in (1, 2):
+                both = sum(v == c and w == c for v, w in zip(voxels, wanted))
+                by_class.append(2 * both / (voxels.count(c) + wanted.count(c)))
+            dice.append(sum(by_class) / 2)
+        assert abs(sum(dice) / 2 - scores["test"]) < 1e-6, (dice, scores)
+        again = house.wait(house.submit(spec(house, **changes))["id"], 60)
+        assert again["state"] == "SUCCEEDED" and again["scores"] == scores, again
+        assert all(f["reused"] for f in again["folds"]), again["folds"]
+        # A value that is no class.
+        path = os.path.join(house.data, "volumes", "ct003_mask.npy")
+        with open(path, "r+b") as f:
+            f.seek(-5, os.SEEK_END)
+            f.write(b"\x03")
+        job = house.wait(house.submit(spec(house, **changes, budget={"time": "20s"}))["id"])
+        assert any("ct003_mask.npy: the mask's voxel at z 7, y 15, x 11 is 3; a mask of 2 classes has 0 to 2" in w
+                   for w in job["warnings"]), job["warnings"]
+
+
 @case("A volume that is cut is named and left out; a test volume that is cut fails the Job")
 def _():
     with House(slots=1) as house:
@@ -103,6 +160,10 @@ def _():
         wrong["data"]["volume"] = {"image": "picture"}
         result = house.cli("submit", "-f", house.write_spec(wrong))
         assert result.returncode != 0 and "data.volume.image" in result.stderr, result.stderr
+        wrong = spec(house)
+        wrong["train"]["augment"] = {"crop": 0.1}
+        result = house.cli("submit", "-f", house.write_spec(wrong))
+        assert result.returncode != 0 and "train.augment.crop is of images" in result.stderr, result.stderr
 
 
 main()

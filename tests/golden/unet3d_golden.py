@@ -19,7 +19,7 @@ LEARNING_RATE, MAX_NORM = 1e-3, 5.0
 
 
 class UNet3D(nn.Module):
-    def __init__(self, channels, base, levels):
+    def __init__(self, channels, base, levels, outputs=1):
         super().__init__()
 
         def block(i, o):
@@ -29,7 +29,7 @@ class UNet3D(nn.Module):
         self.down = nn.ModuleList([block(channels if k == 0 else ch[k - 1], ch[k]) for k in range(levels)])
         self.up = nn.ModuleList([nn.ConvTranspose3d(ch[k + 1], ch[k], 2, stride=2) for k in range(levels - 1)])
         self.dec = nn.ModuleList([block(2 * ch[k], ch[k]) for k in range(levels - 1)])
-        self.out = nn.Conv3d(base, 1, 1)
+        self.out = nn.Conv3d(base, outputs, 1)
         for m in self.modules():
             if isinstance(m, nn.BatchNorm3d):  # 1 and 0 would hide mix-ups
                 nn.init.uniform_(m.weight, 0.5, 1.5)

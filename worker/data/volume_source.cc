@@ -1,22 +1,41 @@
 #include "worker/data/volume_source.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "worker/data/random.h"
 
 namespace traind {
 namespace {
 
+// Streams besides the one that says where a patch begins.
+enum : uint64_t { kTurns = 1, kChanges = 2 };
+
 Extent3 ExtentOf(const VolumeShape& shape) { return {shape.depth, shape.height, shape.width}; }
 
 }  // namespace
+
+// Voxels of the class whose turn it is among those that the row's volume has. Each patch of the
+// volume in an epoch is of the next one; the first one is drawn, so that few patches an epoch
+// reach all classes, too.
+absl::Span<const int64_t> VolumeSource::PlacesFor(int32_t row, uint64_t seed) const {
+  std::vector<absl::Span<const int64_t>> present;
+  for (const StoredClass& of : volume(row).classes) {
+    if (of.places > 0) present.push_back(set_->Places(of));
+  }
+  if (present.size() < 2) return present.empty() ? absl::Span<const int64_t>() : present[0];
+  const auto number = static_cast<uint64_t>(row / volumes());
+  const auto of_volume = static_cast<uint64_t>(row % volumes());
+  const uint64_t first = StreamSeed(seed, Stream::kMedia, of_volume, /*b=*/kTurns);
+  return present[(first % present.size() + number) % present.size()];
+}
 
 Extent3 VolumeSource::Draw(int32_t row, uint64_t seed) const {
   const StoredVolume& of = volume(row);
   const Extent3 extent = ExtentOf(of.shape);
   Random random(StreamSeed(seed, Stream::kMedia, static_cast<uint64_t>(row)));
   const bool with_foreground = random.Next() % 2 == 0;
-  const auto places = set_->Places(of);
+  const auto places = PlacesFor(row, seed);
   Extent3 least{0, 0, 0}, most;
   for (size_t axis = 0; axis < 3; ++axis) {
     most[axis] = std::max<int64_t>(0, extent[axis] - patch_[axis]);
@@ -63,6 +82,12 @@ absl::Status VolumeSource::Load(const MediaRequest& request, MediaBatch& out) co
       set_->ReadMaskPatch(of, begin, patch_, out.target.data() + i * voxels);
     } else {
       std::fill_n(out.target.data() + i * voxels, voxels, 0.0f);
+    }
+    if (request.training && changes_.any()) {
+      const uint64_t seed =
+          StreamSeed(request.seed, Stream::kMedia, static_cast<uint64_t>(row), kChanges);
+      ChangePatch(changes_, patch_, channels, seed, out.values.data() + i * voxels * channels,
+                  out.target.data() + i * voxels);
     }
   }
   return absl::OkStatus();

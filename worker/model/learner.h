@@ -7,6 +7,7 @@
 #include <absl/types/span.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -25,6 +26,9 @@ namespace traind {
 class CudaApi;
 class Group;
 class VolumeSource;
+
+// Takes some voxels' answers, [voxels, outputs], which follow those of the call before.
+using TakeAnswers = std::function<absl::Status(absl::Span<const float> answers)>;
 
 struct LearnerOptions {
   ModelSpec model;
@@ -131,9 +135,10 @@ class Learner {
   // out has a row for each of the others.
   absl::Status Predict(Weights which, const EncodedRows& rows, absl::Span<float> out);
 
-  // Volumes that are not the learner's. out: the probability of each voxel to be foreground,
-  // volume after volume.
-  absl::Status PredictVolumes(Weights which, const VolumeSource& source, absl::Span<float> out);
+  // Volumes that are not the learner's: the probability of each voxel to be foreground (of
+  // several classes: of background and of each), volume after volume. No more is held than a
+  // patch's depth of a volume.
+  absl::Status PredictVolumes(Weights which, const VolumeSource& source, const TakeAnswers& take);
 
   // In a gang, by all its ranks: what is no parameter (running statistics) becomes rank
   // 0's, as in PyTorch's DistributedDataParallel.

@@ -21,6 +21,9 @@ absl::Status CheckLearnerOptions(const LearnerOptions& options, const LearnerDat
   if (classes ? data.classes.size() != rows : data.values.size() != rows * outputs) {
     return wrong("the number of targets is not that of ", rows, " rows");
   }
+  if (IsOfMasks(objective.loss) && (outputs > 1) != (objective.loss == LossKind::kDiceCe)) {
+    return wrong("loss ", LossName(objective.loss), " for ", outputs, " outputs");
+  }
   if (!objective.class_weights.empty() && (!classes || objective.class_weights.size() != outputs)) {
     return wrong(objective.class_weights.size(), " class weights for ", outputs, " outputs");
   }

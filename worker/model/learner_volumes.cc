@@ -24,6 +24,7 @@ absl::Status Learner::Impl::PredictVolume(Weights which, const VolumeSource& sou
   SlidingWindow window;
   window.volume = {shape.depth, shape.height, shape.width};
   window.patch = source.patch();
+  window.values = options.shape.outputs;
   window.at_once = std::clamp<int64_t>(
       (device.is_cuda() ? 16 : 1) * kVoxelsAtOnce / Volume(window.patch), 1, 64);
   MediaBatch loaded;
@@ -35,7 +36,13 @@ absl::Status Learner::Impl::PredictVolume(Weights which, const VolumeSource& sou
     Score(which, inputs, out.data());
     return absl::OkStatus();
   };
-  return PredictBySlidingWindow(window, predict, take);
+  // No later patch reads slices that are answered.
+  const auto take_and_release = [&](int64_t z, int64_t slices, absl::Span<const float> answer) {
+    RETURN_IF_ERROR(take(z, slices, answer));
+    source.set().Release(source.volume(row), z, slices);
+    return absl::OkStatus();
+  };
+  return PredictBySlidingWindow(window, predict, take_and_release);
 }
 
 absl::Status Learner::Impl::ScoreVolumes(Weights which, const VolumeSource& source,
@@ -44,32 +51,29 @@ absl::Status Learner::Impl::ScoreVolumes(Weights which, const VolumeSource& sour
     const StoredVolume& volume = source.volume(row);
     const auto mask = source.set().Mask(volume);
     const auto plane = static_cast<size_t>(volume.shape.height * volume.shape.width);
-    Overlap overlap;
+    MaskScore score(options.shape.outputs);
     bool finite = true;
     const auto take = [&](int64_t z, int64_t slices, absl::Span<const float> answer) {
-      overlap.Add(answer, mask.subspan(static_cast<size_t>(z) * plane,
-                                       static_cast<size_t>(slices) * plane));
+      score.Add(answer,
+                mask.subspan(static_cast<size_t>(z) * plane, static_cast<size_t>(slices) * plane));
       finite &= std::all_of(answer.begin(), answer.end(), [](float v) { return v == v; });
       return absl::OkStatus();
     };
     RETURN_IF_ERROR(PredictVolume(which, source, row, take));
-    const double score = options.score_by_iou ? overlap.iou() : overlap.dice();
-    *out++ = finite ? static_cast<float>(score) : std::numeric_limits<float>::quiet_NaN();
+    const double value = options.score_by_iou ? score.iou() : score.dice();
+    *out++ = finite ? static_cast<float>(value) : std::numeric_limits<float>::quiet_NaN();
   }
   return absl::OkStatus();
 }
 
 absl::Status Learner::PredictVolumes(Weights which, const VolumeSource& source,
-                                     absl::Span<float> out) {
+                                     const TakeAnswers& take) {
   return Guarded([&]() -> absl::Status {
-    size_t at = 0;
-    const auto take = [&](int64_t, int64_t, absl::Span<const float> answer) {
-      std::copy(answer.begin(), answer.end(), out.begin() + static_cast<ptrdiff_t>(at));
-      at += answer.size();
-      return absl::OkStatus();
+    const auto take_slices = [&](int64_t, int64_t, absl::Span<const float> answer) {
+      return take(answer);
     };
     for (int64_t row = 0; row < source.volumes(); ++row) {
-      RETURN_IF_ERROR(impl_->PredictVolume(which, source, row, take));
+      RETURN_IF_ERROR(impl_->PredictVolume(which, source, row, take_slices));
     }
     return absl::OkStatus();
   });

@@ -17,6 +17,11 @@ enum class LossKind {
   // Segmentation, of voxels' logits: 1 - (2 sum pm + 1) / (sum p + sum m + 1) of each sample,
   // plus the mean binary cross-entropy.
   kDiceBce,
+  // Of several foreground classes, of voxels' logits of background and of each: 1 - the mean over
+  // the classes of (2 sum pm + 1) / (sum p + sum m + 1) of each sample, plus the mean
+  // cross-entropy. As MONAI's DiceCELoss(include_background=False, softmax=True, smooth_nr=1,
+  // smooth_dr=1); nnU-Net's, too, but for its smoothing of 1e-5 (Isensee et al. 2021).
+  kDiceCe,
 };
 
 inline absl::string_view LossName(LossKind loss) {
@@ -33,16 +38,24 @@ inline absl::string_view LossName(LossKind loss) {
       return "smape";
     case LossKind::kDiceBce:
       return "dice_bce";
+    case LossKind::kDiceCe:
+      return "dice_ce";
   }
   return "";
 }
 
 inline std::optional<LossKind> ParseLoss(absl::string_view name) {
-  for (const LossKind loss : {LossKind::kCrossEntropy, LossKind::kMse, LossKind::kMae,
-                              LossKind::kHuber, LossKind::kSmape, LossKind::kDiceBce}) {
+  for (const LossKind loss :
+       {LossKind::kCrossEntropy, LossKind::kMse, LossKind::kMae, LossKind::kHuber, LossKind::kSmape,
+        LossKind::kDiceBce, LossKind::kDiceCe}) {
     if (name == LossName(loss)) return loss;
   }
   return std::nullopt;
+}
+
+// Of masks: targets are [B, 1, D, H, W].
+inline bool IsOfMasks(LossKind loss) {
+  return loss == LossKind::kDiceBce || loss == LossKind::kDiceCe;
 }
 
 struct Objective {

@@ -5,10 +5,12 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/huber_loss.h>
 #include <ATen/ops/l1_loss.h>
+#include <ATen/ops/log_softmax.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <cmath>
@@ -31,6 +33,20 @@ at::Tensor DiceBce(const at::Tensor& output, const at::Tensor& wanted) {
   const at::Tensor entropy =
       at::binary_cross_entropy_with_logits(output, wanted, {}, {}, at::Reduction::None);
   return entropy.mean(voxels).sub(dice).add(1);
+}
+
+// [B]: of each sample.
+at::Tensor DiceCe(const at::Tensor& output, const at::Tensor& wanted) {
+  const int64_t classes = output.size(1) - 1;
+  const at::Tensor log_p = at::log_softmax(output, 1);
+  const at::Tensor label = wanted.to(at::kLong);  // [B, 1, D, H, W]
+  // Without the background.
+  const at::Tensor p = log_p.narrow(1, 1, classes).exp();
+  const at::Tensor m = at::zeros_like(output).scatter_(1, label, 1).narrow(1, 1, classes);
+  const std::vector<int64_t> voxels{2, 3, 4};
+  const at::Tensor both = p.mul(m).sum(voxels), all = p.sum(voxels).add(m.sum(voxels));
+  const at::Tensor dice = both.mul(2).add(1).div(all.add(1)).mean(1);
+  return dice.add(log_p.gather(1, label).mean({1, 2, 3, 4})).neg().add(1);
 }
 
 }  // namespace
@@ -58,7 +74,10 @@ at::Tensor ObjectiveLoss::Loss(const at::Tensor& output, const at::Tensor& wante
                                int64_t reduction) const {
   const at::Tensor loss = MeanLoss(output, wanted, reduction);
   // A sum is over rows: of a mean over outputs.
-  if (classification() || reduction == at::Reduction::Mean || output.size(1) == 1) return loss;
+  if (classification() || IsOfMasks(objective_.loss) || reduction == at::Reduction::Mean ||
+      output.size(1) == 1) {
+    return loss;
+  }
   return loss.div(output.size(1));
 }
 
@@ -82,6 +101,8 @@ at::Tensor ObjectiveLoss::MeanLoss(const at::Tensor& output, const at::Tensor& w
       return at::huber_loss(output, wanted, reduction, objective_.huber_delta);
     case LossKind::kDiceBce:
       return Reduce(DiceBce(output, wanted), reduction);
+    case LossKind::kDiceCe:
+      return Reduce(DiceCe(output, wanted), reduction);
     case LossKind::kSmape: {
       const at::Tensor answer = Answer(output);
       const at::Tensor error = answer.sub(wanted).abs().mul(2);
@@ -92,7 +113,7 @@ at::Tensor ObjectiveLoss::MeanLoss(const at::Tensor& output, const at::Tensor& w
 }
 
 at::Tensor ObjectiveLoss::Answer(const at::Tensor& output) const {
-  if (classification()) return at::softmax(output, 1);
+  if (classification() || objective_.loss == LossKind::kDiceCe) return at::softmax(output, 1);
   if (objective_.loss == LossKind::kDiceBce) return at::sigmoid(output);
   if (!mean_tensor_.defined()) return output;
   return output.mul(scale_tensor_).add(mean_tensor_);

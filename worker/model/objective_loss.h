@@ -24,8 +24,8 @@ class ObjectiveLoss {
   // Values in the target's own unit, [rows, outputs], become what `wanted` is below.
   void Standardise(std::vector<float>& values) const;
 
-  // output: [B, outputs] float32. wanted: [B] int64 classes, or [B, outputs] float32; of
-  // kDiceBce both [B, 1, D, H, W], and wanted is 0 or 1.
+  // output: [B, outputs] float32. wanted: [B] int64 classes, or [B, outputs] float32. Of masks
+  // output: [B, outputs, D, H, W], wanted: [B, 1, D, H, W] float32, 0 to the number of classes.
   // reduction: mean over rows and outputs, or sum over rows of the means over outputs.
   at::Tensor Loss(const at::Tensor& output, const at::Tensor& wanted, int64_t reduction) const;
 

@@ -115,8 +115,13 @@ absl::StatusOr<std::vector<float>> PredictTest(Learner& learner, const RowEncode
                                                Weights which, int outputs) {
   if (media != nullptr && media->volumes_source() != nullptr) {
     const VolumeSource& volumes = *media->volumes_source();
-    std::vector<float> voxels(static_cast<size_t>(volumes.set().TestVoxels()));
-    RETURN_IF_ERROR(learner.PredictVolumes(which, volumes, absl::MakeSpan(voxels)));
+    std::vector<float> voxels;
+    voxels.reserve(static_cast<size_t>(volumes.set().TestVoxels() * volumes.set().values()));
+    RETURN_IF_ERROR(
+        learner.PredictVolumes(which, volumes, [&voxels](absl::Span<const float> answers) {
+          voxels.insert(voxels.end(), answers.begin(), answers.end());
+          return absl::OkStatus();
+        }));
     return voxels;
   }
   const int64_t rows = encoder.table().rows(Split::kTest);

@@ -27,6 +27,7 @@
 #include "worker/prepare/prepare_spec.h"
 #include "worker/prepare/pretrained_check.h"
 #include "worker/prepare/prior_floor.h"
+#include "worker/prepare/range_floor.h"
 #include "worker/prepare/row_media.h"
 #include "worker/prepare/script_check.h"
 #include "worker/prepare/series_floor.h"
@@ -395,11 +396,13 @@ absl::Status PrepareRun::Run() {
   if (spec_.volume) {
     ASSIGN_OR_RETURN(const std::shared_ptr<const VolumeSet> volumes,
                      VolumeSet::Open(InState(VolumeCachePath(key_))));
-    Floor threshold = ThresholdFloor(*table_, *volumes, Folds(), spec_.metric);
-    RETURN_IF_ERROR(PutFloor(threshold));
+    Floor floor = volumes->classes().size() > 1
+                      ? RangeFloor(*table_, *volumes, Folds(), spec_.metric)
+                      : ThresholdFloor(*table_, *volumes, Folds(), spec_.metric);
+    RETURN_IF_ERROR(PutFloor(floor));
     RETURN_IF_ERROR(TakeWeights());
     TellTable();
-    TellFloor(threshold);
+    TellFloor(floor);
     return absl::OkStatus();
   }
   Floor first = PriorFloor(*table_, Folds(), spec_.metric);

@@ -63,11 +63,18 @@ absl::Status TakeVolume(const Json& data, PrepareSpec& result) {
     return Wrong("data.volume", masks ? "is missing" : "needs task.type: segmentation");
   }
   if (!masks) return absl::OkStatus();
-  VolumeColumns& columns = result.volume.emplace();
+  VolumeFields& columns = result.volume.emplace();
   ASSIGN_OR_RETURN(columns.image, Text(*it, "data.volume", "image"));
   ASSIGN_OR_RETURN(columns.mask, Text(*it, "data.volume", "mask"));
   if (columns.image.empty()) columns.image = "image";
   if (columns.mask.empty()) columns.mask = "mask";
+  const auto classes = it->find("classes");
+  if (classes == it->end() || classes->is_null()) return absl::OkStatus();
+  if (!classes->is_array()) return Wrong("data.volume.classes", "must be a list");
+  for (const Json& name : *classes) {
+    if (!name.is_string()) return Wrong("data.volume.classes", "must be a list of texts");
+    columns.classes.push_back(name.get<std::string>());
+  }
   return absl::OkStatus();
 }
 

@@ -20,9 +20,10 @@ namespace traind {
 // The target of a row of volumes: the share of its mask that is foreground.
 inline constexpr char kForegroundColumn[] = "foreground";
 
-// Columns of the files of a row's volume and mask.
-struct VolumeColumns {
-  std::string image, mask;
+// data.volume, resolved.
+struct VolumeFields {
+  std::string image, mask;           // columns of the files of a row's volume and mask
+  std::vector<std::string> classes;  // names of the masks' values from 1 on; empty: one foreground
 };
 
 struct PrepareSpec {
@@ -38,7 +39,7 @@ struct PrepareSpec {
   int64_t vocabulary = 4096;
   std::string tokenizer_file;  // path of its model; empty: each fold learns one
   bool forecasting = false;
-  std::optional<VolumeColumns> volume;
+  std::optional<VolumeFields> volume;
   SplitSpec split;
   PredictionForm form;
   std::optional<ImageFields> image;     // none: rows have none

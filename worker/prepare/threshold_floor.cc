@@ -4,59 +4,30 @@
 #include <array>
 
 #include "common/volume/overlap.h"
+#include "worker/prepare/intensity_bins.h"
 
 namespace traind {
 namespace {
 
-constexpr size_t kBins = 1024;
-
-struct Bins {
-  float least = 0, scale = 0;
-  size_t Of(float value) const {
-    const float at = (value - least) * scale;
-    return std::min(kBins - 1, static_cast<size_t>(std::max(0.0f, at)));
-  }
-};
-
-Bins BinsOf(absl::Span<const StoredVolume> volumes) {
-  float least = volumes[0].least, most = volumes[0].most;
-  for (const StoredVolume& volume : volumes) {
-    least = std::min(least, volume.least);
-    most = std::max(most, volume.most);
-  }
-  return {least, most > least ? static_cast<float>(kBins) / (most - least) : 0};
-}
+constexpr size_t kBins = IntensityBins::kCount;
 
 // [2][kBins]: foreground is the bins at or above b; those below b.
 using Scores = std::array<std::array<double, kBins>, 2>;
 
-Scores ScoresOf(const VolumeSet& set, const StoredVolume& volume, const Bins& bins, Metric metric) {
-  std::vector<int64_t> all(kBins), inside(kBins);
-  std::vector<float> slice(static_cast<size_t>(volume.shape.slice()));
-  const auto channels = static_cast<size_t>(volume.shape.channels);
-  const size_t plane = slice.size() / channels;
-  const auto mask = set.Mask(volume);
-  for (int64_t z = 0; z < volume.shape.depth; ++z) {
-    set.ReadSlice(volume, z, absl::MakeSpan(slice));
-    for (size_t i = 0; i < plane; ++i) {
-      const size_t bin = bins.Of(slice[i * channels]);
-      ++all[bin];
-      inside[bin] += mask[static_cast<size_t>(z) * plane + i];
-    }
-  }
+Scores ScoresOf(const StoredVolume& volume, const VoxelCounts& counts, Metric metric) {
   Scores scores;
   Overlap below;
-  below.wanted = volume.foreground;
+  below.wanted = volume.foreground();
   for (size_t b = 0; b < kBins; ++b) {
     Overlap above;
-    above.wanted = volume.foreground;
-    above.both = volume.foreground - below.both;
+    above.wanted = below.wanted;
+    above.both = below.wanted - below.both;
     above.predicted = volume.shape.voxels() - below.predicted;
     const bool dice = metric == Metric::kDice;
     scores[0][b] = dice ? above.dice() : above.iou();
     scores[1][b] = dice ? below.dice() : below.iou();
-    below.both += inside[b];
-    below.predicted += all[b];
+    below.both += counts[1][b];
+    below.predicted += counts[0][b] + counts[1][b];
   }
   return scores;
 }
@@ -85,9 +56,11 @@ Threshold BestOf(const std::vector<Scores>& scores, absl::Span<const int32_t> ro
 Floor ThresholdFloor(const Table& table, const VolumeSet& set, const FloorFolds& folds,
                      Metric metric) {
   const auto volumes = set.volumes(Split::kTrain);
-  const Bins bins = BinsOf(volumes);
+  const IntensityBins bins = BinsOf(volumes);
   std::vector<Scores> scores;
-  for (const StoredVolume& volume : volumes) scores.push_back(ScoresOf(set, volume, bins, metric));
+  for (const StoredVolume& volume : volumes) {
+    scores.push_back(ScoresOf(volume, CountVoxels(set, volume, bins), metric));
+  }
   std::vector<Threshold> of_fold;
   // No fold's number: all usable rows.
   for (int fold = 0; fold <= folds.split.folds; ++fold) {

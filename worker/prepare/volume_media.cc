@@ -84,6 +84,9 @@ class VolumeMedia final : public RowMedia {
 };
 
 absl::Status VolumeMedia::Open() {
+  for (const std::string& name : spec_.volume->classes) {
+    absl::StrAppend(&content_, "class ", CsvField(name), "\n");
+  }
   RETURN_IF_ERROR(OpenPart(spec_.train, /*training=*/true, train_));
   if (spec_.test.empty()) return absl::OkStatus();
   RETURN_IF_ERROR(OpenPart(spec_.test, /*training=*/false, test_));
@@ -192,7 +195,7 @@ absl::Status VolumeMedia::AddTraining(VolumeSetWriter& writer, TableRows& rows) 
 absl::Status VolumeMedia::Add(const std::string& state_dir, const std::string& key,
                               TableRows& rows) const {
   ASSIGN_OR_RETURN(const std::unique_ptr<VolumeSetWriter> writer,
-                   VolumeSetWriter::Create(CachePath(state_dir, key)));
+                   VolumeSetWriter::Create(CachePath(state_dir, key), spec_.volume->classes));
   RETURN_IF_ERROR(AddTraining(*writer, rows));
   rows.test_target.numbers.clear();
   bool any_mask = false;

@@ -3,6 +3,7 @@
 #include <absl/status/status.h>
 #include <absl/strings/str_cat.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "common/durable_file.h"
@@ -65,10 +66,8 @@ LearnerData EncodeVolumes(const FoldData& fold) {
   LearnerData data;
   data.rows.rows = fold.table->rows(Split::kTrain) * fold.patches;
   data.rows.media = fold.media;
-  const std::vector<float> targets = fold.encoder->LearntTargets();
-  for (int64_t i = 0; i < fold.patches; ++i) {
-    data.values.insert(data.values.end(), targets.begin(), targets.end());
-  }
+  // What is learnt comes with the patches.
+  data.values.assign(static_cast<size_t>(data.rows.rows * fold.shape().outputs), 0.0f);
   return data;
 }
 
@@ -78,7 +77,11 @@ absl::Status OpenVolumes(const std::string& path, const PatchSpec& patches, Fold
   if (static_cast<int64_t>(set->volumes(Split::kTrain).size()) != rows) {
     return absl::DataLossError(absl::StrCat(path, " is not of its table"));
   }
-  data.media = std::make_shared<const VolumeSource>(set, Split::kTrain, patches.size);
+  if (static_cast<int>(std::max<size_t>(1, set->classes().size())) != patches.classes) {
+    return absl::DataLossError(absl::StrCat(path, " has masks of other classes"));
+  }
+  data.media =
+      std::make_shared<const VolumeSource>(set, Split::kTrain, patches.size, patches.changes);
   data.test_media = std::make_shared<const VolumeSource>(set, Split::kTest, patches.size);
   data.patches = patches.per_volume;
   std::vector<int32_t> training;
@@ -98,6 +101,7 @@ ModelShape FoldData::shape() const {
   if (const VolumeSource* source = volumes()) {
     const Extent3& patch = source->patch();
     shape.image = {source->set().channels(), patch[0], patch[1], patch[2]};
+    shape.outputs = source->set().values();
     return shape;
   }
   shape.numeric = encoder->numeric_width();

@@ -363,7 +363,8 @@ absl::Status Trainer::SendProbe() {
   const double all_rows = static_cast<double>(validation.size()) + test_rows;
   const double values = data_.volumes() == nullptr
                             ? all_rows * data_.outputs
-                            : static_cast<double>(data_.volumes()->set().TestVoxels());
+                            : static_cast<double>(data_.volumes()->set().TestVoxels()) *
+                                  static_cast<double>(data_.volumes()->set().values());
   // Files: encoding, digest and fsync of what a disk of 100 MB/s takes.
   const double write_s = 0.02 + values * sizeof(float) / 100e6;
   evaluate_time_ = absl::Seconds(row_s * static_cast<double>(validation.size()));

@@ -143,7 +143,7 @@ absl::Status Trainer::CreateLearner() {
     return absl::InvalidArgumentError(absl::StrCat("spec field train.loss.weights: ", weights,
                                                    " weights for ", data_.outputs, " classes"));
   }
-  if (!spec_.classification) {
+  if (!spec_.classification && data_.volumes() == nullptr) {
     options.target_mean = data_.encoder->target_mean();
     options.target_scale = data_.encoder->target_scale();
   }

@@ -4,7 +4,11 @@
 #include <absl/status/status.h>
 #include <absl/strings/str_cat.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "common/status_macros.h"
 #include "worker/train/json_fields.h"
@@ -152,22 +156,27 @@ absl::Status TakeOptimizer(const JsonObject& train, TrainingSpec& spec) {
   return train.Take("ema", 0, kMostDecay, spec.ema_decay);
 }
 
+LossKind LossOfMasks(const TrainingSpec& spec) {
+  return spec.patches->classes > 1 ? LossKind::kDiceCe : LossKind::kDiceBce;
+}
+
 absl::Status TakeLoss(const JsonObject& train, TrainingSpec& spec) {
   const JsonObject json = train.Child("loss");
   Objective& objective = spec.objective;
   objective.loss = spec.classification        ? LossKind::kCrossEntropy
-                   : spec.patches.has_value() ? LossKind::kDiceBce
+                   : spec.patches.has_value() ? LossOfMasks(spec)
                                               : LossKind::kMse;
   std::string kind, weights = "none";
   RETURN_IF_ERROR(json.Take("kind", kind));
   if (!kind.empty()) {
     const auto known = ParseLoss(kind);
-    if (!known.has_value() || (*known == LossKind::kCrossEntropy) != spec.classification ||
-        (*known == LossKind::kDiceBce) != spec.patches.has_value()) {
-      return WrongField(json.PathOf("kind"), spec.classification ? "cross_entropy"
-                                             : spec.patches.has_value()
-                                                 ? "dice_bce"
-                                                 : "mse, mae, huber or smape");
+    const bool fits = !known.has_value()         ? false
+                      : spec.patches.has_value() ? *known == objective.loss
+                                                 : !IsOfMasks(*known);
+    if (!fits || (*known == LossKind::kCrossEntropy) != spec.classification) {
+      const bool one = spec.classification || spec.patches.has_value();
+      return WrongField(json.PathOf("kind"),
+                        one ? std::string(LossName(objective.loss)) : "mse, mae, huber or smape");
     }
     objective.loss = *known;
   }
@@ -253,9 +262,23 @@ absl::Status TakeImages(const JsonObject& root, TrainingSpec& spec) {
   return augment.Take("colour", 0, 1, spec.augmentation.colour);
 }
 
-absl::Status TakePatches(const JsonObject& json, TrainingSpec& spec) {
+absl::Status TakePatchChanges(const JsonObject& augment, PatchChanges& changes) {
+  constexpr std::array<absl::string_view, 3> kAxes = {"depth", "height", "width"};
+  std::vector<std::string> mirror;
+  RETURN_IF_ERROR(augment.TakeList("mirror", mirror));
+  for (const std::string& name : mirror) {
+    const auto axis = absl::c_find(kAxes, name);
+    if (axis == kAxes.end()) return WrongField(augment.PathOf("mirror"), "depth, height, width");
+    changes.mirror[static_cast<size_t>(axis - kAxes.begin())] = true;
+  }
+  return augment.Take("intensity", 0, 1, changes.intensity);
+}
+
+absl::Status TakePatches(const JsonObject& train, TrainingSpec& spec) {
   constexpr int64_t kDefaultBatch = 2;
-  PatchSpec& patches = spec.patches.emplace();
+  const JsonObject json = train.Child("patches");
+  PatchSpec& patches = *spec.patches;
+  RETURN_IF_ERROR(TakePatchChanges(train.Child("augment"), patches.changes));
   std::vector<int64_t> size(patches.size.begin(), patches.size.end());
   RETURN_IF_ERROR(json.TakeList("size", 1, 1024, size));
   const int64_t multiple = int64_t{1} << (spec.model.unet3d.levels - 1);
@@ -271,7 +294,7 @@ absl::Status TakePatches(const JsonObject& json, TrainingSpec& spec) {
 absl::Status TakeTrain(const JsonObject& train, TrainingSpec& spec) {
   RETURN_IF_ERROR(train.TakeInteger("epochs", 1, 100'000, spec.epochs));
   RETURN_IF_ERROR(train.TakeInteger("batch", 0, 1 << 20, spec.batch));
-  if (IsSegmentation(spec.metric)) RETURN_IF_ERROR(TakePatches(train.Child("patches"), spec));
+  if (spec.patches.has_value()) RETURN_IF_ERROR(TakePatches(train, spec));
   RETURN_IF_ERROR(train.TakeInteger("accumulation", 1, 4096, spec.accumulation));
   RETURN_IF_ERROR(train.TakeInteger("patience", 0, 100'000, spec.patience));
   RETURN_IF_ERROR(train.Take("shuffle", spec.shuffle));
@@ -336,6 +359,12 @@ absl::StatusOr<TrainingSpec> ParseTrainingSpec(absl::string_view text) {
   RETURN_IF_ERROR(TakeImages(root, spec));
   if ((spec.model.architecture == "unet3d") != masks) {
     return WrongField("model", masks ? "unet3d" : "another than unet3d, which is of segmentation");
+  }
+  if (masks) {
+    PatchSpec& patches = spec.patches.emplace();
+    std::vector<std::string> classes;
+    RETURN_IF_ERROR(root.Child("data").Child("volume").TakeList("classes", classes));
+    patches.classes = std::max(1, static_cast<int>(classes.size()));
   }
   RETURN_IF_ERROR(TakeTrain(root.Child("train"), spec));
   return spec;

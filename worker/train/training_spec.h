@@ -12,6 +12,7 @@
 #include "common/publish/metrics.h"
 #include "common/volume/sliding_window.h"
 #include "worker/data/image_pixels.h"
+#include "worker/data/patch_changes.h"
 #include "worker/data/text_source.h"
 #include "worker/device/transport.h"
 #include "worker/model/model_spec.h"
@@ -38,6 +39,8 @@ struct RendezvousSpec {
 struct PatchSpec {
   Extent3 size{16, 32, 32};
   int64_t per_volume = 4;  // in an epoch
+  int classes = 1;         // of foreground
+  PatchChanges changes;
 };
 
 struct TrainingSpec {

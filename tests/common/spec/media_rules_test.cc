@@ -44,7 +44,7 @@ TEST(MediaRulesTest, WhatDoesNotFitImagesIsRefused) {
   spec.mutable_train()->mutable_augment()->set_flip(true);
   EXPECT_EQ(Errors(spec),
             "model.cnn: model.cnn needs data.image\n"
-            "train.augment: train.augment needs data.image");
+            "train.augment: train.augment needs data.image or data.volume");
 }
 
 TEST(MediaRulesTest, BlackAndWhiteOfArraysGoTogether) {
@@ -155,6 +155,58 @@ TEST(MediaRulesTest, WhatDoesNotFitVolumesIsRefused) {
   spec = GoodSpec();
   spec.mutable_model()->mutable_unet3d();
   EXPECT_EQ(Errors(spec), "model.unet3d: model.unet3d needs data.volume");
+}
+
+TEST(MediaRulesTest, ClassesOfMasksAreNamesOnce) {
+  v1::JobSpec spec = VolumeSpec();
+  spec.mutable_data()->set_id("id");
+  for (const char* name : {"liver", "tumour"})
+    spec.mutable_data()->mutable_volume()->add_classes(name);
+  EXPECT_EQ(Errors(spec), "");
+  spec.mutable_train()->mutable_loss()->set_kind("dice_ce");
+  EXPECT_EQ(Errors(spec), "");
+  spec.mutable_train()->mutable_loss()->set_kind("dice_bce");
+  EXPECT_EQ(Errors(spec),
+            "train.loss.kind: train.loss.kind 'dice_bce' is of another number of "
+            "data.volume.classes; use dice_ce");
+  spec.mutable_train()->clear_loss();
+  for (const char* name : {"liver", "background", "id", ""}) {
+    spec.mutable_data()->mutable_volume()->add_classes(name);
+  }
+  EXPECT_EQ(Errors(spec),
+            "data.volume.classes[2]: data.volume.classes[2] 'liver' is there twice\n"
+            "data.volume.classes[3]: data.volume.classes[3] 'background' is no class: the first "
+            "one has value 1\n"
+            "data.volume.classes[4]: data.volume.classes[4] 'id' is the name of the rows' id, "
+            "too\n"
+            "data.volume.classes[5]: data.volume.classes[5] is empty");
+}
+
+TEST(MediaRulesTest, VolumesAndImagesAreChangedInTheirOwnWays) {
+  v1::JobSpec spec = VolumeSpec();
+  v1::AugmentSpec* augment = spec.mutable_train()->mutable_augment();
+  for (const char* axis : {"depth", "width"}) augment->add_mirror(axis);
+  augment->set_intensity(0.2);
+  EXPECT_EQ(Errors(spec), "");
+  augment->add_mirror("width");
+  augment->set_flip(true);
+  augment->set_crop(0.1);
+  augment->set_colour(0.1);
+  augment->set_mixup(0.2);
+  EXPECT_EQ(Errors(spec),
+            "train.augment.flip: train.augment.flip is of images; volumes have mirror: [width]\n"
+            "train.augment.crop: train.augment.crop is of images; volumes have patches, which are "
+            "drawn anywhere\n"
+            "train.augment.colour: train.augment.colour is of images; volumes have intensity\n"
+            "train.augment.mixup: train.augment.mixup is not of masks, whose voxels are one thing "
+            "each\n"
+            "train.augment.mirror[2]: train.augment.mirror[2] 'width' is there twice");
+  spec = ImageSpec();
+  spec.mutable_train()->mutable_augment()->add_mirror("width");
+  spec.mutable_train()->mutable_augment()->set_intensity(0.2);
+  EXPECT_EQ(Errors(spec),
+            "train.augment.mirror: train.augment.mirror is of volumes; images have flip\n"
+            "train.augment.intensity: train.augment.intensity is of volumes; images have colour");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/table/npy.h"
 #include "common/volume/mask_reader.h"
 #include "common/volume/mask_writer.h"
 
@@ -17,8 +18,9 @@ std::string GoldenPath(const std::string& name) {
   return absl::StrCat("tests/common/volume/golden/", name);
 }
 
-absl::StatusOr<std::vector<uint8_t>> ReadMask(const std::string& path, const VolumeShape& of) {
-  auto reader = MaskReader::Open(path, of);
+absl::StatusOr<std::vector<uint8_t>> ReadMask(const std::string& path, const VolumeShape& of,
+                                              int classes = 1) {
+  auto reader = MaskReader::Open(path, of, classes);
   if (!reader.ok()) return reader.status();
   std::vector<uint8_t> values(static_cast<size_t>(of.voxels()));
   const auto slice = static_cast<size_t>(of.height * of.width);
@@ -49,8 +51,29 @@ TEST(MaskReaderTest, OtherValuesAndShapesAreRefused) {
                 "a mask of 4 x 5 x 12 voxels for a volume of 4 x 10 x 12");
 }
 
+TEST(MaskReaderTest, SeveralClassesHaveTheirOwnValues) {
+  const std::string path = absl::StrCat(testing::TempDir(), "/classes.npy");
+  const int64_t shape[] = {kShape.depth, kShape.height, kShape.width};
+  std::vector<float> values(480);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 4);
+  ASSERT_TRUE(WriteNpy(path, shape, values).ok());
+  const auto mask = ReadMask(path, kShape, 3);
+  ASSERT_TRUE(mask.ok()) << mask.status();
+  for (size_t i = 0; i < values.size(); ++i) EXPECT_EQ((*mask)[i], i % 4);
+  for (const float wrong : {4.0f, -1.0f, 1.5f, 255.0f}) {
+    values[2 * 120 + 3 * 12 + 5] = wrong;
+    ASSERT_TRUE(WriteNpy(path, shape, values).ok());
+    const auto refused = ReadMask(path, kShape, 3);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.status().message(),
+              absl::StrCat(path, ": the mask's voxel at z 2, y 3, x 5 is ", wrong,
+                           "; a mask of 3 classes has 0 to 3"));
+  }
+}
+
 TEST(MaskWriterTest, WhatWasWrittenIsRead) {
-  const std::vector<uint8_t> mask = *ReadMask(GoldenPath("mask.npy"), kShape);
+  std::vector<uint8_t> mask = *ReadMask(GoldenPath("mask.npy"), kShape);
+  mask[7] = 2;
   for (const MaskForm form : {MaskForm::kNpy, MaskForm::kTiff}) {
     const std::string path =
         absl::StrCat(testing::TempDir(), "/written", form == MaskForm::kNpy ? ".npy" : ".tiff");
@@ -60,7 +83,7 @@ TEST(MaskWriterTest, WhatWasWrittenIsRead) {
       ASSERT_TRUE((*writer)->Append(absl::MakeConstSpan(mask).subspan(z * 120, 120)).ok());
     }
     ASSERT_TRUE((*writer)->Commit().ok());
-    const auto read = ReadMask(path, kShape);
+    const auto read = ReadMask(path, kShape, 2);
     ASSERT_TRUE(read.ok()) << read.status().ToString();
     EXPECT_EQ(*read, mask);
   }

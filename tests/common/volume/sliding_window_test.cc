@@ -1,10 +1,12 @@
 #include "common/volume/sliding_window.h"
 
+#include <absl/strings/str_cat.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
+#include "common/table/npy.h"
 #include "common/volume/overlap.h"
 
 namespace traind {
@@ -106,6 +108,39 @@ TEST(SlidingWindowTest, OverlappingPatchesAreAddedByTheirWeights) {
   for (size_t i = 0; i < sum.size(); ++i) EXPECT_NEAR(answer.values[i], sum[i] / weight[i], 1e-6);
 }
 
+// Two values a voxel, the second one twice the first.
+TEST(SlidingWindowTest, SeveralValuesOfAVoxelStandSideBySide) {
+  SlidingWindow window{{9, 7, 6}, {4, 4, 4}, 2};
+  const auto value = [](const Extent3& begin, const Extent3& at) {
+    return ValueAt(begin[0] * 3 + at[0], begin[1] * 5 + at[1], begin[2] * 2 + at[2]);
+  };
+  const std::vector<float> one = Predict(window, value).values;
+  window.values = 2;
+  std::vector<float> two;
+  const auto predict = [&](absl::Span<const Extent3> begins, absl::Span<float> out) {
+    for (size_t i = 0; i < begins.size(); ++i) {
+      for (int64_t k = 0; k < 64; ++k) {
+        const Extent3& b = begins[i];
+        const float v = value(b, {b[0] + k / 16, b[1] + k / 4 % 4, b[2] + k % 4});
+        out[i * 128 + static_cast<size_t>(k)] = v;
+        out[i * 128 + 64 + static_cast<size_t>(k)] = 2 * v;
+      }
+    }
+    return absl::OkStatus();
+  };
+  const auto take = [&](int64_t, int64_t slices, absl::Span<const float> values) {
+    EXPECT_EQ(static_cast<int64_t>(values.size()), slices * 7 * 6 * 2);
+    two.insert(two.end(), values.begin(), values.end());
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(PredictBySlidingWindow(window, predict, take).ok());
+  ASSERT_EQ(two.size(), 2 * one.size());
+  for (size_t i = 0; i < one.size(); ++i) {
+    EXPECT_EQ(two[2 * i], one[i]);
+    EXPECT_EQ(two[2 * i + 1], 2 * one[i]);
+  }
+}
+
 TEST(SlidingWindowTest, PatchesBeginEvenlyAndEndWhereTheAxisDoes) {
   EXPECT_EQ(WindowBegins(64, 32, 16), (std::vector<int64_t>{0, 16, 32}));
   EXPECT_EQ(WindowBegins(65, 32, 16), (std::vector<int64_t>{0, 11, 22, 33}));
@@ -125,17 +160,42 @@ TEST(SlidingWindowTest, WeightsFallFromThePatchsMiddle) {
 }
 
 TEST(OverlapTest, DiceAndIntersectionOverUnionAreThoseOfTheirDefinitions) {
-  Overlap overlap;
+  MaskScore overlap(1);
   overlap.Add({0.9f, 0.5f, 0.4f, 0.2f}, {1, 0, 1, 0});
   EXPECT_DOUBLE_EQ(overlap.dice(), 0.5);
   EXPECT_DOUBLE_EQ(overlap.iou(), 1.0 / 3);
   overlap.Add({0.7f, 0.1f}, {1, 0});  // both 2, predicted 3, wanted 3
   EXPECT_DOUBLE_EQ(overlap.dice(), 2.0 / 3);
   EXPECT_DOUBLE_EQ(overlap.iou(), 0.5);
-  EXPECT_DOUBLE_EQ(Overlap().dice(), 1.0);
-  Overlap missed;
+  EXPECT_DOUBLE_EQ(MaskScore(1).dice(), 1.0);
+  EXPECT_DOUBLE_EQ(MaskScore(1).iou(), 1.0);
+  MaskScore missed(1);
   missed.Add({0.1f}, {1});
   EXPECT_DOUBLE_EQ(missed.dice(), 0.0);
+}
+
+TEST(OverlapTest, OfSeveralClassesTheyAreThoseOfNumpy) {
+  const auto golden = [](const char* name) {
+    auto array = ReadNpyFloat(absl::StrCat("tests/common/volume/golden/scores_", name, ".npy"));
+    EXPECT_TRUE(array.ok()) << array.status();
+    return *std::move(array);
+  };
+  const Array<float> values = golden("values"), masks = golden("masks"),
+                     expected = golden("expected");
+  const auto voxels = static_cast<size_t>(masks.shape[1]);
+  for (size_t i = 0; i < static_cast<size_t>(masks.shape[0]); ++i) {
+    std::vector<uint8_t> mask;
+    for (size_t k = 0; k < voxels; ++k) {
+      mask.push_back(static_cast<uint8_t>(masks.values[i * voxels + k]));
+    }
+    MaskScore score(4);
+    const size_t half = voxels / 2;  // part by part
+    const auto of_case = absl::MakeConstSpan(values.values).subspan(i * voxels * 4, voxels * 4);
+    score.Add(of_case.first(half * 4), absl::MakeConstSpan(mask).first(half));
+    score.Add(of_case.subspan(half * 4), absl::MakeConstSpan(mask).subspan(half));
+    EXPECT_FLOAT_EQ(static_cast<float>(score.dice()), expected.values[2 * i]) << i;
+    EXPECT_FLOAT_EQ(static_cast<float>(score.iou()), expected.values[2 * i + 1]) << i;
+  }
 }
 
 }  // namespace

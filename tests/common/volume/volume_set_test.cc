@@ -4,6 +4,7 @@
 #include <absl/strings/str_cat.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -64,13 +65,44 @@ TEST(VolumeSetTest, VoxelsAndMasksAreThoseOfTheFiles) {
       ASSERT_EQ(set->Mask(volume)[i], mask[i] > 100 ? 1 : 0);
       foreground += mask[i] > 100 ? 1 : 0;
     }
-    EXPECT_EQ(volume.foreground, foreground);
-    EXPECT_EQ(volume.places, foreground);  // few enough to have them all
-    for (const int64_t place : set->Places(volume)) {
+    EXPECT_EQ(volume.foreground(), foreground);
+    ASSERT_EQ(volume.classes.size(), 1u);
+    EXPECT_EQ(volume.classes[0].places, foreground);  // few enough to have them all
+    for (const int64_t place : set->Places(volume.classes[0])) {
       EXPECT_EQ(set->Mask(volume)[static_cast<size_t>(place)], 1);
     }
   }
   EXPECT_EQ(set->TestVoxels(), 480);
+}
+
+TEST(VolumeSetTest, EachClassHasItsVoxels) {
+  const std::string path = SetPath("classes"), mask_path = SetPath("classes.npy");
+  const int64_t shape[] = {4, 10, 12};
+  std::vector<float> labels(480);
+  for (size_t i = 0; i < labels.size(); ++i) labels[i] = i % 7 == 0 ? 2.0f : i % 11 == 3 ? 3.0f : 0;
+  ASSERT_TRUE(WriteNpy(mask_path, shape, labels).ok());
+  auto writer = *VolumeSetWriter::Create(path, {"liver", "vein, small", "tumour"});
+  ASSERT_TRUE(writer->Add(Split::kTrain, GoldenPath("array_u1.npy"), mask_path).ok());
+  ASSERT_TRUE(writer->Add(Split::kTest, GoldenPath("array_u1.npy"), "").ok());
+  ASSERT_TRUE(writer->Commit().ok());
+  const auto set = VolumeSet::Open(path);
+  ASSERT_TRUE(set.ok()) << set.status();
+  EXPECT_EQ((*set)->classes(), (std::vector<std::string>{"liver", "vein, small", "tumour"}));
+  EXPECT_EQ((*set)->values(), 4);
+  const StoredVolume& volume = (*set)->volumes(Split::kTrain)[0];
+  ASSERT_EQ(volume.classes.size(), 3u);
+  int64_t foreground = 0;
+  for (size_t c = 0; c < 3; ++c) {
+    const auto wanted = std::count(labels.begin(), labels.end(), static_cast<float>(c + 1));
+    EXPECT_EQ(volume.classes[c].voxels, wanted);
+    EXPECT_EQ(volume.classes[c].places, wanted);
+    for (const int64_t place : (*set)->Places(volume.classes[c])) {
+      EXPECT_EQ((*set)->Mask(volume)[static_cast<size_t>(place)], c + 1);
+    }
+    foreground += wanted;
+  }
+  EXPECT_EQ(volume.foreground(), foreground);
+  EXPECT_TRUE((*set)->volumes(Split::kTest)[0].classes.empty());
 }
 
 TEST(VolumeSetTest, APatchIsStandardisedAndZeroBeyondTheVolume) {

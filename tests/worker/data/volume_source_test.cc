@@ -3,6 +3,8 @@
 #include <absl/strings/str_cat.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <set>
 #include <string>
@@ -18,7 +20,7 @@ namespace {
 constexpr Extent3 kPatch{4, 4, 4};
 
 // A volume of 12 x 16 x 20 whose only foreground is a small block, and one without any.
-std::shared_ptr<const VolumeSource> MakeSource() {
+std::shared_ptr<const VolumeSource> MakeSource(const PatchChanges& changes = {}) {
   const std::string folder = testing::TempDir();
   const int64_t shape[] = {12, 16, 20};
   std::vector<float> voxels(12 * 16 * 20);
@@ -37,7 +39,7 @@ std::shared_ptr<const VolumeSource> MakeSource() {
   EXPECT_TRUE(writer->Commit().ok());
   auto set = VolumeSet::Open(folder + "/set");
   EXPECT_TRUE(set.ok()) << set.status().ToString();
-  return std::make_shared<const VolumeSource>(*set, Split::kTrain, kPatch);
+  return std::make_shared<const VolumeSource>(*set, Split::kTrain, kPatch, changes);
 }
 
 TEST(VolumeSourceTest, HalfOfThePatchesHaveForeground) {
@@ -110,6 +112,123 @@ TEST(VolumeSourceTest, MasksBelongToTheirVoxels) {
                   (static_cast<float>(at % 101) - volume.mean) / volume.deviation, 1e-5);
       EXPECT_EQ(batch.target[cell], source->set().Mask(volume)[at]);
     }
+  }
+}
+
+// 20 x 20 x 20: class 1 is one voxel, class 3 half of the volume, class 2 nowhere.
+TEST(VolumeSourceTest, ClassesOfAVolumeTakeTurns) {
+  const std::string folder = testing::TempDir();
+  const int64_t shape[] = {20, 20, 20};
+  std::vector<float> voxels(8000);
+  for (size_t i = 0; i < voxels.size(); ++i) voxels[i] = static_cast<float>(i % 13);
+  std::string mask(8000, '\0');
+  for (size_t i = 4000; i < 8000; ++i) mask[i] = 3;
+  mask[2 * 400 + 2 * 20 + 2] = 1;
+  ASSERT_TRUE(WriteNpy(folder + "/v.npy", shape, voxels).ok());
+  ASSERT_TRUE(WriteFileDurably(folder + "/m.npy", NpyHeaderText("|u1", shape) + mask).ok());
+  auto writer = *VolumeSetWriter::Create(folder + "/classes", {"a", "b", "c"});
+  ASSERT_TRUE(writer->Add(Split::kTrain, folder + "/v.npy", folder + "/m.npy").ok());
+  ASSERT_TRUE(writer->Commit().ok());
+  const VolumeSource source(*VolumeSet::Open(folder + "/classes"), Split::kTrain, kPatch);
+  for (const uint64_t seed : {1u, 2u, 3u, 4u}) {
+    MediaBatch batch;
+    std::vector<int32_t> rows;
+    for (int32_t row = 0; row < 400; ++row) rows.push_back(row);
+    ASSERT_TRUE(source.Load({rows, /*training=*/true, seed}, batch).ok());
+    int one[2] = {0, 0};  // patches with the voxel, of even and of odd rows
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const auto begin = batch.target.begin() + static_cast<ptrdiff_t>(i * 64);
+      one[i % 2] += std::count(begin, begin + 64, 1.0f);
+      EXPECT_EQ(std::count(begin, begin + 64, 2.0f), 0);
+    }
+    // Of one of both turns half of the patches, of the other hardly one by chance.
+    EXPECT_GT(std::max(one[0], one[1]), 70) << seed;
+    EXPECT_LT(std::max(one[0], one[1]), 130) << seed;
+    EXPECT_LT(std::min(one[0], one[1]), 10) << seed;
+  }
+}
+
+TEST(VolumeSourceTest, PatchesAreMirroredAlongEachAxisWithTheirMasks) {
+  const auto plain = MakeSource();
+  for (size_t axis = 0; axis < 3; ++axis) {
+    PatchChanges changes;
+    changes.mirror[axis] = true;
+    const auto source = MakeSource(changes);
+    std::vector<int32_t> rows;
+    for (int32_t row = 0; row < 200; row += 2) rows.push_back(row);
+    MediaBatch before, after;
+    ASSERT_TRUE(plain->Load({rows, true, 5}, before).ok());
+    ASSERT_TRUE(source->Load({rows, true, 5}, after).ok());
+    int same = 0, mirrored = 0;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      bool is_same = true, is_mirrored = true;
+      for (size_t k = 0; k < 64; ++k) {
+        const size_t shift = axis == 0 ? 16 : axis == 1 ? 4 : 1, place = k / shift % 4;
+        const size_t other = k + (3 - place) * shift - place * shift;
+        for (const auto part : {&MediaBatch::values, &MediaBatch::target}) {
+          const float value = (after.*part)[i * 64 + k];
+          is_same &= value == (before.*part)[i * 64 + k];
+          is_mirrored &= value == (before.*part)[i * 64 + other];
+        }
+      }
+      EXPECT_TRUE(is_same || is_mirrored) << axis << " " << i;
+      same += is_same ? 1 : 0;
+      mirrored += is_mirrored ? 1 : 0;
+    }
+    EXPECT_GT(same, 30) << axis;
+    EXPECT_GT(mirrored, 30) << axis;
+  }
+}
+
+TEST(VolumeSourceTest, IntensityIsChangedAlikeInAPatchAndByAsMuchAsAskedFor) {
+  PatchChanges changes;
+  changes.intensity = 0.25;
+  const auto plain = MakeSource(), source = MakeSource(changes);
+  std::vector<int32_t> rows;
+  for (int32_t row = 0; row < 200; ++row) rows.push_back(row);
+  MediaBatch before, after;
+  ASSERT_TRUE(plain->Load({rows, true, 5}, before).ok());
+  ASSERT_TRUE(source->Load({rows, true, 5}, after).ok());
+  EXPECT_EQ(before.target, after.target);
+  double least = 2, most = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const float* from = before.values.data() + i * 64;
+    const float* to = after.values.data() + i * 64;
+    const auto [low, high] = std::minmax_element(from, from + 64);
+    const double contrast = (to[high - from] - to[low - from]) / (*high - *low);
+    const double brightness = to[low - from] - contrast * *low;
+    for (size_t k = 0; k < 64; ++k) EXPECT_NEAR(to[k], from[k] * contrast + brightness, 1e-5);
+    EXPECT_LE(std::abs(brightness), 0.25 + 1e-5);
+    least = std::min(least, contrast);
+    most = std::max(most, contrast);
+  }
+  EXPECT_GE(least, 0.75 - 1e-5);
+  EXPECT_LT(least, 0.8);
+  EXPECT_GT(most, 1.2);
+  EXPECT_LE(most, 1.25 + 1e-5);
+  // What is predicted is not changed.
+  ASSERT_TRUE(plain->Load({rows, false, 5}, before).ok());
+  ASSERT_TRUE(source->Load({rows, false, 5}, after).ok());
+  EXPECT_EQ(before.values, after.values);
+}
+
+TEST(VolumeSourceTest, ChangesFollowFromSeedAndRowAlone) {
+  PatchChanges changes;
+  changes.mirror = {true, true, true};
+  changes.intensity = 0.5;
+  const auto source = MakeSource(changes);
+  MediaBatch together, alone, other;
+  const std::vector<int32_t> rows{4, 9, 6};
+  ASSERT_TRUE(source->Load({rows, true, 11}, together).ok());
+  ASSERT_TRUE(source->Load({rows, true, 12}, other).ok());
+  EXPECT_NE(together.values, other.values);
+  for (size_t i = 0; i < 3; ++i) {  // as another Rank has them
+    const std::vector<int32_t> one{rows[i]};
+    ASSERT_TRUE(source->Load({one, true, 11}, alone).ok());
+    EXPECT_EQ(alone.values, std::vector<float>(together.values.begin() + i * 64,
+                                               together.values.begin() + (i + 1) * 64));
+    EXPECT_EQ(alone.target, std::vector<float>(together.target.begin() + i * 64,
+                                               together.target.begin() + (i + 1) * 64));
   }
 }
 

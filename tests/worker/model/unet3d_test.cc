@@ -1,4 +1,5 @@
-// The U-Net against PyTorch's (tests/golden/unet3d_golden.py), step by step.
+// The U-Net against PyTorch's (tests/golden/unet3d_golden.py and unet3d_classes_golden.py), step by
+// step.
 #include <absl/types/span.h>
 #include <gtest/gtest.h>
 
@@ -50,6 +51,11 @@ class GoldenPatches final : public MediaSource {
 struct Case {
   std::string name;
   int64_t channels, base, levels;
+  int64_t classes = 1;
+
+  std::string file() const {
+    return classes == 1 ? "unet3d.safetensors" : "unet3d_classes.safetensors";
+  }
 };
 
 std::unique_ptr<Learner> GoldenLearner(const Golden& golden, const Case& run) {
@@ -57,11 +63,12 @@ std::unique_ptr<Learner> GoldenLearner(const Golden& golden, const Case& run) {
   options.model.architecture = "unet3d";
   options.model.unet3d = {run.base, run.levels};
   options.shape.image = {run.channels, 8, 8, 12};
-  options.objective.loss = LossKind::kDiceBce;
+  options.shape.outputs = run.classes == 1 ? 1 : run.classes + 1;
+  options.objective.loss = run.classes == 1 ? LossKind::kDiceBce : LossKind::kDiceCe;
   LearnerData data;
   data.rows.rows = kSteps * kBatch;
   data.rows.media = std::make_shared<GoldenPatches>(golden, run.channels);
-  data.values.assign(kSteps * kBatch, 0.0f);
+  data.values.assign(static_cast<size_t>(kSteps * kBatch * options.shape.outputs), 0.0f);
   auto learner = Learner::Create(options, std::move(data));
   EXPECT_TRUE(learner.ok()) << learner.status().ToString();
   LoadWeights(golden, **learner, run.name + ".");
@@ -72,8 +79,8 @@ std::unique_ptr<Learner> GoldenLearner(const Golden& golden, const Case& run) {
 class Unet3dTest : public testing::TestWithParam<Case> {};
 
 TEST_P(Unet3dTest, LossesAndRunningStatisticsAreThoseOfPyTorchStepByStep) {
-  const Golden golden("unet3d.safetensors");
   const Case& run = GetParam();
+  const Golden golden(run.file());
   const auto learner = GoldenLearner(golden, run);
   const std::vector<float> expected = golden.Floats("out." + run.name + ".losses");
   for (int64_t step = 0; step < kSteps; ++step) {
@@ -103,8 +110,8 @@ TEST_P(Unet3dTest, LossesAndRunningStatisticsAreThoseOfPyTorchStepByStep) {
 }
 
 TEST_P(Unet3dTest, ProbabilitiesOfWholePatchesAreThoseOfPyTorch) {
-  const Golden golden("unet3d.safetensors");
   const Case& run = GetParam();
+  const Golden golden(run.file());
   const auto learner = GoldenLearner(golden, run);
   for (int64_t step = 0; step < kSteps; ++step) {
     ASSERT_TRUE(learner->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1}).ok());
@@ -117,7 +124,8 @@ TEST_P(Unet3dTest, ProbabilitiesOfWholePatchesAreThoseOfPyTorch) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Runs, Unet3dTest,
-                         testing::Values(Case{"three_levels", 1, 4, 3}, Case{"channels", 2, 3, 2}),
+                         testing::Values(Case{"three_levels", 1, 4, 3}, Case{"channels", 2, 3, 2},
+                                         Case{"three_classes", 1, 4, 2, 3}),
                          [](const auto& run) { return run.param.name; });
 
 }  // namespace

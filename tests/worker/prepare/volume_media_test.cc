@@ -2,6 +2,7 @@
 #include "worker/prepare/volume_media.h"
 
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -147,6 +148,78 @@ TEST_F(VolumeMediaTest, MasksOfTheTestFileAreScored) {
   ASSERT_TRUE(standing->test_score.has_value());
   EXPECT_NEAR(*standing->test_score, 1.0, 1e-9);
   EXPECT_TRUE(fs::exists(absl::StrCat(dir_, "/state/", CurrentLink("j"), "/masks/7.tiff")));
+}
+
+// Class 1: values 30 to 39; class 2: 60 to 69; background below, between and above.
+class ClassesTest : public VolumeMediaTest {
+ protected:
+  ClassesTest() {
+    for (int i = 0; i < 8; ++i) {
+      std::vector<float> voxels(60);
+      std::string mask(60, '\0');
+      for (size_t k = 0; k < 60; ++k) {
+        voxels[k] = static_cast<float>((k * 7 + static_cast<size_t>(i) * 13) % 100);
+        if (voxels[k] >= 30 && voxels[k] < 40) mask[k] = 1;
+        if (voxels[k] >= 60 && voxels[k] < 70) mask[k] = 2;
+      }
+      EXPECT_TRUE(WriteNpy(absl::StrCat(dir_, "/data/v/", i, ".npy"), kShape, voxels).ok());
+      Put(absl::StrCat("v/", i, "_mask.npy"), NpyHeaderText("|u1", kShape) + mask);
+    }
+  }
+  nlohmann::json ClassSpec() const {
+    nlohmann::json spec = Spec();
+    spec["data"]["volume"]["classes"] = {"liver", "tumour"};
+    return spec;
+  }
+};
+
+TEST_F(ClassesTest, TheFloorFindsARangeForEachClass) {
+  Put("test.csv", "id,image,mask\n6,v/6.npy,v/6_mask.npy\n7,v/7.npy,v/7_mask.npy\n");
+  const auto messages = Run(ClassSpec());
+  ASSERT_NE(std::get_if<TableReady>(&messages[0]), nullptr) << Failure(ClassSpec());
+  const auto* floor = std::get_if<FloorReady>(&messages[1]);
+  ASSERT_NE(floor, nullptr);
+  EXPECT_EQ(floor->model, "ranges");
+  EXPECT_GT(floor->score, 0.9);  // but for values that a fold's own training volumes lack
+  const auto standing = ReadStandingPrediction(dir_ + "/state", "j");
+  ASSERT_TRUE(standing.ok()) << standing.status();
+  ASSERT_TRUE(standing->test_score.has_value());
+  EXPECT_NEAR(*standing->test_score, 1.0, 1e-9);
+  const std::string folder = absl::StrCat(dir_, "/state/", CurrentLink("j"));
+  auto mask = MaskReader::Open(folder + "/masks/7.npy", {3, 4, 5, 1}, 2);
+  ASSERT_TRUE(mask.ok()) << mask.status();
+  auto wanted = MaskReader::Open(dir_ + "/data/v/7_mask.npy", {3, 4, 5, 1}, 2);
+  std::vector<uint8_t> slice(20), wanted_slice(20);
+  double voxels[3] = {};
+  for (int64_t z = 0; z < 3; ++z) {
+    ASSERT_TRUE((*mask)->ReadSlice(z, absl::MakeSpan(slice)).ok());
+    ASSERT_TRUE((*wanted)->ReadSlice(z, absl::MakeSpan(wanted_slice)).ok());
+    EXPECT_EQ(slice, wanted_slice);
+    for (const uint8_t label : slice) ++voxels[label];
+  }
+  std::ifstream csv(folder + "/predictions.csv");
+  std::string header, six, seven;
+  std::getline(csv, header);
+  std::getline(csv, six);
+  std::getline(csv, seven);
+  EXPECT_EQ(header, "id,foreground,liver,tumour");
+  const auto share = [](double of) { return static_cast<float>(of / 60); };
+  EXPECT_EQ(seven, absl::StrFormat("7,%.8g,%.8g,%.8g", share(voxels[1] + voxels[2]),
+                                   share(voxels[1]), share(voxels[2])));
+  const auto values = ReadNpyFloat(absl::StrCat(dir_, "/state/", FloorDir("j"), "/test.npy"));
+  ASSERT_TRUE(values.ok()) << values.status();
+  EXPECT_EQ(values->shape, (std::vector<int64_t>{120, 3}));
+}
+
+TEST_F(ClassesTest, OtherClassesMakeAnotherTableAndOtherValuesAreNamed) {
+  const auto one = std::get<TableReady>(Run(ClassSpec())[0]);
+  nlohmann::json spec = ClassSpec();
+  EXPECT_TRUE(std::get<TableReady>(Run(spec)[0]).cached);
+  spec["data"]["volume"]["classes"] = {"liver", "vein"};
+  EXPECT_FALSE(std::get<TableReady>(Run(spec)[0]).cached);
+  // Value 2 where there is one foreground alone.
+  EXPECT_THAT(Failure(Spec()), HasSubstr("DATA_ERROR: train.csv: 6 of 6 volumes are left out"));
+  EXPECT_THAT(Failure(Spec()), HasSubstr("is 2; a mask has 0 and 1, or 0 and 255"));
 }
 
 TEST_F(VolumeMediaTest, AnotherMaskMakesAnotherTable) {

@@ -1,0 +1,163 @@
+#include "worker/prepare/range_floor.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "common/volume/overlap.h"
+#include "worker/prepare/intensity_bins.h"
+
+namespace traind {
+namespace {
+
+constexpr size_t kBins = IntensityBins::kCount;
+
+// What a value means: [bins].
+using Labels = std::array<uint8_t, kBins>;
+
+// Voxels with a value below each bin, of a class and of all: [kBins + 1].
+struct Below {
+  std::vector<int64_t> inside, all;
+};
+
+// [classes]
+std::vector<Below> SumsOf(const VoxelCounts& counts) {
+  std::vector<Below> sums(counts.size() - 1);
+  for (size_t c = 0; c < sums.size(); ++c) {
+    int64_t inside = 0, all = 0;
+    for (size_t b = 0; b <= kBins; ++b) {
+      sums[c].inside.push_back(inside);
+      sums[c].all.push_back(all);
+      if (b == kBins) break;
+      inside += counts[c + 1][b];
+      for (const std::vector<int64_t>& of_label : counts) all += of_label[b];
+    }
+  }
+  return sums;
+}
+
+// Bins from `begin` to before `end`, and how well they tell the class.
+struct Range {
+  size_t begin = 0, end = kBins;
+  double score = -1;
+};
+
+class RangeSearch {
+ public:
+  // sums: [volumes][classes].
+  RangeSearch(const std::vector<std::vector<Below>>& sums, absl::Span<const int32_t> rows,
+              size_t of_class, Metric metric)
+      : sums_(sums), rows_(rows), class_(of_class), metric_(metric) {}
+
+  Range Best() const {
+    Range from_above = MoveEnds({}, /*begin_first=*/true);
+    const Range from_below = MoveEnds({}, /*begin_first=*/false);
+    return from_below.score > from_above.score ? from_below : from_above;
+  }
+
+ private:
+  Range MoveEnds(Range range, bool begin_first) const {
+    constexpr int kMostRounds = 16;
+    bool begin = begin_first;
+    for (int round = 0, still = 0; round < kMostRounds && still < 2; ++round, begin = !begin) {
+      const double before = range.score;
+      const size_t first = begin ? 0 : range.begin + 1, last = begin ? range.end - 1 : kBins;
+      for (size_t at = first; at <= last; ++at) {
+        Range moved = begin ? Range{at, range.end} : Range{range.begin, at};
+        moved.score = Score(moved);
+        if (moved.score > range.score) range = moved;
+      }
+      still = range.score > before ? 0 : still + 1;
+    }
+    return range;
+  }
+
+  double Score(const Range& range) const {
+    double sum = 0;
+    for (const int32_t row : rows_) {
+      const Below& of = sums_[static_cast<size_t>(row)][class_];
+      Overlap overlap;
+      overlap.both = of.inside[range.end] - of.inside[range.begin];
+      overlap.predicted = of.all[range.end] - of.all[range.begin];
+      overlap.wanted = of.inside[kBins];
+      sum += metric_ == Metric::kDice ? overlap.dice() : overlap.iou();
+    }
+    return sum;
+  }
+
+  const std::vector<std::vector<Below>>& sums_;
+  const absl::Span<const int32_t> rows_;
+  const size_t class_;
+  const Metric metric_;
+};
+
+Labels LabelsFor(const std::vector<std::vector<Below>>& sums, absl::Span<const int32_t> rows,
+                 size_t classes, Metric metric) {
+  Labels labels{};
+  std::array<double, kBins> score{};
+  for (size_t c = 0; c < classes; ++c) {
+    const Range range = RangeSearch(sums, rows, c, metric).Best();
+    for (size_t b = range.begin; b < range.end; ++b) {
+      if (range.score <= score[b]) continue;
+      score[b] = range.score;
+      labels[b] = static_cast<uint8_t>(c + 1);
+    }
+  }
+  return labels;
+}
+
+float ScoreOf(const VoxelCounts& counts, const Labels& labels, Metric metric) {
+  MaskScore score(static_cast<int64_t>(counts.size()));
+  for (size_t wanted = 0; wanted < counts.size(); ++wanted) {
+    for (size_t b = 0; b < kBins; ++b) {
+      score.AddVoxels(labels[b], static_cast<uint8_t>(wanted), counts[wanted][b]);
+    }
+  }
+  return static_cast<float>(metric == Metric::kDice ? score.dice() : score.iou());
+}
+
+}  // namespace
+
+Floor RangeFloor(const Table& table, const VolumeSet& set, const FloorFolds& folds, Metric metric) {
+  const auto volumes = set.volumes(Split::kTrain);
+  const IntensityBins bins = BinsOf(volumes);
+  std::vector<VoxelCounts> counts;
+  std::vector<std::vector<Below>> sums;
+  for (const StoredVolume& volume : volumes) {
+    counts.push_back(CountVoxels(set, volume, bins));
+    sums.push_back(SumsOf(counts.back()));
+  }
+  std::vector<Labels> of_fold;
+  // No fold's number: all usable rows.
+  for (int fold = 0; fold <= folds.split.folds; ++fold) {
+    of_fold.push_back(LabelsFor(sums, TrainingRows(table, folds.fold_of, fold, folds.split),
+                                set.classes().size(), metric));
+  }
+  Floor floor;
+  floor.model = "ranges";
+  floor.oof.shape = {static_cast<int64_t>(volumes.size()), 1};
+  for (size_t row = 0; row < volumes.size(); ++row) {
+    const int16_t fold = folds.fold_of[row];
+    const Labels& by = fold < 0 ? of_fold.back() : of_fold[static_cast<size_t>(fold)];
+    floor.oof.values.push_back(ScoreOf(counts[row], by, metric));
+  }
+  const auto width = static_cast<size_t>(set.values());
+  floor.test.shape = {set.TestVoxels(), set.values()};
+  floor.test.values.resize(static_cast<size_t>(set.TestVoxels()) * width);
+  float* out = floor.test.values.data();
+  std::vector<float> slice;
+  for (const StoredVolume& volume : set.volumes(Split::kTest)) {
+    slice.resize(static_cast<size_t>(volume.shape.slice()));
+    for (int64_t z = 0; z < volume.shape.depth; ++z) {
+      set.ReadSlice(volume, z, absl::MakeSpan(slice));
+      for (size_t i = 0; i < slice.size(); i += static_cast<size_t>(volume.shape.channels)) {
+        out[of_fold.back()[bins.Of(slice[i])]] = 1;
+        out += width;
+      }
+    }
+  }
+  floor.score = OofScore(table, folds, metric, floor.oof.values);
+  return floor;
+}
+
+}  // namespace traind
