@@ -58,16 +58,15 @@ absl::StatusOr<std::vector<Generation>> ReadGenerations(const std::string& path)
   return generations;
 }
 
-// The file's bytes, and which generation they are of.
-absl::StatusOr<std::string> ReadKnown(const std::string& path,
-                                      const std::vector<Generation>& generations,
-                                      std::string Generation::*digest, const Generation*& of) {
-  ASSIGN_OR_RETURN(std::string bytes, ReadFile(path));
-  const std::string sha256 = Sha256Hex(bytes);
+// The file's values, and which generation they are of.
+absl::StatusOr<std::shared_ptr<const TestValues>> ReadKnown(
+    const std::string& path, const std::vector<Generation>& generations,
+    std::string Generation::*digest, const Generation*& of) {
+  ASSIGN_OR_RETURN(const FileDigest here, DigestFile(path));
   for (const Generation& g : generations) {
-    if (g.*digest != sha256) continue;
+    if (g.*digest != here.sha256) continue;
     of = &g;
-    return bytes;
+    return TestValues::Open(path, here.sha256);
   }
   return absl::DataLossError(absl::StrCat(path, " is damaged: its digest differs"));
 }
@@ -78,9 +77,12 @@ absl::Status WriteFloor(const std::string& state_dir, const std::string& job, Fl
   const std::string dir = absl::StrCat(state_dir, "/", FloorDir(job));
   RETURN_IF_ERROR(MakeDirs(dir));
   const std::string oof = EncodeNpy(floor.oof.shape, floor.oof.values);
-  const std::string test = EncodeNpy(floor.test.shape, floor.test.values);
   floor.oof_sha256 = Sha256Hex(oof);
-  floor.test_sha256 = Sha256Hex(test);
+  std::string test;
+  if (floor.test_file.empty()) {
+    test = EncodeNpy(floor.test.shape, floor.test.values);
+    floor.test_sha256 = Sha256Hex(test);
+  }
 
   ASSIGN_OR_RETURN(const JobPublishLock lock,
                    JobPublishLock::Take(state_dir, job, PublishLockTimeout()));
@@ -91,28 +93,28 @@ absl::Status WriteFloor(const std::string& state_dir, const std::string& job, Fl
     generations.push_back(before->front());
   }
   RETURN_IF_ERROR(WriteFileDurably(json_path, EncodeGenerations(generations)));
-  RETURN_IF_ERROR(WriteFileDurably(absl::StrCat(dir, "/", kTestFile), test));
+  const std::string test_path = absl::StrCat(dir, "/", kTestFile);
+  RETURN_IF_ERROR(floor.test_file.empty() ? WriteFileDurably(test_path, test)
+                                          : RenameDurably(floor.test_file, test_path));
   return WriteFileDurably(absl::StrCat(dir, "/", kOofFile), oof);
 }
 
-absl::StatusOr<Floor> ReadFloor(const std::string& state_dir, const std::string& job) {
+absl::StatusOr<StandingFloor> ReadFloor(const std::string& state_dir, const std::string& job) {
   const std::string dir = absl::StrCat(state_dir, "/", FloorDir(job));
   ASSIGN_OR_RETURN(const auto generations, ReadGenerations(absl::StrCat(dir, "/", kFloorFile)));
   const Generation* oof_of = nullptr;
   const Generation* test_of = nullptr;
-  const std::string oof_path = absl::StrCat(dir, "/", kOofFile);
-  const std::string test_path = absl::StrCat(dir, "/", kTestFile);
-  ASSIGN_OR_RETURN(const std::string oof,
-                   ReadKnown(oof_path, generations, &Generation::oof_sha256, oof_of));
-  ASSIGN_OR_RETURN(const std::string test,
-                   ReadKnown(test_path, generations, &Generation::test_sha256, test_of));
-  Floor floor;
+  ASSIGN_OR_RETURN(
+      const std::shared_ptr<const TestValues> oof,
+      ReadKnown(absl::StrCat(dir, "/", kOofFile), generations, &Generation::oof_sha256, oof_of));
+  StandingFloor floor;
+  ASSIGN_OR_RETURN(floor.test, ReadKnown(absl::StrCat(dir, "/", kTestFile), generations,
+                                         &Generation::test_sha256, test_of));
   floor.model = test_of->model;
   floor.score = oof_of->score;
+  floor.oof.assign(oof->values().begin(), oof->values().end());
   floor.oof_sha256 = oof_of->oof_sha256;
   floor.test_sha256 = test_of->test_sha256;
-  ASSIGN_OR_RETURN(floor.oof, ParseNpyFloat(oof, oof_path));
-  ASSIGN_OR_RETURN(floor.test, ParseNpyFloat(test, test_path));
   return floor;
 }
 

@@ -5,23 +5,16 @@
 #include <absl/strings/str_split.h>
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <tuple>
 #include <utility>
 
-#include "common/durable_file.h"
 #include "common/job_layout.h"
 #include "common/publish/ensemble.h"
 #include "common/status_macros.h"
-#include "common/table/npy.h"
 
 namespace traind {
 namespace {
-
-bool AllFinite(absl::Span<const float> values) {
-  return std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
-}
 
 bool LeavesFolder(const std::string& path) {
   if (path.empty() || path[0] == '/') return true;
@@ -29,19 +22,19 @@ bool LeavesFolder(const std::string& path) {
   return std::find(parts.begin(), parts.end(), "..") != parts.end();
 }
 
-absl::StatusOr<std::vector<float>> LoadArray(const PublishRequest& request, const std::string& path,
-                                             const std::string& sha256, size_t values) {
+absl::StatusOr<std::shared_ptr<const TestValues>> LoadArray(const PublishRequest& request,
+                                                            const std::string& path,
+                                                            const std::string& sha256,
+                                                            size_t values) {
   if (LeavesFolder(path)) {
     return absl::InvalidArgumentError(absl::StrCat("'", path, "' is no path in the job's folder"));
   }
   const std::string full = absl::StrCat(request.state_dir, "/", JobDir(request.job), "/", path);
-  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(full));
-  if (Sha256Hex(bytes) != sha256) return absl::DataLossError(absl::StrCat(full, " is damaged"));
-  ASSIGN_OR_RETURN(Array<float> array, ParseNpyFloat(bytes, full));
-  if (array.values.size() != values || !AllFinite(array.values)) {
-    return absl::DataLossError(absl::StrCat(full, " has another shape, or non-finite values"));
+  ASSIGN_OR_RETURN(std::shared_ptr<const TestValues> array, TestValues::Open(full, sha256));
+  if (array->values().size() != values) {
+    return absl::DataLossError(absl::StrCat(full, " has another shape"));
   }
-  return std::move(array.values);
+  return array;
 }
 
 absl::StatusOr<LoadedMember> Load(const PublishRequest& request, const Judge& judge,
@@ -52,8 +45,9 @@ absl::StatusOr<LoadedMember> Load(const PublishRequest& request, const Judge& ju
   LoadedMember loaded;
   loaded.member = member;
   const size_t rows = judge.fold_rows[static_cast<size_t>(member.fold)].size();
-  ASSIGN_OR_RETURN(loaded.oof,
+  ASSIGN_OR_RETURN(const std::shared_ptr<const TestValues> oof,
                    LoadArray(request, member.oof, member.oof_sha256, rows * judge.columns));
+  loaded.oof.assign(oof->values().begin(), oof->values().end());
   if (judge.test_rows() > 0) {
     ASSIGN_OR_RETURN(loaded.test,
                      LoadArray(request, member.test, member.test_sha256, judge.test_values()));

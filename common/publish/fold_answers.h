@@ -2,19 +2,21 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "common/publish/judge.h"
 #include "common/publish/publisher.h"
+#include "common/publish/test_values.h"
 
 namespace traind {
 
 // A model whose files are what its digests say, with what they hold.
 struct LoadedMember {
   Member member;
-  std::vector<float> oof;   // [rows of the fold, C]
-  std::vector<float> test;  // [test_rows, C]
+  std::vector<float> oof;                  // [rows of the fold, C]
+  std::shared_ptr<const TestValues> test;  // [test_rows, C]; null without test rows
 };
 
 struct FoldAnswer {

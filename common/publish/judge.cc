@@ -26,20 +26,27 @@ std::vector<float> TestTargets(const Table& table, size_t columns) {
 }
 
 // The mean over the test volumes that have a mask.
-std::optional<double> OnMasks(const VolumeSet& set, Metric metric, absl::Span<const float> values) {
+std::optional<double> OnMasks(const VolumeSet& set, Metric metric, const JoinedValues& values) {
   double sum = 0;
   int64_t masks = 0;
   size_t begin = 0;
   const auto width = static_cast<size_t>(set.values());
+  std::vector<float> slice;
   for (const StoredVolume& volume : set.volumes(Split::kTest)) {
-    const auto voxels = static_cast<size_t>(volume.shape.voxels());
+    const auto plane = static_cast<size_t>(volume.shape.height * volume.shape.width);
+    slice.resize(plane * width);
+    MaskScore score(set.values());
+    for (int64_t z = 0; volume.has_mask && z < volume.shape.depth; ++z) {
+      const size_t voxel = static_cast<size_t>(z) * plane;
+      values.Read(begin + voxel * width, absl::MakeSpan(slice));
+      score.Add(slice, set.Mask(volume).subspan(voxel, plane));
+      set.Release(volume, z, 1);
+    }
     if (volume.has_mask) {
-      MaskScore score(set.values());
-      score.Add(values.subspan(begin, voxels * width), set.Mask(volume));
       sum += metric == Metric::kDice ? score.dice() : score.iou();
       ++masks;
     }
-    begin += voxels * width;
+    begin += static_cast<size_t>(volume.shape.voxels()) * width;
   }
   if (masks == 0) return std::nullopt;
   return sum / static_cast<double>(masks);
@@ -63,9 +70,10 @@ double Judge::OnRows(absl::Span<const float> values, absl::Span<const size_t> ro
   return Score(metric, values, wanted, columns);
 }
 
-std::optional<double> Judge::OnTest(absl::Span<const float> values) const {
+std::optional<double> Judge::OnTest(const JoinedValues& joined) const {
   if (!table->schema().test_has_target || test_rows() == 0) return std::nullopt;
-  if (volumes != nullptr) return OnMasks(*volumes, metric, values);
+  if (volumes != nullptr) return OnMasks(*volumes, metric, joined);
+  const std::vector<float> values = joined.Read();
   const double score =
       classes() ? Score(metric, values, static_cast<int>(columns), table->TargetClass(Split::kTest))
                 : Score(metric, values, TestTargets(*table, columns), columns);

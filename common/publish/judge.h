@@ -11,6 +11,7 @@
 
 #include "common/publish/metrics.h"
 #include "common/publish/publisher.h"
+#include "common/publish/test_values.h"
 #include "common/table/table.h"
 #include "common/volume/volume_set.h"
 
@@ -38,8 +39,9 @@ struct Judge {
   double OnFold(absl::Span<const float> values, int fold) const {
     return OnRows(values, fold_rows[static_cast<size_t>(fold)]);
   }
-  // values: those of a test.npy. Empty: the test file lacks the target, or all masks.
-  std::optional<double> OnTest(absl::Span<const float> values) const;
+  // values: those of a test.npy. Empty: the test file lacks the target, or all masks. Of volumes
+  // they are read slice by slice.
+  std::optional<double> OnTest(const JoinedValues& values) const;
 };
 
 // InvalidArgument: the metric does not suit the target; DataLoss: the folds are not of the table.

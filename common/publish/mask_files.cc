@@ -45,14 +45,15 @@ static std::vector<float> SharesOf(const std::vector<int64_t>& voxels, int64_t a
 
 absl::StatusOr<MaskFiles> WriteMasks(const std::string& folder, MaskForm form, const VolumeSet& set,
                                      const std::vector<std::string>& ids,
-                                     absl::Span<const float> values) {
+                                     const JoinedValues& values) {
   RETURN_IF_ERROR(MakeDirs(absl::StrCat(folder, "/", kMasksDir)));
   const auto volumes = set.volumes(Split::kTest);
   const std::vector<std::string> names = MaskNames(ids, volumes.size());
   MaskFiles files;
   const int64_t width = set.values();
-  const float* at = values.data();
+  size_t begin = 0;
   std::vector<uint8_t> slice;
+  std::vector<float> of_slice;  // [H, W, width]
   for (size_t row = 0; row < volumes.size(); ++row) {
     const VolumeShape& shape = volumes[row].shape;
     files.names.push_back(
@@ -63,6 +64,10 @@ absl::StatusOr<MaskFiles> WriteMasks(const std::string& folder, MaskForm form, c
     slice.resize(static_cast<size_t>(shape.height * shape.width));
     std::vector<int64_t> voxels(static_cast<size_t>(std::max<int64_t>(2, width)));  // by label
     for (int64_t z = 0; z < shape.depth; ++z) {
+      of_slice.resize(slice.size() * static_cast<size_t>(width));
+      values.Read(begin, absl::MakeSpan(of_slice));
+      begin += of_slice.size();
+      const float* at = of_slice.data();
       for (uint8_t& voxel : slice) {
         voxel = LabelOf(at, width);
         ++voxels[voxel];

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/publish/test_values.h"
 #include "common/volume/mask_writer.h"
 #include "common/volume/volume_set.h"
 
@@ -24,9 +25,10 @@ struct MaskFiles {
 std::vector<std::string> MaskNames(const std::vector<std::string>& ids, size_t rows);
 
 // Writes the mask of each test volume into `folder`, as LabelOf (common/volume/overlap.h) says.
-// values: [voxels of all test volumes, set.values()]. Errors: those of DurableWriter.
+// values: [voxels of all test volumes, set.values()], read slice by slice. Errors: those of
+// DurableWriter.
 absl::StatusOr<MaskFiles> WriteMasks(const std::string& folder, MaskForm form, const VolumeSet& set,
                                      const std::vector<std::string>& ids,
-                                     absl::Span<const float> values);
+                                     const JoinedValues& values);
 
 }  // namespace traind

@@ -27,10 +27,6 @@
 namespace traind {
 namespace {
 
-bool AllFinite(absl::Span<const float> values) {
-  return std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
-}
-
 bool SameFiles(const Member& a, const Member& b) {
   return a.fold == b.fold && a.seed == b.seed && a.oof_sha256 == b.oof_sha256 &&
          a.test_sha256 == b.test_sha256;
@@ -42,10 +38,10 @@ struct Covered {
   std::vector<float> values;  // [rows.size(), C]
 };
 
-void AddFloorRows(const Judge& judge, const Floor& floor, int fold, Covered& covered) {
+void AddFloorRows(const Judge& judge, const StandingFloor& floor, int fold, Covered& covered) {
   for (const size_t row : judge.fold_rows[static_cast<size_t>(fold)]) {
     covered.rows.push_back(row);
-    const auto begin = floor.oof.values.begin() + static_cast<ptrdiff_t>(row * judge.columns);
+    const auto begin = floor.oof.begin() + static_cast<ptrdiff_t>(row * judge.columns);
     covered.values.insert(covered.values.end(), begin,
                           begin + static_cast<ptrdiff_t>(judge.columns));
   }
@@ -64,7 +60,7 @@ struct LeftOut {
 
 // Takes out incomplete folds that score below the floor on their own rows (of a
 // forward split: complete ones, too), and all folds if they score below it together.
-LeftOut LeaveOutPoor(const Judge& judge, const Floor& floor, AnswersByFold& members) {
+LeftOut LeaveOutPoor(const Judge& judge, const StandingFloor& floor, AnswersByFold& members) {
   LeftOut left_out;
   Covered by_floor_together, together;
   for (auto it = members.begin(); it != members.end();) {
@@ -111,8 +107,8 @@ std::vector<double> WeightsOfModels(const AnswersByFold& members,
   return weights;
 }
 
-EnsembleWeights Weigh(EnsembleKind kind, const Judge& judge, const std::optional<Floor>& floor,
-                      const AnswersByFold& members) {
+EnsembleWeights Weigh(EnsembleKind kind, const Judge& judge,
+                      const std::optional<StandingFloor>& floor, const AnswersByFold& members) {
   EnsembleWeights weights;
   if (members.empty()) {
     weights.floor = 1;
@@ -141,21 +137,21 @@ EnsembleWeights Weigh(EnsembleKind kind, const Judge& judge, const std::optional
   return weights;
 }
 
-// What the members' and the floor's values give together. of: their values.
-std::vector<float> Join(const EnsembleWeights& weights, const AnswersByFold& members,
-                        const std::optional<Floor>& floor) {
-  std::vector<absl::Span<const float>> parts;
+// What the members' and the floor's values give together. weights: theirs.
+JoinedValues Join(const EnsembleWeights& weights, const AnswersByFold& members,
+                  const std::optional<StandingFloor>& floor) {
+  std::vector<std::shared_ptr<const TestValues>> parts;
   std::vector<double> of_parts = weights.members;
   for (const auto& [fold, answer] : members) {
-    for (const LoadedMember& model : answer.models) parts.push_back(model.test);
+    for (const LoadedMember& model : answer.models) {
+      if (model.test != nullptr) parts.push_back(model.test);
+    }
   }
   if (weights.floor > 0) {
-    parts.push_back(floor->test.values);
+    parts.push_back(floor->test);
     of_parts.push_back(weights.floor);
   }
-  std::vector<float> joined(parts[0].size());
-  Blend(parts, of_parts, absl::MakeSpan(joined));
-  return joined;
+  return JoinedValues(std::move(parts), std::move(of_parts));
 }
 
 // Folds whose first model is complete.
@@ -169,8 +165,8 @@ int CompleteFolds(const std::vector<Member>& members) {
 // of the plan was done, so complete folds that were left out count for it.
 PublishedPrediction Describe(const PublishRequest& request, const Judge& judge,
                              const AnswersByFold& members, int complete_left_out,
-                             const std::optional<Floor>& floor, const EnsembleWeights& weights,
-                             absl::Span<const float> test_values) {
+                             const std::optional<StandingFloor>& floor,
+                             const EnsembleWeights& weights, const JoinedValues& test_values) {
   PublishedPrediction p;
   Covered covered;
   for (const auto& [fold, answer] : members) {
@@ -213,7 +209,7 @@ PublishedPrediction Describe(const PublishRequest& request, const Judge& judge,
 // Whether the members score at least as well as the standing Prediction on the
 // rows that both cover.
 bool NotWorse(const PublishRequest& request, const Judge& judge, const AnswersByFold& members,
-              const std::optional<Floor>& floor, const PublishedPrediction& standing) {
+              const std::optional<StandingFloor>& floor, const PublishedPrediction& standing) {
   Covered mine, theirs;
   std::map<int, std::vector<Member>> by_fold;
   for (const Member& member : standing.members) by_fold[member.fold].push_back(member);
@@ -246,7 +242,7 @@ bool NotWorse(const PublishRequest& request, const Judge& judge, const AnswersBy
 
 // Whether `next` replaces the standing Prediction.
 bool Replaces(const PublishRequest& request, const Judge& judge, const AnswersByFold& members,
-              const std::optional<Floor>& floor, const PublishedPrediction& next,
+              const std::optional<StandingFloor>& floor, const PublishedPrediction& next,
               const Manifest& standing_manifest) {
   const PublishedPrediction& standing = standing_manifest.prediction;
   if (next.members.empty() && standing.members.empty()) {
@@ -281,18 +277,17 @@ Standing ReadStanding(const PublishRequest& request) {
   return standing;
 }
 
-absl::StatusOr<std::optional<Floor>> ReadUsableFloor(const PublishRequest& request,
-                                                     const Judge& judge) {
-  absl::StatusOr<Floor> floor = ReadFloor(request.state_dir, request.job);
+absl::StatusOr<std::optional<StandingFloor>> ReadUsableFloor(const PublishRequest& request,
+                                                             const Judge& judge) {
+  absl::StatusOr<StandingFloor> floor = ReadFloor(request.state_dir, request.job);
   const size_t oof = static_cast<size_t>(judge.table->schema().train_rows) * judge.columns;
-  if (floor.ok() && floor->oof.values.size() == oof &&
-      floor->test.values.size() == judge.test_values() && AllFinite(floor->oof.values) &&
-      AllFinite(floor->test.values)) {
-    return std::optional<Floor>(*std::move(floor));
+  if (floor.ok() && floor->oof.size() == oof &&
+      floor->test->values().size() == judge.test_values()) {
+    return std::optional<StandingFloor>(*std::move(floor));
   }
   // Members, or what stands, answer without it.
   if (floor.ok() || absl::IsNotFound(floor.status()) || absl::IsDataLoss(floor.status())) {
-    return std::optional<Floor>();
+    return std::optional<StandingFloor>();
   }
   return floor.status();
 }
@@ -300,8 +295,7 @@ absl::StatusOr<std::optional<Floor>> ReadUsableFloor(const PublishRequest& reque
 // A mask for each volume, and the share of foreground (and of each of several classes) in it as
 // the row's values.
 absl::Status WriteMaskFiles(const PublishRequest& request, const Judge& judge,
-                            absl::Span<const float> values, PredictionForm form,
-                            Manifest& manifest) {
+                            const JoinedValues& values, PredictionForm form, Manifest& manifest) {
   form.format = FileFormat::kCsv;  // the masks are the arrays
   AnswerColumns columns = AnswerColumnsOf(judge.table->schema());
   const std::vector<std::string>& classes = judge.volumes->classes();
@@ -325,9 +319,11 @@ absl::Status WriteMaskFiles(const PublishRequest& request, const Judge& judge,
 
 // Rows in the test file's order.
 absl::Status WriteFiles(const PublishRequest& request, const Judge& judge,
-                        absl::Span<const float> values, const PredictionForm& form,
+                        const JoinedValues& joined, const PredictionForm& form,
                         Manifest& manifest) {
-  if (judge.volumes != nullptr) return WriteMaskFiles(request, judge, values, form, manifest);
+  if (judge.volumes != nullptr) return WriteMaskFiles(request, judge, joined, form, manifest);
+  const std::vector<float> all = joined.Read();
+  const absl::Span<const float> values = all;
   const Table& table = *judge.table;
   const AnswerColumns columns = AnswerColumnsOf(table.schema());
   const auto rows = static_cast<size_t>(table.schema().test_rows);
@@ -353,7 +349,7 @@ absl::StatusOr<PublishedPrediction> Publish(const PublishRequest& request, absl:
   ASSIGN_OR_RETURN(const Judge judge, MakeJudge(request));
   ASSIGN_OR_RETURN(const JobPublishLock lock,
                    JobPublishLock::Take(request.state_dir, request.job, PublishLockTimeout()));
-  ASSIGN_OR_RETURN(const std::optional<Floor> floor, ReadUsableFloor(request, judge));
+  ASSIGN_OR_RETURN(const std::optional<StandingFloor> floor, ReadUsableFloor(request, judge));
   const Standing standing = ReadStanding(request);
   const std::vector<Member> earlier =
       standing.manifest ? standing.manifest->prediction.members : std::vector<Member>();
@@ -368,7 +364,7 @@ absl::StatusOr<PublishedPrediction> Publish(const PublishRequest& request, absl:
   }
   ASSIGN_OR_RETURN(const PredictionForm form, ReadPredictionForm(request.state_dir, request.job));
   const EnsembleWeights weights = Weigh(form.ensemble, judge, floor, members);
-  const std::vector<float> values = Join(weights, members, floor);
+  const JoinedValues values = Join(weights, members, floor);
   Manifest next;
   next.job = request.job;
   next.metric = request.metric;

@@ -2,8 +2,11 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
 #include <absl/strings/string_view.h>
+#include <absl/types/span.h>
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -12,6 +15,7 @@
 #include "common/table/mapped_file.h"
 #include "common/table/npy.h"
 #include "common/table/zip.h"
+#include "common/volume/npy_bytes.h"
 #include "common/volume/volume_reader.h"
 
 namespace traind {
@@ -25,6 +29,9 @@ void Convert(const char* from, int64_t count, int64_t stride, float* out) {
     out[i * stride] = static_cast<float>(value);
   }
 }
+
+// More than any header has that numpy writes.
+constexpr uint64_t kMostHeader = 1 << 17;
 
 using Converter = void (*)(const char*, int64_t, int64_t, float*);
 
@@ -48,66 +55,91 @@ constexpr FileType kTypes[] = {
 
 class NpyVolume final : public VolumeReader {
  public:
-  NpyVolume(std::string path, std::unique_ptr<MappedFile> file)
-      : VolumeReader(std::move(path)), file_(std::move(file)) {}
+  explicit NpyVolume(std::string path) : VolumeReader(std::move(path)) {}
 
   absl::Status Initialize(bool archive) {
-    absl::string_view bytes = file_->bytes();
-    if (archive) {
-      ASSIGN_OR_RETURN(const std::vector<ZipMember> members, ReadZip(bytes, path()));
-      if (members.size() != 1) {
-        return Wrong(absl::StrCat("an archive of ", members.size(), " arrays; one is the volume"));
-      }
-      ASSIGN_OR_RETURN(bytes, ReadMember(members[0], path(), unpacked_));
-    }
-    absl::StatusOr<NpyHeader> header = ParseNpyHeader(bytes, path());
+    ASSIGN_OR_RETURN(const std::shared_ptr<const OpenFile> file, OpenFile::Open(path()));
+    uint64_t size = file->size();
+    ZipMember member;
+    uint64_t begin = 0;
+    if (archive) RETURN_IF_ERROR(FindMember(member, begin));
+    if (archive) size = member.size;
+    const auto open = [&] {
+      return archive ? BytesOfMember(file, begin, member) : BytesOfFile(file, 0);
+    };
+    bytes_.push_back(open());
+    std::string first(std::min<uint64_t>(size, kMostHeader), '\0');
+    RETURN_IF_ERROR(bytes_[0]->Read(0, absl::MakeSpan(&first[0], first.size())));
+    absl::StatusOr<NpyHeader> header = ParseNpyHeader(first, path());
     if (!header.ok()) return absl::InvalidArgumentError(header.status().message());
-    for (const FileType& type : kTypes) {
-      if (type.dtype == header->dtype) file_type_ = &type;
-    }
-    if (file_type_ == nullptr) {
-      return Wrong(absl::StrCat("voxels of type ", header->dtype,
-                                "; float32, float64 and integers of 8 to 32 bits can be read"));
-    }
-    if (header->fortran_order) return Wrong("in Fortran order; numpy.ascontiguousarray helps");
-    const size_t dims = header->shape.size();
-    if (dims != 3 && dims != 4) {
-      return Wrong(absl::StrCat("an array of shape (", absl::StrJoin(header->shape, ", "),
-                                "), not (D, H, W) or (C, D, H, W)"));
-    }
-    type_ = file_type_->voxel;
-    data_ = bytes.substr(header->data_begin);
-    const auto count =
-        CountNpyValues(*header, data_.size(), static_cast<uint64_t>(file_type_->bytes), path());
-    if (!count.ok()) return absl::InvalidArgumentError(count.status().message());
-    const int64_t* extent = header->shape.data() + (dims - 3);
-    shape_ = {extent[0], extent[1], extent[2], dims == 4 ? header->shape[0] : 1};
+    RETURN_IF_ERROR(TakeHeader(*header, size));
+    // Of an archive each channel is read in an order of its own.
+    for (int64_t c = 1; archive && c < shape_.channels; ++c) bytes_.push_back(open());
     return absl::OkStatus();
   }
 
  protected:
   absl::Status Decode(int64_t z, absl::Span<float> out) override {
     const int64_t plane = shape_.height * shape_.width;
+    slice_.resize(static_cast<size_t>(plane * file_type_->bytes));
     for (int64_t c = 0; c < shape_.channels; ++c) {
       const int64_t first = (c * shape_.depth + z) * plane;
-      file_type_->convert(data_.data() + first * file_type_->bytes, plane, shape_.channels,
-                          out.data() + c);
+      NpyBytes& bytes = *bytes_[std::min(static_cast<size_t>(c), bytes_.size() - 1)];
+      RETURN_IF_ERROR(bytes.Read(data_begin_ + static_cast<uint64_t>(first * file_type_->bytes),
+                                 absl::MakeSpan(slice_)));
+      file_type_->convert(slice_.data(), plane, shape_.channels, out.data() + c);
     }
     return absl::OkStatus();
   }
 
  private:
-  const std::unique_ptr<MappedFile> file_;
-  std::string unpacked_;
-  absl::string_view data_;
+  // The archive's only one, and where its bytes begin in the file.
+  absl::Status FindMember(ZipMember& member, uint64_t& begin) const {
+    ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file,
+                     MappedFile::Open(path(), MapUse::kStream));
+    ASSIGN_OR_RETURN(const std::vector<ZipMember> members, ReadZip(file->bytes(), path()));
+    if (members.size() != 1) {
+      return Wrong(absl::StrCat("an archive of ", members.size(), " arrays; one is the volume"));
+    }
+    member = members[0];
+    begin = static_cast<uint64_t>(member.stored.data() - file->bytes().data());
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeHeader(const NpyHeader& header, uint64_t size) {
+    for (const FileType& type : kTypes) {
+      if (type.dtype == header.dtype) file_type_ = &type;
+    }
+    if (file_type_ == nullptr) {
+      return Wrong(absl::StrCat("voxels of type ", header.dtype,
+                                "; float32, float64 and integers of 8 to 32 bits can be read"));
+    }
+    if (header.fortran_order) return Wrong("in Fortran order; numpy.ascontiguousarray helps");
+    const size_t dims = header.shape.size();
+    if (dims != 3 && dims != 4) {
+      return Wrong(absl::StrCat("an array of shape (", absl::StrJoin(header.shape, ", "),
+                                "), not (D, H, W) or (C, D, H, W)"));
+    }
+    type_ = file_type_->voxel;
+    data_begin_ = header.data_begin;
+    const auto count = CountNpyValues(header, size - data_begin_,
+                                      static_cast<uint64_t>(file_type_->bytes), path());
+    if (!count.ok()) return absl::InvalidArgumentError(count.status().message());
+    const int64_t* extent = header.shape.data() + (dims - 3);
+    shape_ = {extent[0], extent[1], extent[2], dims == 4 ? header.shape[0] : 1};
+    return absl::OkStatus();
+  }
+
+  std::vector<std::unique_ptr<NpyBytes>> bytes_;  // of all channels, or of each
+  uint64_t data_begin_ = 0;
   const FileType* file_type_ = nullptr;
+  std::vector<char> slice_;  // of a channel
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<VolumeReader>> OpenNpyVolume(const std::string& path, bool archive) {
-  ASSIGN_OR_RETURN(std::unique_ptr<MappedFile> file, MappedFile::Open(path, MapUse::kStream));
-  auto volume = std::make_unique<NpyVolume>(path, std::move(file));
+  auto volume = std::make_unique<NpyVolume>(path);
   RETURN_IF_ERROR(volume->Initialize(archive));
   return std::unique_ptr<VolumeReader>(std::move(volume));
 }

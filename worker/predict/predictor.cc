@@ -4,6 +4,7 @@
 #include <absl/strings/strip.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "common/durable_file.h"
 #include "common/job_layout.h"
@@ -108,28 +109,45 @@ absl::Status PredictAllSeries(Learner& learner, const RowEncoder& encoder, Weigh
   return absl::OkStatus();
 }
 
+absl::StatusOr<TestAnswers> PredictTestVolumes(Learner& learner, const VolumeSource& volumes,
+                                               Weights which, const std::string& file) {
+  TestAnswers answers;
+  if (volumes.volumes() == 0) return answers;
+  ASSIGN_OR_RETURN(const std::unique_ptr<DurableWriter> out, DurableWriter::Create(file));
+  const VolumeSet& set = volumes.set();
+  RETURN_IF_ERROR(out->Append(NpyHeaderText("<f4", {set.TestVoxels(), set.values()})));
+  RETURN_IF_ERROR(learner.PredictVolumes(which, volumes, [&](absl::Span<const float> values) {
+    return out->Append(
+        {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
+  }));
+  ASSIGN_OR_RETURN(const FileDigest digest, out->Commit());
+  answers.file = file;
+  answers.sha256 = digest.sha256;
+  return answers;
+}
+
+// The Attempt's folder, as seen from the job's: "attempts/<attempt>".
+std::string FromJob(const std::string& job, int64_t attempt) {
+  const std::string dir = AttemptDir(job, attempt);
+  return std::string(absl::StripPrefix(dir, absl::StrCat(JobDir(job), "/")));
+}
+
 }  // namespace
 
-absl::StatusOr<std::vector<float>> PredictTest(Learner& learner, const RowEncoder& encoder,
-                                               std::shared_ptr<const MediaSource> media,
-                                               Weights which, int outputs) {
+absl::StatusOr<TestAnswers> PredictTest(Learner& learner, const RowEncoder& encoder,
+                                        std::shared_ptr<const MediaSource> media, Weights which,
+                                        int outputs, const std::string& file) {
   if (media != nullptr && media->volumes_source() != nullptr) {
-    const VolumeSource& volumes = *media->volumes_source();
-    std::vector<float> voxels;
-    voxels.reserve(static_cast<size_t>(volumes.set().TestVoxels() * volumes.set().values()));
-    RETURN_IF_ERROR(
-        learner.PredictVolumes(which, volumes, [&voxels](absl::Span<const float> answers) {
-          voxels.insert(voxels.end(), answers.begin(), answers.end());
-          return absl::OkStatus();
-        }));
-    return voxels;
+    return PredictTestVolumes(learner, *media->volumes_source(), which, file);
   }
+  TestAnswers answers;
+  std::vector<float>& out = answers.values;
   const int64_t rows = encoder.table().rows(Split::kTest);
-  std::vector<float> out(static_cast<size_t>(rows * outputs));
+  out.resize(static_cast<size_t>(rows * outputs));
   if (encoder.shape().history() > 0) {
     RETURN_IF_ERROR(PredictAllSeries(learner, encoder, which, static_cast<size_t>(outputs),
                                      absl::MakeSpan(out)));
-    return out;
+    return answers;
   }
   for (int64_t begin = 0; begin < rows; begin += kEncodeRows) {
     const int64_t end = std::min(rows, begin + kEncodeRows);
@@ -141,32 +159,38 @@ absl::StatusOr<std::vector<float>> PredictTest(Learner& learner, const RowEncode
                         absl::MakeSpan(out).subspan(static_cast<size_t>(begin * outputs),
                                                     static_cast<size_t>((end - begin) * outputs))));
   }
-  return out;
+  return answers;
+}
+
+std::string TestPath(const std::string& state_dir, const std::string& job, int64_t attempt,
+                     const std::string& suffix) {
+  return absl::StrCat(state_dir, "/", AttemptDir(job, attempt), "/", WithSuffix(kTestFile, suffix));
 }
 
 absl::StatusOr<SavedPredictions> WritePredictions(const std::string& state_dir,
                                                   const std::string& job, int64_t attempt,
                                                   const std::string& suffix, int outputs,
                                                   absl::Span<const float> oof,
-                                                  absl::Span<const float> test) {
-  const std::string attempt_dir = AttemptDir(job, attempt);
-  // "attempts/<attempt>", as seen from the job's folder.
-  const std::string from_job =
-      std::string(absl::StripPrefix(attempt_dir, absl::StrCat(JobDir(job), "/")));
+                                                  const TestAnswers& test) {
   const auto write = [&](absl::string_view file, absl::Span<const float> values, std::string& path,
                          std::string& sha256) -> absl::Status {
     const std::string name = WithSuffix(file, suffix);
-    const std::string absolute = absl::StrCat(state_dir, "/", attempt_dir, "/", name);
+    const std::string absolute = absl::StrCat(state_dir, "/", AttemptDir(job, attempt), "/", name);
     const int64_t rows = static_cast<int64_t>(values.size()) / outputs;
     RETURN_IF_ERROR(WriteNpy(absolute, {rows, outputs}, values));
     ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(absolute));
-    path = absl::StrCat(from_job, "/", name);
+    path = absl::StrCat(FromJob(job, attempt), "/", name);
     sha256 = digest.sha256;
     return absl::OkStatus();
   };
   SavedPredictions saved;
   RETURN_IF_ERROR(write(kOofFile, oof, saved.oof, saved.oof_sha256));
-  if (!test.empty()) RETURN_IF_ERROR(write(kTestFile, test, saved.test, saved.test_sha256));
+  if (!test.file.empty()) {
+    saved.test = absl::StrCat(FromJob(job, attempt), "/", WithSuffix(kTestFile, suffix));
+    saved.test_sha256 = test.sha256;
+  } else if (!test.values.empty()) {
+    RETURN_IF_ERROR(write(kTestFile, test.values, saved.test, saved.test_sha256));
+  }
   return saved;
 }
 

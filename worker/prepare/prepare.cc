@@ -40,8 +40,9 @@ namespace {
 
 // Of the second floor. Much more than it takes alone: it gives way to others.
 constexpr absl::Duration kMostFloorTime = absl::Seconds(5);
-constexpr size_t kManyBytes = size_t{1} << 40;  // worth all threads
-constexpr double kFloorShare = 0.2;             // of the time that remains
+constexpr size_t kManyBytes = size_t{1} << 40;     // worth all threads
+constexpr double kFloorShare = 0.2;                // of the time that remains
+constexpr char kNextTestFile[] = "test.next.npy";  // becomes test.npy
 // A module that is sound is through in a second.
 constexpr absl::Duration kScriptPatience = absl::Seconds(15);
 constexpr absl::Duration kLeastPatience = absl::Seconds(2);
@@ -396,9 +397,11 @@ absl::Status PrepareRun::Run() {
   if (spec_.volume) {
     ASSIGN_OR_RETURN(const std::shared_ptr<const VolumeSet> volumes,
                      VolumeSet::Open(InState(VolumeCachePath(key_))));
-    Floor floor = volumes->classes().size() > 1
-                      ? RangeFloor(*table_, *volumes, Folds(), spec_.metric)
-                      : ThresholdFloor(*table_, *volumes, Folds(), spec_.metric);
+    const std::string folder = InState(FloorDir(task_.job));
+    RETURN_IF_ERROR(MakeDirs(folder));
+    const auto fit = volumes->classes().size() > 1 ? RangeFloor : ThresholdFloor;
+    ASSIGN_OR_RETURN(Floor floor, fit(*table_, *volumes, Folds(), spec_.metric,
+                                      absl::StrCat(folder, "/", kNextTestFile)));
     RETURN_IF_ERROR(PutFloor(floor));
     RETURN_IF_ERROR(TakeWeights());
     TellTable();

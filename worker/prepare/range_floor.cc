@@ -4,7 +4,9 @@
 #include <array>
 #include <vector>
 
+#include "common/status_macros.h"
 #include "common/volume/overlap.h"
+#include "worker/prepare/floor_answers.h"
 #include "worker/prepare/intensity_bins.h"
 
 namespace traind {
@@ -118,7 +120,8 @@ float ScoreOf(const VoxelCounts& counts, const Labels& labels, Metric metric) {
 
 }  // namespace
 
-Floor RangeFloor(const Table& table, const VolumeSet& set, const FloorFolds& folds, Metric metric) {
+absl::StatusOr<Floor> RangeFloor(const Table& table, const VolumeSet& set, const FloorFolds& folds,
+                                 Metric metric, const std::string& test_file) {
   const auto volumes = set.volumes(Split::kTrain);
   const IntensityBins bins = BinsOf(volumes);
   std::vector<VoxelCounts> counts;
@@ -141,21 +144,10 @@ Floor RangeFloor(const Table& table, const VolumeSet& set, const FloorFolds& fol
     const Labels& by = fold < 0 ? of_fold.back() : of_fold[static_cast<size_t>(fold)];
     floor.oof.values.push_back(ScoreOf(counts[row], by, metric));
   }
-  const auto width = static_cast<size_t>(set.values());
-  floor.test.shape = {set.TestVoxels(), set.values()};
-  floor.test.values.resize(static_cast<size_t>(set.TestVoxels()) * width);
-  float* out = floor.test.values.data();
-  std::vector<float> slice;
-  for (const StoredVolume& volume : set.volumes(Split::kTest)) {
-    slice.resize(static_cast<size_t>(volume.shape.slice()));
-    for (int64_t z = 0; z < volume.shape.depth; ++z) {
-      set.ReadSlice(volume, z, absl::MakeSpan(slice));
-      for (size_t i = 0; i < slice.size(); i += static_cast<size_t>(volume.shape.channels)) {
-        out[of_fold.back()[bins.Of(slice[i])]] = 1;
-        out += width;
-      }
-    }
-  }
+  const auto label = [&](float value) { return of_fold.back()[bins.Of(value)]; };
+  ASSIGN_OR_RETURN(const FileDigest test, WriteFloorAnswers(test_file, set, label));
+  floor.test_file = test_file;
+  floor.test_sha256 = test.sha256;
   floor.score = OofScore(table, folds, metric, floor.oof.values);
   return floor;
 }

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "common/status_macros.h"
 #include "common/volume/overlap.h"
+#include "worker/prepare/floor_answers.h"
 #include "worker/prepare/intensity_bins.h"
 
 namespace traind {
@@ -53,8 +55,9 @@ Threshold BestOf(const std::vector<Scores>& scores, absl::Span<const int32_t> ro
 
 }  // namespace
 
-Floor ThresholdFloor(const Table& table, const VolumeSet& set, const FloorFolds& folds,
-                     Metric metric) {
+absl::StatusOr<Floor> ThresholdFloor(const Table& table, const VolumeSet& set,
+                                     const FloorFolds& folds, Metric metric,
+                                     const std::string& test_file) {
   const auto volumes = set.volumes(Split::kTrain);
   const IntensityBins bins = BinsOf(volumes);
   std::vector<Scores> scores;
@@ -74,20 +77,14 @@ Floor ThresholdFloor(const Table& table, const VolumeSet& set, const FloorFolds&
     const Threshold& by = fold < 0 ? of_fold.back() : of_fold[static_cast<size_t>(fold)];
     floor.oof.values.push_back(static_cast<float>(scores[row][by.side][by.bin]));
   }
-  floor.test.shape = {set.TestVoxels(), 1};
-  floor.test.values.reserve(static_cast<size_t>(set.TestVoxels()));
   const Threshold& by_all = of_fold.back();
-  std::vector<float> slice;
-  for (const StoredVolume& volume : set.volumes(Split::kTest)) {
-    slice.resize(static_cast<size_t>(volume.shape.slice()));
-    for (int64_t z = 0; z < volume.shape.depth; ++z) {
-      set.ReadSlice(volume, z, absl::MakeSpan(slice));
-      for (size_t i = 0; i < slice.size(); i += static_cast<size_t>(volume.shape.channels)) {
-        const bool above = bins.Of(slice[i]) >= by_all.bin;
-        floor.test.values.push_back(above == (by_all.side == 0) ? 1.0f : 0.0f);
-      }
-    }
-  }
+  const auto label = [&](float value) -> uint8_t {
+    const bool above = bins.Of(value) >= by_all.bin;
+    return above == (by_all.side == 0) ? 1 : 0;
+  };
+  ASSIGN_OR_RETURN(const FileDigest test, WriteFloorAnswers(test_file, set, label));
+  floor.test_file = test_file;
+  floor.test_sha256 = test.sha256;
   floor.score = OofScore(table, folds, metric, floor.oof.values);
   return floor;
 }

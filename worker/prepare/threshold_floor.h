@@ -1,8 +1,9 @@
 // The floor of volumes: the best global threshold.
 #pragma once
 
-#include <cstdint>
-#include <vector>
+#include <absl/status/statusor.h>
+
+#include <string>
 
 #include "common/publish/floor_files.h"
 #include "common/publish/metrics.h"
@@ -14,10 +15,11 @@ namespace traind {
 // Values of a volume's first channel that are at or above (or: below) one number are
 // foreground: the one that scores best, on the mean over the volumes that a fold is trained
 // on, among 1024 between the least and the most value. `oof` has the score of each
-// training volume, by its own fold's threshold; `test` a 0 or 1 for each voxel of the test volumes,
-// by that of all training volumes. REQUIRES: metric is kDice or kIou; every training volume has a
-// mask.
-Floor ThresholdFloor(const Table& table, const VolumeSet& set, const FloorFolds& folds,
-                     Metric metric);
+// training volume, by its own fold's threshold; the file `test_file`, which is written, a 0 or 1
+// for each voxel of the test volumes, by that of all training volumes. Errors: those of
+// DurableWriter. REQUIRES: metric is kDice or kIou; every training volume has a mask.
+absl::StatusOr<Floor> ThresholdFloor(const Table& table, const VolumeSet& set,
+                                     const FloorFolds& folds, Metric metric,
+                                     const std::string& test_file);
 
 }  // namespace traind

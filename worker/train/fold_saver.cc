@@ -21,6 +21,8 @@ constexpr size_t kInterimKept = 3;
 constexpr int kMostOfTime = 20;  // a twentieth
 constexpr int kShareOfPast = 4;  // a quarter
 
+std::string InterimSuffix(int64_t number) { return absl::StrCat("-", number); }
+
 }  // namespace
 
 FoldSaver::FoldSaver(FoldSaverOptions options, EventSink& sink, const Clock& clock)
@@ -89,21 +91,31 @@ void FoldSaver::RememberScore(int64_t step, std::optional<double> score) {
   }
 }
 
-void FoldSaver::StartPredictions(rank_protocol::FoldSaved saved, std::vector<float> oof,
-                                 std::vector<float> test) {
-  const auto shared_oof = std::make_shared<const std::vector<float>>(std::move(oof));
-  const auto shared_test = std::make_shared<const std::vector<float>>(std::move(test));
-  const bool taken = writer_.TryStart([this, saved = std::move(saved), shared_oof, shared_test] {
-    WritePredictionsNow(saved, *shared_oof, *shared_test);
-  });
-  if (taken) last_predictions_ = clock_.MonotonicNow();
+std::string FoldSaver::NextTestFile(bool last) const {
+  return TestPath(options_.state_dir, options_.job, options_.attempt,
+                  last ? "" : InterimSuffix(interim_number_ + 1));
 }
 
-void FoldSaver::WritePredictionsNow(rank_protocol::FoldSaved saved, absl::Span<const float> oof,
-                                    absl::Span<const float> test) {
-  const auto files =
-      WritePredictions(options_.state_dir, options_.job, options_.attempt,
-                       absl::StrCat("-", ++interim_number_), options_.outputs, oof, test);
+void FoldSaver::StartPredictions(rank_protocol::FoldSaved saved, std::vector<float> oof,
+                                 TestAnswers test) {
+  const auto shared_oof = std::make_shared<const std::vector<float>>(std::move(oof));
+  const auto shared_test = std::make_shared<const TestAnswers>(std::move(test));
+  const int64_t number = ++interim_number_;
+  const bool taken =
+      writer_.TryStart([this, saved = std::move(saved), number, shared_oof, shared_test] {
+        WritePredictionsNow(saved, number, *shared_oof, *shared_test);
+      });
+  if (taken) {
+    last_predictions_ = clock_.MonotonicNow();
+  } else if (!shared_test->file.empty()) {
+    unlink(shared_test->file.c_str());
+  }
+}
+
+void FoldSaver::WritePredictionsNow(rank_protocol::FoldSaved saved, int64_t number,
+                                    absl::Span<const float> oof, const TestAnswers& test) {
+  const auto files = WritePredictions(options_.state_dir, options_.job, options_.attempt,
+                                      InterimSuffix(number), options_.outputs, oof, test);
   if (!files.ok()) return Warn("predictions", files.status());
   saved.oof = files->oof;
   saved.oof_sha256 = files->oof_sha256;
@@ -132,7 +144,7 @@ void FoldSaver::ForgetOldPredictions() {
 }
 
 absl::Status FoldSaver::SaveLast(rank_protocol::FoldSaved saved, absl::Span<const float> oof,
-                                 absl::Span<const float> test) {
+                                 const TestAnswers& test) {
   const auto files = WritePredictions(options_.state_dir, options_.job, options_.attempt, "",
                                       options_.outputs, oof, test);
   if (!files.ok()) return StorageError(files.status());

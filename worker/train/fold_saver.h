@@ -57,13 +57,15 @@ class FoldSaver {
   // are not finite is not written.
   bool StartCheckpoint(const ParameterLayout& layout, Checkpoint checkpoint,
                        std::optional<double> score);
+  // Where the test answers that are saved next are written beforehand, if that is done.
+  std::string NextTestFile(bool last) const;
   // `saved` has all but the files and digests.
   void StartPredictions(rank_protocol::FoldSaved saved, std::vector<float> oof,
-                        std::vector<float> test);  // skipped likewise
+                        TestAnswers test);  // skipped likewise
 
   // The fold's last predictions: written at once, before any checkpoint.
   absl::Status SaveLast(rank_protocol::FoldSaved saved, absl::Span<const float> oof,
-                        absl::Span<const float> test);
+                        const TestAnswers& test);
 
   // false: something is still being written after `timeout`.
   bool Wait(absl::Duration timeout) { return writer_.Wait(timeout); }
@@ -72,8 +74,8 @@ class FoldSaver {
   void WriteCheckpointNow(const ParameterLayout& layout, const Checkpoint& checkpoint,
                           std::optional<double> score);
   void RememberScore(int64_t step, std::optional<double> score);
-  void WritePredictionsNow(rank_protocol::FoldSaved saved, absl::Span<const float> oof,
-                           absl::Span<const float> test);
+  void WritePredictionsNow(rank_protocol::FoldSaved saved, int64_t number,
+                           absl::Span<const float> oof, const TestAnswers& test);
   void ForgetOldPredictions();
   // After the last ones none is told of any more: it would pass for newer.
   void Tell(const rank_protocol::FoldSaved& saved) ABSL_LOCKS_EXCLUDED(telling_);
@@ -85,12 +87,12 @@ class FoldSaver {
   const absl::Duration started_;
   absl::Duration last_checkpoint_ = -absl::InfiniteDuration();
   absl::Duration last_predictions_;
+  int64_t interim_number_ = 0;
   absl::Mutex telling_;
   bool told_last_ ABSL_GUARDED_BY(telling_) = false;
   // Of the writer's thread.
   std::vector<std::pair<double, int64_t>> best_checkpoints_;  // score, step; best first
   std::deque<SavedPredictions> interim_;                      // on disk
-  int64_t interim_number_ = 0;
   BackgroundWriter writer_;  // last: its thread ends before the rest goes
 };
 

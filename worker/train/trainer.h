@@ -100,6 +100,7 @@ class Trainer {
   absl::Status Finish(const Ending& ending);
   absl::Status PredictAndSave(const Ending& ending);
   void RescuePredictions();
+  absl::StatusOr<TestAnswers> PredictTestNow(bool last);
 
   Checkpoint Capture(Learner::State state) const;
   absl::Status Restore(const Checkpoint& checkpoint);

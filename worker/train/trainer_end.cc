@@ -44,11 +44,16 @@ absl::Status Trainer::Finish(const Ending& ending) {
   return absl::OkStatus();
 }
 
+// By the best weights. last: the fold's last answers.
+absl::StatusOr<TestAnswers> Trainer::PredictTestNow(bool last) {
+  return PredictTest(*learner_, *data_.encoder, data_.test_media, Weights::kBest, data_.outputs,
+                     saver_->NextTestFile(last));
+}
+
 // Something went wrong, but there are good weights: the fold may still count.
 void Trainer::RescuePredictions() {
   if (!gang_->leads() || !has_best_ || predictions_saved_ || best_outputs_.empty()) return;
-  const absl::StatusOr<std::vector<float>> test =
-      PredictTest(*learner_, *data_.encoder, data_.test_media, Weights::kBest, data_.outputs);
+  const absl::StatusOr<TestAnswers> test = PredictTestNow(/*last=*/false);
   if (!test.ok()) return;
   constexpr absl::Duration kLongestWait = absl::Seconds(10);
   saver_->Wait(kLongestWait);
@@ -58,9 +63,7 @@ void Trainer::RescuePredictions() {
 
 absl::Status Trainer::PredictAndSave(const Ending& ending) {
   const absl::Duration started = clock_.MonotonicNow();
-  ASSIGN_OR_RETURN(
-      const std::vector<float> test,
-      PredictTest(*learner_, *data_.encoder, data_.test_media, Weights::kBest, data_.outputs));
+  ASSIGN_OR_RETURN(const TestAnswers test, PredictTestNow(/*last=*/true));
   rank_protocol::FoldSaved saved = FoldSavedNow();
   saved.last = true;
   saved.complete = ending.cause == StopCause::kEpochs || ending.cause == StopCause::kPatience;

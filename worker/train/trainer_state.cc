@@ -228,8 +228,7 @@ void Trainer::SaveWhatIsDue() {
   if (predictions_saved_ || best_outputs_.empty() || !saver_->PredictionsDue(predict_time_)) {
     return;
   }
-  absl::StatusOr<std::vector<float>> test =
-      PredictTest(*learner_, *data_.encoder, data_.test_media, Weights::kBest, data_.outputs);
+  absl::StatusOr<TestAnswers> test = PredictTestNow(/*last=*/false);
   if (!test.ok()) return Warn(absl::StrCat("no predictions: ", test.status().message()));
   predictions_saved_ = true;
   saver_->StartPredictions(FoldSavedNow(), best_outputs_, *std::move(test));
