@@ -22,7 +22,7 @@
 //       floor/oof.npy, test.npy   the floor's predictions (see below)
 //       attempts/<attempt>/       all that one Attempt writes; never shared between Attempts
 //         oof.npy                 float32 [rows of the fold, C], rows in ascending order
-//         test.npy                float32 [test_rows, C]; of volumes [voxels of all test rows, 1]
+//         test.npy                float32 [test_rows, C]; of volumes [voxels of all test rows, V]
 //         checkpoint-<step>.safetensors, checkpoint-<step>.json   state, then its manifest
 //         model.json              what turns a row into this model's input (worker/predict/
 //                                 model_file.h); the checkpoints beside it have its weights
@@ -35,8 +35,9 @@
 //                                 volumes masks/<id>.npy or .tiff, and predictions.zip of them
 //       current                   symlink to the standing prediction-<n>
 // C = number of classes (probabilities, each row sums to 1), or of targets for
-// regression and forecasting (values in each target's own unit). Of volumes 1: out of fold the
-// score of each row's mask, for test rows the probability of each voxel to be foreground.
+// regression and forecasting (values in each target's own unit). Of volumes 1, out of fold: the
+// score of each row's mask. V = 1 for one foreground class (the probability to be it), else the
+// classes and the background, which comes first (probabilities).
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,7 @@
 #include "worker/prepare/prepare.h"
 
 #include <absl/strings/str_cat.h>
-#include <absl/strings/str_join.h>
 #include <absl/time/time.h>
-#include <sched.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -20,18 +18,16 @@
 #include "common/table/folds.h"
 #include "common/table/mapped_file.h"
 #include "common/table/npy.h"
-#include "common/table/parquet.h"
 #include "common/table/sample_plan.h"
-#include "common/table/table_reader.h"
+#include "worker/prepare/data_files.h"
+#include "worker/prepare/kept_file.h"
 #include "worker/prepare/linear_floor.h"
 #include "worker/prepare/prepare_spec.h"
 #include "worker/prepare/pretrained_check.h"
 #include "worker/prepare/prior_floor.h"
 #include "worker/prepare/range_floor.h"
-#include "worker/prepare/row_media.h"
 #include "worker/prepare/script_check.h"
 #include "worker/prepare/series_floor.h"
-#include "worker/prepare/text_features.h"
 #include "worker/prepare/threshold_floor.h"
 #include "worker/prepare/tokenizers.h"
 
@@ -40,7 +36,6 @@ namespace {
 
 // Of the second floor. Much more than it takes alone: it gives way to others.
 constexpr absl::Duration kMostFloorTime = absl::Seconds(5);
-constexpr size_t kManyBytes = size_t{1} << 40;     // worth all threads
 constexpr double kFloorShare = 0.2;                // of the time that remains
 constexpr char kNextTestFile[] = "test.next.npy";  // becomes test.npy
 // A module that is sound is through in a second.
@@ -77,37 +72,11 @@ Failure FailureOf(const absl::Status& status) {
   return {reason, std::string(status.message())};
 }
 
-std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 // Columns that are the floor's alone.
 int FloorColumns(const TableSchema& schema) {
   return static_cast<int>(std::count_if(schema.features.begin(), schema.features.end(),
                                         [](const Column& column) { return column.floor_only; }));
 }
-
-// How many threads are worth it: other PREPAREs want the cores, too.
-int ReaderThreads(size_t bytes) {
-  constexpr size_t kBytesPerThread = 32 << 20;
-  constexpr size_t kMostThreads = 8;
-  cpu_set_t cpus;
-  const int ours = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
-  const size_t useful = std::min(bytes / kBytesPerThread + 1, kMostThreads);
-  return std::max(1, std::min(ours, static_cast<int>(useful)));
-}
-
-// What the table is read from, and what its rows have besides (null: nothing).
-struct DataFiles {
-  std::unique_ptr<RowMedia> media;
-  std::unique_ptr<MappedFile> mapped_train, mapped_test;  // where there are no media
-  std::string csv_train, csv_test;                        // of Parquet tables
-  CsvFile train, test;
-
-  absl::Status CheckUnchanged() const {
-    if (media != nullptr) return media->CheckUnchanged();
-    RETURN_IF_ERROR(mapped_train->CheckUnchanged());
-    return mapped_test == nullptr ? absl::OkStatus() : mapped_test->CheckUnchanged();
-  }
-};
 
 class PrepareRun {
  public:
@@ -122,6 +91,7 @@ class PrepareRun {
   absl::Status FillCache(const DataFiles& files);
   absl::StatusOr<bool> OpenCached(const DataFiles& files);
   absl::Status WriteFolds();
+  absl::StatusOr<Floor> FirstFloor();
   absl::Status PutFloor(Floor& floor);
   absl::Status TakeScript();
   absl::Status TakeWeights();
@@ -153,70 +123,12 @@ class PrepareRun {
   std::string weights_;  // what is taken of the weights to start from
 };
 
-// The digest of all that decides what the table is, and what rows have besides.
-// tokenizer: of a file that the spec names; other bytes train other folds.
-std::string CacheKey(const PrepareSpec& spec, const DataFiles& files, absl::string_view tokenizer) {
-  std::vector<std::string> parts = {
-      absl::StrCat("table-reader ", kTableReaderVersion),
-      std::string(spec.target_kind == TargetKind::kClasses ? "classes" : "value"),
-      absl::StrCat(spec.target, spec.more_targets.empty() ? "" : "\n",
-                   absl::StrJoin(spec.more_targets, "\n")),
-      spec.id,
-      spec.time,
-      spec.series,
-      spec.group,
-      spec.fold_column,
-      std::string(spec.forecasting ? "history" : ""),
-      Sha256Hex(files.train.bytes),
-      spec.test.empty() ? "no test" : Sha256Hex(files.test.bytes)};
-  if (files.media != nullptr) parts.push_back(files.media->content());
-  if (!spec.text_columns.empty()) {
-    parts.push_back(absl::StrCat("texts\n", absl::StrJoin(spec.text_columns, "\n")));
-  }
-  if (!tokenizer.empty()) parts.push_back(Sha256Hex(tokenizer));
-  return Sha256Hex(absl::StrJoin(parts, absl::string_view("\0", 1)));
-}
-
-// The file's bytes, or what the plug-in makes of them, in `made`.
-absl::StatusOr<absl::string_view> TextOf(const std::string& path, const MappedFile& file,
-                                         std::string& made) {
-  constexpr absl::Duration kMostTime = absl::Hours(1);  // the deadline comes before
-  if (!IsParquet(file.bytes())) return file.bytes();
-  ASSIGN_OR_RETURN(made, ParquetToCsv(path, kMostTime));
-  return absl::string_view(made);
-}
-
-absl::StatusOr<std::unique_ptr<DataFiles>> OpenFiles(const PrepareSpec& spec) {
-  auto made = std::make_unique<DataFiles>();  // views look into it: it must not move
-  DataFiles& files = *made;
-  ASSIGN_OR_RETURN(files.media, OpenRowMedia(spec, ReaderThreads(kManyBytes)));
-  if (files.media != nullptr) {
-    files.train = files.media->train();
-    files.test = files.media->test();
-    return made;
-  }
-  ASSIGN_OR_RETURN(files.mapped_train, MappedFile::Open(spec.train));
-  ASSIGN_OR_RETURN(const absl::string_view train,
-                   TextOf(spec.train, *files.mapped_train, files.csv_train));
-  files.train = {BaseName(spec.train), train};
-  if (spec.test.empty()) return made;
-  ASSIGN_OR_RETURN(files.mapped_test, MappedFile::Open(spec.test));
-  ASSIGN_OR_RETURN(const absl::string_view test,
-                   TextOf(spec.test, *files.mapped_test, files.csv_test));
-  files.test = {BaseName(spec.test), test};
-  if (files.test.name == files.train.name) {
-    files.train.name = spec.train;
-    files.test.name = spec.test;
-  }
-  return made;
-}
-
 absl::Status PrepareRun::ReadData() {
-  ASSIGN_OR_RETURN(const std::unique_ptr<DataFiles> files, OpenFiles(spec_));
+  ASSIGN_OR_RETURN(const std::unique_ptr<DataFiles> files, DataFiles::Open(spec_));
   if (!spec_.tokenizer_file.empty()) {
     ASSIGN_OR_RETURN(tokenizer_, MappedFile::Open(spec_.tokenizer_file));
   }
-  key_ = CacheKey(spec_, *files, tokenizer_ == nullptr ? "" : tokenizer_->bytes());
+  key_ = files->Key(spec_, tokenizer_ == nullptr ? "" : tokenizer_->bytes());
   ASSIGN_OR_RETURN(cached_, OpenCached(*files));
   if (cached_) return absl::OkStatus();
   RETURN_IF_ERROR(FillCache(*files));
@@ -231,37 +143,20 @@ absl::StatusOr<bool> PrepareRun::OpenCached(const DataFiles& files) {
   // The state folder's fault, whatever its code: not the user's.
   if (!table.ok()) return absl::InternalError(table.status().message());
   if ((*table)->schema().content_sha256 != key_ || !(*table)->VerifyDigest().ok()) return false;
-  if (files.media != nullptr && !files.media->IsCached(task_.state_dir, key_)) return false;
+  if (files.media() != nullptr && !files.media()->IsCached(task_.state_dir, key_)) return false;
   table_ = *std::move(table);
   return true;
 }
 
 absl::Status PrepareRun::FillCache(const DataFiles& files) {
-  TableSource source;
-  source.train = files.train;
-  source.test = files.test;
-  source.target = spec_.target;
-  source.more_targets = spec_.more_targets;
-  source.id = spec_.id;
-  source.time = spec_.time;
-  source.series = spec_.series;
-  source.group = spec_.group;
-  source.fold_column = spec_.fold_column;
-  source.history = spec_.forecasting;
-  source.text_columns = spec_.text_columns;
-  source.target_kind = spec_.target_kind;
-  source.threads = ReaderThreads(files.train.bytes.size());
-  if (files.media != nullptr) source.text_columns = files.media->text_columns();
-  absl::StatusOr<TableRows> rows = ReadTable(source);
-  // What was changed under our hands explains every other mistake.
-  RETURN_IF_ERROR(files.CheckUnchanged());
-  RETURN_IF_ERROR(rows.status());
-  rows->schema.content_sha256 = key_;
-  if (!spec_.text_columns.empty()) AddTextFeatures(*rows);
+  ASSIGN_OR_RETURN(TableRows rows, files.Read(spec_));
+  rows.schema.content_sha256 = key_;
   RETURN_IF_ERROR(MakeDirs(InState(CacheDir())));
   // The table last: where it is, all is.
-  if (files.media != nullptr) RETURN_IF_ERROR(files.media->Add(task_.state_dir, key_, *rows));
-  return WriteTable(*rows, InState(TableCachePath(key_)));
+  if (files.media() != nullptr) {
+    RETURN_IF_ERROR(files.media()->Add(task_.state_dir, key_, rows));
+  }
+  return WriteTable(rows, InState(TableCachePath(key_)));
 }
 
 absl::Status PrepareRun::WriteFolds() {
@@ -290,6 +185,7 @@ absl::Status PrepareRun::PutFloor(Floor& floor) {
 }
 
 absl::Status PrepareRun::PutTokenizers() const {
+  if (!spec_.sentencepiece) return absl::OkStatus();
   const absl::Status written =
       WriteTokenizers(*table_, fold_of_, split_, spec_.vocabulary,
                       tokenizer_ == nullptr ? absl::string_view() : tokenizer_->bytes(),
@@ -325,23 +221,14 @@ void PrepareRun::TellFloor(const Floor& floor) const {
   send_(ready);
 }
 
-// Keeps the user's own model, which may change or go, and tries it.
+// Tries the user's own model.
 absl::Status PrepareRun::TakeScript() {
   if (spec_.script.empty()) return absl::OkStatus();
-  const std::string kept = InState(ScriptCachePath(spec_.script_sha256));
-  const absl::StatusOr<FileDigest> there = DigestFile(kept);
-  if (!there.ok() || there->sha256 != spec_.script_sha256) {
-    ASSIGN_OR_RETURN(const std::string bytes, ReadFile(spec_.script));
-    if (Sha256Hex(bytes) != spec_.script_sha256) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "model.script.file: ", spec_.script, " was changed after the Job was submitted"));
-    }
-    RETURN_IF_ERROR(WriteFileDurably(kept, bytes));
-  }
   ScriptCheck check;
   check.program = RankProgram();
-  check.path = kept;
+  check.path = InState(ScriptCachePath(spec_.script_sha256));
   check.sha256 = spec_.script_sha256;
+  RETURN_IF_ERROR(KeepFile("model.script.file", spec_.script, check.sha256, check.path));
   check.window = split_.shape.window;
   check.past_is_input = split_.shape.horizon > 0;
   return CheckScript(check, *table_, Patience(kScriptPatience));
@@ -389,37 +276,38 @@ absl::Status PrepareRun::ImproveFloor(const Floor& first) {
   return absl::OkStatus();
 }
 
-absl::Status PrepareRun::Run() {
-  RETURN_IF_ERROR(ReadData());
-  read_time_ = Spent();
-  RETURN_IF_ERROR(WriteFolds());
-  RETURN_IF_ERROR(WritePredictionForm(task_.state_dir, task_.job, spec_.form));
+// Stands within seconds, and is not improved where rows have voxels.
+absl::StatusOr<Floor> PrepareRun::FirstFloor() {
   if (spec_.volume) {
     ASSIGN_OR_RETURN(const std::shared_ptr<const VolumeSet> volumes,
                      VolumeSet::Open(InState(VolumeCachePath(key_))));
     const std::string folder = InState(FloorDir(task_.job));
     RETURN_IF_ERROR(MakeDirs(folder));
     const auto fit = volumes->classes().size() > 1 ? RangeFloor : ThresholdFloor;
-    ASSIGN_OR_RETURN(Floor floor, fit(*table_, *volumes, Folds(), spec_.metric,
-                                      absl::StrCat(folder, "/", kNextTestFile)));
-    RETURN_IF_ERROR(PutFloor(floor));
-    RETURN_IF_ERROR(TakeWeights());
-    TellTable();
-    TellFloor(floor);
-    return absl::OkStatus();
+    return fit(*table_, *volumes, Folds(), spec_.metric, absl::StrCat(folder, "/", kNextTestFile));
   }
   Floor first = PriorFloor(*table_, Folds(), spec_.metric);
   if (std::optional<SeasonalFloor> naive = SeasonalNaiveFloor(*table_, Folds(), spec_.metric)) {
     period_ = naive->period;
     if (!Better(spec_.metric, first.score, naive->floor.score)) first = std::move(naive->floor);
   }
+  return first;
+}
+
+absl::Status PrepareRun::Run() {
+  RETURN_IF_ERROR(ReadData());
+  read_time_ = Spent();
+  RETURN_IF_ERROR(WriteFolds());
+  RETURN_IF_ERROR(WritePredictionForm(task_.state_dir, task_.job, spec_.form));
+  ASSIGN_OR_RETURN(Floor first, FirstFloor());
   RETURN_IF_ERROR(PutFloor(first));
-  RETURN_IF_ERROR(TakeScript());
   // Before the table is told: folds may begin then.
-  if (spec_.sentencepiece) RETURN_IF_ERROR(PutTokenizers());
+  RETURN_IF_ERROR(TakeScript());
+  RETURN_IF_ERROR(PutTokenizers());
   RETURN_IF_ERROR(TakeWeights());
   TellTable();
   TellFloor(first);
+  if (spec_.volume) return absl::OkStatus();
   setpriority(PRIO_PROCESS, 0, kNiceAfterFirstFloor);
   return ImproveFloor(first);
 }

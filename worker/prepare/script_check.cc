@@ -1,10 +1,8 @@
 #include "worker/prepare/script_check.h"
 
 #include <absl/strings/str_cat.h>
-#include <limits.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -51,14 +49,6 @@ absl::Status Wrong(const ScriptCheck& check, absl::string_view what) {
 }
 
 }  // namespace
-
-std::string RankProgram() {
-  char self[PATH_MAX];
-  const ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-  if (length <= 0) return "trainrank";
-  std::string path(self, static_cast<size_t>(length));
-  return absl::StrCat(path.substr(0, path.rfind('/') + 1), "trainrank");
-}
 
 absl::Status CheckScript(const ScriptCheck& check, const Table& table, absl::Duration patience) {
   constexpr size_t kMostBytes = 1 << 16;

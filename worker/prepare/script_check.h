@@ -24,7 +24,4 @@ struct ScriptCheck {
 // did not come back, or ended without a word; Internal: the program cannot be started.
 absl::Status CheckScript(const ScriptCheck& check, const Table& table, absl::Duration patience);
 
-// The trainrank beside this process's own program.
-std::string RankProgram();
-
 }  // namespace traind

@@ -1,0 +1,122 @@
+#include "worker/prepare/data_files.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <absl/time/time.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "common/durable_file.h"
+#include "common/status_macros.h"
+#include "common/table/parquet.h"
+#include "common/table/table_reader.h"
+#include "worker/prepare/text_features.h"
+
+namespace traind {
+namespace {
+
+constexpr size_t kManyBytes = size_t{1} << 40;  // worth all threads
+
+std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// How many threads are worth it: other PREPAREs want the cores, too.
+int ReaderThreads(size_t bytes) {
+  constexpr size_t kBytesPerThread = 32 << 20;
+  constexpr size_t kMostThreads = 8;
+  cpu_set_t cpus;
+  const int ours = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+  const size_t useful = std::min(bytes / kBytesPerThread + 1, kMostThreads);
+  return std::max(1, std::min(ours, static_cast<int>(useful)));
+}
+
+// The file's bytes, or what the plug-in makes of them, in `made`.
+absl::StatusOr<absl::string_view> TextOf(const std::string& path, const MappedFile& file,
+                                         std::string& made) {
+  constexpr absl::Duration kMostTime = absl::Hours(1);  // the deadline comes before
+  if (!IsParquet(file.bytes())) return file.bytes();
+  ASSIGN_OR_RETURN(made, ParquetToCsv(path, kMostTime));
+  return absl::string_view(made);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DataFiles>> DataFiles::Open(const PrepareSpec& spec) {
+  std::unique_ptr<DataFiles> files(new DataFiles);
+  ASSIGN_OR_RETURN(files->media_, OpenRowMedia(spec, ReaderThreads(kManyBytes)));
+  if (files->media_ == nullptr) {
+    RETURN_IF_ERROR(files->OpenTables(spec));
+  } else {
+    files->train_ = files->media_->train();
+    files->test_ = files->media_->test();
+  }
+  return files;
+}
+
+absl::Status DataFiles::OpenTables(const PrepareSpec& spec) {
+  ASSIGN_OR_RETURN(mapped_train_, MappedFile::Open(spec.train));
+  ASSIGN_OR_RETURN(const absl::string_view train, TextOf(spec.train, *mapped_train_, csv_train_));
+  train_ = {BaseName(spec.train), train};
+  if (spec.test.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(mapped_test_, MappedFile::Open(spec.test));
+  ASSIGN_OR_RETURN(const absl::string_view test, TextOf(spec.test, *mapped_test_, csv_test_));
+  test_ = {BaseName(spec.test), test};
+  if (test_.name == train_.name) {
+    train_.name = spec.train;
+    test_.name = spec.test;
+  }
+  return absl::OkStatus();
+}
+
+std::string DataFiles::Key(const PrepareSpec& spec, absl::string_view tokenizer) const {
+  std::vector<std::string> parts = {
+      absl::StrCat("table-reader ", kTableReaderVersion),
+      std::string(spec.target_kind == TargetKind::kClasses ? "classes" : "value"),
+      absl::StrCat(spec.target, spec.more_targets.empty() ? "" : "\n",
+                   absl::StrJoin(spec.more_targets, "\n")),
+      spec.id,
+      spec.time,
+      spec.series,
+      spec.group,
+      spec.fold_column,
+      std::string(spec.forecasting ? "history" : ""),
+      Sha256Hex(train_.bytes),
+      spec.test.empty() ? "no test" : Sha256Hex(test_.bytes)};
+  if (media_ != nullptr) parts.push_back(media_->content());
+  if (!spec.text_columns.empty()) {
+    parts.push_back(absl::StrCat("texts\n", absl::StrJoin(spec.text_columns, "\n")));
+  }
+  if (!tokenizer.empty()) parts.push_back(Sha256Hex(tokenizer));
+  return Sha256Hex(absl::StrJoin(parts, absl::string_view("\0", 1)));
+}
+
+absl::Status DataFiles::CheckUnchanged() const {
+  if (media_ != nullptr) return media_->CheckUnchanged();
+  RETURN_IF_ERROR(mapped_train_->CheckUnchanged());
+  return mapped_test_ == nullptr ? absl::OkStatus() : mapped_test_->CheckUnchanged();
+}
+
+absl::StatusOr<TableRows> DataFiles::Read(const PrepareSpec& spec) const {
+  TableSource source;
+  source.train = train_;
+  source.test = test_;
+  source.target = spec.target;
+  source.more_targets = spec.more_targets;
+  source.id = spec.id;
+  source.time = spec.time;
+  source.series = spec.series;
+  source.group = spec.group;
+  source.fold_column = spec.fold_column;
+  source.history = spec.forecasting;
+  source.text_columns = media_ != nullptr ? media_->text_columns() : spec.text_columns;
+  source.target_kind = spec.target_kind;
+  source.threads = ReaderThreads(train_.bytes.size());
+  absl::StatusOr<TableRows> rows = ReadTable(source);
+  // What was changed under our hands explains every other mistake.
+  RETURN_IF_ERROR(CheckUnchanged());
+  if (rows.ok() && !spec.text_columns.empty()) AddTextFeatures(*rows);
+  return rows;
+}
+
+}  // namespace traind
