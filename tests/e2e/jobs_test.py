@@ -40,7 +40,7 @@ def _():
     with House(slots=2) as house:
         house.start()
         spec = house.spec(rows=12000, folds=2, epochs=4, budget="12s", train={"batch": 1},
-                          model={"mlp": {"hidden": [768, 768, 768]}})
+                          model={"mlp": {"hidden": [1024, 1024, 1024]}})
         spec["budget"]["subsample"] = True
         job = house.submit(spec, "--wait")
         assert (job["state"], job["quality"]) == ("SUCCEEDED", "DEGRADED"), job
