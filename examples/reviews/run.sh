@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# run.sh [--data DIR]: the example from nothing to its predictions; see README.md.
+# run.sh [--data DIR] [OPTION...]: the example from nothing to its predictions (README.md); further options are those
+# of deploy/demo.sh.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=$(mktemp -d /tmp/traind-reviews.XXXXXX)
-if [[ ${1:-} == --data && -n ${2:-} ]]; then
+if [[ ${1:-} == --data ]]; then
+  [[ -n ${2:-} ]] || { echo "run.sh: --data needs a value" >&2; exit 2; }
   cp "$2/reviews_train.csv" "$2/reviews_test.csv" "$here/films.yaml" "$work"
   job=$work/films.yaml
+  shift 2
 else
-  [[ $# == 0 ]] || { echo "usage: run.sh [--data DIR]" >&2; exit 2; }
   python3 "$here/make_data.py" --out "$work"
   cp "$here/job.yaml" "$work"
   job=$work/job.yaml
 fi
-exec "$here/../../deploy/demo.sh" --job "$job" --state "$work/state"
+exec "$here/../../deploy/demo.sh" --job "$job" --state "$work/state" "$@"
