@@ -3,13 +3,15 @@
 #include <memory>
 #include <vector>
 
+#include "common/durable_file.h"
 #include "common/status_macros.h"
 #include "common/table/npy.h"
 
 namespace traind {
+namespace {
 
-absl::StatusOr<FileDigest> WriteFloorAnswers(const std::string& path, const VolumeSet& set,
-                                             const std::function<uint8_t(float)>& label) {
+absl::StatusOr<FileDigest> WriteTest(const std::string& path, const VolumeSet& set,
+                                     const std::function<uint8_t(float)>& label) {
   ASSIGN_OR_RETURN(const std::unique_ptr<DurableWriter> out, DurableWriter::Create(path));
   RETURN_IF_ERROR(out->Append(NpyHeaderText("<f4", {set.TestVoxels(), set.values()})));
   const auto width = static_cast<size_t>(set.values());
@@ -34,6 +36,27 @@ absl::StatusOr<FileDigest> WriteFloorAnswers(const std::string& path, const Volu
     }
   }
   return out->Commit();
+}
+
+}  // namespace
+
+absl::StatusOr<Floor> AnswerByRules(const Table& table, const VolumeSet& set,
+                                    const FloorFolds& folds, Metric metric,
+                                    const VolumeRules& rules, const std::string& test_file) {
+  Floor floor;
+  floor.model = rules.model;
+  const size_t rows = set.volumes(Split::kTrain).size();
+  floor.oof.shape = {static_cast<int64_t>(rows), 1};
+  for (size_t row = 0; row < rows; ++row) {
+    const int fold = folds.fold_of[row];
+    floor.oof.values.push_back(
+        rules.score(row, static_cast<size_t>(fold < 0 ? folds.split.folds : fold)));
+  }
+  ASSIGN_OR_RETURN(const FileDigest test, WriteTest(test_file, set, rules.label));
+  floor.test_file = test_file;
+  floor.test_sha256 = test.sha256;
+  floor.score = OofScore(table, folds, metric, floor.oof.values);
+  return floor;
 }
 
 }  // namespace traind

@@ -4,7 +4,6 @@
 #include <array>
 #include <vector>
 
-#include "common/status_macros.h"
 #include "common/volume/overlap.h"
 #include "worker/prepare/floor_answers.h"
 #include "worker/prepare/intensity_bins.h"
@@ -136,20 +135,13 @@ absl::StatusOr<Floor> RangeFloor(const Table& table, const VolumeSet& set, const
     of_fold.push_back(LabelsFor(sums, TrainingRows(table, folds.fold_of, fold, folds.split),
                                 set.classes().size(), metric));
   }
-  Floor floor;
-  floor.model = "ranges";
-  floor.oof.shape = {static_cast<int64_t>(volumes.size()), 1};
-  for (size_t row = 0; row < volumes.size(); ++row) {
-    const int16_t fold = folds.fold_of[row];
-    const Labels& by = fold < 0 ? of_fold.back() : of_fold[static_cast<size_t>(fold)];
-    floor.oof.values.push_back(ScoreOf(counts[row], by, metric));
-  }
-  const auto label = [&](float value) { return of_fold.back()[bins.Of(value)]; };
-  ASSIGN_OR_RETURN(const FileDigest test, WriteFloorAnswers(test_file, set, label));
-  floor.test_file = test_file;
-  floor.test_sha256 = test.sha256;
-  floor.score = OofScore(table, folds, metric, floor.oof.values);
-  return floor;
+  VolumeRules rules;
+  rules.model = "ranges";
+  rules.score = [&](size_t row, size_t rule) {
+    return ScoreOf(counts[row], of_fold[rule], metric);
+  };
+  rules.label = [&](float value) { return of_fold.back()[bins.Of(value)]; };
+  return AnswerByRules(table, set, folds, metric, rules, test_file);
 }
 
 }  // namespace traind

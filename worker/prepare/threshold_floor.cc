@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "common/status_macros.h"
 #include "common/volume/overlap.h"
 #include "worker/prepare/floor_answers.h"
 #include "worker/prepare/intensity_bins.h"
@@ -69,24 +68,17 @@ absl::StatusOr<Floor> ThresholdFloor(const Table& table, const VolumeSet& set,
   for (int fold = 0; fold <= folds.split.folds; ++fold) {
     of_fold.push_back(BestOf(scores, TrainingRows(table, folds.fold_of, fold, folds.split)));
   }
-  Floor floor;
-  floor.model = "threshold";
-  floor.oof.shape = {static_cast<int64_t>(volumes.size()), 1};
-  for (size_t row = 0; row < volumes.size(); ++row) {
-    const int16_t fold = folds.fold_of[row];
-    const Threshold& by = fold < 0 ? of_fold.back() : of_fold[static_cast<size_t>(fold)];
-    floor.oof.values.push_back(static_cast<float>(scores[row][by.side][by.bin]));
-  }
   const Threshold& by_all = of_fold.back();
-  const auto label = [&](float value) -> uint8_t {
+  VolumeRules rules;
+  rules.model = "threshold";
+  rules.score = [&](size_t row, size_t rule) {
+    return static_cast<float>(scores[row][of_fold[rule].side][of_fold[rule].bin]);
+  };
+  rules.label = [&](float value) -> uint8_t {
     const bool above = bins.Of(value) >= by_all.bin;
     return above == (by_all.side == 0) ? 1 : 0;
   };
-  ASSIGN_OR_RETURN(const FileDigest test, WriteFloorAnswers(test_file, set, label));
-  floor.test_file = test_file;
-  floor.test_sha256 = test.sha256;
-  floor.score = OofScore(table, folds, metric, floor.oof.values);
-  return floor;
+  return AnswerByRules(table, set, folds, metric, rules, test_file);
 }
 
 }  // namespace traind
