@@ -11,10 +11,10 @@
 #include "client/arguments.h"
 #include "client/exit_codes.h"
 #include "client/verbs.h"
-#include "common/duration.h"
-#include "common/host_port.h"
+#include "common/base/duration.h"
+#include "common/base/host_port.h"
 #include "common/spec/field_text.h"
-#include "common/spec/suggest.h"
+#include "common/base/suggest.h"
 
 namespace traind {
 namespace {

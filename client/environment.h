@@ -7,7 +7,7 @@
 #include <ostream>
 #include <string>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 
 namespace traind {
 

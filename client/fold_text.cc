@@ -30,7 +30,7 @@ int TrainedFolds(const v1::Job& job) {
   return Count(job, [](const v1::Fold& fold) { return fold.seed() == 0 && IsTrained(fold); });
 }
 
-int FurtherModels(const v1::Job& job) {
+int ExtraSeeds(const v1::Job& job) {
   return Count(job, [](const v1::Fold& fold) { return fold.seed() > 0 && IsTrained(fold); });
 }
 

@@ -17,6 +17,6 @@ bool IsTrained(const v1::Fold& fold);
 int CountFolds(const v1::Job& job);
 int TrainedFolds(const v1::Job& job);
 // Trained models besides the folds' first ones.
-int FurtherModels(const v1::Job& job);
+int ExtraSeeds(const v1::Job& job);
 
 }  // namespace traind

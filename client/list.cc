@@ -8,7 +8,7 @@
 #include "client/render_table.h"
 #include "client/verbs.h"
 #include "common/spec/field_text.h"
-#include "common/spec/suggest.h"
+#include "common/base/suggest.h"
 
 namespace traind {
 namespace {

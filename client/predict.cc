@@ -20,10 +20,10 @@
 #include "client/render_table.h"
 #include "client/request_id.h"
 #include "client/verbs.h"
-#include "common/durable_file.h"
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
+#include "common/data/table/csv.h"
 #include "common/spec/field_text.h"
-#include "common/status_macros.h"
-#include "common/table/csv.h"
 
 namespace traind {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "client/fold_text.h"
 #include "client/render_table.h"
-#include "common/duration.h"
+#include "common/base/duration.h"
 #include "common/spec/field_text.h"
 #include "common/spec/spec_rules.h"
 
@@ -38,7 +38,7 @@ std::string RateText(double steps_per_s) {
 }
 
 std::string FoldsDone(const v1::Job& job) {
-  const int further = FurtherModels(job);
+  const int further = ExtraSeeds(job);
   return absl::StrCat("folds ", TrainedFolds(job), "/", CountFolds(job), " done",
                       further > 0 ? absl::StrCat(" + ", further, " models") : "");
 }

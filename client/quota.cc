@@ -7,8 +7,8 @@
 #include "client/render_json.h"
 #include "client/render_table.h"
 #include "client/verbs.h"
-#include "common/duration.h"
-#include "common/quota_text.h"
+#include "common/base/duration.h"
+#include "common/base/quota_text.h"
 #include "common/spec/field_text.h"
 
 namespace traind {

@@ -12,7 +12,7 @@
 #include <map>
 #include <vector>
 
-#include "common/duration.h"
+#include "common/base/duration.h"
 #include "common/spec/field_text.h"
 
 namespace traind {

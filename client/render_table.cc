@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "client/fold_text.h"
-#include "common/duration.h"
+#include "common/base/duration.h"
 #include "common/spec/field_text.h"
 
 namespace traind {

@@ -7,7 +7,7 @@
 #include "client/request_id.h"
 #include "client/spec_input.h"
 #include "client/verbs.h"
-#include "common/duration.h"
+#include "common/base/duration.h"
 #include "common/spec/field_text.h"
 
 namespace traind {

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "proto/job.pb.h"
 #include "proto/training_service.pb.h"
 

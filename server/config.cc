@@ -13,11 +13,11 @@
 #include <iostream>
 #include <utility>
 
-#include "common/durable_file.h"
-#include "common/host_port.h"
-#include "common/quota_text.h"
-#include "common/spec/suggest.h"
-#include "common/status_macros.h"
+#include "common/base/durable_file.h"
+#include "common/base/host_port.h"
+#include "common/base/quota_text.h"
+#include "common/base/status_macros.h"
+#include "common/base/suggest.h"
 
 namespace traind {
 namespace {

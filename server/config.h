@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "common/log.h"
+#include "common/base/log.h"
 #include "server/domain/quota.h"
 
 namespace traind {

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "common/clock.h"
-#include "common/job_layout.h"
-#include "common/log.h"
-#include "common/status_macros.h"
+#include "common/base/clock.h"
+#include "common/base/job_layout.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
 
 namespace traind {
 namespace {

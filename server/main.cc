@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <iostream>
 
-#include "common/log.h"
+#include "common/base/log.h"
 #include "server/config.h"
 #include "server/coordinator.h"
 

@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "common/durable_file.h"
-#include "common/job_layout.h"
-#include "common/log.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/base/log.h"
 
 extern char** environ;
 

@@ -14,10 +14,10 @@
 #include <optional>
 #include <string>
 
-#include "common/durable_file.h"
-#include "common/duration.h"
-#include "common/job_layout.h"
-#include "common/log.h"
+#include "common/base/durable_file.h"
+#include "common/base/duration.h"
+#include "common/base/job_layout.h"
+#include "common/base/log.h"
 #include "common/publish/publisher.h"
 #include "third_party/nvml/nvml.h"
 #include "worker/daemon/daemon.h"

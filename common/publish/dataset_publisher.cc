@@ -7,11 +7,11 @@
 #include <memory>
 #include <utility>
 
+#include "common/base/status_macros.h"
+#include "common/data/table/mapped_file.h"
+#include "common/data/table/npy.h"
 #include "common/publish/ensemble.h"
 #include "common/publish/publish_lock.h"
-#include "common/status_macros.h"
-#include "common/table/mapped_file.h"
-#include "common/table/npy.h"
 
 namespace traind {
 namespace {
@@ -76,8 +76,9 @@ std::vector<double> WeightsOf(const DatasetAnswer& answer) {
   return weights;
 }
 
-Manifest Describe(const DatasetAnswer& answer, absl::Span<const double> weights, absl::Time now) {
-  Manifest manifest;
+PredictionManifest Describe(const DatasetAnswer& answer, absl::Span<const double> weights,
+                            absl::Time now) {
+  PredictionManifest manifest;
   manifest.job = answer.job;
   manifest.metric = answer.metric;
   manifest.models_from = answer.models_from;
@@ -146,7 +147,7 @@ absl::StatusOr<PublishedPrediction> PublishDataset(const DatasetAnswer& answer, 
   ASSIGN_OR_RETURN(const JobPublishLock lock,
                    JobPublishLock::Take(answer.state_dir, answer.job, PublishLockTimeout()));
   const std::vector<double> weights = WeightsOf(answer);
-  Manifest next = Describe(answer, weights, now);
+  PredictionManifest next = Describe(answer, weights, now);
   const auto standing = ReadStandingPrediction(answer.state_dir, answer.job);
   if (standing.ok() && CountMembers(*standing) >= CountMembers(next.prediction)) return *standing;
   ASSIGN_OR_RETURN(const std::unique_ptr<PredictionWriter> writer,

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/publish/metrics.h"
+#include "common/metrics/metrics.h"
 
 namespace traind {
 

@@ -1,4 +1,4 @@
-// The floor's predictions as files under the job's folder (common/job_layout.h).
+// The floor's predictions as files under the job's folder (common/base/job_layout.h).
 //
 // floor.json is written first and tells the digests of both files, of the new
 // floor and of the one before: whenever a writer is killed, each file is whole
@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "common/data/table/npy.h"
 #include "common/publish/test_values.h"
-#include "common/table/npy.h"
 
 namespace traind {
 

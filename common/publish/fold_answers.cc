@@ -9,9 +9,9 @@
 #include <tuple>
 #include <utility>
 
-#include "common/job_layout.h"
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
 #include "common/publish/ensemble.h"
-#include "common/status_macros.h"
 
 namespace traind {
 namespace {
@@ -37,7 +37,7 @@ absl::StatusOr<std::shared_ptr<const TestValues>> LoadArray(const PublishRequest
   return array;
 }
 
-absl::StatusOr<LoadedMember> Load(const PublishRequest& request, const Judge& judge,
+absl::StatusOr<LoadedMember> Load(const PublishRequest& request, const ScoringData& judge,
                                   const Member& member) {
   if (member.fold < 0 || member.fold >= request.spec_folds) {
     return absl::InvalidArgumentError(absl::StrCat("there is no fold ", member.fold));
@@ -75,7 +75,7 @@ FoldAnswer AnswerBy(LoadedMember first) {
   return answer;
 }
 
-void AddUnlessWorse(const Judge& judge, LoadedMember model, FoldAnswer& answer) {
+void AddUnlessWorse(const ScoringData& judge, LoadedMember model, FoldAnswer& answer) {
   const int fold = model.member.fold;
   std::vector<float> mean = MeanOof(answer.models, &model);
   const double score = judge.OnFold(mean, fold);
@@ -87,7 +87,7 @@ void AddUnlessWorse(const Judge& judge, LoadedMember model, FoldAnswer& answer) 
 
 }  // namespace
 
-AnswersByFold ChooseAnswers(const PublishRequest& request, const Judge& judge,
+AnswersByFold ChooseAnswers(const PublishRequest& request, const ScoringData& judge,
                             const std::vector<Member>& standing) {
   std::vector<Member> candidates = request.members;
   candidates.insert(candidates.end(), standing.begin(), standing.end());
@@ -114,7 +114,7 @@ AnswersByFold ChooseAnswers(const PublishRequest& request, const Judge& judge,
   return answers;
 }
 
-std::optional<FoldAnswer> AnswerOf(const PublishRequest& request, const Judge& judge,
+std::optional<FoldAnswer> AnswerOf(const PublishRequest& request, const ScoringData& judge,
                                    const std::vector<Member>& members) {
   std::optional<FoldAnswer> answer;
   for (const Member& member : members) {

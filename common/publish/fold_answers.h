@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "common/publish/judge.h"
 #include "common/publish/publisher.h"
+#include "common/publish/scoring_data.h"
 #include "common/publish/test_values.h"
 
 namespace traind {
@@ -31,12 +31,12 @@ using AnswersByFold = std::map<int, FoldAnswer>;
 // Prediction's: complete before incomplete, then the newest Attempt, then the one that
 // trained longest. They are averaged in the order of their seeds, but for those with which
 // the fold would score worse on its own rows.
-AnswersByFold ChooseAnswers(const PublishRequest& request, const Judge& judge,
+AnswersByFold ChooseAnswers(const PublishRequest& request, const ScoringData& judge,
                             const std::vector<Member>& standing);
 
 // The mean of exactly these members of one fold, of a Prediction that stands; none where a
 // file is gone or damaged.
-std::optional<FoldAnswer> AnswerOf(const PublishRequest& request, const Judge& judge,
+std::optional<FoldAnswer> AnswerOf(const PublishRequest& request, const ScoringData& judge,
                                    const std::vector<Member>& members);
 
 }  // namespace traind

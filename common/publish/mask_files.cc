@@ -8,10 +8,10 @@
 #include <memory>
 #include <set>
 
-#include "common/durable_file.h"
-#include "common/job_layout.h"
-#include "common/status_macros.h"
-#include "common/volume/overlap.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
+#include "common/data/volume/overlap.h"
 
 namespace traind {
 

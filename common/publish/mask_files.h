@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "common/data/volume/mask_writer.h"
+#include "common/data/volume/volume_set.h"
 #include "common/publish/test_values.h"
-#include "common/volume/mask_writer.h"
-#include "common/volume/volume_set.h"
 
 namespace traind {
 
@@ -24,8 +24,8 @@ struct MaskFiles {
 // and '.' as '_', and never the same twice; ids empty: the row's number.
 std::vector<std::string> MaskNames(const std::vector<std::string>& ids, size_t rows);
 
-// Writes the mask of each test volume into `folder`, as LabelOf (common/volume/overlap.h) says.
-// values: [voxels of all test volumes, set.values()], read slice by slice. Errors: those of
+// Writes the mask of each test volume into `folder`, as LabelOf (common/data/volume/overlap.h)
+// says. values: [voxels of all test volumes, set.values()], read slice by slice. Errors: those of
 // DurableWriter.
 absl::StatusOr<MaskFiles> WriteMasks(const std::string& folder, MaskForm form, const VolumeSet& set,
                                      const std::vector<std::string>& ids,

@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "common/durable_file.h"
-#include "common/job_layout.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
+#include "common/data/table/csv.h"
+#include "common/data/table/npy.h"
 #include "common/publish/zip_writer.h"
-#include "common/status_macros.h"
-#include "common/table/csv.h"
-#include "common/table/npy.h"
 
 namespace traind {
 namespace {
@@ -151,7 +151,7 @@ absl::Status PredictionWriter::Add(absl::string_view id, absl::Span<const float>
 }
 
 absl::Status PredictionWriter::WriteZipFile(const std::vector<std::string>& names,
-                                            Manifest& manifest) {
+                                            PredictionManifest& manifest) {
   std::vector<std::pair<std::string, std::string>> files;
   for (const std::string& name : names) files.emplace_back(name, absl::StrCat(dir_, "/", name));
   ASSIGN_OR_RETURN(const FileDigest zip, WriteZip(absl::StrCat(dir_, "/", kPredictionsZip), files));
@@ -159,7 +159,7 @@ absl::Status PredictionWriter::WriteZipFile(const std::vector<std::string>& name
   return absl::OkStatus();
 }
 
-absl::Status PredictionWriter::Commit(Manifest& manifest) {
+absl::Status PredictionWriter::Commit(PredictionManifest& manifest) {
   if (row_ != rows_) {
     return absl::InternalError(absl::StrCat(row_, " rows of ", rows_, " were written"));
   }

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "common/durable_file.h"
-#include "common/publish/manifest.h"
+#include "common/base/durable_file.h"
+#include "common/data/table/table.h"
 #include "common/publish/prediction_form.h"
-#include "common/table/table.h"
+#include "common/publish/prediction_manifest.h"
 
 namespace traind {
 
@@ -50,12 +50,12 @@ class PredictionWriter {
   void PackWith(std::vector<std::string> names) { packed_ = std::move(names); }
   // After `rows` rows: completes prediction-<n>/ and switches `current`. Sets number, path,
   // digests and sizes of the manifest's prediction.
-  absl::Status Commit(Manifest& manifest);
+  absl::Status Commit(PredictionManifest& manifest);
 
  private:
   PredictionWriter() = default;
   void AddText(absl::string_view id, absl::Span<const float> values);
-  absl::Status WriteZipFile(const std::vector<std::string>& names, Manifest& manifest);
+  absl::Status WriteZipFile(const std::vector<std::string>& names, PredictionManifest& manifest);
 
   std::string state_dir_, job_, dir_;
   AnswerColumns columns_;

@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "common/durable_file.h"
-#include "common/job_layout.h"
-#include "common/status_macros.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
 
 namespace traind {
 namespace {

@@ -7,9 +7,9 @@
 
 #include <cerrno>
 
-#include "common/clock.h"
-#include "common/durable_file.h"
-#include "common/job_layout.h"
+#include "common/base/clock.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
 
 namespace traind {
 

@@ -12,8 +12,8 @@ namespace traind {
 // process dies. Movable. Threads: confined to one.
 class JobPublishLock {
  public:
-  // Creates the file (common/job_layout.h; its folder exists) and waits for the lock. Unavailable:
-  // another held it for all of `timeout`.
+  // Creates the file (common/base/job_layout.h; its folder exists) and waits for the lock.
+  // Unavailable: another held it for all of `timeout`.
   static absl::StatusOr<JobPublishLock> Take(const std::string& state_dir, const std::string& job,
                                              absl::Duration timeout);
   ~JobPublishLock();

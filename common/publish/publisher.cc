@@ -8,21 +8,21 @@
 #include <memory>
 #include <numeric>
 
-#include "common/durable_file.h"
-#include "common/job_layout.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
+#include "common/data/table/table.h"
+#include "common/metrics/metrics.h"
 #include "common/publish/ensemble.h"
 #include "common/publish/floor_files.h"
 #include "common/publish/fold_answers.h"
 #include "common/publish/greedy_selection.h"
-#include "common/publish/judge.h"
-#include "common/publish/manifest.h"
 #include "common/publish/mask_files.h"
-#include "common/publish/metrics.h"
 #include "common/publish/prediction_files.h"
 #include "common/publish/prediction_form.h"
+#include "common/publish/prediction_manifest.h"
 #include "common/publish/publish_lock.h"
-#include "common/status_macros.h"
-#include "common/table/table.h"
+#include "common/publish/scoring_data.h"
 
 namespace traind {
 namespace {
@@ -38,7 +38,8 @@ struct Covered {
   std::vector<float> values;  // [rows.size(), C]
 };
 
-void AddFloorRows(const Judge& judge, const StandingFloor& floor, int fold, Covered& covered) {
+void AddFloorRows(const ScoringData& judge, const StandingFloor& floor, int fold,
+                  Covered& covered) {
   for (const size_t row : judge.fold_rows[static_cast<size_t>(fold)]) {
     covered.rows.push_back(row);
     const auto begin = floor.oof.begin() + static_cast<ptrdiff_t>(row * judge.columns);
@@ -47,7 +48,7 @@ void AddFloorRows(const Judge& judge, const StandingFloor& floor, int fold, Cove
   }
 }
 
-void AddMemberRows(const Judge& judge, int fold, const FoldAnswer& answer, Covered& covered) {
+void AddMemberRows(const ScoringData& judge, int fold, const FoldAnswer& answer, Covered& covered) {
   const auto& rows = judge.fold_rows[static_cast<size_t>(fold)];
   covered.rows.insert(covered.rows.end(), rows.begin(), rows.end());
   covered.values.insert(covered.values.end(), answer.oof.begin(), answer.oof.end());
@@ -60,7 +61,7 @@ struct LeftOut {
 
 // Takes out incomplete folds that score below the floor on their own rows (of a
 // forward split: complete ones, too), and all folds if they score below it together.
-LeftOut LeaveOutPoor(const Judge& judge, const StandingFloor& floor, AnswersByFold& members) {
+LeftOut LeaveOutPoor(const ScoringData& judge, const StandingFloor& floor, AnswersByFold& members) {
   LeftOut left_out;
   Covered by_floor_together, together;
   for (auto it = members.begin(); it != members.end();) {
@@ -107,7 +108,7 @@ std::vector<double> WeightsOfModels(const AnswersByFold& members,
   return weights;
 }
 
-EnsembleWeights Weigh(EnsembleKind kind, const Judge& judge,
+EnsembleWeights Weigh(EnsembleKind kind, const ScoringData& judge,
                       const std::optional<StandingFloor>& floor, const AnswersByFold& members) {
   EnsembleWeights weights;
   if (members.empty()) {
@@ -163,7 +164,7 @@ int CompleteFolds(const std::vector<Member>& members) {
 
 // The Prediction that the members would make, without its files. Quality tells how much
 // of the plan was done, so complete folds that were left out count for it.
-PublishedPrediction Describe(const PublishRequest& request, const Judge& judge,
+PublishedPrediction Describe(const PublishRequest& request, const ScoringData& judge,
                              const AnswersByFold& members, int complete_left_out,
                              const std::optional<StandingFloor>& floor,
                              const EnsembleWeights& weights, const JoinedValues& test_values) {
@@ -208,7 +209,7 @@ PublishedPrediction Describe(const PublishRequest& request, const Judge& judge,
 
 // Whether the members score at least as well as the standing Prediction on the
 // rows that both cover.
-bool NotWorse(const PublishRequest& request, const Judge& judge, const AnswersByFold& members,
+bool NotWorse(const PublishRequest& request, const ScoringData& judge, const AnswersByFold& members,
               const std::optional<StandingFloor>& floor, const PublishedPrediction& standing) {
   Covered mine, theirs;
   std::map<int, std::vector<Member>> by_fold;
@@ -241,9 +242,9 @@ bool NotWorse(const PublishRequest& request, const Judge& judge, const AnswersBy
 }
 
 // Whether `next` replaces the standing Prediction.
-bool Replaces(const PublishRequest& request, const Judge& judge, const AnswersByFold& members,
+bool Replaces(const PublishRequest& request, const ScoringData& judge, const AnswersByFold& members,
               const std::optional<StandingFloor>& floor, const PublishedPrediction& next,
-              const Manifest& standing_manifest) {
+              const PredictionManifest& standing_manifest) {
   const PublishedPrediction& standing = standing_manifest.prediction;
   if (next.members.empty() && standing.members.empty()) {
     if (floor->test_sha256 == standing_manifest.floor_test_sha256) return false;
@@ -262,13 +263,14 @@ bool Replaces(const PublishRequest& request, const Judge& judge, const AnswersBy
 // The standing Prediction; none where its files are not what they should be.
 // Its members count in either case.
 struct Standing {
-  std::optional<Manifest> manifest;
+  std::optional<PredictionManifest> manifest;
   bool whole = false;
 };
 
 Standing ReadStanding(const PublishRequest& request) {
   Standing standing;
-  absl::StatusOr<Manifest> manifest = ReadStandingManifest(request.state_dir, request.job);
+  absl::StatusOr<PredictionManifest> manifest =
+      ReadStandingManifest(request.state_dir, request.job);
   if (!manifest.ok()) return standing;
   const PublishedPrediction& p = manifest->prediction;
   const auto digest = DigestFile(absl::StrCat(request.state_dir, "/", p.path));
@@ -278,7 +280,7 @@ Standing ReadStanding(const PublishRequest& request) {
 }
 
 absl::StatusOr<std::optional<StandingFloor>> ReadUsableFloor(const PublishRequest& request,
-                                                             const Judge& judge) {
+                                                             const ScoringData& judge) {
   absl::StatusOr<StandingFloor> floor = ReadFloor(request.state_dir, request.job);
   const size_t oof = static_cast<size_t>(judge.table->schema().train_rows) * judge.columns;
   if (floor.ok() && floor->oof.size() == oof &&
@@ -294,8 +296,9 @@ absl::StatusOr<std::optional<StandingFloor>> ReadUsableFloor(const PublishReques
 
 // A mask for each volume, and the share of foreground (and of each of several classes) in it as
 // the row's values.
-absl::Status WriteMaskFiles(const PublishRequest& request, const Judge& judge,
-                            const JoinedValues& values, PredictionForm form, Manifest& manifest) {
+absl::Status WriteMaskFiles(const PublishRequest& request, const ScoringData& judge,
+                            const JoinedValues& values, PredictionForm form,
+                            PredictionManifest& manifest) {
   form.format = FileFormat::kCsv;  // the masks are the arrays
   AnswerColumns columns = AnswerColumnsOf(judge.table->schema());
   const std::vector<std::string>& classes = judge.volumes->classes();
@@ -318,9 +321,9 @@ absl::Status WriteMaskFiles(const PublishRequest& request, const Judge& judge,
 }
 
 // Rows in the test file's order.
-absl::Status WriteFiles(const PublishRequest& request, const Judge& judge,
+absl::Status WriteFiles(const PublishRequest& request, const ScoringData& judge,
                         const JoinedValues& joined, const PredictionForm& form,
-                        Manifest& manifest) {
+                        PredictionManifest& manifest) {
   if (judge.volumes != nullptr) return WriteMaskFiles(request, judge, joined, form, manifest);
   const std::vector<float> all = joined.Read();
   const absl::Span<const float> values = all;
@@ -346,7 +349,7 @@ absl::Status WriteFiles(const PublishRequest& request, const Judge& judge,
 }  // namespace
 
 absl::StatusOr<PublishedPrediction> Publish(const PublishRequest& request, absl::Time now) {
-  ASSIGN_OR_RETURN(const Judge judge, MakeJudge(request));
+  ASSIGN_OR_RETURN(const ScoringData judge, LoadScoringData(request));
   ASSIGN_OR_RETURN(const JobPublishLock lock,
                    JobPublishLock::Take(request.state_dir, request.job, PublishLockTimeout()));
   ASSIGN_OR_RETURN(const std::optional<StandingFloor> floor, ReadUsableFloor(request, judge));
@@ -365,7 +368,7 @@ absl::StatusOr<PublishedPrediction> Publish(const PublishRequest& request, absl:
   ASSIGN_OR_RETURN(const PredictionForm form, ReadPredictionForm(request.state_dir, request.job));
   const EnsembleWeights weights = Weigh(form.ensemble, judge, floor, members);
   const JoinedValues values = Join(weights, members, floor);
-  Manifest next;
+  PredictionManifest next;
   next.job = request.job;
   next.metric = request.metric;
   next.prediction = Describe(request, judge, members, left_out.complete, floor, weights, values);

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <utility>
 
-#include "common/durable_file.h"
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
+#include "common/data/table/npy.h"
 #include "common/publish/ensemble.h"
-#include "common/status_macros.h"
-#include "common/table/npy.h"
 
 namespace traind {
 namespace {

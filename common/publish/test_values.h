@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "common/table/mapped_file.h"
+#include "common/data/table/mapped_file.h"
 
 namespace traind {
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 
 namespace traind {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/durable_file.h"
+#include "common/base/durable_file.h"
 
 namespace traind {
 

@@ -17,8 +17,8 @@
 #include <limits>
 #include <memory>
 
-#include "common/duration.h"
-#include "common/spec/suggest.h"
+#include "common/base/duration.h"
+#include "common/base/suggest.h"
 
 namespace traind {
 namespace {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "common/data/weights/name_map.h"
 #include "common/spec/yaml_tree.h"
-#include "common/weights/name_map.h"
 
 namespace traind {
 namespace {

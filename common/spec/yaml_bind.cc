@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "common/spec/field_text.h"
-#include "common/spec/suggest.h"
+#include "common/base/suggest.h"
 
 namespace traind {
 namespace {

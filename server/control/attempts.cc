@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
-#include "server/control/core_impl.h"
+#include "server/control/control_core_impl.h"
 #include "server/control/end_reason.h"
 #include "server/domain/names.h"
 
 namespace traind {
 
-LiveAttempt& Core::Impl::AddLive(LiveAttempt live) {
+LiveAttempt& ControlCore::Impl::AddLive(LiveAttempt live) {
   WorkerState& worker = workers_[live.worker];
   if (worker.id.empty()) {
     worker.id = live.worker;
@@ -20,31 +20,31 @@ LiveAttempt& Core::Impl::AddLive(LiveAttempt live) {
   return attempts_.emplace(id, std::move(live)).first->second;
 }
 
-Core::Impl::AttemptIt Core::Impl::EraseLive(AttemptIt it) {
+ControlCore::Impl::AttemptIt ControlCore::Impl::EraseLive(AttemptIt it) {
   SetMissingBy(it->second, absl::InfiniteFuture());
   --workers_[it->second.worker].attempts;
   return attempts_.erase(it);
 }
 
-void Core::Impl::SetMissingBy(LiveAttempt& live, absl::Time by) {
+void ControlCore::Impl::SetMissingBy(LiveAttempt& live, absl::Time by) {
   if (live.missing_by == by) return;
   missing_.erase({live.missing_by, live.id});
   live.missing_by = by;
   if (by != absl::InfiniteFuture()) missing_.insert({by, live.id});
 }
 
-LiveAttempt* Core::Impl::OpenAttempt(const Task& task) {
+LiveAttempt* ControlCore::Impl::OpenAttempt(const Task& task) {
   const auto it = attempts_.find(task.attempt);
   return it != attempts_.end() && it->second.open ? &it->second : nullptr;
 }
 
-void Core::Impl::SendStop(LiveAttempt& live, StopMode mode, const char* why) {
+void ControlCore::Impl::SendStop(LiveAttempt& live, StopMode mode, const char* why) {
   live.stop_sent = true;
   turn_.stops.push_back({live.worker, live.id, mode, why});
 }
 
-void Core::Impl::CloseAttempt(LiveAttempt& live, AttemptEndReason reason,
-                              const std::string& message) {
+void ControlCore::Impl::CloseAttempt(LiveAttempt& live, AttemptEndReason reason,
+                                     const std::string& message) {
   if (!live.open) return;
   Charge(live);
   live.open = false;
@@ -63,8 +63,8 @@ void Core::Impl::CloseAttempt(LiveAttempt& live, AttemptEndReason reason,
       absl::StrCat(live.id, " ", Name(reason), message.empty() ? "" : ": ", message));
 }
 
-void Core::Impl::EndAttempt(LiveAttempt& live, AttemptEndReason reason,
-                            const std::string& message) {
+void ControlCore::Impl::EndAttempt(LiveAttempt& live, AttemptEndReason reason,
+                                   const std::string& message) {
   JobEntry& entry = *live.job;
   CloseAttempt(live, reason, message);
   if (IsTerminal(entry.view().state)) return;
@@ -82,8 +82,8 @@ void Core::Impl::EndAttempt(LiveAttempt& live, AttemptEndReason reason,
 
 // B13: the same again would fail the same. What fails by itself, and not by what it was
 // given, is tried with half the rows at a time.
-void Core::Impl::TakeSmallerBatch(JobEntry& entry, const LiveAttempt& live,
-                                  AttemptEndReason reason) {
+void ControlCore::Impl::TakeSmallerBatch(JobEntry& entry, const LiveAttempt& live,
+                                         AttemptEndReason reason) {
   const bool by_itself = reason == AttemptEndReason::kOutOfMemory ||
                          reason == AttemptEndReason::kDiverged ||
                          reason == AttemptEndReason::kInternal;
@@ -92,8 +92,8 @@ void Core::Impl::TakeSmallerBatch(JobEntry& entry, const LiveAttempt& live,
   }
 }
 
-void Core::Impl::PrepareEnded(JobEntry& entry, AttemptEndReason reason,
-                              const std::string& message) {
+void ControlCore::Impl::PrepareEnded(JobEntry& entry, AttemptEndReason reason,
+                                     const std::string& message) {
   switch (reason) {
     case AttemptEndReason::kCompleted:
       if (entry.view().table.table.empty()) break;
@@ -117,8 +117,8 @@ void Core::Impl::PrepareEnded(JobEntry& entry, AttemptEndReason reason,
   RetryOrSettle(entry, 0, FaultOf(reason), reason, message);
 }
 
-void Core::Impl::FoldEnded(JobEntry& entry, int task, AttemptEndReason reason,
-                           const std::string& message) {
+void ControlCore::Impl::FoldEnded(JobEntry& entry, int task, AttemptEndReason reason,
+                                  const std::string& message) {
   switch (reason) {
     case AttemptEndReason::kDeadline:
       return SettleFold(entry, task, "its worker ended it at the deadline");
@@ -147,7 +147,7 @@ void Core::Impl::FoldEnded(JobEntry& entry, int task, AttemptEndReason reason,
   }
 }
 
-bool Core::Impl::HasOtherFolds(const JobEntry& entry, int index) const {
+bool ControlCore::Impl::HasOtherFolds(const JobEntry& entry, int index) const {
   const Job& job = entry.view();
   if (job.tasks[static_cast<size_t>(index)].member) return true;
   for (size_t i = 1; i < job.tasks.size(); ++i) {
@@ -158,7 +158,7 @@ bool Core::Impl::HasOtherFolds(const JobEntry& entry, int index) const {
 }
 
 // The least share of the rows in any Plan since that Attempt began.
-double Core::Impl::LeastRowsSince(const Job& job, int64_t attempt) {
+double ControlCore::Impl::LeastRowsSince(const Job& job, int64_t attempt) {
   double least = 1;
   for (const Attempt& row : job.attempts) {
     if (row.id != attempt) continue;
@@ -170,7 +170,7 @@ double Core::Impl::LeastRowsSince(const Job& job, int64_t attempt) {
   return least;
 }
 
-void Core::Impl::TakePublishedMember(JobEntry& entry, int index) {
+void ControlCore::Impl::TakePublishedMember(JobEntry& entry, int index) {
   const Job& job = entry.view();
   const Task& seen = job.tasks[static_cast<size_t>(index)];
   if (!job.prediction || seen.kind != TaskKind::kTrain) return;
@@ -193,8 +193,8 @@ void Core::Impl::TakePublishedMember(JobEntry& entry, int index) {
 
 // Every retry is paid from the same window (B13): it takes place if there is time
 // for it, after a pause that grows.
-void Core::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault, AttemptEndReason reason,
-                               const std::string& message) {
+void ControlCore::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault,
+                                      AttemptEndReason reason, const std::string& message) {
   TakePublishedMember(entry, index);
   Job& job = EditDurably(entry);
   Task& task = job.tasks[static_cast<size_t>(index)];
@@ -233,7 +233,7 @@ void Core::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault, AttemptE
          absl::StrCat("attempt ", task.attempt), to);
 }
 
-void Core::Impl::SettleFold(JobEntry& entry, int index, const std::string& message) {
+void ControlCore::Impl::SettleFold(JobEntry& entry, int index, const std::string& message) {
   TakePublishedMember(entry, index);
   Task& task = EditDurably(entry).tasks[static_cast<size_t>(index)];
   task.state = SettledState(task);

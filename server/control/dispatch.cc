@@ -3,18 +3,18 @@
 
 #include <algorithm>
 
-#include "server/control/core_impl.h"
+#include "server/control/control_core_impl.h"
 #include "server/domain/names.h"
 
 namespace traind {
 
-void Core::Impl::Dispatch() {
+void ControlCore::Impl::Dispatch() {
   if (shutting_down_) return;
   DispatchPrepares();
   DispatchFolds();
 }
 
-void Core::Impl::DispatchPrepares() {
+void ControlCore::Impl::DispatchPrepares() {
   if (prepare_queue_.empty()) return;
   std::map<std::string, int> outstanding;
   for (const auto& [id, worker] : workers_) {
@@ -41,7 +41,7 @@ void Core::Impl::DispatchPrepares() {
   }
 }
 
-std::vector<WorkerSlots> Core::Impl::FreeSlots() const {
+std::vector<WorkerSlots> ControlCore::Impl::FreeSlots() const {
   std::vector<WorkerSlots> all;
   for (const auto& [id, worker] : workers_) {
     if (!worker.attached) continue;
@@ -66,7 +66,7 @@ std::vector<WorkerSlots> Core::Impl::FreeSlots() const {
   return all;
 }
 
-Candidate Core::Impl::MakeCandidate(const JobEntry& entry, size_t most) const {
+Candidate ControlCore::Impl::MakeCandidate(const JobEntry& entry, size_t most) const {
   Candidate candidate;
   candidate.urgency = *entry.train_key;
   candidate.shape = entry.shape;
@@ -84,13 +84,13 @@ Candidate Core::Impl::MakeCandidate(const JobEntry& entry, size_t most) const {
 }
 
 // A fold that pauses before a retry, too: further models wait with it.
-bool Core::Impl::FoldsWait(const Job& job) const {
+bool ControlCore::Impl::FoldsWait(const Job& job) const {
   return std::any_of(job.tasks.begin() + 1, job.tasks.end(), [](const Task& task) {
     return task.seed == 0 && task.state == TaskState::kPending;
   });
 }
 
-void Core::Impl::DispatchFolds() {
+void ControlCore::Impl::DispatchFolds() {
   const bool waits = std::any_of(train_queue_.begin(), train_queue_.end(),
                                  [](const auto& queue) { return !queue.second.empty(); });
   if (!waits) return;
@@ -119,7 +119,7 @@ void Core::Impl::DispatchFolds() {
   }
 }
 
-int Core::Impl::Gangs(const JobEntry& entry) const {
+int ControlCore::Impl::Gangs(const JobEntry& entry) const {
   int gangs = 0;
   for (const auto& [id, worker] : workers_) {
     if (!worker.attached) continue;
@@ -130,8 +130,8 @@ int Core::Impl::Gangs(const JobEntry& entry) const {
   return gangs;
 }
 
-LiveAttempt& Core::Impl::StartAttempt(JobEntry& entry, int task_index, const std::string& worker,
-                                      std::vector<int> slots) {
+LiveAttempt& ControlCore::Impl::StartAttempt(JobEntry& entry, int task_index,
+                                             const std::string& worker, std::vector<int> slots) {
   Job& job = EditDurably(entry);
   Task& task = job.tasks[static_cast<size_t>(task_index)];
   LiveAttempt live;
@@ -174,7 +174,7 @@ LiveAttempt& Core::Impl::StartAttempt(JobEntry& entry, int task_index, const std
   return AddLive(std::move(live));
 }
 
-void Core::Impl::StartFold(JobEntry& entry, int index, const Placement& placement) {
+void ControlCore::Impl::StartFold(JobEntry& entry, int index, const Placement& placement) {
   // Before the Attempt is there, so that the clock is asked for a fold to come.
   const absl::Time stop_at = StopOf(entry, nullptr);
   LiveAttempt& live = StartAttempt(entry, index, placement.worker, placement.slots);

@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "common/publish/publisher.h"
+#include "common/publish/prediction.h"
 #include "server/domain/job.h"
 #include "server/domain/trained_fold.h"
 #include "server/store/store.h"
@@ -117,7 +117,7 @@ struct TrainStarted {
   int64_t steps_per_epoch = 0;
   int64_t first_step = 0;
   int start_epoch = 0;
-  std::string picked;
+  std::string resolved_settings;
 };
 struct Probed {
   double step_s = 0, step_p90_s = 0;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/control/core_impl.h"
+#include "server/control/control_core_impl.h"
 #include "server/domain/names.h"
 
 namespace traind {
@@ -26,7 +26,7 @@ constexpr int kPaceEpochs = 10;
 
 }  // namespace
 
-void Core::Impl::Handle(WorkerFact& event) {
+void ControlCore::Impl::Handle(WorkerFact& event) {
   Acknowledge(event);
   const auto worker = workers_.find(event.worker);
   if (worker != workers_.end() && worker->second.session == event.session) {
@@ -58,19 +58,19 @@ void Core::Impl::Handle(WorkerFact& event) {
   if (ended) EraseLive(it);
 }
 
-void Core::Impl::Acknowledge(const WorkerFact& fact) {
+void ControlCore::Impl::Acknowledge(const WorkerFact& fact) {
   if (fact.sequence <= 0) return;
   int64_t& sequence = acks_[{fact.worker, fact.session}];
   sequence = std::max(sequence, fact.sequence);
 }
 
-void Core::Impl::AbortStale(const std::string& worker, int64_t attempt, const char* why) {
+void ControlCore::Impl::AbortStale(const std::string& worker, int64_t attempt, const char* why) {
   if (aborted_.insert(attempt).second) {
     turn_.stops.push_back({worker, attempt, StopMode::kAbort, why});
   }
 }
 
-void Core::Impl::Take(LiveAttempt& live, TableReady& fact) {
+void ControlCore::Impl::Take(LiveAttempt& live, TableReady& fact) {
   JobEntry& entry = *live.job;
   if (UsesModels(live.kind)) {
     if (entry.view().table.test_rows == fact.table.test_rows) return;
@@ -96,7 +96,7 @@ void Core::Impl::Take(LiveAttempt& live, TableReady& fact) {
   if (job.plans.empty()) Replan(entry, Trigger::kTable);
 }
 
-void Core::Impl::Take(LiveAttempt& live, FloorReady& fact) {
+void ControlCore::Impl::Take(LiveAttempt& live, FloorReady& fact) {
   JobEntry& entry = *live.job;
   const Job& job = entry.view();
   if (job.floor_model == fact.model && job.floor_score == fact.score) return;
@@ -107,7 +107,7 @@ void Core::Impl::Take(LiveAttempt& live, FloorReady& fact) {
   Log(entry, "floor", absl::StrCat(fact.model, " ", fact.score));
 }
 
-void Core::Impl::Take(LiveAttempt& live, TrainStarted& fact) {
+void ControlCore::Impl::Take(LiveAttempt& live, TrainStarted& fact) {
   JobEntry& entry = *live.job;
   if (live.kind != TaskKind::kTrain || live.first_step_at != absl::InfiniteFuture()) return;
   live.first_step_at = now_;
@@ -125,11 +125,11 @@ void Core::Impl::Take(LiveAttempt& live, TrainStarted& fact) {
   task.live->precision = fact.precision;
   task.live->batch = fact.batch;
   task.live->steps_per_epoch = fact.steps_per_epoch;
-  task.live->picked = fact.picked;
+  task.live->resolved_settings = fact.resolved_settings;
   entry.overhead_s = std::max(entry.overhead_s, absl::ToDoubleSeconds(now_ - live.started_at));
 }
 
-void Core::Impl::Take(LiveAttempt& live, Probed& fact) {
+void ControlCore::Impl::Take(LiveAttempt& live, Probed& fact) {
   JobEntry& entry = *live.job;
   if (live.kind != TaskKind::kTrain) return;
   Measured& measured = Edit(entry).tasks[static_cast<size_t>(live.task)].measured;
@@ -140,7 +140,7 @@ void Core::Impl::Take(LiveAttempt& live, Probed& fact) {
   entry.replan_wanted = true;
 }
 
-void Core::Impl::Take(LiveAttempt& live, Progressed& fact) {
+void ControlCore::Impl::Take(LiveAttempt& live, Progressed& fact) {
   JobEntry& entry = *live.job;
   if (live.kind != TaskKind::kTrain) return;
   Task& task = EditLive(entry).tasks[static_cast<size_t>(live.task)];
@@ -151,7 +151,7 @@ void Core::Impl::Take(LiveAttempt& live, Progressed& fact) {
     figures.precision = task.live->precision;
     figures.batch = task.live->batch;
     figures.steps_per_epoch = task.live->steps_per_epoch;
-    figures.picked = task.live->picked;
+    figures.resolved_settings = task.live->resolved_settings;
   }
   task.live = figures;
   // Of a long epoch its end would tell too late.
@@ -166,7 +166,7 @@ void Core::Impl::Take(LiveAttempt& live, Progressed& fact) {
   }
 }
 
-void Core::Impl::Take(LiveAttempt& live, EpochDone& fact) {
+void ControlCore::Impl::Take(LiveAttempt& live, EpochDone& fact) {
   JobEntry& entry = *live.job;
   if (live.kind != TaskKind::kTrain || fact.epoch <= live.last_epoch) return;
   const bool next = fact.epoch == live.last_epoch + 1;
@@ -201,8 +201,8 @@ void Core::Impl::Take(LiveAttempt& live, EpochDone& fact) {
 
 // The last three epochs; but of short ones the mean over the last second or two, in which
 // there were many: one alone says nothing when it is as short as the machine's own unrest.
-void Core::Impl::MarkPace(LiveAttempt& live, std::vector<double>& epochs, double epoch_s,
-                          const EpochDone& fact) const {
+void ControlCore::Impl::MarkPace(LiveAttempt& live, std::vector<double>& epochs, double epoch_s,
+                                 const EpochDone& fact) const {
   const auto of_all_rows = [&fact](double took_s) {
     if (fact.rows >= 1) return took_s;
     return fact.evaluate_s + std::max(0.0, took_s - fact.evaluate_s) / fact.rows;
@@ -232,7 +232,7 @@ void Core::Impl::MarkPace(LiveAttempt& live, std::vector<double>& epochs, double
   if (epochs.size() > 3) epochs.erase(epochs.begin());
 }
 
-void Core::Impl::Take(LiveAttempt& live, CheckpointCommitted& fact) {
+void ControlCore::Impl::Take(LiveAttempt& live, CheckpointCommitted& fact) {
   JobEntry& entry = *live.job;
   if (live.kind != TaskKind::kTrain) return;
   const Task& seen = entry.view().tasks[static_cast<size_t>(live.task)];
@@ -252,7 +252,7 @@ void Core::Impl::Take(LiveAttempt& live, CheckpointCommitted& fact) {
   turn_.mutations.checkpoints.emplace_back(entry.view().id, std::move(checkpoint));
 }
 
-void Core::Impl::Take(LiveAttempt& live, FoldSaved& fact) {
+void ControlCore::Impl::Take(LiveAttempt& live, FoldSaved& fact) {
   JobEntry& entry = *live.job;
   if (live.kind != TaskKind::kTrain) return;
   const Job& before = entry.view();
@@ -286,11 +286,11 @@ void Core::Impl::Take(LiveAttempt& live, FoldSaved& fact) {
       fact.stopped_by.empty() ? std::string() : absl::StrCat("stopped by ", fact.stopped_by));
 }
 
-void Core::Impl::Take(LiveAttempt& live, AttemptEnded& fact) {
+void ControlCore::Impl::Take(LiveAttempt& live, AttemptEnded& fact) {
   EndAttempt(live, fact.reason, fact.message);
 }
 
-void Core::Impl::Take(LiveAttempt& live, RankDecision& fact) {
+void ControlCore::Impl::Take(LiveAttempt& live, RankDecision& fact) {
   JobEntry& entry = *live.job;
   const Task& task = entry.view().tasks[static_cast<size_t>(live.task)];
   std::string cause = absl::StrCat(TaskName(task.kind, task.fold, task.seed), ": ", fact.cause);
@@ -303,8 +303,8 @@ void Core::Impl::Take(LiveAttempt& live, RankDecision& fact) {
   Decide(entry, fact.rule, std::move(cause), fact.from, fact.to);
 }
 
-void Core::Impl::AddMetric(const LiveAttempt& live, int64_t step, double epoch, const char* name,
-                           double value) {
+void ControlCore::Impl::AddMetric(const LiveAttempt& live, int64_t step, double epoch,
+                                  const char* name, double value) {
   const Job& job = live.job->view();
   turn_.mutations.metrics.push_back({job.id, now_, job.tasks[static_cast<size_t>(live.task)].fold,
                                      live.id, step, epoch, name, value});

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "server/control/core_impl.h"
+#include "server/control/control_core_impl.h"
 #include "server/control/end_reason.h"
 #include "server/domain/names.h"
 
@@ -25,7 +25,7 @@ bool Same(const PublishedPrediction& a, const PublishedPrediction& b) {
 
 }  // namespace
 
-void Core::Impl::MaybePublish(JobEntry& entry, bool final) {
+void ControlCore::Impl::MaybePublish(JobEntry& entry, bool final) {
   const Job& job = entry.view();
   if (entry.publish_running || now_ < entry.publish_not_before) return;
   if (!final && !entry.publish_wanted) return;
@@ -50,7 +50,7 @@ void Core::Impl::MaybePublish(JobEntry& entry, bool final) {
   entry.publish_sent_at = now_;
 }
 
-void Core::Impl::Handle(Published& event) {
+void ControlCore::Impl::Handle(Published& event) {
   JobEntry* found = Find(event.job);
   if (!found || IsTerminal(found->view().state)) return;
   JobEntry& entry = *found;
@@ -77,7 +77,7 @@ void Core::Impl::Handle(Published& event) {
   Log(entry, "publish_failed", std::string(entry.publish_error.message()));
 }
 
-void Core::Impl::Adopt(JobEntry& entry, PublishedPrediction prediction) {
+void ControlCore::Impl::Adopt(JobEntry& entry, PublishedPrediction prediction) {
   const Job& job = entry.view();
   if (job.prediction &&
       (prediction.number < job.prediction->number || Same(prediction, *job.prediction))) {
@@ -101,7 +101,7 @@ void Core::Impl::Adopt(JobEntry& entry, PublishedPrediction prediction) {
 }
 
 // Whether the Prediction that is known was made from all that there is.
-bool Core::Impl::PredictionIsCurrent(const Job& job) {
+bool ControlCore::Impl::PredictionIsCurrent(const Job& job) {
   if (!job.prediction) {
     return job.floor_model.empty() &&
            std::none_of(job.tasks.begin(), job.tasks.end(), [](const Task& t) { return t.member; });
@@ -117,7 +117,7 @@ bool Core::Impl::PredictionIsCurrent(const Job& job) {
 }
 
 // A Worker out of reach may have made a Prediction by itself.
-void Core::Impl::AskDisk(JobEntry& entry) {
+void ControlCore::Impl::AskDisk(JobEntry& entry) {
   if (entry.asked_disk || now_ < FinalizeAt(entry)) return;
   entry.asked_disk = true;
   PublishCommand command;
@@ -127,7 +127,7 @@ void Core::Impl::AskDisk(JobEntry& entry) {
 }
 
 // The floor may still come, and nothing else can answer.
-bool Core::Impl::FloorPending(const JobEntry& entry) const {
+bool ControlCore::Impl::FloorPending(const JobEntry& entry) const {
   const Job& job = entry.view();
   if (!job.floor_model.empty() || IsTerminal(job.tasks[0].state)) return false;
   if (job.prediction && job.prediction->number > 0) return false;
@@ -137,7 +137,7 @@ bool Core::Impl::FloorPending(const JobEntry& entry) const {
   return job.spec.has_test;
 }
 
-bool Core::Impl::FinalizingDue(const JobEntry& entry) const {
+bool ControlCore::Impl::FinalizingDue(const JobEntry& entry) const {
   const Job& job = entry.view();
   if (now_ >= FinalizeAt(entry)) return true;
   if (StopsTraining(job) && job.deadline == absl::InfiniteFuture() &&
@@ -147,7 +147,7 @@ bool Core::Impl::FinalizingDue(const JobEntry& entry) const {
   return AllSettled(job) && !AwaitsFloor(job);
 }
 
-void Core::Impl::EnterFinalizing(JobEntry& entry) {
+void ControlCore::Impl::EnterFinalizing(JobEntry& entry) {
   const size_t tasks = entry.view().tasks.size();
   for (size_t i = 1; i < tasks; ++i) {
     const Task& task = entry.view().tasks[i];
@@ -161,7 +161,7 @@ void Core::Impl::EnterFinalizing(JobEntry& entry) {
   SetState(entry, JobState::kFinalizing);
 }
 
-void Core::Impl::AdvanceFinalizing(JobEntry& entry) {
+void ControlCore::Impl::AdvanceFinalizing(JobEntry& entry) {
   const Job& job = entry.view();
   const bool time_is_up = now_ >= SettleAt(entry);
   if (time_is_up || entry.final_done) return Conclude(entry);
@@ -182,7 +182,7 @@ void Core::Impl::AdvanceFinalizing(JobEntry& entry) {
 }
 
 // B7: what was trained and does not answer.
-void Core::Impl::NoteLeftOut(JobEntry& entry) {
+void ControlCore::Impl::NoteLeftOut(JobEntry& entry) {
   const Job& job = entry.view();
   if (!job.prediction) return;
   std::set<int> answering;
@@ -204,7 +204,7 @@ void Core::Impl::NoteLeftOut(JobEntry& entry) {
 }
 
 // Further models of folds that answer, with which those would be worse.
-void Core::Impl::NoteModelsLeftOut(JobEntry& entry, const std::set<int>& answering) {
+void ControlCore::Impl::NoteModelsLeftOut(JobEntry& entry, const std::set<int>& answering) {
   const Job& job = entry.view();
   const std::vector<Member>& members = job.prediction->members;
   std::vector<std::string> out;
@@ -226,7 +226,7 @@ void Core::Impl::NoteModelsLeftOut(JobEntry& entry, const std::set<int>& answeri
          absl::StrCat(all, " models"), absl::StrCat(members.size(), " models answer"));
 }
 
-void Core::Impl::Conclude(JobEntry& entry) {
+void ControlCore::Impl::Conclude(JobEntry& entry) {
   const Job& job = entry.view();
   const bool answered = job.prediction && job.prediction->number > 0;
   const bool has_model = std::any_of(job.tasks.begin(), job.tasks.end(),
@@ -250,14 +250,15 @@ void Core::Impl::Conclude(JobEntry& entry) {
 
 // When it was final: what stood at the deadline was final then, whenever that is
 // noticed.
-absl::Time Core::Impl::FinishedAt(const JobEntry& entry) const {
+absl::Time ControlCore::Impl::FinishedAt(const JobEntry& entry) const {
   const Job& job = entry.view();
   if (now_ <= job.deadline) return now_;
   return job.prediction ? std::clamp(job.prediction->at, job.accepted_at, job.deadline)
                         : job.deadline;
 }
 
-void Core::Impl::End(JobEntry& entry, JobState state, JobEndReason reason, std::string message) {
+void ControlCore::Impl::End(JobEntry& entry, JobState state, JobEndReason reason,
+                            std::string message) {
   const size_t tasks = entry.view().tasks.size();
   const bool cancelled = state == JobState::kCancelled;
   for (size_t i = 0; i < tasks; ++i) {

@@ -2,13 +2,13 @@
 // The Rank publishes; what it published stands whoever dies.
 #include <absl/strings/str_cat.h>
 
-#include "server/control/core_impl.h"
+#include "server/control/control_core_impl.h"
 #include "server/control/end_reason.h"
 #include "server/domain/names.h"
 
 namespace traind {
 
-void Core::Impl::AdvanceInference(JobEntry& entry) {
+void ControlCore::Impl::AdvanceInference(JobEntry& entry) {
   if (now_ >= FinalizeAt(entry)) AskDisk(entry);
   // Its Worker ends it at the deadline; what it has told by then counts.
   if (now_ >= SettleAt(entry)) {
@@ -17,8 +17,8 @@ void Core::Impl::AdvanceInference(JobEntry& entry) {
   UpdateQueues(entry);
 }
 
-void Core::Impl::InferenceEnded(JobEntry& entry, AttemptEndReason reason,
-                                const std::string& message) {
+void ControlCore::Impl::InferenceEnded(JobEntry& entry, AttemptEndReason reason,
+                                       const std::string& message) {
   const bool serves = entry.view().tasks[0].kind == TaskKind::kServe;
   const bool answered = entry.view().prediction && entry.view().prediction->number > 0;
   if (entry.view().finish_requested) {
@@ -48,8 +48,8 @@ void Core::Impl::InferenceEnded(JobEntry& entry, AttemptEndReason reason,
 }
 
 // A Prediction of some models is an answer, whatever came then.
-void Core::Impl::ConcludeInference(JobEntry& entry, JobEndReason reason,
-                                   const std::string& message) {
+void ControlCore::Impl::ConcludeInference(JobEntry& entry, JobEndReason reason,
+                                          const std::string& message) {
   const Job& job = entry.view();
   const bool serves = job.tasks[0].kind == TaskKind::kServe;
   const bool answered = job.prediction && job.prediction->number > 0;

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
-#include "server/control/core_impl.h"
+#include "server/control/control_core_impl.h"
 #include "server/domain/names.h"
 #include "server/plan/fold_costs.h"
 
 namespace traind {
 
-Window Core::Impl::WindowOf(const JobEntry& entry) const {
+Window ControlCore::Impl::WindowOf(const JobEntry& entry) const {
   return {entry.view().accepted_at, entry.view().deadline};
 }
 
@@ -30,7 +30,7 @@ double CostOfSteps(Measured measured) {
 
 }  // namespace
 
-FoldCost Core::Impl::CostOfFold(const JobEntry& entry, int index) const {
+FoldCost ControlCore::Impl::CostOfFold(const JobEntry& entry, int index) const {
   const Task& task = entry.view().tasks[static_cast<size_t>(index)];
   FoldCost cost = CostOf(task.measured);
   std::vector<double> epochs = entry.epochs_s[static_cast<size_t>(index)];
@@ -68,7 +68,7 @@ FoldCost Core::Impl::CostOfFold(const JobEntry& entry, int index) const {
 
 // Where epochs may be shortened the first may be too long to be waited for: once a fold has
 // trained for a while, its steps are trusted.
-bool Core::Impl::PacedWithinEpoch(const JobEntry& entry, int index) const {
+bool ControlCore::Impl::PacedWithinEpoch(const JobEntry& entry, int index) const {
   const Job& job = entry.view();
   const Task& task = job.tasks[static_cast<size_t>(index)];
   const auto it = attempts_.find(task.attempt);
@@ -79,7 +79,7 @@ bool Core::Impl::PacedWithinEpoch(const JobEntry& entry, int index) const {
   return task.live->at - it->second.first_step_at >= least;
 }
 
-const FoldCost& Core::Impl::TypicalFold(const JobEntry& entry) const {
+const FoldCost& ControlCore::Impl::TypicalFold(const JobEntry& entry) const {
   if (!entry.typical) {
     std::vector<FoldCost> costs;
     for (size_t i = 1; i < entry.view().tasks.size(); ++i) {
@@ -91,22 +91,22 @@ const FoldCost& Core::Impl::TypicalFold(const JobEntry& entry) const {
   return *entry.typical;
 }
 
-absl::Duration Core::Impl::FinalizeLeadOf(const JobEntry& entry) const {
+absl::Duration ControlCore::Impl::FinalizeLeadOf(const JobEntry& entry) const {
   return FinalizeLead(WindowOf(entry), entry.publish_cost, options_.finalize_margin);
 }
 
-absl::Time Core::Impl::FinalizeAt(const JobEntry& entry) const {
+absl::Time ControlCore::Impl::FinalizeAt(const JobEntry& entry) const {
   const Window window = WindowOf(entry);
   return window.bounded() ? window.deadline - FinalizeLeadOf(entry) : absl::InfiniteFuture();
 }
 
-absl::Time Core::Impl::SettleAt(const JobEntry& entry) const {
+absl::Time ControlCore::Impl::SettleAt(const JobEntry& entry) const {
   const Window window = WindowOf(entry);
   if (!window.bounded()) return absl::InfiniteFuture();
   return window.deadline - SettleLead(window, options_.finalize_margin);
 }
 
-absl::Time Core::Impl::TrainEndOf(const JobEntry& entry) const {
+absl::Time ControlCore::Impl::TrainEndOf(const JobEntry& entry) const {
   const Window window = WindowOf(entry);
   const Spec& spec = entry.view().spec;
   const absl::Time end = TrainEnd(
@@ -115,12 +115,12 @@ absl::Time Core::Impl::TrainEndOf(const JobEntry& entry) const {
 }
 
 // Where the Plan has begun to shorten epochs it may go on with that.
-FoldCost Core::Impl::ShortestEpoch(const JobEntry& entry) const {
+FoldCost ControlCore::Impl::ShortestEpoch(const JobEntry& entry) const {
   const FoldCost& cost = TypicalFold(entry);
   return RowsOf(entry.view()) < 1 ? CostOfShare(cost, LeastRows(cost.steps_per_epoch)) : cost;
 }
 
-Core::Impl::StartRule Core::Impl::StartRuleOf(const JobEntry& entry) const {
+ControlCore::Impl::StartRule ControlCore::Impl::StartRuleOf(const JobEntry& entry) const {
   StartRule rule;
   rule.train_end = TrainEndOf(entry);
   // Where there is no other model, even a part of an epoch is worth a lot.
@@ -133,35 +133,35 @@ Core::Impl::StartRule Core::Impl::StartRuleOf(const JobEntry& entry) const {
   return rule;
 }
 
-absl::Time Core::Impl::StartRule::Latest(const Task& task) const {
+absl::Time ControlCore::Impl::StartRule::Latest(const Task& task) const {
   return LatestUsefulStart(cost, std::max(0.0, task.epochs_planned - task.epochs_done), train_end);
 }
 
-int Core::Impl::ParallelFolds(const JobEntry& entry) const {
+int ControlCore::Impl::ParallelFolds(const JobEntry& entry) const {
   const int jobs = std::max<int>(1, static_cast<int>(training_.size()));
   return std::max(1, Gangs(entry) / jobs);
 }
 
-double Core::Impl::Sharing(const JobEntry& entry) const {
+double ControlCore::Impl::Sharing(const JobEntry& entry) const {
   const double gangs = std::max(1, Gangs(entry));
   return std::max(1.0, static_cast<double>(training_in_time_.size()) / gangs);
 }
 
-absl::Time Core::Impl::FirstTrainStart(const JobEntry& entry) const {
+absl::Time ControlCore::Impl::FirstTrainStart(const JobEntry& entry) const {
   for (const Attempt& attempt : entry.view().attempts) {
     if (attempt.kind == TaskKind::kTrain) return attempt.started_at;
   }
   return absl::InfiniteFuture();
 }
 
-absl::Duration Core::Impl::ReplanInterval(const JobEntry& entry) const {
+absl::Duration ControlCore::Impl::ReplanInterval(const JobEntry& entry) const {
   const Window window = WindowOf(entry);
   if (!window.bounded()) return absl::Seconds(1);
   return std::clamp(0.01 * window.length(), absl::Milliseconds(100), absl::Seconds(10));
 }
 
 // B3: the first fold runs, or has run, for more than its share.
-bool Core::Impl::FirstFoldDue(const JobEntry& entry) const {
+bool ControlCore::Impl::FirstFoldDue(const JobEntry& entry) const {
   const Job& job = entry.view();
   const Window window = WindowOf(entry);
   for (const Attempt& attempt : job.attempts) {
@@ -172,14 +172,14 @@ bool Core::Impl::FirstFoldDue(const JobEntry& entry) const {
   return false;
 }
 
-absl::Duration Core::Impl::NewsGrace(const JobEntry& entry) const {
+absl::Duration ControlCore::Impl::NewsGrace(const JobEntry& entry) const {
   const Window window = WindowOf(entry);
   return window.bounded() ? std::min(kResendGrace, 0.05 * window.length()) : kResendGrace;
 }
 
 // Of folds that run, the latest is not known: a Plan from what was true before their
 // Worker, or traind, was away would cut what they have long done.
-bool Core::Impl::AwaitsNews(const JobEntry& entry) const {
+bool ControlCore::Impl::AwaitsNews(const JobEntry& entry) const {
   bool away = false, runs = false;
   for (const Task& task : entry.view().tasks) {
     if (task.kind != TaskKind::kTrain || task.state != TaskState::kRunning) continue;
@@ -192,7 +192,7 @@ bool Core::Impl::AwaitsNews(const JobEntry& entry) const {
   return away || (runs && now_ < entry.news_by);
 }
 
-void Core::Impl::PlanWhenDue(JobEntry& entry) {
+void ControlCore::Impl::PlanWhenDue(JobEntry& entry) {
   const Job& job = entry.view();
   if (job.plans.empty() || AwaitsNews(entry)) return;
   const Window window = WindowOf(entry);
@@ -215,7 +215,7 @@ void Core::Impl::PlanWhenDue(JobEntry& entry) {
 }
 
 // Whole epochs were measured: two of them, or the only ones that there are.
-bool Core::Impl::Confident(const JobEntry& entry) const {
+bool ControlCore::Impl::Confident(const JobEntry& entry) const {
   const Job& job = entry.view();
   if (job.plans.empty()) return false;
   const size_t enough = job.plans.back().epochs <= 2 ? 1 : 2;
@@ -228,17 +228,17 @@ bool Core::Impl::Confident(const JobEntry& entry) const {
 }
 
 // Folds that were taken over are there before the floor, against which they are judged.
-bool Core::Impl::AwaitsFloor(const Job& job) const {
+bool ControlCore::Impl::AwaitsFloor(const Job& job) const {
   return !IsTerminal(job.tasks[0].state) &&
          std::any_of(job.tasks.begin(), job.tasks.end(), [](const Task& t) { return t.reused; });
 }
 
-bool Core::Impl::AllSettled(const Job& job) const {
+bool ControlCore::Impl::AllSettled(const Job& job) const {
   return std::all_of(job.tasks.begin() + 1, job.tasks.end(),
                      [](const Task& task) { return IsTerminal(task.state); });
 }
 
-void Core::Impl::Replan(JobEntry& entry, Trigger trigger) {
+void ControlCore::Impl::Replan(JobEntry& entry, Trigger trigger) {
   const Job& job = entry.view();
   PlanInput in;
   in.spec = &job.spec;
@@ -290,7 +290,7 @@ void Core::Impl::Replan(JobEntry& entry, Trigger trigger) {
   SendReplans(entry);
 }
 
-void Core::Impl::ApplyFolds(JobEntry& entry, const PlanOutput& out, int folds_before) {
+void ControlCore::Impl::ApplyFolds(JobEntry& entry, const PlanOutput& out, int folds_before) {
   const size_t tasks = entry.view().tasks.size();
   for (size_t i = 1; i < tasks; ++i) {
     const Task& task = entry.view().tasks[i];
@@ -315,7 +315,7 @@ void Core::Impl::ApplyFolds(JobEntry& entry, const PlanOutput& out, int folds_be
 }
 
 // Pending folds for which a start would come to nothing before the reserve (B4).
-void Core::Impl::DropHopeless(JobEntry& entry) {
+void ControlCore::Impl::DropHopeless(JobEntry& entry) {
   if (!WindowOf(entry).bounded()) return;
   std::vector<std::string> dropped;
   const StartRule rule = StartRuleOf(entry);
@@ -345,7 +345,7 @@ void Core::Impl::DropHopeless(JobEntry& entry) {
 }
 
 // When a fold has to stop: the running one, or (null) one that starts now.
-absl::Time Core::Impl::StopOf(const JobEntry& entry, const LiveAttempt* live) const {
+absl::Time ControlCore::Impl::StopOf(const JobEntry& entry, const LiveAttempt* live) const {
   const absl::Time train_end = TrainEndOf(entry);
   if (train_end == absl::InfiniteFuture()) return train_end;
   const Job& job = entry.view();
@@ -370,7 +370,7 @@ absl::Time Core::Impl::StopOf(const JobEntry& entry, const LiveAttempt* live) co
   return FairStop(start, now_, train_end, behind, pending > 0 ? Sharing(entry) : 1.0, cost);
 }
 
-void Core::Impl::SendReplans(JobEntry& entry) {
+void ControlCore::Impl::SendReplans(JobEntry& entry) {
   const Job& job = entry.view();
   const Plan& plan = job.plans.back();
   const bool plan_cut = PlanCut(job);
@@ -397,7 +397,7 @@ void Core::Impl::SendReplans(JobEntry& entry) {
   }
 }
 
-void Core::Impl::StopPaused(JobEntry& entry) {
+void ControlCore::Impl::StopPaused(JobEntry& entry) {
   const Job& job = entry.view();
   for (size_t i = 1; i < job.tasks.size(); ++i) {
     if (job.tasks[i].state != TaskState::kRunning) continue;
@@ -408,7 +408,7 @@ void Core::Impl::StopPaused(JobEntry& entry) {
 }
 
 // Ranks stop by their own clock; this is for one that does not, and for Finish.
-void Core::Impl::StopLate(JobEntry& entry) {
+void ControlCore::Impl::StopLate(JobEntry& entry) {
   const Job& job = entry.view();
   for (size_t i = 1; i < job.tasks.size(); ++i) {
     if (job.tasks[i].state != TaskState::kRunning) continue;
@@ -423,11 +423,13 @@ void Core::Impl::StopLate(JobEntry& entry) {
   }
 }
 
-double Core::Impl::RowsOf(const Job& job) { return job.plans.empty() ? 1 : job.plans.back().rows; }
+double ControlCore::Impl::RowsOf(const Job& job) {
+  return job.plans.empty() ? 1 : job.plans.back().rows;
+}
 
 // FULL is out of reach: the Plan has less than the spec, and it is not so that each
 // fold had all its epochs before the cut reached it, or ran out of patience.
-bool Core::Impl::PlanCut(const Job& job) {
+bool ControlCore::Impl::PlanCut(const Job& job) {
   if (job.plans.empty()) return false;
   const Plan& plan = job.plans.back();
   if (plan.folds < job.spec.folds) return true;
@@ -452,7 +454,7 @@ bool Core::Impl::PlanCut(const Job& job) {
 }
 
 // The slots are shared by other Jobs than before.
-void Core::Impl::ReplanTraining() {
+void ControlCore::Impl::ReplanTraining() {
   for (auto& [id, live] : attempts_) {
     if (!live.open || live.kind != TaskKind::kTrain || live.job->replan_wanted) continue;
     live.job->replan_wanted = true;

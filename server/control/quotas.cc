@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "server/control/core_impl.h"
+#include "server/control/control_core_impl.h"
 #include "server/plan/planner.h"
 
 namespace traind {
@@ -14,7 +14,7 @@ double Seconds(absl::Duration duration) { return absl::ToDoubleSeconds(duration)
 }  // namespace
 
 // Slots that running folds hold on this quota's account, and what they used so far.
-Core::Impl::Running Core::Impl::RunningOn(const QuotaSubject& subject) const {
+ControlCore::Impl::Running ControlCore::Impl::RunningOn(const QuotaSubject& subject) const {
   Running running;
   for (const auto& [id, live] : attempts_) {
     if (!live.open || live.slots.empty()) continue;
@@ -29,7 +29,7 @@ Core::Impl::Running Core::Impl::RunningOn(const QuotaSubject& subject) const {
   return running;
 }
 
-QuotaState Core::Impl::StateOf(QuotaAccount& account) const {
+QuotaState ControlCore::Impl::StateOf(QuotaAccount& account) const {
   QuotaState state;
   state.quota = account.use.quota();
   state.used_s = account.use.Used(now_) + RunningOn(state.quota.subject).used_s;
@@ -39,7 +39,7 @@ QuotaState Core::Impl::StateOf(QuotaAccount& account) const {
   return state;
 }
 
-void Core::Impl::Handle(SetQuota& event) {
+void ControlCore::Impl::Handle(SetQuota& event) {
   const QuotaSubject subject = event.quota.subject;
   if (!event.known && quotas_.count(subject) == 0) {
     return Answer(event.call,
@@ -58,7 +58,7 @@ void Core::Impl::Handle(SetQuota& event) {
   turn_.replies.back().quotas.push_back(StateOf(it->second));
 }
 
-void Core::Impl::Handle(RemoveQuota& event) {
+void ControlCore::Impl::Handle(RemoveQuota& event) {
   if (quotas_.erase(event.subject) == 0) {
     return Answer(event.call,
                   absl::NotFoundError(absl::StrCat(Text(event.subject), " has no quota")), nullptr);
@@ -68,14 +68,14 @@ void Core::Impl::Handle(RemoveQuota& event) {
   Answer(event.call, absl::OkStatus(), nullptr);
 }
 
-void Core::Impl::Handle(ListQuotas& event) {
+void ControlCore::Impl::Handle(ListQuotas& event) {
   Answer(event.call, absl::OkStatus(), nullptr);
   for (auto& [subject, account] : quotas_) {
     turn_.replies.back().quotas.push_back(StateOf(account));
   }
 }
 
-void Core::Impl::RestoreQuotas(const Snapshot& snapshot) {
+void ControlCore::Impl::RestoreQuotas(const Snapshot& snapshot) {
   for (const Quota& quota : snapshot.quotas) {
     QuotaAccount account{QuotaUse(quota)};
     for (const Usage& used : snapshot.usage) {
@@ -87,7 +87,7 @@ void Core::Impl::RestoreQuotas(const Snapshot& snapshot) {
 }
 
 // An Attempt has ended now.
-void Core::Impl::Charge(const LiveAttempt& live) {
+void ControlCore::Impl::Charge(const LiveAttempt& live) {
   if (live.slots.empty()) return;
   const Job& job = live.job->view();
   for (auto& [subject, account] : quotas_) {
@@ -96,7 +96,7 @@ void Core::Impl::Charge(const LiveAttempt& live) {
   }
 }
 
-absl::Status Core::Impl::CheckQuotasOf(const Job& job) {
+absl::Status ControlCore::Impl::CheckQuotasOf(const Job& job) {
   for (auto& [subject, account] : quotas_) {
     if (!subject.Covers(job.owner, job.spec.labels)) continue;
     const QuotaState state = StateOf(account);
@@ -109,7 +109,7 @@ absl::Status Core::Impl::CheckQuotasOf(const Job& job) {
 }
 
 // A Job that may want more than is left gets what is left, and is told so.
-void Core::Impl::NoteQuotas(JobEntry& entry) {
+void ControlCore::Impl::NoteQuotas(JobEntry& entry) {
   for (auto& [subject, account] : quotas_) {
     if (!subject.Covers(entry.view().owner, entry.view().spec.labels)) continue;
     const QuotaState state = StateOf(account);
@@ -131,7 +131,7 @@ void Core::Impl::NoteQuotas(JobEntry& entry) {
 }
 
 // When what is left will be used up, at the rate that the Job may use it; for its Plan.
-absl::Time Core::Impl::QuotaEndOf(const JobEntry& entry) const {
+absl::Time ControlCore::Impl::QuotaEndOf(const JobEntry& entry) const {
   absl::Time end = absl::InfiniteFuture();
   for (const auto& [subject, account] : quotas_) {
     if (!subject.Covers(entry.view().owner, entry.view().spec.labels)) continue;
@@ -145,7 +145,7 @@ absl::Time Core::Impl::QuotaEndOf(const JobEntry& entry) const {
 }
 
 // Warns at each mark, and stops the training of those for whom nothing is left.
-void Core::Impl::CheckQuotas() {
+void ControlCore::Impl::CheckQuotas() {
   quota_check_at_ = absl::InfiniteFuture();
   for (auto& [subject, account] : quotas_) {
     account.used_s = account.use.Used(now_);
@@ -182,7 +182,7 @@ void Core::Impl::CheckQuotas() {
   }
 }
 
-void Core::Impl::StopForQuota(JobEntry& entry, const std::string& used) {
+void ControlCore::Impl::StopForQuota(JobEntry& entry, const std::string& used) {
   Job& job = EditDurably(entry);
   job.quota_reached = true;
   entry.finish_at = now_;

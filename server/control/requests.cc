@@ -1,7 +1,7 @@
 // What clients ask for, and what they are told.
 #include <absl/strings/str_cat.h>
 
-#include "server/control/core_impl.h"
+#include "server/control/control_core_impl.h"
 #include "server/domain/names.h"
 #include "server/plan/planner.h"
 
@@ -16,7 +16,7 @@ std::string TextOf(const Job& job, absl::Time deadline) {
 
 }  // namespace
 
-bool Core::Impl::AnswerKnownRequest(const Submit& event) {
+bool ControlCore::Impl::AnswerKnownRequest(const Submit& event) {
   const Job& job = event.job;
   if (job.request_id.empty()) return false;
   const RequestKey key(job.owner, job.request_id);
@@ -43,7 +43,7 @@ bool Core::Impl::AnswerKnownRequest(const Submit& event) {
   return true;
 }
 
-void Core::Impl::Handle(Submit& event) {
+void ControlCore::Impl::Handle(Submit& event) {
   if (AnswerKnownRequest(event)) return;
   Job& job = event.job;
   if (shutting_down_) {
@@ -91,7 +91,7 @@ void Core::Impl::Handle(Submit& event) {
 }
 
 // The Job of a call; null: there is none to change, and the caller has been told.
-JobEntry* Core::Impl::FindLive(CallId call, const std::string& job) {
+JobEntry* ControlCore::Impl::FindLive(CallId call, const std::string& job) {
   JobEntry* entry = Find(job);
   if (!entry) {
     Answer(call, absl::NotFoundError(absl::StrCat("no active job ", job)), nullptr);
@@ -107,7 +107,7 @@ JobEntry* Core::Impl::FindLive(CallId call, const std::string& job) {
   return entry;
 }
 
-void Core::Impl::Handle(Finish& event) {
+void ControlCore::Impl::Handle(Finish& event) {
   JobEntry* entry = FindLive(event.call, event.job);
   if (!entry) return;
   if (!entry->view().finish_requested) {
@@ -134,7 +134,7 @@ void Core::Impl::Handle(Finish& event) {
   Answer(event.call, absl::OkStatus(), entry);
 }
 
-void Core::Impl::Handle(Cancel& event) {
+void ControlCore::Impl::Handle(Cancel& event) {
   JobEntry* entry = FindLive(event.call, event.job);
   if (!entry) return;
   EditDurably(*entry).cancel_requested = true;
@@ -142,7 +142,7 @@ void Core::Impl::Handle(Cancel& event) {
   Answer(event.call, absl::OkStatus(), entry);
 }
 
-void Core::Impl::Handle(Pause& event) {
+void ControlCore::Impl::Handle(Pause& event) {
   JobEntry* entry = FindLive(event.call, event.job);
   if (!entry) return;
   const Job& job = entry->view();
@@ -168,7 +168,7 @@ void Core::Impl::Handle(Pause& event) {
   Answer(event.call, absl::OkStatus(), entry);
 }
 
-void Core::Impl::Handle(Resume& event) {
+void ControlCore::Impl::Handle(Resume& event) {
   JobEntry* entry = FindLive(event.call, event.job);
   if (!entry) return;
   if (entry->view().state == JobState::kPaused) {
@@ -179,7 +179,7 @@ void Core::Impl::Handle(Resume& event) {
   Answer(event.call, absl::OkStatus(), entry);
 }
 
-absl::Status Core::Impl::CheckUpdate(const JobEntry& entry, const Update& event) const {
+absl::Status ControlCore::Impl::CheckUpdate(const JobEntry& entry, const Update& event) const {
   const Job& job = entry.view();
   if (!event.budget && !event.deadline) return absl::OkStatus();
   if (job.state == JobState::kFinalizing || StopsTraining(job)) {
@@ -195,13 +195,13 @@ absl::Status Core::Impl::CheckUpdate(const JobEntry& entry, const Update& event)
                    absl::FormatTime(now_)));
 }
 
-absl::Time Core::Impl::UpdatedDeadline(const Job& job, const Update& event) {
+absl::Time ControlCore::Impl::UpdatedDeadline(const Job& job, const Update& event) {
   absl::Time deadline = event.deadline.value_or(absl::InfiniteFuture());
   if (event.budget) deadline = std::min(deadline, job.accepted_at + *event.budget);
   return deadline;
 }
 
-void Core::Impl::Handle(Update& event) {
+void ControlCore::Impl::Handle(Update& event) {
   JobEntry* entry = FindLive(event.call, event.job);
   if (!entry) return;
   const absl::Status wrong = CheckUpdate(*entry, event);
@@ -219,7 +219,7 @@ void Core::Impl::Handle(Update& event) {
   Answer(event.call, absl::OkStatus(), entry);
 }
 
-void Core::Impl::MoveDeadline(JobEntry& entry, absl::Time deadline) {
+void ControlCore::Impl::MoveDeadline(JobEntry& entry, absl::Time deadline) {
   Job& job = EditDurably(entry);
   if (deadline == job.deadline) return;
   Decide(entry, "user", "another deadline was asked for", TextOf(job, job.deadline),
@@ -242,7 +242,7 @@ void Core::Impl::MoveDeadline(JobEntry& entry, absl::Time deadline) {
   if (later) entry.stopping = entry.stop_checked = false;
 }
 
-void Core::Impl::TellDeadline(JobEntry& entry, LiveAttempt& live) {
+void ControlCore::Impl::TellDeadline(JobEntry& entry, LiveAttempt& live) {
   if (live.stop_sent || !workers_[live.worker].attached) return;
   const Job& job = entry.view();
   ReplanCommand command;
@@ -259,7 +259,7 @@ void Core::Impl::TellDeadline(JobEntry& entry, LiveAttempt& live) {
 }
 
 // Its place goes by deadline and priority; the end of the turn finds the new one.
-void Core::Impl::LeaveQueues(JobEntry& entry) {
+void ControlCore::Impl::LeaveQueues(JobEntry& entry) {
   if (entry.prepare_key) prepare_queue_.erase(*entry.prepare_key);
   if (entry.train_key) train_queue_[entry.shape].erase(*entry.train_key);
   entry.prepare_key.reset();
@@ -268,7 +268,7 @@ void Core::Impl::LeaveQueues(JobEntry& entry) {
   training_in_time_.erase(entry.sequence);
 }
 
-void Core::Impl::Handle(ShutdownRequested&) {
+void ControlCore::Impl::Handle(ShutdownRequested&) {
   shutting_down_ = true;
   for (auto& [id, live] : attempts_) {
     if (live.open) SendStop(live, StopMode::kDrop, "traind is shutting down");
@@ -278,7 +278,7 @@ void Core::Impl::Handle(ShutdownRequested&) {
   }
 }
 
-void Core::Impl::Answer(CallId call, absl::Status status, JobEntry* entry, bool created) {
+void ControlCore::Impl::Answer(CallId call, absl::Status status, JobEntry* entry, bool created) {
   // Whoever is told of a Job can rely on it: also one that another call of this
   // turn has made.
   if (entry) turn_.mutations.durable = true;
@@ -287,7 +287,7 @@ void Core::Impl::Answer(CallId call, absl::Status status, JobEntry* entry, bool 
   if (entry) Touch(*entry);
 }
 
-void Core::Impl::ForgetEnded() {
+void ControlCore::Impl::ForgetEnded() {
   while (!ended_order_.empty() &&
          (now_ - ended_order_.front().first > kKeepEnded || ended_order_.size() > kKeepEndedMost)) {
     ended_.erase(ended_order_.front().second);

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "server/control/core_impl.h"
+#include "server/control/control_core_impl.h"
 
 namespace traind {
 namespace {
@@ -25,7 +25,7 @@ std::string FoldsText(const std::vector<std::string>& folds) {
 
 }  // namespace
 
-void Core::Impl::AskReuse(JobEntry& entry) {
+void ControlCore::Impl::AskReuse(JobEntry& entry) {
   const Job& job = entry.view();
   if (entry.reuse_asked || job.table.table.empty() || !WantsReuse(job.spec) || HasTrained(job)) {
     return;
@@ -40,11 +40,11 @@ void Core::Impl::AskReuse(JobEntry& entry) {
 }
 
 // No fold is started meanwhile.
-bool Core::Impl::AwaitsReuse(const JobEntry& entry) const {
+bool ControlCore::Impl::AwaitsReuse(const JobEntry& entry) const {
   return entry.reuse_asked && !entry.reuse_answered && now_ < entry.reuse_by;
 }
 
-void Core::Impl::Handle(Reused& event) {
+void ControlCore::Impl::Handle(Reused& event) {
   JobEntry* found = Find(event.job);
   if (!found || found->reuse_answered) return;
   JobEntry& entry = *found;
@@ -90,7 +90,7 @@ void Core::Impl::Handle(Reused& event) {
   entry.replan_wanted = true;
 }
 
-void Core::Impl::TakeOver(JobEntry& entry, TrainedFold fold) {
+void ControlCore::Impl::TakeOver(JobEntry& entry, TrainedFold fold) {
   const int index = FindOrAddTask(entry, fold.fold, fold.seed);
   Job& job = EditDurably(entry);
   Task& task = job.tasks[static_cast<size_t>(index)];

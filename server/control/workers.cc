@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "server/control/core_impl.h"
+#include "server/control/control_core_impl.h"
 
 namespace traind {
 namespace {
@@ -15,7 +15,7 @@ bool Lists(const std::vector<int64_t>& attempts, int64_t id) {
 
 }  // namespace
 
-void Core::Impl::Handle(WorkerAttached& event) {
+void ControlCore::Impl::Handle(WorkerAttached& event) {
   WorkerState& worker = workers_[event.worker];
   if (event.session < worker.session) return;
   const bool new_boot = !worker.boot.empty() && worker.boot != event.boot;
@@ -71,7 +71,7 @@ void Core::Impl::Handle(WorkerAttached& event) {
   ReplanTraining();
 }
 
-void Core::Impl::Handle(WorkerHeartbeat& event) {
+void ControlCore::Impl::Handle(WorkerHeartbeat& event) {
   const auto found = workers_.find(event.worker);
   if (found == workers_.end() || found->second.session != event.session) return;
   WorkerState& worker = found->second;
@@ -112,7 +112,7 @@ void Core::Impl::Handle(WorkerHeartbeat& event) {
   }
 }
 
-void Core::Impl::Handle(WorkerDetached& event) {
+void ControlCore::Impl::Handle(WorkerDetached& event) {
   const auto found = workers_.find(event.worker);
   if (found == workers_.end() || found->second.session != event.session) return;
   WorkerState& worker = found->second;
@@ -124,12 +124,12 @@ void Core::Impl::Handle(WorkerDetached& event) {
   ReplanTraining();
 }
 
-void Core::Impl::Handle(WorkerDied& event) {
+void ControlCore::Impl::Handle(WorkerDied& event) {
   const auto found = workers_.find(event.worker);
   if (found != workers_.end()) LoseWorker(found->second, "its worker died");
 }
 
-void Core::Impl::LoseWorker(WorkerState& worker, const char* why) {
+void ControlCore::Impl::LoseWorker(WorkerState& worker, const char* why) {
   worker.attached = false;
   worker.foreign.clear();
   for (auto it = attempts_.begin(); it != attempts_.end();) {
@@ -145,7 +145,7 @@ void Core::Impl::LoseWorker(WorkerState& worker, const char* why) {
   ReplanTraining();
 }
 
-void Core::Impl::CheckWorkers() {
+void ControlCore::Impl::CheckWorkers() {
   if (now_ < NextWorkerCheck()) return;
   for (auto& [id, worker] : workers_) {
     if (options_.standalone || now_ < worker.last_seen + options_.lease) continue;
@@ -162,7 +162,7 @@ void Core::Impl::CheckWorkers() {
   }
 }
 
-absl::Time Core::Impl::NextWorkerCheck() const {
+absl::Time ControlCore::Impl::NextWorkerCheck() const {
   absl::Time next = missing_.empty() ? absl::InfiniteFuture() : missing_.begin()->first;
   if (options_.standalone) return next;
   for (const auto& [id, worker] : workers_) {
@@ -173,7 +173,7 @@ absl::Time Core::Impl::NextWorkerCheck() const {
   return next;
 }
 
-void Core::Impl::StoreWorker(WorkerState& worker) {
+void ControlCore::Impl::StoreWorker(WorkerState& worker) {
   worker.row_at = now_;
   turn_.mutations.workers.push_back({worker.id, worker.hostname, now_, worker.slots});
 }

@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "common/publish/publisher.h"
+#include "common/publish/prediction.h"
 #include "server/domain/spec.h"
 
 namespace traind {
@@ -174,7 +174,7 @@ struct Live {
   std::string precision;
   int batch = 0;
   int64_t steps_per_epoch = 0;
-  std::string picked;  // what the Rank chose, for people
+  std::string resolved_settings;  // what the Rank chose, for people
 };
 
 struct Task {

@@ -14,11 +14,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/durable_file.h"
-#include "common/status_macros.h"
-#include "common/table/array_file.h"
-#include "common/table/csv.h"
-#include "common/table/parquet.h"
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
+#include "common/data/table/array_file.h"
+#include "common/data/table/csv.h"
+#include "common/data/table/parquet.h"
 
 namespace traind {
 namespace {

@@ -8,13 +8,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/durable_file.h"
-#include "common/duration.h"
-#include "common/engine_version.h"
+#include "common/base/durable_file.h"
+#include "common/base/duration.h"
+#include "common/base/engine_version.h"
+#include "common/base/status_macros.h"
 #include "common/spec/presets.h"
 #include "common/spec/spec_rules.h"
-#include "common/spec/suggest.h"
-#include "common/status_macros.h"
+#include "common/base/suggest.h"
 #include "server/intake/media_files.h"
 #include "server/intake/media_load.h"
 #include "server/intake/pretrained_file.h"

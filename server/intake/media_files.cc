@@ -3,11 +3,11 @@
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 
-#include "common/image/image_array.h"
-#include "common/image/image_fields.h"
-#include "common/image/image_folder.h"
-#include "common/status_macros.h"
-#include "common/table/npy.h"
+#include "common/base/status_macros.h"
+#include "common/data/image/image_array.h"
+#include "common/data/image/image_fields.h"
+#include "common/data/image/image_folder.h"
+#include "common/data/table/npy.h"
 
 namespace traind {
 namespace {

@@ -11,8 +11,8 @@
 #include <optional>
 #include <system_error>
 
-#include "common/image/image_folder.h"
-#include "common/table/csv.h"
+#include "common/data/image/image_folder.h"
+#include "common/data/table/csv.h"
 
 namespace traind {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "common/job_layout.h"
+#include "common/base/job_layout.h"
 #include "common/publish/ensemble.h"
 
 namespace traind {

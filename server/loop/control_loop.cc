@@ -6,8 +6,8 @@
 #include <utility>
 #include <variant>
 
-#include "common/log.h"
-#include "common/status_macros.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
 #include "server/reuse/trained_folds.h"
 
 namespace traind {
@@ -53,7 +53,7 @@ absl::Status ControlLoop::Load() {
     auto standing = ReadStandingPrediction(options_.state_dir, job.id);
     if (standing.ok()) adopted_.push_back(Published{job.id, std::move(standing), /*unasked=*/true});
   }
-  core_ = std::make_unique<Core>(options_.core);
+  core_ = std::make_unique<ControlCore>(options_.core);
   core_->Restore(std::move(snapshot), Now());
   views_.Update(core_->ActiveJobs());
   // After a commit of unknown outcome, what readers take for active may have ended.

@@ -17,8 +17,8 @@
 #include <thread>
 #include <vector>
 
-#include "common/clock.h"
-#include "server/control/core.h"
+#include "common/base/clock.h"
+#include "server/control/control_core.h"
 #include "server/control/events.h"
 #include "server/loop/publish_pool.h"
 #include "server/loop/views.h"
@@ -126,7 +126,7 @@ class ControlLoop {
   JobViews views_;
 
   // The loop's thread only (and Create's, before it starts).
-  std::unique_ptr<Core> core_;
+  std::unique_ptr<ControlCore> core_;
   std::vector<Event> adopted_;  // Predictions found on disk at the start
   absl::Time anchor_wall_;      // fixed after Create
   absl::Duration anchor_monotonic_;

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "server/plan/extra_seeds.h"
 #include "server/plan/fold_costs.h"
-#include "server/plan/further_models.h"
 #include "server/plan/plan_text.h"
 
 namespace traind {
@@ -26,7 +26,7 @@ class Planning {
     folds_ = in.last ? in.last->folds : in.spec->folds;
     epochs_ = in.last ? in.last->epochs : in.spec->epochs;
     rows_ = in.last ? in.last->rows : 1;
-    further_ = FurtherModels(in, epochs_, rows_).planned();
+    further_ = ExtraSeeds(in, epochs_, rows_).planned();
     for (const FoldView& fold : in.folds) {
       if (fold.seed == 0 && fold.started) started_ = std::max(started_, fold.fold + 1);
     }
@@ -348,7 +348,7 @@ void Planning::GrowFolds() {
 
 // B9: a gang has nothing to do, and nothing that was cut can still come back.
 void Planning::GrowFurther() {
-  const FurtherModels further(in_, epochs_, rows_);
+  const ExtraSeeds further(in_, epochs_, rows_);
   if (!further.MayGrow(folds_)) return;
   const int more = further.MoreThatFit(limit_);
   if (more == 0) return;
@@ -368,7 +368,7 @@ void Planning::GrowFurther() {
 // Those that wait go where they would be too late, or where folds cannot have all that they
 // were to have.
 void Planning::GiveBackFurther(absl::Time train_limit) {
-  const FurtherModels further(in_, epochs_, rows_);
+  const ExtraSeeds further(in_, epochs_, rows_);
   const int waiting = further.fresh() - (further.planned() - further_);
   const bool all = !out_.decisions.empty() || in_.stopping || out_.stopping;
   const int fewer = all ? waiting : further.TooLate(train_limit);
@@ -427,7 +427,7 @@ void Planning::FillPlan(absl::Duration reserve) {
   plan.parallel_folds = std::clamp(in_.gangs, 1, folds_);
   plan.reserve = reserve;
   plan.at = in_.now;
-  const FurtherModels further(in_, epochs_, rows_);
+  const ExtraSeeds further(in_, epochs_, rows_);
   // Without a deadline they will all come.
   const bool all = !in_.window.bounded() && in_.may_grow && !in_.stopping;
   const int models = all ? std::max(further_, further.most()) : further_;
@@ -476,8 +476,8 @@ PlanOutput Planning::Run() {
       if (out_.decisions.empty()) GrowFolds();
     }
     if (out_.decisions.empty()) GrowFurther();
-  } else if (grows && FurtherModels(in_, epochs_, rows_).MayGrow(folds_)) {
-    further_ = FurtherModels(in_, epochs_, rows_).most();  // as the spec asks for
+  } else if (grows && ExtraSeeds(in_, epochs_, rows_).MayGrow(folds_)) {
+    further_ = ExtraSeeds(in_, epochs_, rows_).most();  // as the spec asks for
   }
   const bool busy = AnyFold([this](const FoldView& f) {
     return f.state == TaskState::kRunning || (f.state == TaskState::kPending && f.fold < folds_);

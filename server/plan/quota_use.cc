@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/duration.h"
+#include "common/base/duration.h"
 
 namespace traind {
 

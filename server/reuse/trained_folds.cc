@@ -11,10 +11,10 @@
 #include <tuple>
 #include <utility>
 
-#include "common/durable_file.h"
-#include "common/job_layout.h"
-#include "common/log.h"
-#include "common/status_macros.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
 
 namespace traind {
 namespace {

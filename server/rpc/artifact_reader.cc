@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/job_layout.h"
-#include "common/status_macros.h"
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
 
 namespace traind {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "common/durable_file.h"
+#include "common/base/durable_file.h"
 
 namespace traind {
 

@@ -11,7 +11,7 @@
 
 #include <chrono>
 
-#include "common/durable_file.h"
+#include "common/base/durable_file.h"
 #include "proto/health.pb.h"
 
 namespace traind {

@@ -8,8 +8,8 @@
 #include <memory>
 #include <utility>
 
-#include "common/status_macros.h"
-#include "server/rpc/convert.h"
+#include "common/base/status_macros.h"
+#include "server/rpc/job_conversion.h"
 #include "server/rpc/training_service.h"
 
 namespace traind {

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/quota_text.h"
-#include "common/status_macros.h"
+#include "common/base/quota_text.h"
+#include "common/base/status_macros.h"
 #include "server/plan/quota_use.h"
-#include "server/rpc/convert.h"
+#include "server/rpc/job_conversion.h"
 #include "server/rpc/training_service.h"
 
 namespace traind {

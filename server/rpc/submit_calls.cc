@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/status_macros.h"
 #include "common/publish/publisher.h"
 #include "common/spec/spec_rules.h"
-#include "common/status_macros.h"
 #include "server/intake/models.h"
 #include "server/rpc/training_service.h"
 

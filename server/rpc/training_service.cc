@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/status_macros.h"
 #include "common/spec/spec_rules.h"
-#include "common/status_macros.h"
 #include "server/domain/names.h"
 #include "server/plan/planner.h"
 #include "server/plan/quota_use.h"
 #include "server/rpc/artifact_reader.h"
-#include "server/rpc/convert.h"
+#include "server/rpc/job_conversion.h"
 
 namespace traind {
 namespace {

@@ -7,8 +7,8 @@
 #include <thread>
 #include <utility>
 
-#include "common/log.h"
-#include "server/rpc/convert_worker.h"
+#include "common/base/log.h"
+#include "server/rpc/worker_conversion.h"
 
 namespace traind {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "proto/worker_service.grpc.pb.h"
 #include "server/control/events.h"
 #include "server/loop/control_loop.h"

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 #include "server/store/row_json.h"
 
 namespace traind {

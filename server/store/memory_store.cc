@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 #include "server/store/commit_checks.h"
 #include "server/store/usage.h"
 

@@ -1,7 +1,7 @@
 // Quotas, and what was used of them, as rows of the database.
 #include <nlohmann/json.hpp>
 
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 #include "server/store/job_rows.h"
 
 namespace traind {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "common/publish/publisher.h"
+#include "common/publish/prediction.h"
 
 namespace traind {
 

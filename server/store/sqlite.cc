@@ -8,7 +8,7 @@
 #include <cstring>
 #include <limits>
 
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 
 namespace traind::sqlite {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 #include "server/store/job_rows.h"
 #include "server/store/sqlite_store.h"
 

@@ -11,8 +11,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "common/durable_file.h"
-#include "common/status_macros.h"
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
 #include "server/store/commit_checks.h"
 #include "server/store/job_rows.h"
 #include "server/store/schema.h"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Decodes the same JPEG files with common/image and with Pillow, in turn, on one core.
+"""Decodes the same JPEG files with common/data/image and with Pillow, in turn, on one core.
 
     tests/bench/decode.sh [--python PYTHON] [--rounds 5] [--seconds 2] [--size 224] [--images DIR]
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "common/durable_file.h"
-#include "common/image/decode.h"
-#include "common/image/image.h"
+#include "common/base/durable_file.h"
+#include "common/data/image/decode.h"
+#include "common/data/image/image.h"
 
 namespace traind {
 namespace {

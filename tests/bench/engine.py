@@ -5,7 +5,7 @@
 
 One JSON line per workload (mlp512, mlp64, lstm, encoder, textnum, resnet, unet3d): ours_samples_s, the best variant of the peer with its
 peer_samples_s, ratio (median over rounds of ours / that variant's in the same round), idiom_ratio (over the common
-idiom: eager, foreach AdamW, DataLoader), picked (what the Rank chose). Rates are samples per second of CPU time, which
+idiom: eager, foreach AdamW, DataLoader), resolved_settings (what the Rank chose). Rates are samples per second of CPU time, which
 other programs on the machine disturb least; wall_ratio is by the clock. One thread each. Ours is trainrank, driven as
 a Worker does, with an ordinary spec: what a Job gets. --usual adds dropout 0.1, clipping and a cosine to ours alone.
 DIR (default: a folder of the cache directory) keeps the data, made once by tests/bench/generate_data.py.
@@ -135,7 +135,7 @@ class Engine:
         prepare.close()
 
     def train(self, seconds):
-        """((samples per CPU second of a rank, per second), picked, its last validation); all ranks' samples."""
+        """((samples per CPU second of a rank, per second), resolved_settings, its last validation); all ranks' samples."""
         self.attempt += 1
         world = self.options.ranks
         ranks = [Process(os.path.join(self.options.bin, "worker/trainrank"), stderr=subprocess.DEVNULL)
@@ -148,11 +148,11 @@ class Engine:
                 "rank": r, "world_size": world, "rendezvous": {"host": "127.0.0.1", "port": port, "timeout_ms": 30000},
                 "device": "cpu", "threads": 1, "epochs": 100000, "stop_ms": int(1000 * self.work.get("job_s", JOB_S)),
                 "remaining_ms": -1}))
-        picked, progress, validation = None, [], None
+        resolved_settings, progress, validation = None, [], None
         while True:
             message = ranks[0].hear()
             if message["type"] == "started":
-                picked = {k: message[k] for k in ("precision", "batch", "picked") if k in message}
+                resolved_settings = {k: message[k] for k in ("precision", "batch", "resolved_settings") if k in message}
             elif message["type"] == "progress":
                 progress.append((time.perf_counter(), cpu_s(ranks[0].child.pid), message["step"]))
                 if progress[-1][0] - progress[0][0] > seconds + 1:
@@ -166,14 +166,14 @@ class Engine:
         for rank in ranks:
             rank.close()
         # Without the first second, which is the probe's and the caches', and without looks at validation rows.
-        rows = picked["batch"] * world * self.work.get("accumulation", 1)
+        rows = resolved_settings["batch"] * world * self.work.get("accumulation", 1)
         begin = progress[0][0] + 1
         pairs = [(a, b) for a, b in zip(progress, progress[1:]) if b[2] > a[2]]
         pairs = [(a, b) for a, b in pairs if a[0] >= begin] or pairs
         if not pairs:
             raise SystemExit(f"{self.work['peer']}: too slow to be timed in {seconds} s; use more --seconds")
         by_cpu, by_clock = ([rows * (b[2] - a[2]) / (b[k] - a[k]) for a, b in pairs] for k in (1, 0))
-        return (statistics.median(by_cpu), statistics.median(by_clock)), picked, validation
+        return (statistics.median(by_cpu), statistics.median(by_clock)), resolved_settings, validation
 
     def close(self):
         shutil.rmtree(self.state, ignore_errors=True)
@@ -265,7 +265,7 @@ def bench(name, options):
         for number in range(-1, len(variants)):
             number = (number + 1 + turn) % (len(variants) + 1) - 1  # another one begins each round
             if number < 0:
-                rate, picked, validation = engine.train(seconds)
+                rate, resolved_settings, validation = engine.train(seconds)
                 ours.append(rate)
                 continue
             if not usable[number]:
@@ -288,7 +288,7 @@ def bench(name, options):
         "ratio_range": [round(r, 3) for r in (ratios(best)[0], ratios(best)[-1])],
         "wall_ratio": round(statistics.median(ratios(best, 1)), 3),
         "idiom_ratio": round(statistics.median(ratios(0)), 3), "variants": dict(zip(variants, map(round, median))),
-        "picked": picked, "validation": validation, "rounds": options.rounds,
+        "resolved_settings": resolved_settings, "validation": validation, "rounds": options.rounds,
         "load_1min": round(os.getloadavg()[0], 2)}), flush=True)
 
 

@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "common/durable_file.h"
-#include "common/table/csv.h"
+#include "common/base/durable_file.h"
+#include "common/data/table/csv.h"
 #include "proto/training_service.grpc.pb.h"
 
 namespace traind {

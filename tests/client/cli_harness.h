@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "client/cli.h"
-#include "common/durable_file.h"
+#include "common/base/durable_file.h"
 #include "tests/client/fake_training_service.h"
 #include "tests/client/sample_jobs.h"
 

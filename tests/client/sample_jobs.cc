@@ -62,7 +62,7 @@ constexpr char kRunning[] = R"pb(
       precision: "bf16"
       batch: 64
       steps_per_epoch: 50
-      picked: "precision=bf16 threads=1"
+      resolved_settings: "precision=bf16 threads=1"
     }
   }
   folds { index: 4 state: TASK_STATE_DROPPED message: "cut from the Plan" }

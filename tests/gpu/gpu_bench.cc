@@ -17,7 +17,7 @@
 
 #include "worker/data/random.h"
 #include "worker/device/cuda_api.h"
-#include "worker/model/learner.h"
+#include "worker/learner/learner.h"
 
 namespace traind {
 namespace {

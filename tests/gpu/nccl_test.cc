@@ -15,7 +15,7 @@
 #include "tests/free_port.h"
 #include "worker/device/collective.h"
 #include "worker/device/cuda_api.h"
-#include "worker/model/learner.h"
+#include "worker/learner/learner.h"
 
 namespace traind {
 namespace {

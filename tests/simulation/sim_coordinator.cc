@@ -41,7 +41,7 @@ void SimCoordinator::Load() {
       inbox_.push_back(Published{job.id, *standing, true});
     }
   }
-  core_ = std::make_unique<Core>(options_);
+  core_ = std::make_unique<ControlCore>(options_);
   core_->Restore(std::move(snapshot), Now());
   busy_ = false;
   ArmWakeup(Now());

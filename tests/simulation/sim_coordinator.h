@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "server/control/core.h"
+#include "server/control/control_core.h"
 #include "server/store/memory_store.h"
 #include "tests/simulation/sim_worker.h"
 #include "tests/simulation/world.h"
@@ -75,7 +75,7 @@ class SimCoordinator {
   MemoryStore store_;
   std::map<std::string, SimWorker*> workers_;
 
-  std::unique_ptr<Core> core_;
+  std::unique_ptr<ControlCore> core_;
   uint64_t life_ = 0;  // grows with every start and end
   absl::Time anchor_wall_, anchor_;
   std::vector<Event> inbox_;

@@ -3,9 +3,10 @@
     findings(root) -> list of "file:line: what is wrong"
     python3 tests/structure/include_graph.py [ROOT]    prints them
 
+common/base <- {common/data, common/metrics} <- common/publish; common/spec is for whoever reads users' specs;
 common <- server/domain <- {store, plan, schedule, reuse, reports} <- {intake, control} <- loop (the
 shell around the core) <- {rpc, http} <- coordinator and main (server/ itself);
-worker/data <- model <- checkpoint <- {pretrained, predict} <- train <- inference <- rank; the worker daemon and the
+worker/data <- model/{kernels, objective} <- model/{networks, handwritten} <- learner <- checkpoint <- {pretrained, predict} <- train <- inference <- rank; the worker daemon and the
 processes that work for it meet only in worker/rank_protocol; server, worker and
 client never see each other. Tests may include anything; nothing includes tests.
 """
@@ -16,20 +17,27 @@ import sys
 _INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 _TREES = ("common", "proto", "server", "worker", "client", "third_party", "tests", "build_defs")
 
-_PURE = ["common", "server/domain"]
+_COMMON = ["common/base", "common/data", "common/metrics", "common/publish"]
+_PURE = _COMMON + ["server/domain"]
 _STORED = _PURE + ["server/store", "server/plan", "server/schedule"]
 _DECIDED = _STORED + ["server/intake", "server/control"]
-_FOLD = ["common", "worker/rank_protocol", "worker/device", "worker/data", "worker/model"]
+_KERNELS = ["common/base", "worker/device", "worker/data"]
+_NETWORKS = _KERNELS + ["worker/model/kernels", "worker/model/objective"]
+_FOLD = _COMMON + ["worker/rank_protocol", "worker/device", "worker/data", "worker/model/networks", "worker/model/objective",
+                   "worker/learner"]
 
 # Room -> rooms it may include, besides itself and the rooms inside it. The longest
 # matching prefix of a file's folder is its room.
 MAY_INCLUDE = {
-    "common": ["common/spec"],
-    "common/spec": ["common", "proto"],
+    "common/base": [],
+    "common/data": ["common/base"],
+    "common/metrics": ["common/base"],
+    "common/publish": ["common/base", "common/data", "common/metrics"],
+    "common/spec": ["common/base", "common/data", "common/metrics", "proto"],
     "proto": [],
     "third_party": [],
     "build_defs": [],
-    "server/domain": ["common"],
+    "server/domain": _COMMON,
     "server/store": _PURE,
     "server/plan": _PURE,
     "server/schedule": _PURE,
@@ -41,12 +49,16 @@ MAY_INCLUDE = {
     "server/rpc": _DECIDED + ["server/loop", "server/reports", "common/spec", "proto"],
     "server/http": _DECIDED + ["server/loop", "proto"],
     "server": _DECIDED + ["server/loop", "server/rpc", "server/http", "common/spec"],
-    "worker/rank_protocol": ["common"],
-    "worker/daemon": ["common", "worker/rank_protocol", "proto", "third_party"],
-    "worker/prepare": ["common", "worker/rank_protocol"],
-    "worker/device": ["common"],
-    "worker/data": ["common", "worker/rank_protocol", "worker/device"],
-    "worker/model": ["common", "worker/rank_protocol", "worker/device", "worker/data"],
+    "worker/rank_protocol": ["common/base"],
+    "worker/daemon": _COMMON + ["worker/rank_protocol", "proto", "third_party"],
+    "worker/prepare": _COMMON + ["worker/rank_protocol"],
+    "worker/device": ["common/base"],
+    "worker/data": _COMMON + ["worker/rank_protocol", "worker/device"],
+    "worker/model/kernels": _KERNELS,
+    "worker/model/objective": [],
+    "worker/model/networks": _NETWORKS,
+    "worker/model/handwritten": _NETWORKS + ["worker/model/networks"],
+    "worker/learner": _NETWORKS + ["common/data", "worker/model/networks", "worker/model/handwritten"],
     "worker/checkpoint": _FOLD,
     "worker/pretrained": _FOLD + ["worker/checkpoint"],
     "worker/train": _FOLD + ["worker/checkpoint", "worker/pretrained", "worker/predict"],
@@ -56,13 +68,13 @@ MAY_INCLUDE = {
                             "worker/predict", "worker/inference"],
     "worker": _FOLD + ["worker/checkpoint", "worker/train", "worker/predict", "worker/inference",
                        "worker/rank", "worker/daemon", "worker/prepare", "third_party"],
-    "client": ["common", "common/spec", "proto"],
+    "client": _COMMON + ["common/spec", "proto"],
 }
 
 # A library's headers (prefixes of what stands between < and >) -> the rooms that may name them.
 LIBRARIES = {
     "LibTorch": (("torch/", "ATen/", "c10/", "caffe2/", "gloo/", "nccl.h", "cuda", "cudnn"),
-                 ["worker/device", "worker/data", "worker/model", "worker/checkpoint",
+                 ["worker/device", "worker/data", "worker/model", "worker/learner", "worker/checkpoint",
                   "worker/train", "worker/predict", "worker/inference", "worker/rank"]),
     "SQLite": (("sqlite3.h",), ["server/store"]),
     "gRPC": (("grpc/", "grpc++/", "grpcpp/"), ["server/rpc", "worker/daemon", "client"]),
@@ -70,18 +82,23 @@ LIBRARIES = {
                                          "server/http", "worker/daemon", "client"]),
     "yaml-cpp": (("yaml-cpp/",), ["common/spec", "client"]),
     "HTTP": (("httplib.h",), ["server/http"]),
-    "image libraries": (("jpeglib.h", "png.h"), ["common/image"]),
-    "libtiff": (("tiffio.h",), ["common/volume"]),
+    "image libraries": (("jpeglib.h", "png.h"), ["common/data/image"]),
+    "libtiff": (("tiffio.h",), ["common/data/volume"]),
     "NVML": (("nvml.h",), ["third_party"]),
 }
 
 # The decisions: nothing but the standard library, Abseil and the domain; no I/O, no
 # threads, no clock of their own.
-_DECISIONS = ("server/domain/", "server/plan/", "server/schedule/")
+_DECISIONS = ("server/domain/", "server/plan/", "server/schedule/", "server/control/",
+              "worker/daemon/worker_core")
 _NO_DECISION_NEEDS = re.compile(
     r"^(thread|mutex|shared_mutex|condition_variable|future|atomic|chrono|ctime|fstream|iostream|"
     r"filesystem|random|unistd\.h|fcntl\.h|poll\.h|signal\.h|sys/.*|absl/synchronization/.*|"
     r"absl/random/.*|absl/time/clock\.h|nlohmann/.*|openssl/.*)$")
+
+# What reads files, clocks or other programs among our own headers.
+_OWN_WITH_IO = ("common/base/clock.h", "common/base/durable_file.h", "common/base/run_program.h",
+                "common/publish/publisher.h", "common/publish/prediction_files.h")
 
 
 def sources(root):
@@ -126,6 +143,8 @@ def _own_finding(root, path, header):
     if not generated and not os.path.exists(os.path.join(root, header)):
         return f'"{header}" is no file below the workspace root'
     here, there = room_of(path), room_of(header)
+    if path.startswith(_DECISIONS) and header in _OWN_WITH_IO:
+        return f"decisions have no use for {header}"
     if inside(header, "tests"):
         return f"{header} is for tests alone"
     if there is None:

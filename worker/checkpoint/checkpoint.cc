@@ -20,9 +20,9 @@
 #include <system_error>
 #include <utility>
 
-#include "common/durable_file.h"
-#include "common/status_macros.h"
-#include "worker/checkpoint/manifest.h"
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
+#include "worker/checkpoint/checkpoint_manifest.h"
 #include "worker/checkpoint/safetensors.h"
 
 namespace traind {
@@ -225,7 +225,7 @@ absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& state_dir, const st
                                           const Checkpoint& expected) {
   RETURN_IF_ERROR(CheckRelative(manifest));
   ASSIGN_OR_RETURN(const std::string text, ReadFile(absl::StrCat(state_dir, "/", manifest)));
-  ASSIGN_OR_RETURN(Manifest sealed, DecodeManifest(text, manifest));
+  ASSIGN_OR_RETURN(CheckpointManifest sealed, DecodeManifest(text, manifest));
   Checkpoint checkpoint = std::move(sealed.fields);
   RETURN_IF_ERROR(CheckBelongs(checkpoint, expected, manifest));
   const std::string tensors_path =

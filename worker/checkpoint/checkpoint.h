@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "worker/model/parameter_layout.h"
+#include "worker/model/networks/parameter_layout.h"
 
 namespace traind {
 

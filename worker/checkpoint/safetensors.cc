@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 #include "worker/checkpoint/safetensors_header.h"
 
 namespace traind {

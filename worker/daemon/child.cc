@@ -19,8 +19,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/durable_file.h"
-#include "common/log.h"
+#include "common/base/durable_file.h"
+#include "common/base/log.h"
 
 extern char** environ;
 

@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "common/durable_file.h"
+#include "common/base/durable_file.h"
 #include "worker/daemon/backoff.h"
 
 namespace traind::worker {

@@ -15,9 +15,9 @@
 #include <fstream>
 #include <utility>
 
-#include "common/durable_file.h"
-#include "common/log.h"
-#include "worker/daemon/convert.h"
+#include "common/base/durable_file.h"
+#include "common/base/log.h"
+#include "worker/daemon/report_conversion.h"
 
 namespace traind::worker {
 namespace {

@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "worker/daemon/child.h"
 #include "worker/daemon/coordinator_client.h"
-#include "worker/daemon/core.h"
 #include "worker/daemon/outbox.h"
 #include "worker/daemon/publish_thread.h"
+#include "worker/daemon/worker_core.h"
 
 namespace traind::worker {
 
@@ -88,7 +88,7 @@ class Daemon {
   const std::string boot_id_;
   const Clock& clock_ = SystemClock();
   const int timer_fd_;
-  Core core_;
+  WorkerCore core_;
   Outbox outbox_;
   std::unique_ptr<CoordinatorClient> client_;
   PublishThread publisher_;

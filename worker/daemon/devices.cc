@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "common/log.h"
+#include "common/base/log.h"
 
 namespace traind::worker {
 namespace {

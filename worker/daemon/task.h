@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "common/publish/publisher.h"
+#include "common/publish/prediction.h"
 #include "worker/rank_protocol/messages.h"
 
 namespace traind::worker {

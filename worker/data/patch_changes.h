@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "common/volume/sliding_window.h"
+#include "common/data/volume/sliding_window.h"
 
 namespace traind {
 

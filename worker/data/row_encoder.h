@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
-#include "common/table/folds.h"
-#include "common/table/table.h"
+#include "common/data/table/folds.h"
+#include "common/data/table/table.h"
 #include "worker/data/media_source.h"
 
 namespace traind {

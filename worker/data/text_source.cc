@@ -3,7 +3,7 @@
 #include <absl/status/status.h>
 #include <absl/strings/str_cat.h>
 
-#include "common/text/word_tokenizer.h"
+#include "common/data/text/word_tokenizer.h"
 
 namespace traind {
 

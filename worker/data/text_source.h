@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "common/table/table.h"
-#include "common/text/tokenizer.h"
+#include "common/data/table/table.h"
+#include "common/data/text/tokenizer.h"
 #include "worker/data/media_source.h"
 
 namespace traind {

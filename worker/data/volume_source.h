@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "common/volume/sliding_window.h"
-#include "common/volume/volume_set.h"
+#include "common/data/volume/sliding_window.h"
+#include "common/data/volume/volume_set.h"
 #include "worker/data/media_source.h"
 #include "worker/data/patch_changes.h"
 

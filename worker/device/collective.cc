@@ -17,8 +17,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "common/durable_file.h"
-#include "common/status_macros.h"
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
 #include "worker/device/cuda_api.h"
 #include "worker/device/guard.h"
 #include "worker/device/shared_memory_group.h"

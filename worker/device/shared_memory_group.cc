@@ -19,8 +19,8 @@
 #include <climits>
 #include <cstring>
 
-#include "common/durable_file.h"
-#include "common/status_macros.h"
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
 
 namespace traind {
 namespace {

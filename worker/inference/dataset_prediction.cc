@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/durable_file.h"
-#include "common/job_layout.h"
-#include "common/status_macros.h"
-#include "common/table/mapped_file.h"
-#include "common/table/npy.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
+#include "common/data/table/mapped_file.h"
+#include "common/data/table/npy.h"
 #include "worker/inference/images_file.h"
 #include "worker/train/failure.h"
 

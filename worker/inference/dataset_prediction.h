@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "common/clock.h"
-#include "common/durable_file.h"
-#include "common/image/image_input.h"
+#include "common/base/clock.h"
+#include "common/base/durable_file.h"
+#include "common/data/image/image_input.h"
 #include "common/publish/dataset_publisher.h"
 #include "worker/inference/inference_control.h"
 #include "worker/inference/inference_spec.h"

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/durable_file.h"
-#include "common/status_macros.h"
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
 
 namespace traind {
 namespace {

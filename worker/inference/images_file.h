@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "common/image/image_input.h"
+#include "common/data/image/image_input.h"
 #include "worker/inference/rows_file.h"
 
 namespace traind {

@@ -11,13 +11,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-Quality QualityOf(const std::string& name) {
-  for (const Quality quality : {Quality::kFloor, Quality::kDegraded, Quality::kFull}) {
-    if (name == QualityName(quality)) return quality;
-  }
-  return Quality::kNone;
-}
-
 // "60s", "0.500s".
 absl::Duration DurationOf(const std::string& text) {
   double seconds = 60;
@@ -37,7 +30,7 @@ void TakeModels(const Json& set, InferenceSpec& spec) {
     item.at("complete").get_to(model.complete);
   }
   set.at("metric").get_to(spec.metric);
-  spec.quality = QualityOf(set.at("quality").get<std::string>());
+  spec.quality = QualityByName(set.at("quality").get<std::string>());
   if (set.contains("oof") && set.at("oof").is_number())
     spec.oof_score = set.at("oof").get<double>();
   set.at("comparable").get_to(spec.comparable);

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "common/publish/prediction.h"
 #include "common/publish/prediction_form.h"
-#include "common/publish/publisher.h"
 
 namespace traind {
 

@@ -7,9 +7,9 @@
 
 #include <algorithm>
 
-#include "common/image/decode.h"
-#include "common/image/image.h"
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
+#include "common/data/image/decode.h"
+#include "common/data/image/image.h"
 
 namespace traind {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "common/image/image_fields.h"
-#include "common/table/table_writer.h"
+#include "common/data/image/image_fields.h"
+#include "common/data/table/table_writer.h"
 
 namespace traind {
 

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/base/status_macros.h"
 #include "common/publish/ensemble.h"
-#include "common/status_macros.h"
 #include "worker/inference/row_images.h"
 
 namespace traind {

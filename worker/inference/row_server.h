@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "worker/inference/inference_control.h"
 #include "worker/inference/inference_spec.h"
 #include "worker/inference/trained_model.h"

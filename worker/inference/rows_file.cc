@@ -7,8 +7,8 @@
 #include <cstring>
 #include <utility>
 
-#include "common/durable_file.h"
-#include "common/status_macros.h"
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
 
 namespace traind {
 namespace {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "common/table/feature_reader.h"
-#include "common/table/mapped_file.h"
+#include "common/data/table/feature_reader.h"
+#include "common/data/table/mapped_file.h"
 #include "worker/data/row_encoder.h"
 
 namespace traind {

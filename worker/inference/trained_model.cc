@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "common/job_layout.h"
-#include "common/status_macros.h"
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
 #include "worker/checkpoint/checkpoint.h"
 #include "worker/data/image_source.h"
 #include "worker/data/text_source.h"
-#include "worker/model/rows_at_once.h"
+#include "worker/learner/rows_at_once.h"
 #include "worker/train/training_spec.h"
 
 namespace traind {
@@ -95,8 +95,8 @@ absl::Status TrainedModel::CreateLearner(const std::string& state_dir) {
   options.paths = spec.paths;
   architecture_ = spec.model.architecture;
   // A multiple of the rows that an MLP's hand-written pass takes at once.
-  constexpr int64_t kStaticRows = 31 * 132;
-  if (architecture_ == "mlp" && spec.paths.static_forward) rows_per_step_ = kStaticRows;
+  constexpr int64_t kHandwrittenRows = 31 * 132;
+  if (architecture_ == "mlp" && spec.paths.handwritten_forward) rows_per_step_ = kHandwrittenRows;
   optimizer_ = std::string(OptimizerName(spec.optimizer.kind));
   ASSIGN_OR_RETURN(learner_, Learner::Create(options, LearnerData()));
   return absl::OkStatus();

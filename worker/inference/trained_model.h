@@ -9,10 +9,10 @@
 #include <memory>
 #include <string>
 
-#include "common/text/tokenizer.h"
+#include "common/data/text/tokenizer.h"
 #include "worker/data/row_encoder.h"
 #include "worker/inference/rows_file.h"
-#include "worker/model/learner.h"
+#include "worker/learner/learner.h"
 #include "worker/predict/model_file.h"
 
 namespace traind {

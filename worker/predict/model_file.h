@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <string>
 
-#include "common/image/image_fields.h"
-#include "common/table/feature_reader.h"
+#include "common/data/image/image_fields.h"
+#include "common/data/table/feature_reader.h"
 #include "worker/data/image_pixels.h"
 #include "worker/data/row_encoder.h"
 

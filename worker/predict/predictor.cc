@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <memory>
 
-#include "common/durable_file.h"
-#include "common/job_layout.h"
-#include "common/status_macros.h"
-#include "common/table/npy.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
+#include "common/data/table/npy.h"
 #include "worker/data/known_targets.h"
 #include "worker/data/volume_source.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "worker/data/row_encoder.h"
-#include "worker/model/learner.h"
+#include "worker/learner/learner.h"
 
 namespace traind {
 

@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <vector>
 
-#include "common/durable_file.h"
-#include "common/status_macros.h"
-#include "common/table/parquet.h"
-#include "common/table/table_reader.h"
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
+#include "common/data/table/parquet.h"
+#include "common/data/table/table_reader.h"
 #include "worker/prepare/text_features.h"
 
 namespace traind {

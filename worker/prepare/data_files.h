@@ -8,9 +8,9 @@
 #include <memory>
 #include <string>
 
-#include "common/table/mapped_file.h"
-#include "common/table/table_source.h"
-#include "common/table/table_writer.h"
+#include "common/data/table/mapped_file.h"
+#include "common/data/table/table_source.h"
+#include "common/data/table/table_writer.h"
 #include "worker/prepare/prepare_spec.h"
 #include "worker/prepare/row_media.h"
 

@@ -3,9 +3,9 @@
 #include <memory>
 #include <vector>
 
-#include "common/durable_file.h"
-#include "common/status_macros.h"
-#include "common/table/npy.h"
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
+#include "common/data/table/npy.h"
 
 namespace traind {
 namespace {

@@ -7,11 +7,11 @@
 #include <cmath>
 #include <utility>
 
-#include "common/image/image.h"
-#include "common/image/image_cache.h"
-#include "common/image/image_input.h"
-#include "common/job_layout.h"
-#include "common/status_macros.h"
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
+#include "common/data/image/image.h"
+#include "common/data/image/image_cache.h"
+#include "common/data/image/image_input.h"
 
 namespace traind {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "common/table/table_writer.h"
+#include "common/data/table/table_writer.h"
 #include "worker/prepare/prepare_spec.h"
 #include "worker/prepare/row_media.h"
 

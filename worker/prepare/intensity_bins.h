@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/volume/volume_set.h"
+#include "common/data/volume/volume_set.h"
 
 namespace traind {
 

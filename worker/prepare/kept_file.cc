@@ -7,9 +7,9 @@
 
 #include <memory>
 
-#include "common/durable_file.h"
-#include "common/status_macros.h"
-#include "common/table/mapped_file.h"
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
+#include "common/data/table/mapped_file.h"
 
 namespace traind {
 

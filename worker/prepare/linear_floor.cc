@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "common/table/folds.h"
+#include "common/data/table/folds.h"
 #include "worker/prepare/linear_model.h"
 #include "worker/prepare/prior_floor.h"
 

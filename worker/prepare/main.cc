@@ -13,7 +13,7 @@
 #include <cstring>
 #include <thread>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "worker/prepare/prepare.h"
 #include "worker/rank_protocol/line_channel.h"
 #include "worker/rank_protocol/messages.h"

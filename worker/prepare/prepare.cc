@@ -9,16 +9,16 @@
 #include <new>
 #include <utility>
 
-#include "common/durable_file.h"
-#include "common/job_layout.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
+#include "common/data/table/folds.h"
+#include "common/data/table/mapped_file.h"
+#include "common/data/table/npy.h"
+#include "common/data/table/sample_plan.h"
 #include "common/publish/floor_files.h"
 #include "common/publish/prediction_form.h"
 #include "common/publish/publisher.h"
-#include "common/status_macros.h"
-#include "common/table/folds.h"
-#include "common/table/mapped_file.h"
-#include "common/table/npy.h"
-#include "common/table/sample_plan.h"
 #include "worker/prepare/data_files.h"
 #include "worker/prepare/kept_file.h"
 #include "worker/prepare/linear_floor.h"

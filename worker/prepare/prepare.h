@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "worker/rank_protocol/messages.h"
 
 namespace traind {

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "common/image/image_fields.h"
-#include "common/publish/metrics.h"
+#include "common/data/image/image_fields.h"
+#include "common/data/table/folds.h"
+#include "common/data/table/table.h"
+#include "common/metrics/metrics.h"
 #include "common/publish/prediction_form.h"
-#include "common/table/folds.h"
-#include "common/table/table.h"
 
 namespace traind {
 

@@ -6,10 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "common/durable_file.h"
-#include "common/job_layout.h"
-#include "common/run_program.h"
-#include "common/status_macros.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/base/run_program.h"
+#include "common/base/status_macros.h"
 #include "worker/prepare/kept_file.h"
 
 namespace traind {

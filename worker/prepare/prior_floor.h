@@ -5,10 +5,10 @@
 
 #include <cstdint>
 
+#include "common/data/table/folds.h"
+#include "common/data/table/table.h"
+#include "common/metrics/metrics.h"
 #include "common/publish/floor_files.h"
-#include "common/publish/metrics.h"
-#include "common/table/folds.h"
-#include "common/table/table.h"
 
 namespace traind {
 
@@ -27,7 +27,7 @@ Floor PriorFloor(const Table& table, const FloorFolds& folds, Metric metric);
 double OofScore(const Table& table, const FloorFolds& folds, Metric metric,
                 absl::Span<const float> oof);
 
-// Values per row of a prediction: C of common/job_layout.h.
+// Values per row of a prediction: C of common/base/job_layout.h.
 size_t PredictionColumns(const Table& table);
 
 }  // namespace traind

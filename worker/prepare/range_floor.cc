@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "common/volume/overlap.h"
+#include "common/data/volume/overlap.h"
 #include "worker/prepare/floor_answers.h"
 #include "worker/prepare/intensity_bins.h"
 

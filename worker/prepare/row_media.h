@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "common/table/table_source.h"
-#include "common/table/table_writer.h"
+#include "common/data/table/table_source.h"
+#include "common/data/table/table_writer.h"
 #include "worker/prepare/prepare_spec.h"
 
 namespace traind {

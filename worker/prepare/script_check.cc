@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "common/run_program.h"
-#include "common/status_macros.h"
+#include "common/base/run_program.h"
+#include "common/base/status_macros.h"
 
 namespace traind {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "common/table/table.h"
+#include "common/data/table/table.h"
 
 namespace traind {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "common/table/folds.h"
+#include "common/data/table/folds.h"
 #include "worker/prepare/linear_model.h"
 
 namespace traind {

@@ -3,10 +3,10 @@
 
 #include <optional>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
+#include "common/data/table/table.h"
+#include "common/metrics/metrics.h"
 #include "common/publish/floor_files.h"
-#include "common/publish/metrics.h"
-#include "common/table/table.h"
 #include "worker/prepare/linear_floor.h"
 #include "worker/prepare/prior_floor.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/text/hashed_words.h"
+#include "common/data/text/hashed_words.h"
 
 namespace traind {
 namespace {

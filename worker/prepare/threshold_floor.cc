@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "common/volume/overlap.h"
+#include "common/data/volume/overlap.h"
 #include "worker/prepare/floor_answers.h"
 #include "worker/prepare/intensity_bins.h"
 

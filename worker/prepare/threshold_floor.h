@@ -5,9 +5,9 @@
 
 #include <string>
 
+#include "common/data/volume/volume_set.h"
+#include "common/metrics/metrics.h"
 #include "common/publish/floor_files.h"
-#include "common/publish/metrics.h"
-#include "common/volume/volume_set.h"
 #include "worker/prepare/prior_floor.h"
 
 namespace traind {

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <vector>
 
-#include "common/durable_file.h"
-#include "common/job_layout.h"
-#include "common/status_macros.h"
-#include "common/text/tokenizer.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
+#include "common/data/text/tokenizer.h"
 #include "worker/prepare/sentencepiece_training.h"
 
 namespace traind {

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <string>
 
-#include "common/table/folds.h"
-#include "common/table/table.h"
+#include "common/data/table/folds.h"
+#include "common/data/table/table.h"
 
 namespace traind {
 

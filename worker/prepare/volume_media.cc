@@ -10,12 +10,12 @@
 #include <limits>
 #include <utility>
 
-#include "common/durable_file.h"
-#include "common/job_layout.h"
-#include "common/status_macros.h"
-#include "common/table/csv.h"
-#include "common/table/mapped_file.h"
-#include "common/volume/volume_set_writer.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
+#include "common/data/table/csv.h"
+#include "common/data/table/mapped_file.h"
+#include "common/data/volume/volume_set_writer.h"
 #include "worker/prepare/image_media.h"
 
 namespace traind {

@@ -9,10 +9,10 @@
 #include <memory>
 #include <utility>
 
-#include "common/durable_file.h"
-#include "common/status_macros.h"
-#include "common/table/mapped_file.h"
-#include "common/weights/name_map.h"
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
+#include "common/data/table/mapped_file.h"
+#include "common/data/weights/name_map.h"
 #include "worker/checkpoint/safetensors.h"
 #include "worker/pretrained/float_values.h"
 #include "worker/pretrained/weights_plan.h"

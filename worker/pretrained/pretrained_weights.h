@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "worker/model/parameter_layout.h"
+#include "worker/model/networks/parameter_layout.h"
 
 namespace traind {
 
@@ -17,7 +17,7 @@ namespace traind {
 struct PretrainedSpec {
   std::string file;  // as the spec names it
   std::string sha256;
-  std::map<std::string, std::string> map;  // see common/weights/name_map.h
+  std::map<std::string, std::string> map;  // see common/data/weights/name_map.h
   // The tokenizer is a file that the spec gives, too (data.text.model_file).
   bool tokens_given = false;
 };

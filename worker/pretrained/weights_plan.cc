@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 
 namespace traind {
 namespace {

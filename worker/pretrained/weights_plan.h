@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "common/weights/name_map.h"
+#include "common/data/weights/name_map.h"
 #include "worker/checkpoint/safetensors.h"
-#include "worker/model/parameter_layout.h"
+#include "worker/model/networks/parameter_layout.h"
 
 namespace traind {
 

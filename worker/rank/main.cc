@@ -11,11 +11,11 @@
 #include <string>
 #include <thread>
 
-#include "common/clock.h"
-#include "common/log.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
 #include "worker/device/cuda_api.h"
 #include "worker/device/process_memory.h"
-#include "worker/model/learner.h"
+#include "worker/learner/learner.h"
 #include "worker/rank/rank.h"
 #include "worker/rank/reporter.h"
 #include "worker/rank/try_script.h"

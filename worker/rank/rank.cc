@@ -7,8 +7,8 @@
 #include <utility>
 #include <variant>
 
-#include "common/engine_version.h"
-#include "common/log.h"
+#include "common/base/engine_version.h"
+#include "common/base/log.h"
 #include "worker/device/guard.h"
 #include "worker/inference/dataset_prediction.h"
 #include "worker/inference/row_server.h"

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "worker/inference/inference_control.h"
 #include "worker/rank/reporter.h"
 #include "worker/rank_protocol/line_channel.h"

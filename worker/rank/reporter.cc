@@ -4,7 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "common/log.h"
+#include "common/base/log.h"
 
 namespace traind {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "worker/rank_protocol/line_channel.h"
 #include "worker/train/event_sink.h"
 

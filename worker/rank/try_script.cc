@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "worker/model/learner.h"
-#include "worker/model/script.h"
+#include "worker/learner/learner.h"
+#include "worker/model/networks/script.h"
 
 namespace traind {
 namespace {

@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "common/durable_file.h"
-#include "common/job_layout.h"
-#include "common/status_macros.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
 #include "worker/device/guard.h"
-#include "worker/model/model.h"
+#include "worker/model/networks/model.h"
 #include "worker/pretrained/pretrained_weights.h"
 #include "worker/pretrained/weights_plan.h"
 #include "worker/train/fold_shape.h"

@@ -12,7 +12,7 @@ int TryWeightsMain(int argc, char** argv);
 // Writes the name and shape of each of a model's parameters to standard output, a line each.
 // MODEL: JSON as in a spec, such as {"text": {"width": 64, "layers": 2}}. NAME: outputs,
 // numeric, window, vocabulary, max_tokens (numbers), cardinalities, image (numbers with
-// commas): what goes in and comes out, as worker/model/model_spec.h says.
+// commas): what goes in and comes out, as worker/model/networks/model_spec.h says.
 int ListParametersMain(int argc, char** argv);
 
 }  // namespace traind

@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "worker/rank_protocol/messages.h"
 
 namespace traind::rank_protocol {

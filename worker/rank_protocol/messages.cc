@@ -75,7 +75,7 @@ TRAIND_LAYOUT(FloorReady, "floor_ready", F("attempt", &M::attempt), F("model", &
 TRAIND_LAYOUT(Started, "started", F("attempt", &M::attempt), F("parameters", &M::parameters),
               F("precision", &M::precision), F("batch", &M::batch),
               F("steps_per_epoch", &M::steps_per_epoch), F("first_step", &M::first_step),
-              F("start_epoch", &M::start_epoch), F("picked", &M::picked));
+              F("start_epoch", &M::start_epoch), F("resolved_settings", &M::resolved_settings));
 TRAIND_LAYOUT(Probe, "probe", F("attempt", &M::attempt), F("step_s", &M::step_s),
               F("step_p90_s", &M::step_p90_s), F("timed_steps", &M::timed_steps),
               F("evaluate_s", &M::evaluate_s), F("predict_s", &M::predict_s));

@@ -150,12 +150,12 @@ struct FloorReady {
 struct Started {  // "started"
   int64_t attempt = 0;
   int64_t parameters = 0;
-  std::string precision;        // in use: fp32, tf32, bf16, fp16
-  int batch = 0;                // per rank, in use
-  int64_t steps_per_epoch = 0;  // optimizer steps
-  int64_t first_step = 0;       // > 0 after a resume
-  int start_epoch = 0;          // epochs already behind the checkpoint
-  std::string picked;           // all that was chosen, for people: "precision=fp32 ..."
+  std::string precision;          // in use: fp32, tf32, bf16, fp16
+  int batch = 0;                  // per rank, in use
+  int64_t steps_per_epoch = 0;    // optimizer steps
+  int64_t first_step = 0;         // > 0 after a resume
+  int start_epoch = 0;            // epochs already behind the checkpoint
+  std::string resolved_settings;  // all that was chosen, for people: "precision=fp32 ..."
 };
 
 struct Probe {  // "probe": measured on real steps of this task

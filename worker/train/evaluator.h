@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/publish/metrics.h"
+#include "common/metrics/metrics.h"
 #include "worker/train/fold_data.h"
 
 namespace traind {

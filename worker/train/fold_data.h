@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "common/table/table.h"
-#include "common/text/tokenizer.h"
+#include "common/data/table/table.h"
+#include "common/data/text/tokenizer.h"
 #include "worker/data/fold_rows.h"
 #include "worker/data/image_pixels.h"
 #include "worker/data/media_source.h"
 #include "worker/data/row_encoder.h"
-#include "worker/model/learner.h"
+#include "worker/learner/learner.h"
 #include "worker/train/training_spec.h"
 
 namespace traind {

@@ -8,8 +8,8 @@
 #include <set>
 #include <utility>
 
-#include "common/job_layout.h"
-#include "common/status_macros.h"
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
 #include "worker/train/failure.h"
 
 namespace traind {

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/clock.h"
-#include "common/publish/metrics.h"
+#include "common/base/clock.h"
+#include "common/metrics/metrics.h"
 #include "worker/checkpoint/background_writer.h"
 #include "worker/checkpoint/checkpoint.h"
 #include "worker/predict/predictor.h"

@@ -4,14 +4,14 @@
 
 #include <memory>
 
-#include "common/durable_file.h"
-#include "common/image/image_cache.h"
-#include "common/job_layout.h"
-#include "common/status_macros.h"
-#include "common/table/npy.h"
-#include "common/table/sample_plan.h"
-#include "common/text/tokenizer.h"
-#include "common/volume/volume_set.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
+#include "common/data/image/image_cache.h"
+#include "common/data/table/npy.h"
+#include "common/data/table/sample_plan.h"
+#include "common/data/text/tokenizer.h"
+#include "common/data/volume/volume_set.h"
 #include "worker/data/fold_rows.h"
 #include "worker/data/row_encoder.h"
 

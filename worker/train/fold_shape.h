@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "worker/model/model_spec.h"
+#include "worker/model/networks/model_spec.h"
 #include "worker/train/training_spec.h"
 
 namespace traind {

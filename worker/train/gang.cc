@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 
 namespace traind {
 namespace {

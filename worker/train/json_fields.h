@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 
 namespace traind {
 

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 
 namespace traind {
 namespace {

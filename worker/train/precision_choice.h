@@ -9,7 +9,7 @@
 #include <functional>
 #include <optional>
 
-#include "worker/model/learner.h"
+#include "worker/learner/learner.h"
 #include "worker/train/event_sink.h"
 #include "worker/train/gang.h"
 

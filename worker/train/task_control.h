@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "worker/rank_protocol/messages.h"
 
 namespace traind {

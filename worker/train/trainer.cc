@@ -8,7 +8,7 @@
 #include <limits>
 #include <utility>
 
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 #include "worker/data/random.h"
 #include "worker/data/sample_order.h"
 #include "worker/data/volume_source.h"

@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "worker/checkpoint/checkpoint.h"
 #include "worker/data/sample_order.h"
 #include "worker/device/collective.h"
-#include "worker/model/learner.h"
+#include "worker/learner/learner.h"
 #include "worker/rank_protocol/messages.h"
 #include "worker/train/evaluator.h"
 #include "worker/train/event_sink.h"

@@ -1,7 +1,7 @@
 // How a fold ends: its last checkpoint and its predictions.
 #include <utility>
 
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 #include "worker/predict/predictor.h"
 #include "worker/train/trainer.h"
 

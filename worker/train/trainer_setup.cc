@@ -5,9 +5,9 @@
 #include <cmath>
 #include <utility>
 
-#include "common/durable_file.h"
-#include "common/job_layout.h"
-#include "common/status_macros.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
 #include "worker/data/random.h"
 #include "worker/data/volume_source.h"
 #include "worker/device/cuda_api.h"
@@ -234,7 +234,7 @@ void Trainer::SayStarted() {
   started.parameters = TotalSize(learner_->layout());
   started.precision = std::string(PrecisionName(learner_->precision()));
   started.batch = static_cast<int>(batch_);
-  started.picked = Picked();
+  started.resolved_settings = Picked();
   started.steps_per_epoch = StepsPerEpoch();
   started.first_step = step_;
   started.start_epoch = static_cast<int>(epoch_);

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 #include "worker/predict/predictor.h"
 #include "worker/train/trainer.h"
 

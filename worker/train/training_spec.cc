@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "common/status_macros.h"
+#include "common/base/status_macros.h"
 #include "worker/train/json_fields.h"
 
 namespace traind {
@@ -317,8 +317,8 @@ absl::Status TakeTrain(const JsonObject& train, TrainingSpec& spec) {
   }
   RETURN_IF_ERROR(train.Take("shorten_sequences", spec.shorten_sequences));
   const JsonObject paths = train.Child("paths");
-  RETURN_IF_ERROR(paths.Take("static_backward", spec.paths.static_backward));
-  RETURN_IF_ERROR(paths.Take("static_forward", spec.paths.static_forward));
+  RETURN_IF_ERROR(paths.Take("handwritten_backward", spec.paths.handwritten_backward));
+  RETURN_IF_ERROR(paths.Take("handwritten_forward", spec.paths.handwritten_forward));
   RETURN_IF_ERROR(paths.Take("fused_optimizer", spec.paths.fused_optimizer));
   RETURN_IF_ERROR(paths.Take("cuda_graph", spec.paths.cuda_graph));
   RETURN_IF_ERROR(paths.Take("cudnn_benchmark", spec.paths.cudnn_benchmark));

@@ -9,17 +9,17 @@
 #include <optional>
 #include <string>
 
-#include "common/publish/metrics.h"
-#include "common/volume/sliding_window.h"
+#include "common/data/volume/sliding_window.h"
+#include "common/metrics/metrics.h"
 #include "worker/data/image_pixels.h"
 #include "worker/data/patch_changes.h"
 #include "worker/data/text_source.h"
+#include "worker/device/precision.h"
 #include "worker/device/transport.h"
-#include "worker/model/model_spec.h"
-#include "worker/model/objective.h"
-#include "worker/model/optimizer_spec.h"
-#include "worker/model/precision.h"
-#include "worker/model/speed_paths.h"
+#include "worker/learner/optimizer_spec.h"
+#include "worker/learner/speed_paths.h"
+#include "worker/model/networks/model_spec.h"
+#include "worker/model/objective/objective.h"
 #include "worker/pretrained/pretrained_weights.h"
 #include "worker/train/schedule.h"
 

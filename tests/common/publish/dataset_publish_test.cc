@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "common/durable_file.h"
-#include "common/job_layout.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/data/table/npy.h"
 #include "common/publish/dataset_publisher.h"
-#include "common/table/npy.h"
 
 namespace traind {
 namespace {

@@ -1,4 +1,4 @@
-#include "common/publish/metrics.h"
+#include "common/metrics/metrics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "common/durable_file.h"
-#include "common/job_layout.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/data/table/npy.h"
+#include "common/data/table/table_writer.h"
 #include "common/publish/floor_files.h"
 #include "common/publish/publisher.h"
-#include "common/table/npy.h"
-#include "common/table/table_writer.h"
-#include "tests/common/table/table_fixture.h"
+#include "tests/common/data/table/table_fixture.h"
 
 namespace traind {
 

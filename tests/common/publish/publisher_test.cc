@@ -18,12 +18,12 @@
 #include <thread>
 #include <vector>
 
-#include "common/durable_file.h"
-#include "common/job_layout.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/data/table/npy.h"
+#include "common/data/table/sample_plan.h"
+#include "common/data/table/table_writer.h"
 #include "common/publish/floor_files.h"
-#include "common/table/npy.h"
-#include "common/table/sample_plan.h"
-#include "common/table/table_writer.h"
 #include "tests/common/publish/publisher_fixture.h"
 
 namespace traind {

@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "common/durable_file.h"
-#include "common/job_layout.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/data/table/npy.h"
+#include "common/data/table/table_reader.h"
+#include "common/data/table/table_writer.h"
 #include "common/publish/floor_files.h"
 #include "common/publish/publisher.h"
-#include "common/table/npy.h"
-#include "common/table/table_reader.h"
-#include "common/table/table_writer.h"
 
 namespace traind {
 namespace {

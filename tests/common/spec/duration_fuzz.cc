@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "common/duration.h"
+#include "common/base/duration.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view text(reinterpret_cast<const char*>(data), size);

@@ -1,4 +1,4 @@
-#include "common/spec/suggest.h"
+#include "common/base/suggest.h"
 
 #include <gtest/gtest.h>
 

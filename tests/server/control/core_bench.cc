@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "server/control/core.h"
+#include "server/control/control_core.h"
 
 namespace traind {
 namespace {
@@ -34,7 +34,7 @@ double Micros(int times, Body body) {
 }
 
 void Run(int jobs) {
-  Core core{CoreOptions()};
+  ControlCore core{CoreOptions()};
   absl::Time now = absl::FromUnixSeconds(1'800'000'000);
   int next = 0;
   const auto tick = [&now] { return now += absl::Microseconds(300); };
@@ -81,7 +81,7 @@ void Run(int jobs) {
   Snapshot snapshot;
   for (const auto& job : core.ActiveJobs()) snapshot.active.push_back(*job);
   const double restart = Micros(1, [&](int) {
-    Core again{CoreOptions()};
+    ControlCore again{CoreOptions()};
     again.Restore(std::move(snapshot), now);
     again.Step({}, now);
   });

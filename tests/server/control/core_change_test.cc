@@ -1,5 +1,5 @@
 // Pause, Resume and Update of a Job that lives.
-#include "tests/server/control/core_harness.h"
+#include "tests/server/control/control_core_harness.h"
 
 namespace traind {
 namespace {

@@ -1,5 +1,5 @@
 // The clock: reserves, soft stops, the last Prediction, the deadline itself.
-#include "tests/server/control/core_harness.h"
+#include "tests/server/control/control_core_harness.h"
 
 namespace traind {
 namespace {

@@ -1,7 +1,7 @@
 // Jobs that train nothing: one task with the models of another Job.
 #include <gtest/gtest.h>
 
-#include "tests/server/control/core_harness.h"
+#include "tests/server/control/control_core_harness.h"
 
 namespace traind {
 namespace {

@@ -1,7 +1,7 @@
 // Epochs that are shorter than the machine's own unrest.
 #include <gmock/gmock.h>
 
-#include "tests/server/control/core_harness.h"
+#include "tests/server/control/control_core_harness.h"
 
 namespace traind {
 namespace {

@@ -1,5 +1,5 @@
 // Plans as the facts come in: what they are made from, and what is told of them.
-#include "tests/server/control/core_harness.h"
+#include "tests/server/control/control_core_harness.h"
 
 namespace traind {
 namespace {

@@ -1,7 +1,7 @@
 // Quotas: refused, warned, cut short, stopped.
 #include <gmock/gmock.h>
 
-#include "tests/server/control/core_harness.h"
+#include "tests/server/control/control_core_harness.h"
 
 namespace traind {
 namespace {

@@ -1,7 +1,7 @@
 // B13: a retry pays from the same window and changes something.
 #include <gmock/gmock.h>
 
-#include "tests/server/control/core_harness.h"
+#include "tests/server/control/control_core_harness.h"
 
 namespace traind {
 namespace {

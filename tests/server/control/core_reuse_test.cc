@@ -1,7 +1,7 @@
 // Folds that earlier Jobs have trained.
 #include <gmock/gmock.h>
 
-#include "tests/server/control/core_harness.h"
+#include "tests/server/control/control_core_harness.h"
 
 namespace traind {
 namespace {

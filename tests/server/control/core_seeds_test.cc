@@ -1,7 +1,7 @@
 // Further models of folds: when they start, and that nothing is lost where they cannot.
 #include <algorithm>
 
-#include "tests/server/control/core_harness.h"
+#include "tests/server/control/control_core_harness.h"
 
 namespace traind {
 namespace {

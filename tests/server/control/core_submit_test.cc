@@ -1,5 +1,5 @@
 // What clients ask for: Submit, Finish, Cancel, and what they are told.
-#include "tests/server/control/core_harness.h"
+#include "tests/server/control/control_core_harness.h"
 
 namespace traind {
 namespace {

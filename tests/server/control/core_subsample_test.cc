@@ -1,6 +1,6 @@
 // Plans whose epochs see a share of the rows: what Ranks are told, what is made of their
 // epochs, and what the Prediction is called.
-#include "tests/server/control/core_harness.h"
+#include "tests/server/control/control_core_harness.h"
 
 namespace traind {
 namespace {

@@ -1,5 +1,5 @@
 // A Job's way through PREPARE and TRAIN: plans, facts, retries, slots.
-#include "tests/server/control/core_harness.h"
+#include "tests/server/control/control_core_harness.h"
 
 namespace traind {
 namespace {

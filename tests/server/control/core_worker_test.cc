@@ -1,5 +1,5 @@
 // Workers that come back, fall silent or die; a traind that was away.
-#include "tests/server/control/core_harness.h"
+#include "tests/server/control/control_core_harness.h"
 
 namespace traind {
 namespace {

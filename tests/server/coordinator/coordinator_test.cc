@@ -12,7 +12,7 @@
 
 #include <cstdlib>
 
-#include "common/durable_file.h"
+#include "common/base/durable_file.h"
 #include "proto/health.grpc.pb.h"
 #include "proto/training_service.grpc.pb.h"
 #include "proto/worker_service.grpc.pb.h"

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "common/durable_file.h"
+#include "common/base/durable_file.h"
 
 namespace traind {
 namespace {

@@ -10,8 +10,8 @@
 #include <functional>
 #include <set>
 
-#include "common/durable_file.h"
-#include "common/table/npy.h"
+#include "common/base/durable_file.h"
+#include "common/data/table/npy.h"
 
 namespace traind {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-#include "common/durable_file.h"
+#include "common/base/durable_file.h"
 
 namespace traind {
 namespace {

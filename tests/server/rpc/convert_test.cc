@@ -1,11 +1,11 @@
-#include "server/rpc/convert.h"
+#include "server/rpc/job_conversion.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "server/rpc/convert_worker.h"
+#include "server/rpc/worker_conversion.h"
 
 namespace traind {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <cstdlib>
 
-#include "common/clock.h"
-#include "common/durable_file.h"
+#include "common/base/clock.h"
+#include "common/base/durable_file.h"
 
 namespace traind {
 

@@ -10,7 +10,7 @@
 #include <set>
 #include <thread>
 
-#include "common/durable_file.h"
+#include "common/base/durable_file.h"
 #include "tests/server/rpc/rpc_house.h"
 
 namespace traind {

@@ -15,7 +15,7 @@
 #include <cstdio>
 #include <thread>
 
-#include "common/durable_file.h"
+#include "common/base/durable_file.h"
 #include "server/store/schema.h"
 #include "server/store/sqlite.h"
 #include "tests/contract/store_contract.h"

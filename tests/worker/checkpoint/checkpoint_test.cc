@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "common/durable_file.h"
-#include "worker/checkpoint/manifest.h"
+#include "common/base/durable_file.h"
+#include "worker/checkpoint/checkpoint_manifest.h"
 #include "worker/checkpoint/safetensors.h"
 
 namespace traind {

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "common/durable_file.h"
+#include "common/base/durable_file.h"
 
 namespace traind::worker {
 namespace {

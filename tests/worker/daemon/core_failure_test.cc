@@ -1,5 +1,5 @@
 // Ranks and prepares that die, hang or fail.
-#include "tests/worker/daemon/core_harness.h"
+#include "tests/worker/daemon/worker_core_harness.h"
 
 namespace traind::worker {
 namespace {

@@ -1,5 +1,5 @@
 // Warm Ranks: how many, where, and when.
-#include "tests/worker/daemon/core_harness.h"
+#include "tests/worker/daemon/worker_core_harness.h"
 
 namespace traind::worker {
 namespace {

@@ -16,8 +16,8 @@
 #include <mutex>
 #include <thread>
 
-#include "common/durable_file.h"
-#include "common/job_layout.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
 #include "tests/worker/daemon/fake_coordinator.h"
 
 namespace traind::worker {

@@ -7,10 +7,10 @@
 #include <random>
 
 #include "worker/daemon/backoff.h"
-#include "worker/daemon/convert.h"
 #include "worker/daemon/devices.h"
-#include "worker/daemon/home.h"
 #include "worker/daemon/outbox.h"
+#include "worker/daemon/publish_schedule.h"
+#include "worker/daemon/report_conversion.h"
 #include "worker/daemon/spares.h"
 #include "worker/daemon/watchdog.h"
 
@@ -98,7 +98,7 @@ TEST(WatchdogTest, NoFigureSwitchesItOff) {
 class HomesTest : public ::testing::Test {
  protected:
   HomesTest() {
-    homes_.Connected();
+    publish_schedule_.Connected();
     TaskStart task;
     task.attempt = 7;
     task.job = "a";
@@ -107,31 +107,31 @@ class HomesTest : public ::testing::Test {
     task.metric = "accuracy";
     task.spec_folds = 5;
     task.deadline_at = kNow + absl::Seconds(10);
-    homes_.Started(task, kNow);
+    publish_schedule_.Started(task, kNow);
   }
   void Save(int fold, int64_t attempt, bool complete, absl::Duration at) {
     rp::FoldSaved saved;
     saved.fold = fold;
     saved.attempt = attempt;
     saved.complete = complete;
-    homes_.FoldSaved("a", saved, at);
+    publish_schedule_.FoldSaved("a", saved, at);
   }
-  Homes homes_{Homes::Options{}};
+  PublishSchedule publish_schedule_{PublishSchedule::Options{}};
 };
 
 TEST_F(HomesTest, TraindPublishesWhileItIsThere) {
   Save(0, 7, true, kNow);
-  EXPECT_THAT(homes_.Due(kNow + absl::Seconds(5), false), IsEmpty());
+  EXPECT_THAT(publish_schedule_.Due(kNow + absl::Seconds(5), false), IsEmpty());
 }
 
 TEST_F(HomesTest, WhatTraindHadTimeToPublishIsItsOwn) {
   Save(0, 7, true, kNow);
-  EXPECT_THAT(homes_.Due(kNow + absl::Seconds(6), false), IsEmpty());
-  homes_.Disconnected(kNow + absl::Seconds(7));
-  EXPECT_THAT(homes_.Due(kNow + absl::Seconds(9), false), IsEmpty());
+  EXPECT_THAT(publish_schedule_.Due(kNow + absl::Seconds(6), false), IsEmpty());
+  publish_schedule_.Disconnected(kNow + absl::Seconds(7));
+  EXPECT_THAT(publish_schedule_.Due(kNow + absl::Seconds(9), false), IsEmpty());
   // The next news brings all members again.
   Save(1, 8, true, kNow + absl::Seconds(9));
-  EXPECT_EQ(homes_.Due(kNow + absl::Seconds(9), false)[0].members.size(), 2u);
+  EXPECT_EQ(publish_schedule_.Due(kNow + absl::Seconds(9), false)[0].members.size(), 2u);
 }
 
 TEST_F(HomesTest, ModelsOfAFoldStandBesideEachOther) {
@@ -140,15 +140,15 @@ TEST_F(HomesTest, ModelsOfAFoldStandBesideEachOther) {
   further.fold = 0;
   further.seed = 1;
   further.attempt = 8;
-  homes_.FoldSaved("a", further, kNow);  // while it trains
+  publish_schedule_.FoldSaved("a", further, kNow);  // while it trains
   further.last = true;
   further.step = 5;
-  homes_.FoldSaved("a", further, kNow);
+  publish_schedule_.FoldSaved("a", further, kNow);
   further.last = false;
   further.step = 6;
-  homes_.FoldSaved("a", further, kNow);
-  homes_.Disconnected(kNow);
-  const auto due = homes_.Due(kNow + absl::Seconds(2), true);
+  publish_schedule_.FoldSaved("a", further, kNow);
+  publish_schedule_.Disconnected(kNow);
+  const auto due = publish_schedule_.Due(kNow + absl::Seconds(2), true);
   ASSERT_EQ(due.size(), 1u);
   ASSERT_EQ(due[0].members.size(), 2u);
   EXPECT_TRUE(due[0].members[0].complete);
@@ -159,79 +159,80 @@ TEST_F(HomesTest, ModelsOfAFoldStandBesideEachOther) {
 
 TEST_F(HomesTest, WhatTraindHasNotTakenStaysDue) {
   Save(0, 7, true, kNow);
-  EXPECT_THAT(homes_.Due(kNow + absl::Seconds(6), true), IsEmpty());
-  homes_.Disconnected(kNow + absl::Seconds(7));
-  EXPECT_EQ(homes_.Due(kNow + absl::Seconds(9), true).size(), 1u);
+  EXPECT_THAT(publish_schedule_.Due(kNow + absl::Seconds(6), true), IsEmpty());
+  publish_schedule_.Disconnected(kNow + absl::Seconds(7));
+  EXPECT_EQ(publish_schedule_.Due(kNow + absl::Seconds(9), true).size(), 1u);
 }
 
 TEST_F(HomesTest, TraindMayComeBackWithinThePatience) {
   Save(0, 7, true, kNow);
-  homes_.Disconnected(kNow + absl::Seconds(1));
-  EXPECT_THAT(homes_.Due(kNow + absl::Milliseconds(1'400), false), IsEmpty());
-  homes_.Connected();
-  EXPECT_THAT(homes_.Due(kNow + absl::Seconds(2), false), IsEmpty());
-  homes_.Disconnected(kNow + absl::Seconds(3));
-  EXPECT_EQ(homes_.NextWakeup(), kNow + absl::Milliseconds(3'500));
-  EXPECT_EQ(homes_.Due(kNow + absl::Milliseconds(3'500), false).size(), 1u);
+  publish_schedule_.Disconnected(kNow + absl::Seconds(1));
+  EXPECT_THAT(publish_schedule_.Due(kNow + absl::Milliseconds(1'400), false), IsEmpty());
+  publish_schedule_.Connected();
+  EXPECT_THAT(publish_schedule_.Due(kNow + absl::Seconds(2), false), IsEmpty());
+  publish_schedule_.Disconnected(kNow + absl::Seconds(3));
+  EXPECT_EQ(publish_schedule_.NextWakeup(), kNow + absl::Milliseconds(3'500));
+  EXPECT_EQ(publish_schedule_.Due(kNow + absl::Milliseconds(3'500), false).size(), 1u);
 }
 
 TEST_F(HomesTest, EachPieceOfNewsIsPublishedOnceAndNotTwoAtATime) {
-  homes_.Disconnected(kNow);
+  publish_schedule_.Disconnected(kNow);
   Save(0, 7, false, kNow + absl::Seconds(1));
-  EXPECT_EQ(homes_.Due(kNow + absl::Seconds(1), false).size(), 1u);
-  EXPECT_TRUE(homes_.busy());
+  EXPECT_EQ(publish_schedule_.Due(kNow + absl::Seconds(1), false).size(), 1u);
+  EXPECT_TRUE(publish_schedule_.busy());
   Save(1, 8, true, kNow + absl::Seconds(2));
-  EXPECT_THAT(homes_.Due(kNow + absl::Seconds(2), false), IsEmpty()) << "one is running";
-  homes_.Published("a", true, kNow + absl::Seconds(3));
-  const std::vector<PublishRequest> due = homes_.Due(kNow + absl::Seconds(3), false);
+  EXPECT_THAT(publish_schedule_.Due(kNow + absl::Seconds(2), false), IsEmpty()) << "one is running";
+  publish_schedule_.Published("a", true, kNow + absl::Seconds(3));
+  const std::vector<PublishRequest> due = publish_schedule_.Due(kNow + absl::Seconds(3), false);
   ASSERT_EQ(due.size(), 1u);
   EXPECT_EQ(due[0].members.size(), 2u);
-  homes_.Published("a", true, kNow + absl::Seconds(4));
-  EXPECT_THAT(homes_.Due(kNow + absl::Seconds(4), false), IsEmpty());
-  EXPECT_EQ(homes_.NextWakeup(), absl::InfiniteDuration());
+  publish_schedule_.Published("a", true, kNow + absl::Seconds(4));
+  EXPECT_THAT(publish_schedule_.Due(kNow + absl::Seconds(4), false), IsEmpty());
+  EXPECT_EQ(publish_schedule_.NextWakeup(), absl::InfiniteDuration());
 }
 
 TEST_F(HomesTest, AFailureIsTriedAgainAfterAWhile) {
-  homes_.Disconnected(kNow);
+  publish_schedule_.Disconnected(kNow);
   Save(0, 7, true, kNow + absl::Seconds(1));
-  EXPECT_EQ(homes_.Due(kNow + absl::Seconds(1), false).size(), 1u);
-  homes_.Published("a", false, kNow + absl::Seconds(1));
-  EXPECT_THAT(homes_.Due(kNow + absl::Seconds(2), false), IsEmpty());
-  EXPECT_EQ(homes_.Due(kNow + absl::Seconds(3), false).size(), 1u);
+  EXPECT_EQ(publish_schedule_.Due(kNow + absl::Seconds(1), false).size(), 1u);
+  publish_schedule_.Published("a", false, kNow + absl::Seconds(1));
+  EXPECT_THAT(publish_schedule_.Due(kNow + absl::Seconds(2), false), IsEmpty());
+  EXPECT_EQ(publish_schedule_.Due(kNow + absl::Seconds(3), false).size(), 1u);
 }
 
 TEST_F(HomesTest, ShortlyBeforeTheDeadlineThereIsNoPatience) {
   Save(0, 7, true, kNow + absl::Seconds(9));
-  homes_.Disconnected(kNow + absl::Milliseconds(9'600));
-  EXPECT_EQ(homes_.NextWakeup(), kNow + absl::Milliseconds(9'700));
-  EXPECT_EQ(homes_.Due(kNow + absl::Milliseconds(9'700), false).size(), 1u);
+  publish_schedule_.Disconnected(kNow + absl::Milliseconds(9'600));
+  EXPECT_EQ(publish_schedule_.NextWakeup(), kNow + absl::Milliseconds(9'700));
+  EXPECT_EQ(publish_schedule_.Due(kNow + absl::Milliseconds(9'700), false).size(), 1u);
 }
 
 TEST_F(HomesTest, ADeafTraindIsNotWaitedForAtTheDeadline) {
   Save(0, 7, true, kNow + absl::Seconds(9));
-  EXPECT_THAT(homes_.Due(kNow + absl::Milliseconds(9'650), true), IsEmpty());
-  EXPECT_EQ(homes_.Due(kNow + absl::Milliseconds(9'700), true).size(), 1u);
+  EXPECT_THAT(publish_schedule_.Due(kNow + absl::Milliseconds(9'650), true), IsEmpty());
+  EXPECT_EQ(publish_schedule_.Due(kNow + absl::Milliseconds(9'700), true).size(), 1u);
 }
 
 TEST_F(HomesTest, AWholeFoldIsNotReplacedByARetrysFirstSteps) {
-  homes_.Disconnected(kNow);
+  publish_schedule_.Disconnected(kNow);
   Save(0, 7, true, kNow);
   Save(0, 9, false, kNow);
-  EXPECT_EQ(homes_.Due(kNow + absl::Seconds(1), false)[0].members[0].attempt, 7);
+  EXPECT_EQ(publish_schedule_.Due(kNow + absl::Seconds(1), false)[0].members[0].attempt, 7);
 }
 
 TEST_F(HomesTest, AFloorAloneIsPublishedWithoutMembers) {
   TaskStart task;
   task.job = "b";
   task.metric = "rmse";
-  homes_.Started(task, kNow);
-  homes_.Disconnected(kNow);
-  homes_.FloorSaved("b", kNow);
-  EXPECT_THAT(homes_.Due(kNow + absl::Seconds(1), false), IsEmpty()) << "its table is not known";
+  publish_schedule_.Started(task, kNow);
+  publish_schedule_.Disconnected(kNow);
+  publish_schedule_.FloorSaved("b", kNow);
+  EXPECT_THAT(publish_schedule_.Due(kNow + absl::Seconds(1), false), IsEmpty())
+      << "its table is not known";
   rp::TableReady table;
   table.table = "cache/b.table";
-  homes_.TableRead("b", table, kNow);
-  const std::vector<PublishRequest> due = homes_.Due(kNow + absl::Seconds(1), false);
+  publish_schedule_.TableRead("b", table, kNow);
+  const std::vector<PublishRequest> due = publish_schedule_.Due(kNow + absl::Seconds(1), false);
   ASSERT_EQ(due.size(), 1u);
   EXPECT_EQ(due[0].table, "cache/b.table");
   EXPECT_THAT(due[0].members, IsEmpty());

@@ -14,7 +14,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "common/durable_file.h"
+#include "common/base/durable_file.h"
 #include "tests/worker/daemon/fake_coordinator.h"
 
 extern char** environ;

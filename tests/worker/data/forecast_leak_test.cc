@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "common/table/folds.h"
-#include "common/table/table_reader.h"
-#include "tests/common/table/table_fixture.h"
+#include "common/data/table/folds.h"
+#include "common/data/table/table_reader.h"
+#include "tests/common/data/table/table_fixture.h"
 #include "worker/data/fold_rows.h"
 #include "worker/data/row_encoder.h"
 

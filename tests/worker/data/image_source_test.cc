@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "common/image/image_cache.h"
+#include "common/data/image/image_cache.h"
 
 namespace traind {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "common/table/table_reader.h"
-#include "common/table/table_writer.h"
+#include "common/data/table/table_reader.h"
+#include "common/data/table/table_writer.h"
 
 namespace traind {
 namespace {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "common/durable_file.h"
-#include "common/table/npy.h"
-#include "common/volume/volume_set_writer.h"
+#include "common/base/durable_file.h"
+#include "common/data/table/npy.h"
+#include "common/data/volume/volume_set_writer.h"
 
 namespace traind {
 namespace {

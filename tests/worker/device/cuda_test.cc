@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "worker/device/cuda_api.h"
-#include "worker/model/learner.h"
+#include "worker/learner/learner.h"
 
 namespace traind {
 namespace {

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 
 namespace traind {
 namespace {

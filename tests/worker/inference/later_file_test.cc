@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "common/durable_file.h"
-#include "common/job_layout.h"
-#include "tests/common/table/table_fixture.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "tests/common/data/table/table_fixture.h"
 #include "worker/data/row_encoder.h"
 #include "worker/inference/rows_file.h"
 #include "worker/predict/model_file.h"

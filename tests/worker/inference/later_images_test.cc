@@ -7,8 +7,8 @@
 
 #include <filesystem>
 
-#include "common/durable_file.h"
-#include "common/image/decode.h"
+#include "common/base/durable_file.h"
+#include "common/data/image/decode.h"
 #include "worker/inference/images_file.h"
 #include "worker/inference/row_images.h"
 #include "worker/predict/model_file.h"
@@ -32,7 +32,7 @@ class LaterImagesTest : public ::testing::Test {
   ~LaterImagesTest() override { std::filesystem::remove_all(dir_); }
 
   static std::string Golden(const std::string& name) {
-    return *ReadFile("tests/common/image/golden/" + name);
+    return *ReadFile("tests/common/data/image/golden/" + name);
   }
   // A table of so many images, of which the first `bad` are none.
   absl::StatusOr<ImagesFileInfo> WriteImages(int images, int bad, bool keep_going = true) {

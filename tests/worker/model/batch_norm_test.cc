@@ -1,5 +1,5 @@
 // The norm's own passes against LibTorch's operators.
-#include "worker/model/batch_norm.h"
+#include "worker/model/networks/batch_norm.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>

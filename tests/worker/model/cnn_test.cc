@@ -9,8 +9,8 @@
 
 #include "tests/worker/model/golden.h"
 #include "worker/data/media_source.h"
-#include "worker/model/learner.h"
-#include "worker/model/mixup.h"
+#include "worker/learner/learner.h"
+#include "worker/learner/mixup.h"
 
 namespace traind {
 namespace {
@@ -86,7 +86,7 @@ std::unique_ptr<Learner> NewLearner(const Golden& golden, const LearnerOptions& 
 
 void ExpectRun(const std::string& run, LearnerOptions options, bool loops) {
   SCOPED_TRACE(loops ? "loops" : "operators");
-  options.paths.static_backward = loops;
+  options.paths.handwritten_backward = loops;
   const Golden golden("cnn.safetensors");
   const std::vector<float> losses = golden.Floats("out." + run + ".losses");
   const auto learner = NewLearner(golden, options);

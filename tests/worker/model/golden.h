@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "common/durable_file.h"
+#include "common/base/durable_file.h"
 #include "worker/checkpoint/safetensors.h"
-#include "worker/model/learner.h"
+#include "worker/learner/learner.h"
 
 namespace traind {
 

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "common/table/npy.h"
-#include "common/volume/volume_set_writer.h"
+#include "common/data/table/npy.h"
+#include "common/data/volume/volume_set_writer.h"
 #include "tests/worker/device/child_peak.h"
 #include "worker/data/volume_source.h"
-#include "worker/model/learner.h"
+#include "worker/learner/learner.h"
 
 namespace traind {
 namespace {

@@ -32,8 +32,8 @@
 #include <vector>
 
 #include "worker/data/random.h"
-#include "worker/model/gemm.h"
-#include "worker/model/learner.h"
+#include "worker/learner/learner.h"
+#include "worker/model/kernels/gemm.h"
 
 namespace traind {
 namespace {
@@ -113,7 +113,7 @@ Work Load(const std::string& dir, const std::string& name) {
 Mode NewMode(const Work& work, std::string name, Precision precision, bool by_hand, bool full) {
   LearnerOptions options = work.options;
   options.precision = precision;
-  options.paths.static_backward = by_hand;
+  options.paths.handwritten_backward = by_hand;
   if (full) {
     options.model.dropout = 0.1;
     options.clip_norm = 5;
@@ -162,7 +162,7 @@ int RunEnsemble(const std::string& dir, int rounds) {
   one.rows = 1;
   one.numeric.assign(rows.numeric.begin(), rows.numeric.begin() + static_cast<int64_t>(width));
   for (const bool fast : {false, true}) {
-    work.options.paths.static_forward = fast;
+    work.options.paths.handwritten_forward = fast;
     std::vector<Mode> models;
     for (int64_t k = 0; k < kModels; ++k) {
       work.options.seed = static_cast<uint64_t>(k);

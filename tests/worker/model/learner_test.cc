@@ -1,4 +1,4 @@
-#include "worker/model/learner.h"
+#include "worker/learner/learner.h"
 
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "tests/worker/model/golden.h"
-#include "worker/model/dropout.h"
-#include "worker/model/loss_scaler.h"
+#include "worker/learner/loss_scaler.h"
+#include "worker/model/networks/dropout.h"
 #include "worker/train/schedule.h"
 
 namespace traind {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/worker/model/golden.h"
-#include "worker/model/learner.h"
+#include "worker/learner/learner.h"
 
 namespace traind {
 namespace {

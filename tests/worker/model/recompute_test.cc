@@ -15,7 +15,7 @@
 
 #include "worker/data/media_source.h"
 #include "worker/device/process_memory.h"
-#include "worker/model/learner.h"
+#include "worker/learner/learner.h"
 
 namespace traind {
 namespace {
@@ -112,7 +112,7 @@ Case SetupOf(const std::string& architecture) {
 // A learner whose order has two batches; null: failed.
 std::unique_ptr<Learner> LearnerOf(Case setup, bool by_hand, bool recompute) {
   SetTorchThreads(1);
-  setup.options.paths.static_backward = by_hand;
+  setup.options.paths.handwritten_backward = by_hand;
   auto learner = Learner::Create(setup.options, std::move(setup.data));
   if (!learner.ok() || !(*learner)->SetRecompute(recompute)) return nullptr;
   std::vector<int32_t> order(static_cast<size_t>(2 * setup.batch));

@@ -1,5 +1,5 @@
 // Networks that users bring, made here as they would make them.
-#include "worker/model/script.h"
+#include "worker/model/networks/script.h"
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/randn.h>
@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "common/durable_file.h"
-#include "worker/model/learner.h"
+#include "common/base/durable_file.h"
+#include "worker/learner/learner.h"
 
 namespace traind {
 namespace {

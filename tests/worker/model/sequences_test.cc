@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/worker/model/golden.h"
-#include "worker/model/learner.h"
+#include "worker/learner/learner.h"
 
 namespace traind {
 namespace {
@@ -60,7 +60,7 @@ void ExpectRun(const std::string& run, const LearnerOptions& base) {
   for (const bool by_hand : {true, false}) {
     SCOPED_TRACE(run + (by_hand ? ", static" : ", autograd"));
     LearnerOptions options = base;
-    options.paths.static_backward = by_hand;
+    options.paths.handwritten_backward = by_hand;
     const auto learner = NewLearner(golden, options);
     LoadWeights(golden, *learner, run + ".");
     for (int64_t step = 0; step < kSteps; ++step) {

@@ -14,11 +14,11 @@
 
 #include "tests/worker/model/golden.h"
 #include "worker/data/media_source.h"
-#include "worker/model/learner.h"
-#include "worker/model/model.h"
-#include "worker/model/objective_loss.h"
-#include "worker/model/optimizer.h"
-#include "worker/model/text_attention.h"
+#include "worker/learner/learner.h"
+#include "worker/learner/optimizer.h"
+#include "worker/model/networks/model.h"
+#include "worker/model/networks/text_attention.h"
+#include "worker/model/objective/objective_loss.h"
 
 namespace traind {
 namespace {
@@ -234,7 +234,7 @@ TEST(TextLearnerTest, LossesOfEitherPathAreThoseOfPyTorchStepByStep) {
       for (const bool recompute : {false, true}) {
         SCOPED_TRACE(run.name + (by_hand ? ", static" : ", autograd"));
         LearnerOptions options = OptionsOf(run);
-        options.paths.static_backward = by_hand;
+        options.paths.handwritten_backward = by_hand;
         const auto learner = LearnerOf(golden, run, options);
         EXPECT_TRUE(learner->SetRecompute(recompute) || !recompute);
         for (int64_t step = 0; step < kSteps; ++step) {
@@ -276,7 +276,7 @@ TEST(TextLearnerTest, WithDropoutAndAccumulationEitherPathIsTheSame) {
     LearnerOptions options = OptionsOf(run);
     options.model.dropout = 0.3;
     const std::vector<double> by_hand = LossesOf(golden, run, options);
-    options.paths.static_backward = false;
+    options.paths.handwritten_backward = false;
     const std::vector<double> autograd = LossesOf(golden, run, options);
     options.model.dropout = 0;
     const std::vector<double> without = LossesOf(golden, run, options);
@@ -294,7 +294,7 @@ TEST(TextLearnerTest, Bf16LossesStayNearThoseOfFloat32) {
     const std::vector<double> whole = LossesOf(golden, run, options);
     options.precision = Precision::kBf16;
     for (const bool by_hand : {true, false}) {
-      options.paths.static_backward = by_hand;
+      options.paths.handwritten_backward = by_hand;
       const std::vector<double> half = LossesOf(golden, run, options);
       for (size_t i = 0; i < whole.size(); ++i) {
         EXPECT_NEAR(half[i], whole[i], 0.03 * whole[i]) << run.name << " step " << i;

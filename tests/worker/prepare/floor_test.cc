@@ -6,9 +6,9 @@
 #include <cmath>
 #include <string>
 
-#include "common/clock.h"
-#include "common/table/folds.h"
-#include "tests/common/table/table_fixture.h"
+#include "common/base/clock.h"
+#include "common/data/table/folds.h"
+#include "tests/common/data/table/table_fixture.h"
 #include "worker/prepare/linear_floor.h"
 #include "worker/prepare/linear_model.h"
 #include "worker/prepare/prior_floor.h"

@@ -7,12 +7,12 @@
 #include <filesystem>
 #include <numeric>
 
-#include "common/durable_file.h"
-#include "common/image/decode.h"
-#include "common/image/image_cache.h"
-#include "common/job_layout.h"
-#include "common/status_macros.h"
-#include "common/table/table_reader.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
+#include "common/data/image/decode.h"
+#include "common/data/image/image_cache.h"
+#include "common/data/table/table_reader.h"
 
 namespace traind {
 namespace {
@@ -41,7 +41,7 @@ class ImageMediaTest : public ::testing::Test {
     ASSERT_TRUE(WriteFileDurably(dir_ + "/" + path, bytes).ok());
   }
   static std::string Image(const std::string& name) {
-    auto bytes = ReadFile("tests/common/image/golden/" + name);
+    auto bytes = ReadFile("tests/common/data/image/golden/" + name);
     EXPECT_TRUE(bytes.ok());
     return *bytes;
   }
@@ -132,9 +132,9 @@ TEST_F(ImageMediaTest, TheContentChangesWithBytesSizeAndChannels) {
   EXPECT_NE(media_->content(), content);
 }
 
-// Arrays are held against files by tests/common/image/image_input_test.cc.
+// Arrays are held against files by tests/common/data/image/image_input_test.cc.
 TEST_F(ImageMediaTest, AnArrayIsReadAsItsTableAndItsImageWithNaNIsLeftOut) {
-  const std::string arrays = fs::current_path() / "tests/common/image/arrays";
+  const std::string arrays = fs::current_path() / "tests/common/data/image/arrays";
   spec_.train = arrays + "/nan_f4.npy";
   spec_.test = arrays + "/mnist.npz";
   spec_.image->labels = arrays + "/labels.npy";

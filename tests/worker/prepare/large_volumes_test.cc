@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "common/clock.h"
-#include "common/job_layout.h"
-#include "common/table/npy.h"
+#include "common/base/clock.h"
+#include "common/base/job_layout.h"
+#include "common/data/table/npy.h"
 #include "tests/worker/device/child_peak.h"
 #include "worker/prepare/prepare.h"
 

@@ -16,13 +16,13 @@
 #include <string>
 #include <vector>
 
-#include "common/durable_file.h"
-#include "common/job_layout.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/data/table/npy.h"
+#include "common/data/table/table.h"
+#include "common/data/text/tokenizer.h"
 #include "common/publish/floor_files.h"
 #include "common/publish/publisher.h"
-#include "common/table/npy.h"
-#include "common/table/table.h"
-#include "common/text/tokenizer.h"
 #include "worker/prepare/prepare_spec.h"
 #include "worker/rank_protocol/line_channel.h"
 

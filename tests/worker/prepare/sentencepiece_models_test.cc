@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "common/text/tokenizer.h"
+#include "common/data/text/tokenizer.h"
 #include "tests/worker/prepare/sentencepiece_reference.h"
 
 namespace traind {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/text/sentencepiece_tokenizer.h"
+#include "common/data/text/sentencepiece_tokenizer.h"
 #include "tests/worker/prepare/sentencepiece_reference.h"
 #include "worker/prepare/sentencepiece_training.h"
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "common/table/table_reader.h"
-#include "tests/common/table/table_fixture.h"
+#include "common/data/table/table_reader.h"
+#include "tests/common/data/table/table_fixture.h"
 
 namespace traind {
 namespace {

@@ -13,12 +13,12 @@
 #include <string>
 #include <vector>
 
-#include "common/clock.h"
-#include "common/job_layout.h"
+#include "common/base/clock.h"
+#include "common/base/job_layout.h"
+#include "common/data/table/npy.h"
+#include "common/data/volume/mask_reader.h"
+#include "common/data/volume/volume_set.h"
 #include "common/publish/publisher.h"
-#include "common/table/npy.h"
-#include "common/volume/mask_reader.h"
-#include "common/volume/volume_set.h"
 #include "worker/prepare/prepare.h"
 
 namespace traind {

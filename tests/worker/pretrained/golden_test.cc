@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "common/durable_file.h"
+#include "common/base/durable_file.h"
 #include "tests/worker/model/golden.h"
-#include "worker/model/model.h"
+#include "worker/model/networks/model.h"
 #include "worker/pretrained/pretrained_weights.h"
 
 namespace traind {

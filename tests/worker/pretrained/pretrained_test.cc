@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "common/durable_file.h"
+#include "common/base/durable_file.h"
 #include "worker/checkpoint/safetensors.h"
 #include "worker/pretrained/float_values.h"
 #include "worker/pretrained/weights_plan.h"

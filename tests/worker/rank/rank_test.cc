@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "common/clock.h"
-#include "common/durable_file.h"
+#include "common/base/clock.h"
+#include "common/base/durable_file.h"
 #include "tests/free_port.h"
 #include "tests/worker/fixture/fold_fixture.h"
 #include "worker/rank_protocol/line_channel.h"

@@ -23,7 +23,7 @@
 #include "tests/free_port.h"
 #include "worker/data/random.h"
 #include "worker/device/collective.h"
-#include "worker/model/learner.h"
+#include "worker/learner/learner.h"
 
 namespace traind {
 namespace {

@@ -23,7 +23,7 @@ TEST_P(TransportTest, TwoRanksTrainAsOneWithTwiceTheBatch) {
   two.spec_json =
       Spec(absl::StrCat("\"patience\":0,\"collective\":\"", GetParam(), "\""), /*dropout=*/0);
   RunGang(two, 2, gang);
-  EXPECT_TRUE(absl::StrContains(gang.All<rp::Started>()[0].picked,
+  EXPECT_TRUE(absl::StrContains(gang.All<rp::Started>()[0].resolved_settings,
                                 absl::StrCat("collective=", GetParam())));
   EXPECT_EQ(gang.All<rp::Started>()[0].steps_per_epoch, 13);
   EXPECT_EQ(gang.All<rp::Epoch>().size(), 3u);

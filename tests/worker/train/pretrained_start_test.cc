@@ -1,6 +1,6 @@
 // Folds that start from weights of a file.
-#include "common/durable_file.h"
-#include "common/job_layout.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
 #include "tests/worker/train/trainer_fixture.h"
 #include "worker/train/failure.h"
 #include "worker/train/fold_shape.h"
@@ -38,8 +38,8 @@ TEST_F(PretrainedStartTest, TheFirstEpochGoesOnFromTheFilesWeights) {
   const auto before = first.All<rp::Epoch>(), after = second.All<rp::Epoch>();
   EXPECT_LT(after[0].train_loss, before[1].train_loss);
   EXPECT_LT(after[0].val_loss, before[1].val_loss);
-  EXPECT_TRUE(absl::StrContains(second.All<rp::Started>()[0].picked, " pretrained=8/8"))
-      << second.All<rp::Started>()[0].picked;
+  EXPECT_TRUE(absl::StrContains(second.All<rp::Started>()[0].resolved_settings, " pretrained=8/8"))
+      << second.All<rp::Started>()[0].resolved_settings;
   const auto decisions = second.All<rp::Decision>();
   ASSERT_EQ(decisions.size(), 1u);
   EXPECT_EQ(decisions[0].rule, "pretrained");

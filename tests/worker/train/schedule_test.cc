@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/durable_file.h"
+#include "common/base/durable_file.h"
 #include "worker/checkpoint/safetensors.h"
 
 namespace traind {

@@ -1,8 +1,8 @@
 // Samples that lose a part of their window when memory runs out.
 #include <cmath>
 
-#include "common/table/sample_plan.h"
-#include "common/table/table_reader.h"
+#include "common/data/table/sample_plan.h"
+#include "common/data/table/table_reader.h"
 #include "tests/worker/train/trainer_fixture.h"
 #include "worker/device/guard.h"
 

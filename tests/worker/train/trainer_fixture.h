@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/durable_file.h"
-#include "common/job_layout.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
 #include "tests/free_port.h"
 #include "tests/worker/fixture/fold_fixture.h"
 #include "worker/checkpoint/safetensors.h"

@@ -179,7 +179,7 @@ TEST_F(TrainerTest, ATransformersActivationsGoWhenAHalfBatchDoesNotSuffice) {
   train.batch = 0;
   train.resume = tight.All<rp::CheckpointSaved>().back().manifest;
   ASSERT_TRUE(Run(train, resumed).ok());
-  EXPECT_TRUE(absl::StrContains(resumed.All<rp::Started>()[0].picked,
+  EXPECT_TRUE(absl::StrContains(resumed.All<rp::Started>()[0].resolved_settings,
                                 "batch=8 rows x 2 passes collective=none recompute=on"));
 }
 
@@ -191,7 +191,7 @@ TEST_F(TrainerTest, RecomputingLeavesWhatIsLearntAsItIs) {
   train.attempt = 2;
   train.spec_json = TransformerSpec(R"("recompute":"on")");
   ASSERT_TRUE(Run(train, again).ok());
-  EXPECT_TRUE(absl::StrContains(again.All<rp::Started>()[0].picked, "recompute=on"));
+  EXPECT_TRUE(absl::StrContains(again.All<rp::Started>()[0].resolved_settings, "recompute=on"));
   EXPECT_TRUE(again.All<rp::LogText>().empty());
   const auto a = Tensors(kept), b = Tensors(again);
   for (const auto& [name, values] : a) {
@@ -219,7 +219,8 @@ TEST_F(TrainerTest, RunningOutOfMemoryInTheProbeTakesTheLadderToo) {
   }
   EXPECT_EQ(to, (std::vector<std::string>{"8 rows x 2 passes", "4 rows x 4 passes"}));
   // Before the task said how it trains.
-  EXPECT_TRUE(absl::StrContains(tight.All<rp::Started>()[0].picked, "batch=4 rows x 4 passes"));
+  EXPECT_TRUE(
+      absl::StrContains(tight.All<rp::Started>()[0].resolved_settings, "batch=4 rows x 4 passes"));
 }
 
 TEST_F(TrainerTest, MemoryThatFailsInTheMiddleOfAStepLeavesNoTraceOfItsFirstPasses) {
@@ -316,7 +317,7 @@ TEST_F(TrainerTest, ProgressTellsOfGradientsMemoryAndTheMachine) {
     EXPECT_LE(p.data_wait + p.exchange + p.pause, 1 + 1e-9);
     EXPECT_EQ(p.exchange, 0);
   }
-  EXPECT_TRUE(absl::StrContains(sink.All<rp::Started>()[0].picked,
+  EXPECT_TRUE(absl::StrContains(sink.All<rp::Started>()[0].resolved_settings,
                                 "precision=fp32 threads=1 batch=16 rows x 1 pass collective=none"));
 }
 
@@ -331,14 +332,14 @@ TEST_F(TrainerTest, ThreadsAreChosenByTimedStepsThatLeaveNoTrace) {
   train.threads = 2;
   ASSERT_TRUE(Run(train, two).ok());
   const auto decisions = two.All<rp::Decision>();
-  const bool single = absl::StrContains(two.All<rp::Started>()[0].picked, "threads=1 ");
+  const bool single = absl::StrContains(two.All<rp::Started>()[0].resolved_settings, "threads=1 ");
   ASSERT_EQ(decisions.size(), single ? 1u : 0u);
   if (single) {
     EXPECT_EQ(decisions[0].rule, "threads");
     EXPECT_EQ(decisions[0].from, "2");
     EXPECT_EQ(Tensors(one), Tensors(two));
   } else {
-    EXPECT_TRUE(absl::StrContains(two.All<rp::Started>()[0].picked, "threads=2 "));
+    EXPECT_TRUE(absl::StrContains(two.All<rp::Started>()[0].resolved_settings, "threads=2 "));
   }
 }
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "common/durable_file.h"
-#include "common/table/npy.h"
+#include "common/base/durable_file.h"
+#include "common/data/table/npy.h"
 #include "tests/worker/train/trainer_fixture.h"
 #include "worker/train/failure.h"
 

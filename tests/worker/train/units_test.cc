@@ -190,7 +190,7 @@ TEST(TrainingSpecTest, SchedulesGangsAndMemoryAreRead) {
       R"({"train":{"schedule":{"kind":"step","period":3,"gamma":0.5,"warmup_share":0.1},)"
       R"("accumulation":4,"shuffle":false,"checkpoint_epochs":2,"keep_best":3,)"
       R"("collective":"gloo","rendezvous":{"host":"10.0.0.1","port":4000,"timeout":"90s"},)"
-      R"("recompute":"off","paths":{"fused_optimizer":false,"static_backward":false,)"
+      R"("recompute":"off","paths":{"fused_optimizer":false,"handwritten_backward":false,)"
       R"("cuda_graph":true,"cudnn_benchmark":false},"gradient_norm":true}})");
   ASSERT_TRUE(spec.ok()) << spec.status().ToString();
   EXPECT_EQ(spec->schedule.kind, ScheduleKind::kStep);
@@ -210,8 +210,8 @@ TEST(TrainingSpecTest, SchedulesGangsAndMemoryAreRead) {
   EXPECT_FALSE(spec->paths.fused_optimizer);
   EXPECT_TRUE(spec->paths.cuda_graph);
   EXPECT_FALSE(spec->paths.cudnn_benchmark);
-  EXPECT_FALSE(spec->paths.static_backward);
-  EXPECT_TRUE(spec->paths.static_forward);
+  EXPECT_FALSE(spec->paths.handwritten_backward);
+  EXPECT_TRUE(spec->paths.handwritten_forward);
   EXPECT_TRUE(spec->gradient_norm);
 }
 

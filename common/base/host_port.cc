@@ -1,0 +1,24 @@
+#include "common/base/host_port.h"
+
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+
+namespace traind {
+
+absl::Status CheckHostPort(absl::string_view address, int least_port) {
+  constexpr int kMostPort = 65535;
+  const size_t colon = address.rfind(':');
+  if (colon == 0 || colon == address.npos) {
+    return absl::InvalidArgumentError(absl::StrCat("'", address, "' is not HOST:PORT"));
+  }
+  int port = 0;
+  if (!absl::SimpleAtoi(address.substr(colon + 1), &port) || port < least_port ||
+      port > kMostPort) {
+    return absl::InvalidArgumentError(absl::StrCat("'", address, "': '", address.substr(colon + 1),
+                                                   "' is no port from ", least_port, " to ",
+                                                   kMostPort));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace traind

@@ -1,0 +1,105 @@
+// Every file name in a state folder is made here. Paths returned are relative to
+// the state folder, so a state folder copied to another machine resumes there.
+//
+//   STATE/
+//     traind.lock                 held by the running traind
+//     worker.lock, worker.sock    held / listened on by the standalone pair
+//     traind.db                   the store
+//     cache/<key>.table           binary column caches (common/data/table/table.h)
+//     cache/<key>.images          pixels of the rows of the table of that key (common/data/image/
+//                                 image_cache.h), where they have some
+//     cache/<sha256>.pt           users' own models, as they were submitted
+//     cache/<sha256>.safetensors  weights to start from, as they were submitted
+//     cache/<key>.volumes         decoded volumes of the rows of the table of that key (common/
+//                                 volume/volume_set.h), where they have some
+//     jobs/<job>/
+//       folds.npy                 int16 [train_rows]: the fold that validates each row; -1: none
+//       samples.json              window, horizon and split (common/data/table/sample_plan.h);
+//       absent
+//                                 where samples are plain rows, split at random
+//       tokenizer-<fold>.model    the fold's SentencePiece model, where its texts' tokens are such
+//       predictions.json          how the answer is joined and written (common/publish/
+//                                 prediction_form.h); absent: a mean, as CSV
+//       floor/oof.npy, test.npy   the floor's predictions (see below)
+//       attempts/<attempt>/       all that one Attempt writes; never shared between Attempts
+//         oof.npy                 float32 [rows of the fold, C], rows in ascending order
+//         test.npy                float32 [test_rows, C]; of volumes [voxels of all test rows, V]
+//         checkpoint-<step>.safetensors, checkpoint-<step>.json   state, then its manifest
+//         model.json              what turns a row into this model's input (worker/predict/
+//                                 model_file.h); the checkpoints beside it have its weights
+//         rows.bin, ids.bin, values-<k>.npy   of a Job that predicts a file, while it does
+//         rank<r>.log
+//       reused/<attempt>/         files of another Job's Attempt, linked or copied from there:
+//                                 oof.npy, test.npy and its model, or a checkpoint to go on from
+//       publish.lock
+//       prediction-<n>/predictions.csv, manifest.json; as asked predictions.npy or .zip; of
+//                                 volumes masks/<id>.npy or .tiff, and predictions.zip of them
+//       current                   symlink to the standing prediction-<n>
+// C = number of classes (probabilities, each row sums to 1), or of targets for
+// regression and forecasting (values in each target's own unit). Of volumes 1, out of fold: the
+// score of each row's mask. V = 1 for one foreground class (the probability to be it), else the
+// classes and the background, which comes first (probabilities).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace traind {
+
+inline constexpr char kLockFile[] = "traind.lock";
+inline constexpr char kWorkerLockFile[] = "worker.lock";
+// Of a Worker that is not standalone; machines may share a state folder.
+inline std::string WorkerLockFile(const std::string& host) { return "worker-" + host + ".lock"; }
+inline constexpr char kWorkerSocket[] = "worker.sock";
+inline constexpr char kDatabaseFile[] = "traind.db";
+
+inline std::string CacheDir() { return "cache"; }
+inline std::string TableCachePath(const std::string& key) { return "cache/" + key + ".table"; }
+inline std::string ImageCachePath(const std::string& key) { return "cache/" + key + ".images"; }
+// What belongs to a table, by its path.
+inline std::string ImageCacheOf(const std::string& table) {
+  return table.substr(0, table.rfind('.')) + ".images";
+}
+inline std::string ScriptCachePath(const std::string& sha256) { return "cache/" + sha256 + ".pt"; }
+inline std::string WeightsCachePath(const std::string& sha256) {
+  return "cache/" + sha256 + ".safetensors";
+}
+inline std::string VolumeCachePath(const std::string& key) { return "cache/" + key + ".volumes"; }
+// Beside the table of that path.
+inline std::string VolumesOfTable(const std::string& table) {
+  return table.substr(0, table.rfind('.')) + ".volumes";
+}
+inline std::string JobDir(const std::string& job) { return "jobs/" + job; }
+inline std::string FoldsPath(const std::string& job) { return JobDir(job) + "/folds.npy"; }
+inline std::string SamplesPath(const std::string& job) { return JobDir(job) + "/samples.json"; }
+inline std::string TokenizerPath(const std::string& job, int fold) {
+  return JobDir(job) + "/tokenizer-" + std::to_string(fold) + ".model";
+}
+inline std::string PredictionFormPath(const std::string& job) {
+  return JobDir(job) + "/predictions.json";
+}
+inline std::string FloorDir(const std::string& job) { return JobDir(job) + "/floor"; }
+inline std::string AttemptDir(const std::string& job, int64_t attempt) {
+  return JobDir(job) + "/attempts/" + std::to_string(attempt);
+}
+inline std::string ReusedDir(const std::string& job, int64_t attempt) {
+  return JobDir(job) + "/reused/" + std::to_string(attempt);
+}
+inline std::string RankLogPath(const std::string& job, int64_t attempt, int rank) {
+  return AttemptDir(job, attempt) + "/rank" + std::to_string(rank) + ".log";
+}
+inline std::string PredictionDir(const std::string& job, int number) {
+  return JobDir(job) + "/prediction-" + std::to_string(number);
+}
+inline std::string CurrentLink(const std::string& job) { return JobDir(job) + "/current"; }
+inline std::string PublishLock(const std::string& job) { return JobDir(job) + "/publish.lock"; }
+inline constexpr char kOofFile[] = "oof.npy";
+inline constexpr char kTestFile[] = "test.npy";
+inline constexpr char kModelFile[] = "model.json";  // in an Attempt's folder
+inline constexpr char kPredictionsFile[] = "predictions.csv";
+inline constexpr char kPredictionsNpy[] = "predictions.npy";
+inline constexpr char kPredictionsZip[] = "predictions.zip";
+inline constexpr char kMasksDir[] = "masks";  // in a Prediction's folder
+inline constexpr char kManifestFile[] = "manifest.json";
+
+}  // namespace traind

@@ -1,0 +1,139 @@
+#include "common/data/image/image_input.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "common/data/image/image_folder.h"
+#include "common/data/image/image_set.h"
+#include "common/data/table/array_file.h"
+#include "common/data/table/csv.h"
+#include "common/data/table/mapped_file.h"
+
+namespace traind {
+namespace {
+
+constexpr double kMostBadShare = 0.05;
+constexpr int64_t kMostNamed = 5;
+
+std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+bool IsFolder(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+class ImageFiles final : public ImageInput {
+ public:
+  explicit ImageFiles(ImageInputOptions options) : ImageInput(std::move(options)) {}
+
+  absl::Status OpenFolder(const std::string& path) {
+    const ImageFields& fields = options_.fields;
+    ASSIGN_OR_RETURN(ImageFolder folder,
+                     options_.part == ImagePart::kTrain
+                         ? ListClassFolders(path, fields.column, options_.targets[0])
+                         : ListImages(path, fields.column));
+    root_ = path;
+    manifest_ = std::move(folder.manifest);
+    table_ = {BaseName(path), manifest_};
+    warnings_ = std::move(folder.warnings);
+    return absl::OkStatus();
+  }
+  void TakeTable(const std::string& path, std::unique_ptr<MappedFile> file) {
+    file_ = std::move(file);
+    root_ = path.substr(0, path.rfind('/'));
+    table_ = {BaseName(path), file_->bytes()};
+  }
+
+  CsvFile table() const override { return table_; }
+  absl::StatusOr<std::string> Digest() const override;
+  ImagesRead Read(absl::Span<const std::string> names, absl::Span<uint8_t> out) const override {
+    return {ReadImages(names, SetOptions(), out).errors, {}};
+  }
+  absl::Status CheckUnchanged() const override {
+    return file_ == nullptr ? absl::OkStatus() : file_->CheckUnchanged();
+  }
+
+ private:
+  ImageSetOptions SetOptions() const {
+    ImageSetOptions options;
+    options.root = root_;
+    options.size = options_.fields.size;
+    options.channels = options_.fields.channels;
+    options.threads = options_.threads;
+    return options;
+  }
+
+  std::string root_;      // of its paths
+  std::string manifest_;  // of a folder
+  std::unique_ptr<MappedFile> file_;
+  CsvFile table_;
+};
+
+absl::StatusOr<std::string> ImageFiles::Digest() const {
+  const std::string& column = options_.fields.column;
+  ASSIGN_OR_RETURN(const std::vector<std::string> header, ReadCsvHeader(table_.bytes, table_.name));
+  const auto found = std::find(header.begin(), header.end(), column);
+  if (found == header.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(table_.name, ": there is no column '", column, "' (data.image.column)"));
+  }
+  const auto at = static_cast<size_t>(found - header.begin());
+  std::vector<std::string> paths;
+  CsvReader reader(table_.bytes, table_.name, DelimiterOf(table_.bytes, table_.name));
+  for (bool is_header = true;; is_header = false) {
+    ASSIGN_OR_RETURN(const bool more, reader.Next());
+    if (!more) break;
+    // A row of another width is told of when the table is read.
+    if (!is_header && at < reader.fields().size()) paths.emplace_back(reader.fields()[at]);
+  }
+  return DigestImages(paths, SetOptions());
+}
+
+absl::Status NoLabels(const ImageInputOptions& options) {
+  const bool train = options.part == ImagePart::kTrain;
+  const std::string& labels = train ? options.fields.labels : options.fields.test_labels;
+  if (labels.empty() || options.part == ImagePart::kLater) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(train ? "data.image.labels" : "data.image.test_labels", ": ",
+                   train ? "data.train" : "data.test",
+                   " is no array; folders and tables have their labels themselves"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ImageInput>> ImageInput::Open(const std::string& path,
+                                                             ImageInputOptions options) {
+  auto files = std::make_unique<ImageFiles>(options);
+  if (IsFolder(path)) {
+    RETURN_IF_ERROR(NoLabels(options));
+    RETURN_IF_ERROR(files->OpenFolder(path));
+    return std::unique_ptr<ImageInput>(std::move(files));
+  }
+  ASSIGN_OR_RETURN(auto file, MappedFile::Open(path, MapUse::kStream));
+  if (IsArrayFile(file->bytes())) return OpenImageArrays(path, std::move(options));
+  RETURN_IF_ERROR(NoLabels(options));
+  files->TakeTable(path, std::move(file));
+  return std::unique_ptr<ImageInput>(std::move(files));
+}
+
+void UnreadableImages::Add(const std::string& error) {
+  if (++count_ <= kMostNamed) named_.push_back(error);
+}
+
+absl::StatusOr<std::string> UnreadableImages::Judge(const std::string& file, int64_t images) const {
+  const std::string which = absl::StrCat(
+      file, ": ", count_, " of ", images, " images cannot be read: ", absl::StrJoin(named_, "; "),
+      count_ > kMostNamed ? absl::StrCat("; and ", count_ - kMostNamed, " more") : "");
+  const double most = std::max(1.0, kMostBadShare * static_cast<double>(images));
+  if (static_cast<double>(count_) > most || count_ == images) {
+    return absl::InvalidArgumentError(which);
+  }
+  return which;
+}
+
+}  // namespace traind

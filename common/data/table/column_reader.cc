@@ -1,0 +1,229 @@
+#include "common/data/table/column_reader.h"
+
+#include <absl/strings/numbers.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "common/data/table/csv.h"
+#include "common/data/table/date_text.h"
+#include "common/data/table/number.h"
+
+namespace traind {
+namespace {
+
+constexpr int kRecentBits = 6;
+constexpr size_t kRecentValues = 1 << kRecentBits;
+
+template <typename Word>
+bool SameWords(const char* a, const char* b, size_t size) {
+  Word a_first, a_last, b_first, b_last;
+  std::memcpy(&a_first, a, sizeof(Word));
+  std::memcpy(&b_first, b, sizeof(Word));
+  std::memcpy(&a_last, a + size - sizeof(Word), sizeof(Word));
+  std::memcpy(&b_last, b + size - sizeof(Word), sizeof(Word));
+  return a_first == b_first && a_last == b_last;
+}
+
+// Equality, quick for short texts: by two loads that may overlap.
+bool Same(absl::string_view a, absl::string_view b) {
+  const size_t size = a.size();
+  if (size != b.size()) return false;
+  if (size > 16) return std::memcmp(a.data(), b.data(), size) == 0;
+  if (size >= 8) return SameWords<uint64_t>(a.data(), b.data(), size);
+  if (size >= 4) return SameWords<uint32_t>(a.data(), b.data(), size);
+  for (size_t i = 0; i < size; ++i) {
+    if (a[i] != b[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool IsMissingValue(absl::string_view text) {
+  if (text.empty()) return true;
+  const char first = text[0];
+  if (text.size() > 4 || (first != '?' && first != 'n' && first != 'N')) return false;
+  return IsMissing(text);
+}
+
+void NumberColumn::Clear() {
+  numbers_.clear();
+  text_ = BadValue();
+  not_finite_ = BadValue();
+}
+
+void NumberColumn::Add(const absl::string_view* fields, size_t stride, size_t count,
+                       const int64_t* lines) {
+  const size_t before = numbers_.size();
+  numbers_.resize(before + count);
+  float* const numbers = numbers_.data() + before;
+  ParseNumbers(fields, stride, count, numbers);
+  for (size_t i = 0; i < count; ++i) {
+    if (!std::isnan(numbers[i])) continue;
+    const absl::string_view text = fields[i * stride];
+    if (IsMissingValue(text)) continue;
+    float ignored;
+    const bool is_text = ParseNumber(text, ignored) == NumberKind::kText;
+    BadValue& bad = is_text ? text_ : not_finite_;
+    if (bad.row > 0) continue;
+    bad = {static_cast<int64_t>(before + i) + 1, lines[i], std::string(text.substr(0, 64))};
+  }
+}
+
+void NumberColumn::Append(const NumberColumn& next, int64_t lines) {
+  const auto rows = static_cast<int64_t>(numbers_.size());
+  const auto move = [&](const BadValue& from, BadValue& to) {
+    if (to.row == 0 && from.row > 0) to = {from.row + rows, from.line + lines, from.text};
+  };
+  move(next.text_, text_);
+  move(next.not_finite_, not_finite_);
+  numbers_.insert(numbers_.end(), next.numbers_.begin(), next.numbers_.end());
+}
+
+void TimeColumn::Clear() {
+  values_.clear();
+  text_ = BadValue();
+  number_ = BadValue();
+  date_ = BadValue();
+}
+
+void TimeColumn::Add(const absl::string_view* fields, size_t stride, size_t count,
+                     const int64_t* lines) {
+  for (size_t i = 0; i < count; ++i) {
+    const absl::string_view text = fields[i * stride];
+    double value = std::numeric_limits<double>::quiet_NaN();
+    BadValue* first = nullptr;
+    float ignored;
+    if (ParseIsoTime(text, value)) {
+      first = &date_;
+    } else if (ParseNumber(text, ignored) == NumberKind::kNumber &&
+               absl::SimpleAtod(text, &value)) {
+      first = &number_;
+    } else if (value = std::numeric_limits<double>::quiet_NaN(); !IsMissingValue(text)) {
+      first = &text_;
+    }
+    values_.push_back(value);
+    if (first == nullptr || first->row > 0) continue;
+    *first = {static_cast<int64_t>(values_.size()), lines[i], std::string(text.substr(0, 64))};
+  }
+}
+
+void TimeColumn::Append(const TimeColumn& next, int64_t lines) {
+  const auto rows = static_cast<int64_t>(values_.size());
+  const auto move = [&](const BadValue& from, BadValue& to) {
+    if (to.row == 0 && from.row > 0) to = {from.row + rows, from.line + lines, from.text};
+  };
+  move(next.text_, text_);
+  move(next.number_, number_);
+  move(next.date_, date_);
+  values_.insert(values_.end(), next.values_.begin(), next.values_.end());
+}
+
+void ColumnValues::Clear() {
+  times.Clear();
+  numbers.Clear();
+  codes.clear();
+  dictionary.Clear();
+}
+
+void ColumnValues::AddTexts(const absl::string_view* fields, size_t stride, size_t count) {
+  const size_t before = codes.size();
+  codes.resize(before + count);
+  for (size_t i = 0; i < count; ++i, fields += stride) {
+    codes[before + i] = IsMissingValue(*fields) ? kMissingCode : dictionary.Code(*fields);
+  }
+}
+
+void ColumnValues::AppendTexts(const ColumnValues& next) {
+  // In the order in which they came, so that codes are as if read in one go.
+  std::vector<int32_t> code_of;
+  code_of.reserve(next.dictionary.values().size());
+  for (const absl::string_view value : next.dictionary.values()) {
+    code_of.push_back(dictionary.Code(value));
+  }
+  if (next.dictionary.overflowed()) dictionary.SetOverflowed();
+  const size_t before = codes.size();
+  codes.resize(before + next.codes.size());
+  for (size_t i = 0; i < next.codes.size(); ++i) {
+    const int32_t code = next.codes[i];
+    codes[before + i] = code < 0 ? code : code_of[static_cast<size_t>(code)];
+  }
+}
+
+void Dictionary::Clear() {
+  codes_.clear();
+  values_.clear();
+  kept_.clear();
+  recent_.clear();
+  bytes_ = 0;
+  overflowed_ = false;
+}
+
+absl::string_view Dictionary::Keep(absl::string_view value) {
+  bytes_ += value.size();
+  return kept_.emplace_back(value);
+}
+
+// REQUIRES: value is not empty, as an empty one is missing.
+Dictionary::Recent& Dictionary::RecentOf(absl::string_view value) const {
+  if (recent_.empty()) recent_.resize(kRecentValues);
+  const size_t size = value.size();
+  uint64_t mixed = size;
+  for (const char c : {value[0], value[size / 2], value[size - 1]}) {
+    mixed = mixed << 8 ^ static_cast<unsigned char>(c);
+  }
+  return recent_[mixed * 0x9e3779b97f4a7c15 >> (64 - kRecentBits)];
+}
+
+int32_t Dictionary::Code(absl::string_view value) {
+  Recent& recent = RecentOf(value);
+  if (Same(recent.value, value)) return recent.code;
+  const auto it = codes_.find(value);
+  if (it != codes_.end()) {
+    recent = {it->first, it->second};
+    return it->second;
+  }
+  if (!unlimited_ &&
+      (values_.size() == kMaxCategories || bytes_ + value.size() > kMaxCategoryBytes)) {
+    overflowed_ = true;
+    return kMissingCode;
+  }
+  const auto code = static_cast<int32_t>(values_.size());
+  values_.push_back(Keep(value));
+  codes_.emplace(values_.back(), code);
+  return code;
+}
+
+int32_t Dictionary::Find(absl::string_view value) const {
+  if (value.empty()) return kUnseenCode;
+  Recent& recent = RecentOf(value);
+  if (Same(recent.value, value)) return recent.code;
+  const auto it = codes_.find(value);
+  if (it == codes_.end()) return kUnseenCode;
+  recent = {it->first, it->second};
+  return it->second;
+}
+
+void Dictionary::Reorder(const std::vector<int32_t>& order) {
+  recent_.clear();
+  std::vector<int32_t> to(values_.size(), kUnseenCode);
+  std::vector<absl::string_view> values;
+  for (const int32_t old : order) {
+    to[static_cast<size_t>(old)] = static_cast<int32_t>(values.size());
+    values.push_back(values_[static_cast<size_t>(old)]);
+  }
+  values_ = std::move(values);
+  for (auto it = codes_.begin(); it != codes_.end();) {
+    it->second = to[static_cast<size_t>(it->second)];
+    if (it->second == kUnseenCode) {
+      codes_.erase(it++);
+    } else {
+      ++it;
+    }
+  }
+}
+
+}  // namespace traind

@@ -1,0 +1,239 @@
+#include "common/data/table/feature_columns.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "common/data/table/date_parts.h"
+#include "common/data/table/feature_reader.h"
+#include "common/data/table/number.h"
+
+namespace traind {
+namespace {
+
+constexpr size_t kNamedColumns = 5;
+// Free text: of more rows than these, more than this share differs.
+constexpr size_t kFewRows = 100;
+constexpr double kFreeTextShare = 0.9;
+
+std::vector<int64_t> CountCodes(const std::vector<int32_t>& codes, size_t values) {
+  std::vector<int64_t> counts(values);
+  for (const int32_t code : codes) {
+    if (code >= 0) ++counts[static_cast<size_t>(code)];
+  }
+  return counts;
+}
+
+// The same value in every row, or none at all: a constant with gaps still tells
+// by its gaps.
+bool AllTheSame(const std::vector<float>& numbers) {
+  return std::all_of(numbers.begin(), numbers.end(), [&](float x) { return x == numbers[0]; });
+}
+
+}  // namespace
+
+std::string NameColumns(const std::vector<std::string>& names) {
+  std::string text = names.size() == 1 ? "column " : "columns ";
+  for (size_t i = 0; i < std::min(names.size(), kNamedColumns); ++i) {
+    absl::StrAppend(&text, i == 0 ? "'" : ", '", names[i], "'");
+  }
+  if (names.size() > kNamedColumns) {
+    absl::StrAppend(&text, " and ", names.size() - kNamedColumns, " more");
+  }
+  return text;
+}
+
+std::string Place(absl::string_view file, int64_t row, int64_t line, absl::string_view column) {
+  return absl::StrCat(file, ": row ", row, " (line ", line, "), column '", column, "'");
+}
+
+std::string Place(absl::string_view file, int64_t row, absl::string_view column) {
+  return absl::StrCat(file, ": row ", row, ", column '", column, "'");
+}
+
+FeatureColumns::Verdict FeatureColumns::Judge(size_t at) {
+  ColumnValues& column = columns_.values(at);
+  if (columns_.use(at) == ColumnUse::kNumbers) {
+    const std::vector<float>& numbers = column.numbers.numbers();
+    const auto first = std::find_if(numbers.begin(), numbers.end(),
+                                    [](float number) { return !std::isnan(number); });
+    if (first == numbers.end()) return Verdict::kEmpty;
+    return AllTheSame(numbers) ? Verdict::kConstant : Verdict::kFeature;
+  }
+  if (columns_.use(at) == ColumnUse::kTimes) {
+    const std::vector<double>& times = column.times.values();
+    const auto missing =
+        std::count_if(times.begin(), times.end(), [](double time) { return std::isnan(time); });
+    if (missing == static_cast<ptrdiff_t>(times.size())) return Verdict::kEmpty;
+    const bool constant =
+        std::all_of(times.begin(), times.end(), [&](double time) { return time == times[0]; });
+    return constant ? Verdict::kConstant : Verdict::kFeature;
+  }
+  if (column.dictionary.overflowed() || column.dictionary.values().size() > kMaxCategories)
+    return Verdict::kFreeText;
+  OrderCategories(column);
+  const size_t distinct = column.dictionary.values().size();
+  if (distinct == 0) return Verdict::kEmpty;
+  const auto present = static_cast<size_t>(std::count_if(column.codes.begin(), column.codes.end(),
+                                                         [](int32_t code) { return code >= 0; }));
+  if (distinct == 1 && present == column.codes.size()) return Verdict::kConstant;
+  const bool free_text = present > kFewRows && static_cast<double>(distinct) >
+                                                   kFreeTextShare * static_cast<double>(present);
+  return free_text ? Verdict::kFreeText : Verdict::kFeature;
+}
+
+// Most frequent first, equally frequent ones by their text; those of no row go.
+void FeatureColumns::OrderCategories(ColumnValues& column) {
+  const std::vector<absl::string_view>& values = column.dictionary.values();
+  const std::vector<int64_t> counts = CountCodes(column.codes, values.size());
+  std::vector<int32_t> order;
+  for (size_t code = 0; code < values.size(); ++code) {
+    if (counts[code] > 0) order.push_back(static_cast<int32_t>(code));
+  }
+  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    const int64_t of_a = counts[static_cast<size_t>(a)];
+    const int64_t of_b = counts[static_cast<size_t>(b)];
+    return of_a != of_b ? of_a > of_b
+                        : values[static_cast<size_t>(a)] < values[static_cast<size_t>(b)];
+  });
+  std::vector<int32_t> to(values.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    to[static_cast<size_t>(order[i])] = static_cast<int32_t>(i);
+  }
+  for (int32_t& code : column.codes) {
+    if (code >= 0) code = to[static_cast<size_t>(code)];
+  }
+  column.dictionary.Reorder(order);
+}
+
+void FeatureColumns::AddDateFeatures(size_t at, std::vector<Column>& schema,
+                                     std::vector<ColumnRows>& rows,
+                                     std::vector<std::string>& dates) {
+  const std::vector<double>& times = columns_.values(at).times.values();
+  bool any = false;
+  int part = -1;
+  for (const DatePart& date : DateParts()) {
+    ++part;
+    if (only_cycles_ == at && !date.cycle) continue;
+    ColumnRows values;
+    values.numbers.reserve(times.size());
+    for (const double time : times) {
+      values.numbers.push_back(DatePartOf(static_cast<size_t>(part), time));
+    }
+    if (AllTheSame(values.numbers)) continue;
+    Column feature;
+    feature.name = absl::StrCat(names_[at], ".", date.name);
+    feature.source = names_[at];
+    feature.date_part = part;
+    schema.push_back(std::move(feature));
+    rows.push_back(std::move(values));
+    features_.push_back({at, part});
+    any = true;
+  }
+  if (any) dates.push_back(names_[at]);
+}
+
+absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vector<Column>& schema,
+                                    std::vector<ColumnRows>& rows,
+                                    std::vector<std::string>& warnings) {
+  std::vector<std::string> empty, constant, free_text, dates;
+  const BadValue* bad = nullptr;
+  size_t bad_at = 0;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    if (skipped_.count(i) > 0 || columns_.use(i) == ColumnUse::kSkipped) continue;
+    ColumnValues& column = columns_.values(i);
+    const bool numeric = columns_.use(i) == ColumnUse::kNumbers;
+    const BadValue& value = column.numbers.not_finite();
+    if (value.row > 0 && (bad == nullptr || value.row < bad->row)) {
+      bad = &value;
+      bad_at = i;
+    }
+    if (numeric) {
+      KeepRows(kept, column.numbers.numbers());
+    } else if (columns_.use(i) == ColumnUse::kTimes) {
+      KeepRows(kept, column.times.values());
+    } else {
+      KeepRows(kept, column.codes);
+    }
+    switch (Judge(i)) {
+      case Verdict::kEmpty:
+        empty.push_back(names_[i]);
+        continue;
+      case Verdict::kConstant:
+        constant.push_back(names_[i]);
+        continue;
+      case Verdict::kFreeText:
+        free_text.push_back(names_[i]);
+        continue;
+      case Verdict::kFeature:
+        break;
+    }
+    if (columns_.use(i) == ColumnUse::kTimes) {
+      AddDateFeatures(i, schema, rows, dates);
+      continue;
+    }
+    features_.push_back({i, 0});
+    Column feature;
+    feature.name = names_[i];
+    ColumnRows values;
+    if (numeric) {
+      values.numbers = std::move(column.numbers.numbers());
+    } else {
+      feature.kind = ColumnKind::kCategorical;
+      const auto& categories = column.dictionary.values();
+      feature.categories = std::vector<std::string>(categories.begin(), categories.end());
+      values.codes = std::move(column.codes);
+    }
+    schema.push_back(std::move(feature));
+    rows.push_back(std::move(values));
+  }
+  if (bad != nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(Place(file_, bad->row, bad->line, names_[bad_at]), ": '", bad->text,
+                     "' is not a finite number"));
+  }
+  const auto warn = [&](const std::vector<std::string>& names, absl::string_view why) {
+    if (names.empty()) return;
+    warnings.push_back(absl::StrCat(file_, ": ", NameColumns(names), " ignored: ", why));
+  };
+  warn(empty, "no value");
+  warn(constant, "the same value in every row");
+  warn(free_text, "nearly every row has a value of its own");
+  if (!dates.empty()) {
+    warnings.push_back(absl::StrCat(file_, ": ", NameColumns(dates),
+                                    dates.size() == 1 ? " is a date" : " are dates",
+                                    ": year, month, weekday and the like are the features"));
+  }
+  if (schema.empty() && !may_be_none_) {
+    return absl::InvalidArgumentError(absl::StrCat(file_, ": no column is left to learn from",
+                                                   warnings.empty() ? "" : "; ",
+                                                   warnings.empty() ? "" : warnings.back()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FeatureColumns::AddTestRows(const CsvRows& test, size_t columns,
+                                         const std::vector<size_t>& feature_at,
+                                         absl::string_view file, int64_t before,
+                                         std::vector<ColumnRows>& rows) const {
+  std::vector<FeatureField> fields;
+  for (size_t f = 0; f < features_.size(); ++f) {
+    const size_t at = features_[f].at;
+    const ColumnUse use = columns_.use(at);
+    FeatureField& field = fields.emplace_back();
+    field.column = feature_at[f];
+    field.name = names_[at];
+    if (use == ColumnUse::kText || use == ColumnUse::kKeys) {
+      field.categories = &columns_.values(at).dictionary;
+    } else if (use == ColumnUse::kTimes) {
+      field.date_part = features_[f].part;
+    }
+  }
+  return AddFeatureRows(fields, test, columns, {file, file_, before}, rows);
+}
+
+}  // namespace traind

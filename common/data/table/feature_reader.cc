@@ -1,0 +1,183 @@
+#include "common/data/table/feature_reader.h"
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/base/status_macros.h"
+#include "common/data/table/date_parts.h"
+#include "common/data/table/date_text.h"
+#include "common/data/table/feature_columns.h"
+#include "common/data/table/number.h"
+#include "common/data/table/train_file.h"
+#include "common/base/suggest.h"
+
+namespace traind {
+namespace {
+
+constexpr char kTrainedOn[] = "the training data";
+
+void ReadNumbers(const FeatureField& field, const absl::string_view* texts, size_t columns,
+                 size_t count, float* out) {
+  if (field.date_part < 0) return ParseNumbers(texts, columns, count, out);
+  for (size_t i = 0; i < count; ++i) {
+    double time;
+    const bool date = ParseIsoTime(texts[i * columns], time);
+    out[i] = date ? DatePartOf(static_cast<size_t>(field.date_part), time) : std::nanf("");
+  }
+}
+
+absl::Status BadField(const FeatureField& field, const FeaturePlace& place, int64_t row,
+                      int64_t line, absl::string_view text) {
+  float ignored;
+  const bool is_text = ParseNumber(text, ignored) == NumberKind::kText;
+  const std::string where = Place(place.file, row, line, field.name);
+  return absl::InvalidArgumentError(
+      field.date_part >= 0 ? absl::StrCat(where, ": '", text.substr(0, 64), "' is no date, and ",
+                                          place.trained_on, " has dates there")
+                           : absl::StrCat(where, ": '", text.substr(0, 64), "' is ",
+                                          is_text ? "no number, and " : "not a finite number, and ",
+                                          place.trained_on, " has numbers there"));
+}
+
+}  // namespace
+
+absl::Status AddFeatureRows(const std::vector<FeatureField>& fields, const CsvRows& block,
+                            size_t columns, const FeaturePlace& place,
+                            std::vector<ColumnRows>& rows) {
+  size_t first_bad = block.rows();  // of several the one in the first row is told
+  absl::Status status;
+  for (size_t f = 0; f < fields.size(); ++f) {
+    const absl::string_view* field = block.fields() + fields[f].column;
+    if (fields[f].categories != nullptr) {
+      for (size_t i = 0; i < block.rows(); ++i, field += columns) {
+        rows[f].codes.push_back(IsMissingValue(*field) ? kMissingCode
+                                                       : fields[f].categories->Find(*field));
+      }
+      continue;
+    }
+    std::vector<float>& numbers = rows[f].numbers;
+    const size_t begin = numbers.size();
+    numbers.resize(begin + block.rows());
+    ReadNumbers(fields[f], field, columns, block.rows(), numbers.data() + begin);
+    for (size_t i = 0; i < first_bad; ++i) {
+      const absl::string_view text = field[i * columns];
+      if (!std::isnan(numbers[begin + i]) || IsMissingValue(text)) continue;
+      first_bad = i;
+      status = BadField(fields[f], place, place.before + static_cast<int64_t>(i) + 1,
+                        block.lines()[i], text);
+    }
+  }
+  return status;
+}
+
+InputSchema InputSchemaOf(const TableSchema& schema) {
+  InputSchema input;
+  for (const Column& column : schema.features) {
+    if (!column.floor_only) input.features.push_back(column);
+  }
+  input.id = schema.id;
+  input.target_kind = schema.target_kind;
+  input.targets.push_back(schema.target);
+  input.targets.insert(input.targets.end(), schema.more_targets.begin(), schema.more_targets.end());
+  input.classes = schema.classes;
+  input.text_columns = schema.text_columns;
+  return input;
+}
+
+absl::StatusOr<CsvText> OpenDataFile(const CsvFile& file, std::vector<std::string>& warnings) {
+  TableFileHeader header;
+  RETURN_IF_ERROR(header.Read(file, warnings));
+  return header.text();
+}
+
+absl::StatusOr<std::unique_ptr<FeatureReader>> FeatureReader::Match(
+    const InputSchema& schema, const std::vector<std::string>& header, std::string file) {
+  std::unique_ptr<FeatureReader> reader(new FeatureReader());
+  absl::flat_hash_map<absl::string_view, size_t> places;
+  for (size_t i = 0; i < header.size(); ++i) places.emplace(header[i], i);
+  absl::flat_hash_set<absl::string_view> used(schema.targets.begin(), schema.targets.end());
+  std::vector<std::string> missing;
+  for (const Column& feature : schema.features) {
+    const std::string& column = feature.file_column();
+    const auto at = places.find(column);
+    used.insert(column);
+    if (at == places.end()) {
+      if (std::find(missing.begin(), missing.end(), column) == missing.end()) {
+        missing.push_back(column);
+      }
+      continue;
+    }
+    FeatureField field;
+    field.column = at->second;
+    field.name = column;
+    field.date_part = feature.date_part;
+    if (feature.kind == ColumnKind::kCategorical) {
+      Dictionary& dictionary = *reader->dictionaries_.emplace_back(new Dictionary());
+      dictionary.Unlimit();
+      for (const std::string& category : feature.categories) dictionary.Code(category);
+      field.categories = &dictionary;
+    }
+    reader->fields_.push_back(field);
+  }
+  for (const std::string& column : schema.text_columns) {
+    const auto at = places.find(column);
+    used.insert(column);
+    if (at == places.end()) {
+      missing.push_back(column);
+    } else {
+      reader->text_at_.push_back(at->second);
+    }
+  }
+  if (!schema.id.empty()) {
+    const auto at = places.find(schema.id);
+    used.insert(schema.id);
+    if (at == places.end()) {
+      if (std::find(missing.begin(), missing.end(), schema.id) == missing.end()) {
+        missing.push_back(schema.id);
+      }
+    } else {
+      reader->id_at_ = static_cast<ptrdiff_t>(at->second);
+    }
+  }
+  if (!missing.empty()) {
+    const bool other = header.size() == 1 && header[0].find_first_of(";|") != std::string::npos;
+    return absl::InvalidArgumentError(absl::StrCat(
+        file, ": ", NameColumns(missing), missing.size() == 1 ? " is missing" : " are missing",
+        ": the models were trained on ", missing.size() == 1 ? "it" : "them",
+        other ? absl::StrCat("; its one column is '", header[0],
+                             "': fields must be separated by commas or tabs")
+              : DidYouMean(missing[0], header)));
+  }
+  for (const std::string& name : header) {
+    if (used.count(name) == 0) reader->ignored_.push_back(name);
+  }
+  reader->file_ = std::move(file);
+  reader->columns_ = header.size();
+  return reader;
+}
+
+absl::Status FeatureReader::Read(const CsvRows& block, int64_t before,
+                                 std::vector<ColumnRows>& rows) const {
+  rows.resize(fields_.size());
+  return AddFeatureRows(fields_, block, columns_, {file_, kTrainedOn, before}, rows);
+}
+
+void FeatureReader::ReadTexts(const CsvRows& block, TextRows& texts) const {
+  if (text_at_.empty()) return;
+  std::string text;
+  const absl::string_view* row = block.fields();
+  for (size_t i = 0; i < block.rows(); ++i, row += columns_) {
+    text.clear();
+    for (size_t k = 0; k < text_at_.size(); ++k) {
+      const absl::string_view value = row[text_at_[k]];
+      absl::StrAppend(&text, k == 0 ? "" : "\n", IsMissingValue(value) ? "" : value);
+    }
+    texts.Add(text);
+  }
+}
+
+}  // namespace traind

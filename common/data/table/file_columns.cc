@@ -1,0 +1,204 @@
+#include "common/data/table/file_columns.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+
+#include "common/base/status_macros.h"
+#include "common/data/table/csv_chunks.h"
+#include "common/data/table/number.h"
+
+namespace traind {
+namespace {
+
+// What the first rows show to be text need not be read as numbers first.
+constexpr size_t kLookRows = 200;
+constexpr size_t kMostReserved = 16 << 20;
+// Rows at a time, column by column: their fields stay in the cache.
+constexpr size_t kBlockFields = 2048;
+constexpr size_t kLeastBlockRows = 16;
+
+}  // namespace
+
+size_t BlockRows(size_t columns) { return std::max(kLeastBlockRows, kBlockFields / columns); }
+
+absl::Status BlockReader::Next(size_t max_rows, CsvRows& rows) {
+  if (file_.arrays == nullptr) {
+    return csv_.NextRows(file_.header, file_.bytes.size(), max_rows, rows);
+  }
+  const auto wanted = static_cast<int64_t>(max_rows - std::min(max_rows, rows.rows()));
+  const int64_t end = std::min(row_ + wanted, file_.arrays->rows());
+  file_.arrays->Append(row_, end, rows);
+  row_ = end;
+  return absl::OkStatus();
+}
+
+void FileColumns::Use(size_t column, ColumnUse use) {
+  columns_[column].use = use;
+  columns_[column].fixed = true;
+}
+
+// Returns how many rows there may be; 0: none.
+absl::StatusOr<size_t> FileColumns::Look(const CsvText& file) {
+  BlockReader reader(file);
+  CsvRows rows;
+  // An error further down than what is looked at here comes in its turn.
+  const absl::Status status = reader.Next(kLookRows, rows);
+  if (rows.rows() == 0) return status.ok() ? absl::StatusOr<size_t>(size_t{0}) : status;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    FileColumn& column = columns_[i];
+    if (column.fixed) continue;
+    ColumnValues seen;
+    seen.numbers.Add(rows.fields() + i, columns_.size(), rows.rows(), rows.lines());
+    if (seen.numbers.text().row == 0) continue;
+    seen.times.Add(rows.fields() + i, columns_.size(), rows.rows(), rows.lines());
+    const bool dates = seen.times.text().row == 0 && seen.times.number().row == 0;
+    column.use = dates ? ColumnUse::kTimes : ColumnUse::kText;
+  }
+  if (file.arrays != nullptr) return static_cast<size_t>(file.arrays->rows());
+  // As many as there are if all are as long as these; a tenth on top spares most
+  // files a second allocation.
+  const size_t bytes_of_row = (reader.position() - file.first.at) / rows.rows() + 1;
+  const size_t likely = (file.bytes.size() - file.first.at) / bytes_of_row * 11 / 10 + rows.rows();
+  return std::min(likely, kMostReserved);
+}
+
+void FileColumns::ParseBlock(const std::vector<ColumnUse>& uses, Part& part) {
+  const size_t width = uses.size();
+  const size_t rows = part.block.rows();
+  const absl::string_view* const fields = part.block.fields();
+  for (size_t i = 0; i < width; ++i) {
+    ColumnValues& column = part.columns[i];
+    switch (uses[i]) {
+      case ColumnUse::kSkipped:
+        break;
+      case ColumnUse::kNumbers:
+        column.numbers.Add(fields + i, width, rows, part.block.lines());
+        break;
+      case ColumnUse::kTimes:
+        column.times.Add(fields + i, width, rows, part.block.lines());
+        break;
+      case ColumnUse::kKeys:
+        column.dictionary.Unlimit();
+        [[fallthrough]];
+      case ColumnUse::kText:
+        column.AddTexts(fields + i, width, rows);
+        break;
+    }
+  }
+  part.rows += rows;
+}
+
+absl::Status FileColumns::ParsePart(const CsvText& file, const std::vector<ColumnUse>& uses,
+                                    CsvReader& reader, size_t stop, Part& part) const {
+  part.rows = 0;
+  part.columns.resize(uses.size());
+  for (ColumnValues& column : part.columns) column.Clear();
+  const size_t block_rows = BlockRows(uses.size());
+  absl::Status status;
+  do {
+    part.block.Clear();
+    status = reader.NextRows(file.header, stop, block_rows, part.block);
+    ParseBlock(uses, part);
+  } while (status.ok() && part.block.rows() == block_rows);
+  return status;
+}
+
+absl::Status FileColumns::ReadArrays(const CsvText& file, const std::vector<ColumnUse>& uses,
+                                     const std::function<absl::Status()>& check) {
+  BlockReader reader(file);
+  const size_t block_rows = BlockRows(uses.size());
+  Part part;
+  part.columns.resize(uses.size());
+  do {
+    part.rows = 0;
+    part.block.Clear();
+    for (ColumnValues& column : part.columns) column.Clear();
+    RETURN_IF_ERROR(reader.Next(block_rows, part.block));
+    ParseBlock(uses, part);
+    AppendPart(uses, part, CsvPlace());
+    rows_ += static_cast<int64_t>(part.rows);
+    RETURN_IF_ERROR(check());
+  } while (part.rows == block_rows);
+  return absl::OkStatus();
+}
+
+void FileColumns::AppendPart(const std::vector<ColumnUse>& uses, const Part& part,
+                             const CsvPlace& base) {
+  for (size_t i = 0; i < uses.size(); ++i) {
+    ColumnValues& column = columns_[i].values;
+    if (uses[i] == ColumnUse::kNumbers) {
+      column.numbers.Append(part.columns[i].numbers, base.line - 1);
+    } else if (uses[i] == ColumnUse::kTimes) {
+      column.times.Append(part.columns[i].times, base.line - 1);
+    } else if (uses[i] != ColumnUse::kSkipped) {
+      if (uses[i] == ColumnUse::kKeys) column.dictionary.Unlimit();
+      column.AppendTexts(part.columns[i]);
+    }
+  }
+}
+
+absl::Status FileColumns::ReadParts(const CsvText& file, int threads,
+                                    const std::vector<ColumnUse>& uses,
+                                    const std::function<absl::Status()>& check) {
+  if (file.arrays != nullptr) return ReadArrays(file, uses, check);
+  CsvChunks chunks;
+  chunks.bytes = file.bytes;
+  chunks.name = file.name;
+  chunks.delimiter = file.delimiter;
+  chunks.first = file.first;
+  chunks.threads = threads;
+  std::vector<Part> parts(static_cast<size_t>(chunks.slots()));
+  chunks.parse = [&](int slot, CsvReader& reader, size_t stop) {
+    return ParsePart(file, uses, reader, stop, parts[static_cast<size_t>(slot)]);
+  };
+  chunks.append = [&](int slot, const CsvPlace& base) {
+    const Part& part = parts[static_cast<size_t>(slot)];
+    AppendPart(uses, part, base);
+    rows_ += static_cast<int64_t>(part.rows);
+    return check();
+  };
+  return ReadCsvChunks(chunks);
+}
+
+bool FileColumns::LateText(const FileColumn& column) const {
+  if (column.fixed) return false;
+  if (column.use == ColumnUse::kNumbers) return column.values.numbers.text().row > 0;
+  const TimeColumn& times = column.values.times;
+  return column.use == ColumnUse::kTimes && (times.text().row > 0 || times.number().row > 0);
+}
+
+absl::Status FileColumns::Read(const CsvText& file, int threads,
+                               const std::function<absl::Status()>& check) {
+  ASSIGN_OR_RETURN(const size_t likely_rows, Look(file));
+  if (likely_rows == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file.name, ": there is no row below the header"));
+  }
+  std::vector<ColumnUse> uses;
+  for (FileColumn& column : columns_) {
+    uses.push_back(column.use);
+    if (column.use == ColumnUse::kNumbers) column.values.numbers.Reserve(likely_rows);
+    if (column.use == ColumnUse::kText) column.values.codes.reserve(likely_rows);
+  }
+  RETURN_IF_ERROR(ReadParts(file, threads, uses, check));
+
+  // Columns that began with numbers or dates and have text further down are read again.
+  bool late_text = false;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    FileColumn& column = columns_[i];
+    const bool late = LateText(column);
+    uses[i] = late ? ColumnUse::kText : ColumnUse::kSkipped;
+    if (!late) continue;
+    late_text = true;
+    column.use = ColumnUse::kText;
+    column.values.numbers = NumberColumn();
+    column.values.times = TimeColumn();
+    column.values.codes.reserve(static_cast<size_t>(rows_));
+  }
+  if (!late_text) return absl::OkStatus();
+  rows_ = 0;
+  return ReadParts(file, threads, uses, [] { return absl::OkStatus(); });
+}
+
+}  // namespace traind

@@ -1,0 +1,214 @@
+#include "common/data/table/number.h"
+
+#include <absl/strings/match.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <string>
+
+namespace traind {
+namespace {
+
+constexpr double kPowersOf10[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                  1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+constexpr uint64_t kExactIntegers = uint64_t{1} << 53;  // all below are doubles
+constexpr ptrdiff_t kMaxFastDigits = 18;                // fit into 64 bits
+
+inline bool IsDigit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
+
+// Whether [p, end) is digits[.digits][e[+-]digits] with a digit in front of or
+// behind the point.
+bool IsDecimal(const char* p, const char* end) {
+  const char* const begin = p;
+  while (p < end && IsDigit(*p)) ++p;
+  ptrdiff_t digits = p - begin;
+  if (p < end && *p == '.') {
+    const char* const point = p++;
+    while (p < end && IsDigit(*p)) ++p;
+    digits += p - point - 1;
+  }
+  if (digits == 0) return false;
+  if (p < end && (*p == 'e' || *p == 'E')) {
+    ++p;
+    if (p < end && (*p == '+' || *p == '-')) ++p;
+    const char* const exponent = p;
+    while (p < end && IsDigit(*p)) ++p;
+    if (p == exponent) return false;
+  }
+  return p == end;
+}
+
+NumberKind ToFloat(double number, bool negative, float& value) {
+  value = static_cast<float>(negative ? -number : number);
+  return std::isfinite(value) ? NumberKind::kNumber : NumberKind::kNotFinite;
+}
+
+// What the fast path leaves: exponents, many digits, words.
+NumberKind ParseSlowly(const char* p, const char* end, bool negative, float& value) {
+  if (!IsDecimal(p, end)) {
+    const absl::string_view word(p, static_cast<size_t>(end - p));
+    return absl::EqualsIgnoreCase(word, "inf") || absl::EqualsIgnoreCase(word, "infinity")
+               ? NumberKind::kNotFinite
+               : NumberKind::kText;
+  }
+  double number = 0;
+  if (std::from_chars(p, end, number).ec == std::errc::result_out_of_range) {
+    // Too large or too small; from_chars does not say which.
+    number = std::strtod(std::string(p, end).c_str(), nullptr);
+  }
+  return ToFloat(number, negative, value);
+}
+
+// Eight characters in one word, the first in the lowest byte.
+constexpr uint64_t kOnes = 0x0101010101010101;
+constexpr uint64_t kHighBits = 0x80 * kOnes;
+constexpr uint64_t kZeroDigits = '0' * kOnes;
+constexpr uint64_t kPoints = '.' * kOnes;
+
+inline uint64_t Load8(const char* p) {
+  uint64_t word;
+  std::memcpy(&word, p, sizeof word);
+  return word;
+}
+
+// The n characters from p on, zeros behind them. REQUIRES: 1 <= n <= 8.
+inline uint64_t LoadUpTo8(const char* p, size_t n) {
+  if (n == 8) return Load8(p);
+  if (n >= 4) {
+    // Two loads that may overlap.
+    uint32_t first, last;
+    std::memcpy(&first, p, sizeof first);
+    std::memcpy(&last, p + n - 4, sizeof last);
+    return first | static_cast<uint64_t>(last) << (8 * (n - 4));
+  }
+  const auto byte = [&](size_t i) {
+    return static_cast<uint64_t>(static_cast<unsigned char>(p[i])) << (8 * i);
+  };
+  return byte(0) | byte(n / 2) | byte(n - 1);
+}
+
+// The last n of eight characters, the others being '0'. REQUIRES: 1 <= n <= 8.
+inline uint64_t PadLeft(uint64_t word, size_t n) {
+  const size_t shift = 8 * (8 - n);
+  return shift == 0 ? word : word << shift | (kZeroDigits & ((uint64_t{1} << shift) - 1));
+}
+
+// Bit 8k + 7 for the first character k that is a point, and maybe higher ones; 0: none is.
+inline uint64_t FindPoint(uint64_t word) {
+  const uint64_t x = word ^ kPoints;
+  return (x - kOnes) & ~x & kHighBits;
+}
+
+// Takes character k out; those before it move up behind `carry`.
+inline uint64_t TakeOut(uint64_t word, size_t k, uint64_t carry) {
+  const uint64_t before = (uint64_t{1} << (8 * k)) - 1;
+  const uint64_t after = k == 7 ? 0 : ~uint64_t{0} << (8 * (k + 1));
+  return (word & before) << 8 | (word & after) | carry;
+}
+
+inline bool AllDigits(uint64_t word) {
+  return ((word & (0xf0 * kOnes)) | (((word + 0x06 * kOnes) & (0xf0 * kOnes)) >> 4)) ==
+         0x33 * kOnes;
+}
+
+// The number that eight digits make, pairs first (Lemire, "Quickly parsing eight
+// digits", 2018).
+inline uint64_t EightDigits(uint64_t word) {
+  word -= kZeroDigits;
+  word = word * 10 + (word >> 8);
+  constexpr uint64_t kEveryFourth = 0x000000ff000000ff;
+  return ((word & kEveryFourth) * (100 + (uint64_t{1000000} << 32)) +
+          ((word >> 16 & kEveryFourth) * (1 + (uint64_t{10000} << 32)))) >>
+         32;
+}
+
+// Plain decimals of up to 16 characters behind the sign: the same value as
+// ParseNumber's, word by word. false: it is something else, or may be.
+inline bool ParsePlain(absl::string_view text, float& value) {
+  const char* p = text.data();
+  size_t n = text.size();
+  if (n == 0) return false;
+  const bool negative = *p == '-';
+  const bool sign = negative || *p == '+';
+  p += sign;
+  n -= sign;
+  if (n == 0 || n > 16) return false;
+  uint64_t digits = 0;
+  size_t decimals = 0;
+  if (n <= 8) {
+    uint64_t word = PadLeft(LoadUpTo8(p, n), n);
+    if (const uint64_t point = FindPoint(word); point != 0) {
+      const auto k = static_cast<size_t>(__builtin_ctzll(point)) / 8;
+      if (n == 1) return false;
+      word = TakeOut(word, k, '0');
+      decimals = 7 - k;
+    }
+    if (!AllDigits(word)) return false;
+    digits = EightDigits(word);
+  } else {
+    uint64_t high = PadLeft(Load8(p), n - 8);
+    uint64_t low = Load8(p + n - 8);
+    if (const uint64_t point = FindPoint(low); point != 0) {
+      const auto k = static_cast<size_t>(__builtin_ctzll(point)) / 8;
+      low = TakeOut(low, k, high >> 56);
+      high = high << 8 | '0';
+      decimals = 7 - k;
+    } else if (const uint64_t in_high = FindPoint(high); in_high != 0) {
+      const auto k = static_cast<size_t>(__builtin_ctzll(in_high)) / 8;
+      high = TakeOut(high, k, '0');
+      decimals = 15 - k;
+    }
+    if (!AllDigits(high) || !AllDigits(low)) return false;
+    digits = EightDigits(high) * 100'000'000 + EightDigits(low);
+    if (digits > kExactIntegers) return false;
+  }
+  const double number = static_cast<double>(digits) / kPowersOf10[decimals];
+  // No branch: signs come as they like.
+  const auto magnitude = static_cast<float>(number);
+  uint32_t bits;
+  std::memcpy(&bits, &magnitude, sizeof bits);
+  bits |= static_cast<uint32_t>(negative) << 31;
+  std::memcpy(&value, &bits, sizeof value);
+  return true;
+}
+
+}  // namespace
+
+void ParseNumbers(const absl::string_view* fields, size_t stride, size_t count, float* out) {
+  for (size_t i = 0; i < count; ++i, fields += stride) {
+    if (!ParsePlain(*fields, out[i]) && ParseNumber(*fields, out[i]) != NumberKind::kNumber) {
+      out[i] = std::numeric_limits<float>::quiet_NaN();
+    }
+  }
+}
+
+NumberKind ParseNumber(absl::string_view text, float& value) {
+  const char* p = text.data();
+  const char* const end = p + text.size();
+  const bool negative = p < end && *p == '-';
+  if (p < end && (*p == '-' || *p == '+')) ++p;
+  const char* const begin = p;
+  // Digits without a point in between make an integer that a double holds, and
+  // one correctly rounded division by an exact power of ten follows.
+  uint64_t digits = 0;
+  while (p < end && IsDigit(*p)) digits = digits * 10 + static_cast<uint64_t>(*p++ - '0');
+  ptrdiff_t count = p - begin;
+  ptrdiff_t decimals = 0;
+  if (p < end && *p == '.') {
+    const char* const point = ++p;
+    while (p < end && IsDigit(*p)) digits = digits * 10 + static_cast<uint64_t>(*p++ - '0');
+    decimals = p - point;
+    count += decimals;
+  }
+  if (p != end || count == 0 || count > kMaxFastDigits || digits > kExactIntegers) {
+    return ParseSlowly(begin, end, negative, value);
+  }
+  return ToFloat(static_cast<double>(digits) / kPowersOf10[decimals], negative, value);
+}
+
+}  // namespace traind

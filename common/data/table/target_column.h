@@ -1,0 +1,77 @@
+// The target column while files are read.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/data/table/column_reader.h"
+#include "common/data/table/file_columns.h"
+#include "common/data/table/table.h"
+#include "common/data/table/table_writer.h"
+
+namespace traind {
+
+// More classes than these are no classification.
+inline constexpr size_t kMaxClasses = 1'000;
+
+// Of the training file.
+class TargetColumn {
+ public:
+  TargetColumn(std::string file, std::string name, TargetKind kind)
+      : file_(std::move(file)), name_(std::move(name)), kind_(kind) {}
+
+  // How the column is to be read.
+  ColumnUse use() const {
+    return kind_ == TargetKind::kValue ? ColumnUse::kNumbers : ColumnUse::kText;
+  }
+  // Looks at what has been read so far. InvalidArgument: no finite number where
+  // kind is kValue; too many classes.
+  absl::Status Check(const ColumnValues& values) const;
+
+  // Which rows have a target. InvalidArgument: none.
+  absl::StatusOr<std::vector<bool>> Present(const ColumnValues& values) const;
+  // Takes the column's values in the given rows, in their order. InvalidArgument:
+  // it is constant.
+  absl::Status Finish(const std::vector<uint32_t>& kept, ColumnValues& values,
+                      std::vector<std::string>& classes, ColumnRows& rows);
+
+  const std::string& name() const { return name_; }
+  TargetKind kind() const { return kind_; }
+  // After Finish: the code of a class as another file writes it, or kUnseenCode.
+  int32_t FindClass(absl::string_view text) const;
+
+ private:
+  absl::Status FinishClasses(ColumnValues& values, std::vector<std::string>& classes,
+                             ColumnRows& rows);
+  absl::Status Constant(absl::string_view value) const;
+
+  const std::string file_;
+  const std::string name_;
+  const TargetKind kind_;
+  Dictionary dictionary_;  // of the classes
+  bool numeric_classes_ = false;
+  std::vector<float> class_numbers_;  // [class], where all classes are numbers
+};
+
+// Of the test file: only scored, so nothing in it is an error.
+class TestTarget {
+ public:
+  TestTarget(std::string file, const TargetColumn& train) : file_(std::move(file)), train_(train) {}
+
+  void Add(absl::string_view text, int64_t row, int64_t line, ColumnRows& rows);
+  // Warns of values that cannot be scored.
+  void Finish(std::vector<std::string>& warnings) const;
+
+ private:
+  const std::string file_;
+  const TargetColumn& train_;
+  BadValue first_;  // of those that cannot be scored
+  int64_t count_ = 0;
+};
+
+}  // namespace traind

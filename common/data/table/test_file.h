@@ -1,0 +1,47 @@
+// The test file's part of a table.
+#pragma once
+
+#include <absl/status/status.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/data/table/csv.h"
+#include "common/data/table/row_order.h"
+#include "common/data/table/table_source.h"
+#include "common/data/table/table_writer.h"
+#include "common/data/table/target_column.h"
+#include "common/data/table/train_file.h"
+
+namespace traind {
+
+class TestFile {
+ public:
+  // `train`: read and finished.
+  TestFile(const TableSource& source, const TrainFile& train) : source_(source), train_(train) {}
+
+  // Adds the rows.
+  absl::Status Read(TableRows& rows);
+
+ private:
+  absl::Status MatchColumns(TableRows& rows);
+  absl::Status MatchRoles();
+  absl::Status AddBlock(const CsvRows& block, TableRows& rows);
+  absl::Status OrderByTime(TableRows& rows);
+  absl::Status CheckFollows(const TableRows& rows, const RowOrder& order,
+                            const RowOrderSource& ordered) const;
+
+  const TableSource& source_;
+  const TrainFile& train_;
+  TableFileHeader header_;
+  std::vector<size_t> feature_at_;  // [feature]: its column in this file
+  std::vector<ptrdiff_t> target_at_;
+  std::vector<size_t> text_at_;
+  std::vector<TestTarget> targets_;
+  ptrdiff_t id_at_ = kAbsent, time_at_ = kAbsent, series_at_ = kAbsent;
+  TimeColumn times_;
+  ColumnValues series_;  // texts
+};
+
+}  // namespace traind

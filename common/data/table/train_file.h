@@ -1,0 +1,75 @@
+// The training file's part of a table.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/status/status.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/data/table/feature_columns.h"
+#include "common/data/table/file_columns.h"
+#include "common/data/table/table_source.h"
+#include "common/data/table/table_writer.h"
+#include "common/data/table/target_column.h"
+
+namespace traind {
+
+inline constexpr ptrdiff_t kAbsent = -1;
+
+// A file's column names and where they stand.
+class TableFileHeader {
+ public:
+  // Warns of columns without a name.
+  absl::Status Read(const CsvFile& file, std::vector<std::string>& warnings);
+  const CsvText& text() const { return text_; }
+  const std::vector<std::string>& names() const { return text_.header; }
+  // kAbsent where there is none, or name is empty.
+  ptrdiff_t Find(const std::string& name) const;
+  // InvalidArgument: there is none.
+  absl::StatusOr<size_t> Require(const std::string& name, absl::string_view role) const;
+
+ private:
+  CsvText text_;
+  absl::flat_hash_map<std::string, ptrdiff_t> places_;
+};
+
+class TrainFile {
+ public:
+  explicit TrainFile(const TableSource& source);
+
+  absl::Status Read(std::vector<std::string>& warnings);
+  // Moves what was read into rows; what the test file needs stays.
+  absl::Status Finish(TableRows& rows);
+
+  const TableFileHeader& header() const { return header_; }
+  const FeatureColumns& features() const { return *features_; }
+  const std::vector<TargetColumn>& targets() const { return targets_; }
+  // Whether the column is read for something else than a feature.
+  bool HasOtherRole(const std::string& name) const;
+  // Whether the times are dates.
+  bool times_are_dates() const { return times_are_dates_; }
+
+ private:
+  absl::Status GiveRoles();
+  absl::Status CheckTargets() const;
+  absl::StatusOr<std::vector<uint32_t>> RowsWithTargets(TableSchema& schema) const;
+  absl::Status CheckTimes() const;
+  absl::Status OrderByTime(TableRows& rows, std::vector<uint32_t>& kept);
+  void TakeTexts(const std::vector<uint32_t>& kept, TableRows& rows) const;
+  absl::Status TakeGroups(const std::vector<uint32_t>& kept, TableRows& rows);
+  absl::Status TakeGivenFolds(const std::vector<uint32_t>& kept, TableRows& rows);
+
+  const TableSource& source_;
+  TableFileHeader header_;
+  std::vector<TargetColumn> targets_;
+  std::vector<size_t> target_at_, text_at_;
+  ptrdiff_t time_at_ = kAbsent, series_at_ = kAbsent, group_at_ = kAbsent, fold_at_ = kAbsent;
+  std::unique_ptr<FileColumns> columns_;
+  std::unique_ptr<FeatureColumns> features_;
+  bool times_are_dates_ = false;
+};
+
+}  // namespace traind

@@ -1,0 +1,37 @@
+// How SentencePiece cuts a normalized text into pieces.
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
+
+#include <memory>
+#include <vector>
+
+#include "common/data/text/sentencepiece_model.h"
+#include "common/data/text/sentencepiece_normalizer.h"
+
+namespace traind {
+
+// A part of the text, and the piece that it is; the unknown one where it is none.
+struct TextPart {
+  absl::string_view text;
+  int32_t piece = -1;
+};
+
+// Threads: immutable.
+class SentencepiecePieces {
+ public:
+  virtual ~SentencepiecePieces() = default;
+  // Appends the parts of a text, one after the other.
+  virtual void Cut(absl::string_view normalized, std::vector<TextPart>& parts) const = 0;
+};
+
+// Both: the model and the normalizer outlive it. InvalidArgument: a piece is there twice.
+// The most likely pieces (Kudo 2018), by Viterbi in the arithmetic of SentencePiece's
+// EncodeOptimized.
+absl::StatusOr<std::unique_ptr<SentencepiecePieces>> UnigramPieces(const SentencepieceModel& model);
+// Neighbours joined, the best score first, the leftmost of equals (Sennrich et al. 2016).
+absl::StatusOr<std::unique_ptr<SentencepiecePieces>> BpePieces(
+    const SentencepieceModel& model, const SentencepieceNormalizer& normalizer);
+
+}  // namespace traind

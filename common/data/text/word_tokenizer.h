@@ -1,0 +1,48 @@
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/data/text/tokenizer.h"
+
+namespace traind {
+
+// Counts the words of the texts that a vocabulary is to be of.
+class WordCounter {
+ public:
+  void Add(absl::string_view text);
+  // The most frequent words, the most frequent first (equally frequent ones in the order
+  // of their bytes), at most `most`; of those that are there once none, so that what no
+  // vocabulary has is seen in training.
+  std::vector<std::string> MostFrequent(int64_t most) const;
+
+ private:
+  absl::flat_hash_map<std::string, int64_t> counts_;
+};
+
+// Words (ForEachWord) by their place in a vocabulary, from 1; 0: any other word.
+class WordTokenizer final : public Tokenizer {
+ public:
+  // words: without repetitions.
+  explicit WordTokenizer(std::vector<std::string> words);
+
+  int32_t size() const override { return static_cast<int32_t>(words_.size()) + 1; }
+  void Encode(absl::string_view text, std::vector<int32_t>& ids) const override;
+  std::string Serialize() const override;
+  static absl::StatusOr<std::unique_ptr<Tokenizer>> Parse(absl::string_view bytes);
+
+  // Of a file of Serialize().
+  static constexpr absl::string_view kMagic = "traind words 1\n";
+
+ private:
+  const std::vector<std::string> words_;
+  absl::flat_hash_map<absl::string_view, int32_t> ids_;  // views of words_
+};
+
+}  // namespace traind

@@ -1,0 +1,57 @@
+// The bytes of an array, read in order, whatever holds them.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+#include <absl/types/span.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/data/table/zip.h"
+
+namespace traind {
+
+// Threads: confined to one. Errors: InvalidArgument, naming the file, where it is cut or damaged;
+// those of reading files.
+class NpyBytes {
+ public:
+  virtual ~NpyBytes() = default;
+  // out: the bytes from `at` on. Bytes before those of the call before may cost a second pass.
+  // REQUIRES: at + out.size() <= the size.
+  virtual absl::Status Read(uint64_t at, absl::Span<char> out) = 0;
+};
+
+// A file that is open for reading.
+class OpenFile {
+ public:
+  // NotFound, PermissionDenied.
+  static absl::StatusOr<std::shared_ptr<const OpenFile>> Open(const std::string& path);
+  ~OpenFile();
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+
+  // Fewer than asked for, where the file ends.
+  absl::StatusOr<size_t> Read(uint64_t at, absl::Span<char> out) const;
+  uint64_t size() const { return size_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  OpenFile(std::string path, int fd, uint64_t size)
+      : path_(std::move(path)), fd_(fd), size_(size) {}
+
+  const std::string path_;
+  const int fd_;
+  const uint64_t size_;
+};
+
+// From a place in the file on.
+std::unique_ptr<NpyBytes> BytesOfFile(std::shared_ptr<const OpenFile> file, uint64_t begin);
+
+// A member of an archive, whose stored bytes begin there: unpacked as they are read. Its checksum
+// is compared when its last byte has been read. Of what is unpacked only what is asked for is held.
+std::unique_ptr<NpyBytes> BytesOfMember(std::shared_ptr<const OpenFile> file, uint64_t begin,
+                                        const ZipMember& member);
+
+}  // namespace traind

@@ -1,0 +1,121 @@
+#include "common/data/volume/volume_set_index.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "common/base/durable_file.h"
+
+namespace traind {
+namespace {
+
+using Json = nlohmann::json;
+
+// Of one class as files of the first format have it.
+void EncodeClasses(const StoredVolume& v, bool several, Json& json) {
+  if (!several) {
+    const StoredClass of = v.classes.empty() ? StoredClass() : v.classes[0];
+    json["foreground"] = of.voxels;
+    json["places"] = {of.places_at, of.places};
+    return;
+  }
+  json["classes"] = Json::array();
+  for (const StoredClass& of : v.classes) {
+    json["classes"].push_back({of.voxels, of.places_at, of.places});
+  }
+}
+
+void DecodeClasses(const Json& json, StoredVolume& v) {
+  if (!v.has_mask) return;
+  if (!json.contains("classes")) {
+    v.classes = {{json.at("foreground").get<int64_t>(), json.at("places").at(0).get<uint64_t>(),
+                  json.at("places").at(1).get<int64_t>()}};
+    return;
+  }
+  for (const Json& of : json.at("classes")) {
+    v.classes.push_back(
+        {of.at(0).get<int64_t>(), of.at(1).get<uint64_t>(), of.at(2).get<int64_t>()});
+  }
+}
+
+Json Encode(const StoredVolume& v, bool several) {
+  Json json = {{"shape", {v.shape.depth, v.shape.height, v.shape.width, v.shape.channels}},
+               {"type", static_cast<int>(v.type)},
+               {"voxels", v.voxels_at},
+               {"has_mask", v.has_mask},
+               {"mask", v.mask_at},
+               {"mean", v.mean},
+               {"deviation", v.deviation},
+               {"range", {v.least, v.most}}};
+  EncodeClasses(v, several, json);
+  return json;
+}
+
+// Throws where a field is absent or of another kind.
+StoredVolume Decode(const Json& json) {
+  StoredVolume v;
+  const Json& shape = json.at("shape");
+  v.shape = {shape.at(0).get<int64_t>(), shape.at(1).get<int64_t>(), shape.at(2).get<int64_t>(),
+             shape.at(3).get<int64_t>()};
+  v.type = static_cast<VoxelType>(json.at("type").get<int>());
+  v.voxels_at = json.at("voxels").get<uint64_t>();
+  v.has_mask = json.at("has_mask").get<bool>();
+  v.mask_at = json.at("mask").get<uint64_t>();
+  DecodeClasses(json, v);
+  v.mean = json.at("mean").get<float>();
+  v.deviation = json.at("deviation").get<float>();
+  v.least = json.at("range").at(0).get<float>();
+  v.most = json.at("range").at(1).get<float>();
+  return v;
+}
+
+bool Sound(const StoredVolume& v, size_t classes) {
+  const auto extent = [](int64_t size) { return size >= 1 && size <= kMostExtent; };
+  const auto sound = [](const StoredClass& of) { return of.places >= 0 && of.places <= of.voxels; };
+  return extent(v.shape.depth) && extent(v.shape.height) && extent(v.shape.width) &&
+         extent(v.shape.channels) && v.shape.slice() <= kMostSliceValues &&
+         v.type >= VoxelType::kUint8 && v.type <= VoxelType::kFloat32 &&
+         (!v.has_mask || v.classes.size() == classes) &&
+         std::all_of(v.classes.begin(), v.classes.end(), sound) &&
+         v.foreground() <= v.shape.voxels() && v.deviation > 0;
+}
+
+}  // namespace
+
+std::string EncodeVolumeIndex(const VolumeIndex& index) {
+  const bool several = index.classes.size() > 1;
+  Json json = {{"train", Json::array()}, {"test", Json::array()}};
+  if (!index.classes.empty()) json["class_names"] = index.classes;
+  for (const StoredVolume& v : index.volumes[0]) json["train"].push_back(Encode(v, several));
+  for (const StoredVolume& v : index.volumes[1]) json["test"].push_back(Encode(v, several));
+  const std::string text = json.dump();
+  return absl::StrCat(Sha256Hex(text), text);
+}
+
+bool DecodeVolumeIndex(absl::string_view text, VolumeIndex& index) {
+  constexpr size_t kDigest = 64;
+  if (text.size() < kDigest || Sha256Hex(text.substr(kDigest)) != text.substr(0, kDigest)) {
+    return false;
+  }
+  const absl::string_view body = text.substr(kDigest);
+  const Json json = Json::parse(body.begin(), body.end(), nullptr, false);
+  try {
+    if (json.contains("class_names")) {
+      index.classes = json["class_names"].get<std::vector<std::string>>();
+    }
+    for (const Json& item : json.at("train")) index.volumes[0].push_back(Decode(item));
+    for (const Json& item : json.at("test")) index.volumes[1].push_back(Decode(item));
+  } catch (const Json::exception&) {
+    return false;
+  }
+  const size_t classes = std::max<size_t>(1, index.classes.size());
+  for (const auto& volumes : index.volumes) {
+    for (const StoredVolume& v : volumes) {
+      if (!Sound(v, classes)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace traind

@@ -1,0 +1,167 @@
+#include "common/data/volume/volume_set_writer.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/string_view.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "common/data/volume/mask_reader.h"
+
+namespace traind {
+namespace {
+
+constexpr size_t kMostPlaces = 1 << 13;
+
+template <class T>
+void Encode(absl::Span<const float> values, std::string& out) {
+  out.resize(values.size() * sizeof(T));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const T value = static_cast<T>(values[i]);
+    std::memcpy(out.data() + i * sizeof value, &value, sizeof value);
+  }
+}
+
+void Encode(VoxelType type, absl::Span<const float> values, std::string& out) {
+  switch (type) {
+    case VoxelType::kUint8:
+      return Encode<uint8_t>(values, out);
+    case VoxelType::kInt16:
+      return Encode<int16_t>(values, out);
+    case VoxelType::kUint16:
+      return Encode<uint16_t>(values, out);
+    case VoxelType::kFloat32:
+      return Encode<float>(values, out);
+  }
+}
+
+// Every so many foreground voxels: the interval doubles where there are too many.
+class PlaceSample {
+ public:
+  void Add(int64_t place) {
+    if (seen_++ % interval_ != 0) return;
+    places_.push_back(place);
+    if (places_.size() < kMostPlaces) return;
+    for (size_t i = 0; i * 2 < places_.size(); ++i) places_[i] = places_[i * 2];
+    places_.resize(kMostPlaces / 2);
+    interval_ *= 2;
+  }
+  int64_t seen() const { return seen_; }
+  const std::vector<int64_t>& places() const { return places_; }
+
+ private:
+  int64_t seen_ = 0, interval_ = 1;
+  std::vector<int64_t> places_;
+};
+
+}  // namespace
+
+VolumeSetWriter::VolumeSetWriter(std::unique_ptr<DurableWriter> out,
+                                 std::vector<std::string> classes)
+    : out_(std::move(out)) {
+  index_.classes = std::move(classes);
+}
+VolumeSetWriter::~VolumeSetWriter() = default;
+
+absl::StatusOr<std::unique_ptr<VolumeSetWriter>> VolumeSetWriter::Create(
+    const std::string& path, std::vector<std::string> classes) {
+  ASSIGN_OR_RETURN(std::unique_ptr<DurableWriter> out, DurableWriter::Create(path));
+  RETURN_IF_ERROR(out->Append(kVolumeSetMagic));
+  return std::unique_ptr<VolumeSetWriter>(new VolumeSetWriter(std::move(out), std::move(classes)));
+}
+
+absl::Status VolumeSetWriter::Align() {
+  const size_t behind = static_cast<size_t>(out_->bytes()) % kVolumeSetAlignment;
+  return behind == 0 ? absl::OkStatus()
+                     : out_->Append(std::string(kVolumeSetAlignment - behind, '\0'));
+}
+
+absl::StatusOr<StoredVolume> VolumeSetWriter::Add(Split split, const std::string& image,
+                                                  const std::string& mask) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<VolumeReader> reader, OpenVolume(image));
+  for (const auto& volumes : index_.volumes) {
+    if (volumes.empty() || volumes[0].shape.channels == reader->shape().channels) continue;
+    return absl::InvalidArgumentError(absl::StrCat(image, ": ", reader->shape().channels,
+                                                   " channels, where the volumes before it have ",
+                                                   volumes[0].shape.channels));
+  }
+  StoredVolume volume;
+  volume.shape = reader->shape();
+  volume.type = reader->type();
+  RETURN_IF_ERROR(AddVoxels(*reader, volume));
+  if (!mask.empty()) RETURN_IF_ERROR(AddMask(mask, volume));
+  index_.volumes[split == Split::kTest ? 1 : 0].push_back(volume);
+  return volume;
+}
+
+absl::Status VolumeSetWriter::AddVoxels(VolumeReader& reader, StoredVolume& volume) {
+  RETURN_IF_ERROR(Align());
+  volume.voxels_at = static_cast<uint64_t>(out_->bytes());
+  std::vector<float> slice(static_cast<size_t>(volume.shape.slice()));
+  std::string bytes;
+  // Around the first value, so that large values of little spread keep their digits.
+  double sum = 0, squares = 0, first = 0;
+  for (int64_t z = 0; z < volume.shape.depth; ++z) {
+    RETURN_IF_ERROR(reader.ReadSlice(z, absl::MakeSpan(slice)));
+    if (z == 0) {
+      first = slice[0];
+      volume.least = volume.most = slice[0];
+    }
+    for (const float value : slice) {
+      const double away = value - first;
+      sum += away;
+      squares += away * away;
+      volume.least = std::min(volume.least, value);
+      volume.most = std::max(volume.most, value);
+    }
+    Encode(volume.type, slice, bytes);
+    RETURN_IF_ERROR(out_->Append(bytes));
+  }
+  const double count = static_cast<double>(volume.shape.voxels() * volume.shape.channels);
+  const double mean = sum / count;
+  const double variance = squares / count - mean * mean;
+  volume.mean = static_cast<float>(first + mean);
+  volume.deviation = variance > 0 ? static_cast<float>(std::sqrt(variance)) : 1.0f;
+  return absl::OkStatus();
+}
+
+absl::Status VolumeSetWriter::AddMask(const std::string& path, StoredVolume& volume) {
+  std::vector<PlaceSample> places(std::max<size_t>(1, index_.classes.size()));
+  ASSIGN_OR_RETURN(const std::unique_ptr<MaskReader> reader,
+                   MaskReader::Open(path, volume.shape, static_cast<int>(places.size())));
+  RETURN_IF_ERROR(Align());
+  volume.has_mask = true;
+  volume.mask_at = static_cast<uint64_t>(out_->bytes());
+  const int64_t plane = volume.shape.height * volume.shape.width;
+  std::vector<uint8_t> slice(static_cast<size_t>(plane));
+  for (int64_t z = 0; z < volume.shape.depth; ++z) {
+    RETURN_IF_ERROR(reader->ReadSlice(z, absl::MakeSpan(slice)));
+    for (int64_t i = 0; i < plane; ++i) {
+      const uint8_t label = slice[static_cast<size_t>(i)];
+      if (label != 0) places[label - 1u].Add(z * plane + i);
+    }
+    RETURN_IF_ERROR(out_->Append({reinterpret_cast<const char*>(slice.data()), slice.size()}));
+  }
+  for (const PlaceSample& of : places) {
+    RETURN_IF_ERROR(Align());
+    volume.classes.push_back({of.seen(), static_cast<uint64_t>(out_->bytes()),
+                              static_cast<int64_t>(of.places().size())});
+    RETURN_IF_ERROR(out_->Append(
+        {reinterpret_cast<const char*>(of.places().data()), of.places().size() * sizeof(int64_t)}));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VolumeSetWriter::Commit() {
+  const std::string index = EncodeVolumeIndex(index_);
+  const uint64_t size = index.size();
+  RETURN_IF_ERROR(out_->Append(index));
+  RETURN_IF_ERROR(out_->Append({reinterpret_cast<const char*>(&size), sizeof size}));
+  RETURN_IF_ERROR(out_->Append(kVolumeSetMagic));
+  return out_->Commit().status();
+}
+
+}  // namespace traind

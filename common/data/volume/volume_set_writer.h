@@ -1,0 +1,43 @@
+// Makes a set of volumes from the files of a table's rows.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/durable_file.h"
+#include "common/data/volume/volume_reader.h"
+#include "common/data/volume/volume_set.h"
+#include "common/data/volume/volume_set_index.h"
+
+namespace traind {
+
+// Writes slice by slice, and durably.
+// Threads: confined to one. Errors: those of the readers, which leave the set as it was
+// before the volume; those of DurableWriter.
+class VolumeSetWriter {
+ public:
+  // classes: names of the masks' values from 1 on; empty: one foreground without a name.
+  static absl::StatusOr<std::unique_ptr<VolumeSetWriter>> Create(
+      const std::string& path, std::vector<std::string> classes = {});
+  ~VolumeSetWriter();
+
+  // mask: empty: none. InvalidArgument also where the volume has not the channels of the
+  // set's first one.
+  absl::StatusOr<StoredVolume> Add(Split split, const std::string& image, const std::string& mask);
+  absl::Status Commit();
+
+ private:
+  VolumeSetWriter(std::unique_ptr<DurableWriter> out, std::vector<std::string> classes);
+  absl::Status Align();
+  absl::Status AddVoxels(VolumeReader& reader, StoredVolume& volume);
+  absl::Status AddMask(const std::string& path, StoredVolume& volume);
+
+  const std::unique_ptr<DurableWriter> out_;
+  VolumeIndex index_;
+};
+
+}  // namespace traind

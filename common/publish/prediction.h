@@ -1,0 +1,73 @@
+// What a Prediction is made of, as values: models' files, quality, scores. No I/O.
+#pragma once
+
+#include <absl/strings/string_view.h>
+#include <absl/time/time.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace traind {
+
+enum class Quality { kNone, kFloor, kDegraded, kFull };
+std::string QualityName(Quality quality);  // "", FLOOR, DEGRADED, FULL
+Quality QualityByName(absl::string_view name);  // kNone where it is none of these
+
+// The predictions of a fold's model, as files under the job's folder.
+struct Member {
+  int fold = 0;
+  int64_t attempt = 0;
+  bool complete = false;  // reached the Plan's epochs, or stopped by patience
+  double score = 0;       // the Job's metric on the fold's validation rows
+  double epochs_done = 0;
+  std::string oof, oof_sha256;  // float32 [rows of the fold, C], path relative to the job's folder
+  std::string test, test_sha256;  // float32 [test_rows, C]; empty without test rows
+  // When the weights that predicted were made: epochs and optimizer steps; 0: not told.
+  double best_epoch = 0;
+  int64_t step = 0;
+  double weight = 0;  // in the answer; set by Publish. 0: none, or from before weights were told
+  int seed = 0;  // which of the fold's models; the first, 0, tells whether the fold is complete
+};
+
+// A file of a Prediction besides predictions.csv.
+struct PredictionFile {
+  std::string name;
+  std::string sha256;
+  int64_t bytes = 0;
+};
+
+// What Publish (publisher.h) is asked to join.
+struct PublishRequest {
+  std::string state_dir;
+  std::string job;
+  std::string table;      // relative to state_dir
+  std::string metric;     // accuracy, logloss, auc, f1, rmse, mae, r2, smape
+  int spec_folds = 0;     // folds that the spec asks for
+  bool plan_cut = false;  // the Plan has fewer folds or epochs than the spec
+  std::vector<Member> members;
+};
+
+struct PublishedPrediction {
+  int number = 0;    // 0: nothing to publish (no test rows), scores only
+  std::string path;  // predictions.csv, relative to state_dir
+  std::string sha256;
+  int64_t bytes = 0;
+  int64_t rows = 0;
+  Quality quality = Quality::kNone;
+  std::vector<Member> members;        // what answered; empty: the floor
+  double floor_weight = 0;            // of the floor beside them; 1 where they are empty
+  std::string ensemble;               // mean, weighted, greedy; empty: not told
+  std::vector<PredictionFile> files;  // besides predictions.csv
+  std::vector<int> left_out;          // folds whose predictions are worse than the floor's;
+                                      // complete ones count for quality all the same
+  std::optional<double> oof_score;    // over the rows that the members cover
+  bool comparable = false;            // oof_score covers all folds of the spec
+  std::optional<double> test_score;   // where the test file carries the target
+  std::optional<double> floor_score;  // the floor's, out of fold, over all rows
+  absl::Time at;
+  bool changed = false;  // false: the standing one was as good and stays
+};
+
+}  // namespace traind

@@ -1,0 +1,273 @@
+#include "common/publish/prediction_manifest.h"
+
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/strip.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
+
+namespace traind {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr char kTimeFormat[] = "%Y-%m-%dT%H:%M:%E3SZ";
+
+Json Number(double value) {
+  if (std::isfinite(value)) return value;
+  if (std::isnan(value)) return "NaN";
+  return value > 0 ? "Infinity" : "-Infinity";
+}
+
+Json Number(const std::optional<double>& value) { return value ? Number(*value) : Json(nullptr); }
+
+// Takes typed values out of an object; the first that is not as it should be is
+// remembered.
+class Fields {
+ public:
+  explicit Fields(const Json& object) : object_(object) {}
+
+  const Json& At(const char* key) {
+    static const Json kNothing = Json::object();
+    const auto it = object_.find(key);
+    if (it == object_.end()) return Wrong(key), kNothing;
+    return *it;
+  }
+  void Take(const char* key, std::string& value) {
+    const Json& json = At(key);
+    if (json.is_string()) {
+      value = json.get<std::string>();
+    } else {
+      Wrong(key);
+    }
+  }
+  void Take(const char* key, bool& value) {
+    const Json& json = At(key);
+    if (json.is_boolean()) {
+      value = json.get<bool>();
+    } else {
+      Wrong(key);
+    }
+  }
+  void Take(const char* key, int64_t& value) {
+    const Json& json = At(key);
+    if (json.is_number_integer() && json <= INT64_MAX) {
+      value = json.get<int64_t>();
+    } else {
+      Wrong(key);
+    }
+  }
+  void Take(const char* key, int& value) {
+    int64_t wide = 0;
+    Take(key, wide);
+    if (wide < 0 || wide > INT_MAX) Wrong(key);
+    value = static_cast<int>(wide);
+  }
+  void Take(const char* key, double& value) {
+    const Json& json = At(key);
+    if (json.is_number()) {
+      value = json.get<double>();
+    } else if (json == "NaN") {
+      value = std::nan("");
+    } else if (json == "Infinity" || json == "-Infinity") {
+      value = json == "Infinity" ? HUGE_VAL : -HUGE_VAL;
+    } else {
+      Wrong(key);
+    }
+  }
+  void Take(const char* key, std::optional<double>& value) {
+    if (At(key).is_null()) return;
+    value.emplace();
+    Take(key, *value);
+  }
+  void Wrong(const char* key) {
+    if (wrong_.empty()) wrong_ = key;
+  }
+  const std::string& wrong() const { return wrong_; }
+
+ private:
+  const Json& object_;
+  std::string wrong_;
+};
+
+Json MemberJson(const Member& member) {
+  return {{"fold", member.fold},
+          {"seed", member.seed},
+          {"attempt", member.attempt},
+          {"complete", member.complete},
+          {"score", Number(member.score)},
+          {"epochs_done", Number(member.epochs_done)},
+          {"oof", member.oof},
+          {"oof_sha256", member.oof_sha256},
+          {"test", member.test},
+          {"test_sha256", member.test_sha256},
+          {"best_epoch", Number(member.best_epoch)},
+          {"step", member.step},
+          {"weight", Number(member.weight)}};
+}
+
+std::string ParseMember(const Json& json, Member& member) {
+  Fields fields(json);
+  fields.Take("fold", member.fold);
+  fields.Take("attempt", member.attempt);
+  fields.Take("complete", member.complete);
+  fields.Take("score", member.score);
+  fields.Take("epochs_done", member.epochs_done);
+  fields.Take("oof", member.oof);
+  fields.Take("oof_sha256", member.oof_sha256);
+  fields.Take("test", member.test);
+  fields.Take("test_sha256", member.test_sha256);
+  // Later than format 1's first files.
+  if (json.contains("weight")) {
+    fields.Take("best_epoch", member.best_epoch);
+    fields.Take("step", member.step);
+    fields.Take("weight", member.weight);
+  }
+  if (json.contains("seed")) fields.Take("seed", member.seed);
+  return fields.wrong();
+}
+
+std::vector<PredictionFile> ParseFiles(const Json& list) {
+  std::vector<PredictionFile> files;
+  for (const Json& item : list) {
+    PredictionFile& file = files.emplace_back();
+    Fields fields(item);
+    fields.Take("name", file.name);
+    fields.Take("sha256", file.sha256);
+    fields.Take("bytes", file.bytes);
+    if (!fields.wrong().empty()) files.pop_back();
+  }
+  return files;
+}
+
+}  // namespace
+
+std::string EncodeManifest(const PredictionManifest& manifest) {
+  const PublishedPrediction& p = manifest.prediction;
+  Json members = Json::array();
+  for (const Member& member : p.members) members.push_back(MemberJson(member));
+  Json files = Json::array();
+  for (const PredictionFile& file : p.files) {
+    files.push_back({{"name", file.name}, {"sha256", file.sha256}, {"bytes", file.bytes}});
+  }
+  const Json json = {
+      {"format", 1},
+      {"job", manifest.job},
+      {"number", p.number},
+      {"quality", QualityName(p.quality)},
+      {"at", absl::FormatTime(kTimeFormat, p.at, absl::UTCTimeZone())},
+      {"predictions",
+       {{"name", kPredictionsFile}, {"sha256", p.sha256}, {"bytes", p.bytes}, {"rows", p.rows}}},
+      {"metric", manifest.metric},
+      {"scores",
+       {{"oof", Number(p.oof_score)},
+        {"comparable", p.comparable},
+        {"test", Number(p.test_score)},
+        {"floor", Number(p.floor_score)}}},
+      {"members", std::move(members)},
+      {"left_out", p.left_out},
+      {"ensemble", p.ensemble},
+      {"files", std::move(files)},
+      {"models_from", manifest.models_from},
+      {"floor",
+       {{"model", manifest.floor_model},
+        {"test_sha256", manifest.floor_test_sha256},
+        {"weight", p.floor_weight}}},
+  };
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+absl::StatusOr<PredictionManifest> ParseManifest(absl::string_view text, absl::string_view name) {
+  const auto damaged = [&](absl::string_view what) {
+    return absl::DataLossError(absl::StrCat(name, " is damaged: ", what));
+  };
+  const Json json = Json::parse(text.begin(), text.end(), nullptr, false);
+  if (!json.is_object()) return damaged("no JSON object");
+  PredictionManifest manifest;
+  PublishedPrediction& p = manifest.prediction;
+  std::string quality, at;
+  Fields top(json);
+  top.Take("job", manifest.job);
+  top.Take("number", p.number);
+  top.Take("quality", quality);
+  top.Take("at", at);
+  top.Take("metric", manifest.metric);
+  Fields file(top.At("predictions"));
+  file.Take("sha256", p.sha256);
+  file.Take("bytes", p.bytes);
+  file.Take("rows", p.rows);
+  Fields scores(top.At("scores"));
+  scores.Take("oof", p.oof_score);
+  scores.Take("comparable", p.comparable);
+  scores.Take("test", p.test_score);
+  scores.Take("floor", p.floor_score);
+  Fields floor(top.At("floor"));
+  floor.Take("model", manifest.floor_model);
+  floor.Take("test_sha256", manifest.floor_test_sha256);
+  if (json.contains("ensemble")) {
+    top.Take("ensemble", p.ensemble);
+    top.Take("models_from", manifest.models_from);
+    floor.Take("weight", p.floor_weight);
+    p.files = ParseFiles(top.At("files"));
+  }
+  p.quality = QualityByName(quality);
+  if (p.quality == Quality::kNone) top.Wrong("quality");
+  if (!absl::ParseTime(absl::RFC3339_full, at, &p.at, nullptr)) top.Wrong("at");
+  const Json& left_out = top.At("left_out");
+  if (!left_out.is_array()) top.Wrong("left_out");
+  for (const Json& fold : left_out) {
+    if (!fold.is_number_integer()) return damaged("left_out");
+    p.left_out.push_back(fold.get<int>());
+  }
+  const Json& members = top.At("members");
+  if (!members.is_array()) top.Wrong("members");
+  for (const Fields* fields : {&top, &file, &scores, &floor}) {
+    if (!fields->wrong().empty()) return damaged(fields->wrong());
+  }
+  for (const Json& item : members) {
+    p.members.emplace_back();
+    const std::string wrong = ParseMember(item, p.members.back());
+    if (!wrong.empty()) return damaged(absl::StrCat(wrong, " of a member"));
+  }
+  p.path = absl::StrCat(PredictionDir(manifest.job, p.number), "/", kPredictionsFile);
+  return manifest;
+}
+
+absl::StatusOr<PredictionManifest> ReadStandingManifest(const std::string& state_dir,
+                                                        const std::string& job) {
+  const std::string link = absl::StrCat(state_dir, "/", CurrentLink(job));
+  // Read once: between two steps through the link it may be switched.
+  char target[256];
+  const ssize_t size = readlink(link.c_str(), target, sizeof target);
+  if (size < 0) return ErrnoStatus(errno, absl::StrCat("cannot read ", link));
+  absl::string_view number_text(target, static_cast<size_t>(size));
+  int number = 0;
+  if (!absl::ConsumePrefix(&number_text, "prediction-") ||
+      !absl::SimpleAtoi(number_text, &number)) {
+    return absl::DataLossError(absl::StrCat(link, " points to no prediction"));
+  }
+  const std::string path =
+      absl::StrCat(state_dir, "/", PredictionDir(job, number), "/", kManifestFile);
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  ASSIGN_OR_RETURN(PredictionManifest manifest, ParseManifest(text, path));
+  if (manifest.prediction.number != number || manifest.job != job) {
+    return absl::DataLossError(absl::StrCat(path, " is damaged: it is of another prediction"));
+  }
+  return manifest;
+}
+
+absl::StatusOr<PublishedPrediction> ReadStandingPrediction(const std::string& state_dir,
+                                                           const std::string& job) {
+  ASSIGN_OR_RETURN(PredictionManifest manifest, ReadStandingManifest(state_dir, job));
+  return std::move(manifest.prediction);
+}
+
+}  // namespace traind

@@ -1,0 +1,30 @@
+// manifest.json of a prediction-<n> folder.
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
+
+#include <string>
+
+#include "common/publish/publisher.h"
+
+namespace traind {
+
+struct PredictionManifest {
+  std::string job;
+  std::string metric;
+  PublishedPrediction prediction;  // path is not stored: it follows from job and number
+  std::string floor_model;         // of the floor when this was published; may be empty
+  std::string floor_test_sha256;
+  std::string models_from;  // the Job whose models answered; empty: its own
+};
+
+std::string EncodeManifest(const PredictionManifest& manifest);
+// DataLoss names the key.
+absl::StatusOr<PredictionManifest> ParseManifest(absl::string_view text, absl::string_view name);
+
+// That of the standing Prediction. NotFound: none yet.
+absl::StatusOr<PredictionManifest> ReadStandingManifest(const std::string& state_dir,
+                                                        const std::string& job);
+
+}  // namespace traind

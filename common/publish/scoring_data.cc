@@ -1,0 +1,125 @@
+#include "common/publish/scoring_data.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
+#include "common/data/table/npy.h"
+#include "common/data/table/sample_plan.h"
+#include "common/data/volume/overlap.h"
+
+namespace traind {
+
+namespace {
+
+// [test_rows, C], row-major.
+std::vector<float> TestTargets(const Table& table, size_t columns) {
+  std::vector<float> wanted(static_cast<size_t>(table.schema().test_rows) * columns);
+  for (size_t k = 0; k < columns; ++k) {
+    const auto targets = table.TargetValue(Split::kTest, k);
+    for (size_t i = 0; i < targets.size(); ++i) wanted[i * columns + k] = targets[i];
+  }
+  return wanted;
+}
+
+// The mean over the test volumes that have a mask.
+std::optional<double> OnMasks(const VolumeSet& set, Metric metric, const JoinedValues& values) {
+  double sum = 0;
+  int64_t masks = 0;
+  size_t begin = 0;
+  const auto width = static_cast<size_t>(set.values());
+  std::vector<float> slice;
+  for (const StoredVolume& volume : set.volumes(Split::kTest)) {
+    const auto plane = static_cast<size_t>(volume.shape.height * volume.shape.width);
+    slice.resize(plane * width);
+    MaskScore score(set.values());
+    for (int64_t z = 0; volume.has_mask && z < volume.shape.depth; ++z) {
+      const size_t voxel = static_cast<size_t>(z) * plane;
+      values.Read(begin + voxel * width, absl::MakeSpan(slice));
+      score.Add(slice, set.Mask(volume).subspan(voxel, plane));
+      set.Release(volume, z, 1);
+    }
+    if (volume.has_mask) {
+      sum += metric == Metric::kDice ? score.dice() : score.iou();
+      ++masks;
+    }
+    begin += static_cast<size_t>(volume.shape.voxels()) * width;
+  }
+  if (masks == 0) return std::nullopt;
+  return sum / static_cast<double>(masks);
+}
+
+}  // namespace
+
+double ScoringData::OnRows(absl::Span<const float> values, absl::Span<const size_t> rows) const {
+  if (classes()) {
+    const auto labels = table->TargetClass(Split::kTrain);
+    std::vector<int32_t> wanted;
+    wanted.reserve(rows.size());
+    for (const size_t row : rows) wanted.push_back(labels[row]);
+    return Score(metric, values, static_cast<int>(columns), wanted);
+  }
+  std::vector<float> wanted(rows.size() * columns);
+  for (size_t k = 0; k < columns; ++k) {
+    const auto targets = table->TargetValue(Split::kTrain, k);
+    for (size_t i = 0; i < rows.size(); ++i) wanted[i * columns + k] = targets[rows[i]];
+  }
+  return Score(metric, values, wanted, columns);
+}
+
+std::optional<double> ScoringData::OnTest(const JoinedValues& joined) const {
+  if (!table->schema().test_has_target || test_rows() == 0) return std::nullopt;
+  if (volumes != nullptr) return OnMasks(*volumes, metric, joined);
+  const std::vector<float> values = joined.Read();
+  const double score =
+      classes() ? Score(metric, values, static_cast<int>(columns), table->TargetClass(Split::kTest))
+                : Score(metric, values, TestTargets(*table, columns), columns);
+  if (std::isnan(score)) return std::nullopt;
+  return score;
+}
+
+absl::StatusOr<ScoringData> LoadScoringData(const PublishRequest& request) {
+  ScoringData judge;
+  ASSIGN_OR_RETURN(judge.metric, MetricByName(request.metric));
+  ASSIGN_OR_RETURN(judge.table, Table::Open(absl::StrCat(request.state_dir, "/", request.table)));
+  if (IsClassification(judge.metric) != judge.classes()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("metric ", request.metric, " does not suit the target of ", request.table));
+  }
+  judge.columns =
+      judge.classes() ? judge.table->schema().classes.size() : judge.table->schema().targets();
+  if (IsSegmentation(judge.metric)) {
+    ASSIGN_OR_RETURN(judge.volumes, VolumeSet::Open(absl::StrCat(request.state_dir, "/",
+                                                                 VolumesOfTable(request.table))));
+    const TableSchema& schema = judge.table->schema();
+    if (static_cast<int64_t>(judge.volumes->volumes(Split::kTrain).size()) != schema.train_rows ||
+        static_cast<int64_t>(judge.volumes->volumes(Split::kTest).size()) != schema.test_rows) {
+      return absl::DataLossError(absl::StrCat("the volumes are not of table ", request.table));
+    }
+  }
+  const std::string path = absl::StrCat(request.state_dir, "/", FoldsPath(request.job));
+  ASSIGN_OR_RETURN(const Array<int16_t> folds, ReadNpyInt16(path));
+  const auto rows = static_cast<size_t>(judge.table->schema().train_rows);
+  if (folds.values.size() != rows || request.spec_folds < 1) {
+    return absl::DataLossError(absl::StrCat(path, " is not of table ", request.table));
+  }
+  judge.fold_rows.resize(static_cast<size_t>(request.spec_folds));
+  for (size_t row = 0; row < rows; ++row) {
+    const int16_t fold = folds.values[row];
+    if (fold == -1) continue;  // validates no fold
+    if (fold < 0 || fold >= request.spec_folds) {
+      return absl::DataLossError(
+          absl::StrCat(path, ": row ", row, " is of fold ", fold, " of ", request.spec_folds));
+    }
+    judge.fold_rows[static_cast<size_t>(fold)].push_back(row);
+  }
+  // No answer is held up by a file that only tells how to judge it.
+  const auto split = ReadSamplePlan(absl::StrCat(request.state_dir, "/", SamplesPath(request.job)));
+  judge.forward = split.ok() && split->kind == SplitKind::kForward;
+  return judge;
+}
+
+}  // namespace traind

@@ -1,0 +1,395 @@
+// The inside of the control core: what it keeps, and the steps of one turn. Read
+// core.cc first (a turn), then the others in the order of a Job's life: requests.cc
+// (Submit, Finish, Cancel), dispatch.cc (starting), facts.cc (what Workers say),
+// reuse.cc (folds of earlier Jobs), attempts.cc (endings and retries), planning.cc (the
+// clock), seeds.cc (further models of folds), quotas.cc, finalization.cc (the Prediction),
+// inference.cc (Jobs that predict with another one's models), workers.cc.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/time/time.h>
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/control/control_core.h"
+#include "server/control/end_reason.h"
+#include "server/plan/planner.h"
+#include "server/plan/quota_use.h"
+#include "server/schedule/scheduler.h"
+
+namespace traind {
+
+// How long folds may take to predict after Finish where there is no deadline.
+inline constexpr absl::Duration kFinishWait = absl::Seconds(30);
+// Ranks stop by their own clock; traind says so too, this much later.
+inline constexpr absl::Duration kStopGrace = absl::Milliseconds(150);
+// What a Worker has not acknowledged yet comes right behind its Hello.
+inline constexpr absl::Duration kResendGrace = absl::Seconds(1);
+// For so long the core remembers the request ids of ended Jobs, and of so many.
+inline constexpr absl::Duration kKeepEnded = absl::Seconds(30);
+inline constexpr size_t kKeepEndedMost = 10'000;
+// For so long folds are not started because earlier Jobs may have trained them; of a
+// window at most this share.
+inline constexpr absl::Duration kReuseWait = absl::Seconds(5);
+inline constexpr double kReuseShare = 0.1;
+// A Worker that does not list an Attempt in its heartbeats for so long has lost it.
+inline constexpr absl::Duration kUnlistedGrace = absl::Seconds(5);
+
+// A Job that is not terminal, and what is not worth storing about it.
+struct JobEntry {
+  uint64_t sequence = 0;           // of acceptance
+  std::shared_ptr<const Job> job;  // as of the last turn; null in the turn of its Submit
+  std::shared_ptr<Job> draft;      // as this turn has changed it
+  bool touched = false;            // this turn looks at it
+  bool stored = false;             // this turn's changes have to be stored
+
+  // Where the Core's indexes have it.
+  std::optional<Urgency> prepare_key;
+  std::optional<Urgency> train_key;
+  GangShape shape;
+  absl::Time wake_at = absl::InfiniteFuture();
+
+  // The Prediction that is being made.
+  bool publish_wanted = false;  // members or floor are newer than the last command
+  bool publish_running = false;
+  bool final_running = false;  // that one is the last
+  bool final_done = false;
+  bool asked_disk = false;  // whether a Prediction stands of which nothing was heard
+  absl::Time publish_sent_at;
+  absl::Time publish_not_before = absl::InfinitePast();
+  absl::Duration publish_cost;  // the longest seen; 0: not measured
+  int publish_failures = 0;     // in a row
+  absl::Status publish_error;
+
+  // Folds that earlier Jobs have trained.
+  bool reuse_asked = false;
+  bool reuse_answered = false;
+  absl::Time reuse_by = absl::InfinitePast();  // without an answer by then all is trained
+
+  // Planning.
+  bool replan_wanted = false;
+  bool first_fold_checked = false;  // B3
+  bool trusted = false;             // the Plan was made from more than timed steps
+  bool stop_checked = false;        // B5, once when its share is reached
+  bool stopping = false;            // B5 holds
+  absl::Time planned_at = absl::InfinitePast();
+  // What a Worker that was away has to tell of its folds is here by then.
+  absl::Time news_by = absl::InfinitePast();
+  absl::Time estimated_finish = absl::InfiniteFuture();
+  double overhead_s = 0;                    // from an Attempt's start to its first step
+  mutable std::optional<FoldCost> typical;  // of its folds; empty: they have changed
+  // By task: what its last epochs took from end to end, at most three.
+  std::vector<std::vector<double>> epochs_s;
+  absl::Time finish_at = absl::InfiniteFuture();  // when the user asked for it
+  std::string home;                               // the Worker that read the data
+
+  const Job& view() const { return draft ? *draft : *job; }
+};
+
+// An Attempt that a Worker may still run.
+struct LiveAttempt {
+  int64_t id = 0;
+  JobEntry* job = nullptr;  // null: the Job is over
+  int task = 0;
+  TaskKind kind = TaskKind::kTrain;
+  std::string worker;
+  std::vector<int> slots;   // held until the Worker is known to have ended it
+  bool open = true;         // may still commit
+  bool saved_last = false;  // its fold is settled, it only has to end
+  absl::Time started_at;
+  absl::Time closed_at = absl::InfiniteFuture();
+  // Its Worker does not list it: lost if nothing is heard of it by then.
+  absl::Time missing_by = absl::InfiniteFuture();
+
+  // What its Worker was told.
+  int epochs = -1;
+  double rows = 1;
+  absl::Time stop_at = absl::InfiniteFuture();
+  bool plan_cut = false;
+  bool stop_sent = false;
+  absl::Time replanned_at = absl::InfinitePast();
+  // What it told.
+  int batch = 0;
+  // Ends of epochs, a few a second: what short ones take is told by many of them.
+  std::deque<std::pair<absl::Time, int>> marks;
+  bool paced = false;
+  double marked_rows = 1;  // that those epochs had
+  absl::Time epoch_stored_at = absl::InfinitePast();
+  absl::Time first_step_at = absl::InfiniteFuture();
+  int64_t first_step = 0;
+  int last_epoch = 0;
+  absl::Time last_epoch_at = absl::InfiniteFuture();
+  absl::Time metric_at = absl::InfinitePast();
+};
+
+struct WorkerState {
+  std::string id, boot, hostname;
+  uint64_t session = 0;
+  bool attached = false;
+  absl::Time last_seen;
+  absl::Time row_at = absl::InfinitePast();  // when its row was last stored
+  std::vector<Slot> slots;
+  size_t attempts = 0;  // of LiveAttempts, that it may still run
+  // Attempts that it runs and should not; until they have ended its slots are not
+  // to be trusted.
+  std::set<int64_t> foreign;
+};
+
+struct QuotaAccount {
+  QuotaUse use;
+  double used_s = 0;  // by ended Attempts, as of this turn
+  int warned = 0;     // the last mark that was told
+};
+
+class ControlCore::Impl {
+ public:
+  explicit Impl(CoreOptions options) : options_(options) {}
+
+  void Restore(Snapshot snapshot, absl::Time now);
+  Turn Step(std::vector<Event> events, absl::Time now);
+  std::shared_ptr<const Job> FindJob(const std::string& id) const;
+  std::vector<std::shared_ptr<const Job>> ActiveJobs() const;
+
+ private:
+  // ---- what clients ask for: requests.cc ----
+  void Handle(Submit& event);
+  void Handle(Finish& event);
+  void Handle(Cancel& event);
+  void Handle(Pause& event);
+  void Handle(Resume& event);
+  void Handle(Update& event);
+  JobEntry* FindLive(CallId call, const std::string& job);
+  absl::Status CheckUpdate(const JobEntry& entry, const Update& event) const;
+  static absl::Time UpdatedDeadline(const Job& job, const Update& event);
+  void MoveDeadline(JobEntry& entry, absl::Time deadline);
+  void TellDeadline(JobEntry& entry, LiveAttempt& live);
+  void LeaveQueues(JobEntry& entry);
+  void Handle(ShutdownRequested& event);
+  void AddEntry(std::shared_ptr<Job> job);
+  void Answer(CallId call, absl::Status status, JobEntry* entry, bool created = false);
+  bool AnswerKnownRequest(const Submit& event);
+  void ForgetEnded();
+  JobEntry* Find(const std::string& id) const;
+  void Touch(JobEntry& entry);
+  Job& EditLive(JobEntry& entry);     // changes nobody stores
+  Job& Edit(JobEntry& entry);         // changes to be stored
+  Job& EditDurably(JobEntry& entry);  // changes someone waits for
+  void Log(const JobEntry& entry, const char* kind, std::string detail);
+  void Decide(JobEntry& entry, std::string rule, std::string cause, std::string from,
+              std::string to, std::string effect = "");
+  void Advance(JobEntry& entry);
+  void UpdateQueues(JobEntry& entry);
+  void UpdateState(JobEntry& entry);
+  void SetState(JobEntry& entry, JobState state);
+  void SetWakeup(JobEntry& entry);
+  void CollectWakeups(const JobEntry& entry, absl::Time* wake) const;
+  void Remove(JobEntry& entry);
+  void CloseTurn();
+  void KeepTime(absl::Time now);
+  PendingReason WhyPending(const JobEntry& entry, int position) const;
+  int CoarsePosition(const JobEntry& entry) const;
+
+  // ---- starting: dispatch.cc ----
+  void Dispatch();
+  void DispatchPrepares();
+  void DispatchFolds();
+  std::vector<WorkerSlots> FreeSlots() const;
+  Candidate MakeCandidate(const JobEntry& entry, size_t most) const;
+  bool FoldsWait(const Job& job) const;
+  LiveAttempt& StartAttempt(JobEntry& entry, int task, const std::string& worker,
+                            std::vector<int> slots);
+  void StartFold(JobEntry& entry, int task, const Placement& placement);
+  int Gangs(const JobEntry& entry) const;  // that all Workers together have for it
+
+  // ---- facts.cc ----
+  void Handle(WorkerFact& event);
+  void Take(LiveAttempt& live, TableReady& fact);
+  void Take(LiveAttempt& live, FloorReady& fact);
+  void Take(LiveAttempt& live, TrainStarted& fact);
+  void Take(LiveAttempt& live, Probed& fact);
+  void Take(LiveAttempt& live, Progressed& fact);
+  void Take(LiveAttempt& live, EpochDone& fact);
+  void Take(LiveAttempt& live, CheckpointCommitted& fact);
+  void Take(LiveAttempt& live, FoldSaved& fact);
+  void Take(LiveAttempt& live, AttemptEnded& fact);
+  void Take(LiveAttempt& live, RankDecision& fact);
+  void Take(LiveAttempt&, UnknownFact&) {}
+  void MarkPace(LiveAttempt& live, std::vector<double>& epochs, double epoch_s,
+                const EpochDone& fact) const;
+  void AddMetric(const LiveAttempt& live, int64_t step, double epoch, const char* name,
+                 double value);
+  void Acknowledge(const WorkerFact& fact);
+  void AbortStale(const std::string& worker, int64_t attempt, const char* why);
+
+  // ---- folds of earlier Jobs: reuse.cc ----
+  void Handle(Reused& event);
+  void AskReuse(JobEntry& entry);
+  bool AwaitsReuse(const JobEntry& entry) const;
+  void TakeOver(JobEntry& entry, TrainedFold fold);
+
+  // ---- endings: attempts.cc ----
+  void CloseAttempt(LiveAttempt& live, AttemptEndReason reason, const std::string& message);
+  // Closes it and lets its task go on from there.
+  void EndAttempt(LiveAttempt& live, AttemptEndReason reason, const std::string& message);
+  void PrepareEnded(JobEntry& entry, AttemptEndReason reason, const std::string& message);
+  void FoldEnded(JobEntry& entry, int task, AttemptEndReason reason, const std::string& message);
+  // Whether the Job has, or may still get, predictions besides that fold's next try.
+  bool HasOtherFolds(const JobEntry& entry, int task) const;
+  void TakeSmallerBatch(JobEntry& entry, const LiveAttempt& live, AttemptEndReason reason);
+  void RetryOrSettle(JobEntry& entry, int task, Fault fault, AttemptEndReason reason,
+                     const std::string& message);
+  void SettleFold(JobEntry& entry, int task, const std::string& message);
+  void SendStop(LiveAttempt& live, StopMode mode, const char* why);
+  using AttemptIt = std::map<int64_t, LiveAttempt>::iterator;
+  LiveAttempt& AddLive(LiveAttempt live);
+  AttemptIt EraseLive(AttemptIt it);
+  void SetMissingBy(LiveAttempt& live, absl::Time by);
+  // Predictions that its Worker has published and could not tell of.
+  void TakePublishedMember(JobEntry& entry, int task);
+  static double LeastRowsSince(const Job& job, int64_t attempt);
+  LiveAttempt* OpenAttempt(const Task& task);
+
+  // ---- the clock: planning.cc ----
+  Window WindowOf(const JobEntry& entry) const;
+  FoldCost CostOfFold(const JobEntry& entry, int task) const;
+  bool PacedWithinEpoch(const JobEntry& entry, int task) const;
+  const FoldCost& TypicalFold(const JobEntry& entry) const;
+  absl::Duration FinalizeLeadOf(const JobEntry& entry) const;
+  absl::Time FinalizeAt(const JobEntry& entry) const;
+  absl::Time SettleAt(const JobEntry& entry) const;
+  absl::Time TrainEndOf(const JobEntry& entry) const;
+  struct StartRule {
+    FoldCost cost;
+    absl::Time train_end;
+    // The last moment at which it still makes sense to start that fold.
+    absl::Time Latest(const Task& task) const;
+  };
+  FoldCost ShortestEpoch(const JobEntry& entry) const;
+  StartRule StartRuleOf(const JobEntry& entry) const;
+  static bool PlanCut(const Job& job);
+  static double RowsOf(const Job& job);
+  int ParallelFolds(const JobEntry& entry) const;
+  double Sharing(const JobEntry& entry) const;
+  absl::Time FirstTrainStart(const JobEntry& entry) const;
+  absl::Duration ReplanInterval(const JobEntry& entry) const;
+  bool FirstFoldDue(const JobEntry& entry) const;
+  absl::Duration NewsGrace(const JobEntry& entry) const;
+  bool AwaitsNews(const JobEntry& entry) const;
+  void PlanWhenDue(JobEntry& entry);
+  void Replan(JobEntry& entry, Trigger trigger);
+  void ApplyFolds(JobEntry& entry, const PlanOutput& out, int folds_before);
+  bool Confident(const JobEntry& entry) const;
+  bool AllSettled(const Job& job) const;
+  bool AwaitsFloor(const Job& job) const;
+  void DropHopeless(JobEntry& entry);
+  absl::Time StopOf(const JobEntry& entry, const LiveAttempt* live) const;
+  void SendReplans(JobEntry& entry);
+  void StopLate(JobEntry& entry);
+  void StopPaused(JobEntry& entry);
+  void ReplanTraining();
+
+  // ---- further models: seeds.cc ----
+  void ApplyFurther(JobEntry& entry, const PlanOutput& out);
+  // Brings a further model into the Plan: one that was dropped before it began, or the next.
+  void AddFurther(JobEntry& entry, int epochs);
+  // The place of a fold's model in Job::tasks, where a new one is made if it has none yet.
+  int FindOrAddTask(JobEntry& entry, int fold, int seed);
+
+  // ---- quotas.cc ----
+  struct Running {
+    double slots = 0, used_s = 0;
+    double stop_s = 0;  // from the word to stop until they are free
+  };
+  Running RunningOn(const QuotaSubject& subject) const;
+  void Handle(SetQuota& event);
+  void Handle(RemoveQuota& event);
+  void Handle(ListQuotas& event);
+  QuotaState StateOf(QuotaAccount& account) const;
+  void RestoreQuotas(const Snapshot& snapshot);
+  void Charge(const LiveAttempt& live);
+  absl::Status CheckQuotasOf(const Job& job);
+  void NoteQuotas(JobEntry& entry);
+  absl::Time QuotaEndOf(const JobEntry& entry) const;
+  void CheckQuotas();
+  void StopForQuota(JobEntry& entry, const std::string& used);
+
+  // ---- the Prediction: finalization.cc ----
+  void Handle(Published& event);
+  void Adopt(JobEntry& entry, PublishedPrediction prediction);
+  static bool PredictionIsCurrent(const Job& job);
+  void MaybePublish(JobEntry& entry, bool final);
+  void AskDisk(JobEntry& entry);
+  bool FloorPending(const JobEntry& entry) const;
+  bool FinalizingDue(const JobEntry& entry) const;
+  void EnterFinalizing(JobEntry& entry);
+  void AdvanceFinalizing(JobEntry& entry);
+  void NoteLeftOut(JobEntry& entry);
+  void NoteModelsLeftOut(JobEntry& entry, const std::set<int>& answering);
+  void Conclude(JobEntry& entry);
+  void End(JobEntry& entry, JobState state, JobEndReason reason, std::string message);
+  absl::Time FinishedAt(const JobEntry& entry) const;
+
+  // ---- Jobs that train nothing: inference.cc ----
+  static bool TrainsNothing(const Job& job) {
+    return job.tasks.size() == 1 && UsesModels(job.tasks[0].kind);
+  }
+  void AdvanceInference(JobEntry& entry);
+  void InferenceEnded(JobEntry& entry, AttemptEndReason reason, const std::string& message);
+  void ConcludeInference(JobEntry& entry, JobEndReason reason, const std::string& message);
+
+  // ---- workers.cc ----
+  void Handle(WorkerAttached& event);
+  void Handle(WorkerHeartbeat& event);
+  void Handle(WorkerDetached& event);
+  void Handle(WorkerDied& event);
+  void CheckWorkers();
+  void LoseWorker(WorkerState& worker, const char* why);
+  absl::Time NextWorkerCheck() const;
+  void StoreWorker(WorkerState& worker);
+
+  const CoreOptions options_;
+  absl::Time now_ = absl::InfinitePast();
+  absl::Time wanted_wakeup_ = absl::InfiniteFuture();  // of the last turn
+  absl::Time time_stored_ = absl::InfinitePast();
+  bool shutting_down_ = false;
+  int64_t last_attempt_ = 0;
+  uint64_t next_sequence_ = 1;
+
+  // Hash maps are for looking up; what is walked is ordered, so that equal turns
+  // follow from equal events.
+  absl::flat_hash_map<std::string, std::unique_ptr<JobEntry>> jobs_;
+  using RequestKey = std::pair<std::string, std::string>;  // owner, request_id
+  absl::flat_hash_map<RequestKey, JobEntry*> requests_;
+  // Of Jobs that have ended: the shell may have asked the store just before.
+  absl::flat_hash_map<RequestKey, std::shared_ptr<const Job>> ended_;
+  std::deque<std::pair<absl::Time, RequestKey>> ended_order_;
+  std::map<int64_t, LiveAttempt> attempts_;
+  std::set<std::pair<absl::Time, int64_t>> missing_;  // by LiveAttempt::missing_by
+  std::map<std::string, WorkerState> workers_;
+  std::map<QuotaSubject, QuotaAccount> quotas_;
+  absl::Time quota_check_at_ = absl::InfiniteFuture();
+  std::map<Urgency, JobEntry*> prepare_queue_;
+  std::map<GangShape, std::map<Urgency, JobEntry*>> train_queue_;
+  // Jobs whose folds run or could; those among them with a deadline.
+  std::map<uint64_t, JobEntry*> training_;
+  std::set<uint64_t> training_in_time_;
+  std::map<std::pair<absl::Time, uint64_t>, JobEntry*> wakeups_;
+
+  // Of this turn.
+  Turn turn_;
+  std::vector<JobEntry*> touched_;
+  std::vector<JobEntry*> start_owners_;  // by turn_.starts
+  std::vector<JobEntry*> reply_owners_;  // by turn_.replies
+  std::map<std::pair<std::string, uint64_t>, int64_t> acks_;
+  std::set<int64_t> aborted_;
+};
+
+}  // namespace traind

@@ -1,0 +1,276 @@
+#include "server/rpc/job_conversion.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <set>
+
+#include "common/base/job_layout.h"
+#include "common/spec/spec_rules.h"
+#include "server/domain/names.h"
+
+namespace traind {
+namespace {
+
+static_assert(static_cast<int>(JobState::kPaused) == v1::JOB_STATE_PAUSED);
+static_assert(static_cast<int>(JobState::kSucceeded) == v1::JOB_STATE_SUCCEEDED);
+static_assert(static_cast<int>(JobEndReason::kQuotaReached) == v1::JOB_END_REASON_QUOTA_REACHED);
+static_assert(static_cast<int>(AttemptEndReason::kInternal) == v1::ATTEMPT_END_REASON_INTERNAL);
+static_assert(static_cast<int>(PendingReason::kPreparing) == v1::PENDING_REASON_PREPARING);
+static_assert(static_cast<int>(TaskState::kFailed) == v1::TASK_STATE_FAILED);
+static_assert(static_cast<int>(Quality::kFull) == v1::QUALITY_FULL);
+static_assert(static_cast<int>(Quality::kFloor) == v1::QUALITY_FLOOR);
+
+// Figures of a fold that has said nothing for so long are not its present ones.
+constexpr absl::Duration kLiveFor = absl::Seconds(10);
+
+template <typename Setter>
+void SetTime(absl::Time time, Setter mutable_field) {
+  if (time != absl::InfiniteFuture() && time != absl::InfinitePast()) {
+    *mutable_field() = ToProto(time);
+  }
+}
+
+v1::Fold FoldToProto(const Task& task, const JobContext& context) {
+  v1::Fold fold;
+  fold.set_index(task.fold);
+  fold.set_seed(task.seed);
+  fold.set_trial(task.trial);
+  fold.set_state(static_cast<v1::TaskState>(task.state));
+  fold.mutable_progress()->set_unit(v1::PROGRESS_UNIT_EPOCH);
+  fold.mutable_progress()->set_planned(task.epochs_planned);
+  fold.mutable_progress()->set_done(task.epochs_done);
+  if (task.score) fold.set_score(*task.score);
+  fold.set_attempt(task.attempt);
+  fold.set_attempts(task.attempts);
+  fold.set_message(task.message);
+  fold.set_from_job(task.from_job);
+  fold.set_reused(task.reused);
+  if (context.brief || task.state != TaskState::kRunning || !task.live ||
+      context.now - task.live->at > kLiveFor) {
+    return fold;
+  }
+  const Live& live = *task.live;
+  fold.mutable_progress()->set_done(std::max(task.epochs_done, live.epoch));
+  v1::LiveFigures* const figures = fold.mutable_live();
+  figures->set_step(live.step);
+  figures->set_loss(live.loss);
+  figures->set_learning_rate(live.learning_rate);
+  figures->set_steps_per_s(live.steps_per_s);
+  figures->set_samples_per_s(live.samples_per_s);
+  figures->set_data_wait(live.data_wait);
+  figures->set_precision(live.precision);
+  figures->set_batch(live.batch);
+  figures->set_steps_per_epoch(live.steps_per_epoch);
+  figures->set_resolved_settings(live.resolved_settings);
+  return fold;
+}
+
+v1::PredictionMember MemberToProto(const Member& member) {
+  v1::PredictionMember to;
+  to.set_fold(member.fold);
+  to.set_seed(member.seed);
+  to.set_attempt(member.attempt);
+  to.set_complete(member.complete);
+  to.set_score(member.score);
+  if (member.step > 0) {
+    to.set_epoch(member.best_epoch);
+    to.set_step(member.step);
+  }
+  to.set_weight(member.weight);
+  return to;
+}
+
+void SetPrediction(const PublishedPrediction& prediction, const JobContext& context, v1::Job* to) {
+  v1::Scores* const scores = to->mutable_scores();
+  if (prediction.oof_score) scores->set_oof(*prediction.oof_score);
+  scores->set_comparable(prediction.comparable);
+  if (prediction.test_score) scores->set_test(*prediction.test_score);
+  if (prediction.floor_score && !scores->has_floor()) scores->set_floor(*prediction.floor_score);
+  to->set_quality(static_cast<v1::Quality>(prediction.quality));
+  if (prediction.number == 0) return;  // no rows to predict
+  v1::Prediction* const answer = to->mutable_predictions();
+  answer->set_path(absl::StrCat(context.state_dir, "/", prediction.path));
+  answer->set_rows(prediction.rows);
+  answer->set_quality(static_cast<v1::Quality>(prediction.quality));
+  std::set<int> folds;
+  for (const Member& member : prediction.members) folds.insert(member.fold);
+  answer->mutable_folds()->Assign(folds.begin(), folds.end());
+  answer->set_number(prediction.number);
+  *answer->mutable_at() = ToProto(prediction.at);
+  answer->set_sha256(prediction.sha256);
+  answer->set_bytes(prediction.bytes);
+  for (const Member& member : prediction.members) *answer->add_members() = MemberToProto(member);
+  if (prediction.floor_weight > 0) {
+    v1::PredictionMember* const floor = answer->add_members();
+    floor->set_fold(-1);
+    floor->set_weight(prediction.floor_weight);
+  }
+}
+
+v1::AttemptSummary AttemptToProto(const Attempt& attempt) {
+  v1::AttemptSummary summary;
+  summary.set_id(attempt.id);
+  summary.set_task(TaskName(attempt.kind, attempt.fold, attempt.seed));
+  summary.set_worker(attempt.worker);
+  SetTime(attempt.started_at, [&] { return summary.mutable_started_at(); });
+  SetTime(attempt.ended_at, [&] { return summary.mutable_ended_at(); });
+  summary.set_end_reason(static_cast<v1::AttemptEndReason>(attempt.end_reason));
+  summary.set_message(attempt.message);
+  return summary;
+}
+
+}  // namespace
+
+google::protobuf::Timestamp ToProto(absl::Time time) {
+  google::protobuf::Timestamp to;
+  const int64_t seconds = absl::ToUnixSeconds(time);  // rounded down, also before 1970
+  to.set_seconds(seconds);
+  to.set_nanos(
+      static_cast<int32_t>(absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
+  return to;
+}
+
+google::protobuf::Duration ToProto(absl::Duration duration) {
+  google::protobuf::Duration to;
+  const int64_t nanos = absl::ToInt64Nanoseconds(duration);
+  to.set_seconds(nanos / 1'000'000'000);
+  to.set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
+  return to;
+}
+
+v1::Report ToProto(const JobReport& report) {
+  v1::Report to;
+  to.set_folds_asked(report.folds_asked);
+  to.set_folds_planned(report.folds_planned);
+  to.set_folds_done(report.folds_done);
+  to.set_folds_partial(report.folds_partial);
+  to.set_folds_reused(report.folds_reused);
+  to.set_models_asked(report.models_asked);
+  to.set_models_trained(report.models_trained);
+  to.set_epochs_asked(report.epochs_asked);
+  to.set_epochs_planned(report.epochs_planned);
+  to.set_epochs_done(report.epochs_done);
+  to.set_queue_s(report.queue_s);
+  to.set_prepare_s(report.prepare_s);
+  to.set_probe_s(report.probe_s);
+  to.set_train_s(report.train_s);
+  to.set_validate_s(report.validate_s);
+  to.set_predict_s(report.predict_s);
+  to.set_device_s(report.device_s);
+  to.mutable_cuts()->Assign(report.cuts.begin(), report.cuts.end());
+  if (!report.more) return to;
+  v1::MoreTime* const more = to.mutable_more();
+  *more->mutable_time() = ToProto(report.more->time);
+  more->set_buys(report.more->buys);
+  if (report.more->now) more->set_score_now(*report.more->now);
+  if (report.more->low) more->set_score_low(*report.more->low);
+  if (report.more->expected) more->set_score(*report.more->expected);
+  if (report.more->high) more->set_score_high(*report.more->high);
+  return to;
+}
+
+v1::Plan ToProto(const Plan& plan) {
+  v1::Plan to;
+  to.set_revision(plan.revision);
+  to.set_folds(plan.folds);
+  to.set_epochs(plan.epochs);
+  to.set_models(plan.models);
+  to.set_ranks(plan.ranks);
+  to.set_parallel_folds(plan.parallel_folds);
+  if (plan.step_s) to.set_step_s(*plan.step_s);
+  if (plan.estimate) *to.mutable_estimate() = ToProto(*plan.estimate);
+  *to.mutable_reserve() = ToProto(plan.reserve);
+  SetTime(plan.at, [&] { return to.mutable_at(); });
+  to.set_rows(plan.rows);
+  return to;
+}
+
+v1::Decision ToProto(const Decision& decision) {
+  v1::Decision to;
+  *to.mutable_at() = ToProto(decision.at);
+  to.set_rule(decision.rule);
+  to.set_cause(decision.cause);
+  to.set_from(decision.from);
+  to.set_to(decision.to);
+  to.set_effect(decision.effect);
+  return to;
+}
+
+v1::QuotaState ToProto(const QuotaState& state) {
+  v1::QuotaState to;
+  v1::Quota* const quota = to.mutable_quota();
+  quota->mutable_subject()->set_owner(state.quota.subject.owner);
+  quota->mutable_subject()->set_label(state.quota.subject.label);
+  *quota->mutable_allowance() = ToProto(state.quota.allowance);
+  *quota->mutable_period() = ToProto(state.quota.period);
+  quota->set_rolling(state.quota.rolling);
+  *quota->mutable_since() = ToProto(state.quota.since);
+  to.set_used_s(state.used_s);
+  to.set_left_s(state.left_s);
+  SetTime(state.free_at, [&] { return to.mutable_free_at(); });
+  to.set_warned_percent(state.warned_percent);
+  return to;
+}
+
+v1::MetricPoint ToProto(int64_t sequence, const MetricPoint& point) {
+  v1::MetricPoint to;
+  to.set_sequence(sequence);
+  *to.mutable_at() = ToProto(point.at);
+  to.set_fold(point.fold);
+  to.set_attempt(point.attempt);
+  to.set_step(point.step);
+  to.set_epoch(point.epoch);
+  to.set_name(point.name);
+  to.set_value(point.value);
+  return to;
+}
+
+std::string ModelsFrom(const Job& job) {
+  const auto spec = SpecFromJson(job.spec_json);
+  if (!spec.ok()) return "";
+  return spec->has_serve() ? spec->serve().from() : spec->predict().from();
+}
+
+v1::Job ToProto(const Job& job, const JobContext& context) {
+  v1::Job to;
+  to.set_id(job.id);
+  to.set_name(job.spec.name);
+  to.set_owner(job.owner);
+  to.set_state(static_cast<v1::JobState>(job.state));
+  to.set_end_reason(static_cast<v1::JobEndReason>(job.end_reason));
+  to.set_end_message(job.end_message);
+  SetTime(job.accepted_at, [&] { return to.mutable_accepted_at(); });
+  SetTime(job.started_at, [&] { return to.mutable_started_at(); });
+  SetTime(job.deadline, [&] { return to.mutable_deadline(); });
+  SetTime(job.finished_at, [&] { return to.mutable_finished_at(); });
+  to.mutable_scores()->set_metric(job.spec.metric);
+  if (job.floor_score) to.mutable_scores()->set_floor(*job.floor_score);
+  if (job.prediction) SetPrediction(*job.prediction, context, &to);
+  for (const Task& task : job.tasks) {
+    if (task.kind == TaskKind::kTrain) *to.add_folds() = FoldToProto(task, context);
+  }
+  if (!job.plans.empty()) *to.mutable_plan() = ToProto(job.plans.back());
+  if (!context.brief) {
+    for (const Decision& decision : job.decisions) *to.add_decisions() = ToProto(decision);
+    for (const Attempt& attempt : job.attempts) *to.add_attempts() = AttemptToProto(attempt);
+  }
+  to.set_pending_reason(static_cast<v1::PendingReason>(job.pending_reason));
+  to.set_queue_position(job.queue_position);
+  SetTime(job.estimated_finish, [&] { return to.mutable_estimated_finish(); });
+  to.mutable_warnings()->Assign(job.warnings.begin(), job.warnings.end());
+  to.mutable_labels()->insert(job.spec.labels.begin(), job.spec.labels.end());
+  to.set_priority(job.spec.priority);
+  to.set_version(job.version);
+  to.set_train_rows(job.table.train_rows);
+  to.set_test_rows(job.table.test_rows);
+  if (!IsTerminal(job.state) && job.deadline != absl::InfiniteFuture()) {
+    to.set_remaining_s(absl::ToDoubleSeconds(job.deadline - context.now));
+  }
+  to.set_from(job.spec.from);
+  to.set_results_dir(absl::StrCat(context.state_dir, "/", JobDir(job.id)));
+  if (!job.tasks.empty() && UsesModels(job.tasks[0].kind)) to.set_models_from(ModelsFrom(job));
+  return to;
+}
+
+}  // namespace traind

@@ -1,0 +1,131 @@
+#include "common/data/table/csv.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace traind {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<std::vector<std::string>> AllRows(absl::string_view bytes) {
+  CsvReader reader(bytes, "t.csv");
+  std::vector<std::vector<std::string>> rows;
+  while (true) {
+    const auto next = reader.Next();
+    EXPECT_TRUE(next.ok()) << next.status();
+    if (!next.ok() || !*next) return rows;
+    rows.emplace_back(reader.fields().begin(), reader.fields().end());
+  }
+}
+
+std::string ErrorOf(absl::string_view bytes) {
+  CsvReader reader(bytes, "t.csv");
+  while (true) {
+    const auto next = reader.Next();
+    if (!next.ok()) return std::string(next.status().message());
+    if (!*next) return "";
+  }
+}
+
+TEST(CsvReaderTest, SplitsRowsWithAnyLineEndAndNoneAtTheEnd) {
+  EXPECT_THAT(AllRows("a,b\n1,2\r\n3,4\r5,6"),
+              ElementsAre(ElementsAre("a", "b"), ElementsAre("1", "2"), ElementsAre("3", "4"),
+                          ElementsAre("5", "6")));
+}
+
+TEST(CsvReaderTest, KeepsEmptyFieldsAndSkipsBlankLines) {
+  EXPECT_THAT(AllRows("a,,c\n\n,,\n"),
+              ElementsAre(ElementsAre("a", "", "c"), ElementsAre("", "", "")));
+}
+
+TEST(CsvReaderTest, StripsBlanksAroundUnquotedFieldsOnly) {
+  EXPECT_THAT(AllRows(" a ,\" b \" ,\tc d\t\n"), ElementsAre(ElementsAre("a", " b ", "c d")));
+}
+
+TEST(CsvReaderTest, QuotedFieldsHoldCommasQuotesAndLineEnds) {
+  EXPECT_THAT(
+      AllRows("\"x,y\",\"say \"\"hi\"\"\",\"two\nlines\"\nnext,1,2\n"),
+      ElementsAre(ElementsAre("x,y", "say \"hi\"", "two\nlines"), ElementsAre("next", "1", "2")));
+}
+
+TEST(CsvReaderTest, SkipsAByteOrderMark) {
+  EXPECT_THAT(AllRows("\xef\xbb\xbfid,x\n"), ElementsAre(ElementsAre("id", "x")));
+}
+
+TEST(CsvReaderTest, CountsLinesThroughQuotedLineEnds) {
+  CsvReader reader("h\n\"a\nb\"\nlast\n", "t.csv");
+  ASSERT_TRUE(*reader.Next());
+  ASSERT_TRUE(*reader.Next());
+  ASSERT_TRUE(*reader.Next());
+  EXPECT_EQ(reader.line(), 4);
+  EXPECT_EQ(reader.rows(), 3);
+}
+
+TEST(CsvReaderTest, NamesThePlaceOfWhatIsNotCsv) {
+  EXPECT_EQ(ErrorOf("a,b\n1,\"open\n"),
+            "t.csv: row 1 (line 2), column 2: a quote that is never closed");
+  EXPECT_THAT(ErrorOf("a,b\n\"1\"x,2\n"), HasSubstr("'x' after a closing quote"));
+  EXPECT_THAT(ErrorOf(absl::string_view("a,b\n1,\0\n", 8)), HasSubstr("zero byte"));
+  EXPECT_THAT(ErrorOf(absl::string_view("a,b\n1,\"\0\"\n", 10)), HasSubstr("zero byte"));
+}
+
+TEST(CsvHeaderTest, RefusesWhatIsNoHeader) {
+  EXPECT_THAT(ReadCsvHeader("", "t.csv").status().message(), HasSubstr("t.csv: the file is empty"));
+  EXPECT_THAT(ReadCsvHeader("\n\n", "t.csv").status().message(), HasSubstr("no header row"));
+  EXPECT_THAT(*ReadCsvHeader("a,,c\n", "t.csv"), ElementsAre("a", "unnamed: 1", "c"));
+  EXPECT_THAT(ReadCsvHeader("a,b,a\n", "t.csv").status().message(),
+              HasSubstr("two columns are called 'a'"));
+  EXPECT_THAT(ReadCsvHeader("\x1f\x8b\x08", "t.csv").status().message(), HasSubstr("gzip"));
+  EXPECT_THAT(ReadCsvHeader("\xff\xfe"
+                            "a",
+                            "t.csv")
+                  .status()
+                  .message(),
+              HasSubstr("UTF-16"));
+}
+
+TEST(CsvSampleTest, NamesRowAndColumnOfARaggedRow) {
+  EXPECT_EQ(CheckCsvSample("a,b,c\n1,2,3\n4,5\n", true, "t.csv").status().message(),
+            "t.csv: row 2 (line 3) has 2 fields, the header has 3: column 3 ('c') is missing");
+  EXPECT_THAT(CheckCsvSample("a,b\n1,2,3\n", true, "t.csv").status().message(),
+              HasSubstr("row 1 (line 2) has 3 fields, the header has 2: column 3 is one too many"));
+}
+
+TEST(CsvSampleTest, DoesNotJudgeWhatTheEndOfAPartCuts) {
+  const auto row = CheckCsvSample("a,b\n1,2\n3", false, "t.csv");
+  ASSERT_TRUE(row.ok()) << row.status();
+  EXPECT_EQ(row->rows, 1);
+  const auto quote = CheckCsvSample("a,b\n1,2\n3,\"ope", false, "t.csv");
+  ASSERT_TRUE(quote.ok()) << quote.status();
+  EXPECT_FALSE(CheckCsvSample("a,b\n1,2\n3", true, "t.csv").ok());
+}
+
+TEST(CsvSampleTest, RefusesAHeaderWithoutRows) {
+  EXPECT_THAT(CheckCsvSample("a,b\n", true, "t.csv").status().message(), HasSubstr("no rows"));
+}
+
+TEST(CsvMissingTest, KnowsTheUsualWords) {
+  for (const char* word : {"", "?", "NA", "n/a", "NaN", "null", "None"}) {
+    EXPECT_TRUE(IsMissing(word)) << word;
+  }
+  for (const char* word : {"0", "no", "nano", "north", "-", "Nana"}) {
+    EXPECT_FALSE(IsMissing(word)) << word;
+  }
+}
+
+TEST(CsvFieldTest, IsQuotedWhereItHasToBe) {
+  EXPECT_EQ(CsvField("plain text"), "plain text");
+  EXPECT_EQ(CsvField(""), "");
+  EXPECT_EQ(CsvField("a,b"), "\"a,b\"");
+  EXPECT_EQ(CsvField("say \"hi\""), "\"say \"\"hi\"\"\"");
+  EXPECT_EQ(CsvField(" edge"), "\" edge\"");
+  EXPECT_EQ(CsvField("two\nlines"), "\"two\nlines\"");
+}
+
+}  // namespace
+}  // namespace traind

@@ -1,0 +1,114 @@
+#include "common/data/text/words.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "common/data/text/hashed_words.h"
+#include "common/data/text/word_tokenizer.h"
+
+namespace traind {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::vector<std::string> WordsOf(absl::string_view text) {
+  std::vector<std::string> words;
+  ForEachWord(text, [&](absl::string_view word) { words.emplace_back(word); });
+  return words;
+}
+
+std::vector<int32_t> IdsOf(const Tokenizer& tokenizer, absl::string_view text) {
+  std::vector<int32_t> ids;
+  tokenizer.Encode(text, ids);
+  return ids;
+}
+
+TEST(WordsTest, AWordIsInLowerCaseAndAMarkStandsAlone) {
+  EXPECT_THAT(WordsOf("It's NOT good,\tis it?"),
+              ElementsAre("it's", "not", "good", ",", "is", "it", "?"));
+  EXPECT_THAT(WordsOf("'quoted' dogs'"), ElementsAre("'", "quoted", "'", "dogs", "'"));
+}
+
+TEST(WordsTest, LettersBeyondAsciiAreLoweredToo) {
+  EXPECT_THAT(WordsOf("\u00c4RGER \u041c\u0418\u0420 \u03a3\u03a9"),
+              ElementsAre("\u00e4rger", "\u043c\u0438\u0440", "\u03c3\u03c9"));
+}
+
+TEST(WordsTest, WhatIsWrittenWithoutBlanksIsAWordPerCharacter) {
+  EXPECT_THAT(WordsOf("\u65e5\u672c\u3001ok"), ElementsAre("\u65e5", "\u672c", "\u3001", "ok"));
+}
+
+TEST(WordsTest, BytesThatAreNoTextDoNoHarm) {
+  EXPECT_THAT(WordsOf(""), IsEmpty());
+  EXPECT_THAT(WordsOf(" \n\u00a0"), IsEmpty());
+  EXPECT_THAT(WordsOf("a\xff\xe3\x81"), ElementsAre("a", "\xff", "\xe3", "\x81"));
+}
+
+TEST(WordTokenizerTest, TheMostFrequentWordsAreTheVocabulary) {
+  WordCounter counter;
+  counter.Add("b a b c");
+  counter.Add("a b d d once");
+  EXPECT_THAT(counter.MostFrequent(10), ElementsAre("b", "a", "d"));
+  EXPECT_THAT(counter.MostFrequent(2), ElementsAre("b", "a"));
+  const WordTokenizer tokenizer(counter.MostFrequent(2));
+  EXPECT_EQ(tokenizer.size(), 3);
+  EXPECT_THAT(IdsOf(tokenizer, "A new b"), ElementsAre(2, 0, 1));
+  EXPECT_THAT(IdsOf(tokenizer, "  "), IsEmpty());
+}
+
+TEST(WordTokenizerTest, TheSameIsReadBack) {
+  const WordTokenizer written({"good", "bad", "'"});
+  const auto read = ParseTokenizer(written.Serialize());
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_EQ((*read)->size(), 4);
+  EXPECT_EQ(IdsOf(**read, "Bad 'good' new"), IdsOf(written, "Bad 'good' new"));
+}
+
+TEST(WordTokenizerTest, DamagedBytesAreRefused) {
+  const std::string whole = WordTokenizer({"good", "bad"}).Serialize();
+  EXPECT_EQ(ParseTokenizer(whole.substr(0, whole.size() - 1)).status().code(),
+            absl::StatusCode::kDataLoss);
+  EXPECT_EQ(ParseTokenizer(whole + "good\n").status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_FALSE(ParseTokenizer("").ok());
+  EXPECT_FALSE(ParseTokenizer("traind words 2\nbad\n").ok());
+}
+
+TEST(TokenizerTest, OfALongTextBothEndsAreKept) {
+  std::vector<int32_t> ids{9, 1, 2, 3, 4, 5};
+  KeepBothEnds(1, 5, ids);
+  EXPECT_THAT(ids, ElementsAre(9, 1, 2, 3, 4, 5));
+  KeepBothEnds(1, 3, ids);
+  EXPECT_THAT(ids, ElementsAre(9, 1, 2, 5));
+  KeepBothEnds(1, 1, ids);
+  EXPECT_THAT(ids, ElementsAre(9, 1));
+}
+
+TEST(HashedWordsTest, ATextIsAVectorOfLengthOneWhateverItsOrder) {
+  std::vector<float> one(64), other(64), empty(64, 3.0f);
+  HashWords("not good , bad", absl::MakeSpan(one));
+  HashWords("Bad , not GOOD", absl::MakeSpan(other));
+  EXPECT_EQ(one, other);
+  double squares = 0;
+  for (const float cell : one) squares += static_cast<double>(cell) * cell;
+  EXPECT_NEAR(squares, 1, 1e-6);
+  HashWords(" ", absl::MakeSpan(empty));
+  EXPECT_EQ(empty, std::vector<float>(64, 0.0f));
+}
+
+TEST(HashedWordsTest, CellsStayThoseOfEarlierVersions) {
+  std::vector<float> cells(8);
+  HashWords("good good bad", absl::MakeSpan(cells));
+  const float good = std::log1p(2.0f), bad = std::log1p(1.0f), length = std::hypot(good, bad);
+  std::vector<float> expected(8);
+  expected[5] = good / length;
+  expected[6] = -bad / length;
+  for (size_t i = 0; i < cells.size(); ++i) EXPECT_NEAR(cells[i], expected[i], 1e-6) << i;
+}
+
+}  // namespace
+}  // namespace traind

@@ -1,0 +1,358 @@
+// Tasks from their start to their end, and what stops them.
+#include "common/base/job_layout.h"
+#include "tests/worker/daemon/worker_core_harness.h"
+
+namespace traind::worker {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST_F(CoreTest, ATrainTaskRunsFromStartToCompleted) {
+  TaskStart task = Train(7);
+  task.deadline_at = now_ + absl::Seconds(60);
+  task.stop_at = now_ + absl::Seconds(50);
+  Start(task);
+  ASSERT_EQ(spawned_.size(), 1u);
+  const ProcessId rank = spawned_[0].process;
+  EXPECT_EQ(logs_[rank], RankLogPath("job-1", 7, 0));
+  EXPECT_THAT(Sent<rp::Train>(), IsEmpty());
+  now_ += absl::Seconds(2);
+  Ready(rank);
+  ASSERT_EQ(Sent<rp::Train>().size(), 1u);
+  const rp::Train train = Sent<rp::Train>()[0];
+  EXPECT_EQ(train.attempt, 7);
+  EXPECT_EQ(train.state_dir, "/state");
+  EXPECT_EQ(train.epochs, 10);
+  EXPECT_EQ(train.stop_ms, 48'000);
+  EXPECT_EQ(train.remaining_ms, 57'850) << "less the two seconds and the margin of the kill";
+  EXPECT_EQ(train.threads, 1);
+
+  Say(rank, rp::Started{7, 10, "fp32", 32, 100, 0, 0, ""});
+  Say(rank, About<rp::Progress>(7));
+  Say(rank, Fold(7, 0, true));
+  Say(rank, About<rp::Finished>(7));
+  EXPECT_THAT(Ends(), ElementsAre("7 COMPLETED"));
+  EXPECT_EQ(reports_.size(), 4u);
+  EXPECT_THAT(core_->RunningAttempts(), IsEmpty());
+  EXPECT_EQ(core_->WarmRanks(), 0);
+  Ready(rank);
+  EXPECT_EQ(core_->WarmRanks(), 1);
+  EXPECT_EQ(core_->engine(), "engine-1");
+  // The next task goes to it.
+  Start(Train(8));
+  EXPECT_EQ(spawned_.size(), 1u);
+  EXPECT_EQ(Sent<rp::Train>().size(), 2u);
+}
+
+TEST_F(CoreTest, ARepeatedStartRunsNothingTwice) {
+  StartTraining(Train(7));
+  Start(Train(7));
+  EXPECT_EQ(spawned_.size(), 1u);
+  Say(1, About<rp::Finished>(7));
+  Start(Train(7));
+  EXPECT_EQ(Sent<rp::Train>().size(), 1u);
+  EXPECT_THAT(Ends(), ElementsAre("7 COMPLETED"));
+}
+
+TEST_F(CoreTest, ATaskThatCannotBeIsRefused) {
+  TaskStart task = Train(1);
+  task.job = "../etc";
+  Start(task);
+  EXPECT_THAT(LastMessage(), HasSubstr("job \"../etc\" is no name"));
+  task = Train(2, {5});
+  Start(task);
+  EXPECT_THAT(LastMessage(), HasSubstr("this Worker has 2"));
+  Start(Train(3, {}));
+  Start(Train(4, {1, 1}));
+  task = Train(5, {0, 1});
+  task.world_size = 1;
+  Start(task);
+  EXPECT_THAT(Ends(),
+              ElementsAre("1 INTERNAL", "2 INTERNAL", "3 INTERNAL", "4 INTERNAL", "5 INTERNAL"));
+  EXPECT_THAT(spawned_, IsEmpty());
+}
+
+TEST_F(CoreTest, AGangStartsWhenAllAreReadyAndMeetsAtOnePort) {
+  Start(Train(7, {0, 1}));
+  ASSERT_EQ(spawned_.size(), 2u);
+  Ready(1);
+  EXPECT_THAT(Sent<rp::Train>(), IsEmpty());
+  Ready(2);
+  const std::vector<rp::Train> trains = Sent<rp::Train>();
+  ASSERT_EQ(trains.size(), 2u);
+  EXPECT_EQ(trains[0].rank, 0);
+  EXPECT_EQ(trains[1].rank, 1);
+  EXPECT_EQ(trains[1].world_size, 2);
+  EXPECT_EQ(trains[0].rendezvous.port, 4711);
+  EXPECT_EQ(trains[1].rendezvous.port, 4711);
+  EXPECT_EQ(trains[1].rendezvous.host, "127.0.0.1");
+  // Facts come from rank 0 alone; the end when both have finished.
+  Say(2, About<rp::Started>(7));
+  EXPECT_THAT(reports_, IsEmpty());
+  Say(1, Fold(7, 0, true));
+  Say(1, About<rp::Finished>(7));
+  EXPECT_THAT(Ends(), IsEmpty());
+  Say(2, About<rp::Finished>(7));
+  EXPECT_THAT(Ends(), ElementsAre("7 COMPLETED"));
+}
+
+TEST_F(CoreTest, TheDeadlineKillsWhatStillWorksThen) {
+  TaskStart task = Train(7);
+  task.deadline_at = now_ + absl::Seconds(10);
+  StartTraining(task);
+  core_->Connected(now_);
+  core_->Disconnected(now_);
+  now_ += absl::Milliseconds(9'849);
+  Tick();
+  EXPECT_THAT(killed_, IsEmpty());
+  EXPECT_EQ(core_->NextWakeup(), task.deadline_at - absl::Milliseconds(150));
+  Tick(absl::Milliseconds(1));
+  EXPECT_THAT(killed_, ElementsAre(1));
+  DieKilled();
+  EXPECT_THAT(Ends(), ElementsAre("7 DEADLINE"));
+}
+
+TEST_F(CoreTest, ATaskThatComesAfterItsDeadlineTakesNoRank) {
+  TaskStart task = Train(7);
+  task.deadline_at = now_;
+  Start(task);
+  EXPECT_THAT(spawned_, IsEmpty());
+  EXPECT_THAT(Ends(), ElementsAre("7 DEADLINE"));
+}
+
+TEST_F(CoreTest, AFoldThatIsSavedIsNotLostToTheDeadline) {
+  TaskStart task = Train(7);
+  task.deadline_at = now_ + absl::Seconds(10);
+  StartTraining(task);
+  Say(1, Fold(7, 0, true, "time"));
+  RunUntil(now_ + absl::Seconds(11));
+  DieKilled();
+  EXPECT_THAT(Ends(), ElementsAre("7 STOPPED_IN_TIME"));
+}
+
+TEST_F(CoreTest, AbortKillsAndItsSlotIsUsedAgainWhenItIsDead) {
+  StartTraining(Train(7));
+  core_->Stop(7, StopMode::kAbort, "the job was cancelled", now_);
+  Start(Train(8));
+  EXPECT_THAT(killed_, ElementsAre(1));
+  EXPECT_EQ(spawned_.size(), 1u) << "the slot is not free yet";
+  DieKilled();
+  EXPECT_THAT(Ends(), ElementsAre("7 CANCELLED_BY_USER"));
+  ASSERT_EQ(spawned_.size(), 2u);
+  Ready(2);
+  EXPECT_EQ(Sent<rp::Train>().back().attempt, 8);
+}
+
+TEST_F(CoreTest, AStopBeforeTheRankIsReadyKeepsTheRankAsASpare) {
+  Start(Train(7));
+  core_->Stop(7, StopMode::kAbort, "stale", now_);
+  Collect();
+  EXPECT_THAT(killed_, IsEmpty());
+  EXPECT_THAT(Ends(), ElementsAre("7 STALE"));
+  Ready(1);
+  EXPECT_EQ(core_->WarmRanks(), 1);
+  EXPECT_EQ(logs_[1], "");
+}
+
+TEST_F(CoreTest, PredictIsPassedOnAndEndsAsTheUsersWish) {
+  StartTraining(Train(7));
+  core_->Stop(7, StopMode::kPredict, "the user asked to finish", now_);
+  Collect();
+  ASSERT_EQ(Sent<rp::Stop>().size(), 1u);
+  EXPECT_TRUE(Sent<rp::Stop>()[0].predict);
+  Say(1, Fold(7, 0, true, "user"));
+  Say(1, About<rp::Finished>(7));
+  EXPECT_THAT(Ends(), ElementsAre("7 FINISHED_BY_USER"));
+}
+
+TEST_F(CoreTest, AStopByARuleIsTheClocksDoing) {
+  StartTraining(Train(7));
+  core_->Stop(7, StopMode::kPredict, "its time is up", now_);
+  Say(1, Fold(7, 0, true, "user"));
+  Say(1, About<rp::Finished>(7));
+  EXPECT_THAT(Ends(), ElementsAre("7 STOPPED_IN_TIME"));
+  EXPECT_EQ(LastMessage(), "its time is up");
+}
+
+TEST_F(CoreTest, ADropThatIsNotHeededEndsWithTheGrace) {
+  StartTraining(Train(7));
+  core_->Stop(7, StopMode::kDrop, "cancelled", now_);
+  Collect();
+  EXPECT_FALSE(Sent<rp::Stop>()[0].predict);
+  RunUntil(now_ + options_.drop_grace - absl::Milliseconds(1));
+  EXPECT_THAT(killed_, IsEmpty());
+  RunUntil(now_ + absl::Milliseconds(1));
+  DieKilled();
+  EXPECT_THAT(Ends(), ElementsAre("7 CANCELLED_BY_USER"));
+}
+
+TEST_F(CoreTest, ARankThatMissesItsStopIsRemindedOnce) {
+  TaskStart task = Train(7);
+  task.stop_at = now_ + absl::Seconds(10);
+  task.deadline_at = now_ + absl::Seconds(20);
+  StartTraining(task);
+  RunUntil(now_ + absl::Seconds(11));
+  EXPECT_THAT(Sent<rp::Stop>(), IsEmpty());
+  RunUntil(now_ + absl::Seconds(4));
+  ASSERT_EQ(Sent<rp::Stop>().size(), 1u);
+  EXPECT_TRUE(Sent<rp::Stop>()[0].predict);
+  Say(1, Fold(7, 0, true, "user"));
+  Say(1, About<rp::Finished>(7));
+  EXPECT_THAT(Ends(), ElementsAre("7 STOPPED_IN_TIME")) << "the reminder is the clock's";
+}
+
+TEST_F(CoreTest, AReplanReachesTheRanksAndThoseNotStartedYet) {
+  TaskStart task = Train(7);
+  task.stop_at = now_ + absl::Seconds(10);
+  StartTraining(task);
+  core_->Replan(7, 4, 0.4, now_ + absl::Seconds(3), std::nullopt, true, now_);
+  Collect();
+  ASSERT_EQ(Sent<rp::Replan>().size(), 1u);
+  EXPECT_EQ(Sent<rp::Replan>()[0].epochs, 4);
+  EXPECT_EQ(Sent<rp::Replan>()[0].rows, 0.4);
+  EXPECT_EQ(Sent<rp::Replan>()[0].stop_ms, 3'000);
+  RunUntil(now_ + absl::Seconds(6));
+  EXPECT_EQ(Sent<rp::Stop>().size(), 1u) << "by the new stop";
+
+  Start(Train(8, {1}));
+  core_->Replan(8, 2, 0.5, absl::InfiniteDuration(), std::nullopt, true, now_);
+  Ready(2);
+  EXPECT_EQ(Sent<rp::Train>().back().epochs, 2);
+  EXPECT_EQ(Sent<rp::Train>().back().rows, 0.5);
+  EXPECT_EQ(Sent<rp::Train>().back().stop_ms, -1);
+}
+
+TEST_F(CoreTest, PreparesGoByDeadlineTwoAtATime) {
+  for (int64_t attempt = 1; attempt <= 5; ++attempt) {
+    // 1 and 2 start at once; of the others the last has the first deadline.
+    Start(Prepare(attempt, now_ + absl::Seconds(100 - 10 * attempt)));
+  }
+  EXPECT_EQ(spawned_.size(), 2u);
+  EXPECT_EQ(spawned_[0].program, Program::kPrepare);
+  for (ProcessId process = 1; process <= 4; ++process) {
+    const int64_t attempt = Sent<rp::Prepare>()[static_cast<size_t>(process) - 1].attempt;
+    Say(process, About<rp::TableReady>(attempt));
+    Say(process, About<rp::FloorReady>(attempt));
+    Say(process, About<rp::Finished>(attempt));
+    Die(process, {ExitStatus::kExited, 0, ""});
+  }
+  std::vector<int64_t> order;
+  for (const rp::Prepare& prepare : Sent<rp::Prepare>()) order.push_back(prepare.attempt);
+  EXPECT_THAT(order, ElementsAre(1, 2, 5, 4, 3));
+  EXPECT_THAT(Ends(), ElementsAre("1 COMPLETED", "2 COMPLETED", "5 COMPLETED", "4 COMPLETED"));
+}
+
+TEST_F(CoreTest, WhoHasAFirstFloorMakesRoomForOthersWithNone) {
+  for (int64_t attempt = 1; attempt <= 12; ++attempt) {
+    Start(Prepare(attempt, now_ + absl::Seconds(100)));
+  }
+  ASSERT_EQ(spawned_.size(), 2u);
+  Say(1, About<rp::TableReady>(1));
+  EXPECT_EQ(spawned_.size(), 2u);
+  Say(1, About<rp::FloorReady>(1));
+  EXPECT_EQ(spawned_.size(), 3u);
+  Say(1, About<rp::FloorReady>(1));  // the better one
+  EXPECT_EQ(spawned_.size(), 3u);
+  // Not without end: eight at once are the most.
+  for (ProcessId process = 2; process <= 8; ++process) {
+    Say(process, About<rp::FloorReady>(process));
+  }
+  EXPECT_EQ(spawned_.size(), 8u);
+  Say(1, About<rp::Finished>(1));
+  Die(1, {ExitStatus::kExited, 0, ""});
+  EXPECT_EQ(spawned_.size(), 9u);
+}
+
+TEST_F(CoreTest, APrepareOutlivesAFinishAndIsDroppedByACancel) {
+  Start(Prepare(1, absl::InfiniteDuration()));
+  core_->Stop(1, StopMode::kPredict, "finish", now_);
+  Collect();
+  EXPECT_THAT(killed_, IsEmpty());
+  core_->Stop(1, StopMode::kDrop, "cancelled", now_);
+  Collect();
+  DieKilled();
+  EXPECT_THAT(Ends(), ElementsAre("1 CANCELLED_BY_USER"));
+}
+
+TEST_F(CoreTest, TheLossOfTraindEndsNothing) {
+  StartTraining(Train(7));
+  Say(1, About<rp::Started>(7));
+  core_->Connected(now_);
+  core_->Disconnected(now_);
+  for (int i = 0; i < 600; ++i) {
+    now_ += absl::Seconds(1);
+    Say(1, About<rp::Progress>(7));
+    Tick();
+  }
+  EXPECT_THAT(killed_, IsEmpty());
+  EXPECT_THAT(core_->RunningAttempts(), ElementsAre(7));
+}
+
+TEST_F(CoreTest, WithoutTraindAFoldIsPublishedFromHere) {
+  TaskStart task = Train(7);
+  task.fold = 2;
+  StartTraining(task);
+  core_->Connected(now_);
+  Say(1, Fold(7, 2, false));
+  RunUntil(now_ + absl::Seconds(2));
+  EXPECT_THAT(publishes_, IsEmpty()) << "traind does it";
+  core_->Disconnected(now_);
+  RunUntil(now_ + absl::Seconds(1));
+  ASSERT_EQ(publishes_.size(), 1u);
+  EXPECT_EQ(publishes_[0].job, "job-1");
+  EXPECT_EQ(publishes_[0].table, "cache/t.table");
+  EXPECT_EQ(publishes_[0].metric, "accuracy");
+  EXPECT_EQ(publishes_[0].spec_folds, 5);
+  ASSERT_EQ(publishes_[0].members.size(), 1u);
+  EXPECT_EQ(publishes_[0].members[0].attempt, 7);
+  EXPECT_EQ(publishes_[0].members[0].fold, 2);
+  EXPECT_FALSE(publishes_[0].members[0].complete);
+  PublishedPrediction prediction;
+  prediction.number = 3;
+  prediction.changed = true;
+  core_->Published("job-1", prediction, now_);
+  Say(1, Fold(7, 2, true));
+  Tick();
+  ASSERT_EQ(publishes_.size(), 2u);
+  EXPECT_TRUE(publishes_[1].members[0].complete);
+}
+
+TEST_F(CoreTest, ShutdownDropsEverythingAndIsDoneWhenNothingIsLeft) {
+  StartTraining(Train(7));
+  Start(Train(8, {1}));  // its Rank is not ready yet
+  Start(Prepare(9, absl::InfiniteDuration()));
+  core_->Shutdown(absl::Seconds(5), now_);
+  Collect();
+  EXPECT_FALSE(Sent<rp::Stop>()[0].predict);
+  EXPECT_THAT(Ends(), ElementsAre("8 SHUTDOWN"));
+  EXPECT_THAT(killed_, ElementsAre(2, 3)) << "what has nothing to save";
+  DieKilled();
+  Start(Train(10));
+  EXPECT_THAT(Ends(), ElementsAre("8 SHUTDOWN", "9 SHUTDOWN", "10 SHUTDOWN"));
+  Say(1, About<rp::CheckpointSaved>(7));
+  Say(1, About<rp::Finished>(7));
+  EXPECT_FALSE(core_->done());
+  Ready(1);
+  Tick();
+  EXPECT_EQ(Sent<rp::Exit>().size(), 1u);
+  Die(1, {ExitStatus::kExited, 0, ""});
+  EXPECT_TRUE(core_->done());
+  EXPECT_EQ(Ends().back(), "7 SHUTDOWN");
+}
+
+TEST_F(CoreTest, ShutdownKillsWhatDoesNotEndWithinItsGrace) {
+  StartTraining(Train(7));
+  core_->Shutdown(absl::Seconds(5), now_);
+  Collect();
+  RunUntil(now_ + absl::Seconds(4));
+  EXPECT_THAT(killed_, IsEmpty());
+  RunUntil(now_ + absl::Seconds(1));
+  DieKilled();
+  EXPECT_THAT(Ends(), ElementsAre("7 SHUTDOWN"));
+  EXPECT_TRUE(core_->done());
+}
+
+}  // namespace
+}  // namespace traind::worker

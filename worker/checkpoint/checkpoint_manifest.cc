@@ -1,0 +1,248 @@
+#include "worker/checkpoint/checkpoint_manifest.h"
+
+#include <absl/status/status.h>
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "common/base/status_macros.h"
+
+namespace traind {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// 1: AdamW's four slots and no fields of kSince2. 2: any slots.
+constexpr int kFormat = 2;
+constexpr char kDigest[] = "manifest_sha256";
+constexpr char kPasses[] = "passes";
+constexpr char kWindow[] = "window";
+
+// Fields of the manifest, once for both directions.
+template <class Visitor>
+bool VisitFields(Checkpoint& c, Visitor&& visit) {
+  return visit("job", c.job) && visit("attempt", c.attempt) && visit("fold", c.fold) &&
+         visit("seed", c.seed) && visit("table_sha256", c.table_sha256) && visit("step", c.step) &&
+         visit("epoch", c.epoch) && visit("position", c.position) &&
+         visit("epoch_fraction", c.epoch_fraction) && visit("epoch_loss_sum", c.epoch_loss_sum) &&
+         visit("epoch_loss_rows", c.epoch_loss_rows) && visit("world_size", c.world_size) &&
+         visit("batch", c.batch) && visit("precision", c.precision) &&
+         visit("planned_epochs", c.planned_epochs) && visit("warmup_steps", c.warmup_steps) &&
+         visit("learning_rate", c.learning_rate) && visit("optimizer_steps", c.optimizer_steps) &&
+         visit("loss_scale", c.loss_scale) && visit("growth_tracker", c.growth_tracker) &&
+         visit("has_best", c.has_best) && visit("best_metric", c.best_metric) &&
+         visit("best_loss", c.best_loss) && visit("best_epoch", c.best_epoch) &&
+         visit("epochs_without_better", c.epochs_without_better) &&
+         visit("patience_metric", c.patience_metric);
+}
+
+// Since format 2.
+template <class Visitor>
+bool VisitNewFields(Checkpoint& c, Visitor&& visit) {
+  return visit("model", c.model) && visit("optimizer", c.optimizer) &&
+         visit("step_rows", c.step_rows) && visit("recompute", c.recompute);
+}
+
+Json NumberToJson(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return value;
+}
+
+std::optional<double> NumberFromJson(const Json& json) {
+  if (json.is_number()) return json.get<double>();
+  if (json == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  if (json == "Infinity") return std::numeric_limits<double>::infinity();
+  if (json == "-Infinity") return -std::numeric_limits<double>::infinity();
+  return std::nullopt;
+}
+
+struct Writer {
+  Json& json;
+  bool operator()(const char* key, double& value) { return json[key] = NumberToJson(value), true; }
+  template <class T>
+  bool operator()(const char* key, T& value) {
+    return json[key] = value, true;
+  }
+};
+
+struct Reader {
+  const Json& json;
+  std::string failed;
+
+  bool operator()(const char* key, std::string& value) {
+    return Take(
+        key, [](const Json& j) { return j.is_string(); }, value);
+  }
+  bool operator()(const char* key, bool& value) {
+    return Take(
+        key, [](const Json& j) { return j.is_boolean(); }, value);
+  }
+  bool operator()(const char* key, uint64_t& value) {
+    return Take(
+        key, [](const Json& j) { return j.is_number_unsigned(); }, value);
+  }
+  // Counts: none is below 0.
+  bool operator()(const char* key, int64_t& value) {
+    constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+    return Take(
+        key, [](const Json& j) { return j.is_number_unsigned() && j.get<uint64_t>() <= kMost; },
+        value);
+  }
+  bool operator()(const char* key, int& value) {
+    constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<int>::max());
+    return Take(
+        key, [](const Json& j) { return j.is_number_unsigned() && j.get<uint64_t>() <= kMost; },
+        value);
+  }
+  bool operator()(const char* key, double& value) {
+    const auto found = json.find(key);
+    const auto number = found == json.end() ? std::nullopt : NumberFromJson(*found);
+    if (!number.has_value()) return Fail(key);
+    value = *number;
+    return true;
+  }
+
+ private:
+  template <class Check, class T>
+  bool Take(const char* key, Check&& check, T& value) {
+    const auto found = json.find(key);
+    if (found == json.end() || !check(*found)) return Fail(key);
+    value = found->template get<T>();
+    return true;
+  }
+  bool Fail(const char* key) {
+    failed = key;
+    return false;
+  }
+};
+
+Json FieldsToJson(const Checkpoint& checkpoint) {
+  Json json = {{"format", kFormat}};
+  Checkpoint& fields = const_cast<Checkpoint&>(checkpoint);  // the writer only reads
+  VisitFields(fields, Writer{json});
+  VisitNewFields(fields, Writer{json});
+  json[kPasses] = NumberToJson(checkpoint.passes);
+  if (checkpoint.window > 0) json[kWindow] = checkpoint.window;
+  return json;
+}
+
+// The manifest's text, with the digest of all the rest in it.
+std::string Seal(Json manifest) {
+  manifest.erase(kDigest);
+  manifest[kDigest] = Sha256Hex(manifest.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return manifest.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+absl::StatusOr<Checkpoint> FieldsFromJson(const Json& json, Reader& reader) {
+  Checkpoint checkpoint;
+  if (!VisitFields(checkpoint, reader) ||
+      (json["format"] != 1 && !VisitNewFields(checkpoint, reader))) {
+    return absl::DataLossError("\"" + reader.failed + "\" is missing or of another type");
+  }
+  if (checkpoint.world_size < 1 || checkpoint.batch < 1) {
+    return absl::DataLossError("world_size or batch is 0");
+  }
+  // Before epochs could be shortened there was none.
+  checkpoint.passes = static_cast<double>(checkpoint.epoch);
+  if (json.contains(kPasses) && !reader(kPasses, checkpoint.passes)) {
+    return absl::DataLossError("\"passes\" is of another type");
+  }
+  if (json.contains(kWindow) && !reader(kWindow, checkpoint.window)) {
+    return absl::DataLossError("\"window\" is of another type");
+  }
+  if (json["format"] == 1) {
+    checkpoint.step_rows = static_cast<int64_t>(checkpoint.batch) * checkpoint.world_size;
+  }
+  return checkpoint;
+}
+
+bool IsSlotName(const std::string& name) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  return !name.empty() && name != "last" && std::all_of(name.begin(), name.end(), allowed);
+}
+
+absl::StatusOr<std::vector<std::string>> SlotsFromJson(const Json& json) {
+  if (json["format"] == 1) {
+    return std::vector<std::string>{"best_weights", "weights", "exp_avg", "exp_avg_sq"};
+  }
+  const auto found = json.find("slots");
+  std::vector<std::string> slots;
+  if (found == json.end() || !found->is_array()) {
+    return absl::DataLossError("\"slots\" is missing or no list");
+  }
+  for (const Json& slot : *found) {
+    if (!slot.is_string() || !IsSlotName(slot.get<std::string>())) {
+      return absl::DataLossError("\"slots\" has something that is no slot's name");
+    }
+    slots.push_back(slot.get<std::string>());
+  }
+  return slots;
+}
+
+}  // namespace
+
+std::string SlotPrefix(const std::string& slot) {
+  if (slot == "best_weights") return "";
+  if (slot == "weights") return "last.";
+  return slot + ".";
+}
+
+std::string EncodeFields(const Checkpoint& checkpoint) {
+  return FieldsToJson(checkpoint).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+absl::StatusOr<Checkpoint> DecodeFields(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("format")) {
+    return absl::DataLossError("a checkpoint's fields are no JSON object");
+  }
+  Reader reader{json, ""};
+  return FieldsFromJson(json, reader);
+}
+
+std::string EncodeManifest(const Checkpoint& checkpoint, const FileDigest& tensors) {
+  Json json = FieldsToJson(checkpoint);
+  json["slots"] = Json::array({"best_weights"});
+  for (const auto& [slot, values] : checkpoint.slots) {
+    if (slot != "best_weights") json["slots"].push_back(slot);
+  }
+  json["tensors_sha256"] = tensors.sha256;
+  json["tensors_bytes"] = tensors.bytes;
+  return Seal(std::move(json));
+}
+
+absl::StatusOr<CheckpointManifest> DecodeManifest(const std::string& text,
+                                                  const std::string& path) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto bad = [&path](absl::string_view what) {
+    return absl::DataLossError(absl::StrCat("checkpoint ", path, ": ", what));
+  };
+  if (json.is_discarded() || !json.is_object()) return bad("no JSON object");
+  if (!json.contains("format") || (json["format"] != kFormat && json["format"] != 1)) {
+    return bad(absl::StrCat("its format is not 1 or ", kFormat));
+  }
+  if (Seal(json) != text) return bad("it is damaged: its digest is not that of its text");
+  CheckpointManifest manifest;
+  Reader reader{json, ""};
+  absl::StatusOr<Checkpoint> fields = FieldsFromJson(json, reader);
+  if (!fields.ok()) return bad(fields.status().message());
+  manifest.fields = *std::move(fields);
+  absl::StatusOr<std::vector<std::string>> slots = SlotsFromJson(json);
+  if (!slots.ok()) return bad(slots.status().message());
+  manifest.slots = *std::move(slots);
+  if (!reader("tensors_sha256", manifest.tensors.sha256) ||
+      !reader("tensors_bytes", manifest.tensors.bytes)) {
+    return bad("\"" + reader.failed + "\" is missing or of another type");
+  }
+  return manifest;
+}
+
+}  // namespace traind

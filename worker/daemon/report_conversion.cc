@@ -1,0 +1,308 @@
+#include "worker/daemon/report_conversion.h"
+
+#include <absl/status/status.h>
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+
+#include <nlohmann/json.hpp>
+
+namespace traind::worker {
+namespace {
+
+namespace rp = rank_protocol;
+
+// For PREPARE, whose messages carry no publish context.
+void ReadSpec(const std::string& spec_json, TaskStart& task) {
+  const nlohmann::json spec = nlohmann::json::parse(spec_json, nullptr, false);
+  if (!spec.is_object()) return;
+  const nlohmann::json metric =
+      spec.value(nlohmann::json::json_pointer("/task/metric"), nlohmann::json());
+  const nlohmann::json folds =
+      spec.value(nlohmann::json::json_pointer("/data/folds"), nlohmann::json());
+  if (metric.is_string()) task.metric = metric.get<std::string>();
+  if (folds.is_number_integer()) task.spec_folds = folds.get<int>();
+}
+
+void Fill(const rp::TableReady& from, v1::AttemptReport& report) {
+  v1::TableReady& to = *report.mutable_table_ready();
+  to.set_table(from.table);
+  to.set_content_sha256(from.content_sha256);
+  to.set_train_rows(from.train_rows);
+  to.set_test_rows(from.test_rows);
+  to.set_features(from.features);
+  to.set_classes(from.classes);
+  to.set_read_ms(from.read_ms);
+  to.set_cached(from.cached);
+  for (const std::string& warning : from.warnings) to.add_warnings(warning);
+}
+
+void Fill(const rp::FloorReady& from, v1::AttemptReport& report) {
+  v1::FloorReady& to = *report.mutable_floor_ready();
+  to.set_model(from.model);
+  to.set_score(from.score);
+  to.set_oof_sha256(from.oof_sha256);
+  to.set_test_sha256(from.test_sha256);
+}
+
+void Fill(const rp::Started& from, v1::AttemptReport& report) {
+  v1::Started& to = *report.mutable_started();
+  to.set_parameters(from.parameters);
+  to.set_precision(from.precision);
+  to.set_batch(from.batch);
+  to.set_steps_per_epoch(from.steps_per_epoch);
+  to.set_first_step(from.first_step);
+  to.set_start_epoch(from.start_epoch);
+  to.set_resolved_settings(from.resolved_settings);
+}
+
+void Fill(const rp::Probe& from, v1::AttemptReport& report) {
+  v1::Probe& to = *report.mutable_probe();
+  to.set_step_s(from.step_s);
+  to.set_step_p90_s(from.step_p90_s);
+  to.set_timed_steps(from.timed_steps);
+  to.set_evaluate_s(from.evaluate_s);
+  to.set_predict_s(from.predict_s);
+}
+
+void Fill(const rp::Progress& from, v1::AttemptReport& report) {
+  v1::ProgressReport& to = *report.mutable_progress();
+  to.set_step(from.step);
+  to.set_epoch(from.epoch);
+  to.set_loss(from.loss);
+  to.set_learning_rate(from.lr);
+  to.set_steps_per_s(from.steps_per_s);
+  to.set_samples_per_s(from.samples_per_s);
+  to.set_data_wait(from.data_wait);
+  auto& signals = *to.mutable_signals();
+  const auto add = [&signals](const char* name, double value, bool known) {
+    if (known) signals[name] = value;
+  };
+  add("data_wait", from.data_wait, true);
+  add("exchange", from.exchange, from.exchange > 0);
+  add("pause", from.pause, true);
+  add("utilisation", from.utilisation, from.utilisation >= 0);
+  add("gradient_norm", from.gradient_norm, from.gradient_norm > 0);
+  add("loss_scale", from.loss_scale, from.loss_scale > 0);
+  add("peak_memory_bytes", static_cast<double>(from.peak_memory_bytes), from.peak_memory_bytes > 0);
+  add("peak_device_bytes", static_cast<double>(from.peak_device_bytes), from.peak_device_bytes > 0);
+}
+
+void Fill(const rp::Epoch& from, v1::AttemptReport& report) {
+  v1::EpochReport& to = *report.mutable_epoch();
+  to.set_epoch(from.epoch);
+  to.set_step(from.step);
+  to.set_train_loss(from.train_loss);
+  to.set_val_loss(from.val_loss);
+  to.set_val_metric(from.val_metric);
+  to.set_best_metric(from.best_metric);
+  to.set_epoch_s(from.epoch_s);
+  to.set_evaluate_s(from.evaluate_s);
+  to.set_rows(from.rows);
+}
+
+void Fill(const rp::CheckpointSaved& from, v1::AttemptReport& report) {
+  v1::CheckpointSaved& to = *report.mutable_checkpoint_saved();
+  to.set_step(from.step);
+  to.set_epoch(from.epoch);
+  to.set_manifest(from.manifest);
+  to.set_sha256(from.sha256);
+  to.set_bytes(from.bytes);
+  to.set_best_metric(from.best_metric);
+  to.set_save_ms(from.save_ms);
+}
+
+void Fill(const rp::FoldSaved& from, v1::AttemptReport& report) {
+  v1::FoldSaved& to = *report.mutable_fold_saved();
+  to.set_fold(from.fold);
+  to.set_seed(from.seed);
+  to.set_complete(from.complete);
+  to.set_last(from.last);
+  to.set_stopped_by(from.stopped_by);
+  to.set_epochs_done(from.epochs_done);
+  to.set_score(from.score);
+  to.set_oof(from.oof);
+  to.set_oof_sha256(from.oof_sha256);
+  to.set_test(from.test);
+  to.set_test_sha256(from.test_sha256);
+  to.set_predict_s(from.predict_s);
+  to.set_best_epoch(from.best_epoch);
+  to.set_step(from.step);
+}
+
+void Fill(const rp::Decision& from, v1::AttemptReport& report) {
+  v1::DecisionReport& to = *report.mutable_decision();
+  to.set_rule(from.rule);
+  to.set_cause(from.cause);
+  to.set_from(from.from);
+  to.set_to(from.to);
+}
+
+void Fill(const Ended& from, v1::AttemptReport& report) {
+  v1::Ended& to = *report.mutable_ended();
+  to.set_reason(EndReasonToProto(from.reason));
+  to.set_message(from.message);
+}
+
+TaskKind KindFromProto(v1::StartTask::Kind kind) {
+  switch (kind) {
+    case v1::StartTask::KIND_PREPARE:
+      return TaskKind::kPrepare;
+    case v1::StartTask::KIND_PREDICT:
+      return TaskKind::kPredict;
+    case v1::StartTask::KIND_SERVE:
+      return TaskKind::kServe;
+    default:
+      return TaskKind::kTrain;
+  }
+}
+
+// What the Rank says of each model, as JSON.
+void FillMembers(const std::string& text, v1::PredictRowsReply& reply) {
+  const nlohmann::json members = nlohmann::json::parse(text, nullptr, false);
+  if (!members.is_array()) return;
+  const auto number = [](const nlohmann::json& of, const char* key) {
+    return of.contains(key) && of[key].is_number() ? of[key].get<double>() : 0;
+  };
+  for (const nlohmann::json& item : members) {
+    if (!item.is_object()) continue;
+    v1::PredictionMember& member = *reply.add_members();
+    member.set_fold(static_cast<int32_t>(number(item, "fold")));
+    member.set_seed(static_cast<int32_t>(number(item, "seed")));
+    member.set_attempt(static_cast<int64_t>(number(item, "attempt")));
+    member.set_complete(item.contains("complete") && item["complete"] == true);
+    member.set_score(number(item, "score"));
+    member.set_epoch(number(item, "epoch"));
+    member.set_step(static_cast<int64_t>(number(item, "step")));
+    member.set_weight(number(item, "weight"));
+  }
+}
+
+}  // namespace
+
+rp::Rows RowsFromProto(const v1::AskRows& ask) {
+  rp::Rows rows;
+  rows.attempt = ask.attempt();
+  rows.request = ask.request();
+  rows.columns.assign(ask.columns().begin(), ask.columns().end());
+  for (const v1::RowValues& row : ask.rows()) {
+    rows.values.insert(rows.values.end(), row.values().begin(), row.values().end());
+  }
+  return rows;
+}
+
+v1::WorkerMessage AnswerToProto(const rp::Answered& answer) {
+  v1::WorkerMessage message;
+  v1::RowsAnswered& to = *message.mutable_rows();
+  to.set_attempt(answer.attempt);
+  to.set_request(answer.request);
+  to.set_message(answer.message);
+  int code = 0;
+  if (!answer.code.empty() && !absl::SimpleAtoi(answer.code, &code)) {
+    code = static_cast<int>(absl::StatusCode::kInternal);
+  }
+  to.set_code(code);
+  if (code != 0) return message;
+  v1::PredictRowsReply& reply = *to.mutable_reply();
+  reply.mutable_targets()->Add(answer.targets.begin(), answer.targets.end());
+  reply.mutable_classes()->Add(answer.classes.begin(), answer.classes.end());
+  const size_t targets = answer.targets.size(), classes = answer.classes.size();
+  const size_t rows = targets == 0 ? 0 : answer.values.size() / targets;
+  for (size_t row = 0; row < rows; ++row) {
+    v1::RowAnswer& to_row = *reply.add_rows();
+    for (size_t k = 0; k < targets; ++k) to_row.add_values(answer.values[row * targets + k]);
+    for (size_t c = 0; c < classes && (row + 1) * classes <= answer.probabilities.size(); ++c) {
+      to_row.add_probabilities(static_cast<float>(answer.probabilities[row * classes + c]));
+    }
+  }
+  v1::Quality quality;
+  if (v1::Quality_Parse(absl::StrCat("QUALITY_", answer.quality), &quality)) {
+    reply.set_quality(quality);
+  }
+  FillMembers(answer.members, reply);
+  return message;
+}
+
+absl::Duration MomentFromMs(int64_t ms, absl::Duration now) {
+  return ms < 0 ? absl::InfiniteDuration() : now + absl::Milliseconds(ms);
+}
+
+TaskStart TaskFromProto(const v1::StartTask& start, absl::Duration now) {
+  TaskStart task;
+  task.attempt = start.attempt();
+  task.job = start.job();
+  task.kind = KindFromProto(start.kind());
+  task.spec_json = start.spec_json();
+  task.deadline_at = MomentFromMs(start.remaining_ms(), now);
+  task.fold = start.fold();
+  task.seed = start.seed();
+  task.slots.assign(start.slots().begin(), start.slots().end());
+  task.world_size = start.world_size() > 0 ? start.world_size() : 1;
+  task.first_rank = start.first_rank();
+  task.rendezvous_host = start.rendezvous_host();
+  task.rendezvous_port = start.rendezvous_port();
+  task.table = start.table();
+  task.epochs = start.epochs();
+  if (start.rows() > 0) task.rows = start.rows();
+  task.batch = start.batch();
+  task.precision = start.precision();
+  task.resume = start.resume();
+  if (task.kind == TaskKind::kTrain) task.stop_at = MomentFromMs(start.stop_ms(), now);
+  if (start.checkpoint_every_ms() > 0) {
+    task.checkpoint_every = absl::Milliseconds(start.checkpoint_every_ms());
+  }
+  ReadSpec(task.spec_json, task);
+  if (start.has_publish()) {
+    if (!start.publish().metric().empty()) task.metric = start.publish().metric();
+    if (start.publish().spec_folds() > 0) task.spec_folds = start.publish().spec_folds();
+    task.plan_cut = start.publish().plan_cut();
+  }
+  return task;
+}
+
+StopMode StopModeFromProto(v1::StopAttempt::Mode mode) {
+  switch (mode) {
+    case v1::StopAttempt::PREDICT:
+      return StopMode::kPredict;
+    case v1::StopAttempt::DROP:
+      return StopMode::kDrop;
+    default:
+      return StopMode::kAbort;
+  }
+}
+
+v1::AttemptEndReason EndReasonToProto(const std::string& reason) {
+  v1::AttemptEndReason value;
+  if (!reason.empty() &&
+      v1::AttemptEndReason_Parse(absl::StrCat("ATTEMPT_END_REASON_", reason), &value) &&
+      value != v1::ATTEMPT_END_REASON_UNSPECIFIED) {
+    return value;
+  }
+  return v1::ATTEMPT_END_REASON_INTERNAL;
+}
+
+v1::WorkerMessage ReportToProto(const ReportAction& report) {
+  v1::WorkerMessage message;
+  v1::AttemptReport& to = *message.mutable_report();
+  to.set_attempt(report.attempt);
+  std::visit([&](const auto& fact) { Fill(fact, to); }, report.fact);
+  return message;
+}
+
+v1::WorkerMessage PublishedToProto(const ReportPublishedAction& published) {
+  v1::WorkerMessage message;
+  message.mutable_published()->set_job(published.job);
+  message.mutable_published()->set_number(published.number);
+  return message;
+}
+
+v1::SlotInfo SlotToProto(const Slot& slot, int index) {
+  v1::SlotInfo info;
+  info.set_index(index);
+  info.set_device(slot.device);
+  info.set_name(slot.name);
+  info.set_uuid(slot.uuid);
+  info.set_memory_bytes(slot.memory_bytes);
+  return info;
+}
+
+}  // namespace traind::worker

@@ -1,0 +1,352 @@
+#include "worker/daemon/worker_core.h"
+
+#include <absl/strings/ascii.h>
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "common/base/job_layout.h"
+
+namespace traind::worker {
+namespace {
+
+namespace rp = rank_protocol;
+
+// A spare's start costs half a second of a core: not while a task starts.
+constexpr absl::Duration kSpareDelay = absl::Seconds(3);
+
+// Ids become folder names.
+bool IsPlainName(const std::string& name) {
+  return !name.empty() && name.size() <= 255 && name[0] != '.' &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) {
+           return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
+         });
+}
+
+int64_t RemainingMs(absl::Duration at, absl::Duration now) {
+  if (at == absl::InfiniteDuration()) return -1;
+  return std::max<int64_t>(0, absl::ToInt64Milliseconds(at - now));
+}
+
+}  // namespace
+
+WorkerCore::WorkerCore(CoreOptions options, std::vector<Slot> slots,
+                       std::function<int64_t()> available_bytes, std::function<int()> free_port)
+    : options_(std::move(options)),
+      slots_(std::move(slots)),
+      available_bytes_(std::move(available_bytes)),
+      free_port_(std::move(free_port)),
+      publish_schedule_(options_.homes) {}
+
+// ---- from traind ------------------------------------------------------------
+
+absl::Status WorkerCore::Check(const TaskStart& task) const {
+  if (!IsPlainName(task.job)) {
+    return absl::InvalidArgumentError(absl::StrCat("job \"", task.job, "\" is no name"));
+  }
+  if (task.kind != TaskKind::kTrain) return absl::OkStatus();
+  if (task.slots.empty()) return absl::InvalidArgumentError("no slots");
+  const std::set<int> distinct(task.slots.begin(), task.slots.end());
+  if (distinct.size() != task.slots.size()) return absl::InvalidArgumentError("a slot twice");
+  if (*distinct.begin() < 0 || *distinct.rbegin() >= static_cast<int>(slots_.size())) {
+    return absl::InvalidArgumentError(absl::StrCat("slots ", *distinct.begin(), " to ",
+                                                   *distinct.rbegin(), "; this Worker has ",
+                                                   slots_.size()));
+  }
+  if (task.first_rank < 0 ||
+      task.first_rank + static_cast<int>(task.slots.size()) > task.world_size) {
+    return absl::InvalidArgumentError(absl::StrCat(task.slots.size(), " ranks from ",
+                                                   task.first_rank, " on do not fit a world of ",
+                                                   task.world_size));
+  }
+  return absl::OkStatus();
+}
+
+void WorkerCore::Start(TaskStart task, absl::Duration now) {
+  const int64_t id = task.attempt;
+  if (attempts_.count(id) > 0 || std::find(ended_.begin(), ended_.end(), id) != ended_.end()) {
+    return;  // sent again after a reconnect
+  }
+  Attempt& attempt = attempts_[id];
+  attempt.task = std::move(task);
+  if (const absl::Status status = Check(attempt.task); !status.ok()) {
+    return ReportEnded(id, {kInternal, absl::StrCat("refused: ", status.message())});
+  }
+  if (shutdown_) return ReportEnded(id, {kShutdown, "the Worker is ending"});
+  // A Rank that predicts a file publishes by itself.
+  if (!UsesModels(attempt.task.kind)) publish_schedule_.Started(attempt.task, now);
+  TickAttempt(attempt, now);  // its deadline may be over: no Rank is taken then
+  Launch(now);
+}
+
+void WorkerCore::Stop(int64_t id, StopMode mode, const std::string& why, absl::Duration now) {
+  Attempt* attempt = FindAttempt(id);
+  if (attempt == nullptr || attempt->end) return;
+  if (mode == StopMode::kAbort) {
+    return End(*attempt, {IsCancel(why) ? kCancelledByUser : kStale, why}, now);
+  }
+  const bool prepare = attempt->task.kind == TaskKind::kPrepare;
+  // The floor is what a Job that finishes early needs.
+  if (prepare && mode == StopMode::kPredict) return;
+  if (attempt->stop == StopMode::kDrop) return;
+  attempt->stop = mode;
+  attempt->stop_why = why;
+  if (prepare || attempt->state != Attempt::kRunning) {
+    return End(*attempt, Outcome(*attempt), now);
+  }
+  SendStop(*attempt, mode == StopMode::kPredict);
+  if (mode == StopMode::kDrop) attempt->drop_by = now + options_.drop_grace;
+}
+
+void WorkerCore::Replan(int64_t id, int epochs, double rows, absl::Duration stop_at,
+                        std::optional<absl::Duration> deadline_at, bool plan_cut,
+                        absl::Duration now) {
+  Attempt* attempt = FindAttempt(id);
+  if (attempt == nullptr || attempt->end) return;
+  TaskStart& task = attempt->task;
+  if (epochs > 0) task.epochs = epochs;
+  if (rows > 0) task.rows = rows;
+  if (stop_at != absl::InfiniteDuration()) {
+    task.stop_at = stop_at;
+    attempt->reminded = false;
+  }
+  if (deadline_at) task.deadline_at = *deadline_at;
+  publish_schedule_.Replanned(task.job, plan_cut, deadline_at);
+  if (attempt->state != Attempt::kRunning || task.kind == TaskKind::kPrepare) return;
+  const int64_t remaining_ms =
+      deadline_at ? RemainingMs(*deadline_at - options_.deadline_margin, now) : -1;
+  for (const ProcessId process : attempt->processes) {
+    if (process == 0) continue;
+    Do(SendAction{process, rp::Replan{id, epochs, RemainingMs(stop_at, now), remaining_ms, rows}});
+  }
+}
+
+void WorkerCore::Ask(rp::Rows rows) {
+  const Attempt* attempt = FindAttempt(rows.attempt);
+  if (attempt != nullptr && attempt->state == Attempt::kRunning && !attempt->end &&
+      attempt->task.kind == TaskKind::kServe && attempt->processes[0] != 0) {
+    return Do(SendAction{attempt->processes[0], std::move(rows)});
+  }
+  rp::Answered answer;
+  answer.attempt = rows.attempt;
+  answer.request = rows.request;
+  answer.code = absl::StrCat(static_cast<int>(absl::StatusCode::kUnavailable));
+  answer.message = "the models are not loaded (yet, or any more)";
+  Do(AnswerAction{std::move(answer)});
+}
+
+void WorkerCore::Connected(absl::Duration) { publish_schedule_.Connected(); }
+
+void WorkerCore::Disconnected(absl::Duration now) { publish_schedule_.Disconnected(now); }
+
+void WorkerCore::Shutdown(absl::Duration grace, absl::Duration now) {
+  if (!shutdown_) shutdown_by_ = now + grace;
+  shutdown_ = true;
+  shutdown_by_ = std::min(shutdown_by_, now + grace);
+  std::vector<int64_t> ids;
+  for (const auto& [id, attempt] : attempts_) ids.push_back(id);
+  for (const int64_t id : ids) {
+    Attempt& attempt = attempts_.at(id);
+    if (attempt.end) continue;
+    attempt.drop_by = std::min(attempt.drop_by, shutdown_by_);
+    if (attempt.state != Attempt::kRunning || attempt.task.kind == TaskKind::kPrepare) {
+      End(attempt, Outcome(attempt), now);
+    } else if (attempt.stop != StopMode::kDrop) {
+      attempt.stop = StopMode::kDrop;
+      SendStop(attempt, /*predict=*/false);
+    }
+  }
+  Tick(now, false);
+}
+
+// ---- launching --------------------------------------------------------------
+
+WorkerCore::Attempt* WorkerCore::FindAttempt(int64_t attempt) {
+  const auto found = attempts_.find(attempt);
+  return found == attempts_.end() ? nullptr : &found->second;
+}
+
+bool WorkerCore::SlotsFree(const Attempt& attempt) const {
+  for (const auto& [id, other] : attempts_) {
+    if (other.state != Attempt::kKilling || other.task.kind != TaskKind::kTrain) continue;
+    for (const int slot : other.task.slots) {
+      const std::vector<int>& wanted = attempt.task.slots;
+      if (std::find(wanted.begin(), wanted.end(), slot) != wanted.end()) return false;
+    }
+  }
+  return true;
+}
+
+void WorkerCore::Launch(absl::Duration now) {
+  if (shutdown_) return;
+  // First floors go before better ones: who has one no longer holds a place, but
+  // there is an end to how many improve theirs at once.
+  int preparing = 0, improving = 0;
+  std::vector<Attempt*> prepares, trains, inference;
+  for (auto& [id, attempt] : attempts_) {
+    const bool prepare = attempt.task.kind == TaskKind::kPrepare;
+    if (UsesModels(attempt.task.kind)) {
+      if (attempt.state == Attempt::kWaiting) inference.push_back(&attempt);
+    } else if (attempt.state == Attempt::kWaiting) {
+      (prepare ? prepares : trains).push_back(&attempt);
+    } else if (prepare) {
+      ++(attempt.floor_saved ? improving : preparing);
+    }
+  }
+  std::stable_sort(prepares.begin(), prepares.end(), [](const Attempt* a, const Attempt* b) {
+    return a->task.deadline_at < b->task.deadline_at;
+  });
+  for (Attempt* attempt : prepares) {
+    const int places = std::max(2, options_.cores);
+    if (preparing >= places || improving + preparing >= 4 * places) break;
+    ++preparing;
+    LaunchPrepare(*attempt, now);
+  }
+  LaunchInference(std::move(inference), now);
+  for (Attempt* attempt : trains) {
+    if (SlotsFree(*attempt)) LaunchTrain(*attempt, now);
+  }
+}
+
+// Serving Ranks mostly wait; of those that predict files there are as many as cores.
+void WorkerCore::LaunchInference(std::vector<Attempt*> waiting, absl::Duration now) {
+  int predicting = 0;
+  for (const auto& [id, attempt] : attempts_) {
+    predicting +=
+        attempt.task.kind == TaskKind::kPredict && attempt.state != Attempt::kWaiting ? 1 : 0;
+  }
+  std::stable_sort(waiting.begin(), waiting.end(), [](const Attempt* a, const Attempt* b) {
+    return a->task.deadline_at < b->task.deadline_at;
+  });
+  for (Attempt* attempt : waiting) {
+    const bool predict = attempt->task.kind == TaskKind::kPredict;
+    if (predict && predicting >= std::max(2, options_.cores)) continue;
+    predicting += predict ? 1 : 0;
+    attempt->state = Attempt::kGathering;
+    const ProcessId id = TakeRank(-1, now);
+    Process& process = processes_.at(id);
+    process.attempt = attempt->task.attempt;
+    process.rank = 0;
+    attempt->processes = {id};
+    Do(LogAction{id, RankLogPath(attempt->task.job, attempt->task.attempt, 0)});
+    SendTasksIfGathered(*attempt, now);
+  }
+}
+
+void WorkerCore::LaunchPrepare(Attempt& attempt, absl::Duration now) {
+  const TaskStart& task = attempt.task;
+  const ProcessId id = Spawn(Program::kPrepare, -1, now);
+  Process& process = processes_.at(id);
+  process.state = Process::kWorking;
+  process.attempt = task.attempt;
+  attempt.processes = {id};
+  attempt.state = Attempt::kRunning;
+  Do(LogAction{id, RankLogPath(task.job, task.attempt, 0)});
+  Do(SendAction{id, rp::Prepare{task.attempt, task.job, options_.state_dir, task.spec_json,
+                                RemainingMs(task.deadline_at - options_.deadline_margin, now)}});
+}
+
+void WorkerCore::LaunchTrain(Attempt& attempt, absl::Duration now) {
+  TaskStart& task = attempt.task;
+  if (task.rendezvous_host.empty()) task.rendezvous_host = "127.0.0.1";
+  if (task.world_size > 1 && task.rendezvous_port == 0) {
+    task.rendezvous_port = task.first_rank == 0 ? free_port_() : 0;
+    if (task.rendezvous_port == 0) {
+      return End(attempt, {kInternal, "no free port for the ranks to meet at"}, now);
+    }
+  }
+  attempt.state = Attempt::kGathering;
+  for (size_t i = 0; i < task.slots.size(); ++i) {
+    const ProcessId id = TakeRank(IsCuda() ? task.slots[i] : -1, now);
+    Process& process = processes_.at(id);
+    process.attempt = task.attempt;
+    process.rank = task.first_rank + static_cast<int>(i);
+    attempt.processes.push_back(id);
+    Do(LogAction{id, RankLogPath(task.job, task.attempt, process.rank)});
+  }
+  next_spare_at_ = std::max(next_spare_at_, now + kSpareDelay);
+  SendTasksIfGathered(attempt, now);
+}
+
+ProcessId WorkerCore::TakeRank(int gpu, absl::Duration now) {
+  for (const Process::State wanted : {Process::kIdle, Process::kStarting}) {
+    for (const auto& [id, process] : processes_) {
+      if (process.program == Program::kRank && process.state == wanted && process.attempt == 0 &&
+          process.slot == gpu) {
+        return id;
+      }
+    }
+  }
+  return Spawn(Program::kRank, gpu, now);
+}
+
+ProcessId WorkerCore::Spawn(Program program, int gpu, absl::Duration now) {
+  const ProcessId id = next_process_++;
+  Process& process = processes_[id];
+  process.program = program;
+  process.slot = gpu;
+  process.since = now;
+  Do(SpawnAction{id, program, gpu});
+  return id;
+}
+
+void WorkerCore::SendTasksIfGathered(Attempt& attempt, absl::Duration now) {
+  if (attempt.state != Attempt::kGathering) return;
+  for (const ProcessId id : attempt.processes) {
+    if (processes_.at(id).state != Process::kIdle) return;
+  }
+  attempt.state = Attempt::kRunning;
+  for (size_t i = 0; i < attempt.processes.size(); ++i) {
+    Process& process = processes_.at(attempt.processes[i]);
+    process.state = Process::kWorking;
+    process.since = now;
+    Do(SendAction{attempt.processes[i], TaskMessage(attempt, static_cast<int>(i), now)});
+  }
+  if (attempt.task.first_rank == 0) {
+    attempt.watchdog.emplace(options_.min_silence, options_.start_silence, now);
+  }
+}
+
+rp::ToProcess WorkerCore::TaskMessage(const Attempt& attempt, int index, absl::Duration now) const {
+  const TaskStart& task = attempt.task;
+  const int64_t remaining_ms = RemainingMs(task.deadline_at - options_.deadline_margin, now);
+  if (task.kind == TaskKind::kPredict) {
+    return rp::Predict{task.attempt, task.job, options_.state_dir, task.spec_json, 1, remaining_ms};
+  }
+  if (task.kind == TaskKind::kServe) {
+    return rp::Serve{task.attempt, task.job, options_.state_dir, task.spec_json, 1, remaining_ms};
+  }
+  return TrainMessage(attempt, index, now);
+}
+
+rp::Train WorkerCore::TrainMessage(const Attempt& attempt, int index, absl::Duration now) const {
+  const TaskStart& task = attempt.task;
+  rp::Train train;
+  train.attempt = task.attempt;
+  train.job = task.job;
+  train.state_dir = options_.state_dir;
+  train.spec_json = task.spec_json;
+  train.table = task.table;
+  train.fold = task.fold;
+  train.seed = task.seed;
+  train.rank = task.first_rank + index;
+  train.world_size = task.world_size;
+  train.rendezvous.host = task.rendezvous_host;
+  train.rendezvous.port = task.rendezvous_port;
+  train.device = IsCuda() ? "cuda" : "cpu";
+  // A CPU slot is a core; GPUs share the cores.
+  train.threads = IsCuda() ? std::max(1, options_.cores / static_cast<int>(slots_.size())) : 1;
+  train.epochs = task.epochs;
+  train.rows = task.rows;
+  train.batch = task.batch;
+  train.precision = task.precision;
+  train.resume = task.resume;
+  train.stop_ms = RemainingMs(task.stop_at, now);
+  train.remaining_ms = RemainingMs(task.deadline_at - options_.deadline_margin, now);
+  train.checkpoint_every_ms = absl::ToInt64Milliseconds(task.checkpoint_every);
+  return train;
+}
+
+}  // namespace traind::worker

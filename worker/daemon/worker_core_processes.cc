@@ -1,0 +1,279 @@
+// WorkerCore: what processes say and how they end.
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <string.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/log.h"
+#include "worker/daemon/spares.h"
+#include "worker/daemon/worker_core.h"
+
+namespace traind::worker {
+
+namespace rp = rank_protocol;
+
+namespace {
+
+constexpr size_t kEndedKept = 4096;
+
+}  // namespace
+
+std::string ExitText(const ExitStatus& status) {
+  std::string text;
+  switch (status.kind) {
+    case ExitStatus::kExited:
+      text = absl::StrCat("exit status ", status.code);
+      break;
+    case ExitStatus::kSignalled:
+      text = absl::StrCat("signal ", status.code, " (", strsignal(status.code), ")");
+      break;
+    case ExitStatus::kNotStarted:
+      text = absl::StrCat("cannot start: ", strerror(status.code));
+      break;
+  }
+  if (!status.last_line.empty()) absl::StrAppend(&text, "; last said: ", status.last_line);
+  return text;
+}
+
+std::string WorkerCore::Who(const Process& process) const {
+  return process.program == Program::kPrepare ? "trainprep" : absl::StrCat("rank ", process.rank);
+}
+
+void WorkerCore::Message(ProcessId id, const rp::FromProcess& message, absl::Duration now) {
+  const auto found = processes_.find(id);
+  if (found == processes_.end()) return;
+  Process& process = found->second;
+  if (const auto* ready = std::get_if<rp::Ready>(&message)) {
+    engine_ = ready->engine;
+    return HandleReady(process, now);
+  }
+  Attempt* attempt = FindAttempt(process.attempt);
+  if (attempt == nullptr || attempt->end) return;      // late words of one that is ending
+  if (std::holds_alternative<rp::LogText>(message)) {  // the shell writes it down
+    if (process.rank == 0 && attempt->watchdog) attempt->watchdog->Heard(message, now);
+    return;
+  }
+  const int64_t about = std::visit(
+      [](const auto& m) -> int64_t {
+        if constexpr (std::is_same_v<std::decay_t<decltype(m)>, rp::Ready> ||
+                      std::is_same_v<std::decay_t<decltype(m)>, rp::LogText>) {
+          return 0;
+        } else {
+          return m.attempt;
+        }
+      },
+      message);
+  if (about != process.attempt) {
+    TRAIND_LOG(WARNING) << Who(process) << " of attempt " << process.attempt
+                        << " speaks of attempt " << about << "; ignored";
+    return;
+  }
+  if (process.rank == 0 && attempt->watchdog) attempt->watchdog->Heard(message, now);
+  if (std::holds_alternative<rp::Finished>(message)) {
+    HandleFinished(id, process, *attempt, now);
+  } else if (const auto* failed = std::get_if<rp::Failed>(&message)) {
+    HandleFailed(*failed, process, *attempt, now);
+  } else {
+    HandleFact(message, process, *attempt, now);
+  }
+}
+
+void WorkerCore::HandleReady(Process& process, absl::Duration now) {
+  if (process.state != Process::kStarting && process.state != Process::kReturning) return;
+  process.state = Process::kIdle;
+  process.since = now;
+  idle_deaths_ = 0;
+  if (Attempt* attempt = FindAttempt(process.attempt)) SendTasksIfGathered(*attempt, now);
+}
+
+void WorkerCore::HandleFinished(ProcessId id, Process& process, Attempt& attempt,
+                                absl::Duration now) {
+  const bool prepare = process.program == Program::kPrepare;
+  process.attempt = 0;
+  process.state = prepare ? Process::kDying : Process::kReturning;
+  process.told_exit = prepare;  // it ends by itself
+  process.since = now;
+  if (!prepare) Do(LogAction{id, ""});
+  std::replace(attempt.processes.begin(), attempt.processes.end(), id, ProcessId{0});
+  if (++attempt.finished < attempt.processes.size()) return;
+  const Ended outcome = Outcome(attempt);
+  ReportEnded(attempt.task.attempt, outcome);
+  Launch(now);
+}
+
+void WorkerCore::HandleFailed(const rp::Failed& failed, const Process& process, Attempt& attempt,
+                              absl::Duration now) {
+  const bool gang = attempt.task.world_size > 1;
+  Ended why{failed.reason,
+            gang ? absl::StrCat(Who(process), ": ", failed.message) : failed.message};
+  const bool echo = failed.reason == kCollectiveTimeout || failed.reason == kInternal;
+  if (!gang || !echo) return End(attempt, std::move(why), now);
+  if (attempt.failure) return;
+  attempt.failure = std::move(why);
+  attempt.failure_at = now + options_.blame_wait;
+}
+
+void WorkerCore::HandleFact(const rp::FromProcess& message, const Process& process,
+                            Attempt& attempt, absl::Duration now) {
+  if (process.rank != 0) return;  // the others would repeat it
+  const int64_t id = attempt.task.attempt;
+  const std::string& job = attempt.task.job;
+  std::visit(
+      [&](const auto& m) {
+        using M = std::decay_t<decltype(m)>;
+        if constexpr (std::is_same_v<M, rp::Predicted>) {
+          Do(ReportPublishedAction{job, m.number});
+        } else if constexpr (std::is_same_v<M, rp::Answered>) {
+          Do(AnswerAction{m});
+        } else if constexpr (std::is_same_v<M, rp::FoldSaved>) {
+          rp::FoldSaved fold = m;
+          // The Worker's own reminder is the clock's doing, not a user's.
+          if (attempt.reminded && fold.stopped_by == "user") fold.stopped_by = "time";
+          if (fold.last) {
+            attempt.last_fold_saved = true;
+            attempt.stopped_by = fold.stopped_by;
+          }
+          publish_schedule_.FoldSaved(job, fold, now);
+          Do(ReportAction{id, std::move(fold)});
+        } else if constexpr (std::is_constructible_v<Fact, const M&>) {
+          if constexpr (std::is_same_v<M, rp::TableReady>) publish_schedule_.TableRead(job, m, now);
+          if constexpr (std::is_same_v<M, rp::FloorReady>) {
+            attempt.floor_saved = true;
+            publish_schedule_.FloorSaved(job, now);
+          }
+          Do(ReportAction{id, m});
+          if constexpr (std::is_same_v<M, rp::FloorReady>) Launch(now);
+        }
+      },
+      message);
+}
+
+Ended WorkerCore::Outcome(const Attempt& attempt) const {
+  const std::string& why = attempt.stop_why;
+  if (shutdown_) return {kShutdown, "the daemon was told to stop"};
+  if (attempt.stop == StopMode::kDrop) {
+    return {IsCancel(why) ? kCancelledByUser : kShutdown, why};
+  }
+  if (attempt.stopped_by == "epochs" || attempt.stopped_by == "patience" ||
+      attempt.task.kind == TaskKind::kPrepare || (UsesModels(attempt.task.kind) && !attempt.stop)) {
+    return {kCompleted, ""};
+  }
+  if (attempt.stopped_by == "time") return {kStoppedInTime, why};
+  // traind's rules stop training too, in the user's place; `why` tells.
+  if (attempt.stopped_by == "user" || attempt.stop) {
+    return {why.empty() || absl::StrContains(why, "user") ? kFinishedByUser : kStoppedInTime, why};
+  }
+  return {kCompleted, ""};
+}
+
+// ---- the end ----------------------------------------------------------------
+
+void WorkerCore::End(Attempt& attempt, Ended why, absl::Duration now) {
+  if (attempt.end) return;
+  attempt.end = std::move(why);
+  const bool at_work = attempt.state == Attempt::kRunning;
+  attempt.state = Attempt::kKilling;
+  attempt.killed_at = now;
+  for (ProcessId& id : attempt.processes) {
+    const auto found = processes_.find(id);
+    if (found == processes_.end()) continue;
+    if (at_work) {
+      Kill(id, found->second, now);
+    } else {  // a spare again
+      found->second.attempt = 0;
+      found->second.rank = 0;
+      Do(LogAction{id, ""});
+      id = 0;
+    }
+  }
+  EndIfDead(attempt, now);
+}
+
+void WorkerCore::EndIfDead(Attempt& attempt, absl::Duration now) {
+  const bool dead = std::none_of(attempt.processes.begin(), attempt.processes.end(),
+                                 [&](ProcessId id) { return processes_.count(id) > 0; });
+  if (!dead && now < attempt.killed_at + options_.kill_wait) return;
+  for (const ProcessId id : attempt.processes) {
+    if (const auto found = processes_.find(id); found != processes_.end()) {
+      found->second.attempt = 0;
+    }
+  }
+  const Ended why = *attempt.end;
+  ReportEnded(attempt.task.attempt, why);
+}
+
+void WorkerCore::ReportEnded(int64_t attempt, Ended why) {
+  attempts_.erase(attempt);
+  ended_.push_back(attempt);
+  if (ended_.size() > kEndedKept) ended_.pop_front();
+  Do(ReportAction{attempt, std::move(why)});
+}
+
+void WorkerCore::SendStop(Attempt& attempt, bool predict) {
+  for (const ProcessId id : attempt.processes) {
+    if (id != 0) Do(SendAction{id, rp::Stop{attempt.task.attempt, predict}});
+  }
+}
+
+void WorkerCore::Kill(ProcessId id, Process& process, absl::Duration now) {
+  if (process.killed) return;
+  process.killed = true;
+  process.state = Process::kDying;
+  process.since = now;
+  Do(KillAction{id});
+}
+
+void WorkerCore::TellExit(ProcessId id, Process& process, absl::Duration now) {
+  process.told_exit = true;
+  process.state = Process::kDying;
+  process.since = now;
+  Do(SendAction{id, rp::Exit{}});
+}
+
+void WorkerCore::Broken(ProcessId id, const std::string& why, absl::Duration now) {
+  const auto found = processes_.find(id);
+  // One that was told to end, or has, closes its channel.
+  if (found == processes_.end() || found->second.state == Process::kDying) return;
+  Process& process = found->second;
+  if (Attempt* attempt = FindAttempt(process.attempt)) {
+    End(*attempt, {kRankDied, absl::StrCat(Who(process), " cannot be talked to: ", why)}, now);
+  }
+  Kill(id, process, now);
+}
+
+void WorkerCore::Exited(ProcessId id, const ExitStatus& status, absl::Duration now) {
+  const auto found = processes_.find(id);
+  if (found == processes_.end()) return;
+  const Process process = found->second;
+  processes_.erase(found);
+  const bool ready_once = process.state != Process::kStarting;
+  if (process.state != Process::kDying && (process.attempt == 0 || !ready_once)) {
+    next_spare_at_ = std::max(next_spare_at_, now + SpareBackoff(++idle_deaths_));
+    TRAIND_LOG(WARNING) << "an idle rank died: " << ExitText(status);
+  }
+  Attempt* attempt = FindAttempt(process.attempt);
+  if (attempt == nullptr) return;
+  if (attempt->end) {
+    EndIfDead(*attempt, now);
+  } else {
+    // That of a gang which died takes the blame for what the others then said.
+    End(*attempt, {kRankDied, absl::StrCat(Who(process), " died: ", ExitText(status))}, now);
+  }
+  Launch(now);
+}
+
+void WorkerCore::Published(const std::string& job,
+                           const absl::StatusOr<PublishedPrediction>& result, absl::Duration now) {
+  publish_schedule_.Published(job, result.ok(), now);
+  if (!result.ok()) {
+    TRAIND_LOG(ERROR) << "cannot publish for job " << job << ": " << result.status();
+  } else if (result->changed && result->number > 0) {
+    TRAIND_LOG(INFO) << "published prediction " << result->number << " of job " << job
+                     << " while traind is away";
+    Do(ReportPublishedAction{job, result->number});
+  }
+}
+
+}  // namespace traind::worker

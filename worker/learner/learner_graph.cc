@@ -1,0 +1,68 @@
+// A Learner's steps as one launch each, on a GPU.
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <c10/util/Exception.h>
+
+#include "common/base/status_macros.h"
+#include "worker/learner/learner_impl.h"
+
+namespace traind {
+namespace {
+
+// Steps of a shape before it is recorded: kernels are chosen, moments and averages there.
+constexpr int64_t kStepsBefore = 3;
+
+}  // namespace
+
+// A step that is all of an optimizer step, of a learner that trains alone. Blocks that are
+// recomputed put the generator where it stood, which a recording cannot; nor can cuDNN's
+// dropout between the layers of an LSTM.
+bool Learner::Impl::MayRecord(const StepInput& input) const {
+  const bool lstm_drops = options.model.architecture == "lstm" && options.model.dropout > 0 &&
+                          options.model.lstm.layers > 1;
+  return options.paths.cuda_graph && device.is_cuda() && options.group == nullptr &&
+         media == nullptr && !graph_failed && !recompute && !lstm_drops && input.last &&
+         !gradient_began && input.rows > 0 && input.rows == input.gang_rows;
+}
+
+void Learner::Impl::DropGraph() {
+  graph.reset();
+  graph_rows = steps_alike = 0;
+}
+
+// false: this one is to be taken operator by operator.
+absl::StatusOr<bool> Learner::Impl::GraphStep(const StepInput& input) {
+  if (!MayRecord(input) || (graph != nullptr && input.rows < graph_rows)) return false;
+  if (input.rows != graph_rows) {
+    DropGraph();  // the batch's buffers may move, too
+    graph_rows = input.rows;
+  }
+  if (graph == nullptr && ++steps_alike <= kStepsBefore) return false;
+  const at::NoGradGuard no_gradients;
+  const at::Tensor index = order.narrow(0, input.begin, input.rows);
+  if (graph == nullptr) {
+    graph_index = index.clone();
+    graph_rate = at::empty({}, parameters.flat().options());
+    optimizer->TakeRateFrom(graph_rate);
+    try {
+      absl::Status taken;
+      graph = options.cuda->Record([&] {
+        const at::AutoGradMode with_gradients(true);
+        taken = AutogradStep(input, graph_index);
+      });
+      RETURN_IF_ERROR(taken);
+    } catch (const c10::Error&) {
+      graph_failed = true;  // what this model does cannot be recorded: never again
+      for (const at::Tensor& parameter : parameters.trained_tensors())
+        parameter.mutable_grad().reset();
+    }
+    optimizer->TakeRateFrom({});
+    if (graph == nullptr) return false;
+  }
+  graph_index.copy_(index);
+  graph_rate.fill_(input.learning_rate);
+  graph->Launch();
+  return true;
+}
+
+}  // namespace traind

@@ -1,0 +1,97 @@
+// A Learner's inside, of the files learner*.cc alone.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/data/volume/sliding_window.h"
+#include "worker/data/media_loader.h"
+#include "worker/device/collective.h"
+#include "worker/device/cuda_api.h"
+#include "worker/learner/learner.h"
+#include "worker/learner/loss_scaler.h"
+#include "worker/learner/optimizer.h"
+#include "worker/learner/resident_rows.h"
+#include "worker/model/handwritten/handwritten_backward.h"
+#include "worker/model/handwritten/handwritten_forward.h"
+#include "worker/model/networks/model.h"
+#include "worker/model/objective/objective_loss.h"
+
+namespace traind {
+
+struct Learner::Impl {
+  LearnerOptions options;
+  c10::Device device = c10::kCPU;
+  Parameters parameters;
+  std::unique_ptr<Model> model;
+  std::unique_ptr<GradientReducer> reducer;
+  std::optional<LossScaler> scaler;
+  std::optional<ObjectiveLoss> objective;
+  std::optional<ResidentRows> rows;
+  std::shared_ptr<const MediaSource> media;  // of the rows; null: there is none
+  std::unique_ptr<MediaLoader> media_loader;
+  std::optional<Optimizer> optimizer;
+  at::Tensor order;  // [rows of the epoch] int32
+
+  at::Tensor gradient;  // like parameters.trained()
+  // Like parameters.flat(); ema is undefined where there is none.
+  at::Tensor best, ema;
+  std::vector<at::Tensor> best_views, ema_views;
+  bool ema_began = false;
+
+  // In place of autograd where there is one.
+  std::optional<ObjectiveGradient> objective_gradient;
+  std::unique_ptr<HandwrittenBackward> fast;
+  std::unique_ptr<HandwrittenForward> fast_forward;  // in place of the model's, to predict
+  at::Tensor part_gradient;                          // of a step's later parts
+  bool gradient_began = false;                       // the step's first part is in `gradient`
+  int64_t window = 1;                                // time steps that the model sees
+  bool recompute = false;                            // activations, where the path in use can
+
+  // GPUs: a whole step, recorded once so many rows have come several times.
+  std::unique_ptr<DeviceGraph> graph;
+  int64_t graph_rows = 0, steps_alike = 0;
+  bool graph_failed = false;
+  at::Tensor graph_index, graph_rate;  // what differs from step to step
+
+  at::Tensor loss_sum;  // [] float64
+  double host_loss_sum = 0, loss_rows = 0;
+  double gather_s = 0;
+
+  absl::Status Initialize(LearnerData data);
+  void PlaceData(LearnerData& data);
+  void SetPrecision(Precision precision);
+  void ChooseBackward();
+  // Whether the path in use can.
+  bool SetRecompute(bool on);
+  HandwrittenSetup Setup();
+  absl::Status CheckClasses(absl::Span<const int32_t> index) const;
+  absl::StatusOr<ResidentRows::Batch> BatchOf(const StepInput& input, const at::Tensor& index);
+  at::Tensor LossOf(const StepInput& input, const ResidentRows::Batch& batch, double& weight);
+  absl::Status Step(const StepInput& input);
+  absl::Status AutogradStep(const StepInput& input, const at::Tensor& index);
+  bool MayRecord(const StepInput& input) const;
+  absl::StatusOr<bool> GraphStep(const StepInput& input);
+  void DropGraph();
+  absl::Status HandwrittenStep(const StepInput& input);
+  void Update(double learning_rate);
+  void UpdateEma();
+  const at::Tensor& Current() const { return ema.defined() ? ema : parameters.flat(); }
+  const std::vector<at::Tensor>& ViewsFor(Weights which) const;
+  void ScoreFast(Weights which, const ForwardInput& input, float* out) const;
+  void Score(Weights which, const Inputs& inputs, float* out) const;
+  absl::Status ScoreRows(Weights which, const ResidentRows& from, absl::Span<const int32_t> index,
+                         float* out) const;
+  absl::Status PredictVolume(Weights which, const VolumeSource& source, int64_t row,
+                             const TakeSlices& take) const;
+  absl::Status ScoreVolumes(Weights which, const VolumeSource& source,
+                            absl::Span<const int32_t> index, float* out) const;
+  std::map<std::string, at::Tensor> Slots() const;
+};
+
+}  // namespace traind

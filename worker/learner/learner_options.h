@@ -1,0 +1,15 @@
+#pragma once
+
+#include <absl/status/status.h>
+
+#include "worker/learner/learner.h"
+
+namespace traind {
+
+// InvalidArgument where options contradict each other or the data.
+absl::Status CheckLearnerOptions(const LearnerOptions& options, const LearnerData& data);
+
+// InvalidArgument where a code is not below its column's cardinality.
+absl::Status CheckCodes(const ModelShape& shape, const EncodedRows& rows);
+
+}  // namespace traind

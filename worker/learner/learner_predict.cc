@@ -1,0 +1,146 @@
+// What a Learner answers.
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/from_blob.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "common/base/status_macros.h"
+#include "worker/device/guard.h"
+#include "worker/learner/learner_impl.h"
+#include "worker/learner/learner_options.h"
+#include "worker/learner/media_inputs.h"
+#include "worker/learner/rows_at_once.h"
+
+namespace traind {
+
+int64_t RowsAtOnce(const ModelShape& shape, bool gpu) {
+  constexpr int64_t kMostRows = 4096, kLeastSteps = 64;
+  // Pixels, voxels, tokens: what a network makes of each takes about as much.
+  constexpr int64_t kMediaPlaces = 1 << 17;
+  int64_t places = shape.max_tokens;
+  for (size_t i = 1; i < shape.image.size(); ++i)
+    places = std::max<int64_t>(places, 1) * shape.image[i];
+  if (places > 0) {
+    return std::clamp<int64_t>((gpu ? 16 : 1) * kMediaPlaces / places, 1, kMostRows);
+  }
+  const int64_t pairs = shape.window * std::max(shape.window, kLeastSteps);
+  const int64_t most = (gpu ? 16 : 1) * (int64_t{1} << 20) / pairs;
+  return std::clamp<int64_t>(most, 1, kMostRows);
+}
+
+const std::vector<at::Tensor>& Learner::Impl::ViewsFor(Weights which) const {
+  if (which == Weights::kBest) return best_views;
+  return ema.defined() ? ema_views : parameters.tensors();
+}
+
+void Learner::Impl::Score(Weights which, const Inputs& inputs, float* out) const {
+  const at::NoGradGuard no_gradients;
+  const at::Tensor output = model->Forward(ViewsFor(which), inputs, /*training=*/false);
+  const at::Tensor answer = objective->Answer(output.to(at::kFloat));
+  at::from_blob(out, answer.sizes(), at::TensorOptions().dtype(at::kFloat)).copy_(answer);
+}
+
+void Learner::Impl::ScoreFast(Weights which, const ForwardInput& input, float* out) const {
+  ForwardInput pass = input;
+  const at::Tensor& weights = which == Weights::kBest ? best : Current();
+  pass.weights = weights.const_data_ptr<float>();
+  fast_forward->Run(pass, out);
+  objective->Answer(absl::MakeSpan(out, static_cast<size_t>(pass.count * options.shape.outputs)),
+                    options.shape.outputs);
+}
+
+absl::Status Learner::Impl::ScoreRows(Weights which, const ResidentRows& from,
+                                      absl::Span<const int32_t> index, float* out) const {
+  if (media != nullptr && media->volumes_source() != nullptr) {
+    return ScoreVolumes(which, *media->volumes_source(), index, out);
+  }
+  if (fast_forward != nullptr) {
+    ForwardInput input;
+    input.numeric = from.numeric().const_data_ptr<float>();
+    input.codes = from.codes().const_data_ptr<int32_t>();
+    input.rows = index.data();
+    input.count = static_cast<int64_t>(index.size());
+    ScoreFast(which, input, out);
+    return absl::OkStatus();
+  }
+  MediaBatch loaded;
+  const auto at_once = static_cast<size_t>(RowsAtOnce(options.shape, device.is_cuda()));
+  for (size_t begin = 0; begin < index.size(); begin += at_once) {
+    const auto part = index.subspan(begin, at_once);
+    const at::Tensor on_device = ToDevice(std::vector<int32_t>(part.begin(), part.end()),
+                                          {static_cast<int64_t>(part.size())}, device);
+    Inputs inputs = from.GatherInputs(on_device);
+    if (media != nullptr) {
+      MediaRequest request;
+      request.rows = part;
+      RETURN_IF_ERROR(media->Load(request, loaded));
+      AttachMedia(loaded, device, inputs);
+    }
+    Score(which, inputs, out + static_cast<int64_t>(begin) * options.shape.outputs);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Learner::Predict(Weights which, absl::Span<const int32_t> rows,
+                              absl::Span<float> out) {
+  RETURN_IF_ERROR(impl_->rows->Check(rows));
+  return Guarded([&] { return impl_->ScoreRows(which, *impl_->rows, rows, out.data()); });
+}
+
+absl::Status Learner::Predict(Weights which, const EncodedRows& rows, absl::Span<float> out) {
+  const LearnerOptions& options = impl_->options;
+  RETURN_IF_ERROR(CheckCodes(options.shape, rows));
+  if (impl_->fast_forward != nullptr) {
+    return Guarded([&] {
+      ForwardInput input;
+      input.numeric = rows.numeric.data();
+      input.codes = rows.codes.data();
+      input.first = impl_->rows->context();
+      input.count = std::max<int64_t>(0, rows.rows - input.first);
+      impl_->ScoreFast(which, input, out.data());
+      return absl::OkStatus();
+    });
+  }
+  if (impl_->rows->context() > 0) {
+    return Guarded([&] {
+      ResidentRows passed(options.shape, options.horizon, options.cuda, rows, {});
+      passed.SetWindow(impl_->window);
+      std::vector<int32_t> index;
+      for (int64_t row = passed.context(); row < rows.rows; ++row) {
+        index.push_back(static_cast<int32_t>(row));
+      }
+      return impl_->ScoreRows(which, passed, index, out.data());
+    });
+  }
+  const int64_t outputs = options.shape.outputs, width = options.shape.numeric;
+  const int64_t columns = static_cast<int64_t>(options.shape.cardinalities.size());
+  if (rows.media == nullptr && HasMedia(options.shape)) {
+    return absl::InvalidArgumentError("learner: rows without the media that it needs");
+  }
+  return Guarded([&]() -> absl::Status {
+    MediaBatch loaded;
+    const int64_t at_once = RowsAtOnce(options.shape, impl_->device.is_cuda());
+    for (int64_t begin = 0; begin < rows.rows; begin += at_once) {
+      const int64_t count = std::min(at_once, rows.rows - begin);
+      // Read only: from_blob has no form for that.
+      float* numeric = const_cast<float*>(rows.numeric.data()) + begin * width;
+      int32_t* codes = const_cast<int32_t*>(rows.codes.data()) + begin * columns;
+      Inputs inputs;
+      inputs.numeric = at::from_blob(numeric, {count, width}, at::kFloat).to(impl_->device);
+      inputs.codes = at::from_blob(codes, {count, columns}, at::kInt).to(impl_->device);
+      if (rows.media != nullptr) {
+        std::vector<int32_t> index(static_cast<size_t>(count));
+        std::iota(index.begin(), index.end(), static_cast<int32_t>(rows.media_begin + begin));
+        MediaRequest request;
+        request.rows = index;
+        RETURN_IF_ERROR(rows.media->Load(request, loaded));
+        AttachMedia(loaded, impl_->device, inputs);
+      }
+      impl_->Score(which, inputs, out.data() + begin * outputs);
+    }
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace traind

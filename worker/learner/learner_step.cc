@@ -1,0 +1,149 @@
+// A Learner's optimizer steps.
+#include <ATen/Context.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <chrono>
+#include <mutex>
+
+#include "common/base/status_macros.h"
+#include "worker/learner/autocast.h"
+#include "worker/learner/learner_impl.h"
+#include "worker/learner/media_inputs.h"
+#include "worker/learner/mixup.h"
+#include "worker/model/kernels/vector_loops.h"
+
+namespace traind {
+
+absl::StatusOr<ResidentRows::Batch> Learner::Impl::BatchOf(const StepInput& input,
+                                                           const at::Tensor& index) {
+  const auto started = std::chrono::steady_clock::now();
+  ResidentRows::Batch batch = rows->Gather(index);
+  batch.inputs.dropout_seed = input.dropout_seed;
+  if (media_loader != nullptr) {
+    ASSIGN_OR_RETURN(const MediaBatch* const loaded, media_loader->Take(input.begin, input.rows));
+    AttachMedia(*loaded, device, batch.inputs);
+    if (!loaded->target_shape.empty()) {
+      batch.target = TensorOf(loaded->target, loaded->target_shape, device);
+    }
+  }
+  gather_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  return batch;
+}
+
+// The loss to differentiate is weight x the returned mean (or sum, of no rows).
+at::Tensor Learner::Impl::LossOf(const StepInput& input, const ResidentRows::Batch& batch,
+                                 double& weight) {
+  const double share =
+      options.mixup > 0 && input.rows > 1 ? MixupShare(options.mixup, input.dropout_seed) : 1;
+  Inputs inputs = batch.inputs;
+  if (share < 1) {
+    if (inputs.image.defined()) inputs.image = Mixed(inputs.image, share);
+    inputs.numeric = Mixed(inputs.numeric, share);
+  }
+  const Autocast autocast(device.type(), options.precision);
+  const at::Tensor output =
+      model->Forward(parameters.tensors(), inputs, /*training=*/true).to(at::kFloat);
+  // The reducer divides by the number of ranks.
+  const int world_size = options.group == nullptr ? 1 : options.group->world_size();
+  if (input.rows == 0) {
+    weight = 1;
+    return objective->Loss(output, batch.target, at::Reduction::Sum);
+  }
+  weight = static_cast<double>(input.rows) * world_size / static_cast<double>(input.gang_rows);
+  const at::Tensor loss = objective->Loss(output, batch.target, at::Reduction::Mean);
+  if (share == 1) return loss;
+  const at::Tensor other = objective->Loss(output, batch.target.flip({0}), at::Reduction::Mean);
+  return loss.mul(share).add(other, 1 - share);
+}
+
+absl::Status Learner::Impl::HandwrittenStep(const StepInput& input) {
+  const at::NoGradGuard no_gradients;
+  if (gradient_began && !part_gradient.defined()) part_gradient = at::zeros_like(gradient);
+  const at::Tensor& target = gradient_began ? part_gradient : gradient;
+  if (input.rows == 0) {
+    target.zero_();
+  } else {
+    HandwrittenInput pass;
+    pass.rows = order.const_data_ptr<int32_t>() + input.begin;
+    pass.count = input.rows;
+    pass.weight = static_cast<double>(input.rows) / static_cast<double>(input.gang_rows);
+    pass.dropout_seed = input.dropout_seed;
+    if (media_loader != nullptr) {
+      const auto started = std::chrono::steady_clock::now();
+      ASSIGN_OR_RETURN(pass.media, media_loader->Take(input.begin, input.rows));
+      gather_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    }
+    const HandwrittenResult result = fast->Run(pass, target.mutable_data_ptr<float>());
+    host_loss_sum += result.loss_sum;
+    gather_s += result.gather_s;
+    loss_rows += static_cast<double>(input.rows);
+  }
+  if (gradient_began) gradient.add_(part_gradient);
+  gradient_began = !input.last;
+  if (!input.last) return absl::OkStatus();
+  if (options.group != nullptr) {
+    RETURN_IF_ERROR(options.group->Sum(
+        absl::MakeSpan(gradient.mutable_data_ptr<float>(), static_cast<size_t>(gradient.numel()))));
+  }
+  Update(input.learning_rate);
+  return absl::OkStatus();
+}
+
+absl::Status Learner::Impl::Step(const StepInput& input) {
+  if (fast != nullptr) return HandwrittenStep(input);
+  if (device.is_cuda() && options.model.dropout > 0) {
+    at::Generator generator = at::globalContext().defaultGenerator(device);
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    generator.set_current_seed(input.dropout_seed);
+  }
+  ASSIGN_OR_RETURN(const bool launched, GraphStep(input));
+  if (!launched) RETURN_IF_ERROR(AutogradStep(input, order.narrow(0, input.begin, input.rows)));
+  loss_rows += static_cast<double>(input.rows);
+  gradient_began = !input.last;
+  return absl::OkStatus();
+}
+
+// index: [rows] int32, of the rows that it takes.
+absl::Status Learner::Impl::AutogradStep(const StepInput& input, const at::Tensor& index) {
+  ASSIGN_OR_RETURN(const ResidentRows::Batch batch, BatchOf(input, index));
+  // Where it is told of nothing, it leaves the gradients where autograd adds them up.
+  const bool reduce = reducer != nullptr && input.last;
+  if (reduce) reducer->BeforeForward();
+  double weight = 1;
+  const at::Tensor loss = LossOf(input, batch, weight);
+  at::Tensor scaled = weight == 1 ? loss : loss.mul(weight);
+  if (scaler.has_value()) scaled = scaler->Scale(scaled);
+  if (reduce) reducer->BeforeBackward();
+  scaled.backward();
+  const at::NoGradGuard no_gradients;
+  if (input.rows > 0) loss_sum.add_(loss.detach(), static_cast<double>(input.rows));
+  if (!input.last) return absl::OkStatus();
+  parameters.TakeGradients(gradient);
+  if (reducer != nullptr) reducer->Average(gradient);
+  Update(input.learning_rate);
+  return absl::OkStatus();
+}
+
+void Learner::Impl::Update(double learning_rate) {
+  std::optional<at::Tensor> found_inf;
+  if (scaler.has_value()) found_inf = scaler->Unscale({gradient});
+  optimizer->Step(gradient, learning_rate, options.clip_norm, found_inf);
+  if (scaler.has_value()) scaler->Update();
+  if (ema.defined()) UpdateEma();
+}
+
+void Learner::Impl::UpdateEma() {
+  const at::Tensor& weights = parameters.flat();
+  if (!ema_began) {
+    ema.copy_(weights);
+    ema_began = true;
+  } else if (device.is_cuda()) {
+    ema.lerp_(weights, 1 - options.ema_decay);
+  } else {
+    EmaLoop(options.ema_decay, weights.const_data_ptr<float>(), ema.mutable_data_ptr<float>(),
+            ema.numel());
+  }
+}
+
+}  // namespace traind

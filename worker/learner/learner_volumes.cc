@@ -1,0 +1,82 @@
+// What a Learner answers of volumes.
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/from_blob.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "common/base/status_macros.h"
+#include "common/data/volume/overlap.h"
+#include "worker/data/volume_source.h"
+#include "worker/device/guard.h"
+#include "worker/learner/autocast.h"
+#include "worker/learner/learner_impl.h"
+#include "worker/learner/media_inputs.h"
+
+namespace traind {
+
+// In the precision that it is trained in: float32 would take several times as long as the
+// training, for digits that a threshold drops.
+absl::Status Learner::Impl::PredictVolume(Weights which, const VolumeSource& source, int64_t row,
+                                          const TakeSlices& take) const {
+  constexpr int64_t kVoxelsAtOnce = 1 << 17;
+  const VolumeShape& shape = source.volume(row).shape;
+  SlidingWindow window;
+  window.volume = {shape.depth, shape.height, shape.width};
+  window.patch = source.patch();
+  window.values = options.shape.outputs;
+  window.at_once = std::clamp<int64_t>(
+      (device.is_cuda() ? 16 : 1) * kVoxelsAtOnce / Volume(window.patch), 1, 64);
+  MediaBatch loaded;
+  const auto predict = [&](absl::Span<const Extent3> begins, absl::Span<float> out) {
+    source.LoadPatches(row, begins, loaded);
+    Inputs inputs;
+    AttachMedia(loaded, device, inputs);
+    const Autocast autocast(device.type(), options.precision);
+    Score(which, inputs, out.data());
+    return absl::OkStatus();
+  };
+  // No later patch reads slices that are answered.
+  const auto take_and_release = [&](int64_t z, int64_t slices, absl::Span<const float> answer) {
+    RETURN_IF_ERROR(take(z, slices, answer));
+    source.set().Release(source.volume(row), z, slices);
+    return absl::OkStatus();
+  };
+  return PredictBySlidingWindow(window, predict, take_and_release);
+}
+
+absl::Status Learner::Impl::ScoreVolumes(Weights which, const VolumeSource& source,
+                                         absl::Span<const int32_t> index, float* out) const {
+  for (const int32_t row : index) {
+    const StoredVolume& volume = source.volume(row);
+    const auto mask = source.set().Mask(volume);
+    const auto plane = static_cast<size_t>(volume.shape.height * volume.shape.width);
+    MaskScore score(options.shape.outputs);
+    bool finite = true;
+    const auto take = [&](int64_t z, int64_t slices, absl::Span<const float> answer) {
+      score.Add(answer,
+                mask.subspan(static_cast<size_t>(z) * plane, static_cast<size_t>(slices) * plane));
+      finite &= std::all_of(answer.begin(), answer.end(), [](float v) { return v == v; });
+      return absl::OkStatus();
+    };
+    RETURN_IF_ERROR(PredictVolume(which, source, row, take));
+    const double value = options.score_by_iou ? score.iou() : score.dice();
+    *out++ = finite ? static_cast<float>(value) : std::numeric_limits<float>::quiet_NaN();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Learner::PredictVolumes(Weights which, const VolumeSource& source,
+                                     const TakeAnswers& take) {
+  return Guarded([&]() -> absl::Status {
+    const auto take_slices = [&](int64_t, int64_t, absl::Span<const float> answer) {
+      return take(answer);
+    };
+    for (int64_t row = 0; row < source.volumes(); ++row) {
+      RETURN_IF_ERROR(impl_->PredictVolume(which, source, row, take_slices));
+    }
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace traind

@@ -1,0 +1,35 @@
+#include "worker/learner/media_inputs.h"
+
+#include <ATen/ops/from_blob.h>
+
+namespace traind {
+namespace {
+
+// Read only: from_blob has no form for that.
+template <class T>
+at::Tensor View(const std::vector<T>& values, at::IntArrayRef shape, c10::Device device) {
+  const at::Tensor host =
+      at::from_blob(const_cast<T*>(values.data()), shape,
+                    at::TensorOptions().dtype(c10::CppTypeToScalarType<T>::value));
+  return device.is_cuda() ? host.to(device) : host;
+}
+
+}  // namespace
+
+at::Tensor TensorOf(const std::vector<float>& values, const std::vector<int64_t>& shape,
+                    c10::Device device) {
+  return View(values, shape, device);
+}
+
+void AttachMedia(const MediaBatch& media, c10::Device device, Inputs& inputs) {
+  if (!media.shape.empty()) {
+    // Channels second by name, last in memory.
+    inputs.image = View(media.values, media.shape, device).movedim(-1, 1);
+  }
+  if (!media.ends.empty()) {
+    inputs.tokens = View(media.tokens, {static_cast<int64_t>(media.tokens.size())}, device);
+    inputs.ends = View(media.ends, {static_cast<int64_t>(media.ends.size())}, c10::kCPU);
+  }
+}
+
+}  // namespace traind

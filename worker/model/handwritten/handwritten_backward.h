@@ -1,0 +1,66 @@
+// Forward and backward passes written out by hand: buffers allocated once, no graph,
+// element-wise work fused between matrix products, no gradient for what has no
+// parameter. For models and options that a file static_<model>.cc knows; what it does
+// not, autograd trains.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "worker/data/media_source.h"
+#include "worker/device/precision.h"
+#include "worker/model/networks/model_spec.h"
+#include "worker/model/networks/parameter_layout.h"
+#include "worker/model/objective/objective_gradient.h"
+
+namespace traind {
+
+// What a pass works on. Pointers stay valid as long as the pass; all are the CPU's.
+struct HandwrittenSetup {
+  ModelSpec model;
+  ModelShape shape;
+  int64_t horizon = 0;
+  Precision precision = Precision::kFp32;
+  ObjectiveGradient* objective = nullptr;
+  const float* numeric = nullptr;  // [N, shape.numeric]
+  const int32_t* codes = nullptr;  // [N, categorical inputs]
+  const float* weights = nullptr;  // flat, as Parameters keeps them
+  const ParameterLayout* layout = nullptr;
+  std::vector<int64_t> offsets;  // of each parameter in the flat weights
+
+  // Where a parameter begins. REQUIRES: the layout has it.
+  int64_t Offset(const std::string& name) const;
+  // Where its last `rows` rows do.
+  int64_t OffsetOfLast(const std::string& name, int64_t rows) const;
+};
+
+struct HandwrittenInput {
+  const int32_t* rows = nullptr;  // [count]
+  int64_t count = 0;              // > 0
+  double weight = 1;              // of the mean loss, in the gradient
+  uint64_t dropout_seed = 0;
+  const MediaBatch* media = nullptr;  // of these rows; null: there is none
+};
+
+struct HandwrittenResult {
+  double loss_sum = 0;  // over rows
+  double gather_s = 0;  // spent on putting the batch together
+};
+
+// Threads: confined to one. Errors: torch's exceptions, std::bad_alloc.
+class HandwrittenBackward {
+ public:
+  virtual ~HandwrittenBackward() = default;
+  // gradient: flat like the weights, overwritten where there are parameters.
+  virtual HandwrittenResult Run(const HandwrittenInput& input, float* gradient) = 0;
+  // Activations are computed again in the backward pass instead of being kept, layer by
+  // layer. false: this pass cannot do that.
+  virtual bool SetRecompute(bool /*on*/) { return false; }
+};
+
+// Null where there is none for the setup.
+std::unique_ptr<HandwrittenBackward> CreateHandwrittenBackward(const HandwrittenSetup& setup);
+
+}  // namespace traind

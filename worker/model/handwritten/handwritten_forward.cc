@@ -1,0 +1,130 @@
+#include "worker/model/handwritten/handwritten_forward.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "worker/model/handwritten/handwritten_columns.h"
+#include "worker/model/kernels/gemm.h"
+#include "worker/model/kernels/layer_loops.h"
+#include "worker/model/kernels/packed_layer.h"
+
+namespace traind {
+namespace {
+
+// So many at once that a layer's results stay in a core's own cache; whole tiles of
+// PackedLayer's kernels.
+constexpr int64_t kBlockRows = 132;
+// From so many on it pays to put the weights in order.
+constexpr int64_t kPackRows = 64;
+
+class MlpForward final : public HandwrittenForward {
+ public:
+  explicit MlpForward(const HandwrittenSetup& setup) : setup_(setup) {
+    int64_t widest = 1;
+    const size_t layers = setup.model.hidden.size() + 1;
+    for (size_t i = 0; i < layers; ++i) {
+      const int64_t weight = Index(absl::StrCat("layers.", i, ".weight"));
+      const std::vector<int64_t>& shape = (*setup.layout)[static_cast<size_t>(weight)].shape;
+      layers_.push_back({shape[1],
+                         shape[0],
+                         setup.offsets[static_cast<size_t>(weight)],
+                         setup.Offset(absl::StrCat("layers.", i, ".bias")),
+                         {}});
+      widest = std::max({widest, shape[0], shape[1]});
+    }
+    as_it_stands_ = setup.shape.cardinalities.empty() && setup.shape.window == 1;
+    for (auto* values : {&here_, &there_}) values->resize(static_cast<size_t>(kBlockRows * widest));
+  }
+
+  void Run(const ForwardInput& input, float* outputs) override {
+    setup_.numeric = input.numeric;
+    setup_.codes = input.codes;
+    setup_.weights = input.weights;
+    const HandwrittenColumns columns(setup_);
+    const bool packed = input.count >= kPackRows && PackedLayer::Available();
+    for (Layer& layer : layers_) {
+      if (packed) {
+        layer.packed.Pack(setup_.weights + layer.weight, setup_.weights + layer.bias, layer.out,
+                          layer.in);
+      }
+    }
+    for (int64_t begin = 0; begin < input.count; begin += kBlockRows) {
+      const int64_t rows = std::min(kBlockRows, input.count - begin);
+      const float* x = Gather(columns, input, begin, rows);
+      float *to = here_.data(), *other = there_.data();
+      if (x == to) std::swap(to, other);
+      for (size_t i = 0; i < layers_.size(); ++i) {
+        const bool head = i + 1 == layers_.size();
+        if (head) to = outputs + begin * layers_[i].out;
+        Apply(layers_[i], x, rows, head, packed, to);
+        x = to;
+        std::swap(to, other);
+      }
+    }
+  }
+
+ private:
+  struct Layer {
+    int64_t in = 0, out = 0, weight = 0, bias = 0;
+    PackedLayer packed;
+  };
+
+  int64_t Index(const std::string& name) const {
+    int64_t i = 0;
+    while ((*setup_.layout)[static_cast<size_t>(i)].name != name) ++i;
+    return i;
+  }
+
+  const float* Gather(const HandwrittenColumns& columns, const ForwardInput& input, int64_t begin,
+                      int64_t rows) {
+    const int64_t window = setup_.shape.window;
+    if (as_it_stands_ && input.rows == nullptr && setup_.horizon == 0) {
+      return input.numeric + (input.first + begin) * setup_.shape.numeric;
+    }
+    float* out = here_.data();
+    for (int64_t i = begin; i < begin + rows; ++i) {
+      const int64_t row = input.rows != nullptr ? input.rows[i] : input.first + i;
+      const int64_t first = row - setup_.horizon - window + 1;
+      for (int64_t t = 0; t < window; ++t, out += columns.width()) columns.Gather(first + t, out);
+    }
+    return here_.data();
+  }
+
+  void Apply(const Layer& layer, const float* x, int64_t rows, bool head, bool packed,
+             float* to) const {
+    // A head of one output would use a sixteenth of a tile.
+    if (packed && layer.out > 1) return layer.packed.Apply(x, rows, !head, to);
+    const float* weight = setup_.weights + layer.weight;
+    const float* bias = setup_.weights + layer.bias;
+    if (rows == 1) {
+      // A weight's rows times one vector.
+      DotForward(weight, x, 0, to, layer.out, layer.in);
+    } else if (layer.out == 1) {
+      DotForward(x, weight, 0, to, rows, layer.in);
+    } else {
+      Multiply(rows, layer.out, layer.in, {x, layer.in, false}, {weight, layer.in, true}, to,
+               layer.out);
+    }
+    if (head) {
+      AddBias(to, bias, rows, layer.out);
+    } else {
+      BiasRelu(to, bias, rows, layer.out);
+    }
+  }
+
+  HandwrittenSetup setup_;
+  std::vector<Layer> layers_;
+  bool as_it_stands_ = false;  // a row is what the first layer takes
+  std::vector<float> here_, there_;
+};
+
+}  // namespace
+
+std::unique_ptr<HandwrittenForward> CreateHandwrittenForward(const HandwrittenSetup& setup) {
+  if (setup.model.architecture != "mlp") return nullptr;
+  return std::make_unique<MlpForward>(setup);
+}
+
+}  // namespace traind

@@ -1,0 +1,104 @@
+// Matrix products for passes that are written once for float32 and bf16.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "worker/model/kernels/gemm.h"
+#include "worker/model/kernels/layer_loops.h"
+
+namespace traind {
+
+// c [m, n], dense.
+inline void Product(int64_t m, int64_t n, int64_t k, Matrix<const float> a, Matrix<const float> b,
+                    float* c) {
+  Multiply(m, n, k, a, b, c, n);
+}
+inline void Product(int64_t m, int64_t n, int64_t k, Matrix<const Bf16> a, Matrix<const Bf16> b,
+                    Bf16* c) {
+  Multiply(m, n, k, a, b, c);
+}
+
+// c in float32, which gradients of weights are. room: for the product before.
+inline void FloatProduct(int64_t m, int64_t n, int64_t k, Matrix<const float> a,
+                         Matrix<const float> b, float* c, std::vector<float>&) {
+  Multiply(m, n, k, a, b, c, n);
+}
+inline void FloatProduct(int64_t m, int64_t n, int64_t k, Matrix<const Bf16> a,
+                         Matrix<const Bf16> b, float* c, std::vector<Bf16>& room) {
+  if (static_cast<int64_t>(room.size()) < m * n) room.resize(static_cast<size_t>(m * n));
+  Multiply(m, n, k, a, b, room.data());
+  ToFloat(room.data(), c, m * n);
+}
+
+// A weight in the precision of the products: itself, or rounded anew at each step.
+// Threads: confined to one.
+template <class T>
+class HandwrittenWeight;
+
+template <>
+class HandwrittenWeight<float> {
+ public:
+  HandwrittenWeight(const float* weight, int64_t out, int64_t in) : weight_(weight), in_(in) {
+    (void)out;
+  }
+  void Refresh() {}
+  Matrix<const float> plain() const { return {weight_, in_, false}; }      // [out, in]
+  Matrix<const float> transposed() const { return {weight_, in_, true}; }  // [in, out]
+
+ private:
+  const float* weight_;
+  int64_t in_;
+};
+
+template <>
+class HandwrittenWeight<Bf16> {
+ public:
+  HandwrittenWeight(const float* weight, int64_t out, int64_t in)
+      : weight_(weight), in_(in), narrow_(static_cast<size_t>(out * in)) {}
+  void Refresh() { ToBf16(weight_, narrow_.data(), static_cast<int64_t>(narrow_.size())); }
+  Matrix<const Bf16> plain() const { return {narrow_.data(), in_, false}; }
+  Matrix<const Bf16> transposed() const { return {narrow_.data(), in_, true}; }
+
+ private:
+  const float* weight_;
+  int64_t in_;
+  std::vector<Bf16> narrow_;
+};
+
+// The fully connected layer that ends a network over sequences, in float32: it is small.
+// Parameters head.weight [outputs, in], head.bias.
+class HandwrittenHead {
+ public:
+  template <class Setup>
+  HandwrittenHead(const Setup& setup, int64_t in)
+      : in_(in),
+        outputs_(setup.shape.outputs),
+        weight_(setup.Offset("head.weight")),
+        bias_(setup.Offset("head.bias")),
+        weights_(setup.weights) {}
+
+  // x: [count, in]. The result may be changed into the loss's gradient by it.
+  std::vector<float>& Forward(const float* x, int64_t count) {
+    output_.resize(static_cast<size_t>(count * outputs_));
+    Multiply(count, outputs_, in_, {x, in_, false}, {weights_ + weight_, in_, true}, output_.data(),
+             outputs_);
+    AddBias(output_.data(), weights_ + bias_, count, outputs_);
+    return output_;
+  }
+
+  // dx: [count, in], the loss's gradient by x.
+  void Backward(const float* x, int64_t count, float* gradient, float* dx) {
+    const float* d = output_.data();
+    ColumnSums(d, gradient + bias_, count, outputs_);
+    Multiply(outputs_, in_, count, {d, outputs_, true}, {x, in_, false}, gradient + weight_, in_);
+    Multiply(count, in_, outputs_, {d, outputs_, false}, {weights_ + weight_, in_, false}, dx, in_);
+  }
+
+ private:
+  const int64_t in_, outputs_, weight_, bias_;
+  const float* const weights_;
+  std::vector<float> output_;
+};
+
+}  // namespace traind

@@ -1,0 +1,246 @@
+#include "worker/model/networks/batch_norm.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/batch_norm.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/relu.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "worker/model/kernels/norm_loops.h"
+
+namespace traind {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Rows whose sums are added up in float32; the parts' sums are added up in float64, in their
+// order, so that they do not depend on the number of threads.
+constexpr int64_t kPartRows = 2048;
+
+// x, as rows of channels: of several pixels side by side where there are few channels, as
+// loops over short rows are not vectorised.
+struct Matrix {
+  explicit Matrix(const at::Tensor& x)
+      : channels(x.size(1)), width(channels), rows(x.numel() / channels) {
+    constexpr int64_t kLeastWidth = 32;
+    while (width < kLeastWidth && rows % 2 == 0) {
+      width *= 2;
+      rows /= 2;
+    }
+  }
+
+  // [channels] -> [width]: for each pixel of a row.
+  std::vector<float> Tiled(const float* values) const {
+    std::vector<float> tiled;
+    while (static_cast<int64_t>(tiled.size()) < width) {
+      tiled.insert(tiled.end(), values, values + channels);
+    }
+    return tiled;
+  }
+
+  int64_t channels, width, rows;
+};
+
+bool HasChannelsLast(const at::Tensor& x) {
+  return x.dim() == 5   ? x.is_contiguous(at::MemoryFormat::ChannelsLast3d)
+         : x.dim() == 4 ? x.is_contiguous(at::MemoryFormat::ChannelsLast)
+                        : false;
+}
+
+// Calls work(first row, rows, its sums [2 x width]) for each part; the parts' sums together,
+// [2 x channels].
+std::vector<double> SumParts(const Matrix& m,
+                             const std::function<void(int64_t, int64_t, float*)>& work) {
+  const int64_t parts = (m.rows + kPartRows - 1) / kPartRows;
+  const auto size = static_cast<size_t>(2 * m.width);
+  std::vector<float> sums(static_cast<size_t>(parts) * size);
+  at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) {
+      const int64_t row = part * kPartRows;
+      work(row, std::min(kPartRows, m.rows - row), sums.data() + static_cast<size_t>(part) * size);
+    }
+  });
+  const auto width = static_cast<size_t>(m.width), channels = static_cast<size_t>(m.channels);
+  std::vector<double> total(2 * channels);
+  for (size_t i = 0; i < sums.size(); ++i) {
+    total[i % size / width * channels + i % width % channels] += sums[i];
+  }
+  return total;
+}
+
+// Calls work(first row, rows) for parts of all rows.
+void ForParts(const Matrix& m, const std::function<void(int64_t, int64_t)>& work) {
+  at::parallel_for(0, m.rows, kPartRows,
+                   [&](int64_t begin, int64_t end) { work(begin, end - begin); });
+}
+
+// Rows of a tensor with 4 or 5 dimensions, from one on.
+template <class T>
+T* Rows(const at::Tensor& x, int64_t row, int64_t width) {
+  return static_cast<T*>(x.data_ptr()) + row * width;
+}
+
+// Per channel, [4, C]: what x is multiplied by and what is added; mean, and 1 / deviation.
+enum { kFactor, kOffset, kMean, kInverse, kStatistics };
+
+template <class T>
+void Forward(const BatchNorm& norm, const at::Tensor& x, const at::Tensor& add, bool relu,
+             const at::Tensor& statistics, const at::Tensor& y) {
+  const Matrix m(x);
+  float* const of = statistics.mutable_data_ptr<float>();
+  // Around a value near the mean squares lose no digits.
+  std::vector<float> shift(static_cast<size_t>(m.channels));
+  for (size_t j = 0; j < shift.size(); ++j) shift[j] = Load(Rows<T>(x, 0, m.width)[j]);
+  const std::vector<float> shifts = m.Tiled(shift.data());
+  const std::vector<double> sums = SumParts(m, [&](int64_t row, int64_t rows, float* part) {
+    NormSums(Rows<T>(x, row, m.width), shifts.data(), part, rows, m.width);
+  });
+  const auto count = static_cast<double>(x.numel() / m.channels);
+  float* const running_mean = norm.running_mean.mutable_data_ptr<float>();
+  float* const running_var = norm.running_var.mutable_data_ptr<float>();
+  for (int64_t j = 0; j < m.channels; ++j) {
+    const double from_shift = sums[static_cast<size_t>(j)] / count;
+    const double square = sums[static_cast<size_t>(m.channels + j)] / count;
+    const double variance = std::max(0.0, square - from_shift * from_shift);
+    const double mean = shift[static_cast<size_t>(j)] + from_shift,
+                 inverse = 1 / std::sqrt(variance + BatchNorm::kEps);
+    const double factor = norm.weight.const_data_ptr<float>()[j] * inverse;
+    of[kFactor * m.channels + j] = static_cast<float>(factor);
+    of[kOffset * m.channels + j] =
+        static_cast<float>(norm.bias.const_data_ptr<float>()[j] - mean * factor);
+    of[kMean * m.channels + j] = static_cast<float>(mean);
+    of[kInverse * m.channels + j] = static_cast<float>(inverse);
+    const auto mix = [](float old, double now) {
+      return static_cast<float>((1 - BatchNorm::kMomentum) * old + BatchNorm::kMomentum * now);
+    };
+    running_mean[j] = mix(running_mean[j], mean);
+    running_var[j] = mix(running_var[j], variance * count / (count - 1));
+  }
+  const std::vector<float> factors = m.Tiled(of + kFactor * m.channels),
+                           offsets = m.Tiled(of + kOffset * m.channels);
+  ForParts(m, [&](int64_t row, int64_t rows) {
+    const NormPass<T> pass{Rows<T>(x, row, m.width),
+                           add.defined() ? Rows<T>(add, row, m.width) : nullptr, factors.data(),
+                           offsets.data(), relu};
+    NormForward(pass, Rows<T>(y, row, m.width), rows, m.width);
+  });
+}
+
+// y, d_add: undefined where nothing was added.
+template <class T>
+void Backward(const at::Tensor& x, const at::Tensor& y, bool relu, const at::Tensor& statistics,
+              const at::Tensor& dy, const at::Tensor& d_add, const at::Tensor& dx,
+              const at::Tensor& d_weight, const at::Tensor& d_bias) {
+  const Matrix m(x);
+  const float* const of = statistics.const_data_ptr<float>();
+  const std::vector<float> factors = m.Tiled(of + kFactor * m.channels),
+                           offsets = m.Tiled(of + kOffset * m.channels),
+                           means = m.Tiled(of + kMean * m.channels);
+  const bool added = d_add.defined();
+  const auto pass_at = [&](int64_t row) {
+    NormPass<T> pass;
+    pass.x = Rows<T>(x, row, m.width);
+    pass.add = added ? pass.x : nullptr;  // that there was one
+    pass.factor = factors.data();
+    pass.offset = offsets.data();
+    pass.relu = relu;
+    return pass;
+  };
+  const std::vector<double> sums = SumParts(m, [&](int64_t row, int64_t rows, float* part) {
+    NormBackwardSums(pass_at(row), added ? Rows<T>(y, row, m.width) : nullptr,
+                     Rows<T>(dy, row, m.width), means.data(),
+                     added ? Rows<T>(d_add, row, m.width) : nullptr, part, rows, m.width);
+  });
+  std::vector<float> slope(static_cast<size_t>(m.channels)), constant(slope.size());
+  const auto count = static_cast<double>(x.numel() / m.channels);
+  for (int64_t j = 0; j < m.channels; ++j) {
+    const double mean = of[kMean * m.channels + j], inverse = of[kInverse * m.channels + j];
+    const double factor = of[kFactor * m.channels + j];
+    const auto at = static_cast<size_t>(j);
+    const double d_offset = sums[at],
+                 d_factor = sums[static_cast<size_t>(m.channels) + at] * inverse;
+    d_bias.mutable_data_ptr<float>()[j] = static_cast<float>(d_offset);
+    d_weight.mutable_data_ptr<float>()[j] = static_cast<float>(d_factor);
+    const double by_x = factor * inverse * d_factor / count;
+    slope[at] = static_cast<float>(-by_x);
+    constant[at] = static_cast<float>(by_x * mean - factor * d_offset / count);
+  }
+  const std::vector<float> slopes = m.Tiled(slope.data()), constants = m.Tiled(constant.data());
+  ForParts(m, [&](int64_t row, int64_t rows) {
+    NormBackward(pass_at(row), Rows<T>(added ? d_add : dy, row, m.width), slopes.data(),
+                 constants.data(), Rows<T>(dx, row, m.width), rows, m.width);
+  });
+}
+
+struct NormFunction : torch::autograd::Function<NormFunction> {
+  // x in channels-last order, with more than one value per channel.
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& bias, const std::optional<at::Tensor>& added,
+                            const at::Tensor& mean, const at::Tensor& variance, bool relu) {
+    const at::Tensor add = added.value_or(at::Tensor());
+    const BatchNorm norm{weight, bias, mean, variance};
+    const at::Tensor y = at::empty_like(x);
+    const at::Tensor statistics = at::empty({kStatistics, x.size(1)}, weight.options());
+    if (x.scalar_type() == at::kBFloat16) {
+      Forward<Bf16>(norm, x, add, relu, statistics, y);
+    } else {
+      Forward<float>(norm, x, add, relu, statistics, y);
+    }
+    const bool needs_y = add.defined() && relu;
+    ctx->save_for_backward({x, statistics, needs_y ? y : at::Tensor()});
+    ctx->saved_data["relu"] = relu;
+    ctx->saved_data["added"] = add.defined();
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor &x = saved[0], &statistics = saved[1], &y = saved[2];
+    const bool relu = ctx->saved_data["relu"].toBool();
+    const bool added = ctx->saved_data["added"].toBool();
+    const at::Tensor dy = gradients[0].to(x.scalar_type()).contiguous(x.suggest_memory_format());
+    const at::Tensor dx = at::empty_like(x);
+    const at::Tensor d_add = added ? at::empty_like(x) : at::Tensor();
+    const at::Tensor d_weight = at::empty({x.size(1)}, statistics.options());
+    const at::Tensor d_bias = at::empty_like(d_weight);
+    if (x.scalar_type() == at::kBFloat16) {
+      Backward<Bf16>(x, y.defined() ? y : x, relu, statistics, dy, d_add, dx, d_weight, d_bias);
+    } else {
+      Backward<float>(x, y.defined() ? y : x, relu, statistics, dy, d_add, dx, d_weight, d_bias);
+    }
+    return {dx, d_weight, d_bias, d_add, at::Tensor(), at::Tensor(), at::Tensor()};
+  }
+};
+
+}  // namespace
+
+at::Tensor NormAddAct(const BatchNorm& norm, const at::Tensor& x, const at::Tensor& add, bool relu,
+                      bool training, bool loops) {
+  const bool has_statistics = training && x.numel() > x.size(1);
+  const bool known = x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16;
+  const bool alike =
+      !add.defined() || (add.scalar_type() == x.scalar_type() && HasChannelsLast(add));
+  if (loops && has_statistics && known && alike && x.is_cpu() && HasChannelsLast(x)) {
+    // It takes no undefined tensors.
+    const auto added = add.defined() ? std::optional<at::Tensor>(add) : std::nullopt;
+    return NormFunction::apply(x, norm.weight, norm.bias, added, norm.running_mean,
+                               norm.running_var, relu);
+  }
+  at::Tensor y =
+      at::batch_norm(x, norm.weight, norm.bias, norm.running_mean, norm.running_var, has_statistics,
+                     BatchNorm::kMomentum, BatchNorm::kEps, /*cudnn_enabled=*/true);
+  if (add.defined()) y = y.add_(add);
+  return relu ? at::relu_(y) : y;
+}
+
+}  // namespace traind

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <memory>
+
+#include "worker/model/networks/model.h"
+
+namespace traind {
+
+// Fully connected layers with ReLU and dropout; a window's steps stand side by side.
+// Parameters: those of InputColumns, layers.<i>.weight [out, in], layers.<i>.bias [out].
+std::unique_ptr<Model> CreateMlp(const ModelSpec& spec, const ModelShape& shape,
+                                 Parameters& parameters);
+
+}  // namespace traind

@@ -1,0 +1,141 @@
+#include "worker/model/networks/parameters.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "worker/data/random.h"
+
+namespace traind {
+namespace {
+
+constexpr int64_t kAlignment = 16;  // elements: 64 bytes
+
+int64_t Aligned(int64_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
+
+double Draw(Initial::Kind kind, Random& random) {
+  switch (kind) {
+    case Initial::Kind::kUniform:
+      return 2 * random.Uniform() - 1;
+    case Initial::Kind::kNormal:
+      return random.Normal();
+    case Initial::Kind::kConstant:
+      return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+size_t Parameters::Declare(std::string name, std::vector<int64_t> shape, Initial initial) {
+  ParameterInfo info{std::move(name), std::move(shape), 1};
+  for (const int64_t extent : info.shape) info.size *= extent;
+  offsets_.push_back(trained_size_);
+  trained_size_ += Aligned(info.size);
+  layout_.push_back(std::move(info));
+  initial_.push_back(initial);
+  is_buffer_.push_back(false);
+  return layout_.size() - 1;
+}
+
+size_t Parameters::DeclareBuffer(std::string name, std::vector<int64_t> shape, double value) {
+  const int64_t behind_parameters = trained_size_;
+  const size_t index =
+      Declare(std::move(name), std::move(shape), {Initial::Kind::kConstant, value});
+  trained_size_ = behind_parameters;
+  offsets_[index] = buffer_size_;  // Allocate puts the parameters before it
+  buffer_size_ += Aligned(layout_[index].size);
+  is_buffer_[index] = true;
+  return index;
+}
+
+void Parameters::Allocate(c10::Device device) {
+  for (size_t i = 0; i < offsets_.size(); ++i) {
+    if (is_buffer_[i]) offsets_[i] += trained_size_;
+  }
+  flat_ = at::zeros({trained_size_ + buffer_size_}, at::TensorOptions(device).dtype(at::kFloat));
+  tensors_ = ViewsOf(flat_);
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    tensors_[i] = tensors_[i].detach().set_requires_grad(!is_buffer_[i]);
+  }
+}
+
+at::Tensor Parameters::buffers() const { return flat_.narrow(0, trained_size_, buffer_size_); }
+
+std::vector<at::Tensor> Parameters::trained_tensors() const {
+  std::vector<at::Tensor> trained;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (!is_buffer_[i]) trained.push_back(tensors_[i]);
+  }
+  return trained;
+}
+
+void Parameters::Initialize(uint64_t seed) {
+  std::vector<float> values;
+  values.reserve(static_cast<size_t>(TotalSize(layout_)));
+  for (size_t i = 0; i < layout_.size(); ++i) {
+    Random random(StreamSeed(seed, Stream::kWeights, i));
+    const Initial& initial = initial_[i];
+    const size_t begin = values.size();
+    for (int64_t k = 0; k < layout_[i].size; ++k) {
+      values.push_back(static_cast<float>(initial.scale * Draw(initial.kind, random)));
+    }
+    if (initial.zero_row >= 0) {
+      const int64_t row = layout_[i].size / layout_[i].shape[0];
+      std::fill_n(values.begin() + static_cast<int64_t>(begin) + initial.zero_row * row, row, 0.0f);
+    }
+  }
+  Unpack(values, flat_);
+}
+
+std::vector<at::Tensor> Parameters::ViewsOf(const at::Tensor& flat) const {
+  std::vector<at::Tensor> views;
+  views.reserve(layout_.size());
+  for (size_t i = 0; i < layout_.size(); ++i) {
+    views.push_back(flat.narrow(0, offsets_[i], layout_[i].size).view(layout_[i].shape));
+  }
+  return views;
+}
+
+void Parameters::TakeGradients(const at::Tensor& flat) const {
+  const c10::AutoGradMode no_gradients(false);
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (is_buffer_[i]) continue;
+    flat.narrow(0, offsets_[i], layout_[i].size).view(layout_[i].shape).copy_(tensors_[i].grad());
+    // Not zeroed: autograd then hands over its own tensors instead of adding.
+    tensors_[i].mutable_grad().reset();
+  }
+}
+
+std::vector<float> Parameters::Pack(const at::Tensor& flat) const {
+  const at::Tensor host = flat.cpu();
+  const float* source = host.const_data_ptr<float>();
+  std::vector<float> values;
+  values.reserve(static_cast<size_t>(TotalSize(layout_)));
+  for (size_t i = 0; i < layout_.size(); ++i) {
+    if (offsets_[i] >= flat.numel()) {
+      values.insert(values.end(), static_cast<size_t>(layout_[i].size), 0.0f);
+    } else {
+      values.insert(values.end(), source + offsets_[i], source + offsets_[i] + layout_[i].size);
+    }
+  }
+  return values;
+}
+
+void Parameters::Unpack(absl::Span<const float> values, const at::Tensor& flat) const {
+  const c10::AutoGradMode no_gradients(false);
+  at::Tensor host = at::zeros({flat.numel()}, at::TensorOptions().dtype(at::kFloat));
+  float* target = host.mutable_data_ptr<float>();
+  const float* source = values.data();
+  for (size_t i = 0; i < layout_.size(); ++i) {
+    if (offsets_[i] < flat.numel()) std::copy_n(source, layout_[i].size, target + offsets_[i]);
+    source += layout_[i].size;
+  }
+  flat.copy_(host);
+}
+
+}  // namespace traind

@@ -1,0 +1,280 @@
+#include "worker/model/networks/script.h"
+
+#include <ATen/Context.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
+#include <absl/algorithm/container.h>
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <torch/csrc/jit/api/function_impl.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/csrc/jit/serialization/import.h>
+
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
+#include "worker/device/guard.h"
+#include "worker/model/networks/model.h"
+
+namespace traind {
+namespace {
+
+namespace jit = torch::jit;
+
+// One place of the module's objects that holds a parameter or a buffer.
+struct Slot {
+  c10::intrusive_ptr<c10::ivalue::Object> object;
+  size_t index = 0;
+  size_t weight = 0;  // which of the weights
+};
+
+absl::Status Wrong(const ModelSpec& spec, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("model.script: ", spec.script.path, ": ", what));
+}
+
+// The first line of what torch says: the rest is a stack.
+std::string FirstLines(const std::string& text) {
+  constexpr size_t kMost = 400;
+  return text.substr(0, std::min(kMost, text.find("\nException raised")));
+}
+
+// Operators reach the machine's files through these alone; whatever is not torch's own may
+// do anything.
+bool MayRun(const std::string& kind) {
+  if (kind == "aten::save" || kind == "aten::from_file" || kind == "aten::_save") return false;
+  return absl::StartsWith(kind, "aten::") || absl::StartsWith(kind, "prim::") ||
+         absl::StartsWith(kind, "prims::");
+}
+
+const jit::Node* Forbidden(c10::ArrayRef<const jit::Block*> blocks) {
+  for (const jit::Block* block : blocks) {
+    for (const jit::Node* node : block->nodes()) {
+      if (!MayRun(node->kind().toQualString())) return node;
+      const auto inner = node->blocks();
+      const std::vector<const jit::Block*> within(inner.begin(), inner.end());
+      if (const jit::Node* found = Forbidden(within)) return found;
+    }
+  }
+  return nullptr;
+}
+
+absl::Status CheckOperators(const ModelSpec& spec, const jit::Module& module) {
+  for (const jit::Function* function : module._ivalue()->compilation_unit()->get_functions()) {
+    const auto* graph_function = dynamic_cast<const jit::GraphFunction*>(function);
+    if (graph_function == nullptr) continue;
+    const jit::Block* block = graph_function->graph()->block();
+    if (const jit::Node* node = Forbidden({block})) {
+      return Wrong(
+          spec, absl::StrCat("uses ", node->kind().toQualString(), ", which is not for networks"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+class Script final : public Model {
+ public:
+  explicit Script(jit::Module module) : module_(std::move(module)) {}
+
+  static absl::StatusOr<std::unique_ptr<Script>> Create(const ModelSpec& spec,
+                                                        const ModelShape& shape,
+                                                        Parameters& parameters);
+
+  void Start(const Parameters& parameters) const override {
+    const at::NoGradGuard no_gradients;
+    for (const auto& [weight, value] : initial_) parameters[weight].copy_(value);
+  }
+
+  at::Tensor Forward(const std::vector<at::Tensor>& weights, const Inputs& inputs,
+                     bool training) const override {
+    for (const Slot& slot : slots_) slot.object->setSlot(slot.index, weights[slot.weight]);
+    if (training != training_) {
+      module_.train(training);
+      training_ = training;
+    }
+    if (training) {
+      at::Generator generator = at::globalContext().defaultGenerator(inputs.numeric.device());
+      const std::lock_guard<std::mutex> lock(generator.mutex());
+      generator.set_current_seed(inputs.dropout_seed);
+    }
+    std::vector<c10::IValue> arguments;
+    for (const bool codes : takes_codes_) {
+      arguments.emplace_back(codes ? inputs.codes.to(at::kLong) : inputs.numeric);
+    }
+    return module_.forward(std::move(arguments)).toTensor();
+  }
+
+ private:
+  absl::Status TakeSignature(const ModelSpec& spec);
+  absl::Status TakeTensors(const ModelSpec& spec, Parameters& parameters);
+
+  mutable jit::Module module_;
+  mutable bool training_ = true;
+  std::vector<bool> takes_codes_;  // [argument]; else the numbers
+  std::vector<Slot> slots_;
+  std::vector<std::pair<size_t, at::Tensor>> initial_;  // by weight
+};
+
+absl::Status Script::TakeSignature(const ModelSpec& spec) {
+  const auto method = module_.find_method("forward");
+  if (!method.has_value()) return Wrong(spec, "has no forward");
+  const c10::FunctionSchema& schema = method->function().getSchema();
+  for (size_t i = 1; i < schema.arguments().size(); ++i) {  // 0: self
+    const std::string& name = schema.arguments()[i].name();
+    if (name != "numeric" && name != "codes") {
+      return Wrong(spec, absl::StrCat("forward takes '", name,
+                                      "'; arguments may be called numeric and codes"));
+    }
+    takes_codes_.push_back(name == "codes");
+  }
+  if (takes_codes_.empty()) return Wrong(spec, "forward takes nothing: no numeric and no codes");
+  if (schema.returns().size() != 1 ||
+      schema.returns()[0].type()->kind() != c10::TypeKind::TensorType) {
+    return Wrong(spec, "forward does not return one tensor");
+  }
+  return absl::OkStatus();
+}
+
+// A tensor that stands in several places is one parameter.
+absl::Status Script::TakeTensors(const ModelSpec& spec, Parameters& parameters) {
+  std::map<const void*, size_t> known;
+  for (const auto& submodule : module_.named_modules()) {
+    const auto object = submodule.value._ivalue();
+    const auto type = submodule.value.type();
+    for (size_t i = 0; i < type->numAttributes(); ++i) {
+      if (!type->is_parameter(i) && !type->is_buffer(i)) continue;
+      const c10::IValue value = object->getSlot(i);
+      if (!value.isTensor()) continue;  // None: a bias that is not there
+      const at::Tensor& tensor = value.toTensor();
+      const std::string name = absl::StrCat(
+          "module.", submodule.name, submodule.name.empty() ? "" : ".", type->getAttributeName(i));
+      if (tensor.scalar_type() != at::kFloat) {
+        if (type->is_buffer(i)) continue;
+        return Wrong(spec,
+                     absl::StrCat("parameter ", name, " is ", c10::toString(tensor.scalar_type()),
+                                  "; only float32 is trained"));
+      }
+      const auto [entry, added] = known.try_emplace(tensor.unsafeGetTensorImpl(), 0);
+      if (added) {
+        const Initial none{Initial::Kind::kConstant, 0, -1};
+        entry->second = type->is_parameter(i)
+                            ? parameters.Declare(name, tensor.sizes().vec(), none)
+                            : parameters.DeclareBuffer(name, tensor.sizes().vec(), 0);
+        initial_.emplace_back(entry->second, tensor.detach().clone());
+      }
+      slots_.push_back({object, i, entry->second});
+    }
+  }
+  if (initial_.empty()) return Wrong(spec, "has no parameters");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Script>> Script::Create(const ModelSpec& spec,
+                                                       const ModelShape& shape,
+                                                       Parameters& parameters) {
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(spec.script.path));
+  if (Sha256Hex(bytes) != spec.script.sha256) {
+    return Wrong(spec, "is not the file that was submitted: its digest differs");
+  }
+  // Its steps are taken one by one, as autograd would: compiling them anew for each shape
+  // takes longer than most trainings of a fold gain.
+  jit::setGraphExecutorOptimize(false);
+  jit::Module module;
+  try {
+    std::istringstream stream(bytes);
+    module = jit::load(stream, c10::Device(c10::kCPU));
+  } catch (const std::exception& error) {
+    return Wrong(spec, absl::StrCat("no TorchScript module: ", FirstLines(error.what())));
+  }
+  RETURN_IF_ERROR(CheckOperators(spec, module));
+  auto script = std::make_unique<Script>(std::move(module));
+  RETURN_IF_ERROR(script->TakeSignature(spec));
+  const bool wants_codes = absl::c_linear_search(script->takes_codes_, true);
+  if (wants_codes && shape.cardinalities.empty()) {
+    return Wrong(spec, "forward takes codes, and the data have no column of categories");
+  }
+  RETURN_IF_ERROR(script->TakeTensors(spec, parameters));
+  return script;
+}
+
+Inputs MadeUp(const ModelShape& shape, int64_t rows) {
+  const auto sized = [&](int64_t width) {
+    return shape.window == 1 ? std::vector<int64_t>{rows, width}
+                             : std::vector<int64_t>{rows, shape.window, width};
+  };
+  Inputs inputs;
+  inputs.numeric = at::randn(sized(shape.numeric));
+  const auto columns = static_cast<int64_t>(shape.cardinalities.size());
+  inputs.codes = at::zeros(sized(columns), at::kInt);
+  for (int64_t k = 0; k < columns; ++k) {
+    // The last one, which an embedding that is too small does not have.
+    inputs.codes.select(-1, k).fill_(shape.cardinalities[static_cast<size_t>(k)] - 1);
+  }
+  return inputs;
+}
+
+absl::Status CheckOutput(const ModelSpec& spec, const at::Tensor& output, int64_t rows,
+                         int64_t outputs) {
+  if (output.dim() != 2 || output.size(0) != rows || output.size(1) != outputs) {
+    return Wrong(spec, absl::StrCat("forward of ", rows, " rows gives [",
+                                    absl::StrJoin(output.sizes(), ", "), "], not [", rows, ", ",
+                                    outputs, "]"));
+  }
+  if (!at::isFloatingType(output.scalar_type())) {
+    return Wrong(spec, absl::StrCat("forward gives ", c10::toString(output.scalar_type())));
+  }
+  if (!output.isfinite().all().item<bool>()) {
+    return Wrong(spec, "forward of ordinary numbers gives some that are not finite");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Try(const ModelSpec& spec, const ModelShape& shape, Parameters& parameters) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Script> script, Script::Create(spec, shape, parameters));
+  parameters.Allocate(c10::kCPU);
+  script->Start(parameters);
+  for (const int64_t rows : {7, 2}) {
+    const at::Tensor output =
+        script->Forward(parameters.tensors(), MadeUp(shape, rows), /*training=*/true);
+    RETURN_IF_ERROR(CheckOutput(spec, output, rows, shape.outputs));
+    if (!output.requires_grad()) return Wrong(spec, "its output depends on no parameter");
+    output.sum().backward();
+  }
+  const at::NoGradGuard no_gradients;
+  for (const int64_t rows : {5, 1}) {
+    const at::Tensor output =
+        script->Forward(parameters.tensors(), MadeUp(shape, rows), /*training=*/false);
+    RETURN_IF_ERROR(CheckOutput(spec, output, rows, shape.outputs));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Model>> CreateScript(const ModelSpec& spec, const ModelShape& shape,
+                                                    Parameters& parameters) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Script> script, Script::Create(spec, shape, parameters));
+  return script;
+}
+
+absl::StatusOr<ScriptReport> TryScript(const ModelSpec& spec, const ModelShape& shape) {
+  Parameters parameters;
+  try {
+    RETURN_IF_ERROR(Try(spec, shape, parameters));
+  } catch (const std::exception& error) {
+    return Wrong(spec, absl::StrCat("does not run: ", FirstLines(error.what())));
+  }
+  return ScriptReport{TotalSize(parameters.layout())};
+}
+
+}  // namespace traind

@@ -1,0 +1,193 @@
+#include "worker/model/networks/text_encoder.h"
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/zeros.h>
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "worker/model/networks/dropout.h"
+#include "worker/model/networks/encoder_parameters.h"
+#include "worker/model/networks/input_columns.h"
+#include "worker/model/networks/recompute.h"
+#include "worker/model/networks/text_attention.h"
+
+namespace traind {
+namespace {
+
+constexpr uint64_t kSeedsOfLayer = 4;  // dropouts
+constexpr Initial kSmall{Initial::Kind::kNormal, 0.02, -1};
+
+// What is not attention's of a batch's samples.
+struct Samples {
+  std::vector<int64_t> ends;
+  at::Tensor of_token, place;  // [N] int64: its sample, and its place in there
+  at::Tensor share;            // [B, 1] float32: 1 / length
+};
+
+Samples SamplesOf(const Inputs& inputs) {
+  Samples samples;
+  const at::Tensor ends = inputs.ends.to(at::kCPU, at::kLong).contiguous();
+  const auto* data = ends.const_data_ptr<int64_t>();
+  samples.ends.assign(data, data + ends.numel());
+  at::Tensor of_token = at::empty({inputs.tokens.size(0)}, at::kLong);
+  at::Tensor place = at::empty_like(of_token);
+  at::Tensor share = at::empty({ends.numel(), 1}, at::kFloat);
+  int64_t begin = 0;
+  for (int64_t b = 0; b < ends.numel(); ++b) {
+    for (int64_t i = begin; i < data[b]; ++i) {
+      of_token.mutable_data_ptr<int64_t>()[i] = b;
+      place.mutable_data_ptr<int64_t>()[i] = i - begin;
+    }
+    share.mutable_data_ptr<float>()[b] =
+        1.0f / static_cast<float>(std::max<int64_t>(1, data[b] - begin));
+    begin = data[b];
+  }
+  const c10::Device device = inputs.tokens.device();
+  samples.of_token = of_token.to(device);
+  samples.place = place.to(device);
+  samples.share = share.to(device);
+  return samples;
+}
+
+class TextEncoder final : public Model {
+ public:
+  TextEncoder(const ModelSpec& spec, const ModelShape& shape, Parameters& parameters)
+      : columns_(shape, parameters),  // first: HandwrittenColumns counts on it
+        spec_(spec.text),
+        dropout_(spec.dropout),
+        buckets_(TextEncoderSpec::kRelativeSpan, shape.max_tokens) {
+    tokens_ = parameters.Declare("tokens.weight", {shape.vocabulary, spec_.width},
+                                 {Initial::Kind::kNormal, TextEncoderSpec::kTokenScale, -1});
+    position_ = spec_.disentangled
+                    ? parameters.Declare("relative.weight", {buckets_.count(), spec_.width}, kSmall)
+                    : parameters.Declare("position", {shape.max_tokens, spec_.width}, kSmall);
+    for (int64_t k = 0; k < spec_.layers; ++k) {
+      layers_.push_back(DeclareEncoderLayer(absl::StrCat("encoder.layers.", k), spec_.width,
+                                            spec_.feedforward, parameters));
+    }
+    int64_t joined = spec_.width;
+    if (columns_.width() > 0) {
+      column_layer_ =
+          DeclareLinear("columns", columns_.width(), TextEncoderSpec::kColumnWidth, parameters);
+      joined += TextEncoderSpec::kColumnWidth;
+    }
+    head_ = DeclareLinear("head.0", joined, TextEncoderSpec::kHeadWidth, parameters);
+    output_ = DeclareLinear("head.2", TextEncoderSpec::kHeadWidth, shape.outputs, parameters);
+  }
+
+  bool SetRecompute(bool on) override {
+    recompute_ = on;
+    return true;
+  }
+
+  at::Tensor Forward(const std::vector<at::Tensor>& weights, const Inputs& inputs,
+                     bool training) const override {
+    const double dropout = training ? dropout_ : 0.0;
+    const Samples samples = SamplesOf(inputs);
+    at::Tensor x = at::embedding(weights[tokens_], inputs.tokens);  // [N, D]
+    if (!spec_.disentangled) x = x.add(at::embedding(weights[position_], samples.place));
+    for (size_t k = 0; k < layers_.size(); ++k) {
+      // By value where a backward pass comes back to it.
+      const auto layer = [this, k, dropout, ends = samples.ends,
+                          seed = inputs.dropout_seed + kSeedsOfLayer * k](
+                             const std::vector<at::Tensor>& own, const at::Tensor& taken) {
+        return Layer({own, layers_[k].in_proj.weight, dropout, seed}, k, ends, taken);
+      };
+      const auto begin = weights.begin() + static_cast<int64_t>(layers_[k].in_proj.weight);
+      std::vector<at::Tensor> own(begin, begin + kParametersOfLayer);
+      if (spec_.disentangled) own.push_back(weights[position_]);
+      x = training && recompute_ ? Recomputed(layer, own, x) : layer(own, x);
+    }
+    const at::Tensor sums = at::zeros({samples.share.size(0), spec_.width}, x.options())
+                                .index_add(0, samples.of_token, x);
+    return Head(weights, inputs, sums.mul(samples.share.to(sums.scalar_type())));
+  }
+
+ private:
+  static constexpr int64_t kParametersOfLayer = 12;
+
+  // What a layer's forward pass goes with.
+  struct Pass {
+    const std::vector<at::Tensor>& own;  // the layer's, in the order of their declaration
+    size_t first = 0;                    // index of own[0] among all
+    double dropout = 0;
+    uint64_t seed = 0;  // of the next dropout
+
+    const at::Tensor& Weight(size_t index) const { return own[index - first]; }
+    at::Tensor Linear(const at::Tensor& x, const LinearParameters& p) const {
+      return at::linear(x, Weight(p.weight), Weight(p.bias));
+    }
+    at::Tensor Norm(const at::Tensor& x, const NormParameters& p) const {
+      return at::layer_norm(x, {x.size(-1)}, Weight(p.weight), Weight(p.bias));
+    }
+    at::Tensor Drop(const at::Tensor& x) { return dropout > 0 ? Dropout(x, dropout, seed++) : x; }
+  };
+
+  at::Tensor Layer(Pass pass, size_t k, const std::vector<int64_t>& ends, at::Tensor x) const {
+    const EncoderLayer& layer = layers_[k];
+    x = x.add(pass.Drop(Attention(pass, layer, ends, pass.Norm(x, layer.norm1))));
+    const at::Tensor hidden = at::gelu(pass.Linear(pass.Norm(x, layer.norm2), layer.linear1));
+    return x.add(pass.Drop(pass.Linear(pass.Drop(hidden), layer.linear2)));
+  }
+
+  // x: [N, D].
+  at::Tensor Attention(Pass& pass, const EncoderLayer& layer, const std::vector<int64_t>& ends,
+                       const at::Tensor& x) const {
+    TextAttentionOptions options;
+    options.ends = ends;
+    options.heads = spec_.heads;
+    options.dropout = pass.dropout;
+    options.seed = pass.seed++;
+    at::Tensor relative;
+    if (spec_.disentangled) {  // as DeBERTa v3, by the same weights as the tokens'
+      options.buckets = &buckets_;
+      const int64_t both = 2 * spec_.width;
+      relative = at::linear(pass.own.back(), pass.Weight(layer.in_proj.weight).narrow(0, 0, both),
+                            pass.Weight(layer.in_proj.bias).narrow(0, 0, both));
+    }
+    return pass.Linear(TextAttention(pass.Linear(x, layer.in_proj), relative, options),
+                       layer.out_proj);
+  }
+
+  at::Tensor Head(const std::vector<at::Tensor>& weights, const Inputs& inputs,
+                  at::Tensor joined) const {
+    const auto linear = [&](const at::Tensor& x, const LinearParameters& p) {
+      return at::linear(x, weights[p.weight], weights[p.bias]);
+    };
+    if (columns_.width() > 0) {
+      const at::Tensor columns =
+          at::relu(linear(columns_.Concatenate(weights, inputs), column_layer_));
+      joined = at::cat({joined, columns.to(joined.scalar_type())}, 1);
+    }
+    return linear(at::relu(linear(joined, head_)), output_);
+  }
+
+  const InputColumns columns_;
+  const TextEncoderSpec spec_;
+  const double dropout_;
+  const RelativeBuckets buckets_;
+  size_t tokens_ = 0, position_ = 0;  // position_: or relative.weight
+  std::vector<EncoderLayer> layers_;
+  LinearParameters column_layer_, head_, output_;
+  bool recompute_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Model> CreateTextEncoder(const ModelSpec& spec, const ModelShape& shape,
+                                         Parameters& parameters) {
+  return std::make_unique<TextEncoder>(spec, shape, parameters);
+}
+
+}  // namespace traind

@@ -1,0 +1,164 @@
+#include "worker/model/networks/transformer.h"
+
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/softmax.h>
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "worker/model/networks/dropout.h"
+#include "worker/model/networks/encoder_parameters.h"
+#include "worker/model/networks/input_columns.h"
+#include "worker/model/networks/recompute.h"
+
+namespace traind {
+namespace {
+
+constexpr uint64_t kSeedsOfLayer = 4;  // dropouts
+
+class Transformer final : public Model {
+ public:
+  Transformer(const ModelSpec& spec, const ModelShape& shape, Parameters& parameters)
+      : columns_(shape, parameters), spec_(spec.transformer), dropout_(spec.dropout) {
+    input_ = DeclareLinear("input", columns_.width(), spec_.width, parameters);
+    position_ = parameters.Declare("position", {shape.window, spec_.width},
+                                   {Initial::Kind::kNormal, 0.02, -1});
+    for (int64_t k = 0; k < spec_.layers; ++k) {
+      layers_.push_back(DeclareEncoderLayer(absl::StrCat("encoder.layers.", k), spec_.width,
+                                            spec_.feedforward, parameters));
+    }
+    if (spec_.pre_norm) norm_ = DeclareNorm("encoder.norm", spec_.width, parameters);
+    head_ = DeclareLinear("head", spec_.width, shape.outputs, parameters);
+  }
+
+  bool SetRecompute(bool on) override {
+    recompute_ = on;
+    return true;
+  }
+
+  at::Tensor Forward(const std::vector<at::Tensor>& weights, const Inputs& inputs,
+                     bool training) const override {
+    const double dropout = training ? dropout_ : 0.0;
+    Pass pass{weights, dropout, inputs.dropout_seed};
+    at::Tensor x = pass.Linear(columns_.Sequence(weights, inputs), input_);  // [B, T, D]
+    // Of a shorter window the last steps' positions.
+    x = x.add(weights[position_].slice(0, weights[position_].size(0) - x.size(1)));
+    for (size_t k = 0; k < layers_.size(); ++k) {
+      const auto layer = [this, k, dropout, seed = inputs.dropout_seed + kSeedsOfLayer * k](
+                             const std::vector<at::Tensor>& all, const at::Tensor& taken) {
+        Pass of_layer{all, dropout, seed};
+        return Layer(of_layer, k, taken);
+      };
+      x = training && recompute_ ? WithoutActivations(layer, k, weights, x) : layer(weights, x);
+    }
+    if (spec_.pre_norm) x = pass.Norm(x, norm_);
+    return pass.Linear(x.mean(1), head_);
+  }
+
+ private:
+  // What one forward pass goes with.
+  struct Pass {
+    const std::vector<at::Tensor>& weights;
+    double dropout;
+    uint64_t seed;  // of the next dropout
+
+    at::Tensor Linear(const at::Tensor& x, const LinearParameters& p) const {
+      return at::linear(x, weights[p.weight], weights[p.bias]);
+    }
+    at::Tensor Norm(const at::Tensor& x, const NormParameters& p) const {
+      return at::layer_norm(x, {x.size(-1)}, weights[p.weight], weights[p.bias]);
+    }
+    at::Tensor Drop(const at::Tensor& x) { return dropout > 0 ? Dropout(x, dropout, seed++) : x; }
+  };
+
+  // Only the layer's own weights go in: the gradients of the others are none of its.
+  at::Tensor WithoutActivations(const Block& layer, size_t k,
+                                const std::vector<at::Tensor>& weights, const at::Tensor& x) const {
+    const auto begin = static_cast<int64_t>(layers_[k].in_proj.weight);
+    const auto end = static_cast<int64_t>(layers_[k].norm2.bias) + 1;
+    const Block of_own = [layer, begin, size = weights.size()](const std::vector<at::Tensor>& own,
+                                                               const at::Tensor& taken) {
+      std::vector<at::Tensor> all(size);
+      std::copy(own.begin(), own.end(), all.begin() + begin);
+      return layer(all, taken);
+    };
+    return Recomputed(of_own, {weights.begin() + begin, weights.begin() + end}, x);
+  }
+
+  // Of what the last layer makes only the step that the head sees is needed.
+  at::Tensor Layer(Pass& pass, size_t k, at::Tensor x) const {
+    const EncoderLayer& layer = layers_[k];
+    const bool last_step = k + 1 == layers_.size() && !spec_.mean_pooling;
+    const auto kept = [last_step](const at::Tensor& t) {
+      return last_step ? t.narrow(1, t.size(1) - 1, 1) : t;
+    };
+    if (spec_.pre_norm) {
+      const at::Tensor seen = pass.Norm(x, layer.norm1);
+      x = kept(x).add(pass.Drop(Attention(pass, layer, kept(seen), seen)));
+      return x.add(pass.Drop(Feedforward(pass, layer, pass.Norm(x, layer.norm2))));
+    }
+    x = pass.Norm(kept(x).add(pass.Drop(Attention(pass, layer, kept(x), x))), layer.norm1);
+    return pass.Norm(x.add(pass.Drop(Feedforward(pass, layer, x))), layer.norm2);
+  }
+
+  // Short sequences: the scores are [B, heads, Q, T], and small matrix products are
+  // faster than a fused kernel that computes them again. asking: [B, Q, D], Q steps of
+  // seen [B, T, D].
+  at::Tensor Attention(Pass& pass, const EncoderLayer& layer, const at::Tensor& asking,
+                       const at::Tensor& seen) const {
+    const int64_t rows = seen.size(0), depth = spec_.width / spec_.heads;
+    at::Tensor query, key_value;
+    if (asking.is_same(seen)) {
+      const at::Tensor all = pass.Linear(seen, layer.in_proj);
+      query = all.narrow(2, 0, spec_.width);
+      key_value = all.narrow(2, spec_.width, 2 * spec_.width);
+    } else {
+      const at::Tensor& weight = pass.weights[layer.in_proj.weight];
+      const at::Tensor& bias = pass.weights[layer.in_proj.bias];
+      query = at::linear(asking, weight.narrow(0, 0, spec_.width), bias.narrow(0, 0, spec_.width));
+      key_value = at::linear(seen, weight.narrow(0, spec_.width, 2 * spec_.width),
+                             bias.narrow(0, spec_.width, 2 * spec_.width));
+    }
+    const auto heads = [&](const at::Tensor& t, int64_t begin) {  // [B, heads, steps, depth]
+      return t.narrow(2, begin, spec_.width)
+          .view({rows, t.size(1), spec_.heads, depth})
+          .transpose(1, 2);
+    };
+    const double scale = 1.0 / std::sqrt(static_cast<double>(depth));
+    const at::Tensor scores =
+        at::matmul(heads(query, 0).mul(scale), heads(key_value, 0).transpose(2, 3));
+    const at::Tensor shares = pass.Drop(at::softmax(scores, -1));  // [B, heads, Q, T]
+    const at::Tensor mixed =
+        at::matmul(shares.to(key_value.scalar_type()), heads(key_value, spec_.width));
+    return pass.Linear(mixed.transpose(1, 2).reshape({rows, asking.size(1), spec_.width}),
+                       layer.out_proj);
+  }
+
+  at::Tensor Feedforward(Pass& pass, const EncoderLayer& layer, const at::Tensor& x) const {
+    return pass.Linear(pass.Drop(at::relu(pass.Linear(x, layer.linear1))), layer.linear2);
+  }
+
+  const InputColumns columns_;
+  const TransformerSpec spec_;
+  const double dropout_;
+  LinearParameters input_, head_;
+  size_t position_ = 0;
+  std::vector<EncoderLayer> layers_;
+  NormParameters norm_;  // with pre_norm
+  bool recompute_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Model> CreateTransformer(const ModelSpec& spec, const ModelShape& shape,
+                                         Parameters& parameters) {
+  return std::make_unique<Transformer>(spec, shape, parameters);
+}
+
+}  // namespace traind
