@@ -1,4 +1,4 @@
-// Time comes in through this interface everywhere.
+// All code that needs the time gets it through this interface.
 #pragma once
 
 #include <absl/time/time.h>
@@ -11,15 +11,15 @@ class Clock {
   virtual ~Clock() = default;
   // Wall-clock time (UTC), which an operator may move.
   virtual absl::Time WallNow() const = 0;
-  // Time since some fixed point; never goes back. Counts suspended time too
-  // (CLOCK_BOOTTIME), as a deadline does.
+  // Time since some fixed point; it never goes back. It includes the time that the machine was
+  // suspended (CLOCK_BOOTTIME), as a deadline does.
   virtual absl::Duration MonotonicNow() const = 0;
 };
 
-// The machine's clocks. Never destroyed.
+// The machine's clocks. The object is never destroyed.
 const Clock& SystemClock();
 
-// Stands still until moved. Threads: confined to one.
+// A clock that stands still until a test moves it. Threads: confined to one.
 class SimulatedClock final : public Clock {
  public:
   explicit SimulatedClock(absl::Time start) : wall_(start) {}
@@ -29,7 +29,7 @@ class SimulatedClock final : public Clock {
     elapsed_ += by;
     wall_ += by;
   }
-  // The wall clock alone, as an operator or NTP does.
+  // Moves the wall clock alone, as an operator or NTP does.
   void JumpWall(absl::Duration by) { wall_ += by; }
 
  private:

@@ -50,14 +50,14 @@ absl::Status WriteAll(int fd, absl::string_view bytes, const std::string& path) 
   return absl::OkStatus();
 }
 
-// A new file beside `path`, opened for writing; `name` gets its name.
+// Creates a new file beside `path`, opens it for writing and stores its name in `name`.
 absl::StatusOr<int> CreateBeside(const std::string& path, std::string& name) {
   static std::atomic<uint64_t> counter{0};
   for (int tries = 0; tries < 1000; ++tries) {
     name = absl::StrCat(path, ".tmp-", getpid(), "-", counter.fetch_add(1));
     const int fd = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0) return fd;
-    // Left behind by a killed process that had our process number.
+    // A killed process that had our process number may have left a file behind.
     if (errno != EEXIST) return ErrnoStatus(errno, absl::StrCat("cannot create ", path));
   }
   return absl::InternalError(absl::StrCat("cannot create ", path, ": no free temporary name"));
@@ -82,7 +82,7 @@ class Sha256 {
   std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
 };
 
-// Calls take(block) for each block of the file.
+// Calls take(block) for each block of the file, in order.
 template <typename Take>
 absl::Status ForEachBlock(const std::string& path, Take take) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -194,7 +194,7 @@ absl::Status RenameDurably(const std::string& from, const std::string& to) {
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   struct stat info;
   std::string bytes;
-  // A hint only: the file may be a pipe, or grow.
+  // The size is only a hint: the file may be a pipe, or grow.
   if (stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode)) {
     bytes.reserve(static_cast<size_t>(info.st_size));
   }

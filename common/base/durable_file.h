@@ -1,4 +1,4 @@
-// Files that are either whole or absent, also after a power cut.
+// Files that are either whole or absent, even after a power cut.
 #pragma once
 
 #include <absl/status/status.h>
@@ -12,21 +12,20 @@
 
 namespace traind {
 
-// Temporary name in the same folder, write, fsync, rename over path, fsync of
-// the folder. Errors name the path and the system's reason; ENOSPC and EDQUOT
-// are ResourceExhausted, EACCES and EROFS PermissionDenied. A failed write
-// leaves path as it was and no temporary file.
+// Writes a temporary file in the same folder, syncs it, renames it to path and syncs the folder.
+// Errors name the path and the system's reason: ENOSPC and EDQUOT become ResourceExhausted, EACCES
+// and EROFS PermissionDenied. A failed write leaves path as it was and no temporary file behind.
 absl::Status WriteFileDurably(const std::string& path, absl::string_view bytes);
-// The parts one after the other.
+// Writes the parts one after the other.
 absl::Status WriteFileDurably(const std::string& path, absl::Span<const absl::string_view> parts);
 
-// rename(from, to) and fsync of to's folder; from's bytes must be synced.
+// Renames from to to and syncs to's folder. REQUIRES: the bytes of from are synced.
 absl::Status RenameDurably(const std::string& from, const std::string& to);
 
-// Whole file. NotFound names the path.
+// Returns the bytes of the whole file. NotFound names the path.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
-// Creates path and its parents (mode 0700 for what it creates).
+// Creates path and its missing parents with mode 0700.
 absl::Status MakeDirs(const std::string& path);
 
 struct FileDigest {
@@ -37,20 +36,20 @@ absl::StatusOr<FileDigest> DigestFile(const std::string& path);
 std::string Sha256Hex(absl::string_view bytes);
 std::string Sha256Hex(absl::Span<const absl::string_view> parts);
 
-// A file that is too large to be held, written part by part: whole and in place after
-// Commit, absent before, and without a trace where there is none. Threads: confined to one.
-// Errors: those of WriteFileDurably.
+// Writes a file that is too large for memory part by part. The file appears at its path, whole,
+// only with Commit; without Commit nothing is left behind. Threads: confined to one. Errors: those
+// of WriteFileDurably.
 class DurableWriter {
  public:
   static absl::StatusOr<std::unique_ptr<DurableWriter>> Create(const std::string& path);
   virtual ~DurableWriter() = default;
   virtual absl::Status Append(absl::string_view bytes) = 0;
-  virtual int64_t bytes() const = 0;  // so far
-  // Once, last.
+  virtual int64_t bytes() const = 0;  // written so far
+  // REQUIRES: called once, and last.
   virtual absl::StatusOr<FileDigest> Commit() = 0;
 };
 
-// An absl::Status for errno `error`: canonical code, and "context: strerror".
+// Returns an absl::Status for errno `error`: the canonical code, and the text "context: strerror".
 absl::Status ErrnoStatus(int error, absl::string_view context);
 
 }  // namespace traind

@@ -22,7 +22,7 @@ struct Unit {
   absl::string_view name;
   absl::Duration length;
 };
-// Larger first: the order in which they may follow each other.
+// Larger units come first, which is the order in which they may follow each other.
 constexpr Unit kUnits[] = {{"d", absl::Hours(24)},
                            {"h", absl::Hours(1)},
                            {"m", absl::Minutes(1)},
@@ -40,7 +40,7 @@ bool IsDigits(absl::string_view text) {
   return !text.empty();
 }
 
-// At most nine digits, so that no product below can overflow.
+// Reads at most nine digits, so that no product below can overflow.
 bool ReadNumber(absl::string_view text, int64_t& value) {
   return IsDigits(text) && text.size() <= 9 && absl::SimpleAtoi(text, &value);
 }
@@ -73,8 +73,8 @@ absl::StatusOr<absl::Duration> ParseClock(absl::string_view text) {
          absl::Seconds(seconds);
 }
 
-// Takes "12" or "12.5" and the letters after it off the front of rest.
-absl::StatusOr<absl::Duration> TakePart(absl::string_view text, absl::string_view& rest,
+// Reads "12" or "12.5" and the letters behind it, and removes them from the front of rest.
+absl::StatusOr<absl::Duration> ReadPart(absl::string_view text, absl::string_view& rest,
                                         size_t& next_unit) {
   size_t i = 0;
   while (i < rest.size() && (absl::ascii_isdigit(rest[i]) || rest[i] == '.')) ++i;
@@ -128,7 +128,7 @@ absl::StatusOr<absl::Duration> DurationFromText(absl::string_view text) {
     absl::string_view rest = text;
     size_t next_unit = 0;
     while (!rest.empty()) {
-      auto part = TakePart(text, rest, next_unit);
+      auto part = ReadPart(text, rest, next_unit);
       if (!part.ok()) return part;
       total += *part;
     }
@@ -140,7 +140,7 @@ absl::StatusOr<absl::Duration> DurationFromText(absl::string_view text) {
 std::string DurationToText(absl::Duration duration) {
   if (duration == absl::InfiniteDuration() || duration == -absl::InfiniteDuration()) return "never";
   if (duration < absl::ZeroDuration()) {
-    // One tick of nothing is nothing, not "-0s".
+    // A negative duration that rounds to zero is written "0s", not "-0s".
     const std::string rest = DurationToText(-duration);
     return rest == "0s" ? rest : "-" + rest;
   }
@@ -155,7 +155,7 @@ std::string DurationToText(absl::Duration duration) {
 }
 
 absl::StatusOr<absl::Time> TimestampFromText(absl::string_view text) {
-  // The shape is checked here: Abseil also takes words and odd years.
+  // The format is checked here because Abseil also accepts words and unusual years.
   static constexpr absl::string_view kShape = "dddd-dd-ddTdd:dd:dd";
   bool shaped = text.size() >= kShape.size() && text.size() <= 40;
   for (size_t i = 0; shaped && i < kShape.size(); ++i) {

@@ -1,4 +1,4 @@
-// Durations and moments as people write and read them.
+// Durations and points in time as people write and read them.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -9,22 +9,22 @@
 
 namespace traind {
 
-// "90s", "15m", "1h30m", "2d", "500ms", "1.5h" (units d h m s ms, the larger
-// first, each at most once), or Slurm's "HH:MM:SS" and "D-HH:MM:SS". Not
-// negative, at most 100 years. A bare number is refused: some tools read it as
-// minutes, others as seconds. Errors: InvalidArgument; the text begins with the
-// quoted input: "'90' has no unit; write 90s or 90m".
+// Reads "90s", "15m", "1h30m", "2d", "500ms", "1.5h" (units d h m s ms, the larger ones first, each
+// at most once), or Slurm's "HH:MM:SS" and "D-HH:MM:SS". A duration must not be negative and is at
+// most 100 years. A bare number is refused, because some tools read it as minutes and others as
+// seconds. Errors: InvalidArgument, whose text begins with the quoted input: "'90' has no unit;
+// write 90s or 90m".
 absl::StatusOr<absl::Duration> DurationFromText(absl::string_view text);
 
-// Two units at most, rounded down: "500ms", "41s", "1m05s", "1h02m", "2d03h";
-// "never" for an infinite one. For people; DurationFromText reads the finite ones.
+// Writes at most two units, rounded down: "500ms", "41s", "1m05s", "1h02m", "2d03h"; "never" for an
+// infinite duration. DurationFromText reads all of them but "never".
 std::string DurationToText(absl::Duration duration);
 
-// RFC 3339 with a zone: "2026-12-01T18:00:00Z", "2026-12-01T19:00:00.5+01:00".
-// Errors: InvalidArgument, as above.
+// Reads RFC 3339 with a time zone: "2026-12-01T18:00:00Z", "2026-12-01T19:00:00.5+01:00". Errors:
+// InvalidArgument, as above.
 absl::StatusOr<absl::Time> TimestampFromText(absl::string_view text);
 
-// RFC 3339 in UTC, with milliseconds: "2026-12-01T18:00:00.000Z".
+// Writes RFC 3339 in UTC, with milliseconds: "2026-12-01T18:00:00.000Z".
 std::string TimestampToText(absl::Time time);
 
 }  // namespace traind

@@ -1,5 +1,5 @@
-// The version of what trains: folds of another one are not taken over. It grows with
-// every change after which the same spec on the same bytes trains another model.
+// The version of the training code. Folds that another version trained are not reused. Raise it
+// with every change after which the same spec on the same bytes trains another model.
 #pragma once
 
 namespace traind {

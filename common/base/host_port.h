@@ -1,4 +1,4 @@
-// Addresses as people give them on a command line.
+// Addresses that people give on a command line.
 #pragma once
 
 #include <absl/status/status.h>
@@ -6,9 +6,9 @@
 
 namespace traind {
 
-// Whether it is HOST:PORT, with a port of at least `least_port`. gRPC takes more than
-// that, and silently another port than the one that was meant.
-// Errors: InvalidArgument: "'localhost' is not HOST:PORT".
+// Checks that `address` is HOST:PORT with a port of at least `least_port`. gRPC accepts more forms
+// than that, and for some of them silently uses another port than the one that was meant. Errors:
+// InvalidArgument: "'localhost' is not HOST:PORT".
 absl::Status CheckHostPort(absl::string_view address, int least_port);
 
 }  // namespace traind

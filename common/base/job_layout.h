@@ -1,44 +1,44 @@
-// Every file name in a state folder is made here. Paths returned are relative to
-// the state folder, so a state folder copied to another machine resumes there.
+// Every file name in a state folder is made here. Returned paths are relative to the state folder,
+// so a state folder that is copied to another machine resumes there.
 //
 //   STATE/
 //     traind.lock                 held by the running traind
-//     worker.lock, worker.sock    held / listened on by the standalone pair
+//     worker.lock, worker.sock    the standalone Worker holds the one and listens on the other
 //     traind.db                   the store
 //     cache/<key>.table           binary column caches (common/data/table/table.h)
-//     cache/<key>.images          pixels of the rows of the table of that key (common/data/image/
-//                                 image_cache.h), where they have some
+//     cache/<key>.images          decoded images of that table's rows, if it has images
+//                                 (common/data/image/image_cache.h)
+//     cache/<key>.volumes         decoded volumes of that table's rows, if it has volumes
+//                                 (common/data/volume/volume_set.h)
 //     cache/<sha256>.pt           users' own models, as they were submitted
-//     cache/<sha256>.safetensors  weights to start from, as they were submitted
-//     cache/<key>.volumes         decoded volumes of the rows of the table of that key (common/
-//                                 volume/volume_set.h), where they have some
+//     cache/<sha256>.safetensors  pretrained weights, as they were submitted
 //     jobs/<job>/
 //       folds.npy                 int16 [train_rows]: the fold that validates each row; -1: none
 //       samples.json              window, horizon and split (common/data/table/sample_plan.h);
-//       absent
-//                                 where samples are plain rows, split at random
-//       tokenizer-<fold>.model    the fold's SentencePiece model, where its texts' tokens are such
-//       predictions.json          how the answer is joined and written (common/publish/
+//                                 absent where samples are single rows, split at random
+//       tokenizer-<fold>.model    the fold's SentencePiece model, if texts are tokenized so
+//       predictions.json          how folds are combined and written (common/publish/
 //                                 prediction_form.h); absent: a mean, as CSV
 //       floor/oof.npy, test.npy   the floor's predictions (see below)
-//       attempts/<attempt>/       all that one Attempt writes; never shared between Attempts
+//       attempts/<attempt>/       all files of one Attempt; never shared between Attempts
 //         oof.npy                 float32 [rows of the fold, C], rows in ascending order
-//         test.npy                float32 [test_rows, C]; of volumes [voxels of all test rows, V]
-//         checkpoint-<step>.safetensors, checkpoint-<step>.json   state, then its manifest
+//         test.npy                float32 [test_rows, C]; for volumes [voxels of all test rows, V]
+//         checkpoint-<step>.safetensors, checkpoint-<step>.json   the state, then its manifest
 //         model.json              what turns a row into this model's input (worker/predict/
 //                                 model_file.h); the checkpoints beside it have its weights
-//         rows.bin, ids.bin, values-<k>.npy   of a Job that predicts a file, while it does
+//         rows.bin, ids.bin, values-<k>.npy   only while a Job predicts a file
 //         rank<r>.log
 //       reused/<attempt>/         files of another Job's Attempt, linked or copied from there:
-//                                 oof.npy, test.npy and its model, or a checkpoint to go on from
+//                                 oof.npy, test.npy and its model, or a checkpoint to resume from
 //       publish.lock
-//       prediction-<n>/predictions.csv, manifest.json; as asked predictions.npy or .zip; of
+//       prediction-<n>/predictions.csv, manifest.json; on request predictions.npy or .zip; for
 //                                 volumes masks/<id>.npy or .tiff, and predictions.zip of them
 //       current                   symlink to the standing prediction-<n>
-// C = number of classes (probabilities, each row sums to 1), or of targets for
-// regression and forecasting (values in each target's own unit). Of volumes 1, out of fold: the
-// score of each row's mask. V = 1 for one foreground class (the probability to be it), else the
-// classes and the background, which comes first (probabilities).
+//
+// C is the number of classes (probabilities; each row sums to 1), or of targets in regression and
+// forecasting (values in each target's own unit). For volumes C is 1 out of fold: the score of each
+// row's mask. V is 1 for a single foreground class (its probability), else the number of classes
+// plus the background, which comes first (probabilities).
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ namespace traind {
 
 inline constexpr char kLockFile[] = "traind.lock";
 inline constexpr char kWorkerLockFile[] = "worker.lock";
-// Of a Worker that is not standalone; machines may share a state folder.
+// The lock of a Worker that is not standalone; several machines may share a state folder.
 inline std::string WorkerLockFile(const std::string& host) { return "worker-" + host + ".lock"; }
 inline constexpr char kWorkerSocket[] = "worker.sock";
 inline constexpr char kDatabaseFile[] = "traind.db";
@@ -56,7 +56,7 @@ inline constexpr char kDatabaseFile[] = "traind.db";
 inline std::string CacheDir() { return "cache"; }
 inline std::string TableCachePath(const std::string& key) { return "cache/" + key + ".table"; }
 inline std::string ImageCachePath(const std::string& key) { return "cache/" + key + ".images"; }
-// What belongs to a table, by its path.
+// Returns the path of the images that belong to the table at this path.
 inline std::string ImageCacheOf(const std::string& table) {
   return table.substr(0, table.rfind('.')) + ".images";
 }
@@ -65,7 +65,7 @@ inline std::string WeightsCachePath(const std::string& sha256) {
   return "cache/" + sha256 + ".safetensors";
 }
 inline std::string VolumeCachePath(const std::string& key) { return "cache/" + key + ".volumes"; }
-// Beside the table of that path.
+// Returns the path of the volumes that belong to the table at this path.
 inline std::string VolumesOfTable(const std::string& table) {
   return table.substr(0, table.rfind('.')) + ".volumes";
 }

@@ -39,7 +39,7 @@ LogLine::~LogLine() {
     }
   }
   line += '\n';
-  // One write: lines of several threads do not mix.
+  // A single write keeps the lines of several threads apart.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
 

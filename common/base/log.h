@@ -1,4 +1,4 @@
-// One line per event on stderr: "2026-11-21T14:05:09.123Z I server/main.cc:42] text".
+// Writes one line per event to stderr: "2026-11-21T14:05:09.123Z I server/main.cc:42] text".
 // Control bytes are escaped; a line is cut at 8 KiB.
 //   TRAIND_LOG(INFO) << "job " << id << " accepted";
 #pragma once
@@ -9,7 +9,7 @@ namespace traind {
 
 enum class LogLevel { kInfo, kWarning, kError };
 
-// Nothing below this is written (default kInfo). Threads: safe.
+// Lines below this level are not written (default kInfo). Threads: safe.
 void SetMinLogLevel(LogLevel level);
 
 class LogLine {
@@ -33,5 +33,5 @@ inline constexpr LogLevel kLogERROR = LogLevel::kError;
 
 }  // namespace traind
 
-// Not LOG: LibTorch defines that.
+// The macro is not called LOG because LibTorch defines that name.
 #define TRAIND_LOG(level) ::traind::LogLine(::traind::kLog##level, __FILE__, __LINE__).stream()

@@ -16,8 +16,8 @@ struct QuotaText {
   bool rolling = true;
 };
 
-// "45h per 7d", "45h/7d"; with ", fixed" behind it periods follow each other. Errors:
-// InvalidArgument, what is wrong, quoted.
+// Reads "45h per 7d" or "45h/7d". With ", fixed" behind it, periods follow each other instead of
+// rolling. Errors: InvalidArgument, which quotes the text and says what is wrong with it.
 absl::StatusOr<QuotaText> QuotaFromText(absl::string_view text);
 
 }  // namespace traind

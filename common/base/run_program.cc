@@ -27,7 +27,7 @@ class Patience {
   explicit Patience(absl::Duration patience)
       : patience_(patience), until_(SystemClock().MonotonicNow() + patience) {}
 
-  // DeadlineExceeded: there is none left.
+  // DeadlineExceeded: no time is left.
   absl::StatusOr<absl::Duration> Left() const {
     const absl::Duration left = until_ - SystemClock().MonotonicNow();
     if (left > absl::ZeroDuration()) return left;
@@ -58,7 +58,7 @@ absl::Status ReadAll(int fd, const Patience& patience, size_t most_bytes, std::s
   }
 }
 
-// Of a program that has closed its output, which is mostly its end.
+// Waits for a program that has closed its output and is therefore about to end.
 absl::Status AwaitEnd(pid_t child, const Patience& patience, int& ended) {
   while (true) {
     const pid_t waited = waitpid(child, &ended, WNOHANG);

@@ -1,4 +1,4 @@
-// Runs another program to its end and takes what it writes.
+// Runs another program to its end and collects its output.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -12,12 +12,13 @@ namespace traind {
 
 struct ProgramRun {
   std::string output;  // standard output
-  int ended = 0;       // as waitpid tells it
+  int ended = 0;  // wait status, as waitpid returns it
 };
 
-// arguments: the program's path first. Its input is empty, its standard error ours.
-// Errors: of starting it (NotFound, PermissionDenied, ...); DeadlineExceeded: it was killed
-// after `patience`; ResourceExhausted: it was killed as it wrote more than most_bytes.
+// arguments begins with the program's path. The program's standard input is empty; it shares our
+// standard error. Errors: those of starting it (NotFound, PermissionDenied, ...); DeadlineExceeded:
+// it was killed after `patience`; ResourceExhausted: it was killed because it wrote more than
+// most_bytes.
 absl::StatusOr<ProgramRun> RunProgram(const std::vector<std::string>& arguments,
                                       absl::Duration patience, size_t most_bytes);
 

@@ -9,7 +9,7 @@
 namespace traind {
 namespace {
 
-// Insertions, deletions, replacements and swaps of neighbours between a and b.
+// Counts the insertions, deletions, replacements and swaps of neighbours between a and b.
 size_t EditDistance(absl::string_view a, absl::string_view b) {
   std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) d[i][0] = i;

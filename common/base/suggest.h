@@ -1,4 +1,4 @@
-// "Did you mean".
+// Suggestions for misspelt words ("did you mean").
 #pragma once
 
 #include <absl/strings/string_view.h>
@@ -8,11 +8,11 @@
 
 namespace traind {
 
-// The candidate that `word` most likely stands for (a slip of one letter in
-// three at most; letter case does not count), or "" where none is near.
+// Returns the candidate that `word` most likely stands for (at most one edit per three letters;
+// letter case does not count), or "" if none is near.
 std::string ClosestWord(absl::string_view word, const std::vector<std::string>& candidates);
 
-// "; did you mean 'x'?", or "".
+// Returns "; did you mean 'x'?", or "".
 std::string DidYouMean(absl::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace traind

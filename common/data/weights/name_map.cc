@@ -60,7 +60,7 @@ absl::StatusOr<std::vector<Piece>> PiecesOf(absl::string_view pattern) {
 
 using Values = std::map<std::string, std::string, std::less<>>;
 
-// The first way in which text is these pieces, numbers and texts as long as can be.
+// Finds the first way in which the pieces match text; numbers and texts match as much as they can.
 bool Matches(const std::vector<Piece>& pieces, size_t at, absl::string_view text, Values& values) {
   if (at == pieces.size()) return text.empty();
   const Piece& piece = pieces[at];
@@ -161,7 +161,7 @@ absl::StatusOr<NameMap> NameMap::Parse(const std::map<std::string, std::string>&
 absl::StatusOr<std::optional<NameMap::Match>> NameMap::Find(absl::string_view parameter) const {
   const Entry* found = nullptr;
   Values values;
-  for (const Entry& entry : entries_) {  // the narrowest first
+  for (const Entry& entry : entries_) {  // the most specific first
     if (found != nullptr && entry.breadth > found->breadth) break;
     Values these;
     if (!Matches(entry.pieces, 0, parameter, these)) continue;

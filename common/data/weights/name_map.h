@@ -1,12 +1,12 @@
-// Which tensors of a file of weights a model's parameters are made of, as text:
+// A text that says which tensors of a weights file each parameter of a model is loaded from:
 //
 //   PARAMETER: TENSOR[, TENSOR...]
 //
-// PARAMETER is a parameter's name; {i} (any word in braces) in it stands for a number, * for
-// any text. In the tensors' names the same stand for what they stood for there. Several
-// tensors are laid one after the other along the first axis. TENSOR[10:20] is its rows 10 to
-// 19 (either end may be left out), TENSOR^T is it transposed, rows before transposition.
-// `skip` alone: the parameter keeps its random start.
+// PARAMETER is a parameter's name, in which {i} (any word in braces) matches a number and * matches
+// any text. In the tensors' names the same wildcards are replaced by what they matched. Several
+// tensors are concatenated along the first axis. TENSOR[10:20] means its rows 10 to 19 (either end
+// may be left out), TENSOR^T its transpose; rows are taken before transposing. `skip` alone means
+// that the parameter keeps its random initial value.
 #pragma once
 
 #include <absl/status/status.h>
@@ -21,7 +21,7 @@
 
 namespace traind {
 
-// A tensor of the file, and what is taken of it.
+// A tensor of the file, and the part of it that is used.
 struct MapSource {
   std::string tensor;
   int64_t first_row = 0;
@@ -32,8 +32,8 @@ struct MapSource {
 // Threads: immutable.
 class NameMap {
  public:
-  // By parameter. InvalidArgument names the entry and what is wrong with it: an empty name, a
-  // word in braces that the parameter does not have, rows that are none.
+  // Entries are keyed by parameter. InvalidArgument names the entry and what is wrong with it: an
+  // empty name, a word in braces that the parameter does not have, or an invalid range of rows.
   static absl::StatusOr<NameMap> Parse(const std::map<std::string, std::string>& entries);
 
   bool empty() const { return entries_.empty(); }
@@ -41,26 +41,26 @@ class NameMap {
   struct Match {
     std::string pattern;  // the entry's
     bool skip = false;
-    std::vector<MapSource> sources;  // nothing stands for anything else any more
+    std::vector<MapSource> sources;  // with all wildcards filled in
   };
-  // What stands for a parameter: the entry of just its name, else the one that matches it,
-  // one without an asterisk before one with it; none: no entry does. InvalidArgument: two
-  // alike do.
+  // Finds the entry for a parameter: the one with exactly its name, else a matching one without an
+  // asterisk, else one with it; nullopt if no entry matches. InvalidArgument: two equally specific
+  // entries match.
   absl::StatusOr<std::optional<Match>> Find(absl::string_view parameter) const;
-  // Patterns that match none of these parameters.
+  // Returns the patterns that match none of these parameters.
   std::vector<std::string> Unmatched(const std::vector<std::string>& parameters) const;
 
   // Plain text, a word in braces, or an asterisk.
   struct Piece {
     std::string text;
-    bool stands_for = false;  // text is the word, or the asterisk
+    bool stands_for = false;  // text is a wildcard: the word in braces, or the asterisk
   };
 
  private:
   struct Entry {
     std::string pattern;
     std::vector<Piece> pieces;  // the pattern's
-    int breadth = 0;            // 0: a name; 1: with words in braces; 2: with an asterisk
+    int breadth = 0;  // 0: a plain name; 1: with words in braces; 2: with an asterisk
     bool skip = false;
     std::vector<MapSource> sources;
   };
