@@ -42,7 +42,7 @@ absl::StatusOr<ImagesFileInfo> WriteImagesFile(const ImageInput& images, const R
   }
   ImagesFileInfo info;
   if (unreadable.count() > 0) {
-    ASSIGN_OR_RETURN(info.warning, unreadable.Judge(images.table().name, rows.rows()));
+    ASSIGN_OR_RETURN(info.warning, unreadable.CheckTolerable(images.table().name, rows.rows()));
   }
   ASSIGN_OR_RETURN(FileDigest digest, out->Commit());
   info.sha256 = std::move(digest.sha256);

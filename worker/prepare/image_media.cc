@@ -198,7 +198,7 @@ absl::Status ImageMedia::ReadPart(const ImageInput& part, const TextRows& paths,
   }
   if (unreadable.count() == 0) return absl::OkStatus();
   ASSIGN_OR_RETURN(std::string told,
-                   unreadable.Judge(part.table().name, static_cast<int64_t>(count)));
+                   unreadable.CheckTolerable(part.table().name, static_cast<int64_t>(count)));
   warnings.push_back(std::move(told));
   return absl::OkStatus();
 }

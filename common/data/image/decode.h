@@ -1,4 +1,4 @@
-// Image files in memory, decoded.
+// Decodes image files that are in memory.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -12,27 +12,26 @@ namespace traind {
 
 enum class ImageFormat { kUnknown, kJpeg, kPng };
 
-// By the first bytes.
+// Recognizes the format by the first bytes.
 ImageFormat FormatOf(absl::string_view bytes);
 
 struct DecodeOptions {
   int64_t channels = 3;  // 1 or 3
-  // A JPEG whose shorter side is a multiple of this is decoded at 1/2, 1/4 or 1/8 of its
-  // size, with no side shorter than twice this: what CropAndResize makes of it is almost
-  // the same, and several times as fast. 0: always whole.
+  // A JPEG whose shorter side is a multiple of this is decoded at 1/2, 1/4 or 1/8 of its size, with
+  // no side shorter than twice this. CropAndResize makes almost the same image of that, several
+  // times as fast. 0: always decode at full size.
   int64_t least_side = 0;
-  // Pixels of a JPEG that CropAndResize to least_side does not look at may be left as zeros.
+  // With true, pixels of a JPEG that CropAndResize to least_side does not use may be left as zeros.
   bool middle = false;
 };
 
-// JPEG (baseline, progressive, grey, YCbCr, CMYK) and PNG (all kinds; of 16 bits the upper
-// eight count; opacity is left out), as Pillow decodes and converts them.
-// InvalidArgument: neither of them, cut, damaged, or of absurd size; the message says which
-// and goes on from "NAME ".
-// Threads: any.
+// Decodes JPEG (baseline, progressive, grey, YCbCr, CMYK) and PNG (all kinds; 16-bit samples keep
+// their upper eight bits, transparency is dropped) as Pillow decodes and converts them.
+// InvalidArgument: the bytes are neither of them, cut, damaged, or of absurd size; the message is
+// meant to follow "NAME ". Threads: any.
 absl::StatusOr<Image> DecodeImage(absl::string_view bytes, const DecodeOptions& options);
 
-// Of one format; with the channels that the file has (1 or 3).
+// Decode one format each and keep the file's channels (1 or 3).
 absl::StatusOr<Image> DecodeJpeg(absl::string_view bytes, const DecodeOptions& options);
 absl::StatusOr<Image> DecodePng(absl::string_view bytes);
 

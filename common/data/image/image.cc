@@ -12,11 +12,11 @@
 namespace traind {
 namespace {
 
-// Pillow's fixed point (libImaging/Resample.c): what is left of 32 bits beside the 8 of a
-// value and 2 for what filters overshoot.
+// Pillow's fixed point (libImaging/Resample.c): 32 bits less the 8 of a value and 2 for overshoot
+// of the filters.
 constexpr int kPrecisionBits = 32 - 8 - 2;
 
-// What each output takes of one line: `count` inputs from `first` on.
+// The inputs of one output value: `count` values of a line from `first` on.
 struct Taps {
   int64_t first = 0, count = 0;
   std::vector<int32_t> weights;
@@ -48,12 +48,12 @@ std::vector<Taps> BilinearTaps(int64_t in_begin, int64_t in_end, int64_t in_size
   return taps;
 }
 
-constexpr int64_t kLanes = 16;  // values that are transposed at once
-constexpr int64_t kWide = 64;   // values that are summed at once
+constexpr int64_t kLanes = 16;  // values transposed at once
+constexpr int64_t kWide = 64;   // values summed at once
 
 using Bytes16 = uint8_t __attribute__((vector_size(kLanes)));
 
-// The first halves of a and b, or the second ones, value by value in turn.
+// Interleaves the first (or the second) halves of a and b, value by value.
 TRAIND_ALWAYS_INLINE Bytes16 FirstHalves(Bytes16 a, Bytes16 b) {
   return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
 }
@@ -62,12 +62,12 @@ TRAIND_ALWAYS_INLINE Bytes16 SecondHalves(Bytes16 a, Bytes16 b) {
                                  31);
 }
 
-// 16 x 16 values: to[j][i] = from[i][j]; strides in values.
+// Transposes 16 x 16 values: to[j][i] = from[i][j]; strides are in values.
 TRAIND_ALWAYS_INLINE void TransposeBlock(const uint8_t* from, int64_t from_stride, uint8_t* to,
                                          int64_t to_stride) {
   Bytes16 a[kLanes], b[kLanes];
   for (int64_t i = 0; i < kLanes; ++i) std::memcpy(&a[i], from + i * from_stride, kLanes);
-  for (int round = 0; round < 4; ++round) {  // each turns an index's bits round by one
+  for (int round = 0; round < 4; ++round) {  // each round rotates the bits of an index by one
     for (int64_t i = 0; i < kLanes / 2; ++i) {
       b[2 * i] = FirstHalves(a[i], a[i + kLanes / 2]);
       b[2 * i + 1] = SecondHalves(a[i], a[i + kLanes / 2]);
@@ -77,7 +77,7 @@ TRAIND_ALWAYS_INLINE void TransposeBlock(const uint8_t* from, int64_t from_strid
   for (int64_t i = 0; i < kLanes; ++i) std::memcpy(to + i * to_stride, &a[i], kLanes);
 }
 
-// [rows, columns] becomes [columns, rows].
+// Transposes [rows, columns] to [columns, rows].
 TRAIND_ALWAYS_INLINE void Transpose(const uint8_t* from, int64_t from_stride, int64_t rows,
                                     int64_t columns, uint8_t* to, int64_t to_stride) {
   const int64_t whole_rows = rows / kLanes * kLanes, whole_columns = columns / kLanes * kLanes;
@@ -93,8 +93,8 @@ TRAIND_ALWAYS_INLINE void Transpose(const uint8_t* from, int64_t from_stride, in
   }
 }
 
-// out[j] = the sum over i of weights[i] * from[i * step + j], rounded; j < kWide. Loops: vector
-// types would be lowered before the function is cloned for its targets.
+// Computes out[j] = the sum over i of weights[i] * from[i * step + j], rounded, for j < kWide. It
+// uses loops because vector types would be lowered before the function is cloned for its targets.
 TRAIND_ALWAYS_INLINE void WeightedSum(const uint8_t* __restrict__ from, int64_t step,
                                       const std::vector<int32_t>& weights,
                                       uint8_t* __restrict__ out) {
@@ -135,8 +135,8 @@ TRAIND_TARGET_CLONES void ResizeLines(const Image& image, int64_t first_line, in
   }
 }
 
-// lines: those of the image from first_line on, `stride` values each, and kWide values beyond.
-// out: [taps, stride].
+// Resizes along the height. lines: the image's lines from first_line on, `stride` values each, and
+// kWide values beyond. out: [taps, stride].
 TRAIND_TARGET_CLONES void ResizeColumns(const uint8_t* lines, int64_t first_line, int64_t stride,
                                         const std::vector<Taps>& taps, uint8_t* out) {
   uint8_t last[kWide];
@@ -171,7 +171,7 @@ Image WithChannels(Image image, int64_t channels) {
     if (channels == 3) {
       for (int64_t c = 0; c < 3; ++c) to[i * 3 + c] = from[i];
     } else {
-      // 0.299, 0.587 and 0.114 in 65536ths
+      // The weights 0.299, 0.587 and 0.114 in units of 1/65536.
       const uint8_t* rgb = from + i * 3;
       to[i] =
           static_cast<uint8_t>((rgb[0] * 19595 + rgb[1] * 38470 + rgb[2] * 7471 + 0x8000) >> 16);
@@ -187,7 +187,7 @@ PixelRange SeenPixels(int64_t length, int64_t other, int64_t size) {
 }
 
 Image CropAndResize(const Image& image, int64_t size) {
-  if (image.height == size && image.width == size) return image;  // as the filter would
+  if (image.height == size && image.width == size) return image;  // the filter would change nothing
   const int64_t side = std::min(image.height, image.width);
   const int64_t left = (image.width - side) / 2, top = (image.height - side) / 2;
   const std::vector<Taps> across = BilinearTaps(left, left + side, image.width, size);

@@ -149,7 +149,7 @@ absl::Status ImageArray::ReadAs(const ImageArray& array, const char* first, uint
                                 ValueRange& extent) {
   const ValueRange range = array.range_;
   const double scale = 255 / (range.white - range.black);
-  // So far beyond the range what is there rounds to its end: floats that were computed.
+  // Computed floats may lie slightly beyond the range; they still round to its ends.
   const double slack = array.given_ ? HUGE_VAL : 0.5 / scale;
   double least = extent.black, most = extent.white;
   int64_t pixel = 0;

@@ -1,4 +1,4 @@
-// Images that are one array of numbers, as numpy saves it.
+// Images stored as one array of numbers, as numpy saves it.
 #pragma once
 
 #include <absl/status/status.h>
@@ -14,10 +14,10 @@
 
 namespace traind {
 
-// Which axis has the channels of an array of four.
+// Which axis of a four-dimensional array holds the channels.
 enum class ImageLayout { kAuto, kChannelsLast, kChannelsFirst };
 
-// Values that are black and white: they become 0 and 255, what lies between in proportion,
+// The values of black and white. They become 0 and 255, and values between them are scaled and
 // rounded.
 struct ValueRange {
   double black = 0, white = 255;
@@ -29,30 +29,31 @@ struct ImageArrayShape {
   bool channels_first = false;
 };
 
-// What a header says: [N, H, W] is grey, [N, H, W, C] and [N, C, H, W] are told apart by the one
-// axis that is 1 or 3 long. name: what errors call the array.
-// InvalidArgument: another number of axes, no or two such axes where the layout does not say
-// which it is, no image, an image of absurd size, values that are no numbers.
+// Reads the shape from a header. [N, H, W] is grey; [N, H, W, C] and [N, C, H, W] are told apart by
+// the only axis of length 1 or 3. name: what errors call the array. InvalidArgument: another number
+// of axes, no such axis, two such axes where the layout does not decide, no image, images of absurd
+// size, or values that are not numbers.
 absl::StatusOr<ImageArrayShape> ImageArrayShapeOf(const NpyHeader& header, ImageLayout layout,
                                                   const std::string& name);
 
-// Threads: immutable. Ownership: the bytes are the caller's.
+// A view of such an array that reads single images. Threads: immutable. Ownership: the bytes are
+// the caller's.
 class ImageArray {
  public:
-  // bytes: of a whole NPY file, in C or Fortran order, of integers, bool, float32 or float64.
-  // range: none for the type's own: 0 to 1 of floats and bool, 0 to 65535 of uint16, else 0 to
-  // 255. InvalidArgument: as ImageArrayShapeOf; the file is cut.
+  // bytes: a whole NPY file, in C or Fortran order, of integers, bool, float32 or float64. range:
+  // nullopt means the type's own range: 0 to 1 for floats and bool, 0 to 65535 for uint16, else 0
+  // to 255. InvalidArgument: as ImageArrayShapeOf; the file is cut.
   static absl::StatusOr<ImageArray> Open(absl::string_view bytes, ImageLayout layout,
                                          std::optional<ValueRange> range, const std::string& name);
 
   const ImageArrayShape& shape() const { return shape_; }
-  // Of the range that the type has by itself; beyond a given one values are cut off.
+  // The given range, else the type's own. Values beyond a given range are clipped.
   const ValueRange& range() const { return range_; }
-  // Whether pixels of 256 steps tell fewer values apart than the type does.
+  // Whether 8-bit pixels distinguish fewer values than the type does.
   bool coarse() const { return coarse_ && !given_; }
-  // extent: widened by what the image has. InvalidArgument, going on from the image's name: a
-  // value is no number, or lies outside of a range that was not given.
-  // REQUIRES: 0 <= at < shape().images.
+  // Reads one image and widens `extent` to its values. InvalidArgument (the message is meant to
+  // follow the image's name): a value is not a number, or lies outside a range that was not given
+  // explicitly. REQUIRES: 0 <= at < shape().images.
   absl::StatusOr<Image> Read(int64_t at, ValueRange& extent) const;
 
  private:
@@ -76,7 +77,7 @@ class ImageArray {
   bool coarse_ = false;
   const char* data_ = nullptr;
   Reader reader_ = nullptr;
-  // In bytes, from one to the next.
+  // Strides in bytes.
   int64_t image_step_ = 0, row_step_ = 0, column_step_ = 0, channel_step_ = 0;
 };
 

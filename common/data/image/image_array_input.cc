@@ -1,4 +1,4 @@
-// Arrays of images, with their labels, as an ImageInput.
+// Implements ImageInput for arrays of images and their labels.
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
@@ -21,13 +21,13 @@
 namespace traind {
 namespace {
 
-// Pixels that use less of their range are told of.
+// A warning is given for pixels that use a smaller share of their range.
 constexpr double kSmallShare = 0.125;
 constexpr size_t kRowsAtOnce = 16384;
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// The names by which members are looked for: the spec's, or those in use.
+// The names by which members are looked for: the spec's, else the usual ones.
 std::vector<std::string> Named(const std::string& given, std::vector<std::string> usual) {
   return given.empty() ? std::move(usual) : std::vector<std::string>{given};
 }
@@ -89,7 +89,7 @@ absl::Status ArrayImages::Open(const std::string& path) {
   return MakeTable();
 }
 
-// A row for each image: its number, and its labels where there are some.
+// Makes a table with a row for each image: its number, and its labels if there are any.
 absl::Status ArrayImages::MakeTable() {
   const ImageFields& fields = options_.fields;
   const std::string& path = training() ? fields.labels : fields.test_labels;
@@ -148,7 +148,7 @@ absl::Status ArrayImages::CheckColumns(const std::vector<std::string>& header,
   return absl::OkStatus();
 }
 
-// of_array: the labels are one, whose name this is; empty: a table.
+// of_array: the name of the array that holds the labels; empty where they are a table.
 absl::Status ArrayImages::AddLabels(const CsvFile& labels, absl::string_view of_array) {
   ASSIGN_OR_RETURN(const CsvText text, OpenDataFile(labels, warnings_));
   std::vector<std::string> columns;

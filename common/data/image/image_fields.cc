@@ -16,7 +16,7 @@ absl::Status Wrong(absl::string_view field, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("data.image", field, ": ", what));
 }
 
-absl::Status TakeText(const Json& section, const char* key, std::string& to) {
+absl::Status ReadText(const Json& section, const char* key, std::string& to) {
   const auto it = section.find(key);
   if (it == section.end() || it->is_null()) return absl::OkStatus();
   if (!it->is_string()) return Wrong(absl::StrCat(".", key), "must be text");
@@ -24,8 +24,8 @@ absl::Status TakeText(const Json& section, const char* key, std::string& to) {
   return absl::OkStatus();
 }
 
-// 0 and null stand for what `to` is.
-absl::Status TakeNumber(const Json& section, const char* key, int64_t& to) {
+// A value of 0 or null leaves `to` as it is.
+absl::Status ReadNumber(const Json& section, const char* key, int64_t& to) {
   const auto it = section.find(key);
   if (it == section.end() || it->is_null()) return absl::OkStatus();
   if (!it->is_number_unsigned()) return Wrong(absl::StrCat(".", key), "must be a whole number");
@@ -33,7 +33,7 @@ absl::Status TakeNumber(const Json& section, const char* key, int64_t& to) {
   return absl::OkStatus();
 }
 
-absl::Status TakeRange(const Json& section, std::optional<ValueRange>& range) {
+absl::Status ReadRange(const Json& section, std::optional<ValueRange>& range) {
   const auto black = section.find("black"), white = section.find("white");
   if (black == section.end() && white == section.end()) return absl::OkStatus();
   if (black == section.end() || white == section.end() || !black->is_number() ||
@@ -64,16 +64,16 @@ absl::StatusOr<ImageFields> ParseImageFields(absl::string_view json) {
         std::make_pair("labels_array", &fields.labels_array),
         std::make_pair("test_array", &fields.test_array),
         std::make_pair("test_labels_array", &fields.test_labels_array)}) {
-    RETURN_IF_ERROR(TakeText(section, key, *to));
+    RETURN_IF_ERROR(ReadText(section, key, *to));
   }
-  RETURN_IF_ERROR(TakeNumber(section, "size", fields.size));
+  RETURN_IF_ERROR(ReadNumber(section, "size", fields.size));
   if (fields.size < 4 || fields.size > 1024) return Wrong(".size", "must be 4 to 1024");
-  RETURN_IF_ERROR(TakeNumber(section, "channels", fields.channels));
+  RETURN_IF_ERROR(ReadNumber(section, "channels", fields.channels));
   if (fields.channels != 1 && fields.channels != 3) return Wrong(".channels", "must be 1 or 3");
   std::string layout;
-  RETURN_IF_ERROR(TakeText(section, "layout", layout));
+  RETURN_IF_ERROR(ReadText(section, "layout", layout));
   ASSIGN_OR_RETURN(fields.layout, ImageLayoutByName(layout));
-  RETURN_IF_ERROR(TakeRange(section, fields.range));
+  RETURN_IF_ERROR(ReadRange(section, fields.range));
   return fields;
 }
 

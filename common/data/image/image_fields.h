@@ -1,4 +1,4 @@
-// What a spec says of its images.
+// The fields of a spec that describe its images.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -16,18 +16,18 @@ namespace traind {
 struct ImageFields {
   std::string column = "file";
   int64_t size = 32, channels = 3;
-  // Of arrays.
+  // The following fields apply to arrays only.
   ImageLayout layout = ImageLayout::kAuto;
-  std::optional<ValueRange> range;  // none: the type's own
-  std::string labels, test_labels;  // paths; empty: in the archive, or none
-  // Members of an archive; empty: by the usual names.
+  std::optional<ValueRange> range;  // nullopt: the type's own
+  std::string labels, test_labels;  // paths; empty: labels are in the archive, or there are none
+  // Names of an archive's members; empty: the usual names are tried.
   std::string train_array, labels_array, test_array, test_labels_array;
 };
 
-// json: the section. InvalidArgument names the field.
+// json: the section data.image. InvalidArgument names the field.
 absl::StatusOr<ImageFields> ParseImageFields(absl::string_view json);
 
-// "", "channels_last" or "channels_first". InvalidArgument: another word.
+// Reads "", "channels_last" or "channels_first". InvalidArgument: any other word.
 absl::StatusOr<ImageLayout> ImageLayoutByName(absl::string_view name);
 
 }  // namespace traind

@@ -24,7 +24,7 @@ struct Entry {
   bool folder = false;
 };
 
-// In the order of their names; links are taken for what they lead to.
+// Returns the entries sorted by name; links count as what they point to.
 absl::StatusOr<std::vector<Entry>> Entries(const std::string& folder) {
   std::error_code error;
   std::vector<Entry> entries;

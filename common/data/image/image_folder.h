@@ -1,4 +1,4 @@
-// Folders of images as tables: the manifest that a user need not write.
+// Lists folders of images as tables, so that users need not write a manifest.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -10,32 +10,31 @@
 
 namespace traind {
 
-// The column of a folder's manifest that names the files, where the spec names none.
+// The name of the manifest's column of files, if the spec gives none.
 inline constexpr char kImageColumn[] = "file";
 
 struct ImageFolder {
-  // CSV: a column of paths relative to the folder, in the order of their bytes, and, of a
-  // folder of classes, one with the class folder's name.
+  // CSV with a column of paths relative to the folder, sorted bytewise, and, for folders of
+  // classes, a column with the class folder's name.
   std::string manifest;
   int64_t files = 0;
   std::vector<std::string> classes;
-  std::vector<std::string> warnings;  // files left out
+  std::vector<std::string> warnings;  // files that were left out
 };
 
-// Whether a name ends as those of images do: .jpg, .jpeg, .png, in any case.
+// Whether a file name ends in .jpg, .jpeg or .png, in any letter case.
 bool HasImageName(absl::string_view name);
 
-// Folders of classes: each folder in `folder` is a class, and all images in and below it
-// are of it. InvalidArgument: a class folder without images, no class folder, two
-// columns of the same name. Names that begin with a dot are passed over.
+// Lists a folder of class folders: each folder in `folder` is a class, and all images in and below
+// it belong to it. InvalidArgument: a class folder without images, no class folder, or two columns
+// of the same name. Names that begin with a dot are skipped.
 absl::StatusOr<ImageFolder> ListClassFolders(const std::string& folder, absl::string_view column,
                                              absl::string_view target);
 
-// All images in and below `folder`, without classes. InvalidArgument: there is none.
+// Lists all images in and below `folder`, without classes. InvalidArgument: there is none.
 absl::StatusOr<ImageFolder> ListImages(const std::string& folder, absl::string_view column);
 
-// A quick look, at the names in the folder alone: InvalidArgument as ListClassFolders
-// where it has no folder in it.
+// A quick check that reads only the names in `folder`. InvalidArgument: it contains no folder.
 absl::Status CheckClassFolders(const std::string& folder);
 
 }  // namespace traind

@@ -43,7 +43,7 @@ class ImageFiles final : public ImageInput {
     warnings_ = std::move(folder.warnings);
     return absl::OkStatus();
   }
-  void TakeTable(const std::string& path, std::unique_ptr<MappedFile> file) {
+  void SetTable(const std::string& path, std::unique_ptr<MappedFile> file) {
     file_ = std::move(file);
     root_ = path.substr(0, path.rfind('/'));
     table_ = {BaseName(path), file_->bytes()};
@@ -68,8 +68,8 @@ class ImageFiles final : public ImageInput {
     return options;
   }
 
-  std::string root_;      // of its paths
-  std::string manifest_;  // of a folder
+  std::string root_;      // folder that the paths are relative to
+  std::string manifest_;  // for a folder of images
   std::unique_ptr<MappedFile> file_;
   CsvFile table_;
 };
@@ -88,7 +88,7 @@ absl::StatusOr<std::string> ImageFiles::Digest() const {
   for (bool is_header = true;; is_header = false) {
     ASSIGN_OR_RETURN(const bool more, reader.Next());
     if (!more) break;
-    // A row of another width is told of when the table is read.
+    // A row of the wrong width is reported when the table is read.
     if (!is_header && at < reader.fields().size()) paths.emplace_back(reader.fields()[at]);
   }
   return DigestImages(paths, SetOptions());
@@ -117,7 +117,7 @@ absl::StatusOr<std::unique_ptr<ImageInput>> ImageInput::Open(const std::string& 
   ASSIGN_OR_RETURN(auto file, MappedFile::Open(path, MapUse::kStream));
   if (IsArrayFile(file->bytes())) return OpenImageArrays(path, std::move(options));
   RETURN_IF_ERROR(NoLabels(options));
-  files->TakeTable(path, std::move(file));
+  files->SetTable(path, std::move(file));
   return std::unique_ptr<ImageInput>(std::move(files));
 }
 
@@ -125,7 +125,8 @@ void UnreadableImages::Add(const std::string& error) {
   if (++count_ <= kMostNamed) named_.push_back(error);
 }
 
-absl::StatusOr<std::string> UnreadableImages::Judge(const std::string& file, int64_t images) const {
+absl::StatusOr<std::string> UnreadableImages::CheckTolerable(const std::string& file,
+                                                             int64_t images) const {
   const std::string which = absl::StrCat(
       file, ": ", count_, " of ", images, " images cannot be read: ", absl::StrJoin(named_, "; "),
       count_ > kMostNamed ? absl::StrCat("; and ", count_ - kMostNamed, " more") : "");

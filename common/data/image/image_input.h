@@ -1,5 +1,5 @@
-// The images of a data file, whatever it is: a folder of image files, a table that names them, or
-// an array of pixels.
+// The images of a data file of any form: a folder of image files, a table that names them, or an
+// array of pixels.
 #pragma once
 
 #include <absl/status/status.h>
@@ -16,46 +16,47 @@
 
 namespace traind {
 
-// What the images are for. Training ones have labels: folders of classes, or those of an array.
+// What the images are used for. Training images have labels: class folders, or an array's labels.
 enum class ImagePart { kTrain, kTest, kLater };
 
 struct ImageInputOptions {
   ImageFields fields;
   ImagePart part = ImagePart::kTrain;
-  // What labels are called as columns; of folders of classes the first alone.
+  // Column names for the labels; folders of classes use only the first.
   std::vector<std::string> targets;
   int threads = 1;
 };
 
-// What was read of some images.
+// The result of reading some images.
 struct ImagesRead {
-  // [images]: why one could not be read, "NAME what"; empty where it could be.
+  // [images]: "NAME reason" for each image that could not be read; empty for the others.
   std::vector<std::string> errors;
   std::vector<std::string> warnings;
 };
 
-// Threads: immutable. Rows that the table has are read from it by others.
+// One part's images and the table that describes them. Threads: immutable.
 class ImageInput {
  public:
-  // Errors: NotFound and the like of opening; InvalidArgument: no images, no labels where they
-  // are needed, as many labels as there are not images, an array that ImageArray refuses.
+  // Errors: NotFound and the like from opening; InvalidArgument: no images, missing labels where
+  // they are needed, a number of labels other than that of images, or an array that ImageArray
+  // refuses.
   static absl::StatusOr<std::unique_ptr<ImageInput>> Open(const std::string& path,
                                                           ImageInputOptions options);
   virtual ~ImageInput() = default;
 
-  // A row for each image, with fields.column, which names it for Read(): the file, or the number
-  // in the array. Valid as long as this.
+  // A table with a row for each image. Its column fields.column names the image for Read(): the
+  // file, or the number in the array. Valid as long as this object.
   virtual CsvFile table() const = 0;
-  // Digest, in hex, of all that decides the pixels besides the bytes of table(), size and
-  // channels. InvalidArgument: the table lacks the column.
+  // SHA-256, in hex, of everything besides the bytes of table(), size and channels that determines
+  // the pixels. InvalidArgument: the table lacks the column.
   virtual absl::StatusOr<std::string> Digest() const = 0;
-  // out: [names, size, size, channels]; zeros where an image cannot be read. REQUIRES: names are
-  // of table()'s column.
+  // out: [names, size, size, channels]; zeros where an image cannot be read. REQUIRES: names come
+  // from table()'s column.
   virtual ImagesRead Read(absl::Span<const std::string> names, absl::Span<uint8_t> out) const = 0;
-  // InvalidArgument: a file is not as it was when it was opened.
+  // InvalidArgument: a file has changed since it was opened.
   virtual absl::Status CheckUnchanged() const = 0;
 
-  // Of opening.
+  // Warnings from opening.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  protected:
@@ -65,19 +66,19 @@ class ImageInput {
   std::vector<std::string> warnings_;
 };
 
-// What an ImageInput is where the file is an array.
+// Opens an array of images as an ImageInput.
 absl::StatusOr<std::unique_ptr<ImageInput>> OpenImageArrays(const std::string& path,
                                                             ImageInputOptions options);
 
-// Images that cannot be read: a few may be left out.
+// Counts images that cannot be read. A few of them are tolerated.
 class UnreadableImages {
  public:
   void Add(const std::string& error);
   int64_t count() const { return count_; }
-  // What to tell of them, "FILE: 2 of 60 images cannot be read: ...". InvalidArgument, with the
-  // same words: they are more than a twentieth of `images` and more than one, or all.
+  // Returns the warning to give, "FILE: 2 of 60 images cannot be read: ...". InvalidArgument, with
+  // the same text: all are unreadable, or more than one and more than a twentieth of `images`.
   // REQUIRES: count() > 0.
-  absl::StatusOr<std::string> Judge(const std::string& file, int64_t images) const;
+  absl::StatusOr<std::string> CheckTolerable(const std::string& file, int64_t images) const;
 
  private:
   int64_t count_ = 0;

@@ -18,7 +18,7 @@
 namespace traind {
 namespace {
 
-// The file's bytes. Messages go on from the file's name.
+// Returns the file's bytes. Messages are meant to follow the file's name.
 absl::StatusOr<std::string> ReadBelow(const std::string& root, const std::string& path) {
   char resolved[PATH_MAX];
   if (path.empty()) return absl::InvalidArgumentError("is missing");
@@ -45,7 +45,7 @@ std::string RealRoot(const std::string& root) {
   return realpath(root.c_str(), resolved) == nullptr ? root : resolved;
 }
 
-// out: null to decode nothing.
+// out: nullptr means that nothing is decoded.
 ImageSet Read(absl::Span<const std::string> paths, const ImageSetOptions& options, uint8_t* out) {
   const std::string root = RealRoot(options.root);
   const int64_t stride = options.size * options.size * options.channels;

@@ -1,4 +1,4 @@
-// Many image files as pixels of one size.
+// Reads many image files as pixels of one size.
 #pragma once
 
 #include <absl/strings/string_view.h>
@@ -12,25 +12,25 @@
 namespace traind {
 
 struct ImageSetOptions {
-  std::string root;  // paths are relative to it and lead to nothing outside of it
+  std::string root;  // paths are relative to it and must not lead out of it
   int64_t size = 32, channels = 3;
   int threads = 1;
 };
 
 struct ImageSet {
-  // [paths]: why an image could not be read, "PATH what"; empty where it could be.
+  // [paths]: "PATH reason" for each image that could not be read; empty for the others.
   std::vector<std::string> errors;
-  // Of all files' bytes, in their order: SHA-256, in hex. Equal ones have equal pixels.
+  // SHA-256, in hex, of all files' bytes in order. Equal digests mean equal pixels.
   std::string content_sha256;
 };
 
-// Reads and decodes each file into out, [paths, size, size, channels]; zeros where it
-// could not be. Files are read on several threads; the result does not depend on them.
-// REQUIRES: out has room for all.
+// Reads and decodes each file into out, [paths, size, size, channels]; pixels of an unreadable
+// image are zeros. Files are read on several threads, which does not change the result. REQUIRES:
+// out has room for all images.
 ImageSet ReadImages(absl::Span<const std::string> paths, const ImageSetOptions& options,
                     absl::Span<uint8_t> out);
 
-// The digest alone: reads the files and decodes none.
+// Computes only the digest: reads the files and decodes none.
 std::string DigestImages(absl::Span<const std::string> paths, const ImageSetOptions& options);
 
 }  // namespace traind

@@ -1,4 +1,4 @@
-// jpeglib.h wants stdio.h before it.
+// jpeglib.h needs stdio.h to be included before it.
 #include <absl/status/status.h>
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
@@ -15,8 +15,8 @@
 namespace traind {
 namespace {
 
-// libjpeg's errors end in a jump back into Decode. `base` is first: libjpeg hands back a
-// pointer to it.
+// libjpeg's errors end in a longjmp back into Decode. `base` is the first member because libjpeg
+// passes a pointer to it back.
 struct Errors {
   jpeg_error_mgr base;
   jmp_buf back;
@@ -29,7 +29,8 @@ struct Errors {
   longjmp(errors->back, 1);
 }
 
-// libjpeg fills up with grey what a cut or damaged file lacks, and warns.
+// libjpeg fills missing parts of a cut or damaged file with grey and only warns, so a warning is
+// treated as an error.
 void Emit(j_common_ptr info, int level) {
   if (level < 0) Fail(info);
 }
@@ -42,8 +43,8 @@ int64_t ScaleOf(int64_t shorter, int64_t least_side) {
   return scale;
 }
 
-// Reads all lines, or what CropAndResize sees of them: what lies outside costs its entropy decoding
-// alone.
+// Reads all lines, or only those that CropAndResize uses: the others only cost their entropy
+// decoding.
 void ReadLines(const DecodeOptions& options, jpeg_decompress_struct& info, Image& image) {
   const int64_t height = image.height, width = image.width;
   PixelRange rows{0, height}, columns{0, width};
@@ -51,7 +52,7 @@ void ReadLines(const DecodeOptions& options, jpeg_decompress_struct& info, Image
     rows = SeenPixels(height, width, options.least_side);
     columns = SeenPixels(width, height, options.least_side);
   }
-  // At its border a part differs from the whole, as colours are interpolated there.
+  // At its border a partial decode differs from the whole, because colours are interpolated there.
   const int64_t block = info.min_DCT_scaled_size;
   const int64_t margin = block * std::max(info.max_h_samp_factor, info.max_v_samp_factor);
   auto first = static_cast<JDIMENSION>(std::max<int64_t>(0, columns.begin - margin));
@@ -65,15 +66,15 @@ void ReadLines(const DecodeOptions& options, jpeg_decompress_struct& info, Image
     jpeg_read_scanlines(&info, &line, 1);
   };
   while (info.output_scanline < end) read_line();
-  // The last line is read: skipping to the end would not see that a file is cut.
+  // The last line is read because skipping to the end would not detect a cut file.
   if (info.output_scanline + 1 < info.output_height) {
     jpeg_skip_scanlines(&info, info.output_height - 1 - info.output_scanline);
   }
   while (info.output_scanline < info.output_height) read_line();
 }
 
-// What is in `image` (and `row`) has destructors, so it lives in the caller. Status texts
-// are made there, too. false: errors.message says why, or size where that is what is wrong.
+// `image` and `row` have destructors, so they live in the caller, which also makes the status
+// texts. Returns false on failure: errors.message says why, or size if the size is wrong.
 bool Decode(absl::string_view bytes, const DecodeOptions& options, jpeg_decompress_struct& info,
             Errors& errors, absl::Status& size, Image& image) {
   if (setjmp(errors.back) != 0) return false;
@@ -98,7 +99,7 @@ bool Decode(absl::string_view bytes, const DecodeOptions& options, jpeg_decompre
   return true;
 }
 
-// Adobe's files hold what is left of white; the others the ink.
+// Adobe's files store 255 minus the ink; the others store the ink.
 void CmykToRgb(bool left_of_white, Image& image) {
   const int64_t count = image.height * image.width;
   uint8_t* pixels = image.pixels.data();

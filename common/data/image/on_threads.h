@@ -1,4 +1,4 @@
-// A loop whose turns do not depend on each other, on several threads.
+// Runs the iterations of a loop, which do not depend on each other, on several threads.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace traind {
 
 // Calls work(i) for each i below count. REQUIRES: work may run on several threads at once.
 inline void ForEachOnThreads(int64_t count, int threads, const std::function<void(int64_t)>& work) {
-  constexpr int64_t kChunk = 16;  // turns that a thread takes at once
+  constexpr int64_t kChunk = 16;  // iterations that a thread takes at once
   std::atomic<int64_t> next{0};
   const auto run = [&] {
     while (true) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kCut[] = "cut";
 
-// What libpng's callbacks see.
+// The state that libpng's callbacks see.
 struct Reader {
   absl::string_view rest;
   char message[128] = "";
@@ -35,8 +35,8 @@ void Read(png_structp png, png_bytep to, size_t size) {
   reader->rest.remove_prefix(size);
 }
 
-// What has destructors lives in the caller, as errors jump over them. false:
-// reader.message says why, or size where that is what is wrong.
+// Objects with destructors live in the caller, because errors longjmp over this frame. Returns
+// false on failure: reader.message says why, or size if the size is wrong.
 bool Decode(png_structp png, png_infop info, absl::Status& size, std::vector<png_bytep>& rows,
             Image& image) {
   if (setjmp(png_jmpbuf(png)) != 0) return false;
@@ -75,7 +75,7 @@ absl::StatusOr<Image> DecodePng(absl::string_view bytes) {
     return absl::ResourceExhaustedError("libpng has no memory");
   }
   png_set_read_fn(png, &reader, Read);
-  png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);  // CheckImageSize limits
+  png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);  // CheckImageSize limits the size
   absl::Status size;
   std::vector<png_bytep> rows;
   Image image;

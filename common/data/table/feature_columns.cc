@@ -55,7 +55,7 @@ std::string Place(absl::string_view file, int64_t row, absl::string_view column)
   return absl::StrCat(file, ": row ", row, ", column '", column, "'");
 }
 
-FeatureColumns::Verdict FeatureColumns::Judge(size_t at) {
+FeatureColumns::Verdict FeatureColumns::Classify(size_t at) {
   ColumnValues& column = columns_.values(at);
   if (columns_.use(at) == ColumnUse::kNumbers) {
     const std::vector<float>& numbers = column.numbers.numbers();
@@ -159,7 +159,7 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
     } else {
       KeepRows(kept, column.codes);
     }
-    switch (Judge(i)) {
+    switch (Classify(i)) {
       case Verdict::kEmpty:
         empty.push_back(names_[i]);
         continue;

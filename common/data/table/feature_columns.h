@@ -91,7 +91,7 @@ class FeatureColumns {
   void AddDateFeatures(size_t at, std::vector<Column>& schema, std::vector<ColumnRows>& rows,
                        std::vector<std::string>& dates);
 
-  Verdict Judge(size_t at);
+  Verdict Classify(size_t at);
   static void OrderCategories(ColumnValues& column);
 
   const std::string file_;

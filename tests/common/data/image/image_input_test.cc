@@ -126,8 +126,9 @@ TEST_F(ImageInputTest, TheDigestChangesWithTheBytesAndTheRange) {
 TEST(UnreadableImagesTest, AFewAreToldOfAndManyAreAnError) {
   UnreadableImages unreadable;
   for (int i = 0; i < 6; ++i) unreadable.Add("image 1 is bad");
-  EXPECT_EQ(unreadable.Judge("x.npy", 100).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(*unreadable.Judge("x.npy", 120), HasSubstr("; and 1 more"));
+  EXPECT_EQ(unreadable.CheckTolerable("x.npy", 100).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(*unreadable.CheckTolerable("x.npy", 120), HasSubstr("; and 1 more"));
 }
 
 }  // namespace
