@@ -88,7 +88,7 @@ struct Learner::Impl {
   absl::Status ScoreRows(Weights which, const ResidentRows& from, absl::Span<const int32_t> index,
                          float* out) const;
   absl::Status PredictVolume(Weights which, const VolumeSource& source, int64_t row,
-                             const TakeSlices& take) const;
+                             const ReceiveSlices& take) const;
   absl::Status ScoreVolumes(Weights which, const VolumeSource& source,
                             absl::Span<const int32_t> index, float* out) const;
   std::map<std::string, at::Tensor> Slots() const;

@@ -18,7 +18,7 @@ namespace traind {
 // In the precision that it is trained in: float32 would take several times as long as the
 // training, for digits that a threshold drops.
 absl::Status Learner::Impl::PredictVolume(Weights which, const VolumeSource& source, int64_t row,
-                                          const TakeSlices& take) const {
+                                          const ReceiveSlices& take) const {
   constexpr int64_t kVoxelsAtOnce = 1 << 17;
   const VolumeShape& shape = source.volume(row).shape;
   SlidingWindow window;

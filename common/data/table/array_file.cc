@@ -54,7 +54,7 @@ T Load(const char* from) {
   return value;
 }
 
-// The shortest text that reads back as the same number; nothing for NaN.
+// Appends the shortest text that reads back as the same number; nothing for NaN.
 template <typename T>
 void AppendFloat(T value, std::string& text) {
   if (std::isnan(value)) return;

@@ -1,4 +1,4 @@
-// One array out of a file of numpy's.
+// Finds one array in an NPY or NPZ file.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -11,13 +11,13 @@ namespace traind {
 
 struct ArrayMember {
   std::string name;         // what errors call it: "x.npy", or "a.npz: array 'x'"
-  absl::string_view bytes;  // of a whole NPY file; in the file's own, or in the buffer
+  absl::string_view bytes;  // a whole NPY file; lies in the archive's bytes or in the buffer
 };
 
-// An NPY file is its one array; of an NPZ archive it is the member that is named first in `names`
-// among those that are there. buffer: takes an array that was deflated.
-// NotFound: the archive has none of them; lists what it has. InvalidArgument: as of ReadZip and
-// ReadMember; neither NPY nor NPZ.
+// Returns the one array of an NPY file, or of an NPZ archive the first of `names` that it has.
+// buffer: holds the array if it was compressed. NotFound: the archive has none of them; the message
+// lists what it has. InvalidArgument: as for ReadZip and ReadMember, or the file is neither NPY nor
+// NPZ.
 absl::StatusOr<ArrayMember> FindArray(absl::string_view bytes, const std::string& file,
                                       absl::Span<const std::string> names, std::string& buffer);
 

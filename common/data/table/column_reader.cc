@@ -27,7 +27,7 @@ bool SameWords(const char* a, const char* b, size_t size) {
   return a_first == b_first && a_last == b_last;
 }
 
-// Equality, quick for short texts: by two loads that may overlap.
+// Compares two texts; short ones by two loads that may overlap.
 bool Same(absl::string_view a, absl::string_view b) {
   const size_t size = a.size();
   if (size != b.size()) return false;
@@ -138,7 +138,7 @@ void ColumnValues::AddTexts(const absl::string_view* fields, size_t stride, size
 }
 
 void ColumnValues::AppendTexts(const ColumnValues& next) {
-  // In the order in which they came, so that codes are as if read in one go.
+  // Codes are assigned in order of appearance, as if the file were read in one go.
   std::vector<int32_t> code_of;
   code_of.reserve(next.dictionary.values().size());
   for (const absl::string_view value : next.dictionary.values()) {
@@ -167,7 +167,7 @@ absl::string_view Dictionary::Keep(absl::string_view value) {
   return kept_.emplace_back(value);
 }
 
-// REQUIRES: value is not empty, as an empty one is missing.
+// REQUIRES: value is not empty; an empty one counts as missing.
 Dictionary::Recent& Dictionary::RecentOf(absl::string_view value) const {
   if (recent_.empty()) recent_.resize(kRecentValues);
   const size_t size = value.size();

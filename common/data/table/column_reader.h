@@ -14,21 +14,22 @@
 
 namespace traind {
 
-// A value that stands where it may not.
+// A value that is not allowed where it stands.
 struct BadValue {
-  int64_t row = 0;  // data row from 1; 0: there is none
+  int64_t row = 0;  // data row from 1; 0: there is no such value
   int64_t line = 0;
   std::string text;
 };
 
-// Numbers of a column. A value that is no number is remembered and taken as missing.
+// The numbers of a column. A value that is not a number is recorded and counts as missing.
 class NumberColumn {
  public:
   void Reserve(size_t rows) { numbers_.reserve(rows); }
   void Clear();
-  // The fields at 0, stride, 2 * stride... with their lines; rows are counted on.
+  // Adds the fields at 0, stride, 2 * stride... with their lines; row numbers continue.
   void Add(const absl::string_view* fields, size_t stride, size_t count, const int64_t* lines);
-  // What another one has read behind this one's rows; its lines follow `lines` of the file.
+  // Appends the rows that `next` has read, which follow this one's; `lines` lines of the file come
+  // before them.
   void Append(const NumberColumn& next, int64_t lines);
 
   // The first value that is text, and the first that is not finite.
@@ -43,7 +44,7 @@ class NumberColumn {
   BadValue not_finite_;
 };
 
-// Points in time of a column: ISO 8601, or plain numbers.
+// The points in time of a column: ISO 8601, or plain numbers.
 class TimeColumn {
  public:
   void Clear();
@@ -51,10 +52,10 @@ class TimeColumn {
   void Append(const TimeColumn& next, int64_t lines);
   void Reserve(size_t rows) { values_.reserve(rows); }
 
-  // Seconds since 1970, or the numbers; NaN: missing.
+  // Seconds since 1970, or the column's own numbers; NaN: missing.
   std::vector<double>& values() { return values_; }
   const std::vector<double>& values() const { return values_; }
-  // The first value that is neither, the first that is a number, the first that is a date.
+  // The first value that is neither a date nor a number, the first number, and the first date.
   const BadValue& text() const { return text_; }
   const BadValue& number() const { return number_; }
   const BadValue& date() const { return date_; }
@@ -64,26 +65,26 @@ class TimeColumn {
   BadValue text_, number_, date_;
 };
 
-// Distinct values, numbered as they come. Threads: confined to one.
+// Distinct values, numbered in the order of their first appearance. Threads: confined to one.
 class Dictionary {
  public:
   void Clear();
-  // The code of a value; a new one if it was not there yet, or kMissingCode once
-  // there are too many (overflowed()).
+  // Returns the code of a value. A value that is not there yet gets a new code, or kMissingCode
+  // once there are too many values (overflowed()).
   int32_t Code(absl::string_view value);
-  // kUnseenCode for a value that is not there.
+  // Returns kUnseenCode for a value that is not there.
   int32_t Find(absl::string_view value) const;
 
   const std::vector<absl::string_view>& values() const { return values_; }
   bool overflowed() const { return overflowed_; }
   void SetOverflowed() { overflowed_ = true; }
-  // Takes any number of values from now on.
+  // Lifts the limit on the number of values.
   void Unlimit() { unlimited_ = true; }
-  // The given order and choice of values: order[new code] = old code.
+  // Reorders and selects values: order[new code] = old code.
   void Reorder(const std::vector<int32_t>& order);
 
  private:
-  // A value seen lately; most columns have few, so most look-ups end here.
+  // A recently seen value; most columns have few distinct values, so most look-ups end here.
   struct Recent {
     absl::string_view value;
     int32_t code = 0;
@@ -101,24 +102,25 @@ class Dictionary {
   bool unlimited_ = false;
 };
 
-// What a column of a file, or of a part of it, holds.
+// The values of a column of a file, or of a part of it.
 struct ColumnValues {
   NumberColumn numbers;
   TimeColumn times;
-  std::vector<int32_t> codes;  // of values in the dictionary, or kMissingCode
+  std::vector<int32_t> codes;  // indices into the dictionary, or kMissingCode
   Dictionary dictionary;
 
   void Clear();
   void AddTexts(const absl::string_view* fields, size_t stride, size_t count);
-  // What another one has read behind this one's rows.
+  // Appends the rows that `next` has read, which follow this one's.
   void AppendTexts(const ColumnValues& next);
 };
 
-// More distinct values than these are no category: free text, or names of rows.
+// A column with more distinct values than these is not a category: it is free text, or names of
+// rows.
 inline constexpr size_t kMaxCategories = 10'000;
 inline constexpr size_t kMaxCategoryBytes = 16 << 20;
 
-// Whether a value counts as missing; the quick way to csv.h's IsMissing.
+// Whether a value counts as missing; a faster version of IsMissing in csv.h.
 bool IsMissingValue(absl::string_view text);
 
 }  // namespace traind

@@ -19,7 +19,7 @@ namespace {
 
 constexpr absl::string_view kUtf8Mark = "\xef\xbb\xbf";
 
-// Bytes that end the quick scan of an unquoted field.
+// The bytes that end the quick scan of an unquoted field.
 std::array<bool, 256> StopBytes(char delimiter) {
   std::array<bool, 256> stops{};
   for (const char c : {delimiter, '\n', '\r', '\0'}) stops[static_cast<unsigned char>(c)] = true;
@@ -39,7 +39,7 @@ uint32_t StopsOf16(const char* p, char delimiter) {
 }
 #endif
 
-// A bit for each of 64 bytes that ends an unquoted field.
+// Returns a bit for each of 64 bytes, set where the byte ends an unquoted field.
 uint64_t StopsOf64(const char* p, char delimiter, const std::array<bool, 256>& stops) {
 #ifdef __SSE2__
   (void)stops;
@@ -113,7 +113,7 @@ absl::Status CsvReader::NextRows(const std::vector<std::string>& header, size_t 
 }
 
 absl::StatusOr<bool> CsvReader::AddRow(size_t stop, CsvRows& rows) {
-  // Blank lines are no rows.
+  // Blank lines do not count as rows.
   while (at_ < stop && (bytes_[at_] == '\n' || bytes_[at_] == '\r')) {
     if (bytes_[at_] == '\n') ++line_;
     ++at_;
@@ -122,7 +122,7 @@ absl::StatusOr<bool> CsvReader::AddRow(size_t stop, CsvRows& rows) {
   row_line_ = line_;
   const size_t first = rows.fields_.size();
   while (true) {
-    // A field that is neither quoted nor has blanks around it takes the short way.
+    // A field without quotes and surrounding blanks takes the fast path.
     const size_t stop = FindStop(at_);
     const char* const field = bytes_.data() + at_;
     const size_t size = stop - at_;
@@ -145,7 +145,8 @@ absl::StatusOr<bool> CsvReader::AddRow(size_t stop, CsvRows& rows) {
   return true;
 }
 
-// The first byte at or after `from` that ends an unquoted field, or the end.
+// Returns the position of the first byte at or after `from` that ends an unquoted field, or the
+// end.
 inline size_t CsvReader::FindStop(size_t from) {
   const size_t seen = from - window_at_;
   if (seen < kWindow) {
@@ -301,7 +302,7 @@ absl::StatusOr<CsvSample> CheckCsvSample(absl::string_view bytes, bool whole_fil
   RETURN_IF_ERROR(reader.Next().status());
   while (true) {
     const absl::StatusOr<bool> next = reader.Next();
-    // Whatever the end of a part cuts - a row, a quoted field - is not judged.
+    // A row or a quoted field that the end of the part cuts is ignored.
     const bool cut =
         !whole_file && (!next.ok() ? absl::StrContains(next.status().message(), "never closed")
                                    : reader.position() >= bytes.size());

@@ -1,6 +1,6 @@
-// Comma- or tab-separated values as RFC 4180 has them: quoted fields may hold commas,
-// line ends and doubled quotes; CRLF and LF end a line; a UTF-8 byte order mark
-// is skipped; blanks around an unquoted field are stripped; blank lines are skipped.
+// Reads comma- or tab-separated values as in RFC 4180: quoted fields may contain commas, line ends
+// and doubled quotes; CRLF and LF end a line. A UTF-8 byte order mark and blank lines are skipped;
+// blanks around an unquoted field are stripped.
 #pragma once
 
 #include <absl/status/status.h>
@@ -15,14 +15,14 @@
 
 namespace traind {
 
-// Where a row begins.
+// The place where a row begins.
 struct CsvPlace {
-  size_t at = 0;     // byte in the file
-  int64_t rows = 0;  // before it, the header included
+  size_t at = 0;     // byte offset in the file
+  int64_t rows = 0;  // rows before it, the header included
   int64_t line = 1;  // in the file, from 1
 };
 
-// Some rows of one width; fields are valid until the next Clear.
+// Rows of the same width; fields are valid until the next Clear.
 class CsvRows {
  public:
   void Clear() {
@@ -31,47 +31,45 @@ class CsvRows {
     unescaped_.clear();
   }
   size_t rows() const { return lines_.size(); }
-  // A column's fields are those at its place, its place + columns, ...
+  // A column's fields stand at its index, its index + columns, ...
   const absl::string_view* fields() const { return fields_.data(); }
   const int64_t* lines() const { return lines_.data(); }
 
-  // Appends rows of `columns` fields each, which stand in `text` one after the
-  // other; ends: where each one ends. The first row's line is `line`.
+  // Appends rows of `columns` fields each, which follow each other in `text`; `ends` says where
+  // each field ends. The first row's line is `line`.
   void Append(std::string text, const std::vector<size_t>& ends, size_t columns, int64_t line);
 
  private:
   friend class CsvReader;
   std::vector<absl::string_view> fields_;  // row-major
   std::vector<int64_t> lines_;             // [row]
-  std::deque<std::string> unescaped_;      // text of fields that stand so in no file
+  std::deque<std::string> unescaped_;      // unescaped texts of quoted fields
 };
 
-// Reads rows from bytes that the caller keeps (a mapped file).
-// Threads: confined to one.
+// Reads rows from bytes that the caller keeps (a mapped file). Threads: confined to one.
 class CsvReader {
  public:
-  // `name` is what errors call the file. `from`: where a row begins.
+  // `name` is what errors call the file; `from` is a place where a row begins.
   CsvReader(absl::string_view bytes, std::string name, char delimiter = ',', CsvPlace from = {});
 
-  // The next row's fields; valid until the next call. false: no row is left.
-  // InvalidArgument: an open quote at the end, a NUL byte (binary data, UTF-16),
-  // something after a closing quote - with file, row and line.
+  // Reads the next row; fields() is valid until the next call. Returns false at the end.
+  // InvalidArgument, with file, row and line: an open quote at the end, a NUL byte (binary data,
+  // UTF-16), or text after a closing quote.
   absl::StatusOr<bool> Next();
   const std::vector<absl::string_view>& fields() const { return row_.fields_; }
 
-  // Appends rows that begin before byte `stop`, until rows.rows() is max_rows.
-  // InvalidArgument as of Next, and where a row is not as wide as the header;
-  // the rows before it are in `rows`.
+  // Appends rows that begin before byte `stop`, until rows.rows() is max_rows. InvalidArgument as
+  // for Next, and where a row is not as wide as the header; the rows before it are in `rows`.
   absl::Status NextRows(const std::vector<std::string>& header, size_t stop, size_t max_rows,
                         CsvRows& rows);
 
-  // Where the next row begins, or blank lines before it.
+  // Where the next row begins, or the blank lines before it.
   CsvPlace place() const { return {at_, rows_, line_}; }
-  // Rows so far, the header included.
+  // Number of rows read so far, the header included.
   int64_t rows() const { return rows_; }
   // Line in the file where the current row begins, from 1.
   int64_t line() const { return row_line_; }
-  // Bytes behind us.
+  // Number of bytes read so far.
   size_t position() const { return at_; }
 
  private:
@@ -90,52 +88,52 @@ class CsvReader {
   int64_t line_ = 1;
   int64_t row_line_ = 1;
   CsvRows row_;
-  // Which of the 64 bytes from window_at_ on are stops; none was looked at yet.
+  // Which of the 64 bytes from window_at_ on end an unquoted field; at first no window has been
+  // examined.
   size_t window_at_ = static_cast<size_t>(-64);
   uint64_t window_stops_ = 0;
 };
 
-// A field as a comma-separated file has it: quoted where it has to be, and where its
-// blanks would be stripped.
+// Writes a field for a comma-separated file: quoted where it has to be, and where its blanks would
+// be stripped.
 std::string CsvField(absl::string_view text);
 
-// What parts the fields of a file: a tab where its name ends with .tsv or .tab, or
-// where its first line has tabs and no comma; else a comma.
+// Returns the delimiter of a file: a tab if its name ends with .tsv or .tab, or if its first line
+// has tabs and no comma; else a comma.
 char DelimiterOf(absl::string_view bytes, absl::string_view name);
 
-// The name of a column that has none: "unnamed: 0", counted from 0.
+// The name given to a column without one: "unnamed: 0", counted from 0.
 std::string UnnamedColumn(size_t column);
 
-// A header row: the column names, checked. InvalidArgument: empty file, header
-// missing, a doubled name.
+// Reads and checks the header row. InvalidArgument: an empty file, a missing header, or a repeated
+// name.
 absl::StatusOr<std::vector<std::string>> ReadCsvHeader(absl::string_view bytes,
                                                        const std::string& name);
 
-// What a look at the beginning of a file tells.
+// The result of examining the beginning of a file.
 struct CsvSample {
   std::vector<std::string> header;
-  int64_t rows = 0;  // data rows looked at
+  int64_t rows = 0;  // data rows examined
   bool whole_file = false;
 };
 
-// Checks header and rows of `bytes`, the file's first part (whole_file: all of
-// it): rows are as wide as the header, quotes close, there is a data row. A row
-// that the end of a part cuts is not judged. InvalidArgument names file, row and
-// column.
+// Checks the header and the rows of `bytes`, the beginning of the file (whole_file: all of it):
+// rows are as wide as the header, quotes close, and there is a data row. A row that the end of the
+// part cuts is ignored. InvalidArgument names file, row and column.
 absl::StatusOr<CsvSample> CheckCsvSample(absl::string_view bytes, bool whole_file,
                                          const std::string& name);
 
-// InvalidArgument names file, row and column of the first byte that is not UTF-8, or is zero;
-// the line alone where it is in no row. header: of a file with one.
+// Checks that all bytes are UTF-8 and none is zero. InvalidArgument names file, row and column of
+// the first bad byte, or only its line if it belongs to no row. header: the file's header.
 absl::Status CheckCsvText(absl::string_view bytes, const std::string& name, char delimiter,
                           const std::vector<std::string>& header);
 
-// The error for a row of another width than the header. `row` counts data rows from 1.
+// Returns the error for a row of another width than the header. `row` counts data rows from 1.
 absl::Status RaggedRow(const std::string& name, int64_t row, int64_t line, size_t fields,
                        const std::vector<std::string>& header);
 
-// Whether the text stands for a missing value: blank, ?, NA, N/A, NaN, null, None
-// (letter case does not count).
+// Whether the text means a missing value: blank, ?, NA, N/A, NaN, null, None (letter case does not
+// count).
 bool IsMissing(absl::string_view text);
 
 }  // namespace traind

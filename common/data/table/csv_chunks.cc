@@ -14,7 +14,7 @@
 namespace traind {
 namespace {
 
-// Where parts are taken to begin, and the file's end.
+// Returns where parts are assumed to begin, and the file's end.
 std::vector<size_t> Boundaries(const CsvChunks& chunks) {
   const absl::string_view bytes = chunks.bytes;
   std::vector<size_t> at = {chunks.first.at};
@@ -28,7 +28,7 @@ std::vector<size_t> Boundaries(const CsvChunks& chunks) {
   return at;
 }
 
-// Reads parts ahead of the one that is wanted.
+// Reads parts ahead of the one that is appended next.
 class ReadAhead {
  public:
   ReadAhead(const CsvChunks& chunks, const std::vector<size_t>& boundaries)
@@ -93,16 +93,16 @@ class ReadAhead {
   std::vector<std::thread> threads_;
 };
 
-// Reads a part whose beginning is known for sure, and moves `base` to its end.
+// Reads a part whose beginning is certain, and moves `base` to its end.
 absl::Status ReadPart(const CsvChunks& chunks, int slot, size_t stop, CsvPlace& base) {
   stop = std::max(stop, base.at);
   CsvReader reader(chunks.bytes, chunks.name, chunks.delimiter, {base.at, 0, 1});
   const absl::Status status = chunks.parse(slot, reader, stop);
-  // What stands before a mistake may have one of its own.
+  // Rows before a mistake may hold an earlier one.
   RETURN_IF_ERROR(chunks.append(slot, base));
   if (!status.ok()) {
     CsvReader again(chunks.bytes, chunks.name, chunks.delimiter, base);
-    return chunks.parse(slot, again, stop);  // says where in the file
+    return chunks.parse(slot, again, stop);  // its error names the place in the file
   }
   const CsvPlace end = reader.place();
   base = {end.at, base.rows + end.rows, base.line + end.line - 1};

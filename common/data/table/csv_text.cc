@@ -1,4 +1,4 @@
-// Whether a table is text.
+// Checks that a table is text.
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 namespace traind {
 namespace {
 
-// Days are counted from 2000 on, so that float32 tells minutes apart.
+// Days count from 2000, so that float32 still distinguishes minutes.
 constexpr double kOrigin = 946'684'800;
 
 struct Rule {

@@ -1,4 +1,4 @@
-// What a date tells a model, as numbers.
+// Numeric features made from dates.
 #pragma once
 
 #include <absl/types/span.h>
@@ -7,10 +7,10 @@ namespace traind {
 
 struct DatePart {
   const char* name;
-  bool cycle;  // comes again each year, week or day
+  bool cycle;  // repeats each year, week or day
 };
 
-// Their places are written to files: new ones go to the end.
+// Indices into this list are written to files, so new parts go to the end.
 absl::Span<const DatePart> DateParts();
 
 // seconds: since 1970, UTC; NaN gives NaN. REQUIRES: part < DateParts().size().

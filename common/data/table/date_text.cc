@@ -7,7 +7,8 @@ namespace {
 
 constexpr int64_t kSecondsPerDay = 86'400;
 
-// Days since 1970-01-01 (Howard Hinnant, "chrono-compatible low-level date algorithms").
+// Returns the days since 1970-01-01 (Howard Hinnant, "chrono-compatible low-level date
+// algorithms").
 int64_t DaysFromCivil(int64_t year, int64_t month, int64_t day) {
   year -= month <= 2;
   const int64_t era = (year >= 0 ? year : year - 399) / 400;
@@ -16,7 +17,7 @@ int64_t DaysFromCivil(int64_t year, int64_t month, int64_t day) {
   return era * 146'097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719'468;
 }
 
-// Takes digits and separators off the front of a text.
+// Reads digits and separators from the front of a text.
 class Scanner {
  public:
   explicit Scanner(absl::string_view text) : text_(text) {}
@@ -27,7 +28,7 @@ class Scanner {
     text_.remove_prefix(1);
     return true;
   }
-  // Exactly `count` digits that make a number up to `most`.
+  // Reads exactly `count` digits that make a number from `least` to `most`.
   bool Digits(size_t count, int least, int most, int& value) {
     if (text_.size() < count) return false;
     value = 0;
@@ -39,7 +40,7 @@ class Scanner {
     text_.remove_prefix(count);
     return value >= least && value <= most;
   }
-  // At least one digit, up to nine.
+  // Reads at least one digit; digits after the ninth are left.
   bool Fraction(double& value) {
     double unit = 0.1;
     size_t count = 0;
@@ -62,7 +63,7 @@ int DaysOfMonth(int year, int month) {
   return kDays[month - 1] + (month == 2 && leap);
 }
 
-// Z, or an offset from UTC in seconds.
+// Reads Z, or an offset from UTC into seconds.
 bool ParseZone(Scanner& scan, double& offset) {
   if (scan.Eat('Z')) return true;
   const bool minus = scan.Eat('-');

@@ -1,4 +1,4 @@
-// Dates and times as they stand in data files.
+// Dates and times as data files write them.
 #pragma once
 
 #include <absl/strings/string_view.h>
@@ -7,9 +7,9 @@
 
 namespace traind {
 
-// Reads ISO 8601: YYYY-MM-DD, then maybe T or a blank and HH:MM, :SS, a fraction,
-// and Z or +-HH:MM (or +-HHMM, +-HH). seconds: since 1970, UTC; a time without a
-// zone is taken as UTC. false: it is something else, or no day of the calendar.
+// Reads ISO 8601: YYYY-MM-DD, optionally followed by T or a blank and HH:MM, :SS, a fraction, and Z
+// or +-HH:MM (or +-HHMM, +-HH). seconds: since 1970, UTC; a time without a zone counts as UTC.
+// Returns false if the text is something else, or not a day of the calendar.
 bool ParseIsoTime(absl::string_view text, double& seconds);
 
 // Proleptic Gregorian calendar, UTC.

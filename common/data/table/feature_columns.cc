@@ -16,7 +16,8 @@ namespace traind {
 namespace {
 
 constexpr size_t kNamedColumns = 5;
-// Free text: of more rows than these, more than this share differs.
+// A column is free text if it has more rows than these and more than this share of its values is
+// distinct.
 constexpr size_t kFewRows = 100;
 constexpr double kFreeTextShare = 0.9;
 
@@ -28,8 +29,8 @@ std::vector<int64_t> CountCodes(const std::vector<int32_t>& codes, size_t values
   return counts;
 }
 
-// The same value in every row, or none at all: a constant with gaps still tells
-// by its gaps.
+// Whether every row has the same value, or none has one. A constant with gaps is not such a column:
+// its gaps carry information.
 bool AllTheSame(const std::vector<float>& numbers) {
   return std::all_of(numbers.begin(), numbers.end(), [&](float x) { return x == numbers[0]; });
 }
@@ -86,7 +87,7 @@ FeatureColumns::Verdict FeatureColumns::Classify(size_t at) {
   return free_text ? Verdict::kFreeText : Verdict::kFeature;
 }
 
-// Most frequent first, equally frequent ones by their text; those of no row go.
+// Orders values by descending frequency, then by their text; values of no row are dropped.
 void FeatureColumns::OrderCategories(ColumnValues& column) {
   const std::vector<absl::string_view>& values = column.dictionary.values();
   const std::vector<int64_t> counts = CountCodes(column.codes, values.size());

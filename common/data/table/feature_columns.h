@@ -28,7 +28,7 @@ std::string Place(absl::string_view file, int64_t row, int64_t line, absl::strin
 // "FILE: row R, column 'C'".
 std::string Place(absl::string_view file, int64_t row, absl::string_view column);
 
-// Keeps the values at the given places, in their order.
+// Keeps the values at the given indices, in that order.
 template <typename T>
 void KeepRows(const std::vector<uint32_t>& kept, std::vector<T>& values) {
   const bool ascending = std::is_sorted(kept.begin(), kept.end());
@@ -44,48 +44,48 @@ void KeepRows(const std::vector<uint32_t>& kept, std::vector<T>& values) {
   values.resize(kept.size());
 }
 
-// Order of calls: Finish, AddTestRows.
+// Collects the features of a training file and then of a test file. Call Finish before AddTestRows.
+// Threads: confined to one.
 class FeatureColumns {
  public:
-  // `columns`: of the training file, read; those that are skipped are no
-  // features. It outlives this, and is moved from by Finish.
+  // `columns`: the training file's columns, already read; it outlives this object, and Finish moves
+  // from it.
   FeatureColumns(std::string file, std::vector<std::string> names, FileColumns& columns)
       : file_(std::move(file)), names_(std::move(names)), columns_(columns) {}
 
-  // This column of the file is no feature.
+  // Excludes this column of the file from the features.
   void Skip(size_t at) { skipped_.insert(at); }
 
-  // Of this column of dates, only what comes again each year, week or day.
+  // Keeps only the cyclic parts (of year, week and day) of this date column.
   void OnlyCycles(size_t at) { only_cycles_ = at; }
-  // There need be no column at all.
+  // Allows that no feature is left.
   void MayBeNone() { may_be_none_ = true; }
 
-  // Keeps the given rows in their order, leaves out columns that are of no use,
-  // orders categories, makes numbers of dates. InvalidArgument: a value that is
-  // not finite, or no column is left.
+  // Keeps the given rows in their order, drops useless columns, orders categories and makes numbers
+  // of dates. InvalidArgument: a value is not finite, or no column is left.
   absl::Status Finish(const std::vector<uint32_t>& kept, std::vector<Column>& schema,
                       std::vector<ColumnRows>& rows, std::vector<std::string>& warnings);
 
-  // [feature]: its place among the training file's columns.
+  // [feature]: its index among the training file's columns.
   std::vector<size_t> Places() const {
     std::vector<size_t> places;
     for (const Source& source : features_) places.push_back(source.at);
     return places;
   }
 
-  // Appends rows of the test file; feature f stands at feature_at[f] of `columns`
-  // fields. `before`: rows of the file before these.
-  // InvalidArgument: text, or a value that is not finite, in a numeric column.
+  // Appends rows of the test file, which has `columns` columns; feature f is in column
+  // feature_at[f]. `before`: the number of the file's rows before these. InvalidArgument: text, or
+  // a value that is not finite, in a numeric column.
   absl::Status AddTestRows(const CsvRows& test, size_t columns,
                            const std::vector<size_t>& feature_at, absl::string_view file,
                            int64_t before, std::vector<ColumnRows>& rows) const;
 
  private:
   enum class Verdict { kFeature, kEmpty, kConstant, kFreeText };
-  // Where a feature comes from.
+  // The column and the date part that a feature comes from.
   struct Source {
-    size_t at = 0;  // in columns_
-    int part = 0;   // of a date: see DateParts
+    size_t at = 0;  // index in columns_
+    int part = 0;   // for a date: index into DateParts
   };
 
   void AddDateFeatures(size_t at, std::vector<Column>& schema, std::vector<ColumnRows>& rows,

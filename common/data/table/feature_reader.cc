@@ -8,12 +8,12 @@
 #include <cmath>
 
 #include "common/base/status_macros.h"
+#include "common/base/suggest.h"
 #include "common/data/table/date_parts.h"
 #include "common/data/table/date_text.h"
 #include "common/data/table/feature_columns.h"
 #include "common/data/table/number.h"
 #include "common/data/table/train_file.h"
-#include "common/base/suggest.h"
 
 namespace traind {
 namespace {
@@ -48,7 +48,7 @@ absl::Status BadField(const FeatureField& field, const FeaturePlace& place, int6
 absl::Status AddFeatureRows(const std::vector<FeatureField>& fields, const CsvRows& block,
                             size_t columns, const FeaturePlace& place,
                             std::vector<ColumnRows>& rows) {
-  size_t first_bad = block.rows();  // of several the one in the first row is told
+  size_t first_bad = block.rows();  // the error names the first bad row
   absl::Status status;
   for (size_t f = 0; f < fields.size(); ++f) {
     const absl::string_view* field = block.fields() + fields[f].column;

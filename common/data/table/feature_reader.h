@@ -1,4 +1,4 @@
-// Reads the columns that models were trained on, out of a file or of rows that come later.
+// Reads the columns that models were trained on from a later file or from later rows.
 #pragma once
 
 #include <absl/status/status.h>
@@ -21,32 +21,33 @@ namespace traind {
 
 // How one feature is read.
 struct FeatureField {
-  size_t column = 0;                       // its place among the file's columns
-  absl::string_view name;                  // of that column
-  const Dictionary* categories = nullptr;  // null: a number, or a part of a date
+  size_t column = 0;                       // its index among the file's columns
+  absl::string_view name;                  // that column's name
+  const Dictionary* categories = nullptr;  // nullptr: a number, or a part of a date
   int date_part = -1;
 };
 
 struct FeaturePlace {
   absl::string_view file;        // what errors call it
-  absl::string_view trained_on;  // and the file that the features come from
-  int64_t before = 0;            // rows of the file before these
+  absl::string_view trained_on;  // the file that the features come from
+  int64_t before = 0;            // number of the file's rows before these
 };
 
-// Appends a block's rows to each feature's. InvalidArgument: text, or a value that is not
-// finite, in a numeric column; no date in one of dates. The first row's is told.
+// Appends the values of a block to each feature. InvalidArgument: text or a value that is not
+// finite in a numeric column, or something else than a date in a date column; the error names the
+// first such row.
 absl::Status AddFeatureRows(const std::vector<FeatureField>& fields, const CsvRows& block,
                             size_t columns, const FeaturePlace& place,
                             std::vector<ColumnRows>& rows);
 
-// What models take in and give out.
+// The inputs and outputs of trained models.
 struct InputSchema {
   std::vector<Column> features;
-  std::string id;  // empty: rows count from 0
+  std::string id;  // name of the id column; empty: rows are numbered from 0
   TargetKind target_kind = TargetKind::kClasses;
   std::vector<std::string> targets;
   std::vector<std::string> classes;       // kClasses
-  std::vector<std::string> text_columns;  // as TableSchema's
+  std::vector<std::string> text_columns;  // as in TableSchema
 
   size_t outputs() const {
     return target_kind == TargetKind::kClasses ? classes.size() : targets.size();
@@ -54,25 +55,25 @@ struct InputSchema {
 };
 InputSchema InputSchemaOf(const TableSchema& schema);
 
-// A data file's form: CSV, or arrays. The bytes outlive it. InvalidArgument: it has no
-// header, is no text.
+// Recognizes a data file's format: CSV, or arrays. The bytes outlive the result. InvalidArgument:
+// the file has no header, or is not text.
 absl::StatusOr<CsvText> OpenDataFile(const CsvFile& file, std::vector<std::string>& warnings);
 
 // Matches a file's columns with the features, by name. Threads: confined to one.
 class FeatureReader {
  public:
-  // `schema` outlives it. header: the file's columns. InvalidArgument names the columns
+  // `schema` outlives the reader. header: the file's columns. InvalidArgument names the columns
   // that are missing.
   static absl::StatusOr<std::unique_ptr<FeatureReader>> Match(
       const InputSchema& schema, const std::vector<std::string>& header, std::string file);
 
-  // Appends; as AddFeatureRows.
+  // Appends the features of the rows; errors as for AddFeatureRows.
   absl::Status Read(const CsvRows& block, int64_t before, std::vector<ColumnRows>& rows) const;
-  // Appends each row's texts, a line for each column; nothing where there are no such columns.
+  // Appends each row's texts, a line for each text column; does nothing if there are none.
   void ReadTexts(const CsvRows& block, TextRows& texts) const;
-  // Where the id stands; -1: there is none.
+  // The index of the id column; -1: there is none.
   ptrdiff_t id_at() const { return id_at_; }
-  // Columns that no feature, target or id has.
+  // Columns that are neither features, targets nor the id.
   const std::vector<std::string>& ignored() const { return ignored_; }
 
  private:

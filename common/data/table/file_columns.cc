@@ -11,10 +11,10 @@
 namespace traind {
 namespace {
 
-// What the first rows show to be text need not be read as numbers first.
+// Columns that are text in the first rows need not be read as numbers first.
 constexpr size_t kLookRows = 200;
 constexpr size_t kMostReserved = 16 << 20;
-// Rows at a time, column by column: their fields stay in the cache.
+// The number of fields that are read at a time, column by column, while they stay in the cache.
 constexpr size_t kBlockFields = 2048;
 constexpr size_t kLeastBlockRows = 16;
 
@@ -38,11 +38,11 @@ void FileColumns::Use(size_t column, ColumnUse use) {
   columns_[column].fixed = true;
 }
 
-// Returns how many rows there may be; 0: none.
+// Returns an estimate of the number of rows; 0: there are none.
 absl::StatusOr<size_t> FileColumns::Look(const CsvText& file) {
   BlockReader reader(file);
   CsvRows rows;
-  // An error further down than what is looked at here comes in its turn.
+  // An error below the examined rows is reported later, when they are read.
   const absl::Status status = reader.Next(kLookRows, rows);
   if (rows.rows() == 0) return status.ok() ? absl::StatusOr<size_t>(size_t{0}) : status;
   for (size_t i = 0; i < columns_.size(); ++i) {
@@ -56,8 +56,8 @@ absl::StatusOr<size_t> FileColumns::Look(const CsvText& file) {
     column.use = dates ? ColumnUse::kTimes : ColumnUse::kText;
   }
   if (file.arrays != nullptr) return static_cast<size_t>(file.arrays->rows());
-  // As many as there are if all are as long as these; a tenth on top spares most
-  // files a second allocation.
+  // The estimate assumes that all rows are as long as these; a tenth more spares most files a
+  // second allocation.
   const size_t bytes_of_row = (reader.position() - file.first.at) / rows.rows() + 1;
   const size_t likely = (file.bytes.size() - file.first.at) / bytes_of_row * 11 / 10 + rows.rows();
   return std::min(likely, kMostReserved);
@@ -183,7 +183,7 @@ absl::Status FileColumns::Read(const CsvText& file, int threads,
   }
   RETURN_IF_ERROR(ReadParts(file, threads, uses, check));
 
-  // Columns that began with numbers or dates and have text further down are read again.
+  // Columns that began with numbers or dates but contain text further down are read again.
   bool late_text = false;
   for (size_t i = 0; i < columns_.size(); ++i) {
     FileColumn& column = columns_[i];

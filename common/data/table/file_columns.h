@@ -15,18 +15,18 @@
 
 namespace traind {
 
-// A whole file in memory, with what is known of its form.
+// A whole file in memory, and its format.
 struct CsvText {
   std::string name;         // what errors call it
   absl::string_view bytes;  // all of it; kept by the caller
   std::vector<std::string> header;
   char delimiter = ',';
-  CsvPlace first;  // of the data rows
-  // Where these are set, rows come from them instead of from the bytes.
+  CsvPlace first;  // where the data rows begin
+  // If set, rows come from these arrays instead of from the bytes.
   std::shared_ptr<const ArrayFile> arrays;
 };
 
-// Rows at a time that suit the cache, as columns are read one by one.
+// A number of rows whose fields fit the cache, as columns are read one by one.
 size_t BlockRows(size_t columns);
 
 // Reads a file's rows from beginning to end. Threads: confined to one.
@@ -36,16 +36,16 @@ class BlockReader {
   explicit BlockReader(const CsvText& file)
       : file_(file), csv_(file.bytes, file.name, file.delimiter, file.first) {}
 
-  // Appends the next rows, until rows.rows() is max_rows; fewer are the last ones.
-  // Errors as of CsvReader::NextRows; the rows before it are in `rows`.
+  // Appends the next rows, until rows.rows() is max_rows; fewer rows mean that the file ends.
+  // Errors as for CsvReader::NextRows; the rows before the error are in `rows`.
   absl::Status Next(size_t max_rows, CsvRows& rows);
-  // Bytes of CSV behind us.
+  // Number of bytes of CSV read so far.
   size_t position() const { return csv_.position(); }
 
  private:
   const CsvText& file_;
   CsvReader csv_;
-  int64_t row_ = 0;  // of the arrays
+  int64_t row_ = 0;  // the next row of the arrays
 };
 
 // How a column's fields are read.
@@ -53,16 +53,17 @@ enum class ColumnUse {
   kSkipped,
   kNumbers,
   kText,   // categories, up to a limit
-  kKeys,   // texts, however many
-  kTimes,  // dates; with Use() numbers, too
+  kKeys,   // categories without a limit
+  kTimes,  // dates; after Use(), numbers too
 };
 
-// Order of calls: Use where it is known, then Read.
+// Reads every column of a file. Call Use for columns with a known type, then Read. Threads:
+// confined to one; Read may start others.
 class FileColumns {
  public:
   explicit FileColumns(size_t columns) : columns_(columns) {}
 
-  // Sets how a column is read, instead of by what stands in it.
+  // Sets how a column is read, instead of inferring it.
   void Use(size_t column, ColumnUse use);
   ColumnUse use(size_t column) const { return columns_[column].use; }
   ColumnValues& values(size_t column) { return columns_[column].values; }
@@ -70,16 +71,16 @@ class FileColumns {
   size_t size() const { return columns_.size(); }
   int64_t rows() const { return rows_; }
 
-  // Reads all rows. Columns are read as numbers if every value that is not
-  // missing is one, as times if every one is a date, else as text. `check` is called as rows are
-  // added, and its error is returned; what it finds comes before what is wrong further down.
-  // InvalidArgument: there is no row; what CsvReader::NextRows says.
+  // Reads all rows. A column is read as numbers if every value that is not missing is one, as times
+  // if every one is a date, else as text. `check` is called as rows are added, and its error is
+  // returned; its errors come before those of later rows. InvalidArgument: there is no row, or
+  // CsvReader::NextRows fails.
   absl::Status Read(const CsvText& file, int threads, const std::function<absl::Status()>& check);
 
  private:
   struct FileColumn {
     ColumnUse use = ColumnUse::kNumbers;
-    bool fixed = false;  // by Use
+    bool fixed = false;  // set by Use
     ColumnValues values;
   };
   // A part of the file.

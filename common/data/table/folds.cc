@@ -95,7 +95,7 @@ uint64_t SeededRandom::Next() {
 }
 
 uint64_t SeededRandom::Below(uint64_t bound) {
-  // The numbers below 2^64 mod bound would come once too often.
+  // Below 2^64 mod bound, numbers would come once too often, so they are drawn again.
   const uint64_t skip = (0 - bound) % bound;
   uint64_t number;
   do {
@@ -130,7 +130,7 @@ absl::StatusOr<std::vector<int16_t>> StratifiedFolds(absl::Span<const float> val
   if (absl::Status counts = CheckCounts(values.size(), folds); !counts.ok()) return counts;
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  // Equal values in the order of rows, which may mean something, are mixed too.
+  // Rows are shuffled first, because the order of rows with equal values may mean something.
   SeededRandom random(seed);
   random.Shuffle(order);
   std::stable_sort(order.begin(), order.end(),
@@ -195,7 +195,7 @@ absl::StatusOr<std::vector<int16_t>> ForwardFolds(absl::Span<const double> times
   size_t begin = 0;
   for (size_t block = 0; block < blocks; ++block) {
     size_t end = times.size() * (block + 1) / blocks;
-    // Rows of one time stay together.
+    // Rows of the same time stay together.
     while (end > 0 && end < times.size() && times[order[end]] == times[order[end - 1]]) ++end;
     if (end <= begin) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -284,7 +284,7 @@ std::vector<int32_t> TrainingRows(const Table& table, absl::Span<const int16_t> 
   if (forward && split.shape.horizon > 1) {
     uint64_t begin = 0;
     for (const uint64_t end : table.SeriesEnds(Split::kTrain)) {
-      uint64_t first = begin;  // that the fold validates
+      uint64_t first = begin;  // the first row that the fold validates
       while (first < end && fold_of[first] != fold) ++first;
       const auto gap = static_cast<uint64_t>(split.shape.horizon - 1);
       for (uint64_t row = std::max(begin, first - std::min(first, gap)); row < first; ++row) {

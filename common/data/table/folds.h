@@ -1,5 +1,5 @@
-// The split of training rows into folds: the same on every machine for the same
-// seed, whatever its standard library.
+// The split of training rows into folds. It depends only on the seed, not on the machine or its
+// standard library.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -14,7 +14,7 @@
 
 namespace traind {
 
-// A stream of random numbers (SplitMix64): fixed arithmetic, no library's choice.
+// A stream of random numbers (SplitMix64), implemented here so that it is the same everywhere.
 class SeededRandom {
  public:
   explicit SeededRandom(uint64_t seed) : state_(seed) {}
@@ -31,26 +31,26 @@ class SeededRandom {
   uint64_t state_;
 };
 
-// What the sample of a row is made of: the rows r - horizon - window + 1 to
-// r - horizon of its series, and the target of row r.
+// The sample of row r consists of the rows r - horizon - window + 1 to r - horizon of its series,
+// and the target of row r.
 struct SampleShape {
   int64_t window = 1;
   int64_t horizon = 0;
 
-  // Rows that must stand before r in its series.
+  // The number of rows that must come before r in its series.
   int64_t history() const { return window - 1 + horizon; }
 };
 
 enum class SplitKind {
-  kAuto,        // by the column of folds, groups or times that there is, else kStratified
+  kAuto,        // by the fold, group or time column if there is one, else kStratified
   kKFold,       // at random
   kStratified,  // each fold has its share of every class, or of small and large values
-  kGrouped,     // no group in two folds
-  kForward,     // each fold comes after all that it is trained on
-  kColumn,      // as a column says
+  kGrouped,     // no group is in two folds
+  kForward,     // each fold comes after all rows that it is trained on
+  kColumn,      // given by a column
 };
-// InvalidArgument lists the known names: "" and auto, kfold, stratified, grouped,
-// forward, column.
+// Known names are "" and auto, kfold, stratified, grouped, forward, column. InvalidArgument lists
+// them.
 absl::StatusOr<SplitKind> SplitByName(absl::string_view name);
 absl::string_view SplitName(SplitKind kind);
 
@@ -60,45 +60,45 @@ struct SplitSpec {
   uint64_t seed = 0;
   SampleShape shape;
 
-  // What kAuto means for this table.
+  // Resolves kAuto for this table.
   SplitKind KindFor(const Table& table) const;
 };
 
-// Which training rows may be trained on and scored: those that have all targets,
-// and the history that a sample needs.
+// Returns which training rows may be trained on and scored: those that have all targets and the
+// history that a sample needs.
 std::vector<bool> UsableRows(const Table& table, const SampleShape& shape);
 
-// int16 [train_rows]: the fold that validates each row, or -1: none (the row is
-// not usable, or comes before all folds of a forward split, or the column says so).
-// InvalidArgument: a fold would be empty; no row has history enough.
+// Returns int16 [train_rows]: the fold that validates each row, or -1 for none (the row is not
+// usable, comes before all folds of a forward split, or the column excludes it). InvalidArgument: a
+// fold would be empty, or no row has enough history.
 absl::StatusOr<std::vector<int16_t>> MakeFolds(const Table& table, const SplitSpec& split);
 
-// The rows that a fold is trained on, ascending. In a forward split all are
-// earlier than the rows that it validates, and, in a series, `horizon` rows or
-// more, as later targets are not known when the first of those is predicted.
+// Returns the rows that a fold is trained on, ascending. In a forward split all are earlier than
+// the rows that the fold validates; in a series by `horizon` rows or more, because later targets
+// are not known when the first validation row is predicted.
 std::vector<int32_t> TrainingRows(const Table& table, absl::Span<const int16_t> fold_of, int fold,
                                   const SplitSpec& split);
 
-// int16 [rows]: fold sizes differ by one at most. InvalidArgument: fewer rows than folds.
+// Returns int16 [rows]; fold sizes differ by at most one. InvalidArgument: fewer rows than folds.
 //
-// Classes are stratified: the rows of each class are shuffled and dealt out in
-// turn, the next class going on at the fold where the one before ended, so that
-// a class has the same number of rows in every fold, give or take one.
+// Folds are stratified by class: the rows of each class are shuffled and dealt to the folds in
+// turn. Each class continues at the fold where the one before ended, so the numbers of a class's
+// rows in the folds differ by at most one.
 absl::StatusOr<std::vector<int16_t>> StratifiedFolds(absl::Span<const int32_t> classes, int folds,
                                                      uint64_t seed);
-// Values are stratified too: rows in the order of their values are taken k at a
-// time, and each k are dealt to the k folds in a random order.
+// Folds are stratified by value: rows are sorted by value, and each k consecutive ones are dealt to
+// the k folds in a random order.
 absl::StatusOr<std::vector<int16_t>> StratifiedFolds(absl::Span<const float> values, int folds,
                                                      uint64_t seed);
-// Rows are shuffled and dealt out in turn.
+// Rows are shuffled and dealt to the folds in turn.
 absl::StatusOr<std::vector<int16_t>> RandomFolds(size_t rows, int folds, uint64_t seed);
-// The largest group first, each goes to the fold that has the fewest rows by then;
-// equally large ones come in a random order. InvalidArgument: fewer groups than folds.
+// Groups are assigned from the largest to the smallest, each to the fold with the fewest rows so
+// far; groups of equal size come in a random order. InvalidArgument: fewer groups than folds.
 absl::StatusOr<std::vector<int16_t>> GroupedFolds(absl::Span<const int32_t> groups, int folds,
                                                   uint64_t seed);
-// Rows in the order of their times are cut into folds + 1 blocks of about the same
-// size, between two different times: the first validates nothing (-1), block b
-// fold b - 1. InvalidArgument: too few different times.
+// Rows are sorted by time and cut, between two different times, into folds + 1 blocks of about the
+// same size. The first block is validated by no fold (-1), block b by fold b - 1. InvalidArgument:
+// too few different times.
 absl::StatusOr<std::vector<int16_t>> ForwardFolds(absl::Span<const double> times, int folds);
 
 }  // namespace traind

@@ -21,7 +21,7 @@ bool SameTime(const timespec& a, const timespec& b) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(const std::string& path, MapUse use) {
-  // O_NONBLOCK: a FIFO must not hold us; for a regular file it means nothing.
+  // O_NONBLOCK keeps a FIFO from blocking us; it has no effect on a regular file.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("cannot open ", path));
   std::unique_ptr<MappedFile> file(new MappedFile(path, fd));
@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(const std::string& 
   }
   if (file->info_.st_size == 0) return file;
   const auto size = static_cast<size_t>(file->info_.st_size);
-  // Populated at once where every byte will be read: faults one by one cost more.
+  // Where every byte will be read, all pages are mapped at once: single page faults cost more.
   const int populate = use == MapUse::kWhole ? MAP_POPULATE : 0;
   void* const bytes = mmap(nullptr, size, PROT_READ, MAP_PRIVATE | populate, fd, 0);
   if (bytes == MAP_FAILED) return ErrnoStatus(errno, absl::StrCat("cannot map ", path));
@@ -45,13 +45,13 @@ MappedFile::~MappedFile() {
 }
 
 void MappedFile::Release(absl::string_view part) const {
-  // A page that is read brings those around it, also such as were released: since Linux 6.18 its
-  // whole folio, of up to 2 MB.
+  // Reading a page also maps those around it, even released ones: since Linux 6.18 its whole folio,
+  // of up to 2 MB.
   constexpr uintptr_t kFaultAround = 1 << 21;
   const auto first = reinterpret_cast<uintptr_t>(bytes_.data());
   const auto address = reinterpret_cast<uintptr_t>(part.data());
   const uintptr_t begin = std::max(first, address / kFaultAround * kFaultAround);
-  // Only advice: where it fails, memory is used for longer.
+  // This is only advice: if it fails, memory is used for longer.
   madvise(reinterpret_cast<void*>(begin), address + part.size() - begin, MADV_DONTNEED);
 }
 

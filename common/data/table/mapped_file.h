@@ -1,4 +1,4 @@
-// A file, mapped for reading.
+// A file that is mapped for reading.
 #pragma once
 
 #include <absl/status/status.h>
@@ -12,15 +12,15 @@
 namespace traind {
 
 enum class MapUse {
-  kWhole,   // fits into memory, and is about to be read
+  kWhole,   // fits into memory, and will be read as a whole
   kStream,  // may be larger than memory
 };
 
-// Threads: safe to share. A file that is cut while it is mapped raises SIGBUS;
-// one that is written to shows in CheckUnchanged.
+// Threads: safe to share. A file that is truncated while it is mapped raises SIGBUS; CheckUnchanged
+// detects one that was written to.
 class MappedFile {
  public:
-  // NotFound, PermissionDenied; InvalidArgument where it is no regular file.
+  // NotFound, PermissionDenied; InvalidArgument: not a regular file.
   static absl::StatusOr<std::unique_ptr<MappedFile>> Open(const std::string& path,
                                                           MapUse use = MapUse::kWhole);
   ~MappedFile();
@@ -28,10 +28,10 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   absl::string_view bytes() const { return bytes_; }
-  // Its pages leave this process's memory, until they are read again: for parts that one is done
-  // with, of a file that is larger than memory.
+  // Drops the pages of `part` from this process's memory until they are read again. Use it for
+  // parts that are no longer needed, of a file that is larger than memory.
   void Release(absl::string_view part) const;
-  // InvalidArgument: it is not as it was when it was opened.
+  // InvalidArgument: the file has changed since it was opened.
   absl::Status CheckUnchanged() const;
 
  private:

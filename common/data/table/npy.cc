@@ -56,7 +56,7 @@ absl::Status Damaged(absl::string_view name, absl::string_view what) {
   return absl::DataLossError(absl::StrCat(name, " is no whole NPY file: ", what));
 }
 
-// Reads the header's Python literal: only what numpy itself writes.
+// Reads the header's Python literal, in the subset that numpy itself writes.
 class HeaderText {
  public:
   explicit HeaderText(absl::string_view text) : text_(text) {}
@@ -189,7 +189,7 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view bytes, absl::string_v
 
 absl::StatusOr<uint64_t> CountNpyValues(const NpyHeader& header, uint64_t data_bytes,
                                         uint64_t item_bytes, absl::string_view name) {
-  // Counted down from what is there, so that no product can overflow.
+  // The available values are divided down, so that no product can overflow.
   uint64_t count = 1;
   const uint64_t available = data_bytes / item_bytes;
   for (const int64_t dim : header.shape) {

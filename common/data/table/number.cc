@@ -16,13 +16,12 @@ namespace {
 constexpr double kPowersOf10[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                   1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                   1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-constexpr uint64_t kExactIntegers = uint64_t{1} << 53;  // all below are doubles
-constexpr ptrdiff_t kMaxFastDigits = 18;                // fit into 64 bits
+constexpr uint64_t kExactIntegers = uint64_t{1} << 53;  // all smaller integers are exact as doubles
+constexpr ptrdiff_t kMaxFastDigits = 18;                // so many digits fit into 64 bits
 
 inline bool IsDigit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 
-// Whether [p, end) is digits[.digits][e[+-]digits] with a digit in front of or
-// behind the point.
+// Whether [p, end) is digits[.digits][e[+-]digits] with a digit before or after the point.
 bool IsDecimal(const char* p, const char* end) {
   const char* const begin = p;
   while (p < end && IsDigit(*p)) ++p;
@@ -48,7 +47,7 @@ NumberKind ToFloat(double number, bool negative, float& value) {
   return std::isfinite(value) ? NumberKind::kNumber : NumberKind::kNotFinite;
 }
 
-// What the fast path leaves: exponents, many digits, words.
+// Parses what the fast path does not: exponents, many digits, words.
 NumberKind ParseSlowly(const char* p, const char* end, bool negative, float& value) {
   if (!IsDecimal(p, end)) {
     const absl::string_view word(p, static_cast<size_t>(end - p));
@@ -58,13 +57,13 @@ NumberKind ParseSlowly(const char* p, const char* end, bool negative, float& val
   }
   double number = 0;
   if (std::from_chars(p, end, number).ec == std::errc::result_out_of_range) {
-    // Too large or too small; from_chars does not say which.
+    // The number is too large or too small; from_chars does not say which.
     number = std::strtod(std::string(p, end).c_str(), nullptr);
   }
   return ToFloat(number, negative, value);
 }
 
-// Eight characters in one word, the first in the lowest byte.
+// Eight characters are held in one word, the first in the lowest byte.
 constexpr uint64_t kOnes = 0x0101010101010101;
 constexpr uint64_t kHighBits = 0x80 * kOnes;
 constexpr uint64_t kZeroDigits = '0' * kOnes;
@@ -76,11 +75,11 @@ inline uint64_t Load8(const char* p) {
   return word;
 }
 
-// The n characters from p on, zeros behind them. REQUIRES: 1 <= n <= 8.
+// Loads the n characters from p on and fills up with zeros. REQUIRES: 1 <= n <= 8.
 inline uint64_t LoadUpTo8(const char* p, size_t n) {
   if (n == 8) return Load8(p);
   if (n >= 4) {
-    // Two loads that may overlap.
+    // The two loads may overlap.
     uint32_t first, last;
     std::memcpy(&first, p, sizeof first);
     std::memcpy(&last, p + n - 4, sizeof last);
@@ -92,20 +91,21 @@ inline uint64_t LoadUpTo8(const char* p, size_t n) {
   return byte(0) | byte(n / 2) | byte(n - 1);
 }
 
-// The last n of eight characters, the others being '0'. REQUIRES: 1 <= n <= 8.
+// Returns the last n of eight characters, padded on the left with '0'. REQUIRES: 1 <= n <= 8.
 inline uint64_t PadLeft(uint64_t word, size_t n) {
   const size_t shift = 8 * (8 - n);
   return shift == 0 ? word : word << shift | (kZeroDigits & ((uint64_t{1} << shift) - 1));
 }
 
-// Bit 8k + 7 for the first character k that is a point, and maybe higher ones; 0: none is.
+// Returns a word with bit 8k + 7 set for the first character k that is a point, and maybe higher
+// bits; 0 if none is.
 inline uint64_t FindPoint(uint64_t word) {
   const uint64_t x = word ^ kPoints;
   return (x - kOnes) & ~x & kHighBits;
 }
 
-// Takes character k out; those before it move up behind `carry`.
-inline uint64_t TakeOut(uint64_t word, size_t k, uint64_t carry) {
+// Removes character k; those before it move up behind `carry`.
+inline uint64_t RemoveAt(uint64_t word, size_t k, uint64_t carry) {
   const uint64_t before = (uint64_t{1} << (8 * k)) - 1;
   const uint64_t after = k == 7 ? 0 : ~uint64_t{0} << (8 * (k + 1));
   return (word & before) << 8 | (word & after) | carry;
@@ -116,7 +116,7 @@ inline bool AllDigits(uint64_t word) {
          0x33 * kOnes;
 }
 
-// The number that eight digits make, pairs first (Lemire, "Quickly parsing eight
+// Returns the number that eight digits make, combining pairs first (Lemire, "Quickly parsing eight
 // digits", 2018).
 inline uint64_t EightDigits(uint64_t word) {
   word -= kZeroDigits;
@@ -127,8 +127,8 @@ inline uint64_t EightDigits(uint64_t word) {
          32;
 }
 
-// Plain decimals of up to 16 characters behind the sign: the same value as
-// ParseNumber's, word by word. false: it is something else, or may be.
+// Parses plain decimals of up to 16 characters after the sign, word by word, to the same value as
+// ParseNumber. Returns false if the text is, or may be, something else.
 inline bool ParsePlain(absl::string_view text, float& value) {
   const char* p = text.data();
   size_t n = text.size();
@@ -145,7 +145,7 @@ inline bool ParsePlain(absl::string_view text, float& value) {
     if (const uint64_t point = FindPoint(word); point != 0) {
       const auto k = static_cast<size_t>(__builtin_ctzll(point)) / 8;
       if (n == 1) return false;
-      word = TakeOut(word, k, '0');
+      word = RemoveAt(word, k, '0');
       decimals = 7 - k;
     }
     if (!AllDigits(word)) return false;
@@ -155,12 +155,12 @@ inline bool ParsePlain(absl::string_view text, float& value) {
     uint64_t low = Load8(p + n - 8);
     if (const uint64_t point = FindPoint(low); point != 0) {
       const auto k = static_cast<size_t>(__builtin_ctzll(point)) / 8;
-      low = TakeOut(low, k, high >> 56);
+      low = RemoveAt(low, k, high >> 56);
       high = high << 8 | '0';
       decimals = 7 - k;
     } else if (const uint64_t in_high = FindPoint(high); in_high != 0) {
       const auto k = static_cast<size_t>(__builtin_ctzll(in_high)) / 8;
-      high = TakeOut(high, k, '0');
+      high = RemoveAt(high, k, '0');
       decimals = 15 - k;
     }
     if (!AllDigits(high) || !AllDigits(low)) return false;
@@ -168,7 +168,7 @@ inline bool ParsePlain(absl::string_view text, float& value) {
     if (digits > kExactIntegers) return false;
   }
   const double number = static_cast<double>(digits) / kPowersOf10[decimals];
-  // No branch: signs come as they like.
+  // This avoids a branch, because signs are unpredictable.
   const auto magnitude = static_cast<float>(number);
   uint32_t bits;
   std::memcpy(&bits, &magnitude, sizeof bits);
@@ -193,8 +193,8 @@ NumberKind ParseNumber(absl::string_view text, float& value) {
   const bool negative = p < end && *p == '-';
   if (p < end && (*p == '-' || *p == '+')) ++p;
   const char* const begin = p;
-  // Digits without a point in between make an integer that a double holds, and
-  // one correctly rounded division by an exact power of ten follows.
+  // The digits without the point make an integer that a double holds exactly; one correctly rounded
+  // division by an exact power of ten follows.
   uint64_t digits = 0;
   while (p < end && IsDigit(*p)) digits = digits * 10 + static_cast<uint64_t>(*p++ - '0');
   ptrdiff_t count = p - begin;

@@ -1,4 +1,4 @@
-// Decimal numbers as they stand in data files.
+// Decimal numbers as data files write them.
 #pragma once
 
 #include <absl/strings/string_view.h>
@@ -11,12 +11,12 @@ enum class NumberKind {
   kText,       // anything else
 };
 
-// Reads [+-]digits[.digits][e[+-]digits], all of `text`; value is the float32
-// nearest to the nearest double, as of strtod. No hexadecimal, no thousands
-// separators, no blanks.
+// Reads [+-]digits[.digits][e[+-]digits], which must be all of `text`. value is the float32 nearest
+// to the nearest double, as with strtod. Hexadecimal, thousands separators and blanks are not
+// accepted.
 NumberKind ParseNumber(absl::string_view text, float& value);
 
-// out[i]: fields[i * stride] as a number, or NaN where ParseNumber would not say
+// Sets out[i] to the number in fields[i * stride], or to NaN where ParseNumber would not return
 // kNumber.
 void ParseNumbers(const absl::string_view* fields, size_t stride, size_t count, float* out);
 

@@ -15,7 +15,7 @@
 namespace traind {
 namespace {
 
-// Where deploy/parquet.sh puts it, unless the environment names another.
+// The path where deploy/parquet.sh installs the plug-in, unless the environment names another.
 std::string Plugin() {
   const char* named = std::getenv("TRAIND_PARQUET");
   if (named != nullptr && *named != '\0') return named;
@@ -42,7 +42,8 @@ absl::StatusOr<std::string> ParquetToCsv(const std::string& path, absl::Duration
   RETURN_IF_ERROR(CheckParquetPlugin());
   ASSIGN_OR_RETURN(ProgramRun run, RunProgram({Plugin(), path}, patience, kMostBytes));
   if (WIFEXITED(run.ended) && WEXITSTATUS(run.ended) == 0) return std::move(run.output);
-  // Then its output is one line that tells why, unless it broke off within the table.
+  // If the plug-in failed, its output is one line with the reason, unless it broke off within the
+  // table.
   const absl::string_view why = absl::StripSuffix(run.output, "\n");
   const bool told = !why.empty() && why.find('\n') == why.npos;
   return absl::InvalidArgumentError(

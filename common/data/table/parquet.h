@@ -1,4 +1,4 @@
-// Parquet tables, by way of a plug-in: a program that makes CSV of them (deploy/parquet.sh).
+// Reads Parquet tables through a plug-in: a program that converts them to CSV (deploy/parquet.sh).
 #pragma once
 
 #include <absl/status/status.h>
@@ -12,11 +12,11 @@ namespace traind {
 
 bool IsParquet(absl::string_view bytes);
 
-// FailedPrecondition: the plug-in is not installed; says how to install it.
+// FailedPrecondition: the plug-in is not installed; the message says how to install it.
 absl::Status CheckParquetPlugin();
 
-// The table as CSV, with every digit. Errors: as above; InvalidArgument: no whole Parquet
-// file, or a column that no CSV has (lists, structs): names file and column;
+// Returns the table as CSV, with all digits. Errors: as above; InvalidArgument, with file and
+// column: not a whole Parquet file, or a column that CSV cannot hold (lists, structs);
 // DeadlineExceeded; ResourceExhausted: more than 16 GiB.
 absl::StatusOr<std::string> ParquetToCsv(const std::string& path, absl::Duration patience);
 

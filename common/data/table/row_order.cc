@@ -48,7 +48,7 @@ absl::StatusOr<RowOrder> OrderRows(const RowOrderSource& source,
            std::make_pair(series_of(b), source.times[b]);
   });
   order.ends.assign(source.names.size(), 0);
-  uint32_t earlier = 0;  // the first row that is earlier than one before it
+  uint32_t earlier = 0;  // the first row that is earlier than a row before it
   for (size_t i = 0; i < order.rows.size(); ++i) {
     const uint32_t row = order.rows[i];
     order.ends[series_of(row)] = i + 1;
@@ -59,10 +59,10 @@ absl::StatusOr<RowOrder> OrderRows(const RowOrderSource& source,
           absl::StrCat(Place(source.file, FileRow(source, row), source.time), ": row ", before + 1,
                        OfSeries(source, series_of(row)), " has the same time"));
     }
-    // Row `before` comes first in time, but further down in the file.
+    // Row `before` is earlier in time, but comes later in the file.
     if (before > row && (earlier == 0 || before < earlier)) earlier = before;
   }
-  // A series without rows ends where the one before it does.
+  // A series without rows ends where the one before it ends.
   for (size_t s = 1; s < order.ends.size(); ++s) {
     order.ends[s] = std::max(order.ends[s], order.ends[s - 1]);
   }

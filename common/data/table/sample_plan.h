@@ -1,4 +1,4 @@
-// What the samples of a Job are, and how they are split: samples.json beside
+// What one sample of a Job consists of and how samples are split, stored in samples.json beside
 // folds.npy (common/base/job_layout.h). PREPARE decides it once for all Ranks.
 #pragma once
 
@@ -11,10 +11,10 @@
 
 namespace traind {
 
-// Writes durably. Of `split` the kind, which is not kAuto, and the shape.
+// Writes split.kind, which must not be kAuto, and split.shape durably.
 absl::Status WriteSamplePlan(const std::string& path, const SplitSpec& split);
 
-// Where there is no file: plain rows, stratified. DataLoss: it is damaged.
+// Without a file, samples are single rows with a stratified split. DataLoss: the file is damaged.
 absl::StatusOr<SplitSpec> ReadSamplePlan(const std::string& path);
 
 }  // namespace traind

@@ -26,7 +26,7 @@ absl::Span<const T> View(absl::string_view file, const ArrayPlace& place) {
                              place.bytes / sizeof(T));
 }
 
-// Where texts of `bytes` bytes end, one after the other.
+// Whether the ends of consecutive texts are valid for `bytes` bytes of text.
 bool EndsAreSound(absl::Span<const uint64_t> ends, uint64_t bytes) {
   return std::is_sorted(ends.begin(), ends.end()) && (ends.empty() || ends.back() <= bytes);
 }

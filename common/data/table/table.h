@@ -1,4 +1,4 @@
-// A table as the trainer wants it: typed columns in one memory-mapped file.
+// A table as training needs it: typed columns in one memory-mapped file.
 #pragma once
 
 #include <absl/status/status.h>
@@ -19,20 +19,21 @@ enum class Split { kTrain, kTest };
 
 // Codes of a categorical value. Codes >= 0 index Column::categories.
 inline constexpr int32_t kMissingCode = -1;
-// In the test rows only: a value that no training row has.
+// Only test rows have this code: a value that no training row has.
 inline constexpr int32_t kUnseenCode = -2;
 
 struct Column {
   std::string name;
   ColumnKind kind = ColumnKind::kNumeric;
-  // Categorical: the distinct values of *all* training rows, most frequent
-  // first. A fold must itself treat as unseen whatever its own training rows lack.
+  // For a categorical column, the distinct values of *all* training rows, most frequent first. Each
+  // fold must treat a value that its own training rows lack as unseen.
   std::vector<std::string> categories;
-  // Of what a date tells: the file's column, and which part (date_parts.h); else empty, and -1.
+  // For a feature made from a date, the file's column and the date part (date_parts.h); else empty
+  // and -1.
   std::string source;
   int date_part = -1;
-  // Made from media (pixels, texts): what the floor sees of them. No network's input; such
-  // columns stand behind all others.
+  // Made from media (pixels, texts) for the floor alone. Networks ignore such columns, which come
+  // after all others.
   bool floor_only = false;
 
   const std::string& file_column() const { return date_part < 0 ? name : source; }
@@ -40,39 +41,38 @@ struct Column {
 
 enum class TargetKind { kClasses, kValue };
 
-// What a table holds, without its rows.
+// The description of a table, without its rows.
 struct TableSchema {
   int64_t train_rows = 0;
   int64_t test_rows = 0;         // 0: no test file
-  std::vector<Column> features;  // in the training file's order; neither target nor id
+  std::vector<Column> features;  // in the training file's order, without target and id
   std::string target;            // name of the target column
   TargetKind target_kind = TargetKind::kClasses;
   std::vector<std::string> classes;       // kClasses: sorted (numerically if all are numbers)
-  std::vector<std::string> more_targets;  // kValue: names of further target columns
+  std::vector<std::string> more_targets;  // kValue: names of additional target columns
   bool test_has_target = false;
-  std::string id;                     // name of the id column; empty: rows count from 0
-  std::string content_sha256;         // over the bytes of both files and the reading options
-  std::vector<std::string> warnings;  // such as ignored columns; for the user
-  // Rows are in the order of (series, time), a series' test rows following its
-  // training rows. Rows of it may lack the target (NaN): they are history.
+  std::string id;                     // name of the id column; empty: rows are numbered from 0
+  std::string content_sha256;         // of both files' bytes and the reading options
+  std::vector<std::string> warnings;  // for the user, such as ignored columns
+  // Rows are sorted by (series, time), and a series' test rows follow its training rows. Rows
+  // without a target (NaN) are possible: they are history.
   bool ordered = false;
-  // Names of the series, in the order of their rows; one without a name where no
-  // column tells them apart.
+  // Names of the series, in the order of their rows; a single empty name if no column separates
+  // series.
   std::vector<std::string> series;
-  // Columns kept as the texts that stand there: free text, names of files. No features.
+  // Columns kept as texts: free text, names of files. They are not features.
   std::vector<std::string> text_columns;
 
-  // Target columns.
+  // Number of target columns.
   size_t targets() const { return 1 + more_targets.size(); }
 };
 
-// An immutable table, mapped read-only. File: 8 bytes magic "TRTABLE1", u64 LE
-// header size, JSON header (schema, and for each array its offset, dtype and
-// length), then the arrays, each aligned to 64 bytes.
-// Threads: safe to share. Ownership: spans live as long as the Table.
+// An immutable table, mapped read-only. File format: 8 bytes magic "TRTABLE1", u64 LE header size,
+// JSON header (schema, and for each array its offset, dtype and length), then the arrays, each
+// aligned to 64 bytes. Threads: safe to share. Ownership: spans live as long as the Table.
 class Table {
  public:
-  // NotFound; DataLoss where the file is cut, or its header is not what it should be.
+  // NotFound; DataLoss: the file is cut, or its header is invalid.
   static absl::StatusOr<std::shared_ptr<const Table>> Open(const std::string& path);
   ~Table();
   Table(const Table&) = delete;
@@ -85,37 +85,36 @@ class Table {
   absl::Span<const float> Numeric(int feature, Split split) const;
   // int32 [rows]. REQUIRES: features[feature].kind is kCategorical.
   absl::Span<const int32_t> Codes(int feature, Split split) const;
-  // int32 [rows], indices into classes; of test rows kUnseenCode where the test
-  // file's value is no class, kMissingCode where it is blank.
-  // REQUIRES: target_kind is kClasses; for kTest: test_has_target.
+  // int32 [rows], indices into classes. A test row has kUnseenCode if its value is not a class,
+  // kMissingCode if it is blank. REQUIRES: target_kind is kClasses; for kTest: test_has_target.
   absl::Span<const int32_t> TargetClass(Split split) const;
-  // float32 [rows]. REQUIRES: target_kind is kValue; for kTest: test_has_target
-  // (there NaN = missing).
+  // float32 [rows]; in test rows NaN = missing. REQUIRES: target_kind is kValue; for kTest:
+  // test_has_target.
   absl::Span<const float> TargetValue(Split split, size_t target = 0) const;
-  // uint64 [series]: the row behind each series' last one. Empty unless ordered.
+  // uint64 [series]: the end of each series' rows. Empty unless ordered.
   absl::Span<const uint64_t> SeriesEnds(Split split) const;
-  // float64 [train_rows]: when each row was, in seconds since 1970 or in the
-  // file's own numbers. Empty unless ordered.
+  // float64 [train_rows]: the time of each row, in seconds since 1970 or in the file's own numbers.
+  // Empty unless ordered.
   absl::Span<const double> Times() const;
-  // int64 [test_rows]: where in the test file each row stands, from 0. Empty: they
-  // are as in the file.
+  // int64 [test_rows]: each row's index in the test file, from 0. Empty: rows are in the file's
+  // order.
   absl::Span<const int64_t> TestOrder() const;
-  // int32 [train_rows]: rows with the same number are of one group. Empty: no
-  // column of groups.
+  // int32 [train_rows]: rows with the same number belong to the same group. Empty: there is no
+  // group column.
   absl::Span<const int32_t> Groups() const;
-  // int32 [train_rows]: the fold that the file gives each row, from 0; -1: none.
-  // Empty: no column of folds.
+  // int32 [train_rows]: the fold that the file assigns to each row, from 0; -1: none. Empty: there
+  // is no fold column.
   absl::Span<const int32_t> GivenFolds() const;
   // The test rows' ids in the test file's order; empty without an id column.
   std::vector<std::string> TestIds() const;
-  // Of schema().text_columns[column]; empty where it is missing.
-  // REQUIRES: 0 <= row < rows(split).
+  // The text in schema().text_columns[column]; empty where it is missing. REQUIRES: 0 <= row <
+  // rows(split).
   absl::string_view Text(size_t column, Split split, int64_t row) const;
-  // All of a row's texts, a line each.
+  // All texts of a row, one per line.
   std::string RowText(Split split, int64_t row) const;
 
-  // Reads everything: DataLoss where a byte is not as it was written. Open alone
-  // checks what memory safety needs: sizes, offsets and the range of all codes.
+  // Reads the whole file. DataLoss: a byte has changed since it was written. Open alone checks what
+  // memory safety needs: sizes, offsets and the range of all codes.
   absl::Status VerifyDigest() const;
 
  private:

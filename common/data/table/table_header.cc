@@ -24,8 +24,8 @@ Json PlaceJson(const ArrayPlace& place, absl::string_view dtype) {
   return Json::array({place.offset, std::string(dtype), place.bytes});
 }
 
-// Takes typed values out of a JSON object; the first that is not as it should
-// be is remembered, and all later ones come out empty.
+// Reads typed values from a JSON object. The first invalid field is recorded, and all later ones
+// come out empty.
 class Fields {
  public:
   explicit Fields(const Json& object) : object_(object) {
@@ -98,7 +98,7 @@ class Fields {
   }
 
   const Json& object_;
-  std::string wrong_;  // empty: all was well
+  std::string wrong_;  // the invalid field; empty: none
 };
 
 // Checks that a place is `expected` bytes long and lies inside the data.
@@ -226,7 +226,7 @@ absl::Status ParseTexts(const Json& array, uint64_t begin, uint64_t file, TableH
   return absl::OkStatus();
 }
 
-// What tables without further targets, texts, series, groups and folds of their own lack.
+// Adds the parts that only some tables have.
 void AddOptionalParts(const TableHeader& header, Json& json) {
   if (!header.more_targets.empty()) json["more_targets"] = MoreTargetsJson(header);
   if (!header.texts.empty()) json["texts"] = TextsJson(header);

@@ -1,4 +1,4 @@
-// The header of a table file (see table.h), between its bytes and its meaning.
+// Encodes and parses the header of a table file (see table.h).
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -16,8 +16,8 @@ namespace traind {
 inline constexpr absl::string_view kTableMagic = "TRTABLE1";
 inline constexpr uint64_t kTableAlignment = 64;
 
-// Where an array lies in the file. Its dtype follows from what it is: float32
-// for numbers, int32 for codes, bytes for text, uint64 for the ends of ids.
+// Where an array lies in the file. Its dtype follows from its content: float32 for numbers, int32
+// for codes, bytes for text, uint64 for ends of texts.
 struct ArrayPlace {
   uint64_t offset = 0;
   uint64_t bytes = 0;
@@ -25,19 +25,19 @@ struct ArrayPlace {
 
 struct TableHeader {
   TableSchema schema;
-  // [feature][split]; without test rows the second one is empty.
+  // [feature][split]; without test rows the second place is empty.
   std::vector<std::array<ArrayPlace, 2>> features;
   std::array<ArrayPlace, 2> target;
   ArrayPlace id_ends;  // uint64 [test_rows]: where each id ends in id_text
   ArrayPlace id_text;
-  // One text column, of one split, as the ids are.
+  // One text column of one split, stored like the ids.
   struct Texts {
     ArrayPlace ends, text;
   };
   std::vector<std::array<Texts, 2>> texts;  // [schema.text_columns][split]
-  // Of schema.more_targets, as `target`.
+  // One for each of schema.more_targets, like `target`.
   std::vector<std::array<ArrayPlace, 2>> more_targets;
-  // Without bytes where the table has no such thing.
+  // The following places are empty where the table has no such array.
   std::array<ArrayPlace, 2> series_ends;  // uint64 [series]
   ArrayPlace times;                       // float64 [train_rows]
   ArrayPlace test_order;                  // int64 [test_rows]
@@ -46,15 +46,15 @@ struct TableHeader {
   std::string data_sha256;                // of all bytes after the header's padding
 };
 
-// Magic, size and JSON, padded so that what follows is aligned.
+// Returns magic, size and JSON, padded so that the data is aligned.
 std::string EncodeTableHeader(const TableHeader& header);
 
-// Where the first array may begin.
+// Returns where the first array may begin.
 uint64_t TableDataBegin(uint64_t json_bytes);
 
-// `bytes`: the file's beginning, with all of its header; file_bytes: how long it
-// is. DataLoss says what is wrong. Every place in the result lies inside the
-// file, is aligned, and is as long as its rows need.
+// `bytes`: the beginning of the file, with the whole header; file_bytes: the file's length.
+// DataLoss says what is wrong. Every place in the result lies inside the file, is aligned, and is
+// as long as its rows need.
 absl::StatusOr<TableHeader> ParseTableHeader(absl::string_view bytes, uint64_t file_bytes,
                                              absl::string_view name);
 

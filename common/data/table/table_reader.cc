@@ -9,7 +9,7 @@
 namespace traind {
 namespace {
 
-// A column can be one thing only.
+// A column can have only one role.
 absl::Status CheckRoles(const TableSource& source) {
   struct Role {
     const std::string* column;

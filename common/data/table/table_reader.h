@@ -1,10 +1,11 @@
-// Makes a table of CSV files: infers what each column is, and refuses what no
-// model could learn from.
+// Makes a table from CSV files: infers the type of each column, and refuses data that no model
+// could learn from.
 //
-// A column is numeric if every value in the training file that is not missing is
-// a number; where all are dates it becomes numbers that tell year, month, weekday
-// and the like; else it is categorical. Constant columns, columns without values, free text
-// (more than 10,000 distinct values, or nearly every row another one) are left
+// A column is numeric if every value of the training file that is not missing is a number. If all
+// values are dates, it becomes numbers for year, month, weekday and the like. Else it is
+// categorical. Constant columns, columns without values and free text (more than 10,000 distinct
+// values, or a different value in nearly every row) are left out with a warning, and so are
+// training rows without a target.
 // out with a warning. Training rows without a target are left out with a warning.
 #pragma once
 
@@ -15,12 +16,11 @@
 
 namespace traind {
 
-// Raised with every change of what the same bytes become.
+// Raise this with every change of the table that the same bytes become.
 inline constexpr int kTableReaderVersion = 3;
 
-// content_sha256 of the schema is left empty.
-// InvalidArgument: "FILE: row R (line L), column 'C': what" wherever a place can
-// be named; else the file, or the column.
+// The schema's content_sha256 is left empty. InvalidArgument: "FILE: row R (line L), column 'C':
+// what" wherever a place can be named; else the message names the file or the column.
 absl::StatusOr<TableRows> ReadTable(const TableSource& source);
 
 }  // namespace traind

@@ -1,4 +1,4 @@
-// What a table is made of.
+// The inputs from which a table is made.
 #pragma once
 
 #include <absl/strings/string_view.h>
@@ -19,18 +19,18 @@ struct TableSource {
   CsvFile train;
   CsvFile test;  // without a name: there is none
   std::string target;
-  std::vector<std::string> more_targets;  // kValue alone
+  std::vector<std::string> more_targets;  // only with kValue
   std::string id;                         // empty: none
   TargetKind target_kind = TargetKind::kClasses;
-  // Columns with a role; empty: none. The time orders the rows; series: which
-  // series a row belongs to; group and fold_column decide the split.
+  // Columns with a role; empty: none. The time sorts the rows; series names the series of a row;
+  // group and fold_column decide the split.
   std::string time, series, group, fold_column;
-  // Rows without a target stay, as the history of others, and there need be no
-  // feature. REQUIRES: time is set.
+  // Keeps rows without a target as history of other rows, and allows that there is no feature.
+  // REQUIRES: time is set.
   bool history = false;
-  // Kept as texts (Table::Text), never features; with one there need be no feature.
+  // Columns kept as texts (Table::Text), never as features; with one there need not be a feature.
   std::vector<std::string> text_columns;
-  int threads = 1;  // that read; the table does not depend on them
+  int threads = 1;  // used for reading; the table does not depend on it
 };
 
 }  // namespace traind

@@ -27,13 +27,13 @@ uint64_t Padding(uint64_t size) {
   return (kTableAlignment - size % kTableAlignment) % kTableAlignment;
 }
 
-// The data part of the file: arrays one after the other, each aligned.
+// The data part of the file: consecutive arrays, each aligned.
 class DataPart {
  public:
   ArrayPlace Add(absl::string_view bytes) {
     static constexpr char kZeros[kTableAlignment] = {};
     ArrayPlace place;
-    place.offset = size_;  // from the beginning of the data; made absolute by Rebase
+    place.offset = size_;  // relative to the data's beginning; Rebase makes it absolute
     place.bytes = bytes.size();
     parts_.push_back(bytes);
     parts_.emplace_back(kZeros, Padding(bytes.size()));
@@ -114,8 +114,8 @@ absl::Status WriteTable(const TableRows& rows, const std::string& path) {
   AddOptionalArrays(rows, data, header);
   header.data_sha256 = Sha256Hex(data.parts());
 
-  // Offsets count from the file's beginning, which the header's own length
-  // moves; numbers only grow, so a fixed point is reached.
+  // Offsets count from the file's beginning, which depends on the header's own length. Numbers only
+  // get longer, so the loop reaches a fixed point.
   const TableHeader relative = header;
   std::string bytes = EncodeTableHeader(header);
   for (uint64_t begin = 0; begin != bytes.size();) {

@@ -12,17 +12,17 @@
 
 namespace traind {
 
-// One column's rows of one split; which member holds them follows from the
-// column's kind, the other stays empty.
+// The rows of one column in one split. The column's kind decides which member holds them; the other
+// stays empty.
 struct ColumnRows {
   std::vector<float> numbers;  // NaN = missing
   std::vector<int32_t> codes;
 };
 
-// Texts one after the other.
+// A list of texts, stored one after the other.
 struct TextRows {
   std::string text;
-  std::vector<uint64_t> ends;  // where each one ends in text
+  std::vector<uint64_t> ends;  // where each text ends in `text`
 
   void Add(absl::string_view value) {
     text.append(value.data(), value.size());
@@ -32,7 +32,7 @@ struct TextRows {
     const uint64_t begin = row == 0 ? 0 : ends[row - 1];
     return absl::string_view(text).substr(begin, ends[row] - begin);
   }
-  // Text k is what was text order[k].
+  // Returns a list whose text k is this list's text order[k].
   TextRows InOrder(const std::vector<uint32_t>& order) const {
     TextRows ordered;
     for (const uint32_t row : order) ordered.Add((*this)[row]);
@@ -40,9 +40,8 @@ struct TextRows {
   }
 };
 
-// A table in memory. Sizes: train[f] has schema.train_rows rows, test[f]
-// schema.test_rows; test_target is empty unless schema.test_has_target, and
-// test_ids unless schema.id is set.
+// A table in memory. train[f] has schema.train_rows rows, test[f] schema.test_rows; test_target is
+// empty unless schema.test_has_target, and test_ids unless schema.id is set.
 struct TableRows {
   TableSchema schema;
   std::vector<ColumnRows> train;  // [feature]
@@ -53,7 +52,7 @@ struct TableRows {
   std::vector<ColumnRows> more_test_targets;
   TextRows test_ids;
   std::vector<TextRows> train_texts, test_texts;  // [schema.text_columns]
-  // See Table; empty where the table has no such thing.
+  // As in Table; empty where the table has no such array.
   std::vector<uint64_t> series_ends, test_series_ends;
   std::vector<double> times;
   std::vector<int64_t> test_order;
@@ -61,8 +60,8 @@ struct TableRows {
   std::vector<int32_t> given_folds;
 };
 
-// Writes durably: temporary name, fsync, rename, fsync of the folder. Errors as
-// of WriteFileDurably; InvalidArgument where sizes do not fit the schema.
+// Writes the file durably. Errors: those of WriteFileDurably; InvalidArgument: sizes do not fit the
+// schema.
 absl::Status WriteTable(const TableRows& rows, const std::string& path);
 
 }  // namespace traind

@@ -55,7 +55,7 @@ absl::Status TargetColumn::FinishClasses(ColumnValues& column, std::vector<std::
     if (numeric_classes_ && numbers[i] != numbers[j]) return numbers[i] < numbers[j];
     return values[i] < values[j];
   });
-  // "1" and "1.0" are one class, called as the shorter one.
+  // "1" and "1.0" are the same class, named by the shorter text.
   std::vector<int32_t> to(values.size());
   for (const int32_t old : order) {
     const auto i = static_cast<size_t>(old);

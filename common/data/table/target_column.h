@@ -16,33 +16,34 @@
 
 namespace traind {
 
-// More classes than these are no classification.
+// A target with more distinct values than this is not a classification.
 inline constexpr size_t kMaxClasses = 1'000;
 
-// Of the training file.
+// The target column of the training file. Threads: confined to one.
 class TargetColumn {
  public:
   TargetColumn(std::string file, std::string name, TargetKind kind)
       : file_(std::move(file)), name_(std::move(name)), kind_(kind) {}
 
-  // How the column is to be read.
+  // How the column must be read.
   ColumnUse use() const {
     return kind_ == TargetKind::kValue ? ColumnUse::kNumbers : ColumnUse::kText;
   }
-  // Looks at what has been read so far. InvalidArgument: no finite number where
-  // kind is kValue; too many classes.
+  // Checks the rows read so far. InvalidArgument: a value is not a finite number where kind is
+  // kValue, or there are too many classes.
   absl::Status Check(const ColumnValues& values) const;
 
-  // Which rows have a target. InvalidArgument: none.
+  // Returns which rows have a target. InvalidArgument: none has.
   absl::StatusOr<std::vector<bool>> Present(const ColumnValues& values) const;
-  // Takes the column's values in the given rows, in their order. InvalidArgument:
-  // it is constant.
+  // Moves the column's values in the given rows, in their order, into `rows`. InvalidArgument: the
+  // target is constant.
   absl::Status Finish(const std::vector<uint32_t>& kept, ColumnValues& values,
                       std::vector<std::string>& classes, ColumnRows& rows);
 
   const std::string& name() const { return name_; }
   TargetKind kind() const { return kind_; }
-  // After Finish: the code of a class as another file writes it, or kUnseenCode.
+  // REQUIRES: Finish was called. Returns the code of a class as another file writes it, or
+  // kUnseenCode.
   int32_t FindClass(absl::string_view text) const;
 
  private:
@@ -55,10 +56,11 @@ class TargetColumn {
   const TargetKind kind_;
   Dictionary dictionary_;  // of the classes
   bool numeric_classes_ = false;
-  std::vector<float> class_numbers_;  // [class], where all classes are numbers
+  std::vector<float> class_numbers_;  // [class], if all classes are numbers
 };
 
-// Of the test file: only scored, so nothing in it is an error.
+// The target column of the test file. It is only used for scoring, so invalid values give warnings,
+// not errors. Threads: confined to one.
 class TestTarget {
  public:
   TestTarget(std::string file, const TargetColumn& train) : file_(std::move(file)), train_(train) {}
@@ -70,7 +72,7 @@ class TestTarget {
  private:
   const std::string file_;
   const TargetColumn& train_;
-  BadValue first_;  // of those that cannot be scored
+  BadValue first_;  // the first value that cannot be scored
   int64_t count_ = 0;
 };
 

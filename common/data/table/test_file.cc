@@ -39,7 +39,7 @@ absl::Status TestFile::MatchColumns(TableRows& rows) {
     all_targets &= target_at_.back() != kAbsent;
     targets_.emplace_back(file, target);
   }
-  // Some of several targets cannot be scored.
+  // The test file must have all targets to be scored.
   rows.schema.test_has_target = all_targets;
   std::vector<std::string> missing;
   for (const std::string& name : train_.header().names()) {
@@ -91,7 +91,7 @@ absl::Status TestFile::AddBlock(const CsvRows& block, TableRows& rows) {
   return absl::OkStatus();
 }
 
-// A series' test rows come after its training rows.
+// Checks that a series' test rows are later than its training rows.
 absl::Status TestFile::CheckFollows(const TableRows& rows, const RowOrder& order,
                                     const RowOrderSource& ordered) const {
   uint64_t train_begin = 0, test_begin = 0;
@@ -127,7 +127,7 @@ absl::Status TestFile::OrderByTime(TableRows& rows) {
   source.series = source_.series;
   source.times = std::move(times_.values());
   if (series_at_ != kAbsent) {
-    // Series that only the test file has follow the others.
+    // Series that only the test file has come after the others.
     source.names.clear();
     for (const absl::string_view name : series_.dictionary.values())
       source.names.emplace_back(name);

@@ -1,4 +1,4 @@
-// The test file's part of a table.
+// Reads the test file into a table.
 #pragma once
 
 #include <absl/status/status.h>
@@ -16,12 +16,14 @@
 
 namespace traind {
 
+// Matches the test file's columns with the training file's and reads its rows. Threads: confined to
+// one.
 class TestFile {
  public:
-  // `train`: read and finished.
+  // `train`: the training file, read and finished; it outlives this object.
   TestFile(const TableSource& source, const TrainFile& train) : source_(source), train_(train) {}
 
-  // Adds the rows.
+  // Adds the test rows to `rows`.
   absl::Status Read(TableRows& rows);
 
  private:
@@ -41,7 +43,7 @@ class TestFile {
   std::vector<TestTarget> targets_;
   ptrdiff_t id_at_ = kAbsent, time_at_ = kAbsent, series_at_ = kAbsent;
   TimeColumn times_;
-  ColumnValues series_;  // texts
+  ColumnValues series_;  // as texts
 };
 
 }  // namespace traind

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "common/base/suggest.h"
 #include "common/data/table/csv.h"
 #include "common/data/table/number.h"
 #include "common/data/table/row_order.h"
-#include "common/base/suggest.h"
 
 namespace traind {
 
@@ -183,7 +183,7 @@ absl::Status TrainFile::CheckTimes() const {
   return absl::OkStatus();
 }
 
-// Rows in the order of their series and times.
+// Sorts the rows by series and time.
 absl::Status TrainFile::OrderByTime(TableRows& rows, std::vector<uint32_t>& kept) {
   RETURN_IF_ERROR(CheckTimes());
   ColumnValues& column = columns_->values(static_cast<size_t>(time_at_));
@@ -217,7 +217,7 @@ absl::Status TrainFile::OrderByTime(TableRows& rows, std::vector<uint32_t>& kept
   return absl::OkStatus();
 }
 
-void TrainFile::TakeTexts(const std::vector<uint32_t>& kept, TableRows& rows) const {
+void TrainFile::CopyTexts(const std::vector<uint32_t>& kept, TableRows& rows) const {
   for (const size_t at : text_at_) {
     const ColumnValues& column = columns_->values(at);
     TextRows& texts = rows.train_texts.emplace_back();
@@ -228,7 +228,7 @@ void TrainFile::TakeTexts(const std::vector<uint32_t>& kept, TableRows& rows) co
   }
 }
 
-absl::Status TrainFile::TakeGroups(const std::vector<uint32_t>& kept, TableRows& rows) {
+absl::Status TrainFile::ReadGroups(const std::vector<uint32_t>& kept, TableRows& rows) {
   const ColumnValues& column = columns_->values(static_cast<size_t>(group_at_));
   for (const uint32_t row : kept) {
     if (column.codes[row] < 0) {
@@ -240,9 +240,9 @@ absl::Status TrainFile::TakeGroups(const std::vector<uint32_t>& kept, TableRows&
   return absl::OkStatus();
 }
 
-// Folds are numbered in the order of what stands in their column: as numbers
-// where all are, else as texts. Blank and -1: the row validates no fold.
-absl::Status TrainFile::TakeGivenFolds(const std::vector<uint32_t>& kept, TableRows& rows) {
+// Folds are numbered in the order of the values in their column: by number if all are numbers, else
+// by text. A row with a blank or -1 is validated by no fold.
+absl::Status TrainFile::ReadGivenFolds(const std::vector<uint32_t>& kept, TableRows& rows) {
   const ColumnValues& column = columns_->values(static_cast<size_t>(fold_at_));
   const std::vector<absl::string_view>& values = column.dictionary.values();
   std::vector<float> numbers(values.size());
@@ -278,9 +278,9 @@ absl::Status TrainFile::Finish(TableRows& rows) {
   ASSIGN_OR_RETURN(std::vector<uint32_t> kept, RowsWithTargets(schema));
   if (time_at_ != kAbsent) RETURN_IF_ERROR(OrderByTime(rows, kept));
   schema.text_columns = source_.text_columns;
-  TakeTexts(kept, rows);
-  if (group_at_ != kAbsent) RETURN_IF_ERROR(TakeGroups(kept, rows));
-  if (fold_at_ != kAbsent) RETURN_IF_ERROR(TakeGivenFolds(kept, rows));
+  CopyTexts(kept, rows);
+  if (group_at_ != kAbsent) RETURN_IF_ERROR(ReadGroups(kept, rows));
+  if (fold_at_ != kAbsent) RETURN_IF_ERROR(ReadGivenFolds(kept, rows));
   schema.train_rows = static_cast<int64_t>(kept.size());
   rows.more_train_targets.resize(schema.more_targets.size());
   for (size_t i = 0; i < targets_.size(); ++i) {

@@ -1,4 +1,4 @@
-// The training file's part of a table.
+// Reads the training file into a table.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -19,16 +19,16 @@ namespace traind {
 
 inline constexpr ptrdiff_t kAbsent = -1;
 
-// A file's column names and where they stand.
+// A file's column names and their indices.
 class TableFileHeader {
  public:
-  // Warns of columns without a name.
+  // Reads the header and warns of columns without a name.
   absl::Status Read(const CsvFile& file, std::vector<std::string>& warnings);
   const CsvText& text() const { return text_; }
   const std::vector<std::string>& names() const { return text_.header; }
-  // kAbsent where there is none, or name is empty.
+  // Returns kAbsent if there is no such column, or name is empty.
   ptrdiff_t Find(const std::string& name) const;
-  // InvalidArgument: there is none.
+  // InvalidArgument: there is no such column.
   absl::StatusOr<size_t> Require(const std::string& name, absl::string_view role) const;
 
  private:
@@ -36,20 +36,22 @@ class TableFileHeader {
   absl::flat_hash_map<std::string, ptrdiff_t> places_;
 };
 
+// Reads the training file's columns by their roles. Call Read, then Finish. Threads: confined to
+// one.
 class TrainFile {
  public:
   explicit TrainFile(const TableSource& source);
 
   absl::Status Read(std::vector<std::string>& warnings);
-  // Moves what was read into rows; what the test file needs stays.
+  // Moves the rows into `rows`; keeps what the test file needs.
   absl::Status Finish(TableRows& rows);
 
   const TableFileHeader& header() const { return header_; }
   const FeatureColumns& features() const { return *features_; }
   const std::vector<TargetColumn>& targets() const { return targets_; }
-  // Whether the column is read for something else than a feature.
+  // Whether the column has another role than that of a feature.
   bool HasOtherRole(const std::string& name) const;
-  // Whether the times are dates.
+  // Whether the time column holds dates.
   bool times_are_dates() const { return times_are_dates_; }
 
  private:
@@ -58,9 +60,9 @@ class TrainFile {
   absl::StatusOr<std::vector<uint32_t>> RowsWithTargets(TableSchema& schema) const;
   absl::Status CheckTimes() const;
   absl::Status OrderByTime(TableRows& rows, std::vector<uint32_t>& kept);
-  void TakeTexts(const std::vector<uint32_t>& kept, TableRows& rows) const;
-  absl::Status TakeGroups(const std::vector<uint32_t>& kept, TableRows& rows);
-  absl::Status TakeGivenFolds(const std::vector<uint32_t>& kept, TableRows& rows);
+  void CopyTexts(const std::vector<uint32_t>& kept, TableRows& rows) const;
+  absl::Status ReadGroups(const std::vector<uint32_t>& kept, TableRows& rows);
+  absl::Status ReadGivenFolds(const std::vector<uint32_t>& kept, TableRows& rows);
 
   const TableSource& source_;
   TableFileHeader header_;

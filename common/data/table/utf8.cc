@@ -8,12 +8,12 @@
 namespace traind {
 namespace {
 
-// Bytes of the well-formed sequence at p (Unicode 3.9, table 3-7); 0: there is none.
+// Returns the length of the well-formed sequence at p (Unicode 3.9, table 3-7); 0 if there is none.
 size_t SequenceLength(const unsigned char* p, size_t left) {
   const unsigned char first = p[0];
   if (first < 0x80) return 1;
   size_t length = 0;
-  unsigned char low = 0x80, high = 0xbf;  // of the second byte
+  unsigned char low = 0x80, high = 0xbf;  // range of the second byte
   if (first >= 0xc2 && first <= 0xdf) {
     length = 2;
   } else if (first >= 0xe0 && first <= 0xef) {
@@ -38,7 +38,7 @@ size_t FirstNotUtf8(absl::string_view bytes) {
   const auto* const data = reinterpret_cast<const unsigned char*>(bytes.data());
   size_t at = 0;
   while (at < bytes.size()) {
-    // Eight bytes of ASCII at a time.
+    // ASCII is checked eight bytes at a time.
     uint64_t word;
     while (at + sizeof word <= bytes.size()) {
       std::memcpy(&word, data + at, sizeof word);

@@ -1,4 +1,4 @@
-// Whether bytes are text.
+// Checks whether bytes are UTF-8 text.
 #pragma once
 
 #include <absl/strings/string_view.h>
@@ -7,10 +7,10 @@
 
 namespace traind {
 
-// Where the first byte is that is not UTF-8, or is zero; npos: nowhere.
+// Returns the index of the first byte that is not UTF-8, or is zero; npos if there is none.
 size_t FirstNotUtf8(absl::string_view bytes);
 
-// What is wrong with it, and what to do about it.
+// Returns what is wrong with the byte, and how to mend it.
 std::string NotUtf8Text(unsigned char byte);
 
 }  // namespace traind

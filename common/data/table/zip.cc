@@ -12,7 +12,7 @@
 namespace traind {
 namespace {
 
-// Signatures and sizes of PKWARE's APPNOTE 6.3.
+// Signatures and sizes are from PKWARE's APPNOTE 6.3.
 constexpr uint32_t kLocalHeader = 0x04034b50;
 constexpr uint32_t kDirectoryEntry = 0x02014b50;
 constexpr uint32_t kDirectoryEnd = 0x06054b50;
@@ -22,7 +22,7 @@ constexpr size_t kDirectoryEndBytes = 22;
 constexpr size_t kLongestComment = 0xffff;
 constexpr uint16_t kZip64Extra = 1;
 constexpr uint32_t kInZip64 = 0xffffffff;
-// Deflate packs 1032 to 1 at best.
+// Deflate compresses at most 1032 to 1.
 constexpr uint64_t kMostExpansion = 1100;
 constexpr size_t kMostMembers = 10'000;
 
@@ -37,7 +37,7 @@ absl::Status Damaged(absl::string_view name, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(name, " is no whole ZIP archive: ", what));
 }
 
-// Where the record stands that ends the directory.
+// Returns where the record that ends the directory begins.
 std::optional<size_t> FindDirectoryEnd(absl::string_view bytes) {
   if (bytes.size() < kDirectoryEndBytes) return std::nullopt;
   const size_t last = bytes.size() - kDirectoryEndBytes;
@@ -48,7 +48,7 @@ std::optional<size_t> FindDirectoryEnd(absl::string_view bytes) {
   return std::nullopt;
 }
 
-// Sizes and offset that do not fit into 32 bits stand in an extra field.
+// Sizes and offset; those that do not fit into 32 bits come from an extra field.
 struct Place {
   uint64_t size = 0, packed = 0, offset = 0;
 };
@@ -120,19 +120,19 @@ absl::StatusOr<ZipMember> ReadEntry(absl::string_view bytes, size_t& at, size_t 
   return member;
 }
 
-// Unpacks into `out`, which has the size that the directory tells.
+// Decompresses into `out`, which has the size that the directory states.
 bool Inflate(absl::string_view packed, std::string& out) {
   z_stream stream = {};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return false;
   size_t in_done = 0, out_done = 0;
   int result = Z_OK;
-  char beyond;  // where there is more than was told
+  char beyond;  // receives a byte if there is more than stated
   while (result == Z_OK) {
     constexpr size_t kMost = 1 << 30;  // zlib counts in 32 bits
     const size_t in_size = std::min(kMost, packed.size() - in_done);
     const size_t out_size = std::min(kMost, out.size() - out_done);
-    stream.next_in =
-        reinterpret_cast<Bytef*>(const_cast<char*>(packed.data() + in_done));  // not written
+    stream.next_in = reinterpret_cast<Bytef*>(
+        const_cast<char*>(packed.data() + in_done));  // zlib does not write to it
     stream.avail_in = static_cast<uInt>(in_size);
     stream.next_out = reinterpret_cast<Bytef*>(out_size > 0 ? &out[out_done] : &beyond);
     stream.avail_out = static_cast<uInt>(out_size > 0 ? out_size : 1);

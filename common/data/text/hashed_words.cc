@@ -9,7 +9,7 @@
 namespace traind {
 namespace {
 
-// FNV-1a, whose bits are mixed once more: its high ones are weak.
+// FNV-1a, whose bits are mixed once more because its high bits are weak.
 uint64_t Hash(absl::string_view word) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (const char c : word) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;

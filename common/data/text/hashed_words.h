@@ -1,4 +1,4 @@
-// Texts as a linear model takes them: a bag of words of fixed width.
+// Texts as inputs of a linear model: a bag of words of fixed width.
 #pragma once
 
 #include <absl/strings/string_view.h>
@@ -6,10 +6,9 @@
 
 namespace traind {
 
-// Feature hashing (Weinberger et al. 2009): each word (ForEachWord) falls into one of
-// counts.size() cells, with a sign, by a hash of its own that is the same on every
-// machine; cells are sign(s) x log(1 + |s|) of the sums s, divided by their L2 norm. All
-// 0 of a text without words.
+// Feature hashing (Weinberger et al. 2009). A hash that is the same on every machine assigns each
+// word (ForEachWord) to one of cells.size() cells, with a sign. With the sums s of these signs, a
+// cell is sign(s) x log(1 + |s|), divided by the cells' L2 norm. A text without words gives zeros.
 void HashWords(absl::string_view text, absl::Span<float> cells);
 
 }  // namespace traind

@@ -9,9 +9,11 @@
 
 namespace traind {
 
+// Finds the stored texts that a text begins with. Threads: confined to one while texts are added,
+// then safe to share.
 class PieceTrie {
  public:
-  // false: it is there already.
+  // Returns false if the text is there already.
   bool Add(absl::string_view text, int32_t id) {
     int32_t node = 0;
     for (const char c : text) {
@@ -26,7 +28,7 @@ class PieceTrie {
     return true;
   }
 
-  // Calls use(bytes, id) for each text that this one begins with, the shortest first.
+  // Calls use(bytes, id) for each stored text that `text` begins with, the shortest first.
   template <class Use>
   void ForEachPrefix(absl::string_view text, const Use& use) const {
     int32_t node = 0;
@@ -44,7 +46,7 @@ class PieceTrie {
   }
 
   absl::flat_hash_map<uint64_t, int32_t> children_;
-  std::vector<int32_t> ends_{-1};  // [node]: the text that ends there; the root is 0
+  std::vector<int32_t> ends_{-1};  // [node]: id of the text that ends there, or -1; the root is 0
 };
 
 }  // namespace traind

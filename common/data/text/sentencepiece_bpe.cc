@@ -13,9 +13,9 @@ using Type = SentencepieceModel::Type;
 
 // A part of the text that may still be joined with its neighbours.
 struct Symbol {
-  absl::string_view text;  // empty: it is part of another one by now
+  absl::string_view text;  // empty: it has been merged into another one
   int32_t before = -1, next = -1;
-  bool frozen = false;  // a symbol of the user's
+  bool frozen = false;  // a user-defined symbol
 };
 
 // Two neighbours that together are a piece.
@@ -38,7 +38,7 @@ class Bpe final : public SentencepiecePieces {
   Bpe(const SentencepieceModel& model, const SentencepieceNormalizer& normalizer)
       : model_(model), normalizer_(normalizer) {}
 
-  absl::Status Take() {
+  absl::Status ParseModel() {
     for (size_t i = 0; i < model_.pieces.size(); ++i) {
       const SentencepieceModel::Piece& piece = model_.pieces[i];
       const bool joined =
@@ -69,12 +69,12 @@ class Bpe final : public SentencepiecePieces {
   }
 
  private:
-  // Of one text.
+  // The state for one text.
   struct Run {
     const Bpe& bpe;
     std::vector<Symbol> symbols;
     std::priority_queue<Pair, std::vector<Pair>, Worse> pairs;
-    // Pieces that are not to be used, which only lead to longer ones: what they were made of.
+    // The halves of unused pieces, which only serve to build longer ones.
     absl::flat_hash_map<absl::string_view, Halves> unused;
 
     void Offer(int32_t left, int32_t right) {
@@ -93,7 +93,7 @@ class Bpe final : public SentencepiecePieces {
     void Join(const Pair& pair) {
       Symbol& left = symbols[static_cast<size_t>(pair.left)];
       Symbol& right = symbols[static_cast<size_t>(pair.right)];
-      // One of them has been joined with another since.
+      // One of them has since been joined with another.
       if (left.text.empty() || right.text.empty() ||
           left.text.size() + right.text.size() != pair.bytes) {
         return;
@@ -106,7 +106,7 @@ class Bpe final : public SentencepiecePieces {
       Offer(pair.left, left.next);
     }
 
-    // The halves of a piece are shorter than it.
+    // The recursion ends because the halves of a piece are shorter than the piece.
     void Put(absl::string_view text, std::vector<TextPart>& parts) const {
       const int32_t id = bpe.IdOf(text);
       const auto halves = bpe.IsUnused(id) ? unused.find(text) : unused.end();
@@ -150,7 +150,7 @@ class Bpe final : public SentencepiecePieces {
   const SentencepieceModel& model_;
   const SentencepieceNormalizer& normalizer_;
   absl::flat_hash_map<absl::string_view, int32_t> pieces_, reserved_;
-  size_t longest_ = 0;  // bytes of a piece
+  size_t longest_ = 0;  // bytes of the longest piece
 };
 
 }  // namespace
@@ -158,7 +158,7 @@ class Bpe final : public SentencepiecePieces {
 absl::StatusOr<std::unique_ptr<SentencepiecePieces>> BpePieces(
     const SentencepieceModel& model, const SentencepieceNormalizer& normalizer) {
   auto pieces = std::make_unique<Bpe>(model, normalizer);
-  const absl::Status taken = pieces->Take();
+  const absl::Status taken = pieces->ParseModel();
   if (!taken.ok()) return taken;
   return std::unique_ptr<SentencepiecePieces>(std::move(pieces));
 }

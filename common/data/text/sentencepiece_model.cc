@@ -17,11 +17,11 @@ constexpr size_t kByteValues = 256;
 // One field of a message in Protobuf's wire format.
 struct Field {
   uint32_t number = 0;
-  uint64_t value = 0;       // of a varint, or the bits of a fixed one
-  absl::string_view bytes;  // of a length-delimited one
+  uint64_t value = 0;       // of a varint, or the bits of a fixed-size field
+  absl::string_view bytes;  // of a length-delimited field
 };
 
-bool TakeVarint(absl::string_view& from, uint64_t& value) {
+bool ReadVarint(absl::string_view& from, uint64_t& value) {
   value = 0;
   for (int shift = 0; shift < 64 && !from.empty(); shift += 7) {
     const auto byte = static_cast<unsigned char>(from[0]);
@@ -32,15 +32,15 @@ bool TakeVarint(absl::string_view& from, uint64_t& value) {
   return false;
 }
 
-bool TakeField(absl::string_view& from, Field& field) {
+bool ReadField(absl::string_view& from, Field& field) {
   uint64_t tag = 0;
-  if (!TakeVarint(from, tag)) return false;
+  if (!ReadVarint(from, tag)) return false;
   field = Field();
   field.number = static_cast<uint32_t>(tag >> 3);
   size_t size = 0;
   switch (tag & 7) {
     case 0:
-      return TakeVarint(from, field.value);
+      return ReadVarint(from, field.value);
     case 1:
       size = 8;
       break;
@@ -49,7 +49,7 @@ bool TakeField(absl::string_view& from, Field& field) {
       break;
     case 2: {
       uint64_t length = 0;
-      if (!TakeVarint(from, length) || length > from.size()) return false;
+      if (!ReadVarint(from, length) || length > from.size()) return false;
       field.bytes = from.substr(0, length);
       from.remove_prefix(length);
       return true;
@@ -63,19 +63,19 @@ bool TakeField(absl::string_view& from, Field& field) {
   return true;
 }
 
-// Calls use(field) for each of a message's; its first error.
+// Calls use(field) for each field of a message; returns the first error.
 template <class Use>
 absl::Status ForEachField(absl::string_view message, const Use& use) {
   Field field;
   while (!message.empty()) {
-    if (!TakeField(message, field))
+    if (!ReadField(message, field))
       return NoSentencepieceModel("it is cut, or is another kind of file");
     RETURN_IF_ERROR(use(field));
   }
   return absl::OkStatus();
 }
 
-// 0-255 of "<0x41>", else -1.
+// Returns 0-255 for "<0x41>" and the like, else -1.
 int ByteOf(absl::string_view piece) {
   constexpr absl::string_view kDigits = "0123456789ABCDEF";
   if (piece.size() != 6 || piece.substr(0, 3) != "<0x" || piece[5] != '>') return -1;
@@ -89,8 +89,8 @@ absl::Status NoSentencepieceModel(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("no SentencePiece model: ", what));
 }
 
-// SentencePiece {1: piece, 2: score, 3: type}.
-absl::Status SentencepieceModel::TakePiece(absl::string_view message) {
+// Message SentencePiece {1: piece, 2: score, 3: type}.
+absl::Status SentencepieceModel::ParsePiece(absl::string_view message) {
   Piece piece;
   uint64_t type = 1;
   RETURN_IF_ERROR(ForEachField(message, [&](const Field& field) {
@@ -112,8 +112,8 @@ absl::Status SentencepieceModel::TakePiece(absl::string_view message) {
   return absl::OkStatus();
 }
 
-// TrainerSpec {3: model_type, 24: treat_whitespace_as_suffix, 35: byte_fallback}.
-absl::Status SentencepieceModel::TakeTrainer(absl::string_view message) {
+// Message TrainerSpec {3: model_type, 24: treat_whitespace_as_suffix, 35: byte_fallback}.
+absl::Status SentencepieceModel::ParseTrainer(absl::string_view message) {
   return ForEachField(message, [&](const Field& field) {
     if (field.number == 24) suffix = field.value != 0;
     if (field.number == 35) byte_fallback = field.value != 0;
@@ -128,9 +128,9 @@ absl::Status SentencepieceModel::TakeTrainer(absl::string_view message) {
   });
 }
 
-// NormalizerSpec {2: precompiled_charsmap, 3: add_dummy_prefix, 4: remove_extra_whitespaces,
-// 5: escape_whitespaces}.
-absl::Status SentencepieceModel::TakeNormalizer(absl::string_view message) {
+// Message NormalizerSpec {2: precompiled_charsmap, 3: add_dummy_prefix, 4:
+// remove_extra_whitespaces, 5: escape_whitespaces}.
+absl::Status SentencepieceModel::ParseNormalizer(absl::string_view message) {
   return ForEachField(message, [&](const Field& field) {
     if (field.number == 2) character_map = field.bytes;
     if (field.number == 3) dummy_prefix = field.value != 0;
@@ -140,7 +140,7 @@ absl::Status SentencepieceModel::TakeNormalizer(absl::string_view message) {
   });
 }
 
-absl::Status SentencepieceModel::TakeBytePieces() {
+absl::Status SentencepieceModel::FindBytePieces() {
   std::vector<int32_t> found(kByteValues, -1);
   size_t count = 0;
   for (size_t i = 0; i < pieces.size(); ++i) {
@@ -158,22 +158,22 @@ absl::Status SentencepieceModel::TakeBytePieces() {
   return absl::OkStatus();
 }
 
-// ModelProto {1: pieces, 2: trainer_spec, 3: normalizer_spec}.
-absl::Status SentencepieceModel::Take() {
+// Message ModelProto {1: pieces, 2: trainer_spec, 3: normalizer_spec}.
+absl::Status SentencepieceModel::ParseModel() {
   RETURN_IF_ERROR(ForEachField(bytes, [&](const Field& field) {
-    if (field.number == 1) return TakePiece(field.bytes);
-    if (field.number == 2) return TakeTrainer(field.bytes);
-    if (field.number == 3) return TakeNormalizer(field.bytes);
+    if (field.number == 1) return ParsePiece(field.bytes);
+    if (field.number == 2) return ParseTrainer(field.bytes);
+    if (field.number == 3) return ParseNormalizer(field.bytes);
     return absl::OkStatus();
   }));
   if (unknown < 0) return NoSentencepieceModel("it has no piece for what is unknown");
-  return TakeBytePieces();
+  return FindBytePieces();
 }
 
 absl::StatusOr<std::unique_ptr<const SentencepieceModel>> SentencepieceModel::Parse(
     absl::string_view file) {
   auto model = std::make_unique<SentencepieceModel>(file);
-  RETURN_IF_ERROR(model->Take());
+  RETURN_IF_ERROR(model->ParseModel());
   return std::unique_ptr<const SentencepieceModel>(std::move(model));
 }
 

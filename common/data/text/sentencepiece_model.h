@@ -1,4 +1,4 @@
-// What stands in a SentencePiece model's file.
+// The content of a SentencePiece model file.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -16,36 +16,36 @@ struct SentencepieceModel {
   enum class Kind { kUnigram = 1, kBpe = 2 };
   enum class Type { kNormal = 1, kUnknown = 2, kControl = 3, kUser = 4, kUnused = 5, kByte = 6 };
   struct Piece {
-    absl::string_view text;  // of `bytes`
+    absl::string_view text;  // a view of `bytes`
     float score = 0;
     Type type = Type::kNormal;
   };
 
-  // Reads Protobuf's wire format by hand: what uses it must not link that library.
-  // InvalidArgument: it is no such file, or of a kind that is neither unigram nor BPE, or it
-  // contradicts itself as SentencePiece would find, too.
+  // Reads Protobuf's wire format by hand, because users of this class must not link that library.
+  // InvalidArgument: the file is not such a model, its type is neither unigram nor BPE, or it is
+  // inconsistent in a way that SentencePiece would refuse, too.
   static absl::StatusOr<std::unique_ptr<const SentencepieceModel>> Parse(absl::string_view file);
 
-  const std::string bytes;  // the file's
+  const std::string bytes;  // of the file
   Kind kind = Kind::kUnigram;
   std::vector<Piece> pieces;
-  int32_t unknown = -1;              // its place among the pieces
-  bool byte_fallback = false;        // unknown characters are pieces of a byte each
-  std::vector<int32_t> byte_pieces;  // [256] then, else empty
+  int32_t unknown = -1;              // index of the unknown piece
+  bool byte_fallback = false;        // unknown characters become one piece per byte
+  std::vector<int32_t> byte_pieces;  // [256] with byte_fallback, else empty
   bool dummy_prefix = true, fewer_blanks = true, escape_blanks = true, suffix = false;
   absl::string_view character_map;  // NormalizerSpec.precompiled_charsmap
 
   explicit SentencepieceModel(absl::string_view file) : bytes(file) {}
 
  private:
-  absl::Status Take();
-  absl::Status TakePiece(absl::string_view message);
-  absl::Status TakeTrainer(absl::string_view message);
-  absl::Status TakeNormalizer(absl::string_view message);
-  absl::Status TakeBytePieces();
+  absl::Status ParseModel();
+  absl::Status ParsePiece(absl::string_view message);
+  absl::Status ParseTrainer(absl::string_view message);
+  absl::Status ParseNormalizer(absl::string_view message);
+  absl::Status FindBytePieces();
 };
 
-// InvalidArgument with that text.
+// Returns InvalidArgument with that text.
 absl::Status NoSentencepieceModel(absl::string_view what);
 
 }  // namespace traind

@@ -12,7 +12,7 @@
 namespace traind {
 namespace {
 
-constexpr absl::string_view kBlank = "\xe2\x96\x81";  // what stands for a blank in pieces
+constexpr absl::string_view kBlank = "\xe2\x96\x81";  // stands for a blank in pieces
 
 }  // namespace
 
@@ -30,7 +30,7 @@ absl::StatusOr<SentencepieceNormalizer> SentencepieceNormalizer::Create(
       normalizer.symbols_.Add(piece.text, static_cast<int32_t>(i));
     }
   }
-  RETURN_IF_ERROR(normalizer.TakeCharacterMap(model.character_map));
+  RETURN_IF_ERROR(normalizer.ParseCharacterMap(model.character_map));
   return normalizer;
 }
 
@@ -40,8 +40,8 @@ size_t SentencepieceNormalizer::SymbolAt(absl::string_view text) const {
   return longest;
 }
 
-// The bytes of a trie, their number first (uint32), then the texts that it tells.
-absl::Status SentencepieceNormalizer::TakeCharacterMap(absl::string_view map) {
+// Reads the map: the trie's size in bytes (uint32), the trie, then the replacement texts.
+absl::Status SentencepieceNormalizer::ParseCharacterMap(absl::string_view map) {
   if (map.empty()) return absl::OkStatus();
   uint32_t bytes = 0;
   if (map.size() < sizeof bytes) return NoSentencepieceModel("a character map that is cut");
@@ -57,8 +57,8 @@ absl::Status SentencepieceNormalizer::TakeCharacterMap(absl::string_view map) {
   return absl::OkStatus();
 }
 
-// The longest part that the map replaces, or else a character. The map is a double array
-// as in Darts-clone (Yata 2008).
+// Finds the longest beginning that the map replaces, or else one character. The map is a double
+// array as in Darts-clone (Yata 2008).
 SentencepieceNormalizer::Prefix SentencepieceNormalizer::Normalized(absl::string_view text) const {
   const auto offset = [](uint32_t unit) { return unit >> 10 << ((unit & 1u << 9) >> 6); };
   if (const size_t symbol = SymbolAt(text); symbol > 0) return {text.substr(0, symbol), symbol};

@@ -12,35 +12,35 @@
 
 namespace traind {
 
-// What SentencePiece makes of a text before it is cut into pieces: characters replaced by the
-// model's own map, blanks joined and written as U+2581; user-defined symbols stay.
+// Normalizes a text as SentencePiece does before it is cut into pieces: characters are replaced by
+// the model's own map, blanks are joined and written as U+2581, and user-defined symbols stay.
 // Threads: immutable.
 class SentencepieceNormalizer {
  public:
-  // The model outlives it. InvalidArgument: its character map is cut.
+  // The model outlives the normalizer. InvalidArgument: its character map is cut.
   static absl::StatusOr<SentencepieceNormalizer> Create(const SentencepieceModel& model);
 
   std::string Normalize(absl::string_view text) const;
-  // Bytes of the user-defined symbol that the text begins with, the longest one; 0: none.
+  // Returns the bytes of the longest user-defined symbol that the text begins with; 0: none.
   size_t SymbolAt(absl::string_view text) const;
 
  private:
-  // What the text's beginning becomes, and how many bytes of it that is.
+  // The replacement of the text's beginning, and how many bytes it replaces.
   struct Prefix {
     absl::string_view becomes;
     size_t bytes = 0;
   };
   explicit SentencepieceNormalizer(const SentencepieceModel& model) : model_(model) {}
-  absl::Status TakeCharacterMap(absl::string_view map);
+  absl::Status ParseCharacterMap(absl::string_view map);
   Prefix Normalized(absl::string_view text) const;
 
   const SentencepieceModel& model_;
   PieceTrie symbols_;                // user-defined ones
-  std::vector<uint32_t> map_units_;  // double-array trie of what is replaced
-  std::string map_texts_;            // by what: texts that end with a zero byte
+  std::vector<uint32_t> map_units_;  // double-array trie of the replaced texts
+  std::string map_texts_;            // their replacements, each ending with a zero byte
 };
 
-// Bytes of the text's first character. REQUIRES: it has one.
+// Returns the bytes of the text's first character. REQUIRES: text is not empty.
 size_t CharacterLength(absl::string_view text);
 
 }  // namespace traind

@@ -1,4 +1,4 @@
-// How SentencePiece cuts a normalized text into pieces.
+// Cuts a normalized text into SentencePiece's pieces.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -12,7 +12,7 @@
 
 namespace traind {
 
-// A part of the text, and the piece that it is; the unknown one where it is none.
+// A part of the text and its piece; the unknown piece if it is not one.
 struct TextPart {
   absl::string_view text;
   int32_t piece = -1;
@@ -22,15 +22,16 @@ struct TextPart {
 class SentencepiecePieces {
  public:
   virtual ~SentencepiecePieces() = default;
-  // Appends the parts of a text, one after the other.
+  // Appends the parts of a text in order.
   virtual void Cut(absl::string_view normalized, std::vector<TextPart>& parts) const = 0;
 };
 
-// Both: the model and the normalizer outlive it. InvalidArgument: a piece is there twice.
-// The most likely pieces (Kudo 2018), by Viterbi in the arithmetic of SentencePiece's
+// For both functions, the model and the normalizer outlive the result. InvalidArgument: a piece
+// occurs twice.
+// Unigram: the most likely pieces (Kudo 2018), by Viterbi in the arithmetic of SentencePiece's
 // EncodeOptimized.
 absl::StatusOr<std::unique_ptr<SentencepiecePieces>> UnigramPieces(const SentencepieceModel& model);
-// Neighbours joined, the best score first, the leftmost of equals (Sennrich et al. 2016).
+// BPE: neighbours are joined, the best score first, the leftmost of equals (Sennrich et al. 2016).
 absl::StatusOr<std::unique_ptr<SentencepiecePieces>> BpePieces(
     const SentencepieceModel& model, const SentencepieceNormalizer& normalizer);
 

@@ -17,7 +17,7 @@ void SentencepieceTokenizer::Encode(absl::string_view raw, std::vector<int32_t>&
       for (const char byte : part.text) {
         ids.push_back(model_->byte_pieces[static_cast<unsigned char>(byte)]);
       }
-    } else if (!unknown || !after_unknown) {  // a run of unknown ones is one
+    } else if (!unknown || !after_unknown) {  // a run of unknown parts becomes one id
       ids.push_back(part.piece);
     }
     after_unknown = unknown;

@@ -15,12 +15,12 @@
 
 namespace traind {
 
-// Encodes as SentencePiece's own tools do (Kudo, Richardson 2018), from one of its models,
-// unigram or BPE, with bytes for what is unknown or without. Without that library, which links
-// Protobuf: a Rank must not.
+// Encodes like SentencePiece's own tools (Kudo, Richardson 2018) with one of its models, unigram or
+// BPE, with or without byte fallback. It does not use that library, which links Protobuf, because a
+// Rank must not. Threads: immutable.
 class SentencepieceTokenizer final : public Tokenizer {
  public:
-  // model: of a .model file. InvalidArgument: it is none, or one that this cannot encode by.
+  // model: the bytes of a .model file. InvalidArgument: it is not one, or is not supported.
   static absl::StatusOr<std::unique_ptr<Tokenizer>> Parse(absl::string_view model);
 
   int32_t size() const override { return static_cast<int32_t>(model_->pieces.size()); }

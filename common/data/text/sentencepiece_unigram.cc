@@ -15,7 +15,7 @@ class Unigram final : public SentencepiecePieces {
  public:
   explicit Unigram(const SentencepieceModel& model) : model_(model) {}
 
-  absl::Status Take() {
+  absl::Status ParseModel() {
     for (size_t i = 0; i < model_.pieces.size(); ++i) {
       const SentencepieceModel::Piece& piece = model_.pieces[i];
       if (piece.type == Type::kNormal) {
@@ -34,7 +34,7 @@ class Unigram final : public SentencepiecePieces {
     struct Node {
       int32_t piece = -1;
       float score = 0;
-      int64_t begin = -1;  // -1: nothing ends here yet
+      int64_t begin = -1;  // -1: no piece ends here yet
     };
     std::vector<Node> ends(text.size() + 1);
     const float unknown_score = least_score_ - kUnknownPenalty;
@@ -45,7 +45,7 @@ class Unigram final : public SentencepiecePieces {
     };
     for (size_t begin = 0; begin < text.size();) {
       const size_t character = CharacterLength(text.substr(begin));
-      bool alone = false;  // the character is a piece
+      bool alone = false;  // the character is itself a piece
       trie_.ForEachPrefix(text.substr(begin), [&](size_t bytes, int32_t piece) {
         offer(begin, begin + bytes, piece, ScoreOf(piece, bytes) + ends[begin].score);
         alone = alone || bytes == character;
@@ -68,7 +68,7 @@ class Unigram final : public SentencepiecePieces {
   }
 
  private:
-  // A symbol of the user's is always chosen.
+  // A user-defined symbol always wins.
   double ScoreOf(int32_t id, size_t bytes) const {
     const SentencepieceModel::Piece& piece = model_.pieces[static_cast<size_t>(id)];
     if (piece.type != Type::kUser) return static_cast<double>(piece.score);
@@ -76,7 +76,7 @@ class Unigram final : public SentencepiecePieces {
   }
 
   const SentencepieceModel& model_;
-  // Of the normal pieces; where there are none, as SentencePiece has them.
+  // Scores of the normal pieces; if there are none, SentencePiece's initial values.
   float least_score_ = FLT_MAX, greatest_score_ = FLT_MIN;
   PieceTrie trie_;
 };
@@ -86,7 +86,7 @@ class Unigram final : public SentencepiecePieces {
 absl::StatusOr<std::unique_ptr<SentencepiecePieces>> UnigramPieces(
     const SentencepieceModel& model) {
   auto pieces = std::make_unique<Unigram>(model);
-  const absl::Status taken = pieces->Take();
+  const absl::Status taken = pieces->ParseModel();
   if (!taken.ok()) return taken;
   return std::unique_ptr<SentencepiecePieces>(std::move(pieces));
 }

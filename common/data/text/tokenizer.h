@@ -1,4 +1,4 @@
-// Texts as the numbers that a network takes.
+// Turns texts into the numbers that a network takes.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -17,20 +17,20 @@ class Tokenizer {
   virtual ~Tokenizer() = default;
   // Ids are 0 .. size() - 1.
   virtual int32_t size() const = 0;
-  // Appends the ids of a text's tokens: none of an empty or blank one. text: UTF-8
-  // (FirstNotUtf8); other bytes give some ids, and no harm.
+  // Appends the ids of a text's tokens; an empty or blank text has none. text: UTF-8
+  // (FirstNotUtf8); other bytes give some ids and do no harm.
   virtual void Encode(absl::string_view text, std::vector<int32_t>& ids) const = 0;
-  // What ParseTokenizer makes the same tokenizer of.
+  // Returns bytes from which ParseTokenizer makes the same tokenizer.
   virtual std::string Serialize() const = 0;
 };
 
-// Of Serialize()'s bytes; a SentencePiece model's are such, too. DataLoss or InvalidArgument
-// where they are not.
+// Parses the bytes of Serialize() or of a SentencePiece model. DataLoss or InvalidArgument: they
+// are neither.
 absl::StatusOr<std::unique_ptr<Tokenizer>> ParseTokenizer(absl::string_view bytes);
 
-// Leaves the first and the last half of `most` of the ids after `begin` where there are
-// more: an opinion stands at a text's end as often as at its beginning. Odd: one more of
-// the first ones.
+// Of more than `most` ids after `begin`, keeps only the first and the last half, because an opinion
+// stands at a text's end as often as at its beginning. If `most` is odd, the first half is the
+// larger one.
 void KeepBothEnds(size_t begin, int64_t most, std::vector<int32_t>& ids);
 
 }  // namespace traind

@@ -43,7 +43,7 @@ void WordTokenizer::Encode(absl::string_view text, std::vector<int32_t>& ids) co
   });
 }
 
-// No word has a line end in it.
+// No word contains a line end.
 std::string WordTokenizer::Serialize() const {
   std::string bytes(kMagic);
   for (const std::string& word : words_) absl::StrAppend(&bytes, word, "\n");
@@ -58,7 +58,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> WordTokenizer::Parse(absl::string_vie
   bytes.remove_prefix(kMagic.size());
   if (!bytes.empty() && bytes.back() != '\n') return damaged("that is cut short");
   std::vector<std::string> words = absl::StrSplit(bytes, '\n');
-  words.pop_back();  // after the last line end
+  words.pop_back();  // the empty one after the last line end
   absl::flat_hash_set<absl::string_view> seen;
   for (const std::string& word : words) {
     if (word.empty() || !seen.insert(word).second)

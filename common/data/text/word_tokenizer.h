@@ -13,20 +13,21 @@
 
 namespace traind {
 
-// Counts the words of the texts that a vocabulary is to be of.
+// Counts words of texts to build a vocabulary. Threads: confined to one.
 class WordCounter {
  public:
   void Add(absl::string_view text);
-  // The most frequent words, the most frequent first (equally frequent ones in the order
-  // of their bytes), at most `most`; of those that are there once none, so that what no
-  // vocabulary has is seen in training.
+  // Returns the most frequent words, at most `most`, in descending order (equally frequent ones
+  // sorted bytewise). Words that occur only once are left out, so that training also sees words
+  // outside the vocabulary.
   std::vector<std::string> MostFrequent(int64_t most) const;
 
  private:
   absl::flat_hash_map<std::string, int64_t> counts_;
 };
 
-// Words (ForEachWord) by their place in a vocabulary, from 1; 0: any other word.
+// Encodes words (ForEachWord) as their index in a vocabulary, from 1; 0: any other word. Threads:
+// immutable.
 class WordTokenizer final : public Tokenizer {
  public:
   // words: without repetitions.
@@ -37,7 +38,7 @@ class WordTokenizer final : public Tokenizer {
   std::string Serialize() const override;
   static absl::StatusOr<std::unique_ptr<Tokenizer>> Parse(absl::string_view bytes);
 
-  // Of a file of Serialize().
+  // The first bytes of Serialize().
   static constexpr absl::string_view kMagic = "traind words 1\n";
 
  private:

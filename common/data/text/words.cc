@@ -14,8 +14,8 @@ struct CodePoint {
   size_t bytes = 1;
 };
 
-// The code point at the beginning of a text that is not empty. A byte that begins none is
-// the replacement character, alone.
+// Returns the first code point of a text that is not empty. A byte that does not begin a valid one
+// counts as the replacement character.
 CodePoint First(absl::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -57,7 +57,7 @@ Kind KindOf(uint32_t c) {
   return Kind::kLetter;
 }
 
-// Only where the lower-case letter takes as many bytes.
+// Lowers a letter, only where the lower-case letter takes as many bytes.
 uint32_t Lower(uint32_t c) {
   if (Within(c, 'A', 'Z')) return c + 32;
   if (Within(c, 0xc0, 0xde) && c != 0xd7) return c + 32;

@@ -31,9 +31,9 @@ void Put(T value, std::string& out) {
   }
 }
 
-// Written by hand, as the library writes by seeking and a durable file only grows: behind
-// each page's strip comes its directory (IFD), whose place the one before has foretold. BigTIFF,
-// so that no offset can be too large.
+// The TIFF is written by hand because the library seeks while it writes and a durable file only
+// grows. Each page's strip is followed by its directory (IFD), whose offset the page before has
+// announced. It is a BigTIFF, so that no offset is too large.
 class TiffMask final : public MaskWriter {
  public:
   TiffMask(std::unique_ptr<DurableWriter> out, const VolumeShape& shape)
@@ -71,7 +71,7 @@ class TiffMask final : public MaskWriter {
   }
 
  private:
-  // All but the offset of the next one.
+  // Appends the directory except the offset of the next one.
   void PutDirectory(uint64_t strip, uint64_t strip_bytes, std::string& bytes) const {
     struct Entry {
       uint16_t tag, type;
@@ -84,7 +84,7 @@ class TiffMask final : public MaskWriter {
         {258, kShort, 8},                                    // bits per sample
         {259, kShort, 8},                                    // compression: deflate
         {262, kShort, 1},                                    // photometric: 0 is black
-        {273, kLong8, strip},                                // where the strip begins
+        {273, kLong8, strip},                                // offset of the strip
         {277, kShort, 1},                                    // samples per pixel
         {278, kLong, static_cast<uint64_t>(shape_.height)},  // rows per strip
         {279, kLong8, strip_bytes},

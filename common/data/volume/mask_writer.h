@@ -1,4 +1,4 @@
-// Masks as files.
+// Writes masks as files.
 #pragma once
 
 #include <absl/status/status.h>
@@ -16,17 +16,16 @@ namespace traind {
 
 enum class MaskForm { kNpy, kTiff };
 
-// Writes a mask durably, slice by slice: uint8, 0 and 1. An NPY array [D, H, W], or a TIFF
-// of a page per slice (BigTIFF past 4 GB), deflated.
-// Threads: confined to one. Errors: those of DurableWriter.
+// Writes a mask durably, slice by slice: uint8, 0 and 1, as an NPY array [D, H, W], or as a TIFF
+// with a compressed page per slice. Threads: confined to one. Errors: those of DurableWriter.
 class MaskWriter {
  public:
   static absl::StatusOr<std::unique_ptr<MaskWriter>> Create(const std::string& path, MaskForm form,
                                                             const VolumeShape& shape);
   virtual ~MaskWriter() = default;
-  // [H, W]; D times.
+  // slice: [H, W]. Call it D times.
   virtual absl::Status Append(absl::Span<const uint8_t> slice) = 0;
-  // Once, last.
+  // REQUIRES: called once, and last.
   virtual absl::StatusOr<FileDigest> Commit() = 0;
 };
 

@@ -85,7 +85,7 @@ class MemberBytes final : public NpyBytes {
     begun_ = false;
   }
 
-  // The bytes that follow.
+  // Reads the next bytes.
   absl::Status Next(absl::Span<char> out) {
     if (deflated_) {
       RETURN_IF_ERROR(Inflate(out));
@@ -101,8 +101,8 @@ class MemberBytes final : public NpyBytes {
     return absl::OkStatus();
   }
 
-  // Where the stream has taken all that it was given. At the member's end it is given nothing,
-  // which inflate calls an error.
+  // Refills the input if the stream has used all of it. At the member's end there is no more input,
+  // which inflate reports as an error.
   absl::Status Refill() {
     if (stream_.avail_in > 0 || taken_ == stored_) return absl::OkStatus();
     packed_.resize(std::min<uint64_t>(kBlock, stored_ - taken_));
@@ -131,7 +131,7 @@ class MemberBytes final : public NpyBytes {
     return absl::OkStatus();
   }
 
-  // After the last byte: there must be no more, and all must have been as it was.
+  // Called after the last byte: there must not be more, and the checksum must match.
   absl::Status Finish() {
     while (deflated_ && !ended_) {
       char beyond;
@@ -150,12 +150,12 @@ class MemberBytes final : public NpyBytes {
   const std::shared_ptr<const OpenFile> file_;
   const uint64_t begin_;
   const std::string name_;
-  const uint64_t stored_, size_;  // bytes in the archive, and unpacked
+  const uint64_t stored_, size_;  // compressed and decompressed size
   const bool deflated_;
   const uint32_t crc_;
 
-  bool begun_ = false, ended_ = false;  // ended_: the stream has told its end
-  uint64_t at_ = 0, taken_ = 0;         // unpacked and stored bytes so far
+  bool begun_ = false, ended_ = false;  // ended_: the stream has reported its end
+  uint64_t at_ = 0, taken_ = 0;         // decompressed and compressed bytes so far
   uint32_t seen_crc_ = 0;
   z_stream stream_ = {};
   std::vector<char> packed_, skipped_;
@@ -164,7 +164,7 @@ class MemberBytes final : public NpyBytes {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const OpenFile>> OpenFile::Open(const std::string& path) {
-  // O_NONBLOCK: a FIFO must not hold us; for a regular file it means nothing.
+  // O_NONBLOCK keeps a FIFO from blocking us; it has no effect on a regular file.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("cannot open ", path));
   struct stat info;

@@ -1,4 +1,4 @@
-// The bytes of an array, read in order, whatever holds them.
+// Reads the bytes of an array in order, from a file or an archive's member.
 #pragma once
 
 #include <absl/status/status.h>
@@ -13,12 +13,12 @@
 
 namespace traind {
 
-// Threads: confined to one. Errors: InvalidArgument, naming the file, where it is cut or damaged;
+// Threads: confined to one. Errors: InvalidArgument, with the file's name, if it is cut or damaged;
 // those of reading files.
 class NpyBytes {
  public:
   virtual ~NpyBytes() = default;
-  // out: the bytes from `at` on. Bytes before those of the call before may cost a second pass.
+  // out: the bytes from `at` on. Going back behind the previous call may cost a second pass.
   // REQUIRES: at + out.size() <= the size.
   virtual absl::Status Read(uint64_t at, absl::Span<char> out) = 0;
 };
@@ -32,7 +32,7 @@ class OpenFile {
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
 
-  // Fewer than asked for, where the file ends.
+  // Reads fewer bytes than asked for only where the file ends.
   absl::StatusOr<size_t> Read(uint64_t at, absl::Span<char> out) const;
   uint64_t size() const { return size_; }
   const std::string& path() const { return path_; }
@@ -46,11 +46,11 @@ class OpenFile {
   const uint64_t size_;
 };
 
-// From a place in the file on.
+// Reads from a place in the file on.
 std::unique_ptr<NpyBytes> BytesOfFile(std::shared_ptr<const OpenFile> file, uint64_t begin);
 
-// A member of an archive, whose stored bytes begin there: unpacked as they are read. Its checksum
-// is compared when its last byte has been read. Of what is unpacked only what is asked for is held.
+// Reads a member of an archive, whose stored bytes begin at `begin`, decompressing as it goes. The
+// checksum is compared after the last byte. Only the bytes asked for are in memory.
 std::unique_ptr<NpyBytes> BytesOfMember(std::shared_ptr<const OpenFile> file, uint64_t begin,
                                         const ZipMember& member);
 

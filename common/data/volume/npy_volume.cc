@@ -30,7 +30,7 @@ void Convert(const char* from, int64_t count, int64_t stride, float* out) {
   }
 }
 
-// More than any header has that numpy writes.
+// This is more than any header that numpy writes.
 constexpr uint64_t kMostHeader = 1 << 17;
 
 using Converter = void (*)(const char*, int64_t, int64_t, float*);
@@ -72,8 +72,8 @@ class NpyVolume final : public VolumeReader {
     RETURN_IF_ERROR(bytes_[0]->Read(0, absl::MakeSpan(&first[0], first.size())));
     absl::StatusOr<NpyHeader> header = ParseNpyHeader(first, path());
     if (!header.ok()) return absl::InvalidArgumentError(header.status().message());
-    RETURN_IF_ERROR(TakeHeader(*header, size));
-    // Of an archive each channel is read in an order of its own.
+    RETURN_IF_ERROR(ApplyHeader(*header, size));
+    // In an archive, a separate stream reads each channel.
     for (int64_t c = 1; archive && c < shape_.channels; ++c) bytes_.push_back(open());
     return absl::OkStatus();
   }
@@ -93,7 +93,7 @@ class NpyVolume final : public VolumeReader {
   }
 
  private:
-  // The archive's only one, and where its bytes begin in the file.
+  // Finds the archive's only member, and where its bytes begin in the file.
   absl::Status FindMember(ZipMember& member, uint64_t& begin) const {
     ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file,
                      MappedFile::Open(path(), MapUse::kStream));
@@ -106,7 +106,7 @@ class NpyVolume final : public VolumeReader {
     return absl::OkStatus();
   }
 
-  absl::Status TakeHeader(const NpyHeader& header, uint64_t size) {
+  absl::Status ApplyHeader(const NpyHeader& header, uint64_t size) {
     for (const FileType& type : kTypes) {
       if (type.dtype == header.dtype) file_type_ = &type;
     }
@@ -130,10 +130,10 @@ class NpyVolume final : public VolumeReader {
     return absl::OkStatus();
   }
 
-  std::vector<std::unique_ptr<NpyBytes>> bytes_;  // of all channels, or of each
+  std::vector<std::unique_ptr<NpyBytes>> bytes_;  // one for all channels, or one for each
   uint64_t data_begin_ = 0;
   const FileType* file_type_ = nullptr;
-  std::vector<char> slice_;  // of a channel
+  std::vector<char> slice_;  // of one channel
 };
 
 }  // namespace

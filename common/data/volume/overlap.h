@@ -1,4 +1,4 @@
-// How well a mask covers another one.
+// Measures how well two masks overlap.
 #pragma once
 
 #include <absl/types/span.h>
@@ -9,7 +9,7 @@
 
 namespace traind {
 
-// Voxels of both masks, of each and of neither, counted; added up over the parts of a volume.
+// Counts of voxels in both masks and in each; the counts add up over the parts of a volume.
 struct Overlap {
   int64_t both = 0, predicted = 0, wanted = 0;
 
@@ -25,31 +25,31 @@ struct Overlap {
   }
 };
 
-// What a voxel is answered to be, of its values in a test.npy: one value is the probability of
-// the one foreground, 1 from one half on; several are those of background and of each class, of
-// which the first largest one counts (numpy.argmax).
+// Returns the predicted class of a voxel from its values in a test.npy. A single value is the
+// probability of the one foreground class, and >= 0.5 means 1. Several values are those of
+// background and of each class, and the first largest one wins (numpy.argmax).
 inline uint8_t LabelOf(const float* values, int64_t count) {
   if (count == 1) return values[0] >= 0.5f ? 1 : 0;
   return static_cast<uint8_t>(std::max_element(values, values + count) - values);
 }
 
-// A volume's answer against its mask. Of several classes Dice and IoU are the means over those
-// that the mask or the answer has, as nnU-Net's evaluation has them (a class that neither has is
-// NaN there, and left out); where neither has any: 1, as of a single one.
-// Threads: confined to one.
+// Scores a volume's prediction against its mask. With several classes, Dice and IoU are means over
+// the classes that occur in the mask or in the prediction, as in nnU-Net's evaluation (a class in
+// neither is NaN there, and left out). If no class occurs in either, the score is 1. Threads:
+// confined to one.
 class MaskScore {
  public:
-  // values: of a voxel, as LabelOf takes them.
+  // values: values per voxel, as for LabelOf.
   explicit MaskScore(int64_t values)
       : values_(values), classes_(static_cast<size_t>(std::max<int64_t>(1, values - 1))) {}
 
-  // answer: [voxels, values]; mask: [voxels], 0 to the number of classes.
+  // answer: [voxels, values]; mask: [voxels], values from 0 to the number of classes.
   void Add(absl::Span<const float> answer, absl::Span<const uint8_t> mask) {
     for (size_t i = 0; i < mask.size(); ++i) {
       AddVoxels(LabelOf(answer.data() + static_cast<int64_t>(i) * values_, values_), mask[i], 1);
     }
   }
-  // So many voxels that are answered to be `label` and are `wanted`.
+  // Counts `count` voxels that are predicted as `label` and are `wanted`.
   void AddVoxels(uint8_t label, uint8_t wanted, int64_t count) {
     if (label > 0) classes_[label - 1u].predicted += count;
     if (wanted > 0) classes_[wanted - 1u].wanted += count;

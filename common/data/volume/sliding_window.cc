@@ -23,7 +23,7 @@ std::vector<float> AxisWeights(int64_t extent) {
   return weights;
 }
 
-// Sums over some slices of the volume, which move on along its depth.
+// Weighted sums over a few slices of the volume, moving along its depth.
 class Slab {
  public:
   Slab(const SlidingWindow& window, std::vector<float> weights)
@@ -36,7 +36,7 @@ class Slab {
 
   int64_t begin() const { return begin_; }
 
-  // answer: [values, patch].
+  // Adds one patch. answer: [values, patch].
   void Add(const Extent3& begin, const float* answer) {
     const Extent3& patch = window_.patch;
     const int64_t values = window_.values, voxels = Volume(patch);
@@ -60,7 +60,7 @@ class Slab {
   }
 
   // Hands over the slices before `z`, which no later patch touches.
-  absl::Status MoveTo(int64_t z, const TakeSlices& take) {
+  absl::Status MoveTo(int64_t z, const ReceiveSlices& take) {
     const int64_t slices = std::min(z - begin_, depth_);
     const auto voxels = static_cast<size_t>(slices * plane_);
     const auto values = static_cast<size_t>(window_.values);
@@ -115,7 +115,7 @@ std::vector<float> GaussianWeights(const Extent3& patch) {
 }
 
 absl::Status PredictBySlidingWindow(const SlidingWindow& window, const PredictPatches& predict,
-                                    const TakeSlices& take) {
+                                    const ReceiveSlices& take) {
   std::array<std::vector<int64_t>, 3> begins;
   for (size_t axis = 0; axis < 3; ++axis) {
     begins[axis] = WindowBegins(window.volume[axis], window.patch[axis],

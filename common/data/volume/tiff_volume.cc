@@ -15,7 +15,7 @@
 namespace traind {
 namespace {
 
-// What a page's values are.
+// The format of a page's values.
 struct PageForm {
   int64_t width = 0, height = 0, channels = 1;
   int bits = 8;
@@ -80,7 +80,8 @@ class TiffVolume final : public VolumeReader {
     TIFFOpenOptionsSetErrorHandlerExtR(options, KeepError, &error_);
     TIFFOpenOptionsSetWarningHandlerExtR(options, DropWarning, nullptr);
     TIFFOpenOptionsSetMaxSingleMemAlloc(options, kMostSliceValues * 8);
-    tiff_ = TIFFOpenExt(path().c_str(), "rm", options);  // m: not mapped: a cut file is an error
+    tiff_ = TIFFOpenExt(path().c_str(), "rm",
+                        options);  // m: not mapped, so that a cut file is an error
     TIFFOpenOptionsFree(options);
     if (tiff_ == nullptr) return Broken("cannot be opened");
     do {
@@ -194,7 +195,7 @@ class TiffVolume final : public VolumeReader {
   }
 
   TIFF* tiff_ = nullptr;
-  std::string error_;            // the library's last
+  std::string error_;            // the library's last error
   std::vector<uint64_t> pages_;  // [D]: where they begin
   PageForm form_;
   Converter convert_ = nullptr;

@@ -1,5 +1,5 @@
-// Volumes of voxels in files: NPY arrays (of an NPZ archive, its one array) and TIFF
-// stacks, read slice by slice, so that one may be larger than memory.
+// Reads volumes of voxels from files: NPY arrays (or the one array of an NPZ archive) and TIFF
+// stacks. They are read slice by slice, so they may be larger than memory.
 #pragma once
 
 #include <absl/status/status.h>
@@ -14,13 +14,13 @@
 
 namespace traind {
 
-// Threads: confined to one. Errors: InvalidArgument, naming the file and the slice.
+// Threads: confined to one. Errors: InvalidArgument, with the file and the slice.
 class VolumeReader {
  public:
   virtual ~VolumeReader() = default;
   const VolumeShape& shape() const { return shape_; }
   VoxelType type() const { return type_; }
-  // out: [H, W, C], as float32. A voxel that is NaN or infinite is an error with its place.
+  // out: [H, W, C], as float32. InvalidArgument, with the place: a voxel is NaN or infinite.
   // REQUIRES: 0 <= z < depth, out.size() == shape().slice().
   absl::Status ReadSlice(int64_t z, absl::Span<float> out);
 
@@ -28,7 +28,7 @@ class VolumeReader {
   explicit VolumeReader(std::string path) : path_(std::move(path)) {}
   virtual absl::Status Decode(int64_t z, absl::Span<float> out) = 0;
   const std::string& path() const { return path_; }
-  absl::Status Wrong(absl::string_view what) const;  // "PATH: what"
+  absl::Status Wrong(absl::string_view what) const;  // InvalidArgument "PATH: what"
 
   VolumeShape shape_;
   VoxelType type_ = VoxelType::kFloat32;
@@ -37,13 +37,13 @@ class VolumeReader {
   const std::string path_;
 };
 
-// What the file is, its first bytes say. NPY: [D, H, W] or [C, D, H, W], C order,
-// float32, float64, or integers of 8 to 32 bits. TIFF (also BigTIFF): a page per slice, all
-// of one form, 8, 16 or 32 bits, channels side by side.
-// Errors: NotFound; InvalidArgument where the file is cut, or something else.
+// Recognizes the file by its first bytes. NPY: [D, H, W] or [C, D, H, W], C order, float32,
+// float64, or integers of 8 to 32 bits. TIFF (also BigTIFF): one page per slice, all of the same
+// format, 8, 16 or 32 bits, channels interleaved. Errors: NotFound; InvalidArgument: the file is
+// cut, or is something else.
 absl::StatusOr<std::unique_ptr<VolumeReader>> OpenVolume(const std::string& path);
 
-// For OpenVolume.
+// Used by OpenVolume.
 absl::StatusOr<std::unique_ptr<VolumeReader>> OpenNpyVolume(const std::string& path, bool archive);
 absl::StatusOr<std::unique_ptr<VolumeReader>> OpenTiffVolume(const std::string& path);
 

@@ -28,7 +28,7 @@ size_t BytesOf(VoxelType type) {
 
 template <class T>
 void Decode(const char* from, int64_t count, float mean, float scale, float* out) {
-  const T* values = reinterpret_cast<const T*>(from);  // aligned: each array of the set is
+  const T* values = reinterpret_cast<const T*>(from);  // each array of the set is aligned
   for (int64_t i = 0; i < count; ++i) out[i] = (static_cast<float>(values[i]) - mean) * scale;
 }
 
@@ -45,8 +45,8 @@ void Decode(VoxelType type, const char* from, int64_t count, float mean, float s
   }
 }
 
-// Calls row(offset in the patch, offset in the volume, voxels) for each row of voxels that is
-// in both.
+// Calls row(offset in the patch, offset in the volume, voxels) for each row of voxels that lies in
+// both.
 template <class F>
 void ForRows(const VolumeShape& shape, const Extent3& begin, const Extent3& extent, const F& row) {
   const Extent3 size{shape.depth, shape.height, shape.width};

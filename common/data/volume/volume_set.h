@@ -1,4 +1,4 @@
-// The volumes of a table's rows, decoded, in one file: what training and predicting read.
+// The decoded volumes of a table's rows in one file, which training and prediction read.
 #pragma once
 
 #include <absl/status/status.h>
@@ -20,7 +20,7 @@ namespace traind {
 // The voxels of one foreground class of a mask.
 struct StoredClass {
   int64_t voxels = 0;
-  // Some of them, spread evenly over the mask, by their index in it: int64 [places].
+  // A sample of them, spread evenly over the mask, as indices into it: int64 [places].
   uint64_t places_at = 0;
   int64_t places = 0;
 };
@@ -30,57 +30,55 @@ struct StoredVolume {
   VoxelType type = VoxelType::kFloat32;
   uint64_t voxels_at = 0;  // in the file: [D, H, W, C]
   bool has_mask = false;
-  uint64_t mask_at = 0;              // uint8 [D, H, W], 0 to the number of classes
-  std::vector<StoredClass> classes;  // of the mask, by its values from 1 on; without one: none
-  float mean = 0, deviation = 1;     // of all values; a constant volume's deviation is 1
+  uint64_t mask_at = 0;              // uint8 [D, H, W], values from 0 to the number of classes
+  std::vector<StoredClass> classes;  // [value - 1]; empty without a mask
+  float mean = 0, deviation = 1;     // of all values; deviation is 1 for a constant volume
   float least = 0, most = 0;
 
-  // Voxels of the mask that are not background.
+  // Number of voxels that are not background.
   int64_t foreground() const {
     int64_t voxels = 0;
     for (const StoredClass& of : classes) voxels += of.voxels;
     return voxels;
   }
-  // Of the mask's voxels.
+  // The foreground's share of the mask's voxels.
   double share() const {
     return static_cast<double>(foreground()) / static_cast<double>(shape.voxels());
   }
 };
 
-// File: 8 bytes magic "TRVOLUM1"; voxels, masks and places, each aligned to 64 bytes; a JSON
-// index; its size (u64 LE), and the magic again.
-// Threads: safe to share. A volume is paged in as it is read, so that the set may be larger
-// than memory.
+// File format: 8 bytes magic "TRVOLUM1"; voxels, masks and places, each aligned to 64 bytes; a JSON
+// index; its size (u64 LE), and the magic again. Threads: safe to share. Volumes are paged in as
+// they are read, so that the set may be larger than memory.
 class VolumeSet {
  public:
-  // NotFound; DataLoss where the file is cut, or its index is not what it should be.
+  // NotFound; DataLoss: the file is cut, or its index is invalid.
   static absl::StatusOr<std::shared_ptr<const VolumeSet>> Open(const std::string& path);
 
   absl::Span<const StoredVolume> volumes(Split split) const {
     return volumes_[split == Split::kTest ? 1 : 0];
   }
   int64_t channels() const { return channels_; }
-  // Names of the masks' values from 1 on; empty: one foreground without a name.
+  // Names of the masks' values from 1 on; empty: one foreground class without a name.
   const std::vector<std::string>& classes() const { return classes_; }
-  // What a voxel's answer has (LabelOf of common/data/volume/overlap.h): one probability, or those
-  // of background and of each of several classes.
+  // Number of predicted values per voxel (LabelOf in common/data/volume/overlap.h): one
+  // probability, or those of background and of each of several classes.
   int64_t values() const {
     return classes_.size() > 1 ? static_cast<int64_t>(classes_.size()) + 1 : 1;
   }
   int64_t TestVoxels() const;
 
-  // out: [D, H, W, C] of the patch: (value - mean) / deviation, and 0 outside of the volume.
+  // Reads a patch, [D, H, W, C]: (value - mean) / deviation, and 0 outside the volume.
   void ReadPatch(const StoredVolume& volume, const Extent3& begin, const Extent3& extent,
                  float* out) const;
-  // out: [D, H, W] of the patch: the mask's values, and 0 outside. REQUIRES: volume.has_mask.
+  // Reads a patch of the mask, [D, H, W]: its values, and 0 outside. REQUIRES: volume.has_mask.
   void ReadMaskPatch(const StoredVolume& volume, const Extent3& begin, const Extent3& extent,
                      float* out) const;
-  // [H, W, C] as the file has them.
+  // Reads a slice, [H, W, C], with the values of the file.
   void ReadSlice(const StoredVolume& volume, int64_t z, absl::Span<float> out) const;
-  // Slices that one is done with, of voxels and mask: they leave this process's memory, until they
-  // are read again.
+  // Drops slices of voxels and mask from this process's memory until they are read again.
   void Release(const StoredVolume& volume, int64_t z, int64_t slices) const;
-  // [D, H, W].
+  // The whole mask, [D, H, W].
   absl::Span<const uint8_t> Mask(const StoredVolume& volume) const;
   absl::Span<const int64_t> Places(const StoredClass& of) const;
 

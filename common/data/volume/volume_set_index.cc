@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Of one class as files of the first format have it.
+// A single class is encoded as in the first version of the format.
 void EncodeClasses(const StoredVolume& v, bool several, Json& json) {
   if (!several) {
     const StoredClass of = v.classes.empty() ? StoredClass() : v.classes[0];
@@ -52,7 +52,7 @@ Json Encode(const StoredVolume& v, bool several) {
   return json;
 }
 
-// Throws where a field is absent or of another kind.
+// Throws if a field is missing or has another type.
 StoredVolume Decode(const Json& json) {
   StoredVolume v;
   const Json& shape = json.at("shape");

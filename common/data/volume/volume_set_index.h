@@ -1,4 +1,4 @@
-// The index of a set of volumes as text; for the files volume_set*.cc.
+// Encodes the index of a set of volumes; used by volume_set*.cc.
 #pragma once
 
 #include <absl/strings/string_view.h>
@@ -11,15 +11,15 @@
 namespace traind {
 
 inline constexpr absl::string_view kVolumeSetMagic = "TRVOLUM1";
-inline constexpr size_t kVolumeSetAlignment = 64;  // of its arrays
+inline constexpr size_t kVolumeSetAlignment = 64;  // of each array
 
 struct VolumeIndex {
   std::vector<std::string> classes;
-  std::vector<StoredVolume> volumes[2];  // of Split
+  std::vector<StoredVolume> volumes[2];  // [Split]
 };
 
 std::string EncodeVolumeIndex(const VolumeIndex& index);
-// false: it is none. Extents are checked to be those of a volume, places in the file are not.
+// Returns false if the text is not an index. Extents are checked; places in the file are not.
 bool DecodeVolumeIndex(absl::string_view text, VolumeIndex& index);
 
 }  // namespace traind

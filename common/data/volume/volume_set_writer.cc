@@ -38,7 +38,7 @@ void Encode(VoxelType type, absl::Span<const float> values, std::string& out) {
   }
 }
 
-// Every so many foreground voxels: the interval doubles where there are too many.
+// Keeps every interval_-th foreground voxel; the interval doubles when there are too many.
 class PlaceSample {
  public:
   void Add(int64_t place) {
@@ -102,7 +102,8 @@ absl::Status VolumeSetWriter::AddVoxels(VolumeReader& reader, StoredVolume& volu
   volume.voxels_at = static_cast<uint64_t>(out_->bytes());
   std::vector<float> slice(static_cast<size_t>(volume.shape.slice()));
   std::string bytes;
-  // Around the first value, so that large values of little spread keep their digits.
+  // Sums are taken relative to the first value, so that large values with little spread keep their
+  // digits.
   double sum = 0, squares = 0, first = 0;
   for (int64_t z = 0; z < volume.shape.depth; ++z) {
     RETURN_IF_ERROR(reader.ReadSlice(z, absl::MakeSpan(slice)));

@@ -15,18 +15,17 @@
 
 namespace traind {
 
-// Writes slice by slice, and durably.
-// Threads: confined to one. Errors: those of the readers, which leave the set as it was
-// before the volume; those of DurableWriter.
+// Writes the set durably, slice by slice. Threads: confined to one. Errors: those of the readers,
+// after which the set is as before the volume; those of DurableWriter.
 class VolumeSetWriter {
  public:
-  // classes: names of the masks' values from 1 on; empty: one foreground without a name.
+  // classes: names of the masks' values from 1 on; empty: one foreground class without a name.
   static absl::StatusOr<std::unique_ptr<VolumeSetWriter>> Create(
       const std::string& path, std::vector<std::string> classes = {});
   ~VolumeSetWriter();
 
-  // mask: empty: none. InvalidArgument also where the volume has not the channels of the
-  // set's first one.
+  // mask: empty means that there is none. InvalidArgument: also if the number of channels differs
+  // from the first volume's.
   absl::StatusOr<StoredVolume> Add(Split split, const std::string& image, const std::string& mask);
   absl::Status Commit();
 

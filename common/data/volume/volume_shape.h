@@ -1,4 +1,4 @@
-// What a volume is made of.
+// The size of a volume and the type of its voxels.
 #pragma once
 
 #include <absl/strings/str_cat.h>
@@ -20,16 +20,17 @@ struct VolumeShape {
   }
   friend bool operator!=(const VolumeShape& a, const VolumeShape& b) { return !(a == b); }
 };
-// "32 x 64 x 64", with " x 3 channels" where there are several.
+// Returns "32 x 64 x 64", with " x 3 channels" if there are several.
 inline std::string ToString(const VolumeShape& shape) {
   return absl::StrCat(shape.depth, " x ", shape.height, " x ", shape.width,
                       shape.channels == 1 ? "" : absl::StrCat(" x ", shape.channels, " channels"));
 }
 
-// The smallest of these that holds a file's values (integers of 32 bits: as float32).
+// The smallest type that holds a file's values (32-bit integers: float32).
 enum class VoxelType { kUint8, kInt16, kUint16, kFloat32 };
 
-// The largest extent of a volume, and the most values of a slice: more is a hostile header.
+// The largest extent of a volume, and the most values of a slice; more counts as a malicious
+// header.
 inline constexpr int64_t kMostExtent = 1 << 16;
 inline constexpr int64_t kMostSliceValues = int64_t{1} << 28;
 
