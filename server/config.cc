@@ -24,8 +24,8 @@ namespace {
 
 constexpr char kVersion[] = "traind 0.1";
 
-// The Worker's program lies beside this one's folder: .../server/traind, .../worker/trainworker;
-// or, installed, in the same folder.
+// The Worker's program is in the folder beside this one's (.../server/traind,
+// .../worker/trainworker) or, if installed, in the same folder.
 std::string DefaultWorkerBinary() {
   char self[PATH_MAX];
   const ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -53,19 +53,19 @@ ParsedFlags Wrong(const std::string& what) {
   return {{}, kExitUsage};
 }
 
-// What a wrong flag was probably meant to be.
+// Suggests the flag that a wrong one probably stands for.
 std::string Suggestion(const CLI::App& app, const std::string& text) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) names.push_back(option->get_name());
   const auto begin = text.find("--");
   if (begin == std::string::npos) return "";
   const std::string word = text.substr(begin, text.find_first_of(" =", begin) - begin);
-  // A right one with a wrong value, or one that is missing.
+  // The flag is right, but its value is wrong or missing.
   if (std::find(names.begin(), names.end(), word) != names.end()) return "";
   return DidYouMean(word, names);
 }
 
-// "local: 45h per 7d", "team=vision: 2h per 1d, fixed".
+// Reads "local: 45h per 7d" or "team=vision: 2h per 1d, fixed".
 absl::StatusOr<Quota> ReadQuota(const std::string& text) {
   const size_t colon = text.find(':');
   const std::string who = text.substr(0, colon);

@@ -28,15 +28,15 @@ struct Config {
   int slots = -1;                         // -1: GPUs, or cores
   std::string worker_binary;              // absolute
   bool insecure = false;
-  std::vector<Quota> quotas;      // in place of those of the same owners and labels
-  std::set<std::string> scripts;  // SHA-256 of models of users that may run; "any"
+  std::vector<Quota> quotas;      // replace quotas of the same owners and labels
+  std::set<std::string> scripts;  // SHA-256 of users' models that may run, or "any"
   LogLevel log_level = LogLevel::kInfo;
 };
 
 struct ParsedFlags {
   Config config;
-  // Set where the process should end right now, with this code (--help, --version,
-  // a wrong flag); what there is to say has been said.
+  // Set if the process should exit right now with this code (--help, --version, a wrong flag); the
+  // message has been printed.
   std::optional<int> exit_code;
 };
 

@@ -17,7 +17,7 @@ namespace traind {
 namespace {
 
 constexpr absl::Duration kLockPatience = absl::Seconds(1);
-// Workers come back by themselves; their streams have no end to wait for.
+// Workers reconnect by themselves, so their streams need no time to end.
 constexpr absl::Duration kServerGrace = absl::Milliseconds(500);
 
 std::string UniqueId() {
@@ -29,7 +29,7 @@ std::string UniqueId() {
 absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Config& config) {
   const std::string lock_path = absl::StrCat(config.state_dir, "/", kLockFile);
   auto lock = FileLock::Acquire(lock_path);
-  // One that was killed just now may not be quite gone.
+  // A traind that was just killed may not be gone yet.
   const absl::Time give_up = absl::Now() + kLockPatience;
   while (absl::IsAborted(lock.status()) && absl::Now() < give_up) {
     absl::SleepFor(absl::Milliseconds(20));
@@ -86,7 +86,7 @@ absl::Status Coordinator::Listen(const Config& config) {
                    GrpcServer::ListenOnSocket(config.state_dir, kWorkerSocket, {gateway_.get()}));
   supervisor_ = std::make_unique<WorkerSupervisor>(
       WorkerProcessOptions{config.worker_binary, config.state_dir, config.slots}, [this] {
-        // Those that attached, and those that an earlier traind gave work to.
+        // Workers that have attached, and those that an earlier traind gave work to.
         std::set<std::string> workers;
         for (const v1::WorkerInfo& worker : gateway_->Workers()) workers.insert(worker.id());
         for (const auto& job : loop_->views().Active()) {
@@ -107,7 +107,7 @@ void Coordinator::Stop(absl::Duration grace) {
     }
     if (supervisor_ != nullptr) supervisor_->WaitForEnd(absl::Seconds(2));
   }
-  loop_->views().Close();  // watchers' streams end
+  loop_->views().Close();  // ends watchers' streams
   if (server_ != nullptr) server_->Stop(kServerGrace);
   if (worker_server_ != nullptr) worker_server_->Stop(kServerGrace);
   loop_->Stop();

@@ -1,4 +1,4 @@
-// traind put together: state lock, store, control loop, edges, the standalone Worker.
+// Puts traind together: state lock, store, control loop, gRPC services, the standalone Worker.
 // State is loaded first; the ports open last.
 #pragma once
 
@@ -20,11 +20,11 @@
 
 namespace traind {
 
-// Threads: confined to one.
+// Owns all parts of traind. Threads: confined to one.
 class Coordinator {
  public:
-  // Errors: Aborted (another traind has the state folder), Unavailable (the port is
-  // taken), those of SqliteStore::Open.
+  // Errors: Aborted (another traind uses the state folder), Unavailable (the port is taken), those
+  // of SqliteStore::Open.
   static absl::StatusOr<std::unique_ptr<Coordinator>> Start(const Config& config);
   ~Coordinator();
 
@@ -32,15 +32,15 @@ class Coordinator {
   // OK until the store has failed for good.
   absl::Status fatal() const { return loop_->fatal(); }
 
-  // Checkpoints and publishes, ends the Workers and their Ranks within `grace`,
-  // stores everything. Once.
+  // Saves checkpoints, publishes, ends the Workers and their Ranks within `grace`, and stores
+  // everything. Call it once.
   void Stop(absl::Duration grace);
 
  private:
   explicit Coordinator(FileLock lock) : lock_(std::move(lock)) {}
   absl::Status Load(const Config& config);
   absl::Status Listen(const Config& config);
-  // Standalone: there is one Worker, and it is dead.
+  // Standalone: reports that the only Worker is dead.
   void PostWorkerDied();
 
   FileLock lock_;
@@ -49,7 +49,7 @@ class Coordinator {
   std::unique_ptr<Intake> intake_;
   std::unique_ptr<GrpcWorkerGateway> gateway_;
   std::unique_ptr<TrainingService> service_;
-  std::unique_ptr<GrpcServer> server_;         // for clients; and Workers, unless standalone
+  std::unique_ptr<GrpcServer> server_;         // for clients, and for Workers unless standalone
   std::unique_ptr<GrpcServer> worker_server_;  // standalone: on worker.sock
   std::unique_ptr<WorkerSupervisor> supervisor_;
 };

@@ -32,8 +32,8 @@ absl::Status WaitForEnd(const Coordinator& coordinator, const sigset_t& signals)
 
 int Run(const Config& config) {
   SetMinLogLevel(config.log_level);
-  // Blocked in every thread from here on, and waited for in this one. A client or
-  // Worker that goes away must not end the daemon.
+  // The signals are blocked in every thread from here on, and this thread waits for them. A client
+  // or Worker that disconnects must not end the daemon.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
@@ -57,7 +57,7 @@ int Run(const Config& config) {
     return kExitError;
   }
   TRAIND_LOG(INFO) << "stopping; a second signal stops at once";
-  // A second signal has its ordinary effect.
+  // A second signal has its default effect.
   signal(SIGINT, SIG_DFL);
   signal(SIGTERM, SIG_DFL);
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);

@@ -25,13 +25,13 @@ namespace traind {
 namespace {
 
 constexpr absl::Duration kWatchEvery = absl::Milliseconds(200);
-// A Worker that dies again and again is started at growing distances.
+// A Worker that dies repeatedly is restarted at growing intervals.
 constexpr absl::Duration kFirstBackoff = absl::Milliseconds(100);
 constexpr absl::Duration kMaxBackoff = absl::Seconds(5);
 constexpr absl::Duration kStartUp = absl::Seconds(3);  // from spawn to lock
 
 void ReapChildren() {
-  // Workers of an earlier traind are children of init: only ours are reaped here.
+  // Only our own children are reaped; a Worker of an earlier traind is a child of init.
   while (waitpid(-1, nullptr, WNOHANG) > 0) {
   }
 }
@@ -50,7 +50,7 @@ absl::StatusOr<FileLock> FileLock::Acquire(const std::string& path) {
   const std::string pid = absl::StrCat(getpid(), "\n");
   if (ftruncate(fd, 0) != 0 ||
       pwrite(fd, pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
-    // The pid is for people; the lock holds without it.
+    // The pid only informs people; the lock holds without it.
     TRAIND_LOG(WARNING) << "cannot write the pid into " << path;
   }
   return FileLock(fd);
@@ -59,7 +59,7 @@ absl::StatusOr<FileLock> FileLock::Acquire(const std::string& path) {
 bool FileLock::IsHeld(const std::string& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) return false;
-  // Shared, so that two who look do not take each other for a holder.
+  // The lock is shared, so that two processes that look do not take each other for a holder.
   const bool held = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   close(fd);
   return held;
@@ -97,7 +97,7 @@ absl::Status WorkerSupervisor::Start() {
   if (FileLock::IsHeld(lock_path())) {
     TRAIND_LOG(INFO) << "the Worker " << FileLock::Holder(lock_path()) << " still lives";
   } else {
-    died_();  // with, or after, the traind before this one
+    died_();  // with the traind before this one, or after it
     if (const absl::Status spawned = Spawn(); !spawned.ok()) return spawned;
   }
   thread_ = std::thread([this] { Watch(); });
@@ -134,8 +134,8 @@ absl::Status WorkerSupervisor::Spawn() {
                                    O_WRONLY | O_CREAT | O_APPEND, 0600);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  // A session of its own: neither Ctrl-C nor a hang-up of traind's terminal is the
-  // Worker's. traind blocks its signals to wait for them; the Worker starts with none.
+  // The Worker gets its own session, so that neither Ctrl-C nor a hang-up of traind's terminal
+  // reaches it. traind blocks its signals to wait for them; the Worker starts with none blocked.
   sigset_t none;
   sigemptyset(&none);
   posix_spawnattr_setsigmask(&attributes, &none);
@@ -171,7 +171,7 @@ void WorkerSupervisor::Watch() {
       continue;
     }
     if (next_spawn == absl::InfiniteFuture()) {
-      if (!alive && now - spawned < kStartUp) continue;  // has not come to lock it yet
+      if (!alive && now - spawned < kStartUp) continue;  // it has not locked the file yet
       TRAIND_LOG(WARNING) << "the Worker is dead; another one starts in "
                           << absl::FormatDuration(backoff);
       if (alive) died_();
@@ -190,8 +190,8 @@ void WorkerSupervisor::Watch() {
 }
 
 void WorkerSupervisor::WaitForEnd(absl::Duration grace) {
-  // The one started here, which may not have come to lock the folder yet, or the one
-  // that an earlier traind started. 0: none lives; -1: which, is not known yet.
+  // Returns the Worker started here, which may not have locked the file yet, or the one that an
+  // earlier traind started. 0: none lives; -1: its pid is not known yet.
   const auto living = [this]() -> pid_t {
     ReapChildren();
     if (child_ > 0 && kill(child_, 0) == 0) return child_;
@@ -206,7 +206,7 @@ void WorkerSupervisor::WaitForEnd(absl::Duration grace) {
     }
     return true;
   };
-  // Who holds no lock has never attached, so nobody has told it to end.
+  // A process without the lock has never attached, so nobody has told it to end.
   const bool told = FileLock::IsHeld(lock_path());
   if (told && ended_by(absl::Now() + grace)) return;
   for (const int signal : {SIGTERM, SIGKILL}) {

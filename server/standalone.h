@@ -1,5 +1,5 @@
-// The Worker of a standalone daemon: a process of its own that outlives a killed
-// traind, is found again by the next one, and is started anew when it dies.
+// Runs the Worker of a standalone daemon: a separate process that outlives a killed traind, is
+// found by the next one, and is restarted when it dies.
 #pragma once
 
 #include <absl/base/thread_annotations.h>
@@ -14,15 +14,16 @@
 
 namespace traind {
 
-// An advisory lock on a file (flock) that ends with the process, or this object.
+// An advisory lock on a file (flock), released when the process ends or this object is destroyed.
+// Threads: confined to one.
 class FileLock {
  public:
-  // Creates the file if need be and writes this process's pid into it.
-  // Aborted: held by another process, whose pid the message names.
+  // Creates the file if needed and writes this process's pid into it. Aborted: another process,
+  // whose pid the message names, holds it.
   static absl::StatusOr<FileLock> Acquire(const std::string& path);
   // Whether some process holds it. A missing file is not held.
   static bool IsHeld(const std::string& path);
-  // The pid that the holder wrote; 0: none.
+  // Returns the pid that the holder wrote; 0: none.
   static pid_t Holder(const std::string& path);
 
   FileLock(FileLock&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
@@ -36,23 +37,23 @@ class FileLock {
 
 struct WorkerProcessOptions {
   std::string binary;     // absolute
-  std::string state_dir;  // absolute; its worker.lock tells whether one lives
+  std::string state_dir;  // absolute; its worker.lock tells whether a Worker lives
   int slots = -1;         // -1: the Worker counts its devices
 };
 
-// Keeps one Worker alive.
-// Threads: Start and Stop from one. `died` is called each time a Worker is found
-// dead, before the next is started: by Start, or on the supervisor's thread.
+// Keeps one Worker alive. Threads: Start and Stop from one. `died` is called each time a Worker is
+// found dead, before the next one is started: by Start, or on the supervisor's thread.
 class WorkerSupervisor {
  public:
   WorkerSupervisor(WorkerProcessOptions options, std::function<void()> died);
   ~WorkerSupervisor();
 
-  // Starts a Worker unless one lives; watches from then on. NotFound: no such binary.
+  // Starts a Worker unless one lives, and watches it from then on. NotFound: there is no such
+  // binary.
   absl::Status Start();
-  // No new Worker is started from here on.
+  // Stops starting new Workers.
   void StopWatching();
-  // Waits for the Worker to end; after `grace` SIGTERM, after as long again SIGKILL.
+  // Waits for the Worker to end; sends SIGTERM after `grace`, and SIGKILL after as long again.
   void WaitForEnd(absl::Duration grace);
 
  private:
@@ -64,7 +65,7 @@ class WorkerSupervisor {
   const std::function<void()> died_;
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  pid_t child_ = 0;  // started last; of Start's thread, then of thread_, then of Start's again
+  pid_t child_ = 0;  // started last; used by Start's thread, then by thread_, then by Start's again
   std::thread thread_;
 };
 

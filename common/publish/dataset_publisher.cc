@@ -40,7 +40,7 @@ absl::StatusOr<MappedValues> Map(const std::string& path, int64_t rows, size_t o
   return mapped;
 }
 
-// The ids of a file, one after the other.
+// Reads the ids of a file in order.
 class Ids {
  public:
   static absl::StatusOr<Ids> Open(const std::string& path) {
@@ -49,7 +49,7 @@ class Ids {
     ASSIGN_OR_RETURN(ids.file_, MappedFile::Open(path, MapUse::kStream));
     return ids;
   }
-  // Each is written as its length in text, a colon, and itself.
+  // Each id is stored as its length in text, a colon, and the id.
   absl::StatusOr<absl::string_view> Next() {
     if (file_ == nullptr) return absl::string_view();
     const absl::string_view rest = file_->bytes().substr(at_);
@@ -68,7 +68,7 @@ class Ids {
   size_t at_ = 0;
 };
 
-// One for each member; they add up to 1.
+// Returns one weight for each member; they sum to 1.
 std::vector<double> WeightsOf(const DatasetAnswer& answer) {
   std::vector<double> weights;
   for (const MemberValues& values : answer.members) weights.push_back(values.member.weight);
@@ -145,7 +145,7 @@ absl::Status WriteRows(const DatasetAnswer& answer, absl::Span<const double> wei
 absl::StatusOr<PublishedPrediction> PublishDataset(const DatasetAnswer& answer, absl::Time now) {
   if (answer.members.empty()) return absl::InvalidArgumentError("no model has answered");
   ASSIGN_OR_RETURN(const JobPublishLock lock,
-                   JobPublishLock::Take(answer.state_dir, answer.job, PublishLockTimeout()));
+                   JobPublishLock::Acquire(answer.state_dir, answer.job, PublishLockTimeout()));
   const std::vector<double> weights = WeightsOf(answer);
   PredictionManifest next = Describe(answer, weights, now);
   const auto standing = ReadStandingPrediction(answer.state_dir, answer.job);

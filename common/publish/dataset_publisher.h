@@ -1,5 +1,5 @@
-// Turns what several models have predicted for a file into the Prediction of the Job that
-// asked for it. Files may be larger than memory: everything streams.
+// Turns several models' predictions for a file into the Prediction of the Job that asked for it.
+// Files may be larger than memory: everything is streamed.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -16,27 +16,28 @@
 
 namespace traind {
 
-// What one model answered.
+// The predictions of one model.
 struct MemberValues {
-  Member member;     // fold -1: the floor; weight as in the whole ensemble
+  Member member;     // fold -1: the floor; its weight in the whole ensemble
   std::string path;  // absolute; NPY float32 [rows, outputs], in the file's order
 };
 
 struct DatasetAnswer {
   std::string state_dir;
-  std::string job;          // that asked
-  std::string models_from;  // whose models
+  std::string job;          // the Job that asked
+  std::string models_from;  // the Job whose models predict
   std::string metric;
   AnswerColumns columns;
-  PredictionForm form;  // format and probabilities; ensemble is told only
+  PredictionForm form;  // format and probabilities; `ensemble` is only recorded
   int64_t rows = 0;
-  // Absolute: each row's id as its length, a colon, and itself; empty: no id column.
+  // Absolute path of a file with each row's id as its length, a colon, and the id; empty: there is
+  // no id column.
   std::string ids;
-  std::vector<MemberValues> members;  // in the order of the models, those that have answered
-  int members_wanted = 0;             // models there are
-  // The only member has answered for some of the rows, and something stands for the others.
+  std::vector<MemberValues> members;  // those that have predicted, in the order of the models
+  int members_wanted = 0;             // number of models
+  // The only member has predicted some rows; the others have a stand-in value.
   bool stand_in = false;
-  // Of the other Job's Prediction by all its models.
+  // Figures of the other Job's Prediction by all its models.
   Quality quality = Quality::kNone;
   std::optional<double> oof_score;
   bool comparable = false;
@@ -44,12 +45,11 @@ struct DatasetAnswer {
   std::function<void()> progress;
 };
 
-// Joins the members, with their weights scaled to sum to 1, and lets them stand unless the
-// standing Prediction has as many members (a stand-in is none). Fewer members than wanted
-// are DEGRADED, a stand-in is a FLOOR, and their score is not told: the other Job's does
-// not hold for them.
-// Threads: safe; calls for one Job wait for each other. Errors: as of Publish;
-// InvalidArgument without members.
+// Averages the members with their weights scaled to sum to 1, and publishes the result unless the
+// standing Prediction has at least as many members (a stand-in counts as none). With fewer members
+// than wanted the quality is DEGRADED, with a stand-in FLOOR, and no score is given, because the
+// other Job's scores do not hold for them. Threads: safe; calls for the same Job wait for each
+// other. Errors: those of Publish; InvalidArgument: there are no members.
 absl::StatusOr<PublishedPrediction> PublishDataset(const DatasetAnswer& answer, absl::Time now);
 
 }  // namespace traind

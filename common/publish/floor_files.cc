@@ -58,7 +58,7 @@ absl::StatusOr<std::vector<Generation>> ReadGenerations(const std::string& path)
   return generations;
 }
 
-// The file's values, and which generation they are of.
+// Returns the file's values, and the generation that they belong to.
 absl::StatusOr<std::shared_ptr<const TestValues>> ReadKnown(
     const std::string& path, const std::vector<Generation>& generations,
     std::string Generation::*digest, const Generation*& of) {
@@ -85,7 +85,7 @@ absl::Status WriteFloor(const std::string& state_dir, const std::string& job, Fl
   }
 
   ASSIGN_OR_RETURN(const JobPublishLock lock,
-                   JobPublishLock::Take(state_dir, job, PublishLockTimeout()));
+                   JobPublishLock::Acquire(state_dir, job, PublishLockTimeout()));
   std::vector<Generation> generations = {
       {floor.model, floor.score, floor.oof_sha256, floor.test_sha256}};
   const std::string json_path = absl::StrCat(dir, "/", kFloorFile);

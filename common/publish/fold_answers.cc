@@ -37,25 +37,25 @@ absl::StatusOr<std::shared_ptr<const TestValues>> LoadArray(const PublishRequest
   return array;
 }
 
-absl::StatusOr<LoadedMember> Load(const PublishRequest& request, const ScoringData& judge,
+absl::StatusOr<LoadedMember> Load(const PublishRequest& request, const ScoringData& scoring,
                                   const Member& member) {
   if (member.fold < 0 || member.fold >= request.spec_folds) {
     return absl::InvalidArgumentError(absl::StrCat("there is no fold ", member.fold));
   }
   LoadedMember loaded;
   loaded.member = member;
-  const size_t rows = judge.fold_rows[static_cast<size_t>(member.fold)].size();
+  const size_t rows = scoring.fold_rows[static_cast<size_t>(member.fold)].size();
   ASSIGN_OR_RETURN(const std::shared_ptr<const TestValues> oof,
-                   LoadArray(request, member.oof, member.oof_sha256, rows * judge.columns));
+                   LoadArray(request, member.oof, member.oof_sha256, rows * scoring.columns));
   loaded.oof.assign(oof->values().begin(), oof->values().end());
-  if (judge.test_rows() > 0) {
+  if (scoring.test_rows() > 0) {
     ASSIGN_OR_RETURN(loaded.test,
-                     LoadArray(request, member.test, member.test_sha256, judge.test_values()));
+                     LoadArray(request, member.test, member.test_sha256, scoring.test_values()));
   }
   return loaded;
 }
 
-// The mean over the models' out-of-fold values and, where there is one, one more's.
+// Returns the mean of the models' out-of-fold values and, if given, of one more model's.
 std::vector<float> MeanOof(const std::vector<LoadedMember>& models, const LoadedMember* more) {
   std::vector<absl::Span<const float>> parts;
   for (const LoadedMember& model : models) parts.push_back(model.oof);
@@ -75,11 +75,11 @@ FoldAnswer AnswerBy(LoadedMember first) {
   return answer;
 }
 
-void AddUnlessWorse(const ScoringData& judge, LoadedMember model, FoldAnswer& answer) {
+void AddUnlessWorse(const ScoringData& scoring, LoadedMember model, FoldAnswer& answer) {
   const int fold = model.member.fold;
   std::vector<float> mean = MeanOof(answer.models, &model);
-  const double score = judge.OnFold(mean, fold);
-  if (Better(judge.metric, judge.OnFold(answer.oof, fold), score)) return;
+  const double score = scoring.OnFold(mean, fold);
+  if (Better(scoring.metric, scoring.OnFold(answer.oof, fold), score)) return;
   answer.oof = std::move(mean);
   answer.score = score;
   answer.models.push_back(std::move(model));
@@ -87,7 +87,7 @@ void AddUnlessWorse(const ScoringData& judge, LoadedMember model, FoldAnswer& an
 
 }  // namespace
 
-AnswersByFold ChooseAnswers(const PublishRequest& request, const ScoringData& judge,
+AnswersByFold ChooseAnswers(const PublishRequest& request, const ScoringData& scoring,
                             const std::vector<Member>& standing) {
   std::vector<Member> candidates = request.members;
   candidates.insert(candidates.end(), standing.begin(), standing.end());
@@ -95,11 +95,11 @@ AnswersByFold ChooseAnswers(const PublishRequest& request, const ScoringData& ju
     return std::make_tuple(a.complete, a.attempt, a.epochs_done) >
            std::make_tuple(b.complete, b.attempt, b.epochs_done);
   });
-  std::map<std::pair<int, int>, LoadedMember> chosen;  // by fold and seed
+  std::map<std::pair<int, int>, LoadedMember> chosen;  // keyed by fold and seed
   for (const Member& candidate : candidates) {
     const std::pair<int, int> key(candidate.fold, candidate.seed);
     if (chosen.count(key) > 0) continue;
-    absl::StatusOr<LoadedMember> loaded = Load(request, judge, candidate);
+    absl::StatusOr<LoadedMember> loaded = Load(request, scoring, candidate);
     if (loaded.ok()) chosen.emplace(key, *std::move(loaded));
   }
   AnswersByFold answers;
@@ -108,17 +108,17 @@ AnswersByFold ChooseAnswers(const PublishRequest& request, const ScoringData& ju
     if (answer == answers.end()) {
       answers.emplace(key.first, AnswerBy(std::move(loaded)));
     } else {
-      AddUnlessWorse(judge, std::move(loaded), answer->second);
+      AddUnlessWorse(scoring, std::move(loaded), answer->second);
     }
   }
   return answers;
 }
 
-std::optional<FoldAnswer> AnswerOf(const PublishRequest& request, const ScoringData& judge,
+std::optional<FoldAnswer> AnswerOf(const PublishRequest& request, const ScoringData& scoring,
                                    const std::vector<Member>& members) {
   std::optional<FoldAnswer> answer;
   for (const Member& member : members) {
-    absl::StatusOr<LoadedMember> loaded = Load(request, judge, member);
+    absl::StatusOr<LoadedMember> loaded = Load(request, scoring, member);
     if (!loaded.ok()) return std::nullopt;
     if (answer) {
       answer->models.push_back(*std::move(loaded));

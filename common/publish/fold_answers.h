@@ -1,4 +1,4 @@
-// What the models of each fold answer together.
+// The combined predictions of each fold's models.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace traind {
 
-// A model whose files are what its digests say, with what they hold.
+// A model whose files match their digests, with the files' values.
 struct LoadedMember {
   Member member;
   std::vector<float> oof;                  // [rows of the fold, C]
@@ -21,22 +21,22 @@ struct LoadedMember {
 
 struct FoldAnswer {
   std::vector<LoadedMember> models;  // by seed; at least one
-  bool complete = false;             // the fold's first model is
+  bool complete = false;             // the fold's first model is complete
   double score = 0;                  // the Job's metric on the fold's rows
   std::vector<float> oof;            // [rows of the fold, C]: the mean over the models
 };
 using AnswersByFold = std::map<int, FoldAnswer>;
 
-// Of each fold's model the first whole one among the request's and the standing
-// Prediction's: complete before incomplete, then the newest Attempt, then the one that
-// trained longest. They are averaged in the order of their seeds, but for those with which
-// the fold would score worse on its own rows.
-AnswersByFold ChooseAnswers(const PublishRequest& request, const ScoringData& judge,
+// Chooses, for each model of each fold, the best usable one among the request's and the standing
+// Prediction's: a complete one before an incomplete one, then the newest Attempt, then the one that
+// trained longest. A fold's models are averaged in the order of their seeds, without those that
+// would make the fold's score on its own rows worse.
+AnswersByFold ChooseAnswers(const PublishRequest& request, const ScoringData& scoring,
                             const std::vector<Member>& standing);
 
-// The mean of exactly these members of one fold, of a Prediction that stands; none where a
-// file is gone or damaged.
-std::optional<FoldAnswer> AnswerOf(const PublishRequest& request, const ScoringData& judge,
+// Returns the mean of exactly these members of one fold of a standing Prediction; nullopt if a file
+// is missing or damaged.
+std::optional<FoldAnswer> AnswerOf(const PublishRequest& request, const ScoringData& scoring,
                                    const std::vector<Member>& members);
 
 }  // namespace traind

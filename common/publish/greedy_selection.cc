@@ -5,7 +5,7 @@
 namespace traind {
 namespace {
 
-// The mean of what is chosen and one more.
+// Computes the mean of the chosen candidates and one more.
 void Mean(absl::Span<const double> sums, absl::Span<const float> more, size_t count,
           std::vector<float>& out) {
   const double divisor = static_cast<double>(count);

@@ -8,11 +8,10 @@
 
 namespace traind {
 
-// Caruana, Niculescu-Mizil, Crew, Ksikes: Ensemble Selection from Libraries of Models (ICML
-// 2004). Begins with the best candidate, adds again and again the one that makes the mean
-// best, and returns the weights of the best mean seen; of equal ones the first.
-// candidates: predictions of the same rows. better: whether the first predictions' score
-// beats the second's; score: of predictions.
+// Implements Caruana, Niculescu-Mizil, Crew, Ksikes: Ensemble Selection from Libraries of Models
+// (ICML 2004). It begins with the best candidate, repeatedly adds the one that makes the mean best,
+// and returns the weights of the best mean seen; the first wins a tie. candidates: predictions of
+// the same rows. score: scores predictions. better: whether the first score beats the second.
 std::vector<double> GreedyWeights(absl::Span<const absl::Span<const float>> candidates,
                                   const std::function<double(absl::Span<const float>)>& score,
                                   const std::function<bool(double, double)>& better,

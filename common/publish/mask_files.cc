@@ -31,7 +31,7 @@ std::vector<std::string> MaskNames(const std::vector<std::string>& ids, size_t r
   return names;
 }
 
-// Of the voxels of each label; background is not told.
+// Returns each label's share of the voxels; background has no share of its own.
 static std::vector<float> SharesOf(const std::vector<int64_t>& voxels, int64_t all) {
   const auto share = [all](int64_t of) {
     return static_cast<float>(static_cast<double>(of) / static_cast<double>(all));

@@ -1,4 +1,4 @@
-// What a Prediction is made of, as values: models' files, quality, scores. No I/O.
+// The values that describe a Prediction: models' files, quality, scores. No I/O.
 #pragma once
 
 #include <absl/strings/string_view.h>
@@ -12,10 +12,10 @@
 namespace traind {
 
 enum class Quality { kNone, kFloor, kDegraded, kFull };
-std::string QualityName(Quality quality);  // "", FLOOR, DEGRADED, FULL
-Quality QualityByName(absl::string_view name);  // kNone where it is none of these
+std::string QualityName(Quality quality);       // "", FLOOR, DEGRADED, FULL
+Quality QualityByName(absl::string_view name);  // kNone for any other name
 
-// The predictions of a fold's model, as files under the job's folder.
+// The predictions of one model of a fold, as files in the Job's folder.
 struct Member {
   int fold = 0;
   int64_t attempt = 0;
@@ -24,11 +24,12 @@ struct Member {
   double epochs_done = 0;
   std::string oof, oof_sha256;  // float32 [rows of the fold, C], path relative to the job's folder
   std::string test, test_sha256;  // float32 [test_rows, C]; empty without test rows
-  // When the weights that predicted were made: epochs and optimizer steps; 0: not told.
+  // The epoch and optimizer step of the weights that predicted; 0: unknown.
   double best_epoch = 0;
   int64_t step = 0;
-  double weight = 0;  // in the answer; set by Publish. 0: none, or from before weights were told
-  int seed = 0;  // which of the fold's models; the first, 0, tells whether the fold is complete
+  double weight =
+      0;  // in the ensemble; set by Publish; 0: none, or written before weights were recorded
+  int seed = 0;  // number of the model in its fold; seed 0 decides whether the fold is complete
 };
 
 // A file of a Prediction besides predictions.csv.
@@ -38,7 +39,7 @@ struct PredictionFile {
   int64_t bytes = 0;
 };
 
-// What Publish (publisher.h) is asked to join.
+// The input of Publish (publisher.h).
 struct PublishRequest {
   std::string state_dir;
   std::string job;
@@ -56,18 +57,18 @@ struct PublishedPrediction {
   int64_t bytes = 0;
   int64_t rows = 0;
   Quality quality = Quality::kNone;
-  std::vector<Member> members;        // what answered; empty: the floor
-  double floor_weight = 0;            // of the floor beside them; 1 where they are empty
-  std::string ensemble;               // mean, weighted, greedy; empty: not told
-  std::vector<PredictionFile> files;  // besides predictions.csv
-  std::vector<int> left_out;          // folds whose predictions are worse than the floor's;
-                                      // complete ones count for quality all the same
+  std::vector<Member> members;        // the models that answered; empty: the floor alone
+  double floor_weight = 0;            // the floor's weight beside them; 1 if there are none
+  std::string ensemble;               // mean, weighted, greedy; empty: unknown
+  std::vector<PredictionFile> files;  // without predictions.csv
+  std::vector<int>
+      left_out;  // folds that score below the floor; complete ones still count for quality
   std::optional<double> oof_score;    // over the rows that the members cover
   bool comparable = false;            // oof_score covers all folds of the spec
-  std::optional<double> test_score;   // where the test file carries the target
+  std::optional<double> test_score;   // if the test file has the target
   std::optional<double> floor_score;  // the floor's, out of fold, over all rows
   absl::Time at;
-  bool changed = false;  // false: the standing one was as good and stays
+  bool changed = false;  // false: the standing one is as good and stays
 };
 
 }  // namespace traind

@@ -24,8 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kUnfinished[] = "publishing";  // becomes prediction-<n>
-constexpr char kNextLink[] = "current.next";  // becomes current
+constexpr char kUnfinished[] = "publishing";  // renamed to prediction-<n>
+constexpr char kNextLink[] = "current.next";  // renamed to current
 constexpr int kKeptPredictions = 3;
 
 void AppendProbability(std::string& out, float value) {
@@ -35,7 +35,7 @@ void AppendProbability(std::string& out, float value) {
   out.append(digits, end.ptr);
 }
 
-// The shortest text that reads back as the same float.
+// Appends the shortest text that reads back as the same float.
 void AppendValue(std::string& out, float value) {
   char digits[32];
   const auto end = std::to_chars(digits, digits + sizeof digits, value);
@@ -91,7 +91,7 @@ absl::StatusOr<std::unique_ptr<PredictionWriter>> PredictionWriter::Begin(
   writer->form_ = form;
   writer->rows_ = rows;
   std::error_code ignored;
-  fs::remove_all(writer->dir_, ignored);  // of a publisher that was killed
+  fs::remove_all(writer->dir_, ignored);  // left by a publisher that was killed
   RETURN_IF_ERROR(MakeDirs(writer->dir_));
   ASSIGN_OR_RETURN(writer->csv_,
                    DurableWriter::Create(absl::StrCat(writer->dir_, "/", kPredictionsFile)));
@@ -191,7 +191,7 @@ absl::Status PredictionWriter::Commit(PredictionManifest& manifest) {
       RenameDurably(dir_, absl::StrCat(state_dir_, "/", PredictionDir(job_, p.number))));
   dir_.clear();
   RETURN_IF_ERROR(SwitchCurrent(state_dir_, job_, p.number));
-  // Readers of the one before may still be at it, so it stays a while.
+  // Someone may still be reading the previous Prediction, so it is kept for a while.
   numbers.push_back(p.number);
   std::error_code ignored;
   for (size_t i = 0; i + kKeptPredictions < numbers.size(); ++i) {

@@ -1,4 +1,4 @@
-// The files of a Prediction, and the switch to them.
+// Writes the files of a Prediction and makes it the standing one.
 #pragma once
 
 #include <absl/status/status.h>
@@ -19,19 +19,19 @@
 
 namespace traind {
 
-// What the answers are about.
+// The columns of a Prediction.
 struct AnswerColumns {
-  std::string id;  // name of the id column; empty: rows are counted from 0
+  std::string id;  // name of the id column; empty: rows are numbered from 0
   std::vector<std::string> targets;
-  std::vector<std::string> classes;  // empty: values
+  std::vector<std::string> classes;  // empty: the values are not probabilities of classes
 
   size_t outputs() const { return classes.empty() ? targets.size() : classes.size(); }
 };
 AnswerColumns AnswerColumnsOf(const TableSchema& schema);
 
-// Writes a Prediction's files row by row into a folder beside the standing one.
-// REQUIRES: the Job's publish lock is held from Begin to Commit.
-// Threads: confined to one. Errors: as of WriteFileDurably; what was written is removed.
+// Writes a Prediction's files row by row into a folder beside the standing one. REQUIRES: the Job's
+// publish lock is held from Begin to Commit. Threads: confined to one. Errors: those of
+// WriteFileDurably, after which the written files are removed.
 class PredictionWriter {
  public:
   static absl::StatusOr<std::unique_ptr<PredictionWriter>> Begin(const std::string& state_dir,
@@ -41,14 +41,13 @@ class PredictionWriter {
                                                                  int64_t rows);
   ~PredictionWriter();
 
-  // The next row of the file. id: ignored where there is no id column. values: [outputs]
+  // Appends the next row of the file. id: ignored if there is no id column. values: [outputs].
   absl::Status Add(absl::string_view id, absl::Span<const float> values);
-  // Where the files are until then, absolute.
+  // Absolute path of the files until Commit.
   const std::string& folder() const { return dir_; }
-  // Files in folder(), by their names there: Commit packs them with predictions.csv into
-  // predictions.zip.
+  // Names of files in folder() that Commit packs with predictions.csv into predictions.zip.
   void PackWith(std::vector<std::string> names) { packed_ = std::move(names); }
-  // After `rows` rows: completes prediction-<n>/ and switches `current`. Sets number, path,
+  // Completes prediction-<n>/ after `rows` rows and switches `current` to it. Sets number, path,
   // digests and sizes of the manifest's prediction.
   absl::Status Commit(PredictionManifest& manifest);
 
@@ -63,7 +62,7 @@ class PredictionWriter {
   int64_t rows_ = 0;
   int64_t row_ = 0;
   std::string line_;
-  std::vector<std::string> labels_;  // of classes, quoted
+  std::vector<std::string> labels_;  // of the classes, quoted
   std::unique_ptr<DurableWriter> csv_, npy_;
   std::vector<std::string> packed_;
 };

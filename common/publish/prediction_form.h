@@ -1,4 +1,4 @@
-// How a Job wants its answer, as PREPARE leaves it in the Job's folder.
+// The form in which a Job wants its answer; PREPARE stores it in the Job's folder.
 #pragma once
 
 #include <absl/status/status.h>
@@ -15,8 +15,8 @@ enum class FileFormat { kCsv, kNpy, kZip };
 struct PredictionForm {
   EnsembleKind ensemble = EnsembleKind::kMean;
   FileFormat format = FileFormat::kCsv;
-  bool probabilities = true;  // columns of predictions.csv
-  bool tiff_masks = false;    // of volumes: TIFF, else NPY
+  bool probabilities = true;  // as columns of predictions.csv
+  bool tiff_masks = false;    // for volumes: TIFF instead of NPY
 
   bool plain() const {
     return ensemble == EnsembleKind::kMean && format == FileFormat::kCsv && probabilities &&
@@ -24,13 +24,13 @@ struct PredictionForm {
   }
 };
 
-// "csv", "npy", "zip"; kCsv where it is none of them.
+// Reads "csv", "npy" or "zip"; any other name means kCsv.
 FileFormat FileFormatByName(const std::string& name);
 
-// Writes durably. Nothing is written where the form is plain.
+// Writes the form durably. A plain form is not written.
 absl::Status WritePredictionForm(const std::string& state_dir, const std::string& job,
                                  const PredictionForm& form);
-// Plain where nothing was written. DataLoss.
+// Returns the plain form if none was written. DataLoss: the file is damaged.
 absl::StatusOr<PredictionForm> ReadPredictionForm(const std::string& state_dir,
                                                   const std::string& job);
 

@@ -29,8 +29,7 @@ Json Number(double value) {
 
 Json Number(const std::optional<double>& value) { return value ? Number(*value) : Json(nullptr); }
 
-// Takes typed values out of an object; the first that is not as it should be is
-// remembered.
+// Reads typed values from an object; the first invalid one is recorded.
 class Fields {
  public:
   explicit Fields(const Json& object) : object_(object) {}
@@ -41,7 +40,7 @@ class Fields {
     if (it == object_.end()) return Wrong(key), kNothing;
     return *it;
   }
-  void Take(const char* key, std::string& value) {
+  void Read(const char* key, std::string& value) {
     const Json& json = At(key);
     if (json.is_string()) {
       value = json.get<std::string>();
@@ -49,7 +48,7 @@ class Fields {
       Wrong(key);
     }
   }
-  void Take(const char* key, bool& value) {
+  void Read(const char* key, bool& value) {
     const Json& json = At(key);
     if (json.is_boolean()) {
       value = json.get<bool>();
@@ -57,7 +56,7 @@ class Fields {
       Wrong(key);
     }
   }
-  void Take(const char* key, int64_t& value) {
+  void Read(const char* key, int64_t& value) {
     const Json& json = At(key);
     if (json.is_number_integer() && json <= INT64_MAX) {
       value = json.get<int64_t>();
@@ -65,13 +64,13 @@ class Fields {
       Wrong(key);
     }
   }
-  void Take(const char* key, int& value) {
+  void Read(const char* key, int& value) {
     int64_t wide = 0;
-    Take(key, wide);
+    Read(key, wide);
     if (wide < 0 || wide > INT_MAX) Wrong(key);
     value = static_cast<int>(wide);
   }
-  void Take(const char* key, double& value) {
+  void Read(const char* key, double& value) {
     const Json& json = At(key);
     if (json.is_number()) {
       value = json.get<double>();
@@ -83,10 +82,10 @@ class Fields {
       Wrong(key);
     }
   }
-  void Take(const char* key, std::optional<double>& value) {
+  void Read(const char* key, std::optional<double>& value) {
     if (At(key).is_null()) return;
     value.emplace();
-    Take(key, *value);
+    Read(key, *value);
   }
   void Wrong(const char* key) {
     if (wrong_.empty()) wrong_ = key;
@@ -116,22 +115,22 @@ Json MemberJson(const Member& member) {
 
 std::string ParseMember(const Json& json, Member& member) {
   Fields fields(json);
-  fields.Take("fold", member.fold);
-  fields.Take("attempt", member.attempt);
-  fields.Take("complete", member.complete);
-  fields.Take("score", member.score);
-  fields.Take("epochs_done", member.epochs_done);
-  fields.Take("oof", member.oof);
-  fields.Take("oof_sha256", member.oof_sha256);
-  fields.Take("test", member.test);
-  fields.Take("test_sha256", member.test_sha256);
-  // Later than format 1's first files.
+  fields.Read("fold", member.fold);
+  fields.Read("attempt", member.attempt);
+  fields.Read("complete", member.complete);
+  fields.Read("score", member.score);
+  fields.Read("epochs_done", member.epochs_done);
+  fields.Read("oof", member.oof);
+  fields.Read("oof_sha256", member.oof_sha256);
+  fields.Read("test", member.test);
+  fields.Read("test_sha256", member.test_sha256);
+  // The first files of format 1 lack these fields.
   if (json.contains("weight")) {
-    fields.Take("best_epoch", member.best_epoch);
-    fields.Take("step", member.step);
-    fields.Take("weight", member.weight);
+    fields.Read("best_epoch", member.best_epoch);
+    fields.Read("step", member.step);
+    fields.Read("weight", member.weight);
   }
-  if (json.contains("seed")) fields.Take("seed", member.seed);
+  if (json.contains("seed")) fields.Read("seed", member.seed);
   return fields.wrong();
 }
 
@@ -140,9 +139,9 @@ std::vector<PredictionFile> ParseFiles(const Json& list) {
   for (const Json& item : list) {
     PredictionFile& file = files.emplace_back();
     Fields fields(item);
-    fields.Take("name", file.name);
-    fields.Take("sha256", file.sha256);
-    fields.Take("bytes", file.bytes);
+    fields.Read("name", file.name);
+    fields.Read("sha256", file.sha256);
+    fields.Read("bytes", file.bytes);
     if (!fields.wrong().empty()) files.pop_back();
   }
   return files;
@@ -195,27 +194,27 @@ absl::StatusOr<PredictionManifest> ParseManifest(absl::string_view text, absl::s
   PublishedPrediction& p = manifest.prediction;
   std::string quality, at;
   Fields top(json);
-  top.Take("job", manifest.job);
-  top.Take("number", p.number);
-  top.Take("quality", quality);
-  top.Take("at", at);
-  top.Take("metric", manifest.metric);
+  top.Read("job", manifest.job);
+  top.Read("number", p.number);
+  top.Read("quality", quality);
+  top.Read("at", at);
+  top.Read("metric", manifest.metric);
   Fields file(top.At("predictions"));
-  file.Take("sha256", p.sha256);
-  file.Take("bytes", p.bytes);
-  file.Take("rows", p.rows);
+  file.Read("sha256", p.sha256);
+  file.Read("bytes", p.bytes);
+  file.Read("rows", p.rows);
   Fields scores(top.At("scores"));
-  scores.Take("oof", p.oof_score);
-  scores.Take("comparable", p.comparable);
-  scores.Take("test", p.test_score);
-  scores.Take("floor", p.floor_score);
+  scores.Read("oof", p.oof_score);
+  scores.Read("comparable", p.comparable);
+  scores.Read("test", p.test_score);
+  scores.Read("floor", p.floor_score);
   Fields floor(top.At("floor"));
-  floor.Take("model", manifest.floor_model);
-  floor.Take("test_sha256", manifest.floor_test_sha256);
+  floor.Read("model", manifest.floor_model);
+  floor.Read("test_sha256", manifest.floor_test_sha256);
   if (json.contains("ensemble")) {
-    top.Take("ensemble", p.ensemble);
-    top.Take("models_from", manifest.models_from);
-    floor.Take("weight", p.floor_weight);
+    top.Read("ensemble", p.ensemble);
+    top.Read("models_from", manifest.models_from);
+    floor.Read("weight", p.floor_weight);
     p.files = ParseFiles(top.At("files"));
   }
   p.quality = QualityByName(quality);
@@ -244,7 +243,7 @@ absl::StatusOr<PredictionManifest> ParseManifest(absl::string_view text, absl::s
 absl::StatusOr<PredictionManifest> ReadStandingManifest(const std::string& state_dir,
                                                         const std::string& job) {
   const std::string link = absl::StrCat(state_dir, "/", CurrentLink(job));
-  // Read once: between two steps through the link it may be switched.
+  // The link is read only once, because it may be switched between two reads.
   char target[256];
   const ssize_t size = readlink(link.c_str(), target, sizeof target);
   if (size < 0) return ErrnoStatus(errno, absl::StrCat("cannot read ", link));

@@ -1,4 +1,4 @@
-// manifest.json of a prediction-<n> folder.
+// The manifest.json of a prediction-<n> folder.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -13,17 +13,17 @@ namespace traind {
 struct PredictionManifest {
   std::string job;
   std::string metric;
-  PublishedPrediction prediction;  // path is not stored: it follows from job and number
-  std::string floor_model;         // of the floor when this was published; may be empty
+  PublishedPrediction prediction;  // path is not stored, because it follows from job and number
+  std::string floor_model;         // the floor's at the time of publishing; may be empty
   std::string floor_test_sha256;
-  std::string models_from;  // the Job whose models answered; empty: its own
+  std::string models_from;  // the Job whose models predicted; empty: this Job
 };
 
 std::string EncodeManifest(const PredictionManifest& manifest);
 // DataLoss names the key.
 absl::StatusOr<PredictionManifest> ParseManifest(absl::string_view text, absl::string_view name);
 
-// That of the standing Prediction. NotFound: none yet.
+// Reads the standing Prediction's manifest. NotFound: there is none yet.
 absl::StatusOr<PredictionManifest> ReadStandingManifest(const std::string& state_dir,
                                                         const std::string& job);
 

@@ -13,9 +13,9 @@
 
 namespace traind {
 
-absl::StatusOr<JobPublishLock> JobPublishLock::Take(const std::string& state_dir,
-                                                    const std::string& job,
-                                                    absl::Duration timeout) {
+absl::StatusOr<JobPublishLock> JobPublishLock::Acquire(const std::string& state_dir,
+                                                       const std::string& job,
+                                                       absl::Duration timeout) {
   const std::string path = absl::StrCat(state_dir, "/", PublishLock(job));
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("cannot open ", path));
@@ -28,7 +28,7 @@ absl::StatusOr<JobPublishLock> JobPublishLock::Take(const std::string& state_dir
       return absl::UnavailableError(
           absl::StrCat("another process has held ", path, " for ", absl::FormatDuration(timeout)));
     }
-    // A publisher takes some ten milliseconds.
+    // Publishing takes about ten milliseconds.
     usleep(2000);
   }
   return lock;

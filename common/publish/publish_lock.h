@@ -1,4 +1,4 @@
-// One publisher at a time for each job, also across processes.
+// Allows one publisher at a time for each Job, also across processes.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -8,14 +8,14 @@
 
 namespace traind {
 
-// Holds a file lock (flock) until destroyed; the system lets go of it when the
-// process dies. Movable. Threads: confined to one.
+// Holds a file lock (flock) until destroyed; the system releases it when the process dies. Movable.
+// Threads: confined to one.
 class JobPublishLock {
  public:
-  // Creates the file (common/base/job_layout.h; its folder exists) and waits for the lock.
-  // Unavailable: another held it for all of `timeout`.
-  static absl::StatusOr<JobPublishLock> Take(const std::string& state_dir, const std::string& job,
-                                             absl::Duration timeout);
+  // Creates the lock file (common/base/job_layout.h) in the existing folder and waits for the lock.
+  // Unavailable: another process held it for all of `timeout`.
+  static absl::StatusOr<JobPublishLock> Acquire(const std::string& state_dir,
+                                                const std::string& job, absl::Duration timeout);
   ~JobPublishLock();
   JobPublishLock(JobPublishLock&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
   JobPublishLock& operator=(JobPublishLock&&) = delete;

@@ -38,50 +38,52 @@ struct Covered {
   std::vector<float> values;  // [rows.size(), C]
 };
 
-void AddFloorRows(const ScoringData& judge, const StandingFloor& floor, int fold,
+void AddFloorRows(const ScoringData& scoring, const StandingFloor& floor, int fold,
                   Covered& covered) {
-  for (const size_t row : judge.fold_rows[static_cast<size_t>(fold)]) {
+  for (const size_t row : scoring.fold_rows[static_cast<size_t>(fold)]) {
     covered.rows.push_back(row);
-    const auto begin = floor.oof.begin() + static_cast<ptrdiff_t>(row * judge.columns);
+    const auto begin = floor.oof.begin() + static_cast<ptrdiff_t>(row * scoring.columns);
     covered.values.insert(covered.values.end(), begin,
-                          begin + static_cast<ptrdiff_t>(judge.columns));
+                          begin + static_cast<ptrdiff_t>(scoring.columns));
   }
 }
 
-void AddMemberRows(const ScoringData& judge, int fold, const FoldAnswer& answer, Covered& covered) {
-  const auto& rows = judge.fold_rows[static_cast<size_t>(fold)];
+void AddMemberRows(const ScoringData& scoring, int fold, const FoldAnswer& answer,
+                   Covered& covered) {
+  const auto& rows = scoring.fold_rows[static_cast<size_t>(fold)];
   covered.rows.insert(covered.rows.end(), rows.begin(), rows.end());
   covered.values.insert(covered.values.end(), answer.oof.begin(), answer.oof.end());
 }
 
 struct LeftOut {
   std::vector<int> folds;  // ascending
-  int complete = 0;        // of those that the floor beats one by one
+  int complete = 0;        // complete ones among the folds that score below the floor themselves
 };
 
-// Takes out incomplete folds that score below the floor on their own rows (of a
-// forward split: complete ones, too), and all folds if they score below it together.
-LeftOut LeaveOutPoor(const ScoringData& judge, const StandingFloor& floor, AnswersByFold& members) {
+// Removes incomplete folds (in a forward split also complete ones) that score below the floor on
+// their own rows, and all folds if they score below it together.
+LeftOut LeaveOutPoor(const ScoringData& scoring, const StandingFloor& floor,
+                     AnswersByFold& members) {
   LeftOut left_out;
   Covered by_floor_together, together;
   for (auto it = members.begin(); it != members.end();) {
     Covered by_floor;
-    AddFloorRows(judge, floor, it->first, by_floor);
-    const double floor_score = judge.OnRows(by_floor.values, by_floor.rows);
-    const double score = judge.OnRows(it->second.oof, by_floor.rows);
-    const bool may_go = !it->second.complete || judge.forward;
-    if (may_go && Better(judge.metric, floor_score, score)) {
+    AddFloorRows(scoring, floor, it->first, by_floor);
+    const double floor_score = scoring.OnRows(by_floor.values, by_floor.rows);
+    const double score = scoring.OnRows(it->second.oof, by_floor.rows);
+    const bool may_go = !it->second.complete || scoring.forward;
+    if (may_go && Better(scoring.metric, floor_score, score)) {
       left_out.folds.push_back(it->first);
       left_out.complete += it->second.complete ? 1 : 0;
       it = members.erase(it);
     } else {
-      AddFloorRows(judge, floor, it->first, by_floor_together);
-      AddMemberRows(judge, it->first, it->second, together);
+      AddFloorRows(scoring, floor, it->first, by_floor_together);
+      AddMemberRows(scoring, it->first, it->second, together);
       ++it;
     }
   }
-  if (Better(judge.metric, judge.OnRows(by_floor_together.values, by_floor_together.rows),
-             judge.OnRows(together.values, together.rows))) {
+  if (Better(scoring.metric, scoring.OnRows(by_floor_together.values, by_floor_together.rows),
+             scoring.OnRows(together.values, together.rows))) {
     for (const auto& [fold, answer] : members) left_out.folds.push_back(fold);
     std::sort(left_out.folds.begin(), left_out.folds.end());
     members.clear();
@@ -89,14 +91,14 @@ LeftOut LeaveOutPoor(const ScoringData& judge, const StandingFloor& floor, Answe
   return left_out;
 }
 
-// What the members and the floor weigh: all together 1. By greedy selection the folds
-// together stand against the floor, as no row has out-of-fold predictions of two folds.
+// The weights of members and floor; they sum to 1. In greedy selection the folds together compete
+// with the floor, because no row has out-of-fold predictions of two folds.
 struct EnsembleWeights {
-  std::vector<double> members;  // of each model, by fold and seed
+  std::vector<double> members;  // of each model, ordered by fold and seed
   double floor = 0;
 };
 
-// A fold's weight is its models', all alike.
+// Divides each fold's weight equally among its models.
 std::vector<double> WeightsOfModels(const AnswersByFold& members,
                                     const std::vector<double>& of_folds) {
   std::vector<double> weights;
@@ -108,7 +110,7 @@ std::vector<double> WeightsOfModels(const AnswersByFold& members,
   return weights;
 }
 
-EnsembleWeights Weigh(EnsembleKind kind, const ScoringData& judge,
+EnsembleWeights Weigh(EnsembleKind kind, const ScoringData& scoring,
                       const std::optional<StandingFloor>& floor, const AnswersByFold& members) {
   EnsembleWeights weights;
   if (members.empty()) {
@@ -119,18 +121,18 @@ EnsembleWeights Weigh(EnsembleKind kind, const ScoringData& judge,
   if (kind == EnsembleKind::kWeighted) {
     std::vector<double> scores;
     for (const auto& [fold, answer] : members) scores.push_back(answer.score);
-    of_folds = WeightsByScore(judge.metric, scores);
+    of_folds = WeightsByScore(scoring.metric, scores);
   }
   if (kind == EnsembleKind::kGreedy && floor) {
     Covered by_members, by_floor;
     for (const auto& [fold, answer] : members) {
-      AddMemberRows(judge, fold, answer, by_members);
-      AddFloorRows(judge, *floor, fold, by_floor);
+      AddMemberRows(scoring, fold, answer, by_members);
+      AddFloorRows(scoring, *floor, fold, by_floor);
     }
     const std::vector<double> chosen = GreedyWeights(
         {by_members.values, by_floor.values},
-        [&](absl::Span<const float> values) { return judge.OnRows(values, by_members.rows); },
-        [&](double a, double b) { return Better(judge.metric, a, b); });
+        [&](absl::Span<const float> values) { return scoring.OnRows(values, by_members.rows); },
+        [&](double a, double b) { return Better(scoring.metric, a, b); });
     weights.floor = chosen[1];
     for (double& weight : of_folds) weight *= chosen[0];
   }
@@ -138,7 +140,7 @@ EnsembleWeights Weigh(EnsembleKind kind, const ScoringData& judge,
   return weights;
 }
 
-// What the members' and the floor's values give together. weights: theirs.
+// Combines the test values of the members and the floor by `weights`.
 JoinedValues Join(const EnsembleWeights& weights, const AnswersByFold& members,
                   const std::optional<StandingFloor>& floor) {
   std::vector<std::shared_ptr<const TestValues>> parts;
@@ -155,16 +157,16 @@ JoinedValues Join(const EnsembleWeights& weights, const AnswersByFold& members,
   return JoinedValues(std::move(parts), std::move(of_parts));
 }
 
-// Folds whose first model is complete.
+// Counts the folds whose first model is complete.
 int CompleteFolds(const std::vector<Member>& members) {
   return static_cast<int>(std::count_if(members.begin(), members.end(), [](const Member& member) {
     return member.seed == 0 && member.complete;
   }));
 }
 
-// The Prediction that the members would make, without its files. Quality tells how much
-// of the plan was done, so complete folds that were left out count for it.
-PublishedPrediction Describe(const PublishRequest& request, const ScoringData& judge,
+// Describes the Prediction that the members would make, without its files. Quality says how much of
+// the plan was done, so complete folds count for it even if they were left out.
+PublishedPrediction Describe(const PublishRequest& request, const ScoringData& scoring,
                              const AnswersByFold& members, int complete_left_out,
                              const std::optional<StandingFloor>& floor,
                              const EnsembleWeights& weights, const JoinedValues& test_values) {
@@ -175,12 +177,12 @@ PublishedPrediction Describe(const PublishRequest& request, const ScoringData& j
       p.members.push_back(model.member);
       p.members.back().weight = weights.members[p.members.size() - 1];
     }
-    AddMemberRows(judge, fold, answer, covered);
+    AddMemberRows(scoring, fold, answer, covered);
   }
   p.floor_weight = weights.floor;
   if (!members.empty() && weights.floor > 0) {
     Covered of_floor;
-    for (const auto& [fold, answer] : members) AddFloorRows(judge, *floor, fold, of_floor);
+    for (const auto& [fold, answer] : members) AddFloorRows(scoring, *floor, fold, of_floor);
     std::vector<float> joined(covered.values.size());
     Blend({covered.values, of_floor.values}, {1 - weights.floor, weights.floor},
           absl::MakeSpan(joined));
@@ -189,17 +191,17 @@ PublishedPrediction Describe(const PublishRequest& request, const ScoringData& j
   if (floor) {
     Covered by_floor;
     for (int fold = 0; fold < request.spec_folds; ++fold) {
-      AddFloorRows(judge, *floor, fold, by_floor);
+      AddFloorRows(scoring, *floor, fold, by_floor);
     }
-    const double score = judge.OnRows(by_floor.values, by_floor.rows);
+    const double score = scoring.OnRows(by_floor.values, by_floor.rows);
     if (!std::isnan(score)) p.floor_score = score;
     if (members.empty()) covered = std::move(by_floor);
   }
-  const double oof = judge.OnRows(covered.values, covered.rows);
+  const double oof = scoring.OnRows(covered.values, covered.rows);
   if (!std::isnan(oof)) p.oof_score = oof;
   const bool all = static_cast<int>(members.size()) == request.spec_folds;
   p.comparable = all || members.empty();
-  p.test_score = judge.OnTest(test_values);
+  p.test_score = scoring.OnTest(test_values);
   const int complete = CompleteFolds(p.members) + complete_left_out;
   p.quality =
       complete == request.spec_folds && !request.plan_cut ? Quality::kFull : Quality::kDegraded;
@@ -207,49 +209,50 @@ PublishedPrediction Describe(const PublishRequest& request, const ScoringData& j
   return p;
 }
 
-// Whether the members score at least as well as the standing Prediction on the
-// rows that both cover.
-bool NotWorse(const PublishRequest& request, const ScoringData& judge, const AnswersByFold& members,
-              const std::optional<StandingFloor>& floor, const PublishedPrediction& standing) {
+// Whether the members score at least as well as the standing Prediction on the rows that both
+// cover.
+bool NotWorse(const PublishRequest& request, const ScoringData& scoring,
+              const AnswersByFold& members, const std::optional<StandingFloor>& floor,
+              const PublishedPrediction& standing) {
   Covered mine, theirs;
   std::map<int, std::vector<Member>> by_fold;
   for (const Member& member : standing.members) by_fold[member.fold].push_back(member);
   const auto add_mine = [&](int fold) {
     const auto it = members.find(fold);
-    if (it != members.end()) return AddMemberRows(judge, fold, it->second, mine);
-    AddFloorRows(judge, *floor, fold, mine);
+    if (it != members.end()) return AddMemberRows(scoring, fold, it->second, mine);
+    AddFloorRows(scoring, *floor, fold, mine);
   };
   if (standing.members.empty()) {
-    // Against the floor: on the members' rows. The floor of then is not kept,
-    // and the one of now is no worse.
+    // The standing Prediction is the floor, so scores are compared on the members' rows. The floor
+    // of that time is not kept, but the present one is no worse.
     if (!floor) return true;
     for (const auto& [fold, answer] : members) {
       add_mine(fold);
-      AddFloorRows(judge, *floor, fold, theirs);
+      AddFloorRows(scoring, *floor, fold, theirs);
     }
   } else {
     for (const auto& [fold, models] : by_fold) {
       if (members.count(fold) == 0 && !(members.empty() && floor)) continue;
-      const std::optional<FoldAnswer> answer = AnswerOf(request, judge, models);
+      const std::optional<FoldAnswer> answer = AnswerOf(request, scoring, models);
       if (!answer) continue;
       add_mine(fold);
-      AddMemberRows(judge, fold, *answer, theirs);
+      AddMemberRows(scoring, fold, *answer, theirs);
     }
   }
   if (mine.rows.empty()) return members.size() > by_fold.size();
-  return !Better(judge.metric, judge.OnRows(theirs.values, theirs.rows),
-                 judge.OnRows(mine.values, mine.rows));
+  return !Better(scoring.metric, scoring.OnRows(theirs.values, theirs.rows),
+                 scoring.OnRows(mine.values, mine.rows));
 }
 
 // Whether `next` replaces the standing Prediction.
-bool Replaces(const PublishRequest& request, const ScoringData& judge, const AnswersByFold& members,
-              const std::optional<StandingFloor>& floor, const PublishedPrediction& next,
-              const PredictionManifest& standing_manifest) {
+bool Replaces(const PublishRequest& request, const ScoringData& scoring,
+              const AnswersByFold& members, const std::optional<StandingFloor>& floor,
+              const PublishedPrediction& next, const PredictionManifest& standing_manifest) {
   const PublishedPrediction& standing = standing_manifest.prediction;
   if (next.members.empty() && standing.members.empty()) {
     if (floor->test_sha256 == standing_manifest.floor_test_sha256) return false;
     constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-    return !Better(judge.metric, standing.oof_score.value_or(kNone),
+    return !Better(scoring.metric, standing.oof_score.value_or(kNone),
                    next.oof_score.value_or(kNone));
   }
   const bool same = std::equal(
@@ -257,11 +260,11 @@ bool Replaces(const PublishRequest& request, const ScoringData& judge, const Ans
       [](const Member& a, const Member& b) { return SameFiles(a, b) && a.complete == b.complete; });
   if (same) return next.quality > standing.quality;
   if (CompleteFolds(next.members) > CompleteFolds(standing.members)) return true;
-  return NotWorse(request, judge, members, floor, standing);
+  return NotWorse(request, scoring, members, floor, standing);
 }
 
-// The standing Prediction; none where its files are not what they should be.
-// Its members count in either case.
+// The standing Prediction; `whole` is false if its files are missing or damaged. Its members count
+// in either case.
 struct Standing {
   std::optional<PredictionManifest> manifest;
   bool whole = false;
@@ -280,38 +283,38 @@ Standing ReadStanding(const PublishRequest& request) {
 }
 
 absl::StatusOr<std::optional<StandingFloor>> ReadUsableFloor(const PublishRequest& request,
-                                                             const ScoringData& judge) {
+                                                             const ScoringData& scoring) {
   absl::StatusOr<StandingFloor> floor = ReadFloor(request.state_dir, request.job);
-  const size_t oof = static_cast<size_t>(judge.table->schema().train_rows) * judge.columns;
+  const size_t oof = static_cast<size_t>(scoring.table->schema().train_rows) * scoring.columns;
   if (floor.ok() && floor->oof.size() == oof &&
-      floor->test->values().size() == judge.test_values()) {
+      floor->test->values().size() == scoring.test_values()) {
     return std::optional<StandingFloor>(*std::move(floor));
   }
-  // Members, or what stands, answer without it.
+  // Members, or the standing Prediction, can answer without the floor.
   if (floor.ok() || absl::IsNotFound(floor.status()) || absl::IsDataLoss(floor.status())) {
     return std::optional<StandingFloor>();
   }
   return floor.status();
 }
 
-// A mask for each volume, and the share of foreground (and of each of several classes) in it as
-// the row's values.
-absl::Status WriteMaskFiles(const PublishRequest& request, const ScoringData& judge,
+// Writes a mask for each volume, and a row with the share of foreground (and of each of several
+// classes) in it.
+absl::Status WriteMaskFiles(const PublishRequest& request, const ScoringData& scoring,
                             const JoinedValues& values, PredictionForm form,
                             PredictionManifest& manifest) {
   form.format = FileFormat::kCsv;  // the masks are the arrays
-  AnswerColumns columns = AnswerColumnsOf(judge.table->schema());
-  const std::vector<std::string>& classes = judge.volumes->classes();
+  AnswerColumns columns = AnswerColumnsOf(scoring.table->schema());
+  const std::vector<std::string>& classes = scoring.volumes->classes();
   if (classes.size() > 1) {
     columns.targets.insert(columns.targets.end(), classes.begin(), classes.end());
   }
   ASSIGN_OR_RETURN(
       const std::unique_ptr<PredictionWriter> writer,
-      PredictionWriter::Begin(request.state_dir, request.job, columns, form, judge.test_rows()));
-  const std::vector<std::string> ids = judge.table->TestIds();
+      PredictionWriter::Begin(request.state_dir, request.job, columns, form, scoring.test_rows()));
+  const std::vector<std::string> ids = scoring.table->TestIds();
   ASSIGN_OR_RETURN(const MaskFiles masks,
                    WriteMasks(writer->folder(), form.tiff_masks ? MaskForm::kTiff : MaskForm::kNpy,
-                              *judge.volumes, ids, values));
+                              *scoring.volumes, ids, values));
   for (size_t row = 0; row < masks.shares.size(); ++row) {
     RETURN_IF_ERROR(
         writer->Add(columns.id.empty() ? absl::string_view() : ids[row], masks.shares[row]));
@@ -320,21 +323,21 @@ absl::Status WriteMaskFiles(const PublishRequest& request, const ScoringData& ju
   return writer->Commit(manifest);
 }
 
-// Rows in the test file's order.
-absl::Status WriteFiles(const PublishRequest& request, const ScoringData& judge,
+// Writes the rows in the test file's order.
+absl::Status WriteFiles(const PublishRequest& request, const ScoringData& scoring,
                         const JoinedValues& joined, const PredictionForm& form,
                         PredictionManifest& manifest) {
-  if (judge.volumes != nullptr) return WriteMaskFiles(request, judge, joined, form, manifest);
+  if (scoring.volumes != nullptr) return WriteMaskFiles(request, scoring, joined, form, manifest);
   const std::vector<float> all = joined.Read();
   const absl::Span<const float> values = all;
-  const Table& table = *judge.table;
+  const Table& table = *scoring.table;
   const AnswerColumns columns = AnswerColumnsOf(table.schema());
   const auto rows = static_cast<size_t>(table.schema().test_rows);
   ASSIGN_OR_RETURN(const std::unique_ptr<PredictionWriter> writer,
                    PredictionWriter::Begin(request.state_dir, request.job, columns, form,
                                            table.schema().test_rows));
   const std::vector<std::string> ids = table.TestIds();
-  std::vector<size_t> place(rows);  // [row of the file]: its place in the table
+  std::vector<size_t> place(rows);  // [row of the file]: its index in the table
   std::iota(place.begin(), place.end(), size_t{0});
   const auto order = table.TestOrder();
   for (size_t i = 0; i < order.size(); ++i) place[static_cast<size_t>(order[i])] = i;
@@ -349,36 +352,36 @@ absl::Status WriteFiles(const PublishRequest& request, const ScoringData& judge,
 }  // namespace
 
 absl::StatusOr<PublishedPrediction> Publish(const PublishRequest& request, absl::Time now) {
-  ASSIGN_OR_RETURN(const ScoringData judge, LoadScoringData(request));
+  ASSIGN_OR_RETURN(const ScoringData scoring, LoadScoringData(request));
   ASSIGN_OR_RETURN(const JobPublishLock lock,
-                   JobPublishLock::Take(request.state_dir, request.job, PublishLockTimeout()));
-  ASSIGN_OR_RETURN(const std::optional<StandingFloor> floor, ReadUsableFloor(request, judge));
+                   JobPublishLock::Acquire(request.state_dir, request.job, PublishLockTimeout()));
+  ASSIGN_OR_RETURN(const std::optional<StandingFloor> floor, ReadUsableFloor(request, scoring));
   const Standing standing = ReadStanding(request);
   const std::vector<Member> earlier =
       standing.manifest ? standing.manifest->prediction.members : std::vector<Member>();
 
-  AnswersByFold members = ChooseAnswers(request, judge, earlier);
+  AnswersByFold members = ChooseAnswers(request, scoring, earlier);
   LeftOut left_out;
-  if (floor) left_out = LeaveOutPoor(judge, *floor, members);
+  if (floor) left_out = LeaveOutPoor(scoring, *floor, members);
   if (members.empty() && !floor) {
     if (standing.whole) return standing.manifest->prediction;
     return absl::NotFoundError(
         absl::StrCat("job ", request.job, " has neither a floor nor a whole fold prediction"));
   }
   ASSIGN_OR_RETURN(const PredictionForm form, ReadPredictionForm(request.state_dir, request.job));
-  const EnsembleWeights weights = Weigh(form.ensemble, judge, floor, members);
+  const EnsembleWeights weights = Weigh(form.ensemble, scoring, floor, members);
   const JoinedValues values = Join(weights, members, floor);
   PredictionManifest next;
   next.job = request.job;
   next.metric = request.metric;
-  next.prediction = Describe(request, judge, members, left_out.complete, floor, weights, values);
+  next.prediction = Describe(request, scoring, members, left_out.complete, floor, weights, values);
   next.prediction.ensemble = EnsembleName(form.ensemble);
   next.prediction.left_out = left_out.folds;
   next.prediction.at = now;
   next.prediction.changed = true;
-  if (judge.test_rows() == 0) return next.prediction;
+  if (scoring.test_rows() == 0) return next.prediction;
   if (standing.whole &&
-      !Replaces(request, judge, members, floor, next.prediction, *standing.manifest)) {
+      !Replaces(request, scoring, members, floor, next.prediction, *standing.manifest)) {
     PublishedPrediction stays = standing.manifest->prediction;
     stays.left_out = left_out.folds;
     return stays;
@@ -387,7 +390,7 @@ absl::StatusOr<PublishedPrediction> Publish(const PublishRequest& request, absl:
     next.floor_model = floor->model;
     next.floor_test_sha256 = floor->test_sha256;
   }
-  RETURN_IF_ERROR(WriteFiles(request, judge, values, form, next));
+  RETURN_IF_ERROR(WriteFiles(request, scoring, values, form, next));
   return next.prediction;
 }
 

@@ -1,9 +1,8 @@
-// Turns what folds have predicted into the Job's standing Prediction.
+// Turns the folds' predictions into the Job's standing Prediction.
 //
-// Whoever is alive calls it: traind as folds are committed, the Job's Worker
-// while traind is away. Both get the same answer, because the members are those
-// asked for together with those of the standing Prediction, and a Prediction
-// never gets worse (see Publish).
+// Both traind and the Job's Worker may publish: traind while folds are committed, the Worker while
+// traind is away. Both get the same result, because the members are those of the request together
+// with those of the standing Prediction, and a Prediction never gets worse (see Publish).
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -15,22 +14,22 @@
 
 namespace traind {
 
-// Writes prediction-<n>/ and switches `current` (common/base/job_layout.h), holding
-// the job's publish lock. Steps: join the request's members with the standing
-// Prediction's (per model: a complete one first, then the newest Attempt), verify
-// each file's digest (a damaged one is left out), average the models of each fold but for
-// those that make it worse (fold_answers.h), leave out an incomplete fold
-// (of a forward split any fold) that scores below the floor on the fold's own rows, and all folds
-// where they score below it together (the floor answers); join the rest as the Job's form
-// says (prediction_form.h). The new one stands if
-// it is not worse than the standing one on the rows that both cover out of fold, or has more
-// complete members; else the standing one stays. The test rows' target is used for test_score
-// alone. Threads: safe; calls for one job wait for each other (the lock is a file lock). Errors:
+// Writes prediction-<n>/ and switches `current` to it (common/base/job_layout.h) while it holds the
+// Job's publish lock. Steps:
+// 1. Join the request's members with the standing Prediction's and verify each file's digest;
+//   damaged files are left out (per model: a complete one first, then the newest Attempt).
+// 2. Average the models of each fold, without those that make it worse (fold_answers.h).
+// 3. Leave out an incomplete fold (in a forward split any fold) that scores below the floor on the
+//   fold's own rows, and all folds if together they score below it; then the floor answers.
+// 4. Combine the rest as the Job's form says (prediction_form.h).
+// The new Prediction replaces the standing one if it is not worse on the rows that both cover out
+// of fold, or has more complete members. The test rows' target is only used for test_score.
+// Threads: safe; calls for the same Job wait for each other (the lock is a file lock). Errors:
 // NotFound (no floor and no member), ResourceExhausted (disk full; the standing Prediction is
 // untouched), DataLoss, Internal.
 absl::StatusOr<PublishedPrediction> Publish(const PublishRequest& request, absl::Time now);
 
-// The standing Prediction as its manifest tells it. NotFound: none yet.
+// Reads the standing Prediction from its manifest. NotFound: there is none yet.
 absl::StatusOr<PublishedPrediction> ReadStandingPrediction(const std::string& state_dir,
                                                            const std::string& job);
 

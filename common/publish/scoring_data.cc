@@ -15,7 +15,7 @@ namespace traind {
 
 namespace {
 
-// [test_rows, C], row-major.
+// Returns the targets, [test_rows, C], row-major.
 std::vector<float> TestTargets(const Table& table, size_t columns) {
   std::vector<float> wanted(static_cast<size_t>(table.schema().test_rows) * columns);
   for (size_t k = 0; k < columns; ++k) {
@@ -25,7 +25,7 @@ std::vector<float> TestTargets(const Table& table, size_t columns) {
   return wanted;
 }
 
-// The mean over the test volumes that have a mask.
+// Returns the mean score over the test volumes that have a mask.
 std::optional<double> OnMasks(const VolumeSet& set, Metric metric, const JoinedValues& values) {
   double sum = 0;
   int64_t masks = 0;
@@ -82,44 +82,44 @@ std::optional<double> ScoringData::OnTest(const JoinedValues& joined) const {
 }
 
 absl::StatusOr<ScoringData> LoadScoringData(const PublishRequest& request) {
-  ScoringData judge;
-  ASSIGN_OR_RETURN(judge.metric, MetricByName(request.metric));
-  ASSIGN_OR_RETURN(judge.table, Table::Open(absl::StrCat(request.state_dir, "/", request.table)));
-  if (IsClassification(judge.metric) != judge.classes()) {
+  ScoringData scoring;
+  ASSIGN_OR_RETURN(scoring.metric, MetricByName(request.metric));
+  ASSIGN_OR_RETURN(scoring.table, Table::Open(absl::StrCat(request.state_dir, "/", request.table)));
+  if (IsClassification(scoring.metric) != scoring.classes()) {
     return absl::InvalidArgumentError(
         absl::StrCat("metric ", request.metric, " does not suit the target of ", request.table));
   }
-  judge.columns =
-      judge.classes() ? judge.table->schema().classes.size() : judge.table->schema().targets();
-  if (IsSegmentation(judge.metric)) {
-    ASSIGN_OR_RETURN(judge.volumes, VolumeSet::Open(absl::StrCat(request.state_dir, "/",
-                                                                 VolumesOfTable(request.table))));
-    const TableSchema& schema = judge.table->schema();
-    if (static_cast<int64_t>(judge.volumes->volumes(Split::kTrain).size()) != schema.train_rows ||
-        static_cast<int64_t>(judge.volumes->volumes(Split::kTest).size()) != schema.test_rows) {
+  scoring.columns = scoring.classes() ? scoring.table->schema().classes.size()
+                                      : scoring.table->schema().targets();
+  if (IsSegmentation(scoring.metric)) {
+    ASSIGN_OR_RETURN(scoring.volumes, VolumeSet::Open(absl::StrCat(request.state_dir, "/",
+                                                                   VolumesOfTable(request.table))));
+    const TableSchema& schema = scoring.table->schema();
+    if (static_cast<int64_t>(scoring.volumes->volumes(Split::kTrain).size()) != schema.train_rows ||
+        static_cast<int64_t>(scoring.volumes->volumes(Split::kTest).size()) != schema.test_rows) {
       return absl::DataLossError(absl::StrCat("the volumes are not of table ", request.table));
     }
   }
   const std::string path = absl::StrCat(request.state_dir, "/", FoldsPath(request.job));
   ASSIGN_OR_RETURN(const Array<int16_t> folds, ReadNpyInt16(path));
-  const auto rows = static_cast<size_t>(judge.table->schema().train_rows);
+  const auto rows = static_cast<size_t>(scoring.table->schema().train_rows);
   if (folds.values.size() != rows || request.spec_folds < 1) {
     return absl::DataLossError(absl::StrCat(path, " is not of table ", request.table));
   }
-  judge.fold_rows.resize(static_cast<size_t>(request.spec_folds));
+  scoring.fold_rows.resize(static_cast<size_t>(request.spec_folds));
   for (size_t row = 0; row < rows; ++row) {
     const int16_t fold = folds.values[row];
-    if (fold == -1) continue;  // validates no fold
+    if (fold == -1) continue;  // no fold validates the row
     if (fold < 0 || fold >= request.spec_folds) {
       return absl::DataLossError(
           absl::StrCat(path, ": row ", row, " is of fold ", fold, " of ", request.spec_folds));
     }
-    judge.fold_rows[static_cast<size_t>(fold)].push_back(row);
+    scoring.fold_rows[static_cast<size_t>(fold)].push_back(row);
   }
-  // No answer is held up by a file that only tells how to judge it.
+  // A damaged plan must not hold up an answer, because it only affects how folds are judged.
   const auto split = ReadSamplePlan(absl::StrCat(request.state_dir, "/", SamplesPath(request.job)));
-  judge.forward = split.ok() && split->kind == SplitKind::kForward;
-  return judge;
+  scoring.forward = split.ok() && split->kind == SplitKind::kForward;
+  return scoring;
 }
 
 }  // namespace traind

@@ -1,4 +1,5 @@
-// The values of test.npy files, which may be too many to be held: mapped, and averaged in parts.
+// The values of test.npy files, which may be too many for memory: they are mapped, and averaged in
+// parts.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -14,16 +15,17 @@
 
 namespace traind {
 
+// The values of one file.
 // Threads: safe to share.
 class TestValues {
  public:
-  // A float32 array of any shape, all of whose values are finite. NotFound; DataLoss: it is
-  // another file than the digest's, no such array, or not finite.
+  // Opens a float32 array of any shape whose values are all finite. NotFound; DataLoss: the file
+  // does not match the digest, is not such an array, or has values that are not finite.
   static absl::StatusOr<std::shared_ptr<const TestValues>> Open(const std::string& path,
                                                                 absl::string_view sha256);
 
   absl::Span<const float> values() const { return values_; }
-  // Values that one is done with: they leave this process's memory, until they are read again.
+  // Drops values that are no longer needed from this process's memory, until they are read again.
   void Release(absl::Span<const float> part) const;
 
  private:
@@ -33,17 +35,17 @@ class TestValues {
   absl::Span<const float> values_;
 };
 
-// Several files' values together, value by value.
+// The weighted mean of several files' values. Threads: safe to share.
 class JoinedValues {
  public:
-  // parts: of one size. weights: one for each; they sum to 1.
+  // parts: all of the same size. weights: one for each part; they sum to 1.
   JoinedValues(std::vector<std::shared_ptr<const TestValues>> parts, std::vector<double> weights);
 
   size_t size() const { return size_; }
-  // out: the values from `begin` on (Blend of common/publish/ensemble.h). Nothing of the parts
+  // out: the values from `begin` on (Blend in common/publish/ensemble.h). Nothing of the parts
   // stays in memory.
   void Read(size_t begin, absl::Span<float> out) const;
-  // All of them.
+  // Returns all of them.
   std::vector<float> Read() const;
 
  private:

@@ -18,9 +18,9 @@ namespace {
 constexpr size_t kBlock = 1 << 18;
 constexpr int64_t kMostBytes = (int64_t{1} << 32) - 2;
 constexpr uint16_t kVersion = 20;     // of the format: deflate
-constexpr uint16_t kSizesFollow = 8;  // flag: sizes stand behind the data
+constexpr uint16_t kSizesFollow = 8;  // flag: sizes follow the data
 constexpr uint16_t kDeflate = 8;
-constexpr uint16_t kDate = (1 << 5) | 1;  // 1 January 1980: equal content, equal bytes
+constexpr uint16_t kDate = (1 << 5) | 1;  // 1 January 1980, so that equal content gives equal bytes
 
 struct Entry {
   std::string name;
@@ -35,7 +35,8 @@ void Put(T value, std::string& out) {
   }
 }
 
-// What a local header and the directory share, from "version needed" to the sizes.
+// Appends the fields that a local header and the directory share, from "version needed" to the
+// sizes.
 void PutCommon(const Entry& entry, bool sizes, std::string& out) {
   Put<uint16_t>(kVersion, out);
   Put<uint16_t>(kSizesFollow, out);

@@ -11,8 +11,8 @@
 
 namespace traind {
 
-// Writes durably. files: (name in the archive, path); read part by part, deflated.
-// ResourceExhausted: the disk is full, or the archive would pass 4 GiB (ZIP's own limit;
+// Writes the archive durably. files: (name in the archive, path); they are read part by part and
+// compressed. ResourceExhausted: the disk is full, or the archive would exceed 4 GiB (ZIP's limit;
 // its 64-bit form is not written).
 absl::StatusOr<FileDigest> WriteZip(const std::string& path,
                                     const std::vector<std::pair<std::string, std::string>>& files);

@@ -28,7 +28,7 @@ constexpr size_t kFirstBytes = 4096;
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// The real path of what is open: what is judged is what is read.
+// Returns the real path of the open file, so that the file that is checked is the one that is read.
 absl::StatusOr<std::string> PathOf(int fd) {
   char path[PATH_MAX];
   const ssize_t length =
@@ -55,7 +55,7 @@ bool DataFiles::Allowed(const std::string& resolved) const {
 
 absl::StatusOr<int> DataFiles::Open(const std::string& path, struct stat& info,
                                     std::string& resolved) const {
-  // O_NONBLOCK: a FIFO must not hold the caller.
+  // O_NONBLOCK keeps a FIFO from blocking the caller.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) {
     const int error = errno;
@@ -92,7 +92,7 @@ absl::StatusOr<std::shared_ptr<const DataFile>> DataFiles::Look(const std::strin
   if (!absl::StartsWith(path, "/")) {
     return absl::InvalidArgumentError(absl::StrCat("'", path, "' is not an absolute path"));
   }
-  // The same file as before lies where it lay.
+  // An unchanged file at the same path needs no second look.
   struct stat info;
   if (stat(path.c_str(), &info) == 0) {
     absl::MutexLock lock(&mutex_);
@@ -137,7 +137,8 @@ absl::StatusOr<std::shared_ptr<const DataFile>> DataFiles::Read(int fd, const st
   const bool parquet = IsParquet(part);
   if (parquet) RETURN_IF_ERROR(CheckParquetPlugin());
   if (parquet || IsArrayFile(part)) {
-    // Its columns stand all over the file: they are checked when it is read.
+    // Arrays and Parquet are checked when the whole file is read, because their columns are spread
+    // over it.
     auto file = std::make_shared<DataFile>();
     file->path = resolved;
     file->bytes = bytes;

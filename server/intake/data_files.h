@@ -1,5 +1,5 @@
-// What intake looks at of a data file: whether it may be read, its header, and
-// whether its first part is a table.
+// Examines a data file at intake: whether it may be read, its header, and whether its first part is
+// a table.
 #pragma once
 
 #include <absl/base/thread_annotations.h>
@@ -21,28 +21,27 @@ struct DataFile {
   int64_t bytes = 0;
   std::vector<std::string> header;
   bool arrays = false;   // NPY, NPZ or Parquet: header is empty
-  bool parquet = false;  // and the plug-in is there
+  bool parquet = false;  // Parquet; its plug-in is installed
   bool folder = false;   // header is empty, bytes is 0
-  std::string first;     // of arrays: their first bytes, which tell their shape
+  std::string first;     // for arrays: the first bytes, which tell their shape
 };
 
-// Looks files up below the data roots; remembers what it saw of a file until the
-// file changes (device, inode, size, times), so that many Jobs on the same data
-// cost one look.
-// Threads: safe.
+// Examines files below the data roots. The result is remembered until the file changes (device,
+// inode, size, times), so that many Jobs on the same data cost one look. Threads: safe.
 class DataFiles {
  public:
-  // roots: absolute, links resolved.
+  // roots: absolute, with links resolved.
   explicit DataFiles(std::vector<std::string> roots) : roots_(std::move(roots)) {}
 
-  // InvalidArgument: a relative path; NotFound; PermissionDenied: outside the
-  // roots (also through a link), or not readable; InvalidArgument with row and
-  // column: the first 1 MiB is no table. Messages say what, not which field.
-  // folders: a folder will do, and is not looked into.
+  // InvalidArgument: a relative path; NotFound; PermissionDenied: outside the roots (also through a
+  // link), or not readable; InvalidArgument with row and column: the first 1 MiB is not a table.
+  // Messages say what is wrong, but not in which field. folders: folders are accepted too; their
+  // content is not examined.
   absl::StatusOr<std::shared_ptr<const DataFile>> Look(const std::string& path,
                                                        bool folders = false)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // The real path of a file that is no table. Errors: as Look, of its place alone.
+  // Returns the real path of a file that is not a table. Errors: those of Look that concern the
+  // path.
   absl::StatusOr<std::string> Resolve(const std::string& path) const;
 
  private:
@@ -62,15 +61,16 @@ class DataFiles {
   absl::StatusOr<std::shared_ptr<const DataFile>> Read(int fd, const std::string& resolved,
                                                        const std::string& name, int64_t bytes);
   bool Allowed(const std::string& resolved) const;
-  // The open file of an absolute path, what it is and its real path, which is allowed. The
-  // caller closes it.
+  // Opens an absolute path whose real path is allowed; sets what it is and its real path. The
+  // caller closes the descriptor.
   absl::StatusOr<int> Open(const std::string& path, struct stat& info, std::string& resolved) const;
 
   static constexpr size_t kMaxSeen = 4096;
 
   const std::vector<std::string> roots_;
   absl::Mutex mutex_;
-  absl::flat_hash_map<std::string, Seen> seen_ ABSL_GUARDED_BY(mutex_);  // by path as asked for
+  absl::flat_hash_map<std::string, Seen> seen_
+      ABSL_GUARDED_BY(mutex_);  // keyed by the requested path
 };
 
 }  // namespace traind

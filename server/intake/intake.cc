@@ -12,9 +12,9 @@
 #include "common/base/duration.h"
 #include "common/base/engine_version.h"
 #include "common/base/status_macros.h"
+#include "common/base/suggest.h"
 #include "common/spec/presets.h"
 #include "common/spec/spec_rules.h"
-#include "common/base/suggest.h"
 #include "server/intake/media_files.h"
 #include "server/intake/media_load.h"
 #include "server/intake/pretrained_file.h"
@@ -38,7 +38,8 @@ std::string At(absl::string_view field, absl::string_view what) {
   return absl::StrCat(field, ": ", what);
 }
 
-// What shapes training, but for the bytes of the files: equal texts train equal folds.
+// Returns a hash of everything that shapes training besides the files' bytes: equal keys train
+// equal folds.
 std::string CacheKey(v1::JobSpec spec) {
   if (spec.cache() == "off" || !spec.has_train()) return "";
   for (const char* field : {"name", "output", "labels", "priority", "budget", "preset", "cache",
@@ -58,11 +59,12 @@ std::string CacheKey(v1::JobSpec spec) {
   train.clear_checkpoint_epochs();
   train.clear_keep_best();
   train.clear_gradient_norm();
-  train.clear_seeds();  // how many models, not what each is
+  train.clear_seeds();  // the number of models does not change any of them
   return Sha256Hex(absl::StrCat("engine ", kEngineVersion, "\n", SpecToJson(spec)));
 }
 
-// What a step's time depends on besides the data: equal texts are equally fast.
+// Returns a key of everything besides the data that a step's time depends on: equal keys are
+// equally fast.
 std::string SpeedKey(const v1::JobSpec& spec) {
   if (!spec.has_train()) return "";
   v1::JobSpec shape;
@@ -125,7 +127,7 @@ Spec ToDomain(const v1::JobSpec& from) {
   return to;
 }
 
-// Which columns a spec names, and for what.
+// The columns that a spec names, by their role.
 struct NamedColumns {
   explicit NamedColumns(const v1::DataSpec& data)
       : targets(data.targets().begin(), data.targets().end()) {
@@ -141,7 +143,7 @@ struct NamedColumns {
   std::vector<std::string> no_features;
 };
 
-// The columns that the spec names stand in the files.
+// Checks that the files have the columns that the spec names.
 void CheckNamed(const v1::DataSpec& data, const NamedColumns& named, const DataFile& train,
                 const DataFile* test, std::vector<std::string>* mistakes) {
   const auto require = [&](const DataFile& file, absl::string_view which, absl::string_view field,
@@ -169,11 +171,11 @@ void CheckNamed(const v1::DataSpec& data, const NamedColumns& named, const DataF
   require(*test, "test", "data.id", data.id());
 }
 
-// Columns against the spec and each other.
+// Checks columns against the spec and each other.
 void CheckColumns(const v1::JobSpec& spec, const DataFile& train, const DataFile* test,
                   std::vector<std::string>* mistakes, std::vector<std::string>* warnings) {
   const v1::DataSpec& data = spec.data();
-  // The columns of arrays are known when they are read.
+  // The columns of arrays are known only when they are read.
   if (train.arrays || (test != nullptr && test->arrays)) return;
   const NamedColumns named(data);
   CheckNamed(data, named, train, test, mistakes);
@@ -183,13 +185,13 @@ void CheckColumns(const v1::JobSpec& spec, const DataFile& train, const DataFile
   const auto is_feature = [&](const std::string& column) {
     return !absl::c_linear_search(named.no_features, column);
   };
-  // A forecast learns from the target's own past.
+  // A forecast can learn from the target's own past, without other columns.
   const bool past = spec.task().type() == "forecasting" && spec.data().horizon() > 0;
   if (!past && !data.has_image() && !data.has_volume() &&
       absl::c_none_of(train.header, is_feature)) {
     mistakes->push_back(At("data.train", "there is no column besides the target and the id"));
   }
-  // Which columns are features is not known before the target is.
+  // Without the target it is unknown which columns are features.
   const bool targets = absl::c_all_of(named.targets, [&](const std::string& target) {
     return absl::c_linear_search(train.header, target);
   });
@@ -221,13 +223,13 @@ void CheckColumns(const v1::JobSpec& spec, const DataFile& train, const DataFile
   }
 }
 
-// The time within which a floor can stand for files of so many bytes, on this kind of machine:
-// reading at 50 MB/s and half a second.
+// Returns the time within which a floor can be ready for so many bytes on this kind of machine:
+// half a second, and reading at 50 MB/s.
 absl::Duration FloorTime(int64_t bytes) {
   return kFloorStart + absl::Seconds(static_cast<double>(bytes) / kReadBytesPerSecond);
 }
 
-// Columns of the files that rows have.
+// Returns the columns that name files.
 std::vector<std::string> MediaColumns(const v1::DataSpec& data) {
   if (data.has_image()) return {data.image().column()};
   if (data.has_volume()) return {data.volume().image(), data.volume().mask()};
@@ -239,7 +241,7 @@ MediaLoad LoadOf(const v1::DataSpec& data, const DataFile* file) {
   return columns.empty() || file == nullptr ? MediaLoad() : CountMedia(*file, columns);
 }
 
-// B12.
+// Applies rule B12.
 absl::Status CheckTime(const Spec& spec, const MediaLoad& media, absl::Duration needed,
                        absl::Time now) {
   const absl::Time deadline = DeadlineOf(spec, now);
@@ -261,7 +263,7 @@ absl::Status CheckTime(const Spec& spec, const MediaLoad& media, absl::Duration 
 
 }  // namespace
 
-// Whoever runs the daemon has the say. Fills in the digest.
+// Checks that the operator allows this script, and fills in its digest.
 absl::Status Intake::CheckScript(v1::ScriptSpec& script) {
   ASSIGN_OR_RETURN(const auto file, files_.Look(script.file()));
   constexpr int64_t kMostBytes = int64_t{4} << 30;

@@ -21,36 +21,36 @@ namespace traind {
 // A spec that may become a Job.
 struct CheckedSpec {
   v1::JobSpec resolved;  // defaults filled in, paths resolved
-  Spec spec;             // what the core decides on
+  Spec spec;             // the part on which the core decides
   std::string json;      // canonical text of resolved
   std::string sha256;    // of json
   std::vector<std::string> warnings;
   std::vector<std::string> preset_fields;  // see ApplyPreset
   TaskKind kind = TaskKind::kPrepare;      // of the Job's first task
-  // Within which a first Prediction can stand; what B12 counts with.
+  // The estimated time to a first Prediction, which rule B12 uses.
   absl::Duration floor_time;
   MediaLoad train_media;  // files of the training rows
 };
 
-// Threads: safe.
+// Checks specs and makes Jobs of them. Threads: safe.
 class Intake {
  public:
-  // scripts: SHA-256 of the users' own models that may run here; "any": all.
+  // scripts: SHA-256 of the users' own models that may run here; "any" allows all.
   explicit Intake(std::vector<std::string> data_roots, std::set<std::string> scripts = {})
       : files_(std::move(data_roots)), scripts_(std::move(scripts)) {}
 
-  // InvalidArgument: every mistake on a line of its own, "data.target: ...".
-  // FailedPrecondition: no floor could stand before the deadline (rule B12); the
-  // message has the counter-offer. Looks at sizes, headers and the first 1 MiB of
-  // the files; what only a full read shows is found by PREPARE.
+  // Checks a spec. InvalidArgument: every mistake on a line of its own, "data.target: ...".
+  // FailedPrecondition: no floor could be ready before the deadline (rule B12); the message has a
+  // counter-offer. It examines sizes, headers and the first 1 MiB of the files; PREPARE finds what
+  // only a full read shows.
   absl::StatusOr<CheckedSpec> Check(const v1::JobSpec& spec, absl::Time now);
 
-  // A spec with `predict` or `serve`: `models` are those of the Job `source`, which it names.
-  // sha256 does not depend on them. Errors as of Check.
+  // Checks a spec with `predict` or `serve`, which names the Job `source`; `models` are that Job's
+  // models. sha256 does not depend on them. Errors: as for Check.
   absl::StatusOr<CheckedSpec> CheckInference(const v1::JobSpec& spec, const Job& source,
                                              const v1::ModelSet& models, absl::Time now);
 
-  // A Job accepted at `now`, with an id of its own (name and six characters).
+  // Makes a Job accepted at `now`, with a unique id (name and six characters).
   Job MakeJob(const CheckedSpec& checked, const std::string& owner, const std::string& request_id,
               const std::string& spec_text, absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -12,7 +12,7 @@
 namespace traind {
 namespace {
 
-// What the beginning of an array tells. An archive is looked at when it is read.
+// Checks what the beginning of an array tells. An archive is checked when it is read.
 absl::Status CheckImageArray(const DataFile& file, const v1::ImageSpec& image, bool training) {
   if (file.parquet) {
     return absl::InvalidArgumentError(

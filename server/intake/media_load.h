@@ -1,4 +1,4 @@
-// How many files a Job's samples lie in, as far as a quick look tells.
+// Estimates how many files a Job's samples lie in.
 #pragma once
 
 #include <absl/time/time.h>
@@ -16,12 +16,12 @@ struct MediaLoad {
   int64_t bytes = 0;
 };
 
-// The files of a folder of images (column names are of no use then), or those that a table names
-// in these columns. Counts at most 50,000 names, and knows sizes by those of some hundred files;
-// of a table, rows by the length of its first ones. What cannot be looked at counts as nothing.
+// Counts the files of a folder of images (columns are then ignored), or those that a table names in
+// these columns. It counts at most 50,000 names, extrapolates sizes from some hundred files and,
+// for a table, rows from the length of the first ones. Unreadable files count as nothing.
 MediaLoad CountMedia(const DataFile& file, const std::vector<std::string>& columns);
 
-// What PREPARE needs to read them all, on two cores.
+// Returns the time that PREPARE needs to read them all on two cores.
 absl::Duration MediaTime(const MediaLoad& load);
 
 }  // namespace traind

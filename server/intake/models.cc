@@ -16,16 +16,17 @@ void AddModel(const Job& source, const Member& member, double weight, v1::ModelS
   v1::ModelRef& model = *set.add_models();
   model.set_fold(member.fold);
   model.set_seed(member.seed);
-  // Where its out-of-fold predictions are, there its checkpoints are, too.
+  // The checkpoints lie beside the out-of-fold predictions.
   model.set_path(absl::StrCat(JobDir(source.id), "/", member.oof.substr(0, member.oof.rfind('/'))));
   model.set_weight(weight);
   model.set_score(std::isfinite(member.score) ? member.score : 0);
   model.set_complete(member.complete);
 }
 
-// As in the Prediction; where none were told, all folds alike, and the models of each.
+// Returns the Prediction's weights; if it has none, all folds weigh the same, and so do the models
+// of each.
 std::vector<double> WeightsOf(const std::vector<Member>& members) {
-  std::map<int, int> models;  // by fold
+  std::map<int, int> models;  // number of models by fold
   for (const Member& member : members) ++models[member.fold];
   std::vector<double> weights;
   bool told = false;
@@ -62,8 +63,8 @@ absl::StatusOr<v1::ModelSet> ModelsOf(const Job& source,
     members = told->members;
     for (const Member& member : members) sum += member.weight;
     set.set_quality(QualityName(told->quality));
-    // Where the floor had a weight, too, the score is not that of the models alone. (0: from
-    // before weights were told, when the floor had none.)
+    // If the floor had a weight too, the score is not that of the models alone. (A sum of 0 is from
+    // before weights were recorded, when the floor had none.)
     const bool models_alone = sum == 0 || sum > 1 - 1e-6;
     if (told->oof_score && models_alone) set.set_oof(*told->oof_score);
     set.set_comparable(told->comparable && models_alone);

@@ -1,4 +1,4 @@
-// Which models of a Job another one may predict with.
+// Selects the models of a Job that another Job may predict with.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -10,10 +10,9 @@
 
 namespace traind {
 
-// Those that its standing Prediction is made of, with their weights; without one (no test
-// file) every fold that has a model, all alike. `standing`: as its manifest tells it.
-// FailedPrecondition: there is none yet, the floor alone answers, or the Job itself uses
-// another one's models.
+// Returns the models of its standing Prediction with their weights; without one (no test file)
+// every fold that has a model, equally weighted. `standing`: from its manifest. FailedPrecondition:
+// there is no model yet, the floor alone answers, or the Job itself uses another Job's models.
 absl::StatusOr<v1::ModelSet> ModelsOf(const Job& source,
                                       const std::optional<PublishedPrediction>& standing);
 

@@ -1,4 +1,4 @@
-// Weights that a spec starts from, at acceptance.
+// Checks a spec's pretrained weights at intake.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace traind {
 
-// Resolves the paths, fills in the digest, and puts the map that stands in a file into the
-// spec itself, which then names no file of it. Mistakes come with their fields.
+// Resolves the paths, fills in the digest, and replaces the path of a map file in the spec by its
+// content. Mistakes are reported with their fields.
 void TakePretrained(v1::PretrainedSpec& spec, const DataFiles& files,
                     std::vector<std::string>* mistakes);
 

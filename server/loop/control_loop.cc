@@ -41,7 +41,7 @@ absl::Time ControlLoop::Now() const {
 
 absl::Status ControlLoop::Load() {
   ASSIGN_OR_RETURN(Snapshot snapshot, store_->LoadSnapshot());
-  // Only at the start: later, Now() is never before what was stored.
+  // This can only happen at the start: later, Now() is never before a stored time.
   if (const absl::Duration back = snapshot.last_seen - Now(); back > absl::ZeroDuration()) {
     TRAIND_LOG(WARNING) << "the wall clock reads " << absl::FormatDuration(back)
                         << " before the last time stored; deadlines go on from the stored time";
@@ -56,7 +56,7 @@ absl::Status ControlLoop::Load() {
   core_ = std::make_unique<ControlCore>(options_.core);
   core_->Restore(std::move(snapshot), Now());
   views_.Update(core_->ActiveJobs());
-  // After a commit of unknown outcome, what readers take for active may have ended.
+  // After a commit with unknown outcome, Jobs that readers see as active may have ended.
   for (const auto& job : views_.Active()) {
     if (core_->FindJob(job->id) != nullptr) continue;
     ASSIGN_OR_RETURN(Job stored, store_->GetJob(job->id));
@@ -211,13 +211,13 @@ void ControlLoop::MoveLog() {
       Now() - last_commit_ < options_.checkpoint_idle) {
     return;
   }
-  // A failure here loses nothing: the log stays, and is tried again.
+  // A failure loses nothing: the log stays, and moving it is tried again.
   log_written_ = !store_->CheckpointLog().ok();
   last_commit_ = Now();
 }
 
 std::vector<Reply> ControlLoop::AnswerFromStore(std::vector<Event>* events) {
-  // Submits first: what is active now is so until the core has seen them.
+  // Submits come first: a Job that is active now stays active until the core has seen them.
   std::stable_partition(events->begin(), events->end(), [](const Event& event) {
     return std::holds_alternative<traind::Submit>(event);
   });
@@ -237,7 +237,7 @@ std::vector<Reply> ControlLoop::AnswerFromStore(std::vector<Event>* events) {
         return true;
       }
     }
-    // An id is drawn by chance; the core makes sure of active Jobs alone.
+    // Ids are random, and the core only prevents collisions with active Jobs.
     while (store_->GetJob(job.id).ok()) job.id += "-2";
     return false;
   };
@@ -303,7 +303,7 @@ absl::StatusOr<std::vector<TrainedFold>> ControlLoop::FindFolds(const ReuseComma
     const auto self = [&command](const Job& job) { return job.id == command.job; };
     sources.erase(std::remove_if(sources.begin(), sources.end(), self), sources.end());
   }
-  return TakeOver(options_.state_dir, command.job, ChooseFolds(sources, command.spec));
+  return LinkFolds(options_.state_dir, command.job, ChooseFolds(sources, command.spec));
 }
 
 void ControlLoop::AnswerAll(const std::vector<Reply>& replies) {
@@ -320,9 +320,9 @@ void ControlLoop::AnswerAll(const std::vector<Reply>& replies) {
   }
 }
 
-// Nothing of the turn has happened, or it is not known whether it has: the core
-// forgets it and reads the store again. Workers send their facts again; callers
-// are told, and may repeat themselves under the same request id.
+// It is unknown whether anything of the turn was stored, or nothing was. So the core is discarded
+// and the store is read again. Workers repeat their facts; callers get an error and may repeat
+// their request under the same id.
 void ControlLoop::Recover(const Turn& turn, const absl::Status& failure) {
   TRAIND_LOG(ERROR) << "commit failed: " << failure;
   const bool full = absl::IsResourceExhausted(failure);
@@ -357,7 +357,7 @@ void ControlLoop::Recover(const Turn& turn, const absl::Status& failure) {
   absl::MutexLock lock(&mutex_);
   for (Event& event : adopted_) inbox_.push_back(std::move(event));
   adopted_.clear();
-  // Not at once again: the disk is full for everybody.
+  // It waits before the next try, because the disk is full for everybody.
   const auto stopping = [this] {
     mutex_.AssertReaderHeld();
     return stopping_;

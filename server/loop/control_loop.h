@@ -1,5 +1,5 @@
-// The one thread that decides: it takes all waiting events, lets the core decide,
-// commits one transaction, and only then acts and answers (group commit).
+// The one thread that decides: it collects all waiting events, lets the core decide, commits one
+// transaction, and only then acts and answers (group commit).
 #pragma once
 
 #include <absl/base/thread_annotations.h>
@@ -26,53 +26,53 @@
 
 namespace traind {
 
-// The way to the Workers; the rpc edge implements it. Calls come from the loop's
-// thread and must not block. A message to a Worker that is not attached is
-// dropped: the core hears of the detachment.
+// Sends messages to Workers; the rpc edge implements it. Threads: called on the loop's thread;
+// calls must not block. A message to a Worker that is not attached is dropped, because the core
+// learns of the detachment.
 class WorkerGateway {
  public:
   virtual ~WorkerGateway() = default;
   virtual void Send(const AckCommand& command) = 0;
-  // `now` is the time that the commands' absolute times were computed against.
+  // `now`: the time to which the command's absolute times refer.
   virtual void Send(const StartCommand& command, absl::Time now) = 0;
   virtual void Send(const StopCommand& command) = 0;
   virtual void Send(const ReplanCommand& command, absl::Time now) = 0;
   virtual void Send(const ShutdownCommand& command) = 0;
-  // Ends every stream: Workers come back and send again what was not acknowledged.
+  // Ends every stream. Workers then reconnect and repeat what was not acknowledged.
   virtual void CloseAll() = 0;
 };
 
 struct LoopOptions {
   std::string state_dir;  // absolute
   CoreOptions core;
-  // The write-ahead log is moved into the database when the loop has been idle for
-  // so long; at checkpoint_bytes as soon as nothing waits; at most_log_bytes at once.
-  // Callers wait meanwhile, some milliseconds for each MiB.
+  // The write-ahead log is moved into the database after the loop has been idle for
+  // checkpoint_idle, at checkpoint_bytes as soon as nothing waits, and at most_log_bytes at once.
+  // Callers wait meanwhile, some milliseconds per MiB.
   absl::Duration checkpoint_idle = absl::Seconds(2);
   int64_t checkpoint_bytes = 4 << 20;
   int64_t most_log_bytes = 64 << 20;
 };
 
-// Threads: Start and Stop from one; the rest is safe from any. Ownership: store,
-// clock and gateway outlive the loop.
+// Runs the control core. Threads: Start and Stop from one; the rest is safe from any. Ownership:
+// store, clock and gateway outlive the loop.
 class ControlLoop {
  public:
   using Answer = std::function<void(Reply)>;
 
-  // Reads what the store knows (and the Predictions that Workers published while
-  // no coordinator was there). Nothing runs yet.
+  // Reads the store, and the Predictions that Workers published while no coordinator ran. No thread
+  // is started yet.
   static absl::StatusOr<std::unique_ptr<ControlLoop>> Create(LoopOptions options, Store* store,
                                                              const Clock* clock);
   ~ControlLoop();
 
-  // The loop's thread starts. `gateway` is where Workers are reached.
+  // Starts the loop's thread. `gateway` reaches the Workers.
   void Start(WorkerGateway* gateway);
-  // Waits until what was posted is committed, then ends the thread; moves the
-  // write-ahead log into the database. Callers still waiting get Unavailable.
+  // Waits until all posted events are committed, ends the thread, and moves the write-ahead log
+  // into the database. Callers that still wait get Unavailable.
   void Stop();
 
-  // The answer comes on the loop's thread, after the commit, exactly once (after
-  // Stop: at once, Unavailable).
+  // Each call's answer is given on the loop's thread, after the commit, exactly once (after Stop:
+  // at once, Unavailable).
   void Submit(Job job, Answer answer);
   void Finish(const std::string& job, Answer answer);
   void Cancel(const std::string& job, Answer answer);
@@ -83,35 +83,34 @@ class ControlLoop {
   void RemoveQuota(QuotaSubject subject, Answer answer);
   void ListQuotas(Answer answer);
   void Post(Event event);
-  // A Worker published by itself: the standing Prediction is read from disk, and
-  // `ack` sent when that is stored.
+  // Records that a Worker published by itself: reads the standing Prediction from disk, and sends
+  // `ack` once it is stored.
   void AdoptPrediction(const std::string& job, AckCommand ack);
 
-  // The time as the core counts it: wall-clock time at the start (or the last one
-  // stored, if the wall clock has gone back since) plus what a monotonic clock
-  // counted from there.
+  // The core's time: the wall-clock time at the start (or the last stored one, if the wall clock
+  // has gone back since) plus the time that a monotonic clock has counted from there.
   absl::Time Now() const;
 
   const JobViews& views() const { return views_; }
   JobViews& views() { return views_; }
 
-  // Set when the store failed for good; the process should end with this.
+  // Set when the store has failed for good; the process should end with this error.
   absl::Status fatal() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Blocks until Stop was called, fatal() is set, or the time is over.
+  // Blocks until Stop is called, fatal() is set, or the timeout is over.
   bool WaitForFatal(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   ControlLoop(LoopOptions options, Store* store, const Clock* clock);
   absl::Status Load();
   void Run();
-  // One turn; returns when the core wants to be woken.
+  // Runs one turn; returns when the core wants to be woken.
   absl::Time RunOnce(std::vector<Event> events, std::vector<AckCommand> acks);
-  // Takes out Submits of requests that belong to Jobs which are over, of which the
-  // core knows nothing any more; the answers to them.
+  // Removes Submits whose request belongs to a terminal Job, which the core no longer knows, and
+  // returns the answers to them.
   std::vector<Reply> AnswerFromStore(std::vector<Event>* events);
   void MoveLog() ABSL_LOCKS_EXCLUDED(mutex_);
   void Act(Turn turn, absl::Time now);
-  // On a thread of the pool.
+  // Runs on a thread of the pool.
   absl::StatusOr<std::vector<TrainedFold>> FindFolds(const ReuseCommand& command);
   void Recover(const Turn& turn, const absl::Status& failure);
   void AnswerAll(const std::vector<Reply>& replies);
@@ -125,7 +124,7 @@ class ControlLoop {
   WorkerGateway* gateway_ = nullptr;
   JobViews views_;
 
-  // The loop's thread only (and Create's, before it starts).
+  // Only the loop's thread uses the following (and Create, before it starts).
   std::unique_ptr<ControlCore> core_;
   std::vector<Event> adopted_;  // Predictions found on disk at the start
   absl::Time anchor_wall_;      // fixed after Create
@@ -140,7 +139,7 @@ class ControlLoop {
   absl::flat_hash_map<CallId, Answer> calls_ ABSL_GUARDED_BY(mutex_);
   CallId next_call_ ABSL_GUARDED_BY(mutex_) = 1;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;  // nobody will answer any more
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;  // no more answers will be given
   absl::Status fatal_ ABSL_GUARDED_BY(mutex_);
 
   std::unique_ptr<PublishPool> publishers_;

@@ -1,5 +1,5 @@
-// Threads that publish Predictions and do other work on files, so that the control loop
-// never waits for a disk.
+// Threads that publish Predictions and do other file work, so that the control loop never waits for
+// a disk.
 #pragma once
 
 #include <absl/base/thread_annotations.h>
@@ -14,8 +14,8 @@
 
 namespace traind {
 
-// Earliest deadline first.
-// Threads: safe. The destructor finishes what runs and drops what waits.
+// Runs the work with the earliest deadline first. Threads: safe. The destructor finishes running
+// work and drops waiting work.
 class PublishPool {
  public:
   using Publisher = std::function<absl::StatusOr<PublishedPrediction>(const PublishRequest&)>;

@@ -15,28 +15,27 @@
 
 namespace traind {
 
-// Active Jobs, and terminal ones for a short while (whoever watches one sees its
-// end here); older ones are read from the store.
-// Threads: safe.
+// Holds active Jobs, and terminal ones for a short while, so that whoever watches a Job sees its
+// end here; older ones are read from the store. Threads: safe.
 class JobViews {
  public:
-  // A snapshot and how often it was replaced: live figures change it without a
-  // change of the Job's own version.
+  // A snapshot and a counter of its replacements. Live figures change the snapshot without changing
+  // the Job's version.
   struct View {
     std::shared_ptr<const Job> job;
     uint64_t change = 0;
   };
 
   void Update(const std::vector<std::shared_ptr<const Job>>& jobs) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Null job: not active.
+  // The job is null if it is not active.
   View Find(const std::string& id) const ABSL_LOCKS_EXCLUDED(mutex_);
   // The active Job of that name; null if there is none or more than one.
   std::vector<std::shared_ptr<const Job>> Active() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Waits until the view's change is above `since`, the view is gone, Close was
-  // called, or the time is over.
+  // Waits until the view's change exceeds `since`, the view is gone, Close is called, or the
+  // timeout is over.
   View Wait(const std::string& id, uint64_t since, absl::Duration timeout) const
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ends every Wait, now and later.
+  // Ends every Wait, present and future.
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
   bool closed() const ABSL_LOCKS_EXCLUDED(mutex_);
 

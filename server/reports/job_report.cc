@@ -14,7 +14,7 @@
 namespace traind {
 namespace {
 
-// Rules whose Decisions take something away.
+// Whether the Decision's rule takes something away.
 bool Cuts(const Decision& d) {
   return d.rule == "B2" || d.rule == "B3" || d.rule == "B4" || d.rule == "B5" || d.rule == "quota";
 }
@@ -48,9 +48,10 @@ std::string Count(int n, const char* noun) {
 
 using Curve = std::vector<std::pair<double, double>>;
 
-// Of the folds' first models, by fold; of an epoch that was trained twice the later one.
+// Returns the curves of the folds' first models, by fold; if an epoch was trained twice, the later
+// value counts.
 std::map<int, Curve> CurvesOf(const Job& job, const std::vector<MetricPoint>& metrics) {
-  std::set<int64_t> others;  // Attempts of further models
+  std::set<int64_t> others;  // Attempts of extra seeds
   for (const Attempt& attempt : job.attempts) {
     if (attempt.seed > 0) others.insert(attempt.id);
   }
@@ -64,7 +65,7 @@ std::map<int, Curve> CurvesOf(const Job& job, const std::vector<MetricPoint>& me
   return curves;
 }
 
-// Folds that would go on, or begin, if there were more time.
+// Estimates the value of more time for folds that would continue, or begin.
 std::optional<MoreTime> WhatMoreWouldBuy(const Job& job, const std::vector<MetricPoint>& metrics) {
   const std::map<int, Curve> curves = CurvesOf(job, metrics);
   double seconds = 0, most_epochs = 0, epoch_s = 0;

@@ -1,5 +1,4 @@
-// What became of a Job's Plan and of its time, for people.
-// Threads: safe, pure.
+// Reports to users how a Job's Plan and its time were used. Threads: safe, pure.
 #pragma once
 
 #include <absl/time/time.h>
@@ -15,7 +14,7 @@ namespace traind {
 struct MoreTime {
   absl::Duration time;
   std::string buys;  // "2 more folds, 8 more epochs each"
-  // The metric, mean over the folds of which enough is known; nullopt: of none.
+  // The metric's mean over the folds with enough measurements; nullopt if there are none.
   std::optional<double> now, low, expected, high;
 };
 
@@ -23,16 +22,16 @@ struct JobReport {
   int folds_asked = 0, folds_planned = 0, folds_done = 0, folds_partial = 0, folds_reused = 0;
   int models_asked = 0, models_trained = 0;
   double epochs_asked = 0, epochs_planned = 0;
-  double epochs_done = 0;  // mean over the folds that were trained
+  double epochs_done = 0;  // mean over the trained folds
   double queue_s = 0;      // wall clock, to the first Attempt
-  // Seconds of Attempts; training is what is left of them.
+  // Seconds of Attempts; train_s is what the other phases leave.
   double prepare_s = 0, probe_s = 0, train_s = 0, validate_s = 0, predict_s = 0;
   double device_s = 0;  // slots x seconds
   std::vector<std::string> cuts;
   std::optional<MoreTime> more;
 };
 
-// metrics: the Job's, of which val_metric counts; may be empty.
+// metrics: the Job's; only val_metric is used; may be empty.
 JobReport ReportOf(const Job& job, const std::vector<MetricPoint>& metrics, absl::Time now);
 
 }  // namespace traind

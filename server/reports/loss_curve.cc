@@ -10,11 +10,11 @@ constexpr size_t kFewest = 4;
 constexpr double kPowers[] = {0.25, 0.5, 1, 2, 4};
 
 struct Fit {
-  double value = 0;  // at the epoch asked for
-  double error = 0;  // root of the mean square
+  double value = 0;  // at the requested epoch
+  double error = 0;  // root mean square
 };
 
-// y = limit + amplitude x epoch^-p.
+// Fits y = limit + amplitude x epoch^-p.
 Fit FitPower(const std::vector<std::pair<double, double>>& points, double p, double epoch) {
   double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
   for (const auto& [e, y] : points) {
@@ -36,7 +36,7 @@ Fit FitPower(const std::vector<std::pair<double, double>>& points, double p, dou
 
 std::optional<Extrapolation> Extrapolate(const std::vector<std::pair<double, double>>& points,
                                          double epoch, bool higher_is_better) {
-  // The best so far, as something that falls.
+  // Turns the metric into the best value so far, as a falling curve.
   std::vector<std::pair<double, double>> best;
   for (const auto& [e, value] : points) {
     if (e <= 0 || !std::isfinite(value)) continue;

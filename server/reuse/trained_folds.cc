@@ -33,21 +33,21 @@ TrainedFold FoldOf(const Job& source, const Task& task, const Spec& wanted) {
   fold.rows = task.rows;
   if (task.member) fold.epochs_done = task.member->epochs_done;
   if (task.checkpoint) fold.epochs_done = std::max(fold.epochs_done, task.checkpoint->epoch);
-  // Fewer epochs than its Plan had: patience ran out. As many, of a Plan that was cut:
-  // there is more to train.
+  // A fold with fewer epochs than its Plan had ran out of patience and is fully trained. A fold
+  // with all epochs of a Plan that was cut has more to train.
   fold.whole = task.state == TaskState::kDone && task.member && task.member->complete &&
                task.rows >= 1 &&
                (task.member->epochs_done >= wanted.epochs || RanOutOfPatience(task));
   return fold;
 }
 
-// The file under another name, durable; a link where that is possible.
+// Durably gives the file another name, by a hard link where possible, else by a copy.
 absl::Status Link(const std::string& from, const std::string& to) {
   const std::string temporary = to + ".tmp";
   unlink(temporary.c_str());
   if (link(from.c_str(), temporary.c_str()) == 0) {
     const absl::Status renamed = RenameDurably(temporary, to);
-    unlink(temporary.c_str());  // it stays where `to` was that file already
+    unlink(temporary.c_str());  // rename leaves it if `to` was already that file
     return renamed;
   }
   if (errno == ENOENT) return absl::NotFoundError(absl::StrCat(from, " is gone"));
@@ -62,7 +62,7 @@ absl::Status LinkVerified(const std::string& from, const std::string& sha256,
   return Link(from, to);
 }
 
-// One fold's files, from one Job's folder to another's.
+// The files of one fold, from one Job's folder to another's.
 class Files {
  public:
   Files(const std::string& state_dir, const std::string& job, const TrainedFold& fold)
@@ -71,15 +71,15 @@ class Files {
         source_dir_(JobDir(fold.job) + "/"),
         dir_(ReusedDir(job, fold.attempt)) {}
 
-  absl::Status Take(Member& member) const {
+  absl::Status LinkFiles(Member& member) const {
     RETURN_IF_ERROR(MakeDirs(state_dir_ + dir_));
-    ASSIGN_OR_RETURN(member.oof, TakeArray(member.oof, member.oof_sha256, kOofFile));
+    ASSIGN_OR_RETURN(member.oof, LinkArray(member.oof, member.oof_sha256, kOofFile));
     if (member.test.empty()) return absl::OkStatus();
-    ASSIGN_OR_RETURN(member.test, TakeArray(member.test, member.test_sha256, kTestFile));
+    ASSIGN_OR_RETURN(member.test, LinkArray(member.test, member.test_sha256, kTestFile));
     return absl::OkStatus();
   }
 
-  absl::Status Take(Checkpoint& checkpoint) const {
+  absl::Status LinkFiles(Checkpoint& checkpoint) const {
     RETURN_IF_ERROR(MakeDirs(state_dir_ + dir_));
     absl::string_view stem = checkpoint.manifest;
     if (!absl::ConsumeSuffix(&stem, kManifestSuffix)) {
@@ -91,7 +91,7 @@ class Files {
                                  absl::StrCat(state_dir_, to, kTensorsSuffix)));
     RETURN_IF_ERROR(Link(absl::StrCat(state_dir_, checkpoint.manifest),
                          absl::StrCat(state_dir_, to, kManifestSuffix)));
-    // Folds of an older engine have none.
+    // Folds that an older engine trained have no such file.
     const absl::string_view from = stem.substr(0, stem.rfind('/'));
     const absl::Status model = Link(absl::StrCat(state_dir_, from, "/", kModelFile),
                                     absl::StrCat(state_dir_, dir_, "/", kModelFile));
@@ -101,8 +101,8 @@ class Files {
   }
 
  private:
-  // Its path in the new Job's folder.
-  absl::StatusOr<std::string> TakeArray(const std::string& path, const std::string& sha256,
+  // Returns its path in the new Job's folder.
+  absl::StatusOr<std::string> LinkArray(const std::string& path, const std::string& sha256,
                                         const char* name) const {
     const std::string to = absl::StrCat(dir_, "/", name);
     RETURN_IF_ERROR(LinkVerified(absl::StrCat(state_dir_, source_dir_, path), sha256,
@@ -116,14 +116,14 @@ class Files {
 }  // namespace
 
 std::vector<TrainedFold> ChooseFolds(const std::vector<Job>& sources, const Spec& wanted) {
-  std::map<std::pair<int, int>, TrainedFold> best;  // by seed and fold
+  std::map<std::pair<int, int>, TrainedFold> best;  // keyed by seed and fold
   for (const Job& source : sources) {
     for (const Task& task : source.tasks) {
       if (task.kind != TaskKind::kTrain || task.fold >= wanted.folds) continue;
       if (task.seed >= wanted.seeds) continue;
       TrainedFold fold = FoldOf(source, task, wanted);
       if (!fold.member && !fold.checkpoint) continue;
-      // Without being asked for, nothing goes on from epochs that were shortened.
+      // A fold of shortened epochs is resumed only if the spec asks for that Job.
       if (fold.rows < 1 && wanted.from.empty()) continue;
       if (fold.seed > 0 && !fold.whole) continue;
       const auto [it, first] = best.try_emplace({fold.seed, fold.fold}, fold);
@@ -137,8 +137,8 @@ std::vector<TrainedFold> ChooseFolds(const std::vector<Job>& sources, const Spec
   return chosen;
 }
 
-std::vector<TrainedFold> TakeOver(const std::string& state_dir, const std::string& job,
-                                  std::vector<TrainedFold> folds) {
+std::vector<TrainedFold> LinkFolds(const std::string& state_dir, const std::string& job,
+                                   std::vector<TrainedFold> folds) {
   std::vector<TrainedFold> taken;
   for (TrainedFold& fold : folds) {
     const Files files(state_dir, job, fold);
@@ -148,13 +148,13 @@ std::vector<TrainedFold> TakeOver(const std::string& state_dir, const std::strin
                        << fold.job << " has: " << status.message();
       return true;
     };
-    if (fold.member && missed(files.Take(*fold.member))) {
+    if (fold.member && missed(files.LinkFiles(*fold.member))) {
       fold.member.reset();
       fold.whole = false;
     }
-    // A whole fold has nothing to go on with; its model may predict later rows.
-    if (fold.whole && fold.checkpoint) missed(files.Take(*fold.checkpoint));
-    if (fold.whole || (fold.checkpoint && missed(files.Take(*fold.checkpoint)))) {
+    // A fully trained fold does not resume, but its model may predict later rows.
+    if (fold.whole && fold.checkpoint) missed(files.LinkFiles(*fold.checkpoint));
+    if (fold.whole || (fold.checkpoint && missed(files.LinkFiles(*fold.checkpoint)))) {
       fold.checkpoint.reset();
     }
     if (fold.member || fold.checkpoint) taken.push_back(std::move(fold));

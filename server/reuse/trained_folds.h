@@ -1,4 +1,4 @@
-// What a Job may take over from earlier ones: which folds, and their files.
+// Chooses the folds that a Job reuses from earlier ones, and provides their files.
 #pragma once
 
 #include <string>
@@ -8,17 +8,16 @@
 
 namespace traind {
 
-// Of each fold that `wanted` asks for the best of all sources: a whole one, else the
-// one that was trained longest, the earlier source where they are alike; then of its further
-// models (Spec::seeds) the whole ones. Pure.
+// Returns, for each fold that `wanted` asks for, the best one of all sources: a fully trained one,
+// else the one trained longest, else the one of the earlier source; then the fully trained extra
+// seeds (Spec::seeds). Pure.
 std::vector<TrainedFold> ChooseFolds(const std::vector<Job>& sources, const Spec& wanted);
 
-// Puts their files into the folder of `job`, under reused/<attempt>/ (hard links, or
-// copies where there can be none), so that they outlive their Job's folder; paths in
-// what is returned are of there. Each file is verified by its digest: a fold whose
-// predictions are gone or damaged is trained on from its checkpoint, one without a
-// sound checkpoint is left out. Threads: safe.
-std::vector<TrainedFold> TakeOver(const std::string& state_dir, const std::string& job,
-                                  std::vector<TrainedFold> folds);
+// Links the folds' files into the folder of `job`, under reused/<attempt>/ (hard links, or copies
+// where links are impossible), so that they outlive their Job's folder; the returned paths are
+// there. Each file is verified by its digest. A fold whose predictions are missing or damaged
+// resumes from its checkpoint; one without an intact checkpoint is left out. Threads: safe.
+std::vector<TrainedFold> LinkFolds(const std::string& state_dir, const std::string& job,
+                                   std::vector<TrainedFold> folds);
 
 }  // namespace traind

@@ -7,7 +7,7 @@
 namespace traind {
 namespace {
 
-// Free slots of one device for a gang; empty: there is no room.
+// Returns free slots of one device for a gang; empty: there is no room.
 std::vector<int> FindGang(const GangShape& shape, const WorkerSlots& worker) {
   std::map<std::string, std::vector<int>> by_device;
   for (const WorkerSlots::Slot& slot : worker.slots) {
@@ -49,7 +49,8 @@ std::vector<Placement> PlaceFolds(absl::Span<const Candidate> candidates,
     Turn turn = turns.top();
     turns.pop();
     const Candidate& candidate = candidates[turn.candidate];
-    // Home first, then the fullest Worker with room: it keeps large gaps for large gangs.
+    // The home Worker comes first, then the fullest one with room, which keeps large gaps for large
+    // gangs.
     WorkerSlots* best = nullptr;
     std::vector<int> gang;
     for (WorkerSlots& worker : workers) {

@@ -1,13 +1,12 @@
-// Which waiting folds go onto which free slots. Pure: the control core keeps the
-// queue (an index in the order below) and offers its head; what comes out it starts.
+// Decides which waiting folds go onto which free slots. Pure: the control core keeps the queue (an
+// index in the order below), offers its head, and starts what is placed.
 //
-// Order: Jobs with fewer gangs running go first, so that each gets one before any
-// gets a second; then the earlier deadline (to the second), then the higher
-// priority, then the earlier acceptance. A gang is Spec::slots slots of one device
-// on one Worker. Within a Job folds go in their order. Jobs that have only further models of
-// their folds left to train go behind all others.
+// Order: Jobs with fewer running gangs go first, so that each gets one before any gets a second;
+// then the earlier deadline (to the second), then the higher priority, then the earlier acceptance.
+// A gang is Spec::slots slots of one device kind on one Worker. Within a Job, folds go in their
+// order. Jobs that only have extra seeds left to train go behind all others.
 //
-// Threads: safe, nothing is kept.
+// Threads: safe; nothing is kept between calls.
 #pragma once
 
 #include <absl/time/time.h>
@@ -20,29 +19,29 @@
 
 namespace traind {
 
-// Sorts Jobs that wait: less = goes first.
+// Sorts waiting Jobs: the smaller one goes first.
 struct Urgency {
-  int gangs = 0;         // running now
-  bool further = false;  // only further models wait
+  int gangs = 0;                  // running now
+  bool extra_seeds_only = false;  // only extra seeds wait
   absl::Time deadline = absl::InfiniteFuture();
   int priority = 0;
   absl::Time accepted_at;
-  uint64_t sequence = 0;  // of acceptance; makes it total
+  uint64_t sequence = 0;  // of acceptance; makes the order total
 
-  // Deadlines within the same second are equally far.
+  // Deadlines within the same second count as equal.
   auto Key() const {
     return std::make_tuple(
-        further, gangs,
+        extra_seeds_only, gangs,
         deadline == absl::InfiniteFuture() ? INT64_MAX : absl::ToUnixSeconds(deadline), -priority,
         accepted_at, sequence);
   }
   friend bool operator<(const Urgency& a, const Urgency& b) { return a.Key() < b.Key(); }
 };
 
-// What a gang needs.
+// The slots that a gang needs.
 struct GangShape {
   int slots = 1;
-  std::string device;  // empty: any, but all of one kind
+  std::string device;  // empty: any kind, but the same for all slots
   friend bool operator<(const GangShape& a, const GangShape& b) {
     return std::tie(a.slots, a.device) < std::tie(b.slots, b.device);
   }
@@ -61,22 +60,23 @@ struct WorkerSlots {
 struct Candidate {
   Urgency urgency;
   GangShape shape;
-  std::vector<int> folds;  // that may start now, in order: numbers of the caller's
+  std::vector<int> folds;  // folds that may start now, in order; the caller's numbers
   std::string home;        // the Worker that has its data; preferred
 };
 
 struct Placement {
-  size_t candidate = 0;  // index into what was offered
+  size_t candidate = 0;  // index into the candidates
   int fold = 0;
   std::string worker;
   std::vector<int> slots;
 };
 
-// Takes slots from `workers` (marks them) and says for which fold.
+// Assigns slots of `workers` (and marks them as taken) to folds.
 std::vector<Placement> PlaceFolds(absl::Span<const Candidate> candidates,
                                   std::vector<WorkerSlots>& workers);
 
-// Gangs of that shape that all Workers together could run at once, free or not.
+// Counts the gangs of that shape that all Workers together could run at once, whether their slots
+// are free or not.
 int CountGangs(const GangShape& shape, absl::Span<const WorkerSlots> workers);
 
 }  // namespace traind

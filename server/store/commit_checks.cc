@@ -15,8 +15,8 @@ const Task* FindTrain(const Job* job, int fold, int seed) {
   return nullptr;
 }
 
-// Attempts of a task that were current at some moment of the turn: from the one
-// that the store knows up to the one that it is about to know.
+// Checks that the Attempt was current at some moment of the turn: from the task's Attempt in the
+// store up to the one that is about to be stored.
 absl::Status CheckFence(const Job& job, int fold, const Task* before, const Task* after,
                         int64_t attempt, absl::string_view what) {
   const int64_t first = before ? before->attempt : after ? after->attempt : 0;

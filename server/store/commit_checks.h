@@ -1,4 +1,4 @@
-// What Commit refuses, the same for every store.
+// The checks of Commit, which are the same for every store.
 #pragma once
 
 #include <absl/status/status.h>
@@ -10,9 +10,9 @@ namespace traind {
 // before: the stored Job, or null if there is none. Errors: Aborted.
 absl::Status CheckChange(const Job* before, const Job& after);
 
-// Fencing: the checkpoint's Attempt is the current one of its task, or was so in
-// this turn. before: null for a new Job; after: null if the turn does not change
-// the Job. REQUIRES: one of them is not null. Errors: Aborted.
+// Fencing: the checkpoint's Attempt is the task's current one, or was so during this turn. before:
+// null for a new Job; after: null if the turn does not change the Job. REQUIRES: one of them is not
+// null. Errors: Aborted.
 absl::Status CheckCheckpoint(const Job* before, const Job* after, const Checkpoint& checkpoint);
 
 // Errors: Aborted.

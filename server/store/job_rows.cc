@@ -16,7 +16,7 @@ using nlohmann::json;
 using sqlite::Connection;
 using sqlite::Query;
 
-// Each table's columns once, for reading (T), writing and comparing (const T).
+// Each table's columns are listed once, for reading (T), writing and comparing (const T).
 
 template <typename T>
 auto FixedColumns(T& job) {
@@ -365,7 +365,7 @@ absl::Status WritePrediction(Connection& db, int64_t number, const PublishedPred
   Bind(q, PredictionColumns(p));
   q.Bind(members_text, left_out, number);
   RETURN_IF_ERROR(Finish(q));
-  // Told relative to the state folder; the table has paths below the Job's folder.
+  // p.path is relative to the state folder; the table's paths are relative to the Job's folder.
   const std::string prefix = "jobs/" + job_id + "/";
   const std::string path =
       p.path.compare(0, prefix.size(), prefix) == 0 ? p.path.substr(prefix.size()) : p.path;
@@ -467,7 +467,7 @@ absl::Status UpdateJob(Connection& db, int64_t number, const Job* before, const 
   if (before && before->spec.labels != after.spec.labels) {
     RETURN_IF_ERROR(WriteLabels(db, number, after));
   }
-  // A Job that was inserted just now has this already, but for its Prediction.
+  // A Job that was just inserted has all of this already, except its Prediction.
   if (before || after.prediction) return WriteState(db, number, after);
   return absl::OkStatus();
 }

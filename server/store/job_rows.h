@@ -1,4 +1,4 @@
-// A Job as rows of the database (schema.cc).
+// Reads and writes a Job as rows of the database (schema.cc).
 #pragma once
 
 #include <absl/status/status.h>
@@ -19,7 +19,7 @@ enum class Detail {
   kListing,  // without decisions and attempts
 };
 
-// What a query must select for ReadSelectedJobs.
+// The beginning of every query for ReadSelectedJobs.
 #define TRAIND_SELECT_JOBS                                                                         \
   "SELECT jobs.number, id, owner, request_id, jobs.name, spec_sha256, spec_json, spec_text, "      \
   "accepted_at_ms, metric, higher_is_better, folds, epochs, patience, slots, device, batch, "      \
@@ -34,22 +34,21 @@ enum class Detail {
   "table_path, content_sha256, train_rows, test_rows, features, classes "                          \
   "FROM jobs LEFT JOIN datasets ON datasets.job = jobs.number "
 
-// Runs `query` (TRAIND_SELECT_JOBS with a condition) and reads what belongs to
-// each Job. numbers: if not null, jobs.number of each.
-// REQUIRES: a transaction is open, so that all rows fit together.
+// Runs `query` (TRAIND_SELECT_JOBS with a condition) and reads the other rows of each Job. numbers:
+// if not null, receives jobs.number of each. REQUIRES: a transaction is open, so that all rows are
+// consistent.
 absl::StatusOr<std::vector<Job>> ReadSelectedJobs(sqlite::Connection& db, sqlite::Query query,
                                                   Detail detail,
                                                   std::vector<int64_t>* numbers = nullptr);
 
-// Inserts the Job; its number in *number.
+// Inserts the Job and stores its number in *number.
 absl::Status InsertJob(sqlite::Connection& db, const Job& job, int64_t* number);
-// Writes what differs between two versions of a Job; before: null if the Job was
-// just inserted.
+// Writes the differences between two versions of a Job. before: null if the Job was just inserted.
 absl::Status UpdateJob(sqlite::Connection& db, int64_t number, const Job* before, const Job& after);
 absl::Status WriteCheckpoint(sqlite::Connection& db, int64_t number, const Checkpoint& checkpoint);
 
 absl::StatusOr<std::vector<Quota>> ReadQuotas(sqlite::Connection& db);
-// Of folds' Attempts that ended after `since`.
+// Returns the usage of folds' Attempts that ended after `since`.
 absl::StatusOr<std::vector<Usage>> ReadUsage(sqlite::Connection& db, absl::Time since);
 
 }  // namespace traind

@@ -14,7 +14,7 @@
 namespace traind {
 namespace {
 
-// What a database would give back: without what is not stored.
+// Returns the Job as a database would, without the fields that are not stored.
 Job AsStored(Job job) {
   for (Task& task : job.tasks) task.live.reset();
   job.pending_reason = PendingReason::kNone;

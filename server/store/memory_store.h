@@ -1,4 +1,4 @@
-// The store's contract without a disk, for tests and simulation.
+// Keeps the store's contract without a disk, for tests and simulation.
 #pragma once
 
 #include <absl/base/thread_annotations.h>
@@ -14,7 +14,7 @@
 
 namespace traind {
 
-// Threads and errors: as Store says. Forgets everything when destroyed.
+// Threads and errors: as for Store. Its content is lost when it is destroyed.
 class MemoryStore final : public Store {
  public:
   absl::Status Commit(const Mutations& mutations) override;
@@ -38,7 +38,7 @@ class MemoryStore final : public Store {
                                          const std::string& content_sha256,
                                          int64_t train_bytes) override;
 
-  // Every later Commit fails like this; OK: commits work again.
+  // Makes every later Commit fail with this status; with OK, commits work again.
   void FailCommits(absl::Status status);
 
  private:

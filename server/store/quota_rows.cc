@@ -1,4 +1,4 @@
-// Quotas, and what was used of them, as rows of the database.
+// Reads quotas and their usage from the database.
 #include <nlohmann/json.hpp>
 
 #include "common/base/status_macros.h"

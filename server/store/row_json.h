@@ -1,4 +1,4 @@
-// What rows keep as JSON text.
+// The JSON texts in the database's rows.
 #pragma once
 
 #include <absl/status/status.h>
@@ -11,7 +11,7 @@
 
 namespace traind {
 
-// JSON has no NaN: a score that is not a number is null.
+// JSON has no NaN, so a score that is not a number is stored as null.
 inline nlohmann::json MemberJson(const Member& m) {
   return {
       {"fold", m.fold},
@@ -45,7 +45,7 @@ inline Member MemberFromJson(const nlohmann::json& j) {
   m.oof_sha256 = j.at("oof_sha256");
   m.test = j.at("test");
   m.test_sha256 = j.at("test_sha256");
-  // Rows of an older traind have none of these.
+  // Rows that an older traind wrote have none of these.
   if (j.contains("weight")) {
     m.best_epoch = NumberOrNan(j.at("best_epoch"));
     m.step = j.at("step");
@@ -55,7 +55,7 @@ inline Member MemberFromJson(const nlohmann::json& j) {
   return m;
 }
 
-// Text from a Worker may be no UTF-8: it is replaced, not refused.
+// Text from a Worker may not be UTF-8; invalid bytes are replaced, not refused.
 inline std::string Dump(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -9,10 +9,9 @@
 namespace traind {
 namespace {
 
-// Moments are _ms of Unix time; NULL: not yet, or never. Enumerations have the
-// numbers of proto/job.proto. `job` refers to jobs.number, which is never shown.
-// Lists that nobody searches are JSON. What a Worker measured may be NULL: not a
-// number.
+// Points in time are _ms of Unix time; NULL: not yet, or never. Enumerations have the numbers of
+// proto/job.proto. `job` refers to jobs.number, which users never see. Lists that are never
+// searched are JSON. A measurement from a Worker may be NULL: not a number.
 constexpr char kVersion1[] = R"sql(
 CREATE TABLE jobs(
   number INTEGER PRIMARY KEY AUTOINCREMENT,  -- in the order of acceptance
@@ -246,7 +245,7 @@ CREATE TABLE totals(
 );
 )sql";
 
-// What may be taken over from another Job, and where a fold's time went.
+// Adds what reuse by other Jobs needs, and where a fold's time went.
 constexpr char kVersion2[] = R"sql(
 ALTER TABLE jobs ADD COLUMN reserve_margin REAL NOT NULL DEFAULT 1.3;
 ALTER TABLE jobs ADD COLUMN reserve_least_ms INTEGER NOT NULL DEFAULT 400;
@@ -265,7 +264,7 @@ ALTER TABLE tasks ADD COLUMN reused INTEGER NOT NULL DEFAULT 0;  -- its predicti
 ALTER TABLE decisions ADD COLUMN effect TEXT NOT NULL DEFAULT '';
 )sql";
 
-// Quotas; what was used of them is in the record of Attempts.
+// Adds quotas; their usage is in the record of Attempts.
 constexpr char kVersion3[] = R"sql(
 CREATE TABLE quotas(
   owner TEXT NOT NULL,                       -- one of the two is empty
@@ -280,8 +279,8 @@ CREATE INDEX attempts_by_end ON attempts(ended_at_ms) WHERE kind = 2;
 ALTER TABLE jobs ADD COLUMN quota_reached INTEGER NOT NULL DEFAULT 0;
 )sql";
 
-// Shares of the training rows, what a retry is to do otherwise, and whose speed says
-// something about whose.
+// Adds shares of the training rows, the settings of a retry, and the key by which Jobs share
+// measured speeds.
 constexpr char kVersion4[] = R"sql(
 ALTER TABLE jobs ADD COLUMN subsample INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE plans ADD COLUMN row_share REAL NOT NULL DEFAULT 1;
@@ -290,7 +289,7 @@ ALTER TABLE tasks ADD COLUMN retry_batch INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN speed_key TEXT NOT NULL DEFAULT '';  -- empty: not known
 )sql";
 
-// Further models of folds.
+// Adds extra seeds of folds.
 constexpr char kVersion5[] = R"sql(
 ALTER TABLE jobs ADD COLUMN seeds INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE tasks ADD COLUMN seed INTEGER NOT NULL DEFAULT 0;

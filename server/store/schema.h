@@ -1,4 +1,4 @@
-// The database's tables, and the way from each older version to this one.
+// The database's tables, and the migrations from each older version to this one.
 #pragma once
 
 #include <absl/status/status.h>
@@ -8,13 +8,13 @@
 
 namespace traind {
 
-// migrations[i] makes version i + 1 out of version i. One is never edited after
-// its release: a change is a new one at the end.
+// migrations[i] changes version i to version i + 1. A released migration is never edited: a change
+// becomes a new one at the end.
 absl::Span<const char* const> Migrations();
 
-// Brings the database to the version that `migrations` end at; each step is one
-// transaction. The version stands in PRAGMA user_version.
-// Errors: FailedPrecondition names both versions where the database is newer.
+// Migrates the database to the last version in `migrations`; each step is one transaction. PRAGMA
+// user_version holds the version. Errors: FailedPrecondition, with both versions: the database is
+// newer.
 absl::Status Migrate(sqlite::Connection& db, absl::Span<const char* const> migrations);
 
 }  // namespace traind

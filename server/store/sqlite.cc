@@ -33,8 +33,8 @@ absl::StatusCode CanonicalCode(int code, int system_errno) {
     case SQLITE_CONSTRAINT:
       return absl::StatusCode::kAborted;
     case SQLITE_IOERR:
-      // A failed fsync leaves open what is on disk; a write that found no room
-      // does not.
+      // After a failed fsync the content of the disk is unknown; after a write that found no space
+      // it is known.
       if (code != SQLITE_IOERR_FSYNC && code != SQLITE_IOERR_DIR_FSYNC &&
           (system_errno == ENOSPC || system_errno == EDQUOT)) {
         return absl::StatusCode::kResourceExhausted;
@@ -197,7 +197,7 @@ absl::Status Connection::Checkpoint(bool truncate) {
       db_, "main", truncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE, &pages,
       &moved);
   if (code == SQLITE_OK && pages == moved) log_pages_ = 0;
-  // Readers may be in the way: the rest is moved next time.
+  // Readers may block it: the rest is moved next time.
   if (code == SQLITE_OK || (code & 0xff) == SQLITE_BUSY) return absl::OkStatus();
   return ErrorStatus(db_, code, "checkpoint");
 }

@@ -1,4 +1,4 @@
-// SQLite's C interface as values that clean up after themselves.
+// SQLite's C interface as C++ values that release their resources.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -19,16 +19,14 @@ struct sqlite3_stmt;
 
 namespace traind::sqlite {
 
-// One execution of a prepared statement. Parameters are bound and columns are
-// read in order. An error sticks: Next() is false from then on and status() says
-// why.
+// One execution of a prepared statement. Parameters are bound and columns are read in order. After
+// an error, Next() stays false and status() holds the error.
 //   Query q = db.Select("SELECT id, state FROM jobs WHERE owner = ?", owner);
 //   while (q.Next()) q.Read(id, state);
 //   RETURN_IF_ERROR(q.status());
-// How values are stored: an infinite Time is NULL (the future) or the smallest
-// integer (the past), others are milliseconds of Unix time, rounded down; a NaN
-// is NULL; an enum is its number.
-// Threads: its Connection's.
+// Values are stored as follows: an infinite Time is NULL (the future) or the smallest integer (the
+// past), other Times are milliseconds of Unix time, rounded down; a NaN is NULL; an enum is its
+// number. Threads: those of its Connection.
 class Query {
  public:
   Query(sqlite3* db, sqlite3_stmt* statement, absl::Status status)
@@ -37,19 +35,19 @@ class Query {
   Query& operator=(Query&&) = delete;
   ~Query();  // resets the statement for its next use
 
-  // Text is not copied: it must live until the Query is done.
+  // Texts are not copied: they must live until the Query is done.
   template <typename... Values>
   void Bind(const Values&... values) {
     (BindOne(values), ...);
   }
-  // true: there is a row to read.
+  // Returns true if there is a row to read.
   bool Next();
   template <typename... Values>
   void Read(Values&... values) {
     column_ = 0;
     (ReadOne(values), ...);
   }
-  // Goes on with the columns after those read last.
+  // Continues with the columns after those read last.
   template <typename... Values>
   void ReadMore(Values&... values) {
     (ReadOne(values), ...);
@@ -101,22 +99,21 @@ class Query {
   absl::Status status_;
 };
 
-// A database connection with a cache of its prepared statements.
-// Threads: one at a time.
-// Errors: ResourceExhausted (disk full), DataLoss (damaged, or no database),
-// PermissionDenied (not writable, not readable), Unavailable (busy), Aborted (a
-// constraint does not hold), else Internal; the text is SQLite's with the system's reason.
+// A database connection with a cache of its prepared statements. Threads: one at a time. Errors:
+// ResourceExhausted (disk full), DataLoss (damaged, or not a database), PermissionDenied (not
+// writable, not readable), Unavailable (busy), Aborted (a constraint is violated), else Internal;
+// the text is SQLite's with the system's reason.
 class Connection {
  public:
   enum class Mode { kReadWriteCreate, kReadOnly };
-  // Sets what holds for every connection of ours: no automatic checkpoint, also
-  // not on close; no trust in what the file's schema says; foreign keys on.
+  // Applies the settings of all our connections: no automatic checkpoint, not even on close; no
+  // trust in the file's schema; foreign keys on.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& path, Mode mode);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // sql: a literal; its address is what the cache knows it by.
+  // sql: a literal; its address is the key of the cache.
   template <typename... Values>
   Query Select(const char* sql, const Values&... values) {
     Query query = Prepare(sql);
@@ -132,17 +129,17 @@ class Connection {
     return query.status();
   }
   Query Prepare(const char* sql);
-  // For statements that are made up at run time, or several at once.
+  // For statements that are built at run time, or several at once.
   absl::Status Execute(const std::string& sql);
 
   int64_t last_insert_rowid() const;
   bool in_transaction() const;
   // Whether the file can only be read.
   bool read_only() const;
-  // Moves the write-ahead log into the database. truncate: waits for readers, and
-  // leaves an empty log.
+  // Moves the write-ahead log into the database. truncate: waits for readers, and leaves an empty
+  // log.
   absl::Status Checkpoint(bool truncate);
-  // Pages in that log that are not all moved yet, as of this connection's commits.
+  // Pages of that log that had not been moved at this connection's last commit or checkpoint.
   int log_pages() const { return log_pages_; }
 
  private:
@@ -152,7 +149,7 @@ class Connection {
   absl::flat_hash_map<const char*, sqlite3_stmt*> statements_;
 };
 
-// The error that `db` is in, for an operation that returned `code`.
+// Returns the error of `db` for an operation that returned `code`.
 absl::Status ErrorStatus(sqlite3* db, int code, absl::string_view what);
 
 }  // namespace traind::sqlite

@@ -1,4 +1,4 @@
-// SqliteStore's reading half: any thread, each call on a connection of its own.
+// The reading half of SqliteStore: any thread, each call on a connection of its own.
 #include <absl/cleanup/cleanup.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
@@ -84,7 +84,7 @@ absl::StatusOr<JobPage> SqliteStore::ListJobs(const JobFilter& filter) {
   int64_t states = 0;
   for (const JobState state : filter.states) states |= int64_t{1} << static_cast<int>(state);
   if (filter.states.empty()) states = -1;
-  // Rows are filtered by one label in SQL; further labels, which are rare, here.
+  // SQL filters by one label; further labels, which are rare, are compared here.
   const int limit = std::max(1, filter.limit);
   JobPage page;
   RETURN_IF_ERROR(WithReader([&](Connection& db) -> absl::Status {

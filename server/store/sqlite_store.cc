@@ -36,7 +36,7 @@ absl::Status Named(const std::string& path, const absl::Status& status) {
                       absl::StrCat("database ", path, ": ", status.message(), advice));
 }
 
-// Made by us, so that nobody else may read it: SQLite would use the umask.
+// Creates the file so that nobody else may read it: SQLite would use the umask.
 absl::Status CreatePrivate(const std::string& path) {
   const int fd = open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
   if (fd < 0) return errno == EEXIST ? absl::OkStatus() : ErrnoStatus(errno, "create");
@@ -149,7 +149,7 @@ absl::Status SqliteStore::Commit(const Mutations& mutations) {
 
 absl::Status SqliteStore::Write(const Mutations& m, Staged& staged) {
   RETURN_IF_ERROR(CheckLastAttempt(last_attempt_, m.last_attempt));
-  // Fences first, against what was current before this turn.
+  // Fences come first: they compare with the Attempts that were current before this turn.
   for (const auto& [id, checkpoint] : m.checkpoints) {
     ASSIGN_OR_RETURN(Written* const written, Find(id, staged));
     const auto after = std::find_if(m.jobs.rbegin(), m.jobs.rend(),
@@ -274,8 +274,8 @@ absl::Status SqliteStore::WriteTotals(const Mutations& m) {
 
 absl::StatusOr<Snapshot> SqliteStore::LoadSnapshot() {
   Snapshot snapshot;
-  // Each Job is read again with its first change, so that a long queue is not held
-  // twice.
+  // Jobs are not kept here but read again with their first change, so that a long queue is not held
+  // in memory twice.
   written_.clear();
   RETURN_IF_ERROR(db_->Run("BEGIN"));
   absl::Cleanup end = [this] { db_->Run("COMMIT").IgnoreError(); };

@@ -1,4 +1,4 @@
-// The store in an SQLite database (write-ahead log).
+// Keeps the store in an SQLite database (write-ahead log).
 #pragma once
 
 #include <absl/base/thread_annotations.h>
@@ -17,26 +17,23 @@
 namespace traind {
 
 struct SqliteStoreOptions {
-  // Readers at work at the same time; more wait for their turn.
+  // How many readers work at the same time; more wait for their turn.
   int readers = 4;
-  // Commits that would make the database larger are ResourceExhausted; 0: no limit.
+  // A Commit that would make the database larger is ResourceExhausted; 0: no limit.
   int64_t max_bytes = 0;
 };
 
-// One writing connection, used by the thread that opened it and by no other; it
-// alone moves the log into the database, because SQLite before 3.51.3 may lose
-// commits when two connections do that at once. Readers have read-only
-// connections of their own, kept in a pool.
-// Threads and errors: as Store says.
+// There is one writing connection, which only the thread that opened it uses. It alone moves the
+// log into the database, because SQLite before 3.51.3 may lose commits when two connections do that
+// at once. Readers have read-only connections, kept in a pool. Threads and errors: as for Store.
 class SqliteStore final : public Store {
  public:
-  // Creates the database (mode 0600) or brings it to the newest schema, after a
-  // quick check of its integrity.
-  // Errors name the file: FailedPrecondition (of a newer traind), DataLoss
-  // (damaged, or no database), PermissionDenied (not writable), ResourceExhausted.
+  // Creates the database (mode 0600), or migrates it to the newest schema after a quick check of
+  // its integrity. Errors name the file: FailedPrecondition (of a newer traind), DataLoss (damaged,
+  // or not a database), PermissionDenied (not writable), ResourceExhausted.
   static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(const std::string& path,
                                                            SqliteStoreOptions options = {});
-  // Empties the log. No reader may be at work any more.
+  // Empties the log. REQUIRES: no reader is at work any more.
   ~SqliteStore() override;
 
   absl::Status Commit(const Mutations& mutations) override;
@@ -63,12 +60,12 @@ class SqliteStore final : public Store {
                                          int64_t train_bytes) override;
 
  private:
-  // What the database has of a Job that may still change.
+  // The database's state of a Job that may still change.
   struct Written {
     std::shared_ptr<const Job> job;
     int64_t number = 0;
-    int64_t events = -1;   // rows in job_events; -1: to be counted
-    int64_t metrics = -1;  // the highest sequence; -1: to be looked up
+    int64_t events = -1;   // number of rows in job_events; -1: not counted yet
+    int64_t metrics = -1;  // the highest sequence; -1: not looked up yet
   };
   using Staged = absl::flat_hash_map<std::string, Written>;
 
@@ -96,7 +93,7 @@ class SqliteStore final : public Store {
   const std::string path_;
   const SqliteStoreOptions options_;
 
-  // The writer's.
+  // The following members belong to the writer.
   std::unique_ptr<sqlite::Connection> db_;
   bool synchronous_full_ = false;
   int64_t last_attempt_ = 0;

@@ -1,4 +1,4 @@
-// What an ended Attempt used of quotas, the same for every store.
+// The quota usage of an ended Attempt, which is the same for every store.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace traind {
 
-// Nothing where it held no slots, or still runs.
+// Returns nullopt if the Attempt held no slots, or still runs.
 inline std::optional<Usage> UsageOf(const Job& job, const Attempt& attempt) {
   if (attempt.kind != TaskKind::kTrain || attempt.ended_at == absl::InfiniteFuture() ||
       attempt.slots.empty()) {
@@ -20,7 +20,7 @@ inline std::optional<Usage> UsageOf(const Job& job, const Attempt& attempt) {
                static_cast<int>(attempt.slots.size())};
 }
 
-// From when on Attempts count for one of the quotas.
+// Returns the earliest time from which Attempts count for one of the quotas.
 inline absl::Time UsageStart(const std::vector<Quota>& quotas, absl::Time now) {
   absl::Duration longest = absl::ZeroDuration();
   for (const Quota& quota : quotas) longest = std::max(longest, quota.period);

@@ -145,7 +145,7 @@ class TakeOverTest : public testing::Test {
 };
 
 TEST_F(TakeOverTest, PredictionsOutliveTheFolderOfTheirJob) {
-  const auto taken = TakeOver(state_, "new", {fold_});
+  const auto taken = LinkFolds(state_, "new", {fold_});
   ASSERT_EQ(taken.size(), 1u);
   EXPECT_TRUE(taken[0].whole);
   EXPECT_FALSE(taken[0].checkpoint);
@@ -159,8 +159,8 @@ TEST_F(TakeOverTest, PredictionsOutliveTheFolderOfTheirJob) {
 }
 
 TEST_F(TakeOverTest, TakingOverTwiceIsTheSame) {
-  TakeOver(state_, "new", {fold_});
-  const auto taken = TakeOver(state_, "new", {fold_});
+  LinkFolds(state_, "new", {fold_});
+  const auto taken = LinkFolds(state_, "new", {fold_});
   ASSERT_EQ(taken.size(), 1u);
   EXPECT_EQ(Read("jobs/new/reused/10/oof.npy"), "oof");
   int files = 0;
@@ -172,7 +172,7 @@ TEST_F(TakeOverTest, TakingOverTwiceIsTheSame) {
 
 TEST_F(TakeOverTest, AFoldBegunTakesItsCheckpointWithBothFiles) {
   fold_.whole = false;
-  const auto taken = TakeOver(state_, "new", {fold_});
+  const auto taken = LinkFolds(state_, "new", {fold_});
   ASSERT_EQ(taken.size(), 1u);
   EXPECT_EQ(taken[0].checkpoint->manifest, "jobs/new/reused/10/checkpoint-5.json");
   EXPECT_EQ(Read("jobs/new/reused/10/checkpoint-5.safetensors"), "tensors");
@@ -181,7 +181,7 @@ TEST_F(TakeOverTest, AFoldBegunTakesItsCheckpointWithBothFiles) {
 
 TEST_F(TakeOverTest, DamagedPredictionsLeaveTheCheckpoint) {
   Write("jobs/old/attempts/10/test.npy", "damaged");
-  const auto taken = TakeOver(state_, "new", {fold_});
+  const auto taken = LinkFolds(state_, "new", {fold_});
   ASSERT_EQ(taken.size(), 1u);
   EXPECT_FALSE(taken[0].whole);
   EXPECT_FALSE(taken[0].member);
@@ -190,7 +190,7 @@ TEST_F(TakeOverTest, DamagedPredictionsLeaveTheCheckpoint) {
 
 TEST_F(TakeOverTest, WhatIsGoneIsAMiss) {
   std::filesystem::remove_all(state_ + "/jobs/old");
-  EXPECT_TRUE(TakeOver(state_, "new", {fold_}).empty());
+  EXPECT_TRUE(LinkFolds(state_, "new", {fold_}).empty());
 }
 
 }  // namespace
