@@ -1,4 +1,4 @@
-// The command line, understood.
+// The parsed command line.
 #pragma once
 
 #include <absl/time/time.h>
@@ -14,7 +14,7 @@ enum class ColorMode { kAuto, kAlways, kNever };
 struct Arguments {
   std::string verb;
 
-  // Everywhere.
+  // For all verbs.
   std::string server;
   bool json = false;
   bool progress = true;
@@ -34,7 +34,7 @@ struct Arguments {
   std::optional<std::string> from;
   std::string owner;
 
-  std::vector<std::string> labels;  // "k=v": of the new Job, or to list by
+  std::vector<std::string> labels;  // "k=v": labels of the new Job, or to list by
 
   // update (with budget, deadline and labels)
   std::optional<int> priority;
@@ -42,7 +42,7 @@ struct Arguments {
 
   // predict (with budget, deadline, name, labels)
   std::string data, rows;    // files; rows: - is stdin
-  std::string files_column;  // of rows: its values are files, whose bytes are sent
+  std::string files_column;  // a column of rows whose values are files, whose bytes are sent
   std::optional<int> min_members;
   std::string format;
   bool no_probabilities = false;

@@ -1,4 +1,4 @@
-// The verbs that change a Job and say nothing else of it.
+// The verbs that change a Job and need no other argument.
 #include "client/verbs.h"
 
 namespace traind {

@@ -13,8 +13,8 @@
 #include "client/verbs.h"
 #include "common/base/duration.h"
 #include "common/base/host_port.h"
-#include "common/spec/field_text.h"
 #include "common/base/suggest.h"
+#include "common/spec/field_text.h"
 
 namespace traind {
 namespace {
@@ -25,7 +25,7 @@ Exit codes: 0 ok; 1 error, or the Job FAILED; 2 wrong command line or spec; 3 --
 9 the Job was cancelled; 130 Ctrl-C (detaches: the Job goes on).
 Durations: 90s, 15m, 1h30m, 2d, HH:MM:SS. The spec: docs/SPEC.md.)";
 
-// What the parser fills; checked and turned into Arguments afterwards.
+// The parser's output, which is then checked and turned into Arguments.
 struct Raw {
   Arguments arguments;
   std::string output = "table";
@@ -65,7 +65,7 @@ constexpr Verb kVerbs[] = {
     {"version", "Print the version", RunVersion, false},
 };
 
-// Each occurrence takes one value; the next word is not swallowed.
+// Each occurrence of the option takes one value; the next word does not belong to it.
 void AddRepeated(CLI::App& app, const std::string& names, std::vector<std::string>& into,
                  const std::string& about) {
   app.add_option(names, into, about)
@@ -177,7 +177,7 @@ std::vector<std::string> OptionNames(const CLI::App& app) {
   return names;
 }
 
-// The first word that nobody took.
+// Explains the first word that no option or verb accepts.
 std::string UnknownWord(const CLI::App& app, const CLI::App* verb, const std::string& word) {
   if (absl::StartsWith(word, "-")) {
     std::vector<std::string> names = OptionNames(app);
@@ -193,7 +193,7 @@ std::string UnknownWord(const CLI::App& app, const CLI::App* verb, const std::st
   return absl::StrCat("there is no verb '", Printable(word), "'", DidYouMean(word, verbs));
 }
 
-// What the parser alone cannot know; "" where all is well.
+// Makes the checks that the parser cannot make; returns "" if all is well.
 std::string Complete(const CLI::App& verb, const Verb& known, Raw& raw) {
   Arguments& arguments = raw.arguments;
   arguments.verb = known.name;
@@ -245,7 +245,7 @@ std::string Complete(const CLI::App& verb, const Verb& known, Raw& raw) {
   return "";
 }
 
-// Left to right, then what CLI11 wants: the last first.
+// CLI11 wants the arguments in reverse order.
 std::vector<std::string> Reversed(std::vector<std::string> args) {
   std::reverse(args.begin(), args.end());
   return args;

@@ -1,4 +1,4 @@
-// What trainctl knows of the world around it, so that tests can be that world.
+// Everything that trainctl uses of its surroundings, so that tests can replace it.
 #pragma once
 
 #include <atomic>
@@ -16,22 +16,22 @@ struct TerminalSize {
   int rows = 24;
 };
 
-// Threads: confined to one, but for `interrupted`, which a signal handler sets.
+// Threads: confined to one, except `interrupted`, which a signal handler sets.
 struct Environment {
   std::istream& in;
   std::ostream& out;  // data
   std::ostream& err;  // progress, hints, errors
   const Clock& clock;
   bool out_is_terminal = false;
-  bool err_is_terminal = false;  // one that understands cursor movement
+  bool err_is_terminal = false;  // and understands cursor movement
   bool color_wished = true;      // neither NO_COLOR nor TERM=dumb
   std::string default_server = "127.0.0.1:7070";
-  // Asked at every redraw: the window may change.
+  // Called at every redraw, because the window may change its size.
   std::function<TerminalSize()> err_size = [] { return TerminalSize(); };
-  // Ctrl-C was pressed, while interrupts are held.
+  // Set when Ctrl-C is pressed while interrupts are held.
   std::atomic<bool>* interrupted = nullptr;
-  // Held: a first Ctrl-C only sets `interrupted`. Not held: it ends the process
-  // with exit code 130, saying `farewell`.
+  // While interrupts are held, a first Ctrl-C only sets `interrupted`. Else it prints `farewell`
+  // and ends the process with exit code 130.
   std::function<void(bool held, const std::string& farewell)> hold_interrupts =
       [](bool, const std::string&) {};
 };

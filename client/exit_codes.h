@@ -1,4 +1,4 @@
-// What trainctl's exit status says; scripts depend on it.
+// The exit status of trainctl; scripts depend on it.
 #pragma once
 
 #include <absl/status/status.h>
@@ -15,10 +15,10 @@ enum ExitCode : int {
   kExitConflict = 6,  // the request id belongs to another spec
   kExitUnreachable = 7,
   kExitCancelled = 9,     // the Job was cancelled
-  kExitInterrupted = 130  // Ctrl-C; the Job goes on
+  kExitInterrupted = 130  // Ctrl-C; the Job continues
 };
 
-// The exit code for the outcome of a call.
+// Returns the exit code for the outcome of a call.
 ExitCode ExitCodeOf(const absl::Status& status);
 
 }  // namespace traind

@@ -15,7 +15,7 @@
 namespace traind {
 namespace {
 
-// The bytes go through a file: nothing is printed before the digest was seen.
+// The bytes go through a file, so that nothing is printed before the digest is checked.
 int FetchToStdout(const Arguments& arguments, Environment& environment, TrainingClient& client,
                   const std::string& id, absl::Duration limit) {
   std::error_code error;
@@ -50,7 +50,7 @@ int RunFetch(const Arguments& arguments, Environment& environment) {
     return kExitUsage;
   }
   std::error_code error;
-  // A file that was named is replaced; one that merely has the name is not.
+  // A file that the user named is replaced; a file that happens to have the default name is not.
   if (arguments.to.empty() && std::filesystem::exists(to, error)) {
     environment.err << "trainctl: " << Printable(to) << " exists here; to replace it: --to "
                     << Printable(to) << "\n";

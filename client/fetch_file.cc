@@ -16,7 +16,7 @@
 namespace traind {
 namespace {
 
-// Of the file here, not of the Job's: no such folder is not "no such Job".
+// Errors about the local file: NotFound would be taken for a missing Job.
 absl::Status CannotWrite(const std::string& path, const absl::Status& why) {
   return absl::FailedPreconditionError(absl::StrCat("cannot write ", path, ": ", why.message()));
 }
@@ -53,7 +53,8 @@ absl::StatusOr<FetchedFile> FetchToFile(TrainingClient& client, const std::strin
                    client.FetchArtifact(id, name, limit, [&](absl::string_view bytes) {
                      return WriteAll(fd, bytes, temporary);
                    }));
-  // mkostemp makes it private; give it what the umask leaves, as for any new file.
+  // mkostemp makes the file private; it gets the permissions that the umask leaves, as any new file
+  // does.
   const mode_t mask = umask(0);
   umask(mask);
   if (fchmod(fd, 0666 & ~mask) != 0 || fsync(fd) != 0) {

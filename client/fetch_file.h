@@ -1,4 +1,4 @@
-// A Job's artifact as a local file.
+// Copies a Job's artifact to a local file.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -10,9 +10,9 @@
 
 namespace traind {
 
-// Writes artifact `name` (empty: predictions.csv) of Job `id` to `path`: into a
-// temporary file beside it, whose digest must be the one announced, then renamed
-// over it. Errors: DataLoss for another digest; path is then as it was.
+// Writes artifact `name` (empty: predictions.csv) of Job `id` to a temporary file beside `path`,
+// checks its digest against the announced one, and renames it to `path`. Errors: DataLoss for
+// another digest; path is then unchanged.
 absl::StatusOr<FetchedFile> FetchToFile(TrainingClient& client, const std::string& id,
                                         const std::string& name, const std::string& path,
                                         absl::Duration limit);

@@ -1,5 +1,4 @@
-// Folds and their models, as trainctl counts and names them.
-// Threads: safe, pure.
+// How trainctl counts and names folds and their models. Threads: safe, pure.
 #pragma once
 
 #include <string>
@@ -8,15 +7,15 @@
 
 namespace traind {
 
-// "3", or "3/2": model 2 of fold 3, counted from 0.
+// Returns "3", or "3/2" for model 2 of fold 3, counted from 0.
 std::string FoldName(const v1::Fold& fold);
-// Its predictions are there.
+// Whether the fold's predictions exist.
 bool IsTrained(const v1::Fold& fold);
 
-// Folds, whatever models each has; those of them whose first model is trained.
+// Number of folds, however many models each has; number of folds whose first model is trained.
 int CountFolds(const v1::Job& job);
 int TrainedFolds(const v1::Job& job);
-// Trained models besides the folds' first ones.
+// Number of trained models besides the folds' first ones.
 int ExtraSeeds(const v1::Job& job);
 
 }  // namespace traind

@@ -20,7 +20,7 @@ namespace {
 
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr absl::Duration kPlainInterval = absl::Seconds(10);
-// A stream that is silent for so long is asked whether it still stands.
+// After so long a silence, trainctl asks whether the stream still works.
 constexpr absl::Duration kSilence = absl::Seconds(15);
 constexpr absl::Duration kAskLimit = absl::Seconds(5);
 
@@ -29,7 +29,7 @@ bool IsTerminal(v1::JobState state) {
          state == v1::JOB_STATE_CANCELLED;
 }
 
-// What both views share: the Job and the Decisions that were not shown yet.
+// The common part of both views: the Job, and the Decisions not shown yet.
 class ProgressView : public FollowView {
  public:
   explicit ProgressView(Environment& environment)
@@ -80,7 +80,7 @@ class PlainView final : public ProgressView {
   }
   void Print() {
     shown_at_ = elapsed();
-    if (IsTerminal(job_.state())) return;  // the summary says it better
+    if (IsTerminal(job_.state())) return;  // the summary replaces it
     const int64_t s = absl::ToInt64Seconds(shown_at_);
     environment_.err << absl::StrCat("[", DurationToText(absl::Seconds(s)), "] ",
                                      PlainLine(job_, now()))
@@ -109,8 +109,8 @@ class LiveView final : public ProgressView {
     if (job_.id().empty()) return;
     const TerminalSize size = environment_.err_size();
     std::vector<std::string> lines;
-    // The end is the summary's to tell. The last column stays free: some
-    // terminals wrap as soon as it is filled.
+    // The summary shows the end. The last column stays free because some terminals wrap as soon as
+    // it is filled.
     if (!IsTerminal(job_.state())) {
       lines =
           ProgressLines(job_, now(), std::max(20, size.columns - 1), std::max(2, size.rows - 2));
@@ -122,7 +122,7 @@ class LiveView final : public ProgressView {
     lines_ = std::move(lines);
     columns_ = size.columns;
   }
-  // Also right after the window got narrower and the terminal has wrapped them.
+  // Also works after the window became narrower and the terminal wrapped the lines.
   void Erase() {
     const int columns = std::max(1, environment_.err_size().columns);
     int rows = 0;
@@ -134,7 +134,7 @@ class LiveView final : public ProgressView {
   }
 
   std::vector<std::string> lines_;  // on the screen, above the cursor
-  int columns_ = 0;                 // of the terminal they were drawn for
+  int columns_ = 0;                 // of the terminal when they were drawn
 };
 
 class QuietView final : public FollowView {
@@ -149,7 +149,7 @@ class QuietView final : public FollowView {
   Environment& environment_;
 };
 
-// The stream of changes, and its way back when it breaks.
+// Reads the stream of changes, and reconnects when it breaks.
 class Follower {
  public:
   Follower(TrainingClient& client, v1::Job job, absl::Duration limit, Environment& environment,
@@ -183,7 +183,7 @@ class Follower {
     return std::move(result_);
   }
 
-  // One wait of at most a tick. False: an error that no repetition cures.
+  // Waits once, for at most a tick. Returns false after an error that a retry cannot cure.
   bool Step() {
     const absl::Duration tick = std::min(kTick, until_ - Now());
     if (watch_ == nullptr) {
@@ -220,7 +220,7 @@ class Follower {
     view_.OnJob(result_.job);
   }
 
-  // By value: the status may be the watch's, which ends here.
+  // The status is passed by value because it may belong to the watch, which is destroyed here.
   bool Lose(absl::Status status) {
     watch_.reset();
     if (!status.ok() && !IsConnectionLoss(status)) {

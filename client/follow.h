@@ -14,39 +14,38 @@
 
 namespace traind {
 
-// Shows a Job while it is followed. Writes to stderr only.
-// Threads: confined to one.
+// Shows a Job while it is followed. Writes to stderr only. Threads: confined to one.
 class FollowView {
  public:
   virtual ~FollowView() = default;
   virtual void OnJob(const v1::Job& job) = 0;
   // Called about ten times a second.
   virtual void OnTick() = 0;
-  // A line that stays.
+  // Prints a line that stays on the screen.
   virtual void Note(const std::string& line) = 0;
   // Leaves the cursor on a line of its own.
   virtual void Close() = 0;
 };
 
-// On a terminal bars that are redrawn; else a line every 10 s and at each change
-// of a state; with progress off only notes. Each Decision is shown once.
+// Makes the view: on a terminal, bars that are redrawn; else a line every 10 s and at each change
+// of a state; without progress only notes. Each Decision is shown once.
 std::unique_ptr<FollowView> MakeFollowView(Environment& environment, bool progress);
 
 struct FollowResult {
   enum class End { kTerminal, kDetached, kTimedOut, kError };
   End end = End::kError;
-  v1::Job job;          // as last seen
-  absl::Status status;  // kError
+  v1::Job job;          // last seen
+  absl::Status status;  // for kError
 };
 
-// job: as it is now. limit: infinite where there is none. Ends early when
-// environment.interrupted is set.
+// job: its present state. limit: infinite if there is none. Ends early when environment.interrupted
+// is set.
 FollowResult FollowJob(TrainingClient& client, v1::Job job, absl::Duration limit,
                        Environment& environment, FollowView& view);
 
-// Ends what submit --wait, --follow and watch have in common: follows, then
-// prints the summary (stdout), or the Job as JSON, or how to come back; copies
-// the predictions to `output` if there is one and they are final. The exit code.
+// The common end of submit --wait, submit --follow and watch. Follows the Job, then prints the
+// summary (stdout), or the Job as JSON, or how to come back; copies final predictions to `output`
+// if that is set. Returns the exit code.
 int FollowToTheEnd(const Arguments& arguments, Environment& environment, TrainingClient& client,
                    v1::Job job, const std::string& output, bool show_progress);
 

@@ -1,4 +1,4 @@
-// trainctl: the world around it, and its signals.
+// trainctl's process: its environment and its signals.
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -15,12 +15,12 @@ namespace {
 
 std::atomic<bool> interrupted{false};
 std::atomic<bool> held{false};
-// Written before the handler may run with another text; read by the handler.
+// Written before the handler can run with another text; read by the handler.
 char farewell[512];
 std::atomic<size_t> farewell_bytes{0};
 
 extern "C" void OnInterrupt(int) {
-  // The second Ctrl-C ends it whatever it does.
+  // The second Ctrl-C always ends the process.
   if (held.load() && !interrupted.exchange(true)) return;
   const ssize_t ignored = write(STDERR_FILENO, farewell, farewell_bytes.load());
   (void)ignored;

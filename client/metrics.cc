@@ -32,8 +32,7 @@ std::string PointTable(const v1::MetricsReply& points, absl::Time now) {
 
 }  // namespace
 
-// With --follow points are printed as they come (JSON: one in a line), else as
-// one document.
+// With --follow, points are printed as they arrive (JSON: one per line), else as one document.
 int RunMetrics(const Arguments& arguments, Environment& environment) {
   TrainingClient client = MakeClient(arguments, environment);
   const auto job = client.GetJob(arguments.job);

@@ -108,7 +108,7 @@ std::optional<std::string> ReadRows(const Arguments& arguments, Environment& env
   return text;
 }
 
-// The file's bytes in base64. Paths are relative to the table that names them.
+// Returns the file's bytes in base64. Paths are relative to the table that names them.
 absl::StatusOr<std::string> FileInBase64(const std::string& table, absl::string_view path) {
   const std::filesystem::path whole =
       std::filesystem::path(table).parent_path() / std::string(path);
@@ -116,7 +116,7 @@ absl::StatusOr<std::string> FileInBase64(const std::string& table, absl::string_
   return absl::Base64Escape(bytes);
 }
 
-// files_column: empty, or one whose values are files.
+// files_column: empty, or a column whose values are files.
 absl::Status AddRows(const std::string& text, const std::string& name,
                      const std::string& files_column, v1::PredictRowsRequest& request) {
   ASSIGN_OR_RETURN(const std::vector<std::string> header, ReadCsvHeader(text, name));

@@ -22,7 +22,7 @@ constexpr int kLongestBar = 40;
 
 std::string StateWord(const v1::Job& job) { return StateText(job.state(), false); }
 
-// "01:10", "1:02:03"; "?" where it is not known.
+// Returns "01:10", "1:02:03", or "?" if it is unknown.
 std::string ClockOf(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0 || seconds > 1e8) return "?";
   const int64_t s = static_cast<int64_t>(seconds);
@@ -38,9 +38,9 @@ std::string RateText(double steps_per_s) {
 }
 
 std::string FoldsDone(const v1::Job& job) {
-  const int further = ExtraSeeds(job);
+  const int extra_seeds = ExtraSeeds(job);
   return absl::StrCat("folds ", TrainedFolds(job), "/", CountFolds(job), " done",
-                      further > 0 ? absl::StrCat(" + ", further, " models") : "");
+                      extra_seeds > 0 ? absl::StrCat(" + ", extra_seeds, " models") : "");
 }
 
 std::string BestFold(const v1::Job& job) {
@@ -57,7 +57,7 @@ std::string BestFold(const v1::Job& job) {
                          ScoreText(best->score()), best->index());
 }
 
-// brief: without the word deadline where there is one.
+// brief: leaves out the word "deadline" where a deadline is set.
 std::string DeadlineText(const v1::Job& job, const Moment& moment, bool brief = false) {
   if (!job.has_deadline()) return "no deadline";
   const absl::Duration left = TimeLeft(job, moment);
@@ -97,8 +97,8 @@ std::string JoinParts(const std::vector<std::string>& parts) {
   return text;
 }
 
-// Seconds since the fold's Attempt began, by the daemon's clock where the
-// deadline tells it; below 0: not known.
+// Returns the seconds since the fold's Attempt began, by the daemon's clock if the deadline reveals
+// it; below 0: unknown.
 double FoldSeconds(const v1::Job& job, const v1::Fold& fold, const Moment& moment) {
   const absl::Time daemon_now = job.has_deadline() && job.has_remaining_s()
                                     ? ToTime(job.deadline()) - TimeLeft(job, moment)
@@ -111,7 +111,7 @@ double FoldSeconds(const v1::Job& job, const v1::Fold& fold, const Moment& momen
 }
 
 struct FoldFigures {
-  double share = 0;  // done, 0-1
+  double share = 0;  // fraction done, 0-1
   std::string progress;
   std::string steps;
   std::string times;
@@ -128,7 +128,7 @@ FoldFigures FiguresOf(const v1::Job& job, const v1::Fold& fold, const Moment& mo
   const char* unit = progress.unit() == v1::PROGRESS_UNIT_ROUND  ? "rounds"
                      : progress.unit() == v1::PROGRESS_UNIT_STEP ? "steps"
                                                                  : "ep";
-  // Whole epochs: 12.4 done means the 13th is under way.
+  // Epochs are rounded down: 12.4 done means that the 13th is running.
   figures.progress =
       absl::StrFormat("%.0f/%.0f %s", std::floor(progress.done() + 1e-9), planned, unit);
   if (!fold.has_live()) return figures;
@@ -153,7 +153,7 @@ FoldFigures FiguresOf(const v1::Job& job, const v1::Fold& fold, const Moment& mo
   return figures;
 }
 
-// What stands right of the bar; detail 4 is everything, 0 the epochs alone.
+// Returns the text to the right of the bar; detail 4 is everything, 0 only the epochs.
 std::string RightOfBar(const FoldFigures& f, int detail) {
   std::vector<std::string> parts = {f.progress};
   if (detail >= 3) parts.push_back(f.steps);
@@ -227,12 +227,13 @@ std::string FoldLine(const v1::Job& job, const v1::Fold& fold, const Moment& mom
   const FoldFigures figures = FiguresOf(job, fold, moment);
   const std::string left =
       absl::StrFormat("fold %s %3.0f%%|", FoldName(fold), std::floor(figures.share * 100));
-  // The bar gets what is left over; detail goes before it gets too short.
+  // The bar gets the remaining space; details are dropped before it gets too short.
   for (int detail = 4; detail >= 0; --detail) {
     const std::string right = RightOfBar(figures, detail);
     const int room = width - DisplayWidth(left) - DisplayWidth(right) - 2;
     if (room < (detail > 0 ? 10 : kShortestBar)) continue;
-    // In steps, so that it stands still while a number beside it grows a digit.
+    // The length changes in steps, so that the bar stands still while a number beside it gets a
+    // digit more.
     const int bar = std::min(room >= 10 ? room / 5 * 5 : room, kLongestBar);
     const int full = static_cast<int>(std::floor(figures.share * bar + 1e-9));
     return absl::StrCat(left, std::string(full, '#'), std::string(bar - full, '.'), "| ", right);

@@ -1,4 +1,4 @@
-// How a running Job is shown: pure functions of the Job and the moment.
+// Renders a running Job as text: pure functions of the Job and the time.
 #pragma once
 
 #include <absl/strings/string_view.h>
@@ -18,34 +18,34 @@ struct Moment {
 
 enum class Outlook { kNone, kOnTrack, kTight, kLate };
 
-// The estimate against the deadline. Tight: less than a tenth of the Job's
-// window would be left. kNone: no deadline, or no estimate yet.
+// Compares the estimate with the deadline. Tight: less than a tenth of the Job's window would be
+// left. kNone: no deadline, or no estimate yet.
 Outlook OutlookOf(const v1::Job& job);
 
-// Until the deadline, by the daemon's clock. REQUIRES: job.has_deadline().
+// Returns the time until the deadline, by the daemon's clock. REQUIRES: job.has_deadline().
 absl::Duration TimeLeft(const v1::Job& job, const Moment& moment);
 
-// "digits-7f3k RUNNING  folds 2/5 done  best accuracy 0.981 (fold 2)  deadline in
-// 41s: on track, 5/5 folds fit", shortened to width columns (0: not at all).
+// Returns "digits-7f3k RUNNING  folds 2/5 done  best accuracy 0.981 (fold 2)  deadline in 41s: on
+// track, 5/5 folds fit", shortened to width columns (0: not at all).
 std::string JobLine(const v1::Job& job, const Moment& moment, int width);
 
-// "fold 3  31%|###.......| 12/40 ep  620/2000 [00:10<00:23, 3.26it/s, 209
-// samples/s] loss 0.214", with a bar that fills width columns; what does not fit
-// is left out, the least important first.
+// Returns "fold 3  31%|###.......| 12/40 ep  620/2000 [00:10<00:23, 3.26it/s, 209 samples/s] loss
+// 0.214", with a bar that fills width columns. Parts that do not fit are left out, the least
+// important first.
 std::string FoldLine(const v1::Job& job, const v1::Fold& fold, const Moment& moment, int width);
 
-// The job line and a line for each running fold, at most `rows` of them.
+// Returns the job line and a line for each running fold, at most `rows` of them.
 std::vector<std::string> ProgressLines(const v1::Job& job, const Moment& moment, int width,
                                        int rows);
 
-// For logs: one line, the running folds in short.
+// Returns one line for logs, with the running folds in short.
 std::string PlainLine(const v1::Job& job, const Moment& moment);
 
-// Changes when something happened that deserves a line of its own: another state
-// of the Job or of a fold.
+// Returns a key that changes with the state of the Job or of a fold; each change deserves a line of
+// its own.
 std::string MilestoneKey(const v1::Job& job);
 
-// Cut to width columns, ".." at the end.
+// Cuts the text to width columns, with ".." at the end.
 std::string Shorten(absl::string_view text, int width);
 
 }  // namespace traind

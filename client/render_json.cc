@@ -87,7 +87,7 @@ class JsonWriter {
     text_ += bracket;
   }
 
-  // Keys in alphabetical order.
+  // Writes keys in alphabetical order.
   void WriteMap(const Message& message, const FieldDescriptor& field) {
     const Reflection& access = *message.GetReflection();
     std::map<std::string, const Message*> sorted;
@@ -106,14 +106,14 @@ class JsonWriter {
     Close('}', first);
   }
 
-  // index: of a repeated field's element, else -1.
+  // index: that of a repeated field's element, else -1.
   void WriteValue(const Message& message, const FieldDescriptor& field, int index) {
     const Reflection& access = *message.GetReflection();
     if (index < 0 && field.has_presence() && !access.HasField(message, &field)) {
       text_ += "null";
       return;
     }
-// One case of the switch below.
+// Expands to one case of the switch below.
 #define TRAIND_VALUE(TYPE, Name, ...)                                                 \
   case FieldDescriptor::CPPTYPE_##TYPE: {                                             \
     const auto& value = index < 0 ? access.Get##Name(message, &field)                 \
@@ -169,7 +169,7 @@ std::string ToJsonArray(const Message& message, absl::string_view field) {
 std::string JsonNumber(double value) {
   if (std::isnan(value)) return "\"NaN\"";
   if (std::isinf(value)) return value > 0 ? "\"Infinity\"" : "\"-Infinity\"";
-  // The shortest that reads back as the same number.
+  // This is the shortest text that reads back as the same number.
   char digits[32];
   const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
   return std::string(digits, end);

@@ -8,21 +8,21 @@
 
 namespace traind {
 
-// snake_case keys in the order of the fields, every one of them. Unset messages,
-// unset optional fields and UNSPECIFIED enum values are null; enum values are
-// their words ("SUCCEEDED"); Timestamps RFC 3339 with milliseconds, in UTC;
-// Durations seconds ("1.500s"); 64-bit integers are numbers; numbers that are
-// not finite are "NaN", "Infinity" and "-Infinity". Strings are escaped so that
-// no control character reaches a terminal. Indented by two; no newline at the end.
+// Writes every field with snake_case keys in the order of the fields. Unset messages, unset
+// optional fields and UNSPECIFIED enum values are null; enum values are their names ("SUCCEEDED");
+// Timestamps are RFC 3339 with milliseconds, in UTC; Durations are seconds ("1.500s"); 64-bit
+// integers are numbers; numbers that are not finite are "NaN", "Infinity" and "-Infinity". Strings
+// are escaped so that no control character reaches a terminal. Indented by two; no newline at the
+// end.
 std::string ToJson(const google::protobuf::Message& message);
 
-// The same, in one line.
+// Writes the same in one line.
 std::string ToJsonLine(const google::protobuf::Message& message);
 
-// One repeated message field of `message`, as an array.
+// Writes a repeated message field of `message` as an array.
 std::string ToJsonArray(const google::protobuf::Message& message, absl::string_view field);
 
-// With its quotes.
+// Returns the text as a JSON string, with its quotes.
 std::string JsonString(absl::string_view text);
 std::string JsonNumber(double value);
 

@@ -69,7 +69,7 @@ std::string ScoresText(const v1::Scores& scores) {
   return absl::StrJoin(parts, ", ");
 }
 
-// "finished 12:00:41, 41s after acceptance, 19s before the deadline"
+// Returns "finished 12:00:41, 41s after acceptance, 19s before the deadline".
 std::string TimesText(const v1::Job& job, absl::Time now) {
   std::vector<std::string> parts;
   if (job.has_finished_at()) {
@@ -103,7 +103,7 @@ void AddLine(std::string& text, absl::string_view name, absl::string_view value)
 std::string FoldTable(const v1::Job& job) {
   TextTable table({"FOLD", "STATE", "PROGRESS", "SCORE", "ATTEMPTS", "NOTE"});
   for (const v1::Fold& fold : job.folds()) {
-    // What was taken over whole says so in its message.
+    // The message of a fold that was reused as a whole says so already.
     const std::string from =
         fold.from_job().empty() || fold.reused()
             ? ""
@@ -230,7 +230,7 @@ std::string Epochs(double epochs) {
   return absl::StrFormat(epochs < 1000 ? "%.3g" : "%.0f", epochs);
 }
 
-// Of what an epoch sees, where that is not all.
+// Returns the share of the rows that an epoch uses, if it is not all.
 std::string RowsText(const v1::Plan& plan) {
   if (plan.rows() <= 0 || plan.rows() >= 1) return "";
   return absl::StrFormat(" of %.0f %% of the rows", 100 * plan.rows());

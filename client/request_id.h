@@ -4,8 +4,8 @@
 
 namespace traind {
 
-// A new one for each call of trainctl: repetitions within the call are one Job,
-// the next call is another.
+// Returns a new id for each call of trainctl: repetitions within the call mean the same Job, the
+// next call another one.
 std::string RandomRequestId();
 
 }  // namespace traind

@@ -16,7 +16,7 @@
 namespace traind {
 namespace {
 
-// One byte more than a spec may have, so that a larger one is told as such.
+// One byte more than a spec may have, so that a larger one can be refused.
 constexpr size_t kMostBytes = (1 << 20) + 1;
 
 std::string ReadUpTo(std::istream& in, size_t most) {
@@ -27,7 +27,7 @@ std::string ReadUpTo(std::istream& in, size_t most) {
 }
 
 bool ReadText(const Arguments& arguments, Environment& environment, SpecInput& input) {
-  if (arguments.file.empty()) {  // all from the Job of --from
+  if (arguments.file.empty()) {  // the spec comes from the Job of --from
     input.text = "{}\n";
     return true;
   }
@@ -52,7 +52,7 @@ bool ReadText(const Arguments& arguments, Environment& environment, SpecInput& i
   return true;
 }
 
-// False where a flag is malformed.
+// Returns false if a flag is malformed.
 bool AddOverrides(const Arguments& arguments, Environment& environment,
                   std::vector<SpecOverride>& overrides) {
   for (const std::string& set : arguments.sets) {

@@ -1,5 +1,4 @@
-// The spec that submit and plan send: the file, and what the command line puts
-// on top of it.
+// Builds the spec that submit and plan send from the file and the command line.
 #pragma once
 
 #include <absl/status/status.h>
@@ -17,13 +16,13 @@ struct SpecInput {
   std::string text;  // as the user wrote it
 };
 
-// False where something is wrong, which it has said on stderr, each mistake with
-// its place; `nothing` is what did not happen: "nothing submitted".
+// Reads the spec. Returns false on mistakes, after printing each one with its place to stderr;
+// `nothing` says what did not happen: "nothing submitted".
 bool LoadSpec(const Arguments& arguments, Environment& environment, const std::string& nothing,
               SpecInput& input);
 
-// traind's refusal on stderr, its lines that begin with a field's path at the
-// place of that field; the exit code.
+// Prints traind's refusal to stderr, at the place of the field where a line begins with a field's
+// path. Returns the exit code.
 int ReportRefusal(Environment& environment, const SpecInput& input, const absl::Status& status,
                   const std::string& nothing);
 

@@ -15,7 +15,7 @@ namespace traind {
 namespace {
 
 std::chrono::system_clock::time_point GrpcDeadline(absl::Duration from_now) {
-  // gRPC turns it into a monotonic deadline at once.
+  // gRPC converts it into a monotonic deadline at once.
   constexpr absl::Duration kLongest = absl::Hours(24 * 365);
   return std::chrono::system_clock::now() +
          absl::ToChronoMicroseconds(std::clamp(from_now, absl::ZeroDuration(), kLongest));
@@ -92,7 +92,7 @@ bool IsConnectionLoss(const absl::Status& status) {
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kCancelled:  // by a traind that stops
     case absl::StatusCode::kUnknown:
-    case absl::StatusCode::kInternal:  // a stream that was reset
+    case absl::StatusCode::kInternal:  // a stream was reset
     case absl::StatusCode::kDeadlineExceeded:
       return true;
     default:
@@ -111,7 +111,7 @@ absl::Duration Backoff::Next() {
 struct TrainingClient::Connection {
   std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<v1::TrainingService::Stub> stub;
-  bool made = false;  // it stood, at least once
+  bool made = false;  // it has been connected at least once
 };
 
 TrainingClient::TrainingClient(Options options, const Clock& clock)
@@ -121,11 +121,11 @@ TrainingClient::~TrainingClient() = default;
 TrainingClient::Connection& TrainingClient::connection() {
   if (connection_ == nullptr) {
     grpc::ChannelArguments arguments;
-    // Backoff is ours; gRPC's own would hide a traind that is back.
+    // We have our own backoff; gRPC's would hide that traind is back.
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
     arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 50);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
-    // $http_proxy is for the web.
+    // $http_proxy is not meant for this connection.
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     arguments.SetMaxReceiveMessageSize(64 << 20);
     connection_ = std::make_unique<Connection>();
@@ -150,7 +150,7 @@ absl::Status TrainingClient::Connect() {
     to.made = true;
     return absl::OkStatus();
   }
-  // A call that must fail says why.
+  // A call that must fail tells the reason.
   grpc::ClientContext context;
   context.set_deadline(GrpcDeadline(absl::Milliseconds(200)));
   v1::Job job;
@@ -222,7 +222,7 @@ absl::StatusOr<v1::ListJobsReply> TrainingClient::ListJobs(v1::ListJobsRequest r
     auto page = Call<v1::ListJobsRequest, v1::ListJobsReply>(&Stub::ListJobs, request);
     if (!page.ok()) return page.status();
     for (v1::Job& job : *page->mutable_jobs()) *all.add_jobs() = std::move(job);
-    if (page->next_page_token() == request.page_token()) break;  // would never end
+    if (page->next_page_token() == request.page_token()) break;  // the list would never end
     request.set_page_token(page->next_page_token());
   } while (!request.page_token().empty());
   return all;
@@ -311,7 +311,7 @@ absl::Status TrainingClient::GetMetrics(
     const absl::Duration now = clock_.MonotonicNow();
     if (now - start >= limit) return absl::DeadlineExceededError("--timeout passed");
     if (!status.ok() && !IsConnectionLoss(status)) return status;
-    // Following outlasts a restart of traind; reading what there is need not.
+    // Following survives a restart of traind; reading existing metrics need not.
     const absl::Duration patience = follow ? limit : options_.connect;
     if (now - last_contact > patience) {
       return status.ok() ? absl::UnavailableError("the stream has no end frame") : Named(status);

@@ -16,20 +16,19 @@
 
 namespace traind {
 
-// A stream of a Job's changes, read without a thread of its own.
-// Threads: confined to one. Ends its call when destroyed.
+// A stream of a Job's changes, read without an additional thread. Threads: confined to one.
+// Destroying it ends the call.
 class JobWatch {
  public:
   virtual ~JobWatch() = default;
   enum class Event { kJob, kNothing, kEnded };
-  // Waits up to `wait` for the next message. kEnded: status() says why; OK when
-  // traind closed the stream, be it because the Job is terminal or because
-  // traind stops.
+  // Waits up to `wait` for the next message. kEnded: status() says why; it is OK when traind closed
+  // the stream because the Job is terminal or traind stops.
   virtual Event Next(absl::Duration wait, v1::Job& job) = 0;
   virtual const absl::Status& status() const = 0;
 };
 
-// What is known of a fetched file.
+// Digest and size of a fetched file.
 struct FetchedFile {
   std::string sha256;
   int64_t bytes = 0;
@@ -37,17 +36,16 @@ struct FetchedFile {
 
 // Calls to one traind. The connection is made at the first call.
 //
-// Unary calls are repeated, with the same request and so the same request_id,
-// while traind is UNAVAILABLE, up to `call`; `connect` is for the first connection.
-// Backoff grows from 50 ms to 1 s, with jitter.
-// Threads: confined to one. Errors: traind's own status; Unavailable names the
+// While traind is UNAVAILABLE, unary calls are repeated with the same request, and so the same
+// request_id, for up to `call`; `connect` limits the first connection. Backoff grows from 50 ms to
+// 1 s, with jitter. Threads: confined to one. Errors: traind's own status; Unavailable names the
 // server.
 class TrainingClient {
  public:
   struct Options {
     std::string server;
     absl::Duration connect = absl::Seconds(3);
-    absl::Duration call = absl::Seconds(30);  // for one unary call, all repetitions included
+    absl::Duration call = absl::Seconds(30);  // for one unary call including all repetitions
   };
   TrainingClient(Options options, const Clock& clock);
   ~TrainingClient();
@@ -57,9 +55,9 @@ class TrainingClient {
   absl::StatusOr<v1::PredictRowsReply> PredictRows(const v1::PredictRowsRequest& request);
   absl::StatusOr<v1::PlanReply> Plan(const v1::PlanRequest& request);
   absl::StatusOr<v1::Job> GetJob(const std::string& id_or_name);
-  // One attempt, within `limit`.
+  // Makes a single attempt, within `limit`.
   absl::StatusOr<v1::Job> GetJobOnce(const std::string& id, absl::Duration limit);
-  // All pages.
+  // Reads all pages.
   absl::StatusOr<v1::ListJobsReply> ListJobs(v1::ListJobsRequest request);
   absl::StatusOr<v1::Job> FinishJob(const std::string& id);
   absl::StatusOr<v1::Job> PauseJob(const std::string& id);
@@ -73,14 +71,13 @@ class TrainingClient {
 
   std::unique_ptr<JobWatch> WatchJob(const std::string& id, int64_t since_version);
 
-  // Hands every reply to on_reply until the end frame; goes on after a broken
-  // connection where it stopped. on_reply returns false to stop. `limit` is for
-  // all of it.
+  // Passes every reply to on_reply until the end frame; after a broken connection it continues
+  // where it stopped. on_reply returns false to stop. `limit` is for the whole call.
   absl::Status GetMetrics(const std::string& id, bool follow, absl::Duration limit,
                           const std::function<bool(const v1::MetricsReply&)>& on_reply);
 
-  // Hands the bytes to sink, in order. DataLoss: fewer or more than announced.
-  // The digest is the caller's to check, over what it has written.
+  // Passes the bytes to sink, in order. DataLoss: fewer or more bytes than announced. The caller
+  // must check the digest of what it has written.
   absl::StatusOr<FetchedFile> FetchArtifact(
       const std::string& id, const std::string& name, absl::Duration limit,
       const std::function<absl::Status(absl::string_view)>& sink);
@@ -98,11 +95,10 @@ class TrainingClient {
   std::unique_ptr<Connection> connection_;
 };
 
-// Whether an error of a stream is one of the way there, after which the same
-// call may succeed.
+// Whether a stream's error is one of the connection, so that the same call may succeed later.
 bool IsConnectionLoss(const absl::Status& status);
 
-// Between two attempts: grows from 50 ms to 1 s, with jitter.
+// The wait between two attempts: it grows from 50 ms to 1 s, with jitter.
 class Backoff {
  public:
   absl::Duration Next();

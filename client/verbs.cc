@@ -27,7 +27,7 @@ bool UsesColor(const Arguments& arguments, const Environment& environment) {
 }
 
 int ReportError(Environment& environment, const absl::Status& status) {
-  // A message of several lines stays one; other control characters do not pass.
+  // A message of several lines keeps its lines; other control characters are escaped.
   for (absl::string_view line : absl::StrSplit(status.message(), '\n')) {
     environment.err << "trainctl: " << Printable(line, 2000) << "\n";
   }

@@ -1,5 +1,5 @@
-// What trainctl can do: one function per verb, each in its file. They print
-// (data on stdout, the rest on stderr) and return the exit code.
+// The verbs of trainctl: one function each, in its own file. They print (data on stdout, the rest
+// on stderr) and return the exit code.
 #pragma once
 
 #include <absl/status/status.h>
@@ -36,18 +36,18 @@ TrainingClient MakeClient(const Arguments& arguments, Environment& environment);
 
 bool UsesColor(const Arguments& arguments, const Environment& environment);
 
-// "trainctl: ..." on stderr, with a hint where one helps; the exit code.
+// Prints "trainctl: ..." to stderr, with a hint where one helps; returns the exit code.
 int ReportError(Environment& environment, const absl::Status& status);
 
-// A Job on stdout, as JSON or as a report; kExitOk.
+// Prints a Job to stdout, as JSON or as a report; returns kExitOk.
 int PrintJob(const Arguments& arguments, Environment& environment, const v1::Job& job);
 
-// Reads a flag by the rules of the budget's field of that name; false, and said, where it
-// does not fit.
+// Reads a flag by the rules of the budget's field of that name. Returns false, after an error
+// message, if it is invalid.
 bool ReadBudgetField(Environment& environment, const char* flag, const char* field,
                      const std::string& text, v1::BudgetSpec& budget);
 
-// "k=v"; false, and said, where it is not.
+// Splits "k=v". Returns false, after an error message, if the text has no such form.
 bool SplitLabel(Environment& environment, const std::string& text, std::string& key,
                 std::string& value);
 

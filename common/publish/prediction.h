@@ -27,8 +27,7 @@ struct Member {
   // The epoch and optimizer step of the weights that predicted; 0: unknown.
   double best_epoch = 0;
   int64_t step = 0;
-  double weight =
-      0;  // in the ensemble; set by Publish; 0: none, or written before weights were recorded
+  double weight = 0;  // in the ensemble, set by Publish; 0: none, or not recorded
   int seed = 0;  // number of the model in its fold; seed 0 decides whether the fold is complete
 };
 
@@ -61,8 +60,8 @@ struct PublishedPrediction {
   double floor_weight = 0;            // the floor's weight beside them; 1 if there are none
   std::string ensemble;               // mean, weighted, greedy; empty: unknown
   std::vector<PredictionFile> files;  // without predictions.csv
-  std::vector<int>
-      left_out;  // folds that score below the floor; complete ones still count for quality
+  std::vector<int> left_out;          // folds that score below the floor;
+                                      // complete ones still count for quality
   std::optional<double> oof_score;    // over the rows that the members cover
   bool comparable = false;            // oof_score covers all folds of the spec
   std::optional<double> test_score;   // if the test file has the target

@@ -69,8 +69,7 @@ class DataFiles {
 
   const std::vector<std::string> roots_;
   absl::Mutex mutex_;
-  absl::flat_hash_map<std::string, Seen> seen_
-      ABSL_GUARDED_BY(mutex_);  // keyed by the requested path
+  absl::flat_hash_map<std::string, Seen> seen_ ABSL_GUARDED_BY(mutex_);  // by requested path
 };
 
 }  // namespace traind

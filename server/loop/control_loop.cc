@@ -320,9 +320,9 @@ void ControlLoop::AnswerAll(const std::vector<Reply>& replies) {
   }
 }
 
-// It is unknown whether anything of the turn was stored, or nothing was. So the core is discarded
-// and the store is read again. Workers repeat their facts; callers get an error and may repeat
-// their request under the same id.
+// Handles a failed commit. Either nothing of the turn was stored, or the outcome is unknown, so the
+// core is discarded and the store is read again. Workers repeat their facts; callers get an error
+// and may repeat their request under the same id.
 void ControlLoop::Recover(const Turn& turn, const absl::Status& failure) {
   TRAIND_LOG(ERROR) << "commit failed: " << failure;
   const bool full = absl::IsResourceExhausted(failure);

@@ -17,7 +17,7 @@ TEST_F(CliTest, WaitPrintsOneDocumentAndCopiesThePredictions) {
   WatchToTheEnd();
   const Ran ran =
       Run({"submit", "-f", Path("job.yaml"), "--set", "output=out/p.csv", "--wait", "-o", "json"});
-  // The folder is not there: the copy fails, and that is said.
+  // The folder does not exist, so the copy fails and an error says so.
   EXPECT_EQ(ran.code, 1) << ran.err;
   EXPECT_TRUE(Has(ran.err, "cannot write " + Path("out/p.csv") + ": No such file")) << ran.err;
   EXPECT_EQ(nlohmann::json::parse(ran.out)["state"], "SUCCEEDED");

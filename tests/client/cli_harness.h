@@ -1,4 +1,4 @@
-// trainctl in this process, against a traind by a test's word.
+// Runs trainctl in this process against a traind that the test controls.
 #pragma once
 
 #include <absl/base/thread_annotations.h>

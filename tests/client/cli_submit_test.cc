@@ -1,4 +1,4 @@
-// Specs on their way out, and what is said of wrong ones.
+// Specs that trainctl sends, and its messages about wrong ones.
 #include <absl/strings/str_cat.h>
 
 #include "tests/client/cli_harness.h"

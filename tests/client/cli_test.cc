@@ -1,4 +1,4 @@
-// The command line, its exit codes, and the verbs that ask once.
+// The command line, its exit codes, and the verbs that make one call.
 #include <absl/strings/str_join.h>
 
 #include <nlohmann/json.hpp>
@@ -125,12 +125,12 @@ TEST_F(CliTest, FetchRefusesAnotherDigestAndLeavesTheFileAlone) {
   const Ran out = Run({"fetch", "digits", "-O", "-"});
   EXPECT_EQ(out.code, 1);
   EXPECT_EQ(out.out, "");
-  // No temporary file stays.
+  // No temporary file is left behind.
   size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     files += entry.is_regular_file();
   }
-  EXPECT_EQ(files, 2u);  // and job.yaml
+  EXPECT_EQ(files, 2u);  // the other file is job.yaml
 }
 
 TEST_F(CliTest, ListGathersAllPages) {

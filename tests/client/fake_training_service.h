@@ -1,4 +1,4 @@
-// A TrainingService in the test's process, which does what the test says.
+// A TrainingService in the test's process, controlled by the test.
 #pragma once
 
 #include <absl/synchronization/mutex.h>
@@ -13,8 +13,8 @@
 
 namespace traind {
 
-// Answers with what the members say; they are set before the server starts, or
-// guard themselves. Threads: calls come on gRPC's.
+// Answers with the values of its members, which are set before the server starts or guard
+// themselves. Threads: called on gRPC's threads.
 class FakeTrainingService final : public v1::TrainingService::Service {
  public:
   using Context = grpc::ServerContext;
@@ -28,7 +28,7 @@ class FakeTrainingService final : public v1::TrainingService::Service {
       on_metrics;
   std::function<grpc::Status(const v1::ListJobsRequest&, v1::ListJobsReply*)> on_list;
   std::function<grpc::Status(const v1::PlanRequest&, v1::PlanReply*)> on_plan;
-  v1::UpdateJobRequest updated;  // the last
+  v1::UpdateJobRequest updated;  // the last one
   std::string artifact = "row,y\n0,1\n";
   std::string artifact_sha256;
   v1::ListWorkersReply workers;
@@ -78,7 +78,7 @@ class FakeTrainingService final : public v1::TrainingService::Service {
     v1::FetchArtifactReply reply;
     reply.set_sha256(artifact_sha256);
     reply.set_bytes(static_cast<int64_t>(artifact.size()));
-    // In two messages.
+    // The bytes come in two messages.
     const size_t half = artifact.size() / 2;
     reply.set_data(artifact.substr(0, half));
     writer->Write(reply);
@@ -94,7 +94,7 @@ class FakeTrainingService final : public v1::TrainingService::Service {
   }
 
  private:
-  // As GetJob does.
+  // Answers like GetJob.
   grpc::Status Answer(const std::string& id, v1::Job* job) {
     v1::GetJobRequest get;
     get.set_id(id);
@@ -105,7 +105,7 @@ class FakeTrainingService final : public v1::TrainingService::Service {
   }
 };
 
-// Serves on a free port of loopback; Stop and Start again keep the port.
+// Serves on a free loopback port; after Stop, Start uses the same port again.
 class FakeServer {
  public:
   explicit FakeServer(FakeTrainingService& service) : service_(service) { Start(); }

@@ -1,4 +1,4 @@
-// The process itself: Ctrl-C, and what reaches the shell.
+// trainctl as a process: Ctrl-C, and its exit status in the shell.
 #include <absl/strings/match.h>
 #include <absl/time/clock.h>
 #include <fcntl.h>
@@ -43,7 +43,7 @@ class Child {
     }
   }
   void Interrupt() { kill(pid_, SIGINT); }
-  // Exit code, or minus the signal; -1000 where it has not ended in time.
+  // Returns the exit code, or minus the signal; -1000 if the process has not ended in time.
   int Wait() {
     const absl::Time until = absl::Now() + absl::Seconds(20);
     int status = 0;

@@ -10,7 +10,7 @@
 namespace traind {
 namespace {
 
-// 19 s after acceptance, when 41 s are left.
+// 19 s after acceptance, with 41 s left.
 Moment Now() { return {absl::FromUnixMillis(1796148019120), absl::ZeroDuration()}; }
 
 std::string Lines(int width, int rows = 20) {
@@ -25,7 +25,7 @@ TEST(ProgressTest, AWideTerminalShowsEverything) {
             "[00:10<00:22, 60it/s, 3843 samples/s] loss 0.214");
 }
 
-// 2,000 steps are those of 40 epochs of all rows.
+// 2,000 steps are those of 40 epochs with all rows.
 TEST(ProgressTest, AShareOfTheRowsHasAsManyStepsLess) {
   v1::Job job = RunningJob();
   job.mutable_plan()->set_rows(0.4);
@@ -58,7 +58,7 @@ TEST(ProgressTest, NoLineIsWiderThanTheTerminal) {
 TEST(ProgressTest, TheDeadlineCountsDownByItselfAndPasses) {
   Moment moment = Now();
   moment.since_seen = absl::Seconds(11);
-  // This machine's clock does not matter where the daemon told its own.
+  // This machine's clock does not matter once the daemon has sent its own.
   moment.now = absl::UnixEpoch();
   EXPECT_TRUE(absl::StrContains(JobLine(RunningJob(), moment, 0), "deadline in 30s"));
   moment.since_seen = absl::Seconds(42);

@@ -20,7 +20,7 @@ std::string Golden(const std::string& name) {
   return text.str();
 }
 
-// Scripts read this; grow it, do not change it.
+// Scripts read this format: fields may be added, but not changed.
 TEST(RenderJsonTest, AJobIsAsInTheGoldenFile) {
   EXPECT_EQ(ToJson(RunningJob()) + "\n", Golden("running_job.json"));
   EXPECT_EQ(ToJson(EndedJob()) + "\n", Golden("ended_job.json"));

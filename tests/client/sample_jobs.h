@@ -5,11 +5,11 @@
 
 namespace traind {
 
-// Two of five folds done, one running, one Decision; accepted at 2026-12-01
+// Two of five folds are done, one is running, and there is one Decision; accepted at 2026-12-01
 // 18:00:00 UTC, 60 s budget, 41 s left.
 v1::Job RunningJob();
 
-// The same Job at its end: four folds answered, one was dropped.
+// The same Job at its end: four folds are in the prediction, one was dropped.
 v1::Job EndedJob();
 
 }  // namespace traind

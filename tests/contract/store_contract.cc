@@ -37,7 +37,7 @@ TEST_P(StoreContractTest, ChangesOfEveryPartAreWritten) {
   Job job = NewJob("full-1");
   ASSERT_EQ(store_->Commit(Change({job})), absl::OkStatus());
   Job full = FullJob();
-  full.spec = job.spec;  // what is fixed at acceptance stays
+  full.spec = job.spec;  // fields that are fixed at acceptance stay
   full.spec_text = job.spec_text;
   ASSERT_EQ(store_->Commit(Change({full})), absl::OkStatus());
   EXPECT_EQ(Describe(store_->GetJob(job.id).value()), Describe(full));
@@ -91,7 +91,7 @@ TEST_P(StoreContractTest, ARefusedTurnLeavesNothingBehind) {
   EXPECT_TRUE(absl::IsNotFound(store_->GetJob("b-1").status()));
   EXPECT_EQ(store_->GetJob("a-1")->version, 1);
   EXPECT_EQ(store_->LoadSnapshot()->last_attempt, 0);
-  // And what was refused does not spoil the next.
+  // A refused change does not spoil the next one.
   EXPECT_EQ(store_->Commit(Change({NewJob("b-1"), Next(job)})), absl::OkStatus());
 }
 
@@ -170,7 +170,7 @@ TEST_P(StoreContractTest, RequestIdsAreUniquePerOwner) {
   EXPECT_EQ(store_->FindByRequest("local", "r1")->id, "a-1");
   EXPECT_EQ(store_->FindByRequest("somebody", "r1")->id, "c-1");
   EXPECT_TRUE(absl::IsNotFound(store_->FindByRequest("nobody", "r1").status()));
-  // Without a request id there is nothing to be unique.
+  // Without a request id nothing needs to be unique.
   EXPECT_EQ(store_->Commit(Change({NewJob("d-1"), NewJob("e-1")})), absl::OkStatus());
   EXPECT_TRUE(absl::IsNotFound(store_->FindByRequest("local", "").status()));
 }
@@ -203,7 +203,7 @@ TEST_P(StoreContractTest, ListPagesAreNewestFirstWithoutGapOrRepetition) {
       EXPECT_EQ(job.tasks.size(), 3u);
     }
     filter.page_token = page->next_page_token;
-    // A Job that comes in between does not shift the pages.
+    // A Job that is added meanwhile does not shift the pages.
     ASSERT_EQ(store_->Commit(Change({NewJob(absl::StrCat("new-", pages))})), absl::OkStatus());
   } while (!filter.page_token.empty() && ++pages < 10);
   EXPECT_EQ(absl::StrJoin(ids, " "), "a-6 a-5 a-4 a-3 a-2 a-1 a-0");
@@ -286,7 +286,7 @@ TEST_P(StoreContractTest, RecordedSpeedIsOfTheSameModelOnTheSameBytesThenTheSame
   done("a-4", "mlp", "same", 4, JobState::kFailed);
   done("a-5", "mlp", "same", 0);
   done("a-6", "lstm", "same", 6);
-  done("a-7", "", "same", 7);  // of before there were keys
+  done("a-7", "", "same", 7);  // from before there were keys
   EXPECT_EQ(store_->RecordedSpeed("mlp", "same", 4096)->step_s, 2);
   EXPECT_EQ(store_->RecordedSpeed("mlp", "unknown", 4096)->step_s, 3);
   EXPECT_EQ(store_->RecordedSpeed("mlp", "", 4096)->step_s, 3);
@@ -336,7 +336,7 @@ TEST_P(StoreContractTest, QuotasAndWhatWasUsedOfThemComeBack) {
   Job job = Started(NewJob("a-1"), 0, 7);
   job.spec.labels = {{"team", "a"}};
   ASSERT_EQ(store_->Commit(Change({job})), absl::OkStatus());
-  EXPECT_TRUE(store_->LoadSnapshot()->usage.empty());  // it runs yet
+  EXPECT_TRUE(store_->LoadSnapshot()->usage.empty());  // it still runs
   job = Next(job);
   job.attempts[0].ended_at = kStart + absl::Seconds(20);
   ASSERT_EQ(store_->Commit(Change({job})), absl::OkStatus());

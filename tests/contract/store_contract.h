@@ -1,4 +1,4 @@
-// What every Store keeps. A store's test instantiates the suite:
+// The contract of every Store. A store's test instantiates the suite:
 //   INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContractTest, testing::Values(MakeFactory));
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace traind {
 
-// Makes empty stores. `Again` opens what an earlier Store of this factory left
-// (for a store that forgets: the same object).
+// Makes empty stores. `Again` opens the data of this factory's previous Store (for a store without
+// a disk: the same object).
 class StoreFactory {
  public:
   virtual ~StoreFactory() = default;

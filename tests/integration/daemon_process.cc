@@ -18,7 +18,7 @@
 namespace traind {
 namespace {
 
-// The first line of a pipe, without its newline.
+// Reads the first line of a pipe, without its newline.
 absl::StatusOr<std::string> ReadLine(int fd, absl::Duration limit) {
   const absl::Time end = absl::Now() + limit;
   std::string line;
@@ -52,8 +52,8 @@ absl::StatusOr<std::unique_ptr<DaemonProcess>> DaemonProcess::Start(const std::s
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
-  // fork, not posix_spawn: a test that crashes must leave no daemon behind. The
-  // calls of the child are safe also where threads run.
+  // It uses fork, not posix_spawn, because a test that crashes must leave no daemon behind. The
+  // child's calls are safe even if other threads run.
   process->pid_ = fork();
   if (process->pid_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);

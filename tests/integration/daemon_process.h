@@ -1,5 +1,5 @@
-// A traind of its own for a test: a child process in a new state folder, without
-// a Worker, on a free loopback port.
+// A traind for one test: a child process in a new state folder, without a Worker, on a free
+// loopback port.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -10,10 +10,10 @@
 
 namespace traind {
 
-// Threads: confined to one. Ends the process and removes the folder when destroyed.
+// Destroying it ends the process and removes the folder. Threads: confined to one.
 class DaemonProcess {
  public:
-  // Waits until traind is ready, at most 20 s. DeadlineExceeded, Internal.
+  // Starts traind and waits until it is ready, at most 20 s. Errors: DeadlineExceeded, Internal.
   static absl::StatusOr<std::unique_ptr<DaemonProcess>> Start(const std::string& binary);
   ~DaemonProcess();
 

@@ -1,4 +1,4 @@
-// What grpcurl and health probes ask a server, asked of the real traind.
+// Sends the requests of grpcurl and health probes to the real traind.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
@@ -99,7 +99,7 @@ TEST_F(ReflectionTest, TheDescriptorsAreEnoughToCallEveryMethod) {
   for (const char* service : {"traind.v1.TrainingService", "grpc.health.v1.Health"}) {
     reflection::ServerReflectionRequest request;
     request.set_file_containing_symbol(service);
-    // By name, and whatever they import by file name, as grpcurl fetches them.
+    // Fetches files by symbol and their imports by file name, as grpcurl does.
     std::map<std::string, google::protobuf::FileDescriptorProto> files;
     std::set<std::string> wanted;
     auto take = [&](const reflection::ServerReflectionResponse& response) {

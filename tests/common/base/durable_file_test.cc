@@ -51,7 +51,7 @@ TEST_F(DurableFileTest, WrittenBytesAreReadBack) {
 TEST_F(DurableFileTest, FailedWriteLeavesTheOldBytesAndNoTemporaryFile) {
   const std::string path = dir_ + "/a";
   ASSERT_TRUE(WriteFileDurably(path, "old").ok());
-  // A file that may not grow past 1 KiB stands in for a full disk.
+  // A file that may not grow past 1 KiB simulates a full disk.
   rlimit before;
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   rlimit small = before;

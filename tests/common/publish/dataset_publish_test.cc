@@ -99,7 +99,7 @@ TEST_F(DatasetPublishTest, AStandInIsAFloorUntilAModelHasAnswered) {
   ASSERT_TRUE(whole.ok()) << whole.status();
   EXPECT_EQ(whole->quality, Quality::kFull);
   EXPECT_EQ(Standing(), "id,y\na,1\n\"b,c\",2\n,3\n");
-  // And not the other way round.
+  // The reverse does not happen.
   const auto again = PublishDataset(part, kNow);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->number, whole->number);

@@ -1,4 +1,5 @@
-// What a Job asks for of its answer: how models are joined, and which files.
+// The forms of an answer that a Job can ask for: how models are combined, and which files are
+// written.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +20,7 @@ TEST_F(PublisherTest, WeightsByScoreAreInTheAnswerAndTheManifest) {
   form.format = FileFormat::kNpy;
   form.probabilities = false;
   ASSERT_TRUE(WritePredictionForm(state_, kJob, form).ok());
-  // Errors of 0.5 and 0.25: 1 to 2.
+  // The errors are 0.5 and 0.25, so the weights are 1 to 2.
   const Member poor = PutMember(0, 1, true, 2, 0.9f), good = PutMember(1, 2, true, 3, 0.6f);
   const PublishedPrediction p = MustPublish(Request({poor, good}));
   ASSERT_EQ(p.members.size(), 2u);
@@ -58,7 +59,8 @@ TEST_F(PublisherTest, GreedySelectionGivesTheFloorItsShareWhereThatScoresBetter)
   PutFloor("logistic", 0.5f);
   PublishRequest request =
       Request({PutMember(0, 1, true, 3, 0.9f), PutMember(1, 2, true, 3, 0.9f)});
-  // Sure of what is wrong: the log loss is best halfway to the floor's even odds.
+  // The model is confident and sometimes wrong: its log loss is best halfway to the floor's even
+  // odds.
   request.metric = "logloss";
   const PublishedPrediction p = MustPublish(request);
   EXPECT_GT(p.floor_weight, 0.1);

@@ -25,7 +25,7 @@ std::vector<float> Blended(const std::vector<std::vector<float>>& parts,
 TEST(EnsembleTest, EqualWeightsGiveThePlainMeanAndOthersTheirSum) {
   EXPECT_THAT(Blended({{1, 2}, {3, 6}}, {0.5, 0.5}), ElementsAre(2, 4));
   EXPECT_THAT(Blended({{1, 2}, {3, 6}}, {0.25, 0.75}), ElementsAre(2.5, 5));
-  // A third is no binary fraction: the mean is a division, as of one who knows of no weights.
+  // A third is not a binary fraction: the mean must be a division, as without weights.
   const float x = 0.1f;
   EXPECT_THAT(Blended({{x}, {x}, {x}}, {1.0 / 3, 1.0 / 3, 1.0 / 3}), ElementsAre(x));
 }
@@ -59,7 +59,7 @@ TEST(EnsembleTest, NamesAreThoseOfTheSpec) {
   EXPECT_EQ(EnsembleByName("newer"), EnsembleKind::kMean);
 }
 
-// Targets of 0: the score is the mean of squares.
+// With targets of 0, the score is the mean of squares.
 double Squares(absl::Span<const float> values) {
   double sum = 0;
   for (const float value : values) sum += value * value;
@@ -74,7 +74,7 @@ std::vector<double> Selected(const std::vector<std::vector<float>>& candidates) 
 
 TEST(GreedySelectionTest, ErrorsThatCancelEachOtherAreJoined) {
   EXPECT_THAT(Selected({{1, -1}, {-1, 1}}), ElementsAre(0.5, 0.5));
-  // The best mean weighs them 3 to 1: with replacement it is found.
+  // The best mean weighs them 3 to 1, which selection with replacement finds.
   EXPECT_THAT(Selected({{1, 1}, {-3, -3}}), ElementsAre(0.75, 0.25));
 }
 

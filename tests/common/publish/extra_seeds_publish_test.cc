@@ -34,7 +34,7 @@ TEST_F(ExtraSeedsPublishTest, ModelsOfAFoldAreAveragedBeforeFoldsAre) {
   const PublishedPrediction p =
       MustPublish(Request({PutSeed(0, 0, 1, true, 4, 0.9f), PutSeed(0, 1, 2, true, 4, 0.5f),
                            PutSeed(1, 0, 3, true, 4, 0.1f)}));
-  // (0.9 + 0.5) / 2 and 0.1, halves.
+  // The folds give (0.9 + 0.5) / 2 and 0.1, with equal weights.
   EXPECT_THAT(Csv(), HasSubstr("x1,\"yes, a lot\",0.4,0.6\n"));
   EXPECT_THAT(AttemptsOf(p), ElementsAre(1, 2, 3));
   EXPECT_DOUBLE_EQ(p.members[0].weight, 0.25);
@@ -55,16 +55,17 @@ TEST_F(ExtraSeedsPublishTest, TheManifestListsEachModelAndWeightsAddToOne) {
 }
 
 TEST_F(ExtraSeedsPublishTest, ASeedThatMakesItsFoldWorseIsLeftOut) {
-  // Right on all four rows, and so sure of three wrong ones that the mean is wrong there.
+  // The second model is right on one row, and so confident on three wrong ones that the mean is
+  // wrong there.
   Member first = PutSeed(0, 0, 1, true, 4, 0.75f);
   const PublishedPrediction p = MustPublish(Request({first, PutSeed(0, 1, 2, true, 1, 0.01f)}));
-  // Evens on three rows count as "no": two of them are right by that.
+  // Even odds on three rows count as "no", so two of them are right.
   EXPECT_THAT(AttemptsOf(p), ElementsAre(1));
   EXPECT_DOUBLE_EQ(p.members[0].weight, 1);
   EXPECT_THAT(Csv(), HasSubstr("x1,no,0.75,0.25\n"));
 }
 
-TEST_F(ExtraSeedsPublishTest, ALaterSeedIsJudgedWithoutTheOneThatWasLeftOut) {
+TEST_F(ExtraSeedsPublishTest, ALaterSeedIsComparedWithoutTheOneThatWasLeftOut) {
   const PublishedPrediction p =
       MustPublish(Request({PutSeed(0, 0, 1, true, 4, 0.75f), PutSeed(0, 1, 2, true, 1, 0.01f),
                            PutSeed(0, 2, 3, true, 4, 0.25f)}));
@@ -80,7 +81,7 @@ TEST_F(ExtraSeedsPublishTest, FullIsDecidedByTheFirstModels) {
   EXPECT_EQ(p.members.size(), 4u);
 }
 
-TEST_F(ExtraSeedsPublishTest, AFurtherModelDoesNotCompleteItsFold) {
+TEST_F(ExtraSeedsPublishTest, AnExtraSeedDoesNotCompleteItsFold) {
   const Member a = PutSeed(0, 0, 1, true, 4, 0.5f), b = PutSeed(1, 0, 2, true, 4, 0.5f);
   const PublishedPrediction p = MustPublish(
       Request({a, b, PutSeed(2, 0, 3, false, 4, 0.5f), PutSeed(2, 1, 4, true, 4, 0.5f)}));
@@ -98,7 +99,7 @@ TEST_F(ExtraSeedsPublishTest, AFoldWhoseFirstModelFailedIsAnsweredByAFurtherOne)
 TEST_F(ExtraSeedsPublishTest, ModelsOfTheStandingPredictionStay) {
   const Member first = PutSeed(0, 0, 1, true, 4, 0.75f);
   MustPublish(Request({first, PutSeed(0, 1, 2, true, 4, 0.25f)}));
-  // Another process that knows of a third model alone.
+  // Another process knows only of a third model.
   const PublishedPrediction p = MustPublish(Request({PutSeed(0, 2, 3, true, 4, 0.5f)}));
   EXPECT_THAT(AttemptsOf(p), ElementsAre(1, 2, 3));
   EXPECT_EQ(p.number, 2);
@@ -115,7 +116,7 @@ TEST_F(ExtraSeedsPublishTest, WeightsByScoreAreOfFoldsAndSharedByTheirModels) {
   PredictionForm form;
   form.ensemble = EnsembleKind::kWeighted;
   ASSERT_TRUE(WritePredictionForm(state_, kJob, form).ok());
-  // Errors of 0.5 and 0.25: 1 to 2.
+  // The errors are 0.5 and 0.25, so the weights are 1 to 2.
   const PublishedPrediction p =
       MustPublish(Request({PutSeed(0, 0, 1, true, 2, 0.9f), PutSeed(1, 0, 2, true, 3, 0.6f),
                            PutSeed(1, 1, 3, true, 3, 0.6f)}));

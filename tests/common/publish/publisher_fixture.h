@@ -1,4 +1,4 @@
-// A Job with folds and a floor, to publish from.
+// A Job with folds and a floor, from which tests publish.
 #pragma once
 
 #include <absl/strings/str_cat.h>
@@ -29,8 +29,8 @@ inline constexpr int kRows = 12;  // 4 in each fold
 inline constexpr int kTestRows = 4;
 inline const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
 
-// A job with a table of two classes ("no" and "yes, a lot" alternate), folds and a floor
-// that gives every row the probabilities 0.5, 0.5: 50 % right.
+// The Job has a table of two classes ("no" and "yes, a lot" alternate), folds, and a floor that
+// gives every row the probabilities 0.5, 0.5, so that 50 % are right.
 class PublisherTest : public ::testing::Test {
  protected:
   PublisherTest() {
@@ -62,7 +62,7 @@ class PublisherTest : public ::testing::Test {
     EXPECT_TRUE(WriteTable(*rows, InState(TableCachePath("key"))).ok());
   }
 
-  // The floor says "no" with this probability.
+  // Writes a floor that says "no" with this probability.
   void PutFloor(const std::string& model, float no, int test_rows = kTestRows) {
     Floor floor;
     floor.model = model;
@@ -79,8 +79,8 @@ class PublisherTest : public ::testing::Test {
     values.push_back(1 - no);
   }
 
-  // A member that is right on the given number of the fold's four rows, and on
-  // the test rows gives "no" the probability no_in_test.
+  // Writes a member that is right on the given number of the fold's four rows, and that gives "no"
+  // the probability no_in_test on the test rows.
   Member PutMember(int fold, int64_t attempt, bool complete, int right, float no_in_test,
                    int test_rows = kTestRows) {
     const std::string dir = AttemptDir(kJob, attempt);
@@ -101,7 +101,7 @@ class PublisherTest : public ::testing::Test {
     return member;
   }
 
-  // Writes a file of the job's folder, without waiting for the disk; its digest.
+  // Writes a file of the Job's folder without syncing it; returns its digest.
   std::string Put(const std::string& path, const std::string& bytes) const {
     std::ofstream(InState(JobDir(kJob)) + "/" + path, std::ios::binary) << bytes;
     return Sha256Hex(bytes);

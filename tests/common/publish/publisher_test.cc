@@ -81,7 +81,7 @@ TEST_F(PublisherTest, TheAnswerIsTheMeanOfTheMembers) {
 TEST_F(PublisherTest, MembersOfTheStandingPredictionStay) {
   const Member first = PutMember(0, 10, true, 4, 0.75f);
   MustPublish(Request({first}));
-  // Another process that knows of fold 1 alone.
+  // Another process knows only of fold 1.
   const PublishedPrediction p = MustPublish(Request({PutMember(1, 11, true, 4, 0.25f)}));
   EXPECT_THAT(FoldsOf(p.members), ElementsAre(0, 1));
   EXPECT_EQ(p.number, 2);
@@ -113,7 +113,7 @@ TEST_F(PublisherTest, AnIncompleteFoldBelowTheFloorIsLeftOut) {
   EXPECT_THAT(FoldsOf(p.members), ElementsAre(0));
   EXPECT_THAT(p.left_out, ElementsAre(1));
   EXPECT_THAT(Csv(), HasSubstr("x1,no,0.75,0.25\n"));
-  // A complete one counts as it is.
+  // A complete fold counts as it is.
   EXPECT_THAT(FoldsOf(MustPublish(Request({PutMember(1, 12, true, 1, 0.01f)})).members),
               ElementsAre(0, 1));
 }
@@ -128,7 +128,7 @@ TEST_F(PublisherTest, OfAForwardSplitACompleteFoldBelowTheFloorIsLeftOutToo) {
   EXPECT_THAT(p.left_out, ElementsAre(1));
   EXPECT_THAT(Csv(), HasSubstr("x1,no,0.75,0.25\n"));
   EXPECT_EQ(p.quality, Quality::kDegraded);
-  // Quality is how much of the plan was done.
+  // Quality says how much of the plan was done.
   const PublishedPrediction all =
       MustPublish(Request({PutMember(1, 11, true, 1, 0.01f), PutMember(2, 12, true, 4, 0.75f)}));
   EXPECT_THAT(FoldsOf(all.members), ElementsAre(0, 2));
@@ -142,7 +142,7 @@ TEST_F(PublisherTest, AWorseIncompleteAttemptDoesNotReplaceABetterOne) {
   EXPECT_FALSE(p.changed);
   EXPECT_EQ(p.number, standing.number);
   EXPECT_EQ(p.sha256, standing.sha256);
-  // Once it is complete it does: quality is how much of the plan was done.
+  // Once it is complete it replaces it, because quality says how much of the plan was done.
   EXPECT_TRUE(MustPublish(Request({PutMember(0, 12, true, 3, 0.25f)})).changed);
 }
 
@@ -165,13 +165,13 @@ TEST_F(PublisherTest, TheSameMembersAgainChangeNothing) {
 
 TEST_F(PublisherTest, ABetterFloorReplacesTheFloorAndAWorseOneDoesNot) {
   MustPublish(Request());
-  PutFloor("logistic", 0.9f);  // as right as before: all "no"
+  PutFloor("logistic", 0.9f);  // as accurate as before: all "no"
   const PublishedPrediction p = MustPublish(Request());
   EXPECT_TRUE(p.changed);
   EXPECT_EQ(p.number, 2);
   EXPECT_THAT(Csv(), HasSubstr("x1,no,0.9,0.1"));
   EXPECT_FALSE(MustPublish(Request()).changed);
-  // By log loss 0.5 is better than 0.9 on labels that alternate.
+  // By log loss, 0.5 is better than 0.9 on alternating labels.
   PublishRequest by_logloss = Request();
   by_logloss.metric = "logloss";
   PutFloor("prior", 0.99f);
@@ -304,8 +304,8 @@ TEST_F(PublisherTest, PublishersAtTheSameTimeWaitForEachOther) {
   EXPECT_EQ(read->quality, Quality::kFull);
 }
 
-// A child publishes three times and is killed at some instant; what stands then
-// is whole and no older than what stood before.
+// A child publishes three times and is killed at some instant. The standing Prediction is then
+// whole and no older than before.
 TEST_F(PublisherTest, AKillAtAnyInstantLeavesAWholePrediction) {
   constexpr int kRounds = 50;
   const auto members_of = [&](int round) {
@@ -351,7 +351,7 @@ TEST_F(PublisherTest, AKillAtAnyInstantLeavesAWholePrediction) {
   }
   EXPECT_GT(grew, 0);
   EXPECT_GT(killed, 0);
-  // Whatever was left lying about, the next publisher goes on.
+  // Whatever files the killed child left, the next publisher succeeds.
   EXPECT_TRUE(MustPublish(Request({PutMember(0, 9999, true, 4, 0.999f)})).changed);
   EXPECT_FALSE(fs::exists(InState(JobDir(kJob)) + "/publishing"));
 }
@@ -378,7 +378,7 @@ TEST_F(PublisherTest, AManifestThatIsDamagedIsDataLoss) {
     EXPECT_EQ(ReadStandingPrediction(state_, kJob).status().code(), absl::StatusCode::kDataLoss)
         << to;
   }
-  // And the next one is published as if there was none.
+  // The next one is published as if there was none.
   EXPECT_EQ(MustPublish(Request()).number, 2);
 }
 

@@ -1,5 +1,4 @@
-// Predictions of several targets, of rows that were put in order, with rows that
-// validate no fold.
+// Predictions of several targets for rows that were sorted, some of which validate no fold.
 #include <absl/strings/str_cat.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,10 +43,10 @@ TEST(SeriesPublishTest, RowsAreInTheFilesOrderWithAColumnForEachTarget) {
   Floor floor;
   floor.model = "naive";
   floor.oof.shape = {4, 2};
-  // The first row, of no fold, counts in no score.
+  // The first row belongs to no fold and does not count in any score.
   floor.oof.values = {1000, 1000, 1, 10, 2, 20, 3, 30};
   floor.test.shape = {2, 2};
-  floor.test.values = {4.5f, 45, 5.5f, 55};  // of the rows at 5 and 6
+  floor.test.values = {4.5f, 45, 5.5f, 55};  // of the rows at times 5 and 6
   ASSERT_TRUE(WriteFloor(state, kJob, floor).ok());
 
   PublishRequest request;

@@ -1,4 +1,4 @@
-// Any bytes: a duration or a moment is refused, or comes back from its text.
+// Reads any bytes as a duration and as a time: they are refused, or survive a round trip.
 #include <absl/strings/string_view.h>
 
 #include <cstddef>
@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view text(reinterpret_cast<const char*>(data), size);
   if (const auto duration = traind::DurationFromText(text); duration.ok()) {
     if (*duration < absl::ZeroDuration()) std::abort();
-    // Two units, rounded down: never more, and a fixed point.
+    // The text has two units, rounded down: it is never more, and a fixed point.
     const std::string shown = traind::DurationToText(*duration);
     const auto again = traind::DurationFromText(shown);
     if (!again.ok() || *again > *duration || traind::DurationToText(*again) != shown) std::abort();

@@ -1,4 +1,4 @@
-// Rules of specs whose rows have more than columns.
+// Rules of specs whose rows are images or volumes.
 #include <gtest/gtest.h>
 
 #include "common/spec/spec_rules.h"
@@ -24,7 +24,7 @@ TEST(MediaRulesTest, ImagesAreLearntByACnnUnlessSaidOtherwise) {
   v1::JobSpec with_preset = ImageSpec();
   with_preset.set_preset("fast");
   EXPECT_TRUE(ResolveSpec(with_preset).model().has_cnn());
-  // Rows without images keep the spec that they had.
+  // The defaults of rows without images are unchanged.
   EXPECT_FALSE(ResolveSpec(GoodSpec()).data().has_image());
   EXPECT_FALSE(ResolveSpec(GoodSpec()).train().has_augment());
 }
@@ -58,7 +58,7 @@ TEST(MediaRulesTest, BlackAndWhiteOfArraysGoTogether) {
   EXPECT_EQ(Errors(spec), "");
   spec.mutable_data()->mutable_image()->set_layout("sideways");
   EXPECT_NE(Errors(spec).find("data.image.layout"), std::string::npos);
-  // What nobody says stays unsaid: the texts of earlier Jobs are as they were.
+  // Unset fields stay unset, so that the texts of earlier Jobs do not change.
   EXPECT_EQ(SpecToJson(ResolveSpec(ImageSpec())).find("labels_array"), std::string::npos);
   EXPECT_EQ(SpecToJson(ResolveSpec(ImageSpec())).find("black"), std::string::npos);
 }

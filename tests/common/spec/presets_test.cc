@@ -52,7 +52,7 @@ TEST(PresetsTest, OnlyUnsetFieldsAreFilled) {
 
 TEST(PresetsTest, WhatWasFilledIsTold) {
   v1::JobSpec spec = SpecWith("balanced");
-  spec.mutable_train()->set_patience(0);  // said, though it is 0
+  spec.mutable_train()->set_patience(0);  // set, although it is 0
   EXPECT_EQ(absl::StrJoin(ApplyPreset(spec), "; "), "data.folds: 5; train.epochs: 20");
   EXPECT_EQ(spec.train().patience(), 0);
 }

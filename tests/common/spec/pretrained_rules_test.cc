@@ -28,7 +28,7 @@ TEST(PretrainedRulesTest, WeightsToStartFromLeaveTheModelAsItIs) {
   const v1::JobSpec resolved = ResolveSpec(spec);
   EXPECT_TRUE(resolved.model().has_mlp());
   EXPECT_EQ(resolved.model().pretrained().map().at("layers.{i}.*"), "l.{i}.*");
-  // Specs without them are as they were.
+  // Specs without pretrained weights are unchanged.
   EXPECT_FALSE(ResolveSpec(GoodSpec()).model().has_pretrained());
   const auto again = SpecFromJson(SpecToJson(resolved));
   ASSERT_TRUE(again.ok()) << again.status();

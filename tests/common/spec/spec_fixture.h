@@ -1,4 +1,4 @@
-// The smallest spec that is good, and what is wrong with another.
+// The smallest valid spec, and the errors of another one.
 #pragma once
 
 #include <absl/strings/str_cat.h>

@@ -119,7 +119,7 @@ TEST(SpecRulesTest, TheMetricFitsTheTask) {
   EXPECT_EQ(Errors(spec), "");
 }
 
-// Every default of the proto file is one that its own field takes.
+// Checks that every default of the proto file is valid for its own field.
 void ExpectDefaultsAreValid(const Descriptor& type) {
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
@@ -229,7 +229,7 @@ TEST(SpecRulesTest, JsonIsCanonicalAndComesBack) {
   EXPECT_FALSE(SpecFromJson("{").ok());
 }
 
-// Protobuf's own printer, with its keys sorted.
+// Returns the output of Protobuf's own printer, with its keys sorted.
 std::string PrintedByProtobuf(const v1::JobSpec& spec) {
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
@@ -373,7 +373,7 @@ TEST(SpecRulesTest, ASpecThatGoesOnFromAJobMayLeaveOutWhatThatHas) {
 TEST(SpecRulesTest, AForecastHasATimeAWindowAndAHorizon) {
   v1::JobSpec spec = GoodSpec();
   spec.mutable_data()->set_window(8);
-  EXPECT_EQ(CheckSpec(spec).size(), 1u);  // not of a classification
+  EXPECT_EQ(CheckSpec(spec).size(), 1u);  // not a metric of classification
   spec.mutable_task()->set_type("forecasting");
   ASSERT_EQ(CheckSpec(spec).size(), 1u);
   EXPECT_EQ(CheckSpec(spec)[0].field_path, "data.time");

@@ -242,7 +242,7 @@ TEST(YamlBindTest, DepthAndSizeAreLimited) {
   EXPECT_EQ(Bind(large).Errors(), "f:1:1: error: larger than 1 MiB (1048582 bytes)");
 }
 
-// Each of these took minutes or seconds once: cost must grow with size only.
+// Each of these once took minutes or seconds: the cost must only grow with the size.
 TEST(YamlBindTest, LargeTextsAreReadInTime) {
   std::string items = "numbers: [1";
   while (items.size() < YamlTree::kMostBytes - 8) items += ",1";
@@ -286,7 +286,7 @@ TEST(YamlBindTest, OverridesObeyTheSameRules) {
             "--set numbers: error: a key must be a word; is a bracket left open?");
   EXPECT_EQ(Bind("square: {}", {{"--set circle", "circle", "{}"}}).Errors(),
             "--set circle: error: the spec has both 'square' and 'circle'; choose one shape");
-  // What the override hides is not judged.
+  // A value that an override replaces is not checked.
   EXPECT_EQ(Bind("i32: x", {{"--set i32", "i32", "5"}}).Errors(), "");
 }
 

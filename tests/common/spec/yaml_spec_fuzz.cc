@@ -1,5 +1,5 @@
-// Any bytes: read without harm, and what is accepted resolves to a spec that is
-// accepted again and survives JSON.
+// Reads any bytes as a spec without harm; an accepted spec resolves to one that is accepted again
+// and survives JSON.
 #include <absl/strings/string_view.h>
 
 #include <cstddef>

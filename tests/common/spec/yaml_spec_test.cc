@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "job.yaml:1:1: error: api is missing\n"
                   "job.yaml:1:1: error: task is missing\n"
                   "job.yaml:1:1: error: data is missing"},
-        // Both mistakes, each at its place; nothing is said twice.
+        // Both mistakes are reported, each once and at its place.
         ErrorCase{"api: v1\n"
                   "task: {type: regression}\n"
                   "data:\n"

@@ -86,7 +86,7 @@ TEST_F(CoordinatorTest, JobsSurviveARestartWithTheirDeadline) {
   coordinator = Start();
   const v1::Job after = Get(before.job().id());
   EXPECT_EQ(after.state(), v1::JOB_STATE_QUEUED);
-  // Stored by the millisecond.
+  // Times are stored in milliseconds.
   EXPECT_EQ(after.deadline().seconds(), before.job().deadline().seconds());
   EXPECT_EQ(after.deadline().nanos() / 1'000'000, before.job().deadline().nanos() / 1'000'000);
   EXPECT_EQ(after.accepted_at().seconds(), before.job().accepted_at().seconds());
@@ -161,14 +161,14 @@ TEST_F(CoordinatorTest, ANewerDatabaseIsRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("99"));
 }
 
-// A Worker's stream over the state folder's socket, whose own path is too long for
-// an address.
+// A Worker's stream goes over the socket in the state folder, even if the socket's path is too long
+// for an address.
 TEST_F(CoordinatorTest, StandaloneServesItsWorkerOnASocketOfItsOwnHoweverLongItsPath) {
   config_.state_dir = absl::StrCat(folder_, "/", std::string(100, 'x'), "/", std::string(100, 'y'));
   ASSERT_EQ(MakeDirs(config_.state_dir), absl::OkStatus());
   config_.standalone = true;
-  config_.worker_binary = "/bin/true";  // ends at once; the test is the Worker
-  // What a killed traind left.
+  config_.worker_binary = "/bin/true";  // ends at once; the test plays the Worker
+  // A file that a killed traind left.
   ASSERT_EQ(WriteFileDurably(absl::StrCat(config_.state_dir, "/worker.sock"), "x"),
             absl::OkStatus());
   auto coordinator = Start();

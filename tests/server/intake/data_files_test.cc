@@ -116,7 +116,7 @@ TEST_F(DataFilesTest, OnlyTheFirstMebibyteIsLookedAt) {
 TEST_F(DataFilesTest, AChangedFileIsLookedAtAgain) {
   const std::string path = Write("data/a.csv", "x,y\n1,2\n");
   ASSERT_EQ(Look(path), absl::OkStatus());
-  Write("data/a.csv", "x,z\n1,2\n");  // as long as before
+  Write("data/a.csv", "x,z\n1,2\n");  // the same length as before
   EXPECT_EQ((*files_->Look(path))->header[1], "z");
   Write("data/a.csv", "x,z\n1,2,3\n");
   EXPECT_FALSE(Look(path).ok());

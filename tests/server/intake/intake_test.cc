@@ -50,7 +50,7 @@ class IntakeTest : public testing::Test {
     return spec;
   }
 
-  // Of a refusal; "" where there is none.
+  // Returns the errors of a refusal; "" if the spec is accepted.
   std::string Errors(const v1::JobSpec& spec) {
     return std::string(intake_->Check(spec, kNow).status().message());
   }
@@ -95,7 +95,7 @@ TEST_F(IntakeTest, AGoodSpecBecomesAJob) {
   EXPECT_EQ(job.spec.labels.at("team"), "a");
 }
 
-// What changes a step's time, and what does not.
+// Which fields change a step's time, and which do not.
 TEST_F(IntakeTest, TheSpeedKeyIsOfTheModelAndTheBatch) {
   const auto key_with = [this](const std::function<void(v1::JobSpec&)>& change) {
     v1::JobSpec spec = GoodSpec();
@@ -177,7 +177,7 @@ TEST_F(IntakeTest, ATestFileMayHaveTheTargetAndMoreColumnsWithAWarning) {
 struct Bad {
   std::string name;
   std::function<void(v1::JobSpec&)> change;
-  std::vector<std::string> lines;  // what each line of the message begins with
+  std::vector<std::string> lines;  // the beginning of each line of the message
 };
 
 TEST_F(IntakeTest, EachMistakeIsNamedByItsField) {
@@ -257,7 +257,7 @@ TEST_F(IntakeTest, AMisspeltTargetIsGuessed) {
 
 TEST_F(IntakeTest, TimeForAFloorIsNeededAndAnOfferIsMade) {
   v1::JobSpec spec = GoodSpec();
-  // 10 MB more than a floor within 600 ms can read.
+  // 10 MB more than can be read for a floor within 600 ms.
   std::string big = "id,a,b,kind\n";
   while (big.size() < 15'000'000) big += "1,0.5,x,yes\n2,0.7,y,no\n";
   Write("train.csv", big);
@@ -355,7 +355,7 @@ TEST_F(IntakeTest, AnArrayOfImagesIsJudgedByItsFirstBytes) {
   EXPECT_THAT(array("<f4", {5, 3, 8, 3}), HasSubstr("data.image.layout says which"));
   spec.mutable_data()->mutable_image()->set_layout("channels_first");
   EXPECT_EQ(array("<f4", {5, 3, 8, 3}), "");
-  // The same Job with its labels elsewhere trains the same folds, if their bytes are the same.
+  // The same Job with its labels in another file trains the same folds, if the bytes are the same.
   const std::string key = intake_->Check(spec, kNow)->spec.cache_key;
   Write("z.npy", "labels");
   spec.mutable_data()->mutable_image()->set_labels(absl::StrCat(folder_, "/z.npy"));
@@ -379,7 +379,7 @@ TEST_F(IntakeTest, WeightsToStartFromAreKnownByTheirBytesAndTheirMap) {
   EXPECT_EQ(intake_->Check(spec, kNow)->spec.cache_key, checked->spec.cache_key);
   weights.set_file(Write("w.safetensors", "others"));
   EXPECT_NE(intake_->Check(spec, kNow)->spec.cache_key, checked->spec.cache_key);
-  // A map counts by what stands in it, wherever it stands.
+  // A map counts by its content, wherever the file is.
   weights.set_file(Write("w.safetensors", "weights"));
   (*weights.mutable_map())["layers.{i}.weight"] = "l.{i}.w";
   const auto mapped = intake_->Check(spec, kNow);

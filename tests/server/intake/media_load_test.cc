@@ -57,7 +57,7 @@ TEST_F(MediaLoadTest, ATableCountsTheFilesOfItsColumns) {
       {"id", "image", "mask"});
   const MediaLoad load = CountMedia(file, {"image", "mask"});
   EXPECT_EQ(load.files, 7);
-  EXPECT_EQ(load.bytes, 750 * 7);  // by the mean of the four that are there
+  EXPECT_EQ(load.bytes, 750 * 7);  // by the mean of the four that exist
   EXPECT_EQ(CountMedia(file, {"other"}).files, 0);
 }
 
@@ -72,7 +72,7 @@ TEST_F(MediaLoadTest, OfALongTableTheFirstRowsTellTheRest) {
   EXPECT_LT(MediaTime(load), absl::Seconds(4));
   for (int i = 0; i < 40'000; ++i) absl::StrAppend(&text, "1.png,", 1000 + i % 9000, "\n");
   load = CountMedia(Table(text, {"file", "class"}), {"file"});
-  EXPECT_EQ(load.files, 50'000);  // at most
+  EXPECT_EQ(load.files, 50'000);  // the limit
 }
 
 TEST_F(MediaLoadTest, WhatIsNoTableOrGoneIsNothing) {

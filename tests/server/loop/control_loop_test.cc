@@ -16,7 +16,7 @@ namespace {
 
 constexpr absl::Duration kLong = absl::Seconds(30);
 
-// A gateway without Workers that counts what would have been sent.
+// A gateway without Workers that counts the messages.
 class NoWorkers final : public WorkerGateway {
  public:
   void Send(const AckCommand&) override { ++acks; }

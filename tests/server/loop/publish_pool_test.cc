@@ -36,7 +36,7 @@ TEST(PublishPoolTest, TheEarliestDeadlineGoesFirst) {
       });
   const absl::Time t = absl::UnixEpoch();
   pool.Add(Command("first"), t);
-  started.WaitForNotification();  // the pool's only thread is busy; these wait
+  started.WaitForNotification();  // the pool's only thread is busy, so the following wait
   pool.Add(Command("never due"), absl::InfiniteFuture());
   pool.Add(Command("late"), t + absl::Seconds(9));
   pool.Add(Command("soon"), t + absl::Seconds(1));

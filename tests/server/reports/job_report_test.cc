@@ -17,7 +17,7 @@ Attempt AttemptOf(TaskKind kind, double from, double to, int slots) {
   return attempt;
 }
 
-// Three folds of 20 epochs were asked for; one was done, one stopped, one dropped.
+// Three folds of 20 epochs were asked for; one is done, one stopped, one was dropped.
 Job CutJob() {
   Job job;
   job.spec.folds = 3;
@@ -60,14 +60,14 @@ Job CutJob() {
 TEST(JobReportTest, ModelsAreCountedBesideFolds) {
   Job job = CutJob();
   job.spec.seeds = 3;
-  Task further = job.tasks[1];
-  further.seed = 1;
-  further.epochs_done = 4;
-  job.tasks.push_back(further);
-  further.seed = 2;
-  further.state = TaskState::kFailed;
-  further.member.reset();
-  job.tasks.push_back(further);
+  Task extra_seed = job.tasks[1];
+  extra_seed.seed = 1;
+  extra_seed.epochs_done = 4;
+  job.tasks.push_back(extra_seed);
+  extra_seed.seed = 2;
+  extra_seed.state = TaskState::kFailed;
+  extra_seed.member.reset();
+  job.tasks.push_back(extra_seed);
   const JobReport report = ReportOf(job, {}, At(30));
   EXPECT_EQ(report.models_asked, 9);
   EXPECT_EQ(report.models_trained, 3);
@@ -116,7 +116,7 @@ TEST(JobReportTest, WhatMoreTimeWouldBuyFollowsTheCurve) {
   }
   const JobReport report = ReportOf(CutJob(), metrics, At(40));
   ASSERT_TRUE(report.more);
-  // A fold of 20 epochs and half of another, a second each, one at a time.
+  // One fold of 20 epochs and half of another, one second per epoch, one at a time.
   EXPECT_EQ(report.more->time, absl::Seconds(30));
   EXPECT_EQ(report.more->buys, "1 more fold, up to 10 more epochs for 1 fold");
   EXPECT_NEAR(report.more->now.value(), 0.3, 1e-9);
@@ -128,7 +128,7 @@ TEST(JobReportTest, AJobThatWasNotCutWantsNoMoreTime) {
   job.spec.folds = 1;
   job.tasks.resize(2);
   EXPECT_FALSE(ReportOf(job, {}, At(40)).more);
-  // Nor does one that ran out of patience.
+  // A fold that ran out of patience would not use more time either.
   job.tasks[1].epochs_done = job.tasks[1].member->epochs_done = 8;
   EXPECT_FALSE(ReportOf(job, {}, At(40)).more);
 }

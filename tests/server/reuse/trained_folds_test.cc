@@ -43,7 +43,7 @@ TEST(ChooseFoldsTest, OnlyFoldsThatReachedTheirPlanOrRanOutOfPatienceAreWhole) {
   const Job job =
       JobOf("a", {FoldOf(0, TaskState::kDone, 20, 20), FoldOf(1, TaskState::kDone, 9, 20),
                   FoldOf(2, TaskState::kPartial, 15, 20),
-                  FoldOf(3, TaskState::kDone, 6, 6)});  // of a Plan that was cut
+                  FoldOf(3, TaskState::kDone, 6, 6)});  // its Plan was cut
   const auto folds = ChooseFolds({job}, Wanted(4, 20));
   ASSERT_EQ(folds.size(), 4u);
   EXPECT_TRUE(folds[0].whole);
@@ -63,7 +63,7 @@ TEST(ChooseFoldsTest, AWholeFoldGoesBeforeANewerPartAndMoreEpochsBeforeFewer) {
   EXPECT_EQ(folds[1].job, "older");
 }
 
-TEST(ChooseFoldsTest, FurtherModelsAreTakenWholeAndAsManyAsAreAskedFor) {
+TEST(ChooseFoldsTest, FullyTrainedExtraSeedsAreReusedUpToTheRequestedNumber) {
   Task whole = FoldOf(0, TaskState::kDone, 20, 20), part = FoldOf(1, TaskState::kPartial, 15, 20),
        third = FoldOf(0, TaskState::kDone, 9, 20);
   whole.seed = part.seed = 1;
@@ -88,7 +88,7 @@ TEST(ChooseFoldsTest, MoreEpochsThanTheSourceHadAreTrained) {
   EXPECT_FALSE(ChooseFolds({job}, Wanted(1, 20))[0].whole);
 }
 
-// Its epochs say more than it has seen.
+// Its number of epochs is larger than the rows that it has seen.
 TEST(ChooseFoldsTest, AFoldOfShortenedEpochsIsGoneOnFromWhereThatIsAskedFor) {
   Task task = FoldOf(0, TaskState::kDone, 20, 20);
   task.rows = 0.4;
@@ -153,7 +153,7 @@ TEST_F(TakeOverTest, PredictionsOutliveTheFolderOfTheirJob) {
   std::filesystem::remove_all(state_ + "/jobs/old");
   EXPECT_EQ(Read("jobs/new/reused/10/oof.npy"), "oof");
   EXPECT_EQ(Read("jobs/new/reused/10/test.npy"), "test");
-  // What predicts later rows comes along.
+  // The file that predicts later rows is linked, too.
   EXPECT_EQ(Read("jobs/new/reused/10/model.json"), "model");
   EXPECT_EQ(Read("jobs/new/reused/10/checkpoint-5.json"), "manifest");
 }

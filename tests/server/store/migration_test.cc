@@ -1,4 +1,4 @@
-// A database that the first traind has filled, opened by this one.
+// Opens a database that the first version of traind has filled.
 #include <absl/strings/str_cat.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@ namespace {
 
 using sqlite::Connection;
 
-// Two Jobs: one that has ended with a Prediction of two folds, one that was running. As
-// version 1 wrote them: members have no weights yet.
+// Two Jobs as version 1 wrote them: one has ended with a Prediction of two folds, one was running.
+// Members have no weights yet.
 constexpr char kFilled[] = R"sql(
 INSERT INTO jobs VALUES(
   1, 'done-1', 'ann', 'r1', 'done', '5ec', '{"name":"done"}', 'name: done', 1800000000000,
@@ -172,7 +172,7 @@ TEST_F(MigrationTest, ThePredictionStands) {
   EXPECT_EQ(job.prediction->members[0].attempt, 7);
 }
 
-// What version 1 did not have is as if nothing had been asked for.
+// Fields that version 1 did not have get the values of Jobs that did not ask for them.
 TEST_F(MigrationTest, NewFieldsHaveWhatIsTrueOfOldJobs) {
   const Job job = *store_->GetJob("done-1");
   EXPECT_EQ(job.spec.shares.reserve_margin, 1.3);
@@ -196,7 +196,7 @@ TEST_F(MigrationTest, ARunningJobGoesOn) {
   Job job = snapshot->active[0];
   EXPECT_EQ(job.id, "runs-1");
   EXPECT_EQ(job.attempts[1].ended_at, absl::InfiniteFuture());
-  // And can be written by today's rules.
+  // The Job can be written by today's rules.
   ++job.version;
   job.tasks[1].rows = 0.5;
   job.tasks[1].retry_batch = 16;

@@ -77,7 +77,7 @@ TEST(SqliteStoreTest, OnlyRowsThatChangedAreWritten) {
   Job next = Next(job);
   next.tasks[7].epochs_done = 1;
   ASSERT_EQ(store->Commit(Change({next})), absl::OkStatus());
-  // One task's page and the Job's own; all 51 tasks would be more.
+  // One task's page and the Job's own page are written; all 51 tasks would be more.
   EXPECT_LE(store->LogBytes(), 4 * 4096);
 }
 
@@ -215,7 +215,7 @@ TEST(SqliteStoreTest, WhatIsNoDatabaseIsRefused) {
   const absl::Status status = SqliteStore::Open(path).status();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("restore a copy"));
-  // And left as it is.
+  // The file is left as it is.
   EXPECT_EQ(ReadFile(path).value(), std::string(10'000, 'x'));
 }
 
@@ -241,7 +241,7 @@ TEST(SqliteStoreTest, AFileThatIsNotWritableIsRefused) {
   const std::string path = folder + "/traind.db";
   SqliteStore::Open(path).value().reset();
   ASSERT_EQ(chmod(path.c_str(), 0400), 0);
-  // Root may write everything: be somebody else.
+  // Root may write everything, so the test becomes another user.
   const bool root = geteuid() == 0;
   if (root) {
     ASSERT_EQ(chmod(folder.c_str(), 0777), 0);
@@ -259,7 +259,7 @@ TEST(SqliteStoreTest, AFileThatIsNotWritableIsRefused) {
 
 // ---- no room ------------------------------------------------------------------
 
-// Commits Jobs until one does not fit; their number.
+// Commits Jobs until one does not fit; returns their number.
 int Fill(SqliteStore& store, absl::Status* status) {
   for (int i = 0;; ++i) {
     Job job = NewJob(absl::StrCat("fill-", i));
@@ -285,7 +285,7 @@ TEST(SqliteStoreTest, AFullDatabaseTakesNothingAndHeals) {
   EXPECT_EQ(store->Commit(Change({NewJob(absl::StrCat("fill-", written))})), absl::OkStatus());
 }
 
-// A full file system of its own, where the system lets us make one.
+// Uses a full file system of its own, if the system allows to make one.
 TEST(SqliteStoreTest, AFullDiskTakesNothingAndHealsInPlace) {
   const std::string folder = NewFolder();
   const pid_t child = fork();

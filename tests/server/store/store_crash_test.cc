@@ -1,5 +1,5 @@
-// Kills a writing process at arbitrary moments: what it said was committed is
-// there afterwards, and nothing is half there.
+// Kills a writing process at arbitrary moments: everything that it reported as committed is there
+// afterwards, and nothing is there in part.
 //   store_crash_test            the test
 //   store_crash_test --write F  the process to be killed: commits Jobs into F and
 //                               prints each number when it is durable
@@ -36,7 +36,7 @@ int Write(const std::string& path) {
   if (!snapshot.ok()) return 1;
   int64_t next = static_cast<int64_t>(snapshot->active.size());
   while (true) {
-    // Each Job comes with a change of the one before, in the same turn.
+    // Each turn adds a Job and changes the one before.
     Mutations m = Change({NewJob(IdOf(next))});
     if (next > 0) {
       Job before = Next((*store)->GetJob(IdOf(next - 1)).value());
@@ -77,8 +77,8 @@ Writer Spawn(const std::string& path) {
   return writer;
 }
 
-// The last number that the writer said, after it was killed `lines` lines into its
-// work (and a bit); -1: none.
+// Kills the writer `lines` lines into its work, and a little later; returns the last number that it
+// printed, or -1 if there is none.
 int64_t KillAfter(const Writer& writer, int lines, useconds_t more_us) {
   std::string text;
   char buffer[256];
@@ -97,7 +97,7 @@ int64_t KillAfter(const Writer& writer, int lines, useconds_t more_us) {
   ssize_t n = 0;
   while ((n = read(writer.out, buffer, sizeof buffer)) > 0) text.append(buffer, n);
   close(writer.out);
-  text.resize(text.rfind('\n') + 1);  // a cut line was not said
+  text.resize(text.rfind('\n') + 1);  // a cut line does not count
   const size_t last = text.size() < 2 ? std::string::npos : text.rfind('\n', text.size() - 2);
   int64_t number = -1;
   if (!text.empty()) {
@@ -128,7 +128,7 @@ TEST(StoreCrashTest, NoAcknowledgedCommitIsLostToKills) {
     for (int64_t i = 0; i < jobs; ++i) {
       const Job& job = snapshot.active[i];
       ASSERT_EQ(job.id, IdOf(i));
-      // The turn that added the next Job changed this one, whole.
+      // The turn that added the next Job changed this one completely.
       for (const Task& task : job.tasks) ASSERT_EQ(task.epochs_done, i + 1 < jobs ? 1 : 0);
     }
   }

@@ -1,4 +1,4 @@
-// Any bytes as an image file: pixels of the size it tells, or an error.
+// Decodes any bytes as an image file: the result has pixels of the stated size, or is an error.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -18,7 +18,7 @@
 namespace traind {
 namespace {
 
-// As golden/make_images.py makes them.
+// Files that golden/make_images.py makes.
 constexpr const char* kExact[] = {"rgb.png",         "grey.png",  "palette.png",
                                   "see_through.png", "alpha.png", "grey_alpha.png",
                                   "bits.png",        "small.png", "deep.png"};
@@ -31,7 +31,7 @@ std::string Bytes(absl::string_view name) {
   return bytes.ok() ? *bytes : "";
 }
 
-// A binary PPM or PGM file.
+// Reads a binary PPM or PGM file.
 Image Pixels(const std::string& name) {
   const std::string bytes = Bytes(name);
   char kind = 0;
@@ -102,11 +102,11 @@ TEST(DecodeTest, AJpegIsDecodedSmallerWhereItBecomesSmallAnyway) {
 
 struct Encoding {
   int64_t height, width;
-  int across = 2, down = 2;  // pixels of lightness for each of colour
+  int across = 2, down = 2;  // pixels of lightness per pixel of colour
   bool progressive = false;
 };
 
-// Smooth waves, so that what interpolation does at borders shows.
+// Encodes smooth waves, which reveal interpolation at borders.
 std::string EncodedJpeg(const Encoding& encoding) {
   jpeg_compress_struct info;
   jpeg_error_mgr errors;
@@ -161,7 +161,7 @@ TEST(DecodeTest, WhatIsCroppedAwayNeedNotBeDecoded) {
           ASSERT_TRUE(whole.ok() && middle.ok());
           ASSERT_EQ(middle->height, whole->height);
           ExpectNear(CropAndResize(*middle, size), CropAndResize(*whole, size), 0);
-          // What is not looked at is not needed, but that it is there still is.
+          // Pixels outside the crop are not needed, but a file that is cut is still refused.
           EXPECT_FALSE(DecodeImage(bytes.substr(0, bytes.size() - 40), {3, size, true}).ok());
         }
       }

@@ -22,7 +22,7 @@ std::string ErrorOf(const std::string& name, ImageLayout layout = ImageLayout::k
       ImageArray::Open(Golden(name), layout, {}, absl::StrCat(name, ".npy")).status().message());
 }
 
-// All images, one after the other, as numpy makes bytes of them.
+// Compares all images, in order, with the bytes that numpy makes of them.
 void ExpectNumpys(const std::string& name, std::optional<ValueRange> range = {},
                   ImageLayout layout = ImageLayout::kAuto) {
   const std::string bytes = Golden(name), expected = Golden(name + ".bytes");
@@ -77,7 +77,7 @@ TEST(ImageArrayTest, AValueThatIsNoPixelIsNamedWithItsPlace) {
   array = ImageArray::Open(beyond, ImageLayout::kAuto, {}, "beyond");
   EXPECT_THAT(std::string(array->Read(0, extent).status().message()),
               HasSubstr(", beyond 0 to 1 (data.image.black, data.image.white)"));
-  // Given the range, what lies beyond is cut off.
+  // With a given range, values beyond it are clipped.
   array = ImageArray::Open(beyond, ImageLayout::kAuto, ValueRange{100, 101}, "beyond");
   const auto image = array->Read(0, extent);
   ASSERT_TRUE(image.ok()) << image.status();

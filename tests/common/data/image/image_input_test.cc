@@ -96,7 +96,7 @@ TEST_F(ImageInputTest, ImagesAreReadByTheirNumberAndThoseThatCannotBeAreNamed) {
   EXPECT_THAT(read.errors, ElementsAre("", "image 4 has no finite number at y 2, x 3", ""));
   EXPECT_THAT(read.warnings, IsEmpty());
   EXPECT_THAT(absl::MakeSpan(pixels).subspan(75, 75), Each(0));
-  // The middle of 5 x 7: the columns from 1 on.
+  // The middle of 5 x 7 pixels: the columns from 1 on.
   const auto expected = ReadFile(Array("colour_f4.bytes.npy"));
   const size_t first = ParseNpyHeader(*expected, "")->data_begin + 3;
   for (size_t y = 0; y < 5; ++y) {

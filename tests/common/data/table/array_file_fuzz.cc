@@ -1,4 +1,4 @@
-// Any bytes as an NPY or NPZ file: rows and columns, or an error.
+// Reads any bytes as an NPY or NPZ file: the result is rows and columns, or an error.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

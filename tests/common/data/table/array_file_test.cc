@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsNan;
 
-// Arrays that numpy wrote (golden_arrays.py).
+// Returns an array that numpy wrote (golden_arrays.py).
 std::string Golden(const std::string& name) {
   const auto bytes = ReadFile("tests/common/data/table/corpus/arrays/" + name);
   EXPECT_TRUE(bytes.ok()) << bytes.status();
@@ -129,7 +129,7 @@ TEST(ArrayFileTest, CutAndDamagedFilesAreRefusedAndHarmNothing) {
       damaged[at] = static_cast<char>(damaged[at] ^ 0xff);
       refused += ArrayFile::Open(damaged, name).ok() ? 0 : 1;
     }
-    // Checksums tell of every byte that counts in an archive.
+    // In an archive, checksums detect a change of every byte of data.
     EXPECT_GT(refused, 40) << name;
   }
 }
@@ -143,7 +143,7 @@ TEST(ArrayFileTest, MembersThatTellAnotherSizeAreRefused) {
     tricked[entry + 24] = size;
     EXPECT_THAT(Refusal(tricked), HasSubstr("does not unpack as told"));
   }
-  // A bomb: terabytes out of a few bytes.
+  // A decompression bomb: terabytes from a few bytes.
   bytes[entry + 27] = '\x7f';
   EXPECT_THAT(Refusal(bytes), HasSubstr("cannot be of the size it tells"));
 }

@@ -55,7 +55,7 @@ Outcome ReadAll(const std::string& text, int threads, size_t chunk_bytes) {
   return outcome;
 }
 
-// Fields with all that may mislead a reader that starts in the middle.
+// Makes fields that may mislead a reader that starts in the middle.
 std::string AwkwardCsv(uint64_t seed, int rows) {
   static constexpr const char* kFields[] = {"1.5",
                                             "",

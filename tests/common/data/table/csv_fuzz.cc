@@ -1,5 +1,5 @@
-// Any bytes as training and test file: a table or an error, and a table that is
-// made can be written and read back.
+// Reads any bytes as training and test file: the result is an error, or a table that can be written
+// and read back.
 #include <absl/strings/match.h>
 
 #include <cstdint>
@@ -52,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto whole = traind::CheckCsvSample(bytes, true, "x.csv");
   const auto part = traind::CheckCsvSample(bytes, false, "x.csv");
   Check(!whole.ok() || part.ok(), "a good file has a good beginning");
-  // A byte 1 parts the training file from the test file.
+  // A byte 1 separates the training file from the test file.
   const size_t cut = bytes.find('\1');
   const absl::string_view train = bytes.substr(0, cut);
   const absl::string_view test =

@@ -21,7 +21,7 @@ std::vector<int32_t> Classes(size_t rows, int32_t classes) {
 }
 
 TEST(FoldsTest, SeededRandomIsSplitMix64) {
-  // The first outputs of the published algorithm for this seed.
+  // These are the first outputs of the published algorithm for this seed.
   SeededRandom random(1234567);
   EXPECT_EQ(random.Next(), 6457827717110365317u);
   EXPECT_EQ(random.Next(), 3203168211198807973u);

@@ -1,4 +1,4 @@
-// Any bytes as an NPY file: an array or an error; an array's own bytes read back.
+// Reads any bytes as an NPY file: the result is an array or an error; an encoded array reads back.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// What numpy.save writes for numpy.array([[1.5, -2], [0, 3]], dtype="<f4").
+// Returns the output of numpy.save for numpy.array([[1.5, -2], [0, 3]], dtype="<f4").
 std::string NumpyBytes() {
   std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }";
   header.append(118 - header.size() - 1, ' ');

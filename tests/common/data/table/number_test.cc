@@ -24,7 +24,7 @@ void ExpectAsStrtod(const std::string& text) {
   ASSERT_EQ(ParseNumber(text, value), NumberKind::kNumber) << text;
   const auto expected = static_cast<float>(std::strtod(text.c_str(), nullptr));
   EXPECT_EQ(Bits(value), Bits(expected)) << text;
-  // Many at once are the same, one by one.
+  // ParseNumbers gives the same value.
   const absl::string_view field = text;
   ParseNumbers(&field, 1, 1, &value);
   EXPECT_EQ(Bits(value), Bits(expected)) << text;

@@ -1,5 +1,5 @@
-// Tables whose columns have roles: times, series, groups, folds, several targets;
-// and dates, tabs and names that are missing.
+// Tables whose columns have roles (times, series, groups, folds, several targets), and dates, tabs
+// and missing names.
 #include <absl/strings/str_cat.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ std::shared_ptr<const Table> Open(const TableRows& rows) {
   const std::string dir = mkdtemp(pattern.data());
   EXPECT_TRUE(WriteTable(rows, dir + "/t").ok());
   auto table = Table::Open(dir + "/t");
-  std::filesystem::remove_all(dir);  // the mapping stays
+  std::filesystem::remove_all(dir);  // the mapping stays valid
   EXPECT_TRUE(table.ok()) << table.status();
   return *table;
 }
@@ -69,7 +69,7 @@ TEST(SeriesTableTest, RowsAreInTheOrderOfSeriesAndTimeAndThoseWithoutATargetStay
   EXPECT_THAT(table->SeriesEnds(Split::kTrain), ElementsAre(3, 6, 6));
   EXPECT_THAT(table->SeriesEnds(Split::kTest), ElementsAre(1, 3, 4));
   EXPECT_THAT(table->TestOrder(), ElementsAre(1, 2, 0, 3));
-  // The series itself is a feature; the times, being numbers, are not.
+  // The series is itself a feature; the times, which are numbers, are not.
   EXPECT_THAT(Names(schema), ElementsAre("s"));
   EXPECT_THAT(schema.warnings,
               ElementsAre(HasSubstr("1 of 6 rows are history alone"),
@@ -197,7 +197,7 @@ TEST(RolesTest, GroupsAndFoldsAreNoFeatures) {
   const auto table = Open(*rows);
   EXPECT_THAT(Names(table->schema()), ElementsAre("a"));
   EXPECT_THAT(table->Groups(), ElementsAre(0, 1, 0, 2));
-  // Numbers in their order: 2 before 10.
+  // Folds are sorted as numbers: 2 before 10.
   EXPECT_THAT(table->GivenFolds(), ElementsAre(0, 1, -1, -1));
   source.train.bytes = "g,f,a,y\np,0,1,u\n,1,2,v\n";
   EXPECT_THAT(Message(ReadTable(source)), HasSubstr("row 2, column 'g': the group is missing"));
@@ -218,13 +218,13 @@ TEST(MakeFoldsTest, AForecastGoesForwardAndLeavesOutWhatHasNoHistory) {
   EXPECT_EQ(split.KindFor(*table), SplitKind::kForward);
   const auto fold_of = MakeFolds(*table, split);
   ASSERT_TRUE(fold_of.ok()) << fold_of.status();
-  // 33 usable rows (6 without history, 1 without target): blocks of 8, 8, 8, 9.
+  // There are 33 usable rows (6 lack history, 1 lacks the target): blocks of 8, 8, 8, 9.
   for (int row = 0; row < 40; ++row) {
     const int usable = row < 6 || row == 20 ? -1 : row - 6 - (row > 20);
     const int expected = usable < 8 ? -1 : std::min(usable / 8, 3) - 1;
     EXPECT_EQ((*fold_of)[static_cast<size_t>(row)], usable < 0 ? -1 : expected) << row;
   }
-  // Fold 1 validates from row 23 on; the two rows before it are not known by then.
+  // Fold 1 validates from row 23 on; the two rows before it are not known at that time.
   const std::vector<int32_t> training = TrainingRows(*table, *fold_of, 1, split);
   EXPECT_EQ(training.front(), 6);
   EXPECT_EQ(training.back(), 20 - 1);

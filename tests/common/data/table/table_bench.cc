@@ -1,6 +1,5 @@
-// How fast CSV files become a column cache: CPU seconds of each step, as one JSON
-// line. Without files it makes its own: ten columns of decimals, one of words,
-// and a class.
+// Measures how fast CSV files become a column cache: CPU seconds of each step, as one JSON line.
+// Without files it makes its own: ten columns of decimals, one of words, and a class.
 //
 //   table_bench [--rounds=N] [--mebibytes=N] [--threads=N] [--out=TABLE]
 //               [--train=FILE --target=COLUMN [--test=FILE] [--value]]
@@ -70,7 +69,7 @@ std::string MakeCsv(size_t bytes) {
   while (text.size() < bytes) {
     double sum = 0;
     for (int i = 0; i < kNumbers; ++i) {
-      // Sum of uniforms: near enough to normal for its digits.
+      // A sum of uniform numbers has about the digits of a normal distribution.
       double x = -2;
       for (int k = 0; k < 4; ++k) x += static_cast<double>(random.Below(1 << 20)) / (1 << 20);
       sum += x;

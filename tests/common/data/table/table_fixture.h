@@ -26,8 +26,8 @@ inline absl::StatusOr<TableRows> Read(const std::string& train, const std::strin
   return ReadTable(source);
 }
 
-// The table of these rows, by way of a file; null, and the test failed, where that
-// cannot be.
+// Writes the rows to a file and opens it as a table. On failure the test fails and the result is
+// null.
 inline std::shared_ptr<const Table> OpenTable(const absl::StatusOr<TableRows>& rows) {
   EXPECT_TRUE(rows.ok()) << rows.status();
   if (!rows.ok()) return nullptr;
@@ -35,7 +35,7 @@ inline std::shared_ptr<const Table> OpenTable(const absl::StatusOr<TableRows>& r
   const std::string dir = mkdtemp(pattern.data());
   EXPECT_TRUE(WriteTable(*rows, dir + "/t").ok());
   auto table = Table::Open(dir + "/t");
-  std::filesystem::remove_all(dir);  // the mapping stays
+  std::filesystem::remove_all(dir);  // the mapping stays valid
   EXPECT_TRUE(table.ok()) << table.status();
   return table.ok() ? *table : nullptr;
 }

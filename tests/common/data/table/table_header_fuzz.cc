@@ -1,4 +1,5 @@
-// Any bytes as a table file: a header whose places all lie in the file, or an error.
+// Reads any bytes as a table file: the result is a header whose places all lie in the file, or an
+// error.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

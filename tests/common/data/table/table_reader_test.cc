@@ -93,7 +93,7 @@ TEST(TableReaderTest, RowsWithoutATargetAreLeftOutAndCounted) {
   ASSERT_TRUE(rows.ok()) << rows.status();
   EXPECT_EQ(rows->schema.train_rows, 4);
   EXPECT_THAT(rows->train[0].numbers, ElementsAre(1, 3, 5, 6));
-  // w stood in a row that is left out only.
+  // The value w only occurs in a row that is left out.
   EXPECT_THAT(rows->schema.features[1].categories, ElementsAre("u", "v"));
   EXPECT_THAT(rows->train[1].codes, ElementsAre(0, 0, 0, 1));
   EXPECT_THAT(rows->train_target.numbers, ElementsAre(2.5f, 4, 1, 2));
@@ -209,7 +209,7 @@ TEST(TableReaderTest, ValuesThatAreNotFiniteAreNamedByTheirPlace) {
     EXPECT_THAT(Message(Read("a,b,y\n1,2,0\n3,4,1\n", absl::StrCat("b,a\n1,2\n", bad, ",2\n"))),
                 HasSubstr(absl::StrCat("test.csv: row 2 (line 3), column 'b': '", bad, "'")));
   }
-  // In a column of text they are text.
+  // In a column of text, inf is text.
   EXPECT_TRUE(Read("a,b,y\n1,inf,0\n3,word,1\n4,inf,1\n").ok());
 }
 
@@ -248,7 +248,7 @@ TEST(TableReaderTest, BinaryGarbageIsRefused) {
 TEST(TableReaderTest, BytesThatAreNoTextAreNamedByRowAndColumn) {
   EXPECT_THAT(Message(Read("a,y\n1,0\n\xe9t\xe9,1\n")),
               HasSubstr("train.csv: row 2 (line 3), column 'a': byte 0xe9 is not UTF-8"));
-  // Among quoted fields with line ends, doubled quotes and other languages.
+  // The bad byte stands among quoted fields with line ends, doubled quotes and other languages.
   EXPECT_THAT(Message(Read("a,b,y\n\"x\ny\",\u6771,0\n2,\"so \"\"caf\xe9\"\"\",1\n")),
               HasSubstr("train.csv: row 2 (line 4), column 'b': byte 0xe9 is not UTF-8"));
   EXPECT_THAT(Message(Read("a\tb\ty\n1\t\xc3\t0\n")), HasSubstr("row 1 (line 2), column 'b'"));
@@ -269,7 +269,7 @@ TEST(TableReaderTest, TenThousandColumnsAreRead) {
   const std::string text = absl::StrCat(header, "\n", row0, "\n", row1, "\n", row0, "\n");
   const auto rows = Read(text, text);
   ASSERT_TRUE(rows.ok()) << rows.status();
-  // c2 is 2 in every row.
+  // Column c2 is 2 in every row.
   EXPECT_EQ(rows->schema.features.size(), 9'999u);
   EXPECT_EQ(rows->test[9'998].codes.size(), 3u);
 }
@@ -280,14 +280,15 @@ TEST(TableReaderTest, NoFeatureIsAnError) {
 }
 
 bool Same(const ColumnRows& a, const ColumnRows& b) {
-  // Bit by bit, as NaN stands for missing.
+  // Values are compared bit by bit, because NaN means missing.
   return a.codes == b.codes && a.numbers.size() == b.numbers.size() &&
          std::equal(a.numbers.begin(), a.numbers.end(), b.numbers.begin(),
                     [](float x, float y) { return x == y || (std::isnan(x) && std::isnan(y)); });
 }
 
 TEST(TableReaderTest, TheTableDoesNotDependOnThreads) {
-  // Several parts, with values that come late, text behind numbers, and line ends in quotes.
+  // The text makes several parts, with values that first occur late, text after numbers, and line
+  // ends in quotes.
   std::string text = "a,b,c,d,y\n";
   for (int row = 0; text.size() < (5 << 20); ++row) {
     absl::StrAppend(&text, row % 7 == 0 ? "" : absl::StrCat(row * 0.37), ",w",

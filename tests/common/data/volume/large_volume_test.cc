@@ -1,4 +1,4 @@
-// Volumes several times larger than the memory that reading and keeping them takes.
+// Volumes several times larger than the memory that reading and storing them takes.
 #include <absl/strings/str_cat.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -19,12 +19,12 @@ namespace traind {
 namespace {
 
 constexpr VolumeShape kShape{192, 512, 1024, 1};
-constexpr int64_t kBytes = 192 * 512 * 1024;  // of one byte a voxel
+constexpr int64_t kBytes = 192 * 512 * 1024;  // one byte per voxel
 constexpr int64_t kMost = kBytes / 6;
 
 std::string Path(const std::string& name) { return absl::StrCat(testing::TempDir(), "/", name); }
 
-// Zeros but for one voxel a slice; the file has holes where there is nothing else.
+// Writes zeros except for one voxel per slice; the file has holes elsewhere.
 std::string SparseNpy(const std::string& name, const std::vector<int64_t>& shape) {
   const std::string path = Path(name), header = NpyHeaderText("|u1", shape);
   std::ofstream(path, std::ios::binary) << header;
@@ -37,7 +37,7 @@ std::string SparseNpy(const std::string& name, const std::vector<int64_t>& shape
   return path;
 }
 
-// Into a set, and out of it slice by slice.
+// Adds a volume to a set, and reads it back slice by slice.
 bool Pass(const std::string& image, const std::string& mask) {
   const std::string set_path = Path("set");
   auto writer = VolumeSetWriter::Create(set_path);

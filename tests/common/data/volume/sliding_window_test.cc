@@ -12,7 +12,7 @@
 namespace traind {
 namespace {
 
-// A function of a voxel's place alone, so that every patch says the same of it.
+// A value that depends only on the voxel's place, so that every patch predicts the same.
 float ValueAt(int64_t z, int64_t y, int64_t x) {
   return std::sin(static_cast<float>(z * 31 + y * 7 + x)) * 0.5f + 0.5f;
 }
@@ -22,7 +22,7 @@ struct Answer {
   int64_t most_slices = 0, calls = 0;
 };
 
-// `of_patch` adds to the answer at a place within a patch.
+// `of_patch` is added to the prediction at a place within a patch.
 template <class F>
 Answer Predict(const SlidingWindow& window, const F& value) {
   Answer answer;
@@ -83,7 +83,7 @@ TEST(SlidingWindowTest, WhereOnePatchCoversTheVolumeItsAnswerIsTheAnswer) {
   }
 }
 
-// Against the definition, voxel by voxel.
+// Compares with the definition, voxel by voxel.
 TEST(SlidingWindowTest, OverlappingPatchesAreAddedByTheirWeights) {
   const SlidingWindow window{{10, 7, 6}, {4, 4, 4}, 2};
   const auto value = [](const Extent3& begin, const Extent3& at) {
@@ -108,7 +108,7 @@ TEST(SlidingWindowTest, OverlappingPatchesAreAddedByTheirWeights) {
   for (size_t i = 0; i < sum.size(); ++i) EXPECT_NEAR(answer.values[i], sum[i] / weight[i], 1e-6);
 }
 
-// Two values a voxel, the second one twice the first.
+// Each voxel has two values; the second one is twice the first.
 TEST(SlidingWindowTest, SeveralValuesOfAVoxelStandSideBySide) {
   SlidingWindow window{{9, 7, 6}, {4, 4, 4}, 2};
   const auto value = [](const Extent3& begin, const Extent3& at) {
@@ -152,7 +152,7 @@ TEST(SlidingWindowTest, PatchesBeginEvenlyAndEndWhereTheAxisDoes) {
 TEST(SlidingWindowTest, WeightsFallFromThePatchsMiddle) {
   const std::vector<float> weights = GaussianWeights({1, 1, 9});
   EXPECT_EQ(weights[4], 1.0f);
-  // exp(-d^2 / 2) of a distance of one voxel and a deviation of 9/8.
+  // exp(-d^2 / 2) for a distance of one voxel and a standard deviation of 9/8.
   EXPECT_NEAR(weights[3], std::exp(-0.5 * 64.0 / 81.0), 1e-6);
   EXPECT_EQ(weights[3], weights[5]);
   EXPECT_LT(weights[0], weights[1]);
@@ -190,7 +190,7 @@ TEST(OverlapTest, OfSeveralClassesTheyAreThoseOfNumpy) {
       mask.push_back(static_cast<uint8_t>(masks.values[i * voxels + k]));
     }
     MaskScore score(4);
-    const size_t half = voxels / 2;  // part by part
+    const size_t half = voxels / 2;  // the parts are added one by one
     const auto of_case = absl::MakeConstSpan(values.values).subspan(i * voxels * 4, voxels * 4);
     score.Add(of_case.first(half * 4), absl::MakeConstSpan(mask).first(half));
     score.Add(of_case.subspan(half * 4), absl::MakeConstSpan(mask).subspan(half));

@@ -17,14 +17,14 @@ std::string GoldenPath(const std::string& name) {
   return absl::StrCat("tests/common/data/volume/golden/", name);
 }
 
-// All values of a volume, [D, H, W, C].
+// Returns all values of a volume, [D, H, W, C].
 absl::StatusOr<std::vector<float>> ReadAll(const std::string& path) {
   auto reader = OpenVolume(path);
   if (!reader.ok()) return reader.status();
   const VolumeShape& shape = (*reader)->shape();
   std::vector<float> values(static_cast<size_t>(shape.depth * shape.slice()));
   const auto slice = static_cast<size_t>(shape.slice());
-  for (int64_t z = shape.depth - 1; z >= 0; --z) {  // in any order
+  for (int64_t z = shape.depth - 1; z >= 0; --z) {  // the order of slices does not matter
     const absl::Status read = (*reader)->ReadSlice(
         z, absl::MakeSpan(values).subspan(static_cast<size_t>(z) * slice, slice));
     if (!read.ok()) return read;
@@ -48,7 +48,7 @@ void ExpectRefused(const std::string& path, const std::string& part) {
   EXPECT_TRUE(absl::StrContains(values.status().message(), path)) << values.status().ToString();
 }
 
-// A golden file's first bytes, as a file of its own.
+// Copies the first bytes of a golden file into a file.
 std::string Cut(const std::string& name, size_t bytes) {
   const std::string whole = *ReadFile(GoldenPath(name));
   EXPECT_LT(bytes, whole.size());
@@ -85,7 +85,7 @@ TEST(VolumeReaderTest, WhatIsWrongIsSaidWithItsPlace) {
   EXPECT_EQ(OpenVolume(GoldenPath("none.npy")).status().code(), absl::StatusCode::kNotFound);
 }
 
-// What is behind the last voxel of a TIFF may lack: nothing of the volume is there.
+// The bytes after the last voxel of a TIFF may be missing: they are not part of the volume.
 TEST(VolumeReaderTest, AFileThatIsCutIsRefusedOrWholeAllTheSame) {
   ExpectRefused(Cut("array_f4.npy", 1000), "no whole NPY file");
   ExpectRefused(Cut("packed.npz", 200), "");

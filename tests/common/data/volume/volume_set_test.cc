@@ -19,7 +19,7 @@ std::string GoldenPath(const std::string& name) {
 }
 std::string SetPath(const std::string& name) { return absl::StrCat(testing::TempDir(), "/", name); }
 
-// The golden volume in several types, with the golden mask.
+// Makes a set of the golden volume in several types, with the golden mask.
 std::shared_ptr<const VolumeSet> MakeSet(const std::string& path) {
   auto writer = VolumeSetWriter::Create(path);
   EXPECT_TRUE(writer.ok()) << writer.status().ToString();
@@ -59,7 +59,7 @@ TEST(VolumeSetTest, VoxelsAndMasksAreThoseOfTheFiles) {
     }
     EXPECT_NEAR(volume.mean, sum / 480, 1e-4);
     EXPECT_NEAR(volume.deviation, std::sqrt(squares / 480 - sum / 480 * sum / 480), 1e-3);
-    // The golden mask is where the unsigned volume is above 100.
+    // The golden mask is 1 where the unsigned volume is above 100.
     int64_t foreground = 0;
     for (size_t i = 0; i < 480; ++i) {
       ASSERT_EQ(set->Mask(volume)[i], mask[i] > 100 ? 1 : 0);
@@ -67,7 +67,7 @@ TEST(VolumeSetTest, VoxelsAndMasksAreThoseOfTheFiles) {
     }
     EXPECT_EQ(volume.foreground(), foreground);
     ASSERT_EQ(volume.classes.size(), 1u);
-    EXPECT_EQ(volume.classes[0].places, foreground);  // few enough to have them all
+    EXPECT_EQ(volume.classes[0].places, foreground);  // few enough to keep them all
     for (const int64_t place : set->Places(volume.classes[0])) {
       EXPECT_EQ(set->Mask(volume)[static_cast<size_t>(place)], 1);
     }

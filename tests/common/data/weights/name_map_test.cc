@@ -22,7 +22,7 @@ NameMap Parsed(const Entries& entries) {
   return map.ok() ? *map : NameMap();
 }
 
-// "a[1:2]^T b", "skip", "" for none, or the error.
+// Returns "a[1:2]^T b", "skip", "" if no entry matches, or the error.
 std::string Found(const NameMap& map, const std::string& parameter) {
   const auto match = map.Find(parameter);
   if (!match.ok()) return std::string(match.status().message());

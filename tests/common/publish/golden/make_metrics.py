@@ -29,7 +29,7 @@ def classification_case(name, p, y):
     classes = p.shape[1]
     guess = p.argmax(axis=1)
     binary = classes == 2
-    # log_loss wants rows that sum to 1; what it scores is the label's probability.
+    # log_loss expects rows that sum to 1; it scores the label's probability.
     eps = np.finfo(np.float32).eps
     sums = np.isclose(p.sum(axis=1), 1, atol=1e-5).all()
     scores = {
@@ -91,7 +91,7 @@ def main():
                                  rng.normal(size=30).astype(np.float32).astype(np.float64)))
     cases.append(regression_case("constant target", np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 2.0])))
     cases.append(regression_case("constant target, hit", np.array([2.0, 2.0]), np.array([2.0, 2.0])))
-    # Rows of quarters that sum to 1: equal scores within classes and within rows.
+    # Rows of quarters that sum to 1 give equal scores within classes and within rows.
     p = (rng.multinomial(4, [0.25] * 4, size=90) / 4).astype(np.float32)
     cases.append(classification_case("four classes with ties, zeros and ones", p, rng.integers(0, 4, size=90)))
     scale, shift = np.array([1.0, 50.0, 0.1]), np.array([0.0, -200.0, 3.0])

@@ -19,12 +19,12 @@ def main():
     r = np.random.default_rng(5)
     masks = r.integers(0, CLASSES + 1, (CASES, VOXELS))
     logits = r.normal(size=(CASES, VOXELS, CLASSES + 1)) + 2 * np.eye(CLASSES + 1)[masks]
-    masks[1][masks[1] == 2] = 0  # answered, not there
-    masks[2][masks[2] == 3] = 0  # neither: left out
+    masks[1][masks[1] == 2] = 0  # predicted, but not in the mask
+    masks[2][masks[2] == 3] = 0  # in neither: left out
     logits[2, :, 3] = -9
-    masks[3], logits[3, :, 0] = 0, 9  # nothing at all
-    masks[4] = 0  # all that is answered is wrong
-    logits[5, :, 0] = 9  # nothing of what is there is answered
+    masks[3], logits[3, :, 0] = 0, 9  # no foreground at all
+    masks[4] = 0  # everything predicted is wrong
+    logits[5, :, 0] = 9  # nothing of the mask is predicted
     logits[6, :, 1:3] = logits[6, :, 1:2]  # equal values: the first one counts
     e = np.exp(logits)
     values = (e / e.sum(2, keepdims=True)).astype(np.float32)
