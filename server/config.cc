@@ -169,7 +169,7 @@ ParsedFlags ParseFlags(int argc, char** argv) {
                         });
     if (!digest && script != "any") {
       return Wrong(absl::StrCat("--allow-script ", script,
-                                " is no SHA-256 (64 digits and letters a to f), nor 'any'"));
+                                " is neither a SHA-256 (64 digits and letters a to f) nor 'any'"));
     }
     config.scripts.insert(script);
   }

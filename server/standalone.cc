@@ -95,7 +95,7 @@ absl::Status WorkerSupervisor::Start() {
     return ErrnoStatus(errno, absl::StrCat("no Worker program at ", options_.binary));
   }
   if (FileLock::IsHeld(lock_path())) {
-    TRAIND_LOG(INFO) << "the Worker " << FileLock::Holder(lock_path()) << " still lives";
+    TRAIND_LOG(INFO) << "the Worker " << FileLock::Holder(lock_path()) << " is still running";
   } else {
     died_();  // with the traind before this one, or after it
     if (const absl::Status spawned = Spawn(); !spawned.ok()) return spawned;

@@ -52,7 +52,7 @@ absl::StatusOr<absl::Duration> ParseClock(absl::string_view text) {
   const bool has_days = dash != absl::string_view::npos;
   if (has_days) {
     if (!ReadNumber(text.substr(0, dash), days)) {
-      return Refuse(text, absl::StrCat("is no duration; ", kWays));
+      return Refuse(text, absl::StrCat("is not a duration; ", kWays));
     }
     clock = text.substr(dash + 1);
   }
@@ -63,11 +63,11 @@ absl::StatusOr<absl::Duration> ParseClock(absl::string_view text) {
   }
   if (parts.size() != 3 || !ReadNumber(parts[0], hours) || !ReadNumber(parts[1], minutes) ||
       !ReadNumber(parts[2], seconds) || parts[1].size() != 2 || parts[2].size() != 2) {
-    return Refuse(text, absl::StrCat("is no duration; ", kWays));
+    return Refuse(text, absl::StrCat("is not a duration; ", kWays));
   }
   if (minutes > 59 || seconds > 59 || (has_days && hours > 23)) {
-    return Refuse(text, has_days ? "is no duration: hours go to 23, minutes and seconds to 59"
-                                 : "is no duration: minutes and seconds go to 59");
+    return Refuse(text, has_days ? "is not a duration: hours go to 23, minutes and seconds to 59"
+                                 : "is not a duration: minutes and seconds go to 59");
   }
   return absl::Hours(24) * days + absl::Hours(hours) + absl::Minutes(minutes) +
          absl::Seconds(seconds);
@@ -89,12 +89,12 @@ absl::StatusOr<absl::Duration> ReadPart(absl::string_view text, absl::string_vie
       point == absl::string_view::npos ? "0" : number.substr(point + 1);
   int64_t units = 0, parts = 0;
   if (!ReadNumber(whole, units) || !ReadNumber(fraction, parts)) {
-    return Refuse(text, absl::StrCat("is no duration; ", kWays));
+    return Refuse(text, absl::StrCat("is not a duration; ", kWays));
   }
   for (size_t u = 0; u < std::size(kUnits); ++u) {
     if (kUnits[u].name != unit) continue;
     if (u < next_unit)
-      return Refuse(text, "is no duration: the larger unit comes first, each once");
+      return Refuse(text, "is not a duration: the larger unit comes first, each once");
     next_unit = u + 1;
     int64_t scale = 1;
     for (size_t k = 0; k < fraction.size(); ++k) scale *= 10;
@@ -103,14 +103,15 @@ absl::StatusOr<absl::Duration> ReadPart(absl::string_view text, absl::string_vie
   if (unit.empty()) {
     return Refuse(text, absl::StrCat("has no unit after ", number, "; ", kWays));
   }
-  return Refuse(text, absl::StrCat("has the unit '", unit, "', which is none of d, h, m, s, ms"));
+  return Refuse(text,
+                absl::StrCat("has the unit '", unit, "', which must be one of: d, h, m, s, ms"));
 }
 
 }  // namespace
 
 absl::StatusOr<absl::Duration> DurationFromText(absl::string_view text) {
   if (text.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("an empty text is no duration; ", kWays));
+    return absl::InvalidArgumentError(absl::StrCat("an empty text is not a duration; ", kWays));
   }
   if (text.size() > 64) return absl::InvalidArgumentError("is too long for a duration");
   if (text[0] == '-') return Refuse(text, "is negative");
@@ -162,7 +163,8 @@ absl::StatusOr<absl::Time> TimestampFromText(absl::string_view text) {
     shaped = kShape[i] == 'd' ? absl::ascii_isdigit(text[i]) : text[i] == kShape[i];
   }
   if (!shaped) {
-    return Refuse(text.substr(0, 64), "is no RFC 3339 time; write it like 2026-12-01T18:00:00Z");
+    return Refuse(text.substr(0, 64),
+                  "is not an RFC 3339 time; write it like 2026-12-01T18:00:00Z");
   }
   absl::string_view zone = text.substr(kShape.size());
   if (absl::StartsWith(zone, ".")) {
@@ -174,7 +176,7 @@ absl::StatusOr<absl::Time> TimestampFromText(absl::string_view text) {
   absl::Time time;
   std::string error;
   if (!absl::ParseTime(absl::RFC3339_full, text, &time, &error)) {
-    return Refuse(text, absl::StrCat("is no RFC 3339 time: ", error));
+    return Refuse(text, absl::StrCat("is not an RFC 3339 time: ", error));
   }
   return time;
 }

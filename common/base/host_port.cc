@@ -15,7 +15,7 @@ absl::Status CheckHostPort(absl::string_view address, int least_port) {
   if (!absl::SimpleAtoi(address.substr(colon + 1), &port) || port < least_port ||
       port > kMostPort) {
     return absl::InvalidArgumentError(absl::StrCat("'", address, "': '", address.substr(colon + 1),
-                                                   "' is no port from ", least_port, " to ",
+                                                   "' is not a port from ", least_port, " to ",
                                                    kMostPort));
   }
   return absl::OkStatus();

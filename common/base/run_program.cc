@@ -32,7 +32,7 @@ class Patience {
     const absl::Duration left = until_ - SystemClock().MonotonicNow();
     if (left > absl::ZeroDuration()) return left;
     return absl::DeadlineExceededError(
-        absl::StrCat("no end within ", absl::FormatDuration(patience_)));
+        absl::StrCat("the program did not end within ", absl::FormatDuration(patience_)));
   }
 
  private:
@@ -52,7 +52,8 @@ absl::Status ReadAll(int fd, const Patience& patience, size_t most_bytes, std::s
     if (got < 0) return ErrnoStatus(errno, "cannot read from a program");
     if (got == 0) return absl::OkStatus();
     if (output.size() + static_cast<size_t>(got) > most_bytes) {
-      return absl::ResourceExhaustedError(absl::StrCat("more than ", most_bytes, " bytes"));
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the program wrote more than ", most_bytes, " bytes"));
     }
     output.append(part, 0, static_cast<size_t>(got));
   }

@@ -34,7 +34,7 @@ absl::StatusOr<MappedValues> Map(const std::string& path, int64_t rows, size_t o
   const size_t size = static_cast<size_t>(rows) * outputs * sizeof(float);
   if (header.dtype != "<f4" || header.fortran_order || header.shape != shape ||
       bytes.size() - header.data_begin != size) {
-    return absl::DataLossError(absl::StrCat(path, " has other rows or columns"));
+    return absl::DataLossError(absl::StrCat(path, " has a different number of rows or columns"));
   }
   mapped.values = reinterpret_cast<const float*>(bytes.data() + header.data_begin);
   return mapped;

@@ -27,7 +27,8 @@ absl::StatusOr<std::shared_ptr<const TestValues>> LoadArray(const PublishRequest
                                                             const std::string& sha256,
                                                             size_t values) {
   if (LeavesFolder(path)) {
-    return absl::InvalidArgumentError(absl::StrCat("'", path, "' is no path in the job's folder"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", path, "' is not a path in the job's folder"));
   }
   const std::string full = absl::StrCat(request.state_dir, "/", JobDir(request.job), "/", path);
   ASSIGN_OR_RETURN(std::shared_ptr<const TestValues> array, TestValues::Open(full, sha256));

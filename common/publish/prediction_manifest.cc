@@ -189,7 +189,7 @@ absl::StatusOr<PredictionManifest> ParseManifest(absl::string_view text, absl::s
     return absl::DataLossError(absl::StrCat(name, " is damaged: ", what));
   };
   const Json json = Json::parse(text.begin(), text.end(), nullptr, false);
-  if (!json.is_object()) return damaged("no JSON object");
+  if (!json.is_object()) return damaged("it is not a JSON object");
   PredictionManifest manifest;
   PublishedPrediction& p = manifest.prediction;
   std::string quality, at;
@@ -251,7 +251,7 @@ absl::StatusOr<PredictionManifest> ReadStandingManifest(const std::string& state
   int number = 0;
   if (!absl::ConsumePrefix(&number_text, "prediction-") ||
       !absl::SimpleAtoi(number_text, &number)) {
-    return absl::DataLossError(absl::StrCat(link, " points to no prediction"));
+    return absl::DataLossError(absl::StrCat(link, " does not point to a prediction"));
   }
   const std::string path =
       absl::StrCat(state_dir, "/", PredictionDir(job, number), "/", kManifestFile);

@@ -29,7 +29,7 @@ absl::StatusOr<std::shared_ptr<const TestValues>> TestValues::Open(const std::st
   ASSIGN_OR_RETURN(const uint64_t count,
                    CountNpyValues(header, bytes.size() - header.data_begin, sizeof(float), path));
   if (header.dtype != "<f4" || header.fortran_order || header.data_begin % alignof(float) != 0) {
-    return absl::DataLossError(absl::StrCat(path, " is no array of float32"));
+    return absl::DataLossError(absl::StrCat(path, " is not an array of float32"));
   }
   values->values_ = {reinterpret_cast<const float*>(bytes.data() + header.data_begin), count};
   for (size_t at = 0; at < count; at += kAtOnce) {

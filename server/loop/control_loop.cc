@@ -43,8 +43,8 @@ absl::Status ControlLoop::Load() {
   ASSIGN_OR_RETURN(Snapshot snapshot, store_->LoadSnapshot());
   // This can only happen at the start: later, Now() is never before a stored time.
   if (const absl::Duration back = snapshot.last_seen - Now(); back > absl::ZeroDuration()) {
-    TRAIND_LOG(WARNING) << "the wall clock reads " << absl::FormatDuration(back)
-                        << " before the last time stored; deadlines go on from the stored time";
+    TRAIND_LOG(WARNING) << "the wall clock is " << absl::FormatDuration(back)
+                        << " behind the last stored time; deadlines count from the stored time";
     anchor_wall_ += back;
   }
   wall_offset_ = clock_->WallNow() - Now();
@@ -195,7 +195,7 @@ void ControlLoop::Run() {
     if (!fatal().ok()) return;
   }
   if (const absl::Status moved = store_->CheckpointLog(); !moved.ok()) {
-    TRAIND_LOG(WARNING) << "the write-ahead log stays: " << moved;
+    TRAIND_LOG(WARNING) << "the write-ahead log was not moved: " << moved;
   }
 }
 
@@ -295,7 +295,7 @@ absl::StatusOr<std::vector<TrainedFold>> ControlLoop::FindFolds(const ReuseComma
     ASSIGN_OR_RETURN(Job source, store_->GetJob(from));
     if (source.table.content_sha256 != command.content_sha256) {
       return absl::FailedPreconditionError(
-          absl::StrCat("the files have changed since job ", from, " has read them"));
+          absl::StrCat("the files have changed since job ", from, " read them"));
     }
     sources.push_back(std::move(source));
   } else {

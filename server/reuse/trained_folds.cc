@@ -83,7 +83,7 @@ class Files {
     RETURN_IF_ERROR(MakeDirs(state_dir_ + dir_));
     absl::string_view stem = checkpoint.manifest;
     if (!absl::ConsumeSuffix(&stem, kManifestSuffix)) {
-      return absl::InvalidArgumentError(absl::StrCat(checkpoint.manifest, " is no manifest"));
+      return absl::InvalidArgumentError(absl::StrCat(checkpoint.manifest, " is not a manifest"));
     }
     const absl::string_view name = stem.substr(stem.rfind('/') + 1);
     const std::string to = absl::StrCat(dir_, "/", name);
@@ -144,8 +144,8 @@ std::vector<TrainedFold> LinkFolds(const std::string& state_dir, const std::stri
     const Files files(state_dir, job, fold);
     const auto missed = [&](const absl::Status& status) {
       if (status.ok()) return false;
-      TRAIND_LOG(INFO) << "job " << job << " trains fold " << fold.fold << " though job "
-                       << fold.job << " has: " << status.message();
+      TRAIND_LOG(INFO) << "job " << job << " trains fold " << fold.fold << ": the files of job "
+                       << fold.job << " cannot be reused: " << status.message();
       return true;
     };
     if (fold.member && missed(files.LinkFiles(*fold.member))) {

@@ -171,7 +171,7 @@ absl::StatusOr<JobPage> MemoryStore::ListJobs(const JobFilter& filter) {
   size_t before = rows_.size();
   if (!filter.page_token.empty() &&
       (!absl::SimpleAtoi(filter.page_token, &before) || before > rows_.size())) {
-    return absl::InvalidArgumentError("page_token is none that a page before gave");
+    return absl::InvalidArgumentError("page_token was not returned with an earlier page");
   }
   JobPage page;
   for (size_t i = before; i-- > 0;) {
@@ -251,7 +251,7 @@ absl::StatusOr<Measured> MemoryStore::RecordedSpeed(const std::string& speed_key
         return *measured;
     }
   }
-  return absl::NotFoundError("no such work was done before");
+  return absl::NotFoundError("no such work has been measured yet");
 }
 
 void MemoryStore::FailCommits(absl::Status status) {

@@ -37,7 +37,7 @@ absl::StatusOr<std::vector<Usage>> ReadUsage(Connection& db, absl::Time since) {
     std::string slots;
     q.Read(job, used.owner, used.start, used.end, slots);
     const auto list = nlohmann::json::parse(slots, nullptr, /*allow_exceptions=*/false);
-    if (!list.is_array()) return absl::DataLossError("database: attempts.slots_json is no list");
+    if (!list.is_array()) return absl::DataLossError("database: attempts.slots_json is not a list");
     used.slots = static_cast<int>(list.size());
     jobs.push_back(job);
   }

@@ -79,7 +79,7 @@ absl::StatusOr<Job> SqliteStore::FindByRequest(const std::string& owner,
 absl::StatusOr<JobPage> SqliteStore::ListJobs(const JobFilter& filter) {
   int64_t before = std::numeric_limits<int64_t>::max();
   if (!filter.page_token.empty() && !absl::SimpleAtoi(filter.page_token, &before)) {
-    return absl::InvalidArgumentError("page_token is none that a page before gave");
+    return absl::InvalidArgumentError("page_token was not returned with an earlier page");
   }
   int64_t states = 0;
   for (const JobState state : filter.states) states |= int64_t{1} << static_cast<int>(state);
@@ -197,7 +197,7 @@ absl::StatusOr<std::vector<Job>> SqliteStore::FindTrained(const std::string& cac
 absl::StatusOr<Measured> SqliteStore::RecordedSpeed(const std::string& speed_key,
                                                     const std::string& content_sha256,
                                                     int64_t train_bytes) {
-  if (speed_key.empty()) return absl::NotFoundError("no such work was done before");
+  if (speed_key.empty()) return absl::NotFoundError("no such work has been measured yet");
   Measured measured;
   bool found = false;
   const auto read = [&](Query q) {
@@ -226,7 +226,7 @@ absl::StatusOr<Measured> SqliteStore::RecordedSpeed(const std::string& speed_key
         "ORDER BY jobs.number DESC, t.position LIMIT 1",
         train_bytes, speed_key));
   }));
-  if (!found) return absl::NotFoundError("no such work was done before");
+  if (!found) return absl::NotFoundError("no such work has been measured yet");
   return measured;
 }
 

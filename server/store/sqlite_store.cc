@@ -28,7 +28,7 @@ absl::Status Named(const std::string& path, const absl::Status& status) {
   if (status.ok()) return status;
   std::string advice;
   if (absl::IsDataLoss(status)) {
-    advice = "; the database is damaged or no database: restore a copy, or move it away";
+    advice = "; the file is damaged, or is not a database: restore a copy, or move it away";
   } else if (absl::IsPermissionDenied(status)) {
     advice = "; traind must be able to write this file and its folder";
   }

@@ -107,7 +107,7 @@ def _():
             epochs=2, task={"type": "regression"}, data={"train": "f.npy", "test": "f_test.npy"},
             image={"labels": "y.csv", "test_labels": "y_test.csv"}))["id"])
         assert job["state"] == "SUCCEEDED" and job["train_rows"] == 89, job
-        assert any("f.npy: 1 of 90 images cannot be read: image 87 has no finite number at y 0, x 0" in w
+        assert any("f.npy: 1 of 90 images cannot be read: image 87 has no finite value at y 0, x 0" in w
                    for w in job["warnings"]), job["warnings"]
         assert len(rows_of(job["predictions"]["path"])) == 13
 
@@ -137,7 +137,7 @@ def _():
             assert result.returncode in (1, 2) and all(w in text for w in words), (words, result)
         for changes, words in [
                 ({"image": {"labels": "short.npy"}}, ["14 rows of labels", "15 images"]),
-                ({"data": {"train": "cut.npy"}}, ["cut.npy", "no whole NPY file"]),
+                ({"data": {"train": "cut.npy"}}, ["cut.npy", "not a complete NPY file"]),
                 ({"data": {"train": "wide.npy"}}, ["15 of 15 images", "image 0 has", "0 to 1"])]:
             job = house.wait(house.submit(array_job(**changes))["id"])
             assert (job["state"], job["end_reason"]) == ("FAILED", "DATA_ERROR"), job

@@ -106,7 +106,7 @@ def _():
         bad = "\n".join([head, lines[0], lines[1].replace(lines[1].split(",")[1], "tall", 1), lines[2]])
         for name, text, words in [
                 ("lacks.csv", "id,x0,x1,x3,colour\n1,2,3,4,red\n", ["x2", "is missing"]),
-                ("text.csv", bad + "\n", ["row 2", "x0", "tall", "no number"]),
+                ("text.csv", bad + "\n", ["row 2", "x0", "tall", "not a number"]),
                 ("semicolons.csv", head.replace(",", ";") + "\n1;2;3;4;5;red;a\n", ["commas or tabs"])]:
             failed = predict(house, job, house.write(name, text), code=1)
             assert (failed["state"], failed["end_reason"]) == ("FAILED", "DATA_ERROR"), failed

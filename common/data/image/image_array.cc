@@ -57,7 +57,7 @@ absl::Status WrongType(const std::string& name, const std::string& dtype) {
                  absl::StrCat("is big-endian (", dtype, "); save it as '<", dtype.substr(1), "'"));
   }
   return Wrong(name, absl::StrCat("has dtype '", dtype,
-                                  "'; integers, bool, float32 and float64 are pixels"));
+                                  "'; pixels must be integers, bool, float32 or float64"));
 }
 
 }  // namespace
@@ -137,7 +137,7 @@ absl::Status ImageArray::WrongValue(double value, int64_t pixel) const {
   const int64_t at = pixel / shape_.channels;
   const std::string place = absl::StrCat("at y ", at / shape_.width, ", x ", at % shape_.width);
   if (!std::isfinite(value)) {
-    return absl::InvalidArgumentError(absl::StrCat("has no finite number ", place));
+    return absl::InvalidArgumentError(absl::StrCat("has no finite value ", place));
   }
   return absl::InvalidArgumentError(absl::StrCat("has ", value, " ", place, ", beyond ",
                                                  range_.black, " to ", range_.white,

@@ -209,10 +209,10 @@ ImagesRead ArrayImages::Read(absl::Span<const std::string> names, absl::Span<uin
   const ValueRange& range = array_->range();
   if (array_->coarse() && all.white > all.black &&
       all.white - all.black < kSmallShare * (range.white - range.black)) {
-    result.warnings.push_back(absl::StrCat(name_, ": pixels go from ", all.black, " to ", all.white,
-                                           " of ", range.black, " to ", range.white,
-                                           ", in 256 steps; data.image.black and data.image.white "
-                                           "tell them better apart"));
+    result.warnings.push_back(absl::StrCat(name_, ": pixels range from ", all.black, " to ",
+                                           all.white, " of ", range.black, " to ", range.white,
+                                           ", in 256 steps; set data.image.black and "
+                                           "data.image.white to distinguish them better"));
   }
   return result;
 }

@@ -18,7 +18,7 @@ constexpr absl::string_view kMagic = "TRIMAGE1";
 constexpr size_t kDigestAt = 64, kHeaderBytes = 128;
 
 absl::Status Damaged(const std::string& path) {
-  return absl::DataLossError(absl::StrCat(path, " is no whole cache of images"));
+  return absl::DataLossError(absl::StrCat(path, " is not a complete image cache"));
 }
 
 absl::string_view Bytes(const uint8_t* data, size_t size) {
@@ -54,7 +54,7 @@ absl::StatusOr<std::shared_ptr<const ImageCache>> ImageCache::Open(const std::st
 absl::Status ImageCache::VerifyDigest() const {
   const absl::string_view bytes = file_->bytes();
   if (Sha256Hex(bytes.substr(kHeaderBytes)) == bytes.substr(kDigestAt, 64)) return absl::OkStatus();
-  return absl::DataLossError("a cache of images is not as it was written");
+  return absl::DataLossError("an image cache has changed since it was written");
 }
 
 absl::Status WriteImageCache(const ImageShape& shape, absl::Span<const uint8_t> pixels,

@@ -50,12 +50,13 @@ absl::StatusOr<ImageLayout> ImageLayoutByName(absl::string_view name) {
   if (name.empty()) return ImageLayout::kAuto;
   if (name == "channels_last") return ImageLayout::kChannelsLast;
   if (name == "channels_first") return ImageLayout::kChannelsFirst;
-  return Wrong(".layout", absl::StrCat("'", name, "' is no layout"));
+  return Wrong(".layout",
+               absl::StrCat("'", name, "' is not a layout: use channels_last or channels_first"));
 }
 
 absl::StatusOr<ImageFields> ParseImageFields(absl::string_view json) {
   const Json section = Json::parse(json.begin(), json.end(), nullptr, false);
-  if (!section.is_object()) return Wrong("", "is no section");
+  if (!section.is_object()) return Wrong("", "must be a section");
   ImageFields fields;
   for (const auto& [key, to] :
        {std::make_pair("column", &fields.column), std::make_pair("labels", &fields.labels),

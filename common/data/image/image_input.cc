@@ -101,7 +101,7 @@ absl::Status NoLabels(const ImageInputOptions& options) {
   return absl::InvalidArgumentError(
       absl::StrCat(train ? "data.image.labels" : "data.image.test_labels", ": ",
                    train ? "data.train" : "data.test",
-                   " is no array; folders and tables have their labels themselves"));
+                   " is not an array; folders and tables contain their labels"));
 }
 
 }  // namespace

@@ -42,9 +42,9 @@ absl::Status CheckDtype(const std::string& dtype, const std::string& name,
   for (const char* known : {"f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1"}) {
     if (dtype.substr(1) == known) return absl::OkStatus();
   }
-  return Wrong(
-      name, array,
-      absl::StrCat("has dtype '", dtype, "'; float32, float64, integers and bool are read"));
+  return Wrong(name, array,
+               absl::StrCat("has dtype '", dtype,
+                            "'; it must be float32, float64, bool or an integer type"));
 }
 
 template <typename T>
@@ -87,7 +87,7 @@ absl::StatusOr<std::unique_ptr<ArrayFile>> ArrayFile::Open(absl::string_view byt
       absl::string_view array = member.name;
       if (!absl::ConsumeSuffix(&array, ".npy")) {
         return absl::InvalidArgumentError(
-            absl::StrCat(name, ": member '", member.name, "' is no array (.npy)"));
+            absl::StrCat(name, ": member '", member.name, "' is not an array (.npy)"));
       }
       std::string buffer;
       ASSIGN_OR_RETURN(absl::string_view values, ReadMember(member, name, buffer));
@@ -99,13 +99,13 @@ absl::StatusOr<std::unique_ptr<ArrayFile>> ArrayFile::Open(absl::string_view byt
     }
   }
   if (file->rows_ <= 0) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ": there is no row in its arrays"));
+    return absl::InvalidArgumentError(absl::StrCat(name, ": its arrays have no rows"));
   }
   const std::set<std::string> names(file->columns_.begin(), file->columns_.end());
   if (names.size() < file->columns_.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat(name, ": two of its columns have the same name, such as '", *names.begin(),
-                     "'; name the arrays otherwise"));
+                     "'; rename the arrays"));
   }
   return file;
 }
@@ -119,7 +119,7 @@ absl::Status ArrayFile::AddArray(absl::string_view bytes, const std::string& arr
   if (shape.size() != 1 && shape.size() != 2) {
     return Wrong(name, array,
                  absl::StrCat("has shape (", absl::StrJoin(shape, ", "),
-                              "); one or two dimensions are read"));
+                              "); it must have one or two dimensions"));
   }
   Values values;
   values.kind = header->dtype[1];
@@ -137,7 +137,7 @@ absl::Status ArrayFile::AddArray(absl::string_view bytes, const std::string& arr
   const int64_t width = shape.size() == 2 ? shape[1] : 1;
   if (width > kMostColumns) {
     return Wrong(name, array,
-                 absl::StrCat("has ", width, " columns; ", kMostColumns, " are the most"));
+                 absl::StrCat("has ", width, " columns; at most ", kMostColumns, " are allowed"));
   }
   const char* const data = bytes.data() + header->data_begin;
   const bool by_column = header->fortran_order;

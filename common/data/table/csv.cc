@@ -176,7 +176,7 @@ absl::Status CsvReader::AddField(CsvRows& rows, size_t first) {
   }
   const size_t end = FindStop(p);
   if (end < bytes_.size() && data[end] == '\0') {
-    return Error("a zero byte: this is no text (or UTF-16; save as UTF-8)",
+    return Error("a zero byte: this is not text (or it is UTF-16; save it as UTF-8)",
                  rows.fields_.size() - first);
   }
   at_ = end;
@@ -202,7 +202,7 @@ absl::Status CsvReader::AddQuotedField(CsvRows& rows, size_t first) {
   for (const char c : text) {
     if (c == '\n') ++line_;
     if (c == '\0') {
-      return Error("a zero byte: this is no text (or UTF-16; save as UTF-8)", column);
+      return Error("a zero byte: this is not text (or it is UTF-16; save it as UTF-8)", column);
     }
   }
   while (at_ < bytes_.size() && IsBlank(bytes_[at_]) && bytes_[at_] != delimiter_) ++at_;
@@ -269,7 +269,7 @@ absl::StatusOr<std::vector<std::string>> ReadCsvHeader(absl::string_view bytes,
       if (absl::ascii_iscntrl(c) && c != '\t' && c != '\n' && c != '\r') {
         return absl::InvalidArgumentError(
             absl::StrCat(name, ": column ", header.size() + 1,
-                         " of the header holds a control byte: this is no text file"));
+                         " of the header holds a control byte: this is not a text file"));
       }
     }
     const std::string column = field.empty() ? UnnamedColumn(header.size()) : std::string(field);

@@ -36,11 +36,12 @@ absl::Status BadField(const FeatureField& field, const FeaturePlace& place, int6
   const bool is_text = ParseNumber(text, ignored) == NumberKind::kText;
   const std::string where = Place(place.file, row, line, field.name);
   return absl::InvalidArgumentError(
-      field.date_part >= 0 ? absl::StrCat(where, ": '", text.substr(0, 64), "' is no date, and ",
-                                          place.trained_on, " has dates there")
-                           : absl::StrCat(where, ": '", text.substr(0, 64), "' is ",
-                                          is_text ? "no number, and " : "not a finite number, and ",
-                                          place.trained_on, " has numbers there"));
+      field.date_part >= 0
+          ? absl::StrCat(where, ": '", text.substr(0, 64), "' is not a date, but ",
+                         place.trained_on, " has dates there")
+          : absl::StrCat(where, ": '", text.substr(0, 64), "' is ",
+                         is_text ? "not a number, but " : "not a finite number, but ",
+                         place.trained_on, " has numbers there"));
 }
 
 }  // namespace

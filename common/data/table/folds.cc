@@ -13,7 +13,8 @@ namespace {
 
 absl::Status CheckCounts(size_t rows, int folds) {
   if (folds < 2 || folds > std::numeric_limits<int16_t>::max()) {
-    return absl::InvalidArgumentError(absl::StrCat("data.folds is ", folds, ", must be 2 or more"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("data.folds is ", folds, ", but must be 2 or more"));
   }
   if (rows < static_cast<size_t>(folds)) {
     return absl::InvalidArgumentError(

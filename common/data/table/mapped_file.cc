@@ -27,7 +27,7 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(const std::string& 
   std::unique_ptr<MappedFile> file(new MappedFile(path, fd));
   if (fstat(fd, &file->info_) != 0) return ErrnoStatus(errno, absl::StrCat("cannot read ", path));
   if (!S_ISREG(file->info_.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is no regular file"));
+    return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
   }
   if (file->info_.st_size == 0) return file;
   const auto size = static_cast<size_t>(file->info_.st_size);

@@ -53,7 +53,7 @@ std::string Encode(absl::Span<const int64_t> shape, absl::Span<const T> values) 
 }
 
 absl::Status Damaged(absl::string_view name, absl::string_view what) {
-  return absl::DataLossError(absl::StrCat(name, " is no whole NPY file: ", what));
+  return absl::DataLossError(absl::StrCat(name, " is not a complete NPY file: ", what));
 }
 
 // Reads the header's Python literal, in the subset that numpy itself writes.
@@ -145,12 +145,13 @@ absl::StatusOr<Array<T>> Parse(absl::string_view bytes, absl::string_view name) 
   ASSIGN_OR_RETURN(const NpyHeader header, ParseNpyHeader(bytes, name));
   if (header.dtype != kDtype<T>) {
     return absl::InvalidArgumentError(
-        absl::StrCat(name, " holds ", header.dtype, ", wanted ", kDtype<T>));
+        absl::StrCat(name, " holds ", header.dtype, ", but must hold ", kDtype<T>));
   }
   const absl::string_view data = bytes.substr(header.data_begin);
   ASSIGN_OR_RETURN(const uint64_t count, CountNpyValues(header, data.size(), sizeof(T), name));
   if (header.fortran_order && header.shape.size() > 1) {
-    return absl::InvalidArgumentError(absl::StrCat(name, " is in Fortran order, wanted C order"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " is in Fortran order, but must be in C order"));
   }
   Array<T> array;
   array.shape = header.shape;
@@ -167,7 +168,7 @@ std::string NpyHeaderText(absl::string_view dtype, absl::Span<const int64_t> sha
 
 absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view bytes, absl::string_view name) {
   if (bytes.substr(0, kMagic.size()) != kMagic || bytes.size() < kPreamble) {
-    return Damaged(name, "the first bytes are not those of one");
+    return Damaged(name, "its first bytes are wrong");
   }
   const char version = bytes[6];
   if (version < 1 || version > 3 || bytes[7] != 0) {
@@ -175,12 +176,12 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view bytes, absl::string_v
   }
   const size_t size_bytes = version == 1 ? 2 : 4;
   const size_t begin = kPreamble - 2 + size_bytes;
-  if (bytes.size() < begin) return Damaged(name, "cut within its header");
+  if (bytes.size() < begin) return Damaged(name, "it is cut within its header");
   size_t header_size = 0;
   for (size_t i = 0; i < size_bytes; ++i) {
     header_size |= static_cast<size_t>(static_cast<unsigned char>(bytes[8 + i])) << (8 * i);
   }
-  if (bytes.size() - begin < header_size) return Damaged(name, "cut within its header");
+  if (bytes.size() - begin < header_size) return Damaged(name, "it is cut within its header");
   std::optional<NpyHeader> header = ParseHeader(HeaderText(bytes.substr(begin, header_size)));
   if (!header) return Damaged(name, "its header cannot be read");
   header->data_begin = begin + header_size;

@@ -34,7 +34,8 @@ bool IsParquet(absl::string_view bytes) { return absl::StartsWith(bytes, "PAR1")
 absl::Status CheckParquetPlugin() {
   if (access(Plugin().c_str(), X_OK) == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      "a Parquet table, and the plug-in that reads them is not installed: run deploy/parquet.sh");
+      "this is a Parquet table, and the plug-in that reads such tables is not installed: run "
+      "deploy/parquet.sh");
 }
 
 absl::StatusOr<std::string> ParquetToCsv(const std::string& path, absl::Duration patience) {

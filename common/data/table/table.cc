@@ -52,7 +52,7 @@ struct Table::Impl {
     if (!file.empty()) munmap(const_cast<char*>(file.data()), file.size());
   }
   absl::Status Damaged(absl::string_view what) const {
-    return absl::DataLossError(absl::StrCat(path, " is no whole table: ", what));
+    return absl::DataLossError(absl::StrCat(path, " is not a complete table: ", what));
   }
   absl::Status CheckCodes() const;
   absl::Status CheckIds() const;
@@ -106,13 +106,13 @@ absl::Status Table::Impl::CheckOrder() const {
     if (ends.empty()) continue;
     if (!std::is_sorted(ends.begin(), ends.end()) ||
         ends.back() != static_cast<uint64_t>(rows[split])) {
-      return Damaged("the ends of its series");
+      return Damaged("the ends of its series are wrong");
     }
   }
   std::vector<bool> seen(static_cast<size_t>(header.schema.test_rows));
   for (const int64_t place : View<int64_t>(file, header.test_order)) {
     if (place < 0 || place >= header.schema.test_rows || seen[static_cast<size_t>(place)]) {
-      return Damaged("the order of its test rows");
+      return Damaged("the order of its test rows is wrong");
     }
     seen[static_cast<size_t>(place)] = true;
   }
@@ -131,7 +131,7 @@ absl::StatusOr<std::shared_ptr<const Table>> Table::Open(const std::string& path
   auto impl = std::make_unique<Impl>();
   impl->path = path;
   const auto size = static_cast<size_t>(info.st_size);
-  if (!S_ISREG(info.st_mode) || size == 0) return impl->Damaged("empty, or not a file");
+  if (!S_ISREG(info.st_mode) || size == 0) return impl->Damaged("it is empty, or not a file");
   void* const bytes = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
   if (bytes == MAP_FAILED) return ErrnoStatus(errno, absl::StrCat("cannot map ", path));
   impl->file = absl::string_view(static_cast<const char*>(bytes), size);

@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 constexpr uint64_t kMaxRows = uint64_t{1} << 40;
 
 absl::Status Damaged(absl::string_view name, absl::string_view what) {
-  return absl::DataLossError(absl::StrCat(name, " is no whole table: ", what));
+  return absl::DataLossError(absl::StrCat(name, " is not a complete table: ", what));
 }
 
 Json PlaceJson(const ArrayPlace& place, absl::string_view dtype) {
@@ -115,7 +115,8 @@ absl::Status ParseFeatures(const Json& array, TableHeader& header, absl::string_
     column.name = fields.Text("name");
     const std::string kind = fields.Text("kind");
     column.kind = kind == "numeric" ? ColumnKind::kNumeric : ColumnKind::kCategorical;
-    if (kind != "numeric" && kind != "categorical") return Damaged(name, "kind of a feature");
+    if (kind != "numeric" && kind != "categorical")
+      return Damaged(name, "a feature has an unknown kind");
     const bool numeric = column.kind == ColumnKind::kNumeric;
     if (numeric && item.contains("source")) {
       column.source = fields.Text("source");
@@ -126,7 +127,7 @@ absl::Status ParseFeatures(const Json& array, TableHeader& header, absl::string_
     const char* dtype = numeric ? "f4" : "i4";
     std::array<ArrayPlace, 2> places = {fields.Place("train", dtype), fields.Place("test", dtype)};
     if (!fields.wrong().empty()) {
-      return Damaged(name, absl::StrCat("'", fields.wrong(), "' of a feature"));
+      return Damaged(name, absl::StrCat("a feature has no valid '", fields.wrong(), "'"));
     }
     header.schema.features.push_back(std::move(column));
     header.features.push_back(places);
@@ -142,19 +143,19 @@ absl::Status CheckPlaces(const TableHeader& header, uint64_t begin, uint64_t fil
   for (size_t split = 0; split < 2; ++split) {
     for (const auto& places : header.features) {
       if (!PlaceIsValid(places[split], bytes[split], begin, file)) {
-        return Damaged(name, "a feature lies outside of the file");
+        return Damaged(name, "a feature lies outside the file");
       }
     }
   }
   const uint64_t test_target = schema.test_has_target ? bytes[1] : 0;
   if (!PlaceIsValid(header.target[0], bytes[0], begin, file) ||
       !PlaceIsValid(header.target[1], test_target, begin, file)) {
-    return Damaged(name, "the target lies outside of the file");
+    return Damaged(name, "the target lies outside the file");
   }
   const uint64_t ends = schema.id.empty() ? 0 : static_cast<uint64_t>(schema.test_rows) * 8;
   if (!PlaceIsValid(header.id_ends, ends, begin, file) ||
       !PlaceIsValid(header.id_text, header.id_text.bytes, begin, file)) {
-    return Damaged(name, "the ids lie outside of the file");
+    return Damaged(name, "the ids lie outside the file");
   }
   return absl::OkStatus();
 }
@@ -218,7 +219,7 @@ absl::Status ParseTexts(const Json& array, uint64_t begin, uint64_t file, TableH
       const auto [ends, text] = texts[split];
       if (!PlaceIsValid(ends, static_cast<uint64_t>(rows[split]) * 8, begin, file) ||
           !PlaceIsValid(text, text.bytes, begin, file)) {
-        return Damaged(name, "a text column lies outside of the file");
+        return Damaged(name, "a text column lies outside the file");
       }
     }
     header.texts.push_back(texts);
@@ -246,34 +247,36 @@ absl::Status ParseOptionalParts(const Json& json, uint64_t begin, uint64_t file,
     schema.series = top.Texts("series");
   }
   if (json.contains("more_targets")) {
-    if (!json["more_targets"].is_array()) return Damaged(name, "'more_targets'");
+    if (!json["more_targets"].is_array()) return Damaged(name, "it has no valid 'more_targets'");
     for (const Json& item : json["more_targets"]) {
       Fields target(item);
       schema.more_targets.push_back(target.Text("name"));
       header.more_targets.push_back({target.Place("train", "f4"), target.Place("test", "f4")});
-      if (!target.wrong().empty()) return Damaged(name, "'more_targets'");
+      if (!target.wrong().empty()) return Damaged(name, "it has no valid 'more_targets'");
       const auto train = static_cast<uint64_t>(schema.train_rows) * 4;
       const uint64_t test =
           schema.test_has_target ? static_cast<uint64_t>(schema.test_rows) * 4 : 0;
       if (!PlaceIsValid(header.more_targets.back()[0], train, begin, file) ||
           !PlaceIsValid(header.more_targets.back()[1], test, begin, file)) {
-        return Damaged(name, "a target lies outside of the file");
+        return Damaged(name, "a target lies outside the file");
       }
     }
-    if (schema.target_kind != TargetKind::kValue) return Damaged(name, "'more_targets'");
+    if (schema.target_kind != TargetKind::kValue)
+      return Damaged(name, "it has no valid 'more_targets'");
   }
   if (json.contains("texts")) RETURN_IF_ERROR(ParseTexts(json["texts"], begin, file, header, name));
   for (const OptionalArray& array : OptionalArrays(header)) {
     if (!json.contains(array.name)) continue;
     *array.place = top.Place(array.name, array.dtype);
     if (!PlaceIsValid(*array.place, array.items * array.item_bytes, begin, file)) {
-      return Damaged(name, absl::StrCat("'", array.name, "' lies outside of the file"));
+      return Damaged(name, absl::StrCat("'", array.name, "' lies outside the file"));
     }
   }
-  if (!top.wrong().empty()) return Damaged(name, absl::StrCat("'", top.wrong(), "'"));
+  if (!top.wrong().empty())
+    return Damaged(name, absl::StrCat("it has no valid '", top.wrong(), "'"));
   const bool complete = header.series_ends[0].bytes > 0 && header.times.bytes > 0 &&
                         (schema.test_rows == 0 || header.series_ends[1].bytes > 0);
-  if (schema.ordered && !complete) return Damaged(name, "its order");
+  if (schema.ordered && !complete) return Damaged(name, "its order is incomplete");
   return absl::OkStatus();
 }
 
@@ -337,18 +340,18 @@ std::string EncodeTableHeader(const TableHeader& header) {
 absl::StatusOr<TableHeader> ParseTableHeader(absl::string_view bytes, uint64_t file_bytes,
                                              absl::string_view name) {
   if (bytes.substr(0, kTableMagic.size()) != kTableMagic) {
-    return Damaged(name, "the first bytes are not those of one");
+    return Damaged(name, "its first bytes are wrong");
   }
   bytes.remove_prefix(kTableMagic.size());
   uint64_t size = 0;
   if (bytes.size() < sizeof size) return Damaged(name, "cut");
   std::memcpy(&size, bytes.data(), sizeof size);
   bytes.remove_prefix(sizeof size);
-  if (bytes.size() < size) return Damaged(name, "cut within its header");
+  if (bytes.size() < size) return Damaged(name, "it is cut within its header");
   const uint64_t begin = TableDataBegin(size);
-  if (begin > file_bytes) return Damaged(name, "cut after its header");
+  if (begin > file_bytes) return Damaged(name, "it is cut after its header");
   const Json json = Json::parse(bytes.begin(), bytes.begin() + size, nullptr, false);
-  if (json.is_discarded()) return Damaged(name, "its header is no JSON");
+  if (json.is_discarded()) return Damaged(name, "its header is not JSON");
 
   TableHeader header;
   TableSchema& schema = header.schema;
@@ -361,26 +364,28 @@ absl::StatusOr<TableHeader> ParseTableHeader(absl::string_view bytes, uint64_t f
   const Json* features = top.Find("features");
   const Json* target_json = top.Find("target");
   const Json* id_json = top.Find("id");
-  if (!top.wrong().empty()) return Damaged(name, absl::StrCat("'", top.wrong(), "'"));
+  if (!top.wrong().empty())
+    return Damaged(name, absl::StrCat("it has no valid '", top.wrong(), "'"));
   RETURN_IF_ERROR(ParseFeatures(*features, header, name));
 
   Fields target(*target_json);
   schema.target = target.Text("name");
   const std::string kind = target.Text("kind");
-  if (kind != "classes" && kind != "value") return Damaged(name, "kind of the target");
+  if (kind != "classes" && kind != "value") return Damaged(name, "the target has an unknown kind");
   schema.target_kind = kind == "classes" ? TargetKind::kClasses : TargetKind::kValue;
   schema.classes = target.Texts("classes");
   schema.test_has_target = target.Flag("test_has_target");
   const char* dtype = schema.target_kind == TargetKind::kClasses ? "i4" : "f4";
   header.target = {target.Place("train", dtype), target.Place("test", dtype)};
   if (!target.wrong().empty()) {
-    return Damaged(name, absl::StrCat("'", target.wrong(), "' of the target"));
+    return Damaged(name, absl::StrCat("the target has no valid '", target.wrong(), "'"));
   }
   Fields id(*id_json);
   schema.id = id.Text("name");
   header.id_ends = id.Place("ends", "u8");
   header.id_text = id.Place("text", "u1");
-  if (!id.wrong().empty()) return Damaged(name, absl::StrCat("'", id.wrong(), "' of the id"));
+  if (!id.wrong().empty())
+    return Damaged(name, absl::StrCat("the id has no valid '", id.wrong(), "'"));
   RETURN_IF_ERROR(CheckPlaces(header, begin, file_bytes, name));
   RETURN_IF_ERROR(ParseOptionalParts(json, begin, file_bytes, header, name));
   return header;

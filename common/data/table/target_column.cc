@@ -21,9 +21,10 @@ absl::Status TargetColumn::Check(const ColumnValues& values) const {
     if (text.row == 0 && not_finite.row == 0) return absl::OkStatus();
     const bool is_text = text.row > 0 && (not_finite.row == 0 || text.row < not_finite.row);
     const BadValue& bad = is_text ? text : not_finite;
-    return absl::InvalidArgumentError(absl::StrCat(
-        Place(file_, bad.row, bad.line, name_), ": '", bad.text, "' is ",
-        is_text ? "no number; a regression needs numbers in its target" : "not a finite number"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(Place(file_, bad.row, bad.line, name_), ": '", bad.text, "' is ",
+                     is_text ? "not a number; a regression needs numbers in its target"
+                             : "not a finite number"));
   }
   if (values.dictionary.values().size() <= kMaxClasses) return absl::OkStatus();
   const auto first =
@@ -139,8 +140,8 @@ void TestTarget::Finish(std::vector<std::string>& warnings) const {
   const bool classes = train_.kind() == TargetKind::kClasses;
   warnings.push_back(
       absl::StrCat(Place(file_, first_.row, first_.line, train_.name()), ": '", first_.text,
-                   "' is ", classes ? "no class of the training file" : "no finite number", "; ",
-                   count_, count_ == 1 ? " row is" : " rows are", " not scored"));
+                   "' is ", classes ? "not a class of the training file" : "not a finite number",
+                   "; ", count_, count_ == 1 ? " row is" : " rows are", " not scored"));
 }
 
 }  // namespace traind

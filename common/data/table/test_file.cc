@@ -115,11 +115,12 @@ absl::Status TestFile::CheckFollows(const TableRows& rows, const RowOrder& order
 absl::Status TestFile::OrderByTime(TableRows& rows) {
   const std::string& file = source_.test.name;
   const BadValue& other = train_.times_are_dates() ? times_.number() : times_.date();
+  const absl::string_view kind = train_.times_are_dates() ? "date" : "number";
   for (const BadValue* bad : {&times_.text(), &other}) {
     if (bad->row == 0) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        Place(file, bad->row, bad->line, source_.time), ": '", bad->text, "' is no ",
-        train_.times_are_dates() ? "date" : "number", ", as ", source_.train.name, " has there"));
+    return absl::InvalidArgumentError(absl::StrCat(Place(file, bad->row, bad->line, source_.time),
+                                                   ": '", bad->text, "' is not a ", kind, ", but ",
+                                                   source_.train.name, " has ", kind, "s there"));
   }
   RowOrderSource source;
   source.file = file;

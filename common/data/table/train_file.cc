@@ -30,8 +30,9 @@ absl::Status TableFileHeader::Read(const CsvFile& file, std::vector<std::string>
     if (names()[i] == UnnamedColumn(i)) unnamed.push_back(names()[i]);
   }
   if (!unnamed.empty()) {
-    warnings.push_back(
-        absl::StrCat(file.name, ": no name in the header: called ", NameColumns(unnamed)));
+    warnings.push_back(absl::StrCat(file.name,
+                                    ": some columns have no name in the header; they are called ",
+                                    NameColumns(unnamed)));
   }
   if (text_.arrays != nullptr) return absl::OkStatus();
   RETURN_IF_ERROR(CheckCsvText(file.bytes, file.name, text_.delimiter, names()));

@@ -56,7 +56,7 @@ size_t FirstNotUtf8(absl::string_view bytes) {
 }
 
 std::string NotUtf8Text(unsigned char byte) {
-  return byte == 0 ? "a zero byte: this is no text (or UTF-16; save as UTF-8)"
+  return byte == 0 ? "a zero byte: this is not text (or it is UTF-16; save it as UTF-8)"
                    : absl::StrFormat("byte 0x%02x is not UTF-8; save the file as UTF-8", byte);
 }
 

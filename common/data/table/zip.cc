@@ -34,7 +34,7 @@ T Load(absl::string_view bytes, size_t at) {
 }
 
 absl::Status Damaged(absl::string_view name, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(name, " is no whole ZIP archive: ", what));
+  return absl::InvalidArgumentError(absl::StrCat(name, " is not a complete ZIP archive: ", what));
 }
 
 // Returns where the record that ends the directory begins.
@@ -74,7 +74,7 @@ bool ReadZip64(absl::string_view extra, Place& place) {
 absl::StatusOr<ZipMember> ReadEntry(absl::string_view bytes, size_t& at, size_t end,
                                     absl::string_view name) {
   if (end - at < kDirectoryEntryBytes || Load<uint32_t>(bytes, at) != kDirectoryEntry) {
-    return Damaged(name, "its directory");
+    return Damaged(name, "its directory is damaged");
   }
   const auto flags = Load<uint16_t>(bytes, at + 8);
   const auto method = Load<uint16_t>(bytes, at + 10);
@@ -82,7 +82,7 @@ absl::StatusOr<ZipMember> ReadEntry(absl::string_view bytes, size_t& at, size_t 
   const auto extra_size = Load<uint16_t>(bytes, at + 30);
   const auto comment_size = Load<uint16_t>(bytes, at + 32);
   if (end - at - kDirectoryEntryBytes < size_t{name_size} + extra_size + comment_size) {
-    return Damaged(name, "its directory");
+    return Damaged(name, "its directory is damaged");
   }
   ZipMember member;
   member.crc32 = Load<uint32_t>(bytes, at + 16);
@@ -92,31 +92,31 @@ absl::StatusOr<ZipMember> ReadEntry(absl::string_view bytes, size_t& at, size_t 
   place.size = Load<uint32_t>(bytes, at + 24);
   place.offset = Load<uint32_t>(bytes, at + 42);
   const absl::string_view extra = bytes.substr(at + kDirectoryEntryBytes + name_size, extra_size);
-  if (!ReadZip64(extra, place)) return Damaged(name, "its directory");
+  if (!ReadZip64(extra, place)) return Damaged(name, "its directory is damaged");
   at += kDirectoryEntryBytes + name_size + extra_size + comment_size;
 
   const std::string which = absl::StrCat("member '", member.name, "'");
   if ((flags & 1) != 0) return Damaged(name, absl::StrCat(which, " is encrypted"));
   if (method != 0 && method != 8) {
-    return Damaged(name, absl::StrCat(which, " is packed by method ", method,
+    return Damaged(name, absl::StrCat(which, " is compressed by method ", method,
                                       "; use numpy.savez or savez_compressed"));
   }
   member.deflated = method == 8;
   member.size = place.size;
   if (bytes.size() < kLocalHeaderBytes || place.offset > bytes.size() - kLocalHeaderBytes ||
       Load<uint32_t>(bytes, place.offset) != kLocalHeader) {
-    return Damaged(name, absl::StrCat(which, " lies outside of the file"));
+    return Damaged(name, absl::StrCat(which, " lies outside the file"));
   }
   const uint64_t begin = place.offset + kLocalHeaderBytes +
                          Load<uint16_t>(bytes, place.offset + 26) +
                          Load<uint16_t>(bytes, place.offset + 28);
   if (begin > bytes.size() || place.packed > bytes.size() - begin) {
-    return Damaged(name, absl::StrCat(which, " lies outside of the file"));
+    return Damaged(name, absl::StrCat(which, " lies outside the file"));
   }
   member.stored = bytes.substr(begin, place.packed);
   const bool possible =
       member.deflated ? place.size / kMostExpansion <= place.packed : place.size == place.packed;
-  if (!possible) return Damaged(name, absl::StrCat(which, " cannot be of the size it tells"));
+  if (!possible) return Damaged(name, absl::StrCat(which, " cannot have the size that it states"));
   return member;
 }
 
@@ -153,7 +153,7 @@ absl::StatusOr<std::vector<ZipMember>> ReadZip(absl::string_view bytes, absl::st
   const auto count = Load<uint16_t>(bytes, *end + 10);
   if (Load<uint16_t>(bytes, *end + 4) != 0) return Damaged(name, "it is one of several volumes");
   size_t at = Load<uint32_t>(bytes, *end + 16);
-  if (at > *end || count > kMostMembers) return Damaged(name, "its directory");
+  if (at > *end || count > kMostMembers) return Damaged(name, "its directory is damaged");
   std::vector<ZipMember> members;
   for (uint16_t i = 0; i < count; ++i) {
     ASSIGN_OR_RETURN(ZipMember member, ReadEntry(bytes, at, *end, name));
@@ -168,7 +168,8 @@ absl::StatusOr<absl::string_view> ReadMember(const ZipMember& member, absl::stri
   if (member.deflated) {
     buffer.assign(member.size, '\0');
     if (!Inflate(member.stored, buffer)) {
-      return Damaged(name, absl::StrCat("member '", member.name, "' does not unpack as told"));
+      return Damaged(
+          name, absl::StrCat("member '", member.name, "' does not decompress to the stated size"));
     }
     bytes = buffer;
   }

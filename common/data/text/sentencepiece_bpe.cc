@@ -45,7 +45,7 @@ class Bpe final : public SentencepiecePieces {
           piece.type == Type::kNormal || piece.type == Type::kUser || piece.type == Type::kUnused;
       auto& into = joined ? pieces_ : reserved_;
       if (!into.emplace(piece.text, static_cast<int32_t>(i)).second) {
-        return NoSentencepieceModel("a piece that is there twice");
+        return NoSentencepieceModel("a piece occurs twice");
       }
       if (joined) longest_ = std::max(longest_, piece.text.size());
     }

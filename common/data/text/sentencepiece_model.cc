@@ -86,7 +86,7 @@ int ByteOf(absl::string_view piece) {
 }  // namespace
 
 absl::Status NoSentencepieceModel(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("no SentencePiece model: ", what));
+  return absl::InvalidArgumentError(absl::StrCat("not a SentencePiece model: ", what));
 }
 
 // Message SentencePiece {1: piece, 2: score, 3: type}.
@@ -99,13 +99,14 @@ absl::Status SentencepieceModel::ParsePiece(absl::string_view message) {
     if (field.number == 3) type = field.value;
     return absl::OkStatus();
   }));
-  if (pieces.size() >= kMostPieces) return NoSentencepieceModel("more than a million pieces");
-  if (!std::isfinite(piece.score)) return NoSentencepieceModel("a score that is not finite");
-  if (piece.text.empty()) return NoSentencepieceModel("an empty piece");
-  if (type < 1 || type > 6) return NoSentencepieceModel("a piece of an unknown type");
+  if (pieces.size() >= kMostPieces)
+    return NoSentencepieceModel("it has more than a million pieces");
+  if (!std::isfinite(piece.score)) return NoSentencepieceModel("a score is not finite");
+  if (piece.text.empty()) return NoSentencepieceModel("a piece is empty");
+  if (type < 1 || type > 6) return NoSentencepieceModel("a piece has an unknown type");
   piece.type = static_cast<Type>(type);
   if (piece.type == Type::kUnknown) {
-    if (unknown >= 0) return NoSentencepieceModel("two pieces for what is unknown");
+    if (unknown >= 0) return NoSentencepieceModel("it has two pieces for unknown text");
     unknown = static_cast<int32_t>(pieces.size());
   }
   pieces.push_back(piece);
@@ -147,13 +148,13 @@ absl::Status SentencepieceModel::FindBytePieces() {
     if (pieces[i].type != Type::kByte) continue;
     const int value = ByteOf(pieces[i].text);
     if (value < 0 || !byte_fallback || found[static_cast<size_t>(value)] >= 0) {
-      return NoSentencepieceModel("a piece of a byte that is none, twice, or not to be used");
+      return NoSentencepieceModel("a byte's piece is invalid, repeated or not allowed");
     }
     found[static_cast<size_t>(value)] = static_cast<int32_t>(i);
     ++count;
   }
   if (!byte_fallback) return absl::OkStatus();
-  if (count != kByteValues) return NoSentencepieceModel("not a piece for each byte");
+  if (count != kByteValues) return NoSentencepieceModel("some byte has no piece");
   byte_pieces = std::move(found);
   return absl::OkStatus();
 }
@@ -166,7 +167,7 @@ absl::Status SentencepieceModel::ParseModel() {
     if (field.number == 3) return ParseNormalizer(field.bytes);
     return absl::OkStatus();
   }));
-  if (unknown < 0) return NoSentencepieceModel("it has no piece for what is unknown");
+  if (unknown < 0) return NoSentencepieceModel("it has no piece for unknown text");
   return FindBytePieces();
 }
 

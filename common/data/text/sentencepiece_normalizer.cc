@@ -44,11 +44,11 @@ size_t SentencepieceNormalizer::SymbolAt(absl::string_view text) const {
 absl::Status SentencepieceNormalizer::ParseCharacterMap(absl::string_view map) {
   if (map.empty()) return absl::OkStatus();
   uint32_t bytes = 0;
-  if (map.size() < sizeof bytes) return NoSentencepieceModel("a character map that is cut");
+  if (map.size() < sizeof bytes) return NoSentencepieceModel("its character map is cut");
   std::memcpy(&bytes, map.data(), sizeof bytes);
   map.remove_prefix(sizeof bytes);
   if (bytes > map.size() || bytes % sizeof(uint32_t) != 0 || bytes == 0) {
-    return NoSentencepieceModel("a character map that is cut");
+    return NoSentencepieceModel("its character map is cut");
   }
   map_units_.resize(bytes / sizeof(uint32_t));
   std::memcpy(map_units_.data(), map.data(), bytes);

@@ -24,7 +24,7 @@ class Unigram final : public SentencepiecePieces {
       }
       if (piece.type != Type::kNormal && piece.type != Type::kUser) continue;
       if (!trie_.Add(piece.text, static_cast<int32_t>(i))) {
-        return NoSentencepieceModel("a piece that is there twice");
+        return NoSentencepieceModel("a piece occurs twice");
       }
     }
     return absl::OkStatus();

@@ -65,7 +65,8 @@ class MemberBytes final : public NpyBytes {
 
  private:
   absl::Status Damaged(absl::string_view what) const {
-    return Wrong(*file_, absl::StrCat(" is no whole ZIP archive: member '", name_, "' ", what));
+    return Wrong(*file_,
+                 absl::StrCat(" is not a complete ZIP archive: member '", name_, "' ", what));
   }
 
   absl::Status Begin() {
@@ -125,7 +126,7 @@ class MemberBytes final : public NpyBytes {
       done += some - stream_.avail_out;
       ended_ |= result == Z_STREAM_END;
       if (result != Z_OK && !(ended_ && done == out.size())) {
-        return Damaged("does not unpack as told");
+        return Damaged("does not decompress to the stated size");
       }
     }
     return absl::OkStatus();
@@ -141,7 +142,7 @@ class MemberBytes final : public NpyBytes {
       const int result = inflate(&stream_, Z_NO_FLUSH);
       ended_ = result == Z_STREAM_END;
       if (stream_.avail_out == 0 || (result != Z_OK && !ended_)) {
-        return Damaged("does not unpack as told");
+        return Damaged("does not decompress to the stated size");
       }
     }
     return seen_crc_ == crc_ ? absl::OkStatus() : Damaged("has another checksum");
@@ -170,7 +171,7 @@ absl::StatusOr<std::shared_ptr<const OpenFile>> OpenFile::Open(const std::string
   struct stat info;
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     close(fd);
-    return absl::InvalidArgumentError(absl::StrCat(path, " is no regular file"));
+    return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
   }
   return std::shared_ptr<const OpenFile>(
       new OpenFile(path, fd, static_cast<uint64_t>(info.st_size)));

@@ -99,7 +99,8 @@ class NpyVolume final : public VolumeReader {
                      MappedFile::Open(path(), MapUse::kStream));
     ASSIGN_OR_RETURN(const std::vector<ZipMember> members, ReadZip(file->bytes(), path()));
     if (members.size() != 1) {
-      return Wrong(absl::StrCat("an archive of ", members.size(), " arrays; one is the volume"));
+      return Wrong(absl::StrCat("the archive holds ", members.size(),
+                                " arrays; it must hold one, the volume"));
     }
     member = members[0];
     begin = static_cast<uint64_t>(member.stored.data() - file->bytes().data());

@@ -142,7 +142,7 @@ class TiffVolume final : public VolumeReader {
     TIFFGetFieldDefaulted(tiff_, TIFFTAG_PLANARCONFIG, &planar);
     TIFFGetField(tiff_, TIFFTAG_PHOTOMETRIC, &photometric);
     if (samples > 1 && planar != PLANARCONFIG_CONTIG) {
-      return Wrong("channels in planes of their own; they must stand side by side");
+      return Wrong("the channels are in separate planes; they must be interleaved");
     }
     if (photometric == PHOTOMETRIC_PALETTE) return Wrong("colours of a palette, not values");
     if (width == 0 || height == 0 || width > kMostExtent || height > kMostExtent ||

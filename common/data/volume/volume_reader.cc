@@ -39,7 +39,7 @@ absl::Status VolumeReader::ReadSlice(int64_t z, absl::Span<float> out) {
     const int64_t pixel = static_cast<int64_t>(i) / shape_.channels;
     return Wrong(absl::StrCat("the voxel at z ", z, ", y ", pixel / shape_.width, ", x ",
                               pixel % shape_.width, " is ",
-                              std::isnan(out[i]) ? "no number" : "infinite"));
+                              std::isnan(out[i]) ? "not a number" : "infinite"));
   }
   return absl::OkStatus();
 }
@@ -70,7 +70,8 @@ absl::StatusOr<std::unique_ptr<VolumeReader>> OpenVolume(const std::string& path
   }
   if (shape.slice() > kMostSliceValues) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": a slice of ", shape.slice(),
-                                                   " values; ", kMostSliceValues, " are the most"));
+                                                   " values; at most ", kMostSliceValues,
+                                                   " are allowed"));
   }
   return reader;
 }

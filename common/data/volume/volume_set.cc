@@ -72,7 +72,7 @@ absl::StatusOr<std::shared_ptr<const VolumeSet>> VolumeSet::Open(const std::stri
   ASSIGN_OR_RETURN(set->file_, MappedFile::Open(path, MapUse::kStream));
   const absl::string_view bytes = set->file_->bytes();
   const auto damaged = [&path] {
-    return absl::DataLossError(absl::StrCat(path, " is no whole set of volumes"));
+    return absl::DataLossError(absl::StrCat(path, " is not a complete set of volumes"));
   };
   const size_t magic = kVolumeSetMagic.size(), tail = magic + sizeof(uint64_t);
   if (bytes.size() < magic + tail || bytes.substr(0, magic) != kVolumeSetMagic ||

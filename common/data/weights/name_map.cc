@@ -96,7 +96,7 @@ absl::StatusOr<MapSource> ParseSource(absl::string_view pattern, absl::string_vi
         (ends[1].empty() || (absl::SimpleAtoi(ends[1], &end) && end > source.first_row));
     if (!known) {
       return Wrong(pattern, absl::StrCat("'", text.substr(open),
-                                         "]' is no range of rows such as "
+                                         "]' is not a range of rows such as "
                                          "[0:100]"));
     }
     if (!ends[1].empty()) source.end_row = end;
@@ -138,8 +138,8 @@ absl::StatusOr<NameMap::Entry> NameMap::ParseEntry(const std::string& pattern,
           entry.pieces.begin(), entry.pieces.end(),
           [&](const Piece& piece) { return piece.stands_for && piece.text == name.text; });
       if (name.stands_for && !known) {
-        return Wrong(pattern, absl::StrCat("nothing tells what '", name.text, "' in '",
-                                           source.tensor, "' stands for"));
+        return Wrong(pattern, absl::StrCat("'", name.text, "' in '", source.tensor,
+                                           "' does not occur in the parameter"));
       }
     }
     entry.sources.push_back(std::move(source));

@@ -48,12 +48,12 @@ TEST(DurationTest, ABareNumberIsRefusedWithAHint) {
 
 TEST(DurationTest, OtherTextsAreRefused) {
   EXPECT_EQ(Refusal("30:00"), "'30:00' could be minutes or hours; write HH:MM:SS");
-  EXPECT_EQ(Refusal("00:60:00"), "'00:60:00' is no duration: minutes and seconds go to 59");
+  EXPECT_EQ(Refusal("00:60:00"), "'00:60:00' is not a duration: minutes and seconds go to 59");
   EXPECT_EQ(Refusal("1-24:00:00"),
-            "'1-24:00:00' is no duration: hours go to 23, minutes and seconds to 59");
+            "'1-24:00:00' is not a duration: hours go to 23, minutes and seconds to 59");
   EXPECT_EQ(Refusal("-5s"), "'-5s' is negative");
-  EXPECT_EQ(Refusal("5w"), "'5w' has the unit 'w', which is none of d, h, m, s, ms");
-  EXPECT_EQ(Refusal("30m1h"), "'30m1h' is no duration: the larger unit comes first, each once");
+  EXPECT_EQ(Refusal("5w"), "'5w' has the unit 'w', which must be one of: d, h, m, s, ms");
+  EXPECT_EQ(Refusal("30m1h"), "'30m1h' is not a duration: the larger unit comes first, each once");
   EXPECT_EQ(Refusal("40000d"), "'40000d' is more than 100 years");
   for (const char* bad : {"", "h", " 5s", "5s ", "5 s", "1.2.3s", ".5s", "5.s", "1e3s", "inf",
                           "99999999999s", "1-2:3:4", "::", "1::00", "5S", "\xc2\xb5s"}) {

@@ -15,7 +15,8 @@ TEST(HostPortTest, AHostAndAPortAreTaken) {
 TEST(HostPortTest, OthersAreRefusedWithTheReason) {
   EXPECT_EQ(CheckHostPort("localhost", 1).message(), "'localhost' is not HOST:PORT");
   EXPECT_EQ(CheckHostPort(":7070", 1).message(), "':7070' is not HOST:PORT");
-  EXPECT_EQ(CheckHostPort("a:99999", 1).message(), "'a:99999': '99999' is no port from 1 to 65535");
+  EXPECT_EQ(CheckHostPort("a:99999", 1).message(),
+            "'a:99999': '99999' is not a port from 1 to 65535");
   for (const char* bad : {"", "a:", "a:0", "a:-1", "a:http", "a:7070 x", "a:99999999999"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(CheckHostPort(bad, 1))) << bad;
   }

@@ -170,14 +170,14 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Times, YamlErrorTest,
-    testing::Values(ErrorCase{"wait: 90", "f:1:7: error: wait '90' has no unit; write 90s or 90m"},
-                    ErrorCase{"wait: 61s", "f:1:7: error: wait '61s' is above the maximum, 60s"},
-                    ErrorCase{"wait: 500ms", "f:1:7: error: wait '500ms' is below the minimum, 1s"},
-                    ErrorCase{"when: tomorrow",
-                              "f:1:7: error: when 'tomorrow' is no RFC 3339 time; write it like "
-                              "2026-12-01T18:00:00Z or like +2h"},
-                    ErrorCase{"when: +90",
-                              "f:1:7: error: when '90' has no unit; write 90s or 90m"}));
+    testing::Values(
+        ErrorCase{"wait: 90", "f:1:7: error: wait '90' has no unit; write 90s or 90m"},
+        ErrorCase{"wait: 61s", "f:1:7: error: wait '61s' is above the maximum, 60s"},
+        ErrorCase{"wait: 500ms", "f:1:7: error: wait '500ms' is below the minimum, 1s"},
+        ErrorCase{"when: tomorrow",
+                  "f:1:7: error: when 'tomorrow' is not an RFC 3339 time; write it like "
+                  "2026-12-01T18:00:00Z or like +2h"},
+        ErrorCase{"when: +90", "f:1:7: error: when '90' has no unit; write 90s or 90m"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Texts, YamlErrorTest,

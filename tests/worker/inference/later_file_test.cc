@@ -123,10 +123,11 @@ TEST_F(LaterFileTest, WhatIsWrongIsNamed) {
   EXPECT_EQ(error("id,when,colour,\"a, b\"\nr,2024-01-01,red,1\n"),
             "later.csv: column 'size' is missing: the models were trained on it");
   EXPECT_THAT(error("id;when;size\n1;2;3\n"), HasSubstr("fields must be separated by commas"));
-  EXPECT_EQ(error(head + "r1,2024-01-01,1,red,1\nr2,2024-01-01,tall,red,1\n"),
-            "later.csv: row 2 (line 3), column 'size': 'tall' is no number, and the training data "
-            "has numbers there");
-  EXPECT_THAT(error(head + "r1,soon,1,red,1\n"), HasSubstr("'soon' is no date"));
+  EXPECT_EQ(
+      error(head + "r1,2024-01-01,1,red,1\nr2,2024-01-01,tall,red,1\n"),
+      "later.csv: row 2 (line 3), column 'size': 'tall' is not a number, but the training data "
+      "has numbers there");
+  EXPECT_THAT(error(head + "r1,soon,1,red,1\n"), HasSubstr("'soon' is not a date"));
   EXPECT_THAT(error(head), HasSubstr("no row"));
   EXPECT_THAT(error(""), HasSubstr("empty"));
   EXPECT_THAT(error(head + "r1,2024-01-01,1\n"), HasSubstr("row 1"));

@@ -146,7 +146,7 @@ TEST_F(ImageMediaTest, AnArrayIsReadAsItsTableAndItsImageWithNaNIsLeftOut) {
   EXPECT_TRUE(rows->schema.test_has_target);
   ASSERT_THAT(rows->schema.warnings, SizeIs(1));
   EXPECT_THAT(rows->schema.warnings[0],
-              HasSubstr("nan_f4.npy: 1 of 6 images cannot be read: image 4 has no finite number"));
+              HasSubstr("nan_f4.npy: 1 of 6 images cannot be read: image 4 has no finite value"));
   const auto cache = ImageCache::Open(dir_ + "/state/" + ImageCachePath("k"));
   ASSERT_TRUE(cache.ok()) << cache.status().ToString();
   EXPECT_EQ((*cache)->shape().train_rows, 5);

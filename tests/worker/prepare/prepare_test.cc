@@ -296,7 +296,7 @@ TEST_F(PrepareTest, EachFoldHasASentencePieceModelOfItsOwnRows) {
   const auto refused = Run(Task(spec, "l"));
   EXPECT_EQ(std::get<Failed>(refused.back()).reason, "DATA_ERROR");
   EXPECT_THAT(std::get<Failed>(refused.back()).message,
-              HasSubstr("train.csv: no SentencePiece model"));
+              HasSubstr("train.csv: not a SentencePiece model"));
 }
 
 TEST_F(PrepareTest, BadDataIsNamedByItsPlace) {

@@ -80,7 +80,7 @@ TEST(SentencepieceTest, FewTextsGiveASmallerVocabulary) {
 
 TEST(SentencepieceTest, FilesOfAnotherKindAreRefusedAndCutOnesDoNoHarm) {
   EXPECT_THAT(ParseTokenizer("not a model").status().message(),
-              HasSubstr("no SentencePiece model"));
+              HasSubstr("not a SentencePiece model"));
   EXPECT_FALSE(ParseTokenizer(std::string(100, '\xff')).ok());
   const std::string model = Trained(Texts(100), 100);
   std::mt19937 random(5);

@@ -65,7 +65,7 @@ TEST(ImageArrayTest, WhatIsNoArrayOfImagesIsRefusedAndSaysWhy) {
   EXPECT_THAT(ErrorOf("half"), HasSubstr("has dtype '<f2'"));
   EXPECT_THAT(ErrorOf("objects"), HasSubstr("holds Python objects"));
   EXPECT_THAT(ErrorOf("big_endian"), HasSubstr("is big-endian (>u2); save it as '<u2'"));
-  EXPECT_THAT(ErrorOf("cut"), HasSubstr("no whole NPY file"));
+  EXPECT_THAT(ErrorOf("cut"), HasSubstr("not a complete NPY file"));
 }
 
 TEST(ImageArrayTest, AValueThatIsNoPixelIsNamedWithItsPlace) {
@@ -73,7 +73,7 @@ TEST(ImageArrayTest, AValueThatIsNoPixelIsNamedWithItsPlace) {
   auto array = ImageArray::Open(nan, ImageLayout::kAuto, {}, "nan");
   ValueRange extent;
   EXPECT_TRUE(array->Read(3, extent).ok());
-  EXPECT_EQ(array->Read(4, extent).status().message(), "has no finite number at y 2, x 3");
+  EXPECT_EQ(array->Read(4, extent).status().message(), "has no finite value at y 2, x 3");
   array = ImageArray::Open(beyond, ImageLayout::kAuto, {}, "beyond");
   EXPECT_THAT(std::string(array->Read(0, extent).status().message()),
               HasSubstr(", beyond 0 to 1 (data.image.black, data.image.white)"));

@@ -93,7 +93,7 @@ TEST_F(ImageInputTest, ImagesAreReadByTheirNumberAndThoseThatCannotBeAreNamed) {
   const ImagesRead read =
       (*images)->Read(std::vector<std::string>{"5", "4", "0"}, absl::MakeSpan(pixels));
   ASSERT_THAT(read.errors, SizeIs(3));
-  EXPECT_THAT(read.errors, ElementsAre("", "image 4 has no finite number at y 2, x 3", ""));
+  EXPECT_THAT(read.errors, ElementsAre("", "image 4 has no finite value at y 2, x 3", ""));
   EXPECT_THAT(read.warnings, IsEmpty());
   EXPECT_THAT(absl::MakeSpan(pixels).subspan(75, 75), Each(0));
   // The middle of 5 x 7 pixels: the columns from 1 on.
@@ -112,7 +112,7 @@ TEST_F(ImageInputTest, PixelsThatUseLittleOfTheirTypeAreWarnedOf) {
   const ImagesRead read =
       (*images)->Read(std::vector<std::string>{"0", "1"}, absl::MakeSpan(pixels));
   ASSERT_THAT(read.warnings, SizeIs(1));
-  EXPECT_THAT(read.warnings[0], HasSubstr("of 0 to 65535, in 256 steps; data.image.black and"));
+  EXPECT_THAT(read.warnings[0], HasSubstr("of 0 to 65535, in 256 steps; set data.image.black and"));
 }
 
 TEST_F(ImageInputTest, TheDigestChangesWithTheBytesAndTheRange) {

@@ -99,7 +99,7 @@ TEST(ArrayFileTest, WhatIsNoTableOfNumbersIsRefusedByName) {
   EXPECT_THAT(Refusal(Golden("half.npy")), HasSubstr("has dtype '<f2'"));
   EXPECT_THAT(Refusal(Golden("cube.npy")), HasSubstr("has shape (2, 2, 2)"));
   EXPECT_THAT(Refusal(Golden("lengths.npz")), HasSubstr("array 'y' has 4 rows, array 'x' has 3"));
-  EXPECT_THAT(Refusal(EncodeNpy({0, 3}, absl::Span<const float>())), HasSubstr("there is no row"));
+  EXPECT_THAT(Refusal(EncodeNpy({0, 3}, absl::Span<const float>())), HasSubstr("have no rows"));
 }
 
 TEST(ArrayFileTest, ShapesThatOverflowOrNeedMoreThanThereIsAreRefused) {
@@ -113,7 +113,7 @@ TEST(ArrayFileTest, ShapesThatOverflowOrNeedMoreThanThereIsAreRefused) {
   huge.erase(blanks, 34);
   huge.replace(at, 6, "(4611686018427387904, 4611686018427387904)");
   huge.resize(bytes.size());
-  EXPECT_THAT(Refusal(huge), HasSubstr("no whole NPY file"));
+  EXPECT_THAT(Refusal(huge), HasSubstr("not a complete NPY file"));
 }
 
 TEST(ArrayFileTest, CutAndDamagedFilesAreRefusedAndHarmNothing) {
@@ -141,11 +141,11 @@ TEST(ArrayFileTest, MembersThatTellAnotherSizeAreRefused) {
   for (const char size : {'\x00', '\xff'}) {
     std::string tricked = bytes;
     tricked[entry + 24] = size;
-    EXPECT_THAT(Refusal(tricked), HasSubstr("does not unpack as told"));
+    EXPECT_THAT(Refusal(tricked), HasSubstr("does not decompress to the stated size"));
   }
   // A decompression bomb: terabytes from a few bytes.
   bytes[entry + 27] = '\x7f';
-  EXPECT_THAT(Refusal(bytes), HasSubstr("cannot be of the size it tells"));
+  EXPECT_THAT(Refusal(bytes), HasSubstr("cannot have the size that it states"));
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ TEST(SeriesTableTest, TimesAreDatesOrNumbersAndNeverMissing) {
   EXPECT_THAT(Message(ReadTable(Forecast("t,y\n1,1\n,2\n"))),
               HasSubstr("row 2, column 't': the time is missing"));
   EXPECT_THAT(Message(ReadTable(Forecast("t,y\n1,1\n2,2\n", "t\n2020-01-01\n"))),
-              HasSubstr("test.csv: row 1 (line 2), column 't': '2020-01-01' is no number"));
+              HasSubstr("test.csv: row 1 (line 2), column 't': '2020-01-01' is not a number"));
 }
 
 TEST(SeriesTableTest, TestRowsComeAfterTheTrainingRowsOfTheirSeries) {
@@ -129,7 +129,7 @@ TEST(DateColumnTest, ADateBecomesNumbersWithAWarning) {
 
   source.test = {"test.csv", "when\n2022-01-01\nyesterday\n"};
   EXPECT_THAT(Message(ReadTable(source)),
-              HasSubstr("row 2 (line 3), column 'when': 'yesterday' is no date"));
+              HasSubstr("row 2 (line 3), column 'when': 'yesterday' is not a date"));
 }
 
 TEST(DateColumnTest, TextFurtherDownMakesCategoriesOfDates) {

@@ -83,9 +83,10 @@ TEST(TableReaderTest, NumericClassesAreSortedByValueAndSpelledOnce) {
   EXPECT_THAT(rows->schema.classes, ElementsAre("2", "9", "10"));
   EXPECT_THAT(rows->train_target.codes, ElementsAre(2, 1, 0, 0, 2));
   EXPECT_THAT(rows->test_target.codes, ElementsAre(1, 2, kUnseenCode, kMissingCode));
-  EXPECT_THAT(rows->schema.warnings,
-              ElementsAre("test.csv: row 3 (line 4), column 'y': '3' is no class of the training "
-                          "file; 1 row is not scored"));
+  EXPECT_THAT(
+      rows->schema.warnings,
+      ElementsAre("test.csv: row 3 (line 4), column 'y': '3' is not a class of the training "
+                  "file; 1 row is not scored"));
 }
 
 TEST(TableReaderTest, RowsWithoutATargetAreLeftOutAndCounted) {
@@ -150,7 +151,7 @@ TEST(TableReaderTest, WhatTheTestTargetHoldsIsNoError) {
   EXPECT_TRUE(rows->schema.test_has_target);
   EXPECT_THAT(rows->test_target.numbers, ElementsAre(IsNan(), IsNan(), 7));
   ASSERT_EQ(rows->schema.warnings.size(), 1u);
-  EXPECT_THAT(rows->schema.warnings[0], HasSubstr("'unknown' is no finite number; 1 row is"));
+  EXPECT_THAT(rows->schema.warnings[0], HasSubstr("'unknown' is not a finite number; 1 row is"));
 }
 
 TEST(TableReaderTest, TestValuesDoNotReachTheSchema) {
@@ -196,7 +197,7 @@ TEST(TableReaderTest, TargetsThatNothingCanBeLearntFromAreErrors) {
 
 TEST(TableReaderTest, RegressionNeedsFiniteNumbersInItsTarget) {
   EXPECT_THAT(Message(Read("a,y\n1,2\n2,many\n", "", kValue)),
-              HasSubstr("train.csv: row 2 (line 3), column 'y': 'many' is no number"));
+              HasSubstr("train.csv: row 2 (line 3), column 'y': 'many' is not a number"));
   EXPECT_THAT(Message(Read("a,y\n1,2\n2,1e9999\n", "", kValue)),
               HasSubstr("row 2 (line 3), column 'y': '1e9999' is not a finite number"));
 }
@@ -227,7 +228,7 @@ TEST(TableReaderTest, TestFileWithOtherColumnsIsNamed) {
   EXPECT_THAT(Message(Read(train, "other\n1\n")),
               HasSubstr("columns 'age', 'size' of train.csv are missing"));
   EXPECT_THAT(Message(Read(train, "age,size\n1,big\n")),
-              HasSubstr("test.csv: row 1 (line 2), column 'size': 'big' is no number"));
+              HasSubstr("test.csv: row 1 (line 2), column 'size': 'big' is not a number"));
   EXPECT_THAT(Message(Read(train, "age,size\n1,2\n", TargetKind::kClasses, "key")),
               HasSubstr("test.csv: there is no column 'key' (the id)"));
 }

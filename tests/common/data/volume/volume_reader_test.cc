@@ -79,15 +79,15 @@ TEST(VolumeReaderTest, WhatIsWrongIsSaidWithItsPlace) {
   ExpectRefused(GoldenPath("fortran.npy"), "Fortran order");
   ExpectRefused(GoldenPath("flat.npy"), "(10, 12), not (D, H, W)");
   ExpectRefused(GoldenPath("complex.npy"), "voxels of type <c8");
-  ExpectRefused(GoldenPath("nan.npy"), "the voxel at z 2, y 3, x 4 is no number");
-  ExpectRefused(GoldenPath("nan.tif"), "the voxel at z 2, y 3, x 4 is no number");
+  ExpectRefused(GoldenPath("nan.npy"), "the voxel at z 2, y 3, x 4 is not a number");
+  ExpectRefused(GoldenPath("nan.tif"), "the voxel at z 2, y 3, x 4 is not a number");
   ExpectRefused(GoldenPath("make_volumes.py"), "neither NPY, NPZ nor TIFF");
   EXPECT_EQ(OpenVolume(GoldenPath("none.npy")).status().code(), absl::StatusCode::kNotFound);
 }
 
 // The bytes after the last voxel of a TIFF may be missing: they are not part of the volume.
 TEST(VolumeReaderTest, AFileThatIsCutIsRefusedOrWholeAllTheSame) {
-  ExpectRefused(Cut("array_f4.npy", 1000), "no whole NPY file");
+  ExpectRefused(Cut("array_f4.npy", 1000), "not a complete NPY file");
   ExpectRefused(Cut("packed.npz", 200), "");
   for (const char* name : {"stack_u2.tif", "big.tif", "deflated.tif", "tiled.tif"}) {
     const size_t size = ReadFile(GoldenPath(name))->size();

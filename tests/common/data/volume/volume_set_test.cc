@@ -130,7 +130,7 @@ TEST(VolumeSetTest, WhatCannotBeAddedSaysWhy) {
     return added.ok() ? std::string("added") : std::string(added.status().message());
   };
   ASSERT_TRUE(writer->Add(Split::kTrain, GoldenPath("array_u1.npy"), "").ok());
-  EXPECT_TRUE(absl::StrContains(refused("nan.npy", ""), "is no number"));
+  EXPECT_TRUE(absl::StrContains(refused("nan.npy", ""), "is not a number"));
   EXPECT_TRUE(absl::StrContains(refused("channels.npy", ""), "3 channels, where the volumes"));
   EXPECT_TRUE(absl::StrContains(refused("array_u1.npy", GoldenPath("mask_small.npy")),
                                 "a mask of 4 x 5 x 12 voxels"));

@@ -99,10 +99,10 @@ TEST(NameMapTest, MistakesAreNamed) {
   EXPECT_THAT(Refusal("a.}", "x"), HasSubstr("braces hold one word"));
   EXPECT_THAT(Refusal("a.{i.j}", "x"), HasSubstr("braces hold one word"));
   EXPECT_THAT(Refusal("a.{i}.{i}", "x"), HasSubstr("'i' is there twice"));
-  EXPECT_THAT(Refusal("a.{i}", "x.{j}"), HasSubstr("nothing tells what 'j'"));
-  EXPECT_THAT(Refusal("a", "x.*"), HasSubstr("nothing tells what '*'"));
+  EXPECT_THAT(Refusal("a.{i}", "x.{j}"), HasSubstr("'j' in 'x.{j}' does not occur"));
+  EXPECT_THAT(Refusal("a", "x.*"), HasSubstr("'*' in 'x.*' does not occur"));
   for (const char* rows : {"x[1]", "x[2:2]", "x[3:2]", "x[-1:2]", "x[a:b]", "x[1:2:3]"}) {
-    EXPECT_THAT(Refusal("a", rows), HasSubstr("is no range of rows")) << rows;
+    EXPECT_THAT(Refusal("a", rows), HasSubstr("is not a range of rows")) << rows;
   }
   EXPECT_THAT(Refusal("a", "x]"), HasSubstr("']' without '['"));
 }
