@@ -1,4 +1,5 @@
-// How trainctl counts and names folds and their models. Threads: safe, pure.
+// Counts and names folds and their models.
+// Threads: safe, pure.
 #pragma once
 
 #include <string>

@@ -14,7 +14,8 @@
 
 namespace traind {
 
-// Shows a Job while it is followed. Writes to stderr only. Threads: confined to one.
+// Shows a Job while it is followed. Writes to stderr only.
+// Threads: confined to one.
 class FollowView {
  public:
   virtual ~FollowView() = default;

@@ -13,7 +13,8 @@
 namespace traind {
 
 // A table whose columns are padded to their widest cell, with two blanks between them. Control
-// characters in cells are escaped; an empty cell is "-". Threads: confined to one.
+// characters in cells are escaped; an empty cell is "-".
+// Threads: confined to one.
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> header) { Add(std::move(header)); }

@@ -16,8 +16,8 @@
 
 namespace traind {
 
-// A stream of a Job's changes, read without an additional thread. Threads: confined to one.
-// Destroying it ends the call.
+// A stream of a Job's changes, read without an additional thread.
+// Threads: confined to one. Destroying it ends the call.
 class JobWatch {
  public:
   virtual ~JobWatch() = default;
@@ -38,8 +38,8 @@ struct FetchedFile {
 //
 // While traind is UNAVAILABLE, unary calls are repeated with the same request, and so the same
 // request_id, for up to `call`; `connect` limits the first connection. Backoff grows from 50 ms to
-// 1 s, with jitter. Threads: confined to one. Errors: traind's own status; Unavailable names the
-// server.
+// 1 s, with jitter.
+// Threads: confined to one. Errors: traind's own status; Unavailable names the server.
 class TrainingClient {
  public:
   struct Options {
@@ -99,6 +99,7 @@ class TrainingClient {
 bool IsConnectionLoss(const absl::Status& status);
 
 // The wait between two attempts: it grows from 50 ms to 1 s, with jitter.
+// Threads: confined to one.
 class Backoff {
  public:
   absl::Duration Next();

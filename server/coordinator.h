@@ -20,7 +20,8 @@
 
 namespace traind {
 
-// Owns all parts of traind. Threads: confined to one.
+// Owns all parts of traind.
+// Threads: confined to one.
 class Coordinator {
  public:
   // Errors: Aborted (another traind uses the state folder), Unavailable (the port is taken), those

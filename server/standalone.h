@@ -41,8 +41,9 @@ struct WorkerProcessOptions {
   int slots = -1;         // -1: the Worker counts its devices
 };
 
-// Keeps one Worker alive. Threads: Start and Stop from one. `died` is called each time a Worker is
-// found dead, before the next one is started: by Start, or on the supervisor's thread.
+// Keeps one Worker alive.
+// Threads: Start and Stop from one. `died` is called each time a Worker is found dead, before the
+// next one is started: by Start, or on the supervisor's thread.
 class WorkerSupervisor {
  public:
   WorkerSupervisor(WorkerProcessOptions options, std::function<void()> died);

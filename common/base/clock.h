@@ -5,6 +5,7 @@
 
 namespace traind {
 
+// Tells the time.
 // Threads: implementations are thread-safe.
 class Clock {
  public:
@@ -19,7 +20,8 @@ class Clock {
 // The machine's clocks. The object is never destroyed.
 const Clock& SystemClock();
 
-// A clock that stands still until a test moves it. Threads: confined to one.
+// A clock that stands still until a test moves it.
+// Threads: confined to one.
 class SimulatedClock final : public Clock {
  public:
   explicit SimulatedClock(absl::Time start) : wall_(start) {}

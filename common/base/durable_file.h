@@ -37,8 +37,8 @@ std::string Sha256Hex(absl::string_view bytes);
 std::string Sha256Hex(absl::Span<const absl::string_view> parts);
 
 // Writes a file that is too large for memory part by part. The file appears at its path, whole,
-// only with Commit; without Commit nothing is left behind. Threads: confined to one. Errors: those
-// of WriteFileDurably.
+// only with Commit; without Commit nothing is left behind.
+// Threads: confined to one. Errors: those of WriteFileDurably.
 class DurableWriter {
  public:
   static absl::StatusOr<std::unique_ptr<DurableWriter>> Create(const std::string& path);

@@ -9,9 +9,12 @@ namespace traind {
 
 enum class LogLevel { kInfo, kWarning, kError };
 
-// Lines below this level are not written (default kInfo). Threads: safe.
+// Lines below this level are not written (default kInfo).
+// Threads: safe.
 void SetMinLogLevel(LogLevel level);
 
+// Collects one line and writes it when destroyed.
+// Threads: confined to one.
 class LogLine {
  public:
   LogLine(LogLevel level, const char* file, int line) : level_(level), file_(file), line_(line) {}

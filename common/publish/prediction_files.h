@@ -30,8 +30,9 @@ struct AnswerColumns {
 AnswerColumns AnswerColumnsOf(const TableSchema& schema);
 
 // Writes a Prediction's files row by row into a folder beside the standing one. REQUIRES: the Job's
-// publish lock is held from Begin to Commit. Threads: confined to one. Errors: those of
-// WriteFileDurably, after which the written files are removed.
+// publish lock is held from Begin to Commit.
+// Threads: confined to one. Errors: those of WriteFileDurably, after which the written files are
+// removed.
 class PredictionWriter {
  public:
   static absl::StatusOr<std::unique_ptr<PredictionWriter>> Begin(const std::string& state_dir,

@@ -1,4 +1,4 @@
-// What is needed to score a Job's predictions: its table, its metric and its folds.
+// The data that scoring a Job's predictions needs: its table, its metric and its folds.
 #pragma once
 
 #include <absl/status/statusor.h>

@@ -35,7 +35,8 @@ class TestValues {
   absl::Span<const float> values_;
 };
 
-// The weighted mean of several files' values. Threads: safe to share.
+// The weighted mean of several files' values.
+// Threads: safe to share.
 class JoinedValues {
  public:
   // parts: all of the same size. weights: one for each part; they sum to 1.

@@ -27,7 +27,8 @@ struct DataFile {
 };
 
 // Examines files below the data roots. The result is remembered until the file changes (device,
-// inode, size, times), so that many Jobs on the same data cost one look. Threads: safe.
+// inode, size, times), so that many Jobs on the same data cost one look.
+// Threads: safe.
 class DataFiles {
  public:
   // roots: absolute, with links resolved.

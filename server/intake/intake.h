@@ -32,7 +32,8 @@ struct CheckedSpec {
   MediaLoad train_media;  // files of the training rows
 };
 
-// Checks specs and makes Jobs of them. Threads: safe.
+// Checks specs and makes Jobs of them.
+// Threads: safe.
 class Intake {
  public:
   // scripts: SHA-256 of the users' own models that may run here; "any" allows all.

@@ -26,9 +26,9 @@
 
 namespace traind {
 
-// Sends messages to Workers; the rpc edge implements it. Threads: called on the loop's thread;
-// calls must not block. A message to a Worker that is not attached is dropped, because the core
-// learns of the detachment.
+// Sends messages to Workers; the rpc edge implements it.
+// Threads: called on the loop's thread; calls must not block. A message to a Worker that is not
+// attached is dropped, because the core learns of the detachment.
 class WorkerGateway {
  public:
   virtual ~WorkerGateway() = default;
@@ -53,8 +53,9 @@ struct LoopOptions {
   int64_t most_log_bytes = 64 << 20;
 };
 
-// Runs the control core. Threads: Start and Stop from one; the rest is safe from any. Ownership:
-// store, clock and gateway outlive the loop.
+// Runs the control core.
+// Threads: Start and Stop from one; the rest is safe from any. Ownership: store, clock and gateway
+// outlive the loop.
 class ControlLoop {
  public:
   using Answer = std::function<void(Reply)>;

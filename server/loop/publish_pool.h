@@ -14,8 +14,8 @@
 
 namespace traind {
 
-// Runs the work with the earliest deadline first. Threads: safe. The destructor finishes running
-// work and drops waiting work.
+// Runs the work with the earliest deadline first.
+// Threads: safe. The destructor finishes running work and drops waiting work.
 class PublishPool {
  public:
   using Publisher = std::function<absl::StatusOr<PublishedPrediction>(const PublishRequest&)>;

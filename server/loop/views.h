@@ -16,7 +16,8 @@
 namespace traind {
 
 // Holds active Jobs, and terminal ones for a short while, so that whoever watches a Job sees its
-// end here; older ones are read from the store. Threads: safe.
+// end here; older ones are read from the store.
+// Threads: safe.
 class JobViews {
  public:
   // A snapshot and a counter of its replacements. Live figures change the snapshot without changing

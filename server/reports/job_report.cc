@@ -66,7 +66,7 @@ std::map<int, Curve> CurvesOf(const Job& job, const std::vector<MetricPoint>& me
 }
 
 // Estimates the value of more time for folds that would continue, or begin.
-std::optional<MoreTime> WhatMoreWouldBuy(const Job& job, const std::vector<MetricPoint>& metrics) {
+std::optional<MoreTime> EstimateMoreTime(const Job& job, const std::vector<MetricPoint>& metrics) {
   const std::map<int, Curve> curves = CurvesOf(job, metrics);
   double seconds = 0, most_epochs = 0, epoch_s = 0;
   int folds = 0, measured = 0, longer = 0, shown = 0;
@@ -148,7 +148,7 @@ JobReport ReportOf(const Job& job, const std::vector<MetricPoint>& metrics, absl
     if (Cuts(d))
       report.cuts.push_back(absl::StrCat(d.from, " -> ", d.to, " (", d.rule, ": ", d.cause, ")"));
   }
-  if (IsTerminal(job.state)) report.more = WhatMoreWouldBuy(job, metrics);
+  if (IsTerminal(job.state)) report.more = EstimateMoreTime(job, metrics);
   return report;
 }
 

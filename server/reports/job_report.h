@@ -1,4 +1,5 @@
-// Reports to users how a Job's Plan and its time were used. Threads: safe, pure.
+// Reports to users how a Job's Plan and its time were used.
+// Threads: safe, pure.
 #pragma once
 
 #include <absl/time/time.h>

@@ -1,4 +1,5 @@
-// Extrapolates a fold's validation metric over its epochs. Threads: safe, pure.
+// Extrapolates a fold's validation metric over its epochs.
+// Threads: safe, pure.
 #pragma once
 
 #include <optional>

@@ -16,7 +16,8 @@ std::vector<TrainedFold> ChooseFolds(const std::vector<Job>& sources, const Spec
 // Links the folds' files into the folder of `job`, under reused/<attempt>/ (hard links, or copies
 // where links are impossible), so that they outlive their Job's folder; the returned paths are
 // there. Each file is verified by its digest. A fold whose predictions are missing or damaged
-// resumes from its checkpoint; one without an intact checkpoint is left out. Threads: safe.
+// resumes from its checkpoint; one without an intact checkpoint is left out.
+// Threads: safe.
 std::vector<TrainedFold> LinkFolds(const std::string& state_dir, const std::string& job,
                                    std::vector<TrainedFold> folds);
 

@@ -19,7 +19,7 @@ std::vector<int> FindGang(const GangShape& shape, const WorkerSlots& worker) {
   return {};
 }
 
-void Take(WorkerSlots& worker, const std::vector<int>& gang) {
+void MarkTaken(WorkerSlots& worker, const std::vector<int>& gang) {
   for (WorkerSlots::Slot& slot : worker.slots) {
     if (std::find(gang.begin(), gang.end(), slot.index) != gang.end()) slot.free = false;
   }
@@ -65,7 +65,7 @@ std::vector<Placement> PlaceFolds(absl::Span<const Candidate> candidates,
       gang = std::move(found);
     }
     if (!best) continue;
-    Take(*best, gang);
+    MarkTaken(*best, gang);
     placements.push_back(
         {turn.candidate, candidate.folds[turn.next_fold], best->worker, std::move(gang)});
     ++turn.next_fold;

@@ -26,7 +26,8 @@ namespace traind::sqlite {
 //   RETURN_IF_ERROR(q.status());
 // Values are stored as follows: an infinite Time is NULL (the future) or the smallest integer (the
 // past), other Times are milliseconds of Unix time, rounded down; a NaN is NULL; an enum is its
-// number. Threads: those of its Connection.
+// number.
+// Threads: those of its Connection.
 class Query {
  public:
   Query(sqlite3* db, sqlite3_stmt* statement, absl::Status status)
@@ -99,10 +100,10 @@ class Query {
   absl::Status status_;
 };
 
-// A database connection with a cache of its prepared statements. Threads: one at a time. Errors:
-// ResourceExhausted (disk full), DataLoss (damaged, or not a database), PermissionDenied (not
-// writable, not readable), Unavailable (busy), Aborted (a constraint is violated), else Internal;
-// the text is SQLite's with the system's reason.
+// A database connection with a cache of its prepared statements.
+// Threads: one at a time. Errors: ResourceExhausted (disk full), DataLoss (damaged, or not a
+// database), PermissionDenied (not writable, not readable), Unavailable (busy), Aborted (a
+// constraint is violated), else Internal; the text is SQLite's with the system's reason.
 class Connection {
  public:
   enum class Mode { kReadWriteCreate, kReadOnly };

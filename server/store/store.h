@@ -51,7 +51,7 @@ struct Mutations {
   }
 };
 
-// What traind reads when it starts.
+// The data that traind reads when it starts.
 struct Snapshot {
   std::vector<Job> active;  // every Job that is not terminal, oldest first
   int64_t last_attempt = 0;
@@ -78,9 +78,10 @@ struct StoredMetric {
 // See Store::FindTrained.
 inline constexpr size_t kMostTrained = 8;
 
-// Keeps Jobs and their history. Threads: Commit, CheckpointLog, LogBytes, Reopen and LoadSnapshot
-// belong to the control loop's thread; the rest is safe from any thread (readers have connections
-// of their own and see what is committed).
+// Keeps Jobs and their history.
+// Threads: Commit, CheckpointLog, LogBytes, Reopen and LoadSnapshot belong to the control loop's
+// thread; the rest is safe from any thread (readers have connections of their own and see what is
+// committed).
 class Store {
  public:
   virtual ~Store() = default;

@@ -14,7 +14,8 @@
 namespace traind {
 
 // Answers with the values of its members, which are set before the server starts or guard
-// themselves. Threads: called on gRPC's threads.
+// themselves.
+// Threads: called on gRPC's threads.
 class FakeTrainingService final : public v1::TrainingService::Service {
  public:
   using Context = grpc::ServerContext;

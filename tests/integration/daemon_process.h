@@ -10,7 +10,8 @@
 
 namespace traind {
 
-// Destroying it ends the process and removes the folder. Threads: confined to one.
+// Destroying it ends the process and removes the folder.
+// Threads: confined to one.
 class DaemonProcess {
  public:
   // Starts traind and waits until it is ready, at most 20 s. Errors: DeadlineExceeded, Internal.

@@ -28,7 +28,8 @@ struct DecodeOptions {
 // Decodes JPEG (baseline, progressive, grey, YCbCr, CMYK) and PNG (all kinds; 16-bit samples keep
 // their upper eight bits, transparency is dropped) as Pillow decodes and converts them.
 // InvalidArgument: the bytes are neither of them, cut, damaged, or of absurd size; the message is
-// meant to follow "NAME ". Threads: any.
+// meant to follow "NAME ".
+// Threads: any.
 absl::StatusOr<Image> DecodeImage(absl::string_view bytes, const DecodeOptions& options);
 
 // Decode one format each and keep the file's channels (1 or 3).

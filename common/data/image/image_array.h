@@ -36,8 +36,8 @@ struct ImageArrayShape {
 absl::StatusOr<ImageArrayShape> ImageArrayShapeOf(const NpyHeader& header, ImageLayout layout,
                                                   const std::string& name);
 
-// A view of such an array that reads single images. Threads: immutable. Ownership: the bytes are
-// the caller's.
+// A view of such an array that reads single images.
+// Threads: immutable. Ownership: the bytes are the caller's.
 class ImageArray {
  public:
   // bytes: a whole NPY file, in C or Fortran order, of integers, bool, float32 or float64. range:

@@ -24,7 +24,8 @@ struct ImageShape {
 
 // File format: 8 bytes magic "TRIMAGE1", i64 train_rows, test_rows, size, channels, 24 zero bytes,
 // 64 bytes SHA-256 of the pixels in hex, then, from byte 128 on, u8 [rows, size, size, channels]:
-// the images of the training rows, then of the test rows. Threads: safe to share.
+// the images of the training rows, then of the test rows.
+// Threads: safe to share.
 class ImageCache {
  public:
   // NotFound; DataLoss: the file is cut, or is not such a cache.

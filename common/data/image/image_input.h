@@ -16,7 +16,7 @@
 
 namespace traind {
 
-// What the images are used for. Training images have labels: class folders, or an array's labels.
+// The use of the images. Training images have labels: class folders, or an array's labels.
 enum class ImagePart { kTrain, kTest, kLater };
 
 struct ImageInputOptions {
@@ -34,7 +34,8 @@ struct ImagesRead {
   std::vector<std::string> warnings;
 };
 
-// One part's images and the table that describes them. Threads: immutable.
+// One part's images and the table that describes them.
+// Threads: immutable.
 class ImageInput {
  public:
   // Errors: NotFound and the like from opening; InvalidArgument: no images, missing labels where
@@ -71,6 +72,7 @@ absl::StatusOr<std::unique_ptr<ImageInput>> OpenImageArrays(const std::string& p
                                                             ImageInputOptions options);
 
 // Counts images that cannot be read. A few of them are tolerated.
+// Threads: confined to one.
 class UnreadableImages {
  public:
   void Add(const std::string& error);

@@ -21,7 +21,8 @@ struct BadValue {
   std::string text;
 };
 
-// The numbers of a column. A value that is not a number is recorded and counts as missing.
+// The numbers of a column. A value that is not a number is recorded and counts as missing. Threads:
+// confined to one.
 class NumberColumn {
  public:
   void Reserve(size_t rows) { numbers_.reserve(rows); }
@@ -45,6 +46,7 @@ class NumberColumn {
 };
 
 // The points in time of a column: ISO 8601, or plain numbers.
+// Threads: confined to one.
 class TimeColumn {
  public:
   void Clear();
@@ -65,7 +67,8 @@ class TimeColumn {
   BadValue text_, number_, date_;
 };
 
-// Distinct values, numbered in the order of their first appearance. Threads: confined to one.
+// Distinct values, numbered in the order of their first appearance.
+// Threads: confined to one.
 class Dictionary {
  public:
   void Clear();

@@ -23,6 +23,7 @@ struct CsvPlace {
 };
 
 // Rows of the same width; fields are valid until the next Clear.
+// Threads: confined to one.
 class CsvRows {
  public:
   void Clear() {
@@ -46,7 +47,8 @@ class CsvRows {
   std::deque<std::string> unescaped_;      // unescaped texts of quoted fields
 };
 
-// Reads rows from bytes that the caller keeps (a mapped file). Threads: confined to one.
+// Reads rows from bytes that the caller keeps (a mapped file).
+// Threads: confined to one.
 class CsvReader {
  public:
   // `name` is what errors call the file; `from` is a place where a row begins.

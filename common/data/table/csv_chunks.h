@@ -29,7 +29,8 @@ struct CsvChunks {
 
   // Empties the slot and reads the rows that begin before `stop` into it. The reader counts rows
   // and lines from the part's beginning (from the file's only when a part is read again for its
-  // error message). Threads: calls for different slots may run at once.
+  // error message).
+  // Threads: calls for different slots may run at once.
   std::function<absl::Status(int slot, CsvReader& reader, size_t stop)> parse;
   // Appends the rows of the slot to the result; called for one part after the other, on the thread
   // of ReadCsvChunks. `base`: where the part begins in the file.

@@ -59,7 +59,8 @@ InputSchema InputSchemaOf(const TableSchema& schema);
 // the file has no header, or is not text.
 absl::StatusOr<CsvText> OpenDataFile(const CsvFile& file, std::vector<std::string>& warnings);
 
-// Matches a file's columns with the features, by name. Threads: confined to one.
+// Matches a file's columns with the features, by name.
+// Threads: confined to one.
 class FeatureReader {
  public:
   // `schema` outlives the reader. header: the file's columns. InvalidArgument names the columns

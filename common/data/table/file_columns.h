@@ -29,7 +29,8 @@ struct CsvText {
 // A number of rows whose fields fit the cache, as columns are read one by one.
 size_t BlockRows(size_t columns);
 
-// Reads a file's rows from beginning to end. Threads: confined to one.
+// Reads a file's rows from beginning to end.
+// Threads: confined to one.
 class BlockReader {
  public:
   // `file` outlives it.

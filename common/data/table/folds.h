@@ -15,6 +15,7 @@
 namespace traind {
 
 // A stream of random numbers (SplitMix64), implemented here so that it is the same everywhere.
+// Threads: confined to one.
 class SeededRandom {
  public:
   explicit SeededRandom(uint64_t seed) : state_(seed) {}

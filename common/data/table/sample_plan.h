@@ -1,4 +1,4 @@
-// What one sample of a Job consists of and how samples are split, stored in samples.json beside
+// The content of one sample of a Job and the split of samples, stored in samples.json beside
 // folds.npy (common/base/job_layout.h). PREPARE decides it once for all Ranks.
 #pragma once
 

@@ -69,7 +69,8 @@ struct TableSchema {
 
 // An immutable table, mapped read-only. File format: 8 bytes magic "TRTABLE1", u64 LE header size,
 // JSON header (schema, and for each array its offset, dtype and length), then the arrays, each
-// aligned to 64 bytes. Threads: safe to share. Ownership: spans live as long as the Table.
+// aligned to 64 bytes.
+// Threads: safe to share. Ownership: spans live as long as the Table.
 class Table {
  public:
   // NotFound; DataLoss: the file is cut, or its header is invalid.

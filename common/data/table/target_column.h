@@ -19,7 +19,8 @@ namespace traind {
 // A target with more distinct values than this is not a classification.
 inline constexpr size_t kMaxClasses = 1'000;
 
-// The target column of the training file. Threads: confined to one.
+// The target column of the training file.
+// Threads: confined to one.
 class TargetColumn {
  public:
   TargetColumn(std::string file, std::string name, TargetKind kind)
@@ -60,7 +61,8 @@ class TargetColumn {
 };
 
 // The target column of the test file. It is only used for scoring, so invalid values give warnings,
-// not errors. Threads: confined to one.
+// not errors.
+// Threads: confined to one.
 class TestTarget {
  public:
   TestTarget(std::string file, const TargetColumn& train) : file_(std::move(file)), train_(train) {}

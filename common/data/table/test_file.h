@@ -16,8 +16,8 @@
 
 namespace traind {
 
-// Matches the test file's columns with the training file's and reads its rows. Threads: confined to
-// one.
+// Matches the test file's columns with the training file's and reads its rows.
+// Threads: confined to one.
 class TestFile {
  public:
   // `train`: the training file, read and finished; it outlives this object.

@@ -20,6 +20,7 @@ namespace traind {
 inline constexpr ptrdiff_t kAbsent = -1;
 
 // A file's column names and their indices.
+// Threads: confined to one.
 class TableFileHeader {
  public:
   // Reads the header and warns of columns without a name.
@@ -36,8 +37,8 @@ class TableFileHeader {
   absl::flat_hash_map<std::string, ptrdiff_t> places_;
 };
 
-// Reads the training file's columns by their roles. Call Read, then Finish. Threads: confined to
-// one.
+// Reads the training file's columns by their roles. Call Read, then Finish.
+// Threads: confined to one.
 class TrainFile {
  public:
   explicit TrainFile(const TableSource& source);

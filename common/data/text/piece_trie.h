@@ -9,8 +9,8 @@
 
 namespace traind {
 
-// Finds the stored texts that a text begins with. Threads: confined to one while texts are added,
-// then safe to share.
+// Finds the stored texts that a text begins with.
+// Threads: confined to one while texts are added, then safe to share.
 class PieceTrie {
  public:
   // Returns false if the text is there already.

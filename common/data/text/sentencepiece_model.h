@@ -11,6 +11,7 @@
 
 namespace traind {
 
+// A parsed SentencePiece model.
 // Threads: immutable once parsed.
 struct SentencepieceModel {
   enum class Kind { kUnigram = 1, kBpe = 2 };

@@ -18,6 +18,7 @@ struct TextPart {
   int32_t piece = -1;
 };
 
+// Cuts texts by one model.
 // Threads: immutable.
 class SentencepiecePieces {
  public:

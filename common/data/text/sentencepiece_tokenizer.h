@@ -17,7 +17,8 @@ namespace traind {
 
 // Encodes like SentencePiece's own tools (Kudo, Richardson 2018) with one of its models, unigram or
 // BPE, with or without byte fallback. It does not use that library, which links Protobuf, because a
-// Rank must not. Threads: immutable.
+// Rank must not.
+// Threads: immutable.
 class SentencepieceTokenizer final : public Tokenizer {
  public:
   // model: the bytes of a .model file. InvalidArgument: it is not one, or is not supported.

@@ -11,6 +11,7 @@
 
 namespace traind {
 
+// Turns a text into ids of tokens.
 // Threads: immutable.
 class Tokenizer {
  public:

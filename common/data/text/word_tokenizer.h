@@ -13,7 +13,8 @@
 
 namespace traind {
 
-// Counts words of texts to build a vocabulary. Threads: confined to one.
+// Counts words of texts to build a vocabulary.
+// Threads: confined to one.
 class WordCounter {
  public:
   void Add(absl::string_view text);

@@ -17,7 +17,8 @@ namespace traind {
 enum class MaskForm { kNpy, kTiff };
 
 // Writes a mask durably, slice by slice: uint8, 0 and 1, as an NPY array [D, H, W], or as a TIFF
-// with a compressed page per slice. Threads: confined to one. Errors: those of DurableWriter.
+// with a compressed page per slice.
+// Threads: confined to one. Errors: those of DurableWriter.
 class MaskWriter {
  public:
   static absl::StatusOr<std::unique_ptr<MaskWriter>> Create(const std::string& path, MaskForm form,

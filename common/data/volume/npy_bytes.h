@@ -13,6 +13,7 @@
 
 namespace traind {
 
+// The bytes of one array.
 // Threads: confined to one. Errors: InvalidArgument, with the file's name, if it is cut or damaged;
 // those of reading files.
 class NpyBytes {
@@ -24,6 +25,7 @@ class NpyBytes {
 };
 
 // A file that is open for reading.
+// Threads: safe to share.
 class OpenFile {
  public:
   // NotFound, PermissionDenied.

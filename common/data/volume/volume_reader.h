@@ -14,6 +14,7 @@
 
 namespace traind {
 
+// Reads one volume slice by slice.
 // Threads: confined to one. Errors: InvalidArgument, with the file and the slice.
 class VolumeReader {
  public:

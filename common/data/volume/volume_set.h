@@ -48,8 +48,9 @@ struct StoredVolume {
 };
 
 // File format: 8 bytes magic "TRVOLUM1"; voxels, masks and places, each aligned to 64 bytes; a JSON
-// index; its size (u64 LE), and the magic again. Threads: safe to share. Volumes are paged in as
-// they are read, so that the set may be larger than memory.
+// index; its size (u64 LE), and the magic again.
+// Threads: safe to share. Volumes are paged in as they are read, so that the set may be larger than
+// memory.
 class VolumeSet {
  public:
   // NotFound; DataLoss: the file is cut, or its index is invalid.

@@ -15,8 +15,9 @@
 
 namespace traind {
 
-// Writes the set durably, slice by slice. Threads: confined to one. Errors: those of the readers,
-// after which the set is as before the volume; those of DurableWriter.
+// Writes the set durably, slice by slice.
+// Threads: confined to one. Errors: those of the readers, after which the set is as before the
+// volume; those of DurableWriter.
 class VolumeSetWriter {
  public:
   // classes: names of the masks' values from 1 on; empty: one foreground class without a name.

@@ -29,6 +29,7 @@ struct MapSource {
   bool transposed = false;
 };
 
+// The parsed text.
 // Threads: immutable.
 class NameMap {
  public:
@@ -60,7 +61,7 @@ class NameMap {
   struct Entry {
     std::string pattern;
     std::vector<Piece> pieces;  // the pattern's
-    int breadth = 0;  // 0: a plain name; 1: with words in braces; 2: with an asterisk
+    int breadth = 0;            // 0: a plain name; 1: with words in braces; 2: with an asterisk
     bool skip = false;
     std::vector<MapSource> sources;
   };

@@ -88,7 +88,7 @@ TEST(ChooseFoldsTest, MoreEpochsThanTheSourceHadAreTrained) {
   EXPECT_FALSE(ChooseFolds({job}, Wanted(1, 20))[0].whole);
 }
 
-// Its number of epochs is larger than the rows that it has seen.
+// Shortened epochs see only a part of the rows, so their number overstates the training.
 TEST(ChooseFoldsTest, AFoldOfShortenedEpochsIsGoneOnFromWhereThatIsAskedFor) {
   Task task = FoldOf(0, TaskState::kDone, 20, 20);
   task.rows = 0.4;
