@@ -1,4 +1,4 @@
-// Early return for absl::Status and absl::StatusOr.
+// Macros that return early with the error of an absl::Status or absl::StatusOr.
 #pragma once
 
 #include <absl/status/status.h>
@@ -14,7 +14,7 @@
     if (::absl::Status status_ = (expr); !status_.ok()) return status_; \
   } while (false)
 
-// ASSIGN_OR_RETURN(auto x, MakeX());
+// Usage: ASSIGN_OR_RETURN(auto x, MakeX());
 #define ASSIGN_OR_RETURN(lhs, expr) \
   TRAIND_ASSIGN_OR_RETURN_(TRAIND_CONCAT_(status_or_, __LINE__), lhs, expr)
 #define TRAIND_ASSIGN_OR_RETURN_(tmp, lhs, expr) \

@@ -1,8 +1,9 @@
 #pragma once
 
-// Before a function: it is compiled for these instruction sets, and calls go to the
-// best one that the machine has. What it calls must be inlined. (Sanitizers' run times
-// are not there yet when the choice is made; .bazelrc says so where the compiler does not.)
+// TRAIND_TARGET_CLONES stands before a function: it is compiled for each of these instruction sets,
+// and calls go to the best one that the machine has. Functions that it calls must be inlined.
+// Sanitizer builds have no clones, because the choice is made before a sanitizer's run time is
+// ready; .bazelrc sets TRAIND_NO_TARGET_CLONES where the compiler defines no macro for it.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(TRAIND_NO_TARGET_CLONES) && !defined(__SANITIZE_ADDRESS__)
 #define TRAIND_TARGET_CLONES \

@@ -113,8 +113,8 @@ std::string Directory(const std::vector<Entry>& entries, int64_t offset) {
     PutCommon(entry, /*sizes=*/true, out);
     Put<uint16_t>(0, out);  // comment
     Put<uint16_t>(0, out);  // volume
-    Put<uint16_t>(0, out);  // attributes, inside
-    Put<uint32_t>(0, out);  // and outside
+    Put<uint16_t>(0, out);  // internal attributes
+    Put<uint32_t>(0, out);  // external attributes
     Put<uint32_t>(static_cast<uint32_t>(entry.offset), out);
     out += entry.name;
   }

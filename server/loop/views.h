@@ -28,9 +28,9 @@ class JobViews {
   };
 
   void Update(const std::vector<std::shared_ptr<const Job>>& jobs) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The job is null if it is not active.
+  // Returns a null job if the Job is neither active nor recently terminal.
   View Find(const std::string& id) const ABSL_LOCKS_EXCLUDED(mutex_);
-  // The active Job of that name; null if there is none or more than one.
+  // Returns all active Jobs.
   std::vector<std::shared_ptr<const Job>> Active() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits until the view's change exceeds `since`, the view is gone, Close is called, or the
   // timeout is over.

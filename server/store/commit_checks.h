@@ -7,7 +7,8 @@
 
 namespace traind {
 
-// before: the stored Job, or null if there is none. Errors: Aborted.
+// Checks that the change keeps a Job's rules: a terminal Job stays, its version grows, its history
+// only gets longer. before: the stored Job, or null if there is none. Errors: Aborted.
 absl::Status CheckChange(const Job* before, const Job& after);
 
 // Fencing: the checkpoint's Attempt is the task's current one, or was so during this turn. before:
@@ -15,7 +16,7 @@ absl::Status CheckChange(const Job* before, const Job& after);
 // null. Errors: Aborted.
 absl::Status CheckCheckpoint(const Job* before, const Job* after, const Checkpoint& checkpoint);
 
-// Errors: Aborted.
+// Checks that the highest Attempt number does not decrease. Errors: Aborted.
 absl::Status CheckLastAttempt(int64_t stored, int64_t committed);
 
 }  // namespace traind

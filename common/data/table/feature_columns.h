@@ -19,13 +19,13 @@
 
 namespace traind {
 
-// "column 'a'" or "columns 'a', 'b', 'c', 'd', 'e' and 7 more".
+// Returns "column 'a'" or "columns 'a', 'b', 'c', 'd', 'e' and 7 more".
 std::string NameColumns(const std::vector<std::string>& names);
 
-// "FILE: row R (line L), column 'C'".
+// Returns "FILE: row R (line L), column 'C'".
 std::string Place(absl::string_view file, int64_t row, int64_t line, absl::string_view column);
 
-// "FILE: row R, column 'C'".
+// Returns "FILE: row R, column 'C'".
 std::string Place(absl::string_view file, int64_t row, absl::string_view column);
 
 // Keeps the values at the given indices, in that order.

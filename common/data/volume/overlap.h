@@ -13,12 +13,12 @@ namespace traind {
 struct Overlap {
   int64_t both = 0, predicted = 0, wanted = 0;
 
-  // 2 |A and B| / (|A| + |B|); two empty masks: 1.
+  // Returns 2 |A and B| / (|A| + |B|); 1 for two empty masks.
   double dice() const {
     const int64_t sum = predicted + wanted;
     return sum == 0 ? 1.0 : 2.0 * static_cast<double>(both) / static_cast<double>(sum);
   }
-  // |A and B| / |A or B|; two empty masks: 1.
+  // Returns |A and B| / |A or B|; 1 for two empty masks.
   double iou() const {
     const int64_t either = predicted + wanted - both;
     return either == 0 ? 1.0 : static_cast<double>(both) / static_cast<double>(either);
