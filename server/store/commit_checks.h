@@ -8,7 +8,8 @@
 namespace traind {
 
 // Checks that the change keeps a Job's rules: a terminal Job stays, its version grows, its history
-// only gets longer. before: the stored Job, or null if there is none. Errors: Aborted.
+// only gets longer, and new members and checkpoints pass the fence below. before: the stored Job,
+// or null if there is none. Errors: Aborted.
 absl::Status CheckChange(const Job* before, const Job& after);
 
 // Fencing: the checkpoint's Attempt is the task's current one, or was so during this turn. before:
