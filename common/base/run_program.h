@@ -12,7 +12,7 @@ namespace traind {
 
 struct ProgramRun {
   std::string output;  // standard output
-  int ended = 0;  // wait status, as waitpid returns it
+  int ended = 0;       // wait status, as waitpid returns it
 };
 
 // arguments begins with the program's path. The program's standard input is empty; it shares our

@@ -140,7 +140,7 @@ class Connection {
   // Moves the write-ahead log into the database. truncate: waits for readers, and leaves an empty
   // log.
   absl::Status Checkpoint(bool truncate);
-  // Pages of that log that had not been moved at this connection's last commit or checkpoint.
+  // Pages in that log after this connection's last commit; 0 once all of them have been moved.
   int log_pages() const { return log_pages_; }
 
  private:
