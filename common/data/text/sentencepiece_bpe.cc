@@ -38,7 +38,7 @@ class Bpe final : public SentencepiecePieces {
   Bpe(const SentencepieceModel& model, const SentencepieceNormalizer& normalizer)
       : model_(model), normalizer_(normalizer) {}
 
-  absl::Status ParseModel() {
+  absl::Status AddPieces() {
     for (size_t i = 0; i < model_.pieces.size(); ++i) {
       const SentencepieceModel::Piece& piece = model_.pieces[i];
       const bool joined =
@@ -158,7 +158,7 @@ class Bpe final : public SentencepiecePieces {
 absl::StatusOr<std::unique_ptr<SentencepiecePieces>> BpePieces(
     const SentencepieceModel& model, const SentencepieceNormalizer& normalizer) {
   auto pieces = std::make_unique<Bpe>(model, normalizer);
-  const absl::Status taken = pieces->ParseModel();
+  const absl::Status taken = pieces->AddPieces();
   if (!taken.ok()) return taken;
   return std::unique_ptr<SentencepiecePieces>(std::move(pieces));
 }

@@ -15,7 +15,7 @@ class Unigram final : public SentencepiecePieces {
  public:
   explicit Unigram(const SentencepieceModel& model) : model_(model) {}
 
-  absl::Status ParseModel() {
+  absl::Status AddPieces() {
     for (size_t i = 0; i < model_.pieces.size(); ++i) {
       const SentencepieceModel::Piece& piece = model_.pieces[i];
       if (piece.type == Type::kNormal) {
@@ -86,7 +86,7 @@ class Unigram final : public SentencepiecePieces {
 absl::StatusOr<std::unique_ptr<SentencepiecePieces>> UnigramPieces(
     const SentencepieceModel& model) {
   auto pieces = std::make_unique<Unigram>(model);
-  const absl::Status taken = pieces->ParseModel();
+  const absl::Status taken = pieces->AddPieces();
   if (!taken.ok()) return taken;
   return std::unique_ptr<SentencepiecePieces>(std::move(pieces));
 }
