@@ -339,6 +339,7 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
   checked.spec.train_bytes = (*train)->bytes;
   checked.spec.test_bytes = *test == nullptr ? 0 : (*test)->bytes;
   checked.train_media = LoadOf(*data, train->get());
+  checked.work = EpochWorkOf(checked.resolved, **train, checked.train_media);
   MediaLoad media = LoadOf(*data, test->get());
   media.files += checked.train_media.files;
   media.bytes += checked.train_media.bytes;

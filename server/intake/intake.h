@@ -14,6 +14,7 @@
 #include "proto/job.pb.h"
 #include "server/domain/job.h"
 #include "server/intake/data_files.h"
+#include "server/intake/epoch_work.h"
 #include "server/intake/media_load.h"
 
 namespace traind {
@@ -30,6 +31,7 @@ struct CheckedSpec {
   // The estimated time to a first Prediction, which rule B12 uses.
   absl::Duration floor_time;
   MediaLoad train_media;  // files of the training rows
+  EpochWork work;         // of a Job that trains
 };
 
 // Checks specs and makes Jobs of them.

@@ -89,7 +89,7 @@ TEST_F(ExtraSeedsPublishTest, AnExtraSeedDoesNotCompleteItsFold) {
   EXPECT_TRUE(p.comparable);
 }
 
-TEST_F(ExtraSeedsPublishTest, AFoldWhoseFirstModelFailedIsAnsweredByAFurtherOne) {
+TEST_F(ExtraSeedsPublishTest, AFoldWhoseFirstModelFailedIsAnsweredByAnExtraSeed) {
   const PublishedPrediction p =
       MustPublish(Request({PutSeed(0, 0, 1, true, 4, 0.9f), PutSeed(1, 1, 2, true, 4, 0.5f)}));
   EXPECT_THAT(FoldsOf(p.members), ElementsAre(0, 1));
