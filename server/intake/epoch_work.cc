@@ -5,7 +5,7 @@
 namespace traind {
 namespace {
 
-// Of CSV, separators included: a number or a category, a token of a text.
+// Bytes of CSV, separators included, of a number or a category, and of a token of a text.
 constexpr double kBytesPerValue = 6, kBytesPerToken = 5;
 constexpr double kMasksPerVolume = 1;
 constexpr int32_t kUsualWidths[] = {256, 256};
@@ -14,7 +14,7 @@ double Columns(const DataFile& train) {
   return std::max(1.0, static_cast<double>(train.header.size()));
 }
 
-// Rows of a table of numbers and categories.
+// Estimates the rows of a table of numbers and categories.
 double Rows(const DataFile& train) {
   return static_cast<double>(train.bytes) / (kBytesPerValue * Columns(train));
 }
@@ -28,7 +28,7 @@ EpochWork OfRows(const DataFile& train, double multiplications) {
 EpochWork OfImages(const v1::JobSpec& spec, const DataFile& train, const MediaLoad& media) {
   const v1::CnnSpec& cnn = spec.model().cnn();
   const double size = spec.data().image().size();
-  // The images of an array lie in the file itself.
+  // The images of an array are in the file itself.
   const double images = media.files > 0 ? static_cast<double>(media.files)
                                         : static_cast<double>(train.bytes) /
                                               (size * size * spec.data().image().channels());
@@ -45,7 +45,7 @@ EpochWork OfVolumes(const v1::JobSpec& spec, const DataFile& train, const MediaL
           Unet3dMultiplications(voxels, /*channels=*/1, unet.base(), unet.levels())};
 }
 
-// Counted by full texts, since the number of rows is not known: tokens of short ones are padding.
+// Counts full texts, because the number of rows is unknown; tokens of shorter texts are padding.
 EpochWork OfTexts(const v1::JobSpec& spec, const DataFile& train) {
   const v1::TextEncoderSpec& text = spec.model().text();
   const double tokens = spec.data().text().max_tokens();
@@ -77,7 +77,7 @@ EpochWork EpochWorkOf(const v1::JobSpec& resolved, const DataFile& train, const 
       return OfVolumes(resolved, train, media);
     case v1::ModelSpec::kText:
       return OfTexts(resolved, train);
-    case v1::ModelSpec::kScript:  // taken for an MLP of the usual size: nobody knows
+    case v1::ModelSpec::kScript:  // unknown: counts as an MLP of the usual size
     case v1::ModelSpec::ARCHITECTURE_NOT_SET:
       return OfRows(train, MlpMultiplications(Columns(train) * Steps(resolved), kUsualWidths));
   }

@@ -1,4 +1,4 @@
-// How much a Job's training computes, as far as its spec and a look at its files tell.
+// Estimates how much a Job's training computes, from its spec and a look at its files.
 #pragma once
 
 #include "proto/job.pb.h"
@@ -8,8 +8,9 @@
 
 namespace traind {
 
-// resolved: with all defaults, of a Job that trains. media: the files of its training rows.
-// Every kind of network has its line in it: the compiler names one that is forgotten.
+// Returns the work of an epoch. resolved: with all defaults, of a Job that trains. media: the files
+// of its training rows. Every kind of network has its own case, and the compiler reports one that
+// is missing.
 // Threads: safe.
 EpochWork EpochWorkOf(const v1::JobSpec& resolved, const DataFile& train, const MediaLoad& media);
 
