@@ -3,7 +3,8 @@
 //
 //   STATE/
 //     traind.lock                 held by the running traind
-//     worker.lock, worker.sock    the standalone Worker holds the one and listens on the other
+//     worker.lock                 held by the standalone Worker
+//     worker.sock                 traind listens here for the standalone Worker
 //     traind.db                   the store
 //     cache/<key>.table           binary column caches (common/data/table/table.h)
 //     cache/<key>.images          decoded images of that table's rows, if it has images

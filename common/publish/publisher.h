@@ -16,9 +16,8 @@ namespace traind {
 
 // Writes prediction-<n>/ and switches `current` to it (common/base/job_layout.h) while it holds the
 // Job's publish lock. Steps:
-// 1. Join the request's members with the standing Prediction's (per model a complete one first,
-// then
-//    the newest Attempt) and verify each file's digest; damaged files are left out.
+// 1. Join the request's members with the standing Prediction's: per model a complete one first,
+//    then the newest Attempt. Files whose digest differs are left out.
 // 2. Average the models of each fold, without those that make it worse (fold_answers.h).
 // 3. Leave out an incomplete fold (in a forward split any fold) that scores below the floor on the
 //    fold's own rows, and all folds if together they score below it; then the floor answers.

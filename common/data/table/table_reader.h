@@ -6,7 +6,6 @@
 // categorical. Constant columns, columns without values and free text (more than 10,000 distinct
 // values, or a different value in nearly every row) are left out with a warning, and so are
 // training rows without a target.
-// out with a warning. Training rows without a target are left out with a warning.
 #pragma once
 
 #include <absl/status/statusor.h>

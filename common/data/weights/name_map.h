@@ -29,7 +29,7 @@ struct MapSource {
   bool transposed = false;
 };
 
-// The parsed text.
+// The entries of such a text, parsed.
 // Threads: immutable.
 class NameMap {
  public:
