@@ -53,7 +53,7 @@ def _():
 FAKE_PEER = """#!%s
 import json, sys, time
 variant = sys.argv[3]
-if variant == "hopeless": time.sleep(60)
+while variant == "hopeless": pass
 if variant == "unable":
     print(json.dumps({"ready": False, "why": "no such instructions"}), flush=True)
     sys.exit()
@@ -71,7 +71,7 @@ def _():
         with open(python, "w", encoding="utf-8") as f:
             f.write(FAKE_PEER)
         os.chmod(python, stat.S_IRWXU)
-        options = argparse.Namespace(python=python, data=folder, ranks=1, cores=None, no_compile=True, give_up=5)
+        options = argparse.Namespace(python=python, data=folder, ranks=1, cores=None, no_compile=True, give_up=2)
         began = time.monotonic()
         peer = engine.Peer({"peer": "mlp", "batch": 8, "variants": ["hopeless", "unable", "slower later"]}, options)
         try:
@@ -80,7 +80,9 @@ def _():
             peer.close()
         assert rates == {engine.IDIOM: (100, 50), "hopeless": None, "unable": None, "slower later": None}, rates
         assert set(peer.given_up) == {"hopeless", "unable", "slower later"}, peer.given_up
-        assert "not within 5 s" in peer.given_up["hopeless"] and peer.given_up["unable"] == "no such instructions"
+        # On a busy machine the limit by the clock comes first.
+        assert peer.given_up["hopeless"] in ("not within 2 s of CPU time", "not within 6 s"), peer.given_up
+        assert peer.given_up["unable"] == "no such instructions" and "not within 6 s" in peer.given_up["slower later"]
         assert time.monotonic() - began < 60
 
 
