@@ -60,27 +60,43 @@ struct LeftOut {
   int complete = 0;        // complete ones among the folds that score below the floor themselves
 };
 
-// Removes incomplete folds (in a forward split also complete ones) that score below the floor on
-// their own rows, and all folds if they score below it together.
+// Returns the folds that score below the floor on their own rows. Only incomplete folds, and all
+// folds of a forward split, may be left out for that alone.
+std::vector<int> PoorFolds(const ScoringData& scoring, const StandingFloor& floor,
+                           const AnswersByFold& members) {
+  std::vector<int> poor;
+  size_t rows = 0, poor_rows = 0;
+  for (const auto& [fold, answer] : members) {
+    Covered by_floor;
+    AddFloorRows(scoring, floor, fold, by_floor);
+    rows += by_floor.rows.size();
+    if (answer.complete && !scoring.forward) continue;
+    const double floor_score = scoring.OnRows(by_floor.values, by_floor.rows);
+    if (!Better(scoring.metric, floor_score, scoring.OnRows(answer.oof, by_floor.rows))) continue;
+    poor.push_back(fold);
+    poor_rows += by_floor.rows.size();
+  }
+  // Where most folds lose, the few that win on their own rows were lucky with them: then all are
+  // compared together, on the rows of all. In a forward split folds differ in what they know, so
+  // they are compared one by one.
+  if (!scoring.forward && 2 * poor_rows > rows) poor.clear();
+  return poor;
+}
+
+// Removes the poor folds, and all folds if the others score below the floor together.
 LeftOut LeaveOutPoor(const ScoringData& scoring, const StandingFloor& floor,
                      AnswersByFold& members) {
   LeftOut left_out;
+  left_out.folds = PoorFolds(scoring, floor, members);
+  for (const int fold : left_out.folds) {
+    const auto it = members.find(fold);
+    left_out.complete += it->second.complete ? 1 : 0;
+    members.erase(it);
+  }
   Covered by_floor_together, together;
-  for (auto it = members.begin(); it != members.end();) {
-    Covered by_floor;
-    AddFloorRows(scoring, floor, it->first, by_floor);
-    const double floor_score = scoring.OnRows(by_floor.values, by_floor.rows);
-    const double score = scoring.OnRows(it->second.oof, by_floor.rows);
-    const bool may_go = !it->second.complete || scoring.forward;
-    if (may_go && Better(scoring.metric, floor_score, score)) {
-      left_out.folds.push_back(it->first);
-      left_out.complete += it->second.complete ? 1 : 0;
-      it = members.erase(it);
-    } else {
-      AddFloorRows(scoring, floor, it->first, by_floor_together);
-      AddMemberRows(scoring, it->first, it->second, together);
-      ++it;
-    }
+  for (const auto& [fold, answer] : members) {
+    AddFloorRows(scoring, floor, fold, by_floor_together);
+    AddMemberRows(scoring, fold, answer, together);
   }
   if (Better(scoring.metric, scoring.OnRows(by_floor_together.values, by_floor_together.rows),
              scoring.OnRows(together.values, together.rows))) {
@@ -244,6 +260,15 @@ bool NotWorse(const PublishRequest& request, const ScoringData& scoring,
                  scoring.OnRows(mine.values, mine.rows));
 }
 
+// Whether every fold of the standing Prediction was considered for the next one, too.
+bool AllConsidered(const PublishedPrediction& standing, const AnswersByFold& members,
+                   const std::vector<int>& left_out) {
+  return std::all_of(standing.members.begin(), standing.members.end(), [&](const Member& member) {
+    return members.count(member.fold) > 0 ||
+           std::count(left_out.begin(), left_out.end(), member.fold) > 0;
+  });
+}
+
 // Whether `next` replaces the standing Prediction.
 bool Replaces(const PublishRequest& request, const ScoringData& scoring,
               const AnswersByFold& members, const std::optional<StandingFloor>& floor,
@@ -260,6 +285,14 @@ bool Replaces(const PublishRequest& request, const ScoringData& scoring,
       [](const Member& a, const Member& b) { return SameFiles(a, b) && a.complete == b.complete; });
   if (same) return next.quality > standing.quality;
   if (CompleteFolds(next.members) > CompleteFolds(standing.members)) return true;
+  // No fold is in both. `next` was chosen on the rows of all folds, including the standing ones, so
+  // that choice knows more than a comparison on the standing ones' rows alone.
+  const bool disjoint =
+      std::none_of(standing.members.begin(), standing.members.end(),
+                   [&members](const Member& member) { return members.count(member.fold) > 0; });
+  if (!standing.members.empty() && disjoint && AllConsidered(standing, members, next.left_out)) {
+    return true;
+  }
   return NotWorse(request, scoring, members, floor, standing);
 }
 
@@ -383,7 +416,13 @@ absl::StatusOr<PublishedPrediction> Publish(const PublishRequest& request, absl:
   if (standing.whole &&
       !Replaces(request, scoring, members, floor, next.prediction, *standing.manifest)) {
     PublishedPrediction stays = standing.manifest->prediction;
-    stays.left_out = left_out.folds;
+    stays.left_out.clear();
+    for (const int fold : left_out.folds) {
+      const bool answers =
+          std::any_of(stays.members.begin(), stays.members.end(),
+                      [fold](const Member& member) { return member.fold == fold; });
+      if (!answers) stays.left_out.push_back(fold);
+    }
     return stays;
   }
   if (floor) {

@@ -9,7 +9,8 @@ namespace traind {
 
 // Reads ISO 8601: YYYY-MM-DD, optionally followed by T or a blank and HH:MM, :SS, a fraction, and Z
 // or +-HH:MM (or +-HHMM, +-HH). seconds: since 1970, UTC; a time without a zone counts as UTC.
-// Returns false if the text is something else, or not a day of the calendar.
+// Reduced dates stand for their first day: YYYY-MM, YYYY-Www (an ISO week) and YYYYQn or YYYY-Qn (a
+// quarter). Returns false if the text is something else, or not a day of the calendar.
 bool ParseIsoTime(absl::string_view text, double& seconds);
 
 // Proleptic Gregorian calendar, UTC.

@@ -35,10 +35,17 @@ struct FeaturePlace {
 
 // Appends the values of a block to each feature. InvalidArgument: text or a value that is not
 // finite in a numeric column, or something else than a date in a date column; the error names the
-// first such row.
+// first such row. With `strays`, texts in numeric columns are counted there, by field, and become
+// missing values.
 absl::Status AddFeatureRows(const std::vector<FeatureField>& fields, const CsvRows& block,
                             size_t columns, const FeaturePlace& place,
-                            std::vector<ColumnRows>& rows);
+                            std::vector<ColumnRows>& rows,
+                            std::vector<StrayTexts>* strays = nullptr);
+// Call this after the last block: warns of the texts that were counted. InvalidArgument: a column
+// has too many of them (StrayTexts::Few); the error names its first one.
+absl::Status CheckStrayTexts(const std::vector<FeatureField>& fields, const FeaturePlace& place,
+                             const std::vector<StrayTexts>& strays,
+                             std::vector<std::string>& warnings);
 
 // The inputs and outputs of trained models.
 struct InputSchema {
@@ -69,7 +76,11 @@ class FeatureReader {
       const InputSchema& schema, const std::vector<std::string>& header, std::string file);
 
   // Appends the features of the rows; errors as for AddFeatureRows.
-  absl::Status Read(const CsvRows& block, int64_t before, std::vector<ColumnRows>& rows) const;
+  absl::Status Read(const CsvRows& block, int64_t before, std::vector<ColumnRows>& rows,
+                    std::vector<StrayTexts>* strays = nullptr) const;
+  // Does the same as CheckStrayTexts.
+  absl::Status Check(const std::vector<StrayTexts>& strays,
+                     std::vector<std::string>& warnings) const;
   // Appends each row's texts, a line for each text column; does nothing if there are none.
   void ReadTexts(const CsvRows& block, TextRows& texts) const;
   // The index of the id column; -1: there is none.

@@ -72,10 +72,10 @@ class FileColumns {
   size_t size() const { return columns_.size(); }
   int64_t rows() const { return rows_; }
 
-  // Reads all rows. A column is read as numbers if every value that is not missing is one, as times
-  // if every one is a date, else as text. `check` is called as rows are added, and its error is
-  // returned; its errors come before those of later rows. InvalidArgument: there is no row, or
-  // CsvReader::NextRows fails.
+  // Reads all rows. A column is read as numbers if its texts are few (StrayTexts), as times if
+  // every value that is not missing is a date, else as text. `check` is called as rows are added,
+  // and its error is returned; its errors come before those of later rows. InvalidArgument: there
+  // is no row, or CsvReader::NextRows fails.
   absl::Status Read(const CsvText& file, int threads, const std::function<absl::Status()>& check);
 
  private:

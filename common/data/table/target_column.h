@@ -43,6 +43,14 @@ class TargetColumn {
 
   const std::string& name() const { return name_; }
   TargetKind kind() const { return kind_; }
+  // REQUIRES: Finish was called. Whether all classes are numbers, and so many that a regression may
+  // be meant.
+  bool LooksLikeRegression() const {
+    constexpr size_t kMostNumberedClasses = 20;
+    return kind_ == TargetKind::kClasses && numeric_classes_ &&
+           class_numbers_.size() > kMostNumberedClasses;
+  }
+  size_t classes() const { return class_numbers_.size(); }
   // REQUIRES: Finish was called. Returns the code of a class as another file writes it, or
   // kUnseenCode.
   int32_t FindClass(absl::string_view text) const;

@@ -13,15 +13,10 @@ namespace traind {
 struct Overlap {
   int64_t both = 0, predicted = 0, wanted = 0;
 
-  // Returns 2 |A and B| / (|A| + |B|); 1 for two empty masks.
-  double dice() const {
-    const int64_t sum = predicted + wanted;
-    return sum == 0 ? 1.0 : 2.0 * static_cast<double>(both) / static_cast<double>(sum);
-  }
-  // Returns |A and B| / |A or B|; 1 for two empty masks.
-  double iou() const {
-    const int64_t either = predicted + wanted - both;
-    return either == 0 ? 1.0 : static_cast<double>(both) / static_cast<double>(either);
+  // Scores the counts by a metric's function of them (common/metrics/metric.h).
+  template <class Function>
+  double Score(Function of_masks) const {
+    return of_masks(both, predicted, wanted);
   }
 };
 
@@ -33,10 +28,10 @@ inline uint8_t LabelOf(const float* values, int64_t count) {
   return static_cast<uint8_t>(std::max_element(values, values + count) - values);
 }
 
-// Scores a volume's prediction against its mask. With several classes, Dice and IoU are means over
+// Scores a volume's prediction against its mask. With several classes the score is the mean over
 // the classes that occur in the mask or in the prediction, as in nnU-Net's evaluation (a class in
-// neither is NaN there, and left out). If no class occurs in either, the score is 1. Threads:
-// confined to one.
+// neither is NaN there, and left out). If no class occurs in either, the score is 1.
+// Threads: confined to one.
 class MaskScore {
  public:
   // values: values per voxel, as for LabelOf.
@@ -56,21 +51,19 @@ class MaskScore {
     if (label > 0 && label == wanted) classes_[label - 1u].both += count;
   }
 
-  double dice() const { return Mean(&Overlap::dice); }
-  double iou() const { return Mean(&Overlap::iou); }
-
- private:
-  double Mean(double (Overlap::*score)() const) const {
+  template <class Function>
+  double Score(Function of_masks) const {
     double sum = 0;
     int present = 0;
     for (const Overlap& overlap : classes_) {
       if (overlap.predicted + overlap.wanted == 0) continue;
-      sum += (overlap.*score)();
+      sum += overlap.Score(of_masks);
       ++present;
     }
     return present == 0 ? 1.0 : sum / present;
   }
 
+ private:
   const int64_t values_;
   std::vector<Overlap> classes_;
 };
