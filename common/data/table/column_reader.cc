@@ -60,7 +60,7 @@ std::string StrayTextsWarning(absl::string_view file, absl::string_view column,
                               const StrayTexts& texts) {
   std::string warning = absl::StrCat(
       file, ": column '", column, "': ", texts.count, " of ", texts.numbers + texts.count,
-      texts.count == 1 ? " values is no number and counts" : " values are no numbers and count",
+      texts.count == 1 ? " values is not a number and counts" : " values are not numbers and count",
       " as missing: ");
   for (size_t i = 0; i < texts.first.size(); ++i) {
     const BadValue& text = texts.first[i];

@@ -33,7 +33,7 @@ struct StrayTexts {
   bool Few() const { return count * 20 <= numbers + count; }
 };
 
-// Returns "FILE: column 'C': 2 of 314 values are no numbers and count as missing: 'n.a.' (row 17,
+// Returns "FILE: column 'C': 2 of 314 values are not numbers and count as missing: 'n.a.' (row 17,
 // line 18), ...".
 std::string StrayTextsWarning(absl::string_view file, absl::string_view column,
                               const StrayTexts& texts);

@@ -76,14 +76,14 @@ bool ParseZone(Scanner& scan, double& offset) {
   return true;
 }
 
-// The Monday of week 1 of an ISO 8601 year, which has January 4.
+// Returns the Monday of week 1 of an ISO 8601 year, the week that contains January 4.
 int64_t FirstMonday(int64_t year) {
   const int64_t january_4 = DaysFromCivil(year, 1, 4);
   return january_4 - ((january_4 + 3) % 7 + 7) % 7;
 }
 
-// The rest of YYYYQn, YYYY-Qn and YYYY-Www: the first day of the quarter or the ISO week.
-// false: it is neither.
+// Reads the rest of YYYYQn, YYYY-Qn or YYYY-Www into the first day of the quarter or the ISO week.
+// Returns false if it is neither.
 bool ParseQuarterOrWeek(Scanner scan, int year, int64_t& days) {
   const bool dash = scan.Eat('-');
   if (int quarter; scan.Eat('Q')) {

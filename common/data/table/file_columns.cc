@@ -20,7 +20,8 @@ constexpr size_t kMostReserved = 16 << 20;
 constexpr size_t kBlockFields = 2048;
 constexpr size_t kLeastBlockRows = 16;
 
-// InvalidArgument: the first text is a number with a decimal comma, as semicolons go with.
+// InvalidArgument: the first text is a number with a decimal comma, as is usual in files with
+// semicolons.
 absl::Status CheckDecimalPoints(const CsvText& file, size_t column, const StrayTexts& texts) {
   if (file.delimiter != ';' || texts.count == 0) return absl::OkStatus();
   const BadValue& first = texts.first.front();
@@ -67,7 +68,8 @@ absl::StatusOr<size_t> FileColumns::Look(const CsvText& file) {
     ColumnValues seen;
     seen.numbers.Add(rows.fields() + i, columns_.size(), rows.rows(), rows.lines());
     RETURN_IF_ERROR(CheckDecimalPoints(file, i, seen.numbers.texts()));
-    // Columns with some texts are read as numbers, until all rows tell how many texts there are.
+    // A column with some texts is read as numbers until all rows are read and its texts are
+    // counted.
     if (seen.numbers.texts().count <= seen.numbers.texts().numbers) continue;
     seen.times.Add(rows.fields() + i, columns_.size(), rows.rows(), rows.lines());
     const bool dates = seen.times.text().row == 0 && seen.times.number().row == 0;

@@ -196,7 +196,7 @@ absl::Status TestFile::Read(TableRows& rows) {
         absl::StrCat(file.name, ": there is no row below the header"));
   }
   RETURN_IF_ERROR(train_.features().CheckTestRows(file.name, strays_, rows.schema.warnings));
-  // Times repeat from series to series.
+  // Times may repeat from series to series, so they are not checked as ids.
   if (id_at_ != kAbsent && id_at_ != time_at_) WarnOfDoubledIds(rows);
   if (time_at_ != kAbsent) RETURN_IF_ERROR(OrderByTime(rows));
   for (const TestTarget& target : targets_) target.Finish(rows.schema.warnings);

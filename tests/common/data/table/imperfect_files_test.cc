@@ -37,7 +37,7 @@ TEST(ImperfectFilesTest, AFewTextsAmongNumbersCountAsMissingAndAreNamed) {
   EXPECT_TRUE(std::isnan(rows->train[0].numbers[16]));
   EXPECT_EQ(rows->train[0].numbers[18], 19.5f);
   EXPECT_THAT(rows->schema.warnings,
-              ElementsAre("train.csv: column 'x': 2 of 314 values are no numbers and count as "
+              ElementsAre("train.csv: column 'x': 2 of 314 values are not numbers and count as "
                           "missing: 'bad17' (row 17, line 18), 'bad18' (row 18, line 19)"));
 }
 
@@ -68,14 +68,14 @@ TEST(ImperfectFilesTest, ATestFileMayHaveAFewTextsAmongNumbersToo) {
   EXPECT_TRUE(std::isnan(rows->test[0].numbers[29]));
   EXPECT_EQ(rows->test[0].numbers[31], 32.5f);
   EXPECT_THAT(rows->schema.warnings,
-              ElementsAre(HasSubstr("test.csv: column 'x': 2 of 40 values are no numbers")));
+              ElementsAre(HasSubstr("test.csv: column 'x': 2 of 40 values are not numbers")));
 }
 
 TEST(ImperfectFilesTest, ATestFileWithManyTextsAmongNumbersIsRefusedWithTheFirst) {
   const auto rows = Read(Numbers(40, 0), Numbers(40, 3, 30));
   ASSERT_FALSE(rows.ok());
   EXPECT_THAT(std::string(rows.status().message()),
-              HasSubstr("test.csv: row 30 (line 31), column 'x': 'bad30' is no number"));
+              HasSubstr("test.csv: row 30 (line 31), column 'x': 'bad30' is not a number"));
 }
 
 TEST(ImperfectFilesTest, IdsThatRepeatAreWarnedOf) {
