@@ -299,7 +299,7 @@ ALTER TABLE plans ADD COLUMN models INTEGER NOT NULL DEFAULT 0;
 UPDATE plans SET models = folds;
 )sql";
 
-// The step at which an Attempt's training began; -1 where that is not known.
+// Adds the step at which an Attempt's training began; -1: unknown.
 constexpr char kVersion6[] = R"sql(
 ALTER TABLE attempts ADD COLUMN first_step INTEGER NOT NULL DEFAULT -1;
 )sql";
