@@ -83,7 +83,7 @@ void SimCoordinator::Deliver(uint64_t session, Event event) {
 void SimCoordinator::Unfence(Event* event) {
   auto* fact = std::get_if<WorkerFact>(event);
   if (fact == nullptr || started_.count(fact->attempt) == 0) return;
-  if (std::holds_alternative<AttemptEnded>(fact->fact)) return;
+  if (fact->fact && std::holds_alternative<facts::Ended>(*fact->fact)) return;
   const Started& started = started_[fact->attempt];
   const auto job = core_->FindJob(started.job);
   if (job == nullptr) return;

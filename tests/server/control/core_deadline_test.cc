@@ -105,7 +105,7 @@ TEST(DeadlineTest, AJobThatCouldNotBeWrittenSaysSo) {
   const std::string id = h.SubmitJob(h.MakeJob("a", 1));
   const int64_t prepare = h.AttemptOf(id, 0);
   h.Say(prepare, h.Table());
-  h.Say(prepare, FloorReady{"prior", 0.5});
+  h.Say(prepare, facts::FloorReady{"prior", 0.5});
   h.Say(prepare, h.Ended());
   h.FinishFold(id, 0);
   for (int i = 0; i < 80 && !IsTerminal(h.State(id)); ++i) {

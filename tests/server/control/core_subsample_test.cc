@@ -17,11 +17,11 @@ class CoreSubsampleTest : public testing::Test {
     h_.Say(h_.AttemptOf(id, 1), h_.Started(100));
     return id;
   }
-  static EpochDone Epoch(double seconds, double rows) {
-    EpochDone epoch;
+  static facts::Epoch Epoch(double seconds, double rows) {
+    facts::Epoch epoch;
     epoch.epoch = 1;
     epoch.epoch_s = seconds;
-    epoch.rows = rows;
+    epoch.row_share = rows;
     return epoch;
   }
 
@@ -92,16 +92,16 @@ TEST_F(CoreSubsampleTest, StepsOfALongEpochAreTrustedBeforeItsEnd) {
   h_.Say(h_.AttemptOf(id, 1), h_.Probe(2));
   ASSERT_LT(h_.Stored(id).plans.back().rows, 0.5);
   h_.now += absl::Seconds(5);
-  Progressed progressed;
-  progressed.live.step = 10;
-  progressed.live.epoch = 0.2;
+  facts::Progress progressed;
+  progressed.step = 10;
+  progressed.epoch = 0.2;
   h_.Say(h_.AttemptOf(id, 1), progressed);
   const Plan plan = h_.Stored(id).plans.back();
   EXPECT_GT(plan.rows, 0.6);  // 50 s an epoch
   EXPECT_LT(plan.rows, 1);
   // And slower ones are cut to what fits at their own speed.
   h_.now += absl::Seconds(5);
-  progressed.live.step = 12;
+  progressed.step = 12;
   h_.Say(h_.AttemptOf(id, 1), progressed);
   EXPECT_LT(h_.Stored(id).plans.back().rows, plan.rows);
 }

@@ -2,9 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <limits>
-
 #include "server/rpc/worker_conversion.h"
 
 namespace traind {
@@ -120,53 +117,6 @@ TEST(ConvertWorkerTest, DeadlinesTravelAsWhatRemains) {
   EXPECT_EQ(ToProto(start, kNow).start().stop_ms(), 0);
   start.deadline = absl::InfiniteFuture();
   EXPECT_EQ(ToProto(start, kNow).start().remaining_ms(), -1);
-}
-
-TEST(ConvertWorkerTest, AReportWithoutContentIsNoFact) {
-  v1::AttemptReport report;
-  report.set_attempt(1);
-  EXPECT_FALSE(FactFromProto(report).has_value());
-}
-
-TEST(ConvertWorkerTest, PathsThatLeaveTheirFolderAreNoFacts) {
-  for (const char* path : {"/etc/passwd", "../x", "a/../../x", ".."}) {
-    v1::AttemptReport fold;
-    fold.mutable_fold_saved()->set_oof(path);
-    EXPECT_FALSE(FactFromProto(fold).has_value()) << path;
-    v1::AttemptReport test;
-    test.mutable_fold_saved()->set_test(path);
-    EXPECT_FALSE(FactFromProto(test).has_value()) << path;
-    v1::AttemptReport table;
-    table.mutable_table_ready()->set_table(path);
-    EXPECT_FALSE(FactFromProto(table).has_value()) << path;
-    v1::AttemptReport checkpoint;
-    checkpoint.mutable_checkpoint_saved()->set_manifest(path);
-    EXPECT_FALSE(FactFromProto(checkpoint).has_value()) << path;
-  }
-  v1::AttemptReport good;
-  good.mutable_fold_saved()->set_oof("attempts/1/oof..npy");
-  EXPECT_TRUE(FactFromProto(good).has_value());
-}
-
-TEST(ConvertWorkerTest, MeasurementsThatAreNoNumbersAreNotMeasured) {
-  v1::AttemptReport report;
-  report.mutable_probe()->set_step_s(std::nan(""));
-  report.mutable_probe()->set_step_p90_s(-1);
-  report.mutable_probe()->set_evaluate_s(std::numeric_limits<double>::infinity());
-  report.mutable_probe()->set_predict_s(0.5);
-  const auto probed = std::get<Probed>(*FactFromProto(report));
-  EXPECT_EQ(probed.step_s, 0);
-  EXPECT_EQ(probed.step_p90_s, 0);
-  EXPECT_EQ(probed.evaluate_s, 0);
-  EXPECT_EQ(probed.predict_s, 0.5);
-}
-
-TEST(ConvertWorkerTest, AnEndReasonThatNobodyKnowsIsInternal) {
-  v1::AttemptReport report;
-  report.mutable_ended()->set_reason(static_cast<v1::AttemptEndReason>(99));
-  EXPECT_EQ(std::get<AttemptEnded>(*FactFromProto(report)).reason, AttemptEndReason::kInternal);
-  report.mutable_ended()->set_reason(v1::ATTEMPT_END_REASON_HUNG);
-  EXPECT_EQ(std::get<AttemptEnded>(*FactFromProto(report)).reason, AttemptEndReason::kHung);
 }
 
 }  // namespace

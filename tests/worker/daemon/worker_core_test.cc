@@ -29,7 +29,7 @@ TEST_F(CoreTest, ATrainTaskRunsFromStartToCompleted) {
   EXPECT_EQ(train.remaining_ms, 57'850) << "less the two seconds and the margin of the kill";
   EXPECT_EQ(train.threads, 1);
 
-  Say(rank, rp::Started{7, 10, "fp32", 32, 100, 0, 0, ""});
+  Say(rank, rp::Started{{10, "fp32", 32, 100, 0, 0, ""}, 7});
   Say(rank, About<rp::Progress>(7));
   Say(rank, Fold(7, 0, true));
   Say(rank, About<rp::Finished>(7));
@@ -126,7 +126,7 @@ TEST_F(CoreTest, AFoldThatIsSavedIsNotLostToTheDeadline) {
   TaskStart task = Train(7);
   task.deadline_at = now_ + absl::Seconds(10);
   StartTraining(task);
-  Say(1, Fold(7, 0, true, "time"));
+  Say(1, Fold(7, 0, true, StopCause::kTime));
   RunUntil(now_ + absl::Seconds(11));
   DieKilled();
   EXPECT_THAT(Ends(), ElementsAre("7 STOPPED_IN_TIME"));
@@ -134,7 +134,7 @@ TEST_F(CoreTest, AFoldThatIsSavedIsNotLostToTheDeadline) {
 
 TEST_F(CoreTest, AbortKillsAndItsSlotIsUsedAgainWhenItIsDead) {
   StartTraining(Train(7));
-  core_->Stop(7, StopMode::kAbort, "the job was cancelled", now_);
+  core_->Stop(7, StopMode::kAbort, StopReason::kUserCancelled, "the job was cancelled", now_);
   Start(Train(8));
   EXPECT_THAT(killed_, ElementsAre(1));
   EXPECT_EQ(spawned_.size(), 1u) << "the slot is not free yet";
@@ -147,7 +147,7 @@ TEST_F(CoreTest, AbortKillsAndItsSlotIsUsedAgainWhenItIsDead) {
 
 TEST_F(CoreTest, AStopBeforeTheRankIsReadyKeepsTheRankAsASpare) {
   Start(Train(7));
-  core_->Stop(7, StopMode::kAbort, "stale", now_);
+  core_->Stop(7, StopMode::kAbort, StopReason::kStale, "this Attempt is over", now_);
   Collect();
   EXPECT_THAT(killed_, IsEmpty());
   EXPECT_THAT(Ends(), ElementsAre("7 STALE"));
@@ -158,19 +158,19 @@ TEST_F(CoreTest, AStopBeforeTheRankIsReadyKeepsTheRankAsASpare) {
 
 TEST_F(CoreTest, PredictIsPassedOnAndEndsAsTheUsersWish) {
   StartTraining(Train(7));
-  core_->Stop(7, StopMode::kPredict, "the user asked to finish", now_);
+  core_->Stop(7, StopMode::kPredict, StopReason::kUserFinished, "as the user wants", now_);
   Collect();
   ASSERT_EQ(Sent<rp::Stop>().size(), 1u);
   EXPECT_TRUE(Sent<rp::Stop>()[0].predict);
-  Say(1, Fold(7, 0, true, "user"));
+  Say(1, Fold(7, 0, true, StopCause::kUser));
   Say(1, About<rp::Finished>(7));
   EXPECT_THAT(Ends(), ElementsAre("7 FINISHED_BY_USER"));
 }
 
 TEST_F(CoreTest, AStopByARuleIsTheClocksDoing) {
   StartTraining(Train(7));
-  core_->Stop(7, StopMode::kPredict, "its time is up", now_);
-  Say(1, Fold(7, 0, true, "user"));
+  core_->Stop(7, StopMode::kPredict, StopReason::kTime, "its time is up", now_);
+  Say(1, Fold(7, 0, true, StopCause::kUser));
   Say(1, About<rp::Finished>(7));
   EXPECT_THAT(Ends(), ElementsAre("7 STOPPED_IN_TIME"));
   EXPECT_EQ(LastMessage(), "its time is up");
@@ -178,7 +178,7 @@ TEST_F(CoreTest, AStopByARuleIsTheClocksDoing) {
 
 TEST_F(CoreTest, ADropThatIsNotHeededEndsWithTheGrace) {
   StartTraining(Train(7));
-  core_->Stop(7, StopMode::kDrop, "cancelled", now_);
+  core_->Stop(7, StopMode::kDrop, StopReason::kUserCancelled, "not wanted", now_);
   Collect();
   EXPECT_FALSE(Sent<rp::Stop>()[0].predict);
   RunUntil(now_ + options_.drop_grace - absl::Milliseconds(1));
@@ -198,7 +198,7 @@ TEST_F(CoreTest, ARankThatMissesItsStopIsRemindedOnce) {
   RunUntil(now_ + absl::Seconds(4));
   ASSERT_EQ(Sent<rp::Stop>().size(), 1u);
   EXPECT_TRUE(Sent<rp::Stop>()[0].predict);
-  Say(1, Fold(7, 0, true, "user"));
+  Say(1, Fold(7, 0, true, StopCause::kUser));
   Say(1, About<rp::Finished>(7));
   EXPECT_THAT(Ends(), ElementsAre("7 STOPPED_IN_TIME")) << "the reminder is the clock's";
 }
@@ -211,7 +211,7 @@ TEST_F(CoreTest, AReplanReachesTheRanksAndThoseNotStartedYet) {
   Collect();
   ASSERT_EQ(Sent<rp::Replan>().size(), 1u);
   EXPECT_EQ(Sent<rp::Replan>()[0].epochs, 4);
-  EXPECT_EQ(Sent<rp::Replan>()[0].rows, 0.4);
+  EXPECT_EQ(Sent<rp::Replan>()[0].row_share, 0.4);
   EXPECT_EQ(Sent<rp::Replan>()[0].stop_ms, 3'000);
   RunUntil(now_ + absl::Seconds(6));
   EXPECT_EQ(Sent<rp::Stop>().size(), 1u) << "by the new stop";
@@ -220,7 +220,7 @@ TEST_F(CoreTest, AReplanReachesTheRanksAndThoseNotStartedYet) {
   core_->Replan(8, 2, 0.5, absl::InfiniteDuration(), std::nullopt, true, now_);
   Ready(2);
   EXPECT_EQ(Sent<rp::Train>().back().epochs, 2);
-  EXPECT_EQ(Sent<rp::Train>().back().rows, 0.5);
+  EXPECT_EQ(Sent<rp::Train>().back().row_share, 0.5);
   EXPECT_EQ(Sent<rp::Train>().back().stop_ms, -1);
 }
 
@@ -267,10 +267,10 @@ TEST_F(CoreTest, WhoHasAFirstFloorMakesRoomForOthersWithNone) {
 
 TEST_F(CoreTest, APrepareOutlivesAFinishAndIsDroppedByACancel) {
   Start(Prepare(1, absl::InfiniteDuration()));
-  core_->Stop(1, StopMode::kPredict, "finish", now_);
+  core_->Stop(1, StopMode::kPredict, StopReason::kUserFinished, "finish", now_);
   Collect();
   EXPECT_THAT(killed_, IsEmpty());
-  core_->Stop(1, StopMode::kDrop, "cancelled", now_);
+  core_->Stop(1, StopMode::kDrop, StopReason::kUserCancelled, "not wanted", now_);
   Collect();
   DieKilled();
   EXPECT_THAT(Ends(), ElementsAre("1 CANCELLED_BY_USER"));
