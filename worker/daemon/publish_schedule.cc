@@ -71,7 +71,7 @@ void PublishSchedule::FoldSaved(const std::string& job, const rank_protocol::Fol
                                 absl::Duration now) {
   PublishableJob* entry = Find(job);
   if (entry == nullptr) return;
-  if (fold.seed > 0 && !fold.last) return;  // a further model answers once it is trained
+  if (fold.seed > 0 && !fold.last) return;  // an extra seed answers once it is trained
   Member& member = entry->members[{fold.fold, fold.seed}];
   if (member.complete && !fold.complete) return;  // a retry's first steps hide no whole fold
   member = MemberOf(fold.attempt, fold);

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/publish/fold_member.h"
 #include "server/control/control_core.h"
 #include "server/domain/names.h"
 #include "server/store/memory_store.h"

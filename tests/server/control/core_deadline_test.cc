@@ -145,8 +145,7 @@ TEST(DeadlineTest, AFoldThatItsWorkerPublishedAloneCountsThoughItWasGivenUp) {
   EXPECT_EQ(h.TaskOf(id, 1).state, TaskState::kFailed);
   // The answer joins what it finds on disk.
   PublishedPrediction prediction = h.Prediction(9, Quality::kDegraded, h.now);
-  prediction.members = {h.Saved(false, true).member};
-  prediction.members[0].attempt = attempt;
+  prediction.members = {MemberOf(attempt, h.Saved(false, true))};
   h.Step({Published{id, prediction, false}});
   const Job job = h.Stored(id);
   EXPECT_EQ(job.state, JobState::kSucceeded);

@@ -202,8 +202,7 @@ TEST(RestoreTest, AfterTheDeadlineNothingIsPlannedAndTheAnswersFoldsCount) {
   r.h.Crash();
   // What the Worker made of it meanwhile.
   PublishedPrediction standing = r.h.Prediction(7, Quality::kDegraded, r.h.now - absl::Seconds(2));
-  standing.members = {r.h.Saved(false, true).member};
-  standing.members[0].attempt = r.attempt;
+  standing.members = {MemberOf(r.attempt, r.h.Saved(false, true))};
   r.h.Step({Published{r.id, standing, true}});
   const Job job = r.h.Stored(r.id);
   EXPECT_EQ(job.state, JobState::kSucceeded);

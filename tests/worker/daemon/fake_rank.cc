@@ -116,8 +116,8 @@ class FakeRank {
     }
     if (verb == "floor") Send(rp::FloorReady{{"prior", 0.5, "aa", "bb"}, attempt_});
     if (verb == "fold") {
-      StopCause cause = StopCause::kNone;
-      EnumField(&cause, NamesOf(cause)).set_name(argument);
+      traind::StopCause cause = traind::StopCause::kNone;
+      traind::EnumField(&cause, NamesOf(cause)).set_name(argument);
       SendFold(cause);
     }
     if (verb == "train") return Train(parts.size() > 1 ? number : -1);
@@ -133,7 +133,7 @@ class FakeRank {
     if (verb == "child") LeaveChild(argument);
     if (verb == "fail") {
       const std::vector<std::string> why = absl::StrSplit(argument, absl::MaxSplits(':', 1));
-      Send(rp::Failed{attempt_, AttemptEndReasonByName(why[0]), why.back()});
+      Send(rp::Failed{attempt_, traind::AttemptEndReasonByName(why[0]), why.back()});
       return false;
     }
     return true;
@@ -145,13 +145,14 @@ class FakeRank {
     while (pid == 0) pause();
   }
 
-  void SendFold(StopCause stopped_by) {
+  void SendFold(traind::StopCause stopped_by) {
     rp::FoldSaved fold;
     fold.attempt = attempt_;
     fold.fold = fold_;
-    fold.last = stopped_by != StopCause::kNone;
+    fold.last = stopped_by != traind::StopCause::kNone;
     fold.stopped_by = stopped_by;
-    fold.complete = stopped_by == StopCause::kEpochs || stopped_by == StopCause::kPatience;
+    fold.complete =
+        stopped_by == traind::StopCause::kEpochs || stopped_by == traind::StopCause::kPatience;
     fold.score = 0.9;
     fold.oof = "oof.npy";
     fold.oof_sha256 = "cd";
@@ -164,7 +165,7 @@ class FakeRank {
       const rp::ToProcess message = Read(kStep);
       const auto* stop = std::get_if<rp::Stop>(&message);
       if (stop == nullptr) continue;
-      if (stop->predict) SendFold(CauseOf(stop->reason));
+      if (stop->predict) SendFold(traind::CauseOf(stop->reason));
       if (!stop->predict) Do("checkpoint");
       Send(rp::Finished{attempt_});
       return false;

@@ -1,5 +1,8 @@
 // The small parts of the Worker daemon, each by itself.
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
 #include <gmock/gmock.h>
+#include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -136,17 +139,17 @@ TEST_F(HomesTest, WhatTraindHadTimeToPublishIsItsOwn) {
 
 TEST_F(HomesTest, ModelsOfAFoldStandBesideEachOther) {
   Save(0, 7, true, kNow);
-  rp::FoldSaved further;
-  further.fold = 0;
-  further.seed = 1;
-  further.attempt = 8;
-  publish_schedule_.FoldSaved("a", further, kNow);  // while it trains
-  further.last = true;
-  further.step = 5;
-  publish_schedule_.FoldSaved("a", further, kNow);
-  further.last = false;
-  further.step = 6;
-  publish_schedule_.FoldSaved("a", further, kNow);
+  rp::FoldSaved extra;
+  extra.fold = 0;
+  extra.seed = 1;
+  extra.attempt = 8;
+  publish_schedule_.FoldSaved("a", extra, kNow);  // while it trains
+  extra.last = true;
+  extra.step = 5;
+  publish_schedule_.FoldSaved("a", extra, kNow);
+  extra.last = false;
+  extra.step = 6;
+  publish_schedule_.FoldSaved("a", extra, kNow);
   publish_schedule_.Disconnected(kNow);
   const auto due = publish_schedule_.Due(kNow + absl::Seconds(2), true);
   ASSERT_EQ(due.size(), 1u);
@@ -265,6 +268,21 @@ TEST(OutboxTest, FactsAreKeptInOrderUntilTheirAck) {
 
 // ---- convert ----------------------------------------------------------------
 
+std::string Text(const TaskStart& t) {
+  return absl::StrCat(
+      absl::StrJoin({absl::StrCat(t.attempt), t.job, absl::StrCat(static_cast<int>(t.kind)),
+                     t.spec_json, absl::FormatDuration(t.deadline_at), absl::StrCat(t.fold),
+                     absl::StrCat(t.seed), absl::StrJoin(t.slots, "+")},
+                    "|"),
+      "|",
+      absl::StrJoin({absl::StrCat(t.world_size), absl::StrCat(t.first_rank), t.rendezvous_host,
+                     absl::StrCat(t.rendezvous_port), t.table, absl::StrCat(t.epochs),
+                     absl::StrCat(t.row_share), absl::StrCat(t.batch), t.precision, t.resume,
+                     absl::FormatDuration(t.stop_at), absl::FormatDuration(t.checkpoint_every),
+                     t.metric, absl::StrCat(t.spec_folds), absl::StrCat(t.plan_cut)},
+                    "|"));
+}
+
 TEST(ConvertTest, AStartTaskKeepsEveryField) {
   v1::StartTask start;
   start.set_attempt(7);
@@ -316,6 +334,14 @@ TEST(ConvertTest, AStartTaskKeepsEveryField) {
   EXPECT_EQ(task.metric, "auc");
   EXPECT_EQ(task.spec_folds, 5);
   EXPECT_TRUE(task.plan_cut);
+  // None of them can get lost without a difference. (A Train is what an unset kind is.)
+  const google::protobuf::Descriptor& fields = *v1::StartTask::descriptor();
+  for (int i = 0; i < fields.field_count(); ++i) {
+    if (fields.field(i)->name() == "kind") continue;
+    v1::StartTask without = start;
+    without.GetReflection()->ClearField(&without, fields.field(i));
+    EXPECT_NE(Text(TaskFromProto(without, kNow)), Text(task)) << fields.field(i)->name();
+  }
 }
 
 TEST(ConvertTest, APrepareFindsItsMetricInTheSpecAndHasNoStop) {

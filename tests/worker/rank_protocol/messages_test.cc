@@ -83,7 +83,7 @@ TEST(MessagesTest, TheKeysOnTheWireAreTheFieldNames) {
   EXPECT_EQ(keys(Encode(FromProcess(FloorReady{}))),
             "attempt model oof_sha256 score test_sha256 type ");
   EXPECT_EQ(keys(Encode(FromProcess(Started{}))),
-            "attempt batch first_step parameters resolved_settings precision start_epoch "
+            "attempt batch first_step parameters precision resolved_settings start_epoch "
             "steps_per_epoch type ");
   EXPECT_EQ(keys(Encode(FromProcess(Probe{}))),
             "attempt evaluate_s predict_s step_p90_s step_s timed_steps type ");
