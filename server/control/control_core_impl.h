@@ -232,6 +232,7 @@ class ControlCore::Impl {
   void Apply(LiveAttempt& live, facts::FoldSaved& fact);
   void Apply(LiveAttempt& live, facts::Ended& fact);
   void Apply(LiveAttempt& live, facts::Decision& fact);
+  static void TakeBack(LiveAttempt& live, Task& task, const facts::Started& fact);
   void MarkPace(LiveAttempt& live, std::vector<double>& epochs, double epoch_s,
                 const facts::Epoch& fact) const;
   void AddMetric(const LiveAttempt& live, int64_t step, double epoch, const char* name,
@@ -339,6 +340,7 @@ class ControlCore::Impl {
   void AskDisk(JobEntry& entry);
   bool FloorPending(const JobEntry& entry) const;
   bool FinalizingDue(const JobEntry& entry) const;
+  void NoteCutOff(JobEntry& entry, const std::vector<int>& folds);
   void EnterFinalizing(JobEntry& entry);
   void AdvanceFinalizing(JobEntry& entry);
   void NoteLeftOut(JobEntry& entry);
