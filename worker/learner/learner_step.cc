@@ -119,7 +119,7 @@ absl::Status Learner::Impl::AutogradStep(const StepInput& input, const at::Tenso
   const at::NoGradGuard no_gradients;
   if (input.rows > 0) loss_sum.add_(loss.detach(), static_cast<double>(input.rows));
   if (!input.last) return absl::OkStatus();
-  parameters.TakeGradients(gradient);
+  parameters.MoveGradientsTo(gradient);
   if (reducer != nullptr) reducer->Average(gradient);
   Update(input.learning_rate);
   return absl::OkStatus();

@@ -96,7 +96,7 @@ class Trained {
     const at::Tensor loss = LossOf(step);
     loss.backward();
     const at::NoGradGuard no_gradients;
-    parameters_.TakeGradients(gradient);
+    parameters_.MoveGradientsTo(gradient);
     optimizer_->Step(gradient, kLearningRate, kMaxNorm, std::nullopt);
     return loss.item<double>();
   }
@@ -105,7 +105,7 @@ class Trained {
     const at::Tensor gradient = at::zeros_like(parameters_.flat());
     LossOf(step).backward();
     const at::NoGradGuard no_gradients;
-    parameters_.TakeGradients(gradient);
+    parameters_.MoveGradientsTo(gradient);
     return parameters_.Pack(gradient);
   }
 
@@ -320,15 +320,15 @@ TEST(RelativeBucketsTest, NearDistancesHaveABucketEachAndTheFarthestTheLast) {
   const RelativeBuckets buckets(32, 512);
   EXPECT_EQ(buckets.count(), 64);
   for (int64_t distance = -16; distance <= 16; ++distance) {
-    EXPECT_EQ(buckets.Of(distance), distance + 32);
+    EXPECT_EQ(buckets.BucketOf(distance), distance + 32);
   }
   for (int64_t distance = 17; distance < 512; ++distance) {
-    EXPECT_GE(buckets.Of(distance), buckets.Of(distance - 1));
-    EXPECT_EQ(buckets.Of(-distance), 64 - buckets.Of(distance)) << distance;
+    EXPECT_GE(buckets.BucketOf(distance), buckets.BucketOf(distance - 1));
+    EXPECT_EQ(buckets.BucketOf(-distance), 64 - buckets.BucketOf(distance)) << distance;
   }
-  EXPECT_EQ(buckets.Of(511), 63);
-  EXPECT_EQ(buckets.Row(3)[0], buckets.Of(3));
-  EXPECT_EQ(buckets.Row(3)[5], buckets.Of(-2));
+  EXPECT_EQ(buckets.BucketOf(511), 63);
+  EXPECT_EQ(buckets.Row(3)[0], buckets.BucketOf(3));
+  EXPECT_EQ(buckets.Row(3)[5], buckets.BucketOf(-2));
 }
 
 // Outputs and gradients, of lengths that differ much.

@@ -13,10 +13,10 @@
 namespace traind {
 namespace {
 
-// So many at once that a layer's results stay in a core's own cache; whole tiles of
-// PackedLayer's kernels.
+// Few enough rows that a layer's outputs stay in a core's own cache, and a multiple of the tile
+// heights of PackedLayer's kernels.
 constexpr int64_t kBlockRows = 132;
-// From so many on it pays to put the weights in order.
+// From this many rows on, packing the weights pays off.
 constexpr int64_t kPackRows = 64;
 
 class MlpForward final : public HandwrittenForward {
@@ -94,12 +94,12 @@ class MlpForward final : public HandwrittenForward {
 
   void Apply(const Layer& layer, const float* x, int64_t rows, bool head, bool packed,
              float* to) const {
-    // A head of one output would use a sixteenth of a tile.
+    // A head with one output would use a sixteenth of a tile.
     if (packed && layer.out > 1) return layer.packed.Apply(x, rows, !head, to);
     const float* weight = setup_.weights + layer.weight;
     const float* bias = setup_.weights + layer.bias;
     if (rows == 1) {
-      // A weight's rows times one vector.
+      // The weight's rows times one vector.
       DotForward(weight, x, 0, to, layer.out, layer.in);
     } else if (layer.out == 1) {
       DotForward(x, weight, 0, to, rows, layer.in);
@@ -116,7 +116,7 @@ class MlpForward final : public HandwrittenForward {
 
   HandwrittenSetup setup_;
   std::vector<Layer> layers_;
-  bool as_it_stands_ = false;  // a row is what the first layer takes
+  bool as_it_stands_ = false;  // the first layer takes a row's numbers unchanged
   std::vector<float> here_, there_;
 };
 

@@ -25,13 +25,13 @@
 namespace traind {
 namespace {
 
-constexpr uint64_t kSeedsOfLayer = 4;  // dropouts
+constexpr uint64_t kSeedsOfLayer = 4;  // number of dropouts in a layer
 constexpr Initial kSmall{Initial::Kind::kNormal, 0.02, -1};
 
-// What is not attention's of a batch's samples.
+// How a batch's tokens belong to samples, for everything but attention.
 struct Samples {
   std::vector<int64_t> ends;
-  at::Tensor of_token, place;  // [N] int64: its sample, and its place in there
+  at::Tensor of_token, place;  // [N] int64: the token's sample, and its place in it
   at::Tensor share;            // [B, 1] float32: 1 / length
 };
 
@@ -63,7 +63,7 @@ Samples SamplesOf(const Inputs& inputs) {
 class TextEncoder final : public Model {
  public:
   TextEncoder(const ModelSpec& spec, const ModelShape& shape, Parameters& parameters)
-      : columns_(shape, parameters),  // first: HandwrittenColumns counts on it
+      : columns_(shape, parameters),  // declared first: HandwrittenColumns relies on it
         spec_(spec.text),
         dropout_(spec.dropout),
         buckets_(TextEncoderSpec::kRelativeSpan, shape.max_tokens) {
@@ -98,7 +98,7 @@ class TextEncoder final : public Model {
     at::Tensor x = at::embedding(weights[tokens_], inputs.tokens);  // [N, D]
     if (!spec_.disentangled) x = x.add(at::embedding(weights[position_], samples.place));
     for (size_t k = 0; k < layers_.size(); ++k) {
-      // By value where a backward pass comes back to it.
+      // Captured by value, because a backward pass may call it again.
       const auto layer = [this, k, dropout, ends = samples.ends,
                           seed = inputs.dropout_seed + kSeedsOfLayer * k](
                              const std::vector<at::Tensor>& own, const at::Tensor& taken) {
@@ -117,10 +117,10 @@ class TextEncoder final : public Model {
  private:
   static constexpr int64_t kParametersOfLayer = 12;
 
-  // What a layer's forward pass goes with.
+  // The state of one layer's forward pass.
   struct Pass {
-    const std::vector<at::Tensor>& own;  // the layer's, in the order of their declaration
-    size_t first = 0;                    // index of own[0] among all
+    const std::vector<at::Tensor>& own;  // the layer's weights, in order of declaration
+    size_t first = 0;                    // index of own[0] among all weights
     double dropout = 0;
     uint64_t seed = 0;  // of the next dropout
 
@@ -150,7 +150,7 @@ class TextEncoder final : public Model {
     options.dropout = pass.dropout;
     options.seed = pass.seed++;
     at::Tensor relative;
-    if (spec_.disentangled) {  // as DeBERTa v3, by the same weights as the tokens'
+    if (spec_.disentangled) {  // as in DeBERTa v3, with the weights of the tokens' projection
       options.buckets = &buckets_;
       const int64_t both = 2 * spec_.width;
       relative = at::linear(pass.own.back(), pass.Weight(layer.in_proj.weight).narrow(0, 0, both),
@@ -177,7 +177,7 @@ class TextEncoder final : public Model {
   const TextEncoderSpec spec_;
   const double dropout_;
   const RelativeBuckets buckets_;
-  size_t tokens_ = 0, position_ = 0;  // position_: or relative.weight
+  size_t tokens_ = 0, position_ = 0;  // position_: the index of position or relative.weight
   std::vector<EncoderLayer> layers_;
   LinearParameters column_layer_, head_, output_;
   bool recompute_ = false;
