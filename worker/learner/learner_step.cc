@@ -31,7 +31,7 @@ absl::StatusOr<ResidentRows::Batch> Learner::Impl::BatchOf(const StepInput& inpu
   return batch;
 }
 
-// The loss to differentiate is weight x the returned mean (or sum, of no rows).
+// Returns the mean loss (of no rows: the sum). The loss to differentiate is `weight` times it.
 at::Tensor Learner::Impl::LossOf(const StepInput& input, const ResidentRows::Batch& batch,
                                  double& weight) {
   const double share =
@@ -74,7 +74,8 @@ absl::Status Learner::Impl::HandwrittenStep(const StepInput& input) {
       ASSIGN_OR_RETURN(pass.media, media_loader->Take(input.begin, input.rows));
       gather_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     }
-    const HandwrittenResult result = fast->Run(pass, target.mutable_data_ptr<float>());
+    const HandwrittenResult result =
+        handwritten_backward->Run(pass, target.mutable_data_ptr<float>());
     host_loss_sum += result.loss_sum;
     gather_s += result.gather_s;
     loss_rows += static_cast<double>(input.rows);
@@ -91,7 +92,7 @@ absl::Status Learner::Impl::HandwrittenStep(const StepInput& input) {
 }
 
 absl::Status Learner::Impl::Step(const StepInput& input) {
-  if (fast != nullptr) return HandwrittenStep(input);
+  if (handwritten_backward != nullptr) return HandwrittenStep(input);
   if (device.is_cuda() && options.model.dropout > 0) {
     at::Generator generator = at::globalContext().defaultGenerator(device);
     const std::lock_guard<std::mutex> lock(generator.mutex());
@@ -104,10 +105,11 @@ absl::Status Learner::Impl::Step(const StepInput& input) {
   return absl::OkStatus();
 }
 
-// index: [rows] int32, of the rows that it takes.
+// index: [rows] int32, the rows of the step.
 absl::Status Learner::Impl::AutogradStep(const StepInput& input, const at::Tensor& index) {
   ASSIGN_OR_RETURN(const ResidentRows::Batch batch, BatchOf(input, index));
-  // Where it is told of nothing, it leaves the gradients where autograd adds them up.
+  // Without these calls the reducer leaves the gradients on the parameters, where autograd
+  // accumulates them.
   const bool reduce = reducer != nullptr && input.last;
   if (reduce) reducer->BeforeForward();
   double weight = 1;

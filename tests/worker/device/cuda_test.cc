@@ -61,8 +61,8 @@ void ExpectSameLosses(bool classification, Precision precision, double tolerance
     ASSERT_TRUE(host->Step(input).ok());
     const absl::Status stepped = device->Step(input);
     ASSERT_TRUE(stepped.ok()) << stepped.ToString();
-    const double wanted = host->TakeLoss()->mean();
-    EXPECT_NEAR(device->TakeLoss()->mean(), wanted, tolerance * wanted) << "step " << step;
+    const double wanted = host->ConsumeLoss()->mean();
+    EXPECT_NEAR(device->ConsumeLoss()->mean(), wanted, tolerance * wanted) << "step " << step;
   }
   std::vector<int32_t> rows(100);
   std::iota(rows.begin(), rows.end(), 0);
@@ -104,7 +104,7 @@ TEST(CudaTest, AGraphTrainsAsStepByStep) {
           const absl::Status stepped = learner->Step(input);
           ASSERT_TRUE(stepped.ok()) << stepped.ToString();
         }
-        const auto wanted = learners[0]->TakeLoss(), loss = learners[1]->TakeLoss();
+        const auto wanted = learners[0]->ConsumeLoss(), loss = learners[1]->ConsumeLoss();
         const double tolerance = precision == Precision::kFp32 ? 1e-4 : 1e-2;
         EXPECT_NEAR(loss->mean(), wanted->mean(), tolerance * wanted->mean()) << "step " << step;
         EXPECT_EQ(loss->rows, wanted->rows);

@@ -95,7 +95,7 @@ void ExpectRun(const std::string& run, LearnerOptions options, bool loops) {
     const absl::Status stepped = learner->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1});
     ASSERT_TRUE(stepped.ok()) << stepped.ToString();
     const double wanted = losses[static_cast<size_t>(step)];
-    EXPECT_NEAR(learner->TakeLoss()->mean(), wanted, 1e-5 * wanted) << "step " << step;
+    EXPECT_NEAR(learner->ConsumeLoss()->mean(), wanted, 1e-5 * wanted) << "step " << step;
   }
   const std::vector<float> weights = learner->Save()->slots[kWeightsSlot];
   size_t begin = 0, statistics = 0;
@@ -137,7 +137,7 @@ TEST(CnnTest, Bf16LossesStayNearThoseOfFloat32) {
     ASSERT_TRUE(whole->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1}).ok());
     const absl::Status stepped = half->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1});
     ASSERT_TRUE(stepped.ok()) << stepped.ToString();
-    const double wanted = whole->TakeLoss()->mean(), loss = half->TakeLoss()->mean();
+    const double wanted = whole->ConsumeLoss()->mean(), loss = half->ConsumeLoss()->mean();
     EXPECT_NEAR(loss, wanted, 0.05 * wanted) << "step " << step;
     EXPECT_NE(loss, wanted);
   }
@@ -148,7 +148,7 @@ double FirstLoss(const Golden& golden, const LearnerOptions& options, uint64_t s
   const auto learner = NewLearner(golden, options);
   LoadWeights(golden, *learner, "colour.");
   EXPECT_TRUE(learner->Step({0, kBatch, kBatch, 0, seed}).ok());
-  return learner->TakeLoss()->mean();
+  return learner->ConsumeLoss()->mean();
 }
 
 TEST(CnnTest, AMixtureIsDrawnFromTheSeedAndLearntAsOne) {

@@ -161,7 +161,7 @@ TEST(HandwrittenBackwardTest, RunsWithClippingAndMomentsStayTogether) {
       const StepInput input{begin, kBatch, kBatch, 3e-3, static_cast<uint64_t>(step)};
       ASSERT_TRUE(plain->Step(input).ok());
       ASSERT_TRUE(by_hand->Step(input).ok());
-      const auto wanted = plain->TakeLoss(), loss = by_hand->TakeLoss();
+      const auto wanted = plain->ConsumeLoss(), loss = by_hand->ConsumeLoss();
       EXPECT_NEAR(loss->mean(), wanted->mean(), 1e-5 * std::fabs(wanted->mean())) << step;
       EXPECT_EQ(loss->rows, wanted->rows);
     }
@@ -178,8 +178,8 @@ TEST(HandwrittenBackwardTest, PartsOfAStepAddUp) {
       input.last = begin == 40;
       ASSERT_TRUE(parts->Step(input).ok());
     }
-    const double norm = whole->TakeLoss()->gradient_norm;
-    EXPECT_NEAR(parts->TakeLoss()->gradient_norm, norm, 1e-5 * norm) << one.name;
+    const double norm = whole->ConsumeLoss()->gradient_norm;
+    EXPECT_NEAR(parts->ConsumeLoss()->gradient_norm, norm, 1e-5 * norm) << one.name;
   }
 }
 
@@ -194,7 +194,7 @@ TEST(HandwrittenBackwardTest, InBf16LossesStayNearThoseOfFloat32) {
       ASSERT_TRUE(whole->Step(input).ok());
       const absl::Status stepped = half->Step(input);
       ASSERT_TRUE(stepped.ok()) << stepped.ToString();
-      const double wanted = whole->TakeLoss()->mean(), loss = half->TakeLoss()->mean();
+      const double wanted = whole->ConsumeLoss()->mean(), loss = half->ConsumeLoss()->mean();
       EXPECT_NEAR(loss, wanted, 0.03 * wanted) << one.name << " step " << step;
       EXPECT_NE(loss, wanted) << one.name;
     }
@@ -229,8 +229,8 @@ TEST(RecomputeTest, RunsThatSwitchItOnAndOffStayTogetherInEachPrecision) {
         ASSERT_TRUE(kept->Step(input).ok());
         const absl::Status stepped = again->Step(input);
         ASSERT_TRUE(stepped.ok()) << stepped.ToString();
-        const double wanted = kept->TakeLoss()->mean();
-        EXPECT_NEAR(again->TakeLoss()->mean(), wanted, 1e-6 * std::fabs(wanted)) << step;
+        const double wanted = kept->ConsumeLoss()->mean();
+        EXPECT_NEAR(again->ConsumeLoss()->mean(), wanted, 1e-6 * std::fabs(wanted)) << step;
       }
     }
   }
@@ -267,13 +267,13 @@ TEST(ShortenWindowTest, AModelOfShortenedWindowsIsOneThatNeverHadMore) {
       const auto fresh = NewLearner(options, by_hand);
       ASSERT_TRUE(
           fresh->Load(WithLastPositions(*shortened->Save(), shortened->layout(), kSteps)).ok());
-      ASSERT_TRUE(shortened->TakeLoss().ok());
+      ASSERT_TRUE(shortened->ConsumeLoss().ok());
       for (int64_t step = 1; step < 5; ++step) {
         const StepInput input{step % 3 * kBatch, kBatch, kBatch, 3e-3, static_cast<uint64_t>(step)};
         ASSERT_TRUE(shortened->Step(input).ok());
         ASSERT_TRUE(fresh->Step(input).ok());
-        const double wanted = fresh->TakeLoss()->mean();
-        EXPECT_NEAR(shortened->TakeLoss()->mean(), wanted, 1e-5 * std::fabs(wanted)) << step;
+        const double wanted = fresh->ConsumeLoss()->mean();
+        EXPECT_NEAR(shortened->ConsumeLoss()->mean(), wanted, 1e-5 * std::fabs(wanted)) << step;
       }
       const std::vector<int32_t> rows = {kFirst, kFirst + 9, kRows - 1};
       std::vector<float> a(rows.size() * static_cast<size_t>(options.shape.outputs)), b = a;

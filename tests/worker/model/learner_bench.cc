@@ -146,7 +146,7 @@ void Run(Mode& mode, const Work& work, int64_t batch, int64_t first, int64_t ste
   }
   mode.wall.push_back(Median(wall));
   mode.cpu.push_back(Median(cpu));
-  mode.loss = mode.learner->TakeLoss()->mean();
+  mode.loss = mode.learner->ConsumeLoss()->mean();
 }
 
 // Five MLPs answer for 100,000 rows together, and for one row after the other.

@@ -47,7 +47,7 @@ void ExpectGolden(const Golden& golden, Learner& learner) {
   for (int64_t step = 0; step < kSteps; ++step) {
     const absl::Status stepped = learner.Step({step * kBatch, kBatch, kBatch, kLearningRate, 1});
     ASSERT_TRUE(stepped.ok()) << stepped.ToString();
-    const auto loss = learner.TakeLoss();
+    const auto loss = learner.ConsumeLoss();
     ASSERT_TRUE(loss.ok());
     ASSERT_EQ(loss->rows, kBatch);
     const double wanted = expected[static_cast<size_t>(step)];
@@ -200,7 +200,7 @@ TEST(LearnerTest, Bf16LossesStayNearThoseOfFloat32) {
   for (int64_t step = 0; step < kSteps; ++step) {
     ASSERT_TRUE(learner->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1}).ok());
     const double wanted = expected[static_cast<size_t>(step)];
-    EXPECT_NEAR(learner->TakeLoss()->mean(), wanted, 0.02 * wanted) << "step " << step;
+    EXPECT_NEAR(learner->ConsumeLoss()->mean(), wanted, 0.02 * wanted) << "step " << step;
   }
   // And it was bf16: float32 would be a thousand times nearer.
   std::vector<float> fp32 = golden.Floats("out.predictions"), out(fp32.size());
@@ -217,7 +217,7 @@ TEST(LearnerTest, ARankWithoutRowsInTheLastBatchStepsAllTheSame) {
   auto learner = GoldenLearner(golden, NumericOptions());
   const absl::Status stepped = learner->Step({0, 0, 1, kLearningRate, 1});
   EXPECT_TRUE(stepped.ok()) << stepped.ToString();
-  EXPECT_EQ(learner->TakeLoss()->rows, 0);
+  EXPECT_EQ(learner->ConsumeLoss()->rows, 0);
 }
 
 TEST(LearnerTest, AnImpossibleSizeIsOutOfMemoryAndNotACrash) {

@@ -57,7 +57,7 @@ void ExpectRun(const std::string& run, double rate,
       const absl::Status stepped = learner->Step({step * kBatch, kBatch, kBatch, rate, 1});
       ASSERT_TRUE(stepped.ok()) << stepped.ToString();
       const double wanted = losses[static_cast<size_t>(step)];
-      EXPECT_NEAR(learner->TakeLoss()->mean(), wanted, 1e-5 * wanted) << "step " << step;
+      EXPECT_NEAR(learner->ConsumeLoss()->mean(), wanted, 1e-5 * wanted) << "step " << step;
     }
     std::vector<float> out(predictions.size());
     ASSERT_TRUE(learner->Predict(Weights::kLast, RowsFrom(0, kBatch), absl::MakeSpan(out)).ok());
@@ -203,7 +203,7 @@ TEST(ObjectivesTest, FourPartsOfABatchAreOneStepOfTheWhole) {
     for (size_t i = 0; i < one->slots[kWeightsSlot].size(); ++i) {
       EXPECT_NEAR(one->slots[kWeightsSlot][i], four->slots[kWeightsSlot][i], 2e-6) << i;
     }
-    EXPECT_NEAR(whole->TakeLoss()->mean(), parts->TakeLoss()->mean(), 1e-5);
+    EXPECT_NEAR(whole->ConsumeLoss()->mean(), parts->ConsumeLoss()->mean(), 1e-5);
   }
 }
 
@@ -213,7 +213,7 @@ TEST(ObjectivesTest, TheGradientsNormIsToldBeforeClipping) {
   options.clip_norm = 1e-3;
   const auto learner = NewLearner(golden, options);
   ASSERT_TRUE(learner->Step({0, kBatch, kBatch, 1e-3, 1}).ok());
-  EXPECT_GT(learner->TakeLoss()->gradient_norm, 0.5);
+  EXPECT_GT(learner->ConsumeLoss()->gradient_norm, 0.5);
 }
 
 // ---- Windows ----
@@ -268,7 +268,7 @@ TEST(WindowTest, AWindowIsItsStepsSideBySideAndTheTargetIsTheHorizonLater) {
   for (int64_t step = 0; step < 3; ++step) {
     ASSERT_TRUE(windows->Step({step * 12, 12, 12, 1e-2, 1}).ok());
     ASSERT_TRUE(rows->Step({step * 12, 12, 12, 1e-2, 1}).ok());
-    EXPECT_EQ(windows->TakeLoss()->sum, rows->TakeLoss()->sum) << step;
+    EXPECT_EQ(windows->ConsumeLoss()->sum, rows->ConsumeLoss()->sum) << step;
   }
   std::vector<float> resident(kSeries - kContext), others(kSeries - kContext), plain(others.size());
   ASSERT_TRUE(windows

@@ -67,7 +67,7 @@ void ExpectRun(const std::string& run, const LearnerOptions& base) {
       const absl::Status stepped = learner->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1});
       ASSERT_TRUE(stepped.ok()) << stepped.ToString();
       const double wanted = losses[static_cast<size_t>(step)];
-      EXPECT_NEAR(learner->TakeLoss()->mean(), wanted, 1e-5 * wanted) << "step " << step;
+      EXPECT_NEAR(learner->ConsumeLoss()->mean(), wanted, 1e-5 * wanted) << "step " << step;
     }
     std::vector<float> out(predictions.size());
     ASSERT_TRUE(
@@ -154,7 +154,7 @@ TEST(SequencesTest, Bf16LossesStayNearThoseOfFloat32) {
       ASSERT_TRUE(whole->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1}).ok());
       const absl::Status stepped = half->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1});
       ASSERT_TRUE(stepped.ok()) << stepped.ToString();
-      const double wanted = whole->TakeLoss()->mean(), loss = half->TakeLoss()->mean();
+      const double wanted = whole->ConsumeLoss()->mean(), loss = half->ConsumeLoss()->mean();
       EXPECT_NEAR(loss, wanted, 0.03 * wanted) << architecture << " step " << step;
       EXPECT_NE(loss, wanted);
     }

@@ -242,7 +242,7 @@ TEST(TextLearnerTest, LossesOfEitherPathAreThoseOfPyTorchStepByStep) {
               learner->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1});
           ASSERT_TRUE(stepped.ok()) << stepped.ToString();
           const double wanted = losses[static_cast<size_t>(step)];
-          EXPECT_NEAR(learner->TakeLoss()->mean(), wanted, 1e-5 * wanted) << "step " << step;
+          EXPECT_NEAR(learner->ConsumeLoss()->mean(), wanted, 1e-5 * wanted) << "step " << step;
         }
       }
     }
@@ -265,7 +265,7 @@ std::vector<double> LossesOf(const Golden& golden, const Recorded& run,
       input.last = last;
       EXPECT_TRUE(learner->Step(input).ok());
     }
-    losses.push_back(learner->TakeLoss()->mean());
+    losses.push_back(learner->ConsumeLoss()->mean());
   }
   return losses;
 }

@@ -86,7 +86,7 @@ TEST_P(Unet3dTest, LossesAndRunningStatisticsAreThoseOfPyTorchStepByStep) {
   for (int64_t step = 0; step < kSteps; ++step) {
     const absl::Status stepped = learner->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1});
     ASSERT_TRUE(stepped.ok()) << stepped.ToString();
-    const auto loss = learner->TakeLoss();
+    const auto loss = learner->ConsumeLoss();
     ASSERT_TRUE(loss.ok());
     const double wanted = expected[static_cast<size_t>(step)];
     EXPECT_NEAR(loss->mean(), wanted, 1e-5 * wanted) << "step " << step;
