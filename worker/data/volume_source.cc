@@ -8,16 +8,16 @@
 namespace traind {
 namespace {
 
-// Streams besides the one that says where a patch begins.
+// Random streams of a row besides the one for the patch's position.
 enum : uint64_t { kTurns = 1, kChanges = 2 };
 
 Extent3 ExtentOf(const VolumeShape& shape) { return {shape.depth, shape.height, shape.width}; }
 
 }  // namespace
 
-// Voxels of the class whose turn it is among those that the row's volume has. Each patch of the
-// volume in an epoch is of the next one; the first one is drawn, so that few patches an epoch
-// reach all classes, too.
+// Returns the voxels of the class whose turn it is. The classes in a volume take turns over its
+// patches in an epoch. The first class is random, so that all classes are reached even with few
+// patches per epoch.
 absl::Span<const int64_t> VolumeSource::PlacesFor(int32_t row, uint64_t seed) const {
   std::vector<absl::Span<const int64_t>> present;
   for (const StoredClass& of : volume(row).classes) {

@@ -21,7 +21,8 @@ absl::StatusOr<ResidentRows::Batch> Learner::Impl::BatchOf(const StepInput& inpu
   ResidentRows::Batch batch = rows->Gather(index);
   batch.inputs.dropout_seed = input.dropout_seed;
   if (media_loader != nullptr) {
-    ASSIGN_OR_RETURN(const MediaBatch* const loaded, media_loader->Take(input.begin, input.rows));
+    ASSIGN_OR_RETURN(const MediaBatch* const loaded,
+                     media_loader->GetBatch(input.begin, input.rows));
     AttachMedia(*loaded, device, batch.inputs);
     if (!loaded->target_shape.empty()) {
       batch.target = TensorOf(loaded->target, loaded->target_shape, device);
@@ -71,7 +72,7 @@ absl::Status Learner::Impl::HandwrittenStep(const StepInput& input) {
     pass.dropout_seed = input.dropout_seed;
     if (media_loader != nullptr) {
       const auto started = std::chrono::steady_clock::now();
-      ASSIGN_OR_RETURN(pass.media, media_loader->Take(input.begin, input.rows));
+      ASSIGN_OR_RETURN(pass.media, media_loader->GetBatch(input.begin, input.rows));
       gather_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     }
     const HandwrittenResult result =

@@ -340,7 +340,7 @@ UsageWindow Trainer::TakeUsage(absl::Duration now, double gather_s) {
   usage.cpu_s = cpu_s - std::exchange(cpu_s_, cpu_s);
   usage.gather_s = gather_s;
   if (gang_->group() != nullptr) {
-    usage.exchange_s = absl::ToDoubleSeconds(gang_->group()->TakeTime());
+    usage.exchange_s = absl::ToDoubleSeconds(gang_->group()->ConsumeTime());
   }
   usage.pause_s = absl::ToDoubleSeconds(std::exchange(pause_, absl::ZeroDuration()));
   usage.passes = passes_ - std::exchange(progress_passes_, passes_);

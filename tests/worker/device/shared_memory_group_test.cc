@@ -182,7 +182,7 @@ TEST(SharedMemoryGroupTest, AddressesOfOtherHostsAndGangsAreRefused) {
     EXPECT_TRUE(absl::IsFailedPrecondition(opened.status())) << where;
     return std::string(opened.status().message());
   };
-  EXPECT_TRUE(absl::StrContains(refusal("none", 2), "no segment's address"));
+  EXPECT_TRUE(absl::StrContains(refusal("none", 2), "not the address of a segment"));
   EXPECT_TRUE(absl::StrContains(refusal("x" + address, 2), "another host"));
   std::string other = address;
   other.back() = other.back() == '1' ? '2' : '1';
