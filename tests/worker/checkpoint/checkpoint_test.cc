@@ -247,13 +247,13 @@ TEST_F(CheckpointTest, OthersCheckpointsAreRefused) {
   };
   other = Sample(0);
   other.optimizer = "sgd";
-  EXPECT_TRUE(absl::StrContains(refusal(other), "of another optimizer: adamw, not sgd"));
+  EXPECT_TRUE(absl::StrContains(refusal(other), "to another optimizer: adamw, not sgd"));
   other = Sample(0);
   other.slots["momentum_buffer"];
   EXPECT_TRUE(absl::StrContains(refusal(other), "lacks momentum_buffer"));
   other = Sample(0);
   other.model = "lstm";
-  EXPECT_TRUE(absl::StrContains(refusal(other), "of another model: mlp, not lstm"));
+  EXPECT_TRUE(absl::StrContains(refusal(other), "to another model: mlp, not lstm"));
   ParameterLayout layout = Layout();
   layout[1].shape = {1, 2};
   EXPECT_TRUE(

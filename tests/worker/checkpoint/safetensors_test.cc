@@ -94,7 +94,7 @@ TEST(SafetensorsTest, HeadersThatAreNoObjectAreRefused) {
 
 TEST(SafetensorsTest, DuplicateNamesAreRefused) {
   const std::string header = "{" + Tensor("a", "[1]", 0, 4) + "," + Tensor("a", "[1]", 0, 4) + "}";
-  EXPECT_TRUE(absl::StrContains(Refusal(File(header, 4)), "\"a\" is there twice"));
+  EXPECT_TRUE(absl::StrContains(Refusal(File(header, 4)), "\"a\" occurs twice"));
   EXPECT_NE(Refusal(File("{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[1],"
                          "\"data_offsets\":[0,4]}}",
                          4)),
@@ -150,27 +150,28 @@ TEST(SafetensorsTest, MistakesAreNamed) {
   };
   says(one(Tensor("a", "[1]", 0, 4, "F4")), 4, "tensor \"a\": unknown dtype \"F4\"");
   says(one(Tensor("a", "[1]", 8, 4)), 8, "tensor \"a\": offsets 8-4 run backwards");
-  says(one(Tensor("a", "[2]", 0, 8)), 4, "tensor \"a\": offsets 0-8 leave the file, which has 4");
-  says(one(Tensor("a", "[3]", 0, 8)), 8, "offsets 0-8 are not the 12 bytes of its shape and dtype");
+  says(one(Tensor("a", "[2]", 0, 8)), 4, "tensor \"a\": offsets 0-8 exceed the file, which has 4");
+  says(one(Tensor("a", "[3]", 0, 8)), 8,
+       "offsets 0-8 do not span the 12 bytes of its shape and dtype");
   says(one(Tensor("a", "[4294967296,4294967296,1]", 0, 4)), 4, "more elements than can be counted");
   says(two(Tensor("a", "[2]", 0, 8), Tensor("b", "[1]", 4, 8)), 8,
        "tensor \"b\" starts at 4, within tensor \"a\", which ends at 8");
   says(two(Tensor("a", "[1]", 0, 4), Tensor("b", "[1]", 8, 12)), 12,
-       "a hole: bytes 4-8 before tensor \"b\" are of no tensor");
-  says(one(Tensor("a", "[1]", 0, 4)), 8, "the tensors end at 4, the data has 8 bytes");
+       "bytes 4-8 before tensor \"b\" belong to no tensor");
+  says(one(Tensor("a", "[1]", 0, 4)), 8, "the tensors end at byte 4 of 8 bytes of data");
   says(one(Tensor("a", "[-1]", 0, 4)), 4, "a number of its shape is negative");
   says(one(Tensor("a", "[1e0]", 0, 4)), 4, "a number of its shape is negative, broken");
-  says(one(Tensor("a", "[[1]]", 0, 4)), 4, "tensor \"a\": a list in its shape");
+  says(one(Tensor("a", "[[1]]", 0, 4)), 4, "tensor \"a\" has a list in its shape");
   says(one("\"a\":{\"dtype\":7,\"shape\":[1],\"data_offsets\":[0,4]}"), 4,
-       "a number in the place of its dtype");
+       "tensor \"a\" has a number as its dtype");
   says(one("\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0]}"), 4, "not two numbers");
   says(one("\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"more\":1}"), 4,
        "not \"more\"");
   says(one("\"a\":{\"dtype\":\"F32\",\"shape\":[1]}"), 4, "expected dtype, shape and data_offsets");
-  says(one("\"a\":[]"), 0, "tensor \"a\" is a list and no object");
-  says("{\"__metadata__\":{\"k\":1}}", 0, "__metadata__ has a number where a text belongs");
-  says("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "is there twice");
-  says("{\"a\":", 0, "the header is no JSON object: see its byte");
+  says(one("\"a\":[]"), 0, "tensor \"a\" is a list, not an object");
+  says("{\"__metadata__\":{\"k\":1}}", 0, "__metadata__ has a number instead of a string");
+  says("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "occurs twice");
+  says("{\"a\":", 0, "the header is not a JSON object: there is an error at byte");
   std::string extents = "[1";
   for (int i = 0; i < 100; ++i) extents += ",1";
   says(one(Tensor("a", extents + "]", 0, 4)), 4, "shape has more than 64 numbers");

@@ -41,7 +41,7 @@ std::vector<float> Answers(const ModelSpec& spec, const ModelShape& shape,
   pretrained.sha256 = DigestFile(kFile)->sha256;
   pretrained.map = map;
   const auto report =
-      TakePretrained(pretrained, kFile, parameters.layout(), pieces, absl::MakeSpan(values));
+      LoadPretrained(pretrained, kFile, parameters.layout(), pieces, absl::MakeSpan(values));
   EXPECT_TRUE(report.ok()) << report.status();
   if (!report.ok()) return {};
   EXPECT_TRUE(report->kept.empty()) << report->Text();
