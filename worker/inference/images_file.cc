@@ -11,7 +11,7 @@
 namespace traind {
 namespace {
 
-// Between two looks at the clock.
+// The most work between two checks of the clock.
 constexpr int64_t kMostAtOnce = 256, kBytesAtOnce = int64_t{64} << 20;
 
 }  // namespace

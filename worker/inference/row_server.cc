@@ -28,9 +28,10 @@ std::string TextOf(float value) {
 // The rows of several requests.
 struct RowServer::Batch {
   std::vector<ColumnRows> features;
-  TextRows texts;               // where the models take some
-  std::vector<uint8_t> pixels;  // likewise
-  std::vector<std::pair<const rank_protocol::Rows*, size_t>> requests;  // with their rows
+  TextRows texts;               // if the models take texts
+  std::vector<uint8_t> pixels;  // if the models take images
+  std::vector<std::pair<const rank_protocol::Rows*, size_t>>
+      requests;  // with their numbers of rows
   size_t rows = 0;
 };
 
@@ -66,7 +67,7 @@ absl::Status RowServer::LoadModels() {
     models_.push_back(*std::move(model));
   }
   if (models_.empty()) {
-    return absl::InvalidArgumentError(  // the same again would end the same
+    return absl::InvalidArgumentError(  // a retry would end in the same way
         absl::StrCat("no model of job ", spec_.from, " can predict: ", status.message()));
   }
   ScaleToOne(weights_);
@@ -74,7 +75,7 @@ absl::Status RowServer::LoadModels() {
   members_ = members.dump();
   quality_ = models_.size() == spec_.models.size() ? spec_.quality : Quality::kDegraded;
   schema_ = models_[0]->input();
-  schema_.id.clear();  // rows come back in their order
+  schema_.id.clear();  // not needed, because answers keep the order of the rows
   return absl::OkStatus();
 }
 
@@ -87,8 +88,8 @@ absl::Status RowServer::Run() {
   serving.members = static_cast<int>(models_.size());
   sink_.Send(serving);
   absl::Duration last = clock_.MonotonicNow();
-  while (control_.order() == InferenceControl::Order::kGoOn) {
-    std::vector<rank_protocol::Rows> requests = control_.TakeRows(kHeartbeat);
+  while (control_.order() == InferenceControl::Order::kContinue) {
+    std::vector<rank_protocol::Rows> requests = control_.WaitForRows(kHeartbeat);
     const absl::Duration now = clock_.MonotonicNow();
     if (!requests.empty()) {
       AnswerAll(std::move(requests));
@@ -100,8 +101,8 @@ absl::Status RowServer::Run() {
     progress.attempt = task_.attempt;
     sink_.SendProgress(progress);
   }
-  for (const rank_protocol::Rows& request : control_.TakeRows(absl::ZeroDuration())) {
-    Refuse(request, absl::UnavailableError("the models are about to go"));
+  for (const rank_protocol::Rows& request : control_.WaitForRows(absl::ZeroDuration())) {
+    Refuse(request, absl::UnavailableError("the models are about to be unloaded"));
   }
   return absl::OkStatus();
 }
@@ -134,7 +135,7 @@ absl::StatusOr<const FeatureReader*> RowServer::ReaderFor(const std::vector<std:
   for (size_t i = 0; i < columns.size(); ++i) {
     if (std::find(columns.begin(), columns.begin() + static_cast<ptrdiff_t>(i), columns[i]) !=
         columns.begin() + static_cast<ptrdiff_t>(i)) {
-      return absl::InvalidArgumentError(absl::StrCat("columns: '", columns[i], "' is there twice"));
+      return absl::InvalidArgumentError(absl::StrCat("columns: '", columns[i], "' occurs twice"));
     }
   }
   ASSIGN_OR_RETURN(std::unique_ptr<FeatureReader> reader,

@@ -3,7 +3,7 @@
 namespace traind {
 namespace {
 
-// The mean over some rows: [C].
+// The mean over the given rows: [C].
 std::vector<float> MeanOf(const Table& table, absl::Span<const int32_t> rows) {
   const TableSchema& schema = table.schema();
   const size_t columns = PredictionColumns(table);
@@ -64,7 +64,7 @@ Floor PriorFloor(const Table& table, const FloorFolds& folds, Metric metric) {
   for (int fold = 0; fold < folds.split.folds; ++fold) {
     of_fold.push_back(MeanOf(table, TrainingRows(table, folds.fold_of, fold, folds.split)));
   }
-  // No fold's number: all usable rows.
+  // An index beyond the folds selects all usable rows.
   const std::vector<float> of_all =
       MeanOf(table, TrainingRows(table, folds.fold_of, folds.split.folds, folds.split));
 

@@ -13,15 +13,15 @@ namespace {
 
 constexpr size_t kBins = IntensityBins::kCount;
 
-// What a value means: [bins].
+// The label of each bin: [bins].
 using Labels = std::array<uint8_t, kBins>;
 
-// Voxels with a value below each bin, of a class and of all: [kBins + 1].
+// Numbers of voxels with a value below each bin, inside a class and in total: [kBins + 1].
 struct Below {
   std::vector<int64_t> inside, all;
 };
 
-// [classes]
+// Returns the sums per class, [classes].
 std::vector<Below> SumsOf(const VoxelCounts& counts) {
   std::vector<Below> sums(counts.size() - 1);
   for (size_t c = 0; c < sums.size(); ++c) {
@@ -37,7 +37,7 @@ std::vector<Below> SumsOf(const VoxelCounts& counts) {
   return sums;
 }
 
-// Bins from `begin` to before `end`, and how well they tell the class.
+// Bins begin..end-1 as the range of a class, and its score.
 struct Range {
   size_t begin = 0, end = kBins;
   double score = -1;
@@ -130,7 +130,7 @@ absl::StatusOr<Floor> RangeFloor(const Table& table, const VolumeSet& set, const
     sums.push_back(SumsOf(counts.back()));
   }
   std::vector<Labels> of_fold;
-  // No fold's number: all usable rows.
+  // An index beyond the folds selects all usable rows.
   for (int fold = 0; fold <= folds.split.folds; ++fold) {
     of_fold.push_back(LabelsFor(sums, TrainingRows(table, folds.fold_of, fold, folds.split),
                                 set.classes().size(), metric));
@@ -140,7 +140,7 @@ absl::StatusOr<Floor> RangeFloor(const Table& table, const VolumeSet& set, const
   rules.score = [&](size_t row, size_t rule) {
     return ScoreOf(counts[row], of_fold[rule], metric);
   };
-  rules.label = [&](float value) { return of_fold.back()[bins.Of(value)]; };
+  rules.label = [&](float value) { return of_fold.back()[bins.BinOf(value)]; };
   return AnswerByRules(table, set, folds, metric, rules, test_file);
 }
 

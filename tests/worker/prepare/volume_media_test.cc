@@ -248,9 +248,9 @@ TEST_F(VolumeMediaTest, WhatIsWrongWithTheTestFileOrAPathIsAnError) {
   Put("v/7.npy", "nothing");
   EXPECT_THAT(Failure(Spec()), HasSubstr("v/7.npy: neither NPY"));
   Put("test.csv", "id,image\n1,/etc/passwd\n");
-  EXPECT_THAT(Failure(Spec()), HasSubstr("'/etc/passwd' is no file below the folder"));
+  EXPECT_THAT(Failure(Spec()), HasSubstr("'/etc/passwd' is not a file below the folder"));
   Put("test.csv", "id,image\n1,../../x.npy\n");
-  EXPECT_THAT(Failure(Spec()), HasSubstr("'../../x.npy' is no file below the folder"));
+  EXPECT_THAT(Failure(Spec()), HasSubstr("'../../x.npy' is not a file below the folder"));
   Put("test.csv", "id,picture\n1,v/1.npy\n");
   EXPECT_THAT(Failure(Spec()), HasSubstr("there is no column 'image' (data.volume.image)"));
 }
