@@ -140,7 +140,7 @@ TEST_F(CheckpointTest, WithoutBestWeightsTheLastOnesPredict) {
   EXPECT_EQ(read->slots.at("best_weights"), c.slots.at("weights"));
 }
 
-// Format 1, as its last release wrote it.
+// A checkpoint of format 1, written by its last release.
 TEST_F(CheckpointTest, TheFirstFormatIsStillRead) {
   const std::string golden = "tests/worker/checkpoint/golden/";
   for (const char* name : {"checkpoint-100.json", "checkpoint-100.safetensors"}) {
@@ -159,7 +159,7 @@ TEST_F(CheckpointTest, TheFirstFormatIsStillRead) {
   for (const auto& [slot, values] : read->slots) EXPECT_EQ(values, expected.slots.at(slot)) << slot;
 }
 
-// As another program may lay them out.
+// Another program may write the tensors in another order.
 TEST_F(CheckpointTest, TensorsInAnotherOrderAreFoundByTheirNames) {
   const std::string manifest = Save(100);
   const std::string bytes = Text("checkpoint-100.safetensors");

@@ -16,14 +16,14 @@ std::string Bytes(const std::vector<float>& values) {
   return std::string(reinterpret_cast<const char*>(values.data()), values.size() * 4);
 }
 
-// A file with that header and that much data.
+// Makes a file with this header and this many bytes of data.
 std::string File(const std::string& header, size_t data_bytes) {
   std::string file;
   for (int i = 0; i < 8; ++i) file.push_back(static_cast<char>(header.size() >> (8 * i)));
   return file + header + std::string(data_bytes, '\1');
 }
 
-// The message, where the file is refused.
+// Returns the error message if the file is refused.
 std::string Refusal(const std::string& file) {
   const auto parsed = ParseSafetensors(file);
   if (parsed.ok()) return "";
@@ -37,7 +37,7 @@ std::string Tensor(const std::string& name, const std::string& shape, int64_t be
                       ",\"data_offsets\":[", begin, ",", end, "]}");
 }
 
-TEST(SafetensorsTest, WhatIsWrittenIsReadBack) {
+TEST(SafetensorsTest, WrittenTensorsAreReadBack) {
   const std::string a = Bytes({1, 2, 3, 4, 5, 6}), b = Bytes({-1});
   const std::string file = EncodeSafetensors(
       {{"layer.weight", {DType::kF32, {2, 3}, a}}, {"b", {DType::kF32, {}, b}}}, {{"job", "j"}});
@@ -112,10 +112,10 @@ TEST(SafetensorsTest, TensorsMustFillTheDataWithoutHoleOrOverlap) {
     return Refusal(File("{" + first + "," + second + "}", bytes));
   };
   EXPECT_EQ(with(Tensor("a", "[1]", 0, 4), Tensor("b", "[1]", 4, 8), 8), "");
-  EXPECT_NE(with(Tensor("a", "[1]", 0, 4), Tensor("b", "[1]", 8, 12), 12), "");  // hole
+  EXPECT_NE(with(Tensor("a", "[1]", 0, 4), Tensor("b", "[1]", 8, 12), 12), "");  // gap
   EXPECT_NE(with(Tensor("a", "[2]", 0, 8), Tensor("b", "[1]", 4, 8), 8), "");    // overlap
-  EXPECT_NE(with(Tensor("a", "[1]", 0, 4), Tensor("b", "[1]", 0, 4), 4), "");    // the same
-  EXPECT_NE(with(Tensor("a", "[1]", 0, 4), Tensor("b", "[1]", 4, 8), 12), "");   // rest
+  EXPECT_NE(with(Tensor("a", "[1]", 0, 4), Tensor("b", "[1]", 0, 4), 4), "");    // same range
+  EXPECT_NE(with(Tensor("a", "[1]", 0, 4), Tensor("b", "[1]", 4, 8), 12), "");   // unused rest
   EXPECT_NE(with(Tensor("a", "[1]", 4, 8), Tensor("b", "[1]", 8, 12), 12), "");  // late start
   EXPECT_NE(with(Tensor("a", "[1]", 0, 4), Tensor("b", "[2]", 4, 12), 8), "");   // past the end
 }
@@ -131,14 +131,14 @@ TEST(SafetensorsTest, SizesMustBeThoseOfShapeAndType) {
   EXPECT_NE(one(Tensor("a", "[-1]", 0, 4), 4), "");
   EXPECT_NE(one(Tensor("a", "[1.5]", 0, 4), 4), "");
   EXPECT_NE(one(Tensor("a", "\"1\"", 0, 4), 4), "");
-  // Products that come back to 4 modulo 2^64.
+  // Products that wrap around to 4 modulo 2^64.
   EXPECT_NE(one(Tensor("a", "[4611686018427387905]", 0, 4), 4), "");
   EXPECT_NE(one(Tensor("a", "[4294967296,4294967296,1]", 0, 0), 0), "");
   EXPECT_NE(one(Tensor("a", "[18446744073709551615]", 0, 4), 4), "");
   EXPECT_NE(one("\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"x\":1}", 4), "");
 }
 
-// What each mistake is told as.
+// The message of each mistake.
 TEST(SafetensorsTest, MistakesAreNamed) {
   const auto says = [](const std::string& header, size_t bytes, const std::string& what) {
     const std::string refusal = Refusal(File(header, bytes));
@@ -175,7 +175,7 @@ TEST(SafetensorsTest, MistakesAreNamed) {
   std::string extents = "[1";
   for (int i = 0; i < 100; ++i) extents += ",1";
   says(one(Tensor("a", extents + "]", 0, 4)), 4, "shape has more than 64 numbers");
-  // Names come from anywhere: they are told printably, and not at length.
+  // Names may be arbitrary, so messages show them printable and shortened.
   says(one(Tensor(std::string(5000, 'n') + "\\u0007", "[1]", 0, 0)), 4,
        std::string(200, 'n') + "...\"");
   says(one(Tensor("\\u0007\\n", "[1]", 4, 0)), 4, "tensor \"\\x07\\n\"");
@@ -207,7 +207,7 @@ TEST(SafetensorsTest, AllTypesOfTheFormatAreRead) {
   }
 }
 
-// Time and memory grow with the header, and not with its square.
+// Time and memory grow linearly with the header.
 TEST(SafetensorsTest, ManyTensorsAreReadQuickly) {
   std::string header = "{";
   for (int i = 0; i < 200'000; ++i) {

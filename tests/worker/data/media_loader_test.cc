@@ -40,7 +40,7 @@ TEST(MediaLoaderTest, EachBatchIsThePartOfTheOrderThatWasAskedFor) {
   EXPECT_THAT((*first)->ends, ElementsAre(2, 4));
   EXPECT_THAT((*loader.GetBatch(2, 2))->tokens, ElementsAre(3, 7, 2, 7));
   EXPECT_THAT((*loader.GetBatch(4, 1))->tokens, ElementsAre(1, 7));
-  EXPECT_EQ(source->loads, 3);  // each one once, and nothing behind the end
+  EXPECT_EQ(source->loads, 3);  // each batch is loaded once, and nothing beyond the end
 }
 
 TEST(MediaLoaderTest, ABatchThatWasNotExpectedIsLoadedAllTheSame) {
@@ -61,7 +61,7 @@ TEST(MediaLoaderTest, ABatchThatWasNotExpectedIsLoadedAllTheSame) {
   EXPECT_TRUE((*loader.GetBatch(0, 0))->tokens.empty());
 }
 
-TEST(MediaLoaderTest, WhatCannotBeReadIsToldWithItsOwnBatchAndNoOther) {
+TEST(MediaLoaderTest, AnUnreadableRowFailsItsOwnBatchOnly) {
   auto source = std::make_shared<NumberSource>();
   source->bad_row = 2;
   MediaLoader loader(source);

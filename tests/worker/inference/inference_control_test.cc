@@ -26,7 +26,7 @@ rank_protocol::Rows Request(uint64_t number) {
   return rows;
 }
 
-TEST(InferenceControlTest, WhateverWaitsIsTakenTogether) {
+TEST(InferenceControlTest, AllWaitingRowsAreReturnedTogether) {
   const StoppedClock clock;
   InferenceControl control(7, -1, clock);
   EXPECT_EQ(control.deadline(), absl::InfiniteDuration());

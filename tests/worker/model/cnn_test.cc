@@ -1,4 +1,4 @@
-// The residual CNN over images, against PyTorch's.
+// The residual CNN over images against PyTorch.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,11 +15,11 @@
 namespace traind {
 namespace {
 
-// As tests/golden/cnn_golden.py has them.
+// The same as in tests/golden/cnn_golden.py.
 constexpr int64_t kSteps = 20, kBatch = 8, kSize = 9, kNumeric = 2, kRows = kSteps * kBatch;
 constexpr double kLearningRate = 1e-3;
 
-// The first channels of images that lie in memory, [rows, size, size, 3].
+// The first channels of images in memory, [rows, size, size, 3].
 class Images final : public MediaSource {
  public:
   Images(std::vector<float> values, int64_t channels)
@@ -143,7 +143,7 @@ TEST(CnnTest, Bf16LossesStayNearThoseOfFloat32) {
   }
 }
 
-// The loss of a first step with these options, from the golden weights.
+// Returns the loss of the first step with these options, from the golden weights.
 double FirstLoss(const Golden& golden, const LearnerOptions& options, uint64_t seed) {
   const auto learner = NewLearner(golden, options);
   LoadWeights(golden, *learner, "colour.");
@@ -167,7 +167,7 @@ TEST(CnnTest, AMixtureIsDrawnFromTheSeedAndLearntAsOne) {
     most = std::max(most, share);
     least = std::min(least, share);
   }
-  // Of Beta(1, 1) the larger share is uniform in 0.5-1.
+  // For Beta(1, 1) the larger share is uniform in 0.5-1.
   EXPECT_NEAR(sum / 2000, 0.75, 0.01);
   EXPECT_GT(most, 0.99);
   EXPECT_LT(least, 0.51);

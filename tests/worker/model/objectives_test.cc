@@ -13,7 +13,7 @@
 namespace traind {
 namespace {
 
-// As tests/golden/objectives_golden.py has them.
+// The same as in tests/golden/objectives_golden.py.
 constexpr int64_t kSteps = 20, kBatch = 16, kNumeric = 8, kOutputs = 3;
 
 LearnerOptions BaseOptions() {
@@ -34,7 +34,7 @@ std::unique_ptr<Learner> NewLearner(const Golden& golden, const LearnerOptions& 
   data.rows.numeric = golden.Floats("in.numeric");
   data.values = golden.Floats("in.values");
   data.classes = golden.Integers("in.classes");
-  SetTorchThreads(1);  // more would wait for each other at sizes like these
+  SetTorchThreads(1);  // at these sizes more threads would only wait for each other
   auto learner = Learner::Create(options, std::move(data));
   EXPECT_TRUE(learner.ok()) << learner.status().ToString();
   LoadWeights(golden, **learner);
@@ -180,7 +180,7 @@ TEST(ObjectivesTest, AStateOfAnotherOptimizerIsRefused) {
   EXPECT_TRUE(absl::IsInvalidArgument(sgd->Load(*adamw->Save())));
 }
 
-TEST(ObjectivesTest, FourPartsOfABatchAreOneStepOfTheWhole) {
+TEST(ObjectivesTest, FourMicroBatchesAreOneStepOfTheWholeBatch) {
   const Golden golden("objectives.safetensors");
   for (const LossKind loss : {LossKind::kMse, LossKind::kCrossEntropy}) {
     LearnerOptions options = BaseOptions();
@@ -207,7 +207,7 @@ TEST(ObjectivesTest, FourPartsOfABatchAreOneStepOfTheWhole) {
   }
 }
 
-TEST(ObjectivesTest, TheGradientsNormIsToldBeforeClipping) {
+TEST(ObjectivesTest, TheGradientNormIsReportedBeforeClipping) {
   const Golden golden("objectives.safetensors");
   LearnerOptions options = BaseOptions();
   options.clip_norm = 1e-3;
@@ -244,7 +244,7 @@ LearnerOptions SeriesOptions(int64_t window, int64_t horizon) {
   return options;
 }
 
-// The same samples as plain rows, their steps side by side.
+// The same samples as plain rows, with their steps side by side.
 TEST(WindowTest, AWindowIsItsStepsSideBySideAndTheTargetIsTheHorizonLater) {
   constexpr int64_t kWindow = 3, kHorizon = 2, kContext = kWindow - 1 + kHorizon;
   LearnerData series = SeriesData(), flat;

@@ -1,4 +1,4 @@
-// Models over windows of a series, against PyTorch's.
+// Models over windows of a series against PyTorch.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace traind {
 namespace {
 
-// As tests/golden/sequences_golden.py has them.
+// The same as in tests/golden/sequences_golden.py.
 constexpr int64_t kSteps = 20, kBatch = 16, kNumeric = 5, kWindow = 7, kHorizon = 2;
 constexpr int64_t kContext = kWindow - 1 + kHorizon, kRows = kSteps * kBatch + kContext;
 constexpr double kLearningRate = 3e-3;
@@ -46,7 +46,7 @@ std::unique_ptr<Learner> NewLearner(const Golden& golden, const LearnerOptions& 
       data.values.push_back(values[static_cast<size_t>(row * 3 + k)]);
     }
   }
-  SetTorchThreads(1);  // more would wait for each other at sizes like these
+  SetTorchThreads(1);  // at these sizes more threads would only wait for each other
   auto learner = Learner::Create(options, std::move(data));
   EXPECT_TRUE(learner.ok()) << learner.status().ToString();
   EXPECT_TRUE((*learner)->SetOrder(RowsFrom(kContext, kSteps * kBatch)).ok());
@@ -57,10 +57,10 @@ void ExpectRun(const std::string& run, const LearnerOptions& base) {
   const Golden golden("sequences.safetensors");
   const std::vector<float> losses = golden.Floats("out." + run + ".losses");
   const std::vector<float> predictions = golden.Floats("out." + run + ".predictions");
-  for (const bool by_hand : {true, false}) {
-    SCOPED_TRACE(run + (by_hand ? ", static" : ", autograd"));
+  for (const bool handwritten : {true, false}) {
+    SCOPED_TRACE(run + (handwritten ? ", static" : ", autograd"));
     LearnerOptions options = base;
-    options.paths.handwritten_backward = by_hand;
+    options.paths.handwritten_backward = handwritten;
     const auto learner = NewLearner(golden, options);
     LoadWeights(golden, *learner, run + ".");
     for (int64_t step = 0; step < kSteps; ++step) {
@@ -114,7 +114,8 @@ TEST(SequencesTest, InitialWeightsAreSpreadAsPyTorchSpreadsThem) {
   LearnerOptions options = Options(kWindow, 2, false);
   options.model.lstm.hidden = 64;
   options.model.transformer.width = 64;
-  // Of a uniform on [-a, a) the mean square is a^2 / 3; of a normal its variance.
+  // The mean square of a uniform distribution on [-a, a) is a^2 / 3, that of a normal one its
+  // variance.
   const auto mean_square = [&](const char* architecture, const std::string& name) {
     options.model.architecture = architecture;
     const auto learner = NewLearner(golden, options);

@@ -31,7 +31,7 @@ ParameterInfo Parameter(const std::string& name, std::vector<int64_t> shape) {
   return {name, std::move(shape), size};
 }
 
-// A file on disk, tensor by tensor.
+// Builds a file on disk, tensor by tensor.
 class Weights {
  public:
   Weights& Add(const std::string& name, DType dtype, std::vector<int64_t> shape,
@@ -45,7 +45,7 @@ class Weights {
     return Add(name, DType::kF32, std::move(shape),
                std::string(reinterpret_cast<const char*>(values.data()), values.size() * 4));
   }
-  // 0, 1, 2, ...
+  // Adds a tensor of 0, 1, 2, ...
   Weights& Counted(const std::string& name, std::vector<int64_t> shape, float from = 0) {
     std::vector<float> values(static_cast<size_t>(Parameter("", shape).size));
     for (float& value : values) value = from++;
@@ -61,7 +61,7 @@ class Weights {
 
 class PretrainedTest : public testing::Test {
  protected:
-  // Of what starts as -1.
+  // Loads into values that start as -1.
   absl::StatusOr<PretrainedReport> Take(const std::string& bytes, const ParameterLayout& layout,
                                         std::map<std::string, std::string> map,
                                         int64_t pieces = 0) {
@@ -128,7 +128,7 @@ TEST_F(PretrainedTest, ScalarsAndEmptyTensorsAreTaken) {
   EXPECT_THAT(values_, ElementsAre(5));
 }
 
-TEST_F(PretrainedTest, AllMistakesAreToldWithBothShapes) {
+TEST_F(PretrainedTest, AllMistakesAreReportedWithBothShapes) {
   const std::string bytes = Weights()
                                 .Counted("w", {2, 3})
                                 .Counted("v", {3})
@@ -177,7 +177,7 @@ TEST_F(PretrainedTest, TokensAreOnlyKnownWithTheirTokenizer) {
   EXPECT_THAT(values_, ElementsAre(2, 3, 4, 5, 6, 7, 8, 9, -1));
   EXPECT_THAT(Mistakes(bytes, layout, {{"tokens.weight", "emb"}}, 3)[0],
               HasSubstr("tokens.weight [4, 2]: \"emb\" is [5, 2] (the tokenizer has 3 pieces"));
-  // By equal names: words that each fold has learnt are others.
+  // Equal names are not enough, because each fold learns other words.
   const std::string own = Weights().Counted("tokens.weight", {4, 2}).Counted("x", {1}).Bytes();
   const auto report = Take(own, layout, {});
   ASSERT_TRUE(report.ok());
