@@ -1,4 +1,4 @@
-"""What PyTorch makes of each objective and optimizer: weights, batches and the loss of each step.
+"""Records PyTorch's training with each objective and optimizer: weights, batches and the loss of each step.
 
     .deps/venv/bin/python tests/golden/objectives_golden.py    rewrites tests/golden/objectives.safetensors
 

@@ -195,7 +195,7 @@ int RunEnsemble(const std::string& dir, int rounds) {
     std::printf(
         "{\"work\": \"ensemble\", \"path\": \"%s\", \"rows_s\": %.0f, \"cpu_rows_s\": %.0f, "
         "\"row_us_p50\": %.1f}\n",
-        fast ? "fp32 static" : "fp32 operators", kRows / Median(wall), kRows / Median(cpu),
+        fast ? "fp32 handwritten" : "fp32 operators", kRows / Median(wall), kRows / Median(cpu),
         Median(single) * 1e6);
   }
   return 0;
@@ -275,11 +275,11 @@ int Main(int argc, char** argv) {
   const Work work = Load(argv[1], name);
   std::vector<Mode> modes;
   modes.push_back(NewMode(work, "fp32 autograd", Precision::kFp32, false, false));
-  modes.push_back(NewMode(work, "fp32 static", Precision::kFp32, true, false));
-  modes.push_back(NewMode(work, "fp32 static, dropout and clipping", Precision::kFp32, true, true));
+  modes.push_back(NewMode(work, "fp32 handwritten", Precision::kFp32, true, false));
+  modes.push_back(NewMode(work, "fp32 handwritten, dropout and clipping", Precision::kFp32, true, true));
   if (__builtin_cpu_supports("avx512bf16") != 0) {
     modes.push_back(NewMode(work, "bf16 autograd", Precision::kBf16, false, false));
-    modes.push_back(NewMode(work, "bf16 static", Precision::kBf16, true, false));
+    modes.push_back(NewMode(work, "bf16 handwritten", Precision::kBf16, true, false));
   }
   for (Mode& mode : modes) {
     Run(mode, work, batch, 0, 3);

@@ -158,7 +158,7 @@ void ExpectLess(const std::string& architecture, double most) {
     const int64_t again = PeakInAProcess(architecture, handwritten, true);
     std::printf(
         "{\"model\": \"%s\", \"path\": \"%s\", \"kept_mb\": %.1f, \"recomputed_mb\": %.1f}\n",
-        architecture.c_str(), handwritten ? "static" : "autograd", static_cast<double>(kept) / 1e6,
+        architecture.c_str(), handwritten ? "handwritten" : "autograd", static_cast<double>(kept) / 1e6,
         static_cast<double>(again) / 1e6);
     ASSERT_GT(again, 0);
     EXPECT_LT(static_cast<double>(again), most * static_cast<double>(kept));

@@ -58,7 +58,7 @@ void ExpectRun(const std::string& run, const LearnerOptions& base) {
   const std::vector<float> losses = golden.Floats("out." + run + ".losses");
   const std::vector<float> predictions = golden.Floats("out." + run + ".predictions");
   for (const bool handwritten : {true, false}) {
-    SCOPED_TRACE(run + (handwritten ? ", static" : ", autograd"));
+    SCOPED_TRACE(run + (handwritten ? ", handwritten" : ", autograd"));
     LearnerOptions options = base;
     options.paths.handwritten_backward = handwritten;
     const auto learner = NewLearner(golden, options);

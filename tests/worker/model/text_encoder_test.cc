@@ -232,7 +232,7 @@ TEST(TextLearnerTest, LossesOfEitherPathAreThoseOfPyTorchStepByStep) {
     const std::vector<float> losses = golden.Floats("out." + run.name + ".losses");
     for (const bool handwritten : {true, false}) {
       for (const bool recompute : {false, true}) {
-        SCOPED_TRACE(run.name + (handwritten ? ", static" : ", autograd"));
+        SCOPED_TRACE(run.name + (handwritten ? ", handwritten" : ", autograd"));
         LearnerOptions options = OptionsOf(run);
         options.paths.handwritten_backward = handwritten;
         const auto learner = LearnerOf(golden, run, options);
