@@ -38,9 +38,9 @@ std::string RateText(double steps_per_s) {
 }
 
 std::string FoldsDone(const v1::Job& job) {
-  const int further = ExtraSeeds(job);
+  const int extra = ExtraSeeds(job);
   return absl::StrCat("folds ", TrainedFolds(job), "/", CountFolds(job), " done",
-                      further > 0 ? absl::StrCat(" + ", further, " models") : "");
+                      extra > 0 ? absl::StrCat(" + ", extra, " models") : "");
 }
 
 std::string BestFold(const v1::Job& job) {

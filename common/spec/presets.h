@@ -1,5 +1,5 @@
 // Presets: names for settings that fill what a spec leaves unset. What a version of
-// one stands for never changes; docs/DESIGN.md, "Presets", has what they were chosen by.
+// one stands for never changes. docs/design/presets.md lists the versions.
 // Threads: safe.
 #pragma once
 

@@ -239,9 +239,9 @@ void ControlCore::Impl::SettleFold(JobEntry& entry, int index, const std::string
   task.state = SettledState(task);
   if (!message.empty()) task.message = message;
   task.not_before = absl::InfinitePast();
-  entry.replan_wanted = true;
+  entry.pace.replan_wanted = true;
   // Its slots may have nothing to do now.
-  if (entry.view().spec.seeds > 1) entry.planned_at = absl::InfinitePast();
+  if (entry.view().spec.seeds > 1) entry.pace.planned_at = absl::InfinitePast();
 }
 
 }  // namespace traind

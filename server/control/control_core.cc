@@ -35,12 +35,13 @@ void ControlCore::Impl::Restore(Snapshot snapshot, absl::Time now) {
     entry.job = std::move(entry.draft);
     entry.draft = nullptr;
     const Job& restored = *entry.job;
-    entry.publish_wanted = !PredictionIsCurrent(restored);
-    entry.replan_wanted = !restored.plans.empty();
+    entry.publication.wanted = !PredictionIsCurrent(restored);
+    entry.pace.replan_wanted = !restored.plans.empty();
     if (StopsTraining(restored)) entry.finish_at = now_;
-    entry.trusted = !restored.plans.empty() && restored.plans.back().estimate.has_value();
-    entry.news_by = now_ + NewsGrace(entry);
-    for (const Decision& decision : restored.decisions) entry.stopping |= decision.rule == "B5";
+    entry.pace.trusted = !restored.plans.empty() && restored.plans.back().estimate.has_value();
+    entry.pace.news_by = now_ + NewsGrace(entry);
+    for (const Decision& decision : restored.decisions)
+      entry.pace.stopping |= decision.rule == "B5";
     for (size_t i = 0; i < restored.tasks.size(); ++i) {
       const Task& task = restored.tasks[i];
       for (const Attempt& attempt : restored.attempts) {
@@ -105,7 +106,7 @@ void ControlCore::Impl::AddEntry(std::shared_ptr<Job> job) {
   JobEntry& entry = *owned;
   entry.sequence = next_sequence_++;
   entry.shape = {job->spec.slots, job->spec.device};
-  entry.epochs_s.resize(job->tasks.size());
+  entry.pace.epochs_s.resize(job->tasks.size());
   if (!job->request_id.empty()) requests_[{job->owner, job->request_id}] = &entry;
   entry.draft = std::move(job);
   jobs_.emplace(entry.draft->id, std::move(owned));
@@ -173,7 +174,7 @@ void ControlCore::Impl::Touch(JobEntry& entry) {
 
 Job& ControlCore::Impl::EditLive(JobEntry& entry) {
   Touch(entry);
-  entry.typical.reset();
+  entry.pace.typical.reset();
   if (!entry.draft) entry.draft = std::make_shared<Job>(*entry.job);
   return *entry.draft;
 }
@@ -229,22 +230,21 @@ void ControlCore::Impl::UpdateQueues(JobEntry& entry) {
   const Job& job = entry.view();
   const bool over = IsTerminal(job.state);
   int running = 0;
-  bool ready = false, waits = false, ready_further = false;
+  bool ready = false, waits = false, ready_extra = false;
   for (size_t i = 1; i < job.tasks.size(); ++i) {
     const Task& task = job.tasks[i];
     const bool pending = task.state == TaskState::kPending;
     const bool now = pending && task.not_before <= now_;
     running += task.state == TaskState::kRunning;
     waits |= pending;
-    (task.seed > 0 ? ready_further : ready) |= now;
+    (task.seed > 0 ? ready_extra : ready) |= now;
   }
-  const bool further = !ready && ready_further && !FoldsWait(job);
-  ready |= further;
+  const bool extra = !ready && ready_extra && !FoldsWait(job);
+  ready |= extra;
   const bool trains = !over && job.state != JobState::kFinalizing &&
                       job.state != JobState::kPaused && !job.table.table.empty() &&
                       !AwaitsReuse(entry);
-  Urgency urgency{running,           further,         job.deadline,
-                  job.spec.priority, job.accepted_at, entry.sequence};
+  Urgency urgency{running, extra, job.deadline, job.spec.priority, job.accepted_at, entry.sequence};
   const auto same = [](const Urgency& a, const Urgency& b) { return a.Key() == b.Key(); };
 
   const bool prepares =
@@ -349,9 +349,9 @@ void ControlCore::Impl::CollectWakeups(const JobEntry& entry, absl::Time* wake) 
   at(FinalizeAt(entry));
   at(SettleAt(entry));
   if (job.tasks[0].state == TaskState::kPending) at(job.tasks[0].not_before);
-  if (entry.publish_wanted && !entry.publish_running) at(entry.publish_not_before);
+  if (entry.publication.wanted && !entry.publication.running) at(entry.publication.not_before);
   if (entry.finish_at != absl::InfiniteFuture()) at(entry.finish_at + kFinishWait);
-  if (entry.reuse_asked && !entry.reuse_answered) at(entry.reuse_by);
+  if (entry.reuse.asked && !entry.reuse.answered) at(entry.reuse.answer_by);
   if (job.state == JobState::kFinalizing || job.state == JobState::kPaused) return;
   const Window window = WindowOf(entry);
   const StartRule rule = window.bounded() ? StartRuleOf(entry) : StartRule();
@@ -368,10 +368,10 @@ void ControlCore::Impl::CollectWakeups(const JobEntry& entry, absl::Time* wake) 
     }
   }
   if (!window.bounded() || job.plans.empty()) return;
-  if (entry.replan_wanted) at(entry.planned_at + ReplanInterval(entry));
-  at(entry.news_by);
-  if (!entry.stop_checked) at(window.At(job.spec.shares.stop));
-  if (!entry.first_fold_checked) {
+  if (entry.pace.replan_wanted) at(entry.pace.planned_at + ReplanInterval(entry));
+  at(entry.pace.news_by);
+  if (!entry.pace.stop_checked) at(window.At(job.spec.shares.stop));
+  if (!entry.pace.first_fold_checked) {
     const absl::Time first = FirstTrainStart(entry);
     if (first != absl::InfiniteFuture()) {
       at(first + job.spec.shares.first_fold * window.length() + absl::Milliseconds(1));
@@ -391,7 +391,7 @@ void ControlCore::Impl::CloseTurn() {
     if (!entry->draft) continue;
     Job& job = *entry->draft;
     job.estimated_finish =
-        job.state == JobState::kRunning ? entry->estimated_finish : absl::InfiniteFuture();
+        job.state == JobState::kRunning ? entry->pace.estimated_finish : absl::InfiniteFuture();
     job.queue_position = CoarsePosition(*entry);
     job.pending_reason = WhyPending(*entry, job.queue_position);
     if (entry->stored) {

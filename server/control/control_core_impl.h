@@ -1,8 +1,8 @@
 // The inside of the control core: what it keeps, and the steps of one turn. Read
-// core.cc first (a turn), then the others in the order of a Job's life: requests.cc
+// control_core.cc first (a turn), then the others in the order of a Job's life: requests.cc
 // (Submit, Finish, Cancel), dispatch.cc (starting), facts.cc (what Workers say),
 // reuse.cc (folds of earlier Jobs), attempts.cc (endings and retries), planning.cc (the
-// clock), seeds.cc (further models of folds), quotas.cc, finalization.cc (the Prediction),
+// clock), extra_seeds.cc (models of a fold besides its first), quotas.cc, finalization.cc (the Prediction),
 // inference.cc (Jobs that predict with another one's models), workers.cc.
 #pragma once
 
@@ -43,7 +43,46 @@ inline constexpr double kReuseShare = 0.1;
 // A Worker that does not list an Attempt in its heartbeats for so long has lost it.
 inline constexpr absl::Duration kUnlistedGrace = absl::Seconds(5);
 
-// A Job that is not terminal, and what is not worth storing about it.
+// How far the Job's Prediction is.
+struct Publication {
+  bool wanted = false;         // members or floor are newer than the last command
+  bool running = false;        // a command was sent and is not answered
+  bool final_running = false;  // that command makes the last Prediction
+  bool final_done = false;     // the last Prediction was made
+  bool asked_disk = false;     // whether a Prediction stands of which nothing was heard
+  absl::Time sent_at;
+  absl::Time not_before = absl::InfinitePast();  // after a failure: no command earlier than this
+  absl::Duration cost;                           // the longest seen; 0: not measured
+  int failures = 0;                              // in a row
+  absl::Status error;                            // of the last failure
+};
+
+// The search for folds that earlier Jobs have trained.
+struct ReuseSearch {
+  bool asked = false;
+  bool answered = false;
+  absl::Time answer_by = absl::InfinitePast();  // without an answer by then every fold is trained
+};
+
+// What was measured of the Job's training, and what the planner concluded from it.
+struct Pace {
+  bool replan_wanted = false;
+  bool first_fold_checked = false;  // B3
+  bool trusted = false;             // the Plan was made from more than timed steps
+  bool stop_checked = false;        // B5, once when its share is reached
+  bool stopping = false;            // B5 holds
+  absl::Time planned_at = absl::InfinitePast();
+  // By then a Worker that was away has told what became of its folds.
+  absl::Time news_by = absl::InfinitePast();
+  absl::Time estimated_finish = absl::InfiniteFuture();
+  double overhead_s = 0;                    // from an Attempt's start to its first step
+  mutable std::optional<FoldCost> typical;  // of its folds; empty: they have changed
+  // By task: how long its last epochs took from end to end, at most three.
+  std::vector<std::vector<double>> epochs_s;
+};
+
+// A Job that is not terminal, with the part of its state that is not stored: a restart makes it
+// again from the store (Restore) or does without it.
 struct JobEntry {
   uint64_t sequence = 0;           // of acceptance
   std::shared_ptr<const Job> job;  // as of the last turn; null in the turn of its Submit
@@ -57,37 +96,9 @@ struct JobEntry {
   GangShape shape;
   absl::Time wake_at = absl::InfiniteFuture();
 
-  // The Prediction that is being made.
-  bool publish_wanted = false;  // members or floor are newer than the last command
-  bool publish_running = false;
-  bool final_running = false;  // that one is the last
-  bool final_done = false;
-  bool asked_disk = false;  // whether a Prediction stands of which nothing was heard
-  absl::Time publish_sent_at;
-  absl::Time publish_not_before = absl::InfinitePast();
-  absl::Duration publish_cost;  // the longest seen; 0: not measured
-  int publish_failures = 0;     // in a row
-  absl::Status publish_error;
-
-  // Folds that earlier Jobs have trained.
-  bool reuse_asked = false;
-  bool reuse_answered = false;
-  absl::Time reuse_by = absl::InfinitePast();  // without an answer by then all is trained
-
-  // Planning.
-  bool replan_wanted = false;
-  bool first_fold_checked = false;  // B3
-  bool trusted = false;             // the Plan was made from more than timed steps
-  bool stop_checked = false;        // B5, once when its share is reached
-  bool stopping = false;            // B5 holds
-  absl::Time planned_at = absl::InfinitePast();
-  // What a Worker that was away has to tell of its folds is here by then.
-  absl::Time news_by = absl::InfinitePast();
-  absl::Time estimated_finish = absl::InfiniteFuture();
-  double overhead_s = 0;                    // from an Attempt's start to its first step
-  mutable std::optional<FoldCost> typical;  // of its folds; empty: they have changed
-  // By task: what its last epochs took from end to end, at most three.
-  std::vector<std::vector<double>> epochs_s;
+  Publication publication;
+  ReuseSearch reuse;
+  Pace pace;
   absl::Time finish_at = absl::InfiniteFuture();  // when the user asked for it
   std::string home;                               // the Worker that read the data
 
@@ -296,10 +307,10 @@ class ControlCore::Impl {
   void StopPaused(JobEntry& entry);
   void ReplanTraining();
 
-  // ---- further models: seeds.cc ----
-  void ApplyFurther(JobEntry& entry, const PlanOutput& out);
-  // Brings a further model into the Plan: one that was dropped before it began, or the next.
-  void AddFurther(JobEntry& entry, int epochs);
+  // ---- extra seeds: extra_seeds.cc ----
+  void ApplyExtraSeeds(JobEntry& entry, const PlanOutput& out);
+  // Brings an extra seed into the Plan: one that was dropped before it began, or the next.
+  void AddExtraSeed(JobEntry& entry, int epochs);
   // The place of a fold's model in Job::tasks, where a new one is made if it has none yet.
   int FindOrAddTask(JobEntry& entry, int fold, int seed);
 

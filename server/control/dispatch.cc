@@ -83,7 +83,7 @@ Candidate ControlCore::Impl::MakeCandidate(const JobEntry& entry, size_t most) c
   return candidate;
 }
 
-// A fold that pauses before a retry, too: further models wait with it.
+// A fold that pauses before a retry counts, too: extra seeds wait until it has run.
 bool ControlCore::Impl::FoldsWait(const Job& job) const {
   return std::any_of(job.tasks.begin() + 1, job.tasks.end(), [](const Task& task) {
     return task.seed == 0 && task.state == TaskState::kPending;
@@ -198,7 +198,7 @@ void ControlCore::Impl::StartFold(JobEntry& entry, int index, const Placement& p
   live.replanned_at = now_;
   live.last_epoch = static_cast<int>(task.epochs_done);
   // The others' share of the time may have changed with it.
-  entry.replan_wanted = true;
+  entry.pace.replan_wanted = true;
 }
 
 }  // namespace traind

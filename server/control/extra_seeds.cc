@@ -1,4 +1,4 @@
-// Further models of folds (B9): their tasks come into a Job as the Plan asks for them.
+// Extra seeds (B9): their tasks come into a Job as the Plan asks for them.
 #include "server/control/control_core_impl.h"
 
 namespace traind {
@@ -13,12 +13,12 @@ int ControlCore::Impl::FindOrAddTask(JobEntry& entry, int fold, int seed) {
   task.seed = seed;
   Job& job = EditDurably(entry);
   job.tasks.push_back(std::move(task));
-  entry.epochs_s.resize(job.tasks.size());
+  entry.pace.epochs_s.resize(job.tasks.size());
   return static_cast<int>(job.tasks.size()) - 1;
 }
 
 // One seed after the other, each for all folds.
-void ControlCore::Impl::AddFurther(JobEntry& entry, int epochs) {
+void ControlCore::Impl::AddExtraSeed(JobEntry& entry, int epochs) {
   const Spec& spec = entry.view().spec;
   for (int model = spec.folds; model < spec.folds * spec.seeds; ++model) {
     const size_t tasks = entry.view().tasks.size();
@@ -35,13 +35,13 @@ void ControlCore::Impl::AddFurther(JobEntry& entry, int epochs) {
   }
 }
 
-void ControlCore::Impl::ApplyFurther(JobEntry& entry, const PlanOutput& out) {
+void ControlCore::Impl::ApplyExtraSeeds(JobEntry& entry, const PlanOutput& out) {
   int planned = 0;
   for (const Task& task : entry.view().tasks) {
     planned += task.seed > 0 && task.state != TaskState::kDropped;
   }
-  for (; planned < out.further; ++planned) AddFurther(entry, out.plan.epochs);
-  for (size_t i = entry.view().tasks.size() - 1; i > 0 && planned > out.further; --i) {
+  for (; planned < out.extra_seeds; ++planned) AddExtraSeed(entry, out.plan.epochs);
+  for (size_t i = entry.view().tasks.size() - 1; i > 0 && planned > out.extra_seeds; --i) {
     const Task& task = entry.view().tasks[i];
     if (task.seed == 0 || task.state != TaskState::kPending || task.attempts > 0) continue;
     SettleFold(entry, static_cast<int>(i), "no time left");

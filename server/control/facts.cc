@@ -103,7 +103,7 @@ void ControlCore::Impl::Take(LiveAttempt& live, FloorReady& fact) {
   Job& edited = EditDurably(entry);
   edited.floor_model = fact.model;
   edited.floor_score = fact.score;
-  entry.publish_wanted = true;
+  entry.publication.wanted = true;
   Log(entry, "floor", absl::StrCat(fact.model, " ", fact.score));
 }
 
@@ -126,7 +126,8 @@ void ControlCore::Impl::Take(LiveAttempt& live, TrainStarted& fact) {
   task.live->batch = fact.batch;
   task.live->steps_per_epoch = fact.steps_per_epoch;
   task.live->resolved_settings = fact.resolved_settings;
-  entry.overhead_s = std::max(entry.overhead_s, absl::ToDoubleSeconds(now_ - live.started_at));
+  entry.pace.overhead_s =
+      std::max(entry.pace.overhead_s, absl::ToDoubleSeconds(now_ - live.started_at));
 }
 
 void ControlCore::Impl::Take(LiveAttempt& live, Probed& fact) {
@@ -137,7 +138,7 @@ void ControlCore::Impl::Take(LiveAttempt& live, Probed& fact) {
   measured.step_p90_s = fact.step_p90_s;
   measured.evaluate_s = fact.evaluate_s;
   measured.predict_s = std::max(measured.predict_s, fact.predict_s);
-  entry.replan_wanted = true;
+  entry.pace.replan_wanted = true;
 }
 
 void ControlCore::Impl::Take(LiveAttempt& live, Progressed& fact) {
@@ -155,7 +156,7 @@ void ControlCore::Impl::Take(LiveAttempt& live, Progressed& fact) {
   }
   task.live = figures;
   // Of a long epoch its end would tell too late.
-  if (PacedWithinEpoch(entry, live.task)) entry.replan_wanted = true;
+  if (PacedWithinEpoch(entry, live.task)) entry.pace.replan_wanted = true;
   if (now_ - live.metric_at < kMetricEvery) return;
   live.metric_at = now_;
   AddMetric(live, figures.step, figures.epoch, "loss", figures.loss);
@@ -187,10 +188,10 @@ void ControlCore::Impl::Take(LiveAttempt& live, EpochDone& fact) {
     const double wall_s = absl::ToDoubleSeconds(now_ - live.last_epoch_at);
     epoch_s = std::clamp(wall_s, epoch_s, 2 * epoch_s);
   }
-  std::vector<double>& epochs = entry.epochs_s[static_cast<size_t>(live.task)];
+  std::vector<double>& epochs = entry.pace.epochs_s[static_cast<size_t>(live.task)];
   MarkPace(live, epochs, epoch_s, fact);
   live.last_epoch_at = now_;
-  entry.replan_wanted = true;
+  entry.pace.replan_wanted = true;
   // Thousands a second would keep the database from all else.
   if (fact.epoch > kEpochsStored && now_ - live.epoch_stored_at < kEpochEvery) return;
   live.epoch_stored_at = now_;
@@ -270,15 +271,15 @@ void ControlCore::Impl::Take(LiveAttempt& live, FoldSaved& fact) {
   const bool keeps = task.member && task.member->attempt != live.id && !member.complete &&
                      (job.spec.higher_is_better ? task.member->score > member.score
                                                 : task.member->score < member.score);
-  // A further model answers once its training is over: then its predictions and its last
+  // An extra seed answers once its training is over: then its predictions and its last
   // checkpoint are of the same weights.
   const bool early = task.seed > 0 && !fact.last;
   if (!keeps && !early) {
     task.score = member.score;
     task.member = std::move(member);
-    entry.publish_wanted = true;
+    entry.publication.wanted = true;
   }
-  entry.replan_wanted = true;
+  entry.pace.replan_wanted = true;
   if (!fact.last) return;
   live.saved_last = true;
   SettleFold(

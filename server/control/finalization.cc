@@ -27,8 +27,8 @@ bool Same(const PublishedPrediction& a, const PublishedPrediction& b) {
 
 void ControlCore::Impl::MaybePublish(JobEntry& entry, bool final) {
   const Job& job = entry.view();
-  if (entry.publish_running || now_ < entry.publish_not_before) return;
-  if (!final && !entry.publish_wanted) return;
+  if (entry.publication.running || now_ < entry.publication.not_before) return;
+  if (!final && !entry.publication.wanted) return;
   if (job.table.table.empty()) return;
   PublishCommand command;
   command.job = job.id;
@@ -44,10 +44,10 @@ void ControlCore::Impl::MaybePublish(JobEntry& entry, bool final) {
   }
   if (request.members.empty() && job.floor_model.empty()) return;
   turn_.publishes.push_back(std::move(command));
-  entry.publish_running = true;
-  entry.publish_wanted = false;
-  entry.final_running = final;
-  entry.publish_sent_at = now_;
+  entry.publication.running = true;
+  entry.publication.wanted = false;
+  entry.publication.final_running = final;
+  entry.publication.sent_at = now_;
 }
 
 void ControlCore::Impl::Handle(Published& event) {
@@ -55,26 +55,26 @@ void ControlCore::Impl::Handle(Published& event) {
   if (!found || IsTerminal(found->view().state)) return;
   JobEntry& entry = *found;
   Touch(entry);
-  const bool answer = entry.publish_running && !event.unasked;
+  const bool answer = entry.publication.running && !event.unasked;
   if (answer) {
-    entry.publish_running = false;
-    entry.publish_cost = std::max(entry.publish_cost, now_ - entry.publish_sent_at);
-    EditLive(entry).publish_s += absl::ToDoubleSeconds(now_ - entry.publish_sent_at);
+    entry.publication.running = false;
+    entry.publication.cost = std::max(entry.publication.cost, now_ - entry.publication.sent_at);
+    EditLive(entry).publish_s += absl::ToDoubleSeconds(now_ - entry.publication.sent_at);
   }
   if (event.result.ok()) {
     Adopt(entry, *std::move(event.result));
     if (!answer) return;
-    entry.publish_failures = 0;
-    entry.publish_error = absl::OkStatus();
-    entry.final_done = entry.final_running && !entry.publish_wanted;
+    entry.publication.failures = 0;
+    entry.publication.error = absl::OkStatus();
+    entry.publication.final_done = entry.publication.final_running && !entry.publication.wanted;
     return;
   }
   if (!answer) return;
-  entry.publish_error = event.result.status();
-  entry.publish_wanted = true;
-  const int doublings = std::min(entry.publish_failures++, 5);
-  entry.publish_not_before = now_ + absl::Milliseconds(int64_t{50} << doublings);
-  Log(entry, "publish_failed", std::string(entry.publish_error.message()));
+  entry.publication.error = event.result.status();
+  entry.publication.wanted = true;
+  const int doublings = std::min(entry.publication.failures++, 5);
+  entry.publication.not_before = now_ + absl::Milliseconds(int64_t{50} << doublings);
+  Log(entry, "publish_failed", std::string(entry.publication.error.message()));
 }
 
 void ControlCore::Impl::Adopt(JobEntry& entry, PublishedPrediction prediction) {
@@ -118,8 +118,8 @@ bool ControlCore::Impl::PredictionIsCurrent(const Job& job) {
 
 // A Worker out of reach may have made a Prediction by itself.
 void ControlCore::Impl::AskDisk(JobEntry& entry) {
-  if (entry.asked_disk || now_ < FinalizeAt(entry)) return;
-  entry.asked_disk = true;
+  if (entry.publication.asked_disk || now_ < FinalizeAt(entry)) return;
+  entry.publication.asked_disk = true;
   PublishCommand command;
   command.job = entry.view().id;
   command.request.job = command.job;
@@ -164,7 +164,7 @@ void ControlCore::Impl::EnterFinalizing(JobEntry& entry) {
 void ControlCore::Impl::AdvanceFinalizing(JobEntry& entry) {
   const Job& job = entry.view();
   const bool time_is_up = now_ >= SettleAt(entry);
-  if (time_is_up || entry.final_done) return Conclude(entry);
+  if (time_is_up || entry.publication.final_done) return Conclude(entry);
   if (FloorPending(entry)) {
     AskDisk(entry);
     const bool waits = job.tasks[0].state == TaskState::kRunning ||
@@ -173,12 +173,12 @@ void ControlCore::Impl::AdvanceFinalizing(JobEntry& entry) {
     if (waits) return;
     return Conclude(entry);
   }
-  if (entry.publish_failures >= 10 && job.deadline == absl::InfiniteFuture()) {
+  if (entry.publication.failures >= 10 && job.deadline == absl::InfiniteFuture()) {
     return Conclude(entry);
   }
   MaybePublish(entry, true);
   // Nothing to make one from, and nothing to wait for.
-  if (!entry.publish_running && now_ >= entry.publish_not_before) Conclude(entry);
+  if (!entry.publication.running && now_ >= entry.publication.not_before) Conclude(entry);
 }
 
 // B7: what was trained and does not answer.
@@ -203,7 +203,7 @@ void ControlCore::Impl::NoteLeftOut(JobEntry& entry) {
          answering.empty() ? "the floor answers" : absl::StrCat(answering.size(), " folds answer"));
 }
 
-// Further models of folds that answer, with which those would be worse.
+// Tells which extra seeds were left out because the fold's answers are better without them.
 void ControlCore::Impl::NoteModelsLeftOut(JobEntry& entry, const std::set<int>& answering) {
   const Job& job = entry.view();
   const std::vector<Member>& members = job.prediction->members;
@@ -236,11 +236,11 @@ void ControlCore::Impl::Conclude(JobEntry& entry) {
   if (answered || (!job.spec.has_test && has_model)) {
     return End(entry, JobState::kSucceeded, ending.reason, std::move(ending.message));
   }
-  if (!entry.publish_error.ok()) {
-    const bool full = entry.publish_error.code() == absl::StatusCode::kResourceExhausted;
+  if (!entry.publication.error.ok()) {
+    const bool full = entry.publication.error.code() == absl::StatusCode::kResourceExhausted;
     ending.reason = full ? JobEndReason::kStorageFull : JobEndReason::kInternal;
     ending.message =
-        absl::StrCat("the prediction could not be written: ", entry.publish_error.message());
+        absl::StrCat("the prediction could not be written: ", entry.publication.error.message());
   } else if (ending.reason == JobEndReason::kBudgetReached && job.table.table.empty()) {
     ending.message = absl::StrCat("the data could not be read in time",
                                   job.tasks[0].message.empty() ? "" : ": ", job.tasks[0].message);

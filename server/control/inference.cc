@@ -28,7 +28,7 @@ void ControlCore::Impl::InferenceEnded(JobEntry& entry, AttemptEndReason reason,
     case AttemptEndReason::kCompleted:
       if (!serves && !answered) {
         // Its Prediction is on disk: what tells of it was lost with a traind.
-        entry.asked_disk = false;
+        entry.publication.asked_disk = false;
         return RetryOrSettle(entry, 0, Fault::kInfrastructure, reason,
                              "it ended without an answer");
       }

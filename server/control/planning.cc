@@ -33,7 +33,7 @@ double CostOfSteps(Measured measured) {
 FoldCost ControlCore::Impl::CostOfFold(const JobEntry& entry, int index) const {
   const Task& task = entry.view().tasks[static_cast<size_t>(index)];
   FoldCost cost = CostOf(task.measured);
-  std::vector<double> epochs = entry.epochs_s[static_cast<size_t>(index)];
+  std::vector<double> epochs = entry.pace.epochs_s[static_cast<size_t>(index)];
   if (epochs.empty() && task.live && task.live->steps_per_epoch > 0) {
     // Too slow for the probe, or slower than that: what it has done so far tells.
     const auto it = attempts_.find(task.attempt);
@@ -62,7 +62,7 @@ FoldCost ControlCore::Impl::CostOfFold(const JobEntry& entry, int index) const {
                        ? std::min(epochs[0], std::max(steps_s, epochs[0] - kWarmUpSeconds))
                        : epochs[0];
   }
-  cost.overhead_s = entry.overhead_s;
+  cost.overhead_s = entry.pace.overhead_s;
   return cost;
 }
 
@@ -80,19 +80,19 @@ bool ControlCore::Impl::PacedWithinEpoch(const JobEntry& entry, int index) const
 }
 
 const FoldCost& ControlCore::Impl::TypicalFold(const JobEntry& entry) const {
-  if (!entry.typical) {
+  if (!entry.pace.typical) {
     std::vector<FoldCost> costs;
     for (size_t i = 1; i < entry.view().tasks.size(); ++i) {
       const FoldCost cost = CostOfFold(entry, static_cast<int>(i));
       if (cost.known()) costs.push_back(cost);
     }
-    entry.typical = costs.empty() ? FoldCost() : TypicalCost(costs);
+    entry.pace.typical = costs.empty() ? FoldCost() : TypicalCost(costs);
   }
-  return *entry.typical;
+  return *entry.pace.typical;
 }
 
 absl::Duration ControlCore::Impl::FinalizeLeadOf(const JobEntry& entry) const {
-  return FinalizeLead(WindowOf(entry), entry.publish_cost, options_.finalize_margin);
+  return FinalizeLead(WindowOf(entry), entry.publication.cost, options_.finalize_margin);
 }
 
 absl::Time ControlCore::Impl::FinalizeAt(const JobEntry& entry) const {
@@ -189,29 +189,29 @@ bool ControlCore::Impl::AwaitsNews(const JobEntry& entry) const {
     const auto worker = workers_.find(live->second.worker);
     away |= worker != workers_.end() && !worker->second.attached;
   }
-  return away || (runs && now_ < entry.news_by);
+  return away || (runs && now_ < entry.pace.news_by);
 }
 
 void ControlCore::Impl::PlanWhenDue(JobEntry& entry) {
   const Job& job = entry.view();
   if (job.plans.empty() || AwaitsNews(entry)) return;
   const Window window = WindowOf(entry);
-  if (!entry.first_fold_checked && FirstFoldDue(entry)) {
-    entry.first_fold_checked = true;
+  if (!entry.pace.first_fold_checked && FirstFoldDue(entry)) {
+    entry.pace.first_fold_checked = true;
     return Replan(entry, Trigger::kFirstFold);
   }
   const bool known = TypicalFold(entry).known();
-  if (known && (!job.plans.back().estimate || (!entry.trusted && Confident(entry)))) {
-    entry.trusted = Confident(entry);
+  if (known && (!job.plans.back().estimate || (!entry.pace.trusted && Confident(entry)))) {
+    entry.pace.trusted = Confident(entry);
     return Replan(entry, Trigger::kMeasured);
   }
-  if (!entry.stop_checked && window.bounded() && now_ >= window.At(job.spec.shares.stop)) {
-    entry.stop_checked = true;
+  if (!entry.pace.stop_checked && window.bounded() && now_ >= window.At(job.spec.shares.stop)) {
+    entry.pace.stop_checked = true;
     return Replan(entry, Trigger::kFacts);
   }
   // Once nothing is left to do, the Plan decides whether more is to be done.
-  const bool due = now_ >= entry.planned_at + ReplanInterval(entry) || AllSettled(job);
-  if (entry.replan_wanted && due) Replan(entry, Trigger::kFacts);
+  const bool due = now_ >= entry.pace.planned_at + ReplanInterval(entry) || AllSettled(job);
+  if (entry.pace.replan_wanted && due) Replan(entry, Trigger::kFacts);
 }
 
 // Whole epochs were measured: two of them, or the only ones that there are.
@@ -220,7 +220,7 @@ bool ControlCore::Impl::Confident(const JobEntry& entry) const {
   if (job.plans.empty()) return false;
   const size_t enough = job.plans.back().epochs <= 2 ? 1 : 2;
   for (size_t i = 1; i < job.tasks.size(); ++i) {
-    if (entry.epochs_s[i].size() >= enough) return true;
+    if (entry.pace.epochs_s[i].size() >= enough) return true;
     if (PacedWithinEpoch(entry, static_cast<int>(i))) return true;
     if (job.tasks[i].member && IsTerminal(job.tasks[i].state)) return true;
   }
@@ -265,17 +265,17 @@ void ControlCore::Impl::Replan(JobEntry& entry, Trigger trigger) {
   in.sharing = Sharing(entry);
   in.finalize = FinalizeLeadOf(entry);
   in.train_start = FirstTrainStart(entry);
-  in.stopping = entry.stopping;
-  in.confident = entry.trusted || Confident(entry);
+  in.stopping = entry.pace.stopping;
+  in.confident = entry.pace.trusted || Confident(entry);
   if (in.window.bounded()) in.train_limit = QuotaEndOf(entry);
   in.may_grow = !StopsTraining(job) && now_ < FinalizeAt(entry);
   const int folds_before = in.last ? in.last->folds : job.spec.folds;
   PlanOutput out = MakePlan(in);
 
-  entry.planned_at = now_;
-  entry.replan_wanted = false;
-  entry.stopping = out.stopping;
-  entry.estimated_finish = out.estimated_finish;
+  entry.pace.planned_at = now_;
+  entry.pace.replan_wanted = false;
+  entry.pace.stopping = out.stopping;
+  entry.pace.estimated_finish = out.estimated_finish;
   for (Decision& d : out.decisions) Decide(entry, d.rule, d.cause, d.from, d.to, d.effect);
   if (out.changed) {
     Log(entry, "plan",
@@ -286,7 +286,7 @@ void ControlCore::Impl::Replan(JobEntry& entry, Trigger trigger) {
     Edit(entry).plans.push_back(out.plan);
   }
   ApplyFolds(entry, out, folds_before);
-  ApplyFurther(entry, out);
+  ApplyExtraSeeds(entry, out);
   SendReplans(entry);
 }
 
@@ -294,7 +294,7 @@ void ControlCore::Impl::ApplyFolds(JobEntry& entry, const PlanOutput& out, int f
   const size_t tasks = entry.view().tasks.size();
   for (size_t i = 1; i < tasks; ++i) {
     const Task& task = entry.view().tasks[i];
-    const bool first = task.seed == 0;  // the others come and go by ApplyFurther
+    const bool first = task.seed == 0;  // the others come and go by ApplyExtraSeeds
     if (first && task.state == TaskState::kDropped && task.attempts == 0 &&
         task.fold >= folds_before && task.fold < out.plan.folds) {
       Task& back = EditDurably(entry).tasks[i];
@@ -352,7 +352,7 @@ absl::Time ControlCore::Impl::StopOf(const JobEntry& entry, const LiveAttempt* l
   int running = 0, pending = 0, position = 0;
   for (size_t i = 1; i < job.tasks.size(); ++i) {
     const Task& task = job.tasks[i];
-    // No model gets less because further ones wait.
+    // No model gets less because extra seeds wait.
     pending += task.state == TaskState::kPending && task.seed == 0;
     if (task.state != TaskState::kRunning) continue;
     if (live && static_cast<int>(i) < live->task) ++position;
@@ -456,8 +456,8 @@ bool ControlCore::Impl::PlanCut(const Job& job) {
 // The slots are shared by other Jobs than before.
 void ControlCore::Impl::ReplanTraining() {
   for (auto& [id, live] : attempts_) {
-    if (!live.open || live.kind != TaskKind::kTrain || live.job->replan_wanted) continue;
-    live.job->replan_wanted = true;
+    if (!live.open || live.kind != TaskKind::kTrain || live.job->pace.replan_wanted) continue;
+    live.job->pace.replan_wanted = true;
     Touch(*live.job);
   }
 }

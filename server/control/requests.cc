@@ -174,7 +174,7 @@ void ControlCore::Impl::Handle(Resume& event) {
   if (entry->view().state == JobState::kPaused) {
     Decide(*entry, "user", "resume was asked for", "PAUSED", "train on with the time that is left");
     SetState(*entry, JobState::kQueued);
-    entry->replan_wanted = true;
+    entry->pace.replan_wanted = true;
   }
   Answer(event.call, absl::OkStatus(), entry);
 }
@@ -227,7 +227,7 @@ void ControlCore::Impl::MoveDeadline(JobEntry& entry, absl::Time deadline) {
   LeaveQueues(entry);
   const bool later = deadline > job.deadline;
   job.deadline = deadline;
-  entry.replan_wanted = true;
+  entry.pace.replan_wanted = true;
   for (size_t i = 0; i < job.tasks.size(); ++i) {
     Task& task = job.tasks[i];
     if (LiveAttempt* live = OpenAttempt(task)) TellDeadline(entry, *live);
@@ -239,7 +239,7 @@ void ControlCore::Impl::MoveDeadline(JobEntry& entry, absl::Time deadline) {
       task.message.clear();
     }
   }
-  if (later) entry.stopping = entry.stop_checked = false;
+  if (later) entry.pace.stopping = entry.pace.stop_checked = false;
 }
 
 void ControlCore::Impl::TellDeadline(JobEntry& entry, LiveAttempt& live) {

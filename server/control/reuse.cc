@@ -27,33 +27,33 @@ std::string FoldsText(const std::vector<std::string>& folds) {
 
 void ControlCore::Impl::AskReuse(JobEntry& entry) {
   const Job& job = entry.view();
-  if (entry.reuse_asked || job.table.table.empty() || !WantsReuse(job.spec) || HasTrained(job)) {
+  if (entry.reuse.asked || job.table.table.empty() || !WantsReuse(job.spec) || HasTrained(job)) {
     return;
   }
-  entry.reuse_asked = true;
+  entry.reuse.asked = true;
   const Window window = WindowOf(entry);
-  entry.reuse_by = now_ + kReuseWait;
+  entry.reuse.answer_by = now_ + kReuseWait;
   if (window.bounded()) {
-    entry.reuse_by = std::min(entry.reuse_by, now_ + kReuseShare * window.length());
+    entry.reuse.answer_by = std::min(entry.reuse.answer_by, now_ + kReuseShare * window.length());
   }
   turn_.reuses.push_back({job.id, job.spec, job.table.content_sha256});
 }
 
 // No fold is started meanwhile.
 bool ControlCore::Impl::AwaitsReuse(const JobEntry& entry) const {
-  return entry.reuse_asked && !entry.reuse_answered && now_ < entry.reuse_by;
+  return entry.reuse.asked && !entry.reuse.answered && now_ < entry.reuse.answer_by;
 }
 
 void ControlCore::Impl::Handle(Reused& event) {
   JobEntry* found = Find(event.job);
-  if (!found || found->reuse_answered) return;
+  if (!found || found->reuse.answered) return;
   JobEntry& entry = *found;
   Touch(entry);
   const Job& job = entry.view();
   // Later all is under way without them.
   const bool in_time = AwaitsReuse(entry) && !HasTrained(job) && !IsTerminal(job.state) &&
                        job.state != JobState::kFinalizing;
-  entry.reuse_answered = true;
+  entry.reuse.answered = true;
   if (!in_time) return;
   const std::string rule = job.spec.from.empty() ? "cache" : "from";
   if (!event.folds.ok() || event.folds->empty()) {
@@ -68,7 +68,7 @@ void ControlCore::Impl::Handle(Reused& event) {
   for (TrainedFold& fold : *event.folds) {
     const bool asked = fold.fold >= 0 && fold.fold < job.spec.folds && fold.seed >= 0 &&
                        fold.seed < job.spec.seeds;
-    // A further model that was not trained to the end has its turn when there is time.
+    // An extra seed that was not trained to the end has its turn when there is time.
     if (!asked || (fold.seed > 0 && !fold.whole)) continue;
     (fold.whole ? whole : begun)[fold.job].push_back(
         absl::StrCat(fold.fold, fold.seed > 0 ? absl::StrCat(" seed ", fold.seed) : ""));
@@ -86,8 +86,8 @@ void ControlCore::Impl::Handle(Reused& event) {
            absl::StrCat("train ", FoldsText(folds), " from the start"),
            "go on from their checkpoints");
   }
-  entry.publish_wanted = true;
-  entry.replan_wanted = true;
+  entry.publication.wanted = true;
+  entry.pace.replan_wanted = true;
 }
 
 void ControlCore::Impl::TakeOver(JobEntry& entry, TrainedFold fold) {

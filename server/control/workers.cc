@@ -42,8 +42,8 @@ void ControlCore::Impl::Handle(WorkerAttached& event) {
       live.stop_sent = false;
       live.epochs = -1;
       if (live.open) {
-        live.job->replan_wanted = true;
-        live.job->news_by = now_ + NewsGrace(*live.job);
+        live.job->pace.replan_wanted = true;
+        live.job->pace.news_by = now_ + NewsGrace(*live.job);
         Touch(*live.job);
       } else if (!live.saved_last) {
         AbortStale(worker.id, live.id, "this Attempt is over");

@@ -121,7 +121,7 @@ struct Plan {
   int revision = 0;
   int folds = 0;
   int epochs = 0;
-  int models = 0;  // of all folds: more than folds where further seeds are in it
+  int models = 0;  // of all folds: more than folds where extra seeds are in it
   int ranks = 1;   // per fold
   int parallel_folds = 1;
   std::optional<double> step_s;
@@ -259,7 +259,7 @@ struct Job {
   std::vector<std::string> warnings;
   int64_t version = 0;  // grows by 1 with every change
 
-  // [0] is PREPARE, [1 + k] trains fold k, those behind further models of folds (Task::seed)
+  // [0] is PREPARE, [1 + k] trains fold k, those behind them extra seeds (Task::seed)
   // as they came into the Plan; or [0] alone is PREDICT or SERVE.
   std::vector<Task> tasks;
   std::vector<Plan> plans;  // by revision; the last counts

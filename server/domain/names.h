@@ -14,7 +14,7 @@ const char* Name(TaskState state);
 const char* Name(PendingReason reason);
 const char* Name(Quality quality);  // NONE where there is no Prediction
 
-// prepare, fold-<k>, or fold-<k>-seed-<s> of its further models.
+// prepare, fold-<k>, or fold-<k>-seed-<s> of its extra seeds.
 std::string TaskName(TaskKind kind, int fold, int seed);
 
 }  // namespace traind

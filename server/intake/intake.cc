@@ -12,9 +12,9 @@
 #include "common/base/duration.h"
 #include "common/base/engine_version.h"
 #include "common/base/status_macros.h"
+#include "common/base/suggest.h"
 #include "common/spec/presets.h"
 #include "common/spec/spec_rules.h"
-#include "common/base/suggest.h"
 #include "server/intake/media_files.h"
 #include "server/intake/media_load.h"
 #include "server/intake/pretrained_file.h"
@@ -337,6 +337,7 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
   checked.spec.train_bytes = (*train)->bytes;
   checked.spec.test_bytes = *test == nullptr ? 0 : (*test)->bytes;
   checked.train_media = LoadOf(*data, train->get());
+  checked.work = EpochWorkOf(checked.resolved, **train, checked.train_media);
   MediaLoad media = LoadOf(*data, test->get());
   media.files += checked.train_media.files;
   media.bytes += checked.train_media.bytes;

@@ -14,6 +14,7 @@
 #include "proto/job.pb.h"
 #include "server/domain/job.h"
 #include "server/intake/data_files.h"
+#include "server/intake/epoch_work.h"
 #include "server/intake/media_load.h"
 
 namespace traind {
@@ -30,6 +31,7 @@ struct CheckedSpec {
   // Within which a first Prediction can stand; what B12 counts with.
   absl::Duration floor_time;
   MediaLoad train_media;  // files of the training rows
+  EpochWork work;         // of a Job that trains
 };
 
 // Threads: safe.

@@ -8,6 +8,7 @@
 
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "common/publish/publisher.h"
 #include "server/reuse/trained_folds.h"
 
 namespace traind {

@@ -1,5 +1,6 @@
-// Further models of folds (Spec::seeds, B9): how many are in a Plan, how many more fit, and
-// which have to go. They use time that no fold can use, and no fold loses anything to them.
+// Extra seeds: models of a fold besides its first one (Spec::seeds, B9). Counts how many are in
+// a Plan, how many more fit, and how many have to go. They use time that no fold can use, and
+// no fold loses anything to them.
 //
 // Threads: safe, nothing is kept.
 #pragma once

@@ -26,7 +26,7 @@ class Planning {
     folds_ = in.last ? in.last->folds : in.spec->folds;
     epochs_ = in.last ? in.last->epochs : in.spec->epochs;
     rows_ = in.last ? in.last->rows : 1;
-    further_ = ExtraSeeds(in, epochs_, rows_).planned();
+    extra_seeds_ = ExtraSeeds(in, epochs_, rows_).planned();
     for (const FoldView& fold : in.folds) {
       if (fold.seed == 0 && fold.started) started_ = std::max(started_, fold.fold + 1);
     }
@@ -54,8 +54,8 @@ class Planning {
   void GrowRows();
   void GrowEpochs();
   void GrowFolds();
-  void GrowFurther();
-  void GiveBackFurther(absl::Time train_limit);
+  void GrowExtraSeeds();
+  void GiveBackExtraSeeds(absl::Time train_limit);
   void FillPlan(absl::Duration reserve);
   bool GrewLately() const;
   void StopSoftly();
@@ -77,7 +77,7 @@ class Planning {
     out_.decisions.push_back(
         {in_.now, std::move(rule), std::move(cause), std::move(from), std::move(to)});
   }
-  // Whether that holds for one of the folds; further models do not count.
+  // Whether that holds for one of the folds; extra seeds do not count.
   template <typename Condition>
   bool AnyFold(Condition holds) const {
     return std::any_of(in_.folds.begin(), in_.folds.end(),
@@ -87,14 +87,14 @@ class Planning {
   const PlanInput& in_;
   PlanOutput out_;
   int folds_ = 0, epochs_ = 0;
-  double rows_ = 1;  // share of the rows that an epoch sees
-  int started_ = 0;  // folds below it have had an Attempt
-  int further_ = 0;  // models besides the folds' first ones
+  double rows_ = 1;      // share of the rows that an epoch sees
+  int started_ = 0;      // folds below it have had an Attempt
+  int extra_seeds_ = 0;  // models besides the folds' first ones
   absl::Time limit_;
   std::string limit_text_;
 };
 
-// Of the folds: further models give way to them.
+// The work of the folds alone: extra seeds give way to them.
 WorkLeft Planning::Left(int folds, int epochs) const {
   WorkLeft work;
   work.gangs = in_.gangs;
@@ -347,12 +347,12 @@ void Planning::GrowFolds() {
 }
 
 // B9: a gang has nothing to do, and nothing that was cut can still come back.
-void Planning::GrowFurther() {
-  const ExtraSeeds further(in_, epochs_, rows_);
-  if (!further.MayGrow(folds_)) return;
-  const int more = further.MoreThatFit(limit_);
+void Planning::GrowExtraSeeds() {
+  const ExtraSeeds extra(in_, epochs_, rows_);
+  if (!extra.MayGrow(folds_)) return;
+  const int more = extra.MoreThatFit(limit_);
   if (more == 0) return;
-  const int models = folds_ + further_;
+  const int models = folds_ + extra_seeds_;
   const std::string cost =
       in_.cost.known()
           ? absl::StrFormat("%s/epoch and %.3g epochs a model now",
@@ -362,24 +362,24 @@ void Planning::GrowFurther() {
          absl::StrCat(cost, "; ", Text(in_.now - in_.window.start), " of ",
                       Text(in_.window.length()), " used, and no fold can use more"),
          Count(models, "model"), Count(models + more, "model"));
-  further_ += more;
+  extra_seeds_ += more;
 }
 
 // Those that wait go where they would be too late, or where folds cannot have all that they
 // were to have.
-void Planning::GiveBackFurther(absl::Time train_limit) {
-  const ExtraSeeds further(in_, epochs_, rows_);
-  const int waiting = further.fresh() - (further.planned() - further_);
+void Planning::GiveBackExtraSeeds(absl::Time train_limit) {
+  const ExtraSeeds extra(in_, epochs_, rows_);
+  const int waiting = extra.fresh() - (extra.planned() - extra_seeds_);
   const bool all = !out_.decisions.empty() || in_.stopping || out_.stopping;
-  const int fewer = all ? waiting : further.TooLate(train_limit);
+  const int fewer = all ? waiting : extra.TooLate(train_limit);
   if (fewer <= 0) return;
-  const int models = folds_ + further_;
+  const int models = folds_ + extra_seeds_;
   Decide("B9",
          absl::StrCat("with ", Count(models, "model"), " all would be done at ",
-                      Text(further.DoneAt(0) - in_.window.start), ", prediction has to begin at ",
+                      Text(extra.DoneAt(0) - in_.window.start), ", prediction has to begin at ",
                       Text(train_limit - in_.window.start)),
          Count(models, "model"), Count(models - fewer, "model"));
-  further_ -= fewer;
+  extra_seeds_ -= fewer;
 }
 
 void Planning::StopSoftly() {
@@ -427,14 +427,14 @@ void Planning::FillPlan(absl::Duration reserve) {
   plan.parallel_folds = std::clamp(in_.gangs, 1, folds_);
   plan.reserve = reserve;
   plan.at = in_.now;
-  const ExtraSeeds further(in_, epochs_, rows_);
+  const ExtraSeeds extra(in_, epochs_, rows_);
   // Without a deadline they will all come.
   const bool all = !in_.window.bounded() && in_.may_grow && !in_.stopping;
-  const int models = all ? std::max(further_, further.most()) : further_;
+  const int models = all ? std::max(extra_seeds_, extra.most()) : extra_seeds_;
   plan.models = folds_ + models;
   if (in_.cost.known()) {
     WorkLeft work = Left(folds_, epochs_);
-    further.AddTo(work, models);
+    extra.AddTo(work, models);
     const absl::Time finish = in_.now + absl::Seconds(EstimateSeconds(work));
     out_.estimated_finish = std::min(finish, in_.window.deadline);
     if (in_.cost.step_s > 0) plan.step_s = in_.cost.step_s;
@@ -461,7 +461,7 @@ PlanOutput Planning::Run() {
   } else if (cuts) {
     CutLate();
   }
-  if (bounded && in_.cost.known()) GiveBackFurther(train_limit);
+  if (bounded && in_.cost.known()) GiveBackExtraSeeds(train_limit);
   const bool trains = AnyFold(
       [](const FoldView& f) { return f.state == TaskState::kRunning && f.epochs_done >= 1; });
   const bool waits =
@@ -475,9 +475,9 @@ PlanOutput Planning::Run() {
       if (trains && !late && rows_ >= 1) GrowEpochs();
       if (out_.decisions.empty()) GrowFolds();
     }
-    if (out_.decisions.empty()) GrowFurther();
+    if (out_.decisions.empty()) GrowExtraSeeds();
   } else if (grows && ExtraSeeds(in_, epochs_, rows_).MayGrow(folds_)) {
-    further_ = ExtraSeeds(in_, epochs_, rows_).most();  // as the spec asks for
+    extra_seeds_ = ExtraSeeds(in_, epochs_, rows_).most();  // as the spec asks for
   }
   const bool busy = AnyFold([this](const FoldView& f) {
     return f.state == TaskState::kRunning || (f.state == TaskState::kPending && f.fold < folds_);
@@ -485,10 +485,10 @@ PlanOutput Planning::Run() {
   const absl::Time finish = in_.cost.known() ? TrainFinish(folds_, epochs_) : absl::InfinitePast();
   if (busy && (in_.stopping || MustStop(in_.window, spec, in_.now, finish, out_.train_end))) {
     StopSoftly();
-    GiveBackFurther(train_limit);
+    GiveBackExtraSeeds(train_limit);
   }
   FillPlan(reserve);
-  out_.further = further_;
+  out_.extra_seeds = extra_seeds_;
   out_.changed = !in_.last || Differs(out_.plan, *in_.last);
   return std::move(out_);
 }

@@ -6,10 +6,10 @@
 // leaves time for it: epochs while a fold trains that can use them, folds when none
 // waits. What runs or is finished is never cut away.
 //
-// Further models of folds (Spec::seeds) come behind all that: with a deadline when a gang
-// has nothing else to do, every fold of the spec has run or runs, and one more fits; they
-// are expected to take as many epochs as the longest fold took, where all were done early.
-// No fold loses anything to them: where time gets short those that wait go first.
+// Extra seeds, models of a fold besides its first (Spec::seeds), come last: with a deadline when a
+// gang has nothing else to do, every fold of the spec has run or runs, and one more fits; they are
+// expected to take as many epochs as the longest fold took, where all were done early. No fold
+// loses anything to them: where time gets short those that wait go first.
 //
 // The first timed steps are made on a machine that still starts other things, and
 // mislead. Until whole epochs were measured (`confident`), only that is cut which
@@ -44,7 +44,7 @@ struct FoldView {
   double epochs_done = 0;
   FoldCost cost;                                   // its own, where known
   absl::Time started_at = absl::InfiniteFuture();  // of the running Attempt
-  int seed = 0;                                    // above 0: a further model of the fold
+  int seed = 0;                                    // above 0: an extra seed
   bool answers = false;                            // has predictions
 };
 
@@ -55,7 +55,7 @@ struct PlanInput {
   Trigger trigger = Trigger::kFacts;
   const Plan* last = nullptr;  // the one that counts so far
   FoldCost cost;               // of a typical fold; unknown: nothing is cut
-  // All of the spec's, in order, then the further models that were ever in the Plan.
+  // All of the spec's, in order, then the extra seeds that were ever in the Plan.
   std::vector<FoldView> folds;
   int gangs = 1;                                    // folds that can run at once for this Job
   double sharing = 1;                               // see WorkLeft
@@ -77,9 +77,9 @@ struct PlanOutput {
   // Where plan.folds has grown, dropped folds below it are pending again.
   std::vector<int> dropped;
   bool stopping = false;  // B5 holds
-  // Further models that are to be trained, or were: so many of PlanInput::folds' that were
+  // How many extra seeds are to be trained, or were: so many of PlanInput::folds' that were
   // not dropped, the last that never ran given back, or new ones behind them.
-  int further = 0;
+  int extra_seeds = 0;
 };
 
 PlanOutput MakePlan(const PlanInput& input);

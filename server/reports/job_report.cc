@@ -50,7 +50,7 @@ using Curve = std::vector<std::pair<double, double>>;
 
 // Of the folds' first models, by fold; of an epoch that was trained twice the later one.
 std::map<int, Curve> CurvesOf(const Job& job, const std::vector<MetricPoint>& metrics) {
-  std::set<int64_t> others;  // Attempts of further models
+  std::set<int64_t> others;  // Attempts of extra seeds
   for (const Attempt& attempt : job.attempts) {
     if (attempt.seed > 0) others.insert(attempt.id);
   }

@@ -9,8 +9,8 @@
 namespace traind {
 
 // Of each fold that `wanted` asks for the best of all sources: a whole one, else the
-// one that was trained longest, the earlier source where they are alike; then of its further
-// models (Spec::seeds) the whole ones. Pure.
+// one that was trained longest, the earlier source where they are alike; then of its extra
+// seeds (Spec::seeds) the whole ones. Pure.
 std::vector<TrainedFold> ChooseFolds(const std::vector<Job>& sources, const Spec& wanted);
 
 // Puts their files into the folder of `job`, under reused/<attempt>/ (hard links, or

@@ -16,6 +16,7 @@
 #include "server/domain/names.h"
 #include "server/plan/planner.h"
 #include "server/plan/quota_use.h"
+#include "server/plan/speed_guess.h"
 #include "server/rpc/artifact_reader.h"
 #include "server/rpc/job_conversion.h"
 
@@ -31,38 +32,10 @@ constexpr int kMetricsPage = 1000;
 constexpr absl::Duration kWatchEvery = absl::Milliseconds(100);
 // How long a stream sleeps at most before it looks whether its client is gone.
 constexpr absl::Duration kLookAround = absl::Milliseconds(500);
-// Without any record: a table of this kind, one fold, on one core.
-constexpr double kGuessedBytesPerSecond = 5e6;   // of training data, per epoch
-constexpr int64_t kGuessedSteps = 50;            // of an epoch
-constexpr double kGuessedFlopsPerSecond = 5e10;  // of convolutions
 
 absl::Status ManyStreams() {
   return absl::ResourceExhaustedError(
       absl::StrCat("more than ", kMaxStreams, " streams are open; end some, or ask with GetJob"));
-}
-
-// Multiplications of a CNN's convolutions for one image: its stages take about the same.
-double Multiplications(const v1::JobSpec& spec) {
-  const v1::CnnSpec& cnn = spec.model().cnn();
-  const double side = spec.data().image().size(), width = cnn.width();
-  double blocks = 0;
-  for (const int count : cnn.blocks()) blocks += count;
-  return 2 * 9 * blocks * width * width * side * side;
-}
-
-Measured GuessedSpeed(const CheckedSpec& checked) {
-  Measured guess;
-  double epoch_s = static_cast<double>(checked.spec.train_bytes) / kGuessedBytesPerSecond;
-  if (checked.resolved.model().has_cnn()) {
-    epoch_s += 6 * static_cast<double>(checked.train_media.files) *
-               Multiplications(checked.resolved) / kGuessedFlopsPerSecond;
-  }
-  guess.epoch_s = std::max(0.02, epoch_s);
-  guess.steps_per_epoch = kGuessedSteps;
-  guess.step_s = guess.step_p90_s = guess.epoch_s / kGuessedSteps;
-  guess.evaluate_s = guess.epoch_s / 10;
-  guess.predict_s = guess.epoch_s / 5;
-  return guess;
 }
 
 }  // namespace
@@ -204,10 +177,11 @@ grpc::Status TrainingService::Plan(grpc::ServerContext*, const v1::PlanRequest* 
     assumptions.measured = *recorded;
     reply->set_basis("the speed recorded of an earlier job with this model on data of this size");
   } else {
-    assumptions.measured = GuessedSpeed(*checked);
+    assumptions.measured = GuessSpeed(checked->work);
     reply->set_basis(
-        "a guess from the size of the data; no job with this model and of this size was measured "
-        "yet");
+        "a guess from the size of the data and of the model; no job with this model and of this "
+        "size "
+        "was measured yet");
   }
   int slots = 0;
   for (const v1::WorkerInfo& worker : workers_->Workers()) {

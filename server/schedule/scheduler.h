@@ -4,8 +4,8 @@
 // Order: Jobs with fewer gangs running go first, so that each gets one before any
 // gets a second; then the earlier deadline (to the second), then the higher
 // priority, then the earlier acceptance. A gang is Spec::slots slots of one device
-// on one Worker. Within a Job folds go in their order. Jobs that have only further models of
-// their folds left to train go behind all others.
+// on one Worker. Within a Job folds go in their order. Jobs that have only extra
+// seeds left to train go behind all others.
 //
 // Threads: safe, nothing is kept.
 #pragma once
@@ -22,8 +22,8 @@ namespace traind {
 
 // Sorts Jobs that wait: less = goes first.
 struct Urgency {
-  int gangs = 0;         // running now
-  bool further = false;  // only further models wait
+  int gangs = 0;                  // running now
+  bool extra_seeds_only = false;  // no first model of a fold waits
   absl::Time deadline = absl::InfiniteFuture();
   int priority = 0;
   absl::Time accepted_at;
@@ -32,7 +32,7 @@ struct Urgency {
   // Deadlines within the same second are equally far.
   auto Key() const {
     return std::make_tuple(
-        further, gangs,
+        extra_seeds_only, gangs,
         deadline == absl::InfiniteFuture() ? INT64_MAX : absl::ToUnixSeconds(deadline), -priority,
         accepted_at, sequence);
   }

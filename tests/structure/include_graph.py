@@ -17,12 +17,13 @@ import sys
 _INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 _TREES = ("common", "proto", "server", "worker", "client", "third_party", "tests", "build_defs")
 
-_COMMON = ["common/base", "common/data", "common/metrics", "common/publish"]
+_COMMON = ["common/base", "common/data", "common/metrics", "common/publish", "common/plain", "proto/plain"]
 _PURE = _COMMON + ["server/domain"]
 _STORED = _PURE + ["server/store", "server/plan", "server/schedule"]
 _DECIDED = _STORED + ["server/intake", "server/control"]
 _KERNELS = ["common/base", "worker/device", "worker/data"]
-_NETWORKS = _KERNELS + ["worker/model/kernels", "worker/model/objective"]
+_SPEC = ["common/plain", "proto/plain"]
+_NETWORKS = _KERNELS + _SPEC + ["worker/model/kernels", "worker/model/objective"]
 _FOLD = _COMMON + ["worker/rank_protocol", "worker/device", "worker/data", "worker/model/networks", "worker/model/objective",
                    "worker/learner"]
 
@@ -30,13 +31,15 @@ _FOLD = _COMMON + ["worker/rank_protocol", "worker/device", "worker/data", "work
 # matching prefix of a file's folder is its room.
 MAY_INCLUDE = {
     "common/base": [],
+    "common/plain": ["common/base"],
+    "proto/plain": ["common/plain"],
     "common/data": ["common/base"],
     "common/metrics": ["common/base"],
     "common/publish": ["common/base", "common/data", "common/metrics"],
     "common/spec": ["common/base", "common/data", "common/metrics", "proto"],
     "proto": [],
     "third_party": [],
-    "build_defs": [],
+    "build_defs": ["proto"],
     "server/domain": _COMMON,
     "server/store": _PURE,
     "server/plan": _PURE,
@@ -78,8 +81,8 @@ LIBRARIES = {
                   "worker/train", "worker/predict", "worker/inference", "worker/rank"]),
     "SQLite": (("sqlite3.h",), ["server/store"]),
     "gRPC": (("grpc/", "grpc++/", "grpcpp/"), ["server/rpc", "worker/daemon", "client"]),
-    "Protobuf": (("google/protobuf/",), ["proto", "common/spec", "server/rpc", "server/intake",
-                                         "server/http", "worker/daemon", "client"]),
+    "Protobuf": (("google/protobuf/",), ["proto", "build_defs", "common/spec", "server/rpc",
+                                         "server/intake", "server/http", "worker/daemon", "client"]),
     "yaml-cpp": (("yaml-cpp/",), ["common/spec", "client"]),
     "HTTP": (("httplib.h",), ["server/http"]),
     "image libraries": (("jpeglib.h", "png.h"), ["common/data/image"]),
@@ -139,7 +142,7 @@ def _library_finding(path, header):
 
 
 def _own_finding(root, path, header):
-    generated = header.endswith(".pb.h")
+    generated = header.endswith(".pb.h") or inside(header, "proto/plain")
     if not generated and not os.path.exists(os.path.join(root, header)):
         return f'"{header}" is no file below the workspace root'
     here, there = room_of(path), room_of(header)

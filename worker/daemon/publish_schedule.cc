@@ -69,7 +69,7 @@ void PublishSchedule::FoldSaved(const std::string& job, const rank_protocol::Fol
                                 absl::Duration now) {
   Home* home = Find(job);
   if (home == nullptr) return;
-  if (fold.seed > 0 && !fold.last) return;  // a further model answers once it is trained
+  if (fold.seed > 0 && !fold.last) return;  // an extra seed answers once it is trained
   Member& member = home->members[{fold.fold, fold.seed}];
   if (member.complete && !fold.complete) return;  // a retry's first steps hide no whole fold
   member = {fold.fold, fold.attempt,    fold.complete, fold.score,      fold.epochs_done,

@@ -80,7 +80,7 @@ TEST_F(ExtraSeedsPublishTest, FullIsDecidedByTheFirstModels) {
   EXPECT_EQ(p.members.size(), 4u);
 }
 
-TEST_F(ExtraSeedsPublishTest, AFurtherModelDoesNotCompleteItsFold) {
+TEST_F(ExtraSeedsPublishTest, AnExtraSeedDoesNotCompleteItsFold) {
   const Member a = PutSeed(0, 0, 1, true, 4, 0.5f), b = PutSeed(1, 0, 2, true, 4, 0.5f);
   const PublishedPrediction p = MustPublish(
       Request({a, b, PutSeed(2, 0, 3, false, 4, 0.5f), PutSeed(2, 1, 4, true, 4, 0.5f)}));
@@ -88,7 +88,7 @@ TEST_F(ExtraSeedsPublishTest, AFurtherModelDoesNotCompleteItsFold) {
   EXPECT_TRUE(p.comparable);
 }
 
-TEST_F(ExtraSeedsPublishTest, AFoldWhoseFirstModelFailedIsAnsweredByAFurtherOne) {
+TEST_F(ExtraSeedsPublishTest, AFoldWhoseFirstModelFailedIsAnsweredByAnExtraSeed) {
   const PublishedPrediction p =
       MustPublish(Request({PutSeed(0, 0, 1, true, 4, 0.9f), PutSeed(1, 1, 2, true, 4, 0.5f)}));
   EXPECT_THAT(FoldsOf(p.members), ElementsAre(0, 1));

@@ -122,16 +122,16 @@ TEST(CoreReuseTest, AFoldThatWasBegunGoesOnFromItsCheckpoint) {
   EXPECT_THAT(h.Rules(id), ElementsAre("cache", "cache"));
 }
 
-TEST(CoreReuseTest, FurtherModelsAreTakenOverWholeAndTheOthersTrained) {
+TEST(CoreReuseTest, ExtraSeedsAreTakenOverWholeAndTheOthersTrained) {
   CoreHarness h;
   Turn turn;
   Job job = CachedJob("a");
   job.spec.seeds = 3;
   const std::string id = ReadData(h, job, &turn);
-  TrainedFold further = Whole(1), begun = Begun(0), unasked = Whole(0);
-  further.seed = begun.seed = 1;
+  TrainedFold extra = Whole(1), begun = Begun(0), unasked = Whole(0);
+  extra.seed = begun.seed = 1;
   unasked.seed = 3;
-  h.Step({Reused{id, std::vector<TrainedFold>{Whole(0), Whole(1), begun, further, unasked}}});
+  h.Step({Reused{id, std::vector<TrainedFold>{Whole(0), Whole(1), begun, extra, unasked}}});
   const Job stored = h.Stored(id);
   // Nothing was measured here: one model for each slot.
   ASSERT_THAT(stored.tasks, SizeIs(6));

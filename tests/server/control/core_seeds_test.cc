@@ -1,4 +1,4 @@
-// Further models of folds: when they start, and that nothing is lost where they cannot.
+// Extra seeds: when they start, and that nothing is lost where they cannot.
 #include <algorithm>
 
 #include "tests/server/control/control_core_harness.h"
@@ -108,7 +108,7 @@ TEST_F(SeedsTest, AFoldThatIsLostComesBeforeThoseThatWait) {
   const std::string id = Begin(3, 2);
   ASSERT_NO_FATAL_FAILURE(Train(id, 1));
   ASSERT_EQ(h.TaskOf(id, 3).state, TaskState::kRunning);
-  const int64_t fold = h.AttemptOf(id, 2), further = h.AttemptOf(id, 3);
+  const int64_t fold = h.AttemptOf(id, 2), extra = h.AttemptOf(id, 3);
   h.Say(fold, h.Ended(AttemptEndReason::kRankDied, "signal 9"));
   // Its slot is free, it pauses, and nobody else takes the slot.
   EXPECT_EQ(h.TaskOf(id, 2).state, TaskState::kPending);
@@ -117,7 +117,7 @@ TEST_F(SeedsTest, AFoldThatIsLostComesBeforeThoseThatWait) {
   }
   h.Wait(absl::Seconds(1));
   EXPECT_EQ(h.TaskOf(id, 2).state, TaskState::kRunning);
-  EXPECT_EQ(h.AttemptOf(id, 3), further);
+  EXPECT_EQ(h.AttemptOf(id, 3), extra);
 }
 
 TEST_F(SeedsTest, OneThatIsMissingIsNoFailure) {

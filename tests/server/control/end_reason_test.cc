@@ -73,7 +73,7 @@ TEST(EndReasonTest, WhatFoldsFailedOfIsTold) {
   EXPECT_EQ(ending.message, "fold-0: what happened");
 }
 
-TEST(EndReasonTest, AFurtherModelThatIsMissingChangesNothing) {
+TEST(EndReasonTest, AnExtraSeedThatIsMissingChangesNothing) {
   Job job = WithFolds({kDone, kDone, kFailed, kDropped, kPartial});
   for (const size_t task : {3, 4, 5}) job.tasks[task].seed = 1;
   FailWith(job, 2, AttemptEndReason::kDiverged, 3);

@@ -1,4 +1,4 @@
-// Further models of folds, in the time that no fold can use (B9).
+// Extra seeds: models of a fold besides its first, in the time that no fold can use (B9).
 #include <gtest/gtest.h>
 
 #include <string>
@@ -10,9 +10,9 @@ namespace {
 
 // A Job of 5 folds x 20 epochs of 0.1 s with up to 3 models each, 60 s and 2 gangs. All
 // folds were done early, after 10 epochs, but for what a test says.
-class FurtherModelsTest : public PlanFixture {
+class ExtraSeedsTest : public PlanFixture {
  protected:
-  FurtherModelsTest() {
+  ExtraSeedsTest() {
     spec_.seeds = 3;
     in_.now = At(10);
     in_.trigger = Trigger::kFacts;
@@ -49,10 +49,10 @@ class FurtherModelsTest : public PlanFixture {
   }
 };
 
-TEST_F(FurtherModelsTest, ComeWhenThereIsTimeForThem) {
+TEST_F(ExtraSeedsTest, ComeWhenThereIsTimeForThem) {
   const PlanOutput out = MakePlan(in_);
   EXPECT_EQ(Changes(out), "B9 5 models -> 15 models; ");
-  EXPECT_EQ(out.further, 10);
+  EXPECT_EQ(out.extra_seeds, 10);
   EXPECT_EQ(out.plan.models, 15);
   EXPECT_EQ(out.plan.folds, 5);
   EXPECT_TRUE(out.changed);
@@ -61,30 +61,30 @@ TEST_F(FurtherModelsTest, ComeWhenThereIsTimeForThem) {
   EXPECT_FALSE(out.decisions[0].effect.empty());
 }
 
-TEST_F(FurtherModelsTest, AreAsManyAsFitTheShareOfWhatIsLeft) {
+TEST_F(ExtraSeedsTest, AreAsManyAsFitTheShareOfWhatIsLeft) {
   // 0.8 of the 49.7 s left are 39.8 s: three waves of 10 epochs and a prediction on each gang.
   in_.cost.epoch_s = 1.2;
   EXPECT_EQ(Changes(MakePlan(in_)), "B9 5 models -> 11 models; ");
 }
 
-TEST_F(FurtherModelsTest, OneSeedAsksForNone) {
+TEST_F(ExtraSeedsTest, OneSeedAsksForNone) {
   spec_.seeds = 1;
   const PlanOutput out = MakePlan(in_);
   EXPECT_EQ(Changes(out), "");
   EXPECT_EQ(out.plan.models, 5);
 }
 
-TEST_F(FurtherModelsTest, AreExpectedToTakeWhatTheLongestFoldTook) {
+TEST_F(ExtraSeedsTest, AreExpectedToTakeWhatTheLongestFoldTook) {
   in_.cost.epoch_s = 2;
-  EXPECT_EQ(MakePlan(in_).further, 2);
+  EXPECT_EQ(MakePlan(in_).extra_seeds, 2);
   Fold(3).epochs_done = 20;
-  EXPECT_EQ(MakePlan(in_).further, 0) << "40 s of 39.8";
+  EXPECT_EQ(MakePlan(in_).extra_seeds, 0) << "40 s of 39.8";
   Fold(3).epochs_done = 10;
   Fold(3).state = TaskState::kPartial;  // stopped by the clock: it says nothing of patience
-  EXPECT_EQ(MakePlan(in_).further, 0);
+  EXPECT_EQ(MakePlan(in_).extra_seeds, 0);
 }
 
-TEST_F(FurtherModelsTest, WaitForFoldsThatWait) {
+TEST_F(ExtraSeedsTest, WaitForFoldsThatWait) {
   Fold(4).state = TaskState::kPending;
   Fold(4).started = Fold(4).answers = false;
   EXPECT_EQ(Changes(MakePlan(in_)), "");
@@ -93,7 +93,7 @@ TEST_F(FurtherModelsTest, WaitForFoldsThatWait) {
   EXPECT_EQ(Changes(MakePlan(in_)), "");
 }
 
-TEST_F(FurtherModelsTest, FoldsThatWereCutComeBackBeforeThem) {
+TEST_F(ExtraSeedsTest, FoldsThatWereCutComeBackBeforeThem) {
   last_.folds = last_.models = 3;
   for (const int fold : {3, 4}) {
     Fold(fold).state = TaskState::kDropped;
@@ -102,7 +102,7 @@ TEST_F(FurtherModelsTest, FoldsThatWereCutComeBackBeforeThem) {
   EXPECT_EQ(Changes(MakePlan(in_)), "B9 3 folds -> 5 folds; ");
 }
 
-TEST_F(FurtherModelsTest, NoneComesWhileAFoldThatWasCutCannotComeBack) {
+TEST_F(ExtraSeedsTest, NoneComesWhileAFoldThatWasCutCannotComeBack) {
   last_.folds = last_.models = 4;
   Fold(4).state = TaskState::kDropped;
   Fold(4).started = Fold(4).answers = false;
@@ -111,7 +111,7 @@ TEST_F(FurtherModelsTest, NoneComesWhileAFoldThatWasCutCannotComeBack) {
   EXPECT_EQ(Changes(MakePlan(in_)), "");
 }
 
-TEST_F(FurtherModelsTest, EpochsThatWereCutComeBackBeforeThem) {
+TEST_F(ExtraSeedsTest, EpochsThatWereCutComeBackBeforeThem) {
   last_.epochs = 12;
   Runs(4, 2);
   EXPECT_EQ(Changes(MakePlan(in_)), "B9 12 epochs -> 20 epochs; ");
@@ -125,35 +125,35 @@ TEST_F(FurtherModelsTest, EpochsThatWereCutComeBackBeforeThem) {
   EXPECT_EQ(Changes(MakePlan(in_)), "B9 5 models -> 15 models; ");
 }
 
-TEST_F(FurtherModelsTest, ComeBesideTheLastFoldOnAnIdleGang) {
+TEST_F(ExtraSeedsTest, ComeBesideTheLastFoldOnAnIdleGang) {
   Runs(4, 5);
-  EXPECT_EQ(MakePlan(in_).further, 10);
+  EXPECT_EQ(MakePlan(in_).extra_seeds, 10);
   Runs(3, 5);
-  EXPECT_EQ(MakePlan(in_).further, 0) << "no gang is idle";
+  EXPECT_EQ(MakePlan(in_).extra_seeds, 0) << "no gang is idle";
 }
 
-TEST_F(FurtherModelsTest, ALongFoldDoesNotHoldUpAnIdleGang) {
+TEST_F(ExtraSeedsTest, ALongFoldDoesNotHoldUpAnIdleGang) {
   in_.cost.epoch_s = 2;
   Runs(4, 0);  // 40 s by its epochs; its like took 20 s
-  EXPECT_EQ(MakePlan(in_).further, 1);
+  EXPECT_EQ(MakePlan(in_).extra_seeds, 1);
 }
 
-TEST_F(FurtherModelsTest, NoneComesLateInTheWindow) {
+TEST_F(ExtraSeedsTest, NoneComesLateInTheWindow) {
   in_.cost.epoch_s = 0.5;
   in_.now = At(52);  // 6.1 s of the share are left, a model takes 5.1
-  EXPECT_EQ(MakePlan(in_).further, 2);
+  EXPECT_EQ(MakePlan(in_).extra_seeds, 2);
   in_.now = At(54);
   EXPECT_EQ(Changes(MakePlan(in_)), "");
 }
 
-TEST_F(FurtherModelsTest, TheFixedPolicyStartsNonePastTheStopShare) {
+TEST_F(ExtraSeedsTest, TheFixedPolicyStartsNonePastTheStopShare) {
   spec_.policy = Policy::kFixed;
-  EXPECT_GT(MakePlan(in_).further, 0);
+  EXPECT_GT(MakePlan(in_).extra_seeds, 0);
   in_.now = At(42);
   EXPECT_EQ(Changes(MakePlan(in_)), "");
 }
 
-TEST_F(FurtherModelsTest, NoneComesAfterFinishOrAStop) {
+TEST_F(ExtraSeedsTest, NoneComesAfterFinishOrAStop) {
   in_.may_grow = false;
   EXPECT_EQ(Changes(MakePlan(in_)), "");
   in_.may_grow = true;
@@ -161,7 +161,7 @@ TEST_F(FurtherModelsTest, NoneComesAfterFinishOrAStop) {
   EXPECT_EQ(Changes(MakePlan(in_)), "");
 }
 
-TEST_F(FurtherModelsTest, NoneComesWhereNoFoldHasAModel) {
+TEST_F(ExtraSeedsTest, NoneComesWhereNoFoldHasAModel) {
   for (FoldView& fold : in_.folds) {
     fold.state = TaskState::kFailed;
     fold.answers = false;
@@ -169,17 +169,17 @@ TEST_F(FurtherModelsTest, NoneComesWhereNoFoldHasAModel) {
   EXPECT_EQ(Changes(MakePlan(in_)), "");
 }
 
-TEST_F(FurtherModelsTest, WithoutADeadlineAllComeAndNobodyDecidesThat) {
+TEST_F(ExtraSeedsTest, WithoutADeadlineAllComeAndNobodyDecidesThat) {
   in_.window.deadline = absl::InfiniteFuture();
   Runs(4, 5);
   Runs(3, 5);
   const PlanOutput out = MakePlan(in_);
   EXPECT_EQ(Changes(out), "");
-  EXPECT_EQ(out.further, 10);
+  EXPECT_EQ(out.extra_seeds, 10);
   EXPECT_EQ(out.plan.models, 15);
 }
 
-TEST_F(FurtherModelsTest, ThoseThatWaitAreGivenBackWhereTimeGetsShort) {
+TEST_F(ExtraSeedsTest, ThoseThatWaitAreGivenBackWhereTimeGetsShort) {
   Add(0, 1, TaskState::kRunning, 5);
   Add(1, 1, TaskState::kRunning, 5);
   Add(2, 1, TaskState::kPending);
@@ -193,11 +193,11 @@ TEST_F(FurtherModelsTest, ThoseThatWaitAreGivenBackWhereTimeGetsShort) {
   for (FoldView& fold : in_.folds) fold.cost.epoch_s = fold.cost.known() ? 1.5 : 0;
   const PlanOutput out = MakePlan(in_);
   EXPECT_EQ(Changes(out), "B9 10 models -> 9 models; ");
-  EXPECT_EQ(out.further, 4);
+  EXPECT_EQ(out.extra_seeds, 4);
   EXPECT_FALSE(out.stopping) << "no fold is missing anything";
 }
 
-TEST_F(FurtherModelsTest, AFoldThatIsCutTakesThoseThatWaitWithIt) {
+TEST_F(ExtraSeedsTest, AFoldThatIsCutTakesThoseThatWaitWithIt) {
   Runs(4, 1);
   Add(0, 1, TaskState::kRunning, 1);
   Add(1, 1, TaskState::kPending);
@@ -208,7 +208,7 @@ TEST_F(FurtherModelsTest, AFoldThatIsCutTakesThoseThatWaitWithIt) {
   EXPECT_EQ(Changes(out), "B2 20 epochs -> 7 epochs; B9 7 models -> 6 models; ");
 }
 
-TEST_F(FurtherModelsTest, FoldsLoseNothingToFurtherModelsThatRun) {
+TEST_F(ExtraSeedsTest, FoldsLoseNothingToExtraSeedsThatRun) {
   Runs(4, 15);
   Add(0, 1, TaskState::kRunning, 1);
   last_.models = 6;
@@ -221,12 +221,12 @@ TEST_F(FurtherModelsTest, FoldsLoseNothingToFurtherModelsThatRun) {
   EXPECT_FALSE(out.stopping);
 }
 
-TEST_F(FurtherModelsTest, WhereNothingWasMeasuredOneForEachGangTells) {
+TEST_F(ExtraSeedsTest, WhereNothingWasMeasuredOneForEachGangTells) {
   in_.cost = FoldCost();  // all folds were taken over from another Job
   EXPECT_EQ(Changes(MakePlan(in_)), "B9 5 models -> 7 models; ");
 }
 
-TEST_F(FurtherModelsTest, APreviewWithoutADeadlineCountsAllModels) {
+TEST_F(ExtraSeedsTest, APreviewWithoutADeadlineCountsAllModels) {
   Assumptions a;
   a.measured.step_s = 0.002;
   a.measured.steps_per_epoch = 50;

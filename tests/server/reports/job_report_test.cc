@@ -60,14 +60,14 @@ Job CutJob() {
 TEST(JobReportTest, ModelsAreCountedBesideFolds) {
   Job job = CutJob();
   job.spec.seeds = 3;
-  Task further = job.tasks[1];
-  further.seed = 1;
-  further.epochs_done = 4;
-  job.tasks.push_back(further);
-  further.seed = 2;
-  further.state = TaskState::kFailed;
-  further.member.reset();
-  job.tasks.push_back(further);
+  Task extra = job.tasks[1];
+  extra.seed = 1;
+  extra.epochs_done = 4;
+  job.tasks.push_back(extra);
+  extra.seed = 2;
+  extra.state = TaskState::kFailed;
+  extra.member.reset();
+  job.tasks.push_back(extra);
   const JobReport report = ReportOf(job, {}, At(30));
   EXPECT_EQ(report.models_asked, 9);
   EXPECT_EQ(report.models_trained, 3);

@@ -63,7 +63,7 @@ TEST(ChooseFoldsTest, AWholeFoldGoesBeforeANewerPartAndMoreEpochsBeforeFewer) {
   EXPECT_EQ(folds[1].job, "older");
 }
 
-TEST(ChooseFoldsTest, FurtherModelsAreTakenWholeAndAsManyAsAreAskedFor) {
+TEST(ChooseFoldsTest, ExtraSeedsAreTakenWholeAndAsManyAsAreAskedFor) {
   Task whole = FoldOf(0, TaskState::kDone, 20, 20), part = FoldOf(1, TaskState::kPartial, 15, 20),
        third = FoldOf(0, TaskState::kDone, 9, 20);
   whole.seed = part.seed = 1;

@@ -136,17 +136,17 @@ TEST_F(HomesTest, WhatTraindHadTimeToPublishIsItsOwn) {
 
 TEST_F(HomesTest, ModelsOfAFoldStandBesideEachOther) {
   Save(0, 7, true, kNow);
-  rp::FoldSaved further;
-  further.fold = 0;
-  further.seed = 1;
-  further.attempt = 8;
-  publish_schedule_.FoldSaved("a", further, kNow);  // while it trains
-  further.last = true;
-  further.step = 5;
-  publish_schedule_.FoldSaved("a", further, kNow);
-  further.last = false;
-  further.step = 6;
-  publish_schedule_.FoldSaved("a", further, kNow);
+  rp::FoldSaved extra;
+  extra.fold = 0;
+  extra.seed = 1;
+  extra.attempt = 8;
+  publish_schedule_.FoldSaved("a", extra, kNow);  // while it trains
+  extra.last = true;
+  extra.step = 5;
+  publish_schedule_.FoldSaved("a", extra, kNow);
+  extra.last = false;
+  extra.step = 6;
+  publish_schedule_.FoldSaved("a", extra, kNow);
   publish_schedule_.Disconnected(kNow);
   const auto due = publish_schedule_.Due(kNow + absl::Seconds(2), true);
   ASSERT_EQ(due.size(), 1u);

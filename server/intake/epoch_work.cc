@@ -1,0 +1,87 @@
+#include "server/intake/epoch_work.h"
+
+#include <algorithm>
+
+namespace traind {
+namespace {
+
+// Of CSV, separators included: a number or a category, a token of a text.
+constexpr double kBytesPerValue = 6, kBytesPerToken = 5;
+constexpr double kMasksPerVolume = 1;
+constexpr int32_t kUsualWidths[] = {256, 256};
+
+double Columns(const DataFile& train) {
+  return std::max(1.0, static_cast<double>(train.header.size()));
+}
+
+// Rows of a table of numbers and categories.
+double Rows(const DataFile& train) {
+  return static_cast<double>(train.bytes) / (kBytesPerValue * Columns(train));
+}
+
+double Steps(const v1::JobSpec& spec) { return std::max(1, spec.data().window()); }
+
+EpochWork OfRows(const DataFile& train, double multiplications) {
+  return {static_cast<double>(train.bytes), Rows(train), multiplications};
+}
+
+EpochWork OfImages(const v1::JobSpec& spec, const DataFile& train, const MediaLoad& media) {
+  const v1::CnnSpec& cnn = spec.model().cnn();
+  const double size = spec.data().image().size();
+  // The images of an array lie in the file itself.
+  const double images = media.files > 0 ? static_cast<double>(media.files)
+                                        : static_cast<double>(train.bytes) /
+                                              (size * size * spec.data().image().channels());
+  return {static_cast<double>(train.bytes), images,
+          CnnMultiplications(size, cnn.width(), cnn.blocks())};
+}
+
+EpochWork OfVolumes(const v1::JobSpec& spec, const DataFile& train, const MediaLoad& media) {
+  const v1::Unet3dSpec& unet = spec.model().unet3d();
+  double voxels = 1;
+  for (const int extent : spec.train().patches().size()) voxels *= extent;
+  const double volumes = static_cast<double>(media.files) / (1 + kMasksPerVolume);
+  return {static_cast<double>(train.bytes), volumes * spec.train().patches().per_volume(),
+          Unet3dMultiplications(voxels, /*channels=*/1, unet.base(), unet.levels())};
+}
+
+// Counted by full texts, since the number of rows is not known: tokens of short ones are padding.
+EpochWork OfTexts(const v1::JobSpec& spec, const DataFile& train) {
+  const v1::TextEncoderSpec& text = spec.model().text();
+  const double tokens = spec.data().text().max_tokens();
+  const double texts = static_cast<double>(train.bytes) / (kBytesPerToken * tokens);
+  return {static_cast<double>(train.bytes), texts,
+          TransformerMultiplications(tokens, text.width(), text.feedforward(), text.layers(),
+                                     text.attention() == "plain")};
+}
+
+}  // namespace
+
+EpochWork EpochWorkOf(const v1::JobSpec& resolved, const DataFile& train, const MediaLoad& media) {
+  const v1::ModelSpec& model = resolved.model();
+  switch (model.architecture_case()) {
+    case v1::ModelSpec::kMlp:
+      return OfRows(train,
+                    MlpMultiplications(Columns(train) * Steps(resolved), model.mlp().hidden()));
+    case v1::ModelSpec::kLstm:
+      return OfRows(train, LstmMultiplications(Columns(train), Steps(resolved),
+                                               model.lstm().hidden(), model.lstm().layers()));
+    case v1::ModelSpec::kTransformer:
+      return OfRows(train, TransformerMultiplications(Steps(resolved), model.transformer().width(),
+                                                      model.transformer().feedforward(),
+                                                      model.transformer().layers(),
+                                                      /*plain=*/true));
+    case v1::ModelSpec::kCnn:
+      return OfImages(resolved, train, media);
+    case v1::ModelSpec::kUnet3D:
+      return OfVolumes(resolved, train, media);
+    case v1::ModelSpec::kText:
+      return OfTexts(resolved, train);
+    case v1::ModelSpec::kScript:  // taken for an MLP of the usual size: nobody knows
+    case v1::ModelSpec::ARCHITECTURE_NOT_SET:
+      return OfRows(train, MlpMultiplications(Columns(train) * Steps(resolved), kUsualWidths));
+  }
+  return {};
+}
+
+}  // namespace traind

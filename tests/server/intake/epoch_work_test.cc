@@ -1,0 +1,63 @@
+#include "server/intake/epoch_work.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+#include <gtest/gtest.h>
+
+#include "common/spec/spec_rules.h"
+
+namespace traind {
+namespace {
+
+DataFile Table() {
+  DataFile file;
+  file.bytes = 6'000'000;
+  file.header.assign(10, "column");
+  return file;
+}
+
+// A resolved spec with that kind of network, on data of the kind that it takes.
+v1::JobSpec SpecWith(const std::string& kind) {
+  v1::JobSpec spec;
+  spec.mutable_task()->set_type("classification");
+  if (kind == "cnn") spec.mutable_data()->mutable_image();
+  if (kind == "text") spec.mutable_data()->mutable_text()->add_columns("review");
+  if (kind == "unet3d") spec.mutable_data()->mutable_volume();
+  v1::ModelSpec& model = *spec.mutable_model();
+  const google::protobuf::FieldDescriptor* field = model.GetDescriptor()->FindFieldByName(kind);
+  model.GetReflection()->MutableMessage(&model, field);
+  return ResolveSpec(std::move(spec));
+}
+
+TEST(EpochWorkTest, EveryKindOfNetworkHasWork) {
+  const auto* kinds = v1::ModelSpec::descriptor()->FindOneofByName("architecture");
+  for (int i = 0; i < kinds->field_count(); ++i) {
+    const EpochWork work = EpochWorkOf(SpecWith(kinds->field(i)->name()), Table(), {1000, 0});
+    EXPECT_GT(work.samples, 0) << kinds->field(i)->name();
+    EXPECT_GT(work.multiplications, 0) << kinds->field(i)->name();
+  }
+}
+
+TEST(EpochWorkTest, RowsAndFilesAreCounted) {
+  EXPECT_EQ(EpochWorkOf(SpecWith("mlp"), Table(), {}).samples, 100'000);
+  EXPECT_EQ(EpochWorkOf(SpecWith("cnn"), Table(), {1000, 0}).samples, 1000);
+  v1::JobSpec volumes = SpecWith("unet3d");
+  volumes.mutable_train()->mutable_patches()->set_per_volume(3);
+  EXPECT_EQ(EpochWorkOf(volumes, Table(), {1000, 0}).samples, 1500);
+}
+
+TEST(EpochWorkTest, ALongerWindowAndAWiderNetworkAreMoreWork) {
+  for (const char* kind : {"lstm", "transformer"}) {
+    v1::JobSpec spec = SpecWith(kind);
+    const double one = EpochWorkOf(spec, Table(), {}).multiplications;
+    spec.mutable_data()->set_window(8);
+    EXPECT_GE(EpochWorkOf(spec, Table(), {}).multiplications, 8 * one) << kind;
+  }
+  v1::JobSpec wide = SpecWith("mlp");
+  const double usual = EpochWorkOf(wide, Table(), {}).multiplications;
+  wide.mutable_model()->mutable_mlp()->add_hidden(512);
+  EXPECT_GT(EpochWorkOf(wide, Table(), {}).multiplications, usual);
+}
+
+}  // namespace
+}  // namespace traind

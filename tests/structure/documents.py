@@ -1,0 +1,116 @@
+"""What the documents promise about files: links lead somewhere, named files exist, DESIGN.md stays short.
+
+    findings(root) -> list of "file:line: what is wrong"
+    python3 tests/structure/documents.py [ROOT]    prints them
+"""
+import glob
+import os
+import re
+import sys
+
+DESIGN_WORDS = 2000
+
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_CODE = re.compile(r"`([^`\n]+)`")
+_TREES = ("build_defs", "client", "common", "deploy", "docs", "examples", "proto", "server", "tests", "third_party", "tools", "worker")
+# A path of the repository, possibly with * or {a,b}; what a word followed by options, a flag or a target is, it is not.
+_PATH = re.compile(r"^(?:%s)/[\w./*{},-]*$" % "|".join(_TREES))
+# A section that a comment names: docs/DESIGN.md, "Words".
+_SECTION = re.compile(r'(docs/[\w/]+\.md), "([^"]+)"')
+_SOURCES = (".h", ".cc", ".proto", ".py", ".sh", ".bzl", ".md")
+
+
+def documents(root):
+    """README.md files and docs/, relative to the root."""
+    for tree in ("",) + _TREES:
+        for folder, folders, files in os.walk(os.path.join(root, tree)):
+            folders[:] = sorted(d for d in folders if tree and not d.startswith((".", "bazel-")))
+            for name in sorted(files):
+                if name == "README.md" or (tree == "docs" and name.endswith(".md")):
+                    yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def anchor(heading):
+    """As GitHub makes one of a heading's text."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def prose_lines(path):
+    """(number, line) without blocks of code."""
+    fenced = False
+    with open(path, encoding="utf-8") as f:
+        for number, line in enumerate(f, 1):
+            if line.lstrip().startswith("```"):
+                fenced = not fenced
+            elif not fenced and not line.startswith("    "):
+                yield number, line.rstrip("\n")
+
+
+def headings(path):
+    return [line.lstrip("#").strip() for _, line in prose_lines(path) if line.startswith("#")]
+
+
+def alternatives(path):
+    """a/{b,c}.md -> a/b.md, a/c.md"""
+    match = re.search(r"\{([^{}]*)\}", path)
+    if not match:
+        return [path]
+    return [p for part in match.group(1).split(",") for p in alternatives(path[:match.start()] + part.strip() + path[match.end():])]
+
+
+def _link_finding(root, document, target):
+    if re.match(r"[a-z]+:", target):
+        return None
+    file, _, section = target.partition("#")
+    path = os.path.normpath(os.path.join(root, os.path.dirname(document), file)) if file else os.path.join(root, document)
+    if not os.path.exists(path):
+        return f"the link {target} leads nowhere"
+    if section and section not in [anchor(h) for h in headings(path)]:
+        return f"the link {target} leads to no heading"
+    return None
+
+
+def _document_findings(root, document):
+    for number, line in prose_lines(os.path.join(root, document)):
+        problems = [_link_finding(root, document, target) for target in _LINK.findall(line)]
+        for code in _CODE.findall(line):
+            words = code.split()
+            for path in alternatives(words[0]) if words and _PATH.match(words[0]) else []:
+                if not glob.glob(os.path.join(root, path.rstrip("/"))):
+                    problems.append(f"there is no {path}")
+        yield from (f"{document}:{number}: {p}" for p in problems if p)
+
+
+def _section_findings(root):
+    for tree in _TREES:
+        for folder, folders, files in os.walk(os.path.join(root, tree)):
+            folders[:] = sorted(d for d in folders if not d.startswith((".", "bazel-")))
+            if os.path.relpath(folder, root) == "tests/structure":
+                continue  # it names sections that do not exist, to be found
+            for name in sorted(f for f in files if f.endswith(_SOURCES)):
+                path = os.path.relpath(os.path.join(folder, name), root)
+                with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as f:
+                    text = f.read()
+                for match in _SECTION.finditer(text):
+                    target = os.path.join(root, match.group(1))
+                    line = text.count("\n", 0, match.start()) + 1
+                    if not os.path.exists(target) or match.group(2) not in [h.partition(":")[0] for h in headings(target)]:
+                        yield f'{path}:{line}: {match.group(1)} has no section "{match.group(2)}"'
+
+
+def findings(root):
+    found = [f for document in documents(root) for f in _document_findings(root, document)]
+    found += _section_findings(root)
+    design = os.path.join(root, "docs/DESIGN.md")
+    if os.path.exists(design):
+        with open(design, encoding="utf-8") as f:
+            words = len(f.read().split())
+        if words > DESIGN_WORDS:
+            found.append(f"docs/DESIGN.md:1: {words} words, {DESIGN_WORDS} at most: move details to docs/design/")
+    return found
+
+
+if __name__ == "__main__":
+    result = findings(sys.argv[1] if len(sys.argv) > 1 else ".")
+    print("\n".join(result) or "the documents name what exists")
+    sys.exit(1 if result else 0)
