@@ -3,7 +3,7 @@
     .deps/venv/bin/python tests/golden/mlp_golden.py       rewrites tests/golden/*.safetensors
 
 The engine's tests start from the same weights, take the same batches and must reach the
-same losses (tests/worker/model/learner_test.cc).
+same losses (tests/worker/learner/learner_test.cc).
 """
 import json
 import os

@@ -3,7 +3,7 @@
     .deps/venv/bin/python tests/golden/objectives_golden.py    rewrites tests/golden/objectives.safetensors
 
 All runs start from the same weights and take the same batches
-(tests/worker/model/objectives_test.cc).
+(tests/worker/learner/objectives_test.cc).
 """
 import os
 
