@@ -1,5 +1,5 @@
-// Gangs over NCCL: one rank on one GPU, and two ranks on two GPUs. Skipped on machines without
-// them.
+// Gangs over NCCL: one rank on one GPU, and two ranks on two GPUs. Skipped on
+// machines without them.
 #include <glob.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -52,8 +52,8 @@ std::unique_ptr<Learner> NewLearner(const CudaApi* cuda, Group* group) {
   return (*learner)->SetOrder(order).ok() ? *std::move(learner) : nullptr;
 }
 
-// Takes eight steps in a gang, and with a single learner that has all rows. Returns 0 if they
-// agree.
+// Takes eight steps in a gang, and with a single learner that has all rows.
+// Returns 0 if they agree.
 int RunRank(int rank, int world_size, int port) {
   setenv("CUDA_VISIBLE_DEVICES", std::to_string(rank).c_str(), 1);
   const auto cuda = LoadCuda();

@@ -1,6 +1,6 @@
 // A checkpoint is checkpoint-<step>.safetensors and then its manifest checkpoint-<step>.json,
-// which holds the SHA-256 of the former. Without a manifest there is no checkpoint. Formats:
-// docs/FORMATS.md.
+// which holds the SHA-256 of the former. Without a manifest there is no checkpoint.
+// Formats: docs/FORMATS.md.
 #pragma once
 
 #include <absl/status/status.h>
@@ -39,7 +39,7 @@ struct Checkpoint {
   double epoch_loss_sum = 0;  // of rank 0, since the epoch began
   double epoch_loss_rows = 0;
 
-  // How it trains.
+  // The settings of the training.
   int world_size = 1;
   int batch = 0;           // per rank and micro-batch
   int64_t step_rows = 0;   // per optimizer step, over all ranks and micro-batches
@@ -63,8 +63,8 @@ struct Checkpoint {
 
   // The values of all parameters by slot, in the layout's order: "weights", "best_weights" and
   // the optimizer's slots. "best_weights" are the weights that predict; a checkpoint to be
-  // written may omit them if they equal the weights. Slot names consist of lower-case letters,
-  // digits and '_'.
+  // written may omit them if they equal the weights. Slot names consist of lower-case
+  // letters, digits and '_'.
   std::map<std::string, absl::Span<const float>> slots;
   std::shared_ptr<const void> owner;  // keeps the memory of the slots alive
 };

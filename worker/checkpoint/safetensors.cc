@@ -56,8 +56,8 @@ std::optional<int64_t> BytesOf(DType dtype, const std::vector<int64_t>& shape) {
   return bytes;
 }
 
-// Returns the dtype of an entry, after checking that its offsets lie within the data and fit
-// its shape.
+// Returns the dtype of an entry, after checking that its offsets lie within the
+// data and fit its shape.
 absl::StatusOr<DType> CheckEntry(const std::string& name, const HeaderEntry& entry,
                                  int64_t data_bytes) {
   const std::string where = TensorNamed(name);

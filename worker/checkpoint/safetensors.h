@@ -68,8 +68,8 @@ inline constexpr int64_t kMaxSafetensorsHeaderBytes =
 
 // Errors: DataLoss says what is wrong and where: the header is too large or longer than the
 // file, an error of ParseSafetensorsHeader, an unknown dtype, a size that is not shape x dtype,
-// reversed offsets, or tensors that overlap, leave a gap, or end before or after the end of the
-// file.
+// reversed offsets, or tensors that overlap, leave a gap, or end before or
+// after the end of the file.
 absl::StatusOr<SafetensorsFile> ParseSafetensors(absl::string_view bytes);
 
 // The values of a float32 tensor. NotFound names the tensor; DataLoss if the dtype or the

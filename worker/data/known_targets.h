@@ -12,14 +12,14 @@ namespace traind {
 // Threads: confined to one.
 class KnownTargets {
  public:
-  // When a row is predicted, the targets of the row `horizon` (>= 1) before it, and of earlier
-  // rows, are known.
+  // When a row is predicted, the targets of the row `horizon` (>= 1) before it, and of
+  // earlier rows, are known.
   KnownTargets(int64_t horizon, size_t targets);
 
   // Appends the targets of the next row, [targets].
   void Append(absl::Span<const float> targets);
-  // Returns [targets]: the last value of each target at or before row - horizon, or NaN if
-  // there is none.
+  // Returns [targets]: the last value of each target at or before row - horizon,
+  // or NaN if there is none.
   // REQUIRES: the rows up to row - horizon were appended. Valid until the next Append().
   absl::Span<const float> Before(int64_t row) const;
 

@@ -9,14 +9,14 @@
 
 namespace traind {
 
-// The media of some rows in the form that a model takes. Fields that a kind of media does not
-// use stay empty.
+// The media of some rows in the form that a model takes. Fields that a kind of media
+// does not use stay empty.
 struct MediaBatch {
   // Dense media: [B, H, W, C] or [B, D, H, W, C], channels last.
   std::vector<int64_t> shape;
   std::vector<float> values;
-  // Packed media: the tokens of all samples, one sample after the other, and the end of each
-  // sample.
+  // Packed media: the tokens of all samples, one sample after the other, and
+  // the end of each sample.
   std::vector<int32_t> tokens;
   std::vector<int32_t> ends;  // [B]
   // A target that replaces the table's, such as a mask, in the form that the objective takes.
@@ -41,8 +41,8 @@ class MediaSource {
   // Overwrites `out` and reuses its memory. Errors: InvalidArgument names the unreadable item
   // and its place; errors of reading files.
   virtual absl::Status Load(const MediaRequest& request, MediaBatch& out) const = 0;
-  // If samples are patches of volumes, returns the volumes, which are predicted as a whole;
-  // else null.
+  // If samples are patches of volumes, returns the volumes, which are predicted
+  // as a whole; else null.
   virtual const VolumeSource* volumes_source() const { return nullptr; }
 };
 

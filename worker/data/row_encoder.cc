@@ -109,8 +109,8 @@ void RowEncoder::FitCategorical(int feature, absl::Span<const int32_t> rows) {
   column.input_codes.assign(known, kUnseenInputCode);
   int32_t next = kFirstSeenCode;
   // Categories are numbered in order of appearance in these rows. The table's own numbers come
-  // from all rows, so with them the validation rows would influence the initial weights of
-  // categories.
+  // from all rows, so with them the validation rows would influence the initial
+  // weights of categories.
   for (const int32_t row : rows) {
     const int32_t code = codes[static_cast<size_t>(row)];
     if (code < 0) continue;

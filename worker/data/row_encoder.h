@@ -33,7 +33,7 @@ struct EncodedRows {
   int64_t media_begin = 0;
 };
 
-// What a network learns to predict as a forecast's target.
+// The form in which a network learns a forecast's target.
 enum class TargetForm {
   // The difference to the last known value (KnownTargets), if it varies less over the training
   // rows than the value itself; else the value.
@@ -41,7 +41,7 @@ enum class TargetForm {
   kValue,
 };
 
-// How many inputs a column has.
+// The rule for the number of inputs per column.
 enum class InputWidths {
   // As many as the fold's training rows need: indicators for columns with missing values in
   // these rows, and codes for the categories in them.
@@ -91,8 +91,8 @@ class RowEncoder {
     std::vector<double> target_mean, target_scale;
   };
   State state() const;
-  // An encoder with the same state but without a table. REQUIRES: the state's shape has no
-  // history.
+  // An encoder with the same state but without a table. REQUIRES: the
+  // state's shape has no history.
   explicit RowEncoder(State state);
 
   // REQUIRES: the encoder was made by Fit().

@@ -14,8 +14,8 @@ std::vector<int32_t> EpochOrder(absl::Span<const int32_t> rows, uint64_t seed, i
                                 int64_t epoch);
 
 // Returns one Rank's rows of an epoch, from `position` in its order on: every world_size-th
-// row. A Rank's batch k is part of the gang's batch k, and together the Ranks visit every row
-// once.
+// row. A Rank's batch k is part of the gang's batch k, and together the
+// Ranks visit every row once.
 std::vector<int32_t> RankShare(absl::Span<const int32_t> order, int64_t position, int rank,
                                int world_size);
 

@@ -38,7 +38,7 @@ class VolumeSource final : public MediaSource {
   void LoadPatches(int64_t row, absl::Span<const Extent3> begins, MediaBatch& out) const;
   const VolumeSource* volumes_source() const override { return this; }
 
-  // Where the random patch of a row begins.
+  // Returns the beginning of the random patch of a row.
   Extent3 Draw(int32_t row, uint64_t seed) const;
 
  private:

@@ -33,8 +33,8 @@ struct GroupOptions {
 
 // One rank's membership of a gang.
 // Threads: confined to one; every rank makes the same calls in the same order.
-// Errors: Unavailable (Fault::kCollective) if a peer is gone or late; the group is unusable
-// afterwards.
+// Errors: Unavailable (Fault::kCollective) if a peer is gone or late; the group
+// is unusable afterwards.
 class Group {
  public:
   // Waits for all ranks.

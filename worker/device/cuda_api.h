@@ -1,6 +1,6 @@
 // The interface of the engine's CUDA part. Its implementation is libtraind_cuda.so, which a
-// Rank opens if a GPU is wanted and the driver is present: trainrank itself links neither CUDA
-// nor NCCL.
+// Rank opens if a GPU is wanted and the driver is present: trainrank itself links
+// neither CUDA nor NCCL.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -27,8 +27,8 @@ namespace traind {
 class DeviceGraph {
  public:
   virtual ~DeviceGraph() = default;
-  // Runs on the current stream. Random numbers follow from the current position of the device's
-  // generator.
+  // Runs on the current stream. Random numbers follow from the current position of
+  // the device's generator.
   virtual void Launch() = 0;
 };
 
@@ -66,8 +66,8 @@ class CudaApi {
 };
 
 // Opens the library at the first call. It is in the program's folder, or in device/ below it.
-// Errors: Unavailable: no CUDA driver, or no device; NotFound: no library; Internal: it does
-// not load.
+// Errors: Unavailable: no CUDA driver, or no device; NotFound: no library;
+// Internal: it does not load.
 absl::StatusOr<const CudaApi*> LoadCuda();
 
 inline constexpr char kCudaEntryPoint[] = "traind_cuda_api";

@@ -22,8 +22,8 @@ std::string ProgramDir() {
   return program.substr(0, program.rfind('/'));
 }
 
-// Installed, the library is beside the program; in a build tree it is beside the program's
-// package.
+// Installed, the library is beside the program; in a build tree it is beside
+// the program's package.
 std::string FindLibrary() {
   const std::string dir = ProgramDir();
   for (const char* place :

@@ -24,8 +24,8 @@ namespace traind {
 // up in the order of the ranks, so that all ranks get the same bits in every run. A rank waits
 // only if it can neither write nor add: a rank that lost its core for a while delays no peer
 // whose ring has free space. Chunks are small enough to be read from a neighbour's cache. With
-// many ranks, each adds up only its part of a larger chunk, and all meet again before each
-// reads the whole.
+// many ranks, each adds up only its part of a larger chunk, and all meet again
+// before each reads the whole.
 //
 // Threads: confined to one per rank (ranks may be threads of one process).
 // Errors: Unavailable if a peer's process has ended, or a peer has left or is later than the

@@ -242,8 +242,8 @@ absl::StatusOr<std::string> DatasetPrediction::WriteValues(int index, TrainedMod
         ASSIGN_OR_RETURN(const FileDigest digest, out->Commit());
         return digest.sha256;
       }
-      // A short last step is merged with the one before, because few rows may take another code
-      // path.
+      // A short last step is merged with the one before, because few rows may
+      // take another code path.
       end = count - begin < step + step / 2 ? count : begin + step;
       const absl::Duration began = clock_.MonotonicNow();
       values.resize(static_cast<size_t>(end - begin) * outputs);

@@ -31,8 +31,8 @@ namespace traind {
 // Prediction is published when all models have answered or time is up, and now and then before.
 // If no model is done when time is up, and one model is enough, the answers of the first one so
 // far are published, with their mean for the other rows (FLOOR).
-// Sends TableReady (rows and warnings), Progress and Predicted; its caller sends Finished and
-// Failed.
+// Sends TableReady (rows and warnings), Progress and Predicted; its caller
+// sends Finished and Failed.
 // Threads: Run() on one; the control may change meanwhile. Errors: FailureReason() maps each.
 class DatasetPrediction {
  public:

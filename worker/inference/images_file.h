@@ -20,8 +20,8 @@ struct ImagesFileInfo {
 };
 
 // Decodes the image of each row, in their order, into ImagesPath(rows_path), with `stride`
-// bytes each. rows: their texts are the names that images.Read() takes. keep_going: asked now
-// and then.
+// bytes each. rows: their texts are the names that images.Read() takes.
+// keep_going: asked now and then.
 // Errors: InvalidArgument if too many images are unreadable; Cancelled if keep_going returned
 // false; those of DurableWriter.
 absl::StatusOr<ImagesFileInfo> WriteImagesFile(const ImageInput& images, const RowsFile& rows,

@@ -14,8 +14,8 @@ namespace traind {
 
 // Appends the pixels [size, size, channels] of each row's image. images: JPEG or PNG files in
 // base64 (RFC 4648), with or without the head of a data URL. Never opens a file.
-// Errors: InvalidArgument names the row, counted from 1, and the column; `pixels` stays
-// unchanged then.
+// Errors: InvalidArgument names the row, counted from 1, and the column;
+// `pixels` stays unchanged then.
 absl::Status AddRowImages(const ImageFields& fields, const TextRows& images,
                           std::vector<uint8_t>& pixels);
 

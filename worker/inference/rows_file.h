@@ -54,8 +54,8 @@ class RowsFile {
   // Number of rows of a block.
   int64_t RowsOf(int64_t block) const;
   LaterRows Block(int64_t block) const;
-  // Opens the images of all rows, with `stride` bytes each. Errors: DataLoss if the file has
-  // the wrong size.
+  // Opens the images of all rows, with `stride` bytes each. Errors: DataLoss if the
+  // file has the wrong size.
   absl::Status OpenImages(const std::string& path, int64_t stride);
 
  private:

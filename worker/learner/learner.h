@@ -27,8 +27,8 @@ class CudaApi;
 class Group;
 class VolumeSource;
 
-// Receives answers for consecutive voxels, [voxels, outputs]. Each call continues where the
-// last one ended.
+// Receives answers for consecutive voxels, [voxels, outputs]. Each call continues
+// where the last one ended.
 using AnswerSink = std::function<absl::Status(absl::Span<const float> answers)>;
 
 struct LearnerOptions {
@@ -109,11 +109,11 @@ class Learner {
   absl::Status SetPrecision(Precision precision);
 
   // Sets the rows of the steps to come, as indices into the data. media_seed seeds the random
-  // changes of their media (MediaRequest). OutOfRange if a row has too few rows before it for
-  // its window.
+  // changes of their media (MediaRequest). OutOfRange if a row has too few rows
+  // before it for its window.
   absl::Status SetOrder(absl::Span<const int32_t> rows, uint64_t media_seed = 0);
-  // Takes one optimizer step, or one micro-batch of it. The gradient is the mean over the
-  // gang's rows.
+  // Takes one optimizer step, or one micro-batch of it. The gradient is the
+  // mean over the gang's rows.
   absl::Status Step(const StepInput& input);
   // Discards the micro-batches of an unfinished step, after one of them failed.
   absl::Status AbandonStep();
@@ -133,8 +133,8 @@ class Learner {
 
   // out: [rows, outputs] float32, probabilities or values in the target's own unit, always
   // computed in float32. With an EMA, kLast and kBest are averages. For volumes, out holds the
-  // score of each row's answer against its own mask, by sliding windows, in the precision of
-  // the training.
+  // score of each row's answer against its own mask, by sliding windows, in the
+  // precision of the training.
   absl::Status Predict(Weights which, absl::Span<const int32_t> rows, absl::Span<float> out);
   // Predicts rows that are not the learner's. The first window - 1 + horizon of them are
   // context; out has a row for each of the others.

@@ -9,8 +9,8 @@
 namespace traind {
 namespace {
 
-// Steps of a shape before it is recorded. By then kernels are chosen, and moments and averages
-// are allocated.
+// Steps of a shape before it is recorded. By then kernels are chosen, and moments and
+// averages are allocated.
 constexpr int64_t kStepsBefore = 3;
 
 }  // namespace

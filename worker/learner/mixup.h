@@ -7,8 +7,8 @@
 
 namespace traind {
 
-// Draws the larger share of a mixture, 0.5-1, from Beta(alpha, alpha). It follows from the seed
-// alone.
+// Draws the larger share of a mixture, 0.5-1, from Beta(alpha, alpha). It
+// follows from the seed alone.
 // REQUIRES: 0 < alpha <= 1.
 double MixupShare(double alpha, uint64_t seed);
 

@@ -23,8 +23,8 @@ class Optimizer {
   Optimizer(const OptimizerSpec& spec, at::Tensor weights, bool fused);
 
   // gradient: [size] float32; may be changed. clip_norm: gradients with a larger L2 norm are
-  // scaled down to it; 0: no clipping. found_inf: [1] float32, 1 skips the step (fp16, see
-  // LossScaler).
+  // scaled down to it; 0: no clipping. found_inf: [1] float32, 1 skips the step
+  // (fp16, see LossScaler).
   void Step(const at::Tensor& gradient, double learning_rate, double clip_norm,
             const std::optional<at::Tensor>& found_inf);
 

@@ -1,5 +1,5 @@
-// The optimizer of a training, as the Job's spec states it. Names, formulas and defaults are
-// PyTorch's.
+// The optimizer of a training, as the Job's spec states it. Names, formulas and
+// defaults are PyTorch's.
 #pragma once
 
 #include <absl/strings/string_view.h>

@@ -22,8 +22,8 @@ at::Tensor ToDevice(std::vector<T> values, at::IntArrayRef shape, c10::Device de
 extern template at::Tensor ToDevice(std::vector<float>, at::IntArrayRef, c10::Device);
 extern template at::Tensor ToDevice(std::vector<int32_t>, at::IntArrayRef, c10::Device);
 
-// The sample of row r has the inputs of rows r - horizon - window + 1 .. r - horizon and the
-// target of row r.
+// The sample of row r has the inputs of rows r - horizon - window + 1 .. r - horizon
+// and the target of row r.
 // Threads: confined to one. Errors: torch's exceptions.
 class ResidentRows {
  public:

@@ -2,8 +2,8 @@
 
 namespace traind {
 
-// Faster ways to compute the same result, each with a switch. The plain way is used where one
-// does not apply.
+// Faster ways to compute the same result, each with a switch. The plain way is used
+// where one does not apply.
 struct SpeedPaths {
   bool handwritten_backward = true;  // CPU: see handwritten_backward.h
   bool handwritten_forward = true;   // CPU: prediction without LibTorch (handwritten_forward.h)

@@ -21,8 +21,8 @@ struct VolumeRules {
   std::string model;  // see Floor
   // The score of a rule, 0 to the number of folds, on a training volume.
   std::function<float(size_t row, size_t rule)> score;
-  // The label of a voxel with this value in its first channel, by the rule from all rows; 0:
-  // background.
+  // The label of a voxel with this value in its first channel, by the rule from
+  // all rows; 0: background.
   std::function<uint8_t(float)> label;
 };
 

@@ -27,8 +27,8 @@ struct IntensityBins {
 // REQUIRES: volumes is not empty.
 IntensityBins BinsOf(absl::Span<const StoredVolume> volumes);
 
-// [1 + classes][IntensityBins::kCount]: numbers of voxels for each value of the mask, by their
-// first channel.
+// [1 + classes][IntensityBins::kCount]: numbers of voxels for each value of the mask,
+// by their first channel.
 using VoxelCounts = std::vector<std::vector<int64_t>>;
 // REQUIRES: volume.has_mask.
 VoxelCounts CountVoxels(const VolumeSet& set, const StoredVolume& volume,

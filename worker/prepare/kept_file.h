@@ -1,5 +1,5 @@
-// Keeps copies of users' files that a Job needs to its end, because the originals may change or
-// disappear.
+// Keeps copies of users' files that a Job needs to its end, because the originals
+// may change or disappear.
 #pragma once
 
 #include <absl/status/status.h>
@@ -9,8 +9,8 @@
 
 namespace traind {
 
-// Copies `path` to `kept`, unless `kept` already has the file's bytes. field: the spec's field,
-// for messages.
+// Copies `path` to `kept`, unless `kept` already has the file's bytes. field: the
+// spec's field, for messages.
 // Errors: FailedPrecondition if the file's digest has changed; those of MappedFile::Open and
 // WriteFileDurably.
 absl::Status KeepFile(absl::string_view field, const std::string& path, const std::string& sha256,

@@ -18,8 +18,8 @@ namespace traind {
 struct LinearFloorOptions {
   absl::Duration time;  // for all folds together
   uint64_t seed = 0;    // for sampling the rows that each fold is fitted on
-  // L2 penalty on all weights but the biases, with standardised inputs. The loss is summed over
-  // rows.
+  // L2 penalty on all weights but the biases, with standardised inputs. The
+  // loss is summed over rows.
   double l2 = 1;
   int64_t rows_per_fold = 8000;  // sampled; fewer if rows are wide
 };

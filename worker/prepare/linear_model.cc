@@ -48,8 +48,8 @@ struct Step {
   double curvature = 0;        // their inner product, > 0
 };
 
-// The two-loop recursion of L-BFGS: steepest descent, corrected by the curvature of the last
-// steps.
+// The two-loop recursion of L-BFGS: steepest descent, corrected by the
+// curvature of the last steps.
 std::vector<float> Direction(const std::vector<float>& gradient, const std::deque<Step>& steps) {
   std::vector<float> direction(gradient.size());
   for (size_t i = 0; i < gradient.size(); ++i) direction[i] = -gradient[i];

@@ -9,8 +9,8 @@
 
 namespace traind {
 
-// Inputs of a linear model: numbers, and sparse 0/1 indicators (switches) of categories and
-// missing values.
+// Inputs of a linear model: numbers, and sparse 0/1 indicators (switches) of
+// categories and missing values.
 struct DesignRows {
   static constexpr int32_t kOff = -1;
 

@@ -34,8 +34,8 @@
 namespace traind {
 namespace {
 
-// Limit for the second floor. It needs much less when it runs alone, but it gives way to other
-// programs.
+// Limit for the second floor. It needs much less when it runs alone, but it gives
+// way to other programs.
 constexpr absl::Duration kMostFloorTime = absl::Seconds(5);
 constexpr double kFloorShare = 0.2;                // of the remaining time
 constexpr char kNextTestFile[] = "test.next.npy";  // renamed to test.npy

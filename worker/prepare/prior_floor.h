@@ -19,8 +19,8 @@ struct FloorFolds {
 };
 
 // Predicts class frequencies, or the targets' means. A row's out-of-fold value comes only from
-// the rows that its fold trains on; that of the test rows, and of rows without a fold, from all
-// rows.
+// the rows that its fold trains on; that of the test rows, and of rows without
+// a fold, from all rows.
 Floor PriorFloor(const Table& table, const FloorFolds& folds, Metric metric);
 
 // The out-of-fold score of a floor, over all rows that have one.

@@ -19,14 +19,14 @@ class RowMedia {
  public:
   virtual ~RowMedia() = default;
 
-  // The sources of the table, valid as long as this object. test() has no name if there is no
-  // test file.
+  // The sources of the table, valid as long as this object. test() has no name if
+  // there is no test file.
   virtual CsvFile train() const = 0;
   virtual CsvFile test() const = 0;
   // The columns that the table keeps as texts.
   virtual std::vector<std::string> text_columns() const = 0;
-  // Everything that determines the media besides the bytes of train() and test(). Part of the
-  // cache's key.
+  // Everything that determines the media besides the bytes of train() and test().
+  // Part of the cache's key.
   virtual std::string content() const = 0;
   // Whether the cache with that key exists and is undamaged. state_dir ends without a slash.
   virtual bool IsCached(const std::string& state_dir, const std::string& key) const = 0;

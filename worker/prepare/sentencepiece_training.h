@@ -10,8 +10,8 @@
 
 namespace traind {
 
-// Number of bytes of text that are enough to learn pieces from. Training on them takes a third
-// of a second.
+// Number of bytes of text that are enough to learn pieces from. Training on them
+// takes a third of a second.
 inline constexpr int64_t kSentencepieceBytes = 1 << 18;
 
 // Returns the bytes of a unigram model with at most `vocabulary` pieces and SentencePiece's own

@@ -16,10 +16,10 @@ namespace traind {
 // foreground. The threshold is the one with the best mean score over the volumes that a fold
 // trains on, among 1024 values between the minimum and the maximum.
 // `oof` holds the score of each training volume by its own fold's threshold. Writes
-// `test_file`, a 0 or 1 for each voxel of the test volumes, by the threshold of all training
-// volumes.
-// Errors: those of DurableWriter. REQUIRES: metric is kDice or kIou; every training volume has
-// a mask.
+// `test_file`, a 0 or 1 for each voxel of the test volumes, by the threshold
+// of all training volumes.
+// Errors: those of DurableWriter. REQUIRES: metric is kDice or kIou; every
+// training volume has a mask.
 absl::StatusOr<Floor> ThresholdFloor(const Table& table, const VolumeSet& set,
                                      const FloorFolds& folds, Metric metric,
                                      const std::string& test_file);

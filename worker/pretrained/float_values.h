@@ -9,8 +9,8 @@
 
 namespace traind {
 
-// The conversion is exact: every float16 and bfloat16 is a float32. out has as many values as
-// data.
+// The conversion is exact: every float16 and bfloat16 is a float32. out has
+// as many values as data.
 // REQUIRES: dtype is F32, F16 or BF16.
 void ToFloats(DType dtype, absl::string_view data, absl::Span<float> out);
 

@@ -20,8 +20,8 @@ bool IsNumber(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
 }
 
-// Returns the shape of the part of a tensor that a source selects. InvalidArgument says why it
-// cannot be used.
+// Returns the shape of the part of a tensor that a source selects. InvalidArgument says
+// why it cannot be used.
 absl::StatusOr<std::vector<int64_t>> ShapeOf(const MapSource& source, const SafetensorsFile& file) {
   const auto wrong = [&](const auto&... what) {
     return absl::InvalidArgumentError(absl::StrCat("\"", source.tensor, "\" ", what...));

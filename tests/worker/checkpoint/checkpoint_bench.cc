@@ -1,5 +1,5 @@
-// Measures the cost of a checkpoint of a training run. Prints one JSON line with medians in
-// milliseconds.
+// Measures the cost of a checkpoint of a training run. Prints one JSON line with
+// medians in milliseconds.
 //   checkpoint_bench FOLDER [MEGABYTES [ROUNDS]]
 // stall: training waits while a Learner's state is copied. total: from the start until file and
 // manifest are durable. load: the file is mapped and parsed, and every byte is touched.

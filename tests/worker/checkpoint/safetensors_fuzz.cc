@@ -3,8 +3,8 @@
 
 #include "worker/checkpoint/safetensors.h"
 
-// Accepted files must be consistent: every view lies inside the input and has the size of its
-// shape.
+// Accepted files must be consistent: every view lies inside the input and has
+// the size of its shape.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view bytes(reinterpret_cast<const char*>(data), size);
   const auto file = traind::ParseSafetensors(bytes);

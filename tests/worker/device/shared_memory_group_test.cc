@@ -61,8 +61,8 @@ INSTANTIATE_TEST_SUITE_P(Ranks, WorldTest, testing::Values(2, 3, 4, 7));
 
 TEST_P(WorldTest, SumsAreTakenInTheOrderOfTheRanksOnEach) {
   const int world = GetParam();
-  // Less than a chunk, some whole chunks, more than a ring with a rest, fewer values than
-  // ranks, and none.
+  // Less than a chunk, some whole chunks, more than a ring with a rest, fewer
+  // values than ranks, and none.
   for (const size_t size : {1000u, 262144u, 2100001u, 1u, 0u}) {
     std::vector<float> expected = Values(0, size);
     for (int rank = 1; rank < world; ++rank) {

@@ -1,5 +1,5 @@
-// Images of later files and rows, without LibTorch. tests/e2e/image_predict_test.py covers the
-// rest.
+// Images of later files and rows, without LibTorch.
+// tests/e2e/image_predict_test.py covers the rest.
 #include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
 #include <gmock/gmock.h>

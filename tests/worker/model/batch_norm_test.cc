@@ -20,8 +20,8 @@ struct Case {
   bool add = false, relu = false;
 };
 
-// Returns the output, the gradients by x, added value, weight and bias, and the running
-// statistics.
+// Returns the output, the gradients by x, added value, weight and bias, and
+// the running statistics.
 std::vector<at::Tensor> Outputs(const Case& c, at::ScalarType dtype, bool loops) {
   at::manual_seed(5);
   const at::MemoryFormat format =

@@ -114,8 +114,8 @@ TEST(SequencesTest, InitialWeightsAreSpreadAsPyTorchSpreadsThem) {
   LearnerOptions options = Options(kWindow, 2, false);
   options.model.lstm.hidden = 64;
   options.model.transformer.width = 64;
-  // The mean square of a uniform distribution on [-a, a) is a^2 / 3, that of a normal one its
-  // variance.
+  // The mean square of a uniform distribution on [-a, a) is a^2 / 3, that of a
+  // normal one its variance.
   const auto mean_square = [&](const char* architecture, const std::string& name) {
     options.model.architecture = architecture;
     const auto learner = NewLearner(golden, options);

@@ -368,8 +368,8 @@ TEST(PackedAttentionTest, PackedAttentionEqualsPaddedAttention) {
   ExpectPackedIsPadded(/*disentangled=*/true, 0);
 }
 
-// With dropout the two passes draw different masks, so the gradient is checked by finite
-// differences.
+// With dropout the two passes draw different masks, so the gradient is checked
+// by finite differences.
 TEST(PackedAttentionTest, DropoutOfTheProbabilitiesIsDifferentiated) {
   const RelativeBuckets buckets(4, 12);
   TextAttentionOptions options;

@@ -1,5 +1,5 @@
-// Encoding by given SentencePiece models, of every kind that is read, against SentencePiece
-// itself.
+// Encoding by given SentencePiece models, of every kind that is read,
+// against SentencePiece itself.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -106,8 +106,8 @@ TEST(SeriesFloorTest, LaterRowsChangeNoEarlierFold) {
   const Floor a = lags(*plain), b = lags(*marked);
   const Floor c = PriorFloor(*plain, folds, Metric::kMae);
   const Floor d = PriorFloor(*marked, folds, Metric::kMae);
-  // The marked row becomes known three rows later, in its own fold. Earlier rows and folds do
-  // not change.
+  // The marked row becomes known three rows later, in its own fold. Earlier rows
+  // and folds do not change.
   for (size_t row = 0; row < 353; ++row) {
     if ((*fold_of)[row] < 0) continue;
     EXPECT_EQ(a.oof.values[row], b.oof.values[row]) << row;

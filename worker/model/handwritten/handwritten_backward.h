@@ -30,9 +30,9 @@ struct HandwrittenSetup {
   const ParameterLayout* layout = nullptr;
   std::vector<int64_t> offsets;  // of each parameter in the flat weights
 
-  // Where a parameter begins. REQUIRES: the layout has it.
+  // Returns the offset of a parameter. REQUIRES: the layout has it.
   int64_t Offset(const std::string& name) const;
-  // Where the last `rows` rows of a parameter begin.
+  // Returns the offset of the last `rows` rows of a parameter.
   int64_t OffsetOfLast(const std::string& name, int64_t rows) const;
 };
 

@@ -38,8 +38,8 @@ class HandwrittenLinear {
   // y [rows, end - begin] receives the outputs begin .. end - 1, without bias.
   void Forward(const float* x, float* y, int64_t rows, int64_t begin, int64_t end) const;
   void Forward(const float* x, float* y, int64_t rows) const { Forward(x, y, rows, 0, out_); }
-  // Writes the gradients of the weights and biases of those outputs; without_bias: of the
-  // weights only.
+  // Writes the gradients of the weights and biases of those outputs;
+  // without_bias: of the weights only.
   void WeightGradients(const float* x, const float* d, int64_t rows, int64_t begin, int64_t end,
                        bool without_bias, float* gradient) const;
   // dx [rows, in] = d x W; with add, dx += d x W.

@@ -11,8 +11,8 @@ namespace traind {
 
 struct ForwardInput {
   const float* weights = nullptr;  // flat, as Parameters keeps them
-  // Rows as the learner stores them. The samples are rows[0 .. count), or first, first + 1, ...
-  // if rows is null.
+  // Rows as the learner stores them. The samples are rows[0 .. count), or first, first +
+  // 1, ... if rows is null.
   const float* numeric = nullptr;
   const int32_t* codes = nullptr;
   const int32_t* rows = nullptr;

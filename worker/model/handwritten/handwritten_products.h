@@ -31,8 +31,8 @@ inline void FloatProduct(int64_t m, int64_t n, int64_t k, Matrix<const Bf16> a,
   ToFloat(scratch.data(), c, m * n);
 }
 
-// A weight in the precision of the products: the weight itself, or its copy rounded to bf16 at
-// each step.
+// A weight in the precision of the products: the weight itself, or its copy
+// rounded to bf16 at each step.
 // Threads: confined to one.
 template <class T>
 class HandwrittenWeight;

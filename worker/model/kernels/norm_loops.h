@@ -31,8 +31,8 @@ void NormForward(const NormPass<Bf16>& pass, Bf16* y, int64_t rows, int64_t widt
 
 // Backward pass through act: g = dy where y > 0 (everywhere if there is no ReLU). sums[j]
 // receives the sum of g, sums[width + j] the sum of g * (x - shift). If something was added, y
-// is read and d_add receives g. Otherwise y is computed again from x, and neither y nor d_add
-// is used.
+// is read and d_add receives g. Otherwise y is computed again from x, and
+// neither y nor d_add is used.
 void NormBackwardSums(const NormPass<float>& pass, const float* y, const float* dy,
                       const float* shift, float* d_add, float* sums, int64_t rows, int64_t width);
 void NormBackwardSums(const NormPass<Bf16>& pass, const Bf16* y, const Bf16* dy, const float* shift,

@@ -25,7 +25,7 @@ int64_t LogBucket(int64_t distance, int64_t span, int64_t most) {
   return distance > 0 ? bucket : -bucket;
 }
 
-// Where a sample's rows and attention probabilities begin.
+// The place of a sample: the offsets of its rows and of its attention probabilities.
 struct Place {
   int64_t begin = 0, length = 0, probabilities = 0;
 };

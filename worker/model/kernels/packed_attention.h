@@ -15,8 +15,8 @@
 namespace traind {
 
 // Maps distances to buckets: each short distance has its own bucket, longer distances share
-// more and more of them (make_log_bucket_position of DeBERTa v2), and the longest all use the
-// last one.
+// more and more of them (make_log_bucket_position of DeBERTa v2), and the
+// longest all use the last one.
 // Threads: immutable.
 class RelativeBuckets {
  public:

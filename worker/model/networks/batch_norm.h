@@ -5,8 +5,8 @@
 
 namespace traind {
 
-// The parameters of a batch norm, weight and bias [C], and its running statistics [C], all
-// float32.
+// The parameters of a batch norm, weight and bias [C], and its running
+// statistics [C], all float32.
 struct BatchNorm {
   at::Tensor weight, bias, running_mean, running_var;
 

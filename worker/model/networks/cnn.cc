@@ -53,8 +53,8 @@ struct Unit {
     return NormAddAct(norm, y, add, relu, mode.training, mode.loops);
   }
 
-  // Outside of training the norm is a factor and an offset per channel, which fold into the
-  // convolution.
+  // Outside of training the norm is a factor and an offset per channel, which
+  // fold into the convolution.
   at::Tensor Answer(const std::vector<at::Tensor>& weights, const at::Tensor& x,
                     const at::Tensor& add, bool relu) const {
     const at::Tensor factor =

@@ -106,8 +106,8 @@ void Parameters::MoveGradientsTo(const at::Tensor& flat) const {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     if (is_buffer_[i]) continue;
     flat.narrow(0, offsets_[i], layout_[i].size).view(layout_[i].shape).copy_(tensors_[i].grad());
-    // Reset rather than zeroed, so that autograd stores its own tensors instead of adding to
-    // these.
+    // Reset rather than zeroed, so that autograd stores its own tensors
+    // instead of adding to these.
     tensors_[i].mutable_grad().reset();
   }
 }

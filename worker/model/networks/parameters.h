@@ -21,8 +21,8 @@ struct Initial {
 };
 
 // Parameters are leaves of autograd (buffers are not), [shape] float32. They are views of one
-// flat tensor, so saving or restoring all of them is one copy. Each starts at a multiple of 64
-// bytes.
+// flat tensor, so saving or restoring all of them is one copy. Each starts at
+// a multiple of 64 bytes.
 // Threads: confined to one. Call order: Declare..., Allocate, all others.
 class Parameters {
  public:

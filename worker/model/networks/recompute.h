@@ -26,8 +26,8 @@ using Part = std::function<at::Tensor(const std::vector<at::Tensor>& weights,
                                       const std::vector<at::Tensor>& inputs)>;
 
 // Runs part(weights, inputs) in the same way and keeps only the inputs. used: the indices of
-// the weights that the part needs. The part sees the others as undefined, so their gradients do
-// not wait for it.
+// the weights that the part needs. The part sees the others as undefined, so their
+// gradients do not wait for it.
 at::Tensor RecomputedPart(const Part& part, const std::vector<at::Tensor>& weights,
                           const std::vector<size_t>& used, std::vector<at::Tensor> inputs);
 

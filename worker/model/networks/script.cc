@@ -49,8 +49,8 @@ std::string FirstLines(const std::string& text) {
   return text.substr(0, std::min(kMost, text.find("\nException raised")));
 }
 
-// torch's own operators reach files only through these; operators of other libraries may do
-// anything.
+// torch's own operators reach files only through these; operators of other
+// libraries may do anything.
 bool MayRun(const std::string& kind) {
   if (kind == "aten::save" || kind == "aten::from_file" || kind == "aten::_save") return false;
   return absl::StartsWith(kind, "aten::") || absl::StartsWith(kind, "prim::") ||

@@ -28,7 +28,7 @@ namespace {
 constexpr uint64_t kSeedsOfLayer = 4;  // number of dropouts in a layer
 constexpr Initial kSmall{Initial::Kind::kNormal, 0.02, -1};
 
-// How a batch's tokens belong to samples, for everything but attention.
+// The assignment of a batch's tokens to samples, for everything but attention.
 struct Samples {
   std::vector<int64_t> ends;
   at::Tensor of_token, place;  // [N] int64: the token's sample, and its place in it

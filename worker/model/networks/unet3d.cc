@@ -142,8 +142,8 @@ class Unet3d final : public Model {
     return down_[k].Forward(weights, k == 0 ? above : at::max_pool3d(above, 2), mode);
   }
 
-  // level: the output of this level on the way down; below: the output of the level below on
-  // the way up.
+  // level: the output of this level on the way down; below: the output of the
+  // level below on the way up.
   at::Tensor Up(size_t k, const std::vector<at::Tensor>& weights, const at::Tensor& level,
                 const at::Tensor& below, const PassMode& mode) const {
     const at::Tensor from_below =

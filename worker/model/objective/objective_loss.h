@@ -26,8 +26,8 @@ class ObjectiveLoss {
   void Standardise(std::vector<float>& values) const;
 
   // output: [B, outputs] float32. wanted: [B] int64 classes, or [B, outputs] float32. For
-  // masks, output: [B, outputs, D, H, W], wanted: [B, 1, D, H, W] float32, from 0 to the number
-  // of classes.
+  // masks, output: [B, outputs, D, H, W], wanted: [B, 1, D, H, W] float32, from 0 to
+  // the number of classes.
   // reduction: the mean over rows and outputs, or the sum over rows of the means over outputs.
   at::Tensor Loss(const at::Tensor& output, const at::Tensor& wanted, int64_t reduction) const;
 
