@@ -285,12 +285,12 @@ absl::Status SharedMemoryGroup::Fail(const std::string& what) const {
 
 // values: this rank's chunk, which is also in its ring; becomes the sum.
 void SharedMemoryGroup::AddChunk(absl::Span<float> values, float scale) const {
-  const float* of[kMostDirect] = {};
+  const float* chunks[kMostDirect] = {};
   for (int rank = 0; rank < world_size_; ++rank) {
     const char* ring = chunk(rank, taken_);
-    of[rank] = rank == rank_ ? values.data() : reinterpret_cast<const float*>(ring);
+    chunks[rank] = rank == rank_ ? values.data() : reinterpret_cast<const float*>(ring);
   }
-  const float *a = of[0], *b = of[1], *c = of[2];
+  const float *a = chunks[0], *b = chunks[1], *c = chunks[2];
   float* out = values.data();
   const size_t count = values.size();
   if (world_size_ == 2) {
@@ -335,11 +335,11 @@ absl::Status SharedMemoryGroup::SumByParts(absl::Span<float> values, float scale
     const size_t share = (all.size() + ranks - 1) / ranks;
     const size_t first = std::min(all.size(), self * share);
     const size_t count = std::min(share, all.size() - first);
-    const auto of = [&](int rank) { return reinterpret_cast<float*>(part(rank)) + first; };
-    float* out = of(world_size_);
-    std::copy_n(of(0), count, out);
+    const auto part_of = [&](int rank) { return reinterpret_cast<float*>(part(rank)) + first; };
+    float* out = part_of(world_size_);
+    std::copy_n(part_of(0), count, out);
     for (int rank = 1; rank < world_size_; ++rank) {
-      const float* more = of(rank);
+      const float* more = part_of(rank);
       const float factor = rank + 1 == world_size_ ? scale : 1;
       for (size_t i = 0; i < count; ++i) out[i] = (out[i] + more[i]) * factor;
     }

@@ -187,13 +187,13 @@ absl::Status RowServer::PredictBatch(const Batch& batch, std::vector<float>& val
   }
   for (size_t i = 0; i < batch.texts.ends.size(); ++i) rows.texts.push_back(batch.texts[i]);
   const size_t size = batch.rows * schema_.outputs();
-  std::vector<std::vector<float>> of_models;
+  std::vector<std::vector<float>> model_values;
   std::vector<absl::Span<const float>> parts;
   for (const auto& model : models_) {
-    std::vector<float>& out = of_models.emplace_back(size);
+    std::vector<float>& out = model_values.emplace_back(size);
     RETURN_IF_ERROR(model->Predict(rows, 0, static_cast<int64_t>(batch.rows), absl::MakeSpan(out)));
   }
-  for (const std::vector<float>& out : of_models) parts.push_back(out);
+  for (const std::vector<float>& out : model_values) parts.push_back(out);
   values.resize(size);
   Blend(parts, weights_, absl::MakeSpan(values));
   return absl::OkStatus();

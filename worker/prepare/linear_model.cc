@@ -112,12 +112,12 @@ double LinearModel::RowLoss(float* outputs, float target) const {
   }
   const float largest = *std::max_element(outputs, outputs + outputs_);
   const auto label = static_cast<size_t>(target);
-  const float of_label = outputs[label] - largest;
+  const float label_output = outputs[label] - largest;
   float sum = 0;
   for (size_t k = 0; k < outputs_; ++k) sum += outputs[k] = std::exp(outputs[k] - largest);
   for (size_t k = 0; k < outputs_; ++k) outputs[k] /= sum;
   outputs[label] -= 1;
-  return std::log(sum) - of_label;
+  return std::log(sum) - label_output;
 }
 
 double LinearModel::Loss(const std::vector<float>& weights, const DesignRows& rows,

@@ -63,16 +63,17 @@ absl::StatusOr<Floor> ThresholdFloor(const Table& table, const VolumeSet& set,
   for (const StoredVolume& volume : volumes) {
     scores.push_back(ScoresOf(volume, CountVoxels(set, volume, bins), metric));
   }
-  std::vector<Threshold> of_fold;
+  std::vector<Threshold> fold_thresholds;
   // An index beyond the folds selects all usable rows.
   for (int fold = 0; fold <= folds.split.folds; ++fold) {
-    of_fold.push_back(BestOf(scores, TrainingRows(table, folds.fold_of, fold, folds.split)));
+    fold_thresholds.push_back(
+        BestOf(scores, TrainingRows(table, folds.fold_of, fold, folds.split)));
   }
-  const Threshold& by_all = of_fold.back();
+  const Threshold& by_all = fold_thresholds.back();
   VolumeRules rules;
   rules.model = "threshold";
   rules.score = [&](size_t row, size_t rule) {
-    return static_cast<float>(scores[row][of_fold[rule].side][of_fold[rule].bin]);
+    return static_cast<float>(scores[row][fold_thresholds[rule].side][fold_thresholds[rule].bin]);
   };
   rules.label = [&](float value) -> uint8_t {
     const bool above = bins.BinOf(value) >= by_all.bin;

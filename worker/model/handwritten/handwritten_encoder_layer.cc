@@ -161,7 +161,7 @@ const float* HandwrittenEncoderLayer::ThroughDropout(const float* d,
 void HandwrittenEncoderLayer::Attend(const float* seen) {
   const int64_t width = spec_.width, rows = batch_ * steps_;
   seen_ = seen;
-  asked_ = Kept(seen, kept_->kept_seen);
+  queries_ = Kept(seen, kept_->kept_seen);
   float* all = kept_->query_key_value.data();
   Rows<const float> query{all, 3 * width}, key{all + width, 3 * width};
   Rows<const float> value{all + 2 * width, 3 * width};
@@ -169,7 +169,7 @@ void HandwrittenEncoderLayer::Attend(const float* seen) {
     in_proj_.Forward(seen, all, rows);
     AddBias(all, in_proj_.bias(), rows, 3 * width);
   } else {
-    in_proj_.Forward(asked_, kept_->query.data(), batch_, 0, width);
+    in_proj_.Forward(queries_, kept_->query.data(), batch_, 0, width);
     AddBias(kept_->query.data(), in_proj_.bias(), batch_, width);
     in_proj_.Forward(seen, all, rows, width, 3 * width);
     AddBias(all, in_proj_.bias() + width, rows, 2 * width);
@@ -203,7 +203,7 @@ void HandwrittenEncoderLayer::AttendBackward(const float* d_mixed, float* d_seen
     in_proj_.InputGradient(d_all, d_seen, rows, 0, 3 * width, false);
     return;
   }
-  in_proj_.WeightGradients(asked_, scratch_.d_query.data(), batch_, 0, width, false, gradient);
+  in_proj_.WeightGradients(queries_, scratch_.d_query.data(), batch_, 0, width, false, gradient);
   in_proj_.WeightGradients(seen_, d_all, rows, width, 3 * width, false, gradient);
   in_proj_.InputGradient(d_all, d_seen, rows, width, 3 * width, false);
   in_proj_.InputGradient(scratch_.d_query.data(), scratch_.d_wide.data(), batch_, 0, width, false);

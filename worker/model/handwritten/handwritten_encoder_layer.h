@@ -111,9 +111,9 @@ class HandwrittenEncoderLayer {
   const float* x_ = nullptr;
   int64_t batch_ = 0;
   uint64_t seed_ = 0;
-  const float* seen_ = nullptr;   // the input of attention, [B, T, D]
-  const float* asked_ = nullptr;  // its query steps, [B, Q, D]
-  std::vector<float> out_;        // [B, Q, D]
+  const float* seen_ = nullptr;     // the input of attention, [B, T, D]
+  const float* queries_ = nullptr;  // its query steps, [B, Q, D]
+  std::vector<float> out_;          // [B, Q, D]
   EncoderActivations own_;
   EncoderActivations* kept_ = &own_;
   EncoderScratch& scratch_;

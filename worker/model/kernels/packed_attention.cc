@@ -161,15 +161,15 @@ void PackedBackward(const PackedShape& shape, Rows<const float> query, Rows<cons
       Multiply(n, depth, n, {d, n, true}, At(query, row, column), At(d_key, row, column).data,
                d_key.stride);
       if (buckets == 0) continue;
-      float* const of_query = by_query.data() + (head * tokens + row) * buckets;
-      float* const of_key = by_key.data() + (head * tokens + row) * buckets;
+      float* const query_sums = by_query.data() + (head * tokens + row) * buckets;
+      float* const key_sums = by_key.data() + (head * tokens + row) * buckets;
       for (int64_t i = 0; i < n; ++i) {
-        AddRelativeBackward(d + i * n, n, shape.buckets->Row(i), buckets, of_query + i * buckets,
-                            of_key);
+        AddRelativeBackward(d + i * n, n, shape.buckets->Row(i), buckets, query_sums + i * buckets,
+                            key_sums);
       }
-      Multiply(n, depth, buckets, {of_query, buckets, false}, At(relative.key, 0, column),
+      Multiply(n, depth, buckets, {query_sums, buckets, false}, At(relative.key, 0, column),
                At(d_query, row, column).data, d_query.stride, /*add=*/true);
-      Multiply(n, depth, buckets, {of_key, buckets, false}, At(relative.query, 0, column),
+      Multiply(n, depth, buckets, {key_sums, buckets, false}, At(relative.query, 0, column),
                At(d_key, row, column).data, d_key.stride, /*add=*/true);
     }
   });

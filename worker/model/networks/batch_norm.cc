@@ -97,7 +97,7 @@ template <class T>
 void Forward(const BatchNorm& norm, const at::Tensor& x, const at::Tensor& add, bool relu,
              const at::Tensor& statistics, const at::Tensor& y) {
   const Matrix m(x);
-  float* const of = statistics.mutable_data_ptr<float>();
+  float* const values = statistics.mutable_data_ptr<float>();
   // Shifting by a value near the mean keeps the squares precise.
   std::vector<float> shift(static_cast<size_t>(m.channels));
   for (size_t j = 0; j < shift.size(); ++j) shift[j] = Load(Rows<T>(x, 0, m.width)[j]);
@@ -115,19 +115,19 @@ void Forward(const BatchNorm& norm, const at::Tensor& x, const at::Tensor& add, 
     const double mean = shift[static_cast<size_t>(j)] + from_shift,
                  inverse = 1 / std::sqrt(variance + BatchNorm::kEps);
     const double factor = norm.weight.const_data_ptr<float>()[j] * inverse;
-    of[kFactor * m.channels + j] = static_cast<float>(factor);
-    of[kOffset * m.channels + j] =
+    values[kFactor * m.channels + j] = static_cast<float>(factor);
+    values[kOffset * m.channels + j] =
         static_cast<float>(norm.bias.const_data_ptr<float>()[j] - mean * factor);
-    of[kMean * m.channels + j] = static_cast<float>(mean);
-    of[kInverse * m.channels + j] = static_cast<float>(inverse);
+    values[kMean * m.channels + j] = static_cast<float>(mean);
+    values[kInverse * m.channels + j] = static_cast<float>(inverse);
     const auto mix = [](float old, double now) {
       return static_cast<float>((1 - BatchNorm::kMomentum) * old + BatchNorm::kMomentum * now);
     };
     running_mean[j] = mix(running_mean[j], mean);
     running_var[j] = mix(running_var[j], variance * count / (count - 1));
   }
-  const std::vector<float> factors = m.Tiled(of + kFactor * m.channels),
-                           offsets = m.Tiled(of + kOffset * m.channels);
+  const std::vector<float> factors = m.Tiled(values + kFactor * m.channels),
+                           offsets = m.Tiled(values + kOffset * m.channels);
   ForParts(m, [&](int64_t row, int64_t rows) {
     const NormPass<T> pass{Rows<T>(x, row, m.width),
                            add.defined() ? Rows<T>(add, row, m.width) : nullptr, factors.data(),
@@ -142,10 +142,10 @@ void Backward(const at::Tensor& x, const at::Tensor& y, bool relu, const at::Ten
               const at::Tensor& dy, const at::Tensor& d_add, const at::Tensor& dx,
               const at::Tensor& d_weight, const at::Tensor& d_bias) {
   const Matrix m(x);
-  const float* const of = statistics.const_data_ptr<float>();
-  const std::vector<float> factors = m.Tiled(of + kFactor * m.channels),
-                           offsets = m.Tiled(of + kOffset * m.channels),
-                           means = m.Tiled(of + kMean * m.channels);
+  const float* const values = statistics.const_data_ptr<float>();
+  const std::vector<float> factors = m.Tiled(values + kFactor * m.channels),
+                           offsets = m.Tiled(values + kOffset * m.channels),
+                           means = m.Tiled(values + kMean * m.channels);
   const bool added = d_add.defined();
   const auto pass_at = [&](int64_t row) {
     NormPass<T> pass;
@@ -164,8 +164,8 @@ void Backward(const at::Tensor& x, const at::Tensor& y, bool relu, const at::Ten
   std::vector<float> slope(static_cast<size_t>(m.channels)), constant(slope.size());
   const auto count = static_cast<double>(x.numel() / m.channels);
   for (int64_t j = 0; j < m.channels; ++j) {
-    const double mean = of[kMean * m.channels + j], inverse = of[kInverse * m.channels + j];
-    const double factor = of[kFactor * m.channels + j];
+    const double mean = values[kMean * m.channels + j], inverse = values[kInverse * m.channels + j];
+    const double factor = values[kFactor * m.channels + j];
     const auto at = static_cast<size_t>(j);
     const double d_offset = sums[at],
                  d_factor = sums[static_cast<size_t>(m.channels) + at] * inverse;

@@ -141,13 +141,13 @@ class Cnn final : public Model {
       return training && recompute_ ? RecomputedPart(part, weights, used, {in})
                                     : part(weights, {in});
     };
-    std::vector<size_t> of_stem;
-    stem_.AddPlaces(of_stem);
+    std::vector<size_t> stem_places;
+    stem_.AddPlaces(stem_places);
     at::Tensor x = run(
         [this, mode](const auto& own, const auto& in) {
           return stem_.Forward(own, in[0], {}, /*relu=*/true, mode);
         },
-        of_stem, inputs.image);
+        stem_places, inputs.image);
     for (const CnnBlock& block : blocks_) {
       x = run([&block, mode](const auto& own,
                              const auto& in) { return block.Forward(own, in[0], mode); },

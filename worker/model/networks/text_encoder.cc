@@ -31,8 +31,8 @@ constexpr Initial kSmall{Initial::Kind::kNormal, 0.02, -1};
 // The assignment of a batch's tokens to samples, for everything but attention.
 struct Samples {
   std::vector<int64_t> ends;
-  at::Tensor of_token, place;  // [N] int64: the token's sample, and its place in it
-  at::Tensor share;            // [B, 1] float32: 1 / length
+  at::Tensor sample_of_token, place;  // [N] int64: the token's sample, and its place in it
+  at::Tensor share;                   // [B, 1] float32: 1 / length
 };
 
 Samples SamplesOf(const Inputs& inputs) {
@@ -40,13 +40,13 @@ Samples SamplesOf(const Inputs& inputs) {
   const at::Tensor ends = inputs.ends.to(at::kCPU, at::kLong).contiguous();
   const auto* data = ends.const_data_ptr<int64_t>();
   samples.ends.assign(data, data + ends.numel());
-  at::Tensor of_token = at::empty({inputs.tokens.size(0)}, at::kLong);
-  at::Tensor place = at::empty_like(of_token);
+  at::Tensor sample_of_token = at::empty({inputs.tokens.size(0)}, at::kLong);
+  at::Tensor place = at::empty_like(sample_of_token);
   at::Tensor share = at::empty({ends.numel(), 1}, at::kFloat);
   int64_t begin = 0;
   for (int64_t b = 0; b < ends.numel(); ++b) {
     for (int64_t i = begin; i < data[b]; ++i) {
-      of_token.mutable_data_ptr<int64_t>()[i] = b;
+      sample_of_token.mutable_data_ptr<int64_t>()[i] = b;
       place.mutable_data_ptr<int64_t>()[i] = i - begin;
     }
     share.mutable_data_ptr<float>()[b] =
@@ -54,7 +54,7 @@ Samples SamplesOf(const Inputs& inputs) {
     begin = data[b];
   }
   const c10::Device device = inputs.tokens.device();
-  samples.of_token = of_token.to(device);
+  samples.sample_of_token = sample_of_token.to(device);
   samples.place = place.to(device);
   samples.share = share.to(device);
   return samples;
@@ -110,7 +110,7 @@ class TextEncoder final : public Model {
       x = training && recompute_ ? Recomputed(layer, own, x) : layer(own, x);
     }
     const at::Tensor sums = at::zeros({samples.share.size(0), spec_.width}, x.options())
-                                .index_add(0, samples.of_token, x);
+                                .index_add(0, samples.sample_of_token, x);
     return Head(weights, inputs, sums.mul(samples.share.to(sums.scalar_type())));
   }
 

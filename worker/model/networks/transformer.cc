@@ -52,8 +52,8 @@ class Transformer final : public Model {
     for (size_t k = 0; k < layers_.size(); ++k) {
       const auto layer = [this, k, dropout, seed = inputs.dropout_seed + kSeedsOfLayer * k](
                              const std::vector<at::Tensor>& all, const at::Tensor& taken) {
-        Pass of_layer{all, dropout, seed};
-        return Layer(of_layer, k, taken);
+        Pass layer_pass{all, dropout, seed};
+        return Layer(layer_pass, k, taken);
       };
       x = training && recompute_ ? WithoutActivations(layer, k, weights, x) : layer(weights, x);
     }
@@ -83,13 +83,14 @@ class Transformer final : public Model {
                                 const std::vector<at::Tensor>& weights, const at::Tensor& x) const {
     const auto begin = static_cast<int64_t>(layers_[k].in_proj.weight);
     const auto end = static_cast<int64_t>(layers_[k].norm2.bias) + 1;
-    const Block of_own = [layer, begin, size = weights.size()](const std::vector<at::Tensor>& own,
-                                                               const at::Tensor& taken) {
+    const Block with_own_weights = [layer, begin, size = weights.size()](
+                                       const std::vector<at::Tensor>& own,
+                                       const at::Tensor& taken) {
       std::vector<at::Tensor> all(size);
       std::copy(own.begin(), own.end(), all.begin() + begin);
       return layer(all, taken);
     };
-    return Recomputed(of_own, {weights.begin() + begin, weights.begin() + end}, x);
+    return Recomputed(with_own_weights, {weights.begin() + begin, weights.begin() + end}, x);
   }
 
   // The last layer computes only the step that the head sees.
