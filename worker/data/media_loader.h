@@ -16,7 +16,7 @@
 namespace traind {
 
 // Loads one batch ahead on a thread of its own.
-// Threads: confined to one.
+// Threads: confined to one. Errors: those of the source.
 class MediaLoader {
  public:
   explicit MediaLoader(std::shared_ptr<const MediaSource> source);

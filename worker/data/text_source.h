@@ -32,7 +32,7 @@ int64_t VocabularyOf(const Tokenizer& tokenizer);
 // Holds texts that were tokenized once. Each sample has 1 to max_tokens tokens (see
 // KeepBothEnds).
 // Threads: Load() is safe; Add() must not run beside other calls. The tokenizer must outlive
-// all calls of Add().
+// all calls of Add(). Errors: OutOfRange for a row that was not added.
 class TextSource final : public MediaSource {
  public:
   TextSource(const Tokenizer& tokenizer, int64_t max_tokens)

@@ -13,6 +13,7 @@
 
 namespace traind {
 
+// Holds the deadline, the latest order and the rows that wait.
 // Threads: safe; one thread predicts, another one receives commands.
 class InferenceControl {
  public:

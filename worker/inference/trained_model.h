@@ -17,7 +17,7 @@
 
 namespace traind {
 
-// Loads and runs one model. Threads: confined to one.
+// Loads and runs one model. Threads: confined to one. Errors: those of its Learner.
 class TrainedModel {
  public:
   // dir: the folder of the Attempt that trained the model, relative to the state folder. Loads

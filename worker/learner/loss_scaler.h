@@ -12,7 +12,7 @@ namespace traind {
 // backward pass, and the gradients are divided by it afterwards. If gradients overflow, the
 // step is skipped and the scale is halved; after 2000 good steps in a row it is doubled. All
 // values stay on the device.
-// Threads: confined to one.
+// Threads: confined to one. Errors: torch's exceptions.
 class LossScaler {
  public:
   static constexpr double kInitialScale = 65536;

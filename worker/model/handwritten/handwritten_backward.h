@@ -49,6 +49,7 @@ struct HandwrittenResult {
   double gather_s = 0;  // time spent on gathering the batch
 };
 
+// Computes the loss of a batch and its gradient by all weights.
 // Threads: confined to one. Errors: torch's exceptions, std::bad_alloc.
 class HandwrittenBackward {
  public:

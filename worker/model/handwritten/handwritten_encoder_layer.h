@@ -30,6 +30,7 @@ class HandwrittenNorm {
 };
 
 // The matrix products of a fully connected layer. The loop that follows adds the bias.
+// Threads: confined to one.
 class HandwrittenLinear {
  public:
   HandwrittenLinear(const HandwrittenSetup& setup, const std::string& weight,

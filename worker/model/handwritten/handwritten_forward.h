@@ -19,6 +19,7 @@ struct ForwardInput {
   int64_t first = 0, count = 0;
 };
 
+// Computes a network's outputs for some rows.
 // Threads: confined to one. Errors: std::bad_alloc.
 class HandwrittenForward {
  public:

@@ -68,7 +68,7 @@ class HandwrittenWeight<Bf16> {
 };
 
 // The fully connected head of a network over sequences. It is small, so it stays in float32.
-// Parameters: head.weight [outputs, in], head.bias.
+// Parameters: head.weight [outputs, in], head.bias. Threads: confined to one.
 class HandwrittenHead {
  public:
   template <class Setup>

@@ -12,6 +12,7 @@ namespace traind {
 // Dropout factors: 0 for a dropped element, and for a kept one the scale that preserves the
 // mean. They follow from p (rounded to 1/65536) and the seed alone. Eight xorshift32 generators
 // (Marsaglia 2003) run side by side; each of their steps decides two elements.
+// Threads: confined to one.
 class DropoutMask {
  public:
   static constexpr int64_t kStep = 16;  // elements per call of Next()

@@ -14,6 +14,7 @@
 
 namespace traind {
 
+// Concatenates the input columns of a batch.
 // Parameters: embeddings.<i>.weight [cardinality, width].
 // Threads: immutable. Errors: torch's exceptions.
 class InputColumns {

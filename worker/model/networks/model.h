@@ -24,7 +24,9 @@ struct Inputs {
   uint64_t dropout_seed = 0;  // used in training only
 };
 
-// Threads: immutable. Errors: torch's exceptions.
+// A network: it computes outputs from its weights, which the caller holds, and a batch of inputs.
+// Threads: immutable, but for the switches, which must not run beside Forward().
+// Errors: torch's exceptions.
 class Model {
  public:
   virtual ~Model() = default;

@@ -24,6 +24,7 @@ struct Initial {
 // flat tensor, so saving or restoring all of them is one copy. Each starts at
 // a multiple of 64 bytes.
 // Threads: confined to one. Call order: Declare..., Allocate, all others.
+// Errors: torch's exceptions.
 class Parameters {
  public:
   // Returns the parameter's index.

@@ -15,6 +15,7 @@ struct Targets {
   const float* values = nullptr;     // [N, outputs], after ObjectiveLoss::Standardise
 };
 
+// Computes losses and their gradients for some samples, on the CPU.
 // Threads: confined to one.
 class ObjectiveGradient {
  public:

@@ -12,6 +12,7 @@
 
 namespace traind {
 
+// Converts targets, and computes losses and answers, on any device.
 // Threads: immutable. Errors: torch's exceptions.
 class ObjectiveLoss {
  public:
