@@ -9,8 +9,9 @@ from tests.structure import include_graph
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
 GOOD = {
-    "common/base/clock.h": "#include <absl/time/time.h>\n",
-    "server/domain/job.h": '#include "common/base/clock.h"\n#include <vector>\n',
+    "common/base/duration.h": "#include <absl/time/time.h>\n",
+    "common/publish/publisher.h": "#include <string>\n",
+    "server/domain/job.h": '#include "common/base/duration.h"\n#include <vector>\n',
     "server/domain/deep/z.h": '#include "server/domain/job.h"\n',
     "server/store/store.h": '#include "server/domain/job.h"\n#include <sqlite3.h>\n',
     "server/control/control_core.h": '#include "server/store/store.h"\n',

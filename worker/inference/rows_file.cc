@@ -41,7 +41,7 @@ class Writer {
       column.numbers.clear();
       column.codes.clear();
     }
-    RETURN_IF_ERROR(reader_.Read(block, rows_, features_));
+    RETURN_IF_ERROR(reader_.Read(block, rows_, features_, &strays_));
     for (const ColumnRows& column : features_) {
       RETURN_IF_ERROR(column.numbers.empty() ? AppendCells(column.codes, *rows_out_)
                                              : AppendCells(column.numbers, *rows_out_));
@@ -62,6 +62,7 @@ class Writer {
     return ids_out_ == nullptr ? absl::OkStatus() : ids_out_->Commit().status();
   }
   int64_t rows() const { return rows_; }
+  const std::vector<StrayTexts>& strays() const { return strays_; }
 
  private:
   absl::Status AddIds(const CsvRows& block) {
@@ -86,6 +87,7 @@ class Writer {
   std::unique_ptr<DurableWriter> rows_out_, ids_out_, texts_out_;
   std::vector<uint64_t> text_ends_;
   std::vector<ColumnRows> features_;
+  std::vector<StrayTexts> strays_;
   int64_t rows_ = 0;
 };
 
@@ -120,6 +122,7 @@ absl::StatusOr<RowsFileInfo> WriteRowsFile(const InputSchema& schema, const CsvF
     return absl::InvalidArgumentError(
         absl::StrCat(data.name, ": there is no row below the header"));
   }
+  RETURN_IF_ERROR(reader->Check(writer.strays(), info.warnings));
   RETURN_IF_ERROR(writer.Commit());
   return info;
 }

@@ -1,6 +1,7 @@
 #include "common/data/table/column_reader.h"
 
 #include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
 
 #include <cmath>
 #include <cstring>
@@ -49,9 +50,30 @@ bool IsMissingValue(absl::string_view text) {
   return IsMissing(text);
 }
 
+void StrayTexts::Add(BadValue text) {
+  constexpr size_t kMostNamed = 3;
+  ++count;
+  if (first.size() < kMostNamed) first.push_back(std::move(text));
+}
+
+std::string StrayTextsWarning(absl::string_view file, absl::string_view column,
+                              const StrayTexts& texts) {
+  std::string warning = absl::StrCat(
+      file, ": column '", column, "': ", texts.count, " of ", texts.numbers + texts.count,
+      texts.count == 1 ? " values is no number and counts" : " values are no numbers and count",
+      " as missing: ");
+  for (size_t i = 0; i < texts.first.size(); ++i) {
+    const BadValue& text = texts.first[i];
+    absl::StrAppend(&warning, i == 0 ? "'" : ", '", text.text, "' (row ", text.row, ", line ",
+                    text.line, ")");
+  }
+  if (texts.count > static_cast<int64_t>(texts.first.size())) absl::StrAppend(&warning, ", ...");
+  return warning;
+}
+
 void NumberColumn::Clear() {
   numbers_.clear();
-  text_ = BadValue();
+  texts_ = StrayTexts();
   not_finite_ = BadValue();
 }
 
@@ -62,24 +84,32 @@ void NumberColumn::Add(const absl::string_view* fields, size_t stride, size_t co
   float* const numbers = numbers_.data() + before;
   ParseNumbers(fields, stride, count, numbers);
   for (size_t i = 0; i < count; ++i) {
-    if (!std::isnan(numbers[i])) continue;
+    if (!std::isnan(numbers[i])) {
+      ++texts_.numbers;
+      continue;
+    }
     const absl::string_view text = fields[i * stride];
     if (IsMissingValue(text)) continue;
+    BadValue bad = {static_cast<int64_t>(before + i) + 1, lines[i],
+                    std::string(text.substr(0, 64))};
     float ignored;
-    const bool is_text = ParseNumber(text, ignored) == NumberKind::kText;
-    BadValue& bad = is_text ? text_ : not_finite_;
-    if (bad.row > 0) continue;
-    bad = {static_cast<int64_t>(before + i) + 1, lines[i], std::string(text.substr(0, 64))};
+    if (ParseNumber(text, ignored) == NumberKind::kText) {
+      texts_.Add(std::move(bad));
+    } else if (not_finite_.row == 0) {
+      not_finite_ = std::move(bad);
+    }
   }
 }
 
 void NumberColumn::Append(const NumberColumn& next, int64_t lines) {
   const auto rows = static_cast<int64_t>(numbers_.size());
-  const auto move = [&](const BadValue& from, BadValue& to) {
-    if (to.row == 0 && from.row > 0) to = {from.row + rows, from.line + lines, from.text};
+  const auto moved = [&](const BadValue& bad) {
+    return BadValue{bad.row + rows, bad.line + lines, bad.text};
   };
-  move(next.text_, text_);
-  move(next.not_finite_, not_finite_);
+  for (const BadValue& text : next.texts_.first) texts_.Add(moved(text));
+  texts_.count += next.texts_.count - static_cast<int64_t>(next.texts_.first.size());
+  texts_.numbers += next.texts_.numbers;
+  if (not_finite_.row == 0 && next.not_finite_.row > 0) not_finite_ = moved(next.not_finite_);
   numbers_.insert(numbers_.end(), next.numbers_.begin(), next.numbers_.end());
 }
 

@@ -21,7 +21,23 @@ struct BadValue {
   std::string text;
 };
 
-// Numbers of a column. A value that is no number is remembered and taken as missing.
+// Texts among the numbers of a column. While they are few they count as missing values.
+struct StrayTexts {
+  int64_t numbers = 0;          // values that are numbers
+  int64_t count = 0;            // values that are neither numbers nor missing
+  std::vector<BadValue> first;  // the first few of them
+
+  void Add(BadValue text);
+  // At least 95 % of the values that are not missing are numbers.
+  bool Few() const { return count * 20 <= numbers + count; }
+};
+
+// "FILE: column 'C': 2 of 314 values are no numbers and count as missing: 'n.a.' (row 17, line 18),
+// ...".
+std::string StrayTextsWarning(absl::string_view file, absl::string_view column,
+                              const StrayTexts& texts);
+
+// Numbers of a column. A value that is no number is remembered and counts as missing.
 class NumberColumn {
  public:
   void Reserve(size_t rows) { numbers_.reserve(rows); }
@@ -31,15 +47,15 @@ class NumberColumn {
   // What another one has read behind this one's rows; its lines follow `lines` of the file.
   void Append(const NumberColumn& next, int64_t lines);
 
-  // The first value that is text, and the first that is not finite.
-  const BadValue& text() const { return text_; }
+  // The values that are texts, and the first that is not finite.
+  const StrayTexts& texts() const { return texts_; }
   const BadValue& not_finite() const { return not_finite_; }
   std::vector<float>& numbers() { return numbers_; }
   const std::vector<float>& numbers() const { return numbers_; }
 
  private:
   std::vector<float> numbers_;  // NaN = missing
-  BadValue text_;
+  StrayTexts texts_;
   BadValue not_finite_;
 };
 

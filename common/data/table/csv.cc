@@ -243,8 +243,11 @@ char DelimiterOf(absl::string_view bytes, absl::string_view name) {
     return '\t';
   }
   const absl::string_view line = bytes.substr(0, bytes.find_first_of("\r\n"));
-  const bool tabs = line.find('\t') != line.npos && line.find(',') == line.npos;
-  return tabs ? '\t' : ',';
+  if (line.find(',') != line.npos) return ',';
+  for (const char delimiter : {'\t', ';'}) {
+    if (line.find(delimiter) != line.npos) return delimiter;
+  }
+  return ',';
 }
 
 std::string UnnamedColumn(size_t column) { return absl::StrCat("unnamed: ", column); }

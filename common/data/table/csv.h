@@ -1,6 +1,6 @@
-// Comma- or tab-separated values as RFC 4180 has them: quoted fields may hold commas,
-// line ends and doubled quotes; CRLF and LF end a line; a UTF-8 byte order mark
-// is skipped; blanks around an unquoted field are stripped; blank lines are skipped.
+// Values separated by commas, tabs or semicolons, as RFC 4180 has them: quoted fields may hold
+// commas, line ends and doubled quotes; CRLF and LF end a line; a UTF-8 byte order mark is skipped;
+// blanks around an unquoted field are stripped; blank lines are skipped.
 #pragma once
 
 #include <absl/status/status.h>
@@ -99,8 +99,9 @@ class CsvReader {
 // blanks would be stripped.
 std::string CsvField(absl::string_view text);
 
-// What parts the fields of a file: a tab where its name ends with .tsv or .tab, or
-// where its first line has tabs and no comma; else a comma.
+// The character between the fields of a file: a tab where its name ends with .tsv or .tab; else
+// the one of comma, tab and semicolon that comes first in this list and is in the first line; else
+// a comma.
 char DelimiterOf(absl::string_view bytes, absl::string_view name);
 
 // The name of a column that has none: "unnamed: 0", counted from 0.

@@ -153,6 +153,9 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
       bad_at = i;
     }
     if (numeric) {
+      if (column.numbers.texts().count > 0) {
+        warnings.push_back(StrayTextsWarning(file_, names_[i], column.numbers.texts()));
+      }
       KeepRows(kept, column.numbers.numbers());
     } else if (columns_.use(i) == ColumnUse::kTimes) {
       KeepRows(kept, column.times.values());
@@ -219,7 +222,20 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
 absl::Status FeatureColumns::AddTestRows(const CsvRows& test, size_t columns,
                                          const std::vector<size_t>& feature_at,
                                          absl::string_view file, int64_t before,
-                                         std::vector<ColumnRows>& rows) const {
+                                         std::vector<ColumnRows>& rows,
+                                         std::vector<StrayTexts>& strays) const {
+  return AddFeatureRows(TestFields(feature_at), test, columns, {file, file_, before}, rows,
+                        &strays);
+}
+
+absl::Status FeatureColumns::CheckTestRows(absl::string_view file,
+                                           const std::vector<StrayTexts>& strays,
+                                           std::vector<std::string>& warnings) const {
+  const std::vector<size_t> nowhere(features_.size());
+  return CheckStrayTexts(TestFields(nowhere), {file, file_}, strays, warnings);
+}
+
+std::vector<FeatureField> FeatureColumns::TestFields(const std::vector<size_t>& feature_at) const {
   std::vector<FeatureField> fields;
   for (size_t f = 0; f < features_.size(); ++f) {
     const size_t at = features_[f].at;
@@ -233,7 +249,7 @@ absl::Status FeatureColumns::AddTestRows(const CsvRows& test, size_t columns,
       field.date_part = features_[f].part;
     }
   }
-  return AddFeatureRows(fields, test, columns, {file, file_, before}, rows);
+  return fields;
 }
 
 }  // namespace traind

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/data/table/column_reader.h"
+#include "common/data/table/feature_reader.h"
 #include "common/data/table/file_columns.h"
 #include "common/data/table/table.h"
 #include "common/data/table/table_writer.h"
@@ -75,10 +76,16 @@ class FeatureColumns {
 
   // Appends rows of the test file; feature f stands at feature_at[f] of `columns`
   // fields. `before`: rows of the file before these.
-  // InvalidArgument: text, or a value that is not finite, in a numeric column.
+  // Texts in numeric columns are counted in `strays`, by feature.
+  // InvalidArgument: a value in a numeric column that is not finite.
   absl::Status AddTestRows(const CsvRows& test, size_t columns,
                            const std::vector<size_t>& feature_at, absl::string_view file,
-                           int64_t before, std::vector<ColumnRows>& rows) const;
+                           int64_t before, std::vector<ColumnRows>& rows,
+                           std::vector<StrayTexts>& strays) const;
+  // After the last row. Warns of texts that count as missing. InvalidArgument: a numeric column has
+  // too many texts.
+  absl::Status CheckTestRows(absl::string_view file, const std::vector<StrayTexts>& strays,
+                             std::vector<std::string>& warnings) const;
 
  private:
   enum class Verdict { kFeature, kEmpty, kConstant, kFreeText };
@@ -91,6 +98,7 @@ class FeatureColumns {
   void AddDateFeatures(size_t at, std::vector<Column>& schema, std::vector<ColumnRows>& rows,
                        std::vector<std::string>& dates);
 
+  std::vector<FeatureField> TestFields(const std::vector<size_t>& feature_at) const;
   Verdict Judge(size_t at);
   static void OrderCategories(ColumnValues& column);
 

@@ -8,12 +8,12 @@
 #include <cmath>
 
 #include "common/base/status_macros.h"
+#include "common/base/suggest.h"
 #include "common/data/table/date_parts.h"
 #include "common/data/table/date_text.h"
 #include "common/data/table/feature_columns.h"
 #include "common/data/table/number.h"
 #include "common/data/table/train_file.h"
-#include "common/base/suggest.h"
 
 namespace traind {
 namespace {
@@ -47,7 +47,8 @@ absl::Status BadField(const FeatureField& field, const FeaturePlace& place, int6
 
 absl::Status AddFeatureRows(const std::vector<FeatureField>& fields, const CsvRows& block,
                             size_t columns, const FeaturePlace& place,
-                            std::vector<ColumnRows>& rows) {
+                            std::vector<ColumnRows>& rows, std::vector<StrayTexts>* strays) {
+  if (strays != nullptr) strays->resize(fields.size());
   size_t first_bad = block.rows();  // of several the one in the first row is told
   absl::Status status;
   for (size_t f = 0; f < fields.size(); ++f) {
@@ -63,15 +64,44 @@ absl::Status AddFeatureRows(const std::vector<FeatureField>& fields, const CsvRo
     const size_t begin = numbers.size();
     numbers.resize(begin + block.rows());
     ReadNumbers(fields[f], field, columns, block.rows(), numbers.data() + begin);
+    const bool tolerant = strays != nullptr && fields[f].date_part < 0;
     for (size_t i = 0; i < first_bad; ++i) {
       const absl::string_view text = field[i * columns];
-      if (!std::isnan(numbers[begin + i]) || IsMissingValue(text)) continue;
+      if (!std::isnan(numbers[begin + i])) {
+        if (tolerant) ++(*strays)[f].numbers;
+        continue;
+      }
+      if (IsMissingValue(text)) continue;
+      const int64_t row = place.before + static_cast<int64_t>(i) + 1;
+      float ignored;
+      if (tolerant && ParseNumber(text, ignored) == NumberKind::kText) {
+        (*strays)[f].Add({row, block.lines()[i], std::string(text.substr(0, 64))});
+        continue;
+      }
       first_bad = i;
-      status = BadField(fields[f], place, place.before + static_cast<int64_t>(i) + 1,
-                        block.lines()[i], text);
+      status = BadField(fields[f], place, row, block.lines()[i], text);
     }
   }
   return status;
+}
+
+absl::Status CheckStrayTexts(const std::vector<FeatureField>& fields, const FeaturePlace& place,
+                             const std::vector<StrayTexts>& strays,
+                             std::vector<std::string>& warnings) {
+  const BadValue* first_bad = nullptr;
+  size_t bad_field = 0;
+  for (size_t f = 0; f < strays.size(); ++f) {
+    if (strays[f].count == 0) continue;
+    const BadValue& first = strays[f].first.front();
+    if (strays[f].Few()) {
+      warnings.push_back(StrayTextsWarning(place.file, fields[f].name, strays[f]));
+    } else if (first_bad == nullptr || first.row < first_bad->row) {
+      first_bad = &first;
+      bad_field = f;
+    }
+  }
+  if (first_bad == nullptr) return absl::OkStatus();
+  return BadField(fields[bad_field], place, first_bad->row, first_bad->line, first_bad->text);
 }
 
 InputSchema InputSchemaOf(const TableSchema& schema) {
@@ -144,12 +174,12 @@ absl::StatusOr<std::unique_ptr<FeatureReader>> FeatureReader::Match(
     }
   }
   if (!missing.empty()) {
-    const bool other = header.size() == 1 && header[0].find_first_of(";|") != std::string::npos;
+    const bool other = header.size() == 1 && header[0].find('|') != std::string::npos;
     return absl::InvalidArgumentError(absl::StrCat(
         file, ": ", NameColumns(missing), missing.size() == 1 ? " is missing" : " are missing",
         ": the models were trained on ", missing.size() == 1 ? "it" : "them",
         other ? absl::StrCat("; its one column is '", header[0],
-                             "': fields must be separated by commas or tabs")
+                             "': fields must be separated by commas, tabs or semicolons")
               : DidYouMean(missing[0], header)));
   }
   for (const std::string& name : header) {
@@ -161,9 +191,15 @@ absl::StatusOr<std::unique_ptr<FeatureReader>> FeatureReader::Match(
 }
 
 absl::Status FeatureReader::Read(const CsvRows& block, int64_t before,
-                                 std::vector<ColumnRows>& rows) const {
+                                 std::vector<ColumnRows>& rows,
+                                 std::vector<StrayTexts>* strays) const {
   rows.resize(fields_.size());
-  return AddFeatureRows(fields_, block, columns_, {file_, kTrainedOn, before}, rows);
+  return AddFeatureRows(fields_, block, columns_, {file_, kTrainedOn, before}, rows, strays);
+}
+
+absl::Status FeatureReader::Check(const std::vector<StrayTexts>& strays,
+                                  std::vector<std::string>& warnings) const {
+  return CheckStrayTexts(fields_, {file_, kTrainedOn}, strays, warnings);
 }
 
 void FeatureReader::ReadTexts(const CsvRows& block, TextRows& texts) const {

@@ -34,10 +34,17 @@ struct FeaturePlace {
 };
 
 // Appends a block's rows to each feature's. InvalidArgument: text, or a value that is not
-// finite, in a numeric column; no date in one of dates. The first row's is told.
+// finite, in a numeric column; no date in one of dates. The first row's is told. With `strays`
+// texts in numeric columns are counted there, by field, and become missing values.
 absl::Status AddFeatureRows(const std::vector<FeatureField>& fields, const CsvRows& block,
                             size_t columns, const FeaturePlace& place,
-                            std::vector<ColumnRows>& rows);
+                            std::vector<ColumnRows>& rows,
+                            std::vector<StrayTexts>* strays = nullptr);
+// After the last block: warns of the texts that were counted. InvalidArgument: a column has too
+// many of them (StrayTexts::Few); its first one is named.
+absl::Status CheckStrayTexts(const std::vector<FeatureField>& fields, const FeaturePlace& place,
+                             const std::vector<StrayTexts>& strays,
+                             std::vector<std::string>& warnings);
 
 // What models take in and give out.
 struct InputSchema {
@@ -67,7 +74,11 @@ class FeatureReader {
       const InputSchema& schema, const std::vector<std::string>& header, std::string file);
 
   // Appends; as AddFeatureRows.
-  absl::Status Read(const CsvRows& block, int64_t before, std::vector<ColumnRows>& rows) const;
+  absl::Status Read(const CsvRows& block, int64_t before, std::vector<ColumnRows>& rows,
+                    std::vector<StrayTexts>* strays = nullptr) const;
+  // As CheckStrayTexts.
+  absl::Status Check(const std::vector<StrayTexts>& strays,
+                     std::vector<std::string>& warnings) const;
   // Appends each row's texts, a line for each column; nothing where there are no such columns.
   void ReadTexts(const CsvRows& block, TextRows& texts) const;
   // Where the id stands; -1: there is none.

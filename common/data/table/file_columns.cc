@@ -1,6 +1,8 @@
 #include "common/data/table/file_columns.h"
 
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_replace.h>
 
 #include <algorithm>
 
@@ -17,6 +19,20 @@ constexpr size_t kMostReserved = 16 << 20;
 // Rows at a time, column by column: their fields stay in the cache.
 constexpr size_t kBlockFields = 2048;
 constexpr size_t kLeastBlockRows = 16;
+
+// InvalidArgument: the first text is a number with a decimal comma, as semicolons go with.
+absl::Status CheckDecimalPoints(const CsvText& file, size_t column, const StrayTexts& texts) {
+  if (file.delimiter != ';' || texts.count == 0) return absl::OkStatus();
+  const BadValue& first = texts.first.front();
+  float ignored;
+  if (!absl::StrContains(first.text, ',') ||
+      ParseNumber(absl::StrReplaceAll(first.text, {{",", "."}}), ignored) != NumberKind::kNumber) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      file.name, ": row ", first.row, " (line ", first.line, "), column '", file.header[column],
+      "': '", first.text, "' has a decimal comma; numbers need a decimal point"));
+}
 
 }  // namespace
 
@@ -50,7 +66,9 @@ absl::StatusOr<size_t> FileColumns::Look(const CsvText& file) {
     if (column.fixed) continue;
     ColumnValues seen;
     seen.numbers.Add(rows.fields() + i, columns_.size(), rows.rows(), rows.lines());
-    if (seen.numbers.text().row == 0) continue;
+    RETURN_IF_ERROR(CheckDecimalPoints(file, i, seen.numbers.texts()));
+    // Columns with some texts are read as numbers, until all rows tell how many texts there are.
+    if (seen.numbers.texts().count <= seen.numbers.texts().numbers) continue;
     seen.times.Add(rows.fields() + i, columns_.size(), rows.rows(), rows.lines());
     const bool dates = seen.times.text().row == 0 && seen.times.number().row == 0;
     column.use = dates ? ColumnUse::kTimes : ColumnUse::kText;
@@ -163,7 +181,7 @@ absl::Status FileColumns::ReadParts(const CsvText& file, int threads,
 
 bool FileColumns::LateText(const FileColumn& column) const {
   if (column.fixed) return false;
-  if (column.use == ColumnUse::kNumbers) return column.values.numbers.text().row > 0;
+  if (column.use == ColumnUse::kNumbers) return !column.values.numbers.texts().Few();
   const TimeColumn& times = column.values.times;
   return column.use == ColumnUse::kTimes && (times.text().row > 0 || times.number().row > 0);
 }

@@ -70,8 +70,8 @@ class FileColumns {
   size_t size() const { return columns_.size(); }
   int64_t rows() const { return rows_; }
 
-  // Reads all rows. Columns are read as numbers if every value that is not
-  // missing is one, as times if every one is a date, else as text. `check` is called as rows are
+  // Reads all rows. Columns are read as numbers if their texts are few (StrayTexts), as times if
+  // every value that is not missing is a date, else as text. `check` is called as rows are
   // added, and its error is returned; what it finds comes before what is wrong further down.
   // InvalidArgument: there is no row; what CsvReader::NextRows says.
   absl::Status Read(const CsvText& file, int threads, const std::function<absl::Status()>& check);

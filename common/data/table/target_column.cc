@@ -16,7 +16,8 @@ namespace traind {
 
 absl::Status TargetColumn::Check(const ColumnValues& values) const {
   if (kind_ == TargetKind::kValue) {
-    const BadValue& text = values.numbers.text();
+    const std::vector<BadValue>& texts = values.numbers.texts().first;
+    const BadValue text = texts.empty() ? BadValue() : texts.front();
     const BadValue& not_finite = values.numbers.not_finite();
     if (text.row == 0 && not_finite.row == 0) return absl::OkStatus();
     const bool is_text = text.row > 0 && (not_finite.row == 0 || text.row < not_finite.row);

@@ -42,6 +42,13 @@ class TargetColumn {
 
   const std::string& name() const { return name_; }
   TargetKind kind() const { return kind_; }
+  // After Finish: all classes are numbers, and there are so many that a regression may be meant.
+  bool LooksLikeRegression() const {
+    constexpr size_t kMostNumberedClasses = 20;
+    return kind_ == TargetKind::kClasses && numeric_classes_ &&
+           class_numbers_.size() > kMostNumberedClasses;
+  }
+  size_t classes() const { return class_numbers_.size(); }
   // After Finish: the code of a class as another file writes it, or kUnseenCode.
   int32_t FindClass(absl::string_view text) const;
 

@@ -1,5 +1,6 @@
 #include "common/data/table/test_file.h"
 
+#include <absl/container/flat_hash_map.h>
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 
@@ -86,7 +87,7 @@ absl::Status TestFile::AddBlock(const CsvRows& block, TableRows& rows) {
     times_.Add(block.fields() + time_at_, columns, block.rows(), block.lines());
   if (series_at_ != kAbsent) series_.AddTexts(block.fields() + series_at_, columns, block.rows());
   RETURN_IF_ERROR(train_.features().AddTestRows(block, columns, feature_at_, source_.test.name,
-                                                before, rows.test));
+                                                before, rows.test, strays_));
   rows.schema.test_rows += static_cast<int64_t>(block.rows());
   return absl::OkStatus();
 }
@@ -154,6 +155,23 @@ absl::Status TestFile::OrderByTime(TableRows& rows) {
   return absl::OkStatus();
 }
 
+void TestFile::WarnOfDoubledIds(TableRows& rows) const {
+  absl::flat_hash_map<absl::string_view, int64_t> first_rows;
+  int64_t doubled = 0;
+  std::string example;
+  for (int64_t row = 0; row < rows.schema.test_rows; ++row) {
+    const absl::string_view id = rows.test_ids[static_cast<size_t>(row)];
+    const auto [it, inserted] = first_rows.emplace(id, row);
+    if (inserted || ++doubled > 1) continue;
+    example =
+        absl::StrCat("'", id.substr(0, 64), "' stands in rows ", it->second + 1, " and ", row + 1);
+  }
+  if (doubled == 0) return;
+  rows.schema.warnings.push_back(
+      absl::StrCat(source_.test.name, ": column '", source_.id, "': ", doubled,
+                   doubled == 1 ? " id repeats" : " ids repeat", " an earlier one: ", example));
+}
+
 absl::Status TestFile::Read(TableRows& rows) {
   const CsvFile& file = source_.test;
   RETURN_IF_ERROR(header_.Read(file, rows.schema.warnings));
@@ -176,6 +194,9 @@ absl::Status TestFile::Read(TableRows& rows) {
     return absl::InvalidArgumentError(
         absl::StrCat(file.name, ": there is no row below the header"));
   }
+  RETURN_IF_ERROR(train_.features().CheckTestRows(file.name, strays_, rows.schema.warnings));
+  // Times repeat from series to series.
+  if (id_at_ != kAbsent && id_at_ != time_at_) WarnOfDoubledIds(rows);
   if (time_at_ != kAbsent) RETURN_IF_ERROR(OrderByTime(rows));
   for (const TestTarget& target : targets_) target.Finish(rows.schema.warnings);
   return absl::OkStatus();

@@ -29,6 +29,7 @@ class TestFile {
   absl::Status MatchRoles();
   absl::Status AddBlock(const CsvRows& block, TableRows& rows);
   absl::Status OrderByTime(TableRows& rows);
+  void WarnOfDoubledIds(TableRows& rows) const;
   absl::Status CheckFollows(const TableRows& rows, const RowOrder& order,
                             const RowOrderSource& ordered) const;
 
@@ -40,6 +41,7 @@ class TestFile {
   std::vector<size_t> text_at_;
   std::vector<TestTarget> targets_;
   ptrdiff_t id_at_ = kAbsent, time_at_ = kAbsent, series_at_ = kAbsent;
+  std::vector<StrayTexts> strays_;  // [feature]
   TimeColumn times_;
   ColumnValues series_;  // texts
 };

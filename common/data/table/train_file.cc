@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "common/base/suggest.h"
 #include "common/data/table/csv.h"
 #include "common/data/table/number.h"
 #include "common/data/table/row_order.h"
-#include "common/base/suggest.h"
 
 namespace traind {
 
@@ -51,9 +51,9 @@ absl::StatusOr<size_t> TableFileHeader::Require(const std::string& name,
   const ptrdiff_t at = Find(name);
   if (at != kAbsent) return static_cast<size_t>(at);
   std::string hint = DidYouMean(name, names());
-  if (names().size() == 1 && names()[0].find_first_of(";|") != std::string::npos) {
+  if (names().size() == 1 && names()[0].find('|') != std::string::npos) {
     hint = absl::StrCat("; its one column is '", names()[0],
-                        "': fields must be separated by commas or tabs");
+                        "': fields must be separated by commas, tabs or semicolons");
   }
   return absl::InvalidArgumentError(
       absl::StrCat(text_.name, ": there is no column '", name, "' (", role, ")", hint));
@@ -287,6 +287,11 @@ absl::Status TrainFile::Finish(TableRows& rows) {
     RETURN_IF_ERROR(
         targets_[i].Finish(kept, columns_->values(target_at_[i]), schema.classes,
                            i == 0 ? rows.train_target : rows.more_train_targets[i - 1]));
+  }
+  if (targets_[0].LooksLikeRegression()) {
+    schema.warnings.push_back(absl::StrCat(
+        source_.train.name, ": target '", targets_[0].name(), "' has ", targets_[0].classes(),
+        " classes, and all of them are numbers; should task.type be regression?"));
   }
   return features_->Finish(kept, schema.features, rows.train, schema.warnings);
 }

@@ -1,0 +1,116 @@
+// Files as people have them: a few texts among numbers, ids that repeat, semicolons.
+#include <absl/strings/str_cat.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "common/data/table/table_reader.h"
+#include "tests/common/data/table/table_fixture.h"
+
+namespace traind {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing_table::Read;
+
+// `rows` rows of x, y, where x is a number but for `texts` rows from row `first` on, counted
+// from 1.
+std::string Numbers(int rows, int texts, int first = 1) {
+  std::string file = "x,y\n";
+  for (int row = 1; row <= rows; ++row) {
+    const bool text = row >= first && row < first + texts;
+    absl::StrAppend(&file, text ? absl::StrCat("bad", row) : absl::StrCat(row, ".5"), ",", row % 2,
+                    "\n");
+  }
+  return file;
+}
+
+TEST(ImperfectFilesTest, AFewTextsAmongNumbersCountAsMissingAndAreNamed) {
+  const auto rows = Read(Numbers(314, 2, 17));
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  ASSERT_EQ(rows->schema.features.size(), 1u);
+  EXPECT_EQ(rows->schema.features[0].kind, ColumnKind::kNumeric);
+  EXPECT_TRUE(std::isnan(rows->train[0].numbers[16]));
+  EXPECT_EQ(rows->train[0].numbers[18], 19.5f);
+  EXPECT_THAT(rows->schema.warnings,
+              ElementsAre("train.csv: column 'x': 2 of 314 values are no numbers and count as "
+                          "missing: 'bad17' (row 17, line 18), 'bad18' (row 18, line 19)"));
+}
+
+TEST(ImperfectFilesTest, TheShareOfTextsIsThatOfAllRowsWhereverTheyStand) {
+  for (const int first : {1, 400, 985}) {
+    const auto few = Read(Numbers(1000, 16, first));
+    ASSERT_TRUE(few.ok()) << few.status();
+    EXPECT_EQ(few->schema.features[0].kind, ColumnKind::kNumeric) << first;
+    EXPECT_THAT(few->schema.warnings, ElementsAre(HasSubstr("16 of 1000 values")));
+    EXPECT_THAT(few->schema.warnings[0], HasSubstr(", ..."));
+  }
+}
+
+TEST(ImperfectFilesTest, AboveFivePercentAColumnIsText) {
+  std::string file = "x,y\n";
+  for (int row = 0; row < 100; ++row) {
+    absl::StrAppend(&file, row < 6 ? "none of these" : absl::StrCat(row % 7), ",", row % 2, "\n");
+  }
+  const auto rows = Read(file);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_EQ(rows->schema.features[0].kind, ColumnKind::kCategorical);
+  EXPECT_THAT(rows->schema.warnings, IsEmpty());
+}
+
+TEST(ImperfectFilesTest, ATestFileMayHaveAFewTextsAmongNumbersToo) {
+  const auto rows = Read(Numbers(40, 0), Numbers(40, 2, 30));
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_TRUE(std::isnan(rows->test[0].numbers[29]));
+  EXPECT_EQ(rows->test[0].numbers[31], 32.5f);
+  EXPECT_THAT(rows->schema.warnings,
+              ElementsAre(HasSubstr("test.csv: column 'x': 2 of 40 values are no numbers")));
+}
+
+TEST(ImperfectFilesTest, ATestFileWithManyTextsAmongNumbersIsRefusedWithTheFirst) {
+  const auto rows = Read(Numbers(40, 0), Numbers(40, 3, 30));
+  ASSERT_FALSE(rows.ok());
+  EXPECT_THAT(std::string(rows.status().message()),
+              HasSubstr("test.csv: row 30 (line 31), column 'x': 'bad30' is no number"));
+}
+
+TEST(ImperfectFilesTest, IdsThatRepeatAreWarnedOf) {
+  const auto rows = Read("x,id,y\n1,a,0\n2,b,1\n3,c,1\n", "x,id\n5,r1\n6,r2\n7,r1\n8,r1\n",
+                         TargetKind::kClasses, "id");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_THAT(rows->schema.warnings,
+              ElementsAre("test.csv: column 'id': 2 ids repeat an earlier one: 'r1' stands in rows "
+                          "1 and 3"));
+}
+
+TEST(ImperfectFilesTest, ManyClassesThatAreNumbersGetAHint) {
+  std::string file = "x,y\n";
+  for (int row = 0; row < 60; ++row) absl::StrAppend(&file, row, ",", row % 30, ".25\n");
+  const auto rows = Read(file);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_THAT(rows->schema.warnings,
+              ElementsAre("train.csv: target 'y' has 30 classes, and all of them are numbers; "
+                          "should task.type be regression?"));
+}
+
+TEST(ImperfectFilesTest, SemicolonsSeparateFieldsWhereTheHeaderHasNoCommas) {
+  const auto rows = Read("x;c;y\n1.5;a,b;0\n2.5;\"c;d\";1\n3.5;a,b;1\n");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_THAT(rows->train[0].numbers, ElementsAre(1.5, 2.5, 3.5));
+  EXPECT_THAT(rows->schema.features[1].categories, ElementsAre("a,b", "c;d"));
+}
+
+TEST(ImperfectFilesTest, ADecimalCommaIsNamedWithItsPlace) {
+  const auto rows = Read("x;y\n1,5;0\n2,5;1\n");
+  ASSERT_FALSE(rows.ok());
+  EXPECT_EQ(rows.status().message(),
+            "train.csv: row 1 (line 2), column 'x': '1,5' has a decimal comma; numbers need a "
+            "decimal point");
+}
+
+}  // namespace
+}  // namespace traind
