@@ -13,17 +13,17 @@
 #include "client/verbs.h"
 #include "common/base/duration.h"
 #include "common/base/host_port.h"
-#include "common/spec/field_text.h"
 #include "common/base/suggest.h"
+#include "common/spec/field_text.h"
 
 namespace traind {
 namespace {
 
 constexpr char kFooter[] = R"(
-Exit codes: 0 ok; 1 error, or the Job FAILED; 2 wrong command line or spec; 3 --timeout passed;
-4 not allowed; 5 no such Job; 6 the request id belongs to another spec; 7 traind is not reachable;
-9 the Job was cancelled; 130 Ctrl-C (detaches: the Job goes on).
-Durations: 90s, 15m, 1h30m, 2d, HH:MM:SS. The spec: docs/SPEC.md.)";
+Exit codes: 0 success; 1 error, or the Job FAILED; 2 wrong command line or spec; 3 the time of
+--timeout has passed; 4 permission denied; 5 no such Job or file; 6 the request id belongs to
+another spec; 7 traind cannot be reached; 9 the Job was cancelled; 130 Ctrl-C (the Job goes on).
+Durations are written 90s, 15m, 1h30m, 2d or HH:MM:SS. docs/SPEC.md describes the spec.)";
 
 // What the parser fills; checked and turned into Arguments afterwards.
 struct Raw {
@@ -45,22 +45,22 @@ struct Verb {
 
 constexpr Verb kVerbs[] = {
     {"submit", "Submit a Job", RunSubmit, false},
-    {"plan", "Say what would fit the budget and what would be cut; submits nothing", RunPlan,
+    {"plan", "Show what would fit the budget and what would be cut; submits nothing", RunPlan,
      false},
     {"predict", "Predict a file, or rows at once, with the models of a Job", RunPredict, true},
     {"list", "List Jobs, the newest first", RunList, false},
     {"get", "Show a Job", RunGet, true},
     {"watch", "Follow a Job to its end; Ctrl-C detaches", RunWatch, true},
     {"metrics", "Print the training figures of a Job", RunMetrics, true},
-    {"finish", "Stop training now and predict with what there is", RunFinish, true},
-    {"pause", "Let go of the slots until resume; the clock goes on", RunPause, true},
-    {"resume", "Train a paused Job on", RunResume, true},
+    {"finish", "Stop training now and predict with the models that exist", RunFinish, true},
+    {"pause", "Free the slots until resume; the clock goes on", RunPause, true},
+    {"resume", "Continue a paused Job", RunResume, true},
     {"update", "Change a live Job's time, priority or labels", RunUpdate, true},
     {"cancel", "Stop a Job; predictions made so far stay", RunCancel, true},
     {"fetch", "Copy a file of a Job: predictions.csv, manifest.json or report.json", RunFetch,
      true},
     {"workers", "List the Workers and what their slots do", RunWorkers, false},
-    {"quota", "List, set or remove what owners and labels may use: set local 45h per 7d", RunQuota,
+    {"quota", "List, set or remove quotas of owners and labels: set local 45h per 7d", RunQuota,
      false},
     {"version", "Print the version", RunVersion, false},
 };
@@ -83,12 +83,14 @@ void AddCommon(CLI::App& app, Raw& raw) {
   app.add_option("-o,--output", raw.output, "table or json")
       ->check(CLI::IsMember({"table", "json"}))
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  app.add_flag("--no-progress", raw.no_progress, "No progress bars and lines");
-  app.add_option("--color", raw.color, "auto, always or never ($NO_COLOR: never)")
+  app.add_flag("--no-progress", raw.no_progress, "Print no progress bars and lines");
+  app.add_option("--color", raw.color,
+                 "auto, always or never (auto is never where $NO_COLOR is set)")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  AddOption(app, "--timeout", raw.timeout,
-            "Give up after this time, all waiting included (default 30s a call, none for waiting)");
+  AddOption(
+      app, "--timeout", raw.timeout,
+      "Give up after this time, waiting included (default: 30s per call, no limit for waiting)");
 }
 
 void AddSpecOptions(CLI::App& verb, Raw& raw) {
@@ -97,19 +99,20 @@ void AddSpecOptions(CLI::App& verb, Raw& raw) {
   AddOption(verb, "--budget", raw.budget, "budget.time: a duration from acceptance");
   AddOption(verb, "--deadline", raw.deadline, "budget.deadline: a time (RFC 3339), or +2h");
   AddOption(verb, "--name", raw.name, "The Job's name");
-  AddOption(verb, "--preset", raw.preset, "fast, balanced or best: fills what the spec leaves out");
+  AddOption(verb, "--preset", raw.preset,
+            "fast, balanced or best: fills fields that the spec leaves out");
   AddOption(verb, "--from", raw.from,
-            "A Job that is over, to go on from: its folds, and its spec where this has none");
+            "Go on from this finished Job: take its folds, and its spec for what -f leaves out");
   AddOption(verb, "--cache", raw.cache,
-            "use, refresh or off: folds that earlier Jobs have trained");
+            "use, refresh or off: whether folds of earlier Jobs are taken over");
   verb.add_flag("--force-retrain", raw.force_retrain, "The same as --cache refresh");
-  AddOption(verb, "--owner", raw.arguments.owner, "Whose Job it is, and whose quota pays");
+  AddOption(verb, "--owner", raw.arguments.owner, "The owner of the Job, whose quota is charged");
   AddRepeated(verb, "-l,--label", raw.arguments.labels, "Add a label: key=value");
 }
 
 void AddPredictOptions(CLI::App& verb, Raw& raw) {
   Arguments& arguments = raw.arguments;
-  AddOption(verb, "--data", arguments.data, "A file to predict; waits for its end");
+  AddOption(verb, "--data", arguments.data, "A file to predict; waits until it is predicted");
   AddOption(verb, "--rows", arguments.rows,
             "A few rows as CSV, answered at once on stdout; - is stdin");
   AddOption(verb, "--files", arguments.files_column,
@@ -118,16 +121,17 @@ void AddPredictOptions(CLI::App& verb, Raw& raw) {
   AddOption(verb, "--budget", raw.budget, "The time from acceptance to the deadline");
   AddOption(verb, "--deadline", raw.deadline, "A time (RFC 3339), or +2h from now");
   verb.add_option("--min-members", arguments.min_members,
-                  "Models that must have answered by the deadline (default 1)")
+                  "How many models must have answered by the deadline (default 1)")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  verb.add_option("--format", arguments.format, "csv, npy or zip (default: as the Job has it)")
+  verb.add_option("--format", arguments.format, "csv, npy or zip (default: as in the Job's spec)")
       ->check(CLI::IsMember({"csv", "npy", "zip"}))
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  verb.add_flag("--no-probabilities", arguments.no_probabilities, "No columns p_<class>");
+  verb.add_flag("--no-probabilities", arguments.no_probabilities,
+                "Leave out the columns p_<class>");
   AddOption(verb, "--name", raw.name, "The new Job's name");
   AddRepeated(verb, "-l,--label", arguments.labels, "Add a label: key=value");
   AddOption(verb, "--request-id", arguments.request_id,
-            "The same id and request is the same Job, however often sent");
+            "Sending the same request with this id again makes no second Job");
   verb.add_flag("-F,--follow", arguments.follow, "Show the progress");
 }
 
@@ -136,30 +140,31 @@ void AddVerbOptions(const std::string& name, CLI::App& verb, Raw& raw) {
   if (name == "submit" || name == "plan") AddSpecOptions(verb, raw);
   if (name == "submit") {
     AddOption(verb, "--request-id", arguments.request_id,
-              "The same id and spec is the same Job, however often submitted");
+              "Submitting the same spec with this id again makes no second Job");
     verb.add_flag("--wait", arguments.wait, "Wait for the end; copy the predictions to `output`");
-    verb.add_flag("-F,--follow", arguments.follow, "The same, and show the progress");
+    verb.add_flag("-F,--follow", arguments.follow, "As --wait, and show the progress");
   } else if (name == "predict") {
     AddPredictOptions(verb, raw);
   } else if (name == "list") {
     AddRepeated(verb, "-l,--label", arguments.labels, "Only Jobs with this label: key=value");
     AddOption(verb, "--state", arguments.states, "Only Jobs in these states: running,queued");
   } else if (name == "metrics") {
-    AddOption(verb, "-m,--metric", arguments.metrics, "Only these: train_loss,val_metric");
-    verb.add_flag("-F,--follow", arguments.follow, "Go on until the Job has ended");
+    AddOption(verb, "-m,--metric", arguments.metrics, "Show only these: train_loss,val_metric");
+    verb.add_flag("-F,--follow", arguments.follow, "Continue until the Job has ended");
   } else if (name == "update") {
     AddOption(verb, "--budget", raw.budget, "The time from acceptance to the deadline");
     AddOption(verb, "--deadline", raw.deadline, "A time (RFC 3339), or +2h from now");
     verb.add_option("--priority", raw.arguments.priority, "Higher goes first, -100 to 100")
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     AddRepeated(verb, "-l,--label", arguments.labels, "Set a label: key=value");
-    AddRepeated(verb, "--unlabel", arguments.unlabels, "Take a label away: key");
+    AddRepeated(verb, "--unlabel", arguments.unlabels, "Remove a label: key");
   } else if (name == "quota") {
     verb.add_option("WORDS", arguments.words, "list [WHO] | set WHO 45h per 7d | remove WHO");
-    verb.add_flag("--add", arguments.add, "Also for an owner that has no job and no quota yet");
+    verb.add_flag("--add", arguments.add, "Accept an owner that has no Job and no quota yet");
   } else if (name == "fetch") {
-    AddOption(verb, "--name", arguments.artifact, "Which file (default predictions.csv)");
-    AddOption(verb, "-O,--to", arguments.to, "Where to; - is stdout (default: its name, here)");
+    AddOption(verb, "--name", arguments.artifact, "The file to copy (default: predictions.csv)");
+    AddOption(verb, "-O,--to", arguments.to,
+              "Where to write it; - is stdout (default: under its name in this folder)");
   }
 }
 
@@ -187,7 +192,7 @@ std::string UnknownWord(const CLI::App& app, const CLI::App* verb, const std::st
     const std::string flag = word.substr(0, word.find('='));
     return absl::StrCat("unknown option ", Printable(flag), DidYouMean(flag, names));
   }
-  if (verb != nullptr) return absl::StrCat("what is '", Printable(word), "' for?");
+  if (verb != nullptr) return absl::StrCat("unexpected word '", Printable(word), "'");
   std::vector<std::string> verbs;
   for (const Verb& known : kVerbs) verbs.push_back(known.name);
   return absl::StrCat("there is no verb '", Printable(word), "'", DidYouMean(word, verbs));
@@ -210,7 +215,8 @@ std::string Complete(const CLI::App& verb, const Verb& known, Raw& raw) {
   if (const absl::Status server = CheckHostPort(arguments.server, 1); !server.ok()) {
     return absl::StrCat("--server ", server.message());
   }
-  if (known.takes_job && arguments.job.empty()) return absl::StrCat(known.name, " which JOB?");
+  if (known.takes_job && arguments.job.empty())
+    return absl::StrCat(known.name, " needs a JOB: an id or a name");
   const std::string name = known.name;
   if (name != "submit" && name != "plan" && name != "update" && name != "predict") return "";
   if (verb.count("--budget") > 0) arguments.budget = raw.budget;
@@ -218,15 +224,15 @@ std::string Complete(const CLI::App& verb, const Verb& known, Raw& raw) {
   if (name == "update") {
     const bool nothing = !arguments.budget && !arguments.deadline && !arguments.priority &&
                          arguments.labels.empty() && arguments.unlabels.empty();
-    return nothing ? "update what? --budget, --deadline, --priority, --label or --unlabel" : "";
+    return nothing ? "update needs --budget, --deadline, --priority, --label or --unlabel" : "";
   }
   if (name == "predict") {
     if (verb.count("--name") > 0) arguments.name = raw.name;
     if (arguments.data.empty() == arguments.rows.empty()) {
-      return "predict what? --data FILE or --rows FILE, one of them";
+      return "predict needs either --data FILE or --rows FILE";
     }
     if (arguments.rows.empty() && !arguments.files_column.empty()) {
-      return "--files names a column of --rows; a table of --data may name files by itself";
+      return "--files needs --rows; a table given to --data names its files itself";
     }
     return "";
   }
@@ -268,7 +274,7 @@ int RunTrainctl(const std::vector<std::string>& args, Environment& environment) 
     verb->allow_extras();
     verb->footer("Options of trainctl itself may stand here, too: --server, -o, --timeout, ...");
     if (known.takes_job)
-      verb->add_option("JOB", raw.arguments.job, "Its id, or its name if unique");
+      verb->add_option("JOB", raw.arguments.job, "Its id, or its name if only one Job has it");
     AddVerbOptions(known.name, *verb, raw);
     verbs[verb] = &known;
   }

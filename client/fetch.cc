@@ -31,7 +31,7 @@ int FetchToStdout(const Arguments& arguments, Environment& environment, Training
   if (file->bytes > 0) environment.out << in.rdbuf();
   environment.out.flush();
   if (!in || !environment.out) {
-    return ReportError(environment, absl::DataLossError("could not write everything"));
+    return ReportError(environment, absl::DataLossError("stdout did not take the whole file"));
   }
   return kExitOk;
 }
@@ -42,7 +42,8 @@ int RunFetch(const Arguments& arguments, Environment& environment) {
   const std::string name = arguments.artifact.empty() ? "predictions.csv" : arguments.artifact;
   const std::string to = arguments.to.empty() ? name : arguments.to;
   if (arguments.to.empty() && name.find('/') != std::string::npos) {
-    environment.err << "trainctl: say where to write it: --to FILE\n";
+    environment.err
+        << "trainctl: the name has a folder in it; name the file to write with --to FILE\n";
     return kExitUsage;
   }
   if (to == "-" && arguments.json) {

@@ -65,7 +65,7 @@ absl::StatusOr<FetchedFile> FetchToFile(TrainingClient& client, const std::strin
   ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(temporary));
   if (digest.sha256 != file.sha256) {
     return absl::DataLossError(absl::StrCat(
-        "what came as ", name.empty() ? "predictions.csv" : name, " of ", id, " has the digest ",
+        name.empty() ? "predictions.csv" : name, " of ", id, " arrived with the digest ",
         digest.sha256, " instead of ", file.sha256, "; ", path, " was not written"));
   }
   if (const absl::Status moved = RenameDurably(temporary, path); !moved.ok()) {

@@ -229,7 +229,7 @@ class Follower {
     }
     if (!lost_ && !status.ok()) {
       view_.Note(absl::StrCat("lost traind (", Printable(status.message(), 200),
-                              "); the Job goes on, waiting for traind to come back"));
+                              "); the Job goes on, and trainctl waits for traind to come back"));
       lost_ = true;
     }
     next_try_ = Now() + backoff_.Next();

@@ -7,8 +7,8 @@
 #include "client/render_json.h"
 #include "client/render_table.h"
 #include "client/verbs.h"
-#include "common/spec/field_text.h"
 #include "common/base/suggest.h"
+#include "common/spec/field_text.h"
 
 namespace traind {
 namespace {
@@ -24,8 +24,9 @@ bool AddStates(const Arguments& arguments, Environment& environment, v1::ListJob
     }
     if (!known) {
       const std::vector<std::string> words = EnumWords(type);
-      environment.err << "trainctl: --state '" << Printable(word) << "' is none of "
-                      << absl::StrJoin(words, ", ") << DidYouMean(word, words) << "\n";
+      environment.err << "trainctl: --state '" << Printable(word)
+                      << "' must be one of: " << absl::StrJoin(words, ", ")
+                      << DidYouMean(word, words) << "\n";
       return false;
     }
   }

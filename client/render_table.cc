@@ -241,7 +241,7 @@ void AddReport(std::string& text, const v1::Report& report) {
       text, "done",
       absl::StrFormat(
           "%d of %d folds%s%s%s, %s of %s epochs each", report.folds_done(), report.folds_asked(),
-          report.folds_partial() > 0 ? absl::StrCat(", ", report.folds_partial(), " in part") : "",
+          report.folds_partial() > 0 ? absl::StrCat(", ", report.folds_partial(), " partly") : "",
           report.folds_reused() > 0 ? absl::StrCat(", ", report.folds_reused(), " taken over") : "",
           report.models_asked() > report.folds_asked()
               ? absl::StrCat(", ", report.models_trained(), " of ", report.models_asked(),
@@ -250,7 +250,7 @@ void AddReport(std::string& text, const v1::Report& report) {
           Epochs(report.epochs_done()), Epochs(report.epochs_asked())));
   AddLine(text, "spent",
           absl::StrFormat("queue %s, prepare %s, probe %s, train %s, validate %s, predict %s; "
-                          "%s of slots",
+                          "slot time %s",
                           Seconds(report.queue_s()), Seconds(report.prepare_s()),
                           Seconds(report.probe_s()), Seconds(report.train_s()),
                           Seconds(report.validate_s()), Seconds(report.predict_s()),
@@ -261,7 +261,7 @@ void AddReport(std::string& text, const v1::Report& report) {
   std::string buys =
       absl::StrCat(ShortDuration(more.time()), " more: ", Printable(more.buys(), 200));
   if (more.has_score()) {
-    absl::StrAppend(&buys, "; by the course so far ", ScoreText(more.score_now()), " -> ",
+    absl::StrAppend(&buys, "; expected score ", ScoreText(more.score_now()), " -> ",
                     ScoreText(more.score()), " (", ScoreText(more.score_low()), " to ",
                     ScoreText(more.score_high()), ")");
   }
@@ -374,20 +374,20 @@ std::string PlanReport(const v1::PlanReply& reply, absl::Time now) {
   if (reply.has_estimated_finish()) {
     AddLine(text, "would end", ClockText(reply.estimated_finish(), now));
   }
-  AddLine(text, "slots",
-          absl::StrCat(Seconds(reply.device_s_p50()), " of them, 9 times in 10 under ",
+  AddLine(text, "slot time",
+          absl::StrCat(Seconds(reply.device_s_p50()), ", 9 times in 10 under ",
                        Seconds(reply.device_s_p90())));
   for (const std::string& quota : reply.quotas()) AddLine(text, "quota", Printable(quota, 200));
   if (reply.has_full_budget()) {
-    AddLine(text, "uncut",
+    AddLine(text, "no cuts",
             absl::StrCat("with a budget of ", ShortDuration(reply.full_budget()), " or more"));
   }
   if (reply.has_earliest_deadline()) {
     AddLine(text, "earliest",
-            absl::StrCat("deadline for a first prediction: ",
+            absl::StrCat("deadline that a first prediction can meet: ",
                          ClockText(reply.earliest_deadline(), now)));
   }
-  AddLine(text, "data", absl::StrCat(reply.train_bytes(), " bytes to learn from"));
+  AddLine(text, "data", absl::StrCat(reply.train_bytes(), " bytes of training data"));
   for (const v1::Decision& cut : reply.cuts()) AddLine(text, "cut", DecisionText(cut));
   for (const std::string& warning : reply.warnings()) {
     AddLine(text, "warning", Printable(warning, 400));

@@ -309,7 +309,8 @@ absl::Status TrainingClient::GetMetrics(
     const absl::Status status = FromGrpc(reader->Finish());
     if (ended) return absl::OkStatus();
     const absl::Duration now = clock_.MonotonicNow();
-    if (now - start >= limit) return absl::DeadlineExceededError("--timeout passed");
+    if (now - start >= limit)
+      return absl::DeadlineExceededError("the time of --timeout has passed");
     if (!status.ok() && !IsConnectionLoss(status)) return status;
     // Following outlasts a restart of traind; reading what there is need not.
     const absl::Duration patience = follow ? limit : options_.connect;
@@ -341,7 +342,7 @@ absl::StatusOr<FetchedFile> TrainingClient::FetchArtifact(
     }
     received += static_cast<int64_t>(reply.data().size());
     absl::Status written = received > file.bytes
-                               ? absl::DataLossError("more bytes came than were announced")
+                               ? absl::DataLossError("more bytes arrived than were announced")
                                : sink(reply.data());
     if (!written.ok()) {
       context.TryCancel();
@@ -352,7 +353,7 @@ absl::StatusOr<FetchedFile> TrainingClient::FetchArtifact(
   if (const grpc::Status status = reader->Finish(); !status.ok()) return Named(FromGrpc(status));
   if (received != file.bytes || file.sha256.empty()) {
     return absl::DataLossError(
-        absl::StrCat(received, " of ", file.bytes, " bytes of ", name, " came"));
+        absl::StrCat(received, " of ", file.bytes, " bytes of ", name, " arrived"));
   }
   return file;
 }

@@ -63,7 +63,7 @@ bool SplitLabel(Environment& environment, const std::string& text, std::string& 
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) {
     environment.err << "trainctl: '" << Printable(text)
-                    << "' is no label; write it like team=blue\n";
+                    << "' is not a label; write it like team=blue\n";
     return false;
   }
   key = text.substr(0, equals);

@@ -59,26 +59,41 @@ struct LeftOut {
   int complete = 0;        // of those that the floor beats one by one
 };
 
-// Takes out incomplete folds that score below the floor on their own rows (of a
-// forward split: complete ones, too), and all folds if they score below it together.
+// Folds that score below the floor on their own rows, where such a score alone may cost a fold its
+// place: incomplete folds, and all folds of a forward split.
+std::vector<int> PoorFolds(const ScoringData& judge, const StandingFloor& floor,
+                           const AnswersByFold& members) {
+  std::vector<int> poor;
+  size_t rows = 0, poor_rows = 0;
+  for (const auto& [fold, answer] : members) {
+    Covered by_floor;
+    AddFloorRows(judge, floor, fold, by_floor);
+    rows += by_floor.rows.size();
+    if (answer.complete && !judge.forward) continue;
+    const double floor_score = judge.OnRows(by_floor.values, by_floor.rows);
+    if (!Better(judge.metric, floor_score, judge.OnRows(answer.oof, by_floor.rows))) continue;
+    poor.push_back(fold);
+    poor_rows += by_floor.rows.size();
+  }
+  // The few that win on their own rows were lucky with them where most folds lose: then all are
+  // judged together, on the rows of all. The folds of a forward split differ in what they know.
+  if (!judge.forward && 2 * poor_rows > rows) poor.clear();
+  return poor;
+}
+
+// Takes out the poor folds, and all folds if those that are left score below the floor together.
 LeftOut LeaveOutPoor(const ScoringData& judge, const StandingFloor& floor, AnswersByFold& members) {
   LeftOut left_out;
+  left_out.folds = PoorFolds(judge, floor, members);
+  for (const int fold : left_out.folds) {
+    const auto it = members.find(fold);
+    left_out.complete += it->second.complete ? 1 : 0;
+    members.erase(it);
+  }
   Covered by_floor_together, together;
-  for (auto it = members.begin(); it != members.end();) {
-    Covered by_floor;
-    AddFloorRows(judge, floor, it->first, by_floor);
-    const double floor_score = judge.OnRows(by_floor.values, by_floor.rows);
-    const double score = judge.OnRows(it->second.oof, by_floor.rows);
-    const bool may_go = !it->second.complete || judge.forward;
-    if (may_go && Better(judge.metric, floor_score, score)) {
-      left_out.folds.push_back(it->first);
-      left_out.complete += it->second.complete ? 1 : 0;
-      it = members.erase(it);
-    } else {
-      AddFloorRows(judge, floor, it->first, by_floor_together);
-      AddMemberRows(judge, it->first, it->second, together);
-      ++it;
-    }
+  for (const auto& [fold, answer] : members) {
+    AddFloorRows(judge, floor, fold, by_floor_together);
+    AddMemberRows(judge, fold, answer, together);
   }
   if (Better(judge.metric, judge.OnRows(by_floor_together.values, by_floor_together.rows),
              judge.OnRows(together.values, together.rows))) {
@@ -241,6 +256,15 @@ bool NotWorse(const PublishRequest& request, const ScoringData& judge, const Ans
                  judge.OnRows(mine.values, mine.rows));
 }
 
+// Whether every fold that answers in the standing Prediction was judged for the next one, too.
+bool AllJudged(const PublishedPrediction& standing, const AnswersByFold& members,
+               const std::vector<int>& left_out) {
+  return std::all_of(standing.members.begin(), standing.members.end(), [&](const Member& member) {
+    return members.count(member.fold) > 0 ||
+           std::count(left_out.begin(), left_out.end(), member.fold) > 0;
+  });
+}
+
 // Whether `next` replaces the standing Prediction.
 bool Replaces(const PublishRequest& request, const ScoringData& judge, const AnswersByFold& members,
               const std::optional<StandingFloor>& floor, const PublishedPrediction& next,
@@ -257,6 +281,14 @@ bool Replaces(const PublishRequest& request, const ScoringData& judge, const Ans
       [](const Member& a, const Member& b) { return SameFiles(a, b) && a.complete == b.complete; });
   if (same) return next.quality > standing.quality;
   if (CompleteFolds(next.members) > CompleteFolds(standing.members)) return true;
+  // No fold answers in both. `next` was chosen on the rows of all folds, the standing ones among
+  // them, so it knows more than a comparison on the standing ones' rows alone.
+  const bool disjoint =
+      std::none_of(standing.members.begin(), standing.members.end(),
+                   [&members](const Member& member) { return members.count(member.fold) > 0; });
+  if (!standing.members.empty() && disjoint && AllJudged(standing, members, next.left_out)) {
+    return true;
+  }
   return NotWorse(request, judge, members, floor, standing);
 }
 
@@ -380,7 +412,13 @@ absl::StatusOr<PublishedPrediction> Publish(const PublishRequest& request, absl:
   if (standing.whole &&
       !Replaces(request, judge, members, floor, next.prediction, *standing.manifest)) {
     PublishedPrediction stays = standing.manifest->prediction;
-    stays.left_out = left_out.folds;
+    stays.left_out.clear();
+    for (const int fold : left_out.folds) {
+      const bool answers =
+          std::any_of(stays.members.begin(), stays.members.end(),
+                      [fold](const Member& member) { return member.fold == fold; });
+      if (!answers) stays.left_out.push_back(fold);
+    }
     return stays;
   }
   if (floor) {

@@ -3,11 +3,11 @@
 
     tests/bench/decode.sh [--python PYTHON] [--rounds 5] [--seconds 2] [--size 224] [--images DIR]
 
-One JSON line: images a second of ours and of the peer, and ratio (median over rounds), each three ways: `whole` (RGB
-pixels), `square` (and a square of --size from them), `reduced` (the same, decoded at a fraction of the size first, which
-both can: ours is PREPARE's way, Pillow's is draft()). PYTHON is an interpreter with Pillow or Pillow-SIMD (in an
-environment of its own: pip install pillow-simd builds it); without one the line says `skipped`. Without --images, 16 files
-of 640 x 480 are made, of smooth colour, edges and grain, quality 90.
+Prints one JSON line with our and the peer's images per second, and their ratio (median over rounds), for three ways:
+`whole` decodes RGB pixels, `square` also makes a square of --size from them, and `reduced` does the same after decoding
+at a fraction of the size (ours is PREPARE's way, Pillow's is draft()). PYTHON is an interpreter with Pillow or Pillow-SIMD
+(`pip install pillow-simd` builds it, in an environment of its own); without one the line says `skipped`. Without --images
+the script makes 16 files of 640 x 480 with smooth colour, edges and grain, quality 90.
 """
 import argparse
 import glob

@@ -1,18 +1,32 @@
 #!/usr/bin/env python3
 """Trains the same models on the same bytes with the engine and with PyTorch, in turn.
 
-    tests/bench/engine.sh [WORKLOAD...] [--rounds 5] [--seconds 4] [--data DIR] [--usual] [--ranks N]
+    tests/bench/engine.sh [WORKLOAD...] [--rounds 5] [--seconds 4] [--data DIR] [--usual] [--ranks N] [--no-compile]
 
-One JSON line per workload (mlp512, mlp64, lstm, encoder, textnum, resnet, unet3d): ours_samples_s, the best variant of the peer with its
-peer_samples_s, ratio (median over rounds of ours / that variant's in the same round), idiom_ratio (over the common
-idiom: eager, foreach AdamW, DataLoader), resolved_settings (what the Rank chose). Rates are samples per second of CPU time, which
-other programs on the machine disturb least; wall_ratio is by the clock. One thread each. Ours is trainrank, driven as
-a Worker does, with an ordinary spec: what a Job gets. --usual adds dropout 0.1, clipping and a cosine to ours alone.
-DIR (default: a folder of the cache directory) keeps the data, made once by tests/bench/generate_data.py.
+Prints one JSON line per workload (mlp512, mlp64, lstm, encoder, textnum, resnet, unet3d).
+
+Both sides run on the same cores (--cores, by default as many as there are Ranks) with as many threads as Ranks. A rate is
+the mean over a whole window of --seconds, with all stalls in it: samples per second of the CPU time of all threads, which
+other programs disturb least, and samples per second by the clock. Our validation is taken out by its measured share of the
+window, because the peer does not validate. Ours is trainrank, driven as a Worker does, with an ordinary spec.
+
+  ours_samples_s      ours, by CPU time
+  peer, peer_samples_s  the peer's fastest variant and its rate, by CPU time; compiled_samples_s is that of its fastest compiled one
+  ratio, ratio_range  ours / peer's fastest in the same round: median, least and most
+  wall_ratio          the same by the clock, over the variant that is fastest by the clock
+  idiom_ratio         over the common idiom: eager, foreach AdamW, DataLoader
+  given_up            the peer's variants that did not take their first steps within --give-up seconds of CPU time (five
+                      times as many where they are compiled; three times as many by the clock), or cannot run here, with
+                      the reason
+  resolved_settings   what the Rank chose
+
+--usual adds dropout 0.1, clipping and a cosine to ours alone. DIR (default: a folder of the cache directory) keeps the data,
+made once by tests/bench/generate_data.py.
 """
 import argparse
 import json
 import os
+import select
 import shutil
 import signal
 import statistics
@@ -26,6 +40,9 @@ import zlib
 HERE = os.path.dirname(os.path.abspath(__file__))
 JOB_S = 60  # the time that a Rank believes to have, of which it is watched for --seconds
 IDIOM = "eager/foreach/dl0"
+COMPILED = ["compile/fused/mem", "compile_bf16/fused/mem"]
+COMPILED_PATIENCE = 5  # compilation takes a minute or more
+BY_THE_CLOCK = 3
 WORKLOADS = {
     "mlp512": {"peer": "mlp", "batch": 512, "table": "tabular.csv", "model": {"mlp": {"hidden": [256, 256]}},
                "variants": ["eager/fused/mem", "bf16/fused/mem"], "lr": 1e-3},
@@ -86,16 +103,34 @@ def spec_of(work, options):
 
 
 def cpu_s(pid):
-    """CPU seconds of a process so far."""
-    with open(f"/proc/{pid}/schedstat") as f:  # of its first thread, which trains
-        return int(f.read().split()[0]) / 1e9
+    """CPU seconds of all threads of a process so far, also of those that have ended."""
+    return time.clock_gettime((~pid << 3) | 2)  # the process's CPU clock, as clock_getcpuclockid() names it
+
+
+def mean_rates(rows_per_step, samples, validations):
+    """(samples per CPU second of a Rank, samples per second) over the whole window between the first and the last of
+    `samples`, (clock, CPU seconds of a Rank, step); None where no step was seen in it. validations: (clock, seconds) of
+    each, whose share of the window does not count."""
+    (begin, cpu_begin, first), (end, cpu_end, last) = samples[0], samples[-1]
+    if last <= first:
+        return None
+    trained = 1 - sum(seconds for at, seconds in validations if begin < at <= end) / (end - begin)
+    rows = rows_per_step * (last - first)
+    return rows / ((cpu_end - cpu_begin) * trained), rows / ((end - begin) * trained)
+
+
+class Silent(Exception):
+    """A child did not answer in time, or ended."""
 
 
 class Process:
-    """Speaks JSON lines with a child."""
+    """Speaks JSON lines with a child that runs on some cores alone."""
 
-    def __init__(self, *command, **options):
-        self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options)
+    def __init__(self, *command, cores=None, **options):
+        pin = (lambda: os.sched_setaffinity(0, cores)) if cores else None
+        # A session of its own, so that what it starts (compilers) ends with it.
+        self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=pin,
+                                      start_new_session=True, **options)
 
     def say(self, text):
         self.child.stdin.write(text + "\n")
@@ -107,8 +142,25 @@ class Process:
             raise SystemExit(f"{self.child.args[0]} ended with {self.child.wait()}")
         return json.loads(line)
 
+    def answer(self, limit_s):
+        """The next line of a child that says one line for each it is told. The limit is one of CPU time, so that a busy
+        machine gives nobody up; by the clock it is BY_THE_CLOCK times as long."""
+        begin, cpu_begin = time.monotonic(), cpu_s(self.child.pid)
+        while not select.select([self.child.stdout], [], [], 0.2)[0]:
+            if cpu_s(self.child.pid) - cpu_begin > limit_s:
+                raise Silent(f"not within {limit_s:.0f} s of CPU time")
+            if time.monotonic() - begin > BY_THE_CLOCK * limit_s:
+                raise Silent(f"not within {BY_THE_CLOCK * limit_s:.0f} s")
+        line = self.child.stdout.readline()
+        if not line:
+            raise Silent(f"ended with {self.child.wait()}")
+        return json.loads(line)
+
     def close(self):
-        self.child.kill()
+        try:
+            os.killpg(self.child.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
         self.child.wait()
 
 
@@ -135,11 +187,11 @@ class Engine:
         prepare.close()
 
     def train(self, seconds):
-        """((samples per CPU second of a rank, per second), resolved_settings, its last validation); all ranks' samples."""
+        """(mean_rates of all Ranks' samples, resolved_settings, the last validation)."""
         self.attempt += 1
         world = self.options.ranks
-        ranks = [Process(os.path.join(self.options.bin, "worker/trainrank"), stderr=subprocess.DEVNULL)
-                 for _ in range(world)]
+        ranks = [Process(os.path.join(self.options.bin, "worker/trainrank"), cores=self.options.cores,
+                         stderr=subprocess.DEVNULL) for _ in range(world)]
         port = 20000 + os.getpid() % 20000 + self.attempt
         for r, rank in enumerate(ranks):
             rank.say(json.dumps({
@@ -148,32 +200,32 @@ class Engine:
                 "rank": r, "world_size": world, "rendezvous": {"host": "127.0.0.1", "port": port, "timeout_ms": 30000},
                 "device": "cpu", "threads": 1, "epochs": 100000, "stop_ms": int(1000 * self.work.get("job_s", JOB_S)),
                 "remaining_ms": -1}))
-        resolved_settings, progress, validation = None, [], None
+        resolved_settings, progress, validation, validations = None, [], None, []
         while True:
             message = ranks[0].hear()
             if message["type"] == "started":
                 resolved_settings = {k: message[k] for k in ("precision", "batch", "resolved_settings") if k in message}
             elif message["type"] == "progress":
-                progress.append((time.perf_counter(), cpu_s(ranks[0].child.pid), message["step"]))
+                cpu = sum(cpu_s(rank.child.pid) for rank in ranks) / world
+                progress.append((time.perf_counter(), cpu, message["step"]))
                 if progress[-1][0] - progress[0][0] > seconds + 1:
                     break
             elif message["type"] == "epoch":
                 validation = {k: message[k] for k in ("epoch", "val_loss", "val_metric")}
+                validations.append((time.perf_counter(), message["evaluate_s"]))
             elif message["type"] == "failed":
                 raise SystemExit(f"train: {message}")
             elif message["type"] == "finished":
                 break
         for rank in ranks:
             rank.close()
-        # Without the first second, which is the probe's and the caches', and without looks at validation rows.
+        # Without the first second, which is the probe's and the caches'.
+        window = [p for p in progress if p[0] >= progress[0][0] + 1] if progress else []
         rows = resolved_settings["batch"] * world * self.work.get("accumulation", 1)
-        begin = progress[0][0] + 1
-        pairs = [(a, b) for a, b in zip(progress, progress[1:]) if b[2] > a[2]]
-        pairs = [(a, b) for a, b in pairs if a[0] >= begin] or pairs
-        if not pairs:
+        rates = mean_rates(rows, window, validations) if len(window) > 1 else None
+        if rates is None:
             raise SystemExit(f"{self.work['peer']}: too slow to be timed in {seconds} s; use more --seconds")
-        by_cpu, by_clock = ([rows * (b[2] - a[2]) / (b[k] - a[k]) for a, b in pairs] for k in (1, 0))
-        return (statistics.median(by_cpu), statistics.median(by_clock)), resolved_settings, validation
+        return rates, resolved_settings, validation
 
     def close(self):
         shutil.rmtree(self.state, ignore_errors=True)
@@ -252,43 +304,99 @@ def add_images(folder):
     os.rename(table + ".part", table)
 
 
+class Peer:
+    """The peer's variants of a workload, a process each, so that one may be given up."""
+
+    def __init__(self, work, options):
+        self.options = options
+        self.variants = [IDIOM] + work["variants"] + ([] if options.no_compile else COMPILED)
+        self.given_up = {}
+        self.processes = {}
+        for variant in self.variants:
+            process = Process(options.python, os.path.join(HERE, "peers/pytorch_peer.py"), work["peer"], variant,
+                              "--data", options.data, "--batch", str(work["batch"]), "--threads", str(options.ranks),
+                              cores=options.cores, stderr=subprocess.DEVNULL)
+            self.processes[variant] = process
+            limit = options.give_up * (COMPILED_PATIENCE if variant in COMPILED else 1)
+            answer = self._ask(variant, limit)
+            if answer and not answer["ready"]:
+                self._give_up(variant, answer["why"])
+
+    def train(self, variant, seconds):
+        """(samples per CPU second, samples per second), or None: it was given up."""
+        if variant in self.given_up:
+            return None
+        self.processes[variant].say(str(seconds))
+        answer = self._ask(variant, seconds + self.options.give_up)
+        # The CPU time of all threads, for each of the threads that train.
+        return answer and (answer["samples"] * self.options.ranks / answer["cpu_seconds"], answer["samples"] / answer["seconds"])
+
+    def _ask(self, variant, limit_s):
+        try:
+            return self.processes[variant].answer(limit_s)
+        except Silent as why:
+            self._give_up(variant, str(why))
+            return None
+
+    def _give_up(self, variant, why):
+        self.given_up[variant] = why
+        self.processes[variant].close()
+
+    def close(self):
+        for variant, process in self.processes.items():
+            if variant not in self.given_up:
+                process.close()
+
+
+def summary(ours, theirs):
+    """The figures of a workload. ours: a (by CPU, by the clock) each round; theirs: variant -> the same."""
+    by_cpu, by_clock = 0, 1
+    whole = {v: rates for v, rates in theirs.items() if len(rates) == len(ours)}
+
+    def median(rates, clock):
+        return statistics.median(rate[clock] for rate in rates)
+
+    def fastest(variants, clock):
+        return max(variants, key=lambda v: median(whole[v], clock), default=None)
+
+    def ratios(variant, clock):
+        return sorted(round(a[clock] / b[clock], 3) for a, b in zip(ours, whole[variant])) if variant in whole else []
+
+    def middle(values):
+        return round(statistics.median(values), 3) if values else None
+
+    best, compiled = fastest(whole, by_cpu), fastest([v for v in COMPILED if v in whole], by_cpu)
+    cpu_ratios = ratios(best, by_cpu)
+    return {
+        "ours_samples_s": round(median(ours, by_cpu)), "peer": best,
+        "peer_samples_s": round(median(whole[best], by_cpu)) if best else None,
+        "compiled_samples_s": round(median(whole[compiled], by_cpu)) if compiled else None,
+        "ratio": middle(cpu_ratios), "ratio_range": [cpu_ratios[0], cpu_ratios[-1]] if best else None,
+        "wall_ratio": middle(ratios(fastest(whole, by_clock), by_clock)),
+        "idiom_ratio": middle(ratios(IDIOM, by_cpu)),
+        "variants": {v: round(median(rates, by_cpu)) for v, rates in whole.items()}}
+
+
 def bench(name, options):
     work = WORKLOADS[name]
     seconds = max(options.seconds, work.get("least_s", 0))  # where steps and the probe are long
     engine = Engine(work, options)
-    variants = [IDIOM] + work["variants"] + (["compile/fused/mem", "compile_bf16/fused/mem"] if options.compile else [])
-    peer = Process(options.python, os.path.join(HERE, "peers/pytorch_peer.py"), work["peer"], *variants,
-                   "--data", options.data, "--batch", str(work["batch"]), stderr=subprocess.DEVNULL)
-    usable = peer.hear()["ready"]
-    ours, theirs = [], [[] for _ in variants]
+    peer = Peer(work, options)
+    ours, theirs = [], {variant: [] for variant in peer.variants}
+    turns = [None] + peer.variants
     for turn in range(options.rounds):
-        for number in range(-1, len(variants)):
-            number = (number + 1 + turn) % (len(variants) + 1) - 1  # another one begins each round
-            if number < 0:
-                rate, resolved_settings, validation = engine.train(seconds)
-                ours.append(rate)
-                continue
-            if not usable[number]:
-                continue
-            peer.say(f"{number} {seconds}")
-            answer = peer.hear()
-            theirs[number].append((answer["samples"] / answer["cpu_seconds"], answer["samples"] / answer["seconds"]))
+        for k in range(len(turns)):
+            variant = turns[(k + turn) % len(turns)]  # another one begins each round
+            if variant is None:
+                rates, resolved_settings, validation = engine.train(seconds)
+                ours.append(rates)
+            elif rates := peer.train(variant, seconds):
+                theirs[variant].append(rates)
     peer.close()
     engine.close()
-    median = [statistics.median(cpu for cpu, _ in rates) if rates else 0 for rates in theirs]
-    best = max(range(len(variants)), key=lambda i: median[i])
-
-    def ratios(number, clock=0):
-        return sorted(a[clock] / b[clock] for a, b in zip(ours, theirs[number]))
-
     print(json.dumps({
-        "work": name, "usual": options.usual, "ranks": options.ranks,
-        "ours_samples_s": round(statistics.median(cpu for cpu, _ in ours)), "peer": variants[best],
-        "peer_samples_s": round(median[best]), "ratio": round(statistics.median(ratios(best)), 3),
-        "ratio_range": [round(r, 3) for r in (ratios(best)[0], ratios(best)[-1])],
-        "wall_ratio": round(statistics.median(ratios(best, 1)), 3),
-        "idiom_ratio": round(statistics.median(ratios(0)), 3), "variants": dict(zip(variants, map(round, median))),
-        "resolved_settings": resolved_settings, "validation": validation, "rounds": options.rounds,
+        "work": name, "usual": options.usual, "ranks": options.ranks, "cores": options.cores, **summary(ours, theirs),
+        "given_up": peer.given_up, "resolved_settings": resolved_settings, "validation": validation, "rounds": options.rounds,
         "load_1min": round(os.getloadavg()[0], 2)}), flush=True)
 
 
@@ -304,8 +412,11 @@ def main():
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--precision", default="auto")
     parser.add_argument("--usual", action="store_true", help="dropout 0.1, clipping and a cosine for ours")
-    parser.add_argument("--compile", action="store_true", help="torch.compile among the peer's variants (minutes more)")
+    parser.add_argument("--no-compile", action="store_true", help="without torch.compile among the peer's variants (minutes less)")
+    parser.add_argument("--give-up", type=float, default=60, help="seconds of CPU time for the first steps of a peer's variant")
+    parser.add_argument("--cores", type=lambda text: [int(c) for c in text.split(",")], help="such as 0,1; one for each Rank")
     options = parser.parse_args()
+    options.cores = options.cores or sorted(os.sched_getaffinity(0))[:options.ranks]
     unknown = [w for w in options.workloads if w not in WORKLOADS]
     if unknown:
         parser.error(f"unknown workload {unknown[0]} (known: {', '.join(WORKLOADS)})")

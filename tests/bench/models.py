@@ -1,11 +1,11 @@
-"""Every kind of model on real data, killed once on the way: what a user gets.
+"""Trains every kind of model on real data, and kills a Rank of each Job once.
 
     tests/bench/models.sh [MODEL...] --data DIR [--sets a,b] [--precisions fp32,bf16] [--ranks 1,2] [--budget S]
 
 For each data set of DIR (adult, wine, temperatures, pollution; a missing one is a 'skipped' line), model (mlp, lstm,
-transformer), precision and number of Ranks per fold one Job: folds, a budget, 2 slots, a daemon of its own. As soon as
-a fold that trains has a checkpoint, one of its Ranks is killed (SIGKILL). Prints a JSON line per Job: how it ended,
-its scores beside the floor's, the step that the killed fold went on from, the time left. The last line sums up.
+transformer), precision and number of Ranks per fold it runs one Job with folds, a budget and 2 slots on a daemon of its
+own. As soon as a fold that trains has a checkpoint, one of its Ranks is killed (SIGKILL). It prints a JSON line per Job: how
+it ended, its scores beside the floor's, the step that the killed fold went on from, and the time left. The last line sums up.
 """
 import argparse
 import glob

@@ -1,10 +1,10 @@
-"""What each preset costs and what it is worth.
+"""Measures the cost and the score of each preset.
 
     tests/bench/presets.sh [SET...] --data DIR
 
-For each data set (adult, wine: UCI, of DIR; digits: examples/digits) one Job per preset, without a budget, on two slots:
-a JSON line with the score on the test file, the slot-seconds that its folds used and the wall-clock time. Slot-seconds
-of the presets are compared within one set: they ran one after the other.
+For each data set (adult and wine: UCI, in DIR; digits: examples/digits) it runs one Job per preset, without a budget, on
+two slots, and prints a JSON line with the score on the test file, the slot-seconds of the folds and the wall-clock time.
+The presets of a set run one after the other, so their slot-seconds compare.
 """
 import argparse
 import json

@@ -1,12 +1,12 @@
-"""Whether the promise holds for real: real Jobs, real processes, real faults.
+"""Checks the promise with real Jobs, real processes and real faults.
 
     tests/bench/promise.sh [JOBS] [--seed S] [--data DIR] [--verbose]
 
 Runs Jobs with budgets of 3 to 20 s on 2 slots, a few at once on a daemon of their own, each batch under one fault:
 none, a Rank stopped (SIGSTOP) for a while or for good, a Rank killed, the Worker killed, traind killed and started
 again (perhaps only after the deadline), storage full for 2 s, storage ten times slower; and one batch of many Jobs
-with one deadline. An observer reads each results folder at the deadline itself, without the daemon. Data: the digits,
-generated tables, and of DIR (UCI) adult_train.csv, adult_test.csv and winequality_white.csv where they are.
+with one deadline. An observer reads each results folder at the deadline itself, without the daemon. The data are the
+digits, generated tables, and adult_train.csv, adult_test.csv and winequality_white.csv (UCI) if DIR has them.
 
 The last line sums up: jobs, on_time (a whole, right Prediction stood at the deadline and nothing changed after it),
 with_prediction, worst_slack_ms and p99_slack_ms (deadline - last publication), productive_ratio (time from the first

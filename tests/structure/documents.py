@@ -70,15 +70,22 @@ def _link_finding(root, document, target):
     return None
 
 
+def _path_findings(root, code):
+    words = code.split()
+    for path in alternatives(words[0]) if words and _PATH.match(words[0]) else []:
+        if not glob.glob(os.path.join(root, path.rstrip("/"))):
+            yield f"there is no {path}"
+
+
 def _document_findings(root, document):
-    for number, line in prose_lines(os.path.join(root, document)):
-        problems = [_link_finding(root, document, target) for target in _LINK.findall(line)]
+    lines = dict(prose_lines(os.path.join(root, document)))
+    text = "\n".join(lines.get(number, "") for number in range(1, max(lines, default=0) + 1))  # a link may go over two lines
+    for match in _LINK.finditer(text):
+        if problem := _link_finding(root, document, match.group(1)):
+            yield f"{document}:{text.count(chr(10), 0, match.end()) + 1}: {problem}"
+    for number, line in lines.items():
         for code in _CODE.findall(line):
-            words = code.split()
-            for path in alternatives(words[0]) if words and _PATH.match(words[0]) else []:
-                if not glob.glob(os.path.join(root, path.rstrip("/"))):
-                    problems.append(f"there is no {path}")
-        yield from (f"{document}:{number}: {p}" for p in problems if p)
+            yield from (f"{document}:{number}: {problem}" for problem in _path_findings(root, code))
 
 
 def _section_findings(root):

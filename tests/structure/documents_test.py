@@ -19,6 +19,7 @@ GOOD = {
 # What replaces a file -> what must be said, and where.
 BAD = [
     ("README.md", "\n[x](docs/NONE.md)\n", "README.md:2: the link docs/NONE.md leads nowhere"),
+    ("README.md", "\n[over\ntwo lines](docs/NONE.md)\n", "README.md:3: the link docs/NONE.md leads nowhere"),
     ("README.md", "\n[x](docs/DESIGN.md#three)\n", "README.md:2: the link docs/DESIGN.md#three leads to no heading"),
     ("docs/SPEC.md", "# Spec\n`server/none.cc`\n", "docs/SPEC.md:2: there is no server/none.cc"),
     ("docs/SPEC.md", "# Spec\n`server/{main,none}.cc`\n", "docs/SPEC.md:2: there is no server/none.cc"),

@@ -75,13 +75,40 @@ bool ParseZone(Scanner& scan, double& offset) {
   return true;
 }
 
+// The Monday of week 1 of an ISO 8601 year, which has January 4.
+int64_t FirstMonday(int64_t year) {
+  const int64_t january_4 = DaysFromCivil(year, 1, 4);
+  return january_4 - ((january_4 + 3) % 7 + 7) % 7;
+}
+
+// The rest of YYYYQn, YYYY-Qn and YYYY-Www: the first day of the quarter or the ISO week.
+// false: it is neither.
+bool ParseQuarterOrWeek(Scanner scan, int year, int64_t& days) {
+  const bool dash = scan.Eat('-');
+  if (int quarter; scan.Eat('Q')) {
+    if (!scan.Digits(1, 1, 4, quarter) || !scan.AtEnd()) return false;
+    days = DaysFromCivil(year, 3 * quarter - 2, 1);
+    return true;
+  }
+  int week;
+  if (!dash || !scan.Eat('W') || !scan.Digits(2, 1, 53, week) || !scan.AtEnd()) return false;
+  days = FirstMonday(year) + 7 * (week - 1);
+  return days < FirstMonday(year + 1);
+}
+
 }  // namespace
 
 bool ParseIsoTime(absl::string_view text, double& seconds) {
   Scanner scan(text);
-  int year, month, day;
-  if (!scan.Digits(4, 0, 9999, year) || !scan.Eat('-') || !scan.Digits(2, 1, 12, month) ||
-      !scan.Eat('-') || !scan.Digits(2, 1, 31, day) || day > DaysOfMonth(year, month)) {
+  int year, month, day = 1;
+  if (!scan.Digits(4, 0, 9999, year)) return false;
+  if (int64_t days; ParseQuarterOrWeek(scan, year, days)) {
+    seconds = static_cast<double>(days * kSecondsPerDay);
+    return true;
+  }
+  if (!scan.Eat('-') || !scan.Digits(2, 1, 12, month)) return false;
+  if (!scan.AtEnd() &&
+      (!scan.Eat('-') || !scan.Digits(2, 1, 31, day) || day > DaysOfMonth(year, month))) {
     return false;
   }
   seconds = static_cast<double>(DaysFromCivil(year, month, day) * kSecondsPerDay);

@@ -9,7 +9,8 @@ namespace traind {
 
 // Reads ISO 8601: YYYY-MM-DD, then maybe T or a blank and HH:MM, :SS, a fraction,
 // and Z or +-HH:MM (or +-HHMM, +-HH). seconds: since 1970, UTC; a time without a
-// zone is taken as UTC. false: it is something else, or no day of the calendar.
+// zone is taken as UTC. Reduced dates are their first day: YYYY-MM, YYYY-Www (an ISO week) and
+// YYYYQn or YYYY-Qn (a quarter). false: it is something else, or no day of the calendar.
 bool ParseIsoTime(absl::string_view text, double& seconds);
 
 // Proleptic Gregorian calendar, UTC.

@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
-"""The PyTorch peer of tests/bench/engine.py: holds the variants of a workload and trains the one it is told to.
+"""The PyTorch peer of tests/bench/engine.py: one variant of a workload, trained for as long as it is told.
 
-    python pytorch_peer.py WORKLOAD --data DIR --batch N --threads N VARIANT...
+    python pytorch_peer.py WORKLOAD VARIANT --data DIR --batch N --threads N
 
-Reads lines `VARIANT-NUMBER SECONDS` on standard input; answers each with one JSON line {steps, seconds,
-cpu_seconds, samples}. First it says {ready: [...]}, for each variant whether it could take its first steps.
-Variants and workloads: pytorch_common.py.
+First it takes five steps and says {ready}, with `why` where they fail. Then it reads lines `SECONDS` on standard input and
+answers each with one JSON line {steps, seconds, cpu_seconds, samples}. Variants and workloads: pytorch_common.py.
 """
 import argparse
-import json
 import sys
 import time
 
@@ -19,25 +17,22 @@ import torch
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("work")
-    parser.add_argument("variants", nargs="+")
+    parser.add_argument("variant")
     parser.add_argument("--data", required=True)
     parser.add_argument("--batch", type=int)
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     work = peers.WORK[options.work](options.data)
-    trainers, usable = [peers.Trainer(work, variant, options.batch) for variant in options.variants], []
-    for trainer in trainers:
-        try:
-            trainer.run(5)
-            usable.append(True)
-        except RuntimeError as e:  # such as bf16 on a processor without it
-            print(f"{trainer.spec}: {e}", file=sys.stderr)
-            usable.append(False)
-    peers.emit({"ready": usable})
+    try:
+        trainer = peers.Trainer(work, options.variant, options.batch)
+        trainer.run(5)
+    except Exception as e:  # such as bf16 on a processor without it, or no compiler
+        peers.emit({"ready": False, "why": f"{type(e).__name__}: {e}".splitlines()[0]})
+        return
+    peers.emit({"ready": True})
     for line in sys.stdin:
-        number, seconds = line.split()
-        trainer = trainers[int(number)]
+        seconds = line
         began, cpu, steps = time.perf_counter(), time.process_time(), 0
         while time.perf_counter() - began < float(seconds):
             trainer.run(5)

@@ -118,6 +118,41 @@ TEST_F(PublisherTest, AnIncompleteFoldBelowTheFloorIsLeftOut) {
               ElementsAre(0, 1));
 }
 
+TEST_F(PublisherTest, AFoldThatWasLuckyWithItsRowsDoesNotOutliveItsLikeWhateverTheOrder) {
+  const std::vector<Member> all = {PutMember(0, 11, true, 3, 0.9f), PutMember(1, 12, true, 0, 0.9f),
+                                   PutMember(2, 13, true, 0, 0.9f)};
+  for (const std::vector<size_t>& order :
+       std::vector<std::vector<size_t>>{{0, 1, 2}, {1, 0, 2}, {2, 1, 0}}) {
+    ASSERT_TRUE(Publish(Request(), kNow).ok());
+    std::vector<Member> known;
+    absl::StatusOr<PublishedPrediction> last;
+    for (const size_t next : order) {
+      known.push_back(all[next]);
+      last = Publish(Request(known), kNow);
+      ASSERT_TRUE(last.ok()) << last.status();
+    }
+    EXPECT_EQ(last->quality, Quality::kFloor) << "3 of 12 rows are right; the floor has 6";
+    EXPECT_TRUE(last->members.empty());
+    EXPECT_EQ(last->left_out, (std::vector<int>{0, 1, 2}));
+    fs::remove(InState(CurrentLink(kJob)));
+  }
+}
+
+TEST_F(PublisherTest, WhereMostIncompleteFoldsLoseToTheFloorAllAreJudgedTogether) {
+  const auto lost =
+      Publish(Request({PutMember(0, 11, false, 3, 0.9f), PutMember(1, 12, false, 1, 0.9f),
+                       PutMember(2, 13, false, 1, 0.9f)}),
+              kNow);
+  ASSERT_TRUE(lost.ok()) << lost.status();
+  EXPECT_TRUE(lost->members.empty()) << "fold 0 alone had been luckier than the floor";
+  const auto won =
+      Publish(Request({PutMember(0, 21, false, 4, 0.9f), PutMember(1, 22, false, 1, 0.9f),
+                       PutMember(2, 23, false, 1, 0.9f)}),
+              kNow);
+  ASSERT_TRUE(won.ok()) << won.status();
+  EXPECT_EQ(won->members.size(), 3u) << "6 of 12 rows are right, as the floor's";
+}
+
 TEST_F(PublisherTest, OfAForwardSplitACompleteFoldBelowTheFloorIsLeftOutToo) {
   SplitSpec split;
   split.kind = SplitKind::kForward;

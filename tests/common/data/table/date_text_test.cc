@@ -27,6 +27,24 @@ TEST(DateTextTest, ReadsDatesTimesAndZones) {
   EXPECT_EQ(Seconds("2016-12-31T23:59:60Z"), Seconds("2017-01-01"));  // a leap second
 }
 
+TEST(DateTextTest, ReducedDatesAreTheirFirstDay) {
+  EXPECT_EQ(Seconds("1749-01"), Seconds("1749-01-01"));
+  EXPECT_EQ(Seconds("2024-12"), Seconds("2024-12-01"));
+  EXPECT_EQ(Seconds("2024Q3"), Seconds("2024-07-01"));
+  EXPECT_EQ(Seconds("2024-Q1"), Seconds("2024-01-01"));
+  // Weeks as Python's date.fromisocalendar(year, week, 1) has them.
+  EXPECT_EQ(Seconds("2024-W01"), Seconds("2024-01-01"));
+  EXPECT_EQ(Seconds("2024-W07"), Seconds("2024-02-12"));
+  EXPECT_EQ(Seconds("2021-W01"), Seconds("2021-01-04"));
+  EXPECT_EQ(Seconds("2020-W53"), Seconds("2020-12-28"));
+  EXPECT_EQ(Seconds("2026-W53"), Seconds("2026-12-28"));
+  double seconds;
+  for (const char* text : {"2024-00", "2024-13", "2024-1", "2024-", "2024Q0", "2024Q5", "2024Q",
+                           "2024-W00", "2024-W53", "2024-W7", "2024W07", "2024-W07x", "2024Q33"}) {
+    EXPECT_FALSE(ParseIsoTime(text, seconds)) << text;
+  }
+}
+
 TEST(DateTextTest, WhatIsNoDayOfTheCalendarIsRefused) {
   double seconds;
   for (const char* text :
