@@ -130,25 +130,27 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   std::vector<std::string> quotas, scripts;
   CLI::App app("traind - trains models and has a prediction before the deadline");
   app.add_flag("--standalone", config.standalone,
-               "run a Worker on this machine too; the state folder is all that is needed");
+               "run a Worker on this machine, too; no other service is needed");
   app.add_option("--state", config.state_dir, "folder for the database, checkpoints and results")
       ->required();
   app.add_option("--listen", config.listen, "HOST:PORT for clients; port 0 takes any free one")
       ->capture_default_str();
   app.add_option("--data-root", config.data_roots,
-                 "data is read only below this folder; may be repeated (standalone: the folder "
-                 "it was started in)");
-  app.add_option("--slots", config.slots, "slots of the embedded Worker (default: GPUs, or cores)")
+                 "data are read only below this folder; may be repeated (default with "
+                 "--standalone: the current folder)");
+  app.add_option("--slots", config.slots,
+                 "slots of the standalone Worker (default: its GPUs, or its cores)")
       ->check(CLI::Range(0, 4096));
   app.add_option("--worker-binary", config.worker_binary, "the Worker's program");
   app.add_flag("--insecure", config.insecure, "allow an address that is not loopback");
-  app.add_option("--quota", quotas,
-                 "WHO: ALLOWANCE per PERIOD, of slots: 'local: 45h per 7d', 'team=vision: 2h per "
-                 "1d, fixed'; may be repeated")
+  app.add_option(
+         "--quota", quotas,
+         "WHO: ALLOWANCE per PERIOD, the slot time that an owner or a label may use: 'local: "
+         "45h per 7d', 'team=vision: 2h per 1d, fixed'; may be repeated")
       ->allow_extra_args(false);
   app.add_option("--allow-script", scripts,
                  "SHA-256 of a TorchScript module that Jobs may train (model.script), or 'any'; "
-                 "may be repeated; without it none runs")
+                 "may be repeated; without it no module runs")
       ->allow_extra_args(false);
   app.add_option("--log-level", level, "info, warning or error")
       ->check(CLI::IsMember({"info", "warning", "error"}))

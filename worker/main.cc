@@ -152,15 +152,17 @@ int main(int argc, char** argv) {
   app.add_option("--state", flags.state, "state folder, shared with traind")->required();
   app.add_option("--coordinator", flags.coordinator, "traind: HOST:PORT or unix:PATH")->required();
   app.add_flag("--standalone", flags.standalone,
-               "the one Worker of a traind on this machine; ends by itself when alone and idle");
-  app.add_option("--slots", flags.slots, "at most so many GPUs, or so many CPU slots; 0: all")
+               "serve the traind on this machine alone; end when it is gone and no work is left");
+  app.add_option("--slots", flags.slots, "how many GPUs, or CPU cores, to offer; 0 offers all")
       ->check(CLI::Range(0, 4096));
   app.add_option("--device", flags.device, "auto, cpu or cuda");
-  app.add_option("--trainrank", flags.trainrank, "program; default: beside this one");
-  app.add_option("--trainprep", flags.trainprep, "program; default: beside this one");
-  app.add_option("--log", flags.log, "file to append the log to; default: stderr");
+  app.add_option("--trainrank", flags.trainrank,
+                 "the program of a Rank (default: beside this one)");
+  app.add_option("--trainprep", flags.trainprep,
+                 "the program of PREPARE (default: beside this one)");
+  app.add_option("--log", flags.log, "the file to which the log is appended (default: stderr)");
   app.add_option("--idle-exit", flags.idle_exit,
-                 "standalone: end so long after the last work without a traind")
+                 "with --standalone: end this long after the last work if traind is gone")
       ->capture_default_str();
   try {
     app.parse(argc, argv);
