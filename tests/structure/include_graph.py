@@ -61,7 +61,7 @@ MAY_INCLUDE = {
     "worker/model/objective": [],
     "worker/model/networks": _NETWORKS,
     "worker/model/handwritten": _NETWORKS + ["worker/model/networks"],
-    "worker/learner": _NETWORKS + ["common/data", "worker/model/networks", "worker/model/handwritten"],
+    "worker/learner": _NETWORKS + ["common/data", "common/metrics", "worker/model/networks", "worker/model/handwritten"],
     "worker/checkpoint": _FOLD,
     "worker/pretrained": _FOLD + ["worker/checkpoint"],
     "worker/train": _FOLD + ["worker/checkpoint", "worker/pretrained", "worker/predict"],

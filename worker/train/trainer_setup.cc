@@ -133,7 +133,7 @@ absl::Status Trainer::CreateLearner() {
   options.shape = data_.shape();
   options.horizon = data_.sample.horizon;
   options.objective = spec_.objective;
-  options.score_by_iou = spec_.metric == Metric::kIou;
+  if (IsSegmentation(spec_.metric)) options.mask_score = spec_.metric.kind().of_masks;
   if (spec_.balanced_classes) {
     options.objective.class_weights =
         BalancedWeights(data.classes, data_.rows.training, data_.outputs);

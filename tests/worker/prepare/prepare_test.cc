@@ -351,7 +351,7 @@ TEST(PrepareSpecTest, SeedsAreNumbersOrText) {
   EXPECT_EQ(seed_of("18446744073709551615")->split.seed, 18446744073709551615u);
   EXPECT_EQ(seed_of("\"18446744073709551615\"")->split.seed, 18446744073709551615u);
   EXPECT_EQ(seed_of("null")->split.seed, 0u);
-  EXPECT_EQ(seed_of("1")->metric, Metric::kRmse);
+  EXPECT_EQ(seed_of("1")->metric, *MetricByName("rmse"));
   for (const char* bad : {"-1", "1.5", "\"x\"", "[]", "\"18446744073709551616\""}) {
     EXPECT_EQ(seed_of(bad).status().code(), absl::StatusCode::kInvalidArgument) << bad;
   }
