@@ -20,7 +20,7 @@ namespace traind {
 // `oof` holds the score of each training volume by its own fold's ranges. Writes `test_file`,
 // [voxels of the test volumes, 1 + classes], with a 1 for the class of each voxel by the ranges
 // of all training volumes.
-// Errors: those of DurableWriter. REQUIRES: metric is kDice or kIou; every training volume has
+// Errors: those of DurableWriter. REQUIRES: metric scores masks; every training volume has
 // a mask; the set has several classes.
 absl::StatusOr<Floor> RangeFloor(const Table& table, const VolumeSet& set, const FloorFolds& folds,
                                  Metric metric, const std::string& test_file);

@@ -18,7 +18,7 @@ namespace traind {
 // `oof` holds the score of each training volume by its own fold's threshold. Writes
 // `test_file`, a 0 or 1 for each voxel of the test volumes, by the threshold
 // of all training volumes.
-// Errors: those of DurableWriter. REQUIRES: metric is kDice or kIou; every
+// Errors: those of DurableWriter. REQUIRES: metric scores masks; every
 // training volume has a mask.
 absl::StatusOr<Floor> ThresholdFloor(const Table& table, const VolumeSet& set,
                                      const FloorFolds& folds, Metric metric,
