@@ -83,10 +83,10 @@ class HandwrittenTextHead {
     constexpr int64_t kColumns = TextEncoderSpec::kColumnWidth;
     ReluBackward(made_.data(), 1, d_made_.data(), gradient + layer_->bias_offset(), count,
                  kColumns);
-    layer_->Gradients(rows_.data(), d_made_.data(), count, 0, kColumns, true, gradient);
+    layer_->WeightGradients(rows_.data(), d_made_.data(), count, 0, kColumns, true, gradient);
     if (!columns_.has_embeddings()) return;
     columns_.ClearGradient(gradient);
-    layer_->Input(d_made_.data(), rows_.data(), count, 0, kColumns, false);
+    layer_->InputGradient(d_made_.data(), rows_.data(), count, 0, kColumns, false);
     for (int64_t i = 0; i < count; ++i) {
       columns_.AddGradient(input.rows[i], rows_.data() + i * width + columns_.numeric(), gradient);
     }
