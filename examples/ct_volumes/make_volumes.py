@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Makes the volumes of this example, the same on every machine: what a CT of organs with bright
-spots might look like, with the spots as masks.
+"""Makes the volumes of this example, the same on every machine. They look like a CT of organs
+with bright spots; the masks mark the spots.
 
     python3 make_volumes.py [--volumes 24] [--test 6] [--size 24,48,48] [--classes 1] [--out volumes]
 
-Spots are one unit brighter than what is around them. What is around them differs by more
-than that (a field that goes up and down through the volume, and a level of its own for each
-volume), so no single threshold finds them: brightness tells little, shape and contrast do.
+Spots are one unit brighter than their surroundings. The surroundings vary by more than that (a
+field goes up and down through each volume, and each volume has its own level), so no single
+threshold finds the spots: a model has to use shape and contrast.
 With --classes 2 every other spot is one unit darker instead, and has value 2 in the mask.
-Writes DIR/<name>.npy (int16), DIR/<name>_mask.npy (uint8), train.csv and test.csv beside DIR.
-Needs the standard library alone.
+Writes DIR/<name>.npy (int16) and DIR/<name>_mask.npy (uint8), and train.csv and test.csv beside
+DIR. Needs only the standard library.
 """
 import argparse
 import array
@@ -18,7 +18,7 @@ import os
 import random
 import sys
 
-UNIT = 400  # of one unit in the files
+UNIT = 400  # value of one unit in the files
 
 
 def ellipsoids(r, shape):
@@ -30,7 +30,7 @@ def ellipsoids(r, shape):
 
 
 def rows_inside(spots, z, y, width):
-    """Where the spots cut the row: number of the spot, and [begin, end) of x."""
+    """Returns the parts of spots in the row: the number of each spot and its x range [begin, end)."""
     for i, ((cz, cy, cx), (rz, ry, rx)) in enumerate(spots):
         rest = 1 - ((z - cz) / rz) ** 2 - ((y - cy) / ry) ** 2
         if rest > 0:

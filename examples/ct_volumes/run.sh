@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the volumes, starts the daemon, learns them and leaves the masks; options are those of
-# deploy/demo.sh.
+# Makes the volumes, starts the daemon, trains on them and predicts the masks. Options are those
+# of deploy/demo.sh.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 python3 make_volumes.py

@@ -3,8 +3,8 @@
 
     make_data.py [FOLDER]     # needs scikit-learn; the files are committed
 
-The same rows in the same order every time: of each digit, every fifth row in
-the set's own order is a test row.
+The rows and their order are the same every time: every fifth row of each digit,
+in the set's own order, is a test row.
 """
 import csv
 import pathlib

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Writes the digits of examples/digits as PNG images.
 
-    make_images.py [FOLDER]    # default: images/ beside this file; needs nothing but Python
+    make_images.py [FOLDER]    # default: images/ beside this file; needs only Python
 
-train/DIGIT/ID.png, a folder per class; test/ID.png, and test.csv with their names and digits.
+The folder gets train/DIGIT/ID.png, with a folder per class, test/ID.png, and test.csv with the names and
+digits of the test images.
 """
 import csv
 import pathlib
@@ -15,7 +16,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def png(width, height, grey):
-    """An image file of 8-bit grey pixels, row by row."""
+    """Encodes 8-bit grey pixels, given row by row, as a PNG file."""
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
     lines = b"".join(b"\0" + bytes(grey[y * width:(y + 1) * width]) for y in range(height))
@@ -24,7 +25,7 @@ def png(width, height, grey):
 
 
 def rows(name):
-    """(id, digit, 64 bytes) of each row."""
+    """Yields (id, digit, 64 bytes) for each row."""
     with open(HERE.parent / "digits" / name, newline="") as f:
         for row in csv.DictReader(f):
             yield int(row["id"]), row["digit"], [int(row[f"p{i:02}"]) * 255 // 16 for i in range(64)]

@@ -2,9 +2,9 @@
 
     python3 make_model.py [FILE]        needs PyTorch
 
-forward takes `numeric` (and `codes`, if the data have columns of categories) and returns
-logits, a column per class. Weights start as they are in the file. Of the digits' 64 pixels
-three are the same in all rows: no feature, so 61 numbers are left.
+forward takes `numeric` (and `codes`, if the data have categorical columns) and returns logits,
+one column per class. Weights start with their values in the file. Three of the digits' 64
+pixels are the same in all rows, so they are no features and 61 numbers are left.
 """
 import sys
 
@@ -13,7 +13,7 @@ from torch import nn
 
 
 class Gated(nn.Module):
-    """Two layers whose second decides how much of the first gets through."""
+    """Two layers; the second one gates the output of the first."""
 
     def __init__(self, numbers: int = 61, classes: int = 10, width: int = 96):
         super().__init__()

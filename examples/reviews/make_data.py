@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes train.csv and test.csv: reviews of places to stay, by a few templates. What is said of a thing may be denied
-("not at all dull"), so that the same words make a good review or a bad one: their order tells.
+"""Makes train.csv and test.csv: reviews of places to stay, from a few templates. A statement may be negated
+("not at all dull"), so the same words make a good or a bad review depending on their order.
 
     make_data.py [--out DIR] [--rows 2400] [--test 400]
 """
@@ -20,7 +20,7 @@ IDLE = ["we came by train", "it rained on the second day", "my sister had booked
 
 
 def review(chance):
-    """A text, how many nights, and whether it praises more things than it blames (never as many)."""
+    """Returns a text, a number of nights, and whether it praises more things than it blames (never equally many)."""
     said, praised = [], 0
     for thing in chance.sample(THINGS, chance.choice((1, 3))):
         good, denied = chance.random() < 0.5, chance.random() < 0.35

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# run.sh [--data DIR] [OPTION...]: the example from nothing to its predictions (README.md); further options are those
-# of deploy/demo.sh.
+# run.sh [--data DIR] [OPTION...]: runs the example from its data to its predictions (README.md). Other options are
+# those of deploy/demo.sh.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=$(mktemp -d /tmp/traind-reviews.XXXXXX)

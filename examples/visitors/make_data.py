@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Makes train.csv and test.csv: two years of days at two pools, the last four weeks to be
-forecast. Weeks, summers and the weather of the day before make the number of visitors."""
+"""Makes train.csv and test.csv: two years of days at two pools, with the last four weeks to
+forecast. The number of visitors depends on the weekday, the season and the weather of the day
+before."""
 import csv
 import datetime
 import math

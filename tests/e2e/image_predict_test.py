@@ -85,7 +85,7 @@ def _():
         answers = [line.split(",") for line in result.stdout.strip().split("\n")]
         assert answers == [row[1:] for row in filed[:6]], (answers, filed[:6])
         result = house.cli("predict", job["id"], "--rows", rows)
-        assert result.returncode == 2 and "row 1, column 'file': is no image in base64" in result.stderr, result
+        assert result.returncode == 2 and "row 1, column 'file': is not an image in base64" in result.stderr, result
         house.write("test/1.png", b"no image")
         result = house.cli("predict", job["id"], "--rows", rows, "--files", "file")
         assert result.returncode == 2 and "row 2, column 'file': is neither" in result.stderr, result

@@ -148,7 +148,7 @@ def _():
         spec["model"]["pretrained"] = {"file": "weights.safetensors"}
         # Without its tokenizer a row of the table is nobody's: it starts at random, and the Job says why.
         other = house.submit({**spec, "name": "learnt"}, "--wait")
-        assert any("tokens.weight is of tokens that each fold learns itself" in w for w in other["warnings"]), other["warnings"]
+        assert any("tokens.weight belongs to tokens that each fold learns itself" in w for w in other["warnings"]), other["warnings"]
         spec["data"]["text"]["model_file"] = "pieces.model"
         job = house.submit({**spec, "name": "given"}, "--wait")
         assert job["state"] == "SUCCEEDED", job

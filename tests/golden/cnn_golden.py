@@ -1,9 +1,9 @@
-"""What PyTorch makes of the engine's residual CNN over small images.
+"""Records PyTorch's training of the engine's residual CNN over small images.
 
     .deps/venv/bin/python tests/golden/cnn_golden.py    rewrites tests/golden/cnn.safetensors
 
-Weights, images, the loss of each step and the running statistics after the last one
-(tests/worker/model/cnn_test.cc).
+The file has weights, images, the loss of each step and the running statistics after the last
+step (tests/worker/model/cnn_test.cc).
 """
 import os
 
@@ -20,13 +20,13 @@ LEARNING_RATE, MAX_NORM = 1e-3, 5.0
 
 
 class Unit(nn.Module):
-    """A convolution and its norm."""
+    """A convolution and its batch norm."""
 
     def __init__(self, inside, outside, size, stride):
         super().__init__()
         self.conv = nn.Conv2d(inside, outside, size, stride, size // 2, bias=False)
         self.norm = nn.BatchNorm2d(outside)
-        nn.init.uniform_(self.norm.weight, 0.5, 1.5)  # 1 and 0 would hide mix-ups
+        nn.init.uniform_(self.norm.weight, 0.5, 1.5)  # 1 and 0 would hide swapped parameters
         nn.init.normal_(self.norm.bias, 0.0, 0.2)
 
     def forward(self, x):

@@ -1,9 +1,9 @@
-"""What PyTorch makes of the engine's MLP: weights, batches and the loss of each step.
+"""Records PyTorch's training of the engine's MLP: weights, batches and the loss of each step.
 
     .deps/venv/bin/python tests/golden/mlp_golden.py       rewrites tests/golden/*.safetensors
 
-The engine's tests start from the same weights, take the same batches and must come
-to the same losses (tests/worker/model/learner_test.cc).
+The engine's tests start from the same weights, take the same batches and must reach the
+same losses (tests/worker/learner/learner_test.cc).
 """
 import json
 import os
@@ -55,7 +55,7 @@ def record(path, numeric_width, cardinalities, hidden, classes, spike):
         lossfn = nn.functional.cross_entropy
     else:
         target = numeric.sum(1) + torch.randn(rows)
-        # Steps 5 and 11 have gradients that are clipped.
+        # The gradients of steps 5 and 11 are clipped.
         target[5 * BATCH] = spike
         target[11 * BATCH] = -spike
         lossfn = lambda output, wanted: nn.functional.mse_loss(output.squeeze(1), wanted)
@@ -84,7 +84,7 @@ def record(path, numeric_width, cardinalities, hidden, classes, spike):
 
 
 def record_scaler(path):
-    """GradScaler on gradients that overflow now and then: its scale after each update."""
+    """Records the scale of GradScaler after each update, with gradients that sometimes overflow."""
     steps = 4500
     found = np.zeros(steps, np.float32)
     found[[0, 1, 2, 100, 2099, 2100, 4400]] = 1
@@ -103,7 +103,7 @@ def record_scaler(path):
 
 
 def record_schedule(path):
-    """Linear warm-up over 10 steps, then a cosine to 0 at step 100."""
+    """Records a linear warm-up over 10 steps, then a cosine to 0 at step 100."""
     warmup, total, peak = 10, 100, 1e-3
     weight = nn.Parameter(torch.ones(1))
     optimizer = torch.optim.SGD([weight], lr=peak)

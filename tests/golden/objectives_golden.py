@@ -1,9 +1,9 @@
-"""What PyTorch makes of each objective and optimizer: weights, batches and the loss of each step.
+"""Records PyTorch's training with each objective and optimizer: weights, batches and the loss of each step.
 
     .deps/venv/bin/python tests/golden/objectives_golden.py    rewrites tests/golden/objectives.safetensors
 
 All runs start from the same weights and take the same batches
-(tests/worker/model/objectives_test.cc).
+(tests/worker/learner/objectives_test.cc).
 """
 import os
 

@@ -1,9 +1,10 @@
-"""Checkpoints as others write them, and what PyTorch answers with their weights.
+"""Records checkpoints in the forms of other libraries, and PyTorch's outputs with their weights.
 
     .deps/venv/bin/python tests/golden/pretrained_golden.py    rewrites tests/golden/pretrained.safetensors
 
-Two text encoders, named as BERT's and DeBERTa's are (queries, keys and values apart, some matrices transposed, tables
-with rows more, half precision), and a CNN named as torchvision's ResNets are (tests/worker/pretrained/golden_test.cc).
+They are two text encoders with the names of BERT and DeBERTa (queries, keys and values are separate, some matrices
+are transposed, tables have additional rows, some tensors are in half precision), and a CNN with the names of
+torchvision's ResNets (tests/worker/pretrained/golden_test.cc).
 """
 import json
 import os
@@ -31,7 +32,7 @@ def write(path, tensors):
 
 
 def rounded(parameter, dtype):
-    """The parameter in that precision, as which it then is used, too."""
+    """Rounds the parameter to the precision in place and returns the rounded tensor."""
     with torch.no_grad():
         parameter.copy_(parameter.to(dtype).float())
     return parameter.to(dtype)

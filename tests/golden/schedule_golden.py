@@ -1,8 +1,8 @@
-"""What PyTorch's schedulers make of the learning rate: one row of rates per schedule.
+"""Records the learning rates of PyTorch's schedulers: one row of rates per schedule.
 
     .deps/venv/bin/python tests/golden/schedule_golden.py     rewrites tests/golden/schedules.safetensors
 
-The engine's schedules must come to the same rates (tests/worker/train/schedule_test.cc).
+The engine's schedules must give the same rates (tests/worker/train/schedule_test.cc).
 """
 import os
 
@@ -16,7 +16,7 @@ STEPS, PEAK = 100, 3e-3
 
 
 def rates(make, warmup=0):
-    """Of each step. make(optimizer, steps after the warm-up) -> scheduler."""
+    """Returns the rate of each step. make(optimizer, steps after the warm-up) returns a scheduler."""
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=PEAK)
     scheduler = make(optimizer, STEPS - warmup)
     if warmup:

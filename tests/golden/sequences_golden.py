@@ -1,8 +1,8 @@
-"""What PyTorch makes of the engine's LSTM and Transformer encoder over windows of a series.
+"""Records PyTorch's training of the engine's LSTM and Transformer encoder over windows of a series.
 
     .deps/venv/bin/python tests/golden/sequences_golden.py    rewrites tests/golden/sequences.safetensors
 
-Weights, rows and the loss of each step (tests/worker/model/sequences_test.cc).
+The file has weights, rows and the loss of each step (tests/worker/model/sequences_test.cc).
 """
 import os
 
@@ -48,7 +48,7 @@ class Transformer(Columns):
         self.encoder = nn.TransformerEncoder(layer, 2, nn.LayerNorm(16) if pre_norm else None,
                                              enable_nested_tensor=False)
         self.head = nn.Linear(16, outputs)
-        for p in self.encoder.parameters():  # copies of one layer, and norms of 1 and 0, would hide mix-ups
+        for p in self.encoder.parameters():  # equal layers, and norms of 1 and 0, would hide swapped parameters
             nn.init.normal_(p, 0.0, 0.3) if p.dim() > 1 else nn.init.uniform_(p, 0.5, 1.0)
 
     def forward(self, numeric, codes):

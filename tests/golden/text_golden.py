@@ -1,8 +1,9 @@
-"""What PyTorch makes of the engine's text encoder: padded, with masks, and disentangled attention written out.
+"""Records PyTorch's training of the engine's text encoder, padded with masks, and with its own disentangled attention.
 
     .deps/venv/bin/python tests/golden/text_golden.py    rewrites tests/golden/text.safetensors
 
-Weights, texts of different length, columns and the loss of each step (tests/worker/model/text_encoder_test.cc).
+The file has weights, texts of different lengths, columns and the loss of each step
+(tests/worker/model/text_encoder_test.cc).
 """
 import math
 import os
@@ -21,7 +22,7 @@ LEARNING_RATE, MAX_NORM = 3e-3, 5.0
 
 
 def log_bucket(distance, span, most):
-    """DeBERTa v2's make_log_bucket_position, of one distance."""
+    """DeBERTa v2's make_log_bucket_position for one distance."""
     middle, far = span // 2, abs(distance)
     if far <= middle:
         return distance
@@ -60,7 +61,7 @@ class Layer(nn.Module):
         return x + self.linear2(F.gelu(self.linear1(self.norm2(x))))
 
     def one_by_one(self, x, relative):
-        """The same of one text without padding, score by score. x: [T, D]."""
+        """The same for one text without padding, score by score. x: [T, D]."""
         wq, wk, wv = self.self_attn.in_proj_weight.chunk(3)
         bq, bk, bv = self.self_attn.in_proj_bias.chunk(3)
         seen, d = self.norm1(x), WIDTH // HEADS
@@ -97,7 +98,7 @@ class Text(nn.Module):
             self.embeddings = nn.ModuleList([nn.Embedding(CARDINALITY, CARDINALITY // 2)])
             self.columns = nn.Linear(NUMERIC + CARDINALITY // 2, 32)
         self.head = nn.Sequential(nn.Linear(WIDTH + (32 if columns else 0), 64), nn.ReLU(), nn.Linear(64, outputs))
-        for p in self.layers.parameters():  # copies of one layer, and norms of 1 and 0, would hide mix-ups
+        for p in self.layers.parameters():  # equal layers, and norms of 1 and 0, would hide swapped parameters
             nn.init.normal_(p, 0.0, 0.3) if p.dim() > 1 else nn.init.uniform_(p, 0.5, 1.0)
 
     def names(self):

@@ -1,10 +1,10 @@
-"""What PyTorch makes of a U-Net that tells three foreground classes apart.
+"""Records PyTorch's training of a U-Net with three foreground classes.
 
     .deps/venv/bin/python tests/golden/unet3d_classes_golden.py    rewrites unet3d_classes.safetensors
 
-The loss is written out from its definition: the soft Dice of each class in each sample, and
-torch's own cross-entropy; so MONAI has DiceCELoss(include_background=False, to_onehot_y=True,
-softmax=True, smooth_nr=1, smooth_dr=1). As unet3d_golden.py otherwise
+The loss follows its definition: the soft Dice of each class in each sample, plus torch's own
+cross-entropy. It equals MONAI's DiceCELoss(include_background=False, to_onehot_y=True,
+softmax=True, smooth_nr=1, smooth_dr=1). Everything else is as in unet3d_golden.py
 (tests/worker/model/unet3d_test.cc).
 """
 import os
@@ -33,7 +33,7 @@ def dice_ce(logits, labels):
 
 
 def main():
-    torch.manual_seed(46)  # no activation comes within rounding of a ReLU's bend
+    torch.manual_seed(46)  # with this seed no activation is within rounding of a ReLU's zero
     torch.set_num_threads(1)
     rows = STEPS * BATCH
     smooth = F.avg_pool3d(torch.randn(rows, CLASSES, *EXTENT), 3, 1, 1)

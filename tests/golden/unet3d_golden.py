@@ -1,9 +1,9 @@
-"""What PyTorch makes of the engine's U-Net over patches of volumes.
+"""Records PyTorch's training of the engine's U-Net over patches of volumes.
 
     .deps/venv/bin/python tests/golden/unet3d_golden.py    rewrites tests/golden/unet3d.safetensors
 
-Weights, patches, masks, the loss of each step, the running statistics after the last one and
-the answer to the first batch (tests/worker/model/unet3d_test.cc).
+The file has weights, patches, masks, the loss of each step, the running statistics after the
+last step and the output for the first batch (tests/worker/model/unet3d_test.cc).
 """
 import os
 
@@ -31,7 +31,7 @@ class UNet3D(nn.Module):
         self.dec = nn.ModuleList([block(2 * ch[k], ch[k]) for k in range(levels - 1)])
         self.out = nn.Conv3d(base, outputs, 1)
         for m in self.modules():
-            if isinstance(m, nn.BatchNorm3d):  # 1 and 0 would hide mix-ups
+            if isinstance(m, nn.BatchNorm3d):  # 1 and 0 would hide swapped parameters
                 nn.init.uniform_(m.weight, 0.5, 1.5)
                 nn.init.normal_(m.bias, 0.0, 0.2)
 
@@ -57,7 +57,7 @@ RUNS = {"three_levels": (1, 4, 3), "channels": (2, 3, 2)}
 
 
 def main():
-    torch.manual_seed(23)  # no activation comes within rounding of a ReLU's bend
+    torch.manual_seed(23)  # with this seed no activation is within rounding of a ReLU's zero
     torch.set_num_threads(1)
     rows = STEPS * BATCH
     masks = (F.avg_pool3d(torch.randn(rows, 1, *EXTENT), 3, 1, 1) > 0.15).float()

@@ -1,8 +1,8 @@
-// Samples per second of a Learner's steps on a GPU, by path and precision: step by step,
-// or as a graph that is launched at once. One JSON line per mode, medians over rounds in
-// which the modes take turns; nothing is read from disk.
+// Measures samples per second of a Learner's training on a GPU, by path and precision: operator
+// by operator, or as a graph that is launched as a whole. Prints one JSON line per mode, with
+// medians over rounds in which the modes take turns. Nothing is read from disk.
 //   gpu_bench [STEPS [ROUNDS]]                                         200 5
-// Without a GPU it prints why, and ends with 0.
+// Without a GPU it prints the reason and exits with 0.
 #include <absl/strings/numbers.h>
 
 #include <algorithm>
@@ -79,7 +79,7 @@ std::unique_ptr<Learner> MakeLearner(const CudaApi* cuda, const Work& work, cons
   return *std::move(learner);
 }
 
-// Samples per second.
+// Returns samples per second.
 double RateOf(Learner& learner, const Work& work, int64_t steps) {
   Check(learner.Synchronize());
   const auto started = std::chrono::steady_clock::now();

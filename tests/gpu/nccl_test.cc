@@ -1,4 +1,5 @@
-// Gangs over NCCL: one rank on one GPU, and two ranks on two. Skipped where they are not.
+// Gangs over NCCL: one rank on one GPU, and two ranks on two GPUs. Skipped on
+// machines without them.
 #include <glob.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -22,7 +23,7 @@ namespace {
 
 constexpr int64_t kRows = 1024, kNumeric = 16, kGangRows = 128;
 
-// Without a CUDA context, which a fork would not survive.
+// Counts without creating a CUDA context, which would not survive a fork.
 size_t Gpus() {
   glob_t found{};
   const size_t count = glob("/dev/nvidia[0-9]*", 0, nullptr, &found) == 0 ? found.gl_pathc : 0;
@@ -51,7 +52,8 @@ std::unique_ptr<Learner> NewLearner(const CudaApi* cuda, Group* group) {
   return (*learner)->SetOrder(order).ok() ? *std::move(learner) : nullptr;
 }
 
-// Eight steps of a gang, and of a learner that has all rows; 0: they agree.
+// Takes eight steps in a gang, and with a single learner that has all rows.
+// Returns 0 if they agree.
 int RunRank(int rank, int world_size, int port) {
   setenv("CUDA_VISIBLE_DEVICES", std::to_string(rank).c_str(), 1);
   const auto cuda = LoadCuda();
@@ -103,7 +105,7 @@ TEST(NcclTest, OneRankTrainsAsAlone) {
 }
 
 TEST(NcclTest, TwoRanksTrainAsOneWithAllRows) {
-  if (Gpus() < 2) GTEST_SKIP() << "no two GPUs (this test has never been run)";
+  if (Gpus() < 2) GTEST_SKIP() << "needs two GPUs (this test has never been run)";
   RunGang(2);
 }
 

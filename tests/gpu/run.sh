@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Every test and benchmark of GPUs, on a machine that has nothing of this project but an
-# archive and a folder of LibTorch.
+# Runs all GPU tests and benchmarks on a machine that has only an archive of this project and
+# a folder with LibTorch.
 #
-#   tests/gpu/run.sh pack FILE            here: build, and pack all of it into FILE (.tar.gz)
-#   tests/gpu/run.sh [LIBTORCH_LIB...]    there, from the unpacked archive: run it
+#   tests/gpu/run.sh pack FILE            here: builds and packs everything into FILE (.tar.gz)
+#   tests/gpu/run.sh [LIBTORCH_LIB...]    there, in the unpacked archive: runs it
 #
-# LIBTORCH_LIB: folders with LibTorch 2.11 and the NVIDIA libraries that it came with
-# (libtorch_cuda.so, libcudart.so.13, libnccl.so.2); none: LD_LIBRARY_PATH has them. In the
-# archive all is linked statically but those, the C library, and the C++ run time that
-# LibTorch needs as well: exceptions cross that border.
-# Without a GPU it says so, and ends with 0.
+# LIBTORCH_LIB: folders with LibTorch 2.11 and the NVIDIA libraries that came with it
+# (libtorch_cuda.so, libcudart.so.13, libnccl.so.2); without them LD_LIBRARY_PATH must name the
+# folders. In the archive everything else is linked statically, except for the C library and the
+# C++ run time: LibTorch shares the latter, because exceptions pass between the two.
+# Without a GPU the script says so and exits with 0.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 programs=(cuda_test nccl_test gpu_bench trainrank libtraind_cuda.so)
@@ -19,7 +19,7 @@ pack() {
   file="$(realpath -m "$1")"
   cd "$here/../.."
   static="$(mktemp -d)"
-  # Of a library that is here the linker finds no other form.
+  # This folder has only static libraries, so the linker cannot choose shared ones.
   local from; from="$(dirname "$(gcc -print-file-name=libabsl_base.a)")"
   ln -s "$from"/libabsl_*.a "$from"/libcrypto.a "$from"/libgtest*.a "$from"/libgmock*.a "$static"
   local targets=(//tests/worker/device:cuda_test //tests/gpu:nccl_test //tests/gpu:gpu_bench //worker:trainrank
@@ -56,10 +56,10 @@ run() {
   [ -z "$missing" ] || { echo "these come with LibTorch, name their folders: $missing" >&2; exit 2; }
   local says; says="$(./gpu_bench 1 1)"
   case "$says" in skipped:*) echo "SKIPPED: no GPU here: ${says#skipped: }"; exit 0 ;; esac
-  # The test that the library opens looks for it where a build has it.
+  # One test looks for the library in its place in a build.
   mkdir -p worker/device && ln -sf ../../libtraind_cuda.so worker/device/libtraind_cuda.so
   local failed=0
-  CUDA_VISIBLE_DEVICES=0 ./trainrank </dev/null >/dev/null || failed=1  # the Rank starts there
+  CUDA_VISIBLE_DEVICES=0 ./trainrank </dev/null >/dev/null || failed=1  # checks that trainrank starts on this machine
   ./cuda_test || failed=1
   ./nccl_test || failed=1
   ./gpu_bench || failed=1

@@ -41,7 +41,7 @@ void BackgroundWriter::Loop() {
       work = std::exchange(work_, nullptr);
     }
     work();
-    work = nullptr;  // frees what it holds before anyone is told
+    work = nullptr;  // frees what the work holds before anyone learns of its end
     absl::MutexLock lock(&mutex_);
     busy_ = false;
   }

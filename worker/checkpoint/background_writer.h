@@ -1,4 +1,4 @@
-// A thread that writes files while training goes on.
+// A thread that writes files while training continues.
 #pragma once
 
 #include <absl/base/thread_annotations.h>
@@ -10,8 +10,8 @@
 
 namespace traind {
 
-// Runs one piece of work at a time. Threads: of one owner. The destructor waits
-// for the work that runs.
+// Runs one piece of work at a time. The destructor waits for the work that runs.
+// Threads: confined to one.
 class BackgroundWriter {
  public:
   BackgroundWriter();
@@ -19,9 +19,9 @@ class BackgroundWriter {
   BackgroundWriter(const BackgroundWriter&) = delete;
   BackgroundWriter& operator=(const BackgroundWriter&) = delete;
 
-  // false: the one before still runs; `work` is not taken.
+  // Returns false, without accepting `work`, if the previous work still runs.
   bool TryStart(std::function<void()> work);
-  // false: something still runs after `timeout`.
+  // Returns false if work still runs after `timeout`.
   bool Wait(absl::Duration timeout);
 
  private:

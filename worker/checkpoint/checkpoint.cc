@@ -36,7 +36,7 @@ std::string ManifestPath(const std::string& dir, int64_t step) {
   return absl::StrCat(dir, "/", kStem, step, kManifestSuffix);
 }
 
-// The step in "checkpoint-<step><suffix>".
+// Returns the step in "checkpoint-<step><suffix>".
 std::optional<int64_t> StepOf(absl::string_view name, absl::string_view suffix) {
   int64_t step = 0;
   if (!absl::ConsumePrefix(&name, kStem) || !absl::ConsumeSuffix(&name, suffix) ||
@@ -61,7 +61,8 @@ absl::Status CheckRelative(const std::string& path) {
   return absl::OkStatus();
 }
 
-// Steps of the manifests in a folder, newest first; empty where it cannot be read.
+// Returns the steps of the manifests in a folder, newest first; none if the folder cannot be
+// read.
 std::vector<int64_t> ManifestSteps(const std::string& absolute_dir) {
   std::vector<int64_t> steps;
   std::error_code error;
@@ -74,7 +75,7 @@ std::vector<int64_t> ManifestSteps(const std::string& absolute_dir) {
   return steps;
 }
 
-// A file, mapped for reading. What writes checkpoints never changes one in place.
+// A file that is mapped for reading. Checkpoints are never changed in place.
 class Mapping {
  public:
   static absl::StatusOr<std::shared_ptr<const Mapping>> Open(const std::string& path) {
@@ -87,7 +88,7 @@ class Mapping {
       status = ErrnoStatus(errno, path);
     } else if (info.st_size > 0) {
       mapping->size_ = static_cast<size_t>(info.st_size);
-      // Populated: every byte is going to be read, and in order.
+      // Populated, because every byte will be read in order.
       void* base = mmap(nullptr, mapping->size_, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
       if (base == MAP_FAILED) {
         status = ErrnoStatus(errno, absl::StrCat("cannot map ", path));
@@ -119,7 +120,7 @@ absl::Status CheckBelongs(const Checkpoint& found, const Checkpoint& expected,
                           const std::string& path) {
   const auto other = [&path](absl::string_view what) {
     return absl::FailedPreconditionError(
-        absl::StrCat("checkpoint ", path, " is of another ", what));
+        absl::StrCat("checkpoint ", path, " belongs to another ", what));
   };
   if (found.table_sha256 != expected.table_sha256) return other("table");
   if (found.fold != expected.fold) return other("fold");
@@ -133,8 +134,8 @@ absl::Status CheckBelongs(const Checkpoint& found, const Checkpoint& expected,
   return absl::OkStatus();
 }
 
-// The tensors of one slot. Where they lie one after the other, as this program writes
-// them, they are used where they are.
+// Returns the values of one slot. If its tensors are contiguous, as this program writes them,
+// the values are not copied.
 absl::StatusOr<absl::Span<const float>> ReadSlot(const SafetensorsFile& file,
                                                  const std::string& slot,
                                                  const ParameterLayout& layout,
@@ -142,7 +143,7 @@ absl::StatusOr<absl::Span<const float>> ReadSlot(const SafetensorsFile& file,
                                                  std::list<std::vector<float>>& copies) {
   const auto other = [&](const std::string& what) {
     return absl::FailedPreconditionError(
-        absl::StrCat("checkpoint ", path, " is of another model: ", what));
+        absl::StrCat("checkpoint ", path, " belongs to another model: ", what));
   };
   std::vector<absl::string_view> parts;
   bool in_place = true;
@@ -175,7 +176,7 @@ absl::StatusOr<absl::Span<const float>> ReadSlot(const SafetensorsFile& file,
   return absl::MakeConstSpan(copy);
 }
 
-// What a checkpoint's slots point to.
+// Owns the memory of a checkpoint's slots.
 struct Owner {
   std::shared_ptr<const Mapping> mapping;
   std::list<std::vector<float>> copies;
@@ -236,7 +237,7 @@ absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& state_dir, const st
   if (static_cast<int64_t>(bytes.size()) != sealed.tensors.bytes ||
       Sha256Hex(bytes) != sealed.tensors.sha256) {
     return absl::DataLossError(
-        absl::StrCat(tensors_path, " is damaged: its SHA-256 is not its manifest's"));
+        absl::StrCat(tensors_path, " is damaged: its SHA-256 differs from the manifest's"));
   }
   ASSIGN_OR_RETURN(const SafetensorsFile file, ParseSafetensors(bytes));
   for (const std::string& slot : sealed.slots) {
@@ -245,12 +246,12 @@ absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& state_dir, const st
   if (checkpoint.slots.count("weights") == 0 ||
       file.tensors.size() != layout.size() * checkpoint.slots.size()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("checkpoint ", manifest, " is of another model: it has other tensors"));
+        absl::StrCat("checkpoint ", manifest, " belongs to another model: its tensors differ"));
   }
   for (const auto& [slot, values] : expected.slots) {
     if (checkpoint.slots.count(slot) == 0) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("checkpoint ", manifest, " lacks ", slot, ": other settings wrote it"));
+      return absl::FailedPreconditionError(absl::StrCat("checkpoint ", manifest, " lacks ", slot,
+                                                        ": it was written with other settings"));
     }
   }
   checkpoint.owner = std::move(owner);
@@ -287,7 +288,8 @@ absl::Status PruneCheckpoints(const std::string& state_dir, const std::string& d
       const std::string path = absl::StrCat(absolute, "/", kStem, steps[i], suffix);
       std::error_code error;
       std::filesystem::remove(path, error);
-      if (error) return absl::InternalError(absl::StrCat("remove ", path, ": ", error.message()));
+      if (error)
+        return absl::InternalError(absl::StrCat("cannot remove ", path, ": ", error.message()));
     }
   }
   return absl::OkStatus();

@@ -1,6 +1,6 @@
-// Checkpoints: checkpoint-<step>.safetensors, then its manifest
-// checkpoint-<step>.json, which carries the first one's SHA-256. Without a
-// manifest there is no checkpoint. Formats: docs/FORMATS.md.
+// A checkpoint is checkpoint-<step>.safetensors and then its manifest checkpoint-<step>.json,
+// which holds the SHA-256 of the former. Without a manifest there is no checkpoint.
+// Formats: docs/FORMATS.md.
 #pragma once
 
 #include <absl/status/status.h>
@@ -18,38 +18,38 @@
 
 namespace traind {
 
-// All that a run needs to go on as if it had never stopped. Random numbers are
-// functions of (seed, fold, epoch, step), so no generator's state is in it.
+// The complete state that a run needs to continue as if it had never stopped. Random numbers
+// are functions of (seed, fold, epoch, step), so no generator state is stored.
 struct Checkpoint {
-  // Whose it is; a resume elsewhere is refused.
+  // The owner. A resume with other values is refused.
   std::string job;
-  int64_t attempt = 0;  // that wrote it; may differ from the one that resumes
+  int64_t attempt = 0;  // the Attempt that wrote it; another one may resume it
   int fold = 0;
   uint64_t seed = 0;
   std::string table_sha256;
   std::string model = "mlp";        // architecture
-  std::string optimizer = "adamw";  // a resume with another one is refused too
+  std::string optimizer = "adamw";  // a resume with another optimizer is refused, too
 
-  // Where it is. Always between two optimizer steps.
+  // The position, always between two optimizer steps.
   int64_t step = 0;           // optimizer steps done
   int64_t epoch = 0;          // full epochs done
-  int64_t position = 0;       // rows of the epoch's order that are behind, over all ranks
+  int64_t position = 0;       // rows of the epoch's order that are done, over all ranks
   double passes = 0;          // over all rows, in full epochs; fewer where those were shortened
-  double epoch_fraction = 0;  // epochs done, counting part of the running one
-  double epoch_loss_sum = 0;  // rank 0's, since the epoch began
+  double epoch_fraction = 0;  // epochs done, with the part of the current one
+  double epoch_loss_sum = 0;  // of rank 0, since the epoch began
   double epoch_loss_rows = 0;
 
-  // How it trains.
+  // The settings of the training.
   int world_size = 1;
-  int batch = 0;           // per rank, of one forward and backward pass
-  int64_t step_rows = 0;   // per optimizer step, over all ranks and passes
-  bool recompute = false;  // activations in the backward pass
-  int64_t window = 0;      // time steps that samples were shortened to; 0: all
+  int batch = 0;           // per rank and micro-batch
+  int64_t step_rows = 0;   // per optimizer step, over all ranks and micro-batches
+  bool recompute = false;  // activation checkpointing
+  int64_t window = 0;      // shortened number of time steps per sample; 0: not shortened
   std::string precision;
   int planned_epochs = 0;
   int64_t warmup_steps = 0;
-  double learning_rate = 0;     // the schedule's peak
-  int64_t optimizer_steps = 0;  // fewer than step where fp16 skipped some
+  double learning_rate = 0;     // peak of the schedule
+  int64_t optimizer_steps = 0;  // less than step if fp16 skipped steps
   double loss_scale = 0;        // fp16 only
   int64_t growth_tracker = 0;
 
@@ -61,14 +61,15 @@ struct Checkpoint {
   int64_t epochs_without_better = 0;
   double patience_metric = 0;  // the best one's at the last end of an epoch
 
-  // By slot the values of all parameters, in the layout's order: "weights",
-  // "best_weights" (what predicts; may lack when written: then the weights do) and what
-  // the optimizer keeps. Slot names: lower-case letters, digits and '_'.
+  // The values of all parameters by slot, in the layout's order: "weights", "best_weights" and
+  // the optimizer's slots. "best_weights" are the weights that predict; a checkpoint to be
+  // written may omit them if they equal the weights. Slot names consist of lower-case
+  // letters, digits and '_'.
   std::map<std::string, absl::Span<const float>> slots;
-  std::shared_ptr<const void> owner;  // keeps what the slots point to
+  std::shared_ptr<const void> owner;  // keeps the memory of the slots alive
 };
 
-// All but the slots, as JSON: for a rank that cannot read the file itself.
+// Everything but the slots as JSON, for a rank that cannot read the file itself.
 std::string EncodeFields(const Checkpoint& checkpoint);
 absl::StatusOr<Checkpoint> DecodeFields(const std::string& json);
 
@@ -78,17 +79,17 @@ struct SavedCheckpoint {
   int64_t bytes = 0;
 };
 
-// Durable when it returns; copies nothing. `dir` is relative to the state folder, and
-// exists. Errors: those of WriteFileDurably.
+// Writes a checkpoint, which is durable on return. Copies nothing. `dir` is an existing folder,
+// relative to the state folder. Errors: those of WriteFileDurably.
 absl::StatusOr<SavedCheckpoint> WriteCheckpoint(const std::string& state_dir,
                                                 const std::string& dir,
                                                 const ParameterLayout& layout,
                                                 const Checkpoint& checkpoint);
 
-// The slots point into the file, which stays mapped while `owner` lives.
-// Errors: NotFound; DataLoss: damaged, says how; FailedPrecondition: whole, but of
-// another model, optimizer, dtype, table, fold or seed than `expected` has (job and
-// attempt may differ), or without one of its slots.
+// Reads a checkpoint. The slots point into the file, which stays mapped while `owner` lives.
+// Errors: NotFound; DataLoss says how the file is damaged; FailedPrecondition: the checkpoint
+// is sound, but differs from `expected` in model, optimizer, dtype, table, fold or seed (job
+// and attempt may differ), or lacks one of its slots.
 absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& state_dir, const std::string& manifest,
                                           const ParameterLayout& layout,
                                           const Checkpoint& expected);
@@ -98,17 +99,17 @@ struct FoundCheckpoint {
   std::string manifest;
 };
 
-// The checkpoint named; where it is missing, damaged or another model's, the newest
-// sound one before it in the same folder. NotFound: none. Each one passed over adds a
-// warning.
+// Reads the given checkpoint. If it is missing, damaged or belongs to another model, reads the
+// newest sound one before it in the same folder. NotFound: there is none. Adds a warning for
+// each checkpoint that was skipped.
 absl::StatusOr<FoundCheckpoint> FindCheckpoint(const std::string& state_dir,
                                                const std::string& manifest,
                                                const ParameterLayout& layout,
                                                const Checkpoint& expected,
                                                std::vector<std::string>& warnings);
 
-// Removes all but the newest `newest` and those of the steps `keep` from a folder.
-// Manifests go first.
+// Removes all checkpoints of a folder but the newest `newest` and those of the steps `keep`.
+// Removes each manifest first.
 absl::Status PruneCheckpoints(const std::string& state_dir, const std::string& dir, int newest,
                               const std::set<int64_t>& keep = {});
 

@@ -17,13 +17,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// 1: AdamW's four slots and no fields of kSince2. 2: any slots.
+// Format 1 has AdamW's four slots and lacks the fields of VisitNewFields. Format 2 has any
+// slots.
 constexpr int kFormat = 2;
 constexpr char kDigest[] = "manifest_sha256";
 constexpr char kPasses[] = "passes";
 constexpr char kWindow[] = "window";
 
-// Fields of the manifest, once for both directions.
+// Visits the fields of the manifest; both directions use it.
 template <class Visitor>
 bool VisitFields(Checkpoint& c, Visitor&& visit) {
   return visit("job", c.job) && visit("attempt", c.attempt) && visit("fold", c.fold) &&
@@ -41,7 +42,7 @@ bool VisitFields(Checkpoint& c, Visitor&& visit) {
          visit("patience_metric", c.patience_metric);
 }
 
-// Since format 2.
+// Visits the fields since format 2.
 template <class Visitor>
 bool VisitNewFields(Checkpoint& c, Visitor&& visit) {
   return visit("model", c.model) && visit("optimizer", c.optimizer) &&
@@ -87,7 +88,7 @@ struct Reader {
     return Take(
         key, [](const Json& j) { return j.is_number_unsigned(); }, value);
   }
-  // Counts: none is below 0.
+  // Reads a count, which must not be negative.
   bool operator()(const char* key, int64_t& value) {
     constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
     return Take(
@@ -132,7 +133,7 @@ Json FieldsToJson(const Checkpoint& checkpoint) {
   return json;
 }
 
-// The manifest's text, with the digest of all the rest in it.
+// Returns the manifest's text, with the digest of everything else in it.
 std::string Seal(Json manifest) {
   manifest.erase(kDigest);
   manifest[kDigest] = Sha256Hex(manifest.dump(-1, ' ', false, Json::error_handler_t::replace));
@@ -143,7 +144,7 @@ absl::StatusOr<Checkpoint> FieldsFromJson(const Json& json, Reader& reader) {
   Checkpoint checkpoint;
   if (!VisitFields(checkpoint, reader) ||
       (json["format"] != 1 && !VisitNewFields(checkpoint, reader))) {
-    return absl::DataLossError("\"" + reader.failed + "\" is missing or of another type");
+    return absl::DataLossError("\"" + reader.failed + "\" is missing or has the wrong type");
   }
   if (checkpoint.world_size < 1 || checkpoint.batch < 1) {
     return absl::DataLossError("world_size or batch is 0");
@@ -154,7 +155,7 @@ absl::StatusOr<Checkpoint> FieldsFromJson(const Json& json, Reader& reader) {
     return absl::DataLossError("\"passes\" is of another type");
   }
   if (json.contains(kWindow) && !reader(kWindow, checkpoint.window)) {
-    return absl::DataLossError("\"window\" is of another type");
+    return absl::DataLossError("\"window\" has the wrong type");
   }
   if (json["format"] == 1) {
     checkpoint.step_rows = static_cast<int64_t>(checkpoint.batch) * checkpoint.world_size;
@@ -176,11 +177,11 @@ absl::StatusOr<std::vector<std::string>> SlotsFromJson(const Json& json) {
   const auto found = json.find("slots");
   std::vector<std::string> slots;
   if (found == json.end() || !found->is_array()) {
-    return absl::DataLossError("\"slots\" is missing or no list");
+    return absl::DataLossError("\"slots\" is missing or not a list");
   }
   for (const Json& slot : *found) {
     if (!slot.is_string() || !IsSlotName(slot.get<std::string>())) {
-      return absl::DataLossError("\"slots\" has something that is no slot's name");
+      return absl::DataLossError("\"slots\" contains something that is not the name of a slot");
     }
     slots.push_back(slot.get<std::string>());
   }
@@ -202,7 +203,7 @@ std::string EncodeFields(const Checkpoint& checkpoint) {
 absl::StatusOr<Checkpoint> DecodeFields(const std::string& text) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("format")) {
-    return absl::DataLossError("a checkpoint's fields are no JSON object");
+    return absl::DataLossError("the fields of the checkpoint are not a JSON object");
   }
   Reader reader{json, ""};
   return FieldsFromJson(json, reader);
@@ -225,11 +226,11 @@ absl::StatusOr<CheckpointManifest> DecodeManifest(const std::string& text,
   const auto bad = [&path](absl::string_view what) {
     return absl::DataLossError(absl::StrCat("checkpoint ", path, ": ", what));
   };
-  if (json.is_discarded() || !json.is_object()) return bad("no JSON object");
+  if (json.is_discarded() || !json.is_object()) return bad("it is not a JSON object");
   if (!json.contains("format") || (json["format"] != kFormat && json["format"] != 1)) {
     return bad(absl::StrCat("its format is not 1 or ", kFormat));
   }
-  if (Seal(json) != text) return bad("it is damaged: its digest is not that of its text");
+  if (Seal(json) != text) return bad("it is damaged: its digest does not match its text");
   CheckpointManifest manifest;
   Reader reader{json, ""};
   absl::StatusOr<Checkpoint> fields = FieldsFromJson(json, reader);
@@ -240,7 +241,7 @@ absl::StatusOr<CheckpointManifest> DecodeManifest(const std::string& text,
   manifest.slots = *std::move(slots);
   if (!reader("tensors_sha256", manifest.tensors.sha256) ||
       !reader("tensors_bytes", manifest.tensors.bytes)) {
-    return bad("\"" + reader.failed + "\" is missing or of another type");
+    return bad("\"" + reader.failed + "\" is missing or has the wrong type");
   }
   return manifest;
 }

@@ -1,4 +1,4 @@
-// A checkpoint's fields as JSON, and the manifest that they stand in.
+// A checkpoint's fields as JSON, and the manifest that holds them.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -12,18 +12,19 @@
 namespace traind {
 
 struct CheckpointManifest {
-  Checkpoint fields;               // no slots
+  Checkpoint fields;               // without slots
   std::vector<std::string> slots;  // their names
   FileDigest tensors;              // of the safetensors file
 };
 
-// Ends in the digest of all before it.
+// The text ends with the digest of everything before it.
 std::string EncodeManifest(const Checkpoint& checkpoint, const FileDigest& tensors);
-// Reads every format from 1 on. Errors: DataLoss says what is wrong; `path` is for it.
+// Reads all formats since 1. Errors: DataLoss says what is wrong; `path` appears in the
+// message.
 absl::StatusOr<CheckpointManifest> DecodeManifest(const std::string& text, const std::string& path);
 
-// Prefix of a slot's tensors. A plain name holds the weights that predict, so that any
-// reader finds the model under the names that its layers have.
+// The prefix of the names of a slot's tensors. The weights that predict have no prefix, so any
+// reader finds the model under the names of its layers.
 std::string SlotPrefix(const std::string& slot);
 
 }  // namespace traind

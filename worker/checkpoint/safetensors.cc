@@ -47,7 +47,7 @@ std::optional<DType> DTypeByName(const std::string& name) {
 
 absl::Status Bad(const std::string& what) { return absl::DataLossError("safetensors: " + what); }
 
-// Bytes of a tensor; nullopt where they do not fit into 63 bits.
+// Bytes of a tensor; nullopt if they do not fit into 63 bits.
 std::optional<int64_t> BytesOf(DType dtype, const std::vector<int64_t>& shape) {
   int64_t bytes = SizeOf(dtype);
   for (const int64_t extent : shape) {
@@ -56,7 +56,8 @@ std::optional<int64_t> BytesOf(DType dtype, const std::vector<int64_t>& shape) {
   return bytes;
 }
 
-// The dtype of an entry whose offsets are of the data, and fit its shape.
+// Returns the dtype of an entry, after checking that its offsets lie within the
+// data and fit its shape.
 absl::StatusOr<DType> CheckEntry(const std::string& name, const HeaderEntry& entry,
                                  int64_t data_bytes) {
   const std::string where = TensorNamed(name);
@@ -67,17 +68,17 @@ absl::StatusOr<DType> CheckEntry(const std::string& name, const HeaderEntry& ent
   const std::string offsets = absl::StrCat(where, ": offsets ", entry.begin, "-", entry.end);
   if (entry.begin > entry.end) return Bad(offsets + " run backwards");
   if (entry.end > data_bytes) {
-    return Bad(absl::StrCat(offsets, " leave the file, which has ", data_bytes, " bytes of data"));
+    return Bad(absl::StrCat(offsets, " exceed the file, which has ", data_bytes, " bytes of data"));
   }
   const auto bytes = BytesOf(*dtype, entry.shape);
   if (!bytes.has_value()) return Bad(where + ": its shape has more elements than can be counted");
   if (*bytes != entry.end - entry.begin) {
-    return Bad(absl::StrCat(offsets, " are not the ", *bytes, " bytes of its shape and dtype"));
+    return Bad(absl::StrCat(offsets, " do not span the ", *bytes, " bytes of its shape and dtype"));
   }
   return *dtype;
 }
 
-// The tensors fill the data, one after the other.
+// Checks that the tensors fill the data one after the other.
 absl::Status CheckContiguous(const std::map<std::string, HeaderEntry>& entries,
                              int64_t data_bytes) {
   struct Range {
@@ -98,14 +99,14 @@ absl::Status CheckContiguous(const std::map<std::string, HeaderEntry>& entries,
                               TensorNamed(*before), ", which ends at ", at));
     }
     if (range.begin > at) {
-      return Bad(absl::StrCat("a hole: bytes ", at, "-", range.begin, " before ",
-                              TensorNamed(*range.name), " are of no tensor"));
+      return Bad(absl::StrCat("bytes ", at, "-", range.begin, " before ", TensorNamed(*range.name),
+                              " belong to no tensor"));
     }
     at = range.end;
     before = range.name;
   }
   if (at != data_bytes) {
-    return Bad(absl::StrCat("the tensors end at ", at, ", the data has ", data_bytes, " bytes"));
+    return Bad(absl::StrCat("the tensors end at byte ", at, " of ", data_bytes, " bytes of data"));
   }
   return absl::OkStatus();
 }
@@ -146,13 +147,13 @@ std::string EncodeSafetensors(absl::Span<const NamedTensorView> tensors,
 }
 
 absl::StatusOr<SafetensorsFile> ParseSafetensors(absl::string_view bytes) {
-  if (bytes.size() < 8) return Bad("shorter than its header's size field");
+  if (bytes.size() < 8) return Bad("the file is shorter than its size field");
   uint64_t header_bytes = 0;
   for (int i = 7; i >= 0; --i) {
     header_bytes = header_bytes << 8 | static_cast<unsigned char>(bytes[static_cast<size_t>(i)]);
   }
   if (header_bytes > static_cast<uint64_t>(kMaxSafetensorsHeaderBytes)) {
-    return Bad(absl::StrCat("a header of ", header_bytes, " bytes is too large"));
+    return Bad(absl::StrCat("its header of ", header_bytes, " bytes is too large"));
   }
   if (header_bytes > bytes.size() - 8) {
     return Bad(absl::StrCat("the file ends within its header of ", header_bytes, " bytes"));
@@ -176,11 +177,11 @@ absl::StatusOr<std::vector<float>> FloatsOf(const SafetensorsFile& file, const s
                                             int64_t expected) {
   const auto found = file.tensors.find(name);
   if (found == file.tensors.end()) {
-    return absl::NotFoundError("safetensors: no tensor \"" + name + "\"");
+    return absl::NotFoundError("safetensors: there is no tensor \"" + name + "\"");
   }
   const TensorView& tensor = found->second;
   if (tensor.dtype != DType::kF32 || static_cast<int64_t>(tensor.data.size()) != expected * 4) {
-    return Bad(absl::StrCat("tensor \"", name, "\" is not ", expected, " float32 values"));
+    return Bad(absl::StrCat("tensor \"", name, "\" does not have ", expected, " float32 values"));
   }
   std::vector<float> values(static_cast<size_t>(expected));
   if (expected > 0) std::memcpy(values.data(), tensor.data.data(), tensor.data.size());

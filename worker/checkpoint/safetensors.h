@@ -1,6 +1,6 @@
-// Safetensors files: u64 LE header size, JSON header, tensor bytes. What is
-// written opens in any safetensors reader; what is read is checked as strictly
-// as the reference implementation does, and may come from anywhere.
+// Safetensors files: u64 LE header size, JSON header, tensor bytes. Files written here open in
+// any safetensors reader. Files to be read may come from anywhere and are checked as strictly
+// as by the reference implementation.
 #pragma once
 
 #include <absl/status/status.h>
@@ -33,10 +33,10 @@ enum class DType {
   kF8E4M3,
   kF8E5M2
 };
-int64_t SizeOf(DType dtype);      // bytes of an element
-const char* NameOf(DType dtype);  // as in the file: "F32"
+int64_t SizeOf(DType dtype);      // bytes per element
+const char* NameOf(DType dtype);  // the name in a file, such as "F32"
 
-// Ownership: data belongs to whoever made the view.
+// Ownership: whoever makes the view owns the data.
 struct TensorView {
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;
@@ -48,30 +48,32 @@ struct NamedTensorView {
   TensorView tensor;
 };
 
-// The file's bytes up to the tensors' data, which follow one after the other in the
-// given order. REQUIRES: as EncodeSafetensors().
+// The file's bytes before the tensors' data, which follow in the given order. REQUIRES: as for
+// EncodeSafetensors().
 std::string SafetensorsHeader(absl::Span<const NamedTensorView> tensors,
                               const std::map<std::string, std::string>& metadata);
 
-// The file's bytes. Tensors stand in the given order, the data from a multiple
-// of 64 bytes on. REQUIRES: distinct names; each data has its shape's size.
+// The file's bytes. Tensors are in the given order; the data start at a multiple of 64 bytes.
+// REQUIRES: names are distinct; the size of each data is that of its shape.
 std::string EncodeSafetensors(absl::Span<const NamedTensorView> tensors,
                               const std::map<std::string, std::string>& metadata);
 
 struct SafetensorsFile {
-  std::map<std::string, TensorView> tensors;  // views into the bytes parsed
+  std::map<std::string, TensorView> tensors;  // views of the parsed bytes
   std::map<std::string, std::string> metadata;
 };
 
-inline constexpr int64_t kMaxSafetensorsHeaderBytes = 100'000'000;  // as the reference
+inline constexpr int64_t kMaxSafetensorsHeaderBytes =
+    100'000'000;  // the same limit as the reference
 
-// Errors: DataLoss says what is wrong and where: header too large or longer than the file,
-// those of ParseSafetensorsHeader, unknown dtype, size unequal shape x dtype, offsets that run
-// backwards, tensors that overlap, leave holes or end before or after the file does.
+// Errors: DataLoss says what is wrong and where: the header is too large or longer than the
+// file, an error of ParseSafetensorsHeader, an unknown dtype, a size that is not shape x dtype,
+// reversed offsets, or tensors that overlap, leave a gap, or end before or
+// after the end of the file.
 absl::StatusOr<SafetensorsFile> ParseSafetensors(absl::string_view bytes);
 
-// The values of a float32 tensor. NotFound names it; DataLoss where dtype or
-// number of values differ from what is expected.
+// The values of a float32 tensor. NotFound names the tensor; DataLoss if the dtype or the
+// number of values is not the expected one.
 absl::StatusOr<std::vector<float>> FloatsOf(const SafetensorsFile& file, const std::string& name,
                                             int64_t expected);
 

@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 constexpr char kMetadata[] = "__metadata__";
 constexpr size_t kMostExtents = 64;
 
-// Where in the header an event is: {"name": {"shape": [1]}}.
+// The level of an event in the header {"name": {"shape": [1]}}.
 enum class Level { kStart, kHeader, kTensor, kShape, kOffsets, kMetadata, kEnd };
 
 class HeaderReader final : public nlohmann::json_sax<Json> {
@@ -40,11 +40,11 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
       name_ = key;
       const bool known =
           key == kMetadata ? std::exchange(has_metadata_, true) : entries.tensors.count(key) > 0;
-      return !known || Refuse(absl::StrCat("the name ", Shown(), " is there twice"));
+      return !known || Refuse(absl::StrCat("the name ", Shown(), " occurs twice"));
     }
     if (level_ == Level::kMetadata) {
       key_ = key;
-      return entries.metadata.count(key) == 0 || Refuse("__metadata__ has a key twice");
+      return entries.metadata.count(key) == 0 || Refuse("a key of __metadata__ occurs twice");
     }
     key_ = key;
     const bool twice = (key == "dtype" && has_dtype_) || (key == "shape" && has_shape_) ||
@@ -89,7 +89,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
       entries.metadata[key_] = std::move(text);
       return true;
     }
-    if (level_ != Level::kTensor || key_ != "dtype") return Unexpected("a text");
+    if (level_ != Level::kTensor || key_ != "dtype") return Unexpected("a string");
     has_dtype_ = true;
     entry_.dtype = std::move(text);
     return true;
@@ -106,11 +106,12 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   bool number_integer(int64_t) override { return Number(); }
   bool number_float(double, const std::string&) override { return Number(); }
   bool null() override { return Unexpected("null"); }
-  bool boolean(bool) override { return Unexpected("a truth value"); }
+  bool boolean(bool) override { return Unexpected("a boolean"); }
   bool binary(Json::binary_t&) override { return Unexpected("bytes"); }
 
   bool parse_error(size_t place, const std::string&, const Json::exception&) override {
-    return Refuse(absl::StrCat("the header is no JSON object: see its byte ", place));
+    return Refuse(
+        absl::StrCat("the header is not a JSON object: there is an error at byte ", place));
   }
 
  private:
@@ -134,16 +135,16 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
     switch (level_) {
       case Level::kStart:
       case Level::kEnd:
-        return Refuse(absl::StrCat("the header is no JSON object but ", what));
+        return Refuse(absl::StrCat("the header is not a JSON object but ", what));
       case Level::kHeader:
-        return Refuse(absl::StrCat(Shown(), " is ", what, " and no object"));
+        return Refuse(absl::StrCat(Shown(), " is ", what, ", not an object"));
       case Level::kMetadata:
-        return Refuse(absl::StrCat("__metadata__ has ", what, " where a text belongs"));
+        return Refuse(absl::StrCat("__metadata__ has ", what, " instead of a string"));
       case Level::kTensor:
-        return Refuse(absl::StrCat(Shown(), ": ", what, " in the place of its ", key_));
+        return Refuse(absl::StrCat(Shown(), " has ", what, " as its ", key_));
       case Level::kShape:
       case Level::kOffsets:
-        return Refuse(absl::StrCat(Shown(), ": ", what, " in its ", key_));
+        return Refuse(absl::StrCat(Shown(), " has ", what, " in its ", key_));
     }
     return false;
   }
@@ -173,7 +174,7 @@ absl::StatusOr<SafetensorsEntries> ParseSafetensorsHeader(absl::string_view text
   if (text.empty() || text[0] != '{') return bad("the header does not start with '{'");
   HeaderReader reader;
   if (!Json::sax_parse(text.begin(), text.end(), &reader)) {
-    return bad(reader.mistake.empty() ? "the header is no JSON object" : reader.mistake);
+    return bad(reader.mistake.empty() ? "the header is not a JSON object" : reader.mistake);
   }
   return std::move(reader.entries);
 }

@@ -1,4 +1,4 @@
-// The JSON header of a safetensors file, read without trust.
+// A parser for the JSON header of a safetensors file that is not trusted.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -11,11 +11,11 @@
 
 namespace traind {
 
-// A tensor as the header tells it: unchecked against the data and the other tensors.
+// A tensor as the header describes it, not checked against the data and the other tensors.
 struct HeaderEntry {
   std::string dtype;
   std::vector<int64_t> shape;
-  int64_t begin = 0, end = 0;  // bytes of the data
+  int64_t begin = 0, end = 0;  // byte range of the data
 };
 
 struct SafetensorsEntries {
@@ -23,15 +23,15 @@ struct SafetensorsEntries {
   std::map<std::string, std::string> metadata;
 };
 
-// Reads event by event: memory grows with the entries and not with what the text could
-// mean, and no depth is followed. DataLoss says what is wrong, and of which tensor: no JSON
-// object, a name or a key that is there twice or is none of the format's, nesting, a count
-// that is none or does not fit into 63 bits, more than 64 extents.
+// Parses event by event: memory grows with the entries only, and nesting is not followed.
+// Errors: DataLoss says what is wrong and with which tensor: the text is not a JSON object, a
+// name or key is duplicate or unknown, values are nested, a number is negative, broken or
+// beyond 63 bits, or there are more than 64 extents.
 absl::StatusOr<SafetensorsEntries> ParseSafetensorsHeader(absl::string_view text);
 
-// In quotes, printable and not too long.
+// The text in quotes, printable and shortened if it is long.
 std::string Quoted(absl::string_view text);
-// The word "tensor" and its name.
+// The word "tensor" and the quoted name.
 std::string TensorNamed(absl::string_view name);
 
 }  // namespace traind

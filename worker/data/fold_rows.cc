@@ -12,12 +12,12 @@ absl::StatusOr<FoldRows> SplitFold(const Table& table, absl::Span<const int16_t>
                                    const SplitSpec& split) {
   const TableSchema& schema = table.schema();
   if (static_cast<int64_t>(folds.size()) != schema.train_rows) {
-    return absl::DataLossError(
-        absl::StrCat("folds.npy has ", folds.size(), " rows, the table has ", schema.train_rows));
+    return absl::DataLossError(absl::StrCat("folds.npy has ", folds.size(),
+                                            " rows, but the table has ", schema.train_rows));
   }
   if (schema.train_rows > std::numeric_limits<int32_t>::max()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the table has ", schema.train_rows, " training rows; the most is 2^31-1"));
+        absl::StrCat("the table has ", schema.train_rows, " training rows; the maximum is 2^31-1"));
   }
   FoldRows rows;
   for (size_t i = 0; i < folds.size(); ++i) {

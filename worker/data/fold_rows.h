@@ -1,4 +1,4 @@
-// Which rows a fold trains on, and which it validates.
+// The rows that a fold trains on, and those that it validates.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -13,16 +13,16 @@
 namespace traind {
 
 struct FoldRows {
-  // Ascending; rows without a target are left out.
+  // Ascending, without rows that have no target.
   std::vector<int32_t> training;
-  // Ascending; all rows of the fold, as its out-of-fold predictions have them.
+  // Ascending; all rows of the fold, in the order of its out-of-fold predictions.
   std::vector<int32_t> validation;
 };
 
-// folds: [train_rows], the fold that validates each row (folds.npy).
-// `split`: which rows may be trained on, and before which others (TrainingRows).
-// Errors: DataLoss where folds are not those of this table; InvalidArgument where
-// nothing is left to train on or to validate.
+// folds: [train_rows], the fold that validates each row (folds.npy). split: the rows that may
+// be used for training, and limits by time (see TrainingRows).
+// Errors: DataLoss if `folds` does not belong to this table; InvalidArgument if no row is left
+// to train on or to validate.
 absl::StatusOr<FoldRows> SplitFold(const Table& table, absl::Span<const int16_t> folds, int fold,
                                    const SplitSpec& split = {});
 

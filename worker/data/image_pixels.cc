@@ -10,12 +10,12 @@ namespace {
 
 constexpr float kGrey[3] = {0.299f, 0.587f, 0.114f};
 
-// In [1 - share, 1 + share).
+// Returns a factor in [1 - share, 1 + share).
 float Factor(double share, Random& random) {
   return static_cast<float>(1 + share * (2 * random.Uniform() - 1));
 }
 
-// Brightness, contrast (around the image's mean grey) and saturation, in turn.
+// Changes brightness, then contrast (around the image's mean grey), then saturation.
 void ChangeColour(int64_t pixels, int64_t channels, double share, Random& random, float* values) {
   const float brightness = Factor(share, random);
   const float contrast = Factor(share, random);

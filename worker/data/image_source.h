@@ -1,4 +1,4 @@
-// Images of rows that were decoded.
+// A media source of decoded images.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -12,8 +12,8 @@
 
 namespace traind {
 
-// Batches [B, H, W, C] of rows, as the scale makes numbers of bytes; training images are
-// changed as the augmentation says.
+// Loads batches [B, H, W, C] of normalised images. Images for training are augmented.
+// Threads: safe. Ownership: keeps the pixels.
 class ImageSource final : public MediaSource {
  public:
   // pixels: u8 [rows, size, size, channels], from row 0 on.

@@ -1,4 +1,4 @@
-// What is known of a series' targets by the time that a row is predicted.
+// The targets of a series that are known at the time when a row is predicted.
 #pragma once
 
 #include <absl/types/span.h>
@@ -8,17 +8,19 @@
 
 namespace traind {
 
-// The targets of one series, row after row; some are missing (NaN).
-// Threads: none of its own.
+// The targets of one series, row after row. Missing targets are NaN.
+// Threads: confined to one.
 class KnownTargets {
  public:
-  // Known of a row are the targets of the row `horizon` (>= 1) before it, and of earlier ones.
+  // When a row is predicted, the targets of the row `horizon` (>= 1) before it, and of
+  // earlier rows, are known.
   KnownTargets(int64_t horizon, size_t targets);
 
-  // The next row's, [targets].
+  // Appends the targets of the next row, [targets].
   void Append(absl::Span<const float> targets);
-  // [targets]: the last value of each at or before row - horizon; NaN: there is none.
-  // REQUIRES: the rows up to row - horizon were appended. Valid until the next Append.
+  // Returns [targets]: the last value of each target at or before row - horizon,
+  // or NaN if there is none.
+  // REQUIRES: the rows up to row - horizon were appended. Valid until the next Append().
   absl::Span<const float> Before(int64_t row) const;
 
  private:

@@ -59,7 +59,7 @@ void MediaLoader::SetOrder(std::vector<int32_t> rows, uint64_t seed) {
   part_ = Part{};
 }
 
-absl::StatusOr<const MediaBatch*> MediaLoader::Take(int64_t begin, int64_t count) {
+absl::StatusOr<const MediaBatch*> MediaLoader::GetBatch(int64_t begin, int64_t count) {
   Settle();
   const Part wanted{begin, count};
   if (count > 0 && part_ == wanted) {

@@ -1,4 +1,4 @@
-// Loads the media of the batches to come while the one before them is trained on.
+// Loads the media of the next batch while the current one is trained on.
 #pragma once
 
 #include <absl/base/thread_annotations.h>
@@ -15,8 +15,8 @@
 
 namespace traind {
 
-// One batch ahead, on a thread of its own.
-// Threads: confined to one.
+// Loads one batch ahead on a thread of its own.
+// Threads: confined to one. Errors: those of the source.
 class MediaLoader {
  public:
   explicit MediaLoader(std::shared_ptr<const MediaSource> source);
@@ -24,11 +24,11 @@ class MediaLoader {
   MediaLoader(const MediaLoader&) = delete;
   MediaLoader& operator=(const MediaLoader&) = delete;
 
-  // Batches are parts of `rows` from now on. seed: MediaRequest's.
+  // From now on batches are parts of `rows`. seed: see MediaRequest.
   void SetOrder(std::vector<int32_t> rows, uint64_t seed);
-  // Those of rows begin..begin+count-1 of the order; then loads as many that follow.
-  // The batch is valid until the next call of Take or SetOrder.
-  absl::StatusOr<const MediaBatch*> Take(int64_t begin, int64_t count);
+  // Returns the media of rows begin..begin+count-1 of the order, then starts to load as many
+  // rows that follow. The batch is valid until the next call of GetBatch() or SetOrder().
+  absl::StatusOr<const MediaBatch*> GetBatch(int64_t begin, int64_t count);
 
  private:
   struct Part {
@@ -46,13 +46,13 @@ class MediaLoader {
   std::vector<int32_t> rows_;  // changed only while nothing is being loaded
   uint64_t seed_ = 0;
   MediaBatch current_;
-  MediaBatch next_;  // the thread's while loading_
+  MediaBatch next_;  // belongs to the thread while loading_
 
   absl::Mutex mutex_;
   bool loading_ ABSL_GUARDED_BY(mutex_) = false;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
-  Part part_;            // of next_; count 0: there is none
-  absl::Status loaded_;  // how next_ came out
+  Part part_;            // the part in next_; count 0: none
+  absl::Status loaded_;  // the result of loading next_
   std::thread thread_;
 };
 

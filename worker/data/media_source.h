@@ -1,4 +1,4 @@
-// What samples have besides the columns of their rows: pixels, voxels, tokens.
+// Media: the pixels, voxels or tokens that samples have besides the columns of their rows.
 #pragma once
 
 #include <absl/status/status.h>
@@ -9,38 +9,40 @@
 
 namespace traind {
 
-// The media of some rows, as a model takes them. What a kind of media does not have
-// stays empty.
+// The media of some rows in the form that a model takes. Fields that a kind of media
+// does not use stay empty.
 struct MediaBatch {
-  // Dense: [B, H, W, C] or [B, D, H, W, C], channels last.
+  // Dense media: [B, H, W, C] or [B, D, H, W, C], channels last.
   std::vector<int64_t> shape;
   std::vector<float> values;
-  // Packed: the tokens of one sample after the other, and where each sample's end.
+  // Packed media: the tokens of all samples, one sample after the other, and
+  // the end of each sample.
   std::vector<int32_t> tokens;
   std::vector<int32_t> ends;  // [B]
-  // In place of the table's target, such as a mask: as the objective takes it.
+  // A target that replaces the table's, such as a mask, in the form that the objective takes.
   std::vector<int64_t> target_shape;
   std::vector<float> target;
 };
 
 struct MediaRequest {
   absl::Span<const int32_t> rows;
-  // Augmented. What is drawn for a row follows from `seed` and the row alone, never from
-  // the rows beside it, so that it is the same for any number of Ranks.
+  // Whether to augment. Random changes of a row follow from `seed` and the row alone, not from
+  // the other rows of the batch, so they are the same for any number of Ranks.
   bool training = false;
-  uint64_t seed = 0;  // of the Job's seed, the fold and the epoch
+  uint64_t seed = 0;  // derived from the Job's seed, the fold and the epoch
 };
 
 class VolumeSource;
 
-// Threads: safe.
+// Loads the media of rows. Threads: safe.
 class MediaSource {
  public:
   virtual ~MediaSource() = default;
-  // Overwrites `out`, whose memory is used again. Errors: InvalidArgument names what
-  // cannot be read, and its place; those of reading files.
+  // Overwrites `out` and reuses its memory. Errors: InvalidArgument names the unreadable item
+  // and its place; errors of reading files.
   virtual absl::Status Load(const MediaRequest& request, MediaBatch& out) const = 0;
-  // Where samples are parts of volumes, the volumes; they are predicted whole. Else null.
+  // If samples are patches of volumes, returns the volumes, which are predicted
+  // as a whole; else null.
   virtual const VolumeSource* volumes_source() const { return nullptr; }
 };
 

@@ -7,7 +7,7 @@
 namespace traind {
 namespace {
 
-// Turns the order along an axis: blocks of `inner` values, `count` of them beside each other.
+// Reverses the order along an axis of `count` blocks with `inner` values each.
 void Mirror(int64_t outer, int64_t count, int64_t inner, float* values) {
   for (int64_t o = 0; o < outer; ++o) {
     float* const begin = values + o * count * inner;

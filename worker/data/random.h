@@ -17,15 +17,15 @@ class Random {
     return Mix(state_);
   }
 
-  // In 0..n-1; the bias is below n / 2^64. REQUIRES: n > 0.
+  // Returns a number in 0..n-1, with a bias below n / 2^64. REQUIRES: n > 0.
   uint64_t Below(uint64_t n) {
     return static_cast<uint64_t>((static_cast<unsigned __int128>(Next()) * n) >> 64);
   }
 
-  // In [0, 1).
+  // Returns a number in [0, 1).
   double Uniform() { return static_cast<double>(Next() >> 11) * 0x1.0p-53; }
 
-  // Standard normal (Box-Muller; the second value is not kept).
+  // Returns a standard normal number (Box-Muller; the second value is dropped).
   double Normal() {
     const double radius = std::sqrt(-2.0 * std::log(1.0 - Uniform()));
     return radius * std::cos(6.283185307179586 * Uniform());
@@ -41,7 +41,7 @@ class Random {
   uint64_t state_;
 };
 
-// What a stream of random numbers is for: streams of one seed never meet.
+// The purpose of a stream of random numbers. Streams of the same seed are independent.
 enum class Stream : uint64_t { kWeights = 1, kOrder = 2, kDropout = 3, kModel = 4, kMedia = 5 };
 
 inline uint64_t StreamSeed(uint64_t seed, Stream stream, uint64_t a, uint64_t b = 0,
@@ -53,7 +53,7 @@ inline uint64_t StreamSeed(uint64_t seed, Stream stream, uint64_t a, uint64_t b 
   return x;
 }
 
-// Of a fold's model number `model`; the first one has the spec's own.
+// The seed of a fold's model number `model`. Model 0 uses the spec's seed.
 inline uint64_t SeedOfModel(uint64_t seed, int model) {
   return model == 0 ? seed : StreamSeed(seed, Stream::kModel, static_cast<uint64_t>(model));
 }

@@ -16,7 +16,7 @@ struct Moments {
   int64_t present = 0;
 };
 
-// Two passes: one pass loses digits where the mean is far from 0.
+// Two passes, because one pass loses precision if the mean is far from 0.
 Moments MomentsOf(absl::Span<const float> values, absl::Span<const int32_t> rows) {
   Moments moments;
   for (const int32_t row : rows) {
@@ -38,12 +38,12 @@ Moments MomentsOf(absl::Span<const float> values, absl::Span<const int32_t> rows
   return moments;
 }
 
-// Below this a column is a constant with rounding noise.
+// Below this threshold a column is a constant with rounding noise.
 bool IsConstant(const Moments& moments) {
   return !(moments.deviation > 1e-7 * std::max(1e-30, std::fabs(moments.mean)));
 }
 
-// Rows at a time, so that the row-major block stays in the cache.
+// Rows per block, so that a row-major block stays in the cache.
 constexpr int64_t kBlockRows = 256;
 
 }  // namespace
@@ -108,8 +108,9 @@ void RowEncoder::FitCategorical(int feature, absl::Span<const int32_t> rows) {
   const auto codes = table_->Codes(feature, Split::kTrain);
   column.input_codes.assign(known, kUnseenInputCode);
   int32_t next = kFirstSeenCode;
-  // Numbered as they appear: the table's own numbers come from all rows, and with
-  // them the validation rows would have a say in who gets which initial weights.
+  // Categories are numbered in order of appearance in these rows. The table's own numbers come
+  // from all rows, so with them the validation rows would influence the initial
+  // weights of categories.
   for (const int32_t row : rows) {
     const int32_t code = codes[static_cast<size_t>(row)];
     if (code < 0) continue;

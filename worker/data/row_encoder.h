@@ -1,5 +1,5 @@
-// From a table's columns to the numbers a network takes, fitted on a fold's
-// training rows and on nothing else.
+// Converts a table's columns to the numbers that a network takes. It is fitted on a fold's
+// training rows only.
 #pragma once
 
 #include <absl/strings/string_view.h>
@@ -15,62 +15,64 @@
 
 namespace traind {
 
-// Codes of categorical columns as the network sees them. Categories that the
-// fold's training rows have follow from kFirstSeenCode on.
+// Codes of categorical columns as the network sees them. The categories of the fold's training
+// rows follow from kFirstSeenCode on.
 inline constexpr int32_t kMissingInputCode = 0;
 inline constexpr int32_t kUnseenInputCode = 1;
 inline constexpr int32_t kFirstSeenCode = 2;
 
-// Standardised values beyond this many standard deviations are cut there.
+// Standardised values are clamped to this many standard deviations.
 inline constexpr float kMaxDeviations = 10;
 
 struct EncodedRows {
   int64_t rows = 0;
   std::vector<float> numeric;  // [rows, numeric_width], row-major
   std::vector<int32_t> codes;  // [rows, cardinalities.size()], row-major
-  // What these rows have besides: rows media_begin... of it; null: nothing.
+  // The rows' media, from row media_begin on; null: there are none.
   std::shared_ptr<const MediaSource> media;
   int64_t media_begin = 0;
 };
 
-// What a network learns of a forecast's target.
+// The form in which a network learns a forecast's target.
 enum class TargetForm {
-  // The difference to the last value that is known (KnownTargets), where that varies
-  // less over the training rows than the value itself; else the value.
+  // The difference to the last known value (KnownTargets), if it varies less over the training
+  // rows than the value itself; else the value.
   kAuto,
   kValue,
 };
 
-// How many inputs a column has.
+// The rule for the number of inputs per column.
 enum class InputWidths {
-  // What the fold's training rows need: indicators where they lack values, codes of the
-  // categories that they have.
+  // As many as the fold's training rows need: indicators for columns with missing values in
+  // these rows, and codes for the categories in them.
   kFold,
-  // What the table tells, so that it is the same for every fold: no indicators (a missing
-  // number is the mean), codes for all categories.
+  // As many as the table implies, so that every fold has the same: no indicators (a missing
+  // number becomes the mean), and codes for all categories.
   kTable,
 };
 
-// A table's features: where each one's rows begin. Of the two the other is null.
+// Pointers to the first row of each feature of a table. Each feature is numeric or categorical;
+// its other pointer is null.
 struct FeatureRows {
   std::vector<const float*> numbers;     // [feature]
   std::vector<const int32_t*> codes;     // [feature], as Table::Codes
-  std::vector<absl::string_view> texts;  // [row]; empty where rows have none
+  std::vector<absl::string_view> texts;  // [row]; empty if rows have no texts
 };
 
-// Columns that are the floor's alone are left out. Numeric columns are standardised; a missing
-// value becomes the mean (0), and a column of which the training rows lack values has a second, 0/1
-// column that tells so. Columns that are constant on the training rows are all 0. Threads:
-// immutable. Ownership: keeps the table.
+// Encodes rows of a table. Columns that only the floor uses are left out. Numeric columns are
+// standardised. A missing value becomes the mean (0), and a column with missing values in the
+// training rows gets a second column, a 0/1 indicator of missing values. Columns that are
+// constant on the training rows become 0.
+// Threads: immutable. Ownership: keeps the table.
 class RowEncoder {
  public:
-  // Where the horizon of `shape` is 1 or more, each target's own past is an input:
-  // a number, and a 0/1 column that tells where it is missing.
+  // If the horizon of `shape` is at least 1, each target's own past is an input: a number, and
+  // a 0/1 indicator of missing values.
   static RowEncoder Fit(std::shared_ptr<const Table> table, absl::Span<const int32_t> training_rows,
                         const SampleShape& shape = {}, TargetForm form = TargetForm::kAuto,
                         InputWidths widths = InputWidths::kFold);
 
-  // What fitting found out of plain rows (without a history).
+  // The result of fitting, for plain rows (without a history).
   struct Numeric {
     int feature = 0;
     float mean = 0;
@@ -79,7 +81,7 @@ class RowEncoder {
   };
   struct Categorical {
     int feature = 0;
-    std::vector<int32_t> input_codes;  // by the table's code
+    std::vector<int32_t> input_codes;  // indexed by the table's code
   };
   struct State {
     std::vector<Numeric> numeric;
@@ -89,40 +91,40 @@ class RowEncoder {
     std::vector<double> target_mean, target_scale;
   };
   State state() const;
-  // Encodes rows as the encoder that the state is of; has no table. REQUIRES: the state's
-  // shape has no history.
+  // An encoder with the same state but without a table. REQUIRES: the
+  // state's shape has no history.
   explicit RowEncoder(State state);
 
-  // REQUIRES: it was fitted.
+  // REQUIRES: the encoder was made by Fit().
   const Table& table() const { return *table_; }
-  // Numeric columns and their indicators.
+  // Number of numeric columns, including indicators.
   int64_t numeric_width() const { return numeric_width_; }
-  // Of each categorical column: codes are below it.
+  // For each categorical column, the exclusive upper bound of its codes.
   const std::vector<int64_t>& cardinalities() const { return cardinalities_; }
 
   const SampleShape& shape() const { return shape_; }
 
-  // Rows begin..end-1 of a split. Of the test rows the targets count as missing:
-  // SetTargets says what they are taken to be.
+  // Encodes rows begin..end-1 of a split. Targets of test rows count as missing until
+  // SetTargets() sets them.
   EncodedRows Encode(Split split, int64_t begin, int64_t end) const;
-  // Rows that are not the table's; no targets' past is an input.
+  // Encodes rows that are not the table's. No target's past is an input.
   EncodedRows Encode(const FeatureRows& rows, int64_t begin, int64_t end) const;
-  // Rows of which nothing is known.
+  // Encodes rows of which nothing is known.
   EncodedRows Unknown(int64_t rows) const;
-  // The targets of a row, [targets] in their own units, as an input of later rows.
-  // Does nothing where they are no input.
+  // Sets the targets of a row, [targets] in their own units, which are inputs of later rows.
+  // Does nothing if targets are no inputs.
   void SetTargets(absl::Span<const float> targets, int64_t row, EncodedRows& rows) const;
 
-  // Regression: [training file's rows, targets], what networks learn of each row; NaN
-  // where the row has no target. Where nothing is known before a row, the mean is.
+  // Regression: [rows of the training file, targets], the values that networks learn; NaN for
+  // rows without a target. If no value is known before a row, the mean stands in for it.
   std::vector<float> LearntTargets() const;
-  // Makes targets of what a network answers, [rows.size(), targets], for rows of the
-  // training file; or, [targets], for a row of which these targets are known.
+  // Convert a network's answers to targets: RowsToTargets for rows of the training file,
+  // [rows.size(), targets]; ToTargets for one row, [targets], whose known values are given.
   void RowsToTargets(absl::Span<const int32_t> rows, absl::Span<float> answers) const;
   void ToTargets(absl::Span<const float> known, absl::Span<float> answer) const;
 
-  // Regression, [targets]: the mean and standard deviation (1 if constant) over the
-  // training rows of what networks learn; they see (it - mean) / scale.
+  // Regression, [targets]: the mean and standard deviation (1 if constant) of the learnt values
+  // over the training rows. Networks see (value - mean) / scale.
   const std::vector<double>& target_mean() const { return target_mean_; }
   const std::vector<double>& target_scale() const { return target_scale_; }
 
@@ -143,15 +145,15 @@ class RowEncoder {
   int64_t numeric_width_ = 0;
   SampleShape shape_;
   InputWidths widths_ = InputWidths::kFold;
-  // The first of two columns of each target's past; -1: it is no input.
+  // The first of the two columns of each target's past; -1: the past is no input.
   int64_t past_at_ = -1;
   struct Target {
     double mean = 0, scale = 1;  // of the values, over the training rows
-    bool difference = false;     // what is learnt
-    float least = 0, most = 0;   // of the differences' sums; so that none runs away
+    bool difference = false;     // whether the difference is learnt
+    float least = 0, most = 0;   // bounds of a value that is rebuilt from differences
   };
   std::vector<Target> targets_;  // regression
-  std::vector<float> known_;     // [training file's rows, targets] if some target is a difference
+  std::vector<float> known_;     // [rows of the training file, targets] if a target is a difference
   std::vector<double> target_mean_;
   std::vector<double> target_scale_;
 };

@@ -41,7 +41,8 @@ absl::Status TextSource::Load(const MediaRequest& request, MediaBatch& out) cons
   for (const int32_t row : request.rows) {
     const auto at = static_cast<size_t>(row);
     if (row < 0 || at >= ends_.size()) {
-      return absl::OutOfRangeError(absl::StrCat("row ", row, " of ", ends_.size(), " texts"));
+      return absl::OutOfRangeError(
+          absl::StrCat("row ", row, " is beyond the ", ends_.size(), " texts"));
     }
     const size_t begin = at == 0 ? 0 : ends_[at - 1];
     out.tokens.insert(out.tokens.end(), tokens_.begin() + static_cast<int64_t>(begin),

@@ -1,4 +1,4 @@
-// Texts of a table's rows as packed tokens.
+// A media source of tokenized texts.
 #pragma once
 
 #include <absl/types/span.h>
@@ -17,21 +17,22 @@ namespace traind {
 struct TextColumnsSpec {
   std::vector<std::string> columns;  // empty: samples have no text
   std::string tokenizer = "words";   // or sentencepiece
-  int64_t vocabulary = 4096;         // tokens to tell apart, at most
-  int64_t max_tokens = 256;          // of a text
+  int64_t vocabulary = 4096;         // maximum number of distinct tokens
+  int64_t max_tokens = 256;          // per text
 };
 
-// Words, learnt from those rows of the training file and nothing else.
+// Learns a word tokenizer from the given rows of the training file only.
 std::unique_ptr<Tokenizer> LearnTokenizer(const Table& table, const TextColumnsSpec& spec,
                                           absl::Span<const int32_t> training_rows);
 
-// Ids that samples have: the tokenizer's and one more, which stands for a text without
-// tokens.
+// The number of token ids that samples may have: the tokenizer's plus one, which stands for a
+// text without tokens.
 int64_t VocabularyOf(const Tokenizer& tokenizer);
 
-// Tokens of texts that were tokenized once. Each sample has one to max_tokens of them
-// (KeepBothEnds).
-// Threads: safe.
+// Holds texts that were tokenized once. Each sample has 1 to max_tokens tokens (see
+// KeepBothEnds).
+// Threads: Load() is safe; Add() must not run beside other calls. The tokenizer must outlive
+// all calls of Add(). Errors: OutOfRange for a row that was not added.
 class TextSource final : public MediaSource {
  public:
   TextSource(const Tokenizer& tokenizer, int64_t max_tokens)
@@ -39,13 +40,13 @@ class TextSource final : public MediaSource {
   static std::shared_ptr<const TextSource> OfTable(const Table& table, Split split,
                                                    const Tokenizer& tokenizer, int64_t max_tokens);
 
-  // One more row. REQUIRES: the tokenizer still lives.
+  // Appends a row. REQUIRES: the tokenizer still lives.
   void Add(absl::string_view text);
-  // Ignores what is asked about training: nothing is drawn.
+  // Ignores request.training, because texts are not augmented.
   absl::Status Load(const MediaRequest& request, MediaBatch& out) const override;
 
  private:
-  const Tokenizer& tokenizer_;  // of Add() alone
+  const Tokenizer& tokenizer_;  // used by Add() only
   const int64_t max_tokens_;
   std::vector<int32_t> tokens_;
   std::vector<size_t> ends_;  // [rows]

@@ -8,31 +8,31 @@
 namespace traind {
 namespace {
 
-// Streams besides the one that says where a patch begins.
+// Random streams of a row besides the one for the patch's position.
 enum : uint64_t { kTurns = 1, kChanges = 2 };
 
 Extent3 ExtentOf(const VolumeShape& shape) { return {shape.depth, shape.height, shape.width}; }
 
 }  // namespace
 
-// Voxels of the class whose turn it is among those that the row's volume has. Each patch of the
-// volume in an epoch is of the next one; the first one is drawn, so that few patches an epoch
-// reach all classes, too.
+// Returns the voxels of the class whose turn it is. The classes in a volume take turns over its
+// patches in an epoch. The first class is random, so that all classes are reached even with few
+// patches per epoch.
 absl::Span<const int64_t> VolumeSource::PlacesFor(int32_t row, uint64_t seed) const {
   std::vector<absl::Span<const int64_t>> present;
-  for (const StoredClass& of : volume(row).classes) {
-    if (of.places > 0) present.push_back(set_->Places(of));
+  for (const StoredClass& stored : volume(row).classes) {
+    if (stored.places > 0) present.push_back(set_->Places(stored));
   }
   if (present.size() < 2) return present.empty() ? absl::Span<const int64_t>() : present[0];
   const auto number = static_cast<uint64_t>(row / volumes());
-  const auto of_volume = static_cast<uint64_t>(row % volumes());
-  const uint64_t first = StreamSeed(seed, Stream::kMedia, of_volume, /*b=*/kTurns);
+  const auto index = static_cast<uint64_t>(row % volumes());
+  const uint64_t first = StreamSeed(seed, Stream::kMedia, index, /*b=*/kTurns);
   return present[(first % present.size() + number) % present.size()];
 }
 
 Extent3 VolumeSource::Draw(int32_t row, uint64_t seed) const {
-  const StoredVolume& of = volume(row);
-  const Extent3 extent = ExtentOf(of.shape);
+  const StoredVolume& stored = volume(row);
+  const Extent3 extent = ExtentOf(stored.shape);
   Random random(StreamSeed(seed, Stream::kMedia, static_cast<uint64_t>(row)));
   const bool with_foreground = random.Next() % 2 == 0;
   const auto places = PlacesFor(row, seed);
@@ -68,8 +68,8 @@ absl::Status VolumeSource::Load(const MediaRequest& request, MediaBatch& out) co
   out.ends.clear();
   for (int64_t i = 0; i < count; ++i) {
     const int32_t row = request.rows[static_cast<size_t>(i)];
-    const StoredVolume& of = volume(row);
-    Extent3 begin = ExtentOf(of.shape);
+    const StoredVolume& stored = volume(row);
+    Extent3 begin = ExtentOf(stored.shape);
     if (request.training) {
       begin = Draw(row, request.seed);
     } else {
@@ -77,9 +77,9 @@ absl::Status VolumeSource::Load(const MediaRequest& request, MediaBatch& out) co
         begin[axis] = std::max<int64_t>(0, (begin[axis] - patch_[axis]) / 2);
       }
     }
-    set_->ReadPatch(of, begin, patch_, out.values.data() + i * voxels * channels);
-    if (of.has_mask) {
-      set_->ReadMaskPatch(of, begin, patch_, out.target.data() + i * voxels);
+    set_->ReadPatch(stored, begin, patch_, out.values.data() + i * voxels * channels);
+    if (stored.has_mask) {
+      set_->ReadMaskPatch(stored, begin, patch_, out.target.data() + i * voxels);
     } else {
       std::fill_n(out.target.data() + i * voxels, voxels, 0.0f);
     }

@@ -1,4 +1,4 @@
-// Parts of volumes as a network takes them.
+// A media source of patches of volumes.
 #pragma once
 
 #include <absl/types/span.h>
@@ -13,8 +13,9 @@
 
 namespace traind {
 
-// Of the volumes of one split. Row r is a patch of volume r modulo volumes(): an epoch takes
-// several patches of a volume by rows that differ so.
+// Serves the volumes of one split. Row r is a patch of volume r modulo volumes(). An epoch
+// takes several patches of a volume through rows that are equal modulo volumes().
+// Threads: safe. Ownership: keeps the set.
 class VolumeSource final : public MediaSource {
  public:
   VolumeSource(std::shared_ptr<const VolumeSet> set, Split split, const Extent3& patch,
@@ -28,15 +29,16 @@ class VolumeSource final : public MediaSource {
   const Extent3& patch() const { return patch_; }
   const VolumeSet& set() const { return *set_; }
 
-  // values [B, D, H, W, C] of the patches' extent; target [B, 1, D, H, W], where there are
-  // masks. Training: drawn, and changed; even draws of a row's seed contain a voxel of the mask,
-  // if it has one: of each of its classes in turn. Else the volume's middle.
+  // Loads values [B, D, H, W, C] and, if the volumes have masks, target [B, 1, D, H, W]. In
+  // training, the position of a patch is random and the patch is augmented; if the volume has
+  // foreground, half of the patches contain a foreground voxel, of each class in turn.
+  // Otherwise the patch is the middle of the volume.
   absl::Status Load(const MediaRequest& request, MediaBatch& out) const override;
-  // The patches of one volume that begin there: values alone.
+  // Loads the values of the patches of one volume that begin at `begins`.
   void LoadPatches(int64_t row, absl::Span<const Extent3> begins, MediaBatch& out) const;
   const VolumeSource* volumes_source() const override { return this; }
 
-  // Where the patch of a row begins.
+  // Returns the beginning of the random patch of a row.
   Extent3 Draw(int32_t row, uint64_t seed) const;
 
  private:
@@ -45,7 +47,7 @@ class VolumeSource final : public MediaSource {
   const std::shared_ptr<const VolumeSet> set_;
   const Split split_;
   const Extent3 patch_;
-  const PatchChanges changes_;  // when training
+  const PatchChanges changes_;  // in training only
 };
 
 }  // namespace traind

@@ -29,8 +29,8 @@ namespace {
 constexpr int64_t kFirstBucketBytes = 1 << 20;
 constexpr int64_t kBucketBytes = 25 << 20;
 
-// A socket that listens on host:port alone. TCPStore by itself would listen on
-// every address of the machine.
+// Returns a socket that listens on host:port only. TCPStore by itself would listen on every
+// address of the machine.
 absl::StatusOr<int> Listen(const std::string& host, int port) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -69,12 +69,12 @@ absl::Status Tagged(const absl::Status& status) {
 struct Group::Impl {
   GroupOptions options;
   c10::intrusive_ptr<c10d::TCPStore> store;
-  // One of the two.
+  // Exactly one of these two is set.
   std::unique_ptr<SharedMemoryGroup> memory;
   c10::intrusive_ptr<c10d::ProcessGroup> group;
-  absl::Duration time;  // in collectives
+  absl::Duration time;  // spent in collectives
 
-  // Counts the time until it goes.
+  // Adds the time of its own life to `time`.
   class Timing {
    public:
     explicit Timing(Impl& impl) : impl_(impl), started_(std::chrono::steady_clock::now()) {}
@@ -113,13 +113,14 @@ struct Group::Impl {
     store_options.timeout = timeout;
     if (options.rank == 0) {
       ASSIGN_OR_RETURN(const int fd, Listen(options.host, options.port));
-      store_options.masterListenFd = fd;  // the store owns it from here
+      store_options.masterListenFd = fd;  // the store owns it from now on
     }
     store = c10::make_intrusive<c10d::TCPStore>(options.host, store_options);
     return absl::OkStatus();
   }
 
-  // All ranks use it, or none: each tells whether it reaches rank 0's segment.
+  // Either all ranks use shared memory or none: each reports whether it can open rank 0's
+  // segment.
   absl::Status ShareMemory() {
     const std::string kAddress = "memory/address", kVerdict = "memory/verdict";
     const auto vote = [](int rank) { return absl::StrCat("memory/rank-", rank); };
@@ -142,16 +143,16 @@ struct Group::Impl {
     if (verdict.empty()) {
       memory = *std::move(opened);
       RETURN_IF_ERROR(memory->Seal());
-      return memory->Barrier();  // rank 0's end of the store must outlast the others' reading
+      return memory->Barrier();  // rank 0 must not close the store before the others have read it
     }
     if (options.transport == Transport::kAuto) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("the ranks share no memory: ", verdict));
+    return absl::InvalidArgumentError(absl::StrCat("the ranks cannot share memory: ", verdict));
   }
 
   void SetText(const std::string& key, absl::string_view text) {
     store->set(key, std::vector<uint8_t>(text.begin(), text.end()));
   }
-  // Waits until it is there.
+  // Waits until the key exists.
   std::string GetText(const std::string& key) {
     const std::vector<uint8_t> bytes = store->get(key);
     return std::string(bytes.begin(), bytes.end());
@@ -207,7 +208,7 @@ int Group::world_size() const { return impl_->options.world_size; }
 
 Transport Group::transport() const { return impl_->options.transport; }
 
-absl::Duration Group::TakeTime() { return std::exchange(impl_->time, absl::ZeroDuration()); }
+absl::Duration Group::ConsumeTime() { return std::exchange(impl_->time, absl::ZeroDuration()); }
 
 absl::Status Group::Sum(absl::Span<float> values) {
   const Impl::Timing timing(*impl_);
@@ -257,7 +258,7 @@ absl::Status Group::Barrier() {
 struct GradientReducer::Impl {
   Group& group;
   std::unique_ptr<c10d::Reducer> buckets;  // null: averaged after the backward pass
-  bool averaged = false;                   // by the backward pass that comes or was last
+  bool averaged = false;                   // by the current or last backward pass
 };
 
 GradientReducer::GradientReducer(Group& group, const std::vector<at::Tensor>& parameters)
@@ -266,7 +267,7 @@ GradientReducer::GradientReducer(Group& group, const std::vector<at::Tensor>& pa
   const std::vector<bool> dense(parameters.size(), false);
   auto buckets = std::get<0>(c10d::compute_bucket_assignment_by_size(
       parameters, {kFirstBucketBytes, kBucketBytes}, dense));
-  std::reverse(buckets.begin(), buckets.end());  // gradients come last layer first
+  std::reverse(buckets.begin(), buckets.end());  // gradients of the last layer come first
   impl_->buckets = std::make_unique<c10d::Reducer>(
       parameters, buckets, group.impl().group, dense, kBucketBytes,
       /*find_unused_parameters=*/false, /*gradient_as_bucket_view=*/true,

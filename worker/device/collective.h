@@ -1,4 +1,4 @@
-// A gang of Ranks that train one model together.
+// The collective operations of a gang: the Ranks that train one model together.
 #pragma once
 
 #include <absl/status/status.h>
@@ -22,18 +22,19 @@ namespace traind {
 class CudaApi;
 
 struct GroupOptions {
-  std::string host = "127.0.0.1";  // rank 0 listens there, and on no other address
+  std::string host = "127.0.0.1";  // rank 0 listens only on this address
   int port = 0;
   int rank = 0;
   int world_size = 2;
-  absl::Duration timeout = absl::Seconds(30);  // of joining, and of each collective
+  absl::Duration timeout = absl::Seconds(30);  // for joining, and for each collective
   const CudaApi* cuda = nullptr;               // null: CPU only
   Transport transport = Transport::kAuto;
 };
 
+// One rank's membership of a gang.
 // Threads: confined to one; every rank makes the same calls in the same order.
-// Errors: Unavailable (Fault::kCollective) where a peer is gone or late; after that the
-// group is of no more use.
+// Errors: Unavailable (Fault::kCollective) if a peer is gone or late; the group
+// is unusable afterwards.
 class Group {
  public:
   // Waits for all ranks.
@@ -43,22 +44,22 @@ class Group {
   int rank() const;
   int world_size() const;
 
-  // In use; never kAuto.
+  // The transport in use; never kAuto.
   Transport transport() const;
 
-  // values[i] becomes its sum over all ranks; the same bits on each.
+  // values[i] becomes its sum over all ranks, with the same bits on each.
   absl::Status Sum(absl::Span<float> values);
-  // A contiguous float32 tensor, on any device, becomes its mean. Errors: torch's
+  // A contiguous float32 tensor on any device becomes its mean over all ranks. Errors: torch's
   // exceptions.
   void Average(at::Tensor& values);
-  // values become rank 0's.
+  // values become those of rank 0.
   absl::Status Broadcast(absl::Span<float> values);
   absl::Status Broadcast(absl::Span<int64_t> values);
   absl::Status Barrier();
 
-  // Time spent in the calls above since the last call of this; not in what overlaps with
-  // a backward pass.
-  absl::Duration TakeTime();
+  // Returns the time spent in the calls above since the last call, and resets it. Communication
+  // that overlaps with a backward pass does not count.
+  absl::Duration ConsumeTime();
 
   struct Impl;
   Impl& impl() { return *impl_; }
@@ -68,23 +69,24 @@ class Group {
   std::unique_ptr<Impl> impl_;
 };
 
-// Averages gradients over the ranks. Over Gloo and NCCL that can happen while the
-// backward pass still runs (c10d's Reducer; gradients are then views of its buckets:
-// reset them after the step, never zero them). Through shared memory it happens after:
-// there it takes a few percent of a small model's step, and adds in the same order in
-// every run. While gradients are only added up, nothing of this is called.
+// Averages gradients over the ranks.
+// Gloo and NCCL: during the backward pass, by c10d's Reducer. Gradients are then views of its
+// buckets, so they must be reset after the step, never zeroed.
+// Shared memory: after the backward pass. That takes a few percent of a small model's step, and
+// adds up in the same order in every run.
+// While gradients are only accumulated, no method is called.
 // Threads: confined to one. Errors: torch's exceptions.
 class GradientReducer {
  public:
   GradientReducer(Group& group, const std::vector<at::Tensor>& parameters);
   ~GradientReducer();
 
-  // Around an autograd pass that ends an optimizer step; not for a backward pass of
-  // another kind.
+  // Call these around an autograd pass that ends an optimizer step, but not around a
+  // handwritten backward pass.
   void BeforeForward();
   void BeforeBackward();
-  // gradient: all of this rank's, [n] float32, contiguous. Becomes the mean over the
-  // ranks, unless the backward pass has seen to that.
+  // gradient: this rank's whole gradient, [n] float32, contiguous. It becomes the mean over the
+  // ranks, unless the backward pass has already averaged it.
   void Average(at::Tensor& gradient);
 
  private:

@@ -1,6 +1,6 @@
-// What the CUDA part of the engine offers. It lives in libtraind_cuda.so, which a
-// Rank opens where a GPU is wanted and the driver is there: trainrank itself
-// links neither CUDA nor NCCL.
+// The interface of the engine's CUDA part. Its implementation is libtraind_cuda.so, which a
+// Rank opens if a GPU is wanted and the driver is present: trainrank itself links
+// neither CUDA nor NCCL.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -21,19 +21,19 @@ class Store;
 
 namespace traind {
 
-// Work that was recorded on the device, to be launched at once. Tensors that it took or
-// made stay where they are, and must live as long.
+// Recorded work of the device, to be launched as a whole. The tensors that it uses keep their
+// addresses and must outlive it.
 // Threads: confined to one. Errors: torch's exceptions.
 class DeviceGraph {
  public:
   virtual ~DeviceGraph() = default;
-  // On the current stream. What it draws from the device's generator follows from where
-  // that stands now.
+  // Runs on the current stream. Random numbers follow from the current position of
+  // the device's generator.
   virtual void Launch() = 0;
 };
 
-// Threads: as torch's. Errors: torch's exceptions. All calls are about device 0,
-// the one that CUDA_VISIBLE_DEVICES leaves.
+// Threads: as torch's. Errors: torch's exceptions. All calls concern device 0, the only one
+// that CUDA_VISIBLE_DEVICES leaves visible.
 class CudaApi {
  public:
   virtual ~CudaApi() = default;
@@ -41,31 +41,31 @@ class CudaApi {
   virtual std::string DeviceName() const = 0;
   virtual int ComputeCapability() const = 0;  // 75, 80, 90
   virtual void Synchronize() const = 0;
-  // Gives memory that is kept for reuse back to the device.
+  // Returns cached memory to the device.
   virtual void EmptyCache() const = 0;
-  // The most that tensors took at once, since the last reset; bytes.
+  // The peak memory of tensors since the last reset, in bytes.
   virtual int64_t PeakMemory() const = 0;
   virtual void ResetPeakMemory() const = 0;
 
-  // Records what body asks of the device, which is not done now. body: shapes and
-  // addresses are the same each time, and nothing waits for the device. Waits for it.
+  // Records the device work of `body` without running it. body must use the same shapes and
+  // addresses each time and must not wait for the device. Record() itself waits for it.
   virtual std::unique_ptr<DeviceGraph> Record(const std::function<void()>& body) const = 0;
 
-  // Makes NCCL the group's backend for device tensors. `store` is a
-  // c10::intrusive_ptr<c10d::Store>'s target, which the group keeps alive.
+  // Makes NCCL the group's backend for device tensors. `store` is the target of a
+  // c10::intrusive_ptr<c10d::Store>, which the group keeps alive.
   virtual void AddNccl(c10d::ProcessGroup& group, c10d::Store& store, int rank, int world_size,
                        std::chrono::milliseconds timeout) const = 0;
 
-  // One launch for a batch's three gathers: row i of each `out` is row index[i] of
-  // its source. numeric [N, F] float32, codes [N, K] int32, target [N] float32 or
-  // int64, index [B] int32; all contiguous and on the device. F or K may be 0.
+  // Gathers a batch in one launch: row i of each `out` is row index[i] of its source. numeric
+  // [N, F] float32, codes [N, K] int32, target [N] float32 or int64, index [B] int32; all
+  // contiguous and on the device. F or K may be 0.
   virtual void GatherBatch(const at::Tensor& numeric, const at::Tensor& codes,
                            const at::Tensor& target, const at::Tensor& index,
                            at::Tensor& out_numeric, at::Tensor& out_codes,
                            at::Tensor& out_target) const = 0;
 };
 
-// The library, opened at the first call, next to this program (or in device/ there).
+// Opens the library at the first call. It is in the program's folder, or in device/ below it.
 // Errors: Unavailable: no CUDA driver, or no device; NotFound: no library;
 // Internal: it does not load.
 absl::StatusOr<const CudaApi*> LoadCuda();

@@ -33,7 +33,7 @@ class CudaGraph final : public DeviceGraph {
   void Launch() override { graph_.replay(); }
 
  private:
-  // Of a recording that failed: that there is no graph is known already.
+  // Ends a recording that failed. Its error is ignored, because the failure is already known.
   void End() {
     try {
       graph_.capture_end();

@@ -22,7 +22,8 @@ std::string ProgramDir() {
   return program.substr(0, program.rfind('/'));
 }
 
-// Beside the program when installed; beside its package's folder in a build tree.
+// Installed, the library is beside the program; in a build tree it is beside
+// the program's package.
 std::string FindLibrary() {
   const std::string dir = ProgramDir();
   for (const char* place :
@@ -40,7 +41,8 @@ absl::StatusOr<const CudaApi*> Load() {
   const std::string path = FindLibrary();
   if (path.empty()) return absl::NotFoundError(absl::StrCat(kLibrary, " is not installed"));
   void* library = dlopen(path.c_str(), RTLD_NOW);
-  if (library == nullptr) return absl::InternalError(absl::StrCat("cannot load: ", dlerror()));
+  if (library == nullptr)
+    return absl::InternalError(absl::StrCat("cannot load the CUDA library: ", dlerror()));
   using EntryPoint = const CudaApi* (*)();
   const auto entry = reinterpret_cast<EntryPoint>(dlsym(library, kCudaEntryPoint));
   if (entry == nullptr) return absl::InternalError(absl::StrCat(path, ": ", dlerror()));
@@ -51,7 +53,7 @@ absl::StatusOr<const CudaApi*> Load() {
     return absl::OkStatus();
   });
   if (!counted.ok()) return counted;
-  if (devices == 0) return absl::UnavailableError("the CUDA driver is there, but no device");
+  if (devices == 0) return absl::UnavailableError("there is a CUDA driver, but no device");
   return api;
 }
 

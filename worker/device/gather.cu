@@ -5,8 +5,8 @@
 namespace traind {
 namespace {
 
-// A warp per row: its lanes walk the row's columns, so that reads of one row
-// coalesce whatever the width.
+// One warp per row: its lanes walk over the row's columns, so that reads of a row coalesce for
+// any width.
 constexpr int kWarp = 32;
 constexpr int kWarpsPerBlock = 8;
 

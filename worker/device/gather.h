@@ -5,8 +5,8 @@
 
 namespace traind {
 
-// Pointers into device memory; layouts as CudaApi::GatherBatch says. Targets are
-// moved as `target_bytes` (4 or 8) each.
+// Pointers into device memory; layouts are those of CudaApi::GatherBatch. Targets have
+// `target_bytes` (4 or 8) each.
 struct GatherArgs {
   const float* numeric;
   const int32_t* codes;
@@ -21,7 +21,7 @@ struct GatherArgs {
   int target_bytes;
 };
 
-// On `stream` (a cudaStream_t); does not wait. Returns a cudaError_t.
+// Runs on `stream` (a cudaStream_t) and does not wait. Returns a cudaError_t.
 int GatherOnDevice(const GatherArgs& args, void* stream);
 
 }  // namespace traind

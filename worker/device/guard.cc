@@ -29,7 +29,7 @@ absl::string_view FirstLines(absl::string_view text) {
   return text.substr(0, trace);
 }
 
-// Gloo throws std::runtime_error of its own, torch's CPU allocator a plain Error.
+// Gloo throws a std::runtime_error of its own; torch's CPU allocator throws a plain Error.
 absl::Status FromText(absl::string_view text) {
   text = FirstLines(text);
   if (absl::StrContains(text, "can't allocate memory") ||

@@ -1,4 +1,4 @@
-// The border to LibTorch: its exceptions end here.
+// Converts LibTorch's exceptions to statuses, so that none of them leaves this code.
 #pragma once
 
 #include <absl/status/status.h>
@@ -8,11 +8,11 @@
 
 namespace traind {
 
-// What ended a task, beyond the code of its status.
+// The kind of fault that ended a task, in addition to the status code.
 enum class Fault {
   kNone,
   kOutOfMemory,  // ResourceExhausted
-  kCollective,   // Unavailable: a peer is gone, or did not come in time
+  kCollective,   // Unavailable: a peer is gone, or was late
   kOther,        // Internal
 };
 Fault FaultOf(const absl::Status& status);
@@ -20,7 +20,7 @@ Fault FaultOf(const absl::Status& status);
 absl::Status OutOfMemoryError(absl::string_view message);
 absl::Status CollectiveError(absl::string_view message);
 
-// Runs `body`; an exception out of it becomes a status that FaultOf() knows.
+// Runs `body`. An exception becomes a status with a fault for FaultOf().
 absl::Status Guarded(const std::function<absl::Status()>& body);
 
 }  // namespace traind

@@ -1,4 +1,4 @@
-// In which numbers a step computes. Weights, moments and losses are float32 in all.
+// The number format of a step's computations. Weights, moments and losses are always float32.
 #pragma once
 
 #include <absl/strings/string_view.h>
@@ -36,7 +36,7 @@ inline std::optional<Precision> PrecisionByName(absl::string_view name) {
   return std::nullopt;
 }
 
-// Half-precision arithmetic, which a loss may outgrow.
+// Whether arithmetic is in half precision, whose range a loss may exceed.
 inline bool UsesAmp(Precision precision) {
   return precision == Precision::kBf16 || precision == Precision::kFp16;
 }

@@ -23,7 +23,7 @@ int64_t PeakResidentBytes() {
 
 void ResetPeakResident() {
   const int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return;  // the peak then counts from the start of the process
+  if (fd < 0) return;  // then the peak counts from the start of the process
   const char kPeak = '5';
   [[maybe_unused]] const ssize_t written = write(fd, &kPeak, 1);
   close(fd);

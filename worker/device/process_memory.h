@@ -5,14 +5,14 @@
 
 namespace traind {
 
-// Resident bytes since the process began, or since the last reset; 0 where the kernel
+// The peak of resident bytes since the process began, or since the last reset; 0 if the kernel
 // does not tell.
 int64_t PeakResidentBytes();
 void ResetPeakResident();
 
-// true: memory that is freed stays with the process, for the next batch, which needs
-// blocks of the same sizes. false: large blocks go back to the system at once: slower,
-// but blocks of other sizes leave no holes that nobody can use.
+// true: the process keeps freed memory for the next batch, which needs blocks of the same
+// sizes. false: large blocks return to the system at once. That is slower, but avoids
+// fragmentation if block sizes change.
 void KeepFreedMemory(bool keep);
 
 }  // namespace traind

@@ -25,18 +25,21 @@
 namespace traind {
 namespace {
 
-// Small enough that a chunk and its sum stay within a second level cache, large enough
-// that saying so costs nothing beside; the ring is what a rank may be ahead by.
+// Small enough that a chunk and its sum stay in a second-level cache, large enough that the
+// cost of announcing it is negligible.
 constexpr size_t kChunkBytes = 128 << 10;
-constexpr uint32_t kChunks = 16;        // of a ring; a power of two: counters wrap around
-constexpr size_t kPartBytes = 1 << 20;  // where there are many ranks
+constexpr uint32_t kChunks =
+    16;  // in a ring: how far a rank may be ahead; a power of two, because counters wrap around
+constexpr size_t kPartBytes = 1 << 20;  // used with many ranks
 constexpr size_t kPage = 4096;
-constexpr size_t kLine = 128;   // two cache lines: neighbours are fetched in pairs
-constexpr int kMostDirect = 3;  // ranks: above, reading all of every slot costs more than meeting
-// About 100 us: a peer that computes the same is rarely later. Where it is, as on a
-// machine that does more than this, the next spin is half as long.
+constexpr size_t kLine = 128;  // two cache lines, because neighbours are fetched in pairs
+constexpr int kMostDirect =
+    3;  // ranks; with more, reading every ring in full costs more than meeting twice
+// Spinning lasts about 100 us: a peer that computes the same is rarely later. If it is later,
+// because the machine has other work, the next spin is half as long.
 constexpr int kSpins = 4000, kLeastSpins = 32;
-constexpr absl::Duration kLookAround = absl::Milliseconds(20);  // between checks of the peers
+constexpr absl::Duration kLookAround =
+    absl::Milliseconds(20);  // interval of checks whether peers live
 
 void Relax() {
 #if defined(__x86_64__)
@@ -46,7 +49,7 @@ void Relax() {
 #endif
 }
 
-// What tells one kernel's PID namespace from all others.
+// Identifies this kernel's PID namespace among all others.
 std::string Host() {
   char space[64] = "";
   const ssize_t size = readlink("/proc/self/ns/pid", space, sizeof space - 1);
@@ -64,31 +67,31 @@ int CoresOfThisProcess() {
 }  // namespace
 
 struct SharedMemoryGroup::Header {
-  uint64_t nonce;  // the segment's, also in its address
+  uint64_t nonce;  // identifies the segment; also part of its address
   uint64_t world_size;
-  std::atomic<uint32_t> failed;  // by one rank: the others need not wait
+  std::atomic<uint32_t> failed;  // set by the first rank that fails, so that others need not wait
 };
 
-// Only grows, and wraps around; others may wait for it. value is a futex.
+// A number that only grows, and wraps around. Others may wait for it: value is a futex.
 struct SharedMemoryGroup::Counter {
   std::atomic<uint32_t> value;
-  std::atomic<uint32_t> waiting;  // threads that sleep until it changes
+  std::atomic<uint32_t> waiting;  // number of threads that sleep until it changes
 
   bool Has(uint32_t count) const {
     return static_cast<int32_t>(value.load(std::memory_order_acquire) - count) >= 0;
   }
   void Set(uint32_t count) {
     value.store(count);
-    // Sequentially consistent, as is the waiter's part: one of the two sees the other.
+    // Sequentially consistent, like the waiter's part: at least one of the two sees the other.
     if (waiting.load() > 0) Wake();
   }
   void Wake() { syscall(SYS_futex, &value, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
 };
 
-// A rank's place in the segment.
+// The data of one rank in the segment.
 struct SharedMemoryGroup::Seat {
-  Counter put;    // chunks, and meetings that it has come to
-  Counter taken;  // of all ranks
+  Counter put;    // chunks written and meetings joined
+  Counter taken;  // chunks read and meetings left
   std::atomic<uint32_t> left;
   std::atomic<int32_t> pid;
 };
@@ -97,7 +100,7 @@ SharedMemoryGroup::SharedMemoryGroup(int rank, int world_size, absl::Duration ti
     : rank_(rank),
       world_size_(world_size),
       timeout_(timeout),
-      // Without a core for each, spinning keeps the one away that is waited for.
+      // If ranks outnumber cores, spinning would keep off the core the peer that is waited for.
       spins_(CoresOfThisProcess() >= world_size ? kSpins : 0) {}
 
 absl::Status SharedMemoryGroup::Map(int fd) {
@@ -142,9 +145,9 @@ absl::StatusOr<std::unique_ptr<SharedMemoryGroup>> SharedMemoryGroup::Open(
   uint64_t nonce = 0;
   if (parts.size() != 4 || !absl::SimpleAtoi(parts[1], &pid) ||
       !absl::SimpleAtoi(parts[2], &number) || !absl::SimpleAtoi(parts[3], &nonce)) {
-    return absl::FailedPreconditionError(absl::StrCat("no segment's address: ", address));
+    return absl::FailedPreconditionError(absl::StrCat("not the address of a segment: ", address));
   }
-  // Elsewhere that process number is somebody else's.
+  // On another host that process number belongs to another process.
   if (parts[0].empty() || parts[0] != Host()) {
     return absl::FailedPreconditionError("rank 0 is on another host");
   }
@@ -184,7 +187,8 @@ absl::Status SharedMemoryGroup::Seal() {
     if (pid == getpid()) continue;
     const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
     if (fd < 0 && errno == ESRCH) return Fail(absl::StrCat("rank ", peer, " has ended"));
-    peer_fds_[static_cast<size_t>(peer)] = fd;  // an old kernel has none: the timeout remains
+    peer_fds_[static_cast<size_t>(peer)] =
+        fd;  // -1 on an old kernel; then only the timeout applies
   }
   return absl::OkStatus();
 }
@@ -205,7 +209,7 @@ char* SharedMemoryGroup::part(int rank) const {
 
 void SharedMemoryGroup::Announce() { seat(rank_).put.Set(++put_); }
 
-void SharedMemoryGroup::Take() { seat(rank_).taken.Set(++taken_); }
+void SharedMemoryGroup::MarkTaken() { seat(rank_).taken.Set(++taken_); }
 
 absl::Status SharedMemoryGroup::Meet() {
   Announce();
@@ -214,7 +218,7 @@ absl::Status SharedMemoryGroup::Meet() {
 
 absl::Status SharedMemoryGroup::Barrier() {
   RETURN_IF_ERROR(Meet());
-  Take();
+  MarkTaken();
   return absl::OkStatus();
 }
 
@@ -279,14 +283,14 @@ absl::Status SharedMemoryGroup::Fail(const std::string& what) const {
   return absl::UnavailableError(absl::StrCat("shared memory of rank ", rank_, ": ", what));
 }
 
-// values: this rank's chunk, which its ring has, too; becomes the sum.
+// values: this rank's chunk, which is also in its ring; becomes the sum.
 void SharedMemoryGroup::AddChunk(absl::Span<float> values, float scale) const {
-  const float* of[kMostDirect] = {};
+  const float* chunks[kMostDirect] = {};
   for (int rank = 0; rank < world_size_; ++rank) {
     const char* ring = chunk(rank, taken_);
-    of[rank] = rank == rank_ ? values.data() : reinterpret_cast<const float*>(ring);
+    chunks[rank] = rank == rank_ ? values.data() : reinterpret_cast<const float*>(ring);
   }
-  const float *a = of[0], *b = of[1], *c = of[2];
+  const float *a = chunks[0], *b = chunks[1], *c = chunks[2];
   float* out = values.data();
   const size_t count = values.size();
   if (world_size_ == 2) {
@@ -299,14 +303,14 @@ void SharedMemoryGroup::AddChunk(absl::Span<float> values, float scale) const {
 absl::Status SharedMemoryGroup::Sum(absl::Span<float> values, float scale) {
   if (world_size_ > kMostDirect) return SumByParts(values, scale);
   constexpr size_t kCount = kChunkBytes / sizeof(float);
-  size_t put = 0, added = 0;  // values
+  size_t put = 0, added = 0;  // numbers of values
   while (added < values.size()) {
-    // Nobody's chunk of a ring's length ago is still being read.
+    // True once all ranks have read the chunk that the next one overwrites.
     const uint32_t read = put_ + 1 - kChunks;
     if (put > added && AllHave(&Seat::put, taken_ + 1)) {
       AddChunk(values.subspan(added, kCount), scale);
       added += kCount;
-      Take();
+      MarkTaken();
     } else if (put < values.size() && AllHave(&Seat::taken, read)) {
       const absl::Span<float> next = values.subspan(put, kCount);
       std::memcpy(chunk(rank_, put_), next.data(), next.size() * sizeof(float));
@@ -331,11 +335,11 @@ absl::Status SharedMemoryGroup::SumByParts(absl::Span<float> values, float scale
     const size_t share = (all.size() + ranks - 1) / ranks;
     const size_t first = std::min(all.size(), self * share);
     const size_t count = std::min(share, all.size() - first);
-    const auto of = [&](int rank) { return reinterpret_cast<float*>(part(rank)) + first; };
-    float* out = of(world_size_);
-    std::copy_n(of(0), count, out);
+    const auto part_of = [&](int rank) { return reinterpret_cast<float*>(part(rank)) + first; };
+    float* out = part_of(world_size_);
+    std::copy_n(part_of(0), count, out);
     for (int rank = 1; rank < world_size_; ++rank) {
-      const float* more = of(rank);
+      const float* more = part_of(rank);
       const float factor = rank + 1 == world_size_ ? scale : 1;
       for (size_t i = 0; i < count; ++i) out[i] = (out[i] + more[i]) * factor;
     }
@@ -346,14 +350,14 @@ absl::Status SharedMemoryGroup::SumByParts(absl::Span<float> values, float scale
 }
 
 absl::Status SharedMemoryGroup::Broadcast(absl::Span<char> bytes) {
-  RETURN_IF_ERROR(Barrier());  // nobody reads a ring any more
+  RETURN_IF_ERROR(Barrier());  // after this no rank reads a ring any more
   for (size_t begin = 0; begin < bytes.size(); begin += kChunkBytes) {
     const size_t count = std::min(kChunkBytes, bytes.size() - begin);
     char* shared = chunk(0, put_);
     if (rank_ == 0) std::memcpy(shared, bytes.data() + begin, count);
     RETURN_IF_ERROR(Meet());
     if (rank_ != 0) std::memcpy(bytes.data() + begin, shared, count);
-    Take();
+    MarkTaken();
   }
   return absl::OkStatus();
 }

@@ -1,4 +1,4 @@
-// How values travel between the ranks of a gang.
+// The way in which values travel between the ranks of a gang.
 #pragma once
 
 #include <absl/strings/string_view.h>
@@ -8,8 +8,8 @@
 namespace traind {
 
 enum class Transport {
-  kAuto,          // NCCL on GPUs; else shared memory where all ranks are on one host; else Gloo
-  kSharedMemory,  // an error where ranks are on several hosts
+  kAuto,          // GPUs: NCCL; else shared memory if all ranks are on one host; else Gloo
+  kSharedMemory,  // fails if ranks are on several hosts
   kGloo,
   kNccl,
 };

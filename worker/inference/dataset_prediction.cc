@@ -17,17 +17,17 @@
 namespace traind {
 namespace {
 
-// What publishing is taken to cost until it was measured.
+// The estimated duration of publishing, until it has been measured.
 constexpr absl::Duration kPublishBase = absl::Milliseconds(150);
 constexpr absl::Duration kPublishPerValue = absl::Nanoseconds(600);
 constexpr double kPublishMargin = 1.5;
-// A Prediction of some members is worth a twentieth of the time.
+// Publishing intermediate Predictions may take a twentieth of the time.
 constexpr int kMostOfTime = 20;
 constexpr absl::Duration kBetweenPredictions = absl::Seconds(2);
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// The user's mistake, or the system's.
+// Distinguishes errors in the user's data from those of the system.
 absl::Status OfData(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kInvalidArgument:
@@ -62,7 +62,7 @@ absl::Status DatasetPrediction::Run() {
       MakeDirs(absl::StrCat(task_.state_dir, "/", AttemptDir(task_.job, task_.attempt))));
   RETURN_IF_ERROR(FindSchema());
   RETURN_IF_ERROR(ReadRows());
-  RETURN_IF_ERROR(TakeEarlierValues());
+  RETURN_IF_ERROR(ReuseEarlierValues());
   for (size_t k = 0; k < spec_.models.size() && !TimeIsUp(); ++k) {
     if (values_[k].has_value()) continue;
     RETURN_IF_ERROR(PredictWith(static_cast<int>(k)));
@@ -84,12 +84,12 @@ absl::Status DatasetPrediction::Run() {
 absl::Status DatasetPrediction::TooFew() const {
   const std::string what =
       absl::StrCat(Answered(), " of ", spec_.models.size(), " models of job ", spec_.from,
-                   " have answered, ", spec_.min_members, " must (predict.min_members)");
-  if (TimeIsUp()) return OutOfTimeError(absl::StrCat(what, ": the time was too short"));
-  return absl::InvalidArgumentError(what);  // the same again would end the same
+                   " have answered, but predict.min_members is ", spec_.min_members);
+  if (TimeIsUp()) return OutOfTimeError(absl::StrCat(what, ": time was too short"));
+  return absl::InvalidArgumentError(what);  // a retry would end in the same way
 }
 
-// All folds were trained on one table.
+// All folds were trained on one table, so any model's schema will do.
 absl::Status DatasetPrediction::FindSchema() {
   absl::Status status;
   for (const ModelChoice& model : spec_.models) {
@@ -117,7 +117,7 @@ absl::Status DatasetPrediction::ReadRows() {
     ready.warnings = (*images)->warnings();
     absl::Status status = ReadTable((*images)->table(), ready.warnings);
     if (status.ok()) status = ReadImages(**images, ready.warnings);
-    // What was changed under our hands explains every other mistake.
+    // A file that changed meanwhile explains every other error, so this error comes first.
     if (const absl::Status unchanged = (*images)->CheckUnchanged(); !unchanged.ok()) {
       return OfData(unchanged);
     }
@@ -145,7 +145,7 @@ absl::Status DatasetPrediction::ReadTable(const CsvFile& data, std::vector<std::
   const std::string path = InAttempt("rows.bin");
   const absl::StatusOr<RowsFileInfo> info =
       WriteRowsFile(schema_, data, path, InAttempt("ids.bin"), [this] {
-        SayProgress();
+        ReportProgress();
         return !TimeIsUp();
       });
   if (absl::IsCancelled(info.status())) return TooFew();
@@ -162,7 +162,7 @@ absl::Status DatasetPrediction::ReadImages(const ImageInput& images,
   const std::string path = InAttempt("rows.bin");
   const int64_t stride = image_->size * image_->size * image_->channels;
   absl::StatusOr<ImagesFileInfo> info = WriteImagesFile(images, *rows_file_, stride, path, [this] {
-    SayProgress();
+    ReportProgress();
     return !TimeIsUp();
   });
   if (absl::IsCancelled(info.status())) return TooFew();
@@ -172,7 +172,7 @@ absl::Status DatasetPrediction::ReadImages(const ImageInput& images,
   return rows_file_->OpenImages(ImagesPath(path), stride);
 }
 
-absl::Status DatasetPrediction::TakeEarlierValues() {
+absl::Status DatasetPrediction::ReuseEarlierValues() {
   for (size_t k = 0; k < spec_.models.size(); ++k) {
     const ModelChoice& model = spec_.models[k];
     auto values = FindValues(task_.state_dir, task_.job, static_cast<int>(k), data_, model.dir);
@@ -220,7 +220,7 @@ absl::Status DatasetPrediction::PredictWith(int index) {
   return absl::OkStatus();
 }
 
-// The digest of values-<index>.npy. Cancelled: the time is up.
+// Returns the digest of values-<index>.npy. Cancelled: time is up.
 absl::StatusOr<std::string> DatasetPrediction::WriteValues(int index, TrainedModel& model) {
   const size_t outputs = schema_.outputs();
   ASSIGN_OR_RETURN(const std::unique_ptr<DurableWriter> out,
@@ -242,7 +242,8 @@ absl::StatusOr<std::string> DatasetPrediction::WriteValues(int index, TrainedMod
         ASSIGN_OR_RETURN(const FileDigest digest, out->Commit());
         return digest.sha256;
       }
-      // What would be left for a short step belongs to this one: few rows go another way.
+      // A short last step is merged with the one before, because few rows may
+      // take another code path.
       end = count - begin < step + step / 2 ? count : begin + step;
       const absl::Duration began = clock_.MonotonicNow();
       values.resize(static_cast<size_t>(end - begin) * outputs);
@@ -252,14 +253,14 @@ absl::StatusOr<std::string> DatasetPrediction::WriteValues(int index, TrainedMod
       if (end - begin >= step) step_cost_ = clock_.MonotonicNow() - began;
       for (size_t i = 0; i < values.size(); ++i) sums[i % outputs] += values[i];
       rows_left -= end - begin;
-      SayProgress();
+      ReportProgress();
     }
   }
   ASSIGN_OR_RETURN(const FileDigest digest, out->Commit());
   return digest.sha256;
 }
 
-// An answer for some rows, and for the others what those have on average, is better than none.
+// Answers for some rows, and their mean for the others, are better than none.
 bool DatasetPrediction::MayStandIn(int64_t rows_left) const {
   return Answered() == 0 && spec_.min_members <= 1 && rows_left < rows_ &&
          control_.order() != InferenceControl::Order::kDrop;
@@ -297,11 +298,11 @@ absl::Duration DatasetPrediction::AnswerAt() const {
 }
 
 bool DatasetPrediction::TimeIsUp() const {
-  return control_.order() != InferenceControl::Order::kGoOn ||
+  return control_.order() != InferenceControl::Order::kContinue ||
          clock_.MonotonicNow() + step_cost_ >= AnswerAt();
 }
 
-// Where enough models have answered, one more is begun only if it may come in time.
+// Once enough models have answered, another one is started only if it can finish in time.
 bool DatasetPrediction::CannotFinish(int64_t rows_left, int64_t step) const {
   if (Answered() < spec_.min_members) return false;
   const double steps = static_cast<double>(rows_left) / static_cast<double>(step);
@@ -337,7 +338,7 @@ absl::Status DatasetPrediction::PublishNow() {
   answer.quality = spec_.quality;
   answer.oof_score = spec_.oof_score;
   answer.comparable = spec_.comparable;
-  answer.progress = [this] { SayProgress(); };  // a long file is no hang
+  answer.progress = [this] { ReportProgress(); };  // so that a long file does not look like a hang
   const absl::Duration began = clock_.MonotonicNow();
   const absl::StatusOr<PublishedPrediction> published = PublishDataset(answer, clock_.WallNow());
   if (!published.ok()) return StorageError(published.status());
@@ -352,7 +353,7 @@ absl::Status DatasetPrediction::PublishNow() {
   return absl::OkStatus();
 }
 
-// The Prediction stands: what it was made of is of no use any more.
+// Removes the scratch files, which are useless once the Prediction is published.
 void DatasetPrediction::RemoveScratch() const {
   unlink(InAttempt("rows.bin").c_str());
   unlink(TextsPath(InAttempt("rows.bin")).c_str());
@@ -365,7 +366,7 @@ void DatasetPrediction::RemoveScratch() const {
   }
 }
 
-void DatasetPrediction::SayProgress() {
+void DatasetPrediction::ReportProgress() {
   rank_protocol::Progress progress;
   progress.attempt = task_.attempt;
   progress.step = ++blocks_done_;

@@ -25,17 +25,18 @@
 
 namespace traind {
 
-// The file is read once; then one model after the other predicts all of it, so that when the
-// time is up whole models have answered. Each one's values are durable when it is through:
-// whoever comes after a kill goes on with the next. The Prediction is published when all
-// have answered or the time is up, and before that now and then. Where not one model is
-// through when the time is up, and one is enough, its rows so far are the answer (FLOOR).
-// Says TableReady (rows and warnings), Progress and Predicted; Finished and Failed are its
-// caller's. Threads: Run() on one; the control may change under it.
-// Errors: FailureReason() names each.
+// Predicts a data file. The file is read once. Then one model after the other predicts all of
+// it, so that complete models have answered when time is up. The values of each model are
+// durable when it is done, so an Attempt after a kill continues with the next model. The
+// Prediction is published when all models have answered or time is up, and now and then before.
+// If no model is done when time is up, and one model is enough, the answers of the first one so
+// far are published, with their mean for the other rows (FLOOR).
+// Sends TableReady (rows and warnings), Progress and Predicted; its caller
+// sends Finished and Failed.
+// Threads: Run() on one; the control may change meanwhile. Errors: FailureReason() maps each.
 class DatasetPrediction {
  public:
-  // References outlive it.
+  // The references must outlive it.
   DatasetPrediction(rank_protocol::Predict task, InferenceControl& control, EventSink& sink,
                     const Clock& clock);
 
@@ -46,7 +47,7 @@ class DatasetPrediction {
   absl::Status ReadRows();
   absl::Status ReadTable(const CsvFile& data, std::vector<std::string>& warnings);
   absl::Status ReadImages(const ImageInput& images, std::vector<std::string>& warnings);
-  absl::Status TakeEarlierValues();
+  absl::Status ReuseEarlierValues();
   absl::Status PredictWith(int index);
   absl::StatusOr<std::string> WriteValues(int index, TrainedModel& model);
   bool MayStandIn(int64_t rows_left) const;
@@ -58,11 +59,11 @@ class DatasetPrediction {
 
   bool TimeIsUp() const;
   bool CannotFinish(int64_t rows_left, int64_t step) const;
-  // When publishing has to begin.
+  // The time at which publishing has to begin.
   absl::Duration AnswerAt() const;
   int Answered() const;
-  void SayProgress();
-  // Tell the user of rows, and of models, that do not answer.
+  void ReportProgress();
+  // Record decisions about rows, and about models, without an answer.
   void NoteStandIn() const;
   void NoteMissing(const std::string& cause, int before, int after) const;
   std::string InAttempt(const std::string& name) const;
@@ -80,15 +81,15 @@ class DatasetPrediction {
   FileIdentity data_;
   int64_t rows_ = 0;
   std::unique_ptr<RowsFile> rows_file_;
-  std::vector<std::optional<MemberValues>> values_;  // by model
+  std::vector<std::optional<MemberValues>> values_;  // [model]
   int64_t blocks_done_ = 0;
-  absl::Duration step_cost_;  // of the last whole step
-  int missing_ = 0;           // models that cannot answer
-  int64_t stand_in_ = 0;      // rows for which no model has answered, and something stands
+  absl::Duration step_cost_;  // duration of the last whole step
+  int missing_ = 0;           // number of models that cannot answer
+  int64_t stand_in_ = 0;      // number of rows that get the mean answer instead of a model's
 
-  int published_ = 0;  // members of the last Prediction
+  int published_ = 0;  // number of members of the last Prediction
   absl::Duration published_at_;
-  absl::Duration publish_cost_;  // the longest seen
+  absl::Duration publish_cost_;  // the longest duration so far
 };
 
 }  // namespace traind

@@ -11,7 +11,7 @@
 namespace traind {
 namespace {
 
-// Between two looks at the clock.
+// The most work between two checks of the clock.
 constexpr int64_t kMostAtOnce = 256, kBytesAtOnce = int64_t{64} << 20;
 
 }  // namespace
@@ -25,12 +25,12 @@ absl::StatusOr<ImagesFileInfo> WriteImagesFile(const ImageInput& images, const R
   std::vector<uint8_t> pixels;
   const int64_t at_once = std::clamp<int64_t>(kBytesAtOnce / stride, 1, kMostAtOnce);
   for (int64_t block = 0; block < rows.blocks(); ++block) {
-    const LaterRows of_block = rows.Block(block);
+    const LaterRows block_rows = rows.Block(block);
     const int64_t count = rows.RowsOf(block);
     for (int64_t begin = 0; begin < count; begin += at_once) {
       const int64_t end = std::min(count, begin + at_once);
-      const std::vector<std::string> names(of_block.texts.begin() + begin,
-                                           of_block.texts.begin() + end);
+      const std::vector<std::string> names(block_rows.texts.begin() + begin,
+                                           block_rows.texts.begin() + end);
       pixels.resize(names.size() * static_cast<size_t>(stride));
       const ImagesRead read = images.Read(names, absl::MakeSpan(pixels));
       for (const std::string& error : read.errors) {

@@ -35,11 +35,11 @@ void InferenceControl::Push(rank_protocol::Rows rows) {
   rows_.push_back(std::move(rows));
 }
 
-std::vector<rank_protocol::Rows> InferenceControl::TakeRows(absl::Duration timeout) {
+std::vector<rank_protocol::Rows> InferenceControl::WaitForRows(absl::Duration timeout) {
   absl::MutexLock lock(&mutex_);
   const auto something = [this] {
     mutex_.AssertReaderHeld();
-    return !rows_.empty() || order_ != Order::kGoOn;
+    return !rows_.empty() || order_ != Order::kContinue;
   };
   mutex_.AwaitWithTimeout(absl::Condition(&something), timeout);
   return std::exchange(rows_, {});

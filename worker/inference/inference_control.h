@@ -1,4 +1,4 @@
-// What the Worker tells a task that predicts.
+// The Worker's orders to a task that predicts.
 #pragma once
 
 #include <absl/base/thread_annotations.h>
@@ -13,32 +13,33 @@
 
 namespace traind {
 
-// Threads: safe; one thread predicts, another one takes commands.
+// Holds the deadline, the latest order and the rows that wait.
+// Threads: safe; one thread predicts, another one receives commands.
 class InferenceControl {
  public:
   // remaining_ms counts from now; -1: there is no deadline.
   InferenceControl(int64_t attempt, int64_t remaining_ms, const Clock& clock);
 
   int64_t attempt() const { return attempt_; }
-  // By Clock::MonotonicNow().
+  // On the clock of Clock::MonotonicNow().
   absl::Duration deadline() const ABSL_LOCKS_EXCLUDED(mutex_);
-  enum class Order { kGoOn, kAnswer, kDrop };  // answer: with what there is
+  enum class Order { kContinue, kAnswer, kDrop };  // kAnswer: with the values there are
   Order order() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   void Apply(const rank_protocol::Replan& replan) ABSL_LOCKS_EXCLUDED(mutex_);
   void Apply(const rank_protocol::Stop& stop) ABSL_LOCKS_EXCLUDED(mutex_);
   void Push(rank_protocol::Rows rows) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Whatever waits, at once where something does; else what comes within `timeout`, or
-  // nothing after it or another order.
-  std::vector<rank_protocol::Rows> TakeRows(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns all waiting rows. If there are none, waits until rows come, another order comes or
+  // `timeout` is over.
+  std::vector<rank_protocol::Rows> WaitForRows(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   const int64_t attempt_;
   const Clock& clock_;
   mutable absl::Mutex mutex_;
   absl::Duration deadline_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
-  Order order_ ABSL_GUARDED_BY(mutex_) = Order::kGoOn;
+  Order order_ ABSL_GUARDED_BY(mutex_) = Order::kContinue;
   std::vector<rank_protocol::Rows> rows_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -20,7 +20,7 @@ absl::StatusOr<Image> Decode(const ImageFields& fields, absl::string_view text) 
   std::string bytes;
   if (text.empty() || !absl::Base64Unescape(text, &bytes)) {
     return absl::InvalidArgumentError(
-        "is no image in base64; a row brings the bytes of a JPEG or PNG file, not its path");
+        "is not an image in base64; send the bytes of a JPEG or PNG file, not its path");
   }
   ASSIGN_OR_RETURN(const Image image, DecodeImage(bytes, {fields.channels, fields.size, true}));
   return CropAndResize(image, fields.size);

@@ -1,4 +1,4 @@
-// Images that come within a row.
+// Images that are sent within a row.
 #pragma once
 
 #include <absl/status/status.h>
@@ -13,8 +13,9 @@
 namespace traind {
 
 // Appends the pixels [size, size, channels] of each row's image. images: JPEG or PNG files in
-// base64 (RFC 4648), a data URL's head before it or not. No file of ours is ever opened.
-// InvalidArgument names the row, from 1, and the column; `pixels` is as before then.
+// base64 (RFC 4648), with or without the head of a data URL. Never opens a file.
+// Errors: InvalidArgument names the row, counted from 1, and the column;
+// `pixels` stays unchanged then.
 absl::Status AddRowImages(const ImageFields& fields, const TextRows& images,
                           std::vector<uint8_t>& pixels);
 

@@ -28,9 +28,10 @@ std::string TextOf(float value) {
 // The rows of several requests.
 struct RowServer::Batch {
   std::vector<ColumnRows> features;
-  TextRows texts;               // where the models take some
-  std::vector<uint8_t> pixels;  // likewise
-  std::vector<std::pair<const rank_protocol::Rows*, size_t>> requests;  // with their rows
+  TextRows texts;               // if the models take texts
+  std::vector<uint8_t> pixels;  // if the models take images
+  std::vector<std::pair<const rank_protocol::Rows*, size_t>>
+      requests;  // with their numbers of rows
   size_t rows = 0;
 };
 
@@ -66,7 +67,7 @@ absl::Status RowServer::LoadModels() {
     models_.push_back(*std::move(model));
   }
   if (models_.empty()) {
-    return absl::InvalidArgumentError(  // the same again would end the same
+    return absl::InvalidArgumentError(  // a retry would end in the same way
         absl::StrCat("no model of job ", spec_.from, " can predict: ", status.message()));
   }
   ScaleToOne(weights_);
@@ -74,7 +75,7 @@ absl::Status RowServer::LoadModels() {
   members_ = members.dump();
   quality_ = models_.size() == spec_.models.size() ? spec_.quality : Quality::kDegraded;
   schema_ = models_[0]->input();
-  schema_.id.clear();  // rows come back in their order
+  schema_.id.clear();  // not needed, because answers keep the order of the rows
   return absl::OkStatus();
 }
 
@@ -87,8 +88,8 @@ absl::Status RowServer::Run() {
   serving.members = static_cast<int>(models_.size());
   sink_.Send(serving);
   absl::Duration last = clock_.MonotonicNow();
-  while (control_.order() == InferenceControl::Order::kGoOn) {
-    std::vector<rank_protocol::Rows> requests = control_.TakeRows(kHeartbeat);
+  while (control_.order() == InferenceControl::Order::kContinue) {
+    std::vector<rank_protocol::Rows> requests = control_.WaitForRows(kHeartbeat);
     const absl::Duration now = clock_.MonotonicNow();
     if (!requests.empty()) {
       AnswerAll(std::move(requests));
@@ -100,8 +101,8 @@ absl::Status RowServer::Run() {
     progress.attempt = task_.attempt;
     sink_.SendProgress(progress);
   }
-  for (const rank_protocol::Rows& request : control_.TakeRows(absl::ZeroDuration())) {
-    Refuse(request, absl::UnavailableError("the models are about to go"));
+  for (const rank_protocol::Rows& request : control_.WaitForRows(absl::ZeroDuration())) {
+    Refuse(request, absl::UnavailableError("the models are about to be unloaded"));
   }
   return absl::OkStatus();
 }
@@ -134,7 +135,7 @@ absl::StatusOr<const FeatureReader*> RowServer::ReaderFor(const std::vector<std:
   for (size_t i = 0; i < columns.size(); ++i) {
     if (std::find(columns.begin(), columns.begin() + static_cast<ptrdiff_t>(i), columns[i]) !=
         columns.begin() + static_cast<ptrdiff_t>(i)) {
-      return absl::InvalidArgumentError(absl::StrCat("columns: '", columns[i], "' is there twice"));
+      return absl::InvalidArgumentError(absl::StrCat("columns: '", columns[i], "' occurs twice"));
     }
   }
   ASSIGN_OR_RETURN(std::unique_ptr<FeatureReader> reader,
@@ -186,13 +187,13 @@ absl::Status RowServer::PredictBatch(const Batch& batch, std::vector<float>& val
   }
   for (size_t i = 0; i < batch.texts.ends.size(); ++i) rows.texts.push_back(batch.texts[i]);
   const size_t size = batch.rows * schema_.outputs();
-  std::vector<std::vector<float>> of_models;
+  std::vector<std::vector<float>> model_values;
   std::vector<absl::Span<const float>> parts;
   for (const auto& model : models_) {
-    std::vector<float>& out = of_models.emplace_back(size);
+    std::vector<float>& out = model_values.emplace_back(size);
     RETURN_IF_ERROR(model->Predict(rows, 0, static_cast<int64_t>(batch.rows), absl::MakeSpan(out)));
   }
-  for (const std::vector<float>& out : of_models) parts.push_back(out);
+  for (const std::vector<float>& out : model_values) parts.push_back(out);
   values.resize(size);
   Blend(parts, weights_, absl::MakeSpan(values));
   return absl::OkStatus();

@@ -1,4 +1,4 @@
-// Answers rows with another Job's models, which stay loaded.
+// Answers requests for rows with another Job's models, which stay loaded.
 #pragma once
 
 #include <absl/status/status.h>
@@ -19,13 +19,13 @@
 
 namespace traind {
 
-// Whatever requests wait are predicted as one batch. One with a bad row is refused alone: the
-// others are answered. Ends when nothing has come for as long as the spec says, or on Stop.
-// Says Serving, Answered, and Progress once a second. Threads: Run() on one; the control
-// may change under it. Errors: FailureReason() names each.
+// Serves requests. All waiting requests are predicted as one batch. A request with a bad row is
+// refused; the others are answered. Ends after the idle time of the spec, or on Stop. Sends
+// Serving, Answered and, once a second, Progress.
+// Threads: Run() on one; the control may change meanwhile. Errors: FailureReason() maps each.
 class RowServer {
  public:
-  // References outlive it.
+  // The references must outlive it.
   RowServer(rank_protocol::Serve task, InferenceControl& control, EventSink& sink,
             const Clock& clock);
   ~RowServer();

@@ -101,7 +101,7 @@ absl::StatusOr<RowsFileInfo> WriteRowsFile(const InputSchema& schema, const CsvF
   ASSIGN_OR_RETURN(const CsvText text, OpenDataFile(data, info.warnings));
   ASSIGN_OR_RETURN(const auto reader, FeatureReader::Match(schema, text.header, data.name));
   if (!reader->ignored().empty()) {
-    info.warnings.push_back(absl::StrCat(data.name, ": columns that the models do not know: '",
+    info.warnings.push_back(absl::StrCat(data.name, ": the models do not use these columns: '",
                                          absl::StrJoin(reader->ignored(), "', '"), "'"));
   }
   Writer writer(*reader, text.header.size());
@@ -112,7 +112,7 @@ absl::StatusOr<RowsFileInfo> WriteRowsFile(const InputSchema& schema, const CsvF
   do {
     block.Clear();
     read = blocks.Next(static_cast<size_t>(kRowsPerBlock), block);
-    // What is wrong in the rows before comes first.
+    // Errors in earlier rows come first.
     RETURN_IF_ERROR(writer.Add(block));
     if (!keep_going()) return absl::CancelledError("stopped while the file was read");
   } while (read.ok() && block.rows() == static_cast<size_t>(kRowsPerBlock));
@@ -137,13 +137,12 @@ absl::StatusOr<RowsFile> RowsFile::Open(const std::string& path, const InputSche
   ASSIGN_OR_RETURN(file.file_, MappedFile::Open(path, MapUse::kStream));
   const size_t expected = static_cast<size_t>(rows) * file.numeric_.size() * kCellBytes;
   if (file.file_->bytes().size() != expected) {
-    return absl::DataLossError(absl::StrCat(path, " has another size than its ", rows, " rows"));
+    return absl::DataLossError(absl::StrCat(path, " has the wrong size for ", rows, " rows"));
   }
   if (schema.text_columns.empty()) return file;
   ASSIGN_OR_RETURN(file.texts_, MappedFile::Open(TextsPath(path), MapUse::kStream));
   if (file.texts_->bytes().size() < static_cast<size_t>(rows) * sizeof(uint64_t)) {
-    return absl::DataLossError(
-        absl::StrCat(TextsPath(path), " is shorter than its ", rows, " rows"));
+    return absl::DataLossError(absl::StrCat(TextsPath(path), " is too short for ", rows, " rows"));
   }
   return file;
 }
@@ -156,7 +155,7 @@ absl::Status RowsFile::OpenImages(const std::string& path, int64_t stride) {
   ASSIGN_OR_RETURN(images_, MappedFile::Open(path, MapUse::kStream));
   stride_ = stride;
   if (images_->bytes().size() == static_cast<size_t>(rows_ * stride)) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(path, " has another size than its ", rows_, " images"));
+  return absl::DataLossError(absl::StrCat(path, " has the wrong size for ", rows_, " images"));
 }
 
 LaterRows RowsFile::Block(int64_t block) const {
@@ -181,7 +180,7 @@ LaterRows RowsFile::Block(int64_t block) const {
   if (texts_ == nullptr) return rows;
   const absl::string_view bytes = texts_->bytes();
   const size_t limit = bytes.size() - static_cast<size_t>(rows_) * sizeof(uint64_t);
-  const auto end_of = [&](int64_t row) {  // of the row before the first: 0
+  const auto end_of = [&](int64_t row) {  // 0 before the first row
     uint64_t end = 0;
     if (row >= 0)
       std::memcpy(&end, bytes.data() + limit + static_cast<size_t>(row) * 8, sizeof end);

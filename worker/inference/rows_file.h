@@ -1,5 +1,5 @@
-// The features of a data file that may be larger than memory, as a scratch file: read once,
-// then mapped by each model in turn.
+// The features of a data file that may be larger than memory, as a scratch file: the data are
+// read once, and each model maps the scratch file in turn.
 #pragma once
 
 #include <absl/status/status.h>
@@ -17,7 +17,7 @@
 
 namespace traind {
 
-// Rows lie in blocks of so many, feature by feature.
+// Rows are stored in blocks of this size, feature by feature.
 inline constexpr int64_t kRowsPerBlock = 16384;
 
 struct RowsFileInfo {
@@ -25,14 +25,14 @@ struct RowsFileInfo {
   std::vector<std::string> warnings;  // for the user
 };
 
-// The texts of the rows, one after the other, then where each ends, uint64; there where the
-// schema has text columns.
+// The path of the rows' texts, one after the other, followed by the end of each as uint64. The
+// file exists if the schema has text columns.
 inline std::string TextsPath(const std::string& rows_path) { return rows_path + ".texts"; }
 
-// Reads `data` and writes rows_path, TextsPath(), and, where the schema has an id, ids_path: of
-// each row the id's length, a colon, and the id. keep_going: asked after each block.
-// InvalidArgument names file, row and column; Cancelled: keep_going said no; else as of
-// DurableWriter.
+// Reads `data` and writes rows_path, TextsPath() and, if the schema has an id, ids_path: the
+// length of each row's id, a colon, and the id. keep_going: asked after each block.
+// Errors: InvalidArgument names file, row and column; Cancelled if keep_going returned false;
+// those of DurableWriter.
 absl::StatusOr<RowsFileInfo> WriteRowsFile(const InputSchema& schema, const CsvFile& data,
                                            const std::string& rows_path,
                                            const std::string& ids_path,
@@ -43,27 +43,28 @@ struct LaterRows : FeatureRows {
   const uint8_t* pixels = nullptr;  // [rows, size, size, channels]; null: rows have no images
 };
 
-// Threads: immutable.
+// Reads a file that WriteRowsFile() has written. Threads: immutable.
 class RowsFile {
  public:
-  // DataLoss: it has another size.
+  // Errors: DataLoss if the file has the wrong size.
   static absl::StatusOr<RowsFile> Open(const std::string& path, const InputSchema& schema,
                                        int64_t rows);
   int64_t blocks() const { return (rows_ + kRowsPerBlock - 1) / kRowsPerBlock; }
   int64_t rows() const { return rows_; }
-  // Rows of one block.
+  // Number of rows of a block.
   int64_t RowsOf(int64_t block) const;
   LaterRows Block(int64_t block) const;
-  // The images of all rows, `stride` bytes each. DataLoss: the file has another size.
+  // Opens the images of all rows, with `stride` bytes each. Errors: DataLoss if the
+  // file has the wrong size.
   absl::Status OpenImages(const std::string& path, int64_t stride);
 
  private:
   RowsFile() = default;
 
-  std::unique_ptr<MappedFile> file_, texts_, images_;  // the latter null where there are none
+  std::unique_ptr<MappedFile> file_, texts_, images_;  // texts_, images_: null if there are none
   std::vector<bool> numeric_;                          // [feature]
   int64_t rows_ = 0;
-  int64_t stride_ = 0;  // of the images
+  int64_t stride_ = 0;  // bytes per image
 };
 
 }  // namespace traind

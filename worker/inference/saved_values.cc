@@ -40,7 +40,7 @@ std::vector<int64_t> Attempts(const std::string& state_dir, const std::string& j
 }
 
 std::optional<MemberValues> Read(const std::string& stem, const FileIdentity& data,
-                                 int64_t of_attempt) {
+                                 int64_t model_attempt) {
   const absl::StatusOr<std::string> text = ReadFile(stem + ".json");
   if (!text.ok()) return std::nullopt;
   MemberValues values;
@@ -55,7 +55,7 @@ std::optional<MemberValues> Read(const std::string& stem, const FileIdentity& da
   } catch (const Json::exception&) {
     return std::nullopt;
   }
-  if (values.member.attempt != of_attempt) return std::nullopt;
+  if (values.member.attempt != model_attempt) return std::nullopt;
   const auto digest = DigestFile(values.path);
   if (!digest.ok() || digest->sha256 != values.member.test_sha256) return std::nullopt;
   return values;
@@ -87,14 +87,14 @@ absl::Status SaveValues(const std::string& dir, int index, const FileIdentity& d
 std::optional<MemberValues> FindValues(const std::string& state_dir, const std::string& job,
                                        int index, const FileIdentity& data,
                                        const std::string& model_dir) {
-  int64_t of_attempt = 0;
-  if (!absl::SimpleAtoi(fs::path(model_dir).filename().string(), &of_attempt)) {
+  int64_t model_attempt = 0;
+  if (!absl::SimpleAtoi(fs::path(model_dir).filename().string(), &model_attempt)) {
     return std::nullopt;
   }
   for (const int64_t attempt : Attempts(state_dir, job)) {
     const std::string stem =
         absl::StrCat(state_dir, "/", AttemptDir(job, attempt), "/values-", index);
-    if (auto values = Read(stem, data, of_attempt)) return values;
+    if (auto values = Read(stem, data, model_attempt)) return values;
   }
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
-// What a model has predicted for a file, kept in the Attempt's folder: another Attempt of
-// the Job goes on from there.
+// A model's predictions for a file, kept in the Attempt's folder so that another Attempt of the
+// Job can continue from them.
 #pragma once
 
 #include <absl/status/status.h>
@@ -14,11 +14,11 @@
 
 namespace traind {
 
-// A data file as it was when it was read.
+// Identifies the contents of a data file at the time it was read.
 struct FileIdentity {
   uint64_t device = 0, inode = 0;
   int64_t bytes = 0, modified_ns = 0;
-  std::string pixels_sha256;  // of its images, which may lie in other files
+  std::string pixels_sha256;  // of its images, which may be in other files
 
   bool operator==(const FileIdentity& other) const {
     return device == other.device && inode == other.inode && bytes == other.bytes &&
@@ -27,12 +27,12 @@ struct FileIdentity {
 };
 absl::StatusOr<FileIdentity> IdentityOf(const std::string& path);
 
-// values-<index>.npy is written; says so, durably, in values-<index>.json.
+// Records durably, in values-<index>.json, that values-<index>.npy is complete.
 absl::Status SaveValues(const std::string& dir, int index, const FileIdentity& data,
                         const std::string& sha256, const Member& member);
 
-// What an Attempt of the Job has left of model `index` for the same data, whole. `model_dir`:
-// where the model must come from.
+// Finds complete values of model `index` for the same data that an Attempt of the Job has left.
+// `model_dir`: the folder that the model must come from.
 std::optional<MemberValues> FindValues(const std::string& state_dir, const std::string& job,
                                        int index, const FileIdentity& data,
                                        const std::string& model_dir);

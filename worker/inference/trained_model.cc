@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Manifests of the folder's checkpoints, relative to the state folder, newest first.
+// The manifests of the folder's checkpoints, relative to the state folder, newest first.
 std::vector<std::string> Manifests(const std::string& state_dir, const std::string& dir) {
   std::vector<int64_t> steps;
   std::error_code error;
@@ -57,8 +57,9 @@ absl::StatusOr<std::unique_ptr<TrainedModel>> TrainedModel::Load(const std::stri
   std::unique_ptr<TrainedModel> model(new TrainedModel(*std::move(file)));
   if (model->encoder_.shape().history() > 0) {
     return absl::FailedPreconditionError(
-        "the models forecast: what they predict follows their training rows, and a later file does "
-        "not bring those");
+        "the models forecast: they predict the rows that follow their training rows, and a later "
+        "file "
+        "does not contain those");
   }
   RETURN_IF_ERROR(model->CreateLearner(state_dir));
   RETURN_IF_ERROR(model->LoadWeights(state_dir, dir));
@@ -87,14 +88,14 @@ absl::Status TrainedModel::CreateLearner(const std::string& state_dir) {
     rows_per_step_ = RowsAtOnce(options.shape, /*gpu=*/false);
   }
   options.objective = spec.objective;
-  options.objective.class_weights.clear();  // they do not predict
+  options.objective.class_weights.clear();  // they matter in training only
   options.target_mean = encoder_.target_mean();
   options.target_scale = encoder_.target_scale();
   options.optimizer = spec.optimizer;
   options.ema_decay = spec.ema_decay;
   options.paths = spec.paths;
   architecture_ = spec.model.architecture;
-  // A multiple of the rows that an MLP's hand-written pass takes at once.
+  // A multiple of the block of rows of an MLP's handwritten pass.
   constexpr int64_t kHandwrittenRows = 31 * 132;
   if (architecture_ == "mlp" && spec.paths.handwritten_forward) rows_per_step_ = kHandwrittenRows;
   optimizer_ = std::string(OptimizerName(spec.optimizer.kind));
@@ -142,7 +143,7 @@ absl::Status TrainedModel::Predict(const LaterRows& rows, int64_t begin, int64_t
   if (image() != nullptr) {
     const int64_t size = image()->size, channels = image()->channels;
     const uint8_t* first = rows.pixels + begin * size * size * channels;
-    // Theirs who called.
+    // The caller keeps the pixels.
     std::shared_ptr<const uint8_t> pixels(std::shared_ptr<const void>(), first);
     encoded.media = std::make_shared<ImageSource>(std::move(pixels), size, channels,
                                                   file_.pixel_scale, Augmentation());

@@ -17,29 +17,31 @@
 
 namespace traind {
 
-// Threads: confined to one.
+// Loads and runs one model. Threads: confined to one. Errors: those of its Learner.
 class TrainedModel {
  public:
-  // dir: of the Attempt that trained it, relative to the state folder. The newest sound
-  // checkpoint there counts. FailedPrecondition: it forecasts, or an older engine left no
-  // model.json; NotFound: no checkpoint; else as of ReadModelFile and ReadCheckpoint.
+  // dir: the folder of the Attempt that trained the model, relative to the state folder. Loads
+  // the newest sound checkpoint there.
+  // Errors: FailedPrecondition: it is a forecast, or an older engine left no model.json;
+  // NotFound: there is no checkpoint; those of ReadModelFile and ReadCheckpoint.
   static absl::StatusOr<std::unique_ptr<TrainedModel>> Load(const std::string& state_dir,
                                                             const std::string& dir);
 
   const InputSchema& input() const { return file_.input; }
-  // Of the images that rows have; null: they have none.
+  // The format of the rows' images; null: rows have none.
   const ImageFields* image() const {
     return file_.pixel_scale.mean.empty() ? nullptr : &file_.image;
   }
   const std::string& table_sha256() const { return file_.table_sha256; }
-  int64_t attempt() const { return attempt_; }  // that trained it
-  double epoch() const { return epoch_; }       // of the weights
-  int64_t step() const { return step_; }        // of the checkpoint
+  int64_t attempt() const { return attempt_; }  // the Attempt that trained it
+  double epoch() const { return epoch_; }       // the epoch of the weights
+  int64_t step() const { return step_; }        // the step of the checkpoint
 
-  // Cutting a block of rows every so many changes no bit of what is predicted.
+  // Rows are predicted in blocks. Blocks whose size is a multiple of this number give, bit by
+  // bit, the same result.
   int64_t RowsPerStep() const { return rows_per_step_; }
-  // Rows begin..end-1. out: float32 [end - begin, outputs]: probabilities, or values.
-  // REQUIRES: rows have images where input() does.
+  // Predicts rows begin..end-1. out: float32 [end - begin, outputs], probabilities or values.
+  // REQUIRES: rows have images if image() is not null.
   absl::Status Predict(const LaterRows& rows, int64_t begin, int64_t end, absl::Span<float> out);
 
  private:

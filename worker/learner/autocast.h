@@ -6,8 +6,9 @@
 
 namespace traind {
 
-// While it lives, operators of the device choose their precision themselves (AMP), where
-// the precision asks for that.
+// While it lives, the device's operators choose their own precision (automatic mixed
+// precision), if `precision` is one that needs this.
+// Threads: applies to the thread that creates it.
 class Autocast {
  public:
   Autocast(c10::DeviceType device, Precision precision) : device_(device) {
@@ -20,7 +21,7 @@ class Autocast {
   ~Autocast() {
     if (!enabled_) return;
     at::autocast::set_autocast_enabled(device_, false);
-    at::autocast::clear_cache();  // casts of weights that the step is about to change
+    at::autocast::clear_cache();  // casts of weights, which the step is about to change
   }
   Autocast(const Autocast&) = delete;
   Autocast& operator=(const Autocast&) = delete;

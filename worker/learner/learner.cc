@@ -40,7 +40,7 @@ absl::Status Learner::Impl::Initialize(LearnerData data) {
   loss_sum = at::zeros({}, at::TensorOptions(device).dtype(at::kDouble));
   PlaceData(data);
   if (options.paths.handwritten_forward && !device.is_cuda()) {
-    fast_forward = CreateHandwrittenForward(Setup());
+    handwritten_forward = CreateHandwrittenForward(Setup());
   }
   SetPrecision(options.precision);
   return absl::OkStatus();
@@ -77,7 +77,7 @@ absl::Status Learner::Impl::CheckClasses(absl::Span<const int32_t> index) const 
   const int64_t* classes = rows->target().const_data_ptr<int64_t>();
   for (const int32_t row : index) {
     if (classes[row] < 0) {
-      return absl::OutOfRangeError(absl::StrCat("row ", row, " has no class to learn"));
+      return absl::OutOfRangeError(absl::StrCat("row ", row, " has no class to train on"));
     }
   }
   return absl::OkStatus();
@@ -100,7 +100,7 @@ HandwrittenSetup Learner::Impl::Setup() {
 }
 
 void Learner::Impl::ChooseBackward() {
-  fast.reset();
+  handwritten_backward.reset();
   DropGraph();
   if (options.paths.handwritten_backward && !device.is_cuda()) {
     Targets targets;
@@ -111,9 +111,9 @@ void Learner::Impl::ChooseBackward() {
     }
     objective_gradient.emplace(options.objective, options.target_mean, options.target_scale,
                                targets, options.shape.outputs);
-    fast = CreateHandwrittenBackward(Setup());
+    handwritten_backward = CreateHandwrittenBackward(Setup());
   }
-  if (fast == nullptr && options.group != nullptr && reducer == nullptr) {
+  if (handwritten_backward == nullptr && options.group != nullptr && reducer == nullptr) {
     reducer = std::make_unique<GradientReducer>(*options.group, parameters.trained_tensors());
   }
   SetRecompute(recompute);
@@ -123,7 +123,7 @@ bool Learner::Impl::SetRecompute(bool on) {
   recompute = on;
   const bool model_can = model->SetRecompute(on);
   if (on && !device.is_cuda()) KeepFreedMemory(false);
-  return fast != nullptr ? fast->SetRecompute(on) : model_can;
+  return handwritten_backward != nullptr ? handwritten_backward->SetRecompute(on) : model_can;
 }
 
 std::map<std::string, at::Tensor> Learner::Impl::Slots() const {
@@ -179,7 +179,7 @@ absl::Status Learner::AbandonStep() {
       parameter.mutable_grad().reset();
     }
     impl_->gradient_began = false;
-    impl_->ChooseBackward();  // one without the buffers of the step that failed
+    impl_->ChooseBackward();  // drops the buffers of the failed step
     return absl::OkStatus();
   });
 }
@@ -189,14 +189,15 @@ int64_t Learner::window() const { return impl_->window; }
 absl::Status Learner::ShortenWindow(int64_t steps) {
   const std::string& model = impl_->options.model.architecture;
   if (steps < 2 || steps > impl_->window || (model != "lstm" && model != "transformer")) {
-    return absl::InvalidArgumentError(absl::StrCat("learner: windows of ", steps, " steps for a ",
-                                                   model, " that has ", impl_->window));
+    return absl::InvalidArgumentError(absl::StrCat("learner: cannot shorten the window to ", steps,
+                                                   " steps: ", model, " with a window of ",
+                                                   impl_->window));
   }
   if (steps == impl_->window) return absl::OkStatus();
   return Guarded([&] {
     impl_->window = steps;
     impl_->rows->SetWindow(steps);
-    impl_->gradient.zero_();  // passes leave alone what they do not reach
+    impl_->gradient.zero_();  // a pass does not overwrite the gradients that it does not reach
     impl_->part_gradient.reset();
     impl_->ChooseBackward();
     return absl::OkStatus();
@@ -205,7 +206,7 @@ absl::Status Learner::ShortenWindow(int64_t steps) {
 
 bool Learner::SetRecompute(bool on) { return impl_->SetRecompute(on); }
 
-absl::StatusOr<LossSum> Learner::TakeLoss() {
+absl::StatusOr<LossSum> Learner::ConsumeLoss() {
   LossSum loss;
   RETURN_IF_ERROR(Guarded([&] {
     loss.sum = impl_->loss_sum.item<double>() + std::exchange(impl_->host_loss_sum, 0);
@@ -282,14 +283,15 @@ absl::Status Learner::Load(const State& state) {
   const size_t size = static_cast<size_t>(TotalSize(layout()));
   for (const auto& [name, values] : state.slots) {
     if (slots.count(name) == 0 || values.size() != size) {
-      return absl::InvalidArgumentError(absl::StrCat("a state with a slot \"", name, "\" of ",
-                                                     values.size(), " values is of another model"));
+      return absl::InvalidArgumentError(absl::StrCat("slot \"", name, "\" of the state has ",
+                                                     values.size(),
+                                                     " values; it belongs to another model"));
     }
   }
   for (const auto& [name, tensor] : slots) {
     if (state.slots.count(name) == 0) {
       return absl::InvalidArgumentError(
-          absl::StrCat("a state without a slot \"", name, "\" is of another optimizer"));
+          absl::StrCat("the state has no slot \"", name, "\"; it belongs to another optimizer"));
     }
   }
   return Guarded([&] {

@@ -1,4 +1,4 @@
-// A Learner's steps as one launch each, on a GPU.
+// A Learner's steps as CUDA graphs: one launch per step.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <c10/util/Exception.h>
@@ -9,14 +9,15 @@
 namespace traind {
 namespace {
 
-// Steps of a shape before it is recorded: kernels are chosen, moments and averages there.
+// Steps of a shape before it is recorded. By then kernels are chosen, and moments and
+// averages are allocated.
 constexpr int64_t kStepsBefore = 3;
 
 }  // namespace
 
-// A step that is all of an optimizer step, of a learner that trains alone. Blocks that are
-// recomputed put the generator where it stood, which a recording cannot; nor can cuDNN's
-// dropout between the layers of an LSTM.
+// Whether a step can be recorded: it is a whole optimizer step of a single rank. Activation
+// checkpointing resets the generator's position, which a graph cannot record; the same holds
+// for cuDNN's dropout between the layers of an LSTM.
 bool Learner::Impl::MayRecord(const StepInput& input) const {
   const bool lstm_drops = options.model.architecture == "lstm" && options.model.dropout > 0 &&
                           options.model.lstm.layers > 1;
@@ -30,7 +31,7 @@ void Learner::Impl::DropGraph() {
   graph_rows = steps_alike = 0;
 }
 
-// false: this one is to be taken operator by operator.
+// Returns false if this step has to run operator by operator.
 absl::StatusOr<bool> Learner::Impl::GraphStep(const StepInput& input) {
   if (!MayRecord(input) || (graph != nullptr && input.rows < graph_rows)) return false;
   if (input.rows != graph_rows) {
@@ -43,7 +44,7 @@ absl::StatusOr<bool> Learner::Impl::GraphStep(const StepInput& input) {
   if (graph == nullptr) {
     graph_index = index.clone();
     graph_rate = at::empty({}, parameters.flat().options());
-    optimizer->TakeRateFrom(graph_rate);
+    optimizer->SetRateTensor(graph_rate);
     try {
       absl::Status taken;
       graph = options.cuda->Record([&] {
@@ -52,11 +53,11 @@ absl::StatusOr<bool> Learner::Impl::GraphStep(const StepInput& input) {
       });
       RETURN_IF_ERROR(taken);
     } catch (const c10::Error&) {
-      graph_failed = true;  // what this model does cannot be recorded: never again
+      graph_failed = true;  // this model cannot be recorded, so it is not tried again
       for (const at::Tensor& parameter : parameters.trained_tensors())
         parameter.mutable_grad().reset();
     }
-    optimizer->TakeRateFrom({});
+    optimizer->SetRateTensor({});
     if (graph == nullptr) return false;
   }
   graph_index.copy_(index);

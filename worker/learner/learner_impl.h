@@ -1,4 +1,4 @@
-// A Learner's inside, of the files learner*.cc alone.
+// The implementation of Learner, shared by the files learner*.cc only.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -33,31 +33,31 @@ struct Learner::Impl {
   std::optional<LossScaler> scaler;
   std::optional<ObjectiveLoss> objective;
   std::optional<ResidentRows> rows;
-  std::shared_ptr<const MediaSource> media;  // of the rows; null: there is none
+  std::shared_ptr<const MediaSource> media;  // of the rows; null: there are none
   std::unique_ptr<MediaLoader> media_loader;
   std::optional<Optimizer> optimizer;
   at::Tensor order;  // [rows of the epoch] int32
 
   at::Tensor gradient;  // like parameters.trained()
-  // Like parameters.flat(); ema is undefined where there is none.
+  // Like parameters.flat(); ema is undefined if there is none.
   at::Tensor best, ema;
   std::vector<at::Tensor> best_views, ema_views;
   bool ema_began = false;
 
-  // In place of autograd where there is one.
+  // Used in place of autograd; null if there is no handwritten pass.
   std::optional<ObjectiveGradient> objective_gradient;
-  std::unique_ptr<HandwrittenBackward> fast;
-  std::unique_ptr<HandwrittenForward> fast_forward;  // in place of the model's, to predict
-  at::Tensor part_gradient;                          // of a step's later parts
-  bool gradient_began = false;                       // the step's first part is in `gradient`
-  int64_t window = 1;                                // time steps that the model sees
-  bool recompute = false;                            // activations, where the path in use can
+  std::unique_ptr<HandwrittenBackward> handwritten_backward;
+  std::unique_ptr<HandwrittenForward> handwritten_forward;  // predicts in place of the model
+  at::Tensor part_gradient;                                 // gradient of later micro-batches
+  bool gradient_began = false;  // the first micro-batch is in `gradient`
+  int64_t window = 1;           // time steps that the model sees
+  bool recompute = false;       // activation checkpointing, if the path in use supports it
 
-  // GPUs: a whole step, recorded once so many rows have come several times.
+  // GPUs: a graph of a whole step, recorded after several steps with the same number of rows.
   std::unique_ptr<DeviceGraph> graph;
   int64_t graph_rows = 0, steps_alike = 0;
   bool graph_failed = false;
-  at::Tensor graph_index, graph_rate;  // what differs from step to step
+  at::Tensor graph_index, graph_rate;  // the inputs that change from step to step
 
   at::Tensor loss_sum;  // [] float64
   double host_loss_sum = 0, loss_rows = 0;
@@ -67,7 +67,7 @@ struct Learner::Impl {
   void PlaceData(LearnerData& data);
   void SetPrecision(Precision precision);
   void ChooseBackward();
-  // Whether the path in use can.
+  // Returns whether the path in use supports it.
   bool SetRecompute(bool on);
   HandwrittenSetup Setup();
   absl::Status CheckClasses(absl::Span<const int32_t> index) const;
@@ -83,7 +83,7 @@ struct Learner::Impl {
   void UpdateEma();
   const at::Tensor& Current() const { return ema.defined() ? ema : parameters.flat(); }
   const std::vector<at::Tensor>& ViewsFor(Weights which) const;
-  void ScoreFast(Weights which, const ForwardInput& input, float* out) const;
+  void ScoreHandwritten(Weights which, const ForwardInput& input, float* out) const;
   void Score(Weights which, const Inputs& inputs, float* out) const;
   absl::Status ScoreRows(Weights which, const ResidentRows& from, absl::Span<const int32_t> index,
                          float* out) const;

@@ -19,10 +19,10 @@ absl::Status CheckLearnerOptions(const LearnerOptions& options, const LearnerDat
     return wrong("outputs ", outputs, ", window ", shape.window, ", horizon ", options.horizon);
   }
   if (classes ? data.classes.size() != rows : data.values.size() != rows * outputs) {
-    return wrong("the number of targets is not that of ", rows, " rows");
+    return wrong("the number of targets differs from the number of rows, ", rows);
   }
   if (IsOfMasks(objective.loss) && (outputs > 1) != (objective.loss == LossKind::kDiceCe)) {
-    return wrong("loss ", LossName(objective.loss), " for ", outputs, " outputs");
+    return wrong("the loss ", LossName(objective.loss), " does not suit ", outputs, " outputs");
   }
   if (!objective.class_weights.empty() && (!classes || objective.class_weights.size() != outputs)) {
     return wrong(objective.class_weights.size(), " class weights for ", outputs, " outputs");
@@ -33,18 +33,20 @@ absl::Status CheckLearnerOptions(const LearnerOptions& options, const LearnerDat
                  " scales for ", outputs, " outputs");
   }
   if (rows > 0 && HasMedia(shape) != (data.rows.media != nullptr)) {
-    return wrong("media that the model does not take, or none for one that does");
+    return wrong("the data have media that the model does not take, or lack media that it needs");
   }
   const TransformerSpec& transformer = options.model.transformer;
   if (options.model.architecture == "transformer" && transformer.width % transformer.heads != 0) {
-    return wrong("a width of ", transformer.width, " for ", transformer.heads, " heads");
+    return wrong("the width ", transformer.width, " is not a multiple of ", transformer.heads,
+                 " heads");
   }
   if (options.optimizer.nesterov && options.optimizer.momentum <= 0) {
-    return wrong("nesterov needs momentum");
+    return wrong("nesterov needs momentum > 0");
   }
   for (size_t row = 0; classes && row < rows; ++row) {
     if (data.classes[row] >= shape.outputs) {
-      return wrong("class ", data.classes[row], " in row ", row, ", of ", outputs, " classes");
+      return wrong("row ", row, " has class ", data.classes[row], ", but there are ", outputs,
+                   " classes");
     }
   }
   return CheckCodes(shape, data.rows);
@@ -55,9 +57,9 @@ absl::Status CheckCodes(const ModelShape& shape, const EncodedRows& rows) {
   for (size_t i = 0; i < rows.codes.size() && columns > 0; ++i) {
     const int64_t cardinality = shape.cardinalities[i % columns];
     if (rows.codes[i] < 0 || rows.codes[i] >= cardinality) {
-      return absl::InvalidArgumentError(absl::StrCat("row ", i / columns, ": code ", rows.codes[i],
-                                                     " of categorical input ", i % columns,
-                                                     ", which has ", cardinality));
+      return absl::InvalidArgumentError(
+          absl::StrCat("row ", i / columns, " has code ", rows.codes[i], " in categorical input ",
+                       i % columns, ", which has ", cardinality, " codes"));
     }
   }
   return absl::OkStatus();

@@ -6,10 +6,10 @@
 
 namespace traind {
 
-// InvalidArgument where options contradict each other or the data.
+// InvalidArgument if options contradict each other or the data.
 absl::Status CheckLearnerOptions(const LearnerOptions& options, const LearnerData& data);
 
-// InvalidArgument where a code is not below its column's cardinality.
+// InvalidArgument if a code is not below its column's cardinality.
 absl::Status CheckCodes(const ModelShape& shape, const EncodedRows& rows);
 
 }  // namespace traind

@@ -1,4 +1,4 @@
-// What a Learner answers.
+// A Learner's predictions.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/from_blob.h>
 
@@ -16,7 +16,7 @@ namespace traind {
 
 int64_t RowsAtOnce(const ModelShape& shape, bool gpu) {
   constexpr int64_t kMostRows = 4096, kLeastSteps = 64;
-  // Pixels, voxels, tokens: what a network makes of each takes about as much.
+  // The activations of a pixel, voxel or token take about the same memory.
   constexpr int64_t kMediaPlaces = 1 << 17;
   int64_t places = shape.max_tokens;
   for (size_t i = 1; i < shape.image.size(); ++i)
@@ -41,11 +41,11 @@ void Learner::Impl::Score(Weights which, const Inputs& inputs, float* out) const
   at::from_blob(out, answer.sizes(), at::TensorOptions().dtype(at::kFloat)).copy_(answer);
 }
 
-void Learner::Impl::ScoreFast(Weights which, const ForwardInput& input, float* out) const {
+void Learner::Impl::ScoreHandwritten(Weights which, const ForwardInput& input, float* out) const {
   ForwardInput pass = input;
   const at::Tensor& weights = which == Weights::kBest ? best : Current();
   pass.weights = weights.const_data_ptr<float>();
-  fast_forward->Run(pass, out);
+  handwritten_forward->Run(pass, out);
   objective->Answer(absl::MakeSpan(out, static_cast<size_t>(pass.count * options.shape.outputs)),
                     options.shape.outputs);
 }
@@ -55,13 +55,13 @@ absl::Status Learner::Impl::ScoreRows(Weights which, const ResidentRows& from,
   if (media != nullptr && media->volumes_source() != nullptr) {
     return ScoreVolumes(which, *media->volumes_source(), index, out);
   }
-  if (fast_forward != nullptr) {
+  if (handwritten_forward != nullptr) {
     ForwardInput input;
     input.numeric = from.numeric().const_data_ptr<float>();
     input.codes = from.codes().const_data_ptr<int32_t>();
     input.rows = index.data();
     input.count = static_cast<int64_t>(index.size());
-    ScoreFast(which, input, out);
+    ScoreHandwritten(which, input, out);
     return absl::OkStatus();
   }
   MediaBatch loaded;
@@ -91,14 +91,14 @@ absl::Status Learner::Predict(Weights which, absl::Span<const int32_t> rows,
 absl::Status Learner::Predict(Weights which, const EncodedRows& rows, absl::Span<float> out) {
   const LearnerOptions& options = impl_->options;
   RETURN_IF_ERROR(CheckCodes(options.shape, rows));
-  if (impl_->fast_forward != nullptr) {
+  if (impl_->handwritten_forward != nullptr) {
     return Guarded([&] {
       ForwardInput input;
       input.numeric = rows.numeric.data();
       input.codes = rows.codes.data();
       input.first = impl_->rows->context();
       input.count = std::max<int64_t>(0, rows.rows - input.first);
-      impl_->ScoreFast(which, input, out.data());
+      impl_->ScoreHandwritten(which, input, out.data());
       return absl::OkStatus();
     });
   }
@@ -116,14 +116,14 @@ absl::Status Learner::Predict(Weights which, const EncodedRows& rows, absl::Span
   const int64_t outputs = options.shape.outputs, width = options.shape.numeric;
   const int64_t columns = static_cast<int64_t>(options.shape.cardinalities.size());
   if (rows.media == nullptr && HasMedia(options.shape)) {
-    return absl::InvalidArgumentError("learner: rows without the media that it needs");
+    return absl::InvalidArgumentError("learner: the rows lack the media that the model needs");
   }
   return Guarded([&]() -> absl::Status {
     MediaBatch loaded;
     const int64_t at_once = RowsAtOnce(options.shape, impl_->device.is_cuda());
     for (int64_t begin = 0; begin < rows.rows; begin += at_once) {
       const int64_t count = std::min(at_once, rows.rows - begin);
-      // Read only: from_blob has no form for that.
+      // The tensors are only read, but from_blob has no overload for const data.
       float* numeric = const_cast<float*>(rows.numeric.data()) + begin * width;
       int32_t* codes = const_cast<int32_t*>(rows.codes.data()) + begin * columns;
       Inputs inputs;

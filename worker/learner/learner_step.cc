@@ -21,7 +21,8 @@ absl::StatusOr<ResidentRows::Batch> Learner::Impl::BatchOf(const StepInput& inpu
   ResidentRows::Batch batch = rows->Gather(index);
   batch.inputs.dropout_seed = input.dropout_seed;
   if (media_loader != nullptr) {
-    ASSIGN_OR_RETURN(const MediaBatch* const loaded, media_loader->Take(input.begin, input.rows));
+    ASSIGN_OR_RETURN(const MediaBatch* const loaded,
+                     media_loader->GetBatch(input.begin, input.rows));
     AttachMedia(*loaded, device, batch.inputs);
     if (!loaded->target_shape.empty()) {
       batch.target = TensorOf(loaded->target, loaded->target_shape, device);
@@ -31,7 +32,7 @@ absl::StatusOr<ResidentRows::Batch> Learner::Impl::BatchOf(const StepInput& inpu
   return batch;
 }
 
-// The loss to differentiate is weight x the returned mean (or sum, of no rows).
+// Returns the mean loss (of no rows: the sum). The loss to differentiate is `weight` times it.
 at::Tensor Learner::Impl::LossOf(const StepInput& input, const ResidentRows::Batch& batch,
                                  double& weight) {
   const double share =
@@ -71,10 +72,11 @@ absl::Status Learner::Impl::HandwrittenStep(const StepInput& input) {
     pass.dropout_seed = input.dropout_seed;
     if (media_loader != nullptr) {
       const auto started = std::chrono::steady_clock::now();
-      ASSIGN_OR_RETURN(pass.media, media_loader->Take(input.begin, input.rows));
+      ASSIGN_OR_RETURN(pass.media, media_loader->GetBatch(input.begin, input.rows));
       gather_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     }
-    const HandwrittenResult result = fast->Run(pass, target.mutable_data_ptr<float>());
+    const HandwrittenResult result =
+        handwritten_backward->Run(pass, target.mutable_data_ptr<float>());
     host_loss_sum += result.loss_sum;
     gather_s += result.gather_s;
     loss_rows += static_cast<double>(input.rows);
@@ -91,7 +93,7 @@ absl::Status Learner::Impl::HandwrittenStep(const StepInput& input) {
 }
 
 absl::Status Learner::Impl::Step(const StepInput& input) {
-  if (fast != nullptr) return HandwrittenStep(input);
+  if (handwritten_backward != nullptr) return HandwrittenStep(input);
   if (device.is_cuda() && options.model.dropout > 0) {
     at::Generator generator = at::globalContext().defaultGenerator(device);
     const std::lock_guard<std::mutex> lock(generator.mutex());
@@ -104,10 +106,11 @@ absl::Status Learner::Impl::Step(const StepInput& input) {
   return absl::OkStatus();
 }
 
-// index: [rows] int32, of the rows that it takes.
+// index: [rows] int32, the rows of the step.
 absl::Status Learner::Impl::AutogradStep(const StepInput& input, const at::Tensor& index) {
   ASSIGN_OR_RETURN(const ResidentRows::Batch batch, BatchOf(input, index));
-  // Where it is told of nothing, it leaves the gradients where autograd adds them up.
+  // Without these calls the reducer leaves the gradients on the parameters, where autograd
+  // accumulates them.
   const bool reduce = reducer != nullptr && input.last;
   if (reduce) reducer->BeforeForward();
   double weight = 1;
@@ -119,7 +122,7 @@ absl::Status Learner::Impl::AutogradStep(const StepInput& input, const at::Tenso
   const at::NoGradGuard no_gradients;
   if (input.rows > 0) loss_sum.add_(loss.detach(), static_cast<double>(input.rows));
   if (!input.last) return absl::OkStatus();
-  parameters.TakeGradients(gradient);
+  parameters.MoveGradientsTo(gradient);
   if (reducer != nullptr) reducer->Average(gradient);
   Update(input.learning_rate);
   return absl::OkStatus();

@@ -1,4 +1,4 @@
-// What a Learner answers of volumes.
+// A Learner's predictions of volumes.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/from_blob.h>
 
@@ -15,8 +15,8 @@
 
 namespace traind {
 
-// In the precision that it is trained in: float32 would take several times as long as the
-// training, for digits that a threshold drops.
+// Predicts in the precision of the training: float32 would take several times as long, for
+// digits that a threshold drops.
 absl::Status Learner::Impl::PredictVolume(Weights which, const VolumeSource& source, int64_t row,
                                           const ReceiveSlices& take) const {
   constexpr int64_t kVoxelsAtOnce = 1 << 17;
@@ -36,7 +36,7 @@ absl::Status Learner::Impl::PredictVolume(Weights which, const VolumeSource& sou
     Score(which, inputs, out.data());
     return absl::OkStatus();
   };
-  // No later patch reads slices that are answered.
+  // No later patch reads the slices that have been answered, so they are released.
   const auto take_and_release = [&](int64_t z, int64_t slices, absl::Span<const float> answer) {
     RETURN_IF_ERROR(take(z, slices, answer));
     source.set().Release(source.volume(row), z, slices);
@@ -67,13 +67,13 @@ absl::Status Learner::Impl::ScoreVolumes(Weights which, const VolumeSource& sour
 }
 
 absl::Status Learner::PredictVolumes(Weights which, const VolumeSource& source,
-                                     const TakeAnswers& take) {
+                                     const AnswerSink& sink) {
   return Guarded([&]() -> absl::Status {
-    const auto take_slices = [&](int64_t, int64_t, absl::Span<const float> answer) {
-      return take(answer);
+    const auto sink_slices = [&](int64_t, int64_t, absl::Span<const float> answer) {
+      return sink(answer);
     };
     for (int64_t row = 0; row < source.volumes(); ++row) {
-      RETURN_IF_ERROR(impl_->PredictVolume(which, source, row, take_slices));
+      RETURN_IF_ERROR(impl_->PredictVolume(which, source, row, sink_slices));
     }
     return absl::OkStatus();
   });

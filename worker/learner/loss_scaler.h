@@ -8,11 +8,11 @@
 
 namespace traind {
 
-// Gradients of small losses vanish in fp16: the loss is multiplied by `scale`
-// before the backward pass and the gradients divided by it after. A step whose
-// gradients overflowed is skipped and halves the scale; 2000 good ones in a row
-// double it. Everything stays on the device.
-// Threads: confined to one.
+// Gradients of small losses vanish in fp16. So the loss is multiplied by `scale` before the
+// backward pass, and the gradients are divided by it afterwards. If gradients overflow, the
+// step is skipped and the scale is halved; after 2000 good steps in a row it is doubled. All
+// values stay on the device.
+// Threads: confined to one. Errors: torch's exceptions.
 class LossScaler {
  public:
   static constexpr double kInitialScale = 65536;
@@ -22,12 +22,12 @@ class LossScaler {
   explicit LossScaler(c10::Device device);
 
   at::Tensor Scale(const at::Tensor& loss) const { return loss.mul(scale_); }
-  // Divides the gradients; returns [1] float32: 1 where one of them is not finite.
+  // Divides the gradients by the scale. Returns [1] float32: 1 if one of them is not finite.
   const at::Tensor& Unscale(const std::vector<at::Tensor>& gradients);
-  // After the step, with what Unscale() found.
+  // Call it after the step: adjusts the scale to what Unscale() found.
   void Update();
 
-  // Waits for the device.
+  // Both wait for the device.
   double scale() const;
   int64_t growth_tracker() const;
   void Restore(double scale, int64_t growth_tracker);

@@ -5,7 +5,7 @@
 namespace traind {
 namespace {
 
-// Read only: from_blob has no form for that.
+// The values are only read, but from_blob has no overload for const data.
 template <class T>
 at::Tensor View(const std::vector<T>& values, at::IntArrayRef shape, c10::Device device) {
   const at::Tensor host =
@@ -23,7 +23,7 @@ at::Tensor TensorOf(const std::vector<float>& values, const std::vector<int64_t>
 
 void AttachMedia(const MediaBatch& media, c10::Device device, Inputs& inputs) {
   if (!media.shape.empty()) {
-    // Channels second by name, last in memory.
+    // Channels come second by index, but last in memory.
     inputs.image = View(media.values, media.shape, device).movedim(-1, 1);
   }
   if (!media.ends.empty()) {

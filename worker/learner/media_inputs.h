@@ -1,4 +1,4 @@
-// Media as a model's inputs.
+// Converts media to a model's inputs.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,12 +11,12 @@
 
 namespace traind {
 
-// The values as a tensor on the device. On the CPU it looks into `values`, which are to
-// live and stay as they are for as long as it.
+// The values as a tensor on the device. On the CPU the tensor is a view of `values`, which must
+// outlive it unchanged.
 at::Tensor TensorOf(const std::vector<float>& values, const std::vector<int64_t>& shape,
                     c10::Device device);
 
-// Gives the inputs what the batch has. Lifetime: as TensorOf.
+// Sets the inputs' media from the batch. Lifetime: as TensorOf.
 void AttachMedia(const MediaBatch& media, c10::Device device, Inputs& inputs);
 
 }  // namespace traind

@@ -11,7 +11,8 @@
 namespace traind {
 
 double MixupShare(double alpha, uint64_t seed) {
-  // Jöhnk 1964: of two powers of uniform numbers whose sum is 1 at most, the first's share.
+  // Jöhnk 1964: draw two powers of uniform numbers until their sum is at most 1; the share is
+  // the first one's part of the sum.
   Random random(seed);
   while (true) {
     const double a = std::pow(1 - random.Uniform(), 1 / alpha);

@@ -7,12 +7,12 @@
 
 namespace traind {
 
-// The larger share of a mixture, 0.5-1, of Beta(alpha, alpha); follows from the seed alone.
+// Draws the larger share of a mixture, 0.5-1, from Beta(alpha, alpha). It
+// follows from the seed alone.
 // REQUIRES: 0 < alpha <= 1.
 double MixupShare(double alpha, uint64_t seed);
 
-// Each row of x, [B, ...], with so much of itself and the rest of the row as far from the
-// batch's end as it is from its beginning.
+// Mixes row i of x [B, ...] with row B - 1 - i: `share` of the former, the rest of the latter.
 at::Tensor Mixed(const at::Tensor& x, double share);
 
 }  // namespace traind

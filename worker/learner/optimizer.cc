@@ -49,7 +49,7 @@ void Optimizer::Step(const at::Tensor& gradient, double learning_rate, double cl
   if (weights_.is_cuda()) {
     std::optional<at::Tensor> scale;
     if (clip_norm > 0) {
-      // Always the same tensor: a graph may have been recorded with it.
+      // Always the same tensor, because a graph may have been recorded with it.
       if (!device_norm_.defined()) device_norm_ = at::zeros({}, gradient.options());
       at::linalg_vector_norm_out(device_norm_, gradient);
       scale = device_norm_.div(clip_norm).clamp_min(1.0).reshape({1});
@@ -136,7 +136,7 @@ void Optimizer::OperatorStep(const at::Tensor& gradient, double learning_rate,
       const auto buffer = slots_.find("momentum_buffer");
       const at::TensorList buffers =
           buffer == slots_.end() ? at::TensorList() : at::TensorList(buffer->second);
-      // From a buffer of zeros a first step is as any other.
+      // A momentum buffer of zeros makes the first step the same as all others.
       with_rate([&](const auto& rate) {
         at::_fused_sgd_(weights, gradients, buffers, spec_.weight_decay, spec_.momentum, rate,
                         /*dampening=*/0, spec_.nesterov, /*maximize=*/false,
@@ -150,7 +150,7 @@ void Optimizer::OperatorStep(const at::Tensor& gradient, double learning_rate,
   }
 }
 
-// torch has no fused one.
+// torch has no fused RMSprop.
 void Optimizer::RmsPropOperators(at::Tensor gradient, double learning_rate,
                                  const std::optional<at::Tensor>& scale,
                                  const std::optional<at::Tensor>& found_inf) {

@@ -1,4 +1,4 @@
-// How weights follow gradients, as the job's spec says it. Names, formulas and
+// The optimizer of a training, as the Job's spec states it. Names, formulas and
 // defaults are PyTorch's.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace traind {
 enum class OptimizerKind {
   kAdamW,    // decoupled weight decay (Loshchilov, Hutter 2019)
   kAdam,     // Kingma, Ba 2015
-  kSgd,      // with momentum, Nesterov's or Polyak's
+  kSgd,      // with Nesterov's or Polyak's momentum
   kRmsProp,  // Hinton 2012
 };
 
@@ -39,7 +39,7 @@ inline std::optional<OptimizerKind> ParseOptimizer(absl::string_view name) {
 
 struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::kAdamW;
-  double weight_decay = 0.01;         // adamw: decoupled; the others: L2, in the gradient
+  double weight_decay = 0.01;         // adamw: decoupled; others: L2, added to the gradient
   double beta1 = 0.9, beta2 = 0.999;  // adamw, adam
   double eps = 1e-8;                  // adamw, adam, rmsprop
   double momentum = 0;                // sgd, rmsprop

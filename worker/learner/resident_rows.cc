@@ -15,7 +15,7 @@
 namespace traind {
 namespace {
 
-// out[i]: `window` rows of source, from index[i] + first on. Host only.
+// out[i] receives `window` rows of source from row index[i] + first on. CPU only.
 void CopyRows(const at::Tensor& source, const at::Tensor& index, int64_t first, int64_t window,
               const at::Tensor& out) {
   const int64_t row_bytes = source.numel() / source.size(0) * source.element_size();
@@ -67,7 +67,7 @@ absl::Status ResidentRows::Check(absl::Span<const int32_t> index) const {
   for (const int32_t row : index) {
     if (row < context_ || row >= end) {
       return absl::OutOfRangeError(absl::StrCat(
-          "row ", row, " of ", end, " is no sample: it needs ", context_, " rows before it"));
+          "row ", row, " of ", end, " has no sample: it needs ", context_, " rows before it"));
     }
   }
   return absl::OkStatus();
@@ -76,7 +76,7 @@ absl::Status ResidentRows::Check(absl::Span<const int32_t> index) const {
 void ResidentRows::SetWindow(int64_t steps) {
   shape_.window = steps;
   first_ = -(steps - 1 + horizon_);
-  batch_numeric_.reset();  // of another shape
+  batch_numeric_.reset();  // the buffers have another shape
 }
 
 void ResidentRows::Reserve(int64_t batch_rows) {

@@ -1,4 +1,4 @@
-// How many rows a network predicts at a time.
+// The number of rows that a network predicts at a time.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,10 @@
 
 namespace traind {
 
-// Enough to fill the device, few enough that what a network makes of their windows (attention: a
-// number per pair of time steps), pixels, voxels or tokens takes less than a training step. Rows
-// that are asked for in multiples of it are answered as all of them together, bit by bit.
+// Enough rows to fill the device, but few enough that the activations of their windows
+// (attention has a number per pair of time steps), pixels, voxels or tokens take less memory
+// than a training step. Predicting rows in multiples of this number gives, bit by bit, the same
+// answers as predicting all at once.
 int64_t RowsAtOnce(const ModelShape& shape, bool gpu);
 
 }  // namespace traind

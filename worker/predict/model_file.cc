@@ -52,7 +52,7 @@ Json EncoderJson(const RowEncoder::State& state) {
           {"target_scale", state.target_scale}};
 }
 
-// Throws what nlohmann throws where something is not as it was written.
+// Throws nlohmann's exceptions if the JSON is not as it was written.
 Column FeatureFromJson(const Json& json) {
   Column column;
   json.at("name").get_to(column.name);
@@ -107,7 +107,7 @@ ModelFile FileFromJson(const Json& json) {
   file.encoder = EncoderFromJson(json.at("encoder"));
   if (json.contains("text")) {
     json["text"].at("columns").get_to(file.input.text_columns);
-    // What is no base64 is no tokenizer either, which its reader says.
+    // If this is not base64, the result is not a tokenizer, and its reader says so.
     absl::Base64Unescape(json["text"].at("tokenizer").get<std::string>(), &file.tokenizer);
   }
   if (json.contains("image")) {
@@ -119,19 +119,20 @@ ModelFile FileFromJson(const Json& json) {
   return file;
 }
 
-// Size, channels and what else the spec says of images; nothing where rows have none.
-absl::Status TakeImageFields(ModelFile& file) {
+// Reads the images' size, channels and other fields from the spec; none if rows have no images.
+absl::Status ReadImageFields(ModelFile& file) {
   const Json spec = Json::parse(file.spec_json, nullptr, false);
   const Json section = spec.is_object() ? spec.value("/data/image"_json_pointer, Json()) : Json();
   if (section.is_null() && file.pixel_scale.mean.empty()) return absl::OkStatus();
   if (file.pixel_scale.mean.empty()) {
-    return absl::FailedPreconditionError("an older engine trained it and kept no scale of pixels");
+    return absl::FailedPreconditionError(
+        "an older engine trained this model and stored no pixel scale");
   }
   ASSIGN_OR_RETURN(file.image, ParseImageFields(section.dump()));
   return absl::OkStatus();
 }
 
-// What memory safety needs.
+// Checks everything that memory safety depends on.
 bool Fits(const ModelFile& file) {
   const auto& features = file.input.features;
   const auto is = [&](int feature, ColumnKind kind) {
@@ -191,7 +192,7 @@ absl::Status WriteModelFile(const std::string& state_dir, const std::string& dir
                      {"inverse_scale", file.pixel_scale.inverse_scale}};
   }
   const std::string text = body.dump(-1, ' ', false, Json::error_handler_t::replace);
-  // The digest's line comes first: what follows is what it is of.
+  // The first line holds the digest of all that follows.
   return WriteFileDurably(
       PathOf(state_dir, dir),
       absl::StrCat("{\"", kDigest, "\":\"", Sha256Hex(text), "\",\"model\":\n", text, "\n}\n"));
@@ -204,7 +205,7 @@ absl::StatusOr<ModelFile> ReadModelFile(const std::string& state_dir, const std:
     return absl::DataLossError(absl::StrCat(path, " is damaged: ", what));
   };
   const size_t begin = text.find('\n');
-  if (begin == std::string::npos || text.size() < begin + 4) return damaged("it is cut");
+  if (begin == std::string::npos || text.size() < begin + 4) return damaged("it is truncated");
   const absl::string_view body = absl::string_view(text).substr(begin + 1, text.size() - begin - 4);
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object() || !json.contains(kDigest) || json[kDigest] != Sha256Hex(body)) {
@@ -212,8 +213,8 @@ absl::StatusOr<ModelFile> ReadModelFile(const std::string& state_dir, const std:
   }
   try {
     ModelFile file = FileFromJson(json.at("model"));
-    RETURN_IF_ERROR(TakeImageFields(file));
-    if (!Fits(file)) return damaged("its parts do not fit each other");
+    RETURN_IF_ERROR(ReadImageFields(file));
+    if (!Fits(file)) return damaged("its parts are inconsistent");
     return file;
   } catch (const Json::exception& e) {
     return damaged(e.what());

@@ -1,6 +1,6 @@
-// What turns a row into a fold's model's input, and its output into an answer: model.json,
-// beside the checkpoints that have the model's weights. With both a later file is predicted
-// exactly as the fold's own rows were, without the training file or its cache.
+// model.json: how to turn a row into the input of a fold's model, and the model's output into
+// an answer. It lies beside the checkpoints with the model's weights. With both, a later file
+// is predicted exactly as the fold's own rows were, without the training file or its cache.
 #pragma once
 
 #include <absl/status/status.h>
@@ -20,23 +20,23 @@ struct ModelFile {
   std::string job;
   int fold = 0;
   uint64_t seed = 0;
-  std::string table_sha256;  // of the table that it was trained on
-  std::string spec_json;     // resolved JobSpec
+  std::string table_sha256;  // of the table that the model was trained on
+  std::string spec_json;     // the resolved JobSpec
   InputSchema input;
   RowEncoder::State encoder;
-  std::string tokenizer;   // Tokenizer::Serialize()'s; empty: rows have no texts
+  std::string tokenizer;   // from Tokenizer::Serialize(); empty: rows have no texts
   PixelScale pixel_scale;  // [channels] of the images; empty: rows have none
-  // Filled in by reading, from the spec: which images they are.
+  // The format of the images. Derived from the spec on reading.
   ImageFields image;
 };
 
-// dir: of the Attempt, relative to the state folder; it exists. Durable. Errors: those of
-// WriteFileDurably.
+// Writes the file, which is durable on return. dir: the Attempt's existing folder, relative to
+// the state folder. Errors: those of WriteFileDurably.
 absl::Status WriteModelFile(const std::string& state_dir, const std::string& dir,
                             const ModelFile& file);
 
-// NotFound; DataLoss: damaged, says what is wrong; FailedPrecondition: an older engine's, without
-// what predicting images needs.
+// Errors: NotFound; DataLoss says how the file is damaged; FailedPrecondition: an older engine
+// wrote the file without the data that predicting images needs.
 absl::StatusOr<ModelFile> ReadModelFile(const std::string& state_dir, const std::string& dir);
 
 }  // namespace traind

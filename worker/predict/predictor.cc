@@ -41,13 +41,13 @@ EncodedRows Part(const EncodedRows& rows, int64_t begin, int64_t end) {
   return part;
 }
 
-// One series: its last training rows, then its test rows.
+// The rows of one series: its last training rows, then its test rows.
 struct SeriesRows {
   int64_t train_begin = 0, train_end = 0;
   int64_t test_begin = 0, test_end = 0;
 };
 
-// Of the series' training rows; none where they are no input.
+// The targets of the series' training rows; none if past targets are no input.
 KnownTargets TrainingTargets(const RowEncoder& encoder, const SeriesRows& series, size_t outputs) {
   KnownTargets known(encoder.shape().horizon, outputs);
   if (encoder.shape().horizon == 0) return known;
@@ -72,7 +72,7 @@ absl::Status PredictSeries(Learner& learner, const RowEncoder& encoder, Weights 
   Append(encoder.Encode(Split::kTest, series.test_begin, series.test_end), rows);
   const int64_t count = series.test_end - series.test_begin;
   KnownTargets known = TrainingTargets(encoder, series, outputs);
-  // Targets up to the horizon before a row are known, so that many rows at a time.
+  // For `horizon` rows at a time all needed past targets are known.
   const int64_t horizon = encoder.shape().horizon;
   const int64_t step = std::min(kEncodeRows, horizon == 0 ? count : horizon);
   for (int64_t begin = 0; begin < count; begin += step) {
@@ -126,7 +126,7 @@ absl::StatusOr<TestAnswers> PredictTestVolumes(Learner& learner, const VolumeSou
   return answers;
 }
 
-// The Attempt's folder, as seen from the job's: "attempts/<attempt>".
+// The Attempt's folder relative to the Job's: "attempts/<attempt>".
 std::string FromJob(const std::string& job, int64_t attempt) {
   const std::string dir = AttemptDir(job, attempt);
   return std::string(absl::StripPrefix(dir, absl::StrCat(JobDir(job), "/")));

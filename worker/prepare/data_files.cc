@@ -17,11 +17,11 @@
 namespace traind {
 namespace {
 
-constexpr size_t kManyBytes = size_t{1} << 40;  // worth all threads
+constexpr size_t kManyBytes = size_t{1} << 40;  // large enough to use all threads
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// How many threads are worth it: other PREPAREs want the cores, too.
+// Number of threads that pay off. Other PREPAREs need cores, too.
 int ReaderThreads(size_t bytes) {
   constexpr size_t kBytesPerThread = 32 << 20;
   constexpr size_t kMostThreads = 8;
@@ -31,10 +31,10 @@ int ReaderThreads(size_t bytes) {
   return std::max(1, std::min(ours, static_cast<int>(useful)));
 }
 
-// The file's bytes, or what the plug-in makes of them, in `made`.
+// Returns the file's bytes or, for Parquet, the plug-in's output, which `made` holds.
 absl::StatusOr<absl::string_view> TextOf(const std::string& path, const MappedFile& file,
                                          std::string& made) {
-  constexpr absl::Duration kMostTime = absl::Hours(1);  // the deadline comes before
+  constexpr absl::Duration kMostTime = absl::Hours(1);  // the deadline comes earlier
   if (!IsParquet(file.bytes())) return file.bytes();
   ASSIGN_OR_RETURN(made, ParquetToCsv(path, kMostTime));
   return absl::string_view(made);
@@ -113,7 +113,7 @@ absl::StatusOr<TableRows> DataFiles::Read(const PrepareSpec& spec) const {
   source.target_kind = spec.target_kind;
   source.threads = ReaderThreads(train_.bytes.size());
   absl::StatusOr<TableRows> rows = ReadTable(source);
-  // What was changed under our hands explains every other mistake.
+  // A file that changed meanwhile explains every other error, so this error comes first.
   RETURN_IF_ERROR(CheckUnchanged());
   if (rows.ok() && !spec.text_columns.empty()) AddTextFeatures(*rows);
   return rows;

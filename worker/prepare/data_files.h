@@ -1,4 +1,4 @@
-// What PREPARE reads: the files that a spec names, whatever they are.
+// The input files of PREPARE that a spec names, of any kind.
 #pragma once
 
 #include <absl/status/status.h>
@@ -16,18 +16,19 @@
 
 namespace traind {
 
-// What the table is read from, and what its rows have besides.
+// The sources of the table, and the media of its rows.
 // Threads: confined to one.
 class DataFiles {
  public:
-  // Errors: those of opening and reading what the spec names, and of the Parquet plug-in.
+  // Errors: those of opening and reading the files, and of the Parquet plug-in.
   static absl::StatusOr<std::unique_ptr<DataFiles>> Open(const PrepareSpec& spec);
 
-  const RowMedia* media() const { return media_.get(); }  // null: rows are all there is
-  // The digest of all that decides what the table is, and what rows have besides. tokenizer: the
-  // bytes of a file that the spec names, as others train other folds; empty: none.
+  const RowMedia* media() const { return media_.get(); }  // null: rows have no media
+  // The digest of everything that determines the table and its rows' media. tokenizer: the
+  // bytes of the tokenizer file that the spec names, because another tokenizer means other
+  // trained folds; empty: none.
   std::string Key(const PrepareSpec& spec, absl::string_view tokenizer) const;
-  // InvalidArgument: a file was changed since it was opened; those of ReadTable.
+  // Errors: InvalidArgument if a file was changed since it was opened; those of ReadTable.
   absl::StatusOr<TableRows> Read(const PrepareSpec& spec) const;
 
  private:
@@ -36,9 +37,9 @@ class DataFiles {
   absl::Status CheckUnchanged() const;
 
   std::unique_ptr<RowMedia> media_;
-  std::unique_ptr<MappedFile> mapped_train_, mapped_test_;  // where there are no media
-  std::string csv_train_, csv_test_;                        // of Parquet tables
-  CsvFile train_, test_;                                    // they look into the others
+  std::unique_ptr<MappedFile> mapped_train_, mapped_test_;  // used if there are no media
+  std::string csv_train_, csv_test_;                        // converted from Parquet tables
+  CsvFile train_, test_;                                    // views of the members above
 };
 
 }  // namespace traind

@@ -23,11 +23,11 @@ absl::StatusOr<FileDigest> WriteTest(const std::string& path, const VolumeSet& s
       set.ReadSlice(volume, z, absl::MakeSpan(slice));
       answers.assign(slice.size() / channels * width, 0.0f);
       for (size_t i = 0; i < slice.size() / channels; ++i) {
-        const uint8_t of_voxel = label(slice[i * channels]);
+        const uint8_t voxel_label = label(slice[i * channels]);
         if (width > 1) {
-          answers[i * width + of_voxel] = 1;
+          answers[i * width + voxel_label] = 1;
         } else {
-          answers[i] = of_voxel;
+          answers[i] = voxel_label;
         }
       }
       RETURN_IF_ERROR(out->Append(

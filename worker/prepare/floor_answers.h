@@ -1,4 +1,4 @@
-// What a floor of volumes answers, by rules of one value.
+// The predictions of a floor of volumes whose rules look at one value per voxel.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -15,18 +15,21 @@
 
 namespace traind {
 
-// A rule for each fold, from the rows that it is trained on, and behind them one from all.
+// One rule for each fold, fitted on the rows that the fold trains on, and after them one rule
+// fitted on all rows.
 struct VolumeRules {
-  std::string model;  // Floor's
-  // Of a training volume by a rule, 0 to the number of folds.
+  std::string model;  // see Floor
+  // The score of a rule, 0 to the number of folds, on a training volume.
   std::function<float(size_t row, size_t rule)> score;
-  // By the rule from all rows: what a voxel is whose first channel has that value; 0: background.
+  // The label of a voxel with this value in its first channel, by the rule from
+  // all rows; 0: background.
   std::function<uint8_t(float)> label;
 };
 
-// `oof` has the score of each training volume by its own fold's rule, or that from all rows. The
-// file `test_file` is written slice by slice, as its values are too many to be held, and durably:
-// [voxels of the test volumes, set.values()], where a voxel's label has all of the probability.
+// `oof` holds the score of each training volume by its own fold's rule, or by the rule from all
+// rows if it is in no fold. Writes `test_file` durably and slice by slice, because its values
+// may be too many to be held in memory: [voxels of the test volumes, set.values()], where a
+// voxel's label gets probability 1.
 // Errors: those of DurableWriter.
 absl::StatusOr<Floor> AnswerByRules(const Table& table, const VolumeSet& set,
                                     const FloorFolds& folds, Metric metric,

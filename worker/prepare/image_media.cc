@@ -17,7 +17,7 @@ namespace traind {
 namespace {
 
 constexpr int64_t kThumbnail = 8;
-constexpr double kMostMemory = 0.4;  // of the machine's
+constexpr double kMostMemory = 0.4;  // fraction of the machine's memory
 
 template <typename T>
 void Keep(const std::vector<bool>& dropped, std::vector<T>& values) {
@@ -42,7 +42,7 @@ void Keep(const std::vector<bool>& dropped, TextRows& texts) {
   texts = std::move(kept);
 }
 
-// Where a text column stands in a table that has it.
+// Index of a text column. REQUIRES: the table has it.
 size_t TextColumn(const TableSchema& schema, const std::string& name) {
   const auto& columns = schema.text_columns;
   return static_cast<size_t>(std::find(columns.begin(), columns.end(), name) - columns.begin());
@@ -114,7 +114,7 @@ class ImageMedia final : public RowMedia {
   absl::StatusOr<std::unique_ptr<ImageInput>> OpenPart(const std::string& path,
                                                        ImagePart part) const;
   CsvFile Named(const ImageInput* part, const std::string& path) const;
-  // Appends the pixels of `count` rows; bad: whose could not be read.
+  // Appends the pixels of `count` rows. bad[row] becomes true for unreadable images.
   absl::Status ReadPart(const ImageInput& part, const TextRows& paths, size_t count,
                         std::vector<uint8_t>& pixels, std::vector<bool>& bad,
                         std::vector<std::string>& warnings) const;
@@ -122,7 +122,7 @@ class ImageMedia final : public RowMedia {
 
   const PrepareSpec& spec_;
   const int threads_;
-  std::unique_ptr<ImageInput> train_, test_;  // test_: null where there is none
+  std::unique_ptr<ImageInput> train_, test_;  // test_: null if there is no test file
   std::string content_;
 };
 
@@ -138,7 +138,7 @@ absl::StatusOr<std::unique_ptr<ImageInput>> ImageMedia::OpenPart(const std::stri
   return ImageInput::Open(path, std::move(options));
 }
 
-// Two files of one name are told apart by their paths.
+// If two files have the same name, their paths distinguish them.
 CsvFile ImageMedia::Named(const ImageInput* part, const std::string& path) const {
   if (part == nullptr) return {};
   CsvFile table = part->table();
@@ -164,18 +164,18 @@ bool ImageMedia::IsCached(const std::string& state_dir, const std::string& key) 
   return cache.ok() && (*cache)->VerifyDigest().ok();
 }
 
-// Images are held until they are written.
+// Images are held in memory until they are written.
 absl::Status ImageMedia::CheckMemory(int64_t images) const {
   const double bytes = static_cast<double>(images) * static_cast<double>(spec_.image->size) *
                        static_cast<double>(spec_.image->size * spec_.image->channels);
   const double memory =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   if (bytes <= memory * kMostMemory) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(images, " images of ", spec_.image->size, " x ", spec_.image->size,
-                   " pixels take ", static_cast<int64_t>(bytes / 1e6), " MB; at most ",
-                   static_cast<int64_t>(memory * kMostMemory / 1e6),
-                   " MB are used here: make data.image.size smaller"));
+  return absl::InvalidArgumentError(absl::StrCat(images, " images of ", spec_.image->size, " x ",
+                                                 spec_.image->size, " pixels need ",
+                                                 static_cast<int64_t>(bytes / 1e6), " MB; at most ",
+                                                 static_cast<int64_t>(memory * kMostMemory / 1e6),
+                                                 " MB may be used: make data.image.size smaller"));
 }
 
 absl::Status ImageMedia::ReadPart(const ImageInput& part, const TextRows& paths, size_t count,

@@ -1,5 +1,5 @@
-// Rows with images: lists folders, decodes the files into the cache, and makes of the pixels
-// what the floor sees.
+// Rows with images: lists folders, decodes the files into the cache, and computes the floor's
+// features from the pixels.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -15,18 +15,18 @@
 
 namespace traind {
 
-// Lists folders, opens tables, and digests all files that they name. Add() gives the floor
-// the mean and deviation of each channel, and a grey thumbnail of 8 x 8; it leaves training
-// rows out whose image cannot be read, gives test rows a black one, and names them in the
-// schema's warnings. InvalidArgument where these are too many.
-// Errors: those of ListClassFolders and MappedFile; InvalidArgument where a table lacks the
+// Lists folders, opens tables, and digests all files that they name. Add() gives the floor the
+// mean and standard deviation of each channel, and a grey thumbnail of 8 x 8. It omits training
+// rows with unreadable images, gives test rows with unreadable images a black one, and names
+// them in the schema's warnings. InvalidArgument if there are too many of them.
+// Errors: those of ListClassFolders and MappedFile; InvalidArgument if a table lacks the
 // column.
 absl::StatusOr<std::unique_ptr<RowMedia>> OpenImageMedia(const PrepareSpec& spec, int threads);
 
-// Takes training rows out. REQUIRES: rows are not ordered (schema.ordered).
+// Removes training rows. REQUIRES: rows are not ordered (schema.ordered).
 void DropTrainRows(const std::vector<bool>& dropped, TableRows& rows);
 
-// Columns for the floor, each [images], of pixels [images, size, size, channels].
+// A feature for the floor, [images], computed from pixels [images, size, size, channels].
 struct FloorColumn {
   std::string name;
   std::vector<float> values;

@@ -21,7 +21,7 @@ VoxelCounts CountVoxels(const VolumeSet& set, const StoredVolume& volume,
   for (int64_t z = 0; z < volume.shape.depth; ++z) {
     set.ReadSlice(volume, z, absl::MakeSpan(slice));
     const uint8_t* const labels = mask.data() + static_cast<size_t>(z) * plane;
-    for (size_t i = 0; i < plane; ++i) ++counts[labels[i]][bins.Of(slice[i * channels])];
+    for (size_t i = 0; i < plane; ++i) ++counts[labels[i]][bins.BinOf(slice[i * channels])];
     set.Release(volume, z, 1);
   }
   return counts;

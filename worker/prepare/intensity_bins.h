@@ -1,4 +1,4 @@
-// How often a volume's voxels have which value.
+// Histograms of the values of a volume's voxels.
 #pragma once
 
 #include <absl/types/span.h>
@@ -12,12 +12,12 @@
 
 namespace traind {
 
-// Parts of equal width between the least and the most value of some volumes. Values beyond are
-// in the outermost ones.
+// Bins of equal width between the minimum and maximum value of some volumes. Values outside of
+// this range go to the outermost bins.
 struct IntensityBins {
   static constexpr size_t kCount = 1024;
 
-  size_t Of(float value) const {
+  size_t BinOf(float value) const {
     const float at = (value - least) * scale;
     return std::min(kCount - 1, static_cast<size_t>(std::max(0.0f, at)));
   }
@@ -27,8 +27,8 @@ struct IntensityBins {
 // REQUIRES: volumes is not empty.
 IntensityBins BinsOf(absl::Span<const StoredVolume> volumes);
 
-// [1 + classes][IntensityBins::kCount]: voxels of each of the mask's values, by their first
-// channel.
+// [1 + classes][IntensityBins::kCount]: numbers of voxels for each value of the mask,
+// by their first channel.
 using VoxelCounts = std::vector<std::vector<int64_t>>;
 // REQUIRES: volume.has_mask.
 VoxelCounts CountVoxels(const VolumeSet& set, const StoredVolume& volume,

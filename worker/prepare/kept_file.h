@@ -1,4 +1,5 @@
-// Files of the user's that a Job needs to its end: they may change, or go.
+// Keeps copies of users' files that a Job needs to its end, because the originals
+// may change or disappear.
 #pragma once
 
 #include <absl/status/status.h>
@@ -8,13 +9,14 @@
 
 namespace traind {
 
-// Copies `path` to `kept`, unless that has its bytes. field: of the spec, for messages.
-// FailedPrecondition: its bytes do not have the digest any more; else those of MappedFile::Open
-// and WriteFileDurably.
+// Copies `path` to `kept`, unless `kept` already has the file's bytes. field: the
+// spec's field, for messages.
+// Errors: FailedPrecondition if the file's digest has changed; those of MappedFile::Open and
+// WriteFileDurably.
 absl::Status KeepFile(absl::string_view field, const std::string& path, const std::string& sha256,
                       const std::string& kept);
 
-// The trainrank beside this process's own program, which tries what is kept.
+// The path of trainrank, beside this process's program. It tries the kept files.
 std::string RankProgram();
 
 }  // namespace traind

@@ -12,22 +12,22 @@
 namespace traind {
 namespace {
 
-constexpr size_t kBuckets = 256;  // of a categorical column
-constexpr float kFarthest = 8;    // standard deviations from the mean
+constexpr size_t kBuckets = 256;  // per categorical column
+constexpr float kFarthest = 8;    // maximum distance from the mean, in standard deviations
 constexpr size_t kMaxWeights = 4'000'000;
 constexpr size_t kMaxSampleValues = 4'000'000;
 constexpr size_t kFewestRows = 200;
 constexpr size_t kBlockRows = 256;
 constexpr double kFitShare = 0.6;  // of the time; the rest is for prediction
 
-// FNV-1a: the same bucket on every machine.
+// FNV-1a, which gives the same bucket on every machine.
 uint64_t HashOf(absl::string_view text) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   return hash;
 }
 
-// How a table's columns become numbers and switches; the same for all folds.
+// Maps a table's columns to numbers and switches, in the same way for all folds.
 class Layout {
  public:
   explicit Layout(const Table& table) : table_(table) {
@@ -59,15 +59,14 @@ class Layout {
   const std::vector<int>& numeric() const { return numeric_; }
   const Table& table() const { return table_; }
 
-  // Fills out's switches for the given rows. Where a number is missing, the
-  // number's own switch is on.
+  // Fills out's switches for the given rows. A missing number turns its indicator on.
   void Switches(Split split, absl::Span<const size_t> rows, DesignRows& out) const;
 
  private:
   struct Categorical {
     int feature = 0;
-    int32_t first = 0;            // its switches begin here
-    int32_t missing = 0;          // the one of missing values
+    int32_t first = 0;            // index of its first switch
+    int32_t missing = 0;          // index of the indicator of missing values
     std::vector<int32_t> bucket;  // [code]
   };
 
@@ -105,7 +104,7 @@ void Layout::Switches(Split split, absl::Span<const size_t> rows, DesignRows& ou
   }
 }
 
-// Scaling fitted on some training rows.
+// Scaling fitted on the training rows of a fold.
 class Scaling {
  public:
   Scaling(const Layout& layout, absl::Span<const size_t> rows) {
@@ -124,7 +123,7 @@ class Scaling {
       }
       const double deviation = count > 0 ? std::sqrt(squares / count) : 0;
       mean_.push_back(mean);
-      // A column that is constant in these rows tells nothing.
+      // A column that is constant in these rows carries no information.
       scale_.push_back(deviation > 1e-12 * std::abs(mean) ? 1 / deviation : 0);
     }
   }
@@ -152,7 +151,7 @@ class Scaling {
   std::vector<double> scale_;
 };
 
-// Targets of some rows as the model wants them, and back.
+// Converts targets to the model's scale and back.
 class Targets {
  public:
   Targets(const Table& table, size_t target, absl::Span<const size_t> rows) {
@@ -179,7 +178,7 @@ class Targets {
   }
 
   absl::Span<const float> scaled() const { return scaled_; }
-  // Back into the target's unit, within what the rows show to be possible.
+  // Converts back to the target's unit, clamped to the range that the rows show to be possible.
   void Restore(absl::Span<float> predicted) const {
     if (!values_) return;
     for (float& x : predicted) {
@@ -212,7 +211,7 @@ class LinearFloorFit {
   bool TooLarge() const {
     return (1 + layout_.numbers() + layout_.switches()) * outputs_ > kMaxWeights;
   }
-  // false: the time is over.
+  // Returns false if time is over.
   bool FitFold(int fold, Floor& floor);
 
  private:
@@ -233,7 +232,7 @@ class LinearFloorFit {
   const absl::Duration begin_;
   const bool classes_;
   const size_t columns_;
-  const size_t outputs_;  // of one model; there is one for each target
+  const size_t outputs_;  // per model; there is one model per target
 };
 
 std::vector<size_t> LinearFloorFit::SampleOthers(int fold) const {
@@ -319,7 +318,7 @@ std::optional<Floor> LinearFloor(const Table& table, const FloorFolds& folds, Me
                                  const LinearFloorOptions& options, const Clock& clock) {
   LinearFloorFit fit(table, folds, options, clock);
   if (fit.TooLarge()) return std::nullopt;
-  // Rows without a fold keep what the targets alone tell.
+  // Rows without a fold keep the values of the prior floor.
   Floor floor = PriorFloor(table, folds, metric);
   floor.model = table.schema().target_kind == TargetKind::kClasses ? "logistic" : "ridge";
   std::fill(floor.test.values.begin(), floor.test.values.end(), 0.0f);

@@ -1,4 +1,4 @@
-// The better floor: logistic or ridge regression on every fold.
+// The better floor: logistic or ridge regression per fold.
 #pragma once
 
 #include <absl/time/time.h>
@@ -16,18 +16,19 @@
 namespace traind {
 
 struct LinearFloorOptions {
-  absl::Duration time;  // for all of it
-  uint64_t seed = 0;    // of the rows that each fold is fitted on
-  // Of all weights but the biases, on standardised numbers; the loss is summed over rows.
+  absl::Duration time;  // for all folds together
+  uint64_t seed = 0;    // for sampling the rows that each fold is fitted on
+  // L2 penalty on all weights but the biases, with standardised inputs. The
+  // loss is summed over rows.
   double l2 = 1;
-  int64_t rows_per_fold = 8000;  // sampled; fewer where rows are wide
+  int64_t rows_per_fold = 8000;  // sampled; fewer if rows are wide
 };
 
-// One model per fold, fitted on a sample of the rows that the fold is trained on: numbers
-// standardised by those rows, a missing one as their mean and a switch, each
-// category a switch (in 256 buckets where there are more). Out-of-fold values
-// come from the fold's own model, the test rows' from the mean of all.
-// None where the time does not suffice, or the model would be too large.
+// One model per fold, fitted on a sample of the rows that the fold trains on. Numbers are
+// standardised by those rows; a missing number becomes their mean, with a 0/1 indicator. Each
+// category is a 0/1 indicator (more than 256 categories share 256 buckets). Out-of-fold values
+// come from the fold's own model, values of test rows are the mean over all models.
+// Returns nothing if time does not suffice, or the model would be too large.
 std::optional<Floor> LinearFloor(const Table& table, const FloorFolds& folds, Metric metric,
                                  const LinearFloorOptions& options, const Clock& clock);
 

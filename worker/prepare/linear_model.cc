@@ -8,7 +8,7 @@
 namespace traind {
 namespace {
 
-// Four sums at a time: the compiler may not reorder a plain sum of floats.
+// Four sums at a time, because the compiler may not reorder a plain sum of floats.
 using Lanes = float __attribute__((vector_size(16)));
 constexpr size_t kLanes = 4;
 
@@ -43,12 +43,13 @@ double Inner(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 struct Step {
-  std::vector<float> moved;    // of the weights
-  std::vector<float> changed;  // of the gradient
+  std::vector<float> moved;    // difference of the weights
+  std::vector<float> changed;  // difference of the gradients
   double curvature = 0;        // their inner product, > 0
 };
 
-// The direction of steepest descent as the last steps' curvature bends it.
+// The two-loop recursion of L-BFGS: steepest descent, corrected by the
+// curvature of the last steps.
 std::vector<float> Direction(const std::vector<float>& gradient, const std::deque<Step>& steps) {
   std::vector<float> direction(gradient.size());
   for (size_t i = 0; i < gradient.size(); ++i) direction[i] = -gradient[i];
@@ -95,7 +96,7 @@ void LinearModel::Outputs(const std::vector<float>& weights, const DesignRows& r
   }
 }
 
-// Turns a row's outputs into the loss's gradient by them.
+// Replaces a row's outputs with the loss's gradient by them. Returns the loss.
 double LinearModel::RowLoss(float* outputs, float target) const {
   if (link_ == Link::kIdentity) {
     outputs[0] -= target;
@@ -111,12 +112,12 @@ double LinearModel::RowLoss(float* outputs, float target) const {
   }
   const float largest = *std::max_element(outputs, outputs + outputs_);
   const auto label = static_cast<size_t>(target);
-  const float of_label = outputs[label] - largest;
+  const float label_output = outputs[label] - largest;
   float sum = 0;
   for (size_t k = 0; k < outputs_; ++k) sum += outputs[k] = std::exp(outputs[k] - largest);
   for (size_t k = 0; k < outputs_; ++k) outputs[k] /= sum;
   outputs[label] -= 1;
-  return std::log(sum) - of_label;
+  return std::log(sum) - label_output;
 }
 
 double LinearModel::Loss(const std::vector<float>& weights, const DesignRows& rows,
@@ -160,7 +161,7 @@ void LinearModel::Fit(const DesignRows& rows, absl::Span<const float> targets,
   constexpr size_t kRemembered = 8;
   constexpr int kHalvings = 12;
   constexpr double kEnoughDescent = 1e-4;
-  constexpr double kFlat = 1e-5;  // gradient, relative to the first one
+  constexpr double kFlat = 1e-5;  // norm of the gradient, relative to the first one
   std::vector<float> gradient(weights_.size()), next_gradient(weights_.size());
   std::vector<float> next(weights_.size());
   double loss = Loss(weights_, rows, targets, options.l2, gradient);

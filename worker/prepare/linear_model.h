@@ -9,16 +9,16 @@
 
 namespace traind {
 
-// Rows as a linear model sees them: numbers, and switches of which a few are on
-// (a category, a missing value).
+// Inputs of a linear model: numbers, and sparse 0/1 indicators (switches) of
+// categories and missing values.
 struct DesignRows {
   static constexpr int32_t kOff = -1;
 
   size_t rows = 0;
   size_t numbers = 0;         // per row
-  size_t places = 0;          // for switches, per row
+  size_t places = 0;          // maximum number of switches that are on, per row
   std::vector<float> values;  // [rows, numbers]
-  std::vector<int32_t> on;    // [rows, places]: which switch is on there, or kOff
+  std::vector<int32_t> on;    // [rows, places]: the index of a switch that is on, or kOff
 };
 
 enum class Link {
@@ -28,9 +28,9 @@ enum class Link {
 };
 
 struct FitOptions {
-  double l2 = 1;  // of all weights but the biases; the loss is summed over rows
+  double l2 = 1;  // penalty on all weights but the biases; the loss is summed over rows
   int iterations = 40;
-  std::function<bool()> stop;  // asked at each step; true: what there is must do
+  std::function<bool()> stop;  // asked at each step; true ends the fit with the current weights
 };
 
 // Threads: confined to one.
@@ -38,10 +38,10 @@ class LinearModel {
  public:
   LinearModel(Link link, size_t numbers, size_t switches, size_t outputs);
 
-  // Sets the weights. Targets: one per row; of kLogistic and kSoftmax the class.
+  // Fits the weights. targets: one per row; for kLogistic and kSoftmax the class.
   void Fit(const DesignRows& rows, absl::Span<const float> targets, const FitOptions& options);
 
-  // out: float32 [rows, width()]: probabilities (kLogistic: of both classes), or values.
+  // out: float32 [rows, width()], probabilities (kLogistic: of both classes) or values.
   void Predict(const DesignRows& rows, absl::Span<float> out) const;
   size_t width() const { return link_ == Link::kLogistic ? 2 : outputs_; }
 

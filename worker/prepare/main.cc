@@ -1,5 +1,5 @@
-// trainprep: takes one PREPARE from its standard input, tells what becomes of it
-// on its standard output, and exits 0 (worker/rank_protocol/messages.h).
+// trainprep: reads one PREPARE from its standard input, writes its messages to its standard
+// output, and exits with 0 (worker/rank_protocol/messages.h).
 //
 //   echo '{"type":"prepare","job":"j","state_dir":"/tmp/s","spec_json":"..."}' | trainprep
 #include <absl/strings/str_cat.h>
@@ -25,29 +25,29 @@ using rank_protocol::LineChannel;
 
 constexpr absl::Duration kPatience = absl::Seconds(30);  // with a Worker that does not read
 
-// What the SIGBUS handler writes: a mapped data file was cut while we read it.
-char cut_line[512];
-size_t cut_line_size = 0;
+// The message of the SIGBUS handler: a mapped data file was truncated while it was read.
+char truncated_line[512];
+size_t truncated_line_size = 0;
 
 void OnBusError(int) {
-  ssize_t ignored = write(STDOUT_FILENO, cut_line, cut_line_size);
+  ssize_t ignored = write(STDOUT_FILENO, truncated_line, truncated_line_size);
   (void)ignored;
   _exit(0);
 }
 
-void ExpectCutFiles(int64_t attempt) {
+void HandleTruncatedFiles(int64_t attempt) {
   rank_protocol::Failed failed;
   failed.attempt = attempt;
   failed.reason = AttemptEndReason::kDataError;
-  failed.message = "a data file was cut short while it was read";
+  failed.message = "a data file was truncated while it was read";
   const std::string line = absl::StrCat(rank_protocol::Encode(failed), "\n");
-  cut_line_size = std::min(line.size(), sizeof cut_line);
-  std::memcpy(cut_line, line.data(), cut_line_size);
+  truncated_line_size = std::min(line.size(), sizeof truncated_line);
+  std::memcpy(truncated_line, line.data(), truncated_line_size);
   signal(SIGBUS, OnBusError);
 }
 
-// A Worker that ends, or says exit or stop, ends us too. By hand, where input is
-// a pipe or a file, its end means nothing.
+// Ends this process when the Worker ends, or sends exit or stop. If the input is a pipe or a
+// file, as when run by hand, its end has no meaning.
 void WatchWorker(LineChannel& channel) {
   struct stat info;
   if (fstat(STDIN_FILENO, &info) != 0 || !S_ISSOCK(info.st_mode)) return;
@@ -67,10 +67,10 @@ void WatchWorker(LineChannel& channel) {
 
 int Main() {
   signal(SIGPIPE, SIG_IGN);
-  // Outlives the watching thread.
+  // Never freed, because it must outlive the watching thread.
   auto& channel = *new LineChannel(STDIN_FILENO, STDOUT_FILENO);
   const auto send = [&channel](const rank_protocol::FromProcess& message) {
-    // Nobody listens any more: there is nobody to work for.
+    // If nobody reads the messages, there is no reason to go on.
     if (!channel.WriteLine(rank_protocol::Encode(message), kPatience).ok()) _exit(1);
   };
   for (;;) {
@@ -87,7 +87,7 @@ int Main() {
     }
     if (std::holds_alternative<rank_protocol::Exit>(*message)) return 0;
     if (const auto* task = std::get_if<rank_protocol::Prepare>(&*message)) {
-      ExpectCutFiles(task->attempt);
+      HandleTruncatedFiles(task->attempt);
       WatchWorker(channel);
       RunPrepare(*task, SystemClock(), send);
       return 0;
@@ -100,6 +100,6 @@ int Main() {
 
 int main() {
   const int status = traind::Main();
-  // Without destructors: the watching thread may still be at its channel.
+  // Without destructors, because the watching thread may still use its channel.
   _exit(status);
 }

@@ -34,19 +34,20 @@
 namespace traind {
 namespace {
 
-// Of the second floor. Much more than it takes alone: it gives way to others.
+// Limit for the second floor. It needs much less when it runs alone, but it gives
+// way to other programs.
 constexpr absl::Duration kMostFloorTime = absl::Seconds(5);
-constexpr double kFloorShare = 0.2;                // of the time that remains
-constexpr char kNextTestFile[] = "test.next.npy";  // becomes test.npy
-// A module that is sound is through in a second.
+constexpr double kFloorShare = 0.2;                // of the remaining time
+constexpr char kNextTestFile[] = "test.next.npy";  // renamed to test.npy
+// A sound module is done within a second.
 constexpr absl::Duration kScriptPatience = absl::Seconds(15);
 constexpr absl::Duration kLeastPatience = absl::Seconds(2);
-// Reading a large file, and encoding a large table's columns.
+// Includes reading a large file, and encoding a large table's columns.
 constexpr absl::Duration kWeightsPatience = absl::Minutes(2);
-// What others' first floors need goes before our second one.
+// The first floors of other Jobs have priority over our second one.
 constexpr int kNiceAfterFirstFloor = 5;
 
-// A failure with the reason that the coordinator is told.
+// A failure, with the reason that is sent to the coordinator.
 struct Failure {
   AttemptEndReason reason = AttemptEndReason::kInternal;
   std::string message;
@@ -72,7 +73,7 @@ Failure FailureOf(const absl::Status& status) {
   return {reason, std::string(status.message())};
 }
 
-// Columns that are the floor's alone.
+// Number of columns that only the floor uses.
 int FloorColumns(const TableSchema& schema) {
   return static_cast<int>(std::count_if(schema.features.begin(), schema.features.end(),
                                         [](const Column& column) { return column.floor_only; }));
@@ -92,15 +93,15 @@ class PrepareRun {
   absl::StatusOr<bool> OpenCached(const DataFiles& files);
   absl::Status WriteFolds();
   absl::StatusOr<Floor> FirstFloor();
-  absl::Status PutFloor(Floor& floor);
-  absl::Status TakeScript();
-  absl::Status TakeWeights();
-  // `most`, or less where half of the time that remains is less, but at least a little.
+  absl::Status PublishFloor(Floor& floor);
+  absl::Status CheckUserScript();
+  absl::Status CheckUserWeights();
+  // Returns `most`, or half of the remaining time if that is less, but at least kLeastPatience.
   absl::Duration Patience(absl::Duration most) const;
-  absl::Status PutTokenizers() const;
+  absl::Status WriteFoldTokenizers() const;
   absl::Status ImproveFloor(const Floor& first);
-  void TellTable() const;
-  void TellFloor(const Floor& floor) const;
+  void ReportTable() const;
+  void ReportFloor(const Floor& floor) const;
   std::string InState(const std::string& path) const {
     return absl::StrCat(task_.state_dir, "/", path);
   }
@@ -112,15 +113,15 @@ class PrepareRun {
   const Clock& clock_;
   const SendMessage& send_;
   const absl::Duration begin_;
-  std::unique_ptr<MappedFile> tokenizer_;  // that the spec names; null: none
+  std::unique_ptr<MappedFile> tokenizer_;  // the file that the spec names; null: none
   std::string key_;                        // of the cache
   bool cached_ = false;
   absl::Duration read_time_;
   std::shared_ptr<const Table> table_;
-  SplitSpec split_;  // its kind resolved
+  SplitSpec split_;  // with its kind resolved
   std::vector<int16_t> fold_of_;
-  int64_t period_ = 1;   // of the season, in rows
-  std::string weights_;  // what is taken of the weights to start from
+  int64_t period_ = 1;   // length of the season in rows
+  std::string weights_;  // report on the pretrained weights
 };
 
 absl::Status PrepareRun::ReadData() {
@@ -136,11 +137,11 @@ absl::Status PrepareRun::ReadData() {
   return absl::OkStatus();
 }
 
-// Whether the cache has the table and what belongs to it, undamaged.
+// Returns whether the cache has the table and its media, undamaged.
 absl::StatusOr<bool> PrepareRun::OpenCached(const DataFiles& files) {
   absl::StatusOr<std::shared_ptr<const Table>> table = Table::Open(InState(TableCachePath(key_)));
   if (absl::IsNotFound(table.status()) || absl::IsDataLoss(table.status())) return false;
-  // The state folder's fault, whatever its code: not the user's.
+  // A fault of the state folder whatever its code, not of the user's data.
   if (!table.ok()) return absl::InternalError(table.status().message());
   if ((*table)->schema().content_sha256 != key_ || !(*table)->VerifyDigest().ok()) return false;
   if (files.media() != nullptr && !files.media()->IsCached(task_.state_dir, key_)) return false;
@@ -152,7 +153,7 @@ absl::Status PrepareRun::FillCache(const DataFiles& files) {
   ASSIGN_OR_RETURN(TableRows rows, files.Read(spec_));
   rows.schema.content_sha256 = key_;
   RETURN_IF_ERROR(MakeDirs(InState(CacheDir())));
-  // The table last: where it is, all is.
+  // The table is written last: if it exists, everything else does.
   if (files.media() != nullptr) {
     RETURN_IF_ERROR(files.media()->Add(task_.state_dir, key_, rows));
   }
@@ -164,7 +165,7 @@ absl::Status PrepareRun::WriteFolds() {
   split_.kind = split_.KindFor(*table_);
   ASSIGN_OR_RETURN(fold_of_, MakeFolds(*table_, split_));
   RETURN_IF_ERROR(MakeDirs(InState(JobDir(task_.job))));
-  // What is not said there is what Ranks assume.
+  // Ranks assume the default for fields that are not written.
   const bool plain = split_.shape.window == 1 && split_.shape.horizon == 0;
   if (!plain || split_.kind == SplitKind::kForward) {
     RETURN_IF_ERROR(WriteSamplePlan(InState(SamplesPath(task_.job)), split_));
@@ -173,7 +174,7 @@ absl::Status PrepareRun::WriteFolds() {
                   absl::MakeConstSpan(fold_of_));
 }
 
-absl::Status PrepareRun::PutFloor(Floor& floor) {
+absl::Status PrepareRun::PublishFloor(Floor& floor) {
   RETURN_IF_ERROR(WriteFloor(task_.state_dir, task_.job, floor));
   PublishRequest request;
   request.state_dir = task_.state_dir;
@@ -184,7 +185,7 @@ absl::Status PrepareRun::PutFloor(Floor& floor) {
   return Publish(request, clock_.WallNow()).status();
 }
 
-absl::Status PrepareRun::PutTokenizers() const {
+absl::Status PrepareRun::WriteFoldTokenizers() const {
   if (!spec_.sentencepiece) return absl::OkStatus();
   const absl::Status written =
       WriteTokenizers(*table_, fold_of_, split_, spec_.vocabulary,
@@ -194,7 +195,7 @@ absl::Status PrepareRun::PutTokenizers() const {
   return absl::InvalidArgumentError(absl::StrCat(spec_.tokenizer_file, ": ", written.message()));
 }
 
-void PrepareRun::TellTable() const {
+void PrepareRun::ReportTable() const {
   const TableSchema& schema = table_->schema();
   rank_protocol::TableReady ready;
   ready.attempt = task_.attempt;
@@ -211,7 +212,7 @@ void PrepareRun::TellTable() const {
   send_(ready);
 }
 
-void PrepareRun::TellFloor(const Floor& floor) const {
+void PrepareRun::ReportFloor(const Floor& floor) const {
   rank_protocol::FloorReady ready;
   ready.attempt = task_.attempt;
   ready.model = floor.model;
@@ -222,7 +223,7 @@ void PrepareRun::TellFloor(const Floor& floor) const {
 }
 
 // Tries the user's own model.
-absl::Status PrepareRun::TakeScript() {
+absl::Status PrepareRun::CheckUserScript() {
   if (spec_.script.empty()) return absl::OkStatus();
   ScriptCheck check;
   check.program = RankProgram();
@@ -240,7 +241,7 @@ absl::Duration PrepareRun::Patience(absl::Duration most) const {
   return std::min(most, std::max(kLeastPatience, left / 2));
 }
 
-absl::Status PrepareRun::TakeWeights() {
+absl::Status PrepareRun::CheckUserWeights() {
   if (spec_.weights.empty()) return absl::OkStatus();
   PretrainedCheck check;
   check.program = RankProgram();
@@ -250,7 +251,7 @@ absl::Status PrepareRun::TakeWeights() {
   check.spec_json = task_.spec_json;
   check.file = spec_.weights;
   check.sha256 = spec_.weights_sha256;
-  ASSIGN_OR_RETURN(const std::string report, TakePretrained(check, Patience(kWeightsPatience)));
+  ASSIGN_OR_RETURN(const std::string report, CheckPretrained(check, Patience(kWeightsPatience)));
   if (!report.empty()) weights_ = absl::StrCat("model.pretrained: ", spec_.weights, ": ", report);
   return absl::OkStatus();
 }
@@ -263,20 +264,20 @@ absl::Status PrepareRun::ImproveFloor(const Floor& first) {
     const absl::Duration left = absl::Milliseconds(task_.remaining_ms) - Spent();
     options.time = std::min(options.time, std::max(absl::ZeroDuration(), left * kFloorShare));
   }
-  // Each of many words says little: as much of a penalty as keeps all of them together
-  // from saying more than the other columns.
+  // Each of many words says little. The penalty is large enough that all words together do not
+  // outweigh the other columns.
   if (!spec_.text_columns.empty()) options.l2 = FloorColumns(table_->schema());
-  // Of a forecast the row's own columns are not known.
+  // In a forecast the row's own columns are not known.
   std::optional<Floor> better =
       split_.shape.horizon > 0 ? LagFloor(*table_, Folds(), spec_.metric, period_, options, clock_)
                                : LinearFloor(*table_, Folds(), spec_.metric, options, clock_);
   if (!better || !Better(spec_.metric, better->score, first.score)) return absl::OkStatus();
-  RETURN_IF_ERROR(PutFloor(*better));
-  TellFloor(*better);
+  RETURN_IF_ERROR(PublishFloor(*better));
+  ReportFloor(*better);
   return absl::OkStatus();
 }
 
-// Stands within seconds, and is not improved where rows have voxels.
+// Available within seconds. It is not improved later if rows have volumes.
 absl::StatusOr<Floor> PrepareRun::FirstFloor() {
   if (spec_.volume) {
     ASSIGN_OR_RETURN(const std::shared_ptr<const VolumeSet> volumes,
@@ -300,13 +301,13 @@ absl::Status PrepareRun::Run() {
   RETURN_IF_ERROR(WriteFolds());
   RETURN_IF_ERROR(WritePredictionForm(task_.state_dir, task_.job, spec_.form));
   ASSIGN_OR_RETURN(Floor first, FirstFloor());
-  RETURN_IF_ERROR(PutFloor(first));
-  // Before the table is told: folds may begin then.
-  RETURN_IF_ERROR(TakeScript());
-  RETURN_IF_ERROR(PutTokenizers());
-  RETURN_IF_ERROR(TakeWeights());
-  TellTable();
-  TellFloor(first);
+  RETURN_IF_ERROR(PublishFloor(first));
+  // All checks come before TableReady, because folds may start after it.
+  RETURN_IF_ERROR(CheckUserScript());
+  RETURN_IF_ERROR(WriteFoldTokenizers());
+  RETURN_IF_ERROR(CheckUserWeights());
+  ReportTable();
+  ReportFloor(first);
   if (spec_.volume) return absl::OkStatus();
   setpriority(PRIO_PROCESS, 0, kNiceAfterFirstFloor);
   return ImproveFloor(first);
@@ -333,7 +334,7 @@ void RunPrepare(const rank_protocol::Prepare& task, const Clock& clock, const Se
     status = PrepareRun(task, *spec, clock, send).Run();
   } catch (const std::bad_alloc&) {
     Fail(task,
-         {AttemptEndReason::kOutOfMemory, absl::StrCat("no memory left to read ", spec->train)},
+         {AttemptEndReason::kOutOfMemory, absl::StrCat("not enough memory to read ", spec->train)},
          send);
     return;
   }

@@ -1,4 +1,4 @@
-// The PREPARE task: data files in, table, folds and floor out.
+// The PREPARE task: reads the data files, and writes table, folds and floor.
 #pragma once
 
 #include <functional>
@@ -8,19 +8,18 @@
 
 namespace traind {
 
-// Takes the messages of a PREPARE in their order (worker/rank_protocol/messages.h).
+// Receives the messages of a PREPARE in their order (worker/rank_protocol/messages.h).
 using SendMessage = std::function<void(const rank_protocol::FromProcess&)>;
 
-// Runs the task to its end: TableReady, FloorReady once or twice, Finished; or
-// Failed. Reads the data once; where the cache has the table of the same bytes
-// and options, only their digest is computed. Each step is durable before it is
-// told, and may be repeated: a second run makes the same files.
+// Runs the task to its end. Sends TableReady, FloorReady once or twice, and Finished; or
+// Failed. Reads the data once; if the cache has the table of the same bytes and options, only
+// their digest is computed. Each step is durable before its message is sent and may be
+// repeated: a second run makes the same files.
 //
-// The first floor (class frequencies, or the mean; of a forecast the seasonal naive
-// one) is published before TableReady. The better one (logistic or ridge regression,
-// of a forecast on what is known by then) takes at most 5 s and a fifth of the time
-// that remains, gives way to other programs, and replaces the first one only where it
-// scores better out of fold.
+// The first floor (class frequencies or the mean; for a forecast the seasonal naive floor) is
+// published before TableReady. The better floor (logistic or ridge regression; for a forecast
+// on the values known by then) takes at most 5 s and a fifth of the remaining time, runs at low
+// priority, and replaces the first floor only if its out-of-fold score is better.
 void RunPrepare(const rank_protocol::Prepare& task, const Clock& clock, const SendMessage& send);
 
 }  // namespace traind

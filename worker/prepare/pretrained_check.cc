@@ -13,11 +13,11 @@
 #include "worker/prepare/kept_file.h"
 
 namespace traind {
-absl::StatusOr<std::string> TakePretrained(const PretrainedCheck& check, absl::Duration patience) {
+absl::StatusOr<std::string> CheckPretrained(const PretrainedCheck& check, absl::Duration patience) {
   constexpr size_t kMostBytes = 1 << 20;
   RETURN_IF_ERROR(KeepFile("model.pretrained.file", check.file, check.sha256,
                            absl::StrCat(check.state_dir, "/", WeightsCachePath(check.sha256))));
-  // Longer than an argument may be.
+  // Passed as a file, because it may be longer than an argument may be.
   const std::string spec =
       absl::StrCat(check.state_dir, "/", JobDir(check.job), "/pretrained-check.json");
   RETURN_IF_ERROR(WriteFileDurably(spec, check.spec_json));
@@ -35,7 +35,7 @@ absl::StatusOr<std::string> TakePretrained(const PretrainedCheck& check, absl::D
   return absl::FailedPreconditionError(
       text("error") ? line["error"].get<std::string>()
                     : absl::StrCat("model.pretrained: ", check.file,
-                                   ": the process that tried it ended without a word"));
+                                   ": the process that tried it ended without an answer"));
 }
 
 }  // namespace traind

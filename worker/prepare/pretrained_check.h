@@ -1,4 +1,4 @@
-// Keeps the weights that a Job starts from, and tries them before anything is trained.
+// Keeps a copy of the weights that a Job starts from, and tries them before any training.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -11,19 +11,19 @@ namespace traind {
 
 struct PretrainedCheck {
   std::string program;    // trainrank
-  std::string state_dir;  // the Job's folder is there, with its folds and tokenizers
+  std::string state_dir;  // contains the Job's folder, with its folds and tokenizers
   std::string job;
-  std::string table;  // of the cache, relative
+  std::string table;  // path in the cache, relative to the state folder
   absl::string_view spec_json;
-  std::string file, sha256;  // model.pretrained's
+  std::string file, sha256;  // of model.pretrained
 };
 
-// Copies the file to its place in the cache, if it is not there, and runs the program on it, in
-// a process of its own. Returns what the program tells of what it took; "" where it did not
-// come back within `patience`: each fold finds out itself then.
-// Errors: FailedPrecondition: the file has changed since it was submitted, or what is wrong
-// with it or with its map, or the program ended without a word; those of MappedFile::Open and
-// WriteFileDurably; of starting the program.
-absl::StatusOr<std::string> TakePretrained(const PretrainedCheck& check, absl::Duration patience);
+// Copies the file into the cache, if it is not there, and runs the program on it in a process
+// of its own. Returns the program's report on the weights that it used; "" if the program was
+// not done within `patience`: then each fold checks the weights itself.
+// Errors: FailedPrecondition: the file has changed since it was submitted, the file or its map
+// is wrong (the message says how), or the program ended without an answer; those of
+// MappedFile::Open and WriteFileDurably; those of starting the program.
+absl::StatusOr<std::string> CheckPretrained(const PretrainedCheck& check, absl::Duration patience);
 
 }  // namespace traind

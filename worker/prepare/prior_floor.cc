@@ -3,7 +3,7 @@
 namespace traind {
 namespace {
 
-// The mean over some rows: [C].
+// The mean over the given rows: [C].
 std::vector<float> MeanOf(const Table& table, absl::Span<const int32_t> rows) {
   const TableSchema& schema = table.schema();
   const size_t columns = PredictionColumns(table);
@@ -60,12 +60,12 @@ double OofScore(const Table& table, const FloorFolds& folds, Metric metric,
 Floor PriorFloor(const Table& table, const FloorFolds& folds, Metric metric) {
   const TableSchema& schema = table.schema();
   const size_t columns = PredictionColumns(table);
-  std::vector<std::vector<float>> of_fold;
+  std::vector<std::vector<float>> fold_means;
   for (int fold = 0; fold < folds.split.folds; ++fold) {
-    of_fold.push_back(MeanOf(table, TrainingRows(table, folds.fold_of, fold, folds.split)));
+    fold_means.push_back(MeanOf(table, TrainingRows(table, folds.fold_of, fold, folds.split)));
   }
-  // No fold's number: all usable rows.
-  const std::vector<float> of_all =
+  // An index beyond the folds selects all usable rows.
+  const std::vector<float> overall_mean =
       MeanOf(table, TrainingRows(table, folds.fold_of, folds.split.folds, folds.split));
 
   Floor floor;
@@ -73,11 +73,11 @@ Floor PriorFloor(const Table& table, const FloorFolds& folds, Metric metric) {
   floor.oof.shape = {schema.train_rows, static_cast<int64_t>(columns)};
   floor.oof.values.reserve(folds.fold_of.size() * columns);
   for (const int16_t fold : folds.fold_of) {
-    AppendRow(fold < 0 ? of_all : of_fold[static_cast<size_t>(fold)], floor.oof.values);
+    AppendRow(fold < 0 ? overall_mean : fold_means[static_cast<size_t>(fold)], floor.oof.values);
   }
   floor.test.shape = {schema.test_rows, static_cast<int64_t>(columns)};
   floor.test.values.reserve(static_cast<size_t>(schema.test_rows) * columns);
-  for (int64_t row = 0; row < schema.test_rows; ++row) AppendRow(of_all, floor.test.values);
+  for (int64_t row = 0; row < schema.test_rows; ++row) AppendRow(overall_mean, floor.test.values);
   floor.score = OofScore(table, folds, metric, floor.oof.values);
   return floor;
 }

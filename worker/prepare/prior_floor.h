@@ -1,4 +1,4 @@
-// The first floor: what the target alone tells.
+// The first floor, which uses the targets only.
 #pragma once
 
 #include <absl/types/span.h>
@@ -12,22 +12,22 @@
 
 namespace traind {
 
-// The folds of a Job, as the floors need them.
+// The folds of a Job in the form that the floors need.
 struct FloorFolds {
-  absl::Span<const int16_t> fold_of;  // [train_rows]; -1: validates no fold
+  absl::Span<const int16_t> fold_of;  // [train_rows]; -1: the row is in no fold
   SplitSpec split;
 };
 
-// Class frequencies, or the targets' means. A row's out-of-fold value comes from
-// the rows that its fold is trained on alone; that of the test rows, and of rows
-// without a fold, from all.
+// Predicts class frequencies, or the targets' means. A row's out-of-fold value comes only from
+// the rows that its fold trains on; that of the test rows, and of rows without
+// a fold, from all rows.
 Floor PriorFloor(const Table& table, const FloorFolds& folds, Metric metric);
 
-// The floor's score out of fold, over all rows that have one.
+// The out-of-fold score of a floor, over all rows that have one.
 double OofScore(const Table& table, const FloorFolds& folds, Metric metric,
                 absl::Span<const float> oof);
 
-// Values per row of a prediction: C of common/base/job_layout.h.
+// Number of values per row of a prediction: C in common/base/job_layout.h.
 size_t PredictionColumns(const Table& table);
 
 }  // namespace traind

@@ -13,15 +13,15 @@ namespace {
 
 constexpr size_t kBins = IntensityBins::kCount;
 
-// What a value means: [bins].
+// The label of each bin: [bins].
 using Labels = std::array<uint8_t, kBins>;
 
-// Voxels with a value below each bin, of a class and of all: [kBins + 1].
+// Numbers of voxels with a value below each bin, inside a class and in total: [kBins + 1].
 struct Below {
   std::vector<int64_t> inside, all;
 };
 
-// [classes]
+// Returns the sums per class, [classes].
 std::vector<Below> SumsOf(const VoxelCounts& counts) {
   std::vector<Below> sums(counts.size() - 1);
   for (size_t c = 0; c < sums.size(); ++c) {
@@ -31,13 +31,13 @@ std::vector<Below> SumsOf(const VoxelCounts& counts) {
       sums[c].all.push_back(all);
       if (b == kBins) break;
       inside += counts[c + 1][b];
-      for (const std::vector<int64_t>& of_label : counts) all += of_label[b];
+      for (const std::vector<int64_t>& label_counts : counts) all += label_counts[b];
     }
   }
   return sums;
 }
 
-// Bins from `begin` to before `end`, and how well they tell the class.
+// Bins begin..end-1 as the range of a class, and its score.
 struct Range {
   size_t begin = 0, end = kBins;
   double score = -1;
@@ -47,8 +47,8 @@ class RangeSearch {
  public:
   // sums: [volumes][classes].
   RangeSearch(const std::vector<std::vector<Below>>& sums, absl::Span<const int32_t> rows,
-              size_t of_class, Metric metric)
-      : sums_(sums), rows_(rows), class_(of_class), metric_(metric) {}
+              size_t class_index, Metric metric)
+      : sums_(sums), rows_(rows), class_(class_index), metric_(metric) {}
 
   Range Best() const {
     Range from_above = MoveEnds({}, /*begin_first=*/true);
@@ -76,11 +76,11 @@ class RangeSearch {
   double Score(const Range& range) const {
     double sum = 0;
     for (const int32_t row : rows_) {
-      const Below& of = sums_[static_cast<size_t>(row)][class_];
+      const Below& below = sums_[static_cast<size_t>(row)][class_];
       Overlap overlap;
-      overlap.both = of.inside[range.end] - of.inside[range.begin];
-      overlap.predicted = of.all[range.end] - of.all[range.begin];
-      overlap.wanted = of.inside[kBins];
+      overlap.both = below.inside[range.end] - below.inside[range.begin];
+      overlap.predicted = below.all[range.end] - below.all[range.begin];
+      overlap.wanted = below.inside[kBins];
       sum += overlap.Score(metric_.kind().of_masks);
     }
     return sum;
@@ -129,18 +129,18 @@ absl::StatusOr<Floor> RangeFloor(const Table& table, const VolumeSet& set, const
     counts.push_back(CountVoxels(set, volume, bins));
     sums.push_back(SumsOf(counts.back()));
   }
-  std::vector<Labels> of_fold;
-  // No fold's number: all usable rows.
+  std::vector<Labels> fold_labels;
+  // An index beyond the folds selects all usable rows.
   for (int fold = 0; fold <= folds.split.folds; ++fold) {
-    of_fold.push_back(LabelsFor(sums, TrainingRows(table, folds.fold_of, fold, folds.split),
-                                set.classes().size(), metric));
+    fold_labels.push_back(LabelsFor(sums, TrainingRows(table, folds.fold_of, fold, folds.split),
+                                    set.classes().size(), metric));
   }
   VolumeRules rules;
   rules.model = "ranges";
   rules.score = [&](size_t row, size_t rule) {
-    return ScoreOf(counts[row], of_fold[rule], metric);
+    return ScoreOf(counts[row], fold_labels[rule], metric);
   };
-  rules.label = [&](float value) { return of_fold.back()[bins.Of(value)]; };
+  rules.label = [&](float value) { return fold_labels.back()[bins.BinOf(value)]; };
   return AnswerByRules(table, set, folds, metric, rules, test_file);
 }
 

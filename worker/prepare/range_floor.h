@@ -1,4 +1,4 @@
-// The floor of volumes with several foreground classes: a range of values for each.
+// The floor of volumes with several foreground classes: a range of values for each class.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -12,14 +12,16 @@
 
 namespace traind {
 
-// A voxel is of the class in whose range its first channel's value lies; of several such, of the
-// one whose range scores best; of none, background. A class's range is the one whose mean score
-// over the volumes that a fold is trained on cannot be made better by moving one of its ends,
-// among ends at 1024 values between the least and the most; it is looked for from both sides.
-// `oof` has the score of each training volume by its own fold's ranges; the file `test_file`, which
-// is written, a 1 for the class of each voxel of the test volumes, [voxels, 1 + classes], by those
-// of all training volumes. Errors: those of DurableWriter. REQUIRES: metric is kDice or kIou; every
-// training volume has a mask; the set has several classes.
+// A voxel belongs to the class whose range contains its first channel's value; if several do,
+// to the one whose range has the best score; if none does, to the background. A class's range
+// is one whose mean score over the volumes that a fold trains on cannot be improved by moving
+// one of its ends. Ends are taken from 1024 values between the minimum and the maximum, and the
+// search starts from both sides.
+// `oof` holds the score of each training volume by its own fold's ranges. Writes `test_file`,
+// [voxels of the test volumes, 1 + classes], with a 1 for the class of each voxel by the ranges
+// of all training volumes.
+// Errors: those of DurableWriter. REQUIRES: metric scores masks; every training volume has
+// a mask; the set has several classes.
 absl::StatusOr<Floor> RangeFloor(const Table& table, const VolumeSet& set, const FloorFolds& folds,
                                  Metric metric, const std::string& test_file);
 

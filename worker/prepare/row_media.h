@@ -1,4 +1,4 @@
-// What rows have besides their columns, as PREPARE sees it: one class for each kind.
+// The media of rows during PREPARE, with one implementation for each kind of media.
 #pragma once
 
 #include <absl/status/status.h>
@@ -19,27 +19,28 @@ class RowMedia {
  public:
   virtual ~RowMedia() = default;
 
-  // What the table is read from; valid as long as this. test: without a name where there
-  // is none.
+  // The sources of the table, valid as long as this object. test() has no name if
+  // there is no test file.
   virtual CsvFile train() const = 0;
   virtual CsvFile test() const = 0;
-  // Columns that the table keeps as texts.
+  // The columns that the table keeps as texts.
   virtual std::vector<std::string> text_columns() const = 0;
-  // What decides the media besides the bytes of train() and test(): part of the cache's key.
+  // Everything that determines the media besides the bytes of train() and test().
+  // Part of the cache's key.
   virtual std::string content() const = 0;
-  // Whether the cache of that key is there, undamaged. state_dir ends without a slash.
+  // Whether the cache with that key exists and is undamaged. state_dir ends without a slash.
   virtual bool IsCached(const std::string& state_dir, const std::string& key) const = 0;
-  // Writes the cache of that key for a table that was read from train() and test(), and adds
-  // what the floor sees: features that are floor_only. It may take training rows out.
-  // Errors: InvalidArgument names what cannot be read.
+  // Writes the cache with that key for a table that was read from train() and test(), and adds
+  // the floor's features (floor_only). May remove training rows. Errors: InvalidArgument names
+  // the unreadable files.
   virtual absl::Status Add(const std::string& state_dir, const std::string& key,
                            TableRows& rows) const = 0;
-  // InvalidArgument: a file is not as it was when it was opened.
+  // Errors: InvalidArgument if a file has changed since it was opened.
   virtual absl::Status CheckUnchanged() const = 0;
 };
 
-// Of the kind that the spec asks for; null: rows are all there is. Errors: those of opening
-// and reading what the spec names.
+// Opens media of the kind that the spec asks for; null if rows have none. Errors: those of
+// opening and reading the files that the spec names.
 absl::StatusOr<std::unique_ptr<RowMedia>> OpenRowMedia(const PrepareSpec& spec, int threads);
 
 }  // namespace traind

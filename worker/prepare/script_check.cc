@@ -13,8 +13,7 @@
 namespace traind {
 namespace {
 
-// As RowEncoder makes them for such a model: codes of what is missing and of what no
-// training row has come before the categories.
+// The codes of missing and unseen values, which precede the categories (see RowEncoder).
 constexpr int64_t kCodesBefore = 2;
 
 std::vector<std::string> Arguments(const ScriptCheck& check, const Table& table) {
@@ -54,15 +53,16 @@ absl::Status CheckScript(const ScriptCheck& check, const Table& table, absl::Dur
   constexpr size_t kMostBytes = 1 << 16;
   const auto run = RunProgram(Arguments(check, table), patience, kMostBytes);
   if (absl::IsDeadlineExceeded(run.status())) {
-    return Wrong(check, absl::StrCat("did not come back from a few rows within ",
+    return Wrong(check, absl::StrCat("did not finish a few rows within ",
                                      absl::FormatDuration(patience), ": does it loop for ever?"));
   }
   RETURN_IF_ERROR(run.status());
   const auto line = nlohmann::json::parse(run->output, nullptr, /*allow_exceptions=*/false);
   if (!line.is_object()) {
     const bool by_time = WIFSIGNALED(run->ended) && WTERMSIG(run->ended) == SIGXCPU;
-    return Wrong(check, by_time ? "a few rows take it more than ten seconds: does it loop for ever?"
-                                : "the process that tried it ended without a word");
+    return Wrong(check, by_time
+                            ? "needs more than ten seconds for a few rows: does it loop for ever?"
+                            : "the process that tried it ended without an answer");
   }
   if (line.contains("error") && line["error"].is_string()) {
     return absl::FailedPreconditionError(line["error"].get<std::string>());

@@ -1,4 +1,4 @@
-// Tries a user's own model before anything is trained with it.
+// Tries a user's own model before any training.
 #pragma once
 
 #include <absl/status/status.h>
@@ -15,13 +15,14 @@ struct ScriptCheck {
   std::string path;     // of the module
   std::string sha256;
   int64_t window = 1;
-  // Where the target's own past is an input, so many numbers more.
+  // Whether the target's own past is an input, which adds numeric inputs.
   bool past_is_input = false;
 };
 
-// Runs the program on made-up rows of the table's shape, in a process of its own that is
-// killed after `patience`. FailedPrecondition: what is wrong with the module, or that it
-// did not come back, or ended without a word; Internal: the program cannot be started.
+// Runs the program on made-up rows of the table's shape, in a process of its own that is killed
+// after `patience`.
+// Errors: FailedPrecondition: the module is wrong (the message says how), the program was not
+// done in time, or ended without an answer; Internal: the program cannot be started.
 absl::Status CheckScript(const ScriptCheck& check, const Table& table, absl::Duration patience);
 
 }  // namespace traind

@@ -1,5 +1,5 @@
-// SentencePiece behind plain types: its headers define names of Abseil's anew, so that no
-// translation unit can see both.
+// SentencePiece behind plain types. Its headers redefine names of Abseil, so no translation
+// unit may include both.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace traind {
 
-// A unigram model's bytes, of `vocabulary` pieces at most; empty: `error` says why.
+// Returns the bytes of a unigram model with at most `vocabulary` pieces. If they are empty,
+// `error` says why.
 std::string TrainPieces(const std::vector<std::string>& sentences, long vocabulary,
                         std::string& error);
 

@@ -10,17 +10,17 @@
 namespace traind {
 namespace {
 
-// Longer ones are left out by default, and make the search for pieces slow.
+// Longer sentences are left out by default, and make the search for pieces slow.
 constexpr size_t kLongestSentence = 1000;
 
-// Parts of a text, cut at its blanks and lines where there are some.
+// Splits a text into parts, at blanks and line ends if there are any.
 void AddSentences(absl::string_view text, std::vector<std::string>& sentences) {
   while (!text.empty()) {
     size_t length = std::min(text.find('\n'), text.size());
     if (length > kLongestSentence) {
       length = text.substr(0, kLongestSentence).rfind(' ');
       if (length == absl::string_view::npos || length == 0) length = kLongestSentence;
-      // Not within a character.
+      // Do not split within a character.
       while (length < text.size() && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) {
         ++length;
       }
@@ -42,13 +42,13 @@ absl::StatusOr<std::string> TrainSentencepiece(const std::function<bool(std::str
     AddSentences(text, sentences);
   }
   if (sentences.empty()) {
-    return absl::InvalidArgumentError("the texts are empty: there are no pieces to learn");
+    return absl::InvalidArgumentError("the texts are empty, so there are no pieces to learn");
   }
   std::string error;
   std::string model = TrainPieces(sentences, static_cast<long>(vocabulary), error);
   if (model.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("SentencePiece learns nothing from the texts: ", error));
+        absl::StrCat("SentencePiece cannot learn from the texts: ", error));
   }
   return model;
 }

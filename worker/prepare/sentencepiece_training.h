@@ -1,4 +1,4 @@
-// Learning SentencePiece models.
+// Training of SentencePiece models.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -10,13 +10,14 @@
 
 namespace traind {
 
-// Texts of that many bytes are enough to learn pieces from, and are learnt in a third of a second.
+// Number of bytes of text that are enough to learn pieces from. Training on them
+// takes a third of a second.
 inline constexpr int64_t kSentencepieceBytes = 1 << 18;
 
-// A unigram model's bytes, of at most `vocabulary` pieces, with SentencePiece's own
-// normalisation (nmt_nfkc). next: gives a text, or false when there are no more; those
-// beyond kSentencepieceBytes are not asked for. The same for the same texts.
-// InvalidArgument: there is too little to learn from.
+// Returns the bytes of a unigram model with at most `vocabulary` pieces and SentencePiece's own
+// normalisation (nmt_nfkc). next: supplies a text, or returns false if there are no more; it is
+// not called for texts beyond kSentencepieceBytes. The same texts give the same model.
+// Errors: InvalidArgument if there is too little text to learn from.
 absl::StatusOr<std::string> TrainSentencepiece(const std::function<bool(std::string& text)>& next,
                                                int64_t vocabulary);
 

@@ -13,10 +13,10 @@ namespace {
 constexpr int64_t kPeriods[] = {1, 4, 7, 12, 24, 52, 168, 365};
 constexpr int64_t kMostLags = 48;
 constexpr int64_t kMostFeatures = 64;
-constexpr float kFarthest = 8;  // standard deviations from the mean
+constexpr float kFarthest = 8;  // maximum distance from the mean, in standard deviations
 constexpr double kL2 = 1;
 
-// A series' rows one after the other: training rows, then test rows.
+// A series' rows in order: training rows, then test rows.
 struct SeriesPlaces {
   int64_t train_begin = 0, train_end = 0;
   int64_t test_begin = 0, test_end = 0;
@@ -40,7 +40,7 @@ std::vector<SeriesPlaces> AllSeries(const Table& table) {
   return all;
 }
 
-// A target of one series: known in its training rows, to be filled in its test rows.
+// A target of one series: set in its training rows, to be filled in its test rows.
 std::vector<float> TargetOf(const Table& table, const SeriesPlaces& series, size_t target) {
   const auto values = table.TargetValue(Split::kTrain, target);
   std::vector<float> out(values.begin() + series.train_begin, values.begin() + series.train_end);
@@ -48,8 +48,8 @@ std::vector<float> TargetOf(const Table& table, const SeriesPlaces& series, size
   return out;
 }
 
-// The value `period` rows before, or twice that, ...: the last one known `horizon`
-// rows before; NaN where there is none.
+// Returns the last known value that is a whole number of periods, and at least `horizon` rows,
+// before row `at`; NaN if there is none.
 float SeasonBefore(const std::vector<float>& values, int64_t at, int64_t period, int64_t horizon) {
   const int64_t seasons = (horizon + period - 1) / period;
   for (int64_t i = at - seasons * period; i >= 0; i -= period) {
@@ -77,7 +77,7 @@ Floor NaiveFloor(const Table& table, const FloorFolds& folds, const Floor& prior
                                          targets +
                                      k]
                  : floor.oof.values[static_cast<size_t>(series.train_begin + at) * targets + k];
-        if (!std::isnan(value)) out = value;  // else the mean stays
+        if (!std::isnan(value)) out = value;  // otherwise the mean stays
         if (test) values[static_cast<size_t>(at)] = out;
       }
     }
@@ -85,7 +85,7 @@ Floor NaiveFloor(const Table& table, const FloorFolds& folds, const Floor& prior
   return floor;
 }
 
-// Mean and standard deviation, of what is not missing.
+// Mean and standard deviation of the values that are not missing.
 struct Scale {
   double mean = 0, inverse = 0;
 
@@ -146,9 +146,9 @@ class LagModels {
 
   // REQUIRES: rows is not empty.
   void Fit(absl::Span<const int32_t> rows, absl::Duration until);
-  // Out-of-fold values of training rows.
+  // Predicts out-of-fold values of training rows.
   bool PredictTrain(absl::Span<const int32_t> rows, Floor& floor);
-  // Adds share * the test rows' values; each row goes on from those before it.
+  // Adds share * the test rows' predictions. Each row continues from those before it.
   bool PredictTest(float share, Floor& floor);
 
  private:
@@ -166,11 +166,12 @@ class LagModels {
   std::vector<int> features_;
   std::vector<SeriesPlaces> series_;
   size_t series_of_count_ = 0;
-  std::vector<std::pair<size_t, int64_t>> place_of_;  // [train row]: series, place in it
+  std::vector<std::pair<size_t, int64_t>>
+      place_of_;  // [training row]: its series and its place in it
   std::vector<std::vector<std::vector<float>>> all_;  // [target][series]
   std::vector<Scale> target_scale_, feature_scale_;
   std::vector<LinearModel> models_;
-  DesignRows one_;  // a row, to predict
+  DesignRows one_;  // the row that is being predicted
 };
 
 void LagModels::Row(size_t series, int64_t at, size_t target, const std::vector<float>& values,

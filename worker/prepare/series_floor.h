@@ -1,4 +1,4 @@
-// Floors of a forecast: what a series' own past tells.
+// Floors of a forecast, which use a series' own past.
 #pragma once
 
 #include <optional>
@@ -12,23 +12,22 @@
 
 namespace traind {
 
-// A floor, and the season that it found.
+// A floor, and the length of the season that it found.
 struct SeasonalFloor {
   Floor floor;
   int64_t period = 1;
 };
 
-// Each row is taken to be as the last one known a whole number of seasons before
-// it, `horizon` rows or more. The season's length is one of a few (a day of hours,
-// a week, a year, ..., or 1: no season), the one that scores best out of fold.
-// Test rows beyond the horizon go on from what was predicted. None where the
-// horizon is 0.
+// Predicts for each row the last known value that is a whole number of seasons, and at least
+// `horizon` rows, before it. The length of the season is one of a few (a day of hours, a week,
+// a year, ..., or 1: no season): the one with the best out-of-fold score. Test rows beyond the
+// horizon continue from earlier predictions. Returns nothing if the horizon is 0.
 std::optional<SeasonalFloor> SeasonalNaiveFloor(const Table& table, const FloorFolds& folds,
                                                 Metric metric);
 
-// Ridge regression on the last known values of the targets, on those a season
-// (`period`) ago, and on the last known row's numbers: one model per fold, fitted
-// on what the fold is trained on. None where the time does not suffice.
+// Ridge regression on the last known values of the targets, on those a season (`period`)
+// earlier, and on the numbers of the last known row: one model per fold, fitted on the rows
+// that the fold trains on. Returns nothing if time does not suffice.
 std::optional<Floor> LagFloor(const Table& table, const FloorFolds& folds, Metric metric,
                               int64_t period, const LinearFloorOptions& options,
                               const Clock& clock);

@@ -15,7 +15,7 @@ namespace traind {
 namespace {
 
 constexpr int64_t kMostCells = 2048, kLeastCells = 64;
-constexpr int64_t kMostValues = int64_t{1} << 25;  // of all rows: 128 MiB
+constexpr int64_t kMostValues = int64_t{1} << 25;  // over all rows: 128 MiB
 
 int64_t CellsFor(int64_t rows) {
   int64_t cells = kMostCells;
@@ -23,7 +23,7 @@ int64_t CellsFor(int64_t rows) {
   return cells;
 }
 
-// Columns of the rows' texts, each column's behind the other's.
+// Returns the columns of the rows' texts, one column after the other.
 std::vector<ColumnRows> Hashed(const std::vector<TextRows>& texts, int64_t rows, int64_t cells) {
   std::vector<ColumnRows> columns(static_cast<size_t>(cells));
   for (ColumnRows& column : columns) column.numbers.resize(static_cast<size_t>(rows));

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kBins = IntensityBins::kCount;
 
-// [2][kBins]: foreground is the bins at or above b; those below b.
+// [2][kBins]: scores with the bins at or above b as foreground, and with those below b.
 using Scores = std::array<std::array<double, kBins>, 2>;
 
 Scores ScoresOf(const StoredVolume& volume, const VoxelCounts& counts, Metric metric) {
@@ -62,19 +62,20 @@ absl::StatusOr<Floor> ThresholdFloor(const Table& table, const VolumeSet& set,
   for (const StoredVolume& volume : volumes) {
     scores.push_back(ScoresOf(volume, CountVoxels(set, volume, bins), metric));
   }
-  std::vector<Threshold> of_fold;
-  // No fold's number: all usable rows.
+  std::vector<Threshold> fold_thresholds;
+  // An index beyond the folds selects all usable rows.
   for (int fold = 0; fold <= folds.split.folds; ++fold) {
-    of_fold.push_back(BestOf(scores, TrainingRows(table, folds.fold_of, fold, folds.split)));
+    fold_thresholds.push_back(
+        BestOf(scores, TrainingRows(table, folds.fold_of, fold, folds.split)));
   }
-  const Threshold& by_all = of_fold.back();
+  const Threshold& by_all = fold_thresholds.back();
   VolumeRules rules;
   rules.model = "threshold";
   rules.score = [&](size_t row, size_t rule) {
-    return static_cast<float>(scores[row][of_fold[rule].side][of_fold[rule].bin]);
+    return static_cast<float>(scores[row][fold_thresholds[rule].side][fold_thresholds[rule].bin]);
   };
   rules.label = [&](float value) -> uint8_t {
-    const bool above = bins.Of(value) >= by_all.bin;
+    const bool above = bins.BinOf(value) >= by_all.bin;
     return above == (by_all.side == 0) ? 1 : 0;
   };
   return AnswerByRules(table, set, folds, metric, rules, test_file);

@@ -1,4 +1,4 @@
-// The floor of volumes: the best global threshold.
+// The floor of volumes with one foreground class: the best global threshold.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -12,12 +12,14 @@
 
 namespace traind {
 
-// Values of a volume's first channel that are at or above (or: below) one number are
-// foreground: the one that scores best, on the mean over the volumes that a fold is trained
-// on, among 1024 between the least and the most value. `oof` has the score of each
-// training volume, by its own fold's threshold; the file `test_file`, which is written, a 0 or 1
-// for each voxel of the test volumes, by that of all training volumes. Errors: those of
-// DurableWriter. REQUIRES: metric is kDice or kIou; every training volume has a mask.
+// Voxels whose value in the first channel is at or above (or: below) the threshold are
+// foreground. The threshold is the one with the best mean score over the volumes that a fold
+// trains on, among 1024 values between the minimum and the maximum.
+// `oof` holds the score of each training volume by its own fold's threshold. Writes
+// `test_file`, a 0 or 1 for each voxel of the test volumes, by the threshold
+// of all training volumes.
+// Errors: those of DurableWriter. REQUIRES: metric scores masks; every
+// training volume has a mask.
 absl::StatusOr<Floor> ThresholdFloor(const Table& table, const VolumeSet& set,
                                      const FloorFolds& folds, Metric metric,
                                      const std::string& test_file);

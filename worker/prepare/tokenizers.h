@@ -1,4 +1,4 @@
-// What Ranks need of texts and cannot learn themselves: SentencePiece models.
+// SentencePiece models for Ranks, which cannot learn them themselves.
 #pragma once
 
 #include <absl/status/status.h>
@@ -13,10 +13,11 @@
 
 namespace traind {
 
-// tokenizer-<fold>.model of each fold in the Job's folder, which exists: `given`, or where
-// that is empty a model learnt from the fold's own training rows, evenly spread ones where
-// those have more than kSentencepieceBytes. InvalidArgument: `given` is no such model, or
-// the texts do not make one; else those of WriteFileDurably.
+// Writes tokenizer-<fold>.model for each fold to the Job's existing folder: the bytes `given`
+// or, if they are empty, a model that is learnt from the fold's own training rows (from evenly
+// spread ones if these have more than kSentencepieceBytes).
+// Errors: InvalidArgument: `given` is not such a model, or no model can be learnt from the
+// texts; those of WriteFileDurably.
 absl::Status WriteTokenizers(const Table& table, absl::Span<const int16_t> fold_of,
                              const SplitSpec& split, int64_t vocabulary, absl::string_view given,
                              const std::string& state_dir, const std::string& job);

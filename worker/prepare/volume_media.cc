@@ -23,14 +23,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of the training volumes: so many may be unreadable (and one in any case).
+// Fraction of the training volumes that may be unreadable (one may be in any case).
 constexpr double kMostBadShare = 0.05;
 constexpr size_t kMostNamed = 5;
 constexpr float kNoMask = std::numeric_limits<float>::quiet_NaN();
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// The file that a manifest's field names. What it resolves to is below the manifest's folder.
+// Returns the path of the file that a manifest's field names. Links are resolved, and the
+// result must be below the manifest's folder.
 absl::StatusOr<std::string> Resolve(const std::string& root, absl::string_view field,
                                     const std::string& manifest) {
   std::error_code error;
@@ -40,7 +41,7 @@ absl::StatusOr<std::string> Resolve(const std::string& root, absl::string_view f
   if (error || field.empty() ||
       !absl::StartsWith(resolved.string(), absl::StrCat(folder.string(), "/"))) {
     return absl::InvalidArgumentError(absl::StrCat(
-        manifest, ": '", field, "' is no file below the folder of the table that names it"));
+        manifest, ": '", field, "' is not a file below the folder of the table that names it"));
   }
   return resolved.string();
 }
@@ -65,8 +66,8 @@ class VolumeMedia final : public RowMedia {
 
  private:
   struct Part {
-    std::string root;      // of its paths
-    std::string manifest;  // as `table` has it
+    std::string root;      // folder of the manifest's paths
+    std::string manifest;  // the memory behind `table`
     std::unique_ptr<MappedFile> file;
     CsvFile table;
   };
@@ -80,7 +81,7 @@ class VolumeMedia final : public RowMedia {
 
   const PrepareSpec& spec_;
   Part train_, test_;
-  std::string content_ = "volumes\n";  // and the digests of all files
+  std::string content_ = "volumes\n";  // with the digests of all files
 };
 
 absl::Status VolumeMedia::Open() {
@@ -115,8 +116,8 @@ absl::Status VolumeMedia::OpenPart(const std::string& path, bool training, Part&
         absl::StrCat(name, ": there is no column '", column, "' (", field, ")"));
   }
   if (find(kForegroundColumn) < header.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ": a column '", kForegroundColumn,
-                                                   "', which is the name of what is predicted"));
+    return absl::InvalidArgumentError(absl::StrCat(name, ": the column '", kForegroundColumn,
+                                                   "' has the name of the predicted column"));
   }
   CsvReader reader(bytes, name, DelimiterOf(bytes, name));
   for (int64_t row = -1;; ++row) {
@@ -129,7 +130,7 @@ absl::Status VolumeMedia::OpenPart(const std::string& path, bool training, Part&
     std::vector<std::string> out;
     for (const absl::string_view field : fields) out.push_back(CsvField(field));
     if (mask == header.size()) out.push_back(row < 0 ? CsvField(spec_.volume->mask) : "");
-    // Numbers that differ, until the masks have been read.
+    // Distinct numbers, until the masks have been read.
     out.push_back(row < 0 ? kForegroundColumn : absl::StrCat(row));
     absl::StrAppend(&part.manifest, absl::StrJoin(out, ","), "\n");
     for (const size_t at : {image, mask}) {
@@ -145,7 +146,7 @@ absl::Status VolumeMedia::OpenPart(const std::string& path, bool training, Part&
   return absl::OkStatus();
 }
 
-// The share of foreground in the row's mask; NaN without one.
+// Returns the fraction of foreground in the row's mask; NaN without a mask.
 absl::StatusOr<float> VolumeMedia::AddRow(VolumeSetWriter& writer, Split split,
                                           const std::vector<TextRows>& texts, size_t row) const {
   const Part& part = split == Split::kTrain ? train_ : test_;

@@ -1,4 +1,4 @@
-// Volumes and their masks of rows, for PREPARE.
+// The volumes and masks of rows during PREPARE.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -9,13 +9,14 @@
 
 namespace traind {
 
-// Of manifests (data.volume): tables with columns of files, relative to the table's folder, that
-// lead to nothing outside of it. The table that is read has a column kForegroundColumn
-// besides, which Add fills. Add decodes the volumes into the cache
-// (common/data/volume/volume_set.h) in the order of the rows. It takes training rows out whose
-// files cannot be read, and names them in the schema's warnings; InvalidArgument where these are
-// too many, or one is of the test file. Errors: those of MappedFile; InvalidArgument where a table
-// lacks a column, or a path leads elsewhere.
+// Opens manifests (data.volume): tables with columns of file names, relative to the table's
+// folder, which must not lead outside of it. The table that is read has an additional column
+// kForegroundColumn, which Add() fills. Add() decodes the volumes into the cache
+// (common/data/volume/volume_set.h) in the order of the rows. It removes training rows with
+// unreadable files and names them in the schema's warnings; InvalidArgument if there are too
+// many, or if a file of a test row is unreadable.
+// Errors: those of MappedFile; InvalidArgument if a table lacks a column, or a path leads
+// outside.
 absl::StatusOr<std::unique_ptr<RowMedia>> OpenVolumeMedia(const PrepareSpec& spec);
 
 }  // namespace traind

@@ -27,7 +27,7 @@ float HalfToFloat(uint16_t bits) {
   const uint32_t exponent = bits >> 10 & 0x1f, fraction = bits & 0x3ff;
   if (exponent == 0x1f) return FromBits(sign | 0x7f800000 | fraction << 13);
   if (exponent != 0) return FromBits(sign | (exponent + 112) << 23 | fraction << 13);
-  // Zero, or a subnormal one: so many times 2^-24.
+  // Zero or a subnormal number: a multiple of 2^-24.
   const float value = static_cast<float>(fraction) * 0x1p-24f;
   return sign != 0 ? -value : value;
 }

@@ -1,4 +1,4 @@
-// Tensors of a file as float32.
+// Converts a file's tensors to float32.
 #pragma once
 
 #include <absl/types/span.h>
@@ -9,11 +9,12 @@
 
 namespace traind {
 
-// Exactly: every float16 and bfloat16 is a float32. out: as many values as the data has.
-// REQUIRES: dtype F32, F16 or BF16.
+// The conversion is exact: every float16 and bfloat16 is a float32. out has
+// as many values as data.
+// REQUIRES: dtype is F32, F16 or BF16.
 void ToFloats(DType dtype, absl::string_view data, absl::Span<float> out);
 
-// IEEE 754 binary16.
+// Converts from IEEE 754 binary16.
 float HalfToFloat(uint16_t bits);
 
 }  // namespace traind

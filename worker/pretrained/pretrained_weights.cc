@@ -24,7 +24,7 @@ absl::Status Wrong(const PretrainedSpec& spec, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("model.pretrained: ", spec.file, ": ", what));
 }
 
-// [rows, columns] -> [columns, rows].
+// Transposes [rows, columns] to [columns, rows].
 std::vector<float> Transposed(const std::vector<float>& from, size_t rows) {
   std::vector<float> to(from.size());
   const size_t columns = rows == 0 ? 0 : from.size() / rows;
@@ -34,7 +34,7 @@ std::vector<float> Transposed(const std::vector<float>& from, size_t rows) {
   return to;
 }
 
-// What a source gives, as it stands in the parameter.
+// The values of a source in the order of the parameter.
 std::vector<float> ValuesOf(const MapSource& source, const TensorView& tensor) {
   const int64_t rows = tensor.shape.empty() ? 1 : tensor.shape[0];
   const size_t row = rows == 0 ? 0 : tensor.data.size() / static_cast<size_t>(rows);
@@ -46,7 +46,7 @@ std::vector<float> ValuesOf(const MapSource& source, const TensorView& tensor) {
   return source.transposed ? Transposed(values, count) : values;
 }
 
-// What of them is no finite number; "": nothing.
+// Counts the values that are not finite, as a message; "" if there are none.
 std::string NotFinite(const std::string& name, const std::vector<float>& values) {
   int64_t nan = 0, infinite = 0;
   for (const float value : values) {
@@ -54,8 +54,8 @@ std::string NotFinite(const std::string& name, const std::vector<float>& values)
     if (std::isinf(value)) ++infinite;
   }
   if (nan + infinite == 0) return "";
-  return absl::StrCat("\"", name, "\": of ", values.size(), " values ", nan, " are NaN and ",
-                      infinite, " infinite");
+  return absl::StrCat("\"", name, "\": ", nan, " of its ", values.size(), " values are NaN and ",
+                      infinite, " are infinite");
 }
 
 std::string Some(const std::vector<std::string>& names, size_t most) {
@@ -72,14 +72,14 @@ std::string PretrainedReport::Share() const { return absl::StrCat(taken, "/", pa
 
 std::string PretrainedReport::Text(size_t most) const {
   std::string text = absl::StrCat(taken, " of ", parameters, " parameters (", taken_values, " of ",
-                                  values, " numbers) are taken");
-  if (!kept.empty()) absl::StrAppend(&text, "; start at random: ", Some(kept, most));
+                                  values, " numbers) come from the file");
+  if (!kept.empty()) absl::StrAppend(&text, "; these start at random: ", Some(kept, most));
   if (!differs.empty()) absl::StrAppend(&text, " (", Some(differs, most), ")");
-  if (!unused.empty()) absl::StrAppend(&text, "; not used of the file: ", Some(unused, most));
+  if (!unused.empty()) absl::StrAppend(&text, "; unused tensors of the file: ", Some(unused, most));
   return text;
 }
 
-absl::StatusOr<PretrainedReport> TakePretrained(const PretrainedSpec& spec, const std::string& path,
+absl::StatusOr<PretrainedReport> LoadPretrained(const PretrainedSpec& spec, const std::string& path,
                                                 const ParameterLayout& layout, int64_t pieces,
                                                 absl::Span<float> values) {
   ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> mapped, MappedFile::Open(path));

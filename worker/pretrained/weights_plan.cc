@@ -20,7 +20,8 @@ bool IsNumber(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
 }
 
-// The shape of what is taken of a tensor. InvalidArgument says why nothing can be.
+// Returns the shape of the part of a tensor that a source selects. InvalidArgument says
+// why it cannot be used.
 absl::StatusOr<std::vector<int64_t>> ShapeOf(const MapSource& source, const SafetensorsFile& file) {
   const auto wrong = [&](const auto&... what) {
     return absl::InvalidArgumentError(absl::StrCat("\"", source.tensor, "\" ", what...));
@@ -40,13 +41,14 @@ absl::StatusOr<std::vector<int64_t>> ShapeOf(const MapSource& source, const Safe
     shape[0] = end - source.first_row;
   }
   if (source.transposed) {
-    if (shape.size() != 2) return wrong(ShapeText(shape), " is no matrix to transpose");
+    if (shape.size() != 2)
+      return wrong(ShapeText(shape), " is not a matrix, so it cannot be transposed");
     std::swap(shape[0], shape[1]);
   }
   return shape;
 }
 
-// Of all sources, one after the other.
+// Returns the shape of all sources, one after the other.
 absl::StatusOr<std::vector<int64_t>> JoinedShape(const std::vector<MapSource>& sources,
                                                  const SafetensorsFile& file) {
   std::vector<int64_t> joined;
@@ -63,13 +65,13 @@ absl::StatusOr<std::vector<int64_t>> JoinedShape(const std::vector<MapSource>& s
                                                      ShapeText(joined), " along the first axis"));
     }
     if (__builtin_add_overflow(joined[0], shape[0], &joined[0])) {
-      return absl::InvalidArgumentError("more rows than can be counted");
+      return absl::InvalidArgumentError("the sources have more rows than can be counted");
     }
   }
   return joined;
 }
 
-// The token table without the row of empty texts.
+// The shape of the token table without the row of empty texts.
 std::vector<int64_t> PieceRows(std::vector<int64_t> shape) {
   if (!shape.empty()) --shape[0];
   return shape;
@@ -95,13 +97,13 @@ class Planner {
     }
     for (size_t k = 0; k < layout_.size(); ++k) {
       if (map_.empty()) {
-        TakeByName(k);
+        AssignByName(k);
       } else {
-        TakeByMap(k);
+        AssignByMap(k);
       }
     }
     if (mistakes_.empty() && plan_.taken.empty()) {
-      Mistake(absl::StrCat("nothing of the file is taken: ", Difference()));
+      Mistake(absl::StrCat("no tensor of the file is used: ", Difference()));
     }
     if (!mistakes_.empty()) return Refusal();
     for (const auto& [name, tensor] : file_.tensors) {
@@ -122,11 +124,11 @@ class Planner {
 
   std::string Difference() const {
     if (!plan_.differs.empty()) return absl::StrJoin(plan_.differs, "; ");
-    if (!map_.empty()) return "the map has nothing but skips";
-    return "no tensor has the name of a parameter; model.pretrained.map tells which is which";
+    if (!map_.empty()) return "the map contains nothing but skips";
+    return "no tensor has the name of a parameter; model.pretrained.map can assign them";
   }
 
-  void TakeByName(size_t k) {
+  void AssignByName(size_t k) {
     const ParameterInfo& parameter = layout_[k];
     MapSource source;
     source.tensor = parameter.name;
@@ -134,16 +136,16 @@ class Planner {
     if (there == file_.tensors.end()) return plan_.kept.push_back(parameter.name);
     const absl::StatusOr<std::vector<int64_t>> shape = ShapeOf(source, file_);
     const bool token = parameter.name == kTokenTable && pieces_ == 0;
-    if (!token && shape.ok() && *shape == parameter.shape) return Take(k, {std::move(source)});
+    if (!token && shape.ok() && *shape == parameter.shape) return Assign(k, {std::move(source)});
     plan_.kept.push_back(parameter.name);
     plan_.differs.push_back(
         !shape.ok() ? std::string(shape.status().message())
-        : token     ? absl::StrCat(parameter.name, " is of tokens that each fold learns itself")
-                    : absl::StrCat(parameter.name, " is ", ShapeText(parameter.shape),
-                                   " here, the file's ", ShapeText(*shape)));
+        : token ? absl::StrCat(parameter.name, " belongs to tokens that each fold learns itself")
+                : absl::StrCat(parameter.name, " is ", ShapeText(parameter.shape), " here, but ",
+                               ShapeText(*shape), " in the file"));
   }
 
-  void TakeByMap(size_t k) {
+  void AssignByMap(size_t k) {
     const ParameterInfo& parameter = layout_[k];
     absl::StatusOr<std::optional<NameMap::Match>> match = map_.Find(parameter.name);
     if (!match.ok()) return Mistake(std::string(match.status().message()));
@@ -154,13 +156,13 @@ class Planner {
     };
     if (parameter.name == kTokenTable && pieces_ == 0) {
       return wrong(
-          "each fold learns its own tokens: rows of a file are known ones with "
+          "each fold learns its own tokens, so rows of a file have no meaning without "
           "data.text.model_file");
     }
     const absl::StatusOr<std::vector<int64_t>> shape = JoinedShape(sources, file_);
     if (!shape.ok()) return wrong(shape.status().message());
     const bool pieces = parameter.name == kTokenTable && *shape == PieceRows(parameter.shape);
-    if (*shape == parameter.shape || pieces) return Take(k, std::move(sources));
+    if (*shape == parameter.shape || pieces) return Assign(k, std::move(sources));
     wrong(absl::StrCat(
         NamesOf(sources), sources.size() > 1 ? " together are " : " is ", ShapeText(*shape),
         parameter.name == kTokenTable
@@ -169,7 +171,7 @@ class Planner {
             : ""));
   }
 
-  void Take(size_t k, std::vector<MapSource> sources) {
+  void Assign(size_t k, std::vector<MapSource> sources) {
     WeightsPlan::Taken taken;
     taken.parameter = k;
     for (const MapSource& source : sources) {

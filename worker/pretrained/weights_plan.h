@@ -1,4 +1,4 @@
-// Which tensors of a file a model's weights are taken from.
+// Assigns the tensors of a file to the parameters of a model.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -15,30 +15,33 @@ namespace traind {
 
 struct WeightsPlan {
   struct Taken {
-    size_t parameter = 0;  // in the layout
+    size_t parameter = 0;  // index in the layout
     std::vector<MapSource> sources;
-    int64_t size = 0;  // its first so many values: all, but of a token table
+    int64_t size =
+        0;  // number of leading values that come from the file: all, except for a token table
   };
   std::vector<Taken> taken;
-  std::vector<std::string> kept;     // parameters that start at random
-  std::vector<std::string> differs;  // of those, by equal name, why: with both shapes
-  std::vector<std::string> unused;   // tensors of the file
+  std::vector<std::string> kept;     // names of parameters that start at random
+  std::vector<std::string> differs;  // why tensors of equal names do not fit, with both shapes
+  std::vector<std::string> unused;   // names of the file's unused tensors
 };
 
 // The text encoder's table of tokens: one row per piece of its tokenizer, then one for an empty
 // text.
 inline constexpr char kTokenTable[] = "tokens.weight";
 
-// map: empty: by equal names, where shapes are equal, too. pieces: of the tokenizer that the
-// spec gives; 0: it gives none, so that no row of a file can be a token's. The token table
-// may be given without its last row, which then starts at random.
-// InvalidArgument: every mistake of the map, with semicolons between: an entry of no parameter, a
-// tensor that the file does not have or has with a dtype that is none of F32, F16 and BF16, rows or
-// a transposition that it cannot have, shapes that do not fit, both told; or nothing is taken.
+// An empty map assigns tensors to parameters with the same name and shape. pieces: the number
+// of pieces of the tokenizer that the spec gives; 0: it gives none, so no row of a file can
+// belong to a token. The token table may come without its last row, which then starts at
+// random.
+// Errors: InvalidArgument lists all mistakes of the map, separated by semicolons: a pattern
+// without a parameter, a tensor that the file lacks, a dtype other than F32, F16 and BF16, rows
+// or a transposition that the tensor does not have, or shapes (both are named) that do not fit.
+// Also if no parameter comes from the file.
 absl::StatusOr<WeightsPlan> PlanWeights(const ParameterLayout& layout, const SafetensorsFile& file,
                                         const NameMap& map, int64_t pieces);
 
-// "[3, 64]".
+// The shape as text, such as "[3, 64]".
 std::string ShapeText(const std::vector<int64_t>& shape);
 
 }  // namespace traind

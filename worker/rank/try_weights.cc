@@ -47,7 +47,7 @@ absl::StatusOr<std::string> TryWeights(const std::string& state_dir, const std::
       absl::StrCat(state_dir, "/", WeightsCachePath(spec.pretrained->sha256));
   ASSIGN_OR_RETURN(
       const PretrainedReport report,
-      TakePretrained(*spec.pretrained, weights, layout, fold.pieces, absl::MakeSpan(values)));
+      LoadPretrained(*spec.pretrained, weights, layout, fold.pieces, absl::MakeSpan(values)));
   return report.Text();
 }
 

@@ -138,7 +138,7 @@ absl::StatusOr<std::optional<StepTimes>> CompareSteps(const PrecisionRequest& re
     }
   }
   RETURN_IF_ERROR(learner.Load(state));
-  RETURN_IF_ERROR(learner.TakeLoss().status());
+  RETURN_IF_ERROR(learner.ConsumeLoss().status());
   if (timed == 0) return std::optional<StepTimes>();
   return std::optional<StepTimes>({Median(before), Median(after), rows});
 }

@@ -214,7 +214,7 @@ absl::Status Trainer::MakeRoom(const absl::Status& failed) {
   recompute_ = recompute_ || rung->recompute;
   batch_ = rung->batch;
   RETURN_IF_ERROR(learner_->AbandonStep());
-  RETURN_IF_ERROR(learner_->TakeLoss().status());  // that of its first passes would count twice
+  RETURN_IF_ERROR(learner_->ConsumeLoss().status());  // that of its first passes would count twice
   if (rung->window > 0) RETURN_IF_ERROR(ShortenWindow(rung->window));
   if (cuda_ != nullptr) cuda_->EmptyCache();
   Say("memory",
@@ -278,7 +278,7 @@ bool Trainer::OutOfPatience() const {
 }
 
 absl::Status Trainer::TakeLoss() {
-  ASSIGN_OR_RETURN(const LossSum window, learner_->TakeLoss());
+  ASSIGN_OR_RETURN(const LossSum window, learner_->ConsumeLoss());
   for (LossSum* sum : {&epoch_loss_, &progress_loss_}) {
     sum->sum += window.sum;
     sum->rows += window.rows;
@@ -340,7 +340,7 @@ UsageWindow Trainer::TakeUsage(absl::Duration now, double gather_s) {
   usage.cpu_s = cpu_s - std::exchange(cpu_s_, cpu_s);
   usage.gather_s = gather_s;
   if (gang_->group() != nullptr) {
-    usage.exchange_s = absl::ToDoubleSeconds(gang_->group()->TakeTime());
+    usage.exchange_s = absl::ToDoubleSeconds(gang_->group()->ConsumeTime());
   }
   usage.pause_s = absl::ToDoubleSeconds(std::exchange(pause_, absl::ZeroDuration()));
   usage.passes = passes_ - std::exchange(progress_passes_, passes_);
@@ -439,7 +439,7 @@ absl::Status Trainer::FallBack() {
   const int64_t step = step_;
   RETURN_IF_ERROR(Restore(*good_));
   step_ = step;  // checkpoints are named by it
-  RETURN_IF_ERROR(learner_->TakeLoss().status());
+  RETURN_IF_ERROR(learner_->ConsumeLoss().status());
   order_stale_ = true;
   gang_->MeetNext();
   if (gang_->leads()) {

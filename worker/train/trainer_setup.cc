@@ -172,7 +172,7 @@ absl::Status Trainer::StartPretrained() {
       absl::StrCat(train_.state_dir, "/", WeightsCachePath(spec_.pretrained->sha256));
   ASSIGN_OR_RETURN(
       const PretrainedReport report,
-      TakePretrained(*spec_.pretrained, path, learner_->layout(), pieces, absl::MakeSpan(weights)));
+      LoadPretrained(*spec_.pretrained, path, learner_->layout(), pieces, absl::MakeSpan(weights)));
   for (const char* slot : {kBestWeightsSlot, kEmaSlot}) {
     if (state.slots.count(slot) > 0) state.slots[slot] = weights;
   }

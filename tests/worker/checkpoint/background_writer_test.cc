@@ -23,7 +23,7 @@ TEST(BackgroundWriterTest, WorkRunsOneAtATimeAndTheSecondIsRefused) {
   EXPECT_EQ(runs, 2);
 }
 
-TEST(BackgroundWriterTest, TheDestructorWaitsForWhatWasTaken) {
+TEST(BackgroundWriterTest, TheDestructorWaitsForAcceptedWork) {
   bool ran = false;
   {
     BackgroundWriter writer;

@@ -1,10 +1,11 @@
-// What a checkpoint of a training run costs: one JSON line, milliseconds, medians.
+// Measures the cost of a checkpoint of a training run. Prints one JSON line with
+// medians in milliseconds.
 //   checkpoint_bench FOLDER [MEGABYTES [ROUNDS]]
-// stall: training stands still while a Learner's state is copied. total: from then until
-// file and manifest are durable. load: the file mapped and parsed, every byte touched;
-// load_verified: as a resume does it, with its SHA-256. Beside them what the machine
-// does at best: a copy of as many bytes into memory in use, and a plain file of as many
-// bytes written and synced.
+// stall: training waits while a Learner's state is copied. total: from the start until file and
+// manifest are durable. load: the file is mapped and parsed, and every byte is touched.
+// load_verified: as in a resume, with the SHA-256. For comparison, the best that the machine
+// can do: copying as many bytes into memory that is in use, and writing and syncing a plain
+// file of as many bytes.
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
@@ -58,7 +59,7 @@ uint64_t Touch(absl::string_view bytes) {
   return sum;
 }
 
-// One whose AdamW state (weights, best weights and two moments) has `bytes`.
+// Makes a learner whose AdamW state (weights, best weights and two moments) has `bytes` bytes.
 std::unique_ptr<Learner> MakeLearner(double bytes) {
   LearnerOptions options;
   const auto width = static_cast<int64_t>(std::sqrt(bytes / 16));
@@ -143,7 +144,7 @@ double DiskFloor(const std::string& path, const std::string& bytes) {
 struct Figures {
   std::vector<double> stall, total, load, verified, copy, disk;
   int64_t bytes = 0;
-  uint64_t sum = 0;  // so that nothing is left out
+  uint64_t sum = 0;  // keeps the compiler from dropping the reads
 };
 
 void OneRound(Learner& learner, BackgroundWriter& writer, const std::string& folder,
@@ -184,7 +185,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "usage: checkpoint_bench FOLDER [MEGABYTES [ROUNDS]]\n");
     return 2;
   }
-  // As trainrank does.
+  // The same setting as in trainrank.
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   SetTorchThreads(1);
@@ -194,7 +195,8 @@ int Main(int argc, char** argv) {
   BackgroundWriter writer;
   Figures figures;
   OneRound(*learner, writer, argv[1], from, to, 0, figures);
-  figures = Figures();  // memory is first touched there
+  figures =
+      Figures();  // the first round touches the memory for the first time, so it does not count
   for (int round = 1; round <= rounds; ++round) {
     OneRound(*learner, writer, argv[1], from, to, round, figures);
   }

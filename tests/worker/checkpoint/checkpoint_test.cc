@@ -140,7 +140,7 @@ TEST_F(CheckpointTest, WithoutBestWeightsTheLastOnesPredict) {
   EXPECT_EQ(read->slots.at("best_weights"), c.slots.at("weights"));
 }
 
-// Format 1, as its last release wrote it.
+// A checkpoint of format 1, written by its last release.
 TEST_F(CheckpointTest, TheFirstFormatIsStillRead) {
   const std::string golden = "tests/worker/checkpoint/golden/";
   for (const char* name : {"checkpoint-100.json", "checkpoint-100.safetensors"}) {
@@ -159,7 +159,7 @@ TEST_F(CheckpointTest, TheFirstFormatIsStillRead) {
   for (const auto& [slot, values] : read->slots) EXPECT_EQ(values, expected.slots.at(slot)) << slot;
 }
 
-// As another program may lay them out.
+// Another program may write the tensors in another order.
 TEST_F(CheckpointTest, TensorsInAnotherOrderAreFoundByTheirNames) {
   const std::string manifest = Save(100);
   const std::string bytes = Text("checkpoint-100.safetensors");
@@ -247,13 +247,13 @@ TEST_F(CheckpointTest, OthersCheckpointsAreRefused) {
   };
   other = Sample(0);
   other.optimizer = "sgd";
-  EXPECT_TRUE(absl::StrContains(refusal(other), "of another optimizer: adamw, not sgd"));
+  EXPECT_TRUE(absl::StrContains(refusal(other), "to another optimizer: adamw, not sgd"));
   other = Sample(0);
   other.slots["momentum_buffer"];
   EXPECT_TRUE(absl::StrContains(refusal(other), "lacks momentum_buffer"));
   other = Sample(0);
   other.model = "lstm";
-  EXPECT_TRUE(absl::StrContains(refusal(other), "of another model: mlp, not lstm"));
+  EXPECT_TRUE(absl::StrContains(refusal(other), "to another model: mlp, not lstm"));
   ParameterLayout layout = Layout();
   layout[1].shape = {1, 2};
   EXPECT_TRUE(

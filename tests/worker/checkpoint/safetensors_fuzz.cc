@@ -3,8 +3,8 @@
 
 #include "worker/checkpoint/safetensors.h"
 
-// What is accepted must be consistent: every view inside the input, and as long as
-// its shape says.
+// Accepted files must be consistent: every view lies inside the input and has
+// the size of its shape.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view bytes(reinterpret_cast<const char*>(data), size);
   const auto file = traind::ParseSafetensors(bytes);

@@ -16,14 +16,14 @@ std::string Bytes(const std::vector<float>& values) {
   return std::string(reinterpret_cast<const char*>(values.data()), values.size() * 4);
 }
 
-// A file with that header and that much data.
+// Makes a file with this header and this many bytes of data.
 std::string File(const std::string& header, size_t data_bytes) {
   std::string file;
   for (int i = 0; i < 8; ++i) file.push_back(static_cast<char>(header.size() >> (8 * i)));
   return file + header + std::string(data_bytes, '\1');
 }
 
-// The message, where the file is refused.
+// Returns the error message if the file is refused.
 std::string Refusal(const std::string& file) {
   const auto parsed = ParseSafetensors(file);
   if (parsed.ok()) return "";
@@ -37,7 +37,7 @@ std::string Tensor(const std::string& name, const std::string& shape, int64_t be
                       ",\"data_offsets\":[", begin, ",", end, "]}");
 }
 
-TEST(SafetensorsTest, WhatIsWrittenIsReadBack) {
+TEST(SafetensorsTest, WrittenTensorsAreReadBack) {
   const std::string a = Bytes({1, 2, 3, 4, 5, 6}), b = Bytes({-1});
   const std::string file = EncodeSafetensors(
       {{"layer.weight", {DType::kF32, {2, 3}, a}}, {"b", {DType::kF32, {}, b}}}, {{"job", "j"}});
@@ -94,7 +94,7 @@ TEST(SafetensorsTest, HeadersThatAreNoObjectAreRefused) {
 
 TEST(SafetensorsTest, DuplicateNamesAreRefused) {
   const std::string header = "{" + Tensor("a", "[1]", 0, 4) + "," + Tensor("a", "[1]", 0, 4) + "}";
-  EXPECT_TRUE(absl::StrContains(Refusal(File(header, 4)), "\"a\" is there twice"));
+  EXPECT_TRUE(absl::StrContains(Refusal(File(header, 4)), "\"a\" occurs twice"));
   EXPECT_NE(Refusal(File("{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[1],"
                          "\"data_offsets\":[0,4]}}",
                          4)),
@@ -112,10 +112,10 @@ TEST(SafetensorsTest, TensorsMustFillTheDataWithoutHoleOrOverlap) {
     return Refusal(File("{" + first + "," + second + "}", bytes));
   };
   EXPECT_EQ(with(Tensor("a", "[1]", 0, 4), Tensor("b", "[1]", 4, 8), 8), "");
-  EXPECT_NE(with(Tensor("a", "[1]", 0, 4), Tensor("b", "[1]", 8, 12), 12), "");  // hole
+  EXPECT_NE(with(Tensor("a", "[1]", 0, 4), Tensor("b", "[1]", 8, 12), 12), "");  // gap
   EXPECT_NE(with(Tensor("a", "[2]", 0, 8), Tensor("b", "[1]", 4, 8), 8), "");    // overlap
-  EXPECT_NE(with(Tensor("a", "[1]", 0, 4), Tensor("b", "[1]", 0, 4), 4), "");    // the same
-  EXPECT_NE(with(Tensor("a", "[1]", 0, 4), Tensor("b", "[1]", 4, 8), 12), "");   // rest
+  EXPECT_NE(with(Tensor("a", "[1]", 0, 4), Tensor("b", "[1]", 0, 4), 4), "");    // same range
+  EXPECT_NE(with(Tensor("a", "[1]", 0, 4), Tensor("b", "[1]", 4, 8), 12), "");   // unused rest
   EXPECT_NE(with(Tensor("a", "[1]", 4, 8), Tensor("b", "[1]", 8, 12), 12), "");  // late start
   EXPECT_NE(with(Tensor("a", "[1]", 0, 4), Tensor("b", "[2]", 4, 12), 8), "");   // past the end
 }
@@ -131,14 +131,14 @@ TEST(SafetensorsTest, SizesMustBeThoseOfShapeAndType) {
   EXPECT_NE(one(Tensor("a", "[-1]", 0, 4), 4), "");
   EXPECT_NE(one(Tensor("a", "[1.5]", 0, 4), 4), "");
   EXPECT_NE(one(Tensor("a", "\"1\"", 0, 4), 4), "");
-  // Products that come back to 4 modulo 2^64.
+  // Products that wrap around to 4 modulo 2^64.
   EXPECT_NE(one(Tensor("a", "[4611686018427387905]", 0, 4), 4), "");
   EXPECT_NE(one(Tensor("a", "[4294967296,4294967296,1]", 0, 0), 0), "");
   EXPECT_NE(one(Tensor("a", "[18446744073709551615]", 0, 4), 4), "");
   EXPECT_NE(one("\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"x\":1}", 4), "");
 }
 
-// What each mistake is told as.
+// The message of each mistake.
 TEST(SafetensorsTest, MistakesAreNamed) {
   const auto says = [](const std::string& header, size_t bytes, const std::string& what) {
     const std::string refusal = Refusal(File(header, bytes));
@@ -150,31 +150,32 @@ TEST(SafetensorsTest, MistakesAreNamed) {
   };
   says(one(Tensor("a", "[1]", 0, 4, "F4")), 4, "tensor \"a\": unknown dtype \"F4\"");
   says(one(Tensor("a", "[1]", 8, 4)), 8, "tensor \"a\": offsets 8-4 run backwards");
-  says(one(Tensor("a", "[2]", 0, 8)), 4, "tensor \"a\": offsets 0-8 leave the file, which has 4");
-  says(one(Tensor("a", "[3]", 0, 8)), 8, "offsets 0-8 are not the 12 bytes of its shape and dtype");
+  says(one(Tensor("a", "[2]", 0, 8)), 4, "tensor \"a\": offsets 0-8 exceed the file, which has 4");
+  says(one(Tensor("a", "[3]", 0, 8)), 8,
+       "offsets 0-8 do not span the 12 bytes of its shape and dtype");
   says(one(Tensor("a", "[4294967296,4294967296,1]", 0, 4)), 4, "more elements than can be counted");
   says(two(Tensor("a", "[2]", 0, 8), Tensor("b", "[1]", 4, 8)), 8,
        "tensor \"b\" starts at 4, within tensor \"a\", which ends at 8");
   says(two(Tensor("a", "[1]", 0, 4), Tensor("b", "[1]", 8, 12)), 12,
-       "a hole: bytes 4-8 before tensor \"b\" are of no tensor");
-  says(one(Tensor("a", "[1]", 0, 4)), 8, "the tensors end at 4, the data has 8 bytes");
+       "bytes 4-8 before tensor \"b\" belong to no tensor");
+  says(one(Tensor("a", "[1]", 0, 4)), 8, "the tensors end at byte 4 of 8 bytes of data");
   says(one(Tensor("a", "[-1]", 0, 4)), 4, "a number of its shape is negative");
   says(one(Tensor("a", "[1e0]", 0, 4)), 4, "a number of its shape is negative, broken");
-  says(one(Tensor("a", "[[1]]", 0, 4)), 4, "tensor \"a\": a list in its shape");
+  says(one(Tensor("a", "[[1]]", 0, 4)), 4, "tensor \"a\" has a list in its shape");
   says(one("\"a\":{\"dtype\":7,\"shape\":[1],\"data_offsets\":[0,4]}"), 4,
-       "a number in the place of its dtype");
+       "tensor \"a\" has a number as its dtype");
   says(one("\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0]}"), 4, "not two numbers");
   says(one("\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"more\":1}"), 4,
        "not \"more\"");
   says(one("\"a\":{\"dtype\":\"F32\",\"shape\":[1]}"), 4, "expected dtype, shape and data_offsets");
-  says(one("\"a\":[]"), 0, "tensor \"a\" is a list and no object");
-  says("{\"__metadata__\":{\"k\":1}}", 0, "__metadata__ has a number where a text belongs");
-  says("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "is there twice");
-  says("{\"a\":", 0, "the header is no JSON object: see its byte");
+  says(one("\"a\":[]"), 0, "tensor \"a\" is a list, not an object");
+  says("{\"__metadata__\":{\"k\":1}}", 0, "__metadata__ has a number instead of a string");
+  says("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "occurs twice");
+  says("{\"a\":", 0, "the header is not a JSON object: there is an error at byte");
   std::string extents = "[1";
   for (int i = 0; i < 100; ++i) extents += ",1";
   says(one(Tensor("a", extents + "]", 0, 4)), 4, "shape has more than 64 numbers");
-  // Names come from anywhere: they are told printably, and not at length.
+  // Names may be arbitrary, so messages show them printable and shortened.
   says(one(Tensor(std::string(5000, 'n') + "\\u0007", "[1]", 0, 0)), 4,
        std::string(200, 'n') + "...\"");
   says(one(Tensor("\\u0007\\n", "[1]", 4, 0)), 4, "tensor \"\\x07\\n\"");
@@ -206,7 +207,7 @@ TEST(SafetensorsTest, AllTypesOfTheFormatAreRead) {
   }
 }
 
-// Time and memory grow with the header, and not with its square.
+// Time and memory grow linearly with the header.
 TEST(SafetensorsTest, ManyTensorsAreReadQuickly) {
   std::string header = "{";
   for (int i = 0; i < 200'000; ++i) {

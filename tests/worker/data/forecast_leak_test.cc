@@ -1,5 +1,5 @@
-// A marker in a row that comes later must leave no trace in an earlier fold: not in
-// what it is trained on, nor in how its rows are scaled and coded.
+// A marker in a later row must leave no trace in an earlier fold: neither in its training data,
+// nor in the scaling and coding of its rows.
 #include <absl/strings/str_cat.h>
 #include <gtest/gtest.h>
 
@@ -68,7 +68,7 @@ TEST(ForecastLeakTest, ALaterRowLeavesNoTraceInAnEarlierFold) {
     const Fold a = MakeFold(plain, fold), b = MakeFold(marked, fold);
     EXPECT_EQ(a.rows.training, b.rows.training);
     EXPECT_EQ(a.rows.validation, b.rows.validation);
-    // The last block begins before the marker, so that no fold is trained on it.
+    // The last block begins before the marker, so no fold trains on it.
     ASSERT_LT(a.rows.training.back(), kMarked);
     EXPECT_EQ(a.encoded.numeric, b.encoded.numeric) << fold;
     EXPECT_EQ(a.encoded.codes, b.encoded.codes) << fold;

@@ -17,7 +17,7 @@ std::vector<uint8_t> Ramp(int64_t channels) {
   return pixels;
 }
 
-// Bytes as they are.
+// A scale that leaves bytes unchanged.
 PixelScale AsTheyAre(int64_t channels) {
   const auto count = static_cast<size_t>(channels);
   return {std::vector<float>(count, 0), std::vector<float>(count, 1)};
@@ -43,7 +43,7 @@ TEST(PixelScaleTest, ChannelsAreOfMeanZeroAndDeviationOneOverTheRowsNamed) {
   const std::vector<int32_t> rows = {0, 2};
   const PixelScale scale = FitPixelScale(pixels.data(), 8, 2, rows);
   EXPECT_FLOAT_EQ(scale.mean[0], 11.5f);
-  // of 0 1 2 3 20 21 22 23
+  // The values are 0 1 2 3 20 21 22 23.
   EXPECT_FLOAT_EQ(scale.inverse_scale[0], 1 / std::sqrt(1.25f + 100));
   EXPECT_FLOAT_EQ(scale.mean[1], 9);
   EXPECT_EQ(scale.inverse_scale[1], 0);
@@ -87,7 +87,7 @@ TEST(PixelWriterTest, AFlipMirrorsHalfOfTheImages) {
 TEST(PixelWriterTest, ACropShiftsByNoMoreThanItsShareAndRepeatsEdges) {
   std::vector<uint8_t> pixels(kSize * kSize);
   for (size_t i = 0; i < pixels.size(); ++i) {
-    pixels[i] = static_cast<uint8_t>(10 * (i / kSize) + i % kSize);  // its row and column
+    pixels[i] = static_cast<uint8_t>(10 * (i / kSize) + i % kSize);  // encodes row and column
   }
   Augmentation augmentation;
   augmentation.crop = 0.34;  // two pixels of six

@@ -24,7 +24,7 @@ class ImageSourceTest : public ::testing::Test {
   std::vector<float> Load(const ImageSource& source, std::vector<int32_t> rows, bool training,
                           uint64_t seed) const {
     MediaBatch batch;
-    batch.values = {1, 2, 3};  // of a batch before it
+    batch.values = {1, 2, 3};  // left over from an earlier batch
     EXPECT_TRUE(source.Load({rows, training, seed}, batch).ok());
     EXPECT_EQ(batch.shape, (std::vector<int64_t>{static_cast<int64_t>(rows.size()), 4, 4, 3}));
     return batch.values;
@@ -40,14 +40,14 @@ TEST_F(ImageSourceTest, TestRowsFollowTheTrainingRows) {
   for (size_t i = 0; i < values.size(); ++i) EXPECT_EQ(values[i], cache_->pixels()[5 * 48 + i]);
 }
 
-TEST_F(ImageSourceTest, WhatIsDrawnForARowDependsOnSeedAndRowAlone) {
+TEST_F(ImageSourceTest, ChangesOfARowDependOnSeedAndRowAlone) {
   const ImageSource source = Source(0, {true, 0.25, 0.2});
   const std::vector<float> both = Load(source, {2, 0}, true, 9);
   const std::vector<float> first = Load(source, {2}, true, 9), second = Load(source, {0}, true, 9);
   EXPECT_TRUE(std::equal(first.begin(), first.end(), both.begin()));
   EXPECT_TRUE(std::equal(second.begin(), second.end(), both.begin() + 48));
   EXPECT_NE(Load(source, {2}, true, 10), first);
-  // Not in training.
+  // Outside of training the seed has no effect.
   EXPECT_EQ(Load(source, {2}, false, 9), Load(source, {2}, false, 10));
 }
 

@@ -28,7 +28,7 @@ TEST(KnownTargetsTest, TheLastValueThatIsThereCountsFromTheHorizonOn) {
   EXPECT_TRUE(std::isnan(known.Before(2)[1]));
   EXPECT_EQ(known.Before(3)[0], 2);
   EXPECT_EQ(known.Before(3)[1], 20);
-  EXPECT_EQ(known.Before(4)[0], 2);  // carried over the gap
+  EXPECT_EQ(known.Before(4)[0], 2);  // carried forward over the gap
   EXPECT_EQ(known.Before(4)[1], 30);
 }
 
@@ -64,13 +64,13 @@ TEST(KnownTargetsTest, ATargetThatVariesLessFromRowToRowIsLearntAsItsDifference)
   const std::vector<float> learnt = encoder.LearntTargets();
   ASSERT_EQ(learnt.size(), 24u);
   for (const size_t first : {0u, 6u}) {
-    EXPECT_EQ(learnt[2 * first], first == 0 ? -76 : 24) << "nothing is known but the mean, 76";
+    EXPECT_EQ(learnt[2 * first], first == 0 ? -76 : 24) << "only the mean, 76, is known";
     EXPECT_EQ(learnt[2 * (first + 1)], 10);
     EXPECT_TRUE(std::isnan(learnt[2 * (first + 2)])) << "no target";
-    EXPECT_EQ(learnt[2 * (first + 3)], 20) << "to the last that is known";
-    EXPECT_EQ(learnt[2 * (first + 4) + 1], 4) << "z goes up and down: its value is learnt";
+    EXPECT_EQ(learnt[2 * (first + 3)], 20) << "the difference to the last known value";
+    EXPECT_EQ(learnt[2 * (first + 4) + 1], 4) << "z goes up and down, so its value is learnt";
   }
-  // Of each series 10, 20, 10 and 10, and of their first rows -76 and 24.
+  // Each series has the differences 10, 20, 10 and 10, and its first rows -76 and 24.
   EXPECT_DOUBLE_EQ(encoder.target_mean()[0], 4.8);
   EXPECT_DOUBLE_EQ(encoder.target_mean()[1], 5);
 }
@@ -89,13 +89,13 @@ TEST(KnownTargetsTest, AnswersBecomeTargetsAgain) {
     }
     EXPECT_EQ(answers[2 * row + 1], table->TargetValue(Split::kTrain, 1)[row]);
   }
-  // Nothing is known: the mean. And no sum of differences runs away.
+  // If nothing is known the mean stands in, and sums of differences stay within bounds.
   std::vector<float> answer = {0, 7};
   encoder.ToTargets({kMissing, kMissing}, absl::MakeSpan(answer));
   EXPECT_EQ(answer, (std::vector<float>{76, 7}));
   answer = {1e9f, 7};
   encoder.ToTargets({100, 5}, absl::MakeSpan(answer));
-  EXPECT_EQ(answer[0], 300);  // the largest is 150, their range 150
+  EXPECT_EQ(answer[0], 300);  // the maximum of 150 plus the range of 150
 }
 
 TEST(KnownTargetsTest, OnRequestValuesAreLearntAsTheyAre) {

@@ -24,7 +24,7 @@ std::shared_ptr<const Table> OpenTable(const TableRows& rows) {
   return *table;
 }
 
-// One numeric column, one categorical one, a value to predict.
+// One numeric column, one categorical column and a value to predict.
 TableRows SmallRows(std::vector<float> numbers, std::vector<int32_t> codes,
                     std::vector<float> target) {
   TableRows rows;
@@ -52,7 +52,7 @@ TEST(RowEncoderTest, NumericColumnsAreStandardisedByTheTrainingRowsAlone) {
   ASSERT_EQ(encoder.numeric_width(), 1);
   EXPECT_FLOAT_EQ(rows.numeric[0], -1);
   EXPECT_FLOAT_EQ(rows.numeric[1], 1);
-  EXPECT_FLOAT_EQ(rows.numeric[2], kMaxDeviations);  // cut
+  EXPECT_FLOAT_EQ(rows.numeric[2], kMaxDeviations);  // clamped
 }
 
 TEST(RowEncoderTest, MissingValuesAreTheMeanAndHaveAnIndicator) {
@@ -139,7 +139,7 @@ TEST(RowEncoderTest, TheTargetsPastIsAnInputScaledByTheTrainingRowsAlone) {
   EXPECT_EQ(unknown.codes, (std::vector<int32_t>{kMissingInputCode, kMissingInputCode}));
   encoder.SetTargets({16}, 1, unknown);
   EXPECT_EQ(unknown.numeric, (std::vector<float>{0, 0, 1, 0, 2, 0}));
-  // A horizon of 0: the past is not used.
+  // With a horizon of 0 the past is not used.
   EXPECT_EQ(RowEncoder::Fit(OpenTable(rows), {0, 1}, {2, 0}).numeric_width(), 1);
 }
 

@@ -32,13 +32,13 @@ TEST(SampleOrderTest, TheOrderDependsOnSeedFoldAndEpochAlone) {
   EXPECT_NE(EpochOrder(rows, 7, 2, 5), EpochOrder(rows, 7, 2, 6));
 }
 
-// Recorded once: a change here changes every training run there ever was.
+// Recorded once. A change here would change every training run since the first release.
 TEST(SampleOrderTest, TheOrderIsTheOneThatItAlwaysWas) {
   EXPECT_EQ(EpochOrder(Rows(8), 7, 0, 0),
             (std::vector<int32_t>{101, 102, 104, 107, 105, 106, 100, 103}));
 }
 
-// Where each first position gets its row; 600 draws of 6 rows.
+// Counts which row comes first, over 600 orders of 6 rows.
 TEST(SampleOrderTest, EveryRowComesFirstAboutEquallyOften) {
   std::vector<int> first(6);
   for (int epoch = 0; epoch < 600; ++epoch) {
@@ -50,7 +50,7 @@ TEST(SampleOrderTest, EveryRowComesFirstAboutEquallyOften) {
   }
 }
 
-// Walks an epoch as a gang does, from `position` on; every batch of every rank.
+// Walks over an epoch as a gang does, from `position` on: every batch of every rank.
 void CheckGang(int64_t rows, int64_t position, int64_t batch, int world_size) {
   const auto order = EpochOrder(Rows(static_cast<int32_t>(rows)), 3, 0, 0);
   std::vector<std::vector<int32_t>> shares;
@@ -70,7 +70,7 @@ void CheckGang(int64_t rows, int64_t position, int64_t batch, int world_size) {
       for (int64_t i = 0; i < share.rank_rows; ++i) {
         const int32_t row = shares[r][static_cast<size_t>(used[r]++)];
         seen.insert(row);
-        // It lies in the gang's batch, whatever the number of ranks.
+        // The row is part of the gang's batch, for any number of ranks.
         const auto place = std::find(order.begin(), order.end(), row) - order.begin();
         ASSERT_GE(place, at);
         ASSERT_LT(place, at + expected);

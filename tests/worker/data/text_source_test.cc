@@ -53,7 +53,7 @@ TEST(TextSourceTest, AVocabularyIsOfTheFoldsTrainingRowsAlone) {
   const auto table = TableOf(kTrain);
   const std::vector<int32_t> others{0, 1, 2}, all{0, 1, 2, 3};
   const auto fold = LearnTokenizer(*table, Spec(), others);
-  // good, bad, a, day twice each; the others once.
+  // good, bad, a and day occur twice each; the other words once.
   EXPECT_EQ(fold->size(), 5);
   EXPECT_THAT(IdsOf(*fold, "marker"), ElementsAre(0));
   const auto leaking = LearnTokenizer(*table, Spec(), all);

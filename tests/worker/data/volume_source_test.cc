@@ -19,7 +19,7 @@ namespace {
 
 constexpr Extent3 kPatch{4, 4, 4};
 
-// A volume of 12 x 16 x 20 whose only foreground is a small block, and one without any.
+// A volume of 12 x 16 x 20 whose only foreground is a small block, and one without foreground.
 std::shared_ptr<const VolumeSource> MakeSource(const PatchChanges& changes = {}) {
   const std::string folder = testing::TempDir();
   const int64_t shape[] = {12, 16, 20};
@@ -46,7 +46,7 @@ TEST(VolumeSourceTest, HalfOfThePatchesHaveForeground) {
   const auto source = MakeSource();
   int with = 0;
   std::set<Extent3> begins;
-  for (int32_t row = 0; row < 800; row += 2) {  // all of volume 0
+  for (int32_t row = 0; row < 800; row += 2) {  // all rows of volume 0
     MediaBatch batch;
     const std::vector<int32_t> rows{row};
     ASSERT_TRUE(source->Load({rows, /*training=*/true, 7}, batch).ok());
@@ -55,7 +55,7 @@ TEST(VolumeSourceTest, HalfOfThePatchesHaveForeground) {
     with += foreground > 0 ? 1 : 0;
     begins.insert(source->Draw(row, 7));
   }
-  // Half of 400 and the few that have some by chance; far from all.
+  // Half of 400, plus a few that have foreground by chance, but far from all.
   EXPECT_GT(with, 180);
   EXPECT_LT(with, 270);
   EXPECT_GT(begins.size(), 150u);
@@ -73,7 +73,7 @@ TEST(VolumeSourceTest, PatchesLieInTheVolumeAlsoWhereTheMaskIsEmpty) {
   }
 }
 
-TEST(VolumeSourceTest, WhatIsDrawnFollowsFromSeedAndRowAlone) {
+TEST(VolumeSourceTest, PositionsFollowFromSeedAndRowAlone) {
   const auto source = MakeSource();
   MediaBatch together, alone;
   const std::vector<int32_t> rows{4, 9, 6};
@@ -115,7 +115,8 @@ TEST(VolumeSourceTest, MasksBelongToTheirVoxels) {
   }
 }
 
-// 20 x 20 x 20: class 1 is one voxel, class 3 half of the volume, class 2 nowhere.
+// 20 x 20 x 20 voxels: class 1 is one voxel, class 3 half of the volume, class 2 does not
+// occur.
 TEST(VolumeSourceTest, ClassesOfAVolumeTakeTurns) {
   const std::string folder = testing::TempDir();
   const int64_t shape[] = {20, 20, 20};
@@ -135,13 +136,13 @@ TEST(VolumeSourceTest, ClassesOfAVolumeTakeTurns) {
     std::vector<int32_t> rows;
     for (int32_t row = 0; row < 400; ++row) rows.push_back(row);
     ASSERT_TRUE(source.Load({rows, /*training=*/true, seed}, batch).ok());
-    int one[2] = {0, 0};  // patches with the voxel, of even and of odd rows
+    int one[2] = {0, 0};  // patches that contain the voxel, for even and for odd rows
     for (size_t i = 0; i < rows.size(); ++i) {
       const auto begin = batch.target.begin() + static_cast<ptrdiff_t>(i * 64);
       one[i % 2] += std::count(begin, begin + 64, 1.0f);
       EXPECT_EQ(std::count(begin, begin + 64, 2.0f), 0);
     }
-    // Of one of both turns half of the patches, of the other hardly one by chance.
+    // Half of the patches of one parity, and hardly any of the other.
     EXPECT_GT(std::max(one[0], one[1]), 70) << seed;
     EXPECT_LT(std::max(one[0], one[1]), 130) << seed;
     EXPECT_LT(std::min(one[0], one[1]), 10) << seed;
@@ -206,7 +207,7 @@ TEST(VolumeSourceTest, IntensityIsChangedAlikeInAPatchAndByAsMuchAsAskedFor) {
   EXPECT_LT(least, 0.8);
   EXPECT_GT(most, 1.2);
   EXPECT_LE(most, 1.25 + 1e-5);
-  // What is predicted is not changed.
+  // Patches for prediction are not changed.
   ASSERT_TRUE(plain->Load({rows, false, 5}, before).ok());
   ASSERT_TRUE(source->Load({rows, false, 5}, after).ok());
   EXPECT_EQ(before.values, after.values);
@@ -222,7 +223,7 @@ TEST(VolumeSourceTest, ChangesFollowFromSeedAndRowAlone) {
   ASSERT_TRUE(source->Load({rows, true, 11}, together).ok());
   ASSERT_TRUE(source->Load({rows, true, 12}, other).ok());
   EXPECT_NE(together.values, other.values);
-  for (size_t i = 0; i < 3; ++i) {  // as another Rank has them
+  for (size_t i = 0; i < 3; ++i) {  // in the order of another Rank
     const std::vector<int32_t> one{rows[i]};
     ASSERT_TRUE(source->Load({one, true, 11}, alone).ok());
     EXPECT_EQ(alone.values, std::vector<float>(together.values.begin() + i * 64,

@@ -1,4 +1,4 @@
-// The memory that a piece of work takes, measured in a process of its own.
+// Measures the memory of a piece of work in a process of its own.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 
 namespace traind {
 
-// By how much `work` raises the most that a forked process has resident, in bytes, pages of mapped
-// files included; < 0: it returned false, or died.
+// Returns by how many bytes `work` raises the peak resident memory of a forked process,
+// including pages of mapped files; < 0 if work returned false, or the process died.
 inline int64_t PeakOfChild(const std::function<bool()>& work) {
   int ends[2];
   EXPECT_EQ(pipe(ends), 0);

@@ -1,5 +1,5 @@
-// How long a sum over the ranks of this host takes, through shared memory and over
-// Gloo: one JSON line per size, milliseconds, medians over the rounds.
+// Measures a sum over the ranks of this host, through shared memory and over Gloo. Prints one
+// JSON line per size, with medians over the rounds in milliseconds.
 //   collective_bench [RANKS [ROUNDS]]
 // Each rank is a process of its own, as in a gang.
 #include <ATen/Parallel.h>
@@ -22,7 +22,7 @@ namespace {
 
 using Time = std::chrono::steady_clock;
 
-// Milliseconds.
+// Returns milliseconds.
 double MedianSum(Group& group, size_t floats, int rounds) {
   std::vector<float> values(floats, 1e-6f);
   std::vector<double> times;

@@ -56,7 +56,7 @@ TEST_P(TransportTest, CollectivesDoAsTheyPromise) {
   });
 }
 
-// As a learner does: two backward passes add up, the second one ends the step.
+// As in a learner, two backward passes are accumulated and the second one ends the step.
 TEST_P(TransportTest, GradientsBecomeTheMeanOverTheRanks) {
   OnRanks(2, GetParam(), [](Group& group) {
     std::vector<at::Tensor> parameters{at::ones({3, 2}), at::ones({5})};
@@ -81,7 +81,7 @@ TEST_P(TransportTest, GradientsBecomeTheMeanOverTheRanks) {
   });
 }
 
-// A backward pass of the model's own calls nothing before.
+// A handwritten backward pass makes no calls before Average().
 TEST_P(TransportTest, GradientsThatAutogradDidNotMakeAreAveragedToo) {
   OnRanks(2, GetParam(), [](Group& group) {
     std::vector<at::Tensor> parameters{at::ones({4}).set_requires_grad(true)};

@@ -1,4 +1,4 @@
-// What a GPU computes must be what the CPU computes. Skipped where there is none.
+// A GPU must compute the same results as the CPU. Skipped on machines without a GPU.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ std::unique_ptr<Learner> NewLearner(const CudaApi* cuda, bool classification, Pr
   }
   auto learner = Learner::Create(options, std::move(data));
   EXPECT_TRUE(learner.ok()) << learner.status().ToString();
-  // Every other row, backwards: the gather is not the identity.
+  // Every other row, backwards, so that the gather is not the identity.
   std::vector<int32_t> order;
   for (int64_t i = kRows - 1; i >= 0; i -= 2) order.push_back(static_cast<int32_t>(i));
   EXPECT_TRUE((*learner)->SetOrder(order).ok());
@@ -61,8 +61,8 @@ void ExpectSameLosses(bool classification, Precision precision, double tolerance
     ASSERT_TRUE(host->Step(input).ok());
     const absl::Status stepped = device->Step(input);
     ASSERT_TRUE(stepped.ok()) << stepped.ToString();
-    const double wanted = host->TakeLoss()->mean();
-    EXPECT_NEAR(device->TakeLoss()->mean(), wanted, tolerance * wanted) << "step " << step;
+    const double wanted = host->ConsumeLoss()->mean();
+    EXPECT_NEAR(device->ConsumeLoss()->mean(), wanted, tolerance * wanted) << "step " << step;
   }
   std::vector<int32_t> rows(100);
   std::iota(rows.begin(), rows.end(), 0);
@@ -81,7 +81,7 @@ TEST(CudaTest, Bf16StaysNear) { ExpectSameLosses(true, Precision::kBf16, 0.02); 
 
 TEST(CudaTest, Fp16WithScalingStaysNear) { ExpectSameLosses(true, Precision::kFp16, 0.02); }
 
-// Two epochs with a schedule and batches of another size in between.
+// Two epochs with a schedule, and with batches of another size in between.
 TEST(CudaTest, AGraphTrainsAsStepByStep) {
   const auto cuda = LoadCuda();
   if (!cuda.ok()) GTEST_SKIP() << cuda.status().ToString();
@@ -92,7 +92,7 @@ TEST(CudaTest, AGraphTrainsAsStepByStep) {
       for (const bool graph : {false, true}) {
         SpeedPaths paths;
         paths.cuda_graph = graph;
-        // What a graph draws has to be what the plain path draws.
+        // A graph must draw the same random numbers as the plain path.
         const double dropout = std::string(architecture) == "lstm" ? 0 : 0.2;
         learners[graph] = NewLearner(*cuda, true, precision, architecture, paths, dropout);
       }
@@ -104,11 +104,11 @@ TEST(CudaTest, AGraphTrainsAsStepByStep) {
           const absl::Status stepped = learner->Step(input);
           ASSERT_TRUE(stepped.ok()) << stepped.ToString();
         }
-        const auto wanted = learners[0]->TakeLoss(), loss = learners[1]->TakeLoss();
+        const auto wanted = learners[0]->ConsumeLoss(), loss = learners[1]->ConsumeLoss();
         const double tolerance = precision == Precision::kFp32 ? 1e-4 : 1e-2;
         EXPECT_NEAR(loss->mean(), wanted->mean(), tolerance * wanted->mean()) << "step " << step;
         EXPECT_EQ(loss->rows, wanted->rows);
-        if (precision == Precision::kFp16) continue;  // the first ones overflow
+        if (precision == Precision::kFp16) continue;  // its first steps overflow
         EXPECT_NEAR(loss->gradient_norm, wanted->gradient_norm,
                     10 * tolerance * wanted->gradient_norm)
             << "step " << step;
@@ -126,7 +126,7 @@ TEST(CudaTest, WarmUpLoadsTheContext) {
   EXPECT_TRUE(warm.ok()) << warm.ToString();
 }
 
-// On any machine: the library opens, and has the entry that is looked for.
+// On any machine the library opens and has the expected entry point.
 TEST(CudaLibraryTest, ItLoadsWithoutADriver) {
   void* library = dlopen("worker/device/libtraind_cuda.so", RTLD_NOW);
   ASSERT_NE(library, nullptr) << dlerror();

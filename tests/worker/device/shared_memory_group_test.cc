@@ -24,7 +24,7 @@ constexpr absl::Duration kTimeout = absl::Seconds(30);
 
 using Body = std::function<void(SharedMemoryGroup&, int rank)>;
 
-// One thread per rank.
+// Runs one thread per rank.
 void OnRanks(int world_size, const Body& body, absl::Duration timeout = kTimeout) {
   auto first = SharedMemoryGroup::Create(world_size, timeout);
   ASSERT_TRUE(first.ok()) << first.status().ToString();
@@ -61,8 +61,8 @@ INSTANTIATE_TEST_SUITE_P(Ranks, WorldTest, testing::Values(2, 3, 4, 7));
 
 TEST_P(WorldTest, SumsAreTakenInTheOrderOfTheRanksOnEach) {
   const int world = GetParam();
-  // Less than a chunk, some whole ones, more than a ring with a rest, fewer values than ranks,
-  // none.
+  // Less than a chunk, some whole chunks, more than a ring with a rest, fewer
+  // values than ranks, and none.
   for (const size_t size : {1000u, 262144u, 2100001u, 1u, 0u}) {
     std::vector<float> expected = Values(0, size);
     for (int rank = 1; rank < world; ++rank) {
@@ -115,7 +115,7 @@ TEST(SharedMemoryGroupTest, ARankThatLeavesEndsTheOthersWait) {
     const absl::Status status = group.Barrier();
     EXPECT_TRUE(absl::IsUnavailable(status)) << status.ToString();
     EXPECT_LT(SystemClock().MonotonicNow() - started, kTimeout / 2);
-    EXPECT_TRUE(absl::IsUnavailable(group.Barrier()));  // and so it stays
+    EXPECT_TRUE(absl::IsUnavailable(group.Barrier()));  // the failure is permanent
   });
 }
 
@@ -133,13 +133,13 @@ TEST(SharedMemoryGroupTest, ARankThatIsLateFailsTheOthersAndThenItself) {
           return;
         }
         while (!given_up) std::this_thread::yield();
-        ASSERT_TRUE(group.Barrier().ok());  // rank 0 had been there
+        ASSERT_TRUE(group.Barrier().ok());  // rank 0 has already been here
         EXPECT_TRUE(absl::IsUnavailable(group.Barrier()));
       },
       absl::Milliseconds(100));
 }
 
-// A rank in a process of its own, which is killed.
+// One rank is a process of its own, which is killed.
 TEST(SharedMemoryGroupTest, AKilledProcessEndsTheOthersWaitAndLeavesNothingBehind) {
   auto group = SharedMemoryGroup::Create(2, kTimeout);
   ASSERT_TRUE(group.ok());
@@ -168,7 +168,7 @@ TEST(SharedMemoryGroupTest, AKilledProcessEndsTheOthersWaitAndLeavesNothingBehin
   EXPECT_TRUE(absl::IsUnavailable(status));
   EXPECT_TRUE(absl::StrContains(status.message(), "process of rank 1 has ended"))
       << status.ToString();
-  // Sealed: the address leads nowhere any more.
+  // After Seal() the address cannot be opened any more.
   EXPECT_TRUE(
       absl::IsFailedPrecondition(SharedMemoryGroup::Open(address, 1, 2, kTimeout).status()));
 }
@@ -182,7 +182,7 @@ TEST(SharedMemoryGroupTest, AddressesOfOtherHostsAndGangsAreRefused) {
     EXPECT_TRUE(absl::IsFailedPrecondition(opened.status())) << where;
     return std::string(opened.status().message());
   };
-  EXPECT_TRUE(absl::StrContains(refusal("none", 2), "no segment's address"));
+  EXPECT_TRUE(absl::StrContains(refusal("none", 2), "not the address of a segment"));
   EXPECT_TRUE(absl::StrContains(refusal("x" + address, 2), "another host"));
   std::string other = address;
   other.back() = other.back() == '1' ? '2' : '1';

@@ -26,24 +26,24 @@ rank_protocol::Rows Request(uint64_t number) {
   return rows;
 }
 
-TEST(InferenceControlTest, WhateverWaitsIsTakenTogether) {
+TEST(InferenceControlTest, AllWaitingRowsAreReturnedTogether) {
   const StoppedClock clock;
   InferenceControl control(7, -1, clock);
   EXPECT_EQ(control.deadline(), absl::InfiniteDuration());
-  EXPECT_TRUE(control.TakeRows(absl::ZeroDuration()).empty());
+  EXPECT_TRUE(control.WaitForRows(absl::ZeroDuration()).empty());
   control.Push(Request(1));
   control.Push(Request(2));
-  const auto taken = control.TakeRows(absl::InfiniteDuration());
+  const auto taken = control.WaitForRows(absl::InfiniteDuration());
   ASSERT_EQ(taken.size(), 2u);
   EXPECT_EQ(taken[1].request, 2u);
-  EXPECT_TRUE(control.TakeRows(absl::ZeroDuration()).empty());
+  EXPECT_TRUE(control.WaitForRows(absl::ZeroDuration()).empty());
 }
 
 TEST(InferenceControlTest, AnOrderEndsTheWait) {
   const StoppedClock clock;
   InferenceControl control(7, -1, clock);
   std::thread worker([&] { control.Apply(rank_protocol::Stop{7, true}); });
-  EXPECT_TRUE(control.TakeRows(absl::InfiniteDuration()).empty());
+  EXPECT_TRUE(control.WaitForRows(absl::InfiniteDuration()).empty());
   worker.join();
   EXPECT_EQ(control.order(), InferenceControl::Order::kAnswer);
   control.Apply(rank_protocol::Stop{7, false});

@@ -1,5 +1,5 @@
-// A later file becomes exactly what the test file was: the same rows through the table and
-// through what is kept beside a checkpoint.
+// A later file is encoded exactly as the test file was: the same rows pass through the table,
+// and through the model file beside a checkpoint.
 #include <absl/strings/str_cat.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,7 +43,8 @@ class LaterFileTest : public ::testing::Test {
     table_ =
         testing_table::OpenTable(testing_table::Read(kTrain, kTest, TargetKind::kClasses, "id"));
     file_.input = InputSchemaOf(table_->schema());
-    // The last row belongs to another fold: blue and its size are known to no training row.
+    // The last row belongs to another fold, so no training row has its colour blue and its
+    // size.
     const std::vector<int32_t> rows = {0, 1, 2, 4};
     encoder_ = std::make_unique<RowEncoder>(RowEncoder::Fit(table_, rows));
     file_.encoder = encoder_->state();
@@ -59,7 +60,7 @@ class LaterFileTest : public ::testing::Test {
     return WriteRowsFile(file_.input, {name, text}, dir_ + "/rows.bin", dir_ + "/ids.bin",
                          [] { return true; });
   }
-  // The text's rows, encoded as the model that was read back encodes them.
+  // Returns the text's rows as the restored model encodes them.
   EncodedRows Encoded(const std::string& text, const std::string& name = "later.csv") {
     const auto info = Write(text, name);
     EXPECT_TRUE(info.ok()) << info.status();
@@ -115,7 +116,7 @@ TEST_F(LaterFileTest, OrderSeparatorsAndOtherColumnsMakeNoDifference) {
   EXPECT_THAT(Write(text, "later.tsv")->warnings, ElementsAre(HasSubstr("'new'")));
 }
 
-TEST_F(LaterFileTest, WhatIsWrongIsNamed) {
+TEST_F(LaterFileTest, ErrorsNameTheirCause) {
   const std::string head = "id,when,size,colour,\"a, b\"\n";
   const auto error = [&](const std::string& text) {
     return std::string(Write(text).status().message());

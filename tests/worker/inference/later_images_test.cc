@@ -1,4 +1,5 @@
-// Images of later files and rows, without LibTorch; with it: tests/e2e/image_predict_test.py.
+// Images of later files and rows, without LibTorch.
+// tests/e2e/image_predict_test.py covers the rest.
 #include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
 #include <gmock/gmock.h>
@@ -34,7 +35,7 @@ class LaterImagesTest : public ::testing::Test {
   static std::string Golden(const std::string& name) {
     return *ReadFile("tests/common/data/image/golden/" + name);
   }
-  // A table of so many images, of which the first `bad` are none.
+  // Writes a table of `images` images, of which the first `bad` are unreadable.
   absl::StatusOr<ImagesFileInfo> WriteImages(int images, int bad, bool keep_going = true) {
     std::string table = "file\n";
     for (int i = 0; i < images; ++i) {
@@ -93,9 +94,9 @@ TEST_F(LaterImagesTest, ARowBringsItsImageInBase64) {
   const auto small = DecodeImage(Golden("small.png"), {});
   ASSERT_EQ(pixels.size(), 2 * kStride);
   EXPECT_TRUE(std::equal(small->pixels.begin(), small->pixels.end(), pixels.begin() + kStride));
-  for (const auto& [value, words] :
-       {std::pair("/etc/passwd!", "is no image in base64"), std::pair("", "is no image in base64"),
-        std::pair("bm9uZQ==", "is neither a JPEG nor a PNG")}) {
+  for (const auto& [value, words] : {std::pair("/etc/passwd!", "is not an image in base64"),
+                                     std::pair("", "is no image in base64"),
+                                     std::pair("bm9uZQ==", "is neither a JPEG nor a PNG")}) {
     TextRows bad;
     bad.Add(text);
     bad.Add(value);

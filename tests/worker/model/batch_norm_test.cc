@@ -1,4 +1,4 @@
-// The norm's own passes against LibTorch's operators.
+// The handwritten loops of a batch norm against LibTorch's operators.
 #include "worker/model/networks/batch_norm.h"
 
 #include <ATen/Parallel.h>
@@ -20,7 +20,8 @@ struct Case {
   bool add = false, relu = false;
 };
 
-// The answer, gradients by x, what was added, weight and bias, and the running statistics.
+// Returns the output, the gradients by x, added value, weight and bias, and
+// the running statistics.
 std::vector<at::Tensor> Outputs(const Case& c, at::ScalarType dtype, bool loops) {
   at::manual_seed(5);
   const at::MemoryFormat format =
@@ -63,7 +64,7 @@ TEST(BatchNormTest, PassesAreThoseOfTheOperators) {
   }
 }
 
-// Roundings differ: the operators round what they norm before they add and cut it.
+// Roundings differ, because the operators round the norm's output before adding and ReLU.
 TEST(BatchNormTest, PassesOfBf16AreThoseOfTheOperatorsWithinItsRounding) {
   for (const bool add : {false, true}) {
     ExpectAlike({{6, 32, 5, 7}, add, false}, at::kBFloat16, 1.5e-2);

@@ -1,4 +1,4 @@
-// The residual CNN over images, against PyTorch's.
+// The residual CNN over images against PyTorch.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,11 +15,11 @@
 namespace traind {
 namespace {
 
-// As tests/golden/cnn_golden.py has them.
+// The same as in tests/golden/cnn_golden.py.
 constexpr int64_t kSteps = 20, kBatch = 8, kSize = 9, kNumeric = 2, kRows = kSteps * kBatch;
 constexpr double kLearningRate = 1e-3;
 
-// The first channels of images that lie in memory, [rows, size, size, 3].
+// The first channels of images in memory, [rows, size, size, 3].
 class Images final : public MediaSource {
  public:
   Images(std::vector<float> values, int64_t channels)
@@ -95,7 +95,7 @@ void ExpectRun(const std::string& run, LearnerOptions options, bool loops) {
     const absl::Status stepped = learner->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1});
     ASSERT_TRUE(stepped.ok()) << stepped.ToString();
     const double wanted = losses[static_cast<size_t>(step)];
-    EXPECT_NEAR(learner->TakeLoss()->mean(), wanted, 1e-5 * wanted) << "step " << step;
+    EXPECT_NEAR(learner->ConsumeLoss()->mean(), wanted, 1e-5 * wanted) << "step " << step;
   }
   const std::vector<float> weights = learner->Save()->slots[kWeightsSlot];
   size_t begin = 0, statistics = 0;
@@ -137,18 +137,18 @@ TEST(CnnTest, Bf16LossesStayNearThoseOfFloat32) {
     ASSERT_TRUE(whole->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1}).ok());
     const absl::Status stepped = half->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1});
     ASSERT_TRUE(stepped.ok()) << stepped.ToString();
-    const double wanted = whole->TakeLoss()->mean(), loss = half->TakeLoss()->mean();
+    const double wanted = whole->ConsumeLoss()->mean(), loss = half->ConsumeLoss()->mean();
     EXPECT_NEAR(loss, wanted, 0.05 * wanted) << "step " << step;
     EXPECT_NE(loss, wanted);
   }
 }
 
-// The loss of a first step with these options, from the golden weights.
+// Returns the loss of the first step with these options, from the golden weights.
 double FirstLoss(const Golden& golden, const LearnerOptions& options, uint64_t seed) {
   const auto learner = NewLearner(golden, options);
   LoadWeights(golden, *learner, "colour.");
   EXPECT_TRUE(learner->Step({0, kBatch, kBatch, 0, seed}).ok());
-  return learner->TakeLoss()->mean();
+  return learner->ConsumeLoss()->mean();
 }
 
 TEST(CnnTest, AMixtureIsDrawnFromTheSeedAndLearntAsOne) {
@@ -167,7 +167,7 @@ TEST(CnnTest, AMixtureIsDrawnFromTheSeedAndLearntAsOne) {
     most = std::max(most, share);
     least = std::min(least, share);
   }
-  // Of Beta(1, 1) the larger share is uniform in 0.5-1.
+  // For Beta(1, 1) the larger share is uniform in 0.5-1.
   EXPECT_NEAR(sum / 2000, 0.75, 0.01);
   EXPECT_GT(most, 0.99);
   EXPECT_LT(least, 0.51);

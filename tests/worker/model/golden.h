@@ -1,4 +1,4 @@
-// Files that PyTorch's scripts in tests/golden have recorded.
+// Reads the files that PyTorch's scripts in tests/golden have recorded.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ inline std::vector<int32_t> RowsFrom(int32_t first, int64_t count) {
   return rows;
 }
 
-// Weights of the golden file's names, after a prefix.
+// Loads the weights with the golden file's names, after a prefix.
 inline void LoadWeights(const Golden& golden, Learner& learner, const std::string& prefix = "") {
   auto state = learner.Save();
   ASSERT_TRUE(state.ok()) << state.status().ToString();

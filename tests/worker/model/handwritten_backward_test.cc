@@ -1,4 +1,4 @@
-// Passes written by hand against autograd's: losses, gradients, and whole runs.
+// Handwritten passes against autograd: losses, gradients and whole runs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -105,9 +105,10 @@ LearnerData Data(const LearnerOptions& options) {
   return data;
 }
 
-std::unique_ptr<Learner> NewLearner(LearnerOptions options, bool by_hand, bool recompute = false) {
-  options.paths.handwritten_backward = by_hand;
-  SetTorchThreads(1);  // more would wait for each other at sizes like these
+std::unique_ptr<Learner> NewLearner(LearnerOptions options, bool handwritten,
+                                    bool recompute = false) {
+  options.paths.handwritten_backward = handwritten;
+  SetTorchThreads(1);  // at these sizes more threads would only wait for each other
   auto learner = Learner::Create(options, Data(options));
   EXPECT_TRUE(learner.ok()) << learner.status().ToString();
   std::vector<int32_t> order(static_cast<size_t>(kRows - kFirst));
@@ -116,19 +117,19 @@ std::unique_ptr<Learner> NewLearner(LearnerOptions options, bool by_hand, bool r
   }
   EXPECT_TRUE((*learner)->SetOrder(order).ok());
   const std::string& architecture = options.model.architecture;
-  const bool can = architecture == "transformer" || (architecture == "lstm" && by_hand);
+  const bool can = architecture == "transformer" || (architecture == "lstm" && handwritten);
   EXPECT_EQ((*learner)->SetRecompute(recompute), can) << architecture;
   return *std::move(learner);
 }
 
 std::vector<float> WeightsOf(Learner& learner) { return learner.Save()->slots[kWeightsSlot]; }
 
-// One step of plain descent at rate 1 moves the weights by their gradient.
-std::vector<float> GradientOf(LearnerOptions options, bool by_hand, bool recompute = false) {
+// A step of plain gradient descent at rate 1 moves the weights by their gradient.
+std::vector<float> GradientOf(LearnerOptions options, bool handwritten, bool recompute = false) {
   options.optimizer.kind = OptimizerKind::kSgd;
   options.optimizer.weight_decay = 0;
   options.clip_norm = 0;
-  const auto learner = NewLearner(options, by_hand, recompute);
+  const auto learner = NewLearner(options, handwritten, recompute);
   std::vector<float> gradient = WeightsOf(*learner);
   const absl::Status stepped = learner->Step({0, kBatch, kBatch, 1.0, 77});
   EXPECT_TRUE(stepped.ok()) << stepped.ToString();
@@ -137,15 +138,15 @@ std::vector<float> GradientOf(LearnerOptions options, bool by_hand, bool recompu
   return gradient;
 }
 
-TEST(HandwrittenBackwardTest, GradientsAreAutograds) {
+TEST(HandwrittenBackwardTest, GradientsEqualAutograds) {
   for (const Case& one : Cases()) {
     const std::vector<float> plain = GradientOf(one.options, false);
-    const std::vector<float> by_hand = GradientOf(one.options, true);
+    const std::vector<float> handwritten = GradientOf(one.options, true);
     float largest = 0;
     for (const float value : plain) largest = std::max(largest, std::fabs(value));
     ASSERT_GT(largest, 1e-3) << one.name;
     for (size_t i = 0; i < plain.size(); ++i) {
-      ASSERT_NEAR(by_hand[i], plain[i], 3e-6 * std::max(largest, 1.0f)) << one.name << " " << i;
+      ASSERT_NEAR(handwritten[i], plain[i], 3e-6 * std::max(largest, 1.0f)) << one.name << " " << i;
     }
   }
 }
@@ -155,22 +156,22 @@ TEST(HandwrittenBackwardTest, RunsWithClippingAndMomentsStayTogether) {
     SCOPED_TRACE(one.name);
     LearnerOptions options = one.options;
     options.clip_norm = 0.5;
-    const auto plain = NewLearner(options, false), by_hand = NewLearner(options, true);
+    const auto plain = NewLearner(options, false), handwritten = NewLearner(options, true);
     for (int64_t step = 0; step < 9; ++step) {
       const int64_t begin = step % 3 * kBatch;
       const StepInput input{begin, kBatch, kBatch, 3e-3, static_cast<uint64_t>(step)};
       ASSERT_TRUE(plain->Step(input).ok());
-      ASSERT_TRUE(by_hand->Step(input).ok());
-      const auto wanted = plain->TakeLoss(), loss = by_hand->TakeLoss();
+      ASSERT_TRUE(handwritten->Step(input).ok());
+      const auto wanted = plain->ConsumeLoss(), loss = handwritten->ConsumeLoss();
       EXPECT_NEAR(loss->mean(), wanted->mean(), 1e-5 * std::fabs(wanted->mean())) << step;
       EXPECT_EQ(loss->rows, wanted->rows);
     }
   }
 }
 
-TEST(HandwrittenBackwardTest, PartsOfAStepAddUp) {
+TEST(HandwrittenBackwardTest, MicroBatchesAddUp) {
   for (const Case& one : Cases()) {
-    if (one.options.model.dropout > 0) continue;  // a part's mask is another
+    if (one.options.model.dropout > 0) continue;  // each micro-batch has another mask
     const auto whole = NewLearner(one.options, true), parts = NewLearner(one.options, true);
     ASSERT_TRUE(whole->Step({0, 48, 48, 1e-2, 1}).ok());
     for (const int64_t begin : {0, 10, 40}) {
@@ -178,8 +179,8 @@ TEST(HandwrittenBackwardTest, PartsOfAStepAddUp) {
       input.last = begin == 40;
       ASSERT_TRUE(parts->Step(input).ok());
     }
-    const double norm = whole->TakeLoss()->gradient_norm;
-    EXPECT_NEAR(parts->TakeLoss()->gradient_norm, norm, 1e-5 * norm) << one.name;
+    const double norm = whole->ConsumeLoss()->gradient_norm;
+    EXPECT_NEAR(parts->ConsumeLoss()->gradient_norm, norm, 1e-5 * norm) << one.name;
   }
 }
 
@@ -194,7 +195,7 @@ TEST(HandwrittenBackwardTest, InBf16LossesStayNearThoseOfFloat32) {
       ASSERT_TRUE(whole->Step(input).ok());
       const absl::Status stepped = half->Step(input);
       ASSERT_TRUE(stepped.ok()) << stepped.ToString();
-      const double wanted = whole->TakeLoss()->mean(), loss = half->TakeLoss()->mean();
+      const double wanted = whole->ConsumeLoss()->mean(), loss = half->ConsumeLoss()->mean();
       EXPECT_NEAR(loss, wanted, 0.03 * wanted) << one.name << " step " << step;
       EXPECT_NE(loss, wanted) << one.name;
     }
@@ -203,11 +204,11 @@ TEST(HandwrittenBackwardTest, InBf16LossesStayNearThoseOfFloat32) {
 
 TEST(RecomputeTest, GradientsAreThoseOfActivationsThatWereKept) {
   for (const Case& one : Cases()) {
-    for (const bool by_hand : {true, false}) {
-      const std::vector<float> kept = GradientOf(one.options, by_hand);
-      const std::vector<float> again = GradientOf(one.options, by_hand, /*recompute=*/true);
+    for (const bool handwritten : {true, false}) {
+      const std::vector<float> kept = GradientOf(one.options, handwritten);
+      const std::vector<float> again = GradientOf(one.options, handwritten, /*recompute=*/true);
       for (size_t i = 0; i < kept.size(); ++i) {
-        ASSERT_NEAR(again[i], kept[i], 1e-6) << one.name << " " << by_hand << " " << i;
+        ASSERT_NEAR(again[i], kept[i], 1e-6) << one.name << " " << handwritten << " " << i;
       }
     }
   }
@@ -229,15 +230,15 @@ TEST(RecomputeTest, RunsThatSwitchItOnAndOffStayTogetherInEachPrecision) {
         ASSERT_TRUE(kept->Step(input).ok());
         const absl::Status stepped = again->Step(input);
         ASSERT_TRUE(stepped.ok()) << stepped.ToString();
-        const double wanted = kept->TakeLoss()->mean();
-        EXPECT_NEAR(again->TakeLoss()->mean(), wanted, 1e-6 * std::fabs(wanted)) << step;
+        const double wanted = kept->ConsumeLoss()->mean();
+        EXPECT_NEAR(again->ConsumeLoss()->mean(), wanted, 1e-6 * std::fabs(wanted)) << step;
       }
     }
   }
 }
 
-// The values of a state's slots for a model whose windows are shorter: positions are those
-// of the last steps.
+// Returns the state for a model with shorter windows: its positions are those of the last
+// steps.
 Learner::State WithLastPositions(Learner::State state, const ParameterLayout& from, int64_t rows) {
   for (auto& [name, values] : state.slots) {
     auto at = values.begin();
@@ -256,31 +257,31 @@ TEST(ShortenWindowTest, AModelOfShortenedWindowsIsOneThatNeverHadMore) {
   constexpr int64_t kSteps = 3;
   for (const Case& one : Cases()) {
     if (one.options.shape.window <= kSteps || one.options.model.architecture == "mlp") continue;
-    for (const bool by_hand : {true, false}) {
+    for (const bool handwritten : {true, false}) {
       SCOPED_TRACE(one.name);
       LearnerOptions options = one.options;
-      const auto shortened = NewLearner(options, by_hand);
+      const auto shortened = NewLearner(options, handwritten);
       ASSERT_TRUE(shortened->Step({0, kBatch, kBatch, 3e-3, 5}).ok());
       ASSERT_TRUE(shortened->ShortenWindow(kSteps).ok());
       EXPECT_EQ(shortened->window(), kSteps);
       options.shape.window = kSteps;
-      const auto fresh = NewLearner(options, by_hand);
+      const auto fresh = NewLearner(options, handwritten);
       ASSERT_TRUE(
           fresh->Load(WithLastPositions(*shortened->Save(), shortened->layout(), kSteps)).ok());
-      ASSERT_TRUE(shortened->TakeLoss().ok());
+      ASSERT_TRUE(shortened->ConsumeLoss().ok());
       for (int64_t step = 1; step < 5; ++step) {
         const StepInput input{step % 3 * kBatch, kBatch, kBatch, 3e-3, static_cast<uint64_t>(step)};
         ASSERT_TRUE(shortened->Step(input).ok());
         ASSERT_TRUE(fresh->Step(input).ok());
-        const double wanted = fresh->TakeLoss()->mean();
-        EXPECT_NEAR(shortened->TakeLoss()->mean(), wanted, 1e-5 * std::fabs(wanted)) << step;
+        const double wanted = fresh->ConsumeLoss()->mean();
+        EXPECT_NEAR(shortened->ConsumeLoss()->mean(), wanted, 1e-5 * std::fabs(wanted)) << step;
       }
       const std::vector<int32_t> rows = {kFirst, kFirst + 9, kRows - 1};
       std::vector<float> a(rows.size() * static_cast<size_t>(options.shape.outputs)), b = a;
       ASSERT_TRUE(shortened->Predict(Weights::kLast, rows, absl::MakeSpan(a)).ok());
       ASSERT_TRUE(fresh->Predict(Weights::kLast, rows, absl::MakeSpan(b)).ok());
       for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-5) << i;
-      // Rows passed in keep the history that they had.
+      // Rows passed to Predict() keep their full history.
       EncodedRows passed = Data(options).rows;
       const auto later = static_cast<size_t>(kRows - (one.options.shape.window - 1 + 1));
       std::vector<float> c(later * static_cast<size_t>(options.shape.outputs));
@@ -308,7 +309,7 @@ TEST(HandwrittenForwardTest, PredictionsAreThoseOfTheModel) {
     ASSERT_TRUE(plain->Predict(Weights::kLast, rows, absl::MakeSpan(wanted)).ok());
     ASSERT_TRUE(fast->Predict(Weights::kLast, rows, absl::MakeSpan(out)).ok());
     for (size_t i = 0; i < out.size(); ++i) EXPECT_NEAR(out[i], wanted[i], 3e-6) << one.name;
-    // One row, and rows from elsewhere.
+    // A single row, and rows that are not resident.
     ASSERT_TRUE(fast->Predict(Weights::kBest, absl::MakeSpan(rows).subspan(3, 1),
                               absl::MakeSpan(out).first(outputs))
                     .ok());

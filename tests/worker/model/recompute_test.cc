@@ -1,4 +1,4 @@
-// What computing activations again saves: peaks of processes of their own.
+// Memory that activation checkpointing saves: the peaks of separate processes.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kWindow = 256, kBatch = 16, kRows = 400;
 
-// Texts of half the longest one's length to all of it.
+// Texts from half of the maximum length to all of it.
 class Texts final : public MediaSource {
  public:
   absl::Status Load(const MediaRequest& request, MediaBatch& out) const override {
@@ -36,7 +36,7 @@ class Texts final : public MediaSource {
   }
 };
 
-// Patches of volumes with masks, or images, that differ.
+// Distinct patches of volumes with masks, or distinct images.
 class Dense final : public MediaSource {
  public:
   explicit Dense(std::vector<int64_t> image) : image_(std::move(image)) {}
@@ -63,7 +63,7 @@ class Dense final : public MediaSource {
   }
 
  private:
-  const std::vector<int64_t> image_;  // ModelShape's
+  const std::vector<int64_t> image_;  // see ModelShape
 };
 
 struct Case {
@@ -109,10 +109,10 @@ Case SetupOf(const std::string& architecture) {
   return setup;
 }
 
-// A learner whose order has two batches; null: failed.
-std::unique_ptr<Learner> LearnerOf(Case setup, bool by_hand, bool recompute) {
+// Makes a learner whose order has two batches; null if that failed.
+std::unique_ptr<Learner> LearnerOf(Case setup, bool handwritten, bool recompute) {
   SetTorchThreads(1);
-  setup.options.paths.handwritten_backward = by_hand;
+  setup.options.paths.handwritten_backward = handwritten;
   auto learner = Learner::Create(setup.options, std::move(setup.data));
   if (!learner.ok() || !(*learner)->SetRecompute(recompute)) return nullptr;
   std::vector<int32_t> order(static_cast<size_t>(2 * setup.batch));
@@ -121,11 +121,11 @@ std::unique_ptr<Learner> LearnerOf(Case setup, bool by_hand, bool recompute) {
   return *std::move(learner);
 }
 
-// Bytes that two steps add to the process; < 0: failed.
-int64_t PeakOfSteps(const std::string& architecture, bool by_hand, bool recompute) {
+// Returns the bytes that two steps add to the process; < 0: failed.
+int64_t PeakOfSteps(const std::string& architecture, bool handwritten, bool recompute) {
   Case setup = SetupOf(architecture);
   const int64_t batch = setup.batch;
-  const auto learner = LearnerOf(std::move(setup), by_hand, recompute);
+  const auto learner = LearnerOf(std::move(setup), handwritten, recompute);
   if (learner == nullptr) return -1;
   ResetPeakResident();
   const int64_t before = PeakResidentBytes();
@@ -135,12 +135,12 @@ int64_t PeakOfSteps(const std::string& architecture, bool by_hand, bool recomput
   return PeakResidentBytes() - before;
 }
 
-int64_t PeakInAProcess(const std::string& architecture, bool by_hand, bool recompute) {
+int64_t PeakInAProcess(const std::string& architecture, bool handwritten, bool recompute) {
   int ends[2];
   EXPECT_EQ(pipe(ends), 0);
   const pid_t child = fork();
   if (child == 0) {
-    const int64_t peak = PeakOfSteps(architecture, by_hand, recompute);
+    const int64_t peak = PeakOfSteps(architecture, handwritten, recompute);
     _exit(write(ends[1], &peak, sizeof peak) == sizeof peak ? 0 : 1);
   }
   int64_t peak = -1;
@@ -153,12 +153,12 @@ int64_t PeakInAProcess(const std::string& architecture, bool by_hand, bool recom
 }
 
 void ExpectLess(const std::string& architecture, double most) {
-  for (const bool by_hand : {true, false}) {
-    const int64_t kept = PeakInAProcess(architecture, by_hand, false);
-    const int64_t again = PeakInAProcess(architecture, by_hand, true);
+  for (const bool handwritten : {true, false}) {
+    const int64_t kept = PeakInAProcess(architecture, handwritten, false);
+    const int64_t again = PeakInAProcess(architecture, handwritten, true);
     std::printf(
         "{\"model\": \"%s\", \"path\": \"%s\", \"kept_mb\": %.1f, \"recomputed_mb\": %.1f}\n",
-        architecture.c_str(), by_hand ? "static" : "autograd", static_cast<double>(kept) / 1e6,
+        architecture.c_str(), handwritten ? "handwritten" : "autograd", static_cast<double>(kept) / 1e6,
         static_cast<double>(again) / 1e6);
     ASSERT_GT(again, 0);
     EXPECT_LT(static_cast<double>(again), most * static_cast<double>(kept));
@@ -171,12 +171,12 @@ TEST(RecomputeMemoryTest, ALongWindowTakesAtLeastThreeTenthsLess) {
 
 TEST(RecomputeMemoryTest, LongTextsTakeAtLeastThreeTenthsLess) { ExpectLess("text", 0.7); }
 
-// Most of what is left is of the one block that is computed again, the last one.
+// Most of the remaining memory belongs to the one block that is recomputed, the last one.
 TEST(RecomputeMemoryTest, PatchesOfVolumesTakeLess) { ExpectLess("unet3d", 0.85); }
 
 TEST(RecomputeMemoryTest, ImagesTakeAtLeastThreeTenthsLess) { ExpectLess("cnn", 0.7); }
 
-// Weights and running statistics, which are taken in once a step: to the bit.
+// Weights and running statistics are equal to the bit; a step updates the statistics once.
 TEST(RecomputeTest, ConvolutionsTrainTheSame) {
   for (const std::string architecture : {"unet3d", "cnn"}) {
     for (const bool loops : {true, false}) {
@@ -185,7 +185,8 @@ TEST(RecomputeTest, ConvolutionsTrainTheSame) {
         Case setup = SetupOf(architecture);
         if (architecture == "unet3d") setup.options.shape.image = {1, 8, 16, 16};
         setup.data.rows.media = std::make_shared<Dense>(setup.options.shape.image);
-        setup.options.optimizer.kind = OptimizerKind::kSgd;  // weights tell the gradients' length
+        setup.options.optimizer.kind =
+            OptimizerKind::kSgd;  // the difference of weights shows the gradients' length
         const int64_t batch = setup.batch;
         const auto learner = LearnerOf(std::move(setup), loops, recompute);
         ASSERT_NE(learner, nullptr);

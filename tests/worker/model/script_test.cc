@@ -1,4 +1,4 @@
-// Networks that users bring, made here as they would make them.
+// Networks that users supply, made here as users would make them.
 #include "worker/model/networks/script.h"
 
 #include <ATen/ops/full.h>
@@ -96,7 +96,7 @@ TEST(ScriptTest, ALinearModuleLearnsAsTheFormulaSays) {
   EXPECT_EQ((*learner)->layout()[0].name, "module.weight");
   ASSERT_TRUE((*learner)->SetOrder(Order(8)).ok());
   const std::vector<float> before = (*learner)->Save()->slots[kWeightsSlot];
-  EXPECT_FLOAT_EQ(before[0], 0.1f);  // as in the file, whatever the seed
+  EXPECT_FLOAT_EQ(before[0], 0.1f);  // the value in the file, for any seed
   ASSERT_TRUE((*learner)->Step({0, 8, 8, 0.5, 1}).ok());
   const std::vector<float> after = (*learner)->Save()->slots[kWeightsSlot];
   // Equal logits: the gradient of class 0's bias is the mean of (1/2 - [class is 0]).
@@ -104,7 +104,7 @@ TEST(ScriptTest, ALinearModuleLearnsAsTheFormulaSays) {
   double bias = 0;
   for (const int32_t label : data.classes) bias += 0.5 - (label == 0);
   EXPECT_NEAR(after[6], -0.5 * bias / 8, 1e-6);
-  // The weights that were best stay what they were while others are trained.
+  // The best weights do not change while training goes on.
   ASSERT_TRUE((*learner)->KeepBest().ok());
   ASSERT_TRUE((*learner)->Step({0, 8, 8, 0.5, 1}).ok());
   std::vector<float> best(2), last(2);
@@ -138,7 +138,7 @@ def forward(self, numeric):
     ASSERT_TRUE((*learner)->SetOrder(Order(8)).ok());
     ASSERT_TRUE((*learner)->Step({0, 8, 8, 0.5, dropout_seed}).ok());
     weights.push_back((*learner)->Save()->slots[kWeightsSlot]);
-    // weight, mean, var; the count stays the module's own.
+    // weight, mean and var are saved; the count of batches stays inside the module.
     ASSERT_EQ(weights.back().size(), 12u);
     EXPECT_NE(weights.back()[6], 0);
     EXPECT_NE(weights.back()[9], 1);
@@ -147,7 +147,7 @@ def forward(self, numeric):
   EXPECT_NE(weights[0], weights[2]);
 }
 
-TEST(ScriptTest, WhatIsWrongIsNamed) {
+TEST(ScriptTest, ErrorsNameTheirCause) {
   ModelShape wide = Shape();
   wide.outputs = 5;
   EXPECT_THAT(Refusal(Saved(LinearModule()), wide), HasSubstr("gives [7, 2], not [7, 5]"));

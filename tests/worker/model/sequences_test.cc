@@ -1,4 +1,4 @@
-// Models over windows of a series, against PyTorch's.
+// Models over windows of a series against PyTorch.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace traind {
 namespace {
 
-// As tests/golden/sequences_golden.py has them.
+// The same as in tests/golden/sequences_golden.py.
 constexpr int64_t kSteps = 20, kBatch = 16, kNumeric = 5, kWindow = 7, kHorizon = 2;
 constexpr int64_t kContext = kWindow - 1 + kHorizon, kRows = kSteps * kBatch + kContext;
 constexpr double kLearningRate = 3e-3;
@@ -46,7 +46,7 @@ std::unique_ptr<Learner> NewLearner(const Golden& golden, const LearnerOptions& 
       data.values.push_back(values[static_cast<size_t>(row * 3 + k)]);
     }
   }
-  SetTorchThreads(1);  // more would wait for each other at sizes like these
+  SetTorchThreads(1);  // at these sizes more threads would only wait for each other
   auto learner = Learner::Create(options, std::move(data));
   EXPECT_TRUE(learner.ok()) << learner.status().ToString();
   EXPECT_TRUE((*learner)->SetOrder(RowsFrom(kContext, kSteps * kBatch)).ok());
@@ -57,17 +57,17 @@ void ExpectRun(const std::string& run, const LearnerOptions& base) {
   const Golden golden("sequences.safetensors");
   const std::vector<float> losses = golden.Floats("out." + run + ".losses");
   const std::vector<float> predictions = golden.Floats("out." + run + ".predictions");
-  for (const bool by_hand : {true, false}) {
-    SCOPED_TRACE(run + (by_hand ? ", static" : ", autograd"));
+  for (const bool handwritten : {true, false}) {
+    SCOPED_TRACE(run + (handwritten ? ", handwritten" : ", autograd"));
     LearnerOptions options = base;
-    options.paths.handwritten_backward = by_hand;
+    options.paths.handwritten_backward = handwritten;
     const auto learner = NewLearner(golden, options);
     LoadWeights(golden, *learner, run + ".");
     for (int64_t step = 0; step < kSteps; ++step) {
       const absl::Status stepped = learner->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1});
       ASSERT_TRUE(stepped.ok()) << stepped.ToString();
       const double wanted = losses[static_cast<size_t>(step)];
-      EXPECT_NEAR(learner->TakeLoss()->mean(), wanted, 1e-5 * wanted) << "step " << step;
+      EXPECT_NEAR(learner->ConsumeLoss()->mean(), wanted, 1e-5 * wanted) << "step " << step;
     }
     std::vector<float> out(predictions.size());
     ASSERT_TRUE(
@@ -114,7 +114,8 @@ TEST(SequencesTest, InitialWeightsAreSpreadAsPyTorchSpreadsThem) {
   LearnerOptions options = Options(kWindow, 2, false);
   options.model.lstm.hidden = 64;
   options.model.transformer.width = 64;
-  // Of a uniform on [-a, a) the mean square is a^2 / 3; of a normal its variance.
+  // The mean square of a uniform distribution on [-a, a) is a^2 / 3, that of a
+  // normal one its variance.
   const auto mean_square = [&](const char* architecture, const std::string& name) {
     options.model.architecture = architecture;
     const auto learner = NewLearner(golden, options);
@@ -154,7 +155,7 @@ TEST(SequencesTest, Bf16LossesStayNearThoseOfFloat32) {
       ASSERT_TRUE(whole->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1}).ok());
       const absl::Status stepped = half->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1});
       ASSERT_TRUE(stepped.ok()) << stepped.ToString();
-      const double wanted = whole->TakeLoss()->mean(), loss = half->TakeLoss()->mean();
+      const double wanted = whole->ConsumeLoss()->mean(), loss = half->ConsumeLoss()->mean();
       EXPECT_NEAR(loss, wanted, 0.03 * wanted) << architecture << " step " << step;
       EXPECT_NE(loss, wanted);
     }

@@ -1,4 +1,4 @@
-// The text encoder against PyTorch's, and packed attention against padded.
+// The text encoder against PyTorch, and packed attention against padded attention.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/randn.h>
@@ -23,7 +23,7 @@
 namespace traind {
 namespace {
 
-// As tests/golden/text_golden.py has them.
+// The same as in tests/golden/text_golden.py.
 constexpr int64_t kSteps = 20, kBatch = 8, kNumeric = 3, kVocabulary = 30, kLongest = 90;
 constexpr double kLearningRate = 3e-3, kMaxNorm = 5;
 
@@ -90,13 +90,13 @@ class Trained {
     return model_->Forward(parameters_.tensors(), inputs, training);
   }
 
-  // The loss before the step.
+  // Takes a step and returns the loss before it.
   double Step(int64_t step) {
     const at::Tensor gradient = at::zeros_like(parameters_.flat());
     const at::Tensor loss = LossOf(step);
     loss.backward();
     const at::NoGradGuard no_gradients;
-    parameters_.TakeGradients(gradient);
+    parameters_.MoveGradientsTo(gradient);
     optimizer_->Step(gradient, kLearningRate, kMaxNorm, std::nullopt);
     return loss.item<double>();
   }
@@ -105,7 +105,7 @@ class Trained {
     const at::Tensor gradient = at::zeros_like(parameters_.flat());
     LossOf(step).backward();
     const at::NoGradGuard no_gradients;
-    parameters_.TakeGradients(gradient);
+    parameters_.MoveGradientsTo(gradient);
     return parameters_.Pack(gradient);
   }
 
@@ -160,7 +160,7 @@ void ExpectRun(const Recorded& run) {
 
 TEST(TextEncoderTest, LossesWithPlainAttentionAreThoseOfPyTorchStepByStep) { ExpectRun(kPlain); }
 
-// The first outputs are those of a loop over scores, one by one.
+// The first outputs were computed by a loop over single scores.
 TEST(TextEncoderTest, LossesWithDisentangledAttentionAreThoseOfPyTorchStepByStep) {
   ExpectRun(kDisentangled);
 }
@@ -230,11 +230,11 @@ TEST(TextLearnerTest, LossesOfEitherPathAreThoseOfPyTorchStepByStep) {
   const Golden golden("text.safetensors");
   for (const Recorded& run : {kPlain, kDisentangled, kTextAlone}) {
     const std::vector<float> losses = golden.Floats("out." + run.name + ".losses");
-    for (const bool by_hand : {true, false}) {
+    for (const bool handwritten : {true, false}) {
       for (const bool recompute : {false, true}) {
-        SCOPED_TRACE(run.name + (by_hand ? ", static" : ", autograd"));
+        SCOPED_TRACE(run.name + (handwritten ? ", handwritten" : ", autograd"));
         LearnerOptions options = OptionsOf(run);
-        options.paths.handwritten_backward = by_hand;
+        options.paths.handwritten_backward = handwritten;
         const auto learner = LearnerOf(golden, run, options);
         EXPECT_TRUE(learner->SetRecompute(recompute) || !recompute);
         for (int64_t step = 0; step < kSteps; ++step) {
@@ -242,14 +242,14 @@ TEST(TextLearnerTest, LossesOfEitherPathAreThoseOfPyTorchStepByStep) {
               learner->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1});
           ASSERT_TRUE(stepped.ok()) << stepped.ToString();
           const double wanted = losses[static_cast<size_t>(step)];
-          EXPECT_NEAR(learner->TakeLoss()->mean(), wanted, 1e-5 * wanted) << "step " << step;
+          EXPECT_NEAR(learner->ConsumeLoss()->mean(), wanted, 1e-5 * wanted) << "step " << step;
         }
       }
     }
   }
 }
 
-// Losses of some steps, in parts of half a batch.
+// Returns the losses of some steps, each in micro-batches of half a batch.
 std::vector<double> LossesOf(const Golden& golden, const Recorded& run,
                              const LearnerOptions& options) {
   const auto learner = LearnerOf(golden, run, options);
@@ -265,7 +265,7 @@ std::vector<double> LossesOf(const Golden& golden, const Recorded& run,
       input.last = last;
       EXPECT_TRUE(learner->Step(input).ok());
     }
-    losses.push_back(learner->TakeLoss()->mean());
+    losses.push_back(learner->ConsumeLoss()->mean());
   }
   return losses;
 }
@@ -275,14 +275,14 @@ TEST(TextLearnerTest, WithDropoutAndAccumulationEitherPathIsTheSame) {
   for (const Recorded& run : {kPlain, kDisentangled}) {
     LearnerOptions options = OptionsOf(run);
     options.model.dropout = 0.3;
-    const std::vector<double> by_hand = LossesOf(golden, run, options);
+    const std::vector<double> handwritten = LossesOf(golden, run, options);
     options.paths.handwritten_backward = false;
     const std::vector<double> autograd = LossesOf(golden, run, options);
     options.model.dropout = 0;
     const std::vector<double> without = LossesOf(golden, run, options);
-    for (size_t i = 0; i < by_hand.size(); ++i) {
-      EXPECT_NEAR(by_hand[i], autograd[i], 1e-5 * autograd[i]) << run.name << " step " << i;
-      EXPECT_GT(std::fabs(by_hand[i] - without[i]), 1e-4 * without[i]);
+    for (size_t i = 0; i < handwritten.size(); ++i) {
+      EXPECT_NEAR(handwritten[i], autograd[i], 1e-5 * autograd[i]) << run.name << " step " << i;
+      EXPECT_GT(std::fabs(handwritten[i] - without[i]), 1e-4 * without[i]);
     }
   }
 }
@@ -293,8 +293,8 @@ TEST(TextLearnerTest, Bf16LossesStayNearThoseOfFloat32) {
     LearnerOptions options = OptionsOf(run);
     const std::vector<double> whole = LossesOf(golden, run, options);
     options.precision = Precision::kBf16;
-    for (const bool by_hand : {true, false}) {
-      options.paths.handwritten_backward = by_hand;
+    for (const bool handwritten : {true, false}) {
+      options.paths.handwritten_backward = handwritten;
       const std::vector<double> half = LossesOf(golden, run, options);
       for (size_t i = 0; i < whole.size(); ++i) {
         EXPECT_NEAR(half[i], whole[i], 0.03 * whole[i]) << run.name << " step " << i;
@@ -304,7 +304,7 @@ TEST(TextLearnerTest, Bf16LossesStayNearThoseOfFloat32) {
   }
 }
 
-TEST(TextEncoderTest, GradientsStayWhenActivationsAreComputedAgain) {
+TEST(TextEncoderTest, GradientsStayUnderActivationCheckpointing) {
   const Golden golden("text.safetensors");
   for (const Recorded& run : {kPlain, kDisentangled}) {
     Trained trained(golden, run);
@@ -320,18 +320,18 @@ TEST(RelativeBucketsTest, NearDistancesHaveABucketEachAndTheFarthestTheLast) {
   const RelativeBuckets buckets(32, 512);
   EXPECT_EQ(buckets.count(), 64);
   for (int64_t distance = -16; distance <= 16; ++distance) {
-    EXPECT_EQ(buckets.Of(distance), distance + 32);
+    EXPECT_EQ(buckets.BucketOf(distance), distance + 32);
   }
   for (int64_t distance = 17; distance < 512; ++distance) {
-    EXPECT_GE(buckets.Of(distance), buckets.Of(distance - 1));
-    EXPECT_EQ(buckets.Of(-distance), 64 - buckets.Of(distance)) << distance;
+    EXPECT_GE(buckets.BucketOf(distance), buckets.BucketOf(distance - 1));
+    EXPECT_EQ(buckets.BucketOf(-distance), 64 - buckets.BucketOf(distance)) << distance;
   }
-  EXPECT_EQ(buckets.Of(511), 63);
-  EXPECT_EQ(buckets.Row(3)[0], buckets.Of(3));
-  EXPECT_EQ(buckets.Row(3)[5], buckets.Of(-2));
+  EXPECT_EQ(buckets.BucketOf(511), 63);
+  EXPECT_EQ(buckets.Row(3)[0], buckets.BucketOf(3));
+  EXPECT_EQ(buckets.Row(3)[5], buckets.BucketOf(-2));
 }
 
-// Outputs and gradients, of lengths that differ much.
+// Compares outputs and gradients for samples of very different lengths.
 void ExpectPackedIsPadded(bool disentangled, double dropout) {
   constexpr int64_t kWidth = 24, kHeads = 3;
   const RelativeBuckets buckets(8, 60);
@@ -363,13 +363,14 @@ void ExpectPackedIsPadded(bool disentangled, double dropout) {
   }
 }
 
-TEST(PackedAttentionTest, WhatIsPackedIsWhatIsPadded) {
+TEST(PackedAttentionTest, PackedAttentionEqualsPaddedAttention) {
   ExpectPackedIsPadded(/*disentangled=*/false, 0);
   ExpectPackedIsPadded(/*disentangled=*/true, 0);
 }
 
-// With a dropout nothing is equal but the way back to the way there: by differences.
-TEST(PackedAttentionTest, ADropoutOfTheSharesIsDifferentiated) {
+// With dropout the two passes draw different masks, so the gradient is checked
+// by finite differences.
+TEST(PackedAttentionTest, DropoutOfTheProbabilitiesIsDifferentiated) {
   const RelativeBuckets buckets(4, 12);
   TextAttentionOptions options;
   options.ends = {5, 12};

@@ -1,5 +1,5 @@
-// The U-Net against PyTorch's (tests/golden/unet3d_golden.py and unet3d_classes_golden.py), step by
-// step.
+// The U-Net against PyTorch, step by step (tests/golden/unet3d_golden.py and
+// unet3d_classes_golden.py).
 #include <absl/types/span.h>
 #include <gtest/gtest.h>
 
@@ -14,11 +14,11 @@
 namespace traind {
 namespace {
 
-// As tests/golden/unet3d_golden.py has them.
+// The same as in tests/golden/unet3d_golden.py.
 constexpr int64_t kSteps = 20, kBatch = 2, kVoxels = 8 * 8 * 12;
 constexpr double kLearningRate = 1e-3;
 
-// The golden patches, of which the first `channels` channels are taken.
+// The golden patches, with their first `channels` channels.
 class GoldenPatches final : public MediaSource {
  public:
   GoldenPatches(const Golden& golden, int64_t channels)
@@ -86,7 +86,7 @@ TEST_P(Unet3dTest, LossesAndRunningStatisticsAreThoseOfPyTorchStepByStep) {
   for (int64_t step = 0; step < kSteps; ++step) {
     const absl::Status stepped = learner->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1});
     ASSERT_TRUE(stepped.ok()) << stepped.ToString();
-    const auto loss = learner->TakeLoss();
+    const auto loss = learner->ConsumeLoss();
     ASSERT_TRUE(loss.ok());
     const double wanted = expected[static_cast<size_t>(step)];
     EXPECT_NEAR(loss->mean(), wanted, 1e-5 * wanted) << "step " << step;
@@ -116,7 +116,7 @@ TEST_P(Unet3dTest, ProbabilitiesOfWholePatchesAreThoseOfPyTorch) {
   for (int64_t step = 0; step < kSteps; ++step) {
     ASSERT_TRUE(learner->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1}).ok());
   }
-  // A patch is a row here: no volume, so that all its voxels are answered.
+  // Each patch is a row rather than a volume here, so that all its voxels are answered.
   const std::vector<float> wanted = golden.Floats("out." + run.name + ".probabilities");
   std::vector<float> out(wanted.size());
   ASSERT_TRUE(learner->Predict(Weights::kLast, RowsFrom(0, kBatch), absl::MakeSpan(out)).ok());

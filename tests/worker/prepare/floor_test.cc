@@ -1,4 +1,4 @@
-// The floors: right values, and nothing a fold must not see.
+// The floors: their values are right, and they use nothing that a fold must not see.
 #include <absl/strings/str_cat.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ FloorFolds InTurn() {
   return FoldsOf(fold_of, kFolds);
 }
 
-// Rows as text, so that a test can plant something in one of them.
+// Rows as text, so that a test can plant a marker in one of them.
 struct Lines {
   std::vector<std::string> train, test;
 
@@ -140,7 +140,7 @@ TEST(LinearFloorTest, MoreThanTwoClassesAreLearntToo) {
   EXPECT_GT(floor.test.values[8], 0.8f);
 }
 
-// A marker planted in one row of fold 0: what must not change?
+// Plants a marker in one row of fold 0 and checks which values change.
 void ExpectNoLeak(TargetKind kind, Metric metric, const std::string& planted) {
   const Lines clean = LearnableLines(kind);
   Lines marked = clean;
@@ -154,7 +154,7 @@ void ExpectNoLeak(TargetKind kind, Metric metric, const std::string& planted) {
   for (size_t i = 0; i < before.oof.values.size(); ++i) {
     const size_t row = i / columns;
     if (row % kFolds == 0 && row != kMarked) {
-      // Fold 0's own model never saw the row, so its other rows keep their values.
+      // Fold 0's own model does not see the row, so its other rows keep their values.
       EXPECT_EQ(before.oof.values[i], after.oof.values[i]) << "row " << row;
     } else if (row != kMarked) {
       others_changed |= before.oof.values[i] != after.oof.values[i];

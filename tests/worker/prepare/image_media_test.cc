@@ -45,7 +45,7 @@ class ImageMediaTest : public ::testing::Test {
     EXPECT_TRUE(bytes.ok());
     return *bytes;
   }
-  // 30 images of two classes.
+  // Writes 30 images of two classes.
   void WriteFolders() const {
     for (int i = 0; i < 15; ++i) {
       Write("train/cat/" + std::to_string(100 + i) + ".png", Image("rgb.png"));
@@ -89,7 +89,7 @@ TEST_F(ImageMediaTest, FoldersBecomeATableWithPixelsAndColumnsForTheFloor) {
   ASSERT_TRUE(cache.ok()) << cache.status().ToString();
   EXPECT_EQ((*cache)->shape().train_rows, 30);
   EXPECT_EQ((*cache)->shape().test_rows, 1);
-  const auto small = DecodeImage(Image("small.png"), {});  // 8 x 8, as the cache has it
+  const auto small = DecodeImage(Image("small.png"), {});  // 8 x 8, as in the cache
   EXPECT_TRUE(std::equal(small->pixels.begin(), small->pixels.end(),
                          (*cache)->pixels() + 30 * (*cache)->shape().stride()));
   double sum = 0;
@@ -132,7 +132,7 @@ TEST_F(ImageMediaTest, TheContentChangesWithBytesSizeAndChannels) {
   EXPECT_NE(media_->content(), content);
 }
 
-// Arrays are held against files by tests/common/data/image/image_input_test.cc.
+// tests/common/data/image/image_input_test.cc compares arrays with files.
 TEST_F(ImageMediaTest, AnArrayIsReadAsItsTableAndItsImageWithNaNIsLeftOut) {
   const std::string arrays = fs::current_path() / "tests/common/data/image/arrays";
   spec_.train = arrays + "/nan_f4.npy";

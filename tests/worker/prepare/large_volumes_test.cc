@@ -1,4 +1,4 @@
-// PREPARE of volumes several times larger than the memory that it takes, up to their masks.
+// PREPARE of volumes, and of the floor's masks, takes a fraction of the volumes' memory.
 #include <absl/strings/str_cat.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -22,9 +22,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kDepth = 96, kPlane = 512 * 512, kVoxels = kDepth * kPlane;  // a byte each
+constexpr int64_t kDepth = 96, kPlane = 512 * 512, kVoxels = kDepth * kPlane;  // one byte per voxel
 
-// Zeros but for a bright voxel a slice; the file has holes where there is nothing else.
+// Zeros, with one bright voxel per slice. The file is sparse everywhere else.
 void SparseNpy(const std::string& path, char value) {
   const std::string header = NpyHeaderText("|u1", {kDepth, 512, 512});
   std::ofstream(path, std::ios::binary) << header;
@@ -74,7 +74,7 @@ TEST(LargeVolumesTest, PrepareAndItsMasksTakeAPartOfOneVolumesMemory) {
     });
     return floor;
   });
-  // The floor's answer has 4 bytes a voxel.
+  // The floor's prediction has 4 bytes per voxel.
   const int64_t answer = kVoxels * 4;
   std::printf("{\"volume_mb\": %.1f, \"answer_mb\": %.1f, \"peak_mb\": %.1f}\n",
               static_cast<double>(kVoxels) / 1e6, static_cast<double>(answer) / 1e6,

@@ -46,7 +46,7 @@ class PrepareTest : public ::testing::Test {
     std::string pattern = ::testing::TempDir() + "/prepare.XXXXXX";
     dir_ = mkdtemp(pattern.data());
     fs::create_directory(dir_ + "/state");
-    // The class depends on a: a better floor than the prior is there to be found.
+    // The class depends on a, so a better floor than the prior exists.
     std::string train = "a,b,y\n", test = "b,a,y\n";
     for (int i = 0; i < 200; ++i) {
       absl::StrAppend(&train, i % 20, ",", i % 3 ? "u" : "v", ",", i % 20 < 8 ? "low" : "high",
@@ -106,7 +106,7 @@ class PrepareTest : public ::testing::Test {
   std::string dir_;
 };
 
-TEST_F(PrepareTest, TellsTableFloorsAndEnd) {
+TEST_F(PrepareTest, ReportsTableFloorsAndEnd) {
   const auto messages = Run(Spec());
   ASSERT_THAT(messages, SizeIs(4));
   const auto& table = std::get<TableReady>(messages[0]);
@@ -126,7 +126,7 @@ TEST_F(PrepareTest, TellsTableFloorsAndEnd) {
   EXPECT_EQ(std::get<Finished>(messages[3]).attempt, 42);
 }
 
-TEST_F(PrepareTest, WhatItTellsIsOnDisk) {
+TEST_F(PrepareTest, ReportedFilesAreOnDisk) {
   const auto messages = Run(Spec());
   ASSERT_THAT(messages, SizeIs(4));
   const auto& told = std::get<FloorReady>(messages[2]);
@@ -144,7 +144,7 @@ TEST_F(PrepareTest, WhatItTellsIsOnDisk) {
   EXPECT_EQ(ReadFile(InState(standing->path))->substr(0, 22), "row,y,p_high,p_low\n0,l");
 }
 
-TEST_F(PrepareTest, TheFirstFloorStandsBeforeTheTableIsTold) {
+TEST_F(PrepareTest, TheFirstFloorIsPublishedBeforeTheTableIsReported) {
   RunPrepare(Task(Spec()), SystemClock(), [&](const FromProcess& message) {
     if (!std::holds_alternative<TableReady>(message)) return;
     const auto standing = ReadStandingPrediction(dir_ + "/state", "j");
@@ -155,7 +155,7 @@ TEST_F(PrepareTest, TheFirstFloorStandsBeforeTheTableIsTold) {
 
 TEST_F(PrepareTest, TheSameBytesAreReadOnce) {
   Run(Task(Spec(), "one"));
-  // The target of a test file, and where the files lie, are not what the key is of.
+  // The key depends neither on a test file's target nor on the files' places.
   fs::rename(dir_ + "/train.csv", dir_ + "/moved.csv");
   nlohmann::json moved = Spec();
   moved["data"]["train"] = dir_ + "/moved.csv";
@@ -163,7 +163,7 @@ TEST_F(PrepareTest, TheSameBytesAreReadOnce) {
   const auto messages = Run(Task(moved, "two"));
   ASSERT_THAT(messages, SizeIs(4));
   EXPECT_TRUE(std::get<TableReady>(messages[0]).cached);
-  // Another target, or one other byte, is another table.
+  // Another target, or one different byte, makes another table.
   nlohmann::json other = moved;
   other["data"]["target"] = "b";
   EXPECT_FALSE(std::get<TableReady>(Run(Task(other, "three"))[0]).cached);
@@ -192,7 +192,7 @@ TEST_F(PrepareTest, ASecondRunMakesTheSameFiles) {
   Run(Spec());
   EXPECT_EQ(*ReadFile(InState(FoldsPath("j"))), folds);
   EXPECT_EQ(*ReadFile(InState(FloorDir("j")) + "/oof.npy"), oof);
-  EXPECT_EQ(ReadStandingPrediction(dir_ + "/state", "j")->number, 2) << "nothing better came";
+  EXPECT_EQ(ReadStandingPrediction(dir_ + "/state", "j")->number, 2) << "no better floor came";
 }
 
 TEST_F(PrepareTest, WithoutTimeTheFirstFloorIsTheLast) {
@@ -252,7 +252,7 @@ TEST_F(PrepareTest, TextsHaveABagOfWordsForAFloor) {
   EXPECT_EQ((*table)->Text(0, Split::kTest, 0), "a fine, fine day");
   EXPECT_EQ((*table)->schema().features.front().name, "n");
   EXPECT_TRUE((*table)->schema().features.back().floor_only);
-  // Other columns, another table.
+  // Other columns make another table.
   spec["data"].erase("text");
   EXPECT_NE(std::get<TableReady>(Run(Task(spec, "k"))[0]).table, told.table);
 
@@ -285,7 +285,7 @@ TEST_F(PrepareTest, EachFoldHasASentencePieceModelOfItsOwnRows) {
     ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
     std::vector<int32_t> ids;
     (*tokenizer)->Encode("q", ids);
-    // Only fold 2's own rows have the letter: to its model it is unknown (0).
+    // Only fold 2's own rows have the letter, so its model does not know it (0).
     EXPECT_EQ(ids.back() == 0, fold == 2) << fold;
   }
 
@@ -314,7 +314,7 @@ TEST_F(PrepareTest, BadDataIsNamedByItsPlace) {
   failed = MustFail(Spec());
   EXPECT_EQ(failed.reason, AttemptEndReason::kDataError);
   EXPECT_THAT(failed.message, HasSubstr("train.csv: No such file"));
-  EXPECT_FALSE(fs::exists(InState(JobDir("j")))) << "nothing is left of it";
+  EXPECT_FALSE(fs::exists(InState(JobDir("j")))) << "no file is left";
 }
 
 TEST_F(PrepareTest, TooFewRowsForTheFoldsIsADataError) {

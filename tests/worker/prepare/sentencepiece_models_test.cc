@@ -1,4 +1,5 @@
-// Given SentencePiece models of every kind that is read, against SentencePiece itself.
+// Encoding by given SentencePiece models, of every kind that is read,
+// against SentencePiece itself.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 using Options = std::map<std::string, std::string>;
 
-// The test's own sources: prose, code and names.
+// The texts of the test: prose, code and names.
 const char* const kProse[] = {
     "The river was not beautiful at all, and we found nothing there; it rained.",
     "Stra\u00dfe und Caf\u00e9, \u6771\u4eac \u306f\u96e8\u3060\u3063\u305f, "
@@ -26,7 +27,7 @@ const char* const kProse[] = {
     "def encode(self, text): return [self.pieces[c] for c in text if c != ' ']",
     "No more, no less: never more nor less than nothing, nowhere, nobody, nonetheless."};
 
-// Words of the prose in another order, with characters from all over put in.
+// Words of the prose in another order, mixed with characters of many scripts.
 std::vector<std::string> Texts(int count, unsigned seed, bool foreign) {
   std::mt19937 random(seed);
   std::vector<std::string> words;
@@ -106,7 +107,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, SentencepieceModelsTest, testing::Values("unigra
 
 TEST_P(SentencepieceModelsTest, PlainOnes) { ExpectSameIds(Of({})); }
 
-TEST_P(SentencepieceModelsTest, BytesForWhatIsUnknown) {
+TEST_P(SentencepieceModelsTest, BytesForUnknownCharacters) {
   ExpectSameIds(Of({{"byte_fallback", "true"}, {"vocab_size", "600"}}));
 }
 

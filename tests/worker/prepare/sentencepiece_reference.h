@@ -1,4 +1,5 @@
-// SentencePiece's own training and encoding, apart: see worker/prepare/sentencepiece_library.h.
+// SentencePiece's own training and encoding, in a translation unit of their own: see
+// worker/prepare/sentencepiece_library.h.
 #pragma once
 
 #include <map>
@@ -7,13 +8,14 @@
 
 namespace traind {
 
-// Throws std::runtime_error where the model is none.
+// Throws std::runtime_error if `model` is not a model.
 std::vector<int> ReferenceIds(const std::string& model, const std::string& text);
-// Of many texts, by a model that is read once.
+// Encodes many texts with a model that is read once.
 std::vector<std::vector<int>> ReferenceIds(const std::string& model,
                                            const std::vector<std::string>& texts);
 
-// A model of the library's own training. Throws std::runtime_error with what it says.
+// Returns a model that the library itself has trained. Throws std::runtime_error with its
+// message.
 std::string ReferenceModel(const std::vector<std::string>& texts,
                            const std::map<std::string, std::string>& options);
 

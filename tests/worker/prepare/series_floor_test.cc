@@ -18,10 +18,10 @@ constexpr int kTrainRows = 400;
 constexpr int kTestRows = 30;
 constexpr int kFolds = 4;
 
-// A season of twelve rows on a slow trend, and a column that tells nothing.
+// A season of twelve rows on a slow trend, and a column without information.
 double Season(int row) { return 10 * std::sin(row * 6.283185307179586 / 12) + 0.01 * row; }
 
-// `marked`: this row's target and number are huge.
+// In row `marked` the target and the number are huge.
 std::shared_ptr<const Table> MakeTable(int marked = -1) {
   std::string train = "t,x,y\n", test = "t,x\n";
   for (int row = 0; row < kTrainRows; ++row) {
@@ -66,7 +66,7 @@ TEST(SeriesFloorTest, NaiveFindsTheSeasonAndGoesOnBeyondTheHorizon) {
     ASSERT_TRUE(naive.has_value());
     EXPECT_EQ(naive->period, 12);
     EXPECT_EQ(naive->floor.model, "naive");
-    // One season behind on the trend; two where the horizon is longer.
+    // The prediction lags one season behind the trend, or two if the horizon is longer.
     EXPECT_NEAR(naive->floor.score, horizon <= 12 ? 0.12 : 0.24, 0.01);
     for (int row = 0; row < kTestRows; ++row) {
       EXPECT_NEAR(naive->floor.test.values[static_cast<size_t>(row)], Season(kTrainRows + row),
@@ -75,7 +75,7 @@ TEST(SeriesFloorTest, NaiveFindsTheSeasonAndGoesOnBeyondTheHorizon) {
   }
 }
 
-TEST(SeriesFloorTest, LagsLearnWhatTheSeasonLeaves) {
+TEST(SeriesFloorTest, LagsLearnTheRestOfTheSeason) {
   const auto table = MakeTable();
   const SplitSpec split = Split(24, 2);
   const auto fold_of = MakeFolds(*table, split);
@@ -91,7 +91,7 @@ TEST(SeriesFloorTest, LagsLearnWhatTheSeasonLeaves) {
   }
 }
 
-TEST(SeriesFloorTest, WhatComesLaterChangesNoEarlierFold) {
+TEST(SeriesFloorTest, LaterRowsChangeNoEarlierFold) {
   const SplitSpec split = Split(6, 3);
   const auto plain = MakeTable();
   const auto marked = MakeTable(350);  // in the last fold
@@ -106,14 +106,14 @@ TEST(SeriesFloorTest, WhatComesLaterChangesNoEarlierFold) {
   const Floor a = lags(*plain), b = lags(*marked);
   const Floor c = PriorFloor(*plain, folds, *MetricByName("mae"));
   const Floor d = PriorFloor(*marked, folds, *MetricByName("mae"));
-  // The marked row is known three rows later, in its own fold; earlier rows and
-  // folds are as they were.
+  // The marked row becomes known three rows later, in its own fold. Earlier rows
+  // and folds do not change.
   for (size_t row = 0; row < 353; ++row) {
     if ((*fold_of)[row] < 0) continue;
     EXPECT_EQ(a.oof.values[row], b.oof.values[row]) << row;
     EXPECT_EQ(c.oof.values[row], d.oof.values[row]) << row;
   }
-  EXPECT_NE(a.oof.values[353], b.oof.values[353]);  // the marker works
+  EXPECT_NE(a.oof.values[353], b.oof.values[353]);  // the marker has an effect
 }
 
 TEST(SeriesFloorTest, WithoutAHorizonThereIsNone) {

@@ -1,4 +1,4 @@
-// PREPARE of volumes: table, cache, floor and the masks that the floor answers with.
+// PREPARE of volumes: the table, the cache, the floor, and the masks that the floor predicts.
 #include "worker/prepare/volume_media.h"
 
 #include <absl/strings/str_cat.h>
@@ -55,7 +55,7 @@ class VolumeMediaTest : public ::testing::Test {
     std::ofstream(dir_ + "/data/" + name, std::ios::binary) << text;
   }
 
-  // Foreground is what is above 10 (voxels i + 1 and on), but for one voxel of volume 0.
+  // Foreground are the values above 10 (voxels i + 1 and on), but for one voxel of volume 0.
   void Volume(int i) const {
     std::vector<float> voxels(60);
     std::string mask(60, '\0');
@@ -102,7 +102,7 @@ class VolumeMediaTest : public ::testing::Test {
   std::string dir_;
 };
 
-TEST_F(VolumeMediaTest, TheTableTellsTheShareOfForegroundAndTheCacheHasTheVoxels) {
+TEST_F(VolumeMediaTest, TheTableHasTheForegroundFractionAndTheCacheTheVoxels) {
   const auto messages = Run(Spec());
   ASSERT_NE(std::get_if<TableReady>(&messages[0]), nullptr) << Failure(Spec());
   const auto& ready = std::get<TableReady>(messages[0]);
@@ -124,7 +124,7 @@ TEST_F(VolumeMediaTest, TheFloorIsTheBestGlobalThresholdAndAnswersWithMasks) {
   const auto* floor = std::get_if<FloorReady>(&messages[1]);
   ASSERT_NE(floor, nullptr);
   EXPECT_EQ(floor->model, "threshold");
-  // All but volume 0 are told apart by a threshold; of that one 14 of 15 voxels.
+  // A threshold separates all volumes but volume 0, of which it finds 14 of 15 voxels.
   EXPECT_NEAR(floor->score, (5 + 2 * 14.0 / 29) / 6, 1e-6);
   const auto standing = ReadStandingPrediction(dir_ + "/state", "j");
   ASSERT_TRUE(standing.ok()) << standing.status();
@@ -151,7 +151,7 @@ TEST_F(VolumeMediaTest, MasksOfTheTestFileAreScored) {
   EXPECT_TRUE(fs::exists(absl::StrCat(dir_, "/state/", CurrentLink("j"), "/masks/7.tiff")));
 }
 
-// Class 1: values 30 to 39; class 2: 60 to 69; background below, between and above.
+// Class 1 has values 30 to 39, class 2 60 to 69; the background lies below, between and above.
 class ClassesTest : public VolumeMediaTest {
  protected:
   ClassesTest() {
@@ -181,7 +181,7 @@ TEST_F(ClassesTest, TheFloorFindsARangeForEachClass) {
   const auto* floor = std::get_if<FloorReady>(&messages[1]);
   ASSERT_NE(floor, nullptr);
   EXPECT_EQ(floor->model, "ranges");
-  EXPECT_GT(floor->score, 0.9);  // but for values that a fold's own training volumes lack
+  EXPECT_GT(floor->score, 0.9);  // not 1, because a fold's own training volumes lack some values
   const auto standing = ReadStandingPrediction(dir_ + "/state", "j");
   ASSERT_TRUE(standing.ok()) << standing.status();
   ASSERT_TRUE(standing->test_score.has_value());
@@ -218,7 +218,7 @@ TEST_F(ClassesTest, OtherClassesMakeAnotherTableAndOtherValuesAreNamed) {
   EXPECT_TRUE(std::get<TableReady>(Run(spec)[0]).cached);
   spec["data"]["volume"]["classes"] = {"liver", "vein"};
   EXPECT_FALSE(std::get<TableReady>(Run(spec)[0]).cached);
-  // Value 2 where there is one foreground alone.
+  // Value 2 is wrong if there is only one foreground class.
   EXPECT_THAT(Failure(Spec()), HasSubstr("DATA_ERROR: train.csv: 6 of 6 volumes are left out"));
   EXPECT_THAT(Failure(Spec()), HasSubstr("is 2; a mask has 0 and 1, or 0 and 255"));
 }
@@ -245,13 +245,13 @@ TEST_F(VolumeMediaTest, AVolumeThatCannotBeReadIsLeftOutAndNamed) {
   EXPECT_THAT(Failure(Spec()), HasSubstr("DATA_ERROR: train.csv: 2 of 6 volumes are left out"));
 }
 
-TEST_F(VolumeMediaTest, WhatIsWrongWithTheTestFileOrAPathIsAnError) {
+TEST_F(VolumeMediaTest, ABadTestFileOrPathIsAnError) {
   Put("v/7.npy", "nothing");
   EXPECT_THAT(Failure(Spec()), HasSubstr("v/7.npy: neither NPY"));
   Put("test.csv", "id,image\n1,/etc/passwd\n");
-  EXPECT_THAT(Failure(Spec()), HasSubstr("'/etc/passwd' is no file below the folder"));
+  EXPECT_THAT(Failure(Spec()), HasSubstr("'/etc/passwd' is not a file below the folder"));
   Put("test.csv", "id,image\n1,../../x.npy\n");
-  EXPECT_THAT(Failure(Spec()), HasSubstr("'../../x.npy' is no file below the folder"));
+  EXPECT_THAT(Failure(Spec()), HasSubstr("'../../x.npy' is not a file below the folder"));
   Put("test.csv", "id,picture\n1,v/1.npy\n");
   EXPECT_THAT(Failure(Spec()), HasSubstr("there is no column 'image' (data.volume.image)"));
 }

@@ -1,4 +1,4 @@
-// What others have trained, in our networks: PyTorch's answers.
+// Models with weights that other programs have trained, against PyTorch's answers.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/from_blob.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace traind {
 namespace {
 
 constexpr char kFile[] = "tests/golden/pretrained.safetensors";
-// As tests/golden/pretrained_golden.py has them.
+// The same as in tests/golden/pretrained_golden.py.
 constexpr int64_t kBatch = 8, kPieces = 29, kLongest = 90, kNumeric = 3, kSize = 9;
 
 template <class T>
@@ -26,7 +26,7 @@ at::Tensor Copy(const std::vector<T>& data, at::IntArrayRef shape, at::ScalarTyp
   return at::from_blob(const_cast<T*>(data.data()), shape, type).clone();
 }
 
-// The network's answers with the file's weights; the weights start at random.
+// Returns the network's answers with the file's weights; before that its weights are random.
 std::vector<float> Answers(const ModelSpec& spec, const ModelShape& shape,
                            const std::map<std::string, std::string>& map, int64_t pieces,
                            const Inputs& inputs) {
@@ -41,7 +41,7 @@ std::vector<float> Answers(const ModelSpec& spec, const ModelShape& shape,
   pretrained.sha256 = DigestFile(kFile)->sha256;
   pretrained.map = map;
   const auto report =
-      TakePretrained(pretrained, kFile, parameters.layout(), pieces, absl::MakeSpan(values));
+      LoadPretrained(pretrained, kFile, parameters.layout(), pieces, absl::MakeSpan(values));
   EXPECT_TRUE(report.ok()) << report.status();
   if (!report.ok()) return {};
   EXPECT_TRUE(report->kept.empty()) << report->Text();

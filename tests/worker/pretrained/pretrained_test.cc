@@ -31,7 +31,7 @@ ParameterInfo Parameter(const std::string& name, std::vector<int64_t> shape) {
   return {name, std::move(shape), size};
 }
 
-// A file on disk, tensor by tensor.
+// Builds a file on disk, tensor by tensor.
 class Weights {
  public:
   Weights& Add(const std::string& name, DType dtype, std::vector<int64_t> shape,
@@ -45,7 +45,7 @@ class Weights {
     return Add(name, DType::kF32, std::move(shape),
                std::string(reinterpret_cast<const char*>(values.data()), values.size() * 4));
   }
-  // 0, 1, 2, ...
+  // Adds a tensor of 0, 1, 2, ...
   Weights& Counted(const std::string& name, std::vector<int64_t> shape, float from = 0) {
     std::vector<float> values(static_cast<size_t>(Parameter("", shape).size));
     for (float& value : values) value = from++;
@@ -61,7 +61,7 @@ class Weights {
 
 class PretrainedTest : public testing::Test {
  protected:
-  // Of what starts as -1.
+  // Loads into values that start as -1.
   absl::StatusOr<PretrainedReport> Take(const std::string& bytes, const ParameterLayout& layout,
                                         std::map<std::string, std::string> map,
                                         int64_t pieces = 0) {
@@ -72,7 +72,7 @@ class PretrainedTest : public testing::Test {
     spec.sha256 = sha256_.empty() ? Sha256Hex(bytes) : sha256_;
     spec.map = std::move(map);
     values_.assign(static_cast<size_t>(TotalSize(layout)), -1);
-    return TakePretrained(spec, path, layout, pieces, absl::MakeSpan(values_));
+    return LoadPretrained(spec, path, layout, pieces, absl::MakeSpan(values_));
   }
   std::vector<std::string> Mistakes(const std::string& bytes, const ParameterLayout& layout,
                                     std::map<std::string, std::string> map, int64_t pieces = 0) {
@@ -96,8 +96,9 @@ TEST_F(PretrainedTest, WithoutAMapEqualNamesBelongTogether) {
   EXPECT_THAT(report->kept, ElementsAre("b", "head"));
   EXPECT_THAT(report->unused, ElementsAre("head", "other"));
   EXPECT_EQ(report->Text(),
-            "1 of 3 parameters (2 of 7 numbers) are taken; start at random: b, head (head is "
-            "[2, 2] here, the file's [3, 2]); not used of the file: head, other");
+            "1 of 3 parameters (2 of 7 numbers) come from the file; these start at random: b, head "
+            "(head is "
+            "[2, 2] here, but [3, 2] in the file); unused tensors of the file: head, other");
   EXPECT_THAT(report->Text(1), HasSubstr("start at random: b and 1 more"));
 }
 
@@ -127,7 +128,7 @@ TEST_F(PretrainedTest, ScalarsAndEmptyTensorsAreTaken) {
   EXPECT_THAT(values_, ElementsAre(5));
 }
 
-TEST_F(PretrainedTest, AllMistakesAreToldWithBothShapes) {
+TEST_F(PretrainedTest, AllMistakesAreReportedWithBothShapes) {
   const std::string bytes = Weights()
                                 .Counted("w", {2, 3})
                                 .Counted("v", {3})
@@ -151,14 +152,14 @@ TEST_F(PretrainedTest, AllMistakesAreToldWithBothShapes) {
                           "c [1]: \"ids\" [1] is I64, not F32, F16 or BF16",
                           "d [2, 3]: \"w\" [2, 3] has no rows 0 to 2",
                           "e [4, 3]: \"v\" [3] cannot follow [2, 3] along the first axis",
-                          "f [3]: \"v\" [3] is no matrix to transpose"));
+                          "f [3]: \"v\" [3] is not a matrix, so it cannot be transposed"));
 }
 
 TEST_F(PretrainedTest, TakingNothingIsAMistake) {
   EXPECT_THAT(Mistakes(Weights().Counted("x", {1}).Bytes(), {Parameter("a", {1})}, {})[0],
               HasSubstr("no tensor has the name of a parameter"));
   EXPECT_THAT(Mistakes(Weights().Counted("a", {2}).Bytes(), {Parameter("a", {1})}, {})[0],
-              HasSubstr("a is [1] here, the file's [2]"));
+              HasSubstr("a is [1] here, but [2] in the file"));
   EXPECT_THAT(
       Mistakes(Weights().Counted("a", {1}).Bytes(), {Parameter("a", {1})}, {{"a", "skip"}})[0],
       HasSubstr("nothing but skips"));
@@ -176,12 +177,12 @@ TEST_F(PretrainedTest, TokensAreOnlyKnownWithTheirTokenizer) {
   EXPECT_THAT(values_, ElementsAre(2, 3, 4, 5, 6, 7, 8, 9, -1));
   EXPECT_THAT(Mistakes(bytes, layout, {{"tokens.weight", "emb"}}, 3)[0],
               HasSubstr("tokens.weight [4, 2]: \"emb\" is [5, 2] (the tokenizer has 3 pieces"));
-  // By equal names: words that each fold has learnt are others.
+  // Equal names are not enough, because each fold learns other words.
   const std::string own = Weights().Counted("tokens.weight", {4, 2}).Counted("x", {1}).Bytes();
   const auto report = Take(own, layout, {});
   ASSERT_TRUE(report.ok());
   EXPECT_THAT(report->kept, ElementsAre("tokens.weight"));
-  EXPECT_THAT(report->Text(), HasSubstr("of tokens that each fold learns itself"));
+  EXPECT_THAT(report->Text(), HasSubstr("to tokens that each fold learns itself"));
 }
 
 TEST_F(PretrainedTest, NumbersThatAreNotFiniteAreCounted) {
@@ -192,8 +193,8 @@ TEST_F(PretrainedTest, NumbersThatAreNotFiniteAreCounted) {
                                 .Floats("aside", {1}, {nan})
                                 .Bytes();
   EXPECT_THAT(Mistakes(bytes, {Parameter("bad", {4}), Parameter("half", {1})}, {}),
-              ElementsAre(HasSubstr("\"bad\": of 4 values 2 are NaN and 1 infinite"),
-                          "\"half\": of 1 values 0 are NaN and 1 infinite"));
+              ElementsAre(HasSubstr("\"bad\": 2 of its 4 values are NaN and 1 are infinite"),
+                          "\"half\": 0 of its 1 values are NaN and 1 are infinite"));
 }
 
 TEST_F(PretrainedTest, AFileThatChangedOrIsNoneIsNamed) {

@@ -113,10 +113,10 @@ int RunRank(const GroupOptions& options, int64_t batch, int rounds,
   std::vector<double> gang_s, alone_s, ratios, cpu_ratios, exchange_s;
   for (int round = 0; round < rounds; ++round) {
     Check(group.Barrier());
-    group.TakeTime();
+    group.ConsumeTime();
     const Cost gang = RunSteps(*together, batch, batch * options.world_size, steps[0]);
     gang_s.push_back(gang.wall_s);
-    exchange_s.push_back(absl::ToDoubleSeconds(group.TakeTime()));
+    exchange_s.push_back(absl::ToDoubleSeconds(group.ConsumeTime()));
     if (options.rank == 0) {
       const Cost solo = RunSteps(*alone, batch, batch, steps[0]);
       alone_s.push_back(solo.wall_s);

@@ -44,7 +44,7 @@ TEST_F(PretrainedStartTest, TheFirstEpochGoesOnFromTheFilesWeights) {
   ASSERT_EQ(decisions.size(), 1u);
   EXPECT_EQ(decisions[0].rule, "pretrained");
   EXPECT_EQ(decisions[0].to, "8/8 parameters");
-  EXPECT_TRUE(absl::StrContains(decisions[0].cause, "not used of the file: exp_avg."))
+  EXPECT_TRUE(absl::StrContains(decisions[0].cause, "unused tensors of the file: exp_avg."))
       << decisions[0].cause;
 }
 

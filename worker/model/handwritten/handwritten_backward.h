@@ -1,7 +1,7 @@
-// Forward and backward passes written out by hand: buffers allocated once, no graph,
-// element-wise work fused between matrix products, no gradient for what has no
-// parameter. For models and options that a file static_<model>.cc knows; what it does
-// not, autograd trains.
+// Handwritten forward and backward passes. Buffers are allocated once, there is no graph,
+// element-wise work is fused between matrix products, and no gradient is computed for inputs
+// without parameters. Each file handwritten_<model>.cc says which options it supports; autograd
+// trains all other cases.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace traind {
 
-// What a pass works on. Pointers stay valid as long as the pass; all are the CPU's.
+// The data of a pass. The pointers stay valid as long as the pass; all memory is the CPU's.
 struct HandwrittenSetup {
   ModelSpec model;
   ModelShape shape;
@@ -30,37 +30,38 @@ struct HandwrittenSetup {
   const ParameterLayout* layout = nullptr;
   std::vector<int64_t> offsets;  // of each parameter in the flat weights
 
-  // Where a parameter begins. REQUIRES: the layout has it.
+  // Returns the offset of a parameter. REQUIRES: the layout has it.
   int64_t Offset(const std::string& name) const;
-  // Where its last `rows` rows do.
+  // Returns the offset of the last `rows` rows of a parameter.
   int64_t OffsetOfLast(const std::string& name, int64_t rows) const;
 };
 
 struct HandwrittenInput {
   const int32_t* rows = nullptr;  // [count]
   int64_t count = 0;              // > 0
-  double weight = 1;              // of the mean loss, in the gradient
+  double weight = 1;              // factor of the mean loss in the gradient
   uint64_t dropout_seed = 0;
-  const MediaBatch* media = nullptr;  // of these rows; null: there is none
+  const MediaBatch* media = nullptr;  // media of these rows; null: there are none
 };
 
 struct HandwrittenResult {
   double loss_sum = 0;  // over rows
-  double gather_s = 0;  // spent on putting the batch together
+  double gather_s = 0;  // time spent on gathering the batch
 };
 
+// Computes the loss of a batch and its gradient by all weights.
 // Threads: confined to one. Errors: torch's exceptions, std::bad_alloc.
 class HandwrittenBackward {
  public:
   virtual ~HandwrittenBackward() = default;
-  // gradient: flat like the weights, overwritten where there are parameters.
+  // gradient: flat like the weights; overwritten where there are parameters.
   virtual HandwrittenResult Run(const HandwrittenInput& input, float* gradient) = 0;
-  // Activations are computed again in the backward pass instead of being kept, layer by
-  // layer. false: this pass cannot do that.
+  // Switches activation checkpointing on or off, layer by layer. Returns false if this pass
+  // does not support it.
   virtual bool SetRecompute(bool /*on*/) { return false; }
 };
 
-// Null where there is none for the setup.
+// Returns null if there is no handwritten pass for the setup.
 std::unique_ptr<HandwrittenBackward> CreateHandwrittenBackward(const HandwrittenSetup& setup);
 
 }  // namespace traind

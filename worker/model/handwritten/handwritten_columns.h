@@ -8,7 +8,8 @@
 
 namespace traind {
 
-// A time step's columns, as InputColumns has them: numeric ones, then embeddings.
+// The input columns of a time step in the order of InputColumns: numeric columns, then
+// embeddings.
 // Threads: confined to one.
 class HandwrittenColumns {
  public:
@@ -23,7 +24,7 @@ class HandwrittenColumns {
   void Gather(int64_t row, Bf16* out) const;
 
   void ClearGradient(float* gradient) const;
-  // d: the gradient by the embeddings' columns of a row, [width() - numeric()].
+  // d: the gradient by a row's embedding columns, [width() - numeric()].
   template <class T>
   void AddGradient(int64_t row, const T* d, float* gradient) const;
 
@@ -38,7 +39,7 @@ class HandwrittenColumns {
   const int64_t numeric_;
   int64_t width_ = 0;
   std::vector<Embedding> embeddings_;
-  mutable std::vector<float> row_;  // of a bf16 gather
+  mutable std::vector<float> row_;  // scratch memory of a bf16 gather
 };
 
 }  // namespace traind

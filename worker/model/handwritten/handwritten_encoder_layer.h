@@ -10,10 +10,10 @@
 
 namespace traind {
 
-// A layer norm's pass. Threads: confined to one.
+// A layer norm. Threads: confined to one.
 class HandwrittenNorm {
  public:
-  // What the backward pass needs of the forward pass.
+  // The values of the forward pass that the backward pass needs.
   struct Kept {
     std::vector<float> centred, inverse;
   };
@@ -29,20 +29,23 @@ class HandwrittenNorm {
   const float* const weights_;
 };
 
-// A fully connected layer's products; biases are added by what comes after.
+// The matrix products of a fully connected layer. The loop that follows adds the bias.
+// Threads: confined to one.
 class HandwrittenLinear {
  public:
   HandwrittenLinear(const HandwrittenSetup& setup, const std::string& weight,
                     const std::string& bias, int64_t out, int64_t in);
   const float* bias() const { return weights_ + bias_; }
-  // y [rows, end - begin] of the outputs begin .. end - 1; no bias.
+  // y [rows, end - begin] receives the outputs begin .. end - 1, without bias.
   void Forward(const float* x, float* y, int64_t rows, int64_t begin, int64_t end) const;
   void Forward(const float* x, float* y, int64_t rows) const { Forward(x, y, rows, 0, out_); }
-  // Gradients of those outputs' weights and biases; without_bias: of the weights.
-  void Gradients(const float* x, const float* d, int64_t rows, int64_t begin, int64_t end,
-                 bool without_bias, float* gradient) const;
-  // dx [rows, in] = d x W, or added to it.
-  void Input(const float* d, float* dx, int64_t rows, int64_t begin, int64_t end, bool add) const;
+  // Writes the gradients of the weights and biases of those outputs;
+  // without_bias: of the weights only.
+  void WeightGradients(const float* x, const float* d, int64_t rows, int64_t begin, int64_t end,
+                       bool without_bias, float* gradient) const;
+  // dx [rows, in] = d x W; with add, dx += d x W.
+  void InputGradient(const float* d, float* dx, int64_t rows, int64_t begin, int64_t end,
+                     bool add) const;
 
   int64_t out() const { return out_; }
   int64_t bias_offset() const { return bias_; }
@@ -52,69 +55,69 @@ class HandwrittenLinear {
   const float* const weights_;
 };
 
-// What a layer's backward pass needs of its forward pass, besides its input. B samples of
-// T steps; Q: the steps that come out.
+// The values of a layer's forward pass that its backward pass needs besides its input. B
+// samples of T steps; Q is the number of output steps.
 struct EncoderActivations {
   std::vector<float> normed, kept_x, kept_seen;
-  std::vector<float> query_key_value, query;        // [B, T, 3D]; Q < T: [B, T, 2D], [B, Q, D]
-  std::vector<float> shares;                        // [B, heads, Q, T]
-  std::vector<float> mixed, middle, normed_middle;  // [B, Q, D]
-  std::vector<float> hidden;                        // [B, Q, F]
-  std::vector<float> share_factors, mixed_factors, out_factors;  // of dropouts
+  std::vector<float> query_key_value, query;  // Q = T: [B, T, 3D]; Q < T: [B, T, 2D], [B, Q, D]
+  std::vector<float> probabilities;           // [B, heads, Q, T]
+  std::vector<float> mixed, middle, normed_middle;                     // [B, Q, D]
+  std::vector<float> hidden;                                           // [B, Q, F]
+  std::vector<float> probability_factors, mixed_factors, out_factors;  // of the dropouts
   HandwrittenNorm::Kept norm1, norm2;
 };
 
-// What a pass puts down between its products; layers take turns with it.
-struct EncoderRoom {
+// Scratch memory of a pass, which the layers use in turn.
+struct EncoderScratch {
   std::vector<float> d_query_key_value, d_query, d_hidden, d_wide, dropped, small;
 };
 
-// One layer of CreateTransformer's encoder. Q: T or (last_step) 1, the last one.
+// One layer of CreateTransformer's encoder. Q is T, or 1 (last_step): only the last step.
 // Threads: confined to one.
 class HandwrittenEncoderLayer {
  public:
-  // room outlives it.
+  // scratch outlives the layer.
   HandwrittenEncoderLayer(const HandwrittenSetup& setup, int64_t index, bool last_step,
-                          EncoderRoom& room);
+                          EncoderScratch& scratch);
 
-  // Keeps its activations there, where another layer's may take their place: ForwardAgain()
-  // then has to come before Backward(). Null: in memory of its own.
+  // Keeps the activations in `shared`, which other layers may overwrite; then ForwardAgain()
+  // has to come before Backward(). Null: the layer keeps them in its own memory.
   void KeepIn(EncoderActivations* shared);
 
-  // x: [B, T, D], left as it is until Backward returns. Returns [B, Q, D], the layer's own.
-  // seed: of its dropouts.
+  // x: [B, T, D], must stay unchanged until Backward() returns. Returns [B, Q, D], owned by the
+  // layer. seed: of its dropouts.
   const float* Forward(const float* x, int64_t batch, uint64_t seed);
-  // As the last time, to the same values.
+  // Repeats the last forward pass with the same result.
   void ForwardAgain() { Forward(x_, batch_, seed_); }
-  // d: [B, Q, D], the loss's gradient by what came out, overwritten; dx: [B, T, D].
+  // d: [B, Q, D], the loss's gradient by the output, overwritten. dx: [B, T, D].
   void Backward(float* d, float* dx, float* gradient);
 
  private:
   void Reserve();
   void Attend(const float* seen);
   void AttendBackward(const float* d_mixed, float* d_seen, float* gradient);
-  // Rows of the steps that come out, [B, Q, D]: x itself, or copies.
+  // The rows of the output steps, [B, Q, D]: x itself, or copies.
   const float* Kept(const float* x, std::vector<float>& copies) const;
   void AddToKept(const float* d, float* dx) const;
   const float* DropFactors(int64_t site, std::vector<float>& factors, int64_t size) const;
-  // d times the factors of a dropout, in the room; d itself without one.
+  // Returns d times the factors of a dropout, in scratch memory; without dropout d itself.
   const float* ThroughDropout(const float* d, const std::vector<float>& factors, int64_t size);
 
   const TransformerSpec spec_;
   const double dropout_;
-  const int64_t steps_, asking_;
+  const int64_t steps_, query_steps_;
   const HandwrittenLinear in_proj_, out_proj_, linear1_, linear2_;
   const HandwrittenNorm norm1_, norm2_;
 
   const float* x_ = nullptr;
   int64_t batch_ = 0;
   uint64_t seed_ = 0;
-  const float* seen_ = nullptr;   // what attention takes, [B, T, D]
-  const float* asked_ = nullptr;  // its last steps, [B, Q, D]
-  std::vector<float> out_;        // [B, Q, D]
+  const float* seen_ = nullptr;     // the input of attention, [B, T, D]
+  const float* queries_ = nullptr;  // its query steps, [B, Q, D]
+  std::vector<float> out_;          // [B, Q, D]
   EncoderActivations own_;
   EncoderActivations* kept_ = &own_;
-  EncoderRoom& room_;
+  EncoderScratch& scratch_;
 };
 
 }  // namespace traind

@@ -13,10 +13,10 @@
 namespace traind {
 namespace {
 
-// So many at once that a layer's results stay in a core's own cache; whole tiles of
-// PackedLayer's kernels.
+// Few enough rows that a layer's outputs stay in a core's own cache, and a multiple of the tile
+// heights of PackedLayer's kernels.
 constexpr int64_t kBlockRows = 132;
-// From so many on it pays to put the weights in order.
+// From this many rows on, packing the weights pays off.
 constexpr int64_t kPackRows = 64;
 
 class MlpForward final : public HandwrittenForward {
@@ -34,8 +34,8 @@ class MlpForward final : public HandwrittenForward {
                          {}});
       widest = std::max({widest, shape[0], shape[1]});
     }
-    as_it_stands_ = setup.shape.cardinalities.empty() && setup.shape.window == 1;
-    for (auto* values : {&here_, &there_}) values->resize(static_cast<size_t>(kBlockRows * widest));
+    uses_rows_directly_ = setup.shape.cardinalities.empty() && setup.shape.window == 1;
+    for (auto* values : {&front_, &back_}) values->resize(static_cast<size_t>(kBlockRows * widest));
   }
 
   void Run(const ForwardInput& input, float* outputs) override {
@@ -53,7 +53,7 @@ class MlpForward final : public HandwrittenForward {
     for (int64_t begin = 0; begin < input.count; begin += kBlockRows) {
       const int64_t rows = std::min(kBlockRows, input.count - begin);
       const float* x = Gather(columns, input, begin, rows);
-      float *to = here_.data(), *other = there_.data();
+      float *to = front_.data(), *other = back_.data();
       if (x == to) std::swap(to, other);
       for (size_t i = 0; i < layers_.size(); ++i) {
         const bool head = i + 1 == layers_.size();
@@ -80,26 +80,26 @@ class MlpForward final : public HandwrittenForward {
   const float* Gather(const HandwrittenColumns& columns, const ForwardInput& input, int64_t begin,
                       int64_t rows) {
     const int64_t window = setup_.shape.window;
-    if (as_it_stands_ && input.rows == nullptr && setup_.horizon == 0) {
+    if (uses_rows_directly_ && input.rows == nullptr && setup_.horizon == 0) {
       return input.numeric + (input.first + begin) * setup_.shape.numeric;
     }
-    float* out = here_.data();
+    float* out = front_.data();
     for (int64_t i = begin; i < begin + rows; ++i) {
       const int64_t row = input.rows != nullptr ? input.rows[i] : input.first + i;
       const int64_t first = row - setup_.horizon - window + 1;
       for (int64_t t = 0; t < window; ++t, out += columns.width()) columns.Gather(first + t, out);
     }
-    return here_.data();
+    return front_.data();
   }
 
   void Apply(const Layer& layer, const float* x, int64_t rows, bool head, bool packed,
              float* to) const {
-    // A head of one output would use a sixteenth of a tile.
+    // A head with one output would use a sixteenth of a tile.
     if (packed && layer.out > 1) return layer.packed.Apply(x, rows, !head, to);
     const float* weight = setup_.weights + layer.weight;
     const float* bias = setup_.weights + layer.bias;
     if (rows == 1) {
-      // A weight's rows times one vector.
+      // The weight's rows times one vector.
       DotForward(weight, x, 0, to, layer.out, layer.in);
     } else if (layer.out == 1) {
       DotForward(x, weight, 0, to, rows, layer.in);
@@ -116,8 +116,8 @@ class MlpForward final : public HandwrittenForward {
 
   HandwrittenSetup setup_;
   std::vector<Layer> layers_;
-  bool as_it_stands_ = false;  // a row is what the first layer takes
-  std::vector<float> here_, there_;
+  bool uses_rows_directly_ = false;  // the first layer takes a row's numbers unchanged
+  std::vector<float> front_, back_;
 };
 
 }  // namespace

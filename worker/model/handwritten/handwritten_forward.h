@@ -1,5 +1,5 @@
-// Prediction without LibTorch's operators, for networks so small that calling those takes
-// longer than their arithmetic.
+// Prediction without LibTorch's operators, for networks so small that calling an operator takes
+// longer than its arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,25 @@ namespace traind {
 
 struct ForwardInput {
   const float* weights = nullptr;  // flat, as Parameters keeps them
-  // Rows as the learner keeps them; the samples are those of rows[0 .. count), or of
-  // first, first + 1, ... where rows is null.
+  // Rows as the learner stores them. The samples are rows[0 .. count), or first, first +
+  // 1, ... if rows is null.
   const float* numeric = nullptr;
   const int32_t* codes = nullptr;
   const int32_t* rows = nullptr;
   int64_t first = 0, count = 0;
 };
 
+// Computes a network's outputs for some rows.
 // Threads: confined to one. Errors: std::bad_alloc.
 class HandwrittenForward {
  public:
   virtual ~HandwrittenForward() = default;
-  // outputs: [count, shape.outputs], as Model::Forward makes them, float32.
+  // outputs: [count, shape.outputs] float32, equal to those of Model::Forward.
   virtual void Run(const ForwardInput& input, float* outputs) = 0;
 };
 
-// Of the setup only model, shape, horizon, layout and offsets are used. Null where there
-// is none for the model.
+// Uses only the setup's model, shape, horizon, layout and offsets. Returns null if there is no
+// handwritten forward pass for the model.
 std::unique_ptr<HandwrittenForward> CreateHandwrittenForward(const HandwrittenSetup& setup);
 
 }  // namespace traind

@@ -18,7 +18,7 @@ namespace {
 
 size_t Size(int64_t size) { return static_cast<size_t>(size); }
 
-// T: time steps, B: samples, H: width of a layer; sizes of matrices as they are stored.
+// T: time steps, B: samples, H: width of a layer. Sizes of matrices are as they are stored.
 template <class T>
 class HandwrittenLstm final : public HandwrittenBackward {
  public:
@@ -56,7 +56,7 @@ class HandwrittenLstm final : public HandwrittenBackward {
         setup_.objective->Run(input.rows, count, input.weight, head_.Forward(last, count).data());
     head_.Backward(last, count, gradient, head_d_.data());
     for (size_t k = layers_.size(); k-- > 0;) {
-      // The last layer's are still there.
+      // The last layer's activations are still there.
       if (shared_ != nullptr && k + 1 < layers_.size()) Forward(k, input);
       Backward(k, input, gradient);
     }
@@ -64,15 +64,15 @@ class HandwrittenLstm final : public HandwrittenBackward {
   }
 
  private:
-  // What a layer's backward pass needs of its forward pass, besides h.
+  // The values of a layer's forward pass that its backward pass needs besides h.
   struct Cells {
-    std::vector<T> x;            // [T, B, in] after the dropout before
+    std::vector<T> x;            // [T, B, in] after the dropout before the layer
     std::vector<float> factors;  // [T, B, in] of that dropout
-    std::vector<T> products;     // bf16: [T, B, 4H]; float32: in gates
+    std::vector<T> products;     // bf16: [T, B, 4H]; float32: stored in gates
     std::vector<float> gates;    // [T, B, 4H]
-    std::vector<float> c;        // [T + 1, B, H], from a step of zeros on
+    std::vector<float> c;        // [T + 1, B, H]; the first step is zeros
     std::vector<float> tanh_c;   // [T, B, H]
-    std::vector<T> d;            // bf16: [T, B, 4H]; float32: in gates
+    std::vector<T> d;            // bf16: [T, B, 4H]; float32: stored in gates
   };
 
   struct Layer {
@@ -89,10 +89,10 @@ class HandwrittenLstm final : public HandwrittenBackward {
     int64_t in;
     int64_t weight_ih, weight_hh, bias_ih, bias_hh;  // offsets
     HandwrittenWeight<T> ih, hh;                     // [4H, in], [4H, H]
-    std::vector<float> bias;                         // [4H], of both
-    std::vector<T> h;                                // [T + 1, B, H], from a step of zeros on
+    std::vector<float> bias;                         // [4H], the sum of both biases
+    std::vector<T> h;                                // [T + 1, B, H]; the first step is zeros
     Cells own;
-    Cells* cells = nullptr;  // its own, or those that all layers share
+    Cells* cells = nullptr;  // the layer's own, or those that all layers share
   };
 
   static constexpr bool kNarrow = std::is_same<T, Bf16>::value;
@@ -135,7 +135,7 @@ class HandwrittenLstm final : public HandwrittenBackward {
     }
   }
 
-  // What a layer takes, [T, B, in].
+  // The input of a layer, [T, B, in].
   const T* InputOf(size_t k, int64_t count) const {
     if (k == 0) return inputs_.data();
     return Drops(k) ? layers_[k].cells->x.data() : layers_[k - 1].h.data() + count * hidden_;
@@ -209,19 +209,19 @@ class HandwrittenLstm final : public HandwrittenBackward {
       }
     }
     std::copy_n(bias_gradient, 4 * hidden_, gradient + layer.bias_hh);
-    // The first step's h is zeros.
+    // The first step is left out, because h is zero before it.
     FloatProduct(4 * hidden_, hidden_, (steps_ - 1) * count,
                  {deltas + 4 * cells, 4 * hidden_, true}, {layer.h.data() + cells, hidden_, false},
-                 gradient + layer.weight_hh, room_);
+                 gradient + layer.weight_hh, scratch_);
     FloatProduct(4 * hidden_, layer.in, steps_ * count, {deltas, 4 * hidden_, true},
-                 {InputOf(k, count), layer.in, false}, gradient + layer.weight_ih, room_);
+                 {InputOf(k, count), layer.in, false}, gradient + layer.weight_ih, scratch_);
     if (k == 0) return BackwardEmbeddings(input, deltas, gradient);
     Product(steps_ * count, hidden_, 4 * hidden_, {deltas, 4 * hidden_, false}, layer.ih.plain(),
             up_.data());
     if (Drops(k)) Scale(up_.data(), layer.cells->factors.data(), up_.data(), steps_ * cells);
   }
 
-  // Of the first layer's input only these columns have parameters.
+  // Only these columns of the first layer's input have parameters.
   void BackwardEmbeddings(const HandwrittenInput& input, const T* deltas, float* gradient) {
     if (!columns_.has_embeddings()) return;
     columns_.ClearGradient(gradient);
@@ -252,12 +252,12 @@ class HandwrittenLstm final : public HandwrittenBackward {
   HandwrittenHead head_;
   const int64_t steps_, hidden_;
   std::vector<Layer> layers_;
-  std::unique_ptr<Cells> shared_;          // of all layers, where they are recomputed
+  std::unique_ptr<Cells> shared_;          // of all layers, with activation checkpointing
   std::vector<T> inputs_;                  // [T, B, columns]
-  std::vector<T> up_;                      // [T, B, H], from the layer above
+  std::vector<T> up_;                      // [T, B, H], gradient from the layer above
   std::vector<float> dc_, last_, head_d_;  // [B, H]
   std::vector<T> dh_;                      // [B, H]
-  std::vector<T> more_, room_, input_d_;
+  std::vector<T> more_, scratch_, input_d_;
   int64_t reserved_ = 0;
 };
 

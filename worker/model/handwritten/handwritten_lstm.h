@@ -6,9 +6,9 @@
 
 namespace traind {
 
-// Of CreateLstm's network: back-propagation through time (Werbos 1990), time-major, with
-// the products that do not wait for the step before made over all steps at once.
-// Float32 or bf16 (matrix products in bf16, all else in float32).
+// The network of CreateLstm, trained by back-propagation through time (Werbos 1990). Data are
+// time-major, and products that do not depend on the previous step are computed for all steps
+// at once. Supports float32 and bf16 (matrix products in bf16, everything else in float32).
 std::unique_ptr<HandwrittenBackward> CreateHandwrittenLstm(const HandwrittenSetup& setup);
 
 }  // namespace traind

@@ -53,8 +53,8 @@ class HandwrittenMlp final : public HandwrittenBackward {
     int64_t in, out;
     int64_t weight, bias;           // offsets
     HandwrittenWeight<T> products;  // [out, in]
-    std::vector<T> x;               // [B, in], what it takes
-    std::vector<T> d;               // [B, out], the loss's gradient by x W^T + b; not of the head
+    std::vector<T> x;               // [B, in], the layer's input
+    std::vector<T> d;               // [B, out], the loss's gradient by x W^T + b; not for the head
   };
 
   void Reserve(int64_t count) {
@@ -101,7 +101,7 @@ class HandwrittenMlp final : public HandwrittenBackward {
     }
     head.products.Refresh();
     FloatProduct(input.count, head.out, head.in, {head.x.data(), head.in, false},
-                 head.products.transposed(), output_.data(), room_);
+                 head.products.transposed(), output_.data(), scratch_);
     AddBias(output_.data(), bias, input.count, head.out);
   }
 
@@ -111,8 +111,8 @@ class HandwrittenMlp final : public HandwrittenBackward {
     return narrow_output_.data();
   }
 
-  // output_ is the loss's gradient by it now. Leaves the last hidden layer's d and its
-  // bias's gradient.
+  // REQUIRES: output_ holds the loss's gradient by the output. Computes d and the bias gradient
+  // of the last hidden layer.
   void BackwardHead(int64_t count, float* gradient) {
     Layer& head = layers_.back();
     Layer& last = layers_[layers_.size() - 2];
@@ -125,17 +125,17 @@ class HandwrittenMlp final : public HandwrittenBackward {
     }
     const T* d = NarrowOutput(count * head.out, static_cast<T*>(nullptr));
     FloatProduct(head.out, head.in, count, {d, head.out, true}, {head.x.data(), head.in, false},
-                 gradient + head.weight, room_);
+                 gradient + head.weight, scratch_);
     Product(count, head.in, head.out, {d, head.out, false}, head.products.plain(), last.d.data());
     ReluBackward(head.x.data(), keep_scale_, last.d.data(), sums, count, head.in);
   }
 
-  // From a hidden layer's d to its weight's gradient and the d of the layer below.
+  // Computes the weight gradient of a hidden layer from its d, and the d of the layer below.
   void Backward(size_t index, const HandwrittenInput& input, float* gradient) {
     Layer& layer = layers_[index];
     const Matrix<const T> d{layer.d.data(), layer.out, false};
     FloatProduct(layer.out, layer.in, input.count, {layer.d.data(), layer.out, true},
-                 {layer.x.data(), layer.in, false}, gradient + layer.weight, room_);
+                 {layer.x.data(), layer.in, false}, gradient + layer.weight, scratch_);
     if (index == 0) return BackwardEmbeddings(input, gradient);
     Layer& below = layers_[index - 1];
     Product(input.count, layer.in, layer.out, d, layer.products.plain(), below.d.data());
@@ -143,7 +143,7 @@ class HandwrittenMlp final : public HandwrittenBackward {
                  layer.in);
   }
 
-  // Of the first layer's input only these columns have parameters.
+  // Only these columns of the first layer's input have parameters.
   void BackwardEmbeddings(const HandwrittenInput& input, float* gradient) {
     if (!columns_.has_embeddings()) return;
     columns_.ClearGradient(gradient);
@@ -167,10 +167,10 @@ class HandwrittenMlp final : public HandwrittenBackward {
 
   const HandwrittenSetup setup_;
   const HandwrittenColumns columns_;
-  const float keep_scale_;  // of what dropout keeps
+  const float keep_scale_;  // of the elements that dropout keeps
   std::vector<Layer> layers_;
-  std::vector<float> output_;  // [B, outputs], then the loss's gradient by it
-  std::vector<T> narrow_output_, input_d_, room_;
+  std::vector<float> output_;  // [B, outputs], then the loss's gradient by them
+  std::vector<T> narrow_output_, input_d_, scratch_;
   int64_t reserved_ = 0;
 };
 

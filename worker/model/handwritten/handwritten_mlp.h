@@ -6,8 +6,8 @@
 
 namespace traind {
 
-// Of CreateMlp's network, float32 or bf16 (matrix products in bf16, all else in
-// float32). Null for another precision, and without hidden layers.
+// The network of CreateMlp in float32 or bf16 (matrix products in bf16, everything else in
+// float32). Returns null for another precision, and for a network without hidden layers.
 std::unique_ptr<HandwrittenBackward> CreateHandwrittenMlp(const HandwrittenSetup& setup);
 
 }  // namespace traind

@@ -9,7 +9,7 @@
 
 namespace traind {
 
-// c [m, n], dense.
+// c [m, n] is dense.
 inline void Product(int64_t m, int64_t n, int64_t k, Matrix<const float> a, Matrix<const float> b,
                     float* c) {
   Multiply(m, n, k, a, b, c, n);
@@ -19,19 +19,20 @@ inline void Product(int64_t m, int64_t n, int64_t k, Matrix<const Bf16> a, Matri
   Multiply(m, n, k, a, b, c);
 }
 
-// c in float32, which gradients of weights are. room: for the product before.
+// c is float32, as gradients of weights are. scratch: scratch memory for the bf16 product.
 inline void FloatProduct(int64_t m, int64_t n, int64_t k, Matrix<const float> a,
                          Matrix<const float> b, float* c, std::vector<float>&) {
   Multiply(m, n, k, a, b, c, n);
 }
 inline void FloatProduct(int64_t m, int64_t n, int64_t k, Matrix<const Bf16> a,
-                         Matrix<const Bf16> b, float* c, std::vector<Bf16>& room) {
-  if (static_cast<int64_t>(room.size()) < m * n) room.resize(static_cast<size_t>(m * n));
-  Multiply(m, n, k, a, b, room.data());
-  ToFloat(room.data(), c, m * n);
+                         Matrix<const Bf16> b, float* c, std::vector<Bf16>& scratch) {
+  if (static_cast<int64_t>(scratch.size()) < m * n) scratch.resize(static_cast<size_t>(m * n));
+  Multiply(m, n, k, a, b, scratch.data());
+  ToFloat(scratch.data(), c, m * n);
 }
 
-// A weight in the precision of the products: itself, or rounded anew at each step.
+// A weight in the precision of the products: the weight itself, or its copy
+// rounded to bf16 at each step.
 // Threads: confined to one.
 template <class T>
 class HandwrittenWeight;
@@ -66,8 +67,8 @@ class HandwrittenWeight<Bf16> {
   std::vector<Bf16> narrow_;
 };
 
-// The fully connected layer that ends a network over sequences, in float32: it is small.
-// Parameters head.weight [outputs, in], head.bias.
+// The fully connected head of a network over sequences. It is small, so it stays in float32.
+// Parameters: head.weight [outputs, in], head.bias. Threads: confined to one.
 class HandwrittenHead {
  public:
   template <class Setup>
@@ -78,7 +79,7 @@ class HandwrittenHead {
         bias_(setup.Offset("head.bias")),
         weights_(setup.weights) {}
 
-  // x: [count, in]. The result may be changed into the loss's gradient by it.
+  // x: [count, in]. The caller may replace the result with the loss's gradient by it.
   std::vector<float>& Forward(const float* x, int64_t count) {
     output_.resize(static_cast<size_t>(count * outputs_));
     Multiply(count, outputs_, in_, {x, in_, false}, {weights_ + weight_, in_, true}, output_.data(),

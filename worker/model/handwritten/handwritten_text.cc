@@ -19,7 +19,7 @@ float* Sized(std::vector<float>& values, int64_t size) {
   return values.data();
 }
 
-// What follows the encoder, in float32: it is small.
+// The layers after the encoder. They are small, so they stay in float32.
 class HandwrittenTextHead {
  public:
   explicit HandwrittenTextHead(const HandwrittenSetup& setup)
@@ -36,7 +36,7 @@ class HandwrittenTextHead {
     }
   }
 
-  // pooled: [B, D]; becomes the gradient by it. Returns the sum of losses.
+  // pooled: [B, D]; becomes the gradient by it. Returns the sum of the rows' losses.
   double Run(const HandwrittenInput& input, float* pooled, float* gradient) {
     const int64_t count = input.count, text = setup_.model.text.width;
     constexpr int64_t kColumns = TextEncoderSpec::kColumnWidth;
@@ -62,12 +62,12 @@ class HandwrittenTextHead {
     AddBias(out, output_.bias(), count, output_.out());
     const double loss = setup_.objective->Run(input.rows, count, input.weight, out);
 
-    output_.Gradients(hidden, out, count, 0, output_.out(), false, gradient);
+    output_.WeightGradients(hidden, out, count, 0, output_.out(), false, gradient);
     float* const d_hidden = Sized(d_hidden_, count * head_.out());
-    output_.Input(out, d_hidden, count, 0, output_.out(), false);
+    output_.InputGradient(out, d_hidden, count, 0, output_.out(), false);
     ReluBackward(hidden, 1, d_hidden, gradient + head_.bias_offset(), count, head_.out());
-    head_.Gradients(joined, d_hidden, count, 0, head_.out(), true, gradient);
-    head_.Input(d_hidden, joined, count, 0, head_.out(), false);
+    head_.WeightGradients(joined, d_hidden, count, 0, head_.out(), true, gradient);
+    head_.InputGradient(d_hidden, joined, count, 0, head_.out(), false);
     float* const d_made = Sized(d_made_, count * kColumns);
     for (int64_t i = 0; i < count; ++i) {
       std::copy_n(joined + i * joined_, text, pooled + i * text);
@@ -83,10 +83,10 @@ class HandwrittenTextHead {
     constexpr int64_t kColumns = TextEncoderSpec::kColumnWidth;
     ReluBackward(made_.data(), 1, d_made_.data(), gradient + layer_->bias_offset(), count,
                  kColumns);
-    layer_->Gradients(rows_.data(), d_made_.data(), count, 0, kColumns, true, gradient);
+    layer_->WeightGradients(rows_.data(), d_made_.data(), count, 0, kColumns, true, gradient);
     if (!columns_.has_embeddings()) return;
     columns_.ClearGradient(gradient);
-    layer_->Input(d_made_.data(), rows_.data(), count, 0, kColumns, false);
+    layer_->InputGradient(d_made_.data(), rows_.data(), count, 0, kColumns, false);
     for (int64_t i = 0; i < count; ++i) {
       columns_.AddGradient(input.rows[i], rows_.data() + i * width + columns_.numeric(), gradient);
     }
@@ -95,7 +95,7 @@ class HandwrittenTextHead {
   const HandwrittenSetup& setup_;
   const HandwrittenColumns columns_;
   const int64_t joined_;
-  std::optional<HandwrittenLinear> layer_;  // of the columns
+  std::optional<HandwrittenLinear> layer_;  // over the input columns
   const HandwrittenLinear head_, output_;
   std::vector<float> rows_, made_, d_made_, wide_, hidden_, d_hidden_, out_;
 };
@@ -111,7 +111,7 @@ class HandwrittenText final : public HandwrittenBackward {
         positions_(setup.Offset(spec_.disentangled ? "relative.weight" : "position")),
         head_(setup_) {
     for (int64_t k = 0; k < spec_.layers; ++k) {
-      layers_.push_back(std::make_unique<HandwrittenTextLayer<T>>(setup, k, room_));
+      layers_.push_back(std::make_unique<HandwrittenTextLayer<T>>(setup, k, scratch_));
     }
   }
 
@@ -137,7 +137,7 @@ class HandwrittenText final : public HandwrittenBackward {
     HandwrittenResult result;
     Pool(x);
     result.loss_sum = head_.Run(input, pooled_.data(), gradient);
-    Unpool();
+    PoolBackward();
     float* const by_position = gradient + positions_;
     const int64_t rows = spec_.disentangled ? buckets_.count() : setup_.shape.max_tokens;
     std::fill_n(by_position, rows * spec_.width, 0.0f);
@@ -151,7 +151,7 @@ class HandwrittenText final : public HandwrittenBackward {
   }
 
  private:
-  // Calls use(token's index, its place in its sample).
+  // Calls use(index of the token, its place in its sample).
   template <class Use>
   void ForEachToken(const Use& use) const {
     int64_t begin = 0;
@@ -184,7 +184,7 @@ class HandwrittenText final : public HandwrittenBackward {
     });
   }
 
-  // Each sample's mean, and its way back.
+  // Pool takes the mean over each sample; PoolBackward is its backward pass.
   void Pool(const float* x) {
     const int64_t width = spec_.width;
     float* pooled = Sized(pooled_, static_cast<int64_t>(ends_.size()) * width);
@@ -197,7 +197,7 @@ class HandwrittenText final : public HandwrittenBackward {
       begin = end;
     }
   }
-  void Unpool() {
+  void PoolBackward() {
     const int64_t width = spec_.width;
     float* d = Sized(d_, (ends_.empty() ? 0 : ends_.back()) * width);
     const float* pooled = pooled_.data();
@@ -215,10 +215,10 @@ class HandwrittenText final : public HandwrittenBackward {
   const HandwrittenSetup setup_;
   const TextEncoderSpec spec_;
   const RelativeBuckets buckets_;
-  const int64_t tokens_, positions_;  // offsets; positions_: or of relative.weight
+  const int64_t tokens_, positions_;  // offsets; positions_: of position or relative.weight
   HandwrittenTextHead head_;
-  TextRoom<T> room_;
-  std::unique_ptr<TextActivations<T>> shared_;  // of all layers, where they are recomputed
+  TextScratch<T> scratch_;
+  std::unique_ptr<TextActivations<T>> shared_;  // of all layers, with activation checkpointing
   std::vector<std::unique_ptr<HandwrittenTextLayer<T>>> layers_;
   std::vector<int64_t> ends_;
   std::vector<float> x_, d_, pooled_;

@@ -6,7 +6,7 @@
 
 namespace traind {
 
-// Of CreateTextEncoder's network.
+// The network of CreateTextEncoder.
 std::unique_ptr<HandwrittenBackward> CreateHandwrittenText(const HandwrittenSetup& setup);
 
 }  // namespace traind

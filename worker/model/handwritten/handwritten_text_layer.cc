@@ -16,25 +16,25 @@ std::string NameOf(int64_t index, const char* part) {
   return absl::StrCat("encoder.layers.", index, ".", part);
 }
 
-// Room for so many values, whatever they are now.
+// Makes room for `size` values of any content.
 template <class V>
 V* Grow(std::vector<V>& values, int64_t size) {
   if (static_cast<int64_t>(values.size()) < size) {
-    std::vector<V>().swap(values);  // before the larger one is there
+    std::vector<V>().swap(values);  // frees the old memory before allocating
     values.resize(static_cast<size_t>(size));
   }
   return values.data();
 }
 
-// What a product made, as float32: itself, or widened into room.
+// A product's result as float32: the values themselves, or a widened copy in `scratch`.
 const float* Widened(const float* values, std::vector<float>&, int64_t) { return values; }
-const float* Widened(const Bf16* values, std::vector<float>& room, int64_t size) {
-  CopyTo(values, Grow(room, size), size);
-  return room.data();
+const float* Widened(const Bf16* values, std::vector<float>& scratch, int64_t size) {
+  CopyTo(values, Grow(scratch, size), size);
+  return scratch.data();
 }
 
-// The seeds that a forward pass of CreateTextEncoder's network takes in turn.
-enum Site : int64_t { kShares, kMixed, kHidden, kOut, kSites };
+// The dropouts of a layer, in the order in which CreateTextEncoder's network uses its seeds.
+enum Site : int64_t { kProbabilities, kMixed, kHidden, kOut, kSites };
 
 }  // namespace
 
@@ -51,7 +51,7 @@ HandwrittenTextLayer<T>::Linear::Linear(const HandwrittenSetup& setup,
 
 template <class T>
 HandwrittenTextLayer<T>::HandwrittenTextLayer(const HandwrittenSetup& setup, int64_t index,
-                                              TextRoom<T>& room)
+                                              TextScratch<T>& scratch)
     : index_(index),
       width_(setup.model.text.width),
       heads_(setup.model.text.heads),
@@ -68,7 +68,7 @@ HandwrittenTextLayer<T>::HandwrittenTextLayer(const HandwrittenSetup& setup, int
                feedforward_),
       norm1_(setup, NameOf(index, "norm1"), width_),
       norm2_(setup, NameOf(index, "norm2"), width_),
-      room_(room) {}
+      scratch_(scratch) {}
 
 template <class T>
 void HandwrittenTextLayer<T>::KeepIn(TextActivations<T>* shared) {
@@ -90,7 +90,7 @@ template <class T>
 void HandwrittenTextLayer<T>::Attend(int64_t rows) {
   const PackedShape& shape = batch_->shape;
   TextActivations<T>& a = *kept_;
-  T* const products = Grow(room_.wide, rows * 3 * width_);
+  T* const products = Grow(scratch_.wide, rows * 3 * width_);
   Product(rows, 3 * width_, width_, Plain<const T>(a.normed.data(), width_),
           in_proj_.products.transposed(), products);
   float* const all = Grow(a.query_key_value, rows * 3 * width_);
@@ -104,12 +104,12 @@ void HandwrittenTextLayer<T>::Attend(int64_t rows) {
     AddBias(made, weights_ + in_proj_.bias, buckets, both);
     relative = {{made, both}, {made + width_, both}};
   }
-  const int64_t share_count = shape.shares();
-  float* const mixed = Grow(room_.mixed, rows * width_);
+  const int64_t probability_count = shape.probability_count();
+  float* const mixed = Grow(scratch_.mixed, rows * width_);
   PackedForward(shape, {all, 3 * width_}, {all + width_, 3 * width_},
                 {all + 2 * width_, 3 * width_}, relative,
-                Factors(kShares, room_.share_factors, share_count), Grow(a.shares, share_count),
-                {mixed, width_});
+                Factors(kProbabilities, scratch_.probability_factors, probability_count),
+                Grow(a.probabilities, probability_count), {mixed, width_});
   CopyScaled(mixed, nullptr, Grow(a.mixed, rows * width_), rows * width_);
 }
 
@@ -120,16 +120,16 @@ const float* HandwrittenTextLayer<T>::Forward(const float* x, const TextBatch& b
   const int64_t rows = batch.shape.tokens(), size = rows * width_;
   TextActivations<T>& a = *kept_;
   for (Linear* linear : {&in_proj_, &out_proj_, &linear1_, &linear2_}) linear->products.Refresh();
-  float* const normed = Grow(room_.normed, size);
+  float* const normed = Grow(scratch_.normed, size);
   norm1_.Forward(x, normed, rows, a.norm1);
   CopyScaled(normed, nullptr, Grow(a.normed, size), size);
   Attend(rows);
-  T* const narrow = Grow(room_.narrow, size);
+  T* const narrow = Grow(scratch_.narrow, size);
   Product(rows, width_, width_, Plain<const T>(a.mixed.data(), width_),
           out_proj_.products.transposed(), narrow);
-  float* const middle = Grow(room_.middle, size);
-  AddResidualTo(narrow, weights_ + out_proj_.bias, Factors(kMixed, room_.factors, size), x, middle,
-                rows, width_);
+  float* const middle = Grow(scratch_.middle, size);
+  AddResidualTo(narrow, weights_ + out_proj_.bias, Factors(kMixed, scratch_.factors, size), x,
+                middle, rows, width_);
   norm2_.Forward(middle, normed, rows, a.norm2);
   CopyScaled(normed, nullptr, Grow(a.normed_middle, size), size);
   const int64_t hidden_size = rows * feedforward_;
@@ -138,13 +138,13 @@ const float* HandwrittenTextLayer<T>::Forward(const float* x, const TextBatch& b
           linear1_.products.transposed(), hidden);
   T* const slope = Grow(a.slope, hidden_size);
   BiasGelu(hidden, weights_ + linear1_.bias, slope, rows, feedforward_);
-  if (const float* factors = Factors(kHidden, room_.factors, hidden_size)) {
+  if (const float* factors = Factors(kHidden, scratch_.factors, hidden_size)) {
     ScaleBy(factors, hidden, hidden_size);
     ScaleBy(factors, slope, hidden_size);
   }
   Product(rows, width_, feedforward_, Plain<const T>(hidden, feedforward_),
           linear2_.products.transposed(), narrow);
-  AddResidualTo(narrow, weights_ + linear2_.bias, Factors(kOut, room_.factors, size), middle,
+  AddResidualTo(narrow, weights_ + linear2_.bias, Factors(kOut, scratch_.factors, size), middle,
                 Grow(out_, size), rows, width_);
   return out_.data();
 }
@@ -153,7 +153,7 @@ template <class T>
 void HandwrittenTextLayer<T>::Gradient(const Linear& linear, const T* d, const T* x, int64_t rows,
                                        float* gradient) {
   FloatProduct(linear.out, linear.in, rows, Transposed<const T>(d, linear.out),
-               Plain<const T>(x, linear.in), gradient + linear.weight, room_.weight_gradient);
+               Plain<const T>(x, linear.in), gradient + linear.weight, scratch_.weight_gradient);
 }
 
 template <class T>
@@ -162,25 +162,26 @@ void HandwrittenTextLayer<T>::AttendBackward(int64_t rows, const float* d_mixed,
   const PackedShape& shape = batch_->shape;
   const int64_t stride = 3 * width_, both = 2 * width_;
   const float* const all = kept_->query_key_value.data();
-  float* const d_all = Grow(room_.d_query_key_value, rows * stride);
+  float* const d_all = Grow(scratch_.d_query_key_value, rows * stride);
   const float* const made = kept_->relative.data();
   const int64_t buckets = shape.buckets != nullptr ? shape.buckets->count() : 0;
-  float* const d_made = Grow(room_.d_relative, buckets * both);
+  float* const d_made = Grow(scratch_.d_relative, buckets * both);
   PackedBackward(shape, {all, stride}, {all + width_, stride}, {all + both, stride},
                  {{made, both}, {made + width_, both}},
-                 Factors(kShares, room_.share_factors, shape.shares()), kept_->shares.data(),
-                 {d_mixed, width_}, {d_all, stride}, {d_all + width_, stride},
-                 {d_all + both, stride}, {{d_made, both}, {d_made + width_, both}});
+                 Factors(kProbabilities, scratch_.probability_factors, shape.probability_count()),
+                 kept_->probabilities.data(), {d_mixed, width_}, {d_all, stride},
+                 {d_all + width_, stride}, {d_all + both, stride},
+                 {{d_made, both}, {d_made + width_, both}});
   float* const bias = gradient + in_proj_.bias;
   ColumnSums(d_all, bias, rows, stride);
-  T* const d = Grow(room_.wide, rows * stride);
+  T* const d = Grow(scratch_.wide, rows * stride);
   CopyScaled(d_all, nullptr, d, rows * stride);
   Gradient(in_proj_, d, kept_->normed.data(), rows, gradient);
-  T* const narrow = Grow(room_.narrow, rows * width_);
+  T* const narrow = Grow(scratch_.narrow, rows * width_);
   Product(rows, width_, stride, Plain<const T>(d, stride), in_proj_.products.plain(), narrow);
   if (buckets == 0) return;
-  // By way of the relative positions' queries and keys.
-  float* const sums = Grow(room_.sums, both);
+  // Also through the queries and keys of the relative positions.
+  float* const sums = Grow(scratch_.sums, both);
   ColumnSums(d_made, sums, buckets, both);
   AddTo(sums, bias, both);
   Multiply(both, width_, buckets, {d_made, both, true}, {batch_->relative, width_, false},
@@ -192,38 +193,38 @@ void HandwrittenTextLayer<T>::AttendBackward(int64_t rows, const float* d_mixed,
 template <class T>
 void HandwrittenTextLayer<T>::Backward(float* d, float* gradient, float* relative_gradient) {
   const int64_t rows = batch_->shape.tokens(), size = rows * width_;
-  // The network's half: back is the gradient by what it adds, before the dropout.
+  // First the feedforward half. back is the gradient by the half's output, before its dropout.
   const auto half_begins = [&](Site site, const Linear& linear) {
-    float* const back = Grow(room_.normed, size);
-    CopyScaled(d, Factors(site, room_.factors, size), back, size);
+    float* const back = Grow(scratch_.normed, size);
+    CopyScaled(d, Factors(site, scratch_.factors, size), back, size);
     ColumnSums(back, gradient + linear.bias, rows, width_);
-    T* const narrow = Grow(room_.narrow, size);
+    T* const narrow = Grow(scratch_.narrow, size);
     CopyScaled(back, nullptr, narrow, size);
     return narrow;
   };
   const T* back = half_begins(kOut, linear2_);
   Gradient(linear2_, back, kept_->hidden.data(), rows, gradient);
-  T* const d_hidden = Grow(room_.hidden, rows * feedforward_);
+  T* const d_hidden = Grow(scratch_.hidden, rows * feedforward_);
   Product(rows, feedforward_, width_, Plain<const T>(back, width_), linear2_.products.plain(),
           d_hidden);
   GeluBackward(kept_->slope.data(), d_hidden, gradient + linear1_.bias, rows, feedforward_);
   Gradient(linear1_, d_hidden, kept_->normed_middle.data(), rows, gradient);
-  T* const narrow = Grow(room_.narrow, size);
+  T* const narrow = Grow(scratch_.narrow, size);
   Product(rows, width_, feedforward_, Plain<const T>(d_hidden, feedforward_),
           linear1_.products.plain(), narrow);
-  float* const d_normed = Grow(room_.middle, size);
-  norm2_.Backward(Widened(narrow, room_.normed, size), d_normed, rows, kept_->norm2, gradient);
+  float* const d_normed = Grow(scratch_.middle, size);
+  norm2_.Backward(Widened(narrow, scratch_.normed, size), d_normed, rows, kept_->norm2, gradient);
   AddTo(d_normed, d, size);
-  // Attention's half.
+  // Then the attention half.
   back = half_begins(kMixed, out_proj_);
   Gradient(out_proj_, back, kept_->mixed.data(), rows, gradient);
-  T* const wide = Grow(room_.wide, rows * 3 * width_);
+  T* const wide = Grow(scratch_.wide, rows * 3 * width_);
   Product(rows, width_, width_, Plain<const T>(back, width_), out_proj_.products.plain(), wide);
-  float* const d_mixed = Grow(room_.mixed, size);
-  CopyScaled(Widened(wide, room_.normed, size), nullptr, d_mixed, size);
+  float* const d_mixed = Grow(scratch_.mixed, size);
+  CopyScaled(Widened(wide, scratch_.normed, size), nullptr, d_mixed, size);
   AttendBackward(rows, d_mixed, gradient, relative_gradient);
-  norm1_.Backward(Widened(room_.narrow.data(), room_.normed, size), d_normed, rows, kept_->norm1,
-                  gradient);
+  norm1_.Backward(Widened(scratch_.narrow.data(), scratch_.normed, size), d_normed, rows,
+                  kept_->norm1, gradient);
   AddTo(d_normed, d, size);
 }
 

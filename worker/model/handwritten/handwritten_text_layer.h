@@ -11,54 +11,54 @@
 
 namespace traind {
 
-// What a layer's backward pass needs of its forward pass, besides its input. N: tokens. T:
-// what products take.
+// The values of a layer's forward pass that its backward pass needs besides its input. N is the
+// number of tokens, T the type of the products' operands.
 template <class T>
 struct TextActivations {
   std::vector<T> normed, mixed, normed_middle;  // [N, D]
   std::vector<T> hidden, slope;                 // [N, F]
   std::vector<float> query_key_value;           // [N, 3 D]
   std::vector<float> relative;                  // [buckets, 2 D]
-  std::vector<float> shares;
+  std::vector<float> probabilities;
   HandwrittenNorm::Kept norm1, norm2;
 };
 
-// What a pass puts down between its products; layers take turns with it.
+// Scratch memory of a pass, which the layers use in turn.
 template <class T>
-struct TextRoom {
+struct TextScratch {
   std::vector<T> wide, narrow, hidden, weight_gradient;
   std::vector<float> normed, middle, mixed, d_query_key_value, d_relative, sums;
-  std::vector<float> share_factors, factors;  // of dropouts
+  std::vector<float> probability_factors, factors;  // of the dropouts
 };
 
-// A batch that is being trained on.
+// The batch of a training step.
 struct TextBatch {
   PackedShape shape;
-  const float* relative = nullptr;  // [buckets, D], the table; null where attention is plain
+  const float* relative = nullptr;  // [buckets, D], the table; null: plain attention
   uint64_t dropout_seed = 0;
 };
 
-// One layer of CreateTextEncoder's network. T: float or Bf16, of its products; what is
-// added up and normed is float32. Threads: confined to one.
+// One layer of CreateTextEncoder's network. T: float or Bf16, the type of its matrix products;
+// residual sums and norms are float32. Threads: confined to one.
 template <class T>
 class HandwrittenTextLayer {
  public:
-  // room outlives it.
-  HandwrittenTextLayer(const HandwrittenSetup& setup, int64_t index, TextRoom<T>& room);
+  // scratch outlives the layer.
+  HandwrittenTextLayer(const HandwrittenSetup& setup, int64_t index, TextScratch<T>& scratch);
 
-  // As HandwrittenEncoderLayer's.
+  // See HandwrittenEncoderLayer::KeepIn.
   void KeepIn(TextActivations<T>* shared);
 
-  // x: [N, D], left as it is until Backward returns. Returns [N, D], the layer's own.
-  // batch outlives the pass.
+  // x: [N, D], must stay unchanged until Backward() returns. Returns [N, D], owned by the
+  // layer. batch outlives the pass.
   const float* Forward(const float* x, const TextBatch& batch);
   void ForwardAgain() { Forward(x_, *batch_); }
-  // d: [N, D], the loss's gradient by what came out; becomes that by x. relative_gradient:
-  // [buckets, D], added to.
+  // d: [N, D], the loss's gradient by the output; becomes the gradient by x. Adds to
+  // relative_gradient [buckets, D].
   void Backward(float* d, float* gradient, float* relative_gradient);
 
  private:
-  // y = x W^T of a weight, in the precision of products.
+  // y = x W^T in the precision of the products.
   struct Linear {
     Linear(const HandwrittenSetup& setup, const std::string& weight, const std::string& bias,
            int64_t outputs, int64_t inputs);
@@ -84,7 +84,7 @@ class HandwrittenTextLayer {
   std::vector<float> out_;  // [N, D]
   TextActivations<T> own_;
   TextActivations<T>* kept_ = &own_;
-  TextRoom<T>& room_;
+  TextScratch<T>& scratch_;
 };
 
 extern template class HandwrittenTextLayer<float>;

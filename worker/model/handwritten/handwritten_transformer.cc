@@ -16,7 +16,7 @@
 namespace traind {
 namespace {
 
-constexpr uint64_t kSeedsOfLayer = 4;  // dropouts
+constexpr uint64_t kSeedsOfLayer = 4;  // number of dropouts in a layer
 
 class HandwrittenTransformer final : public HandwrittenBackward {
  public:
@@ -30,7 +30,7 @@ class HandwrittenTransformer final : public HandwrittenBackward {
         head_(setup, spec_.width) {
     for (int64_t k = 0; k < spec_.layers; ++k) {
       const bool last_step = k + 1 == spec_.layers && !spec_.mean_pooling;
-      layers_.push_back(std::make_unique<HandwrittenEncoderLayer>(setup, k, last_step, room_));
+      layers_.push_back(std::make_unique<HandwrittenEncoderLayer>(setup, k, last_step, scratch_));
     }
     if (spec_.pre_norm) norm_.emplace(setup, "encoder.norm", spec_.width);
   }
@@ -56,7 +56,7 @@ class HandwrittenTransformer final : public HandwrittenBackward {
     result.loss_sum = HeadAndBack(x, input, gradient);
     float *d = d_.data(), *dx = dx_.data();
     for (size_t k = layers_.size(); k-- > 0;) {
-      // The last layer's are still there.
+      // The last layer's activations are still there.
       if (shared_ != nullptr && k + 1 < layers_.size()) layers_[k]->ForwardAgain();
       layers_[k]->Backward(d, dx, gradient);
       std::swap(d, dx);
@@ -66,7 +66,7 @@ class HandwrittenTransformer final : public HandwrittenBackward {
   }
 
  private:
-  int64_t Kept() const { return spec_.mean_pooling ? steps_ : 1; }  // steps the head's side has
+  int64_t Kept() const { return spec_.mean_pooling ? steps_ : 1; }  // steps that the head sees
 
   void Reserve(int64_t count) {
     if (count == count_) return;
@@ -95,14 +95,15 @@ class HandwrittenTransformer final : public HandwrittenBackward {
 
   void Project() {
     input_.Forward(inputs_.data(), x_.data(), count_ * steps_);
-    // A step's vector and the bias, for each position.
+    // The position's vector plus the bias, for each position.
     offsets_.resize(static_cast<size_t>(steps_ * spec_.width));
     std::copy_n(setup_.weights + position_, offsets_.size(), offsets_.data());
     AddBias(offsets_.data(), input_.bias(), steps_, spec_.width);
     AddBias(x_.data(), offsets_.data(), count_, steps_ * spec_.width);
   }
 
-  // From what the layers make to the loss, and back to d_. Returns the sum of losses.
+  // Computes the loss from the output of the last layer, and its gradient into d_. Returns the
+  // sum of the rows' losses.
   double HeadAndBack(const float* x, const HandwrittenInput& input, float* gradient) {
     const int64_t kept = Kept(), width = spec_.width, rows = count_ * kept;
     if (spec_.pre_norm) {
@@ -133,11 +134,11 @@ class HandwrittenTransformer final : public HandwrittenBackward {
   void ProjectBackward(const float* d, const HandwrittenInput& input, float* gradient) {
     const int64_t rows = count_ * steps_;
     ColumnSums(d, gradient + position_, count_, steps_ * spec_.width);
-    input_.Gradients(inputs_.data(), d, rows, 0, spec_.width, true, gradient);
+    input_.WeightGradients(inputs_.data(), d, rows, 0, spec_.width, true, gradient);
     ColumnSums(gradient + position_, gradient + input_.bias_offset(), steps_, spec_.width);
     if (!columns_.has_embeddings()) return;
     columns_.ClearGradient(gradient);
-    input_.Input(d, inputs_.data(), rows, 0, spec_.width, false);
+    input_.InputGradient(d, inputs_.data(), rows, 0, spec_.width, false);
     const float* by_input = inputs_.data() + columns_.numeric();
     for (int64_t i = 0; i < count_; ++i) {
       for (int64_t t = 0; t < steps_; ++t, by_input += columns_.width()) {
@@ -153,10 +154,10 @@ class HandwrittenTransformer final : public HandwrittenBackward {
   const HandwrittenLinear input_;
   const int64_t position_;
   HandwrittenHead head_;
-  EncoderRoom room_;
-  std::unique_ptr<EncoderActivations> shared_;  // of all layers, where they are recomputed
+  EncoderScratch scratch_;
+  std::unique_ptr<EncoderActivations> shared_;  // of all layers, with activation checkpointing
   std::vector<std::unique_ptr<HandwrittenEncoderLayer>> layers_;
-  std::optional<HandwrittenNorm> norm_;  // with pre_norm
+  std::optional<HandwrittenNorm> norm_;  // with pre_norm only
   HandwrittenNorm::Kept norm_kept_;
   int64_t count_ = 0;
   std::vector<float> inputs_;      // [B, T, columns]

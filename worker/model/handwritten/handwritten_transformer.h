@@ -6,9 +6,9 @@
 
 namespace traind {
 
-// Of CreateTransformer's network, float32: norms, residuals, biases and activations fused
-// between the products, attention as small products per head, and of the last layer only
-// what the head sees. Null in another precision.
+// The network of CreateTransformer in float32: norms, residuals, biases and activations are
+// fused between the products, attention is a small product per head, and the last layer
+// computes only the steps that the head sees. Returns null for another precision.
 std::unique_ptr<HandwrittenBackward> CreateHandwrittenTransformer(const HandwrittenSetup& setup);
 
 }  // namespace traind

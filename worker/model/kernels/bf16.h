@@ -7,7 +7,7 @@
 
 namespace traind {
 
-// The upper half of a float32.
+// A bfloat16: the upper half of a float32.
 struct Bf16 {
   uint16_t bits = 0;
 };
@@ -21,7 +21,7 @@ TRAIND_ALWAYS_INLINE float Load(Bf16 value) {
 }
 
 TRAIND_ALWAYS_INLINE void Store(float& target, float value) { target = value; }
-// To the nearest, ties to even; NaN stays NaN.
+// Rounds to the nearest value, ties to even. A NaN stays a NaN.
 TRAIND_ALWAYS_INLINE void Store(Bf16& target, float value) {
   uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);

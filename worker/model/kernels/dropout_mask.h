@@ -9,12 +9,13 @@
 
 namespace traind {
 
-// Which elements a dropout keeps, as factors: 0, or the scale that keeps the mean. It
-// follows from p (to 1/65536) and the seed alone. Eight generators (xorshift32,
-// Marsaglia 2003) side by side, each step of which decides two elements.
+// Dropout factors: 0 for a dropped element, and for a kept one the scale that preserves the
+// mean. They follow from p (rounded to 1/65536) and the seed alone. Eight xorshift32 generators
+// (Marsaglia 2003) run side by side; each of their steps decides two elements.
+// Threads: confined to one.
 class DropoutMask {
  public:
-  static constexpr int64_t kStep = 16;  // elements of a Next()
+  static constexpr int64_t kStep = 16;  // elements per call of Next()
 
   // REQUIRES: 0 <= p < 1.
   TRAIND_ALWAYS_INLINE DropoutMask(double p, uint64_t seed) {

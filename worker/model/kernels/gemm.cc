@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-// libtorch_cpu exports its BLAS. Column-major, sizes are 32-bit.
+// The BLAS that libtorch_cpu exports. It is column-major and takes 32-bit sizes.
 extern "C" void sgemm_(const char* transpose_a, const char* transpose_b, const int* m, const int* n,
                        const int* k, const float* alpha, const float* a, const int* lda,
                        const float* b, const int* ldb, const float* beta, float* c, const int* ldc);
@@ -17,7 +17,7 @@ namespace {
 at::Tensor View(Matrix<const Bf16> matrix, int64_t rows, int64_t columns) {
   const std::vector<int64_t> strides = matrix.transposed ? std::vector<int64_t>{1, matrix.stride}
                                                          : std::vector<int64_t>{matrix.stride, 1};
-  // Read only: from_blob has no form for that.
+  // The tensor is only read, but from_blob has no overload for const data.
   return at::from_blob(const_cast<Bf16*>(matrix.data), {rows, columns}, strides, at::kBFloat16);
 }
 
@@ -26,7 +26,7 @@ at::Tensor View(Matrix<const Bf16> matrix, int64_t rows, int64_t columns) {
 void Multiply(int64_t m, int64_t n, int64_t k, Matrix<const float> a, Matrix<const float> b,
               float* c, int64_t c_stride, bool add) {
   if (m == 0 || n == 0) return;
-  // Row-major a x b is column-major b^T x a^T, without moving anything.
+  // A row-major a x b is a column-major b^T x a^T, so nothing needs to be moved.
   const char ta = a.transposed ? 'T' : 'N', tb = b.transposed ? 'T' : 'N';
   const int rows = static_cast<int>(n), columns = static_cast<int>(m), depth = static_cast<int>(k);
   const int lda = static_cast<int>(std::max<int64_t>(1, a.stride));

@@ -6,7 +6,7 @@
 namespace traind {
 namespace {
 
-// NaN stays NaN.
+// A NaN stays a NaN.
 TRAIND_ALWAYS_INLINE float Relu(float value) { return !(value <= 0) ? value : 0.0f; }
 
 template <class T>

@@ -5,10 +5,10 @@
 namespace traind {
 namespace {
 
-// Rows at once, so that what belongs to a column is loaded once for them.
+// Rows processed together, so that the values of a column are loaded once for all of them.
 constexpr int64_t kRows = 8;
 
-// NaN stays NaN.
+// A NaN stays a NaN.
 template <bool kRelu>
 TRAIND_ALWAYS_INLINE float Act(float value) {
   return !kRelu || !(value <= 0) ? value : 0.0f;
@@ -74,7 +74,7 @@ TRAIND_ALWAYS_INLINE void ForwardBody(const NormPass<T>& pass, T* y, int64_t row
   }
 }
 
-// What came back through act, in row k and column j.
+// The gradient after passing back through act, at row k and column j.
 template <bool kRelu, bool kAdd>
 TRAIND_ALWAYS_INLINE float Passed(float dy, float y_or_x, float factor, float offset) {
   if (!kRelu) return dy;
@@ -190,7 +190,7 @@ TRAIND_ALWAYS_INLINE void BackwardSumsCases(const NormPass<T>& pass, const T* y,
 template <class T>
 TRAIND_ALWAYS_INLINE void BackwardCases(const NormPass<T>& pass, const T* dy, const float* slope,
                                         const float* constant, T* dx, int64_t rows, int64_t width) {
-  // Where something was added, dy has been through act.
+  // If something was added, dy already is the gradient before act.
   if (pass.relu && pass.add == nullptr) {
     return BackwardBody<true>(pass, dy, slope, constant, dx, rows, width);
   }

@@ -25,18 +25,18 @@ int64_t LogBucket(int64_t distance, int64_t span, int64_t most) {
   return distance > 0 ? bucket : -bucket;
 }
 
-// Where a sample's rows and shares begin.
+// The place of a sample: the offsets of its rows and of its attention probabilities.
 struct Place {
-  int64_t begin = 0, length = 0, shares = 0;
+  int64_t begin = 0, length = 0, probabilities = 0;
 };
 
 std::vector<Place> PlacesOf(const PackedShape& shape) {
   std::vector<Place> places;
   places.reserve(shape.ends.size());
-  int64_t begin = 0, shares = 0;
+  int64_t begin = 0, probabilities = 0;
   for (const int64_t end : shape.ends) {
-    places.push_back({begin, end - begin, shares});
-    shares += shape.heads * (end - begin) * (end - begin);
+    places.push_back({begin, end - begin, probabilities});
+    probabilities += shape.heads * (end - begin) * (end - begin);
     begin = end;
   }
   return places;
@@ -58,18 +58,18 @@ float ScaleOf(const PackedShape& shape) {
   return 1.0f / std::sqrt(shape.buckets != nullptr ? 3 * depth : depth);
 }
 
-float* Grow(std::vector<float>& room, int64_t size) {
-  if (static_cast<int64_t>(room.size()) < size) room.resize(static_cast<size_t>(size));
-  return room.data();
+float* Grow(std::vector<float>& scratch, int64_t size) {
+  if (static_cast<int64_t>(scratch.size()) < size) scratch.resize(static_cast<size_t>(size));
+  return scratch.data();
 }
 
-// Calls work(place, room) for each sample, on several threads.
+// Calls work(place, scratch) for each sample, on several threads.
 template <class Work>
 void ForEachSample(const PackedShape& shape, const Work& work) {
   const std::vector<Place> places = PlacesOf(shape);
   at::parallel_for(0, static_cast<int64_t>(places.size()), 1, [&](int64_t from, int64_t to) {
-    std::vector<float> room;
-    for (int64_t i = from; i < to; ++i) work(places[static_cast<size_t>(i)], room);
+    std::vector<float> scratch;
+    for (int64_t i = from; i < to; ++i) work(places[static_cast<size_t>(i)], scratch);
   });
 }
 
@@ -83,7 +83,7 @@ RelativeBuckets::RelativeBuckets(int64_t span, int64_t most) : span_(span), most
   descending_.assign(by_distance_.rbegin(), by_distance_.rend());
 }
 
-int64_t PackedShape::shares() const {
+int64_t PackedShape::probability_count() const {
   int64_t begin = 0, sum = 0;
   for (const int64_t end : ends) {
     sum += (end - begin) * (end - begin);
@@ -94,17 +94,17 @@ int64_t PackedShape::shares() const {
 
 void PackedForward(const PackedShape& shape, Rows<const float> query, Rows<const float> key,
                    Rows<const float> value, RelativeRows<const float> relative,
-                   const float* factors, float* shares, Rows<float> mixed) {
+                   const float* factors, float* probabilities, Rows<float> mixed) {
   const int64_t depth = shape.width / shape.heads;
   const int64_t buckets = shape.buckets != nullptr ? shape.buckets->count() : 0;
-  ForEachSample(shape, [&](const Place& place, std::vector<float>& room) {
+  ForEachSample(shape, [&](const Place& place, std::vector<float>& scratch) {
     const int64_t n = place.length, row = place.begin;
-    float* const by_query = Grow(room, 2 * n * buckets + n * n);  // [n, buckets]
-    float* const by_key = by_query + n * buckets;                 // [n, buckets]
-    float* const dropped = by_key + n * buckets;                  // [n, n]
+    float* const by_query = Grow(scratch, 2 * n * buckets + n * n);  // [n, buckets]
+    float* const by_key = by_query + n * buckets;                    // [n, buckets]
+    float* const dropped = by_key + n * buckets;                     // [n, n]
     for (int64_t head = 0; head < shape.heads; ++head) {
-      const int64_t column = head * depth, at = place.shares + head * n * n;
-      float* const scores = shares + at;
+      const int64_t column = head * depth, at = place.probabilities + head * n * n;
+      float* const scores = probabilities + at;
       Multiply(n, n, depth, At(query, row, column), Flip(At(key, row, column)), scores, n);
       if (buckets > 0) {
         Multiply(n, buckets, depth, At(query, row, column), Flip(At(relative.key, 0, column)),
@@ -130,22 +130,22 @@ void PackedForward(const PackedShape& shape, Rows<const float> query, Rows<const
 
 void PackedBackward(const PackedShape& shape, Rows<const float> query, Rows<const float> key,
                     Rows<const float> value, RelativeRows<const float> relative,
-                    const float* factors, const float* shares, Rows<const float> d_mixed,
+                    const float* factors, const float* probabilities, Rows<const float> d_mixed,
                     Rows<float> d_query, Rows<float> d_key, Rows<float> d_value,
                     RelativeRows<float> d_relative) {
   const int64_t depth = shape.width / shape.heads, tokens = shape.tokens();
   const int64_t buckets = shape.buckets != nullptr ? shape.buckets->count() : 0;
-  // What the scores' gradients are by bucket, [heads, N, buckets]: of the queries, of the
+  // The scores' gradients summed by bucket, [heads, N, buckets], for the queries and for the
   // keys.
   std::vector<float> by_query(static_cast<size_t>(shape.heads * tokens * buckets));
   std::vector<float> by_key(by_query.size());
-  ForEachSample(shape, [&](const Place& place, std::vector<float>& room) {
+  ForEachSample(shape, [&](const Place& place, std::vector<float>& scratch) {
     const int64_t n = place.length, row = place.begin;
-    float* const dropped = Grow(room, 2 * n * n);
+    float* const dropped = Grow(scratch, 2 * n * n);
     float* const d = dropped + n * n;
     for (int64_t head = 0; head < shape.heads; ++head) {
-      const int64_t column = head * depth, at = place.shares + head * n * n;
-      const float* used = shares + at;
+      const int64_t column = head * depth, at = place.probabilities + head * n * n;
+      const float* used = probabilities + at;
       if (factors != nullptr) {
         Scale(used, factors + at, dropped, n * n);
         used = dropped;
@@ -155,21 +155,21 @@ void PackedBackward(const PackedShape& shape, Rows<const float> query, Rows<cons
                d_value.stride);
       Multiply(n, n, depth, by_mixed, Flip(At(value, row, column)), d, n);
       if (factors != nullptr) Scale(d, factors + at, d, n * n);
-      SoftmaxBackward(ScaleOf(shape), shares + at, d, n, n);
+      SoftmaxBackward(ScaleOf(shape), probabilities + at, d, n, n);
       Multiply(n, depth, n, {d, n, false}, At(key, row, column), At(d_query, row, column).data,
                d_query.stride);
       Multiply(n, depth, n, {d, n, true}, At(query, row, column), At(d_key, row, column).data,
                d_key.stride);
       if (buckets == 0) continue;
-      float* const of_query = by_query.data() + (head * tokens + row) * buckets;
-      float* const of_key = by_key.data() + (head * tokens + row) * buckets;
+      float* const query_sums = by_query.data() + (head * tokens + row) * buckets;
+      float* const key_sums = by_key.data() + (head * tokens + row) * buckets;
       for (int64_t i = 0; i < n; ++i) {
-        AddRelativeBackward(d + i * n, n, shape.buckets->Row(i), buckets, of_query + i * buckets,
-                            of_key);
+        AddRelativeBackward(d + i * n, n, shape.buckets->Row(i), buckets, query_sums + i * buckets,
+                            key_sums);
       }
-      Multiply(n, depth, buckets, {of_query, buckets, false}, At(relative.key, 0, column),
+      Multiply(n, depth, buckets, {query_sums, buckets, false}, At(relative.key, 0, column),
                At(d_query, row, column).data, d_query.stride, /*add=*/true);
-      Multiply(n, depth, buckets, {of_key, buckets, false}, At(relative.query, 0, column),
+      Multiply(n, depth, buckets, {key_sums, buckets, false}, At(relative.query, 0, column),
                At(d_key, row, column).data, d_key.stride, /*add=*/true);
     }
   });

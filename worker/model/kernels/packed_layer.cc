@@ -24,7 +24,8 @@ struct Layer {
   bool relu;
 };
 
-// A tile of y: so many rows of a panel's columns, in registers until it is done.
+// Computes one tile of y: kRows rows of one panel's columns. The sums stay in registers until
+// the tile is done.
 template <class Vector, int kRows>
 TRAIND_ALWAYS_INLINE void Tile(const Layer& layer, const float* x, int64_t begin, float* y) {
   constexpr int64_t kLanes = sizeof(Vector) / sizeof(float), kWidth = 2 * kLanes;
@@ -53,7 +54,7 @@ TRAIND_ALWAYS_INLINE void Tile(const Layer& layer, const float* x, int64_t begin
   const Vector floor = Vector{} + least;
 #pragma GCC unroll 12
   for (int i = 0; i < kRows; ++i) {
-    // What is not a number stays so.
+    // Written so that a NaN stays a NaN.
     const Vector left = sums[i][0] <= floor ? floor : sums[i][0];
     const Vector right = sums[i][1] <= floor ? floor : sums[i][1];
     float* to = y + i * layer.out + begin;
@@ -67,7 +68,7 @@ TRAIND_ALWAYS_INLINE void Tile(const Layer& layer, const float* x, int64_t begin
   }
 }
 
-// Rows are in a first level cache while the panels pass by.
+// kRows rows of x stay in the first-level cache while the panels pass by.
 template <class Vector, int kRows>
 TRAIND_ALWAYS_INLINE void AllTiles(const Layer& layer, const float* x, int64_t rows, float* y) {
   constexpr int64_t kWidth = 2 * sizeof(Vector) / sizeof(float);

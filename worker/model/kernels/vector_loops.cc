@@ -22,7 +22,8 @@ double SumOfSquares(const float* values, int64_t size) {
 
 namespace {
 
-// The step's numbers are differences of near ones: rounded to float last.
+// The step's factors are differences of nearly equal numbers, so they are computed in double
+// and rounded to float last.
 TRAIND_ALWAYS_INLINE float F(double value) { return static_cast<float>(value); }
 
 template <bool kDecoupled>

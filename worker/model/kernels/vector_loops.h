@@ -1,13 +1,12 @@
-// Loops over plain float arrays that LibTorch has no fused operator for. Each is
-// compiled for several instruction sets; the machine's is chosen when the program
-// starts.
+// Loops over plain float arrays for which LibTorch has no fused operator. Each is compiled for
+// several instruction sets; the one to use is chosen when the program starts.
 #pragma once
 
 #include <cstdint>
 
 namespace traind {
 
-// Sum of squares, in double over blocks.
+// The sum of squares, added up in double over blocks.
 double SumOfSquares(const float* values, int64_t size);
 
 struct AdamStep {
@@ -16,7 +15,7 @@ struct AdamStep {
   bool decoupled = true;  // AdamW
   double beta1 = 0, beta2 = 0, eps = 0;
   double correction1 = 1, correction2 = 1;  // 1 - beta^step
-  double gradient_scale = 1;                // gradients are multiplied by it first
+  double gradient_scale = 1;                // multiplies the gradients first
 };
 void AdamLoop(const AdamStep& step, const float* gradient, float* weights, float* exp_avg,
               float* exp_avg_sq, int64_t size);
@@ -28,7 +27,7 @@ struct SgdStep {
   bool nesterov = false;
   double gradient_scale = 1;
 };
-// momentum_buffer: null without momentum.
+// momentum_buffer is null if momentum is 0.
 void SgdLoop(const SgdStep& step, const float* gradient, float* weights, float* momentum_buffer,
              int64_t size);
 
@@ -39,7 +38,7 @@ struct RmsPropStep {
   double momentum = 0;
   double gradient_scale = 1;
 };
-// momentum_buffer: null without momentum.
+// momentum_buffer is null if momentum is 0.
 void RmsPropLoop(const RmsPropStep& step, const float* gradient, float* weights, float* square_avg,
                  float* momentum_buffer, int64_t size);
 

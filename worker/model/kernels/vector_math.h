@@ -7,9 +7,9 @@
 
 namespace traind {
 
-// e^x by 2^n times a polynomial (of degree 6, minimax on [0, 1)): relative error below
-// 3e-7. Without branches, so that loops over it vectorise. Beyond +-87 it stays there;
-// NaN stays NaN.
+// Computes e^x as 2^n times a polynomial (degree 6, minimax on [0, 1)), with a relative error
+// below 3e-7. It has no branches, so the compiler vectorises loops over it. Inputs are clamped
+// to +-87. A NaN stays a NaN.
 TRAIND_ALWAYS_INLINE float FastExp(float x) {
   const float limited = x < -87.0f ? -87.0f : (x > 87.0f ? 87.0f : x);
   const float scaled = limited * 1.44269504f;

@@ -23,12 +23,12 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Rows whose sums are added up in float32; the parts' sums are added up in float64, in their
-// order, so that they do not depend on the number of threads.
+// Each part of this many rows is added up in float32. The sums of the parts are added up in
+// float64 in a fixed order, so the result does not depend on the number of threads.
 constexpr int64_t kPartRows = 2048;
 
-// x, as rows of channels: of several pixels side by side where there are few channels, as
-// loops over short rows are not vectorised.
+// x as rows of channels. If there are few channels, a row holds several pixels side by side,
+// because loops over short rows are not vectorised.
 struct Matrix {
   explicit Matrix(const at::Tensor& x)
       : channels(x.size(1)), width(channels), rows(x.numel() / channels) {
@@ -39,7 +39,7 @@ struct Matrix {
     }
   }
 
-  // [channels] -> [width]: for each pixel of a row.
+  // Repeats [channels] values for each pixel of a row: [width].
   std::vector<float> Tiled(const float* values) const {
     std::vector<float> tiled;
     while (static_cast<int64_t>(tiled.size()) < width) {
@@ -57,8 +57,8 @@ bool HasChannelsLast(const at::Tensor& x) {
                         : false;
 }
 
-// Calls work(first row, rows, its sums [2 x width]) for each part; the parts' sums together,
-// [2 x channels].
+// Calls work(first row, number of rows, sums [2 x width]) for each part. Returns the total of
+// the parts' sums, [2 x channels].
 std::vector<double> SumParts(const Matrix& m,
                              const std::function<void(int64_t, int64_t, float*)>& work) {
   const int64_t parts = (m.rows + kPartRows - 1) / kPartRows;
@@ -78,27 +78,27 @@ std::vector<double> SumParts(const Matrix& m,
   return total;
 }
 
-// Calls work(first row, rows) for parts of all rows.
+// Calls work(first row, number of rows) for parts of all rows.
 void ForParts(const Matrix& m, const std::function<void(int64_t, int64_t)>& work) {
   at::parallel_for(0, m.rows, kPartRows,
                    [&](int64_t begin, int64_t end) { work(begin, end - begin); });
 }
 
-// Rows of a tensor with 4 or 5 dimensions, from one on.
+// A pointer to the given row of a tensor with 4 or 5 dimensions.
 template <class T>
 T* Rows(const at::Tensor& x, int64_t row, int64_t width) {
   return static_cast<T*>(x.data_ptr()) + row * width;
 }
 
-// Per channel, [4, C]: what x is multiplied by and what is added; mean, and 1 / deviation.
+// Statistics per channel, [4, C]: factor and offset of x, mean, and 1 / standard deviation.
 enum { kFactor, kOffset, kMean, kInverse, kStatistics };
 
 template <class T>
 void Forward(const BatchNorm& norm, const at::Tensor& x, const at::Tensor& add, bool relu,
              const at::Tensor& statistics, const at::Tensor& y) {
   const Matrix m(x);
-  float* const of = statistics.mutable_data_ptr<float>();
-  // Around a value near the mean squares lose no digits.
+  float* const values = statistics.mutable_data_ptr<float>();
+  // Shifting by a value near the mean keeps the squares precise.
   std::vector<float> shift(static_cast<size_t>(m.channels));
   for (size_t j = 0; j < shift.size(); ++j) shift[j] = Load(Rows<T>(x, 0, m.width)[j]);
   const std::vector<float> shifts = m.Tiled(shift.data());
@@ -115,19 +115,19 @@ void Forward(const BatchNorm& norm, const at::Tensor& x, const at::Tensor& add, 
     const double mean = shift[static_cast<size_t>(j)] + from_shift,
                  inverse = 1 / std::sqrt(variance + BatchNorm::kEps);
     const double factor = norm.weight.const_data_ptr<float>()[j] * inverse;
-    of[kFactor * m.channels + j] = static_cast<float>(factor);
-    of[kOffset * m.channels + j] =
+    values[kFactor * m.channels + j] = static_cast<float>(factor);
+    values[kOffset * m.channels + j] =
         static_cast<float>(norm.bias.const_data_ptr<float>()[j] - mean * factor);
-    of[kMean * m.channels + j] = static_cast<float>(mean);
-    of[kInverse * m.channels + j] = static_cast<float>(inverse);
+    values[kMean * m.channels + j] = static_cast<float>(mean);
+    values[kInverse * m.channels + j] = static_cast<float>(inverse);
     const auto mix = [](float old, double now) {
       return static_cast<float>((1 - BatchNorm::kMomentum) * old + BatchNorm::kMomentum * now);
     };
     running_mean[j] = mix(running_mean[j], mean);
     running_var[j] = mix(running_var[j], variance * count / (count - 1));
   }
-  const std::vector<float> factors = m.Tiled(of + kFactor * m.channels),
-                           offsets = m.Tiled(of + kOffset * m.channels);
+  const std::vector<float> factors = m.Tiled(values + kFactor * m.channels),
+                           offsets = m.Tiled(values + kOffset * m.channels);
   ForParts(m, [&](int64_t row, int64_t rows) {
     const NormPass<T> pass{Rows<T>(x, row, m.width),
                            add.defined() ? Rows<T>(add, row, m.width) : nullptr, factors.data(),
@@ -136,21 +136,21 @@ void Forward(const BatchNorm& norm, const at::Tensor& x, const at::Tensor& add, 
   });
 }
 
-// y, d_add: undefined where nothing was added.
+// y and d_add are undefined if nothing was added.
 template <class T>
 void Backward(const at::Tensor& x, const at::Tensor& y, bool relu, const at::Tensor& statistics,
               const at::Tensor& dy, const at::Tensor& d_add, const at::Tensor& dx,
               const at::Tensor& d_weight, const at::Tensor& d_bias) {
   const Matrix m(x);
-  const float* const of = statistics.const_data_ptr<float>();
-  const std::vector<float> factors = m.Tiled(of + kFactor * m.channels),
-                           offsets = m.Tiled(of + kOffset * m.channels),
-                           means = m.Tiled(of + kMean * m.channels);
+  const float* const values = statistics.const_data_ptr<float>();
+  const std::vector<float> factors = m.Tiled(values + kFactor * m.channels),
+                           offsets = m.Tiled(values + kOffset * m.channels),
+                           means = m.Tiled(values + kMean * m.channels);
   const bool added = d_add.defined();
   const auto pass_at = [&](int64_t row) {
     NormPass<T> pass;
     pass.x = Rows<T>(x, row, m.width);
-    pass.add = added ? pass.x : nullptr;  // that there was one
+    pass.add = added ? pass.x : nullptr;  // any pointer that is not null; it is not read
     pass.factor = factors.data();
     pass.offset = offsets.data();
     pass.relu = relu;
@@ -164,8 +164,8 @@ void Backward(const at::Tensor& x, const at::Tensor& y, bool relu, const at::Ten
   std::vector<float> slope(static_cast<size_t>(m.channels)), constant(slope.size());
   const auto count = static_cast<double>(x.numel() / m.channels);
   for (int64_t j = 0; j < m.channels; ++j) {
-    const double mean = of[kMean * m.channels + j], inverse = of[kInverse * m.channels + j];
-    const double factor = of[kFactor * m.channels + j];
+    const double mean = values[kMean * m.channels + j], inverse = values[kInverse * m.channels + j];
+    const double factor = values[kFactor * m.channels + j];
     const auto at = static_cast<size_t>(j);
     const double d_offset = sums[at],
                  d_factor = sums[static_cast<size_t>(m.channels) + at] * inverse;
@@ -183,7 +183,7 @@ void Backward(const at::Tensor& x, const at::Tensor& y, bool relu, const at::Ten
 }
 
 struct NormFunction : torch::autograd::Function<NormFunction> {
-  // x in channels-last order, with more than one value per channel.
+  // REQUIRES: x is in channels-last order, with more than one value per channel.
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             const at::Tensor& bias, const std::optional<at::Tensor>& added,
                             const at::Tensor& mean, const at::Tensor& variance, bool relu) {
@@ -231,7 +231,7 @@ at::Tensor NormAddAct(const BatchNorm& norm, const at::Tensor& x, const at::Tens
   const bool alike =
       !add.defined() || (add.scalar_type() == x.scalar_type() && HasChannelsLast(add));
   if (loops && has_statistics && known && alike && x.is_cpu() && HasChannelsLast(x)) {
-    // It takes no undefined tensors.
+    // A custom function takes no undefined tensors.
     const auto added = add.defined() ? std::optional<at::Tensor>(add) : std::nullopt;
     return NormFunction::apply(x, norm.weight, norm.bias, added, norm.running_mean,
                                norm.running_var, relu);

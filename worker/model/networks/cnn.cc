@@ -19,18 +19,18 @@
 namespace traind {
 namespace {
 
-// How a pass goes.
-struct How {
+// Options of a forward pass.
+struct PassMode {
   bool training = false;
-  bool loops = true;  // passes written by hand where there are some
+  bool loops = true;  // handwritten loops where there are some
 };
 
-// A convolution and its norm.
+// A convolution and its batch norm.
 struct Unit {
   Unit(const std::string& name, int64_t in, int64_t out, int64_t size, int64_t with_stride,
        Parameters& parameters)
       : stride(with_stride), padding(size / 2) {
-    // He et al. 2015: outputs keep the variance of inputs that passed a ReLU.
+    // He et al. 2015: outputs keep the variance of inputs that passed through a ReLU.
     const double scale = std::sqrt(2.0 / static_cast<double>(size * size * out));
     const auto constant = [](double value) { return Initial{Initial::Kind::kConstant, value, -1}; };
     weight = parameters.Declare(name + ".conv.weight", {out, in, size, size},
@@ -41,19 +41,20 @@ struct Unit {
     variance = parameters.DeclareBuffer(name + ".norm.running_var", {out}, 1);
   }
 
-  // add: to what the norm makes, before the ReLU; may be undefined.
+  // add: added to the norm's output before the ReLU; may be undefined.
   at::Tensor Forward(const std::vector<at::Tensor>& weights, const at::Tensor& x,
-                     const at::Tensor& add, bool relu, const How& how) const {
-    if (how.loops && !how.training) return Answer(weights, x, add, relu);
-    // Of a single channel an image has no order of its own.
+                     const at::Tensor& add, bool relu, const PassMode& mode) const {
+    if (mode.loops && !mode.training) return Answer(weights, x, add, relu);
+    // With a single channel the memory order of the output is ambiguous, so it is set here.
     const at::Tensor y = at::conv2d(x, weights[weight], {}, stride, padding)
                              .contiguous(at::MemoryFormat::ChannelsLast);
     const BatchNorm norm{weights[norm_weight], weights[norm_bias], weights[mean],
                          weights[variance]};
-    return NormAddAct(norm, y, add, relu, how.training, how.loops);
+    return NormAddAct(norm, y, add, relu, mode.training, mode.loops);
   }
 
-  // Outside of training a norm multiplies and adds per channel, which the convolution does.
+  // Outside of training the norm is a factor and an offset per channel, which
+  // fold into the convolution.
   at::Tensor Answer(const std::vector<at::Tensor>& weights, const at::Tensor& x,
                     const at::Tensor& add, bool relu) const {
     const at::Tensor factor =
@@ -78,10 +79,10 @@ struct CnnBlock {
   std::optional<Unit> shortcut;
 
   at::Tensor Forward(const std::vector<at::Tensor>& weights, const at::Tensor& x,
-                     const How& how) const {
-    const at::Tensor past = shortcut ? shortcut->Forward(weights, x, {}, /*relu=*/false, how) : x;
-    const at::Tensor y = first.Forward(weights, x, {}, /*relu=*/true, how);
-    return second.Forward(weights, y, past, /*relu=*/true, how);
+                     const PassMode& mode) const {
+    const at::Tensor past = shortcut ? shortcut->Forward(weights, x, {}, /*relu=*/false, mode) : x;
+    const at::Tensor y = first.Forward(weights, x, {}, /*relu=*/true, mode);
+    return second.Forward(weights, y, past, /*relu=*/true, mode);
   }
 
   std::vector<size_t> Places() const {
@@ -134,24 +135,23 @@ class Cnn final : public Model {
  private:
   at::Tensor ForwardOne(const std::vector<at::Tensor>& weights, const Inputs& inputs,
                         bool training) const {
-    const How how{training, loops_};
-    // What a part makes of the one before it is all that is kept where activations are computed
-    // again.
+    const PassMode mode{training, loops_};
+    // With activation checkpointing only the outputs of these parts are kept.
     const auto run = [&](const Part& part, const std::vector<size_t>& used, const at::Tensor& in) {
       return training && recompute_ ? RecomputedPart(part, weights, used, {in})
                                     : part(weights, {in});
     };
-    std::vector<size_t> of_stem;
-    stem_.AddPlaces(of_stem);
+    std::vector<size_t> stem_places;
+    stem_.AddPlaces(stem_places);
     at::Tensor x = run(
-        [this, how](const auto& own, const auto& in) {
-          return stem_.Forward(own, in[0], {}, /*relu=*/true, how);
+        [this, mode](const auto& own, const auto& in) {
+          return stem_.Forward(own, in[0], {}, /*relu=*/true, mode);
         },
-        of_stem, inputs.image);
+        stem_places, inputs.image);
     for (const CnnBlock& block : blocks_) {
-      x = run(
-          [&block, how](const auto& own, const auto& in) { return block.Forward(own, in[0], how); },
-          block.Places(), x);
+      x = run([&block, mode](const auto& own,
+                             const auto& in) { return block.Forward(own, in[0], mode); },
+              block.Places(), x);
     }
     x = x.mean({2, 3});  // [B, channels]
     if (columns_.width() > 0) x = at::cat({x, columns_.Concatenate(weights, inputs)}, 1);

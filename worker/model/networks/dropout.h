@@ -6,10 +6,10 @@
 
 namespace traind {
 
-// x with each element zeroed with probability p (to 1/65536) and the others scaled
-// to keep the mean. Which ones follows from the seed alone: on the CPU by a
-// generator of our own, many times as fast as torch's, which would take a quarter
-// of an MLP's step; on a GPU by the device's, which the caller has seeded.
+// Zeroes each element of x with probability p (rounded to 1/65536) and scales the others so
+// that the mean is preserved. On the CPU the seed alone decides which elements: our own
+// generator is many times as fast as torch's, which would take a quarter of an MLP's step. On a
+// GPU the device's generator decides, which the caller has seeded.
 // REQUIRES: 0 <= p < 1.
 at::Tensor Dropout(const at::Tensor& x, double p, uint64_t seed);
 

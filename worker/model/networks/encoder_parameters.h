@@ -1,4 +1,4 @@
-// Parameters of an encoder's layers, named and started as PyTorch's are.
+// The parameters of encoder layers, with PyTorch's names and initial values.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace traind {
 struct NormParameters {
   size_t weight = 0, bias = 0;
 };
-// <name>.weight, <name>.bias [width].
+// Declares <name>.weight and <name>.bias [width].
 NormParameters DeclareNorm(const std::string& name, int64_t width, Parameters& parameters);
 
-// Declared in the order of in_proj, out_proj, linear1, linear2, norm1, norm2: side by side.
+// Declared side by side in the order in_proj, out_proj, linear1, linear2, norm1, norm2.
 struct EncoderLayer {
   LinearParameters in_proj, out_proj, linear1, linear2;
   NormParameters norm1, norm2;
 };
-// As torch.nn.TransformerEncoderLayer starts.
+// Initial values are those of torch.nn.TransformerEncoderLayer.
 EncoderLayer DeclareEncoderLayer(const std::string& name, int64_t width, int64_t feedforward,
                                  Parameters& parameters);
 

@@ -16,7 +16,7 @@ InputColumns::InputColumns(const ModelShape& shape, Parameters& parameters)
     : numeric_(shape.numeric), window_(shape.window), width_(shape.numeric) {
   for (size_t i = 0; i < shape.cardinalities.size(); ++i) {
     const int64_t embedding = EmbeddingWidth(shape.cardinalities[i]);
-    // What no training row has is told by nothing rather than by noise.
+    // A category that no training row has is embedded as zeros rather than as noise.
     const Initial initial{Initial::Kind::kNormal, 1.0, kUnseenInputCode};
     embeddings_.push_back(parameters.Declare(absl::StrCat("embeddings.", i, ".weight"),
                                              {shape.cardinalities[i], embedding}, initial));

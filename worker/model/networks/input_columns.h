@@ -1,5 +1,5 @@
-// What every network starts with: numeric inputs and learnt embeddings of categorical
-// ones, side by side.
+// The first step of every network: numeric inputs beside learnt embeddings of categorical
+// inputs.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,31 +14,32 @@
 
 namespace traind {
 
+// Concatenates the input columns of a batch.
 // Parameters: embeddings.<i>.weight [cardinality, width].
 // Threads: immutable. Errors: torch's exceptions.
 class InputColumns {
  public:
   InputColumns(const ModelShape& shape, Parameters& parameters);
 
-  // Columns of a time step.
+  // The number of columns per time step.
   int64_t width() const { return width_; }
-  // [B, width()], or [B, T, width()] of windows.
+  // Returns [B, width()], or [B, T, width()] for windows.
   at::Tensor Concatenate(const std::vector<at::Tensor>& weights, const Inputs& inputs) const;
-  // [B, T, width()], also where T is 1.
+  // Returns [B, T, width()], also if T is 1.
   at::Tensor Sequence(const std::vector<at::Tensor>& weights, const Inputs& inputs) const;
 
   const std::vector<size_t>& embeddings() const { return embeddings_; }
 
  private:
   int64_t numeric_ = 0, window_ = 1, width_ = 0;
-  std::vector<size_t> embeddings_;  // indices of parameters
+  std::vector<size_t> embeddings_;  // indices of the parameters
 };
 
-// Width of the embedding of that many codes.
+// The width of an embedding of `cardinality` codes.
 int64_t EmbeddingWidth(int64_t cardinality);
 
-// A fully connected layer's parameters, which start as torch.nn.Linear's do: both
-// uniform within 1 / sqrt(in). <name>.weight [out, in], <name>.bias [out].
+// Declares the parameters of a fully connected layer: <name>.weight [out, in] and <name>.bias
+// [out]. Both start uniform within 1 / sqrt(in), as those of torch.nn.Linear do.
 struct LinearParameters {
   size_t weight = 0, bias = 0;
 };

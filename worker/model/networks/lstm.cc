@@ -19,7 +19,7 @@ class Lstm final : public Model {
  public:
   Lstm(const ModelSpec& spec, const ModelShape& shape, Parameters& parameters)
       : columns_(shape, parameters), hidden_(spec.lstm.hidden), dropout_(spec.dropout) {
-    // As torch.nn.LSTM starts.
+    // Initial values are those of torch.nn.LSTM.
     const Initial initial{Initial::Kind::kUniform, 1.0 / std::sqrt(static_cast<double>(hidden_)),
                           -1};
     int64_t in = columns_.width();
@@ -42,7 +42,7 @@ class Lstm final : public Model {
       if (k > 0 && training && dropout_ > 0) x = Dropout(x, dropout_, inputs.dropout_seed + k);
       const Layer& layer = layers_[k];
       const at::Tensor start = at::zeros({1, x.size(1), hidden_}, x.options());
-      // One layer at a time: the dropout between them is ours.
+      // One layer per call, because the dropout between layers is our own.
       x = std::get<0>(at::lstm(x, {start, start},
                                {weights[layer.weight_ih], weights[layer.weight_hh],
                                 weights[layer.bias_ih], weights[layer.bias_hh]},

@@ -1,4 +1,4 @@
-// A network, and the list of those there are.
+// The interface of a network, and the factory of all architectures.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,37 +13,38 @@
 
 namespace traind {
 
-// A batch as a model takes it. T: shape.window.
+// A batch of inputs. T: shape.window.
 struct Inputs {
   at::Tensor numeric;  // [B, shape.numeric] float32; T > 1: [B, T, shape.numeric], oldest first
   at::Tensor codes;    // [B, number of categorical inputs] int32; T > 1: [B, T, ...]
-  // Of media (worker/data/media_source.h); undefined where there is none.
+  // Media (worker/data/media_source.h); undefined if there are none.
   at::Tensor image;           // [B, C, H, W] or [B, C, D, H, W] float32, channels-last strides
-  at::Tensor tokens;          // [all samples' tokens] int32, sample after sample
-  at::Tensor ends;            // [B] int32, on the CPU: where each sample's tokens end
-  uint64_t dropout_seed = 0;  // when training
+  at::Tensor tokens;          // [all tokens] int32, sample after sample
+  at::Tensor ends;            // [B] int32, on the CPU: where the tokens of each sample end
+  uint64_t dropout_seed = 0;  // used in training only
 };
 
-// Threads: immutable. Errors: torch's exceptions.
+// A network: it computes outputs from its weights, which the caller holds, and a batch of inputs.
+// Threads: immutable, but for the switches, which must not run beside Forward().
+// Errors: torch's exceptions.
 class Model {
  public:
   virtual ~Model() = default;
-  // [B, shape.outputs]: logits, or standardised values. B may be 0. weights: one per
-  // declared parameter, in the order of their declaration.
+  // Returns [B, shape.outputs]: logits, or standardised values. B may be 0. weights has one
+  // tensor per declared parameter, in the order of declaration.
   virtual at::Tensor Forward(const std::vector<at::Tensor>& weights, const Inputs& inputs,
                              bool training) const = 0;
-  // Activations are computed again in the backward pass instead of being kept, block by
-  // block. false: this model cannot do that.
+  // Switches activation checkpointing on or off, block by block. Returns false if this model
+  // does not support it.
   virtual bool SetRecompute(bool /*on*/) { return false; }
-  // Passes written by hand in place of operators, where the model has some; true unless
-  // said otherwise.
+  // Switches the handwritten loops on or off, if the model has any; they are on by default.
   virtual void UseLoops(bool /*on*/) {}
-  // Sets what starts otherwise than as it was declared.
+  // Sets parameters whose initial values differ from those that were declared.
   virtual void Start(const Parameters& /*parameters*/) const {}
 };
 
-// Declares the parameters it needs.
-// To add an architecture: one file with its factory, and a line in model.cc.
+// A factory declares the parameters that its network needs.
+// To add an architecture, write one file with its factory and add a line to model.cc.
 using ModelFactory = std::unique_ptr<Model> (*)(const ModelSpec&, const ModelShape&, Parameters&);
 absl::StatusOr<std::unique_ptr<Model>> CreateModel(const ModelSpec& spec, const ModelShape& shape,
                                                    Parameters& parameters);

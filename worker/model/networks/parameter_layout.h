@@ -1,4 +1,4 @@
-// The parameters of a model by name, without their values.
+// The names and shapes of a model's parameters, without their values.
 #pragma once
 
 #include <cstdint>

@@ -47,7 +47,7 @@ size_t Parameters::DeclareBuffer(std::string name, std::vector<int64_t> shape, d
   const size_t index =
       Declare(std::move(name), std::move(shape), {Initial::Kind::kConstant, value});
   trained_size_ = behind_parameters;
-  offsets_[index] = buffer_size_;  // Allocate puts the parameters before it
+  offsets_[index] = buffer_size_;  // Allocate() adds the size of the parameters before it
   buffer_size_ += Aligned(layout_[index].size);
   is_buffer_[index] = true;
   return index;
@@ -101,12 +101,13 @@ std::vector<at::Tensor> Parameters::ViewsOf(const at::Tensor& flat) const {
   return views;
 }
 
-void Parameters::TakeGradients(const at::Tensor& flat) const {
+void Parameters::MoveGradientsTo(const at::Tensor& flat) const {
   const c10::AutoGradMode no_gradients(false);
   for (size_t i = 0; i < tensors_.size(); ++i) {
     if (is_buffer_[i]) continue;
     flat.narrow(0, offsets_[i], layout_[i].size).view(layout_[i].shape).copy_(tensors_[i].grad());
-    // Not zeroed: autograd then hands over its own tensors instead of adding.
+    // Reset rather than zeroed, so that autograd stores its own tensors
+    // instead of adding to these.
     tensors_[i].mutable_grad().reset();
   }
 }

@@ -1,4 +1,4 @@
-// A model's parameters, in one flat tensor.
+// A model's parameters in one flat tensor.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,28 +12,30 @@
 
 namespace traind {
 
-// How a parameter starts.
+// The initial value of a parameter.
 struct Initial {
   enum class Kind { kUniform, kNormal, kConstant } kind = Kind::kUniform;
-  double scale = 0;       // kUniform: in [-scale, scale); kNormal: standard deviation;
+  double scale = 0;       // kUniform: range [-scale, scale); kNormal: standard deviation;
                           // kConstant: the value
-  int64_t zero_row = -1;  // this row starts (and, not being trained, stays) 0
+  int64_t zero_row = -1;  // index of a row that starts at 0 and is never trained; -1: none
 };
 
-// Parameters are leaves of autograd (buffers are not), [shape] float32, and views of one flat
-// tensor, so that saving and restoring all of them is one copy. Each starts at a
-// multiple of 64 bytes.
-// Threads: confined to one. Order of calls: Declare..., Allocate, the rest.
+// Parameters are leaves of autograd (buffers are not), [shape] float32. They are views of one
+// flat tensor, so saving or restoring all of them is one copy. Each starts at
+// a multiple of 64 bytes.
+// Threads: confined to one. Call order: Declare..., Allocate, all others.
+// Errors: torch's exceptions.
 class Parameters {
  public:
-  // Returns its index.
+  // Returns the parameter's index.
   size_t Declare(std::string name, std::vector<int64_t> shape, Initial initial);
-  // Values that are no parameter, such as running statistics: saved with the weights, and
-  // changed by nothing but a forward pass in training. They stand behind all parameters.
+  // Declares a buffer: values that are not trained, such as running statistics. They are saved
+  // with the weights, and only a forward pass in training changes them. In the flat tensor they
+  // come after all parameters.
   size_t DeclareBuffer(std::string name, std::vector<int64_t> shape, double value);
   void Allocate(c10::Device device);
 
-  // The same values for the same seed, on any device.
+  // Sets the initial values. The same seed gives the same values on any device.
   void Initialize(uint64_t seed);
 
   const at::Tensor& operator[](size_t index) const { return tensors_[index]; }
@@ -42,21 +44,21 @@ class Parameters {
   // The part of flat() before the buffers, and the parameters in it.
   at::Tensor trained() const { return flat_.narrow(0, 0, trained_size_); }
   std::vector<at::Tensor> trained_tensors() const;
-  // What follows it: the buffers.
+  // The part of flat() after the parameters.
   at::Tensor buffers() const;
   const ParameterLayout& layout() const { return layout_; }
 
   const std::vector<int64_t>& offsets() const { return offsets_; }  // in flat()
 
-  // Views of another tensor of flat()'s size, shaped as the parameters and buffers are.
+  // Views of another tensor of flat()'s size, with the shapes of the parameters and buffers.
   std::vector<at::Tensor> ViewsOf(const at::Tensor& flat) const;
 
-  // Moves the gradients that autograd left at the parameters into a tensor of
+  // Moves the gradients that autograd left on the parameters into `flat`, a tensor of
   // trained()'s size.
-  void TakeGradients(const at::Tensor& flat) const;
+  void MoveGradientsTo(const at::Tensor& flat) const;
 
-  // Between a tensor of flat()'s or trained()'s size and values in the layout's order
-  // without the gaps; of the latter, buffers count as 0.
+  // Convert between a tensor of flat()'s or trained()'s size and values in the layout's order
+  // without gaps. In a tensor of trained()'s size, buffers count as 0.
   // REQUIRES: values.size() == TotalSize(layout()).
   std::vector<float> Pack(const at::Tensor& flat) const;
   void Unpack(absl::Span<const float> values, const at::Tensor& flat) const;

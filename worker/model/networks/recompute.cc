@@ -15,7 +15,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Where a GPU's generator stands. Within a step its seed stays.
+// The position of a GPU's random generator. Its seed does not change within a step.
 uint64_t GeneratorOffset(c10::Device device) {
   at::Generator generator = at::globalContext().defaultGenerator(device);
   const std::lock_guard<std::mutex> lock(generator.mutex());
@@ -28,8 +28,8 @@ void SetGeneratorOffset(c10::Device device, uint64_t offset) {
   generator.set_offset(offset);
 }
 
-// The block and what it ran under.
-struct Held : torch::CustomClassHolder {
+// A block and the state it ran under.
+struct SavedBlock : torch::CustomClassHolder {
   Block block;
   c10::DeviceType device = c10::kCPU;
   bool autocast = false;
@@ -44,27 +44,28 @@ struct Held : torch::CustomClassHolder {
   }
 };
 
-// As at the forward pass, while it lives. The engine may call from a thread of its own.
-class AsBefore {
+// Restores the state of the forward pass while it lives. Needed because the engine may call
+// from another thread.
+class RestoredState {
  public:
-  AsBefore(const Held& held, c10::Device device)
+  RestoredState(const SavedBlock& saved_block, c10::Device device)
       : device_(device),
-        autocast_(at::autocast::is_autocast_enabled(held.device)),
-        autocast_dtype_(at::autocast::get_autocast_dtype(held.device)) {
-    at::autocast::set_autocast_enabled(device_.type(), held.autocast);
-    at::autocast::set_autocast_dtype(device_.type(), held.autocast_dtype);
+        autocast_(at::autocast::is_autocast_enabled(saved_block.device)),
+        autocast_dtype_(at::autocast::get_autocast_dtype(saved_block.device)) {
+    at::autocast::set_autocast_enabled(device_.type(), saved_block.autocast);
+    at::autocast::set_autocast_dtype(device_.type(), saved_block.autocast_dtype);
     if (!device_.is_cuda()) return;
     generator_offset_ = GeneratorOffset(device_);
-    SetGeneratorOffset(device_, held.generator_offset);
+    SetGeneratorOffset(device_, saved_block.generator_offset);
   }
-  ~AsBefore() {
-    at::autocast::clear_cache();  // casts of weights that nobody else will ask for
+  ~RestoredState() {
+    at::autocast::clear_cache();  // casts of weights that nobody else will use
     at::autocast::set_autocast_enabled(device_.type(), autocast_);
     at::autocast::set_autocast_dtype(device_.type(), autocast_dtype_);
     if (device_.is_cuda()) SetGeneratorOffset(device_, generator_offset_);
   }
-  AsBefore(const AsBefore&) = delete;
-  AsBefore& operator=(const AsBefore&) = delete;
+  RestoredState(const RestoredState&) = delete;
+  RestoredState& operator=(const RestoredState&) = delete;
 
  private:
   const c10::Device device_;
@@ -74,20 +75,20 @@ class AsBefore {
 };
 
 struct RecomputedBlock : torch::autograd::Function<RecomputedBlock> {
-  // tensors: the weights, then x.
-  static at::Tensor forward(AutogradContext* ctx, const c10::intrusive_ptr<Held>& held,
+  // tensors: the weights, followed by x.
+  static at::Tensor forward(AutogradContext* ctx, const c10::intrusive_ptr<SavedBlock>& saved_block,
                             at::TensorList tensors) {
-    held->Remember(tensors.back());
-    ctx->saved_data["held"] = c10::IValue::make_capsule(
-        c10::static_intrusive_pointer_cast<torch::CustomClassHolder>(held));
+    saved_block->Remember(tensors.back());
+    ctx->saved_data["saved_block"] = c10::IValue::make_capsule(
+        c10::static_intrusive_pointer_cast<torch::CustomClassHolder>(saved_block));
     ctx->save_for_backward(tensors.vec());
     const variable_list weights(tensors.begin(), tensors.end() - 1);
-    return held->block(weights, tensors.back());
+    return saved_block->block(weights, tensors.back());
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
-    const auto capsule = ctx->saved_data["held"].toCapsule();
-    const Held& held = static_cast<const Held&>(*capsule);
+    const auto capsule = ctx->saved_data["saved_block"].toCapsule();
+    const SavedBlock& saved_block = static_cast<const SavedBlock&>(*capsule);
     variable_list tensors = ctx->get_saved_variables(), asked;
     std::vector<size_t> places;
     for (size_t i = 0; i < tensors.size(); ++i) {
@@ -102,13 +103,13 @@ struct RecomputedBlock : torch::autograd::Function<RecomputedBlock> {
       const at::AutoGradMode with_gradients(true);
       at::Tensor y;
       {
-        const AsBefore as_before(held, tensors.back().device());
-        y = held.block({tensors.begin(), tensors.end() - 1}, tensors.back());
+        const RestoredState restored_state(saved_block, tensors.back().device());
+        y = saved_block.block({tensors.begin(), tensors.end() - 1}, tensors.back());
       }
       found = torch::autograd::grad({y}, asked, gradients, /*retain_graph=*/false,
                                     /*create_graph=*/false, /*allow_unused=*/true);
     }
-    variable_list all(1 + tensors.size());  // the block itself has none
+    variable_list all(1 + tensors.size());  // the block itself has no gradient
     for (size_t i = 0; i < places.size(); ++i) all[1 + places[i]] = std::move(found[i]);
     return all;
   }
@@ -118,11 +119,11 @@ struct RecomputedBlock : torch::autograd::Function<RecomputedBlock> {
 
 at::Tensor Recomputed(const Block& block, const std::vector<at::Tensor>& weights,
                       const at::Tensor& x) {
-  auto held = c10::make_intrusive<Held>();
-  held->block = block;
+  auto saved_block = c10::make_intrusive<SavedBlock>();
+  saved_block->block = block;
   variable_list tensors(weights.begin(), weights.end());
   tensors.push_back(x);
-  return RecomputedBlock::apply(held, at::TensorList(tensors));
+  return RecomputedBlock::apply(saved_block, at::TensorList(tensors));
 }
 
 at::Tensor RecomputedPart(const Part& part, const std::vector<at::Tensor>& weights,

@@ -32,25 +32,25 @@ namespace {
 
 namespace jit = torch::jit;
 
-// One place of the module's objects that holds a parameter or a buffer.
+// A place in the module's objects that holds a parameter or a buffer.
 struct Slot {
   c10::intrusive_ptr<c10::ivalue::Object> object;
   size_t index = 0;
-  size_t weight = 0;  // which of the weights
+  size_t weight = 0;  // index of the weight
 };
 
 absl::Status Wrong(const ModelSpec& spec, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("model.script: ", spec.script.path, ": ", what));
 }
 
-// The first line of what torch says: the rest is a stack.
+// Torch's message up to the stack trace.
 std::string FirstLines(const std::string& text) {
   constexpr size_t kMost = 400;
   return text.substr(0, std::min(kMost, text.find("\nException raised")));
 }
 
-// Operators reach the machine's files through these alone; whatever is not torch's own may
-// do anything.
+// torch's own operators reach files only through these; operators of other
+// libraries may do anything.
 bool MayRun(const std::string& kind) {
   if (kind == "aten::save" || kind == "aten::from_file" || kind == "aten::_save") return false;
   return absl::StartsWith(kind, "aten::") || absl::StartsWith(kind, "prim::") ||
@@ -76,7 +76,7 @@ absl::Status CheckOperators(const ModelSpec& spec, const jit::Module& module) {
     const jit::Block* block = graph_function->graph()->block();
     if (const jit::Node* node = Forbidden({block})) {
       return Wrong(
-          spec, absl::StrCat("uses ", node->kind().toQualString(), ", which is not for networks"));
+          spec, absl::StrCat("uses ", node->kind().toQualString(), ", which no network may use"));
     }
   }
   return absl::OkStatus();
@@ -115,29 +115,29 @@ class Script final : public Model {
   }
 
  private:
-  absl::Status TakeSignature(const ModelSpec& spec);
-  absl::Status TakeTensors(const ModelSpec& spec, Parameters& parameters);
+  absl::Status ReadSignature(const ModelSpec& spec);
+  absl::Status DeclareTensors(const ModelSpec& spec, Parameters& parameters);
 
   mutable jit::Module module_;
   mutable bool training_ = true;
-  std::vector<bool> takes_codes_;  // [argument]; else the numbers
+  std::vector<bool> takes_codes_;  // per argument: true for codes, false for numeric
   std::vector<Slot> slots_;
-  std::vector<std::pair<size_t, at::Tensor>> initial_;  // by weight
+  std::vector<std::pair<size_t, at::Tensor>> initial_;  // by index of the weight
 };
 
-absl::Status Script::TakeSignature(const ModelSpec& spec) {
+absl::Status Script::ReadSignature(const ModelSpec& spec) {
   const auto method = module_.find_method("forward");
-  if (!method.has_value()) return Wrong(spec, "has no forward");
+  if (!method.has_value()) return Wrong(spec, "has no forward method");
   const c10::FunctionSchema& schema = method->function().getSchema();
-  for (size_t i = 1; i < schema.arguments().size(); ++i) {  // 0: self
+  for (size_t i = 1; i < schema.arguments().size(); ++i) {  // argument 0 is self
     const std::string& name = schema.arguments()[i].name();
     if (name != "numeric" && name != "codes") {
       return Wrong(spec, absl::StrCat("forward takes '", name,
-                                      "'; arguments may be called numeric and codes"));
+                                      "'; its arguments must be named numeric or codes"));
     }
     takes_codes_.push_back(name == "codes");
   }
-  if (takes_codes_.empty()) return Wrong(spec, "forward takes nothing: no numeric and no codes");
+  if (takes_codes_.empty()) return Wrong(spec, "forward takes neither numeric nor codes");
   if (schema.returns().size() != 1 ||
       schema.returns()[0].type()->kind() != c10::TypeKind::TensorType) {
     return Wrong(spec, "forward does not return one tensor");
@@ -145,8 +145,8 @@ absl::Status Script::TakeSignature(const ModelSpec& spec) {
   return absl::OkStatus();
 }
 
-// A tensor that stands in several places is one parameter.
-absl::Status Script::TakeTensors(const ModelSpec& spec, Parameters& parameters) {
+// A tensor that appears in several places is one parameter.
+absl::Status Script::DeclareTensors(const ModelSpec& spec, Parameters& parameters) {
   std::map<const void*, size_t> known;
   for (const auto& submodule : module_.named_modules()) {
     const auto object = submodule.value._ivalue();
@@ -154,7 +154,7 @@ absl::Status Script::TakeTensors(const ModelSpec& spec, Parameters& parameters) 
     for (size_t i = 0; i < type->numAttributes(); ++i) {
       if (!type->is_parameter(i) && !type->is_buffer(i)) continue;
       const c10::IValue value = object->getSlot(i);
-      if (!value.isTensor()) continue;  // None: a bias that is not there
+      if (!value.isTensor()) continue;  // None, such as a missing bias
       const at::Tensor& tensor = value.toTensor();
       const std::string name = absl::StrCat(
           "module.", submodule.name, submodule.name.empty() ? "" : ".", type->getAttributeName(i));
@@ -184,26 +184,26 @@ absl::StatusOr<std::unique_ptr<Script>> Script::Create(const ModelSpec& spec,
                                                        Parameters& parameters) {
   ASSIGN_OR_RETURN(const std::string bytes, ReadFile(spec.script.path));
   if (Sha256Hex(bytes) != spec.script.sha256) {
-    return Wrong(spec, "is not the file that was submitted: its digest differs");
+    return Wrong(spec, "is not the submitted file: its digest differs");
   }
-  // Its steps are taken one by one, as autograd would: compiling them anew for each shape
-  // takes longer than most trainings of a fold gain.
+  // The module is interpreted operator by operator: compiling it anew for each shape costs more
+  // time than it saves in most trainings of a fold.
   jit::setGraphExecutorOptimize(false);
   jit::Module module;
   try {
     std::istringstream stream(bytes);
     module = jit::load(stream, c10::Device(c10::kCPU));
   } catch (const std::exception& error) {
-    return Wrong(spec, absl::StrCat("no TorchScript module: ", FirstLines(error.what())));
+    return Wrong(spec, absl::StrCat("is not a TorchScript module: ", FirstLines(error.what())));
   }
   RETURN_IF_ERROR(CheckOperators(spec, module));
   auto script = std::make_unique<Script>(std::move(module));
-  RETURN_IF_ERROR(script->TakeSignature(spec));
+  RETURN_IF_ERROR(script->ReadSignature(spec));
   const bool wants_codes = absl::c_linear_search(script->takes_codes_, true);
   if (wants_codes && shape.cardinalities.empty()) {
-    return Wrong(spec, "forward takes codes, and the data have no column of categories");
+    return Wrong(spec, "forward takes codes, but the data have no categorical column");
   }
-  RETURN_IF_ERROR(script->TakeTensors(spec, parameters));
+  RETURN_IF_ERROR(script->DeclareTensors(spec, parameters));
   return script;
 }
 
@@ -217,7 +217,7 @@ Inputs MadeUp(const ModelShape& shape, int64_t rows) {
   const auto columns = static_cast<int64_t>(shape.cardinalities.size());
   inputs.codes = at::zeros(sized(columns), at::kInt);
   for (int64_t k = 0; k < columns; ++k) {
-    // The last one, which an embedding that is too small does not have.
+    // The largest code, for which an embedding that is too small has no row.
     inputs.codes.select(-1, k).fill_(shape.cardinalities[static_cast<size_t>(k)] - 1);
   }
   return inputs;
@@ -231,10 +231,11 @@ absl::Status CheckOutput(const ModelSpec& spec, const at::Tensor& output, int64_
                                     outputs, "]"));
   }
   if (!at::isFloatingType(output.scalar_type())) {
-    return Wrong(spec, absl::StrCat("forward gives ", c10::toString(output.scalar_type())));
+    return Wrong(spec, absl::StrCat("forward must return floating-point numbers, not ",
+                                    c10::toString(output.scalar_type())));
   }
   if (!output.isfinite().all().item<bool>()) {
-    return Wrong(spec, "forward of ordinary numbers gives some that are not finite");
+    return Wrong(spec, "forward returns values that are not finite for ordinary inputs");
   }
   return absl::OkStatus();
 }
@@ -247,7 +248,7 @@ absl::Status Try(const ModelSpec& spec, const ModelShape& shape, Parameters& par
     const at::Tensor output =
         script->Forward(parameters.tensors(), MadeUp(shape, rows), /*training=*/true);
     RETURN_IF_ERROR(CheckOutput(spec, output, rows, shape.outputs));
-    if (!output.requires_grad()) return Wrong(spec, "its output depends on no parameter");
+    if (!output.requires_grad()) return Wrong(spec, "the output depends on no parameter");
     output.sum().backward();
   }
   const at::NoGradGuard no_gradients;

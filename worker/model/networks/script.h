@@ -1,4 +1,4 @@
-// A network that a user brings: a TorchScript module.
+// A network that a user supplies as a TorchScript module.
 #pragma once
 
 #include <absl/status/status.h>
@@ -14,23 +14,23 @@ namespace traind {
 class Model;
 class Parameters;
 
-// Its forward takes, by the names of its arguments, any of: numeric [B, N] or [B, T, N]
-// float32, codes [B, K] or [B, T, K] int64; it returns [B, outputs] float32 (logits, or
-// standardised values).
-// Parameters start as in the file, and are module.<name>; so do float32 buffers. Others stay
-// the module's own, and are not saved.
-// Errors: InvalidArgument names the file and what is wrong with it: not the bytes of its
-// digest, no module, another signature, parameters that are not float32, an operator that
-// reaches for files.
+// The module's forward takes one or both of these arguments, by name: numeric [B, N] or [B, T,
+// N] float32, codes [B, K] or [B, T, K] int64. It returns [B, outputs] float32: logits, or
+// standardised values.
+// Parameters and float32 buffers are named module.<name> and start with the file's values.
+// Other buffers stay inside the module and are not saved.
+// Errors: InvalidArgument names the file and the problem: its digest differs, it is not a
+// module, its signature is wrong, a parameter is not float32, or an operator could access
+// files.
 absl::StatusOr<std::unique_ptr<Model>> CreateScript(const ModelSpec& spec, const ModelShape& shape,
                                                     Parameters& parameters);
 
-// Loads it and lets it learn and predict made-up rows, for each size of batch that training
-// may end an epoch with. To be called in a process of its own: it may never return.
-// Errors: as above; InvalidArgument where it fails, gives another shape or another dtype,
-// or no parameter has a gradient.
+// Loads the module, trains it on made-up rows and predicts them, with each batch size that may
+// end an epoch. Call it in a process of its own, because the module may never return.
+// Errors: as above; also InvalidArgument if the module fails, returns another shape or dtype,
+// or none of its parameters has a gradient.
 struct ScriptReport {
-  int64_t parameters = 0;  // elements
+  int64_t parameters = 0;  // number of trained values
 };
 absl::StatusOr<ScriptReport> TryScript(const ModelSpec& spec, const ModelShape& shape);
 

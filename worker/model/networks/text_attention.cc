@@ -40,7 +40,7 @@ struct Columns {
   Rows<T> query, key, value;
 };
 
-// Of a dense [N, 3 D], or [N, 2 D] where there are no values.
+// Columns of a dense matrix [N, 3 D], or [N, 2 D] without values.
 template <class T>
 Columns<T> ColumnsOf(T* data, int64_t width, int64_t stride) {
   return {{data, stride}, {data + width, stride}, {data + 2 * width, stride}};
@@ -64,22 +64,23 @@ const float* DataOf(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.const_data_ptr<float>() : nullptr;
 }
 
-// relative: empty where attention is plain.
+// relative is empty if attention is plain.
 struct Packed : torch::autograd::Function<Packed> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& query_key_value,
                             const at::Tensor& relative, c10::intrusive_ptr<Options> held) {
     const int64_t width = query_key_value.size(1) / 3;
     const PackedShape shape = ShapeOf(held->options, width);
     const auto columns = ColumnsOf(query_key_value.const_data_ptr<float>(), width, 3 * width);
-    const at::Tensor shares = at::empty({shape.shares()}, query_key_value.options());
-    const at::Tensor factors = FactorsOf(held->options, shape.shares());
+    const at::Tensor probabilities =
+        at::empty({shape.probability_count()}, query_key_value.options());
+    const at::Tensor factors = FactorsOf(held->options, shape.probability_count());
     at::Tensor mixed = at::empty({query_key_value.size(0), width}, query_key_value.options());
     PackedForward(shape, columns.query, columns.key, columns.value, RelativeOf(relative, width),
-                  DataOf(factors), shares.mutable_data_ptr<float>(),
+                  DataOf(factors), probabilities.mutable_data_ptr<float>(),
                   {mixed.mutable_data_ptr<float>(), width});
     ctx->saved_data["options"] = c10::IValue::make_capsule(
         c10::static_intrusive_pointer_cast<torch::CustomClassHolder>(held));
-    ctx->save_for_backward({query_key_value, relative, shares});
+    ctx->save_for_backward({query_key_value, relative, probabilities});
     return mixed;
   }
 
@@ -87,11 +88,11 @@ struct Packed : torch::autograd::Function<Packed> {
     const auto capsule = ctx->saved_data["options"].toCapsule();
     const auto& options = static_cast<const Options&>(*capsule).options;
     const variable_list saved = ctx->get_saved_variables();
-    const at::Tensor &query_key_value = saved[0], &relative = saved[1], &shares = saved[2];
+    const at::Tensor &query_key_value = saved[0], &relative = saved[1], &probabilities = saved[2];
     const int64_t width = query_key_value.size(1) / 3;
     const PackedShape shape = ShapeOf(options, width);
     const auto columns = ColumnsOf(query_key_value.const_data_ptr<float>(), width, 3 * width);
-    const at::Tensor factors = FactorsOf(options, shape.shares());
+    const at::Tensor factors = FactorsOf(options, shape.probability_count());
     const at::Tensor d_mixed = gradients[0].contiguous();
     at::Tensor d = at::empty_like(query_key_value), d_relative;
     const auto d_columns = ColumnsOf(d.mutable_data_ptr<float>(), width, 3 * width);
@@ -102,19 +103,19 @@ struct Packed : torch::autograd::Function<Packed> {
       relative_rows = {rows.query, rows.key};
     }
     PackedBackward(shape, columns.query, columns.key, columns.value, RelativeOf(relative, width),
-                   DataOf(factors), shares.const_data_ptr<float>(),
+                   DataOf(factors), probabilities.const_data_ptr<float>(),
                    {d_mixed.const_data_ptr<float>(), width}, d_columns.query, d_columns.key,
                    d_columns.value, relative_rows);
     return {d, d_relative, {}};
   }
 };
 
-// [length of the longest sample]^2 buckets of i - j.
+// The buckets of i - j, [T, T], where T is the length of the longest sample.
 at::Tensor BucketsOf(const RelativeBuckets& buckets, int64_t longest, c10::Device device) {
   at::Tensor index = at::empty({longest, longest}, at::kLong);
   auto* out = index.mutable_data_ptr<int64_t>();
   for (int64_t i = 0; i < longest; ++i) {
-    for (int64_t j = 0; j < longest; ++j) *out++ = buckets.Of(i - j);
+    for (int64_t j = 0; j < longest; ++j) *out++ = buckets.BucketOf(i - j);
   }
   return index.to(device);
 }
@@ -138,7 +139,8 @@ at::Tensor PaddedAttention(const at::Tensor& query_key_value, const at::Tensor& 
   int64_t begin = 0, longest = 1;
   for (const int64_t end : options.ends)
     longest = std::max(longest, end - std::exchange(begin, end));
-  // Where each padded step's token stands, which steps are padding, where each token went.
+  // For each padded step the index of its token, the mask of padding, and for each token the
+  // index of its padded step.
   at::Tensor place = at::empty({samples, longest}, at::kLong);
   at::Tensor padding = at::empty({samples, 1, 1, longest}, at::kBool);
   at::Tensor back = at::empty({query_key_value.size(0)}, at::kLong);
@@ -173,16 +175,16 @@ at::Tensor PaddedAttention(const at::Tensor& query_key_value, const at::Tensor& 
     const at::Tensor buckets =
         BucketsOf(*options.buckets, longest, device).expand({samples, options.heads, -1, -1});
     scores = scores.add(at::matmul(query, rows(width)).gather(3, buckets));
-    // Row j, column i: of i - j.
+    // Row j, column i holds the bucket of i - j.
     const at::Tensor by_key = at::matmul(key, rows(0)).gather(3, buckets.transpose(2, 3));
     scores = scores.add(by_key.transpose(2, 3));
   }
   scores = scores.mul(scale)
                .to(at::kFloat)
                .masked_fill(padding.to(device), -std::numeric_limits<double>::infinity());
-  at::Tensor shares = at::softmax(scores, -1);
-  if (options.dropout > 0) shares = Dropout(shares, options.dropout, options.seed);
-  const at::Tensor mixed = at::matmul(shares.to(value.scalar_type()), value);
+  at::Tensor probabilities = at::softmax(scores, -1);
+  if (options.dropout > 0) probabilities = Dropout(probabilities, options.dropout, options.seed);
+  const at::Tensor mixed = at::matmul(probabilities.to(value.scalar_type()), value);
   return mixed.transpose(1, 2).reshape({samples * longest, width}).index_select(0, back.to(device));
 }
 

@@ -11,21 +11,21 @@
 namespace traind {
 
 struct TextAttentionOptions {
-  std::vector<int64_t> ends;  // of the samples
+  std::vector<int64_t> ends;  // where the tokens of each sample end
   int64_t heads = 1;
-  const RelativeBuckets* buckets = nullptr;  // null: plain; outlives the backward pass
-  double dropout = 0;                        // of the shares
+  const RelativeBuckets* buckets = nullptr;  // null: plain attention; outlives the backward pass
+  double dropout = 0;                        // of the attention probabilities
   uint64_t seed = 0;
 };
 
-// [N, D] of query_key_value [N, 3 D] and relative [buckets, 2 D]: queries, then keys, of
-// the relative positions; undefined where attention is plain. On the CPU without padding
-// (PackedForward), in float32; on a GPU as PaddedAttention.
+// Returns [N, D]. query_key_value: [N, 3 D]. relative: [buckets, 2 D], the queries, then the
+// keys, of the relative positions; undefined if attention is plain. On the CPU it runs in
+// float32 without padding (PackedForward); on a GPU it is PaddedAttention.
 // Threads: as autograd's. Errors: torch's exceptions.
 at::Tensor TextAttention(const at::Tensor& query_key_value, const at::Tensor& relative,
                          const TextAttentionOptions& options);
 
-// The same by ordinary operators, over samples padded to the longest one.
+// The same function by ordinary operators, with samples padded to the longest one.
 at::Tensor PaddedAttention(const at::Tensor& query_key_value, const at::Tensor& relative,
                            const TextAttentionOptions& options);
 

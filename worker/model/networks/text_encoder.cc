@@ -25,14 +25,14 @@
 namespace traind {
 namespace {
 
-constexpr uint64_t kSeedsOfLayer = 4;  // dropouts
+constexpr uint64_t kSeedsOfLayer = 4;  // number of dropouts in a layer
 constexpr Initial kSmall{Initial::Kind::kNormal, 0.02, -1};
 
-// What is not attention's of a batch's samples.
+// The assignment of a batch's tokens to samples, for everything but attention.
 struct Samples {
   std::vector<int64_t> ends;
-  at::Tensor of_token, place;  // [N] int64: its sample, and its place in there
-  at::Tensor share;            // [B, 1] float32: 1 / length
+  at::Tensor sample_of_token, place;  // [N] int64: the token's sample, and its place in it
+  at::Tensor share;                   // [B, 1] float32: 1 / length
 };
 
 Samples SamplesOf(const Inputs& inputs) {
@@ -40,13 +40,13 @@ Samples SamplesOf(const Inputs& inputs) {
   const at::Tensor ends = inputs.ends.to(at::kCPU, at::kLong).contiguous();
   const auto* data = ends.const_data_ptr<int64_t>();
   samples.ends.assign(data, data + ends.numel());
-  at::Tensor of_token = at::empty({inputs.tokens.size(0)}, at::kLong);
-  at::Tensor place = at::empty_like(of_token);
+  at::Tensor sample_of_token = at::empty({inputs.tokens.size(0)}, at::kLong);
+  at::Tensor place = at::empty_like(sample_of_token);
   at::Tensor share = at::empty({ends.numel(), 1}, at::kFloat);
   int64_t begin = 0;
   for (int64_t b = 0; b < ends.numel(); ++b) {
     for (int64_t i = begin; i < data[b]; ++i) {
-      of_token.mutable_data_ptr<int64_t>()[i] = b;
+      sample_of_token.mutable_data_ptr<int64_t>()[i] = b;
       place.mutable_data_ptr<int64_t>()[i] = i - begin;
     }
     share.mutable_data_ptr<float>()[b] =
@@ -54,7 +54,7 @@ Samples SamplesOf(const Inputs& inputs) {
     begin = data[b];
   }
   const c10::Device device = inputs.tokens.device();
-  samples.of_token = of_token.to(device);
+  samples.sample_of_token = sample_of_token.to(device);
   samples.place = place.to(device);
   samples.share = share.to(device);
   return samples;
@@ -63,7 +63,7 @@ Samples SamplesOf(const Inputs& inputs) {
 class TextEncoder final : public Model {
  public:
   TextEncoder(const ModelSpec& spec, const ModelShape& shape, Parameters& parameters)
-      : columns_(shape, parameters),  // first: HandwrittenColumns counts on it
+      : columns_(shape, parameters),  // declared first: HandwrittenColumns relies on it
         spec_(spec.text),
         dropout_(spec.dropout),
         buckets_(TextEncoderSpec::kRelativeSpan, shape.max_tokens) {
@@ -98,7 +98,7 @@ class TextEncoder final : public Model {
     at::Tensor x = at::embedding(weights[tokens_], inputs.tokens);  // [N, D]
     if (!spec_.disentangled) x = x.add(at::embedding(weights[position_], samples.place));
     for (size_t k = 0; k < layers_.size(); ++k) {
-      // By value where a backward pass comes back to it.
+      // Captured by value, because a backward pass may call it again.
       const auto layer = [this, k, dropout, ends = samples.ends,
                           seed = inputs.dropout_seed + kSeedsOfLayer * k](
                              const std::vector<at::Tensor>& own, const at::Tensor& taken) {
@@ -110,17 +110,17 @@ class TextEncoder final : public Model {
       x = training && recompute_ ? Recomputed(layer, own, x) : layer(own, x);
     }
     const at::Tensor sums = at::zeros({samples.share.size(0), spec_.width}, x.options())
-                                .index_add(0, samples.of_token, x);
+                                .index_add(0, samples.sample_of_token, x);
     return Head(weights, inputs, sums.mul(samples.share.to(sums.scalar_type())));
   }
 
  private:
   static constexpr int64_t kParametersOfLayer = 12;
 
-  // What a layer's forward pass goes with.
+  // The state of one layer's forward pass.
   struct Pass {
-    const std::vector<at::Tensor>& own;  // the layer's, in the order of their declaration
-    size_t first = 0;                    // index of own[0] among all
+    const std::vector<at::Tensor>& own;  // the layer's weights, in order of declaration
+    size_t first = 0;                    // index of own[0] among all weights
     double dropout = 0;
     uint64_t seed = 0;  // of the next dropout
 
@@ -150,7 +150,7 @@ class TextEncoder final : public Model {
     options.dropout = pass.dropout;
     options.seed = pass.seed++;
     at::Tensor relative;
-    if (spec_.disentangled) {  // as DeBERTa v3, by the same weights as the tokens'
+    if (spec_.disentangled) {  // as in DeBERTa v3, with the weights of the tokens' projection
       options.buckets = &buckets_;
       const int64_t both = 2 * spec_.width;
       relative = at::linear(pass.own.back(), pass.Weight(layer.in_proj.weight).narrow(0, 0, both),
@@ -177,7 +177,7 @@ class TextEncoder final : public Model {
   const TextEncoderSpec spec_;
   const double dropout_;
   const RelativeBuckets buckets_;
-  size_t tokens_ = 0, position_ = 0;  // position_: or relative.weight
+  size_t tokens_ = 0, position_ = 0;  // position_: the index of position or relative.weight
   std::vector<EncoderLayer> layers_;
   LinearParameters column_layer_, head_, output_;
   bool recompute_ = false;

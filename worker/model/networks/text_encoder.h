@@ -6,13 +6,13 @@
 
 namespace traind {
 
-// An encoder over packed tokens: embeddings, pre-norm layers with GELU and disentangled
-// relative attention (packed_attention.h) or plain one with learnt absolute positions, the
-// tokens' mean; beside it the numeric and categorical columns through a layer of 32; a
-// layer of 64 over both, and the outputs. Without padding: what is not attention runs over
-// all tokens of the batch at once.
+// An encoder over packed tokens: embeddings, pre-norm layers with GELU, and the mean over each
+// sample's tokens. Attention is disentangled (packed_attention.h), or plain with learnt
+// absolute positions. The numeric and categorical columns go through a layer of 32; a layer of
+// 64 over both parts and an output layer follow. There is no padding: everything but attention
+// runs over all tokens of the batch at once.
 // Parameters: tokens.weight [vocabulary, D], then relative.weight [64, D] or position
-// [shape.max_tokens, D], encoder.layers.<k> as torch.nn.TransformerEncoderLayer's,
+// [shape.max_tokens, D], encoder.layers.<k> with the names of torch.nn.TransformerEncoderLayer,
 // columns.<weight, bias>, head.0.<...>, head.2.<...>.
 std::unique_ptr<Model> CreateTextEncoder(const ModelSpec& spec, const ModelShape& shape,
                                          Parameters& parameters);

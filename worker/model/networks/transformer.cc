@@ -20,7 +20,7 @@
 namespace traind {
 namespace {
 
-constexpr uint64_t kSeedsOfLayer = 4;  // dropouts
+constexpr uint64_t kSeedsOfLayer = 4;  // number of dropouts in a layer
 
 class Transformer final : public Model {
  public:
@@ -47,13 +47,13 @@ class Transformer final : public Model {
     const double dropout = training ? dropout_ : 0.0;
     Pass pass{weights, dropout, inputs.dropout_seed};
     at::Tensor x = pass.Linear(columns_.Sequence(weights, inputs), input_);  // [B, T, D]
-    // Of a shorter window the last steps' positions.
+    // A shorter window uses the positions of the last steps.
     x = x.add(weights[position_].slice(0, weights[position_].size(0) - x.size(1)));
     for (size_t k = 0; k < layers_.size(); ++k) {
       const auto layer = [this, k, dropout, seed = inputs.dropout_seed + kSeedsOfLayer * k](
                              const std::vector<at::Tensor>& all, const at::Tensor& taken) {
-        Pass of_layer{all, dropout, seed};
-        return Layer(of_layer, k, taken);
+        Pass layer_pass{all, dropout, seed};
+        return Layer(layer_pass, k, taken);
       };
       x = training && recompute_ ? WithoutActivations(layer, k, weights, x) : layer(weights, x);
     }
@@ -62,7 +62,7 @@ class Transformer final : public Model {
   }
 
  private:
-  // What one forward pass goes with.
+  // The state of one forward pass.
   struct Pass {
     const std::vector<at::Tensor>& weights;
     double dropout;
@@ -77,21 +77,23 @@ class Transformer final : public Model {
     at::Tensor Drop(const at::Tensor& x) { return dropout > 0 ? Dropout(x, dropout, seed++) : x; }
   };
 
-  // Only the layer's own weights go in: the gradients of the others are none of its.
+  // Only the layer's own weights are passed in, because it computes no gradients for the
+  // others.
   at::Tensor WithoutActivations(const Block& layer, size_t k,
                                 const std::vector<at::Tensor>& weights, const at::Tensor& x) const {
     const auto begin = static_cast<int64_t>(layers_[k].in_proj.weight);
     const auto end = static_cast<int64_t>(layers_[k].norm2.bias) + 1;
-    const Block of_own = [layer, begin, size = weights.size()](const std::vector<at::Tensor>& own,
-                                                               const at::Tensor& taken) {
+    const Block with_own_weights = [layer, begin, size = weights.size()](
+                                       const std::vector<at::Tensor>& own,
+                                       const at::Tensor& taken) {
       std::vector<at::Tensor> all(size);
       std::copy(own.begin(), own.end(), all.begin() + begin);
       return layer(all, taken);
     };
-    return Recomputed(of_own, {weights.begin() + begin, weights.begin() + end}, x);
+    return Recomputed(with_own_weights, {weights.begin() + begin, weights.begin() + end}, x);
   }
 
-  // Of what the last layer makes only the step that the head sees is needed.
+  // The last layer computes only the step that the head sees.
   at::Tensor Layer(Pass& pass, size_t k, at::Tensor x) const {
     const EncoderLayer& layer = layers_[k];
     const bool last_step = k + 1 == layers_.size() && !spec_.mean_pooling;
@@ -107,21 +109,22 @@ class Transformer final : public Model {
     return pass.Norm(x.add(pass.Drop(Feedforward(pass, layer, x))), layer.norm2);
   }
 
-  // Short sequences: the scores are [B, heads, Q, T], and small matrix products are
-  // faster than a fused kernel that computes them again. asking: [B, Q, D], Q steps of
-  // seen [B, T, D].
-  at::Tensor Attention(Pass& pass, const EncoderLayer& layer, const at::Tensor& asking,
+  // Sequences are short: the scores are [B, heads, Q, T], and small matrix products are faster
+  // than a fused kernel that computes the scores twice. query_input: [B, Q, D], the Q query steps
+  // of seen [B, T, D].
+  at::Tensor Attention(Pass& pass, const EncoderLayer& layer, const at::Tensor& query_input,
                        const at::Tensor& seen) const {
     const int64_t rows = seen.size(0), depth = spec_.width / spec_.heads;
     at::Tensor query, key_value;
-    if (asking.is_same(seen)) {
+    if (query_input.is_same(seen)) {
       const at::Tensor all = pass.Linear(seen, layer.in_proj);
       query = all.narrow(2, 0, spec_.width);
       key_value = all.narrow(2, spec_.width, 2 * spec_.width);
     } else {
       const at::Tensor& weight = pass.weights[layer.in_proj.weight];
       const at::Tensor& bias = pass.weights[layer.in_proj.bias];
-      query = at::linear(asking, weight.narrow(0, 0, spec_.width), bias.narrow(0, 0, spec_.width));
+      query =
+          at::linear(query_input, weight.narrow(0, 0, spec_.width), bias.narrow(0, 0, spec_.width));
       key_value = at::linear(seen, weight.narrow(0, spec_.width, 2 * spec_.width),
                              bias.narrow(0, spec_.width, 2 * spec_.width));
     }
@@ -133,10 +136,10 @@ class Transformer final : public Model {
     const double scale = 1.0 / std::sqrt(static_cast<double>(depth));
     const at::Tensor scores =
         at::matmul(heads(query, 0).mul(scale), heads(key_value, 0).transpose(2, 3));
-    const at::Tensor shares = pass.Drop(at::softmax(scores, -1));  // [B, heads, Q, T]
+    const at::Tensor probabilities = pass.Drop(at::softmax(scores, -1));  // [B, heads, Q, T]
     const at::Tensor mixed =
-        at::matmul(shares.to(key_value.scalar_type()), heads(key_value, spec_.width));
-    return pass.Linear(mixed.transpose(1, 2).reshape({rows, asking.size(1), spec_.width}),
+        at::matmul(probabilities.to(key_value.scalar_type()), heads(key_value, spec_.width));
+    return pass.Linear(mixed.transpose(1, 2).reshape({rows, query_input.size(1), spec_.width}),
                        layer.out_proj);
   }
 

@@ -17,17 +17,17 @@
 namespace traind {
 namespace {
 
-struct How {
+struct PassMode {
   bool training = false;
-  bool loops = true;  // NormAddAct's
+  bool loops = true;  // see NormAddAct
 };
 
-// As torch.nn's convolutions start: uniform within 1 / sqrt(values that a sum has).
+// Initial values are those of torch.nn's convolutions: uniform within 1 / sqrt(fan_in).
 Initial ConvolutionStart(int64_t fan_in) {
   return {Initial::Kind::kUniform, 1.0 / std::sqrt(static_cast<double>(fan_in)), -1};
 }
 
-// A convolution, its norm, and ReLU.
+// A convolution, its batch norm and a ReLU.
 struct Unit {
   Unit(const std::string& name, int first, int64_t in, int64_t out, Parameters& parameters) {
     const auto named = [&](int offset, const char* what) {
@@ -41,13 +41,13 @@ struct Unit {
   }
 
   at::Tensor Forward(const std::vector<at::Tensor>& weights, const at::Tensor& x,
-                     const How& how) const {
-    // Of a single channel a volume has no order of its own.
+                     const PassMode& mode) const {
+    // With a single channel the memory order of the output is ambiguous, so it is set here.
     const at::Tensor y =
         at::conv3d(x, weights[weight], {}, 1, 1).contiguous(at::MemoryFormat::ChannelsLast3d);
     const BatchNorm norm{weights[norm_weight], weights[norm_bias], weights[mean],
                          weights[variance]};
-    return NormAddAct(norm, y, {}, /*relu=*/true, how.training, how.loops);
+    return NormAddAct(norm, y, {}, /*relu=*/true, mode.training, mode.loops);
   }
 
   void AddPlaces(std::vector<size_t>& places) const {
@@ -62,8 +62,8 @@ struct LevelBlock {
       : first(name, 0, in, out, parameters), second(name, 3, out, out, parameters) {}
 
   at::Tensor Forward(const std::vector<at::Tensor>& weights, const at::Tensor& x,
-                     const How& how) const {
-    return second.Forward(weights, first.Forward(weights, x, how), how);
+                     const PassMode& mode) const {
+    return second.Forward(weights, first.Forward(weights, x, mode), mode);
   }
   std::vector<size_t> Places() const {
     std::vector<size_t> places;
@@ -99,7 +99,7 @@ class Unet3d final : public Model {
 
   at::Tensor Forward(const std::vector<at::Tensor>& weights, const Inputs& inputs,
                      bool training) const override {
-    const How how{training, loops_};
+    const PassMode mode{training, loops_};
     std::vector<at::Tensor> levels;
     at::Tensor x = inputs.image;  // [B, C, D, H, W]
     const auto run = [&](const Part& part, const std::vector<size_t>& used,
@@ -108,16 +108,17 @@ class Unet3d final : public Model {
                                     : part(weights, inputs);
     };
     for (size_t k = 0; k < down_.size(); ++k) {
-      x = run([this, k, how](const auto& own, const auto& in) { return Down(k, own, in[0], how); },
-              down_[k].Places(), {x});
+      x = run(
+          [this, k, mode](const auto& own, const auto& in) { return Down(k, own, in[0], mode); },
+          down_[k].Places(), {x});
       levels.push_back(x);
     }
     for (size_t k = up_.size(); k-- > 0;) {
       std::vector<size_t> used = decode_[k].Places();
       used.insert(used.end(), {up_[k].weight, up_[k].bias});
       x = run(
-          [this, k, how](const auto& own, const auto& in) {
-            return Up(k, own, /*level=*/in[0], /*below=*/in[1], how);
+          [this, k, mode](const auto& own, const auto& in) {
+            return Up(k, own, /*level=*/in[0], /*below=*/in[1], mode);
           },
           used, {levels[k], x});
     }
@@ -135,21 +136,22 @@ class Unet3d final : public Model {
     size_t weight = 0, bias = 0;
   };
 
-  // above: what the level above made; of the first one the volume.
+  // above: the output of the level above; for the first level the volume itself.
   at::Tensor Down(size_t k, const std::vector<at::Tensor>& weights, const at::Tensor& above,
-                  const How& how) const {
-    return down_[k].Forward(weights, k == 0 ? above : at::max_pool3d(above, 2), how);
+                  const PassMode& mode) const {
+    return down_[k].Forward(weights, k == 0 ? above : at::max_pool3d(above, 2), mode);
   }
 
-  // level: what the level made on the way down; below: what the one below makes on the way up.
+  // level: the output of this level on the way down; below: the output of the
+  // level below on the way up.
   at::Tensor Up(size_t k, const std::vector<at::Tensor>& weights, const at::Tensor& level,
-                const at::Tensor& below, const How& how) const {
+                const at::Tensor& below, const PassMode& mode) const {
     const at::Tensor from_below =
         at::conv_transpose3d(below, weights[up_[k].weight], weights[up_[k].bias], /*stride=*/2);
-    return decode_[k].Forward(weights, at::cat({from_below, level}, 1), how);
+    return decode_[k].Forward(weights, at::cat({from_below, level}, 1), mode);
   }
 
-  std::vector<LevelBlock> down_, decode_;  // [levels], [levels - 1]: of the extents, largest first
+  std::vector<LevelBlock> down_, decode_;  // [levels], [levels - 1], largest extent first
   std::vector<UpWeights> up_;
   size_t head_weight_ = 0, head_bias_ = 0;
   bool loops_ = true, recompute_ = false;

@@ -1,4 +1,4 @@
-// What training minimises, as the job's spec says it.
+// The loss that training minimises, as the Job's spec states it.
 #pragma once
 
 #include <absl/strings/string_view.h>
@@ -9,18 +9,19 @@
 namespace traind {
 
 enum class LossKind {
-  kCrossEntropy,  // classification: of the softmax of one logit per class
-  kMse,           // regression, all on standardised values but the last
+  kCrossEntropy,  // classification: cross-entropy of the softmax of one logit per class
+  kMse,           // regression; all but kSmape on standardised values
   kMae,
   kHuber,
   kSmape,  // 2 |p - y| / (|p| + |y| + 1e-6), in the target's own unit
-  // Segmentation, of voxels' logits: 1 - (2 sum pm + 1) / (sum p + sum m + 1) of each sample,
+  // Segmentation, on the logits of voxels: 1 - (2 sum pm + 1) / (sum p + sum m + 1) per sample,
   // plus the mean binary cross-entropy.
   kDiceBce,
-  // Of several foreground classes, of voxels' logits of background and of each: 1 - the mean over
-  // the classes of (2 sum pm + 1) / (sum p + sum m + 1) of each sample, plus the mean
-  // cross-entropy. As MONAI's DiceCELoss(include_background=False, softmax=True, smooth_nr=1,
-  // smooth_dr=1); nnU-Net's, too, but for its smoothing of 1e-5 (Isensee et al. 2021).
+  // Segmentation with several foreground classes, on the logits of the background and of each
+  // class: 1 - the mean over the classes of (2 sum pm + 1) / (sum p + sum m + 1) per sample,
+  // plus the mean cross-entropy. Equals MONAI's DiceCELoss(include_background=False,
+  // softmax=True, smooth_nr=1, smooth_dr=1), and nnU-Net's loss but for its smoothing of 1e-5
+  // (Isensee et al. 2021).
   kDiceCe,
 };
 
@@ -53,19 +54,19 @@ inline std::optional<LossKind> ParseLoss(absl::string_view name) {
   return std::nullopt;
 }
 
-// Of masks: targets are [B, 1, D, H, W].
+// Whether the targets are masks, [B, 1, D, H, W].
 inline bool IsOfMasks(LossKind loss) {
   return loss == LossKind::kDiceBce || loss == LossKind::kDiceCe;
 }
 
 struct Objective {
   LossKind loss = LossKind::kCrossEntropy;
-  double label_smoothing = 0;  // 0-1, of cross-entropy
-  // Of cross-entropy, per class; empty: all 1. A row's loss is multiplied by its
-  // class's, and the mean is over rows (not over weights), so that the parts of a
-  // batch add up to it whoever computes them.
+  double label_smoothing = 0;  // 0-1, cross-entropy only
+  // Cross-entropy only, one per class; empty: all 1. A row's loss is multiplied by the weight
+  // of its class. The mean is over rows, not over weights, so that the losses of micro-batches
+  // and ranks add up to that of the batch.
   std::vector<float> class_weights;
-  double huber_delta = 1;  // from there on the loss grows linearly
+  double huber_delta = 1;  // the loss grows linearly beyond it
 };
 
 }  // namespace traind

@@ -6,7 +6,7 @@
 namespace traind {
 namespace {
 
-constexpr float kSmapeEpsilon = 1e-6f;  // as ObjectiveLoss has it
+constexpr float kSmapeEpsilon = 1e-6f;  // the same as in ObjectiveLoss
 
 float Sign(float value) { return static_cast<float>((value > 0) - (value < 0)); }
 
@@ -52,7 +52,7 @@ ObjectiveGradient::ObjectiveGradient(const Objective& objective,
   for (const float weight : class_weights_) class_weights_sum_ += weight;
 }
 
-// -sum over c of t[c] w[c] log p[c], t the smoothed target.
+// -sum over c of t[c] w[c] log p[c], where t is the smoothed target.
 double ObjectiveGradient::CrossEntropyRow(int64_t target, float weight, float* output) const {
   const size_t count = static_cast<size_t>(outputs_);
   float most = output[0];

@@ -18,13 +18,13 @@
 namespace traind {
 namespace {
 
-constexpr double kSmapeEpsilon = 1e-6;  // keeps 0/0 out
+constexpr double kSmapeEpsilon = 1e-6;  // prevents 0/0
 
 at::Tensor Reduce(const at::Tensor& losses, int64_t reduction) {
   return reduction == at::Reduction::Mean ? losses.mean() : losses.sum();
 }
 
-// [B]: of each sample.
+// Returns [B], a loss per sample.
 at::Tensor DiceBce(const at::Tensor& output, const at::Tensor& wanted) {
   const std::vector<int64_t> voxels{1, 2, 3, 4};
   const at::Tensor p = at::sigmoid(output);
@@ -35,7 +35,7 @@ at::Tensor DiceBce(const at::Tensor& output, const at::Tensor& wanted) {
   return entropy.mean(voxels).sub(dice).add(1);
 }
 
-// [B]: of each sample.
+// Returns [B], a loss per sample.
 at::Tensor DiceCe(const at::Tensor& output, const at::Tensor& wanted) {
   const int64_t classes = output.size(1) - 1;
   const at::Tensor log_p = at::log_softmax(output, 1);
@@ -73,7 +73,7 @@ void ObjectiveLoss::Standardise(std::vector<float>& values) const {
 at::Tensor ObjectiveLoss::Loss(const at::Tensor& output, const at::Tensor& wanted,
                                int64_t reduction) const {
   const at::Tensor loss = MeanLoss(output, wanted, reduction);
-  // A sum is over rows: of a mean over outputs.
+  // A sum over rows of the means over outputs.
   if (classification() || IsOfMasks(objective_.loss) || reduction == at::Reduction::Mean ||
       output.size(1) == 1) {
     return loss;

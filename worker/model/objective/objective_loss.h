@@ -1,4 +1,5 @@
-// Targets as training wants them, losses, and answers from a network's outputs.
+// Targets in the form that training needs, losses, and answers computed from a network's
+// outputs.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,27 +12,29 @@
 
 namespace traind {
 
+// Converts targets, and computes losses and answers, on any device.
 // Threads: immutable. Errors: torch's exceptions.
 class ObjectiveLoss {
  public:
-  // target_mean, target_scale: [outputs], regression; empty: 0 and 1.
+  // target_mean, target_scale: [outputs], for regression; empty: 0 and 1.
   ObjectiveLoss(const Objective& objective, const std::vector<double>& target_mean,
                 const std::vector<double>& target_scale, c10::Device device);
 
   bool classification() const { return objective_.loss == LossKind::kCrossEntropy; }
   const Objective& objective() const { return objective_; }
 
-  // Values in the target's own unit, [rows, outputs], become what `wanted` is below.
+  // Converts values [rows, outputs] from the target's own unit to the form of `wanted` below.
   void Standardise(std::vector<float>& values) const;
 
-  // output: [B, outputs] float32. wanted: [B] int64 classes, or [B, outputs] float32. Of masks
-  // output: [B, outputs, D, H, W], wanted: [B, 1, D, H, W] float32, 0 to the number of classes.
-  // reduction: mean over rows and outputs, or sum over rows of the means over outputs.
+  // output: [B, outputs] float32. wanted: [B] int64 classes, or [B, outputs] float32. For
+  // masks, output: [B, outputs, D, H, W], wanted: [B, 1, D, H, W] float32, from 0 to
+  // the number of classes.
+  // reduction: the mean over rows and outputs, or the sum over rows of the means over outputs.
   at::Tensor Loss(const at::Tensor& output, const at::Tensor& wanted, int64_t reduction) const;
 
-  // As output: probabilities, or values in the target's own unit.
+  // Returns probabilities, or values in the target's own unit, in the shape of output.
   at::Tensor Answer(const at::Tensor& output) const;
-  // In place, on the CPU.
+  // The same in place, on the CPU.
   void Answer(absl::Span<float> output, int64_t outputs) const;
 
  private:

@@ -17,7 +17,7 @@
 namespace traind {
 namespace {
 
-// As tests/golden/mlp_golden.py has them.
+// The same as in tests/golden/mlp_golden.py.
 constexpr int64_t kSteps = 20, kBatch = 32;
 constexpr double kLearningRate = 3e-3;
 
@@ -47,7 +47,7 @@ void ExpectGolden(const Golden& golden, Learner& learner) {
   for (int64_t step = 0; step < kSteps; ++step) {
     const absl::Status stepped = learner.Step({step * kBatch, kBatch, kBatch, kLearningRate, 1});
     ASSERT_TRUE(stepped.ok()) << stepped.ToString();
-    const auto loss = learner.TakeLoss();
+    const auto loss = learner.ConsumeLoss();
     ASSERT_TRUE(loss.ok());
     ASSERT_EQ(loss->rows, kBatch);
     const double wanted = expected[static_cast<size_t>(step)];
@@ -156,7 +156,7 @@ TEST(LearnerTest, InitialWeightsFollowTheSeedAndUnseenCategoriesAreSilent) {
   const std::vector<float> first = weights(1);
   EXPECT_EQ(first, weights(1));
   EXPECT_NE(first, weights(2));
-  // embeddings.0: [7, 4]; its row 1 stands for what no training row has.
+  // Row 1 of embeddings.0 [7, 4] stands for values that no training row has.
   EXPECT_NE(first[0], 0);
   for (size_t i = 4; i < 8; ++i) EXPECT_EQ(first[i], 0);
   EXPECT_NE(first[8], 0);
@@ -200,9 +200,9 @@ TEST(LearnerTest, Bf16LossesStayNearThoseOfFloat32) {
   for (int64_t step = 0; step < kSteps; ++step) {
     ASSERT_TRUE(learner->Step({step * kBatch, kBatch, kBatch, kLearningRate, 1}).ok());
     const double wanted = expected[static_cast<size_t>(step)];
-    EXPECT_NEAR(learner->TakeLoss()->mean(), wanted, 0.02 * wanted) << "step " << step;
+    EXPECT_NEAR(learner->ConsumeLoss()->mean(), wanted, 0.02 * wanted) << "step " << step;
   }
-  // And it was bf16: float32 would be a thousand times nearer.
+  // The run was in bf16: float32 would be a thousand times closer.
   std::vector<float> fp32 = golden.Floats("out.predictions"), out(fp32.size());
   ASSERT_TRUE(learner->Predict(Weights::kLast, FirstRows(kBatch), absl::MakeSpan(out)).ok());
   double farthest = 0;
@@ -217,7 +217,7 @@ TEST(LearnerTest, ARankWithoutRowsInTheLastBatchStepsAllTheSame) {
   auto learner = GoldenLearner(golden, NumericOptions());
   const absl::Status stepped = learner->Step({0, 0, 1, kLearningRate, 1});
   EXPECT_TRUE(stepped.ok()) << stepped.ToString();
-  EXPECT_EQ(learner->TakeLoss()->rows, 0);
+  EXPECT_EQ(learner->ConsumeLoss()->rows, 0);
 }
 
 TEST(LearnerTest, AnImpossibleSizeIsOutOfMemoryAndNotACrash) {

@@ -13,7 +13,7 @@
 namespace traind {
 namespace {
 
-// As tests/golden/objectives_golden.py has them.
+// The same as in tests/golden/objectives_golden.py.
 constexpr int64_t kSteps = 20, kBatch = 16, kNumeric = 8, kOutputs = 3;
 
 LearnerOptions BaseOptions() {
@@ -34,7 +34,7 @@ std::unique_ptr<Learner> NewLearner(const Golden& golden, const LearnerOptions& 
   data.rows.numeric = golden.Floats("in.numeric");
   data.values = golden.Floats("in.values");
   data.classes = golden.Integers("in.classes");
-  SetTorchThreads(1);  // more would wait for each other at sizes like these
+  SetTorchThreads(1);  // at these sizes more threads would only wait for each other
   auto learner = Learner::Create(options, std::move(data));
   EXPECT_TRUE(learner.ok()) << learner.status().ToString();
   LoadWeights(golden, **learner);
@@ -57,7 +57,7 @@ void ExpectRun(const std::string& run, double rate,
       const absl::Status stepped = learner->Step({step * kBatch, kBatch, kBatch, rate, 1});
       ASSERT_TRUE(stepped.ok()) << stepped.ToString();
       const double wanted = losses[static_cast<size_t>(step)];
-      EXPECT_NEAR(learner->TakeLoss()->mean(), wanted, 1e-5 * wanted) << "step " << step;
+      EXPECT_NEAR(learner->ConsumeLoss()->mean(), wanted, 1e-5 * wanted) << "step " << step;
     }
     std::vector<float> out(predictions.size());
     ASSERT_TRUE(learner->Predict(Weights::kLast, RowsFrom(0, kBatch), absl::MakeSpan(out)).ok());
@@ -180,7 +180,7 @@ TEST(ObjectivesTest, AStateOfAnotherOptimizerIsRefused) {
   EXPECT_TRUE(absl::IsInvalidArgument(sgd->Load(*adamw->Save())));
 }
 
-TEST(ObjectivesTest, FourPartsOfABatchAreOneStepOfTheWhole) {
+TEST(ObjectivesTest, FourMicroBatchesAreOneStepOfTheWholeBatch) {
   const Golden golden("objectives.safetensors");
   for (const LossKind loss : {LossKind::kMse, LossKind::kCrossEntropy}) {
     LearnerOptions options = BaseOptions();
@@ -203,17 +203,17 @@ TEST(ObjectivesTest, FourPartsOfABatchAreOneStepOfTheWhole) {
     for (size_t i = 0; i < one->slots[kWeightsSlot].size(); ++i) {
       EXPECT_NEAR(one->slots[kWeightsSlot][i], four->slots[kWeightsSlot][i], 2e-6) << i;
     }
-    EXPECT_NEAR(whole->TakeLoss()->mean(), parts->TakeLoss()->mean(), 1e-5);
+    EXPECT_NEAR(whole->ConsumeLoss()->mean(), parts->ConsumeLoss()->mean(), 1e-5);
   }
 }
 
-TEST(ObjectivesTest, TheGradientsNormIsToldBeforeClipping) {
+TEST(ObjectivesTest, TheGradientNormIsReportedBeforeClipping) {
   const Golden golden("objectives.safetensors");
   LearnerOptions options = BaseOptions();
   options.clip_norm = 1e-3;
   const auto learner = NewLearner(golden, options);
   ASSERT_TRUE(learner->Step({0, kBatch, kBatch, 1e-3, 1}).ok());
-  EXPECT_GT(learner->TakeLoss()->gradient_norm, 0.5);
+  EXPECT_GT(learner->ConsumeLoss()->gradient_norm, 0.5);
 }
 
 // ---- Windows ----
@@ -244,7 +244,7 @@ LearnerOptions SeriesOptions(int64_t window, int64_t horizon) {
   return options;
 }
 
-// The same samples as plain rows, their steps side by side.
+// The same samples as plain rows, with their steps side by side.
 TEST(WindowTest, AWindowIsItsStepsSideBySideAndTheTargetIsTheHorizonLater) {
   constexpr int64_t kWindow = 3, kHorizon = 2, kContext = kWindow - 1 + kHorizon;
   LearnerData series = SeriesData(), flat;
@@ -268,7 +268,7 @@ TEST(WindowTest, AWindowIsItsStepsSideBySideAndTheTargetIsTheHorizonLater) {
   for (int64_t step = 0; step < 3; ++step) {
     ASSERT_TRUE(windows->Step({step * 12, 12, 12, 1e-2, 1}).ok());
     ASSERT_TRUE(rows->Step({step * 12, 12, 12, 1e-2, 1}).ok());
-    EXPECT_EQ(windows->TakeLoss()->sum, rows->TakeLoss()->sum) << step;
+    EXPECT_EQ(windows->ConsumeLoss()->sum, rows->ConsumeLoss()->sum) << step;
   }
   std::vector<float> resident(kSeries - kContext), others(kSeries - kContext), plain(others.size());
   ASSERT_TRUE(windows

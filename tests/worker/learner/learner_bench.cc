@@ -1,15 +1,15 @@
-// Samples per second of a Learner's steps, by path and precision.
+// Measures samples per second of a Learner's training, by path and precision.
 //
 //   learner_bench DATA_DIR mlp|lstm|encoder BATCH STEPS ROUNDS [THREADS]
 //   learner_bench DATA_DIR ensemble ROUNDS
 //   learner_bench folds ROUNDS
 //
-// folds: what five models of one shape could gain from being trained as one: the products
-// of a step of each, in a call each and in one call for all five, by batch. (The rest of
-// a step is as many bytes either way, and has no operators to be saved.)
+// folds: measures what five models of one shape could gain from training as one. It compares
+// the products of a step in one call per model with one call for all five, by batch size. (The
+// rest of a step handles as many bytes either way, and has no operators to be saved.)
 //
-// DATA_DIR holds tab_x, tab_y, ser_x and ser_y .npy (float32, C order). The paths take
-// turns; one JSON line each: medians over the rounds by wall clock, and by this thread's
+// DATA_DIR holds tab_x, tab_y, ser_x and ser_y .npy (float32, C order). The paths take turns.
+// Prints one JSON line each, with medians over the rounds by wall clock, and by this thread's
 // CPU time, which other processes disturb less.
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/empty_like.h>
@@ -76,7 +76,7 @@ double Median(std::vector<double> values) {
 struct Mode {
   std::string name;
   std::unique_ptr<Learner> learner;
-  std::vector<double> wall, cpu;  // seconds a step, by round
+  std::vector<double> wall, cpu;  // seconds per step, by round
   double loss = 0;
 };
 
@@ -110,10 +110,10 @@ Work Load(const std::string& dir, const std::string& name) {
   return work;
 }
 
-Mode NewMode(const Work& work, std::string name, Precision precision, bool by_hand, bool full) {
+Mode NewMode(const Work& work, std::string name, Precision precision, bool handwritten, bool full) {
   LearnerOptions options = work.options;
   options.precision = precision;
-  options.paths.handwritten_backward = by_hand;
+  options.paths.handwritten_backward = handwritten;
   if (full) {
     options.model.dropout = 0.1;
     options.clip_norm = 5;
@@ -146,10 +146,10 @@ void Run(Mode& mode, const Work& work, int64_t batch, int64_t first, int64_t ste
   }
   mode.wall.push_back(Median(wall));
   mode.cpu.push_back(Median(cpu));
-  mode.loss = mode.learner->TakeLoss()->mean();
+  mode.loss = mode.learner->ConsumeLoss()->mean();
 }
 
-// Five MLPs answer for 100,000 rows together, and for one row after the other.
+// Five MLPs predict 100,000 rows at once, and single rows one after the other.
 int RunEnsemble(const std::string& dir, int rounds) {
   constexpr int64_t kModels = 5, kRows = 100'000, kSingles = 500;
   Work work = Load(dir, "mlp");
@@ -195,14 +195,14 @@ int RunEnsemble(const std::string& dir, int rounds) {
     std::printf(
         "{\"work\": \"ensemble\", \"path\": \"%s\", \"rows_s\": %.0f, \"cpu_rows_s\": %.0f, "
         "\"row_us_p50\": %.1f}\n",
-        fast ? "fp32 static" : "fp32 operators", kRows / Median(wall), kRows / Median(cpu),
+        fast ? "fp32 handwritten" : "fp32 operators", kRows / Median(wall), kRows / Median(cpu),
         Median(single) * 1e6);
   }
   return 0;
 }
 
-// Layers of 256, five models side by side; what a step does with them: the products by
-// input, by weights, and by what came in.
+// Layers of 256, for five models side by side: the three products of a step, which give the
+// output, the weight gradient and the input gradient.
 int RunFolds(int rounds) {
   constexpr int64_t kModels = 5, kWidth = 256;
   c10::InferenceMode inference;
@@ -275,11 +275,11 @@ int Main(int argc, char** argv) {
   const Work work = Load(argv[1], name);
   std::vector<Mode> modes;
   modes.push_back(NewMode(work, "fp32 autograd", Precision::kFp32, false, false));
-  modes.push_back(NewMode(work, "fp32 static", Precision::kFp32, true, false));
-  modes.push_back(NewMode(work, "fp32 static, dropout and clipping", Precision::kFp32, true, true));
+  modes.push_back(NewMode(work, "fp32 handwritten", Precision::kFp32, true, false));
+  modes.push_back(NewMode(work, "fp32 handwritten, dropout and clipping", Precision::kFp32, true, true));
   if (__builtin_cpu_supports("avx512bf16") != 0) {
     modes.push_back(NewMode(work, "bf16 autograd", Precision::kBf16, false, false));
-    modes.push_back(NewMode(work, "bf16 static", Precision::kBf16, true, false));
+    modes.push_back(NewMode(work, "bf16 handwritten", Precision::kBf16, true, false));
   }
   for (Mode& mode : modes) {
     Run(mode, work, batch, 0, 3);

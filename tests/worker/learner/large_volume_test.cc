@@ -1,4 +1,4 @@
-// A volume is predicted, and scored, in a part of its memory.
+// Predicting and scoring a volume takes a fraction of the volume's memory.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -56,7 +56,7 @@ TEST(LargeVolumeTest, PredictingAndScoringHoldNoMoreThanAPatchsDepth) {
   const auto set = *VolumeSet::Open(folder + "/set");
   const auto source = std::make_shared<const VolumeSource>(set, Split::kTrain, kPatch);
   const std::unique_ptr<Learner> learner = LearnerOf(source);
-  // What torch itself takes for its first passes is not the volume's.
+  // Memory that torch needs for its first passes does not count.
   const auto stop = [](absl::Span<const float>) { return absl::CancelledError("enough"); };
   ASSERT_TRUE(absl::IsCancelled(learner->PredictVolumes(Weights::kLast, *source, stop)));
   std::vector<float> score(1);
