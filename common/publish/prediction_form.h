@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/publish/ensemble.h"
+#include "proto/plain/job.h"
 
 namespace traind {
 
@@ -23,6 +24,9 @@ struct PredictionForm {
            !tiff_masks;
   }
 };
+
+// `predictions` of a resolved spec.
+PredictionForm FormOf(const plain::PredictionsSpec& spec);
 
 // "csv", "npy", "zip"; kCsv where it is none of them.
 FileFormat FileFormatByName(const std::string& name);

@@ -142,6 +142,9 @@ class Learner {
   // patch's depth of a volume.
   absl::Status PredictVolumes(Weights which, const VolumeSource& source, const TakeAnswers& take);
 
+  // Whether Predict takes a pass written by hand (handwritten_forward.h).
+  bool PredictsByHand() const;
+
   // In a gang, by all its ranks: what is no parameter (running statistics) becomes rank
   // 0's, as in PyTorch's DistributedDataParallel.
   absl::Status ShareBuffers();

@@ -35,10 +35,7 @@ absl::Status CheckLearnerOptions(const LearnerOptions& options, const LearnerDat
   if (rows > 0 && HasMedia(shape) != (data.rows.media != nullptr)) {
     return wrong("media that the model does not take, or none for one that does");
   }
-  const TransformerSpec& transformer = options.model.transformer;
-  if (options.model.architecture == "transformer" && transformer.width % transformer.heads != 0) {
-    return wrong("a width of ", transformer.width, " for ", transformer.heads, " heads");
-  }
+  if (NetworkOf(options.model) == nullptr) return wrong("no network");
   if (options.optimizer.nesterov && options.optimizer.momentum <= 0) {
     return wrong("nesterov needs momentum");
   }

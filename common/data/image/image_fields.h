@@ -9,13 +9,14 @@
 #include <string>
 
 #include "common/data/image/image_array.h"
+#include "proto/plain/job.h"
 
 namespace traind {
 
 // data.image, resolved (proto/job.proto).
 struct ImageFields {
-  std::string column = "file";
-  int64_t size = 32, channels = 3;
+  std::string column = plain::ImageSpec().column;
+  int64_t size = plain::ImageSpec().size, channels = plain::ImageSpec().channels;
   // Of arrays.
   ImageLayout layout = ImageLayout::kAuto;
   std::optional<ValueRange> range;  // none: the type's own
@@ -24,6 +25,8 @@ struct ImageFields {
   std::string train_array, labels_array, test_array, test_labels_array;
 };
 
+// InvalidArgument names the field.
+absl::StatusOr<ImageFields> ImageFieldsOf(const plain::ImageSpec& spec);
 // json: the section. InvalidArgument names the field.
 absl::StatusOr<ImageFields> ParseImageFields(absl::string_view json);
 

@@ -1,7 +1,7 @@
 // Forward and backward passes written out by hand: buffers allocated once, no graph,
 // element-wise work fused between matrix products, no gradient for what has no
-// parameter. For models and options that a file static_<model>.cc knows; what it does
-// not, autograd trains.
+// parameter. For networks and options that a file handwritten_<network>.cc knows; the others
+// are trained by autograd.
 #pragma once
 
 #include <cstdint>

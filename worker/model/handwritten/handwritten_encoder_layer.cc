@@ -88,8 +88,9 @@ void HandwrittenLinear::Input(const float* d, float* dx, int64_t rows, int64_t b
 
 HandwrittenEncoderLayer::HandwrittenEncoderLayer(const HandwrittenSetup& setup, int64_t index,
                                                  bool last_step, EncoderRoom& room)
-    : spec_(setup.model.transformer),
-      dropout_(setup.model.dropout),
+    : spec_(*setup.model.transformer),
+      pre_norm_(spec_.norm == "pre"),
+      dropout_(setup.model.transformer->dropout),
       steps_(setup.shape.window),
       asking_(last_step ? 1 : setup.shape.window),
       in_proj_(setup, NameOf(index, "self_attn.in_proj_weight"),
@@ -112,7 +113,7 @@ void HandwrittenEncoderLayer::Reserve() {
   const int64_t shares = batch_ * spec_.heads * asking_ * steps_;
   const int64_t hidden = batch_ * asking_ * spec_.feedforward;
   const bool split = asking_ != steps_;
-  if (spec_.pre_norm) Grow(a.normed, all);
+  if (pre_norm_) Grow(a.normed, all);
   for (auto* values : {&a.query_key_value, &room_.d_query_key_value}) {
     Grow(*values, (split ? 2 : 3) * all);
   }
@@ -120,7 +121,7 @@ void HandwrittenEncoderLayer::Reserve() {
   if (split) Grow(room_.d_query, kept);
   Grow(a.shares, shares);
   for (auto* values : {&a.mixed, &a.middle, &out_, &room_.d_wide}) Grow(*values, kept);
-  if (spec_.pre_norm) Grow(a.normed_middle, kept);
+  if (pre_norm_) Grow(a.normed_middle, kept);
   if (dropout_ > 0) Grow(room_.dropped, kept);
   for (auto* values : {&a.hidden, &room_.d_hidden}) Grow(*values, hidden);
 }
@@ -216,14 +217,14 @@ const float* HandwrittenEncoderLayer::Forward(const float* x, int64_t batch, uin
   seed_ = seed;
   Reserve();
   const int64_t width = spec_.width, rows = batch * asking_, size = rows * width;
-  if (spec_.pre_norm) norm1_.Forward(x, kept_->normed.data(), batch * steps_, kept_->norm1);
-  Attend(spec_.pre_norm ? kept_->normed.data() : x);
+  if (pre_norm_) norm1_.Forward(x, kept_->normed.data(), batch * steps_, kept_->norm1);
+  Attend(pre_norm_ ? kept_->normed.data() : x);
   float* middle = kept_->middle.data();
   out_proj_.Forward(kept_->mixed.data(), middle, rows);
   AddResidual(middle, out_proj_.bias(), DropFactors(kMixed, kept_->mixed_factors, size),
               Kept(x, kept_->kept_x), middle, rows, width);
   const float* taken = middle;  // by the second half's network
-  if (spec_.pre_norm) {
+  if (pre_norm_) {
     norm2_.Forward(middle, kept_->normed_middle.data(), rows, kept_->norm2);
     taken = kept_->normed_middle.data();
   } else {
@@ -239,23 +240,23 @@ const float* HandwrittenEncoderLayer::Forward(const float* x, int64_t batch, uin
   linear2_.Forward(kept_->hidden.data(), out_.data(), rows);
   AddResidual(out_.data(), linear2_.bias(), DropFactors(kOut, kept_->out_factors, size), middle,
               out_.data(), rows, width);
-  if (!spec_.pre_norm) norm2_.Forward(out_.data(), out_.data(), rows, kept_->norm2);
+  if (!pre_norm_) norm2_.Forward(out_.data(), out_.data(), rows, kept_->norm2);
   return out_.data();
 }
 
 void HandwrittenEncoderLayer::Backward(float* d, float* dx, float* gradient) {
   const int64_t width = spec_.width, forward = spec_.feedforward;
   const int64_t rows = batch_ * asking_, size = rows * width;
-  if (!spec_.pre_norm) norm2_.Backward(d, d, rows, kept_->norm2, gradient);
+  if (!pre_norm_) norm2_.Backward(d, d, rows, kept_->norm2, gradient);
   // d is the gradient by the second sum, and through it by the first.
   const float* back = ThroughDropout(d, kept_->out_factors, size);
   linear2_.Gradients(kept_->hidden.data(), back, rows, 0, width, false, gradient);
   linear2_.Input(back, room_.d_hidden.data(), rows, 0, width, false);
   ReluBackward(kept_->hidden.data(), DropoutMask::Scale(dropout_), room_.d_hidden.data(),
                gradient + linear1_.bias_offset(), rows, forward);
-  const float* taken = spec_.pre_norm ? kept_->normed_middle.data() : kept_->middle.data();
+  const float* taken = pre_norm_ ? kept_->normed_middle.data() : kept_->middle.data();
   linear1_.Gradients(taken, room_.d_hidden.data(), rows, 0, forward, true, gradient);
-  if (spec_.pre_norm) {
+  if (pre_norm_) {
     linear1_.Input(room_.d_hidden.data(), room_.d_wide.data(), rows, 0, forward, false);
     norm2_.Backward(room_.d_wide.data(), room_.d_wide.data(), rows, kept_->norm2, gradient);
     AddTo(room_.d_wide.data(), d, size);
@@ -268,7 +269,7 @@ void HandwrittenEncoderLayer::Backward(float* d, float* dx, float* gradient) {
   // What was mixed has been used: the gradient by it takes its place.
   out_proj_.Input(back, kept_->mixed.data(), rows, 0, width, false);
   AttendBackward(kept_->mixed.data(), dx, gradient);
-  if (spec_.pre_norm) norm1_.Backward(dx, dx, batch_ * steps_, kept_->norm1, gradient);
+  if (pre_norm_) norm1_.Backward(dx, dx, batch_ * steps_, kept_->norm1, gradient);
   AddToKept(d, dx);
 }
 

@@ -100,7 +100,8 @@ class HandwrittenEncoderLayer {
   // d times the factors of a dropout, in the room; d itself without one.
   const float* ThroughDropout(const float* d, const std::vector<float>& factors, int64_t size);
 
-  const TransformerSpec spec_;
+  const plain::TransformerSpec spec_;
+  const bool pre_norm_;
   const double dropout_;
   const int64_t steps_, asking_;
   const HandwrittenLinear in_proj_, out_proj_, linear1_, linear2_;

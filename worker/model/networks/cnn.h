@@ -16,7 +16,7 @@ namespace traind {
 // NAME.norm.running_var [out], where NAME is stem, stages.<s>.<b>.first, .second and
 // .shortcut (where a block changes its input's shape); head.weight [outputs, width],
 // head.bias [outputs].
-std::unique_ptr<Model> CreateCnn(const ModelSpec& spec, const ModelShape& shape,
-                                 Parameters& parameters);
+absl::StatusOr<std::unique_ptr<Model>> CreateCnn(const ModelSpec& spec, const ModelShape& shape,
+                                                 Parameters& parameters);
 
 }  // namespace traind

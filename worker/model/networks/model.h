@@ -35,6 +35,8 @@ class Model {
   // Activations are computed again in the backward pass instead of being kept, block by
   // block. false: this model cannot do that.
   virtual bool SetRecompute(bool /*on*/) { return false; }
+  // Whether a step on a GPU may be recorded and launched as one.
+  virtual bool MayBeRecorded() const { return true; }
   // Passes written by hand in place of operators, where the model has some; true unless
   // said otherwise.
   virtual void UseLoops(bool /*on*/) {}
@@ -42,9 +44,10 @@ class Model {
   virtual void Start(const Parameters& /*parameters*/) const {}
 };
 
-// Declares the parameters it needs.
-// To add an architecture: one file with its factory, and a line in model.cc.
-using ModelFactory = std::unique_ptr<Model> (*)(const ModelSpec&, const ModelShape&, Parameters&);
+// Makes the network whose settings the spec has, and declares the parameters that it needs.
+// To add a network: its settings in proto/job.proto, one file with its factory, a line in model.cc.
+using ModelFactory = absl::StatusOr<std::unique_ptr<Model>> (*)(const ModelSpec&, const ModelShape&,
+                                                                Parameters&);
 absl::StatusOr<std::unique_ptr<Model>> CreateModel(const ModelSpec& spec, const ModelShape& shape,
                                                    Parameters& parameters);
 

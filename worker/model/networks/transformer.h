@@ -17,7 +17,8 @@ namespace traind {
 // [D, D], .bias, linear1.weight [F, D], .bias, linear2.weight [D, F], .bias,
 // norm1.weight [D], .bias, norm2.weight, .bias; with pre_norm encoder.norm.weight,
 // .bias; head.weight [outputs, D], head.bias.
-std::unique_ptr<Model> CreateTransformer(const ModelSpec& spec, const ModelShape& shape,
-                                         Parameters& parameters);
+absl::StatusOr<std::unique_ptr<Model>> CreateTransformer(const ModelSpec& spec,
+                                                         const ModelShape& shape,
+                                                         Parameters& parameters);
 
 }  // namespace traind

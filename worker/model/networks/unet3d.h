@@ -12,7 +12,7 @@ namespace traind {
 // Parameters, by PyTorch's names: down.<k>.<0|3>.weight [out, in, 3, 3, 3], down.<k>.<1|4>.{weight,
 // bias,running_mean,running_var}, up.<k>.{weight,bias} [in, out, 2, 2, 2], dec.<k>.* as down,
 // out.{weight,bias}. Forward gives [B, outputs, D, H, W].
-std::unique_ptr<Model> CreateUnet3d(const ModelSpec& spec, const ModelShape& shape,
-                                    Parameters& parameters);
+absl::StatusOr<std::unique_ptr<Model>> CreateUnet3d(const ModelSpec& spec, const ModelShape& shape,
+                                                    Parameters& parameters);
 
 }  // namespace traind
