@@ -160,7 +160,7 @@ void CheckMedia(const v1::JobSpec& spec, bool partial,
                 const std::function<void(const std::string&, const std::string&)>& add) {
   const std::string network = NetworkName(spec.model()), need = NeedOfNetwork(network);
   const std::string media = ChosenMember(spec.data(), "media");
-  if (!partial && media.empty() && !need.empty()) {
+  if (!partial && !need.empty() && need != absl::StrCat("data.", media)) {
     add(absl::StrCat("model.", network), absl::StrCat("needs ", need));
   }
   if (spec.data().has_image()) {

@@ -431,10 +431,10 @@ void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
     check.Add("model.mlp.hidden", absl::StrCat("has ", spec.model().mlp().hidden_size(),
                                                " layers; ", kMostHiddenLayers, " are the most"));
   }
-  CheckMultiples(spec, check);
   CheckTrain(spec, check);
   const auto add = [&](const std::string& path, const std::string& what) { check.Add(path, what); };
   CheckMedia(spec, check.partial(), add);
+  CheckMultiples(spec, check);
   CheckPretrained(spec.model(), add);
   CheckBudget(spec.budget(), check);
   if (spec.budget().subsample() && spec.train().has_shuffle() && !spec.train().shuffle()) {

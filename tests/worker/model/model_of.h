@@ -10,11 +10,9 @@
 
 namespace traind {
 
-// settings: JSON, as in a spec; they have to be right.
+// settings: JSON, as in a spec. REQUIRES: they are right.
 inline ModelSpec ModelOf(const std::string& network, const std::string& settings = "{}") {
-  const auto model = plain::FromJson<ModelSpec>(absl::StrCat("{\"", network, "\":", settings, "}"));
-  EXPECT_TRUE(model.ok()) << model.status();
-  return *model;
+  return plain::FromJson<ModelSpec>(absl::StrCat("{\"", network, "\":", settings, "}")).value();
 }
 
 // The MLP's settings; it becomes one where it is no network yet.
