@@ -15,7 +15,7 @@ def plain_structs(name, proto, proto_deps = [], deps = []):
         srcs = [proto] + proto_deps,
         outs = [name + ".descriptors.pb"],
         cmd = "$(location @protobuf//:bin/protoc) -I. -I/usr/include --include_imports " +
-              "--include_source_info --descriptor_set_out=$@ " + path,
+              "--descriptor_set_out=$@ " + path,
         tools = ["@protobuf//:bin/protoc"],
     )
     native.genrule(

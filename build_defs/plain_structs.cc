@@ -3,7 +3,8 @@
 //
 //     plain_structs DESCRIPTORS PROTO HEADER SOURCE
 //
-// DESCRIPTORS: what `protoc --include_imports --include_source_info` writes.
+// DESCRIPTORS: what `protoc --include_imports` writes. Comments stay in the .proto
+// file, so that a new one compiles nothing anew.
 //
 // int32 and int64 become int64_t, uint32 and uint64 uint64_t, float and double double. A field has
 // the default of its rules. A member of a oneof becomes a std::optional; so does a field without a
@@ -37,8 +38,6 @@ using google::protobuf::Descriptor;
 using google::protobuf::EnumDescriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::FileDescriptor;
-
-constexpr size_t kLineWidth = 100;
 
 // Ends the program: the .proto file has what plain structs have no form for.
 [[noreturn]] void Refuse(const std::string& name, absl::string_view why) {
@@ -211,40 +210,20 @@ std::string Initializer(const FieldDescriptor& field) {
 
 // ---- The header -----------------------------------------------------------------
 
-template <class D>
-std::string Comment(const D& descriptor, const std::string& indent) {
-  google::protobuf::SourceLocation location;
-  if (!descriptor.GetSourceLocation(&location)) return "";
-  const std::string comment = location.leading_comments + location.trailing_comments;
-  std::string text, line;
-  for (const absl::string_view word :
-       absl::StrSplit(comment, absl::ByAnyChar(" \n\t"), absl::SkipWhitespace())) {
-    if (!line.empty() && line.size() + 1 + word.size() > kLineWidth) {
-      absl::StrAppend(&text, line, "\n");
-      line.clear();
-    }
-    absl::StrAppend(&line, line.empty() ? indent + "// " : " ", word);
-  }
-  return line.empty() ? "" : text + line + "\n";
-}
-
 std::string EnumText(const EnumDescriptor& type) {
-  std::string text =
-      absl::StrCat("\n", Comment(type, ""), "enum class ", NameOf(type), " : int {\n");
+  std::string text = absl::StrCat("\nenum class ", NameOf(type), " : int {\n");
   for (int i = 0; i < type.value_count(); ++i) {
     const auto& value = *type.value(i);
-    absl::StrAppend(&text, Comment(value, "  "), "  ", Constant(type, value.name()), " = ",
-                    value.number(), ",\n");
+    absl::StrAppend(&text, "  ", Constant(type, value.name()), " = ", value.number(), ",\n");
   }
   return text + "};\n";
 }
 
 std::string StructText(const Descriptor& type) {
-  std::string text = absl::StrCat("\n", Comment(type, ""), "struct ", NameOf(type), " {\n");
+  std::string text = absl::StrCat("\nstruct ", NameOf(type), " {\n");
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
-    absl::StrAppend(&text, Comment(field, "  "), "  ", FieldType(field), " ", field.name(),
-                    Initializer(field), ";\n");
+    absl::StrAppend(&text, "  ", FieldType(field), " ", field.name(), Initializer(field), ";\n");
   }
   return text + "\n  static const MessageInfo& Info();\n};\n";
 }

@@ -160,7 +160,7 @@ absl::Status ReadEnum(const Json& json, const FieldInfo& field, void* value,
 template <class Map>
 absl::Status ReadMap(const Json& json, Map& map, absl::string_view path) {
   constexpr bool kTexts = std::is_same_v<Map, Strings>;
-  if (!json.is_object()) return Expected(path, "an object");
+  if (!json.is_object()) return Expected(path, "a JSON object");
   map.clear();
   for (const auto& [key, item] : json.items()) {
     if (kTexts ? !item.is_string() : !item.is_number()) {
@@ -177,7 +177,7 @@ class Reader {
 
   absl::Status ReadMessage(const Json& json, const MessageInfo& info, void* message,
                            const std::string& path) {
-    if (!json.is_object()) return Expected(path.empty() ? info.name : path, "an object");
+    if (!json.is_object()) return Expected(path.empty() ? info.name : path, "a JSON object");
     for (const auto& [key, item] : json.items()) {
       const FieldInfo* const field = info.Find(key);
       const std::string field_path = Join(path, key);

@@ -34,6 +34,15 @@ FileFormat FileFormatByName(const std::string& name) {
   return FileFormat::kCsv;
 }
 
+PredictionForm FormOf(const plain::PredictionsSpec& spec) {
+  PredictionForm form;
+  form.ensemble = EnsembleByName(spec.ensemble);
+  form.format = FileFormatByName(spec.format);
+  form.probabilities = spec.probabilities;
+  form.tiff_masks = spec.masks == "tiff";
+  return form;
+}
+
 absl::Status WritePredictionForm(const std::string& state_dir, const std::string& job,
                                  const PredictionForm& form) {
   if (form.plain()) return absl::OkStatus();

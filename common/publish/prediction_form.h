@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/publish/ensemble.h"
+#include "proto/plain/job.h"
 
 namespace traind {
 
@@ -24,7 +25,10 @@ struct PredictionForm {
   }
 };
 
-// Reads "csv", "npy" or "zip"; any other name means kCsv.
+// `predictions` of a resolved spec.
+PredictionForm FormOf(const plain::PredictionsSpec& spec);
+
+// "csv", "npy", "zip"; kCsv where it is none of them.
 FileFormat FileFormatByName(const std::string& name);
 
 // Writes the form durably. A plain form is not written.

@@ -1,20 +1,34 @@
 #include "common/spec/media_rules.h"
 
 #include <absl/strings/str_cat.h>
+#include <google/protobuf/message.h>
 
 #include <tuple>
+
+#include "common/job_rules/task_rules.h"
 
 namespace traind {
 namespace {
 
 constexpr int kMostStages = 8;
 constexpr int kMostClasses = 64;  // of masks: so many values a voxel of the predictions
-constexpr int kTextWidth = 128, kTextHeads = 4;  // where the spec names none
 
 using Add = std::function<void(const std::string&, const std::string&)>;
 
-bool HasModel(const v1::ModelSpec& model) {
-  return model.architecture_case() != v1::ModelSpec::ARCHITECTURE_NOT_SET;
+// The member of a oneof that is set; empty where none is.
+std::string ChosenMember(const google::protobuf::Message& message, const char* oneof) {
+  const auto* const field = message.GetReflection()->GetOneofFieldDescriptor(
+      message, message.GetDescriptor()->FindOneofByName(oneof));
+  return field == nullptr ? "" : field->name();
+}
+
+// what: the rows' media in the plural.
+void CheckNetworkTakes(const v1::JobSpec& spec, const char* what, const Add& add) {
+  const std::string media = ChosenMember(spec.data(), "media");
+  const std::string network = NetworkName(spec.model());
+  if (network.empty() || NeedOfNetwork(network) == absl::StrCat("data.", media)) return;
+  add("model",
+      absl::StrCat("takes no ", what, "; use model.", DefaultNetwork(media), ", or leave it out"));
 }
 
 void CheckImages(const v1::JobSpec& spec, const Add& add) {
@@ -29,7 +43,7 @@ void CheckImages(const v1::JobSpec& spec, const Add& add) {
   } else if (image.has_black() && image.black() >= image.white()) {
     add("data.image.white", absl::StrCat("'", image.white(), "' is not above data.image.black"));
   }
-  const std::string column = image.column().empty() ? "file" : image.column();
+  const std::string column = image.column().empty() ? plain::ImageSpec().column : image.column();
   if (column == data.target()) {
     add("data.image.column", absl::StrCat("'", column, "' is the target, too"));
   }
@@ -38,9 +52,7 @@ void CheckImages(const v1::JobSpec& spec, const Add& add) {
     add("train.augment.mirror", "is of volumes; images have flip");
   }
   if (augment.intensity() > 0) add("train.augment.intensity", "is of volumes; images have colour");
-  if (HasModel(spec.model()) && !spec.model().has_cnn()) {
-    add("model", "takes no images; use model.cnn, or leave it out");
-  }
+  CheckNetworkTakes(spec, "images", add);
 }
 
 void CheckTexts(const v1::JobSpec& spec, const Add& add) {
@@ -61,9 +73,7 @@ void CheckTexts(const v1::JobSpec& spec, const Add& add) {
   if (!data.text().model_file().empty() && data.text().tokenizer() != "sentencepiece") {
     add("data.text.model_file", "needs data.text.tokenizer: sentencepiece");
   }
-  if (HasModel(spec.model()) && !spec.model().has_text()) {
-    add("model", "takes no text; use model.text, or leave it out");
-  }
+  CheckNetworkTakes(spec, "text", add);
 }
 
 // They name columns of predictions.csv.
@@ -116,11 +126,10 @@ void CheckVolumes(const v1::JobSpec& spec, const Add& add) {
   if (!data.target().empty() || data.targets_size() > 0) {
     add("data.target", "is not of volumes: data.volume.mask is what is learnt");
   }
-  if (HasModel(spec.model()) && !spec.model().has_unet3d()) {
-    add("model", "takes no volumes; use model.unet3d, or leave it out");
-  }
-  const std::string image = data.volume().image().empty() ? "image" : data.volume().image();
-  const std::string mask = data.volume().mask().empty() ? "mask" : data.volume().mask();
+  CheckNetworkTakes(spec, "volumes", add);
+  const plain::VolumeSpec defaults;
+  const std::string image = data.volume().image().empty() ? defaults.image : data.volume().image();
+  const std::string mask = data.volume().mask().empty() ? defaults.mask : data.volume().mask();
   if (image == mask) add("data.volume.mask", absl::StrCat("'", mask, "' is the volume, too"));
   CheckClasses(data, add);
   CheckPatchChanges(spec.train().augment(), add);
@@ -135,12 +144,13 @@ void CheckVolumes(const v1::JobSpec& spec, const Add& add) {
     return add("train.patches.size",
                absl::StrCat("has ", size.size(), " extents; depth, height and width are three"));
   }
-  const int levels = spec.model().unet3d().levels() > 0 ? spec.model().unet3d().levels() : 3;
+  const int64_t levels = spec.model().unet3d().levels() > 0 ? spec.model().unet3d().levels()
+                                                            : plain::Unet3dSpec().levels;
   for (int i = 0; i < size.size(); ++i) {
-    if (levels < 1 || levels > 5 || size[i] % (1 << (levels - 1)) == 0) continue;
+    if (levels < 1 || levels > 5 || size[i] % PatchMultiple(levels) == 0) continue;
     add(absl::StrCat("train.patches.size[", i, "]"),
-        absl::StrCat("'", size[i], "' is no multiple of ", 1 << (levels - 1), ", which ", levels,
-                     " levels need"));
+        absl::StrCat("'", size[i], "' is no multiple of ", PatchMultiple(levels), ", which ",
+                     levels, " levels need"));
   }
 }
 
@@ -148,51 +158,38 @@ void CheckVolumes(const v1::JobSpec& spec, const Add& add) {
 
 void CheckMedia(const v1::JobSpec& spec, bool partial,
                 const std::function<void(const std::string&, const std::string&)>& add) {
-  const v1::ModelSpec& model = spec.model();
+  const std::string network = NetworkName(spec.model()), need = NeedOfNetwork(network);
+  const std::string media = ChosenMember(spec.data(), "media");
+  if (!partial && !need.empty() && need != absl::StrCat("data.", media)) {
+    add(absl::StrCat("model.", network), absl::StrCat("needs ", need));
+  }
   if (spec.data().has_image()) {
     CheckImages(spec, add);
-  } else if (!partial) {
-    if (model.has_cnn()) add("model.cnn", "needs data.image");
-    if (spec.train().has_augment() && !spec.data().has_volume()) {
-      add("train.augment", "needs data.image or data.volume");
-    }
+  } else if (!partial && spec.train().has_augment() && !spec.data().has_volume()) {
+    add("train.augment", "needs data.image or data.volume");
   }
-  if (spec.data().has_text()) {
-    CheckTexts(spec, add);
-  } else if (!partial && model.has_text()) {
-    add("model.text", "needs data.text");
-  }
+  if (spec.data().has_text()) CheckTexts(spec, add);
   if (spec.data().has_volume()) {
     CheckVolumes(spec, add);
   } else if (!partial) {
     if (spec.task().type() == "segmentation") add("data.volume", "is missing");
-    if (model.has_unet3d()) add("model.unet3d", "needs data.volume");
     if (spec.train().has_patches()) add("train.patches", "needs data.volume");
     if (!spec.predictions().masks().empty()) add("predictions.masks", "needs data.volume");
   }
-  const int width = model.text().width() > 0 ? model.text().width() : kTextWidth;
-  const int heads = model.text().heads() > 0 ? model.text().heads() : kTextHeads;
-  if (width % heads != 0) {
-    add("model.text.width",
-        absl::StrCat("'", width, "' is no multiple of ", heads, ", model.text.heads"));
-  }
-  if (model.cnn().blocks_size() > kMostStages) {
+  const int stages = spec.model().cnn().blocks_size();
+  if (stages > kMostStages) {
     add("model.cnn.blocks",
-        absl::StrCat("has ", model.cnn().blocks_size(), " stages; ", kMostStages, " are the most"));
+        absl::StrCat("has ", stages, " stages; ", kMostStages, " are the most"));
   }
 }
 
+std::string NetworkName(const v1::ModelSpec& model) { return ChosenMember(model, "architecture"); }
+
 void ChooseModel(v1::JobSpec& spec) {
-  if (spec.model().architecture_case() != v1::ModelSpec::ARCHITECTURE_NOT_SET) return;
-  if (spec.data().has_image()) {
-    spec.mutable_model()->mutable_cnn();
-  } else if (spec.data().has_text()) {
-    spec.mutable_model()->mutable_text();
-  } else if (spec.data().has_volume()) {
-    spec.mutable_model()->mutable_unet3d();
-  } else {
-    spec.mutable_model()->mutable_mlp();
-  }
+  if (!NetworkName(spec.model()).empty()) return;
+  v1::ModelSpec& model = *spec.mutable_model();
+  const std::string network = DefaultNetwork(ChosenMember(spec.data(), "media"));
+  model.GetReflection()->MutableMessage(&model, model.GetDescriptor()->FindFieldByName(network));
 }
 
 }  // namespace traind

@@ -13,7 +13,10 @@ namespace traind {
 void CheckMedia(const v1::JobSpec& spec, bool partial,
                 const std::function<void(const std::string&, const std::string&)>& add);
 
-// Where the spec names no model: a CNN for images, an encoder for text, else an MLP.
+// The network that the spec names, such as "mlp"; empty where it names none.
+std::string NetworkName(const v1::ModelSpec& model);
+
+// Where the spec names no network: the one for what its rows have (DefaultNetwork).
 void ChooseModel(v1::JobSpec& spec);
 
 }  // namespace traind

@@ -13,8 +13,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <utility>
 
+#include "common/job_rules/task_rules.h"
 #include "common/metrics/metrics.h"
 #include "common/spec/field_text.h"
 #include "common/spec/media_rules.h"
@@ -32,8 +34,6 @@ using google::protobuf::Reflection;
 constexpr size_t kLongestText = 4096;
 constexpr int kMostLabels = 32;
 constexpr int kMostHiddenLayers = 64;
-// proto/job.proto's defaults.
-constexpr int kTransformerWidth = 64, kTransformerHeads = 4;
 
 std::string Join(absl::string_view path, absl::string_view name) {
   return path.empty() ? std::string(name) : absl::StrCat(path, ".", name);
@@ -212,6 +212,10 @@ std::vector<std::string> MetricsOf(absl::string_view task_type) {
   return names;
 }
 
+const v1::FieldRules& RulesOfTaskType() {
+  return RulesOf(*v1::TaskSpec::descriptor()->FindFieldByName("type"));
+}
+
 bool IsNameText(absl::string_view text, size_t longest, absl::string_view also) {
   if (text.empty() || text.size() > longest || !absl::ascii_isalnum(text[0])) return false;
   for (char c : text) {
@@ -304,16 +308,17 @@ void CheckData(const v1::JobSpec& spec, FieldChecker& check) {
 void CheckTrain(const v1::JobSpec& spec, FieldChecker& check) {
   const v1::TrainSpec& train = spec.train();
   const std::string &type = spec.task().type(), &loss = train.loss().kind();
-  const char* const of_masks = spec.data().volume().classes_size() > 1 ? "dice_ce" : "dice_bce";
-  const bool is_of_masks = loss == "dice_bce" || loss == "dice_ce";
-  if (!loss.empty() && ((type == "classification") != (loss == "cross_entropy") ||
-                        (type == "segmentation") != is_of_masks)) {
-    check.Add("train.loss.kind", absl::StrCat("'", loss, "' does not fit ", type));
-  } else if (is_of_masks && loss != of_masks && !check.partial()) {
-    check.Add("train.loss.kind", absl::StrCat("'", loss,
-                                              "' is of another number of "
-                                              "data.volume.classes; use ",
-                                              of_masks));
+  const int classes = spec.data().volume().classes_size();
+  const std::vector<std::string> fitting = LossesOf(type, classes);
+  if (!loss.empty() && !absl::c_linear_search(fitting, loss)) {
+    const bool of_other_number = absl::c_linear_search(LossesOf(type, classes > 1 ? 1 : 2), loss);
+    if (!of_other_number) {
+      check.Add("train.loss.kind", absl::StrCat("'", loss, "' does not fit ", type));
+    } else if (!check.partial()) {
+      check.Add("train.loss.kind",
+                absl::StrCat("'", loss, "' is of another number of data.volume.classes; use ",
+                             fitting[0]));
+    }
   }
   const bool balanced = train.loss().class_weights() == "balanced";
   const bool of_classes =
@@ -325,8 +330,9 @@ void CheckTrain(const v1::JobSpec& spec, FieldChecker& check) {
     check.Add("train.loss.weights", "contradicts class_weights: balanced");
   }
   const v1::OptimizerSpec& optimizer = train.optimizer();
-  if (optimizer.nesterov() &&
-      (optimizer.kind() != "sgd" || (optimizer.has_momentum() && optimizer.momentum() == 0))) {
+  const auto momentum =
+      optimizer.has_momentum() ? std::make_optional(optimizer.momentum()) : std::nullopt;
+  if (optimizer.nesterov() && !MayBeNesterov(optimizer.kind(), momentum)) {
     check.Add("train.optimizer.nesterov", "needs kind sgd with a momentum above 0");
   }
   const v1::ScheduleSpec& schedule = train.schedule();
@@ -334,8 +340,8 @@ void CheckTrain(const v1::JobSpec& spec, FieldChecker& check) {
       1) {
     check.Add("train.schedule", "has more than one of warmup_steps, warmup_epochs, warmup_share");
   }
-  const bool recurs = spec.model().has_lstm() || spec.model().has_transformer();
-  if (train.shorten_sequences() && (type != "forecasting" || !recurs)) {
+  if (train.shorten_sequences() &&
+      (type != "forecasting" || !IsSequential(NetworkName(spec.model())))) {
     check.Add("train.shorten_sequences", "needs task.type forecasting and a model with steps");
   }
   if (train.collective() == "nccl" && spec.resources().device() == "cpu") {
@@ -368,6 +374,29 @@ void CheckBudget(const v1::BudgetSpec& set, FieldChecker& check) {
   }
 }
 
+// The network's numbers that have to be multiples of another one, also of its default.
+void CheckMultiples(const v1::JobSpec& spec, FieldChecker& check) {
+  const std::string network = NetworkName(spec.model());
+  if (network.empty()) return;
+  const FieldDescriptor& chosen = *v1::ModelSpec::descriptor()->FindFieldByName(network);
+  for (int i = 0; i < chosen.message_type()->field_count(); ++i) {
+    const FieldDescriptor& field = *chosen.message_type()->field(i);
+    const std::string& beside = RulesOf(field).multiple_of();
+    if (beside.empty()) continue;
+    v1::JobSpec filled = spec;
+    ApplyPreset(filled);
+    FillDefaults(*filled.mutable_model());
+    const Message& settings = filled.model().GetReflection()->GetMessage(filled.model(), &chosen);
+    const Reflection& access = *settings.GetReflection();
+    const int value = access.GetInt32(settings, &field);
+    const int divisor = access.GetInt32(settings, chosen.message_type()->FindFieldByName(beside));
+    if (value % divisor == 0) continue;
+    const std::string path = absl::StrCat("model.", network, ".");
+    check.Add(path + field.name(),
+              absl::StrCat("'", value, "' is no multiple of ", divisor, ", ", path, beside));
+  }
+}
+
 // What a Job that trains nothing has from the Job whose models it uses.
 void CheckBorrowed(const v1::JobSpec& spec, FieldChecker& check) {
   for (const auto& [field, set] :
@@ -391,34 +420,21 @@ void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
   if (UsesModelsOfAnother(spec)) return CheckBorrowed(spec, check);
   const std::string& type = spec.task().type();
   const std::string& metric = spec.task().metric();
-  bool known_type = false, known_metric = false;
-  for (const char* known : {"classification", "regression", "forecasting", "segmentation"}) {
-    known_type |= type == known;
-    known_metric |= absl::c_linear_search(MetricsOf(known), metric);
-  }
-  if (known_type && known_metric && !absl::c_linear_search(MetricsOf(type), metric)) {
+  const std::vector<std::string> fitting = MetricsOf(type);
+  const bool known_type = !type.empty() && CheckWord(RulesOfTaskType(), type).ok();
+  if (known_type && MetricByName(metric).ok() && !absl::c_linear_search(fitting, metric)) {
     check.Add("task.metric", absl::StrCat("'", metric, "' does not fit ", type, "; use ",
-                                          absl::StrJoin(MetricsOf(type), ", ")));
+                                          absl::StrJoin(fitting, ", ")));
   }
   CheckData(spec, check);
   if (spec.model().mlp().hidden_size() > kMostHiddenLayers) {
     check.Add("model.mlp.hidden", absl::StrCat("has ", spec.model().mlp().hidden_size(),
                                                " layers; ", kMostHiddenLayers, " are the most"));
   }
-  if (spec.model().has_transformer()) {
-    v1::JobSpec filled = spec;
-    ApplyPreset(filled);
-    const v1::TransformerSpec& transformer = filled.model().transformer();
-    const int width = transformer.width() > 0 ? transformer.width() : kTransformerWidth;
-    const int heads = transformer.heads() > 0 ? transformer.heads() : kTransformerHeads;
-    if (width % heads != 0) {
-      check.Add("model.transformer.width", absl::StrCat("'", width, "' is no multiple of ", heads,
-                                                        ", model.transformer.heads"));
-    }
-  }
   CheckTrain(spec, check);
   const auto add = [&](const std::string& path, const std::string& what) { check.Add(path, what); };
   CheckMedia(spec, check.partial(), add);
+  CheckMultiples(spec, check);
   CheckPretrained(spec.model(), add);
   CheckBudget(spec.budget(), check);
   if (spec.budget().subsample() && spec.train().has_shuffle() && !spec.train().shuffle()) {
@@ -457,8 +473,8 @@ v1::JobSpec ResolveSpec(v1::JobSpec spec) {
   }
   ApplyPreset(spec);
   if (spec.task().type() == "forecasting") {
-    if (!spec.data().has_window()) spec.mutable_data()->set_window(24);
-    if (!spec.data().has_horizon()) spec.mutable_data()->set_horizon(1);
+    if (!spec.data().has_window()) spec.mutable_data()->set_window(kDefaultWindow);
+    if (!spec.data().has_horizon()) spec.mutable_data()->set_horizon(kDefaultHorizon);
   }
   if (spec.task().metric().empty()) {
     spec.mutable_task()->set_metric(DefaultMetric(spec.task().type()));

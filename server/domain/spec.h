@@ -9,34 +9,38 @@
 #include <optional>
 #include <string>
 
+#include "proto/plain/job.h"
+
 namespace traind {
 
 enum class Policy { kAdaptive, kFixed };
 
-// Shares of the window from acceptance to deadline (docs/DESIGN.md, the rules of
-// the budget); defaults in proto/job.proto.
+// Shares of the window from acceptance to deadline (docs/DESIGN.md, the rules of the budget).
+// Defaults here and below are those of proto/job.proto.
 struct BudgetShares {
-  double plan = 0.8;                                       // B2
-  double first_fold = 0.2;                                 // B3
-  double reserve = 0.15;                                   // B4
-  double stop = 0.7;                                       // B5
-  double reserve_margin = 1.3;                             // B4: times what was measured,
-  absl::Duration reserve_least = absl::Milliseconds(400);  // and at least this
+  double plan = plain::BudgetSpec().plan_share;              // B2
+  double first_fold = plain::BudgetSpec().first_fold_share;  // B3
+  double reserve = plain::BudgetSpec().reserve_share;        // B4
+  double stop = plain::BudgetSpec().stop_share;              // B5
+  // B4: once prediction was measured, this many times that,
+  double reserve_margin = plain::BudgetSpec().reserve_margin;
+  // and at least this.
+  absl::Duration reserve_least = plain::BudgetSpec().reserve_least;
 };
 
 struct Spec {
   std::string name;
   std::string metric;
   bool higher_is_better = true;
-  int folds = 5;
-  int epochs = 20;
-  int patience = 5;
-  int seeds = 1;          // models per fold, at most
-  int slots = 1;          // Ranks per fold
-  std::string device;     // cpu, cuda, or empty: any
-  int batch = 0;          // 0: the Rank chooses
-  std::string precision;  // empty: the Rank chooses
-  absl::Duration checkpoint_every = absl::Seconds(60);
+  int folds = static_cast<int>(plain::DataSpec().folds);
+  int epochs = static_cast<int>(plain::TrainSpec().epochs);
+  int patience = static_cast<int>(plain::TrainSpec().patience);
+  int seeds = static_cast<int>(plain::TrainSpec().seeds);     // models per fold, at most
+  int slots = static_cast<int>(plain::ResourceSpec().slots);  // Ranks per fold
+  std::string device;                                         // cpu, cuda, or empty: any
+  int batch = 0;                                              // 0: the Rank chooses
+  std::string precision;                                      // empty: the Rank chooses
+  absl::Duration checkpoint_every = plain::TrainSpec().checkpoint_every;
   int priority = 0;
   std::map<std::string, std::string> labels;
   bool has_test = false;    // there are rows to predict

@@ -77,11 +77,9 @@ EpochWork EpochWorkOf(const v1::JobSpec& resolved, const DataFile& train, const 
       return OfVolumes(resolved, train, media);
     case v1::ModelSpec::kText:
       return OfTexts(resolved, train);
-    case v1::ModelSpec::kScript:  // unknown: counts as an MLP of the usual size
-    case v1::ModelSpec::ARCHITECTURE_NOT_SET:
+    default:  // a user's own network, or one without a count here: like an MLP of the usual size
       return OfRows(train, MlpMultiplications(Columns(train) * Steps(resolved), kUsualWidths));
   }
-  return {};
 }
 
 }  // namespace traind

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/worker/model/model_of.h"
 #include "worker/data/random.h"
 #include "worker/device/cuda_api.h"
 #include "worker/learner/learner.h"
@@ -56,8 +57,8 @@ void Check(const absl::Status& status) {
 
 std::unique_ptr<Learner> MakeLearner(const CudaApi* cuda, const Work& work, const Mode& mode) {
   LearnerOptions options;
-  options.model.architecture = work.architecture;
-  options.model.dropout = 0;
+  options.model = ModelOf(work.architecture);
+  DropoutOf(options.model) = 0;
   options.shape.numeric = work.window > 1 ? 8 : 64;
   options.shape.window = work.window;
   options.objective.loss = LossKind::kMse;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tests/free_port.h"
+#include "tests/worker/model/model_of.h"
 #include "worker/device/collective.h"
 #include "worker/device/cuda_api.h"
 #include "worker/learner/learner.h"
@@ -33,8 +34,8 @@ size_t Gpus() {
 
 std::unique_ptr<Learner> NewLearner(const CudaApi* cuda, Group* group) {
   LearnerOptions options;
-  options.model.hidden = {64, 32};
-  options.model.dropout = 0;
+  MlpOf(options.model).hidden = {64, 32};
+  MlpOf(options.model).dropout = 0;
   options.shape.numeric = kNumeric;
   options.objective.loss = LossKind::kMse;
   options.cuda = cuda;

@@ -18,13 +18,14 @@ import sys
 _INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 _TREES = ("common", "proto", "server", "worker", "client", "third_party", "tests", "build_defs")
 
-_COMMON = ["common/base", "common/data", "common/facts", "common/metrics", "common/publish", "common/plain",
-           "proto/plain"]
+_COMMON = ["common/base", "common/data", "common/metrics", "common/publish", "common/plain", "proto/plain",
+           "common/job_rules"]
 _PURE = _COMMON + ["server/domain"]
 _STORED = _PURE + ["server/store", "server/plan", "server/schedule"]
 _DECIDED = _STORED + ["server/intake", "server/control"]
 _KERNELS = ["common/base", "worker/device", "worker/data"]
-_SPEC = ["common/plain", "proto/plain"]
+_SPEC = ["common/plain", "proto/plain",
+           "common/job_rules"]
 _NETWORKS = _KERNELS + _SPEC + ["worker/model/kernels", "worker/model/objective"]
 _FOLD = _COMMON + ["worker/rank_protocol", "worker/device", "worker/data", "worker/model/networks", "worker/model/objective",
                    "worker/learner"]
@@ -35,12 +36,12 @@ MAY_INCLUDE = {
     "common/base": [],
     "common/plain": ["common/base"],
     "proto/plain": ["common/plain"],
-    "common/data": ["common/base"],
+    "common/job_rules": ["common/metrics", "common/plain", "proto/plain"],
+    "common/data": ["common/base", "common/plain", "proto/plain"],
     "common/metrics": ["common/base"],
-    "common/facts": [],
-    "common/wire": ["common/base", "common/facts", "proto"],
-    "common/publish": ["common/base", "common/data", "common/facts", "common/metrics"],
-    "common/spec": ["common/base", "common/data", "common/metrics", "proto"],
+    "common/publish": ["common/base", "common/data", "common/metrics", "proto/plain"],
+    "common/spec": ["common/base", "common/data", "common/metrics", "common/plain", "common/job_rules",
+                    "proto", "proto/plain"],
     "proto": [],
     "third_party": [],
     "build_defs": ["proto"],

@@ -7,7 +7,7 @@
 
 namespace traind {
 
-std::unique_ptr<Tokenizer> LearnTokenizer(const Table& table, const TextColumnsSpec& spec,
+std::unique_ptr<Tokenizer> LearnTokenizer(const Table& table, const plain::TextSpec& spec,
                                           absl::Span<const int32_t> training_rows) {
   WordCounter counter;
   for (const int32_t row : training_rows) counter.Add(table.RowText(Split::kTrain, row));

@@ -10,19 +10,13 @@
 
 #include "common/data/table/table.h"
 #include "common/data/text/tokenizer.h"
+#include "proto/plain/job.h"
 #include "worker/data/media_source.h"
 
 namespace traind {
 
-struct TextColumnsSpec {
-  std::vector<std::string> columns;  // empty: samples have no text
-  std::string tokenizer = "words";   // or sentencepiece
-  int64_t vocabulary = 4096;         // maximum number of distinct tokens
-  int64_t max_tokens = 256;          // per text
-};
-
-// Learns a word tokenizer from the given rows of the training file only.
-std::unique_ptr<Tokenizer> LearnTokenizer(const Table& table, const TextColumnsSpec& spec,
+// Words, learnt from those rows of the training file and nothing else.
+std::unique_ptr<Tokenizer> LearnTokenizer(const Table& table, const plain::TextSpec& spec,
                                           absl::Span<const int32_t> training_rows);
 
 // The number of token ids that samples may have: the tokenizer's plus one, which stands for a

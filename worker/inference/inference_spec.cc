@@ -1,45 +1,31 @@
 #include "worker/inference/inference_spec.h"
 
-#include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
-#include <absl/strings/strip.h>
 
-#include <nlohmann/json.hpp>
+#include "common/base/status_macros.h"
+#include "common/plain/plain_json.h"
 
 namespace traind {
 namespace {
 
-using Json = nlohmann::json;
-
-// "60s", "0.500s".
-absl::Duration DurationOf(const std::string& text) {
-  double seconds = 60;
-  absl::SimpleAtod(absl::StripSuffix(text, "s"), &seconds);
-  return absl::Seconds(seconds);
+absl::Status Wrong(absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("the spec ", what));
 }
 
-// Throws what nlohmann throws.
-void TakeModels(const Json& set, InferenceSpec& spec) {
-  for (const Json& item : set.at("models")) {
+void TakeModels(const plain::ModelSet& set, InferenceSpec& spec) {
+  for (const plain::ModelRef& from : set.models) {
     ModelChoice& model = spec.models.emplace_back();
-    item.at("fold").get_to(model.fold);
-    model.seed = item.value("seed", 0);
-    item.at("path").get_to(model.dir);
-    item.at("weight").get_to(model.weight);
-    model.score = item.at("score").is_number() ? item.at("score").get<double>() : 0;
-    item.at("complete").get_to(model.complete);
+    model.fold = static_cast<int>(from.fold);
+    model.seed = static_cast<int>(from.seed);
+    model.dir = from.path;
+    model.weight = from.weight;
+    model.score = from.score;
+    model.complete = from.complete;
   }
-  set.at("metric").get_to(spec.metric);
-  spec.quality = QualityByName(set.at("quality").get<std::string>());
-  if (set.contains("oof") && set.at("oof").is_number())
-    spec.oof_score = set.at("oof").get<double>();
-  set.at("comparable").get_to(spec.comparable);
-}
-
-void TakeForm(const Json& predictions, PredictionForm& form) {
-  form.ensemble = EnsembleByName(predictions.value("ensemble", std::string()));
-  form.format = FileFormatByName(predictions.value("format", std::string()));
-  form.probabilities = predictions.value("probabilities", true);
+  spec.metric = set.metric;
+  spec.quality = QualityByName(set.quality);
+  spec.oof_score = set.oof;
+  spec.comparable = set.comparable;
 }
 
 }  // namespace
@@ -50,24 +36,24 @@ std::string ModelText(const ModelChoice& model) {
 }
 
 absl::StatusOr<InferenceSpec> ParseInferenceSpec(absl::string_view json) {
-  const Json root = Json::parse(json.begin(), json.end(), nullptr, false);
+  ASSIGN_OR_RETURN(const plain::JobSpec from, plain::FromJson<plain::JobSpec>(json));
   InferenceSpec spec;
-  try {
-    const bool predicts = root.contains("predict");
-    const Json& kind = root.at(predicts ? "predict" : "serve");
-    kind.at("from").get_to(spec.from);
-    if (predicts) {
-      kind.at("data").get_to(spec.data);
-      spec.min_members = kind.value("min_members", 1);
-    } else if (kind.contains("idle")) {
-      spec.idle = DurationOf(kind.at("idle").get<std::string>());
-    }
-    TakeModels(kind.at("models"), spec);
-    if (root.contains("predictions")) TakeForm(root.at("predictions"), spec.form);
-  } catch (const Json::exception& e) {
-    return absl::InvalidArgumentError(absl::StrCat("the spec says nothing to predict: ", e.what()));
+  if (from.predict.has_value()) {
+    RETURN_IF_ERROR(plain::CheckRequired(*from.predict, "predict"));
+    spec.from = from.predict->from;
+    spec.data = from.predict->data;
+    spec.min_members = static_cast<int>(from.predict->min_members);
+    TakeModels(from.predict->models, spec);
+  } else if (from.serve.has_value()) {
+    RETURN_IF_ERROR(plain::CheckRequired(*from.serve, "serve"));
+    spec.from = from.serve->from;
+    spec.idle = from.serve->idle;
+    TakeModels(from.serve->models, spec);
+  } else {
+    return Wrong("says nothing to predict");
   }
-  if (spec.models.empty()) return absl::InvalidArgumentError("the spec names no model");
+  spec.form = FormOf(from.predictions);
+  if (spec.models.empty()) return Wrong("names no model");
   return spec;
 }
 

@@ -27,10 +27,10 @@ struct ModelChoice {
 std::string ModelText(const ModelChoice& model);
 
 struct InferenceSpec {
-  std::string from;  // the Job whose models they are
-  std::string data;  // predict: the file
-  int min_members = 1;
-  absl::Duration idle = absl::Seconds(60);  // serve
+  std::string from;     // the Job whose models they are
+  std::string data;     // predict: the file
+  int min_members = 0;  // predict
+  absl::Duration idle;  // serve
   std::vector<ModelChoice> models;
   std::string metric;
   Quality quality = Quality::kNone;

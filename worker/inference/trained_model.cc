@@ -70,8 +70,10 @@ absl::Status TrainedModel::CreateLearner(const std::string& state_dir) {
   ASSIGN_OR_RETURN(const TrainingSpec spec, ParseTrainingSpec(file_.spec_json));
   LearnerOptions options;
   options.model = spec.model;
-  options.model.script.path =
-      absl::StrCat(state_dir, "/", ScriptCachePath(spec.model.script.sha256));
+  if (options.model.script.has_value()) {
+    plain::ScriptSpec& script = *options.model.script;
+    script.file = absl::StrCat(state_dir, "/", ScriptCachePath(script.sha256));
+  }
   options.shape.numeric = encoder_.numeric_width();
   options.shape.cardinalities = encoder_.cardinalities();
   options.shape.outputs = static_cast<int64_t>(file_.input.outputs());
@@ -94,12 +96,12 @@ absl::Status TrainedModel::CreateLearner(const std::string& state_dir) {
   options.optimizer = spec.optimizer;
   options.ema_decay = spec.ema_decay;
   options.paths = spec.paths;
-  architecture_ = spec.model.architecture;
-  // A multiple of the block of rows of an MLP's handwritten pass.
+  architecture_ = NetworkName(spec.model);
+  // A multiple of the rows that an MLP's hand-written pass takes at once.
   constexpr int64_t kHandwrittenRows = 31 * 132;
-  if (architecture_ == "mlp" && spec.paths.handwritten_forward) rows_per_step_ = kHandwrittenRows;
   optimizer_ = std::string(OptimizerName(spec.optimizer.kind));
   ASSIGN_OR_RETURN(learner_, Learner::Create(options, LearnerData()));
+  if (learner_->PredictsByHand()) rows_per_step_ = kHandwrittenRows;
   return absl::OkStatus();
 }
 

@@ -187,11 +187,10 @@ absl::Status Learner::AbandonStep() {
 int64_t Learner::window() const { return impl_->window; }
 
 absl::Status Learner::ShortenWindow(int64_t steps) {
-  const std::string& model = impl_->options.model.architecture;
-  if (steps < 2 || steps > impl_->window || (model != "lstm" && model != "transformer")) {
-    return absl::InvalidArgumentError(absl::StrCat("learner: cannot shorten the window to ", steps,
-                                                   " steps: ", model, " with a window of ",
-                                                   impl_->window));
+  const plain::FieldInfo& network = *NetworkOf(impl_->options.model);
+  if (steps < 2 || steps > impl_->window || !network.sequence) {
+    return absl::InvalidArgumentError(absl::StrCat("learner: windows of ", steps, " steps for a ",
+                                                   network.name, " that has ", impl_->window));
   }
   if (steps == impl_->window) return absl::OkStatus();
   return Guarded([&] {
@@ -203,6 +202,8 @@ absl::Status Learner::ShortenWindow(int64_t steps) {
     return absl::OkStatus();
   });
 }
+
+bool Learner::PredictsByHand() const { return impl_->fast_forward != nullptr; }
 
 bool Learner::SetRecompute(bool on) { return impl_->SetRecompute(on); }
 

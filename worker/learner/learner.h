@@ -147,8 +147,11 @@ class Learner {
   // class. Holds no more of a volume than the depth of a patch.
   absl::Status PredictVolumes(Weights which, const VolumeSource& source, const AnswerSink& sink);
 
-  // Called by all ranks of a gang: the buffers (running statistics) become those of rank 0, as
-  // in PyTorch's DistributedDataParallel.
+  // Whether Predict takes a pass written by hand (handwritten_forward.h).
+  bool PredictsByHand() const;
+
+  // In a gang, by all its ranks: what is no parameter (running statistics) becomes rank
+  // 0's, as in PyTorch's DistributedDataParallel.
   absl::Status ShareBuffers();
   // Makes the current weights (with an EMA: their average) the best ones.
   absl::Status KeepBest();

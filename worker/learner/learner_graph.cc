@@ -15,14 +15,11 @@ constexpr int64_t kStepsBefore = 3;
 
 }  // namespace
 
-// Whether a step can be recorded: it is a whole optimizer step of a single rank. Activation
-// checkpointing resets the generator's position, which a graph cannot record; the same holds
-// for cuDNN's dropout between the layers of an LSTM.
+// A step that is all of an optimizer step, of a learner that trains alone. Blocks that are
+// recomputed put the generator where it stood, which a recording cannot.
 bool Learner::Impl::MayRecord(const StepInput& input) const {
-  const bool lstm_drops = options.model.architecture == "lstm" && options.model.dropout > 0 &&
-                          options.model.lstm.layers > 1;
   return options.paths.cuda_graph && device.is_cuda() && options.group == nullptr &&
-         media == nullptr && !graph_failed && !recompute && !lstm_drops && input.last &&
+         media == nullptr && !graph_failed && !recompute && model->MayBeRecorded() && input.last &&
          !gradient_began && input.rows > 0 && input.rows == input.gang_rows;
 }
 

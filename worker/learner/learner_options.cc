@@ -35,11 +35,7 @@ absl::Status CheckLearnerOptions(const LearnerOptions& options, const LearnerDat
   if (rows > 0 && HasMedia(shape) != (data.rows.media != nullptr)) {
     return wrong("the data have media that the model does not take, or lack media that it needs");
   }
-  const TransformerSpec& transformer = options.model.transformer;
-  if (options.model.architecture == "transformer" && transformer.width % transformer.heads != 0) {
-    return wrong("the width ", transformer.width, " is not a multiple of ", transformer.heads,
-                 " heads");
-  }
+  if (NetworkOf(options.model) == nullptr) return wrong("no network");
   if (options.optimizer.nesterov && options.optimizer.momentum <= 0) {
     return wrong("nesterov needs momentum > 0");
   }

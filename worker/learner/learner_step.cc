@@ -93,8 +93,8 @@ absl::Status Learner::Impl::HandwrittenStep(const StepInput& input) {
 }
 
 absl::Status Learner::Impl::Step(const StepInput& input) {
-  if (handwritten_backward != nullptr) return HandwrittenStep(input);
-  if (device.is_cuda() && options.model.dropout > 0) {
+  if (fast != nullptr) return HandwrittenStep(input);
+  if (device.is_cuda()) {
     at::Generator generator = at::globalContext().defaultGenerator(device);
     const std::lock_guard<std::mutex> lock(generator.mutex());
     generator.set_current_seed(input.dropout_seed);

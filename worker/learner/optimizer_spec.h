@@ -6,6 +6,8 @@
 
 #include <optional>
 
+#include "proto/plain/job.h"
+
 namespace traind {
 
 enum class OptimizerKind {
@@ -37,14 +39,22 @@ inline std::optional<OptimizerKind> ParseOptimizer(absl::string_view name) {
   return std::nullopt;
 }
 
+// The settings of all kinds, with the defaults of proto/job.proto.
 struct OptimizerSpec {
+  explicit OptimizerSpec(const plain::OptimizerSpec& spec = {})
+      : beta1(spec.beta1),
+        beta2(spec.beta2),
+        eps(spec.eps),
+        nesterov(spec.nesterov),
+        alpha(spec.alpha) {}
+
   OptimizerKind kind = OptimizerKind::kAdamW;
-  double weight_decay = 0.01;         // adamw: decoupled; others: L2, added to the gradient
-  double beta1 = 0.9, beta2 = 0.999;  // adamw, adam
-  double eps = 1e-8;                  // adamw, adam, rmsprop
-  double momentum = 0;                // sgd, rmsprop
-  bool nesterov = false;              // sgd; REQUIRES: momentum > 0
-  double alpha = 0.99;                // rmsprop
+  double weight_decay = 0.01;  // adamw: decoupled; the others: L2, in the gradient
+  double beta1, beta2;         // adamw, adam
+  double eps;                  // adamw, adam, rmsprop
+  double momentum = 0;         // sgd, rmsprop
+  bool nesterov;               // sgd; REQUIRES: momentum > 0
+  double alpha;                // rmsprop
 };
 
 }  // namespace traind

@@ -24,7 +24,7 @@ absl::Status WarmUpTorch(const CudaApi* cuda) {
     constexpr int64_t kRows = 64;
     LearnerOptions options;
     options.objective.loss = classification ? LossKind::kCrossEntropy : LossKind::kMse;
-    options.model.hidden = {64, 64};
+    options.model.mlp.emplace().hidden = {64, 64};
     options.shape.numeric = 16;
     options.shape.cardinalities = {4};
     options.shape.outputs = classification ? 3 : 1;

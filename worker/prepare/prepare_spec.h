@@ -36,8 +36,8 @@ struct PrepareSpec {
   std::string time, series, group, fold_column;  // empty: none
   std::vector<std::string> text_columns;         // of data.text
   bool sentencepiece = false;                    // its tokenizer
-  int64_t vocabulary = 4096;
-  std::string tokenizer_file;  // path of its model; empty: each fold learns one
+  int64_t vocabulary = 0;                        // tokens to tell apart, at most
+  std::string tokenizer_file;                    // path of its model; empty: each fold learns one
   bool forecasting = false;
   std::optional<VolumeFields> volume;
   SplitSpec split;

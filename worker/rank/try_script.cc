@@ -38,9 +38,9 @@ int TryScriptMain(int argc, char** argv) {
   Limit(RLIMIT_FSIZE, 0);
   signal(SIGXFSZ, SIG_IGN);
   SetTorchThreads(1);
-  ModelSpec spec;
-  spec.architecture = "script";
-  spec.script = {argv[2], argv[3]};
+  plain::ScriptSpec spec;
+  spec.file = argv[2];
+  spec.sha256 = argv[3];
   ModelShape shape;
   shape.numeric = numbers[0];
   shape.window = numbers[1];

@@ -1,6 +1,7 @@
 #include "worker/rank/try_weights.h"
 
 #include <absl/status/statusor.h>
+#include <absl/strings/match.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
@@ -16,6 +17,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
+#include "common/job_rules/task_rules.h"
 #include "worker/device/guard.h"
 #include "worker/model/networks/model.h"
 #include "worker/pretrained/pretrained_weights.h"
@@ -102,16 +104,20 @@ absl::StatusOr<ParameterLayout> ListParameters(const std::string& model,
     return absl::InvalidArgumentError(
         absl::StrCat(model, ": expected JSON such as {\"text\": {\"width\": 64}}"));
   }
-  const std::string architecture = spec["model"].begin().key();
-  if (architecture == "cnn") spec["data"]["image"] = Json::object();
-  if (architecture == "unet3d") spec["task"]["type"] = "segmentation";
+  const std::string network = spec["model"].begin().key(), need = NeedOfNetwork(network);
+  constexpr char kData[] = "data.";
+  if (absl::StartsWith(need, kData)) {
+    spec["data"][need.substr(sizeof kData - 1)] = Json::object();
+  }
+  const bool image = need == "data.image", volume = need == "data.volume";
+  if (volume) spec["task"]["type"] = "segmentation";
   ASSIGN_OR_RETURN(const TrainingSpec training, ParseTrainingSpec(spec.dump()));
   ASSIGN_OR_RETURN(ModelShape shape, ShapeFrom(arguments));
-  const size_t extents = architecture == "cnn" ? 3 : architecture == "unet3d" ? 4 : 0;
+  const size_t extents = image ? 3 : volume ? 4 : 0;
   if (shape.image.size() != extents) {
     return absl::InvalidArgumentError(extents == 0
-                                          ? absl::StrCat("image: is not of a model.", architecture)
-                                          : absl::StrCat("image: a model.", architecture, " has ",
+                                          ? absl::StrCat("image: is not of a model.", network)
+                                          : absl::StrCat("image: a model.", network, " has ",
                                                          extents, " extents, channels first"));
   }
   return LayoutOf(training.model, shape);

@@ -21,7 +21,7 @@ namespace traind {
 namespace {
 
 // sentencepiece: path of the fold's model.
-absl::Status ReadTexts(const TextColumnsSpec& spec, const std::string& sentencepiece,
+absl::Status ReadTexts(const plain::TextSpec& spec, const std::string& sentencepiece,
                        FoldData& data) {
   if (spec.tokenizer == "words") {
     data.tokenizer = LearnTokenizer(*data.table, spec, data.rows.training);
@@ -150,7 +150,7 @@ absl::StatusOr<FoldData> LoadFold(const std::string& state_dir, const std::strin
       spec.objective.loss == LossKind::kSmape ? TargetForm::kValue : TargetForm::kAuto;
   // A user's own network has the widths that it has.
   const InputWidths widths =
-      spec.model.architecture == "script" ? InputWidths::kTable : InputWidths::kFold;
+      spec.model.script.has_value() ? InputWidths::kTable : InputWidths::kFold;
   data.encoder = std::make_unique<const RowEncoder>(
       RowEncoder::Fit(data.table, data.rows.training, split.shape, form, widths));
   if (!spec.text.columns.empty()) {

@@ -14,6 +14,7 @@
 #include "common/data/volume/volume_set.h"
 #include "worker/data/fold_rows.h"
 #include "worker/data/row_encoder.h"
+#include "worker/data/text_source.h"
 
 namespace traind {
 namespace {

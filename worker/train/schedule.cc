@@ -71,12 +71,12 @@ double Schedule::LearningRate(int64_t step) const {
   return peak;
 }
 
-Schedule MakeSchedule(const ScheduleSpec& spec, double peak, int64_t steps_per_epoch,
+Schedule MakeSchedule(const plain::ScheduleSpec& spec, double peak, int64_t steps_per_epoch,
                       int64_t epochs) {
   const auto steps = [](double exact) { return static_cast<int64_t>(std::llround(exact)); };
   const double epoch = static_cast<double>(steps_per_epoch);
   Schedule s;
-  s.kind = spec.kind;
+  s.kind = *ScheduleByName(spec.kind);
   s.peak = peak;
   s.total_steps = steps_per_epoch * epochs;
   if (spec.warmup_steps.has_value()) {
@@ -85,7 +85,7 @@ Schedule MakeSchedule(const ScheduleSpec& spec, double peak, int64_t steps_per_e
     s.warmup_steps = steps(*spec.warmup_epochs * epoch);
   } else if (spec.warmup_share.has_value()) {
     s.warmup_steps = steps(*spec.warmup_share * static_cast<double>(s.total_steps));
-  } else if (spec.kind != ScheduleKind::kOneCycle) {
+  } else if (s.kind != ScheduleKind::kOneCycle) {
     s.warmup_steps = WarmupSteps(steps_per_epoch);
   }
   s.least = spec.least * peak;

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "proto/plain/job.h"
+
 namespace traind {
 
 // After the warm-up, with t the optimizer steps since its end and T those planned;
@@ -30,34 +32,22 @@ struct Schedule {
   ScheduleKind kind = ScheduleKind::kCosine;
   double least = 0;           // cosine, cosine restarts, polynomial: the rate at the end
   int64_t period = 1;         // steps
-  double gamma = 0.1;         // step
+  double gamma = 1;           // step
   int64_t period_growth = 1;  // cosine restarts: each period is so many times the last
   double power = 1;           // polynomial
-  double rise = 0.3;          // one cycle: share of the steps
-  double start_divisor = 25;  // one cycle: begins at peak / start_divisor,
-  double end_divisor = 1e4;   // ends at that / end_divisor
+  double rise = 0;            // one cycle: share of the steps
+  double start_divisor = 1;   // one cycle: begins at peak / start_divisor,
+  double end_divisor = 1;     // ends at that / end_divisor
 
   // Of optimizer step `step`, from 0. Never negative; past the end what is planned for
   // it (cosine, polynomial: `least`).
   double LearningRate(int64_t step) const;
 };
 
-// A schedule as the job's spec says it.
-struct ScheduleSpec {
-  ScheduleKind kind = ScheduleKind::kCosine;
-  // One of the three at most; none: WarmupSteps(), or 0 for one cycle.
-  std::optional<int64_t> warmup_steps;
-  std::optional<double> warmup_epochs, warmup_share;
-  double least = 0;    // share of the peak
-  double period = 10;  // epochs
-  double gamma = 0.1;
-  int64_t period_growth = 1;
-  double power = 1;
-  double rise = 0.3, start_divisor = 25, end_divisor = 1e4;
-};
-
+// spec: at most one of its warm-ups is set; none: WarmupSteps(), or 0 for one cycle.
 // epochs: the spec's; a Plan's moves total_steps afterwards.
-Schedule MakeSchedule(const ScheduleSpec& spec, double peak, int64_t steps_per_epoch,
+// REQUIRES: ScheduleByName knows its kind.
+Schedule MakeSchedule(const plain::ScheduleSpec& spec, double peak, int64_t steps_per_epoch,
                       int64_t epochs);
 
 // min(100, steps of one epoch): long enough for AdamW's second moments to settle,

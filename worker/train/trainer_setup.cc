@@ -112,12 +112,12 @@ absl::Status Trainer::JoinGang() {
     options.timeout = absl::Milliseconds(train_.rendezvous.timeout_ms);
     options.cuda = cuda_;
     options.transport = spec_.transport;
-    const RendezvousSpec& wished = spec_.rendezvous;
+    const plain::RendezvousSpec& wished = spec_.rendezvous;
     if (!wished.host.empty()) options.host = wished.host;
     if (wished.port > 0) {
-      options.port = wished.port + train_.fold + train_.seed * spec_.folds;
+      options.port = static_cast<int>(wished.port) + train_.fold + train_.seed * spec_.folds;
     }
-    if (wished.timeout > absl::ZeroDuration()) options.timeout = wished.timeout;
+    if (wished.timeout.has_value()) options.timeout = *wished.timeout;
     ASSIGN_OR_RETURN(group_, Group::Join(options));
   }
   gang_ = std::make_unique<Gang>(group_.get());
@@ -128,8 +128,10 @@ absl::Status Trainer::CreateLearner() {
   LearnerData data = data_.Encode();
   LearnerOptions options;
   options.model = spec_.model;
-  options.model.script.path =
-      absl::StrCat(train_.state_dir, "/", ScriptCachePath(spec_.model.script.sha256));
+  if (options.model.script.has_value()) {
+    plain::ScriptSpec& script = *options.model.script;
+    script.file = absl::StrCat(train_.state_dir, "/", ScriptCachePath(script.sha256));
+  }
   options.shape = data_.shape();
   options.horizon = data_.sample.horizon;
   options.objective = spec_.objective;

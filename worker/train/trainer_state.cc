@@ -32,7 +32,7 @@ absl::Status Trainer::Resume() {
     expected.table_sha256 = data_.table->schema().content_sha256;
     expected.fold = train_.fold;
     expected.seed = spec_.seed;
-    expected.model = spec_.model.architecture;
+    expected.model = NetworkName(spec_.model);
     expected.optimizer = std::string(OptimizerName(spec_.optimizer.kind));
     expected.slots = SlotsOf(learner_->SlotNames());
     std::vector<std::string> warnings;
@@ -60,7 +60,7 @@ absl::Status Trainer::Resume() {
   if (found) RETURN_IF_ERROR(Restore(checkpoint));
   if (spec_.recompute.value_or(false) && !recompute_ && gang_->leads()) {
     Warn(absl::StrCat("train.recompute: on has no effect: on this device an ",
-                      spec_.model.architecture, " keeps its activations"));
+                      NetworkName(spec_.model), " keeps its activations"));
   }
   if (UsesAmp(learner_->precision())) {
     ASSIGN_OR_RETURN(Learner::State state, learner_->Save());
@@ -141,7 +141,7 @@ Checkpoint Trainer::Capture(Learner::State state) const {
   c.fold = train_.fold;
   c.seed = spec_.seed;
   c.table_sha256 = data_.table->schema().content_sha256;
-  c.model = spec_.model.architecture;
+  c.model = NetworkName(spec_.model);
   c.optimizer = std::string(OptimizerName(spec_.optimizer.kind));
   c.step = step_;
   c.epoch = epoch_;

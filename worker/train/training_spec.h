@@ -3,17 +3,15 @@
 
 #include <absl/status/statusor.h>
 #include <absl/strings/string_view.h>
-#include <absl/time/time.h>
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include "common/data/volume/sliding_window.h"
 #include "common/metrics/metrics.h"
+#include "proto/plain/job.h"
 #include "worker/data/image_pixels.h"
 #include "worker/data/patch_changes.h"
-#include "worker/data/text_source.h"
 #include "worker/device/precision.h"
 #include "worker/device/transport.h"
 #include "worker/learner/optimizer_spec.h"
@@ -21,51 +19,44 @@
 #include "worker/model/networks/model_spec.h"
 #include "worker/model/objective/objective.h"
 #include "worker/pretrained/pretrained_weights.h"
-#include "worker/train/schedule.h"
 
 namespace traind {
 
 // What the learning rate is multiplied by, for each rank more.
 enum class RateScaling { kNone, kLinear, kSqrt };
 
-// What the spec says of the ranks' meeting; empty, 0: as the Worker says.
-struct RendezvousSpec {
-  std::string host;
-  int port = 0;  // of fold 0; fold k: port + k; model s of it: that + s x folds
-  absl::Duration timeout;
-};
-
 // Of volumes.
 struct PatchSpec {
-  Extent3 size{16, 32, 32};
-  int64_t per_volume = 4;  // in an epoch
+  Extent3 size{};
+  int64_t per_volume = 0;  // in an epoch
   int classes = 1;         // of foreground
   PatchChanges changes;
 };
 
+// Made by ParseTrainingSpec, which sets every field; proto/job.proto has the defaults.
 struct TrainingSpec {
   bool classification = true;
   std::optional<PatchSpec> patches;  // segmentation alone
   Metric metric;
   uint64_t seed = 0;
-  int folds = 5;
+  int folds = 0;
   ModelSpec model;
   std::optional<PretrainedSpec> pretrained;  // none: all weights start at random
-  TextColumnsSpec text;
-  int epochs = 20;
+  plain::TextSpec text;                      // no columns: samples have no text
+  int epochs = 0;
   int64_t batch = 0;                   // per rank; 0: auto
-  int64_t accumulation = 1;            // batches per optimizer step
+  int64_t accumulation = 0;            // batches per optimizer step
   std::optional<Precision> precision;  // none: auto
-  int patience = 5;                    // 0: never
-  bool shuffle = true;
+  int patience = 0;                    // 0: never
+  bool shuffle = false;
 
   Objective objective;
   bool balanced_classes = false;  // class weights from the fold's training rows
   OptimizerSpec optimizer;
-  double learning_rate = 1e-3;
+  double learning_rate = 0;
   RateScaling rate_scaling = RateScaling::kNone;
-  ScheduleSpec schedule;
-  double clip_norm = 5;
+  plain::ScheduleSpec schedule;
+  double clip_norm = 0;
   double ema_decay = 0;
   bool gradient_norm = false;  // reported although nothing is clipped
 
@@ -74,7 +65,7 @@ struct TrainingSpec {
   std::optional<bool> recompute;   // activations; none: when memory runs out
   bool shorten_sequences = false;  // when memory runs out
   Transport transport = Transport::kAuto;
-  RendezvousSpec rendezvous;
+  plain::RendezvousSpec rendezvous;  // empty, 0: as the Worker says
   SpeedPaths paths;
   bool images = false;  // each row has one
   Augmentation augmentation;

@@ -9,14 +9,15 @@
 #include <string>
 
 #include "common/data/image/image_array.h"
+#include "proto/plain/job.h"
 
 namespace traind {
 
 // data.image, resolved (proto/job.proto).
 struct ImageFields {
-  std::string column = "file";
-  int64_t size = 32, channels = 3;
-  // The following fields apply to arrays only.
+  std::string column = plain::ImageSpec().column;
+  int64_t size = plain::ImageSpec().size, channels = plain::ImageSpec().channels;
+  // Of arrays.
   ImageLayout layout = ImageLayout::kAuto;
   std::optional<ValueRange> range;  // nullopt: the type's own
   std::string labels, test_labels;  // paths; empty: labels are in the archive, or there are none
@@ -24,7 +25,9 @@ struct ImageFields {
   std::string train_array, labels_array, test_array, test_labels_array;
 };
 
-// json: the section data.image. InvalidArgument names the field.
+// InvalidArgument names the field.
+absl::StatusOr<ImageFields> ImageFieldsOf(const plain::ImageSpec& spec);
+// json: the section. InvalidArgument names the field.
 absl::StatusOr<ImageFields> ParseImageFields(absl::string_view json);
 
 // Reads "", "channels_last" or "channels_first". InvalidArgument: any other word.

@@ -31,7 +31,7 @@ TEST(PlainJsonTest, AMistakeIsNamedByItsPath) {
   EXPECT_EQ(Refusal<ModelSpec>(R"({"mlp":{"hidden":[8,0]}})"),
             "mlp.hidden[1]: 0 is not in 1..16384");
   EXPECT_EQ(Refusal<ModelSpec>(R"({"mlp":{"dropout":"much"}})"), "mlp.dropout: expected a number");
-  EXPECT_EQ(Refusal<ModelSpec>(R"({"mlp":[]})"), "mlp: expected an object");
+  EXPECT_EQ(Refusal<ModelSpec>(R"({"mlp":[]})"), "mlp: expected a JSON object");
   EXPECT_EQ(Refusal<TrainSpec>(R"({"epochs":2.5})"), "epochs: expected an integer");
   EXPECT_EQ(Refusal<TrainSpec>(R"({"shuffle":1})"), "shuffle: expected true or false");
   EXPECT_EQ(Refusal<TrainSpec>(R"({"precision":"fp8"})"),
@@ -39,8 +39,8 @@ TEST(PlainJsonTest, AMistakeIsNamedByItsPath) {
   EXPECT_EQ(Refusal<TrainSpec>(R"({"checkpoint_every":60})"),
             "checkpoint_every: expected a duration such as 30s");
   EXPECT_EQ(Refusal<PretrainedSpec>(R"({"map":{"a":1}})"), "map.a: expected a text");
-  EXPECT_EQ(Refusal<TrainSpec>("[]"), "TrainSpec: expected an object");
-  EXPECT_EQ(Refusal<TrainSpec>("{"), "TrainSpec: expected an object");
+  EXPECT_EQ(Refusal<TrainSpec>("[]"), "TrainSpec: expected a JSON object");
+  EXPECT_EQ(Refusal<TrainSpec>("{"), "TrainSpec: expected a JSON object");
 }
 
 TEST(PlainJsonTest, AnIntegerBeyondItsTypeIsRefused) {

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "common/base/durable_file.h"
+#include "tests/worker/model/model_of.h"
 #include "worker/checkpoint/background_writer.h"
 #include "worker/checkpoint/checkpoint.h"
 #include "worker/checkpoint/safetensors.h"
@@ -63,8 +64,8 @@ uint64_t Touch(absl::string_view bytes) {
 std::unique_ptr<Learner> MakeLearner(double bytes) {
   LearnerOptions options;
   const auto width = static_cast<int64_t>(std::sqrt(bytes / 16));
-  options.model.hidden = {width};
-  options.model.dropout = 0;
+  MlpOf(options.model).hidden = {width};
+  MlpOf(options.model).dropout = 0;
   options.shape.numeric = width;
   options.shape.outputs = 2;
   LearnerData data;

@@ -30,8 +30,8 @@ std::shared_ptr<const Table> TableOf(const std::string& train, const std::string
   return *table;
 }
 
-TextColumnsSpec Spec() {
-  TextColumnsSpec spec;
+plain::TextSpec Spec() {
+  plain::TextSpec spec;
   spec.columns = {"title", "body"};
   return spec;
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/worker/model/model_of.h"
 #include "worker/device/cuda_api.h"
 #include "worker/learner/learner.h"
 
@@ -20,9 +21,9 @@ std::unique_ptr<Learner> NewLearner(const CudaApi* cuda, bool classification, Pr
                                     const char* architecture = "mlp", const SpeedPaths& paths = {},
                                     double dropout = 0) {
   LearnerOptions options;
-  options.model.architecture = architecture;
-  options.model.hidden = {64, 32};
-  options.model.dropout = dropout;
+  options.model = ModelOf(architecture);
+  if (options.model.mlp.has_value()) options.model.mlp->hidden = {64, 32};
+  DropoutOf(options.model) = dropout;
   options.paths = paths;
   options.shape.numeric = kNumeric;
   options.shape.cardinalities = {11, 3};

@@ -12,6 +12,7 @@
 #include "common/data/table/npy.h"
 #include "common/data/volume/volume_set_writer.h"
 #include "tests/worker/device/child_peak.h"
+#include "tests/worker/model/model_of.h"
 #include "worker/data/volume_source.h"
 #include "worker/learner/learner.h"
 
@@ -24,8 +25,7 @@ constexpr Extent3 kPatch{8, 32, 64};
 
 std::unique_ptr<Learner> LearnerOf(const std::shared_ptr<const VolumeSource>& source) {
   LearnerOptions options;
-  options.model.architecture = "unet3d";
-  options.model.unet3d = {1, 1};
+  options.model = ModelOf("unet3d", R"({"base":1,"levels":1})");
   options.shape.image = {1, kPatch[0], kPatch[1], kPatch[2]};
   options.shape.outputs = source->set().values();
   options.objective.loss = LossKind::kDiceCe;

@@ -31,6 +31,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/worker/model/model_of.h"
 #include "worker/data/random.h"
 #include "worker/learner/learner.h"
 #include "worker/model/kernels/gemm.h"
@@ -94,8 +95,8 @@ Work Load(const std::string& dir, const std::string& name) {
   const int64_t rows = static_cast<int64_t>(work.data.values.size());
   work.data.rows.rows = rows;
   LearnerOptions& options = work.options;
-  options.model.architecture = name == "encoder" ? "transformer" : name;
-  options.model.dropout = 0;
+  options.model = ModelOf(name == "encoder" ? "transformer" : name);
+  DropoutOf(options.model) = 0;
   options.shape.numeric = static_cast<int64_t>(work.data.rows.numeric.size()) / rows;
   options.shape.window = series ? 60 : 1;
   options.objective.loss = LossKind::kMse;
@@ -115,7 +116,7 @@ Mode NewMode(const Work& work, std::string name, Precision precision, bool handw
   options.precision = precision;
   options.paths.handwritten_backward = handwritten;
   if (full) {
-    options.model.dropout = 0.1;
+    DropoutOf(options.model) = 0.1;
     options.clip_norm = 5;
   }
   LearnerData data = work.data;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/worker/model/golden.h"
+#include "tests/worker/model/model_of.h"
 #include "worker/learner/loss_scaler.h"
 #include "worker/model/networks/dropout.h"
 #include "worker/train/schedule.h"
@@ -25,7 +26,7 @@ std::vector<int32_t> FirstRows(int64_t count) { return RowsFrom(0, count); }
 
 // The run that the golden file recorded, from its initial weights on.
 std::unique_ptr<Learner> GoldenLearner(const Golden& golden, LearnerOptions options) {
-  options.model.dropout = 0;
+  MlpOf(options.model).dropout = 0;
   LearnerData data;
   data.rows.rows = kSteps * kBatch;
   data.rows.numeric = golden.Floats("in.numeric");
@@ -61,7 +62,7 @@ void ExpectGolden(const Golden& golden, Learner& learner) {
 
 LearnerOptions NumericOptions() {
   LearnerOptions options;
-  options.model.hidden = {24, 16};
+  MlpOf(options.model).hidden = {24, 16};
   options.shape.numeric = 12;
   options.shape.outputs = 5;
   return options;
@@ -70,7 +71,7 @@ LearnerOptions NumericOptions() {
 LearnerOptions EmbeddingOptions() {
   LearnerOptions options;
   options.objective.loss = LossKind::kMse;
-  options.model.hidden = {20};
+  MlpOf(options.model).hidden = {20};
   options.shape.numeric = 3;
   options.shape.cardinalities = {7, 40, 3};
   return options;
@@ -102,8 +103,8 @@ TEST(LearnerTest, TwoRunsFromOneSeedAreEqualToTheBit) {
 
 TEST(LearnerTest, DropoutFollowsItsSeedAlone) {
   LearnerOptions options;
-  options.model.hidden = {32};
-  options.model.dropout = 0.5;
+  MlpOf(options.model).hidden = {32};
+  MlpOf(options.model).dropout = 0.5;
   options.shape.numeric = 4;
   options.shape.outputs = 2;
   const auto run = [&options](uint64_t dropout_seed) {
@@ -222,7 +223,7 @@ TEST(LearnerTest, ARankWithoutRowsInTheLastBatchStepsAllTheSame) {
 
 TEST(LearnerTest, AnImpossibleSizeIsOutOfMemoryAndNotACrash) {
   LearnerOptions options = NumericOptions();
-  options.model.hidden = {int64_t{1} << 24, int64_t{1} << 24};  // 2^48 weights
+  MlpOf(options.model).hidden = {int64_t{1} << 24, int64_t{1} << 24};  // 2^48 weights
   LearnerData data;
   data.rows.rows = 1;
   data.rows.numeric.assign(12, 0);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/worker/model/golden.h"
+#include "tests/worker/model/model_of.h"
 #include "worker/learner/learner.h"
 
 namespace traind {
@@ -18,8 +19,8 @@ constexpr int64_t kSteps = 20, kBatch = 16, kNumeric = 8, kOutputs = 3;
 
 LearnerOptions BaseOptions() {
   LearnerOptions options;
-  options.model.hidden = {16};
-  options.model.dropout = 0;
+  MlpOf(options.model).hidden = {16};
+  MlpOf(options.model).dropout = 0;
   options.shape.numeric = kNumeric;
   options.shape.outputs = kOutputs;
   options.objective.loss = LossKind::kMse;
@@ -235,8 +236,8 @@ LearnerData SeriesData() {
 
 LearnerOptions SeriesOptions(int64_t window, int64_t horizon) {
   LearnerOptions options;
-  options.model.hidden = {8};
-  options.model.dropout = 0;
+  MlpOf(options.model).hidden = {8};
+  MlpOf(options.model).dropout = 0;
   options.shape.numeric = kFeatures;
   options.shape.window = window;
   options.horizon = horizon;

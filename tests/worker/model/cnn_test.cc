@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/worker/model/golden.h"
+#include "tests/worker/model/model_of.h"
 #include "worker/data/media_source.h"
 #include "worker/learner/learner.h"
 #include "worker/learner/mixup.h"
@@ -44,10 +45,7 @@ class Images final : public MediaSource {
 
 LearnerOptions Colour() {
   LearnerOptions options;
-  options.model.architecture = "cnn";
-  options.model.dropout = 0;
-  options.model.cnn.width = 8;
-  options.model.cnn.blocks = {1, 2, 1};
+  options.model = ModelOf("cnn", R"({"width":8,"blocks":[1,2,1]})");
   options.shape.image = {3, kSize, kSize};
   options.shape.numeric = kNumeric;
   options.shape.cardinalities = {5};
@@ -58,8 +56,8 @@ LearnerOptions Colour() {
 
 LearnerOptions Grey() {
   LearnerOptions options = Colour();
-  options.model.cnn.width = 6;
-  options.model.cnn.blocks = {1, 1};
+  options.model.cnn->width = 6;
+  options.model.cnn->blocks = {1, 1};
   options.shape.image = {1, kSize, kSize};
   options.shape.numeric = 0;
   options.shape.cardinalities.clear();
@@ -178,7 +176,7 @@ TEST(CnnTest, MirroredAnswersAreTheSameForAnImageAndItsMirrorImage) {
   const Golden golden("cnn.safetensors");
   LearnerOptions options = Grey();
   const auto answers = [&](bool mirror, bool flip) {
-    options.model.cnn.mirror = mirror;
+    options.model.cnn->mirror = mirror;
     const auto learner = NewLearner(golden, options);
     LoadWeights(golden, *learner, "grey.");
     std::vector<float> images = golden.Floats("in.images");

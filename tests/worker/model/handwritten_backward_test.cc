@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/worker/model/model_of.h"
 #include "worker/learner/learner.h"
 #include "worker/model/kernels/bf16.h"
 
@@ -24,12 +25,11 @@ struct Case {
 LearnerOptions Base(const std::string& architecture, int64_t window, int64_t outputs,
                     LossKind loss) {
   LearnerOptions options;
-  options.model.architecture = architecture;
-  options.model.hidden = {32, 16};
-  options.model.lstm = {16, 2};
-  options.model.transformer.width = 16;
-  options.model.transformer.feedforward = 24;
-  options.model.dropout = 0;
+  options.model =
+      ModelOf(architecture, architecture == "mlp"    ? R"({"hidden":[32,16]})"
+                            : architecture == "lstm" ? R"({"hidden":16})"
+                                                     : R"({"width":16,"feedforward":24})");
+  DropoutOf(options.model) = 0;
   options.shape.numeric = 5;
   options.shape.window = window;
   options.shape.outputs = outputs;
@@ -50,10 +50,10 @@ std::vector<Case> Cases() {
     return cases.back().options;
   };
   add("one value", Base("mlp", 1, 1, LossKind::kMse));
-  add("dropout", Base("mlp", 1, 1, LossKind::kMse)).model.dropout = 0.3;
+  add("dropout", Base("mlp", 1, 1, LossKind::kMse)).model.mlp->dropout = 0.3;
   LearnerOptions& odd = add("odd widths", Base("mlp", 1, 3, LossKind::kHuber));
-  odd.model.hidden = {19, 7, 5};
-  odd.model.dropout = 0.2;
+  odd.model.mlp->hidden = {19, 7, 5};
+  odd.model.mlp->dropout = 0.2;
   add("embeddings", Base("mlp", 1, 2, LossKind::kMae)).shape.cardinalities = {4, 7};
   LearnerOptions& classes = add("classes", Base("mlp", 1, 4, LossKind::kCrossEntropy));
   classes.objective.label_smoothing = 0.1;
@@ -62,26 +62,26 @@ std::vector<Case> Cases() {
   add("smape", Base("mlp", 1, 2, LossKind::kSmape));
   LearnerOptions& window = add("window", Base("mlp", 4, 2, LossKind::kMse));
   window.shape.cardinalities = {4, 7};
-  add("one layer", Base("mlp", 1, 1, LossKind::kMse)).model.hidden = {8};
+  add("one layer", Base("mlp", 1, 1, LossKind::kMse)).model.mlp->hidden = {8};
   add("lstm", Base("lstm", 6, 1, LossKind::kMse));
   LearnerOptions& lstm = add("lstm with all", Base("lstm", 5, 3, LossKind::kCrossEntropy));
   lstm.shape.cardinalities = {4, 7};
-  lstm.model.lstm = {12, 3};
-  lstm.model.dropout = 0.3;
+  lstm.model = ModelOf("lstm", R"({"hidden":12,"layers":3,"dropout":0.3})");
   add("lstm of a row", Base("lstm", 1, 2, LossKind::kHuber)).shape.cardinalities = {5};
   add("encoder", Base("transformer", 6, 1, LossKind::kMse));
   LearnerOptions& encoder = add("encoder with all", Base("transformer", 5, 3, LossKind::kHuber));
   encoder.shape.cardinalities = {4, 7};
-  encoder.model.dropout = 0.3;
+  encoder.model.transformer->dropout = 0.3;
   LearnerOptions& before = add("norms before", Base("transformer", 5, 2, LossKind::kMse));
-  before.model.transformer.pre_norm = true;
-  before.model.dropout = 0.2;
+  before.model.transformer->norm = "pre";
+  before.model.transformer->dropout = 0.2;
   LearnerOptions& mean =
       add("mean of the steps", Base("transformer", 5, 3, LossKind::kCrossEntropy));
-  mean.model.transformer.pre_norm = mean.model.transformer.mean_pooling = true;
+  mean.model.transformer->norm = "pre";
+  mean.model.transformer->pooling = "mean";
   LearnerOptions& after = add("norms after, mean", Base("transformer", 5, 1, LossKind::kMae));
-  after.model.transformer.mean_pooling = true;
-  after.model.dropout = 0.2;
+  after.model.transformer->pooling = "mean";
+  after.model.transformer->dropout = 0.2;
   add("encoder of a row", Base("transformer", 1, 2, LossKind::kMse)).shape.cardinalities = {5};
   return cases;
 }
@@ -116,8 +116,8 @@ std::unique_ptr<Learner> NewLearner(LearnerOptions options, bool handwritten,
     order[i] = static_cast<int32_t>(kFirst + (i * 37) % order.size());
   }
   EXPECT_TRUE((*learner)->SetOrder(order).ok());
-  const std::string& architecture = options.model.architecture;
-  const bool can = architecture == "transformer" || (architecture == "lstm" && handwritten);
+  const std::string architecture = NetworkName(options.model);
+  const bool can = architecture == "transformer" || (architecture == "lstm" && by_hand);
   EXPECT_EQ((*learner)->SetRecompute(recompute), can) << architecture;
   return *std::move(learner);
 }
@@ -171,7 +171,8 @@ TEST(HandwrittenBackwardTest, RunsWithClippingAndMomentsStayTogether) {
 
 TEST(HandwrittenBackwardTest, MicroBatchesAddUp) {
   for (const Case& one : Cases()) {
-    if (one.options.model.dropout > 0) continue;  // each micro-batch has another mask
+    ModelSpec model = one.options.model;
+    if (DropoutOf(model) > 0) continue;  // a part's mask is another
     const auto whole = NewLearner(one.options, true), parts = NewLearner(one.options, true);
     ASSERT_TRUE(whole->Step({0, 48, 48, 1e-2, 1}).ok());
     for (const int64_t begin : {0, 10, 40}) {
@@ -256,8 +257,8 @@ Learner::State WithLastPositions(Learner::State state, const ParameterLayout& fr
 TEST(ShortenWindowTest, AModelOfShortenedWindowsIsOneThatNeverHadMore) {
   constexpr int64_t kSteps = 3;
   for (const Case& one : Cases()) {
-    if (one.options.shape.window <= kSteps || one.options.model.architecture == "mlp") continue;
-    for (const bool handwritten : {true, false}) {
+    if (one.options.shape.window <= kSteps || one.options.model.mlp.has_value()) continue;
+    for (const bool by_hand : {true, false}) {
       SCOPED_TRACE(one.name);
       LearnerOptions options = one.options;
       const auto shortened = NewLearner(options, handwritten);

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/worker/model/model_of.h"
 #include "worker/data/media_source.h"
 #include "worker/device/process_memory.h"
 #include "worker/learner/learner.h"
@@ -76,22 +77,20 @@ Case SetupOf(const std::string& architecture) {
   Case setup;
   LearnerOptions& options = setup.options;
   LearnerData& data = setup.data;
-  options.model.architecture = architecture;
   options.objective.loss = LossKind::kMse;
   data.rows.rows = kRows;
   if (architecture == "unet3d") {
-    options.model.unet3d = {8, 3};
+    options.model = ModelOf("unet3d");
     options.shape.image = {1, 16, 64, 64};
     options.shape.outputs = 3;
     options.objective.loss = LossKind::kDiceCe;
     setup.batch = 2;
   } else if (architecture == "cnn") {
-    options.model.cnn.blocks = {2, 2, 2};
-    options.model.dropout = 0;
+    options.model = ModelOf("cnn", R"({"blocks":[2,2,2]})");
     options.shape.image = {3, 48, 48};
   } else {
-    options.model.transformer.layers = 4;
-    options.model.dropout = 0.1;
+    options.model = architecture == "text" ? ModelOf("text", R"({"layers":4,"feedforward":512})")
+                                           : ModelOf(architecture, R"({"layers":4})");
     options.shape.numeric = 4;
   }
   if (!options.shape.image.empty()) data.rows.media = std::make_shared<Dense>(options.shape.image);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/base/durable_file.h"
+#include "tests/worker/model/model_of.h"
 #include "worker/learner/learner.h"
 
 namespace traind {
@@ -36,13 +37,12 @@ jit::Module LinearModule(const std::string& code = kLinear) {
   return module;
 }
 
-ModelSpec Saved(const jit::Module& module) {
+plain::ScriptSpec Saved(const jit::Module& module) {
   static int number = 0;
-  ModelSpec spec;
-  spec.architecture = "script";
-  spec.script.path = absl::StrCat(::testing::TempDir(), "/script-", ++number, ".pt");
-  module.save(spec.script.path);
-  spec.script.sha256 = Sha256Hex(*ReadFile(spec.script.path));
+  plain::ScriptSpec spec;
+  spec.file = absl::StrCat(::testing::TempDir(), "/script-", ++number, ".pt");
+  module.save(spec.file);
+  spec.sha256 = Sha256Hex(*ReadFile(spec.file));
   return spec;
 }
 
@@ -53,15 +53,15 @@ ModelShape Shape() {
   return shape;
 }
 
-std::string Refusal(const ModelSpec& spec, const ModelShape& shape) {
+std::string Refusal(const plain::ScriptSpec& spec, const ModelShape& shape) {
   const auto report = TryScript(spec, shape);
   EXPECT_EQ(report.status().code(), absl::StatusCode::kInvalidArgument) << report.status();
   return std::string(report.status().message());
 }
 
-LearnerOptions Options(const ModelSpec& spec) {
+LearnerOptions Options(const plain::ScriptSpec& spec) {
   LearnerOptions options;
-  options.model = spec;
+  options.model.script = spec;
   options.shape = Shape();
   options.objective.loss = LossKind::kCrossEntropy;
   options.optimizer.kind = OptimizerKind::kSgd;
@@ -87,7 +87,7 @@ std::vector<int32_t> Order(int32_t rows) {
 }
 
 TEST(ScriptTest, ALinearModuleLearnsAsTheFormulaSays) {
-  const ModelSpec spec = Saved(LinearModule());
+  const plain::ScriptSpec spec = Saved(LinearModule());
   const auto report = TryScript(spec, Shape());
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->parameters, 8);
@@ -129,7 +129,7 @@ def forward(self, numeric):
     x = torch.dropout(x, 0.5, self.training)
     return torch.matmul(x, self.weight)
 )");
-  const ModelSpec spec = Saved(module);
+  const plain::ScriptSpec spec = Saved(module);
   ASSERT_TRUE(TryScript(spec, Shape()).ok()) << TryScript(spec, Shape()).status();
   std::vector<std::vector<float>> weights;
   for (const uint64_t dropout_seed : {5, 5, 6}) {
@@ -177,11 +177,11 @@ TEST(ScriptTest, ErrorsNameTheirCause) {
   twice.define(
       "def forward(self, numeric):\n    return torch.matmul(numeric.double(), self.weight)\n");
   EXPECT_THAT(Refusal(Saved(twice), Shape()), HasSubstr("module.weight is Double; only float32"));
-  ModelSpec spec = Saved(LinearModule());
-  spec.script.sha256[0] ^= 1;
+  plain::ScriptSpec spec = Saved(LinearModule());
+  spec.sha256[0] ^= 1;
   EXPECT_THAT(Refusal(spec, Shape()), HasSubstr("its digest differs"));
-  std::ofstream(spec.script.path) << "no module";
-  spec.script.sha256 = Sha256Hex("no module");
+  std::ofstream(spec.file) << "no module";
+  spec.sha256 = Sha256Hex("no module");
   EXPECT_THAT(Refusal(spec, Shape()), HasSubstr("no TorchScript module"));
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/worker/model/golden.h"
+#include "tests/worker/model/model_of.h"
 #include "worker/learner/learner.h"
 
 namespace traind {
@@ -20,11 +21,7 @@ constexpr double kLearningRate = 3e-3;
 
 LearnerOptions Options(int64_t window, int64_t outputs, bool classification) {
   LearnerOptions options;
-  options.model.dropout = 0;
-  options.model.architecture = "lstm";
-  options.model.lstm = {12, 2};
-  options.model.transformer.width = 16;
-  options.model.transformer.feedforward = 24;
+  options.model = ModelOf("lstm", R"({"hidden":12,"dropout":0})");
   options.shape.numeric = kNumeric;
   options.shape.cardinalities = {6, 9};
   options.shape.window = window;
@@ -84,7 +81,7 @@ TEST(LstmTest, ARowIsASequenceOfOneStep) { ExpectRun("lstm_row", Options(1, 3, t
 
 LearnerOptions TransformerOptions(int64_t window, int64_t outputs, bool classification) {
   LearnerOptions options = Options(window, outputs, classification);
-  options.model.architecture = "transformer";
+  options.model = ModelOf("transformer", R"({"width":16,"feedforward":24,"dropout":0})");
   return options;
 }
 
@@ -94,14 +91,14 @@ TEST(TransformerTest, LossesWithNormsAfterAreThoseOfPyTorchStepByStep) {
 
 TEST(TransformerTest, LossesWithNormsBeforeAreThoseOfPyTorchStepByStep) {
   LearnerOptions options = TransformerOptions(kWindow, 1, false);
-  options.model.transformer.pre_norm = true;
+  options.model.transformer->norm = "pre";
   ExpectRun("pre_norm", options);
 }
 
 TEST(TransformerTest, LossesOfTheStepsMeanAreThoseOfPyTorchStepByStep) {
   LearnerOptions options = TransformerOptions(kWindow, 3, true);
-  options.model.transformer.pre_norm = true;
-  options.model.transformer.mean_pooling = true;
+  options.model.transformer->norm = "pre";
+  options.model.transformer->pooling = "mean";
   ExpectRun("mean_pooling", options);
 }
 
@@ -112,12 +109,11 @@ TEST(TransformerTest, ARowIsASequenceOfOneStep) {
 TEST(SequencesTest, InitialWeightsAreSpreadAsPyTorchSpreadsThem) {
   const Golden golden("sequences.safetensors");
   LearnerOptions options = Options(kWindow, 2, false);
-  options.model.lstm.hidden = 64;
-  options.model.transformer.width = 64;
-  // The mean square of a uniform distribution on [-a, a) is a^2 / 3, that of a
-  // normal one its variance.
+  // Of a uniform on [-a, a) the mean square is a^2 / 3; of a normal its variance.
   const auto mean_square = [&](const char* architecture, const std::string& name) {
-    options.model.architecture = architecture;
+    options.model = ModelOf(architecture, architecture == absl::string_view("lstm")
+                                              ? R"({"hidden":64})"
+                                              : R"({"width":64,"feedforward":24})");
     const auto learner = NewLearner(golden, options);
     const std::vector<float> weights = learner->Save()->slots[kWeightsSlot];
     size_t begin = 0;
@@ -146,8 +142,9 @@ TEST(SequencesTest, InitialWeightsAreSpreadAsPyTorchSpreadsThem) {
 TEST(SequencesTest, Bf16LossesStayNearThoseOfFloat32) {
   const Golden golden("sequences.safetensors");
   for (const char* architecture : {"lstm", "transformer"}) {
-    LearnerOptions options = Options(kWindow, 2, false);
-    options.model.architecture = architecture;
+    LearnerOptions options = architecture == absl::string_view("lstm")
+                                 ? Options(kWindow, 2, false)
+                                 : TransformerOptions(kWindow, 2, false);
     const auto whole = NewLearner(golden, options);
     options.precision = Precision::kBf16;
     const auto half = NewLearner(golden, options);

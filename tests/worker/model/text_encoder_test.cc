@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/worker/model/golden.h"
+#include "tests/worker/model/model_of.h"
 #include "worker/data/media_source.h"
 #include "worker/learner/learner.h"
 #include "worker/learner/optimizer.h"
@@ -34,14 +35,17 @@ struct Recorded {
   bool columns = true, classes = false;
 };
 
+ModelSpec SmallEncoder(bool disentangled) {
+  ModelSpec model = ModelOf("text", R"({"width":16,"feedforward":24,"dropout":0})");
+  if (!disentangled) model.text->attention = "plain";
+  return model;
+}
+
 // A network with its weights and optimizer, and the golden file's texts.
 class Trained {
  public:
   Trained(const Golden& golden, const Recorded& run) : run_(run) {
-    ModelSpec spec;
-    spec.architecture = "text";
-    spec.dropout = 0;
-    spec.text = {16, 4, 2, 24, run.disentangled};
+    const ModelSpec spec = SmallEncoder(run.disentangled);
     ModelShape shape;
     shape.vocabulary = kVocabulary;
     shape.max_tokens = kLongest;
@@ -190,9 +194,7 @@ class GoldenTexts final : public MediaSource {
 
 LearnerOptions OptionsOf(const Recorded& run) {
   LearnerOptions options;
-  options.model.architecture = "text";
-  options.model.dropout = 0;
-  options.model.text = {16, 4, 2, 24, run.disentangled};
+  options.model = SmallEncoder(run.disentangled);
   options.shape.vocabulary = kVocabulary;
   options.shape.max_tokens = kLongest;
   options.shape.outputs = run.outputs;
@@ -274,11 +276,11 @@ TEST(TextLearnerTest, WithDropoutAndAccumulationEitherPathIsTheSame) {
   const Golden golden("text.safetensors");
   for (const Recorded& run : {kPlain, kDisentangled}) {
     LearnerOptions options = OptionsOf(run);
-    options.model.dropout = 0.3;
-    const std::vector<double> handwritten = LossesOf(golden, run, options);
+    options.model.text->dropout = 0.3;
+    const std::vector<double> by_hand = LossesOf(golden, run, options);
     options.paths.handwritten_backward = false;
     const std::vector<double> autograd = LossesOf(golden, run, options);
-    options.model.dropout = 0;
+    options.model.text->dropout = 0;
     const std::vector<double> without = LossesOf(golden, run, options);
     for (size_t i = 0; i < handwritten.size(); ++i) {
       EXPECT_NEAR(handwritten[i], autograd[i], 1e-5 * autograd[i]) << run.name << " step " << i;

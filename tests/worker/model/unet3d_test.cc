@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/worker/model/golden.h"
+#include "tests/worker/model/model_of.h"
 #include "worker/data/media_source.h"
 
 namespace traind {
@@ -60,8 +61,9 @@ struct Case {
 
 std::unique_ptr<Learner> GoldenLearner(const Golden& golden, const Case& run) {
   LearnerOptions options;
-  options.model.architecture = "unet3d";
-  options.model.unet3d = {run.base, run.levels};
+  options.model = ModelOf("unet3d");
+  options.model.unet3d->base = run.base;
+  options.model.unet3d->levels = run.levels;
   options.shape.image = {run.channels, 8, 8, 12};
   options.shape.outputs = run.classes == 1 ? 1 : run.classes + 1;
   options.objective.loss = run.classes == 1 ? LossKind::kDiceBce : LossKind::kDiceCe;

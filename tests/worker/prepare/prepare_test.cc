@@ -332,7 +332,7 @@ TEST_F(PrepareTest, SpecsThatLackSomethingAreUserErrors) {
   EXPECT_THAT(failed.message, HasSubstr("data.target: is missing"));
   spec = Spec();
   spec["task"]["metric"] = "rmse";
-  EXPECT_THAT(MustFail(spec).message, HasSubstr("task.metric: rmse does not suit"));
+  EXPECT_THAT(MustFail(spec).message, HasSubstr("task.metric: 'rmse' does not fit"));
 }
 
 TEST_F(PrepareTest, AStateFolderThatCannotBeWrittenIsNoDataError) {
@@ -359,8 +359,8 @@ TEST(PrepareSpecTest, SeedsAreNumbersOrText) {
 
 TEST(PrepareSpecTest, EveryMistakeNamesItsField) {
   for (const auto& [json, says] : std::vector<std::pair<std::string, std::string>>{
-           {"", "spec"},
-           {"[]", "spec"},
+           {"", "JobSpec"},
+           {"[]", "JobSpec"},
            {R"({"task":{}})", "data"},
            {R"({"task":3,"data":{}})", "task"},
            {R"({"task":{"type":"sorting"},"data":{}})", "task.type"},

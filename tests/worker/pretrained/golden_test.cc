@@ -11,6 +11,7 @@
 
 #include "common/base/durable_file.h"
 #include "tests/worker/model/golden.h"
+#include "tests/worker/model/model_of.h"
 #include "worker/model/networks/model.h"
 #include "worker/pretrained/pretrained_weights.h"
 
@@ -85,9 +86,8 @@ std::map<std::string, std::string> EncoderMap(const std::string& file, const std
 void ExpectEncoder(const std::string& file, bool disentangled, int64_t outputs,
                    std::map<std::string, std::string> map) {
   const Golden golden("pretrained.safetensors");
-  ModelSpec spec;
-  spec.architecture = "text";
-  spec.text = {16, 4, 2, 24, disentangled};
+  ModelSpec spec = ModelOf("text", R"({"width":16,"feedforward":24})");
+  if (!disentangled) spec.text->attention = "plain";
   ModelShape shape;
   shape.vocabulary = kPieces + 1;
   shape.max_tokens = kLongest;
@@ -117,11 +117,7 @@ TEST(PretrainedGoldenTest, ADebertaAnswersAsInPyTorch) {
 
 TEST(PretrainedGoldenTest, AResnetAnswersAsInPyTorchByItsRunningStatistics) {
   const Golden golden("pretrained.safetensors");
-  ModelSpec spec;
-  spec.architecture = "cnn";
-  spec.dropout = 0;
-  spec.cnn.width = 8;
-  spec.cnn.blocks = {1, 2, 1};
+  const ModelSpec spec = ModelOf("cnn", R"({"width":8,"blocks":[1,2,1]})");
   ModelShape shape;
   shape.image = {3, kSize, kSize};
   shape.outputs = 4;

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "tests/free_port.h"
+#include "tests/worker/model/model_of.h"
 #include "worker/data/random.h"
 #include "worker/device/collective.h"
 #include "worker/learner/learner.h"
@@ -40,10 +41,9 @@ void Check(const absl::Status& status) {
 std::unique_ptr<Learner> MakeLearner(Group* group, const std::string& architecture) {
   LearnerOptions options;
   const bool series = architecture == "lstm";
-  options.model.architecture = architecture;
+  options.model = ModelOf(architecture);
+  DropoutOf(options.model) = 0;
   options.objective.loss = LossKind::kMse;
-  options.model.hidden = {256, 256};
-  options.model.dropout = 0;
   options.shape.numeric = series ? 8 : 64;
   options.shape.window = series ? 60 : 1;
   options.group = group;

@@ -1,5 +1,6 @@
 // How a precision is chosen by timed steps, which here take as long as they are told to.
 #include "worker/train/precision_choice.h"
+#include "tests/worker/model/model_of.h"
 
 #include <absl/strings/match.h>
 #include <absl/time/clock.h>
@@ -32,8 +33,7 @@ class PrecisionChoiceTest : public ::testing::Test {
   void SetUp() override {
     if (__builtin_cpu_supports("avx512bf16") == 0) GTEST_SKIP() << "this core has no bf16";
     LearnerOptions options;
-    options.model.architecture = "mlp";
-    options.model.hidden = {512, 512};
+    MlpOf(options.model).hidden = {512, 512};
     options.shape.numeric = 64;
     options.objective.loss = LossKind::kMse;
     LearnerData data;

@@ -21,6 +21,10 @@ struct Case {
 
 Schedule Of(ScheduleKind kind, int64_t warmup = 0) {
   Schedule schedule{kPeak, warmup, kSteps, kind};
+  const plain::ScheduleSpec defaults;
+  schedule.rise = defaults.rise;
+  schedule.start_divisor = defaults.start_divisor;
+  schedule.end_divisor = defaults.end_divisor;
   schedule.least = 1e-4;
   return schedule;
 }
@@ -103,8 +107,8 @@ TEST(ScheduleTest, NoScheduleFailsOnARunOfAFewSteps) {
 }
 
 TEST(ScheduleTest, TheSpecCountsInEpochsAndTheScheduleInSteps) {
-  ScheduleSpec spec;
-  spec.kind = ScheduleKind::kCosineRestarts;
+  plain::ScheduleSpec spec;
+  spec.kind = "cosine_restarts";
   spec.least = 0.1;
   spec.period = 2.5;
   spec.warmup_epochs = 0.5;
@@ -122,7 +126,7 @@ TEST(ScheduleTest, TheSpecCountsInEpochsAndTheScheduleInSteps) {
   spec.warmup_steps = 0;
   EXPECT_EQ(MakeSchedule(spec, 0.01, 40, 10).warmup_steps, 0);
   spec.warmup_steps.reset();
-  spec.kind = ScheduleKind::kOneCycle;  // rises by itself
+  spec.kind = "one_cycle";  // rises by itself
   EXPECT_EQ(MakeSchedule(spec, 0.01, 40, 10).warmup_steps, 0);
 }
 

@@ -9,10 +9,10 @@ namespace traind {
 
 std::unique_ptr<HandwrittenBackward> CreateHandwrittenBackward(const HandwrittenSetup& setup) {
   if (setup.precision != Precision::kFp32 && setup.precision != Precision::kBf16) return nullptr;
-  if (setup.model.architecture == "mlp") return CreateHandwrittenMlp(setup);
-  if (setup.model.architecture == "lstm") return CreateHandwrittenLstm(setup);
-  if (setup.model.architecture == "transformer") return CreateHandwrittenTransformer(setup);
-  if (setup.model.architecture == "text") return CreateHandwrittenText(setup);
+  for (const auto create : {CreateHandwrittenMlp, CreateHandwrittenLstm,
+                            CreateHandwrittenTransformer, CreateHandwrittenText}) {
+    if (auto pass = create(setup)) return pass;
+  }
   return nullptr;
 }
 

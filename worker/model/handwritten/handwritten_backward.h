@@ -1,7 +1,7 @@
-// Handwritten forward and backward passes. Buffers are allocated once, there is no graph,
-// element-wise work is fused between matrix products, and no gradient is computed for inputs
-// without parameters. Each file handwritten_<model>.cc says which options it supports; autograd
-// trains all other cases.
+// Forward and backward passes written out by hand: buffers allocated once, no graph,
+// element-wise work fused between matrix products, no gradient for what has no
+// parameter. For networks and options that a file handwritten_<network>.cc knows; the others
+// are trained by autograd.
 #pragma once
 
 #include <cstdint>

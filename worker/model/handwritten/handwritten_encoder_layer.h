@@ -103,7 +103,8 @@ class HandwrittenEncoderLayer {
   // Returns d times the factors of a dropout, in scratch memory; without dropout d itself.
   const float* ThroughDropout(const float* d, const std::vector<float>& factors, int64_t size);
 
-  const TransformerSpec spec_;
+  const plain::TransformerSpec spec_;
+  const bool pre_norm_;
   const double dropout_;
   const int64_t steps_, query_steps_;
   const HandwrittenLinear in_proj_, out_proj_, linear1_, linear2_;

@@ -23,7 +23,7 @@ class MlpForward final : public HandwrittenForward {
  public:
   explicit MlpForward(const HandwrittenSetup& setup) : setup_(setup) {
     int64_t widest = 1;
-    const size_t layers = setup.model.hidden.size() + 1;
+    const size_t layers = setup.model.mlp->hidden.size() + 1;
     for (size_t i = 0; i < layers; ++i) {
       const int64_t weight = Index(absl::StrCat("layers.", i, ".weight"));
       const std::vector<int64_t>& shape = (*setup.layout)[static_cast<size_t>(weight)].shape;
@@ -123,7 +123,7 @@ class MlpForward final : public HandwrittenForward {
 }  // namespace
 
 std::unique_ptr<HandwrittenForward> CreateHandwrittenForward(const HandwrittenSetup& setup) {
-  if (setup.model.architecture != "mlp") return nullptr;
+  if (!setup.model.mlp.has_value()) return nullptr;
   return std::make_unique<MlpForward>(setup);
 }
 

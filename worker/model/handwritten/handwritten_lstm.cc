@@ -25,11 +25,11 @@ class HandwrittenLstm final : public HandwrittenBackward {
   explicit HandwrittenLstm(const HandwrittenSetup& setup)
       : setup_(setup),
         columns_(setup),
-        head_(setup, setup.model.lstm.hidden),
+        head_(setup, setup.model.lstm->hidden),
         steps_(setup.shape.window),
-        hidden_(setup.model.lstm.hidden) {
+        hidden_(setup.model.lstm->hidden) {
     int64_t in = columns_.width();
-    for (int64_t k = 0; k < setup.model.lstm.layers; ++k) {
+    for (int64_t k = 0; k < setup.model.lstm->layers; ++k) {
       layers_.emplace_back(setup, k, in);
       in = hidden_;
     }
@@ -82,9 +82,9 @@ class HandwrittenLstm final : public HandwrittenBackward {
           weight_hh(setup.Offset(absl::StrCat("lstm.weight_hh_l", k))),
           bias_ih(setup.Offset(absl::StrCat("lstm.bias_ih_l", k))),
           bias_hh(setup.Offset(absl::StrCat("lstm.bias_hh_l", k))),
-          ih(setup.weights + weight_ih, 4 * setup.model.lstm.hidden, width),
-          hh(setup.weights + weight_hh, 4 * setup.model.lstm.hidden, setup.model.lstm.hidden),
-          bias(Size(4 * setup.model.lstm.hidden)) {}
+          ih(setup.weights + weight_ih, 4 * setup.model.lstm->hidden, width),
+          hh(setup.weights + weight_hh, 4 * setup.model.lstm->hidden, setup.model.lstm->hidden),
+          bias(Size(4 * setup.model.lstm->hidden)) {}
 
     int64_t in;
     int64_t weight_ih, weight_hh, bias_ih, bias_hh;  // offsets
@@ -96,7 +96,7 @@ class HandwrittenLstm final : public HandwrittenBackward {
   };
 
   static constexpr bool kNarrow = std::is_same<T, Bf16>::value;
-  bool Drops(size_t k) const { return k > 0 && setup_.model.dropout > 0; }
+  bool Drops(size_t k) const { return k > 0 && setup_.model.lstm->dropout > 0; }
 
   void Reserve(int64_t count) {
     if (count == reserved_) return;
@@ -151,8 +151,8 @@ class HandwrittenLstm final : public HandwrittenBackward {
                       setup_.weights[layer.bias_hh + static_cast<int64_t>(j)];
     }
     if (Drops(k)) {
-      DropoutFactors(setup_.model.dropout, input.dropout_seed + k, layer.cells->factors.data(),
-                     steps_ * cells);
+      DropoutFactors(setup_.model.lstm->dropout, input.dropout_seed + k,
+                     layer.cells->factors.data(), steps_ * cells);
       Scale(layers_[k - 1].h.data() + cells, layer.cells->factors.data(), layer.cells->x.data(),
             steps_ * cells);
     }
@@ -264,6 +264,7 @@ class HandwrittenLstm final : public HandwrittenBackward {
 }  // namespace
 
 std::unique_ptr<HandwrittenBackward> CreateHandwrittenLstm(const HandwrittenSetup& setup) {
+  if (!setup.model.lstm.has_value()) return nullptr;
   if (setup.precision == Precision::kFp32) return std::make_unique<HandwrittenLstm<float>>(setup);
   if (setup.precision == Precision::kBf16) return std::make_unique<HandwrittenLstm<Bf16>>(setup);
   return nullptr;

@@ -17,9 +17,9 @@ template <class T>
 class HandwrittenMlp final : public HandwrittenBackward {
  public:
   explicit HandwrittenMlp(const HandwrittenSetup& setup)
-      : setup_(setup), columns_(setup), keep_scale_(DropoutMask::Scale(setup.model.dropout)) {
+      : setup_(setup), columns_(setup), keep_scale_(DropoutMask::Scale(setup.model.mlp->dropout)) {
     int64_t in = columns_.width() * setup.shape.window;
-    std::vector<int64_t> widths = setup.model.hidden;
+    std::vector<int64_t> widths = setup.model.mlp->hidden;
     widths.push_back(setup.shape.outputs);
     for (size_t i = 0; i < widths.size(); ++i) {
       layers_.emplace_back(setup, i, in, widths[i]);
@@ -85,8 +85,8 @@ class HandwrittenMlp final : public HandwrittenBackward {
       Product(input.count, layer.out, layer.in, {layer.x.data(), layer.in, false},
               layer.products.transposed(), out);
       const float* bias = setup_.weights + layer.bias;
-      if (setup_.model.dropout > 0) {
-        BiasReluDropout(out, bias, input.count, layer.out, setup_.model.dropout,
+      if (setup_.model.mlp->dropout > 0) {
+        BiasReluDropout(out, bias, input.count, layer.out, setup_.model.mlp->dropout,
                         input.dropout_seed + i);
       } else {
         BiasRelu(out, bias, input.count, layer.out);
@@ -177,7 +177,7 @@ class HandwrittenMlp final : public HandwrittenBackward {
 }  // namespace
 
 std::unique_ptr<HandwrittenBackward> CreateHandwrittenMlp(const HandwrittenSetup& setup) {
-  if (setup.model.hidden.empty()) return nullptr;
+  if (!setup.model.mlp.has_value() || setup.model.mlp->hidden.empty()) return nullptr;
   if (setup.precision == Precision::kFp32) return std::make_unique<HandwrittenMlp<float>>(setup);
   if (setup.precision == Precision::kBf16) return std::make_unique<HandwrittenMlp<Bf16>>(setup);
   return nullptr;

@@ -10,6 +10,7 @@
 #include "worker/model/handwritten/handwritten_text_layer.h"
 #include "worker/model/kernels/encoder_loops.h"
 #include "worker/model/kernels/layer_loops.h"
+#include "worker/model/networks/text_encoder_sizes.h"
 
 namespace traind {
 namespace {
@@ -25,21 +26,21 @@ class HandwrittenTextHead {
   explicit HandwrittenTextHead(const HandwrittenSetup& setup)
       : setup_(setup),
         columns_(setup),
-        joined_(setup.model.text.width +
-                (columns_.width() > 0 ? TextEncoderSpec::kColumnWidth : 0)),
-        head_(setup, "head.0.weight", "head.0.bias", TextEncoderSpec::kHeadWidth, joined_),
+        joined_(setup.model.text->width +
+                (columns_.width() > 0 ? TextEncoderSizes::kColumnWidth : 0)),
+        head_(setup, "head.0.weight", "head.0.bias", TextEncoderSizes::kHeadWidth, joined_),
         output_(setup, "head.2.weight", "head.2.bias", setup.shape.outputs,
-                TextEncoderSpec::kHeadWidth) {
+                TextEncoderSizes::kHeadWidth) {
     if (columns_.width() > 0) {
-      layer_.emplace(setup, "columns.weight", "columns.bias", TextEncoderSpec::kColumnWidth,
+      layer_.emplace(setup, "columns.weight", "columns.bias", TextEncoderSizes::kColumnWidth,
                      columns_.width());
     }
   }
 
   // pooled: [B, D]; becomes the gradient by it. Returns the sum of the rows' losses.
   double Run(const HandwrittenInput& input, float* pooled, float* gradient) {
-    const int64_t count = input.count, text = setup_.model.text.width;
-    constexpr int64_t kColumns = TextEncoderSpec::kColumnWidth;
+    const int64_t count = input.count, text = setup_.model.text->width;
+    constexpr int64_t kColumns = TextEncoderSizes::kColumnWidth;
     float* const rows = Sized(rows_, count * columns_.width());
     float* const made = Sized(made_, count * kColumns);
     float* const joined = Sized(wide_, count * joined_);
@@ -80,7 +81,7 @@ class HandwrittenTextHead {
  private:
   void ColumnsBackward(const HandwrittenInput& input, float* gradient) {
     const int64_t count = input.count, width = columns_.width();
-    constexpr int64_t kColumns = TextEncoderSpec::kColumnWidth;
+    constexpr int64_t kColumns = TextEncoderSizes::kColumnWidth;
     ReluBackward(made_.data(), 1, d_made_.data(), gradient + layer_->bias_offset(), count,
                  kColumns);
     layer_->WeightGradients(rows_.data(), d_made_.data(), count, 0, kColumns, true, gradient);
@@ -105,10 +106,11 @@ class HandwrittenText final : public HandwrittenBackward {
  public:
   explicit HandwrittenText(const HandwrittenSetup& setup)
       : setup_(setup),
-        spec_(setup.model.text),
-        buckets_(TextEncoderSpec::kRelativeSpan, setup.shape.max_tokens),
+        spec_(*setup.model.text),
+        disentangled_(spec_.attention == "disentangled"),
+        buckets_(TextEncoderSizes::kRelativeSpan, setup.shape.max_tokens),
         tokens_(setup.Offset("tokens.weight")),
-        positions_(setup.Offset(spec_.disentangled ? "relative.weight" : "position")),
+        positions_(setup.Offset(disentangled_ ? "relative.weight" : "position")),
         head_(setup_) {
     for (int64_t k = 0; k < spec_.layers; ++k) {
       layers_.push_back(std::make_unique<HandwrittenTextLayer<T>>(setup, k, scratch_));
@@ -128,7 +130,7 @@ class HandwrittenText final : public HandwrittenBackward {
     batch.shape.width = spec_.width;
     batch.shape.heads = spec_.heads;
     batch.dropout_seed = input.dropout_seed;
-    if (spec_.disentangled) {
+    if (disentangled_) {
       batch.shape.buckets = &buckets_;
       batch.relative = setup_.weights + positions_;
     }
@@ -139,7 +141,7 @@ class HandwrittenText final : public HandwrittenBackward {
     result.loss_sum = head_.Run(input, pooled_.data(), gradient);
     PoolBackward();
     float* const by_position = gradient + positions_;
-    const int64_t rows = spec_.disentangled ? buckets_.count() : setup_.shape.max_tokens;
+    const int64_t rows = disentangled_ ? buckets_.count() : setup_.shape.max_tokens;
     std::fill_n(by_position, rows * spec_.width, 0.0f);
     for (size_t k = layers_.size(); k-- > 0;) {
       // The last layer's activations are still there.
@@ -167,7 +169,7 @@ class HandwrittenText final : public HandwrittenBackward {
     ForEachToken([&](int64_t i, int64_t place) {
       const int64_t token = media.tokens[static_cast<size_t>(i)];
       std::copy_n(setup_.weights + tokens_ + token * width, width, x + i * width);
-      if (spec_.disentangled) return;
+      if (disentangled_) return;
       AddTo(setup_.weights + positions_ + place * width, x + i * width, width);
     });
     return x;
@@ -180,7 +182,7 @@ class HandwrittenText final : public HandwrittenBackward {
     ForEachToken([&](int64_t i, int64_t place) {
       const float* const d = d_.data() + i * width;
       AddTo(d, by_token + media.tokens[static_cast<size_t>(i)] * width, width);
-      if (!spec_.disentangled) AddTo(d, gradient + positions_ + place * width, width);
+      if (!disentangled_) AddTo(d, gradient + positions_ + place * width, width);
     });
   }
 
@@ -213,7 +215,8 @@ class HandwrittenText final : public HandwrittenBackward {
   }
 
   const HandwrittenSetup setup_;
-  const TextEncoderSpec spec_;
+  const plain::TextEncoderSpec spec_;
+  const bool disentangled_;
   const RelativeBuckets buckets_;
   const int64_t tokens_, positions_;  // offsets; positions_: of position or relative.weight
   HandwrittenTextHead head_;
@@ -227,6 +230,7 @@ class HandwrittenText final : public HandwrittenBackward {
 }  // namespace
 
 std::unique_ptr<HandwrittenBackward> CreateHandwrittenText(const HandwrittenSetup& setup) {
+  if (!setup.model.text.has_value()) return nullptr;
   if (setup.precision == Precision::kBf16) return std::make_unique<HandwrittenText<Bf16>>(setup);
   return std::make_unique<HandwrittenText<float>>(setup);
 }

@@ -22,17 +22,19 @@ class HandwrittenTransformer final : public HandwrittenBackward {
  public:
   explicit HandwrittenTransformer(const HandwrittenSetup& setup)
       : setup_(setup),
-        spec_(setup.model.transformer),
+        spec_(*setup.model.transformer),
+        pre_norm_(spec_.norm == "pre"),
+        mean_pooling_(spec_.pooling == "mean"),
         steps_(setup.shape.window),
         columns_(setup),
         input_(setup, "input.weight", "input.bias", spec_.width, columns_.width()),
         position_(setup.OffsetOfLast("position", setup.shape.window)),
         head_(setup, spec_.width) {
     for (int64_t k = 0; k < spec_.layers; ++k) {
-      const bool last_step = k + 1 == spec_.layers && !spec_.mean_pooling;
-      layers_.push_back(std::make_unique<HandwrittenEncoderLayer>(setup, k, last_step, scratch_));
+      const bool last_step = k + 1 == spec_.layers && !mean_pooling_;
+      layers_.push_back(std::make_unique<HandwrittenEncoderLayer>(setup, k, last_step, room_));
     }
-    if (spec_.pre_norm) norm_.emplace(setup, "encoder.norm", spec_.width);
+    if (pre_norm_) norm_.emplace(setup, "encoder.norm", spec_.width);
   }
 
   bool SetRecompute(bool on) override {
@@ -66,7 +68,7 @@ class HandwrittenTransformer final : public HandwrittenBackward {
   }
 
  private:
-  int64_t Kept() const { return spec_.mean_pooling ? steps_ : 1; }  // steps that the head sees
+  int64_t Kept() const { return mean_pooling_ ? steps_ : 1; }  // steps the head's side has
 
   void Reserve(int64_t count) {
     if (count == count_) return;
@@ -74,7 +76,7 @@ class HandwrittenTransformer final : public HandwrittenBackward {
     const size_t cells = static_cast<size_t>(count * steps_ * spec_.width);
     inputs_.resize(static_cast<size_t>(count * steps_ * columns_.width()));
     for (auto* values : {&x_, &d_, &dx_}) values->resize(cells);
-    if (spec_.pre_norm) normed_.resize(static_cast<size_t>(count * Kept() * spec_.width));
+    if (pre_norm_) normed_.resize(static_cast<size_t>(count * Kept() * spec_.width));
     for (auto* values : {&pooled_, &d_pooled_}) {
       values->resize(static_cast<size_t>(count * spec_.width));
     }
@@ -106,7 +108,7 @@ class HandwrittenTransformer final : public HandwrittenBackward {
   // sum of the rows' losses.
   double HeadAndBack(const float* x, const HandwrittenInput& input, float* gradient) {
     const int64_t kept = Kept(), width = spec_.width, rows = count_ * kept;
-    if (spec_.pre_norm) {
+    if (pre_norm_) {
       norm_->Forward(x, normed_.data(), rows, norm_kept_);
       x = normed_.data();
     }
@@ -127,7 +129,7 @@ class HandwrittenTransformer final : public HandwrittenBackward {
       float* to = d_.data() + row * width;
       for (int64_t j = 0; j < width; ++j) to[j] = from[j] * share;
     }
-    if (spec_.pre_norm) norm_->Backward(d_.data(), d_.data(), rows, norm_kept_, gradient);
+    if (pre_norm_) norm_->Backward(d_.data(), d_.data(), rows, norm_kept_, gradient);
     return loss;
   }
 
@@ -148,7 +150,9 @@ class HandwrittenTransformer final : public HandwrittenBackward {
   }
 
   const HandwrittenSetup setup_;
-  const TransformerSpec spec_;
+  const plain::TransformerSpec spec_;
+  const bool pre_norm_;
+  const bool mean_pooling_;
   const int64_t steps_;
   const HandwrittenColumns columns_;
   const HandwrittenLinear input_;
@@ -168,7 +172,7 @@ class HandwrittenTransformer final : public HandwrittenBackward {
 }  // namespace
 
 std::unique_ptr<HandwrittenBackward> CreateHandwrittenTransformer(const HandwrittenSetup& setup) {
-  if (setup.precision != Precision::kFp32) return nullptr;
+  if (!setup.model.transformer.has_value() || setup.precision != Precision::kFp32) return nullptr;
   return std::make_unique<HandwrittenTransformer>(setup);
 }
 

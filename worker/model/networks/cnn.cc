@@ -96,14 +96,14 @@ struct CnnBlock {
 
 class Cnn final : public Model {
  public:
-  Cnn(const ModelSpec& spec, const ModelShape& shape, Parameters& parameters)
+  Cnn(const plain::CnnSpec& spec, const ModelShape& shape, Parameters& parameters)
       : columns_(shape, parameters),
         dropout_(spec.dropout),
-        mirror_(spec.cnn.mirror),
-        stem_("stem", shape.image[0], spec.cnn.width, 3, 1, parameters) {
-    int64_t in = spec.cnn.width, out = in;
-    for (size_t stage = 0; stage < spec.cnn.blocks.size(); ++stage) {
-      for (int64_t i = 0; i < spec.cnn.blocks[stage]; ++i) {
+        mirror_(spec.mirror),
+        stem_("stem", shape.image[0], spec.width, 3, 1, parameters) {
+    int64_t in = spec.width, out = in;
+    for (size_t stage = 0; stage < spec.blocks.size(); ++stage) {
+      for (int64_t i = 0; i < spec.blocks[stage]; ++i) {
         const std::string name = absl::StrCat("stages.", stage, ".", i, ".");
         const int64_t stride = stage > 0 && i == 0 ? 2 : 1;
         CnnBlock block{Unit(name + "first", in, out, 3, stride, parameters),
@@ -170,9 +170,9 @@ class Cnn final : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> CreateCnn(const ModelSpec& spec, const ModelShape& shape,
-                                 Parameters& parameters) {
-  return std::make_unique<Cnn>(spec, shape, parameters);
+absl::StatusOr<std::unique_ptr<Model>> CreateCnn(const ModelSpec& spec, const ModelShape& shape,
+                                                 Parameters& parameters) {
+  return std::make_unique<Cnn>(*spec.cnn, shape, parameters);
 }
 
 }  // namespace traind

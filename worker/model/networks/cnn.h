@@ -13,10 +13,10 @@ namespace traind {
 // it uses its running statistics.
 // Parameters: those of InputColumns; for each convolution NAME.conv.weight [out, in, k, k],
 // NAME.norm.weight [out], NAME.norm.bias [out] and the buffers NAME.norm.running_mean,
-// NAME.norm.running_var [out], where NAME is stem, stages.<s>.<b>.first, .second and .shortcut
-// (in blocks that change their input's shape); head.weight [outputs, width], head.bias
-// [outputs].
-std::unique_ptr<Model> CreateCnn(const ModelSpec& spec, const ModelShape& shape,
-                                 Parameters& parameters);
+// NAME.norm.running_var [out], where NAME is stem, stages.<s>.<b>.first, .second and
+// .shortcut (where a block changes its input's shape); head.weight [outputs, width],
+// head.bias [outputs].
+absl::StatusOr<std::unique_ptr<Model>> CreateCnn(const ModelSpec& spec, const ModelShape& shape,
+                                                 Parameters& parameters);
 
 }  // namespace traind

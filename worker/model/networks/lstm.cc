@@ -17,13 +17,13 @@ namespace {
 
 class Lstm final : public Model {
  public:
-  Lstm(const ModelSpec& spec, const ModelShape& shape, Parameters& parameters)
-      : columns_(shape, parameters), hidden_(spec.lstm.hidden), dropout_(spec.dropout) {
-    // Initial values are those of torch.nn.LSTM.
+  Lstm(const plain::LstmSpec& spec, const ModelShape& shape, Parameters& parameters)
+      : columns_(shape, parameters), hidden_(spec.hidden), dropout_(spec.dropout) {
+    // As torch.nn.LSTM starts.
     const Initial initial{Initial::Kind::kUniform, 1.0 / std::sqrt(static_cast<double>(hidden_)),
                           -1};
     int64_t in = columns_.width();
-    for (int64_t k = 0; k < spec.lstm.layers; ++k) {
+    for (int64_t k = 0; k < spec.layers; ++k) {
       const auto declare = [&](const char* name, std::vector<int64_t> size) {
         return parameters.Declare(absl::StrCat("lstm.", name, "_l", k), std::move(size), initial);
       };
@@ -34,6 +34,9 @@ class Lstm final : public Model {
     }
     head_ = DeclareLinear("head", hidden_, shape.outputs, parameters);
   }
+
+  // cuDNN's dropout between layers cannot be recorded.
+  bool MayBeRecorded() const override { return layers_.size() < 2 || dropout_ == 0; }
 
   at::Tensor Forward(const std::vector<at::Tensor>& weights, const Inputs& inputs,
                      bool training) const override {
@@ -66,9 +69,9 @@ class Lstm final : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> CreateLstm(const ModelSpec& spec, const ModelShape& shape,
-                                  Parameters& parameters) {
-  return std::make_unique<Lstm>(spec, shape, parameters);
+absl::StatusOr<std::unique_ptr<Model>> CreateLstm(const ModelSpec& spec, const ModelShape& shape,
+                                                  Parameters& parameters) {
+  return std::make_unique<Lstm>(*spec.lstm, shape, parameters);
 }
 
 }  // namespace traind

@@ -12,7 +12,7 @@ namespace traind {
 // Parameters: those of InputColumns; for layer k, with H = spec.lstm.hidden,
 // lstm.weight_ih_l<k> [4H, in], lstm.weight_hh_l<k> [4H, H], lstm.bias_ih_l<k> [4H],
 // lstm.bias_hh_l<k> [4H]; head.weight [outputs, H], head.bias [outputs].
-std::unique_ptr<Model> CreateLstm(const ModelSpec& spec, const ModelShape& shape,
-                                  Parameters& parameters);
+absl::StatusOr<std::unique_ptr<Model>> CreateLstm(const ModelSpec& spec, const ModelShape& shape,
+                                                  Parameters& parameters);
 
 }  // namespace traind

@@ -14,7 +14,7 @@ namespace {
 
 class Mlp final : public Model {
  public:
-  Mlp(const ModelSpec& spec, const ModelShape& shape, Parameters& parameters)
+  Mlp(const plain::MlpSpec& spec, const ModelShape& shape, Parameters& parameters)
       : columns_(shape, parameters), dropout_(spec.dropout) {
     int64_t width = columns_.width() * shape.window;
     for (const int64_t hidden : spec.hidden) {
@@ -48,9 +48,9 @@ class Mlp final : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> CreateMlp(const ModelSpec& spec, const ModelShape& shape,
-                                 Parameters& parameters) {
-  return std::make_unique<Mlp>(spec, shape, parameters);
+absl::StatusOr<std::unique_ptr<Model>> CreateMlp(const ModelSpec& spec, const ModelShape& shape,
+                                                 Parameters& parameters) {
+  return std::make_unique<Mlp>(*spec.mlp, shape, parameters);
 }
 
 }  // namespace traind

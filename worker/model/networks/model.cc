@@ -3,6 +3,8 @@
 #include <absl/status/status.h>
 #include <absl/strings/str_cat.h>
 
+#include <string>
+
 #include "worker/model/networks/cnn.h"
 #include "worker/model/networks/lstm.h"
 #include "worker/model/networks/mlp.h"
@@ -15,24 +17,25 @@ namespace traind {
 namespace {
 
 struct Entry {
-  const char* architecture;
+  const char* network;  // its name in ModelSpec (proto/job.proto)
   ModelFactory create;
 };
-constexpr Entry kModels[] = {
+constexpr Entry kNetworks[] = {
     {"mlp", CreateMlp},          {"lstm", CreateLstm}, {"transformer", CreateTransformer},
     {"text", CreateTextEncoder}, {"cnn", CreateCnn},   {"unet3d", CreateUnet3d},
+    {"script", CreateScript},
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Model>> CreateModel(const ModelSpec& spec, const ModelShape& shape,
                                                    Parameters& parameters) {
-  if (spec.architecture == "script") return CreateScript(spec, shape, parameters);
-  for (const Entry& entry : kModels) {
-    if (spec.architecture == entry.architecture) return entry.create(spec, shape, parameters);
+  const std::string network = NetworkName(spec);
+  for (const Entry& entry : kNetworks) {
+    if (network == entry.network) return entry.create(spec, shape, parameters);
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("model.", spec.architecture, ": this engine has no such model"));
+      absl::StrCat("model.", network, ": this engine has no such model"));
 }
 
 }  // namespace traind

@@ -37,15 +37,19 @@ class Model {
   // Switches activation checkpointing on or off, block by block. Returns false if this model
   // does not support it.
   virtual bool SetRecompute(bool /*on*/) { return false; }
-  // Switches the handwritten loops on or off, if the model has any; they are on by default.
+  // Whether a step on a GPU may be recorded and launched as one.
+  virtual bool MayBeRecorded() const { return true; }
+  // Passes written by hand in place of operators, where the model has some; true unless
+  // said otherwise.
   virtual void UseLoops(bool /*on*/) {}
   // Sets parameters whose initial values differ from those that were declared.
   virtual void Start(const Parameters& /*parameters*/) const {}
 };
 
-// A factory declares the parameters that its network needs.
-// To add an architecture, write one file with its factory and add a line to model.cc.
-using ModelFactory = std::unique_ptr<Model> (*)(const ModelSpec&, const ModelShape&, Parameters&);
+// Makes the network whose settings the spec has, and declares the parameters that it needs.
+// To add a network: its settings in proto/job.proto, one file with its factory, a line in model.cc.
+using ModelFactory = absl::StatusOr<std::unique_ptr<Model>> (*)(const ModelSpec&, const ModelShape&,
+                                                                Parameters&);
 absl::StatusOr<std::unique_ptr<Model>> CreateModel(const ModelSpec& spec, const ModelShape& shape,
                                                    Parameters& parameters);
 

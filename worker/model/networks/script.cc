@@ -39,8 +39,8 @@ struct Slot {
   size_t weight = 0;  // index of the weight
 };
 
-absl::Status Wrong(const ModelSpec& spec, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("model.script: ", spec.script.path, ": ", what));
+absl::Status Wrong(const plain::ScriptSpec& spec, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("model.script: ", spec.file, ": ", what));
 }
 
 // Torch's message up to the stack trace.
@@ -69,7 +69,7 @@ const jit::Node* Forbidden(c10::ArrayRef<const jit::Block*> blocks) {
   return nullptr;
 }
 
-absl::Status CheckOperators(const ModelSpec& spec, const jit::Module& module) {
+absl::Status CheckOperators(const plain::ScriptSpec& spec, const jit::Module& module) {
   for (const jit::Function* function : module._ivalue()->compilation_unit()->get_functions()) {
     const auto* graph_function = dynamic_cast<const jit::GraphFunction*>(function);
     if (graph_function == nullptr) continue;
@@ -86,7 +86,7 @@ class Script final : public Model {
  public:
   explicit Script(jit::Module module) : module_(std::move(module)) {}
 
-  static absl::StatusOr<std::unique_ptr<Script>> Create(const ModelSpec& spec,
+  static absl::StatusOr<std::unique_ptr<Script>> Create(const plain::ScriptSpec& spec,
                                                         const ModelShape& shape,
                                                         Parameters& parameters);
 
@@ -115,8 +115,8 @@ class Script final : public Model {
   }
 
  private:
-  absl::Status ReadSignature(const ModelSpec& spec);
-  absl::Status DeclareTensors(const ModelSpec& spec, Parameters& parameters);
+  absl::Status TakeSignature(const plain::ScriptSpec& spec);
+  absl::Status TakeTensors(const plain::ScriptSpec& spec, Parameters& parameters);
 
   mutable jit::Module module_;
   mutable bool training_ = true;
@@ -125,7 +125,7 @@ class Script final : public Model {
   std::vector<std::pair<size_t, at::Tensor>> initial_;  // by index of the weight
 };
 
-absl::Status Script::ReadSignature(const ModelSpec& spec) {
+absl::Status Script::TakeSignature(const plain::ScriptSpec& spec) {
   const auto method = module_.find_method("forward");
   if (!method.has_value()) return Wrong(spec, "has no forward method");
   const c10::FunctionSchema& schema = method->function().getSchema();
@@ -145,8 +145,8 @@ absl::Status Script::ReadSignature(const ModelSpec& spec) {
   return absl::OkStatus();
 }
 
-// A tensor that appears in several places is one parameter.
-absl::Status Script::DeclareTensors(const ModelSpec& spec, Parameters& parameters) {
+// A tensor that stands in several places is one parameter.
+absl::Status Script::TakeTensors(const plain::ScriptSpec& spec, Parameters& parameters) {
   std::map<const void*, size_t> known;
   for (const auto& submodule : module_.named_modules()) {
     const auto object = submodule.value._ivalue();
@@ -179,12 +179,12 @@ absl::Status Script::DeclareTensors(const ModelSpec& spec, Parameters& parameter
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Script>> Script::Create(const ModelSpec& spec,
+absl::StatusOr<std::unique_ptr<Script>> Script::Create(const plain::ScriptSpec& spec,
                                                        const ModelShape& shape,
                                                        Parameters& parameters) {
-  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(spec.script.path));
-  if (Sha256Hex(bytes) != spec.script.sha256) {
-    return Wrong(spec, "is not the submitted file: its digest differs");
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(spec.file));
+  if (Sha256Hex(bytes) != spec.sha256) {
+    return Wrong(spec, "is not the file that was submitted: its digest differs");
   }
   // The module is interpreted operator by operator: compiling it anew for each shape costs more
   // time than it saves in most trainings of a fold.
@@ -223,7 +223,7 @@ Inputs MadeUp(const ModelShape& shape, int64_t rows) {
   return inputs;
 }
 
-absl::Status CheckOutput(const ModelSpec& spec, const at::Tensor& output, int64_t rows,
+absl::Status CheckOutput(const plain::ScriptSpec& spec, const at::Tensor& output, int64_t rows,
                          int64_t outputs) {
   if (output.dim() != 2 || output.size(0) != rows || output.size(1) != outputs) {
     return Wrong(spec, absl::StrCat("forward of ", rows, " rows gives [",
@@ -240,7 +240,7 @@ absl::Status CheckOutput(const ModelSpec& spec, const at::Tensor& output, int64_
   return absl::OkStatus();
 }
 
-absl::Status Try(const ModelSpec& spec, const ModelShape& shape, Parameters& parameters) {
+absl::Status Try(const plain::ScriptSpec& spec, const ModelShape& shape, Parameters& parameters) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Script> script, Script::Create(spec, shape, parameters));
   parameters.Allocate(c10::kCPU);
   script->Start(parameters);
@@ -264,11 +264,11 @@ absl::Status Try(const ModelSpec& spec, const ModelShape& shape, Parameters& par
 
 absl::StatusOr<std::unique_ptr<Model>> CreateScript(const ModelSpec& spec, const ModelShape& shape,
                                                     Parameters& parameters) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Script> script, Script::Create(spec, shape, parameters));
+  ASSIGN_OR_RETURN(std::unique_ptr<Script> script, Script::Create(*spec.script, shape, parameters));
   return script;
 }
 
-absl::StatusOr<ScriptReport> TryScript(const ModelSpec& spec, const ModelShape& shape) {
+absl::StatusOr<ScriptReport> TryScript(const plain::ScriptSpec& spec, const ModelShape& shape) {
   Parameters parameters;
   try {
     RETURN_IF_ERROR(Try(spec, shape, parameters));

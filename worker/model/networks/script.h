@@ -32,6 +32,6 @@ absl::StatusOr<std::unique_ptr<Model>> CreateScript(const ModelSpec& spec, const
 struct ScriptReport {
   int64_t parameters = 0;  // number of trained values
 };
-absl::StatusOr<ScriptReport> TryScript(const ModelSpec& spec, const ModelShape& shape);
+absl::StatusOr<ScriptReport> TryScript(const plain::ScriptSpec& spec, const ModelShape& shape);
 
 }  // namespace traind

@@ -21,6 +21,7 @@
 #include "worker/model/networks/input_columns.h"
 #include "worker/model/networks/recompute.h"
 #include "worker/model/networks/text_attention.h"
+#include "worker/model/networks/text_encoder_sizes.h"
 
 namespace traind {
 namespace {
@@ -62,14 +63,15 @@ Samples SamplesOf(const Inputs& inputs) {
 
 class TextEncoder final : public Model {
  public:
-  TextEncoder(const ModelSpec& spec, const ModelShape& shape, Parameters& parameters)
-      : columns_(shape, parameters),  // declared first: HandwrittenColumns relies on it
-        spec_(spec.text),
+  TextEncoder(const plain::TextEncoderSpec& spec, const ModelShape& shape, Parameters& parameters)
+      : columns_(shape, parameters),  // first: HandwrittenColumns counts on it
+        spec_(spec),
+        disentangled_(spec.attention == "disentangled"),
         dropout_(spec.dropout),
-        buckets_(TextEncoderSpec::kRelativeSpan, shape.max_tokens) {
+        buckets_(TextEncoderSizes::kRelativeSpan, shape.max_tokens) {
     tokens_ = parameters.Declare("tokens.weight", {shape.vocabulary, spec_.width},
-                                 {Initial::Kind::kNormal, TextEncoderSpec::kTokenScale, -1});
-    position_ = spec_.disentangled
+                                 {Initial::Kind::kNormal, TextEncoderSizes::kTokenScale, -1});
+    position_ = disentangled_
                     ? parameters.Declare("relative.weight", {buckets_.count(), spec_.width}, kSmall)
                     : parameters.Declare("position", {shape.max_tokens, spec_.width}, kSmall);
     for (int64_t k = 0; k < spec_.layers; ++k) {
@@ -79,11 +81,11 @@ class TextEncoder final : public Model {
     int64_t joined = spec_.width;
     if (columns_.width() > 0) {
       column_layer_ =
-          DeclareLinear("columns", columns_.width(), TextEncoderSpec::kColumnWidth, parameters);
-      joined += TextEncoderSpec::kColumnWidth;
+          DeclareLinear("columns", columns_.width(), TextEncoderSizes::kColumnWidth, parameters);
+      joined += TextEncoderSizes::kColumnWidth;
     }
-    head_ = DeclareLinear("head.0", joined, TextEncoderSpec::kHeadWidth, parameters);
-    output_ = DeclareLinear("head.2", TextEncoderSpec::kHeadWidth, shape.outputs, parameters);
+    head_ = DeclareLinear("head.0", joined, TextEncoderSizes::kHeadWidth, parameters);
+    output_ = DeclareLinear("head.2", TextEncoderSizes::kHeadWidth, shape.outputs, parameters);
   }
 
   bool SetRecompute(bool on) override {
@@ -96,7 +98,7 @@ class TextEncoder final : public Model {
     const double dropout = training ? dropout_ : 0.0;
     const Samples samples = SamplesOf(inputs);
     at::Tensor x = at::embedding(weights[tokens_], inputs.tokens);  // [N, D]
-    if (!spec_.disentangled) x = x.add(at::embedding(weights[position_], samples.place));
+    if (!disentangled_) x = x.add(at::embedding(weights[position_], samples.place));
     for (size_t k = 0; k < layers_.size(); ++k) {
       // Captured by value, because a backward pass may call it again.
       const auto layer = [this, k, dropout, ends = samples.ends,
@@ -106,7 +108,7 @@ class TextEncoder final : public Model {
       };
       const auto begin = weights.begin() + static_cast<int64_t>(layers_[k].in_proj.weight);
       std::vector<at::Tensor> own(begin, begin + kParametersOfLayer);
-      if (spec_.disentangled) own.push_back(weights[position_]);
+      if (disentangled_) own.push_back(weights[position_]);
       x = training && recompute_ ? Recomputed(layer, own, x) : layer(own, x);
     }
     const at::Tensor sums = at::zeros({samples.share.size(0), spec_.width}, x.options())
@@ -150,7 +152,7 @@ class TextEncoder final : public Model {
     options.dropout = pass.dropout;
     options.seed = pass.seed++;
     at::Tensor relative;
-    if (spec_.disentangled) {  // as in DeBERTa v3, with the weights of the tokens' projection
+    if (disentangled_) {  // as DeBERTa v3, by the same weights as the tokens'
       options.buckets = &buckets_;
       const int64_t both = 2 * spec_.width;
       relative = at::linear(pass.own.back(), pass.Weight(layer.in_proj.weight).narrow(0, 0, both),
@@ -174,7 +176,8 @@ class TextEncoder final : public Model {
   }
 
   const InputColumns columns_;
-  const TextEncoderSpec spec_;
+  const plain::TextEncoderSpec spec_;
+  const bool disentangled_;
   const double dropout_;
   const RelativeBuckets buckets_;
   size_t tokens_ = 0, position_ = 0;  // position_: the index of position or relative.weight
@@ -185,9 +188,10 @@ class TextEncoder final : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> CreateTextEncoder(const ModelSpec& spec, const ModelShape& shape,
-                                         Parameters& parameters) {
-  return std::make_unique<TextEncoder>(spec, shape, parameters);
+absl::StatusOr<std::unique_ptr<Model>> CreateTextEncoder(const ModelSpec& spec,
+                                                         const ModelShape& shape,
+                                                         Parameters& parameters) {
+  return std::make_unique<TextEncoder>(*spec.text, shape, parameters);
 }
 
 }  // namespace traind

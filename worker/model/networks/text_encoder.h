@@ -14,7 +14,8 @@ namespace traind {
 // Parameters: tokens.weight [vocabulary, D], then relative.weight [64, D] or position
 // [shape.max_tokens, D], encoder.layers.<k> with the names of torch.nn.TransformerEncoderLayer,
 // columns.<weight, bias>, head.0.<...>, head.2.<...>.
-std::unique_ptr<Model> CreateTextEncoder(const ModelSpec& spec, const ModelShape& shape,
-                                         Parameters& parameters);
+absl::StatusOr<std::unique_ptr<Model>> CreateTextEncoder(const ModelSpec& spec,
+                                                         const ModelShape& shape,
+                                                         Parameters& parameters);
 
 }  // namespace traind

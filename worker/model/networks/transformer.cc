@@ -24,8 +24,11 @@ constexpr uint64_t kSeedsOfLayer = 4;  // number of dropouts in a layer
 
 class Transformer final : public Model {
  public:
-  Transformer(const ModelSpec& spec, const ModelShape& shape, Parameters& parameters)
-      : columns_(shape, parameters), spec_(spec.transformer), dropout_(spec.dropout) {
+  Transformer(const plain::TransformerSpec& spec, const ModelShape& shape, Parameters& parameters)
+      : columns_(shape, parameters),
+        spec_(spec),
+        pre_norm_(spec.norm == "pre"),
+        dropout_(spec.dropout) {
     input_ = DeclareLinear("input", columns_.width(), spec_.width, parameters);
     position_ = parameters.Declare("position", {shape.window, spec_.width},
                                    {Initial::Kind::kNormal, 0.02, -1});
@@ -33,7 +36,7 @@ class Transformer final : public Model {
       layers_.push_back(DeclareEncoderLayer(absl::StrCat("encoder.layers.", k), spec_.width,
                                             spec_.feedforward, parameters));
     }
-    if (spec_.pre_norm) norm_ = DeclareNorm("encoder.norm", spec_.width, parameters);
+    if (pre_norm_) norm_ = DeclareNorm("encoder.norm", spec_.width, parameters);
     head_ = DeclareLinear("head", spec_.width, shape.outputs, parameters);
   }
 
@@ -57,7 +60,7 @@ class Transformer final : public Model {
       };
       x = training && recompute_ ? WithoutActivations(layer, k, weights, x) : layer(weights, x);
     }
-    if (spec_.pre_norm) x = pass.Norm(x, norm_);
+    if (pre_norm_) x = pass.Norm(x, norm_);
     return pass.Linear(x.mean(1), head_);
   }
 
@@ -96,11 +99,11 @@ class Transformer final : public Model {
   // The last layer computes only the step that the head sees.
   at::Tensor Layer(Pass& pass, size_t k, at::Tensor x) const {
     const EncoderLayer& layer = layers_[k];
-    const bool last_step = k + 1 == layers_.size() && !spec_.mean_pooling;
+    const bool last_step = k + 1 == layers_.size() && spec_.pooling == "last";
     const auto kept = [last_step](const at::Tensor& t) {
       return last_step ? t.narrow(1, t.size(1) - 1, 1) : t;
     };
-    if (spec_.pre_norm) {
+    if (pre_norm_) {
       const at::Tensor seen = pass.Norm(x, layer.norm1);
       x = kept(x).add(pass.Drop(Attention(pass, layer, kept(seen), seen)));
       return x.add(pass.Drop(Feedforward(pass, layer, pass.Norm(x, layer.norm2))));
@@ -148,7 +151,8 @@ class Transformer final : public Model {
   }
 
   const InputColumns columns_;
-  const TransformerSpec spec_;
+  const plain::TransformerSpec spec_;
+  const bool pre_norm_;
   const double dropout_;
   LinearParameters input_, head_;
   size_t position_ = 0;
@@ -159,9 +163,10 @@ class Transformer final : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> CreateTransformer(const ModelSpec& spec, const ModelShape& shape,
-                                         Parameters& parameters) {
-  return std::make_unique<Transformer>(spec, shape, parameters);
+absl::StatusOr<std::unique_ptr<Model>> CreateTransformer(const ModelSpec& spec,
+                                                         const ModelShape& shape,
+                                                         Parameters& parameters) {
+  return std::make_unique<Transformer>(*spec.transformer, shape, parameters);
 }
 
 }  // namespace traind

@@ -76,8 +76,8 @@ struct LevelBlock {
 
 class Unet3d final : public Model {
  public:
-  Unet3d(const ModelSpec& spec, const ModelShape& shape, Parameters& parameters) {
-    const int64_t base = spec.unet3d.base, levels = spec.unet3d.levels;
+  Unet3d(const plain::Unet3dSpec& spec, const ModelShape& shape, Parameters& parameters) {
+    const int64_t base = spec.base, levels = spec.levels;
     const auto channels = [base](int64_t level) { return base << level; };
     for (int64_t k = 0; k < levels; ++k) {
       down_.emplace_back(absl::StrCat("down.", k), k == 0 ? shape.image[0] : channels(k - 1),
@@ -159,9 +159,9 @@ class Unet3d final : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> CreateUnet3d(const ModelSpec& spec, const ModelShape& shape,
-                                    Parameters& parameters) {
-  return std::make_unique<Unet3d>(spec, shape, parameters);
+absl::StatusOr<std::unique_ptr<Model>> CreateUnet3d(const ModelSpec& spec, const ModelShape& shape,
+                                                    Parameters& parameters) {
+  return std::make_unique<Unet3d>(*spec.unet3d, shape, parameters);
 }
 
 }  // namespace traind

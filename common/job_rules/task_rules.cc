@@ -1,0 +1,75 @@
+#include "common/job_rules/task_rules.h"
+
+#include <absl/status/status.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+
+#include "common/plain/message_info.h"
+
+namespace traind {
+namespace {
+
+const plain::FieldInfo* FindNetwork(absl::string_view network) {
+  const plain::FieldInfo* const field = plain::ModelSpec::Info().Find(network);
+  const bool known = field != nullptr && field->oneof != nullptr &&
+                     field->oneof == absl::string_view("architecture");
+  return known ? field : nullptr;
+}
+
+}  // namespace
+
+absl::StatusOr<Metric> MetricOf(const plain::TaskSpec& task) {
+  if (task.metric.empty()) return DefaultMetricFor(task.type);
+  std::vector<absl::string_view> fitting;
+  for (const Metric metric : MetricsFor(task.type)) {
+    if (MetricName(metric) == task.metric) return metric;
+    fitting.push_back(MetricName(metric));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("task.metric: '", task.metric, "' does not fit ",
+                                                 task.type, "; use ",
+                                                 absl::StrJoin(fitting, ", ")));
+}
+
+std::vector<std::string> LossesOf(absl::string_view task_type, int64_t mask_classes) {
+  if (task_type == "classification") return {"cross_entropy"};
+  if (task_type == "segmentation") return {mask_classes > 1 ? "dice_ce" : "dice_bce"};
+  return {"mse", "mae", "huber", "smape"};
+}
+
+double DefaultMomentum(absl::string_view optimizer_kind) {
+  return optimizer_kind == "sgd" ? 0.9 : 0;
+}
+
+double DefaultLearningRate(absl::string_view optimizer_kind) {
+  return optimizer_kind == "sgd" ? 1e-2 : 1e-3;
+}
+
+double DefaultWeightDecay(absl::string_view optimizer_kind) {
+  return optimizer_kind == "adamw" ? 0.01 : 0;
+}
+
+bool MayBeNesterov(absl::string_view optimizer_kind, std::optional<double> momentum) {
+  return optimizer_kind == "sgd" && momentum.value_or(DefaultMomentum(optimizer_kind)) > 0;
+}
+
+std::string NeedOfNetwork(absl::string_view network) {
+  const plain::FieldInfo* const field = FindNetwork(network);
+  return field == nullptr || field->needs == nullptr ? "" : field->needs;
+}
+
+std::string DefaultNetwork(absl::string_view media) {
+  const std::string need = media.empty() ? "" : absl::StrCat("data.", media);
+  for (const plain::FieldInfo& field : plain::ModelSpec::Info()) {
+    if (FindNetwork(field.name) != nullptr && NeedOfNetwork(field.name) == need) return field.name;
+  }
+  return "";
+}
+
+bool IsSequential(absl::string_view network) {
+  const plain::FieldInfo* const field = FindNetwork(network);
+  return field != nullptr && field->sequence;
+}
+
+int64_t PatchMultiple(int64_t unet_levels) { return int64_t{1} << (unet_levels - 1); }
+
+}  // namespace traind

@@ -1,0 +1,49 @@
+// Rules of a spec that span several fields, for those who read specs from users and for those who
+// are given them. Rules of one field stand in proto/job.proto.
+//
+// Threads: all functions are safe.
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/metrics/metrics.h"
+#include "proto/plain/job.h"
+
+namespace traind {
+
+// The task's metric, or the default of its type.
+// Errors: InvalidArgument names the field, task.metric.
+absl::StatusOr<Metric> MetricOf(const plain::TaskSpec& task);
+
+// The losses that fit a task.type; the first is its default. mask_classes: the number of
+// data.volume.classes.
+std::vector<std::string> LossesOf(absl::string_view task_type, int64_t mask_classes);
+
+// The momentum that an optimizer has where the spec sets none.
+double DefaultMomentum(absl::string_view optimizer_kind);
+double DefaultLearningRate(absl::string_view optimizer_kind);
+double DefaultWeightDecay(absl::string_view optimizer_kind);
+// Whether the optimizer can look ahead along its momentum, as Nesterov's does.
+bool MayBeNesterov(absl::string_view optimizer_kind, std::optional<double> momentum);
+
+// Rows of history and rows between them and what is predicted, of a forecast whose spec sets none.
+inline constexpr int64_t kDefaultWindow = 24, kDefaultHorizon = 1;
+
+// The field of the spec that a network needs, such as "data.image"; empty: none.
+std::string NeedOfNetwork(absl::string_view network);
+// The network of a spec that names none: the first one that needs what its rows have besides their
+// columns. media: image, text, volume; empty: nothing.
+std::string DefaultNetwork(absl::string_view media);
+// Whether a network takes a window of time steps one after the other.
+bool IsSequential(absl::string_view network);
+
+// The extents of patches are multiples of this.
+int64_t PatchMultiple(int64_t unet_levels);
+
+}  // namespace traind
