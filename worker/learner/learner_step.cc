@@ -93,7 +93,7 @@ absl::Status Learner::Impl::HandwrittenStep(const StepInput& input) {
 }
 
 absl::Status Learner::Impl::Step(const StepInput& input) {
-  if (fast != nullptr) return HandwrittenStep(input);
+  if (handwritten_backward != nullptr) return HandwrittenStep(input);
   if (device.is_cuda()) {
     at::Generator generator = at::globalContext().defaultGenerator(device);
     const std::lock_guard<std::mutex> lock(generator.mutex());

@@ -117,7 +117,7 @@ std::unique_ptr<Learner> NewLearner(LearnerOptions options, bool handwritten,
   }
   EXPECT_TRUE((*learner)->SetOrder(order).ok());
   const std::string architecture = NetworkName(options.model);
-  const bool can = architecture == "transformer" || (architecture == "lstm" && by_hand);
+  const bool can = architecture == "transformer" || (architecture == "lstm" && handwritten);
   EXPECT_EQ((*learner)->SetRecompute(recompute), can) << architecture;
   return *std::move(learner);
 }
@@ -258,7 +258,7 @@ TEST(ShortenWindowTest, AModelOfShortenedWindowsIsOneThatNeverHadMore) {
   constexpr int64_t kSteps = 3;
   for (const Case& one : Cases()) {
     if (one.options.shape.window <= kSteps || one.options.model.mlp.has_value()) continue;
-    for (const bool by_hand : {true, false}) {
+    for (const bool handwritten : {true, false}) {
       SCOPED_TRACE(one.name);
       LearnerOptions options = one.options;
       const auto shortened = NewLearner(options, handwritten);

@@ -87,7 +87,7 @@ void HandwrittenLinear::InputGradient(const float* d, float* dx, int64_t rows, i
 }
 
 HandwrittenEncoderLayer::HandwrittenEncoderLayer(const HandwrittenSetup& setup, int64_t index,
-                                                 bool last_step, EncoderRoom& room)
+                                                 bool last_step, EncoderScratch& scratch)
     : spec_(*setup.model.transformer),
       pre_norm_(spec_.norm == "pre"),
       dropout_(setup.model.transformer->dropout),
@@ -109,21 +109,21 @@ void HandwrittenEncoderLayer::KeepIn(EncoderActivations* shared) {
 
 void HandwrittenEncoderLayer::Reserve() {
   EncoderActivations& a = *kept_;
-  const int64_t all = batch_ * steps_ * spec_.width, kept = batch_ * asking_ * spec_.width;
-  const int64_t shares = batch_ * spec_.heads * asking_ * steps_;
-  const int64_t hidden = batch_ * asking_ * spec_.feedforward;
-  const bool split = asking_ != steps_;
+  const int64_t all = batch_ * steps_ * spec_.width, kept = batch_ * query_steps_ * spec_.width;
+  const int64_t probabilities = batch_ * spec_.heads * query_steps_ * steps_;
+  const int64_t hidden = batch_ * query_steps_ * spec_.feedforward;
+  const bool split = query_steps_ != steps_;
   if (pre_norm_) Grow(a.normed, all);
-  for (auto* values : {&a.query_key_value, &room_.d_query_key_value}) {
+  for (auto* values : {&a.query_key_value, &scratch_.d_query_key_value}) {
     Grow(*values, (split ? 2 : 3) * all);
   }
   if (split) Grow(a.query, kept);
-  if (split) Grow(room_.d_query, kept);
-  Grow(a.shares, shares);
-  for (auto* values : {&a.mixed, &a.middle, &out_, &room_.d_wide}) Grow(*values, kept);
+  if (split) Grow(scratch_.d_query, kept);
+  Grow(a.probabilities, probabilities);
+  for (auto* values : {&a.mixed, &a.middle, &out_, &scratch_.d_wide}) Grow(*values, kept);
   if (pre_norm_) Grow(a.normed_middle, kept);
-  if (dropout_ > 0) Grow(room_.dropped, kept);
-  for (auto* values : {&a.hidden, &room_.d_hidden}) Grow(*values, hidden);
+  if (dropout_ > 0) Grow(scratch_.dropped, kept);
+  for (auto* values : {&a.hidden, &scratch_.d_hidden}) Grow(*values, hidden);
 }
 
 const float* HandwrittenEncoderLayer::Kept(const float* x, std::vector<float>& copies) const {
@@ -216,7 +216,7 @@ const float* HandwrittenEncoderLayer::Forward(const float* x, int64_t batch, uin
   batch_ = batch;
   seed_ = seed;
   Reserve();
-  const int64_t width = spec_.width, rows = batch * asking_, size = rows * width;
+  const int64_t width = spec_.width, rows = batch * query_steps_, size = rows * width;
   if (pre_norm_) norm1_.Forward(x, kept_->normed.data(), batch * steps_, kept_->norm1);
   Attend(pre_norm_ ? kept_->normed.data() : x);
   float* middle = kept_->middle.data();
@@ -246,7 +246,7 @@ const float* HandwrittenEncoderLayer::Forward(const float* x, int64_t batch, uin
 
 void HandwrittenEncoderLayer::Backward(float* d, float* dx, float* gradient) {
   const int64_t width = spec_.width, forward = spec_.feedforward;
-  const int64_t rows = batch_ * asking_, size = rows * width;
+  const int64_t rows = batch_ * query_steps_, size = rows * width;
   if (!pre_norm_) norm2_.Backward(d, d, rows, kept_->norm2, gradient);
   // d is the gradient by the second sum, and through it by the first.
   const float* back = ThroughDropout(d, kept_->out_factors, size);
@@ -255,11 +255,11 @@ void HandwrittenEncoderLayer::Backward(float* d, float* dx, float* gradient) {
   ReluBackward(kept_->hidden.data(), DropoutMask::Scale(dropout_), scratch_.d_hidden.data(),
                gradient + linear1_.bias_offset(), rows, forward);
   const float* taken = pre_norm_ ? kept_->normed_middle.data() : kept_->middle.data();
-  linear1_.Gradients(taken, room_.d_hidden.data(), rows, 0, forward, true, gradient);
+  linear1_.WeightGradients(taken, scratch_.d_hidden.data(), rows, 0, forward, true, gradient);
   if (pre_norm_) {
-    linear1_.Input(room_.d_hidden.data(), room_.d_wide.data(), rows, 0, forward, false);
-    norm2_.Backward(room_.d_wide.data(), room_.d_wide.data(), rows, kept_->norm2, gradient);
-    AddTo(room_.d_wide.data(), d, size);
+    linear1_.InputGradient(scratch_.d_hidden.data(), scratch_.d_wide.data(), rows, 0, forward, false);
+    norm2_.Backward(scratch_.d_wide.data(), scratch_.d_wide.data(), rows, kept_->norm2, gradient);
+    AddTo(scratch_.d_wide.data(), d, size);
   } else {
     linear1_.InputGradient(scratch_.d_hidden.data(), d, rows, 0, forward, true);
     norm1_.Backward(d, d, rows, kept_->norm1, gradient);

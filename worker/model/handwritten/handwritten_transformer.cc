@@ -32,7 +32,7 @@ class HandwrittenTransformer final : public HandwrittenBackward {
         head_(setup, spec_.width) {
     for (int64_t k = 0; k < spec_.layers; ++k) {
       const bool last_step = k + 1 == spec_.layers && !mean_pooling_;
-      layers_.push_back(std::make_unique<HandwrittenEncoderLayer>(setup, k, last_step, room_));
+      layers_.push_back(std::make_unique<HandwrittenEncoderLayer>(setup, k, last_step, scratch_));
     }
     if (pre_norm_) norm_.emplace(setup, "encoder.norm", spec_.width);
   }
