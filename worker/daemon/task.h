@@ -29,6 +29,7 @@ struct TaskStart {
   std::string job;
   TaskKind kind = TaskKind::kPrepare;
   std::string spec_json;
+  std::string model;  // its kind, as the spec names it; empty: none
   absl::Duration deadline_at = absl::InfiniteDuration();
 
   // TRAIN only.
@@ -83,7 +84,8 @@ enum class StopMode { kPredict, kDrop, kAbort };
 // traind says why in words; those for a user's Cancel have this in them.
 inline bool IsCancel(absl::string_view why) { return absl::StrContains(why, "cancel"); }
 
-enum class Program { kRank, kPrepare };
+// See programs.h.
+struct Program;
 
 // The Worker's own number for a process that it started; never used twice.
 using ProcessId = int64_t;
@@ -101,7 +103,7 @@ std::string ExitText(const ExitStatus& status);
 
 struct SpawnAction {
   ProcessId process = 0;
-  Program program = Program::kRank;
+  const Program* program = nullptr;
   int slot = -1;  // the GPU that it gets to see; -1: none
 };
 struct SendAction {

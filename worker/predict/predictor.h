@@ -1,4 +1,4 @@
-// A fold's answers: computed, and as files.
+// A fold's answers for its test rows.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -10,15 +10,9 @@
 
 #include "worker/data/row_encoder.h"
 #include "worker/learner/learner.h"
+#include "worker/task/answer_files.h"
 
 namespace traind {
-
-// What a fold answers for the test rows.
-struct TestAnswers {
-  std::vector<float> values;  // [test_rows, outputs]; empty without test rows
-  // In their place, of volumes: a whole test.npy that is written already, absolute.
-  std::string file, sha256;
-};
 
 // Rows are encoded part by part, so memory does not grow with them beyond the result. Where samples
 // have a history (the encoder's shape), a series' test rows follow its training rows; what they
@@ -29,23 +23,5 @@ struct TestAnswers {
 absl::StatusOr<TestAnswers> PredictTest(Learner& learner, const RowEncoder& encoder,
                                         std::shared_ptr<const MediaSource> media, Weights which,
                                         int outputs, const std::string& file);
-
-// Where WritePredictions puts test<suffix>.npy, absolute.
-std::string TestPath(const std::string& state_dir, const std::string& job, int64_t attempt,
-                     const std::string& suffix);
-
-struct SavedPredictions {
-  // Relative to the job's folder.
-  std::string oof, oof_sha256;
-  std::string test, test_sha256;  // empty without test rows
-};
-
-// oof<suffix>.npy and test<suffix>.npy in the Attempt's folder, which exists; durable.
-// oof: [rows, outputs]. test: a file is the one at TestPath. Errors: those of WriteNpy.
-absl::StatusOr<SavedPredictions> WritePredictions(const std::string& state_dir,
-                                                  const std::string& job, int64_t attempt,
-                                                  const std::string& suffix, int outputs,
-                                                  absl::Span<const float> oof,
-                                                  const TestAnswers& test);
 
 }  // namespace traind

@@ -9,7 +9,7 @@
 namespace traind {
 
 // Copies `path` to `kept`, unless that has its bytes. field: of the spec, for messages.
-// FailedPrecondition: its bytes do not have the digest any more; else those of MappedFile::Open
+// UserError(): its bytes do not have the digest any more; else those of MappedFile::Open
 // and WriteFileDurably.
 absl::Status KeepFile(absl::string_view field, const std::string& path, const std::string& sha256,
                       const std::string& kept);

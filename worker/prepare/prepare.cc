@@ -30,6 +30,7 @@
 #include "worker/prepare/series_floor.h"
 #include "worker/prepare/threshold_floor.h"
 #include "worker/prepare/tokenizers.h"
+#include "worker/task/failure.h"
 
 namespace traind {
 namespace {
@@ -46,32 +47,6 @@ constexpr absl::Duration kWeightsPatience = absl::Minutes(2);
 // What others' first floors need goes before our second one.
 constexpr int kNiceAfterFirstFloor = 5;
 
-// A failure with the reason that the coordinator is told.
-struct Failure {
-  std::string reason;  // AttemptEndReason without its prefix
-  std::string message;
-};
-
-Failure FailureOf(const absl::Status& status) {
-  std::string reason = "INTERNAL";
-  switch (status.code()) {
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kPermissionDenied:
-      reason = "DATA_ERROR";
-      break;
-    case absl::StatusCode::kFailedPrecondition:
-      reason = "USER_ERROR";
-      break;
-    case absl::StatusCode::kResourceExhausted:
-      reason = "STORAGE_FULL";
-      break;
-    default:
-      break;
-  }
-  return {reason, std::string(status.message())};
-}
-
 // Columns that are the floor's alone.
 int FloorColumns(const TableSchema& schema) {
   return static_cast<int>(std::count_if(schema.features.begin(), schema.features.end(),
@@ -87,6 +62,7 @@ class PrepareRun {
   absl::Status Run();
 
  private:
+  absl::Status ReadAndFit();
   absl::Status ReadData();
   absl::Status FillCache(const DataFiles& files);
   absl::StatusOr<bool> OpenCached(const DataFiles& files);
@@ -294,7 +270,10 @@ absl::StatusOr<Floor> PrepareRun::FirstFloor() {
   return first;
 }
 
-absl::Status PrepareRun::Run() {
+absl::Status PrepareRun::Run() { return OfUserFiles(ReadAndFit()); }
+
+// What fails here fails for what the user's files hold, unless it is marked otherwise.
+absl::Status PrepareRun::ReadAndFit() {
   RETURN_IF_ERROR(ReadData());
   read_time_ = Spent();
   RETURN_IF_ERROR(WriteFolds());
@@ -312,11 +291,11 @@ absl::Status PrepareRun::Run() {
   return ImproveFloor(first);
 }
 
-void Fail(const rank_protocol::Prepare& task, const Failure& failure, const SendMessage& send) {
+void Fail(const rank_protocol::Prepare& task, const absl::Status& status, const SendMessage& send) {
   rank_protocol::Failed failed;
   failed.attempt = task.attempt;
-  failed.reason = failure.reason;
-  failed.message = failure.message;
+  failed.reason = FailureReason(status);
+  failed.message = std::string(status.message());
   send(failed);
 }
 
@@ -324,21 +303,15 @@ void Fail(const rank_protocol::Prepare& task, const Failure& failure, const Send
 
 void RunPrepare(const rank_protocol::Prepare& task, const Clock& clock, const SendMessage& send) {
   const absl::StatusOr<PrepareSpec> spec = ParsePrepareSpec(task.spec_json);
-  if (!spec.ok()) {
-    Fail(task, {"USER_ERROR", std::string(spec.status().message())}, send);
-    return;
-  }
+  if (!spec.ok()) return Fail(task, spec.status(), send);
   absl::Status status;
   try {
     status = PrepareRun(task, *spec, clock, send).Run();
   } catch (const std::bad_alloc&) {
-    Fail(task, {"OUT_OF_MEMORY", absl::StrCat("no memory left to read ", spec->train)}, send);
-    return;
+    status = OutOfMemory(
+        absl::ResourceExhaustedError(absl::StrCat("no memory left to read ", spec->train)));
   }
-  if (!status.ok()) {
-    Fail(task, FailureOf(status), send);
-    return;
-  }
+  if (!status.ok()) return Fail(task, status, send);
   rank_protocol::Finished finished;
   finished.attempt = task.attempt;
   send(finished);

@@ -21,7 +21,7 @@ struct PretrainedCheck {
 // Copies the file to its place in the cache, if it is not there, and runs the program on it, in
 // a process of its own. Returns what the program tells of what it took; "" where it did not
 // come back within `patience`: each fold finds out itself then.
-// Errors: FailedPrecondition: the file has changed since it was submitted, or what is wrong
+// Errors: UserError(): the file has changed since it was submitted, or what is wrong
 // with it or with its map, or the program ended without a word; those of MappedFile::Open and
 // WriteFileDurably; of starting the program.
 absl::StatusOr<std::string> TakePretrained(const PretrainedCheck& check, absl::Duration patience);

@@ -20,7 +20,7 @@ struct ScriptCheck {
 };
 
 // Runs the program on made-up rows of the table's shape, in a process of its own that is
-// killed after `patience`. FailedPrecondition: what is wrong with the module, or that it
+// killed after `patience`. UserError(): what is wrong with the module, or that it
 // did not come back, or ended without a word; Internal: the program cannot be started.
 absl::Status CheckScript(const ScriptCheck& check, const Table& table, absl::Duration patience);
 

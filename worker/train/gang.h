@@ -8,11 +8,9 @@
 #include <string>
 
 #include "worker/device/collective.h"
+#include "worker/task/fold_trainer.h"
 
 namespace traind {
-
-enum class StopCause : int64_t { kNone, kEpochs, kPatience, kTime, kUser };
-const char* StopCauseName(StopCause cause);
 
 // What happens before the next step.
 struct Verdict {
