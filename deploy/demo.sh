@@ -35,8 +35,10 @@ done
 
 deploy/setup.sh
 say "building"
-bazel build --noshow_progress //server:traind //worker:trainworker //worker:trainrank \
-  //worker:trainprep //client:trainctl || die "the build failed"
+targets=(//server:traind //worker:trainworker //worker:trainrank //worker:trainprep //client:trainctl)
+# A Rank opens it where the driver is.
+if [[ -e /proc/driver/nvidia ]]; then targets+=(//worker/device:libtraind_cuda.so); fi
+bazel build --noshow_progress "${targets[@]}" || die "the build failed"
 bin=$(bazel info bazel-bin 2>/dev/null)
 
 [[ -n $state ]] || state=$(mktemp -d /tmp/traind-demo.XXXXXX)

@@ -207,6 +207,11 @@ void ControlCore::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault,
       task.failures >= options_.max_failures || task.losses >= options_.max_losses;
   const bool done = task.member && task.member->complete;
   if (fold && (done || exhausted || StopsTraining(job) || now_ > StartRuleOf(entry).Latest(task))) {
+    if (!done && task.seed == 0 && !StopsTraining(job)) {
+      Decide(entry, "retry", absl::StrCat(TaskName(task.kind, task.fold, task.seed), ": ", what),
+             absl::StrCat("attempt ", task.attempt),
+             exhausted ? "given up" : "too late for another");
+    }
     return SettleFold(entry, index, what);
   }
   if (exhausted && UsesModels(task.kind)) {

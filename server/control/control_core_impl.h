@@ -225,6 +225,7 @@ class ControlCore::Impl {
   void Take(LiveAttempt& live, TableReady& fact);
   void Take(LiveAttempt& live, FloorReady& fact);
   void Take(LiveAttempt& live, TrainStarted& fact);
+  static void TakeBack(LiveAttempt& live, Task& task, const TrainStarted& fact);
   void Take(LiveAttempt& live, Probed& fact);
   void Take(LiveAttempt& live, Progressed& fact);
   void Take(LiveAttempt& live, EpochDone& fact);
@@ -340,6 +341,7 @@ class ControlCore::Impl {
   void AskDisk(JobEntry& entry);
   bool FloorPending(const JobEntry& entry) const;
   bool FinalizingDue(const JobEntry& entry) const;
+  void NoteCutOff(JobEntry& entry, const std::vector<int>& folds);
   void EnterFinalizing(JobEntry& entry);
   void AdvanceFinalizing(JobEntry& entry);
   void NoteLeftOut(JobEntry& entry);

@@ -113,8 +113,16 @@ void ControlCore::Impl::Take(LiveAttempt& live, TrainStarted& fact) {
   live.first_step_at = now_;
   live.first_step = fact.first_step;
   live.batch = fact.batch;
-  Task& task = Edit(entry).tasks[static_cast<size_t>(live.task)];
+  Job& job = Edit(entry);
+  for (Attempt& row : job.attempts) {
+    if (row.id == live.id) row.first_step = fact.first_step;
+  }
+  Task& task = job.tasks[static_cast<size_t>(live.task)];
   if (IsTerminal(task.state)) return;
+  if (task.checkpoint && fact.first_step < task.checkpoint->step) {
+    TakeBack(live, task, fact);
+    entry.pace.replan_wanted = true;
+  }
   task.spent.probe_s += absl::ToDoubleSeconds(now_ - live.started_at);
   task.measured.steps_per_epoch = fact.steps_per_epoch;
   if (fact.start_epoch > task.epochs_done) task.epochs_done = fact.start_epoch;
@@ -128,6 +136,16 @@ void ControlCore::Impl::Take(LiveAttempt& live, TrainStarted& fact) {
   task.live->resolved_settings = fact.resolved_settings;
   entry.pace.overhead_s =
       std::max(entry.pace.overhead_s, absl::ToDoubleSeconds(now_ - live.started_at));
+}
+
+// The Rank could not read the checkpoint that it was given and went on from an earlier one, or
+// from none: what was done since is lost.
+void ControlCore::Impl::TakeBack(LiveAttempt& live, Task& task, const TrainStarted& fact) {
+  task.epochs_done = fact.start_epoch;
+  live.last_epoch = fact.start_epoch;
+  if (fact.first_step > 0) return;
+  task.checkpoint.reset();
+  task.rows = 1;
 }
 
 void ControlCore::Impl::Take(LiveAttempt& live, Probed& fact) {

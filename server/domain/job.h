@@ -221,6 +221,9 @@ struct Attempt {
   absl::Time ended_at = absl::InfiniteFuture();  // still runs
   AttemptEndReason end_reason = AttemptEndReason::kNone;
   std::string message;
+  // TRAIN: the step at which it began, above 0 where it went on from a checkpoint; -1: it has
+  // not begun (or is older than this field).
+  int64_t first_step = -1;
 };
 
 // What PREPARE found.

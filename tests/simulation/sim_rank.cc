@@ -27,29 +27,31 @@ void SimWorker::Read(Rank& rank) {
 }
 
 void SimWorker::FitFloor(Rank& rank) {
-  if (bug_ != Bug::kNoFloor) {
-    if (disk_->full) return End(rank, AttemptEndReason::kStorageFull, "no space for the floor");
-    disk_->WriteFloor(rank.job->id);
-    PublishRequest request;
-    request.job = rank.job->id;
-    request.spec_folds = rank.job->spec.folds;
-    disk_->Publish(request, rank.truth->spec.has_test, world_->wall()).IgnoreError();
-    nlohmann::json& record = world_->Record("floor");
-    record["job"] = rank.job->id;
-    Say(rank.attempt, FloorReady{"prior", 0.5});
-  }
+  if (disk_->full) return End(rank, AttemptEndReason::kStorageFull, "no space for the floor");
+  disk_->WriteFloor(rank.job->id);
+  PublishRequest request;
+  request.job = rank.job->id;
+  request.spec_folds = rank.job->spec.folds;
+  disk_->Publish(request, rank.truth->spec.has_test, world_->wall()).IgnoreError();
+  nlohmann::json& record = world_->Record("floor");
+  record["job"] = rank.job->id;
+  Say(rank.attempt, FloorReady{"prior", 0.5});
   Schedule(rank, absl::Seconds(rank.truth->floor_s * world_->chance.Uniform(0.9, 1.3)),
            &SimWorker::BetterFloor);
 }
 
 void SimWorker::BetterFloor(Rank& rank) {
-  if (bug_ != Bug::kNoFloor) Say(rank.attempt, FloorReady{"logistic", 0.6});
+  Say(rank.attempt, FloorReady{"logistic", 0.6});
   End(rank, AttemptEndReason::kCompleted, "");
 }
 
 // ---- TRAIN ----
 
 void SimWorker::Begin(Rank& rank) {
+  if (rank.damaged) {
+    world_->Record("checkpoint_damaged")["attempt"] = rank.attempt;
+    rank.epochs_done = 0;
+  }
   TrainStarted started;
   started.precision = "fp32";
   started.batch = 64;
@@ -172,7 +174,7 @@ void SimWorker::Tick(Rank& rank) {
 }
 
 void SimWorker::ArmStop(Rank& rank) {
-  if (bug_ == Bug::kNoDeadlineGuard || rank.stop_at == absl::InfiniteFuture()) return;
+  if (rank.stop_at == absl::InfiniteFuture()) return;
   Schedule(rank, rank.stop_at - world_->now(), &SimWorker::TimeIsUp, false);
 }
 
@@ -183,7 +185,7 @@ void SimWorker::TimeIsUp(Rank& rank) {
 }
 
 void SimWorker::StopTraining(Rank& rank) {
-  if (rank.stopping || rank.hung || bug_ == Bug::kNoReserve) return;
+  if (rank.stopping || rank.hung) return;
   rank.stopping = true;
   ++rank.chain;
   if (!rank.stepped) return End(rank, rank.stopped_for, "stopped before its first step");
@@ -261,6 +263,13 @@ void SimWorker::PublishAlone(Rank& rank, const Member& member) {
 
 // ---- ends ----
 
+void SimWorker::RecordEnd(const Rank& rank) {
+  nlohmann::json& record = world_->Record("rank_end");
+  record["attempt"] = rank.attempt;
+  record["worker"] = options_.id;
+  if (rank.kind == TaskKind::kTrain) record["epochs"] = rank.epochs_done;
+}
+
 void SimWorker::AtDeadline(Rank& rank) {
   if (world_->now() < rank.deadline) return;  // it has moved
   End(rank, AttemptEndReason::kDeadline, "killed at the deadline");
@@ -279,9 +288,7 @@ void SimWorker::Die(Rank& rank) { End(rank, AttemptEndReason::kRankDied, "signal
 void SimWorker::End(Rank& rank, AttemptEndReason reason, const std::string& message) {
   if (rank.over) return;
   rank.over = true;
-  nlohmann::json& record = world_->Record("rank_end");
-  record["attempt"] = rank.attempt;
-  record["worker"] = options_.id;
+  RecordEnd(rank);
   Say(rank.attempt, AttemptEnded{reason, message});
   ranks_.erase(rank.attempt);
 }

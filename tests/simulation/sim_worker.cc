@@ -11,14 +11,13 @@
 namespace traind::simulation {
 
 SimWorker::SimWorker(World* world, Disk* disk, SimCoordinator* coordinator,
-                     const std::map<std::string, JobTruth>* truths, const Faults* faults, Bug bug,
+                     const std::map<std::string, JobTruth>* truths, const Faults* faults,
                      Options options)
     : world_(world),
       disk_(disk),
       coordinator_(coordinator),
       truths_(truths),
       faults_(faults),
-      bug_(bug),
       options_(std::move(options)) {}
 
 // ---- the process and its stream ----
@@ -38,9 +37,7 @@ void SimWorker::Kill() {
   world_->Record("worker_end")["worker"] = options_.id;
   for (auto& [attempt, rank] : ranks_) {
     rank->over = true;
-    nlohmann::json& record = world_->Record("rank_end");
-    record["attempt"] = attempt;
-    record["worker"] = options_.id;
+    RecordEnd(*rank);
   }
   ranks_.clear();
   kept_.clear();
@@ -159,7 +156,10 @@ void SimWorker::Receive(uint64_t session, const StartCommand& command, absl::Dur
   rank->rows = command.rows;
   rank->plan_cut = command.plan_cut;
   rank->checkpoint_at = world_->now();
-  if (!command.resume.empty()) rank->epochs_done = disk_->checkpoints.at(command.resume);
+  if (!command.resume.empty()) {
+    rank->epochs_done = disk_->checkpoints.at(command.resume);
+    rank->damaged = world_->chance.Happens(faults_->damaged);
+  }
   ranks_[command.attempt] = rank;
   nlohmann::json& record = world_->Record("rank_start");
   record["attempt"] = command.attempt;
@@ -168,7 +168,7 @@ void SimWorker::Receive(uint64_t session, const StartCommand& command, absl::Dur
   record["fold"] = command.fold;
   record["slots"] = command.slots;
   Chance& chance = world_->chance;
-  if (bug_ != Bug::kNoDeadlineGuard && remaining != absl::InfiniteDuration()) {
+  if (remaining != absl::InfiniteDuration()) {
     Schedule(*rank, remaining, &SimWorker::AtDeadline, false);
   }
   if (command.kind == TaskKind::kPrepare) {
@@ -224,7 +224,7 @@ void SimWorker::Receive(uint64_t session, const ReplanCommand& command, absl::Du
   const absl::Time deadline = world_->now() + remaining;
   if (deadline != rank.deadline) {
     rank.deadline = deadline;
-    if (bug_ != Bug::kNoDeadlineGuard && remaining != absl::InfiniteDuration()) {
+    if (remaining != absl::InfiniteDuration()) {
       Schedule(rank, remaining, &SimWorker::AtDeadline, false);
     }
   }

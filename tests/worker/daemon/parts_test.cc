@@ -157,6 +157,19 @@ TEST_F(HomesTest, ModelsOfAFoldStandBesideEachOther) {
   EXPECT_EQ(due[0].members[1].step, 5);
 }
 
+TEST_F(HomesTest, AnUnfinishedRetryHidesNoWholeFold) {
+  Save(0, 7, true, kNow);
+  Save(0, 8, false, kNow);
+  Save(1, 9, false, kNow);
+  Save(1, 10, true, kNow);
+  publish_schedule_.Disconnected(kNow);
+  const auto due = publish_schedule_.Due(kNow + absl::Seconds(2), true);
+  ASSERT_EQ(due.size(), 1u);
+  ASSERT_EQ(due[0].members.size(), 2u);
+  EXPECT_EQ(due[0].members[0].attempt, 7);
+  EXPECT_EQ(due[0].members[1].attempt, 10);
+}
+
 TEST_F(HomesTest, WhatTraindHasNotTakenStaysDue) {
   Save(0, 7, true, kNow);
   EXPECT_THAT(publish_schedule_.Due(kNow + absl::Seconds(6), true), IsEmpty());

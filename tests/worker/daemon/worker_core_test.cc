@@ -46,6 +46,45 @@ TEST_F(CoreTest, ATrainTaskRunsFromStartToCompleted) {
   EXPECT_EQ(Sent<rp::Train>().size(), 2u);
 }
 
+TEST_F(CoreTest, ARankIsToldAllThatItsTaskSays) {
+  TaskStart task = Train(7, {0, 1});
+  task.spec_json = "{}";
+  task.fold = 3;
+  task.seed = 2;
+  task.rendezvous_host = "10.0.0.1";
+  task.rendezvous_port = 4712;
+  task.epochs = 12;
+  task.rows = 0.25;
+  task.batch = 16;
+  task.precision = "bf16";
+  task.resume = "jobs/job-1/attempts/5/checkpoint-40.json";
+  task.checkpoint_every = absl::Seconds(3);
+  StartTraining(task);
+  const std::vector<rp::Train> sent = Sent<rp::Train>();
+  ASSERT_EQ(sent.size(), 2u);
+  for (int rank = 0; rank < 2; ++rank) {
+    const rp::Train& train = sent[static_cast<size_t>(rank)];
+    EXPECT_EQ(train.job, "job-1");
+    EXPECT_EQ(train.spec_json, "{}");
+    EXPECT_EQ(train.table, "cache/t.table");
+    EXPECT_EQ(train.fold, 3);
+    EXPECT_EQ(train.seed, 2);
+    EXPECT_EQ(train.rank, rank);
+    EXPECT_EQ(train.world_size, 2);
+    EXPECT_EQ(train.rendezvous.host, "10.0.0.1");
+    EXPECT_EQ(train.rendezvous.port, 4712);
+    EXPECT_EQ(train.device, "cpu");
+    EXPECT_EQ(train.epochs, 12);
+    EXPECT_EQ(train.rows, 0.25);
+    EXPECT_EQ(train.batch, 16);
+    EXPECT_EQ(train.precision, "bf16");
+    EXPECT_EQ(train.resume, "jobs/job-1/attempts/5/checkpoint-40.json");
+    EXPECT_EQ(train.stop_ms, -1);
+    EXPECT_EQ(train.remaining_ms, -1);
+    EXPECT_EQ(train.checkpoint_every_ms, 3000);
+  }
+}
+
 TEST_F(CoreTest, ARepeatedStartRunsNothingTwice) {
   StartTraining(Train(7));
   Start(Train(7));

@@ -1,0 +1,123 @@
+"""The release that deploy/package.sh makes: what is in it, and where its programs find their libraries."""
+import os
+import re
+import subprocess
+import tarfile
+import tempfile
+
+from tests.cases import case, main
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+PROGRAMS = {"traind", "trainworker", "trainprep", "trainrank", "trainctl", "libtraind_cuda.so"}
+# Every Debian has its C library.
+SYSTEM = re.compile(r"^(lib(c|m|dl|rt|pthread|util|resolv)\.so\.\d+|ld-linux-x86-64\.so\.2)$")
+# In the wheels of libtorch-cpu.txt and, for the CUDA part, of libtorch-cuda.txt.
+TORCH = {"libtorch_cpu.so", "libc10.so"}
+TORCH_CUDA = TORCH | {"libtorch_cuda.so", "libc10_cuda.so", "libcudart.so.13", "libnccl.so.2"}
+
+
+def run(*command):
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, (command, result.stdout, result.stderr)
+    return result.stdout
+
+
+def unpacked():
+    folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+    archive = os.path.join(folder, "release.tar.gz")
+    run(os.path.join(ROOT, "deploy/package.sh"), "--bin", os.getcwd(), "--output", archive)
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder)
+    return os.path.join(folder, "traind-linux-x86_64")
+
+
+def dynamic(path):
+    """(names of the libraries it needs, its rpath)"""
+    text = run("readelf", "-d", path)
+    rpath = re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", text)
+    return set(re.findall(r"\(NEEDED\).*\[(.*)\]", text)), rpath[0] if rpath else ""
+
+
+RELEASE = unpacked()
+
+
+def path(*parts):
+    return os.path.join(RELEASE, *parts)
+
+
+@case("The release holds the programs, the documents, the examples and what gets LibTorch")
+def _():
+    assert set(os.listdir(path("bin"))) == PROGRAMS, os.listdir(path("bin"))
+    for name in ("README.md", "docs/OPERATIONS.md", "docs/SPEC.md", "examples/digits/job.yaml",
+                 "examples/digits/train.csv", "get-libtorch.sh", "licenses/libgrpc++1.51"):
+        assert os.path.getsize(path(name)) > 0, name
+    for script in ["get-libtorch.sh"] + ["bin/" + p for p in PROGRAMS]:
+        assert os.access(path(script), os.X_OK), script
+
+
+@case("Every library that a program needs is in the release, in LibTorch, or in every Debian")
+def _():
+    inside = set(os.listdir(path("lib")))
+    assert any(name.startswith("libgrpc++") for name in inside), inside
+    files = [("bin/" + name, TORCH_CUDA if name == "libtraind_cuda.so" else TORCH if name == "trainrank" else set())
+             for name in PROGRAMS]
+    for file, torch in files + [("lib/" + name, set()) for name in inside]:
+        needed, _ = dynamic(path(file))
+        strange = {n for n in needed if n not in inside and n not in torch and not SYSTEM.match(n)}
+        assert not strange, (file, strange)
+
+
+@case("Programs and libraries look for others in the release alone")
+def _():
+    for folder in ("bin", "lib"):
+        for name in os.listdir(path(folder)):
+            _, rpath = dynamic(path(folder, name))
+            assert rpath and all(part.startswith("$ORIGIN") for part in rpath.split(":")), (name, rpath)
+
+
+@case("The programs carry no symbols for a debugger")
+def _():
+    for name in PROGRAMS:
+        assert ".symtab" not in run("readelf", "-S", "--wide", path("bin", name)), name
+
+
+@case("The wheels are those of the build: torch and what its CPU part loads, and for CUDA all that it names")
+def _():
+    with open(os.path.join(ROOT, "third_party/requirements.txt")) as f:
+        pinned = [line.strip() for line in f if re.match(r"[a-z]", line)]
+    with open(path("libtorch-cpu.txt")) as f:
+        cpu = f.read().split()
+    with open(path("libtorch-cuda.txt")) as f:
+        cuda = f.read().split()
+    assert [c.split("==")[0] for c in cpu] == ["torch", "nvidia-cuda-cupti", "nvidia-cuda-runtime"], cpu
+    assert set(cpu) < set(cuda) < set(pinned) and any(c.startswith("nvidia-nccl") for c in cuda), cuda
+
+
+@case("A folder without LibTorch, or with another version of it, is refused with the version that is wanted")
+def _():
+    folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+    script = [path("get-libtorch.sh"), "--libtorch", folder]
+    result = subprocess.run(script, capture_output=True, text=True)
+    assert result.returncode == 1 and "libtorch_cpu.so" in result.stderr, result
+    os.makedirs(os.path.join(folder, "torch/lib"))
+    open(os.path.join(folder, "torch/lib/libtorch_cpu.so"), "w").close()
+    result = subprocess.run(script, capture_output=True, text=True)
+    assert result.returncode == 1 and "torch 2." in result.stderr, result
+    assert not os.path.exists(path("libtorch"))
+
+
+@case("With the folder of the wheels it runs: every library is found, and the programs tell their usage")
+def _():
+    wheels = os.path.join(ROOT, ".deps/venv/lib")
+    site = os.path.join(wheels, next(p for p in os.listdir(wheels) if p.startswith("python3")), "site-packages")
+    assert "is ready" in run(path("get-libtorch.sh"), "--libtorch", site)
+    for name in PROGRAMS:
+        found = run("ldd", path("bin", name))
+        assert "not found" not in found, found
+        for library, place in re.findall(r"(\S+) => (\S+)", found):
+            assert place.startswith((RELEASE, os.path.realpath(site))) or SYSTEM.match(library), (name, library, place)
+    assert "submit" in run(path("bin/trainctl"), "--help")
+    assert "--standalone" in run(path("bin/traind"), "--help")
+
+
+main()
