@@ -113,7 +113,7 @@ TEST_P(FoldTrainerContractTest, MessagesComeInOrderAndTheFoldAnswersForItsRows) 
   ASSERT_NE(saved, nullptr);
   EXPECT_TRUE(saved->last);
   EXPECT_TRUE(saved->complete);
-  EXPECT_EQ(saved->stopped_by, "epochs");
+  EXPECT_EQ(saved->stopped_by, StopCause::kEpochs);
   EXPECT_EQ(saved->epochs_done, 3);
   ExpectFiles(*saved);
 }
@@ -173,7 +173,7 @@ TEST_P(FoldTrainerContractTest, AtItsStopTimeItPredictsWithWhatItHas) {
   ASSERT_TRUE(program.Await<rp::Finished>().has_value());
   const rp::FoldSaved* saved = LastFold(program);
   ASSERT_NE(saved, nullptr);
-  EXPECT_EQ(saved->stopped_by, "time");
+  EXPECT_EQ(saved->stopped_by, StopCause::kTime);
   EXPECT_FALSE(saved->complete);
   ExpectFiles(*saved);
 }
@@ -182,14 +182,14 @@ TEST_P(FoldTrainerContractTest, ASoftStopSavesACheckpointAndPredicts) {
   TaskProgram program(GetParam().path);
   program.Say(Task(1, kForever));
   ASSERT_TRUE(program.Await<rp::Epoch>().has_value());
-  program.Say(rp::Stop{1, true});
+  program.Say(rp::Stop{1, true, StopReason::kUserFinished});
   ASSERT_TRUE(program.Await<rp::Finished>().has_value());
   EXPECT_GE(program.Count<rp::CheckpointSaved>(), 1);
   const rp::FoldSaved* saved = LastFold(program);
   ASSERT_NE(saved, nullptr);
   EXPECT_TRUE(saved->last);
   EXPECT_FALSE(saved->complete);
-  EXPECT_EQ(saved->stopped_by, "user");
+  EXPECT_EQ(saved->stopped_by, StopCause::kUser);
   ExpectFiles(*saved);
 }
 
@@ -227,7 +227,7 @@ TEST_P(FoldTrainerContractTest, AKilledFoldGoesOnFromItsCheckpoint) {
   ASSERT_TRUE(program.Await<rp::Finished>().has_value());
   const rp::FoldSaved* saved = LastFold(program);
   ASSERT_NE(saved, nullptr);
-  EXPECT_EQ(saved->stopped_by, "time");
+  EXPECT_EQ(saved->stopped_by, StopCause::kTime);
   EXPECT_GE(saved->epochs_done, checkpoint.epoch);
 }
 

@@ -74,7 +74,7 @@ class TaskProgram {
       heard.push_back(*message);
       if (const M* found = std::get_if<M>(&*message)) return *found;
       if (const auto* failed = std::get_if<rank_protocol::Failed>(&*message)) {
-        ADD_FAILURE() << failed->reason << ": " << failed->message;
+        ADD_FAILURE() << Name(failed->reason) << ": " << failed->message;
         return std::nullopt;
       }
     }

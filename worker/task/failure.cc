@@ -3,6 +3,7 @@
 #include <absl/strings/cord.h>
 
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace traind {
@@ -10,46 +11,46 @@ namespace {
 
 constexpr char kReasonKey[] = "traind/reason";
 
-absl::Status WithReason(absl::Status status, absl::string_view reason) {
-  status.SetPayload(kReasonKey, absl::Cord(reason));
+absl::Status WithReason(absl::Status status, AttemptEndReason reason) {
+  status.SetPayload(kReasonKey, absl::Cord(Name(reason)));
   return status;
 }
 
-std::optional<std::string> MarkOf(const absl::Status& status) {
+std::optional<AttemptEndReason> MarkOf(const absl::Status& status) {
   const auto reason = status.GetPayload(kReasonKey);
   if (!reason.has_value()) return std::nullopt;
-  return std::string(*reason);
+  return AttemptEndReasonByName(std::string(*reason));
 }
 
 }  // namespace
 
 absl::Status OutOfMemory(absl::Status status) {
-  return status.ok() ? status : WithReason(std::move(status), "OUT_OF_MEMORY");
+  return status.ok() ? status : WithReason(std::move(status), AttemptEndReason::kOutOfMemory);
 }
 
 absl::Status CollectiveTimeout(absl::Status status) {
-  return status.ok() ? status : WithReason(std::move(status), "COLLECTIVE_TIMEOUT");
+  return status.ok() ? status : WithReason(std::move(status), AttemptEndReason::kCollectiveTimeout);
 }
 
 absl::Status DivergedError(absl::string_view message) {
-  return WithReason(absl::FailedPreconditionError(message), "DIVERGED");
+  return WithReason(absl::FailedPreconditionError(message), AttemptEndReason::kDiverged);
 }
 
 absl::Status OutOfTimeError(absl::string_view message) {
-  return WithReason(absl::DeadlineExceededError(message), "STOPPED_IN_TIME");
+  return WithReason(absl::DeadlineExceededError(message), AttemptEndReason::kStoppedInTime);
 }
 
 absl::Status UserError(absl::string_view message) {
-  return WithReason(absl::InvalidArgumentError(message), "USER_ERROR");
+  return WithReason(absl::InvalidArgumentError(message), AttemptEndReason::kUserError);
 }
 
 absl::Status DataError(const absl::Status& status) {
-  return status.ok() ? status : WithReason(status, "DATA_ERROR");
+  return status.ok() ? status : WithReason(status, AttemptEndReason::kDataError);
 }
 
 absl::Status StorageError(const absl::Status& status) {
   if (!absl::IsResourceExhausted(status) || MarkOf(status).has_value()) return status;
-  return WithReason(status, "STORAGE_FULL");
+  return WithReason(status, AttemptEndReason::kStorageFull);
 }
 
 absl::Status OfUserFiles(const absl::Status& status) {
@@ -64,9 +65,10 @@ absl::Status OfUserFiles(const absl::Status& status) {
   }
 }
 
-std::string FailureReason(const absl::Status& status) {
+AttemptEndReason FailureReason(const absl::Status& status) {
   if (const auto mark = MarkOf(status)) return *mark;
-  return absl::IsInvalidArgument(status) ? "USER_ERROR" : "INTERNAL";
+  return absl::IsInvalidArgument(status) ? AttemptEndReason::kUserError
+                                         : AttemptEndReason::kInternal;
 }
 
 }  // namespace traind

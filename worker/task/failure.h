@@ -13,7 +13,7 @@
 #include <absl/status/status.h>
 #include <absl/strings/string_view.h>
 
-#include <string>
+#include "common/facts/reasons.h"
 
 namespace traind {
 
@@ -35,7 +35,7 @@ absl::Status StorageError(const absl::Status& status);
 // left as it is.
 absl::Status OfUserFiles(const absl::Status& status);
 
-// An AttemptEndReason without its prefix.
-std::string FailureReason(const absl::Status& status);
+// The reason to tell for it.
+AttemptEndReason FailureReason(const absl::Status& status);
 
 }  // namespace traind

@@ -28,13 +28,9 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
-#include <cstdint>
+#include "common/facts/reasons.h"
 
 namespace traind {
-
-// Why training ended, in the words of rank_protocol::FoldSaved::stopped_by.
-enum class StopCause : int64_t { kNone, kEpochs, kPatience, kTime, kUser };
-const char* StopCauseName(StopCause cause);
 
 // How training ended.
 struct Ending {

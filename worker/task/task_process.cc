@@ -150,7 +150,7 @@ void TaskProcess::Accept(const rank_protocol::Serve& serve) {
 void TaskProcess::Accept(const rank_protocol::Prepare& prepare) {
   rank_protocol::Failed failed;
   failed.attempt = prepare.attempt;
-  failed.reason = "INTERNAL";
+  failed.reason = AttemptEndReason::kInternal;
   failed.message = "this program trains and predicts; trainprep prepares";
   reporter_.Send(failed);
 }

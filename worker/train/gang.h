@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "common/facts/reasons.h"
 #include "worker/device/collective.h"
 #include "worker/task/fold_trainer.h"
 

@@ -82,7 +82,7 @@ TEST_F(RankGangTest, ARankThatDiesEndsTheOthersTaskWithinSeconds) {
   const absl::Duration killed = SystemClock().MonotonicNow();
   const auto failed = zero.Await<rp::Failed>();
   ASSERT_TRUE(failed.has_value());
-  EXPECT_EQ(failed->reason, "COLLECTIVE_TIMEOUT") << failed->message;
+  EXPECT_EQ(failed->reason, AttemptEndReason::kCollectiveTimeout) << failed->message;
   EXPECT_LT(SystemClock().MonotonicNow() - killed, absl::Seconds(20));
   EXPECT_TRUE(zero.Await<rp::Ready>().has_value());
   zero.Say(Task(2, 1));  // and it is of use again
@@ -95,7 +95,7 @@ TEST_F(RankGangTest, ARankThatStandsStillEndsTheOthersTaskByTheTimeout) {
   one.Signal(SIGSTOP);
   const auto failed = zero.Await<rp::Failed>();
   ASSERT_TRUE(failed.has_value());
-  EXPECT_EQ(failed->reason, "COLLECTIVE_TIMEOUT") << failed->message;
+  EXPECT_EQ(failed->reason, AttemptEndReason::kCollectiveTimeout) << failed->message;
 }
 
 // What listens must not be reachable from outside.

@@ -59,7 +59,7 @@ class ShareTrainer final : public FoldTrainer {
     const int64_t first = step_;
     while (true) {
       const TaskControl::Orders orders = control_.orders();
-      if (orders.stop) return Ending{StopCause::kUser, orders.predict};
+      if (orders.stop) return Ending{orders.cause, orders.predict};
       if (step_ >= orders.epochs * StepsPerEpoch()) return Ending{StopCause::kEpochs, true};
       if (clock_.MonotonicNow() >= orders.stop_at) return Ending{StopCause::kTime, true};
       TakeStep();
@@ -78,7 +78,7 @@ class ShareTrainer final : public FoldTrainer {
     saved.seed = train_.seed;
     saved.last = true;
     saved.complete = ending.cause == StopCause::kEpochs;
-    saved.stopped_by = StopCauseName(ending.cause);
+    saved.stopped_by = ending.cause;
     saved.epochs_done = saved.best_epoch = EpochsDone();
     saved.step = step_;
     saved.score = ScoreNow();

@@ -60,7 +60,7 @@ TEST_F(GangTest, AStopThatRankZeroAloneHearsStopsAll) {
       if (std::holds_alternative<rp::Epoch>(message)) control.Apply(rp::Stop{1, true});
     });
   });
-  EXPECT_EQ(sink.All<rp::FoldSaved>().back().stopped_by, "user");
+  EXPECT_EQ(sink.All<rp::FoldSaved>().back().stopped_by, StopCause::kUser);
 }
 
 TEST_F(GangTest, ThroughSharedMemoryARunIsTheSameBitForBit) {

@@ -295,7 +295,7 @@ TEST_F(TrainerTest, ClassWeightsMustBeAsManyAsTheClasses) {
   train.spec_json = Spec(R"("loss":{"weights":[1,2]})");
   RecordingSink sink;
   const absl::Status status = Run(train, sink);
-  EXPECT_EQ(FailureReason(status), "USER_ERROR");
+  EXPECT_EQ(FailureReason(status), AttemptEndReason::kUserError);
   EXPECT_TRUE(absl::StrContains(status.message(), "train.loss.weights: 2 weights for 3 classes"));
 }
 
