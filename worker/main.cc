@@ -106,8 +106,11 @@ int RunWorker(const Flags& flags) {
   options.state_dir = state;
   options.coordinator = flags.coordinator;
   options.standalone = flags.standalone;
-  options.trainrank = flags.trainrank.empty() ? BesideMe("trainrank") : flags.trainrank;
-  options.trainprep = flags.trainprep.empty() ? BesideMe("trainprep") : flags.trainprep;
+  for (const worker::Program& program : worker::kPrograms) {
+    options.programs[program.name] = BesideMe(program.name);
+  }
+  if (!flags.trainrank.empty()) options.programs["trainrank"] = flags.trainrank;
+  if (!flags.trainprep.empty()) options.programs["trainprep"] = flags.trainprep;
   options.core.cores = worker::UsableCores();
   absl::StatusOr<absl::Duration> idle_exit = DurationFromText(flags.idle_exit);
   if (!idle_exit.ok()) return Fail(idle_exit.status());

@@ -73,7 +73,8 @@ def _link_finding(root, document, target):
 def _path_findings(root, code):
     words = code.split()
     for path in alternatives(words[0]) if words and _PATH.match(words[0]) else []:
-        if not glob.glob(os.path.join(root, path.rstrip("/"))):
+        # NAME stands for the name of a file that a reader is to make.
+        if not glob.glob(os.path.join(root, path.rstrip("/").replace("NAME", "*"))):
             yield f"there is no {path}"
 
 

@@ -7,7 +7,7 @@ common/base <- {common/data, common/facts, common/metrics} <- common/publish; co
 users' specs; common/wire is for whoever speaks gRPC or Protobuf;
 common <- server/domain <- {store, plan, schedule, reuse, reports} <- {intake, control} <- loop (the
 shell around the core) <- {rpc, http} <- coordinator and main (server/ itself);
-worker/data <- model/{kernels, objective} <- model/{networks, handwritten} <- learner <- checkpoint <- {pretrained, predict} <- train <- inference <- rank; the worker daemon and the
+worker/rank_protocol <- task (what any program that trains needs; no LibTorch) <- {prepare, train}; worker/data <- model/{kernels, objective} <- model/{networks, handwritten} <- learner <- checkpoint <- {pretrained, predict} <- train <- inference <- rank; the worker daemon and the
 processes that work for it meet only in worker/rank_protocol; server, worker and
 client never see each other. Tests may include anything; nothing includes tests.
 """
@@ -27,7 +27,7 @@ _KERNELS = ["common/base", "worker/device", "worker/data"]
 _SPEC = ["common/plain", "proto/plain",
            "common/job_rules"]
 _NETWORKS = _KERNELS + _SPEC + ["worker/model/kernels", "worker/model/objective"]
-_FOLD = _COMMON + ["worker/rank_protocol", "worker/device", "worker/data", "worker/model/networks", "worker/model/objective",
+_FOLD = _COMMON + ["worker/rank_protocol", "worker/task", "worker/device", "worker/data", "worker/model/networks", "worker/model/objective",
                    "worker/learner"]
 
 # Room -> rooms it may include, besides itself and the rooms inside it. The longest
@@ -58,8 +58,9 @@ MAY_INCLUDE = {
     "server/http": _DECIDED + ["server/loop", "proto"],
     "server": _DECIDED + ["server/loop", "server/rpc", "server/http", "common/spec"],
     "worker/rank_protocol": ["common/base", "common/facts"],
+    "worker/task": ["common/base", "common/data", "common/facts", "worker/rank_protocol"],
     "worker/daemon": _COMMON + ["common/wire", "worker/rank_protocol", "proto", "third_party"],
-    "worker/prepare": _COMMON + ["worker/rank_protocol"],
+    "worker/prepare": _COMMON + ["worker/rank_protocol", "worker/task"],
     "worker/device": ["common/base"],
     "worker/data": _COMMON + ["worker/rank_protocol", "worker/device"],
     "worker/model/kernels": _KERNELS,

@@ -37,6 +37,11 @@ def _():
         assert not having(program, *TORCH), having(program, *TORCH)
 
 
+@case("What trains a fold needs no LibTorch: a program of the tests keeps the contract without it")
+def _():
+    assert not having("tests/worker/task/share_trainer", *TORCH, "libgrpc", "libprotobuf")
+
+
 @case("Only the coordinator links SQLite")
 def _():
     assert having("server/traind", "libsqlite3")

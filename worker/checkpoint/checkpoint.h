@@ -31,10 +31,12 @@ struct Checkpoint {
   std::string optimizer = "adamw";  // a resume with another optimizer is refused, too
 
   // The position, always between two optimizer steps.
-  int64_t step = 0;           // optimizer steps done
-  int64_t epoch = 0;          // full epochs done
-  int64_t position = 0;       // rows of the epoch's order that are done, over all ranks
-  double passes = 0;          // over all rows, in full epochs; fewer where those were shortened
+  int64_t step = 0;      // optimizer steps done
+  int64_t epoch = 0;     // full epochs done
+  int64_t position = 0;  // rows of the epoch's order that are done, over all ranks
+  // Passes over all rows that were made; fewer than `epoch` where epochs were shortened. The
+  // manifest calls it "passes".
+  double epochs_seen = 0;
   double epoch_fraction = 0;  // epochs done, with the part of the current one
   double epoch_loss_sum = 0;  // of rank 0, since the epoch began
   double epoch_loss_rows = 0;

@@ -128,7 +128,7 @@ Json FieldsToJson(const Checkpoint& checkpoint) {
   Checkpoint& fields = const_cast<Checkpoint&>(checkpoint);  // the writer only reads
   VisitFields(fields, Writer{json});
   VisitNewFields(fields, Writer{json});
-  json[kPasses] = NumberToJson(checkpoint.passes);
+  json[kPasses] = NumberToJson(checkpoint.epochs_seen);
   if (checkpoint.window > 0) json[kWindow] = checkpoint.window;
   return json;
 }
@@ -150,8 +150,8 @@ absl::StatusOr<Checkpoint> FieldsFromJson(const Json& json, Reader& reader) {
     return absl::DataLossError("world_size or batch is 0");
   }
   // Before epochs could be shortened there was none.
-  checkpoint.passes = static_cast<double>(checkpoint.epoch);
-  if (json.contains(kPasses) && !reader(kPasses, checkpoint.passes)) {
+  checkpoint.epochs_seen = static_cast<double>(checkpoint.epoch);
+  if (json.contains(kPasses) && !reader(kPasses, checkpoint.epochs_seen)) {
     return absl::DataLossError("\"passes\" is of another type");
   }
   if (json.contains(kWindow) && !reader(kWindow, checkpoint.window)) {

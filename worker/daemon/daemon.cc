@@ -25,9 +25,6 @@ namespace {
 namespace rp = rank_protocol;
 
 constexpr char kVersion[] = "0.1.0";
-// Ranks give way to daemons, and to prepares, which hold the floor up.
-constexpr int kRankNice = 5;
-constexpr int kPrepareNice = 2;
 constexpr int kLinesPerTurn = 1000;
 // From a closed channel to the death that explains it.
 constexpr absl::Duration kExitAfterClose = absl::Milliseconds(500);
@@ -436,9 +433,12 @@ void Daemon::Perform(Action& action, absl::Duration now) {
 
 void Daemon::Spawn(const SpawnAction& spawn, absl::Duration now) {
   ChildOptions child;
-  const bool rank = spawn.program == Program::kRank;
-  child.program = rank ? options_.trainrank : options_.trainprep;
-  child.nice = rank ? kRankNice : kPrepareNice;
+  const auto path = options_.programs.find(spawn.program->name);
+  if (path == options_.programs.end()) {
+    return core_.Exited(spawn.process, {ExitStatus::kNotStarted, ENOENT, ""}, now);
+  }
+  child.program = path->second;
+  child.nice = spawn.program->nice;
   child.env.push_back(
       absl::StrCat("CUDA_VISIBLE_DEVICES=",
                    spawn.slot >= 0 ? slots_[static_cast<size_t>(spawn.slot)].uuid : ""));

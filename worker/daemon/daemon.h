@@ -24,7 +24,7 @@ struct DaemonOptions {
   std::string state_dir;  // absolute
   std::string coordinator;
   bool standalone = false;
-  std::string trainrank, trainprep;  // programs
+  std::map<std::string, std::string> programs;  // paths by the names of programs.h
   // Standalone: ends so long after its last work when no traind is there.
   absl::Duration idle_exit = absl::Seconds(60);
   // Of a SIGTERM.

@@ -22,6 +22,12 @@ void ReadSpec(const std::string& spec_json, TaskStart& task) {
   const nlohmann::json folds =
       spec.value(nlohmann::json::json_pointer("/data/folds"), nlohmann::json());
   if (metric.is_string()) task.metric = metric.get<std::string>();
+  const auto model = spec.find("model");
+  if (model != spec.end() && model->is_object()) {
+    for (const auto& [kind, settings] : model->items()) {
+      if (kind != "pretrained") task.model = kind;
+    }
+  }
   if (folds.is_number_integer()) task.spec_folds = folds.get<int>();
 }
 

@@ -28,6 +28,7 @@ struct TaskStart {
   std::string job;
   TaskKind kind = TaskKind::kPrepare;
   std::string spec_json;
+  std::string model;  // its kind, as the spec names it; empty: none
   absl::Duration deadline_at = absl::InfiniteDuration();
 
   // TRAIN only.
@@ -58,7 +59,8 @@ using facts::Fact;
 
 enum class StopMode { kPredict, kDrop, kAbort };
 
-enum class Program { kRank, kPrepare };
+// See programs.h.
+struct Program;
 
 // The Worker's own number for a process that it started; never used twice.
 using ProcessId = int64_t;
@@ -76,7 +78,7 @@ std::string ExitText(const ExitStatus& status);
 
 struct SpawnAction {
   ProcessId process = 0;
-  Program program = Program::kRank;
+  const Program* program = nullptr;
   int slot = -1;  // the GPU that it gets to see; -1: none
 };
 struct SendAction {

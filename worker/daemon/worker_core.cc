@@ -232,7 +232,7 @@ void WorkerCore::LaunchInference(std::vector<Attempt*> waiting, absl::Duration n
     if (predict && predicting >= std::max(2, options_.cores)) continue;
     predicting += predict ? 1 : 0;
     attempt->state = Attempt::kGathering;
-    const ProcessId id = ClaimRank(-1, now);
+    const ProcessId id = ClaimProcess(ProgramFor(attempt->task.kind, attempt->task.model), -1, now);
     Process& process = processes_.at(id);
     process.attempt = attempt->task.attempt;
     process.rank = 0;
@@ -244,7 +244,7 @@ void WorkerCore::LaunchInference(std::vector<Attempt*> waiting, absl::Duration n
 
 void WorkerCore::LaunchPrepare(Attempt& attempt, absl::Duration now) {
   const TaskStart& task = attempt.task;
-  const ProcessId id = Spawn(Program::kPrepare, -1, now);
+  const ProcessId id = Spawn(ProgramFor(task.kind, task.model), -1, now);
   Process& process = processes_.at(id);
   process.state = Process::kWorking;
   process.attempt = task.attempt;
@@ -266,8 +266,9 @@ void WorkerCore::LaunchTrain(Attempt& attempt, absl::Duration now) {
     }
   }
   attempt.state = Attempt::kGathering;
+  const Program& program = ProgramFor(task.kind, task.model);
   for (size_t i = 0; i < task.slots.size(); ++i) {
-    const ProcessId id = ClaimRank(IsCuda() ? task.slots[i] : -1, now);
+    const ProcessId id = ClaimProcess(program, IsCuda() ? task.slots[i] : -1, now);
     Process& process = processes_.at(id);
     process.attempt = task.attempt;
     process.rank = task.first_rank + static_cast<int>(i);
@@ -278,25 +279,25 @@ void WorkerCore::LaunchTrain(Attempt& attempt, absl::Duration now) {
   SendTasksIfGathered(attempt, now);
 }
 
-ProcessId WorkerCore::ClaimRank(int gpu, absl::Duration now) {
+ProcessId WorkerCore::ClaimProcess(const Program& program, int gpu, absl::Duration now) {
   for (const Process::State wanted : {Process::kIdle, Process::kStarting}) {
     for (const auto& [id, process] : processes_) {
-      if (process.program == Program::kRank && process.state == wanted && process.attempt == 0 &&
+      if (process.program == &program && process.state == wanted && process.attempt == 0 &&
           process.slot == gpu) {
         return id;
       }
     }
   }
-  return Spawn(Program::kRank, gpu, now);
+  return Spawn(program, gpu, now);
 }
 
-ProcessId WorkerCore::Spawn(Program program, int gpu, absl::Duration now) {
+ProcessId WorkerCore::Spawn(const Program& program, int gpu, absl::Duration now) {
   const ProcessId id = next_process_++;
   Process& process = processes_[id];
-  process.program = program;
+  process.program = &program;
   process.slot = gpu;
   process.since = now;
-  Do(SpawnAction{id, program, gpu});
+  Do(SpawnAction{id, &program, gpu});
   return id;
 }
 

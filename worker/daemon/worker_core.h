@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "worker/daemon/devices.h"
+#include "worker/daemon/programs.h"
 #include "worker/daemon/publish_schedule.h"
 #include "worker/daemon/task.h"
 #include "worker/daemon/watchdog.h"
@@ -106,7 +107,7 @@ class WorkerCore {
 
  private:
   struct Process {
-    Program program = Program::kRank;
+    const Program* program = nullptr;
     int slot = -1;  // the GPU that it sees
     enum State { kStarting, kIdle, kWorking, kReturning, kDying } state = kStarting;
     absl::Duration since;  // of the state
@@ -146,9 +147,10 @@ class WorkerCore {
   void LaunchPrepare(Attempt& attempt, absl::Duration now);
   void LaunchTrain(Attempt& attempt, absl::Duration now);
   void LaunchInference(std::vector<Attempt*> waiting, absl::Duration now);
-  ProcessId ClaimRank(int gpu, absl::Duration now);
-  int CountSpares(int gpu) const;
-  ProcessId Spawn(Program program, int gpu, absl::Duration now);
+  ProcessId ClaimProcess(const Program& program, int gpu, absl::Duration now);
+  int CountSpares(const Program& program, int gpu) const;
+  void KeepSparesOf(const Program& program, absl::Duration now);
+  ProcessId Spawn(const Program& program, int gpu, absl::Duration now);
   void SendTasksIfGathered(Attempt& attempt, absl::Duration now);
   rank_protocol::Train TrainMessage(const Attempt& attempt, int index, absl::Duration now) const;
   rank_protocol::ToProcess TaskMessage(const Attempt& attempt, int index, absl::Duration now) const;

@@ -36,7 +36,8 @@ std::string ExitText(const ExitStatus& status) {
 }
 
 std::string WorkerCore::Who(const Process& process) const {
-  return process.program == Program::kPrepare ? "trainprep" : absl::StrCat("rank ", process.rank);
+  if (process.program->one_task) return process.program->name;
+  return absl::StrCat("rank ", process.rank);
 }
 
 void WorkerCore::Message(ProcessId id, const rp::FromProcess& message, absl::Duration now) {
@@ -88,12 +89,12 @@ void WorkerCore::HandleReady(Process& process, absl::Duration now) {
 
 void WorkerCore::HandleFinished(ProcessId id, Process& process, Attempt& attempt,
                                 absl::Duration now) {
-  const bool prepare = process.program == Program::kPrepare;
+  const bool one_task = process.program->one_task;
   process.attempt = 0;
-  process.state = prepare ? Process::kDying : Process::kReturning;
-  process.told_exit = prepare;  // it ends by itself
+  process.state = one_task ? Process::kDying : Process::kReturning;
+  process.told_exit = one_task;  // it ends by itself
   process.since = now;
-  if (!prepare) Do(LogFileAction{id, ""});
+  if (!one_task) Do(LogFileAction{id, ""});
   std::replace(attempt.processes.begin(), attempt.processes.end(), id, ProcessId{0});
   if (++attempt.finished < attempt.processes.size()) return;
   const Ended outcome = Outcome(attempt);

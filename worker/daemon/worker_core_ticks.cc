@@ -91,17 +91,27 @@ int WorkerCore::BusySlots() const {
   return static_cast<int>(busy.size());
 }
 
-int WorkerCore::CountSpares(int gpu) const {
+int WorkerCore::CountSpares(const Program& program, int gpu) const {
   return static_cast<int>(std::count_if(processes_.begin(), processes_.end(), [&](const auto& p) {
     const Process& process = p.second;
-    return process.program == Program::kRank && process.attempt == 0 && process.slot == gpu &&
+    return process.program == &program && process.attempt == 0 && process.slot == gpu &&
            process.state != Process::kDying;
   }));
 }
 
 void WorkerCore::KeepSpares(absl::Duration now) {
   spares_missing_ = false;
-  if (shutdown_ || !options_.warm_spares) return;
+  if (shutdown_) return;
+  for (const Program& program : kPrograms) {
+    if (program.kept_warm && options_.warm_spares) KeepSparesOf(program, now);
+  }
+  for (auto& [id, process] : processes_) {
+    const bool idle = process.state == Process::kIdle && process.attempt == 0;
+    if (idle && !process.program->kept_warm) SendExit(id, process, now);
+  }
+}
+
+void WorkerCore::KeepSparesOf(const Program& program, absl::Duration now) {
   // (which GPU, how many are missing). A busy GPU gets none: a spare's context
   // would take its memory.
   std::vector<std::pair<int, int>> wanted;
@@ -113,26 +123,28 @@ void WorkerCore::KeepSpares(absl::Duration now) {
     }
     // Ranks without a GPU are for predictions; none waits for the next.
     for (auto& [id, process] : processes_) {
-      if (process.slot < 0 && process.state == Process::kIdle && process.attempt == 0) {
+      if (process.program == &program && process.slot < 0 && process.state == Process::kIdle &&
+          process.attempt == 0) {
         SendExit(id, process, now);
       }
     }
   } else {
     const int slots = static_cast<int>(slots_.size());
-    const int free = CountSpares(-1);
+    const int free = CountSpares(program, -1);
     int count = WantedSpares(slots, BusySlots(), std::numeric_limits<int64_t>::max());
     if (free < count) count = WantedSpares(slots, BusySlots(), available_bytes_());
     wanted.emplace_back(-1, count);
   }
   for (const auto& [gpu, count] : wanted) {
-    int missing = count - CountSpares(gpu);
+    int missing = count - CountSpares(program, gpu);
     if (missing > 0 && now < next_spare_at_) spares_missing_ = true;
-    for (; missing > 0 && now >= next_spare_at_; --missing) Spawn(Program::kRank, gpu, now);
+    for (; missing > 0 && now >= next_spare_at_; --missing) Spawn(program, gpu, now);
     // More than a gang that returned and the reserve that filled in for it.
     const int most = gpu >= 0 ? 1 : static_cast<int>(slots_.size()) + 1;
     for (auto& [id, process] : processes_) {
-      if (CountSpares(gpu) <= most) break;
-      if (process.state == Process::kIdle && process.attempt == 0 && process.slot == gpu) {
+      if (CountSpares(program, gpu) <= most) break;
+      if (process.program == &program && process.state == Process::kIdle && process.attempt == 0 &&
+          process.slot == gpu) {
         SendExit(id, process, now);
       }
     }
@@ -178,8 +190,7 @@ std::vector<int64_t> WorkerCore::RunningAttempts() const {
 
 int WorkerCore::WarmRanks() const {
   return static_cast<int>(std::count_if(processes_.begin(), processes_.end(), [](const auto& p) {
-    return p.second.program == Program::kRank && p.second.state == Process::kIdle &&
-           p.second.attempt == 0;
+    return p.second.program->kept_warm && p.second.state == Process::kIdle && p.second.attempt == 0;
   }));
 }
 

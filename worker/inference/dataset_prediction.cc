@@ -12,7 +12,7 @@
 #include "common/data/table/mapped_file.h"
 #include "common/data/table/npy.h"
 #include "worker/inference/images_file.h"
-#include "worker/train/failure.h"
+#include "worker/task/failure.h"
 
 namespace traind {
 namespace {
@@ -26,18 +26,6 @@ constexpr int kMostOfTime = 20;
 constexpr absl::Duration kBetweenPredictions = absl::Seconds(2);
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
-// Distinguishes errors in the user's data from those of the system.
-absl::Status OfData(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kPermissionDenied:
-      return DataError(status);
-    default:
-      return StorageError(status);
-  }
-}
 
 }  // namespace
 
@@ -107,28 +95,28 @@ absl::Status DatasetPrediction::FindSchema() {
 
 absl::Status DatasetPrediction::ReadRows() {
   const absl::StatusOr<FileIdentity> data = IdentityOf(spec_.data);
-  if (!data.ok()) return OfData(data.status());
+  if (!data.ok()) return OfUserFiles(data.status());
   data_ = *data;
   rank_protocol::TableReady ready;
   if (image_.has_value()) {
     const absl::StatusOr<std::unique_ptr<ImageInput>> images =
         ImageInput::Open(spec_.data, {*image_, ImagePart::kLater, schema_.targets, task_.threads});
-    if (!images.ok()) return OfData(images.status());
+    if (!images.ok()) return OfUserFiles(images.status());
     ready.warnings = (*images)->warnings();
     absl::Status status = ReadTable((*images)->table(), ready.warnings);
     if (status.ok()) status = ReadImages(**images, ready.warnings);
     // A file that changed meanwhile explains every other error, so this error comes first.
     if (const absl::Status unchanged = (*images)->CheckUnchanged(); !unchanged.ok()) {
-      return OfData(unchanged);
+      return OfUserFiles(unchanged);
     }
     RETURN_IF_ERROR(status);
   } else {
     const absl::StatusOr<std::unique_ptr<MappedFile>> file =
         MappedFile::Open(spec_.data, MapUse::kStream);
-    if (!file.ok()) return OfData(file.status());
+    if (!file.ok()) return OfUserFiles(file.status());
     const absl::Status status = ReadTable({BaseName(spec_.data), (*file)->bytes()}, ready.warnings);
     if (const absl::Status unchanged = (*file)->CheckUnchanged(); !unchanged.ok()) {
-      return OfData(unchanged);
+      return OfUserFiles(unchanged);
     }
     RETURN_IF_ERROR(status);
   }
@@ -149,7 +137,7 @@ absl::Status DatasetPrediction::ReadTable(const CsvFile& data, std::vector<std::
         return !TimeIsUp();
       });
   if (absl::IsCancelled(info.status())) return TooFew();
-  if (!info.ok()) return OfData(info.status());
+  if (!info.ok()) return OfUserFiles(info.status());
   warnings.insert(warnings.end(), info->warnings.begin(), info->warnings.end());
   rows_ = info->rows;
   ASSIGN_OR_RETURN(RowsFile rows, RowsFile::Open(path, schema_, rows_));
@@ -166,7 +154,7 @@ absl::Status DatasetPrediction::ReadImages(const ImageInput& images,
     return !TimeIsUp();
   });
   if (absl::IsCancelled(info.status())) return TooFew();
-  if (!info.ok()) return OfData(info.status());
+  if (!info.ok()) return OfUserFiles(info.status());
   if (!info->warning.empty()) warnings.push_back(std::move(info->warning));
   data_.pixels_sha256 = std::move(info->sha256);
   return rows_file_->OpenImages(ImagesPath(path), stride);

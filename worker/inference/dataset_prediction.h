@@ -15,13 +15,13 @@
 #include "common/base/durable_file.h"
 #include "common/data/image/image_input.h"
 #include "common/publish/dataset_publisher.h"
-#include "worker/inference/inference_control.h"
+#include "worker/task/inference_control.h"
 #include "worker/inference/inference_spec.h"
 #include "worker/inference/rows_file.h"
 #include "worker/inference/saved_values.h"
 #include "worker/inference/trained_model.h"
 #include "worker/rank_protocol/messages.h"
-#include "worker/train/event_sink.h"
+#include "worker/task/event_sink.h"
 
 namespace traind {
 

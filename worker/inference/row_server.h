@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "worker/inference/inference_control.h"
+#include "worker/task/inference_control.h"
 #include "worker/inference/inference_spec.h"
 #include "worker/inference/trained_model.h"
 #include "worker/rank_protocol/messages.h"
-#include "worker/train/event_sink.h"
+#include "worker/task/event_sink.h"
 
 namespace traind {
 

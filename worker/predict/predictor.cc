@@ -1,13 +1,11 @@
 #include "worker/predict/predictor.h"
 
 #include <absl/strings/str_cat.h>
-#include <absl/strings/strip.h>
 
 #include <algorithm>
 #include <memory>
 
 #include "common/base/durable_file.h"
-#include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
 #include "common/data/table/npy.h"
 #include "worker/data/known_targets.h"
@@ -17,11 +15,6 @@ namespace traind {
 namespace {
 
 constexpr int64_t kEncodeRows = 16384;
-
-// "oof.npy" with "-12" becomes "oof-12.npy".
-std::string WithSuffix(absl::string_view file, const std::string& suffix) {
-  return absl::StrCat(absl::StripSuffix(file, ".npy"), suffix, ".npy");
-}
 
 void Append(const EncodedRows& from, EncodedRows& to) {
   to.rows += from.rows;
@@ -126,12 +119,6 @@ absl::StatusOr<TestAnswers> PredictTestVolumes(Learner& learner, const VolumeSou
   return answers;
 }
 
-// The Attempt's folder relative to the Job's: "attempts/<attempt>".
-std::string FromJob(const std::string& job, int64_t attempt) {
-  const std::string dir = AttemptDir(job, attempt);
-  return std::string(absl::StripPrefix(dir, absl::StrCat(JobDir(job), "/")));
-}
-
 }  // namespace
 
 absl::StatusOr<TestAnswers> PredictTest(Learner& learner, const RowEncoder& encoder,
@@ -160,38 +147,6 @@ absl::StatusOr<TestAnswers> PredictTest(Learner& learner, const RowEncoder& enco
                                                     static_cast<size_t>((end - begin) * outputs))));
   }
   return answers;
-}
-
-std::string TestPath(const std::string& state_dir, const std::string& job, int64_t attempt,
-                     const std::string& suffix) {
-  return absl::StrCat(state_dir, "/", AttemptDir(job, attempt), "/", WithSuffix(kTestFile, suffix));
-}
-
-absl::StatusOr<SavedPredictions> WritePredictions(const std::string& state_dir,
-                                                  const std::string& job, int64_t attempt,
-                                                  const std::string& suffix, int outputs,
-                                                  absl::Span<const float> oof,
-                                                  const TestAnswers& test) {
-  const auto write = [&](absl::string_view file, absl::Span<const float> values, std::string& path,
-                         std::string& sha256) -> absl::Status {
-    const std::string name = WithSuffix(file, suffix);
-    const std::string absolute = absl::StrCat(state_dir, "/", AttemptDir(job, attempt), "/", name);
-    const int64_t rows = static_cast<int64_t>(values.size()) / outputs;
-    RETURN_IF_ERROR(WriteNpy(absolute, {rows, outputs}, values));
-    ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(absolute));
-    path = absl::StrCat(FromJob(job, attempt), "/", name);
-    sha256 = digest.sha256;
-    return absl::OkStatus();
-  };
-  SavedPredictions saved;
-  RETURN_IF_ERROR(write(kOofFile, oof, saved.oof, saved.oof_sha256));
-  if (!test.file.empty()) {
-    saved.test = absl::StrCat(FromJob(job, attempt), "/", WithSuffix(kTestFile, suffix));
-    saved.test_sha256 = test.sha256;
-  } else if (!test.values.empty()) {
-    RETURN_IF_ERROR(write(kTestFile, test.values, saved.test, saved.test_sha256));
-  }
-  return saved;
 }
 
 }  // namespace traind

@@ -1,4 +1,4 @@
-// Computes a fold's predictions and writes them to files.
+// Computes a fold's answers for its test rows.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -10,16 +10,9 @@
 
 #include "worker/data/row_encoder.h"
 #include "worker/learner/learner.h"
+#include "worker/task/answer_files.h"
 
 namespace traind {
-
-// A fold's predictions for the test rows.
-struct TestAnswers {
-  std::vector<float> values;  // [test_rows, outputs]; empty without test rows
-  // Volumes only, instead of `values`: the absolute path of a complete test.npy, and its
-  // digest.
-  std::string file, sha256;
-};
 
 // Predicts the test rows. Rows are encoded part by part, so memory does not grow with them
 // beyond the result. If samples have a history (the encoder's shape), a series' test rows
@@ -30,23 +23,5 @@ struct TestAnswers {
 absl::StatusOr<TestAnswers> PredictTest(Learner& learner, const RowEncoder& encoder,
                                         std::shared_ptr<const MediaSource> media, Weights which,
                                         int outputs, const std::string& file);
-
-// The absolute path at which WritePredictions puts test<suffix>.npy.
-std::string TestPath(const std::string& state_dir, const std::string& job, int64_t attempt,
-                     const std::string& suffix);
-
-struct SavedPredictions {
-  // Paths are relative to the Job's folder.
-  std::string oof, oof_sha256;
-  std::string test, test_sha256;  // empty if there are no test rows
-};
-
-// Writes oof<suffix>.npy and test<suffix>.npy to the Attempt's existing folder, durably. oof:
-// [rows, outputs]. test: if it is a file, it is the one at TestPath. Errors: those of WriteNpy.
-absl::StatusOr<SavedPredictions> WritePredictions(const std::string& state_dir,
-                                                  const std::string& job, int64_t attempt,
-                                                  const std::string& suffix, int outputs,
-                                                  absl::Span<const float> oof,
-                                                  const TestAnswers& test);
 
 }  // namespace traind

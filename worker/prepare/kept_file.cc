@@ -10,6 +10,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 #include "common/data/table/mapped_file.h"
+#include "worker/task/failure.h"
 
 namespace traind {
 
@@ -19,8 +20,7 @@ absl::Status KeepFile(absl::string_view field, const std::string& path, const st
   if (there.ok() && there->sha256 == sha256) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, MappedFile::Open(path));
   if (Sha256Hex(file->bytes()) != sha256) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(field, ": ", path, " was changed after the Job was submitted"));
+    return UserError(absl::StrCat(field, ": ", path, " was changed after the Job was submitted"));
   }
   return WriteFileDurably(kept, file->bytes());
 }

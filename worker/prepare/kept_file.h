@@ -11,7 +11,7 @@ namespace traind {
 
 // Copies `path` to `kept`, unless `kept` already has the file's bytes. field: the
 // spec's field, for messages.
-// Errors: FailedPrecondition if the file's digest has changed; those of MappedFile::Open and
+// Errors: UserError() if the file's digest has changed; those of MappedFile::Open and
 // WriteFileDurably.
 absl::Status KeepFile(absl::string_view field, const std::string& path, const std::string& sha256,
                       const std::string& kept);

@@ -30,6 +30,7 @@
 #include "worker/prepare/series_floor.h"
 #include "worker/prepare/threshold_floor.h"
 #include "worker/prepare/tokenizers.h"
+#include "worker/task/failure.h"
 
 namespace traind {
 namespace {
@@ -47,32 +48,6 @@ constexpr absl::Duration kWeightsPatience = absl::Minutes(2);
 // The first floors of other Jobs have priority over our second one.
 constexpr int kNiceAfterFirstFloor = 5;
 
-// A failure, with the reason that is sent to the coordinator.
-struct Failure {
-  AttemptEndReason reason = AttemptEndReason::kInternal;
-  std::string message;
-};
-
-Failure FailureOf(const absl::Status& status) {
-  AttemptEndReason reason = AttemptEndReason::kInternal;
-  switch (status.code()) {
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kPermissionDenied:
-      reason = AttemptEndReason::kDataError;
-      break;
-    case absl::StatusCode::kFailedPrecondition:
-      reason = AttemptEndReason::kUserError;
-      break;
-    case absl::StatusCode::kResourceExhausted:
-      reason = AttemptEndReason::kStorageFull;
-      break;
-    default:
-      break;
-  }
-  return {reason, std::string(status.message())};
-}
-
 // Number of columns that only the floor uses.
 int FloorColumns(const TableSchema& schema) {
   return static_cast<int>(std::count_if(schema.features.begin(), schema.features.end(),
@@ -88,6 +63,7 @@ class PrepareRun {
   absl::Status Run();
 
  private:
+  absl::Status ReadAndFit();
   absl::Status ReadData();
   absl::Status FillCache(const DataFiles& files);
   absl::StatusOr<bool> OpenCached(const DataFiles& files);
@@ -295,7 +271,10 @@ absl::StatusOr<Floor> PrepareRun::FirstFloor() {
   return first;
 }
 
-absl::Status PrepareRun::Run() {
+absl::Status PrepareRun::Run() { return OfUserFiles(ReadAndFit()); }
+
+// What fails here fails for what the user's files hold, unless it is marked otherwise.
+absl::Status PrepareRun::ReadAndFit() {
   RETURN_IF_ERROR(ReadData());
   read_time_ = Spent();
   RETURN_IF_ERROR(WriteFolds());
@@ -313,11 +292,11 @@ absl::Status PrepareRun::Run() {
   return ImproveFloor(first);
 }
 
-void Fail(const rank_protocol::Prepare& task, const Failure& failure, const SendMessage& send) {
+void Fail(const rank_protocol::Prepare& task, const absl::Status& status, const SendMessage& send) {
   rank_protocol::Failed failed;
   failed.attempt = task.attempt;
-  failed.reason = failure.reason;
-  failed.message = failure.message;
+  failed.reason = FailureReason(status);
+  failed.message = std::string(status.message());
   send(failed);
 }
 
@@ -325,23 +304,15 @@ void Fail(const rank_protocol::Prepare& task, const Failure& failure, const Send
 
 void RunPrepare(const rank_protocol::Prepare& task, const Clock& clock, const SendMessage& send) {
   const absl::StatusOr<PrepareSpec> spec = ParsePrepareSpec(task.spec_json);
-  if (!spec.ok()) {
-    Fail(task, {AttemptEndReason::kUserError, std::string(spec.status().message())}, send);
-    return;
-  }
+  if (!spec.ok()) return Fail(task, spec.status(), send);
   absl::Status status;
   try {
     status = PrepareRun(task, *spec, clock, send).Run();
   } catch (const std::bad_alloc&) {
-    Fail(task,
-         {AttemptEndReason::kOutOfMemory, absl::StrCat("not enough memory to read ", spec->train)},
-         send);
-    return;
+    status = OutOfMemory(
+        absl::ResourceExhaustedError(absl::StrCat("not enough memory to read ", spec->train)));
   }
-  if (!status.ok()) {
-    Fail(task, FailureOf(status), send);
-    return;
-  }
+  if (!status.ok()) return Fail(task, status, send);
   rank_protocol::Finished finished;
   finished.attempt = task.attempt;
   send(finished);

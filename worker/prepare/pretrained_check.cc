@@ -11,6 +11,7 @@
 #include "common/base/run_program.h"
 #include "common/base/status_macros.h"
 #include "worker/prepare/kept_file.h"
+#include "worker/task/failure.h"
 
 namespace traind {
 absl::StatusOr<std::string> CheckPretrained(const PretrainedCheck& check, absl::Duration patience) {
@@ -32,10 +33,10 @@ absl::StatusOr<std::string> CheckPretrained(const PretrainedCheck& check, absl::
     return line.is_object() && line.contains(key) && line[key].is_string();
   };
   if (text("report")) return line["report"].get<std::string>();
-  return absl::FailedPreconditionError(
-      text("error") ? line["error"].get<std::string>()
-                    : absl::StrCat("model.pretrained: ", check.file,
-                                   ": the process that tried it ended without an answer"));
+  return UserError(text("error")
+                       ? line["error"].get<std::string>()
+                       : absl::StrCat("model.pretrained: ", check.file,
+                                      ": the process that tried it ended without an answer"));
 }
 
 }  // namespace traind

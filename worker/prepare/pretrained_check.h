@@ -21,7 +21,7 @@ struct PretrainedCheck {
 // Copies the file into the cache, if it is not there, and runs the program on it in a process
 // of its own. Returns the program's report on the weights that it used; "" if the program was
 // not done within `patience`: then each fold checks the weights itself.
-// Errors: FailedPrecondition: the file has changed since it was submitted, the file or its map
+// Errors: UserError(): the file has changed since it was submitted, the file or its map
 // is wrong (the message says how), or the program ended without an answer; those of
 // MappedFile::Open and WriteFileDurably; those of starting the program.
 absl::StatusOr<std::string> CheckPretrained(const PretrainedCheck& check, absl::Duration patience);

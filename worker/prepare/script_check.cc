@@ -9,6 +9,7 @@
 
 #include "common/base/run_program.h"
 #include "common/base/status_macros.h"
+#include "worker/task/failure.h"
 
 namespace traind {
 namespace {
@@ -44,7 +45,7 @@ std::vector<std::string> Arguments(const ScriptCheck& check, const Table& table)
 }
 
 absl::Status Wrong(const ScriptCheck& check, absl::string_view what) {
-  return absl::FailedPreconditionError(absl::StrCat("model.script: ", check.path, ": ", what));
+  return UserError(absl::StrCat("model.script: ", check.path, ": ", what));
 }
 
 }  // namespace
@@ -65,7 +66,7 @@ absl::Status CheckScript(const ScriptCheck& check, const Table& table, absl::Dur
                             : "the process that tried it ended without an answer");
   }
   if (line.contains("error") && line["error"].is_string()) {
-    return absl::FailedPreconditionError(line["error"].get<std::string>());
+    return UserError(line["error"].get<std::string>());
   }
   return absl::OkStatus();
 }

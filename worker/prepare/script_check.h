@@ -21,7 +21,7 @@ struct ScriptCheck {
 
 // Runs the program on made-up rows of the table's shape, in a process of its own that is killed
 // after `patience`.
-// Errors: FailedPrecondition: the module is wrong (the message says how), the program was not
+// Errors: UserError(): the module is wrong (the message says how), the program was not
 // done in time, or ended without an answer; Internal: the program cannot be started.
 absl::Status CheckScript(const ScriptCheck& check, const Table& table, absl::Duration patience);
 

@@ -10,7 +10,7 @@
 
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
-#include "worker/train/failure.h"
+#include "worker/task/failure.h"
 
 namespace traind {
 namespace {

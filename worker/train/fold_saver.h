@@ -20,7 +20,7 @@
 #include "worker/checkpoint/background_writer.h"
 #include "worker/checkpoint/checkpoint.h"
 #include "worker/predict/predictor.h"
-#include "worker/train/event_sink.h"
+#include "worker/task/event_sink.h"
 
 namespace traind {
 

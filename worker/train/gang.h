@@ -9,6 +9,7 @@
 
 #include "common/facts/reasons.h"
 #include "worker/device/collective.h"
+#include "worker/task/fold_trainer.h"
 
 namespace traind {
 

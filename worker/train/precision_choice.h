@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "worker/learner/learner.h"
-#include "worker/train/event_sink.h"
+#include "worker/task/event_sink.h"
 #include "worker/train/gang.h"
 
 namespace traind {

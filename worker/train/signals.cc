@@ -44,7 +44,7 @@ std::vector<std::string> UsageWatch::Add(const UsageWindow& w) {
   sum_.gather_s += w.gather_s;
   sum_.exchange_s += w.exchange_s;
   sum_.pause_s += w.pause_s;
-  sum_.passes += w.passes;
+  sum_.micro_batches += w.micro_batches;
   const double busy_s = sum_.wall_s - sum_.pause_s;
   if (busy_s < kLookAfterS) return {};
   done_ = true;
@@ -55,7 +55,7 @@ std::vector<std::string> UsageWatch::Add(const UsageWindow& w) {
                                        used < kPoor ? "poor" : "training waits",
                                        Advice(sum_, busy_s)));
   }
-  const double per_minute = static_cast<double>(sum_.passes) * 60 / busy_s;
+  const double per_minute = static_cast<double>(sum_.micro_batches) * 60 / busy_s;
   if (plain_rows_ && per_minute < kLeastBatchesPerMinute) {
     warnings.push_back(
         absl::StrFormat("%.0f batches a minute, which is below %.0f: a smaller model or batch, "

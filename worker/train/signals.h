@@ -16,7 +16,7 @@ struct UsageWindow {
   double gather_s = 0;    // putting batches together
   double exchange_s = 0;  // waiting for other ranks and adding up with them
   double pause_s = 0;     // validation, checkpoints, predictions: no steps
-  int64_t passes = 0;
+  int64_t micro_batches = 0;
 };
 
 // Share of the time in which the device computed steps, 0-1; -1: not known (GPUs).

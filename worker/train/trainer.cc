@@ -15,7 +15,7 @@
 #include "worker/device/cuda_api.h"
 #include "worker/device/guard.h"
 #include "worker/device/process_memory.h"
-#include "worker/train/failure.h"
+#include "worker/task/failure.h"
 
 namespace traind {
 namespace {
@@ -33,26 +33,16 @@ constexpr int kMostBadWindows = 3;
 }  // namespace
 
 Trainer::Trainer(rank_protocol::Train train, TaskControl& control, EventSink& sink,
-                 const Clock& clock, PassHook before_pass)
+                 const Clock& clock, MicroBatchHook before_micro_batch)
     : train_(std::move(train)),
       control_(control),
       sink_(sink),
       clock_(clock),
-      before_pass_(std::move(before_pass)) {}
+      before_micro_batch_(std::move(before_micro_batch)) {}
 
 Trainer::~Trainer() = default;
 
-absl::Status Trainer::Run() {
-  RETURN_IF_ERROR(Prepare());
-  const absl::StatusOr<Ending> ending = TrainUntilStopped();
-  if (!ending.ok()) {
-    RescuePredictions();
-    return ending.status();
-  }
-  return Finish(*ending);
-}
-
-absl::StatusOr<Trainer::Ending> Trainer::TrainUntilStopped() {
+absl::StatusOr<Ending> Trainer::TrainUntilStopped() {
   if (OutOfPatience()) return Ending{StopCause::kPatience, true};  // resumed at its end
   while (epoch_ < planned_epochs_) {
     RETURN_IF_ERROR(BeginEpoch());
@@ -62,7 +52,7 @@ absl::StatusOr<Trainer::Ending> Trainer::TrainUntilStopped() {
       if (verdict.validate) RETURN_IF_ERROR(ValidateWithin(verdict));
       if (verdict.stop != StopCause::kNone) return Ending{verdict.stop, verdict.predict};
       if (order_stale_ || position_ >= EpochRows()) break;
-      RETURN_IF_ERROR(TakeStep());
+      RETURN_IF_ERROR(RunStep());
     }
     if (order_stale_) continue;
     RETURN_IF_ERROR(FinishEpoch());
@@ -137,7 +127,7 @@ Verdict Trainer::Decide() {
   return verdict;
 }
 
-absl::Status Trainer::TakeStep() {
+absl::Status Trainer::RunStep() {
   const absl::Duration started = clock_.MonotonicNow();
   const BatchShare share =
       ShareOfBatch(EpochRows(), position_, step_rows_, gang_->rank(), gang_->world_size());
@@ -146,7 +136,7 @@ absl::Status Trainer::TakeStep() {
   step.rows = share.rank_rows;
   step.gang_rows = share.gang_rows;
   step.learning_rate = schedule_.LearningRate(ScheduleStep());
-  RETURN_IF_ERROR(TakePassesThatFit(step));
+  RETURN_IF_ERROR(RunMicroBatchesThatFit(step));
   if (!probed_) RETURN_IF_ERROR(learner_->Synchronize());
   position_ += share.gang_rows;
   order_begin_ += share.rank_rows;
@@ -163,30 +153,30 @@ absl::Status Trainer::TakeStep() {
   return absl::OkStatus();
 }
 
-absl::Status Trainer::TakePassesThatFit(const StepInput& step) {
-  absl::Status taken = TakePasses(step);
+absl::Status Trainer::RunMicroBatchesThatFit(const StepInput& step) {
+  absl::Status taken = RunMicroBatches(step);
   while (!taken.ok()) {
     RETURN_IF_ERROR(MakeRoom(taken));
-    taken = TakePasses(step);
+    taken = RunMicroBatches(step);
   }
   return absl::OkStatus();
 }
 
-// One optimizer step, in as many passes as this rank's share of it needs; at least one,
+// One optimizer step, in as many micro-batches as this rank's share of it needs; at least one,
 // as the others wait for it.
-absl::Status Trainer::TakePasses(StepInput step) {
+absl::Status Trainer::RunMicroBatches(StepInput step) {
   const int64_t end = step.begin + step.rows;
-  for (uint64_t pass = 0; pass == 0 || step.begin < end; ++pass) {
+  for (uint64_t part = 0; part == 0 || step.begin < end; ++part) {
     step.rows = std::min(batch_, end - step.begin);
     step.last = step.begin + step.rows >= end;
     step.dropout_seed =
         StreamSeed(spec_.seed, Stream::kDropout, static_cast<uint64_t>(train_.fold),
-                   static_cast<uint64_t>(step_), static_cast<uint64_t>(gang_->rank()) | pass << 16);
+                   static_cast<uint64_t>(step_), static_cast<uint64_t>(gang_->rank()) | part << 16);
     exchanging_ = step.last;
-    if (before_pass_ != nullptr) RETURN_IF_ERROR(before_pass_(step));
+    if (before_micro_batch_ != nullptr) RETURN_IF_ERROR(before_micro_batch_(step));
     RETURN_IF_ERROR(learner_->Step(step));
     step.begin += step.rows;
-    ++passes_;
+    ++micro_batches_;
   }
   return absl::OkStatus();
 }
@@ -224,7 +214,8 @@ absl::Status Trainer::MakeRoom(const absl::Status& failed) {
   return absl::OkStatus();
 }
 
-// What was best saw more than the model sees from now on.
+// The best weights were trained on longer windows than the model sees from now on, so they no
+// longer count.
 absl::Status Trainer::ShortenWindow(int64_t steps) {
   RETURN_IF_ERROR(learner_->ShortenWindow(steps));
   has_best_ = false;
@@ -237,14 +228,14 @@ absl::Status Trainer::ShortenWindow(int64_t steps) {
 }
 
 absl::Status Trainer::FinishEpoch() {
-  RETURN_IF_ERROR(TakeLoss());
+  RETURN_IF_ERROR(AddLoss());
   const LossSum loss = std::exchange(epoch_loss_, LossSum{});
   const absl::Duration trained = clock_.MonotonicNow() - epoch_began_;
   const int64_t steps = (position_ + GangStepRows() - 1) / GangStepRows();
   const double rows = static_cast<double>(steps) / static_cast<double>(StepsPerEpoch());
   ++epoch_;
   position_ = 0;
-  passes_behind_ += rows;
+  epochs_seen_ += rows;
   PlanSchedule();
   RETURN_IF_ERROR(Validate());
   if (order_stale_) return absl::OkStatus();  // fell back: this epoch is undone
@@ -277,7 +268,7 @@ bool Trainer::OutOfPatience() const {
   return spec_.patience > 0 && epochs_without_better_ >= spec_.patience;
 }
 
-absl::Status Trainer::TakeLoss() {
+absl::Status Trainer::AddLoss() {
   ASSIGN_OR_RETURN(const LossSum window, learner_->ConsumeLoss());
   for (LossSum* sum : {&epoch_loss_, &progress_loss_}) {
     sum->sum += window.sum;
@@ -300,9 +291,9 @@ absl::Status Trainer::TakeLoss() {
 }
 
 absl::Status Trainer::ReportProgress(absl::Duration now) {
-  RETURN_IF_ERROR(TakeLoss());
+  RETURN_IF_ERROR(AddLoss());
   const LossSum window = std::exchange(progress_loss_, LossSum{});
-  const UsageWindow usage = TakeUsage(now, window.gather_s);
+  const UsageWindow usage = MeasureUsage(now, window.gather_s);
   if (gang_->leads()) {
     const double seconds = usage.wall_s;
     rank_protocol::Progress progress;
@@ -331,7 +322,7 @@ absl::Status Trainer::ReportProgress(absl::Duration now) {
 }
 
 // Since the last Progress.
-UsageWindow Trainer::TakeUsage(absl::Duration now, double gather_s) {
+UsageWindow Trainer::MeasureUsage(absl::Duration now, double gather_s) {
   timespec cpu{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
   const double cpu_s = absl::ToDoubleSeconds(absl::DurationFromTimespec(cpu));
@@ -343,7 +334,7 @@ UsageWindow Trainer::TakeUsage(absl::Duration now, double gather_s) {
     usage.exchange_s = absl::ToDoubleSeconds(gang_->group()->ConsumeTime());
   }
   usage.pause_s = absl::ToDoubleSeconds(std::exchange(pause_, absl::ZeroDuration()));
-  usage.passes = passes_ - std::exchange(progress_passes_, passes_);
+  usage.micro_batches = micro_batches_ - std::exchange(progress_micro_batches_, micro_batches_);
   return usage;
 }
 
@@ -468,13 +459,13 @@ int64_t Trainer::EpochSteps() const {
 
 // Where the schedule is; unlike step_ in steps of the size that is taken now.
 int64_t Trainer::ScheduleStep() const {
-  return std::llround(passes_behind_ * static_cast<double>(StepsPerEpoch())) +
+  return std::llround(epochs_seen_ * static_cast<double>(StepsPerEpoch())) +
          position_ / GangStepRows();
 }
 
 // The end moves with the Plan, and with epochs that had more or less than it wants now.
 void Trainer::PlanSchedule() {
-  const int64_t begun = std::llround(passes_behind_ * static_cast<double>(StepsPerEpoch()));
+  const int64_t begun = std::llround(epochs_seen_ * static_cast<double>(StepsPerEpoch()));
   schedule_.total_steps = begun + (planned_epochs_ - epoch_) * EpochSteps();
 }
 

@@ -19,8 +19,10 @@
 #include "worker/device/collective.h"
 #include "worker/learner/learner.h"
 #include "worker/rank_protocol/messages.h"
+#include "worker/task/event_sink.h"
+#include "worker/task/fold_trainer.h"
+#include "worker/task/task_control.h"
 #include "worker/train/evaluator.h"
-#include "worker/train/event_sink.h"
 #include "worker/train/fold_data.h"
 #include "worker/train/fold_saver.h"
 #include "worker/train/gang.h"
@@ -28,37 +30,30 @@
 #include "worker/train/schedule.h"
 #include "worker/train/signals.h"
 #include "worker/train/step_timer.h"
-#include "worker/train/task_control.h"
 #include "worker/train/training_spec.h"
 
 namespace traind {
 
-// One task of one Rank. Says Started, Probe, Progress, Epoch, CheckpointSaved,
-// FoldSaved and Decision; Finished and Failed are its caller's. In a gang rank 0
-// speaks for all but Started, and alone writes files.
-// Threads: Run() on one; the TaskControl may change under it.
-// Errors: FailureReason() names each.
-class Trainer {
+// A network on one Rank. In a gang every rank sends Started; all else is sent by rank 0, which
+// alone writes files.
+// Threads, errors: those of FoldTrainer.
+class Trainer final : public FoldTrainer {
  public:
+  // Asked before the forward and backward pass of each micro-batch; an error that it returns is
+  // taken as if the pass had ended so. For tests.
+  using MicroBatchHook = std::function<absl::Status(const StepInput&)>;
   // References outlive it.
-  // before_pass: asked before each forward and backward pass; what it says is taken as if
-  // the pass had ended so. For tests.
-  using PassHook = std::function<absl::Status(const StepInput&)>;
   Trainer(rank_protocol::Train train, TaskControl& control, EventSink& sink, const Clock& clock,
-          PassHook before_pass = nullptr);
-  ~Trainer();
+          MicroBatchHook before_micro_batch = nullptr);
+  ~Trainer() override;
 
-  absl::Status Run();
+  absl::Status Start() override;
+  absl::StatusOr<Ending> TrainUntilStopped() override;
+  absl::Status Finish(const Ending& ending) override;
+  void Rescue() override;
 
  private:
-  // How training ended.
-  struct Ending {
-    StopCause cause = StopCause::kEpochs;
-    bool predict = true;
-  };
-
   // Getting ready.
-  absl::Status Prepare();
   void SaveModelFile();
   absl::Status JoinGang();
   absl::Status CreateLearner();
@@ -68,18 +63,17 @@ class Trainer {
   void ChooseBatch(const Checkpoint* resumed);
   double PeakRate() const;
   absl::Status ChooseTrainingPrecision(const Checkpoint* resumed);
-  std::string Picked() const;
+  std::string ResolvedSettings() const;
   void SayStarted();
 
   // The loop.
-  absl::StatusOr<Ending> TrainUntilStopped();
   absl::Status BeginEpoch();
   absl::StatusOr<Verdict> BeforeStep();
   absl::Status ValidateWithin(const Verdict& verdict);
   Verdict Decide();
-  absl::Status TakeStep();
-  absl::Status TakePasses(StepInput step);
-  absl::Status TakePassesThatFit(const StepInput& step);
+  absl::Status RunStep();
+  absl::Status RunMicroBatches(StepInput step);
+  absl::Status RunMicroBatchesThatFit(const StepInput& step);
   absl::Status MakeRoom(const absl::Status& failed);
   absl::Status ShortenWindow(int64_t steps);
   absl::Status FinishEpoch();
@@ -87,8 +81,8 @@ class Trainer {
 
   // Looking at what came out.
   absl::Status ReportProgress(absl::Duration now);
-  UsageWindow TakeUsage(absl::Duration now, double gather_s);
-  absl::Status TakeLoss();
+  UsageWindow MeasureUsage(absl::Duration now, double gather_s);
+  absl::Status AddLoss();
   absl::Status SendProbe();
   absl::Status Validate();
   absl::Status EvaluateNow(Weights which, std::vector<float>& outputs);
@@ -97,9 +91,7 @@ class Trainer {
   void StartCheckpoint();
 
   // The end.
-  absl::Status Finish(const Ending& ending);
   absl::Status PredictAndSave(const Ending& ending);
-  void RescuePredictions();
   absl::StatusOr<TestAnswers> PredictTestNow(bool last);
 
   Checkpoint Capture(Learner::State state) const;
@@ -145,11 +137,11 @@ class Trainer {
   Schedule schedule_;
 
   // The position.
-  int64_t step_ = 0;          // optimizer steps done; never goes back
-  int64_t epoch_ = 0;         // full epochs done
-  int64_t position_ = 0;      // in the epoch's order
-  double passes_behind_ = 0;  // over all rows, in full epochs
-  int64_t order_begin_ = 0;   // of this rank's next batch in the learner's order
+  int64_t step_ = 0;         // optimizer steps done; never goes back
+  int64_t epoch_ = 0;        // full epochs done
+  int64_t position_ = 0;     // in the epoch's order
+  double epochs_seen_ = 0;   // over all rows, in full epochs
+  int64_t order_begin_ = 0;  // of this rank's next batch in the learner's order
   bool order_stale_ = true;
   LossSum epoch_loss_, progress_loss_;  // since the epoch began, since the last Progress
 
@@ -171,7 +163,7 @@ class Trainer {
   absl::Duration validated_at_;
   absl::Duration progress_at_;
   int64_t progress_step_ = 0, progress_rows_ = 0, rows_done_ = 0;
-  int64_t passes_ = 0, progress_passes_ = 0;
+  int64_t micro_batches_ = 0, progress_micro_batches_ = 0;
   absl::Duration pause_;  // since the last Progress: time in which no steps were made
   double cpu_s_ = 0;      // of the process, at the last Progress
   std::optional<UsageWatch> usage_;
@@ -182,7 +174,7 @@ class Trainer {
   bool fall_back_ = false;
 
   // Running out of memory.
-  const PassHook before_pass_;
+  const MicroBatchHook before_micro_batch_;
   MemoryLadder ladder_;
   bool exchanging_ = false;  // in a pass whose gradients go to other ranks meanwhile
 };

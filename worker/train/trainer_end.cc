@@ -30,7 +30,7 @@ absl::Status Trainer::Finish(const Ending& ending) {
   if (!gang_->leads()) return absl::OkStatus();
   // Room in the deadline goes to the predictions; the checkpoint is written beside.
   constexpr absl::Duration kLongestWait = absl::Seconds(30);
-  RETURN_IF_ERROR(TakeLoss());
+  RETURN_IF_ERROR(AddLoss());
   ASSIGN_OR_RETURN(Learner::State state, learner_->Save());
   const Checkpoint checkpoint = Capture(std::move(state));
   std::optional<double> score;
@@ -51,7 +51,7 @@ absl::StatusOr<TestAnswers> Trainer::PredictTestNow(bool last) {
 }
 
 // Something went wrong, but there are good weights: the fold may still count.
-void Trainer::RescuePredictions() {
+void Trainer::Rescue() {
   if (!gang_->leads() || !has_best_ || predictions_saved_ || best_outputs_.empty()) return;
   const absl::StatusOr<TestAnswers> test = PredictTestNow(/*last=*/false);
   if (!test.ok()) return;

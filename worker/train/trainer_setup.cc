@@ -13,7 +13,7 @@
 #include "worker/device/cuda_api.h"
 #include "worker/device/process_memory.h"
 #include "worker/predict/model_file.h"
-#include "worker/train/failure.h"
+#include "worker/task/failure.h"
 #include "worker/train/precision_choice.h"
 #include "worker/train/trainer.h"
 
@@ -35,7 +35,7 @@ std::vector<float> BalancedWeights(const std::vector<int32_t>& classes,
 
 }  // namespace
 
-absl::Status Trainer::Prepare() {
+absl::Status Trainer::Start() {
   threads_ = train_.threads;
   SetTorchThreads(threads_);
   orders_ = control_.orders();
@@ -81,7 +81,7 @@ absl::Status Trainer::Prepare() {
   validated_at_ = progress_at_ = clock_.MonotonicNow();
   progress_step_ = step_;
   usage_.emplace(threads_, cuda_ != nullptr, data_.shape().window == 1);
-  TakeUsage(progress_at_, 0);  // what was before the first step is not its
+  MeasureUsage(progress_at_, 0);  // what was before the first step is not its
   return absl::OkStatus();
 }
 
@@ -200,7 +200,7 @@ absl::Status Trainer::ChooseTrainingPrecision(const Checkpoint* resumed) {
     request.wanted = spec_.precision;
   }
   if (cuda_ != nullptr) request.compute_capability = cuda_->ComputeCapability();
-  request.step = [this](const StepInput& step) { return TakePassesThatFit(step); };
+  request.step = [this](const StepInput& step) { return RunMicroBatchesThatFit(step); };
   request.batch = batch_;
   request.training_rows = data_.rows.training;
   request.window = data_.shape().window;
@@ -221,7 +221,7 @@ absl::Status Trainer::ChooseTrainingPrecision(const Checkpoint* resumed) {
 }
 
 // What was chosen, by the spec or here.
-std::string Trainer::Picked() const {
+std::string Trainer::ResolvedSettings() const {
   return absl::StrCat(
       "precision=", PrecisionName(learner_->precision()), " threads=", threads_,
       " batch=", PassesText(batch_, step_rows_), " collective=",
@@ -236,7 +236,7 @@ void Trainer::SayStarted() {
   started.parameters = TotalSize(learner_->layout());
   started.precision = std::string(PrecisionName(learner_->precision()));
   started.batch = static_cast<int>(batch_);
-  started.resolved_settings = Picked();
+  started.resolved_settings = ResolvedSettings();
   started.steps_per_epoch = StepsPerEpoch();
   started.first_step = step_;
   started.start_epoch = static_cast<int>(epoch_);

@@ -146,7 +146,7 @@ Checkpoint Trainer::Capture(Learner::State state) const {
   c.step = step_;
   c.epoch = epoch_;
   c.position = position_;
-  c.passes = passes_behind_;
+  c.epochs_seen = epochs_seen_;
   c.epoch_fraction = EpochsDone();
   c.epoch_loss_sum = epoch_loss_.sum;
   c.epoch_loss_rows = epoch_loss_.rows;
@@ -177,7 +177,7 @@ absl::Status Trainer::Restore(const Checkpoint& c) {
   step_ = c.step;
   epoch_ = c.epoch;
   position_ = std::min(c.position, TrainingRows());
-  passes_behind_ = c.passes;
+  epochs_seen_ = c.epochs_seen;
   PlanSchedule();
   epoch_loss_ = LossSum{};
   epoch_loss_.sum = c.epoch_loss_sum;
@@ -196,7 +196,7 @@ absl::Status Trainer::Restore(const Checkpoint& c) {
 }
 
 void Trainer::StartCheckpoint() {
-  if (!TakeLoss().ok() || fall_back_) return;  // what is not sound is not kept
+  if (!AddLoss().ok() || fall_back_) return;  // what is not sound is not kept
   absl::StatusOr<Learner::State> state = learner_->Save();
   if (!state.ok()) return Warn(absl::StrCat("no checkpoint: ", state.status().message()));
   std::optional<double> score;

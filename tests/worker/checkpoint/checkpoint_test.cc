@@ -36,7 +36,7 @@ Checkpoint Sample(int64_t step) {
   c.step = step;
   c.epoch = 3;
   c.position = 64;
-  c.passes = 1.75;
+  c.epochs_seen = 1.75;
   c.epoch_fraction = 3.1;
   c.epoch_loss_sum = 0.1 + 0.2;
   c.epoch_loss_rows = 64;
@@ -126,7 +126,7 @@ TEST_F(CheckpointTest, EveryFieldComesBackAsItWas) {
   EXPECT_EQ(read->epochs_without_better, expected.epochs_without_better);
   EXPECT_TRUE(std::isnan(read->patience_metric));
   EXPECT_EQ(read->step_rows, 128);
-  EXPECT_EQ(read->passes, 1.75);
+  EXPECT_EQ(read->epochs_seen, 1.75);
   EXPECT_TRUE(read->recompute);
   EXPECT_EQ(read->slots, expected.slots);
 }
@@ -153,7 +153,7 @@ TEST_F(CheckpointTest, TheFirstFormatIsStillRead) {
   const Checkpoint expected = Sample(100);
   EXPECT_EQ(read->optimizer, "adamw");
   EXPECT_EQ(read->step_rows, 32);
-  EXPECT_EQ(read->passes, 3) << "its epochs were whole";
+  EXPECT_EQ(read->epochs_seen, 3) << "its epochs were whole";
   EXPECT_EQ(read->best_loss, expected.best_loss);
   ASSERT_EQ(read->slots.size(), 4u);
   for (const auto& [slot, values] : read->slots) EXPECT_EQ(values, expected.slots.at(slot)) << slot;

@@ -97,7 +97,7 @@ class DaemonTest : public ::testing::Test {
     coordinator_ = std::make_unique<FakeCoordinator>(absl::StrCat("unix:", state_, "/worker.sock"));
     options_.state_dir = state_;
     options_.coordinator = absl::StrCat("unix:", state_, "/worker.sock");
-    options_.trainrank = options_.trainprep = kFakeRank;
+    options_.programs = {{"trainrank", kFakeRank}, {"trainprep", kFakeRank}};
     options_.stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     options_.stop_grace = absl::Seconds(5);
     options_.core.cores = 2;
@@ -337,7 +337,7 @@ TEST_F(DaemonTest, AShutdownMessageSavesReportsAndEnds) {
 }
 
 TEST_F(DaemonTest, AProgramThatIsMissingFailsTheTaskNotTheWorker) {
-  options_.trainrank = "/nowhere/trainrank";
+  options_.programs["trainrank"] = "/nowhere/trainrank";
   coordinator_->Start();
   StartDaemon();
   coordinator_->Send(Start(7, "{}"));

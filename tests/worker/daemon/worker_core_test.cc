@@ -346,7 +346,7 @@ TEST_F(CoreTest, PreparesGoByDeadlineTwoAtATime) {
     Start(Prepare(attempt, now_ + absl::Seconds(100 - 10 * attempt)));
   }
   EXPECT_EQ(spawned_.size(), 2u);
-  EXPECT_EQ(spawned_[0].program, Program::kPrepare);
+  EXPECT_STREQ(spawned_[0].program->name, "trainprep");
   for (ProcessId process = 1; process <= 4; ++process) {
     const int64_t attempt = Sent<rp::Prepare>()[static_cast<size_t>(process) - 1].attempt;
     Say(process, About<rp::TableReady>(attempt));

@@ -277,7 +277,7 @@ TEST(TextLearnerTest, WithDropoutAndAccumulationEitherPathIsTheSame) {
   for (const Recorded& run : {kPlain, kDisentangled}) {
     LearnerOptions options = OptionsOf(run);
     options.model.text->dropout = 0.3;
-    const std::vector<double> by_hand = LossesOf(golden, run, options);
+    const std::vector<double> handwritten = LossesOf(golden, run, options);
     options.paths.handwritten_backward = false;
     const std::vector<double> autograd = LossesOf(golden, run, options);
     options.model.text->dropout = 0;

@@ -8,7 +8,7 @@
 
 #include "tests/worker/train/trainer_fixture.h"
 #include "worker/device/guard.h"
-#include "worker/train/failure.h"
+#include "worker/task/failure.h"
 
 namespace traind {
 namespace {
@@ -131,7 +131,7 @@ TEST_F(GangTest, AGangThatDoesNotComeTogetherFailsInTime) {
   train.rendezvous.timeout_ms = 300;
   RecordingSink sink;
   const absl::Status status = Run(train, sink);
-  EXPECT_EQ(FailureReason(status), AttemptEndReason::kCollectiveTimeout) << status.ToString();
+  EXPECT_EQ(FaultOf(status), Fault::kCollective) << status.ToString();
 }
 
 }  // namespace

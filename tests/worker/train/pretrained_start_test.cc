@@ -2,7 +2,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "tests/worker/train/trainer_fixture.h"
-#include "worker/train/failure.h"
+#include "worker/task/failure.h"
 #include "worker/train/fold_shape.h"
 
 namespace traind {

@@ -87,9 +87,9 @@ class TrainerTest : public testing::Test {
     return Run(train, control, sink);
   }
   absl::Status Run(const rp::Train& train, TaskControl& control, RecordingSink& sink,
-                   Trainer::PassHook before_pass = nullptr) {
-    Trainer trainer(train, control, sink, SystemClock(), std::move(before_pass));
-    return trainer.Run();
+                   Trainer::MicroBatchHook before_micro_batch = nullptr) {
+    Trainer trainer(train, control, sink, SystemClock(), std::move(before_micro_batch));
+    return TrainFold(trainer);
   }
   // Stops hard as soon as the probe is through: after a few steps, in the first epoch.
   absl::Status RunALittle(const rp::Train& train, RecordingSink& sink) {

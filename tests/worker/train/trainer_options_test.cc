@@ -10,7 +10,7 @@
 
 #include "tests/worker/train/trainer_fixture.h"
 #include "worker/device/guard.h"
-#include "worker/train/failure.h"
+#include "worker/task/failure.h"
 
 namespace traind {
 namespace {
@@ -250,7 +250,7 @@ TEST_F(TrainerTest, WithoutRoomForOneRowTheFoldFailsWithThatReason) {
   RecordingSink sink;
   const absl::Status status =
       Run(train, control, sink, [](const StepInput&) { return OutOfMemoryError("injected"); });
-  EXPECT_EQ(FailureReason(status), AttemptEndReason::kOutOfMemory);
+  EXPECT_EQ(FaultOf(status), Fault::kOutOfMemory);
   EXPECT_TRUE(absl::StrContains(status.message(), "one row at a time")) << status.ToString();
   EXPECT_EQ(sink.All<rp::Decision>().size(), 4u);  // 16 -> 8 -> 4 -> 2 -> 1
 }

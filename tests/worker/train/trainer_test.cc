@@ -12,7 +12,7 @@
 #include "common/base/durable_file.h"
 #include "common/data/table/npy.h"
 #include "tests/worker/train/trainer_fixture.h"
-#include "worker/train/failure.h"
+#include "worker/task/failure.h"
 
 namespace traind {
 namespace {

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "worker/task/task_control.h"
 #include "worker/train/memory_ladder.h"
 #include "worker/train/schedule.h"
 #include "worker/train/signals.h"
 #include "worker/train/step_timer.h"
-#include "worker/train/task_control.h"
 #include "worker/train/training_spec.h"
 
 namespace traind {
@@ -285,13 +285,13 @@ TEST(MemoryLadderTest, WindowsAreHalvedWhenAllElseIsGivenUpAndStayWindows) {
   EXPECT_FALSE(ladder.Next(1, 2, {false, 3}).has_value());
 }
 
-UsageWindow Window(double wall, double cpu, double gather, double exchange, int64_t passes) {
+UsageWindow Window(double wall, double cpu, double gather, double exchange, int64_t micro_batches) {
   UsageWindow window;
   window.wall_s = wall;
   window.cpu_s = cpu;
   window.gather_s = gather;
   window.exchange_s = exchange;
-  window.passes = passes;
+  window.micro_batches = micro_batches;
   return window;
 }
 

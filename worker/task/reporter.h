@@ -10,7 +10,7 @@
 
 #include "common/base/clock.h"
 #include "worker/rank_protocol/line_channel.h"
-#include "worker/train/event_sink.h"
+#include "worker/task/event_sink.h"
 
 namespace traind {
 

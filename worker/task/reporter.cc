@@ -1,4 +1,4 @@
-#include "worker/rank/reporter.h"
+#include "worker/task/reporter.h"
 
 #include <absl/status/status.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "worker/train/task_control.h"
+#include "worker/task/task_control.h"
 
 namespace traind {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/inference/inference_control.h"
+#include "worker/task/inference_control.h"
 
 #include <utility>
 

@@ -1,31 +1,50 @@
-#include "worker/rank/rank.h"
+#include "worker/task/task_process.h"
 
 #include <absl/strings/str_cat.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
-#include <type_traits>
+#include <cstdio>
+#include <thread>
 #include <utility>
 #include <variant>
 
 #include "common/base/engine_version.h"
 #include "common/base/log.h"
-#include "worker/device/guard.h"
-#include "worker/inference/dataset_prediction.h"
-#include "worker/inference/row_server.h"
-#include "worker/train/failure.h"
-#include "worker/train/trainer.h"
+#include "worker/task/failure.h"
+#include "worker/task/fold_trainer.h"
 
 namespace traind {
+namespace {
 
-void Rank::Run(const std::string& device) {
-  SayReady(device);
+// Such a process must not outlive its Worker: the kernel sees to it, from here on.
+bool DieWithParent() {
+  const pid_t parent = getppid();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  return getppid() == parent;  // else it died before that line
+}
+
+// Moves one of the protocol's descriptors away from 0 and 1: whatever a library prints goes to
+// the log.
+int KeepAway(int fd, int replacement) {
+  const int kept = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+  dup2(replacement, fd);
+  return kept;
+}
+
+}  // namespace
+
+void TaskProcess::Run(const std::string& device) {
+  SendReady(device);
   while (std::optional<Task> task = NextTask()) {
     RunTask(*task);
-    SayReady(device);
+    SendReady(device);
   }
 }
 
-void Rank::SayReady(const std::string& device) {
+void TaskProcess::SendReady(const std::string& device) {
   rank_protocol::Ready ready;
   ready.pid = getpid();
   ready.engine = kEngineVersion;
@@ -34,7 +53,7 @@ void Rank::SayReady(const std::string& device) {
   reporter_.Drain(absl::InfiniteDuration());  // nothing else would send what is left
 }
 
-std::optional<Rank::Task> Rank::NextTask() {
+std::optional<TaskProcess::Task> TaskProcess::NextTask() {
   absl::MutexLock lock(&mutex_);
   running_.reset();
   const auto something = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -47,9 +66,9 @@ std::optional<Rank::Task> Rank::NextTask() {
   return running_;
 }
 
-void Rank::RunTask(const Task& task) {
+void TaskProcess::RunTask(const Task& task) {
   TRAIND_LOG(INFO) << "attempt " << task.attempt << ": " << task.what;
-  const absl::Status status = Guarded([&] { return task.work(); });
+  const absl::Status status = engine_.Guard(task.work);
   if (status.ok()) {
     rank_protocol::Finished finished;
     finished.attempt = task.attempt;
@@ -64,7 +83,7 @@ void Rank::RunTask(const Task& task) {
   reporter_.Send(failed);
 }
 
-void Rank::ReadCommands() {
+void TaskProcess::ReadCommands() {
   while (true) {
     const absl::StatusOr<std::string> line = channel_.ReadLine(absl::InfiniteDuration());
     if (!line.ok()) {
@@ -84,68 +103,59 @@ void Rank::ReadCommands() {
   }
 }
 
-void Rank::Handle(const rank_protocol::ToProcess& message) {
-  std::visit(
-      [this](const auto& m) {
-        using M = std::decay_t<decltype(m)>;
-        if constexpr (std::is_same_v<M, rank_protocol::Replan>) {
-          PassOn(m, "replan");
-        } else if constexpr (std::is_same_v<M, rank_protocol::Stop>) {
-          PassOn(m, "stop");
-        } else if constexpr (std::is_same_v<M, rank_protocol::Prepare>) {
-          rank_protocol::Failed failed;
-          failed.attempt = m.attempt;
-          failed.reason = AttemptEndReason::kInternal;
-          failed.message = "trainrank trains and predicts; trainprep prepares";
-          reporter_.Send(failed);
-        } else {
-          Take(m);
-        }
-      },
-      message);
+void TaskProcess::Handle(const rank_protocol::ToProcess& message) {
+  std::visit([this](const auto& m) { Accept(m); }, message);
 }
 
-void Rank::Add(Task task) {
+void TaskProcess::Add(Task task) {
   absl::MutexLock lock(&mutex_);
   waiting_.push_back(std::move(task));
 }
 
-void Rank::Take(const rank_protocol::Train& train) {
+void TaskProcess::Accept(const rank_protocol::Train& train) {
   Task task;
   task.attempt = train.attempt;
   task.what = absl::StrCat("job ", train.job, " fold ", train.fold, " rank ", train.rank, " of ",
                            train.world_size);
   task.training = std::make_shared<TaskControl>(train, clock_);  // its clock starts here
   task.work = [this, train, control = task.training] {
-    return Trainer(train, *control, reporter_, clock_).Run();
+    return TrainFold(*engine_.NewTrainer(train, *control, reporter_, clock_));
   };
   Add(std::move(task));
 }
 
-void Rank::Take(const rank_protocol::Predict& predict) {
+void TaskProcess::Accept(const rank_protocol::Predict& predict) {
   Task task;
   task.attempt = predict.attempt;
   task.what = absl::StrCat("job ", predict.job, ": predict a file");
   task.inference =
       std::make_shared<InferenceControl>(predict.attempt, predict.remaining_ms, clock_);
   task.work = [this, predict, control = task.inference] {
-    return DatasetPrediction(predict, *control, reporter_, clock_).Run();
+    return engine_.Predict(predict, *control, reporter_, clock_);
   };
   Add(std::move(task));
 }
 
-void Rank::Take(const rank_protocol::Serve& serve) {
+void TaskProcess::Accept(const rank_protocol::Serve& serve) {
   Task task;
   task.attempt = serve.attempt;
   task.what = absl::StrCat("job ", serve.job, ": serve rows");
   task.inference = std::make_shared<InferenceControl>(serve.attempt, serve.remaining_ms, clock_);
   task.work = [this, serve, control = task.inference] {
-    return RowServer(serve, *control, reporter_, clock_).Run();
+    return engine_.Serve(serve, *control, reporter_, clock_);
   };
   Add(std::move(task));
 }
 
-void Rank::Take(const rank_protocol::Rows& rows) {
+void TaskProcess::Accept(const rank_protocol::Prepare& prepare) {
+  rank_protocol::Failed failed;
+  failed.attempt = prepare.attempt;
+  failed.reason = AttemptEndReason::kInternal;
+  failed.message = "this program trains and predicts; trainprep prepares";
+  reporter_.Send(failed);
+}
+
+void TaskProcess::Accept(const rank_protocol::Rows& rows) {
   const Task task = Find(rows.attempt);
   if (task.inference != nullptr) return task.inference->Push(rows);
   rank_protocol::Answered answer;
@@ -156,7 +166,11 @@ void Rank::Take(const rank_protocol::Rows& rows) {
   reporter_.Send(answer);
 }
 
-void Rank::Take(const rank_protocol::Exit&) {
+void TaskProcess::Accept(const rank_protocol::Replan& replan) { PassOn(replan, "replan"); }
+
+void TaskProcess::Accept(const rank_protocol::Stop& stop) { PassOn(stop, "stop"); }
+
+void TaskProcess::Accept(const rank_protocol::Exit&) {
   {
     absl::MutexLock lock(&mutex_);
     exiting_ = true;
@@ -167,22 +181,45 @@ void Rank::Take(const rank_protocol::Exit&) {
   _exit(0);
 }
 
-// Orders for a task that has just ended cross its Finished on the way: no error.
+// An order for a task that has just ended crosses its Finished on the way: that is no error.
 template <class Order>
-void Rank::PassOn(const Order& order, const char* name) {
+void TaskProcess::PassOn(const Order& order, const char* name) {
   const Task task = Find(order.attempt);
   if (task.training != nullptr) return task.training->Apply(order);
   if (task.inference != nullptr) return task.inference->Apply(order);
   TRAIND_LOG(INFO) << name << " for attempt " << order.attempt << ", which does not run here";
 }
 
-Rank::Task Rank::Find(int64_t attempt) {
+TaskProcess::Task TaskProcess::Find(int64_t attempt) {
   absl::MutexLock lock(&mutex_);
   if (running_.has_value() && running_->attempt == attempt) return *running_;
   for (const Task& task : waiting_) {
     if (task.attempt == attempt) return task;
   }
   return Task();
+}
+
+int RunTaskProcess(Engine& engine, const std::function<absl::StatusOr<std::string>()>& start) {
+  if (!DieWithParent()) return 1;
+  signal(SIGPIPE, SIG_IGN);
+  const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  rank_protocol::LineChannel channel(KeepAway(STDIN_FILENO, null),
+                                     KeepAway(STDOUT_FILENO, STDERR_FILENO));
+  const Clock& clock = SystemClock();
+  Reporter reporter(channel, clock);
+  TaskProcess process(channel, reporter, clock, engine);
+  std::thread([&process] { process.ReadCommands(); }).detach();
+  const absl::StatusOr<std::string> device = start();
+  if (!device.ok()) {
+    TRAIND_LOG(ERROR) << device.status().ToString();
+    // Not through destructors: the reading thread still uses what they would destroy.
+    std::fflush(nullptr);
+    _exit(1);
+  }
+  process.Run(*device);
+  reporter.Drain(absl::Seconds(1));
+  std::fflush(nullptr);
+  _exit(0);
 }
 
 }  // namespace traind

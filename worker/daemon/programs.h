@@ -1,0 +1,39 @@
+// The programs that work for a Worker: which tasks each takes, and how long it lives. To add a
+// program is a line of kPrograms; it lies beside trainworker, and speaks worker/rank_protocol.
+#pragma once
+
+#include <absl/strings/string_view.h>
+
+#include "worker/daemon/task.h"
+
+namespace traind::worker {
+
+struct Program {
+  const char* name;    // of the binary
+  const char* models;  // the one kind of model (model.KIND in the spec) that it takes; "": any
+  bool prepares;       // PREPARE, else TRAIN, PREDICT and SERVE
+  // Takes one task, which is sent at once, and exits after it. Else it says Ready before each.
+  bool one_task;
+  bool kept_warm;  // idle ones wait for the next task (spares.h)
+  int nice;        // added to the Worker's own
+};
+
+// Both give way to daemons, and training gives way to the floor.
+inline constexpr Program kPrograms[] = {
+    {"trainprep", "", /*prepares=*/true, /*one_task=*/true, /*kept_warm=*/false, /*nice=*/2},
+    {"trainrank", "", /*prepares=*/false, /*one_task=*/false, /*kept_warm=*/true, /*nice=*/5},
+};
+
+// The first program that takes such a task: one that names the kind of model goes first.
+inline const Program& ProgramFor(TaskKind kind, absl::string_view model) {
+  const bool prepares = kind == TaskKind::kPrepare;
+  const Program* any = nullptr;
+  for (const Program& program : kPrograms) {
+    if (program.prepares != prepares) continue;
+    if (*program.models != '\0' && program.models == model) return program;
+    if (any == nullptr && *program.models == '\0') any = &program;
+  }
+  return *any;
+}
+
+}  // namespace traind::worker
