@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Sets everything up, builds everything and runs every test. Tells the seconds that each of the three took
-# ('phase build: 512 s'); the last line is 'N passed, N failed', of test cases; exit 0 if none failed.
+# ('phase build: 512 s'). The last line is 'N passed, N failed', of test cases, with ', N skipped' behind it where
+# cases could not run here; those are named in the lines before. Exit 0 if none failed.
 #
 #   deploy/test.sh [BAZEL ARGUMENT...]   instead of //..., such as //tests/common/...
 #

@@ -6,22 +6,43 @@
 #include <absl/types/span.h>
 
 #include <cstdint>
+#include <vector>
+
+#include "common/metrics/metric.h"
 
 namespace traind {
 
-enum class Metric { kAccuracy, kLogLoss, kAuc, kF1, kRmse, kMae, kR2, kSmape, kDice, kIou };
+// One of the metrics of registry.inc; the first of them unless another is given.
+// Threads: immutable; copies cost nothing.
+class Metric {
+ public:
+  Metric();
+  explicit Metric(const MetricKind& kind) : kind_(&kind) {}
 
-// InvalidArgument lists the known names: accuracy, logloss, auc, f1 (macro for
-// more than two classes, else of the second class), rmse, mae, r2, smape (in %,
-// 0-200), dice, iou.
+  const MetricKind& kind() const { return *kind_; }
+  friend bool operator==(Metric a, Metric b) { return a.kind_ == b.kind_; }
+  friend bool operator!=(Metric a, Metric b) { return a.kind_ != b.kind_; }
+
+ private:
+  const MetricKind* kind_;
+};
+
+// In the order of registry.inc.
+std::vector<Metric> AllMetrics();
+// InvalidArgument lists the known names.
 absl::StatusOr<Metric> MetricByName(absl::string_view name);
+// Those that suit a task.type: classification, regression, forecasting or segmentation.
+std::vector<Metric> MetricsFor(absl::string_view task_type);
+// The one of them that is taken where the spec names none.
+Metric DefaultMetricFor(absl::string_view task_type);
+
 absl::string_view MetricName(Metric metric);
 bool HigherIsBetter(Metric metric);
 bool IsClassification(Metric metric);
-// Of masks. What is predicted of a row is then the score of its mask
+// A metric of masks. What is predicted of a row is then the score of its mask
 // (common/data/volume/overlap.h), and Score is the mean over the rows.
 bool IsSegmentation(Metric metric);
-// true: a is strictly better than b. NaN is worse than anything.
+// Returns whether a is strictly better than b. NaN is worse than anything.
 bool Better(Metric metric, double a, double b);
 
 // probabilities: float32 [n, classes] row-major; labels: [n] in 0..classes-1

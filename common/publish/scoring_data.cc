@@ -43,7 +43,7 @@ std::optional<double> OnMasks(const VolumeSet& set, Metric metric, const JoinedV
       set.Release(volume, z, 1);
     }
     if (volume.has_mask) {
-      sum += metric == Metric::kDice ? score.dice() : score.iou();
+      sum += score.Score(metric.kind().of_masks);
       ++masks;
     }
     begin += static_cast<size_t>(volume.shape.voxels()) * width;

@@ -15,6 +15,7 @@
 #include <map>
 #include <utility>
 
+#include "common/metrics/metrics.h"
 #include "common/spec/field_text.h"
 #include "common/spec/media_rules.h"
 #include "common/spec/presets.h"
@@ -205,13 +206,10 @@ void FillDefaults(Message& message) {
 
 // ---- Rules of several fields -------------------------------------------------
 
-const std::vector<std::string>& MetricsOf(absl::string_view task_type) {
-  static const auto& classification =
-      *new std::vector<std::string>{"accuracy", "logloss", "auc", "f1"};
-  static const auto& regression = *new std::vector<std::string>{"rmse", "mae", "r2", "smape"};
-  static const auto& segmentation = *new std::vector<std::string>{"dice", "iou"};
-  if (task_type == "segmentation") return segmentation;
-  return task_type == "classification" ? classification : regression;
+std::vector<std::string> MetricsOf(absl::string_view task_type) {
+  std::vector<std::string> names;
+  for (const Metric metric : MetricsFor(task_type)) names.emplace_back(MetricName(metric));
+  return names;
 }
 
 bool IsNameText(absl::string_view text, size_t longest, absl::string_view also) {
@@ -497,12 +495,12 @@ absl::StatusOr<v1::JobSpec> SpecFromJson(absl::string_view json) {
 }
 
 bool HigherIsBetter(absl::string_view metric) {
-  return metric == "accuracy" || metric == "auc" || metric == "f1" || metric == "r2";
+  const absl::StatusOr<Metric> known = MetricByName(metric);
+  return known.ok() && HigherIsBetter(*known);
 }
 
 std::string DefaultMetric(absl::string_view task_type) {
-  if (task_type == "segmentation") return "dice";
-  return task_type == "classification" ? "accuracy" : "rmse";
+  return std::string(MetricName(DefaultMetricFor(task_type)));
 }
 
 }  // namespace traind

@@ -59,7 +59,7 @@ std::vector<std::string> FieldsAgainstSource(const v1::JobSpec& source, const v1
 // Whether larger is better for a metric of task.metric.
 bool HigherIsBetter(absl::string_view metric);
 
-// What task.metric becomes where it is unset: accuracy or rmse.
+// What task.metric becomes where it is unset.
 std::string DefaultMetric(absl::string_view task_type);
 
 }  // namespace traind

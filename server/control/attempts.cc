@@ -38,9 +38,10 @@ LiveAttempt* ControlCore::Impl::OpenAttempt(const Task& task) {
   return it != attempts_.end() && it->second.open ? &it->second : nullptr;
 }
 
-void ControlCore::Impl::SendStop(LiveAttempt& live, StopMode mode, const char* why) {
+void ControlCore::Impl::SendStop(LiveAttempt& live, StopMode mode, StopReason reason,
+                                 const char* why) {
   live.stop_sent = true;
-  turn_.stops.push_back({live.worker, live.id, mode, why});
+  turn_.stops.push_back({live.worker, live.id, mode, reason, why});
 }
 
 void ControlCore::Impl::CloseAttempt(LiveAttempt& live, AttemptEndReason reason,
@@ -207,6 +208,11 @@ void ControlCore::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault,
       task.failures >= options_.max_failures || task.losses >= options_.max_losses;
   const bool done = task.member && task.member->complete;
   if (fold && (done || exhausted || StopsTraining(job) || now_ > StartRuleOf(entry).Latest(task))) {
+    if (!done && task.seed == 0 && !StopsTraining(job)) {
+      Decide(entry, "retry", absl::StrCat(TaskName(task.kind, task.fold, task.seed), ": ", what),
+             absl::StrCat("attempt ", task.attempt),
+             exhausted ? "given up" : "too late for another");
+    }
     return SettleFold(entry, index, what);
   }
   if (exhausted && UsesModels(task.kind)) {

@@ -147,17 +147,33 @@ bool ControlCore::Impl::FinalizingDue(const JobEntry& entry) const {
   return AllSettled(job) && !AwaitsFloor(job);
 }
 
+// B8: folds that nobody has stopped or dropped before, as traind was away or no Worker there.
+void ControlCore::Impl::NoteCutOff(JobEntry& entry, const std::vector<int>& folds) {
+  if (folds.empty() || StopsTraining(entry.view())) return;
+  const Window window = WindowOf(entry);
+  Decide(
+      entry, "B8",
+      absl::StrCat(Text(std::min(now_, window.deadline) - window.start), " of ",
+                   Text(window.length()), " used: the prediction is due"),
+      absl::StrCat(folds.size() == 1 ? "fold " : "folds ", absl::StrJoin(folds, ", "), " not done"),
+      "what there is answers");
+}
+
 void ControlCore::Impl::EnterFinalizing(JobEntry& entry) {
   const size_t tasks = entry.view().tasks.size();
+  std::vector<int> without_answer;
   for (size_t i = 1; i < tasks; ++i) {
     const Task& task = entry.view().tasks[i];
     if (IsTerminal(task.state)) continue;
     if (LiveAttempt* live = OpenAttempt(task)) {
-      SendStop(*live, StopMode::kAbort, "the prediction is due");
+      SendStop(*live, StopMode::kAbort, StopReason::kTime, "the prediction is due");
       CloseAttempt(*live, AttemptEndReason::kDeadline, "the prediction was due");
     }
     SettleFold(entry, static_cast<int>(i), task.message.empty() ? "no time left" : task.message);
+    const Task& settled = entry.view().tasks[i];
+    if (settled.seed == 0 && !settled.member) without_answer.push_back(settled.fold);
   }
+  NoteCutOff(entry, without_answer);
   SetState(entry, JobState::kFinalizing);
 }
 
@@ -268,7 +284,11 @@ void ControlCore::Impl::End(JobEntry& entry, JobState state, JobEndReason reason
       if (live->saved_last) {
         CloseAttempt(*live, AttemptEndReason::kCompleted, "");
       } else {
-        SendStop(*live, StopMode::kAbort, cancelled ? "the job was cancelled" : "the job is over");
+        if (cancelled) {
+          SendStop(*live, StopMode::kAbort, StopReason::kUserCancelled, "the job was cancelled");
+        } else {
+          SendStop(*live, StopMode::kAbort, StopReason::kJobOver, "the job is over");
+        }
         CloseAttempt(*live,
                      cancelled ? AttemptEndReason::kCancelledByUser : AttemptEndReason::kDeadline,
                      "the job ended");

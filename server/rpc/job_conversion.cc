@@ -117,6 +117,7 @@ v1::AttemptSummary AttemptToProto(const Attempt& attempt) {
   SetTime(attempt.ended_at, [&] { return summary.mutable_ended_at(); });
   summary.set_end_reason(static_cast<v1::AttemptEndReason>(attempt.end_reason));
   summary.set_message(attempt.message);
+  if (attempt.first_step >= 0) summary.set_first_step(attempt.first_step);
   return summary;
 }
 

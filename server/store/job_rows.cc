@@ -74,7 +74,7 @@ auto PlanColumns(T& p) {
 template <typename T>
 auto AttemptColumns(T& a) {
   return std::tie(a.id, a.kind, a.fold, a.worker, a.started_at, a.ended_at, a.end_reason, a.message,
-                  a.seed);
+                  a.seed, a.first_step);
 }
 
 template <typename T>
@@ -198,7 +198,7 @@ absl::Status ReadDecisions(Connection& db, int64_t number, Job& job) {
 absl::Status ReadAttempts(Connection& db, int64_t number, Job& job) {
   Query q = db.Select(
       "SELECT id, kind, fold, worker, started_at_ms, ended_at_ms, end_reason, message, seed, "
-      "slots_json "
+      "first_step, slots_json "
       "FROM attempts WHERE job = ? ORDER BY position",
       number);
   while (q.Next()) {
@@ -342,10 +342,12 @@ absl::Status WriteAttempts(Connection& db, int64_t number, const Job* before, co
     const std::string slots = Dump(attempt.slots);
     Query q = db.Prepare(
         "INSERT INTO attempts(id, kind, fold, worker, started_at_ms, ended_at_ms, end_reason, "
-        "message, seed, slots_json, job, position) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+        "message, seed, first_step, slots_json, job, position) "
+        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
         "ON CONFLICT(job, position) DO UPDATE SET worker = excluded.worker, "
         "ended_at_ms = excluded.ended_at_ms, end_reason = excluded.end_reason, "
-        "message = excluded.message, slots_json = excluded.slots_json");
+        "message = excluded.message, first_step = excluded.first_step, "
+        "slots_json = excluded.slots_json");
     Bind(q, AttemptColumns(attempt));
     q.Bind(slots, number, i);
     RETURN_IF_ERROR(Finish(q));

@@ -300,7 +300,13 @@ ALTER TABLE plans ADD COLUMN models INTEGER NOT NULL DEFAULT 0;
 UPDATE plans SET models = folds;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5};
+// The step at which an Attempt's training began; -1 where that is not known.
+constexpr char kVersion6[] = R"sql(
+ALTER TABLE attempts ADD COLUMN first_step INTEGER NOT NULL DEFAULT -1;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3,
+                                       kVersion4, kVersion5, kVersion6};
 
 }  // namespace
 

@@ -91,6 +91,7 @@ constexpr char kRunning[] = R"pb(
     task: "fold-3"
     worker: "w1"
     started_at { seconds: 1796148009 nanos: 120000000 }
+    first_step: 248
   }
   estimated_finish { seconds: 1796148045 }
   warnings: "column \"x\" is constant"

@@ -47,6 +47,7 @@ TEST_P(StoreContractTest, ChangesOfEveryPartAreWritten) {
   Fold(later, 0).score = 0.95;
   Fold(later, 0).member->score = 0.95;
   later.attempts[0].message = "ended";
+  later.attempts[0].first_step = 640;
   later.decisions.push_back({kStart, "B5", "a", "b", "c"});
   later.prediction->quality = Quality::kFull;
   OpenAgain();

@@ -154,6 +154,7 @@ Job FullJob() {
   attempt.ended_at = kStart + absl::Seconds(30);
   attempt.end_reason = AttemptEndReason::kStoppedInTime;
   attempt.message = "signal 9";
+  attempt.first_step = 320;
   Plan plan;
   plan.revision = 1;
   plan.folds = 2;
@@ -281,7 +282,7 @@ std::string Describe(const Job& job) {
     absl::StrAppend(&text, "attempt ", a.id, " ", static_cast<int>(a.kind), " ", a.fold, " ",
                     a.seed, " ", a.worker, " ", absl::StrJoin(a.slots, ","), " ");
     absl::StrAppend(&text, absl::FormatTime(a.started_at), " ", absl::FormatTime(a.ended_at), " ",
-                    static_cast<int>(a.end_reason), " ", a.message, "\n");
+                    static_cast<int>(a.end_reason), " ", a.message, " ", a.first_step, "\n");
   }
   if (job.prediction) {
     const PublishedPrediction& p = *job.prediction;

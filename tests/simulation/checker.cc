@@ -4,6 +4,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -62,6 +63,7 @@ class Checker {
     std::string job, worker;
     std::vector<int> slots;
     int64_t from = 0, to = -1;
+    double epochs = -1;  // that its fold had at its end; negative: none is known
   };
 
   template <typename... Parts>
@@ -78,6 +80,7 @@ class Checker {
   void CheckJobAtEnd(const std::string& id, const JobSeen& job);
   void CheckDeadline(const std::string& id, const JobSeen& job);
   void CheckIdle(const std::string& id, const JobSeen& job);
+  void CheckProgressTold(const std::string& id, const json& last);
   void CheckRanks();
   // Until when, from `t` on, traind could not write; t: it could.
   int64_t BlockedUntil(int64_t t) const;
@@ -171,7 +174,10 @@ void Checker::Read(const json& r) {
     }
   } else if (kind == "rank_end") {
     const auto it = ranks_.find(r["attempt"]);
-    if (it != ranks_.end()) it->second.to = t;
+    if (it != ranks_.end()) {
+      it->second.to = t;
+      it->second.epochs = r.value("epochs", -1.0);
+    }
   } else if (kind == "short_epoch") {
     shortened_.insert(r["attempt"].get<int64_t>());
   } else if (kind == "acked_fold") {
@@ -413,6 +419,7 @@ void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
   if (Terminal(state) && last["number"] > job.number_on_disk) {
     Violation("job ", id, " names a prediction that is not on disk");
   }
+  CheckProgressTold(id, last);
   if (faults_ || truth["bad_data"] || state == "CANCELLED") return;
   // Nothing went wrong: the promise in full.
   CheckIdle(id, job);
@@ -438,6 +445,23 @@ void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
       last["quality"] < 2) {
     Violation("job ", id, " has no fold model in its prediction, with ", window,
               " s of time and no fault: ", last["reason"].get<std::string>());
+  }
+}
+
+// Nobody is told of more epochs than were trained: an Attempt that has begun may have found its
+// checkpoint unreadable.
+void Checker::CheckProgressTold(const std::string& id, const json& last) {
+  if (!Terminal(last["state"])) return;
+  for (const json& task : last["tasks"]) {
+    const auto rank = ranks_.find(task[1].get<int64_t>());
+    if (rank == ranks_.end() || rank->second.epochs < 0) continue;
+    const auto begun = [&task](const json& row) { return row[0] == task[1] && row[5] >= 0; };
+    const json& rows = last["attempts"];
+    if (std::none_of(rows.begin(), rows.end(), begun)) continue;
+    if (task[6].get<double>() > std::floor(rank->second.epochs) + 1) {
+      Violation("job ", id, " tells of ", task[6].dump(), " epochs of attempt ", task[1].dump(),
+                ", which had ", rank->second.epochs);
+    }
   }
 }
 

@@ -12,6 +12,12 @@ namespace traind::simulation {
 // Each violation is one line; none: the promise was kept.
 std::vector<std::string> CheckHistory(const std::vector<nlohmann::json>& history);
 
+// Compares a run with the same run without faults: a Job that ended with less quality must
+// say why in a Decision, and one that would still have had time for all of it three times must
+// have given up a fold. Each violation is one line.
+std::vector<std::string> CheckQuality(const std::vector<nlohmann::json>& history,
+                                      const std::vector<nlohmann::json>& without_faults);
+
 // Share of min(end, deadline) - acceptance in which a Job alone on its machine was
 // read, trained, predicted or published, over the Jobs of a run without faults that
 // had more than 30 s; negative: there was none.

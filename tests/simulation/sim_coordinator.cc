@@ -9,14 +9,10 @@
 
 namespace traind::simulation {
 
-SimCoordinator::SimCoordinator(World* world, Disk* disk, const Faults* faults, Bug bug,
-                               CoreOptions options)
-    : world_(world), disk_(disk), faults_(faults), bug_(bug), options_(options) {}
+SimCoordinator::SimCoordinator(World* world, Disk* disk, const Faults* faults, CoreOptions options)
+    : world_(world), disk_(disk), faults_(faults), options_(options) {}
 
-absl::Time SimCoordinator::Now() const {
-  if (bug_ == Bug::kWallClock) return world_->wall();
-  return anchor_wall_ + (world_->now() - anchor_);
-}
+absl::Time SimCoordinator::Now() const { return anchor_wall_ + (world_->now() - anchor_); }
 
 void SimCoordinator::Start() {
   if (up()) return;
@@ -75,25 +71,7 @@ uint64_t SimCoordinator::Open(const std::string& worker) {
 
 void SimCoordinator::Deliver(uint64_t session, Event event) {
   if (!up() || streams_.count(session) == 0) return;
-  if (bug_ == Bug::kNoFencing) Unfence(&event);
   Post(std::move(event));
-}
-
-// As if nobody looked at an Attempt's number.
-void SimCoordinator::Unfence(Event* event) {
-  auto* fact = std::get_if<WorkerFact>(event);
-  if (fact == nullptr || started_.count(fact->attempt) == 0) return;
-  if (std::holds_alternative<AttemptEnded>(fact->fact)) return;
-  const Started& started = started_[fact->attempt];
-  const auto job = core_->FindJob(started.job);
-  if (job == nullptr) return;
-  const int64_t current = job->tasks[static_cast<size_t>(started.task)].attempt;
-  if (current == fact->attempt) return;
-  for (const Attempt& attempt : job->attempts) {
-    if (attempt.id != current) continue;
-    fact->attempt = current;
-    fact->worker = attempt.worker;
-  }
 }
 
 void SimCoordinator::StreamLost(const std::string& worker, uint64_t session) {
@@ -139,11 +117,7 @@ void SimCoordinator::ArmWakeup(absl::Time at) {
 
 void SimCoordinator::Pump() {
   if (!up() || busy_) return;
-  if (inbox_.empty() && Now() < wakeup_) {
-    // A clock that was put back: wait for the rest.
-    if (bug_ == Bug::kWallClock) ArmWakeup(wakeup_);
-    return;
-  }
+  if (inbox_.empty() && Now() < wakeup_) return;
   RunTurn();
 }
 
@@ -151,14 +125,6 @@ void SimCoordinator::RunTurn() {
   ++turns_;
   auto turn = std::make_shared<Turn>(core_->Step(std::exchange(inbox_, {}), Now()));
   ArmWakeup(turn->next_wakeup);
-  if (bug_ == Bug::kAckBeforeCommit) {
-    for (const AckCommand& ack : std::exchange(turn->acks, {})) {
-      ToWorker(ack.worker, [ack](SimWorker& w, uint64_t s) { w.Receive(s, ack); });
-    }
-  }
-  if (bug_ == Bug::kReplyBeforeCommit) {
-    for (const Reply& reply : std::exchange(turn->replies, {})) Tell(reply);
-  }
   if (turn->mutations.empty()) return Act(*turn);
   busy_ = true;
   Chance& chance = world_->chance;
@@ -231,18 +197,15 @@ void SimCoordinator::Recover(const Turn& turn, const absl::Status& status) {
 }
 
 void SimCoordinator::Act(Turn& turn) {
-  if (bug_ != Bug::kForgetAcks) {
-    for (const AckCommand& ack : turn.acks) {
-      ToWorker(ack.worker, [ack](SimWorker& w, uint64_t s) {
-        if (s == ack.session) w.Receive(s, ack);
-      });
-    }
+  for (const AckCommand& ack : turn.acks) {
+    ToWorker(ack.worker, [ack](SimWorker& w, uint64_t s) {
+      if (s == ack.session) w.Receive(s, ack);
+    });
   }
   for (const StopCommand& stop : turn.stops) {
     ToWorker(stop.worker, [stop](SimWorker& w, uint64_t s) { w.Receive(s, stop); });
   }
   for (const StartCommand& start : turn.starts) {
-    started_[start.attempt] = {start.job->id, PlaceOf(*start.job, start.fold, start.seed)};
     const absl::Duration remaining = start.deadline - Now(), stop_in = start.stop_at - Now();
     ToWorker(start.worker, [start, remaining, stop_in](SimWorker& w, uint64_t s) {
       w.Receive(s, start, remaining, stop_in);
@@ -393,14 +356,14 @@ void SimCoordinator::RecordCommit(const Turn& turn) {
     for (const Task& task : job->tasks) {
       tasks.push_back({Name(task.state), task.attempt, task.member ? task.member->attempt : 0,
                        task.member ? task.member->oof : "", task.member && task.member->complete,
-                       task.seed});
+                       task.seed, task.epochs_done});
     }
     record["tasks"] = std::move(tasks);
     nlohmann::json attempts = nlohmann::json::array();
     for (const Attempt& attempt : job->attempts) {
       attempts.push_back({attempt.id, PlaceOf(*job, attempt.fold, attempt.seed),
                           attempt.ended_at == absl::InfiniteFuture(), Name(attempt.end_reason),
-                          attempt.worker});
+                          attempt.worker, attempt.first_step});
     }
     record["attempts"] = std::move(attempts);
     nlohmann::json decisions = nlohmann::json::array();

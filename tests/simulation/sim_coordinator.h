@@ -22,7 +22,7 @@ class SimCoordinator {
  public:
   using Answer = std::function<void(const Reply&)>;
 
-  SimCoordinator(World* world, Disk* disk, const Faults* faults, Bug bug, CoreOptions options);
+  SimCoordinator(World* world, Disk* disk, const Faults* faults, CoreOptions options);
 
   void AddWorker(SimWorker* worker) { workers_[worker->id()] = worker; }
 
@@ -65,12 +65,10 @@ class SimCoordinator {
   static int PlaceOf(const Job& job, int fold, int seed);
   void RecordCommit(const Turn& turn);
   void Tell(const Reply& reply);
-  void Unfence(Event* event);
 
   World* world_;
   Disk* disk_;
   const Faults* faults_;
-  const Bug bug_;
   const CoreOptions options_;
   MemoryStore store_;
   std::map<std::string, SimWorker*> workers_;
@@ -86,11 +84,6 @@ class SimCoordinator {
   CallId next_call_ = 1;
   std::map<CallId, Answer> calls_;
   int64_t turns_ = 0;
-  struct Started {
-    std::string job;
-    int task;
-  };
-  std::map<int64_t, Started> started_;  // by Attempt, for kNoFencing
 };
 
 }  // namespace traind::simulation

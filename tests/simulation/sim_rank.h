@@ -24,6 +24,7 @@ struct SimWorker::Rank {
   bool stepped = false;  // has made a step
   bool stopping = false;
   bool hung = false;
+  bool damaged = false;  // the checkpoint that it was given cannot be read
   bool probing = false;
   double epochs_done = 0;  // of all rows, where one is not done
   absl::Time epoch_began;

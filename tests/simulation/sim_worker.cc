@@ -11,14 +11,13 @@
 namespace traind::simulation {
 
 SimWorker::SimWorker(World* world, Disk* disk, SimCoordinator* coordinator,
-                     const std::map<std::string, JobTruth>* truths, const Faults* faults, Bug bug,
+                     const std::map<std::string, JobTruth>* truths, const Faults* faults,
                      Options options)
     : world_(world),
       disk_(disk),
       coordinator_(coordinator),
       truths_(truths),
       faults_(faults),
-      bug_(bug),
       options_(std::move(options)) {}
 
 // ---- the process and its stream ----
@@ -38,9 +37,7 @@ void SimWorker::Kill() {
   world_->Record("worker_end")["worker"] = options_.id;
   for (auto& [attempt, rank] : ranks_) {
     rank->over = true;
-    nlohmann::json& record = world_->Record("rank_end");
-    record["attempt"] = attempt;
-    record["worker"] = options_.id;
+    RecordEnd(*rank);
   }
   ranks_.clear();
   kept_.clear();
@@ -121,7 +118,7 @@ void SimWorker::Transmit(const Kept& kept) {
   Send(WorkerFact{options_.id, session_, kept.sequence, kept.attempt, kept.fact});
 }
 
-void SimWorker::Say(int64_t attempt, Fact fact, bool keep) {
+void SimWorker::Say(int64_t attempt, facts::Fact fact, bool keep) {
   Kept kept{keep ? next_sequence_++ : 0, attempt, std::move(fact), world_->now()};
   if (session_ != 0) Transmit(kept);
   if (!keep) return;
@@ -156,10 +153,13 @@ void SimWorker::Receive(uint64_t session, const StartCommand& command, absl::Dur
   rank->deadline = world_->now() + remaining;
   rank->stop_at = world_->now() + stop_in;
   rank->epochs = command.epochs;
-  rank->rows = command.rows;
+  rank->rows = command.row_share;
   rank->plan_cut = command.plan_cut;
   rank->checkpoint_at = world_->now();
-  if (!command.resume.empty()) rank->epochs_done = disk_->checkpoints.at(command.resume);
+  if (!command.resume.empty()) {
+    rank->epochs_done = disk_->checkpoints.at(command.resume);
+    rank->damaged = world_->chance.Happens(faults_->damaged);
+  }
   ranks_[command.attempt] = rank;
   nlohmann::json& record = world_->Record("rank_start");
   record["attempt"] = command.attempt;
@@ -168,7 +168,7 @@ void SimWorker::Receive(uint64_t session, const StartCommand& command, absl::Dur
   record["fold"] = command.fold;
   record["slots"] = command.slots;
   Chance& chance = world_->chance;
-  if (bug_ != Bug::kNoDeadlineGuard && remaining != absl::InfiniteDuration()) {
+  if (remaining != absl::InfiniteDuration()) {
     Schedule(*rank, remaining, &SimWorker::AtDeadline, false);
   }
   if (command.kind == TaskKind::kPrepare) {
@@ -213,8 +213,8 @@ void SimWorker::Receive(uint64_t session, const ReplanCommand& command, absl::Du
   if (it == ranks_.end()) return;
   Rank& rank = *it->second;
   if (command.epochs > 0) rank.epochs = command.epochs;
-  if (command.rows > 0 && command.rows != rank.rows) {
-    rank.rows = command.rows;
+  if (command.row_share > 0 && command.row_share != rank.rows) {
+    rank.rows = command.row_share;
     if (rank.in_epoch && !rank.probing && !rank.stopping && !rank.hung) {
       ++rank.chain;
       AwaitEpoch(rank);
@@ -224,7 +224,7 @@ void SimWorker::Receive(uint64_t session, const ReplanCommand& command, absl::Du
   const absl::Time deadline = world_->now() + remaining;
   if (deadline != rank.deadline) {
     rank.deadline = deadline;
-    if (bug_ != Bug::kNoDeadlineGuard && remaining != absl::InfiniteDuration()) {
+    if (remaining != absl::InfiniteDuration()) {
       Schedule(rank, remaining, &SimWorker::AtDeadline, false);
     }
   }
@@ -237,7 +237,7 @@ void SimWorker::Receive(uint64_t session, const AckCommand& command) {
   if (session != session_ || !alive_) return;
   while (!kept_.empty() && kept_.front().sequence <= command.sequence) {
     const Kept& kept = kept_.front();
-    const auto* saved = std::get_if<FoldSaved>(&kept.fact);
+    const auto* saved = std::get_if<facts::FoldSaved>(&kept.fact);
     if (saved != nullptr && saved->last) {
       nlohmann::json& record = world_->Record("acked_fold");
       record["attempt"] = kept.attempt;

@@ -40,6 +40,7 @@ struct Faults {
   double rank_dies = 0;  // chances per Attempt
   double rank_hangs = 0;
   double diverges = 0;
+  double damaged = 0;      // chance that a checkpoint cannot be read
   double worker_dies = 0;  // per 10 s
   double worker_returns = 1;
   double link_breaks = 0;       // per 10 s
@@ -52,8 +53,8 @@ struct Faults {
   double duplicates = 0;        // facts sent twice
   bool heavy_tails = false;
   bool any() const {
-    return rank_dies + rank_hangs + diverges + worker_dies + link_breaks + coordinator_dies +
-               crash_in_turn + disk_full + wall_jumps + duplicates >
+    return rank_dies + rank_hangs + diverges + damaged + worker_dies + link_breaks +
+               coordinator_dies + crash_in_turn + disk_full + wall_jumps + duplicates >
            0;
   }
 };
@@ -67,8 +68,7 @@ class SimWorker {
     bool standalone = false;
   };
   SimWorker(World* world, Disk* disk, SimCoordinator* coordinator,
-            const std::map<std::string, JobTruth>* truths, const Faults* faults, Bug bug,
-            Options options);
+            const std::map<std::string, JobTruth>* truths, const Faults* faults, Options options);
 
   void StartProcess();
   void Kill();  // the process and all its Ranks
@@ -96,14 +96,14 @@ class SimWorker {
   struct Kept {
     int64_t sequence;
     int64_t attempt;
-    Fact fact;
+    facts::Fact fact;
     absl::Time said_at;
   };
 
   void Connect();
   void Heartbeat(uint64_t session);
   std::vector<int64_t> Running() const;
-  void Say(int64_t attempt, Fact fact, bool keep = true);
+  void Say(int64_t attempt, facts::Fact fact, bool keep = true);
   void Transmit(const Kept& fact);
   void Send(Event event);  // in order, over the stream
   // Unless the Rank is over by then, or (chain) was interrupted.
@@ -129,20 +129,20 @@ class SimWorker {
   void Predicted(Rank& rank);
   void Dropped(Rank& rank);
   bool SaveCheckpoint(Rank& rank);
-  Member MakeMember(Rank& rank, bool complete);
+  static facts::FoldSaved Predictions(const Rank& rank, bool complete);
   void PublishAlone(Rank& rank, const Member& member);
   void AtDeadline(Rank& rank);
   void Hang(Rank& rank);
   void FoundHung(Rank& rank);
   void Die(Rank& rank);
   void End(Rank& rank, AttemptEndReason reason, const std::string& message);
+  void RecordEnd(const Rank& rank);
 
   World* world_;
   Disk* disk_;
   SimCoordinator* coordinator_;
   const std::map<std::string, JobTruth>* truths_;
   const Faults* faults_;
-  const Bug bug_;
   const Options options_;
   bool alive_ = false;
   int boots_ = 0;

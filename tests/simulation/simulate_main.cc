@@ -1,19 +1,35 @@
-// simulate [--seeds N] [--first S] [--seed S] [--bug NAME] [--history FILE]
+// simulate [--seeds N] [--first S] [--seed S] [--history FILE] [--stop_at_first 1]
 // Runs seeds and prints one JSON summary line; each violation on a line of its own
-// before it. Exits 1 if there was one.
+// before it. Exits 1 if there was one. --stop_at_first 1: after the first seed with one.
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "tests/simulation/checker.h"
 #include "tests/simulation/simulation.h"
 
+namespace traind::simulation {
+namespace {
+
+std::vector<std::string> Violations(const Outcome& outcome, uint64_t seed) {
+  std::vector<std::string> found = CheckHistory(outcome.history);
+  if (!outcome.faults) return found;
+  for (auto& lost : CheckQuality(outcome.history, Simulate(seed, With::kNoFaults).history)) {
+    found.push_back(std::move(lost));
+  }
+  return found;
+}
+
+}  // namespace
+}  // namespace traind::simulation
+
 int main(int argc, char** argv) {
   using namespace traind::simulation;
   uint64_t first = 1, seeds = 1000;
-  Bug bug = Bug::kNone;
+  bool stop_at_first = false;
   std::string history_file;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string key = argv[i], value = argv[i + 1];
@@ -26,8 +42,8 @@ int main(int argc, char** argv) {
       seeds = 1;
     } else if (key == "--history") {
       history_file = value;
-    } else if (key == "--bug" && BugByName(value)) {
-      bug = *BugByName(value);
+    } else if (key == "--stop_at_first") {
+      stop_at_first = value == "1";
     } else {
       std::cerr << "simulate: unknown " << key << " " << value << "\n";
       return 2;
@@ -38,14 +54,14 @@ int main(int argc, char** argv) {
   int64_t turns = 0;
   double productive = 0;
   for (uint64_t seed = first; seed < first + seeds; ++seed) {
-    const Outcome outcome = Simulate(seed, bug);
+    const Outcome outcome = Simulate(seed);
     if (!history_file.empty()) {
       std::ofstream out(history_file, seed == first ? std::ios::trunc : std::ios::app);
       for (const auto& record : outcome.history) out << record.dump() << "\n";
     }
     jobs += static_cast<uint64_t>(outcome.jobs);
     turns += outcome.turns;
-    const auto found = CheckHistory(outcome.history);
+    const auto found = Violations(outcome, seed);
     for (const std::string& violation : found) {
       std::cout << "seed " << seed << ": " << violation << "\n";
     }
@@ -55,6 +71,10 @@ int main(int argc, char** argv) {
     if (ratio >= 0) {
       productive += ratio;
       ++measured;
+    }
+    if (stop_at_first && broken > 0) {
+      seeds = seed - first + 1;
+      break;
     }
   }
   const double wall =

@@ -11,9 +11,13 @@
 namespace traind::simulation {
 namespace {
 
+// Once nothing goes wrong any more, all Jobs are over after so long, those without a deadline
+// as well; one that is not has got stuck.
+constexpr absl::Duration kGiveUp = absl::Minutes(5);
+
 class Scenario {
  public:
-  Scenario(uint64_t seed, Bug bug) : world_(seed), disk_(&world_), bug_(bug) {}
+  Scenario(uint64_t seed, With with) : world_(seed), disk_(&world_), with_(with) {}
   Outcome Run();
 
  private:
@@ -36,7 +40,7 @@ class Scenario {
 
   World world_;
   Disk disk_;
-  const Bug bug_;
+  const With with_;
   Faults faults_;
   CoreOptions options_;
   std::unique_ptr<SimCoordinator> coordinator_;
@@ -45,6 +49,7 @@ class Scenario {
   std::map<std::string, std::string> acked_;  // request to job
   std::vector<int> slots_;                    // by Worker
   bool faults_on_ = true;
+  bool may_fail_ = false;
   absl::Time last_due_;
 };
 
@@ -60,6 +65,7 @@ void Scenario::ChooseFaults() {
     faults_.rank_dies = maybe(0.4);
     faults_.rank_hangs = maybe(0.2);
     faults_.diverges = maybe(0.3);
+    faults_.damaged = maybe(0.5);
     faults_.worker_dies = maybe(0.7);
     faults_.worker_returns = chance.Happens(0.3) ? 0.5 : 1.0;
     faults_.link_breaks = maybe(2);
@@ -86,6 +92,7 @@ void Scenario::ChooseFaults() {
     faults_.rank_dies = chance.Uniform(0, 0.6);
     faults_.worker_dies = chance.Uniform(0, 1.5);
     faults_.diverges = chance.Uniform(0, 0.5);
+    faults_.damaged = chance.Uniform(0, 0.5);
     faults_.disk_full = chance.Uniform(0, 1);
   }
 }
@@ -93,7 +100,7 @@ void Scenario::ChooseFaults() {
 void Scenario::MakeMachines() {
   Chance& chance = world_.chance;
   options_.lease = absl::Seconds(chance.Int(3, 15));
-  coordinator_ = std::make_unique<SimCoordinator>(&world_, &disk_, &faults_, bug_, options_);
+  coordinator_ = std::make_unique<SimCoordinator>(&world_, &disk_, &faults_, options_);
   const int workers = options_.standalone ? 1 : chance.Int(1, 3);
   for (int i = 0; i < workers; ++i) {
     SimWorker::Options options;
@@ -106,7 +113,7 @@ void Scenario::MakeMachines() {
     }
     slots_.push_back(slots);
     workers_.push_back(std::make_unique<SimWorker>(&world_, &disk_, coordinator_.get(), &truths_,
-                                                   &faults_, bug_, std::move(options)));
+                                                   &faults_, std::move(options)));
     coordinator_->AddWorker(workers_.back().get());
   }
 }
@@ -136,7 +143,9 @@ JobTruth Scenario::MakeTruth(const std::string& request) {
   truth.bad_data = chance.Happens(0.03);
   truth.start_s = chance.Happens(0.7) ? chance.Uniform(0.02, 0.15) : chance.Uniform(0.5, 2);
   // From far too little work for the window to far too much.
-  const double all_s = (unbounded ? 30 : window) * chance.LogUniform(0.02, 10);
+  // Without a deadline all of it is done, so that there it is little.
+  const double all_s =
+      unbounded ? 30 * chance.LogUniform(0.02, 1) : window * chance.LogUniform(0.02, 10);
   truth.steps = chance.Int(5, 400);
   truth.step_s =
       std::max(1e-4, all_s / spec.folds / spec.epochs / static_cast<double>(truth.steps));
@@ -158,7 +167,8 @@ void Scenario::MakeJobs() {
   const int jobs = chance.Happens(0.45) ? 1 : chance.Int(2, 6);
   const bool burst = chance.Happens(0.3);
   nlohmann::json& record = world_.Record("seed");
-  record["faults"] = faults_.any() || faults_.heavy_tails;
+  may_fail_ = faults_.any() || faults_.heavy_tails;
+  record["faults"] = may_fail_;
   record["jobs"] = jobs;
   record["slots"] = slots_;
   for (int i = 0; i < jobs; ++i) {
@@ -398,6 +408,7 @@ bool Scenario::AllOver() {
 Outcome Scenario::Run() {
   options_.standalone = world_.chance.Happens(0.6);
   ChooseFaults();
+  if (with_ == With::kNoFaults) faults_ = Faults();
   MakeMachines();
   MakeJobs();
   coordinator_->Start();
@@ -406,8 +417,7 @@ Outcome Scenario::Run() {
   const absl::Time calm_at = last_due_ + absl::Seconds(5);
   world_.At(calm_at, [this] { StopFaults(); });
   absl::Time now = world_.now();
-  // Without a deadline all models of a slow Job, on one gang.
-  const absl::Time give_up = calm_at + absl::Hours(1);
+  const absl::Time give_up = calm_at + kGiveUp;
   do {
     now += absl::Seconds(5);
     world_.Run(now);
@@ -419,12 +429,13 @@ Outcome Scenario::Run() {
   outcome.history = std::move(world_.history);
   outcome.jobs = static_cast<int>(truths_.size());
   outcome.turns = coordinator_->turns();
+  outcome.faults = may_fail_;
   return outcome;
 }
 
 }  // namespace
 
-Outcome Simulate(uint64_t seed, Bug bug) { return Scenario(seed, bug).Run(); }
+Outcome Simulate(uint64_t seed, With with) { return Scenario(seed, with).Run(); }
 
 uint64_t HashOf(const History& history) {
   uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a

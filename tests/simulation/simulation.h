@@ -12,10 +12,13 @@ namespace traind::simulation {
 struct Outcome {
   History history;
   int jobs = 0;
+  bool faults = false;  // something may go wrong in it
   int64_t turns = 0;
 };
 
-Outcome Simulate(uint64_t seed, Bug bug = Bug::kNone);
+// With::kNoFaults: the same Jobs on the same machines, and nothing goes wrong.
+enum class With { kFaults, kNoFaults };
+Outcome Simulate(uint64_t seed, With with = With::kFaults);
 
 // Equal histories have equal hashes.
 uint64_t HashOf(const History& history);

@@ -39,28 +39,6 @@ double Chance::HeavyTail() {
   return Happens(0.02) ? body * std::min(20.0, 1 / std::sqrt(Uniform(0.003, 1))) : body;
 }
 
-const std::vector<std::pair<std::string, Bug>>& AllBugs() {
-  static const auto* bugs = new std::vector<std::pair<std::string, Bug>>{
-      {"ack_before_commit", Bug::kAckBeforeCommit},
-      {"reply_before_commit", Bug::kReplyBeforeCommit},
-      {"forget_acks", Bug::kForgetAcks},
-      {"no_fencing", Bug::kNoFencing},
-      {"no_reserve", Bug::kNoReserve},
-      {"wall_clock", Bug::kWallClock},
-      {"no_floor", Bug::kNoFloor},
-      {"no_deadline_guard", Bug::kNoDeadlineGuard},
-  };
-  return *bugs;
-}
-
-std::optional<Bug> BugByName(absl::string_view name) {
-  if (name == "none") return Bug::kNone;
-  for (const auto& [known, bug] : AllBugs()) {
-    if (known == name) return bug;
-  }
-  return std::nullopt;
-}
-
 void World::At(absl::Time at, std::function<void()> what) {
   queue_.push({std::max(at, now_), next_sequence_++, std::move(what)});
 }

@@ -39,22 +39,6 @@ class Chance {
   uint64_t state_;
 };
 
-// Faults put into the world on purpose; the checker has to notice each.
-enum class Bug {
-  kNone,
-  kAckBeforeCommit,    // Workers are told that facts are durable before they are
-  kReplyBeforeCommit,  // so are clients
-  kForgetAcks,         // Acks are never sent
-  kNoFencing,          // facts of old Attempts pass for those of the current one
-  kNoReserve,          // Ranks never stop before they are done
-  kWallClock,          // the coordinator's clock is the wall clock
-  kNoFloor,            // PREPARE makes no floor
-  kNoDeadlineGuard,    // Workers and Ranks keep no time by themselves
-};
-// nullopt: no such bug. "none" is kNone.
-std::optional<Bug> BugByName(absl::string_view name);
-const std::vector<std::pair<std::string, Bug>>& AllBugs();
-
 class World {
  public:
   explicit World(uint64_t seed) : chance(seed) {}

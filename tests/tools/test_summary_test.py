@@ -11,7 +11,8 @@ from tests.cases import case, main
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 PASS = '<testcase classname="A" name="one"/>'
 FAIL = '<testcase classname="A" name="two"><failure message="no"/></testcase>'
-SKIP = '<testcase classname="A" name="three"><skipped/></testcase>'
+SKIP = '<testcase classname="A" name="three"><skipped message="t.cc:7&#x0A;no GPU"/></testcase>'
+DISABLED = '<testcase classname="A" name="four" status="notrun"/>'
 
 
 class Run:
@@ -51,10 +52,17 @@ def run():
     return Run(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
 
 
-@case("Cases are counted, not targets, and skipped ones are told apart")
+@case("Cases are counted, not targets, and skipped ones are named with their reason")
 def _():
-    code, lines = run().cases("//a", "PASSED", PASS, PASS).cases("//b", "PASSED", PASS, SKIP).finish()
-    assert (code, lines) == (0, ["3 passed, 0 failed, 1 skipped"]), (code, lines)
+    code, lines = run().cases("//a", "PASSED", PASS, PASS).cases("//b", "PASSED", PASS, SKIP, DISABLED).finish()
+    assert (code, lines) == (0, ["SKIPPED //b A.three: no GPU", "SKIPPED //b A.four: disabled",
+                                 "3 passed, 0 failed, 2 skipped"]), (code, lines)
+
+
+@case("What failed is named behind what was skipped")
+def _():
+    code, lines = run().cases("//a", "FAILED", FAIL).cases("//b", "PASSED", SKIP).finish("TESTS_FAILED")
+    assert (code, [line.split()[0] for line in lines]) == (1, ["SKIPPED", "FAILED", "0"]), (code, lines)
 
 
 @case("A failed case is named and counted")

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "common/metrics/metrics.h"
 #include "worker/data/row_encoder.h"
 #include "worker/device/precision.h"
 #include "worker/learner/optimizer_spec.h"
@@ -35,8 +36,9 @@ struct LearnerOptions {
   ModelShape shape;
   // The sample of row r has the inputs of rows r - horizon - window + 1 .. r - horizon.
   int64_t horizon = 0;
-  Objective objective;        // cross-entropy: classification, else regression
-  bool score_by_iou = false;  // volumes: what Predict answers of them; else by Dice
+  Objective objective;  // cross-entropy: classification, else regression
+  // Predict answers with this score of each volume, not with the volume's voxels.
+  MaskFunction mask_score = DefaultMetricFor("segmentation").kind().of_masks;
   // Regression, [outputs]: see RowEncoder. Empty: 0 and 1.
   std::vector<double> target_mean, target_scale;
   OptimizerSpec optimizer;

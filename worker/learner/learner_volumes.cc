@@ -60,7 +60,7 @@ absl::Status Learner::Impl::ScoreVolumes(Weights which, const VolumeSource& sour
       return absl::OkStatus();
     };
     RETURN_IF_ERROR(PredictVolume(which, source, row, take));
-    const double value = options.score_by_iou ? score.iou() : score.dice();
+    const double value = score.Score(options.mask_score);
     *out++ = finite ? static_cast<float>(value) : std::numeric_limits<float>::quiet_NaN();
   }
   return absl::OkStatus();

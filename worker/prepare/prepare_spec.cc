@@ -45,7 +45,7 @@ absl::Status TakeTask(const Json& task, PrepareSpec& result) {
   result.forecasting = type == "forecasting";
   result.target_kind = classes ? TargetKind::kClasses : TargetKind::kValue;
   ASSIGN_OR_RETURN(std::string metric, Text(task, "task", "metric"));
-  if (metric.empty()) metric = classes ? "accuracy" : masks ? "dice" : "rmse";
+  if (metric.empty()) metric = std::string(MetricName(DefaultMetricFor(type)));
   const absl::StatusOr<Metric> known = MetricByName(metric);
   if (!known.ok()) return Wrong("task.metric", known.status().message());
   result.metric = *known;

@@ -28,7 +28,7 @@ struct VolumeFields {
 
 struct PrepareSpec {
   TargetKind target_kind = TargetKind::kClasses;
-  Metric metric = Metric::kAccuracy;
+  Metric metric;
   std::string train, test;  // paths; test: empty = none
   std::string target;
   std::vector<std::string> more_targets;

@@ -81,7 +81,7 @@ class RangeSearch {
       overlap.both = of.inside[range.end] - of.inside[range.begin];
       overlap.predicted = of.all[range.end] - of.all[range.begin];
       overlap.wanted = of.inside[kBins];
-      sum += metric_ == Metric::kDice ? overlap.dice() : overlap.iou();
+      sum += overlap.Score(metric_.kind().of_masks);
     }
     return sum;
   }
@@ -114,7 +114,7 @@ float ScoreOf(const VoxelCounts& counts, const Labels& labels, Metric metric) {
       score.AddVoxels(labels[b], static_cast<uint8_t>(wanted), counts[wanted][b]);
     }
   }
-  return static_cast<float>(metric == Metric::kDice ? score.dice() : score.iou());
+  return static_cast<float>(score.Score(metric.kind().of_masks));
 }
 
 }  // namespace

@@ -24,9 +24,8 @@ Scores ScoresOf(const StoredVolume& volume, const VoxelCounts& counts, Metric me
     above.wanted = below.wanted;
     above.both = below.wanted - below.both;
     above.predicted = volume.shape.voxels() - below.predicted;
-    const bool dice = metric == Metric::kDice;
-    scores[0][b] = dice ? above.dice() : above.iou();
-    scores[1][b] = dice ? below.dice() : below.iou();
+    scores[0][b] = above.Score(metric.kind().of_masks);
+    scores[1][b] = below.Score(metric.kind().of_masks);
     below.both += counts[1][b];
     below.predicted += counts[0][b] + counts[1][b];
   }

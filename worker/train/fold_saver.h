@@ -32,7 +32,7 @@ struct FoldSaverOptions {
   int outputs = 1;
   absl::Duration checkpoint_every = absl::Seconds(60);
   int keep_best = 0;  // checkpoints, besides the newest two
-  Metric metric = Metric::kAccuracy;
+  Metric metric;
 };
 
 // Says CheckpointSaved and FoldSaved once each is durable. A write that fails

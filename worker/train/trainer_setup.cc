@@ -42,7 +42,7 @@ absl::Status Trainer::Prepare() {
   // Those of the other ranks may be older: the first meeting tells them.
   orders_version_ = 0;
   planned_epochs_ = orders_.epochs;
-  planned_rows_ = orders_.rows;
+  planned_rows_ = orders_.row_share;
   if (planned_epochs_ < 1) {
     return absl::InvalidArgumentError(absl::StrCat("epochs: ", planned_epochs_, " is below 1"));
   }
@@ -133,7 +133,7 @@ absl::Status Trainer::CreateLearner() {
   options.shape = data_.shape();
   options.horizon = data_.sample.horizon;
   options.objective = spec_.objective;
-  options.score_by_iou = spec_.metric == Metric::kIou;
+  if (IsSegmentation(spec_.metric)) options.mask_score = spec_.metric.kind().of_masks;
   if (spec_.balanced_classes) {
     options.objective.class_weights =
         BalancedWeights(data.classes, data_.rows.training, data_.outputs);

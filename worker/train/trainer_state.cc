@@ -8,6 +8,7 @@
 
 #include "common/base/status_macros.h"
 #include "worker/predict/predictor.h"
+#include "worker/train/learner_checkpoint.h"
 #include "worker/train/trainer.h"
 
 namespace traind {
@@ -158,20 +159,13 @@ Checkpoint Trainer::Capture(Learner::State state) const {
   c.planned_epochs = static_cast<int>(planned_epochs_);
   c.warmup_steps = schedule_.warmup_steps;
   c.learning_rate = schedule_.peak;
-  c.optimizer_steps = state.optimizer_steps;
-  c.loss_scale = state.loss_scale;
-  c.growth_tracker = state.growth_tracker;
   c.has_best = has_best_;
   c.best_metric = best_.metric;
   c.best_loss = best_.loss;
   c.best_epoch = best_epoch_;
   c.epochs_without_better = epochs_without_better_;
   c.patience_metric = patience_metric_;
-  const auto held = std::make_shared<const Learner::State>(std::move(state));
-  for (const auto& [slot, values] : held->slots) {
-    if (slot != kBestWeightsSlot || has_best_) c.slots[slot] = values;
-  }
-  c.owner = held;
+  PutLearnerState(std::move(state), c);
   return c;
 }
 
@@ -179,17 +173,7 @@ absl::Status Trainer::Restore(const Checkpoint& c) {
   if (c.window > 0 && c.window < learner_->window()) {
     RETURN_IF_ERROR(learner_->ShortenWindow(c.window));
   }
-  Learner::State state;
-  for (const auto& [slot, values] : c.slots) {
-    state.slots[slot].assign(values.begin(), values.end());
-  }
-  if (state.slots.count(kBestWeightsSlot) == 0) {
-    state.slots[kBestWeightsSlot] = state.slots[kWeightsSlot];
-  }
-  state.optimizer_steps = c.optimizer_steps;
-  state.loss_scale = c.loss_scale;
-  state.growth_tracker = c.growth_tracker;
-  RETURN_IF_ERROR(learner_->Load(state));
+  RETURN_IF_ERROR(learner_->Load(LearnerStateOf(c)));
   step_ = c.step;
   epoch_ = c.epoch;
   position_ = std::min(c.position, TrainingRows());

@@ -344,7 +344,7 @@ absl::StatusOr<TrainingSpec> ParseTrainingSpec(absl::string_view text) {
   }
   spec.classification = type == "classification";
   RETURN_IF_ERROR(task.Take("metric", metric));
-  if (metric.empty()) metric = spec.classification ? "accuracy" : masks ? "dice" : "rmse";
+  if (metric.empty()) metric = std::string(MetricName(DefaultMetricFor(type)));
   ASSIGN_OR_RETURN(spec.metric, MetricByName(metric));
   if (IsClassification(spec.metric) != spec.classification ||
       IsSegmentation(spec.metric) != masks) {

@@ -46,7 +46,7 @@ struct PatchSpec {
 struct TrainingSpec {
   bool classification = true;
   std::optional<PatchSpec> patches;  // segmentation alone
-  Metric metric = Metric::kAccuracy;
+  Metric metric;
   uint64_t seed = 0;
   int folds = 5;
   ModelSpec model;

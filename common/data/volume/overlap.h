@@ -9,19 +9,14 @@
 
 namespace traind {
 
-// Voxels of both masks, of each and of neither, counted; added up over the parts of a volume.
+// Counts of voxels, added up over the parts of a volume.
 struct Overlap {
   int64_t both = 0, predicted = 0, wanted = 0;
 
-  // 2 |A and B| / (|A| + |B|); two empty masks: 1.
-  double dice() const {
-    const int64_t sum = predicted + wanted;
-    return sum == 0 ? 1.0 : 2.0 * static_cast<double>(both) / static_cast<double>(sum);
-  }
-  // |A and B| / |A or B|; two empty masks: 1.
-  double iou() const {
-    const int64_t either = predicted + wanted - both;
-    return either == 0 ? 1.0 : static_cast<double>(both) / static_cast<double>(either);
+  // By a metric's function of the three counts (common/metrics/metric.h).
+  template <class Function>
+  double Score(Function of_masks) const {
+    return of_masks(both, predicted, wanted);
   }
 };
 
@@ -33,9 +28,9 @@ inline uint8_t LabelOf(const float* values, int64_t count) {
   return static_cast<uint8_t>(std::max_element(values, values + count) - values);
 }
 
-// A volume's answer against its mask. Of several classes Dice and IoU are the means over those
-// that the mask or the answer has, as nnU-Net's evaluation has them (a class that neither has is
-// NaN there, and left out); where neither has any: 1, as of a single one.
+// A volume's answer against its mask. With several classes the score is the mean over the classes
+// that the mask or the answer has, as in nnU-Net's evaluation (a class that neither has is NaN
+// there, and left out). Where neither has any class the score is 1.
 // Threads: confined to one.
 class MaskScore {
  public:
@@ -56,21 +51,19 @@ class MaskScore {
     if (label > 0 && label == wanted) classes_[label - 1u].both += count;
   }
 
-  double dice() const { return Mean(&Overlap::dice); }
-  double iou() const { return Mean(&Overlap::iou); }
-
- private:
-  double Mean(double (Overlap::*score)() const) const {
+  template <class Function>
+  double Score(Function of_masks) const {
     double sum = 0;
     int present = 0;
     for (const Overlap& overlap : classes_) {
       if (overlap.predicted + overlap.wanted == 0) continue;
-      sum += (overlap.*score)();
+      sum += overlap.Score(of_masks);
       ++present;
     }
     return present == 0 ? 1.0 : sum / present;
   }
 
+ private:
   const int64_t values_;
   std::vector<Overlap> classes_;
 };

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,9 +14,35 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
+
+namespace {
+
+// What this program has asked the system for, in order.
+std::vector<std::string>& Calls() {
+  static auto* calls = new std::vector<std::string>();
+  return *calls;
+}
+
+}  // namespace
+
+// In place of the C library's.
+extern "C" int fsync(int fd) {
+  struct stat info;
+  fstat(fd, &info);
+  Calls().push_back(S_ISDIR(info.st_mode) ? "sync the folder" : "sync the file");
+  return static_cast<int>(syscall(SYS_fsync, fd));
+}
+
+extern "C" int rename(const char* from, const char* to) noexcept {
+  Calls().push_back("rename");
+  return static_cast<int>(syscall(SYS_rename, from, to));
+}
 
 namespace traind {
 namespace {
+
+using ::testing::ElementsAre;
 
 using ::testing::HasSubstr;
 
@@ -46,6 +73,21 @@ TEST_F(DurableFileTest, WrittenBytesAreReadBack) {
   ASSERT_TRUE(WriteFileDurably(path, "").ok());
   EXPECT_EQ(*ReadFile(path), "");
   EXPECT_EQ(FilesInDir(), 1);
+}
+
+TEST_F(DurableFileTest, AFileIsSyncedBeforeItHasItsNameAndItsFolderBehind) {
+  Calls().clear();
+  ASSERT_TRUE(WriteFileDurably(dir_ + "/a", "x").ok());
+  EXPECT_THAT(Calls(), ElementsAre("sync the file", "rename", "sync the folder"));
+  Calls().clear();
+  ASSERT_TRUE(RenameDurably(dir_ + "/a", dir_ + "/b").ok());
+  EXPECT_THAT(Calls(), ElementsAre("rename", "sync the folder"));
+  auto writer = DurableWriter::Create(dir_ + "/c");
+  ASSERT_TRUE(writer.ok());
+  ASSERT_TRUE((*writer)->Append("x").ok());
+  Calls().clear();
+  ASSERT_TRUE((*writer)->Commit().ok());
+  EXPECT_THAT(Calls(), ElementsAre("sync the file", "rename", "sync the folder"));
 }
 
 TEST_F(DurableFileTest, FailedWriteLeavesTheOldBytesAndNoTemporaryFile) {

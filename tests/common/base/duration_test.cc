@@ -54,6 +54,7 @@ TEST(DurationTest, OtherTextsAreRefused) {
   EXPECT_EQ(Refusal("-5s"), "'-5s' is negative");
   EXPECT_EQ(Refusal("5w"), "'5w' has the unit 'w', which is none of d, h, m, s, ms");
   EXPECT_EQ(Refusal("30m1h"), "'30m1h' is no duration: the larger unit comes first, each once");
+  EXPECT_EQ(Refusal("1h1h"), "'1h1h' is no duration: the larger unit comes first, each once");
   EXPECT_EQ(Refusal("40000d"), "'40000d' is more than 100 years");
   for (const char* bad : {"", "h", " 5s", "5s ", "5 s", "1.2.3s", ".5s", "5.s", "1e3s", "inf",
                           "99999999999s", "1-2:3:4", "::", "1::00", "5S", "\xc2\xb5s"}) {

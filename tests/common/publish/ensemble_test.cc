@@ -42,14 +42,14 @@ TEST(EnsembleTest, WeightsThatAddToOneStayAsTheyAre) {
 }
 
 TEST(EnsembleTest, WeightsFollowTheErrorWithinATenthOfTheGreatest) {
-  EXPECT_THAT(WeightsByScore(Metric::kRmse, {1, 3}), ElementsAre(0.75, 0.25));
-  EXPECT_THAT(WeightsByScore(Metric::kAccuracy, {0.9, 0.7}),
+  EXPECT_THAT(WeightsByScore(*MetricByName("rmse"), {1, 3}), ElementsAre(0.75, 0.25));
+  EXPECT_THAT(WeightsByScore(*MetricByName("accuracy"), {0.9, 0.7}),
               ElementsAre(DoubleNear(0.75, 1e-9), DoubleNear(0.25, 1e-9)));
-  EXPECT_THAT(WeightsByScore(Metric::kRmse, {1e-12, 1}),
+  EXPECT_THAT(WeightsByScore(*MetricByName("rmse"), {1e-12, 1}),
               ElementsAre(DoubleNear(10.0 / 11, 1e-9), DoubleNear(1.0 / 11, 1e-9)));
-  EXPECT_THAT(WeightsByScore(Metric::kAccuracy, {1, 1}), ElementsAre(0.5, 0.5));
+  EXPECT_THAT(WeightsByScore(*MetricByName("accuracy"), {1, 1}), ElementsAre(0.5, 0.5));
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_THAT(WeightsByScore(Metric::kRmse, {nan, 2}), ElementsAre(0.5, 0.5));
+  EXPECT_THAT(WeightsByScore(*MetricByName("rmse"), {nan, 2}), ElementsAre(0.5, 0.5));
 }
 
 TEST(EnsembleTest, NamesAreThoseOfTheSpec) {

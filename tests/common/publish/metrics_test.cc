@@ -35,7 +35,7 @@ TEST(MetricsTest, ScoresEqualThoseOfScikitLearn) {
                       item["target"].get<std::vector<float>>(), item["outputs"].get<size_t>());
       }
       // scikit-learn keeps the logarithms of float32 input in float32.
-      const double tolerance = metric == Metric::kLogLoss ? 1e-6 : 1e-12;
+      const double tolerance = metric == *MetricByName("logloss") ? 1e-6 : 1e-12;
       EXPECT_NEAR(score, expected.get<double>(), tolerance * std::max(1.0, std::abs(score)));
       ++checked;
     }
@@ -44,13 +44,14 @@ TEST(MetricsTest, ScoresEqualThoseOfScikitLearn) {
 }
 
 TEST(MetricsTest, SmapeIsInPercentUpTo200) {
-  EXPECT_DOUBLE_EQ(Score(Metric::kSmape, {1, 0, 3}, {1, 0, -3}), 200.0 / 3);
-  EXPECT_DOUBLE_EQ(Score(Metric::kSmape, {1}, {3}), 100);
+  EXPECT_DOUBLE_EQ(Score(*MetricByName("smape"), {1, 0, 3}, {1, 0, -3}), 200.0 / 3);
+  EXPECT_DOUBLE_EQ(Score(*MetricByName("smape"), {1}, {3}), 100);
 }
 
 TEST(MetricsTest, OfSeveralTargetsTheScoresAreAveraged) {
   const std::vector<float> predicted = {1, 10, 2, 30, 3, 20}, targets = {1, 12, 4, 30, 2, kNan};
-  for (const Metric metric : {Metric::kRmse, Metric::kMae, Metric::kR2, Metric::kSmape}) {
+  for (const Metric metric :
+       {*MetricByName("rmse"), *MetricByName("mae"), *MetricByName("r2"), *MetricByName("smape")}) {
     const double first = Score(metric, {1, 2, 3}, {1, 4, 2});
     const double second = Score(metric, {10, 30, 20}, {12, 30, kNan});
     EXPECT_DOUBLE_EQ(Score(metric, predicted, targets, 2), (first + second) / 2);
@@ -60,26 +61,26 @@ TEST(MetricsTest, OfSeveralTargetsTheScoresAreAveraged) {
 
 TEST(MetricsTest, RowsWithoutALabelAreLeftOut) {
   const std::vector<float> p = {0.9f, 0.1f, 0.2f, 0.8f, 0.1f, 0.9f, 0.3f, 0.7f};
-  EXPECT_DOUBLE_EQ(Score(Metric::kAccuracy, p, 2, {0, -1, -2, 0}), 0.5);
-  EXPECT_DOUBLE_EQ(Score(Metric::kMae, {1, 2, 3}, {2, kNan, 3}), 0.5);
+  EXPECT_DOUBLE_EQ(Score(*MetricByName("accuracy"), p, 2, {0, -1, -2, 0}), 0.5);
+  EXPECT_DOUBLE_EQ(Score(*MetricByName("mae"), {1, 2, 3}, {2, kNan, 3}), 0.5);
 }
 
 TEST(MetricsTest, WithoutRowsOrWithOneClassThereIsNoScore) {
-  EXPECT_TRUE(std::isnan(Score(Metric::kAccuracy, {}, 2, {})));
-  EXPECT_TRUE(std::isnan(Score(Metric::kLogLoss, {0.5f, 0.5f}, 2, {-1})));
-  EXPECT_TRUE(std::isnan(Score(Metric::kAuc, {0.5f, 0.5f, 0.4f, 0.6f}, 2, {1, 1})));
-  EXPECT_TRUE(std::isnan(Score(Metric::kRmse, {1}, {kNan})));
-  EXPECT_TRUE(std::isnan(Score(Metric::kR2, {1}, {1})));
+  EXPECT_TRUE(std::isnan(Score(*MetricByName("accuracy"), {}, 2, {})));
+  EXPECT_TRUE(std::isnan(Score(*MetricByName("logloss"), {0.5f, 0.5f}, 2, {-1})));
+  EXPECT_TRUE(std::isnan(Score(*MetricByName("auc"), {0.5f, 0.5f, 0.4f, 0.6f}, 2, {1, 1})));
+  EXPECT_TRUE(std::isnan(Score(*MetricByName("rmse"), {1}, {kNan})));
+  EXPECT_TRUE(std::isnan(Score(*MetricByName("r2"), {1}, {1})));
 }
 
 TEST(MetricsTest, NotANumberIsWorseThanAnything) {
   const double nan = std::nan("");
-  EXPECT_TRUE(Better(Metric::kAccuracy, 0.1, nan));
-  EXPECT_FALSE(Better(Metric::kAccuracy, nan, 0.1));
-  EXPECT_FALSE(Better(Metric::kRmse, nan, nan));
-  EXPECT_TRUE(Better(Metric::kRmse, 1, 2));
-  EXPECT_FALSE(Better(Metric::kRmse, 2, 2));
-  EXPECT_TRUE(Better(Metric::kR2, 0.5, -1));
+  EXPECT_TRUE(Better(*MetricByName("accuracy"), 0.1, nan));
+  EXPECT_FALSE(Better(*MetricByName("accuracy"), nan, 0.1));
+  EXPECT_FALSE(Better(*MetricByName("rmse"), nan, nan));
+  EXPECT_TRUE(Better(*MetricByName("rmse"), 1, 2));
+  EXPECT_FALSE(Better(*MetricByName("rmse"), 2, 2));
+  EXPECT_TRUE(Better(*MetricByName("r2"), 0.5, -1));
 }
 
 TEST(MetricsTest, UnknownNameListsTheKnownOnes) {

@@ -67,5 +67,97 @@ TEST(B13RetryTest, TheDeadlineStaysAndARetryThatComesTooLateIsNotMade) {
   EXPECT_TRUE(IsTerminal(h.TaskOf(id, 1).state));
 }
 
+TEST(B13RetryTest, AFoldThatIsNotTriedAgainIsADecision) {
+  CoreOptions options;
+  options.standalone = true;  // silence does not cost its Worker the lease
+  CoreHarness h(options);
+  const std::string id = Train(h);
+  h.Wait(absl::Seconds(56));
+  h.Say(h.AttemptOf(id, 1), CoreHarness::Ended(AttemptEndReason::kRankDied, "signal 9"));
+  const std::vector<Decision> decisions = h.Stored(id).decisions;
+  EXPECT_TRUE(std::any_of(decisions.begin(), decisions.end(), [](const Decision& decision) {
+    return decision.rule == "retry" && decision.to == "too late for another";
+  }));
+}
+
+TEST(B8Test, FoldsThatNobodyHasStoppedBeforeThePredictionIsDueAreNamed) {
+  CoreHarness h;
+  const std::string id = Train(h);
+  h.now += absl::Seconds(59.9);  // nobody ran this loop meanwhile
+  h.Crash();
+  h.Step();
+  const Decision decision = h.Stored(id).decisions.back();
+  EXPECT_EQ(decision.rule, "B8");
+  EXPECT_EQ(decision.from, "folds 0, 1 not done");
+}
+
+facts::Epoch Epoch(int epoch) {
+  facts::Epoch done;
+  done.epoch = epoch;
+  done.step = 100 * epoch;
+  done.epoch_s = 0.1;
+  return done;
+}
+
+// Fold 0, which has done five epochs, is lost, and starts again from its checkpoint of step 500.
+void LoseAndRestart(CoreHarness& h, const std::string& id) {
+  const int64_t attempt = h.AttemptOf(id, 1);
+  for (int epoch = 1; epoch <= 5; ++epoch) h.Say(attempt, Epoch(epoch));
+  h.Say(attempt, CoreHarness::CheckpointAt(500, 5));
+  h.Say(attempt, CoreHarness::Ended(AttemptEndReason::kRankDied, "signal 9"));
+  h.starts.clear();
+  h.Wait(absl::Seconds(1));
+  if (h.starts.empty() || h.starts[0].fold != 0) {  // the other fold took the slot
+    h.FinishFold(id, 1);
+    h.Wait(absl::Seconds(1));
+  }
+  ASSERT_EQ(h.starts.back().fold, 0);
+  ASSERT_EQ(h.starts.back().resume, "checkpoint-500.json");
+  ASSERT_EQ(h.TaskOf(id, 1).epochs_done, 5);
+}
+
+facts::Started StartedAt(int64_t step, int epoch) {
+  facts::Started started = CoreHarness::Started();
+  started.first_step = step;
+  started.start_epoch = epoch;
+  return started;
+}
+
+TEST(ResumeTest, AnAttemptTellsTheStepAtWhichItBegan) {
+  CoreHarness h;
+  const std::string id = Train(h);
+  EXPECT_EQ(h.Stored(id).attempts[1].first_step, 0);
+  LoseAndRestart(h, id);
+  EXPECT_EQ(h.Stored(id).attempts.back().first_step, -1) << "it has not begun";
+  h.Say(h.AttemptOf(id, 1), StartedAt(500, 5));
+  EXPECT_EQ(h.Stored(id).attempts.back().first_step, 500);
+  EXPECT_EQ(h.TaskOf(id, 1).epochs_done, 5);
+}
+
+TEST(ResumeTest, WhereNoCheckpointCanBeReadTheProgressToldBeginsAfresh) {
+  CoreHarness h;
+  const std::string id = Train(h);
+  LoseAndRestart(h, id);
+  const int64_t attempt = h.AttemptOf(id, 1);
+  h.Say(attempt, StartedAt(0, 0));
+  EXPECT_EQ(h.TaskOf(id, 1).epochs_done, 0);
+  EXPECT_FALSE(h.TaskOf(id, 1).checkpoint.has_value());
+  h.Say(attempt, Epoch(1));
+  EXPECT_EQ(h.TaskOf(id, 1).epochs_done, 1);
+  h.Say(attempt, CoreHarness::Ended(AttemptEndReason::kRankDied, "signal 9"));
+  EXPECT_EQ(h.Stored(id).decisions.back().to, "start again");
+}
+
+TEST(ResumeTest, WhereAnEarlierCheckpointIsReadTheProgressToldIsThatOnes) {
+  CoreHarness h;
+  const std::string id = Train(h);
+  LoseAndRestart(h, id);
+  const int64_t attempt = h.AttemptOf(id, 1);
+  h.Say(attempt, StartedAt(300, 3));
+  EXPECT_EQ(h.TaskOf(id, 1).epochs_done, 3);
+  h.Say(attempt, Epoch(4));
+  EXPECT_EQ(h.TaskOf(id, 1).epochs_done, 4);
+}
+
 }  // namespace
 }  // namespace traind

@@ -186,6 +186,7 @@ TEST_F(MigrationTest, NewFieldsHaveWhatIsTrueOfOldJobs) {
   EXPECT_EQ(job.tasks[1].retry_batch, 0);
   EXPECT_FALSE(job.tasks[1].reused);
   EXPECT_EQ(job.decisions[0].effect, "");
+  EXPECT_EQ(job.attempts[1].first_step, -1) << "where its training began is not known";
 }
 
 TEST_F(MigrationTest, ARunningJobGoesOn) {

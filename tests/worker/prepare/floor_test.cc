@@ -88,7 +88,7 @@ TEST(PriorFloorTest, OutOfFoldValuesComeFromTheOtherFolds) {
   const auto table =
       MakeTable("a,y\n1,n\n2,n\n3,y\n4,y\n5,y\n6,y\n", "a\n7\n", TargetKind::kClasses);
   const std::vector<int16_t> fold_of = {0, 1, 0, 1, 2, 2};
-  const Floor floor = PriorFloor(*table, FoldsOf(fold_of, 3), Metric::kLogLoss);
+  const Floor floor = PriorFloor(*table, FoldsOf(fold_of, 3), *MetricByName("logloss"));
   EXPECT_EQ(floor.model, "prior");
   EXPECT_THAT(floor.oof.shape, ElementsAre(6, 2));
   EXPECT_THAT(floor.oof.values,
@@ -100,7 +100,7 @@ TEST(PriorFloorTest, OutOfFoldValuesComeFromTheOtherFolds) {
 TEST(PriorFloorTest, RegressionTakesTheMean) {
   const auto table = MakeTable("a,y\n1,2\n2,4\n3,9\n4,1\n", "a\n7\n8\n", TargetKind::kValue);
   const std::vector<int16_t> fold_of = {0, 1, 0, 1};
-  const Floor floor = PriorFloor(*table, FoldsOf(fold_of, 2), Metric::kRmse);
+  const Floor floor = PriorFloor(*table, FoldsOf(fold_of, 2), *MetricByName("rmse"));
   EXPECT_EQ(floor.model, "mean");
   EXPECT_THAT(floor.oof.values, ElementsAre(2.5f, 5.5f, 2.5f, 5.5f));
   EXPECT_THAT(floor.test.values, ElementsAre(4, 4));
@@ -109,16 +109,17 @@ TEST(PriorFloorTest, RegressionTakesTheMean) {
 
 TEST(LinearFloorTest, LearnsWhatIsLinear) {
   const auto classes = LearnableLines(TargetKind::kClasses).Make(TargetKind::kClasses);
-  const Floor logistic = Linear(*classes, Metric::kAccuracy);
+  const Floor logistic = Linear(*classes, *MetricByName("accuracy"));
   EXPECT_EQ(logistic.model, "logistic");
   EXPECT_GT(logistic.score, 0.93);
-  EXPECT_GT(Score(Metric::kAccuracy, logistic.test.values, 2, classes->TargetClass(Split::kTest)),
-            0.85);
+  EXPECT_GT(
+      Score(*MetricByName("accuracy"), logistic.test.values, 2, classes->TargetClass(Split::kTest)),
+      0.85);
   for (size_t i = 0; i < logistic.test.values.size(); i += 2) {
     EXPECT_NEAR(logistic.test.values[i] + logistic.test.values[i + 1], 1, 1e-5);
   }
   const auto values = LearnableLines(TargetKind::kValue).Make(TargetKind::kValue);
-  const Floor ridge = Linear(*values, Metric::kR2);
+  const Floor ridge = Linear(*values, *MetricByName("r2"));
   EXPECT_EQ(ridge.model, "ridge");
   EXPECT_GT(ridge.score, 0.99);
 }
@@ -131,7 +132,7 @@ TEST(LinearFloorTest, MoreThanTwoClassesAreLearntToo) {
                     "\n");
   }
   const auto table = MakeTable(train, "a,b\n9,0\n0,8\n1,1\n", TargetKind::kClasses);
-  const Floor floor = Linear(*table, Metric::kAccuracy);
+  const Floor floor = Linear(*table, *MetricByName("accuracy"));
   EXPECT_GT(floor.score, 0.95);
   ASSERT_THAT(floor.test.shape, ElementsAre(3, 3));
   EXPECT_GT(floor.test.values[0], 0.8f);
@@ -163,13 +164,14 @@ void ExpectNoLeak(TargetKind kind, Metric metric, const std::string& planted) {
 }
 
 TEST(LinearFloorTest, AFoldsOwnRowsDoNotReachItsModel) {
-  ExpectNoLeak(TargetKind::kClasses, Metric::kAccuracy, "100000,-5000,p,down");
-  ExpectNoLeak(TargetKind::kValue, Metric::kRmse, "100000,-5000,q,-99999");
+  ExpectNoLeak(TargetKind::kClasses, *MetricByName("accuracy"), "100000,-5000,p,down");
+  ExpectNoLeak(TargetKind::kValue, *MetricByName("rmse"), "100000,-5000,q,-99999");
 }
 
 TEST(LinearFloorTest, TestRowsReachNothingButTheirOwnPrediction) {
   for (const TargetKind kind : {TargetKind::kClasses, TargetKind::kValue}) {
-    const Metric metric = kind == TargetKind::kClasses ? Metric::kAccuracy : Metric::kRmse;
+    const Metric metric =
+        kind == TargetKind::kClasses ? *MetricByName("accuracy") : *MetricByName("rmse");
     const Lines clean = LearnableLines(kind);
     Lines marked = clean;
     marked.test[0] =
@@ -190,7 +192,7 @@ TEST(LinearFloorTest, WithoutTimeThereIsNone) {
   LinearFloorOptions options;
   options.time = absl::Nanoseconds(1);
   EXPECT_FALSE(
-      LinearFloor(*table, InTurn(), Metric::kAccuracy, options, SystemClock()).has_value());
+      LinearFloor(*table, InTurn(), *MetricByName("accuracy"), options, SystemClock()).has_value());
 }
 
 TEST(LinearFloorTest, SamplesRowsTheSameWayEveryTime) {
@@ -198,10 +200,11 @@ TEST(LinearFloorTest, SamplesRowsTheSameWayEveryTime) {
   LinearFloorOptions options;
   options.time = absl::Seconds(60);
   options.rows_per_fold = 50;
-  const auto one = LinearFloor(*table, InTurn(), Metric::kAccuracy, options, SystemClock());
-  const auto two = LinearFloor(*table, InTurn(), Metric::kAccuracy, options, SystemClock());
+  const auto one = LinearFloor(*table, InTurn(), *MetricByName("accuracy"), options, SystemClock());
+  const auto two = LinearFloor(*table, InTurn(), *MetricByName("accuracy"), options, SystemClock());
   options.seed = 1;
-  const auto other = LinearFloor(*table, InTurn(), Metric::kAccuracy, options, SystemClock());
+  const auto other =
+      LinearFloor(*table, InTurn(), *MetricByName("accuracy"), options, SystemClock());
   ASSERT_TRUE(one && two && other);
   EXPECT_EQ(one->oof.values, two->oof.values);
   EXPECT_NE(one->oof.values, other->oof.values);

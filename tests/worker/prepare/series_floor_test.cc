@@ -62,7 +62,7 @@ TEST(SeriesFloorTest, NaiveFindsTheSeasonAndGoesOnBeyondTheHorizon) {
     const SplitSpec split = Split(6, horizon);
     const auto fold_of = MakeFolds(*table, split);
     ASSERT_TRUE(fold_of.ok()) << fold_of.status();
-    const auto naive = SeasonalNaiveFloor(*table, {*fold_of, split}, Metric::kMae);
+    const auto naive = SeasonalNaiveFloor(*table, {*fold_of, split}, *MetricByName("mae"));
     ASSERT_TRUE(naive.has_value());
     EXPECT_EQ(naive->period, 12);
     EXPECT_EQ(naive->floor.model, "naive");
@@ -81,11 +81,11 @@ TEST(SeriesFloorTest, LagsLearnWhatTheSeasonLeaves) {
   const auto fold_of = MakeFolds(*table, split);
   ASSERT_TRUE(fold_of.ok()) << fold_of.status();
   const FloorFolds folds = {*fold_of, split};
-  const auto naive = SeasonalNaiveFloor(*table, folds, Metric::kMae);
-  const auto lags = LagFloor(*table, folds, Metric::kMae, 12, Patient(), SystemClock());
+  const auto naive = SeasonalNaiveFloor(*table, folds, *MetricByName("mae"));
+  const auto lags = LagFloor(*table, folds, *MetricByName("mae"), 12, Patient(), SystemClock());
   ASSERT_TRUE(naive.has_value() && lags.has_value());
   EXPECT_EQ(lags->model, "ridge");
-  EXPECT_LT(lags->score, PriorFloor(*table, folds, Metric::kMae).score / 5);
+  EXPECT_LT(lags->score, PriorFloor(*table, folds, *MetricByName("mae")).score / 5);
   for (int row = 0; row < kTestRows; ++row) {
     EXPECT_NEAR(lags->test.values[static_cast<size_t>(row)], Season(kTrainRows + row), 1.5) << row;
   }
@@ -101,11 +101,11 @@ TEST(SeriesFloorTest, WhatComesLaterChangesNoEarlierFold) {
   ASSERT_EQ((*fold_of)[350], kFolds - 1);
   const FloorFolds folds = {*fold_of, split};
   const auto lags = [&](const Table& table) {
-    return *LagFloor(table, folds, Metric::kMae, 12, Patient(), SystemClock());
+    return *LagFloor(table, folds, *MetricByName("mae"), 12, Patient(), SystemClock());
   };
   const Floor a = lags(*plain), b = lags(*marked);
-  const Floor c = PriorFloor(*plain, folds, Metric::kMae);
-  const Floor d = PriorFloor(*marked, folds, Metric::kMae);
+  const Floor c = PriorFloor(*plain, folds, *MetricByName("mae"));
+  const Floor d = PriorFloor(*marked, folds, *MetricByName("mae"));
   // The marked row is known three rows later, in its own fold; earlier rows and
   // folds are as they were.
   for (size_t row = 0; row < 353; ++row) {
@@ -121,7 +121,7 @@ TEST(SeriesFloorTest, WithoutAHorizonThereIsNone) {
   const SplitSpec split = Split(6, 0);
   const auto fold_of = MakeFolds(*table, split);
   ASSERT_TRUE(fold_of.ok()) << fold_of.status();
-  EXPECT_FALSE(SeasonalNaiveFloor(*table, {*fold_of, split}, Metric::kMae).has_value());
+  EXPECT_FALSE(SeasonalNaiveFloor(*table, {*fold_of, split}, *MetricByName("mae")).has_value());
 }
 
 }  // namespace

@@ -83,10 +83,10 @@ TEST_F(TaskControlTest, AReplanChangesOnlyWhatItNames) {
   EXPECT_GT(control.version(), version);
   EXPECT_EQ(control.orders().epochs, 3);
   EXPECT_EQ(control.orders().stop_at, absl::Seconds(5));
-  EXPECT_EQ(control.orders().rows, 1);
+  EXPECT_EQ(control.orders().row_share, 1);
   control.Apply(rp::Replan{0, 0, 1000, -1, 0.4});
   EXPECT_EQ(control.orders().epochs, 3);
-  EXPECT_EQ(control.orders().rows, 0.4);
+  EXPECT_EQ(control.orders().row_share, 0.4);
   EXPECT_EQ(control.orders().stop_at, absl::Seconds(1));
 }
 
@@ -104,7 +104,7 @@ TEST(TrainingSpecTest, WhatIsLeftOutHasItsDefault) {
   const auto spec = ParseTrainingSpec(R"({"task":{"type":"regression"}})");
   ASSERT_TRUE(spec.ok()) << spec.status().ToString();
   EXPECT_FALSE(spec->classification);
-  EXPECT_EQ(spec->metric, Metric::kRmse);
+  EXPECT_EQ(spec->metric, *MetricByName("rmse"));
   EXPECT_EQ(spec->model.hidden, (std::vector<int64_t>{256, 256}));
   EXPECT_EQ(spec->model.dropout, 0.1);
   EXPECT_EQ(spec->patience, 5);
@@ -120,7 +120,7 @@ TEST(TrainingSpecTest, EveryFieldIsTaken) {
     "train": {"epochs": 9, "batch": 64, "precision": "bf16", "patience": 0,
               "learning_rate": 0.5, "weight_decay": 0, "checkpoint_every": "60s"}})");
   ASSERT_TRUE(spec.ok()) << spec.status().ToString();
-  EXPECT_EQ(spec->metric, Metric::kAuc);
+  EXPECT_EQ(spec->metric, *MetricByName("auc"));
   EXPECT_EQ(spec->seed, 18446744073709551615u);
   EXPECT_EQ(spec->model.hidden, std::vector<int64_t>{5});
   EXPECT_EQ(spec->model.dropout, 0);

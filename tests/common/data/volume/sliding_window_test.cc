@@ -8,6 +8,7 @@
 
 #include "common/data/table/npy.h"
 #include "common/data/volume/overlap.h"
+#include "common/metrics/metrics.h"
 
 namespace traind {
 namespace {
@@ -159,19 +160,21 @@ TEST(SlidingWindowTest, WeightsFallFromThePatchsMiddle) {
   EXPECT_GE(weights[0], 1e-3f);
 }
 
+MaskFunction Of(const char* metric) { return MetricByName(metric)->kind().of_masks; }
+
 TEST(OverlapTest, DiceAndIntersectionOverUnionAreThoseOfTheirDefinitions) {
   MaskScore overlap(1);
   overlap.Add({0.9f, 0.5f, 0.4f, 0.2f}, {1, 0, 1, 0});
-  EXPECT_DOUBLE_EQ(overlap.dice(), 0.5);
-  EXPECT_DOUBLE_EQ(overlap.iou(), 1.0 / 3);
+  EXPECT_DOUBLE_EQ(overlap.Score(Of("dice")), 0.5);
+  EXPECT_DOUBLE_EQ(overlap.Score(Of("iou")), 1.0 / 3);
   overlap.Add({0.7f, 0.1f}, {1, 0});  // both 2, predicted 3, wanted 3
-  EXPECT_DOUBLE_EQ(overlap.dice(), 2.0 / 3);
-  EXPECT_DOUBLE_EQ(overlap.iou(), 0.5);
-  EXPECT_DOUBLE_EQ(MaskScore(1).dice(), 1.0);
-  EXPECT_DOUBLE_EQ(MaskScore(1).iou(), 1.0);
+  EXPECT_DOUBLE_EQ(overlap.Score(Of("dice")), 2.0 / 3);
+  EXPECT_DOUBLE_EQ(overlap.Score(Of("iou")), 0.5);
+  EXPECT_DOUBLE_EQ(MaskScore(1).Score(Of("dice")), 1.0);
+  EXPECT_DOUBLE_EQ(MaskScore(1).Score(Of("iou")), 1.0);
   MaskScore missed(1);
   missed.Add({0.1f}, {1});
-  EXPECT_DOUBLE_EQ(missed.dice(), 0.0);
+  EXPECT_DOUBLE_EQ(missed.Score(Of("dice")), 0.0);
 }
 
 TEST(OverlapTest, OfSeveralClassesTheyAreThoseOfNumpy) {
@@ -194,8 +197,8 @@ TEST(OverlapTest, OfSeveralClassesTheyAreThoseOfNumpy) {
     const auto of_case = absl::MakeConstSpan(values.values).subspan(i * voxels * 4, voxels * 4);
     score.Add(of_case.first(half * 4), absl::MakeConstSpan(mask).first(half));
     score.Add(of_case.subspan(half * 4), absl::MakeConstSpan(mask).subspan(half));
-    EXPECT_FLOAT_EQ(static_cast<float>(score.dice()), expected.values[2 * i]) << i;
-    EXPECT_FLOAT_EQ(static_cast<float>(score.iou()), expected.values[2 * i + 1]) << i;
+    EXPECT_FLOAT_EQ(static_cast<float>(score.Score(Of("dice"))), expected.values[2 * i]) << i;
+    EXPECT_FLOAT_EQ(static_cast<float>(score.Score(Of("iou"))), expected.values[2 * i + 1]) << i;
   }
 }
 

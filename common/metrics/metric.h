@@ -1,0 +1,49 @@
+// What a metric is: each file of this folder that is named after one defines it, and
+// registry.inc lists it. Nothing else in the house knows a metric by its name.
+#pragma once
+
+#include <absl/strings/string_view.h>
+#include <absl/types/span.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace traind {
+
+// The score where a metric is not defined on the rows at hand.
+inline constexpr double kNoScore = std::numeric_limits<double>::quiet_NaN();
+
+// Rows of a classification, each with a class as its label.
+struct ClassRows {
+  std::vector<const float*> probabilities;  // [n] of [classes]
+  std::vector<int32_t> labels;              // [n], in 0..classes-1
+  int classes = 0;
+
+  size_t size() const { return labels.size(); }
+  // The most probable class; the first of equal ones.
+  int32_t Guess(size_t row) const {
+    const float* const p = probabilities[row];
+    return static_cast<int32_t>(std::max_element(p, p + classes) - p);
+  }
+};
+
+// Voxels of two masks: of both, of the answer, of the wanted one.
+using MaskFunction = double (*)(int64_t both, int64_t predicted, int64_t wanted);
+
+// Constant data. Exactly one of its functions is set, and says which tasks the metric suits.
+struct MetricKind {
+  absl::string_view name;
+  bool higher_is_better = true;
+  bool is_default = false;  // of the tasks that it suits, where the spec names no metric
+  // Classification. Called with any number of rows, none included.
+  double (*of_classes)(const ClassRows& rows) = nullptr;
+  // Regression and forecasting. Called with at least one row; no target is NaN.
+  double (*of_values)(absl::Span<const double> predicted,
+                      absl::Span<const double> targets) = nullptr;
+  // Segmentation: the score of one volume.
+  MaskFunction of_masks = nullptr;
+};
+
+}  // namespace traind
