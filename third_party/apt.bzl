@@ -93,3 +93,15 @@ def _absl_repository_impl(rctx):
     rctx.file("BUILD.bazel", text)
 
 absl_repository = repository_rule(implementation = _absl_repository_impl, local = True)
+
+def _compiler_version_impl(rctx):
+    result = rctx.execute([rctx.os.environ.get("CC", "gcc"), "--version"])
+    rctx.file("BUILD.bazel", "")
+    rctx.file("version.bzl", "COMPILER_VERSION = {}\n".format(repr(result.stdout.split("\n")[0])))
+
+# The C++ compiler's version with that of its package, for actions whose results no other compiler may read.
+compiler_version_repository = repository_rule(
+    implementation = _compiler_version_impl,
+    environ = ["CC"],
+    local = True,
+)

@@ -1,6 +1,6 @@
 """What WORKSPACE declares: Bazel's own dependencies and the libraries."""
 
-load("//third_party:apt.bzl", "absl_repository", "apt_repository")
+load("//third_party:apt.bzl", "absl_repository", "apt_repository", "compiler_version_repository")
 load("//third_party:wheels.bzl", "cuda_repository", "torch_repository")
 
 def bazel_shims():
@@ -22,6 +22,7 @@ def third_party():
 
     # Targets: a list of flags and dependencies each. "pc:X" stands for the
     # libraries that `pkg-config --libs X` names.
+    compiler_version_repository(name = "compiler_version")
     absl_repository(name = "absl")  # @absl//:strings, :status, ... one an Abseil .pc file
     apt_repository(
         name = "protobuf",
