@@ -9,6 +9,7 @@
 #include <chrono>
 #include <utility>
 
+#include "common/wire/grpc_status.h"
 #include "proto/training_service.grpc.pb.h"
 
 namespace traind {
@@ -19,10 +20,6 @@ std::chrono::system_clock::time_point GrpcDeadline(absl::Duration from_now) {
   constexpr absl::Duration kLongest = absl::Hours(24 * 365);
   return std::chrono::system_clock::now() +
          absl::ToChronoMicroseconds(std::clamp(from_now, absl::ZeroDuration(), kLongest));
-}
-
-absl::Status FromGrpc(const grpc::Status& status) {
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
 }
 
 class GrpcJobWatch final : public JobWatch {

@@ -38,9 +38,10 @@ LiveAttempt* ControlCore::Impl::OpenAttempt(const Task& task) {
   return it != attempts_.end() && it->second.open ? &it->second : nullptr;
 }
 
-void ControlCore::Impl::SendStop(LiveAttempt& live, StopMode mode, const char* why) {
+void ControlCore::Impl::SendStop(LiveAttempt& live, StopMode mode, StopReason reason,
+                                 const char* why) {
   live.stop_sent = true;
-  turn_.stops.push_back({live.worker, live.id, mode, why});
+  turn_.stops.push_back({live.worker, live.id, mode, reason, why});
 }
 
 void ControlCore::Impl::CloseAttempt(LiveAttempt& live, AttemptEndReason reason,

@@ -222,20 +222,19 @@ class ControlCore::Impl {
 
   // ---- facts.cc ----
   void Handle(WorkerFact& event);
-  void Take(LiveAttempt& live, TableReady& fact);
-  void Take(LiveAttempt& live, FloorReady& fact);
-  void Take(LiveAttempt& live, TrainStarted& fact);
-  static void TakeBack(LiveAttempt& live, Task& task, const TrainStarted& fact);
-  void Take(LiveAttempt& live, Probed& fact);
-  void Take(LiveAttempt& live, Progressed& fact);
-  void Take(LiveAttempt& live, EpochDone& fact);
-  void Take(LiveAttempt& live, CheckpointCommitted& fact);
-  void Take(LiveAttempt& live, FoldSaved& fact);
-  void Take(LiveAttempt& live, AttemptEnded& fact);
-  void Take(LiveAttempt& live, RankDecision& fact);
-  void Take(LiveAttempt&, UnknownFact&) {}
+  void Apply(LiveAttempt& live, facts::TableReady& fact);
+  void Apply(LiveAttempt& live, facts::FloorReady& fact);
+  void Apply(LiveAttempt& live, facts::Started& fact);
+  void Apply(LiveAttempt& live, facts::Probe& fact);
+  void Apply(LiveAttempt& live, facts::Progress& fact);
+  void Apply(LiveAttempt& live, facts::Epoch& fact);
+  void Apply(LiveAttempt& live, facts::CheckpointSaved& fact);
+  void Apply(LiveAttempt& live, facts::FoldSaved& fact);
+  void Apply(LiveAttempt& live, facts::Ended& fact);
+  void Apply(LiveAttempt& live, facts::Decision& fact);
+  static void TakeBack(LiveAttempt& live, Task& task, const facts::Started& fact);
   void MarkPace(LiveAttempt& live, std::vector<double>& epochs, double epoch_s,
-                const EpochDone& fact) const;
+                const facts::Epoch& fact) const;
   void AddMetric(const LiveAttempt& live, int64_t step, double epoch, const char* name,
                  double value);
   void Acknowledge(const WorkerFact& fact);
@@ -259,7 +258,7 @@ class ControlCore::Impl {
   void RetryOrSettle(JobEntry& entry, int task, Fault fault, AttemptEndReason reason,
                      const std::string& message);
   void SettleFold(JobEntry& entry, int task, const std::string& message);
-  void SendStop(LiveAttempt& live, StopMode mode, const char* why);
+  void SendStop(LiveAttempt& live, StopMode mode, StopReason reason, const char* why);
   using AttemptIt = std::map<int64_t, LiveAttempt>::iterator;
   LiveAttempt& AddLive(LiveAttempt live);
   AttemptIt EraseLive(AttemptIt it);

@@ -188,11 +188,11 @@ void ControlCore::Impl::StartFold(JobEntry& entry, int index, const Placement& p
   if (command.resume.empty()) task.rows = 1;
   task.epochs_planned = plan.epochs;
   command.epochs = plan.epochs;
-  command.rows = plan.rows;
+  command.row_share = plan.rows;
   command.stop_at = stop_at;
   command.plan_cut = PlanCut(entry.view());
   live.epochs = command.epochs;
-  live.rows = command.rows;
+  live.rows = command.row_share;
   live.stop_at = command.stop_at;
   live.plan_cut = command.plan_cut;
   live.replanned_at = now_;

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "common/facts/facts.h"
 #include "common/publish/prediction.h"
 #include "server/domain/job.h"
 #include "server/domain/trained_fold.h"
@@ -99,69 +100,14 @@ struct WorkerDied {
   std::string worker;
 };
 
-// Facts about an Attempt, as in proto/worker_service.proto.
-struct TableReady {
-  TableInfo table;
-  absl::Duration read;
-  bool cached = false;
-  std::vector<std::string> warnings;
-};
-struct FloorReady {
-  std::string model;
-  double score = 0;
-};
-struct TrainStarted {
-  int64_t parameters = 0;
-  std::string precision;
-  int batch = 0;
-  int64_t steps_per_epoch = 0;
-  int64_t first_step = 0;
-  int start_epoch = 0;
-  std::string resolved_settings;
-};
-struct Probed {
-  double step_s = 0, step_p90_s = 0;
-  int64_t timed_steps = 0;
-  double evaluate_s = 0, predict_s = 0;
-};
-struct Progressed {
-  Live live;                                            // `at` is set by the core
-  std::vector<std::pair<std::string, double>> signals;  // other metrics, by name
-};
-struct EpochDone {
-  int epoch = 0;
-  int64_t step = 0;
-  double train_loss = 0, val_loss = 0, val_metric = 0, best_metric = 0;
-  double epoch_s = 0, evaluate_s = 0;
-  double rows = 1;  // share of the training rows that it had
-};
-struct CheckpointCommitted {
-  Checkpoint checkpoint;  // attempt, fold and `at` are set by the core
-};
-struct FoldSaved {
-  Member member;  // attempt is set by the core
-  bool last = false;
-  std::string stopped_by;
-  double predict_s = 0;
-};
-struct AttemptEnded {
-  AttemptEndReason reason = AttemptEndReason::kNone;
-  std::string message;
-};
-struct RankDecision {
-  std::string rule, cause, from, to;
-};
-// What a newer Worker says in words that this traind does not have: acknowledged, or
-// the Worker would keep and repeat it for ever, and nothing more.
-struct UnknownFact {};
-using Fact = std::variant<TableReady, FloorReady, TrainStarted, Probed, Progressed, EpochDone,
-                          CheckpointCommitted, FoldSaved, AttemptEnded, RankDecision, UnknownFact>;
 struct WorkerFact {
   std::string worker;
   uint64_t session = 0;
   int64_t sequence = 0;  // 0: may be lost, wants no Ack
   int64_t attempt = 0;   // 0: not about one
-  Fact fact;
+  // None: a newer Worker tells what this traind does not know. Only acknowledged, or the Worker
+  // would repeat it for ever.
+  std::optional<facts::Fact> fact;
 };
 
 // The answer to a PublishCommand; also made when a Worker published by itself.
@@ -198,9 +144,9 @@ struct StartCommand {
   absl::Time deadline = absl::InfiniteFuture();  // sent as what remains
   absl::Time stop_at = absl::InfiniteFuture();
   int epochs = 0;
-  double rows = 1;     // share of the training rows that an epoch sees
-  std::string resume;  // manifest; empty: from the start
-  int batch = 0;       // rows of a pass; 0: as the spec says
+  double row_share = 1;  // of the training rows, that an epoch sees
+  std::string resume;    // manifest; empty: from the start
+  int batch = 0;         // rows of a pass; 0: as the spec says
   bool plan_cut = false;
 };
 enum class StopMode { kPredict = 1, kDrop = 2, kAbort = 3 };
@@ -208,13 +154,14 @@ struct StopCommand {
   std::string worker;
   int64_t attempt = 0;
   StopMode mode = StopMode::kAbort;
-  std::string why;
+  StopReason reason = StopReason::kNone;
+  std::string why;  // for people
 };
 struct ReplanCommand {
   std::string worker;
   int64_t attempt = 0;
-  int epochs = 0;  // 0, and rows 0: as before
-  double rows = 0;
+  int epochs = 0;  // 0, and row_share 0: as before
+  double row_share = 0;
   absl::Time stop_at = absl::InfiniteFuture();
   absl::Time deadline = absl::InfiniteFuture();  // the Job's
   bool plan_cut = false;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/publish/fold_member.h"
 #include "server/control/control_core_impl.h"
 #include "server/domain/names.h"
 
@@ -33,7 +34,7 @@ void ControlCore::Impl::Handle(WorkerFact& event) {
     worker->second.last_seen = now_;
   }
   if (event.attempt == 0) return;
-  const bool ended = std::holds_alternative<AttemptEnded>(event.fact);
+  const bool ended = event.fact && std::holds_alternative<facts::Ended>(*event.fact);
   const auto it = attempts_.find(event.attempt);
   if (it == attempts_.end() || it->second.worker != event.worker) {
     if (ended) {
@@ -54,7 +55,7 @@ void ControlCore::Impl::Handle(WorkerFact& event) {
   }
   SetMissingBy(live, absl::InfiniteFuture());
   Touch(*live.job);
-  std::visit([this, &live](auto& fact) { Take(live, fact); }, event.fact);
+  if (event.fact) std::visit([this, &live](auto& fact) { Apply(live, fact); }, *event.fact);
   if (ended) EraseLive(it);
 }
 
@@ -66,23 +67,24 @@ void ControlCore::Impl::Acknowledge(const WorkerFact& fact) {
 
 void ControlCore::Impl::AbortStale(const std::string& worker, int64_t attempt, const char* why) {
   if (aborted_.insert(attempt).second) {
-    turn_.stops.push_back({worker, attempt, StopMode::kAbort, why});
+    turn_.stops.push_back({worker, attempt, StopMode::kAbort, StopReason::kStale, why});
   }
 }
 
-void ControlCore::Impl::Take(LiveAttempt& live, TableReady& fact) {
+void ControlCore::Impl::Apply(LiveAttempt& live, facts::TableReady& fact) {
   JobEntry& entry = *live.job;
   if (UsesModels(live.kind)) {
-    if (entry.view().table.test_rows == fact.table.test_rows) return;
+    if (entry.view().table.test_rows == fact.test_rows) return;
     Job& job = EditDurably(entry);
-    job.table.test_rows = fact.table.test_rows;
+    job.table.test_rows = fact.test_rows;
     job.warnings.insert(job.warnings.end(), fact.warnings.begin(), fact.warnings.end());
     return;
   }
   entry.home = live.worker;
   if (!entry.view().table.table.empty()) return;
   Job& job = EditDurably(entry);
-  job.table = std::move(fact.table);
+  job.table = {fact.table,     fact.content_sha256, fact.train_rows,
+               fact.test_rows, fact.features,       fact.classes};
   for (std::string& warning : fact.warnings) {
     if (std::find(job.warnings.begin(), job.warnings.end(), warning) == job.warnings.end()) {
       job.warnings.push_back(std::move(warning));
@@ -91,12 +93,12 @@ void ControlCore::Impl::Take(LiveAttempt& live, TableReady& fact) {
   Log(entry, "table",
       absl::StrCat(job.table.train_rows, " + ", job.table.test_rows, " rows, ", job.table.features,
                    " features, ", fact.cached ? "cached" : "read in ",
-                   fact.cached ? "" : Text(fact.read)));
+                   fact.cached ? "" : Text(absl::Milliseconds(fact.read_ms))));
   // Folds may start now; the real Plan comes with their first timed steps.
   if (job.plans.empty()) Replan(entry, Trigger::kTable);
 }
 
-void ControlCore::Impl::Take(LiveAttempt& live, FloorReady& fact) {
+void ControlCore::Impl::Apply(LiveAttempt& live, facts::FloorReady& fact) {
   JobEntry& entry = *live.job;
   const Job& job = entry.view();
   if (job.floor_model == fact.model && job.floor_score == fact.score) return;
@@ -107,7 +109,7 @@ void ControlCore::Impl::Take(LiveAttempt& live, FloorReady& fact) {
   Log(entry, "floor", absl::StrCat(fact.model, " ", fact.score));
 }
 
-void ControlCore::Impl::Take(LiveAttempt& live, TrainStarted& fact) {
+void ControlCore::Impl::Apply(LiveAttempt& live, facts::Started& fact) {
   JobEntry& entry = *live.job;
   if (live.kind != TaskKind::kTrain || live.first_step_at != absl::InfiniteFuture()) return;
   live.first_step_at = now_;
@@ -140,7 +142,7 @@ void ControlCore::Impl::Take(LiveAttempt& live, TrainStarted& fact) {
 
 // The Rank could not read the checkpoint that it was given and went on from an earlier one, or
 // from none: what was done since is lost.
-void ControlCore::Impl::TakeBack(LiveAttempt& live, Task& task, const TrainStarted& fact) {
+void ControlCore::Impl::TakeBack(LiveAttempt& live, Task& task, const facts::Started& fact) {
   task.epochs_done = fact.start_epoch;
   live.last_epoch = fact.start_epoch;
   if (fact.first_step > 0) return;
@@ -148,7 +150,7 @@ void ControlCore::Impl::TakeBack(LiveAttempt& live, Task& task, const TrainStart
   task.rows = 1;
 }
 
-void ControlCore::Impl::Take(LiveAttempt& live, Probed& fact) {
+void ControlCore::Impl::Apply(LiveAttempt& live, facts::Probe& fact) {
   JobEntry& entry = *live.job;
   if (live.kind != TaskKind::kTrain) return;
   Measured& measured = Edit(entry).tasks[static_cast<size_t>(live.task)].measured;
@@ -159,19 +161,20 @@ void ControlCore::Impl::Take(LiveAttempt& live, Probed& fact) {
   entry.pace.replan_wanted = true;
 }
 
-void ControlCore::Impl::Take(LiveAttempt& live, Progressed& fact) {
+void ControlCore::Impl::Apply(LiveAttempt& live, facts::Progress& fact) {
   JobEntry& entry = *live.job;
   if (live.kind != TaskKind::kTrain) return;
   Task& task = EditLive(entry).tasks[static_cast<size_t>(live.task)];
   if (task.state != TaskState::kRunning) return;
-  Live figures = fact.live;
+  Live figures = task.live ? *task.live : Live{};
   figures.at = now_;
-  if (task.live) {
-    figures.precision = task.live->precision;
-    figures.batch = task.live->batch;
-    figures.steps_per_epoch = task.live->steps_per_epoch;
-    figures.resolved_settings = task.live->resolved_settings;
-  }
+  figures.step = fact.step;
+  figures.epoch = fact.epoch;
+  figures.loss = fact.loss;
+  figures.learning_rate = fact.lr;
+  figures.steps_per_s = fact.steps_per_s;
+  figures.samples_per_s = fact.samples_per_s;
+  figures.data_wait = fact.data_wait;
   task.live = figures;
   // Of a long epoch its end would tell too late.
   if (PacedWithinEpoch(entry, live.task)) entry.pace.replan_wanted = true;
@@ -180,12 +183,12 @@ void ControlCore::Impl::Take(LiveAttempt& live, Progressed& fact) {
   AddMetric(live, figures.step, figures.epoch, "loss", figures.loss);
   AddMetric(live, figures.step, figures.epoch, "learning_rate", figures.learning_rate);
   AddMetric(live, figures.step, figures.epoch, "samples_per_s", figures.samples_per_s);
-  for (const auto& [name, value] : fact.signals) {
-    AddMetric(live, figures.step, figures.epoch, name.c_str(), value);
+  for (const auto& [name, value] : facts::Signals(fact)) {
+    AddMetric(live, figures.step, figures.epoch, name, value);
   }
 }
 
-void ControlCore::Impl::Take(LiveAttempt& live, EpochDone& fact) {
+void ControlCore::Impl::Apply(LiveAttempt& live, facts::Epoch& fact) {
   JobEntry& entry = *live.job;
   if (live.kind != TaskKind::kTrain || fact.epoch <= live.last_epoch) return;
   const bool next = fact.epoch == live.last_epoch + 1;
@@ -195,8 +198,8 @@ void ControlCore::Impl::Take(LiveAttempt& live, EpochDone& fact) {
   task.epochs_done = fact.epoch;
   task.score = fact.best_metric;
   task.losses = 0;  // progress
-  task.rows = std::min(task.rows, fact.rows);
-  task.measured.epoch_s = fact.epoch_s / fact.rows;
+  task.rows = std::min(task.rows, fact.row_share);
+  task.measured.epoch_s = fact.epoch_s / fact.row_share;
   task.measured.evaluate_s = fact.evaluate_s;
   task.spent.validate_s += fact.evaluate_s;
   // Checkpoints and predictions between epochs cost time too. A silent Worker's
@@ -221,12 +224,12 @@ void ControlCore::Impl::Take(LiveAttempt& live, EpochDone& fact) {
 // The last three epochs; but of short ones the mean over the last second or two, in which
 // there were many: one alone says nothing when it is as short as the machine's own unrest.
 void ControlCore::Impl::MarkPace(LiveAttempt& live, std::vector<double>& epochs, double epoch_s,
-                                 const EpochDone& fact) const {
+                                 const facts::Epoch& fact) const {
   const auto of_all_rows = [&fact](double took_s) {
-    if (fact.rows >= 1) return took_s;
-    return fact.evaluate_s + std::max(0.0, took_s - fact.evaluate_s) / fact.rows;
+    if (fact.row_share >= 1) return took_s;
+    return fact.evaluate_s + std::max(0.0, took_s - fact.evaluate_s) / fact.row_share;
   };
-  if (std::exchange(live.marked_rows, fact.rows) != fact.rows) {
+  if (std::exchange(live.marked_rows, fact.row_share) != fact.row_share) {
     live.marks.clear();
     live.paced = false;
   }
@@ -251,35 +254,31 @@ void ControlCore::Impl::MarkPace(LiveAttempt& live, std::vector<double>& epochs,
   if (epochs.size() > 3) epochs.erase(epochs.begin());
 }
 
-void ControlCore::Impl::Take(LiveAttempt& live, CheckpointCommitted& fact) {
+void ControlCore::Impl::Apply(LiveAttempt& live, facts::CheckpointSaved& fact) {
   JobEntry& entry = *live.job;
   if (live.kind != TaskKind::kTrain) return;
   const Task& seen = entry.view().tasks[static_cast<size_t>(live.task)];
   if (seen.checkpoint && seen.checkpoint->attempt == live.id &&
-      seen.checkpoint->step >= fact.checkpoint.step) {
+      seen.checkpoint->step >= fact.step) {
     return;
   }
   Task& task = EditDurably(entry).tasks[static_cast<size_t>(live.task)];
-  Checkpoint checkpoint = std::move(fact.checkpoint);
-  checkpoint.attempt = live.id;
-  checkpoint.fold = task.fold;
-  checkpoint.seed = task.seed;
-  checkpoint.at = now_;
+  Checkpoint checkpoint{live.id,       task.fold,   task.seed,  fact.step,        fact.epoch,
+                        fact.manifest, fact.sha256, fact.bytes, fact.best_metric, now_};
   task.losses = 0;
   task.checkpoint = checkpoint;
   Log(entry, "checkpoint", absl::StrCat(live.id, " step ", checkpoint.step));
   turn_.mutations.checkpoints.emplace_back(entry.view().id, std::move(checkpoint));
 }
 
-void ControlCore::Impl::Take(LiveAttempt& live, FoldSaved& fact) {
+void ControlCore::Impl::Apply(LiveAttempt& live, facts::FoldSaved& fact) {
   JobEntry& entry = *live.job;
   if (live.kind != TaskKind::kTrain) return;
   const Job& before = entry.view();
   if (IsTerminal(before.tasks[static_cast<size_t>(live.task)].state)) return;
   Job& job = EditDurably(entry);
   Task& task = job.tasks[static_cast<size_t>(live.task)];
-  Member member = std::move(fact.member);
-  member.attempt = live.id;
+  Member member = MemberOf(live.id, fact);
   member.fold = task.fold;
   member.seed = task.seed;
   if (fact.predict_s > 0) task.measured.predict_s = fact.predict_s;
@@ -300,16 +299,17 @@ void ControlCore::Impl::Take(LiveAttempt& live, FoldSaved& fact) {
   entry.pace.replan_wanted = true;
   if (!fact.last) return;
   live.saved_last = true;
-  SettleFold(
-      entry, live.task,
-      fact.stopped_by.empty() ? std::string() : absl::StrCat("stopped by ", fact.stopped_by));
+  SettleFold(entry, live.task,
+             fact.stopped_by == StopCause::kNone
+                 ? std::string()
+                 : absl::StrCat("stopped by ", Name(fact.stopped_by)));
 }
 
-void ControlCore::Impl::Take(LiveAttempt& live, AttemptEnded& fact) {
+void ControlCore::Impl::Apply(LiveAttempt& live, facts::Ended& fact) {
   EndAttempt(live, fact.reason, fact.message);
 }
 
-void ControlCore::Impl::Take(LiveAttempt& live, RankDecision& fact) {
+void ControlCore::Impl::Apply(LiveAttempt& live, facts::Decision& fact) {
   JobEntry& entry = *live.job;
   const Task& task = entry.view().tasks[static_cast<size_t>(live.task)];
   std::string cause = absl::StrCat(TaskName(task.kind, task.fold, task.seed), ": ", fact.cause);

@@ -166,7 +166,7 @@ void ControlCore::Impl::EnterFinalizing(JobEntry& entry) {
     const Task& task = entry.view().tasks[i];
     if (IsTerminal(task.state)) continue;
     if (LiveAttempt* live = OpenAttempt(task)) {
-      SendStop(*live, StopMode::kAbort, "the prediction is due");
+      SendStop(*live, StopMode::kAbort, StopReason::kTime, "the prediction is due");
       CloseAttempt(*live, AttemptEndReason::kDeadline, "the prediction was due");
     }
     SettleFold(entry, static_cast<int>(i), task.message.empty() ? "no time left" : task.message);
@@ -284,7 +284,11 @@ void ControlCore::Impl::End(JobEntry& entry, JobState state, JobEndReason reason
       if (live->saved_last) {
         CloseAttempt(*live, AttemptEndReason::kCompleted, "");
       } else {
-        SendStop(*live, StopMode::kAbort, cancelled ? "the job was cancelled" : "the job is over");
+        if (cancelled) {
+          SendStop(*live, StopMode::kAbort, StopReason::kUserCancelled, "the job was cancelled");
+        } else {
+          SendStop(*live, StopMode::kAbort, StopReason::kJobOver, "the job is over");
+        }
         CloseAttempt(*live,
                      cancelled ? AttemptEndReason::kCancelledByUser : AttemptEndReason::kDeadline,
                      "the job ended");

@@ -58,7 +58,7 @@ void ControlCore::Impl::ConcludeInference(JobEntry& entry, JobEndReason reason,
       (serves && (reason == JobEndReason::kCompleted || reason == JobEndReason::kFinishedByUser));
   EditDurably(entry).tasks[0].state = good ? TaskState::kDone : TaskState::kFailed;
   if (LiveAttempt* live = OpenAttempt(entry.view().tasks[0])) {
-    SendStop(*live, StopMode::kAbort, "the job is over");
+    SendStop(*live, StopMode::kAbort, StopReason::kJobOver, "the job is over");
     CloseAttempt(*live, AttemptEndReason::kDeadline, "the job ended");
   }
   End(entry, good ? JobState::kSucceeded : JobState::kFailed, reason, message);

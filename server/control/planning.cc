@@ -403,7 +403,7 @@ void ControlCore::Impl::StopPaused(JobEntry& entry) {
     if (job.tasks[i].state != TaskState::kRunning) continue;
     LiveAttempt* live = OpenAttempt(job.tasks[i]);
     if (!live || live->stop_sent || !workers_[live->worker].attached) continue;
-    SendStop(*live, StopMode::kDrop, "the job is paused");
+    SendStop(*live, StopMode::kDrop, StopReason::kUserPaused, "the job is paused");
   }
 }
 
@@ -415,10 +415,13 @@ void ControlCore::Impl::StopLate(JobEntry& entry) {
     LiveAttempt* live = OpenAttempt(job.tasks[i]);
     if (!live || live->stop_sent || !workers_[live->worker].attached) continue;
     if (StopsTraining(job)) {
-      SendStop(*live, StopMode::kPredict,
-               job.finish_requested ? "the user asked to finish" : "nothing is left of a quota");
+      if (job.finish_requested) {
+        SendStop(*live, StopMode::kPredict, StopReason::kUserFinished, "the user asked to finish");
+      } else {
+        SendStop(*live, StopMode::kPredict, StopReason::kQuota, "nothing is left of a quota");
+      }
     } else if (now_ >= live->stop_at + kStopGrace) {
-      SendStop(*live, StopMode::kPredict, "its time is up");
+      SendStop(*live, StopMode::kPredict, StopReason::kTime, "its time is up");
     }
   }
 }

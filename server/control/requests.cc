@@ -116,7 +116,7 @@ void ControlCore::Impl::Handle(Finish& event) {
     entry->finish_at = now_;
     if (TrainsNothing(job)) {
       if (LiveAttempt* live = OpenAttempt(job.tasks[0])) {
-        SendStop(*live, StopMode::kPredict, "the user asked to finish");
+        SendStop(*live, StopMode::kPredict, StopReason::kUserFinished, "the user asked to finish");
       } else {
         ConcludeInference(*entry, JobEndReason::kFinishedByUser, "");
       }
@@ -252,7 +252,7 @@ void ControlCore::Impl::TellDeadline(JobEntry& entry, LiveAttempt& live) {
   command.plan_cut = PlanCut(job);
   if (live.kind == TaskKind::kTrain) {
     command.epochs = live.epochs;
-    command.rows = live.rows;
+    command.row_share = live.rows;
     command.stop_at = live.stop_at = StopOf(entry, &live);
   }
   turn_.replans.push_back(std::move(command));
@@ -271,7 +271,8 @@ void ControlCore::Impl::LeaveQueues(JobEntry& entry) {
 void ControlCore::Impl::Handle(ShutdownRequested&) {
   shutting_down_ = true;
   for (auto& [id, live] : attempts_) {
-    if (live.open) SendStop(live, StopMode::kDrop, "traind is shutting down");
+    if (live.open)
+      SendStop(live, StopMode::kDrop, StopReason::kShutdown, "traind is shutting down");
   }
   for (auto& [id, worker] : workers_) {
     if (worker.attached) turn_.shutdowns.push_back({id});

@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "common/facts/reasons.h"
 #include "common/publish/prediction.h"
 #include "server/domain/spec.h"
 
@@ -57,27 +58,6 @@ enum class JobEndReason {
   kNoWorker = 11,
   kInternal = 12,
   kQuotaReached = 13,
-};
-
-enum class AttemptEndReason {
-  kNone = 0,
-  kCompleted = 1,
-  kStoppedInTime = 2,
-  kFinishedByUser = 3,
-  kCancelledByUser = 4,
-  kDataError = 5,
-  kUserError = 6,
-  kDiverged = 7,
-  kOutOfMemory = 8,
-  kStorageFull = 9,
-  kRankDied = 10,
-  kWorkerLost = 11,
-  kCollectiveTimeout = 12,
-  kHung = 13,
-  kDeadline = 14,
-  kShutdown = 15,
-  kStale = 16,
-  kInternal = 17,
 };
 
 enum class PendingReason {

@@ -58,48 +58,6 @@ const char* Name(JobEndReason reason) {
   return "?";
 }
 
-const char* Name(AttemptEndReason reason) {
-  switch (reason) {
-    case AttemptEndReason::kNone:
-      return "NONE";
-    case AttemptEndReason::kCompleted:
-      return "COMPLETED";
-    case AttemptEndReason::kStoppedInTime:
-      return "STOPPED_IN_TIME";
-    case AttemptEndReason::kFinishedByUser:
-      return "FINISHED_BY_USER";
-    case AttemptEndReason::kCancelledByUser:
-      return "CANCELLED_BY_USER";
-    case AttemptEndReason::kDataError:
-      return "DATA_ERROR";
-    case AttemptEndReason::kUserError:
-      return "USER_ERROR";
-    case AttemptEndReason::kDiverged:
-      return "DIVERGED";
-    case AttemptEndReason::kOutOfMemory:
-      return "OUT_OF_MEMORY";
-    case AttemptEndReason::kStorageFull:
-      return "STORAGE_FULL";
-    case AttemptEndReason::kRankDied:
-      return "RANK_DIED";
-    case AttemptEndReason::kWorkerLost:
-      return "WORKER_LOST";
-    case AttemptEndReason::kCollectiveTimeout:
-      return "COLLECTIVE_TIMEOUT";
-    case AttemptEndReason::kHung:
-      return "HUNG";
-    case AttemptEndReason::kDeadline:
-      return "DEADLINE";
-    case AttemptEndReason::kShutdown:
-      return "SHUTDOWN";
-    case AttemptEndReason::kStale:
-      return "STALE";
-    case AttemptEndReason::kInternal:
-      return "INTERNAL";
-  }
-  return "?";
-}
-
 const char* Name(TaskState state) {
   switch (state) {
     case TaskState::kPending:

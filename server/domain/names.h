@@ -1,5 +1,6 @@
-// The words for the enumerators of job.h, as in proto/job.proto without prefix:
-// QUEUED, BUDGET_REACHED, RANK_DIED. For messages and the Job's history.
+// The names of the enumerators of job.h, as in proto/job.proto without prefix: QUEUED,
+// BUDGET_REACHED. For messages and the Job's history. Those of an AttemptEndReason are in
+// common/facts/reasons.h.
 // Threads: safe. What is returned lives for ever.
 #pragma once
 
@@ -9,7 +10,6 @@ namespace traind {
 
 const char* Name(JobState state);
 const char* Name(JobEndReason reason);
-const char* Name(AttemptEndReason reason);
 const char* Name(TaskState state);
 const char* Name(PendingReason reason);
 const char* Name(Quality quality);  // NONE where there is no Prediction

@@ -40,10 +40,6 @@ absl::Status ManyStreams() {
 
 }  // namespace
 
-grpc::Status ToGrpc(const absl::Status& status) {
-  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message())};
-}
-
 v1::Job TrainingService::Describe(const Job& job, bool brief) const {
   return ToProto(job, {state_dir_, loop_->Now(), brief});
 }
@@ -301,7 +297,7 @@ grpc::Status TrainingService::WatchJob(grpc::ServerContext* context,
     if (IsTerminal(job->state)) return grpc::Status::OK;
     loop_->views().Wait(id, std::max(seen, view.change), kLookAround);
     if (loop_->views().closed()) {
-      return {grpc::StatusCode::UNAVAILABLE, "traind is stopping; watch again when it is back"};
+      return ToGrpc(absl::UnavailableError("traind is stopping; watch again when it is back"));
     }
   }
   return grpc::Status::CANCELLED;
@@ -334,7 +330,7 @@ grpc::Status TrainingService::GetMetrics(grpc::ServerContext* context,
     if (points->size() == kMetricsPage) continue;
     loop_->views().Wait(id, view.change, kLookAround);
     if (loop_->views().closed()) {
-      return {grpc::StatusCode::UNAVAILABLE, "traind is stopping; ask again when it is back"};
+      return ToGrpc(absl::UnavailableError("traind is stopping; ask again when it is back"));
     }
   }
   return grpc::Status::CANCELLED;

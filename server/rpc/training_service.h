@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "common/wire/grpc_status.h"
 #include "proto/training_service.grpc.pb.h"
 #include "server/intake/intake.h"
 #include "server/loop/control_loop.h"
@@ -20,8 +21,6 @@
 #include "server/store/store.h"
 
 namespace traind {
-
-grpc::Status ToGrpc(const absl::Status& status);
 
 using QuotaMethods = v1::TrainingService::WithCallbackMethod_ListQuotas<
     v1::TrainingService::WithCallbackMethod_SetQuota<

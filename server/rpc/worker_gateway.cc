@@ -8,6 +8,9 @@
 #include <utility>
 
 #include "common/base/log.h"
+#include "common/wire/attempt_report.h"
+#include "common/wire/grpc_status.h"
+#include "server/rpc/fact_checks.h"
 #include "server/rpc/worker_conversion.h"
 
 namespace traind {
@@ -75,8 +78,8 @@ grpc::Status GrpcWorkerGateway::Attach(grpc::ServerContext* context, Stream* str
   v1::WorkerMessage first;
   if (!stream->Read(&first)) return grpc::Status::OK;
   if (!first.has_hello() || first.hello().worker_id().empty() || first.hello().boot_id().empty()) {
-    return {grpc::StatusCode::FAILED_PRECONDITION,
-            "the first message must be a Hello with worker_id and boot_id"};
+    return ToGrpc(absl::FailedPreconditionError(
+        "the first message must be a Hello with worker_id and boot_id"));
   }
   const std::shared_ptr<Session> session = Open(first.hello(), context);
   std::thread writer([&] { session->WriteAll(stream); });
@@ -152,7 +155,7 @@ void GrpcWorkerGateway::ReadAll(const Session& session, Stream* stream) {
         break;
       case v1::WorkerMessage::kReport:
         post_(WorkerFact{session.worker, session.id, message.sequence(), message.report().attempt(),
-                         FactOf(session, message.report())});
+                         ReadFact(session, message.report())});
         break;
       case v1::WorkerMessage::kPublished:
         published_(message.published().job(),
@@ -164,17 +167,22 @@ void GrpcWorkerGateway::ReadAll(const Session& session, Stream* stream) {
       default:
         TRAIND_LOG(WARNING) << "the Worker " << session.worker
                             << " sent a message that this traind does not know";
-        post_(WorkerFact{session.worker, session.id, message.sequence(), 0, UnknownFact{}});
+        post_(WorkerFact{session.worker, session.id, message.sequence(), 0, std::nullopt});
     }
   }
 }
 
-Fact GrpcWorkerGateway::FactOf(const Session& session, const v1::AttemptReport& report) {
-  if (auto fact = FactFromProto(report)) return *std::move(fact);
-  TRAIND_LOG(WARNING) << "a report of the Worker " << session.worker << " on Attempt "
-                      << report.attempt()
-                      << " says nothing that this traind knows, or names a path outside its folder";
-  return UnknownFact{};
+std::optional<facts::Fact> GrpcWorkerGateway::ReadFact(const Session& session,
+                                                       const v1::AttemptReport& report) {
+  std::optional<facts::Fact> fact = FactOf(report);
+  if (fact) fact = CheckedFact(*std::move(fact));
+  if (!fact) {
+    TRAIND_LOG(WARNING) << "a report of the Worker " << session.worker << " on Attempt "
+                        << report.attempt()
+                        << " tells nothing that this traind knows, or names a path outside of its "
+                           "folder; it is ignored";
+  }
+  return fact;
 }
 
 void GrpcWorkerGateway::Seen(const Session& session, int warm_ranks) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,7 +73,9 @@ class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::
   // Until the stream ends.
   void ReadAll(const Session& session, Stream* stream);
   void TakeAnswer(const v1::RowsAnswered& answer) ABSL_LOCKS_EXCLUDED(mutex_);
-  static Fact FactOf(const Session& session, const v1::AttemptReport& report);
+  // nullopt: a report that this traind does not know, or must not believe.
+  static std::optional<facts::Fact> ReadFact(const Session& session,
+                                             const v1::AttemptReport& report);
   void Enqueue(const std::string& worker, uint64_t session, v1::CoordinatorMessage message)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Seen(const Session& session, int warm_ranks) ABSL_LOCKS_EXCLUDED(mutex_);

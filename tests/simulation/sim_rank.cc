@@ -7,6 +7,8 @@
 #include <cmath>
 #include <utility>
 
+#include "common/publish/fold_member.h"
+
 namespace traind::simulation {
 
 // ---- PREPARE ----
@@ -16,12 +18,12 @@ void SimWorker::Read(Rank& rank) {
     return End(rank, AttemptEndReason::kDataError, "train.csv, row 7: 3 fields instead of 4");
   }
   if (disk_->full) return End(rank, AttemptEndReason::kStorageFull, "no space for the table");
-  TableReady ready;
-  ready.table.table = absl::StrCat("cache/", rank.job->request_id, ".table");
-  ready.table.train_rows = 1000;
-  ready.table.test_rows = rank.truth->spec.has_test ? 100 : 0;
-  ready.table.features = 4;
-  ready.read = absl::Seconds(rank.truth->read_s);
+  facts::TableReady ready;
+  ready.table = absl::StrCat("cache/", rank.job->request_id, ".table");
+  ready.train_rows = 1000;
+  ready.test_rows = rank.truth->spec.has_test ? 100 : 0;
+  ready.features = 4;
+  ready.read_ms = absl::ToInt64Milliseconds(absl::Seconds(rank.truth->read_s));
   Say(rank.attempt, std::move(ready));
   Schedule(rank, absl::Milliseconds(world_->chance.Int(1, 20)), &SimWorker::FitFloor);
 }
@@ -35,13 +37,13 @@ void SimWorker::FitFloor(Rank& rank) {
   disk_->Publish(request, rank.truth->spec.has_test, world_->wall()).IgnoreError();
   nlohmann::json& record = world_->Record("floor");
   record["job"] = rank.job->id;
-  Say(rank.attempt, FloorReady{"prior", 0.5});
+  Say(rank.attempt, facts::FloorReady{"prior", 0.5});
   Schedule(rank, absl::Seconds(rank.truth->floor_s * world_->chance.Uniform(0.9, 1.3)),
            &SimWorker::BetterFloor);
 }
 
 void SimWorker::BetterFloor(Rank& rank) {
-  Say(rank.attempt, FloorReady{"logistic", 0.6});
+  Say(rank.attempt, facts::FloorReady{"logistic", 0.6});
   End(rank, AttemptEndReason::kCompleted, "");
 }
 
@@ -52,7 +54,7 @@ void SimWorker::Begin(Rank& rank) {
     world_->Record("checkpoint_damaged")["attempt"] = rank.attempt;
     rank.epochs_done = 0;
   }
-  TrainStarted started;
+  facts::Started started;
   started.precision = "fp32";
   started.batch = 64;
   started.steps_per_epoch = rank.truth->steps;
@@ -75,7 +77,7 @@ void SimWorker::Begin(Rank& rank) {
 void SimWorker::Probe(Rank& rank) {
   rank.probing = false;
   const JobTruth& truth = *rank.truth;
-  Probed probed;
+  facts::Probe probed;
   probed.step_s = truth.step_s * truth.probe_error * world_->chance.Uniform(0.9, 1.1);
   probed.step_p90_s = probed.step_s * 1.4;
   probed.timed_steps = 20;
@@ -134,12 +136,12 @@ void SimWorker::EndEpoch(Rank& rank) {
     record["attempt"] = rank.attempt;
   }
   rank.epochs_done = std::floor(rank.epoch_from) + 1;
-  EpochDone done;
+  facts::Epoch done;
   done.epoch = static_cast<int>(rank.epochs_done);
   done.step = done.epoch * truth.steps;
   done.val_metric = done.best_metric = 1 - std::exp(-rank.epochs_done / 5);
-  done.rows = rank.rows < 1 ? rows : 1;
-  done.epoch_s = rank.epoch_s * done.rows;
+  done.row_share = rank.rows < 1 ? rows : 1;
+  done.epoch_s = rank.epoch_s * done.row_share;
   done.evaluate_s = truth.evaluate_s;
   Say(rank.attempt, done);
   if (world_->now() - rank.checkpoint_at >= rank.job->spec.checkpoint_every &&
@@ -148,8 +150,7 @@ void SimWorker::EndEpoch(Rank& rank) {
   }
   absl::Duration pause = absl::ZeroDuration();
   if (world_->chance.Happens(truth.saves)) {
-    FoldSaved saved;
-    saved.member = MakeMember(rank, false);
+    facts::FoldSaved saved = Predictions(rank, false);
     saved.predict_s = truth.predict_s;
     Say(rank.attempt, std::move(saved));
     pause = absl::Seconds(truth.predict_s);
@@ -159,16 +160,16 @@ void SimWorker::EndEpoch(Rank& rank) {
 
 void SimWorker::Tick(Rank& rank) {
   if (rank.stopping || rank.hung) return;
-  Progressed progressed;
+  facts::Progress progressed;
   double passes = rank.epochs_done;
   if (rank.in_epoch) {
     const double done_s = absl::ToDoubleSeconds(world_->now() - rank.epoch_began);
     passes = std::min(rank.epoch_from + done_s / rank.epoch_s,
                       std::floor(rank.epoch_from) + 0.99 * rank.rows);
   }
-  progressed.live.epoch = EpochsTold(rank, passes);
-  progressed.live.step = static_cast<int64_t>(passes * static_cast<double>(rank.truth->steps));
-  progressed.live.loss = 1;
+  progressed.epoch = EpochsTold(rank, passes);
+  progressed.step = static_cast<int64_t>(passes * static_cast<double>(rank.truth->steps));
+  progressed.loss = 1;
   Say(rank.attempt, progressed, false);
   Schedule(rank, absl::Seconds(1), &SimWorker::Tick, false);
 }
@@ -205,12 +206,11 @@ void SimWorker::Predict(Rank& rank) {
 
 void SimWorker::Predicted(Rank& rank) {
   if (disk_->full) return End(rank, AttemptEndReason::kStorageFull, "no space for predictions");
-  FoldSaved saved;
-  saved.member = MakeMember(rank, rank.complete);
+  facts::FoldSaved saved = Predictions(rank, rank.complete);
   saved.last = true;
-  saved.stopped_by = rank.complete ? "epochs" : "time";
+  saved.stopped_by = rank.complete ? StopCause::kEpochs : StopCause::kTime;
   saved.predict_s = rank.truth->predict_s;
-  if (session_ == 0) PublishAlone(rank, saved.member);
+  if (session_ == 0) PublishAlone(rank, MemberOf(rank.attempt, saved));
   Say(rank.attempt, std::move(saved));
   End(rank, rank.complete ? AttemptEndReason::kCompleted : rank.stopped_for, "");
 }
@@ -226,28 +226,26 @@ bool SimWorker::SaveCheckpoint(Rank& rank) {
     return false;
   }
   rank.checkpoint_at = world_->now();
-  CheckpointCommitted saved;
-  saved.checkpoint.step =
-      static_cast<int64_t>(rank.epochs_done * static_cast<double>(rank.truth->steps));
-  saved.checkpoint.epoch = EpochsTold(rank, rank.epochs_done);
-  saved.checkpoint.manifest = absl::StrCat("jobs/", rank.job->id, "/attempts/", rank.attempt,
-                                           "/checkpoint-", saved.checkpoint.step, ".json");
-  disk_->checkpoints[saved.checkpoint.manifest] = rank.epochs_done;
+  facts::CheckpointSaved saved;
+  saved.step = static_cast<int64_t>(rank.epochs_done * static_cast<double>(rank.truth->steps));
+  saved.epoch = EpochsTold(rank, rank.epochs_done);
+  saved.manifest = absl::StrCat("jobs/", rank.job->id, "/attempts/", rank.attempt, "/checkpoint-",
+                                saved.step, ".json");
+  disk_->checkpoints[saved.manifest] = rank.epochs_done;
   Say(rank.attempt, std::move(saved));
   return true;
 }
 
-Member SimWorker::MakeMember(Rank& rank, bool complete) {
-  Member member;
-  member.fold = rank.fold;
-  member.seed = rank.seed;
-  member.attempt = rank.attempt;
-  member.complete = complete;
-  member.score = 1 - std::exp(-rank.epochs_done / 5);
-  member.epochs_done = EpochsTold(rank, rank.epochs_done);
-  member.oof = absl::StrCat("attempts/", rank.attempt, "/oof.npy");
-  member.oof_sha256 = absl::StrCat(rank.attempt, "@", rank.epochs_done);
-  return member;
+facts::FoldSaved SimWorker::Predictions(const Rank& rank, bool complete) {
+  facts::FoldSaved saved;
+  saved.fold = rank.fold;
+  saved.seed = rank.seed;
+  saved.complete = complete;
+  saved.score = 1 - std::exp(-rank.epochs_done / 5);
+  saved.epochs_done = EpochsTold(rank, rank.epochs_done);
+  saved.oof = absl::StrCat("attempts/", rank.attempt, "/oof.npy");
+  saved.oof_sha256 = absl::StrCat(rank.attempt, "@", rank.epochs_done);
+  return saved;
 }
 
 void SimWorker::PublishAlone(Rank& rank, const Member& member) {
@@ -289,7 +287,7 @@ void SimWorker::End(Rank& rank, AttemptEndReason reason, const std::string& mess
   if (rank.over) return;
   rank.over = true;
   RecordEnd(rank);
-  Say(rank.attempt, AttemptEnded{reason, message});
+  Say(rank.attempt, facts::Ended{reason, message});
   ranks_.erase(rank.attempt);
 }
 

@@ -118,7 +118,7 @@ void SimWorker::Transmit(const Kept& kept) {
   Send(WorkerFact{options_.id, session_, kept.sequence, kept.attempt, kept.fact});
 }
 
-void SimWorker::Say(int64_t attempt, Fact fact, bool keep) {
+void SimWorker::Say(int64_t attempt, facts::Fact fact, bool keep) {
   Kept kept{keep ? next_sequence_++ : 0, attempt, std::move(fact), world_->now()};
   if (session_ != 0) Transmit(kept);
   if (!keep) return;
@@ -153,7 +153,7 @@ void SimWorker::Receive(uint64_t session, const StartCommand& command, absl::Dur
   rank->deadline = world_->now() + remaining;
   rank->stop_at = world_->now() + stop_in;
   rank->epochs = command.epochs;
-  rank->rows = command.rows;
+  rank->rows = command.row_share;
   rank->plan_cut = command.plan_cut;
   rank->checkpoint_at = world_->now();
   if (!command.resume.empty()) {
@@ -213,8 +213,8 @@ void SimWorker::Receive(uint64_t session, const ReplanCommand& command, absl::Du
   if (it == ranks_.end()) return;
   Rank& rank = *it->second;
   if (command.epochs > 0) rank.epochs = command.epochs;
-  if (command.rows > 0 && command.rows != rank.rows) {
-    rank.rows = command.rows;
+  if (command.row_share > 0 && command.row_share != rank.rows) {
+    rank.rows = command.row_share;
     if (rank.in_epoch && !rank.probing && !rank.stopping && !rank.hung) {
       ++rank.chain;
       AwaitEpoch(rank);
@@ -237,7 +237,7 @@ void SimWorker::Receive(uint64_t session, const AckCommand& command) {
   if (session != session_ || !alive_) return;
   while (!kept_.empty() && kept_.front().sequence <= command.sequence) {
     const Kept& kept = kept_.front();
-    const auto* saved = std::get_if<FoldSaved>(&kept.fact);
+    const auto* saved = std::get_if<facts::FoldSaved>(&kept.fact);
     if (saved != nullptr && saved->last) {
       nlohmann::json& record = world_->Record("acked_fold");
       record["attempt"] = kept.attempt;

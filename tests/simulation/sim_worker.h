@@ -96,14 +96,14 @@ class SimWorker {
   struct Kept {
     int64_t sequence;
     int64_t attempt;
-    Fact fact;
+    facts::Fact fact;
     absl::Time said_at;
   };
 
   void Connect();
   void Heartbeat(uint64_t session);
   std::vector<int64_t> Running() const;
-  void Say(int64_t attempt, Fact fact, bool keep = true);
+  void Say(int64_t attempt, facts::Fact fact, bool keep = true);
   void Transmit(const Kept& fact);
   void Send(Event event);  // in order, over the stream
   // Unless the Rank is over by then, or (chain) was interrupted.
@@ -129,7 +129,7 @@ class SimWorker {
   void Predicted(Rank& rank);
   void Dropped(Rank& rank);
   bool SaveCheckpoint(Rank& rank);
-  Member MakeMember(Rank& rank, bool complete);
+  static facts::FoldSaved Predictions(const Rank& rank, bool complete);
   void PublishAlone(Rank& rank, const Member& member);
   void AtDeadline(Rank& rank);
   void Hang(Rank& rank);

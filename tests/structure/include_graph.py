@@ -3,7 +3,8 @@
     findings(root) -> list of "file:line: what is wrong"
     python3 tests/structure/include_graph.py [ROOT]    prints them
 
-common/base <- {common/data, common/metrics} <- common/publish; common/spec is for whoever reads users' specs;
+common/base <- {common/data, common/facts, common/metrics} <- common/publish; common/spec is for whoever reads
+users' specs; common/wire is for whoever speaks gRPC or Protobuf;
 common <- server/domain <- {store, plan, schedule, reuse, reports} <- {intake, control} <- loop (the
 shell around the core) <- {rpc, http} <- coordinator and main (server/ itself);
 worker/data <- model/{kernels, objective} <- model/{networks, handwritten} <- learner <- checkpoint <- {pretrained, predict} <- train <- inference <- rank; the worker daemon and the
@@ -17,7 +18,8 @@ import sys
 _INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 _TREES = ("common", "proto", "server", "worker", "client", "third_party", "tests", "build_defs")
 
-_COMMON = ["common/base", "common/data", "common/metrics", "common/publish", "common/plain", "proto/plain"]
+_COMMON = ["common/base", "common/data", "common/facts", "common/metrics", "common/publish", "common/plain",
+           "proto/plain"]
 _PURE = _COMMON + ["server/domain"]
 _STORED = _PURE + ["server/store", "server/plan", "server/schedule"]
 _DECIDED = _STORED + ["server/intake", "server/control"]
@@ -35,7 +37,9 @@ MAY_INCLUDE = {
     "proto/plain": ["common/plain"],
     "common/data": ["common/base"],
     "common/metrics": ["common/base"],
-    "common/publish": ["common/base", "common/data", "common/metrics"],
+    "common/facts": [],
+    "common/wire": ["common/base", "common/facts", "proto"],
+    "common/publish": ["common/base", "common/data", "common/facts", "common/metrics"],
     "common/spec": ["common/base", "common/data", "common/metrics", "proto"],
     "proto": [],
     "third_party": [],
@@ -49,11 +53,11 @@ MAY_INCLUDE = {
     "server/reuse": _PURE,
     "server/reports": _PURE,
     "server/loop": _DECIDED + ["server/reuse"],
-    "server/rpc": _DECIDED + ["server/loop", "server/reports", "common/spec", "proto"],
+    "server/rpc": _DECIDED + ["server/loop", "server/reports", "common/spec", "common/wire", "proto"],
     "server/http": _DECIDED + ["server/loop", "proto"],
     "server": _DECIDED + ["server/loop", "server/rpc", "server/http", "common/spec"],
-    "worker/rank_protocol": ["common/base"],
-    "worker/daemon": _COMMON + ["worker/rank_protocol", "proto", "third_party"],
+    "worker/rank_protocol": ["common/base", "common/facts"],
+    "worker/daemon": _COMMON + ["common/wire", "worker/rank_protocol", "proto", "third_party"],
     "worker/prepare": _COMMON + ["worker/rank_protocol"],
     "worker/device": ["common/base"],
     "worker/data": _COMMON + ["worker/rank_protocol", "worker/device"],
@@ -71,7 +75,7 @@ MAY_INCLUDE = {
                             "worker/predict", "worker/inference"],
     "worker": _FOLD + ["worker/checkpoint", "worker/train", "worker/predict", "worker/inference",
                        "worker/rank", "worker/daemon", "worker/prepare", "third_party"],
-    "client": _COMMON + ["common/spec", "proto"],
+    "client": _COMMON + ["common/spec", "common/wire", "proto"],
 }
 
 # A library's headers (prefixes of what stands between < and >) -> the rooms that may name them.
@@ -80,8 +84,8 @@ LIBRARIES = {
                  ["worker/device", "worker/data", "worker/model", "worker/learner", "worker/checkpoint",
                   "worker/train", "worker/predict", "worker/inference", "worker/rank"]),
     "SQLite": (("sqlite3.h",), ["server/store"]),
-    "gRPC": (("grpc/", "grpc++/", "grpcpp/"), ["server/rpc", "worker/daemon", "client"]),
-    "Protobuf": (("google/protobuf/",), ["proto", "build_defs", "common/spec", "server/rpc",
+    "gRPC": (("grpc/", "grpc++/", "grpcpp/"), ["common/wire", "server/rpc", "worker/daemon", "client"]),
+    "Protobuf": (("google/protobuf/",), ["proto", "build_defs", "common/spec", "common/wire", "server/rpc",
                                          "server/intake", "server/http", "worker/daemon", "client"]),
     "yaml-cpp": (("yaml-cpp/",), ["common/spec", "client"]),
     "HTTP": (("httplib.h",), ["server/http"]),
@@ -100,7 +104,7 @@ _NO_DECISION_NEEDS = re.compile(
     r"absl/random/.*|absl/time/clock\.h|nlohmann/.*|openssl/.*)$")
 
 # What reads files, clocks or other programs among our own headers.
-_OWN_WITH_IO = ("common/base/clock.h", "common/base/durable_file.h", "common/base/run_program.h",
+_OWN_WITH_IO = ("common/base/clock.h", "common/base/durable_file.h", "common/base/log.h", "common/base/run_program.h",
                 "common/publish/publisher.h", "common/publish/prediction_files.h")
 
 

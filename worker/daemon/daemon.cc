@@ -71,10 +71,24 @@ int FreePort() {
   return port;
 }
 
-CoreOptions WithStateDir(const DaemonOptions& options) {
-  CoreOptions core = options.core;
+WorkerCoreOptions WithStateDir(const DaemonOptions& options) {
+  WorkerCoreOptions core = options.core;
   core.state_dir = options.state_dir;
   return core;
+}
+
+void Log(const LogAction& log) {
+  switch (log.level) {
+    case LogAction::kInfo:
+      TRAIND_LOG(INFO) << log.text;
+      break;
+    case LogAction::kWarning:
+      TRAIND_LOG(WARNING) << log.text;
+      break;
+    case LogAction::kError:
+      TRAIND_LOG(ERROR) << log.text;
+      break;
+  }
 }
 
 }  // namespace
@@ -120,9 +134,9 @@ absl::Status Daemon::Run() {
 absl::Status Daemon::Turn() {
   if (const absl::Status status = WaitForNews(); !status.ok()) return status;
   const absl::Duration now = clock_.MonotonicNow();
-  TakeFromChildren(now);
-  TakeCoordinatorEvents(now);
-  TakePublished(now);
+  ReadChildren(now);
+  HandleCoordinatorEvents(now);
+  HandlePublished(now);
   core_.Tick(now, outbox_.Waiting(now) >= kAckTime);
   Act(now);
   Heartbeat(now);
@@ -186,7 +200,7 @@ absl::Status Daemon::WaitForNews() {
 
 // ---- traind -----------------------------------------------------------------
 
-void Daemon::TakeCoordinatorEvents(absl::Duration now) {
+void Daemon::HandleCoordinatorEvents(absl::Duration now) {
   for (const CoordinatorClient::Event& event : client_->events().TakeAll()) {
     switch (event.kind) {
       case CoordinatorClient::Event::kOpened:
@@ -253,13 +267,13 @@ void Daemon::HandleMessage(const v1::CoordinatorMessage& message, absl::Duration
       break;
     case v1::CoordinatorMessage::kStop:
       core_.Stop(message.stop().attempt(), StopModeFromProto(message.stop().mode()),
-                 message.stop().why(), now);
+                 StopReasonFromProto(message.stop().reason()), message.stop().why(), now);
       break;
     case v1::CoordinatorMessage::kReplan: {
       const v1::ReplanAttempt& replan = message.replan();
       std::optional<absl::Duration> deadline_at;
       if (replan.has_remaining_ms()) deadline_at = MomentFromMs(replan.remaining_ms(), now);
-      core_.Replan(replan.attempt(), replan.epochs(), replan.rows(),
+      core_.Replan(replan.attempt(), replan.epochs(), replan.row_share(),
                    MomentFromMs(replan.stop_ms(), now), deadline_at, replan.plan_cut(), now);
       break;
     }
@@ -310,7 +324,7 @@ void Daemon::CheckStream(absl::Duration now) {
   outbox_.Reset(now);
 }
 
-void Daemon::TakePublished(absl::Duration now) {
+void Daemon::HandlePublished(absl::Duration now) {
   for (PublishThread::Result& result : publisher_.results().TakeAll()) {
     core_.Published(result.job, result.prediction, now);
   }
@@ -318,7 +332,7 @@ void Daemon::TakePublished(absl::Duration now) {
 
 // ---- processes --------------------------------------------------------------
 
-void Daemon::TakeFromChildren(absl::Duration now) {
+void Daemon::ReadChildren(absl::Duration now) {
   more_lines_ = false;
   for (auto it = children_.begin(); it != children_.end();) {
     const ProcessId id = it->first;
@@ -398,6 +412,8 @@ void Daemon::Perform(Action& action, absl::Duration now) {
       found->second.child->Kill();
     }
   } else if (const auto* log = std::get_if<LogAction>(&action)) {
+    Log(*log);
+  } else if (const auto* log = std::get_if<LogFileAction>(&action)) {
     if (const auto found = children_.find(log->process); found != children_.end()) {
       found->second.child->LogTo(
           log->path.empty() ? "" : absl::StrCat(options_.state_dir, "/", log->path));
@@ -407,10 +423,10 @@ void Daemon::Perform(Action& action, absl::Duration now) {
     publisher_.Publish(std::move(publish->request));
   } else if (const auto* report = std::get_if<ReportAction>(&action)) {
     if (const auto* ended = std::get_if<Ended>(&report->fact)) {
-      TRAIND_LOG(INFO) << "attempt " << report->attempt << " ended: " << ended->reason
+      TRAIND_LOG(INFO) << "attempt " << report->attempt << " ended: " << Name(ended->reason)
                        << (ended->message.empty() ? "" : " ") << ended->message;
     }
-    Report(ReportToProto(*report), !std::holds_alternative<rp::Progress>(report->fact), now);
+    Report(ReportToProto(*report), !std::holds_alternative<facts::Progress>(report->fact), now);
   } else if (const auto* answer = std::get_if<AnswerAction>(&action)) {
     Report(AnswerToProto(answer->answer), /*is_fact=*/false, now);
   } else if (const auto* published = std::get_if<ReportPublishedAction>(&action)) {

@@ -31,7 +31,7 @@ struct DaemonOptions {
   absl::Duration stop_grace = absl::Seconds(5);
   // Reads as ready when the process is to stop (a signalfd or an eventfd); not owned.
   int stop_fd = -1;
-  CoreOptions core;  // state_dir is filled in
+  WorkerCoreOptions core;  // state_dir is filled in
 };
 
 // Threads: Run() is the event loop and owns all state; it starts the processes, so
@@ -56,10 +56,10 @@ class Daemon {
   // One turn: waits for news or a due time, takes all news, does what follows.
   absl::Status Turn();
   absl::Status WaitForNews();
-  void TakeCoordinatorEvents(absl::Duration now);
+  void HandleCoordinatorEvents(absl::Duration now);
   void HandleMessage(const v1::CoordinatorMessage& message, absl::Duration now);
-  void TakePublished(absl::Duration now);
-  void TakeFromChildren(absl::Duration now);
+  void HandlePublished(absl::Duration now);
+  void ReadChildren(absl::Duration now);
   struct Running {
     std::unique_ptr<Child> child;
     // When its channel was found closed; it should be dead at once then.

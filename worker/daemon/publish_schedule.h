@@ -51,7 +51,7 @@ class PublishSchedule {
   bool busy() const { return running_ > 0; }
 
  private:
-  struct Home {
+  struct PublishableJob {
     PublishRequest request;
     std::map<std::pair<int, int>, Member> members;  // by fold and seed
     absl::Duration deadline_at = absl::InfiniteDuration();
@@ -61,11 +61,11 @@ class PublishSchedule {
     bool running = false;
     absl::Duration not_before;  // after a failure
   };
-  Home* Find(const std::string& job);
-  absl::Duration DueAt(const Home& home) const;
+  PublishableJob* Find(const std::string& job);
+  absl::Duration DueAt(const PublishableJob& job) const;
 
   Options options_;
-  absl::flat_hash_map<std::string, Home> publish_schedule_;
+  absl::flat_hash_map<std::string, PublishableJob> jobs_;
   int running_ = 0;
   // When traind was lost; none while it is there.
   std::optional<absl::Duration> lost_at_ = absl::ZeroDuration();

@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/wire/attempt_report.h"
+
 namespace traind::worker {
 namespace {
 
@@ -21,126 +23,6 @@ void ReadSpec(const std::string& spec_json, TaskStart& task) {
       spec.value(nlohmann::json::json_pointer("/data/folds"), nlohmann::json());
   if (metric.is_string()) task.metric = metric.get<std::string>();
   if (folds.is_number_integer()) task.spec_folds = folds.get<int>();
-}
-
-void Fill(const rp::TableReady& from, v1::AttemptReport& report) {
-  v1::TableReady& to = *report.mutable_table_ready();
-  to.set_table(from.table);
-  to.set_content_sha256(from.content_sha256);
-  to.set_train_rows(from.train_rows);
-  to.set_test_rows(from.test_rows);
-  to.set_features(from.features);
-  to.set_classes(from.classes);
-  to.set_read_ms(from.read_ms);
-  to.set_cached(from.cached);
-  for (const std::string& warning : from.warnings) to.add_warnings(warning);
-}
-
-void Fill(const rp::FloorReady& from, v1::AttemptReport& report) {
-  v1::FloorReady& to = *report.mutable_floor_ready();
-  to.set_model(from.model);
-  to.set_score(from.score);
-  to.set_oof_sha256(from.oof_sha256);
-  to.set_test_sha256(from.test_sha256);
-}
-
-void Fill(const rp::Started& from, v1::AttemptReport& report) {
-  v1::Started& to = *report.mutable_started();
-  to.set_parameters(from.parameters);
-  to.set_precision(from.precision);
-  to.set_batch(from.batch);
-  to.set_steps_per_epoch(from.steps_per_epoch);
-  to.set_first_step(from.first_step);
-  to.set_start_epoch(from.start_epoch);
-  to.set_resolved_settings(from.resolved_settings);
-}
-
-void Fill(const rp::Probe& from, v1::AttemptReport& report) {
-  v1::Probe& to = *report.mutable_probe();
-  to.set_step_s(from.step_s);
-  to.set_step_p90_s(from.step_p90_s);
-  to.set_timed_steps(from.timed_steps);
-  to.set_evaluate_s(from.evaluate_s);
-  to.set_predict_s(from.predict_s);
-}
-
-void Fill(const rp::Progress& from, v1::AttemptReport& report) {
-  v1::ProgressReport& to = *report.mutable_progress();
-  to.set_step(from.step);
-  to.set_epoch(from.epoch);
-  to.set_loss(from.loss);
-  to.set_learning_rate(from.lr);
-  to.set_steps_per_s(from.steps_per_s);
-  to.set_samples_per_s(from.samples_per_s);
-  to.set_data_wait(from.data_wait);
-  auto& signals = *to.mutable_signals();
-  const auto add = [&signals](const char* name, double value, bool known) {
-    if (known) signals[name] = value;
-  };
-  add("data_wait", from.data_wait, true);
-  add("exchange", from.exchange, from.exchange > 0);
-  add("pause", from.pause, true);
-  add("utilisation", from.utilisation, from.utilisation >= 0);
-  add("gradient_norm", from.gradient_norm, from.gradient_norm > 0);
-  add("loss_scale", from.loss_scale, from.loss_scale > 0);
-  add("peak_memory_bytes", static_cast<double>(from.peak_memory_bytes), from.peak_memory_bytes > 0);
-  add("peak_device_bytes", static_cast<double>(from.peak_device_bytes), from.peak_device_bytes > 0);
-}
-
-void Fill(const rp::Epoch& from, v1::AttemptReport& report) {
-  v1::EpochReport& to = *report.mutable_epoch();
-  to.set_epoch(from.epoch);
-  to.set_step(from.step);
-  to.set_train_loss(from.train_loss);
-  to.set_val_loss(from.val_loss);
-  to.set_val_metric(from.val_metric);
-  to.set_best_metric(from.best_metric);
-  to.set_epoch_s(from.epoch_s);
-  to.set_evaluate_s(from.evaluate_s);
-  to.set_rows(from.rows);
-}
-
-void Fill(const rp::CheckpointSaved& from, v1::AttemptReport& report) {
-  v1::CheckpointSaved& to = *report.mutable_checkpoint_saved();
-  to.set_step(from.step);
-  to.set_epoch(from.epoch);
-  to.set_manifest(from.manifest);
-  to.set_sha256(from.sha256);
-  to.set_bytes(from.bytes);
-  to.set_best_metric(from.best_metric);
-  to.set_save_ms(from.save_ms);
-}
-
-void Fill(const rp::FoldSaved& from, v1::AttemptReport& report) {
-  v1::FoldSaved& to = *report.mutable_fold_saved();
-  to.set_fold(from.fold);
-  to.set_seed(from.seed);
-  to.set_complete(from.complete);
-  to.set_last(from.last);
-  to.set_stopped_by(from.stopped_by);
-  to.set_epochs_done(from.epochs_done);
-  to.set_score(from.score);
-  to.set_oof(from.oof);
-  to.set_oof_sha256(from.oof_sha256);
-  to.set_test(from.test);
-  to.set_test_sha256(from.test_sha256);
-  to.set_predict_s(from.predict_s);
-  to.set_best_epoch(from.best_epoch);
-  to.set_step(from.step);
-}
-
-void Fill(const rp::Decision& from, v1::AttemptReport& report) {
-  v1::DecisionReport& to = *report.mutable_decision();
-  to.set_rule(from.rule);
-  to.set_cause(from.cause);
-  to.set_from(from.from);
-  to.set_to(from.to);
-}
-
-void Fill(const Ended& from, v1::AttemptReport& report) {
-  v1::Ended& to = *report.mutable_ended();
-  to.set_reason(EndReasonToProto(from.reason));
-  to.set_message(from.message);
 }
 
 TaskKind KindFromProto(v1::StartTask::Kind kind) {
@@ -242,7 +124,7 @@ TaskStart TaskFromProto(const v1::StartTask& start, absl::Duration now) {
   task.rendezvous_port = start.rendezvous_port();
   task.table = start.table();
   task.epochs = start.epochs();
-  if (start.rows() > 0) task.rows = start.rows();
+  if (start.row_share() > 0) task.row_share = start.row_share();
   task.batch = start.batch();
   task.precision = start.precision();
   task.resume = start.resume();
@@ -270,21 +152,15 @@ StopMode StopModeFromProto(v1::StopAttempt::Mode mode) {
   }
 }
 
-v1::AttemptEndReason EndReasonToProto(const std::string& reason) {
-  v1::AttemptEndReason value;
-  if (!reason.empty() &&
-      v1::AttemptEndReason_Parse(absl::StrCat("ATTEMPT_END_REASON_", reason), &value) &&
-      value != v1::ATTEMPT_END_REASON_UNSPECIFIED) {
-    return value;
-  }
-  return v1::ATTEMPT_END_REASON_INTERNAL;
+StopReason StopReasonFromProto(v1::StopReason reason) {
+  StopReason value = StopReason::kNone;
+  EnumField(&value, NamesOf(value)).set_number(reason);
+  return value;
 }
 
 v1::WorkerMessage ReportToProto(const ReportAction& report) {
   v1::WorkerMessage message;
-  v1::AttemptReport& to = *message.mutable_report();
-  to.set_attempt(report.attempt);
-  std::visit([&](const auto& fact) { Fill(fact, to); }, report.fact);
+  *message.mutable_report() = ReportOf(report.attempt, report.fact);
   return message;
 }
 

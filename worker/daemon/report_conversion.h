@@ -1,5 +1,6 @@
-// Between the wire format that traind speaks and the daemon's own values; the only
-// place that knows both.
+// Between the messages of proto/worker_service.proto and the daemon's own values, but for facts
+// about Attempts, which common/wire converts.
+// Threads: safe, pure.
 #pragma once
 
 #include <absl/time/time.h>
@@ -14,6 +15,8 @@ namespace traind::worker {
 TaskStart TaskFromProto(const v1::StartTask& start, absl::Duration now);
 // Unknown modes are kAbort: traind wants it to end.
 StopMode StopModeFromProto(v1::StopAttempt::Mode mode);
+// Unknown reasons are kNone.
+StopReason StopReasonFromProto(v1::StopReason reason);
 // -1 is never; else so many ms from now.
 absl::Duration MomentFromMs(int64_t ms, absl::Duration now);
 
@@ -22,7 +25,5 @@ v1::WorkerMessage AnswerToProto(const rank_protocol::Answered& answer);
 v1::WorkerMessage ReportToProto(const ReportAction& report);
 v1::WorkerMessage PublishedToProto(const ReportPublishedAction& published);
 v1::SlotInfo SlotToProto(const Slot& slot, int index);
-// UNSPECIFIED never comes out: an unknown word is INTERNAL.
-v1::AttemptEndReason EndReasonToProto(const std::string& reason);
 
 }  // namespace traind::worker

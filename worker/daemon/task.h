@@ -3,8 +3,6 @@
 #pragma once
 
 #include <absl/status/statusor.h>
-#include <absl/strings/match.h>
-#include <absl/strings/string_view.h>
 #include <absl/time/time.h>
 
 #include <cstdint>
@@ -12,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "common/facts/facts.h"
 #include "common/publish/prediction.h"
 #include "worker/rank_protocol/messages.h"
 
@@ -41,7 +40,7 @@ struct TaskStart {
   int rendezvous_port = 0;
   std::string table;
   int epochs = 0;
-  double rows = 1;  // share of the training rows that an epoch sees
+  double row_share = 1;  // of the training rows, that an epoch sees
   int batch = 0;
   std::string precision;
   std::string resume;
@@ -54,34 +53,10 @@ struct TaskStart {
   bool plan_cut = false;
 };
 
-// Why an Attempt ended: names of proto AttemptEndReason without their prefix, as
-// rank_protocol::Failed has them.
-inline constexpr char kCompleted[] = "COMPLETED";
-inline constexpr char kStoppedInTime[] = "STOPPED_IN_TIME";
-inline constexpr char kFinishedByUser[] = "FINISHED_BY_USER";
-inline constexpr char kCancelledByUser[] = "CANCELLED_BY_USER";
-inline constexpr char kRankDied[] = "RANK_DIED";
-inline constexpr char kCollectiveTimeout[] = "COLLECTIVE_TIMEOUT";
-inline constexpr char kHung[] = "HUNG";
-inline constexpr char kDeadline[] = "DEADLINE";
-inline constexpr char kShutdown[] = "SHUTDOWN";
-inline constexpr char kStale[] = "STALE";
-inline constexpr char kInternal[] = "INTERNAL";
-
-struct Ended {
-  std::string reason;
-  std::string message;
-};
-
-// A fact about an Attempt. Progress alone may get lost.
-using Fact = std::variant<rank_protocol::TableReady, rank_protocol::FloorReady,
-                          rank_protocol::Started, rank_protocol::Probe, rank_protocol::Progress,
-                          rank_protocol::Epoch, rank_protocol::CheckpointSaved,
-                          rank_protocol::FoldSaved, rank_protocol::Decision, Ended>;
+using facts::Ended;
+using facts::Fact;
 
 enum class StopMode { kPredict, kDrop, kAbort };
-// traind says why in words; those for a user's Cancel have this in them.
-inline bool IsCancel(absl::string_view why) { return absl::StrContains(why, "cancel"); }
 
 enum class Program { kRank, kPrepare };
 
@@ -114,9 +89,14 @@ struct KillAction {
 };
 // From now on its stderr goes to this file, relative to the state folder; empty:
 // to the Worker's own log.
-struct LogAction {
+struct LogFileAction {
   ProcessId process = 0;
   std::string path;
+};
+// A line for the Worker's own log.
+struct LogAction {
+  enum Level { kInfo, kWarning, kError } level = kInfo;
+  std::string text;
 };
 struct PublishAction {
   PublishRequest request;  // without state_dir
@@ -133,7 +113,7 @@ struct ReportPublishedAction {
 struct AnswerAction {
   rank_protocol::Answered answer;
 };
-using Action = std::variant<SpawnAction, SendAction, KillAction, LogAction, PublishAction,
-                            ReportAction, ReportPublishedAction, AnswerAction>;
+using Action = std::variant<SpawnAction, SendAction, KillAction, LogFileAction, LogAction,
+                            PublishAction, ReportAction, ReportPublishedAction, AnswerAction>;
 
 }  // namespace traind::worker

@@ -32,13 +32,13 @@ int64_t RemainingMs(absl::Duration at, absl::Duration now) {
 
 }  // namespace
 
-WorkerCore::WorkerCore(CoreOptions options, std::vector<Slot> slots,
+WorkerCore::WorkerCore(WorkerCoreOptions options, std::vector<Slot> slots,
                        std::function<int64_t()> available_bytes, std::function<int()> free_port)
     : options_(std::move(options)),
       slots_(std::move(slots)),
       available_bytes_(std::move(available_bytes)),
       free_port_(std::move(free_port)),
-      publish_schedule_(options_.homes) {}
+      publish_schedule_(options_.publish) {}
 
 // ---- from traind ------------------------------------------------------------
 
@@ -72,42 +72,48 @@ void WorkerCore::Start(TaskStart task, absl::Duration now) {
   Attempt& attempt = attempts_[id];
   attempt.task = std::move(task);
   if (const absl::Status status = Check(attempt.task); !status.ok()) {
-    return ReportEnded(id, {kInternal, absl::StrCat("refused: ", status.message())});
+    return ReportEnded(id,
+                       {AttemptEndReason::kInternal, absl::StrCat("refused: ", status.message())});
   }
-  if (shutdown_) return ReportEnded(id, {kShutdown, "the Worker is ending"});
+  if (shutdown_) return ReportEnded(id, {AttemptEndReason::kShutdown, "the Worker is ending"});
   // A Rank that predicts a file publishes by itself.
   if (!UsesModels(attempt.task.kind)) publish_schedule_.Started(attempt.task, now);
   TickAttempt(attempt, now);  // its deadline may be over: no Rank is taken then
   Launch(now);
 }
 
-void WorkerCore::Stop(int64_t id, StopMode mode, const std::string& why, absl::Duration now) {
+void WorkerCore::Stop(int64_t id, StopMode mode, StopReason reason, const std::string& why,
+                      absl::Duration now) {
   Attempt* attempt = FindAttempt(id);
   if (attempt == nullptr || attempt->end) return;
   if (mode == StopMode::kAbort) {
-    return End(*attempt, {IsCancel(why) ? kCancelledByUser : kStale, why}, now);
+    const bool cancelled = reason == StopReason::kUserCancelled;
+    return End(*attempt,
+               {cancelled ? AttemptEndReason::kCancelledByUser : AttemptEndReason::kStale, why},
+               now);
   }
   const bool prepare = attempt->task.kind == TaskKind::kPrepare;
   // The floor is what a Job that finishes early needs.
   if (prepare && mode == StopMode::kPredict) return;
   if (attempt->stop == StopMode::kDrop) return;
   attempt->stop = mode;
+  attempt->stop_reason = reason;
   attempt->stop_why = why;
   if (prepare || attempt->state != Attempt::kRunning) {
     return End(*attempt, Outcome(*attempt), now);
   }
-  SendStop(*attempt, mode == StopMode::kPredict);
+  SendStop(*attempt, mode == StopMode::kPredict, reason);
   if (mode == StopMode::kDrop) attempt->drop_by = now + options_.drop_grace;
 }
 
-void WorkerCore::Replan(int64_t id, int epochs, double rows, absl::Duration stop_at,
+void WorkerCore::Replan(int64_t id, int epochs, double row_share, absl::Duration stop_at,
                         std::optional<absl::Duration> deadline_at, bool plan_cut,
                         absl::Duration now) {
   Attempt* attempt = FindAttempt(id);
   if (attempt == nullptr || attempt->end) return;
   TaskStart& task = attempt->task;
   if (epochs > 0) task.epochs = epochs;
-  if (rows > 0) task.rows = rows;
+  if (row_share > 0) task.row_share = row_share;
   if (stop_at != absl::InfiniteDuration()) {
     task.stop_at = stop_at;
     attempt->reminded = false;
@@ -119,7 +125,8 @@ void WorkerCore::Replan(int64_t id, int epochs, double rows, absl::Duration stop
       deadline_at ? RemainingMs(*deadline_at - options_.deadline_margin, now) : -1;
   for (const ProcessId process : attempt->processes) {
     if (process == 0) continue;
-    Do(SendAction{process, rp::Replan{id, epochs, RemainingMs(stop_at, now), remaining_ms, rows}});
+    Do(SendAction{process,
+                  rp::Replan{id, epochs, RemainingMs(stop_at, now), remaining_ms, row_share}});
   }
 }
 
@@ -155,7 +162,7 @@ void WorkerCore::Shutdown(absl::Duration grace, absl::Duration now) {
       End(attempt, Outcome(attempt), now);
     } else if (attempt.stop != StopMode::kDrop) {
       attempt.stop = StopMode::kDrop;
-      SendStop(attempt, /*predict=*/false);
+      SendStop(attempt, /*predict=*/false, StopReason::kShutdown);
     }
   }
   Tick(now, false);
@@ -225,12 +232,12 @@ void WorkerCore::LaunchInference(std::vector<Attempt*> waiting, absl::Duration n
     if (predict && predicting >= std::max(2, options_.cores)) continue;
     predicting += predict ? 1 : 0;
     attempt->state = Attempt::kGathering;
-    const ProcessId id = TakeRank(-1, now);
+    const ProcessId id = ClaimRank(-1, now);
     Process& process = processes_.at(id);
     process.attempt = attempt->task.attempt;
     process.rank = 0;
     attempt->processes = {id};
-    Do(LogAction{id, RankLogPath(attempt->task.job, attempt->task.attempt, 0)});
+    Do(LogFileAction{id, RankLogPath(attempt->task.job, attempt->task.attempt, 0)});
     SendTasksIfGathered(*attempt, now);
   }
 }
@@ -243,7 +250,7 @@ void WorkerCore::LaunchPrepare(Attempt& attempt, absl::Duration now) {
   process.attempt = task.attempt;
   attempt.processes = {id};
   attempt.state = Attempt::kRunning;
-  Do(LogAction{id, RankLogPath(task.job, task.attempt, 0)});
+  Do(LogFileAction{id, RankLogPath(task.job, task.attempt, 0)});
   Do(SendAction{id, rp::Prepare{task.attempt, task.job, options_.state_dir, task.spec_json,
                                 RemainingMs(task.deadline_at - options_.deadline_margin, now)}});
 }
@@ -254,23 +261,24 @@ void WorkerCore::LaunchTrain(Attempt& attempt, absl::Duration now) {
   if (task.world_size > 1 && task.rendezvous_port == 0) {
     task.rendezvous_port = task.first_rank == 0 ? free_port_() : 0;
     if (task.rendezvous_port == 0) {
-      return End(attempt, {kInternal, "no free port for the ranks to meet at"}, now);
+      return End(attempt, {AttemptEndReason::kInternal, "no free port for the ranks to meet at"},
+                 now);
     }
   }
   attempt.state = Attempt::kGathering;
   for (size_t i = 0; i < task.slots.size(); ++i) {
-    const ProcessId id = TakeRank(IsCuda() ? task.slots[i] : -1, now);
+    const ProcessId id = ClaimRank(IsCuda() ? task.slots[i] : -1, now);
     Process& process = processes_.at(id);
     process.attempt = task.attempt;
     process.rank = task.first_rank + static_cast<int>(i);
     attempt.processes.push_back(id);
-    Do(LogAction{id, RankLogPath(task.job, task.attempt, process.rank)});
+    Do(LogFileAction{id, RankLogPath(task.job, task.attempt, process.rank)});
   }
   next_spare_at_ = std::max(next_spare_at_, now + kSpareDelay);
   SendTasksIfGathered(attempt, now);
 }
 
-ProcessId WorkerCore::TakeRank(int gpu, absl::Duration now) {
+ProcessId WorkerCore::ClaimRank(int gpu, absl::Duration now) {
   for (const Process::State wanted : {Process::kIdle, Process::kStarting}) {
     for (const auto& [id, process] : processes_) {
       if (process.program == Program::kRank && process.state == wanted && process.attempt == 0 &&
@@ -339,7 +347,7 @@ rp::Train WorkerCore::TrainMessage(const Attempt& attempt, int index, absl::Dura
   // A CPU slot is a core; GPUs share the cores.
   train.threads = IsCuda() ? std::max(1, options_.cores / static_cast<int>(slots_.size())) : 1;
   train.epochs = task.epochs;
-  train.rows = task.rows;
+  train.row_share = task.row_share;
   train.batch = task.batch;
   train.precision = task.precision;
   train.resume = task.resume;

@@ -33,7 +33,7 @@
 
 namespace traind::worker {
 
-struct CoreOptions {
+struct WorkerCoreOptions {
   std::string state_dir;  // absolute; ranks and prepares get it
   int cores = 1;
   // Attempts are killed so long before their Job's deadline, to be dead at it.
@@ -53,7 +53,7 @@ struct CoreOptions {
   // A killed process that does not die is not waited for.
   absl::Duration kill_wait = absl::Seconds(1);
   bool warm_spares = true;
-  PublishSchedule::Options homes;
+  PublishSchedule::Options publish;
 };
 
 // Threads: confined to the event loop's. `now` is Clock::MonotonicNow() and never
@@ -62,14 +62,15 @@ class WorkerCore {
  public:
   // available_bytes: memory that is free for processes. free_port: a free TCP port,
   // 0: none.
-  WorkerCore(CoreOptions options, std::vector<Slot> slots, std::function<int64_t()> available_bytes,
-             std::function<int()> free_port);
+  WorkerCore(WorkerCoreOptions options, std::vector<Slot> slots,
+             std::function<int64_t()> available_bytes, std::function<int()> free_port);
 
   // ---- from traind
   void Start(TaskStart task, absl::Duration now);
-  void Stop(int64_t attempt, StopMode mode, const std::string& why, absl::Duration now);
-  // epochs 0, rows 0, stop_at never and no deadline_at: as before.
-  void Replan(int64_t attempt, int epochs, double rows, absl::Duration stop_at,
+  void Stop(int64_t attempt, StopMode mode, StopReason reason, const std::string& why,
+            absl::Duration now);
+  // epochs 0, row_share 0, stop_at never and no deadline_at: as before.
+  void Replan(int64_t attempt, int epochs, double row_share, absl::Duration stop_at,
               std::optional<absl::Duration> deadline_at, bool plan_cut, absl::Duration now);
   // Rows for a serving Attempt; the answer is an AnswerAction.
   void Ask(rank_protocol::Rows rows);
@@ -127,11 +128,12 @@ class WorkerCore {
     absl::Duration failure_at = absl::InfiniteDuration();
     absl::Duration killed_at;
     std::optional<StopMode> stop;
-    std::string stop_why;
+    StopReason stop_reason = StopReason::kNone;
+    std::string stop_why;   // for people
     bool reminded = false;  // Stop was sent in place of stop_ms
     bool last_fold_saved = false;
     bool floor_saved = false;  // PREPARE: what follows is a better one, and can wait
-    std::string stopped_by;
+    StopCause stopped_by = StopCause::kNone;
     std::optional<Watchdog> watchdog;
   };
 
@@ -144,7 +146,7 @@ class WorkerCore {
   void LaunchPrepare(Attempt& attempt, absl::Duration now);
   void LaunchTrain(Attempt& attempt, absl::Duration now);
   void LaunchInference(std::vector<Attempt*> waiting, absl::Duration now);
-  ProcessId TakeRank(int gpu, absl::Duration now);
+  ProcessId ClaimRank(int gpu, absl::Duration now);
   int CountSpares(int gpu) const;
   ProcessId Spawn(Program program, int gpu, absl::Duration now);
   void SendTasksIfGathered(Attempt& attempt, absl::Duration now);
@@ -165,9 +167,9 @@ class WorkerCore {
   void EndIfDead(Attempt& attempt, absl::Duration now);
   // The Attempt is gone afterwards.
   void ReportEnded(int64_t attempt, Ended why);
-  void SendStop(Attempt& attempt, bool predict);
+  void SendStop(Attempt& attempt, bool predict, StopReason reason);
   void Kill(ProcessId id, Process& process, absl::Duration now);
-  void TellExit(ProcessId id, Process& process, absl::Duration now);
+  void SendExit(ProcessId id, Process& process, absl::Duration now);
 
   void TickAttempt(Attempt& attempt, absl::Duration now);
   void TickProcesses(absl::Duration now);
@@ -181,7 +183,7 @@ class WorkerCore {
     actions_.push_back(std::move(action));
   }
 
-  const CoreOptions options_;
+  const WorkerCoreOptions options_;
   const std::vector<Slot> slots_;
   const std::function<int64_t()> available_bytes_;
   const std::function<int()> free_port_;

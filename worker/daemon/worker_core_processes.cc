@@ -1,12 +1,10 @@
 // WorkerCore: what processes say and how they end.
-#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <string.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "common/base/log.h"
 #include "worker/daemon/spares.h"
 #include "worker/daemon/worker_core.h"
 
@@ -66,9 +64,9 @@ void WorkerCore::Message(ProcessId id, const rp::FromProcess& message, absl::Dur
       },
       message);
   if (about != process.attempt) {
-    TRAIND_LOG(WARNING) << Who(process) << " of attempt " << process.attempt
-                        << " speaks of attempt " << about << "; ignored";
-    return;
+    return Do(
+        LogAction{LogAction::kWarning, absl::StrCat(Who(process), " of attempt ", process.attempt,
+                                                    " speaks of attempt ", about, "; ignored")});
   }
   if (process.rank == 0 && attempt->watchdog) attempt->watchdog->Heard(message, now);
   if (std::holds_alternative<rp::Finished>(message)) {
@@ -95,7 +93,7 @@ void WorkerCore::HandleFinished(ProcessId id, Process& process, Attempt& attempt
   process.state = prepare ? Process::kDying : Process::kReturning;
   process.told_exit = prepare;  // it ends by itself
   process.since = now;
-  if (!prepare) Do(LogAction{id, ""});
+  if (!prepare) Do(LogFileAction{id, ""});
   std::replace(attempt.processes.begin(), attempt.processes.end(), id, ProcessId{0});
   if (++attempt.finished < attempt.processes.size()) return;
   const Ended outcome = Outcome(attempt);
@@ -108,7 +106,8 @@ void WorkerCore::HandleFailed(const rp::Failed& failed, const Process& process, 
   const bool gang = attempt.task.world_size > 1;
   Ended why{failed.reason,
             gang ? absl::StrCat(Who(process), ": ", failed.message) : failed.message};
-  const bool echo = failed.reason == kCollectiveTimeout || failed.reason == kInternal;
+  const bool echo = failed.reason == AttemptEndReason::kCollectiveTimeout ||
+                    failed.reason == AttemptEndReason::kInternal;
   if (!gang || !echo) return End(attempt, std::move(why), now);
   if (attempt.failure) return;
   attempt.failure = std::move(why);
@@ -128,15 +127,12 @@ void WorkerCore::HandleFact(const rp::FromProcess& message, const Process& proce
         } else if constexpr (std::is_same_v<M, rp::Answered>) {
           Do(AnswerAction{m});
         } else if constexpr (std::is_same_v<M, rp::FoldSaved>) {
-          rp::FoldSaved fold = m;
-          // The Worker's own reminder is the clock's doing, not a user's.
-          if (attempt.reminded && fold.stopped_by == "user") fold.stopped_by = "time";
-          if (fold.last) {
+          if (m.last) {
             attempt.last_fold_saved = true;
-            attempt.stopped_by = fold.stopped_by;
+            attempt.stopped_by = m.stopped_by;
           }
-          publish_schedule_.FoldSaved(job, fold, now);
-          Do(ReportAction{id, std::move(fold)});
+          publish_schedule_.FoldSaved(job, m, now);
+          Do(ReportAction{id, m});
         } else if constexpr (std::is_constructible_v<Fact, const M&>) {
           if constexpr (std::is_same_v<M, rp::TableReady>) publish_schedule_.TableRead(job, m, now);
           if constexpr (std::is_same_v<M, rp::FloorReady>) {
@@ -152,20 +148,22 @@ void WorkerCore::HandleFact(const rp::FromProcess& message, const Process& proce
 
 Ended WorkerCore::Outcome(const Attempt& attempt) const {
   const std::string& why = attempt.stop_why;
-  if (shutdown_) return {kShutdown, "the daemon was told to stop"};
+  const StopCause stopped_by = attempt.stopped_by;
+  if (shutdown_) return {AttemptEndReason::kShutdown, "the daemon was told to stop"};
   if (attempt.stop == StopMode::kDrop) {
-    return {IsCancel(why) ? kCancelledByUser : kShutdown, why};
+    const bool cancelled = attempt.stop_reason == StopReason::kUserCancelled;
+    return {cancelled ? AttemptEndReason::kCancelledByUser : AttemptEndReason::kShutdown, why};
   }
-  if (attempt.stopped_by == "epochs" || attempt.stopped_by == "patience" ||
+  if (stopped_by == StopCause::kEpochs || stopped_by == StopCause::kPatience ||
       attempt.task.kind == TaskKind::kPrepare || (UsesModels(attempt.task.kind) && !attempt.stop)) {
-    return {kCompleted, ""};
+    return {AttemptEndReason::kCompleted, ""};
   }
-  if (attempt.stopped_by == "time") return {kStoppedInTime, why};
-  // traind's rules stop training too, in the user's place; `why` tells.
-  if (attempt.stopped_by == "user" || attempt.stop) {
-    return {why.empty() || absl::StrContains(why, "user") ? kFinishedByUser : kStoppedInTime, why};
+  if (stopped_by == StopCause::kTime) return {AttemptEndReason::kStoppedInTime, why};
+  if (stopped_by == StopCause::kUser || attempt.stop) {
+    const bool by_user = CauseOf(attempt.stop_reason) == StopCause::kUser;
+    return {by_user ? AttemptEndReason::kFinishedByUser : AttemptEndReason::kStoppedInTime, why};
   }
-  return {kCompleted, ""};
+  return {AttemptEndReason::kCompleted, ""};
 }
 
 // ---- the end ----------------------------------------------------------------
@@ -184,7 +182,7 @@ void WorkerCore::End(Attempt& attempt, Ended why, absl::Duration now) {
     } else {  // a spare again
       found->second.attempt = 0;
       found->second.rank = 0;
-      Do(LogAction{id, ""});
+      Do(LogFileAction{id, ""});
       id = 0;
     }
   }
@@ -211,9 +209,9 @@ void WorkerCore::ReportEnded(int64_t attempt, Ended why) {
   Do(ReportAction{attempt, std::move(why)});
 }
 
-void WorkerCore::SendStop(Attempt& attempt, bool predict) {
+void WorkerCore::SendStop(Attempt& attempt, bool predict, StopReason reason) {
   for (const ProcessId id : attempt.processes) {
-    if (id != 0) Do(SendAction{id, rp::Stop{attempt.task.attempt, predict}});
+    if (id != 0) Do(SendAction{id, rp::Stop{attempt.task.attempt, predict, reason}});
   }
 }
 
@@ -225,7 +223,7 @@ void WorkerCore::Kill(ProcessId id, Process& process, absl::Duration now) {
   Do(KillAction{id});
 }
 
-void WorkerCore::TellExit(ProcessId id, Process& process, absl::Duration now) {
+void WorkerCore::SendExit(ProcessId id, Process& process, absl::Duration now) {
   process.told_exit = true;
   process.state = Process::kDying;
   process.since = now;
@@ -238,7 +236,9 @@ void WorkerCore::Broken(ProcessId id, const std::string& why, absl::Duration now
   if (found == processes_.end() || found->second.state == Process::kDying) return;
   Process& process = found->second;
   if (Attempt* attempt = FindAttempt(process.attempt)) {
-    End(*attempt, {kRankDied, absl::StrCat(Who(process), " cannot be talked to: ", why)}, now);
+    End(*attempt,
+        {AttemptEndReason::kRankDied, absl::StrCat(Who(process), " cannot be talked to: ", why)},
+        now);
   }
   Kill(id, process, now);
 }
@@ -251,7 +251,7 @@ void WorkerCore::Exited(ProcessId id, const ExitStatus& status, absl::Duration n
   const bool ready_once = process.state != Process::kStarting;
   if (process.state != Process::kDying && (process.attempt == 0 || !ready_once)) {
     next_spare_at_ = std::max(next_spare_at_, now + SpareBackoff(++idle_deaths_));
-    TRAIND_LOG(WARNING) << "an idle rank died: " << ExitText(status);
+    Do(LogAction{LogAction::kWarning, absl::StrCat("an idle rank died: ", ExitText(status))});
   }
   Attempt* attempt = FindAttempt(process.attempt);
   if (attempt == nullptr) return;
@@ -259,7 +259,9 @@ void WorkerCore::Exited(ProcessId id, const ExitStatus& status, absl::Duration n
     EndIfDead(*attempt, now);
   } else {
     // That of a gang which died takes the blame for what the others then said.
-    End(*attempt, {kRankDied, absl::StrCat(Who(process), " died: ", ExitText(status))}, now);
+    End(*attempt,
+        {AttemptEndReason::kRankDied, absl::StrCat(Who(process), " died: ", ExitText(status))},
+        now);
   }
   Launch(now);
 }
@@ -268,10 +270,11 @@ void WorkerCore::Published(const std::string& job,
                            const absl::StatusOr<PublishedPrediction>& result, absl::Duration now) {
   publish_schedule_.Published(job, result.ok(), now);
   if (!result.ok()) {
-    TRAIND_LOG(ERROR) << "cannot publish for job " << job << ": " << result.status();
+    Do(LogAction{LogAction::kError,
+                 absl::StrCat("cannot publish for job ", job, ": ", result.status().ToString())});
   } else if (result->changed && result->number > 0) {
-    TRAIND_LOG(INFO) << "published prediction " << result->number << " of job " << job
-                     << " while traind is away";
+    Do(LogAction{LogAction::kInfo, absl::StrCat("published prediction ", result->number, " of job ",
+                                                job, " while traind is away")});
     Do(ReportPublishedAction{job, result->number});
   }
 }

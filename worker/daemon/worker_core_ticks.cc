@@ -31,23 +31,24 @@ void WorkerCore::TickAttempt(Attempt& attempt, absl::Duration now) {
   const TaskStart& task = attempt.task;
   if (attempt.state == Attempt::kKilling) return EndIfDead(attempt, now);
   if (now >= task.deadline_at - options_.deadline_margin) {
-    const Ended late{kDeadline, attempt.state == Attempt::kRunning
-                                    ? "still at work at the deadline; killed"
-                                    : "the deadline came before its start"};
+    const Ended late{AttemptEndReason::kDeadline, attempt.state == Attempt::kRunning
+                                                      ? "still at work at the deadline; killed"
+                                                      : "the deadline came before its start"};
     return End(attempt, attempt.last_fold_saved ? Outcome(attempt) : late, now);
   }
   if (now >= attempt.failure_at) return End(attempt, *attempt.failure, now);
   if (now >= attempt.drop_by) return End(attempt, Outcome(attempt), now);
   if (attempt.watchdog && attempt.state == Attempt::kRunning && now >= attempt.watchdog->due()) {
-    return End(attempt,
-               {kHung, absl::StrCat("rank 0 said nothing for ",
-                                    absl::FormatDuration(attempt.watchdog->Allowed()))},
-               now);
+    return End(
+        attempt,
+        {AttemptEndReason::kHung, absl::StrCat("rank 0 said nothing for ",
+                                               absl::FormatDuration(attempt.watchdog->Allowed()))},
+        now);
   }
   if (attempt.state == Attempt::kRunning && task.kind == TaskKind::kTrain && !attempt.reminded &&
       !attempt.last_fold_saved && !attempt.stop && now >= task.stop_at + options_.stop_grace) {
     attempt.reminded = true;
-    SendStop(attempt, /*predict=*/true);
+    SendStop(attempt, /*predict=*/true, StopReason::kTime);
   }
 }
 
@@ -61,14 +62,15 @@ void WorkerCore::TickProcesses(absl::Duration now) {
         if (age < options_.ready_timeout) break;
         if (Attempt* attempt = FindAttempt(process.attempt)) {
           End(*attempt,
-              {kRankDied, absl::StrCat(Who(process), " was not ready within ",
-                                       absl::FormatDuration(options_.ready_timeout))},
+              {AttemptEndReason::kRankDied,
+               absl::StrCat(Who(process), " was not ready within ",
+                            absl::FormatDuration(options_.ready_timeout))},
               now);
         }
         Kill(id, process, now);
         break;
       case Process::kIdle:
-        if (shutdown_ && process.attempt == 0) TellExit(id, process, now);
+        if (shutdown_ && process.attempt == 0) SendExit(id, process, now);
         break;
       case Process::kWorking:
         break;
@@ -112,7 +114,7 @@ void WorkerCore::KeepSpares(absl::Duration now) {
     // Ranks without a GPU are for predictions; none waits for the next.
     for (auto& [id, process] : processes_) {
       if (process.slot < 0 && process.state == Process::kIdle && process.attempt == 0) {
-        TellExit(id, process, now);
+        SendExit(id, process, now);
       }
     }
   } else {
@@ -131,7 +133,7 @@ void WorkerCore::KeepSpares(absl::Duration now) {
     for (auto& [id, process] : processes_) {
       if (CountSpares(gpu) <= most) break;
       if (process.state == Process::kIdle && process.attempt == 0 && process.slot == gpu) {
-        TellExit(id, process, now);
+        SendExit(id, process, now);
       }
     }
   }

@@ -38,7 +38,7 @@ void OnBusError(int) {
 void ExpectCutFiles(int64_t attempt) {
   rank_protocol::Failed failed;
   failed.attempt = attempt;
-  failed.reason = "DATA_ERROR";
+  failed.reason = AttemptEndReason::kDataError;
   failed.message = "a data file was cut short while it was read";
   const std::string line = absl::StrCat(rank_protocol::Encode(failed), "\n");
   cut_line_size = std::min(line.size(), sizeof cut_line);
@@ -80,7 +80,7 @@ int Main() {
     const auto message = rank_protocol::DecodeToProcess(*line);
     if (!message.ok()) {
       rank_protocol::Failed failed;
-      failed.reason = "INTERNAL";
+      failed.reason = AttemptEndReason::kInternal;
       failed.message = std::string(message.status().message());
       send(failed);
       return 1;

@@ -48,23 +48,23 @@ constexpr int kNiceAfterFirstFloor = 5;
 
 // A failure with the reason that the coordinator is told.
 struct Failure {
-  std::string reason;  // AttemptEndReason without its prefix
+  AttemptEndReason reason = AttemptEndReason::kInternal;
   std::string message;
 };
 
 Failure FailureOf(const absl::Status& status) {
-  std::string reason = "INTERNAL";
+  AttemptEndReason reason = AttemptEndReason::kInternal;
   switch (status.code()) {
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kNotFound:
     case absl::StatusCode::kPermissionDenied:
-      reason = "DATA_ERROR";
+      reason = AttemptEndReason::kDataError;
       break;
     case absl::StatusCode::kFailedPrecondition:
-      reason = "USER_ERROR";
+      reason = AttemptEndReason::kUserError;
       break;
     case absl::StatusCode::kResourceExhausted:
-      reason = "STORAGE_FULL";
+      reason = AttemptEndReason::kStorageFull;
       break;
     default:
       break;
@@ -325,14 +325,16 @@ void Fail(const rank_protocol::Prepare& task, const Failure& failure, const Send
 void RunPrepare(const rank_protocol::Prepare& task, const Clock& clock, const SendMessage& send) {
   const absl::StatusOr<PrepareSpec> spec = ParsePrepareSpec(task.spec_json);
   if (!spec.ok()) {
-    Fail(task, {"USER_ERROR", std::string(spec.status().message())}, send);
+    Fail(task, {AttemptEndReason::kUserError, std::string(spec.status().message())}, send);
     return;
   }
   absl::Status status;
   try {
     status = PrepareRun(task, *spec, clock, send).Run();
   } catch (const std::bad_alloc&) {
-    Fail(task, {"OUT_OF_MEMORY", absl::StrCat("no memory left to read ", spec->train)}, send);
+    Fail(task,
+         {AttemptEndReason::kOutOfMemory, absl::StrCat("no memory left to read ", spec->train)},
+         send);
     return;
   }
   if (!status.ok()) {

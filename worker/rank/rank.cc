@@ -95,7 +95,7 @@ void Rank::Handle(const rank_protocol::ToProcess& message) {
         } else if constexpr (std::is_same_v<M, rank_protocol::Prepare>) {
           rank_protocol::Failed failed;
           failed.attempt = m.attempt;
-          failed.reason = "INTERNAL";
+          failed.reason = AttemptEndReason::kInternal;
           failed.message = "trainrank trains and predicts; trainprep prepares";
           reporter_.Send(failed);
         } else {

@@ -1,7 +1,8 @@
 // What a Worker and the process that works for it say to each other: one JSON
 // object per line, both ways, over the process's standard input and output (a
-// socketpair under the Worker, a terminal when run by hand). "type" names the
-// message. Unknown keys are ignored, so that either side may be the newer one.
+// socketpair under the Worker, a terminal when run by hand). The key "type" holds a message's
+// kType, the other keys are its fields' names. Unknown keys are ignored, so that either side may
+// be the newer one. Enums are their names (common/facts/reasons.h).
 // Non-finite numbers are the strings "NaN", "Infinity", "-Infinity".
 //
 // Two programs speak it:
@@ -21,6 +22,7 @@
 // Decision and LogText may come at any time.
 //
 // Times are remaining durations in ms, from the moment the message is read.
+// Threads: the functions are safe to call from any thread.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -32,25 +34,32 @@
 #include <variant>
 #include <vector>
 
+#include "common/facts/facts.h"
+#include "worker/rank_protocol/json_line.h"
+
 namespace traind::rank_protocol {
 
 // ---- to the process ---------------------------------------------------------
 
-struct Prepare {  // "prepare"
+struct Prepare {
+  static constexpr char kType[] = "prepare";
   int64_t attempt = 0;
   std::string job;
   std::string state_dir;      // absolute
   std::string spec_json;      // resolved JobSpec (proto/job.proto) as JSON text, snake_case keys
   int64_t remaining_ms = -1;  // to the Job's deadline; -1: none
+  std::vector<Field> Fields();
 };
 
 struct Rendezvous {
   std::string host = "127.0.0.1";
   int port = 0;
   int64_t timeout_ms = 30'000;  // of each collective
+  std::vector<Field> Fields();
 };
 
-struct Train {  // "train"
+struct Train {
+  static constexpr char kType[] = "train";
   int64_t attempt = 0;
   std::string job;
   std::string state_dir;  // absolute; the Attempt's files go to AttemptDir() in it
@@ -63,7 +72,7 @@ struct Train {  // "train"
   std::string device = "cpu";  // "cpu", or "cuda" (the one device that CUDA_VISIBLE_DEVICES leaves)
   int threads = 1;
   int epochs = 0;         // the Plan's, not the spec's
-  double rows = 1;        // share of the training rows that an epoch sees
+  double row_share = 1;   // of the training rows, that an epoch sees
   int batch = 0;          // per rank; 0: the Rank chooses and says so in Started
   std::string precision;  // fp32, tf32, bf16, fp16; empty: as the spec says, or the Rank chooses
   std::string resume;     // manifest path of the checkpoint to go on from, relative; empty: none
@@ -71,178 +80,121 @@ struct Train {  // "train"
   int64_t remaining_ms = -1;  // the Prediction must stand then; -1: no deadline
   int64_t checkpoint_every_ms = 60'000;
   int seed = 0;  // which of the fold's models
+  std::vector<Field> Fields();
 };
 
-// "predict": read a file and predict it with another Job's models.
+// Read a file and predict it with another Job's models.
 struct Predict {
+  static constexpr char kType[] = "predict";
   int64_t attempt = 0;
   std::string job;
   std::string state_dir;  // absolute
   std::string spec_json;  // resolved, its `predict` with the models
   int threads = 1;
   int64_t remaining_ms = -1;  // to the Job's deadline; -1: none
+  std::vector<Field> Fields();
 };
 
-// "serve": load another Job's models and answer Rows until none come for as long as the spec says.
+// Load another Job's models and answer Rows, until none come for as long as the spec says.
 struct Serve {
+  static constexpr char kType[] = "serve";
   int64_t attempt = 0;
   std::string job;
   std::string state_dir;
   std::string spec_json;  // resolved, its `serve` with the models
   int threads = 1;
   int64_t remaining_ms = -1;
+  std::vector<Field> Fields();
 };
 
-struct Rows {  // "rows": for a serving task
+// Rows to predict, for a serving task.
+struct Rows {
+  static constexpr char kType[] = "rows";
   int64_t attempt = 0;
   uint64_t request = 0;
   std::vector<std::string> columns;
   std::vector<std::string> values;  // row by row, columns.size() each
+  std::vector<Field> Fields();
 };
 
-struct Replan {  // "replan": a new Plan for the running task
+// A new Plan for the running task.
+struct Replan {
+  static constexpr char kType[] = "replan";
   int64_t attempt = 0;
   int epochs = 0;             // 0: as before
   int64_t stop_ms = -1;       // -1: as before
   int64_t remaining_ms = -1;  // -1: as before
-  double rows = 0;            // 0: as before
+  double row_share = 0;       // 0: as before
+  std::vector<Field> Fields();
 };
 
-// "stop": soft = at the next step boundary save a checkpoint, predict with the
-// best weights (FoldSaved, Finished). Not soft = drop the task at once
-// (checkpoint only, then Finished) - as for Cancel, Pause or preemption.
+// Stop at the next step boundary and save a checkpoint. With `predict`, the Rank then predicts
+// with the best weights (FoldSaved, Finished); without it, as for Cancel and Pause, only
+// Finished follows.
 struct Stop {
+  static constexpr char kType[] = "stop";
   int64_t attempt = 0;
   bool predict = true;
+  StopReason reason = StopReason::kNone;  // FoldSaved tells the cause that follows from it
+  std::vector<Field> Fields();
 };
 
-struct Exit {};  // "exit"
+// End the process, after the task's last durable file if one runs.
+struct Exit {
+  static constexpr char kType[] = "exit";
+  std::vector<Field> Fields();
+};
 
 // ---- from the process -------------------------------------------------------
 
-struct Ready {  // "ready"
+struct Ready {
+  static constexpr char kType[] = "ready";
   int64_t pid = 0;
   std::string engine;  // engine version, part of cache keys
   std::string device;  // human: "cpu" or the GPU's name
+  std::vector<Field> Fields();
 };
 
-struct TableReady {  // "table_ready": cache, folds and the prior floor are on disk
+// A fact as a Rank tells it: with the Attempt that it is about.
+template <class F>
+struct OfAttempt : F {
   int64_t attempt = 0;
-  std::string table;  // relative to state_dir
-  std::string content_sha256;
-  int64_t train_rows = 0;
-  int64_t test_rows = 0;
-  int features = 0;
-  int classes = 0;  // 0: regression
-  int64_t read_ms = 0;
-  bool cached = false;  // the cache had it
-  std::vector<std::string> warnings;
+  std::vector<Field> Fields() {
+    std::vector<Field> fields = F::Fields();
+    fields.push_back({"attempt", &attempt});
+    return fields;
+  }
 };
+using TableReady = OfAttempt<facts::TableReady>;
+using FloorReady = OfAttempt<facts::FloorReady>;
+using Started = OfAttempt<facts::Started>;
+using Probe = OfAttempt<facts::Probe>;
+using Progress = OfAttempt<facts::Progress>;
+using Epoch = OfAttempt<facts::Epoch>;
+using CheckpointSaved = OfAttempt<facts::CheckpointSaved>;
+using FoldSaved = OfAttempt<facts::FoldSaved>;
+using Decision = OfAttempt<facts::Decision>;
 
-// "floor_ready": floor/oof.npy and floor/test.npy hold a (better) floor.
-struct FloorReady {
-  int64_t attempt = 0;
-  std::string model;                    // prior, mean, logistic, ridge
-  double score = 0;                     // the Job's metric, out of fold over all rows
-  std::string oof_sha256, test_sha256;  // test: empty without test rows
-};
-
-struct Started {  // "started"
-  int64_t attempt = 0;
-  int64_t parameters = 0;
-  std::string precision;          // in use: fp32, tf32, bf16, fp16
-  int batch = 0;                  // per rank, in use
-  int64_t steps_per_epoch = 0;    // optimizer steps
-  int64_t first_step = 0;         // > 0 after a resume
-  int start_epoch = 0;            // epochs already behind the checkpoint
-  std::string resolved_settings;  // all that was chosen, for people: "precision=fp32 ..."
-};
-
-struct Probe {  // "probe": measured on real steps of this task
-  int64_t attempt = 0;
-  double step_s = 0;  // median optimizer step, data wait included
-  double step_p90_s = 0;
-  int64_t timed_steps = 0;
-  double evaluate_s = 0;  // one validation pass
-  double predict_s = 0;   // estimate: validation and test rows, writing included
-};
-
-struct Progress {  // "progress": at most 10 a second
-  int64_t attempt = 0;
-  int64_t step = 0;
-  double epoch = 0;  // fractional epochs done
-  double loss = 0;   // mean since the last Progress
-  double lr = 0;
-  double steps_per_s = 0;
-  double samples_per_s = 0;
-  // Shares of the time since the last Progress, 0-1: putting batches together; with other
-  // ranks; validating and saving. The rest is computing.
-  double data_wait = 0;
-  double exchange = 0;
-  double pause = 0;
-  double utilisation = -1;        // share of the time in which the device computed; -1: not known
-  double gradient_norm = 0;       // of the last step, before clipping; 0: not measured
-  double loss_scale = 0;          // 0: no scaler
-  int64_t peak_memory_bytes = 0;  // of the task: resident at once; 0: not known
-  int64_t peak_device_bytes = 0;  // of tensors on a GPU at once; 0: no GPU
-};
-
-struct Epoch {  // "epoch": a pass over the training rows, or its share of them, is done
-  int64_t attempt = 0;
-  int epoch = 0;  // epochs done, from 1
-  int64_t step = 0;
-  double train_loss = 0;
-  double val_loss = 0;
-  double val_metric = 0;  // the Job's metric on the fold's validation rows
-  double best_metric = 0;
-  double epoch_s = 0;
-  double evaluate_s = 0;
-  double rows = 1;  // share of the training rows that it had
-};
-
-struct CheckpointSaved {  // "checkpoint_saved": durable
-  int64_t attempt = 0;
-  int64_t step = 0;
-  double epoch = 0;
-  std::string manifest;  // relative to state_dir
-  std::string sha256;    // of the safetensors file
-  int64_t bytes = 0;
-  double best_metric = 0;
-  int64_t save_ms = 0;
-};
-
-// "fold_saved": the fold's predictions are durable under the Attempt's folder.
-// complete = false while the fold still trains: its best weights so far.
-struct FoldSaved {
-  int64_t attempt = 0;
-  int fold = 0;
-  bool complete = false;   // planned epochs reached, or patience ran out
-  bool last = false;       // no other will come from this task
-  std::string stopped_by;  // epochs, patience, time, user (when last)
-  double epochs_done = 0;
-  double score = 0;               // the Job's metric on the fold's validation rows
-  std::string oof, oof_sha256;    // path relative to the job's folder
-  std::string test, test_sha256;  // empty without test rows
-  double predict_s = 0;
-  // When the weights that predicted were made: epochs, and optimizer steps of the task, done.
-  double best_epoch = 0;
-  int64_t step = 0;
-  int seed = 0;  // which of the fold's models
-};
-
-// "predicted": a Prediction of so many members stands in the Job's folder.
+// A Prediction of so many members stands in the Job's folder.
 struct Predicted {
+  static constexpr char kType[] = "predicted";
   int64_t attempt = 0;
   int number = 0;
   int members = 0;
+  std::vector<Field> Fields();
 };
 
-struct Serving {  // "serving": models are loaded
+// The models are loaded.
+struct Serving {
+  static constexpr char kType[] = "serving";
   int64_t attempt = 0;
   int members = 0;
+  std::vector<Field> Fields();
 };
 
-struct Answered {  // "answered": to Rows
+// The answer to Rows.
+struct Answered {
+  static constexpr char kType[] = "answered";
   int64_t attempt = 0;
   uint64_t request = 0;
   std::string code;     // a canonical status code's number in text; empty: ok
@@ -252,27 +204,29 @@ struct Answered {  // "answered": to Rows
   std::vector<double> probabilities;  // row by row, one for each class
   std::string members;                // JSON: fold, attempt, complete, score, epoch, step, weight
   std::string quality;
+  std::vector<Field> Fields();
 };
 
-struct Finished {  // "finished"
+struct Finished {
+  static constexpr char kType[] = "finished";
   int64_t attempt = 0;
+  std::vector<Field> Fields();
 };
 
-struct Failed {  // "failed"
+// The task failed; reasons are USER_ERROR, DATA_ERROR, DIVERGED and the like.
+struct Failed {
+  static constexpr char kType[] = "failed";
   int64_t attempt = 0;
-  std::string reason;   // an AttemptEndReason without its prefix: DATA_ERROR, USER_ERROR,
-                        // DIVERGED, OUT_OF_MEMORY, STORAGE_FULL, COLLECTIVE_TIMEOUT, INTERNAL
+  AttemptEndReason reason = AttemptEndReason::kInternal;
   std::string message;  // for the user: what, and where
+  std::vector<Field> Fields();
 };
 
-struct Decision {  // "decision": such as a change of precision
-  int64_t attempt = 0;
-  std::string rule, cause, from, to;
-};
-
-struct LogText {      // "log"
+struct LogText {
+  static constexpr char kType[] = "log";
   std::string level;  // info, warning, error
   std::string text;
+  std::vector<Field> Fields();
 };
 
 using ToProcess = std::variant<Prepare, Train, Predict, Serve, Rows, Replan, Stop, Exit>;
@@ -286,8 +240,5 @@ std::string Encode(const FromProcess& message);
 // InvalidArgument names the key.
 absl::StatusOr<ToProcess> DecodeToProcess(absl::string_view line);
 absl::StatusOr<FromProcess> DecodeFromProcess(absl::string_view line);
-
-// Longer lines are an error of the sender.
-inline constexpr size_t kMaxLineBytes = 4 << 20;
 
 }  // namespace traind::rank_protocol

@@ -4,7 +4,7 @@
 #include <absl/status/status.h>
 #include <absl/strings/string_view.h>
 
-#include <string>
+#include "common/facts/reasons.h"
 
 namespace traind {
 
@@ -20,7 +20,7 @@ absl::Status OutOfTimeError(absl::string_view message);
 // Writing predictions failed: ResourceExhausted = the disk is full.
 absl::Status StorageError(const absl::Status& status);
 
-// An AttemptEndReason without its prefix.
-std::string FailureReason(const absl::Status& status);
+// The reason to tell for it; kInternal where none is known.
+AttemptEndReason FailureReason(const absl::Status& status);
 
 }  // namespace traind

@@ -21,22 +21,6 @@ int64_t StepsUntilMeeting(absl::Duration step_time) {
 
 }  // namespace
 
-const char* StopCauseName(StopCause cause) {
-  switch (cause) {
-    case StopCause::kNone:
-      return "";
-    case StopCause::kEpochs:
-      return "epochs";
-    case StopCause::kPatience:
-      return "patience";
-    case StopCause::kTime:
-      return "time";
-    case StopCause::kUser:
-      return "user";
-  }
-  return "";
-}
-
 absl::Status Gang::Agree(int64_t step, absl::Duration step_time, Verdict& verdict) {
   if (group_ == nullptr) return absl::OkStatus();
   int64_t rows = 0;

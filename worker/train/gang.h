@@ -7,12 +7,10 @@
 #include <cstdint>
 #include <string>
 
+#include "common/facts/reasons.h"
 #include "worker/device/collective.h"
 
 namespace traind {
-
-enum class StopCause : int64_t { kNone, kEpochs, kPatience, kTime, kUser };
-const char* StopCauseName(StopCause cause);
 
 // What happens before the next step.
 struct Verdict {

@@ -22,8 +22,9 @@ class TaskControl {
   struct Orders {
     bool stop = false;
     bool predict = true;                                 // when stopping
+    StopCause cause = StopCause::kNone;                  // of the stop
     int epochs = 0;                                      // planned
-    double rows = 1;                                     // share that an epoch sees
+    double row_share = 1;                                // that an epoch sees
     absl::Duration stop_at = absl::InfiniteDuration();   // by Clock::MonotonicNow()
     absl::Duration deadline = absl::InfiniteDuration();  // the Prediction's
   };

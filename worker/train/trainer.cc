@@ -111,11 +111,11 @@ Verdict Trainer::Decide() {
     orders_version_ = control_.version();
     orders_ = control_.orders();
     verdict.epochs = orders_.epochs;
-    verdict.rows = orders_.rows;
+    verdict.rows = orders_.row_share;
   }
   const absl::Duration now = clock_.MonotonicNow();
   if (orders_.stop) {
-    verdict.stop = StopCause::kUser;
+    verdict.stop = orders_.cause;
     verdict.predict = orders_.predict;
   } else if (now >= orders_.stop_at) {
     verdict.stop = StopCause::kTime;
@@ -262,7 +262,7 @@ absl::Status Trainer::FinishEpoch() {
   message.best_metric = best_.metric;
   message.epoch_s = absl::ToDoubleSeconds(trained);
   message.evaluate_s = absl::ToDoubleSeconds(evaluate_time_);
-  message.rows = rows;
+  message.row_share = rows;
   sink_.Send(message);
   if (spec_.checkpoint_epochs > 0 && epoch_ % spec_.checkpoint_epochs == 0) {
     constexpr absl::Duration kLongestWait = absl::Seconds(10);  // for the one before it

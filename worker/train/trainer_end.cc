@@ -67,7 +67,7 @@ absl::Status Trainer::PredictAndSave(const Ending& ending) {
   rank_protocol::FoldSaved saved = FoldSavedNow();
   saved.last = true;
   saved.complete = ending.cause == StopCause::kEpochs || ending.cause == StopCause::kPatience;
-  saved.stopped_by = StopCauseName(ending.cause);
+  saved.stopped_by = ending.cause;
   saved.predict_s = absl::ToDoubleSeconds(clock_.MonotonicNow() - started);
   return saver_->SaveLast(std::move(saved), best_outputs_, test);
 }

@@ -42,7 +42,7 @@ absl::Status Trainer::Prepare() {
   // Those of the other ranks may be older: the first meeting tells them.
   orders_version_ = 0;
   planned_epochs_ = orders_.epochs;
-  planned_rows_ = orders_.rows;
+  planned_rows_ = orders_.row_share;
   if (planned_epochs_ < 1) {
     return absl::InvalidArgumentError(absl::StrCat("epochs: ", planned_epochs_, " is below 1"));
   }

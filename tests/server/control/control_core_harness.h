@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/publish/fold_member.h"
 #include "server/control/control_core.h"
 #include "server/domain/names.h"
 #include "server/store/memory_store.h"
@@ -80,24 +81,25 @@ class CoreHarness {
     Note(turn);
     return turn;
   }
-  WorkerFact FactOf(int64_t attempt, Fact fact, const std::string& worker = "w") {
+  WorkerFact FactOf(int64_t attempt, std::optional<facts::Fact> fact,
+                    const std::string& worker = "w") {
     return {worker, session, ++sequence, attempt, std::move(fact)};
   }
-  Turn Say(int64_t attempt, Fact fact, const std::string& worker = "w") {
+  Turn Say(int64_t attempt, std::optional<facts::Fact> fact, const std::string& worker = "w") {
     Turn turn = Step({FactOf(attempt, std::move(fact), worker)});
     Note(turn);
     return turn;
   }
 
-  static TableReady Table() {
-    TableReady ready;
-    ready.table.table = "cache/k.table";
-    ready.table.train_rows = 100;
-    ready.table.test_rows = 10;
+  static facts::TableReady Table() {
+    facts::TableReady ready;
+    ready.table = "cache/k.table";
+    ready.train_rows = 100;
+    ready.test_rows = 10;
     return ready;
   }
-  static Probed Probe(double step_s, double predict_s = 0.05) {
-    Probed probed;
+  static facts::Probe Probe(double step_s, double predict_s = 0.05) {
+    facts::Probe probed;
     probed.step_s = step_s;
     probed.step_p90_s = step_s;
     probed.timed_steps = 10;
@@ -105,34 +107,34 @@ class CoreHarness {
     probed.predict_s = predict_s;
     return probed;
   }
-  static TrainStarted Started(int64_t steps = 100) {
-    TrainStarted started;
+  static facts::Started Started(int64_t steps = 100) {
+    facts::Started started;
     started.steps_per_epoch = steps;
     started.precision = "fp32";
     started.batch = 32;
     return started;
   }
-  static FoldSaved Saved(bool complete, bool last, double score = 0.9, double epochs = 20) {
-    FoldSaved saved;
-    saved.member.complete = complete;
-    saved.member.score = score;
-    saved.member.epochs_done = epochs;
-    saved.member.oof = "oof.npy";
-    saved.member.oof_sha256 = std::to_string(score);
+  static facts::FoldSaved Saved(bool complete, bool last, double score = 0.9, double epochs = 20) {
+    facts::FoldSaved saved;
+    saved.complete = complete;
+    saved.score = score;
+    saved.epochs_done = epochs;
+    saved.oof = "oof.npy";
+    saved.oof_sha256 = std::to_string(score);
     saved.last = last;
-    saved.stopped_by = complete ? "epochs" : "time";
+    saved.stopped_by = complete ? StopCause::kEpochs : StopCause::kTime;
     saved.predict_s = 0.05;
     return saved;
   }
-  static AttemptEnded Ended(AttemptEndReason reason = AttemptEndReason::kCompleted,
+  static facts::Ended Ended(AttemptEndReason reason = AttemptEndReason::kCompleted,
                             std::string message = "") {
     return {reason, std::move(message)};
   }
-  static CheckpointCommitted CheckpointAt(int64_t step, double epoch) {
-    CheckpointCommitted saved;
-    saved.checkpoint.step = step;
-    saved.checkpoint.epoch = epoch;
-    saved.checkpoint.manifest = "checkpoint-" + std::to_string(step) + ".json";
+  static facts::CheckpointSaved CheckpointAt(int64_t step, double epoch) {
+    facts::CheckpointSaved saved;
+    saved.step = step;
+    saved.epoch = epoch;
+    saved.manifest = "checkpoint-" + std::to_string(step) + ".json";
     return saved;
   }
   static PublishedPrediction Prediction(int number, Quality quality, absl::Time at) {
@@ -154,7 +156,7 @@ class CoreHarness {
   void PrepareJob(const std::string& job) {
     const int64_t attempt = AttemptOf(job, 0);
     Say(attempt, Table());
-    Say(attempt, FloorReady{"prior", 0.5});
+    Say(attempt, facts::FloorReady{"prior", 0.5});
     Publish(job, Quality::kFloor);
     Say(attempt, Ended());
   }

@@ -59,8 +59,8 @@ void Run(int jobs) {
   hello.slots = {{0, "cpu", "", "", 0}, {1, "cpu", "", "", 0}};
   Turn turn = core.Step({hello}, tick());
   std::vector<int64_t> running;
-  TableReady ready;
-  ready.table.table = "cache/x.table";
+  facts::TableReady ready;
+  ready.table = "cache/x.table";
   for (const StartCommand& start : turn.starts) running.push_back(start.attempt);
   for (int64_t attempt : std::vector<int64_t>(running)) {
     for (const StartCommand& start :
@@ -73,8 +73,8 @@ void Run(int jobs) {
   });
   const int64_t fold = running.back();
   const double progress = Micros(2000, [&](int i) {
-    Progressed progressed;
-    progressed.live.step = i;
+    facts::Progress progressed;
+    progressed.step = i;
     core.Step({WorkerFact{"w", 1, 0, fold, progressed}}, tick());
   });
 

@@ -105,7 +105,7 @@ TEST(DeadlineTest, AJobThatCouldNotBeWrittenSaysSo) {
   const std::string id = h.SubmitJob(h.MakeJob("a", 1));
   const int64_t prepare = h.AttemptOf(id, 0);
   h.Say(prepare, h.Table());
-  h.Say(prepare, FloorReady{"prior", 0.5});
+  h.Say(prepare, facts::FloorReady{"prior", 0.5});
   h.Say(prepare, h.Ended());
   h.FinishFold(id, 0);
   for (int i = 0; i < 80 && !IsTerminal(h.State(id)); ++i) {
@@ -145,8 +145,7 @@ TEST(DeadlineTest, AFoldThatItsWorkerPublishedAloneCountsThoughItWasGivenUp) {
   EXPECT_EQ(h.TaskOf(id, 1).state, TaskState::kFailed);
   // The answer joins what it finds on disk.
   PublishedPrediction prediction = h.Prediction(9, Quality::kDegraded, h.now);
-  prediction.members = {h.Saved(false, true).member};
-  prediction.members[0].attempt = attempt;
+  prediction.members = {MemberOf(attempt, h.Saved(false, true))};
   h.Step({Published{id, prediction, false}});
   const Job job = h.Stored(id);
   EXPECT_EQ(job.state, JobState::kSucceeded);

@@ -44,8 +44,8 @@ TEST_F(CoreInferenceTest, APredictionStartsAtOnceWithoutASlotAndSucceedsWithItsA
   EXPECT_TRUE(start.slots.empty());
   EXPECT_EQ(start.deadline, house.now + absl::Seconds(60));
   const int64_t attempt = house.AttemptOf(job, 0);
-  TableReady rows;
-  rows.table.test_rows = 7;
+  facts::TableReady rows;
+  rows.test_rows = 7;
   rows.warnings = {"a column is ignored"};
   house.Say(attempt, rows);
   house.Say(attempt, rows);

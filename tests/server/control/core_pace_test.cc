@@ -20,7 +20,7 @@ TEST(PaceTest, ManyShortEpochsAreMeasuredTogetherSoThatThePlanHoldsStill) {
   int64_t sequence = 1000;
   for (int epoch = 1; epoch <= 4000; ++epoch) {
     h.now += absl::Milliseconds(1);
-    EpochDone done;
+    facts::Epoch done;
     done.epoch = epoch;
     done.step = 7 * epoch;
     // Every third one was disturbed.

@@ -30,7 +30,7 @@ TEST(PlanTest, EpochsThatCameBackTooLateForAFoldAreStillMissingThere) {
   h.PrepareJob(id);
   const auto epochs = [&](int fold, int from, int to, absl::Duration each) {
     for (int i = from; i <= to; ++i) {
-      EpochDone epoch;
+      facts::Epoch epoch;
       epoch.epoch = i;
       epoch.epoch_s = absl::ToDoubleSeconds(each);
       h.now += each;
@@ -64,14 +64,14 @@ TEST(PlanTest, TheFirstFoldBeyondItsShareIsPlannedAnew) {
   h.Say(attempt, h.Started(100));
   h.Say(attempt, h.Probe(0.001));  // 2 s a fold, it says
   for (int i = 0; i < 13; ++i) {
-    Progressed progressed;
-    progressed.live.step = 10 * i;
-    progressed.live.epoch = 0.1 * i;
+    facts::Progress progressed;
+    progressed.step = 10 * i;
+    progressed.epoch = 0.1 * i;
     h.Step({WorkerFact{"w", h.session, 0, attempt, progressed},
             WorkerHeartbeat{"w", h.session, {attempt}}});
     h.Wait(absl::Seconds(1));
   }
-  EpochDone slow;
+  facts::Epoch slow;
   slow.epoch = 1;
   slow.epoch_s = 12;
   h.Say(attempt, slow);
@@ -122,7 +122,7 @@ TEST(PlanTest, ARanksOwnDecisionIsRecorded) {
   h.Attach("w", 1);
   const std::string id = h.SubmitJob(h.MakeJob("a"));
   h.PrepareJob(id);
-  h.Say(h.AttemptOf(id, 1), RankDecision{"precision", "the loss was NaN twice", "bf16", "fp32"});
+  h.Say(h.AttemptOf(id, 1), facts::Decision{"precision", "the loss was NaN twice", "bf16", "fp32"});
   const Job job = h.Stored(id);
   ASSERT_EQ(job.decisions.size(), 1u);
   EXPECT_EQ(job.decisions[0].rule, "precision");

@@ -140,7 +140,7 @@ TEST(CoreQuotaTest, ABoundedPlanIsMadeForWhatIsLeft) {
   for (int epoch = 1; epoch <= 3; ++epoch) {
     h.Wait(absl::Seconds(1));
     for (int fold = 0; fold < 2; ++fold) {
-      EpochDone done;
+      facts::Epoch done;
       done.epoch = epoch;
       done.step = 100 * epoch;
       done.epoch_s = 1;

@@ -91,8 +91,8 @@ TEST(B8Test, FoldsThatNobodyHasStoppedBeforeThePredictionIsDueAreNamed) {
   EXPECT_EQ(decision.from, "folds 0, 1 not done");
 }
 
-EpochDone Epoch(int epoch) {
-  EpochDone done;
+facts::Epoch Epoch(int epoch) {
+  facts::Epoch done;
   done.epoch = epoch;
   done.step = 100 * epoch;
   done.epoch_s = 0.1;
@@ -116,8 +116,8 @@ void LoseAndRestart(CoreHarness& h, const std::string& id) {
   ASSERT_EQ(h.TaskOf(id, 1).epochs_done, 5);
 }
 
-TrainStarted StartedAt(int64_t step, int epoch) {
-  TrainStarted started = CoreHarness::Started();
+facts::Started StartedAt(int64_t step, int epoch) {
+  facts::Started started = CoreHarness::Started();
   started.first_step = step;
   started.start_epoch = epoch;
   return started;

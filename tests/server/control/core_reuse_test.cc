@@ -83,7 +83,7 @@ TEST(CoreReuseTest, WholeFoldsAreNotTrainedAndSayFromWhichJobTheyAre) {
   Turn turn;
   const std::string id = ReadData(h, CachedJob("a"), &turn);
   const int64_t prepare = h.AttemptOf(id, 0);
-  h.Say(prepare, FloorReady{"prior", 0.5});
+  h.Say(prepare, facts::FloorReady{"prior", 0.5});
   turn = h.Step({Reused{id, std::vector<TrainedFold>{Whole(0), Whole(1)}}});
   EXPECT_THAT(turn.starts, IsEmpty());
   for (int fold = 0; fold < 2; ++fold) {

@@ -25,7 +25,7 @@ class SeedsTest : public ::testing::Test {
     ASSERT_EQ(h.TaskOf(id, task).state, TaskState::kRunning) << "task " << task;
     h.Say(attempt, h.Started(10));
     for (int i = 1; i <= epochs; ++i) {
-      EpochDone epoch;
+      facts::Epoch epoch;
       epoch.epoch = i;
       epoch.epoch_s = 0.1;
       h.now += absl::Milliseconds(100);

@@ -159,7 +159,7 @@ TEST(FinishTest, BeforeTheFloorWaitsForIt) {
   EXPECT_EQ(h.State(id), JobState::kFinalizing);
   const int64_t prepare = h.AttemptOf(id, 0);
   h.Say(prepare, h.Table());
-  const Turn turn = h.Say(prepare, FloorReady{"prior", 0.5});
+  const Turn turn = h.Say(prepare, facts::FloorReady{"prior", 0.5});
   ASSERT_EQ(turn.publishes.size(), 1u);
   EXPECT_TRUE(turn.publishes[0].final);
   h.Publish(id, Quality::kFloor);

@@ -17,11 +17,11 @@ class CoreSubsampleTest : public testing::Test {
     h_.Say(h_.AttemptOf(id, 1), h_.Started(100));
     return id;
   }
-  static EpochDone Epoch(double seconds, double rows) {
-    EpochDone epoch;
+  static facts::Epoch Epoch(double seconds, double rows) {
+    facts::Epoch epoch;
     epoch.epoch = 1;
     epoch.epoch_s = seconds;
-    epoch.rows = rows;
+    epoch.row_share = rows;
     return epoch;
   }
 
@@ -37,7 +37,7 @@ TEST_F(CoreSubsampleTest, AShareIsToldToTheFoldThatRuns) {
   EXPECT_LT(plan.rows, 0.5);
   EXPECT_GT(plan.rows, 0.3);
   ASSERT_EQ(turn.replans.size(), 1u);
-  EXPECT_EQ(turn.replans[0].rows, plan.rows);
+  EXPECT_EQ(turn.replans[0].row_share, plan.rows);
   EXPECT_TRUE(turn.replans[0].plan_cut);
 }
 
@@ -55,7 +55,7 @@ TEST_F(CoreSubsampleTest, AFoldIsNotHopelessWhereAShareOfAnEpochFits) {
   h_.Say(h_.AttemptOf(id, 1), h_.Ended(AttemptEndReason::kRankDied));
   h_.Wait(absl::Seconds(2));
   EXPECT_EQ(h_.TaskOf(id, 1).state, TaskState::kRunning);
-  EXPECT_EQ(h_.starts.back().rows, h_.Stored(id).plans.back().rows);
+  EXPECT_EQ(h_.starts.back().row_share, h_.Stored(id).plans.back().rows);
 }
 
 TEST_F(CoreSubsampleTest, AShortEpochIsMeasuredAsOneOfAllRows) {
@@ -78,7 +78,7 @@ TEST_F(CoreSubsampleTest, RowsThatComeBackDoNotMakeAShortenedFoldWhole) {
   const Job job = h_.Stored(id);
   EXPECT_EQ(job.plans.back().rows, 1);
   EXPECT_GT(job.plans.back().folds, 1);
-  EXPECT_EQ(h_.starts.back().rows, 1);
+  EXPECT_EQ(h_.starts.back().row_share, 1);
   h_.publishes.clear();
   h_.Say(h_.AttemptOf(id, 2), h_.Saved(true, true));
   h_.Publish(id, Quality::kDegraded);
@@ -92,16 +92,16 @@ TEST_F(CoreSubsampleTest, StepsOfALongEpochAreTrustedBeforeItsEnd) {
   h_.Say(h_.AttemptOf(id, 1), h_.Probe(2));
   ASSERT_LT(h_.Stored(id).plans.back().rows, 0.5);
   h_.now += absl::Seconds(5);
-  Progressed progressed;
-  progressed.live.step = 10;
-  progressed.live.epoch = 0.2;
+  facts::Progress progressed;
+  progressed.step = 10;
+  progressed.epoch = 0.2;
   h_.Say(h_.AttemptOf(id, 1), progressed);
   const Plan plan = h_.Stored(id).plans.back();
   EXPECT_GT(plan.rows, 0.6);  // 50 s an epoch
   EXPECT_LT(plan.rows, 1);
   // And slower ones are cut to what fits at their own speed.
   h_.now += absl::Seconds(5);
-  progressed.live.step = 12;
+  progressed.step = 12;
   h_.Say(h_.AttemptOf(id, 1), progressed);
   EXPECT_LT(h_.Stored(id).plans.back().rows, plan.rows);
 }
@@ -129,7 +129,7 @@ TEST_F(CoreSubsampleTest, TheShareOutlivesACrash) {
   h_.Crash();
   const Turn turn = h_.Attach("w", 1, {h_.AttemptOf(id, 1)});
   EXPECT_EQ(h_.Stored(id).plans.back().rows, rows);
-  for (const ReplanCommand& replan : turn.replans) EXPECT_EQ(replan.rows, rows);
+  for (const ReplanCommand& replan : turn.replans) EXPECT_EQ(replan.row_share, rows);
 }
 
 }  // namespace

@@ -200,7 +200,7 @@ TEST(FactTest, EachIsAcknowledgedOnceStored) {
   const std::string id = h.SubmitJob(h.MakeJob("a"));
   const int64_t prepare = h.AttemptOf(id, 0);
   const Turn turn = h.Step({WorkerFact{"w", h.session, 4, prepare, h.Table()},
-                            WorkerFact{"w", h.session, 5, prepare, FloorReady{"prior", 1}}});
+                            WorkerFact{"w", h.session, 5, prepare, facts::FloorReady{"prior", 1}}});
   ASSERT_EQ(turn.acks.size(), 1u);
   EXPECT_EQ(turn.acks[0].worker, "w");
   EXPECT_EQ(turn.acks[0].sequence, 5);
@@ -213,16 +213,16 @@ TEST(FactTest, CopiesChangeNothing) {
   const std::string id = h.SubmitJob(h.MakeJob("a"));
   h.PrepareJob(id);
   const int64_t attempt = h.AttemptOf(id, 1);
-  EpochDone epoch;
+  facts::Epoch epoch;
   epoch.epoch = 1;
   epoch.epoch_s = 1;
-  const std::vector<Fact> facts = {h.Started(), epoch, h.CheckpointAt(100, 1),
-                                   RankDecision{"precision", "NaN", "fp16", "fp32"}};
-  for (const Fact& fact : facts) h.Say(attempt, fact);
+  const std::vector<facts::Fact> told = {h.Started(), epoch, h.CheckpointAt(100, 1),
+                                         facts::Decision{"precision", "NaN", "fp16", "fp32"}};
+  for (const facts::Fact& fact : told) h.Say(attempt, fact);
   h.Wait(absl::Seconds(3));
   const Job before = h.Stored(id);
   Turn all;
-  for (const Fact& fact : facts) {
+  for (const facts::Fact& fact : told) {
     Turn turn = h.Say(attempt, fact);
     EXPECT_EQ(turn.acks.size(), 1u);
     EXPECT_TRUE(turn.mutations.checkpoints.empty());
@@ -275,10 +275,10 @@ TEST(MetricsTest, ProgressIsShownOftenAndStoredSeldom) {
   const int64_t version = h.Stored(id).version;
   for (int i = 0; i < 50; ++i) {
     h.now += absl::Milliseconds(100);
-    Progressed progressed;
-    progressed.live.step = i;
-    progressed.live.loss = 1.0 / (1 + i);
-    progressed.signals = {{"gradient_norm", 2.5}};
+    facts::Progress progressed;
+    progressed.step = i;
+    progressed.loss = 1.0 / (1 + i);
+    progressed.gradient_norm = 2.5;
     const Turn turn = h.Step({WorkerFact{"w", h.session, 0, attempt, progressed}});
     EXPECT_FALSE(turn.mutations.durable && turn.mutations.jobs.empty());
     EXPECT_TRUE(turn.acks.empty());
@@ -304,7 +304,7 @@ TEST(MetricsTest, AnEpochLeavesThreePoints) {
   h.Attach("w", 1);
   const std::string id = h.SubmitJob(h.MakeJob("a"));
   h.PrepareJob(id);
-  EpochDone epoch;
+  facts::Epoch epoch;
   epoch.epoch = 1;
   epoch.step = 100;
   epoch.train_loss = 0.5;

@@ -164,14 +164,14 @@ TEST(WorkerTest, AnUnknownFactIsAcknowledgedAndChangesNothing) {
   Running r;
   const Job before = r.h.Stored(r.id);
   for (const int64_t attempt : {r.attempt, int64_t{0}}) {
-    const Turn turn = r.h.Say(attempt, UnknownFact{});
+    const Turn turn = r.h.Say(attempt, std::nullopt);
     ASSERT_EQ(turn.acks.size(), 1u);
     EXPECT_EQ(turn.acks[0].sequence, r.h.sequence);
     EXPECT_TRUE(turn.stops.empty());
   }
   EXPECT_EQ(r.h.Stored(r.id).version, before.version);
   // Of an Attempt that is over it is as stale as any other.
-  EXPECT_EQ(r.h.Say(4711, UnknownFact{}).stops.size(), 1u);
+  EXPECT_EQ(r.h.Say(4711, std::nullopt).stops.size(), 1u);
 }
 
 TEST(RestoreTest, RunningAttemptsAreExpectedBack) {
@@ -202,8 +202,7 @@ TEST(RestoreTest, AfterTheDeadlineNothingIsPlannedAndTheAnswersFoldsCount) {
   r.h.Crash();
   // What the Worker made of it meanwhile.
   PublishedPrediction standing = r.h.Prediction(7, Quality::kDegraded, r.h.now - absl::Seconds(2));
-  standing.members = {r.h.Saved(false, true).member};
-  standing.members[0].attempt = r.attempt;
+  standing.members = {MemberOf(r.attempt, r.h.Saved(false, true))};
   r.h.Step({Published{r.id, standing, true}});
   const Job job = r.h.Stored(r.id);
   EXPECT_EQ(job.state, JobState::kSucceeded);
@@ -216,7 +215,7 @@ TEST(RestoreTest, NothingIsPlannedBeforeTheWorkersHaveTold) {
   Running r;
   r.h.Say(r.attempt, r.h.Started());
   r.h.Say(r.attempt, r.h.Probe(0.01));
-  EpochDone epoch;
+  facts::Epoch epoch;
   epoch.epoch_s = 1;
   for (int i = 1; i <= 3; ++i) {
     epoch.epoch = i;

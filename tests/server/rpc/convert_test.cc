@@ -1,9 +1,12 @@
 #include "server/rpc/job_conversion.h"
 
+#include <google/protobuf/message.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <limits>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "server/rpc/worker_conversion.h"
 
@@ -122,51 +125,123 @@ TEST(ConvertWorkerTest, DeadlinesTravelAsWhatRemains) {
   EXPECT_EQ(ToProto(start, kNow).start().remaining_ms(), -1);
 }
 
-TEST(ConvertWorkerTest, AReportWithoutContentIsNoFact) {
-  v1::AttemptReport report;
-  report.set_attempt(1);
-  EXPECT_FALSE(FactFromProto(report).has_value());
-}
-
-TEST(ConvertWorkerTest, PathsThatLeaveTheirFolderAreNoFacts) {
-  for (const char* path : {"/etc/passwd", "../x", "a/../../x", ".."}) {
-    v1::AttemptReport fold;
-    fold.mutable_fold_saved()->set_oof(path);
-    EXPECT_FALSE(FactFromProto(fold).has_value()) << path;
-    v1::AttemptReport test;
-    test.mutable_fold_saved()->set_test(path);
-    EXPECT_FALSE(FactFromProto(test).has_value()) << path;
-    v1::AttemptReport table;
-    table.mutable_table_ready()->set_table(path);
-    EXPECT_FALSE(FactFromProto(table).has_value()) << path;
-    v1::AttemptReport checkpoint;
-    checkpoint.mutable_checkpoint_saved()->set_manifest(path);
-    EXPECT_FALSE(FactFromProto(checkpoint).has_value()) << path;
+// Every field of a command's message that traind sets is named in the test, or the test fails.
+void ExpectAllSetBut(const google::protobuf::Message& message,
+                     const std::set<std::string>& left_out) {
+  for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+    const auto* field = message.GetDescriptor()->field(i);
+    if (left_out.count(field->name()) > 0) continue;
+    const google::protobuf::Reflection& reflection = *message.GetReflection();
+    const bool set = field->is_repeated() ? reflection.FieldSize(message, field) > 0
+                                          : reflection.HasField(message, field);
+    EXPECT_TRUE(set) << field->full_name();
   }
-  v1::AttemptReport good;
-  good.mutable_fold_saved()->set_oof("attempts/1/oof..npy");
-  EXPECT_TRUE(FactFromProto(good).has_value());
 }
 
-TEST(ConvertWorkerTest, MeasurementsThatAreNoNumbersAreNotMeasured) {
-  v1::AttemptReport report;
-  report.mutable_probe()->set_step_s(std::nan(""));
-  report.mutable_probe()->set_step_p90_s(-1);
-  report.mutable_probe()->set_evaluate_s(std::numeric_limits<double>::infinity());
-  report.mutable_probe()->set_predict_s(0.5);
-  const auto probed = std::get<Probed>(*FactFromProto(report));
-  EXPECT_EQ(probed.step_s, 0);
-  EXPECT_EQ(probed.step_p90_s, 0);
-  EXPECT_EQ(probed.evaluate_s, 0);
-  EXPECT_EQ(probed.predict_s, 0.5);
+TEST(ConvertWorkerTest, AStartCommandKeepsEveryField) {
+  Job job = RunningJob();
+  job.spec_json = "{}";
+  job.table.table = "cache/t.table";
+  job.spec.precision = "bf16";
+  job.spec.batch = 128;
+  job.spec.folds = 4;
+  job.spec.checkpoint_every = absl::Seconds(9);
+  StartCommand start;
+  start.worker = "w";
+  start.attempt = 9;
+  start.job = std::make_shared<const Job>(job);
+  start.fold = 2;
+  start.seed = 3;
+  start.slots = {1, 2};
+  start.deadline = kNow + absl::Seconds(60);
+  start.stop_at = kNow + absl::Seconds(50);
+  start.epochs = 12;
+  start.row_share = 0.4;
+  start.resume = "checkpoint-5.json";
+  start.batch = 64;
+  start.plan_cut = true;
+  v1::StartTask out = ToProto(start, kNow).start();
+  EXPECT_EQ(out.attempt(), 9);
+  EXPECT_EQ(out.job(), "a-1");
+  EXPECT_EQ(out.kind(), v1::StartTask::KIND_TRAIN);
+  EXPECT_EQ(out.spec_json(), "{}");
+  EXPECT_EQ(out.remaining_ms(), 60'000);
+  EXPECT_EQ(out.fold(), 2);
+  EXPECT_EQ(out.seed(), 3);
+  EXPECT_EQ(out.slots_size(), 2);
+  EXPECT_EQ(out.slots(1), 2);
+  EXPECT_EQ(out.world_size(), 2);
+  EXPECT_EQ(out.table(), "cache/t.table");
+  EXPECT_EQ(out.epochs(), 12);
+  EXPECT_EQ(out.row_share(), 0.4);
+  EXPECT_EQ(out.batch(), 64);
+  EXPECT_EQ(out.precision(), "bf16");
+  EXPECT_EQ(out.resume(), "checkpoint-5.json");
+  EXPECT_EQ(out.stop_ms(), 50'000);
+  EXPECT_EQ(out.checkpoint_every_ms(), 9'000);
+  EXPECT_EQ(out.publish().metric(), "accuracy");
+  EXPECT_EQ(out.publish().spec_folds(), 4);
+  EXPECT_TRUE(out.publish().plan_cut());
+  // A gang of one Worker meets where that Worker says.
+  ExpectAllSetBut(out, {"first_rank", "rendezvous_host", "rendezvous_port"});
+  ExpectAllSetBut(out.publish(), {});
+  start.batch = 0;
+  EXPECT_EQ(ToProto(start, kNow).start().batch(), 128) << "the spec's";
 }
 
-TEST(ConvertWorkerTest, AnEndReasonThatNobodyKnowsIsInternal) {
-  v1::AttemptReport report;
-  report.mutable_ended()->set_reason(static_cast<v1::AttemptEndReason>(99));
-  EXPECT_EQ(std::get<AttemptEnded>(*FactFromProto(report)).reason, AttemptEndReason::kInternal);
-  report.mutable_ended()->set_reason(v1::ATTEMPT_END_REASON_HUNG);
-  EXPECT_EQ(std::get<AttemptEnded>(*FactFromProto(report)).reason, AttemptEndReason::kHung);
+TEST(ConvertWorkerTest, AStopCommandKeepsEveryField) {
+  const StopCommand command{"w", 9, StopMode::kDrop, StopReason::kUserPaused, "the job is paused"};
+  const v1::StopAttempt out = ToProto(command).stop();
+  EXPECT_EQ(out.attempt(), 9);
+  EXPECT_EQ(out.mode(), v1::StopAttempt::DROP);
+  EXPECT_EQ(out.reason(), v1::STOP_REASON_USER_PAUSED);
+  EXPECT_EQ(out.why(), "the job is paused");
+  ExpectAllSetBut(out, {});
+}
+
+TEST(ConvertWorkerTest, AReplanCommandKeepsEveryField) {
+  const ReplanCommand command{"w", 9, 4, 0.4, kNow + absl::Seconds(3), kNow + absl::Seconds(9),
+                              true};
+  const v1::ReplanAttempt out = ToProto(command, kNow).replan();
+  EXPECT_EQ(out.attempt(), 9);
+  EXPECT_EQ(out.epochs(), 4);
+  EXPECT_EQ(out.row_share(), 0.4);
+  EXPECT_EQ(out.stop_ms(), 3'000);
+  EXPECT_EQ(out.remaining_ms(), 9'000);
+  EXPECT_TRUE(out.plan_cut());
+  ExpectAllSetBut(out, {});
+}
+
+TEST(ConvertWorkerTest, AHelloKeepsEveryField) {
+  v1::Hello hello;
+  hello.set_worker_id("w");
+  hello.set_boot_id("b");
+  hello.set_hostname("h");
+  hello.set_pid(17);
+  hello.add_running_attempts(9);
+  v1::SlotInfo& slot = *hello.add_slots();
+  slot.set_index(3);
+  slot.set_device("cuda");
+  slot.set_name("A");
+  slot.set_uuid("GPU-1");
+  slot.set_memory_bytes(5);
+  const WorkerAttached event = AttachedFromProto(hello, 4);
+  EXPECT_EQ(event.worker, "w");
+  EXPECT_EQ(event.boot, "b");
+  EXPECT_EQ(event.session, 4u);
+  EXPECT_EQ(event.hostname, "h");
+  EXPECT_EQ(event.pid, 17);
+  EXPECT_EQ(event.running_attempts, std::vector<int64_t>{9});
+  ASSERT_EQ(event.slots.size(), 1u);
+  EXPECT_EQ(event.slots[0].index, 3);
+  EXPECT_EQ(event.slots[0].device, "cuda");
+  EXPECT_EQ(event.slots[0].name, "A");
+  EXPECT_EQ(event.slots[0].uuid, "GPU-1");
+  EXPECT_EQ(event.slots[0].memory_bytes, 5);
+  // Which task runs in a slot is traind's to know.
+  ExpectAllSetBut(slot, {"job", "task", "attempt"});
+  // The core decides nothing by these two.
+  ExpectAllSetBut(hello, {"version", "engine"});
 }
 
 }  // namespace

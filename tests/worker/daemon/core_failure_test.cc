@@ -19,7 +19,7 @@ TEST_F(CoreTest, TheDeathOfOneRankEndsItsGangAtOnce) {
 
 TEST_F(CoreTest, TheRankThatDiedTakesTheBlameForTheEchoInItsPeers) {
   StartTraining(Train(7, {0, 1}));
-  Say(1, rp::Failed{7, "COLLECTIVE_TIMEOUT", "connection closed by peer"});
+  Say(1, rp::Failed{7, AttemptEndReason::kCollectiveTimeout, "connection closed by peer"});
   EXPECT_THAT(killed_, IsEmpty());
   now_ += absl::Milliseconds(50);
   Die(2, {ExitStatus::kExited, 134, "out of luck"});
@@ -30,7 +30,7 @@ TEST_F(CoreTest, TheRankThatDiedTakesTheBlameForTheEchoInItsPeers) {
 
 TEST_F(CoreTest, AnEchoWithoutADeathStandsByItself) {
   StartTraining(Train(7, {0, 1}));
-  Say(1, rp::Failed{7, "COLLECTIVE_TIMEOUT", "timed out"});
+  Say(1, rp::Failed{7, AttemptEndReason::kCollectiveTimeout, "timed out"});
   RunUntil(now_ + absl::Seconds(1));
   DieKilled();
   EXPECT_THAT(Ends(), ElementsAre("7 COLLECTIVE_TIMEOUT"));
@@ -39,7 +39,7 @@ TEST_F(CoreTest, AnEchoWithoutADeathStandsByItself) {
 
 TEST_F(CoreTest, AFailureIsReportedAsTheRankSaysIt) {
   StartTraining(Train(7));
-  Say(1, rp::Failed{7, "DIVERGED", "loss is NaN at step 3"});
+  Say(1, rp::Failed{7, AttemptEndReason::kDiverged, "loss is NaN at step 3"});
   DieKilled();
   EXPECT_THAT(Ends(), ElementsAre("7 DIVERGED"));
   EXPECT_EQ(LastMessage(), "loss is NaN at step 3");
@@ -47,7 +47,7 @@ TEST_F(CoreTest, AFailureIsReportedAsTheRankSaysIt) {
 
 TEST_F(CoreTest, AKilledProcessThatDoesNotDieIsNotWaitedForLong) {
   StartTraining(Train(7));
-  core_->Stop(7, StopMode::kAbort, "stale", now_);
+  core_->Stop(7, StopMode::kAbort, StopReason::kStale, "over", now_);
   Collect();
   EXPECT_THAT(Ends(), IsEmpty());
   RunUntil(now_ + absl::Seconds(2));

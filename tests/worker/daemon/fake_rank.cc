@@ -101,12 +101,12 @@ class FakeRank {
     const std::string argument = parts.size() > 1 ? parts[1] : "";
     int number = 0;
     (void)absl::SimpleAtoi(argument, &number);
-    if (verb == "started") Send(rp::Started{attempt_, 10, "fp32", 32, 100, 0, 0, ""});
-    if (verb == "probe") Send(rp::Probe{attempt_, 0.01, 0.02, 20, 0.1, 0.1});
-    if (verb == "progress") Send(rp::Progress{attempt_, ++step_, 0.5, 0.7, 0.001, 100, 3200, 0});
-    if (verb == "epoch") Send(rp::Epoch{attempt_, ++epoch_, 100, 0.5, 0.6, 0.9, 0.9, 1, 0.1});
+    if (verb == "started") Send(rp::Started{{10, "fp32", 32, 100, 0, 0, ""}, attempt_});
+    if (verb == "probe") Send(rp::Probe{{0.01, 0.02, 20, 0.1, 0.1}, attempt_});
+    if (verb == "progress") Send(rp::Progress{{++step_, 0.5, 0.7, 0.001, 100, 3200, 0}, attempt_});
+    if (verb == "epoch") Send(rp::Epoch{{++epoch_, 100, 0.5, 0.6, 0.9, 0.9, 1, 0.1}, attempt_});
     if (verb == "checkpoint") {
-      Send(rp::CheckpointSaved{attempt_, step_, 1, "checkpoint-1.json", "ab", 10, 0.9, 5});
+      Send(rp::CheckpointSaved{{step_, 1, "checkpoint-1.json", "ab", 10, 0.9, 5}, attempt_});
     }
     if (verb == "table") {
       rp::TableReady table;
@@ -114,8 +114,12 @@ class FakeRank {
       table.table = "cache/fake.table";
       Send(table);
     }
-    if (verb == "floor") Send(rp::FloorReady{attempt_, "prior", 0.5, "aa", "bb"});
-    if (verb == "fold") SendFold(argument);
+    if (verb == "floor") Send(rp::FloorReady{{"prior", 0.5, "aa", "bb"}, attempt_});
+    if (verb == "fold") {
+      traind::StopCause cause = traind::StopCause::kNone;
+      traind::EnumField(&cause, NamesOf(cause)).set_name(argument);
+      SendFold(cause);
+    }
     if (verb == "train") return Train(parts.size() > 1 ? number : -1);
     while (verb == "deaf") {
       Do("progress");
@@ -129,7 +133,7 @@ class FakeRank {
     if (verb == "child") LeaveChild(argument);
     if (verb == "fail") {
       const std::vector<std::string> why = absl::StrSplit(argument, absl::MaxSplits(':', 1));
-      Send(rp::Failed{attempt_, why[0], why.back()});
+      Send(rp::Failed{attempt_, traind::AttemptEndReasonByName(why[0]), why.back()});
       return false;
     }
     return true;
@@ -141,13 +145,14 @@ class FakeRank {
     while (pid == 0) pause();
   }
 
-  void SendFold(const std::string& stopped_by) {
+  void SendFold(traind::StopCause stopped_by) {
     rp::FoldSaved fold;
     fold.attempt = attempt_;
     fold.fold = fold_;
-    fold.last = !stopped_by.empty();
+    fold.last = stopped_by != traind::StopCause::kNone;
     fold.stopped_by = stopped_by;
-    fold.complete = stopped_by == "epochs" || stopped_by == "patience";
+    fold.complete =
+        stopped_by == traind::StopCause::kEpochs || stopped_by == traind::StopCause::kPatience;
     fold.score = 0.9;
     fold.oof = "oof.npy";
     fold.oof_sha256 = "cd";
@@ -160,7 +165,7 @@ class FakeRank {
       const rp::ToProcess message = Read(kStep);
       const auto* stop = std::get_if<rp::Stop>(&message);
       if (stop == nullptr) continue;
-      if (stop->predict) SendFold("user");
+      if (stop->predict) SendFold(traind::CauseOf(stop->reason));
       if (!stop->predict) Do("checkpoint");
       Send(rp::Finished{attempt_});
       return false;

@@ -72,7 +72,10 @@ class CoreTest : public ::testing::Test {
       if (const auto* spawn = std::get_if<SpawnAction>(&action)) spawned_.push_back(*spawn);
       if (const auto* kill = std::get_if<KillAction>(&action)) killed_.insert(kill->process);
       if (auto* send = std::get_if<SendAction>(&action)) sent_.push_back(std::move(*send));
-      if (auto* log = std::get_if<LogAction>(&action)) logs_[log->process] = log->path;
+      if (auto* log = std::get_if<LogFileAction>(&action)) {
+        logs_[log->process] = log->path;
+      }
+      if (auto* line = std::get_if<LogAction>(&action)) lines_.push_back(std::move(line->text));
       if (auto* report = std::get_if<ReportAction>(&action)) reports_.push_back(std::move(*report));
       if (auto* publish = std::get_if<PublishAction>(&action)) {
         publishes_.push_back(std::move(publish->request));
@@ -123,7 +126,7 @@ class CoreTest : public ::testing::Test {
     std::vector<std::string> ends;
     for (const ReportAction& report : reports_) {
       if (const auto* ended = std::get_if<Ended>(&report.fact)) {
-        ends.push_back(absl::StrCat(report.attempt, " ", ended->reason));
+        ends.push_back(absl::StrCat(report.attempt, " ", Name(ended->reason)));
       }
     }
     return ends;
@@ -137,19 +140,20 @@ class CoreTest : public ::testing::Test {
     }
     return found;
   }
-  rp::FoldSaved Fold(int64_t attempt, int fold, bool last, std::string stopped_by = "epochs") {
+  rp::FoldSaved Fold(int64_t attempt, int fold, bool last,
+                     StopCause stopped_by = StopCause::kEpochs) {
     rp::FoldSaved saved;
     saved.attempt = attempt;
     saved.fold = fold;
     saved.last = last;
     saved.complete = last;
-    saved.stopped_by = last ? stopped_by : "";
+    saved.stopped_by = last ? stopped_by : StopCause::kNone;
     saved.score = 0.9;
     saved.oof = absl::StrCat("attempts/", attempt, "/oof.npy");
     return saved;
   }
 
-  CoreOptions options_;
+  WorkerCoreOptions options_;
   std::vector<Slot> slots_;
   int64_t available_ = int64_t{8} << 30;
   bool unacked_ = false;
@@ -160,6 +164,7 @@ class CoreTest : public ::testing::Test {
   std::set<ProcessId> killed_;
   std::vector<SendAction> sent_;
   std::map<ProcessId, std::string> logs_;
+  std::vector<std::string> lines_;  // of the Worker's own log
   std::vector<ReportAction> reports_;
   std::vector<PublishRequest> publishes_;
 };

@@ -1,5 +1,6 @@
 // Tasks from their start to their end, and what stops them.
 #include "common/base/job_layout.h"
+#include "tests/common/facts/field_values.h"
 #include "tests/worker/daemon/worker_core_harness.h"
 
 namespace traind::worker {
@@ -29,7 +30,7 @@ TEST_F(CoreTest, ATrainTaskRunsFromStartToCompleted) {
   EXPECT_EQ(train.remaining_ms, 57'850) << "less the two seconds and the margin of the kill";
   EXPECT_EQ(train.threads, 1);
 
-  Say(rank, rp::Started{7, 10, "fp32", 32, 100, 0, 0, ""});
+  Say(rank, rp::Started{{10, "fp32", 32, 100, 0, 0, ""}, 7});
   Say(rank, About<rp::Progress>(7));
   Say(rank, Fold(7, 0, true));
   Say(rank, About<rp::Finished>(7));
@@ -46,43 +47,103 @@ TEST_F(CoreTest, ATrainTaskRunsFromStartToCompleted) {
   EXPECT_EQ(Sent<rp::Train>().size(), 2u);
 }
 
-TEST_F(CoreTest, ARankIsToldAllThatItsTaskSays) {
+// What the field by field tests below compare is only worth something where all is set.
+template <class M>
+void ExpectAllSetBut(const M& message, const std::set<std::string>& left_out) {
+  const auto unset = Shown(M{});
+  for (const auto& [name, value] : Shown(message)) {
+    if (left_out.count(name) > 0) continue;
+    EXPECT_NE(value, unset.at(name)) << name;
+  }
+}
+
+TEST_F(CoreTest, EveryFieldOfATrainTaskReachesTheRank) {
   TaskStart task = Train(7, {0, 1});
   task.spec_json = "{}";
+  task.deadline_at = now_ + absl::Seconds(60);
+  task.stop_at = now_ + absl::Seconds(50);
+  task.checkpoint_every = absl::Seconds(9);
   task.fold = 3;
   task.seed = 2;
+  task.world_size = 4;
+  task.first_rank = 1;
   task.rendezvous_host = "10.0.0.1";
-  task.rendezvous_port = 4712;
+  task.rendezvous_port = 4321;
   task.epochs = 12;
-  task.rows = 0.25;
-  task.batch = 16;
+  task.row_share = 0.4;
+  task.batch = 64;
   task.precision = "bf16";
-  task.resume = "jobs/job-1/attempts/5/checkpoint-40.json";
-  task.checkpoint_every = absl::Seconds(3);
+  task.resume = "jobs/job-1/attempts/3/checkpoint-5.json";
   StartTraining(task);
-  const std::vector<rp::Train> sent = Sent<rp::Train>();
-  ASSERT_EQ(sent.size(), 2u);
-  for (int rank = 0; rank < 2; ++rank) {
-    const rp::Train& train = sent[static_cast<size_t>(rank)];
-    EXPECT_EQ(train.job, "job-1");
-    EXPECT_EQ(train.spec_json, "{}");
-    EXPECT_EQ(train.table, "cache/t.table");
-    EXPECT_EQ(train.fold, 3);
-    EXPECT_EQ(train.seed, 2);
-    EXPECT_EQ(train.rank, rank);
-    EXPECT_EQ(train.world_size, 2);
-    EXPECT_EQ(train.rendezvous.host, "10.0.0.1");
-    EXPECT_EQ(train.rendezvous.port, 4712);
-    EXPECT_EQ(train.device, "cpu");
-    EXPECT_EQ(train.epochs, 12);
-    EXPECT_EQ(train.rows, 0.25);
-    EXPECT_EQ(train.batch, 16);
-    EXPECT_EQ(train.precision, "bf16");
-    EXPECT_EQ(train.resume, "jobs/job-1/attempts/5/checkpoint-40.json");
-    EXPECT_EQ(train.stop_ms, -1);
-    EXPECT_EQ(train.remaining_ms, -1);
-    EXPECT_EQ(train.checkpoint_every_ms, 3000);
-  }
+  ASSERT_EQ(Sent<rp::Train>().size(), 2u);
+  rp::Train expected;
+  expected.attempt = 7;
+  expected.job = "job-1";
+  expected.state_dir = "/state";
+  expected.spec_json = "{}";
+  expected.table = "cache/t.table";
+  expected.fold = 3;
+  expected.seed = 2;
+  expected.rank = 2;
+  expected.world_size = 4;
+  expected.rendezvous.host = "10.0.0.1";
+  expected.rendezvous.port = 4321;
+  expected.epochs = 12;
+  expected.row_share = 0.4;
+  expected.batch = 64;
+  expected.precision = "bf16";
+  expected.resume = "jobs/job-1/attempts/3/checkpoint-5.json";
+  expected.stop_ms = 50'000;
+  expected.remaining_ms = 59'850;
+  expected.checkpoint_every_ms = 9'000;
+  EXPECT_EQ(Shown(Sent<rp::Train>()[1]), Shown(expected));
+  ExpectAllSetBut(expected, {"device", "threads"});
+}
+
+TEST_F(CoreTest, EveryFieldOfThePrepareAndInferenceTasksReachesItsProcess) {
+  TaskStart task = Prepare(7, now_ + absl::Seconds(60));
+  task.spec_json = "{}";
+  Start(task);
+  const rp::Prepare prepare{7, "job-7", "/state", "{}", 59'850};
+  ASSERT_EQ(Sent<rp::Prepare>().size(), 1u);
+  EXPECT_EQ(Shown(Sent<rp::Prepare>()[0]), Shown(prepare));
+  ExpectAllSetBut(prepare, {});
+  task.attempt = 8;
+  task.kind = TaskKind::kPredict;
+  StartTraining(task);
+  const rp::Predict predict{8, "job-7", "/state", "{}", 1, 59'850};
+  ASSERT_EQ(Sent<rp::Predict>().size(), 1u);
+  EXPECT_EQ(Shown(Sent<rp::Predict>()[0]), Shown(predict));
+  ExpectAllSetBut(predict, {"threads"});
+  task.attempt = 9;
+  task.kind = TaskKind::kServe;
+  StartTraining(task);
+  const rp::Serve serve{9, "job-7", "/state", "{}", 1, 59'850};
+  ASSERT_EQ(Sent<rp::Serve>().size(), 1u);
+  EXPECT_EQ(Shown(Sent<rp::Serve>()[0]), Shown(serve));
+  ExpectAllSetBut(serve, {"threads"});
+}
+
+TEST_F(CoreTest, EveryFieldOfAReplanAndAStopReachesTheRank) {
+  StartTraining(Train(7));
+  core_->Replan(7, 4, 0.4, now_ + absl::Seconds(3), now_ + absl::Seconds(9), true, now_);
+  core_->Stop(7, StopMode::kDrop, StopReason::kUserPaused, "why", now_);
+  Collect();
+  const rp::Replan replan{7, 4, 3'000, 8'850, 0.4};
+  ASSERT_EQ(Sent<rp::Replan>().size(), 1u);
+  EXPECT_EQ(Shown(Sent<rp::Replan>()[0]), Shown(replan));
+  ExpectAllSetBut(replan, {});
+  const rp::Stop stop{7, false, StopReason::kUserPaused};
+  ASSERT_EQ(Sent<rp::Stop>().size(), 1u);
+  EXPECT_EQ(Shown(Sent<rp::Stop>()[0]), Shown(stop));
+  ExpectAllSetBut(stop, {});
+}
+
+TEST_F(CoreTest, OneThatSpeaksOfAnothersAttemptIsNotHeardButLogged) {
+  StartTraining(Train(7));
+  Say(1, About<rp::Started>(8));
+  EXPECT_THAT(reports_, IsEmpty());
+  EXPECT_THAT(lines_, ElementsAre("rank 0 of attempt 7 speaks of attempt 8; ignored"));
 }
 
 TEST_F(CoreTest, ARepeatedStartRunsNothingTwice) {
@@ -165,7 +226,7 @@ TEST_F(CoreTest, AFoldThatIsSavedIsNotLostToTheDeadline) {
   TaskStart task = Train(7);
   task.deadline_at = now_ + absl::Seconds(10);
   StartTraining(task);
-  Say(1, Fold(7, 0, true, "time"));
+  Say(1, Fold(7, 0, true, StopCause::kTime));
   RunUntil(now_ + absl::Seconds(11));
   DieKilled();
   EXPECT_THAT(Ends(), ElementsAre("7 STOPPED_IN_TIME"));
@@ -173,7 +234,7 @@ TEST_F(CoreTest, AFoldThatIsSavedIsNotLostToTheDeadline) {
 
 TEST_F(CoreTest, AbortKillsAndItsSlotIsUsedAgainWhenItIsDead) {
   StartTraining(Train(7));
-  core_->Stop(7, StopMode::kAbort, "the job was cancelled", now_);
+  core_->Stop(7, StopMode::kAbort, StopReason::kUserCancelled, "the job was cancelled", now_);
   Start(Train(8));
   EXPECT_THAT(killed_, ElementsAre(1));
   EXPECT_EQ(spawned_.size(), 1u) << "the slot is not free yet";
@@ -186,7 +247,7 @@ TEST_F(CoreTest, AbortKillsAndItsSlotIsUsedAgainWhenItIsDead) {
 
 TEST_F(CoreTest, AStopBeforeTheRankIsReadyKeepsTheRankAsASpare) {
   Start(Train(7));
-  core_->Stop(7, StopMode::kAbort, "stale", now_);
+  core_->Stop(7, StopMode::kAbort, StopReason::kStale, "this Attempt is over", now_);
   Collect();
   EXPECT_THAT(killed_, IsEmpty());
   EXPECT_THAT(Ends(), ElementsAre("7 STALE"));
@@ -197,27 +258,42 @@ TEST_F(CoreTest, AStopBeforeTheRankIsReadyKeepsTheRankAsASpare) {
 
 TEST_F(CoreTest, PredictIsPassedOnAndEndsAsTheUsersWish) {
   StartTraining(Train(7));
-  core_->Stop(7, StopMode::kPredict, "the user asked to finish", now_);
+  core_->Stop(7, StopMode::kPredict, StopReason::kUserFinished, "as the user wants", now_);
   Collect();
   ASSERT_EQ(Sent<rp::Stop>().size(), 1u);
   EXPECT_TRUE(Sent<rp::Stop>()[0].predict);
-  Say(1, Fold(7, 0, true, "user"));
+  Say(1, Fold(7, 0, true, StopCause::kUser));
   Say(1, About<rp::Finished>(7));
   EXPECT_THAT(Ends(), ElementsAre("7 FINISHED_BY_USER"));
 }
 
+// Words in the text decide nothing: only the reason does.
 TEST_F(CoreTest, AStopByARuleIsTheClocksDoing) {
   StartTraining(Train(7));
-  core_->Stop(7, StopMode::kPredict, "its time is up", now_);
-  Say(1, Fold(7, 0, true, "user"));
+  core_->Stop(7, StopMode::kPredict, StopReason::kQuota, "the user may use no more", now_);
+  Collect();
+  ASSERT_EQ(Sent<rp::Stop>().size(), 1u);
+  EXPECT_EQ(Sent<rp::Stop>()[0].reason, StopReason::kQuota);
+  Say(1, Fold(7, 0, true, CauseOf(Sent<rp::Stop>()[0].reason)));
   Say(1, About<rp::Finished>(7));
   EXPECT_THAT(Ends(), ElementsAre("7 STOPPED_IN_TIME"));
-  EXPECT_EQ(LastMessage(), "its time is up");
+  EXPECT_EQ(LastMessage(), "the user may use no more");
+}
+
+TEST_F(CoreTest, TheReasonForAnAbortOrADropNamesTheEnd) {
+  StartTraining(Train(7));
+  core_->Stop(7, StopMode::kAbort, StopReason::kJobOver, "it cannot be cancelled any more", now_);
+  Collect();
+  DieKilled();
+  StartTraining(Train(8));
+  core_->Stop(8, StopMode::kDrop, StopReason::kUserPaused, "not to be cancelled", now_);
+  Say(2, About<rp::Finished>(8));
+  EXPECT_THAT(Ends(), ElementsAre("7 STALE", "8 SHUTDOWN"));
 }
 
 TEST_F(CoreTest, ADropThatIsNotHeededEndsWithTheGrace) {
   StartTraining(Train(7));
-  core_->Stop(7, StopMode::kDrop, "cancelled", now_);
+  core_->Stop(7, StopMode::kDrop, StopReason::kUserCancelled, "not wanted", now_);
   Collect();
   EXPECT_FALSE(Sent<rp::Stop>()[0].predict);
   RunUntil(now_ + options_.drop_grace - absl::Milliseconds(1));
@@ -237,9 +313,10 @@ TEST_F(CoreTest, ARankThatMissesItsStopIsRemindedOnce) {
   RunUntil(now_ + absl::Seconds(4));
   ASSERT_EQ(Sent<rp::Stop>().size(), 1u);
   EXPECT_TRUE(Sent<rp::Stop>()[0].predict);
-  Say(1, Fold(7, 0, true, "user"));
+  EXPECT_EQ(Sent<rp::Stop>()[0].reason, StopReason::kTime) << "the reminder is the clock's";
+  Say(1, Fold(7, 0, true, StopCause::kTime));
   Say(1, About<rp::Finished>(7));
-  EXPECT_THAT(Ends(), ElementsAre("7 STOPPED_IN_TIME")) << "the reminder is the clock's";
+  EXPECT_THAT(Ends(), ElementsAre("7 STOPPED_IN_TIME"));
 }
 
 TEST_F(CoreTest, AReplanReachesTheRanksAndThoseNotStartedYet) {
@@ -250,7 +327,7 @@ TEST_F(CoreTest, AReplanReachesTheRanksAndThoseNotStartedYet) {
   Collect();
   ASSERT_EQ(Sent<rp::Replan>().size(), 1u);
   EXPECT_EQ(Sent<rp::Replan>()[0].epochs, 4);
-  EXPECT_EQ(Sent<rp::Replan>()[0].rows, 0.4);
+  EXPECT_EQ(Sent<rp::Replan>()[0].row_share, 0.4);
   EXPECT_EQ(Sent<rp::Replan>()[0].stop_ms, 3'000);
   RunUntil(now_ + absl::Seconds(6));
   EXPECT_EQ(Sent<rp::Stop>().size(), 1u) << "by the new stop";
@@ -259,7 +336,7 @@ TEST_F(CoreTest, AReplanReachesTheRanksAndThoseNotStartedYet) {
   core_->Replan(8, 2, 0.5, absl::InfiniteDuration(), std::nullopt, true, now_);
   Ready(2);
   EXPECT_EQ(Sent<rp::Train>().back().epochs, 2);
-  EXPECT_EQ(Sent<rp::Train>().back().rows, 0.5);
+  EXPECT_EQ(Sent<rp::Train>().back().row_share, 0.5);
   EXPECT_EQ(Sent<rp::Train>().back().stop_ms, -1);
 }
 
@@ -306,10 +383,10 @@ TEST_F(CoreTest, WhoHasAFirstFloorMakesRoomForOthersWithNone) {
 
 TEST_F(CoreTest, APrepareOutlivesAFinishAndIsDroppedByACancel) {
   Start(Prepare(1, absl::InfiniteDuration()));
-  core_->Stop(1, StopMode::kPredict, "finish", now_);
+  core_->Stop(1, StopMode::kPredict, StopReason::kUserFinished, "finish", now_);
   Collect();
   EXPECT_THAT(killed_, IsEmpty());
-  core_->Stop(1, StopMode::kDrop, "cancelled", now_);
+  core_->Stop(1, StopMode::kDrop, StopReason::kUserCancelled, "not wanted", now_);
   Collect();
   DieKilled();
   EXPECT_THAT(Ends(), ElementsAre("1 CANCELLED_BY_USER"));

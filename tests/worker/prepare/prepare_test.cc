@@ -294,7 +294,7 @@ TEST_F(PrepareTest, EachFoldHasASentencePieceModelOfItsOwnRows) {
   EXPECT_EQ(*ReadFile(InState(TokenizerPath("k", 0))), *ReadFile(InState(TokenizerPath("j", 1))));
   spec["data"]["text"]["model_file"] = dir_ + "/train.csv";
   const auto refused = Run(Task(spec, "l"));
-  EXPECT_EQ(std::get<Failed>(refused.back()).reason, "DATA_ERROR");
+  EXPECT_EQ(std::get<Failed>(refused.back()).reason, AttemptEndReason::kDataError);
   EXPECT_THAT(std::get<Failed>(refused.back()).message,
               HasSubstr("train.csv: no SentencePiece model"));
 }
@@ -302,7 +302,7 @@ TEST_F(PrepareTest, EachFoldHasASentencePieceModelOfItsOwnRows) {
 TEST_F(PrepareTest, BadDataIsNamedByItsPlace) {
   Put("train.csv", "a,b,y\n1,u,low\n2,v\n");
   Failed failed = MustFail(Spec());
-  EXPECT_EQ(failed.reason, "DATA_ERROR");
+  EXPECT_EQ(failed.reason, AttemptEndReason::kDataError);
   EXPECT_EQ(failed.attempt, 42);
   EXPECT_THAT(failed.message, HasSubstr("train.csv: row 2 (line 3) has 2 fields"));
   Put("train.csv", "a,b,y\n1,u,low\n1e9999,v,high\n");
@@ -312,7 +312,7 @@ TEST_F(PrepareTest, BadDataIsNamedByItsPlace) {
   EXPECT_THAT(MustFail(Spec()).message, HasSubstr("the file is empty"));
   fs::remove(dir_ + "/train.csv");
   failed = MustFail(Spec());
-  EXPECT_EQ(failed.reason, "DATA_ERROR");
+  EXPECT_EQ(failed.reason, AttemptEndReason::kDataError);
   EXPECT_THAT(failed.message, HasSubstr("train.csv: No such file"));
   EXPECT_FALSE(fs::exists(InState(JobDir("j")))) << "nothing is left of it";
 }
@@ -320,7 +320,7 @@ TEST_F(PrepareTest, BadDataIsNamedByItsPlace) {
 TEST_F(PrepareTest, TooFewRowsForTheFoldsIsADataError) {
   Put("train.csv", "a,b,y\n1,u,low\n2,v,high\n3,u,low\n");
   const Failed failed = MustFail(Spec());
-  EXPECT_EQ(failed.reason, "DATA_ERROR");
+  EXPECT_EQ(failed.reason, AttemptEndReason::kDataError);
   EXPECT_THAT(failed.message, HasSubstr("3 training rows are too few for data.folds: 5"));
 }
 
@@ -328,7 +328,7 @@ TEST_F(PrepareTest, SpecsThatLackSomethingAreUserErrors) {
   nlohmann::json spec = Spec();
   spec["data"].erase("target");
   Failed failed = MustFail(spec);
-  EXPECT_EQ(failed.reason, "USER_ERROR");
+  EXPECT_EQ(failed.reason, AttemptEndReason::kUserError);
   EXPECT_THAT(failed.message, HasSubstr("data.target: is missing"));
   spec = Spec();
   spec["task"]["metric"] = "rmse";
@@ -339,7 +339,7 @@ TEST_F(PrepareTest, AStateFolderThatCannotBeWrittenIsNoDataError) {
   fs::remove_all(dir_ + "/state");
   Put("state", "a file");
   const Failed failed = MustFail(Spec());
-  EXPECT_EQ(failed.reason, "INTERNAL") << failed.message;
+  EXPECT_EQ(failed.reason, AttemptEndReason::kInternal) << failed.message;
 }
 
 TEST(PrepareSpecTest, SeedsAreNumbersOrText) {

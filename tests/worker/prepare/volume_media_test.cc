@@ -95,7 +95,8 @@ class VolumeMediaTest : public ::testing::Test {
   std::string Failure(const nlohmann::json& spec) const {
     const auto messages = Run(spec);
     const auto* failed = std::get_if<Failed>(&messages.back());
-    return failed == nullptr ? "it did not fail" : failed->reason + ": " + failed->message;
+    return failed == nullptr ? std::string("it did not fail")
+                             : absl::StrCat(Name(failed->reason), ": ", failed->message);
   }
 
   std::string dir_;

@@ -79,7 +79,7 @@ class RankProcess {
       heard.push_back(*message);
       if (const M* found = std::get_if<M>(&*message)) return *found;
       if (const auto* failed = std::get_if<rp::Failed>(&*message)) {
-        ADD_FAILURE() << failed->reason << ": " << failed->message;
+        ADD_FAILURE() << Name(failed->reason) << ": " << failed->message;
         return std::nullopt;
       }
     }
@@ -258,7 +258,7 @@ TEST_F(RankTest, ARankKilledInMidTrainingLeavesACheckpointToGoOnFrom) {
   EXPECT_EQ(started->first_step, step);
   const auto saved = rank.Await<rp::FoldSaved>();
   ASSERT_TRUE(saved.has_value());
-  EXPECT_EQ(saved->stopped_by, "time");
+  EXPECT_EQ(saved->stopped_by, StopCause::kTime);
 }
 
 class RankGangTest : public RankTest {
@@ -294,7 +294,7 @@ TEST_F(RankGangTest, ARankThatDiesEndsTheOthersTaskWithinSeconds) {
   const absl::Duration killed = SystemClock().MonotonicNow();
   const auto failed = zero.Await<rp::Failed>();
   ASSERT_TRUE(failed.has_value());
-  EXPECT_EQ(failed->reason, "COLLECTIVE_TIMEOUT") << failed->message;
+  EXPECT_EQ(failed->reason, AttemptEndReason::kCollectiveTimeout) << failed->message;
   EXPECT_LT(SystemClock().MonotonicNow() - killed, absl::Seconds(20));
   EXPECT_TRUE(zero.Await<rp::Ready>().has_value());
   zero.Say(Task(2, 1));  // and it is of use again
@@ -307,7 +307,7 @@ TEST_F(RankGangTest, ARankThatStandsStillEndsTheOthersTaskByTheTimeout) {
   one.Signal(SIGSTOP);
   const auto failed = zero.Await<rp::Failed>();
   ASSERT_TRUE(failed.has_value());
-  EXPECT_EQ(failed->reason, "COLLECTIVE_TIMEOUT") << failed->message;
+  EXPECT_EQ(failed->reason, AttemptEndReason::kCollectiveTimeout) << failed->message;
 }
 
 // What listens must not be reachable from outside.

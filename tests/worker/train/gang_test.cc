@@ -60,7 +60,7 @@ TEST_F(GangTest, AStopThatRankZeroAloneHearsStopsAll) {
       if (std::holds_alternative<rp::Epoch>(message)) control.Apply(rp::Stop{1, true});
     });
   });
-  EXPECT_EQ(sink.All<rp::FoldSaved>().back().stopped_by, "user");
+  EXPECT_EQ(sink.All<rp::FoldSaved>().back().stopped_by, StopCause::kUser);
 }
 
 TEST_F(GangTest, ThroughSharedMemoryARunIsTheSameBitForBit) {
@@ -131,7 +131,7 @@ TEST_F(GangTest, AGangThatDoesNotComeTogetherFailsInTime) {
   train.rendezvous.timeout_ms = 300;
   RecordingSink sink;
   const absl::Status status = Run(train, sink);
-  EXPECT_EQ(FailureReason(status), "COLLECTIVE_TIMEOUT") << status.ToString();
+  EXPECT_EQ(FailureReason(status), AttemptEndReason::kCollectiveTimeout) << status.ToString();
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ TEST_F(PretrainedStartTest, WhatDoesNotFitIsTheUsersError) {
   rp::Train train = Task(2);
   train.spec_json = From(first, "", R"({"layers.{i}.weight":"layers.0.weight"})");
   const absl::Status status = Run(train, second);
-  EXPECT_EQ(FailureReason(status), "USER_ERROR") << status;
+  EXPECT_EQ(FailureReason(status), AttemptEndReason::kUserError) << status;
   EXPECT_TRUE(absl::StrContains(status.message(), "; layers.2.weight [3, 8]: \"layers.0.weight\""))
       << status;
   EXPECT_TRUE(second.All<rp::Epoch>().empty());

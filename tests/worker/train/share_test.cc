@@ -16,7 +16,7 @@ class ShareTest : public GangTest {
   rp::Train Share(int64_t attempt, double rows) {
     rp::Train train = Exact(attempt, 16);
     train.spec_json = Spec(R"("patience":0,"schedule":{"kind":"constant"})", /*dropout=*/0.2);
-    train.rows = rows;
+    train.row_share = rows;
     return train;
   }
   static std::vector<int64_t> StepsOfEpochs(const RecordingSink& sink) {
@@ -35,7 +35,7 @@ TEST_F(ShareTest, AnEpochOfAShareHasSoManySteps) {
   ASSERT_TRUE(Run(Share(1, 0.3), sink).ok());
   EXPECT_EQ(sink.All<rp::Started>()[0].steps_per_epoch, kSteps) << "of all rows";
   EXPECT_EQ(StepsOfEpochs(sink), std::vector<int64_t>({8, 8, 8}));
-  for (const rp::Epoch& epoch : sink.All<rp::Epoch>()) EXPECT_DOUBLE_EQ(epoch.rows, 0.32);
+  for (const rp::Epoch& epoch : sink.All<rp::Epoch>()) EXPECT_DOUBLE_EQ(epoch.row_share, 0.32);
   const auto saved = sink.All<rp::FoldSaved>().back();
   EXPECT_TRUE(saved.complete);
   EXPECT_EQ(saved.epochs_done, 3);
@@ -129,7 +129,7 @@ TEST_F(ShareTest, ANewShareEndsTheRunningEpochEarlierOrLater) {
     sink.Listen([&](const rp::FromProcess& message) {
       if (!std::holds_alternative<rp::Probe>(message)) return;
       rp::Replan replan;
-      replan.rows = share;
+      replan.row_share = share;
       control.Apply(replan);
     });
     ASSERT_TRUE(Run(train, control, sink).ok());
@@ -141,7 +141,7 @@ TEST_F(ShareTest, ANewShareEndsTheRunningEpochEarlierOrLater) {
 
 TEST_F(ShareTest, TwoRanksTrainAShareAsOneWithTwiceTheBatch) {
   rp::Train one = Exact(1, 32), two = Exact(2, 16);
-  one.rows = two.rows = 0.4;
+  one.row_share = two.row_share = 0.4;
   RecordingSink alone, gang;
   ASSERT_TRUE(Run(one, alone).ok());
   RunGang(two, 2, gang);
@@ -158,13 +158,13 @@ TEST_F(ShareTest, AShareThatRankZeroAloneHearsOfIsThatOfAll) {
       const auto* epoch = std::get_if<rp::Epoch>(&message);
       if (epoch == nullptr) return;
       rp::Replan replan;
-      replan.rows = 0.5;
+      replan.row_share = 0.5;
       if (epoch->epoch == 1) control.Apply(replan);
       if (epoch->step - last == 7) control.Apply(rp::Stop{1, true});
       last = epoch->step;
     });
   });
-  EXPECT_EQ(sink.All<rp::FoldSaved>().back().stopped_by, "user");
+  EXPECT_EQ(sink.All<rp::FoldSaved>().back().stopped_by, StopCause::kUser);
   EXPECT_EQ(StepsOfEpochs(sink).back(), 7);
 }
 

@@ -250,7 +250,7 @@ TEST_F(TrainerTest, WithoutRoomForOneRowTheFoldFailsWithThatReason) {
   RecordingSink sink;
   const absl::Status status =
       Run(train, control, sink, [](const StepInput&) { return OutOfMemoryError("injected"); });
-  EXPECT_EQ(FailureReason(status), "OUT_OF_MEMORY");
+  EXPECT_EQ(FailureReason(status), AttemptEndReason::kOutOfMemory);
   EXPECT_TRUE(absl::StrContains(status.message(), "one row at a time")) << status.ToString();
   EXPECT_EQ(sink.All<rp::Decision>().size(), 4u);  // 16 -> 8 -> 4 -> 2 -> 1
 }
@@ -295,7 +295,7 @@ TEST_F(TrainerTest, ClassWeightsMustBeAsManyAsTheClasses) {
   train.spec_json = Spec(R"("loss":{"weights":[1,2]})");
   RecordingSink sink;
   const absl::Status status = Run(train, sink);
-  EXPECT_EQ(FailureReason(status), "USER_ERROR");
+  EXPECT_EQ(FailureReason(status), AttemptEndReason::kUserError);
   EXPECT_TRUE(absl::StrContains(status.message(), "train.loss.weights: 2 weights for 3 classes"));
 }
 

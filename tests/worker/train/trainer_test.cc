@@ -40,7 +40,7 @@ TEST_F(TrainerTest, AFoldTrainsValidatesAndPredicts) {
   const auto saved = sink.All<rp::FoldSaved>().back();
   EXPECT_TRUE(saved.last);
   EXPECT_TRUE(saved.complete);
-  EXPECT_EQ(saved.stopped_by, "epochs");
+  EXPECT_EQ(saved.stopped_by, StopCause::kEpochs);
   EXPECT_EQ(saved.epochs_done, 3);
   EXPECT_EQ(saved.score, epochs[2].best_metric);
   const auto oof = ReadNpyFloat(absl::StrCat(state_, "/", JobDir("job"), "/", saved.oof));
@@ -182,7 +182,7 @@ TEST_F(TrainerTest, TheClockStopsTrainingAndTheFoldStillPredicts) {
   const auto saved = sink.All<rp::FoldSaved>().back();
   EXPECT_TRUE(saved.last);
   EXPECT_FALSE(saved.complete);
-  EXPECT_EQ(saved.stopped_by, "time");
+  EXPECT_EQ(saved.stopped_by, StopCause::kTime);
   EXPECT_GT(saved.epochs_done, 0);
   EXPECT_LT(saved.epochs_done, 100'000);
   EXPECT_FALSE(sink.All<rp::CheckpointSaved>().empty());
@@ -196,7 +196,7 @@ TEST_F(TrainerTest, AStopThatHasAlreadyPassedPredictsFromTheCheckpoint) {
   train.stop_ms = 0;
   ASSERT_TRUE(Run(train, second).ok());
   EXPECT_TRUE(second.All<rp::Epoch>().empty());
-  EXPECT_EQ(second.All<rp::FoldSaved>().back().stopped_by, "time");
+  EXPECT_EQ(second.All<rp::FoldSaved>().back().stopped_by, StopCause::kTime);
 }
 
 TEST_F(TrainerTest, AUserStopKeepsWhatIsThere) {
@@ -210,7 +210,7 @@ TEST_F(TrainerTest, AUserStopKeepsWhatIsThere) {
   });
   ASSERT_TRUE(Run(train, control, sink).ok());
   const auto saved = sink.All<rp::FoldSaved>().back();
-  EXPECT_EQ(saved.stopped_by, "user");
+  EXPECT_EQ(saved.stopped_by, StopCause::kUser);
   EXPECT_FALSE(saved.complete);
   EXPECT_EQ(sink.All<rp::Epoch>().size(), 1u);
 }
@@ -237,7 +237,7 @@ TEST_F(TrainerTest, PatienceEndsAFoldThatGetsNoBetter) {
   RecordingSink sink;
   ASSERT_TRUE(Run(train, sink).ok());
   const auto saved = sink.All<rp::FoldSaved>().back();
-  EXPECT_EQ(saved.stopped_by, "patience");
+  EXPECT_EQ(saved.stopped_by, StopCause::kPatience);
   EXPECT_TRUE(saved.complete);
 }
 
@@ -271,7 +271,7 @@ TEST_F(TrainerTest, AnInfiniteTargetErrorDivergesWithItsReason) {
   RecordingSink sink;
   const absl::Status status = Run(train, sink);
   ASSERT_FALSE(status.ok());
-  EXPECT_EQ(FailureReason(status), "DIVERGED");
+  EXPECT_EQ(FailureReason(status), AttemptEndReason::kDiverged);
   EXPECT_TRUE(absl::StrContains(status.message(), "not finite"));
 }
 
@@ -291,7 +291,7 @@ TEST_F(TrainerTest, HalfPrecisionThatOverflowsFallsBackToFloat32First) {
   EXPECT_EQ(decisions[0].rule, "precision");
   EXPECT_EQ(decisions[0].from, "bf16");
   EXPECT_EQ(decisions[0].to, "fp32");
-  EXPECT_EQ(FailureReason(status), "DIVERGED");  // which helps this one as little
+  EXPECT_EQ(FailureReason(status), AttemptEndReason::kDiverged);  // which helps this one as little
 }
 
 TEST_F(TrainerTest, ARunThatLostPatiencePredictsAtOnceWhenResumed) {
@@ -300,12 +300,12 @@ TEST_F(TrainerTest, ARunThatLostPatiencePredictsAtOnceWhenResumed) {
   train.spec_json = Spec("\"patience\":2,\"learning_rate\":1e-9");
   RecordingSink first, second;
   ASSERT_TRUE(Run(train, first).ok());
-  ASSERT_EQ(first.All<rp::FoldSaved>().back().stopped_by, "patience");
+  ASSERT_EQ(first.All<rp::FoldSaved>().back().stopped_by, StopCause::kPatience);
   train.attempt = 2;
   train.resume = first.All<rp::CheckpointSaved>().back().manifest;
   ASSERT_TRUE(Run(train, second).ok());
   EXPECT_TRUE(second.All<rp::Epoch>().empty());
-  EXPECT_EQ(second.All<rp::FoldSaved>().back().stopped_by, "patience");
+  EXPECT_EQ(second.All<rp::FoldSaved>().back().stopped_by, StopCause::kPatience);
   EXPECT_TRUE(second.All<rp::FoldSaved>().back().complete);
 }
 
@@ -336,7 +336,7 @@ TEST_F(TrainerTest, SpecAndTableThatDisagreeAreTheUsersError) {
   train.spec_json = Spec("", 0, R"("type":"regression","metric":"rmse")");
   RecordingSink sink;
   const absl::Status status = Run(train, sink);
-  EXPECT_EQ(FailureReason(status), "USER_ERROR") << status.ToString();
+  EXPECT_EQ(FailureReason(status), AttemptEndReason::kUserError) << status.ToString();
 }
 
 TEST_F(TrainerTest, HalfPrecisionThatTheCpuLacksIsADecision) {

@@ -83,10 +83,10 @@ TEST_F(TaskControlTest, AReplanChangesOnlyWhatItNames) {
   EXPECT_GT(control.version(), version);
   EXPECT_EQ(control.orders().epochs, 3);
   EXPECT_EQ(control.orders().stop_at, absl::Seconds(5));
-  EXPECT_EQ(control.orders().rows, 1);
+  EXPECT_EQ(control.orders().row_share, 1);
   control.Apply(rp::Replan{0, 0, 1000, -1, 0.4});
   EXPECT_EQ(control.orders().epochs, 3);
-  EXPECT_EQ(control.orders().rows, 0.4);
+  EXPECT_EQ(control.orders().row_share, 0.4);
   EXPECT_EQ(control.orders().stop_at, absl::Seconds(1));
 }
 

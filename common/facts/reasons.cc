@@ -1,0 +1,76 @@
+#include "common/facts/reasons.h"
+
+#include <iterator>
+
+namespace traind {
+namespace {
+
+constexpr const char* kEndReasons[] = {"NONE",
+                                       "COMPLETED",
+                                       "STOPPED_IN_TIME",
+                                       "FINISHED_BY_USER",
+                                       "CANCELLED_BY_USER",
+                                       "DATA_ERROR",
+                                       "USER_ERROR",
+                                       "DIVERGED",
+                                       "OUT_OF_MEMORY",
+                                       "STORAGE_FULL",
+                                       "RANK_DIED",
+                                       "WORKER_LOST",
+                                       "COLLECTIVE_TIMEOUT",
+                                       "HUNG",
+                                       "DEADLINE",
+                                       "SHUTDOWN",
+                                       "STALE",
+                                       "INTERNAL"};
+constexpr const char* kStopReasons[] = {
+    "",     "STALE", "USER_FINISHED", "USER_CANCELLED", "USER_PAUSED",
+    "TIME", "QUOTA", "JOB_OVER",      "SHUTDOWN"};
+constexpr const char* kStopCauses[] = {"", "epochs", "patience", "time", "user"};
+
+template <class E>
+const char* NameIn(E value) {
+  return EnumField(&value, NamesOf(value)).name();
+}
+
+}  // namespace
+
+const EnumNames& NamesOf(AttemptEndReason) {
+  static constexpr EnumNames kNames{kEndReasons, std::size(kEndReasons),
+                                    static_cast<int>(AttemptEndReason::kInternal)};
+  return kNames;
+}
+
+const EnumNames& NamesOf(StopReason) {
+  static constexpr EnumNames kNames{kStopReasons, std::size(kStopReasons), 0};
+  return kNames;
+}
+
+const EnumNames& NamesOf(StopCause) {
+  static constexpr EnumNames kNames{kStopCauses, std::size(kStopCauses), 0};
+  return kNames;
+}
+
+StopCause CauseOf(StopReason reason) {
+  switch (reason) {
+    case StopReason::kNone:
+    case StopReason::kUserFinished:
+    case StopReason::kUserCancelled:
+    case StopReason::kUserPaused:
+      return StopCause::kUser;
+    default:
+      return StopCause::kTime;
+  }
+}
+
+const char* Name(AttemptEndReason reason) { return NameIn(reason); }
+const char* Name(StopReason reason) { return NameIn(reason); }
+const char* Name(StopCause cause) { return NameIn(cause); }
+
+AttemptEndReason AttemptEndReasonByName(absl::string_view name) {
+  AttemptEndReason reason = AttemptEndReason::kInternal;
+  EnumField(&reason, NamesOf(reason)).set_name(name);
+  return reason;
+}
+
+}  // namespace traind

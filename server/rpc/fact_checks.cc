@@ -1,0 +1,71 @@
+#include "server/rpc/fact_checks.h"
+
+#include <absl/strings/match.h>
+#include <absl/strings/str_split.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace traind {
+namespace {
+
+void CheckMeasurement(double& seconds) {
+  if (!std::isfinite(seconds) || seconds < 0) seconds = 0;
+}
+
+// Paths of a Worker end in file operations here: they stay below the folder that they are
+// relative to.
+bool StaysInside(const std::string& path) {
+  if (absl::StartsWith(path, "/")) return false;
+  const std::vector<absl::string_view> parts = absl::StrSplit(path, '/');
+  return std::find(parts.begin(), parts.end(), "..") == parts.end();
+}
+
+// Each brings its figures into their ranges, and returns whether its paths stay inside.
+bool Check(facts::TableReady& fact) { return StaysInside(fact.table); }
+
+bool Check(facts::Probe& fact) {
+  CheckMeasurement(fact.step_s);
+  CheckMeasurement(fact.step_p90_s);
+  CheckMeasurement(fact.evaluate_s);
+  CheckMeasurement(fact.predict_s);
+  return true;
+}
+
+bool Check(facts::Epoch& fact) {
+  CheckMeasurement(fact.epoch_s);
+  CheckMeasurement(fact.evaluate_s);
+  if (!(fact.row_share > 0 && fact.row_share < 1)) fact.row_share = 1;
+  return true;
+}
+
+bool Check(facts::CheckpointSaved& fact) { return StaysInside(fact.manifest); }
+
+bool Check(facts::FoldSaved& fact) {
+  CheckMeasurement(fact.best_epoch);
+  CheckMeasurement(fact.predict_s);
+  return StaysInside(fact.oof) && StaysInside(fact.test);
+}
+
+bool Check(facts::Ended& fact) {
+  if (fact.reason == AttemptEndReason::kNone) fact.reason = AttemptEndReason::kInternal;
+  return true;
+}
+
+// Nothing of these is used in a computation or as a path.
+bool Check(facts::FloorReady&) { return true; }
+bool Check(facts::Started&) { return true; }
+bool Check(facts::Progress&) { return true; }
+bool Check(facts::Decision&) { return true; }
+
+}  // namespace
+
+std::optional<facts::Fact> CheckedFact(facts::Fact fact) {
+  if (!std::visit([](auto& f) { return Check(f); }, fact)) return std::nullopt;
+  return fact;
+}
+
+}  // namespace traind
