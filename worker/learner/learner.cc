@@ -203,7 +203,7 @@ absl::Status Learner::ShortenWindow(int64_t steps) {
   });
 }
 
-bool Learner::PredictsByHand() const { return impl_->fast_forward != nullptr; }
+bool Learner::PredictsByHand() const { return impl_->handwritten_forward != nullptr; }
 
 bool Learner::SetRecompute(bool on) { return impl_->SetRecompute(on); }
 

@@ -115,8 +115,8 @@ class Script final : public Model {
   }
 
  private:
-  absl::Status TakeSignature(const plain::ScriptSpec& spec);
-  absl::Status TakeTensors(const plain::ScriptSpec& spec, Parameters& parameters);
+  absl::Status ReadSignature(const plain::ScriptSpec& spec);
+  absl::Status DeclareTensors(const plain::ScriptSpec& spec, Parameters& parameters);
 
   mutable jit::Module module_;
   mutable bool training_ = true;
@@ -125,7 +125,7 @@ class Script final : public Model {
   std::vector<std::pair<size_t, at::Tensor>> initial_;  // by index of the weight
 };
 
-absl::Status Script::TakeSignature(const plain::ScriptSpec& spec) {
+absl::Status Script::ReadSignature(const plain::ScriptSpec& spec) {
   const auto method = module_.find_method("forward");
   if (!method.has_value()) return Wrong(spec, "has no forward method");
   const c10::FunctionSchema& schema = method->function().getSchema();
@@ -146,7 +146,7 @@ absl::Status Script::TakeSignature(const plain::ScriptSpec& spec) {
 }
 
 // A tensor that stands in several places is one parameter.
-absl::Status Script::TakeTensors(const plain::ScriptSpec& spec, Parameters& parameters) {
+absl::Status Script::DeclareTensors(const plain::ScriptSpec& spec, Parameters& parameters) {
   std::map<const void*, size_t> known;
   for (const auto& submodule : module_.named_modules()) {
     const auto object = submodule.value._ivalue();
