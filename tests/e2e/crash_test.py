@@ -209,13 +209,14 @@ def _():
     with House(slots=1) as house:
         house.start()
         job = house.submit(several(house, "2m", folds=3, epochs=40))
-        house.until(job["id"], "fold 2 trains", lambda j: j["folds"][1]["state"] == "RUNNING")
+        house.until(job["id"], "fold 2 trains", lambda j: j["folds"][1]["progress"]["done"] >= 1)
         assert house.kill_daemon(15) == 0
         eventually("no process is left", lambda: not house.processes(), 5)
         assert 0 in [m["fold"] for m in house.standing(job["id"])["members"]]
         house.start()
         job = house.wait(job["id"], 45)
         answered(house, job)
+        house.check_resumed(job)
         assert job["quality"] == "FULL" and job["predictions"]["folds"] == [0, 1, 2], job
 
 

@@ -10,10 +10,12 @@ to stop; whatever is left is killed and fails the case.
 """
 import csv
 import datetime
+import glob
 import hashlib
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -288,6 +290,40 @@ class House:
                 spec[key] = value
         return spec
 
+    # ---- checkpoints
+
+    def checkpoints(self, job):
+        """Attempt -> steps of its checkpoints that are on disk."""
+        found = {}
+        for path in glob.glob(os.path.join(self.results(job), "attempts", "*", "checkpoint-*.json")):
+            attempt, step = re.search(r"attempts/(\d+)/checkpoint-(\d+)\.json$", path).groups()
+            found.setdefault(int(attempt), set()).add(int(step))
+        return found
+
+    def until_again(self, job, limit_s=30):
+        """The Job, once a fold trains in a second Attempt."""
+        def again(j):
+            begun = [a["task"] for a in j["attempts"] if a["first_step"] is not None]
+            return len(begun) > len(set(begun))
+        return self.until(job, "a fold trains in a second Attempt", again, limit_s)
+
+    def check_resumed(self, job, at_least=1, all_told=True):
+        """Each Attempt of a fold began at the step of a checkpoint that an earlier Attempt of it
+        has left, where traind knew of one, and not at 0; so did `at_least` Attempts. Where
+        traind and Workers were killed in turn (not all_told), it may know of none."""
+        steps, left, resumed = self.checkpoints(job["id"]), {}, 0
+        for attempt in sorted(job["attempts"], key=lambda a: a["id"]):
+            first, task = attempt["first_step"], attempt["task"]
+            if first is None:
+                continue  # it reads the data, or ended before its first step
+            known, told = left.get(task, (set(), False))
+            resumed += first > 0
+            assert first in known or (first == 0 and not told), (attempt, known)
+            # A Rank that dies may not have told of its only checkpoint.
+            own = steps.get(attempt["id"], set())
+            left[task] = (known | own, told or (all_told and len(own) >= 2))
+        assert resumed >= at_least, (resumed, steps, job["attempts"])
+
     # ---- results on disk
 
     def results(self, job, state=None):
@@ -302,6 +338,13 @@ class House:
             manifest = json.load(f)
         assert sha256(os.path.join(current, "predictions.csv")) == manifest["predictions"]["sha256"], manifest
         return manifest
+
+    def check_folds_answer(self, job):
+        """All folds that trained answer. Were they worse than the floor, it would answer alone,
+        and a Job whose training is broken would look like one that succeeded."""
+        assert job["state"] == "SUCCEEDED", job
+        assert job["predictions"]["folds"] == [f["index"] for f in job["folds"]], job["predictions"]
+        assert job["quality"] in ("FULL", "DEGRADED"), job
 
     def check_predictions(self, path, rows=120, classes=("a", "b", "c")):
         """The shape of predictions.csv for house.spec(): ids, labels, probabilities."""
