@@ -63,7 +63,7 @@ v1::JobSpec GoOnFrom(v1::JobSpec source, const v1::JobSpec& spec) {
   if (spec.train().loss().weights_size() > 0) {
     source.mutable_train()->mutable_loss()->clear_weights();
   }
-  source.MergeFrom(spec);
+  MergeSpec(spec, source);
   return source;
 }
 

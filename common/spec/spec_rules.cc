@@ -497,8 +497,34 @@ v1::JobSpec ResolveSpec(v1::JobSpec spec) {
   }();
   v1::JobSpec resolved = defaults;
   if (spec.model().mlp().hidden_size() > 0) resolved.mutable_model()->mutable_mlp()->clear_hidden();
-  resolved.MergeFrom(spec);
+  MergeSpec(spec, resolved);
   return resolved;
+}
+
+namespace {
+
+// Clears the Durations and Timestamps of `under` that `over` has.
+void ClearTimes(const Message& over, Message& under) {
+  std::vector<const FieldDescriptor*> fields;
+  over.GetReflection()->ListFields(over, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || field->is_repeated()) continue;
+    const Reflection& access = *under.GetReflection();
+    if (!access.HasField(under, field)) continue;
+    if (field->message_type()->file()->package() == "google.protobuf") {
+      access.ClearField(&under, field);
+    } else {
+      ClearTimes(over.GetReflection()->GetMessage(over, field),
+                 *access.MutableMessage(&under, field));
+    }
+  }
+}
+
+}  // namespace
+
+void MergeSpec(const v1::JobSpec& over, v1::JobSpec& under) {
+  ClearTimes(over, under);
+  under.MergeFrom(over);
 }
 
 absl::StatusOr<v1::JobSpec> SpecFromJson(absl::string_view json) {

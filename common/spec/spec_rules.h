@@ -36,6 +36,11 @@ bool UsesModelsOfAnother(const v1::JobSpec& spec);
 // REQUIRES: CheckSpec(spec) is empty.
 v1::JobSpec ResolveSpec(v1::JobSpec spec);
 
+// What is set in `over` replaces what `under` has; repeated fields are added to it. Protobuf's own
+// MergeFrom would add a Duration of 500ms to one of 60s, as it merges seconds and nanoseconds
+// apart.
+void MergeSpec(const v1::JobSpec& over, v1::JobSpec& under);
+
 // Canonical JSON, in one line: snake_case keys in alphabetical order, every field
 // of a set message printed. As protobuf's JSON has it, 64-bit numbers are strings
 // ("seed": "7"), Durations are "60s", Timestamps RFC 3339; enums are their names.

@@ -47,6 +47,7 @@ def _():
         house.start()
         job = house.submit(spec(), "--wait")
         assert (job["state"], job["quality"]) == ("SUCCEEDED", "FULL"), job
+        house.check_folds_answer(job)
         assert job["scores"]["oof"] < 0.8 * job["scores"]["floor"], job["scores"]
         assert job["scores"]["test"] < job["scores"]["floor"], job["scores"]
         table = rows_of(job["predictions"]["path"])
@@ -116,6 +117,7 @@ def _():
             "train": {"epochs": 40, "batch": 16, "patience": 0, "learning_rate": 0.01},
             "budget": {"time": "60s"}}, "--wait")
         assert (job["state"], job["quality"]) == ("SUCCEEDED", "FULL"), job
+        house.check_folds_answer(job)
         assert job["scores"]["oof"] > 0.8 and job["scores"]["test"] > 0.8, job["scores"]
         table = rows_of(job["predictions"]["path"])
         assert table[0] == ["row", "product", "squares"], table[0]

@@ -300,6 +300,14 @@ class House:
             found.setdefault(int(attempt), set()).add(int(step))
         return found
 
+    def until_saved(self, job, limit_s=30):
+        """The Job, once an Attempt that trains has two checkpoints: traind knows of the first
+        by then, as a Rank reports one before it begins the next."""
+        def saved(j):
+            steps = self.checkpoints(job)
+            return any(f["state"] == "RUNNING" and len(steps.get(f["attempt"], ())) >= 2 for f in j["folds"])
+        return self.until(job, "an Attempt that trains has two checkpoints", saved, limit_s)
+
     def until_again(self, job, limit_s=30):
         """The Job, once a fold trains in a second Attempt."""
         def again(j):

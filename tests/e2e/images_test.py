@@ -1,5 +1,4 @@
 """Jobs on images: folders and tables of files, through a CNN."""
-import glob
 import os
 import random
 
@@ -20,10 +19,10 @@ def _():
         house.start()
         write_images(house)
         job = house.submit(job_of(epochs=40, train_changes={"checkpoint_every": "300ms"}))
-        pattern = os.path.join(house.results(job["id"]), "attempts", "*", "checkpoint-*.json")
-        house.until(job["id"], "a checkpoint", lambda j: glob.glob(pattern))
+        house.until_saved(job["id"])
         house.kill_all("trainrank")
         job = house.wait(job["id"], 90)
+        house.check_resumed(job)
         score, floor = scored(job)
         assert score > floor + 0.2 and score > 0.8, (score, floor)
         ends = [a["end_reason"] for a in job["attempts"] if a["task"].startswith("fold-")]
@@ -45,7 +44,7 @@ def _():
                                   model={"cnn": {"width": 8, "blocks": [1], "mirror": True}},
                                   train_changes={"precision": "bf16", "augment": {"mixup": 0.3}}))
         job = house.wait(job["id"])
-        assert job["state"] == "SUCCEEDED", job
+        house.check_folds_answer(job)
         assert len(rows_of(job["predictions"]["path"])) == 61
 
 

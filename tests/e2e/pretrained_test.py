@@ -83,14 +83,13 @@ def _():
         spec["train"]["checkpoint_every"] = "100ms"
         spec["model"]["pretrained"] = {"file": "weights.safetensors", "map_file": "map.yaml"}
         job = house.submit(spec)
-        house.until(job["id"], "there is a checkpoint", lambda j: any(
-            f["state"] == "RUNNING" for f in j["folds"]) and glob.glob(
-                os.path.join(house.results(job["id"]), "attempts", "*", "checkpoint-*.json")))
+        house.until_saved(job["id"])
         os.remove(weights)  # the Job has its own by now
         house.kill_all("trainrank")
         done = house.wait(job["id"])
         assert done["state"] == "SUCCEEDED", done
         assert any(a["end_reason"] == "RANK_DIED" for a in done["attempts"]), done["attempts"]
+        house.check_resumed(done)
         # Each fold took them once: the Attempt after the killed one did not.
         told = [d for d in done["decisions"] if d["rule"] == "pretrained"]
         assert [d["to"] for d in told] == ["7/7 parameters"] * 2, done["decisions"]

@@ -1,5 +1,4 @@
 """Networks that users bring, through trainctl, on the standalone daemon."""
-import glob
 import hashlib
 import json
 import os
@@ -38,10 +37,7 @@ def _():
         spec = bring(house, module)
         house.start("--allow-script", digest(module))
         job = house.submit(spec)
-        def saved(j):
-            pattern = os.path.join(house.results(j["id"]), "attempts", "*", "checkpoint-*.json")
-            return any(f["state"] == "RUNNING" for f in j["folds"]) and glob.glob(pattern)
-        house.until(job["id"], "there is a checkpoint", saved)
+        house.until_saved(job["id"])
         os.remove(os.path.join(house.data, "model.pt"))  # the Job has its own by now
         for pid in house.processes("trainrank"):
             house.kill(pid)
@@ -49,6 +45,7 @@ def _():
         assert (job["state"], job["quality"]) == ("SUCCEEDED", "FULL"), job
         assert job["scores"]["oof"] > 0.95, job["scores"]
         assert any(a["end_reason"] == "RANK_DIED" for a in job["attempts"]), job["attempts"]
+        house.check_resumed(job)
         later = house.json("predict", job["id"], "--data", os.path.join(house.data, "test.csv"))
         with open(job["predictions"]["path"], "rb") as a, open(later["predictions"]["path"], "rb") as b:
             assert a.read() == b.read()

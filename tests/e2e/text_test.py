@@ -1,5 +1,4 @@
 """Jobs on texts, through trainctl, on the standalone daemon."""
-import glob
 import os
 import random
 import subprocess
@@ -33,12 +32,12 @@ def _():
         reviews(house)
         house.start()
         job = house.submit(spec(checkpoint_every="200ms"))["id"]
-        house.until(job, "a checkpoint", lambda _: glob.glob(
-            os.path.join(house.results(job), "attempts", "*", "checkpoint-*.json")), 60)
+        house.until_saved(job, 60)
         house.kill_all("trainrank")
         done = house.wait(job, 150)
         assert any(a["end_reason"] == "RANK_DIED" for a in done["attempts"]), done["attempts"]
         assert done["state"] == "SUCCEEDED", done
+        house.check_resumed(done)
         assert done["scores"]["oof"] > done["scores"]["floor"] + 0.1, done["scores"]
         assert done["scores"]["test"] > done["scores"]["floor"] + 0.1, done["scores"]
         assert len(rows_of(done["predictions"]["path"])) == 201
@@ -103,7 +102,7 @@ def _():
         wanted["task"] = {"type": "regression", "metric": "smape"}
         wanted["data"].update(target="price", text={"columns": ["description"], "max_tokens": 64})
         job = house.submit(wanted, "--wait")
-        assert job["state"] == "SUCCEEDED", job
+        house.check_folds_answer(job)
         assert job["scores"]["oof"] < 0.6 * job["scores"]["floor"], job["scores"]
         table = rows_of(job["predictions"]["path"])
         truth = [float(r[2]) for r in rows_of(os.path.join(house.data, "test.csv"))[1:]]

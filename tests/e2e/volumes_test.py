@@ -47,14 +47,12 @@ def _():
         house.start()
         make_volumes(house)
         job = house.submit(spec(house))
-        pattern = os.path.join(house.results(job["id"]), "attempts", "*", "checkpoint-*.json")
-        house.until(job["id"], "it trains and has a checkpoint",
-                    lambda j: any(f["state"] == "RUNNING" and f["progress"]["done"] >= 1 for f in j["folds"])
-                    and glob.glob(pattern), 60)
+        house.until_saved(job["id"], 60)
         house.kill(min(house.processes("trainrank")))
         job = house.wait(job["id"], 100)
         assert job["state"] == "SUCCEEDED", job
         assert any(a["end_reason"] == "RANK_DIED" for a in job["attempts"]), job["attempts"]
+        house.check_resumed(job)
         scores = job["scores"]
         assert scores["metric"] == "dice", scores
         assert scores["floor"] < 0.5 < scores["oof"] and scores["test"] > scores["floor"], scores

@@ -239,6 +239,21 @@ std::string PrintedByProtobuf(const v1::JobSpec& spec) {
   return nlohmann::json::parse(json).dump();
 }
 
+TEST(SpecRulesTest, ADurationReplacesTheDefaultAndIsNotAddedToIt) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_train()->mutable_checkpoint_every()->set_nanos(500'000'000);  // default: 60s
+  spec.mutable_budget()->mutable_reserve_least()->set_seconds(2);            // default: 400ms
+  const v1::JobSpec resolved = ResolveSpec(spec);
+  EXPECT_EQ(resolved.train().checkpoint_every().seconds(), 0);
+  EXPECT_EQ(resolved.train().checkpoint_every().nanos(), 500'000'000);
+  EXPECT_EQ(resolved.budget().reserve_least().seconds(), 2);
+  EXPECT_EQ(resolved.budget().reserve_least().nanos(), 0);
+  // So it is where a Job goes on from another one.
+  v1::JobSpec source = GoodSpec();
+  source.mutable_train()->mutable_checkpoint_every()->set_seconds(30);
+  EXPECT_EQ(GoOnFrom(source, spec).train().checkpoint_every().seconds(), 0);
+}
+
 TEST(SpecRulesTest, JsonIsWhatProtobufPrints) {
   v1::JobSpec spec = GoodSpec();
   EXPECT_EQ(SpecToJson(spec), PrintedByProtobuf(spec));

@@ -15,11 +15,12 @@ Task FoldOf(int fold, TaskState state, double epochs, double planned) {
   task.state = state;
   task.attempt = 10 + fold;
   task.epochs_planned = planned;
-  task.member.emplace();
-  task.member->fold = fold;
-  task.member->attempt = task.attempt;
-  task.member->complete = state == TaskState::kDone;
-  task.member->epochs_done = epochs;
+  Member member;
+  member.fold = fold;
+  member.attempt = task.attempt;
+  member.complete = state == TaskState::kDone;
+  member.epochs_done = epochs;
+  task.member = member;
   return task;
 }
 
