@@ -18,8 +18,8 @@ import sys
 _INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 _TREES = ("common", "proto", "server", "worker", "client", "third_party", "tests", "build_defs")
 
-_COMMON = ["common/base", "common/data", "common/metrics", "common/publish", "common/plain", "proto/plain",
-           "common/job_rules"]
+_COMMON = ["common/base", "common/data", "common/facts", "common/metrics", "common/publish", "common/plain",
+           "common/job_rules", "proto/plain"]
 _PURE = _COMMON + ["server/domain"]
 _STORED = _PURE + ["server/store", "server/plan", "server/schedule"]
 _DECIDED = _STORED + ["server/intake", "server/control"]
@@ -39,7 +39,9 @@ MAY_INCLUDE = {
     "common/job_rules": ["common/metrics", "common/plain", "proto/plain"],
     "common/data": ["common/base", "common/plain", "proto/plain"],
     "common/metrics": ["common/base"],
-    "common/publish": ["common/base", "common/data", "common/metrics", "proto/plain"],
+    "common/facts": [],
+    "common/wire": ["common/base", "common/facts", "proto"],
+    "common/publish": ["common/base", "common/data", "common/facts", "common/metrics", "proto/plain"],
     "common/spec": ["common/base", "common/data", "common/metrics", "common/plain", "common/job_rules",
                     "proto", "proto/plain"],
     "proto": [],

@@ -73,7 +73,7 @@ TEST_F(ConfigTest, WhatIsWrongIsSaidAndEndsWith2) {
       {{"--state", state_, "--standalone", "--lisen", "127.0.0.1:0"}, "did you mean '--listen'"},
       {{"--state", state_, "--standalone", "--listen", "0.0.0.0:1"}, "--insecure"},
       {{"--state", state_, "--standalone", "--listen", "7070"}, "HOST:PORT"},
-      {{"--state", state_, "--standalone", "--listen", "127.0.0.1:70700"}, "no port"},
+      {{"--state", state_, "--standalone", "--listen", "127.0.0.1:70700"}, "not a port"},
       {{"--state", state_, "--standalone", "--data-root", folder_ + "/no"}, "--data-root"},
       {{"--state", "/proc/nothing/here", "--standalone"}, "--state"},
       {{"--state", state_, "--standalone", "--slots", "many"}, "--slots"},

@@ -95,7 +95,7 @@ TEST_F(LaterImagesTest, ARowBringsItsImageInBase64) {
   ASSERT_EQ(pixels.size(), 2 * kStride);
   EXPECT_TRUE(std::equal(small->pixels.begin(), small->pixels.end(), pixels.begin() + kStride));
   for (const auto& [value, words] : {std::pair("/etc/passwd!", "is not an image in base64"),
-                                     std::pair("", "is no image in base64"),
+                                     std::pair("", "is not an image in base64"),
                                      std::pair("bm9uZQ==", "is neither a JPEG nor a PNG")}) {
     TextRows bad;
     bad.Add(text);

@@ -156,7 +156,7 @@ TEST(ScriptTest, ErrorsNameTheirCause) {
   EXPECT_THAT(Refusal(Saved(LinearModule()), wide), HasSubstr("does not run: "));
   EXPECT_THAT(
       Refusal(Saved(LinearModule("def forward(self, pixels):\n    return pixels\n")), Shape()),
-      HasSubstr("forward takes 'pixels'; arguments may be called numeric and codes"));
+      HasSubstr("forward takes 'pixels'; its arguments must be named numeric or codes"));
   EXPECT_THAT(Refusal(Saved(LinearModule("def predict(self, x):\n    return x\n")), Shape()),
               HasSubstr("has no forward"));
   EXPECT_THAT(
@@ -171,7 +171,7 @@ TEST(ScriptTest, ErrorsNameTheirCause) {
   EXPECT_THAT(Refusal(Saved(LinearModule("def forward(self, codes):\n"
                                          "    return torch.matmul(codes.float(), self.weight)\n")),
                       Shape()),
-              HasSubstr("no column of categories"));
+              HasSubstr("no categorical column"));
   jit::Module twice("Double");
   twice.register_parameter("weight", at::zeros({3, 2}, at::kDouble), false);
   twice.define(
@@ -182,7 +182,7 @@ TEST(ScriptTest, ErrorsNameTheirCause) {
   EXPECT_THAT(Refusal(spec, Shape()), HasSubstr("its digest differs"));
   std::ofstream(spec.file) << "no module";
   spec.sha256 = Sha256Hex("no module");
-  EXPECT_THAT(Refusal(spec, Shape()), HasSubstr("no TorchScript module"));
+  EXPECT_THAT(Refusal(spec, Shape()), HasSubstr("is not a TorchScript module"));
 }
 
 }  // namespace
