@@ -232,7 +232,7 @@ def _():
 def _():
     with House(slots=1) as house:
         house.start()
-        job = house.submit(several(house, "2m", folds=2, epochs=40))
+        job = house.submit(several(house, "2m", folds=2, epochs=1500, patience=0))
         house.until(job["id"], "it trains", trains)
         assert house.kill_daemon(15) == 0
         elsewhere = os.path.join(house.root, "elsewhere")
