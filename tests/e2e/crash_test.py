@@ -207,7 +207,7 @@ def _():
 def _():
     with House(slots=1) as house:
         house.start()
-        job = house.submit(several(house, "2m", folds=3, epochs=40))
+        job = house.submit(several(house, "2m", folds=3, epochs=600, patience=0))
         house.until(job["id"], "fold 2 trains", lambda j: j["folds"][1]["progress"]["done"] >= 1)
         assert house.kill_daemon(15) == 0
         eventually("no process is left", lambda: not house.processes(), 5)
