@@ -170,7 +170,7 @@ def _():
         assert len(lines) == rows + 1
         assert lines[-1][1:] == lines[-2][1:] and lines[1][1:] != lines[-1][1:], (lines[1], lines[-1])
         two = asked("two", "--min-members", "2")
-        assert two["state"] == "FAILED" and "2 must" in two["end_message"], two
+        assert two["state"] == "FAILED" and "predict.min_members is 2" in two["end_message"], two
 
 
 @case("Rank, Worker or traind killed in the middle: the answer is the same", limit_s=300)
