@@ -1,10 +1,10 @@
-"""README's table "To add a ... | touch ...": its files exist, and nothing else keeps a list of metrics.
+"""README's table "To add a ... | touch ...": its files exist, and nothing else keeps a list of such things.
 
     findings(root) -> list of "file: what is wrong"
     python3 tests/structure/wishes.py [ROOT]    prints them
 
-A list elsewhere is what makes a new metric need more files than the table names. A file is taken
-for such a list when it names three metrics.
+A list elsewhere is what makes a new metric, network or field of the spec need more files than the
+table names. A file is taken for such a list when it names most of what there is.
 """
 import glob
 import os
@@ -49,6 +49,19 @@ def without_comments(text):
     return re.sub(r"//[^\n]*", "", text)
 
 
+def message_fields(root, message):
+    """Names of the fields of a message of proto/job.proto, in order, its oneofs' included."""
+    text = without_comments(read(root, "proto/job.proto"))
+    begin = text.index("message %s {" % message)
+    depth, end = 0, begin
+    for end in range(text.index("{", begin), len(text)):
+        depth += {"{": 1, "}": -1}.get(text[end], 0)
+        if depth == 0:
+            break
+    body = re.sub(r"\[\(rules\).*?\}\]", "", text[begin:end], flags=re.S)
+    return re.findall(r"([a-z]\w*) = \d+", body)
+
+
 def metrics(root):
     """Names by the constants of common/metrics/registry.inc."""
     names = {}
@@ -59,9 +72,20 @@ def metrics(root):
     return names
 
 
+def networks(root):
+    """The kinds of ModelSpec's oneof `architecture`."""
+    text = without_comments(read(root, "proto/job.proto"))
+    body = re.search(r"oneof architecture \{(.*?)\n  \}", text, re.S).group(1)
+    return re.findall(r"(\w+) = \d+", body)
+
+
 def words(root, path):
-    """What a file says in quotes, in code."""
-    return set(re.findall(r'"(\w+)"', without_comments(read(root, path))))
+    """What a file says in code: "words" in quotes, names( that are called, kCases: and has_names(."""
+    text = without_comments(read(root, path))
+    quoted = set(re.findall(r'"(\w+)"', text))
+    called = set(re.findall(r"\b(\w+)\(", text))
+    cases = {name.lower() for name in re.findall(r"\bk(\w+):", text)}
+    return quoted, called, cases | {name[4:] for name in called if name.startswith("has_")}
 
 
 def lists(said, names, most, allowed):
@@ -94,13 +118,33 @@ def _metrics(root, said):
     if spoken != ours:
         yield f"proto/job.proto: task.metric takes {spoken}, but the registry has {ours}"
     allowed = ["proto/job.proto", "common/metrics/registry.inc"]
-    for path, named in lists(said, ours, 3, allowed):
+    quoted = {path: spoken[0] for path, spoken in said.items()}
+    for path, named in lists(quoted, ours, 3, allowed):
         yield f"{path}: lists metrics ({', '.join(named)}), which a new one would have to join"
+
+
+def _networks(root, said):
+    kinds = networks(root)
+    registry = read(root, "worker/model/networks/model.cc")
+    for kind in kinds:
+        if f'"{kind}"' not in registry:
+            yield f"worker/model/networks/model.cc: has no line for {kind}"
+    allowed = ["proto/job.proto", "worker/model/networks/model.cc", "server/intake/epoch_work.cc"]
+    kinds_said = {path: quoted | cases for path, (quoted, _, cases) in said.items()}
+    for path, named in lists(kinds_said, kinds, max(3, len(kinds) - 2), allowed):
+        yield f"{path}: lists networks ({', '.join(named)}), which a new one would have to join"
+
+
+def _fields(root, said):
+    fields = message_fields(root, "TrainSpec")
+    fields_said = {path: quoted | called for path, (quoted, called, _) in said.items()}
+    for path, named in lists(fields_said, fields, len(fields) * 2 // 3, ["proto/job.proto"]):
+        yield f"{path}: lists {len(named)} fields of TrainSpec, which a new one would have to join"
 
 
 def findings(root):
     said = {path: words(root, path) for path in product_files(root)}
-    return [*_files(root), *_metrics(root, said)]
+    return [*_files(root), *_metrics(root, said), *_networks(root, said), *_fields(root, said)]
 
 
 if __name__ == "__main__":

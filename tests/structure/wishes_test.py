@@ -1,4 +1,4 @@
-"""README's table "To add a ... | touch ..." is true: its files exist, and a new metric needs no other."""
+"""README's table "To add a ... | touch ..." is true: a new metric, network or field needs no other file."""
 import os
 import re
 import shutil
@@ -93,9 +93,11 @@ def untrue_tables_are_found():
         os.remove(os.path.join(root, "client/verbs.h"))
         with open(os.path.join(root, "client/list.cc"), "a", encoding="utf-8") as f:
             f.write('const char* kWords[] = {"rmse", "mae", "r2"};\n')
+            f.write('const char* kNets[] = {"mlp", "lstm", "transformer", "cnn", "text", "unet3d"};\n')
         found = "\n".join(wishes.findings(root))
         assert "there is no client/verbs.h" in found, found
         assert "client/list.cc: lists metrics" in found, found
+        assert "client/list.cc: lists networks" in found, found
 
 
 @case("A new metric is its file, a line and its word: it compiles, and is found by its name", limit_s=120)
@@ -124,6 +126,30 @@ def half_a_metric():
         assert "METRIC(Sample)" in "\n".join(wishes.findings(root))
         change(root, "metric", "common/metrics/registry.inc", lambda text: text + "METRIC(Sample)\n")
         assert "task.metric takes" in "\n".join(wishes.findings(root))
+
+
+@case("A new network is its message, its file and its lines; a kind without its line is found")
+def a_network():
+    with tempfile.TemporaryDirectory() as root:
+        copy(root)
+        change(root, "network", "proto/job.proto",
+               insert_after(r"oneof architecture \{\n", "    SampleSpec sample = 99;\n"))
+        assert "has no line for sample" in "\n".join(wishes.findings(root))
+        for path in ("worker/model/networks/sample.h", "worker/model/networks/sample.cc"):
+            change(root, "network", path, lambda _: "// A network.\n")
+        change(root, "network", "worker/model/networks/model.cc",
+               insert_after(r"kNetworks\[\] = \{\n", '    {"sample", CreateSample},\n'))
+        assert not wishes.findings(root), wishes.findings(root)
+
+
+@case("A new field of the spec is its line: no other file lists the fields")
+def a_field():
+    with tempfile.TemporaryDirectory() as root:
+        copy(root)
+        change(root, "field of the spec", "proto/job.proto",
+               insert_after(r"message TrainSpec \{\n", "  // A sample.\n  int32 sample_field = 99 [(rules) = { min: 1 default: \"1\" }];\n"))
+        assert "sample_field" in wishes.message_fields(root, "TrainSpec")
+        assert not wishes.findings(root), wishes.findings(root)
 
 
 if __name__ == "__main__":
