@@ -43,7 +43,7 @@ enum class StopReason {
   kShutdown = 8,  // traind or the Worker stops
 };
 
-// What ended the training of a fold.
+// Why the training of a fold ended.
 enum class StopCause : int64_t { kNone, kEpochs, kPatience, kTime, kUser };
 // kUser where a person wants the stop, else kTime: traind's rules act for the clock.
 StopCause CauseOf(StopReason reason);

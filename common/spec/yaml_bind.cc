@@ -21,7 +21,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using Kind = YamlNode::Kind;
 
-// Of nodes, counting an aliased one each time it is used.
+// Counts nodes; an aliased node counts each time it is used.
 constexpr int kMostVisits = 100000;
 constexpr size_t kMostProblems = 100;
 
@@ -35,7 +35,7 @@ std::vector<std::string> KeysOf(const Descriptor& type) {
   return keys;
 }
 
-// What the field wants, for "... is a list; expected <this>".
+// Describes what the field accepts, for "... is a list; expected <this>".
 std::string Expected(const FieldDescriptor& field, bool element) {
   if (field.is_map()) return "a section of names and texts";
   if (field.is_repeated() && !element) return "a list, as in [1, 2]";

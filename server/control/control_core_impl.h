@@ -120,14 +120,14 @@ struct LiveAttempt {
   // Its Worker does not list it: lost if nothing is heard of it by then.
   absl::Time missing_by = absl::InfiniteFuture();
 
-  // What its Worker was told.
+  // The values that its Worker was told last.
   int epochs = -1;
   double rows = 1;
   absl::Time stop_at = absl::InfiniteFuture();
   bool plan_cut = false;
   bool stop_sent = false;
   absl::Time replanned_at = absl::InfinitePast();
-  // What it told.
+  // The values that the Worker told.
   int batch = 0;
   // Ends of epochs, a few a second: what short ones take is told by many of them.
   std::deque<std::pair<absl::Time, int>> marks;
@@ -395,7 +395,7 @@ class ControlCore::Impl {
   std::set<uint64_t> training_in_time_;
   std::map<std::pair<absl::Time, uint64_t>, JobEntry*> wakeups_;
 
-  // Of this turn.
+  // The following members belong to the current turn.
   Turn turn_;
   std::vector<JobEntry*> touched_;
   std::vector<JobEntry*> start_owners_;  // by turn_.starts

@@ -14,7 +14,7 @@ const Attempt* LastAttempt(const Job& job, const Task& task) {
   return nullptr;
 }
 
-// What a fold failed of by itself; NONE where time ran out for it.
+// Returns why a fold failed by itself; NONE if it ran out of time.
 JobEndReason FailureOf(const Job& job, const Task& task) {
   const Attempt* last = LastAttempt(job, task);
   if (!last) return JobEndReason::kNone;

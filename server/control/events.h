@@ -1,4 +1,4 @@
-// What goes into the control core and what comes out of it.
+// Events that go into the control core, and commands that come out of it.
 #pragma once
 
 #include <absl/status/status.h>

@@ -13,7 +13,7 @@
 namespace traind {
 namespace {
 
-// Of many models so many are named.
+// At most so many models are named in a message.
 constexpr size_t kNamed = 5;
 
 bool Same(const PublishedPrediction& a, const PublishedPrediction& b) {
@@ -197,7 +197,7 @@ void ControlCore::Impl::AdvanceFinalizing(JobEntry& entry) {
   if (!entry.publication.running && now_ >= entry.publication.not_before) Conclude(entry);
 }
 
-// B7: what was trained and does not answer.
+// B7: tells which folds were trained but do not answer.
 void ControlCore::Impl::NoteLeftOut(JobEntry& entry) {
   const Job& job = entry.view();
   if (!job.prediction) return;

@@ -1,4 +1,4 @@
-// What clients ask for, and what they are told.
+// Handles what clients ask for, and answers them.
 #include <absl/strings/str_cat.h>
 
 #include "server/control/control_core_impl.h"

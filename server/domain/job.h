@@ -83,7 +83,7 @@ inline bool IsTerminal(TaskState state) {
 }
 
 enum class TaskKind { kPrepare = 1, kTrain = 2, kPredict = 3, kServe = 4 };
-// Of a Job that trains nothing: its only task.
+// The only task of a Job that trains nothing.
 inline bool UsesModels(TaskKind kind) {
   return kind == TaskKind::kPredict || kind == TaskKind::kServe;
 }
@@ -124,7 +124,7 @@ struct Checkpoint {
   absl::Time at;
 };
 
-// What was measured of a fold's training; 0 where it was not yet.
+// Measurements of a fold's training; 0 while there is none.
 struct Measured {
   double step_s = 0;
   double step_p90_s = 0;
@@ -206,7 +206,7 @@ struct Attempt {
   int64_t first_step = -1;
 };
 
-// What PREPARE found.
+// Facts that PREPARE found.
 struct TableInfo {
   std::string table;  // relative to the state folder; empty: not yet
   std::string content_sha256;

@@ -36,7 +36,7 @@ struct Quota {
   absl::Time since = absl::UnixEpoch();
 };
 
-// What an Attempt used, from the record of Attempts.
+// The use of one Attempt, from the record of Attempts.
 struct Usage {
   std::string owner;
   std::map<std::string, std::string> labels;

@@ -31,7 +31,7 @@ struct Window {
   }
 };
 
-// What a fold costs.
+// The cost of training a fold.
 struct FoldCost {
   double step_s = 0;
   double step_p90_s = 0;

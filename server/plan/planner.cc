@@ -208,7 +208,7 @@ void Planning::Cut() {
   // Midway the folds that have not run yet are worth more than all epochs of the rest.
   if (in_.trigger != Trigger::kFacts) {
     folds = CutFolds(folds_, started_);
-    // Of many folds as many stay as fit.
+    // As many folds stay as fit.
     while (folds_ > 5 && folds + 1 < folds_ && Fits(folds + 1, epochs_)) ++folds;
   }
   // A few models that have learnt something are worth more than many that have not.

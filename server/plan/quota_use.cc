@@ -21,7 +21,7 @@ absl::Time QuotaUse::PeriodStart(absl::Time now) const {
 
 void QuotaUse::Add(absl::Time start, absl::Time end, double slots) {
   if (end <= start || slots <= 0) return;
-  // What is older than a period counts nowhere.
+  // Use that is older than a period does not count.
   start = std::max(start, end - quota_.period);
   for (int64_t part = PartOf(start); part <= PartOf(end); ++part) {
     const absl::Time begin = quota_.since + static_cast<double>(part) * Width();

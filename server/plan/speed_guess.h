@@ -24,7 +24,7 @@ double CnnMultiplications(double size, double width, absl::Span<const int32_t> b
 // voxels: of a patch.
 double Unet3dMultiplications(double voxels, double channels, double base, int levels);
 
-// What an epoch over all of a Job's training rows has to do.
+// The work of an epoch over all training rows of a Job.
 struct EpochWork {
   double bytes = 0;            // of the table that is read
   double samples = 0;          // rows, images, texts or patches

@@ -14,7 +14,7 @@
 
 namespace traind {
 
-// What a Job's message tells beyond the Job itself.
+// Values of a Job's message that are not in the Job itself.
 struct JobContext {
   std::string state_dir;  // absolute: paths in messages are too
   absl::Time now;         // as the control loop counts it
@@ -23,7 +23,7 @@ struct JobContext {
 
 v1::Job ToProto(const Job& job, const JobContext& context);
 v1::Report ToProto(const JobReport& report);
-// Of a Job that predicts or serves with another one's models: that one's id.
+// Returns the id of the Job whose models a Job predicts or serves with.
 std::string ModelsFrom(const Job& job);
 v1::Plan ToProto(const Plan& plan);
 v1::Decision ToProto(const Decision& decision);

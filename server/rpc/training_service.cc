@@ -203,7 +203,7 @@ grpc::Status TrainingService::Plan(grpc::ServerContext*, const v1::PlanRequest* 
   return grpc::Status::OK;
 }
 
-// What is left of the quotas that the Job would pay from.
+// Returns what is left of the quotas that the Job would pay from.
 void TrainingService::AddQuotas(const std::string& owner, const Spec& spec,
                                 v1::PlanReply* reply) const {
   absl::Notification answered;
@@ -232,7 +232,7 @@ grpc::Status TrainingService::GetJob(grpc::ServerContext*, const v1::GetJobReque
   return grpc::Status::OK;
 }
 
-// What the report of a Job that is over reads of its metrics.
+// Reads the metrics that the report of an ended Job needs.
 absl::StatusOr<std::vector<MetricPoint>> TrainingService::CurveOf(const Job& job) const {
   std::vector<MetricPoint> curve;
   if (!IsTerminal(job.state)) return curve;

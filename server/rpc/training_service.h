@@ -101,7 +101,7 @@ class TrainingService final
   using LoopCall = void (ControlLoop::*)(const std::string& job, ControlLoop::Answer answer);
   grpc::ServerUnaryReactor* Change(grpc::CallbackServerContext* context, const std::string& id,
                                    v1::Job* reply, LoopCall call);
-  // What Submit and Predict have in common; finishes the call.
+  // Does what Submit and Predict have in common, and finishes the call.
   void SubmitSpec(const v1::JobSpec& spec, const std::string& owner, const std::string& request_id,
                   const std::string& spec_text, v1::SubmitReply* reply,
                   grpc::ServerUnaryReactor* reactor);

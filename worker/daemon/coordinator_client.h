@@ -70,7 +70,7 @@ class CoordinatorClient {
   // Guarded by mutex_, down to the threads.
   bool stop_ = false;
   uint64_t streams_ = 0;
-  // Of the open stream; null: none.
+  // Both belong to the open stream; null if there is none.
   grpc::ClientContext* context_ = nullptr;
   Stream* stream_ = nullptr;
   bool writing_ = false;

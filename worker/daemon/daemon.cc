@@ -338,7 +338,7 @@ void Daemon::ReadChildren(absl::Duration now) {
     child.DrainStderr();
     ReadLines(id, running, now);
     (void)child.channel().Flush();  // a dead reader shows as an exit
-    // What it said before its end is read first.
+    // Messages that it sent before its end are read first.
     const std::optional<ExitStatus> status = more_lines_ ? std::nullopt : child.Reap();
     if (status) {
       do {

@@ -27,7 +27,7 @@ struct DaemonOptions {
   std::map<std::string, std::string> programs;  // paths by the names of programs.h
   // Standalone: ends so long after its last work when no traind is there.
   absl::Duration idle_exit = absl::Seconds(60);
-  // Of a SIGTERM.
+  // How long processes may take to end after a SIGTERM.
   absl::Duration stop_grace = absl::Seconds(5);
   // Reads as ready when the process is to stop (a signalfd or an eventfd); not owned.
   int stop_fd = -1;
@@ -66,7 +66,7 @@ class Daemon {
     absl::Duration closed_at = absl::InfiniteDuration();
     bool given_up = false;
   };
-  // What a process has said so far.
+  // The messages that a process has sent so far.
   void ReadLines(ProcessId id, Running& running, absl::Duration now);
   void HandleLine(ProcessId id, Child& child, const std::string& line, absl::Duration now);
   void Act(absl::Duration now);

@@ -44,7 +44,7 @@ TaskKind KindFromProto(v1::StartTask::Kind kind) {
   }
 }
 
-// What the Rank says of each model, as JSON.
+// The Rank's description of each model, as JSON.
 void FillMembers(const std::string& text, v1::PredictRowsReply& reply) {
   const nlohmann::json members = nlohmann::json::parse(text, nullptr, false);
   if (!members.is_array()) return;

@@ -1,4 +1,4 @@
-// What the parts of the Worker daemon tell each other; plain values, no proto.
+// Plain values, without Protobuf, that the parts of the Worker daemon exchange.
 // Moments are readings of Clock::MonotonicNow(), "never" is InfiniteDuration().
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a Job that trains nothing is to do, and with which models.
+// The task of a Job that trains nothing, and the models that it uses.
 #pragma once
 
 #include <absl/status/statusor.h>

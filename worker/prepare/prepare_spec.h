@@ -1,4 +1,4 @@
-// What PREPARE needs of a Job's spec.
+// The part of a Job's spec that PREPARE needs.
 #pragma once
 
 #include <absl/status/statusor.h>

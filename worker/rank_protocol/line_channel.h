@@ -54,7 +54,7 @@ class LineChannel {
 
   const int read_fd_;
   const int write_fd_;
-  // Of the reading thread.
+  // Used by the reading thread only.
   std::string input_;
   size_t scanned_ = 0;  // input_ has no newline before this
   absl::Status read_status_;

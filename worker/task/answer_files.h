@@ -10,7 +10,7 @@
 
 namespace traind {
 
-// What a fold answers for the test rows.
+// A fold's answers for the test rows.
 struct TestAnswers {
   std::vector<float> values;  // [test_rows, outputs]; empty without test rows
   // In their place, of volumes: a whole test.npy that is written already, absolute.

@@ -1,4 +1,4 @@
-// What the Worker tells a task that runs.
+// Orders that the Worker gives to a running task.
 #pragma once
 
 #include <absl/base/thread_annotations.h>

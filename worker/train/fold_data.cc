@@ -66,7 +66,7 @@ LearnerData EncodeVolumes(const FoldData& fold) {
   LearnerData data;
   data.rows.rows = fold.table->rows(Split::kTrain) * fold.patches;
   data.rows.media = fold.media;
-  // What is learnt comes with the patches.
+  // The targets come with the patches.
   data.values.assign(static_cast<size_t>(data.rows.rows * fold.shape().outputs), 0.0f);
   return data;
 }

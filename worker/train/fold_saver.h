@@ -90,7 +90,7 @@ class FoldSaver {
   int64_t interim_number_ = 0;
   absl::Mutex telling_;
   bool told_last_ ABSL_GUARDED_BY(telling_) = false;
-  // Of the writer's thread.
+  // Used by the writer's thread only.
   std::vector<std::pair<double, int64_t>> best_checkpoints_;  // score, step; best first
   std::deque<SavedPredictions> interim_;                      // on disk
   BackgroundWriter writer_;  // last: its thread ends before the rest goes

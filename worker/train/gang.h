@@ -13,7 +13,7 @@
 
 namespace traind {
 
-// What happens before the next step.
+// Actions due before the next step.
 struct Verdict {
   StopCause stop = StopCause::kNone;
   bool predict = true;  // when stopping

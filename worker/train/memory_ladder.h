@@ -1,4 +1,4 @@
-// What a task gives up when memory runs out.
+// The steps by which a task saves memory when it runs out.
 #pragma once
 
 #include <cstdint>

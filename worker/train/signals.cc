@@ -9,7 +9,7 @@ namespace {
 
 double Share(double part, double whole) { return whole > 0 ? std::min(1.0, part / whole) : 0; }
 
-// What to do, by where the time goes.
+// Advice, by where the time goes.
 std::string Advice(const UsageWindow& w, double busy_s) {
   const double gather = Share(w.gather_s, busy_s), exchange = Share(w.exchange_s, busy_s);
   const double cpu = Share(w.cpu_s, busy_s);

@@ -220,7 +220,7 @@ absl::Status Trainer::ChooseTrainingPrecision(const Checkpoint* resumed) {
   return absl::OkStatus();
 }
 
-// What was chosen, by the spec or here.
+// The settings that the spec or the Rank has chosen.
 std::string Trainer::ResolvedSettings() const {
   return absl::StrCat(
       "precision=", PrecisionName(learner_->precision()), " threads=", threads_,

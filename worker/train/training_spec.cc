@@ -36,7 +36,7 @@ absl::Status CheckKnown(const std::vector<std::string>& unknown_keys) {
   return absl::OkStatus();
 }
 
-// What rows have besides their columns: image, text, volume, or nothing.
+// The media that rows have besides their columns: image, text, volume, or none.
 std::string MediaOf(const plain::JobSpec& spec) {
   if (spec.task.type == "segmentation") return "volume";
   const auto* const media = plain::ChosenField(plain::DataSpec::Info(), &spec.data, "media");

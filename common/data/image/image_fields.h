@@ -17,7 +17,7 @@ namespace traind {
 struct ImageFields {
   std::string column = plain::ImageSpec().column;
   int64_t size = plain::ImageSpec().size, channels = plain::ImageSpec().channels;
-  // Of arrays.
+  // The following fields apply to arrays only.
   ImageLayout layout = ImageLayout::kAuto;
   std::optional<ValueRange> range;  // nullopt: the type's own
   std::string labels, test_labels;  // paths; empty: labels are in the archive, or there are none
