@@ -361,9 +361,9 @@ std::string FieldRow(const FieldDescriptor& field, std::string* before) {
       IsMessage(field) ? absl::StrCat("&", NameOf(*field.message_type()), "::Info()") : "nullptr",
       ",\n     ", QuotedOrNull(oneof == nullptr ? "" : oneof->name()), ", ", unless, ", ",
       QuotedOrNull(rules.multiple_of()), ", ", QuotedOrNull(rules.needs()), ", ",
-      flag(rules.sequence()), ",\n     [](void* m, Reach how, size_t i) {\n",
-      "       return ReachField(static_cast<", owner, "*>(m)->", field.name(), ", how, i);\n",
-      "     }},\n");
+      flag(rules.sequence()), ", ", flag(rules.trees()),
+      ",\n     [](void* m, Reach how, size_t i) {\n", "       return ReachField(static_cast<",
+      owner, "*>(m)->", field.name(), ", how, i);\n", "     }},\n");
 }
 
 std::string TableText(const Descriptor& type) {

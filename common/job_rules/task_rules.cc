@@ -70,6 +70,31 @@ bool IsSequential(absl::string_view network) {
   return field != nullptr && field->sequence;
 }
 
+bool IsTrees(absl::string_view kind) {
+  const plain::FieldInfo* const field = FindNetwork(kind);
+  return field != nullptr && field->trees;
+}
+
+std::string KindOfTrial(const plain::JobSpec& spec, int trial) {
+  const auto at = static_cast<size_t>(trial);
+  const plain::ModelSpec& model = at < spec.trials.size() ? spec.trials[at].model : spec.model;
+  const plain::FieldInfo* const kind =
+      plain::ChosenField(plain::ModelSpec::Info(), &model, "architecture");
+  return kind == nullptr ? "" : kind->name;
+}
+
+absl::StatusOr<plain::JobSpec> SpecOfTrial(plain::JobSpec spec, int trial) {
+  if (spec.trials.empty() && trial == 0) return spec;
+  if (trial < 0 || static_cast<size_t>(trial) >= spec.trials.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("trials: there is no trial ", trial, ", but ", spec.trials.size()));
+  }
+  const plain::TrialSpec chosen = spec.trials[static_cast<size_t>(trial)];
+  spec.model = chosen.model;
+  if (chosen.train) spec.train = chosen.train;
+  return spec;
+}
+
 int64_t PatchMultiple(int64_t unet_levels) { return int64_t{1} << (unet_levels - 1); }
 
 }  // namespace traind

@@ -40,6 +40,14 @@ std::string NeedOfNetwork(absl::string_view network);
 // The network of a spec that names none: the first one that needs what its rows have besides their
 // columns. media: image, text, volume; empty: nothing.
 std::string DefaultNetwork(absl::string_view media);
+// Whether a kind of model is boosted trees, which a program without LibTorch trains.
+bool IsTrees(absl::string_view kind);
+// The kind of model of a trial of a Job: the spec's own where it names no trials.
+std::string KindOfTrial(const plain::JobSpec& spec, int trial);
+// The spec as trial `trial` has it: its model and, where it has one, its `train` in place of the
+// spec's own. The same spec where it names no trials.
+// Errors: InvalidArgument: there is no such trial.
+absl::StatusOr<plain::JobSpec> SpecOfTrial(plain::JobSpec spec, int trial);
 // Whether a network takes a window of time steps one after the other.
 bool IsSequential(absl::string_view network);
 

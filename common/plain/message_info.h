@@ -76,6 +76,7 @@ struct FieldInfo {
   const char* multiple_of;    // the field beside it that must divide it, or null
   const char* needs;          // the field of the spec that must be set where this one is, or null
   bool sequence;              // a network that takes its input step by step
+  bool trees;                 // a model that is boosted trees
   void* (*reach)(void* message, Reach how, size_t index);
 };
 

@@ -10,8 +10,8 @@
 #include <tuple>
 #include <utility>
 
-#include "common/spec/field_text.h"
 #include "common/base/suggest.h"
+#include "common/spec/field_text.h"
 
 namespace traind {
 namespace {
@@ -338,8 +338,24 @@ class Binder {
       return BindList(node, path, *type.FindFieldByName(RulesOf(field).list()), message);
     }
     if (IsScalarField(field)) return BindScalar(node, path, field, false, message);
+    if (BindWord(node, path, field, message)) return;
     if (tree_.at(node).kind != Kind::kMap) return ReportKind(node, path, field, false);
     BindMessage(node, path, *message.GetReflection()->MutableMessage(&message, &field));
+  }
+
+  // A word that stands for a section and chooses one below it, as in `model: auto`.
+  bool BindWord(int node, const std::string& path, const FieldDescriptor& field, Message& message) {
+    if (tree_.at(node).kind != Kind::kScalar) return false;
+    const Descriptor& type = *field.message_type();
+    for (int i = 0; i < type.field_count(); ++i) {
+      const FieldDescriptor& below = *type.field(i);
+      if (RulesOf(below).word().empty() || RulesOf(below).word() != tree_.at(node).text) continue;
+      Message& section = *message.GetReflection()->MutableMessage(&message, &field);
+      section.GetReflection()->MutableMessage(&section, &below);
+      places_[JoinPath(path, below.name())] = PlaceOf(tree_.at(node));
+      return true;
+    }
+    return false;
   }
 
   void BindScalar(int node, const std::string& path, const FieldDescriptor& field, bool element,
