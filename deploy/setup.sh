@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what the build needs: the distribution's packages listed in
 # third_party/apt-packages.txt, each at least in the version named there, and the
-# wheels pinned in third_party/requirements.txt. Run it again at any time: what is
-# there already is left alone.
+# wheels pinned in third_party/requirements.txt and third_party/tree-requirements.txt.
+# Run it again at any time: what is there already is left alone.
 #
 #   deploy/setup.sh [--skip-apt] [--check]
 #     --skip-apt  only the wheels; for other systems, and without root
@@ -11,7 +11,8 @@
 # Environment:
 #   DEPS_CACHE  where wheel environments are kept, one for each version of the
 #               pinned list, shared by all clones (default ~/.cache/traind-deps)
-#   DEPS_VENV   use this environment as it is and install no wheels
+#   DEPS_VENV   use this environment as it is and install no wheels of requirements.txt
+#   DEPS_TREES  use this folder as it is and install no wheels of tree-requirements.txt
 #   PYTHON      the interpreter for the environment (default /usr/bin/python3)
 set -euo pipefail
 : "${HOME:=$(echo ~)}"
@@ -111,7 +112,7 @@ install_packages() {
 install_wheels() {
   if [[ -n ${DEPS_VENV:-} ]]; then
     [[ -d $DEPS_VENV/lib ]] || die "DEPS_VENV=$DEPS_VENV is no environment"
-    link_venv "$(realpath "$DEPS_VENV")"
+    link venv "$(realpath "$DEPS_VENV")"
     say "wheels: using $DEPS_VENV as it is"
     return
   fi
@@ -142,15 +143,46 @@ install_wheels() {
       die "pip could not install the wheels (its own message is above): is there a network?"
     touch "$venv/.complete"
   fi
-  link_venv "$venv"
+  link venv "$venv"
   say "wheels: $venv"
 }
 
-link_venv() {
-  [[ $(readlink .deps/venv || true) == "$1" ]] && return
-  ((check)) && die ".deps/venv does not point at $1"
+# The libraries of boosted trees have a folder of their own: a new version of one costs 10 MB, not LibTorch's 2.4 GB.
+install_trees() {
+  local list=third_party/tree-requirements.txt key trees
+  if [[ -n ${DEPS_TREES:-} ]]; then
+    [[ -d $DEPS_TREES/lightgbm/lib ]] || die "DEPS_TREES=$DEPS_TREES has no lightgbm/lib"
+    link trees "$(realpath "$DEPS_TREES")"
+    say "trees: using $DEPS_TREES as it is"
+    return
+  fi
+  key=$(sha256sum <"$list" | cut -c1-12)
+  trees=${DEPS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/traind-deps}/trees-$key
+  if [[ ! -e $trees/.complete ]]; then
+    ((check)) && die "wheels missing: $trees"
+    mkdir -p "$(dirname "$trees")" || die "cannot write $(dirname "$trees"); set DEPS_CACHE"
+    exec 9>"$trees.lock"
+    flock 9
+  fi
+  if [[ ! -e $trees/.complete ]]; then # still, now that no one else installs it
+    say "trees: installing $(grep -c '^[^#]' "$list") into $trees (10 MB to download, 40 MB on disk)"
+    rm -rf "$trees"
+    # The libraries in the wheels are the same for every version of Python.
+    .deps/venv/bin/python -m pip install --target "$trees" --no-deps --only-binary :all: --no-compile \
+      --no-cache-dir --disable-pip-version-check --quiet -r "$list" ||
+      die "pip could not install the wheels (its own message is above): is there a network?"
+    touch "$trees/.complete"
+  fi
+  link trees "$trees"
+  say "trees: $trees"
+}
+
+# Points .deps/$1 at $2.
+link() {
+  [[ $(readlink ".deps/$1" || true) == "$2" ]] && return
+  ((check)) && die ".deps/$1 does not point at $2"
   mkdir -p .deps
-  ln -sfn "$1" .deps/venv
+  ln -sfn "$2" ".deps/$1"
   changed=1
 }
 
@@ -161,6 +193,7 @@ else
   say "packages: skipped"
 fi
 install_wheels
+install_trees
 command -v bazel >/dev/null || die "no bazel on PATH (package bazel-bootstrap)"
 # A running server would go on with the old libraries.
 if ((changed)); then bazel shutdown; fi

@@ -1,7 +1,7 @@
 """What WORKSPACE declares: Bazel's own dependencies and the libraries."""
 
 load("//third_party:apt.bzl", "absl_repository", "apt_repository", "compiler_version_repository")
-load("//third_party:wheels.bzl", "cuda_repository", "torch_repository")
+load("//third_party:wheels.bzl", "cuda_repository", "torch_repository", "tree_libraries_repository")
 
 def bazel_shims():
     """Stands in for what Bazel 4 would otherwise download for itself.
@@ -116,4 +116,5 @@ def third_party():
     )
 
     torch_repository(name = "torch")  # :torch, :torch_cpu, :headers
+    tree_libraries_repository(name = "tree_libraries")  # a header that says where they are
     cuda_repository(name = "cuda")  # :cudart, :nccl, :cudnn, :nvml_headers, :headers, :nvcc

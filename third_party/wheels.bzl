@@ -114,3 +114,22 @@ cuda_repository = repository_rule(
     implementation = _cuda_repository_impl,
     local = True,
 )
+
+def _tree_libraries_repository_impl(rctx):
+    trees = rctx.path(str(rctx.path(Label("//:WORKSPACE")).dirname) + "/.deps/trees")
+
+    # The build needs nothing of them: programs open them at run time, and say where they looked.
+    path = str(trees.realpath) if trees.exists else ""
+    pinned = rctx.read(Label("//third_party:tree-requirements.txt")).split("\n")
+    versions = dict([line.split("==") for line in pinned if "==" in line])
+    lines = ["#pragma once", "", "// Where deploy/setup.sh has put the libraries of boosted trees, and their versions."]
+    lines.append("#define TREE_LIBRARIES_DIR \"{}\"".format(path))
+    lines.append("#define LIGHTGBM_VERSION \"{}\"".format(versions["lightgbm"]))
+    lines.append("#define XGBOOST_VERSION \"{}\"".format(versions["xgboost-cpu"]))
+    rctx.file("tree_libraries.h", "\n".join(lines) + "\n")
+    rctx.file("BUILD.bazel", HEADER + _headers_text("tree_libraries", ["tree_libraries.h"], ["."]))
+
+tree_libraries_repository = repository_rule(
+    implementation = _tree_libraries_repository_impl,
+    local = True,
+)

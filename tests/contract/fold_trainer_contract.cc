@@ -42,7 +42,8 @@ rp::Train FoldTrainerContractTest::Task(int64_t attempt, int epochs) const {
   train.attempt = attempt;
   train.job = "job";
   train.state_dir = state_;
-  train.spec_json = GetParam().spec_json;
+  const bool endless = epochs == kForever && !GetParam().endless_json.empty();
+  train.spec_json = endless ? GetParam().endless_json : GetParam().spec_json;
   train.table = table_;
   train.fold = 0;
   train.epochs = epochs;
@@ -158,11 +159,12 @@ TEST_P(FoldTrainerContractTest, AReplanEndsARunThatWouldNotEnd) {
 
 TEST_P(FoldTrainerContractTest, AReplanGivesMoreEpochsToARunningFold) {
   TaskProgram program(GetParam().path);
-  program.Say(Task(1, 200));
+  const int many = GetParam().many_epochs;
+  program.Say(Task(1, many));
   ASSERT_TRUE(program.Await<rp::Started>().has_value());
-  program.Say(rp::Replan{1, 202, -1});
+  program.Say(rp::Replan{1, many + 2, -1});
   ASSERT_TRUE(program.Await<rp::Finished>().has_value());
-  EXPECT_EQ(program.Count<rp::Epoch>(), 202);
+  EXPECT_EQ(program.Count<rp::Epoch>(), many + 2);
 }
 
 TEST_P(FoldTrainerContractTest, AtItsStopTimeItPredictsWithWhatItHas) {

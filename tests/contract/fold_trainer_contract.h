@@ -15,6 +15,9 @@ namespace traind {
 struct TrainerProgram {
   std::string path;       // in the runfiles
   std::string spec_json;  // of a classification of a table, with no patience
+  // The same for a run that does not end by itself; empty: spec_json takes any number of epochs.
+  std::string endless_json = {};
+  int many_epochs = 200;  // that take long enough to be told of more
 };
 
 // A made-up table of three classes in a state folder of its own; its fold 0 is trained.

@@ -7,7 +7,7 @@ common/base <- {common/data, common/facts, common/metrics} <- common/publish; co
 users' specs; common/wire is for whoever speaks gRPC or Protobuf;
 common <- server/domain <- {store, plan, schedule, reuse, reports} <- {intake, control} <- loop (the
 shell around the core) <- {rpc, http} <- coordinator and main (server/ itself);
-worker/rank_protocol <- task (what any program that trains needs; no LibTorch) <- {prepare, train}; worker/data <- model/{kernels, objective} <- model/{networks, handwritten} <- learner <- checkpoint <- {pretrained, predict} <- train <- inference <- rank; the worker daemon and the
+worker/rank_protocol <- task (what any program that trains needs; no LibTorch) <- {prepare, train}; worker/data <- model/{kernels, objective} <- model/{networks, handwritten} <- learner <- checkpoint <- {pretrained, predict} <- train <- inference <- rank; worker/data <- trees <- {treefold, inference}; the worker daemon and the
 processes that work for it meet only in worker/rank_protocol; server, worker and
 client never see each other. Tests may include anything; nothing includes tests.
 """
@@ -29,6 +29,8 @@ _SPEC = ["common/plain", "proto/plain",
 _NETWORKS = _KERNELS + _SPEC + ["worker/model/kernels", "worker/model/objective"]
 _FOLD = _COMMON + ["worker/rank_protocol", "worker/task", "worker/device", "worker/data", "worker/model/networks", "worker/model/objective",
                    "worker/learner"]
+# Of a program that trains without LibTorch.
+_FOLD_ALONE = _COMMON + ["worker/rank_protocol", "worker/task", "worker/data"]
 
 # Room -> rooms it may include, besides itself and the rooms inside it. The longest
 # matching prefix of a file's folder is its room.
@@ -74,7 +76,9 @@ MAY_INCLUDE = {
     "worker/pretrained": _FOLD + ["worker/checkpoint"],
     "worker/train": _FOLD + ["worker/checkpoint", "worker/pretrained", "worker/predict"],
     "worker/predict": _FOLD + ["worker/checkpoint"],
-    "worker/inference": _FOLD + ["worker/checkpoint", "worker/train", "worker/predict"],
+    "worker/trees": _FOLD_ALONE,
+    "worker/treefold": _FOLD_ALONE + ["worker/trees", "worker/predict", "worker/checkpoint", "worker/device"],
+    "worker/inference": _FOLD + ["worker/checkpoint", "worker/train", "worker/predict", "worker/trees"],
     "worker/rank": _FOLD + ["worker/checkpoint", "worker/pretrained", "worker/train",
                             "worker/predict", "worker/inference"],
     "worker": _FOLD + ["worker/checkpoint", "worker/train", "worker/predict", "worker/inference",

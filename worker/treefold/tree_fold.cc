@@ -1,0 +1,140 @@
+#include "worker/treefold/tree_fold.h"
+
+#include <absl/status/status.h>
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
+#include "common/data/table/npy.h"
+#include "common/data/table/sample_plan.h"
+#include "common/metrics/metrics.h"
+
+namespace traind {
+namespace {
+
+absl::Status CheckFits(const TableSchema& schema, const SplitSpec& split, const TreeSpec& spec) {
+  if (spec.classification != (schema.target_kind == TargetKind::kClasses)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("task.type does not fit the target column ", schema.target));
+  }
+  if (schema.targets() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model.", spec.kind, ": boosted trees take one target, but the spec names ",
+                     schema.targets()));
+  }
+  if (split.shape.history() > 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model.", spec.kind, ": boosted trees take no window of earlier rows yet"));
+  }
+  if (spec.classification && schema.classes.size() < 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the target column ", schema.target, " has one class alone"));
+  }
+  const size_t weights = spec.class_weights.size();
+  if (weights > 0 && weights != schema.classes.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("spec field train.loss.weights: ", weights,
+                                                   " weights for ", schema.classes.size(),
+                                                   " classes"));
+  }
+  return absl::OkStatus();
+}
+
+// rows / (classes x rows of the class), of the fold's training rows alone.
+std::vector<float> BalancedWeights(absl::Span<const int32_t> classes,
+                                   absl::Span<const int32_t> rows, size_t outputs) {
+  std::vector<double> counts(outputs);
+  for (const int32_t row : rows) ++counts[static_cast<size_t>(classes[static_cast<size_t>(row)])];
+  std::vector<float> weights;
+  for (const double count : counts) {
+    const double share = count * static_cast<double>(outputs);
+    weights.push_back(count > 0 ? static_cast<float>(static_cast<double>(rows.size()) / share) : 0);
+  }
+  return weights;
+}
+
+}  // namespace
+
+double TreeFold::Score(Metric metric, absl::Span<const float> answers) const {
+  return classes.empty() ? traind::Score(metric, answers, values)
+                         : traind::Score(metric, answers, outputs, classes);
+}
+
+double TreeFold::Loss(absl::Span<const float> answers) const {
+  constexpr double kLeastProbability = 1e-12;
+  double sum = 0;
+  int64_t count = 0;
+  for (size_t i = 0; i < classes.size(); ++i) {
+    if (classes[i] < 0) continue;
+    const float p = answers[i * static_cast<size_t>(outputs) + static_cast<size_t>(classes[i])];
+    sum -= std::log(std::max<double>(p, kLeastProbability));
+    ++count;
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!std::isfinite(values[i])) continue;
+    const double error = static_cast<double>(answers[i]) - values[i];
+    sum += error * error;
+    ++count;
+  }
+  return count == 0 ? 0 : sum / static_cast<double>(count);
+}
+
+BoosterData TreeFold::DataOf(const TreeSpec& spec) const {
+  BoosterData data;
+  data.encoder = encoder.get();
+  data.training = encoder->Encode(*table, Split::kTrain, rows.training);
+  data.validation = encoder->Encode(*table, Split::kTrain, rows.validation);
+  if (!spec.classification) {
+    const absl::Span<const float> targets = table->TargetValue(Split::kTrain);
+    for (const int32_t row : rows.training) {
+      data.targets.push_back(targets[static_cast<size_t>(row)]);
+    }
+    data.target_scale = encoder_state.target_scale[0];
+    return data;
+  }
+  const absl::Span<const int32_t> targets = table->TargetClass(Split::kTrain);
+  data.classes = outputs;
+  std::vector<float> weights = spec.class_weights;
+  if (spec.balanced_classes) {
+    weights = BalancedWeights(targets, rows.training, static_cast<size_t>(outputs));
+  }
+  for (const int32_t row : rows.training) {
+    const int32_t of_row = targets[static_cast<size_t>(row)];
+    data.targets.push_back(static_cast<float>(of_row));
+    if (!weights.empty()) data.weights.push_back(weights[static_cast<size_t>(of_row)]);
+  }
+  return data;
+}
+
+absl::StatusOr<TreeFold> LoadTreeFold(const rank_protocol::Train& train, const TreeSpec& spec) {
+  const std::string state = absl::StrCat(train.state_dir, "/");
+  TreeFold fold;
+  ASSIGN_OR_RETURN(fold.table, Table::Open(state + train.table));
+  const TableSchema& schema = fold.table->schema();
+  ASSIGN_OR_RETURN(const SplitSpec split, ReadSamplePlan(state + SamplesPath(train.job)));
+  RETURN_IF_ERROR(CheckFits(schema, split, spec));
+  ASSIGN_OR_RETURN(const auto folds, ReadNpyInt16(state + FoldsPath(train.job)));
+  ASSIGN_OR_RETURN(fold.rows, SplitFold(*fold.table, folds.values, train.fold, split));
+  fold.outputs = spec.classification ? static_cast<int>(schema.classes.size()) : 1;
+  fold.encoder_state =
+      RowEncoder::Fit(fold.table, fold.rows.training, split.shape, TargetForm::kValue).state();
+  fold.encoder = std::make_unique<const TreeEncoder>(fold.encoder_state, schema.features);
+  if (fold.encoder->columns() == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model.", spec.kind, ": the rows have no columns of numbers or categories to split"));
+  }
+  for (const int32_t row : fold.rows.validation) {
+    const size_t at = static_cast<size_t>(row);
+    if (spec.classification) {
+      fold.classes.push_back(fold.table->TargetClass(Split::kTrain)[at]);
+    } else {
+      fold.values.push_back(fold.table->TargetValue(Split::kTrain)[at]);
+    }
+  }
+  return fold;
+}
+
+}  // namespace traind

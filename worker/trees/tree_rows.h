@@ -1,0 +1,56 @@
+// Converts rows to the numbers that trees take: numbers as they are, NaN where one is missing,
+// and codes of categories.
+#pragma once
+
+#include <absl/types/span.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/data/table/table.h"
+#include "worker/data/row_encoder.h"
+
+namespace traind {
+
+// float32, column by column.
+struct TreeMatrix {
+  int64_t rows = 0;
+  int64_t columns = 0;
+  std::vector<float> values;  // [columns, rows]
+};
+
+// The columns are those of a RowEncoder, in the order of the table's features. Categories that
+// the fold's training rows lack are missing.
+// Threads: immutable.
+class TreeEncoder {
+ public:
+  // What RowEncoder::Fit has found in the fold's training rows, and the features it was fitted on.
+  TreeEncoder(const RowEncoder::State& state, const std::vector<Column>& features);
+
+  int64_t columns() const { return static_cast<int64_t>(columns_.size()); }
+  bool categorical(size_t column) const { return columns_[column].categorical; }
+  // Free of what LightGBM does not take in a name; empty where two would be alike.
+  const std::vector<std::string>& names() const { return names_; }
+
+  // The rows that are named, of a table's split.
+  TreeMatrix Encode(const Table& table, Split split, absl::Span<const int32_t> rows) const;
+  // Rows begin..end-1.
+  TreeMatrix Encode(const Table& table, Split split, int64_t begin, int64_t end) const;
+  TreeMatrix Encode(const FeatureRows& rows, int64_t begin, int64_t end) const;
+
+ private:
+  struct Input {
+    size_t feature = 0;
+    bool categorical = false;
+    std::vector<float> codes;  // by the table's code
+  };
+  template <class RowOf>
+  TreeMatrix EncodeRows(const FeatureRows& features, int64_t rows, RowOf&& row_of) const;
+  FeatureRows FeaturesOf(const Table& table, Split split) const;
+
+  std::vector<Input> columns_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace traind
