@@ -6,7 +6,7 @@
 #     --bin     take the programs from this folder, laid out like bazel-bin, instead of building them
 #
 # The archive holds the stripped programs (bin/), the distribution's libraries that they need (lib/) with the
-# licences of those (licenses/), the documents, the examples and get-libtorch.sh. A program looks for libraries in
+# licences of those (licenses/), the libraries of boosted trees (trees/), the documents, the examples and get-libtorch.sh. A program looks for libraries in
 # lib/ and libtorch/ beside its folder before it looks elsewhere.
 set -euo pipefail
 caller=$PWD
@@ -34,7 +34,7 @@ for tool in patchelf strip ldd; do
   command -v "$tool" >/dev/null || die "no $tool on PATH (deploy/setup.sh installs it)"
 done
 
-readonly programs=(server/traind worker/trainworker worker/trainprep worker/trainrank client/trainctl)
+readonly programs=(server/traind worker/trainworker worker/trainprep worker/traintree worker/trainrank client/trainctl)
 readonly cuda_part=worker/device/libtraind_cuda.so
 if [[ -z $bin ]]; then
   say "building"
@@ -55,10 +55,23 @@ libraries_of() {
     grep -Ev '/(libc|libm|libdl|librt|libpthread|libutil|libresolv|libnss_[a-z]+)\.so\.[0-9]+$' || true
 }
 
+# As the wheels have them: each finds its own libraries from its place.
+readonly trees=.deps/trees
+mkdir "$root/trees"
+for file in lightgbm/lib/lib_lightgbm.so lightgbm/VERSION.txt xgboost/lib/libxgboost.so xgboost_cpu.libs; do
+  [[ -r $trees/$file ]] || die "$trees/$file is missing (deploy/setup.sh installs it)"
+  mkdir -p "$root/trees/$(dirname "$file")"
+  cp -rL "$trees/$file" "$root/trees/$file"
+done
+for wheel in lightgbm xgboost_cpu; do
+  find -L "$trees"/$wheel-*.dist-info -name 'LICENSE*' -exec cp {} "$root/licenses/$wheel" \;
+done
+
 for file in "${programs[@]}" "$cuda_part"; do
   [[ -r $bin/$file ]] || die "$bin/$file is missing"
   install -m 755 "$bin/$file" "$root/bin/"
   libraries_of "$bin/$file"
+  libraries_of "$trees/lightgbm/lib/lib_lightgbm.so"
 done | sort -u >"$work/libraries"
 # shellcheck disable=SC2016  # the loader expands $ORIGIN
 for file in "$root"/bin/*; do

@@ -20,7 +20,8 @@ namespace traind {
 namespace {
 
 constexpr char kManifestSuffix[] = ".json";
-constexpr char kTensorsSuffix[] = ".safetensors";
+// Of a checkpoint's own file: a network's tensors, or the trees of either library.
+constexpr const char* kStateSuffixes[] = {".safetensors", ".txt", ".ubj"};
 
 TrainedFold FoldOf(const Job& source, const Task& task, const Spec& wanted) {
   TrainedFold fold;
@@ -87,8 +88,9 @@ class Files {
     }
     const absl::string_view name = stem.substr(stem.rfind('/') + 1);
     const std::string to = absl::StrCat(dir_, "/", name);
-    RETURN_IF_ERROR(LinkVerified(absl::StrCat(state_dir_, stem, kTensorsSuffix), checkpoint.sha256,
-                                 absl::StrCat(state_dir_, to, kTensorsSuffix)));
+    const std::string suffix = StateSuffix(absl::StrCat(state_dir_, stem));
+    RETURN_IF_ERROR(LinkVerified(absl::StrCat(state_dir_, stem, suffix), checkpoint.sha256,
+                                 absl::StrCat(state_dir_, to, suffix)));
     RETURN_IF_ERROR(Link(absl::StrCat(state_dir_, checkpoint.manifest),
                          absl::StrCat(state_dir_, to, kManifestSuffix)));
     // Folds that an older engine trained have no such file.
@@ -101,6 +103,12 @@ class Files {
   }
 
  private:
+  static std::string StateSuffix(const std::string& stem) {
+    for (const char* const suffix : kStateSuffixes) {
+      if (access(absl::StrCat(stem, suffix).c_str(), F_OK) == 0) return suffix;
+    }
+    return kStateSuffixes[0];
+  }
   // Returns its path in the new Job's folder.
   absl::StatusOr<std::string> LinkArray(const std::string& path, const std::string& sha256,
                                         const char* name) const {

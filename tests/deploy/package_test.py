@@ -8,7 +8,7 @@ import tempfile
 from tests.cases import case, main
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-PROGRAMS = {"traind", "trainworker", "trainprep", "trainrank", "trainctl", "libtraind_cuda.so"}
+PROGRAMS = {"traind", "trainworker", "trainprep", "traintree", "trainrank", "trainctl", "libtraind_cuda.so"}
 # Every Debian has its C library.
 SYSTEM = re.compile(r"^(lib(c|m|dl|rt|pthread|util|resolv)\.so\.\d+|ld-linux-x86-64\.so\.2)$")
 # In the wheels of libtorch-cpu.txt and, for the CUDA part, of libtorch-cuda.txt.
@@ -65,6 +65,15 @@ def _():
         needed, _ = dynamic(path(file))
         strange = {n for n in needed if n not in inside and n not in torch and not SYSTEM.match(n)}
         assert not strange, (file, strange)
+
+
+@case("The libraries of boosted trees are in the release, and find all that they need there or in every Debian")
+def _():
+    for file in ("trees/lightgbm/lib/lib_lightgbm.so", "trees/xgboost/lib/libxgboost.so"):
+        inside = set(os.listdir(path("lib"))) | set(os.listdir(path("trees/xgboost_cpu.libs")))
+        needed, _ = dynamic(path(file))
+        assert not {n for n in needed if n not in inside and not SYSTEM.match(n)}, (file, needed)
+    assert os.path.getsize(path("trees/lightgbm/VERSION.txt")) > 0
 
 
 @case("Programs and libraries look for others in the release alone")

@@ -8,6 +8,7 @@ import time
 from tests.cases import Skip, case, main
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+TREES = os.path.realpath(os.path.join(ROOT, ".deps/trees"))
 WHEELS = os.path.realpath(os.path.join(ROOT, ".deps/venv"))  # wherever this clone has them
 
 
@@ -22,6 +23,7 @@ def setup(*arguments, packages=None, system=None, root=ROOT):
             f.write(packages or "")
         os.mkdir(os.path.join(root, ".deps"))
         os.symlink(WHEELS, os.path.join(root, ".deps/venv"))
+        os.symlink(TREES, os.path.join(root, ".deps/trees"))
     if system is not None:
         with open(os.path.join(root, "os-release"), "w") as f:
             f.write(system)
@@ -32,7 +34,7 @@ def setup(*arguments, packages=None, system=None, root=ROOT):
         with open(script, "w") as f:
             f.write(text.replace("/etc/os-release", os.path.join(root, "os-release")))
     return subprocess.run([os.path.join(root, "deploy/setup.sh"), *arguments], capture_output=True, text=True,
-                          env={**os.environ, "DEPS_VENV": WHEELS})
+                          env={**os.environ, "DEPS_VENV": WHEELS, "DEPS_TREES": TREES})
 
 
 def known_system():
@@ -92,10 +94,19 @@ def _():
 
 @case("Every wheel is pinned exactly")
 def _():
-    with open(os.path.join(ROOT, "third_party/requirements.txt")) as f:
-        wanted = [line.split("#")[0].strip() for line in f]
-    wanted = [w for w in wanted if w]
-    assert len(wanted) > 10 and all(w.count("==") == 1 for w in wanted), wanted
+    for file, least in (("requirements.txt", 10), ("tree-requirements.txt", 2)):
+        with open(os.path.join(ROOT, "third_party", file)) as f:
+            wanted = [line.split("#")[0].strip() for line in f]
+        wanted = [w for w in wanted if w]
+        assert len(wanted) >= least and all(w.count("==") == 1 for w in wanted), wanted
+
+
+@case("A folder of trees that lacks LightGBM is named")
+def _():
+    folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+    result = subprocess.run([os.path.join(ROOT, "deploy/setup.sh"), "--skip-apt", "--check"], capture_output=True,
+                            text=True, env={**os.environ, "DEPS_VENV": WHEELS, "DEPS_TREES": folder})
+    assert result.returncode == 1 and folder in result.stderr and "lightgbm" in result.stderr, result
 
 
 main()

@@ -25,7 +25,7 @@ import uuid
 
 MARK = "TRAIND_TEST_HOUSE"
 PROGRAMS = ("server/traind", "worker/trainworker", "worker/trainrank", "worker/trainprep",
-            "client/trainctl")
+            "worker/traintree", "client/trainctl")
 ENDED = ("SUCCEEDED", "FAILED", "CANCELLED")
 
 

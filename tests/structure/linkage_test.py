@@ -33,13 +33,20 @@ def _():
 
 @case("No other program links LibTorch or CUDA")
 def _():
-    for program in ("server/traind", "worker/trainworker", "worker/trainprep", "client/trainctl"):
+    for program in ("server/traind", "worker/trainworker", "worker/trainprep", "worker/traintree", "client/trainctl"):
         assert not having(program, *TORCH), having(program, *TORCH)
 
 
 @case("What trains a fold needs no LibTorch: a program of the tests keeps the contract without it")
 def _():
     assert not having("tests/worker/task/share_trainer", *TORCH, "libgrpc", "libprotobuf")
+
+
+@case("No program links a library of boosted trees, and what trains them neither gRPC nor Protobuf nor SQLite")
+def _():
+    for program in ("worker/traintree", "worker/trainrank"):
+        assert not having(program, "lib_lightgbm", "libxgboost")
+    assert not having("worker/traintree", "libgrpc", "libprotobuf", "libsqlite", "libyaml")
 
 
 @case("Only the coordinator links SQLite")

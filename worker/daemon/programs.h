@@ -2,6 +2,7 @@
 // program is a line of kPrograms; it lies beside trainworker, and speaks worker/rank_protocol.
 #pragma once
 
+#include <absl/strings/str_split.h>
 #include <absl/strings/string_view.h>
 
 #include "worker/daemon/task.h"
@@ -9,19 +10,27 @@
 namespace traind::worker {
 
 struct Program {
-  const char* name;    // of the binary
-  const char* models;  // the one kind of model (model.KIND in the spec) that it takes; "": any
-  bool prepares;       // PREPARE, else TRAIN, PREDICT and SERVE
+  const char* name;  // of the binary
+  // The kinds of model (model.KIND in the spec) that it trains, between commas; it takes TRAIN
+  // alone. "": any kind, and the other tasks, too.
+  const char* models;
+  bool prepares;  // PREPARE, else TRAIN, PREDICT and SERVE
   // Takes one task, which is sent at once, and exits after it. Else it says Ready before each.
   bool one_task;
-  bool kept_warm;  // idle ones wait for the next task (spares.h)
-  int nice;        // added to the Worker's own
+  bool kept_warm;      // idle ones wait for the next task
+  bool started_ahead;  // and are started before there is one (spares.h)
+  int nice;            // added to the Worker's own
 };
 
 // Both give way to daemons, and training gives way to the floor.
 inline constexpr Program kPrograms[] = {
-    {"trainprep", "", /*prepares=*/true, /*one_task=*/true, /*kept_warm=*/false, /*nice=*/2},
-    {"trainrank", "", /*prepares=*/false, /*one_task=*/false, /*kept_warm=*/true, /*nice=*/5},
+    {"trainprep", "", /*prepares=*/true, /*one_task=*/true, /*kept_warm=*/false,
+     /*started_ahead=*/false, /*nice=*/2},
+    {"trainrank", "", /*prepares=*/false, /*one_task=*/false, /*kept_warm=*/true,
+     /*started_ahead=*/true, /*nice=*/5},
+    // It starts in milliseconds.
+    {"traintree", "lightgbm,xgboost", /*prepares=*/false, /*one_task=*/false, /*kept_warm=*/true,
+     /*started_ahead=*/false, /*nice=*/5},
 };
 
 // The first program that takes such a task: one that names the kind of model goes first.
@@ -30,7 +39,11 @@ inline const Program& ProgramFor(TaskKind kind, absl::string_view model) {
   const Program* any = nullptr;
   for (const Program& program : kPrograms) {
     if (program.prepares != prepares) continue;
-    if (*program.models != '\0' && program.models == model) return program;
+    if (kind == TaskKind::kTrain && *program.models != '\0') {
+      for (const absl::string_view trained : absl::StrSplit(program.models, ',')) {
+        if (trained == model) return program;
+      }
+    }
     if (any == nullptr && *program.models == '\0') any = &program;
   }
   return *any;

@@ -119,7 +119,7 @@ void WorkerCore::KeepSparesOf(const Program& program, absl::Duration now) {
     std::set<int> busy;
     for (const auto& [id, a] : attempts_) busy.insert(a.task.slots.begin(), a.task.slots.end());
     for (int gpu = 0; gpu < static_cast<int>(slots_.size()); ++gpu) {
-      if (busy.count(gpu) == 0) wanted.emplace_back(gpu, 1);
+      if (busy.count(gpu) == 0) wanted.emplace_back(gpu, program.started_ahead ? 1 : 0);
     }
     // Ranks without a GPU are for predictions; none waits for the next.
     for (auto& [id, process] : processes_) {
@@ -133,6 +133,7 @@ void WorkerCore::KeepSparesOf(const Program& program, absl::Duration now) {
     const int free = CountSpares(program, -1);
     int count = WantedSpares(slots, BusySlots(), std::numeric_limits<int64_t>::max());
     if (free < count) count = WantedSpares(slots, BusySlots(), available_bytes_());
+    if (!program.started_ahead) count = 0;
     wanted.emplace_back(-1, count);
   }
   for (const auto& [gpu, count] : wanted) {

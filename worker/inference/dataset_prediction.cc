@@ -12,6 +12,7 @@
 #include "common/data/table/mapped_file.h"
 #include "common/data/table/npy.h"
 #include "worker/inference/images_file.h"
+#include "worker/learner/learner.h"
 #include "worker/task/failure.h"
 
 namespace traind {
@@ -177,7 +178,7 @@ absl::Status DatasetPrediction::ReuseEarlierValues() {
 
 absl::Status DatasetPrediction::PredictWith(int index) {
   const ModelChoice& choice = spec_.models[static_cast<size_t>(index)];
-  auto model = TrainedModel::Load(task_.state_dir, choice.dir);
+  auto model = TrainedModel::Load(task_.state_dir, choice.dir, task_.threads);
   if (model.ok() && (*model)->table_sha256() != table_sha256_) {
     model = absl::FailedPreconditionError("it was trained on another table");
   }

@@ -27,6 +27,7 @@ constexpr int kFormat = 1;
 constexpr char kDigest[] = "sha256";
 constexpr char kPrefix[] = "checkpoint-";
 constexpr char kManifest[] = ".json";
+constexpr const char* kKinds[] = {"lightgbm", "xgboost"};
 
 Json NumberToJson(double value) {
   if (std::isnan(value)) return "NaN";
@@ -112,7 +113,7 @@ absl::Status CheckFits(const TreeCheckpoint& c, const TreeCheckpoint& expected,
   const auto differs = [&](absl::string_view what) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is of another ", what));
   };
-  if (c.kind != expected.kind) return differs("model");
+  if (!expected.kind.empty() && c.kind != expected.kind) return differs("model");
   if (c.table_sha256 != expected.table_sha256) return differs("table");
   if (c.fold != expected.fold) return differs("fold");
   if (c.seed != expected.seed) return differs("seed");
@@ -201,12 +202,23 @@ absl::StatusOr<TreeCheckpoint> NewestTrees(const std::string& state_dir, const s
   return NewestOf(state_dir, dir, std::numeric_limits<int64_t>::max(), expected, warnings);
 }
 
+bool HasTrees(const std::string& state_dir, const std::string& dir) {
+  std::error_code error;
+  for (const int64_t rounds : RoundsIn(absl::StrCat(state_dir, "/", dir))) {
+    for (const char* kind : kKinds) {
+      const std::string trees = TreesPath(ManifestPath(dir, rounds), kind);
+      if (fs::exists(absl::StrCat(state_dir, "/", trees), error)) return true;
+    }
+  }
+  return false;
+}
+
 void PruneTrees(const std::string& state_dir, const std::string& dir, size_t newest) {
   const std::vector<int64_t> rounds = RoundsIn(absl::StrCat(state_dir, "/", dir));
   for (size_t i = newest; i < rounds.size(); ++i) {
     const std::string manifest = absl::StrCat(state_dir, "/", ManifestPath(dir, rounds[i]));
     unlink(manifest.c_str());
-    for (const char* kind : {"lightgbm", "xgboost"}) unlink(TreesPath(manifest, kind).c_str());
+    for (const char* kind : kKinds) unlink(TreesPath(manifest, kind).c_str());
   }
 }
 

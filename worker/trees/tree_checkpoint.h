@@ -45,7 +45,7 @@ absl::StatusOr<SavedTrees> WriteTrees(const std::string& state_dir, const std::s
                                       const TreeCheckpoint& checkpoint);
 
 // Errors: NotFound; DataLoss says how it is damaged; FailedPrecondition: it is sound, but of
-// another kind, table, fold or seed than `expected`.
+// another kind (unless expected.kind is empty), table, fold or seed than `expected`.
 absl::StatusOr<TreeCheckpoint> ReadTrees(const std::string& state_dir, const std::string& manifest,
                                          const TreeCheckpoint& expected);
 
@@ -58,6 +58,9 @@ absl::StatusOr<TreeCheckpoint> FindTrees(const std::string& state_dir, const std
 absl::StatusOr<TreeCheckpoint> NewestTrees(const std::string& state_dir, const std::string& dir,
                                            const TreeCheckpoint& expected,
                                            std::vector<std::string>& warnings);
+
+// Whether checkpoints of trees lie in the folder.
+bool HasTrees(const std::string& state_dir, const std::string& dir);
 
 // Removes all checkpoints of a folder but the newest `newest`, each manifest first.
 void PruneTrees(const std::string& state_dir, const std::string& dir, size_t newest);

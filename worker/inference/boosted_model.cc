@@ -1,0 +1,34 @@
+#include "worker/inference/boosted_model.h"
+
+#include <vector>
+
+#include "common/base/status_macros.h"
+
+namespace traind {
+
+absl::StatusOr<std::unique_ptr<TrainedModel>> BoostedModel::Load(const std::string& state_dir,
+                                                                 const std::string& dir,
+                                                                 ModelFile file, int threads) {
+  std::unique_ptr<BoostedModel> model(new BoostedModel(std::move(file)));
+  TreeCheckpoint expected;
+  expected.table_sha256 = model->file_.table_sha256;
+  expected.fold = model->file_.fold;
+  expected.seed = model->file_.seed;
+  std::vector<std::string> passed_over;
+  ASSIGN_OR_RETURN(const TreeCheckpoint found, NewestTrees(state_dir, dir, expected, passed_over));
+  ASSIGN_OR_RETURN(
+      model->trees_,
+      LoadTrees(found.kind, found.trees, static_cast<int>(model->file_.input.outputs()), threads));
+  model->best_rounds_ = found.has_best ? found.best_rounds : found.rounds;
+  model->attempt_ = found.attempt;
+  model->epoch_ = found.has_best ? found.best_epoch : found.epoch;
+  model->step_ = found.rounds;
+  return model;
+}
+
+absl::Status BoostedModel::Predict(const LaterRows& rows, int64_t begin, int64_t end,
+                                   absl::Span<float> out) {
+  return trees_->Predict(tree_encoder_.Encode(rows, begin, end), best_rounds_, out);
+}
+
+}  // namespace traind
