@@ -24,27 +24,29 @@ class SmapeGradients {
   }
 
   // Sets both for these predictions. The true second derivative is 0 or negative nearly everywhere;
-  // in its place stands the one with which a Newton step over a single row has the row's own size.
-  // The loss is scaled by the square of the mean size of targets, so that limits on sums of
-  // hessians mean what they do for the squared error.
+  // in its place stands that of the parabola that touches |p - t| from above, so that a Newton
+  // step over a single row ends at its target and no step makes things worse. Both are scaled so
+  // that limits on sums of hessians mean what they do for the squared error.
   template <class Number>
   void At(const Number* predictions) {
+    double sum = 0;
+    for (size_t i = 0; i < targets_.size(); ++i) sum += std::fabs(predictions[i] - targets_[i]);
+    const double mean = std::max(1e-12 * size_, sum / static_cast<double>(targets_.size()));
     for (size_t i = 0; i < targets_.size(); ++i) {
       const double p = predictions[i], t = targets_[i];
-      const double error = p - t;
+      const double error = p - t, far = std::fabs(error);
       const double total = std::max(std::fabs(p) + std::fabs(t), kLeastShare * size_);
-      const double weight = weights_.empty() ? 1 : weights_[i];
-      const double share = size_ / total;
-      const double slope =
-          (error > 0) - (error < 0) - std::fabs(error) / total * ((p > 0) - (p < 0));
-      gradients[i] = static_cast<float>(weight * slope * share * size_);
-      hessians[i] = static_cast<float>(weight * share * share);
+      const double weight = (weights_.empty() ? 1 : weights_[i]) * size_ / total;
+      const double slope = (error > 0) - (error < 0) - far / total * ((p > 0) - (p < 0));
+      gradients[i] = static_cast<float>(weight * slope * mean);
+      hessians[i] = static_cast<float>(weight * mean / std::max(far, kLeastError * mean));
     }
   }
 
  private:
   // Rows near 0 do not outweigh all others.
   static constexpr double kLeastShare = 0.01;
+  static constexpr double kLeastError = 0.1;  // of the mean one
 
   std::vector<float> targets_, weights_;
   double size_ = 1;

@@ -110,6 +110,15 @@ class XgboostTrees final : public TreeModel {
   const int outputs_, threads_;
 };
 
+// The library would begin with one Newton step from 0, which for pseudo-Huber leads far away.
+void BeginWithMedian(const BoosterData& data, bool resumed, Parameters& parameters) {
+  if (resumed) return;  // the trees have it
+  std::vector<float> sorted = data.targets;
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  parameters.emplace_back("base_score", ParameterText(*middle));
+}
+
 void AddObjective(const TreeSpec& spec, const BoosterData& data, bool resumed,
                   Parameters& parameters) {
   switch (spec.loss) {
@@ -124,17 +133,10 @@ void AddObjective(const TreeSpec& spec, const BoosterData& data, bool resumed,
     case TreeLoss::kHuber:
       parameters.emplace_back("objective", "reg:pseudohubererror");
       parameters.emplace_back("huber_slope", ParameterText(spec.huber_delta * data.target_scale));
-      return;
-    case TreeLoss::kSmape: {
-      // The gradients are our own; they begin with the median.
+      return BeginWithMedian(data, resumed, parameters);
+    case TreeLoss::kSmape:  // the gradients are our own
       parameters.emplace_back("objective", "reg:squarederror");
-      if (resumed) return;
-      std::vector<float> sorted = data.targets;
-      const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-      std::nth_element(sorted.begin(), middle, sorted.end());
-      parameters.emplace_back("base_score", ParameterText(*middle));
-      return;
-    }
+      return BeginWithMedian(data, resumed, parameters);
   }
 }
 
