@@ -13,8 +13,10 @@
 #include "common/base/engine_version.h"
 #include "common/base/status_macros.h"
 #include "common/base/suggest.h"
+#include "common/job_rules/task_rules.h"
 #include "common/spec/presets.h"
 #include "common/spec/spec_rules.h"
+#include "server/intake/automatic.h"
 #include "server/intake/media_files.h"
 #include "server/intake/media_load.h"
 #include "server/intake/pretrained_file.h"
@@ -68,7 +70,8 @@ std::string CacheKey(v1::JobSpec spec) {
 std::string SpeedKey(const v1::JobSpec& spec) {
   if (!spec.has_train()) return "";
   v1::JobSpec shape;
-  *shape.mutable_model() = spec.model();
+  // The first of several trials is the one that the Plan is made for.
+  *shape.mutable_model() = spec.trials_size() > 0 ? spec.trials(0).model() : spec.model();
   shape.mutable_model()->clear_pretrained();
   shape.mutable_data()->set_window(spec.data().window());
   if (spec.data().has_image()) *shape.mutable_data()->mutable_image() = spec.data().image();
@@ -88,13 +91,26 @@ std::string SpeedKey(const v1::JobSpec& spec) {
   return Sha256Hex(SpecToJson(shape));
 }
 
+// Returns the epochs that the Plan is made for: of several trials those of the first.
+int EpochsOf(const v1::JobSpec& spec) {
+  const v1::ModelSpec& model = spec.trials_size() > 0 ? spec.trials(0).model() : spec.model();
+  if (model.has_lightgbm()) {
+    return static_cast<int>(EpochsOfRounds(model.lightgbm().num_iterations()));
+  }
+  if (model.has_xgboost()) {
+    return static_cast<int>(EpochsOfRounds(model.xgboost().num_boost_round()));
+  }
+  const bool own = spec.trials_size() > 0 && spec.trials(0).has_train();
+  return own ? spec.trials(0).train().epochs() : spec.train().epochs();
+}
+
 Spec ToDomain(const v1::JobSpec& from) {
   Spec to;
   to.name = from.name();
   to.metric = from.task().metric();
   to.higher_is_better = HigherIsBetter(to.metric);
   to.folds = from.data().folds();
-  to.epochs = from.train().epochs();
+  to.epochs = from.has_train() ? EpochsOf(from) : 0;
   to.patience = from.train().patience();
   to.seeds = std::max(1, from.train().seeds());
   to.slots = from.resources().slots();
@@ -294,6 +310,11 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
   }
   CheckedSpec checked;
   v1::JobSpec with_preset = spec;
+  if (spec.task().type().empty()) {
+    RETURN_IF_ERROR(FillTaskType(files_, with_preset, &checked.warnings));
+    for (const SpecError& error : CheckSpec(with_preset)) mistakes.push_back(error.message);
+    if (!mistakes.empty()) return Mistakes(mistakes);
+  }
   checked.preset_fields = ApplyPreset(with_preset);
   checked.resolved = ResolveSpec(std::move(with_preset));
   v1::DataSpec* const data = checked.resolved.mutable_data();
@@ -333,6 +354,7 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
   CheckColumns(checked.resolved, **train, test->get(), &mistakes, &checked.warnings);
   if (!mistakes.empty()) return Mistakes(mistakes);
 
+  FillTrials(files_, **train, spec, checked.resolved);
   data->set_train((*train)->path);
   if (*test != nullptr) data->set_test((*test)->path);
   checked.spec = ToDomain(checked.resolved);

@@ -21,8 +21,7 @@ using google::protobuf::FieldDescriptor;
 TEST(SpecRulesTest, TheSmallestSpecIsGood) { EXPECT_EQ(Errors(GoodSpec()), ""); }
 
 TEST(SpecRulesTest, RequiredFieldsAreMissed) {
-  EXPECT_EQ(Errors(v1::JobSpec()),
-            "api: api is missing\ntask: task is missing\ndata: data is missing");
+  EXPECT_EQ(Errors(v1::JobSpec()), "data: data is missing");
   v1::JobSpec spec = GoodSpec();
   spec.mutable_data()->clear_train();
   EXPECT_EQ(Errors(spec), "data.train: data.train is missing");
