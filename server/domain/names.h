@@ -1,6 +1,6 @@
 // The names of the enumerators of job.h, as in proto/job.proto without prefix: QUEUED,
 // BUDGET_REACHED. For messages and the Job's history. Those of an AttemptEndReason are in
-// common/facts/reasons.h.
+// common/facts/reasons.h, those of a Quality in common/publish/prediction.h.
 // Threads: safe. What is returned lives for ever.
 #pragma once
 
@@ -12,7 +12,6 @@ const char* Name(JobState state);
 const char* Name(JobEndReason reason);
 const char* Name(TaskState state);
 const char* Name(PendingReason reason);
-const char* Name(Quality quality);  // NONE where there is no Prediction
 
 // prepare, fold-<k>, or fold-<k>-seed-<s> of its extra seeds.
 std::string TaskName(TaskKind kind, int fold, int seed);
