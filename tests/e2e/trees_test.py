@@ -33,7 +33,7 @@ for KIND in ("lightgbm", "xgboost"):
             job = house.submit(spec_of(house, kind), "--wait")
             assert (job["state"], job["quality"]) == ("SUCCEEDED", "FULL"), job
             assert all(f["state"] == "DONE" for f in job["folds"]), job["folds"]
-            assert job["predictions"]["oof_score"] > 0.8, job["predictions"]
+            assert job["scores"]["oof"] > 0.8, job["scores"]
             assert house.processes("traintree"), "it is kept for the next task"
             whole = rows_of(os.path.join(house.results(job["id"]), "current/predictions.csv"))
             copy = os.path.join(house.root, "later.csv")
@@ -77,7 +77,7 @@ def _():
             for i, feature in enumerate(features):
                 text = row[header.index(feature["name"])]
                 if i in numbers:
-                    cells.append(float(text) if text else float("nan"))
+                    cells.append(float(text) if text not in ("", "?") else float("nan"))
                 else:
                     known = feature["categories"]
                     code = codes[i][known.index(text)] - 2 if text in known else -1
