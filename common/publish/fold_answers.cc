@@ -69,7 +69,7 @@ std::vector<float> MeanOof(const std::vector<LoadedMember>& models, const Loaded
 
 FoldAnswer AnswerBy(LoadedMember first) {
   FoldAnswer answer;
-  answer.complete = first.member.seed == 0 && first.member.complete;
+  answer.complete = !IsExtra(first.member) && first.member.complete;
   answer.score = first.member.score;
   answer.oof = first.oof;
   answer.models.push_back(std::move(first));
@@ -96,18 +96,18 @@ AnswersByFold ChooseAnswers(const PublishRequest& request, const ScoringData& sc
     return std::make_tuple(a.complete, a.attempt, a.epochs_done) >
            std::make_tuple(b.complete, b.attempt, b.epochs_done);
   });
-  std::map<std::pair<int, int>, LoadedMember> chosen;  // keyed by fold and seed
+  std::map<std::tuple<int, int, int>, LoadedMember> chosen;  // keyed by fold, trial and seed
   for (const Member& candidate : candidates) {
-    const std::pair<int, int> key(candidate.fold, candidate.seed);
+    const auto key = std::make_tuple(candidate.fold, candidate.trial, candidate.seed);
     if (chosen.count(key) > 0) continue;
     absl::StatusOr<LoadedMember> loaded = Load(request, scoring, candidate);
     if (loaded.ok()) chosen.emplace(key, *std::move(loaded));
   }
   AnswersByFold answers;
   for (auto& [key, loaded] : chosen) {
-    const auto answer = answers.find(key.first);
+    const auto answer = answers.find(loaded.member.fold);
     if (answer == answers.end()) {
-      answers.emplace(key.first, AnswerBy(std::move(loaded)));
+      answers.emplace(loaded.member.fold, AnswerBy(std::move(loaded)));
     } else {
       AddUnlessWorse(scoring, std::move(loaded), answer->second);
     }

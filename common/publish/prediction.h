@@ -28,8 +28,18 @@ struct Member {
   double best_epoch = 0;
   int64_t step = 0;
   double weight = 0;  // in the ensemble, set by Publish; 0: none, or not recorded
-  int seed = 0;  // number of the model in its fold; seed 0 decides whether the fold is complete
+  // The setting of the model (Spec::trials), and the number among the fold's models with it.
+  int trial = 0;
+  int seed = 0;
+  std::string kind;  // of model: mlp, lightgbm, ...; empty: unknown
 };
+
+// A model besides its fold's first: of another trial or another seed. The fold is complete without
+// it. model: whatever has a trial and a seed.
+template <class T>
+bool IsExtra(const T& model) {
+  return model.trial > 0 || model.seed > 0;
+}
 
 // A file of a Prediction besides predictions.csv.
 struct PredictionFile {

@@ -99,7 +99,9 @@ class Fields {
 
 Json MemberJson(const Member& member) {
   return {{"fold", member.fold},
+          {"trial", member.trial},
           {"seed", member.seed},
+          {"kind", member.kind},
           {"attempt", member.attempt},
           {"complete", member.complete},
           {"score", Number(member.score)},
@@ -131,6 +133,10 @@ std::string ParseMember(const Json& json, Member& member) {
     fields.Read("weight", member.weight);
   }
   if (json.contains("seed")) fields.Read("seed", member.seed);
+  if (json.contains("trial")) {
+    fields.Read("trial", member.trial);
+    fields.Read("kind", member.kind);
+  }
   return fields.wrong();
 }
 

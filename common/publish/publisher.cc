@@ -28,8 +28,8 @@ namespace traind {
 namespace {
 
 bool SameFiles(const Member& a, const Member& b) {
-  return a.fold == b.fold && a.seed == b.seed && a.oof_sha256 == b.oof_sha256 &&
-         a.test_sha256 == b.test_sha256;
+  return a.fold == b.fold && a.trial == b.trial && a.seed == b.seed &&
+         a.oof_sha256 == b.oof_sha256 && a.test_sha256 == b.test_sha256;
 }
 
 // Out-of-fold values of some training rows.
@@ -176,7 +176,7 @@ JoinedValues Join(const EnsembleWeights& weights, const AnswersByFold& members,
 // Counts the folds whose first model is complete.
 int CompleteFolds(const std::vector<Member>& members) {
   return static_cast<int>(std::count_if(members.begin(), members.end(), [](const Member& member) {
-    return member.seed == 0 && member.complete;
+    return !IsExtra(member) && member.complete;
   }));
 }
 

@@ -171,7 +171,7 @@ void ControlCore::Impl::EnterFinalizing(JobEntry& entry) {
     }
     SettleFold(entry, static_cast<int>(i), task.message.empty() ? "no time left" : task.message);
     const Task& settled = entry.view().tasks[i];
-    if (settled.seed == 0 && !settled.member) without_answer.push_back(settled.fold);
+    if (!IsExtra(settled) && !settled.member) without_answer.push_back(settled.fold);
   }
   NoteCutOff(entry, without_answer);
   SetState(entry, JobState::kFinalizing);
@@ -219,17 +219,17 @@ void ControlCore::Impl::NoteLeftOut(JobEntry& entry) {
          answering.empty() ? "the floor answers" : absl::StrCat(answering.size(), " folds answer"));
 }
 
-// Tells which extra seeds were left out because the fold's answers are better without them.
+// Tells which extra models were left out because the fold's answers are better without them.
 void ControlCore::Impl::NoteModelsLeftOut(JobEntry& entry, const std::set<int>& answering) {
   const Job& job = entry.view();
   const std::vector<Member>& members = job.prediction->members;
   std::vector<std::string> out;
   for (const Task& task : job.tasks) {
-    if (!task.member || task.seed == 0 || answering.count(task.fold) == 0) continue;
+    if (!task.member || !IsExtra(task) || answering.count(task.fold) == 0) continue;
     const bool in = std::any_of(members.begin(), members.end(), [&task](const Member& member) {
-      return member.fold == task.fold && member.seed == task.seed;
+      return member.fold == task.fold && member.trial == task.trial && member.seed == task.seed;
     });
-    if (!in) out.push_back(TaskName(task.kind, task.fold, task.seed));
+    if (!in) out.push_back(TaskName(task));
   }
   if (out.empty()) return;
   const size_t all = members.size() + out.size(),
