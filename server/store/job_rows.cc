@@ -152,7 +152,8 @@ absl::Status ReadLabels(Connection& db, int64_t number, Job& job) {
 
 absl::Status ReadTasks(Connection& db, int64_t number, Job& job) {
   Query q = db.Select(
-      "SELECT t.kind, t.fold, trial, state, t.attempt, attempts, failures, losses, not_before_ms, "
+      "SELECT t.kind, t.fold, t.trial, state, t.attempt, attempts, failures, losses, "
+      "not_before_ms, "
       "epochs_planned, epochs_done, score, message, step_s, step_p90_s, evaluate_s, predict_s, "
       "epoch_s, steps_per_epoch, probe_s, validate_all_s, predict_all_s, from_job, reused, "
       "row_share, retry_batch, t.seed, member_json, c.attempt, c.step, c.fold, c.epoch, "
