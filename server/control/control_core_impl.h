@@ -344,7 +344,7 @@ class ControlCore::Impl {
   void EnterFinalizing(JobEntry& entry);
   void AdvanceFinalizing(JobEntry& entry);
   void NoteLeftOut(JobEntry& entry);
-  void NoteModelsLeftOut(JobEntry& entry, const std::set<int>& answering);
+  void NoteModelsLeftOut(JobEntry& entry);
   void Conclude(JobEntry& entry);
   void End(JobEntry& entry, JobState state, JobEndReason reason, std::string message);
   absl::Time FinishedAt(const JobEntry& entry) const;

@@ -96,20 +96,6 @@ const char* Name(PendingReason reason) {
   return "?";
 }
 
-const char* Name(Quality quality) {
-  switch (quality) {
-    case Quality::kNone:
-      return "NONE";
-    case Quality::kFloor:
-      return "FLOOR";
-    case Quality::kDegraded:
-      return "DEGRADED";
-    case Quality::kFull:
-      return "FULL";
-  }
-  return "?";
-}
-
 std::string TaskName(TaskKind kind, int fold, int trial, int seed) {
   switch (kind) {
     case TaskKind::kPrepare:

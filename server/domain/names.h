@@ -1,6 +1,6 @@
 // The names of the enumerators of job.h, as in proto/job.proto without prefix: QUEUED,
 // BUDGET_REACHED. For messages and the Job's history. Those of an AttemptEndReason are in
-// common/facts/reasons.h.
+// common/facts/reasons.h, those of a Quality in common/publish/prediction.h.
 // Threads: safe. What is returned lives for ever.
 #pragma once
 
@@ -14,7 +14,6 @@ const char* Name(JobState state);
 const char* Name(JobEndReason reason);
 const char* Name(TaskState state);
 const char* Name(PendingReason reason);
-const char* Name(Quality quality);  // NONE where there is no Prediction
 
 // prepare, fold-<k>, or fold-<k>-trial-<t>-seed-<s>, without those of them that are 0.
 std::string TaskName(TaskKind kind, int fold, int trial, int seed);

@@ -4,10 +4,14 @@
 #include <absl/strings/str_cat.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "proto/job.pb.h"
 
 namespace traind {
 namespace {
+
+std::string Name(Quality quality) { return QualityName(quality); }
 
 // Every value of the proto enum but its 0, which says that nothing was said.
 template <typename Ours>
