@@ -75,7 +75,7 @@ def _():
         cells = []
         for row in rows:
             for i, feature in enumerate(features):
-                text = row[header.index(feature["name"])]
+                text = row[header.index(feature["name"])].strip()
                 if i in numbers:
                     cells.append(float(text) if text not in ("", "?") else float("nan"))
                 else:

@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<TrainedModel>> NetworkModel::Load(const std::stri
 }
 
 absl::Status NetworkModel::CreateLearner(const std::string& state_dir) {
-  ASSIGN_OR_RETURN(const TrainingSpec spec, ParseTrainingSpec(file_.spec_json));
+  ASSIGN_OR_RETURN(const TrainingSpec spec, ParseTrainingSpec(file_.spec_json, file_.trial));
   LearnerOptions options;
   options.model = spec.model;
   if (options.model.script.has_value()) {

@@ -38,7 +38,7 @@ absl::Status TreeTrainer::Start() {
     return absl::InvalidArgumentError(absl::StrCat("epochs: ", orders_.epochs, " is below 1"));
   }
   ResetPeakResident();
-  ASSIGN_OR_RETURN(spec_, ParseTreeSpec(train_.spec_json, /*trial=*/0));
+  ASSIGN_OR_RETURN(spec_, ParseTreeSpec(train_.spec_json, train_.trial));
   spec_.seed = SeedOfModel(spec_.seed, train_.seed);
   if (train_.rank > 0) return SayStarted(), absl::OkStatus();
   ASSIGN_OR_RETURN(fold_, LoadTreeFold(train_, spec_));
@@ -58,6 +58,7 @@ void TreeTrainer::SaveModelFile() {
   ModelFile file;
   file.job = train_.job;
   file.fold = train_.fold;
+  file.trial = train_.trial;
   file.seed = spec_.seed;
   file.table_sha256 = fold_.table->schema().content_sha256;
   file.spec_json = train_.spec_json;
@@ -335,6 +336,7 @@ rank_protocol::FoldSaved TreeTrainer::FoldSavedNow() const {
   rank_protocol::FoldSaved saved;
   saved.attempt = train_.attempt;
   saved.fold = train_.fold;
+  saved.trial = train_.trial;
   saved.seed = train_.seed;
   saved.epochs_done = EpochsDone();
   saved.score = best_metric_;
