@@ -240,13 +240,14 @@ absl::Status PrepareRun::ImproveFloor(const Floor& first) {
     const absl::Duration left = absl::Milliseconds(task_.remaining_ms) - Spent();
     options.time = std::min(options.time, std::max(absl::ZeroDuration(), left * kFloorShare));
   }
-  // Each of many words says little. The penalty is large enough that all words together do not
-  // outweigh the other columns.
-  if (!spec_.text_columns.empty()) options.l2 = FloorColumns(table_->schema());
-  // In a forecast the row's own columns are not known.
-  std::optional<Floor> better =
-      split_.shape.horizon > 0 ? LagFloor(*table_, Folds(), spec_.metric, period_, options, clock_)
-                               : LinearFloor(*table_, Folds(), spec_.metric, options, clock_);
+  options.texts = !spec_.text_columns.empty();
+  std::optional<Floor> better;
+  if (split_.shape.horizon > 0) {
+    // In a forecast the row's own columns are not known.
+    better = LagFloor(*table_, Folds(), spec_.metric, period_, options, clock_);
+  } else if (auto linear = LinearFloor(*table_, Folds(), spec_.metric, options, clock_)) {
+    better = std::move(linear->floor);
+  }
   if (!better || !Better(spec_.metric, better->score, first.score)) return absl::OkStatus();
   RETURN_IF_ERROR(PublishFloor(*better));
   ReportFloor(*better);
