@@ -15,6 +15,8 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
+// Models that are tried with other settings (model.automatic) are not tried with other seeds, too.
+constexpr absl::string_view kSeeds = "train.seeds";
 constexpr PresetField kFast1[] = {
     {"data.folds", "3"},
     {"train.epochs", "12"},
@@ -38,7 +40,7 @@ constexpr PresetField kBest2[] = {
     {"data.folds", "8"},
     {"train.epochs", "35"},
     {"train.patience", "5"},
-    {"train.seeds", "3"},
+    {kSeeds, "3"},
 };
 
 struct Preset {
@@ -107,6 +109,7 @@ std::vector<std::string> ApplyPreset(v1::JobSpec& spec) {
   ChooseModel(spec);
   if (spec.kind_case() == v1::JobSpec::KIND_NOT_SET) spec.mutable_train();
   for (const PresetField& field : PresetFields(spec.preset())) {
+    if (spec.model().has_automatic() && field.path == kSeeds) continue;
     const Place place = Find(field.path, &spec);
     if (place.message == nullptr || IsSet(place)) continue;
     Set(place, field.value);

@@ -60,10 +60,14 @@ v1::JobSpec GoOnFrom(v1::JobSpec source, const v1::JobSpec& spec) {
   // A list is replaced, not made longer.
   if (spec.model().mlp().hidden_size() > 0) source.mutable_model()->mutable_mlp()->clear_hidden();
   if (spec.data().targets_size() > 0) source.mutable_data()->clear_targets();
+  if (spec.model().automatic().kinds_size() > 0) {
+    source.mutable_model()->mutable_automatic()->clear_kinds();
+  }
   if (spec.train().loss().weights_size() > 0) {
     source.mutable_train()->mutable_loss()->clear_weights();
   }
   MergeSpec(spec, source);
+  if (!source.model().has_automatic()) source.clear_trials();
   return source;
 }
 
@@ -80,6 +84,7 @@ std::vector<std::string> FieldsAgainstSource(const v1::JobSpec& source, const v1
                                                 "resources",
                                                 "train.epochs",
                                                 "train.patience",
+                                                "model.automatic.trials",
                                                 "train.seeds",
                                                 "train.checkpoint_every",
                                                 "train.checkpoint_epochs",

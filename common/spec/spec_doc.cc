@@ -26,7 +26,14 @@ constexpr char kIntroduction[] = R"(# The job spec
 
 What a user submits: YAML, or JSON. `trainctl submit -f job.yaml` reads it strictly: an unknown or
 repeated key, a wrong type or a value out of range is an error with its line and column, and
-nothing is submitted. A key that is left out, or empty, has its default.
+nothing is submitted. A key that is left out, or empty, has its default. The shortest spec is
+
+```yaml
+data: {train: adult_train.csv, test: adult_test.csv, target: income}
+budget: {time: 60s}
+```
+
+and a longer one
 
 ```yaml
 api: v1

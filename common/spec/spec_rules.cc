@@ -18,6 +18,7 @@
 
 #include "common/job_rules/task_rules.h"
 #include "common/metrics/metrics.h"
+#include "common/spec/automatic_rules.h"
 #include "common/spec/field_text.h"
 #include "common/spec/media_rules.h"
 #include "common/spec/presets.h"
@@ -185,6 +186,8 @@ void SetDefault(const FieldDescriptor& field, absl::string_view text, Message& m
   }
 }
 
+}  // namespace
+
 void FillDefaults(Message& message) {
   const Descriptor& type = *message.GetDescriptor();
   const Reflection& access = *message.GetReflection();
@@ -203,6 +206,8 @@ void FillDefaults(Message& message) {
     }
   }
 }
+
+namespace {
 
 // ---- Rules of several fields -------------------------------------------------
 
@@ -270,9 +275,8 @@ void CheckRoles(const v1::DataSpec& data, FieldChecker& check) {
   }
 }
 
-void CheckData(const v1::JobSpec& spec, FieldChecker& check) {
+void CheckData(const v1::JobSpec& spec, const std::string& type, FieldChecker& check) {
   const v1::DataSpec& data = spec.data();
-  const std::string& type = spec.task().type();
   if (spec.has_data() && data.target().empty() && data.targets_size() == 0 && !check.partial() &&
       !data.has_volume()) {
     check.Add("data.target", "is missing");
@@ -305,9 +309,9 @@ void CheckData(const v1::JobSpec& spec, FieldChecker& check) {
   }
 }
 
-void CheckTrain(const v1::JobSpec& spec, FieldChecker& check) {
+void CheckLoss(const v1::JobSpec& spec, const std::string& type, FieldChecker& check) {
   const v1::TrainSpec& train = spec.train();
-  const std::string &type = spec.task().type(), &loss = train.loss().kind();
+  const std::string& loss = train.loss().kind();
   const int classes = spec.data().volume().classes_size();
   const std::vector<std::string> fitting = LossesOf(type, classes);
   if (!loss.empty() && !absl::c_linear_search(fitting, loss)) {
@@ -329,6 +333,11 @@ void CheckTrain(const v1::JobSpec& spec, FieldChecker& check) {
   if (balanced && train.loss().weights_size() > 0) {
     check.Add("train.loss.weights", "contradicts class_weights: balanced");
   }
+}
+
+void CheckTrain(const v1::JobSpec& spec, const std::string& type, FieldChecker& check) {
+  const v1::TrainSpec& train = spec.train();
+  if (!type.empty()) CheckLoss(spec, type, check);
   const v1::OptimizerSpec& optimizer = train.optimizer();
   const auto momentum =
       optimizer.has_momentum() ? std::make_optional(optimizer.momentum()) : std::nullopt;
@@ -418,7 +427,8 @@ void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
   }
   CheckLabels(spec, check);
   if (UsesModelsOfAnother(spec)) return CheckBorrowed(spec, check);
-  const std::string& type = spec.task().type();
+  // What a partial spec leaves out stands in the other one.
+  const std::string type = check.partial() ? spec.task().type() : TypeOfSpec(spec).type;
   const std::string& metric = spec.task().metric();
   const std::vector<std::string> fitting = MetricsOf(type);
   const bool known_type = !type.empty() && CheckWord(RulesOfTaskType(), type).ok();
@@ -426,13 +436,14 @@ void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
     check.Add("task.metric", absl::StrCat("'", metric, "' does not fit ", type, "; use ",
                                           absl::StrJoin(fitting, ", ")));
   }
-  CheckData(spec, check);
+  CheckData(spec, type, check);
   if (spec.model().mlp().hidden_size() > kMostHiddenLayers) {
     check.Add("model.mlp.hidden", absl::StrCat("has ", spec.model().mlp().hidden_size(),
                                                " layers; ", kMostHiddenLayers, " are the most"));
   }
-  CheckTrain(spec, check);
+  CheckTrain(spec, type, check);
   const auto add = [&](const std::string& path, const std::string& what) { check.Add(path, what); };
+  CheckAutomatic(spec, type, add);
   CheckMedia(spec, check.partial(), add);
   CheckMultiples(spec, check);
   CheckPretrained(spec.model(), add);
@@ -471,6 +482,7 @@ v1::JobSpec ResolveSpec(v1::JobSpec spec) {
     spec.clear_resources();
     return spec;
   }
+  spec.mutable_task()->set_type(TypeOfSpec(spec).type);
   ApplyPreset(spec);
   if (spec.task().type() == "forecasting") {
     if (!spec.data().has_window()) spec.mutable_data()->set_window(kDefaultWindow);
@@ -480,6 +492,9 @@ v1::JobSpec ResolveSpec(v1::JobSpec spec) {
     spec.mutable_task()->set_metric(DefaultMetric(spec.task().type()));
   }
   ChooseModel(spec);
+  if (spec.model().has_automatic() && spec.predictions().ensemble().empty()) {
+    spec.mutable_predictions()->set_ensemble("greedy");
+  }
   if (spec.kind_case() == v1::JobSpec::KIND_NOT_SET) spec.mutable_train();
   if (spec.data().has_volume() && spec.has_train()) spec.mutable_train()->mutable_patches();
   // Reading the defaults' text takes longer than all else, so it is done once for

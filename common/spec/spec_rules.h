@@ -9,6 +9,7 @@
 
 #include <absl/status/statusor.h>
 #include <absl/strings/string_view.h>
+#include <google/protobuf/message.h>
 
 #include <string>
 #include <vector>
@@ -33,8 +34,11 @@ bool UsesModelsOfAnother(const v1::JobSpec& spec);
 
 // Fills unset fields with their defaults: the metric by task type, the MLP where
 // no model is named, train where no kind is. `auto` stays 0 or empty.
-// REQUIRES: CheckSpec(spec) is empty.
+// REQUIRES: CheckSpec(spec) is empty; the spec names its task's type, or TypeOfSpec knows it.
 v1::JobSpec ResolveSpec(v1::JobSpec spec);
+
+// Fills the unset fields of one section and of those below it, of a oneof only where it was chosen.
+void FillDefaults(google::protobuf::Message& message);
 
 // What is set in `over` replaces what `under` has; repeated fields are added to it. Protobuf's own
 // MergeFrom would add a Duration of 500ms to one of 60s, as it merges seconds and nanoseconds

@@ -121,9 +121,9 @@ absl::StatusOr<std::shared_ptr<const DataFile>> DataFiles::Look(const std::strin
   return result;
 }
 
-absl::StatusOr<std::shared_ptr<const DataFile>> DataFiles::Read(int fd, const std::string& resolved,
-                                                                const std::string& name,
-                                                                int64_t bytes) {
+namespace {
+
+absl::StatusOr<std::string> ReadFirst(int fd, const std::string& resolved, int64_t bytes) {
   std::string part(static_cast<size_t>(std::min(bytes, kSampleBytes)), '\0');
   size_t got = 0;
   while (got < part.size()) {
@@ -134,6 +134,23 @@ absl::StatusOr<std::shared_ptr<const DataFile>> DataFiles::Read(int fd, const st
     got += static_cast<size_t>(n);
   }
   part.resize(got);
+  return part;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> DataFiles::ReadStart(const std::string& path) const {
+  struct stat info;
+  std::string resolved;
+  ASSIGN_OR_RETURN(const int fd, Open(path, info, resolved));
+  const auto close_fd = absl::MakeCleanup([fd] { close(fd); });
+  return ReadFirst(fd, resolved, info.st_size);
+}
+
+absl::StatusOr<std::shared_ptr<const DataFile>> DataFiles::Read(int fd, const std::string& resolved,
+                                                                const std::string& name,
+                                                                int64_t bytes) {
+  ASSIGN_OR_RETURN(const std::string part, ReadFirst(fd, resolved, bytes));
   const bool parquet = IsParquet(part);
   if (parquet) RETURN_IF_ERROR(CheckParquetPlugin());
   if (parquet || IsArrayFile(part)) {

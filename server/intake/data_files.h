@@ -41,6 +41,8 @@ class DataFiles {
   absl::StatusOr<std::shared_ptr<const DataFile>> Look(const std::string& path,
                                                        bool folders = false)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns the first MiB of a file. Errors: those of Look that concern the path.
+  absl::StatusOr<std::string> ReadStart(const std::string& path) const;
   // Returns the real path of a file that is not a table. Errors: those of Look that concern the
   // path.
   absl::StatusOr<std::string> Resolve(const std::string& path) const;

@@ -15,6 +15,7 @@
 #include "common/base/suggest.h"
 #include "common/spec/presets.h"
 #include "common/spec/spec_rules.h"
+#include "server/intake/automatic.h"
 #include "server/intake/media_files.h"
 #include "server/intake/media_load.h"
 #include "server/intake/pretrained_file.h"
@@ -68,7 +69,8 @@ std::string CacheKey(v1::JobSpec spec) {
 std::string SpeedKey(const v1::JobSpec& spec) {
   if (!spec.has_train()) return "";
   v1::JobSpec shape;
-  *shape.mutable_model() = spec.model();
+  // The first of several trials is the one that the Plan is made for.
+  *shape.mutable_model() = spec.trials_size() > 0 ? spec.trials(0).model() : spec.model();
   shape.mutable_model()->clear_pretrained();
   shape.mutable_data()->set_window(spec.data().window());
   if (spec.data().has_image()) *shape.mutable_data()->mutable_image() = spec.data().image();
@@ -294,6 +296,11 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
   }
   CheckedSpec checked;
   v1::JobSpec with_preset = spec;
+  if (spec.task().type().empty()) {
+    RETURN_IF_ERROR(FillTaskType(files_, with_preset, &checked.warnings));
+    for (const SpecError& error : CheckSpec(with_preset)) mistakes.push_back(error.message);
+    if (!mistakes.empty()) return Mistakes(mistakes);
+  }
   checked.preset_fields = ApplyPreset(with_preset);
   checked.resolved = ResolveSpec(std::move(with_preset));
   v1::DataSpec* const data = checked.resolved.mutable_data();
@@ -333,6 +340,7 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
   CheckColumns(checked.resolved, **train, test->get(), &mistakes, &checked.warnings);
   if (!mistakes.empty()) return Mistakes(mistakes);
 
+  FillTrials(files_, **train, spec, checked.resolved);
   data->set_train((*train)->path);
   if (*test != nullptr) data->set_test((*test)->path);
   checked.spec = ToDomain(checked.resolved);

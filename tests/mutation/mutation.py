@@ -25,7 +25,9 @@ import xml.etree.ElementTree as ElementTree
 
 SIMULATE = "//tests/simulation:simulate"
 # A mutant may run for ever: that is noticed, too.
-TEST_LIMIT_S = 300
+TEST_LIMIT_S = 120
+# And it may write for ever, more than Bazel can make a report of.
+TEST_LIMIT_BYTES = 64 << 20
 # Mutants are tried by Bazel; a test of this program brings another one.
 BAZEL = os.environ.get("MUTATION_BAZEL", "bazel")
 
@@ -122,7 +124,8 @@ class Tree:
         if not tests:
             return []
         result = self.bazel("test", "--keep_going", "--noshow_progress", "--color=no", "--curses=no",
-                            f"--test_timeout={TEST_LIMIT_S}", *tests)
+                            f"--test_timeout={TEST_LIMIT_S}",
+                            f"--run_under=prlimit --fsize={TEST_LIMIT_BYTES}", *tests)
         if result.returncode == 0:
             return []
         if result.returncode != 3:  # 3: all was built, and a test failed

@@ -63,7 +63,12 @@ class Checker {
     std::string job, worker;
     std::vector<int> slots;
     int64_t from = 0, to = -1;
-    double epochs = -1;  // that its fold had at its end; negative: none is known
+    double epochs = -1;  // that its fold has; negative: none is known
+  };
+  // What a Rank is to be given, by what was stored when its Attempt was.
+  struct Given {
+    std::string resume;
+    int64_t batch = 0;
   };
 
   template <typename... Parts>
@@ -76,11 +81,14 @@ class Checker {
   void SetDeadline(const json& r, JobSeen& job);
   void CheckTasks(const json& r, const json* before);
   void CheckFirst(const json& r, size_t begun);
+  void CheckNumber(const std::string& id, int64_t attempt);
+  void ExpectStart(const json& r, const json& attempt);
+  void CheckStart(const json& r);
   void CheckAnswer(const json& r);
   void CheckJobAtEnd(const std::string& id, const JobSeen& job);
   void CheckDeadline(const std::string& id, const JobSeen& job);
   void CheckIdle(const std::string& id, const JobSeen& job);
-  void CheckProgressTold(const std::string& id, const json& last);
+  void CheckProgressTold(const json& r);
   void CheckRanks();
   // Until when, from `t` on, traind could not write; t: it could.
   int64_t BlockedUntil(int64_t t) const;
@@ -92,6 +100,7 @@ class Checker {
   std::map<std::string, json> truths_;  // by request
   std::map<int64_t, RankSeen> ranks_;
   std::map<int64_t, std::string> job_of_;             // by Attempt
+  std::map<int64_t, Given> given_;                    // by Attempt
   std::set<int64_t> attempts_;                        // ever committed
   std::set<int64_t> shortened_;                       // with an epoch of a share of the rows
   std::vector<std::pair<int64_t, int64_t>> blocked_;  // down, or disk full
@@ -172,11 +181,15 @@ void Checker::Read(const json& r) {
     if (attempts_.count(r["attempt"]) == 0) {
       Violation("attempt ", r["attempt"].get<int64_t>(), " runs but was never stored");
     }
+    CheckStart(r);
+  } else if (kind == "rank_epochs") {
+    const auto it = ranks_.find(r["attempt"]);
+    if (it != ranks_.end()) it->second.epochs = r["epochs"];
   } else if (kind == "rank_end") {
     const auto it = ranks_.find(r["attempt"]);
     if (it != ranks_.end()) {
       it->second.to = t;
-      it->second.epochs = r.value("epochs", -1.0);
+      if (it->second.epochs >= 0) it->second.epochs = r.value("epochs", -1.0);
     }
   } else if (kind == "short_epoch") {
     shortened_.insert(r["attempt"].get<int64_t>());
@@ -248,6 +261,7 @@ void Checker::ReadJob(const json& r) {
     SetDeadline(r, job);
   }
   CheckTasks(r, job.last.is_null() ? nullptr : &job.last);
+  CheckProgressTold(r);
   if (Terminal(state)) {
     job.terminal_at = r["t"];
     if (r["reason"] == "NONE") Violation("job ", id, " ended without a reason");
@@ -312,9 +326,11 @@ void Checker::CheckTasks(const json& r, const json* before) {
   std::map<int64_t, json> rows;
   for (const json& attempt : r["attempts"]) {
     rows[attempt[0]] = attempt;
+    CheckNumber(id, attempt[0]);
     const bool fresh = attempts_.insert(attempt[0].get<int64_t>()).second;
     job_of_[attempt[0]] = id;
     if (fresh) CheckFirst(r, attempt[1].get<size_t>());
+    if (fresh) ExpectStart(r, attempt);
     if (fresh && attempts_.upper_bound(attempt[0]) != attempts_.end() &&
         *attempts_.rbegin() > attempt[0] && r["last_attempt"] < attempt[0]) {
       Violation("attempt numbers went back to ", attempt[0].dump());
@@ -369,6 +385,35 @@ void Checker::CheckFirst(const json& r, size_t begun) {
   }
 }
 
+void Checker::CheckNumber(const std::string& id, int64_t attempt) {
+  const auto owner = job_of_.find(attempt);
+  if (owner == job_of_.end() || owner->second == id) return;
+  Violation("attempt number ", attempt, " of job ", owner->second, " was given to job ", id,
+            ", too");
+}
+
+// B13: it goes on from the last checkpoint, but not a third time where its fold failed by itself,
+// and with the batch that was halved.
+void Checker::ExpectStart(const json& r, const json& attempt) {
+  const json& start = r["starts"][attempt[1].get<size_t>()];
+  const bool afresh = start[1].get<int>() >= 2;
+  given_[attempt[0]] = {afresh ? std::string() : start[0].get<std::string>(), start[2]};
+}
+
+void Checker::CheckStart(const json& r) {
+  const int64_t attempt = r["attempt"];
+  const auto given = given_.find(attempt);
+  if (given == given_.end()) return;
+  if (r["resume"] != given->second.resume) {
+    Violation("attempt ", attempt, " began from the checkpoint ", r["resume"].dump(), " and not ",
+              given->second.resume);
+  }
+  if (r["batch"] != given->second.batch) {
+    Violation("attempt ", attempt, " was given batches of ", r["batch"].dump(), " and not ",
+              given->second.batch);
+  }
+}
+
 int64_t Checker::BlockedUntil(int64_t t) const {
   for (const auto& [from, to] : blocked_) {
     if (from - kSecond <= t && t <= to + 2 * kSecond) {
@@ -419,7 +464,6 @@ void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
   if (Terminal(state) && last["number"] > job.number_on_disk) {
     Violation("job ", id, " names a prediction that is not on disk");
   }
-  CheckProgressTold(id, last);
   if (faults_ || truth["bad_data"] || state == "CANCELLED") return;
   // Nothing went wrong: the promise in full.
   CheckIdle(id, job);
@@ -450,17 +494,16 @@ void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
 
 // Nobody is told of more epochs than were trained: an Attempt that has begun may have found its
 // checkpoint unreadable.
-void Checker::CheckProgressTold(const std::string& id, const json& last) {
-  if (!Terminal(last["state"])) return;
-  for (const json& task : last["tasks"]) {
+void Checker::CheckProgressTold(const json& r) {
+  for (const json& task : r["tasks"]) {
     const auto rank = ranks_.find(task[1].get<int64_t>());
     if (rank == ranks_.end() || rank->second.epochs < 0) continue;
     const auto begun = [&task](const json& row) { return row[0] == task[1] && row[5] >= 0; };
-    const json& rows = last["attempts"];
+    const json& rows = r["attempts"];
     if (std::none_of(rows.begin(), rows.end(), begun)) continue;
     if (task[6].get<double>() > std::floor(rank->second.epochs) + 1) {
-      Violation("job ", id, " tells of ", task[6].dump(), " epochs of attempt ", task[1].dump(),
-                ", which had ", rank->second.epochs);
+      Violation("job ", r["job"].get<std::string>(), " tells of ", task[6].dump(),
+                " epochs of attempt ", task[1].dump(), ", which had ", rank->second.epochs);
     }
   }
 }

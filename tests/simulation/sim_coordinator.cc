@@ -359,6 +359,12 @@ void SimCoordinator::RecordCommit(const Turn& turn) {
                        task.seed, task.epochs_done});
     }
     record["tasks"] = std::move(tasks);
+    nlohmann::json starts = nlohmann::json::array();  // [checkpoint, failures, batch] by task
+    for (const Task& task : job->tasks) {
+      starts.push_back(
+          {task.checkpoint ? task.checkpoint->manifest : "", task.failures, task.retry_batch});
+    }
+    record["starts"] = std::move(starts);
     nlohmann::json attempts = nlohmann::json::array();
     for (const Attempt& attempt : job->attempts) {
       attempts.push_back({attempt.id, PlaceOf(*job, attempt.fold, attempt.seed),

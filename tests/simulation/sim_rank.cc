@@ -54,6 +54,7 @@ void SimWorker::Begin(Rank& rank) {
     world_->Record("checkpoint_damaged")["attempt"] = rank.attempt;
     rank.epochs_done = 0;
   }
+  RecordEpochs(rank);
   facts::Started started;
   started.precision = "fp32";
   started.batch = 64;
@@ -136,6 +137,7 @@ void SimWorker::EndEpoch(Rank& rank) {
     record["attempt"] = rank.attempt;
   }
   rank.epochs_done = std::floor(rank.epoch_from) + 1;
+  RecordEpochs(rank);
   facts::Epoch done;
   done.epoch = static_cast<int>(rank.epochs_done);
   done.step = done.epoch * truth.steps;
@@ -266,6 +268,12 @@ void SimWorker::RecordEnd(const Rank& rank) {
   record["attempt"] = rank.attempt;
   record["worker"] = options_.id;
   if (rank.kind == TaskKind::kTrain) record["epochs"] = rank.epochs_done;
+}
+
+void SimWorker::RecordEpochs(const Rank& rank) {
+  nlohmann::json& record = world_->Record("rank_epochs");
+  record["attempt"] = rank.attempt;
+  record["epochs"] = rank.epochs_done;
 }
 
 void SimWorker::AtDeadline(Rank& rank) {

@@ -167,6 +167,8 @@ void SimWorker::Receive(uint64_t session, const StartCommand& command, absl::Dur
   record["job"] = command.job->id;
   record["fold"] = command.fold;
   record["slots"] = command.slots;
+  record["resume"] = command.resume;
+  record["batch"] = command.batch;
   Chance& chance = world_->chance;
   if (remaining != absl::InfiniteDuration()) {
     Schedule(*rank, remaining, &SimWorker::AtDeadline, false);

@@ -137,6 +137,7 @@ class SimWorker {
   void Die(Rank& rank);
   void End(Rank& rank, AttemptEndReason reason, const std::string& message);
   void RecordEnd(const Rank& rank);
+  void RecordEpochs(const Rank& rank);
 
   World* world_;
   Disk* disk_;

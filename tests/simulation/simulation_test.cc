@@ -150,6 +150,12 @@ void DropJob(History& history, const nlohmann::json& end) {
 
 constexpr int64_t kMinute = 60'000'000;
 
+nlohmann::json& FirstFoldStart(History& history) {
+  return *std::find_if(history.begin(), history.end(), [](const auto& r) {
+    return r["kind"] == "rank_start" && !r["slots"].empty();
+  });
+}
+
 const Damage kDamages[] = {
     {"LostJob", "was acknowledged before it was stored",
      [](History& history, nlohmann::json& end) { DropJob(history, end); }},
@@ -177,13 +183,20 @@ const Damage kDamages[] = {
      [](History&, nlohmann::json& end) { end["reason"] = "NONE"; }},
     {"SlotTwice", "two attempts at once on slot",
      [](History& history, nlohmann::json&) {
-       const auto starts = [](const auto& r) {
-         return r["kind"] == "rank_start" && !r["slots"].empty();
-       };
-       nlohmann::json again = *std::find_if(history.begin(), history.end(), starts);
+       nlohmann::json again = FirstFoldStart(history);
        again["attempt"] = 1'000'000;
-       history.insert(std::find_if(history.begin(), history.end(), starts), again);
+       history.insert(history.end() - 1, again);
      }},
+    {"NumberOfAnotherJob", "was given to job",
+     [](History& history, nlohmann::json& end) {
+       nlohmann::json other = end;
+       other["job"] = "job-other";
+       history.push_back(other);
+     }},
+    {"OtherCheckpoint", "began from the checkpoint",
+     [](History& history, nlohmann::json&) { FirstFoldStart(history)["resume"] = "elsewhere"; }},
+    {"OtherBatch", "was given batches of",
+     [](History& history, nlohmann::json&) { FirstFoldStart(history)["batch"] = 7; }},
     {"AckBeforeCommit", "were acknowledged before they were stored",
      [](History& history, nlohmann::json&) {
        const auto saved = std::find_if(history.begin(), history.end(),

@@ -5,7 +5,7 @@
 
 common/base <- {common/data, common/facts, common/metrics} <- common/publish; common/spec is for whoever reads
 users' specs; common/wire is for whoever speaks gRPC or Protobuf;
-common <- server/domain <- {store, plan, schedule, reuse, reports} <- {intake, control} <- loop (the
+common <- server/domain <- {store, plan, schedule, reuse, reports, portfolio} <- {intake, control} <- loop (the
 shell around the core) <- {rpc, http} <- coordinator and main (server/ itself);
 worker/rank_protocol <- task (what any program that trains needs; no LibTorch) <- {prepare, train}; worker/floor (models of floors; no LibTorch) <- {prepare, inference}; worker/data <- model/{kernels, objective} <- model/{networks, handwritten} <- learner <- checkpoint <- {pretrained, predict} <- train <- inference <- rank; the worker daemon and the
 processes that work for it meet only in worker/rank_protocol; server, worker and
@@ -51,7 +51,8 @@ MAY_INCLUDE = {
     "server/store": _PURE,
     "server/plan": _PURE,
     "server/schedule": _PURE,
-    "server/intake": _STORED + ["common/spec", "proto"],
+    "server/portfolio": ["common/spec", "proto"],
+    "server/intake": _STORED + ["server/portfolio", "common/spec", "proto"],
     "server/control": _STORED,
     "server/reuse": _PURE,
     "server/reports": _PURE,

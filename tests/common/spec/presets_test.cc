@@ -38,6 +38,15 @@ TEST(PresetsTest, ANewVersionLeavesTheOneBeforeAsItIs) {
   EXPECT_EQ(PinnedPreset("fast"), "fast@1");
 }
 
+TEST(PresetsTest, ModelsWithOtherSettingsNeedNoOtherSeeds) {
+  v1::JobSpec spec = SpecWith("best");
+  spec.mutable_model()->mutable_automatic();
+  const v1::JobSpec resolved = ResolveSpec(spec);
+  EXPECT_EQ(resolved.data().folds(), 8);
+  EXPECT_EQ(resolved.train().seeds(), 1);
+  EXPECT_TRUE(CheckSpec(resolved).empty());
+}
+
 TEST(PresetsTest, OnlyUnsetFieldsAreFilled) {
   v1::JobSpec spec = SpecWith("fast");
   spec.mutable_train()->set_epochs(7);

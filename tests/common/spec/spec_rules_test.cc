@@ -21,8 +21,7 @@ using google::protobuf::FieldDescriptor;
 TEST(SpecRulesTest, TheSmallestSpecIsGood) { EXPECT_EQ(Errors(GoodSpec()), ""); }
 
 TEST(SpecRulesTest, RequiredFieldsAreMissed) {
-  EXPECT_EQ(Errors(v1::JobSpec()),
-            "api: api is missing\ntask: task is missing\ndata: data is missing");
+  EXPECT_EQ(Errors(v1::JobSpec()), "data: data is missing");
   v1::JobSpec spec = GoodSpec();
   spec.mutable_data()->clear_train();
   EXPECT_EQ(Errors(spec), "data.train: data.train is missing");
@@ -319,7 +318,7 @@ TEST(SpecRulesTest, JsonHasTheKeysThatRanksRead) {
       R"("precision":"","recompute":"","rendezvous":{"host":"","port":0},)"
       R"("scale_learning_rate":"none","schedule":{"end_divisor":10000,"gamma":0.1,)"
       R"("kind":"cosine","least":0,"period":10,"period_growth":1,"power":1,"rise":0.3,)"
-      R"("start_divisor":25},"seeds":1,"shorten_sequences":false,"shuffle":true}})");
+      R"("start_divisor":25},"seeds":1,"shorten_sequences":false,"shuffle":true},"trials":[]})");
 }
 
 TEST(SpecRulesTest, DifferingFieldsAreNamed) {

@@ -95,6 +95,70 @@ TEST_F(IntakeTest, AGoodSpecBecomesAJob) {
   EXPECT_EQ(job.spec.labels.at("team"), "a");
 }
 
+TEST_F(IntakeTest, TheTargetTellsTheTaskThatTheSpecLeavesOut) {
+  v1::JobSpec spec = GoodSpec();
+  spec.clear_api();
+  spec.clear_task();
+  const auto checked = intake_->Check(spec, kNow);
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  EXPECT_EQ(checked->resolved.task().type(), "classification");
+  EXPECT_EQ(checked->spec.metric, "accuracy");
+  EXPECT_THAT(checked->warnings,
+              testing::ElementsAre(
+                  "task.type: classification, because the target 'kind' has values that are no "
+                  "numbers, such as 'yes'; task.metric: accuracy"));
+  spec.mutable_data()->set_target("kin");
+  EXPECT_EQ(Errors(spec),
+            "data.target: the training file has no column 'kin'; did you mean 'kind'?");
+  spec.mutable_data()->set_target("a");
+  spec.mutable_data()->set_train(Write("values.csv", "id,b,a\n1,x,0.5\n2,y,0.25\n3,y,0.75\n"));
+  spec.mutable_task()->set_metric("mae");
+  const auto values = intake_->Check(spec, kNow);
+  ASSERT_TRUE(values.ok()) << values.status();
+  EXPECT_EQ(values->resolved.task().type(), "regression");
+  EXPECT_THAT(values->warnings,
+              testing::Contains("task.type: regression, because task.metric is mae"));
+  // What fits no type is said once the type is known.
+  spec.clear_task();
+  spec.mutable_train()->mutable_loss()->set_kind("dice_ce");
+  EXPECT_NE(Errors(spec), "");
+  spec.clear_train();
+  spec.mutable_data()->set_train(absl::StrCat(folder_, "/absent.csv"));
+  EXPECT_THAT(Errors(spec), HasSubstr("data.train: "));
+}
+
+TEST_F(IntakeTest, AnAutomaticModelHasItsTrialsInTheSpec) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_model()->mutable_automatic()->set_trials(12);
+  const auto checked = intake_->Check(spec, kNow);
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  const v1::JobSpec& resolved = checked->resolved;
+  ASSERT_EQ(resolved.trials_size(), 12);
+  EXPECT_EQ(resolved.trials(0).name(), "lightgbm");
+  EXPECT_EQ(resolved.predictions().ensemble(), "greedy");
+  // Two rows: small trees.
+  EXPECT_LE(resolved.trials(0).model().lightgbm().min_data_in_leaf(), 2);
+  EXPECT_NE(checked->json.find("\"trials\":[{"), std::string::npos);
+  // A Job that goes on from this one keeps its trials, and adds to them.
+  v1::JobSpec more = resolved;
+  more.set_from("adult-1");
+  more.mutable_trials(0)->set_name("kept");
+  more.mutable_model()->mutable_automatic()->set_trials(14);
+  const auto longer = intake_->Check(more, kNow);
+  ASSERT_TRUE(longer.ok()) << longer.status();
+  ASSERT_EQ(longer->resolved.trials_size(), 14);
+  EXPECT_EQ(longer->resolved.trials(0).name(), "kept");
+  // What a user writes there does not count.
+  more.clear_from();
+  EXPECT_EQ(intake_->Check(more, kNow)->resolved.trials(0).name(), "lightgbm");
+  // Trials are part of what folds depend on.
+  spec.mutable_data()->set_seed(5);
+  EXPECT_NE(intake_->Check(spec, kNow)->spec.cache_key, checked->spec.cache_key);
+  more = GoodSpec();
+  more.add_trials()->set_name("mine");
+  EXPECT_EQ(intake_->Check(more, kNow)->resolved.trials_size(), 0);
+}
+
 // Which fields change a step's time, and which do not.
 TEST_F(IntakeTest, TheSpeedKeyIsOfTheModelAndTheBatch) {
   const auto key_with = [this](const std::function<void(v1::JobSpec&)>& change) {
@@ -186,7 +250,7 @@ TEST_F(IntakeTest, EachMistakeIsNamedByItsField) {
   Write("short.csv", "id,a\n1,2\n");
   const std::string folder = folder_;
   const std::vector<Bad> all = {
-      {"nothing at all", [](auto& s) { s = v1::JobSpec(); }, {"api", "task", "data"}},
+      {"nothing at all", [](auto& s) { s = v1::JobSpec(); }, {"data"}},
       {"another version", [](auto& s) { s.set_api("v2"); }, {"api"}},
       {"a name that is a path", [](auto& s) { s.set_name("../up"); }, {"name"}},
       {"a task of no kind", [](auto& s) { s.mutable_task()->set_type("guess"); }, {"task.type"}},

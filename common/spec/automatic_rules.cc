@@ -1,0 +1,110 @@
+#include "common/spec/automatic_rules.h"
+
+#include <absl/algorithm/container.h>
+#include <absl/strings/str_cat.h>
+
+#include <set>
+
+#include "common/job_rules/task_rules.h"
+#include "common/metrics/metrics.h"
+#include "common/spec/field_text.h"
+#include "common/spec/media_rules.h"
+
+namespace traind {
+namespace {
+
+using Add = std::function<void(const std::string&, const std::string&)>;
+
+bool HasMetric(const char* type, const std::string& name) {
+  return absl::c_any_of(MetricsFor(type),
+                        [&](Metric metric) { return MetricName(metric) == name; });
+}
+
+// Why trees cannot learn this; empty: they can.
+std::string AgainstTrees(const v1::JobSpec& spec, const std::string& type) {
+  if (type == "forecasting") return "does not forecast; use mlp, lstm or transformer";
+  if (spec.data().targets_size() > 1) return "learns one target; use mlp for several";
+  if (spec.resources().device() == "cuda") return "trains on CPUs; leave resources.device out";
+  if (spec.resources().slots() > 1) {
+    return absl::StrCat("trains a fold on one slot, but resources.slots is ",
+                        spec.resources().slots(), "; folds run side by side in any case");
+  }
+  return "";
+}
+
+void CheckForest(const v1::LightgbmSpec& trees, const Add& add) {
+  if (trees.boosting() != "rf") return;
+  // Unset, the shares are 1.
+  const auto part = [](double share) { return share > 0 && share < 1; };
+  if (part(trees.feature_fraction())) return;
+  if (trees.bagging_freq() > 0 && part(trees.bagging_fraction())) return;
+  add("model.lightgbm.boosting",
+      "'rf' needs bagging_freq above 0 with bagging_fraction below 1, or feature_fraction below 1: "
+      "its trees would be all the same");
+}
+
+void CheckKinds(const v1::JobSpec& spec, const std::string& type, const Add& add) {
+  std::set<std::string> seen;
+  const auto& kinds = spec.model().automatic().kinds();
+  for (int i = 0; i < kinds.size(); ++i) {
+    const std::string path = absl::StrCat("model.automatic.kinds[", i, "]");
+    if (!seen.insert(kinds[i]).second) {
+      add(path, absl::StrCat("'", Printable(kinds[i]), "' is there twice"));
+    }
+    const std::string against = IsTrees(kinds[i]) ? AgainstTrees(spec, type) : "";
+    if (!against.empty()) add(path, absl::StrCat("'", kinds[i], "' ", against));
+  }
+  if (spec.train().seeds() > 1) {
+    add("train.seeds", "is not of model.automatic, which tries other settings instead");
+  }
+}
+
+}  // namespace
+
+TypeChoice TypeOfSpec(const v1::JobSpec& spec) {
+  const v1::DataSpec& data = spec.data();
+  const v1::LossSpec& loss = spec.train().loss();
+  const std::string& metric = spec.task().metric();
+  if (!spec.task().type().empty()) return {spec.task().type(), ""};
+  if (data.has_volume()) return {"segmentation", "data.volume is set"};
+  if (data.has_window()) return {"forecasting", "data.window is set"};
+  if (data.has_horizon()) return {"forecasting", "data.horizon is set"};
+  for (const char* type : {"classification", "regression", "segmentation"}) {
+    if (HasMetric(type, metric)) return {type, absl::StrCat("task.metric is ", metric)};
+    if (!loss.kind().empty() && absl::c_linear_search(LossesOf(type, 1), loss.kind())) {
+      return {type, absl::StrCat("train.loss.kind is ", loss.kind())};
+    }
+  }
+  if (loss.weights_size() > 0 || loss.label_smoothing() > 0 || loss.class_weights() == "balanced") {
+    return {"classification", "train.loss is one of classes"};
+  }
+  if (data.targets_size() > 1) return {"regression", "there are several targets"};
+  return {};
+}
+
+void CheckAutomatic(const v1::JobSpec& spec, const std::string& type, const Add& add) {
+  const std::string kind = NetworkName(spec.model());
+  const bool automatic = spec.model().has_automatic();
+  if (IsTrees(kind)) {
+    const std::string against = AgainstTrees(spec, type);
+    if (!against.empty()) add(absl::StrCat("model.", kind), against);
+  }
+  if (spec.model().has_lightgbm()) CheckForest(spec.model().lightgbm(), add);
+  if (automatic) CheckKinds(spec, type, add);
+  if ((automatic || IsTrees(kind)) && spec.model().has_pretrained()) {
+    add("model.pretrained", absl::StrCat("is for networks; model.", kind, " has no weights"));
+  }
+}
+
+std::vector<std::string> KindsToTry(const v1::JobSpec& spec) {
+  const auto& named = spec.model().automatic().kinds();
+  if (!named.empty()) return {named.begin(), named.end()};
+  const auto& known = RulesOf(*v1::AutomaticSpec::descriptor()->FindFieldByName("kinds")).one_of();
+  std::vector<std::string> kinds;
+  for (const std::string& kind : known) {
+    if (!IsTrees(kind) || AgainstTrees(spec, TypeOfSpec(spec).type).empty()) kinds.push_back(kind);
+  }
+  return kinds;
+}
+
+}  // namespace traind

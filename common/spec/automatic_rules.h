@@ -1,0 +1,32 @@
+// Rules of boosted trees and of model.automatic, and the type of a task that names none.
+//
+// Threads: all functions are safe.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "proto/job.pb.h"
+
+namespace traind {
+
+// A task.type and why it is that.
+struct TypeChoice {
+  std::string type;     // empty: it is not known
+  std::string because;  // "data.horizon is set"; empty where the spec names the type
+};
+
+// The type of the task as far as the spec itself tells it. Where it does not, the target's values
+// do.
+TypeChoice TypeOfSpec(const v1::JobSpec& spec);
+
+// Tells of each mistake: the field's path, and what is wrong with it.
+// type: that of the task; empty: not known.
+void CheckAutomatic(const v1::JobSpec& spec, const std::string& type,
+                    const std::function<void(const std::string&, const std::string&)>& add);
+
+// The kinds that model.automatic may try: those that the spec names, or else all that fit the task.
+std::vector<std::string> KindsToTry(const v1::JobSpec& spec);
+
+}  // namespace traind

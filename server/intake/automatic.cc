@@ -1,0 +1,91 @@
+#include "server/intake/automatic.h"
+
+#include <absl/algorithm/container.h>
+#include <absl/strings/str_cat.h>
+
+#include <memory>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "common/base/suggest.h"
+#include "common/spec/automatic_rules.h"
+#include "common/spec/spec_rules.h"
+#include "server/intake/column_sample.h"
+#include "server/portfolio/portfolio.h"
+
+namespace traind {
+namespace {
+
+absl::Status At(const char* field, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(field, ": ", what));
+}
+
+std::string TargetOf(const v1::DataSpec& data) {
+  return data.target().empty() && data.targets_size() > 0 ? data.targets(0) : data.target();
+}
+
+absl::StatusOr<ColumnSample> SampleTarget(const DataFiles& files, const DataFile& train,
+                                          const std::string& target) {
+  ASSIGN_OR_RETURN(const std::string start, files.ReadStart(train.path));
+  return SampleColumn(start, train.path.substr(train.path.rfind('/') + 1), target);
+}
+
+absl::StatusOr<TypeChoice> TypeOfData(DataFiles& files, const v1::DataSpec& data) {
+  const auto train = files.Look(data.train(), /*folders=*/data.has_image());
+  if (!train.ok()) return At("data.train", train.status().message());
+  if ((*train)->folder) return TypeChoice{"classification", "each folder of images is a class"};
+  if ((*train)->arrays || data.image().has_labels()) {
+    return At("task.type", "is missing; it is told by the target of a CSV file alone");
+  }
+  const std::string target = TargetOf(data);
+  if (!absl::c_linear_search((*train)->header, target)) {
+    return At("data.target", absl::StrCat("the training file has no column '", target, "'",
+                                          DidYouMean(target, (*train)->header)));
+  }
+  const auto sample = SampleTarget(files, **train, target);
+  if (!sample.ok()) return At("data.train", sample.status().message());
+  const auto choice = TypeOfTarget(target, *sample);
+  if (!choice.ok()) return At("task.type", choice.status().message());
+  return *choice;
+}
+
+}  // namespace
+
+absl::Status FillTaskType(DataFiles& files, v1::JobSpec& spec, std::vector<std::string>* warnings) {
+  TypeChoice choice = TypeOfSpec(spec);
+  if (choice.type.empty()) {
+    ASSIGN_OR_RETURN(choice, TypeOfData(files, spec.data()));
+  }
+  if (choice.because.empty()) return absl::OkStatus();
+  const bool metric = !spec.task().metric().empty();
+  spec.mutable_task()->set_type(choice.type);
+  warnings->push_back(
+      absl::StrCat("task.type: ", choice.type, ", because ", choice.because,
+                   metric ? "" : absl::StrCat("; task.metric: ", DefaultMetric(choice.type))));
+  return absl::OkStatus();
+}
+
+void FillTrials(const DataFiles& files, const DataFile& train, const v1::JobSpec& asked,
+                v1::JobSpec& resolved) {
+  if (!resolved.model().has_automatic()) return resolved.clear_trials();
+  TableHint table;
+  table.columns = static_cast<double>(train.header.size());
+  if (!train.arrays && !train.folder) {
+    const auto sample = SampleTarget(files, train, TargetOf(resolved.data()));
+    if (sample.ok() && sample->bytes_per_row > 0) {
+      table.rows = static_cast<double>(train.bytes) / sample->bytes_per_row;
+    }
+    if (sample.ok() && resolved.task().type() == "classification") {
+      table.classes = static_cast<int>(sample->distinct);
+    }
+  }
+  std::vector<v1::TrialSpec> trials = MakePortfolio(resolved, asked.train(), table);
+  // A Job that goes on from another one keeps that one's settings, by whose numbers models are
+  // known.
+  if (asked.from().empty()) resolved.clear_trials();
+  for (size_t i = static_cast<size_t>(resolved.trials_size()); i < trials.size(); ++i) {
+    *resolved.add_trials() = std::move(trials[i]);
+  }
+}
+
+}  // namespace traind

@@ -1,0 +1,99 @@
+#include "server/intake/column_sample.h"
+
+#include <absl/algorithm/container.h>
+#include <absl/strings/str_cat.h>
+
+#include <cmath>
+#include <unordered_set>
+
+#include "common/base/status_macros.h"
+#include "common/data/table/csv.h"
+#include "common/data/table/number.h"
+#include "common/spec/field_text.h"
+
+namespace traind {
+namespace {
+
+constexpr size_t kLongestShown = 40;
+constexpr size_t kMostClasses = 20;     // of whole numbers
+constexpr int64_t kRowsPerClass = 10;   // so many at least, if they are whole numbers
+constexpr double kNumericShare = 0.95;  // of the values of a column that is numeric
+
+class Collector {
+ public:
+  explicit Collector(ColumnSample& sample) : sample_(sample) {}
+
+  void Add(absl::string_view value) {
+    ++sample_.rows;
+    if (IsMissing(value)) return;
+    ++sample_.values;
+    float number = 0;
+    if (ParseNumber(value, number) == NumberKind::kNumber) {
+      ++sample_.numbers;
+      sample_.whole &= number == std::trunc(number);
+      if (!Full()) numbers_.insert(number);
+      return;
+    }
+    if (sample_.text.empty()) sample_.text = Printable(value, kLongestShown);
+    if (!Full()) texts_.emplace(value);
+  }
+
+  void Finish() { sample_.distinct = numbers_.size() + texts_.size(); }
+
+ private:
+  bool Full() const { return numbers_.size() + texts_.size() >= ColumnSample::kMostDistinct; }
+
+  ColumnSample& sample_;
+  std::unordered_set<float> numbers_;
+  std::unordered_set<std::string> texts_;
+};
+
+}  // namespace
+
+absl::StatusOr<ColumnSample> SampleColumn(absl::string_view bytes, const std::string& name,
+                                          const std::string& column) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> header, ReadCsvHeader(bytes, name));
+  const auto at = static_cast<size_t>(absl::c_find(header, column) - header.begin());
+  if (at == header.size()) {
+    return absl::NotFoundError(absl::StrCat(name, " has no column '", column, "'"));
+  }
+  ColumnSample sample;
+  Collector collector(sample);
+  CsvReader reader(bytes, name, DelimiterOf(bytes, name));
+  RETURN_IF_ERROR(reader.Next().status());
+  while (true) {
+    const absl::StatusOr<bool> next = reader.Next();
+    if (!next.ok() || !*next || reader.fields().size() != header.size()) break;
+    collector.Add(reader.fields()[at]);
+    sample.bytes_per_row =
+        static_cast<double>(reader.position()) / static_cast<double>(sample.rows);
+  }
+  collector.Finish();
+  return sample;
+}
+
+absl::StatusOr<TypeChoice> TypeOfTarget(const std::string& target, const ColumnSample& sample) {
+  if (sample.values == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("is missing, and the target '", Printable(target),
+                     "' has no value in the first rows that would tell it"));
+  }
+  const std::string subject = absl::StrCat("the target '", Printable(target), "' has ");
+  const auto values = static_cast<double>(sample.values);
+  if (static_cast<double>(sample.numbers) < kNumericShare * values) {
+    return TypeChoice{
+        "classification",
+        absl::StrCat(subject, "values that are no numbers, such as '", sample.text, "'")};
+  }
+  const bool few = sample.distinct <= kMostClasses && sample.whole &&
+                   sample.values >= kRowsPerClass * static_cast<int64_t>(sample.distinct);
+  if (sample.distinct == 2 || (few && sample.distinct > 1)) {
+    return TypeChoice{"classification",
+                      absl::StrCat(subject, sample.distinct, " different values")};
+  }
+  const bool more = sample.distinct == ColumnSample::kMostDistinct;
+  return TypeChoice{"regression", absl::StrCat(subject, more ? "more than " : "", sample.distinct,
+                                               " different numbers")};
+}
+
+}  // namespace traind

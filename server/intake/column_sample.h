@@ -1,0 +1,35 @@
+// What the beginning of a table tells of one of its columns.
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
+
+#include <cstdint>
+#include <string>
+
+#include "common/spec/automatic_rules.h"
+
+namespace traind {
+
+struct ColumnSample {
+  static constexpr size_t kMostDistinct = 10000;
+
+  int64_t rows = 0;          // that were read
+  int64_t values = 0;        // that are not missing
+  int64_t numbers = 0;       // among the values
+  bool whole = true;         // all numbers are whole ones
+  size_t distinct = 0;       // different values; kMostDistinct stands for more
+  std::string text;          // the first value that is no number
+  double bytes_per_row = 0;  // of the table
+};
+
+// Reads the rows of `bytes`, the beginning of a table. A row that the end of the part cuts, and
+// what follows a mistake, are ignored. NotFound: the table has no such column.
+absl::StatusOr<ColumnSample> SampleColumn(absl::string_view bytes, const std::string& name,
+                                          const std::string& column);
+
+// The type of a task whose target has these values, by the rules of task.type in proto/job.proto.
+// Errors: InvalidArgument: there is no value.
+absl::StatusOr<TypeChoice> TypeOfTarget(const std::string& target, const ColumnSample& sample);
+
+}  // namespace traind

@@ -1,0 +1,29 @@
+// The trials of model.automatic: settings of several kinds of models that are good without search,
+// in the order in which they are tried.
+//
+// Threads: safe, nothing is kept.
+#pragma once
+
+#include <vector>
+
+#include "proto/job.pb.h"
+
+namespace traind {
+
+// What is known of a table before it is read; 0: not known.
+struct TableHint {
+  double rows = 0;
+  double columns = 0;
+  int classes = 0;
+};
+
+// Returns the trials of a resolved spec with model.automatic, at most as many as it allows. The
+// first is the quickest that is good; the next ones differ from it and from each other as much as
+// good settings can, because an ensemble gains from that; the last ones are drawn at random from
+// data.seed. asked: the `train` of the spec as the user wrote it, which goes before the portfolio's
+// own settings of networks. Equal arguments give equal trials, and more trials begin with those of
+// fewer.
+std::vector<v1::TrialSpec> MakePortfolio(const v1::JobSpec& resolved, const v1::TrainSpec& asked,
+                                         const TableHint& table);
+
+}  // namespace traind

@@ -1,0 +1,148 @@
+#include "common/spec/automatic_rules.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/common/spec/spec_fixture.h"
+
+namespace traind {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+v1::JobSpec SpecWithoutTask() {
+  v1::JobSpec spec = GoodSpec();
+  spec.clear_api();
+  spec.clear_task();
+  return spec;
+}
+
+TEST(AutomaticRulesTest, DataAloneAreASpec) {
+  EXPECT_EQ(Errors(SpecWithoutTask()), "");
+  EXPECT_EQ(TypeOfSpec(SpecWithoutTask()).type, "");
+  EXPECT_EQ(ResolveSpec(GoodSpec()).api(), "v1");
+}
+
+TEST(AutomaticRulesTest, WhatTheSpecSaysTellsTheType) {
+  v1::JobSpec spec = SpecWithoutTask();
+  spec.mutable_task()->set_metric("rmse");
+  EXPECT_EQ(TypeOfSpec(spec).type, "regression");
+  EXPECT_EQ(TypeOfSpec(spec).because, "task.metric is rmse");
+  spec.mutable_task()->set_metric("auc");
+  EXPECT_EQ(TypeOfSpec(spec).type, "classification");
+  spec.mutable_task()->clear_metric();
+  spec.mutable_train()->mutable_loss()->set_kind("huber");
+  EXPECT_EQ(TypeOfSpec(spec).type, "regression");
+  spec.mutable_train()->mutable_loss()->clear_kind();
+  spec.mutable_train()->mutable_loss()->set_class_weights("balanced");
+  EXPECT_EQ(TypeOfSpec(spec).type, "classification");
+  spec.clear_train();
+  spec.mutable_data()->set_horizon(2);
+  EXPECT_EQ(TypeOfSpec(spec).type, "forecasting");
+  EXPECT_THAT(Errors(spec), HasSubstr("data.time is missing"));
+  spec.mutable_task()->set_type("classification");
+  EXPECT_EQ(TypeOfSpec(spec).type, "classification");
+  EXPECT_EQ(TypeOfSpec(spec).because, "");
+  v1::JobSpec volume;
+  volume.mutable_data()->set_train("/data/train.csv");
+  volume.mutable_data()->mutable_volume();
+  EXPECT_EQ(TypeOfSpec(volume).type, "segmentation");
+  EXPECT_EQ(ResolveSpec(volume).task().metric(), "dice");
+}
+
+TEST(AutomaticRulesTest, ARandomForestNeedsAPartOfTheRowsOrOfTheColumns) {
+  v1::JobSpec spec = GoodSpec();
+  v1::LightgbmSpec& trees = *spec.mutable_model()->mutable_lightgbm();
+  trees.set_boosting("rf");
+  EXPECT_THAT(Errors(spec), HasSubstr("model.lightgbm.boosting 'rf' needs bagging_freq"));
+  trees.set_bagging_fraction(0.6);
+  EXPECT_NE(Errors(spec), "");
+  trees.set_bagging_freq(1);
+  EXPECT_EQ(Errors(spec), "");
+  trees.clear_bagging_freq();
+  trees.set_feature_fraction(0.5);
+  EXPECT_EQ(Errors(spec), "");
+}
+
+TEST(AutomaticRulesTest, TreesTakeTablesWithOneTargetOnOneCore) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_model()->mutable_xgboost();
+  EXPECT_EQ(Errors(spec), "");
+  spec.mutable_resources()->set_slots(2);
+  EXPECT_THAT(Errors(spec), HasSubstr("model.xgboost trains a fold on one slot"));
+  spec.mutable_resources()->clear_slots();
+  spec.mutable_resources()->set_device("cuda");
+  EXPECT_THAT(Errors(spec), HasSubstr("model.xgboost trains on CPUs"));
+  spec.clear_resources();
+  spec.mutable_task()->set_type("forecasting");
+  spec.mutable_data()->set_time("day");
+  EXPECT_THAT(Errors(spec), HasSubstr("model.xgboost does not forecast"));
+  spec.mutable_task()->set_type("regression");
+  spec.mutable_data()->clear_target();
+  spec.mutable_data()->add_targets("a");
+  spec.mutable_data()->add_targets("b");
+  EXPECT_THAT(Errors(spec), HasSubstr("model.xgboost learns one target"));
+  spec = GoodSpec();
+  spec.mutable_model()->mutable_xgboost();
+  spec.mutable_data()->mutable_image();
+  EXPECT_THAT(Errors(spec), HasSubstr("model takes no images"));
+  spec.mutable_data()->clear_image();
+  spec.mutable_model()->mutable_pretrained()->set_file("/w.safetensors");
+  EXPECT_THAT(Errors(spec), HasSubstr("model.xgboost has no weights"));
+}
+
+TEST(AutomaticRulesTest, KindsThatDoNotFitAreRefusedOnlyWhereTheSpecNamesThem) {
+  v1::JobSpec spec = GoodSpec();
+  v1::AutomaticSpec& automatic = *spec.mutable_model()->mutable_automatic();
+  EXPECT_THAT(KindsToTry(spec), ElementsAre("lightgbm", "xgboost", "mlp"));
+  spec.mutable_resources()->set_device("cuda");
+  EXPECT_EQ(Errors(spec), "");
+  EXPECT_THAT(KindsToTry(spec), ElementsAre("mlp"));
+  automatic.add_kinds("mlp");
+  automatic.add_kinds("lightgbm");
+  EXPECT_THAT(Errors(spec), HasSubstr("model.automatic.kinds[1] 'lightgbm' trains on CPUs"));
+  spec.clear_resources();
+  EXPECT_EQ(Errors(spec), "");
+  EXPECT_THAT(KindsToTry(spec), ElementsAre("mlp", "lightgbm"));
+  automatic.add_kinds("mlp");
+  EXPECT_THAT(Errors(spec), HasSubstr("model.automatic.kinds[2] 'mlp' is there twice"));
+  automatic.add_kinds("knn");
+  EXPECT_THAT(Errors(spec), HasSubstr("'knn' is none of lightgbm, xgboost, mlp"));
+}
+
+TEST(AutomaticRulesTest, TrialsStandInForSeedsAndAreMixedByGreedySelection) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_model()->mutable_automatic();
+  EXPECT_EQ(ResolveSpec(spec).predictions().ensemble(), "greedy");
+  EXPECT_EQ(ResolveSpec(spec).model().automatic().trials(), 60);
+  spec.mutable_predictions()->set_ensemble("mean");
+  EXPECT_EQ(ResolveSpec(spec).predictions().ensemble(), "mean");
+  spec.mutable_train()->set_seeds(3);
+  EXPECT_THAT(Errors(spec), HasSubstr("train.seeds is not of model.automatic"));
+  spec.mutable_train()->clear_seeds();
+  spec.mutable_model()->mutable_automatic()->set_trials(-1);
+  EXPECT_THAT(Errors(spec), HasSubstr("model.automatic.trials '-1' is below the minimum, 1"));
+}
+
+TEST(AutomaticRulesTest, MoreTrialsMayFollowThoseOfTheJobBefore) {
+  v1::JobSpec source = GoodSpec();
+  source.mutable_model()->mutable_automatic()->add_kinds("lightgbm");
+  source.add_trials()->set_name("lightgbm");
+  source = ResolveSpec(source);
+  v1::JobSpec spec;
+  spec.set_from("adult-1");
+  spec.mutable_model()->mutable_automatic()->set_trials(90);
+  const v1::JobSpec merged = GoOnFrom(source, spec);
+  EXPECT_EQ(merged.trials_size(), 1);
+  EXPECT_THAT(FieldsAgainstSource(source, merged), IsEmpty());
+  spec.mutable_model()->mutable_automatic()->add_kinds("mlp");
+  EXPECT_THAT(FieldsAgainstSource(source, GoOnFrom(source, spec)),
+              ElementsAre("model.automatic.kinds"));
+  spec.mutable_model()->mutable_lstm();
+  EXPECT_EQ(GoOnFrom(source, spec).trials_size(), 0);
+}
+
+}  // namespace
+}  // namespace traind

@@ -1,0 +1,108 @@
+// A restarted core goes on where the one before it was: its stop, its numbers, its clock.
+// And Attempts that are over, or another Worker's, cannot change a fold.
+#include "tests/server/control/control_core_harness.h"
+
+namespace traind {
+namespace {
+
+CoreOptions Standalone() {
+  CoreOptions options;
+  options.standalone = true;  // silence does not cost its Worker the lease
+  return options;
+}
+
+TEST(RestartTest, AStopThatWasDecidedIsNotDecidedAgain) {
+  CoreHarness h(Standalone());
+  h.Attach("w", 1);
+  const std::string id = h.SubmitJob(h.MakeJob("a", 2));
+  h.PrepareJob(id);
+  const int64_t attempt = h.AttemptOf(id, 1);
+  h.Say(attempt, h.Started(100));
+  h.Say(attempt, h.Probe(1.0));  // 100 s an epoch, and there are 60 s
+  h.Wait(absl::Seconds(44));
+  const auto stops = [&h, &id] {
+    const std::vector<std::string> rules = h.Rules(id);
+    return std::count(rules.begin(), rules.end(), "B5");
+  };
+  ASSERT_EQ(stops(), 1);
+  h.Crash();
+  h.Step();
+  h.Attach("w", 1, {attempt});
+  h.Say(attempt, h.Probe(1.0));
+  h.Wait(absl::Seconds(3));
+  EXPECT_EQ(h.TaskOf(id, 1).state, TaskState::kRunning);
+  EXPECT_EQ(stops(), 1);
+}
+
+TEST(RestartTest, NumbersOfAttemptsWhoseJobsHaveEndedAreNotGivenAgain) {
+  CoreHarness h;
+  h.Attach("w", 1);
+  const std::string first = h.SubmitJob(h.MakeJob("a", 1));
+  h.PrepareJob(first);
+  h.FinishFold(first, 0);
+  h.Publish(first, Quality::kFull);
+  ASSERT_TRUE(IsTerminal(h.State(first)));
+  const int64_t last = h.AttemptOf(first, 1);
+  h.Crash();
+  h.Attach("w", 1, {}, "boot-2");
+  const std::string second = h.SubmitJob(h.MakeJob("b", 1));
+  EXPECT_GT(h.AttemptOf(second, 0), last);
+}
+
+TEST(RestartTest, TimeGoesOnFromWhatWasStoredWhereTheClockWasPutBack) {
+  CoreHarness h;
+  h.Attach("w", 1);
+  const std::string before = h.SubmitJob(h.MakeJob("a"));
+  h.now -= absl::Hours(1);
+  h.Crash();
+  const std::string after = h.SubmitJob(h.MakeJob("b"));
+  EXPECT_GE(h.Stored(after).accepted_at, h.Stored(before).accepted_at);
+  EXPECT_GE(h.Stored(after).deadline, h.Stored(before).deadline);
+}
+
+TEST(B13RetryTest, AFoldThatFailedTwiceFromACheckpointStartsAfresh) {
+  CoreHarness h(Standalone());
+  h.Attach("w", 1);
+  const std::string id = h.SubmitJob(h.MakeJob("a", 1));
+  h.PrepareJob(id);
+  h.Say(h.AttemptOf(id, 1), h.CheckpointAt(500, 5));
+  for (const char* resume : {"checkpoint-500.json", ""}) {
+    h.Say(h.AttemptOf(id, 1), h.Ended(AttemptEndReason::kDiverged, "NaN"));
+    h.starts.clear();
+    h.Wait(absl::Seconds(3));
+    ASSERT_EQ(h.starts.size(), 1u);
+    EXPECT_EQ(h.starts[0].resume, resume);
+  }
+  EXPECT_EQ(h.Stored(id).decisions.back().to, "start again");
+}
+
+TEST(StaleFactTest, AnAttemptThatGoesOnAfterItsEndIsAborted) {
+  CoreHarness h;
+  h.Attach("w", 1);
+  const std::string id = h.SubmitJob(h.MakeJob("a", 1));
+  h.PrepareJob(id);
+  const int64_t attempt = h.AttemptOf(id, 1);
+  ASSERT_EQ(h.Step({Cancel{9, id}}).stops.size(), 1u);
+  ASSERT_EQ(h.State(id), JobState::kCancelled);
+  const Turn turn = h.Say(attempt, facts::Progress());  // the abort was lost
+  ASSERT_EQ(turn.stops.size(), 1u);
+  EXPECT_EQ(turn.stops[0].attempt, attempt);
+  EXPECT_EQ(turn.stops[0].mode, StopMode::kAbort);
+}
+
+TEST(StaleFactTest, AnotherWorkersWordOnAnAttemptDoesNotCount) {
+  CoreHarness h;
+  h.Attach("w", 1);
+  const std::string id = h.SubmitJob(h.MakeJob("a", 1));
+  h.PrepareJob(id);
+  const int64_t attempt = h.AttemptOf(id, 1);
+  h.Attach("other", 1);
+  const Turn turn = h.Say(attempt, h.Saved(true, true), "other");
+  EXPECT_EQ(h.TaskOf(id, 1).state, TaskState::kRunning);
+  EXPECT_FALSE(h.TaskOf(id, 1).member.has_value());
+  ASSERT_EQ(turn.stops.size(), 1u);
+  EXPECT_EQ(turn.stops[0].worker, "other");
+}
+
+}  // namespace
+}  // namespace traind

@@ -1,0 +1,80 @@
+#include "server/intake/column_sample.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace traind {
+namespace {
+
+// Returns "TYPE, because ..." of a target with these values, each repeated `times`.
+std::string TypeOf(const std::vector<std::string>& values, int times = 1) {
+  std::string bytes = "a,y\n";
+  for (int i = 0; i < times; ++i) {
+    for (const std::string& value : values) absl::StrAppend(&bytes, "1,", value, "\n");
+  }
+  const auto sample = SampleColumn(bytes, "t.csv", "y");
+  EXPECT_TRUE(sample.ok()) << sample.status();
+  const auto choice = TypeOfTarget("y", *sample);
+  if (!choice.ok()) return std::string(choice.status().message());
+  return absl::StrCat(choice->type, ", because ", choice->because);
+}
+
+std::vector<std::string> Numbers(int count, const char* behind = "") {
+  std::vector<std::string> values;
+  for (int i = 0; i < count; ++i) values.push_back(absl::StrCat(i, behind));
+  return values;
+}
+
+TEST(ColumnSampleTest, TextsAreClasses) {
+  EXPECT_EQ(TypeOf({"yes", "no"}),
+            "classification, because the target 'y' has values that are no numbers, such as 'yes'");
+  EXPECT_EQ(TypeOf({"true", "false", "true"}).substr(0, 14), "classification");
+}
+
+TEST(ColumnSampleTest, FewWholeNumbersAreClasses) {
+  EXPECT_EQ(TypeOf({"0", "1"}), "classification, because the target 'y' has 2 different values");
+  EXPECT_EQ(TypeOf({"0.5", "1.5"}, 9),
+            "classification, because the target 'y' has 2 different values");
+  EXPECT_EQ(TypeOf(Numbers(20), 10),
+            "classification, because the target 'y' has 20 different values");
+  EXPECT_EQ(TypeOf(Numbers(5, ".0"), 10).substr(0, 14), "classification");
+}
+
+TEST(ColumnSampleTest, OtherNumbersAreValues) {
+  EXPECT_EQ(TypeOf(Numbers(21), 10), "regression, because the target 'y' has 21 different numbers");
+  EXPECT_EQ(TypeOf(Numbers(5), 9), "regression, because the target 'y' has 5 different numbers");
+  EXPECT_EQ(TypeOf(Numbers(5, ".5"), 10),
+            "regression, because the target 'y' has 5 different numbers");
+  EXPECT_EQ(TypeOf(Numbers(12000)),
+            "regression, because the target 'y' has more than 10000 different numbers");
+}
+
+TEST(ColumnSampleTest, AFewBadCellsDoNotMakeANumericTargetOneOfClasses) {
+  std::vector<std::string> values = Numbers(96, ".5");
+  values.insert(values.end(), {"n.a.", "", "?", "heavy"});
+  EXPECT_EQ(TypeOf(values).substr(0, 10), "regression");
+  values.insert(values.end(), 4, "heavy");
+  EXPECT_EQ(TypeOf(values),
+            "classification, because the target 'y' has values that are no numbers, such as "
+            "'n.a.'");
+}
+
+TEST(ColumnSampleTest, WithoutAValueThereIsNoType) {
+  EXPECT_EQ(TypeOf({"", "?"}),
+            "is missing, and the target 'y' has no value in the first rows that would tell it");
+}
+
+TEST(ColumnSampleTest, ARowThatThePartCutsIsIgnored) {
+  const auto sample = SampleColumn("a;y\n1;2\n1;3\n1", "t.csv", "y");
+  ASSERT_TRUE(sample.ok()) << sample.status();
+  EXPECT_EQ(sample->rows, 2);
+  EXPECT_EQ(sample->distinct, 2u);
+  EXPECT_EQ(sample->bytes_per_row, 6);  // the header counts
+  EXPECT_FALSE(SampleColumn("a,b\n1,2\n", "t.csv", "y").ok());
+}
+
+}  // namespace
+}  // namespace traind

@@ -1,0 +1,136 @@
+#include "server/portfolio/portfolio.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "common/spec/spec_rules.h"
+#include "server/portfolio/draw.h"
+
+namespace traind {
+namespace {
+
+v1::JobSpec SpecOf(const char* type) {
+  v1::JobSpec spec;
+  spec.mutable_task()->set_type(type);
+  spec.mutable_data()->set_train("/data/train.csv");
+  spec.mutable_data()->set_target("y");
+  spec.mutable_model()->mutable_automatic();
+  return ResolveSpec(spec);
+}
+
+std::vector<v1::TrialSpec> Make(const v1::JobSpec& spec, double rows = 20'000) {
+  return MakePortfolio(spec, v1::TrainSpec(), {rows, 10, 2});
+}
+
+// Returns what is wrong with any of the trials, as a Job of its own; "": nothing.
+std::string WrongWith(const v1::JobSpec& spec, const std::vector<v1::TrialSpec>& trials) {
+  for (const v1::TrialSpec& trial : trials) {
+    v1::JobSpec alone = spec;
+    *alone.mutable_model() = trial.model();
+    if (trial.has_train()) *alone.mutable_train() = trial.train();
+    for (const SpecError& error : CheckSpec(alone)) return trial.name() + ": " + error.message;
+    // Every default stands there.
+    if (SpecToJson(ResolveSpec(alone)) != SpecToJson(alone)) return trial.name() + " is not whole";
+  }
+  return "";
+}
+
+TEST(PortfolioTest, EveryTrialIsAWholeSettingThatASpecMayHave) {
+  for (const char* type : {"classification", "regression"}) {
+    for (const double rows : {0., 40., 900., 20'000., 1e6}) {
+      const v1::JobSpec spec = SpecOf(type);
+      const std::vector<v1::TrialSpec> trials = Make(spec, rows);
+      EXPECT_EQ(trials.size(), 60u);
+      EXPECT_EQ(WrongWith(spec, trials), "") << type << ", rows: " << rows;
+      EXPECT_TRUE(trials[0].model().has_lightgbm());
+    }
+  }
+}
+
+TEST(PortfolioTest, SettingsAndNamesAllDiffer) {
+  std::set<std::string> names, settings;
+  for (v1::TrialSpec& trial : Make(SpecOf("classification"))) {
+    names.insert(trial.name());
+    trial.clear_name();
+    settings.insert(trial.SerializeAsString());
+  }
+  EXPECT_EQ(names.size(), 60u);
+  EXPECT_EQ(settings.size(), 60u);
+}
+
+TEST(PortfolioTest, EqualSpecsHaveEqualTrialsAndMoreBeginWithFewer) {
+  v1::JobSpec spec = SpecOf("regression");
+  const auto all = Make(spec), again = Make(spec);
+  spec.mutable_model()->mutable_automatic()->set_trials(45);
+  const auto fewer = Make(spec);
+  ASSERT_EQ(fewer.size(), 45u);
+  for (size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(all[i].SerializeAsString(), again[i].SerializeAsString());
+  }
+  for (size_t i = 0; i < fewer.size(); ++i) {
+    EXPECT_EQ(all[i].SerializeAsString(), fewer[i].SerializeAsString());
+  }
+  spec.mutable_data()->set_seed(1);
+  EXPECT_NE(Make(spec)[44].SerializeAsString(), fewer[44].SerializeAsString());
+  EXPECT_EQ(Make(spec)[0].SerializeAsString(), fewer[0].SerializeAsString());
+}
+
+TEST(PortfolioTest, OnlyTheKindsOfTheSpecAreTried) {
+  for (const char* kind : {"lightgbm", "xgboost", "mlp"}) {
+    v1::JobSpec spec = SpecOf("classification");
+    spec.mutable_model()->mutable_automatic()->add_kinds(kind);
+    spec.mutable_model()->mutable_automatic()->set_trials(20);
+    const auto trials = Make(spec);
+    EXPECT_EQ(trials.size(), 20u);
+    for (const v1::TrialSpec& trial : trials) {
+      const auto& model = trial.model();
+      EXPECT_EQ(model.has_lightgbm()  ? "lightgbm"
+                : model.has_xgboost() ? "xgboost"
+                                      : "mlp",
+                std::string(kind));
+    }
+  }
+}
+
+TEST(PortfolioTest, TheUsersOwnSettingsOfNetworksGoFirst) {
+  v1::JobSpec spec = SpecOf("classification");
+  v1::TrainSpec asked;
+  asked.set_epochs(7);
+  asked.mutable_loss()->add_weights(1);
+  asked.mutable_loss()->add_weights(3);
+  MergeSpec(
+      [&] {
+        v1::JobSpec over;
+        *over.mutable_train() = asked;
+        return over;
+      }(),
+      spec);
+  int networks = 0;
+  for (const v1::TrialSpec& trial : MakePortfolio(spec, asked, {20'000, 10, 2})) {
+    EXPECT_EQ(trial.has_train(), trial.model().has_mlp());
+    if (!trial.has_train()) continue;
+    ++networks;
+    EXPECT_EQ(trial.train().epochs(), 7);
+    ASSERT_EQ(trial.train().loss().weights_size(), 2);
+    EXPECT_EQ(trial.train().loss().weights(1), 3);
+  }
+  EXPECT_GT(networks, 2);
+}
+
+TEST(DrawTest, NumbersStayWithinTheirLimitsAndReachBothEnds) {
+  Draw draw(3);
+  std::set<int> seen;
+  for (int i = 0; i < 1000; ++i) {
+    seen.insert(draw.Int(1, 4));
+    const double value = draw.Log(0.01, 0.1);
+    EXPECT_TRUE(value >= 0.01 && value <= 0.1) << value;
+    const int whole = draw.LogInt(4, 200);
+    EXPECT_TRUE(whole >= 4 && whole <= 200) << whole;
+  }
+  EXPECT_EQ(seen, (std::set<int>{1, 2, 3, 4}));
+}
+
+}  // namespace
+}  // namespace traind
