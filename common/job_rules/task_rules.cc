@@ -4,6 +4,8 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
 
+#include <algorithm>
+
 #include "common/plain/message_info.h"
 
 namespace traind {
@@ -73,6 +75,12 @@ bool IsSequential(absl::string_view network) {
 bool IsTrees(absl::string_view kind) {
   const plain::FieldInfo* const field = FindNetwork(kind);
   return field != nullptr && field->trees;
+}
+
+int64_t EpochsOfRounds(int64_t rounds) {
+  constexpr int64_t kEpochs = 100;
+  const int64_t per_epoch = std::max(int64_t{1}, (rounds + kEpochs - 1) / kEpochs);
+  return (rounds + per_epoch - 1) / per_epoch;
 }
 
 std::string KindOfTrial(const plain::JobSpec& spec, int trial) {

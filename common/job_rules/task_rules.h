@@ -42,6 +42,9 @@ std::string NeedOfNetwork(absl::string_view network);
 std::string DefaultNetwork(absl::string_view media);
 // Whether a kind of model is boosted trees, which a program without LibTorch trains.
 bool IsTrees(absl::string_view kind);
+// The epochs of trees that have so many rounds: an epoch of a Plan is a hundredth of the rounds,
+// rounded up to whole ones.
+int64_t EpochsOfRounds(int64_t rounds);
 // The kind of model of a trial of a Job: the spec's own where it names no trials.
 std::string KindOfTrial(const plain::JobSpec& spec, int trial);
 // The spec as trial `trial` has it: its model and, where it has one, its `train` in place of the

@@ -43,6 +43,13 @@ void CheckForest(const v1::LightgbmSpec& trees, const Add& add) {
       "its trees would be all the same");
 }
 
+void CheckDepth(const v1::XgboostSpec& trees, const Add& add) {
+  if (!trees.has_max_depth() || trees.max_depth() > 0 || trees.max_leaves() > 0) return;
+  if (trees.grow_policy() == "lossguide") return;
+  add("model.xgboost.max_depth",
+      "'0' needs max_leaves or grow_policy lossguide: a tree would have no limit");
+}
+
 void CheckKinds(const v1::JobSpec& spec, const std::string& type, const Add& add) {
   std::set<std::string> seen;
   const auto& kinds = spec.model().automatic().kinds();
@@ -90,6 +97,7 @@ void CheckAutomatic(const v1::JobSpec& spec, const std::string& type, const Add&
     if (!against.empty()) add(absl::StrCat("model.", kind), against);
   }
   if (spec.model().has_lightgbm()) CheckForest(spec.model().lightgbm(), add);
+  if (spec.model().has_xgboost()) CheckDepth(spec.model().xgboost(), add);
   if (automatic) CheckKinds(spec, type, add);
   if ((automatic || IsTrees(kind)) && spec.model().has_pretrained()) {
     add("model.pretrained", absl::StrCat("is for networks; model.", kind, " has no weights"));

@@ -1,6 +1,9 @@
 #include "server/intake/epoch_work.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "common/job_rules/task_rules.h"
 
 namespace traind {
 namespace {
@@ -8,6 +11,9 @@ namespace {
 // Bytes of CSV, separators included, of a number or a category, and of a token of a text.
 constexpr double kBytesPerValue = 6, kBytesPerToken = 5;
 constexpr double kMasksPerVolume = 1;
+// A tree reads a row once for each of its levels, and of each column a bin; by measurements of both
+// libraries on one core, that takes as long as so many multiplications of a network.
+constexpr double kPerBin = 40;
 constexpr int32_t kUsualWidths[] = {256, 256};
 
 double Columns(const DataFile& train) {
@@ -23,6 +29,24 @@ double Steps(const v1::JobSpec& spec) { return std::max(1, spec.data().window())
 
 EpochWork OfRows(const DataFile& train, double multiplications) {
   return {static_cast<double>(train.bytes), Rows(train), multiplications};
+}
+
+// leaves: of a tree, at most. The table is read once, not in each epoch.
+EpochWork OfTrees(const DataFile& train, double rounds, double leaves) {
+  const auto epochs = static_cast<double>(EpochsOfRounds(static_cast<int64_t>(rounds)));
+  const double levels = std::log2(std::max(2.0, leaves));
+  return {static_cast<double>(train.bytes) / epochs, Rows(train),
+          rounds / epochs * levels * Columns(train) * kPerBin};
+}
+
+EpochWork OfLightgbm(const DataFile& train, const v1::LightgbmSpec& trees) {
+  return OfTrees(train, trees.num_iterations(), trees.num_leaves());
+}
+
+EpochWork OfXgboost(const DataFile& train, const v1::XgboostSpec& trees) {
+  constexpr int kMostLevels = 16;  // more of them have few rows
+  const int depth = trees.max_depth() > 0 ? std::min(trees.max_depth(), kMostLevels) : kMostLevels;
+  return OfTrees(train, trees.num_boost_round() * trees.num_parallel_tree(), std::exp2(depth));
 }
 
 EpochWork OfImages(const v1::JobSpec& spec, const DataFile& train, const MediaLoad& media) {
@@ -58,7 +82,9 @@ EpochWork OfTexts(const v1::JobSpec& spec, const DataFile& train) {
 }  // namespace
 
 EpochWork EpochWorkOf(const v1::JobSpec& resolved, const DataFile& train, const MediaLoad& media) {
-  const v1::ModelSpec& model = resolved.model();
+  // The Plan is made for the first of several trials.
+  const v1::ModelSpec& model =
+      resolved.trials_size() > 0 ? resolved.trials(0).model() : resolved.model();
   switch (model.architecture_case()) {
     case v1::ModelSpec::kMlp:
       return OfRows(train,
@@ -71,6 +97,10 @@ EpochWork EpochWorkOf(const v1::JobSpec& resolved, const DataFile& train, const 
                                                       model.transformer().feedforward(),
                                                       model.transformer().layers(),
                                                       /*plain=*/true));
+    case v1::ModelSpec::kLightgbm:
+      return OfLightgbm(train, model.lightgbm());
+    case v1::ModelSpec::kXgboost:
+      return OfXgboost(train, model.xgboost());
     case v1::ModelSpec::kCnn:
       return OfImages(resolved, train, media);
     case v1::ModelSpec::kUnet3D:

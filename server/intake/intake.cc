@@ -13,6 +13,7 @@
 #include "common/base/engine_version.h"
 #include "common/base/status_macros.h"
 #include "common/base/suggest.h"
+#include "common/job_rules/task_rules.h"
 #include "common/spec/presets.h"
 #include "common/spec/spec_rules.h"
 #include "server/intake/automatic.h"
@@ -90,13 +91,26 @@ std::string SpeedKey(const v1::JobSpec& spec) {
   return Sha256Hex(SpecToJson(shape));
 }
 
+// Returns the epochs that the Plan is made for: of several trials those of the first.
+int EpochsOf(const v1::JobSpec& spec) {
+  const v1::ModelSpec& model = spec.trials_size() > 0 ? spec.trials(0).model() : spec.model();
+  if (model.has_lightgbm()) {
+    return static_cast<int>(EpochsOfRounds(model.lightgbm().num_iterations()));
+  }
+  if (model.has_xgboost()) {
+    return static_cast<int>(EpochsOfRounds(model.xgboost().num_boost_round()));
+  }
+  const bool own = spec.trials_size() > 0 && spec.trials(0).has_train();
+  return own ? spec.trials(0).train().epochs() : spec.train().epochs();
+}
+
 Spec ToDomain(const v1::JobSpec& from) {
   Spec to;
   to.name = from.name();
   to.metric = from.task().metric();
   to.higher_is_better = HigherIsBetter(to.metric);
   to.folds = from.data().folds();
-  to.epochs = from.train().epochs();
+  to.epochs = from.has_train() ? EpochsOf(from) : 0;
   to.patience = from.train().patience();
   to.seeds = std::max(1, from.train().seeds());
   to.slots = from.resources().slots();

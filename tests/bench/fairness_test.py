@@ -120,11 +120,47 @@ def _():
             f.write(f"#!{sys.executable}\nimport sys, time\ntime.sleep(2)\n"
                     "open(sys.argv[8], 'w').write('income\\nyes\\nno\\n')\nprint('{}')\n")
         os.chmod(python, stat.S_IRWXU)
+        with open(os.path.join(folder, "train.csv"), "w", encoding="utf-8") as f:
+            f.write("income\nyes\nno\n")
         options = argparse.Namespace(peer_python=python, peer_preset="medium_quality")
         late = worth.autogluon("adult", folder, ["yes", "no"], 1, options)
         assert late["late"] and late["score_at_deadline"] is None and late["score"] == 1, late
         in_time = worth.autogluon("adult", folder, ["yes", "yes"], 60, options)
         assert not in_time["late"] and in_time["score_at_deadline"] == in_time["score"] == 0.5, in_time
+
+
+@case("Ours is level with a peer within the standard error of its own test score, and not beyond")
+def _():
+    def line(metric, mine, peer, error=0.01):
+        return {"metric": metric, "ours": {"score_at_deadline": mine, "standard_error": error},
+                "autogluon": {"score_at_deadline": peer}}
+    assert worth.is_level(line("accuracy", 0.9, 0.905)) and not worth.is_level(line("accuracy", 0.9, 0.92))
+    assert worth.is_level(line("rmse", 0.62, 0.615)) and not worth.is_level(line("rmse", 0.62, 0.6))
+    assert worth.is_level(line("rmse", 0.5, 0.6)) and not worth.is_level(line("accuracy", None, 0.1))
+
+
+@case("The standard error of a score follows from the answers")
+def _():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "answers.csv")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("row,y\n" + "".join(f"{i},{i % 2}\n" for i in range(100)))
+        truth = [str(i % 2 if i < 90 else 2) for i in range(100)]
+        assert abs(worth.standard_error(path, truth, "y", "accuracy") - 0.03) < 1e-9
+        truth = [str(i % 2 + (2 if i < 50 else 0)) for i in range(100)]  # squares: 50 times 4, else 0
+        told = worth.standard_error(path, truth, "y", "rmse")
+        assert abs(told - (400 / 99) ** 0.5 / 10 / (2 * 2 ** 0.5)) < 1e-9, told
+
+
+@case("Every fifth row of a whole file is a test row, and what names rows or the target is no feature")
+def _():
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "titanic.csv"), "w", encoding="utf-8") as f:
+            f.write("survived,alive,id,age\n" + "".join(f"{i % 2},x,{i},{i}\n" for i in range(10)))
+        train, test = worth.tables_of("titanic", folder)
+        assert train[0] == test[0] == ["survived", "age"] and len(train) == 9, train
+        assert test[1:] == [["0", "4"], ["1", "9"]], test
+        assert worth.tables_of("adult", folder) is None
 
 
 main()

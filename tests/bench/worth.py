@@ -1,18 +1,21 @@
-"""Compares what a budget buys with AutoGluon.
+"""Compares what a budget buys with AutoGluon, and with LightGBM used by hand.
 
-    tests/bench/worth.sh [SET...] --data DIR [--budgets 5,10,30,60] [--peer-python PYTHON] [--peer-preset P]
+    tests/bench/worth.sh [SET...] --data DIR [--budgets 5,10,30,60] [--peer-python PYTHON] [--peer-preset P] [--spec JSON]
 
-For each data set (adult, wine: UCI, of DIR; digits: examples/digits) and budget there are two runs, one after the other, each
-with the machine's cores to itself: a Job with that budget, and AutoGluon with that time_limit (peers/autogluon_peer.py, by a
-Python that has autogluon.tabular[lightgbm]; without --peer-python the peer is left out).
+For each data set (the ten tables of DIR that have a target, and examples/digits) and budget there are two runs, one after the
+other, each with the machine's cores to itself: a Job with that budget, whose spec names the data, the metric and the budget and
+nothing else (--spec adds fields), and AutoGluon with that time_limit (peers/autogluon_peer.py, by a Python that has
+autogluon.tabular[lightgbm,xgboost,catboost]; without --peer-python there is no peer). Once for each set LightGBM runs with its
+defaults, five folds and early stopping, as a script by hand has it (peers/lightgbm_by_hand.py).
 
-Both are timed from the start of the command (`trainctl submit`, `python`) to the prediction file. One daemon serves all Jobs; its
+All are timed from the start of the command (`trainctl submit`, `python`) to the prediction file. One daemon serves all Jobs; its
 start counts once, in the first run. Each run tells the score at the deadline (score_at_deadline, null if there was no answer), the
-score in the end (score), its time (wall_s; over = wall_s / budget) and whether it was late. The same code scores both on the
-test file's target.
-One JSON line for each set and budget, then a summary.
+score in the end (score), its time (wall_s; over = wall_s / budget) and whether it was late. The same code scores all on the
+test file's target. One JSON line for each set and budget, then a summary: `level` counts the cells in which ours is better than the
+peer's or within the standard error of its own test score, among those in which the peer was on time.
 """
 import argparse
+import csv
 import json
 import math
 import os
@@ -24,38 +27,46 @@ import time
 
 from tests.e2e.harness import ENDED, House, eventually, rows_of
 
+ACCURACY, RMSE = ("classification", "accuracy"), ("regression", "rmse")
 SETS = {  # target, kind, metric
-    "adult": ("income", "classification", "accuracy"),
-    "wine": ("quality", "regression", "rmse"),
-    "digits": ("digit", "classification", "accuracy"),
+    "adult": ("income", *ACCURACY), "wine": ("quality", *RMSE), "digits": ("digit", *ACCURACY),
+    "housing": ("value", *RMSE), "hypothyroid": ("Class", *ACCURACY), "imports": ("price", *RMSE),
+    "pima": ("diabetes", *ACCURACY), "segment": ("class", *ACCURACY), "sonar": ("object", *ACCURACY),
+    "soybean": ("class", *ACCURACY), "titanic": ("survived", *ACCURACY),
 }
-PROBLEMS = {"adult": "binary", "wine": "regression", "digits": "multiclass"}
+WHOLE = {"wine": "winequality_white", "titanic": "titanic"}  # of one file; every fifth row is a test row
+NO_FEATURES = {"id", "row_id", "alive"}  # numbers of rows, and the target by another name (titanic)
+
+
+def columns_without(table, names):
+    keep = [i for i, name in enumerate(table[0]) if name.strip() not in names]
+    return [[row[i] for i in keep] for row in table if row]
+
+
+def tables_of(name, data):
+    """The rows of the training and of the test file; None: they are not there."""
+    if name == "digits":
+        files = [f"examples/digits/{part}.csv" for part in ("train", "test")]
+    elif name in WHOLE:
+        files = [os.path.join(data, f"{WHOLE[name]}.csv")]
+    else:
+        files = [os.path.join(data, f"{name}_{part}.csv") for part in ("train", "test")]
+    if not all(os.path.exists(f) for f in files):
+        return None
+    tables = [rows_of(f) for f in files]
+    if name in WHOLE:  # the file is in no order that a split could follow
+        header, *rows = tables[0]
+        tables = [[header] + [row for i, row in enumerate(rows) if (i % 5 == 4) == test] for test in (False, True)]
+    return [columns_without(table, NO_FEATURES) for table in tables]
 
 
 def prepare(name, options, folder):
     """train.csv and test.csv in the folder; False: the data are not there."""
-    pair = [os.path.join(folder, f"{part}.csv") for part in ("train", "test")]
-    if name == "digits":
-        for part, to in zip(("train", "test"), pair):
-            with open(to, "w", encoding="utf-8") as f:  # without the column that names rows
-                f.writelines(",".join(row[1:]) + "\n" for row in rows_of(f"examples/digits/{part}.csv"))
-    elif name == "adult":
-        for part, to in zip(("train", "test"), pair):
-            source = os.path.join(options.data, f"adult_{part}.csv")
-            if not os.path.exists(source):
-                return False
-            shutil.copy(source, to)
-    else:
-        source = os.path.join(options.data, "winequality_white.csv")
-        if not os.path.exists(source):
-            return False
-        with open(source, encoding="utf-8") as f:
-            header, *lines = f.readlines()
-        # Every fifth row: the file is in no order that a split could follow.
-        for part, to in zip((0, 1), pair):
-            with open(to, "w", encoding="utf-8") as f:
-                f.writelines([header] + [line for i, line in enumerate(lines) if (i % 5 == 4) == bool(part)])
-    return True
+    tables = tables_of(name, options.data)
+    for part, table in zip(("train", "test"), tables or ()):
+        with open(os.path.join(folder, f"{part}.csv"), "w", encoding="utf-8", newline="") as f:
+            csv.writer(f).writerows(table)
+    return tables is not None
 
 
 def score(path, truth, target, metric):
@@ -79,14 +90,29 @@ def outcome(begin, answered, budget, at_deadline, score_in_the_end):
             "over": wall and round(wall / budget, 3)}
 
 
-def ours(house, name, folder, truth, budget, begin):
-    target, kind, metric = SETS[name]
+def standard_error(path, truth, target, metric):
+    """Of the test score; None: there is no whole file."""
+    value = score(path, truth, target, metric)
+    if value is None or len(truth) < 2:
+        return None
+    if metric == "accuracy":
+        return math.sqrt(value * (1 - value) / len(truth))
+    table = rows_of(path)
+    at = table[0].index(target)
+    squares = [(float(row[at]) - float(t)) ** 2 for row, t in zip(table[1:], truth)]
+    mean = sum(squares) / len(squares)
+    spread = math.sqrt(sum((s - mean) ** 2 for s in squares) / (len(squares) - 1))
+    return spread / math.sqrt(len(squares)) / (2 * math.sqrt(mean)) if mean > 0 else 0.0
+
+
+def ours(house, name, folder, truth, budget, begin, more=None):
+    target, _, metric = SETS[name]
     for part in ("train", "test"):
         shutil.copy(os.path.join(folder, f"{part}.csv"), house.data)
     spec = house.write_spec({
-        "api": "v1", "name": name, "cache": "off", "task": {"type": kind, "metric": metric},
-        "data": {"train": "train.csv", "test": "test.csv", "target": target}, "train": {"epochs": 35},
-        "budget": {"time": f"{budget}s"}})
+        "name": name, "cache": "off", "task": {"metric": metric},
+        "data": {"train": "train.csv", "test": "test.csv", "target": target},
+        "budget": {"time": f"{budget}s"}, **(more or {})})
     job = house.json("submit", "-f", spec)["id"]
     standing = os.path.join(house.results(job), "current", "predictions.csv")
 
@@ -99,17 +125,53 @@ def ours(house, name, folder, truth, budget, begin):
     at_deadline = score(standing, truth, target, metric)
     end = house.wait(job, 30)
     answered = os.stat(standing).st_mtime if os.path.exists(standing) else None  # of the last answer
+    error = standard_error(standing, truth, target, metric)
+    report = end.get("report", {})
+    members = end["predictions"].get("members", [])
+    kinds = sorted({member.get("kind", "") for member in members})
     return {**outcome(begin, answered, budget, at_deadline, score(standing, truth, target, metric)),
-            "quality": end["quality"], "folds": len(end["predictions"]["folds"])}
+            "standard_error": error and round(error, 4), "quality": end["quality"],
+            "folds": len(end["predictions"]["folds"]), "members": len(members), "kinds": kinds,
+            "used_share": report.get("used_share"), "revisions": report.get("revisions"),
+            "oof": end["scores"].get("oof")}
+
+
+def by_hand(name, folder, truth, options):
+    """LightGBM without a limit of time: its score, and its time from the start of the command."""
+    target, kind, metric = SETS[name]
+    out = os.path.join(folder, "by_hand.csv")
+    begin = time.time()
+    done = subprocess.run([options.peer_python, "tests/bench/peers/lightgbm_by_hand.py", os.path.join(folder, "train.csv"),
+                           os.path.join(folder, "test.csv"), target, kind, out], capture_output=True, text=True)
+    if done.returncode != 0:
+        return {"error": done.stderr.strip().splitlines()[-1:]}
+    return {"score": score(out, truth, target, metric), "wall_s": round(os.stat(out).st_mtime - begin, 2)}
+
+
+def problem_of(kind, folder, target):
+    if kind == "regression":
+        return kind
+    table = rows_of(os.path.join(folder, "train.csv"))
+    at = [name.strip() for name in table[0]].index(target)
+    return "binary" if len({row[at].strip() for row in table[1:]}) == 2 else "multiclass"
+
+
+def is_level(line):
+    """Whether ours is better than the peer's score at the deadline, or within its own standard error of it."""
+    mine, peer = line["ours"], line["autogluon"]
+    if mine["score_at_deadline"] is None:
+        return False
+    gain = mine["score_at_deadline"] - peer["score_at_deadline"]
+    return (gain if line["metric"] == "accuracy" else -gain) >= -(mine["standard_error"] or 0)
 
 
 def autogluon(name, folder, truth, budget, options):
-    target, _, metric = SETS[name]
+    target, kind, metric = SETS[name]
     out = os.path.join(folder, "peer.csv")
     if os.path.exists(out):
         os.remove(out)
     command = [options.peer_python, "tests/bench/peers/autogluon_peer.py", os.path.join(folder, "train.csv"),
-               os.path.join(folder, "test.csv"), target, PROBLEMS[name],
+               os.path.join(folder, "test.csv"), target, problem_of(kind, folder, target),
                "accuracy" if metric == "accuracy" else "root_mean_squared_error", str(budget), out, options.peer_preset]
     begin = time.time()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -148,13 +210,14 @@ def main():
     parser.add_argument("--budgets", default=[5, 10, 30, 60], type=lambda text: [int(b) for b in text.split(",")])
     parser.add_argument("--peer-python")
     parser.add_argument("--peer-preset", default="medium_quality")
+    parser.add_argument("--spec", default={}, type=json.loads, help="fields that are added to the specs, as JSON")
     options = parser.parse_args()
     for name in options.sets:
         if name not in SETS:
             parser.error(f"unknown set {name} (known: {', '.join(SETS)})")
     if not options.peer_python:
         print(json.dumps({"peer": "autogluon", "skipped": "no --peer-python"}), flush=True)
-    lines = []
+    lines, scripted = [], set()
     with House(slots=os.cpu_count()) as house:
         for name, folder, truth, budget in cells(options):
             line = {"data": name, "metric": SETS[name][2], "budget_s": budget}
@@ -162,15 +225,20 @@ def main():
             if house.daemon is None:
                 house.start()
                 line["daemon_start_s"] = round(time.time() - begin, 2)
-            line["ours"] = ours(house, name, folder, truth, budget, begin)
+            line["ours"] = ours(house, name, folder, truth, budget, begin, options.spec)
             if options.peer_python:
+                if name not in scripted:
+                    scripted.add(name)
+                    line["by_hand"] = by_hand(name, folder, truth, options)
                 time.sleep(1)  # until the Worker has replaced its Ranks, so that the peer has the cores to itself
                 line["autogluon"] = autogluon(name, folder, truth, budget, options)
             print(json.dumps(line), flush=True)
             lines.append(line)
     summary = {"runs": len(lines), "ours_on_time": sum(not x["ours"]["late"] for x in lines)}
     if options.peer_python:
-        summary["peer_on_time"] = sum(not x["autogluon"]["late"] for x in lines)
+        on_time = [x for x in lines if x["autogluon"]["score_at_deadline"] is not None]
+        summary["peer_on_time"] = len(on_time)
+        summary["level"] = sum(is_level(x) for x in on_time)
     print(json.dumps({**summary, "load_1min": round(os.getloadavg()[0], 2)}), flush=True)
     return 0
 

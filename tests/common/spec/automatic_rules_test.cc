@@ -66,6 +66,18 @@ TEST(AutomaticRulesTest, ARandomForestNeedsAPartOfTheRowsOrOfTheColumns) {
   EXPECT_EQ(Errors(spec), "");
 }
 
+TEST(AutomaticRulesTest, ATreeHasALimit) {
+  v1::JobSpec spec = GoodSpec();
+  v1::XgboostSpec& trees = *spec.mutable_model()->mutable_xgboost();
+  trees.set_max_depth(0);
+  EXPECT_THAT(Errors(spec), HasSubstr("model.xgboost.max_depth '0' needs max_leaves"));
+  trees.set_max_leaves(31);
+  EXPECT_EQ(Errors(spec), "");
+  trees.clear_max_leaves();
+  trees.set_grow_policy("lossguide");
+  EXPECT_EQ(Errors(spec), "");
+}
+
 TEST(AutomaticRulesTest, TreesTakeTablesWithOneTargetOnOneCore) {
   v1::JobSpec spec = GoodSpec();
   spec.mutable_model()->mutable_xgboost();

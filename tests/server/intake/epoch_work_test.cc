@@ -46,6 +46,19 @@ TEST(EpochWorkTest, RowsAndFilesAreCounted) {
   EXPECT_EQ(EpochWorkOf(volumes, Table(), {1000, 0}).samples, 1500);
 }
 
+TEST(EpochWorkTest, AnEpochOfTreesIsAHundredthOfTheRounds) {
+  v1::JobSpec spec = SpecWith("lightgbm");
+  const EpochWork usual = EpochWorkOf(spec, Table(), {});
+  EXPECT_EQ(usual.bytes, 60'000);  // the table is read once
+  spec.mutable_model()->mutable_lightgbm()->set_num_iterations(4000);
+  EXPECT_DOUBLE_EQ(EpochWorkOf(spec, Table(), {}).multiplications, 2 * usual.multiplications);
+  // Of several trials the first one counts.
+  v1::JobSpec automatic = SpecWith("automatic");
+  *automatic.add_trials()->mutable_model() = spec.model();
+  automatic.add_trials()->mutable_model()->mutable_mlp();
+  EXPECT_DOUBLE_EQ(EpochWorkOf(automatic, Table(), {}).multiplications, 2 * usual.multiplications);
+}
+
 TEST(EpochWorkTest, ALongerWindowAndAWiderNetworkAreMoreWork) {
   for (const char* kind : {"lstm", "transformer"}) {
     v1::JobSpec spec = SpecWith(kind);

@@ -159,6 +159,19 @@ TEST_F(IntakeTest, AnAutomaticModelHasItsTrialsInTheSpec) {
   EXPECT_EQ(intake_->Check(more, kNow)->resolved.trials_size(), 0);
 }
 
+TEST_F(IntakeTest, RoundsOfTreesAreCountedAsAHundredEpochs) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_train()->set_epochs(7);
+  spec.mutable_model()->mutable_lightgbm();
+  EXPECT_EQ(intake_->Check(spec, kNow)->spec.epochs, 100);
+  spec.mutable_model()->mutable_lightgbm()->set_num_iterations(30);
+  EXPECT_EQ(intake_->Check(spec, kNow)->spec.epochs, 30);
+  spec.mutable_model()->mutable_xgboost()->set_num_boost_round(150);
+  EXPECT_EQ(intake_->Check(spec, kNow)->spec.epochs, 75);
+  spec.mutable_model()->mutable_automatic()->add_kinds("mlp");
+  EXPECT_EQ(intake_->Check(spec, kNow)->spec.epochs, 7);
+}
+
 // Which fields change a step's time, and which do not.
 TEST_F(IntakeTest, TheSpeedKeyIsOfTheModelAndTheBatch) {
   const auto key_with = [this](const std::function<void(v1::JobSpec&)>& change) {
