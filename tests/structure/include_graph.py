@@ -63,7 +63,7 @@ MAY_INCLUDE = {
     "worker/rank_protocol": ["common/base", "common/facts"],
     "worker/task": ["common/base", "common/data", "common/facts", "worker/rank_protocol"],
     "worker/daemon": _COMMON + ["common/wire", "worker/rank_protocol", "proto", "third_party"],
-    "worker/floor": ["common/base", "common/data", "common/plain"],
+    "worker/floor": ["common/base", "common/data", "common/publish"],
     "worker/prepare": _COMMON + ["worker/rank_protocol", "worker/task", "worker/floor"],
     "worker/device": ["common/base"],
     "worker/data": _COMMON + ["worker/rank_protocol", "worker/device"],

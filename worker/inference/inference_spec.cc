@@ -31,6 +31,7 @@ void TakeModels(const plain::ModelSet& set, InferenceSpec& spec) {
 }  // namespace
 
 std::string ModelText(const ModelChoice& model) {
+  if (model.fold < 0) return "the floor";
   return absl::StrCat("fold ", model.fold,
                       model.seed > 0 ? absl::StrCat(" seed ", model.seed) : "");
 }

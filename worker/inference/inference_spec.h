@@ -15,7 +15,7 @@
 namespace traind {
 
 struct ModelChoice {
-  int fold = 0;
+  int fold = 0;  // -1: the floor
   int seed = 0;
   std::string dir;    // of the Attempt that trained it, relative to the state folder
   double weight = 0;  // all together 1
@@ -23,7 +23,7 @@ struct ModelChoice {
   bool complete = false;
 };
 
-// "fold 1", or "fold 1 seed 2".
+// "fold 1", "fold 1 seed 2", or "the floor".
 std::string ModelText(const ModelChoice& model);
 
 struct InferenceSpec {
