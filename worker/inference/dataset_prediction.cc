@@ -12,6 +12,7 @@
 #include "common/data/table/mapped_file.h"
 #include "common/data/table/npy.h"
 #include "worker/inference/images_file.h"
+#include "worker/learner/learner.h"
 #include "worker/task/failure.h"
 
 namespace traind {

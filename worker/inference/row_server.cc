@@ -11,6 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/publish/ensemble.h"
 #include "worker/inference/row_images.h"
+#include "worker/learner/learner.h"
 
 namespace traind {
 namespace {
