@@ -100,7 +100,17 @@ def _():
 def _():
     with house_of() as house:
         refuse(house, SPEC.replace("  target: y\n", ""), says=["data.target"])
-        refuse(house, SPEC.replace("task: {type: classification, metric: accuracy}\n", ""), says=["task"])
+        refuse(house, "task: {type: classification}\n", says=["data"])
+
+
+@case("Data and a budget are a spec: the target tells the task")
+def _():
+    with house_of() as house:
+        house.write("train.csv", TRAIN)
+        house.write("test.csv", TEST)
+        job = house.submit("data: {train: train.csv, test: test.csv, target: y}\nbudget: {time: 20s}\n")
+        assert job["state"] == "QUEUED", job
+        assert any("task.type: classification, because the target 'y'" in w for w in job["warnings"]), job["warnings"]
 
 
 @case("A file that is missing, empty, or only a header is named")
