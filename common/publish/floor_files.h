@@ -18,6 +18,10 @@
 
 namespace traind {
 
+// Beside the predictions: the model behind them (worker/floor/floor_model_file.h). Absent if it
+// predicts no other rows.
+inline constexpr char kFloorModelFile[] = "model.bin";
+
 struct Floor {
   std::string model;  // prior, mean, logistic, ridge
   double score = 0;   // the Job's metric, out of fold, over all rows

@@ -25,6 +25,17 @@ void AddModel(const Job& source, const Member& member, double weight, v1::ModelS
   model.set_complete(member.complete);
 }
 
+void AddFloor(const Job& source, double weight, v1::ModelSet& set) {
+  v1::ModelRef& model = *set.add_models();
+  model.set_fold(-1);
+  model.set_path(FloorDir(source.id));
+  model.set_weight(weight);
+  model.set_score(source.floor_score && std::isfinite(*source.floor_score) ? *source.floor_score
+                                                                           : 0);
+  model.set_complete(true);
+  model.set_kind(source.floor_model);
+}
+
 // Returns the Prediction's weights; if it has none, all folds weigh the same, and so do the models
 // of each.
 std::vector<double> WeightsOf(const std::vector<Member>& members) {
@@ -39,14 +50,14 @@ std::vector<double> WeightsOf(const std::vector<Member>& members) {
   for (size_t k = 0; !told && k < members.size(); ++k) {
     weights[k] = 1.0 / static_cast<double>(models.size()) / models[members[k].fold];
   }
-  ScaleToOne(weights);
   return weights;
 }
 
 }  // namespace
 
 absl::StatusOr<v1::ModelSet> ModelsOf(const Job& source,
-                                      const std::optional<PublishedPrediction>& standing) {
+                                      const std::optional<PublishedPrediction>& standing,
+                                      bool floor_is_kept) {
   if (!source.tasks.empty() && UsesModels(source.tasks[0].kind)) {
     return absl::FailedPreconditionError(absl::StrCat(
         "job ", source.id, " has no models of its own; name the job that it predicts with"));
@@ -54,7 +65,7 @@ absl::StatusOr<v1::ModelSet> ModelsOf(const Job& source,
   v1::ModelSet set;
   set.set_metric(source.spec.metric);
   std::vector<Member> members;
-  double sum = 0;
+  double sum = 0, floor_weight = 0;
   const PublishedPrediction* told = nullptr;
   if (standing) {
     told = &*standing;
@@ -65,25 +76,30 @@ absl::StatusOr<v1::ModelSet> ModelsOf(const Job& source,
     members = told->members;
     for (const Member& member : members) sum += member.weight;
     set.set_quality(QualityName(told->quality));
-    // If the floor had a weight too, the score is not that of the models alone. (A sum of 0 is from
-    // before weights were recorded, when the floor had none.)
-    const bool models_alone = sum == 0 || sum > 1 - 1e-6;
-    if (told->oof_score && models_alone) set.set_oof(*told->oof_score);
-    set.set_comparable(told->comparable && models_alone);
+    // If a floor that is not kept had a weight too, the score is not that of the models alone. (A
+    // sum of 0 is from before weights were recorded, when the floor had none beside models.)
+    const bool all_kept = floor_is_kept || sum == 0 || sum > 1 - 1e-6;
+    if (told->oof_score && all_kept) set.set_oof(*told->oof_score);
+    set.set_comparable(told->comparable && all_kept);
+    if (floor_is_kept) floor_weight = members.empty() ? 1 : told->floor_weight;
   } else {
     for (const Task& task : source.tasks) {
       if (task.member) members.push_back(*task.member);
     }
     set.set_quality(QualityName(Quality::kDegraded));
   }
-  if (members.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("job ", source.id,
-                     told == nullptr ? " has no model yet"
-                                     : " is answered by its floor, which predicts no other rows"));
+  if (members.empty() && floor_weight == 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "job ", source.id,
+        told == nullptr ? " has no model yet"
+                        : absl::StrCat(" is answered by its floor (", source.floor_model,
+                                       "), which predicts no other rows")));
   }
-  const std::vector<double> weights = WeightsOf(members);
+  std::vector<double> weights = WeightsOf(members);
+  weights.push_back(floor_weight);
+  ScaleToOne(weights);
   for (size_t k = 0; k < members.size(); ++k) AddModel(source, members[k], weights[k], set);
+  if (floor_weight > 0) AddFloor(source, weights.back(), set);
   return set;
 }
 

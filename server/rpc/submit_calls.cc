@@ -5,12 +5,16 @@
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
+#include "common/publish/floor_files.h"
 #include "common/publish/publisher.h"
 #include "common/spec/spec_rules.h"
 #include "server/intake/models.h"
@@ -73,7 +77,10 @@ absl::StatusOr<CheckedSpec> TrainingService::CheckKind(const v1::JobSpec& spec,
   if (auto read = ReadStandingPrediction(state_dir_, (*source)->id); read.ok()) {
     standing = *std::move(read);
   }
-  ASSIGN_OR_RETURN(const v1::ModelSet models, ModelsOf(**source, standing));
+  std::error_code unknown;
+  const bool floor_is_kept = std::filesystem::exists(
+      absl::StrCat(state_dir_, "/", FloorDir((*source)->id), "/", kFloorModelFile), unknown);
+  ASSIGN_OR_RETURN(const v1::ModelSet models, ModelsOf(**source, standing, floor_is_kept));
   return intake_->CheckInference(spec, **source, models, now);
 }
 

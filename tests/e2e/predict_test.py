@@ -73,6 +73,22 @@ def _():
         assert moment(again["finished_at"]) <= moment(again["deadline"]), again
 
 
+@case("A floor that answers predicts later rows like its own test rows: as a file, and at once")
+def _():
+    with House(slots=2) as house:
+        house.start()
+        job = house.submit(house.spec(folds=2, epochs=1, train={"learning_rate": 1e-9}), "--wait")
+        assert (job["state"], job["quality"]) == ("SUCCEEDED", "FLOOR"), job
+        again = predict(house, job, test_file(house))
+        assert (again["state"], again["quality"]) == ("SUCCEEDED", "FLOOR"), again
+        assert again["predictions"]["sha256"] == job["predictions"]["sha256"], (again, job)
+        assert again["scores"]["oof"] == job["scores"]["oof"], again
+        result = house.cli("predict", job["id"], "--rows", test_file(house))
+        assert result.returncode == 0 and "FLOOR" in result.stderr, result
+        answers = [line.split(",") for line in result.stdout.strip().split("\n")]
+        assert [r[1:] for r in rows_of(job["predictions"]["path"])] == answers, result.stdout[:300]
+
+
 @case("A later file in another order, with values and columns that training has not seen")
 def _():
     with House(slots=2) as house:

@@ -82,12 +82,12 @@ absl::Status DatasetPrediction::TooFew() const {
 absl::Status DatasetPrediction::FindSchema() {
   absl::Status status;
   for (const ModelChoice& model : spec_.models) {
-    absl::StatusOr<ModelFile> file = ReadModelFile(task_.state_dir, model.dir);
-    status = file.status();
+    absl::StatusOr<RowModelInput> input = ReadRowModelInput(task_.state_dir, model);
+    status = input.status();
     if (!status.ok()) continue;
-    schema_ = std::move(file->input);
-    if (!file->pixel_scale.mean.empty()) image_ = std::move(file->image);
-    table_sha256_ = std::move(file->table_sha256);
+    schema_ = std::move(input->schema);
+    if (input->has_images) image_ = std::move(input->image);
+    table_sha256_ = std::move(input->table_sha256);
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
@@ -180,7 +180,7 @@ absl::Status DatasetPrediction::ReuseEarlierValues() {
 
 absl::Status DatasetPrediction::PredictWith(int index) {
   const ModelChoice& choice = spec_.models[static_cast<size_t>(index)];
-  auto model = TrainedModel::Load(task_.state_dir, choice.dir, task_.threads);
+  auto model = LoadRowModel(task_.state_dir, choice, task_.threads);
   if (model.ok() && (*model)->table_sha256() != table_sha256_) {
     model = absl::FailedPreconditionError("it was trained on another table");
   }
@@ -214,7 +214,7 @@ absl::Status DatasetPrediction::PredictWith(int index) {
 }
 
 // Returns the digest of values-<index>.npy. Cancelled: time is up.
-absl::StatusOr<std::string> DatasetPrediction::WriteValues(int index, TrainedModel& model) {
+absl::StatusOr<std::string> DatasetPrediction::WriteValues(int index, RowModel& model) {
   const size_t outputs = schema_.outputs();
   ASSIGN_OR_RETURN(const std::unique_ptr<DurableWriter> out,
                    DurableWriter::Create(InAttempt(absl::StrCat("values-", index, ".npy"))));

@@ -15,13 +15,13 @@
 #include "common/base/durable_file.h"
 #include "common/data/image/image_input.h"
 #include "common/publish/dataset_publisher.h"
-#include "worker/task/inference_control.h"
 #include "worker/inference/inference_spec.h"
+#include "worker/inference/row_model.h"
 #include "worker/inference/rows_file.h"
 #include "worker/inference/saved_values.h"
-#include "worker/inference/trained_model.h"
 #include "worker/rank_protocol/messages.h"
 #include "worker/task/event_sink.h"
+#include "worker/task/inference_control.h"
 
 namespace traind {
 
@@ -49,7 +49,7 @@ class DatasetPrediction {
   absl::Status ReadImages(const ImageInput& images, std::vector<std::string>& warnings);
   absl::Status ReuseEarlierValues();
   absl::Status PredictWith(int index);
-  absl::StatusOr<std::string> WriteValues(int index, TrainedModel& model);
+  absl::StatusOr<std::string> WriteValues(int index, RowModel& model);
   bool MayStandIn(int64_t rows_left) const;
   absl::Status AppendMeans(const std::vector<double>& sums, int64_t rows, DurableWriter& out) const;
   absl::Status MaybePublish();

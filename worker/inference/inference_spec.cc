@@ -33,6 +33,7 @@ void TakeModels(const plain::ModelSet& set, InferenceSpec& spec) {
 }  // namespace
 
 std::string ModelText(const ModelChoice& model) {
+  if (model.fold < 0) return "the floor";
   return absl::StrCat("fold ", model.fold,
                       model.trial > 0 ? absl::StrCat(" trial ", model.trial) : "",
                       model.seed > 0 ? absl::StrCat(" seed ", model.seed) : "");

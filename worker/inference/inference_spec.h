@@ -15,7 +15,7 @@
 namespace traind {
 
 struct ModelChoice {
-  int fold = 0;
+  int fold = 0;  // -1: the floor
   int trial = 0;
   int seed = 0;
   std::string kind;   // of model; empty: unknown
@@ -25,7 +25,7 @@ struct ModelChoice {
   bool complete = false;
 };
 
-// "fold 1", "fold 1 trial 3", or "fold 1 seed 2".
+// "fold 1", "fold 1 trial 3", "fold 1 seed 2", or "the floor".
 std::string ModelText(const ModelChoice& model);
 
 struct InferenceSpec {

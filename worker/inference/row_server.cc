@@ -46,7 +46,7 @@ absl::Status RowServer::LoadModels() {
   absl::Status status;
   nlohmann::json members = nlohmann::json::array();
   for (const ModelChoice& choice : spec_.models) {
-    auto model = TrainedModel::Load(task_.state_dir, choice.dir, task_.threads);
+    auto model = LoadRowModel(task_.state_dir, choice, task_.threads);
     if (model.ok() && !models_.empty() && (*model)->table_sha256() != models_[0]->table_sha256()) {
       model = absl::FailedPreconditionError("it was trained on another table");
     }

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "worker/task/inference_control.h"
 #include "worker/inference/inference_spec.h"
-#include "worker/inference/trained_model.h"
+#include "worker/inference/row_model.h"
 #include "worker/rank_protocol/messages.h"
 #include "worker/task/event_sink.h"
+#include "worker/task/inference_control.h"
 
 namespace traind {
 
@@ -51,7 +51,7 @@ class RowServer {
 
   InferenceSpec spec_;
   InputSchema schema_;
-  std::vector<std::unique_ptr<TrainedModel>> models_;
+  std::vector<std::unique_ptr<RowModel>> models_;
   std::vector<double> weights_;
   std::string members_;  // JSON
   Quality quality_ = Quality::kNone;

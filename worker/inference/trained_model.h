@@ -11,13 +11,14 @@
 #include <utility>
 
 #include "worker/data/row_encoder.h"
+#include "worker/inference/row_model.h"
 #include "worker/inference/rows_file.h"
 #include "worker/predict/model_file.h"
 
 namespace traind {
 
 // Loads and runs one model, of whatever kind. Threads: confined to one.
-class TrainedModel {
+class TrainedModel : public RowModel {
  public:
   // dir: the folder of the Attempt that trained the model, relative to the state folder. Loads
   // the newest sound checkpoint there.
@@ -25,25 +26,17 @@ class TrainedModel {
   // NotFound: there is no checkpoint; those of ReadModelFile and of reading checkpoints.
   static absl::StatusOr<std::unique_ptr<TrainedModel>> Load(const std::string& state_dir,
                                                             const std::string& dir, int threads);
-  virtual ~TrainedModel() = default;
 
-  const InputSchema& input() const { return file_.input; }
-  // The format of the rows' images; null: rows have none.
-  const ImageFields* image() const {
+  const InputSchema& input() const override { return file_.input; }
+  const ImageFields* image() const override {
     return file_.pixel_scale.mean.empty() ? nullptr : &file_.image;
   }
-  const std::string& table_sha256() const { return file_.table_sha256; }
-  int64_t attempt() const { return attempt_; }  // the Attempt that trained it
-  double epoch() const { return epoch_; }       // the epoch of what predicts
-  int64_t step() const { return step_; }        // the step of the checkpoint
+  const std::string& table_sha256() const override { return file_.table_sha256; }
+  int64_t attempt() const override { return attempt_; }
+  double epoch() const override { return epoch_; }
+  int64_t step() const override { return step_; }
 
-  // Rows are predicted in blocks. Blocks whose size is a multiple of this number give, bit by
-  // bit, the same result.
-  int64_t RowsPerStep() const { return rows_per_step_; }
-  // Predicts rows begin..end-1. out: float32 [end - begin, outputs], probabilities or values.
-  // REQUIRES: rows have images if image() is not null.
-  virtual absl::Status Predict(const LaterRows& rows, int64_t begin, int64_t end,
-                               absl::Span<float> out) = 0;
+  int64_t RowsPerStep() const override { return rows_per_step_; }
 
  protected:
   explicit TrainedModel(ModelFile file) : file_(std::move(file)), encoder_(file_.encoder) {}

@@ -10,7 +10,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
-#include "common/data/table/date_parts.h"
+#include "common/data/table/input_schema_json.h"
 
 namespace traind {
 namespace {
@@ -22,17 +22,6 @@ constexpr char kDigest[] = "sha256";
 
 std::string PathOf(const std::string& state_dir, const std::string& dir) {
   return absl::StrCat(state_dir, "/", dir, "/", kModelFile);
-}
-
-Json FeatureJson(const Column& column) {
-  Json json = {{"name", column.name},
-               {"kind", column.kind == ColumnKind::kNumeric ? "numeric" : "categorical"}};
-  if (column.kind == ColumnKind::kCategorical) json["categories"] = column.categories;
-  if (column.date_part >= 0) {
-    json["source"] = column.source;
-    json["date_part"] = column.date_part;
-  }
-  return json;
 }
 
 Json EncoderJson(const RowEncoder::State& state) {
@@ -53,20 +42,6 @@ Json EncoderJson(const RowEncoder::State& state) {
 }
 
 // Throws nlohmann's exceptions if the JSON is not as it was written.
-Column FeatureFromJson(const Json& json) {
-  Column column;
-  json.at("name").get_to(column.name);
-  if (json.at("kind") == "categorical") {
-    column.kind = ColumnKind::kCategorical;
-    json.at("categories").get_to(column.categories);
-  }
-  if (json.contains("date_part")) {
-    json.at("source").get_to(column.source);
-    json.at("date_part").get_to(column.date_part);
-  }
-  return column;
-}
-
 RowEncoder::State EncoderFromJson(const Json& json) {
   RowEncoder::State state;
   for (const Json& item : json.at("numeric")) {
@@ -89,7 +64,7 @@ RowEncoder::State EncoderFromJson(const Json& json) {
   return state;
 }
 
-ModelFile FileFromJson(const Json& json) {
+absl::StatusOr<ModelFile> FileFromJson(const Json& json) {
   ModelFile file;
   json.at("job").get_to(file.job);
   json.at("fold").get_to(file.fold);
@@ -97,14 +72,7 @@ ModelFile FileFromJson(const Json& json) {
   json.at("seed").get_to(file.seed);
   json.at("table_sha256").get_to(file.table_sha256);
   json.at("spec").get_to(file.spec_json);
-  const Json& input = json.at("input");
-  for (const Json& item : input.at("features")) {
-    file.input.features.push_back(FeatureFromJson(item));
-  }
-  input.at("id").get_to(file.input.id);
-  input.at("targets").get_to(file.input.targets);
-  input.at("classes").get_to(file.input.classes);
-  file.input.target_kind = file.input.classes.empty() ? TargetKind::kValue : TargetKind::kClasses;
+  ASSIGN_OR_RETURN(file.input, InputSchemaFromJson(json.at("input")));
   file.encoder = EncoderFromJson(json.at("encoder"));
   if (json.contains("text")) {
     json["text"].at("columns").get_to(file.input.text_columns);
@@ -151,9 +119,6 @@ bool Fits(const ModelFile& file) {
       if (code < 0 || code >= file.encoder.cardinalities[i]) return false;
     }
   }
-  for (const Column& column : features) {
-    if (column.date_part >= static_cast<int>(DateParts().size())) return false;
-  }
   const size_t channels = file.pixel_scale.mean.size();
   if (file.pixel_scale.inverse_scale.size() != channels ||
       (channels > 0 && channels != static_cast<size_t>(file.image.channels))) {
@@ -169,8 +134,6 @@ bool Fits(const ModelFile& file) {
 
 absl::Status WriteModelFile(const std::string& state_dir, const std::string& dir,
                             const ModelFile& file) {
-  Json features = Json::array();
-  for (const Column& column : file.input.features) features.push_back(FeatureJson(column));
   Json body = {{"format", kFormat},
                {"job", file.job},
                {"fold", file.fold},
@@ -178,11 +141,7 @@ absl::Status WriteModelFile(const std::string& state_dir, const std::string& dir
                {"seed", file.seed},
                {"table_sha256", file.table_sha256},
                {"spec", file.spec_json},
-               {"input",
-                {{"features", std::move(features)},
-                 {"id", file.input.id},
-                 {"targets", file.input.targets},
-                 {"classes", file.input.classes}}},
+               {"input", InputSchemaJson(file.input)},
                {"encoder", EncoderJson(file.encoder)}};
   if (!file.tokenizer.empty()) {
     body["text"] = {{"columns", file.input.text_columns},
@@ -214,7 +173,9 @@ absl::StatusOr<ModelFile> ReadModelFile(const std::string& state_dir, const std:
     return damaged("its digest differs");
   }
   try {
-    ModelFile file = FileFromJson(json.at("model"));
+    absl::StatusOr<ModelFile> read = FileFromJson(json.at("model"));
+    if (!read.ok()) return damaged(read.status().message());
+    ModelFile file = *std::move(read);
     RETURN_IF_ERROR(ReadImageFields(file));
     if (!Fits(file)) return damaged("its parts are inconsistent");
     return file;

@@ -12,7 +12,6 @@
 #include "common/base/status_macros.h"
 #include "common/data/table/parquet.h"
 #include "common/data/table/table_reader.h"
-#include "worker/prepare/text_features.h"
 
 namespace traind {
 namespace {
@@ -115,7 +114,6 @@ absl::StatusOr<TableRows> DataFiles::Read(const PrepareSpec& spec) const {
   absl::StatusOr<TableRows> rows = ReadTable(source);
   // A file that changed meanwhile explains every other error, so this error comes first.
   RETURN_IF_ERROR(CheckUnchanged());
-  if (rows.ok() && !spec.text_columns.empty()) AddTextFeatures(*rows);
   return rows;
 }
 

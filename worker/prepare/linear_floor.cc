@@ -2,245 +2,188 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include "common/data/table/folds.h"
-#include "worker/prepare/linear_model.h"
 #include "worker/prepare/prior_floor.h"
 
 namespace traind {
 namespace {
 
-constexpr size_t kBuckets = 256;  // per categorical column
-constexpr float kFarthest = 8;    // maximum distance from the mean, in standard deviations
 constexpr size_t kMaxWeights = 4'000'000;
+constexpr size_t kMaxWords = 1'000'000;  // weights of words
 constexpr size_t kMaxSampleValues = 4'000'000;
 constexpr size_t kFewestRows = 200;
 constexpr size_t kBlockRows = 256;
 constexpr double kFitShare = 0.6;  // of the time; the rest is for prediction
+constexpr double kFlatWithWords = 1e-3;
+// Texts are read within a part of the time, on a slow machine, too.
+constexpr double kTextBytesPerSecond = 8e6;
+constexpr size_t kFewestTextBytes = 200;
+// How much words may count, from the strongest penalty of their weights to the weakest.
+constexpr float kWordScales[] = {1, 4, 16};
 
-// FNV-1a, which gives the same bucket on every machine.
-uint64_t HashOf(absl::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
+FloorRows RowsOf(const Table& table, Split split, const NgramCounts* ngrams) {
+  FloorRows rows;
+  rows.ngrams = ngrams;
+  for (size_t f = 0; f < table.schema().features.size(); ++f) {
+    const bool numeric = table.schema().features[f].kind == ColumnKind::kNumeric;
+    const int feature = static_cast<int>(f);
+    rows.numbers.push_back(numeric ? table.Numeric(feature, split).data() : nullptr);
+    rows.codes.push_back(numeric ? nullptr : table.Codes(feature, split).data());
+  }
+  return rows;
 }
 
-// Maps a table's columns to numbers and switches, in the same way for all folds.
-class Layout {
- public:
-  explicit Layout(const Table& table) : table_(table) {
-    const std::vector<Column>& features = table.schema().features;
-    for (size_t f = 0; f < features.size(); ++f) {
-      if (features[f].kind == ColumnKind::kNumeric) {
-        numeric_.push_back(static_cast<int>(f));
-        continue;
-      }
-      Categorical column;
-      column.feature = static_cast<int>(f);
-      column.first = switches_;
-      const size_t count = features[f].categories.size();
-      for (size_t code = 0; code < count; ++code) {
-        column.bucket.push_back(static_cast<int32_t>(
-            count <= kBuckets ? code : HashOf(features[f].categories[code]) % kBuckets));
-      }
-      column.missing = static_cast<int32_t>(std::min(count, kBuckets));
-      switches_ += column.missing + 1;
-      categorical_.push_back(std::move(column));
-    }
-    first_gap_ = switches_;
-    switches_ += static_cast<int32_t>(numeric_.size());
+// Converts the targets of some rows to a model's scale, and says how to convert back.
+std::vector<float> ScaledTargets(const Table& table, size_t target, absl::Span<const size_t> rows,
+                                 ValueScale* scale) {
+  std::vector<float> scaled;
+  if (scale == nullptr) {
+    const auto classes = table.TargetClass(Split::kTrain);
+    for (const size_t row : rows) scaled.push_back(static_cast<float>(classes[row]));
+    return scaled;
   }
-
-  size_t numbers() const { return numeric_.size(); }
-  size_t switches() const { return static_cast<size_t>(switches_); }
-  size_t places() const { return categorical_.size() + numeric_.size(); }
-  const std::vector<int>& numeric() const { return numeric_; }
-  const Table& table() const { return table_; }
-
-  // Fills out's switches for the given rows. A missing number turns its indicator on.
-  void Switches(Split split, absl::Span<const size_t> rows, DesignRows& out) const;
-
- private:
-  struct Categorical {
-    int feature = 0;
-    int32_t first = 0;            // index of its first switch
-    int32_t missing = 0;          // index of the indicator of missing values
-    std::vector<int32_t> bucket;  // [code]
-  };
-
-  const Table& table_;
-  std::vector<int> numeric_;
-  std::vector<Categorical> categorical_;
-  int32_t switches_ = 0;
-  int32_t first_gap_ = 0;
-};
-
-void Layout::Switches(Split split, absl::Span<const size_t> rows, DesignRows& out) const {
-  out.places = places();
-  out.on.assign(rows.size() * out.places, DesignRows::kOff);
-  for (size_t i = 0; i < categorical_.size(); ++i) {
-    const Categorical& column = categorical_[i];
-    const auto codes = table_.Codes(column.feature, split);
-    int32_t* to = out.on.data() + i;
-    for (const size_t row : rows) {
-      const int32_t code = codes[row];
-      if (code >= 0) {
-        *to = column.first + column.bucket[static_cast<size_t>(code)];
-      } else if (code == kMissingCode) {
-        *to = column.first + column.missing;
-      }
-      to += out.places;
-    }
+  const auto values = table.TargetValue(Split::kTrain, target);
+  double sum = 0, squares = 0;
+  scale->low = std::numeric_limits<float>::max();
+  scale->high = std::numeric_limits<float>::lowest();
+  for (const size_t row : rows) {
+    sum += values[row];
+    scale->low = std::min(scale->low, values[row]);
+    scale->high = std::max(scale->high, values[row]);
   }
-  for (size_t i = 0; i < numeric_.size(); ++i) {
-    const auto numbers = table_.Numeric(numeric_[i], split);
-    int32_t* to = out.on.data() + categorical_.size() + i;
-    for (const size_t row : rows) {
-      if (std::isnan(numbers[row])) *to = first_gap_ + static_cast<int32_t>(i);
-      to += out.places;
-    }
+  scale->mean = sum / static_cast<double>(rows.size());
+  for (const size_t row : rows) {
+    squares += (values[row] - scale->mean) * (values[row] - scale->mean);
   }
+  scale->deviation = std::sqrt(squares / static_cast<double>(rows.size()));
+  if (scale->deviation == 0) scale->deviation = 1;
+  for (const size_t row : rows) {
+    scaled.push_back(static_cast<float>((values[row] - scale->mean) / scale->deviation));
+  }
+  return scaled;
 }
-
-// Scaling fitted on the training rows of a fold.
-class Scaling {
- public:
-  Scaling(const Layout& layout, absl::Span<const size_t> rows) {
-    for (const int feature : layout.numeric()) {
-      const auto numbers = layout.table().Numeric(feature, Split::kTrain);
-      double sum = 0, squares = 0, count = 0;
-      for (const size_t row : rows) {
-        if (std::isnan(numbers[row])) continue;
-        sum += numbers[row];
-        count += 1;
-      }
-      const double mean = count > 0 ? sum / count : 0;
-      for (const size_t row : rows) {
-        if (std::isnan(numbers[row])) continue;
-        squares += (numbers[row] - mean) * (numbers[row] - mean);
-      }
-      const double deviation = count > 0 ? std::sqrt(squares / count) : 0;
-      mean_.push_back(mean);
-      // A column that is constant in these rows carries no information.
-      scale_.push_back(deviation > 1e-12 * std::abs(mean) ? 1 / deviation : 0);
-    }
-  }
-
-  void Numbers(const Layout& layout, Split split, absl::Span<const size_t> rows,
-               DesignRows& out) const {
-    out.rows = rows.size();
-    out.numbers = layout.numbers();
-    out.values.assign(out.rows * out.numbers, 0);
-    for (size_t i = 0; i < out.numbers; ++i) {
-      const auto numbers = layout.table().Numeric(layout.numeric()[i], split);
-      float* to = out.values.data() + i;
-      for (const size_t row : rows) {
-        if (!std::isnan(numbers[row])) {
-          const auto scaled = static_cast<float>((numbers[row] - mean_[i]) * scale_[i]);
-          *to = std::min(std::max(scaled, -kFarthest), kFarthest);
-        }
-        to += out.numbers;
-      }
-    }
-  }
-
- private:
-  std::vector<double> mean_;
-  std::vector<double> scale_;
-};
-
-// Converts targets to the model's scale and back.
-class Targets {
- public:
-  Targets(const Table& table, size_t target, absl::Span<const size_t> rows) {
-    if (table.schema().target_kind == TargetKind::kClasses) {
-      const auto classes = table.TargetClass(Split::kTrain);
-      for (const size_t row : rows) scaled_.push_back(static_cast<float>(classes[row]));
-      return;
-    }
-    values_ = true;
-    const auto values = table.TargetValue(Split::kTrain, target);
-    double sum = 0, squares = 0;
-    for (const size_t row : rows) {
-      sum += values[row];
-      low_ = std::min(low_, values[row]);
-      high_ = std::max(high_, values[row]);
-    }
-    mean_ = sum / static_cast<double>(rows.size());
-    for (const size_t row : rows) squares += (values[row] - mean_) * (values[row] - mean_);
-    deviation_ = std::sqrt(squares / static_cast<double>(rows.size()));
-    if (deviation_ == 0) deviation_ = 1;
-    for (const size_t row : rows) {
-      scaled_.push_back(static_cast<float>((values[row] - mean_) / deviation_));
-    }
-  }
-
-  absl::Span<const float> scaled() const { return scaled_; }
-  // Converts back to the target's unit, clamped to the range that the rows show to be possible.
-  void Restore(absl::Span<float> predicted) const {
-    if (!values_) return;
-    for (float& x : predicted) {
-      x = std::min(std::max(static_cast<float>(x * deviation_ + mean_), low_), high_);
-    }
-  }
-
- private:
-  bool values_ = false;
-  double mean_ = 0, deviation_ = 1;
-  float low_ = std::numeric_limits<float>::max();
-  float high_ = std::numeric_limits<float>::lowest();
-  std::vector<float> scaled_;
-};
 
 class LinearFloorFit {
  public:
   LinearFloorFit(const Table& table, const FloorFolds& folds, const LinearFloorOptions& options,
                  const Clock& clock)
       : table_(table),
-        layout_(table),
+        layout_(table.schema().features),
         folds_(folds),
         options_(options),
         clock_(clock),
         begin_(clock.MonotonicNow()),
         classes_(table.schema().target_kind == TargetKind::kClasses),
-        columns_(PredictionColumns(table)),
-        outputs_(!classes_ || columns_ == 2 ? 1 : columns_) {}
+        columns_(PredictionColumns(table)) {
+    model_.input = InputSchemaOf(table.schema());
+    model_.table_sha256 = table.schema().content_sha256;
+    model_.name = classes_ ? "logistic" : "ridge";
+    outputs_ = FloorModel::OutputsOf(model_.input);
+  }
 
   bool TooLarge() const {
     return (1 + layout_.numbers() + layout_.switches()) * outputs_ > kMaxWeights;
   }
-  // Returns false if time is over.
-  bool FitFold(int fold, Floor& floor);
+  // Fits all folds. Returns false if time is over.
+  bool Run(Floor& floor);
+  FloorModel TakeModel() { return std::move(model_); }
 
  private:
+  bool ReadTexts();
+  size_t MostTextBytes() const;
+  bool ReadTexts(Split split, NgramCounts& ngrams) const;
+  bool FitFold(int fold, Floor& floor);
   std::vector<size_t> SampleOthers(int fold) const;
-  bool PredictRows(const LinearModel& model, const Scaling& scaling, const Targets& targets,
-                   Split split, absl::Span<const size_t> rows, std::vector<float>& out) const;
+  std::vector<LinearModel> FitModels(const FloorFold& fold, const DesignRows& rows,
+                                     const std::vector<std::vector<float>>& targets);
+  void ChooseWordScale(FloorFold& fold, absl::Span<const size_t> sample,
+                       const std::vector<std::vector<float>>& targets,
+                       absl::Span<const size_t> mine);
+  double LossOf(const FloorFold& fold, absl::Span<const size_t> rows) const;
+  bool PredictRows(const FloorFold& fold, const FloorRows& from, absl::Span<const size_t> rows,
+                   std::vector<float>& out) const;
   absl::Duration Spent() const { return clock_.MonotonicNow() - begin_; }
-  Link ModelLink() const {
-    if (!classes_) return Link::kIdentity;
-    return columns_ == 2 ? Link::kLogistic : Link::kSoftmax;
-  }
+  bool Late() const { return Spent() > options_.time; }
 
   const Table& table_;
-  const Layout layout_;
+  const FloorLayout layout_;
   const FloorFolds& folds_;
   const LinearFloorOptions& options_;
   const Clock& clock_;
   const absl::Duration begin_;
   const bool classes_;
-  const size_t columns_;
-  const size_t outputs_;  // per model; there is one model per target
+  const size_t columns_;  // of the answer
+  size_t outputs_ = 0;    // per model; there is one model per target
+  FloorModel model_;
+  NgramCounts train_ngrams_, test_ngrams_;
+  FloorRows train_, test_;
+  absl::Duration fit_begin_;  // after the texts were read
+  int fits_done_ = 0, fits_ = 0;
+  std::optional<float> word_scale_;
 };
+
+// The bytes to read of each text, so that all texts can be read in time.
+size_t LinearFloorFit::MostTextBytes() const {
+  std::vector<size_t> sizes;
+  for (const Split split : {Split::kTrain, Split::kTest}) {
+    for (int64_t row = 0; row < table_.rows(split); ++row) {
+      size_t size = 0;
+      for (size_t i = 0; i < table_.schema().text_columns.size(); ++i) {
+        size += table_.Text(i, split, row).size() + 1;
+      }
+      sizes.push_back(size);
+    }
+  }
+  const auto total =
+      static_cast<size_t>(absl::ToDoubleSeconds(options_.time) * kTextBytesPerSecond);
+  size_t most = *std::max_element(sizes.begin(), sizes.end());
+  const auto bytes = [&] {
+    return std::accumulate(sizes.begin(), sizes.end(), size_t{0},
+                           [&](size_t sum, size_t size) { return sum + std::min(size, most); });
+  };
+  while (most > kFewestTextBytes && bytes() > total) most = most / 4 * 3;
+  return std::max(most, kFewestTextBytes);
+}
+
+bool LinearFloorFit::ReadTexts(Split split, NgramCounts& ngrams) const {
+  for (int64_t row = 0; row < table_.rows(split); ++row) {
+    if (row % static_cast<int64_t>(kBlockRows) == 0 && Late()) return false;
+    ngrams.Add(table_.RowText(split, row), model_.most_text_bytes);
+  }
+  return true;
+}
+
+bool LinearFloorFit::ReadTexts() {
+  if (!options_.texts) return true;
+  model_.most_text_bytes = MostTextBytes();
+  return ReadTexts(Split::kTrain, train_ngrams_) && ReadTexts(Split::kTest, test_ngrams_);
+}
+
+bool LinearFloorFit::Run(Floor& floor) {
+  if (!ReadTexts()) return false;
+  train_ = RowsOf(table_, Split::kTrain, options_.texts ? &train_ngrams_ : nullptr);
+  test_ = RowsOf(table_, Split::kTest, options_.texts ? &test_ngrams_ : nullptr);
+  fit_begin_ = Spent();
+  const int models = classes_ ? 1 : static_cast<int>(columns_);
+  fits_ = folds_.split.folds * models;
+  if (options_.texts) fits_ += models * static_cast<int>(std::size(kWordScales));
+  for (int fold = 0; fold < folds_.split.folds; ++fold) {
+    if (!FitFold(fold, floor)) return false;
+  }
+  return true;
+}
 
 std::vector<size_t> LinearFloorFit::SampleOthers(int fold) const {
   std::vector<size_t> rows;
   for (const int32_t row : TrainingRows(table_, folds_.fold_of, fold, folds_.split)) {
     rows.push_back(static_cast<size_t>(row));
   }
-  const size_t width = layout_.numbers() + layout_.places() + 1;
+  size_t width = layout_.numbers() + layout_.places() + 1;
+  if (train_ngrams_.texts() > 0) width += train_ngrams_.size() / train_ngrams_.texts();
   const size_t fitting = std::max(kFewestRows, kMaxSampleValues / width);
   const size_t wanted = std::min(static_cast<size_t>(options_.rows_per_fold), fitting);
   if (rows.size() <= wanted) return rows;
@@ -253,20 +196,75 @@ std::vector<size_t> LinearFloorFit::SampleOthers(int fold) const {
   return rows;
 }
 
-bool LinearFloorFit::PredictRows(const LinearModel& model, const Scaling& scaling,
-                                 const Targets& targets, Split split, absl::Span<const size_t> rows,
-                                 std::vector<float>& out) const {
-  const size_t width = model.width();
-  out.resize(rows.size() * width);
+// One model per list of targets.
+std::vector<LinearModel> LinearFloorFit::FitModels(const FloorFold& fold, const DesignRows& rows,
+                                                   const std::vector<std::vector<float>>& targets) {
+  std::vector<LinearModel> models;
+  for (const std::vector<float>& target : targets) {
+    LinearModel& model = models.emplace_back(FloorModel::LinkOf(model_.input), layout_.numbers(),
+                                             layout_.switches(), fold.encoder.words(), outputs_);
+    FitOptions fit;
+    fit.l2 = options_.l2;
+    if (fold.encoder.words() > 0) fit.flat = kFlatWithWords;
+    const double share = (fits_done_ + kFitShare) / fits_;
+    const absl::Duration until = fit_begin_ + (options_.time - fit_begin_) * share;
+    fit.stop = [this, until] { return Spent() > until; };
+    model.Fit(rows, target, fit);
+    ++fits_done_;
+  }
+  return models;
+}
+
+// The loss that the models minimize, without the penalty, summed over rows.
+double LinearFloorFit::LossOf(const FloorFold& fold, absl::Span<const size_t> rows) const {
+  std::vector<float> predicted;
+  if (!PredictRows(fold, train_, rows, predicted)) return 0;
+  double loss = 0;
+  if (classes_) {
+    const auto classes = table_.TargetClass(Split::kTrain);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const float p = predicted[i * columns_ + static_cast<size_t>(classes[rows[i]])];
+      loss -= std::log(std::max(static_cast<double>(p), 1e-12));
+    }
+    return loss;
+  }
+  for (size_t k = 0; k < columns_; ++k) {
+    const auto values = table_.TargetValue(Split::kTrain, k);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const double error =
+          (predicted[i * columns_ + k] - values[rows[i]]) / fold.scales[k].deviation;
+      loss += error * error;
+    }
+  }
+  return loss;
+}
+
+void LinearFloorFit::ChooseWordScale(FloorFold& fold, absl::Span<const size_t> sample,
+                                     const std::vector<std::vector<float>>& targets,
+                                     absl::Span<const size_t> mine) {
+  double least = 0;
+  for (const float scale : kWordScales) {
+    fold.encoder.SetWordScale(scale);
+    DesignRows rows;
+    fold.encoder.Encode(layout_, train_, sample, rows);
+    fold.models = FitModels(fold, rows, targets);
+    const double loss = LossOf(fold, mine);
+    if (word_scale_ && !(loss < least)) break;
+    least = loss;
+    word_scale_ = scale;
+  }
+}
+
+bool LinearFloorFit::PredictRows(const FloorFold& fold, const FloorRows& from,
+                                 absl::Span<const size_t> rows, std::vector<float>& out) const {
+  out.resize(rows.size() * columns_);
   DesignRows block;
   for (size_t begin = 0; begin < rows.size(); begin += kBlockRows) {
-    if (Spent() > options_.time) return false;
+    if (Late()) return false;
     const absl::Span<const size_t> some = rows.subspan(begin, kBlockRows);
-    scaling.Numbers(layout_, split, some, block);
-    layout_.Switches(split, some, block);
-    const auto to = absl::MakeSpan(out).subspan(begin * width, some.size() * width);
-    model.Predict(block, to);
-    targets.Restore(to);
+    fold.encoder.Encode(layout_, from, some, block);
+    fold.Predict(block, columns_,
+                 absl::MakeSpan(out).subspan(begin * columns_, some.size() * columns_));
   }
   return true;
 }
@@ -274,64 +272,58 @@ bool LinearFloorFit::PredictRows(const LinearModel& model, const Scaling& scalin
 bool LinearFloorFit::FitFold(int fold, Floor& floor) {
   const std::vector<size_t> sample = SampleOthers(fold);
   if (sample.empty()) return false;
-  DesignRows rows;
-  const Scaling scaling(layout_, sample);
-  scaling.Numbers(layout_, Split::kTrain, sample, rows);
-  layout_.Switches(Split::kTrain, sample, rows);
   std::vector<size_t> mine, test(static_cast<size_t>(table_.schema().test_rows));
   for (size_t row = 0; row < folds_.fold_of.size(); ++row) {
     if (folds_.fold_of[row] == fold) mine.push_back(row);
   }
   std::iota(test.begin(), test.end(), size_t{0});
-  const size_t models = classes_ ? 1 : columns_;
-  for (size_t target = 0; target < models; ++target) {
-    const Targets targets(table_, target, sample);
-    LinearModel model(ModelLink(), layout_.numbers(), layout_.switches(), outputs_);
-    FitOptions fit;
-    fit.l2 = options_.l2;
-    const double share =
-        (fold * static_cast<double>(models) + static_cast<double>(target) + kFitShare) /
-        (folds_.split.folds * static_cast<double>(models));
-    const absl::Duration until = options_.time * share;
-    fit.stop = [&] { return Spent() > until; };
-    model.Fit(rows, targets.scaled(), fit);
 
-    const size_t width = model.width();
-    std::vector<float> predicted;
-    if (!PredictRows(model, scaling, targets, Split::kTrain, mine, predicted)) return false;
-    for (size_t i = 0; i < mine.size(); ++i) {
-      std::copy_n(predicted.begin() + static_cast<ptrdiff_t>(i * width), width,
-                  floor.oof.values.begin() + static_cast<ptrdiff_t>(mine[i] * columns_ + target));
-    }
-    if (!PredictRows(model, scaling, targets, Split::kTest, test, predicted)) return false;
-    const float part = 1.0f / static_cast<float>(folds_.split.folds);
-    for (size_t i = 0; i < predicted.size(); ++i) {
-      floor.test.values[i / width * columns_ + target + i % width] += part * predicted[i];
-    }
+  FloorFold fitted{FloorEncoder(layout_, train_, sample, kMaxWords / outputs_), {}, {}};
+  if (!classes_) fitted.scales.resize(columns_);
+  std::vector<std::vector<float>> targets;
+  for (size_t k = 0; k < (classes_ ? 1 : columns_); ++k) {
+    targets.push_back(ScaledTargets(table_, k, sample, classes_ ? nullptr : &fitted.scales[k]));
   }
+  if (fitted.encoder.words() > 0) {
+    if (!word_scale_) ChooseWordScale(fitted, sample, targets, mine);
+    fitted.encoder.SetWordScale(*word_scale_);
+  }
+  DesignRows rows;
+  fitted.encoder.Encode(layout_, train_, sample, rows);
+  fitted.models = FitModels(fitted, rows, targets);
+
+  std::vector<float> predicted;
+  if (!PredictRows(fitted, train_, mine, predicted)) return false;
+  for (size_t i = 0; i < mine.size(); ++i) {
+    std::copy_n(predicted.begin() + static_cast<ptrdiff_t>(i * columns_), columns_,
+                floor.oof.values.begin() + static_cast<ptrdiff_t>(mine[i] * columns_));
+  }
+  if (!PredictRows(fitted, test_, test, predicted)) return false;
+  const float part = 1.0f / static_cast<float>(folds_.split.folds);
+  for (size_t i = 0; i < predicted.size(); ++i) floor.test.values[i] += part * predicted[i];
+  model_.folds.push_back(std::move(fitted));
   return true;
 }
 
 }  // namespace
 
-std::optional<Floor> LinearFloor(const Table& table, const FloorFolds& folds, Metric metric,
-                                 const LinearFloorOptions& options, const Clock& clock) {
+std::optional<LinearFloorResult> LinearFloor(const Table& table, const FloorFolds& folds,
+                                             Metric metric, const LinearFloorOptions& options,
+                                             const Clock& clock) {
   LinearFloorFit fit(table, folds, options, clock);
   if (fit.TooLarge()) return std::nullopt;
   // Rows without a fold keep the values of the prior floor.
   Floor floor = PriorFloor(table, folds, metric);
   floor.model = table.schema().target_kind == TargetKind::kClasses ? "logistic" : "ridge";
   std::fill(floor.test.values.begin(), floor.test.values.end(), 0.0f);
-  for (int fold = 0; fold < folds.split.folds; ++fold) {
-    if (!fit.FitFold(fold, floor)) return std::nullopt;
-  }
+  if (!fit.Run(floor)) return std::nullopt;
   for (const std::vector<float>* values : {&floor.oof.values, &floor.test.values}) {
     if (!std::all_of(values->begin(), values->end(), [](float x) { return std::isfinite(x); })) {
       return std::nullopt;
     }
   }
   floor.score = OofScore(table, folds, metric, floor.oof.values);
-  return floor;
+  return LinearFloorResult{std::move(floor), fit.TakeModel()};
 }
 
 }  // namespace traind

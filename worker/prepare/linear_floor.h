@@ -11,6 +11,7 @@
 #include "common/data/table/table.h"
 #include "common/metrics/metrics.h"
 #include "common/publish/floor_files.h"
+#include "worker/floor/floor_model.h"
 #include "worker/prepare/prior_floor.h"
 
 namespace traind {
@@ -22,14 +23,23 @@ struct LinearFloorOptions {
   // loss is summed over rows.
   double l2 = 1;
   int64_t rows_per_fold = 8000;  // sampled; fewer if rows are wide
+  bool texts = false;            // the table's text columns are free text
+};
+
+struct LinearFloorResult {
+  Floor floor;
+  FloorModel model;  // without its Job
 };
 
 // One model per fold, fitted on a sample of the rows that the fold trains on. Numbers are
 // standardised by those rows; a missing number becomes their mean, with a 0/1 indicator. Each
-// category is a 0/1 indicator (more than 256 categories share 256 buckets). Out-of-fold values
-// come from the fold's own model, values of test rows are the mean over all models.
+// category is a 0/1 indicator (more than 256 categories share 256 buckets). Texts are words and
+// pairs of adjacent words (TF-IDF); of many long texts only both ends of each are read. How much
+// words count beside other columns is chosen on the rows of one fold. Out-of-fold values come from
+// the fold's own model, values of test rows are the mean over all models.
 // Returns nothing if time does not suffice, or the model would be too large.
-std::optional<Floor> LinearFloor(const Table& table, const FloorFolds& folds, Metric metric,
-                                 const LinearFloorOptions& options, const Clock& clock);
+std::optional<LinearFloorResult> LinearFloor(const Table& table, const FloorFolds& folds,
+                                             Metric metric, const LinearFloorOptions& options,
+                                             const Clock& clock);
 
 }  // namespace traind

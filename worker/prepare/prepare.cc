@@ -19,6 +19,7 @@
 #include "common/publish/floor_files.h"
 #include "common/publish/prediction_form.h"
 #include "common/publish/publisher.h"
+#include "worker/floor/floor_model_file.h"
 #include "worker/prepare/data_files.h"
 #include "worker/prepare/kept_file.h"
 #include "worker/prepare/linear_floor.h"
@@ -70,6 +71,9 @@ class PrepareRun {
   absl::Status WriteFolds();
   absl::StatusOr<Floor> FirstFloor();
   absl::Status PublishFloor(Floor& floor);
+  bool FloorPredictsOthers() const;
+  FloorModel PriorModel(const Floor& floor) const;
+  absl::Status KeepModel(FloorModel model) const;
   absl::Status CheckUserScript();
   absl::Status CheckUserWeights();
   // Returns `most`, or half of the remaining time if that is less, but at least kLeastPatience.
@@ -161,6 +165,29 @@ absl::Status PrepareRun::PublishFloor(Floor& floor) {
   return Publish(request, clock_.WallNow()).status();
 }
 
+// Whether the floor's model predicts later rows: it sees nothing but their columns and texts.
+bool PrepareRun::FloorPredictsOthers() const {
+  return !spec_.volume && split_.shape.history() == 0 && FloorColumns(table_->schema()) == 0;
+}
+
+FloorModel PrepareRun::PriorModel(const Floor& floor) const {
+  FloorModel model;
+  model.name = floor.model;
+  model.table_sha256 = table_->schema().content_sha256;
+  model.input = InputSchemaOf(table_->schema());
+  if (FloorPredictsOthers()) model.prior = PriorOfAllRows(*table_, Folds());
+  return model;
+}
+
+// The model is kept before its predictions are, so that whoever sees these finds it.
+absl::Status PrepareRun::KeepModel(FloorModel model) const {
+  if (!FloorPredictsOthers()) return absl::OkStatus();
+  model.job = task_.job;
+  const std::string dir = InState(FloorDir(task_.job));
+  RETURN_IF_ERROR(MakeDirs(dir));
+  return WriteFloorModel(dir, model);
+}
+
 absl::Status PrepareRun::WriteFoldTokenizers() const {
   if (!spec_.sentencepiece) return absl::OkStatus();
   const absl::Status written =
@@ -240,14 +267,18 @@ absl::Status PrepareRun::ImproveFloor(const Floor& first) {
     const absl::Duration left = absl::Milliseconds(task_.remaining_ms) - Spent();
     options.time = std::min(options.time, std::max(absl::ZeroDuration(), left * kFloorShare));
   }
-  // Each of many words says little. The penalty is large enough that all words together do not
-  // outweigh the other columns.
-  if (!spec_.text_columns.empty()) options.l2 = FloorColumns(table_->schema());
-  // In a forecast the row's own columns are not known.
-  std::optional<Floor> better =
-      split_.shape.horizon > 0 ? LagFloor(*table_, Folds(), spec_.metric, period_, options, clock_)
-                               : LinearFloor(*table_, Folds(), spec_.metric, options, clock_);
+  options.texts = !spec_.text_columns.empty();
+  std::optional<Floor> better;
+  FloorModel model;
+  if (split_.shape.horizon > 0) {
+    // In a forecast the row's own columns are not known.
+    better = LagFloor(*table_, Folds(), spec_.metric, period_, options, clock_);
+  } else if (auto linear = LinearFloor(*table_, Folds(), spec_.metric, options, clock_)) {
+    better = std::move(linear->floor);
+    model = std::move(linear->model);
+  }
   if (!better || !Better(spec_.metric, better->score, first.score)) return absl::OkStatus();
+  RETURN_IF_ERROR(KeepModel(std::move(model)));
   RETURN_IF_ERROR(PublishFloor(*better));
   ReportFloor(*better);
   return absl::OkStatus();
@@ -280,6 +311,7 @@ absl::Status PrepareRun::ReadAndFit() {
   RETURN_IF_ERROR(WriteFolds());
   RETURN_IF_ERROR(WritePredictionForm(task_.state_dir, task_.job, spec_.form));
   ASSIGN_OR_RETURN(Floor first, FirstFloor());
+  RETURN_IF_ERROR(KeepModel(PriorModel(first)));
   RETURN_IF_ERROR(PublishFloor(first));
   // All checks come before TableReady, because folds may start after it.
   RETURN_IF_ERROR(CheckUserScript());

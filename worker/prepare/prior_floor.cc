@@ -57,6 +57,11 @@ double OofScore(const Table& table, const FloorFolds& folds, Metric metric,
                  : Score(metric, predicted, targets, columns);
 }
 
+std::vector<float> PriorOfAllRows(const Table& table, const FloorFolds& folds) {
+  // An index beyond the folds selects all usable rows.
+  return MeanOf(table, TrainingRows(table, folds.fold_of, folds.split.folds, folds.split));
+}
+
 Floor PriorFloor(const Table& table, const FloorFolds& folds, Metric metric) {
   const TableSchema& schema = table.schema();
   const size_t columns = PredictionColumns(table);
@@ -64,9 +69,7 @@ Floor PriorFloor(const Table& table, const FloorFolds& folds, Metric metric) {
   for (int fold = 0; fold < folds.split.folds; ++fold) {
     fold_means.push_back(MeanOf(table, TrainingRows(table, folds.fold_of, fold, folds.split)));
   }
-  // An index beyond the folds selects all usable rows.
-  const std::vector<float> overall_mean =
-      MeanOf(table, TrainingRows(table, folds.fold_of, folds.split.folds, folds.split));
+  const std::vector<float> overall_mean = PriorOfAllRows(table, folds);
 
   Floor floor;
   floor.model = schema.target_kind == TargetKind::kClasses ? "prior" : "mean";

@@ -4,6 +4,7 @@
 #include <absl/types/span.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "common/data/table/folds.h"
 #include "common/data/table/table.h"
@@ -22,6 +23,9 @@ struct FloorFolds {
 // the rows that its fold trains on; that of the test rows, and of rows without
 // a fold, from all rows.
 Floor PriorFloor(const Table& table, const FloorFolds& folds, Metric metric);
+
+// What the prior floor says of test rows.
+std::vector<float> PriorOfAllRows(const Table& table, const FloorFolds& folds);
 
 // The out-of-fold score of a floor, over all rows that have one.
 double OofScore(const Table& table, const FloorFolds& folds, Metric metric,

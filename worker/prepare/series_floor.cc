@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "common/data/table/folds.h"
-#include "worker/prepare/linear_model.h"
+#include "worker/floor/linear_model.h"
 
 namespace traind {
 namespace {
@@ -227,7 +227,7 @@ void LagModels::Fit(absl::Span<const int32_t> rows, absl::Duration until) {
       Row(series, at, k, values, design.values.data() + i * design.numbers);
       wanted.push_back(target_scale_[k](values[static_cast<size_t>(at)]));
     }
-    models_.emplace_back(Link::kIdentity, design.numbers, 0, 1);
+    models_.emplace_back(Link::kIdentity, design.numbers, 0, 0, 1);
     FitOptions fit;
     fit.l2 = kL2;
     fit.stop = [&] { return LateAt(until); };

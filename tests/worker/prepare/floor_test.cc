@@ -9,8 +9,8 @@
 #include "common/base/clock.h"
 #include "common/data/table/folds.h"
 #include "tests/common/data/table/table_fixture.h"
+#include "worker/floor/linear_model.h"
 #include "worker/prepare/linear_floor.h"
-#include "worker/prepare/linear_model.h"
 #include "worker/prepare/prior_floor.h"
 
 namespace traind {
@@ -81,7 +81,7 @@ Floor Linear(const Table& table, Metric metric) {
   options.seed = 5;
   auto floor = LinearFloor(table, InTurn(), metric, options, SystemClock());
   EXPECT_TRUE(floor.has_value());
-  return floor ? *std::move(floor) : Floor();
+  return floor ? std::move(floor->floor) : Floor();
 }
 
 TEST(PriorFloorTest, OutOfFoldValuesComeFromTheOtherFolds) {
@@ -206,8 +206,92 @@ TEST(LinearFloorTest, SamplesRowsTheSameWayEveryTime) {
   const auto other =
       LinearFloor(*table, InTurn(), *MetricByName("accuracy"), options, SystemClock());
   ASSERT_TRUE(one && two && other);
-  EXPECT_EQ(one->oof.values, two->oof.values);
-  EXPECT_NE(one->oof.values, other->oof.values);
+  EXPECT_EQ(one->floor.oof.values, two->floor.oof.values);
+  EXPECT_NE(one->floor.oof.values, other->floor.oof.values);
+}
+
+// Texts of 30 random words; those of class 1 praise, and those of class 0 blame, in words of
+// their own or in words that mean the contrary after "not".
+std::shared_ptr<const Table> MakeReviews(const std::string& marker = "") {
+  SeededRandom random(9);
+  const auto text = [&](bool good) {
+    std::string words;
+    for (int i = 0; i < 30; ++i) absl::StrAppend(&words, "w", random.Below(200), " ");
+    return absl::StrCat(words, random.Below(2) == 0 ? (good ? "splendid" : "dreadful")
+                                                    : (good ? "not bad" : "not good"));
+  };
+  TableSource source;
+  std::string train = "n,body,y\n", test = "n,body,y\n";
+  for (int i = 0; i < kRows + kTestRows; ++i) {
+    const bool good = random.Below(2) == 0;
+    std::string body = text(good);
+    if (i == 8 && !marker.empty()) body = marker;
+    absl::StrAppend(i < kRows ? &train : &test, i % 7, ",", body, ",", good ? "up" : "down", "\n");
+  }
+  source.train = {"train.csv", train};
+  source.test = {"test.csv", test};
+  source.target = "y";
+  source.text_columns = {"body"};
+  return testing_table::OpenTable(ReadTable(source));
+}
+
+std::optional<LinearFloorResult> OfTexts(const Table& table, absl::Duration time) {
+  LinearFloorOptions options;
+  options.time = time;
+  options.texts = true;
+  return LinearFloor(table, InTurn(), *MetricByName("accuracy"), options, SystemClock());
+}
+
+TEST(LinearFloorTest, TextsAreWordsAndPairsOfWords) {
+  const auto table = MakeReviews();
+  const auto floor = OfTexts(*table, absl::Seconds(60));
+  ASSERT_TRUE(floor.has_value());
+  EXPECT_GT(floor->floor.score, 0.9);
+  EXPECT_GT(Score(*MetricByName("accuracy"), floor->floor.test.values, 2,
+                  table->TargetClass(Split::kTest)),
+            0.9);
+  EXPECT_EQ(floor->model.folds.size(), size_t{kFolds});
+}
+
+TEST(LinearFloorTest, TheTextsOfAFoldsOwnRowsDoNotReachItsModel) {
+  const auto clean = OfTexts(*MakeReviews(), absl::Seconds(60));
+  const auto marked = OfTexts(*MakeReviews("splendid splendid w1 w2 w3"), absl::Seconds(60));
+  ASSERT_TRUE(clean && marked);
+  bool others_changed = false;
+  for (size_t fold = 0; fold < kFolds; ++fold) {
+    const FloorEncoder::State& one = clean->model.folds[fold].encoder.state();
+    const FloorEncoder::State& other = marked->model.folds[fold].encoder.state();
+    if (fold == 0) {
+      EXPECT_EQ(one.buckets, other.buckets);
+      EXPECT_EQ(one.idf, other.idf);
+    } else {
+      others_changed |= one.idf != other.idf;
+    }
+  }
+  EXPECT_TRUE(others_changed);
+}
+
+TEST(LinearFloorTest, OfLongTextsAsMuchIsReadAsTheTimeAllows) {
+  const auto table = MakeReviews();
+  const auto patient = OfTexts(*table, absl::Seconds(60));
+  ASSERT_TRUE(patient.has_value());
+  EXPECT_LT(patient->model.most_text_bytes, 1000u) << "as long as the longest text";
+  // 270 texts of some 150 bytes are read in 5 ms; of longer ones both ends would be.
+  std::string train = "body,y\n";
+  for (int i = 0; i < kRows; ++i) {
+    std::string body = i % 2 == 0 ? "splendid " : "dreadful ";
+    for (int k = 0; k < 20000; ++k) absl::StrAppend(&body, "w", k % 200, " ");
+    absl::StrAppend(&train, body, ",", i % 2, "\n");
+  }
+  TableSource source;
+  source.train = {"train.csv", train};
+  source.target = "y";
+  source.text_columns = {"body"};
+  const auto cut = OfTexts(*testing_table::OpenTable(ReadTable(source)), absl::Seconds(1));
+  ASSERT_TRUE(cut.has_value());
+  EXPECT_LT(cut->model.most_text_bytes * kRows, 8e6);
+  EXPECT_GT(cut->model.most_text_bytes, 1000u);
+  EXPECT_GT(cut->floor.score, 0.99);
 }
 
 TEST(LinearModelTest, RidgeReachesTheExactSolution) {
@@ -216,7 +300,7 @@ TEST(LinearModelTest, RidgeReachesTheExactSolution) {
   rows.rows = 3;
   rows.numbers = 1;
   rows.values = {-1, 0, 1};
-  LinearModel model(Link::kIdentity, 1, 0, 1);
+  LinearModel model(Link::kIdentity, 1, 0, 0, 1);
   FitOptions options;
   options.l2 = 1;
   model.Fit(rows, std::vector<float>{-1, 1, 3}, options);
@@ -225,10 +309,33 @@ TEST(LinearModelTest, RidgeReachesTheExactSolution) {
   EXPECT_THAT(out, Pointwise(FloatNear(1e-3f), std::vector<float>{1 - 4 / 3.f, 1, 1 + 4 / 3.f}));
 }
 
+TEST(LinearModelTest, WordsAreInputsLikeNumbers) {
+  DesignRows numbers, words;
+  numbers.rows = words.rows = 4;
+  numbers.numbers = 2;
+  numbers.values = {0.5f, 0, 0, 2, -1, 1, 3, 0};
+  words.word_ends = {1, 2, 4, 5};
+  words.words = {0, 1, 0, 1, 0};
+  words.word_values = {0.5f, 2, -1, 1, 3};
+  LinearModel by_number(Link::kLogistic, 2, 0, 0, 1), by_word(Link::kLogistic, 0, 0, 2, 1);
+  const std::vector<float> targets = {0, 1, 1, 0};
+  by_number.Fit(numbers, targets, {});
+  by_word.Fit(words, targets, {});
+  ASSERT_EQ(by_number.weights().size(), by_word.weights().size());
+  for (size_t i = 0; i < by_word.weights().size(); ++i) {
+    EXPECT_NEAR(by_number.weights()[i], by_word.weights()[i], 1e-4) << i;
+  }
+  EXPECT_GT(std::abs(by_word.weights()[1]), 0.1f);
+  std::vector<float> a(8), b(8);
+  by_number.Predict(numbers, absl::MakeSpan(a));
+  by_word.Predict(words, absl::MakeSpan(b));
+  EXPECT_THAT(a, Pointwise(FloatNear(1e-4f), b));
+}
+
 TEST(LinearModelTest, WithABiasAloneProbabilitiesAreFrequencies) {
   DesignRows rows;
   rows.rows = 10;
-  LinearModel two(Link::kLogistic, 0, 0, 1), three(Link::kSoftmax, 0, 0, 3);
+  LinearModel two(Link::kLogistic, 0, 0, 0, 1), three(Link::kSoftmax, 0, 0, 0, 3);
   two.Fit(rows, std::vector<float>{1, 0, 0, 0, 0, 1, 0, 0, 1, 0}, {});
   three.Fit(rows, std::vector<float>{0, 1, 2, 2, 2, 2, 2, 1, 1, 1}, {});
   std::vector<float> out(20), out3(30);

@@ -230,7 +230,7 @@ TEST_F(PrepareTest, RegressionHasAMeanAndARidgeFloor) {
   EXPECT_EQ(csv->substr(0, 8), "row,y\n0,");
 }
 
-TEST_F(PrepareTest, TextsHaveABagOfWordsForAFloor) {
+TEST_F(PrepareTest, TextsHaveAFloorOfWords) {
   constexpr const char* kWords[] = {"river", "stone", "cloud", "light", "paper", "green"};
   std::string train = "n,body,y\n", test = "n,body\n1,\"a fine, fine day\"\n2,an awful day\n3,\n";
   for (int i = 0; i < 240; ++i) {
@@ -251,7 +251,6 @@ TEST_F(PrepareTest, TextsHaveABagOfWordsForAFloor) {
   ASSERT_TRUE(table.ok()) << table.status().ToString();
   EXPECT_EQ((*table)->Text(0, Split::kTest, 0), "a fine, fine day");
   EXPECT_EQ((*table)->schema().features.front().name, "n");
-  EXPECT_TRUE((*table)->schema().features.back().floor_only);
   // Other columns make another table.
   spec["data"].erase("text");
   EXPECT_NE(std::get<TableReady>(Run(Task(spec, "k"))[0]).table, told.table);

@@ -3,11 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
-#include "common/data/text/hashed_words.h"
+#include "common/data/text/ngrams.h"
 #include "common/data/text/word_tokenizer.h"
 
 namespace traind {
@@ -15,6 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 
 std::vector<std::string> WordsOf(absl::string_view text) {
   std::vector<std::string> words;
@@ -88,26 +90,42 @@ TEST(TokenizerTest, OfALongTextBothEndsAreKept) {
   EXPECT_THAT(ids, ElementsAre(9, 1));
 }
 
-TEST(HashedWordsTest, ATextIsAVectorOfLengthOneWhateverItsOrder) {
-  std::vector<float> one(64), other(64), empty(64, 3.0f);
-  HashWords("not good , bad", absl::MakeSpan(one));
-  HashWords("Bad , not GOOD", absl::MakeSpan(other));
-  EXPECT_EQ(one, other);
-  double squares = 0;
-  for (const float cell : one) squares += static_cast<double>(cell) * cell;
-  EXPECT_NEAR(squares, 1, 1e-6);
-  HashWords(" ", absl::MakeSpan(empty));
-  EXPECT_EQ(empty, std::vector<float>(64, 0.0f));
+std::map<uint32_t, int> Counts(const std::string& text, size_t most_bytes = 1000) {
+  NgramCounts counts;
+  counts.Add("something else", 1000);
+  counts.Add(text, most_bytes);
+  std::map<uint32_t, int> by_bucket;
+  for (const NgramCount& item : counts[1]) by_bucket[item.bucket] += item.count;
+  EXPECT_EQ(by_bucket.size(), counts[1].size()) << "a bucket stands once";
+  return by_bucket;
 }
 
-TEST(HashedWordsTest, CellsStayThoseOfEarlierVersions) {
-  std::vector<float> cells(8);
-  HashWords("good good bad", absl::MakeSpan(cells));
-  const float good = std::log1p(2.0f), bad = std::log1p(1.0f), length = std::hypot(good, bad);
-  std::vector<float> expected(8);
-  expected[5] = good / length;
-  expected[6] = -bad / length;
-  for (size_t i = 0; i < cells.size(); ++i) EXPECT_NEAR(cells[i], expected[i], 1e-6) << i;
+TEST(NgramsTest, WordsAndPairsOfAdjacentWordsAreCounted) {
+  const auto counts = Counts("good Good bad");  // good x 2, bad, "good good", "good bad"
+  EXPECT_EQ(counts.size(), 4u);
+  int most = 0;
+  for (const auto& [bucket, count] : counts) most = std::max(most, count);
+  EXPECT_EQ(most, 2);
+  EXPECT_NE(Counts("not good"), Counts("good not"));
+  EXPECT_TRUE(Counts(" ").empty());
+}
+
+TEST(NgramsTest, BucketsStayThoseOfEarlierVersions) {
+  EXPECT_THAT(Counts("good"), ElementsAre(Pair(566516, 1)));
+}
+
+TEST(NgramsTest, OfALongTextBothEndsAreRead) {
+  EXPECT_EQ(Counts("left middle of the text right", 10), [] {
+    auto both = Counts("left");
+    for (const auto& [bucket, count] : Counts("right")) both[bucket] += count;
+    return both;
+  }());
+}
+
+TEST(NgramsTest, CountsEndAt4095) {
+  std::string text;
+  for (int i = 0; i < 5000; ++i) text += "a ";
+  for (const auto& [bucket, count] : Counts(text, 100000)) EXPECT_EQ(count, 4095) << bucket;
 }
 
 }  // namespace

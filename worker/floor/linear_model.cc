@@ -1,4 +1,4 @@
-#include "worker/prepare/linear_model.h"
+#include "worker/floor/linear_model.h"
 
 #include <algorithm>
 #include <cmath>
@@ -72,12 +72,20 @@ std::vector<float> Direction(const std::vector<float>& gradient, const std::dequ
   return direction;
 }
 
+size_t WordsEnd(const DesignRows& rows, size_t row) {
+  return rows.word_ends.empty() ? 0 : rows.word_ends[row];
+}
+size_t WordsBegin(const DesignRows& rows, size_t row) {
+  return row == 0 ? 0 : WordsEnd(rows, row - 1);
+}
+
 }  // namespace
 
-LinearModel::LinearModel(Link link, size_t numbers, size_t switches, size_t outputs)
+LinearModel::LinearModel(Link link, size_t numbers, size_t switches, size_t words, size_t outputs)
     : link_(link),
       numbers_(numbers),
-      stride_(1 + numbers + switches),
+      words_at_(1 + numbers + switches),
+      stride_(1 + numbers + switches + words),
       outputs_(outputs),
       weights_(stride_ * outputs) {}
 
@@ -91,6 +99,10 @@ void LinearModel::Outputs(const std::vector<float>& weights, const DesignRows& r
     const float* const switches = w + 1 + numbers_;
     for (size_t i = 0; i < rows.places; ++i) {
       if (on[i] != DesignRows::kOff) sum += switches[on[i]];
+    }
+    const float* const words = w + words_at_;
+    for (size_t i = WordsBegin(rows, row), end = WordsEnd(rows, row); i < end; ++i) {
+      sum += words[rows.words[i]] * rows.word_values[i];
     }
     out[k] = sum;
   }
@@ -120,6 +132,22 @@ double LinearModel::RowLoss(float* outputs, float target) const {
   return std::log(sum) - label_output;
 }
 
+// gradient: that of one output's weights.
+void LinearModel::AddGradient(const DesignRows& rows, size_t row, float slope,
+                              float* gradient) const {
+  gradient[0] += slope;
+  AddScaled(slope, rows.values.data() + row * numbers_, gradient + 1, numbers_);
+  const int32_t* const on = rows.on.data() + row * rows.places;
+  float* const switches = gradient + 1 + numbers_;
+  for (size_t i = 0; i < rows.places; ++i) {
+    if (on[i] != DesignRows::kOff) switches[on[i]] += slope;
+  }
+  float* const words = gradient + words_at_;
+  for (size_t i = WordsBegin(rows, row), end = WordsEnd(rows, row); i < end; ++i) {
+    words[rows.words[i]] += slope * rows.word_values[i];
+  }
+}
+
 double LinearModel::Loss(const std::vector<float>& weights, const DesignRows& rows,
                          absl::Span<const float> targets, double l2,
                          std::vector<float>& gradient) const {
@@ -131,16 +159,8 @@ double LinearModel::Loss(const std::vector<float>& weights, const DesignRows& ro
   for (size_t row = 0; row < rows.rows; ++row) {
     Outputs(weights, rows, row, outputs.data());
     loss += RowLoss(outputs.data(), targets[row]);
-    const float* const x = rows.values.data() + row * numbers_;
-    const int32_t* const on = rows.on.data() + row * rows.places;
     for (size_t k = 0; k < outputs_; ++k) {
-      const float slope = outputs[k] * share;
-      float* const g = gradient.data() + k * stride_;
-      g[0] += slope;
-      AddScaled(slope, x, g + 1, numbers_);
-      for (size_t i = 0; i < rows.places; ++i) {
-        if (on[i] != DesignRows::kOff) g[1 + numbers_ + static_cast<size_t>(on[i])] += slope;
-      }
+      AddGradient(rows, row, outputs[k] * share, gradient.data() + k * stride_);
     }
   }
   loss *= share;
@@ -161,7 +181,6 @@ void LinearModel::Fit(const DesignRows& rows, absl::Span<const float> targets,
   constexpr size_t kRemembered = 8;
   constexpr int kHalvings = 12;
   constexpr double kEnoughDescent = 1e-4;
-  constexpr double kFlat = 1e-5;  // norm of the gradient, relative to the first one
   std::vector<float> gradient(weights_.size()), next_gradient(weights_.size());
   std::vector<float> next(weights_.size());
   double loss = Loss(weights_, rows, targets, options.l2, gradient);
@@ -170,7 +189,7 @@ void LinearModel::Fit(const DesignRows& rows, absl::Span<const float> targets,
   for (int iteration = 0; iteration < options.iterations; ++iteration) {
     if (options.stop && options.stop()) return;
     const double norm = std::sqrt(Inner(gradient, gradient));
-    if (!(norm > kFlat * first_norm)) return;
+    if (!(norm > options.flat * first_norm)) return;
     std::vector<float> direction = Direction(gradient, steps);
     double slope = Inner(gradient, direction);
     if (!(slope < 0)) {

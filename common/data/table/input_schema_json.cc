@@ -1,0 +1,72 @@
+#include "common/data/table/input_schema_json.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "common/data/table/date_parts.h"
+
+namespace traind {
+namespace {
+
+using Json = nlohmann::json;
+
+Json FeatureJson(const Column& column) {
+  Json json = {{"name", column.name},
+               {"kind", column.kind == ColumnKind::kNumeric ? "numeric" : "categorical"}};
+  if (column.kind == ColumnKind::kCategorical) json["categories"] = column.categories;
+  if (column.date_part >= 0) {
+    json["source"] = column.source;
+    json["date_part"] = column.date_part;
+  }
+  return json;
+}
+
+// Throws nlohmann's exceptions if the JSON is not as it was written.
+Column FeatureFromJson(const Json& json) {
+  Column column;
+  json.at("name").get_to(column.name);
+  if (json.at("kind") == "categorical") {
+    column.kind = ColumnKind::kCategorical;
+    json.at("categories").get_to(column.categories);
+  }
+  if (json.contains("date_part")) {
+    json.at("source").get_to(column.source);
+    json.at("date_part").get_to(column.date_part);
+  }
+  return column;
+}
+
+}  // namespace
+
+Json InputSchemaJson(const InputSchema& input) {
+  Json features = Json::array();
+  for (const Column& column : input.features) features.push_back(FeatureJson(column));
+  return {{"features", std::move(features)},
+          {"id", input.id},
+          {"targets", input.targets},
+          {"classes", input.classes}};
+}
+
+absl::StatusOr<InputSchema> InputSchemaFromJson(const Json& json) {
+  InputSchema input;
+  try {
+    for (const Json& item : json.at("features")) input.features.push_back(FeatureFromJson(item));
+    json.at("id").get_to(input.id);
+    json.at("targets").get_to(input.targets);
+    json.at("classes").get_to(input.classes);
+  } catch (const Json::exception& e) {
+    return absl::DataLossError(absl::StrCat("the columns: ", e.what()));
+  }
+  input.target_kind = input.classes.empty() ? TargetKind::kValue : TargetKind::kClasses;
+  for (const Column& column : input.features) {
+    if (column.date_part >= static_cast<int>(DateParts().size())) {
+      return absl::DataLossError(
+          absl::StrCat("column '", column.name, "': no such part of a date"));
+    }
+  }
+  return input;
+}
+
+}  // namespace traind

@@ -1,0 +1,58 @@
+// A model that predicts rows which come later: that of a fold, or the floor.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+#include <absl/types/span.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/data/image/image_fields.h"
+#include "common/data/table/feature_reader.h"
+#include "worker/inference/inference_spec.h"
+#include "worker/inference/rows_file.h"
+
+namespace traind {
+
+// Threads: confined to one.
+class RowModel {
+ public:
+  virtual ~RowModel() = default;
+
+  virtual const InputSchema& input() const = 0;
+  // The format of the rows' images; null: rows have none.
+  virtual const ImageFields* image() const = 0;
+  virtual const std::string& table_sha256() const = 0;
+  virtual int64_t attempt() const = 0;  // the Attempt that trained it; 0: the floor
+  virtual double epoch() const = 0;     // the epoch of the weights
+  virtual int64_t step() const = 0;     // the step of the checkpoint
+
+  // Rows are predicted in blocks. Blocks whose size is a multiple of this number give, bit by
+  // bit, the same result.
+  virtual int64_t RowsPerStep() const = 0;
+  // Predicts rows begin..end-1. out: float32 [end - begin, outputs], probabilities or values.
+  // REQUIRES: rows have images if image() is not null.
+  virtual absl::Status Predict(const LaterRows& rows, int64_t begin, int64_t end,
+                               absl::Span<float> out) = 0;
+};
+
+// The columns that a model reads, and what they belong to.
+struct RowModelInput {
+  InputSchema schema;
+  ImageFields image;
+  bool has_images = false;
+  std::string table_sha256;
+};
+
+// Reads a model's input without its weights. Errors: those of ReadModelFile and ReadFloorModel.
+absl::StatusOr<RowModelInput> ReadRowModelInput(const std::string& state_dir,
+                                                const ModelChoice& model);
+
+// Errors: those of TrainedModel::Load and ReadFloorModel; FailedPrecondition: the floor was made
+// by an older engine, or predicts no other rows.
+absl::StatusOr<std::unique_ptr<RowModel>> LoadRowModel(const std::string& state_dir,
+                                                       const ModelChoice& model, int threads);
+
+}  // namespace traind
