@@ -15,7 +15,9 @@ namespace {
 void AddModel(const Job& source, const Member& member, double weight, v1::ModelSet& set) {
   v1::ModelRef& model = *set.add_models();
   model.set_fold(member.fold);
+  model.set_trial(member.trial);
   model.set_seed(member.seed);
+  model.set_kind(member.kind);
   // The checkpoints lie beside the out-of-fold predictions.
   model.set_path(absl::StrCat(JobDir(source.id), "/", member.oof.substr(0, member.oof.rfind('/'))));
   model.set_weight(weight);
@@ -68,6 +70,8 @@ absl::StatusOr<v1::ModelSet> ModelsOf(const Job& source,
     const bool models_alone = sum == 0 || sum > 1 - 1e-6;
     if (told->oof_score && models_alone) set.set_oof(*told->oof_score);
     set.set_comparable(told->comparable && models_alone);
+    if (told->tuned.temperature != 1) set.set_temperature(told->tuned.temperature);
+    if (told->tuned.threshold) set.set_threshold(*told->tuned.threshold);
   } else {
     for (const Task& task : source.tasks) {
       if (task.member) members.push_back(*task.member);
