@@ -17,6 +17,7 @@ struct Arguments {
   // For all verbs.
   std::string server;
   bool json = false;
+  bool csv = false;  // trials
   bool progress = true;
   ColorMode color = ColorMode::kAuto;
   std::optional<absl::Duration> timeout;

@@ -51,6 +51,8 @@ constexpr Verb kVerbs[] = {
     {"list", "List Jobs, the newest first", RunList, false},
     {"get", "Show a Job", RunGet, true},
     {"watch", "Follow a Job to its end; Ctrl-C detaches", RunWatch, true},
+    {"trials", "List the settings that a Job tries: folds, score, weight, seconds; -o csv, too",
+     RunTrials, true},
     {"metrics", "Print the training figures of a Job", RunMetrics, true},
     {"finish", "Stop training now and predict with the models that exist", RunFinish, true},
     {"pause", "Free the slots until resume; the clock goes on", RunPause, true},
@@ -80,8 +82,8 @@ void AddOption(CLI::App& app, const std::string& names, std::string& into,
 
 void AddCommon(CLI::App& app, Raw& raw) {
   AddOption(app, "--server", raw.arguments.server, "HOST:PORT of traind, or $TRAINCTL_SERVER");
-  app.add_option("-o,--output", raw.output, "table or json")
-      ->check(CLI::IsMember({"table", "json"}))
+  app.add_option("-o,--output", raw.output, "table or json; for trials also csv")
+      ->check(CLI::IsMember({"table", "json", "csv"}))
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_flag("--no-progress", raw.no_progress, "Print no progress bars and lines");
   app.add_option("--color", raw.color,
@@ -203,6 +205,10 @@ std::string Complete(const CLI::App& verb, const Verb& known, Raw& raw) {
   Arguments& arguments = raw.arguments;
   arguments.verb = known.name;
   arguments.json = raw.output == "json";
+  arguments.csv = raw.output == "csv";
+  if (arguments.csv && arguments.verb != "trials") {
+    return absl::StrCat(known.name, " prints a table or json, no csv");
+  }
   arguments.progress = !raw.no_progress;
   arguments.color = raw.color == "always"  ? ColorMode::kAlways
                     : raw.color == "never" ? ColorMode::kNever

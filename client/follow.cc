@@ -11,6 +11,7 @@
 #include "client/progress.h"
 #include "client/render_json.h"
 #include "client/render_table.h"
+#include "client/trials.h"
 #include "client/verbs.h"
 #include "common/base/duration.h"
 #include "common/spec/field_text.h"
@@ -36,12 +37,17 @@ class ProgressView : public FollowView {
       : environment_(environment), start_(environment.clock.MonotonicNow()) {}
 
   void OnJob(const v1::Job& job) override {
+    const std::string change = job_.id().empty() ? "" : AnswerChange(job_, job);
     job_ = job;
     seen_ = environment_.clock.MonotonicNow();
     for (; decisions_ < job.decisions_size(); ++decisions_) {
       const v1::Decision& decision = job.decisions(decisions_);
       Note(absl::StrCat("decision ", ClockText(decision.at(), environment_.clock.WallNow()), " ",
                         DecisionText(decision)));
+    }
+    if (!change.empty()) {
+      Note(absl::StrCat("answer ", ClockText(job.predictions().at(), environment_.clock.WallNow()),
+                        " ", change));
     }
     Show();
   }

@@ -38,9 +38,9 @@ std::string RateText(double steps_per_s) {
 }
 
 std::string FoldsDone(const v1::Job& job) {
-  const int extra_seeds = ExtraSeeds(job);
+  const int extra = ExtraModels(job);
   return absl::StrCat("folds ", TrainedFolds(job), "/", CountFolds(job), " done",
-                      extra_seeds > 0 ? absl::StrCat(" + ", extra_seeds, " models") : "");
+                      extra > 0 ? absl::StrCat(" + ", extra, " models") : "");
 }
 
 std::string BestFold(const v1::Job& job) {
@@ -53,8 +53,8 @@ std::string BestFold(const v1::Job& job) {
     }
   }
   if (best == nullptr || job.scores().metric().empty()) return "";
-  return absl::StrFormat("best %s %s (fold %d)", Printable(job.scores().metric()),
-                         ScoreText(best->score()), best->index());
+  return absl::StrFormat("best %s %s (fold %s)", Printable(job.scores().metric()),
+                         ScoreText(best->score()), FoldName(*best));
 }
 
 // brief: leaves out the word "deadline" where a deadline is set.

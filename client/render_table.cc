@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "client/fold_text.h"
+#include "client/trials.h"
 #include "common/base/duration.h"
 #include "common/spec/field_text.h"
 
@@ -103,6 +104,8 @@ void AddLine(std::string& text, absl::string_view name, absl::string_view value)
 std::string FoldTable(const v1::Job& job) {
   TextTable table({"FOLD", "STATE", "PROGRESS", "SCORE", "ATTEMPTS", "NOTE"});
   for (const v1::Fold& fold : job.folds()) {
+    // The leaderboard tells of other trials' folds, except why one failed.
+    if (fold.trial() > 0 && fold.state() != v1::TASK_STATE_FAILED) continue;
     // The message of a fold that was reused as a whole says so already.
     const std::string from =
         fold.from_job().empty() || fold.reused()
@@ -284,6 +287,9 @@ std::string JobReport(const v1::Job& job, absl::Time now, bool color) {
                 plan.has_estimate() ? ", estimate " + ShortDuration(plan.estimate()) : ""));
   }
   AddLine(text, "results", Printable(job.results_dir(), 4096));
+  if (HasTrials(job)) {
+    absl::StrAppend(&text, "\n", LeaderBoard(job, absl::ToDoubleSeconds(now - absl::UnixEpoch())));
+  }
   if (!job.folds().empty()) absl::StrAppend(&text, "\n", FoldTable(job));
   return text;
 }

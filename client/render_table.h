@@ -46,7 +46,7 @@ absl::Time ToTime(const google::protobuf::Timestamp& moment);
 // every Decision and where the prediction is.
 std::string JobSummary(const v1::Job& job, absl::Time now, bool color);
 
-// Returns JobSummary and a table of the folds.
+// Returns JobSummary, where there are several trials their leaderboard, and a table of the folds.
 std::string JobReport(const v1::Job& job, absl::Time now, bool color);
 
 std::string JobTable(const v1::ListJobsReply& jobs, absl::Time now);

@@ -19,6 +19,7 @@ int RunPredict(const Arguments& arguments, Environment& environment);
 int RunList(const Arguments& arguments, Environment& environment);
 int RunGet(const Arguments& arguments, Environment& environment);
 int RunWatch(const Arguments& arguments, Environment& environment);
+int RunTrials(const Arguments& arguments, Environment& environment);
 int RunMetrics(const Arguments& arguments, Environment& environment);
 int RunFinish(const Arguments& arguments, Environment& environment);
 int RunPause(const Arguments& arguments, Environment& environment);

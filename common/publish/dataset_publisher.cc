@@ -102,6 +102,7 @@ PredictionManifest Describe(const DatasetAnswer& answer, absl::Span<const double
     p.comparable = answer.comparable;
   }
   p.ensemble = EnsembleName(answer.form.ensemble);
+  p.tuned = answer.tuned;
   p.at = now;
   p.changed = true;
   return manifest;
@@ -132,6 +133,7 @@ absl::Status WriteRows(const DatasetAnswer& answer, absl::Span<const double> wei
     }
     joined.resize(count * outputs);
     Blend(parts, weights, absl::MakeSpan(joined));
+    ApplyTemperature(answer.tuned.temperature, outputs, absl::MakeSpan(joined));
     for (size_t i = 0; i < count; ++i) {
       ASSIGN_OR_RETURN(const absl::string_view id, ids.Next());
       RETURN_IF_ERROR(writer.Add(id, absl::MakeConstSpan(joined).subspan(i * outputs, outputs)));

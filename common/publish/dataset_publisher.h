@@ -41,6 +41,7 @@ struct DatasetAnswer {
   Quality quality = Quality::kNone;
   std::optional<double> oof_score;
   bool comparable = false;
+  Tuned tuned;  // what the joined answer is adjusted by; the threshold stands in `columns`, too
   // Called now and then while rows are written; may be empty.
   std::function<void()> progress;
 };

@@ -82,6 +82,8 @@ absl::StatusOr<v1::ModelSet> ModelsOf(const Job& source,
     if (told->oof_score && all_kept) set.set_oof(*told->oof_score);
     set.set_comparable(told->comparable && all_kept);
     if (floor_is_kept) floor_weight = members.empty() ? 1 : told->floor_weight;
+    if (told->tuned.temperature != 1) set.set_temperature(told->tuned.temperature);
+    if (told->tuned.threshold) set.set_threshold(*told->tuned.threshold);
   } else {
     for (const Task& task : source.tasks) {
       if (task.member) members.push_back(*task.member);

@@ -83,7 +83,8 @@ v1::PredictionMember MemberToProto(const Member& member) {
   return to;
 }
 
-void SetPrediction(const PublishedPrediction& prediction, const JobContext& context, v1::Job* to) {
+void SetPrediction(const Job& job, const JobContext& context, v1::Job* to) {
+  const PublishedPrediction& prediction = *job.prediction;
   v1::Scores* const scores = to->mutable_scores();
   if (prediction.oof_score) scores->set_oof(*prediction.oof_score);
   scores->set_comparable(prediction.comparable);
@@ -106,6 +107,7 @@ void SetPrediction(const PublishedPrediction& prediction, const JobContext& cont
   if (prediction.floor_weight > 0) {
     v1::PredictionMember* const floor = answer->add_members();
     floor->set_fold(-1);
+    floor->set_kind(job.floor_model);
     floor->set_weight(prediction.floor_weight);
   }
 }
@@ -249,7 +251,7 @@ v1::Job ToProto(const Job& job, const JobContext& context) {
   SetTime(job.finished_at, [&] { return to.mutable_finished_at(); });
   to.mutable_scores()->set_metric(job.spec.metric);
   if (job.floor_score) to.mutable_scores()->set_floor(*job.floor_score);
-  if (job.prediction) SetPrediction(*job.prediction, context, &to);
+  if (job.prediction) SetPrediction(job, context, &to);
   for (const Task& task : job.tasks) {
     if (task.kind == TaskKind::kTrain) *to.add_folds() = FoldToProto(task, context);
   }

@@ -19,6 +19,7 @@
 #include "server/plan/speed_guess.h"
 #include "server/rpc/artifact_reader.h"
 #include "server/rpc/job_conversion.h"
+#include "server/rpc/trial_settings.h"
 
 namespace traind {
 namespace {
@@ -229,6 +230,7 @@ grpc::Status TrainingService::GetJob(grpc::ServerContext*, const v1::GetJobReque
   const auto metrics = CurveOf(**job);
   if (!metrics.ok()) return ToGrpc(metrics.status());
   *reply->mutable_report() = ToProto(ReportOf(**job, *metrics, loop_->Now()));
+  for (v1::Trial& trial : TrialsOf((*job)->spec_json)) *reply->add_trials() = std::move(trial);
   return grpc::Status::OK;
 }
 

@@ -101,6 +101,23 @@ TEST_F(CliTest, AnUnavailableDaemonIsAskedAgainWithTheSameRequestId) {
   EXPECT_EQ(ids.size(), 1u);
 }
 
+TEST_F(CliTest, TrialsAreATableJsonOrCsv) {
+  const Ran table = Run({"trials", "digits"});
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_TRUE(Has(table.out, "SETTINGS")) << table.out;
+  EXPECT_TRUE(Has(table.err, "has one setting")) << table.err;
+  const Ran json = Run({"trials", "digits", "-o", "json"});
+  EXPECT_EQ(json.code, 0) << json.err;
+  EXPECT_EQ(nlohmann::json::parse(json.out)["trials"].size(), 1u);
+  const Ran csv = Run({"trials", "digits", "-o", "csv"});
+  EXPECT_EQ(csv.code, 0) << csv.err;
+  EXPECT_TRUE(Has(csv.out, "trial,name,kind,done")) << csv.out;
+  const Ran wrong = Run({"get", "digits", "-o", "csv"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_TRUE(Has(wrong.err, "get prints a table or json, no csv")) << wrong.err;
+  EXPECT_EQ(Run({"trials", "nobody"}).code, 5);
+}
+
 // ---- The other verbs --------------------------------------------------------
 
 TEST_F(CliTest, FetchWritesWhatHasTheRightDigest) {

@@ -28,6 +28,8 @@ void TakeModels(const plain::ModelSet& set, InferenceSpec& spec) {
   spec.quality = QualityByName(set.quality);
   spec.oof_score = set.oof;
   spec.comparable = set.comparable;
+  spec.tuned.temperature = set.temperature.value_or(1);
+  spec.tuned.threshold = set.threshold;
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ struct InferenceSpec {
   Quality quality = Quality::kNone;
   std::optional<double> oof_score;
   bool comparable = false;
+  Tuned tuned;  // what the joined answer is adjusted by
   PredictionForm form;
 };
 

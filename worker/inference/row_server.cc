@@ -199,6 +199,7 @@ absl::Status RowServer::PredictBatch(const Batch& batch, std::vector<float>& val
   for (const std::vector<float>& out : model_values) parts.push_back(out);
   values.resize(size);
   Blend(parts, weights_, absl::MakeSpan(values));
+  ApplyTemperature(spec_.tuned.temperature, schema_.outputs(), absl::MakeSpan(values));
   return absl::OkStatus();
 }
 
@@ -218,9 +219,7 @@ rank_protocol::Answered RowServer::MakeAnswer(const rank_protocol::Rows& request
       for (const float value : row) answer.values.push_back(TextOf(value));
       continue;
     }
-    answer.values.push_back(
-        schema_
-            .classes[static_cast<size_t>(std::max_element(row.begin(), row.end()) - row.begin())]);
+    answer.values.push_back(schema_.classes[LabelOf(row, spec_.tuned.threshold)]);
     answer.probabilities.insert(answer.probabilities.end(), row.begin(), row.end());
   }
   return answer;

@@ -131,5 +131,20 @@ TEST_F(DatasetPublishTest, ValuesOfOtherRowsAreRefused) {
   EXPECT_EQ(Standing(), "");
 }
 
+TEST_F(DatasetPublishTest, LaterRowsAreAdjustedAsTheModelsOwnAnswerWas) {
+  MemberValues member = Answered(0, 1, {0, 0, 0});
+  ASSERT_TRUE(WriteNpy(member.path, {3, 2}, std::vector<float>{0.5f, 0.5f, 0.8f, 0.2f, 1, 0}).ok());
+  DatasetAnswer answer = Answer({member}, 1);
+  answer.tuned.temperature = 2;
+  answer.tuned.threshold = 0.33;
+  answer.columns = {"id", {"y"}, {"no", "yes"}, answer.tuned.threshold};
+  ASSERT_TRUE(PublishDataset(answer, kNow).ok());
+  // 0.8 and 0.2 to the power 1/2 are as 2 to 1.
+  EXPECT_EQ(Standing(), "id,y,p_no,p_yes\na,yes,0.5,0.5\n\"b,c\",yes,0.666667,0.333333\n,no,1,0\n");
+  const auto manifest = ReadStandingPrediction(state_, kJob);
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_EQ(manifest->tuned, answer.tuned);
+}
+
 }  // namespace
 }  // namespace traind
