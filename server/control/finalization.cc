@@ -183,7 +183,7 @@ void ControlCore::Impl::EnterFinalizing(JobEntry& entry) {
     }
     SettleFold(entry, static_cast<int>(i), task.message.empty() ? "no time left" : task.message);
     const Task& settled = entry.view().tasks[i];
-    if (settled.seed == 0 && !settled.member) without_answer.push_back(settled.fold);
+    if (!IsExtra(settled) && !settled.member) without_answer.push_back(settled.fold);
   }
   NoteCutOff(entry, without_answer);
   SetState(entry, JobState::kFinalizing);
@@ -245,8 +245,8 @@ void ControlCore::Impl::NoteModelsLeftOut(JobEntry& entry) {
   std::vector<std::string> out;
   for (const WorseModel& model : worse) {
     if (out.size() == kNamed) break;
-    out.push_back(absl::StrCat(TaskName(TaskKind::kTrain, model.fold, model.seed), " (", model.with,
-                               " with it, ", model.without, " without)"));
+    out.push_back(absl::StrCat(TaskName(TaskKind::kTrain, model.fold, model.trial, model.seed),
+                               " (", model.with, " with it, ", model.without, " without)"));
   }
   const size_t members = job.prediction->members.size(), unnamed = worse.size() - out.size();
   Decide(entry, "B7",

@@ -96,7 +96,7 @@ const char* Name(PendingReason reason) {
   return "?";
 }
 
-std::string TaskName(TaskKind kind, int fold, int seed) {
+std::string TaskName(TaskKind kind, int fold, int trial, int seed) {
   switch (kind) {
     case TaskKind::kPrepare:
       return "prepare";
@@ -108,6 +108,7 @@ std::string TaskName(TaskKind kind, int fold, int seed) {
       break;
   }
   std::string name = "fold-" + std::to_string(fold);
+  if (trial > 0) name += "-trial-" + std::to_string(trial);
   if (seed > 0) name += "-seed-" + std::to_string(seed);
   return name;
 }

@@ -45,6 +45,7 @@ def finish(house, job):
     job = house.wait(job["id"], 30)
     assert job["state"] == "SUCCEEDED" and job["predictions"]["folds"], job
     house.check_predictions(job["predictions"]["path"])
+    return job
 
 
 def table_mapped(pid):
@@ -67,7 +68,7 @@ def answered(house, job, rows=120):
 def _():
     with House(slots=1) as house:
         house.start()
-        job = house.submit(endless(house, "20s"))
+        job = house.submit(endless(house, None))
         before = house.until(job["id"], "it trains", trains)
         worker = list(house.processes("trainworker"))
         house.kill_daemon()
@@ -81,8 +82,7 @@ def _():
         after = house.until(job["id"], "the fold goes on", lambda j: j["folds"][0]["progress"]["done"] >
                             before["folds"][0]["progress"]["done"], 10)
         assert len(after["attempts"]) == len(before["attempts"]), after["attempts"]
-        job = house.wait(job["id"])
-        answered(house, job)
+        job = finish(house, job)
         folds = [a for a in job["attempts"] if a["task"] == "fold-0"]
         assert len(folds) == 1, job["attempts"]
 
@@ -164,6 +164,7 @@ def _():
         house.until(job["id"], "fold 3 trains", third)
         os.rename(os.path.join(house.bin, "worker/trainworker"), os.path.join(house.bin, "worker/gone"))
         house.kill_all("trainworker", "trainrank")
+        house.json("finish", job["id"])
         job = house.wait(job["id"], 60)
         answered(house, job)
         assert job["predictions"]["folds"] == [0, 1], job["predictions"]

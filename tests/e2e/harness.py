@@ -86,7 +86,7 @@ class House:
                 os.makedirs(os.path.dirname(target), exist_ok=True)
                 source = os.path.realpath(os.path.join(binaries(), program))
                 shutil.copy(source, target)
-            # What a Rank loads where there is a GPU lies beside it.
+            # The library that a Rank loads where there is a GPU lies beside it.
             folder = os.path.dirname(os.path.realpath(os.path.join(binaries(), "worker/trainrank")))
             for name in os.listdir(folder):
                 if name.endswith(".so"):

@@ -12,7 +12,7 @@ def trained(house, **changes):
     write_images(house, each=30)
     job = house.wait(house.submit(job_of(epochs=6, **changes))["id"])
     assert job["state"] == "SUCCEEDED" and job["quality"] == "FULL", job
-    # What predicts is beside the checkpoints.
+    # All that prediction needs lies beside the checkpoints.
     shutil.rmtree(os.path.join(house.state, "cache"))
     shutil.rmtree(os.path.join(house.data, "train"))
     return job

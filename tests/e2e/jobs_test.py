@@ -157,11 +157,9 @@ def _():
         assert paused["state"] == "PAUSED" and house.standing(job["id"]), paused
         house.json("resume", job["id"])
         house.check_resumed(house.until_again(job["id"]))
-        house.json("update", job["id"], "--budget", "25s")
+        house.json("finish", job["id"])
         job = house.wait(job["id"], 40)
         assert job["state"] == "SUCCEEDED" and 0 in job["predictions"]["folds"], job
-        assert moment(job["deadline"]) - moment(job["accepted_at"]) == 25, job
-        assert job["finished_at"] <= job["deadline"], job
         assert house.cli("pause", job["id"]).returncode == 1  # what is over does not change
 
 
@@ -315,7 +313,7 @@ def _():
 def _():
     with House(slots=1) as house:
         house.start()
-        path = house.write_spec(house.spec(folds=2, epochs=100000, budget="15s"))
+        path = house.write_spec(house.spec(folds=2, epochs=100000, budget="60s"))
         follower = subprocess.Popen([os.path.join(house.bin, "client/trainctl"), "--server", house.server,
                                      "submit", "-f", path, "--follow", "--request-id", "r1"],
                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -325,9 +323,11 @@ def _():
         follower.send_signal(2)
         text, _ = follower.communicate(timeout=5)
         assert follower.returncode == 130 and job["id"] in text, (follower.returncode, text)
+        told = house.job(job["id"])["folds"][0]["progress"]["done"]
+        house.until(job["id"], "it trains on", lambda j: j["folds"][0]["progress"]["done"] > told)
+        house.json("finish", job["id"])
         job = house.wait(job["id"])
         assert job["state"] == "SUCCEEDED" and job["predictions"]["folds"], job
-        in_time(job)
 
 
 main()

@@ -214,7 +214,8 @@ def write_table(path, results, minutes):
     for r in results:
         changed = f"`{r['old']}` becomes `{r['new']}`" if r["new"] else f"`{r['old']}` is dropped"
         caught = (r["caught_by"] or "survived").replace("//tests/", "")
-        rows.append(f"| {r['mutant']} | {r['file']}: {changed} | {caught} |".replace("||", "\\|\\|"))
+        cells = [r["mutant"], f"{r['file']}: {changed}", caught]
+        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     with open(path, "w", encoding="utf-8") as f:
         f.write(before + "\n".join(rows) + f"\n\n{len(results)} mutants took {minutes:.0f} minutes.\n")
 

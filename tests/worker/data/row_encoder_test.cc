@@ -46,7 +46,7 @@ TableRows SmallRows(std::vector<float> numbers, std::vector<int32_t> codes,
 }
 
 TEST(RowEncoderTest, NumericColumnsAreStandardisedByTheTrainingRowsAlone) {
-  const auto table = OpenTable(SmallRows({1, 3, 1000}, {0, 0, 0}, {1, 2, 3}));
+  const auto table = OpenTable(SmallRows({1, 5, 1000}, {0, 0, 0}, {1, 2, 3}));
   const auto encoder = RowEncoder::Fit(table, {0, 1});
   const EncodedRows rows = encoder.Encode(Split::kTrain, 0, 3);
   ASSERT_EQ(encoder.numeric_width(), 1);
