@@ -121,6 +121,19 @@ void ChooseModel(v1::JobSpec& spec) {
   model.GetReflection()->MutableMessage(&model, model.GetDescriptor()->FindFieldByName(kind));
 }
 
+int EpochsAsked(const v1::JobSpec& resolved) {
+  const bool trials = resolved.trials_size() > 0;
+  const v1::ModelSpec& model = trials ? resolved.trials(0).model() : resolved.model();
+  if (model.has_lightgbm()) {
+    return static_cast<int>(EpochsOfRounds(model.lightgbm().num_iterations()));
+  }
+  if (model.has_xgboost()) {
+    return static_cast<int>(EpochsOfRounds(model.xgboost().num_boost_round()));
+  }
+  const bool own = trials && resolved.trials(0).has_train();
+  return own ? resolved.trials(0).train().epochs() : resolved.train().epochs();
+}
+
 std::vector<std::string> KindsToTry(const v1::JobSpec& spec) {
   const auto& named = spec.model().automatic().kinds();
   if (!named.empty()) return {named.begin(), named.end()};

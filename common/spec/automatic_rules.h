@@ -34,4 +34,8 @@ std::vector<std::string> KindsToTry(const v1::JobSpec& spec);
 // (DefaultNetwork).
 void ChooseModel(v1::JobSpec& spec);
 
+// The epochs that a resolved spec asks for in each fold: those that the Plan is made for, which of
+// several trials are the first one's.
+int EpochsAsked(const v1::JobSpec& resolved);
+
 }  // namespace traind

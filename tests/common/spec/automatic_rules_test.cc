@@ -160,6 +160,19 @@ TEST(AutomaticRulesTest, WhatTreesCannotLearnGetsANetwork) {
             "mlp");
 }
 
+TEST(AutomaticRulesTest, TheEpochsOfAPlanAreThoseOfTheFirstTrial) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_model()->mutable_mlp();
+  EXPECT_EQ(EpochsAsked(ResolveSpec(spec)), 20);
+  spec.mutable_model()->mutable_xgboost()->set_num_boost_round(30);
+  EXPECT_EQ(EpochsAsked(ResolveSpec(spec)), 30);
+  spec = ResolveSpec(GoodSpec());
+  spec.add_trials()->mutable_train()->set_epochs(40);
+  EXPECT_EQ(EpochsAsked(spec), 40);
+  spec.mutable_trials(0)->mutable_model()->mutable_lightgbm()->set_num_iterations(400);
+  EXPECT_EQ(EpochsAsked(spec), 100);
+}
+
 TEST(AutomaticRulesTest, TrialsStandInForSeedsAndAreMixedByGreedySelection) {
   v1::JobSpec spec = GoodSpec();
   spec.mutable_model()->mutable_automatic();
