@@ -12,6 +12,7 @@
 #include "client/fold_text.h"
 #include "client/trials.h"
 #include "common/base/duration.h"
+#include "common/spec/automatic_rules.h"
 #include "common/spec/field_text.h"
 
 namespace traind {
@@ -356,7 +357,7 @@ std::string PlanReport(const v1::PlanReply& reply, absl::Time now) {
   const v1::JobSpec& spec = reply.resolved();
   std::string text = absl::StrFormat("%s: %d of %d folds, %d of %d epochs%s\n",
                                      Printable(spec.name()), plan.folds(), spec.data().folds(),
-                                     plan.epochs(), spec.train().epochs(), RowsText(plan));
+                                     plan.epochs(), EpochsAsked(spec), RowsText(plan));
   if (!spec.preset().empty()) {
     AddLine(text, "preset",
             absl::StrCat(Printable(spec.preset()), reply.preset_fields().empty() ? "" : " fills ",

@@ -66,6 +66,15 @@ void CheckKinds(const v1::JobSpec& spec, const std::string& type, const Add& add
   }
 }
 
+// What the spec says of networks alone (weights to start from, seeds) means a network.
+bool MeansAutomatic(const v1::JobSpec& spec) {
+  const std::string type = TypeOfSpec(spec).type;
+  if (!MediaOf(spec.data()).empty() || type == "forecasting" || type == "segmentation")
+    return false;
+  if (spec.model().has_pretrained() || spec.train().seeds() > 1) return false;
+  return AgainstTrees(spec, type).empty();
+}
+
 }  // namespace
 
 TypeChoice TypeOfSpec(const v1::JobSpec& spec) {
@@ -102,6 +111,27 @@ void CheckAutomatic(const v1::JobSpec& spec, const std::string& type, const Add&
   if ((automatic || IsTrees(kind)) && spec.model().has_pretrained()) {
     add("model.pretrained", absl::StrCat("is for networks; model.", kind, " has no weights"));
   }
+}
+
+void ChooseModel(v1::JobSpec& spec) {
+  if (!NetworkName(spec.model()).empty()) return;
+  const std::string kind =
+      MeansAutomatic(spec) ? "automatic" : DefaultNetwork(MediaOf(spec.data()));
+  v1::ModelSpec& model = *spec.mutable_model();
+  model.GetReflection()->MutableMessage(&model, model.GetDescriptor()->FindFieldByName(kind));
+}
+
+int EpochsAsked(const v1::JobSpec& resolved) {
+  const bool trials = resolved.trials_size() > 0;
+  const v1::ModelSpec& model = trials ? resolved.trials(0).model() : resolved.model();
+  if (model.has_lightgbm()) {
+    return static_cast<int>(EpochsOfRounds(model.lightgbm().num_iterations()));
+  }
+  if (model.has_xgboost()) {
+    return static_cast<int>(EpochsOfRounds(model.xgboost().num_boost_round()));
+  }
+  const bool own = trials && resolved.trials(0).has_train();
+  return own ? resolved.trials(0).train().epochs() : resolved.train().epochs();
 }
 
 std::vector<std::string> KindsToTry(const v1::JobSpec& spec) {

@@ -29,4 +29,13 @@ void CheckAutomatic(const v1::JobSpec& spec, const std::string& type,
 // The kinds that model.automatic may try: those that the spec names, or else all that fit the task.
 std::vector<std::string> KindsToTry(const v1::JobSpec& spec);
 
+// Where the spec names no model: model.automatic for a classification or regression of a plain
+// table with one target, on CPUs, one slot a fold; else the network for what the rows have
+// (DefaultNetwork).
+void ChooseModel(v1::JobSpec& spec);
+
+// The epochs that a resolved spec asks for in each fold: those that the Plan is made for, which of
+// several trials are the first one's.
+int EpochsAsked(const v1::JobSpec& resolved);
+
 }  // namespace traind

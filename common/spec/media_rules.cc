@@ -183,13 +183,8 @@ void CheckMedia(const v1::JobSpec& spec, bool partial,
   }
 }
 
-std::string NetworkName(const v1::ModelSpec& model) { return ChosenMember(model, "architecture"); }
+std::string MediaOf(const v1::DataSpec& data) { return ChosenMember(data, "media"); }
 
-void ChooseModel(v1::JobSpec& spec) {
-  if (!NetworkName(spec.model()).empty()) return;
-  v1::ModelSpec& model = *spec.mutable_model();
-  const std::string network = DefaultNetwork(ChosenMember(spec.data(), "media"));
-  model.GetReflection()->MutableMessage(&model, model.GetDescriptor()->FindFieldByName(network));
-}
+std::string NetworkName(const v1::ModelSpec& model) { return ChosenMember(model, "architecture"); }
 
 }  // namespace traind

@@ -13,10 +13,10 @@ namespace traind {
 void CheckMedia(const v1::JobSpec& spec, bool partial,
                 const std::function<void(const std::string&, const std::string&)>& add);
 
-// The network that the spec names, such as "mlp"; empty where it names none.
-std::string NetworkName(const v1::ModelSpec& model);
+// What rows have besides their columns: image, text or volume; empty: nothing.
+std::string MediaOf(const v1::DataSpec& data);
 
-// Where the spec names no network: the one for what its rows have (DefaultNetwork).
-void ChooseModel(v1::JobSpec& spec);
+// The kind of model that the spec names, such as "mlp"; empty where it names none.
+std::string NetworkName(const v1::ModelSpec& model);
 
 }  // namespace traind

@@ -5,8 +5,8 @@
 #include <absl/strings/str_split.h>
 #include <absl/strings/strip.h>
 
+#include "common/spec/automatic_rules.h"
 #include "common/spec/field_text.h"
-#include "common/spec/media_rules.h"
 
 namespace traind {
 namespace {

@@ -497,22 +497,22 @@ v1::JobSpec ResolveSpec(v1::JobSpec spec) {
   }
   if (spec.kind_case() == v1::JobSpec::KIND_NOT_SET) spec.mutable_train();
   if (spec.data().has_volume() && spec.has_train()) spec.mutable_train()->mutable_patches();
-  // Reading the defaults' text takes longer than all else, so it is done once for
-  // the members of oneofs that nearly every spec has.
-  if (!spec.model().has_mlp() || !spec.has_train()) {
+  // Reading the defaults' text takes longer than all else, so it is done once for what nearly every
+  // spec has.
+  const bool usual = spec.model().has_mlp() || spec.model().has_automatic();
+  if (!usual || !spec.has_train()) {
     FillDefaults(spec);
     return spec;
   }
   static const v1::JobSpec& defaults = *[] {
     auto* made = new v1::JobSpec();
-    made->mutable_model()->mutable_mlp();
     made->mutable_train();
     FillDefaults(*made);
     return made;
   }();
   v1::JobSpec resolved = defaults;
-  if (spec.model().mlp().hidden_size() > 0) resolved.mutable_model()->mutable_mlp()->clear_hidden();
   MergeSpec(spec, resolved);
+  FillDefaults(*resolved.mutable_model());
   return resolved;
 }
 

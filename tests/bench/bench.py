@@ -175,7 +175,7 @@ def floor(options):
         specs = [house.write_spec({
             "api": "v1", "name": f"wide{k}", "cache": "off", "task": {"type": "classification"},
             "data": {"train": f"wide{k}.csv", "test": "wide_test.csv", "target": "kind"},
-            "train": {"epochs": 5}, "budget": {"time": "60s"}}, f"wide{k}.json") for k in range(8)]
+            "model": {"mlp": {}}, "train": {"epochs": 5}, "budget": {"time": "60s"}}, f"wide{k}.json") for k in range(8)]
         house.start()
         for _ in range(options.rounds):
             shutil.rmtree(os.path.join(house.state, "cache"), ignore_errors=True)

@@ -24,7 +24,7 @@ def run(name, folder, preset):
         house.start()
         spec = house.write_spec({
             "api": "v1", "name": name, "cache": "off", "preset": preset, "task": {"type": kind, "metric": metric},
-            "data": {"train": "train.csv", "test": "test.csv", "target": target}})
+            "data": {"train": "train.csv", "test": "test.csv", "target": target}, "model": {"mlp": {}}})
         job = house.json("submit", "-f", spec)
         job = house.wait(job["id"], 900)
         report = house.job(job["id"])["report"]

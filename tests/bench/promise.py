@@ -80,7 +80,7 @@ class Data:
         target = files[2] if files[2] in header else header[-1]
         spec = {"api": "v1", "name": kind, "cache": "off", "task": {"type": files[3]},
                 "data": {"train": files[0], "test": files[1], "target": target, "folds": folds, "seed": 7},
-                "train": {"epochs": epochs}, "budget": {"time": f"{budget:.3f}s"}}
+                "model": {"mlp": {}}, "train": {"epochs": epochs}, "budget": {"time": f"{budget:.3f}s"}}
         return spec, len(rows_of(os.path.join(self.house.data, files[1]))) - 1
 
 

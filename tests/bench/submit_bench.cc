@@ -107,6 +107,7 @@ class Client {
     spec.mutable_task()->set_type("classification");
     spec.mutable_data()->set_train(flags_.train);
     spec.mutable_data()->set_target(flags_.target);
+    spec.mutable_model()->mutable_mlp();
     spec.mutable_budget()->mutable_time()->set_seconds(3600);
     if (flags_.request_ids) {
       request.set_request_id(absl::StrCat("bench-", getpid(), "-", number));

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <string>
+
 #include "tests/common/spec/spec_fixture.h"
 
 namespace traind {
@@ -122,6 +125,52 @@ TEST(AutomaticRulesTest, KindsThatDoNotFitAreRefusedOnlyWhereTheSpecNamesThem) {
   EXPECT_THAT(Errors(spec), HasSubstr("model.automatic.kinds[2] 'mlp' is there twice"));
   automatic.add_kinds("knn");
   EXPECT_THAT(Errors(spec), HasSubstr("'knn' is none of lightgbm, xgboost, mlp"));
+}
+
+// The model of a resolved spec that names none, and to which `change` has added something.
+std::string ModelOf(const std::function<void(v1::JobSpec&)>& change) {
+  v1::JobSpec spec = GoodSpec();
+  change(spec);
+  const v1::ModelSpec model = ResolveSpec(spec).model();
+  return model.GetReflection()
+      ->GetOneofFieldDescriptor(model, model.GetDescriptor()->FindOneofByName("architecture"))
+      ->name();
+}
+
+TEST(AutomaticRulesTest, TablesThatNameNoModelGetSeveralKinds) {
+  EXPECT_EQ(ModelOf([](auto&) {}), "automatic");
+  EXPECT_EQ(ModelOf([](auto& spec) { spec.mutable_task()->set_type("regression"); }), "automatic");
+  EXPECT_EQ(ModelOf([](auto& spec) { spec.set_preset("best"); }), "automatic");
+  EXPECT_EQ(ModelOf([](auto& spec) { spec.mutable_model()->mutable_mlp(); }), "mlp");
+}
+
+TEST(AutomaticRulesTest, WhatTreesCannotLearnGetsANetwork) {
+  EXPECT_EQ(ModelOf([](auto& spec) {
+              spec.mutable_task()->set_type("forecasting");
+              spec.mutable_data()->set_time("day");
+            }),
+            "mlp");
+  EXPECT_EQ(ModelOf([](auto& spec) { spec.mutable_data()->mutable_image(); }), "cnn");
+  EXPECT_EQ(ModelOf([](auto& spec) { spec.mutable_resources()->set_slots(2); }), "mlp");
+  EXPECT_EQ(ModelOf([](auto& spec) { spec.mutable_resources()->set_device("cuda"); }), "mlp");
+  EXPECT_EQ(ModelOf([](auto& spec) { spec.mutable_train()->set_seeds(2); }), "mlp");
+  EXPECT_EQ(ModelOf([](auto& spec) {
+              spec.mutable_model()->mutable_pretrained()->set_file("/w.safetensors");
+            }),
+            "mlp");
+}
+
+TEST(AutomaticRulesTest, TheEpochsOfAPlanAreThoseOfTheFirstTrial) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_model()->mutable_mlp();
+  EXPECT_EQ(EpochsAsked(ResolveSpec(spec)), 20);
+  spec.mutable_model()->mutable_xgboost()->set_num_boost_round(30);
+  EXPECT_EQ(EpochsAsked(ResolveSpec(spec)), 30);
+  spec = ResolveSpec(GoodSpec());
+  spec.add_trials()->mutable_train()->set_epochs(40);
+  EXPECT_EQ(EpochsAsked(spec), 40);
+  spec.mutable_trials(0)->mutable_model()->mutable_lightgbm()->set_num_iterations(400);
+  EXPECT_EQ(EpochsAsked(spec), 100);
 }
 
 TEST(AutomaticRulesTest, TrialsStandInForSeedsAndAreMixedByGreedySelection) {

@@ -31,8 +31,11 @@ TEST(PresetsTest, AResolvedSpecNamesTheVersionAndIsResolvedOnce) {
 }
 
 TEST(PresetsTest, ANewVersionLeavesTheOneBeforeAsItIs) {
-  EXPECT_EQ(ResolveSpec(SpecWith("best")).train().seeds(), 3);
-  EXPECT_EQ(ResolveSpec(SpecWith("best@1")).train().seeds(), 1);
+  v1::JobSpec spec = SpecWith("best");
+  spec.mutable_model()->mutable_mlp();
+  EXPECT_EQ(ResolveSpec(spec).train().seeds(), 3);
+  spec.set_preset("best@1");
+  EXPECT_EQ(ResolveSpec(spec).train().seeds(), 1);
   EXPECT_EQ(ResolveSpec(SpecWith("best@1")).preset(), "best@1");
   EXPECT_EQ(PinnedPreset("best@3"), "");
   EXPECT_EQ(PinnedPreset("fast"), "fast@1");

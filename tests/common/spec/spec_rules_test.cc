@@ -182,7 +182,9 @@ TEST(SpecRulesTest, EveryDefaultIsValid) {
 }
 
 TEST(SpecRulesTest, UnsetFieldsGetTheirDefaults) {
-  const v1::JobSpec spec = ResolveSpec(GoodSpec());
+  v1::JobSpec of_network = GoodSpec();
+  of_network.mutable_model()->mutable_mlp();
+  const v1::JobSpec spec = ResolveSpec(of_network);
   EXPECT_EQ(spec.name(), "job");
   EXPECT_EQ(spec.task().metric(), "accuracy");
   EXPECT_EQ(spec.data().folds(), 5);
@@ -294,6 +296,7 @@ TEST(SpecRulesTest, AShareOfTheRowsIsDrawnOrThereIsNone) {
 
 TEST(SpecRulesTest, JsonHasTheKeysThatRanksRead) {
   v1::JobSpec spec = GoodSpec();
+  spec.mutable_model()->mutable_mlp();
   spec.mutable_data()->set_seed(7);
   EXPECT_EQ(
       SpecToJson(ResolveSpec(spec)),

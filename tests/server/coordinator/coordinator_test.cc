@@ -57,6 +57,7 @@ class CoordinatorTest : public testing::Test {
     spec.mutable_task()->set_type("classification");
     spec.mutable_data()->set_train(absl::StrCat(folder_, "/train.csv"));
     spec.mutable_data()->set_target("kind");
+    spec.mutable_model()->mutable_mlp();
     spec.mutable_budget()->mutable_time()->set_seconds(3600);
     v1::SubmitReply reply;
     const grpc::Status status = client_->Submit(&context, request, &reply);

@@ -47,6 +47,7 @@ class IntakeTest : public testing::Test {
     spec.mutable_data()->set_test(absl::StrCat(folder_, "/test.csv"));
     spec.mutable_data()->set_target("kind");
     spec.mutable_data()->set_id("id");
+    spec.mutable_model()->mutable_mlp();
     return spec;
   }
 
@@ -99,10 +100,12 @@ TEST_F(IntakeTest, TheTargetTellsTheTaskThatTheSpecLeavesOut) {
   v1::JobSpec spec = GoodSpec();
   spec.clear_api();
   spec.clear_task();
+  spec.clear_model();
   const auto checked = intake_->Check(spec, kNow);
   ASSERT_TRUE(checked.ok()) << checked.status();
   EXPECT_EQ(checked->resolved.task().type(), "classification");
   EXPECT_EQ(checked->spec.metric, "accuracy");
+  EXPECT_GT(checked->resolved.trials_size(), 0);  // no model means several
   EXPECT_THAT(checked->warnings,
               testing::ElementsAre(
                   "task.type: classification, because the target 'kind' has values that are no "

@@ -68,6 +68,7 @@ v1::JobSpec RpcHouse::GoodSpec(const std::string& name) const {
   spec.mutable_data()->set_test(absl::StrCat(folder_, "/test.csv"));
   spec.mutable_data()->set_target("kind");
   spec.mutable_data()->set_folds(2);
+  spec.mutable_model()->mutable_mlp();
   spec.mutable_budget()->mutable_time()->set_seconds(600);
   return spec;
 }
