@@ -76,7 +76,7 @@ void TakePretrained(const plain::JobSpec& json, TrainingSpec& spec) {
 
 absl::Status TakeOptimizer(const plain::TrainSpec& train, TrainingSpec& spec) {
   const plain::OptimizerSpec& from = train.optimizer;
-  spec.optimizer = OptimizerSpec(from);
+  spec.optimizer = OptimizerSettings(from);
   spec.optimizer.kind = *ParseOptimizer(from.kind);
   spec.optimizer.momentum = from.momentum.value_or(DefaultMomentum(from.kind));
   spec.optimizer.weight_decay = train.weight_decay.value_or(DefaultWeightDecay(from.kind));

@@ -14,7 +14,7 @@
 #include "worker/data/patch_changes.h"
 #include "worker/device/precision.h"
 #include "worker/device/transport.h"
-#include "worker/learner/optimizer_spec.h"
+#include "worker/learner/optimizer_settings.h"
 #include "worker/learner/speed_paths.h"
 #include "worker/model/networks/model_spec.h"
 #include "worker/model/objective/objective.h"
@@ -52,7 +52,7 @@ struct TrainingSpec {
 
   Objective objective;
   bool balanced_classes = false;  // class weights from the fold's training rows
-  OptimizerSpec optimizer;
+  OptimizerSettings optimizer;
   double learning_rate = 0;
   RateScaling rate_scaling = RateScaling::kNone;
   plain::ScheduleSpec schedule;
