@@ -71,6 +71,7 @@ absl::Status Trainer::Start() {
     options.fold = train_.fold;
     options.outputs = data_.outputs;
     options.checkpoint_every = absl::Milliseconds(train_.checkpoint_every_ms);
+    options.checkpoints_by_cost = spec_.checkpoints_by_cost;
     options.keep_best = spec_.keep_best;
     options.metric = spec_.metric;
     saver_ = std::make_unique<FoldSaver>(options, sink_, clock_);

@@ -164,6 +164,7 @@ absl::Status TakeTrain(const plain::JobSpec& json, TrainingSpec& spec) {
   spec.accumulation = train.accumulation;
   spec.patience = static_cast<int>(train.patience);
   spec.shuffle = train.shuffle;
+  spec.checkpoints_by_cost = train.checkpoint_every == absl::ZeroDuration();
   spec.checkpoint_epochs = static_cast<int>(train.checkpoint_epochs);
   spec.keep_best = static_cast<int>(train.keep_best);
   if (!train.precision.empty()) spec.precision = PrecisionByName(train.precision);

@@ -60,10 +60,11 @@ struct TrainingSpec {
   double ema_decay = 0;
   bool gradient_norm = false;  // reported although nothing is clipped
 
-  int checkpoint_epochs = 0;       // 0: by time alone
-  int keep_best = 0;               // checkpoints, besides the newest
-  std::optional<bool> recompute;   // activations; none: when memory runs out
-  bool shorten_sequences = false;  // when memory runs out
+  bool checkpoints_by_cost = false;  // the spec asks for no time between them
+  int checkpoint_epochs = 0;         // 0: by time alone
+  int keep_best = 0;                 // checkpoints, besides the newest
+  std::optional<bool> recompute;     // activations; none: when memory runs out
+  bool shorten_sequences = false;    // when memory runs out
   Transport transport = Transport::kAuto;
   plain::RendezvousSpec rendezvous;  // empty, 0: as the Worker says
   SpeedPaths paths;
