@@ -22,10 +22,10 @@
 
 namespace traind {
 
-// What the learning rate is multiplied by, for each rank more.
+// How the learning rate grows with the number of Ranks.
 enum class RateScaling { kNone, kLinear, kSqrt };
 
-// Of volumes.
+// The patches that are cut from volumes.
 struct PatchSpec {
   Extent3 size{};
   int64_t per_volume = 0;  // in an epoch
