@@ -43,7 +43,7 @@ std::vector<Field> CheckpointSaved::Fields() {
 std::vector<Field> FoldSaved::Fields() {
   return ListFields(*this, {F(fold), F(complete), F(last), F(stopped_by), F(epochs_done), F(score),
                             F(oof), F(oof_sha256), F(test), F(test_sha256), F(predict_s),
-                            F(best_epoch), F(step), F(seed)});
+                            F(best_epoch), F(step), F(trial), F(seed)});
 }
 
 std::vector<Field> Ended::Fields() { return ListFields(*this, {F(reason), F(message)}); }

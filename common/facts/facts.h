@@ -131,7 +131,8 @@ struct FoldSaved {
   // When the weights that predicted were made: epochs, and optimizer steps of the task, done.
   double best_epoch = 0;
   int64_t step = 0;
-  int seed = 0;  // which of the fold's models
+  int trial = 0;  // which of the Job's trials
+  int seed = 0;   // which of the fold's models with it
   std::vector<Field> Fields();
 };
 

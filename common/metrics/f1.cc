@@ -33,6 +33,8 @@ double OfClasses(const ClassRows& rows) {
 
 }  // namespace
 
-const MetricKind kF1Metric = {"f1", /*higher_is_better=*/true, /*is_default=*/false, OfClasses};
+const MetricKind kF1Metric = {
+    "f1",    /*higher_is_better=*/true, /*is_default=*/false, OfClasses, nullptr,
+    nullptr, Tuning::kThreshold};
 
 }  // namespace traind

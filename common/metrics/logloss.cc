@@ -22,7 +22,8 @@ double OfClasses(const ClassRows& rows) {
 
 }  // namespace
 
-const MetricKind kLogLossMetric = {"logloss", /*higher_is_better=*/false, /*is_default=*/false,
-                                   OfClasses};
+const MetricKind kLogLossMetric = {
+    "logloss", /*higher_is_better=*/false, /*is_default=*/false, OfClasses, nullptr,
+    nullptr,   Tuning::kTemperature};
 
 }  // namespace traind

@@ -32,6 +32,13 @@ struct ClassRows {
 // Voxels of two masks: of both, of the answer, of the wanted one.
 using MaskFunction = double (*)(int64_t both, int64_t predicted, int64_t wanted);
 
+// What the out-of-fold rows may tune in an answer, for the metric's sake.
+enum class Tuning {
+  kNone,
+  kTemperature,  // how sure the probabilities are
+  kThreshold,    // of two classes, the probability from which on a row is of the second
+};
+
 // Constant data. Exactly one of its functions is set, and says which tasks the metric suits.
 struct MetricKind {
   absl::string_view name;
@@ -44,6 +51,7 @@ struct MetricKind {
                       absl::Span<const double> targets) = nullptr;
   // Segmentation: the score of one volume.
   MaskFunction of_masks = nullptr;
+  Tuning tuning = Tuning::kNone;
 };
 
 }  // namespace traind

@@ -8,7 +8,7 @@
 
 namespace traind {
 
-// The weight is left to Publish.
+// The weight is left to Publish; what the Rank does not know, to the caller: the kind.
 inline Member MemberOf(int64_t attempt, const facts::FoldSaved& fold) {
   Member member;
   member.fold = fold.fold;
@@ -22,6 +22,7 @@ inline Member MemberOf(int64_t attempt, const facts::FoldSaved& fold) {
   member.test_sha256 = fold.test_sha256;
   member.best_epoch = fold.best_epoch;
   member.step = fold.step;
+  member.trial = fold.trial;
   member.seed = fold.seed;
   return member;
 }

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "common/publish/tuned.h"
+
 namespace traind {
 
 enum class Quality { kNone, kFloor, kDegraded, kFull };
@@ -28,7 +30,28 @@ struct Member {
   double best_epoch = 0;
   int64_t step = 0;
   double weight = 0;  // in the ensemble, set by Publish; 0: none, or not recorded
-  int seed = 0;  // number of the model in its fold; seed 0 decides whether the fold is complete
+  // The setting of the model (Spec::trials), and the number among the fold's models with it.
+  int trial = 0;
+  int seed = 0;
+  std::string kind;  // of model: mlp, lightgbm, ...; empty: unknown
+};
+
+// A model besides its fold's first: of another trial or another seed. The fold is complete without
+// it. model: whatever has a trial and a seed.
+template <class T>
+bool IsExtra(const T& model) {
+  return model.trial > 0 || model.seed > 0;
+}
+
+// A model of a fold that does not answer, because the fold's own rows score worse with it.
+struct WorseModel {
+  int fold = 0, trial = 0, seed = 0;
+  double with = 0, without = 0;  // the score of the fold's answer
+
+  friend bool operator==(const WorseModel& a, const WorseModel& b) {
+    return a.fold == b.fold && a.trial == b.trial && a.seed == b.seed && a.with == b.with &&
+           a.without == b.without;
+  }
 };
 
 // A file of a Prediction besides predictions.csv.
@@ -60,8 +83,13 @@ struct PublishedPrediction {
   double floor_weight = 0;            // the floor's weight beside them; 1 if there are none
   std::string ensemble;               // mean, weighted, greedy; empty: unknown
   std::vector<PredictionFile> files;  // without predictions.csv
+  Tuned tuned;                        // what the members' joined answer is adjusted by
   std::vector<int> left_out;          // folds that score below the floor;
                                       // complete ones still count for quality
+  // Why models do not answer. Known only where Publish has just judged them; not stored.
+  std::optional<double> left_out_score;  // of the folds left out, on their rows together
+  std::optional<double> left_out_floor;  // the floor's on the same rows
+  std::vector<WorseModel> worse;
   std::optional<double> oof_score;    // over the rows that the members cover
   bool comparable = false;            // oof_score covers all folds of the spec
   std::optional<double> test_score;   // if the test file has the target

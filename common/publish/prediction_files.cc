@@ -17,6 +17,7 @@
 #include "common/base/status_macros.h"
 #include "common/data/table/csv.h"
 #include "common/data/table/npy.h"
+#include "common/publish/tuned.h"
 #include "common/publish/zip_writer.h"
 
 namespace traind {
@@ -131,8 +132,7 @@ void PredictionWriter::AddText(absl::string_view id, absl::Span<const float> val
       AppendValue(line_, values[k]);
     }
   } else {
-    line_ += labels_[static_cast<size_t>(std::max_element(values.begin(), values.end()) -
-                                         values.begin())];
+    line_ += labels_[LabelOf(values, columns_.threshold)];
     for (size_t c = 0; form_.probabilities && c < values.size(); ++c) {
       line_.push_back(',');
       AppendProbability(line_, values[c]);

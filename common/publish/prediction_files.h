@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,7 +24,8 @@ namespace traind {
 struct AnswerColumns {
   std::string id;  // name of the id column; empty: rows are numbered from 0
   std::vector<std::string> targets;
-  std::vector<std::string> classes;  // empty: the values are not probabilities of classes
+  std::vector<std::string> classes;      // empty: the values are not probabilities of classes
+  std::optional<double> threshold = {};  // of the second of two classes (tuned.h)
 
   size_t outputs() const { return classes.empty() ? targets.size() : classes.size(); }
 };

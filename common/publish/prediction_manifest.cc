@@ -99,7 +99,9 @@ class Fields {
 
 Json MemberJson(const Member& member) {
   return {{"fold", member.fold},
+          {"trial", member.trial},
           {"seed", member.seed},
+          {"kind", member.kind},
           {"attempt", member.attempt},
           {"complete", member.complete},
           {"score", Number(member.score)},
@@ -131,6 +133,10 @@ std::string ParseMember(const Json& json, Member& member) {
     fields.Read("weight", member.weight);
   }
   if (json.contains("seed")) fields.Read("seed", member.seed);
+  if (json.contains("trial")) {
+    fields.Read("trial", member.trial);
+    fields.Read("kind", member.kind);
+  }
   return fields.wrong();
 }
 
@@ -157,7 +163,7 @@ std::string EncodeManifest(const PredictionManifest& manifest) {
   for (const PredictionFile& file : p.files) {
     files.push_back({{"name", file.name}, {"sha256", file.sha256}, {"bytes", file.bytes}});
   }
-  const Json json = {
+  Json json = {
       {"format", 1},
       {"job", manifest.job},
       {"number", p.number},
@@ -181,6 +187,9 @@ std::string EncodeManifest(const PredictionManifest& manifest) {
         {"test_sha256", manifest.floor_test_sha256},
         {"weight", p.floor_weight}}},
   };
+  for (const Member& member : manifest.idle) json["idle"].push_back(MemberJson(member));
+  if (p.tuned.temperature != 1) json["temperature"] = p.tuned.temperature;
+  if (p.tuned.threshold) json["threshold"] = *p.tuned.threshold;
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -217,6 +226,14 @@ absl::StatusOr<PredictionManifest> ParseManifest(absl::string_view text, absl::s
     floor.Read("weight", p.floor_weight);
     p.files = ParseFiles(top.At("files"));
   }
+  if (json.contains("temperature")) {
+    top.Read("temperature", p.tuned.temperature);
+    if (!(p.tuned.temperature > 0)) top.Wrong("temperature");
+  }
+  if (json.contains("threshold")) {
+    p.tuned.threshold.emplace();
+    top.Read("threshold", *p.tuned.threshold);
+  }
   p.quality = QualityByName(quality);
   if (p.quality == Quality::kNone) top.Wrong("quality");
   if (!absl::ParseTime(absl::RFC3339_full, at, &p.at, nullptr)) top.Wrong("at");
@@ -231,11 +248,16 @@ absl::StatusOr<PredictionManifest> ParseManifest(absl::string_view text, absl::s
   for (const Fields* fields : {&top, &file, &scores, &floor}) {
     if (!fields->wrong().empty()) return damaged(fields->wrong());
   }
-  for (const Json& item : members) {
-    p.members.emplace_back();
-    const std::string wrong = ParseMember(item, p.members.back());
-    if (!wrong.empty()) return damaged(absl::StrCat(wrong, " of a member"));
-  }
+  const auto parse = [](const Json& list, std::vector<Member>& to) {
+    for (const Json& item : list) {
+      std::string wrong = ParseMember(item, to.emplace_back());
+      if (!wrong.empty()) return wrong;
+    }
+    return std::string();
+  };
+  std::string wrong = parse(members, p.members);
+  if (wrong.empty() && json.contains("idle")) wrong = parse(json["idle"], manifest.idle);
+  if (!wrong.empty()) return damaged(absl::StrCat(wrong, " of a member"));
   p.path = absl::StrCat(PredictionDir(manifest.job, p.number), "/", kPredictionsFile);
   return manifest;
 }

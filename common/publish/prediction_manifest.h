@@ -5,6 +5,7 @@
 #include <absl/strings/string_view.h>
 
 #include <string>
+#include <vector>
 
 #include "common/publish/publisher.h"
 
@@ -17,6 +18,8 @@ struct PredictionManifest {
   std::string floor_model;         // the floor's at the time of publishing; may be empty
   std::string floor_test_sha256;
   std::string models_from;  // the Job whose models predicted; empty: this Job
+  // Usable models of trials without a weight; later answers may give them one.
+  std::vector<Member> idle;
 };
 
 std::string EncodeManifest(const PredictionManifest& manifest);

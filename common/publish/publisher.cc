@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <set>
 
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
@@ -23,13 +24,14 @@
 #include "common/publish/prediction_manifest.h"
 #include "common/publish/publish_lock.h"
 #include "common/publish/scoring_data.h"
+#include "common/publish/tuned.h"
 
 namespace traind {
 namespace {
 
 bool SameFiles(const Member& a, const Member& b) {
-  return a.fold == b.fold && a.seed == b.seed && a.oof_sha256 == b.oof_sha256 &&
-         a.test_sha256 == b.test_sha256;
+  return a.fold == b.fold && a.trial == b.trial && a.seed == b.seed &&
+         a.oof_sha256 == b.oof_sha256 && a.test_sha256 == b.test_sha256;
 }
 
 // Out-of-fold values of some training rows.
@@ -55,24 +57,48 @@ void AddMemberRows(const ScoringData& scoring, int fold, const FoldAnswer& answe
   covered.values.insert(covered.values.end(), answer.oof.begin(), answer.oof.end());
 }
 
+// What a fold answers: its models, and the floor by its weight where that is above 0.
+struct JoinedFold {
+  const FoldAnswer& answer;
+  const std::optional<StandingFloor>& floor;
+  double floor_weight = 0;
+};
+
+void AddJoinedRows(const ScoringData& scoring, int fold, const JoinedFold& joined,
+                   Covered& covered) {
+  if (joined.floor_weight <= 0 || !joined.floor) {
+    return AddMemberRows(scoring, fold, joined.answer, covered);
+  }
+  Covered of_floor;
+  AddFloorRows(scoring, *joined.floor, fold, of_floor);
+  std::vector<float> values(of_floor.values.size());
+  Blend({joined.answer.oof, of_floor.values}, {1 - joined.floor_weight, joined.floor_weight},
+        absl::MakeSpan(values));
+  covered.rows.insert(covered.rows.end(), of_floor.rows.begin(), of_floor.rows.end());
+  covered.values.insert(covered.values.end(), values.begin(), values.end());
+}
+
 struct LeftOut {
   std::vector<int> folds;  // ascending
   int complete = 0;        // complete ones among the folds that score below the floor themselves
+  // Of these folds together, and of the floor, on the same rows.
+  std::optional<double> score, floor_score;
 };
 
 // Returns the folds that score below the floor on their own rows. Only incomplete folds, and all
 // folds of a forward split, may be left out for that alone.
-std::vector<int> PoorFolds(const ScoringData& scoring, const StandingFloor& floor,
-                           const AnswersByFold& members) {
+std::vector<int> PoorFolds(const ScoringData& scoring, const std::optional<StandingFloor>& floor,
+                           const Answers& answers) {
   std::vector<int> poor;
   size_t rows = 0, poor_rows = 0;
-  for (const auto& [fold, answer] : members) {
-    Covered by_floor;
-    AddFloorRows(scoring, floor, fold, by_floor);
+  for (const auto& [fold, answer] : answers.folds) {
+    Covered by_floor, joined;
+    AddFloorRows(scoring, *floor, fold, by_floor);
     rows += by_floor.rows.size();
     if (answer.complete && !scoring.forward) continue;
+    AddJoinedRows(scoring, fold, {answer, floor, answers.floor}, joined);
     const double floor_score = scoring.OnRows(by_floor.values, by_floor.rows);
-    if (!Better(scoring.metric, floor_score, scoring.OnRows(answer.oof, by_floor.rows))) continue;
+    if (!Better(scoring.metric, floor_score, scoring.OnRows(joined.values, joined.rows))) continue;
     poor.push_back(fold);
     poor_rows += by_floor.rows.size();
   }
@@ -84,51 +110,78 @@ std::vector<int> PoorFolds(const ScoringData& scoring, const StandingFloor& floo
 }
 
 // Removes the poor folds, and all folds if the others score below the floor together.
-LeftOut LeaveOutPoor(const ScoringData& scoring, const StandingFloor& floor,
-                     AnswersByFold& members) {
+LeftOut LeaveOutPoor(const ScoringData& scoring, const std::optional<StandingFloor>& floor,
+                     Answers& answers) {
   LeftOut left_out;
-  left_out.folds = PoorFolds(scoring, floor, members);
+  AnswersByFold& members = answers.folds;
+  Covered gone, floor_of_gone, together, by_floor_together;
+  const auto add = [&](int fold, Covered& values, Covered& by_floor) {
+    AddJoinedRows(scoring, fold, {members.at(fold), floor, answers.floor}, values);
+    AddFloorRows(scoring, *floor, fold, by_floor);
+  };
+  left_out.folds = PoorFolds(scoring, floor, answers);
   for (const int fold : left_out.folds) {
-    const auto it = members.find(fold);
-    left_out.complete += it->second.complete ? 1 : 0;
-    members.erase(it);
+    add(fold, gone, floor_of_gone);
+    left_out.complete += answers.complete.count(fold) > 0 ? 1 : 0;
+    members.erase(fold);
   }
-  Covered by_floor_together, together;
-  for (const auto& [fold, answer] : members) {
-    AddFloorRows(scoring, floor, fold, by_floor_together);
-    AddMemberRows(scoring, fold, answer, together);
-  }
+  for (const auto& [fold, answer] : members) add(fold, together, by_floor_together);
   if (Better(scoring.metric, scoring.OnRows(by_floor_together.values, by_floor_together.rows),
              scoring.OnRows(together.values, together.rows))) {
-    for (const auto& [fold, answer] : members) left_out.folds.push_back(fold);
+    for (const auto& [fold, answer] : members) {
+      left_out.folds.push_back(fold);
+      add(fold, gone, floor_of_gone);
+    }
     std::sort(left_out.folds.begin(), left_out.folds.end());
     members.clear();
   }
+  if (left_out.folds.empty()) return left_out;
+  left_out.score = scoring.OnRows(gone.values, gone.rows);
+  left_out.floor_score = scoring.OnRows(floor_of_gone.values, floor_of_gone.rows);
   return left_out;
 }
 
-// The weights of members and floor; they sum to 1. In greedy selection the folds together compete
-// with the floor, because no row has out-of-fold predictions of two folds.
+// The weights of members and floor; they sum to 1. Where the models are of one trial, the folds
+// together compete with the floor in greedy selection, because no row has out-of-fold predictions
+// of two folds.
 struct EnsembleWeights {
-  std::vector<double> members;  // of each model, ordered by fold and seed
+  std::vector<double> members;  // of each model, ordered by fold, trial and seed
   double floor = 0;
 };
 
-// Divides each fold's weight equally among its models.
+// Divides each fold's weight among its models.
 std::vector<double> WeightsOfModels(const AnswersByFold& members,
                                     const std::vector<double>& of_folds) {
   std::vector<double> weights;
   size_t fold = 0;
   for (const auto& [index, answer] : members) {
+    const double of_fold = of_folds[fold++];
     const auto models = static_cast<double>(answer.models.size());
-    weights.insert(weights.end(), answer.models.size(), of_folds[fold++] / models);
+    if (answer.shares.empty())
+      weights.insert(weights.end(), answer.models.size(), of_fold / models);
+    for (const double share : answer.shares) weights.push_back(of_fold * share);
   }
   return weights;
 }
 
+// The weights of the folds together and of the floor, which compete.
+std::vector<double> GreedyWithFloor(const ScoringData& scoring, const StandingFloor& floor,
+                                    const AnswersByFold& members) {
+  Covered by_members, by_floor;
+  for (const auto& [fold, answer] : members) {
+    AddMemberRows(scoring, fold, answer, by_members);
+    AddFloorRows(scoring, floor, fold, by_floor);
+  }
+  return GreedyWeights(
+      {by_members.values, by_floor.values},
+      [&](absl::Span<const float> values) { return scoring.OnRows(values, by_members.rows); },
+      [&](double a, double b) { return Better(scoring.metric, a, b); });
+}
+
 EnsembleWeights Weigh(EnsembleKind kind, const ScoringData& scoring,
-                      const std::optional<StandingFloor>& floor, const AnswersByFold& members) {
+                      const std::optional<StandingFloor>& floor, const Answers& answers) {
   EnsembleWeights weights;
+  const AnswersByFold& members = answers.folds;
   if (members.empty()) {
     weights.floor = 1;
     return weights;
@@ -139,21 +192,31 @@ EnsembleWeights Weigh(EnsembleKind kind, const ScoringData& scoring,
     for (const auto& [fold, answer] : members) scores.push_back(answer.score);
     of_folds = WeightsByScore(scoring.metric, scores);
   }
-  if (kind == EnsembleKind::kGreedy && floor) {
-    Covered by_members, by_floor;
-    for (const auto& [fold, answer] : members) {
-      AddMemberRows(scoring, fold, answer, by_members);
-      AddFloorRows(scoring, *floor, fold, by_floor);
-    }
-    const std::vector<double> chosen = GreedyWeights(
-        {by_members.values, by_floor.values},
-        [&](absl::Span<const float> values) { return scoring.OnRows(values, by_members.rows); },
-        [&](double a, double b) { return Better(scoring.metric, a, b); });
+  double together = 1;
+  if (answers.trials) {
+    weights.floor = answers.floor;
+    together = 1 - answers.floor;
+  } else if (kind == EnsembleKind::kGreedy && floor) {
+    const std::vector<double> chosen = GreedyWithFloor(scoring, *floor, members);
     weights.floor = chosen[1];
-    for (double& weight : of_folds) weight *= chosen[0];
+    together = chosen[0];
   }
+  for (double& weight : of_folds) weight *= together;
   weights.members = WeightsOfModels(members, of_folds);
   return weights;
+}
+
+// What the joined answer is adjusted by; nothing where the models are of one trial.
+Tuned TuneAnswer(const ScoringData& scoring, const std::optional<StandingFloor>& floor,
+                 const Answers& answers) {
+  if (!answers.trials || !scoring.classes()) return Tuned();
+  std::vector<FoldToTune> folds;
+  for (const auto& [fold, answer] : answers.folds) {
+    Covered joined;
+    AddJoinedRows(scoring, fold, {answer, floor, answers.floor}, joined);
+    folds.push_back({std::move(joined.values), scoring.LabelsOf(joined.rows)});
+  }
+  return Tune(scoring.metric, scoring.columns, folds);
 }
 
 // Combines the test values of the members and the floor by `weights`.
@@ -173,52 +236,60 @@ JoinedValues Join(const EnsembleWeights& weights, const AnswersByFold& members,
   return JoinedValues(std::move(parts), std::move(of_parts));
 }
 
-// Counts the folds whose first model is complete.
-int CompleteFolds(const std::vector<Member>& members) {
-  return static_cast<int>(std::count_if(members.begin(), members.end(), [](const Member& member) {
-    return member.seed == 0 && member.complete;
-  }));
-}
+// The answer that Publish has made, but not written yet.
+struct NextAnswer {
+  Answers answers;
+  std::optional<StandingFloor> floor;
+  EnsembleWeights weights;
+  Tuned tuned;
+
+  void AddRows(const ScoringData& scoring, int fold, Covered& covered) const {
+    AddJoinedRows(scoring, fold, {answers.folds.at(fold), floor, weights.floor}, covered);
+  }
+  // Counts the folds that answer and whose first model of trial 0 is complete.
+  int Complete() const {
+    return static_cast<int>(std::count_if(
+        answers.folds.begin(), answers.folds.end(),
+        [this](const auto& answer) { return answers.complete.count(answer.first) > 0; }));
+  }
+};
 
 // Describes the Prediction that the members would make, without its files. Quality says how much of
 // the plan was done, so complete folds count for it even if they were left out.
 PublishedPrediction Describe(const PublishRequest& request, const ScoringData& scoring,
-                             const AnswersByFold& members, int complete_left_out,
-                             const std::optional<StandingFloor>& floor,
-                             const EnsembleWeights& weights, const JoinedValues& test_values) {
+                             const NextAnswer& next, const LeftOut& left_out,
+                             const JoinedValues& test_values) {
   PublishedPrediction p;
   Covered covered;
+  const AnswersByFold& members = next.answers.folds;
   for (const auto& [fold, answer] : members) {
     for (const LoadedMember& model : answer.models) {
       p.members.push_back(model.member);
-      p.members.back().weight = weights.members[p.members.size() - 1];
+      p.members.back().weight = next.weights.members[p.members.size() - 1];
     }
-    AddMemberRows(scoring, fold, answer, covered);
+    next.AddRows(scoring, fold, covered);
   }
-  p.floor_weight = weights.floor;
-  if (!members.empty() && weights.floor > 0) {
-    Covered of_floor;
-    for (const auto& [fold, answer] : members) AddFloorRows(scoring, *floor, fold, of_floor);
-    std::vector<float> joined(covered.values.size());
-    Blend({covered.values, of_floor.values}, {1 - weights.floor, weights.floor},
-          absl::MakeSpan(joined));
-    covered.values = std::move(joined);
-  }
-  if (floor) {
+  p.floor_weight = next.weights.floor;
+  p.tuned = next.tuned;
+  p.worse = next.answers.worse;
+  p.left_out = left_out.folds;
+  p.left_out_score = left_out.score;
+  p.left_out_floor = left_out.floor_score;
+  if (next.floor) {
     Covered by_floor;
     for (int fold = 0; fold < request.spec_folds; ++fold) {
-      AddFloorRows(scoring, *floor, fold, by_floor);
+      AddFloorRows(scoring, *next.floor, fold, by_floor);
     }
     const double score = scoring.OnRows(by_floor.values, by_floor.rows);
     if (!std::isnan(score)) p.floor_score = score;
     if (members.empty()) covered = std::move(by_floor);
   }
-  const double oof = scoring.OnRows(covered.values, covered.rows);
+  const double oof = scoring.OnRows(covered.values, covered.rows, next.tuned);
   if (!std::isnan(oof)) p.oof_score = oof;
   const bool all = static_cast<int>(members.size()) == request.spec_folds;
   p.comparable = all || members.empty();
-  p.test_score = scoring.OnTest(test_values);
-  const int complete = CompleteFolds(p.members) + complete_left_out;
+  p.test_score = scoring.OnTest(test_values, next.tuned);
+  const int complete = next.Complete() + left_out.complete;
   p.quality =
       complete == request.spec_folds && !request.plan_cut ? Quality::kFull : Quality::kDegraded;
   if (members.empty()) p.quality = Quality::kFloor;
@@ -227,37 +298,36 @@ PublishedPrediction Describe(const PublishRequest& request, const ScoringData& s
 
 // Whether the members score at least as well as the standing Prediction on the rows that both
 // cover.
-bool NotWorse(const PublishRequest& request, const ScoringData& scoring,
-              const AnswersByFold& members, const std::optional<StandingFloor>& floor,
+bool NotWorse(const PublishRequest& request, const ScoringData& scoring, const NextAnswer& next,
               const PublishedPrediction& standing) {
   Covered mine, theirs;
+  const AnswersByFold& members = next.answers.folds;
   std::map<int, std::vector<Member>> by_fold;
   for (const Member& member : standing.members) by_fold[member.fold].push_back(member);
   const auto add_mine = [&](int fold) {
-    const auto it = members.find(fold);
-    if (it != members.end()) return AddMemberRows(scoring, fold, it->second, mine);
-    AddFloorRows(scoring, *floor, fold, mine);
+    if (members.count(fold) > 0) return next.AddRows(scoring, fold, mine);
+    AddFloorRows(scoring, *next.floor, fold, mine);
   };
   if (standing.members.empty()) {
     // The standing Prediction is the floor, so scores are compared on the members' rows. The floor
     // of that time is not kept, but the present one is no worse.
-    if (!floor) return true;
+    if (!next.floor) return true;
     for (const auto& [fold, answer] : members) {
       add_mine(fold);
-      AddFloorRows(scoring, *floor, fold, theirs);
+      AddFloorRows(scoring, *next.floor, fold, theirs);
     }
   } else {
     for (const auto& [fold, models] : by_fold) {
-      if (members.count(fold) == 0 && !(members.empty() && floor)) continue;
+      if (members.count(fold) == 0 && !(members.empty() && next.floor)) continue;
       const std::optional<FoldAnswer> answer = AnswerOf(request, scoring, models);
       if (!answer) continue;
       add_mine(fold);
-      AddMemberRows(scoring, fold, *answer, theirs);
+      AddJoinedRows(scoring, fold, {*answer, next.floor, standing.floor_weight}, theirs);
     }
   }
   if (mine.rows.empty()) return members.size() > by_fold.size();
-  return !Better(scoring.metric, scoring.OnRows(theirs.values, theirs.rows),
-                 scoring.OnRows(mine.values, mine.rows));
+  return !Better(scoring.metric, scoring.OnRows(theirs.values, theirs.rows, standing.tuned),
+                 scoring.OnRows(mine.values, mine.rows, next.tuned));
 }
 
 // Whether every fold of the standing Prediction was considered for the next one, too.
@@ -269,22 +339,47 @@ bool AllConsidered(const PublishedPrediction& standing, const AnswersByFold& mem
   });
 }
 
+// Counts the folds that answered in the standing Prediction and whose first model of trial 0 was
+// complete, whether that model had a weight or not.
+int CompleteFolds(const PredictionManifest& standing) {
+  std::set<int> answering, complete;
+  const auto add = [&complete](const Member& member) {
+    if (!IsExtra(member) && member.complete) complete.insert(member.fold);
+  };
+  for (const Member& member : standing.prediction.members) {
+    answering.insert(member.fold);
+    add(member);
+  }
+  for (const Member& member : standing.idle) add(member);
+  return static_cast<int>(std::count_if(answering.begin(), answering.end(),
+                                        [&](int fold) { return complete.count(fold) > 0; }));
+}
+
+// Whether both answer with the same models, of several trials also with the same weights.
+bool SameModels(const PublishedPrediction& a, const PublishedPrediction& b, bool trials) {
+  constexpr double kRounding = 1e-9;
+  return std::equal(a.members.begin(), a.members.end(), b.members.begin(), b.members.end(),
+                    [trials](const Member& x, const Member& y) {
+                      return SameFiles(x, y) && x.complete == y.complete &&
+                             (!trials || std::abs(x.weight - y.weight) < kRounding);
+                    });
+}
+
 // Whether `next` replaces the standing Prediction.
-bool Replaces(const PublishRequest& request, const ScoringData& scoring,
-              const AnswersByFold& members, const std::optional<StandingFloor>& floor,
+bool Replaces(const PublishRequest& request, const ScoringData& scoring, const NextAnswer& answer,
               const PublishedPrediction& next, const PredictionManifest& standing_manifest) {
   const PublishedPrediction& standing = standing_manifest.prediction;
+  const AnswersByFold& members = answer.answers.folds;
   if (next.members.empty() && standing.members.empty()) {
-    if (floor->test_sha256 == standing_manifest.floor_test_sha256) return false;
+    if (answer.floor->test_sha256 == standing_manifest.floor_test_sha256) return false;
     constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
     return !Better(scoring.metric, standing.oof_score.value_or(kNone),
                    next.oof_score.value_or(kNone));
   }
-  const bool same = std::equal(
-      next.members.begin(), next.members.end(), standing.members.begin(), standing.members.end(),
-      [](const Member& a, const Member& b) { return SameFiles(a, b) && a.complete == b.complete; });
-  if (same) return next.quality > standing.quality;
-  if (CompleteFolds(next.members) > CompleteFolds(standing.members)) return true;
+  if (SameModels(next, standing, answer.answers.trials) && next.tuned == standing.tuned) {
+    return next.quality > standing.quality;
+  }
+  if (answer.Complete() > CompleteFolds(standing_manifest)) return true;
   // No fold is in both. `next` was chosen on the rows of all folds, including the standing ones, so
   // that choice knows more than a comparison on the standing ones' rows alone.
   const bool disjoint =
@@ -293,7 +388,34 @@ bool Replaces(const PublishRequest& request, const ScoringData& scoring,
   if (!standing.members.empty() && disjoint && AllConsidered(standing, members, next.left_out)) {
     return true;
   }
-  return NotWorse(request, scoring, members, floor, standing);
+  return NotWorse(request, scoring, answer, standing);
+}
+
+// Returns the standing Prediction, with what the answer that does not replace it tells of models
+// that do not answer.
+PublishedPrediction Stays(PublishedPrediction standing, const PublishedPrediction& next) {
+  const auto answers = [&standing](int fold) {
+    return std::any_of(standing.members.begin(), standing.members.end(),
+                       [fold](const Member& member) { return member.fold == fold; });
+  };
+  standing.left_out.clear();
+  for (const int fold : next.left_out) {
+    if (!answers(fold)) standing.left_out.push_back(fold);
+  }
+  // The scores are those of all folds left out.
+  if (standing.left_out == next.left_out) {
+    standing.left_out_score = next.left_out_score;
+    standing.left_out_floor = next.left_out_floor;
+  }
+  for (const WorseModel& worse : next.worse) {
+    const bool in = std::any_of(standing.members.begin(), standing.members.end(),
+                                [&worse](const Member& member) {
+                                  return member.fold == worse.fold && member.trial == worse.trial &&
+                                         member.seed == worse.seed;
+                                });
+    if (!in) standing.worse.push_back(worse);
+  }
+  return standing;
 }
 
 // The standing Prediction; `whole` is false if its files are missing or damaged. Its members count
@@ -361,10 +483,13 @@ absl::Status WriteFiles(const PublishRequest& request, const ScoringData& scorin
                         const JoinedValues& joined, const PredictionForm& form,
                         PredictionManifest& manifest) {
   if (scoring.volumes != nullptr) return WriteMaskFiles(request, scoring, joined, form, manifest);
-  const std::vector<float> all = joined.Read();
-  const absl::Span<const float> values = all;
+  std::vector<float> all = joined.Read();
   const Table& table = *scoring.table;
-  const AnswerColumns columns = AnswerColumnsOf(table.schema());
+  AnswerColumns columns = AnswerColumnsOf(table.schema());
+  const Tuned& tuned = manifest.prediction.tuned;
+  ApplyTemperature(tuned.temperature, columns.outputs(), absl::MakeSpan(all));
+  columns.threshold = tuned.threshold;
+  const absl::Span<const float> values = all;
   const auto rows = static_cast<size_t>(table.schema().test_rows);
   ASSIGN_OR_RETURN(const std::unique_ptr<PredictionWriter> writer,
                    PredictionWriter::Begin(request.state_dir, request.job, columns, form,
@@ -388,46 +513,42 @@ absl::StatusOr<PublishedPrediction> Publish(const PublishRequest& request, absl:
   ASSIGN_OR_RETURN(const ScoringData scoring, LoadScoringData(request));
   ASSIGN_OR_RETURN(const JobPublishLock lock,
                    JobPublishLock::Acquire(request.state_dir, request.job, PublishLockTimeout()));
-  ASSIGN_OR_RETURN(const std::optional<StandingFloor> floor, ReadUsableFloor(request, scoring));
+  NextAnswer answer;
+  ASSIGN_OR_RETURN(answer.floor, ReadUsableFloor(request, scoring));
   const Standing standing = ReadStanding(request);
-  const std::vector<Member> earlier =
-      standing.manifest ? standing.manifest->prediction.members : std::vector<Member>();
-
-  AnswersByFold members = ChooseAnswers(request, scoring, earlier);
+  std::vector<Member> earlier;
+  if (standing.manifest) {
+    earlier = standing.manifest->prediction.members;
+    const std::vector<Member>& idle = standing.manifest->idle;
+    earlier.insert(earlier.end(), idle.begin(), idle.end());
+  }
+  ASSIGN_OR_RETURN(const PredictionForm form, ReadPredictionForm(request.state_dir, request.job));
+  answer.answers = ChooseAnswers(request, scoring, form.ensemble, answer.floor, earlier);
   LeftOut left_out;
-  if (floor) left_out = LeaveOutPoor(scoring, *floor, members);
-  if (members.empty() && !floor) {
+  if (answer.floor) left_out = LeaveOutPoor(scoring, answer.floor, answer.answers);
+  if (answer.answers.folds.empty() && !answer.floor) {
     if (standing.whole) return standing.manifest->prediction;
     return absl::NotFoundError(
         absl::StrCat("job ", request.job, " has neither a floor nor a whole fold prediction"));
   }
-  ASSIGN_OR_RETURN(const PredictionForm form, ReadPredictionForm(request.state_dir, request.job));
-  const EnsembleWeights weights = Weigh(form.ensemble, scoring, floor, members);
-  const JoinedValues values = Join(weights, members, floor);
+  answer.weights = Weigh(form.ensemble, scoring, answer.floor, answer.answers);
+  answer.tuned = TuneAnswer(scoring, answer.floor, answer.answers);
+  const JoinedValues values = Join(answer.weights, answer.answers.folds, answer.floor);
   PredictionManifest next;
   next.job = request.job;
   next.metric = request.metric;
-  next.prediction = Describe(request, scoring, members, left_out.complete, floor, weights, values);
+  next.prediction = Describe(request, scoring, answer, left_out, values);
   next.prediction.ensemble = EnsembleName(form.ensemble);
-  next.prediction.left_out = left_out.folds;
   next.prediction.at = now;
   next.prediction.changed = true;
+  if (answer.answers.trials) next.idle = answer.answers.idle;
   if (scoring.test_rows() == 0) return next.prediction;
-  if (standing.whole &&
-      !Replaces(request, scoring, members, floor, next.prediction, *standing.manifest)) {
-    PublishedPrediction stays = standing.manifest->prediction;
-    stays.left_out.clear();
-    for (const int fold : left_out.folds) {
-      const bool answers =
-          std::any_of(stays.members.begin(), stays.members.end(),
-                      [fold](const Member& member) { return member.fold == fold; });
-      if (!answers) stays.left_out.push_back(fold);
-    }
-    return stays;
+  if (standing.whole && !Replaces(request, scoring, answer, next.prediction, *standing.manifest)) {
+    return Stays(standing.manifest->prediction, next.prediction);
   }
-  if (floor) {
-    next.floor_model = floor->model;
-    next.floor_test_sha256 = floor->test_sha256;
+  if (answer.floor) {
+    next.floor_model = answer.floor->model;
+    next.floor_test_sha256 = answer.floor->test_sha256;
   }
   RETURN_IF_ERROR(WriteFiles(request, scoring, values, form, next));
   return next.prediction;

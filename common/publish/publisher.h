@@ -18,11 +18,13 @@ namespace traind {
 // Job's publish lock. Steps:
 // 1. Join the request's members with the standing Prediction's: per model a complete one first,
 //    then the newest Attempt. Files whose digest differs are left out.
-// 2. Average the models of each fold, without those that make it worse (fold_answers.h).
+// 2. Average the models of each fold and trial, without those that make it worse; weigh the trials
+//    on the out-of-fold rows (fold_answers.h).
 // 3. Leave out incomplete folds that score below the floor on their own rows, unless they have most
 //    of the rows; in a forward split leave out any such fold. Then leave out all folds if the
 //    others score below the floor together, so that the floor answers.
 // 4. Combine the rest as the Job's form says (prediction_form.h).
+// 5. Where trials were weighed, adjust probabilities or labels for the metric's sake (tuned.h).
 // The new Prediction replaces the standing one if it is not worse on the rows that both cover out
 // of fold, has more complete members, or shares no fold with the standing one although all of that
 // one's folds were considered. The test rows' target is only used for test_score.

@@ -54,28 +54,39 @@ std::optional<double> OnMasks(const VolumeSet& set, Metric metric, const JoinedV
 
 }  // namespace
 
-double ScoringData::OnRows(absl::Span<const float> values, absl::Span<const size_t> rows) const {
-  if (classes()) {
-    const auto labels = table->TargetClass(Split::kTrain);
-    std::vector<int32_t> wanted;
-    wanted.reserve(rows.size());
-    for (const size_t row : rows) wanted.push_back(labels[row]);
-    return Score(metric, values, static_cast<int>(columns), wanted);
-  }
+std::vector<int32_t> ScoringData::LabelsOf(absl::Span<const size_t> rows) const {
+  const auto labels = table->TargetClass(Split::kTrain);
+  std::vector<int32_t> wanted;
+  wanted.reserve(rows.size());
+  for (const size_t row : rows) wanted.push_back(labels[row]);
+  return wanted;
+}
+
+std::vector<float> ScoringData::TargetsOf(absl::Span<const size_t> rows) const {
   std::vector<float> wanted(rows.size() * columns);
   for (size_t k = 0; k < columns; ++k) {
     const auto targets = table->TargetValue(Split::kTrain, k);
     for (size_t i = 0; i < rows.size(); ++i) wanted[i * columns + k] = targets[rows[i]];
   }
-  return Score(metric, values, wanted, columns);
+  return wanted;
 }
 
-std::optional<double> ScoringData::OnTest(const JoinedValues& joined) const {
+double ScoringData::OnRows(absl::Span<const float> values, absl::Span<const size_t> rows) const {
+  return OnRows(values, rows, Tuned());
+}
+
+double ScoringData::OnRows(absl::Span<const float> values, absl::Span<const size_t> rows,
+                           const Tuned& tuned) const {
+  if (classes()) return TunedScore(metric, columns, tuned, values, LabelsOf(rows));
+  return Score(metric, values, TargetsOf(rows), columns);
+}
+
+std::optional<double> ScoringData::OnTest(const JoinedValues& joined, const Tuned& tuned) const {
   if (!table->schema().test_has_target || test_rows() == 0) return std::nullopt;
   if (volumes != nullptr) return OnMasks(*volumes, metric, joined);
   const std::vector<float> values = joined.Read();
   const double score =
-      classes() ? Score(metric, values, static_cast<int>(columns), table->TargetClass(Split::kTest))
+      classes() ? TunedScore(metric, columns, tuned, values, table->TargetClass(Split::kTest))
                 : Score(metric, values, TestTargets(*table, columns), columns);
   if (std::isnan(score)) return std::nullopt;
   return score;

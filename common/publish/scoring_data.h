@@ -35,14 +35,20 @@ struct ScoringData {
     return volumes != nullptr ? static_cast<size_t>(volumes->TestVoxels() * volumes->values())
                               : static_cast<size_t>(test_rows()) * columns;
   }
+  // The labels or targets ([rows, C]) of training rows.
+  std::vector<int32_t> LabelsOf(absl::Span<const size_t> rows) const;
+  std::vector<float> TargetsOf(absl::Span<const size_t> rows) const;
   // Scores values of training rows. values: [rows.size(), C], those of the rows in `rows`.
   double OnRows(absl::Span<const float> values, absl::Span<const size_t> rows) const;
   double OnFold(absl::Span<const float> values, int fold) const {
     return OnRows(values, fold_rows[static_cast<size_t>(fold)]);
   }
-  // Scores the values of a test.npy; for volumes they are read slice by slice. nullopt: the test
-  // file lacks the target, or all masks.
-  std::optional<double> OnTest(const JoinedValues& values) const;
+  // The same, adjusted.
+  double OnRows(absl::Span<const float> values, absl::Span<const size_t> rows,
+                const Tuned& tuned) const;
+  // Scores the values of a test.npy, adjusted; for volumes they are read slice by slice. nullopt:
+  // the test file lacks the target, or all masks.
+  std::optional<double> OnTest(const JoinedValues& values, const Tuned& tuned) const;
 };
 
 // InvalidArgument: the metric does not suit the target; DataLoss: the folds belong to another

@@ -177,8 +177,10 @@ void ControlCore::Impl::TakePublishedMember(JobEntry& entry, int index) {
   if (!job.prediction || seen.kind != TaskKind::kTrain) return;
   for (const Member& member : job.prediction->members) {
     // Fenced as the fact itself would be: by the number of its Attempt.
-    if (member.fold != seen.fold || member.seed != seen.seed || member.attempt != seen.attempt)
+    if (member.fold != seen.fold || member.trial != seen.trial || member.seed != seen.seed ||
+        member.attempt != seen.attempt) {
       continue;
+    }
     if (seen.member && seen.member->attempt == member.attempt && !member.complete) continue;
     // Of epochs that its Worker could not tell of: those that a Plan shortened may be among them.
     const double least =
@@ -208,8 +210,8 @@ void ControlCore::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault,
       task.failures >= options_.max_failures || task.losses >= options_.max_losses;
   const bool done = task.member && task.member->complete;
   if (fold && (done || exhausted || StopsTraining(job) || now_ > StartRuleOf(entry).Latest(task))) {
-    if (!done && task.seed == 0 && !StopsTraining(job)) {
-      Decide(entry, "retry", absl::StrCat(TaskName(task.kind, task.fold, task.seed), ": ", what),
+    if (!done && !IsExtra(task) && !StopsTraining(job)) {
+      Decide(entry, "retry", absl::StrCat(TaskName(task), ": ", what),
              absl::StrCat("attempt ", task.attempt),
              exhausted ? "given up" : "too late for another");
     }
@@ -235,7 +237,7 @@ void ControlCore::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault,
                        ? absl::StrCat("go on from step ", task.checkpoint->step)
                        : "start again";
   if (task.retry_batch > 0) absl::StrAppend(&to, " with batches of ", task.retry_batch);
-  Decide(entry, "retry", absl::StrCat(TaskName(task.kind, task.fold, task.seed), ": ", what),
+  Decide(entry, "retry", absl::StrCat(TaskName(task), ": ", what),
          absl::StrCat("attempt ", task.attempt), to);
 }
 

@@ -237,7 +237,7 @@ void ControlCore::Impl::UpdateQueues(JobEntry& entry) {
     const bool now = pending && task.not_before <= now_;
     running += task.state == TaskState::kRunning;
     waits |= pending;
-    (task.seed > 0 ? ready_extra : ready) |= now;
+    (IsExtra(task) ? ready_extra : ready) |= now;
   }
   const bool extra = !ready && ready_extra && !FoldsWait(job);
   ready |= extra;

@@ -2,8 +2,8 @@
 // control_core.cc first (a turn), then the others in the order of a Job's life: requests.cc
 // (Submit, Finish, Cancel), dispatch.cc (starting), facts.cc (what Workers say),
 // reuse.cc (folds of earlier Jobs), attempts.cc (endings and retries), planning.cc (the
-// clock), extra_seeds.cc (models of a fold besides its first), quotas.cc, finalization.cc (the Prediction),
-// inference.cc (Jobs that predict with another one's models), workers.cc.
+// clock), extra_seeds.cc (models of a fold besides its first), quotas.cc, finalization.cc (the
+// Prediction), inference.cc (Jobs that predict with another one's models), workers.cc.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -312,7 +312,7 @@ class ControlCore::Impl {
   // Brings an extra seed into the Plan: one that was dropped before it began, or the next.
   void AddExtraSeed(JobEntry& entry, int epochs);
   // The place of a fold's model in Job::tasks, where a new one is made if it has none yet.
-  int FindOrAddTask(JobEntry& entry, int fold, int seed);
+  int FindOrAddTask(JobEntry& entry, int fold, int trial, int seed);
 
   // ---- quotas.cc ----
   struct Running {
@@ -344,7 +344,7 @@ class ControlCore::Impl {
   void EnterFinalizing(JobEntry& entry);
   void AdvanceFinalizing(JobEntry& entry);
   void NoteLeftOut(JobEntry& entry);
-  void NoteModelsLeftOut(JobEntry& entry, const std::set<int>& answering);
+  void NoteModelsLeftOut(JobEntry& entry);
   void Conclude(JobEntry& entry);
   void End(JobEntry& entry, JobState state, JobEndReason reason, std::string message);
   absl::Time FinishedAt(const JobEntry& entry) const;

@@ -75,7 +75,7 @@ Candidate ControlCore::Impl::MakeCandidate(const JobEntry& entry, size_t most) c
   const bool folds_wait = FoldsWait(job);
   for (size_t i = 1; i < job.tasks.size() && candidate.folds.size() < most; ++i) {
     const Task& task = job.tasks[i];
-    if (task.seed > 0 && folds_wait) break;
+    if (IsExtra(task) && folds_wait) break;
     if (task.state == TaskState::kPending && task.not_before <= now_) {
       candidate.folds.push_back(static_cast<int>(i));
     }
@@ -83,10 +83,10 @@ Candidate ControlCore::Impl::MakeCandidate(const JobEntry& entry, size_t most) c
   return candidate;
 }
 
-// A fold that pauses before a retry counts, too: extra seeds wait until it has run.
+// A fold that pauses before a retry counts, too: extra models wait until it has run.
 bool ControlCore::Impl::FoldsWait(const Job& job) const {
   return std::any_of(job.tasks.begin() + 1, job.tasks.end(), [](const Task& task) {
-    return task.seed == 0 && task.state == TaskState::kPending;
+    return !IsExtra(task) && task.state == TaskState::kPending;
   });
 }
 
@@ -153,19 +153,20 @@ LiveAttempt& ControlCore::Impl::StartAttempt(JobEntry& entry, int task_index,
   row.id = live.id;
   row.kind = task.kind;
   row.fold = task.fold;
+  row.trial = task.trial;
   row.seed = task.seed;
   row.worker = worker;
   row.slots = live.slots;
   row.started_at = now_;
   job.attempts.push_back(std::move(row));
-  Log(entry, "attempt_started",
-      absl::StrCat(live.id, " ", TaskName(task.kind, task.fold, task.seed), " on ", worker));
+  Log(entry, "attempt_started", absl::StrCat(live.id, " ", TaskName(task), " on ", worker));
 
   StartCommand command;
   command.worker = worker;
   command.attempt = live.id;
   command.kind = task.kind;
   command.fold = task.fold;
+  command.trial = task.trial;
   command.seed = task.seed;
   command.slots = live.slots;
   command.deadline = job.deadline;

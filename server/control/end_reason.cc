@@ -80,7 +80,7 @@ Ending EndingOf(const Job& job, bool matched) {
     if (task.kind != TaskKind::kTrain) continue;
     ever_started |= task.attempts > 0;
     any_member |= task.member.has_value();
-    if (task.seed > 0) continue;  // one that is missing is no failure
+    if (IsExtra(task)) continue;  // one that is missing is no failure
     if (task.fold >= planned && task.state == TaskState::kDropped) continue;
     all_done &= task.state == TaskState::kDone;
     if (task.state == TaskState::kDropped || task.state == TaskState::kPartial) {
@@ -91,8 +91,7 @@ Ending EndingOf(const Job& job, bool matched) {
     if (reason == JobEndReason::kNone) {
       cut_by_clock = true;
     } else if (failure.reason == JobEndReason::kNone) {
-      failure = {reason,
-                 absl::StrCat(TaskName(task.kind, task.fold, task.seed), ": ", task.message)};
+      failure = {reason, absl::StrCat(TaskName(task), ": ", task.message)};
     }
   }
   if (all_done) return {JobEndReason::kCompleted, ""};

@@ -139,6 +139,7 @@ struct StartCommand {
   std::shared_ptr<const Job> job;
   TaskKind kind = TaskKind::kTrain;
   int fold = -1;
+  int trial = 0;
   int seed = 0;
   std::vector<int> slots;
   absl::Time deadline = absl::InfiniteFuture();  // sent as what remains

@@ -3,13 +3,16 @@
 
 namespace traind {
 
-int ControlCore::Impl::FindOrAddTask(JobEntry& entry, int fold, int seed) {
+int ControlCore::Impl::FindOrAddTask(JobEntry& entry, int fold, int trial, int seed) {
   const std::vector<Task>& tasks = entry.view().tasks;
   for (size_t i = 1; i < tasks.size(); ++i) {
-    if (tasks[i].fold == fold && tasks[i].seed == seed) return static_cast<int>(i);
+    if (tasks[i].fold == fold && tasks[i].trial == trial && tasks[i].seed == seed) {
+      return static_cast<int>(i);
+    }
   }
   Task task;
   task.fold = fold;
+  task.trial = trial;
   task.seed = seed;
   Job& job = EditDurably(entry);
   job.tasks.push_back(std::move(task));
@@ -23,7 +26,7 @@ void ControlCore::Impl::AddExtraSeed(JobEntry& entry, int epochs) {
   for (int model = spec.folds; model < spec.folds * spec.seeds; ++model) {
     const size_t tasks = entry.view().tasks.size();
     const auto index =
-        static_cast<size_t>(FindOrAddTask(entry, model % spec.folds, model / spec.folds));
+        static_cast<size_t>(FindOrAddTask(entry, model % spec.folds, 0, model / spec.folds));
     const Task& task = entry.view().tasks[index];
     const bool made = index == tasks;
     if (!made && (task.state != TaskState::kDropped || task.attempts > 0)) continue;
@@ -38,12 +41,12 @@ void ControlCore::Impl::AddExtraSeed(JobEntry& entry, int epochs) {
 void ControlCore::Impl::ApplyExtraSeeds(JobEntry& entry, const PlanOutput& out) {
   int planned = 0;
   for (const Task& task : entry.view().tasks) {
-    planned += task.seed > 0 && task.state != TaskState::kDropped;
+    planned += IsExtra(task) && task.state != TaskState::kDropped;
   }
   for (; planned < out.extra_seeds; ++planned) AddExtraSeed(entry, out.plan.epochs);
   for (size_t i = entry.view().tasks.size() - 1; i > 0 && planned > out.extra_seeds; --i) {
     const Task& task = entry.view().tasks[i];
-    if (task.seed == 0 || task.state != TaskState::kPending || task.attempts > 0) continue;
+    if (!IsExtra(task) || task.state != TaskState::kPending || task.attempts > 0) continue;
     SettleFold(entry, static_cast<int>(i), "no time left");
     --planned;
   }

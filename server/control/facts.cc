@@ -263,8 +263,9 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::CheckpointSaved& fact) {
     return;
   }
   Task& task = EditDurably(entry).tasks[static_cast<size_t>(live.task)];
-  Checkpoint checkpoint{live.id,       task.fold,   task.seed,  fact.step,        fact.epoch,
-                        fact.manifest, fact.sha256, fact.bytes, fact.best_metric, now_};
+  Checkpoint checkpoint{live.id,    task.fold,        task.trial,    task.seed,
+                        fact.step,  fact.epoch,       fact.manifest, fact.sha256,
+                        fact.bytes, fact.best_metric, now_};
   task.losses = 0;
   task.checkpoint = checkpoint;
   Log(entry, "checkpoint", absl::StrCat(live.id, " step ", checkpoint.step));
@@ -280,7 +281,10 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::FoldSaved& fact) {
   Task& task = job.tasks[static_cast<size_t>(live.task)];
   Member member = MemberOf(live.id, fact);
   member.fold = task.fold;
+  member.trial = task.trial;
   member.seed = task.seed;
+  const auto trial = static_cast<size_t>(task.trial);
+  if (trial < job.spec.trials.size()) member.kind = job.spec.trials[trial].kind;
   if (fact.predict_s > 0) task.measured.predict_s = fact.predict_s;
   task.spent.predict_s += std::max(0.0, fact.predict_s);
   task.epochs_done = std::max(task.epochs_done, member.epochs_done);
@@ -288,9 +292,9 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::FoldSaved& fact) {
   const bool keeps = task.member && task.member->attempt != live.id && !member.complete &&
                      (job.spec.higher_is_better ? task.member->score > member.score
                                                 : task.member->score < member.score);
-  // An extra seed answers once its training is over: then its predictions and its last
+  // An extra model answers once its training is over: then its predictions and its last
   // checkpoint are of the same weights.
-  const bool early = task.seed > 0 && !fact.last;
+  const bool early = IsExtra(task) && !fact.last;
   if (!keeps && !early) {
     task.score = member.score;
     task.member = std::move(member);
@@ -312,7 +316,7 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::Ended& fact) {
 void ControlCore::Impl::Apply(LiveAttempt& live, facts::Decision& fact) {
   JobEntry& entry = *live.job;
   const Task& task = entry.view().tasks[static_cast<size_t>(live.task)];
-  std::string cause = absl::StrCat(TaskName(task.kind, task.fold, task.seed), ": ", fact.cause);
+  std::string cause = absl::StrCat(TaskName(task), ": ", fact.cause);
   for (const Decision& decision : entry.view().decisions) {
     if (decision.rule == fact.rule && decision.cause == cause && decision.from == fact.from &&
         decision.to == fact.to) {

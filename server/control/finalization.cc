@@ -20,7 +20,19 @@ bool Same(const PublishedPrediction& a, const PublishedPrediction& b) {
   return a.number == b.number && a.sha256 == b.sha256 && a.quality == b.quality &&
          a.oof_score == b.oof_score && a.test_score == b.test_score &&
          a.floor_score == b.floor_score && a.comparable == b.comparable &&
-         a.members.size() == b.members.size() && a.left_out == b.left_out;
+         a.members.size() == b.members.size() && a.left_out == b.left_out && a.worse == b.worse;
+}
+
+std::string CountText(size_t count, const char* noun) {
+  return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
+}
+
+std::string AnswerText(size_t count, const char* noun) {
+  return absl::StrCat(CountText(count, noun), count == 1 ? " answers" : " answer");
+}
+
+std::string NumberText(const std::optional<double>& number) {
+  return number ? absl::StrCat(*number) : "no score";
 }
 
 }  // namespace
@@ -84,7 +96,7 @@ void ControlCore::Impl::Adopt(JobEntry& entry, PublishedPrediction prediction) {
     return;
   }
   Log(entry, "prediction",
-      absl::StrCat(prediction.number, " ", Name(prediction.quality), ", ",
+      absl::StrCat(prediction.number, " ", QualityName(prediction.quality), ", ",
                    prediction.members.size(), " models"));
   EditDurably(entry).prediction = std::move(prediction);
   for (size_t i = 1; i < entry.view().tasks.size(); ++i) {
@@ -171,7 +183,7 @@ void ControlCore::Impl::EnterFinalizing(JobEntry& entry) {
     }
     SettleFold(entry, static_cast<int>(i), task.message.empty() ? "no time left" : task.message);
     const Task& settled = entry.view().tasks[i];
-    if (settled.seed == 0 && !settled.member) without_answer.push_back(settled.fold);
+    if (!IsExtra(settled) && !settled.member) without_answer.push_back(settled.fold);
   }
   NoteCutOff(entry, without_answer);
   SetState(entry, JobState::kFinalizing);
@@ -197,49 +209,51 @@ void ControlCore::Impl::AdvanceFinalizing(JobEntry& entry) {
   if (!entry.publication.running && now_ >= entry.publication.not_before) Conclude(entry);
 }
 
-// B7: tells which folds were trained but do not answer.
+// B7: tells which folds were trained but do not answer. The causes are those that the publisher
+// gave; of a Prediction that was published before a restart of traind they are not known.
 void ControlCore::Impl::NoteLeftOut(JobEntry& entry) {
   const Job& job = entry.view();
   if (!job.prediction) return;
-  std::set<int> answering;
-  for (const Member& member : job.prediction->members) answering.insert(member.fold);
-  NoteModelsLeftOut(entry, answering);
-  const std::vector<int>& left_out = job.prediction->left_out;
-  if (left_out.empty()) return;
-  std::string scores;
-  for (const int fold : left_out) {
-    const Task& task = job.tasks[static_cast<size_t>(fold) + 1];
-    absl::StrAppend(&scores, scores.empty() ? "" : ", ", "fold ", fold, " ",
-                    task.score ? absl::StrCat(*task.score) : "without score");
+  const PublishedPrediction& answer = *job.prediction;
+  NoteModelsLeftOut(entry);
+  std::set<int> answering, left_out(answer.left_out.begin(), answer.left_out.end());
+  for (const Member& member : answer.members) {
+    answering.insert(member.fold);
+    left_out.erase(member.fold);
   }
-  Decide(entry, "B7",
-         absl::StrCat(job.spec.metric, " on the rows that each validates: ", scores,
-                      "; the floor (", job.floor_model, ") scores better there"),
-         absl::StrCat(answering.size() + left_out.size(), " folds"),
-         answering.empty() ? "the floor answers" : absl::StrCat(answering.size(), " folds answer"));
+  if (left_out.empty()) return;
+  const std::string folds =
+      absl::StrCat(left_out.size() == 1 ? "fold " : "folds ", absl::StrJoin(left_out, ", "));
+  std::string cause = absl::StrCat("the floor (", job.floor_model, ") scores better than ", folds,
+                                   ", on the rows that they validate or on those of all folds");
+  // The scores are of all of them together.
+  if (answer.left_out_floor && left_out.size() == answer.left_out.size()) {
+    cause = absl::StrCat(
+        job.spec.metric, " on the rows of ", folds, ": ", NumberText(answer.left_out_score),
+        left_out.size() == 1 ? " by its models" : " by their models together", ", ",
+        NumberText(answer.left_out_floor), " by the floor (", job.floor_model, ")");
+  }
+  Decide(entry, "B7", std::move(cause), CountText(answering.size() + left_out.size(), "fold"),
+         answering.empty() ? "the floor answers" : AnswerText(answering.size(), "fold"));
 }
 
-// Tells which extra seeds were left out because the fold's answers are better without them.
-void ControlCore::Impl::NoteModelsLeftOut(JobEntry& entry, const std::set<int>& answering) {
+// Tells which extra models were left out because the fold's answers are better without them.
+void ControlCore::Impl::NoteModelsLeftOut(JobEntry& entry) {
   const Job& job = entry.view();
-  const std::vector<Member>& members = job.prediction->members;
+  const std::vector<WorseModel>& worse = job.prediction->worse;
+  if (worse.empty()) return;
   std::vector<std::string> out;
-  for (const Task& task : job.tasks) {
-    if (!task.member || task.seed == 0 || answering.count(task.fold) == 0) continue;
-    const bool in = std::any_of(members.begin(), members.end(), [&task](const Member& member) {
-      return member.fold == task.fold && member.seed == task.seed;
-    });
-    if (!in) out.push_back(TaskName(task.kind, task.fold, task.seed));
+  for (const WorseModel& model : worse) {
+    if (out.size() == kNamed) break;
+    out.push_back(absl::StrCat(TaskName(TaskKind::kTrain, model.fold, model.trial, model.seed),
+                               " (", model.with, " with it, ", model.without, " without)"));
   }
-  if (out.empty()) return;
-  const size_t all = members.size() + out.size(),
-               unnamed = out.size() - std::min(out.size(), kNamed);
-  out.resize(out.size() - unnamed);
+  const size_t members = job.prediction->members.size(), unnamed = worse.size() - out.size();
   Decide(entry, "B7",
          absl::StrCat(job.spec.metric, " on the rows that a fold validates is worse with ",
                       absl::StrJoin(out, ", "),
                       unnamed > 0 ? absl::StrCat(" and ", unnamed, " more") : ""),
-         absl::StrCat(all, " models"), absl::StrCat(members.size(), " models answer"));
+         CountText(members + worse.size(), "model"), AnswerText(members, "model"));
 }
 
 void ControlCore::Impl::Conclude(JobEntry& entry) {

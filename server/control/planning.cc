@@ -257,6 +257,7 @@ void ControlCore::Impl::Replan(JobEntry& entry, Trigger trigger) {
                   absl::InfiniteFuture()};
     if (task.live) view.epochs_done = std::max(view.epochs_done, task.live->epoch);
     if (const LiveAttempt* live = OpenAttempt(task)) view.started_at = live->started_at;
+    view.trial = task.trial;
     view.seed = task.seed;
     view.answers = task.member.has_value();
     in.folds.push_back(view);
@@ -294,7 +295,7 @@ void ControlCore::Impl::ApplyFolds(JobEntry& entry, const PlanOutput& out, int f
   const size_t tasks = entry.view().tasks.size();
   for (size_t i = 1; i < tasks; ++i) {
     const Task& task = entry.view().tasks[i];
-    const bool first = task.seed == 0;  // the others come and go by ApplyExtraSeeds
+    const bool first = !IsExtra(task);  // the others come and go by ApplyExtraSeeds
     if (first && task.state == TaskState::kDropped && task.attempts == 0 &&
         task.fold >= folds_before && task.fold < out.plan.folds) {
       Task& back = EditDurably(entry).tasks[i];
@@ -323,8 +324,7 @@ void ControlCore::Impl::DropHopeless(JobEntry& entry) {
   for (size_t i = 1; i < tasks; ++i) {
     const Task& task = entry.view().tasks[i];
     if (task.state != TaskState::kPending || now_ <= rule.Latest(task)) continue;
-    dropped.push_back(
-        absl::StrCat(task.fold, task.seed > 0 ? absl::StrCat(" seed ", task.seed) : ""));
+    dropped.push_back(ModelText(task));
     SettleFold(entry, static_cast<int>(i), task.message.empty() ? "no time left" : task.message);
   }
   if (dropped.empty()) return;
@@ -352,8 +352,8 @@ absl::Time ControlCore::Impl::StopOf(const JobEntry& entry, const LiveAttempt* l
   int running = 0, pending = 0, position = 0;
   for (size_t i = 1; i < job.tasks.size(); ++i) {
     const Task& task = job.tasks[i];
-    // No model gets less because extra seeds wait.
-    pending += task.state == TaskState::kPending && task.seed == 0;
+    // No model gets less because extra models wait.
+    pending += task.state == TaskState::kPending && !IsExtra(task);
     if (task.state != TaskState::kRunning) continue;
     if (live && static_cast<int>(i) < live->task) ++position;
     ++running;
@@ -437,19 +437,19 @@ bool ControlCore::Impl::PlanCut(const Job& job) {
   const Plan& plan = job.plans.back();
   if (plan.folds < job.spec.folds) return true;
   const bool shortened = std::any_of(job.tasks.begin() + 1, job.tasks.end(), [](const Task& task) {
-    return task.seed == 0 && task.rows < 1;
+    return !IsExtra(task) && task.rows < 1;
   });
   if (shortened) return true;
   if (plan.epochs >= job.spec.epochs && plan.rows >= 1) {
     // Epochs that came back (B9) came too late for folds that had ended by then.
     return std::any_of(job.tasks.begin() + 1, job.tasks.end(), [&job](const Task& task) {
-      return task.seed == 0 && task.member && task.member->complete && IsTerminal(task.state) &&
+      return !IsExtra(task) && task.member && task.member->complete && IsTerminal(task.state) &&
              task.epochs_planned < job.spec.epochs &&
              task.member->epochs_done >= task.epochs_planned;
     });
   }
   return !std::all_of(job.tasks.begin() + 1, job.tasks.end(), [&job](const Task& task) {
-    if (task.seed > 0) return true;
+    if (IsExtra(task)) return true;
     if (!task.member || !task.member->complete) return false;
     // One that ran out of patience wanted no more epochs than the Plan had for it.
     return task.member->epochs_done >= job.spec.epochs || RanOutOfPatience(task);

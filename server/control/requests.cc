@@ -233,7 +233,7 @@ void ControlCore::Impl::MoveDeadline(JobEntry& entry, absl::Time deadline) {
     if (LiveAttempt* live = OpenAttempt(task)) TellDeadline(entry, *live);
     // What was not begun for lack of time; the Plan's own cuts come back by B9.
     const bool in_plan =
-        task.seed == 0 && (job.plans.empty() || task.fold < job.plans.back().folds);
+        !IsExtra(task) && (job.plans.empty() || task.fold < job.plans.back().folds);
     if (later && task.state == TaskState::kDropped && task.attempts == 0 && in_plan) {
       task.state = TaskState::kPending;
       task.message.clear();

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "server/control/control_core_impl.h"
+#include "server/domain/names.h"
 
 namespace traind {
 namespace {
@@ -17,6 +18,12 @@ bool WantsReuse(const Spec& spec) {
 bool HasTrained(const Job& job) {
   return std::any_of(job.tasks.begin() + 1, job.tasks.end(),
                      [](const Task& task) { return task.attempts > 0 || !task.from_job.empty(); });
+}
+
+// Whether a Job of this spec trains such a model.
+bool MayHave(const Spec& spec, const TrainedFold& fold) {
+  const int trials = std::max(1, static_cast<int>(spec.trials.size()));
+  return fold.seed >= 0 && fold.seed < spec.seeds && fold.trial >= 0 && fold.trial < trials;
 }
 
 std::string FoldsText(const std::vector<std::string>& folds) {
@@ -66,12 +73,10 @@ void ControlCore::Impl::Handle(Reused& event) {
   }
   std::map<std::string, std::vector<std::string>> whole, begun;  // by Job
   for (TrainedFold& fold : *event.folds) {
-    const bool asked = fold.fold >= 0 && fold.fold < job.spec.folds && fold.seed >= 0 &&
-                       fold.seed < job.spec.seeds;
-    // An extra seed that was not trained to the end has its turn when there is time.
-    if (!asked || (fold.seed > 0 && !fold.whole)) continue;
-    (fold.whole ? whole : begun)[fold.job].push_back(
-        absl::StrCat(fold.fold, fold.seed > 0 ? absl::StrCat(" seed ", fold.seed) : ""));
+    const bool asked = fold.fold >= 0 && fold.fold < job.spec.folds && MayHave(job.spec, fold);
+    // An extra model that was not trained to the end has its turn when there is time.
+    if (!asked || (IsExtra(fold) && !fold.whole)) continue;
+    (fold.whole ? whole : begun)[fold.job].push_back(ModelText(fold));
     TakeOver(entry, std::move(fold));
   }
   const std::string same =
@@ -91,7 +96,7 @@ void ControlCore::Impl::Handle(Reused& event) {
 }
 
 void ControlCore::Impl::TakeOver(JobEntry& entry, TrainedFold fold) {
-  const int index = FindOrAddTask(entry, fold.fold, fold.seed);
+  const int index = FindOrAddTask(entry, fold.fold, fold.trial, fold.seed);
   Job& job = EditDurably(entry);
   Task& task = job.tasks[static_cast<size_t>(index)];
   // A number of its own: what it has is fenced like all else.
@@ -99,12 +104,13 @@ void ControlCore::Impl::TakeOver(JobEntry& entry, TrainedFold fold) {
   turn_.mutations.last_attempt = last_attempt_;
   task.from_job = fold.job;
   task.reused = fold.whole;
-  task.epochs_planned = job.spec.epochs;
+  task.epochs_planned = EpochsOf(job.spec, task.trial);
   task.epochs_done = fold.epochs_done;
   task.rows = fold.rows;
   if (fold.member) {
     fold.member->attempt = task.attempt;
     fold.member->fold = task.fold;
+    fold.member->trial = task.trial;
     fold.member->seed = task.seed;
     fold.member->complete = fold.whole;
     task.score = fold.member->score;
@@ -113,6 +119,7 @@ void ControlCore::Impl::TakeOver(JobEntry& entry, TrainedFold fold) {
   if (fold.checkpoint) {
     fold.checkpoint->attempt = task.attempt;
     fold.checkpoint->fold = task.fold;
+    fold.checkpoint->trial = task.trial;
     fold.checkpoint->seed = task.seed;
     task.epochs_done = fold.checkpoint->epoch;
     turn_.mutations.checkpoints.emplace_back(job.id, *fold.checkpoint);

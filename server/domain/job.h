@@ -101,7 +101,7 @@ struct Plan {
   int revision = 0;
   int folds = 0;
   int epochs = 0;
-  int models = 0;  // of all folds: more than folds where extra seeds are in it
+  int models = 0;  // of all folds: more than folds where extra ones are in it
   int ranks = 1;   // per fold
   int parallel_folds = 1;
   std::optional<double> step_s;
@@ -114,6 +114,7 @@ struct Plan {
 struct Checkpoint {
   int64_t attempt = 0;
   int fold = 0;
+  int trial = 0;
   int seed = 0;
   int64_t step = 0;
   double epoch = 0;
@@ -160,8 +161,10 @@ struct Live {
 struct Task {
   TaskKind kind = TaskKind::kTrain;
   int fold = -1;  // TRAIN: the fold; PREPARE: -1
-  int seed = 0;   // TRAIN: which of the fold's models; those above 0 may go without harm
+  // TRAIN: which setting the fold's model has (Spec::trials), and which of the models with it this
+  // one is. Extra ones (IsExtra) may go without harm.
   int trial = 0;
+  int seed = 0;
   TaskState state = TaskState::kPending;
   int64_t attempt = 0;  // the current one, or the last; the fencing token
   int attempts = 0;
@@ -194,6 +197,7 @@ struct Attempt {
   int64_t id = 0;
   TaskKind kind = TaskKind::kTrain;
   int fold = -1;
+  int trial = 0;
   int seed = 0;
   std::string worker;
   std::vector<int> slots;  // of the Worker
@@ -242,7 +246,7 @@ struct Job {
   std::vector<std::string> warnings;
   int64_t version = 0;  // grows by 1 with every change
 
-  // [0] is PREPARE, [1 + k] trains fold k, those behind them extra seeds (Task::seed)
+  // [0] is PREPARE, [1 + k] trains fold k, those behind them extra models (IsExtra)
   // as they came into the Plan; or [0] alone is PREDICT or SERVE.
   std::vector<Task> tasks;
   std::vector<Plan> plans;  // by revision; the last counts

@@ -96,21 +96,7 @@ const char* Name(PendingReason reason) {
   return "?";
 }
 
-const char* Name(Quality quality) {
-  switch (quality) {
-    case Quality::kNone:
-      return "NONE";
-    case Quality::kFloor:
-      return "FLOOR";
-    case Quality::kDegraded:
-      return "DEGRADED";
-    case Quality::kFull:
-      return "FULL";
-  }
-  return "?";
-}
-
-std::string TaskName(TaskKind kind, int fold, int seed) {
+std::string TaskName(TaskKind kind, int fold, int trial, int seed) {
   switch (kind) {
     case TaskKind::kPrepare:
       return "prepare";
@@ -122,6 +108,7 @@ std::string TaskName(TaskKind kind, int fold, int seed) {
       break;
   }
   std::string name = "fold-" + std::to_string(fold);
+  if (trial > 0) name += "-trial-" + std::to_string(trial);
   if (seed > 0) name += "-seed-" + std::to_string(seed);
   return name;
 }

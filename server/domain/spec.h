@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "proto/plain/job.h"
 
@@ -28,6 +29,14 @@ struct BudgetShares {
   absl::Duration reserve_least = plain::BudgetSpec().reserve_least;
 };
 
+// A setting of a model, which is tried on all folds.
+struct Trial {
+  std::string name;  // for people
+  std::string kind;  // of model: mlp, lightgbm, ...
+  int epochs = 0;
+  int patience = 0;
+};
+
 struct Spec {
   std::string name;
   std::string metric;
@@ -35,6 +44,9 @@ struct Spec {
   int folds = static_cast<int>(plain::DataSpec().folds);
   int epochs = static_cast<int>(plain::TrainSpec().epochs);
   int patience = static_cast<int>(plain::TrainSpec().patience);
+  // The first one is that of the Plan; the others use time that is left. Empty: there is one, whose
+  // kind is not known.
+  std::vector<Trial> trials;
   int seeds = static_cast<int>(plain::TrainSpec().seeds);     // models per fold, at most
   int slots = static_cast<int>(plain::ResourceSpec().slots);  // Ranks per fold
   std::string device;                                         // cpu, cuda, or empty: any
@@ -59,5 +71,11 @@ struct Spec {
   bool cache_read = false;  // takes over what others have trained
   std::string from;         // the Job that it goes on from; empty: none
 };
+
+// The epochs that the spec asks for in each fold of a trial.
+inline int EpochsOf(const Spec& spec, int trial) {
+  const auto at = static_cast<size_t>(trial);
+  return trial > 0 && at < spec.trials.size() ? spec.trials[at].epochs : spec.epochs;
+}
 
 }  // namespace traind

@@ -10,6 +10,7 @@ namespace traind {
 
 struct TrainedFold {
   int fold = 0;
+  int trial = 0;
   int seed = 0;
   std::string job;      // that trained it
   int64_t attempt = 0;  // of that Job

@@ -91,17 +91,37 @@ std::string SpeedKey(const v1::JobSpec& spec) {
   return Sha256Hex(SpecToJson(shape));
 }
 
-// Returns the epochs that the Plan is made for: of several trials those of the first.
-int EpochsOf(const v1::JobSpec& spec) {
-  const v1::ModelSpec& model = spec.trials_size() > 0 ? spec.trials(0).model() : spec.model();
+// Returns the settings of a trial that the Plan depends on. train: its own, or the Job's.
+Trial TrialOf(const std::string& name, const v1::ModelSpec& model, const v1::TrainSpec& train) {
+  Trial trial;
+  trial.name = name;
+  trial.epochs = train.epochs();
+  trial.patience = train.patience();
+  const auto* const kind = model.GetReflection()->GetOneofFieldDescriptor(
+      model, v1::ModelSpec::descriptor()->FindOneofByName("architecture"));
+  if (kind != nullptr) trial.kind = kind->name();
+  const auto rounds = [&trial](int64_t all, int64_t patience) {
+    trial.epochs = static_cast<int>(EpochsOfRounds(all));
+    trial.patience = patience == 0 ? 0 : static_cast<int>(EpochsOfRounds(patience));
+  };
   if (model.has_lightgbm()) {
-    return static_cast<int>(EpochsOfRounds(model.lightgbm().num_iterations()));
+    rounds(model.lightgbm().num_iterations(), model.lightgbm().early_stopping_round());
   }
   if (model.has_xgboost()) {
-    return static_cast<int>(EpochsOfRounds(model.xgboost().num_boost_round()));
+    rounds(model.xgboost().num_boost_round(), model.xgboost().early_stopping_rounds());
   }
-  const bool own = spec.trials_size() > 0 && spec.trials(0).has_train();
-  return own ? spec.trials(0).train().epochs() : spec.train().epochs();
+  return trial;
+}
+
+// Returns the trials of a spec, or the one that it is where it names none.
+std::vector<Trial> TrialsOf(const v1::JobSpec& spec) {
+  std::vector<Trial> trials;
+  for (const v1::TrialSpec& trial : spec.trials()) {
+    trials.push_back(
+        TrialOf(trial.name(), trial.model(), trial.has_train() ? trial.train() : spec.train()));
+  }
+  if (trials.empty()) trials.push_back(TrialOf("", spec.model(), spec.train()));
+  return trials;
 }
 
 Spec ToDomain(const v1::JobSpec& from) {
@@ -110,7 +130,8 @@ Spec ToDomain(const v1::JobSpec& from) {
   to.metric = from.task().metric();
   to.higher_is_better = HigherIsBetter(to.metric);
   to.folds = from.data().folds();
-  to.epochs = from.has_train() ? EpochsOf(from) : 0;
+  to.trials = TrialsOf(from);
+  to.epochs = from.has_train() ? to.trials[0].epochs : 0;
   to.patience = from.train().patience();
   to.seeds = std::max(1, from.train().seeds());
   to.slots = from.resources().slots();

@@ -15,7 +15,9 @@ namespace {
 void AddModel(const Job& source, const Member& member, double weight, v1::ModelSet& set) {
   v1::ModelRef& model = *set.add_models();
   model.set_fold(member.fold);
+  model.set_trial(member.trial);
   model.set_seed(member.seed);
+  model.set_kind(member.kind);
   // The checkpoints lie beside the out-of-fold predictions.
   model.set_path(absl::StrCat(JobDir(source.id), "/", member.oof.substr(0, member.oof.rfind('/'))));
   model.set_weight(weight);

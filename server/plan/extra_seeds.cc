@@ -8,7 +8,7 @@ namespace traind {
 ExtraSeeds::ExtraSeeds(const PlanInput& in, int epochs, double rows)
     : in_(in), plan_epochs_(epochs), rows_(rows), expected_(EpochsOfTheLongest(in, epochs)) {
   for (const FoldView& fold : in.folds) {
-    if (fold.seed == 0) continue;
+    if (!IsExtra(fold)) continue;
     planned_ += fold.state != TaskState::kDropped;
     const bool waits = fold.state == TaskState::kPending;
     waiting_ += waits;
@@ -23,7 +23,7 @@ bool ExtraSeeds::MayGrow(int folds) const {
   for (const FoldView& fold : in_.folds) {
     const bool runs = fold.state == TaskState::kRunning;
     const bool waits = fold.state == TaskState::kPending;
-    if (fold.seed == 0 && (waits || (runs && (plan_epochs_ < in_.spec->epochs || rows_ < 1))))
+    if (!IsExtra(fold) && (waits || (runs && (plan_epochs_ < in_.spec->epochs || rows_ < 1))))
       return false;
     busy += runs || waits;
     answers |= runs || fold.answers;
@@ -62,7 +62,7 @@ int ExtraSeeds::TooLate(absl::Time limit) const {
 
 void ExtraSeeds::AddTo(WorkLeft& work, int planned) const {
   for (const FoldView& fold : in_.folds) {
-    if (fold.seed == 0 || fold.state != TaskState::kRunning) continue;
+    if (!IsExtra(fold) || fold.state != TaskState::kRunning) continue;
     work.running.push_back(SecondsLeft(in_, fold, expected_, rows_));
   }
   const int waiting = std::max(0, waiting_ + planned - planned_);

@@ -28,7 +28,7 @@ class Planning {
     rows_ = in.last ? in.last->rows : 1;
     extra_seeds_ = ExtraSeeds(in, epochs_, rows_).planned();
     for (const FoldView& fold : in.folds) {
-      if (fold.seed == 0 && fold.started) started_ = std::max(started_, fold.fold + 1);
+      if (!IsExtra(fold) && fold.started) started_ = std::max(started_, fold.fold + 1);
     }
   }
 
@@ -81,7 +81,7 @@ class Planning {
   template <typename Condition>
   bool AnyFold(Condition holds) const {
     return std::any_of(in_.folds.begin(), in_.folds.end(),
-                       [&](const FoldView& f) { return f.seed == 0 && holds(f); });
+                       [&](const FoldView& f) { return !IsExtra(f) && holds(f); });
   }
 
   const PlanInput& in_;
@@ -100,7 +100,7 @@ WorkLeft Planning::Left(int folds, int epochs) const {
   work.gangs = in_.gangs;
   work.sharing = in_.sharing;
   for (const FoldView& fold : in_.folds) {
-    if (fold.seed > 0 || (IsTerminal(fold.state) && !CanComeBack(fold))) continue;
+    if (IsExtra(fold) || (IsTerminal(fold.state) && !CanComeBack(fold))) continue;
     if (fold.state == TaskState::kRunning) {
       work.running.push_back(SecondsLeft(in_, fold, epochs, rows_));
     } else if (fold.fold < folds) {
@@ -190,7 +190,7 @@ int Planning::EpochsDone() const {
   const double moment_s = kMoment * absl::ToDoubleSeconds(in_.window.length());
   const double more = in_.confident ? std::floor(moment_s / EpochSeconds()) : 0;
   for (const FoldView& fold : in_.folds) {
-    if (fold.seed == 0 && fold.state == TaskState::kRunning)
+    if (!IsExtra(fold) && fold.state == TaskState::kRunning)
       most = std::max(most, std::ceil(fold.epochs_done + 0.01) + more);
   }
   return std::min(epochs_, static_cast<int>(most));
@@ -316,7 +316,7 @@ void Planning::GrowFolds() {
   const int most = in_.spec->folds;
   bool running = false;
   for (const FoldView& fold : in_.folds) {
-    if (fold.seed > 0) continue;
+    if (IsExtra(fold)) continue;
     if (fold.state == TaskState::kPending && fold.fold < folds_) return;
     running |= fold.state == TaskState::kRunning;
   }
@@ -388,7 +388,7 @@ void Planning::StopSoftly() {
   std::vector<int> pending;
   for (const FoldView& fold : in_.folds) {
     if (fold.state == TaskState::kRunning) ++running;
-    if (fold.seed == 0 && fold.state == TaskState::kPending && fold.fold < folds_)
+    if (!IsExtra(fold) && fold.state == TaskState::kPending && fold.fold < folds_)
       pending.push_back(fold.fold);
   }
   const double left_s = absl::ToDoubleSeconds(out_.train_end - in_.now);

@@ -44,7 +44,7 @@ struct FoldView {
   double epochs_done = 0;
   FoldCost cost;                                   // its own, where known
   absl::Time started_at = absl::InfiniteFuture();  // of the running Attempt
-  int seed = 0;                                    // above 0: an extra seed
+  int trial = 0, seed = 0;                         // see IsExtra
   bool answers = false;                            // has predictions
 };
 

@@ -16,32 +16,39 @@
 namespace traind {
 namespace {
 
-constexpr double kFewRows = 1000;
+// Below so many rows small trees and networks win.
+constexpr double kFewRows = 2000;
 
-// A setting of LightGBM; defaults are the library's.
+// A setting of LightGBM. Categories are split more readily than by the library's own defaults.
 struct Lightgbm {
   double learning_rate;
   int leaves;
   int leaf_rows;
   double columns = 1;  // share that each tree sees
   double rows = 1;     // share that each round draws
-  double l1 = 0, l2 = 0;
+  double l1 = 0, l2 = 1;
   bool extra = false;
-  double cat_l2 = 10, cat_smooth = 10;
-  int onehot = 4, group_rows = 100;
+  double cat_l2 = 1, cat_smooth = 10;
+  int onehot = 16, group_rows = 10;
 };
 
-// The second to fourth of the list are those of AutoGluon's portfolios of 2023 and 2025.
-constexpr Lightgbm kLightgbm[] = {
-    {0.0179, 39, 3, 0.462, 0.877, 0.238, 0.355, true, 0.342, 15.4, 16, 9},
-    {0.03, 128, 3, 0.9},
-    {0.0114, 84, 3, 0.528, 0.978, 0.0269, 0.838, false, 0.155, 0.0093, 42, 75},
-    {0.0180, 180, 12, 0.404, 0.950, 0.766, 1.60, true, 0.216, 0.0638, 11, 3},
-    {0.0134, 20, 2, 0.425, 0.711, 0.514, 0.513, false, 0.868, 48.7, 16, 32},
-    {0.0127, 5, 12, 0.733, 0.854, 0.241, 0.298, true, 0.0110, 5.09, 67, 93},
-    {0.0398, 16, 1, 0.579, 0.959, 0.938, 0.990, false, 1.90, 0.0215, 27, 39},
-    {0.0121, 53, 14, 0.702},
-    {0.0152, 16, 48, 0.564, 1, 0, 0, true},
+// Chosen on ten public tables by cross-validation (docs/BENCHMARKS.md).
+constexpr Lightgbm kQuickSmall = {0.05, 7, 5, 0.6, 0.8};
+constexpr Lightgbm kQuickClasses = {0.1, 31, 10, 0.5, 0.8};
+constexpr Lightgbm kQuickValues = {0.1, 64, 5, 0.7, 0.7};
+constexpr Lightgbm kMiddle = {0.05, 15, 5, 0.8, 0.8, 0, 1, false, 1, 2};
+constexpr Lightgbm kHalf = {0.05, 31, 10, 0.5, 0.8};
+constexpr Lightgbm kDeep = {0.04, 200, 2, 0.5, 0.7};
+constexpr Lightgbm kLeafy = {0.05, 100, 3, 0.6, 0.7};
+constexpr Lightgbm kExtra = {0.06, 39, 3, 0.462, 0.877, 0.238, 0.355, true, 0.342, 15.4, 16, 9};
+// From the portfolios of AutoGluon, 2025.
+constexpr Lightgbm kShallow = {0.0398, 16,    1,    0.579,  0.959, 0.938,
+                               0.990,  false, 1.90, 0.0215, 27,    39};
+constexpr Lightgbm kPublished[] = {
+    {0.0228, 84, 3, 0.528, 0.978, 0.0269, 0.838, false, 0.155, 0.0093, 42, 75},
+    {0.0268, 20, 2, 0.425, 0.711, 0.514, 0.513, false, 0.868, 48.7, 16, 32},
+    {0.0360, 180, 12, 0.404, 0.950, 0.766, 1.60, true, 0.216, 0.0638, 11, 3},
+    {0.0254, 5, 12, 0.733, 0.854, 0.241, 0.298, true, 0.0110, 5.09, 67, 93},
 };
 
 // A setting of XGBoost; defaults are the library's.
@@ -52,20 +59,28 @@ struct Xgboost {
   double rows = 1;
   double by_tree = 1, by_level = 1;
   double l2 = 1;
+  double by_node = 1;
 };
-constexpr Xgboost kXgboost[] = {
-    {0.0181, 10, 0.603, 1, 0.692},
-    {0.0878, 5, 0.629, 1, 0.663},
-};
+constexpr Xgboost kXgboostSmall = {0.05, 4, 1, 0.8, 0.8};
+constexpr Xgboost kXgboostHalf = {0.05, 5, 1, 0.8, 1, 1, 1, 0.5};
+constexpr Xgboost kXgboostClass = {0.08, 6, 5e-6, 0.65, 1, 0.9, 0};
+constexpr Xgboost kXgboostDeep = {0.06, 12, 2, 0.7, 1, 1, 1, 0.5};
+constexpr Xgboost kXgboostLeafy = {0.05, 9, 2, 0.7, 1, 1, 0};
+// From the portfolio of AutoGluon, 2023.
+constexpr Xgboost kXgboostPublished[] = {{0.0362, 10, 0.603, 1, 0.692},
+                                         {0.0878, 5, 0.629, 1, 0.663}};
 
 // A setting of a network.
 struct Mlp {
-  std::vector<int32_t> hidden;
+  int layers, width;
   double dropout;
   double learning_rate;
-  int epochs, patience;
   double weight_decay = 0.01;
+  int epochs = 40, patience = 8;
 };
+constexpr Mlp kUsualMlp = {2, 256, 0.1, 0.002};
+constexpr Mlp kDroppingMlp = {2, 384, 0.3, 0.001, 0.03};
+constexpr Mlp kNarrowMlp = {3, 128, 0.1, 0.004, 0.003};
 
 // Makes the trials of one Job.
 class Maker {
@@ -99,25 +114,54 @@ class Maker {
  private:
   bool Full() const { return trials_.size() >= most_; }
 
-  // The best single setting of each kind.
+  // The best settings of each kind.
   void First() {
-    AddLightgbm(QuickLightgbm());
-    if (few_rows_) AddMlp(UsualMlp());
-    AddXgboost(TunedXgboost());
-    if (!few_rows_) AddMlp(UsualMlp());
-    AddLightgbm(kLightgbm[0]);
-    AddForest();
+    if (few_rows_) {
+      AddLightgbm(kQuickSmall);
+      AddXgboost(classification_ ? kXgboostSmall : kXgboostClass);
+      AddMlp(kUsualMlp);
+      AddLightgbm(kMiddle);
+      AddMlp(kDroppingMlp);
+      AddXgboost(kXgboostHalf);
+      AddLightgbm(kExtra);
+      AddLightgbm(kHalf);
+    } else if (classification_) {
+      AddLightgbm(kQuickClasses);
+      AddLightgbm(kShallow);
+      AddXgboost(kXgboostClass);
+      AddMlp(kUsualMlp);
+      AddLightgbm(kMiddle);
+      AddXgboost(kXgboostHalf);
+      AddLightgbm(kHalf);
+      AddMlp(kDroppingMlp);
+    } else {
+      AddLightgbm(kQuickValues);
+      AddLightgbm(kDeep);
+      AddXgboost(kXgboostDeep);
+      AddMlp(kUsualMlp);
+      AddForest();
+      AddLightgbm(kLeafy);
+      AddXgboost(kXgboostLeafy);
+      AddMlp(kDroppingMlp);
+    }
   }
 
+  // The others of them, and those of published portfolios.
   void Published() {
-    AddLightgbm(kLightgbm[1]);
-    AddMlp({{384, 384}, 0.3, 0.001, 40, 8, 0.03});
-    AddXgboost(kXgboost[0]);
-    AddLightgbm(kLightgbm[2]);
-    AddLightgbm(kLightgbm[3]);
-    AddMlp({{128, 128, 128}, 0.1, 0.004, 30, 8, 0.003});
-    for (const Lightgbm& setting : absl::MakeConstSpan(kLightgbm).subspan(4)) AddLightgbm(setting);
-    AddXgboost(kXgboost[1]);
+    if (few_rows_) {
+      AddLightgbm(kLeafy);
+      AddXgboost(kXgboostDeep);
+      AddMlp(kNarrowMlp);
+      AddForest();
+      AddLightgbm(kShallow);
+    } else {
+      AddLightgbm(classification_ ? kLeafy : kHalf);
+      AddMlp(kNarrowMlp);
+      AddLightgbm(kExtra);
+      if (classification_) AddForest();
+    }
+    for (const Lightgbm& setting : kPublished) AddLightgbm(setting);
+    for (const Xgboost& setting : kXgboostPublished) AddXgboost(setting);
   }
 
   // ---- Settings ----------------------------------------------------------------
@@ -128,22 +172,10 @@ class Maker {
     return std::clamp(static_cast<int>(table_.rows / 50), 2, usual);
   }
 
-  Lightgbm QuickLightgbm() const {
-    if (few_rows_) return {0.05, 15, LeafRows(10), 0.8, 0.8, 0, 1};
-    if (classification_) return {0.05, 50, LeafRows(40), 1, 0.75};
-    return {0.05, 100, 3, 1, 0.7};
-  }
-  Xgboost TunedXgboost() const {
-    if (few_rows_) return {0.05, 4, 1, 0.8, 0.8, 1, 1};
-    if (classification_) return {0.08, 6, 5e-6, 0.65, 1, 0.9, 0};
-    return {0.05, 9, 2, 0.7, 1, 1, 0};
-  }
-  Mlp UsualMlp() const { return {{256, 256}, 0.1, 0.002, 40, 8}; }
-
   // The spaces of TabArena for LightGBM and XGBoost, and that of TabM's authors for networks.
   Lightgbm DrawLightgbm() {
-    Lightgbm setting;
-    setting.learning_rate = draw_.Log(0.01, 0.1);
+    Lightgbm setting{};
+    setting.learning_rate = draw_.Log(0.02, 0.1);
     setting.columns = draw_.Between(0.4, 1);
     setting.rows = draw_.Between(0.7, 1);
     setting.leaves = draw_.LogInt(4, 200);
@@ -158,8 +190,8 @@ class Maker {
     return setting;
   }
   Xgboost DrawXgboost() {
-    Xgboost setting;
-    setting.learning_rate = draw_.Log(0.01, 0.1);
+    Xgboost setting{};
+    setting.learning_rate = draw_.Log(0.02, 0.1);
     setting.depth = draw_.LogInt(4, 10);
     setting.child_weight = draw_.Log(0.001, 5);
     setting.rows = draw_.Between(0.6, 1);
@@ -168,15 +200,12 @@ class Maker {
     return setting;
   }
   Mlp DrawMlp() {
-    Mlp setting;
-    const int layers = draw_.Int(1, 4);
-    const int width = 32 * draw_.LogInt(2, 16);
-    setting.hidden.assign(static_cast<size_t>(layers), width);
+    Mlp setting{};
+    setting.layers = draw_.Int(1, 4);
+    setting.width = 32 * draw_.LogInt(2, 16);
     setting.dropout = draw_.Flip() ? 0 : draw_.Between(0, 0.5);
     setting.learning_rate = draw_.Log(3e-4, 5e-3);
     setting.weight_decay = draw_.Log(1e-3, 0.1);
-    setting.epochs = 40;
-    setting.patience = 8;
     return setting;
   }
 
@@ -199,7 +228,7 @@ class Maker {
     v1::LightgbmSpec& to = *Add("lightgbm").mutable_model()->mutable_lightgbm();
     to = defaults;
     to.set_num_iterations(Rounds(setting.learning_rate));
-    to.set_early_stopping_round(kStopRounds);
+    to.set_early_stopping_round(StopRounds(setting.learning_rate));
     to.set_learning_rate(setting.learning_rate);
     to.set_num_leaves(setting.leaves);
     to.set_min_data_in_leaf(LeafRows(setting.leaf_rows));
@@ -218,7 +247,7 @@ class Maker {
   // A random forest: deep trees on random rows and columns, whose mean answers.
   void AddForest() {
     if (!lightgbm_ || Full()) return;
-    AddLightgbm({1, 512, 2, 1, 0.63});
+    AddLightgbm({1, 512, 2, 1, 0.63, 0, 0});
     v1::LightgbmSpec& to = *trials_.back().mutable_model()->mutable_lightgbm();
     to.set_boosting("rf");
     to.set_num_iterations(kForestTrees);
@@ -237,13 +266,14 @@ class Maker {
     v1::XgboostSpec& to = *Add("xgboost").mutable_model()->mutable_xgboost();
     to = defaults;
     to.set_num_boost_round(Rounds(setting.learning_rate));
-    to.set_early_stopping_rounds(kStopRounds);
+    to.set_early_stopping_rounds(StopRounds(setting.learning_rate));
     to.set_learning_rate(setting.learning_rate);
     to.set_max_depth(setting.depth);
     to.set_min_child_weight(setting.child_weight);
     to.set_subsample(setting.rows);
     to.set_colsample_bytree(setting.by_tree);
     to.set_colsample_bylevel(setting.by_level);
+    to.set_colsample_bynode(setting.by_node);
     to.set_lambda(setting.l2);
   }
 
@@ -251,7 +281,7 @@ class Maker {
     if (!mlp_ || Full()) return;
     v1::TrialSpec& trial = Add("mlp");
     v1::MlpSpec& to = *trial.mutable_model()->mutable_mlp();
-    for (const int32_t width : setting.hidden) to.add_hidden(width);
+    for (int i = 0; i < setting.layers; ++i) to.add_hidden(setting.width);
     to.set_dropout(setting.dropout);
     v1::TrainSpec& train = *trial.mutable_train();
     train = resolved_.train();
@@ -267,11 +297,15 @@ class Maker {
     train = under.train();
   }
 
-  static constexpr int kStopRounds = 50, kForestTrees = 200;
+  static constexpr int kForestTrees = 100;
   // So many rounds that a model is done before, as a rule.
   static int Rounds(double learning_rate) {
-    return std::clamp(static_cast<int>(std::lround(40 / learning_rate)), 200, 3000);
+    return std::clamp(static_cast<int>(std::lround(kSteps / learning_rate)), 200, 2000);
   }
+  static int StopRounds(double learning_rate) {
+    return std::clamp(static_cast<int>(std::lround(kPatientSteps / learning_rate)), 20, 100);
+  }
+  static constexpr double kSteps = 40, kPatientSteps = 2.5;
 
   const v1::JobSpec& resolved_;
   const v1::TrainSpec& asked_;

@@ -51,9 +51,9 @@ using Curve = std::vector<std::pair<double, double>>;
 // Returns the curves of the folds' first models, by fold; if an epoch was trained twice, the later
 // value counts.
 std::map<int, Curve> CurvesOf(const Job& job, const std::vector<MetricPoint>& metrics) {
-  std::set<int64_t> others;  // Attempts of extra seeds
+  std::set<int64_t> others;  // Attempts of extra models
   for (const Attempt& attempt : job.attempts) {
-    if (attempt.seed > 0) others.insert(attempt.id);
+    if (IsExtra(attempt)) others.insert(attempt.id);
   }
   std::map<int, std::map<double, double>> by_epoch;
   for (const MetricPoint& point : metrics) {
@@ -79,7 +79,7 @@ std::optional<MoreTime> EstimateMoreTime(const Job& job, const std::vector<Metri
   if (measured == 0) return std::nullopt;
   epoch_s /= measured;
   for (const Task& task : job.tasks) {
-    if (task.kind != TaskKind::kTrain || task.seed > 0 || !IsTerminal(task.state) ||
+    if (task.kind != TaskKind::kTrain || IsExtra(task) || !IsTerminal(task.state) ||
         RanOutOfPatience(task)) {
       continue;
     }
@@ -134,7 +134,7 @@ JobReport ReportOf(const Job& job, const std::vector<MetricPoint>& metrics, absl
   for (const Task& task : job.tasks) {
     if (task.kind != TaskKind::kTrain) continue;
     report.models_trained += task.member.has_value();
-    if (task.seed > 0) continue;
+    if (IsExtra(task)) continue;
     report.folds_done += task.state == TaskState::kDone;
     report.folds_partial += task.state == TaskState::kPartial;
     report.folds_reused += task.reused;

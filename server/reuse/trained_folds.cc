@@ -25,6 +25,7 @@ constexpr char kTensorsSuffix[] = ".safetensors";
 TrainedFold FoldOf(const Job& source, const Task& task, const Spec& wanted) {
   TrainedFold fold;
   fold.fold = task.fold;
+  fold.trial = task.trial;
   fold.seed = task.seed;
   fold.job = source.id;
   fold.attempt = task.attempt;
@@ -37,7 +38,7 @@ TrainedFold FoldOf(const Job& source, const Task& task, const Spec& wanted) {
   // with all epochs of a Plan that was cut has more to train.
   fold.whole = task.state == TaskState::kDone && task.member && task.member->complete &&
                task.rows >= 1 &&
-               (task.member->epochs_done >= wanted.epochs || RanOutOfPatience(task));
+               (task.member->epochs_done >= EpochsOf(wanted, task.trial) || RanOutOfPatience(task));
   return fold;
 }
 
@@ -116,17 +117,18 @@ class Files {
 }  // namespace
 
 std::vector<TrainedFold> ChooseFolds(const std::vector<Job>& sources, const Spec& wanted) {
-  std::map<std::pair<int, int>, TrainedFold> best;  // keyed by seed and fold
+  std::map<std::tuple<int, int, int>, TrainedFold> best;  // keyed by trial, seed and fold
+  const int trials = std::max(1, static_cast<int>(wanted.trials.size()));
   for (const Job& source : sources) {
     for (const Task& task : source.tasks) {
       if (task.kind != TaskKind::kTrain || task.fold >= wanted.folds) continue;
-      if (task.seed >= wanted.seeds) continue;
+      if (task.seed >= wanted.seeds || task.trial >= trials) continue;
       TrainedFold fold = FoldOf(source, task, wanted);
       if (!fold.member && !fold.checkpoint) continue;
       // A fold of shortened epochs is resumed only if the spec asks for that Job.
       if (fold.rows < 1 && wanted.from.empty()) continue;
-      if (fold.seed > 0 && !fold.whole) continue;
-      const auto [it, first] = best.try_emplace({fold.seed, fold.fold}, fold);
+      if (IsExtra(fold) && !fold.whole) continue;
+      const auto [it, first] = best.try_emplace({fold.trial, fold.seed, fold.fold}, fold);
       const bool better = std::make_tuple(fold.whole, fold.epochs_done) >
                           std::make_tuple(it->second.whole, it->second.epochs_done);
       if (!first && better) it->second = std::move(fold);

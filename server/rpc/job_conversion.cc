@@ -69,7 +69,9 @@ v1::Fold FoldToProto(const Task& task, const JobContext& context) {
 v1::PredictionMember MemberToProto(const Member& member) {
   v1::PredictionMember to;
   to.set_fold(member.fold);
+  to.set_trial(member.trial);
   to.set_seed(member.seed);
+  to.set_kind(member.kind);
   to.set_attempt(member.attempt);
   to.set_complete(member.complete);
   to.set_score(member.score);
@@ -111,7 +113,7 @@ void SetPrediction(const PublishedPrediction& prediction, const JobContext& cont
 v1::AttemptSummary AttemptToProto(const Attempt& attempt) {
   v1::AttemptSummary summary;
   summary.set_id(attempt.id);
-  summary.set_task(TaskName(attempt.kind, attempt.fold, attempt.seed));
+  summary.set_task(TaskName(attempt));
   summary.set_worker(attempt.worker);
   SetTime(attempt.started_at, [&] { return summary.mutable_started_at(); });
   SetTime(attempt.ended_at, [&] { return summary.mutable_ended_at(); });

@@ -376,7 +376,7 @@ grpc::Status TrainingService::ListWorkers(grpc::ServerContext*, const v1::ListWo
             continue;
           }
           slot.set_job(job->id);
-          slot.set_task(TaskName(attempt.kind, attempt.fold, attempt.seed));
+          slot.set_task(TaskName(attempt));
           slot.set_attempt(attempt.id);
         }
       }

@@ -44,14 +44,17 @@ v1::CoordinatorMessage ToProto(const StartCommand& command, absl::Time now) {
   start->set_remaining_ms(Remaining(command.deadline, now));
   if (command.kind != TaskKind::kTrain) return message;
   start->set_fold(command.fold);
+  start->set_trial(command.trial);
   start->set_seed(command.seed);
   start->mutable_slots()->Add(command.slots.begin(), command.slots.end());
   start->set_world_size(static_cast<int>(command.slots.size()));
   start->set_table(job.table.table);
   start->set_epochs(command.epochs);
   start->set_row_share(command.row_share);
-  start->set_batch(command.batch > 0 ? command.batch : job.spec.batch);
-  start->set_precision(job.spec.precision);
+  // Each of several trials has settings of its own in the spec.
+  const bool several = job.spec.trials.size() > 1;
+  start->set_batch(command.batch > 0 || several ? command.batch : job.spec.batch);
+  if (!several) start->set_precision(job.spec.precision);
   start->set_resume(command.resume);
   start->set_stop_ms(Remaining(command.stop_at, now));
   start->set_checkpoint_every_ms(absl::ToInt64Milliseconds(job.spec.checkpoint_every));

@@ -7,10 +7,15 @@
 namespace traind {
 namespace {
 
-const Task* FindTrain(const Job* job, int fold, int seed) {
+// model: the fold, trial and seed.
+template <class T>
+const Task* FindTrain(const Job* job, const T& model) {
   if (job == nullptr) return nullptr;
   for (const Task& task : job->tasks) {
-    if (task.kind == TaskKind::kTrain && task.fold == fold && task.seed == seed) return &task;
+    if (task.kind == TaskKind::kTrain && task.fold == model.fold && task.trial == model.trial &&
+        task.seed == model.seed) {
+      return &task;
+    }
   }
   return nullptr;
 }
@@ -50,7 +55,7 @@ absl::Status CheckChange(const Job* before, const Job& after) {
   }
   for (const Task& task : after.tasks) {
     if (task.kind != TaskKind::kTrain) continue;
-    const Task* old = FindTrain(before, task.fold, task.seed);
+    const Task* old = FindTrain(before, task);
     if (task.member && !(old && old->member && SameFiles(*old->member, *task.member))) {
       RETURN_IF_ERROR(
           CheckFence(after, task.fold, old, &task, task.member->attempt, "predictions"));
@@ -66,10 +71,8 @@ absl::Status CheckChange(const Job* before, const Job& after) {
 }
 
 absl::Status CheckCheckpoint(const Job* before, const Job* after, const Checkpoint& checkpoint) {
-  return CheckFence(after ? *after : *before, checkpoint.fold,
-                    FindTrain(before, checkpoint.fold, checkpoint.seed),
-                    FindTrain(after, checkpoint.fold, checkpoint.seed), checkpoint.attempt,
-                    "checkpoint");
+  return CheckFence(after ? *after : *before, checkpoint.fold, FindTrain(before, checkpoint),
+                    FindTrain(after, checkpoint), checkpoint.attempt, "checkpoint");
 }
 
 absl::Status CheckLastAttempt(int64_t stored, int64_t committed) {

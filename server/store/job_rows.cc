@@ -57,7 +57,7 @@ auto TaskColumns(T& task) {
 template <typename T>
 auto CheckpointColumns(T& c) {
   return std::tie(c.attempt, c.step, c.fold, c.epoch, c.manifest, c.sha256, c.bytes, c.best_metric,
-                  c.at, c.seed);
+                  c.at, c.seed, c.trial);
 }
 
 template <typename T>
@@ -74,7 +74,7 @@ auto PlanColumns(T& p) {
 template <typename T>
 auto AttemptColumns(T& a) {
   return std::tie(a.id, a.kind, a.fold, a.worker, a.started_at, a.ended_at, a.end_reason, a.message,
-                  a.seed, a.first_step);
+                  a.seed, a.trial, a.first_step);
 }
 
 template <typename T>
@@ -86,7 +86,7 @@ auto PredictionColumns(T& p) {
 template <typename T>
 auto MemberColumns(T& m) {
   return std::tie(m.fold, m.attempt, m.complete, m.score, m.epochs_done, m.oof, m.oof_sha256,
-                  m.test, m.test_sha256, m.best_epoch, m.step, m.weight, m.seed);
+                  m.test, m.test_sha256, m.best_epoch, m.step, m.weight, m.trial, m.seed, m.kind);
 }
 
 template <typename Columns>
@@ -152,12 +152,14 @@ absl::Status ReadLabels(Connection& db, int64_t number, Job& job) {
 
 absl::Status ReadTasks(Connection& db, int64_t number, Job& job) {
   Query q = db.Select(
-      "SELECT t.kind, t.fold, trial, state, t.attempt, attempts, failures, losses, not_before_ms, "
+      "SELECT t.kind, t.fold, t.trial, state, t.attempt, attempts, failures, losses, "
+      "not_before_ms, "
       "epochs_planned, epochs_done, score, message, step_s, step_p90_s, evaluate_s, predict_s, "
       "epoch_s, steps_per_epoch, probe_s, validate_all_s, predict_all_s, from_job, reused, "
       "row_share, retry_batch, t.seed, member_json, c.attempt, c.step, c.fold, c.epoch, "
       "c.manifest, "
-      "c.sha256, c.bytes, c.best_metric, c.at_ms, c.seed FROM tasks t LEFT JOIN checkpoints c "
+      "c.sha256, c.bytes, c.best_metric, c.at_ms, c.seed, c.trial FROM tasks t LEFT JOIN "
+      "checkpoints c "
       "ON c.job = t.job AND c.attempt = t.checkpoint_attempt AND c.step = t.checkpoint_step "
       "WHERE t.job = ? ORDER BY t.position",
       number);
@@ -198,6 +200,7 @@ absl::Status ReadDecisions(Connection& db, int64_t number, Job& job) {
 absl::Status ReadAttempts(Connection& db, int64_t number, Job& job) {
   Query q = db.Select(
       "SELECT id, kind, fold, worker, started_at_ms, ended_at_ms, end_reason, message, seed, "
+      "trial, "
       "first_step, slots_json "
       "FROM attempts WHERE job = ? ORDER BY position",
       number);
@@ -342,8 +345,8 @@ absl::Status WriteAttempts(Connection& db, int64_t number, const Job* before, co
     const std::string slots = Dump(attempt.slots);
     Query q = db.Prepare(
         "INSERT INTO attempts(id, kind, fold, worker, started_at_ms, ended_at_ms, end_reason, "
-        "message, seed, first_step, slots_json, job, position) "
-        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+        "message, seed, trial, first_step, slots_json, job, position) "
+        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
         "ON CONFLICT(job, position) DO UPDATE SET worker = excluded.worker, "
         "ended_at_ms = excluded.ended_at_ms, end_reason = excluded.end_reason, "
         "message = excluded.message, first_step = excluded.first_step, "
@@ -394,13 +397,18 @@ absl::StatusOr<std::vector<Job>> ReadSelectedJobs(Connection& db, Query query, D
     query.Read(number);
     ReadMore(query, FixedColumns(job));
     ReadMore(query, ChangingColumns(job));
-    std::string warnings;
+    std::string warnings, trials;
     std::optional<int> prediction;
-    query.ReadMore(warnings, prediction, job.version);
+    query.ReadMore(warnings, trials, prediction, job.version);
     ReadMore(query, TableColumns(job.table));
     if (warnings != "[]") {
       RETURN_IF_ERROR(Parse(warnings, "jobs.warnings_json", [&](const json& j) {
         job.warnings = j.get<std::vector<std::string>>();
+      }));
+    }
+    if (trials != "[]") {
+      RETURN_IF_ERROR(Parse(trials, "jobs.trials_json", [&](const json& j) {
+        for (const json& trial : j) job.spec.trials.push_back(TrialFromJson(trial));
       }));
     }
     RETURN_IF_ERROR(ReadLabels(db, number, job));
@@ -418,7 +426,7 @@ absl::StatusOr<std::vector<Job>> ReadSelectedJobs(Connection& db, Query query, D
 }
 
 absl::Status InsertJob(Connection& db, const Job& job, int64_t* number) {
-  const std::string warnings = Dump(job.warnings);
+  const std::string warnings = Dump(job.warnings), trials = Dump(TrialsJson(job.spec.trials));
   {
     Query q = db.Prepare(
         "INSERT INTO jobs(id, owner, request_id, name, spec_sha256, spec_json, spec_text, "
@@ -430,12 +438,12 @@ absl::Status InsertJob(Connection& db, const Job& job, int64_t* number) {
         "end_reason, "
         "end_message, started_at_ms, deadline_ms, finished_at_ms, finish_requested, "
         "cancel_requested, floor_model, floor_score, priority, publish_s, quota_reached, "
-        "warnings_json, version) "
+        "warnings_json, trials_json, version) "
         "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-        "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+        "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     Bind(q, FixedColumns(job));
     Bind(q, ChangingColumns(job));
-    q.Bind(warnings, job.version);
+    q.Bind(warnings, trials, job.version);
     RETURN_IF_ERROR(Finish(q));
   }
   *number = db.last_insert_rowid();
@@ -445,7 +453,8 @@ absl::Status InsertJob(Connection& db, const Job& job, int64_t* number) {
 absl::Status WriteCheckpoint(Connection& db, int64_t number, const Checkpoint& checkpoint) {
   Query q = db.Prepare(
       "INSERT INTO checkpoints(attempt, step, fold, epoch, manifest, sha256, bytes, best_metric, "
-      "at_ms, seed, job) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(job, attempt, step) "
+      "at_ms, seed, trial, job) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(job, "
+      "attempt, step) "
       "DO "
       "NOTHING");
   Bind(q, CheckpointColumns(checkpoint));

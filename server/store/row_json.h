@@ -6,8 +6,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "common/publish/prediction.h"
+#include "server/domain/spec.h"
 
 namespace traind {
 
@@ -15,7 +17,9 @@ namespace traind {
 inline nlohmann::json MemberJson(const Member& m) {
   return {
       {"fold", m.fold},
+      {"trial", m.trial},
       {"seed", m.seed},
+      {"kind", m.kind},
       {"attempt", m.attempt},
       {"complete", m.complete},
       {"score", std::isfinite(m.score) ? nlohmann::json(m.score) : nlohmann::json()},
@@ -28,6 +32,26 @@ inline nlohmann::json MemberJson(const Member& m) {
       {"best_epoch", std::isfinite(m.best_epoch) ? nlohmann::json(m.best_epoch) : nlohmann::json()},
       {"step", m.step},
       {"weight", std::isfinite(m.weight) ? nlohmann::json(m.weight) : nlohmann::json()}};
+}
+
+inline nlohmann::json TrialsJson(const std::vector<Trial>& trials) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Trial& trial : trials) {
+    list.push_back({{"name", trial.name},
+                    {"kind", trial.kind},
+                    {"epochs", trial.epochs},
+                    {"patience", trial.patience}});
+  }
+  return list;
+}
+
+inline Trial TrialFromJson(const nlohmann::json& j) {
+  Trial trial;
+  trial.name = j.at("name");
+  trial.kind = j.at("kind");
+  trial.epochs = j.at("epochs");
+  trial.patience = j.at("patience");
+  return trial;
 }
 
 inline double NumberOrNan(const nlohmann::json& value) {
@@ -52,6 +76,8 @@ inline Member MemberFromJson(const nlohmann::json& j) {
     m.weight = NumberOrNan(j.at("weight"));
   }
   m.seed = j.value("seed", 0);
+  m.trial = j.value("trial", 0);
+  m.kind = j.value("kind", std::string());
   return m;
 }
 

@@ -304,8 +304,15 @@ constexpr char kVersion6[] = R"sql(
 ALTER TABLE attempts ADD COLUMN first_step INTEGER NOT NULL DEFAULT -1;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3,
-                                       kVersion4, kVersion5, kVersion6};
+// Adds the trials of a Job, and which of them Attempts and checkpoints are of.
+constexpr char kVersion7[] = R"sql(
+ALTER TABLE jobs ADD COLUMN trials_json TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE attempts ADD COLUMN trial INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE checkpoints ADD COLUMN trial INTEGER NOT NULL DEFAULT 0;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4,
+                                       kVersion5, kVersion6, kVersion7};
 
 }  // namespace
 

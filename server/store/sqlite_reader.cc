@@ -146,14 +146,15 @@ absl::StatusOr<std::vector<Checkpoint>> SqliteStore::ListCheckpoints(const std::
   std::vector<Checkpoint> checkpoints;
   RETURN_IF_ERROR(WithReader([&](Connection& db) {
     Query q = db.Select(
-        "SELECT attempt, step, fold, epoch, manifest, sha256, bytes, best_metric, at_ms, seed "
+        "SELECT attempt, step, fold, epoch, manifest, sha256, bytes, best_metric, at_ms, seed, "
+        "trial "
         "FROM checkpoints c JOIN jobs ON jobs.number = c.job WHERE jobs.id = ? "
         "ORDER BY attempt, step",
         job);
     while (q.Next()) {
       Checkpoint& c = checkpoints.emplace_back();
       q.Read(c.attempt, c.step, c.fold, c.epoch, c.manifest, c.sha256, c.bytes, c.best_metric, c.at,
-             c.seed);
+             c.seed, c.trial);
     }
     return q.status();
   }));

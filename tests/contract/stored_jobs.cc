@@ -18,14 +18,16 @@ std::string Text(const std::optional<T>& value) {
 }  // namespace
 
 std::string Text(const Member& m) {
-  return absl::StrJoin(std::make_tuple(m.fold, m.attempt, m.complete, m.score, m.epochs_done, m.oof,
-                                       m.oof_sha256, m.test, m.test_sha256, m.seed),
-                       "|");
+  return absl::StrJoin(
+      std::make_tuple(m.fold, m.attempt, m.complete, m.score, m.epochs_done, m.oof, m.oof_sha256,
+                      m.test, m.test_sha256, m.trial, m.seed, m.kind),
+      "|");
 }
 std::string Text(const Checkpoint& c) {
-  return absl::StrJoin(std::make_tuple(c.attempt, c.fold, c.step, c.epoch, c.manifest, c.sha256,
-                                       c.bytes, c.best_metric, absl::FormatTime(c.at), c.seed),
-                       "|");
+  return absl::StrJoin(
+      std::make_tuple(c.attempt, c.fold, c.step, c.epoch, c.manifest, c.sha256, c.bytes,
+                      c.best_metric, absl::FormatTime(c.at), c.trial, c.seed),
+      "|");
 }
 Task& Fold(Job& job, int fold) { return job.tasks[1 + fold]; }
 
@@ -106,6 +108,7 @@ Job FullJob() {
   job.spec.cache_read = true;
   job.spec.from = "older-1";
   job.spec.seeds = 3;
+  job.spec.trials = {{"trees", "lightgbm", 20, 1}, {"net-2", "mlp", 7, 3}};
   job.publish_s = 0.75;
   job.quota_reached = true;
   job.spec.device = "cuda";
@@ -140,14 +143,19 @@ Job FullJob() {
   task.reused = true;
   Task& extra = job.tasks.emplace_back();
   extra.fold = 0;
+  extra.trial = 1;
   extra.seed = 2;
   extra.attempt = 8;
   extra.member = MemberOf(8, 0);
+  extra.member->trial = 1;
   extra.member->seed = 2;
+  extra.member->kind = "mlp";
   extra.checkpoint = CheckpointOf(8, 0, 50);
+  extra.checkpoint->trial = 1;
   extra.checkpoint->seed = 2;
   Attempt second_model = job.attempts.back();
   second_model.id = 8;
+  second_model.trial = 1;
   second_model.seed = 2;
   job.attempts.push_back(second_model);
   Attempt& attempt = job.attempts.front();
@@ -250,6 +258,10 @@ std::string Describe(const Job& job) {
                   absl::FormatDuration(s.shares.reserve_least), " ", s.subsample, s.speed_key, " ",
                   s.cache_key, s.cache_read, " ", s.from, " ", s.seeds, " ", job.publish_s,
                   job.quota_reached, "\n");
+  for (const Trial& trial : s.trials) {
+    absl::StrAppend(&text, "trial ", trial.name, " ", trial.kind, " ", trial.epochs, " ",
+                    trial.patience, "\n");
+  }
   const TableInfo& t = job.table;
   absl::StrAppend(&text, "table ", t.table, " ", t.content_sha256, " ", t.train_rows, " ",
                   t.test_rows, " ", t.features, " ", t.classes, "\n");
@@ -280,7 +292,7 @@ std::string Describe(const Job& job) {
   }
   for (const Attempt& a : job.attempts) {
     absl::StrAppend(&text, "attempt ", a.id, " ", static_cast<int>(a.kind), " ", a.fold, " ",
-                    a.seed, " ", a.worker, " ", absl::StrJoin(a.slots, ","), " ");
+                    a.trial, " ", a.seed, " ", a.worker, " ", absl::StrJoin(a.slots, ","), " ");
     absl::StrAppend(&text, absl::FormatTime(a.started_at), " ", absl::FormatTime(a.ended_at), " ",
                     static_cast<int>(a.end_reason), " ", a.message, " ", a.first_step, "\n");
   }

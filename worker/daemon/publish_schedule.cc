@@ -67,14 +67,18 @@ void PublishSchedule::FloorSaved(const std::string& job, absl::Duration now) {
   entry->news_at = now;
 }
 
-void PublishSchedule::FoldSaved(const std::string& job, const rank_protocol::FoldSaved& fold,
+void PublishSchedule::FoldSaved(const TaskStart& task, const rank_protocol::FoldSaved& fold,
                                 absl::Duration now) {
-  PublishableJob* entry = Find(job);
+  PublishableJob* entry = Find(task.job);
   if (entry == nullptr) return;
-  if (fold.seed > 0 && !fold.last) return;  // an extra seed answers once it is trained
-  Member& member = entry->members[{fold.fold, fold.seed}];
+  if (IsExtra(task) && !fold.last) return;  // an extra model answers once it is trained
+  Member& member = entry->members[{task.fold, task.trial, task.seed}];
   if (member.complete && !fold.complete) return;  // a retry's first steps hide no whole fold
   member = MemberOf(fold.attempt, fold);
+  member.fold = task.fold;
+  member.trial = task.trial;
+  member.seed = task.seed;
+  member.kind = task.model;
   entry->fresh = true;
   entry->last_call = false;
   entry->news_at = now;

@@ -38,7 +38,7 @@ class PublishSchedule {
   void TableRead(const std::string& job, const rank_protocol::TableReady& table,
                  absl::Duration now);
   void FloorSaved(const std::string& job, absl::Duration now);
-  void FoldSaved(const std::string& job, const rank_protocol::FoldSaved& fold, absl::Duration now);
+  void FoldSaved(const TaskStart& task, const rank_protocol::FoldSaved& fold, absl::Duration now);
 
   void Connected();
   void Disconnected(absl::Duration now);
@@ -53,7 +53,7 @@ class PublishSchedule {
  private:
   struct PublishableJob {
     PublishRequest request;
-    std::map<std::pair<int, int>, Member> members;  // by fold and seed
+    std::map<std::tuple<int, int, int>, Member> members;  // by fold, trial and seed
     absl::Duration deadline_at = absl::InfiniteDuration();
     absl::Duration news_at;
     bool fresh = false;      // has what was never published from here

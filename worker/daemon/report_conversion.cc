@@ -22,9 +22,11 @@ void ReadSpec(const std::string& spec_json, TaskStart& task) {
   const nlohmann::json folds =
       spec.value(nlohmann::json::json_pointer("/data/folds"), nlohmann::json());
   if (metric.is_string()) task.metric = metric.get<std::string>();
-  const auto model = spec.find("model");
-  if (model != spec.end() && model->is_object()) {
-    for (const auto& [kind, settings] : model->items()) {
+  // Where the spec has trials, each names a model.
+  const nlohmann::json::json_pointer of_trial(absl::StrCat("/trials/", task.trial, "/model"));
+  const nlohmann::json model = spec.value(of_trial, spec.value("model", nlohmann::json::object()));
+  if (model.is_object()) {
+    for (const auto& [kind, settings] : model.items()) {
       if (kind != "pretrained") task.model = kind;
     }
   }
@@ -55,7 +57,9 @@ void FillMembers(const std::string& text, v1::PredictRowsReply& reply) {
     if (!item.is_object()) continue;
     v1::PredictionMember& member = *reply.add_members();
     member.set_fold(static_cast<int32_t>(number(item, "fold")));
+    member.set_trial(static_cast<int32_t>(number(item, "trial")));
     member.set_seed(static_cast<int32_t>(number(item, "seed")));
+    if (item.contains("kind") && item["kind"].is_string()) member.set_kind(item["kind"]);
     member.set_attempt(static_cast<int64_t>(number(item, "attempt")));
     member.set_complete(item.contains("complete") && item["complete"] == true);
     member.set_score(number(item, "score"));
@@ -122,6 +126,7 @@ TaskStart TaskFromProto(const v1::StartTask& start, absl::Duration now) {
   task.spec_json = start.spec_json();
   task.deadline_at = MomentFromMs(start.remaining_ms(), now);
   task.fold = start.fold();
+  task.trial = start.trial();
   task.seed = start.seed();
   task.slots.assign(start.slots().begin(), start.slots().end());
   task.world_size = start.world_size() > 0 ? start.world_size() : 1;

@@ -28,12 +28,13 @@ struct TaskStart {
   std::string job;
   TaskKind kind = TaskKind::kPrepare;
   std::string spec_json;
-  std::string model;  // its kind, as the spec names it; empty: none
+  std::string model;  // its kind, as the spec or its trial names it; empty: none
   absl::Duration deadline_at = absl::InfiniteDuration();
 
   // TRAIN only.
   int fold = 0;
-  int seed = 0;  // which of the fold's models
+  int trial = 0;  // which of the spec's trials
+  int seed = 0;   // which of the fold's models with it
   std::vector<int> slots;
   int world_size = 1;
   int first_rank = 0;

@@ -339,6 +339,7 @@ rp::Train WorkerCore::TrainMessage(const Attempt& attempt, int index, absl::Dura
   train.spec_json = task.spec_json;
   train.table = task.table;
   train.fold = task.fold;
+  train.trial = task.trial;
   train.seed = task.seed;
   train.rank = task.first_rank + index;
   train.world_size = task.world_size;

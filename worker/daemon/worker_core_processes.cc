@@ -132,7 +132,7 @@ void WorkerCore::HandleFact(const rp::FromProcess& message, const Process& proce
             attempt.last_fold_saved = true;
             attempt.stopped_by = m.stopped_by;
           }
-          publish_schedule_.FoldSaved(job, m, now);
+          publish_schedule_.FoldSaved(attempt.task, m, now);
           Do(ReportAction{id, m});
         } else if constexpr (std::is_constructible_v<Fact, const M&>) {
           if constexpr (std::is_same_v<M, rp::TableReady>) publish_schedule_.TableRead(job, m, now);

@@ -166,7 +166,9 @@ absl::Status DatasetPrediction::ReuseEarlierValues() {
     auto values = FindValues(task_.state_dir, task_.job, static_cast<int>(k), data_, model.dir);
     if (!values.has_value()) continue;
     values->member.fold = model.fold;
+    values->member.trial = model.trial;
     values->member.seed = model.seed;
+    values->member.kind = model.kind;
     values->member.complete = model.complete;
     values->member.score = model.score;
     values->member.weight = model.weight;
@@ -193,7 +195,9 @@ absl::Status DatasetPrediction::PredictWith(int index) {
   MemberValues values;
   values.path = InAttempt(absl::StrCat("values-", index, ".npy"));
   values.member.fold = choice.fold;
+  values.member.trial = choice.trial;
   values.member.seed = choice.seed;
+  values.member.kind = choice.kind;
   values.member.attempt = (*model)->attempt();
   values.member.complete = choice.complete && stand_in_ == 0;
   values.member.score = choice.score;

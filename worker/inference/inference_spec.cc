@@ -16,7 +16,9 @@ void TakeModels(const plain::ModelSet& set, InferenceSpec& spec) {
   for (const plain::ModelRef& from : set.models) {
     ModelChoice& model = spec.models.emplace_back();
     model.fold = static_cast<int>(from.fold);
+    model.trial = static_cast<int>(from.trial);
     model.seed = static_cast<int>(from.seed);
+    model.kind = from.kind;
     model.dir = from.path;
     model.weight = from.weight;
     model.score = from.score;
@@ -32,6 +34,7 @@ void TakeModels(const plain::ModelSet& set, InferenceSpec& spec) {
 
 std::string ModelText(const ModelChoice& model) {
   return absl::StrCat("fold ", model.fold,
+                      model.trial > 0 ? absl::StrCat(" trial ", model.trial) : "",
                       model.seed > 0 ? absl::StrCat(" seed ", model.seed) : "");
 }
 

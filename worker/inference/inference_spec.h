@@ -16,14 +16,16 @@ namespace traind {
 
 struct ModelChoice {
   int fold = 0;
+  int trial = 0;
   int seed = 0;
+  std::string kind;   // of model; empty: unknown
   std::string dir;    // of the Attempt that trained it, relative to the state folder
   double weight = 0;  // all together 1
   double score = 0;
   bool complete = false;
 };
 
-// "fold 1", or "fold 1 seed 2".
+// "fold 1", "fold 1 trial 3", or "fold 1 seed 2".
 std::string ModelText(const ModelChoice& model);
 
 struct InferenceSpec {

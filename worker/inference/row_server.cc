@@ -56,7 +56,9 @@ absl::Status RowServer::LoadModels() {
       continue;
     }
     members.push_back({{"fold", choice.fold},
+                       {"trial", choice.trial},
                        {"seed", choice.seed},
+                       {"kind", choice.kind},
                        {"attempt", (*model)->attempt()},
                        {"complete", choice.complete},
                        {"score", choice.score},

@@ -67,7 +67,7 @@ absl::StatusOr<std::unique_ptr<TrainedModel>> TrainedModel::Load(const std::stri
 }
 
 absl::Status TrainedModel::CreateLearner(const std::string& state_dir) {
-  ASSIGN_OR_RETURN(const TrainingSpec spec, ParseTrainingSpec(file_.spec_json));
+  ASSIGN_OR_RETURN(const TrainingSpec spec, ParseTrainingSpec(file_.spec_json, file_.trial));
   LearnerOptions options;
   options.model = spec.model;
   if (options.model.script.has_value()) {

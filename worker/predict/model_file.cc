@@ -93,6 +93,7 @@ ModelFile FileFromJson(const Json& json) {
   ModelFile file;
   json.at("job").get_to(file.job);
   json.at("fold").get_to(file.fold);
+  file.trial = json.value("trial", 0);  // files of older engines have none
   json.at("seed").get_to(file.seed);
   json.at("table_sha256").get_to(file.table_sha256);
   json.at("spec").get_to(file.spec_json);
@@ -173,6 +174,7 @@ absl::Status WriteModelFile(const std::string& state_dir, const std::string& dir
   Json body = {{"format", kFormat},
                {"job", file.job},
                {"fold", file.fold},
+               {"trial", file.trial},
                {"seed", file.seed},
                {"table_sha256", file.table_sha256},
                {"spec", file.spec_json},

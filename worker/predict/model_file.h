@@ -19,6 +19,7 @@ namespace traind {
 struct ModelFile {
   std::string job;
   int fold = 0;
+  int trial = 0;  // which of the spec's trials
   uint64_t seed = 0;
   std::string table_sha256;  // of the table that the model was trained on
   std::string spec_json;     // the resolved JobSpec

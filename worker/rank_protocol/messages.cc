@@ -40,6 +40,7 @@ std::vector<Field> Train::Fields() {
                             F(stop_ms),
                             F(remaining_ms),
                             F(checkpoint_every_ms),
+                            F(trial),
                             F(seed)});
 }
 

@@ -79,7 +79,8 @@ struct Train {
   int64_t stop_ms = -1;   // stop training then and predict; -1: never
   int64_t remaining_ms = -1;  // the Prediction must stand then; -1: no deadline
   int64_t checkpoint_every_ms = 60'000;
-  int seed = 0;  // which of the fold's models
+  int trial = 0;  // which of the spec's trials
+  int seed = 0;   // which of the fold's models with it
   std::vector<Field> Fields();
 };
 

@@ -9,6 +9,7 @@ namespace traind {
 
 rank_protocol::FoldSaved Trainer::FoldSavedNow() const {
   rank_protocol::FoldSaved saved;
+  saved.trial = train_.trial;
   saved.seed = train_.seed;
   saved.attempt = train_.attempt;
   saved.fold = train_.fold;

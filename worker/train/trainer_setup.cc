@@ -48,7 +48,7 @@ absl::Status Trainer::Start() {
   }
   KeepFreedMemory(true);
   ResetPeakResident();
-  ASSIGN_OR_RETURN(spec_, ParseTrainingSpec(train_.spec_json));
+  ASSIGN_OR_RETURN(spec_, ParseTrainingSpec(train_.spec_json, train_.trial));
   spec_.seed = SeedOfModel(spec_.seed, train_.seed);
   ASSIGN_OR_RETURN(data_, LoadFold(train_.state_dir, train_.table, train_.job, train_.fold, spec_));
   evaluator_ = std::make_unique<Evaluator>(data_, spec_.metric);
@@ -91,6 +91,7 @@ void Trainer::SaveModelFile() {
   ModelFile file;
   file.job = train_.job;
   file.fold = train_.fold;
+  file.trial = train_.trial;
   file.seed = spec_.seed;
   file.table_sha256 = data_.table->schema().content_sha256;
   file.spec_json = train_.spec_json;
@@ -116,7 +117,8 @@ absl::Status Trainer::JoinGang() {
     const plain::RendezvousSpec& wished = spec_.rendezvous;
     if (!wished.host.empty()) options.host = wished.host;
     if (wished.port > 0) {
-      options.port = static_cast<int>(wished.port) + train_.fold + train_.seed * spec_.folds;
+      options.port =
+          static_cast<int>(wished.port) + train_.fold + (train_.trial + train_.seed) * spec_.folds;
     }
     if (wished.timeout.has_value()) options.timeout = *wished.timeout;
     ASSIGN_OR_RETURN(group_, Group::Join(options));

@@ -181,11 +181,13 @@ absl::Status TakeTrain(const plain::JobSpec& json, TrainingSpec& spec) {
 
 }  // namespace
 
-absl::StatusOr<TrainingSpec> ParseTrainingSpec(absl::string_view text) {
+absl::StatusOr<TrainingSpec> ParseTrainingSpec(absl::string_view text, int trial) {
   std::vector<std::string> unknown_keys;
   absl::StatusOr<plain::JobSpec> json = plain::FromJson<plain::JobSpec>(text, &unknown_keys);
   if (!json.ok()) return Wrong(json.status().message());
   RETURN_IF_ERROR(CheckKnown(unknown_keys));
+  json = SpecOfTrial(*std::move(json), trial);
+  if (!json.ok()) return Wrong(json.status().message());
   if (json->task.type.empty()) json->task.type = "classification";
   if (!json->train.has_value()) json->train.emplace();
   TrainingSpec spec;

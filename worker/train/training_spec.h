@@ -75,7 +75,8 @@ struct TrainingSpec {
 
 // json: a resolved JobSpec (proto/job.proto) as protobuf writes it, keys in
 // snake_case; what is left out has its default.
+// trial: which of the spec's trials, where it has some.
 // Errors: InvalidArgument names the field's path.
-absl::StatusOr<TrainingSpec> ParseTrainingSpec(absl::string_view json);
+absl::StatusOr<TrainingSpec> ParseTrainingSpec(absl::string_view json, int trial = 0);
 
 }  // namespace traind

@@ -7,8 +7,11 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <string>
 #include <vector>
+
+#include "common/metrics/row_scorer.h"
 
 namespace traind {
 namespace {
@@ -63,6 +66,35 @@ TEST(MetricsTest, RowsWithoutALabelAreLeftOut) {
   const std::vector<float> p = {0.9f, 0.1f, 0.2f, 0.8f, 0.1f, 0.9f, 0.3f, 0.7f};
   EXPECT_DOUBLE_EQ(Score(*MetricByName("accuracy"), p, 2, {0, -1, -2, 0}), 0.5);
   EXPECT_DOUBLE_EQ(Score(*MetricByName("mae"), {1, 2, 3}, {2, kNan, 3}), 0.5);
+}
+
+TEST(MetricsTest, ARowScorerGivesTheSameScores) {
+  std::mt19937 random(5);
+  std::uniform_real_distribution<float> uniform;
+  std::vector<float> probabilities, targets;
+  std::vector<int32_t> labels;
+  for (int i = 0; i < 300; ++i) {
+    const float p = std::round(uniform(random) * 40) / 40;  // with ties
+    probabilities.insert(probabilities.end(), {p, 1 - p});
+    labels.push_back(i % 17 == 0 ? -1 : i % 3 == 0);
+    targets.insert(targets.end(), {i % 13 == 0 ? kNan : uniform(random), uniform(random)});
+  }
+  for (const Metric metric : MetricsFor("classification")) {
+    RowScorer scorer(metric, 2, absl::MakeConstSpan(labels));
+    std::copy(probabilities.begin(), probabilities.end(), scorer.values().begin());
+    EXPECT_EQ(scorer.Score(), Score(metric, probabilities, 2, labels)) << MetricName(metric);
+  }
+  for (const Metric metric : MetricsFor("regression")) {
+    RowScorer scorer(metric, 2, absl::MakeConstSpan(targets));
+    std::copy(probabilities.begin(), probabilities.end(), scorer.values().begin());
+    EXPECT_EQ(scorer.Score(), Score(metric, probabilities, targets, 2)) << MetricName(metric);
+  }
+}
+
+TEST(MetricsTest, TheAreaCountsPairsWhateverTheSign) {
+  // Of 2 x 3 pairs, 4 are in order and one is tied; scores of a margin may be below 0.
+  const std::vector<float> values = {0, 2, 0, -1, 0, -3, 0, -1, 0, 0.5f};
+  EXPECT_DOUBLE_EQ(Score(*MetricByName("auc"), values, 2, {1, 1, 0, 0, 0}), 4.5 / 6);
 }
 
 TEST(MetricsTest, WithoutRowsOrWithOneClassThereIsNoScore) {

@@ -4,10 +4,14 @@
 #include <absl/strings/str_cat.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "proto/job.pb.h"
 
 namespace traind {
 namespace {
+
+std::string Name(Quality quality) { return QualityName(quality); }
 
 // Every value of the proto enum but its 0, which says that nothing was said.
 template <typename Ours>
@@ -29,9 +33,11 @@ TEST(NamesTest, AreThoseOfTheProto) {
 }
 
 TEST(NamesTest, TasksAreNamedByKindAndFold) {
-  EXPECT_EQ(TaskName(TaskKind::kPrepare, -1, 0), "prepare");
-  EXPECT_EQ(TaskName(TaskKind::kTrain, 3, 0), "fold-3");
-  EXPECT_EQ(TaskName(TaskKind::kTrain, 3, 2), "fold-3-seed-2");
+  EXPECT_EQ(TaskName(TaskKind::kPrepare, -1, 0, 0), "prepare");
+  EXPECT_EQ(TaskName(TaskKind::kTrain, 3, 0, 0), "fold-3");
+  EXPECT_EQ(TaskName(TaskKind::kTrain, 3, 0, 2), "fold-3-seed-2");
+  EXPECT_EQ(TaskName(TaskKind::kTrain, 3, 12, 0), "fold-3-trial-12");
+  EXPECT_EQ(TaskName(TaskKind::kTrain, 3, 1, 2), "fold-3-trial-1-seed-2");
 }
 
 TEST(StateTest, ThreeStatesOfAJobAreTerminal) {

@@ -151,6 +151,7 @@ TEST(ConvertWorkerTest, AStartCommandKeepsEveryField) {
   start.attempt = 9;
   start.job = std::make_shared<const Job>(job);
   start.fold = 2;
+  start.trial = 2;
   start.seed = 3;
   start.slots = {1, 2};
   start.deadline = kNow + absl::Seconds(60);
@@ -167,6 +168,7 @@ TEST(ConvertWorkerTest, AStartCommandKeepsEveryField) {
   EXPECT_EQ(out.spec_json(), "{}");
   EXPECT_EQ(out.remaining_ms(), 60'000);
   EXPECT_EQ(out.fold(), 2);
+  EXPECT_EQ(out.trial(), 2);
   EXPECT_EQ(out.seed(), 3);
   EXPECT_EQ(out.slots_size(), 2);
   EXPECT_EQ(out.slots(1), 2);

@@ -210,6 +210,7 @@ TEST_F(MigrationTest, ARunningJobGoesOn) {
   plan.at = absl::FromUnixSeconds(1);
   plan.rows = 0.5;
   job.tasks.push_back(job.tasks[1]);
+  job.tasks.back().trial = 2;
   job.tasks.back().seed = 1;
   job.tasks.back().checkpoint.reset();
   const auto written = store_->Commit(Change({job}));

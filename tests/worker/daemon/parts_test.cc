@@ -102,7 +102,7 @@ class HomesTest : public ::testing::Test {
  protected:
   HomesTest() {
     publish_schedule_.Connected();
-    TaskStart task;
+    TaskStart& task = task_;
     task.attempt = 7;
     task.job = "a";
     task.kind = TaskKind::kTrain;
@@ -117,8 +117,17 @@ class HomesTest : public ::testing::Test {
     saved.fold = fold;
     saved.attempt = attempt;
     saved.complete = complete;
-    publish_schedule_.FoldSaved("a", saved, at);
+    FoldSaved(saved, at);
   }
+  // The Task says which model it is.
+  void FoldSaved(const rp::FoldSaved& saved, absl::Duration at) {
+    TaskStart task = task_;
+    task.fold = saved.fold;
+    task.trial = saved.trial;
+    task.seed = saved.seed;
+    publish_schedule_.FoldSaved(task, saved, at);
+  }
+  TaskStart task_;
   PublishSchedule publish_schedule_{PublishSchedule::Options{}};
 };
 
@@ -137,19 +146,38 @@ TEST_F(HomesTest, WhatTraindHadTimeToPublishIsItsOwn) {
   EXPECT_EQ(publish_schedule_.Due(kNow + absl::Seconds(9), false)[0].members.size(), 2u);
 }
 
+TEST_F(HomesTest, TrialsOfAFoldStandBesideEachOther) {
+  task_.model = "lightgbm";
+  Save(0, 7, true, kNow);
+  rp::FoldSaved extra;
+  extra.trial = 4;
+  extra.last = true;
+  extra.attempt = 8;
+  task_.model = "mlp";
+  FoldSaved(extra, kNow);
+  publish_schedule_.Disconnected(kNow);
+  const auto due = publish_schedule_.Due(kNow + absl::Seconds(2), true);
+  ASSERT_EQ(due.size(), 1u);
+  ASSERT_EQ(due[0].members.size(), 2u);
+  EXPECT_EQ(due[0].members[0].kind, "lightgbm");
+  EXPECT_EQ(due[0].members[0].trial, 0);
+  EXPECT_EQ(due[0].members[1].kind, "mlp");
+  EXPECT_EQ(due[0].members[1].trial, 4);
+}
+
 TEST_F(HomesTest, ModelsOfAFoldStandBesideEachOther) {
   Save(0, 7, true, kNow);
   rp::FoldSaved extra;
   extra.fold = 0;
   extra.seed = 1;
   extra.attempt = 8;
-  publish_schedule_.FoldSaved("a", extra, kNow);  // while it trains
+  FoldSaved(extra, kNow);  // while it trains
   extra.last = true;
   extra.step = 5;
-  publish_schedule_.FoldSaved("a", extra, kNow);
+  FoldSaved(extra, kNow);
   extra.last = false;
   extra.step = 6;
-  publish_schedule_.FoldSaved("a", extra, kNow);
+  FoldSaved(extra, kNow);
   publish_schedule_.Disconnected(kNow);
   const auto due = publish_schedule_.Due(kNow + absl::Seconds(2), true);
   ASSERT_EQ(due.size(), 1u);
@@ -283,10 +311,11 @@ TEST(OutboxTest, FactsAreKeptInOrderUntilTheirAck) {
 
 std::string Text(const TaskStart& t) {
   return absl::StrCat(
-      absl::StrJoin({absl::StrCat(t.attempt), t.job, absl::StrCat(static_cast<int>(t.kind)),
-                     t.spec_json, absl::FormatDuration(t.deadline_at), absl::StrCat(t.fold),
-                     absl::StrCat(t.seed), absl::StrJoin(t.slots, "+")},
-                    "|"),
+      absl::StrJoin(
+          {absl::StrCat(t.attempt), t.job, absl::StrCat(static_cast<int>(t.kind)), t.spec_json,
+           absl::FormatDuration(t.deadline_at), absl::StrCat(t.fold), absl::StrCat(t.trial),
+           absl::StrCat(t.seed), t.model, absl::StrJoin(t.slots, "+")},
+          "|"),
       "|",
       absl::StrJoin({absl::StrCat(t.world_size), absl::StrCat(t.first_rank), t.rendezvous_host,
                      absl::StrCat(t.rendezvous_port), t.table, absl::StrCat(t.epochs),
@@ -314,6 +343,7 @@ TEST(ConvertTest, AStartTaskKeepsEveryField) {
   start.set_epochs(12);
   EXPECT_EQ(TaskFromProto(start, kNow).row_share, 1) << "not told";
   start.set_row_share(0.4);
+  start.set_trial(1);
   start.set_seed(6);
   start.set_batch(64);
   start.set_precision("bf16");
@@ -338,6 +368,7 @@ TEST(ConvertTest, AStartTaskKeepsEveryField) {
   EXPECT_EQ(task.table, "t");
   EXPECT_EQ(task.epochs, 12);
   EXPECT_EQ(task.row_share, 0.4);
+  EXPECT_EQ(task.trial, 1);
   EXPECT_EQ(task.seed, 6);
   EXPECT_EQ(task.batch, 64);
   EXPECT_EQ(task.precision, "bf16");
@@ -383,6 +414,19 @@ TEST(ConvertTest, UnknownStopModesAbort) {
   EXPECT_EQ(StopModeFromProto(v1::StopAttempt::MODE_UNSPECIFIED), StopMode::kAbort);
 }
 
+TEST(ConvertTest, TheKindOfModelIsThatOfTheTrial) {
+  v1::StartTask start;
+  start.set_kind(v1::StartTask::KIND_TRAIN);
+  start.set_spec_json(R"({"model": {"automatic": {}},
+    "trials": [{"name": "a", "model": {"lightgbm": {}}}, {"name": "b", "model": {"mlp": {}}}]})");
+  EXPECT_EQ(TaskFromProto(start, kNow).model, "lightgbm");
+  start.set_trial(1);
+  EXPECT_EQ(TaskFromProto(start, kNow).model, "mlp");
+  start.set_trial(0);
+  start.set_spec_json(R"({"model": {"cnn": {}}})");
+  EXPECT_EQ(TaskFromProto(start, kNow).model, "cnn");
+}
+
 TEST(ConvertTest, UnknownStopReasonsAreNone) {
   EXPECT_EQ(StopReasonFromProto(v1::STOP_REASON_USER_CANCELLED), StopReason::kUserCancelled);
   EXPECT_EQ(StopReasonFromProto(static_cast<v1::StopReason>(99)), StopReason::kNone);
@@ -390,9 +434,11 @@ TEST(ConvertTest, UnknownStopReasonsAreNone) {
 
 TEST(ConvertTest, AReportNamesItsAttempt) {
   facts::FoldSaved fold;
+  fold.trial = 2;
   fold.seed = 3;
   const v1::WorkerMessage message = ReportToProto({7, fold});
   EXPECT_EQ(message.report().attempt(), 7);
+  EXPECT_EQ(message.report().fold_saved().trial(), 2);
   EXPECT_EQ(message.report().fold_saved().seed(), 3);
 }
 

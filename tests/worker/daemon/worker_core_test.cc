@@ -64,6 +64,7 @@ TEST_F(CoreTest, EveryFieldOfATrainTaskReachesTheRank) {
   task.stop_at = now_ + absl::Seconds(50);
   task.checkpoint_every = absl::Seconds(9);
   task.fold = 3;
+  task.trial = 3;
   task.seed = 2;
   task.world_size = 4;
   task.first_rank = 1;
@@ -83,6 +84,7 @@ TEST_F(CoreTest, EveryFieldOfATrainTaskReachesTheRank) {
   expected.spec_json = "{}";
   expected.table = "cache/t.table";
   expected.fold = 3;
+  expected.trial = 3;
   expected.seed = 2;
   expected.rank = 2;
   expected.world_size = 4;

@@ -1,0 +1,49 @@
+// What an answer of probabilities is adjusted by, for the sake of the Job's metric.
+#pragma once
+
+#include <absl/types/span.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "common/metrics/metrics.h"
+
+namespace traind {
+
+struct Tuned {
+  // Probabilities are taken to the power 1 / temperature and scaled to sum to 1.
+  double temperature = 1;
+  // Of two classes: the second one is the label where its probability is at least this; unset: the
+  // more probable one is.
+  std::optional<double> threshold;
+
+  friend bool operator==(const Tuned& a, const Tuned& b) {
+    return a.temperature == b.temperature && a.threshold == b.threshold;
+  }
+  friend bool operator!=(const Tuned& a, const Tuned& b) { return !(a == b); }
+};
+
+// Applies the temperature. probabilities: [rows, classes] row-major.
+void ApplyTemperature(double temperature, size_t classes, absl::Span<float> probabilities);
+
+// Returns the class that is the label of a row. probabilities: [classes].
+size_t LabelOf(absl::Span<const float> probabilities, const std::optional<double>& threshold);
+
+// Returns the score of the answer as it is after adjusting. labels: [rows].
+double TunedScore(Metric metric, size_t classes, const Tuned& tuned,
+                  absl::Span<const float> probabilities, absl::Span<const int32_t> labels);
+
+// A fold's out-of-fold answer.
+struct FoldToTune {
+  std::vector<float> probabilities;  // [rows, classes]
+  std::vector<int32_t> labels;       // [rows]
+};
+
+// Chooses what the metric can gain from: a temperature (from 500 rows on, of two classes from 3000
+// on), or a threshold (from 200 rows on). It must gain on the rows of each fold as chosen on the
+// rows of the others, so nothing is adjusted for a single fold. Deterministic.
+Tuned Tune(Metric metric, size_t classes, absl::Span<const FoldToTune> folds);
+
+}  // namespace traind
