@@ -26,7 +26,7 @@ finish() {
 trap finish EXIT
 readonly quiet=(--keep_going --color=no --curses=no --noshow_progress)
 status=0
-# What does not build is counted as failed by the tests' run.
+# The tests' run counts a target that does not build as failed.
 bazel build "${@:-//...}" "${quiet[@]}" || true
 phase build
 bazel test "${@:-//...}" "${quiet[@]}" --nocache_test_results --build_event_json_file="$events" || status=$?

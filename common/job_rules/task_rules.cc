@@ -54,6 +54,24 @@ bool MayBeNesterov(absl::string_view optimizer_kind, std::optional<double> momen
   return optimizer_kind == "sgd" && momentum.value_or(DefaultMomentum(optimizer_kind)) > 0;
 }
 
+std::vector<Contradiction> LossContradictions(absl::string_view task_type, bool balanced,
+                                              bool weights, double label_smoothing) {
+  std::vector<Contradiction> all;
+  if ((balanced || weights || label_smoothing > 0) && task_type != "classification") {
+    all.push_back({"train.loss", "has class weights or label smoothing, which need classes"});
+  }
+  if (balanced && weights) {
+    all.push_back({"train.loss.weights", "contradicts class_weights: balanced"});
+  }
+  return all;
+}
+
+std::optional<Contradiction> WarmUpContradiction(bool steps, bool epochs, bool share) {
+  if (steps + epochs + share <= 1) return std::nullopt;
+  return Contradiction{"train.schedule",
+                       "has more than one of warmup_steps, warmup_epochs, warmup_share"};
+}
+
 std::string NeedOfNetwork(absl::string_view network) {
   const plain::FieldInfo* const field = FindNetwork(network);
   return field == nullptr || field->needs == nullptr ? "" : field->needs;

@@ -32,6 +32,17 @@ double DefaultWeightDecay(absl::string_view optimizer_kind);
 // Whether the optimizer can look ahead along its momentum, as Nesterov's does.
 bool MayBeNesterov(absl::string_view optimizer_kind, std::optional<double> momentum);
 
+// A field of the spec, and why it contradicts others: "has more than one of ...".
+struct Contradiction {
+  std::string field;
+  std::string why;
+};
+// The contradictions of train.loss: classes are weighted in one way, and only where there are some.
+std::vector<Contradiction> LossContradictions(absl::string_view task_type, bool balanced,
+                                              bool weights, double label_smoothing);
+// That of train.schedule, whose warm-up has one length at most.
+std::optional<Contradiction> WarmUpContradiction(bool steps, bool epochs, bool share);
+
 // Rows of history and rows between them and what is predicted, of a forecast whose spec sets none.
 inline constexpr int64_t kDefaultWindow = 24, kDefaultHorizon = 1;
 

@@ -325,13 +325,9 @@ void CheckLoss(const v1::JobSpec& spec, const std::string& type, FieldChecker& c
     }
   }
   const bool balanced = train.loss().class_weights() == "balanced";
-  const bool of_classes =
-      balanced || train.loss().weights_size() > 0 || train.loss().label_smoothing() > 0;
-  if (of_classes && type != "classification") {
-    check.Add("train.loss", "has class weights or label smoothing, which need classes");
-  }
-  if (balanced && train.loss().weights_size() > 0) {
-    check.Add("train.loss.weights", "contradicts class_weights: balanced");
+  for (const Contradiction& wrong : LossContradictions(
+           type, balanced, train.loss().weights_size() > 0, train.loss().label_smoothing())) {
+    check.Add(wrong.field, wrong.why);
   }
 }
 
@@ -345,9 +341,9 @@ void CheckTrain(const v1::JobSpec& spec, const std::string& type, FieldChecker& 
     check.Add("train.optimizer.nesterov", "needs kind sgd with a momentum above 0");
   }
   const v1::ScheduleSpec& schedule = train.schedule();
-  if (schedule.has_warmup_steps() + schedule.has_warmup_epochs() + schedule.has_warmup_share() >
-      1) {
-    check.Add("train.schedule", "has more than one of warmup_steps, warmup_epochs, warmup_share");
+  if (const auto wrong = WarmUpContradiction(
+          schedule.has_warmup_steps(), schedule.has_warmup_epochs(), schedule.has_warmup_share())) {
+    check.Add(wrong->field, wrong->why);
   }
   if (train.shorten_sequences() &&
       (type != "forecasting" || !IsSequential(NetworkName(spec.model())))) {

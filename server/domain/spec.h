@@ -52,7 +52,7 @@ struct Spec {
   std::string device;                                         // cpu, cuda, or empty: any
   int batch = 0;                                              // 0: the Rank chooses
   std::string precision;                                      // empty: the Rank chooses
-  absl::Duration checkpoint_every = plain::TrainSpec().checkpoint_every;
+  absl::Duration checkpoint_every = absl::Minutes(1);
   int priority = 0;
   std::map<std::string, std::string> labels;
   bool has_test = false;    // there are rows to predict

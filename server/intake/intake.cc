@@ -138,8 +138,6 @@ Spec ToDomain(const v1::JobSpec& from) {
   to.device = from.resources().device();
   to.batch = from.train().batch();
   to.precision = from.train().precision();
-  to.checkpoint_every =
-      absl::Milliseconds(TimeUtil::DurationToMilliseconds(from.train().checkpoint_every()));
   to.priority = from.priority();
   to.labels.insert(from.labels().begin(), from.labels().end());
   to.has_test = !from.data().test().empty();
@@ -379,6 +377,11 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
   data->set_train((*train)->path);
   if (*test != nullptr) data->set_test((*test)->path);
   checked.spec = ToDomain(checked.resolved);
+  std::optional<absl::Duration> every;
+  if (const v1::TrainSpec& asked = checked.resolved.train(); asked.has_checkpoint_every()) {
+    every = absl::Milliseconds(TimeUtil::DurationToMilliseconds(asked.checkpoint_every()));
+  }
+  checked.spec.checkpoint_every = CheckpointEvery(every, DeadlineOf(checked.spec, now) - now);
   checked.spec.train_bytes = (*train)->bytes;
   checked.spec.test_bytes = *test == nullptr ? 0 : (*test)->bytes;
   checked.train_media = LoadOf(*data, train->get());

@@ -136,6 +136,10 @@ absl::Time DeadlineOf(const Spec& spec, absl::Time accepted_at) {
   return deadline;
 }
 
+absl::Duration CheckpointEvery(std::optional<absl::Duration> asked, absl::Duration job_time) {
+  return asked.value_or(std::clamp(job_time / 20, absl::Seconds(1), absl::Minutes(1)));
+}
+
 absl::Duration RetryDelay(int retries, absl::Duration left) {
   const int doublings = std::clamp(retries - 1, 0, 20);
   const absl::Duration delay =

@@ -130,6 +130,10 @@ TaskState SettledState(const Task& task);
 // B11. With both, the earlier one counts; with neither, InfiniteFuture.
 absl::Time DeadlineOf(const Spec& spec, absl::Time accepted_at);
 
+// The time between a fold's checkpoints: as the spec asks, else by the Job's whole time, so that a
+// fold that is killed loses a twentieth of it at most. Between a second and a minute.
+absl::Duration CheckpointEvery(std::optional<absl::Duration> asked, absl::Duration job_time);
+
 // B13. The pause before a retry: doubled with each, and never more than a tenth of
 // what is left.
 absl::Duration RetryDelay(int retries, absl::Duration left);

@@ -29,7 +29,7 @@ struct Flags {
   bool request_ids = true;
 };
 
-// What all clients share.
+// The results of all clients.
 class Tally {
  public:
   explicit Tally(int jobs, int clients) : left_(jobs), clients_(clients) {}

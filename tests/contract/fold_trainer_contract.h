@@ -1,5 +1,5 @@
-// What every program that trains folds keeps (worker/task/fold_trainer.h), over the protocol of
-// its lines. A program's test instantiates the suite:
+// Tests that a program that trains folds keeps the contract of worker/task/fold_trainer.h, over the
+// protocol of its lines. A program's test instantiates the suite:
 //   INSTANTIATE_TEST_SUITE_P(Network, FoldTrainerContractTest,
 //   testing::Values(TrainerProgram{...}));
 #pragma once

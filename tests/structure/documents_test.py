@@ -16,7 +16,7 @@ GOOD = {
     "server/main.cc": '// See docs/SPEC.md, "Spec".\n',
 }
 
-# What replaces a file -> what must be said, and where.
+# The text that replaces a file -> the complaint that must follow, and its place.
 BAD = [
     ("README.md", "\n[x](docs/NONE.md)\n", "README.md:2: the link docs/NONE.md leads nowhere"),
     ("README.md", "\n[over\ntwo lines](docs/NONE.md)\n", "README.md:3: the link docs/NONE.md leads nowhere"),

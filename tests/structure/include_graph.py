@@ -113,7 +113,7 @@ _NO_DECISION_NEEDS = re.compile(
     r"filesystem|random|unistd\.h|fcntl\.h|poll\.h|signal\.h|sys/.*|absl/synchronization/.*|"
     r"absl/random/.*|absl/time/clock\.h|nlohmann/.*|openssl/.*)$")
 
-# What reads files, clocks or other programs among our own headers.
+# Our own headers that read files or clocks or run other programs.
 _OWN_WITH_IO = ("common/base/clock.h", "common/base/durable_file.h", "common/base/log.h", "common/base/run_program.h",
                 "common/publish/publisher.h", "common/publish/prediction_files.h")
 

@@ -25,7 +25,7 @@ GOOD = {
     "tests/server/x_test.cc": '#include <sqlite3.h>\n#include "client/main.cc"\n',
 }
 
-# What is planted -> a part of what must be said about it.
+# A file that is planted -> a part of the complaint that must follow.
 BAD = [
     ("common/base/x.h", '#include "server/domain/job.h"', "common/base may not include server/domain"),
     ("common/base/x.h", '#include "proto/job.pb.h"', "common/base may not include proto"),

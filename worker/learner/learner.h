@@ -16,7 +16,7 @@
 #include "common/metrics/metrics.h"
 #include "worker/data/row_encoder.h"
 #include "worker/device/precision.h"
-#include "worker/learner/optimizer_spec.h"
+#include "worker/learner/optimizer_settings.h"
 #include "worker/learner/speed_paths.h"
 #include "worker/model/networks/model_spec.h"
 #include "worker/model/networks/parameter_layout.h"
@@ -42,7 +42,7 @@ struct LearnerOptions {
   MaskFunction mask_score = DefaultMetricFor("segmentation").kind().of_masks;
   // Regression: [outputs], see RowEncoder. Empty: 0 and 1.
   std::vector<double> target_mean, target_scale;
-  OptimizerSpec optimizer;
+  OptimizerSettings optimizer;
   // Gradients with a larger L2 norm over all parameters are scaled down to this norm, so that a
   // rare outlier does not upset the optimizer's moments. 0: no clipping.
   double clip_norm = 5;

@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "common/base/status_macros.h"
-#include "worker/learner/autocast.h"
+#include "worker/device/autocast.h"
 #include "worker/learner/learner_impl.h"
 #include "worker/learner/media_inputs.h"
 #include "worker/learner/mixup.h"

@@ -8,8 +8,8 @@
 #include "common/base/status_macros.h"
 #include "common/data/volume/overlap.h"
 #include "worker/data/volume_source.h"
+#include "worker/device/autocast.h"
 #include "worker/device/guard.h"
-#include "worker/learner/autocast.h"
 #include "worker/learner/learner_impl.h"
 #include "worker/learner/media_inputs.h"
 

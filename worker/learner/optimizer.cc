@@ -21,7 +21,7 @@ double NormOnHost(const at::Tensor& flat) {
   return std::sqrt(SumOfSquares(flat.const_data_ptr<float>(), flat.numel()));
 }
 
-Optimizer::Optimizer(const OptimizerSpec& spec, at::Tensor weights, bool fused)
+Optimizer::Optimizer(const OptimizerSettings& spec, at::Tensor weights, bool fused)
     : spec_(spec),
       weights_(std::move(weights)),
       fused_(fused && !weights_.is_cuda()),
@@ -81,7 +81,7 @@ float* Optimizer::SlotData(const char* name) const {
 void Optimizer::FusedStep(const float* gradient, double learning_rate, double gradient_scale) {
   float* weights = weights_.mutable_data_ptr<float>();
   const int64_t size = weights_.numel();
-  const OptimizerSpec& o = spec_;
+  const OptimizerSettings& o = spec_;
   switch (o.kind) {
     case OptimizerKind::kAdamW:
     case OptimizerKind::kAdam: {

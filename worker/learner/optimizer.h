@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "worker/learner/optimizer_spec.h"
+#include "worker/learner/optimizer_settings.h"
 
 namespace traind {
 
@@ -20,7 +20,7 @@ class Optimizer {
  public:
   // weights: [size] float32. fused: on the CPU a single loop of our own does the whole step;
   // otherwise, and on GPUs, torch's operators do.
-  Optimizer(const OptimizerSpec& spec, at::Tensor weights, bool fused);
+  Optimizer(const OptimizerSettings& spec, at::Tensor weights, bool fused);
 
   // gradient: [size] float32; may be changed. clip_norm: gradients with a larger L2 norm are
   // scaled down to it; 0: no clipping. found_inf: [1] float32, 1 skips the step
@@ -50,7 +50,7 @@ class Optimizer {
                         const std::optional<at::Tensor>& found_inf);
   float* SlotData(const char* name) const;
 
-  const OptimizerSpec spec_;
+  const OptimizerSettings spec_;
   const at::Tensor weights_;
   const bool fused_;
   std::map<std::string, at::Tensor> slots_;

@@ -1,4 +1,4 @@
-// What one program can train and predict with: the tasks that its process takes.
+// The contract of a program that trains and predicts: the tasks that its process takes.
 #pragma once
 
 #include <absl/status/status.h>

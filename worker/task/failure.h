@@ -24,7 +24,7 @@ absl::Status CollectiveTimeout(absl::Status status);  // COLLECTIVE_TIMEOUT
 absl::Status DivergedError(absl::string_view message);  // DIVERGED
 // Too little was done by the time that was given.
 absl::Status OutOfTimeError(absl::string_view message);  // STOPPED_IN_TIME
-// What the user asked for cannot be; for where OfUserFiles() would take it for the data's fault.
+// The user asked for something impossible; for places where OfUserFiles() would blame the data.
 absl::Status UserError(absl::string_view message);  // USER_ERROR, InvalidArgument
 // The user's data are not what they should be.
 absl::Status DataError(const absl::Status& status);  // DATA_ERROR

@@ -1,5 +1,5 @@
-// What trains a fold: the contract between the machinery of a process that works for a Worker
-// (worker/task/task_process.h) and whatever learns in it. A network keeps it
+// A fold trainer trains one fold. This is the contract between the machinery of a process that
+// works for a Worker (worker/task/task_process.h) and whatever learns in it. A network keeps it
 // (worker/train/trainer.h); so may anything else that can be resumed and can predict. Nothing
 // here needs LibTorch.
 //

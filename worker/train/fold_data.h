@@ -29,7 +29,7 @@ struct FoldData {
   // Volumes: an epoch takes so many patches of each, by rows of their own: row r of those
   // that are encoded is of row r modulo the table's. `rows.training` names them all.
   int64_t patches = 1;
-  // What the rows of each file have besides their columns; null: nothing.
+  // The images, texts or volumes of the rows of each file; null: they have none.
   std::shared_ptr<const MediaSource> media, test_media;
   std::vector<int64_t> image;  // ModelShape's
   PixelScale pixel_scale;      // of images

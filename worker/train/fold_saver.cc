@@ -18,6 +18,8 @@ namespace {
 constexpr int kCheckpointsKept = 2;
 // Whoever was told of a file may still be about to read it.
 constexpr size_t kInterimKept = 3;
+constexpr int kPauseOverWriting = 50;
+constexpr absl::Duration kLongestPause = absl::Minutes(1);
 constexpr int kMostOfTime = 20;  // a twentieth
 constexpr int kShareOfPast = 4;  // a quarter
 
@@ -34,7 +36,15 @@ FoldSaver::FoldSaver(FoldSaverOptions options, EventSink& sink, const Clock& clo
 
 bool FoldSaver::CheckpointDue() {
   return clock_.MonotonicNow() - last_checkpoint_ >= options_.checkpoint_every &&
-         Wait(absl::ZeroDuration());
+         Wait(absl::ZeroDuration()) &&
+         clock_.MonotonicNow() - last_checkpoint_ >= CheckpointPause();
+}
+
+// REQUIRES: nothing is being written.
+absl::Duration FoldSaver::CheckpointPause() const {
+  if (!options_.checkpoints_by_cost) return options_.checkpoint_every;
+  const absl::Duration by_cost = std::min(kPauseOverWriting * write_time_, kLongestPause);
+  return std::max(options_.checkpoint_every, by_cost);
 }
 
 bool FoldSaver::PredictionsDue(absl::Duration predict_time) {
@@ -62,6 +72,7 @@ void FoldSaver::WriteCheckpointNow(const ParameterLayout& layout, const Checkpoi
   const absl::Duration started = clock_.MonotonicNow();
   const std::string dir = AttemptDir(options_.job, options_.attempt);
   const auto saved = WriteCheckpoint(options_.state_dir, dir, layout, checkpoint);
+  write_time_ = clock_.MonotonicNow() - started;
   if (!saved.ok()) return Warn("checkpoint", saved.status());
   rank_protocol::CheckpointSaved message;
   message.attempt = options_.attempt;
@@ -71,7 +82,7 @@ void FoldSaver::WriteCheckpointNow(const ParameterLayout& layout, const Checkpoi
   message.sha256 = saved->sha256;
   message.bytes = saved->bytes;
   message.best_metric = checkpoint.best_metric;
-  message.save_ms = absl::ToInt64Milliseconds(clock_.MonotonicNow() - started);
+  message.save_ms = absl::ToInt64Milliseconds(write_time_);
   sink_.Send(message);
   RememberScore(checkpoint.step, score);
   std::set<int64_t> best;
@@ -121,15 +132,15 @@ void FoldSaver::WritePredictionsNow(rank_protocol::FoldSaved saved, int64_t numb
   saved.oof_sha256 = files->oof_sha256;
   saved.test = files->test;
   saved.test_sha256 = files->test_sha256;
-  Tell(saved);
+  SendUnlessOver(saved);
   interim_.push_back(*files);
   ForgetOldPredictions();
 }
 
-void FoldSaver::Tell(const rank_protocol::FoldSaved& saved) {
-  const absl::MutexLock lock(&telling_);
-  if (told_last_) return;
-  told_last_ = saved.last;
+void FoldSaver::SendUnlessOver(const rank_protocol::FoldSaved& saved) {
+  const absl::MutexLock lock(&sending_);
+  if (sent_last_) return;
+  sent_last_ = saved.last;
   sink_.Send(saved);
 }
 
@@ -152,7 +163,7 @@ absl::Status FoldSaver::SaveLast(rank_protocol::FoldSaved saved, absl::Span<cons
   saved.oof_sha256 = files->oof_sha256;
   saved.test = files->test;
   saved.test_sha256 = files->test_sha256;
-  Tell(saved);
+  SendUnlessOver(saved);
   return absl::OkStatus();
 }
 

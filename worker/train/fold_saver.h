@@ -31,6 +31,9 @@ struct FoldSaverOptions {
   int fold = 0;
   int outputs = 1;
   absl::Duration checkpoint_every = absl::Seconds(60);
+  // Where writing one takes more than a fiftieth of checkpoint_every, the next one comes later,
+  // though within a minute.
+  bool checkpoints_by_cost = false;
   int keep_best = 0;  // checkpoints, besides the newest two
   Metric metric;
 };
@@ -39,7 +42,7 @@ struct FoldSaverOptions {
 // while the fold still trains costs a warning, not the fold.
 //
 // When: the first checkpoint as soon as there is something to save, then every
-// checkpoint_every. Predictions of better weights where they cost less than a
+// CheckpointPause(). Predictions of better weights where they cost less than a
 // twentieth of the time since the last ones, and that is a quarter of the time
 // trained: a killed fold loses a fifth of its work at most, and the number of files
 // grows with the logarithm of the time.
@@ -71,14 +74,15 @@ class FoldSaver {
   bool Wait(absl::Duration timeout) { return writer_.Wait(timeout); }
 
  private:
+  absl::Duration CheckpointPause() const;
   void WriteCheckpointNow(const ParameterLayout& layout, const Checkpoint& checkpoint,
                           std::optional<double> score);
   void RememberScore(int64_t step, std::optional<double> score);
   void WritePredictionsNow(rank_protocol::FoldSaved saved, int64_t number,
                            absl::Span<const float> oof, const TestAnswers& test);
   void ForgetOldPredictions();
-  // After the last ones none is told of any more: it would pass for newer.
-  void Tell(const rank_protocol::FoldSaved& saved) ABSL_LOCKS_EXCLUDED(telling_);
+  // Sends nothing after the last ones: a later message would pass for newer predictions.
+  void SendUnlessOver(const rank_protocol::FoldSaved& saved) ABSL_LOCKS_EXCLUDED(sending_);
   void Warn(absl::string_view what, const absl::Status& status);
 
   const FoldSaverOptions options_;
@@ -88,8 +92,10 @@ class FoldSaver {
   absl::Duration last_checkpoint_ = -absl::InfiniteDuration();
   absl::Duration last_predictions_;
   int64_t interim_number_ = 0;
-  absl::Mutex telling_;
-  bool told_last_ ABSL_GUARDED_BY(telling_) = false;
+  absl::Mutex sending_;
+  bool sent_last_ ABSL_GUARDED_BY(sending_) = false;
+  // Set by the writer's thread, read while it writes nothing.
+  absl::Duration write_time_;
   // Used by the writer's thread only.
   std::vector<std::pair<double, int64_t>> best_checkpoints_;  // score, step; best first
   std::deque<SavedPredictions> interim_;                      // on disk

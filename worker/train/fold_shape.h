@@ -1,4 +1,4 @@
-// What a fold's model takes and answers, without the fold's rows being made ready.
+// The shapes of a fold's model, its inputs and its answers, found without making the rows ready.
 #pragma once
 
 #include <absl/status/statusor.h>

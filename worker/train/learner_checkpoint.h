@@ -11,7 +11,8 @@ namespace traind {
 // whether the best weights are of a measured epoch; others are left out.
 void PutLearnerState(Learner::State state, Checkpoint& checkpoint);
 
-// What PutLearnerState has put there. The best weights are the weights where there are none.
+// Returns the state that PutLearnerState has put there. Where it has no best weights, the weights
+// take their place.
 Learner::State LearnerStateOf(const Checkpoint& checkpoint);
 
 }  // namespace traind

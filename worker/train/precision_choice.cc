@@ -21,7 +21,7 @@ constexpr double kLongStep = 0.02;  // seconds
 constexpr int StepsOfTimings(int timed) { return 2 * (1 + timed); }
 // Below this a step is dispatch, not arithmetic, and casts only add to it.
 constexpr double kLeastFlops = 1e8;
-// What a slow core does at least: for a guess before the first step.
+// A slow core computes at least as fast as this; it serves a guess before the first step.
 constexpr double kFlopsPerSecond = 2e10;
 constexpr double kMostOfTime = 0.05;
 constexpr double kLeastGain = 1.1;  // for the digits that bf16 gives up
@@ -104,7 +104,7 @@ struct StepTimes {
   int64_t rows = 0;  // of the steps
 };
 
-// What a step takes before and after `change`; the learner's state is put back. Nothing:
+// Times a step before and after `change`, then puts the learner's state back. Returns nothing where
 // the first steps have shown that there is no time to find out. parts: a part of a step will do.
 absl::StatusOr<std::optional<StepTimes>> CompareSteps(const PrecisionRequest& request, bool parts,
                                                       Learner& learner, Gang& gang,

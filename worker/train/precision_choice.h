@@ -28,8 +28,9 @@ struct PrecisionRequest {
   absl::Duration remaining = absl::InfiniteDuration();  // until training must stop
 };
 
-// What the device can do: a wish that it cannot fulfil becomes the nearest thing,
-// with a Decision. GPUs: bf16 from sm_80 on, fp16 below. CPU: fp32 unless asked.
+// Returns the precision that the device can compute in and that is nearest to the wished one;
+// another one than wished is a Decision. GPUs: bf16 from sm_80 on, fp16 below. CPU: fp32 unless
+// asked.
 Precision SupportedPrecision(const PrecisionRequest& request, EventSink& sink);
 
 // Sets the learner's precision, and returns it. On the CPU, where nothing is wanted

@@ -39,8 +39,8 @@ struct Schedule {
   double start_divisor = 1;   // one cycle: begins at peak / start_divisor,
   double end_divisor = 1;     // ends at that / end_divisor
 
-  // Of optimizer step `step`, from 0. Never negative; past the end what is planned for
-  // it (cosine, polynomial: `least`).
+  // Returns the rate of optimizer step `step`, which counts from 0; it is never negative. Steps
+  // beyond the last have the rate that is planned for the end (cosine, polynomial: `least`).
   double LearningRate(int64_t step) const;
 };
 

@@ -23,7 +23,8 @@ class StepTimer {
   absl::Duration total() const { return total_; }
   absl::Duration recent() const { return recent_; }
 
-  // Of the first steps, without the very first (allocation, kernel selection).
+  // Returns a quantile of the first steps; the very first one is left out, because it allocates and
+  // selects kernels.
   // REQUIRES: steps() > 0. share: 0.5 = the median.
   absl::Duration Quantile(double share) const {
     std::vector<absl::Duration> sorted(first_.begin() + (first_.size() > 1 ? 1 : 0), first_.end());

@@ -207,10 +207,10 @@ absl::Status Trainer::MakeRoom(const absl::Status& failed) {
   RETURN_IF_ERROR(learner_->ConsumeLoss().status());  // that of its first passes would count twice
   if (rung->window > 0) RETURN_IF_ERROR(ShortenWindow(rung->window));
   if (cuda_ != nullptr) cuda_->EmptyCache();
-  Say("memory",
-      absl::StrCat("out of memory at step ", step_, " of rank ", gang_->rank(), ": ",
-                   failed.message()),
-      rung->from, rung->to);
+  SendDecision("memory",
+               absl::StrCat("out of memory at step ", step_, " of rank ", gang_->rank(), ": ",
+                            failed.message()),
+               rung->from, rung->to);
   return absl::OkStatus();
 }
 
@@ -434,7 +434,7 @@ absl::Status Trainer::FallBack() {
   order_stale_ = true;
   gang_->MeetNext();
   if (gang_->leads()) {
-    Say("precision", absl::StrCat("the loss was not finite at step ", step), from, "fp32");
+    SendDecision("precision", absl::StrCat("the loss was not finite at step ", step), from, "fp32");
   }
   good_.reset();
   return absl::OkStatus();
@@ -469,7 +469,8 @@ void Trainer::PlanSchedule() {
   schedule_.total_steps = begun + (planned_epochs_ - epoch_) * EpochSteps();
 }
 
-void Trainer::Say(const std::string& rule, std::string cause, std::string from, std::string to) {
+void Trainer::SendDecision(const std::string& rule, std::string cause, std::string from,
+                           std::string to) {
   rank_protocol::Decision decision;
   decision.attempt = train_.attempt;
   decision.rule = rule;

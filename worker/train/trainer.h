@@ -64,7 +64,7 @@ class Trainer final : public FoldTrainer {
   double PeakRate() const;
   absl::Status ChooseTrainingPrecision(const Checkpoint* resumed);
   std::string ResolvedSettings() const;
-  void SayStarted();
+  void SendStarted();
 
   // The loop.
   absl::Status BeginEpoch();
@@ -100,14 +100,14 @@ class Trainer final : public FoldTrainer {
   // Rows of an optimizer step.
   int64_t GangStepRows() const { return step_rows_ * gang_->world_size(); }
   int64_t StepsPerEpoch() const;  // of all rows
-  // Of an epoch as the Plan wants it.
+  // The steps of an epoch as the Plan wants it.
   int64_t EpochSteps() const;
   int64_t EpochRows() const { return std::min(TrainingRows(), EpochSteps() * GangStepRows()); }
   int64_t ScheduleStep() const;
   void PlanSchedule();
   int64_t TrainingRows() const { return static_cast<int64_t>(data_.rows.training.size()); }
   rank_protocol::FoldSaved FoldSavedNow() const;
-  void Say(const std::string& rule, std::string cause, std::string from, std::string to);
+  void SendDecision(const std::string& rule, std::string cause, std::string from, std::string to);
   void Warn(std::string text);
 
   const rank_protocol::Train train_;

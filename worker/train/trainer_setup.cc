@@ -71,13 +71,14 @@ absl::Status Trainer::Start() {
     options.fold = train_.fold;
     options.outputs = data_.outputs;
     options.checkpoint_every = absl::Milliseconds(train_.checkpoint_every_ms);
+    options.checkpoints_by_cost = spec_.checkpoints_by_cost;
     options.keep_best = spec_.keep_best;
     options.metric = spec_.metric;
     saver_ = std::make_unique<FoldSaver>(options, sink_, clock_);
     SaveModelFile();
   }
   RETURN_IF_ERROR(Resume());
-  SayStarted();
+  SendStarted();
   validated_at_ = progress_at_ = clock_.MonotonicNow();
   progress_step_ = step_;
   usage_.emplace(threads_, cuda_ != nullptr, data_.shape().window == 1);
@@ -183,7 +184,8 @@ absl::Status Trainer::StartPretrained() {
   RETURN_IF_ERROR(learner_->Load(state));
   pretrained_ = report.Share();
   if (gang_->leads()) {
-    Say("pretrained", report.Text(3), "random", absl::StrCat(report.Share(), " parameters"));
+    SendDecision("pretrained", report.Text(3), "random",
+                 absl::StrCat(report.Share(), " parameters"));
   }
   return absl::OkStatus();
 }
@@ -216,8 +218,8 @@ absl::Status Trainer::ChooseTrainingPrecision(const Checkpoint* resumed) {
   ASSIGN_OR_RETURN(threads_, ChooseThreads(request, threads_, *learner_, *gang_, sink_));
   ASSIGN_OR_RETURN(const Precision chosen, ChoosePrecision(request, *learner_, *gang_, sink_));
   if (resumed != nullptr && gang_->leads() && resumed->precision != PrecisionName(chosen)) {
-    Say("precision", "resumed in another precision than the checkpoint's", resumed->precision,
-        std::string(PrecisionName(chosen)));
+    SendDecision("precision", "resumed in another precision than the checkpoint's",
+                 resumed->precision, std::string(PrecisionName(chosen)));
   }
   return absl::OkStatus();
 }
@@ -232,7 +234,7 @@ std::string Trainer::ResolvedSettings() const {
       pretrained_.empty() ? "" : " pretrained=", pretrained_);
 }
 
-void Trainer::SayStarted() {
+void Trainer::SendStarted() {
   rank_protocol::Started started;
   started.attempt = train_.attempt;
   started.parameters = TotalSize(learner_->layout());

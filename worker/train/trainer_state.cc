@@ -113,11 +113,12 @@ void Trainer::ChooseBatch(const Checkpoint* resumed) {
   batch_ = std::min(batch_, TrainingRows());
   if (step_rows_ == 0) step_rows_ = batch_ * spec_.accumulation;
   if (before > 0 && GangStepRows() != before && gang_->leads()) {
-    Say("batch",
-        absl::StrCat("resumed on ", world, " ranks with ", step_rows_,
-                     " rows each; the checkpoint has ", resumed->world_size, " with ",
-                     before / resumed->world_size),
-        absl::StrCat(before, " rows a step"), absl::StrCat(GangStepRows(), " rows a step"));
+    SendDecision("batch",
+                 absl::StrCat("resumed on ", world, " ranks with ", step_rows_,
+                              " rows each; the checkpoint has ", resumed->world_size, " with ",
+                              before / resumed->world_size),
+                 absl::StrCat(before, " rows a step"),
+                 absl::StrCat(GangStepRows(), " rows a step"));
   }
 }
 

@@ -27,6 +27,10 @@ absl::Status WrongField(absl::string_view path, absl::string_view expected) {
   return Wrong(absl::StrCat(path, ": expected ", expected));
 }
 
+absl::Status Wrong(const Contradiction& contradiction) {
+  return Wrong(absl::StrCat(contradiction.field, ": ", contradiction.why));
+}
+
 // A network of a newer engine must not be trained as another one.
 absl::Status CheckKnown(const std::vector<std::string>& unknown_keys) {
   for (absl::string_view key : unknown_keys) {
@@ -72,7 +76,7 @@ void TakePretrained(const plain::JobSpec& json, TrainingSpec& spec) {
 
 absl::Status TakeOptimizer(const plain::TrainSpec& train, TrainingSpec& spec) {
   const plain::OptimizerSpec& from = train.optimizer;
-  spec.optimizer = OptimizerSpec(from);
+  spec.optimizer = OptimizerSettings(from);
   spec.optimizer.kind = *ParseOptimizer(from.kind);
   spec.optimizer.momentum = from.momentum.value_or(DefaultMomentum(from.kind));
   spec.optimizer.weight_decay = train.weight_decay.value_or(DefaultWeightDecay(from.kind));
@@ -105,25 +109,16 @@ absl::Status TakeLoss(const plain::JobSpec& json, TrainingSpec& spec) {
   objective.class_weights.assign(from.weights.begin(), from.weights.end());
   objective.huber_delta = from.huber_delta;
   spec.balanced_classes = from.class_weights == "balanced";
-  if (spec.balanced_classes && !from.weights.empty()) {
-    return WrongField("train.loss.weights", "nothing where class_weights is balanced");
-  }
-  const bool of_classes =
-      from.label_smoothing > 0 || spec.balanced_classes || !from.weights.empty();
-  if (of_classes && !spec.classification) {
-    return WrongField("train.loss", "no label smoothing and no class weights in a regression");
-  }
-  return absl::OkStatus();
+  const std::vector<Contradiction> wrong = LossContradictions(
+      json.task.type, spec.balanced_classes, !from.weights.empty(), from.label_smoothing);
+  return wrong.empty() ? absl::OkStatus() : Wrong(wrong[0]);
 }
 
 absl::Status TakeSchedule(const plain::ScheduleSpec& from, TrainingSpec& spec) {
   spec.schedule = from;
-  const int warmups = from.warmup_steps.has_value() + from.warmup_epochs.has_value() +
-                      from.warmup_share.has_value();
-  if (warmups > 1) {
-    return WrongField("train.schedule", "one of warmup_steps, warmup_epochs and warmup_share");
-  }
-  return absl::OkStatus();
+  const auto wrong = WarmUpContradiction(
+      from.warmup_steps.has_value(), from.warmup_epochs.has_value(), from.warmup_share.has_value());
+  return wrong ? Wrong(*wrong) : absl::OkStatus();
 }
 
 PatchChanges ChangesOf(const plain::AugmentSpec& augment) {
@@ -169,6 +164,7 @@ absl::Status TakeTrain(const plain::JobSpec& json, TrainingSpec& spec) {
   spec.accumulation = train.accumulation;
   spec.patience = static_cast<int>(train.patience);
   spec.shuffle = train.shuffle;
+  spec.checkpoints_by_cost = train.checkpoint_every == absl::ZeroDuration();
   spec.checkpoint_epochs = static_cast<int>(train.checkpoint_epochs);
   spec.keep_best = static_cast<int>(train.keep_best);
   if (!train.precision.empty()) spec.precision = PrecisionByName(train.precision);

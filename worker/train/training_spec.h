@@ -14,7 +14,7 @@
 #include "worker/data/patch_changes.h"
 #include "worker/device/precision.h"
 #include "worker/device/transport.h"
-#include "worker/learner/optimizer_spec.h"
+#include "worker/learner/optimizer_settings.h"
 #include "worker/learner/speed_paths.h"
 #include "worker/model/networks/model_spec.h"
 #include "worker/model/objective/objective.h"
@@ -22,10 +22,10 @@
 
 namespace traind {
 
-// What the learning rate is multiplied by, for each rank more.
+// How the learning rate grows with the number of Ranks.
 enum class RateScaling { kNone, kLinear, kSqrt };
 
-// Of volumes.
+// The patches that are cut from volumes.
 struct PatchSpec {
   Extent3 size{};
   int64_t per_volume = 0;  // in an epoch
@@ -52,7 +52,7 @@ struct TrainingSpec {
 
   Objective objective;
   bool balanced_classes = false;  // class weights from the fold's training rows
-  OptimizerSpec optimizer;
+  OptimizerSettings optimizer;
   double learning_rate = 0;
   RateScaling rate_scaling = RateScaling::kNone;
   plain::ScheduleSpec schedule;
@@ -60,10 +60,11 @@ struct TrainingSpec {
   double ema_decay = 0;
   bool gradient_norm = false;  // reported although nothing is clipped
 
-  int checkpoint_epochs = 0;       // 0: by time alone
-  int keep_best = 0;               // checkpoints, besides the newest
-  std::optional<bool> recompute;   // activations; none: when memory runs out
-  bool shorten_sequences = false;  // when memory runs out
+  bool checkpoints_by_cost = false;  // the spec asks for no time between them
+  int checkpoint_epochs = 0;         // 0: by time alone
+  int keep_best = 0;                 // checkpoints, besides the newest
+  std::optional<bool> recompute;     // activations; none: when memory runs out
+  bool shorten_sequences = false;    // when memory runs out
   Transport transport = Transport::kAuto;
   plain::RendezvousSpec rendezvous;  // empty, 0: as the Worker says
   SpeedPaths paths;

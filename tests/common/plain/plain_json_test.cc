@@ -90,9 +90,7 @@ TEST(PlainJsonTest, AMemberIsChosenByItsName) {
 
 TEST(PlainJsonTest, RequiredFieldsAreMissed) {
   JobSpec spec;
-  EXPECT_EQ(CheckRequired(spec, "").message(), "api: is missing");
-  spec.api = "v1";
-  EXPECT_EQ(CheckRequired(spec, "").message(), "task.type: is missing");
+  EXPECT_EQ(CheckRequired(spec, "").message(), "data.train: is missing");
   spec.predict.emplace().from = "another";
   EXPECT_EQ(CheckRequired(spec, "").message(), "predict.data: is missing");
   EXPECT_EQ(CheckRequired(spec.data, "data").message(), "data.train: is missing");

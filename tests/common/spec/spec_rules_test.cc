@@ -195,7 +195,7 @@ TEST(SpecRulesTest, UnsetFieldsGetTheirDefaults) {
   EXPECT_EQ(spec.train().batch(), 0);       // auto
   EXPECT_EQ(spec.train().precision(), "");  // auto
   EXPECT_EQ(spec.train().patience(), 5);
-  EXPECT_EQ(spec.train().checkpoint_every().seconds(), 60);
+  EXPECT_FALSE(spec.train().has_checkpoint_every());  // follows the Job's time
   EXPECT_EQ(spec.resources().slots(), 1);
   EXPECT_EQ(spec.budget().policy(), "adaptive");
   EXPECT_EQ(spec.budget().plan_share(), 0.8);
@@ -242,8 +242,8 @@ std::string PrintedByProtobuf(const v1::JobSpec& spec) {
 
 TEST(SpecRulesTest, ADurationReplacesTheDefaultAndIsNotAddedToIt) {
   v1::JobSpec spec = GoodSpec();
-  spec.mutable_train()->mutable_checkpoint_every()->set_nanos(500'000'000);  // default: 60s
-  spec.mutable_budget()->mutable_reserve_least()->set_seconds(2);            // default: 400ms
+  spec.mutable_train()->mutable_checkpoint_every()->set_nanos(500'000'000);
+  spec.mutable_budget()->mutable_reserve_least()->set_seconds(2);  // default: 400ms
   const v1::JobSpec resolved = ResolveSpec(spec);
   EXPECT_EQ(resolved.train().checkpoint_every().seconds(), 0);
   EXPECT_EQ(resolved.train().checkpoint_every().nanos(), 500'000'000);
@@ -310,7 +310,7 @@ TEST(SpecRulesTest, JsonHasTheKeysThatRanksRead) {
       R"("preset":"","priority":0,)"
       R"("resources":{"device":"","slots":1},"task":{"metric":"accuracy",)"
       R"("type":"classification"},"train":{"accumulation":1,"batch":0,)"
-      R"("checkpoint_epochs":0,"checkpoint_every":"60s","clip_norm":5,"collective":"",)"
+      R"("checkpoint_epochs":0,"clip_norm":5,"collective":"",)"
       R"("ema":0,"epochs":20,"gradient_norm":false,"keep_best":0,"learning_rate":0,)"
       R"("loss":{"class_weights":"none","huber_delta":1,"kind":"","label_smoothing":0,)"
       R"("weights":[]},"optimizer":{"alpha":0.99,"beta1":0.9,"beta2":0.999,"eps":1e-08,)"

@@ -84,7 +84,7 @@ TEST_F(IntakeTest, AGoodSpecBecomesAJob) {
   EXPECT_EQ(job.spec.epochs, 20);
   EXPECT_EQ(job.spec.patience, 0);
   EXPECT_EQ(job.spec.slots, 1);
-  EXPECT_EQ(job.spec.checkpoint_every, absl::Seconds(60));
+  EXPECT_EQ(job.spec.checkpoint_every, absl::Seconds(3));
   EXPECT_TRUE(job.spec.has_test);
   EXPECT_EQ(job.spec.train_bytes, 35);
   EXPECT_EQ(job.spec.test_bytes, 15);

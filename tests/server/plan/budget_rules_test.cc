@@ -326,5 +326,13 @@ TEST(FairStopTest, WithoutADeadlineNothingStops) {
   EXPECT_EQ(FairStop(At(0), At(0), absl::InfiniteFuture(), 4, 1, Cost(1)), absl::InfiniteFuture());
 }
 
+TEST(CheckpointEveryTest, FollowsTheTimeOfTheJobWhereTheSpecAsksForNone) {
+  EXPECT_EQ(CheckpointEvery(std::nullopt, absl::Minutes(10)), absl::Seconds(30));
+  EXPECT_EQ(CheckpointEvery(std::nullopt, absl::Seconds(5)), absl::Seconds(1));
+  EXPECT_EQ(CheckpointEvery(std::nullopt, absl::Hours(5)), absl::Minutes(1));
+  EXPECT_EQ(CheckpointEvery(std::nullopt, absl::InfiniteDuration()), absl::Minutes(1));
+  EXPECT_EQ(CheckpointEvery(absl::Milliseconds(100), absl::Hours(5)), absl::Milliseconds(100));
+}
+
 }  // namespace
 }  // namespace traind

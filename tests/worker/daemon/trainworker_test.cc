@@ -19,7 +19,7 @@
 
 extern char** environ;
 
-// Of the sanitizers' run times; absent without.
+// The sanitizers' run times define these; without sanitizers they are null.
 extern "C" {
 __attribute__((weak)) void __asan_init();
 __attribute__((weak)) void __tsan_init();

@@ -47,7 +47,7 @@ TEST_F(CoreTest, ATrainTaskRunsFromStartToCompleted) {
   EXPECT_EQ(Sent<rp::Train>().size(), 2u);
 }
 
-// What the field by field tests below compare is only worth something where all is set.
+// The field by field tests below prove something only where every field is set.
 template <class M>
 void ExpectAllSetBut(const M& message, const std::set<std::string>& left_out) {
   const auto unset = Shown(M{});

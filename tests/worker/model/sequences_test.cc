@@ -109,7 +109,7 @@ TEST(TransformerTest, ARowIsASequenceOfOneStep) {
 TEST(SequencesTest, InitialWeightsAreSpreadAsPyTorchSpreadsThem) {
   const Golden golden("sequences.safetensors");
   LearnerOptions options = Options(kWindow, 2, false);
-  // Of a uniform on [-a, a) the mean square is a^2 / 3; of a normal its variance.
+  // The mean square of a uniform distribution on [-a, a) is a^2 / 3, that of a normal its variance.
   const auto mean_square = [&](const char* architecture, const std::string& name) {
     options.model = ModelOf(architecture, architecture == absl::string_view("lstm")
                                               ? R"({"hidden":64})"

@@ -65,7 +65,7 @@ class Trained {
       weights.insert(weights.end(), values.begin(), values.end());
     }
     parameters_.Unpack(weights, parameters_.flat());
-    optimizer_.emplace(OptimizerSpec(), parameters_.flat(), /*fused=*/true);
+    optimizer_.emplace(OptimizerSettings(), parameters_.flat(), /*fused=*/true);
     Objective objective;
     objective.loss = run.classes ? LossKind::kCrossEntropy : LossKind::kMse;
     objective_.emplace(objective, std::vector<double>(), std::vector<double>(), c10::kCPU);

@@ -15,7 +15,7 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using Json = nlohmann::json;
 
-// What the program prints of a model; text, images and volumes are small.
+// Returns the program's list of a model's parameters; text, images and volumes are small.
 std::string ListOf(const Json& model, const std::string& needs) {
   const std::string shape = needs == "data.image"    ? " image=3,8,8"
                             : needs == "data.volume" ? " image=1,4,8,8"

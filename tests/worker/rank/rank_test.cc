@@ -98,7 +98,7 @@ TEST_F(RankGangTest, ARankThatStandsStillEndsTheOthersTaskByTheTimeout) {
   EXPECT_EQ(failed->reason, AttemptEndReason::kCollectiveTimeout) << failed->message;
 }
 
-// What listens must not be reachable from outside.
+// A listening port must not be reachable from outside.
 TEST_F(RankGangTest, TheRendezvousListensOnItsHostAlone) {
   TaskProgram zero(kRank);
   rp::Train train = Task(1, kForever);

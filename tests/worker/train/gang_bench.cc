@@ -1,4 +1,4 @@
-// What training in a gang costs: an MLP (64 inputs, 2 x 256, one output) or an LSTM (8
+// Measures the cost of training in a gang: an MLP (64 inputs, 2 x 256, one output) or an LSTM (8
 // inputs over 60 steps, 2 x 128) on R ranks of one thread against one rank alone, the same
 // rows per rank. One JSON line.
 //   gang_bench [BATCH [RANKS [TRANSPORT [ROUNDS [mlp|lstm]]]]]        512 2 auto 7 mlp
@@ -75,7 +75,7 @@ double CpuSeconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// Of so many steps.
+// Measures so many steps.
 Cost RunSteps(Learner& learner, int64_t batch, int64_t gang_rows, int64_t steps) {
   const auto started = std::chrono::steady_clock::now();
   const double cpu = CpuSeconds();

@@ -72,7 +72,7 @@ TEST_F(ShortenTest, WhenNothingElseIsLeftWindowsAreHalvedAndTrainingGoesOn) {
     EXPECT_TRUE(saved.complete);
     EXPECT_LT(saved.score, 0.7);  // the series' deviation: it learns
 
-    // What goes on from its checkpoint has windows as short.
+    // An Attempt that resumes from its checkpoint has windows as short.
     RecordingSink resumed;
     train.attempt = 2;
     train.epochs = 5;

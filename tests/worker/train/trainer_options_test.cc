@@ -1,4 +1,4 @@
-// What the spec's options do to a fold, and that none of them breaks a resume.
+// The spec's options change a fold as they say, and none of them breaks a resume.
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <gtest/gtest.h>

@@ -6,22 +6,18 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/relu.h>
-#include <torch/csrc/autograd/autograd.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <optional>
+#include <utility>
 #include <vector>
 
 #include "worker/model/kernels/norm_loops.h"
+#include "worker/model/networks/custom_gradient.h"
 
 namespace traind {
 namespace {
-
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 // Each part of this many rows is added up in float32. The sums of the parts are added up in
 // float64 in a fixed order, so the result does not depend on the number of threads.
@@ -182,45 +178,56 @@ void Backward(const at::Tensor& x, const at::Tensor& y, bool relu, const at::Ten
   });
 }
 
-struct NormFunction : torch::autograd::Function<NormFunction> {
-  // REQUIRES: x is in channels-last order, with more than one value per channel.
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                            const at::Tensor& bias, const std::optional<at::Tensor>& added,
-                            const at::Tensor& mean, const at::Tensor& variance, bool relu) {
-    const at::Tensor add = added.value_or(at::Tensor());
-    const BatchNorm norm{weight, bias, mean, variance};
-    const at::Tensor y = at::empty_like(x);
-    const at::Tensor statistics = at::empty({kStatistics, x.size(1)}, weight.options());
-    if (x.scalar_type() == at::kBFloat16) {
-      Forward<Bf16>(norm, x, add, relu, statistics, y);
-    } else {
-      Forward<float>(norm, x, add, relu, statistics, y);
-    }
-    const bool needs_y = add.defined() && relu;
-    ctx->save_for_backward({x, statistics, needs_y ? y : at::Tensor()});
-    ctx->saved_data["relu"] = relu;
-    ctx->saved_data["added"] = add.defined();
-    return y;
+// REQUIRES: x is in channels-last order, with more than one value per channel.
+// saved: x, the statistics, and the result where the backward pass reads it.
+at::Tensor NormForward(const BatchNorm& norm, const at::Tensor& x, const at::Tensor& add, bool relu,
+                       Tensors& saved) {
+  const at::Tensor y = at::empty_like(x);
+  const at::Tensor statistics = at::empty({kStatistics, x.size(1)}, norm.weight.options());
+  if (x.scalar_type() == at::kBFloat16) {
+    Forward<Bf16>(norm, x, add, relu, statistics, y);
+  } else {
+    Forward<float>(norm, x, add, relu, statistics, y);
   }
+  const bool needs_y = add.defined() && relu;
+  saved = {x, statistics, needs_y ? y : at::Tensor()};
+  return y;
+}
 
-  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
-    const variable_list saved = ctx->get_saved_variables();
-    const at::Tensor &x = saved[0], &statistics = saved[1], &y = saved[2];
-    const bool relu = ctx->saved_data["relu"].toBool();
-    const bool added = ctx->saved_data["added"].toBool();
-    const at::Tensor dy = gradients[0].to(x.scalar_type()).contiguous(x.suggest_memory_format());
-    const at::Tensor dx = at::empty_like(x);
-    const at::Tensor d_add = added ? at::empty_like(x) : at::Tensor();
-    const at::Tensor d_weight = at::empty({x.size(1)}, statistics.options());
-    const at::Tensor d_bias = at::empty_like(d_weight);
-    if (x.scalar_type() == at::kBFloat16) {
-      Backward<Bf16>(x, y.defined() ? y : x, relu, statistics, dy, d_add, dx, d_weight, d_bias);
-    } else {
-      Backward<float>(x, y.defined() ? y : x, relu, statistics, dy, d_add, dx, d_weight, d_bias);
-    }
-    return {dx, d_weight, d_bias, d_add, at::Tensor(), at::Tensor(), at::Tensor()};
+// Returns the gradients of x, weight, bias and, if something was added, of that.
+Tensors NormGradients(const Tensors& saved, const at::Tensor& gradient, bool added, bool relu) {
+  const at::Tensor &x = saved[0], &statistics = saved[1], &y = saved[2];
+  const at::Tensor dy = gradient.to(x.scalar_type()).contiguous(x.suggest_memory_format());
+  const at::Tensor dx = at::empty_like(x);
+  const at::Tensor d_add = added ? at::empty_like(x) : at::Tensor();
+  const at::Tensor d_weight = at::empty({x.size(1)}, statistics.options());
+  const at::Tensor d_bias = at::empty_like(d_weight);
+  if (x.scalar_type() == at::kBFloat16) {
+    Backward<Bf16>(x, y.defined() ? y : x, relu, statistics, dy, d_add, dx, d_weight, d_bias);
+  } else {
+    Backward<float>(x, y.defined() ? y : x, relu, statistics, dy, d_add, dx, d_weight, d_bias);
   }
-};
+  Tensors all = {dx, d_weight, d_bias};
+  if (added) all.push_back(d_add);
+  return all;
+}
+
+at::Tensor NormInLoops(const BatchNorm& norm, const at::Tensor& x, const at::Tensor& add,
+                       bool relu) {
+  const bool added = add.defined();
+  Tensors inputs = {x, norm.weight, norm.bias};
+  if (added) inputs.push_back(add);
+  CustomGradient function;
+  function.forward = [norm, added, relu](const Tensors& given, Tensors& saved) {
+    const BatchNorm own{given[1], given[2], norm.running_mean, norm.running_var};
+    return NormForward(own, given[0], added ? given[3] : at::Tensor(), relu, saved);
+  };
+  function.backward = [added, relu](const Tensors& saved, const at::Tensor& gradient,
+                                    const std::vector<bool>&) {
+    return NormGradients(saved, gradient, added, relu);
+  };
+  return Apply(std::move(function), inputs);
+}
 
 }  // namespace
 
@@ -231,10 +238,7 @@ at::Tensor NormAddAct(const BatchNorm& norm, const at::Tensor& x, const at::Tens
   const bool alike =
       !add.defined() || (add.scalar_type() == x.scalar_type() && HasChannelsLast(add));
   if (loops && has_statistics && known && alike && x.is_cpu() && HasChannelsLast(x)) {
-    // A custom function takes no undefined tensors.
-    const auto added = add.defined() ? std::optional<at::Tensor>(add) : std::nullopt;
-    return NormFunction::apply(x, norm.weight, norm.bias, added, norm.running_mean,
-                               norm.running_var, relu);
+    return NormInLoops(norm, x, add, relu);
   }
   at::Tensor y =
       at::batch_norm(x, norm.weight, norm.bias, norm.running_mean, norm.running_var, has_statistics,

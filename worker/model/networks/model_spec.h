@@ -24,7 +24,7 @@ inline std::string NetworkName(const ModelSpec& spec) {
   return network == nullptr ? "" : network->name;
 }
 
-// What goes in and comes out. Numeric and categorical inputs are of each time step.
+// The shapes of inputs and outputs. Each time step has the numeric and the categorical inputs.
 struct ModelShape {
   int64_t numeric = 0;                 // columns of the numeric input
   std::vector<int64_t> cardinalities;  // of each categorical input

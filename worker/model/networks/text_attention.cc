@@ -5,7 +5,6 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,17 +13,11 @@
 
 #include "worker/model/kernels/dropout_mask.h"
 #include "worker/model/kernels/layer_loops.h"
+#include "worker/model/networks/custom_gradient.h"
 #include "worker/model/networks/dropout.h"
 
 namespace traind {
 namespace {
-
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
-struct Options : torch::CustomClassHolder {
-  TextAttentionOptions options;
-};
 
 PackedShape ShapeOf(const TextAttentionOptions& options, int64_t width) {
   PackedShape shape;
@@ -65,50 +58,46 @@ const float* DataOf(const at::Tensor& tensor) {
 }
 
 // relative is empty if attention is plain.
-struct Packed : torch::autograd::Function<Packed> {
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& query_key_value,
-                            const at::Tensor& relative, c10::intrusive_ptr<Options> held) {
-    const int64_t width = query_key_value.size(1) / 3;
-    const PackedShape shape = ShapeOf(held->options, width);
-    const auto columns = ColumnsOf(query_key_value.const_data_ptr<float>(), width, 3 * width);
-    const at::Tensor probabilities =
-        at::empty({shape.probability_count()}, query_key_value.options());
-    const at::Tensor factors = FactorsOf(held->options, shape.probability_count());
-    at::Tensor mixed = at::empty({query_key_value.size(0), width}, query_key_value.options());
-    PackedForward(shape, columns.query, columns.key, columns.value, RelativeOf(relative, width),
-                  DataOf(factors), probabilities.mutable_data_ptr<float>(),
-                  {mixed.mutable_data_ptr<float>(), width});
-    ctx->saved_data["options"] = c10::IValue::make_capsule(
-        c10::static_intrusive_pointer_cast<torch::CustomClassHolder>(held));
-    ctx->save_for_backward({query_key_value, relative, probabilities});
-    return mixed;
-  }
+// saved: query_key_value, relative, the probabilities.
+at::Tensor PackedAttention(const TextAttentionOptions& options, const at::Tensor& query_key_value,
+                           const at::Tensor& relative, Tensors& saved) {
+  const int64_t width = query_key_value.size(1) / 3;
+  const PackedShape shape = ShapeOf(options, width);
+  const auto columns = ColumnsOf(query_key_value.const_data_ptr<float>(), width, 3 * width);
+  const at::Tensor probabilities =
+      at::empty({shape.probability_count()}, query_key_value.options());
+  const at::Tensor factors = FactorsOf(options, shape.probability_count());
+  at::Tensor mixed = at::empty({query_key_value.size(0), width}, query_key_value.options());
+  PackedForward(shape, columns.query, columns.key, columns.value, RelativeOf(relative, width),
+                DataOf(factors), probabilities.mutable_data_ptr<float>(),
+                {mixed.mutable_data_ptr<float>(), width});
+  saved = {query_key_value, relative, probabilities};
+  return mixed;
+}
 
-  static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
-    const auto capsule = ctx->saved_data["options"].toCapsule();
-    const auto& options = static_cast<const Options&>(*capsule).options;
-    const variable_list saved = ctx->get_saved_variables();
-    const at::Tensor &query_key_value = saved[0], &relative = saved[1], &probabilities = saved[2];
-    const int64_t width = query_key_value.size(1) / 3;
-    const PackedShape shape = ShapeOf(options, width);
-    const auto columns = ColumnsOf(query_key_value.const_data_ptr<float>(), width, 3 * width);
-    const at::Tensor factors = FactorsOf(options, shape.probability_count());
-    const at::Tensor d_mixed = gradients[0].contiguous();
-    at::Tensor d = at::empty_like(query_key_value), d_relative;
-    const auto d_columns = ColumnsOf(d.mutable_data_ptr<float>(), width, 3 * width);
-    RelativeRows<float> relative_rows;
-    if (relative.numel() > 0) {
-      d_relative = at::empty_like(relative);
-      const auto rows = ColumnsOf(d_relative.mutable_data_ptr<float>(), width, 2 * width);
-      relative_rows = {rows.query, rows.key};
-    }
-    PackedBackward(shape, columns.query, columns.key, columns.value, RelativeOf(relative, width),
-                   DataOf(factors), probabilities.const_data_ptr<float>(),
-                   {d_mixed.const_data_ptr<float>(), width}, d_columns.query, d_columns.key,
-                   d_columns.value, relative_rows);
-    return {d, d_relative, {}};
+// Returns the gradients of query_key_value and relative.
+Tensors PackedGradients(const TextAttentionOptions& options, const Tensors& saved,
+                        const at::Tensor& gradient) {
+  const at::Tensor &query_key_value = saved[0], &relative = saved[1], &probabilities = saved[2];
+  const int64_t width = query_key_value.size(1) / 3;
+  const PackedShape shape = ShapeOf(options, width);
+  const auto columns = ColumnsOf(query_key_value.const_data_ptr<float>(), width, 3 * width);
+  const at::Tensor factors = FactorsOf(options, shape.probability_count());
+  const at::Tensor d_mixed = gradient.contiguous();
+  at::Tensor d = at::empty_like(query_key_value), d_relative;
+  const auto d_columns = ColumnsOf(d.mutable_data_ptr<float>(), width, 3 * width);
+  RelativeRows<float> relative_rows;
+  if (relative.numel() > 0) {
+    d_relative = at::empty_like(relative);
+    const auto rows = ColumnsOf(d_relative.mutable_data_ptr<float>(), width, 2 * width);
+    relative_rows = {rows.query, rows.key};
   }
-};
+  PackedBackward(shape, columns.query, columns.key, columns.value, RelativeOf(relative, width),
+                 DataOf(factors), probabilities.const_data_ptr<float>(),
+                 {d_mixed.const_data_ptr<float>(), width}, d_columns.query, d_columns.key,
+                 d_columns.value, relative_rows);
+  return {d, d_relative};
+}
 
 // The buckets of i - j, [T, T], where T is the length of the longest sample.
 at::Tensor BucketsOf(const RelativeBuckets& buckets, int64_t longest, c10::Device device) {
@@ -125,11 +114,17 @@ at::Tensor BucketsOf(const RelativeBuckets& buckets, int64_t longest, c10::Devic
 at::Tensor TextAttention(const at::Tensor& query_key_value, const at::Tensor& relative,
                          const TextAttentionOptions& options) {
   if (query_key_value.is_cuda()) return PaddedAttention(query_key_value, relative, options);
-  auto held = c10::make_intrusive<Options>();
-  held->options = options;
   const at::Tensor rows = relative.defined() ? relative.to(at::kFloat).contiguous()
                                              : at::empty({0}, query_key_value.options());
-  return Packed::apply(query_key_value.to(at::kFloat).contiguous(), rows, std::move(held));
+  CustomGradient function;
+  function.forward = [options](const Tensors& inputs, Tensors& saved) {
+    return PackedAttention(options, inputs[0], inputs[1], saved);
+  };
+  function.backward = [options](const Tensors& saved, const at::Tensor& gradient,
+                                const std::vector<bool>&) {
+    return PackedGradients(options, saved, gradient);
+  };
+  return Apply(std::move(function), {query_key_value.to(at::kFloat).contiguous(), rows});
 }
 
 at::Tensor PaddedAttention(const at::Tensor& query_key_value, const at::Tensor& relative,

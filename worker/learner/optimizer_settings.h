@@ -1,5 +1,4 @@
-// The optimizer of a training, as the Job's spec states it. Names, formulas and
-// defaults are PyTorch's.
+// The settings of a training's optimizer. Names, formulas and defaults are PyTorch's.
 #pragma once
 
 #include <absl/strings/string_view.h>
@@ -39,9 +38,9 @@ inline std::optional<OptimizerKind> ParseOptimizer(absl::string_view name) {
   return std::nullopt;
 }
 
-// The settings of all kinds, with the defaults of proto/job.proto.
-struct OptimizerSpec {
-  explicit OptimizerSpec(const plain::OptimizerSpec& spec = {})
+// An optimizer as it runs: the spec with the defaults that depend on its kind.
+struct OptimizerSettings {
+  explicit OptimizerSettings(const plain::OptimizerSpec& spec = {})
       : beta1(spec.beta1),
         beta2(spec.beta2),
         eps(spec.eps),
