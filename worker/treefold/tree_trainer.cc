@@ -255,15 +255,7 @@ absl::Status TreeTrainer::SendProbe() {
     const double at = share * static_cast<double>(sorted.size() - 1) + 0.5;
     return absl::ToDoubleSeconds(sorted[static_cast<size_t>(at)]);
   };
-  // Files: a disk of 100 MB/s, and syncs. The trees themselves cost about as much as the judging
-  // of the rounds so far, row by row.
-  const double test_rows = static_cast<double>(fold_.table->rows(Split::kTest));
-  const double validation_rows = static_cast<double>(fold_.rows.validation.size());
-  const double values = (test_rows + validation_rows) * fold_.outputs;
-  const double per_round =
-      absl::ToDoubleSeconds(judge_time_) / std::max(1.0, validation_rows) * test_rows;
-  predict_time_ = absl::Seconds(0.02 + values * sizeof(float) / 100e6 +
-                                per_round * static_cast<double>(spec_.rounds) / 4);
+  ASSIGN_OR_RETURN(predict_time_, EstimatePrediction(quantile(0.5)));
   rank_protocol::Probe probe;
   probe.attempt = train_.attempt;
   probe.step_s = quantile(0.5);
@@ -273,6 +265,30 @@ absl::Status TreeTrainer::SendProbe() {
   probe.predict_s = absl::ToDoubleSeconds(predict_time_);
   sink_.Send(probe);
   return absl::OkStatus();
+}
+
+// From a prediction of some rows with the rounds so far, for as many rounds as there will be time
+// for. round_s: what one takes.
+absl::StatusOr<absl::Duration> TreeTrainer::EstimatePrediction(double round_s) {
+  constexpr size_t kRows = 512;
+  const auto rows = absl::MakeConstSpan(fold_.rows.validation).subspan(0, kRows);
+  std::vector<float> answers(rows.size() * static_cast<size_t>(fold_.outputs));
+  const absl::Duration began = clock_.MonotonicNow();
+  RETURN_IF_ERROR(booster_->Predict(fold_.encoder->Encode(*fold_.table, Split::kTrain, rows),
+                                    rounds_, absl::MakeSpan(answers)));
+  const absl::Duration now = clock_.MonotonicNow();
+  const double per_row_and_round = absl::ToDoubleSeconds(now - began) /
+                                   static_cast<double>(rows.size()) / static_cast<double>(rounds_);
+  const double left_s = absl::ToDoubleSeconds(std::min(orders_.stop_at, orders_.deadline) - now);
+  const double planned =
+      static_cast<double>(std::min(spec_.rounds, orders_.epochs * spec_.RoundsPerEpoch()));
+  const double possible = static_cast<double>(rounds_) + std::max(0.0, left_s) / round_s;
+  const double test_rows = static_cast<double>(fold_.table->rows(Split::kTest));
+  // Files: a disk of 100 MB/s, and syncs.
+  const double values =
+      (test_rows + static_cast<double>(fold_.rows.validation.size())) * fold_.outputs;
+  return absl::Seconds(0.02 + values * sizeof(float) / 100e6 +
+                       per_row_and_round * test_rows * std::min(planned, possible));
 }
 
 void TreeTrainer::ReportProgress(absl::Duration now) {
