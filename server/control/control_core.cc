@@ -214,6 +214,7 @@ void ControlCore::Impl::Advance(JobEntry& entry) {
       AskReuse(entry);
       PlanWhenDue(entry);
       DropHopeless(entry);
+      StartTrials(entry);
     }
     if (FinalizingDue(entry)) EnterFinalizing(entry);
   }

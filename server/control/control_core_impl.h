@@ -23,6 +23,7 @@
 #include "server/control/end_reason.h"
 #include "server/plan/planner.h"
 #include "server/plan/quota_use.h"
+#include "server/plan/trials.h"
 #include "server/schedule/scheduler.h"
 
 namespace traind {
@@ -277,6 +278,8 @@ class ControlCore::Impl {
   absl::Time FinalizeAt(const JobEntry& entry) const;
   absl::Time SettleAt(const JobEntry& entry) const;
   absl::Time TrainEndOf(const JobEntry& entry) const;
+  // The same for a model that takes so long to stop and predict.
+  absl::Time TrainEndWith(const JobEntry& entry, double stop_s) const;
   struct StartRule {
     FoldCost cost;
     absl::Time train_end;
@@ -313,6 +316,13 @@ class ControlCore::Impl {
   void AddExtraSeed(JobEntry& entry, int epochs);
   // The place of a fold's model in Job::tasks, where a new one is made if it has none yet.
   int FindOrAddTask(JobEntry& entry, int fold, int trial, int seed);
+
+  // ---- further trials: trials.cc ----
+  TrialsInput TrialsOf(const JobEntry& entry) const;
+  bool FirstTrialNeedsMore(const Job& job) const;
+  void StartTrials(JobEntry& entry);
+  void MakeRoomForFolds(JobEntry& entry);
+  void DecideOnce(JobEntry& entry, std::string cause, std::string from, std::string to);
 
   // ---- quotas.cc ----
   struct Running {

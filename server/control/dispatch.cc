@@ -187,9 +187,10 @@ void ControlCore::Impl::StartFold(JobEntry& entry, int index, const Placement& p
   command.batch = task.retry_batch;
   task.epochs_done = command.resume.empty() ? 0 : task.checkpoint->epoch;
   if (command.resume.empty()) task.rows = 1;
-  task.epochs_planned = plan.epochs;
-  command.epochs = plan.epochs;
-  command.row_share = plan.rows;
+  // A further trial has its own epochs, which no rule cuts.
+  command.epochs = task.trial > 0 ? EpochsOf(entry.view().spec, task.trial) : plan.epochs;
+  command.row_share = task.trial > 0 ? 1 : plan.rows;
+  task.epochs_planned = command.epochs;
   command.stop_at = stop_at;
   command.plan_cut = PlanCut(entry.view());
   live.epochs = command.epochs;

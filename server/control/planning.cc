@@ -83,6 +83,7 @@ const FoldCost& ControlCore::Impl::TypicalFold(const JobEntry& entry) const {
   if (!entry.pace.typical) {
     std::vector<FoldCost> costs;
     for (size_t i = 1; i < entry.view().tasks.size(); ++i) {
+      if (entry.view().tasks[i].trial > 0) continue;  // other models cost other times
       const FoldCost cost = CostOfFold(entry, static_cast<int>(i));
       if (cost.known()) costs.push_back(cost);
     }
@@ -107,10 +108,15 @@ absl::Time ControlCore::Impl::SettleAt(const JobEntry& entry) const {
 }
 
 absl::Time ControlCore::Impl::TrainEndOf(const JobEntry& entry) const {
+  return TrainEndWith(entry, 0);
+}
+
+absl::Time ControlCore::Impl::TrainEndWith(const JobEntry& entry, double stop_s) const {
   const Window window = WindowOf(entry);
   const Spec& spec = entry.view().spec;
-  const absl::Time end = TrainEnd(
-      window, spec, Reserve(window, spec, StopSeconds(TypicalFold(entry)), FinalizeLeadOf(entry)));
+  stop_s = std::max(stop_s, StopSeconds(TypicalFold(entry)));
+  const absl::Time end =
+      TrainEnd(window, spec, Reserve(window, spec, stop_s, FinalizeLeadOf(entry)));
   return window.bounded() ? std::min(end, QuotaEndOf(entry)) : end;
 }
 
@@ -249,6 +255,7 @@ void ControlCore::Impl::Replan(JobEntry& entry, Trigger trigger) {
   in.cost = TypicalFold(entry);
   for (size_t i = 1; i < job.tasks.size(); ++i) {
     const Task& task = job.tasks[i];
+    if (task.trial > 0) continue;  // the Plan is that of trial 0
     FoldView view{task.fold,
                   task.state,
                   task.attempts > 0 || !task.from_job.empty(),
@@ -287,7 +294,7 @@ void ControlCore::Impl::Replan(JobEntry& entry, Trigger trigger) {
     Edit(entry).plans.push_back(out.plan);
   }
   ApplyFolds(entry, out, folds_before);
-  ApplyExtraSeeds(entry, out);
+  if (job.spec.trials.size() < 2) ApplyExtraSeeds(entry, out);
   SendReplans(entry);
 }
 
@@ -304,7 +311,7 @@ void ControlCore::Impl::ApplyFolds(JobEntry& entry, const PlanOutput& out, int f
       back.epochs_planned = out.plan.epochs;
       continue;
     }
-    if (IsTerminal(task.state)) continue;
+    if (IsTerminal(task.state) || task.trial > 0) continue;
     const bool named =
         std::find(out.dropped.begin(), out.dropped.end(), task.fold) != out.dropped.end();
     if (first && task.state == TaskState::kPending && (task.fold >= out.plan.folds || named)) {
@@ -324,7 +331,8 @@ void ControlCore::Impl::DropHopeless(JobEntry& entry) {
   for (size_t i = 1; i < tasks; ++i) {
     const Task& task = entry.view().tasks[i];
     if (task.state != TaskState::kPending || now_ <= rule.Latest(task)) continue;
-    dropped.push_back(ModelText(task));
+    // Models of further trials come and go as time allows.
+    if (task.trial == 0) dropped.push_back(ModelText(task));
     SettleFold(entry, static_cast<int>(i), task.message.empty() ? "no time left" : task.message);
   }
   if (dropped.empty()) return;
@@ -349,6 +357,10 @@ absl::Time ControlCore::Impl::StopOf(const JobEntry& entry, const LiveAttempt* l
   const absl::Time train_end = TrainEndOf(entry);
   if (train_end == absl::InfiniteFuture()) return train_end;
   const Job& job = entry.view();
+  // No model waits for the slots of one of a further trial; its prediction may take longer.
+  if (live && job.tasks[static_cast<size_t>(live->task)].trial > 0) {
+    return TrainEndWith(entry, StopSeconds(CostOfFold(entry, live->task)));
+  }
   int running = 0, pending = 0, position = 0;
   for (size_t i = 1; i < job.tasks.size(); ++i) {
     const Task& task = job.tasks[i];
@@ -379,21 +391,23 @@ void ControlCore::Impl::SendReplans(JobEntry& entry) {
     LiveAttempt* live = OpenAttempt(job.tasks[i]);
     if (!live || live->stop_sent || !workers_[live->worker].attached) continue;
     const absl::Time stop_at = StopOf(entry, live);
-    bool tell =
-        live->epochs != plan.epochs || live->rows != plan.rows || live->plan_cut != plan_cut;
+    const bool further = job.tasks[i].trial > 0;
+    const int epochs = further ? EpochsOf(job.spec, job.tasks[i].trial) : plan.epochs;
+    const double rows = further ? 1 : plan.rows;
+    bool tell = live->epochs != epochs || live->rows != rows || live->plan_cut != plan_cut;
     if (stop_at != live->stop_at) {
       const absl::Duration change =
           stop_at > live->stop_at ? stop_at - live->stop_at : live->stop_at - stop_at;
       tell |= change > 0.1 * (live->stop_at - now_) && change > absl::Milliseconds(20);
     }
     if (!tell) continue;
-    live->epochs = plan.epochs;
-    live->rows = plan.rows;
+    live->epochs = epochs;
+    live->rows = rows;
     live->plan_cut = plan_cut;
     live->stop_at = stop_at;
     live->replanned_at = now_;
     turn_.replans.push_back(
-        {live->worker, live->id, plan.epochs, plan.rows, stop_at, job.deadline, plan_cut});
+        {live->worker, live->id, epochs, rows, stop_at, job.deadline, plan_cut});
   }
 }
 

@@ -42,6 +42,32 @@ void AddTimes(const Job& job, absl::Time now, JobReport& report) {
   report.queue_s = std::max(0.0, absl::ToDoubleSeconds(begun - job.accepted_at));
 }
 
+// A PREPARE counts as all slots, because no fold can run beside it before the table is there.
+std::optional<double> UsedShare(const Job& job) {
+  if (!IsTerminal(job.state) || job.deadline == absl::InfiniteFuture()) return std::nullopt;
+  const absl::Duration reserve =
+      job.plans.empty() ? absl::ZeroDuration() : job.plans.back().reserve;
+  const absl::Time end = job.deadline - reserve;
+  if (end <= job.accepted_at) return std::nullopt;
+  const double slots =
+      job.plans.empty() ? 1 : std::max(1, job.plans.back().parallel_folds * job.plans.back().ranks);
+  std::map<absl::Time, double> changes;  // of the slots at work
+  for (const Attempt& attempt : job.attempts) {
+    const double held =
+        attempt.kind == TaskKind::kTrain ? static_cast<double>(attempt.slots.size()) : slots;
+    changes[std::clamp(attempt.started_at, job.accepted_at, end)] += held;
+    changes[std::clamp(attempt.ended_at, job.accepted_at, end)] -= held;
+  }
+  double used_s = 0, at_work = 0;
+  absl::Time last = job.accepted_at;
+  for (const auto& [at, change] : changes) {
+    used_s += std::min(at_work, slots) * absl::ToDoubleSeconds(at - last);
+    at_work += change;
+    last = at;
+  }
+  return used_s / (slots * absl::ToDoubleSeconds(end - job.accepted_at));
+}
+
 std::string Count(int n, const char* noun) {
   return absl::StrCat(n, " more ", noun, n == 1 ? "" : "s");
 }
@@ -144,6 +170,8 @@ JobReport ReportOf(const Job& job, const std::vector<MetricPoint>& metrics, absl
   }
   if (trained > 0) report.epochs_done = epochs / trained;
   AddTimes(job, now, report);
+  report.used_share = UsedShare(job);
+  report.revisions = std::max(0, static_cast<int>(job.plans.size()) - 1);
   for (const Decision& d : job.decisions) {
     if (Cuts(d))
       report.cuts.push_back(absl::StrCat(d.from, " -> ", d.to, " (", d.rule, ": ", d.cause, ")"));

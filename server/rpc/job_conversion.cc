@@ -153,6 +153,8 @@ v1::Report ToProto(const JobReport& report) {
   to.set_folds_reused(report.folds_reused);
   to.set_models_asked(report.models_asked);
   to.set_models_trained(report.models_trained);
+  if (report.used_share) to.set_used_share(*report.used_share);
+  to.set_revisions(report.revisions);
   to.set_epochs_asked(report.epochs_asked);
   to.set_epochs_planned(report.epochs_planned);
   to.set_epochs_done(report.epochs_done);

@@ -380,7 +380,12 @@ void Checker::CheckFirst(const json& r, size_t begun) {
       Violation("job ", r["job"].get<std::string>(), ": a further model began while a fold waits");
     }
   }
-  if (r["plan"][1] < r["spec_folds"]) {
+  // Folds that were cut come back as long as others train; a further trial may be cheaper than
+  // what is left of them.
+  const bool trains = std::any_of(r["tasks"].begin() + 1, r["tasks"].end(), [](const json& task) {
+    return task[5] == 0 && task[0] == "RUNNING";
+  });
+  if (r["plan"][1] < r["spec_folds"] && (trains || r["spec_trials"] == 1)) {
     Violation("job ", r["job"].get<std::string>(), ": a further model began while folds are cut");
   }
 }
@@ -512,10 +517,17 @@ void Checker::CheckProgressTold(const json& r) {
 void Checker::CheckIdle(const std::string& id, const JobSeen& job) {
   const json& last = job.last;
   const json& truth = truths_.at(last["request"]);
-  if (last["quality"] != 3 || !truth["alone"] || truth["fixed"]) return;
+  if (last["quality"] < 2 || !truth["alone"] || truth["fixed"]) return;
   if (truth["interrupted"] || truth["reuses"]) return;
   const bool all = last["plan"][4] == last["spec_folds"].get<int>() * last["spec_seeds"].get<int>();
   const double left_s = static_cast<double>(job.true_deadline - job.terminal_at) / kSecond;
+  const double model_s = truth["whole_model_s"];
+  if (last["quality"] == 2 && job.true_deadline >= 0 && left_s > 2 * model_s + 2 &&
+      left_s > 0.1 * truth["window_s"].get<double>()) {
+    Violation("job ", id, " ended DEGRADED with ", left_s, " s of ", truth["window_s"].dump(),
+              " s left, and a model takes ", model_s, " s");
+  }
+  if (last["quality"] == 2) return;
   if (!all && job.true_deadline >= 0 && left_s > 2 * truth["whole_model_s"].get<double>() + 2) {
     Violation("job ", id, " ended with ", left_s, " s left and ", last["plan"][4].dump(),
               " models, of which one takes ", truth["whole_model_s"].dump(), " s");

@@ -311,9 +311,13 @@ void SimCoordinator::Publish(PublishCommand command) {
 }
 
 // In Job::tasks; 0: PREPARE.
-int SimCoordinator::PlaceOf(const Job& job, int fold, int seed) {
+template <class T>
+int SimCoordinator::PlaceOf(const Job& job, const T& model) {
   for (size_t i = 1; i < job.tasks.size(); ++i) {
-    if (job.tasks[i].fold == fold && job.tasks[i].seed == seed) return static_cast<int>(i);
+    const Task& task = job.tasks[i];
+    if (task.fold == model.fold && task.trial == model.trial && task.seed == model.seed) {
+      return static_cast<int>(i);
+    }
   }
   return 0;
 }
@@ -335,14 +339,16 @@ void SimCoordinator::RecordCommit(const Turn& turn) {
     record["spec_epochs"] = job->spec.epochs;
     record["spec_subsample"] = job->spec.subsample;
     record["spec_seeds"] = job->spec.seeds;
+    record["spec_trials"] = std::max<size_t>(1, job->spec.trials.size());
+    record["revisions"] = job->plans.size();
     record["quality"] = job->prediction ? static_cast<int>(job->prediction->quality) : 0;
     record["number"] = job->prediction ? job->prediction->number : 0;
     int complete = 0;
     nlohmann::json members = nlohmann::json::array();  // [task, attempt]
     if (job->prediction) {
       for (const Member& member : job->prediction->members) {
-        members.push_back({PlaceOf(*job, member.fold, member.seed), member.attempt});
-        complete += member.seed == 0 && member.complete;
+        members.push_back({PlaceOf(*job, member), member.attempt});
+        complete += !IsExtra(member) && member.complete;
       }
     }
     record["members"] = std::move(members);
@@ -356,7 +362,7 @@ void SimCoordinator::RecordCommit(const Turn& turn) {
     for (const Task& task : job->tasks) {
       tasks.push_back({Name(task.state), task.attempt, task.member ? task.member->attempt : 0,
                        task.member ? task.member->oof : "", task.member && task.member->complete,
-                       task.seed, task.epochs_done});
+                       task.seed + task.trial, task.epochs_done});
     }
     record["tasks"] = std::move(tasks);
     nlohmann::json starts = nlohmann::json::array();  // [checkpoint, failures, batch] by task
@@ -367,7 +373,7 @@ void SimCoordinator::RecordCommit(const Turn& turn) {
     record["starts"] = std::move(starts);
     nlohmann::json attempts = nlohmann::json::array();
     for (const Attempt& attempt : job->attempts) {
-      attempts.push_back({attempt.id, PlaceOf(*job, attempt.fold, attempt.seed),
+      attempts.push_back({attempt.id, PlaceOf(*job, attempt),
                           attempt.ended_at == absl::InfiniteFuture(), Name(attempt.end_reason),
                           attempt.worker, attempt.first_step});
     }

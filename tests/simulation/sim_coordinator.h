@@ -62,7 +62,9 @@ class SimCoordinator {
   void Reuse(ReuseCommand command);
   void ToWorker(const std::string& worker, std::function<void(SimWorker&, uint64_t)> deliver);
   void ArmWakeup(absl::Time at);
-  static int PlaceOf(const Job& job, int fold, int seed);
+  // model: the fold, trial and seed.
+  template <class T>
+  static int PlaceOf(const Job& job, const T& model);
   void RecordCommit(const Turn& turn);
   void Tell(const Reply& reply);
 

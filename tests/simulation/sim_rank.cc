@@ -141,7 +141,7 @@ void SimWorker::EndEpoch(Rank& rank) {
   facts::Epoch done;
   done.epoch = static_cast<int>(rank.epochs_done);
   done.step = done.epoch * truth.steps;
-  done.val_metric = done.best_metric = 1 - std::exp(-rank.epochs_done / 5);
+  done.val_metric = done.best_metric = truth.skill * (1 - std::exp(-rank.epochs_done / 5));
   done.row_share = rank.rows < 1 ? rows : 1;
   done.epoch_s = rank.epoch_s * done.row_share;
   done.evaluate_s = truth.evaluate_s;
@@ -241,9 +241,10 @@ bool SimWorker::SaveCheckpoint(Rank& rank) {
 facts::FoldSaved SimWorker::Predictions(const Rank& rank, bool complete) {
   facts::FoldSaved saved;
   saved.fold = rank.fold;
+  saved.trial = rank.trial;
   saved.seed = rank.seed;
   saved.complete = complete;
-  saved.score = 1 - std::exp(-rank.epochs_done / 5);
+  saved.score = rank.truth->skill * (1 - std::exp(-rank.epochs_done / 5));
   saved.epochs_done = EpochsTold(rank, rank.epochs_done);
   saved.oof = absl::StrCat("attempts/", rank.attempt, "/oof.npy");
   saved.oof_sha256 = absl::StrCat(rank.attempt, "@", rank.epochs_done);

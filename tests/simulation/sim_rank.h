@@ -13,6 +13,7 @@ struct SimWorker::Rank {
   const JobTruth* truth = nullptr;
   TaskKind kind = TaskKind::kTrain;
   int fold = -1;
+  int trial = 0;
   int seed = 0;
   absl::Time deadline, stop_at;
   int epochs = 0;

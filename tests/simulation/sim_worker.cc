@@ -147,6 +147,10 @@ void SimWorker::Receive(uint64_t session, const StartCommand& command, absl::Dur
   rank->attempt = command.attempt;
   rank->job = command.job;
   rank->truth = &truths_->at(command.job->request_id);
+  rank->trial = command.trial;
+  if (command.trial > 0) {
+    rank->truth = &rank->truth->trials[static_cast<size_t>(command.trial) - 1];
+  }
   rank->kind = command.kind;
   rank->fold = command.fold;
   rank->seed = command.seed;

@@ -30,9 +30,11 @@ struct JobTruth {
   int64_t steps = 50;  // per epoch
   double evaluate_s = 0.01;
   double predict_s = 0.05;
-  double probe_error = 1;  // what the probe says, over the truth
-  int early_stop = 0;      // patience runs out after so many epochs; 0: never
-  double saves = 0;        // chance of predictions from a running fold, per epoch
+  double probe_error = 1;             // what the probe says, over the truth
+  int early_stop = 0;                 // patience runs out after so many epochs; 0: never
+  double saves = 0;                   // chance of predictions from a running fold, per epoch
+  double skill = 1;                   // the score after many epochs
+  std::vector<JobTruth> trials = {};  // of the trials above 0
 };
 
 // What may go wrong, per seed.

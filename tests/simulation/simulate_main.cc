@@ -1,10 +1,12 @@
 // simulate [--seeds N] [--first S] [--seed S] [--history FILE] [--stop_at_first 1]
 // Runs seeds and prints one JSON summary line; each violation on a line of its own
 // before it. Exits 1 if there was one. --stop_at_first 1: after the first seed with one.
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,14 @@ std::vector<std::string> Violations(const Outcome& outcome, uint64_t seed) {
     found.push_back(std::move(lost));
   }
   return found;
+}
+
+void AddRevisions(const Outcome& outcome, std::vector<int>& revisions) {
+  std::map<std::string, int> by_job;  // of the last record
+  for (const nlohmann::json& record : outcome.history) {
+    if (record["kind"] == "job") by_job[record["job"]] = record["revisions"];
+  }
+  for (const auto& [job, plans] : by_job) revisions.push_back(std::max(0, plans - 1));
 }
 
 }  // namespace
@@ -53,6 +63,7 @@ int main(int argc, char** argv) {
   uint64_t broken = 0, violations = 0, jobs = 0, measured = 0;
   int64_t turns = 0;
   double productive = 0;
+  std::vector<int> revisions;  // of each Job's Plan, the first one not counted
   for (uint64_t seed = first; seed < first + seeds; ++seed) {
     const Outcome outcome = Simulate(seed);
     if (!history_file.empty()) {
@@ -61,6 +72,7 @@ int main(int argc, char** argv) {
     }
     jobs += static_cast<uint64_t>(outcome.jobs);
     turns += outcome.turns;
+    AddRevisions(outcome, revisions);
     const auto found = Violations(outcome, seed);
     for (const std::string& violation : found) {
       std::cout << "seed " << seed << ": " << violation << "\n";
@@ -88,6 +100,12 @@ int main(int argc, char** argv) {
                             {"wall_s", wall}};
   summary["productive_ratio"] =
       measured > 0 ? nlohmann::json(productive / static_cast<double>(measured)) : nullptr;
+  if (!revisions.empty()) {
+    std::sort(revisions.begin(), revisions.end());
+    summary["revisions_median"] = revisions[revisions.size() / 2];
+    summary["revisions_p90"] = revisions[revisions.size() * 9 / 10];
+    summary["revisions_most"] = revisions.back();
+  }
   std::cout << summary.dump() << std::endl;
   return violations == 0 ? 0 : 1;
 }

@@ -25,6 +25,7 @@ class Scenario {
   void MakeMachines();
   void MakeJobs();
   JobTruth MakeTruth(const std::string& request);
+  static void AddTrials(JobTruth& truth, Chance& chance);
   void SubmitJob(const std::string& request, int tries);
   void SubmitConflict(const std::string& request);
   using MakeEvent = std::function<Event(CallId, const std::string& job)>;
@@ -159,7 +160,32 @@ JobTruth Scenario::MakeTruth(const std::string& request) {
     spec.cache_read = true;
   }
   if (chance.Happens(0.4)) spec.seeds = chance.Int(2, 3);
+  Chance of_trials(chance.Next());
+  if (spec.seeds == 1 && of_trials.Happens(0.6)) AddTrials(truth, of_trials);
   return truth;
+}
+
+// Trials that cost less or more than the first, are better or worse, and may end early.
+void Scenario::AddTrials(JobTruth& truth, Chance& chance) {
+  static const char* const kKinds[] = {"lightgbm", "xgboost", "mlp"};
+  const auto kind = [&chance] { return kKinds[chance.Int(0, 2)]; };
+  truth.spec.trials.push_back({"trial-0", kind(), truth.spec.epochs, 0});
+  // Without a deadline all of them are trained to their end.
+  const bool bounded = truth.spec.budget || truth.spec.deadline;
+  for (int t = bounded ? chance.Int(1, 12) : 2; t > 0; --t) {
+    JobTruth trial = truth;
+    trial.spec.trials.clear();
+    trial.trials.clear();
+    trial.step_s *= chance.LogUniform(0.2, bounded ? 10 : 1);
+    trial.evaluate_s *= chance.LogUniform(0.5, 4);
+    trial.predict_s *= chance.LogUniform(0.5, 4);
+    trial.skill = chance.Uniform(0.6, 1.05);
+    const int epochs = chance.Int(1, bounded ? 40 : truth.spec.epochs);
+    trial.early_stop = chance.Happens(0.5) ? chance.Int(1, epochs) : 0;
+    truth.spec.trials.push_back(
+        {absl::StrCat("trial-", truth.spec.trials.size()), kind(), epochs, 0});
+    truth.trials.push_back(std::move(trial));
+  }
 }
 
 void Scenario::MakeJobs() {

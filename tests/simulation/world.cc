@@ -67,9 +67,10 @@ absl::StatusOr<PublishedPrediction> Disk::Publish(const PublishRequest& request,
   if (full) return absl::ResourceExhaustedError("disk full");
   Files& files = files_[request.job];
   for (const Member& member : request.members) {
-    const auto same = std::find_if(
-        files.members.begin(), files.members.end(),
-        [&](const Member& m) { return m.fold == member.fold && m.seed == member.seed; });
+    const auto same =
+        std::find_if(files.members.begin(), files.members.end(), [&](const Member& m) {
+          return m.fold == member.fold && m.trial == member.trial && m.seed == member.seed;
+        });
     if (same == files.members.end()) {
       files.members.push_back(member);
     } else if (std::make_pair(member.complete, member.attempt) >
@@ -81,7 +82,7 @@ absl::StatusOr<PublishedPrediction> Disk::Publish(const PublishRequest& request,
   PublishedPrediction next;
   next.members = files.members;
   const auto complete = std::count_if(next.members.begin(), next.members.end(),
-                                      [](const Member& m) { return m.seed == 0 && m.complete; });
+                                      [](const Member& m) { return !IsExtra(m) && m.complete; });
   next.quality = next.members.empty()                                  ? Quality::kFloor
                  : complete == request.spec_folds && !request.plan_cut ? Quality::kFull
                                                                        : Quality::kDegraded;

@@ -57,6 +57,23 @@ Job CutJob() {
   return job;
 }
 
+TEST(JobReportTest, TheUsedShareIsOfTheWindowBeforeTheReserve) {
+  Job job = CutJob();
+  EXPECT_FALSE(ReportOf(job, {}, At(30)).used_share) << "it has no deadline";
+  job.deadline = At(45);
+  job.plans.back().reserve = absl::Seconds(5);
+  job.plans.back().parallel_folds = 3;
+  // Of 3 x 40 s: PREPARE 3 x 1 s, folds 20.5 s and 2 x 10.5 s.
+  EXPECT_NEAR(*ReportOf(job, {}, At(30)).used_share, (3 + 20.5 + 21) / 120, 1e-9);
+  job.attempts[1].ended_at = absl::InfiniteFuture();
+  EXPECT_NEAR(*ReportOf(job, {}, At(30)).used_share, (3 + 38.5 + 21) / 120, 1e-9);
+  EXPECT_EQ(ReportOf(job, {}, At(30)).revisions, 0);
+  job.plans.resize(3, job.plans[0]);
+  EXPECT_EQ(ReportOf(job, {}, At(30)).revisions, 2);
+  job.state = JobState::kRunning;
+  EXPECT_FALSE(ReportOf(job, {}, At(30)).used_share);
+}
+
 TEST(JobReportTest, ModelsAreCountedBesideFolds) {
   Job job = CutJob();
   job.spec.seeds = 3;

@@ -1,0 +1,154 @@
+// Further trials (B9): their tasks come into a Job when a gang has nothing else to do.
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+
+#include "server/control/control_core_impl.h"
+#include "server/plan/trials.h"
+
+namespace traind {
+namespace {
+
+TrialFold::State ProgressOf(const Task& task) {
+  if (!IsTerminal(task.state)) return TrialFold::kBusy;
+  if (task.member) return TrialFold::kDone;
+  // One that never ran was only given back.
+  return task.attempts > 0 ? TrialFold::kFailed : TrialFold::kOpen;
+}
+
+std::string NameOf(const Trial& trial) {
+  return trial.name.empty() ? trial.kind : absl::StrCat(trial.name, " (", trial.kind, ")");
+}
+
+}  // namespace
+
+// What the settings of the trials have shown so far.
+TrialsInput ControlCore::Impl::TrialsOf(const JobEntry& entry) const {
+  const Job& job = entry.view();
+  TrialsInput in;
+  in.higher_is_better = job.spec.higher_is_better;
+  in.fold_rows = static_cast<double>(job.table.train_rows) / job.spec.folds;
+  in.left_s = absl::ToDoubleSeconds(TrainEndOf(entry) - now_) - entry.pace.overhead_s;
+  in.gangs = ParallelFolds(entry);
+  in.answer_known = job.prediction && !entry.publication.wanted && !entry.publication.running;
+  for (const Trial& trial : job.spec.trials) {
+    TrialView& view = in.trials.emplace_back();
+    view.kind = trial.kind;
+    view.folds.resize(static_cast<size_t>(job.spec.folds));
+  }
+  std::map<int64_t, double> seconds;
+  for (const Attempt& attempt : job.attempts) {
+    seconds[attempt.id] =
+        absl::ToDoubleSeconds(std::min(now_, attempt.ended_at) - attempt.started_at);
+  }
+  std::vector<int> measured(in.trials.size());
+  int busy = 0;
+  for (const Task& task : job.tasks) {
+    const auto trial = static_cast<size_t>(task.trial);
+    if (task.kind != TaskKind::kTrain || trial >= in.trials.size()) continue;
+    busy += !IsTerminal(task.state);
+    TrialView& view = in.trials[trial];
+    TrialFold& fold = view.folds[static_cast<size_t>(task.fold)];
+    fold.state = ProgressOf(task);
+    if (task.score) fold.score = *task.score;
+    const auto took = seconds.find(task.attempt);
+    if (took == seconds.end()) continue;
+    if (task.state == TaskState::kRunning) {
+      view.running_s = std::max(view.running_s, took->second);
+    } else if (task.state == TaskState::kDone) {
+      view.fold_s += took->second;
+      ++measured[trial];
+    }
+  }
+  for (size_t t = 0; t < in.trials.size(); ++t) {
+    if (measured[t] > 0) in.trials[t].fold_s /= measured[t];
+  }
+  in.idle = std::max(0, in.gangs - busy);
+  if (job.prediction) {
+    for (const Member& member : job.prediction->members) {
+      const auto trial = static_cast<size_t>(member.trial);
+      if (trial < in.trials.size()) in.trials[trial].answers = true;
+    }
+  }
+  return in;
+}
+
+// Folds of trial 0 that wait, or may come back as long as others of them train.
+bool ControlCore::Impl::FirstTrialNeedsMore(const Job& job) const {
+  if (FoldsWait(job)) return true;
+  return job.plans.back().folds < job.spec.folds &&
+         std::any_of(job.tasks.begin() + 1, job.tasks.end(), [](const Task& task) {
+           return !IsExtra(task) && task.state == TaskState::kRunning;
+         });
+}
+
+void ControlCore::Impl::StartTrials(JobEntry& entry) {
+  const Job& job = entry.view();
+  if (job.spec.trials.size() < 2 || job.plans.empty() || StopsTraining(job) || AwaitsReuse(entry)) {
+    return;
+  }
+  if (FirstTrialNeedsMore(job)) return MakeRoomForFolds(entry);
+  Task one_epoch;
+  one_epoch.epochs_planned = 1;
+  if (now_ > StartRuleOf(entry).Latest(one_epoch)) return;
+  const TrialsInput in = TrialsOf(entry);
+  const TrialsOutput out = ChooseTrials(in);
+  for (const int trial : out.worse) {
+    const Trial& of = job.spec.trials[static_cast<size_t>(trial)];
+    DecideOnce(entry,
+               absl::StrCat(job.spec.metric, " of ", NameOf(of),
+                            " is clearly worse than the best on the same folds, or it failed"),
+               absl::StrCat("trial ", trial, " on all folds"),
+               absl::StrCat("trial ", trial, " gets no more folds"));
+  }
+  if (out.no_gain) {
+    DecideOnce(entry,
+               absl::StrCat(kTrialsWithoutGain, " trials in a row gained no weight in the answer"),
+               "more trials as long as there is time", "more time is not expected to gain");
+  }
+  for (const NextFold& next : out.start) {
+    const int index = FindOrAddTask(entry, next.fold, next.trial, 0);
+    Task& task = EditDurably(entry).tasks[static_cast<size_t>(index)];
+    task.state = TaskState::kPending;
+    task.message.clear();
+    task.epochs_planned = EpochsOf(job.spec, next.trial);
+  }
+  if (out.start.empty()) return;
+  DecideOnce(entry,
+             absl::StrCat(Text(now_ - job.accepted_at),
+                          " used, and no fold of the first trial can "
+                          "use more; a fold of it took ",
+                          Text(absl::Seconds(in.trials[0].fold_s))),
+             absl::StrCat("models of ", NameOf(job.spec.trials[0])),
+             "models of further trials, as time allows");
+}
+
+// A Decision that a Job has once, also after a restart.
+void ControlCore::Impl::DecideOnce(JobEntry& entry, std::string cause, std::string from,
+                                   std::string to) {
+  for (const Decision& decision : entry.view().decisions) {
+    if (decision.rule == "B9" && decision.to == to) return;
+  }
+  Decide(entry, "B9", std::move(cause), std::move(from), std::move(to));
+}
+
+// A fold of trial 0 that waits takes the slots of the model of another trial that began last.
+void ControlCore::Impl::MakeRoomForFolds(JobEntry& entry) {
+  const Job& job = entry.view();
+  int running = 0, ready = 0;
+  LiveAttempt* last = nullptr;
+  for (size_t i = 1; i < job.tasks.size(); ++i) {
+    const Task& task = job.tasks[i];
+    running += task.state == TaskState::kRunning;
+    ready += !IsExtra(task) && task.state == TaskState::kPending && task.not_before <= now_;
+    if (task.trial == 0 || task.state != TaskState::kRunning) continue;
+    LiveAttempt* const live = OpenAttempt(task);
+    if (live == nullptr || !workers_[live->worker].attached) continue;
+    if (live->stop_sent) return;  // its slots will be free
+    last = live;
+  }
+  if (ready == 0 || last == nullptr || running < Gangs(entry)) return;
+  SendStop(*last, StopMode::kPredict, StopReason::kTime, "a fold of the first trial waits");
+}
+
+}  // namespace traind

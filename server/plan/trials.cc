@@ -1,0 +1,157 @@
+#include "server/plan/trials.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "common/job_rules/task_rules.h"
+
+namespace traind {
+namespace {
+
+// A trial's error may be so many times that of the best trial on the same folds, and so many
+// standard errors above that.
+constexpr double kWorse = 1.2;
+constexpr double kStandardErrors = 2;
+// Boosted trees answer at any time, so a fold of them is of use if this share of it fits.
+constexpr double kShareOfTrees = 0.5;
+
+// Seconds of a fold beside a fold of LightGBM's, before one was measured.
+double RelativeCost(const std::string& kind) {
+  if (kind == "lightgbm") return 1;
+  return kind == "xgboost" ? 1.5 : 5;
+}
+
+class Choosing {
+ public:
+  explicit Choosing(const TrialsInput& in) : in_(in) {}
+
+  TrialsOutput Run() {
+    for (size_t t = 1; t < in_.trials.size(); ++t) {
+      if (ClearlyWorse(t)) out_.worse.push_back(static_cast<int>(t));
+    }
+    out_.no_gain = NothingGained();
+    if (out_.no_gain) return std::move(out_);
+    for (const bool whole : {true, false}) {
+      for (size_t t = 1; t < in_.trials.size(); ++t) {
+        if (Begun(t)) StartOpen(t);
+      }
+      for (size_t t = 1; t < in_.trials.size(); ++t) {
+        if (!Begun(t) && (!whole || WholeFits(t))) StartOpen(t);
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  const TrialView& Trial(size_t t) const { return in_.trials[t]; }
+
+  bool Has(size_t t, TrialFold::State state) const {
+    const auto& folds = Trial(t).folds;
+    return std::any_of(folds.begin(), folds.end(),
+                       [state](const TrialFold& fold) { return fold.state == state; });
+  }
+  bool Begun(size_t t) const {
+    return Has(t, TrialFold::kBusy) || Has(t, TrialFold::kDone) || Has(t, TrialFold::kFailed);
+  }
+  bool Over(size_t t) const {
+    return std::find(out_.worse.begin(), out_.worse.end(), static_cast<int>(t)) != out_.worse.end();
+  }
+
+  double ErrorOf(double score) const { return in_.higher_is_better ? 1 - score : score; }
+
+  // The least error of a fold over all trials that have it.
+  double BestOnFold(size_t fold) const {
+    double best = HUGE_VAL;
+    for (const TrialView& trial : in_.trials) {
+      const TrialFold& of = trial.folds[fold];
+      if (of.state == TrialFold::kDone) best = std::min(best, ErrorOf(of.score));
+    }
+    return best;
+  }
+
+  // On the folds that it has, beside the best trial of each.
+  bool ClearlyWorse(size_t t) const {
+    if (!Has(t, TrialFold::kOpen) || Has(t, TrialFold::kFailed)) {
+      return Has(t, TrialFold::kOpen);  // what failed once is not tried on other folds
+    }
+    double own = 0, best = 0;
+    int done = 0;
+    for (size_t k = 0; k < Trial(t).folds.size(); ++k) {
+      if (Trial(t).folds[k].state != TrialFold::kDone) continue;
+      own += ErrorOf(Trial(t).folds[k].score);
+      best += BestOnFold(k);
+      ++done;
+    }
+    if (done == 0) return false;
+    own /= done;
+    best /= done;
+    if (!std::isfinite(own)) return true;
+    double chance = 0;  // of a share of rows
+    if (in_.higher_is_better && in_.fold_rows > 0) {
+      chance = std::sqrt(std::max(0.0, best * (1 - best)) / (in_.fold_rows * done));
+    }
+    return own > kWorse * std::max(best, 0.0) + kStandardErrors * chance;
+  }
+
+  bool NothingGained() const {
+    if (!in_.answer_known) return false;
+    int without = 0;
+    for (size_t t = 1; t < in_.trials.size(); ++t) {
+      const bool over =
+          Begun(t) && !Has(t, TrialFold::kBusy) && (Over(t) || !Has(t, TrialFold::kOpen));
+      if (!over) continue;
+      without = Trial(t).answers ? 0 : without + 1;
+    }
+    return without >= kTrialsWithoutGain;
+  }
+
+  // By its own folds, else those of its kind, else by the kind's usual cost beside trial 0.
+  double FoldSeconds(size_t t) const { return std::max(Expected(t), Trial(t).running_s); }
+  double Expected(size_t t) const {
+    if (Trial(t).fold_s > 0) return Trial(t).fold_s;
+    double sum = 0;
+    int count = 0;
+    for (const TrialView& other : in_.trials) {
+      if (other.kind != Trial(t).kind || other.fold_s <= 0) continue;
+      sum += other.fold_s;
+      ++count;
+    }
+    if (count > 0) return sum / count;
+    return in_.trials[0].fold_s * RelativeCost(Trial(t).kind) / RelativeCost(in_.trials[0].kind);
+  }
+
+  bool Fits(size_t t) const {
+    const double share = IsTrees(Trial(t).kind) ? kShareOfTrees : 1;
+    return in_.left_s > 0 && share * FoldSeconds(t) <= in_.left_s;
+  }
+  bool WholeFits(size_t t) const {
+    const auto folds = static_cast<int>(Trial(t).folds.size());
+    const int gangs = std::max(1, in_.gangs);
+    return FoldSeconds(t) * ((folds + gangs - 1) / gangs) <= in_.left_s;
+  }
+
+  void StartOpen(size_t t) {
+    if (Over(t) || !Fits(t)) return;
+    for (size_t k = 0; k < Trial(t).folds.size(); ++k) {
+      const NextFold next{static_cast<int>(t), static_cast<int>(k)};
+      if (static_cast<int>(out_.start.size()) >= in_.idle) return;
+      if (Trial(t).folds[k].state != TrialFold::kOpen || Starts(next)) continue;
+      out_.start.push_back(next);
+    }
+  }
+  bool Starts(const NextFold& next) const {
+    return std::any_of(out_.start.begin(), out_.start.end(), [&next](const NextFold& other) {
+      return other.trial == next.trial && other.fold == next.fold;
+    });
+  }
+
+  const TrialsInput& in_;
+  TrialsOutput out_;
+};
+
+}  // namespace
+
+TrialsOutput ChooseTrials(const TrialsInput& in) { return Choosing(in).Run(); }
+
+}  // namespace traind

@@ -1,0 +1,145 @@
+// Further trials: when they start, what they are told, and that no fold of trial 0 loses anything.
+#include <algorithm>
+
+#include "tests/server/control/control_core_harness.h"
+
+namespace traind {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A Job of 2 folds with 4 trials, 20 epochs of 0.1 s in trial 0, on a Worker of one slot, or of
+// `slots`.
+class TrialsTest : public ::testing::Test {
+ protected:
+  std::string Begin(int slots = 1) {
+    h.Attach("w", slots);
+    Job job = h.MakeJob("a", 2);
+    job.spec.trials = {{"trees", "lightgbm", 20, 5},
+                       {"trees-2", "xgboost", 30, 5},
+                       {"net", "mlp", 7, 3},
+                       {"net-2", "mlp", 8, 3}};
+    const std::string id = h.SubmitJob(std::move(job));
+    h.PrepareJob(id);
+    return id;
+  }
+  void Train(const std::string& id, int task, double score = 0.9) {
+    const int64_t attempt = h.AttemptOf(id, task);
+    ASSERT_EQ(h.TaskOf(id, task).state, TaskState::kRunning) << "task " << task;
+    h.Say(attempt, h.Started(10));
+    for (int i = 1; i <= 5; ++i) {
+      facts::Epoch epoch;
+      epoch.epoch = i;
+      epoch.epoch_s = 0.1;
+      h.now += absl::Milliseconds(100);
+      h.Say(attempt, epoch);
+    }
+    h.Say(attempt, h.Saved(true, true, score, 5));
+    h.Say(attempt, h.Ended());
+    h.Publish(id, Quality::kFull);
+  }
+  std::vector<std::string> Decided(const std::string& id) {
+    std::vector<std::string> to;
+    for (const Decision& d : h.Stored(id).decisions) {
+      if (d.rule == "B9") to.push_back(d.to);
+    }
+    return to;
+  }
+
+  CoreHarness h;
+};
+
+TEST_F(TrialsTest, BeginWhenTheFoldsOfTheFirstHaveRun) {
+  const std::string id = Begin();
+  ASSERT_NO_FATAL_FAILURE(Train(id, 1));
+  EXPECT_EQ(h.Stored(id).tasks.size(), 3u) << "a fold waits";
+  ASSERT_NO_FATAL_FAILURE(Train(id, 2));
+  const Job job = h.Stored(id);
+  ASSERT_EQ(job.tasks.size(), 4u);
+  EXPECT_EQ(job.tasks[3].trial, 1);
+  EXPECT_EQ(job.tasks[3].fold, 0);
+  EXPECT_EQ(job.tasks[3].state, TaskState::kRunning);
+  EXPECT_EQ(h.starts.back().trial, 1);
+  EXPECT_EQ(h.starts.back().epochs, 30) << "its own, not the Plan's";
+  EXPECT_EQ(job.attempts.back().trial, 1);
+  EXPECT_EQ(job.plans.back().epochs, 20);
+  ASSERT_NO_FATAL_FAILURE(Train(id, 3));
+  EXPECT_EQ(h.TaskOf(id, 3).member->kind, "xgboost");
+  EXPECT_EQ(h.TaskOf(id, 3).member->trial, 1);
+  EXPECT_EQ(h.TaskOf(id, 4).trial, 1);
+  EXPECT_EQ(h.TaskOf(id, 4).fold, 1);
+  EXPECT_EQ(Decided(id), std::vector<std::string>{"models of further trials, as time allows"});
+}
+
+TEST_F(TrialsTest, TheJobEndsWhenAllAreTrained) {
+  const std::string id = Begin();
+  for (int task = 1; task <= 8; ++task) ASSERT_NO_FATAL_FAILURE(Train(id, task));
+  EXPECT_TRUE(h.publishes.back().final);
+  EXPECT_EQ(h.publishes.back().request.members.size(), 8u);
+  EXPECT_FALSE(h.publishes.back().request.plan_cut);
+  EXPECT_EQ(h.State(id), JobState::kSucceeded);
+  EXPECT_EQ(h.Stored(id).end_reason, JobEndReason::kCompleted);
+  EXPECT_EQ(h.Stored(id).plans.size(), h.Stored(id).plans.back().revision);
+}
+
+TEST_F(TrialsTest, AWorseOneIsNamedAndGetsNoMoreFolds) {
+  const std::string id = Begin();
+  ASSERT_NO_FATAL_FAILURE(Train(id, 1));
+  ASSERT_NO_FATAL_FAILURE(Train(id, 2));
+  ASSERT_NO_FATAL_FAILURE(Train(id, 3, 0.3));
+  EXPECT_EQ(h.TaskOf(id, 4).trial, 2);
+  const Decision last = h.Stored(id).decisions.back();
+  EXPECT_THAT(last.cause, HasSubstr("accuracy of trees-2 (xgboost) is clearly worse"));
+  EXPECT_EQ(last.to, "trial 1 gets no more folds");
+}
+
+TEST_F(TrialsTest, StartBesideTheLastFoldWhereASlotIsIdle) {
+  const std::string id = Begin(2);
+  ASSERT_NO_FATAL_FAILURE(Train(id, 1));
+  EXPECT_EQ(h.TaskOf(id, 2).state, TaskState::kRunning);
+  ASSERT_EQ(h.Stored(id).tasks.size(), 4u);
+  EXPECT_EQ(h.TaskOf(id, 3).trial, 1);
+  EXPECT_EQ(h.TaskOf(id, 3).state, TaskState::kRunning);
+}
+
+TEST_F(TrialsTest, NoneStartsWhileAFoldOfTheFirstWaits) {
+  const std::string id = Begin(2);
+  h.Say(h.AttemptOf(id, 2), h.Ended(AttemptEndReason::kRankDied, "signal 9"));
+  ASSERT_NO_FATAL_FAILURE(Train(id, 1));
+  EXPECT_NE(h.TaskOf(id, 2).state, TaskState::kDone);
+  h.Wait(absl::Seconds(1));
+  EXPECT_EQ(h.TaskOf(id, 2).state, TaskState::kRunning);
+}
+
+TEST_F(TrialsTest, AModelOfAnotherTrialMakesRoomForAFoldOfTheFirst) {
+  const std::string id = Begin(1);
+  h.Attach("v", 1);
+  ASSERT_EQ(h.TaskOf(id, 2).state, TaskState::kRunning);
+  h.Attach("w", 1, {h.AttemptOf(id, 1)});  // facts are said in the last session
+  ASSERT_NO_FATAL_FAILURE(Train(id, 1));
+  ASSERT_EQ(h.TaskOf(id, 3).trial, 1);
+  const int64_t further = h.AttemptOf(id, 3);
+  h.Step({WorkerDied{"v"}});
+  EXPECT_EQ(h.TaskOf(id, 2).state, TaskState::kPending);
+  h.Wait(absl::Seconds(1));
+  ASSERT_FALSE(h.stops.empty());
+  EXPECT_EQ(h.stops.back().attempt, further);
+  EXPECT_EQ(h.stops.back().mode, StopMode::kPredict);
+  h.Say(further, h.Saved(false, true, 0.9, 2));
+  h.Say(further, h.Ended());
+  EXPECT_EQ(h.TaskOf(id, 2).state, TaskState::kRunning);
+}
+
+TEST_F(TrialsTest, NoneStartsWhereNothingFits) {
+  const std::string id = Begin();
+  ASSERT_NO_FATAL_FAILURE(Train(id, 1));
+  const Job job = h.Stored(id);
+  h.now = job.deadline - 0.2 * (job.deadline - job.accepted_at);
+  h.Step({WorkerHeartbeat{"w", h.session, {h.AttemptOf(id, 2)}}});
+  h.Say(h.AttemptOf(id, 2), h.Saved(true, true, 0.9, 5));
+  h.Say(h.AttemptOf(id, 2), h.Ended());
+  EXPECT_EQ(h.Stored(id).tasks.size(), 3u);
+}
+
+}  // namespace
+}  // namespace traind
