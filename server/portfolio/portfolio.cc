@@ -18,6 +18,9 @@ namespace {
 
 // Below so many rows small trees and networks win.
 constexpr double kFewRows = 2000;
+// Each round grows a tree for each class, so with more classes trees learn faster.
+constexpr int kFewClasses = 4;
+constexpr double kFastestRate = 0.2;
 
 // A setting of LightGBM. Categories are split more readily than by the library's own defaults.
 struct Lightgbm {
@@ -34,6 +37,7 @@ struct Lightgbm {
 
 // Chosen on ten public tables by cross-validation (docs/BENCHMARKS.md).
 constexpr Lightgbm kQuickSmall = {0.05, 7, 5, 0.6, 0.8};
+constexpr Lightgbm kQuickMany = {0.1, 7, 5, 0.6, 0.8};
 constexpr Lightgbm kQuickClasses = {0.1, 31, 10, 0.5, 0.8};
 constexpr Lightgbm kQuickValues = {0.1, 64, 5, 0.7, 0.7};
 constexpr Lightgbm kMiddle = {0.05, 15, 5, 0.8, 0.8, 0, 1, false, 1, 2};
@@ -78,9 +82,9 @@ struct Mlp {
   double weight_decay = 0.01;
   int epochs = 40, patience = 8;
 };
-constexpr Mlp kUsualMlp = {2, 256, 0.1, 0.002};
-constexpr Mlp kDroppingMlp = {2, 384, 0.3, 0.001, 0.03};
-constexpr Mlp kNarrowMlp = {3, 128, 0.1, 0.004, 0.003};
+constexpr Mlp kUsualMlp = {2, 256, 0.1, 0.004};
+constexpr Mlp kDroppingMlp = {2, 384, 0.3, 0.002, 0.03};
+constexpr Mlp kNarrowMlp = {3, 128, 0.1, 0.006, 0.003};
 
 // Makes the trials of one Job.
 class Maker {
@@ -117,9 +121,9 @@ class Maker {
   // The best settings of each kind.
   void First() {
     if (few_rows_) {
-      AddLightgbm(kQuickSmall);
-      AddXgboost(classification_ ? kXgboostSmall : kXgboostClass);
+      AddLightgbm(table_.classes > kFewClasses ? kQuickMany : kQuickSmall);
       AddMlp(kUsualMlp);
+      AddXgboost(classification_ ? kXgboostSmall : kXgboostClass);
       AddLightgbm(kMiddle);
       AddMlp(kDroppingMlp);
       AddXgboost(kXgboostHalf);
@@ -227,9 +231,10 @@ class Maker {
     }();
     v1::LightgbmSpec& to = *Add("lightgbm").mutable_model()->mutable_lightgbm();
     to = defaults;
-    to.set_num_iterations(Rounds(setting.learning_rate));
-    to.set_early_stopping_round(StopRounds(setting.learning_rate));
-    to.set_learning_rate(setting.learning_rate);
+    const double rate = RateOf(setting.learning_rate);
+    to.set_num_iterations(Rounds(rate));
+    to.set_early_stopping_round(StopRounds(rate));
+    to.set_learning_rate(rate);
     to.set_num_leaves(setting.leaves);
     to.set_min_data_in_leaf(LeafRows(setting.leaf_rows));
     to.set_feature_fraction(setting.columns);
@@ -265,9 +270,10 @@ class Maker {
     }();
     v1::XgboostSpec& to = *Add("xgboost").mutable_model()->mutable_xgboost();
     to = defaults;
-    to.set_num_boost_round(Rounds(setting.learning_rate));
-    to.set_early_stopping_rounds(StopRounds(setting.learning_rate));
-    to.set_learning_rate(setting.learning_rate);
+    const double rate = RateOf(setting.learning_rate);
+    to.set_num_boost_round(Rounds(rate));
+    to.set_early_stopping_rounds(StopRounds(rate));
+    to.set_learning_rate(rate);
     to.set_max_depth(setting.depth);
     to.set_min_child_weight(setting.child_weight);
     to.set_subsample(setting.rows);
@@ -285,8 +291,10 @@ class Maker {
     to.set_dropout(setting.dropout);
     v1::TrainSpec& train = *trial.mutable_train();
     train = resolved_.train();
-    train.set_epochs(setting.epochs);
-    train.set_patience(setting.patience);
+    // Epochs of few rows have few steps.
+    const int times = few_rows_ ? 2 : 1;
+    train.set_epochs(times * setting.epochs);
+    train.set_patience(times * setting.patience);
     train.set_learning_rate(setting.learning_rate);
     train.set_weight_decay(setting.weight_decay);
     v1::JobSpec over, under;
@@ -298,6 +306,10 @@ class Maker {
   }
 
   static constexpr int kForestTrees = 100;
+  double RateOf(double learning_rate) const {
+    if (table_.classes <= kFewClasses) return learning_rate;
+    return std::max(learning_rate, std::min(2 * learning_rate, kFastestRate));
+  }
   // So many rounds that a model is done before, as a rule.
   static int Rounds(double learning_rate) {
     return std::clamp(static_cast<int>(std::lround(kSteps / learning_rate)), 200, 2000);

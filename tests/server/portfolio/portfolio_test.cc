@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "common/spec/spec_rules.h"
@@ -46,6 +47,25 @@ TEST(PortfolioTest, EveryTrialIsAWholeSettingThatASpecMayHave) {
       EXPECT_EQ(WrongWith(spec, trials), "") << type << ", rows: " << rows;
       EXPECT_TRUE(trials[0].model().has_lightgbm());
     }
+  }
+}
+
+TEST(PortfolioTest, TreesOfManyClassesLearnFaster) {
+  const v1::JobSpec spec = SpecOf("classification");
+  for (const double rows : {900., 20'000.}) {
+    const auto two = MakePortfolio(spec, v1::TrainSpec(), {rows, 10, 2});
+    const auto ten = MakePortfolio(spec, v1::TrainSpec(), {rows, 10, 10});
+    ASSERT_EQ(two.size(), ten.size());
+    for (size_t i = 0; i < two.size(); ++i) {
+      const auto rate = [i](const std::vector<v1::TrialSpec>& trials) {
+        const v1::ModelSpec& model = trials[i].model();
+        return model.has_xgboost() ? model.xgboost().learning_rate()
+                                   : model.lightgbm().learning_rate();
+      };
+      EXPECT_GE(rate(ten), rate(two)) << two[i].name();
+      EXPECT_LE(rate(ten), std::max(rate(two), 0.2)) << two[i].name();
+    }
+    EXPECT_LE(ten[0].model().lightgbm().num_iterations(), 200);
   }
 }
 
