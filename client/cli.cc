@@ -96,7 +96,7 @@ void AddCommon(CLI::App& app, Raw& raw) {
 }
 
 void AddSpecOptions(CLI::App& verb, Raw& raw) {
-  AddOption(verb, "-f,--file", raw.arguments.file, "The spec, YAML or JSON; - is stdin");
+  AddOption(verb, "-f,--file,file", raw.arguments.file, "The spec, YAML or JSON; - is stdin");
   AddRepeated(verb, "--set", raw.arguments.sets, "Set a field of the spec: train.epochs=3");
   AddOption(verb, "--budget", raw.budget, "budget.time: a duration from acceptance");
   AddOption(verb, "--deadline", raw.deadline, "budget.deadline: a time (RFC 3339), or +2h");

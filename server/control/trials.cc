@@ -1,4 +1,5 @@
 // Further trials (B9): their tasks come into a Job when a gang has nothing else to do.
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
@@ -17,7 +18,10 @@ TrialFold::State ProgressOf(const Task& task) {
 }
 
 std::string NameOf(const Trial& trial) {
-  return trial.name.empty() ? trial.kind : absl::StrCat(trial.name, " (", trial.kind, ")");
+  if (trial.name.empty() || absl::StartsWith(trial.name, trial.kind)) {
+    return trial.name.empty() ? trial.kind : trial.name;
+  }
+  return absl::StrCat(trial.name, " (", trial.kind, ")");
 }
 
 }  // namespace
@@ -94,10 +98,15 @@ void ControlCore::Impl::StartTrials(JobEntry& entry) {
   const TrialsInput in = TrialsOf(entry);
   const TrialsOutput out = ChooseTrials(in);
   for (const int trial : out.worse) {
-    const Trial& of = job.spec.trials[static_cast<size_t>(trial)];
+    const std::string name = NameOf(job.spec.trials[static_cast<size_t>(trial)]);
+    const std::vector<TrialFold>& folds = in.trials[static_cast<size_t>(trial)].folds;
+    const bool failed = std::any_of(folds.begin(), folds.end(), [](const TrialFold& fold) {
+      return fold.state == TrialFold::kFailed;
+    });
     DecideOnce(entry,
-               absl::StrCat(job.spec.metric, " of ", NameOf(of),
-                            " is clearly worse than the best on the same folds, or it failed"),
+               failed ? absl::StrCat(name, " failed on a fold")
+                      : absl::StrCat(job.spec.metric, " of ", name,
+                                     " is clearly worse than the best on the same folds"),
                absl::StrCat("trial ", trial, " on all folds"),
                absl::StrCat("trial ", trial, " gets no more folds"));
   }

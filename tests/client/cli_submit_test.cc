@@ -23,6 +23,12 @@ TEST_F(CliTest, AWrongSpecIsRefusedWithEveryPlace) {
   EXPECT_TRUE(submitted().empty());
 }
 
+TEST_F(CliTest, TheSpecNeedsNoFlag) {
+  const Ran ran = Run({"submit", Path("none.yaml")});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_TRUE(Has(ran.err, "No such file")) << ran.err;
+}
+
 TEST_F(CliTest, ASpecThatCannotBeReadIsMisuse) {
   EXPECT_EQ(Run({"submit", "-f", Path("none.yaml")}).code, 2);
   EXPECT_TRUE(Has(Run({"submit", "-f", Path("none.yaml")}).err, "No such file"));

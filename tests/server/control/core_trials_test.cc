@@ -93,6 +93,16 @@ TEST_F(TrialsTest, AWorseOneIsNamedAndGetsNoMoreFolds) {
   EXPECT_EQ(last.to, "trial 1 gets no more folds");
 }
 
+TEST_F(TrialsTest, OneThatFailsIsToldAsFailed) {
+  const std::string id = Begin();
+  ASSERT_NO_FATAL_FAILURE(Train(id, 1));
+  ASSERT_NO_FATAL_FAILURE(Train(id, 2));
+  h.Say(h.AttemptOf(id, 3), h.Ended(AttemptEndReason::kUserError, "no such library"));
+  const Decision last = h.Stored(id).decisions.back();
+  EXPECT_EQ(last.cause, "trees-2 (xgboost) failed on a fold");
+  EXPECT_EQ(last.to, "trial 1 gets no more folds");
+}
+
 TEST_F(TrialsTest, StartBesideTheLastFoldWhereASlotIsIdle) {
   const std::string id = Begin(2);
   ASSERT_NO_FATAL_FAILURE(Train(id, 1));
