@@ -19,6 +19,9 @@ namespace {
 // What the first epoch may take longer than the others: pages that are read for the
 // first time, a machine that still starts other Ranks.
 constexpr double kWarmUpSeconds = 2;
+// A further trial is held back for longer: its prediction was timed once, and nothing like it was
+// seen before.
+constexpr double kUnlikeTheFirst = 1.25;
 // Share of the window in which steps become what they will be.
 constexpr double kPacedShare = 0.05;
 
@@ -359,7 +362,7 @@ absl::Time ControlCore::Impl::StopOf(const JobEntry& entry, const LiveAttempt* l
   const Job& job = entry.view();
   // No model waits for the slots of one of a further trial; its prediction may take longer.
   if (live && job.tasks[static_cast<size_t>(live->task)].trial > 0) {
-    return TrainEndWith(entry, StopSeconds(CostOfFold(entry, live->task)));
+    return TrainEndWith(entry, kUnlikeTheFirst * StopSeconds(CostOfFold(entry, live->task)));
   }
   int running = 0, pending = 0, position = 0;
   for (size_t i = 1; i < job.tasks.size(); ++i) {

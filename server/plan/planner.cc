@@ -335,12 +335,22 @@ void Planning::GrowFolds() {
     folds = folds_;
     const int expected = ExpectedEpochs(in_, epochs_);
     while (folds < most && Fits(folds + 1, expected)) ++folds;
+    // A model that is good enough with fewer epochs than the others is better than none.
+    if (folds == folds_ && !running) {
+      const int side_by_side = std::min(most, folds_ + std::max(in_.gangs, 1));
+      const int least = std::min(expected, UsefulEpochs(in_.spec->epochs));
+      int fewer = expected;
+      while (fewer > least && !Fits(side_by_side, fewer)) --fewer;
+      if (!Fits(side_by_side, fewer)) return;
+      folds = side_by_side;
+      epochs = fewer;
+    }
   }
   if (folds == folds_) return;
   const std::string cause = DoneEarly("epoch", Count(folds_, "fold"));
   Decide("B9", cause, Count(folds_, "fold"), Count(folds, "fold"));
   if (rows > rows_) Decide("B9", cause, RowsText(rows_), RowsText(rows));
-  if (epochs > epochs_) Decide("B9", cause, Count(epochs_, "epoch"), Count(epochs, "epoch"));
+  if (epochs != epochs_) Decide("B9", cause, Count(epochs_, "epoch"), Count(epochs, "epoch"));
   folds_ = folds;
   rows_ = rows;
   epochs_ = epochs;

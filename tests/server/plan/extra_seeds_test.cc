@@ -107,7 +107,9 @@ TEST_F(ExtraSeedsTest, NoneComesWhileAFoldThatWasCutCannotComeBack) {
   Fold(4).state = TaskState::kDropped;
   Fold(4).started = Fold(4).answers = false;
   Fold(4).epochs_done = 0;
-  in_.cost.epoch_s = 5;  // its like took 10 epochs
+  in_.cost.epoch_s = 5;  // its like took 10 epochs; fewer, but enough for a model, have time
+  EXPECT_EQ(Changes(MakePlan(in_)), "B9 4 folds -> 5 folds; B9 20 epochs -> 7 epochs; ");
+  in_.cost.epoch_s = 20;
   EXPECT_EQ(Changes(MakePlan(in_)), "");
 }
 

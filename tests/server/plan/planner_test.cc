@@ -274,8 +274,10 @@ TEST_F(PlannerTest, CutFoldsComeBackWhenNoneWaitsAndTheyFit) {
   in_.gangs = 1;
   in_.now = At(40);  // 20 s are left, 80 % of them: one
   EXPECT_EQ(Changes(MakePlan(in_)), "B9 3 folds -> 4 folds; ");
-  in_.now = At(50);
-  EXPECT_EQ(Changes(MakePlan(in_)), "");
+  in_.now = At(50);  // 80 % of 9.6 s are left
+  EXPECT_EQ(Changes(MakePlan(in_)), "B9 3 folds -> 4 folds; B9 20 epochs -> 15 epochs; ");
+  in_.now = At(57);
+  EXPECT_EQ(Changes(MakePlan(in_)), "") << "so few epochs make no model";
   in_.now = At(20);
   in_.may_grow = false;
   EXPECT_EQ(Changes(MakePlan(in_)), "");
