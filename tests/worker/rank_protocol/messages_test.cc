@@ -69,7 +69,7 @@ TEST(MessagesTest, TheKeysOnTheWireAreTheFieldNames) {
             "attempt job remaining_ms spec_json state_dir type ");
   EXPECT_EQ(keys(Encode(ToProcess(Train{}))),
             "attempt batch checkpoint_every_ms device epochs fold job precision rank remaining_ms "
-            "rendezvous resume row_share seed spec_json state_dir stop_ms table threads type "
+            "rendezvous resume row_share seed spec_json state_dir stop_ms table threads trial type "
             "world_size ");
   EXPECT_EQ(keys(Encode(ToProcess(Replan{}))),
             "attempt epochs remaining_ms row_share stop_ms type ");
@@ -98,7 +98,7 @@ TEST(MessagesTest, TheKeysOnTheWireAreTheFieldNames) {
   EXPECT_EQ(
       keys(Encode(FromProcess(FoldSaved{}))),
       "attempt best_epoch complete epochs_done fold last oof oof_sha256 predict_s score seed step "
-      "stopped_by test test_sha256 type ");
+      "stopped_by test test_sha256 trial type ");
   EXPECT_EQ(keys(Encode(FromProcess(Finished{}))), "attempt type ");
   EXPECT_EQ(keys(Encode(FromProcess(Failed{}))), "attempt message reason type ");
   EXPECT_EQ(keys(Encode(FromProcess(Decision{}))), "attempt cause from rule to type ");
