@@ -46,8 +46,7 @@ for KIND in ("lightgbm", "xgboost"):
         with House(slots=1) as house:
             house.start()
             job = house.submit(spec_of(house, kind, rows=2000, budget="25s", **long_run(kind)))
-            house.until(job["id"], "a checkpoint stands",
-                        lambda j: any(house.checkpoints(j["id"]).values()))
+            house.until_saved(job["id"])
             house.kill_all("traintree")
             house.until_again(job["id"])
             job = house.wait(job["id"])

@@ -374,6 +374,7 @@ TEST_F(IntakeTest, OfTwoDeadlinesTheEarlierCounts) {
 
 TEST_F(IntakeTest, ImagesMayLieInFoldersOrBeNamedByATable) {
   v1::JobSpec spec = GoodSpec();
+  spec.clear_model();
   spec.mutable_data()->mutable_image()->set_size(16);
   spec.mutable_data()->set_id("file");
   EXPECT_THAT(Errors(spec), HasSubstr("data.image.column: the training file has no column 'file'"));
@@ -396,6 +397,7 @@ TEST_F(IntakeTest, ImagesMayLieInFoldersOrBeNamedByATable) {
 
 TEST_F(IntakeTest, ABudgetInWhichItsImagesCannotBeReadIsRefused) {
   v1::JobSpec spec = GoodSpec();
+  spec.clear_model();
   spec.mutable_data()->mutable_image();
   spec.mutable_data()->clear_test();
   spec.mutable_data()->clear_id();
@@ -414,6 +416,7 @@ TEST_F(IntakeTest, ABudgetInWhichItsImagesCannotBeReadIsRefused) {
 
 TEST_F(IntakeTest, AnArrayOfImagesIsJudgedByItsFirstBytes) {
   v1::JobSpec spec = GoodSpec();
+  spec.clear_model();
   spec.mutable_data()->mutable_image();
   spec.mutable_data()->clear_id();
   spec.mutable_data()->clear_test();
