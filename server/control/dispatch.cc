@@ -72,7 +72,7 @@ Candidate ControlCore::Impl::MakeCandidate(const JobEntry& entry, size_t most) c
   candidate.shape = entry.shape;
   candidate.home = entry.home;
   const Job& job = entry.view();
-  const bool folds_wait = FoldsWait(job);
+  const bool folds_wait = FirstTrialNeedsMore(job);
   for (size_t i = 1; i < job.tasks.size() && candidate.folds.size() < most; ++i) {
     const Task& task = job.tasks[i];
     if (IsExtra(task) && folds_wait) break;

@@ -173,7 +173,7 @@ void ControlCore::Impl::NoteCutOff(JobEntry& entry, const std::vector<int>& fold
 
 void ControlCore::Impl::EnterFinalizing(JobEntry& entry) {
   const size_t tasks = entry.view().tasks.size();
-  std::vector<int> without_answer;
+  std::vector<int> not_done;
   for (size_t i = 1; i < tasks; ++i) {
     const Task& task = entry.view().tasks[i];
     if (IsTerminal(task.state)) continue;
@@ -183,9 +183,13 @@ void ControlCore::Impl::EnterFinalizing(JobEntry& entry) {
     }
     SettleFold(entry, static_cast<int>(i), task.message.empty() ? "no time left" : task.message);
     const Task& settled = entry.view().tasks[i];
-    if (!IsExtra(settled) && !settled.member) without_answer.push_back(settled.fold);
+    // Past the deadline its Worker has long stopped it by itself.
+    const bool cut_off = !settled.member || now_ < entry.view().deadline;
+    if (!IsExtra(settled) && settled.state != TaskState::kDone && cut_off) {
+      not_done.push_back(settled.fold);
+    }
   }
-  NoteCutOff(entry, without_answer);
+  NoteCutOff(entry, not_done);
   SetState(entry, JobState::kFinalizing);
 }
 

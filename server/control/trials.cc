@@ -68,6 +68,12 @@ TrialsInput ControlCore::Impl::TrialsOf(const JobEntry& entry) const {
     if (measured[t] > 0) in.trials[t].fold_s /= measured[t];
   }
   in.idle = std::max(0, in.gangs - busy);
+  if (measured[0] == 0) {
+    const FoldCost& cost = TypicalFold(entry);
+    in.trials[0].fold_s =
+        cost.known() ? cost.overhead_s + job.plans.back().epochs * cost.epoch_s + cost.predict_s
+                     : 0;
+  }
   if (job.prediction) {
     for (const Member& member : job.prediction->members) {
       const auto trial = static_cast<size_t>(member.trial);
@@ -80,7 +86,7 @@ TrialsInput ControlCore::Impl::TrialsOf(const JobEntry& entry) const {
 // Folds of trial 0 that wait, or may come back as long as others of them train.
 bool ControlCore::Impl::FirstTrialNeedsMore(const Job& job) const {
   if (FoldsWait(job)) return true;
-  return job.plans.back().folds < job.spec.folds &&
+  return !job.plans.empty() && job.plans.back().folds < job.spec.folds &&
          std::any_of(job.tasks.begin() + 1, job.tasks.end(), [](const Task& task) {
            return !IsExtra(task) && task.state == TaskState::kRunning;
          });
@@ -96,6 +102,12 @@ void ControlCore::Impl::StartTrials(JobEntry& entry) {
   one_epoch.epochs_planned = 1;
   if (now_ > StartRuleOf(entry).Latest(one_epoch)) return;
   const TrialsInput in = TrialsOf(entry);
+  // Before a fold of trial 0 was measured, nothing tells what others take.
+  const std::vector<TrialFold>& first = in.trials[0].folds;
+  const bool trains = std::any_of(first.begin(), first.end(), [](const TrialFold& fold) {
+    return fold.state == TrialFold::kBusy;
+  });
+  if (trains && in.trials[0].fold_s <= 0) return;
   const TrialsOutput out = ChooseTrials(in);
   for (const int trial : out.worse) {
     const std::string name = NameOf(job.spec.trials[static_cast<size_t>(trial)]);

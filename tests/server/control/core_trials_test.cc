@@ -140,6 +140,15 @@ TEST_F(TrialsTest, AModelOfAnotherTrialMakesRoomForAFoldOfTheFirst) {
   EXPECT_EQ(h.TaskOf(id, 2).state, TaskState::kRunning);
 }
 
+TEST_F(TrialsTest, NoneStartsBeforeAFoldOfTheFirstWasMeasured) {
+  const std::string id = Begin(4);
+  EXPECT_EQ(h.Stored(id).tasks.size(), 3u) << "two slots are idle, but nothing tells what fits";
+  h.Say(h.AttemptOf(id, 1), h.Started());
+  h.Say(h.AttemptOf(id, 1), h.Probe(0.001));
+  h.Wait(absl::Seconds(1));
+  EXPECT_EQ(h.Stored(id).tasks.size(), 5u);
+}
+
 TEST_F(TrialsTest, NoneStartsWhereNothingFits) {
   const std::string id = Begin();
   ASSERT_NO_FATAL_FAILURE(Train(id, 1));
