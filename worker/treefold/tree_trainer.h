@@ -56,6 +56,7 @@ class TreeTrainer final : public FoldTrainer {
   absl::Status Judge();
   absl::Status EndEpoch();
   absl::Status SendProbe();
+  absl::StatusOr<double> TimePrediction(const TreeMatrix& rows, int64_t rounds);
   absl::StatusOr<absl::Duration> EstimatePrediction(double round_s);
   void ReportProgress(absl::Duration now);
   absl::Status SaveWhatIsDue();
