@@ -114,6 +114,17 @@ TEST(PortfolioTest, OnlyTheKindsOfTheSpecAreTried) {
   }
 }
 
+TEST(PortfolioTest, TheFirstNetworkOfFewRowsHasMembersAndEmbeddedNumbers) {
+  for (const double rows : {900., 20'000.}) {
+    for (const v1::TrialSpec& trial : Make(SpecOf("classification"), rows)) {
+      if (!trial.model().has_mlp()) continue;
+      EXPECT_EQ(trial.model().mlp().ensemble_members() > 1, rows < 2000);
+      EXPECT_EQ(trial.model().mlp().has_numeric_embedding(), rows < 2000);
+      break;
+    }
+  }
+}
+
 TEST(PortfolioTest, TheUsersOwnSettingsOfNetworksGoFirst) {
   v1::JobSpec spec = SpecOf("classification");
   v1::TrainSpec asked;
