@@ -136,10 +136,10 @@ class Maker {
   void First() {
     if (few_rows_) {
       AddLightgbm(table_.classes > kFewClasses ? kQuickMany : kQuickSmall);
-      AddMlp(kMembersMlp);
+      AddMlp(kUsualMlp);
       AddXgboost(classification_ ? kXgboostSmall : kXgboostClass);
       AddLightgbm(kMiddle);
-      AddMlp(kUsualMlp);
+      AddMlp(kMembersMlp);
       AddXgboost(kXgboostHalf);
       AddLightgbm(kExtra);
       AddLightgbm(kHalf);
