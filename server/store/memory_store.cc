@@ -75,11 +75,14 @@ absl::Status MemoryStore::Check(const Mutations& m) const {
     if (!known(point.job)) return absl::NotFoundError(absl::StrCat("no job ", point.job));
   }
   for (const auto& deletion : m.deletions) {
+    const auto after = latest.find(deletion.job);
     const auto found = by_id_.find(deletion.job);
-    if (found == by_id_.end() || rows_[found->second].purged) {
+    const bool stored = found != by_id_.end() && !rows_[found->second].purged;
+    if (after == latest.end() && !stored) {
       return absl::NotFoundError(absl::StrCat("no job ", deletion.job));
     }
-    if (!IsTerminal(rows_[found->second].job->state)) {
+    const Job& job = after != latest.end() ? *after->second : *rows_[found->second].job;
+    if (!IsTerminal(job.state)) {
       return absl::AbortedError(absl::StrCat("job ", deletion.job, " is not over; it stays"));
     }
   }

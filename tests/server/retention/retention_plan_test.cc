@@ -257,8 +257,8 @@ class Simulation {
       job_may_go |= may_go;
       job_with_bytes_may_go |= may_go && job.bytes > 0;
       other_may_go |= job.interim_bytes > 0 && !Needed(job);
-      if (may_go) EXPECT_LE(now_ - job.ended_at, limits_.job_age);
-      if (!job.pinned && job.has_history) EXPECT_LE(now_ - job.ended_at, limits_.history_age);
+      EXPECT_TRUE(!may_go || now_ - job.ended_at <= limits_.job_age) << job.id;
+      EXPECT_TRUE(job.pinned || !job.has_history || now_ - job.ended_at <= limits_.history_age);
       if (!Needed(job) && job.interim_bytes > 0) {
         EXPECT_LE(now_ - job.ended_at, limits_.interim_age);
       }
@@ -266,7 +266,7 @@ class Simulation {
     for (const CacheEntry& entry : state_.cache) {
       bytes += entry.bytes;
       other_may_go |= !Needed(entry);
-      if (!Needed(entry)) EXPECT_LE(now_ - entry.last_used, limits_.cache_age);
+      EXPECT_TRUE(Needed(entry) || now_ - entry.last_used <= limits_.cache_age) << entry.key;
     }
     const auto jobs = static_cast<int64_t>(state_.kept.size());
     EXPECT_TRUE(jobs <= limits_.jobs || !job_may_go) << jobs << " Jobs";
