@@ -73,6 +73,7 @@ absl::Status Coordinator::Load(const Config& config) {
   retention.state_dir = config.state_dir;
   retention.shared = !config.standalone;
   retention.limits = config.retention;
+  retention.log = kWorkerLogFile;
   retention.disk_share = config.disk_share;
   collector_ = std::make_unique<Collector>(retention, loop_.get(), store_.get());
   service_ = std::make_unique<TrainingService>(config.state_dir, loop_.get(), store_.get(),

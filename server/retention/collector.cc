@@ -242,11 +242,7 @@ absl::StatusOr<std::vector<GarbageItem>> Collector::Collect(bool dry_run) {
   absl::MutexLock lock(&mutex_);
   std::vector<GarbageItem> items;
   if (!dry_run) RETURN_IF_ERROR(FinishDeletions());
-  for (const TemporaryFile& file :
-       ListAbandoned(options_.state_dir, options_.shared, loop_->Now())) {
-    items.push_back({Garbage::kTemporary, file.path.substr(options_.state_dir.size() + 1),
-                     file.bytes, "its writer is gone"});
-  }
+  AddUnplanned(&items);
   ASSIGN_OR_RETURN(StateContent content, ReadContent());
   if (!dry_run) RETURN_IF_ERROR(RemoveReturned());
   const RetentionLimits limits = LimitsOfDisk(&content.free_bytes);
@@ -268,10 +264,24 @@ absl::StatusOr<std::vector<GarbageItem>> Collector::Collect(bool dry_run) {
   return items;
 }
 
+void Collector::AddUnplanned(std::vector<GarbageItem>* items) const {
+  for (const TemporaryFile& file :
+       ListAbandoned(options_.state_dir, options_.shared, loop_->Now())) {
+    items->push_back({Garbage::kTemporary, file.path.substr(options_.state_dir.size() + 1),
+                      file.bytes, "its writer is gone"});
+  }
+  const int64_t log = BytesOnDisk(absl::StrCat(options_.state_dir, "/", options_.log));
+  if (options_.log.empty() || log <= options_.most_log_bytes) return;
+  items->push_back({Garbage::kLog, options_.log, log - options_.most_log_bytes / 4,
+                    "the log has grown; its end is kept"});
+}
+
 absl::Status Collector::Drop(const GarbageItem& item) {
   switch (item.what) {
-    case Garbage::kTemporary:
     case Garbage::kLog:
+      return RotateLog(absl::StrCat(options_.state_dir, "/", item.name),
+                       options_.most_log_bytes / 4);
+    case Garbage::kTemporary:
       return RemoveDurably(absl::StrCat(options_.state_dir, "/", item.name));
     case Garbage::kCache:
       return DropCache(item.name);

@@ -28,6 +28,9 @@ struct CollectorOptions {
   // Where limits.bytes is kNoLimit: the share of its file system that the state folder may take.
   double disk_share = 1;
   absl::Duration every = absl::Minutes(5);
+  std::string log;  // a file in the state folder that others append to; empty: none
+  // A larger log is rotated, and a quarter of so much is kept.
+  int64_t most_log_bytes = 16 << 20;
   // For tests: called before each step of a deletion, after which the process may be killed.
   std::function<void()> before_step = [] {};
 };
@@ -66,6 +69,8 @@ class Collector {
   void AddTheRest(StateContent* content) const;
   RetentionLimits LimitsOfDisk(int64_t* free_bytes) const;
   absl::Status Drop(const GarbageItem& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Adds what needs no plan: files of killed writers, and the Worker's log if it has grown.
+  void AddUnplanned(std::vector<GarbageItem>* items) const;
   absl::Status DropCache(const std::string& key);
   absl::Status DropInterim(const std::string& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status ForgetHistories(const std::vector<GarbageItem>& items);

@@ -1,5 +1,6 @@
 #include "server/retention/state_files.h"
 
+#include <absl/cleanup/cleanup.h>
 #include <absl/container/flat_hash_set.h>
 #include <absl/strings/match.h>
 #include <absl/strings/numbers.h>
@@ -20,6 +21,7 @@
 
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
 #include "common/publish/publisher.h"
 
 namespace traind {
@@ -130,6 +132,23 @@ FolderUse UseOfJob(const std::string& state_dir, const Job& job) {
     use.interim.push_back(path);
   });
   return use;
+}
+
+absl::Status RotateLog(const std::string& path, int64_t keep_bytes) {
+  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("cannot open ", path));
+  absl::Cleanup closer = [fd] { close(fd); };
+  struct stat log = {};
+  if (fstat(fd, &log) != 0) return ErrnoStatus(errno, path);
+  std::string tail(static_cast<size_t>(std::min<int64_t>(keep_bytes, log.st_size)), '\0');
+  const ssize_t got =
+      pread(fd, tail.data(), tail.size(), log.st_size - static_cast<off_t>(tail.size()));
+  if (got < 0) return ErrnoStatus(errno, absl::StrCat("cannot read ", path));
+  tail.resize(static_cast<size_t>(got));
+  if (got < log.st_size) tail.erase(0, tail.find('\n') + 1);  // of all if there is no line end
+  RETURN_IF_ERROR(WriteFileDurably(path + ".1", tail));
+  if (ftruncate(fd, 0) != 0) return ErrnoStatus(errno, absl::StrCat("cannot empty ", path));
+  return absl::OkStatus();
 }
 
 std::vector<CacheFiles> ListCache(const std::string& state_dir) {

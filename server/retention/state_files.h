@@ -48,4 +48,8 @@ struct TemporaryFile {
 // that only the second counts.
 std::vector<TemporaryFile> ListAbandoned(const std::string& state_dir, bool shared, absl::Time now);
 
+// Keeps the last `keep_bytes` of a log, from the start of a line, in PATH.1 and empties the log,
+// whose writers append to it. What they write at that moment may be lost.
+absl::Status RotateLog(const std::string& path, int64_t keep_bytes);
+
 }  // namespace traind

@@ -219,6 +219,19 @@ TEST_F(CollectorTest, CachesThatNobodyUsedGoAndModelFilesOfKeptJobsStay) {
   EXPECT_TRUE(Exists("cache/used.pt"));
 }
 
+TEST_F(CollectorTest, ALogThatHasGrownIsRotated) {
+  options_.log = "worker.log";
+  options_.most_log_bytes = 100'000;
+  Daemon daemon(options_);
+  daemon.Start();
+  Write("worker.log", 90'000);
+  EXPECT_TRUE(daemon.collector->Collect(/*dry_run=*/false)->empty());
+  Write("worker.log", 200'000);
+  ASSERT_EQ(daemon.collector->Collect(/*dry_run=*/false)->size(), 1u);
+  EXPECT_EQ(BytesOnDisk(options_.state_dir + "/worker.log"), 0);
+  EXPECT_TRUE(Exists("worker.log.1"));
+}
+
 TEST_F(CollectorTest, AFolderThatReturnsAfterItsDeletionGoesAgain) {
   Daemon daemon(options_);
   AddEnded(*daemon.store, "a-1", absl::Hours(1));

@@ -1,6 +1,7 @@
 #include "server/retention/state_files.h"
 
 #include <absl/strings/str_cat.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -107,6 +108,22 @@ TEST_F(StateFilesTest, TemporaryFilesOfDeadWritersAreAbandoned) {
   EXPECT_EQ(paths(/*shared=*/false), std::vector<std::string>({old, dead}));
   // Another machine's process has the same number, perhaps.
   EXPECT_EQ(paths(/*shared=*/true), std::vector<std::string>({old}));
+}
+
+TEST_F(StateFilesTest, ARotatedLogKeepsItsEndAndItsWriterGoesOn) {
+  const std::string path = state_ + "/worker.log";
+  const int writer = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  const auto say = [&](const std::string& line) {
+    ASSERT_EQ(write(writer, line.data(), line.size()), static_cast<ssize_t>(line.size()));
+  };
+  for (int i = 1000; i < 2000; ++i) say(absl::StrCat("line ", i, "\n"));
+  ASSERT_EQ(RotateLog(path, 25), absl::OkStatus());
+  EXPECT_EQ(ReadFile(path + ".1").value(), "line 1998\nline 1999\n");
+  say("after\n");
+  EXPECT_EQ(ReadFile(path).value(), "after\n");
+  ASSERT_EQ(RotateLog(path, 25), absl::OkStatus());
+  EXPECT_EQ(ReadFile(path + ".1").value(), "after\n");
+  close(writer);
 }
 
 TEST_F(StateFilesTest, TheCacheIsListedByKey) {
