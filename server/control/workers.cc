@@ -44,6 +44,8 @@ void ControlCore::Impl::Handle(WorkerAttached& event) {
       if (live.open) {
         live.job->pace.replan_wanted = true;
         live.job->pace.news_by = now_ + NewsGrace(*live.job);
+        // Folds are told theirs with the Plan.
+        if (live.kind != TaskKind::kTrain) TellDeadline(*live.job, live);
         Touch(*live.job);
       } else if (!live.saved_last) {
         AbortStale(worker.id, live.id, "this Attempt is over");

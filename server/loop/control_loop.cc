@@ -16,7 +16,12 @@ namespace {
 
 constexpr int kPublishThreads = 2;
 constexpr absl::Duration kRetryStore = absl::Milliseconds(250);
-constexpr absl::Duration kWallJump = absl::Seconds(1);
+constexpr absl::Duration kWallStep = absl::Seconds(1);
+// A clock that steps all the time must not keep the Workers from being attached.
+constexpr absl::Duration kBetweenSteps = absl::Seconds(10);
+// The loop wakes up at least so often: for steps of the wall clock, and because the clock of its
+// waits stands still while the machine is suspended.
+constexpr absl::Duration kLookAtClocks = absl::Seconds(1);
 
 }  // namespace
 
@@ -31,24 +36,23 @@ ControlLoop::ControlLoop(LoopOptions options, Store* store, const Clock* clock)
     : options_(std::move(options)),
       store_(store),
       clock_(clock),
-      anchor_wall_(clock->WallNow()),
-      anchor_monotonic_(clock->MonotonicNow()) {}
+      anchor_(clock->WallNow() - absl::UnixEpoch() - clock->MonotonicNow()) {}
 
 ControlLoop::~ControlLoop() { Stop(); }
 
 absl::Time ControlLoop::Now() const {
-  return anchor_wall_ + (clock_->MonotonicNow() - anchor_monotonic_);
+  absl::MutexLock lock(&anchor_mutex_);
+  return absl::UnixEpoch() + anchor_ + clock_->MonotonicNow();
 }
 
 absl::Status ControlLoop::Load() {
   ASSIGN_OR_RETURN(Snapshot snapshot, store_->LoadSnapshot());
-  // This can only happen at the start: later, Now() is never before a stored time.
   if (const absl::Duration back = snapshot.last_seen - Now(); back > absl::ZeroDuration()) {
     TRAIND_LOG(WARNING) << "the wall clock is " << absl::FormatDuration(back)
-                        << " behind the last stored time; deadlines count from the stored time";
-    anchor_wall_ += back;
+                        << " behind the last stored time; budgets go on with what remained then";
+    RETURN_IF_ERROR(StoreStep(-back, Now()));
+    ASSIGN_OR_RETURN(snapshot, store_->LoadSnapshot());
   }
-  wall_offset_ = clock_->WallNow() - Now();
   adopted_.clear();
   for (const Job& job : snapshot.active) {
     auto standing = ReadStandingPrediction(options_.state_dir, job.id);
@@ -79,6 +83,8 @@ void ControlLoop::Stop() {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
   }
+  news_.NotifyAll();
+  over_.NotifyAll();
   if (thread_.joinable()) thread_.join();
   publishers_.reset();
   views_.Close();
@@ -96,6 +102,7 @@ void ControlLoop::Stop() {
 void ControlLoop::Post(Event event) {
   absl::MutexLock lock(&mutex_);
   inbox_.push_back(std::move(event));
+  news_.NotifyAll();
 }
 
 void ControlLoop::AdoptPrediction(const std::string& job, AckCommand ack) {
@@ -103,6 +110,7 @@ void ControlLoop::AdoptPrediction(const std::string& job, AckCommand ack) {
   absl::MutexLock lock(&mutex_);
   if (standing.ok()) inbox_.push_back(Published{job, std::move(standing), /*unasked=*/true});
   acks_.push_back(std::move(ack));
+  news_.NotifyAll();
 }
 
 void ControlLoop::Submit(Job job, Answer answer) {
@@ -147,6 +155,7 @@ void ControlLoop::PostCall(Call event, Answer answer) {
       event.call = next_call_++;
       calls_.emplace(event.call, std::move(answer));
       inbox_.push_back(std::move(event));
+      news_.NotifyAll();
       return;
     }
   }
@@ -158,13 +167,19 @@ absl::Status ControlLoop::fatal() const {
   return fatal_;
 }
 
+void ControlLoop::Fail(const absl::Status& status) {
+  absl::MutexLock lock(&mutex_);
+  fatal_ = status;
+  over_.NotifyAll();
+}
+
 bool ControlLoop::WaitForFatal(absl::Duration timeout) {
   absl::MutexLock lock(&mutex_);
   const auto over = [this] {
     mutex_.AssertReaderHeld();
     return stopping_ || !fatal_.ok();
   };
-  mutex_.AwaitWithTimeout(absl::Condition(&over), timeout);
+  over_.Await(mutex_, timeout, over);
   return !fatal_.ok();
 }
 
@@ -180,18 +195,18 @@ void ControlLoop::Run() {
         mutex_.AssertReaderHeld();
         return stopping_ || !inbox_.empty() || !acks_.empty();
       };
-      absl::Duration wait = wakeup - Now();
+      absl::Duration wait = std::clamp(wakeup - Now(), absl::ZeroDuration(), kLookAtClocks);
       if (log_written_) wait = std::min(wait, options_.checkpoint_idle);
-      mutex_.AwaitWithTimeout(absl::Condition(&ready), std::max(wait, absl::ZeroDuration()));
+      news_.Await(mutex_, wait, ready);
       events.swap(inbox_);
       acks.swap(acks_);
       last = stopping_ && events.empty();
     }
     if (last) break;
-    NoteWallClock();
     if (!events.empty() || !acks.empty() || Now() >= wakeup) {
       wakeup = RunOnce(std::move(events), std::move(acks));
     }
+    if (const auto due = FollowWallClock()) wakeup = *due;
     MoveLog();
     if (!fatal().ok()) return;
   }
@@ -344,8 +359,9 @@ void ControlLoop::Recover(const Turn& turn, const absl::Status& failure) {
     const absl::Status loaded = reopened.ok() ? Load() : reopened;
     if (loaded.ok()) break;
     TRAIND_LOG(ERROR) << "cannot read the store again: " << loaded;
+    if (Now() >= give_up) return Fail(loaded);
     absl::MutexLock lock(&mutex_);
-    if (stopping_ || Now() >= give_up) {
+    if (stopping_) {
       fatal_ = loaded;
       return;
     }
@@ -353,7 +369,7 @@ void ControlLoop::Recover(const Turn& turn, const absl::Status& failure) {
       mutex_.AssertReaderHeld();
       return stopping_;
     };
-    mutex_.AwaitWithTimeout(absl::Condition(&stopping), kRetryStore);
+    over_.Await(mutex_, kRetryStore, stopping);
   }
   absl::MutexLock lock(&mutex_);
   for (Event& event : adopted_) inbox_.push_back(std::move(event));
@@ -363,15 +379,43 @@ void ControlLoop::Recover(const Turn& turn, const absl::Status& failure) {
     mutex_.AssertReaderHeld();
     return stopping_;
   };
-  mutex_.AwaitWithTimeout(absl::Condition(&stopping), kRetryStore);
+  over_.Await(mutex_, kRetryStore, stopping);
 }
 
-void ControlLoop::NoteWallClock() {
-  const absl::Duration offset = clock_->WallNow() - Now();
-  if (absl::AbsDuration(offset - wall_offset_) < kWallJump) return;
-  TRAIND_LOG(WARNING) << "the wall clock jumped by " << absl::FormatDuration(offset - wall_offset_)
-                      << "; deadlines keep to the monotonic clock";
-  wall_offset_ = offset;
+std::optional<absl::Time> ControlLoop::FollowWallClock() {
+  const absl::Duration step = clock_->WallNow() - Now();
+  const absl::Duration now = clock_->MonotonicNow();
+  if (absl::AbsDuration(step) < kWallStep || now < look_at_wall_) return std::nullopt;
+  look_at_wall_ = now + kBetweenSteps;
+  TRAIND_LOG(WARNING) << "the wall clock stepped by " << absl::FormatDuration(step)
+                      << "; deadlines given as a time of day follow it, budgets keep their rest";
+  gateway_->CloseAll();
+  absl::Status moved = StoreStep(step, Now() + step);
+  if (moved.ok()) {
+    {
+      absl::MutexLock lock(&anchor_mutex_);
+      anchor_ += step;
+    }
+    moved = Load();
+  }
+  if (absl::IsResourceExhausted(moved)) {
+    Recover(Turn(), moved);
+    return Now();
+  }
+  if (!moved.ok()) {
+    // Whether the times have moved is unknown. The next start finds out from the last stored time.
+    Fail(moved);
+    return Now();
+  }
+  return RunOnce(std::move(adopted_), {});
+}
+
+absl::Status ControlLoop::StoreStep(absl::Duration step, absl::Time after) {
+  Mutations moved;
+  moved.clock_step = step;
+  moved.last_seen = after;
+  moved.durable = true;
+  return store_->Commit(moved);
 }
 
 }  // namespace traind

@@ -139,6 +139,7 @@ void GrpcWorkerGateway::Close(const std::shared_ptr<Session>& session) {
       question->answer = absl::UnavailableError("its worker was lost");
     }
   }
+  answered_.NotifyAll();
   TRAIND_LOG(INFO) << "the Worker " << session->worker << " detached";
 }
 
@@ -237,7 +238,8 @@ void GrpcWorkerGateway::CloseAll() {
 }
 
 absl::StatusOr<v1::PredictRowsReply> GrpcWorkerGateway::Ask(const std::string& worker,
-                                                            v1::AskRows ask, absl::Time deadline) {
+                                                            v1::AskRows ask,
+                                                            absl::Duration patience) {
   Question question;
   question.worker = worker;
   uint64_t id = 0;
@@ -256,7 +258,7 @@ absl::StatusOr<v1::PredictRowsReply> GrpcWorkerGateway::Ask(const std::string& w
   to->Add(std::move(message));
   absl::MutexLock lock(&mutex_);
   const auto answered = [&question] { return question.answer.has_value(); };
-  mutex_.AwaitWithDeadline(absl::Condition(&answered), deadline);
+  answered_.Await(mutex_, patience, answered);
   questions_.erase(id);
   if (question.answer.has_value()) return *std::move(question.answer);
   return absl::UnavailableError("the models have not answered in time");
@@ -272,6 +274,7 @@ void GrpcWorkerGateway::TakeAnswer(const v1::RowsAnswered& answer) {
     it->second->answer =
         absl::Status(static_cast<absl::StatusCode>(answer.code()), answer.message());
   }
+  answered_.NotifyAll();
 }
 
 std::vector<v1::WorkerInfo> GrpcWorkerGateway::Workers() const {
@@ -287,7 +290,7 @@ bool GrpcWorkerGateway::WaitForNone(absl::Duration timeout) const {
     mutex_.AssertReaderHeld();
     return sessions_.empty();
   };
-  return mutex_.AwaitWithTimeout(absl::Condition(&none), timeout);
+  return answered_.Await(mutex_, timeout, none);
 }
 
 }  // namespace traind

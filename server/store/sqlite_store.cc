@@ -169,6 +169,7 @@ absl::Status SqliteStore::Write(const Mutations& m, Staged& staged) {
   }
   for (const auto& worker : m.workers) RETURN_IF_ERROR(WriteWorker(worker));
   RETURN_IF_ERROR(WriteQuotas(m));
+  if (m.clock_step != absl::ZeroDuration()) RETURN_IF_ERROR(MoveTimes(m.clock_step));
   return WriteTotals(m);
 }
 
@@ -260,6 +261,31 @@ absl::Status SqliteStore::WriteQuotas(const Mutations& m) {
     RETURN_IF_ERROR(
         db_->Run("DELETE FROM quotas WHERE owner = ? AND label = ?", subject.owner, subject.label));
   }
+  return absl::OkStatus();
+}
+
+absl::Status SqliteStore::MoveTimes(absl::Duration step) {
+  // Deadlines go first, because they are compared with the time of acceptance before the step.
+  constexpr const char* kStatements[] = {
+      "UPDATE jobs SET deadline_ms = CASE "
+      "WHEN deadline_ms IN (spec_deadline_ms, accepted_at_ms + budget_ms) "
+      "THEN MIN(COALESCE(accepted_at_ms + ?1 + budget_ms, 9223372036854775807), "
+      "COALESCE(spec_deadline_ms, 9223372036854775807)) "
+      "ELSE deadline_ms + ?1 END WHERE state NOT IN (5, 6, 7)",
+      "UPDATE jobs SET accepted_at_ms = accepted_at_ms + ?1, started_at_ms = started_at_ms + ?1 "
+      "WHERE state NOT IN (5, 6, 7)",
+      "UPDATE tasks SET not_before_ms = not_before_ms + ?1 WHERE not_before_ms > "
+      "-9223372036854775808 AND job IN (SELECT number FROM jobs WHERE state NOT IN (5, 6, 7))",
+      "UPDATE attempts SET started_at_ms = started_at_ms + ?1, ended_at_ms = ended_at_ms + ?1 "
+      "WHERE job IN (SELECT number FROM jobs WHERE state NOT IN (5, 6, 7))",
+      "UPDATE plans SET at_ms = at_ms + ?1 "
+      "WHERE job IN (SELECT number FROM jobs WHERE state NOT IN (5, 6, 7))",
+      "UPDATE decisions SET at_ms = at_ms + ?1 "
+      "WHERE job IN (SELECT number FROM jobs WHERE state NOT IN (5, 6, 7))",
+  };
+  for (const char* const statement : kStatements) RETURN_IF_ERROR(db_->Run(statement, step));
+  // The Jobs written last are compared with later ones, so they are read again.
+  written_.clear();
   return absl::OkStatus();
 }
 

@@ -80,6 +80,7 @@ class SqliteStore final : public Store {
   absl::Status AppendMetric(Written& written, const MetricPoint& point);
   absl::Status WriteWorker(const Mutations::WorkerRow& worker);
   absl::Status WriteQuotas(const Mutations& mutations);
+  absl::Status MoveTimes(absl::Duration step);
   absl::Status WriteTotals(const Mutations& mutations);
   // NotFound: no such Job.
   absl::StatusOr<Written*> Find(const std::string& id, Staged& staged);

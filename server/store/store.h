@@ -41,13 +41,16 @@ struct Mutations {
   std::vector<QuotaSubject> removed_quotas;
   int64_t last_attempt = 0;             // > 0: the highest Attempt number in use
   std::optional<absl::Time> last_seen;  // wall clock, for restarts after a clock jump
+  // The wall clock has stepped by this: the times of Jobs that are not terminal move with it,
+  // except deadlines that the spec gives as a time of day. It comes alone or with last_seen.
+  absl::Duration clock_step;
   // Someone waits until this is on disk. false: it may be lost in a power cut (metrics).
   bool durable = false;
 
   bool empty() const {
     return jobs.empty() && checkpoints.empty() && metrics.empty() && events.empty() &&
            workers.empty() && quotas.empty() && removed_quotas.empty() && last_attempt == 0 &&
-           !last_seen;
+           !last_seen && clock_step == absl::ZeroDuration();
   }
 };
 

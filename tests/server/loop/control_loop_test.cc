@@ -16,6 +16,19 @@ namespace {
 
 constexpr absl::Duration kLong = absl::Seconds(30);
 
+// The machine's clocks, but the wall clock steps when told to. Threads: safe.
+class SteppingClock final : public Clock {
+ public:
+  absl::Time WallNow() const override {
+    return SystemClock().WallNow() + absl::Seconds(step_s_.load());
+  }
+  absl::Duration MonotonicNow() const override { return SystemClock().MonotonicNow(); }
+  void Step(absl::Duration by) { step_s_ += absl::ToInt64Seconds(by); }
+
+ private:
+  std::atomic<int64_t> step_s_{0};
+};
+
 // A gateway without Workers that counts the messages.
 class NoWorkers final : public WorkerGateway {
  public:
@@ -128,7 +141,7 @@ class ControlLoopTest : public testing::Test {
     EXPECT_EQ(system(("rm -rf " + options_.state_dir).c_str()), 0);
   }
   void Start() {
-    auto loop = ControlLoop::Create(options_, &store_, &SystemClock());
+    auto loop = ControlLoop::Create(options_, &store_, &clock_);
     ASSERT_TRUE(loop.ok()) << loop.status();
     loop_ = *std::move(loop);
     loop_->Start(&gateway_);
@@ -144,7 +157,26 @@ class ControlLoopTest : public testing::Test {
     return reply;
   }
 
+  // Waits until the Job, as readers see it, is as wanted.
+  template <typename Wanted>
+  JobViews::View WaitFor(const std::string& id, const Wanted& wanted) {
+    JobViews::View view = loop_->views().Find(id);
+    const absl::Duration give_up = SystemClock().MonotonicNow() + kLong;
+    while (!wanted(*view.job) && SystemClock().MonotonicNow() < give_up) {
+      view = loop_->views().Wait(id, view.change, absl::Seconds(1));
+    }
+    EXPECT_TRUE(wanted(*view.job));
+    return view;
+  }
+  // What remains of a Job's time after a step of the wall clock has been followed.
+  absl::Duration LeftAfterStep(const std::string& id, absl::Time accepted_at) {
+    const auto moved = [&](const Job& job) { return job.accepted_at != accepted_at; };
+    const JobViews::View view = WaitFor(id, moved);
+    return view.job->deadline - loop_->Now();
+  }
+
   LoopOptions options_;
+  SteppingClock clock_;
   FragileStore store_;
   NoWorkers gateway_;
   std::unique_ptr<ControlLoop> loop_;
@@ -219,15 +251,58 @@ TEST_F(ControlLoopTest, ABudgetEndsAJobWithoutAnyWorker) {
   Job job = NewJob("t-1");
   job.spec.budget = absl::Seconds(1);
   ASSERT_TRUE(Submit(std::move(job)).status.ok());
-  JobViews::View view = loop_->views().Find("t-1");
-  const absl::Time give_up = absl::Now() + kLong;
-  while (!IsTerminal(view.job->state) && absl::Now() < give_up) {
-    view = loop_->views().Wait("t-1", view.change, absl::Seconds(1));
-    ASSERT_NE(view.job, nullptr);
-  }
+  const auto view = WaitFor("t-1", [](const Job& job) { return IsTerminal(job.state); });
   EXPECT_EQ(view.job->state, JobState::kFailed);
   EXPECT_LE(view.job->finished_at, view.job->deadline);
   EXPECT_FALSE(view.job->end_message.empty());
+}
+
+TEST_F(ControlLoopTest, ABudgetKeepsItsRestWhenTheWallClockSteps) {
+  for (const absl::Duration step : {absl::Hours(3), -absl::Hours(5)}) {
+    Job job = NewJob("t" + absl::FormatDuration(step));
+    const std::string id = job.id;
+    job.spec.budget = absl::Hours(2);
+    const Reply reply = Submit(std::move(job));
+    ASSERT_TRUE(reply.status.ok()) << reply.status;
+    loop_.reset();  // the second step comes sooner than a running loop follows one
+    Start();
+    clock_.Step(step);
+    const absl::Duration left = LeftAfterStep(id, reply.job->accepted_at);
+    EXPECT_GT(left, absl::Hours(2) - kLong) << step;
+    EXPECT_LE(left, absl::Hours(2)) << step;
+    EXPECT_LT(absl::AbsDuration(loop_->Now() - clock_.WallNow()), absl::Seconds(1)) << step;
+    EXPECT_GE(gateway_.closed, 1) << "Workers have to be told of deadlines again";
+  }
+}
+
+TEST_F(ControlLoopTest, ADeadlineAtATimeOfDayFollowsTheWallClock) {
+  Job job = NewJob("t-1");
+  job.spec.deadline = clock_.WallNow() + absl::Hours(3);
+  job.spec.budget = absl::Hours(100);
+  ASSERT_TRUE(Submit(std::move(job)).status.ok());
+  clock_.Step(absl::Hours(3));
+  const auto view = WaitFor("t-1", [](const Job& j) { return IsTerminal(j.state); });
+  EXPECT_EQ(view.job->state, JobState::kFailed);
+}
+
+TEST_F(ControlLoopTest, OneStartWithAClockInTheFutureLeavesNoTrace) {
+  loop_.reset();
+  clock_.Step(absl::Hours(24 * 365));
+  Start();
+  Job job = NewJob("t-1");
+  job.spec.budget = absl::Hours(1);
+  ASSERT_TRUE(Submit(std::move(job)).status.ok());
+  loop_.reset();
+  clock_.Step(-absl::Hours(24 * 365));
+  Start();
+  EXPECT_LT(absl::AbsDuration(loop_->Now() - clock_.WallNow()), absl::Seconds(1));
+  const auto kept = loop_->views().Find("t-1").job;
+  ASSERT_NE(kept, nullptr);
+  EXPECT_GT(kept->deadline - loop_->Now(), absl::Hours(1) - kLong);
+  EXPECT_LE(kept->deadline - loop_->Now(), absl::Hours(1));
+  Job soon = NewJob("t-2");
+  soon.spec.deadline = clock_.WallNow() + absl::Minutes(10);
+  EXPECT_TRUE(Submit(std::move(soon)).status.ok());
 }
 
 }  // namespace
