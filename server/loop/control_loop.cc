@@ -242,19 +242,24 @@ std::vector<Reply> ControlLoop::AnswerFromStore(std::vector<Event>* events) {
     auto* const submit = std::get_if<traind::Submit>(&event);
     if (submit == nullptr) return false;
     Job& job = submit->job;
-    if (!job.request_id.empty()) {
-      auto known = store_->FindByRequest(job.owner, job.request_id);
-      if (known.ok() && IsTerminal(known->state)) {
-        replies.push_back({submit->call,
-                           absl::OkStatus(),
-                           std::make_shared<const Job>(*std::move(known)),
-                           false,
-                           {}});
-        return true;
-      }
+    auto known = store_->FindSubmit(job.owner, job.request_id, job.id);
+    if (!known.ok()) {
+      replies.push_back({submit->call, known.status(), nullptr, false, {}});
+      return true;
+    }
+    if (known->job && IsTerminal(known->job->state)) {
+      replies.push_back({submit->call,
+                         absl::OkStatus(),
+                         std::make_shared<const Job>(*std::move(known->job)),
+                         false,
+                         {}});
+      return true;
     }
     // Ids are random, and the core only prevents collisions with active Jobs.
-    while (store_->GetJob(job.id).ok()) job.id += "-2";
+    while (known.ok() && known->id_is_taken) {
+      job.id += "-2";
+      known = store_->FindSubmit(job.owner, "", job.id);
+    }
     return false;
   };
   const auto gone = std::remove_if(events->begin(), events->end(), answered);
@@ -353,6 +358,7 @@ void ControlLoop::Recover(const Turn& turn, const absl::Status& failure) {
   }
   gateway_->CloseAll();
   AnswerAll(replies);
+  if (absl::IsDataLoss(failure)) return Fail(failure);
   const absl::Time give_up = Now() + absl::Seconds(30);
   while (true) {
     const absl::Status reopened = full ? absl::OkStatus() : store_->Reopen();

@@ -190,6 +190,15 @@ absl::StatusOr<Job> MemoryStore::FindByRequest(const std::string& owner,
   return absl::NotFoundError(absl::StrCat("no request ", request_id));
 }
 
+absl::StatusOr<KnownSubmit> MemoryStore::FindSubmit(const std::string& owner,
+                                                    const std::string& request_id,
+                                                    const std::string& id) {
+  KnownSubmit known;
+  if (auto job = FindByRequest(owner, request_id); job.ok()) known.job = *std::move(job);
+  known.id_is_taken = GetJob(id).ok();
+  return known;
+}
+
 absl::StatusOr<JobPage> MemoryStore::ListJobs(const JobFilter& filter) {
   absl::MutexLock lock(&mutex_);
   size_t before = rows_.size();

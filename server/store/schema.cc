@@ -311,8 +311,13 @@ ALTER TABLE attempts ADD COLUMN trial INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE checkpoints ADD COLUMN trial INTEGER NOT NULL DEFAULT 0;
 )sql";
 
+// Lets lists of Jobs in some states be read without a look at the others.
+constexpr char kVersion8[] = R"sql(
+CREATE INDEX jobs_by_state ON jobs(state, number);
+)sql";
+
 constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4,
-                                       kVersion5, kVersion6, kVersion7};
+                                       kVersion5, kVersion6, kVersion7, kVersion8};
 
 }  // namespace
 

@@ -212,6 +212,12 @@ TEST_P(StoreContractTest, RequestIdsAreUniquePerOwner) {
   // Without a request id nothing needs to be unique.
   EXPECT_EQ(store_->Commit(Change({NewJob("d-1"), NewJob("e-1")})), absl::OkStatus());
   EXPECT_TRUE(absl::IsNotFound(store_->FindByRequest("local", "").status()));
+  const auto known = store_->FindSubmit("somebody", "r1", "d-1");
+  ASSERT_TRUE(known.ok()) << known.status();
+  EXPECT_EQ(known->job->id, "c-1");
+  EXPECT_TRUE(known->id_is_taken);
+  EXPECT_FALSE(store_->FindSubmit("local", "", "f-1")->job.has_value());
+  EXPECT_FALSE(store_->FindSubmit("local", "", "f-1")->id_is_taken);
 }
 
 TEST_P(StoreContractTest, FindByNameGivesTheNewestTwo) {

@@ -51,7 +51,14 @@ class FragileStore final : public Store {
   }
   absl::Status CheckpointLog() override { return store_.CheckpointLog(); }
   absl::StatusOr<Snapshot> LoadSnapshot() override { return store_.LoadSnapshot(); }
-  absl::StatusOr<Job> GetJob(const std::string& id) override { return store_.GetJob(id); }
+  absl::StatusOr<KnownSubmit> FindSubmit(const std::string& owner, const std::string& request,
+                                         const std::string& id) override {
+    return store_.FindSubmit(owner, request, id);
+  }
+  absl::StatusOr<Job> GetJob(const std::string& id) override {
+    ++reads;
+    return store_.GetJob(id);
+  }
   absl::StatusOr<std::vector<std::string>> FindByName(const std::string& name) override {
     return store_.FindByName(name);
   }
@@ -97,6 +104,7 @@ class FragileStore final : public Store {
     mutex_.Await(absl::Condition(&waiting_));
   }
   std::atomic<int> commits{0};
+  std::atomic<int> reads{0};  // that have to wait for a place among the readers
 
  private:
   absl::Status Hold() {
@@ -255,6 +263,24 @@ TEST_F(ControlLoopTest, ABudgetEndsAJobWithoutAnyWorker) {
   EXPECT_EQ(view.job->state, JobState::kFailed);
   EXPECT_LE(view.job->finished_at, view.job->deadline);
   EXPECT_FALSE(view.job->end_message.empty());
+}
+
+TEST_F(ControlLoopTest, ASubmitWaitsForNoReader) {
+  EXPECT_TRUE(Submit(NewJob("t-1", "r")).created);
+  Job done = NewJob("t-2", "done");
+  done.spec.budget = absl::Milliseconds(1);
+  ASSERT_TRUE(Submit(std::move(done)).status.ok());
+  WaitFor("t-2", [](const Job& job) { return IsTerminal(job.state); });
+  EXPECT_EQ(Submit(NewJob("t-3", "done")).job->id, "t-2");
+  EXPECT_EQ(Submit(NewJob("t-2")).job->id, "t-2-2");
+  EXPECT_EQ(store_.reads, 0);
+}
+
+TEST_F(ControlLoopTest, ADamagedDatabaseEndsTheLoop) {
+  store_.FailWith(absl::DataLossError("a page is damaged"));
+  EXPECT_FALSE(Submit(NewJob("t-1")).status.ok());
+  EXPECT_TRUE(loop_->WaitForFatal(kLong));
+  EXPECT_TRUE(absl::IsDataLoss(loop_->fatal()));
 }
 
 TEST_F(ControlLoopTest, ABudgetKeepsItsRestWhenTheWallClockSteps) {
