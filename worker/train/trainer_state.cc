@@ -150,7 +150,7 @@ Checkpoint Trainer::Capture(Learner::State state) const {
   c.epochs_seen = epochs_seen_;
   c.epoch_fraction = EpochsDone();
   c.epoch_loss_sum = epoch_loss_.sum;
-  c.epoch_loss_rows = epoch_loss_.rows;
+  c.epoch_loss_rows = epoch_loss_.weight;
   c.world_size = gang_->world_size();
   c.batch = static_cast<int>(batch_);
   c.step_rows = GangStepRows();
@@ -182,7 +182,7 @@ absl::Status Trainer::Restore(const Checkpoint& c) {
   PlanSchedule();
   epoch_loss_ = LossSum{};
   epoch_loss_.sum = c.epoch_loss_sum;
-  epoch_loss_.rows = c.epoch_loss_rows;
+  epoch_loss_.weight = c.epoch_loss_rows;
   has_best_ = c.has_best;
   best_ = Evaluation{};
   best_.metric = c.best_metric;
@@ -210,13 +210,13 @@ void Trainer::SaveWhatIsDue() {
   // Meanwhile the other ranks wait in their next collective.
   const absl::Duration most = absl::Milliseconds(train_.rendezvous.timeout_ms) / 4;
   if (gang_->group() != nullptr && predict_time_ > most) return;
-  if (predictions_saved_ || best_outputs_.empty() || !saver_->PredictionsDue(predict_time_)) {
+  if (predictions_saved_ || best_outputs_.empty() || !saver_->answers().Due(predict_time_)) {
     return;
   }
   absl::StatusOr<TestAnswers> test = PredictTestNow(/*last=*/false);
   if (!test.ok()) return Warn(absl::StrCat("no predictions: ", test.status().message()));
   predictions_saved_ = true;
-  saver_->StartPredictions(FoldSavedNow(), best_outputs_, *std::move(test));
+  saver_->answers().Start(FoldSavedNow(), best_outputs_, *std::move(test));
 }
 
 }  // namespace traind

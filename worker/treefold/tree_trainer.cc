@@ -13,6 +13,7 @@
 #include "worker/data/random.h"
 #include "worker/device/process_memory.h"
 #include "worker/task/failure.h"
+#include "worker/treefold/prediction_time.h"
 
 namespace traind {
 namespace {
@@ -41,14 +42,14 @@ absl::Status TreeTrainer::Start() {
   ResetPeakResident();
   ASSIGN_OR_RETURN(spec_, ParseTreeSpec(train_.spec_json, train_.trial));
   spec_.seed = SeedOfModel(spec_.seed, train_.seed);
-  if (train_.rank > 0) return SayStarted(), absl::OkStatus();
+  if (train_.rank > 0) return SendStarted(), absl::OkStatus();
   ASSIGN_OR_RETURN(fold_, LoadTreeFold(train_, spec_));
   RETURN_IF_ERROR(StorageError(
       MakeDirs(absl::StrCat(train_.state_dir, "/", AttemptDir(train_.job, train_.attempt)))));
   saver_ = std::make_unique<TreeSaver>(train_, fold_.outputs, sink_, clock_);
   RETURN_IF_ERROR(CreateBooster());
   SaveModelFile();
-  SayStarted();
+  SendStarted();
   BeginEpoch();
   progress_at_ = clock_.MonotonicNow();
   progress_rounds_ = rounds_;
@@ -131,7 +132,7 @@ absl::Status TreeTrainer::Restore(const TreeCheckpoint& c) {
       absl::MakeSpan(best_answers_));
 }
 
-void TreeTrainer::SayStarted() {
+void TreeTrainer::SendStarted() {
   rank_protocol::Started started;
   started.attempt = train_.attempt;
   started.precision = "fp32";
@@ -268,8 +269,8 @@ absl::Status TreeTrainer::SendProbe() {
   return absl::OkStatus();
 }
 
-// What predicting `rows` with `rounds` takes: the faster of two, so that what only a first call
-// does is left out.
+// Returns the seconds to predict `rows` with `rounds`: the faster of two calls, as the first one
+// may allocate memory and start threads.
 absl::StatusOr<double> TreeTrainer::TimePrediction(const TreeMatrix& rows, int64_t rounds) {
   std::vector<float> answers(static_cast<size_t>(rows.rows) * static_cast<size_t>(fold_.outputs));
   double least_s = std::numeric_limits<double>::infinity();
@@ -281,30 +282,26 @@ absl::StatusOr<double> TreeTrainer::TimePrediction(const TreeMatrix& rows, int64
   return least_s;
 }
 
-// From predictions of some rows with one round and with the rounds so far, for as many rounds as
-// there will be time for. round_s: what one takes.
+// Predicts some rows with one round and with the rounds so far. round_s: the time of a round.
 absl::StatusOr<absl::Duration> TreeTrainer::EstimatePrediction(double round_s) {
   constexpr size_t kRows = 4096;
   const auto rows = absl::MakeConstSpan(fold_.rows.validation).subspan(0, kRows);
   const auto encoded = fold_.encoder->Encode(*fold_.table, Split::kTrain, rows);
-  ASSIGN_OR_RETURN(const double one_s, TimePrediction(encoded, 1));
-  double more_s = 0;  // for each round more
+  TimedPrediction timed;
+  timed.rows = static_cast<int64_t>(rows.size());
+  timed.rounds = rounds_;
+  ASSIGN_OR_RETURN(timed.one_round_s, TimePrediction(encoded, 1));
   if (rounds_ > 1) {
-    ASSIGN_OR_RETURN(const double all_s, TimePrediction(encoded, rounds_));
-    more_s = std::max(0.0, all_s - one_s) / static_cast<double>(rounds_ - 1);
+    ASSIGN_OR_RETURN(timed.all_rounds_s, TimePrediction(encoded, rounds_));
   }
-  const absl::Duration now = clock_.MonotonicNow();
-  const double left_s = absl::ToDoubleSeconds(std::min(orders_.stop_at, orders_.deadline) - now);
-  const double planned =
-      static_cast<double>(std::min(spec_.rounds, orders_.epochs * spec_.RoundsPerEpoch()));
-  const double possible = static_cast<double>(rounds_) + std::max(0.0, left_s) / round_s;
-  const double test_rows = static_cast<double>(fold_.table->rows(Split::kTest));
-  const double per_row_s =
-      (one_s + more_s * std::min(planned, possible)) / static_cast<double>(rows.size());
-  // Files: a disk of 100 MB/s, and syncs.
-  const double values =
-      (test_rows + static_cast<double>(fold_.rows.validation.size())) * fold_.outputs;
-  return absl::Seconds(0.02 + values * sizeof(float) / 100e6 + per_row_s * test_rows);
+  const absl::Duration left = std::min(orders_.stop_at, orders_.deadline) - clock_.MonotonicNow();
+  const double rounds =
+      RoundsToCome(std::min(spec_.rounds, orders_.epochs * spec_.RoundsPerEpoch()), rounds_,
+                   absl::ToDoubleSeconds(left), round_s);
+  const int64_t test_rows = fold_.table->rows(Split::kTest);
+  const int64_t answers = test_rows + static_cast<int64_t>(fold_.rows.validation.size());
+  return absl::Seconds(PredictionSeconds(timed, rounds, test_rows) +
+                       WritingSeconds(answers * fold_.outputs));
 }
 
 void TreeTrainer::ReportProgress(absl::Duration now) {
@@ -324,9 +321,9 @@ void TreeTrainer::ReportProgress(absl::Duration now) {
 absl::Status TreeTrainer::SaveWhatIsDue() {
   if (saver_->CheckpointDue()) RETURN_IF_ERROR(StartCheckpoint());
   if (best_saved_ || !saver_->AnswersDue(predict_time_)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(std::vector<float> test, PredictTest());
+  ASSIGN_OR_RETURN(TestAnswers test, PredictTest());
   best_saved_ = true;
-  saver_->StartAnswers(FoldSavedNow(), best_answers_, std::move(test));
+  saver_->answers().Start(FoldSavedNow(), best_answers_, std::move(test));
   return absl::OkStatus();
 }
 
@@ -347,18 +344,20 @@ absl::Status TreeTrainer::StartCheckpoint() {
   return absl::OkStatus();
 }
 
-// By the best rounds.
-absl::StatusOr<std::vector<float>> TreeTrainer::PredictTest() {
+// Predicts the test rows with the best rounds.
+absl::StatusOr<TestAnswers> TreeTrainer::PredictTest() {
   const absl::Duration began = clock_.MonotonicNow();
   const int64_t rows = fold_.table->rows(Split::kTest);
   const size_t width = static_cast<size_t>(fold_.outputs);
-  std::vector<float> answers(static_cast<size_t>(rows) * width);
+  TestAnswers answers;
+  answers.values.resize(static_cast<size_t>(rows) * width);
   for (int64_t begin = 0; begin < rows; begin += kRowsAtOnce) {
     const int64_t end = std::min(rows, begin + kRowsAtOnce);
-    RETURN_IF_ERROR(booster_->Predict(
-        fold_.encoder->Encode(*fold_.table, Split::kTest, begin, end), best_rounds_,
-        absl::MakeSpan(answers).subspan(static_cast<size_t>(begin) * width,
-                                        static_cast<size_t>(end - begin) * width)));
+    RETURN_IF_ERROR(booster_->Predict(fold_.encoder->Encode(*fold_.table, Split::kTest, begin, end),
+                                      best_rounds_,
+                                      absl::MakeSpan(answers.values)
+                                          .subspan(static_cast<size_t>(begin) * width,
+                                                   static_cast<size_t>(end - begin) * width)));
   }
   predict_time_ = clock_.MonotonicNow() - began;
   return answers;
@@ -382,33 +381,42 @@ absl::Status TreeTrainer::Finish(const Ending& ending) {
   if (train_.rank > 0) return absl::OkStatus();
   // A task that comes too late for anything else still answers.
   if (ending.predict && !has_best_) RETURN_IF_ERROR(RunRound());
-  if (rounds_ > 0 && checkpoint_rounds_ != rounds_) {
-    saver_->Wait(kLongestWait);
-    RETURN_IF_ERROR(StartCheckpoint());
-  }
-  if (!ending.predict) return saver_->Wait(kLongestWait), absl::OkStatus();
-  const absl::Duration began = clock_.MonotonicNow();
-  ASSIGN_OR_RETURN(std::vector<float> test, PredictTest());
-  rank_protocol::FoldSaved saved = FoldSavedNow();
-  saved.last = true;
-  saved.complete = ending.cause == StopCause::kEpochs || ending.cause == StopCause::kPatience;
-  saved.stopped_by = ending.cause;
-  saved.predict_s = absl::ToDoubleSeconds(clock_.MonotonicNow() - began);
-  RETURN_IF_ERROR(saver_->SaveLast(std::move(saved), best_answers_, std::move(test)));
-  ASSIGN_OR_RETURN(std::string trees, booster_->Save(best_rounds_));
+  // Time before the deadline goes to the answers; the checkpoint is written beside them, or later
+  // where an earlier file is still being written.
+  RETURN_IF_ERROR(SaveLastCheckpoint());
+  if (ending.predict) RETURN_IF_ERROR(PredictAndSave(ending));
   saver_->Wait(kLongestWait);
+  RETURN_IF_ERROR(SaveLastCheckpoint());
+  saver_->Wait(kLongestWait);
+  if (!ending.predict) return absl::OkStatus();
+  ASSIGN_OR_RETURN(std::string trees, booster_->Save(best_rounds_));
   saver_->StartBestTrees(std::move(trees), TreeFileSuffix(spec_.kind));
   saver_->Wait(kLongestWait);
   return absl::OkStatus();
 }
 
+absl::Status TreeTrainer::SaveLastCheckpoint() {
+  return rounds_ > 0 && checkpoint_rounds_ != rounds_ ? StartCheckpoint() : absl::OkStatus();
+}
+
+absl::Status TreeTrainer::PredictAndSave(const Ending& ending) {
+  const absl::Duration began = clock_.MonotonicNow();
+  ASSIGN_OR_RETURN(const TestAnswers test, PredictTest());
+  rank_protocol::FoldSaved saved = FoldSavedNow();
+  saved.last = true;
+  saved.complete = ending.cause == StopCause::kEpochs || ending.cause == StopCause::kPatience;
+  saved.stopped_by = ending.cause;
+  saved.predict_s = absl::ToDoubleSeconds(clock_.MonotonicNow() - began);
+  return saver_->answers().SaveLast(std::move(saved), best_answers_, test);
+}
+
 // Something went wrong, but there are good trees: the fold may still count.
 void TreeTrainer::Rescue() {
   if (saver_ == nullptr || !has_best_ || best_saved_) return;
-  absl::StatusOr<std::vector<float>> test = PredictTest();
+  absl::StatusOr<TestAnswers> test = PredictTest();
   if (!test.ok()) return;
   saver_->Wait(kLongestWait);
-  saver_->StartAnswers(FoldSavedNow(), best_answers_, *std::move(test));
+  saver_->answers().Start(FoldSavedNow(), best_answers_, *std::move(test));
   saver_->Wait(kLongestWait);
 }
 

@@ -5,10 +5,13 @@
 #include <stdlib.h>
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "common/publish/prediction_manifest.h"
 #include "server/store/memory_store.h"
 
 namespace traind {
@@ -164,22 +167,36 @@ class ControlLoopTest : public testing::Test {
     EXPECT_TRUE(done.WaitForNotificationWithTimeout(kLong));
     return reply;
   }
-
-  // Waits until the Job, as readers see it, is as wanted.
-  template <typename Wanted>
-  JobViews::View WaitFor(const std::string& id, const Wanted& wanted) {
+  // Null if the Job has not ended in good time.
+  std::shared_ptr<const Job> AwaitEnd(const std::string& id) {
     JobViews::View view = loop_->views().Find(id);
-    const absl::Duration give_up = SystemClock().MonotonicNow() + kLong;
-    while (!wanted(*view.job) && SystemClock().MonotonicNow() < give_up) {
+    const absl::Time give_up = absl::Now() + kLong;
+    while (view.job && !IsTerminal(view.job->state) && absl::Now() < give_up) {
       view = loop_->views().Wait(id, view.change, absl::Seconds(1));
     }
-    EXPECT_TRUE(wanted(*view.job));
-    return view;
+    return view.job && IsTerminal(view.job->state) ? view.job : nullptr;
   }
-  // What remains of a Job's time after a step of the wall clock has been followed.
+  // As a Worker would that traind does not hear.
+  void WritePrediction(const std::string& id) {
+    PredictionManifest manifest;
+    manifest.job = id;
+    manifest.metric = "accuracy";
+    manifest.prediction.number = 1;
+    manifest.prediction.quality = Quality::kFloor;
+    manifest.prediction.at = absl::Now();
+    const std::filesystem::path job = std::filesystem::path(options_.state_dir) / "jobs" / id;
+    std::filesystem::create_directories(job / "prediction-1");
+    std::ofstream(job / "prediction-1" / "manifest.json") << EncodeManifest(manifest);
+    std::filesystem::create_symlink("prediction-1", job / "current");
+  }
+
+  // Returns what remains of the Job's time once a step of the wall clock has been followed.
   absl::Duration LeftAfterStep(const std::string& id, absl::Time accepted_at) {
-    const auto moved = [&](const Job& job) { return job.accepted_at != accepted_at; };
-    const JobViews::View view = WaitFor(id, moved);
+    JobViews::View view = loop_->views().Find(id);
+    const absl::Duration give_up = SystemClock().MonotonicNow() + kLong;
+    while (view.job->accepted_at == accepted_at && SystemClock().MonotonicNow() < give_up) {
+      view = loop_->views().Wait(id, view.change, absl::Seconds(1));
+    }
     return view.job->deadline - loop_->Now();
   }
 
@@ -259,10 +276,24 @@ TEST_F(ControlLoopTest, ABudgetEndsAJobWithoutAnyWorker) {
   Job job = NewJob("t-1");
   job.spec.budget = absl::Seconds(1);
   ASSERT_TRUE(Submit(std::move(job)).status.ok());
-  const auto view = WaitFor("t-1", [](const Job& job) { return IsTerminal(job.state); });
-  EXPECT_EQ(view.job->state, JobState::kFailed);
-  EXPECT_LE(view.job->finished_at, view.job->deadline);
-  EXPECT_FALSE(view.job->end_message.empty());
+  const std::shared_ptr<const Job> ended = AwaitEnd("t-1");
+  ASSERT_NE(ended, nullptr);
+  EXPECT_EQ(ended->state, JobState::kFailed);
+  EXPECT_LE(ended->finished_at, ended->deadline);
+  EXPECT_FALSE(ended->end_message.empty());
+}
+
+TEST_F(ControlLoopTest, APredictionThatNobodyToldOfIsFoundOnDisk) {
+  Job job = NewJob("t-1");
+  job.spec.budget = absl::Seconds(2);
+  job.spec.has_test = true;
+  ASSERT_TRUE(Submit(std::move(job)).status.ok());
+  WritePrediction("t-1");
+  const std::shared_ptr<const Job> ended = AwaitEnd("t-1");
+  ASSERT_NE(ended, nullptr);
+  EXPECT_EQ(ended->state, JobState::kSucceeded);
+  ASSERT_TRUE(ended->prediction.has_value());
+  EXPECT_EQ(ended->prediction->quality, Quality::kFloor);
 }
 
 TEST_F(ControlLoopTest, ASubmitWaitsForNoReader) {
@@ -270,7 +301,7 @@ TEST_F(ControlLoopTest, ASubmitWaitsForNoReader) {
   Job done = NewJob("t-2", "done");
   done.spec.budget = absl::Milliseconds(1);
   ASSERT_TRUE(Submit(std::move(done)).status.ok());
-  WaitFor("t-2", [](const Job& job) { return IsTerminal(job.state); });
+  ASSERT_NE(AwaitEnd("t-2"), nullptr);
   EXPECT_EQ(Submit(NewJob("t-3", "done")).job->id, "t-2");
   EXPECT_EQ(Submit(NewJob("t-2")).job->id, "t-2-2");
   EXPECT_EQ(store_.reads, 0);
@@ -307,8 +338,9 @@ TEST_F(ControlLoopTest, ADeadlineAtATimeOfDayFollowsTheWallClock) {
   job.spec.budget = absl::Hours(100);
   ASSERT_TRUE(Submit(std::move(job)).status.ok());
   clock_.Step(absl::Hours(3));
-  const auto view = WaitFor("t-1", [](const Job& j) { return IsTerminal(j.state); });
-  EXPECT_EQ(view.job->state, JobState::kFailed);
+  const std::shared_ptr<const Job> ended = AwaitEnd("t-1");
+  ASSERT_NE(ended, nullptr);
+  EXPECT_EQ(ended->state, JobState::kFailed);
 }
 
 TEST_F(ControlLoopTest, OneStartWithAClockInTheFutureLeavesNoTrace) {
