@@ -102,10 +102,12 @@ void Coordinator::Stop(absl::Duration grace) {
   if (supervisor_ != nullptr) supervisor_->StopWatching();
   if (server_ != nullptr && grace > absl::ZeroDuration()) {
     loop_->Post(ShutdownRequested{});
-    if (!gateway_->WaitForNone(grace)) {
-      TRAIND_LOG(WARNING) << "a Worker has not ended within " << absl::FormatDuration(grace);
+    if (supervisor_ != nullptr) {
+      if (!gateway_->WaitForNone(grace)) {
+        TRAIND_LOG(WARNING) << "the Worker has not ended within " << absl::FormatDuration(grace);
+      }
+      supervisor_->WaitForEnd(absl::Seconds(2));
     }
-    if (supervisor_ != nullptr) supervisor_->WaitForEnd(absl::Seconds(2));
   }
   loop_->views().Close();  // ends watchers' streams
   if (server_ != nullptr) server_->Stop(kServerGrace);

@@ -69,7 +69,7 @@ void ControlCore::Impl::Handle(WorkerAttached& event) {
     worker.foreign.insert(id);
     AbortStale(worker.id, id, "this Attempt is over");
   }
-  if (shutting_down_) turn_.shutdowns.push_back({worker.id});
+  if (shutting_down_ && options_.standalone) turn_.shutdowns.push_back({worker.id});
   ReplanTraining();
 }
 

@@ -8,6 +8,7 @@
 
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "common/publish/ended_job.h"
 #include "common/publish/publisher.h"
 #include "server/reuse/trained_folds.h"
 
@@ -16,6 +17,8 @@ namespace {
 
 constexpr int kPublishThreads = 2;
 constexpr absl::Duration kRetryStore = absl::Milliseconds(250);
+// A Worker that has no Ack for 100 ms publishes by itself.
+constexpr absl::Duration kSyncAcks = absl::Milliseconds(40);
 constexpr absl::Duration kWallStep = absl::Seconds(1);
 // A clock that steps all the time must not keep the Workers from being attached.
 constexpr absl::Duration kBetweenSteps = absl::Seconds(10);
@@ -54,6 +57,10 @@ absl::Status ControlLoop::Load() {
     ASSIGN_OR_RETURN(snapshot, store_->LoadSnapshot());
   }
   adopted_.clear();
+  // Workers send again what was not acknowledged.
+  unsent_acks_.clear();
+  sync_by_ = absl::InfiniteDuration();
+  unsynced_ = false;
   for (const Job& job : snapshot.active) {
     auto standing = ReadStandingPrediction(options_.state_dir, job.id);
     if (standing.ok()) adopted_.push_back(Published{job.id, std::move(standing), /*unasked=*/true});
@@ -202,6 +209,7 @@ void ControlLoop::Run() {
       };
       absl::Duration wait = std::clamp(wakeup - Now(), absl::ZeroDuration(), kLookAtClocks);
       if (log_written_) wait = std::min(wait, options_.checkpoint_idle);
+      wait = std::clamp(sync_by_ - clock_->MonotonicNow(), absl::ZeroDuration(), wait);
       news_.Await(mutex_, wait, ready);
       events.swap(inbox_);
       acks.swap(acks_);
@@ -211,6 +219,7 @@ void ControlLoop::Run() {
     if (!events.empty() || !acks.empty() || Now() >= wakeup) {
       wakeup = RunOnce(std::move(events), std::move(acks));
     }
+    SyncWhenDue();
     if (const auto due = FollowWallClock()) wakeup = *due;
     MoveLog();
     if (!fatal().ok()) return;
@@ -286,15 +295,40 @@ absl::Time ControlLoop::RunOnce(std::vector<Event> events, std::vector<AckComman
     }
     log_written_ = true;
     last_commit_ = now;
+    unsynced_ = !turn.mutations.durable;  // a durable commit syncs those before it, too
   }
   for (AckCommand& ack : acks) turn.acks.push_back(std::move(ack));
   Act(std::move(turn), now);
   return next_wakeup;
 }
 
+void ControlLoop::Acknowledge(std::vector<AckCommand> acks) {
+  for (AckCommand& ack : acks) unsent_acks_.push_back(std::move(ack));
+  if (unsent_acks_.empty()) return;
+  if (unsynced_) {
+    sync_by_ = std::min(sync_by_, clock_->MonotonicNow() + kSyncAcks);
+    return;
+  }
+  for (const AckCommand& ack : unsent_acks_) gateway_->Send(ack);
+  unsent_acks_.clear();
+  sync_by_ = absl::InfiniteDuration();
+}
+
+void ControlLoop::SyncWhenDue() {
+  if (clock_->MonotonicNow() < sync_by_) return;
+  Mutations sync;
+  sync.last_seen = Now();
+  sync.durable = true;
+  if (const absl::Status synced = store_->Commit(sync); !synced.ok()) {
+    return Recover(Turn(), synced);
+  }
+  unsynced_ = false;
+  Acknowledge({});
+}
+
 void ControlLoop::Act(Turn turn, absl::Time now) {
   views_.Update(turn.changed);
-  for (const AckCommand& ack : turn.acks) gateway_->Send(ack);
+  Acknowledge(std::move(turn.acks));
   for (const StopCommand& stop : turn.stops) gateway_->Send(stop);
   for (const StartCommand& start : turn.starts) gateway_->Send(start, now);
   for (const ReplanCommand& replan : turn.replans) gateway_->Send(replan, now);
@@ -303,6 +337,9 @@ void ControlLoop::Act(Turn turn, absl::Time now) {
     publish.request.state_dir = options_.state_dir;
     const auto job = core_->FindJob(publish.job);
     publishers_->Add(std::move(publish), job ? job->deadline : absl::InfiniteFuture());
+  }
+  for (const std::string& job : turn.ended) {
+    publishers_->Add([this, job] { EndPublishingFor(job); }, now);
   }
   for (ReuseCommand& reuse : turn.reuses) {
     const auto job = core_->FindJob(reuse.job);
@@ -313,6 +350,16 @@ void ControlLoop::Act(Turn turn, absl::Time now) {
         job ? job->deadline : absl::InfiniteFuture());
   }
   AnswerAll(turn.replies);
+}
+
+void ControlLoop::EndPublishingFor(const std::string& job) {
+  const auto stored = store_->GetJob(job);
+  if (!stored.ok() || !IsTerminal(stored->state)) return;
+  const int number = stored->prediction ? stored->prediction->number : 0;
+  const absl::Status ended = EndPublishing(options_.state_dir, job, number);
+  if (!ended.ok()) {
+    TRAIND_LOG(WARNING) << "job " << job << " is over, but a Worker may still publish: " << ended;
+  }
 }
 
 absl::StatusOr<std::vector<TrainedFold>> ControlLoop::FindFolds(const ReuseCommand& command) {

@@ -111,9 +111,13 @@ class ControlLoop {
   // Removes Submits whose request belongs to a terminal Job, which the core no longer knows, and
   // returns the answers to them.
   std::vector<Reply> AnswerFromStore(std::vector<Event>* events);
+  // Sends the acknowledgements if what they acknowledge is synced, or keeps them until it is.
+  void Acknowledge(std::vector<AckCommand> acks);
+  void SyncWhenDue();
   void MoveLog() ABSL_LOCKS_EXCLUDED(mutex_);
   void Act(Turn turn, absl::Time now);
-  // Runs on a thread of the pool.
+  // Both run on a thread of the pool.
+  void EndPublishingFor(const std::string& job);
   absl::StatusOr<std::vector<TrainedFold>> FindFolds(const ReuseCommand& command);
   void Fail(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   void Recover(const Turn& turn, const absl::Status& failure);
@@ -138,6 +142,11 @@ class ControlLoop {
   std::vector<Event> adopted_;   // Predictions found on disk at the start
   absl::Duration look_at_wall_;  // on the monotonic clock: no step is followed before it
   bool log_written_ = false;     // since the last move of the log
+  // A commit for which nobody waits is not synced at once. Until a later one is, acknowledgements
+  // wait, but no longer than sync_by_ (on the monotonic clock).
+  bool unsynced_ = false;
+  std::vector<AckCommand> unsent_acks_;
+  absl::Duration sync_by_ = absl::InfiniteDuration();
   absl::Time last_commit_ = absl::InfinitePast();
 
   mutable absl::Mutex anchor_mutex_;

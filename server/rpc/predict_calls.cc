@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "common/base/clock.h"
+#include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
+#include "common/spec/spec_rules.h"
 #include "server/rpc/job_conversion.h"
 #include "server/rpc/training_service.h"
 
@@ -19,6 +21,8 @@ namespace {
 constexpr size_t kMaxName = 63;
 constexpr int kMaxRows = 10'000;
 constexpr size_t kMaxRowBytes = 1 << 20;
+// gRPC clients take no larger message unless they say so.
+constexpr size_t kMaxReplyBytes = (4 << 20) - 1024;
 constexpr absl::Duration kRowsPatience = absl::Seconds(10);  // where the call has no deadline
 constexpr absl::Duration kAskAgain = absl::Milliseconds(10);
 
@@ -42,6 +46,14 @@ absl::Status CheckRows(const v1::PredictRowsRequest& request) {
                                                    request.columns_size(), " as the columns"));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckReply(const v1::PredictRowsReply& reply) {
+  if (reply.ByteSizeLong() <= kMaxReplyBytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("rows: the answer to ", reply.rows_size(), " of them has ", reply.ByteSizeLong(),
+                   " bytes, more than a message may have; send at most ",
+                   reply.rows_size() * kMaxReplyBytes / reply.ByteSizeLong(), " at once"));
 }
 
 // Returns the end of a call's patience, on the monotonic clock.
@@ -90,7 +102,12 @@ grpc::ServerUnaryReactor* TrainingService::Predict(grpc::CallbackServerContext* 
   if (request->has_predictions()) *spec.mutable_predictions() = request->predictions();
   *spec.mutable_labels() = request->labels();
   spec.set_priority(request->priority());
-  SubmitSpec(spec, (*source)->owner, request->request_id(), "", reply, reactor);
+  const std::string asked = Sha256Hex(SpecToJson(spec));
+  if (AnswerRepeated((*source)->owner, request->request_id(), asked, reply)) {
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+  SubmitSpec(spec, {(*source)->owner, request->request_id(), asked, ""}, reply, reactor);
   return reactor;
 }
 
@@ -172,6 +189,7 @@ grpc::Status TrainingService::PredictRows(grpc::ServerContext* context,
   *ask.mutable_columns() = request->columns();
   *ask.mutable_rows() = request->rows();
   absl::Status last = NotLoaded();
+  bool lost = false;
   while (LeftUntil(deadline) > absl::ZeroDuration() && !context->IsCancelled()) {
     const auto server = FindServer(**source, deadline);
     if (!server.ok()) return ToGrpc(server.status());
@@ -193,12 +211,19 @@ grpc::Status TrainingService::PredictRows(grpc::ServerContext* context,
     if (answer.ok()) {
       *reply = *std::move(answer);
       reply->set_job((*server)->id);
-      return grpc::Status::OK;
+      return ToGrpc(CheckReply(*reply));
     }
     last = answer.status();
-    if (!absl::IsUnavailable(last)) break;
+    // Rows that end each Rank which gets them must not end all that come.
+    if (absl::IsAborted(last) && std::exchange(lost, true)) {
+      last = absl::UnavailableError(
+          absl::StrCat("the Rank that had the rows ended, twice: ", last.message()));
+      break;
+    }
+    if (!absl::IsUnavailable(last) && !absl::IsAborted(last)) break;
     absl::SleepFor(std::min(kAskAgain, LeftUntil(deadline)));
   }
+  if (absl::IsAborted(last)) last = absl::UnavailableError(last.message());
   return ToGrpc(last);
 }
 

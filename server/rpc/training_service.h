@@ -104,9 +104,16 @@ class TrainingService final
   grpc::ServerUnaryReactor* Change(grpc::CallbackServerContext* context, const std::string& id,
                                    v1::Job* reply, LoopCall call);
   // Does what Submit and Predict have in common, and finishes the call.
-  void SubmitSpec(const v1::JobSpec& spec, const std::string& owner, const std::string& request_id,
-                  const std::string& spec_text, v1::SubmitReply* reply,
+  struct Asked {
+    std::string owner, request_id;
+    std::string sha256;  // of the spec as it was asked for; see Job::asked_sha256
+    std::string spec_text;
+  };
+  void SubmitSpec(const v1::JobSpec& spec, const Asked& asked, v1::SubmitReply* reply,
                   grpc::ServerUnaryReactor* reactor);
+  // Answers a Submit that has made a Job before, without a look at its files and its deadline.
+  bool AnswerRepeated(const std::string& owner, const std::string& request_id,
+                      const std::string& asked_sha256, v1::SubmitReply* reply) const;
   // By the kind of the spec; one that uses another Job's models gets them here.
   absl::StatusOr<CheckedSpec> CheckKind(const v1::JobSpec& spec, absl::Time now) const;
   // The Job that serves rows with the models of `source`; a new one where there is none.

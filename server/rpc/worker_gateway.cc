@@ -62,7 +62,9 @@ struct GrpcWorkerGateway::Session {
 // One that Ask waits for.
 struct GrpcWorkerGateway::Question {
   std::string worker;
-  std::optional<absl::StatusOr<v1::PredictRowsReply>> answer;  // under the gateway's mutex
+  // Both are under the gateway's mutex.
+  v1::PredictRowsReply parts;  // rows that have come so far
+  std::optional<absl::StatusOr<v1::PredictRowsReply>> answer;
 };
 
 GrpcWorkerGateway::GrpcWorkerGateway(WorkerGatewayOptions options, const Clock* clock, Post post,
@@ -136,7 +138,7 @@ void GrpcWorkerGateway::Close(const std::shared_ptr<Session>& session) {
   known_[session->worker].set_connected(false);
   for (auto& [id, question] : questions_) {
     if (question->worker == session->worker && !question->answer.has_value()) {
-      question->answer = absl::UnavailableError("its worker was lost");
+      question->answer = absl::AbortedError("the rows were lost with their Worker");
     }
   }
   answered_.NotifyAll();
@@ -268,11 +270,17 @@ void GrpcWorkerGateway::TakeAnswer(const v1::RowsAnswered& answer) {
   absl::MutexLock lock(&mutex_);
   const auto it = questions_.find(answer.request());
   if (it == questions_.end()) return;  // nobody waits any more
+  Question& question = *it->second;
   if (answer.code() == 0) {
-    it->second->answer = answer.reply();
+    if (question.parts.rows_size() == 0) {
+      question.parts = answer.reply();
+    } else {
+      question.parts.mutable_rows()->MergeFrom(answer.reply().rows());
+    }
+    if (answer.more()) return;
+    question.answer = std::move(question.parts);
   } else {
-    it->second->answer =
-        absl::Status(static_cast<absl::StatusCode>(answer.code()), answer.message());
+    question.answer = absl::Status(static_cast<absl::StatusCode>(answer.code()), answer.message());
   }
   answered_.NotifyAll();
 }

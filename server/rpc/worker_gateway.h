@@ -55,9 +55,9 @@ class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::
   void Send(const ShutdownCommand& command) override;
   void CloseAll() override;
 
-  // Asks a serving Attempt, and waits for its answer. Unavailable: it is not there, was lost
-  // meanwhile, or did not answer within `patience`; else what the Rank says (InvalidArgument names
-  // the row).
+  // Asks a serving Attempt, and waits for its answer. Unavailable: it is not there, or did
+  // not answer within `patience`; Aborted: it was lost while it had the rows; else what the Rank
+  // says (InvalidArgument names the row).
   absl::StatusOr<v1::PredictRowsReply> Ask(const std::string& worker, v1::AskRows ask,
                                            absl::Duration patience) ABSL_LOCKS_EXCLUDED(mutex_);
 

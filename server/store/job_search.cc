@@ -14,7 +14,7 @@ using sqlite::Connection;
 using sqlite::Query;
 
 // Jumps in all lists together; one takes a few microseconds.
-constexpr int kMostJumps = 5000;
+constexpr int kMostJumps = 2000;
 
 // Returns the number that the query selects; 0: none.
 absl::StatusOr<int64_t> NumberOf(Query query) {

@@ -311,8 +311,10 @@ ALTER TABLE attempts ADD COLUMN trial INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE checkpoints ADD COLUMN trial INTEGER NOT NULL DEFAULT 0;
 )sql";
 
-// Lets lists of Jobs in some states be read without a look at the others.
+// Lets lists of Jobs in some states be read without a look at the others; adds the digest by which
+// a repeated Submit is recognized.
 constexpr char kVersion8[] = R"sql(
+ALTER TABLE jobs ADD COLUMN asked_sha256 TEXT NOT NULL DEFAULT '';
 CREATE INDEX jobs_by_state ON jobs(state, number);
 )sql";
 

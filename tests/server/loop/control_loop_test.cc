@@ -1,16 +1,19 @@
 #include "server/loop/control_loop.h"
 
 #include <absl/synchronization/notification.h>
+#include <absl/time/clock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "common/publish/ended_job.h"
 #include "common/publish/prediction_manifest.h"
 #include "server/store/memory_store.h"
 
@@ -35,13 +38,17 @@ class SteppingClock final : public Clock {
 // A gateway without Workers that counts the messages.
 class NoWorkers final : public WorkerGateway {
  public:
-  void Send(const AckCommand&) override { ++acks; }
+  void Send(const AckCommand&) override {
+    ++acks;
+    if (on_ack) on_ack();
+  }
   void Send(const StartCommand&, absl::Time) override { ++starts; }
   void Send(const StopCommand&) override {}
   void Send(const ReplanCommand&, absl::Time) override {}
   void Send(const ShutdownCommand&) override {}
   void CloseAll() override { ++closed; }
   std::atomic<int> acks{0}, starts{0}, closed{0};
+  std::function<void()> on_ack;  // set before the loop starts
 };
 
 // A store whose commits fail on demand, and that counts them.
@@ -50,6 +57,7 @@ class FragileStore final : public Store {
   absl::Status Commit(const Mutations& mutations) override {
     if (const absl::Status held = Hold(); !held.ok()) return held;
     ++commits;
+    last_was_synced = mutations.durable;
     return store_.Commit(mutations);
   }
   absl::Status CheckpointLog() override { return store_.CheckpointLog(); }
@@ -107,6 +115,7 @@ class FragileStore final : public Store {
     mutex_.Await(absl::Condition(&waiting_));
   }
   std::atomic<int> commits{0};
+  std::atomic<bool> last_was_synced{true};
   std::atomic<int> reads{0};  // that have to wait for a place among the readers
 
  private:
@@ -361,6 +370,53 @@ TEST_F(ControlLoopTest, OneStartWithAClockInTheFutureLeavesNoTrace) {
   Job soon = NewJob("t-2");
   soon.spec.deadline = clock_.WallNow() + absl::Minutes(10);
   EXPECT_TRUE(Submit(std::move(soon)).status.ok());
+}
+
+TEST_F(ControlLoopTest, WhatAWorkerPublishesForAJobThatIsOverIsTakenBack) {
+  Job job = NewJob("t-1");
+  job.spec.budget = absl::Milliseconds(100);
+  job.spec.has_test = true;
+  ASSERT_TRUE(Submit(std::move(job)).status.ok());
+  const std::shared_ptr<const Job> ended = AwaitEnd("t-1");
+  ASSERT_NE(ended, nullptr);
+  ASSERT_FALSE(ended->prediction.has_value());
+  WritePrediction("t-1");
+  loop_->AdoptPrediction("t-1", AckCommand{});
+  const std::filesystem::path current =
+      std::filesystem::path(options_.state_dir) / "jobs" / "t-1" / "current";
+  const absl::Duration give_up = SystemClock().MonotonicNow() + kLong;
+  while (std::filesystem::exists(current) && SystemClock().MonotonicNow() < give_up) {
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  EXPECT_FALSE(std::filesystem::exists(current));
+  EXPECT_TRUE(absl::IsFailedPrecondition(CheckNotEnded(options_.state_dir, "t-1")));
+}
+
+TEST_F(ControlLoopTest, NothingIsAcknowledgedBeforeItIsSynced) {
+  loop_.reset();
+  std::atomic<int> early{0};
+  gateway_.on_ack = [&] { early += !store_.last_was_synced; };
+  Start();
+  WorkerAttached attached;
+  attached.worker = "w";
+  attached.boot = "b";
+  attached.session = 1;
+  loop_->Post(attached);  // is stored without a sync
+  const absl::Duration give_up = SystemClock().MonotonicNow() + kLong;
+  while (store_.last_was_synced && SystemClock().MonotonicNow() < give_up) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  ASSERT_FALSE(store_.last_was_synced);
+  WorkerFact fact;
+  fact.worker = "w";
+  fact.session = 1;
+  fact.sequence = 1;
+  loop_->Post(fact);
+  while (gateway_.acks == 0 && SystemClock().MonotonicNow() < give_up) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_EQ(gateway_.acks, 1);
+  EXPECT_EQ(early, 0);
 }
 
 }  // namespace
