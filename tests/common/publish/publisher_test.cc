@@ -23,6 +23,7 @@
 #include "common/data/table/npy.h"
 #include "common/data/table/sample_plan.h"
 #include "common/data/table/table_writer.h"
+#include "common/publish/ended_job.h"
 #include "common/publish/floor_files.h"
 #include "tests/common/publish/publisher_fixture.h"
 

@@ -77,6 +77,7 @@ TEST(ProcessWorkTest, GrowsWithWorkAndStandsStillWithoutIt) {
   ASSERT_EQ(pipe(ends), 0);
   const pid_t child = fork();
   if (child == 0) {  // works when told to, and waits in a read between
+    close(ends[1]);
     char byte;
     while (read(ends[0], &byte, 1) == 1) {
       const clock_t end = clock() + CLOCKS_PER_SEC / 5;
