@@ -150,7 +150,7 @@ std::shared_ptr<const Job> TrainingService::KnownServer(const std::string& sourc
   // One that a traind before this one has started.
   for (const auto& job : loop_->views().Active()) {
     if (job->tasks.empty() || job->tasks[0].kind != TaskKind::kServe) continue;
-    if (IsTerminal(job->state) || ModelsFrom(*job) != source) continue;
+    if (IsTerminal(job->state) || job->spec.models_from != source) continue;
     servers_[source] = job->id;
     return job;
   }
