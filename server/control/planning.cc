@@ -115,15 +115,15 @@ absl::Time ControlCore::Impl::TrainEndOf(const JobEntry& entry) const {
 }
 
 // What folds of that trial's kind have taken from their last epoch to their answers, which also
-// tells how busy the machine is. Of a kind that has not ended yet, the longest of the others
-// counts. What a Worker that was away told late is no more than the share that is held back anyway.
+// tells how busy the machine is. A kind that has not ended yet may take twice as long as others.
+// What a Worker that was away told late is no more than the share that is held back anyway.
 double ControlCore::Impl::FinishingSeconds(const JobEntry& entry, int trial) const {
   const Spec& spec = entry.view().spec;
   const std::map<std::string, double>& finishing = entry.pace.finishing_s;
   const auto own = finishing.find(KindOf(spec, trial));
   double longest = 0;
   for (const auto& [kind, took_s] : finishing) longest = std::max(longest, took_s);
-  const double seconds = own != finishing.end() ? own->second : longest;
+  const double seconds = own != finishing.end() ? own->second : 2 * longest;
   const Window window = WindowOf(entry);
   if (!window.bounded()) return seconds;
   return std::min(seconds, spec.shares.reserve * absl::ToDoubleSeconds(window.length()));
