@@ -19,7 +19,7 @@ int RunTrials(const Arguments& arguments, Environment& environment) {
   } else {
     if (!HasTrials(*job)) {
       environment.err << Printable(job->id())
-                      << " has one setting; a Job with `model: auto` has several\n";
+                      << " has one setting; a Job with `model: auto` or `search` has several\n";
     }
     environment.out << TrialTable(*job, now_s);
   }

@@ -230,7 +230,7 @@ grpc::Status TrainingService::GetJob(grpc::ServerContext*, const v1::GetJobReque
   const auto metrics = CurveOf(**job);
   if (!metrics.ok()) return ToGrpc(metrics.status());
   *reply->mutable_report() = ToProto(ReportOf(**job, *metrics, loop_->Now()));
-  for (v1::Trial& trial : TrialsOf((*job)->spec_json)) *reply->add_trials() = std::move(trial);
+  for (v1::Trial& trial : TrialsOf(**job)) *reply->add_trials() = std::move(trial);
   return grpc::Status::OK;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "common/spec/search_rules.h"
 #include "common/spec/spec_rules.h"
 
 namespace traind {
@@ -55,10 +56,33 @@ v1::Trial TrialOf(const v1::JobSpec& spec, const v1::TrialSpec& from) {
   return trial;
 }
 
+// "num_leaves" of "model.lightgbm.num_leaves"; other paths stay.
+std::string ShortName(absl::string_view path, const std::string& kind) {
+  return std::string(absl::StripPrefix(path, absl::StrCat("model.", kind, ".")));
+}
+
+std::vector<v1::Trial> TrialsOfSearch(const Spec& spec) {
+  std::vector<v1::Trial> trials;
+  for (const Trial& from : spec.trials) {
+    v1::Trial& to = trials.emplace_back();
+    to.set_index(static_cast<int>(trials.size()) - 1);
+    to.set_name(from.name);
+    to.set_kind(from.kind);
+    if (from.settings == nullptr) continue;
+    for (const auto& [path, value] : *from.settings) {
+      (*to.mutable_settings())[ShortName(path, from.kind)] = value;
+    }
+  }
+  return trials;
+}
+
+bool Searches(const Job& job) { return !job.spec.search.method.empty(); }
+
 }  // namespace
 
-std::vector<v1::Trial> TrialsOf(absl::string_view spec_json) {
-  const auto spec = SpecFromJson(spec_json);
+std::vector<v1::Trial> TrialsOf(const Job& job) {
+  if (Searches(job)) return TrialsOfSearch(job.spec);
+  const auto spec = SpecFromJson(job.spec_json);
   std::vector<v1::Trial> trials;
   if (!spec.ok()) return trials;
   for (const v1::TrialSpec& from : spec->trials()) {
@@ -66,6 +90,26 @@ std::vector<v1::Trial> TrialsOf(absl::string_view spec_json) {
     trials.back().set_index(static_cast<int>(trials.size()) - 1);
   }
   return trials;
+}
+
+std::string SpecForTrial(const Job& job, int trial) {
+  const auto at = static_cast<size_t>(trial);
+  if (!Searches(job) || trial == 0 || at >= job.spec.trials.size()) return job.spec_json;
+  const Trial& own = job.spec.trials[at];
+  absl::StatusOr<v1::JobSpec> spec = SpecFromJson(job.spec_json);
+  if (!spec.ok() || own.settings == nullptr) return job.spec_json;
+  v1::JobSpec tried = *spec;
+  for (const auto& [path, value] : *own.settings) {
+    // Intake has tried the ends of every range.
+    SetSearched(path, value, tried).IgnoreError();
+  }
+  // A trial is known by its place; the Worker reads no other one.
+  for (int i = 0; i < trial; ++i) spec->add_trials();
+  v1::TrialSpec& to = *spec->add_trials();
+  to.set_name(own.name);
+  *to.mutable_model() = tried.model();
+  *to.mutable_train() = tried.train();
+  return SpecToJson(*spec);
 }
 
 }  // namespace traind

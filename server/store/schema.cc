@@ -311,8 +311,13 @@ ALTER TABLE attempts ADD COLUMN trial INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE checkpoints ADD COLUMN trial INTEGER NOT NULL DEFAULT 0;
 )sql";
 
+// Adds how the settings of a search are drawn. They stand with the trials once they are.
+constexpr char kVersion8[] = R"sql(
+ALTER TABLE jobs ADD COLUMN search_json TEXT NOT NULL DEFAULT '{}';
+)sql";
+
 constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4,
-                                       kVersion5, kVersion6, kVersion7};
+                                       kVersion5, kVersion6, kVersion7, kVersion8};
 
 }  // namespace
 

@@ -261,7 +261,11 @@ std::string Describe(const Job& job) {
   for (const Trial& trial : s.trials) {
     absl::StrAppend(&text, "trial ", trial.name, " ", trial.kind, " ", trial.epochs, " ",
                     trial.patience, "\n");
+    if (trial.settings == nullptr) continue;
+    absl::StrAppend(&text, absl::StrJoin(*trial.settings, " ", absl::PairFormatter("=")), "\n");
   }
+  absl::StrAppend(&text, "search ", s.search.method, " ", s.search.seed, " ",
+                  absl::StrJoin(s.search.space, " ", absl::PairFormatter("=")), "\n");
   const TableInfo& t = job.table;
   absl::StrAppend(&text, "table ", t.table, " ", t.content_sha256, " ", t.train_rows, " ",
                   t.test_rows, " ", t.features, " ", t.classes, "\n");

@@ -1,0 +1,29 @@
+// The tree-structured Parzen estimator (Bergstra, Bardenet, Bengio, Kegl 2011), each parameter for
+// itself, with the constants of Optuna's TPESampler: of n trials the best min(n / 10, 25) are good;
+// of 24 draws from the density of the good ones the one is taken whose ratio to the density of the
+// others is largest. A kernel is as wide as the larger gap to its neighbours, but at least
+// range / min(100, n + 2); a wide one in the middle stands for what is known before any trial.
+//
+// Threads: safe, nothing is kept. Equal arguments give equal settings.
+#pragma once
+
+#include <vector>
+
+#include "common/search/draw.h"
+#include "common/search/range.h"
+#include "server/domain/spec.h"
+
+namespace traind {
+
+// A trial that has begun. One that still runs counts among the bad ones, so that others that begin
+// now differ from it.
+struct Tried {
+  Settings settings;
+  double loss = 0;  // less is better; infinite: it failed
+  bool running = false;
+};
+
+// tried: in the order in which the trials began.
+Settings DrawByTpe(const Space& space, const std::vector<Tried>& tried, Draw& draw);
+
+}  // namespace traind
