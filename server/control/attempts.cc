@@ -1,4 +1,5 @@
 // How Attempts end and what becomes of their tasks: done, again, or over.
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
@@ -211,8 +212,7 @@ void ControlCore::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault,
   const bool done = task.member && task.member->complete;
   if (fold && (done || exhausted || StopsTraining(job) || now_ > StartRuleOf(entry).Latest(task))) {
     if (!done && !IsExtra(task) && !StopsTraining(job)) {
-      Decide(entry, "retry", absl::StrCat(TaskName(task), ": ", what),
-             absl::StrCat("attempt ", task.attempt),
+      Decide(entry, "retry", RetryCause(task, what), absl::StrCat("attempt ", task.attempt),
              exhausted ? "given up" : "too late for another");
     }
     return SettleFold(entry, index, what);
@@ -237,8 +237,27 @@ void ControlCore::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault,
                        ? absl::StrCat("go on from step ", task.checkpoint->step)
                        : "start again";
   if (task.retry_batch > 0) absl::StrAppend(&to, " with batches of ", task.retry_batch);
-  Decide(entry, "retry", absl::StrCat(TaskName(task), ": ", what),
-         absl::StrCat("attempt ", task.attempt), to);
+  DecideRetry(entry, task, what, to);
+}
+
+// Tasks that are lost together, as with their Worker, share one Decision. A further model of a
+// fold has none: nothing depends on it, and the Attempts tell what became of it.
+void ControlCore::Impl::DecideRetry(JobEntry& entry, const Task& task, const std::string& what,
+                                    const std::string& to) {
+  if (IsExtra(task)) return;
+  const std::string cause = RetryCause(task, what);
+  const std::vector<Decision>& decisions = entry.view().decisions;
+  const bool together = !decisions.empty() && decisions.back().rule == "retry" &&
+                        decisions.back().at == now_ &&
+                        absl::EndsWith(decisions.back().cause, absl::StrCat(": ", what));
+  if (!together) {
+    return Decide(entry, "retry", cause, absl::StrCat("attempt ", task.attempt), to);
+  }
+  Decision& last = EditDurably(entry).decisions.back();
+  last.cause = absl::StrCat(last.cause.substr(0, last.cause.size() - what.size() - 2), ", ", cause);
+  absl::StrAppend(&last.from, ", attempt ", task.attempt);
+  if (!absl::EndsWith(last.to, to)) absl::StrAppend(&last.to, "; ", TaskName(task), ": ", to);
+  Log(entry, "decision", absl::StrCat("retry: ", cause, ": ", to));
 }
 
 void ControlCore::Impl::SettleFold(JobEntry& entry, int index, const std::string& message) {

@@ -353,6 +353,7 @@ void ControlCore::Impl::CollectWakeups(const JobEntry& entry, absl::Time* wake) 
   if (entry.publication.wanted && !entry.publication.running) at(entry.publication.not_before);
   if (entry.finish_at != absl::InfiniteFuture()) at(entry.finish_at + kFinishWait);
   if (entry.reuse.asked && !entry.reuse.answered) at(entry.reuse.answer_by);
+  at(entry.publication.disk_by);
   if (job.state == JobState::kFinalizing || job.state == JobState::kPaused) return;
   const Window window = WindowOf(entry);
   const StartRule rule = window.bounded() ? StartRuleOf(entry) : StartRule();

@@ -51,6 +51,8 @@ struct Publication {
   bool final_running = false;  // that command makes the last Prediction
   bool final_done = false;     // the last Prediction was made
   bool asked_disk = false;     // whether a Prediction stands of which nothing was heard
+  bool disk_told = false;      // that was answered
+  absl::Time disk_by = absl::InfiniteFuture();  // an answer that comes later is not waited for
   absl::Time sent_at;
   absl::Time not_before = absl::InfinitePast();  // after a failure: no command earlier than this
   absl::Duration cost;                           // the longest seen; 0: not measured
@@ -258,6 +260,8 @@ class ControlCore::Impl {
   void TakeSmallerBatch(JobEntry& entry, const LiveAttempt& live, AttemptEndReason reason);
   void RetryOrSettle(JobEntry& entry, int task, Fault fault, AttemptEndReason reason,
                      const std::string& message);
+  void DecideRetry(JobEntry& entry, const Task& task, const std::string& what,
+                   const std::string& to);
   void SettleFold(JobEntry& entry, int task, const std::string& message);
   void SendStop(LiveAttempt& live, StopMode mode, StopReason reason, const char* why);
   using AttemptIt = std::map<int64_t, LiveAttempt>::iterator;
@@ -353,6 +357,7 @@ class ControlCore::Impl {
   bool FloorPending(const JobEntry& entry) const;
   bool FinalizingDue(const JobEntry& entry) const;
   void NoteCutOff(JobEntry& entry, const std::vector<int>& folds);
+  void NoteEndedEarly(JobEntry& entry);
   void EnterFinalizing(JobEntry& entry);
   void AdvanceFinalizing(JobEntry& entry);
   void NoteLeftOut(JobEntry& entry);

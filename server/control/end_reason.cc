@@ -56,6 +56,10 @@ JobEndReason EndReasonOf(AttemptEndReason reason) {
   }
 }
 
+std::string RetryCause(const Task& task, const std::string& ended) {
+  return absl::StrCat(TaskName(task), ": ", ended);
+}
+
 Fault FaultOf(AttemptEndReason reason) {
   switch (reason) {
     case AttemptEndReason::kShutdown:

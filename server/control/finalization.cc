@@ -1,6 +1,7 @@
 // From the folds' predictions to the Job's: refreshed as folds are committed, final
 // when training is over or the time is, and never later than the deadline.
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
@@ -15,6 +16,8 @@ namespace {
 
 // At most so many models are named in a message.
 constexpr size_t kNamed = 5;
+// Reading the Prediction that stands takes less.
+constexpr absl::Duration kDiskWait = absl::Seconds(2);
 
 bool Same(const PublishedPrediction& a, const PublishedPrediction& b) {
   return a.number == b.number && a.sha256 == b.sha256 && a.quality == b.quality &&
@@ -68,6 +71,7 @@ void ControlCore::Impl::Handle(Published& event) {
   JobEntry& entry = *found;
   Touch(entry);
   const bool answer = entry.publication.running && !event.unasked;
+  if (!answer && !event.unasked) entry.publication.disk_told = true;
   if (answer) {
     entry.publication.running = false;
     entry.publication.cost = std::max(entry.publication.cost, now_ - entry.publication.sent_at);
@@ -130,8 +134,9 @@ bool ControlCore::Impl::PredictionIsCurrent(const Job& job) {
 
 // A Worker out of reach may have made a Prediction by itself.
 void ControlCore::Impl::AskDisk(JobEntry& entry) {
-  if (entry.publication.asked_disk || now_ < FinalizeAt(entry)) return;
+  if (entry.publication.asked_disk) return;
   entry.publication.asked_disk = true;
+  entry.publication.disk_by = now_ + kDiskWait;
   PublishCommand command;
   command.job = entry.view().id;
   command.request.job = command.job;
@@ -171,6 +176,35 @@ void ControlCore::Impl::NoteCutOff(JobEntry& entry, const std::vector<int>& fold
       "what there is answers");
 }
 
+// B8: folds that ended before they had all epochs, for a cause that no Decision has told: they had
+// their share of the time, or their Worker stopped them while traind was away.
+void ControlCore::Impl::NoteEndedEarly(JobEntry& entry) {
+  const Job& job = entry.view();
+  if (StopsTraining(job) || job.plans.empty()) return;
+  std::set<std::string> told;
+  for (const Decision& decision : job.decisions) {
+    if (decision.rule == "B5" || decision.rule == "B8") return;
+    if (decision.rule == "retry") told.insert(decision.cause);
+  }
+  std::vector<std::string> folds, epochs;
+  for (size_t i = 1; i < job.tasks.size(); ++i) {
+    const Task& task = job.tasks[i];
+    const bool early = task.state == TaskState::kPartial || task.state == TaskState::kFailed;
+    if (IsExtra(task) || !early || told.count(RetryCause(task, task.message)) > 0) continue;
+    folds.push_back(ModelText(task));
+    epochs.push_back(absl::StrFormat("%.3g", task.epochs_done));
+  }
+  if (folds.empty()) return;
+  const Window window = WindowOf(entry);
+  const std::string named =
+      absl::StrCat(folds.size() == 1 ? "fold " : "folds ", absl::StrJoin(folds, ", "));
+  Decide(entry, "B8",
+         absl::StrCat("the time of ", named, " was over; ",
+                      Text(std::min(now_, window.deadline) - window.start), " used"),
+         absl::StrCat(named, " with ", CountText(job.plans.back().epochs, "epoch")),
+         absl::StrCat("what there is after ", absl::StrJoin(epochs, ", "), " epochs answers"));
+}
+
 void ControlCore::Impl::EnterFinalizing(JobEntry& entry) {
   const size_t tasks = entry.view().tasks.size();
   std::vector<int> not_done;
@@ -198,12 +232,13 @@ void ControlCore::Impl::AdvanceFinalizing(JobEntry& entry) {
   const bool time_is_up = now_ >= SettleAt(entry);
   if (time_is_up || entry.publication.final_done) return Conclude(entry);
   if (FloorPending(entry)) {
-    AskDisk(entry);
     const bool waits = job.tasks[0].state == TaskState::kRunning ||
                        job.deadline != absl::InfiniteFuture() || !StopsTraining(job) ||
                        now_ < entry.finish_at + kFinishWait;
-    if (waits) return;
-    return Conclude(entry);
+    if (!waits || now_ >= FinalizeAt(entry)) AskDisk(entry);
+    const bool told = entry.publication.disk_told || now_ >= entry.publication.disk_by;
+    if (!waits && told) Conclude(entry);
+    return;
   }
   if (entry.publication.failures >= 10 && job.deadline == absl::InfiniteFuture()) {
     return Conclude(entry);
@@ -266,6 +301,7 @@ void ControlCore::Impl::Conclude(JobEntry& entry) {
   const bool has_model = std::any_of(job.tasks.begin(), job.tasks.end(),
                                      [](const Task& task) { return task.member.has_value(); });
   Ending ending = EndingOf(job, Gangs(entry) > 0);
+  NoteEndedEarly(entry);
   NoteLeftOut(entry);
   if (answered || (!job.spec.has_test && has_model)) {
     return End(entry, JobState::kSucceeded, ending.reason, std::move(ending.message));

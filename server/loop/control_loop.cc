@@ -69,7 +69,12 @@ absl::Status ControlLoop::Load() {
 void ControlLoop::Start(WorkerGateway* gateway) {
   gateway_ = gateway;
   publishers_ = std::make_unique<PublishPool>(
-      kPublishThreads, [this](const PublishRequest& request) { return Publish(request, Now()); },
+      kPublishThreads,
+      [this](const PublishRequest& request) {
+        // Without a table the core only asks which Prediction stands.
+        return request.table.empty() ? ReadStandingPrediction(request.state_dir, request.job)
+                                     : Publish(request, Now());
+      },
       [this](Published published) { Post(std::move(published)); });
   thread_ = std::thread([this] { Run(); });
 }

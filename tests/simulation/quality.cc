@@ -43,9 +43,11 @@ bool StatesItsLoss(const json& job) {
                      [](const json& d) { return rules.count(d[0]) > 0; });
 }
 
+// What an earlier Attempt left of such a fold may still answer.
 bool GaveUpAFold(const json& job) {
-  const json& tasks = job["tasks"];
-  return std::any_of(tasks.begin(), tasks.end(), [](const json& t) { return t[0] == "FAILED"; });
+  const json& decisions = job["decisions"];
+  return std::any_of(decisions.begin(), decisions.end(),
+                     [](const json& d) { return d[0] == "retry" && d[3] == "given up"; });
 }
 
 }  // namespace

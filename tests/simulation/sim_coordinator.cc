@@ -302,8 +302,9 @@ void SimCoordinator::Publish(PublishCommand command) {
     if (!job.ok()) return;
     if (command.request.table.empty()) {
       const auto standing = disk_->Standing(command.job);
-      if (standing && life == life_) Post(Published{command.job, *standing, false});
-      return;
+      if (life != life_) return;
+      if (standing) return Post(Published{command.job, *standing, false});
+      return Post(Published{command.job, absl::NotFoundError("no prediction stands"), false});
     }
     auto result = disk_->Publish(command.request, job->spec.has_test, Now());
     if (life == life_) Post(Published{command.job, std::move(result), false});

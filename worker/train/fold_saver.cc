@@ -1,29 +1,18 @@
 #include "worker/train/fold_saver.h"
 
-#include <absl/strings/str_cat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <set>
 #include <utility>
 
 #include "common/base/job_layout.h"
-#include "common/base/status_macros.h"
-#include "worker/task/failure.h"
 
 namespace traind {
 namespace {
 
 constexpr int kCheckpointsKept = 2;
-// Whoever was told of a file may still be about to read it.
-constexpr size_t kInterimKept = 3;
 constexpr int kPauseOverWriting = 50;
 constexpr absl::Duration kLongestPause = absl::Minutes(1);
-constexpr int kMostOfTime = 20;  // a twentieth
-constexpr int kShareOfPast = 4;  // a quarter
-
-std::string InterimSuffix(int64_t number) { return absl::StrCat("-", number); }
 
 }  // namespace
 
@@ -31,8 +20,9 @@ FoldSaver::FoldSaver(FoldSaverOptions options, EventSink& sink, const Clock& clo
     : options_(std::move(options)),
       sink_(sink),
       clock_(clock),
-      started_(clock.MonotonicNow()),
-      last_predictions_(started_) {}
+      answers_(
+          {options_.state_dir, options_.job, options_.attempt, options_.fold, options_.outputs},
+          writer_, sink, clock) {}
 
 bool FoldSaver::CheckpointDue() {
   return clock_.MonotonicNow() - last_checkpoint_ >= options_.checkpoint_every &&
@@ -45,13 +35,6 @@ absl::Duration FoldSaver::CheckpointPause() const {
   if (!options_.checkpoints_by_cost) return options_.checkpoint_every;
   const absl::Duration by_cost = std::min(kPauseOverWriting * write_time_, kLongestPause);
   return std::max(options_.checkpoint_every, by_cost);
-}
-
-bool FoldSaver::PredictionsDue(absl::Duration predict_time) {
-  const absl::Duration now = clock_.MonotonicNow();
-  const absl::Duration since = now - last_predictions_;
-  return since >= kMostOfTime * predict_time && since >= (now - started_) / kShareOfPast &&
-         Wait(absl::ZeroDuration());
 }
 
 bool FoldSaver::StartCheckpoint(const ParameterLayout& layout, Checkpoint checkpoint,
@@ -73,7 +56,7 @@ void FoldSaver::WriteCheckpointNow(const ParameterLayout& layout, const Checkpoi
   const std::string dir = AttemptDir(options_.job, options_.attempt);
   const auto saved = WriteCheckpoint(options_.state_dir, dir, layout, checkpoint);
   write_time_ = clock_.MonotonicNow() - started;
-  if (!saved.ok()) return Warn("checkpoint", saved.status());
+  if (!saved.ok()) return answers_.Warn("checkpoint", saved.status());
   rank_protocol::CheckpointSaved message;
   message.attempt = options_.attempt;
   message.step = checkpoint.step;
@@ -88,7 +71,7 @@ void FoldSaver::WriteCheckpointNow(const ParameterLayout& layout, const Checkpoi
   std::set<int64_t> best;
   for (const auto& [value, step] : best_checkpoints_) best.insert(step);
   const absl::Status pruned = PruneCheckpoints(options_.state_dir, dir, kCheckpointsKept, best);
-  if (!pruned.ok()) Warn("old checkpoints", pruned);
+  if (!pruned.ok()) answers_.Warn("old checkpoints", pruned);
 }
 
 void FoldSaver::RememberScore(int64_t step, std::optional<double> score) {
@@ -100,77 +83,6 @@ void FoldSaver::RememberScore(int64_t step, std::optional<double> score) {
   if (best_checkpoints_.size() > static_cast<size_t>(options_.keep_best)) {
     best_checkpoints_.pop_back();
   }
-}
-
-std::string FoldSaver::NextTestFile(bool last) const {
-  return TestPath(options_.state_dir, options_.job, options_.attempt,
-                  last ? "" : InterimSuffix(interim_number_ + 1));
-}
-
-void FoldSaver::StartPredictions(rank_protocol::FoldSaved saved, std::vector<float> oof,
-                                 TestAnswers test) {
-  const auto shared_oof = std::make_shared<const std::vector<float>>(std::move(oof));
-  const auto shared_test = std::make_shared<const TestAnswers>(std::move(test));
-  const int64_t number = ++interim_number_;
-  const bool taken =
-      writer_.TryStart([this, saved = std::move(saved), number, shared_oof, shared_test] {
-        WritePredictionsNow(saved, number, *shared_oof, *shared_test);
-      });
-  if (taken) {
-    last_predictions_ = clock_.MonotonicNow();
-  } else if (!shared_test->file.empty()) {
-    unlink(shared_test->file.c_str());
-  }
-}
-
-void FoldSaver::WritePredictionsNow(rank_protocol::FoldSaved saved, int64_t number,
-                                    absl::Span<const float> oof, const TestAnswers& test) {
-  const auto files = WritePredictions(options_.state_dir, options_.job, options_.attempt,
-                                      InterimSuffix(number), options_.outputs, oof, test);
-  if (!files.ok()) return Warn("predictions", files.status());
-  saved.oof = files->oof;
-  saved.oof_sha256 = files->oof_sha256;
-  saved.test = files->test;
-  saved.test_sha256 = files->test_sha256;
-  SendUnlessOver(saved);
-  interim_.push_back(*files);
-  ForgetOldPredictions();
-}
-
-void FoldSaver::SendUnlessOver(const rank_protocol::FoldSaved& saved) {
-  const absl::MutexLock lock(&sending_);
-  if (sent_last_) return;
-  sent_last_ = saved.last;
-  sink_.Send(saved);
-}
-
-void FoldSaver::ForgetOldPredictions() {
-  const std::string job_dir = absl::StrCat(options_.state_dir, "/", JobDir(options_.job), "/");
-  while (interim_.size() > kInterimKept) {
-    const SavedPredictions& oldest = interim_.front();
-    unlink((job_dir + oldest.oof).c_str());
-    if (!oldest.test.empty()) unlink((job_dir + oldest.test).c_str());
-    interim_.pop_front();
-  }
-}
-
-absl::Status FoldSaver::SaveLast(rank_protocol::FoldSaved saved, absl::Span<const float> oof,
-                                 const TestAnswers& test) {
-  const auto files = WritePredictions(options_.state_dir, options_.job, options_.attempt, "",
-                                      options_.outputs, oof, test);
-  if (!files.ok()) return StorageError(files.status());
-  saved.oof = files->oof;
-  saved.oof_sha256 = files->oof_sha256;
-  saved.test = files->test;
-  saved.test_sha256 = files->test_sha256;
-  SendUnlessOver(saved);
-  return absl::OkStatus();
-}
-
-void FoldSaver::Warn(absl::string_view what, const absl::Status& status) {
-  sink_.Send(rank_protocol::LogText{
-      "warning", absl::StrCat("fold ", options_.fold, " trains on, but its ", what,
-                              " could not be saved: ", status.message())});
 }
 
 }  // namespace traind

@@ -48,7 +48,7 @@ absl::Status Trainer::Finish(const Ending& ending) {
 // By the best weights. last: the fold's last answers.
 absl::StatusOr<TestAnswers> Trainer::PredictTestNow(bool last) {
   return PredictTest(*learner_, *data_.encoder, data_.test_media, Weights::kBest, data_.outputs,
-                     saver_->NextTestFile(last));
+                     saver_->answers().NextTestFile(last));
 }
 
 // Something went wrong, but there are good weights: the fold may still count.
@@ -58,7 +58,7 @@ void Trainer::Rescue() {
   if (!test.ok()) return;
   constexpr absl::Duration kLongestWait = absl::Seconds(10);
   saver_->Wait(kLongestWait);
-  saver_->StartPredictions(FoldSavedNow(), best_outputs_, *test);
+  saver_->answers().Start(FoldSavedNow(), best_outputs_, *test);
   saver_->Wait(kLongestWait);
 }
 
@@ -70,7 +70,7 @@ absl::Status Trainer::PredictAndSave(const Ending& ending) {
   saved.complete = ending.cause == StopCause::kEpochs || ending.cause == StopCause::kPatience;
   saved.stopped_by = ending.cause;
   saved.predict_s = absl::ToDoubleSeconds(clock_.MonotonicNow() - started);
-  return saver_->SaveLast(std::move(saved), best_outputs_, test);
+  return saver_->answers().SaveLast(std::move(saved), best_outputs_, test);
 }
 
 }  // namespace traind

@@ -210,13 +210,13 @@ void Trainer::SaveWhatIsDue() {
   // Meanwhile the other ranks wait in their next collective.
   const absl::Duration most = absl::Milliseconds(train_.rendezvous.timeout_ms) / 4;
   if (gang_->group() != nullptr && predict_time_ > most) return;
-  if (predictions_saved_ || best_outputs_.empty() || !saver_->PredictionsDue(predict_time_)) {
+  if (predictions_saved_ || best_outputs_.empty() || !saver_->answers().Due(predict_time_)) {
     return;
   }
   absl::StatusOr<TestAnswers> test = PredictTestNow(/*last=*/false);
   if (!test.ok()) return Warn(absl::StrCat("no predictions: ", test.status().message()));
   predictions_saved_ = true;
-  saver_->StartPredictions(FoldSavedNow(), best_outputs_, *std::move(test));
+  saver_->answers().Start(FoldSavedNow(), best_outputs_, *std::move(test));
 }
 
 }  // namespace traind

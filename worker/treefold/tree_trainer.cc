@@ -41,14 +41,14 @@ absl::Status TreeTrainer::Start() {
   ResetPeakResident();
   ASSIGN_OR_RETURN(spec_, ParseTreeSpec(train_.spec_json, train_.trial));
   spec_.seed = SeedOfModel(spec_.seed, train_.seed);
-  if (train_.rank > 0) return SayStarted(), absl::OkStatus();
+  if (train_.rank > 0) return SendStarted(), absl::OkStatus();
   ASSIGN_OR_RETURN(fold_, LoadTreeFold(train_, spec_));
   RETURN_IF_ERROR(StorageError(
       MakeDirs(absl::StrCat(train_.state_dir, "/", AttemptDir(train_.job, train_.attempt)))));
   saver_ = std::make_unique<TreeSaver>(train_, fold_.outputs, sink_, clock_);
   RETURN_IF_ERROR(CreateBooster());
   SaveModelFile();
-  SayStarted();
+  SendStarted();
   BeginEpoch();
   progress_at_ = clock_.MonotonicNow();
   progress_rounds_ = rounds_;
@@ -131,7 +131,7 @@ absl::Status TreeTrainer::Restore(const TreeCheckpoint& c) {
       absl::MakeSpan(best_answers_));
 }
 
-void TreeTrainer::SayStarted() {
+void TreeTrainer::SendStarted() {
   rank_protocol::Started started;
   started.attempt = train_.attempt;
   started.precision = "fp32";
@@ -324,9 +324,9 @@ void TreeTrainer::ReportProgress(absl::Duration now) {
 absl::Status TreeTrainer::SaveWhatIsDue() {
   if (saver_->CheckpointDue()) RETURN_IF_ERROR(StartCheckpoint());
   if (best_saved_ || !saver_->AnswersDue(predict_time_)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(std::vector<float> test, PredictTest());
+  ASSIGN_OR_RETURN(TestAnswers test, PredictTest());
   best_saved_ = true;
-  saver_->StartAnswers(FoldSavedNow(), best_answers_, std::move(test));
+  saver_->answers().Start(FoldSavedNow(), best_answers_, std::move(test));
   return absl::OkStatus();
 }
 
@@ -347,18 +347,20 @@ absl::Status TreeTrainer::StartCheckpoint() {
   return absl::OkStatus();
 }
 
-// By the best rounds.
-absl::StatusOr<std::vector<float>> TreeTrainer::PredictTest() {
+// Predicts the test rows with the best rounds.
+absl::StatusOr<TestAnswers> TreeTrainer::PredictTest() {
   const absl::Duration began = clock_.MonotonicNow();
   const int64_t rows = fold_.table->rows(Split::kTest);
   const size_t width = static_cast<size_t>(fold_.outputs);
-  std::vector<float> answers(static_cast<size_t>(rows) * width);
+  TestAnswers answers;
+  answers.values.resize(static_cast<size_t>(rows) * width);
   for (int64_t begin = 0; begin < rows; begin += kRowsAtOnce) {
     const int64_t end = std::min(rows, begin + kRowsAtOnce);
-    RETURN_IF_ERROR(booster_->Predict(
-        fold_.encoder->Encode(*fold_.table, Split::kTest, begin, end), best_rounds_,
-        absl::MakeSpan(answers).subspan(static_cast<size_t>(begin) * width,
-                                        static_cast<size_t>(end - begin) * width)));
+    RETURN_IF_ERROR(booster_->Predict(fold_.encoder->Encode(*fold_.table, Split::kTest, begin, end),
+                                      best_rounds_,
+                                      absl::MakeSpan(answers.values)
+                                          .subspan(static_cast<size_t>(begin) * width,
+                                                   static_cast<size_t>(end - begin) * width)));
   }
   predict_time_ = clock_.MonotonicNow() - began;
   return answers;
@@ -382,33 +384,42 @@ absl::Status TreeTrainer::Finish(const Ending& ending) {
   if (train_.rank > 0) return absl::OkStatus();
   // A task that comes too late for anything else still answers.
   if (ending.predict && !has_best_) RETURN_IF_ERROR(RunRound());
-  if (rounds_ > 0 && checkpoint_rounds_ != rounds_) {
-    saver_->Wait(kLongestWait);
-    RETURN_IF_ERROR(StartCheckpoint());
-  }
-  if (!ending.predict) return saver_->Wait(kLongestWait), absl::OkStatus();
-  const absl::Duration began = clock_.MonotonicNow();
-  ASSIGN_OR_RETURN(std::vector<float> test, PredictTest());
-  rank_protocol::FoldSaved saved = FoldSavedNow();
-  saved.last = true;
-  saved.complete = ending.cause == StopCause::kEpochs || ending.cause == StopCause::kPatience;
-  saved.stopped_by = ending.cause;
-  saved.predict_s = absl::ToDoubleSeconds(clock_.MonotonicNow() - began);
-  RETURN_IF_ERROR(saver_->SaveLast(std::move(saved), best_answers_, std::move(test)));
-  ASSIGN_OR_RETURN(std::string trees, booster_->Save(best_rounds_));
+  // Time before the deadline goes to the answers; the checkpoint is written beside them, or later
+  // where an earlier file is still being written.
+  RETURN_IF_ERROR(SaveLastCheckpoint());
+  if (ending.predict) RETURN_IF_ERROR(PredictAndSave(ending));
   saver_->Wait(kLongestWait);
+  RETURN_IF_ERROR(SaveLastCheckpoint());
+  saver_->Wait(kLongestWait);
+  if (!ending.predict) return absl::OkStatus();
+  ASSIGN_OR_RETURN(std::string trees, booster_->Save(best_rounds_));
   saver_->StartBestTrees(std::move(trees), TreeFileSuffix(spec_.kind));
   saver_->Wait(kLongestWait);
   return absl::OkStatus();
 }
 
+absl::Status TreeTrainer::SaveLastCheckpoint() {
+  return rounds_ > 0 && checkpoint_rounds_ != rounds_ ? StartCheckpoint() : absl::OkStatus();
+}
+
+absl::Status TreeTrainer::PredictAndSave(const Ending& ending) {
+  const absl::Duration began = clock_.MonotonicNow();
+  ASSIGN_OR_RETURN(const TestAnswers test, PredictTest());
+  rank_protocol::FoldSaved saved = FoldSavedNow();
+  saved.last = true;
+  saved.complete = ending.cause == StopCause::kEpochs || ending.cause == StopCause::kPatience;
+  saved.stopped_by = ending.cause;
+  saved.predict_s = absl::ToDoubleSeconds(clock_.MonotonicNow() - began);
+  return saver_->answers().SaveLast(std::move(saved), best_answers_, test);
+}
+
 // Something went wrong, but there are good trees: the fold may still count.
 void TreeTrainer::Rescue() {
   if (saver_ == nullptr || !has_best_ || best_saved_) return;
-  absl::StatusOr<std::vector<float>> test = PredictTest();
+  absl::StatusOr<TestAnswers> test = PredictTest();
   if (!test.ok()) return;
   saver_->Wait(kLongestWait);
-  saver_->StartAnswers(FoldSavedNow(), best_answers_, *std::move(test));
+  saver_->answers().Start(FoldSavedNow(), best_answers_, *std::move(test));
   saver_->Wait(kLongestWait);
 }
 

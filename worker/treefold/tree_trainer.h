@@ -46,7 +46,7 @@ class TreeTrainer final : public FoldTrainer {
   absl::Status CreateBooster();
   TreeCheckpoint FindResume();
   absl::Status Restore(const TreeCheckpoint& checkpoint);
-  void SayStarted();
+  void SendStarted();
 
   // The loop.
   void ReadOrders();
@@ -62,7 +62,9 @@ class TreeTrainer final : public FoldTrainer {
   absl::Status SaveWhatIsDue();
   absl::Status StartCheckpoint();
 
-  absl::StatusOr<std::vector<float>> PredictTest();
+  absl::Status SaveLastCheckpoint();
+  absl::Status PredictAndSave(const Ending& ending);
+  absl::StatusOr<TestAnswers> PredictTest();
   rank_protocol::FoldSaved FoldSavedNow() const;
   double EpochsDone() const;
   void Warn(std::string text);

@@ -80,6 +80,36 @@ TEST(B13RetryTest, AFoldThatIsNotTriedAgainIsADecision) {
   }));
 }
 
+TEST(B13RetryTest, FoldsThatAreLostTogetherShareADecision) {
+  CoreHarness h;
+  h.Attach("w", 3);
+  const std::string id = h.SubmitJob(CoreHarness::MakeJob("a", 3));
+  h.PrepareJob(id);
+  h.Say(h.AttemptOf(id, 2), CoreHarness::CheckpointAt(500, 5));
+  h.Step({WorkerDied{"w"}});
+  ASSERT_EQ(h.Rules(id), std::vector<std::string>{"retry"});
+  const Decision decision = h.Stored(id).decisions.back();
+  EXPECT_EQ(decision.cause, "fold-0, fold-1, fold-2: WORKER_LOST: its worker died");
+  EXPECT_EQ(decision.from, "attempt 2, attempt 3, attempt 4");
+  EXPECT_EQ(decision.to, "start again; fold-1: go on from step 500; fold-2: start again");
+}
+
+TEST(B8Test, AFoldThatHadItsShareOfTheTimeIsNamed) {
+  CoreHarness h;
+  const std::string id = Train(h);
+  h.Say(h.AttemptOf(id, 1), CoreHarness::Saved(false, true, 0.9, 17.25));
+  h.Say(h.AttemptOf(id, 1), CoreHarness::Ended(AttemptEndReason::kStoppedInTime));
+  h.FinishFold(id, 1);
+  h.Publish(id, Quality::kDegraded);
+  h.Publish(id, Quality::kDegraded);
+  ASSERT_EQ(h.State(id), JobState::kSucceeded);
+  ASSERT_EQ(h.Rules(id), std::vector<std::string>{"B8"});
+  const Decision decision = h.Stored(id).decisions.back();
+  EXPECT_EQ(decision.cause, "the time of fold 0 was over; 0 us used");
+  EXPECT_EQ(decision.from, "fold 0 with 20 epochs");
+  EXPECT_EQ(decision.to, "what there is after 17.2 epochs answers");
+}
+
 TEST(B8Test, FoldsThatNobodyHasStoppedBeforeThePredictionIsDueAreNamed) {
   CoreHarness h;
   const std::string id = Train(h);

@@ -186,6 +186,34 @@ TEST(FinishTest, WithoutADeadlineFoldsHaveThirtySecondsToPredict) {
   EXPECT_EQ(h.State(id), JobState::kSucceeded);
 }
 
+TEST(FinishTest, APredictionThatNobodyToldOfIsLookedForBeforeTheJobFails) {
+  CoreHarness h;
+  h.Attach("w", 1);
+  Job job = h.MakeJob("a");
+  job.spec.budget.reset();
+  const std::string id = h.SubmitJob(job);
+  h.Step({Finish{5, id}});
+  h.publishes.clear();
+  h.Wait(absl::Seconds(31));  // the Worker, which reads the data, is silent for more than a lease
+  ASSERT_EQ(h.publishes.size(), 1u);
+  EXPECT_TRUE(h.publishes[0].request.table.empty()) << "only asks what stands";
+  EXPECT_EQ(h.State(id), JobState::kFinalizing);
+  h.Publish(id, Quality::kFloor);
+  EXPECT_EQ(h.State(id), JobState::kSucceeded);
+}
+
+TEST(FinishTest, WhereNoPredictionStandsTheJobFails) {
+  CoreHarness h;
+  h.Attach("w", 1);
+  Job job = h.MakeJob("a");
+  job.spec.budget.reset();
+  const std::string id = h.SubmitJob(job);
+  h.Step({Finish{5, id}});
+  h.Wait(absl::Seconds(31));
+  h.Step({Published{id, absl::NotFoundError("no prediction stands"), false}});
+  EXPECT_EQ(h.State(id), JobState::kFailed);
+}
+
 TEST(FinishTest, OfNobodyIsNotFound) {
   CoreHarness h;
   EXPECT_EQ(h.Step({Finish{5, "x"}}).replies[0].status.code(), absl::StatusCode::kNotFound);

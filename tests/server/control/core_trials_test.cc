@@ -103,6 +103,16 @@ TEST_F(TrialsTest, OneThatFailsIsToldAsFailed) {
   EXPECT_EQ(last.to, "trial 1 gets no more folds");
 }
 
+TEST_F(TrialsTest, ARetryOfAFurtherModelIsNoDecision) {
+  const std::string id = Begin();
+  ASSERT_NO_FATAL_FAILURE(Train(id, 1));
+  ASSERT_NO_FATAL_FAILURE(Train(id, 2));
+  const size_t decisions = h.Stored(id).decisions.size();
+  h.Say(h.AttemptOf(id, 3), h.Ended(AttemptEndReason::kRankDied, "signal 9"));
+  EXPECT_EQ(h.TaskOf(id, 3).state, TaskState::kPending);
+  EXPECT_EQ(h.Stored(id).decisions.size(), decisions);
+}
+
 TEST_F(TrialsTest, StartBesideTheLastFoldWhereASlotIsIdle) {
   const std::string id = Begin(2);
   ASSERT_NO_FATAL_FAILURE(Train(id, 1));

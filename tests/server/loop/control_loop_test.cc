@@ -5,10 +5,13 @@
 #include <stdlib.h>
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "common/publish/prediction_manifest.h"
 #include "server/store/memory_store.h"
 
 namespace traind {
@@ -143,6 +146,28 @@ class ControlLoopTest : public testing::Test {
     EXPECT_TRUE(done.WaitForNotificationWithTimeout(kLong));
     return reply;
   }
+  // Null if the Job has not ended in good time.
+  std::shared_ptr<const Job> AwaitEnd(const std::string& id) {
+    JobViews::View view = loop_->views().Find(id);
+    const absl::Time give_up = absl::Now() + kLong;
+    while (view.job && !IsTerminal(view.job->state) && absl::Now() < give_up) {
+      view = loop_->views().Wait(id, view.change, absl::Seconds(1));
+    }
+    return view.job && IsTerminal(view.job->state) ? view.job : nullptr;
+  }
+  // As a Worker would that traind does not hear.
+  void WritePrediction(const std::string& id) {
+    PredictionManifest manifest;
+    manifest.job = id;
+    manifest.metric = "accuracy";
+    manifest.prediction.number = 1;
+    manifest.prediction.quality = Quality::kFloor;
+    manifest.prediction.at = absl::Now();
+    const std::filesystem::path job = std::filesystem::path(options_.state_dir) / "jobs" / id;
+    std::filesystem::create_directories(job / "prediction-1");
+    std::ofstream(job / "prediction-1" / "manifest.json") << EncodeManifest(manifest);
+    std::filesystem::create_symlink("prediction-1", job / "current");
+  }
 
   LoopOptions options_;
   FragileStore store_;
@@ -219,15 +244,24 @@ TEST_F(ControlLoopTest, ABudgetEndsAJobWithoutAnyWorker) {
   Job job = NewJob("t-1");
   job.spec.budget = absl::Seconds(1);
   ASSERT_TRUE(Submit(std::move(job)).status.ok());
-  JobViews::View view = loop_->views().Find("t-1");
-  const absl::Time give_up = absl::Now() + kLong;
-  while (!IsTerminal(view.job->state) && absl::Now() < give_up) {
-    view = loop_->views().Wait("t-1", view.change, absl::Seconds(1));
-    ASSERT_NE(view.job, nullptr);
-  }
-  EXPECT_EQ(view.job->state, JobState::kFailed);
-  EXPECT_LE(view.job->finished_at, view.job->deadline);
-  EXPECT_FALSE(view.job->end_message.empty());
+  const std::shared_ptr<const Job> ended = AwaitEnd("t-1");
+  ASSERT_NE(ended, nullptr);
+  EXPECT_EQ(ended->state, JobState::kFailed);
+  EXPECT_LE(ended->finished_at, ended->deadline);
+  EXPECT_FALSE(ended->end_message.empty());
+}
+
+TEST_F(ControlLoopTest, APredictionThatNobodyToldOfIsFoundOnDisk) {
+  Job job = NewJob("t-1");
+  job.spec.budget = absl::Seconds(2);
+  job.spec.has_test = true;
+  ASSERT_TRUE(Submit(std::move(job)).status.ok());
+  WritePrediction("t-1");
+  const std::shared_ptr<const Job> ended = AwaitEnd("t-1");
+  ASSERT_NE(ended, nullptr);
+  EXPECT_EQ(ended->state, JobState::kSucceeded);
+  ASSERT_TRUE(ended->prediction.has_value());
+  EXPECT_EQ(ended->prediction->quality, Quality::kFloor);
 }
 
 }  // namespace

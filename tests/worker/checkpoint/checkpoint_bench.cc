@@ -27,10 +27,10 @@
 
 #include "common/base/durable_file.h"
 #include "tests/worker/model/model_of.h"
-#include "worker/checkpoint/background_writer.h"
 #include "worker/checkpoint/checkpoint.h"
 #include "worker/checkpoint/safetensors.h"
 #include "worker/learner/learner.h"
+#include "worker/task/background_writer.h"
 
 namespace traind {
 namespace {

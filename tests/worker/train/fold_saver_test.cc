@@ -11,7 +11,7 @@
 
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
-#include "tests/worker/train/trainer_fixture.h"
+#include "tests/worker/fixture/recording_sink.h"
 
 namespace traind {
 namespace {

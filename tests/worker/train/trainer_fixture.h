@@ -3,7 +3,6 @@
 
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
-#include <absl/synchronization/mutex.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -17,42 +16,13 @@
 #include "common/base/job_layout.h"
 #include "tests/free_port.h"
 #include "tests/worker/fixture/fold_fixture.h"
+#include "tests/worker/fixture/recording_sink.h"
 #include "worker/checkpoint/safetensors.h"
 #include "worker/train/trainer.h"
 
 namespace traind {
 
 namespace rp = rank_protocol;
-
-class RecordingSink final : public EventSink {
- public:
-  using Listener = std::function<void(const rp::FromProcess&)>;
-
-  void Listen(Listener listener) { listener_ = std::move(listener); }
-  void Send(const rp::FromProcess& message) override {
-    {
-      absl::MutexLock lock(&mutex_);
-      messages_.push_back(message);
-    }
-    if (listener_) listener_(message);
-  }
-  void SendProgress(const rp::Progress& progress) override { Send(progress); }
-
-  template <class M>
-  std::vector<M> All() const {
-    absl::MutexLock lock(&mutex_);
-    std::vector<M> all;
-    for (const auto& message : messages_) {
-      if (const M* m = std::get_if<M>(&message)) all.push_back(*m);
-    }
-    return all;
-  }
-
- private:
-  Listener listener_;
-  mutable absl::Mutex mutex_;
-  std::vector<rp::FromProcess> messages_ ABSL_GUARDED_BY(mutex_);
-};
 
 inline std::string Spec(
     const std::string& train = "", double dropout = 0.2,

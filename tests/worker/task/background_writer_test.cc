@@ -1,4 +1,4 @@
-#include "worker/checkpoint/background_writer.h"
+#include "worker/task/background_writer.h"
 
 #include <absl/synchronization/notification.h>
 #include <gtest/gtest.h>
