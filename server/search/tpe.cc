@@ -4,13 +4,14 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 namespace traind {
 namespace {
 
 constexpr int kCandidates = 24;
 constexpr double kGoodShare = 0.1;
-constexpr int kMostGood = 25;
+constexpr size_t kMostGood = 25;
 constexpr int kFullWeights = 25;  // of the newest trials; older ones count less
 constexpr double kMostKernels = 100;
 constexpr double kPriorWeight = 1;
@@ -37,24 +38,19 @@ std::vector<double> Weights(size_t n) {
   return weights;
 }
 
-// A mixture over one axis: a kernel for each observation, and one for the time before.
-class Density {
+// One parameter of all kernels. The last kernel is that of the whole range.
+class Dimension {
  public:
-  Density(const Axis& axis, const std::vector<double>& places) : axis_(axis), places_(places) {
-    weights_ = Weights(places.size());
-    weights_.push_back(kPriorWeight);
-    const double sum = std::accumulate(weights_.begin(), weights_.end(), 0.0);
-    for (double& weight : weights_) weight /= sum;
-    if (axis_.choices == 0) MakeKernels();
+  Dimension(const Axis& axis, std::vector<double> places)
+      : axis_(axis), places_(std::move(places)) {
+    if (axis_.choices == 0) FindWidths();
   }
 
-  double Sample(Draw& draw) const {
-    const size_t kernel = SampleKernel(draw);
+  double Sample(size_t kernel, Draw& draw) const {
     if (axis_.choices > 0) return SampleChoice(kernel, draw);
-    const double mean = places_[kernel];
-    double place = mean;
+    double place = places_[kernel];
     for (int i = 0; i < kMostTries; ++i) {
-      place = mean + widths_[kernel] * DrawNormal(draw);
+      place = places_[kernel] + widths_[kernel] * DrawNormal(draw);
       if (place >= axis_.low && place <= axis_.high) break;
     }
     place = std::clamp(place, axis_.low, axis_.high);
@@ -63,41 +59,45 @@ class Density {
     return std::clamp(first + std::round((place - first) / axis_.step) * axis_.step, first, last);
   }
 
-  double LogAt(double place) const {
-    double sum = 0;
-    for (size_t i = 0; i < weights_.size(); ++i) sum += weights_[i] * KernelAt(i, place);
-    return std::log(std::max(sum, 1e-300));
+  // A normal density, cut off at the ends of the range; of steps the mass around the place.
+  double LogAt(size_t kernel, double place) const {
+    if (axis_.choices > 0) return std::log(ChoiceShare(kernel, static_cast<int>(place)));
+    const double mean = places_[kernel], width = widths_[kernel];
+    const auto below = [&](double x) { return NormalCdf((x - mean) / width); };
+    const double mass = below(axis_.high) - below(axis_.low);
+    if (axis_.step > 0) {
+      const double around = below(place + axis_.step / 2) - below(place - axis_.step / 2);
+      return std::log(std::max(around, kLeast) / mass);
+    }
+    const double z = (place - mean) / width;
+    return -z * z / 2 - std::log(std::sqrt(2 * M_PI) * width * mass);
   }
 
  private:
   // Each kernel has at least a third of its mass within the range, so few tries are enough.
   static constexpr int kMostTries = 100;
+  static constexpr double kLeast = 1e-300;
 
-  void MakeKernels() {
-    const double range = axis_.high - axis_.low, middle = (axis_.low + axis_.high) / 2;
+  // The larger gap to its neighbours; the first and the last one have only one.
+  void FindWidths() {
+    const double range = axis_.high - axis_.low;
     const size_t n = places_.size();
-    places_.push_back(middle);
-    std::vector<size_t> order(n + 1);
+    std::vector<size_t> order(n);
     std::iota(order.begin(), order.end(), size_t{0});
     std::stable_sort(order.begin(), order.end(),
                      [this](size_t a, size_t b) { return places_[a] < places_[b]; });
     widths_.assign(n + 1, range);
     const double least = range / std::min(kMostKernels, static_cast<double>(n) + 2);
-    for (size_t i = 0; n > 0 && i <= n; ++i) {
-      const double below = i == 0 ? 0 : places_[order[i]] - places_[order[i - 1]];
-      const double above = i == n ? 0 : places_[order[i + 1]] - places_[order[i]];
+    for (size_t i = 0; i < n; ++i) {
+      double below = i == 0 ? 0 : places_[order[i]] - places_[order[i - 1]];
+      double above = i + 1 == n ? 0 : places_[order[i + 1]] - places_[order[i]];
+      if (n == 1) {
+        below = places_[0] - axis_.low;
+        above = axis_.high - places_[0];
+      }
       widths_[order[i]] = std::clamp(std::max(below, above), least, range);
     }
-    widths_[n] = range;
-  }
-
-  size_t SampleKernel(Draw& draw) const {
-    double left = draw.Unit();
-    for (size_t i = 0; i + 1 < weights_.size(); ++i) {
-      left -= weights_[i];
-      if (left < 0) return i;
-    }
-    return weights_.size() - 1;
+    places_.push_back((axis_.low + axis_.high) / 2);
   }
 
   // A kernel of a choice: its own value, and a little of every other one.
@@ -116,68 +116,112 @@ class Density {
     return axis_.choices - 1;
   }
 
-  // A normal density, cut off at the ends of the range; of steps the mass around the place.
-  double KernelAt(size_t kernel, double place) const {
-    if (axis_.choices > 0) return ChoiceShare(kernel, static_cast<int>(place));
-    const double mean = places_[kernel], width = widths_[kernel];
-    const auto below = [&](double x) { return NormalCdf((x - mean) / width); };
-    const double mass = below(axis_.high) - below(axis_.low);
-    if (axis_.step > 0) {
-      return (below(place + axis_.step / 2) - below(place - axis_.step / 2)) / mass;
-    }
-    const double z = (place - mean) / width;
-    return std::exp(-z * z / 2) / (std::sqrt(2 * M_PI) * width * mass);
-  }
-
   const Axis axis_;
-  std::vector<double> places_, widths_, weights_;
+  std::vector<double> places_, widths_;
 };
 
-// The places of one parameter in trials that have a value for it.
-std::vector<double> PlacesOf(const Parameter& parameter, const std::vector<const Tried*>& trials) {
-  std::vector<double> places;
-  for (const Tried* trial : trials) {
-    for (const auto& [path, value] : trial->settings) {
-      if (path != parameter.path) continue;
-      const std::optional<double> place = PlaceOf(parameter.range, value);
-      if (place) places.push_back(*place);
+using Point = std::vector<double>;  // a place for each parameter
+
+// A mixture of kernels: one for each point, and one for the whole space.
+class Density {
+ public:
+  Density(const Space& space, const std::vector<Point>& points) : weights_(Weights(points.size())) {
+    weights_.push_back(kPriorWeight);
+    const double sum = std::accumulate(weights_.begin(), weights_.end(), 0.0);
+    for (double& weight : weights_) weight /= sum;
+    for (size_t d = 0; d < space.size(); ++d) {
+      std::vector<double> places;
+      for (const Point& point : points) places.push_back(point[d]);
+      dimensions_.emplace_back(AxisOf(space[d].range), std::move(places));
     }
   }
-  return places;
+
+  Point Sample(Draw& draw) const {
+    double left = draw.Unit();
+    size_t kernel = 0;
+    for (; kernel + 1 < weights_.size(); ++kernel) {
+      left -= weights_[kernel];
+      if (left < 0) break;
+    }
+    Point point;
+    for (const Dimension& dimension : dimensions_) point.push_back(dimension.Sample(kernel, draw));
+    return point;
+  }
+
+  double LogAt(const Point& point) const {
+    std::vector<double> logs;
+    for (size_t kernel = 0; kernel < weights_.size(); ++kernel) {
+      double log = std::log(weights_[kernel]);
+      for (size_t d = 0; d < point.size(); ++d) log += dimensions_[d].LogAt(kernel, point[d]);
+      logs.push_back(log);
+    }
+    const double largest = *std::max_element(logs.begin(), logs.end());
+    double sum = 0;
+    for (const double log : logs) sum += std::exp(log - largest);
+    return largest + std::log(sum);
+  }
+
+ private:
+  std::vector<double> weights_;
+  std::vector<Dimension> dimensions_;
+};
+
+// None: the settings lack a parameter.
+std::optional<Point> PointOf(const Space& space, const Settings& settings) {
+  Point point;
+  for (const Parameter& parameter : space) {
+    for (const auto& [path, value] : settings) {
+      if (path != parameter.path) continue;
+      const std::optional<double> place = PlaceOf(parameter.range, value);
+      if (place) point.push_back(*place);
+    }
+  }
+  if (point.size() != space.size()) return std::nullopt;
+  return point;
+}
+
+struct Seen {
+  Point point;
+  double loss;
+  bool running, good;
+};
+
+// Marks the best of those that have ended.
+void MarkGood(std::vector<Seen>& seen) {
+  std::vector<Seen*> ended;
+  for (Seen& one : seen) {
+    if (!one.running) ended.push_back(&one);
+  }
+  std::stable_sort(ended.begin(), ended.end(),
+                   [](const Seen* a, const Seen* b) { return a->loss < b->loss; });
+  const auto share = static_cast<size_t>(std::ceil(kGoodShare * static_cast<double>(ended.size())));
+  for (size_t i = 0; i < std::min(share, kMostGood); ++i) ended[i]->good = true;
 }
 
 }  // namespace
 
 Settings DrawByTpe(const Space& space, const std::vector<Tried>& tried, Draw& draw) {
-  std::vector<const Tried*> ended;
+  std::vector<Seen> seen;
   for (const Tried& trial : tried) {
-    if (!trial.running) ended.push_back(&trial);
+    const std::optional<Point> point = PointOf(space, trial.settings);
+    if (point) seen.push_back({*point, trial.loss, trial.running, false});
   }
-  const auto count = static_cast<double>(ended.size());
-  const size_t good_count =
-      std::min<size_t>(static_cast<size_t>(std::ceil(kGoodShare * count)), kMostGood);
-  std::stable_sort(ended.begin(), ended.end(),
-                   [](const Tried* a, const Tried* b) { return a->loss < b->loss; });
-  ended.resize(std::min(ended.size(), good_count));
-  std::vector<const Tried*> good, others;  // in the order of trials
-  for (const Tried& trial : tried) {
-    const bool is_good = std::find(ended.begin(), ended.end(), &trial) != ended.end();
-    (is_good ? good : others).push_back(&trial);
+  MarkGood(seen);
+  std::vector<Point> good, others;
+  for (const Seen& one : seen) (one.good ? good : others).push_back(one.point);
+  const Density of_good(space, good), of_others(space, others);
+  Point best;
+  double best_ratio = -HUGE_VAL;
+  for (int i = 0; i < kCandidates; ++i) {
+    Point point = of_good.Sample(draw);
+    const double ratio = of_good.LogAt(point) - of_others.LogAt(point);
+    if (!best.empty() && ratio <= best_ratio) continue;
+    best = std::move(point);
+    best_ratio = ratio;
   }
   Settings settings;
-  for (const Parameter& parameter : space) {
-    const Axis axis = AxisOf(parameter.range);
-    const Density of_good(axis, PlacesOf(parameter, good));
-    const Density of_others(axis, PlacesOf(parameter, others));
-    double best = 0, best_ratio = -HUGE_VAL;
-    for (int i = 0; i < kCandidates; ++i) {
-      const double place = of_good.Sample(draw);
-      const double ratio = of_good.LogAt(place) - of_others.LogAt(place);
-      if (ratio <= best_ratio) continue;
-      best = place;
-      best_ratio = ratio;
-    }
-    settings.emplace_back(parameter.path, ValueAt(parameter.range, best));
+  for (size_t d = 0; d < space.size(); ++d) {
+    settings.emplace_back(space[d].path, ValueAt(space[d].range, best[d]));
   }
   return settings;
 }

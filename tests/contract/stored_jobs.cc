@@ -109,6 +109,9 @@ Job FullJob() {
   job.spec.from = "older-1";
   job.spec.seeds = 3;
   job.spec.trials = {{"trees", "lightgbm", 20, 1}, {"net-2", "mlp", 7, 3}};
+  job.spec.trials[1].settings =
+      std::make_shared<const Settings>(Settings{{"model.mlp.hidden", "[64, 32]"}});
+  job.spec.search = {"tpe", {{"model.mlp.hidden", "choice([8], [64, 32])"}}, 17};
   job.publish_s = 0.75;
   job.quota_reached = true;
   job.spec.device = "cuda";

@@ -7,7 +7,13 @@
 namespace traind {
 namespace {
 
-v1::JobSpec Spec() {
+Job JobOf(std::string spec_json) {
+  Job job;
+  job.spec_json = std::move(spec_json);
+  return job;
+}
+
+v1::JobSpec Trials() {
   v1::JobSpec spec;
   spec.mutable_train()->set_epochs(20);
   spec.mutable_train()->set_learning_rate(0.001);
@@ -24,7 +30,7 @@ v1::JobSpec Spec() {
 }
 
 TEST(TrialSettingsTest, WhatDiffersFromDefaultsIsTold) {
-  const std::vector<v1::Trial> trials = TrialsOf(SpecToJson(Spec()));
+  const std::vector<v1::Trial> trials = TrialsOf(JobOf(SpecToJson(Trials())));
   ASSERT_EQ(trials.size(), 2u);
   EXPECT_EQ(trials[0].index(), 0);
   EXPECT_EQ(trials[0].name(), "lightgbm");
@@ -39,8 +45,36 @@ TEST(TrialSettingsTest, WhatDiffersFromDefaultsIsTold) {
 }
 
 TEST(TrialSettingsTest, ASpecWithoutTrialsHasNone) {
-  EXPECT_TRUE(TrialsOf(SpecToJson(v1::JobSpec())).empty());
-  EXPECT_TRUE(TrialsOf("damaged").empty());
+  EXPECT_TRUE(TrialsOf(JobOf(SpecToJson(v1::JobSpec()))).empty());
+  EXPECT_TRUE(TrialsOf(JobOf("damaged")).empty());
+}
+
+TEST(TrialSettingsTest, OfASearchTheFieldsThatVaryAreTold) {
+  v1::JobSpec spec;
+  spec.mutable_model()->mutable_lightgbm()->set_num_leaves(31);
+  spec.mutable_train()->set_epochs(20);
+  Job job = JobOf(SpecToJson(spec));
+  job.spec.search.method = "random";
+  job.spec.trials = {
+      {"lightgbm", "lightgbm"}, {"lightgbm-1", "lightgbm"}, {"lightgbm-2", "lightgbm"}};
+  job.spec.trials[0].settings = std::make_shared<const Settings>();
+  job.spec.trials[1].settings = std::make_shared<const Settings>(
+      Settings{{"model.lightgbm.num_leaves", "7"}, {"train.loss.kind", "mae"}});
+  const std::vector<v1::Trial> trials = TrialsOf(job);
+  ASSERT_EQ(trials.size(), 3u);
+  EXPECT_EQ(trials[1].name(), "lightgbm-1");
+  EXPECT_EQ(trials[1].settings().at("num_leaves"), "7");
+  EXPECT_EQ(trials[1].settings().at("train.loss.kind"), "mae");
+  EXPECT_TRUE(trials[2].settings().empty());
+  // A Worker gets them in the trial's own place; the first trial is the spec itself.
+  EXPECT_EQ(SpecForTrial(job, 0), job.spec_json);
+  const auto told = SpecFromJson(SpecForTrial(job, 1));
+  ASSERT_TRUE(told.ok()) << told.status();
+  ASSERT_EQ(told->trials_size(), 2);
+  EXPECT_EQ(told->trials(1).model().lightgbm().num_leaves(), 7);
+  EXPECT_EQ(told->trials(1).train().loss().kind(), "mae");
+  EXPECT_EQ(told->trials(1).train().epochs(), 20);
+  EXPECT_EQ(told->model().lightgbm().num_leaves(), 31);
 }
 
 }  // namespace
