@@ -86,6 +86,17 @@ constexpr Mlp kUsualMlp = {2, 256, 0.1, 0.004};
 constexpr Mlp kDroppingMlp = {2, 384, 0.3, 0.002, 0.03};
 constexpr Mlp kNarrowMlp = {3, 128, 0.1, 0.006, 0.003};
 
+// Returns a section with its defaults filled in; made once.
+template <class Section>
+const Section& DefaultsOf() {
+  static const Section& defaults = *[] {
+    auto* made = new Section();
+    FillDefaults(*made);
+    return made;
+  }();
+  return defaults;
+}
+
 // Makes the trials of one Job.
 class Maker {
  public:
@@ -224,13 +235,8 @@ class Maker {
 
   void AddLightgbm(const Lightgbm& setting) {
     if (!lightgbm_ || Full()) return;
-    static const v1::LightgbmSpec& defaults = *[] {
-      auto* made = new v1::LightgbmSpec();
-      FillDefaults(*made);
-      return made;
-    }();
     v1::LightgbmSpec& to = *Add("lightgbm").mutable_model()->mutable_lightgbm();
-    to = defaults;
+    to = DefaultsOf<v1::LightgbmSpec>();
     const double rate = RateOf(setting.learning_rate);
     to.set_num_iterations(Rounds(rate));
     to.set_early_stopping_round(StopRounds(rate));
@@ -263,13 +269,8 @@ class Maker {
 
   void AddXgboost(const Xgboost& setting) {
     if (!xgboost_ || Full()) return;
-    static const v1::XgboostSpec& defaults = *[] {
-      auto* made = new v1::XgboostSpec();
-      FillDefaults(*made);
-      return made;
-    }();
     v1::XgboostSpec& to = *Add("xgboost").mutable_model()->mutable_xgboost();
-    to = defaults;
+    to = DefaultsOf<v1::XgboostSpec>();
     const double rate = RateOf(setting.learning_rate);
     to.set_num_boost_round(Rounds(rate));
     to.set_early_stopping_rounds(StopRounds(rate));

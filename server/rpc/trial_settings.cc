@@ -4,6 +4,7 @@
 #include <absl/strings/str_replace.h>
 #include <absl/strings/strip.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -16,45 +17,86 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Returns the fields below a key of a spec's JSON, flat: "/optimizer/lr" and its value.
-Json FieldsBelow(const v1::JobSpec& spec, const std::string& key) {
-  const Json json = Json::parse(SpecToJson(spec), nullptr, false);
-  return json.is_object() && json.contains(key) ? json[key].flatten() : Json::object();
+// Returns the flat fields of a spec's section: "/optimizer/lr" and its value.
+Json FieldsOf(const Json& parent, const std::string& section) {
+  return parent.contains(section) ? parent[section].flatten() : Json::object();
 }
 
-// Adds the fields that differ, without the `strip` that their paths begin with, behind `prefix`.
-void AddDiffering(const Json& fields, const Json& base, const std::string& strip,
-                  const std::string& prefix, v1::Trial& trial) {
+// Returns the field of a kind of model; null: `name` is another section of the model.
+const google::protobuf::FieldDescriptor* KindOf(const std::string& name) {
+  const auto* const field = v1::ModelSpec::descriptor()->FindFieldByName(name);
+  if (field == nullptr || field->containing_oneof() == nullptr) return nullptr;
+  return field->containing_oneof()->name() == "architecture" ? field : nullptr;
+}
+
+// Values of flat fields that are not worth telling.
+struct Usual {
+  Json defaults = Json::object();
+  Json unset = Json::object();  // the zeros that stand for the defaults
+};
+
+Usual UsualOf(const google::protobuf::FieldDescriptor& kind) {
+  v1::JobSpec spec;
+  v1::ModelSpec& model = *spec.mutable_model();
+  google::protobuf::Message& fields = *model.GetReflection()->MutableMessage(&model, &kind);
+  const auto flat = [&] { return FieldsOf(Json::parse(SpecToJson(spec))["model"], kind.name()); };
+  Usual usual;
+  usual.unset = flat();
+  FillDefaults(fields);
+  usual.defaults = flat();
+  return usual;
+}
+
+bool Has(const Json& fields, const std::string& path, const Json& value) {
+  const auto found = fields.find(path);
+  return found != fields.end() && *found == value;
+}
+
+// Adds the fields that are not as usual; prefix: of their names.
+void AddDiffering(const Json& fields, const Usual& usual, const std::string& prefix,
+                  v1::Trial& trial) {
   for (const auto& [path, value] : fields.items()) {
-    if (value.is_null() || (base.contains(path) && base[path] == value)) continue;
-    const std::string name = absl::StrReplaceAll(absl::StripPrefix(path, strip), {{"/", "."}});
+    if (value.is_null() || Has(usual.defaults, path, value) || Has(usual.unset, path, value)) {
+      continue;
+    }
+    const std::string name = absl::StrReplaceAll(absl::StripPrefix(path, "/"), {{"/", "."}});
     (*trial.mutable_settings())[prefix + name] =
         value.is_string() ? value.get<std::string>() : value.dump();
   }
 }
 
-v1::Trial TrialOf(const v1::JobSpec& spec, const v1::TrialSpec& from) {
-  v1::Trial trial;
-  trial.set_name(from.name());
-  v1::JobSpec tried, base;
-  *tried.mutable_model() = from.model();
-  const auto* const kind = from.model().GetReflection()->GetOneofFieldDescriptor(
-      from.model(), from.model().GetDescriptor()->FindOneofByName("architecture"));
-  if (kind != nullptr) {
-    trial.set_kind(kind->name());
-    base.mutable_model()->GetReflection()->MutableMessage(base.mutable_model(), kind);
-    FillDefaults(*tried.mutable_model());
-    FillDefaults(*base.mutable_model());
-    AddDiffering(FieldsBelow(tried, "model"), FieldsBelow(base, "model"),
-                 absl::StrCat("/", kind->name(), "/"), "", trial);
+// Reads the trials of one spec. Defaults of a kind and the spec's `train` are read once, as a spec
+// may have hundreds of trials.
+class TrialReader {
+ public:
+  explicit TrialReader(const Json& spec) { train_.defaults = FieldsOf(spec, "train"); }
+
+  v1::Trial Read(const Json& from) {
+    v1::Trial trial;
+    trial.set_name(from.value("name", ""));
+    const Json model = from.value("model", Json::object());
+    for (const auto& [section, fields] : model.items()) {
+      if (const auto* const kind = KindOf(section)) {
+        trial.set_kind(section);
+        AddDiffering(fields.flatten(), UsualOfKind(*kind), "", trial);
+      } else {
+        AddDiffering(fields.flatten(), Usual(), section + ".", trial);
+      }
+    }
+    if (from.contains("train")) AddDiffering(FieldsOf(from, "train"), train_, "train.", trial);
+    return trial;
   }
-  if (from.has_train()) {
-    *tried.mutable_train() = from.train();
-    *base.mutable_train() = spec.train();
-    AddDiffering(FieldsBelow(tried, "train"), FieldsBelow(base, "train"), "/", "train.", trial);
+
+ private:
+  const Usual& UsualOfKind(const google::protobuf::FieldDescriptor& kind) {
+    const auto [at, added] = kinds_.try_emplace(kind.name());
+    if (added) at->second = UsualOf(kind);
+    return at->second;
   }
-  return trial;
-}
+
+  Usual train_;
+  std::map<std::string, Usual> kinds_;
+};
 
 // "num_leaves" of "model.lightgbm.num_leaves"; other paths stay.
 std::string ShortName(absl::string_view path, const std::string& kind) {
@@ -82,12 +124,17 @@ bool Searches(const Job& job) { return !job.spec.search.method.empty(); }
 
 std::vector<v1::Trial> TrialsOf(const Job& job) {
   if (Searches(job)) return TrialsOfSearch(job.spec);
-  const auto spec = SpecFromJson(job.spec_json);
   std::vector<v1::Trial> trials;
-  if (!spec.ok()) return trials;
-  for (const v1::TrialSpec& from : spec->trials()) {
-    trials.push_back(TrialOf(*spec, from));
-    trials.back().set_index(static_cast<int>(trials.size()) - 1);
+  const Json spec = Json::parse(job.spec_json, nullptr, false);
+  if (!spec.is_object() || !spec.contains("trials")) return trials;
+  try {
+    TrialReader reader(spec);
+    for (const Json& from : spec["trials"]) {
+      trials.push_back(reader.Read(from));
+      trials.back().set_index(static_cast<int>(trials.size()) - 1);
+    }
+  } catch (const Json::exception&) {
+    trials.clear();
   }
   return trials;
 }

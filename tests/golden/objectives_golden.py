@@ -30,7 +30,7 @@ def standardised(loss):
 
 
 def weighted_cross_entropy(output, classes):
-    return F.cross_entropy(output, classes, weight=CLASS_WEIGHTS, label_smoothing=0.1, reduction="none").mean()
+    return F.cross_entropy(output, classes, weight=CLASS_WEIGHTS, label_smoothing=0.1)
 
 
 # name: loss, optimizer, clip norm, EMA decay
@@ -45,6 +45,7 @@ RUNS = {
     "huber_rmsprop_momentum": (standardised(F.huber_loss),
                                lambda p: torch.optim.RMSprop(p, 1e-3, momentum=0.9), 0, 0),
     "weighted_cross_entropy": (weighted_cross_entropy, lambda p: torch.optim.AdamW(p, 3e-3), 5.0, 0),
+    "weighted_cross_entropy_sgd": (weighted_cross_entropy, lambda p: torch.optim.SGD(p, 0.5), 0, 0),
     "mse_ema": (standardised(F.mse_loss), lambda p: torch.optim.AdamW(p, 3e-3), 5.0, 0.8),
 }
 

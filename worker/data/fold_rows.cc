@@ -33,4 +33,16 @@ absl::StatusOr<FoldRows> SplitFold(const Table& table, absl::Span<const int16_t>
   return rows;
 }
 
+std::vector<float> BalancedClassWeights(absl::Span<const int32_t> classes,
+                                        absl::Span<const int32_t> rows, int outputs) {
+  std::vector<double> counts(static_cast<size_t>(outputs));
+  for (const int32_t row : rows) ++counts[static_cast<size_t>(classes[static_cast<size_t>(row)])];
+  std::vector<float> weights;
+  for (const double count : counts) {
+    const double share = count * static_cast<double>(outputs);
+    weights.push_back(count > 0 ? static_cast<float>(static_cast<double>(rows.size()) / share) : 0);
+  }
+  return weights;
+}
+
 }  // namespace traind

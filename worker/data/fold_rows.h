@@ -26,4 +26,10 @@ struct FoldRows {
 absl::StatusOr<FoldRows> SplitFold(const Table& table, absl::Span<const int16_t> folds, int fold,
                                    const SplitSpec& split = {});
 
+// Returns a weight for each class, with which all classes of `rows` together weigh alike:
+// rows / (outputs x rows of the class); 0 for a class without rows.
+// classes: [table rows]. REQUIRES: the class of each of `rows` is in [0, outputs).
+std::vector<float> BalancedClassWeights(absl::Span<const int32_t> classes,
+                                        absl::Span<const int32_t> rows, int outputs);
+
 }  // namespace traind

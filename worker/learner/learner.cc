@@ -52,6 +52,12 @@ void Learner::Impl::PlaceData(LearnerData& data) {
   const int64_t count = data.rows.rows;
   at::Tensor target;
   if (objective->classification()) {
+    const std::vector<float>& weights = options.objective.class_weights;
+    for (const int32_t of_row : data.classes) {
+      if (!weights.empty()) {
+        row_weights.push_back(of_row < 0 ? 0 : weights[static_cast<size_t>(of_row)]);
+      }
+    }
     target = ToDevice(std::move(data.classes), {count}, device).to(at::kLong);
   } else {
     objective->Standardise(data.values);
@@ -163,6 +169,11 @@ absl::Status Learner::SetOrder(absl::Span<const int32_t> rows, uint64_t media_se
     impl_->media_loader->SetOrder({rows.begin(), rows.end()}, media_seed);
   }
   return Guarded([&] {
+    impl_->order_weights.clear();
+    for (const int32_t row : rows) {
+      if (impl_->row_weights.empty()) break;
+      impl_->order_weights.push_back(impl_->row_weights[static_cast<size_t>(row)]);
+    }
     impl_->order = ToDevice(std::vector<int32_t>(rows.begin(), rows.end()),
                             {static_cast<int64_t>(rows.size())}, impl_->device);
     return absl::OkStatus();
@@ -179,6 +190,7 @@ absl::Status Learner::AbandonStep() {
       parameter.mutable_grad().reset();
     }
     impl_->gradient_began = false;
+    impl_->step_weight = 0;
     impl_->ChooseBackward();  // drops the buffers of the failed step
     return absl::OkStatus();
   });
@@ -211,7 +223,7 @@ absl::StatusOr<LossSum> Learner::ConsumeLoss() {
   LossSum loss;
   RETURN_IF_ERROR(Guarded([&] {
     loss.sum = impl_->loss_sum.item<double>() + std::exchange(impl_->host_loss_sum, 0);
-    loss.rows = std::exchange(impl_->loss_rows, 0);
+    loss.weight = std::exchange(impl_->loss_weight, 0);
     loss.gather_s = std::exchange(impl_->gather_s, 0);
     loss.gradient_norm = impl_->optimizer->gradient_norm();
     impl_->loss_sum.zero_();

@@ -79,13 +79,13 @@ struct StepInput {
 };
 
 struct LossSum {
-  double sum = 0;  // of the objective, over rows
-  double rows = 0;
+  double sum = 0;     // of the objective, over rows
+  double weight = 0;  // the number of rows or, with class weights, the sum of theirs
   // Gradient norm of the last step before clipping; 0 if clipping is off.
   double gradient_norm = 0;
   double loss_scale = 0;  // current scale of fp16; 0: no scaler
   double gather_s = 0;    // time spent on gathering batches
-  double mean() const { return rows > 0 ? sum / rows : 0; }
+  double mean() const { return weight > 0 ? sum / weight : 0; }
 };
 
 enum class Weights { kLast, kBest };
@@ -114,8 +114,8 @@ class Learner {
   // changes of their media (MediaRequest). OutOfRange if a row has too few rows
   // before it for its window.
   absl::Status SetOrder(absl::Span<const int32_t> rows, uint64_t media_seed = 0);
-  // Takes one optimizer step, or one micro-batch of it. The gradient is the
-  // mean over the gang's rows.
+  // Takes one optimizer step, or one micro-batch of it. The gradient is the mean over the gang's
+  // rows; with class weights, the weighted mean.
   absl::Status Step(const StepInput& input);
   // Discards the micro-batches of an unfinished step, after one of them failed.
   absl::Status AbandonStep();

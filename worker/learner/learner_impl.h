@@ -37,6 +37,8 @@ struct Learner::Impl {
   std::unique_ptr<MediaLoader> media_loader;
   std::optional<Optimizer> optimizer;
   at::Tensor order;  // [rows of the epoch] int32
+  // With class weights: [rows] and [rows of the epoch], the weight of each row's class. Else empty.
+  std::vector<float> row_weights, order_weights;
 
   at::Tensor gradient;  // like parameters.trained()
   // Like parameters.flat(); ema is undefined if there is none.
@@ -60,7 +62,8 @@ struct Learner::Impl {
   at::Tensor graph_index, graph_rate;  // the inputs that change from step to step
 
   at::Tensor loss_sum;  // [] float64
-  double host_loss_sum = 0, loss_rows = 0;
+  double host_loss_sum = 0, loss_weight = 0;
+  double step_weight = 0;  // of this rank's rows of the unfinished step
   double gather_s = 0;
 
   absl::Status Initialize(LearnerData data);
@@ -74,12 +77,15 @@ struct Learner::Impl {
   absl::StatusOr<ResidentRows::Batch> BatchOf(const StepInput& input, const at::Tensor& index);
   at::Tensor LossOf(const StepInput& input, const ResidentRows::Batch& batch, double& weight);
   absl::Status Step(const StepInput& input);
+  absl::Status OperatorStep(const StepInput& input);
   absl::Status AutogradStep(const StepInput& input, const at::Tensor& index);
   bool MayRecord(const StepInput& input) const;
   absl::StatusOr<bool> GraphStep(const StepInput& input);
   void DropGraph();
   absl::Status HandwrittenStep(const StepInput& input);
-  void Update(double learning_rate);
+  double WeightOf(const StepInput& input) const;
+  absl::Status Update(const StepInput& input);
+  absl::Status DivideByWeights(const StepInput& input);
   void UpdateEma();
   const at::Tensor& Current() const { return ema.defined() ? ema : parameters.flat(); }
   const std::vector<at::Tensor>& ViewsFor(Weights which) const;

@@ -5,6 +5,8 @@
 
 #include <chrono>
 #include <mutex>
+#include <numeric>
+#include <utility>
 
 #include "common/base/status_macros.h"
 #include "worker/device/autocast.h"
@@ -79,8 +81,8 @@ absl::Status Learner::Impl::HandwrittenStep(const StepInput& input) {
         handwritten_backward->Run(pass, target.mutable_data_ptr<float>());
     host_loss_sum += result.loss_sum;
     gather_s += result.gather_s;
-    loss_rows += static_cast<double>(input.rows);
   }
+  step_weight += WeightOf(input);
   if (gradient_began) gradient.add_(part_gradient);
   gradient_began = !input.last;
   if (!input.last) return absl::OkStatus();
@@ -88,12 +90,16 @@ absl::Status Learner::Impl::HandwrittenStep(const StepInput& input) {
     RETURN_IF_ERROR(options.group->Sum(
         absl::MakeSpan(gradient.mutable_data_ptr<float>(), static_cast<size_t>(gradient.numel()))));
   }
-  Update(input.learning_rate);
-  return absl::OkStatus();
+  return Update(input);
 }
 
 absl::Status Learner::Impl::Step(const StepInput& input) {
-  if (handwritten_backward != nullptr) return HandwrittenStep(input);
+  RETURN_IF_ERROR(handwritten_backward != nullptr ? HandwrittenStep(input) : OperatorStep(input));
+  loss_weight += WeightOf(input);
+  return absl::OkStatus();
+}
+
+absl::Status Learner::Impl::OperatorStep(const StepInput& input) {
   if (device.is_cuda()) {
     at::Generator generator = at::globalContext().defaultGenerator(device);
     const std::lock_guard<std::mutex> lock(generator.mutex());
@@ -101,7 +107,6 @@ absl::Status Learner::Impl::Step(const StepInput& input) {
   }
   ASSIGN_OR_RETURN(const bool launched, GraphStep(input));
   if (!launched) RETURN_IF_ERROR(AutogradStep(input, order.narrow(0, input.begin, input.rows)));
-  loss_rows += static_cast<double>(input.rows);
   gradient_began = !input.last;
   return absl::OkStatus();
 }
@@ -121,19 +126,40 @@ absl::Status Learner::Impl::AutogradStep(const StepInput& input, const at::Tenso
   scaled.backward();
   const at::NoGradGuard no_gradients;
   if (input.rows > 0) loss_sum.add_(loss.detach(), static_cast<double>(input.rows));
+  step_weight += WeightOf(input);
   if (!input.last) return absl::OkStatus();
   parameters.MoveGradientsTo(gradient);
   if (reducer != nullptr) reducer->Average(gradient);
-  Update(input.learning_rate);
+  return Update(input);
+}
+
+// The weight of this rank's rows in a mean over rows.
+double Learner::Impl::WeightOf(const StepInput& input) const {
+  if (order_weights.empty()) return static_cast<double>(input.rows);
+  const auto begin = order_weights.begin() + input.begin;
+  return std::accumulate(begin, begin + input.rows, 0.0);
+}
+
+// With class weights, a gradient that is the mean over rows becomes the one of PyTorch's weighted
+// mean. The sum of the weights is known once the step's last micro-batch has been seen.
+absl::Status Learner::Impl::DivideByWeights(const StepInput& input) {
+  auto weight = static_cast<float>(std::exchange(step_weight, 0));
+  if (row_weights.empty()) return absl::OkStatus();
+  if (options.group != nullptr) {
+    RETURN_IF_ERROR(options.group->Sum(absl::MakeSpan(&weight, 1)));
+  }
+  if (weight > 0) gradient.mul_(static_cast<double>(input.gang_rows) / weight);
   return absl::OkStatus();
 }
 
-void Learner::Impl::Update(double learning_rate) {
+absl::Status Learner::Impl::Update(const StepInput& input) {
+  RETURN_IF_ERROR(DivideByWeights(input));
   std::optional<at::Tensor> found_inf;
   if (scaler.has_value()) found_inf = scaler->Unscale({gradient});
-  optimizer->Step(gradient, learning_rate, options.clip_norm, found_inf);
+  optimizer->Step(gradient, input.learning_rate, options.clip_norm, found_inf);
   if (scaler.has_value()) scaler->Update();
   if (ema.defined()) UpdateEma();
+  return absl::OkStatus();
 }
 
 void Learner::Impl::UpdateEma() {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/base/digest_text.h"
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
@@ -18,7 +19,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kFormat = 1;
-constexpr char kDigest[] = "sha256";
+constexpr char kBodyName[] = "model";
 
 std::string PathOf(const std::string& state_dir, const std::string& dir) {
   return absl::StrCat(state_dir, "/", dir, "/", kModelFile);
@@ -153,10 +154,7 @@ absl::Status WriteModelFile(const std::string& state_dir, const std::string& dir
                      {"inverse_scale", file.pixel_scale.inverse_scale}};
   }
   const std::string text = body.dump(-1, ' ', false, Json::error_handler_t::replace);
-  // The first line holds the digest of all that follows.
-  return WriteFileDurably(
-      PathOf(state_dir, dir),
-      absl::StrCat("{\"", kDigest, "\":\"", Sha256Hex(text), "\",\"model\":\n", text, "\n}\n"));
+  return WriteFileDurably(PathOf(state_dir, dir), WithDigest(kBodyName, text));
 }
 
 absl::StatusOr<ModelFile> ReadModelFile(const std::string& state_dir, const std::string& dir) {
@@ -165,15 +163,10 @@ absl::StatusOr<ModelFile> ReadModelFile(const std::string& state_dir, const std:
   const auto damaged = [&](absl::string_view what) {
     return absl::DataLossError(absl::StrCat(path, " is damaged: ", what));
   };
-  const size_t begin = text.find('\n');
-  if (begin == std::string::npos || text.size() < begin + 4) return damaged("it is truncated");
-  const absl::string_view body = absl::string_view(text).substr(begin + 1, text.size() - begin - 4);
-  const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object() || !json.contains(kDigest) || json[kDigest] != Sha256Hex(body)) {
-    return damaged("its digest differs");
-  }
+  const absl::StatusOr<absl::string_view> body = CheckedBody(kBodyName, text);
+  if (!body.ok()) return damaged(body.status().message());
   try {
-    absl::StatusOr<ModelFile> read = FileFromJson(json.at("model"));
+    absl::StatusOr<ModelFile> read = FileFromJson(Json::parse(*body));
     if (!read.ok()) return damaged(read.status().message());
     ModelFile file = *std::move(read);
     RETURN_IF_ERROR(ReadImageFields(file));

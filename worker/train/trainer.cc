@@ -272,7 +272,7 @@ absl::Status Trainer::AddLoss() {
   ASSIGN_OR_RETURN(const LossSum window, learner_->ConsumeLoss());
   for (LossSum* sum : {&epoch_loss_, &progress_loss_}) {
     sum->sum += window.sum;
-    sum->rows += window.rows;
+    sum->weight += window.weight;
     sum->gather_s += window.gather_s;
     sum->gradient_norm = window.gradient_norm;
     sum->loss_scale = window.loss_scale;

@@ -8,6 +8,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
+#include "worker/data/fold_rows.h"
 #include "worker/data/random.h"
 #include "worker/data/volume_source.h"
 #include "worker/device/cuda_api.h"
@@ -18,23 +19,6 @@
 #include "worker/train/trainer.h"
 
 namespace traind {
-namespace {
-
-// rows / (classes x rows of the class), of the fold's training rows alone.
-std::vector<float> BalancedWeights(const std::vector<int32_t>& classes,
-                                   const std::vector<int32_t>& rows, int outputs) {
-  std::vector<double> counts(static_cast<size_t>(outputs));
-  for (const int32_t row : rows) ++counts[static_cast<size_t>(classes[static_cast<size_t>(row)])];
-  std::vector<float> weights;
-  for (const double count : counts) {
-    const double share = count * static_cast<double>(outputs);
-    weights.push_back(count > 0 ? static_cast<float>(static_cast<double>(rows.size()) / share) : 0);
-  }
-  return weights;
-}
-
-}  // namespace
-
 absl::Status Trainer::Start() {
   threads_ = train_.threads;
   SetTorchThreads(threads_);
@@ -141,7 +125,7 @@ absl::Status Trainer::CreateLearner() {
   if (IsSegmentation(spec_.metric)) options.mask_score = spec_.metric.kind().of_masks;
   if (spec_.balanced_classes) {
     options.objective.class_weights =
-        BalancedWeights(data.classes, data_.rows.training, data_.outputs);
+        BalancedClassWeights(data.classes, data_.rows.training, data_.outputs);
   }
   const size_t weights = options.objective.class_weights.size();
   if (weights > 0 && weights != static_cast<size_t>(data_.outputs)) {

@@ -150,7 +150,7 @@ Checkpoint Trainer::Capture(Learner::State state) const {
   c.epochs_seen = epochs_seen_;
   c.epoch_fraction = EpochsDone();
   c.epoch_loss_sum = epoch_loss_.sum;
-  c.epoch_loss_rows = epoch_loss_.rows;
+  c.epoch_loss_rows = epoch_loss_.weight;
   c.world_size = gang_->world_size();
   c.batch = static_cast<int>(batch_);
   c.step_rows = GangStepRows();
@@ -182,7 +182,7 @@ absl::Status Trainer::Restore(const Checkpoint& c) {
   PlanSchedule();
   epoch_loss_ = LossSum{};
   epoch_loss_.sum = c.epoch_loss_sum;
-  epoch_loss_.rows = c.epoch_loss_rows;
+  epoch_loss_.weight = c.epoch_loss_rows;
   has_best_ = c.has_best;
   best_ = Evaluation{};
   best_.metric = c.best_metric;

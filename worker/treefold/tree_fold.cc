@@ -43,19 +43,6 @@ absl::Status CheckFits(const TableSchema& schema, const SplitSpec& split, const 
   return absl::OkStatus();
 }
 
-// rows / (classes x rows of the class), of the fold's training rows alone.
-std::vector<float> BalancedWeights(absl::Span<const int32_t> classes,
-                                   absl::Span<const int32_t> rows, size_t outputs) {
-  std::vector<double> counts(outputs);
-  for (const int32_t row : rows) ++counts[static_cast<size_t>(classes[static_cast<size_t>(row)])];
-  std::vector<float> weights;
-  for (const double count : counts) {
-    const double share = count * static_cast<double>(outputs);
-    weights.push_back(count > 0 ? static_cast<float>(static_cast<double>(rows.size()) / share) : 0);
-  }
-  return weights;
-}
-
 }  // namespace
 
 double TreeFold::Score(Metric metric, absl::Span<const float> answers) const {
@@ -99,7 +86,7 @@ BoosterData TreeFold::DataOf(const TreeSpec& spec) const {
   data.classes = outputs;
   std::vector<float> weights = spec.class_weights;
   if (spec.balanced_classes) {
-    weights = BalancedWeights(targets, rows.training, static_cast<size_t>(outputs));
+    weights = BalancedClassWeights(targets, rows.training, outputs);
   }
   for (const int32_t row : rows.training) {
     const int32_t of_row = targets[static_cast<size_t>(row)];

@@ -13,6 +13,7 @@
 #include "worker/data/random.h"
 #include "worker/device/process_memory.h"
 #include "worker/task/failure.h"
+#include "worker/treefold/prediction_time.h"
 
 namespace traind {
 namespace {
@@ -268,8 +269,8 @@ absl::Status TreeTrainer::SendProbe() {
   return absl::OkStatus();
 }
 
-// What predicting `rows` with `rounds` takes: the faster of two, so that what only a first call
-// does is left out.
+// Returns the seconds to predict `rows` with `rounds`: the faster of two calls, as the first one
+// may allocate memory and start threads.
 absl::StatusOr<double> TreeTrainer::TimePrediction(const TreeMatrix& rows, int64_t rounds) {
   std::vector<float> answers(static_cast<size_t>(rows.rows) * static_cast<size_t>(fold_.outputs));
   double least_s = std::numeric_limits<double>::infinity();
@@ -281,30 +282,26 @@ absl::StatusOr<double> TreeTrainer::TimePrediction(const TreeMatrix& rows, int64
   return least_s;
 }
 
-// From predictions of some rows with one round and with the rounds so far, for as many rounds as
-// there will be time for. round_s: what one takes.
+// Predicts some rows with one round and with the rounds so far. round_s: the time of a round.
 absl::StatusOr<absl::Duration> TreeTrainer::EstimatePrediction(double round_s) {
   constexpr size_t kRows = 4096;
   const auto rows = absl::MakeConstSpan(fold_.rows.validation).subspan(0, kRows);
   const auto encoded = fold_.encoder->Encode(*fold_.table, Split::kTrain, rows);
-  ASSIGN_OR_RETURN(const double one_s, TimePrediction(encoded, 1));
-  double more_s = 0;  // for each round more
+  TimedPrediction timed;
+  timed.rows = static_cast<int64_t>(rows.size());
+  timed.rounds = rounds_;
+  ASSIGN_OR_RETURN(timed.one_round_s, TimePrediction(encoded, 1));
   if (rounds_ > 1) {
-    ASSIGN_OR_RETURN(const double all_s, TimePrediction(encoded, rounds_));
-    more_s = std::max(0.0, all_s - one_s) / static_cast<double>(rounds_ - 1);
+    ASSIGN_OR_RETURN(timed.all_rounds_s, TimePrediction(encoded, rounds_));
   }
-  const absl::Duration now = clock_.MonotonicNow();
-  const double left_s = absl::ToDoubleSeconds(std::min(orders_.stop_at, orders_.deadline) - now);
-  const double planned =
-      static_cast<double>(std::min(spec_.rounds, orders_.epochs * spec_.RoundsPerEpoch()));
-  const double possible = static_cast<double>(rounds_) + std::max(0.0, left_s) / round_s;
-  const double test_rows = static_cast<double>(fold_.table->rows(Split::kTest));
-  const double per_row_s =
-      (one_s + more_s * std::min(planned, possible)) / static_cast<double>(rows.size());
-  // Files: a disk of 100 MB/s, and syncs.
-  const double values =
-      (test_rows + static_cast<double>(fold_.rows.validation.size())) * fold_.outputs;
-  return absl::Seconds(0.02 + values * sizeof(float) / 100e6 + per_row_s * test_rows);
+  const absl::Duration left = std::min(orders_.stop_at, orders_.deadline) - clock_.MonotonicNow();
+  const double rounds =
+      RoundsToCome(std::min(spec_.rounds, orders_.epochs * spec_.RoundsPerEpoch()), rounds_,
+                   absl::ToDoubleSeconds(left), round_s);
+  const int64_t test_rows = fold_.table->rows(Split::kTest);
+  const int64_t answers = test_rows + static_cast<int64_t>(fold_.rows.validation.size());
+  return absl::Seconds(PredictionSeconds(timed, rounds, test_rows) +
+                       WritingSeconds(answers * fold_.outputs));
 }
 
 void TreeTrainer::ReportProgress(absl::Duration now) {

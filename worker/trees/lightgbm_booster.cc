@@ -21,7 +21,7 @@ using BoosterHandle = std::unique_ptr<void, int (*)(void*)>;
 constexpr int kAllRounds = -1;
 constexpr uint64_t kGreatestSeed = 0x7fffffff;
 
-// What comes out of the library for classes: two of them share one score.
+// Returns the number of scores that the library gives for a row: two classes share one.
 int ScoresPerRow(int outputs) { return outputs == 2 ? 1 : outputs; }
 
 // REQUIRES: scores are [rows, ScoresPerRow].
@@ -45,6 +45,17 @@ absl::Status PredictWith(const LightgbmApi& api, void* booster, const TreeMatrix
                        /*is_row_major=*/0, predict_type, /*start_iteration=*/0, rounds,
                        absl::StrCat("num_threads=", threads).c_str(), &length, out.data()),
                    "predicting");
+}
+
+// Writes the answers of the first `rounds` to `out`, [rows, outputs].
+absl::Status AnswerWith(const LightgbmApi& api, void* booster, const TreeMatrix& matrix,
+                        int64_t rounds, int outputs, int threads, absl::Span<float> out) {
+  std::vector<double> scores(static_cast<size_t>(matrix.rows) *
+                             static_cast<size_t>(ScoresPerRow(outputs)));
+  RETURN_IF_ERROR(PredictWith(api, booster, matrix, LightgbmApi::kNormal, static_cast<int>(rounds),
+                              threads, scores));
+  ToAnswers(scores, outputs, out.data());
+  return absl::OkStatus();
 }
 
 absl::StatusOr<BoosterHandle> LoadText(const LightgbmApi& api, const std::string& text) {
@@ -102,12 +113,7 @@ class LightgbmTrees final : public TreeModel {
       : api_(api), booster_(std::move(booster)), outputs_(outputs), threads_(threads) {}
 
   absl::Status Predict(const TreeMatrix& matrix, int64_t rounds, absl::Span<float> out) override {
-    std::vector<double> scores(static_cast<size_t>(matrix.rows) *
-                               static_cast<size_t>(ScoresPerRow(outputs_)));
-    RETURN_IF_ERROR(PredictWith(api_, booster_.get(), matrix, LightgbmApi::kNormal,
-                                static_cast<int>(rounds), threads_, scores));
-    ToAnswers(scores, outputs_, out.data());
-    return absl::OkStatus();
+    return AnswerWith(api_, booster_.get(), matrix, rounds, outputs_, threads_, out);
   }
 
  private:
@@ -200,17 +206,11 @@ class LightgbmBooster final : public Booster {
 
   absl::Status Predict(const TreeMatrix& matrix, int64_t rounds, absl::Span<float> out) override {
     if (before_ == nullptr) {
-      std::vector<double> scores(static_cast<size_t>(matrix.rows) *
-                                 static_cast<size_t>(ScoresPerRow(outputs_)));
-      RETURN_IF_ERROR(PredictWith(api_, booster_.get(), matrix, LightgbmApi::kNormal,
-                                  static_cast<int>(rounds), threads_, scores));
-      ToAnswers(scores, outputs_, out.data());
-      return absl::OkStatus();
+      return AnswerWith(api_, booster_.get(), matrix, rounds, outputs_, threads_, out);
     }
     ASSIGN_OR_RETURN(const std::string text, Save(rounds));
-    ASSIGN_OR_RETURN(BoosterHandle whole, LoadText(api_, text));
-    return LightgbmTrees(api_, std::move(whole), outputs_, threads_)
-        .Predict(matrix, kAllRounds, out);
+    ASSIGN_OR_RETURN(const BoosterHandle whole, LoadText(api_, text));
+    return AnswerWith(api_, whole.get(), matrix, kAllRounds, outputs_, threads_, out);
   }
 
  private:

@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "common/base/digest_text.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 #include "worker/trees/booster.h"
@@ -24,7 +25,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
-constexpr char kDigest[] = "sha256";
+constexpr char kBodyName[] = "trees";
 constexpr char kPrefix[] = "checkpoint-";
 constexpr char kManifest[] = ".json";
 constexpr const char* kKinds[] = {"lightgbm", "xgboost"};
@@ -145,10 +146,8 @@ absl::StatusOr<SavedTrees> WriteTrees(const std::string& state_dir, const std::s
   saved.bytes = static_cast<int64_t>(checkpoint.trees.size());
   const std::string body =
       BodyOf(checkpoint, saved.sha256).dump(-1, ' ', false, Json::error_handler_t::replace);
-  // The first line holds the digest of the second one.
-  RETURN_IF_ERROR(WriteFileDurably(
-      absl::StrCat(state_dir, "/", saved.manifest),
-      absl::StrCat("{\"", kDigest, "\":\"", Sha256Hex(body), "\",\"trees\":\n", body, "\n}\n")));
+  RETURN_IF_ERROR(
+      WriteFileDurably(absl::StrCat(state_dir, "/", saved.manifest), WithDigest(kBodyName, body)));
   return saved;
 }
 
@@ -159,19 +158,15 @@ absl::StatusOr<TreeCheckpoint> ReadTrees(const std::string& state_dir, const std
   const auto damaged = [&](absl::string_view what) {
     return absl::DataLossError(absl::StrCat(path, " is damaged: ", what));
   };
-  const size_t begin = text.find('\n');
-  if (begin == std::string::npos || text.size() < begin + 4) return damaged("it is truncated");
-  const absl::string_view body = absl::string_view(text).substr(begin + 1, text.size() - begin - 4);
-  const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object() || !json.contains(kDigest) || json[kDigest] != Sha256Hex(body)) {
-    return damaged("its digest differs");
-  }
+  const absl::StatusOr<absl::string_view> body = CheckedBody(kBodyName, text);
+  if (!body.ok()) return damaged(body.status().message());
   try {
-    TreeCheckpoint found = FromBody(json.at("trees"));
+    const Json json = Json::parse(*body);
+    TreeCheckpoint found = FromBody(json);
     RETURN_IF_ERROR(CheckFits(found, expected, path));
     ASSIGN_OR_RETURN(found.trees,
                      ReadFile(absl::StrCat(state_dir, "/", TreesPath(manifest, found.kind))));
-    if (json.at("trees").at("trees_sha256") != Sha256Hex(found.trees)) {
+    if (json.at("trees_sha256") != Sha256Hex(found.trees)) {
       return damaged("its trees have another digest");
     }
     return found;

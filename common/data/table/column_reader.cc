@@ -73,6 +73,7 @@ std::string StrayTextsWarning(absl::string_view file, absl::string_view column,
 
 void NumberColumn::Clear() {
   numbers_.clear();
+  exact_.clear();
   texts_ = StrayTexts();
   not_finite_ = BadValue();
 }
@@ -83,6 +84,7 @@ void NumberColumn::Add(const absl::string_view* fields, size_t stride, size_t co
   numbers_.resize(before + count);
   float* const numbers = numbers_.data() + before;
   ParseNumbers(fields, stride, count, numbers);
+  KeepExact(fields, stride, before);
   for (size_t i = 0; i < count; ++i) {
     if (!std::isnan(numbers[i])) {
       ++texts_.numbers;
@@ -101,6 +103,18 @@ void NumberColumn::Add(const absl::string_view* fields, size_t stride, size_t co
   }
 }
 
+// The fields are those of the rows from `before` on.
+void NumberColumn::KeepExact(const absl::string_view* fields, size_t stride, size_t before) {
+  const auto added = numbers_.begin() + static_cast<ptrdiff_t>(before);
+  if (!exact_.empty()) exact_.insert(exact_.end(), added, numbers_.end());
+  for (size_t row = before; row < numbers_.size(); ++row) {
+    double exact;
+    if (!LosesDigits(fields[(row - before) * stride], numbers_[row], exact)) continue;
+    if (exact_.empty()) exact_.assign(numbers_.begin(), numbers_.end());
+    exact_[row] = exact;
+  }
+}
+
 void NumberColumn::Append(const NumberColumn& next, int64_t lines) {
   const auto rows = static_cast<int64_t>(numbers_.size());
   const auto moved = [&](const BadValue& bad) {
@@ -110,6 +124,12 @@ void NumberColumn::Append(const NumberColumn& next, int64_t lines) {
   texts_.count += next.texts_.count - static_cast<int64_t>(next.texts_.first.size());
   texts_.numbers += next.texts_.numbers;
   if (not_finite_.row == 0 && next.not_finite_.row > 0) not_finite_ = moved(next.not_finite_);
+  if (exact_.empty() && !next.exact_.empty()) exact_.assign(numbers_.begin(), numbers_.end());
+  if (!next.exact_.empty()) {
+    exact_.insert(exact_.end(), next.exact_.begin(), next.exact_.end());
+  } else if (!exact_.empty()) {
+    exact_.insert(exact_.end(), next.numbers_.begin(), next.numbers_.end());
+  }
   numbers_.insert(numbers_.end(), next.numbers_.begin(), next.numbers_.end());
 }
 

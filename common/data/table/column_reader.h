@@ -55,9 +55,14 @@ class NumberColumn {
   const BadValue& not_finite() const { return not_finite_; }
   std::vector<float>& numbers() { return numbers_; }
   const std::vector<float>& numbers() const { return numbers_; }
+  // The numbers in double, if float32 has not enough digits for some of them; else empty.
+  std::vector<double>& exact() { return exact_; }
 
  private:
+  void KeepExact(const absl::string_view* fields, size_t stride, size_t before);
+
   std::vector<float> numbers_;  // NaN = missing
+  std::vector<double> exact_;
   StrayTexts texts_;
   BadValue not_finite_;
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -132,10 +133,29 @@ void FeatureColumns::AddDateFeatures(size_t at, std::vector<Column>& schema,
     feature.date_part = part;
     schema.push_back(std::move(feature));
     rows.push_back(std::move(values));
-    features_.push_back({at, part});
+    features_.push_back({at, part, 0});
     any = true;
   }
   if (any) dates.push_back(names_[at]);
+}
+
+// Where float32 has not enough digits for the numbers, subtracts their middle from all of them, and
+// returns it; else returns 0.
+double FeatureColumns::Centre(NumberColumn& column) {
+  constexpr double kGain = 4;  // two binary places
+  const std::vector<double>& exact = column.exact();
+  double low = std::numeric_limits<double>::max(), high = std::numeric_limits<double>::lowest();
+  for (const double number : exact) {
+    if (std::isnan(number)) continue;
+    low = std::min(low, number);
+    high = std::max(high, number);
+  }
+  if (!(low < high) || std::max(std::abs(low), std::abs(high)) < kGain * (high - low)) return 0;
+  const double middle = std::floor(low + (high - low) / 2);
+  for (size_t i = 0; i < exact.size(); ++i) {
+    column.numbers()[i] = static_cast<float>(exact[i] - middle);
+  }
+  return middle;
 }
 
 absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vector<Column>& schema,
@@ -148,6 +168,7 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
     if (skipped_.count(i) > 0 || columns_.use(i) == ColumnUse::kSkipped) continue;
     ColumnValues& column = columns_.values(i);
     const bool numeric = columns_.use(i) == ColumnUse::kNumbers;
+    double offset = 0;
     const BadValue& value = column.numbers.not_finite();
     if (value.row > 0 && (bad == nullptr || value.row < bad->row)) {
       bad = &value;
@@ -158,6 +179,10 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
         warnings.push_back(StrayTextsWarning(file_, names_[i], column.numbers.texts()));
       }
       KeepRows(kept, column.numbers.numbers());
+      if (!column.numbers.exact().empty()) {
+        KeepRows(kept, column.numbers.exact());
+        offset = Centre(column.numbers);
+      }
     } else if (columns_.use(i) == ColumnUse::kTimes) {
       KeepRows(kept, column.times.values());
     } else {
@@ -180,9 +205,10 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
       AddDateFeatures(i, schema, rows, dates);
       continue;
     }
-    features_.push_back({i, 0});
+    features_.push_back({i, 0, offset});
     Column feature;
     feature.name = names_[i];
+    feature.offset = offset;
     ColumnRows values;
     if (numeric) {
       values.numbers = std::move(column.numbers.numbers());
@@ -244,6 +270,7 @@ std::vector<FeatureField> FeatureColumns::TestFields(const std::vector<size_t>& 
     FeatureField& field = fields.emplace_back();
     field.column = feature_at[f];
     field.name = names_[at];
+    field.offset = features_[f].offset;
     if (use == ColumnUse::kText || use == ColumnUse::kKeys) {
       field.categories = &columns_.values(at).dictionary;
     } else if (use == ColumnUse::kTimes) {

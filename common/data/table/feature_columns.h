@@ -93,10 +93,13 @@ class FeatureColumns {
   struct Source {
     size_t at = 0;  // index in columns_
     int part = 0;   // for a date: index into DateParts
+    double offset = 0;
   };
 
   void AddDateFeatures(size_t at, std::vector<Column>& schema, std::vector<ColumnRows>& rows,
                        std::vector<std::string>& dates);
+
+  static double Centre(NumberColumn& column);
 
   std::vector<FeatureField> TestFields(const std::vector<size_t>& feature_at) const;
   Verdict Classify(size_t at);

@@ -22,6 +22,7 @@ constexpr char kTrainedOn[] = "the training data";
 
 void ReadNumbers(const FeatureField& field, const absl::string_view* texts, size_t columns,
                  size_t count, float* out) {
+  if (field.offset != 0) return ParseNumbersLess(field.offset, texts, columns, count, out);
   if (field.date_part < 0) return ParseNumbers(texts, columns, count, out);
   for (size_t i = 0; i < count; ++i) {
     double time;
@@ -146,6 +147,7 @@ absl::StatusOr<std::unique_ptr<FeatureReader>> FeatureReader::Match(
     field.column = at->second;
     field.name = column;
     field.date_part = feature.date_part;
+    field.offset = feature.offset;
     if (feature.kind == ColumnKind::kCategorical) {
       Dictionary& dictionary = *reader->dictionaries_.emplace_back(new Dictionary());
       dictionary.Unlimit();

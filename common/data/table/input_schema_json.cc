@@ -20,6 +20,7 @@ Json FeatureJson(const Column& column) {
     json["source"] = column.source;
     json["date_part"] = column.date_part;
   }
+  if (column.offset != 0) json["offset"] = column.offset;
   return json;
 }
 
@@ -35,6 +36,7 @@ Column FeatureFromJson(const Json& json) {
     json.at("source").get_to(column.source);
     json.at("date_part").get_to(column.date_part);
   }
+  if (json.contains("offset")) json.at("offset").get_to(column.offset);
   return column;
 }
 

@@ -1,6 +1,7 @@
 #include "common/data/table/number.h"
 
 #include <absl/strings/match.h>
+#include <absl/strings/numbers.h>
 
 #include <charconv>
 #include <cmath>
@@ -209,6 +210,25 @@ NumberKind ParseNumber(absl::string_view text, float& value) {
     return ParseSlowly(begin, end, negative, value);
   }
   return ToFloat(static_cast<double>(digits) / kPowersOf10[decimals], negative, value);
+}
+
+bool LosesDigits(absl::string_view text, float rounded, double& exact) {
+  constexpr float kLarge = 1 << 16;  // float32 has less than 8 binary places from here on
+  if (!(std::fabs(rounded) >= kLarge) || !absl::SimpleAtod(text, &exact)) return false;
+  return exact != static_cast<double>(rounded);
+}
+
+void ParseNumbersLess(double offset, const absl::string_view* fields, size_t stride, size_t count,
+                      float* out) {
+  for (size_t i = 0; i < count; ++i) {
+    float rounded;
+    double exact;
+    out[i] = std::nanf("");
+    if (ParseNumber(fields[i * stride], rounded) == NumberKind::kNumber &&
+        absl::SimpleAtod(fields[i * stride], &exact)) {
+      out[i] = static_cast<float>(exact - offset);
+    }
+  }
 }
 
 }  // namespace traind

@@ -16,8 +16,17 @@ enum class NumberKind {
 // accepted.
 NumberKind ParseNumber(absl::string_view text, float& value);
 
+// Returns whether the float32 is so large, and so far from the text's number, that differences of
+// other numbers near it are lost; exact is then the text's number. REQUIRES: ParseNumber has read
+// `rounded` from the text.
+bool LosesDigits(absl::string_view text, float rounded, double& exact);
+
 // Sets out[i] to the number in fields[i * stride], or to NaN where ParseNumber would not return
 // kNumber.
 void ParseNumbers(const absl::string_view* fields, size_t stride, size_t count, float* out);
+
+// Does the same as ParseNumbers, minus offset, which is subtracted before the result is rounded.
+void ParseNumbersLess(double offset, const absl::string_view* fields, size_t stride, size_t count,
+                      float* out);
 
 }  // namespace traind

@@ -32,6 +32,8 @@ struct Column {
   // and -1.
   std::string source;
   int date_part = -1;
+  // Numbers are the file's minus this, because float32 has not enough digits for the file's.
+  double offset = 0;
   // Made from media (pixels, texts) for the floor alone. Networks ignore such columns, which come
   // after all others.
   bool floor_only = false;

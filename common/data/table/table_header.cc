@@ -61,6 +61,12 @@ class Fields {
     Wrong(key);
     return 0;
   }
+  double Number(const char* key) {
+    const Json* value = Find(key);
+    if (value != nullptr && value->is_number()) return value->get<double>();
+    Wrong(key);
+    return 0;
+  }
   std::vector<std::string> Texts(const char* key) {
     std::vector<std::string> texts;
     const Json* value = Find(key);
@@ -122,6 +128,7 @@ absl::Status ParseFeatures(const Json& array, TableHeader& header, absl::string_
       column.source = fields.Text("source");
       column.date_part = static_cast<int>(std::min<int64_t>(fields.Rows("date_part"), INT_MAX));
     }
+    if (numeric && item.contains("offset")) column.offset = fields.Number("offset");
     if (item.contains("floor_only")) column.floor_only = fields.Flag("floor_only");
     if (!numeric) column.categories = fields.Texts("categories");
     const char* dtype = numeric ? "f4" : "i4";
@@ -303,6 +310,7 @@ std::string EncodeTableHeader(const TableHeader& header) {
       feature["source"] = column.source;
       feature["date_part"] = static_cast<uint64_t>(column.date_part);
     }
+    if (column.offset != 0) feature["offset"] = column.offset;
     if (column.floor_only) feature["floor_only"] = true;
     features.push_back(std::move(feature));
   }

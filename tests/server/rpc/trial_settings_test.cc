@@ -44,9 +44,34 @@ TEST(TrialSettingsTest, WhatDiffersFromDefaultsIsTold) {
   EXPECT_EQ(trials[1].settings().size(), 2u) << trials[1].DebugString();
 }
 
+TEST(TrialSettingsTest, TrialsOfOneKindDoNotMixTheirSettings) {
+  v1::JobSpec spec;
+  for (const int leaves : {15, 31, 63}) {
+    spec.add_trials()->mutable_model()->mutable_lightgbm()->set_num_leaves(leaves);
+  }
+  const std::vector<v1::Trial> trials = TrialsOf(JobOf(SpecToJson(spec)));
+  ASSERT_EQ(trials.size(), 3u);
+  EXPECT_EQ(trials[0].settings().at("num_leaves"), "15");
+  EXPECT_TRUE(trials[1].settings().empty()) << "31 is the default: " << trials[1].DebugString();
+  EXPECT_EQ(trials[2].settings().at("num_leaves"), "63");
+}
+
+TEST(TrialSettingsTest, WeightsToStartFromAreNamedAsInTheSpec) {
+  v1::JobSpec spec;
+  v1::ModelSpec& model = *spec.add_trials()->mutable_model();
+  model.mutable_mlp();
+  model.mutable_pretrained()->set_file("start.safetensors");
+  const std::vector<v1::Trial> trials = TrialsOf(JobOf(SpecToJson(spec)));
+  ASSERT_EQ(trials.size(), 1u);
+  EXPECT_EQ(trials[0].kind(), "mlp");
+  EXPECT_EQ(trials[0].settings().at("pretrained.file"), "start.safetensors");
+}
+
 TEST(TrialSettingsTest, ASpecWithoutTrialsHasNone) {
   EXPECT_TRUE(TrialsOf(JobOf(SpecToJson(v1::JobSpec()))).empty());
   EXPECT_TRUE(TrialsOf(JobOf("damaged")).empty());
+  EXPECT_TRUE(TrialsOf(JobOf(R"({"trials":[{"name":3}]})")).empty());
+  EXPECT_TRUE(TrialsOf(JobOf(R"({"trials":[4]})")).empty());
 }
 
 TEST(TrialSettingsTest, OfASearchTheFieldsThatVaryAreTold) {

@@ -48,5 +48,16 @@ TEST(FoldRowsTest, AFoldWithoutRowsIsRefused) {
   EXPECT_TRUE(absl::IsInvalidArgument(SplitFold(*SixRows({}), {1, 1, 1, 1, 1, 1}, 1).status()));
 }
 
+TEST(BalancedClassWeightsTest, ClassesOfTheGivenRowsWeighAlike) {
+  const std::vector<int32_t> classes = {0, 0, 0, 1, 2, 2};
+  // Of rows 0, 1, 2, 3: three of class 0, one of class 1, none of class 2.
+  const std::vector<float> weights = BalancedClassWeights(classes, {0, 1, 2, 3}, 3);
+  ASSERT_EQ(weights.size(), 3u);
+  EXPECT_FLOAT_EQ(weights[0], 4.0f / 9);
+  EXPECT_FLOAT_EQ(weights[1], 4.0f / 3);
+  EXPECT_EQ(weights[2], 0);
+  EXPECT_FLOAT_EQ(3 * weights[0], weights[1]);
+}
+
 }  // namespace
 }  // namespace traind

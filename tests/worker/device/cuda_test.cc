@@ -108,7 +108,7 @@ TEST(CudaTest, AGraphTrainsAsStepByStep) {
         const auto wanted = learners[0]->ConsumeLoss(), loss = learners[1]->ConsumeLoss();
         const double tolerance = precision == Precision::kFp32 ? 1e-4 : 1e-2;
         EXPECT_NEAR(loss->mean(), wanted->mean(), tolerance * wanted->mean()) << "step " << step;
-        EXPECT_EQ(loss->rows, wanted->rows);
+        EXPECT_EQ(loss->weight, wanted->weight);
         if (precision == Precision::kFp16) continue;  // its first steps overflow
         EXPECT_NEAR(loss->gradient_norm, wanted->gradient_norm,
                     10 * tolerance * wanted->gradient_norm)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,23 @@ TEST_F(LaterFileTest, TheTestFileIsEncodedBitByBitAsByTheTable) {
   EXPECT_EQ(later.numeric, expected.numeric);
   EXPECT_EQ(later.codes, expected.codes);
   EXPECT_EQ(*ReadFile(dir_ + "/ids.bin"), "2:r13:r,22:r3");
+}
+
+TEST_F(LaterFileTest, LargeNumbersAreThoseOfTheTable) {
+  std::string train = "seconds,y\n", test = train;
+  for (int i = 0; i < 220; ++i) {
+    absl::StrAppend(i < 200 ? &train : &test, 1'700'000'000 + i, ",", i % 2, "\n");
+  }
+  table_ = testing_table::OpenTable(testing_table::Read(train, test));
+  file_.input = InputSchemaOf(table_->schema());
+  std::vector<int32_t> rows(200);
+  std::iota(rows.begin(), rows.end(), 0);
+  const RowEncoder encoder = RowEncoder::Fit(table_, rows);
+  file_.encoder = encoder.state();
+  ASSERT_TRUE(WriteModelFile(dir_, ".", file_).ok());
+  const EncodedRows expected = encoder.Encode(Split::kTest, 0, 20);
+  EXPECT_EQ(Encoded(test).numeric, expected.numeric);
+  EXPECT_NE(expected.numeric[0], expected.numeric[1]) << "a second later";
 }
 
 TEST_F(LaterFileTest, OrderSeparatorsAndOtherColumnsMakeNoDifference) {

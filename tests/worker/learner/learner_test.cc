@@ -50,7 +50,7 @@ void ExpectGolden(const Golden& golden, Learner& learner) {
     ASSERT_TRUE(stepped.ok()) << stepped.ToString();
     const auto loss = learner.ConsumeLoss();
     ASSERT_TRUE(loss.ok());
-    ASSERT_EQ(loss->rows, kBatch);
+    ASSERT_EQ(loss->weight, kBatch);
     const double wanted = expected[static_cast<size_t>(step)];
     EXPECT_NEAR(loss->mean(), wanted, 1e-5 * wanted) << "step " << step;
   }
@@ -218,7 +218,7 @@ TEST(LearnerTest, ARankWithoutRowsInTheLastBatchStepsAllTheSame) {
   auto learner = GoldenLearner(golden, NumericOptions());
   const absl::Status stepped = learner->Step({0, 0, 1, kLearningRate, 1});
   EXPECT_TRUE(stepped.ok()) << stepped.ToString();
-  EXPECT_EQ(learner->ConsumeLoss()->rows, 0);
+  EXPECT_EQ(learner->ConsumeLoss()->weight, 0);
 }
 
 TEST(LearnerTest, AnImpossibleSizeIsOutOfMemoryAndNotACrash) {

@@ -134,14 +134,29 @@ TEST(ObjectivesTest, RmsPropWithMomentumIsPyTorchs) {
   });
 }
 
+void WeighClasses(LearnerOptions& options) {
+  options.objective.loss = LossKind::kCrossEntropy;
+  options.objective.label_smoothing = 0.1;
+  options.objective.class_weights = {0.5f, 1.0f, 2.0f};
+  options.target_mean.clear();
+  options.target_scale.clear();
+}
+
 TEST(ObjectivesTest, CrossEntropyWithSmoothingAndClassWeightsIsPyTorchs) {
-  ExpectRun("weighted_cross_entropy", 3e-3, [](LearnerOptions& options) {
-    options.objective.loss = LossKind::kCrossEntropy;
-    options.objective.label_smoothing = 0.1;
-    options.objective.class_weights = {0.5f, 1.0f, 2.0f};
-    options.target_mean.clear();
-    options.target_scale.clear();
-  });
+  ExpectRun("weighted_cross_entropy", 3e-3, WeighClasses);
+}
+
+// Plain descent shows the gradient's length, which is divided by the weights of the batch's rows.
+TEST(ObjectivesTest, WeightedStepsAreAsLongAsPyTorchs) {
+  for (const bool handwritten : {true, false}) {
+    ExpectRun("weighted_cross_entropy_sgd", 0.5, [=](LearnerOptions& options) {
+      WeighClasses(options);
+      options.optimizer.kind = OptimizerKind::kSgd;
+      options.optimizer.weight_decay = 0;
+      options.clip_norm = 0;
+      options.paths.handwritten_backward = handwritten;
+    });
+  }
 }
 
 TEST(ObjectivesTest, AnAverageOfTheWeightsPredictsAsPyTorchs) {

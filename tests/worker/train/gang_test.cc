@@ -31,6 +31,25 @@ TEST_P(TransportTest, TwoRanksTrainAsOneWithTwiceTheBatch) {
   EXPECT_NEAR(alone.All<rp::Epoch>()[2].val_loss, gang.All<rp::Epoch>()[2].val_loss, 1e-4);
 }
 
+// Plain descent, so that the gradient's length counts: it is divided by the weights of all ranks.
+TEST_P(TransportTest, ClassWeightsAddUpOverRanksAndPasses) {
+  for (const bool handwritten : {true, false}) {
+    const auto spec = [&](absl::string_view more) {
+      return Spec(absl::StrCat(R"("patience":0,"loss":{"weights":[0.2,1,8]},"learning_rate":0.2,)",
+                               R"("optimizer":{"kind":"sgd"},"paths":{"handwritten_backward":)",
+                               handwritten ? "true" : "false", "}", more),
+                  /*dropout=*/0);
+    };
+    RecordingSink alone, gang;
+    rp::Train one = Exact(handwritten ? 1 : 3, 96), two = Exact(handwritten ? 2 : 4, 24);
+    one.spec_json = spec("");
+    two.spec_json = spec(absl::StrCat(R"(,"accumulation":2,"collective":")", GetParam(), "\""));
+    ASSERT_TRUE(Run(one, alone).ok());
+    RunGang(two, 2, gang);
+    ExpectNear(Tensors(alone), Tensors(gang), 2e-5f);
+  }
+}
+
 TEST_F(GangTest, ThreeRanksOfWhichSomeRunOutOfRowsDoNotHang) {
   RecordingSink alone, gang;
   ASSERT_TRUE(Run(Exact(1, 99), alone).ok());  // 398 = 4 x 99 + 2: the last batch has 2 rows

@@ -63,8 +63,8 @@ struct Objective {
   LossKind loss = LossKind::kCrossEntropy;
   double label_smoothing = 0;  // 0-1, cross-entropy only
   // Cross-entropy only, one per class; empty: all 1. A row's loss is multiplied by the weight
-  // of its class. The mean is over rows, not over weights, so that the losses of micro-batches
-  // and ranks add up to that of the batch.
+  // of its class. ObjectiveLoss and ObjectiveGradient take the mean over rows, so that the losses
+  // of micro-batches and ranks add up; the Learner divides by the weights at the end of a step.
   std::vector<float> class_weights;
   double huber_delta = 1;  // the loss grows linearly beyond it
 };

@@ -120,6 +120,39 @@ TEST(TableReaderTest, UselessColumnsAreLeftOutWithAWarning) {
                   "train.csv: column 'text' ignored: nearly every row has a value of its own"));
 }
 
+TEST(TableReaderTest, ASecondSurvivesInUnixSeconds) {
+  std::string train = "t,price,y\n", test = "t,price,y\n";
+  for (int i = 0; i < 40; ++i) {
+    absl::StrAppend(i < 30 ? &train : &test, 1'700'000'000 + i, ",", 100 * i, ".5,", i % 2, "\n");
+  }
+  absl::StrAppend(&test, "nan,,1\n1900000000,1,0\n");
+  const auto rows = Read(train, test);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  const std::vector<float>& seconds = rows->train[0].numbers;
+  for (size_t i = 1; i < seconds.size(); ++i) EXPECT_EQ(seconds[i] - seconds[i - 1], 1) << i;
+  EXPECT_EQ(rows->schema.features[0].offset, 1'700'000'014);
+  EXPECT_EQ(rows->schema.features[1].offset, 0);
+  EXPECT_EQ(rows->test[0].numbers[0] - seconds[29], 1);
+  EXPECT_THAT(rows->test[0].numbers[10], IsNan());
+  EXPECT_EQ(rows->test[0].numbers[11], 199'999'986);
+  // The offset stands in the file, too.
+  const auto table = testing_table::OpenTable(rows);
+  EXPECT_EQ(table->schema().features[0].offset, 1'700'000'014);
+  EXPECT_EQ(table->Numeric(0, Split::kTrain)[0], -14);
+}
+
+TEST(TableReaderTest, LargeNumbersThatFloatsHoldStayAsTheyAre) {
+  std::string train = "year,wide,exact,y\n";
+  for (int i = 0; i < 30; ++i) {
+    absl::StrAppend(&train, 2000 + i, ",", i * 123'456'789LL, ",", 65536 * (1000 + i), ",", i % 2,
+                    "\n");
+  }
+  const auto rows = Read(train);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  for (const Column& column : rows->schema.features) EXPECT_EQ(column.offset, 0) << column.name;
+  EXPECT_EQ(rows->train[0].numbers[5], 2005);
+}
+
 TEST(TableReaderTest, MoreThanTenThousandCategoriesAreFreeText) {
   std::string train = "a,c,y\n";
   for (int i = 0; i < 40'000; ++i) absl::StrAppend(&train, i, ",v", i % 10'001, ",", i % 2, "\n");

@@ -1,0 +1,23 @@
+// A JSON file that carries its own digest:
+//
+//   {"sha256":"<digest of BODY>","<name>":
+//   BODY
+//   }
+//
+// The whole file is JSON, too, as BODY is JSON in one line.
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
+
+#include <string>
+
+namespace traind {
+
+// Returns the text of the file with this body.
+std::string WithDigest(absl::string_view name, absl::string_view body);
+
+// Returns the body, a part of `text`. Errors: DataLoss says how the text is damaged.
+absl::StatusOr<absl::string_view> CheckedBody(absl::string_view name, absl::string_view text);
+
+}  // namespace traind
