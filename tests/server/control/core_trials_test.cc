@@ -242,7 +242,7 @@ TEST_F(SearchTest, FewerTrialsThanAskedAreToldBeforeTheyBegin) {
                                  [](const Decision& d) { return d.from == "200 trials"; });
   ASSERT_NE(told, all.end());
   EXPECT_EQ(told->to, "50 trials, and more as time allows");
-  EXPECT_THAT(told->cause, HasSubstr("a fold of the first trial takes 0.5"));
+  EXPECT_THAT(told->cause, HasSubstr("a fold of the first trial takes 500 ms, and "));
 }
 
 }  // namespace

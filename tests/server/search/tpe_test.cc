@@ -22,7 +22,7 @@
 namespace traind {
 namespace {
 
-constexpr int kTrials = 50, kRandom = 10, kSeeds = 20;
+constexpr int kTrials = 50, kRandom = 10, kSeeds = 60;
 
 double Value(const Settings& settings, const std::string& path) {
   for (const auto& [key, value] : settings) {
