@@ -22,6 +22,8 @@ int RunTrials(const Arguments& arguments, Environment& environment) {
                       << " has one setting; a Job with `model: auto` or `search` has several\n";
     }
     environment.out << TrialTable(*job, now_s);
+    const std::string search = SearchTable(*job);
+    if (!search.empty()) environment.out << "\n" << search;
   }
   return kExitOk;
 }

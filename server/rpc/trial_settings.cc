@@ -9,8 +9,11 @@
 #include <string>
 #include <utility>
 
+#include "common/search/range.h"
 #include "common/spec/search_rules.h"
 #include "common/spec/spec_rules.h"
+#include "server/search/importance.h"
+#include "server/search/search.h"
 
 namespace traind {
 namespace {
@@ -137,6 +140,22 @@ std::vector<v1::Trial> TrialsOf(const Job& job) {
     trials.clear();
   }
   return trials;
+}
+
+std::optional<v1::Search> SearchOf(const Job& job) {
+  if (!Searches(job)) return std::nullopt;
+  v1::Search search;
+  search.set_method(job.spec.search.method);
+  const absl::StatusOr<Space> space = ParseSpace(job.spec.search.space);
+  if (!space.ok()) return search;
+  const std::vector<std::optional<double>> shares = Importances(*space, TriedBy(job));
+  for (size_t i = 0; i < space->size(); ++i) {
+    v1::SearchParameter& parameter = *search.add_parameters();
+    parameter.set_path(ShortName((*space)[i].path, job.spec.trials[0].kind));
+    parameter.set_range(Text((*space)[i].range));
+    if (shares[i]) parameter.set_importance(*shares[i]);
+  }
+  return search;
 }
 
 std::string SpecForTrial(const Job& job, int trial) {

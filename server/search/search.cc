@@ -11,7 +11,6 @@
 #include "common/job_rules/task_rules.h"
 #include "common/search/range.h"
 #include "server/search/settings.h"
-#include "server/search/tpe.h"
 
 namespace traind {
 namespace {
@@ -117,6 +116,20 @@ std::shared_ptr<const Settings> DrawNext(const Spec& spec, int trial, const Tria
     return at_random || attempt >= kMostByTpe ? DrawRandom(*space, draw)
                                               : DrawByTpe(*space, tried, draw);
   });
+}
+
+std::vector<Tried> TriedBy(const Job& job) {
+  TrialsInput shown;
+  shown.higher_is_better = job.spec.higher_is_better;
+  shown.trials.resize(job.spec.trials.size());
+  for (TrialView& trial : shown.trials) trial.folds.resize(static_cast<size_t>(job.spec.folds));
+  for (const Task& task : job.tasks) {
+    if (task.kind != TaskKind::kTrain || !task.member || !task.score) continue;
+    if (!IsTerminal(task.state)) continue;
+    shown.trials[static_cast<size_t>(task.trial)].folds[static_cast<size_t>(task.fold)] = {
+        TrialFold::kDone, *task.score};
+  }
+  return TriedOf(job.spec, shown);
 }
 
 void TakeSettings(std::shared_ptr<const Settings> settings, Trial& trial) {

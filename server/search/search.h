@@ -9,8 +9,12 @@
 
 #include <absl/status/statusor.h>
 
-#include "server/domain/spec.h"
+#include <memory>
+#include <vector>
+
+#include "server/domain/job.h"
 #include "server/plan/trials.h"
+#include "server/search/tpe.h"
 
 namespace traind {
 
@@ -28,6 +32,9 @@ std::shared_ptr<const Settings> DrawNext(const Spec& spec, int trial, const Tria
 
 // Gives a trial its settings, with the epochs and the patience that follow from them.
 void TakeSettings(std::shared_ptr<const Settings> settings, Trial& trial);
+
+// The trials of a Job that have settings, with what their trained folds have shown.
+std::vector<Tried> TriedBy(const Job& job);
 
 // Whether trials stop at rungs: of those with as many folds, only the best go on.
 bool HasRungs(const Search& search);

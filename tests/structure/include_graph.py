@@ -61,7 +61,7 @@ MAY_INCLUDE = {
     "server/reuse": _PURE,
     "server/reports": _PURE,
     "server/loop": _DECIDED + ["server/reuse"],
-    "server/rpc": _DECIDED + ["server/loop", "server/search", "server/reports", "common/spec", "common/wire", "proto"],
+    "server/rpc": _DECIDED + ["server/loop", "server/search", "common/search", "server/reports", "common/spec", "common/wire", "proto"],
     "server/http": _DECIDED + ["server/loop", "proto"],
     "server": _DECIDED + ["server/loop", "server/rpc", "server/http", "common/spec"],
     "worker/rank_protocol": ["common/base", "common/facts"],

@@ -102,5 +102,38 @@ TEST(TrialSettingsTest, OfASearchTheFieldsThatVaryAreTold) {
   EXPECT_EQ(told->model().lightgbm().num_leaves(), 31);
 }
 
+TEST(TrialSettingsTest, TheImportanceOfParametersFollowsFromTrainedFolds) {
+  Job job = JobOf("{}");
+  EXPECT_FALSE(SearchOf(job).has_value());
+  job.spec.folds = 1;
+  job.spec.search = {
+      "tpe", {{"model.mlp.dropout", "uniform(0, 1)"}, {"train.ema", "uniform(0, 1)"}}, 1};
+  job.tasks.resize(1);
+  job.tasks[0].kind = TaskKind::kPrepare;
+  for (int t = 0; t < 30; ++t) {
+    const double ema = t * 7 % 30 / 30.0;
+    job.spec.trials.push_back({"mlp", "mlp"});
+    job.spec.trials.back().settings = std::make_shared<const Settings>(Settings{
+        {"model.mlp.dropout", std::to_string(t / 30.0)}, {"train.ema", std::to_string(ema)}});
+    Task& task = job.tasks.emplace_back();
+    task.fold = 0;
+    task.trial = t;
+    task.state = TaskState::kDone;
+    task.score = 0.5 + ema;
+    task.member.emplace();
+  }
+  const auto search = SearchOf(job);
+  ASSERT_TRUE(search.has_value());
+  EXPECT_EQ(search->method(), "tpe");
+  ASSERT_EQ(search->parameters_size(), 2);
+  EXPECT_EQ(search->parameters(0).path(), "dropout");
+  EXPECT_EQ(search->parameters(1).range(), "uniform(0, 1)");
+  EXPECT_LT(search->parameters(0).importance(), 0.3);
+  EXPECT_GT(search->parameters(1).importance(), 0.8);
+  // Nothing is told before enough trials have ended.
+  job.tasks.resize(5);
+  EXPECT_FALSE(SearchOf(job)->parameters(0).has_importance());
+}
+
 }  // namespace
 }  // namespace traind
