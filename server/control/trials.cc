@@ -26,7 +26,7 @@ std::string NameOf(const Trial& trial) {
 
 }  // namespace
 
-// What the settings of the trials have shown so far.
+// Returns the scores and costs of the trials so far.
 TrialsInput ControlCore::Impl::TrialsOf(const JobEntry& entry) const {
   const Job& job = entry.view();
   TrialsInput in;

@@ -13,10 +13,12 @@ std::string Count(int n, absl::string_view noun) {
   return absl::StrCat(n, " ", noun, n == 1 ? "" : "s");
 }
 
-std::string RowsText(double rows) { return absl::StrFormat("%.0f %% of the rows", 100 * rows); }
+std::string RowsText(double row_share) {
+  return absl::StrFormat("%.0f %% of the rows", 100 * row_share);
+}
 
 bool Differs(const Plan& plan, const Plan& last) {
-  if (plan.folds != last.folds || plan.epochs != last.epochs || plan.rows != last.rows ||
+  if (plan.folds != last.folds || plan.epochs != last.epochs || plan.row_share != last.row_share ||
       plan.models != last.models) {
     return true;
   }

@@ -13,7 +13,7 @@ namespace traind {
 // "1 fold", "5 folds".
 std::string Count(int n, absl::string_view noun);
 // "40 % of the rows".
-std::string RowsText(double rows);
+std::string RowsText(double row_share);
 // In more than small figures.
 bool Differs(const Plan& plan, const Plan& last);
 
