@@ -199,7 +199,7 @@ absl::Status CheckWord(const v1::FieldRules& rules, absl::string_view word) {
   }
   const bool single = words.size() == 1;
   return Refuse(word,
-                absl::StrCat(single ? "must be " : "must be one of: ", absl::StrJoin(words, ", "),
+                absl::StrCat(single ? "is not " : "must be one of: ", absl::StrJoin(words, ", "),
                              single ? "" : DidYouMean(word, words)));
 }
 
