@@ -23,9 +23,10 @@ namespace traind {
 inline constexpr char kFloorModelFile[] = "model.bin";
 
 struct Floor {
-  std::string model;  // prior, mean, logistic, ridge
-  double score = 0;   // the Job's metric, out of fold, over all rows
-  Array<float> oof;   // [train_rows, C]
+  std::string
+      model;         // prior, mean, logistic, ridge, naive, ets, theta; of a mix: names joined by +
+  double score = 0;  // the Job's metric, out of fold, over all rows
+  Array<float> oof;  // [train_rows, C]
   Array<float> test;  // [test_rows, C]; no values without test rows
   // Used instead of `test` if its values are too many for memory: a complete file in the floor's
   // folder, which WriteFloor renames. Its digest is given as `test_sha256`.

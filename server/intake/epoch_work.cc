@@ -31,6 +31,13 @@ EpochWork OfRows(const DataFile& train, double multiplications) {
   return {static_cast<double>(train.bytes), Rows(train), multiplications};
 }
 
+EpochWork OfMlp(const DataFile& train, const v1::MlpSpec& mlp, double steps) {
+  const double values = mlp.has_numeric_embedding() ? mlp.numeric_embedding().size() : 1;
+  const double inputs = Columns(train) * steps * values;
+  return OfRows(train,
+                std::max(1, mlp.ensemble_members()) * MlpMultiplications(inputs, mlp.hidden()));
+}
+
 // leaves: of a tree, at most. The table is read once, not in each epoch.
 EpochWork OfTrees(const DataFile& train, double rounds, double leaves) {
   const auto epochs = static_cast<double>(EpochsOfRounds(static_cast<int64_t>(rounds)));
@@ -87,8 +94,7 @@ EpochWork EpochWorkOf(const v1::JobSpec& resolved, const DataFile& train, const 
       resolved.trials_size() > 0 ? resolved.trials(0).model() : resolved.model();
   switch (model.architecture_case()) {
     case v1::ModelSpec::kMlp:
-      return OfRows(train,
-                    MlpMultiplications(Columns(train) * Steps(resolved), model.mlp().hidden()));
+      return OfMlp(train, model.mlp(), Steps(resolved));
     case v1::ModelSpec::kLstm:
       return OfRows(train, LstmMultiplications(Columns(train), Steps(resolved),
                                                model.lstm().hidden(), model.lstm().layers()));

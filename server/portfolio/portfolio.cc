@@ -81,10 +81,13 @@ struct Mlp {
   double learning_rate;
   double weight_decay = 0.01;
   int epochs = 40, patience = 8;
+  int members = 1;
+  bool embedded = false;  // its numbers
 };
 constexpr Mlp kUsualMlp = {2, 256, 0.1, 0.004};
 constexpr Mlp kDroppingMlp = {2, 384, 0.3, 0.002, 0.03};
 constexpr Mlp kNarrowMlp = {3, 128, 0.1, 0.006, 0.003};
+constexpr Mlp kMembersMlp = {2, 128, 0.1, 0.004, 0.01, 40, 8, /*members=*/8, /*embedded=*/true};
 
 // Returns a section with its defaults filled in; made once.
 template <class Section>
@@ -136,7 +139,7 @@ class Maker {
       AddMlp(kUsualMlp);
       AddXgboost(classification_ ? kXgboostSmall : kXgboostClass);
       AddLightgbm(kMiddle);
-      AddMlp(kDroppingMlp);
+      AddMlp(kMembersMlp);
       AddXgboost(kXgboostHalf);
       AddLightgbm(kExtra);
       AddLightgbm(kHalf);
@@ -148,7 +151,7 @@ class Maker {
       AddLightgbm(kMiddle);
       AddXgboost(kXgboostHalf);
       AddLightgbm(kHalf);
-      AddMlp(kDroppingMlp);
+      AddMlp(kMembersMlp);
     } else {
       AddLightgbm(kQuickValues);
       AddLightgbm(kDeep);
@@ -157,7 +160,7 @@ class Maker {
       AddForest();
       AddLightgbm(kLeafy);
       AddXgboost(kXgboostLeafy);
-      AddMlp(kDroppingMlp);
+      AddMlp(kMembersMlp);
     }
   }
 
@@ -166,15 +169,16 @@ class Maker {
     if (few_rows_) {
       AddLightgbm(kLeafy);
       AddXgboost(kXgboostDeep);
-      AddMlp(kNarrowMlp);
+      AddMlp(kDroppingMlp);
       AddForest();
       AddLightgbm(kShallow);
     } else {
       AddLightgbm(classification_ ? kLeafy : kHalf);
-      AddMlp(kNarrowMlp);
+      AddMlp(kDroppingMlp);
       AddLightgbm(kExtra);
       if (classification_) AddForest();
     }
+    AddMlp(kNarrowMlp);
     for (const Lightgbm& setting : kPublished) AddLightgbm(setting);
     for (const Xgboost& setting : kXgboostPublished) AddXgboost(setting);
   }
@@ -288,8 +292,14 @@ class Maker {
     if (!mlp_ || Full()) return;
     v1::TrialSpec& trial = Add("mlp");
     v1::MlpSpec& to = *trial.mutable_model()->mutable_mlp();
+    to = DefaultsOf<v1::MlpSpec>();
+    to.clear_hidden();
     for (int i = 0; i < setting.layers; ++i) to.add_hidden(setting.width);
     to.set_dropout(setting.dropout);
+    to.set_ensemble_members(setting.members);
+    if (setting.embedded) {
+      *to.mutable_numeric_embedding() = DefaultsOf<v1::NumericEmbeddingSpec>();
+    }
     v1::TrainSpec& train = *trial.mutable_train();
     train = resolved_.train();
     // Epochs of few rows have few steps.

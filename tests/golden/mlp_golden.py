@@ -6,6 +6,7 @@ The engine's tests start from the same weights, take the same batches and must r
 same losses (tests/worker/learner/learner_test.cc).
 """
 import json
+import math
 import os
 import struct
 
@@ -43,6 +44,76 @@ class Mlp(nn.Module):
         for layer in self.layers[:-1]:
             x = torch.relu(layer(x))
         return self.layers[-1](x)
+
+
+class Ensemble(nn.Module):
+    """TabM-mini on numbers that are embedded by periodic functions (PBLD) or go in as they are."""
+
+    def __init__(self, numeric, cardinalities, hidden, outputs, members, periodic):
+        super().__init__()
+        widths = [max(1, min(50, (c + 1) // 2)) for c in cardinalities]
+        self.embeddings = nn.ModuleList(nn.Embedding(c, w) for c, w in zip(cardinalities, widths))
+        self.numbers, size = nn.ParameterDict(), 1
+        if periodic:
+            frequencies, size, scale = periodic
+            within = frequencies ** -0.5
+            self.numbers["frequencies"] = torch.randn(numeric, 1, frequencies) * scale
+            self.numbers["phases"] = torch.empty(numeric, 1, frequencies).uniform_(-math.pi, math.pi)
+            self.numbers["weight"] = torch.empty(numeric, frequencies, size - 1).uniform_(-within, within)
+            self.numbers["bias"] = torch.empty(numeric, 1, size - 1).uniform_(-within, within)
+        sizes = [numeric * size + sum(widths)] + hidden
+        self.factors = nn.Parameter(torch.randn(members, sizes[0]))
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes, sizes[1:]))
+        within = sizes[-1] ** -0.5
+        self.heads = nn.ParameterDict({"weight": torch.empty(members, sizes[-1], outputs).uniform_(-within, within),
+                                       "bias": torch.empty(members, 1, outputs).uniform_(-within, within)})
+
+    def embed(self, x):
+        if not self.numbers:
+            return x
+        n = self.numbers
+        waves = torch.cos(2 * math.pi * x[:, :, None] * n["frequencies"][:, 0] + n["phases"][:, 0])
+        learnt = torch.einsum("bcf,cfs->bcs", waves, n["weight"]) + n["bias"][:, 0]
+        return torch.cat([x[:, :, None], learnt], 2).flatten(1)
+
+    def forward(self, numeric, codes):
+        x = torch.cat([self.embed(numeric)] + [e(codes[:, i]) for i, e in enumerate(self.embeddings)], 1)
+        x = x[:, None] * self.factors  # [B, members, in]
+        for layer in self.layers:
+            x = torch.relu(layer(x))
+        return torch.einsum("bmi,mio->bmo", x, self.heads["weight"]) + self.heads["bias"][:, 0]
+
+
+def record_ensemble(path, numeric_width, cardinalities, hidden, classes, members, periodic):
+    rows = STEPS * BATCH
+    numeric = torch.randn(rows, numeric_width)
+    codes = torch.stack([torch.randint(0, c, (rows,)) for c in cardinalities], 1) \
+        if cardinalities else torch.zeros(rows, 0, dtype=torch.long)
+    target = torch.randint(0, classes, (rows,)) if classes else numeric.sum(1) + torch.randn(rows)
+    model = Ensemble(numeric_width, cardinalities, hidden, classes or 1, members, periodic)
+    tensors = {name: p.detach().numpy().copy() for name, p in model.named_parameters()}
+    optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    losses = []
+    for step in range(STEPS):
+        batch = slice(step * BATCH, (step + 1) * BATCH)
+        optimizer.zero_grad()
+        outputs, wanted = model(numeric[batch], codes[batch]), target[batch]
+        if classes:
+            each = [nn.functional.cross_entropy(outputs[:, m], wanted) for m in range(members)]
+        else:
+            each = [nn.functional.mse_loss(outputs[:, m, 0], wanted) for m in range(members)]
+        loss = sum(each) / members
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), MAX_NORM)
+        optimizer.step()
+        losses.append(loss.item())
+    tensors.update({"in.numeric": numeric.numpy(), "in.codes": codes.numpy(), "in.target": target.numpy(),
+                    "out.losses": np.array(losses, np.float32)})
+    with torch.no_grad():
+        outputs = model(numeric[:BATCH], codes[:BATCH])
+        tensors["out.predictions"] = (outputs.softmax(2) if classes else outputs).mean(1).numpy()
+    write_safetensors(path, tensors)
+    print(path, "losses", losses[0], "...", losses[-1])
 
 
 def record(path, numeric_width, cardinalities, hidden, classes, spike):
@@ -125,6 +196,8 @@ def main():
     here = os.path.dirname(os.path.abspath(__file__))
     record(os.path.join(here, "mlp_numeric.safetensors"), 12, [], [24, 16], 5, 0)
     record(os.path.join(here, "mlp_embeddings.safetensors"), 3, [7, 40, 3], [20], 0, 60.0)
+    record_ensemble(os.path.join(here, "mlp_members.safetensors"), 6, [5], [24, 16], 3, 4, None)
+    record_ensemble(os.path.join(here, "mlp_periodic.safetensors"), 4, [7, 3], [20], 0, 3, (5, 4, 0.3))
     record_scaler(os.path.join(here, "grad_scaler.safetensors"))
     record_schedule(os.path.join(here, "schedule.safetensors"))
 

@@ -37,7 +37,10 @@ const std::vector<at::Tensor>& Learner::Impl::ViewsFor(Weights which) const {
 void Learner::Impl::Score(Weights which, const Inputs& inputs, float* out) const {
   const at::NoGradGuard no_gradients;
   const at::Tensor output = model->Forward(ViewsFor(which), inputs, /*training=*/false);
-  const at::Tensor answer = objective->Answer(output.to(at::kFloat));
+  at::Tensor answer = objective->Answer(output.to(at::kFloat));
+  if (const int64_t members = model->members(); members > 1) {
+    answer = answer.view({members, answer.size(0) / members, answer.size(1)}).mean(0);
+  }
   at::from_blob(out, answer.sizes(), at::TensorOptions().dtype(at::kFloat)).copy_(answer);
 }
 

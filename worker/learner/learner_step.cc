@@ -7,6 +7,7 @@
 #include <mutex>
 #include <numeric>
 #include <utility>
+#include <vector>
 
 #include "common/base/status_macros.h"
 #include "worker/device/autocast.h"
@@ -34,6 +35,18 @@ absl::StatusOr<ResidentRows::Batch> Learner::Impl::BatchOf(const StepInput& inpu
   return batch;
 }
 
+namespace {
+
+// The targets of a batch for each of the model's members.
+at::Tensor ForMembers(const at::Tensor& target, int64_t members) {
+  if (members == 1) return target;
+  std::vector<int64_t> times(static_cast<size_t>(target.dim()), 1);
+  times[0] = members;
+  return target.repeat(times);
+}
+
+}  // namespace
+
 // Returns the mean loss (of no rows: the sum). The loss to differentiate is `weight` times it.
 at::Tensor Learner::Impl::LossOf(const StepInput& input, const ResidentRows::Batch& batch,
                                  double& weight) {
@@ -47,16 +60,18 @@ at::Tensor Learner::Impl::LossOf(const StepInput& input, const ResidentRows::Bat
   const Autocast autocast(device.type(), options.precision);
   const at::Tensor output =
       model->Forward(parameters.tensors(), inputs, /*training=*/true).to(at::kFloat);
+  const at::Tensor target = ForMembers(batch.target, model->members());
   // The reducer divides by the number of ranks.
   const int world_size = options.group == nullptr ? 1 : options.group->world_size();
   if (input.rows == 0) {
     weight = 1;
-    return objective->Loss(output, batch.target, at::Reduction::Sum);
+    return objective->Loss(output, target, at::Reduction::Sum);
   }
   weight = static_cast<double>(input.rows) * world_size / static_cast<double>(input.gang_rows);
-  const at::Tensor loss = objective->Loss(output, batch.target, at::Reduction::Mean);
+  const at::Tensor loss = objective->Loss(output, target, at::Reduction::Mean);
   if (share == 1) return loss;
-  const at::Tensor other = objective->Loss(output, batch.target.flip({0}), at::Reduction::Mean);
+  const at::Tensor flipped = ForMembers(batch.target.flip({0}), model->members());
+  const at::Tensor other = objective->Loss(output, flipped, at::Reduction::Mean);
   return loss.mul(share).add(other, 1 - share);
 }
 

@@ -2,12 +2,17 @@
 
 #include <absl/strings/str_cat.h>
 #include <absl/time/time.h>
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
 #include <new>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
@@ -23,6 +28,7 @@
 #include "worker/prepare/data_files.h"
 #include "worker/prepare/kept_file.h"
 #include "worker/prepare/linear_floor.h"
+#include "worker/prepare/local_floor.h"
 #include "worker/prepare/prepare_spec.h"
 #include "worker/prepare/pretrained_check.h"
 #include "worker/prepare/prior_floor.h"
@@ -40,6 +46,7 @@ namespace {
 // way to other programs.
 constexpr absl::Duration kMostFloorTime = absl::Seconds(5);
 constexpr double kFloorShare = 0.2;                // of the remaining time
+constexpr double kLagShare = 0.5;                  // of that, for the regression on lags
 constexpr char kNextTestFile[] = "test.next.npy";  // renamed to test.npy
 // A sound module is done within a second.
 constexpr absl::Duration kScriptPatience = absl::Seconds(15);
@@ -79,6 +86,7 @@ class PrepareRun {
   // Returns `most`, or half of the remaining time if that is less, but at least kLeastPatience.
   absl::Duration Patience(absl::Duration most) const;
   absl::Status WriteFoldTokenizers() const;
+  Floor ForecastFloor(const LinearFloorOptions& options) const;
   absl::Status ImproveFloor(const Floor& first);
   void ReportTable() const;
   void ReportFloor(const Floor& floor) const;
@@ -100,8 +108,8 @@ class PrepareRun {
   std::shared_ptr<const Table> table_;
   SplitSpec split_;  // with its kind resolved
   std::vector<int16_t> fold_of_;
-  int64_t period_ = 1;   // length of the season in rows
-  std::string weights_;  // report on the pretrained weights
+  std::optional<SeasonalFloor> naive_;  // of a forecast
+  std::string weights_;                 // report on the pretrained weights
 };
 
 absl::Status PrepareRun::ReadData() {
@@ -119,12 +127,17 @@ absl::Status PrepareRun::ReadData() {
 
 // Returns whether the cache has the table and its media, undamaged.
 absl::StatusOr<bool> PrepareRun::OpenCached(const DataFiles& files) {
-  absl::StatusOr<std::shared_ptr<const Table>> table = Table::Open(InState(TableCachePath(key_)));
+  const std::string path = InState(TableCachePath(key_));
+  absl::StatusOr<std::shared_ptr<const Table>> table = Table::Open(path);
   if (absl::IsNotFound(table.status()) || absl::IsDataLoss(table.status())) return false;
   // A fault of the state folder whatever its code, not of the user's data.
   if (!table.ok()) return absl::InternalError(table.status().message());
+  // Retention deletes entries that were not used for long. It may have chosen this one just before
+  // it was marked as used; then it is gone by the time its digest is verified.
+  utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
   if ((*table)->schema().content_sha256 != key_ || !(*table)->VerifyDigest().ok()) return false;
   if (files.media() != nullptr && !files.media()->IsCached(task_.state_dir, key_)) return false;
+  if (access(path.c_str(), F_OK) != 0) return false;
   table_ = *std::move(table);
   return true;
 }
@@ -259,6 +272,23 @@ absl::Status PrepareRun::CheckUserWeights() {
   return absl::OkStatus();
 }
 
+// The row's own columns are not known, only the past is.
+Floor PrepareRun::ForecastFloor(const LinearFloorOptions& options) const {
+  const absl::Duration end = clock_.MonotonicNow() + options.time;
+  std::vector<Floor> floors = {naive_->floor};
+  const auto add = [&](std::optional<Floor> floor) {
+    if (floor) floors.push_back(*std::move(floor));
+  };
+  LinearFloorOptions lags = options;
+  lags.time = options.time * kLagShare;
+  add(LagFloor(*table_, Folds(), spec_.metric, naive_->period, lags, clock_));
+  for (const LocalModel kind : {LocalModel::kTheta, LocalModel::kEts}) {
+    add(LocalFloor(*table_, Folds(), spec_.metric, *naive_, kind, end - clock_.MonotonicNow(),
+                   clock_));
+  }
+  return MixFloors(*table_, Folds(), spec_.metric, floors);
+}
+
 absl::Status PrepareRun::ImproveFloor(const Floor& first) {
   LinearFloorOptions options;
   options.seed = split_.seed;
@@ -270,9 +300,8 @@ absl::Status PrepareRun::ImproveFloor(const Floor& first) {
   options.texts = !spec_.text_columns.empty();
   std::optional<Floor> better;
   FloorModel model;
-  if (split_.shape.horizon > 0) {
-    // In a forecast the row's own columns are not known.
-    better = LagFloor(*table_, Folds(), spec_.metric, period_, options, clock_);
+  if (naive_) {
+    better = ForecastFloor(options);
   } else if (auto linear = LinearFloor(*table_, Folds(), spec_.metric, options, clock_)) {
     better = std::move(linear->floor);
     model = std::move(linear->model);
@@ -295,10 +324,8 @@ absl::StatusOr<Floor> PrepareRun::FirstFloor() {
     return fit(*table_, *volumes, Folds(), spec_.metric, absl::StrCat(folder, "/", kNextTestFile));
   }
   Floor first = PriorFloor(*table_, Folds(), spec_.metric);
-  if (std::optional<SeasonalFloor> naive = SeasonalNaiveFloor(*table_, Folds(), spec_.metric)) {
-    period_ = naive->period;
-    if (!Better(spec_.metric, first.score, naive->floor.score)) first = std::move(naive->floor);
-  }
+  naive_ = SeasonalNaiveFloor(*table_, Folds(), spec_.metric);
+  if (naive_ && !Better(spec_.metric, first.score, naive_->floor.score)) first = naive_->floor;
   return first;
 }
 

@@ -18,7 +18,7 @@ using SendMessage = std::function<void(const rank_protocol::FromProcess&)>;
 //
 // The first floor (class frequencies or the mean; for a forecast the seasonal naive floor) is
 // published before TableReady. The better floor (logistic or ridge regression; for a forecast
-// on the values known by then) takes at most 5 s and a fifth of the remaining time, runs at low
+// a mix with statistical models of each series) takes at most 5 s and a fifth of the remaining time, runs at low
 // priority, and replaces the first floor only if its out-of-fold score is better.
 void RunPrepare(const rank_protocol::Prepare& task, const Clock& clock, const SendMessage& send);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/data/table/folds.h"
+#include "common/data/table/series_places.h"
 #include "worker/floor/linear_model.h"
 
 namespace traind {
@@ -16,69 +17,32 @@ constexpr int64_t kMostFeatures = 64;
 constexpr float kFarthest = 8;  // maximum distance from the mean, in standard deviations
 constexpr double kL2 = 1;
 
-// A series' rows in order: training rows, then test rows.
-struct SeriesPlaces {
-  int64_t train_begin = 0, train_end = 0;
-  int64_t test_begin = 0, test_end = 0;
-
-  int64_t train() const { return train_end - train_begin; }
-  int64_t test() const { return test_end - test_begin; }
-};
-
-std::vector<SeriesPlaces> AllSeries(const Table& table) {
-  const auto train = table.SeriesEnds(Split::kTrain);
-  const auto test = table.SeriesEnds(Split::kTest);
-  std::vector<SeriesPlaces> all;
-  SeriesPlaces places;
-  for (size_t s = 0; s < train.size(); ++s) {
-    places.train_begin = places.train_end;
-    places.test_begin = places.test_end;
-    places.train_end = static_cast<int64_t>(train[s]);
-    if (!test.empty()) places.test_end = static_cast<int64_t>(test[s]);
-    all.push_back(places);
-  }
-  return all;
-}
-
-// A target of one series: set in its training rows, to be filled in its test rows.
-std::vector<float> TargetOf(const Table& table, const SeriesPlaces& series, size_t target) {
-  const auto values = table.TargetValue(Split::kTrain, target);
-  std::vector<float> out(values.begin() + series.train_begin, values.begin() + series.train_end);
-  out.resize(out.size() + static_cast<size_t>(series.test()), std::nanf(""));
-  return out;
-}
-
-// Returns the last known value that is a whole number of periods, and at least `horizon` rows,
-// before row `at`; NaN if there is none.
-float SeasonBefore(const std::vector<float>& values, int64_t at, int64_t period, int64_t horizon) {
-  const int64_t seasons = (horizon + period - 1) / period;
-  for (int64_t i = at - seasons * period; i >= 0; i -= period) {
-    const float value = values[static_cast<size_t>(i)];
-    if (!std::isnan(value)) return value;
-  }
-  return std::nanf("");
+float NaiveValue(const std::vector<float>& values, int64_t at, int64_t period, int64_t steps) {
+  const float value = SeasonBefore(values, at, period, steps);
+  return std::isnan(value) ? SeasonBefore(values, at, 1, steps) : value;
 }
 
 Floor NaiveFloor(const Table& table, const FloorFolds& folds, const Floor& prior, int64_t period) {
   Floor floor = prior;
   floor.model = "naive";
-  const int64_t horizon = folds.split.shape.horizon;
   const size_t targets = table.schema().targets();
   for (const SeriesPlaces& series : AllSeries(table)) {
+    const std::vector<FoldRun> runs = RunsOf(series, folds.fold_of);
     for (size_t k = 0; k < targets; ++k) {
-      std::vector<float> values = TargetOf(table, series, k);
-      const auto count = static_cast<int64_t>(values.size());
-      for (int64_t at = 0; at < count; ++at) {
-        float value = SeasonBefore(values, at, period, horizon);
-        if (std::isnan(value)) value = SeasonBefore(values, at, 1, horizon);
-        const bool test = at >= series.train();
-        float& out =
-            test ? floor.test.values[static_cast<size_t>(series.test_begin + at - series.train()) *
-                                         targets +
-                                     k]
-                 : floor.oof.values[static_cast<size_t>(series.train_begin + at) * targets + k];
-        if (!std::isnan(value)) out = value;  // otherwise the mean stays
-        if (test) values[static_cast<size_t>(at)] = out;
+      const std::vector<float> values = TargetOf(table, series, k);
+      const auto set = [&](Array<float>& to, int64_t row, float value) {
+        // Where nothing is known before, the mean stays.
+        if (!std::isnan(value)) to.values[static_cast<size_t>(row) * targets + k] = value;
+      };
+      for (const FoldRun& run : runs) {
+        for (int64_t at = run.begin; at < run.end; ++at) {
+          set(floor.oof, series.train_begin + at,
+              NaiveValue(values, at, period, StepsAhead(folds.split, run, at)));
+        }
+      }
+      for (int64_t i = 0; i < series.test(); ++i) {
+        set(floor.test, series.test_begin + i,
+            NaiveValue(values, series.train() + i, period, i + 1));
       }
     }
   }

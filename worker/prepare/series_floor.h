@@ -18,10 +18,10 @@ struct SeasonalFloor {
   int64_t period = 1;
 };
 
-// Predicts for each row the last known value that is a whole number of seasons, and at least
-// `horizon` rows, before it. The length of the season is one of a few (a day of hours, a week,
-// a year, ..., or 1: no season): the one with the best out-of-fold score. Test rows beyond the
-// horizon continue from earlier predictions. Returns nothing if the horizon is 0.
+// Predicts for each row the last known value (StepsAhead) that is a whole number of seasons before
+// it. The length of the season is one of a few (a day of hours, a week,
+// a year, ..., or 1: no season): the one with the best out-of-fold score. Returns nothing if the
+// horizon is 0.
 std::optional<SeasonalFloor> SeasonalNaiveFloor(const Table& table, const FloorFolds& folds,
                                                 Metric metric);
 

@@ -305,7 +305,7 @@ TEST(SpecRulesTest, JsonHasTheKeysThatRanksRead) {
       R"("reserve_share":0.15,"stop_share":0.7,"subsample":false},"cache":"use","data":{"folds":5,"id":"","seed":"7",)"
       R"("target":"y","targets":[],"test":"","train":"/data/train.csv"},"from":"",)"
       R"("labels":{},"model":{"mlp":{)"
-      R"("dropout":0.1,"hidden":[256,256]}},"name":"job","output":"",)"
+      R"("dropout":0.1,"ensemble_members":1,"hidden":[256,256]}},"name":"job","output":"",)"
       R"("predictions":{"ensemble":"mean","format":"csv","probabilities":true},)"
       R"("preset":"","priority":0,)"
       R"("resources":{"device":"","slots":1},"task":{"metric":"accuracy",)"

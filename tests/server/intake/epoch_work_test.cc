@@ -46,6 +46,18 @@ TEST(EpochWorkTest, RowsAndFilesAreCounted) {
   EXPECT_EQ(EpochWorkOf(volumes, Table(), {1000, 0}).samples, 1500);
 }
 
+TEST(EpochWorkTest, MembersAndEmbeddedNumbersAreMoreWork) {
+  v1::JobSpec spec = SpecWith("mlp");
+  v1::MlpSpec& mlp = *spec.mutable_model()->mutable_mlp();
+  mlp.clear_hidden();
+  mlp.add_hidden(64);
+  const double usual = EpochWorkOf(spec, Table(), {}).multiplications;
+  mlp.set_ensemble_members(8);
+  EXPECT_DOUBLE_EQ(EpochWorkOf(spec, Table(), {}).multiplications, 8 * usual);
+  mlp.mutable_numeric_embedding()->set_size(4);
+  EXPECT_DOUBLE_EQ(EpochWorkOf(spec, Table(), {}).multiplications, 4 * 8 * usual);
+}
+
 TEST(EpochWorkTest, AnEpochOfTreesIsAHundredthOfTheRounds) {
   v1::JobSpec spec = SpecWith("lightgbm");
   const EpochWork usual = EpochWorkOf(spec, Table(), {});

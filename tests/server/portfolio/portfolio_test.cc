@@ -114,6 +114,23 @@ TEST(PortfolioTest, OnlyTheKindsOfTheSpecAreTried) {
   }
 }
 
+// A plain network costs less; members and embedded numbers gain most beside it.
+TEST(PortfolioTest, TheSecondNetworkHasMembersAndEmbeddedNumbers) {
+  for (const char* type : {"classification", "regression"}) {
+    for (const double rows : {900., 20'000.}) {
+      std::vector<v1::MlpSpec> networks;
+      for (const v1::TrialSpec& trial : Make(SpecOf(type), rows)) {
+        if (trial.model().has_mlp()) networks.push_back(trial.model().mlp());
+      }
+      ASSERT_GE(networks.size(), 2u);
+      EXPECT_EQ(networks[0].ensemble_members(), 1);
+      EXPECT_FALSE(networks[0].has_numeric_embedding());
+      EXPECT_GT(networks[1].ensemble_members(), 1);
+      EXPECT_TRUE(networks[1].has_numeric_embedding());
+    }
+  }
+}
+
 TEST(PortfolioTest, TheUsersOwnSettingsOfNetworksGoFirst) {
   v1::JobSpec spec = SpecOf("classification");
   v1::TrainSpec asked;

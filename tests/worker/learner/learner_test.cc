@@ -1,6 +1,7 @@
 #include "worker/learner/learner.h"
 
 #include <ATen/ops/full.h>
+#include <absl/strings/str_cat.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -85,6 +86,55 @@ TEST(LearnerTest, ClassifyingLossesAreThoseOfPyTorchStepByStep) {
 TEST(LearnerTest, RegressionLossesWithEmbeddingsAndClippingAreThoseOfPyTorch) {
   const Golden golden("mlp_embeddings.safetensors");
   ExpectGolden(golden, *GoldenLearner(golden, EmbeddingOptions()));
+}
+
+TEST(LearnerTest, MembersOfOneNetworkTrainAndAnswerAsInPyTorch) {
+  const Golden golden("mlp_members.safetensors");
+  LearnerOptions options;
+  options.model = ModelOf("mlp", R"({"hidden":[24,16],"ensemble_members":4})");
+  options.shape.numeric = 6;
+  options.shape.cardinalities = {5};
+  options.shape.outputs = 3;
+  ExpectGolden(golden, *GoldenLearner(golden, options));
+}
+
+TEST(LearnerTest, PeriodicEmbeddingsOfNumbersTrainAsInPyTorch) {
+  const Golden golden("mlp_periodic.safetensors");
+  LearnerOptions options;
+  options.objective.loss = LossKind::kMse;
+  options.model = ModelOf("mlp", R"({"hidden":[20],"ensemble_members":3,)"
+                                 R"("numeric_embedding":{"frequencies":5,"size":4}})");
+  options.shape.numeric = 4;
+  options.shape.cardinalities = {7, 3};
+  ExpectGolden(golden, *GoldenLearner(golden, options));
+}
+
+TEST(LearnerTest, MembersBeginDifferently) {
+  for (const char* more : {"", R"(,"numeric_embedding":{})"}) {
+    LearnerOptions options;
+    options.model =
+        ModelOf("mlp", absl::StrCat(R"({"hidden":[8],"ensemble_members":2)", more, "}"));
+    options.shape.numeric = 16;
+    options.shape.outputs = 2;
+    LearnerData data;
+    data.rows.rows = 1;
+    data.rows.numeric.assign(16, 0.5f);
+    data.classes = {0};
+    const auto learner = Learner::Create(options, std::move(data));
+    ASSERT_TRUE(learner.ok()) << learner.status().ToString();
+    const std::vector<float> weights = (*learner)->Save()->slots[kWeightsSlot];
+    size_t begin = 0;
+    for (const ParameterInfo& parameter : (*learner)->layout()) {
+      const auto size = static_cast<size_t>(parameter.size);
+      if (parameter.name == "factors") {
+        const std::vector<float> first(&weights[begin], &weights[begin + size / 2]);
+        const std::vector<float> second(&weights[begin + size / 2], &weights[begin] + size);
+        EXPECT_NE(first, second);
+        for (const float factor : first) EXPECT_EQ(std::fabs(factor) == 1, *more == 0) << factor;
+      }
+      begin += size;
+    }
+  }
 }
 
 TEST(LearnerTest, TwoRunsFromOneSeedAreEqualToTheBit) {

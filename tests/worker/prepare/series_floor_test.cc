@@ -5,11 +5,13 @@
 
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/data/table/table_reader.h"
 #include "tests/common/data/table/table_fixture.h"
+#include "worker/prepare/local_floor.h"
 
 namespace traind {
 namespace {
@@ -66,13 +68,91 @@ TEST(SeriesFloorTest, NaiveFindsTheSeasonAndGoesOnBeyondTheHorizon) {
     ASSERT_TRUE(naive.has_value());
     EXPECT_EQ(naive->period, 12);
     EXPECT_EQ(naive->floor.model, "naive");
-    // The prediction lags one season behind the trend, or two if the horizon is longer.
-    EXPECT_NEAR(naive->floor.score, horizon <= 12 ? 0.12 : 0.24, 0.01);
+    // The prediction lags one season behind the trend, two in the last 3 of 15 rows ahead.
+    EXPECT_NEAR(naive->floor.score, horizon <= 12 ? 0.12 : 0.144, 0.01);
     for (int row = 0; row < kTestRows; ++row) {
       EXPECT_NEAR(naive->floor.test.values[static_cast<size_t>(row)], Season(kTrainRows + row),
                   0.5);
     }
   }
+}
+
+std::optional<Floor> Local(const Table& table, const FloorFolds& folds, LocalModel kind) {
+  const auto naive = SeasonalNaiveFloor(table, folds, *MetricByName("mae"));
+  return LocalFloor(table, folds, *MetricByName("mae"), *naive, kind, absl::Seconds(60),
+                    SystemClock());
+}
+
+TEST(SeriesFloorTest, EtsAndThetaGoOnFromWhatIsKnown) {
+  const auto table = MakeTable();
+  const SplitSpec split = Split(6, 3);
+  const auto fold_of = MakeFolds(*table, split);
+  ASSERT_TRUE(fold_of.ok()) << fold_of.status();
+  const FloorFolds folds = {*fold_of, split};
+  for (const LocalModel kind : {LocalModel::kEts, LocalModel::kTheta}) {
+    const auto floor = Local(*table, folds, kind);
+    ASSERT_TRUE(floor.has_value());
+    EXPECT_EQ(floor->model, kind == LocalModel::kEts ? "ets" : "theta");
+    EXPECT_LT(floor->score, 0.1);  // of the seasonal naive floor: 0.12
+    for (int row = 0; row < kTestRows; ++row) {
+      EXPECT_NEAR(floor->test.values[static_cast<size_t>(row)], Season(kTrainRows + row), 0.5);
+    }
+  }
+}
+
+TEST(SeriesFloorTest, ThetaAndEtsSeeNoLaterRow) {
+  const SplitSpec split = Split(6, 3);
+  const auto plain = MakeTable();
+  const auto marked = MakeTable(350);
+  const auto fold_of = MakeFolds(*plain, split);
+  ASSERT_TRUE(fold_of.ok()) << fold_of.status();
+  const FloorFolds folds = {*fold_of, split};
+  for (const LocalModel kind : {LocalModel::kEts, LocalModel::kTheta}) {
+    const Metric mae = *MetricByName("mae");
+    // Out-of-fold scores choose the season, so the same one is given to both.
+    const auto naive = SeasonalNaiveFloor(*plain, folds, mae);
+    const auto of = [&](const Table& table) {
+      return LocalFloor(table, folds, mae, *naive, kind, absl::Seconds(60), SystemClock());
+    };
+    const auto a = of(*plain), b = of(*marked);
+    ASSERT_TRUE(a.has_value() && b.has_value());
+    bool differs = false;
+    for (size_t row = 0; row < kTrainRows; ++row) {
+      if (row <= 350 && (*fold_of)[row] >= 0) {
+        EXPECT_EQ(a->oof.values[row], b->oof.values[row]);
+      }
+      differs |= row > 350 && a->oof.values[row] != b->oof.values[row];
+    }
+    EXPECT_TRUE(differs);  // the marker has an effect
+  }
+}
+
+TEST(SeriesFloorTest, LocalModelsNeedTimeAndAForwardSplit) {
+  const auto table = MakeTable();
+  SplitSpec split = Split(6, 3);
+  const auto fold_of = MakeFolds(*table, split);
+  ASSERT_TRUE(fold_of.ok()) << fold_of.status();
+  const auto naive = SeasonalNaiveFloor(*table, {*fold_of, split}, *MetricByName("mae"));
+  EXPECT_FALSE(LocalFloor(*table, {*fold_of, split}, *MetricByName("mae"), *naive,
+                          LocalModel::kTheta, absl::ZeroDuration(), SystemClock())
+                   .has_value());
+  split.kind = SplitKind::kKFold;
+  EXPECT_FALSE(Local(*table, {*fold_of, split}, LocalModel::kTheta).has_value());
+}
+
+TEST(SeriesFloorTest, AMixIsNoWorseThanItsBestPart) {
+  const auto table = MakeTable();
+  const SplitSpec split = Split(6, 3);
+  const auto fold_of = MakeFolds(*table, split);
+  ASSERT_TRUE(fold_of.ok()) << fold_of.status();
+  const FloorFolds folds = {*fold_of, split};
+  const Metric mae = *MetricByName("mae");
+  const std::vector<Floor> floors = {PriorFloor(*table, folds, mae),
+                                     *Local(*table, folds, LocalModel::kTheta)};
+  const Floor mix = MixFloors(*table, folds, mae, floors);
+  EXPECT_EQ(mix.model, "theta");
+  EXPECT_EQ(mix.score, floors[1].score);
+  EXPECT_EQ(mix.test.values, floors[1].test.values);
 }
 
 TEST(SeriesFloorTest, LagsLearnTheRestOfTheSeason) {

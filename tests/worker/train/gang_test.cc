@@ -1,6 +1,7 @@
 // Ranks that train together, one thread each.
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_replace.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -29,6 +30,21 @@ TEST_P(TransportTest, TwoRanksTrainAsOneWithTwiceTheBatch) {
   EXPECT_EQ(gang.All<rp::Epoch>().size(), 3u);
   ExpectNear(Tensors(alone), Tensors(gang), 2e-5f);
   EXPECT_NEAR(alone.All<rp::Epoch>()[2].val_loss, gang.All<rp::Epoch>()[2].val_loss, 1e-4);
+}
+
+TEST_P(TransportTest, MembersOfANetworkTrainInAGangAsAlone) {
+  const auto spec = [](absl::string_view more) {
+    return absl::StrReplaceAll(
+        Spec(absl::StrCat("\"patience\":0", more), /*dropout=*/0),
+        {{"\"dropout\":0", R"("dropout":0,"ensemble_members":3,"numeric_embedding":{})"}});
+  };
+  RecordingSink alone, gang;
+  rp::Train one = Exact(1, 32), two = Exact(2, 16);
+  one.spec_json = spec("");
+  two.spec_json = spec(absl::StrCat(",\"collective\":\"", GetParam(), "\""));
+  ASSERT_TRUE(Run(one, alone).ok());
+  RunGang(two, 2, gang);
+  ExpectNear(Tensors(alone), Tensors(gang), 2e-5f);
 }
 
 // Plain descent, so that the gradient's length counts: it is divided by the weights of all ranks.

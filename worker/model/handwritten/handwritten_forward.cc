@@ -123,7 +123,7 @@ class MlpForward final : public HandwrittenForward {
 }  // namespace
 
 std::unique_ptr<HandwrittenForward> CreateHandwrittenForward(const HandwrittenSetup& setup) {
-  if (!setup.model.mlp.has_value()) return nullptr;
+  if (!setup.model.mlp.has_value() || !IsPlain(*setup.model.mlp)) return nullptr;
   return std::make_unique<MlpForward>(setup);
 }
 

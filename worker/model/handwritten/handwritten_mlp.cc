@@ -178,6 +178,7 @@ class HandwrittenMlp final : public HandwrittenBackward {
 
 std::unique_ptr<HandwrittenBackward> CreateHandwrittenMlp(const HandwrittenSetup& setup) {
   if (!setup.model.mlp.has_value() || setup.model.mlp->hidden.empty()) return nullptr;
+  if (!IsPlain(*setup.model.mlp)) return nullptr;
   if (setup.precision == Precision::kFp32) return std::make_unique<HandwrittenMlp<float>>(setup);
   if (setup.precision == Precision::kBf16) return std::make_unique<HandwrittenMlp<Bf16>>(setup);
   return nullptr;

@@ -30,10 +30,13 @@ struct Inputs {
 class Model {
  public:
   virtual ~Model() = default;
-  // Returns [B, shape.outputs]: logits, or standardised values. B may be 0. weights has one
-  // tensor per declared parameter, in the order of declaration.
+  // Returns [members() x B, shape.outputs]: logits, or standardised values, member after member.
+  // B may be 0. weights has one tensor per declared parameter, in the order of declaration.
   virtual at::Tensor Forward(const std::vector<at::Tensor>& weights, const Inputs& inputs,
                              bool training) const = 0;
+  // The number of predictions that the model makes for a sample. It is trained on the mean of their
+  // losses, and the mean of their answers is its answer.
+  virtual int64_t members() const { return 1; }
   // Switches activation checkpointing on or off, block by block. Returns false if this model
   // does not support it.
   virtual bool SetRecompute(bool /*on*/) { return false; }

@@ -24,6 +24,11 @@ inline std::string NetworkName(const ModelSpec& spec) {
   return network == nullptr ? "" : network->name;
 }
 
+// Whether an MLP has neither several members nor an embedding of numbers.
+inline bool IsPlain(const plain::MlpSpec& mlp) {
+  return mlp.ensemble_members == 1 && !mlp.numeric_embedding.has_value();
+}
+
 // The shapes of inputs and outputs. Each time step has the numeric and the categorical inputs.
 struct ModelShape {
   int64_t numeric = 0;                 // columns of the numeric input

@@ -25,6 +25,8 @@ double Draw(Initial::Kind kind, Random& random) {
       return random.Normal();
     case Initial::Kind::kConstant:
       return 1;
+    case Initial::Kind::kSign:
+      return random.Uniform() < 0.5 ? -1 : 1;
   }
   return 0;
 }

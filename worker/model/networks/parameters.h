@@ -14,9 +14,9 @@ namespace traind {
 
 // The initial value of a parameter.
 struct Initial {
-  enum class Kind { kUniform, kNormal, kConstant } kind = Kind::kUniform;
+  enum class Kind { kUniform, kNormal, kConstant, kSign } kind = Kind::kUniform;
   double scale = 0;       // kUniform: range [-scale, scale); kNormal: standard deviation;
-                          // kConstant: the value
+                          // kConstant: the value; kSign: its absolute value
   int64_t zero_row = -1;  // index of a row that starts at 0 and is never trained; -1: none
 };
 

@@ -1,0 +1,55 @@
+#include "common/data/table/series_places.h"
+
+#include <cmath>
+
+namespace traind {
+
+std::vector<SeriesPlaces> AllSeries(const Table& table) {
+  const auto train = table.SeriesEnds(Split::kTrain);
+  const auto test = table.SeriesEnds(Split::kTest);
+  std::vector<SeriesPlaces> all;
+  SeriesPlaces places;
+  for (size_t s = 0; s < train.size(); ++s) {
+    places.train_begin = places.train_end;
+    places.test_begin = places.test_end;
+    places.train_end = static_cast<int64_t>(train[s]);
+    if (!test.empty()) places.test_end = static_cast<int64_t>(test[s]);
+    all.push_back(places);
+  }
+  return all;
+}
+
+std::vector<float> TargetOf(const Table& table, const SeriesPlaces& series, size_t target) {
+  const auto values = table.TargetValue(Split::kTrain, target);
+  std::vector<float> out(values.begin() + series.train_begin, values.begin() + series.train_end);
+  out.resize(out.size() + static_cast<size_t>(series.test()), std::nanf(""));
+  return out;
+}
+
+std::vector<FoldRun> RunsOf(const SeriesPlaces& series, absl::Span<const int16_t> fold_of) {
+  std::vector<FoldRun> runs;
+  for (int64_t place = 0; place < series.train(); ++place) {
+    const int fold = fold_of[static_cast<size_t>(series.train_begin + place)];
+    if (fold < 0) continue;
+    if (runs.empty() || runs.back().fold != fold) runs.push_back({fold, place, place});
+    runs.back().end = place + 1;
+  }
+  return runs;
+}
+
+int64_t StepsAhead(const SplitSpec& split, const FoldRun& run, int64_t place) {
+  const int64_t horizon = split.shape.horizon;
+  if (split.kind != SplitKind::kForward) return horizon;
+  return (place - run.begin) % horizon + 1;
+}
+
+float SeasonBefore(const std::vector<float>& values, int64_t at, int64_t period, int64_t steps) {
+  const int64_t seasons = (steps + period - 1) / period;
+  for (int64_t i = at - seasons * period; i >= 0; i -= period) {
+    const float value = values[static_cast<size_t>(i)];
+    if (!std::isnan(value)) return value;
+  }
+  return std::nanf("");
+}
+
+}  // namespace traind
