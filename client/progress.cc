@@ -133,7 +133,7 @@ FoldFigures FiguresOf(const v1::Job& job, const v1::Fold& fold, const Moment& mo
       absl::StrFormat("%.0f/%.0f %s", std::floor(progress.done() + 1e-9), planned, unit);
   if (!fold.has_live()) return figures;
   const v1::LiveFigures& live = fold.live();
-  const double share = job.plan().rows() > 0 ? job.plan().rows() : 1;
+  const double share = job.plan().row_share() > 0 ? job.plan().row_share() : 1;
   const double steps =
       planned * std::ceil(share * static_cast<double>(live.steps_per_epoch()) - 1e-9);
   if (steps > 0 && progress.unit() != v1::PROGRESS_UNIT_STEP) {

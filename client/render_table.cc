@@ -239,8 +239,8 @@ std::string Epochs(double epochs) {
 
 // Returns the share of the rows that an epoch uses, if it is not all.
 std::string RowsText(const v1::Plan& plan) {
-  if (plan.rows() <= 0 || plan.rows() >= 1) return "";
-  return absl::StrFormat(" of %.0f %% of the rows", 100 * plan.rows());
+  if (plan.row_share() <= 0 || plan.row_share() >= 1) return "";
+  return absl::StrFormat(" of %.0f %% of the rows", 100 * plan.row_share());
 }
 
 void AddReport(std::string& text, const v1::Report& report) {

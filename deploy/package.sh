@@ -55,7 +55,7 @@ libraries_of() {
     grep -Ev '/(libc|libm|libdl|librt|libpthread|libutil|libresolv|libnss_[a-z]+)\.so\.[0-9]+$' || true
 }
 
-# As the wheels have them: each finds its own libraries from its place.
+# The wheels have them in these places: each finds its own libraries from its place.
 readonly trees=.deps/trees
 mkdir "$root/trees"
 for file in lightgbm/lib/lib_lightgbm.so lightgbm/VERSION.txt xgboost/lib/libxgboost.so xgboost_cpu.libs; do

@@ -1,4 +1,4 @@
-// What a metric is: each file of this folder that is named after one defines it, and
+// The parts of a metric. Each file of this folder that is named after a metric defines it, and
 // registry.inc lists it. Nothing else in the house knows a metric by its name.
 #pragma once
 
@@ -32,7 +32,7 @@ struct ClassRows {
 // Voxels of two masks: of both, of the answer, of the wanted one.
 using MaskFunction = double (*)(int64_t both, int64_t predicted, int64_t wanted);
 
-// What the out-of-fold rows may tune in an answer, for the metric's sake.
+// The property of an answer that is tuned on the out-of-fold rows, for the metric's sake.
 enum class Tuning {
   kNone,
   kTemperature,  // how sure the probabilities are

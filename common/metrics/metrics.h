@@ -51,7 +51,7 @@ double Score(Metric metric, absl::Span<const float> probabilities, int classes,
              absl::Span<const int32_t> labels);
 // REQUIRES: not IsClassification(metric). Rows whose target is NaN are left out.
 double Score(Metric metric, absl::Span<const float> predicted, absl::Span<const float> target);
-// Of several targets: the mean of each one's score, as scikit-learn's
+// Returns the mean of the targets' scores, as scikit-learn's
 // multioutput='uniform_average'. predicted, targets: [n, outputs] row-major.
 double Score(Metric metric, absl::Span<const float> predicted, absl::Span<const float> targets,
              size_t outputs);

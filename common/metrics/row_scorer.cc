@@ -32,7 +32,7 @@ double RowScorer::ScoreOf(Output& output) {
     output.predicted[i] = values_[output.places[i]];
     sum += output.predicted[i];
   }
-  // What is predicted of a volume is the score of its mask (metrics.h).
+  // The prediction of a volume is the score of its mask (metrics.h).
   if (IsSegmentation(metric_)) return sum / static_cast<double>(output.places.size());
   return metric_.kind().of_values(output.predicted, output.targets);
 }

@@ -15,9 +15,9 @@ namespace traind {
 // Threads: confined to one.
 class RowScorer {
  public:
-  // Of a classification. labels: [n] in 0..classes-1; others are left out.
+  // Scores a classification. labels: [n] in 0..classes-1; others are left out.
   RowScorer(Metric metric, size_t classes, absl::Span<const int32_t> labels);
-  // Of numbers. targets: [n, outputs] row-major; those that are NaN are left out.
+  // Scores numbers. targets: [n, outputs] row-major; those that are NaN are left out.
   RowScorer(Metric metric, size_t outputs, absl::Span<const float> targets);
   RowScorer(const RowScorer&) = delete;
   RowScorer& operator=(const RowScorer&) = delete;

@@ -25,7 +25,7 @@ struct LoadedMember {
 
 struct FoldAnswer {
   std::vector<LoadedMember> models;  // by trial and seed; at least one
-  // Of each model in the fold's answer; they sum to 1. Empty: all are equal.
+  // Each model's weight in the fold's answer; they sum to 1. Empty: all are equal.
   std::vector<double> shares;
   bool complete = false;   // the first model of one of its trials is complete
   double score = 0;        // the Job's metric on the fold's rows

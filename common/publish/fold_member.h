@@ -1,4 +1,4 @@
-// What a fold's saved predictions contribute to a Prediction.
+// A fold's saved predictions, as a part of a Prediction.
 #pragma once
 
 #include <cstdint>

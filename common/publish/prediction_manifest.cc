@@ -7,11 +7,11 @@
 
 #include <cerrno>
 #include <climits>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
+#include "common/base/number_json.h"
 #include "common/base/status_macros.h"
 
 namespace traind {
@@ -21,12 +21,7 @@ using Json = nlohmann::json;
 
 constexpr char kTimeFormat[] = "%Y-%m-%dT%H:%M:%E3SZ";
 
-Json Number(double value) {
-  if (std::isfinite(value)) return value;
-  if (std::isnan(value)) return "NaN";
-  return value > 0 ? "Infinity" : "-Infinity";
-}
-
+Json Number(double value) { return NumberToJson<Json>(value); }
 Json Number(const std::optional<double>& value) { return value ? Number(*value) : Json(nullptr); }
 
 // Reads typed values from an object; the first invalid one is recorded.
@@ -71,16 +66,9 @@ class Fields {
     value = static_cast<int>(wide);
   }
   void Read(const char* key, double& value) {
-    const Json& json = At(key);
-    if (json.is_number()) {
-      value = json.get<double>();
-    } else if (json == "NaN") {
-      value = std::nan("");
-    } else if (json == "Infinity" || json == "-Infinity") {
-      value = json == "Infinity" ? HUGE_VAL : -HUGE_VAL;
-    } else {
-      Wrong(key);
-    }
+    const std::optional<double> number = NumberFromJson(At(key));
+    if (!number) return Wrong(key);
+    value = *number;
   }
   void Read(const char* key, std::optional<double>& value) {
     if (At(key).is_null()) return;

@@ -58,7 +58,7 @@ void AddMemberRows(const ScoringData& scoring, int fold, const FoldAnswer& answe
   covered.values.insert(covered.values.end(), answer.oof.begin(), answer.oof.end());
 }
 
-// What a fold answers: its models, and the floor by its weight where that is above 0.
+// A fold's answer: its models, and the floor by its weight where that is above 0.
 struct JoinedFold {
   const FoldAnswer& answer;
   const std::optional<StandingFloor>& floor;
@@ -82,7 +82,7 @@ void AddJoinedRows(const ScoringData& scoring, int fold, const JoinedFold& joine
 struct LeftOut {
   std::vector<int> folds;  // ascending
   int complete = 0;        // complete ones among the folds that score below the floor themselves
-  // Of these folds together, and of the floor, on the same rows.
+  // The scores of these folds together, and of the floor, on the same rows.
   std::optional<double> score, floor_score;
 };
 
@@ -207,7 +207,7 @@ EnsembleWeights Weigh(EnsembleKind kind, const ScoringData& scoring,
   return weights;
 }
 
-// What the joined answer is adjusted by; nothing where the models are of one trial.
+// Tunes the joined answer; does nothing where the models are of one trial.
 Tuned TuneAnswer(const ScoringData& scoring, const std::optional<StandingFloor>& floor,
                  const Answers& answers) {
   if (!answers.trials || !scoring.classes()) return Tuned();

@@ -201,7 +201,7 @@ class Greedy {
       double chosen_score = 0;
       const auto consider = [&](size_t candidate) {
         const double score = ScoreWith(candidate);
-        // Of equal ones the one that was chosen less often: two steps of it may gain.
+        // Among equal ones the one that was chosen less often wins: two steps of it may gain.
         const bool wins = !chosen || Better(metric_, score, chosen_score) ||
                           (score == chosen_score && CountOf(candidate) < CountOf(*chosen));
         if (!wins) return;

@@ -1,4 +1,4 @@
-// What an answer of probabilities is adjusted by, for the sake of the Job's metric.
+// Adjusts an answer of probabilities, for the sake of the Job's metric.
 #pragma once
 
 #include <absl/types/span.h>
@@ -15,8 +15,8 @@ namespace traind {
 struct Tuned {
   // Probabilities are taken to the power 1 / temperature and scaled to sum to 1.
   double temperature = 1;
-  // Of two classes: the second one is the label where its probability is at least this; unset: the
-  // more probable one is.
+  // With two classes, the second one is the label where its probability is at least this; unset:
+  // the more probable one is.
   std::optional<double> threshold;
 
   friend bool operator==(const Tuned& a, const Tuned& b) {

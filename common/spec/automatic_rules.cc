@@ -67,7 +67,7 @@ void CheckKinds(const v1::JobSpec& spec, const std::string& type, const Add& add
   }
 }
 
-// What the spec says of networks alone (weights to start from, seeds) means a network.
+// A spec with fields that only networks have (weights to start from, seeds) means a network.
 bool MeansAutomatic(const v1::JobSpec& spec) {
   const std::string type = TypeOfSpec(spec).type;
   if (!MediaOf(spec.data()).empty() || type == "forecasting" || type == "segmentation")

@@ -13,7 +13,7 @@ namespace traind {
 void CheckMedia(const v1::JobSpec& spec, bool partial,
                 const std::function<void(const std::string&, const std::string&)>& add);
 
-// What rows have besides their columns: image, text or volume; empty: nothing.
+// Returns the medium that rows have besides their columns: image, text or volume; empty: none.
 std::string MediaOf(const v1::DataSpec& data);
 
 // The kind of model that the spec names, such as "mlp"; empty where it names none.

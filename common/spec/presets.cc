@@ -47,7 +47,7 @@ struct Preset {
   absl::string_view pinned;
   absl::Span<const PresetField> fields;
 };
-// Of each name, the newest version comes first.
+// The newest version of each name comes first.
 const Preset kPresets[] = {
     {"fast@1", kFast1}, {"balanced@1", kBalanced1}, {"best@2", kBest2}, {"best@1", kBest1}};
 

@@ -21,7 +21,7 @@ struct PresetField {
 // "fast" -> "fast@1", its newest version; a name with its version stays; an unknown one is empty.
 std::string PinnedPreset(absl::string_view preset);
 
-// Of a pinned preset; empty: unknown.
+// Returns the fields of a pinned preset; empty: it is unknown.
 absl::Span<const PresetField> PresetFields(absl::string_view pinned);
 
 // Fills the fields that spec.preset stands for and the spec leaves unset, those of a

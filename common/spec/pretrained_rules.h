@@ -16,7 +16,7 @@ namespace traind {
 void CheckPretrained(const v1::ModelSpec& model,
                      const std::function<void(const std::string&, const std::string&)>& add);
 
-// Of YAML text: a map of names to texts, at most 1 MiB. InvalidArgument names the line and
+// Reads YAML text: a map of names to texts, at most 1 MiB. InvalidArgument names the line and
 // column of the first mistake.
 absl::StatusOr<std::map<std::string, std::string>> ReadNameMap(absl::string_view text);
 

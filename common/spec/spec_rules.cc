@@ -403,7 +403,7 @@ void CheckMultiples(const v1::JobSpec& spec, FieldChecker& check) {
   }
 }
 
-// What a Job that trains nothing has from the Job whose models it uses.
+// A Job that trains nothing takes these fields from the Job whose models it uses.
 void CheckBorrowed(const v1::JobSpec& spec, FieldChecker& check) {
   for (const auto& [field, set] :
        {std::make_pair("task", spec.has_task()), std::make_pair("data", spec.has_data()),
@@ -425,7 +425,7 @@ void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
   }
   CheckLabels(spec, check);
   if (UsesModelsOfAnother(spec)) return CheckBorrowed(spec, check);
-  // What a partial spec leaves out stands in the other one.
+  // A partial spec may leave fields out: they stand in the other spec.
   const std::string type = check.partial() ? spec.task().type() : TypeOfSpec(spec).type;
   const std::string& metric = spec.task().metric();
   const std::vector<std::string> fitting = MetricsOf(type);

@@ -41,7 +41,7 @@ v1::JobSpec ResolveSpec(v1::JobSpec spec);
 // Fills the unset fields of one section and of those below it, of a oneof only where it was chosen.
 void FillDefaults(google::protobuf::Message& message);
 
-// What is set in `over` replaces what `under` has; repeated fields are added to it. Protobuf's own
+// Fields that are set in `over` replace those of `under`; repeated ones are added. Protobuf's own
 // MergeFrom would add a Duration of 500ms to one of 60s, as it merges seconds and nanoseconds
 // apart.
 void MergeSpec(const v1::JobSpec& over, v1::JobSpec& under);

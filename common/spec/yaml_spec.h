@@ -46,7 +46,7 @@ struct SpecReadResult {
   std::vector<SpecProblem> problems;  // file order, then overrides
   // field path -> place, of everything that was set; "" is the whole spec.
   std::map<std::string, std::string> places;
-  // Of a field, or of the nearest thing around it that was written down.
+  // Returns the place of a field, or of the nearest section around it that was written down.
   std::string PlaceOf(absl::string_view field_path) const;
 };
 

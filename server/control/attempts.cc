@@ -166,7 +166,7 @@ double ControlCore::Impl::LeastRowsSince(const Job& job, int64_t attempt) {
     if (row.id != attempt) continue;
     for (size_t i = 0; i < job.plans.size(); ++i) {
       const bool counted = i + 1 == job.plans.size() || job.plans[i + 1].at > row.started_at;
-      if (counted) least = std::min(least, job.plans[i].rows);
+      if (counted) least = std::min(least, job.plans[i].row_share);
     }
   }
   return least;
@@ -183,11 +183,11 @@ void ControlCore::Impl::TakePublishedMember(JobEntry& entry, int index) {
       continue;
     }
     if (seen.member && seen.member->attempt == member.attempt && !member.complete) continue;
-    // Of epochs that its Worker could not tell of: those that a Plan shortened may be among them.
+    // Its Worker could not tell of these epochs; those that a Plan shortened may be among them.
     const double least =
         member.epochs_done > seen.epochs_done ? LeastRowsSince(job, seen.attempt) : 1;
     Task& task = EditDurably(entry).tasks[static_cast<size_t>(index)];
-    task.rows = std::min(task.rows, least);
+    task.row_share = std::min(task.row_share, least);
     task.member = member;
     task.score = member.score;
     task.epochs_done = std::max(task.epochs_done, member.epochs_done);

@@ -202,7 +202,7 @@ void ControlCore::Impl::Decide(JobEntry& entry, std::string rule, std::string ca
       {now_, std::move(rule), std::move(cause), std::move(from), std::move(to), std::move(effect)});
 }
 
-// What the time and the facts ask for; doing it twice changes nothing.
+// Does what the time and the facts ask for; doing it twice changes nothing.
 void ControlCore::Impl::Advance(JobEntry& entry) {
   if (IsTerminal(entry.view().state)) return UpdateQueues(entry);
   if (TrainsNothing(entry.view())) return AdvanceInference(entry);

@@ -34,7 +34,7 @@ namespace traind {
 inline constexpr absl::Duration kFinishWait = absl::Seconds(30);
 // Ranks stop by their own clock; traind says so too, this much later.
 inline constexpr absl::Duration kStopGrace = absl::Milliseconds(150);
-// What a Worker has not acknowledged yet comes right behind its Hello.
+// A Worker sends the facts without an Ack right after its Hello.
 inline constexpr absl::Duration kResendGrace = absl::Seconds(1);
 // For so long the core remembers the request ids of ended Jobs, and of so many.
 inline constexpr absl::Duration kKeepEnded = absl::Seconds(30);
@@ -69,7 +69,7 @@ struct ReuseSearch {
   absl::Time answer_by = absl::InfinitePast();  // without an answer by then every fold is trained
 };
 
-// What was measured of the Job's training, and what the planner concluded from it.
+// Measurements of the Job's training, and the planner's conclusions from them.
 struct Pace {
   bool replan_wanted = false;
   bool first_fold_checked = false;  // B3
@@ -77,14 +77,14 @@ struct Pace {
   bool stop_checked = false;        // B5, once when its share is reached
   bool stopping = false;            // B5 holds
   absl::Time planned_at = absl::InfinitePast();
-  // By then a Worker that was away has told what became of its folds.
+  // A Worker that was away has told by then what became of its folds.
   absl::Time news_by = absl::InfinitePast();
   absl::Time estimated_finish = absl::InfiniteFuture();
   double overhead_s = 0;  // from an Attempt's start to its first step
   // By kind of model: the longest time from the last epoch of a fold that was done to its answers.
   std::map<std::string, double> finishing_s;
   mutable std::optional<FoldCost> typical;  // of its folds; empty: they have changed
-  // By task: how long its last epochs took from end to end, at most three.
+  // For each task: how long its last epochs took from end to end, at most three.
   std::vector<std::vector<double>> epochs_s;
 };
 
@@ -148,7 +148,7 @@ struct LiveAttempt {
 
   // The values that its Worker was told last.
   int epochs = -1;
-  double rows = 1;
+  double row_share = 1;
   absl::Time stop_at = absl::InfiniteFuture();
   bool plan_cut = false;
   bool stop_sent = false;
@@ -158,7 +158,7 @@ struct LiveAttempt {
   // Ends of epochs, a few a second: what short ones take is told by many of them.
   std::deque<std::pair<absl::Time, int>> marks;
   bool paced = false;
-  double marked_rows = 1;  // that those epochs had
+  double marked_row_share = 1;  // that those epochs had
   absl::Time epoch_stored_at = absl::InfinitePast();
   absl::Time first_step_at = absl::InfiniteFuture();
   int64_t first_step = 0;
@@ -436,7 +436,7 @@ class ControlCore::Impl {
   absl::flat_hash_map<std::string, std::unique_ptr<JobEntry>> jobs_;
   using RequestKey = std::pair<std::string, std::string>;  // owner, request_id
   absl::flat_hash_map<RequestKey, JobEntry*> requests_;
-  // Of Jobs that have ended: the shell may have asked the store just before.
+  // The requests of Jobs that have ended: the shell may have asked the store just before.
   absl::flat_hash_map<RequestKey, std::shared_ptr<const Job>> ended_;
   std::deque<std::pair<absl::Time, RequestKey>> ended_order_;
   absl::flat_hash_map<std::string, int> sources_;  // Jobs that others use, which are not over

@@ -100,7 +100,7 @@ void ControlCore::Impl::DispatchFolds() {
     for (const WorkerSlots::Slot& slot : worker.slots) free += slot.free;
   }
   if (free == 0) return;
-  // As many Jobs as there are slots, of each shape: more cannot start.
+  // Of each shape at most as many Jobs as there are slots are looked at: more cannot start.
   std::vector<Candidate> candidates;
   std::vector<JobEntry*> entries;
   for (const auto& [shape, queue] : train_queue_) {
@@ -186,15 +186,15 @@ void ControlCore::Impl::StartFold(JobEntry& entry, int index, const Placement& p
   if (task.checkpoint && task.failures < 2) command.resume = task.checkpoint->manifest;
   command.batch = task.retry_batch;
   task.epochs_done = command.resume.empty() ? 0 : task.checkpoint->epoch;
-  if (command.resume.empty()) task.rows = 1;
+  if (command.resume.empty()) task.row_share = 1;
   // A further trial has its own epochs, which no rule cuts.
   command.epochs = task.trial > 0 ? EpochsOf(entry.view().spec, task.trial) : plan.epochs;
-  command.row_share = task.trial > 0 ? 1 : plan.rows;
+  command.row_share = task.trial > 0 ? 1 : plan.row_share;
   task.epochs_planned = command.epochs;
   command.stop_at = stop_at;
   command.plan_cut = PlanCut(entry.view());
   live.epochs = command.epochs;
-  live.rows = command.row_share;
+  live.row_share = command.row_share;
   live.stop_at = command.stop_at;
   live.plan_cut = command.plan_cut;
   live.replanned_at = now_;

@@ -48,7 +48,7 @@ struct Resume {
   CallId call = 0;
   std::string job;
 };
-// What is left out stays as it is. With both, the earlier end counts.
+// Unset fields leave the Job as it is. With both, the earlier end counts.
 struct Update {
   CallId call = 0;
   std::string job;

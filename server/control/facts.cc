@@ -1,5 +1,5 @@
-// What Workers say about Attempts. Each fact may come in any number of copies;
-// those of an Attempt that is over change nothing.
+// Takes in the facts that Workers send about Attempts. Each fact may come in any number of copies;
+// facts about an Attempt that is over change nothing.
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace traind {
 namespace {
 
-// Of a running fold: at most one stored point per figure in so long.
+// A running fold has at most one stored point per figure in so long.
 constexpr absl::Duration kMetricEvery = absl::Seconds(2);
 // The first epochs are all stored; after them, of shorter ones, one in so long.
 constexpr int kEpochsStored = 100;
@@ -147,7 +147,7 @@ void ControlCore::Impl::TakeBack(LiveAttempt& live, Task& task, const facts::Sta
   live.last_epoch = fact.start_epoch;
   if (fact.first_step > 0) return;
   task.checkpoint.reset();
-  task.rows = 1;
+  task.row_share = 1;
 }
 
 void ControlCore::Impl::Apply(LiveAttempt& live, facts::Probe& fact) {
@@ -176,7 +176,7 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::Progress& fact) {
   figures.samples_per_s = fact.samples_per_s;
   figures.data_wait = fact.data_wait;
   task.live = figures;
-  // Of a long epoch its end would tell too late.
+  // The end of a long epoch would tell it too late.
   if (PacedWithinEpoch(entry, live.task)) entry.pace.replan_wanted = true;
   if (now_ - live.metric_at < kMetricEvery) return;
   live.metric_at = now_;
@@ -198,7 +198,7 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::Epoch& fact) {
   task.epochs_done = fact.epoch;
   task.score = fact.best_metric;
   task.losses = 0;  // progress
-  task.rows = std::min(task.rows, fact.row_share);
+  task.row_share = std::min(task.row_share, fact.row_share);
   task.measured.epoch_s = fact.epoch_s / fact.row_share;
   task.measured.evaluate_s = fact.evaluate_s;
   task.spent.validate_s += fact.evaluate_s;
@@ -229,7 +229,7 @@ void ControlCore::Impl::MarkPace(LiveAttempt& live, std::vector<double>& epochs,
     if (fact.row_share >= 1) return took_s;
     return fact.evaluate_s + std::max(0.0, took_s - fact.evaluate_s) / fact.row_share;
   };
-  if (std::exchange(live.marked_rows, fact.row_share) != fact.row_share) {
+  if (std::exchange(live.marked_row_share, fact.row_share) != fact.row_share) {
     live.marks.clear();
     live.paced = false;
   }
@@ -291,7 +291,7 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::FoldSaved& fact) {
   if (fact.predict_s > 0) task.measured.predict_s = fact.predict_s;
   task.spent.predict_s += std::max(0.0, fact.predict_s);
   task.epochs_done = std::max(task.epochs_done, member.epochs_done);
-  // What an earlier Attempt left stays if it is better and this one not complete.
+  // The member of an earlier Attempt stays if it is better and this one is not complete.
   const bool keeps = task.member && task.member->attempt != live.id && !member.complete &&
                      (job.spec.higher_is_better ? task.member->score > member.score
                                                 : task.member->score < member.score);

@@ -16,8 +16,8 @@ Window ControlCore::Impl::WindowOf(const JobEntry& entry) const {
 
 namespace {
 
-// What the first epoch may take longer than the others: pages that are read for the
-// first time, a machine that still starts other Ranks.
+// The first epoch may take so much longer than the others: pages are read for the first time, and
+// the machine still starts other Ranks.
 constexpr double kWarmUpSeconds = 2;
 // A further trial is held back for longer: its prediction was timed once, and nothing like it was
 // seen before.
@@ -201,8 +201,8 @@ absl::Duration ControlCore::Impl::NewsGrace(const JobEntry& entry) const {
   return window.bounded() ? std::min(kResendGrace, 0.05 * window.length()) : kResendGrace;
 }
 
-// Of folds that run, the latest is not known: a Plan from what was true before their
-// Worker, or traind, was away would cut what they have long done.
+// Returns true where the progress of running folds is not known: a Plan from the facts that stood
+// before their Worker, or traind, was away would cut epochs that they have long done.
 bool ControlCore::Impl::AwaitsNews(const JobEntry& entry) const {
   bool away = false, runs = false;
   for (const Task& task : entry.view().tasks) {
@@ -306,10 +306,11 @@ void ControlCore::Impl::Replan(JobEntry& entry, Trigger trigger) {
   for (Decision& d : out.decisions) Decide(entry, d.rule, d.cause, d.from, d.to, d.effect);
   if (out.changed) {
     Log(entry, "plan",
-        absl::StrCat("revision ", out.plan.revision, ": ", out.plan.folds, " folds x ",
-                     out.plan.epochs, " epochs",
-                     out.plan.rows < 1 ? absl::StrCat(" of ", out.plan.rows, " of the rows") : "",
-                     ", ", out.plan.models, " models"));
+        absl::StrCat(
+            "revision ", out.plan.revision, ": ", out.plan.folds, " folds x ", out.plan.epochs,
+            " epochs",
+            out.plan.row_share < 1 ? absl::StrCat(" of ", out.plan.row_share, " of the rows") : "",
+            ", ", out.plan.models, " models"));
     Edit(entry).plans.push_back(out.plan);
   }
   ApplyFolds(entry, out, folds_before);
@@ -415,8 +416,9 @@ void ControlCore::Impl::SendReplans(JobEntry& entry) {
     const absl::Time stop_at = StopOf(entry, live);
     const bool further = job.tasks[i].trial > 0;
     const int epochs = further ? EpochsOf(job.spec, job.tasks[i].trial) : plan.epochs;
-    const double rows = further ? 1 : plan.rows;
-    bool tell = live->epochs != epochs || live->rows != rows || live->plan_cut != plan_cut;
+    const double row_share = further ? 1 : plan.row_share;
+    bool tell =
+        live->epochs != epochs || live->row_share != row_share || live->plan_cut != plan_cut;
     if (stop_at != live->stop_at) {
       const absl::Duration change =
           stop_at > live->stop_at ? stop_at - live->stop_at : live->stop_at - stop_at;
@@ -424,12 +426,12 @@ void ControlCore::Impl::SendReplans(JobEntry& entry) {
     }
     if (!tell) continue;
     live->epochs = epochs;
-    live->rows = rows;
+    live->row_share = row_share;
     live->plan_cut = plan_cut;
     live->stop_at = stop_at;
     live->replanned_at = now_;
     turn_.replans.push_back(
-        {live->worker, live->id, epochs, rows, stop_at, job.deadline, plan_cut});
+        {live->worker, live->id, epochs, row_share, stop_at, job.deadline, plan_cut});
   }
 }
 
@@ -463,7 +465,7 @@ void ControlCore::Impl::StopLate(JobEntry& entry) {
 }
 
 double ControlCore::Impl::RowsOf(const Job& job) {
-  return job.plans.empty() ? 1 : job.plans.back().rows;
+  return job.plans.empty() ? 1 : job.plans.back().row_share;
 }
 
 // FULL is out of reach: the Plan has less than the spec, and it is not so that each
@@ -473,10 +475,10 @@ bool ControlCore::Impl::PlanCut(const Job& job) {
   const Plan& plan = job.plans.back();
   if (plan.folds < job.spec.folds) return true;
   const bool shortened = std::any_of(job.tasks.begin() + 1, job.tasks.end(), [](const Task& task) {
-    return !IsExtra(task) && task.rows < 1;
+    return !IsExtra(task) && task.row_share < 1;
   });
   if (shortened) return true;
-  if (plan.epochs >= job.spec.epochs && plan.rows >= 1) {
+  if (plan.epochs >= job.spec.epochs && plan.row_share >= 1) {
     // Epochs that came back (B9) came too late for folds that had ended by then.
     return std::any_of(job.tasks.begin() + 1, job.tasks.end(), [&job](const Task& task) {
       return !IsExtra(task) && task.member && task.member->complete && IsTerminal(task.state) &&

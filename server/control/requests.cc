@@ -235,7 +235,7 @@ void ControlCore::Impl::MoveDeadline(JobEntry& entry, absl::Time deadline) {
   for (size_t i = 0; i < job.tasks.size(); ++i) {
     Task& task = job.tasks[i];
     if (LiveAttempt* live = OpenAttempt(task)) TellDeadline(entry, *live);
-    // What was not begun for lack of time; the Plan's own cuts come back by B9.
+    // Tasks that were not begun for lack of time may run now; the Plan's own cuts come back by B9.
     const bool in_plan =
         !IsExtra(task) && (job.plans.empty() || task.fold < job.plans.back().folds);
     if (later && task.state == TaskState::kDropped && task.attempts == 0 && in_plan) {
@@ -256,7 +256,7 @@ void ControlCore::Impl::TellDeadline(JobEntry& entry, LiveAttempt& live) {
   command.plan_cut = PlanCut(job);
   if (live.kind == TaskKind::kTrain) {
     command.epochs = live.epochs;
-    command.row_share = live.rows;
+    command.row_share = live.row_share;
     command.stop_at = live.stop_at = StopOf(entry, &live);
   }
   turn_.replans.push_back(std::move(command));
@@ -286,8 +286,8 @@ void ControlCore::Impl::Handle(ShutdownRequested&) {
 }
 
 void ControlCore::Impl::Answer(CallId call, absl::Status status, JobEntry* entry, bool created) {
-  // Whoever is told of a Job can rely on it: also one that another call of this
-  // turn has made.
+  // A client that is told of a Job can rely on it, even where another call of this turn has made
+  // the Job.
   if (entry) turn_.mutations.durable = true;
   turn_.replies.push_back({call, std::move(status), nullptr, created, {}});
   reply_owners_.push_back(entry);

@@ -106,7 +106,7 @@ void ControlCore::Impl::TakeOver(JobEntry& entry, TrainedFold fold) {
   task.reused = fold.whole;
   task.epochs_planned = EpochsOf(job.spec, task.trial);
   task.epochs_done = fold.epochs_done;
-  task.rows = fold.rows;
+  task.row_share = fold.row_share;
   if (fold.member) {
     fold.member->attempt = task.attempt;
     fold.member->fold = task.fold;

@@ -48,7 +48,7 @@ TrialsSeen ControlCore::Impl::SeenOf(const JobEntry& entry) const {
   return seen;
 }
 
-// What the settings of the trials have shown so far.
+// Returns the scores and costs of the trials so far.
 TrialsInput ControlCore::Impl::TrialsOf(const JobEntry& entry) const {
   const Job& job = entry.view();
   TrialsInput in;

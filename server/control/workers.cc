@@ -38,7 +38,7 @@ void ControlCore::Impl::Handle(WorkerAttached& event) {
     }
     if (Lists(event.running_attempts, live.id)) {
       SetMissingBy(live, absl::InfiniteFuture());
-      // What it was told last may have been lost with the stream.
+      // The last orders may have been lost with the stream.
       live.stop_sent = false;
       live.epochs = -1;
       if (live.open) {
@@ -97,7 +97,7 @@ void ControlCore::Impl::Handle(WorkerHeartbeat& event) {
   }
   for (auto it = attempts_.begin(); it != attempts_.end();) {
     LiveAttempt& live = it->second;
-    // What was begun or ended just now may have crossed the heartbeat on its way.
+    // The message of an Attempt that began or ended just now may have crossed the heartbeat.
     const absl::Time settled = (live.open ? live.started_at : live.closed_at) + absl::Seconds(2);
     if (live.worker != worker.id || now_ < settled) {
       ++it;

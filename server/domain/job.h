@@ -108,7 +108,7 @@ struct Plan {
   std::optional<absl::Duration> estimate;
   absl::Duration reserve;
   absl::Time at;
-  double rows = 1;  // share of a fold's training rows that an epoch sees
+  double row_share = 1;  // share of a fold's training rows that an epoch sees
 };
 
 struct Checkpoint {
@@ -175,7 +175,7 @@ struct Task {
   int retry_batch = 0;                           // of its next Attempt; 0: as the spec says
   double epochs_planned = 0;
   double epochs_done = 0;
-  double rows = 1;  // the least share of its training rows that an epoch of it had
+  double row_share = 1;  // the least share of its training rows that an epoch of it had
   std::optional<double> score;
   std::optional<Member> member;          // its predictions, once it has some
   std::optional<Checkpoint> checkpoint;  // the last committed

@@ -1,4 +1,4 @@
-// What the control core knows of a spec: the part that decisions depend on. The
+// The part of a spec that the control core knows, because decisions depend on it. The
 // whole spec travels as JSON text that only Workers and clients read.
 #pragma once
 
@@ -78,10 +78,11 @@ struct Spec {
   Policy policy = Policy::kAdaptive;
   BudgetShares shares;
   bool subsample = false;  // epochs may be shortened (B2)
-  // Of all that shapes training but the bytes of the files: Jobs with equal keys on equal
+  // Digest of all that shapes training except the bytes of the files: Jobs with equal keys on equal
   // bytes train equal folds. Empty: this Job's folds are not given to others.
   std::string cache_key;
-  // Of what a step's time depends on besides the data: Jobs with equal keys are as fast.
+  // Digest of all that the time of a step depends on besides the data: Jobs with equal keys are as
+  // fast.
   std::string speed_key;
   bool cache_read = false;  // takes over what others have trained
   std::string from;         // the Job that it goes on from; empty: none

@@ -18,7 +18,7 @@ struct TrainedFold {
   // to train. Else training goes on from the checkpoint.
   bool whole = false;
   double epochs_done = 0;
-  double rows = 1;  // the least share of its training rows that an epoch of it had
+  double row_share = 1;  // the least share of its training rows that an epoch of it had
   std::optional<Member> member;
   std::optional<Checkpoint> checkpoint;
 };

@@ -1,4 +1,4 @@
-// What the beginning of a table tells of one of its columns.
+// Describes a column by the beginning of its table.
 #pragma once
 
 #include <absl/status/statusor.h>

@@ -29,14 +29,14 @@ FoldCost CostOf(const Measured& m) {
   return cost;
 }
 
-FoldCost CostOfShare(FoldCost cost, double rows) {
-  if (!cost.known() || rows >= 1) return cost;
+FoldCost CostOfShare(FoldCost cost, double row_share) {
+  if (!cost.known() || row_share >= 1) return cost;
   if (cost.steps_per_epoch > 0) {
     const auto steps = static_cast<double>(cost.steps_per_epoch);
-    rows = std::min(1.0, std::ceil(rows * steps - 1e-9) / steps);
+    row_share = std::min(1.0, std::ceil(row_share * steps - 1e-9) / steps);
   }
   const double evaluate_s = std::min(cost.evaluate_s, cost.epoch_s);
-  cost.epoch_s = evaluate_s + rows * (cost.epoch_s - evaluate_s);
+  cost.epoch_s = evaluate_s + row_share * (cost.epoch_s - evaluate_s);
   return cost;
 }
 
@@ -76,9 +76,9 @@ double LeastRows(int64_t steps_per_epoch) {
   return std::max(0.05, std::floor(100 * step) / 100);
 }
 
-double EpochsLeft(double epochs, double done, double rows_before, double rows) {
+double EpochsLeft(double epochs, double done, double row_share_before, double row_share) {
   const double whole = std::floor(done);
-  const double begun = std::min(1.0, (done - whole) * rows_before / rows);
+  const double begun = std::min(1.0, (done - whole) * row_share_before / row_share);
   return std::max(0.0, epochs - whole - begun);
 }
 

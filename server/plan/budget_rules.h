@@ -48,7 +48,7 @@ struct FoldCost {
 FoldCost CostOf(const Measured& measured);
 
 // The same of epochs that see a share of the rows: as many whole steps as that takes.
-FoldCost CostOfShare(FoldCost cost, double rows);
+FoldCost CostOfShare(FoldCost cost, double row_share);
 
 // The folds that are still to be trained, as seconds each needs.
 struct WorkLeft {
@@ -85,17 +85,17 @@ int UsefulEpochs(int asked);
 // B2. The least share of the rows that an epoch may be cut to: a twentieth, and a step of
 // it at least. In hundredths, as all shares.
 double LeastRows(int64_t steps_per_epoch);
-// B2. One step of cutting them: the largest share, a tenth below `rows` at least, for which
+// B2. One step of cutting them: the largest share, a tenth below `row_share` at least, for which
 // fits(share); the least where none does.
 template <typename Fits>
-double CutRows(double rows, double least, Fits fits);
-// B9. The largest share for which fits(share), from `rows` to 1; `rows` where none does.
+double CutRows(double row_share, double least, Fits fits);
+// B9. The largest share for which fits(share), from `row_share` to 1; `row_share` where none does.
 template <typename Fits>
-double MostRows(double rows, Fits fits);
+double MostRows(double row_share, Fits fits);
 // Epochs of a share of the rows that are left of `epochs`, where `done` have been counted
-// while an epoch saw `rows_before`: what the running one has seen counts as more of a
+// while an epoch saw `row_share_before`: what the running one has seen counts as more of a
 // shorter one.
-double EpochsLeft(double epochs, double done, double rows_before, double rows);
+double EpochsLeft(double epochs, double done, double row_share_before, double row_share);
 
 // B3. The first fold has used more than its share of the window.
 bool FirstFoldIsSlow(const Window& window, double first_fold_share, absl::Duration used);
@@ -162,19 +162,19 @@ int CutEpochs(int epochs, Fits fits) {
 }
 
 template <typename Fits>
-double CutRows(double rows, double least, Fits fits) {
-  for (int percent = static_cast<int>(90 * rows + 1e-9); percent > 100 * least; --percent) {
+double CutRows(double row_share, double least, Fits fits) {
+  for (int percent = static_cast<int>(90 * row_share + 1e-9); percent > 100 * least; --percent) {
     if (fits(percent / 100.0)) return percent / 100.0;
   }
-  return std::min(rows, least);
+  return std::min(row_share, least);
 }
 
 template <typename Fits>
-double MostRows(double rows, Fits fits) {
-  for (int percent = 100; percent > 100 * rows; --percent) {
+double MostRows(double row_share, Fits fits) {
+  for (int percent = 100; percent > 100 * row_share; --percent) {
     if (fits(percent / 100.0)) return percent / 100.0;
   }
-  return rows;
+  return row_share;
 }
 
 }  // namespace traind

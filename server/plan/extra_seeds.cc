@@ -5,8 +5,11 @@
 #include "server/plan/fold_costs.h"
 
 namespace traind {
-ExtraSeeds::ExtraSeeds(const PlanInput& in, int epochs, double rows)
-    : in_(in), plan_epochs_(epochs), rows_(rows), expected_(EpochsOfTheLongest(in, epochs)) {
+ExtraSeeds::ExtraSeeds(const PlanInput& in, int epochs, double row_share)
+    : in_(in),
+      plan_epochs_(epochs),
+      row_share_(row_share),
+      expected_(EpochsOfTheLongest(in, epochs)) {
   for (const FoldView& fold : in.folds) {
     if (!IsExtra(fold)) continue;
     planned_ += fold.state != TaskState::kDropped;
@@ -23,7 +26,7 @@ bool ExtraSeeds::MayGrow(int folds) const {
   for (const FoldView& fold : in_.folds) {
     const bool runs = fold.state == TaskState::kRunning;
     const bool waits = fold.state == TaskState::kPending;
-    if (!IsExtra(fold) && (waits || (runs && (plan_epochs_ < in_.spec->epochs || rows_ < 1))))
+    if (!IsExtra(fold) && (waits || (runs && (plan_epochs_ < in_.spec->epochs || row_share_ < 1))))
       return false;
     busy += runs || waits;
     answers |= runs || fold.answers;
@@ -39,10 +42,11 @@ absl::Time ExtraSeeds::DoneAt(int more) const {
     if (fold.state != TaskState::kRunning) continue;
     // One that took longer than its like may take all epochs.
     const double epochs = fold.epochs_done < expected_ ? expected_ : plan_epochs_;
-    work.running.push_back(SecondsLeft(in_, fold, epochs, rows_));
+    work.running.push_back(SecondsLeft(in_, fold, epochs, row_share_));
   }
   const int count = std::max(0, waiting_ + more);
-  work.pending.assign(static_cast<size_t>(count), SecondsLeft(in_, FoldView(), expected_, rows_));
+  work.pending.assign(static_cast<size_t>(count),
+                      SecondsLeft(in_, FoldView(), expected_, row_share_));
   return in_.now + absl::Seconds(PendingSeconds(work));
 }
 
@@ -63,11 +67,11 @@ int ExtraSeeds::TooLate(absl::Time limit) const {
 void ExtraSeeds::AddTo(WorkLeft& work, int planned) const {
   for (const FoldView& fold : in_.folds) {
     if (!IsExtra(fold) || fold.state != TaskState::kRunning) continue;
-    work.running.push_back(SecondsLeft(in_, fold, expected_, rows_));
+    work.running.push_back(SecondsLeft(in_, fold, expected_, row_share_));
   }
   const int waiting = std::max(0, waiting_ + planned - planned_);
   work.pending.insert(work.pending.end(), static_cast<size_t>(waiting),
-                      SecondsLeft(in_, FoldView(), expected_, rows_));
+                      SecondsLeft(in_, FoldView(), expected_, row_share_));
 }
 
 }  // namespace traind

@@ -13,8 +13,8 @@ namespace traind {
 
 class ExtraSeeds {
  public:
-  // epochs, rows: the Plan's. REQUIRES: `in` outlives it.
-  ExtraSeeds(const PlanInput& in, int epochs, double rows);
+  // epochs, row_share: the Plan's. REQUIRES: `in` outlives it.
+  ExtraSeeds(const PlanInput& in, int epochs, double row_share);
 
   int planned() const { return planned_; }  // trained, running or waiting; also those that failed
   int fresh() const { return fresh_; }      // those that wait and never ran
@@ -35,7 +35,7 @@ class ExtraSeeds {
  private:
   const PlanInput& in_;
   const int plan_epochs_;
-  const double rows_;
+  const double row_share_;
   double expected_ = 0;
   int planned_ = 0, waiting_ = 0, fresh_ = 0;
 };

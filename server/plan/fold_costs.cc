@@ -48,13 +48,13 @@ int FoldsBehind(int position, int running, int pending, int gangs) {
   return pending <= position ? 0 : (pending - position + gangs - 1) / gangs;
 }
 
-double SecondsLeft(const PlanInput& in, const FoldView& fold, double epochs, double rows) {
+double SecondsLeft(const PlanInput& in, const FoldView& fold, double epochs, double row_share) {
   const FoldCost& cost = fold.cost.known() ? fold.cost : in.cost;
   const double predict_s = cost.predict_s > 0 ? cost.predict_s : in.cost.predict_s;
-  const double before = in.last ? in.last->rows : 1;
-  const double left_s =
-      EpochsLeft(epochs, fold.epochs_done, before, rows) * CostOfShare(cost, rows).epoch_s +
-      predict_s;
+  const double before = in.last ? in.last->row_share : 1;
+  const double left_s = EpochsLeft(epochs, fold.epochs_done, before, row_share) *
+                            CostOfShare(cost, row_share).epoch_s +
+                        predict_s;
   if (fold.state != TaskState::kRunning) return in.cost.overhead_s + left_s;
   // The start of one that has not made a step yet.
   const double used_s = std::max(0.0, absl::ToDoubleSeconds(in.now - fold.started_at));

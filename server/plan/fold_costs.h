@@ -1,4 +1,5 @@
-// What a fold of a Job costs and takes, by those that were measured and done.
+// Costs of a Job's folds: the time of an epoch and the epochs until a fold stops, by the folds that
+// were measured and done.
 //
 // Threads: safe, nothing is kept.
 #pragma once
@@ -18,22 +19,22 @@ FoldCost TypicalCost(const std::vector<FoldCost>& costs);
 int FoldsBehind(int position, int running, int pending, int gangs);
 
 // Seconds until that fold's model is trained and predicted, from its start where it waits.
-// rows: share of them that an epoch sees.
-double SecondsLeft(const PlanInput& in, const FoldView& fold, double epochs, double rows);
+// row_share: the share of the rows that an epoch sees.
+double SecondsLeft(const PlanInput& in, const FoldView& fold, double epochs, double row_share);
 
-// As many epochs as a model is expected to take: where no fold was stopped before it was
-// done, those of the one that took longest; else the Plan's.
+// Returns the epochs that a model is expected to take: where no fold was stopped before it was
+// done, those of the fold that took longest; else the Plan's.
 double EpochsOfTheLongest(const PlanInput& in, int plan_epochs);
 
-// Whether the Plan's models answer at any time without a loss, as boosted trees do: they have no
+// True where the Plan's models answer at any time without a loss, as boosted trees do: they have no
 // schedule that an earlier end would break off.
 bool AnswersAtAnyTime(const Spec& spec);
 
-// The epochs that a model takes as a rule, before one was seen: all that the spec asks for, or
-// fewer where early stopping comes first.
+// Returns the epochs that a model takes as a rule, before one was seen: all that the spec asks for,
+// or fewer where early stopping comes first.
 int UsualEpochs(const Spec& spec);
 
-// What a fold is granted by the same; the Plan's where one of them is at work for longer.
+// Returns the epochs that a fold is granted by the same rule; the Plan's where a fold takes longer.
 int ExpectedEpochs(const PlanInput& in, int plan_epochs);
 
 }  // namespace traind

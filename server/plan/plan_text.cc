@@ -13,12 +13,15 @@ std::string Count(int n, absl::string_view noun) {
   return absl::StrCat(n, " ", noun, n == 1 ? "" : "s");
 }
 
-std::string RowsText(double rows) { return absl::StrFormat("%.0f %% of the rows", 100 * rows); }
+std::string RowsText(double row_share) {
+  return absl::StrFormat("%.0f %% of the rows", 100 * row_share);
+}
 
 bool Differs(const Plan& plan, const Plan& last, absl::Duration window) {
   constexpr double kShare = 0.05;
-  return plan.folds != last.folds || plan.epochs != last.epochs || plan.rows != last.rows ||
-         plan.models != last.models || plan.estimate.has_value() != last.estimate.has_value() ||
+  return plan.folds != last.folds || plan.epochs != last.epochs ||
+         plan.row_share != last.row_share || plan.models != last.models ||
+         plan.estimate.has_value() != last.estimate.has_value() ||
          absl::AbsDuration(plan.reserve - last.reserve) > kShare * window;
 }
 

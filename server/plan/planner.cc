@@ -25,8 +25,8 @@ class Planning {
   explicit Planning(const PlanInput& in) : in_(in) {
     folds_ = in.last ? in.last->folds : in.spec->folds;
     epochs_ = in.last ? in.last->epochs : in.spec->epochs;
-    rows_ = in.last ? in.last->rows : 1;
-    extra_seeds_ = ExtraSeeds(in, epochs_, rows_).planned();
+    row_share_ = in.last ? in.last->row_share : 1;
+    extra_seeds_ = ExtraSeeds(in, epochs_, row_share_).planned();
     any_time_ = AnswersAtAnyTime(*in.spec);
     for (const FoldView& fold : in.folds) {
       if (!IsExtra(fold) && fold.started) started_ = std::max(started_, fold.fold + 1);
@@ -73,7 +73,7 @@ class Planning {
   void SetLimit();
   std::string Estimate(int folds, int epochs) const;
   std::string DoneEarly(absl::string_view measured, const std::string& with) const;
-  double EpochSeconds() const { return CostOfShare(in_.cost, rows_).epoch_s; }
+  double EpochSeconds() const { return CostOfShare(in_.cost, row_share_).epoch_s; }
   std::string Rule() const { return in_.trigger == Trigger::kFirstFold ? "B3" : "B2"; }
   void Decide(std::string rule, std::string cause, std::string from, std::string to) {
     out_.decisions.push_back(
@@ -89,8 +89,8 @@ class Planning {
   const PlanInput& in_;
   PlanOutput out_;
   int folds_ = 0, epochs_ = 0;
-  double rows_ = 1;  // share of the rows that an epoch sees
-  int started_ = 0;  // folds below it have had an Attempt
+  double row_share_ = 1;  // share of the rows that an epoch sees
+  int started_ = 0;       // folds below it have had an Attempt
   bool any_time_ = false;
   int extra_seeds_ = 0;  // models besides the folds' first ones
   absl::Time limit_;
@@ -106,9 +106,9 @@ WorkLeft Planning::Left(int folds, int epochs) const {
   for (const FoldView& fold : in_.folds) {
     if (IsExtra(fold) || (IsTerminal(fold.state) && !CanComeBack(fold))) continue;
     if (fold.state == TaskState::kRunning) {
-      work.running.push_back(SecondsLeft(in_, fold, epochs, rows_));
+      work.running.push_back(SecondsLeft(in_, fold, epochs, row_share_));
     } else if (fold.fold < folds) {
-      work.pending.push_back(SecondsLeft(in_, fold, epochs, rows_));
+      work.pending.push_back(SecondsLeft(in_, fold, epochs, row_share_));
     }
   }
   return work;
@@ -153,7 +153,7 @@ std::string Planning::Estimate(int folds, int epochs) const {
   }
   absl::StrAppendFormat(&text, " x %s x %s / %d in parallel", Count(epochs, "epoch"),
                         Count(folds, "fold"), in_.gangs);
-  if (rows_ < 1) absl::StrAppend(&text, ", with ", RowsText(rows_));
+  if (row_share_ < 1) absl::StrAppend(&text, ", with ", RowsText(row_share_));
   if (in_.sharing > 1) absl::StrAppendFormat(&text, ", sharing slots %.1f to 1", in_.sharing);
   absl::StrAppend(&text, " with evaluation, prediction and the ", Text(in_.now - in_.window.start),
                   " used = ", Text(Finish(folds, epochs) - in_.window.start), " > ", limit_text_);
@@ -206,14 +206,14 @@ void Planning::Cut() {
   if (in_.trigger == Trigger::kFacts && Fits(folds_, ExpectedEpochs(in_, epochs_))) return;
   const int least = std::min(folds_, std::max(1, started_));
   if (any_time_) return CutFoldsToShares(least);
-  // What a running fold has done already is not saved by a Plan with less; it would end.
+  // A Plan with fewer epochs than a running fold has done saves nothing; the fold would end.
   const int done = EpochsDone();
   const int useful = std::max(done, std::min(epochs_, UsefulEpochs(in_.spec->epochs)));
   int folds = folds_;
   // Midway the folds that have not run yet are worth more than all epochs of the rest.
   if (in_.trigger != Trigger::kFacts) {
     folds = CutFolds(folds_, started_);
-    // As many folds stay as fit.
+    // More folds stay where they fit.
     while (folds_ > 5 && folds + 1 < folds_ && Fits(folds + 1, epochs_)) ++folds;
   }
   // A few models that have learnt something are worth more than many that have not.
@@ -257,13 +257,14 @@ void Planning::CutLate() {
 void Planning::CutRows() {
   const std::string cause = Estimate(folds_, epochs_);
   const absl::Time finish = Finish(folds_, epochs_);
-  const double before = rows_;
-  rows_ = traind::CutRows(before, LeastRows(in_.cost.steps_per_epoch), [this](double rows) {
-    rows_ = rows;
-    return Fits(folds_, epochs_);
-  });
-  if (Finish(folds_, epochs_) >= finish) rows_ = before;  // they have been seen already
-  if (rows_ < before) Decide(Rule(), cause, RowsText(before), RowsText(rows_));
+  const double before = row_share_;
+  row_share_ =
+      traind::CutRows(before, LeastRows(in_.cost.steps_per_epoch), [this](double row_share) {
+        row_share_ = row_share;
+        return Fits(folds_, epochs_);
+      });
+  if (Finish(folds_, epochs_) >= finish) row_share_ = before;  // they have been seen already
+  if (row_share_ < before) Decide(Rule(), cause, RowsText(before), RowsText(row_share_));
 }
 
 // Not again at once: a Plan that follows every wave of the machine's load helps
@@ -306,22 +307,23 @@ void Planning::GrowEpochs() {
 }
 
 double Planning::MostRows(int folds) {
-  const double before = rows_;
-  const double most = traind::MostRows(before, [this, folds](double rows) {
-    rows_ = rows;
+  const double before = row_share_;
+  const double most = traind::MostRows(before, [this, folds](double row_share) {
+    row_share_ = row_share;
     return Fits(folds, epochs_);
   });
-  rows_ = before;
+  row_share_ = before;
   return most;
 }
 
 // B9: before epochs, for all folds that are still to see rows.
 void Planning::GrowRows() {
-  if (rows_ >= 1 || GrewLately()) return;
-  const double rows = MostRows(folds_);
-  if (rows < std::min(1.0, 1.25 * rows_)) return;
-  Decide("B9", DoneEarly("epoch of all rows", RowsText(rows_)), RowsText(rows_), RowsText(rows));
-  rows_ = rows;
+  if (row_share_ >= 1 || GrewLately()) return;
+  const double row_share = MostRows(folds_);
+  if (row_share < std::min(1.0, 1.25 * row_share_)) return;
+  Decide("B9", DoneEarly("epoch of all rows", RowsText(row_share_)), RowsText(row_share_),
+         RowsText(row_share));
+  row_share_ = row_share;
 }
 
 // B9: all folds of the Plan have slots or are done, and there is time for more. Where
@@ -337,16 +339,16 @@ void Planning::GrowFolds() {
   }
   if (folds_ >= most || (running && GrewLately())) return;
   int folds = folds_, epochs = epochs_;
-  const double before = rows_;
-  double rows = rows_;
-  if (rows_ < 1 || epochs_ < UsefulEpochs(in_.spec->epochs)) {
+  const double before = row_share_;
+  double row_share = row_share_;
+  if (row_share_ < 1 || epochs_ < UsefulEpochs(in_.spec->epochs)) {
     if (running) return;  // they may get more
     folds = std::min(most, folds_ + std::max(in_.gangs, 1));
-    rows_ = rows = MostRows(folds);
-    if (rows >= 1) epochs = MostEpochs(folds);
-    rows_ = before;
+    row_share_ = row_share = MostRows(folds);
+    if (row_share >= 1) epochs = MostEpochs(folds);
+    row_share_ = before;
   }
-  if (epochs == epochs_ && rows == rows_) {
+  if (epochs == epochs_ && row_share == row_share_) {
     folds = folds_;
     const int expected = ExpectedEpochs(in_, epochs_);
     while (folds < most && Fits(folds + 1, expected)) ++folds;
@@ -364,16 +366,16 @@ void Planning::GrowFolds() {
   if (folds == folds_) return;
   const std::string cause = DoneEarly("epoch", Count(folds_, "fold"));
   Decide("B9", cause, Count(folds_, "fold"), Count(folds, "fold"));
-  if (rows > rows_) Decide("B9", cause, RowsText(rows_), RowsText(rows));
+  if (row_share > row_share_) Decide("B9", cause, RowsText(row_share_), RowsText(row_share));
   if (epochs != epochs_) Decide("B9", cause, Count(epochs_, "epoch"), Count(epochs, "epoch"));
   folds_ = folds;
-  rows_ = rows;
+  row_share_ = row_share;
   epochs_ = epochs;
 }
 
 // B9: a gang has nothing to do, and nothing that was cut can still come back.
 void Planning::GrowExtraSeeds() {
-  const ExtraSeeds extra(in_, epochs_, rows_);
+  const ExtraSeeds extra(in_, epochs_, row_share_);
   if (!extra.MayGrow(folds_)) return;
   const int more = extra.MoreThatFit(limit_);
   if (more == 0) return;
@@ -393,7 +395,7 @@ void Planning::GrowExtraSeeds() {
 // Those that wait go where they would be too late, or where folds cannot have all that they
 // were to have.
 void Planning::GiveBackExtraSeeds(absl::Time train_limit) {
-  const ExtraSeeds extra(in_, epochs_, rows_);
+  const ExtraSeeds extra(in_, epochs_, row_share_);
   const int waiting = extra.fresh() - (extra.planned() - extra_seeds_);
   const bool all = !out_.decisions.empty() || in_.stopping || out_.stopping;
   const int fewer = all ? waiting : extra.TooLate(train_limit);
@@ -447,12 +449,12 @@ void Planning::FillPlan(absl::Duration reserve) {
   plan.revision = in_.last ? in_.last->revision + 1 : 1;
   plan.folds = folds_;
   plan.epochs = epochs_;
-  plan.rows = rows_;
+  plan.row_share = row_share_;
   plan.ranks = in_.spec->slots;
   plan.parallel_folds = std::clamp(in_.gangs, 1, folds_);
   plan.reserve = reserve;
   plan.at = in_.now;
-  const ExtraSeeds extra(in_, epochs_, rows_);
+  const ExtraSeeds extra(in_, epochs_, row_share_);
   // Without a deadline they will all come.
   const bool all = !in_.window.bounded() && in_.may_grow && !in_.stopping;
   const int models = all ? std::max(extra_seeds_, extra.most()) : extra_seeds_;
@@ -498,12 +500,12 @@ PlanOutput Planning::Run() {
     limit_ = in_.now + spec.shares.plan * (train_limit - in_.now);
     if (in_.cost.known()) {
       if (waits && !late) GrowRows();
-      if (trains && !late && rows_ >= 1) GrowEpochs();
+      if (trains && !late && row_share_ >= 1) GrowEpochs();
       if (out_.decisions.empty()) GrowFolds();
     }
     if (out_.decisions.empty()) GrowExtraSeeds();
-  } else if (grows && ExtraSeeds(in_, epochs_, rows_).MayGrow(folds_)) {
-    extra_seeds_ = ExtraSeeds(in_, epochs_, rows_).most();  // as the spec asks for
+  } else if (grows && ExtraSeeds(in_, epochs_, row_share_).MayGrow(folds_)) {
+    extra_seeds_ = ExtraSeeds(in_, epochs_, row_share_).most();  // as the spec asks for
   }
   const bool busy = AnyFold([this](const FoldView& f) {
     return f.state == TaskState::kRunning || (f.state == TaskState::kPending && f.fold < folds_);

@@ -2,9 +2,9 @@
 // measured, where each fold stands, and the slots that the Job can use. Pure: the
 // control core keeps the result and acts on it.
 //
-// What was cut comes back (B9), never beyond the spec, when what is measured later
-// leaves time for it: epochs while a fold trains that can use them, folds when none
-// waits. What runs or is finished is never cut away.
+// Cuts are taken back (B9), never beyond the spec, when later measurements leave time for it:
+// epochs while a fold trains that can use them, folds when none waits. A fold that runs or is
+// finished is never cut away.
 //
 // Extra seeds, models of a fold besides its first (Spec::seeds), come last: with a deadline when a
 // gang has nothing else to do, every fold of the spec has run or runs, and one more fits; they are

@@ -37,8 +37,8 @@ Preview PreviewPlan(const Spec& spec, const Assumptions& a, absl::Time now) {
   preview.estimate_p90 = std::min(fixed + spread * train, most);
   preview.estimated_finish = now + preview.estimate_p50;
   const double fold_s = in.cost.overhead_s + in.cost.predict_s;
-  const double train_s =
-      std::min(out.plan.epochs, UsualEpochs(spec)) * CostOfShare(in.cost, out.plan.rows).epoch_s;
+  const double train_s = std::min(out.plan.epochs, UsualEpochs(spec)) *
+                         CostOfShare(in.cost, out.plan.row_share).epoch_s;
   const double slots = static_cast<double>(out.plan.models) * spec.slots;
   preview.device_s_p50 = slots * (fold_s + train_s);
   preview.device_s_p90 = slots * (fold_s + spread * train_s);

@@ -24,8 +24,8 @@ class QuotaUse {
   // Device-seconds of the period that `now` is in. Rolling: the oldest part counts
   // whole, so at most 1/256 too much.
   double Used(absl::Time now);
-  // What is left when so much is used. Less than a second is nothing: no Job comes to
-  // anything with it, and those that are stopped in time leave as much.
+  // Returns the seconds that are left when so many are used. Less than a second counts as nothing:
+  // it is too short for any Job, and Jobs that are stopped in time leave as much.
   double Left(double used_s) const;
   // The first moment at which something is left, if nothing more is used.
   absl::Time FreeAt(absl::Time now);

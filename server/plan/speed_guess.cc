@@ -5,7 +5,7 @@
 namespace traind {
 namespace {
 
-// What a core without bf16 made of MLPs and LSTMs (docs/BENCHMARKS.md, machine A).
+// The speed of a core without bf16 with MLPs and LSTMs (docs/BENCHMARKS.md, machine A).
 constexpr double kFlopsPerSecond = 5e10;
 // Gathering rows and all that a step costs besides its products.
 constexpr double kBytesPerSecond = 2e7;

@@ -107,7 +107,8 @@ class Choosing {
     return without >= kTrialsWithoutGain;
   }
 
-  // By its own folds, else those of its kind, else by the kind's usual cost beside trial 0.
+  // Estimates by the trial's own folds, else by those of its kind, else by the kind's usual cost
+  // beside trial 0.
   double FoldSeconds(size_t t) const { return std::max(Expected(t), Trial(t).running_s); }
   double Expected(size_t t) const {
     if (Trial(t).fold_s > 0) return Trial(t).fold_s;

@@ -10,7 +10,7 @@
 
 namespace traind {
 
-// What is known of a table before it is read; 0: not known.
+// Facts about a table before it is read; 0: not known.
 struct TableHint {
   double rows = 0;
   double columns = 0;

@@ -28,8 +28,8 @@ struct JobReport {
   // Seconds of Attempts; train_s is what the other phases leave.
   double prepare_s = 0, probe_s = 0, train_s = 0, validate_s = 0, predict_s = 0;
   double device_s = 0;  // slots x seconds
-  // Of the slots that the Job could use from acceptance to the reserve before its deadline, so much
-  // time went into its tasks; nullopt without a deadline, and before the Job has ended.
+  // The share of slot time that went into its tasks, of the slots that the Job could use from
+  // acceptance to the reserve; nullopt without a deadline, and before the Job has ended.
   std::optional<double> used_share;
   int revisions = 0;  // of the Plan, the first one not counted
   std::vector<std::string> cuts;

@@ -20,7 +20,7 @@ namespace traind {
 namespace {
 
 constexpr char kManifestSuffix[] = ".json";
-// Of a checkpoint's own file: a network's tensors, or the trees of either library.
+// The suffixes of a checkpoint's own file: a network's tensors, or the trees of either library.
 constexpr const char* kStateSuffixes[] = {".safetensors", ".txt", ".ubj"};
 
 TrainedFold FoldOf(const Job& source, const Task& task, const Spec& wanted) {
@@ -32,13 +32,13 @@ TrainedFold FoldOf(const Job& source, const Task& task, const Spec& wanted) {
   fold.attempt = task.attempt;
   fold.member = task.member;
   fold.checkpoint = task.checkpoint;
-  fold.rows = task.rows;
+  fold.row_share = task.row_share;
   if (task.member) fold.epochs_done = task.member->epochs_done;
   if (task.checkpoint) fold.epochs_done = std::max(fold.epochs_done, task.checkpoint->epoch);
   // A fold with fewer epochs than its Plan had ran out of patience and is fully trained. A fold
   // with all epochs of a Plan that was cut has more to train.
   fold.whole = task.state == TaskState::kDone && task.member && task.member->complete &&
-               task.rows >= 1 &&
+               task.row_share >= 1 &&
                (task.member->epochs_done >= EpochsOf(wanted, task.trial) || RanOutOfPatience(task));
   return fold;
 }
@@ -143,7 +143,7 @@ std::vector<TrainedFold> ChooseFolds(const std::vector<Job>& sources, const Spec
       TrainedFold fold = FoldOf(source, task, wanted);
       if (!fold.member && !fold.checkpoint) continue;
       // A fold of shortened epochs is resumed only if the spec asks for that Job.
-      if (fold.rows < 1 && wanted.from.empty()) continue;
+      if (fold.row_share < 1 && wanted.from.empty()) continue;
       if (IsExtra(fold) && !fold.whole) continue;
       const auto [it, first] = best.try_emplace({fold.trial, fold.seed, fold.fold}, fold);
       const bool better = std::make_tuple(fold.whole, fold.epochs_done) >

@@ -46,7 +46,7 @@ absl::StatusOr<ArtifactReader> ArtifactReader::Open(const std::string& state_dir
     return absl::NotFoundError(absl::StrCat("job ", job, " has no ", name, " (yet)"));
   }
   if (fd < 0) return ErrnoStatus(errno, path);
-  // By descriptor: `current` may point elsewhere by now.
+  // The digest is read by descriptor, because `current` may point elsewhere by now.
   auto digest = DigestFile(absl::StrCat("/proc/self/fd/", fd));
   if (!digest.ok()) {
     close(fd);

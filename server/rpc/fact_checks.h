@@ -1,5 +1,5 @@
-// What a Worker may tell. Its figures and paths come from outside of traind, so they are checked
-// here, once, before the control core decides by them.
+// Checks the facts of a Worker. Its figures and paths come from outside of traind, so they are
+// checked here, once, before the control core decides by them.
 // Threads: safe, pure.
 #pragma once
 

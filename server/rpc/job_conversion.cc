@@ -188,7 +188,7 @@ v1::Plan ToProto(const Plan& plan) {
   if (plan.estimate) *to.mutable_estimate() = ToProto(*plan.estimate);
   *to.mutable_reserve() = ToProto(plan.reserve);
   SetTime(plan.at, [&] { return to.mutable_at(); });
-  to.set_rows(plan.rows);
+  to.set_row_share(plan.row_share);
   return to;
 }
 

@@ -104,7 +104,7 @@ class TrainingService final
                            v1::ListWorkersReply* reply) override;
 
  private:
-  // By id, else by name. NotFound; FailedPrecondition: several have that name.
+  // Finds a Job by id, else by name. NotFound; FailedPrecondition: several have that name.
   absl::StatusOr<std::shared_ptr<const Job>> Find(const std::string& id_or_name) const;
   // The id of a Job that may still change; FailedPrecondition: it is over.
   absl::StatusOr<std::string> FindLive(const std::string& id_or_name) const;
@@ -123,7 +123,7 @@ class TrainingService final
   // Answers a Submit that has made a Job before, without a look at its files and its deadline.
   bool AnswerRepeated(const std::string& owner, const std::string& request_id,
                       const std::string& asked_sha256, v1::SubmitReply* reply) const;
-  // By the kind of the spec; one that uses another Job's models gets them here.
+  // Checks a spec by its kind; one that uses another Job's models gets them here.
   absl::StatusOr<CheckedSpec> CheckKind(const v1::JobSpec& spec, absl::Time now) const;
   // The Job that serves rows with the models of `source`; a new one where there is none.
   // `deadline` is on the monotonic clock.

@@ -52,7 +52,7 @@ auto TaskColumns(T& task) {
                   task.epochs_done, task.score, task.message, m.step_s, m.step_p90_s, m.evaluate_s,
                   m.predict_s, m.epoch_s, m.steps_per_epoch, task.spent.probe_s,
                   task.spent.validate_s, task.spent.predict_s, task.from_job, task.reused,
-                  task.rows, task.retry_batch, task.seed);
+                  task.row_share, task.retry_batch, task.seed);
 }
 
 template <typename T>
@@ -69,7 +69,7 @@ auto DecisionColumns(T& d) {
 template <typename T>
 auto PlanColumns(T& p) {
   return std::tie(p.revision, p.folds, p.epochs, p.ranks, p.parallel_folds, p.step_s, p.estimate,
-                  p.reserve, p.at, p.rows, p.models);
+                  p.reserve, p.at, p.row_share, p.models);
 }
 
 template <typename T>

@@ -28,7 +28,7 @@ TEST(ProgressTest, AWideTerminalShowsEverything) {
 // 2,000 steps are those of 40 epochs with all rows.
 TEST(ProgressTest, AShareOfTheRowsHasAsManyStepsLess) {
   v1::Job job = RunningJob();
-  job.mutable_plan()->set_rows(0.4);
+  job.mutable_plan()->set_row_share(0.4);
   EXPECT_TRUE(absl::StrContains(FoldLine(job, job.folds(3), Now(), 200), " 620/800 "));
   EXPECT_TRUE(absl::StrContains(JobReport(job, Now().now, false),
                                 "4 folds, 40 epochs of 40 % of the rows, 1 rank a fold"));

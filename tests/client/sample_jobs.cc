@@ -84,7 +84,7 @@ constexpr char kRunning[] = R"pb(
     estimate { seconds: 36 nanos: 500000000 }
     reserve { seconds: 9 }
     at { seconds: 1796148003 }
-    rows: 1
+    row_share: 1
   }
   attempts {
     id: 4

@@ -188,7 +188,7 @@ TEST(TrialsTest, AnAnswerTellsWhoJoinedAndWhatItGained) {
   job.mutable_scores()->set_comparable(false);
   EXPECT_EQ(AnswerChange(before, job),
             "xgboost in the answer: accuracy 0.97 out of fold, 3 trials with a weight");
-  // Of one setting the progress tells enough.
+  // The progress tells enough where there is one setting.
   v1::Job other = EndedJob();
   other.mutable_predictions()->set_number(9);
   EXPECT_EQ(AnswerChange(RunningJob(), other), "");

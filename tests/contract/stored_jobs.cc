@@ -136,7 +136,7 @@ Job FullJob() {
   task.not_before = kStart + absl::Seconds(3);
   task.epochs_planned = 20;
   task.epochs_done = 12.5;
-  task.rows = 0.35;
+  task.row_share = 0.35;
   task.retry_batch = 16;
   task.score = 0.93;
   task.member = MemberOf(7, 0);
@@ -172,7 +172,7 @@ Job FullJob() {
   plan.revision = 1;
   plan.folds = 2;
   plan.epochs = 20;
-  plan.rows = 0.4;
+  plan.row_share = 0.4;
   plan.step_s = 0.001;
   plan.estimate = absl::Seconds(44);
   plan.reserve = absl::Seconds(9);
@@ -288,13 +288,13 @@ std::string Describe(const Job& job) {
     absl::StrAppend(&text, " ", m.step_s, " ", m.step_p90_s, " ", m.evaluate_s, " ", m.predict_s,
                     " ", m.epoch_s, " ", m.steps_per_epoch, " ", task.spent.probe_s, " ",
                     task.spent.validate_s, " ", task.spent.predict_s, " ", task.from_job,
-                    task.reused, " ", task.rows, " ", task.retry_batch, "\n");
+                    task.reused, " ", task.row_share, " ", task.retry_batch, "\n");
   }
   for (const Plan& p : job.plans) {
     absl::StrAppend(&text, "plan ", p.revision, " ", p.folds, " ", p.epochs, " ", p.models, " ",
                     p.ranks, " ", p.parallel_folds, " ", Text(p.step_s), " ",
                     p.estimate ? absl::FormatDuration(*p.estimate) : "none", " ",
-                    absl::FormatDuration(p.reserve), " ", absl::FormatTime(p.at), " ", p.rows,
+                    absl::FormatDuration(p.reserve), " ", absl::FormatTime(p.at), " ", p.row_share,
                     "\n");
   }
   for (const Decision& d : job.decisions) {

@@ -104,7 +104,7 @@ def _():
         assert 0 in members and len(members) >= 2, manifest  # it went on without traind
         house.check_predictions(os.path.join(house.results(job["id"]), "current/predictions.csv"))
         eventually("the Worker has ended by itself", lambda: not house.processes(), 80)
-        # Whoever starts traind later finds the same answer.
+        # A traind that starts later finds the same answer.
         house.start()
         job = house.wait(job["id"], 10)
         answered(house, job)

@@ -48,7 +48,7 @@ def _():
         shares = [d for d in job["decisions"] if d["to"].endswith("% of the rows")]
         assert shares and shares[0]["from"] == "100 % of the rows", job["decisions"]
         # Rows come back where the machine turns out to be faster (B9).
-        assert shares[0]["rule"] in ("B2", "B3") and 0.05 <= job["plan"]["rows"] <= 1, job["plan"]
+        assert shares[0]["rule"] in ("B2", "B3") and 0.05 <= job["plan"]["row_share"] <= 1, job["plan"]
         assert job["plan"]["epochs"] == 1, job["plan"]
         assert job["scores"]["oof"] > 0.5, job["scores"]
 

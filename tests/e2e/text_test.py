@@ -107,7 +107,7 @@ def _():
         table = rows_of(job["predictions"]["path"])
         truth = [float(r[2]) for r in rows_of(os.path.join(house.data, "test.csv"))[1:]]
         found = [float(r[1]) for r in table[1:]]
-        # As the metric is defined, over all rows; a row without a word is among them.
+        # The metric is defined over all rows; a row without a word is among them.
         smape = 100 * sum(2 * abs(a - b) / (abs(a) + abs(b)) for a, b in zip(truth, found)) / len(truth)
         assert abs(smape - job["scores"]["test"]) < 1e-3 * smape, (
             smape, job["scores"])

@@ -69,7 +69,7 @@ class Checker {
     int64_t from = 0, to = -1;
     double epochs = -1;  // that its fold has; negative: none is known
   };
-  // What a Rank is to be given, by what was stored when its Attempt was.
+  // A Rank must be given these, by what was stored when its Attempt was.
   struct Given {
     std::string resume;
     int64_t batch = 0;
@@ -302,7 +302,7 @@ void Checker::ReadJob(const json& r) {
   job.last = r;
 }
 
-// What an ended Job tells fits together.
+// The facts of an ended Job fit together.
 void Checker::CheckAnswer(const json& r) {
   const std::string id = r["job"];
   for (const json& fold : r["members"]) {

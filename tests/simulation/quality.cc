@@ -1,4 +1,4 @@
-// What faults cost a Job in quality.
+// Measures the quality that faults cost a Job.
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>

@@ -173,7 +173,7 @@ void SimCoordinator::Commit(std::shared_ptr<Turn> turn) {
   Pump();
 }
 
-// As server/loop does: forget, tell, read again.
+// Does what server/loop does: forget, tell, read again.
 void SimCoordinator::Recover(const Turn& turn, const absl::Status& status) {
   for (Reply reply : turn.replies) {
     reply.status = status;
@@ -362,7 +362,8 @@ void SimCoordinator::RecordCommit(const Turn& turn) {
     record["complete"] = complete;
     if (!job->plans.empty()) {
       record["plan"] = {job->plans.back().revision, job->plans.back().folds,
-                        job->plans.back().epochs, job->plans.back().rows, job->plans.back().models};
+                        job->plans.back().epochs, job->plans.back().row_share,
+                        job->plans.back().models};
     }
     record["last_attempt"] = turn.mutations.last_attempt;
     nlohmann::json tasks = nlohmann::json::array();

@@ -111,7 +111,7 @@ void SimWorker::NextEpoch(Rank& rank) {
 }
 
 void SimWorker::AwaitEpoch(Rank& rank) {
-  const double left = std::max(0.0, std::floor(rank.epoch_from) + rank.rows - rank.epoch_from);
+  const double left = std::max(0.0, std::floor(rank.epoch_from) + rank.row_share - rank.epoch_from);
   const double used_s = absl::ToDoubleSeconds(world_->now() - rank.epoch_began);
   const double left_s = std::max(0.0, left * rank.epoch_s - used_s);
   const double evaluated_s = std::max(0.0, used_s - left * rank.epoch_s);
@@ -119,10 +119,10 @@ void SimWorker::AwaitEpoch(Rank& rank) {
            &SimWorker::EndEpoch);
 }
 
-// As a Rank tells them: of the rows that an epoch is to have.
+// Returns the epochs that a Rank would tell: parts of the rows that an epoch is to have.
 double SimWorker::EpochsTold(const Rank& rank, double done) {
   const double whole = std::floor(done);
-  return whole + std::min(1.0, (done - whole) / rank.rows);
+  return whole + std::min(1.0, (done - whole) / rank.row_share);
 }
 
 void SimWorker::EndEpoch(Rank& rank) {
@@ -131,8 +131,8 @@ void SimWorker::EndEpoch(Rank& rank) {
   const double trained_s =
       absl::ToDoubleSeconds(world_->now() - rank.epoch_began) - truth.evaluate_s;
   const double from = rank.epoch_from - std::floor(rank.epoch_from);
-  const double rows = std::clamp(from + trained_s / rank.epoch_s, rank.rows, 1.0);
-  if (rank.rows < 1 && rows < 0.999) {
+  const double rows = std::clamp(from + trained_s / rank.epoch_s, rank.row_share, 1.0);
+  if (rank.row_share < 1 && rows < 0.999) {
     nlohmann::json& record = world_->Record("short_epoch");
     record["attempt"] = rank.attempt;
   }
@@ -142,7 +142,7 @@ void SimWorker::EndEpoch(Rank& rank) {
   done.epoch = static_cast<int>(rank.epochs_done);
   done.step = done.epoch * truth.steps;
   done.val_metric = done.best_metric = truth.skill * (1 - std::exp(-rank.epochs_done / 5));
-  done.row_share = rank.rows < 1 ? rows : 1;
+  done.row_share = rank.row_share < 1 ? rows : 1;
   done.epoch_s = rank.epoch_s * done.row_share;
   done.evaluate_s = truth.evaluate_s;
   Say(rank.attempt, done);
@@ -167,7 +167,7 @@ void SimWorker::Tick(Rank& rank) {
   if (rank.in_epoch) {
     const double done_s = absl::ToDoubleSeconds(world_->now() - rank.epoch_began);
     passes = std::min(rank.epoch_from + done_s / rank.epoch_s,
-                      std::floor(rank.epoch_from) + 0.99 * rank.rows);
+                      std::floor(rank.epoch_from) + 0.99 * rank.row_share);
   }
   progressed.epoch = EpochsTold(rank, passes);
   progressed.step = static_cast<int64_t>(passes * static_cast<double>(rank.truth->steps));
@@ -195,7 +195,7 @@ void SimWorker::StopTraining(Rank& rank) {
   if (rank.in_epoch) {
     const double done = absl::ToDoubleSeconds(world_->now() - rank.epoch_began) / rank.epoch_s;
     rank.epochs_done =
-        std::min(rank.epoch_from + done, std::floor(rank.epoch_from) + 0.999 * rank.rows);
+        std::min(rank.epoch_from + done, std::floor(rank.epoch_from) + 0.999 * rank.row_share);
   }
   Schedule(rank, absl::Seconds(rank.truth->step_s * world_->chance.Uniform()), &SimWorker::Predict);
 }

@@ -1,4 +1,4 @@
-// What a SimWorker knows of one of its Ranks (or of its PREPARE process).
+// One of a SimWorker's Ranks, or its PREPARE process.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ struct SimWorker::Rank {
   int seed = 0;
   absl::Time deadline, stop_at;
   int epochs = 0;
-  double rows = 1;
+  double row_share = 1;
   bool plan_cut = false;
 
   bool over = false;

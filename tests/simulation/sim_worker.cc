@@ -109,7 +109,7 @@ void SimWorker::Send(Event event) {
   last_delivery_ =
       std::max(last_delivery_, world_->now() + absl::Microseconds(world_->chance.Int(100, 2000)));
   world_->At(last_delivery_, [this, session, event = std::move(event)]() mutable {
-    // What was on the way when the stream broke is lost.
+    // Messages that were on their way when the stream broke are lost.
     if (session == session_) coordinator_->Deliver(session, std::move(event));
   });
 }
@@ -157,7 +157,7 @@ void SimWorker::Receive(uint64_t session, const StartCommand& command, absl::Dur
   rank->deadline = world_->now() + remaining;
   rank->stop_at = world_->now() + stop_in;
   rank->epochs = command.epochs;
-  rank->rows = command.row_share;
+  rank->row_share = command.row_share;
   rank->plan_cut = command.plan_cut;
   rank->checkpoint_at = world_->now();
   if (!command.resume.empty()) {
@@ -219,8 +219,8 @@ void SimWorker::Receive(uint64_t session, const ReplanCommand& command, absl::Du
   if (it == ranks_.end()) return;
   Rank& rank = *it->second;
   if (command.epochs > 0) rank.epochs = command.epochs;
-  if (command.row_share > 0 && command.row_share != rank.rows) {
-    rank.rows = command.row_share;
+  if (command.row_share > 0 && command.row_share != rank.row_share) {
+    rank.row_share = command.row_share;
     if (rank.in_epoch && !rank.probing && !rank.stopping && !rank.hung) {
       ++rank.chain;
       AwaitEpoch(rank);

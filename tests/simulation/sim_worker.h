@@ -37,7 +37,7 @@ struct JobTruth {
   std::vector<JobTruth> trials = {};  // of the trials above 0
 };
 
-// What may go wrong, per seed.
+// The faults that a seed may bring.
 struct Faults {
   double rank_dies = 0;  // chances per Attempt
   double rank_hangs = 0;

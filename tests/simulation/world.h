@@ -84,7 +84,7 @@ class Disk {
 
   void WriteFloor(const std::string& job) { files_[job].floor = true; }
   bool HasFloor(const std::string& job) const;
-  // As common/publish/publisher.h says, without the scores.
+  // Publishes as common/publish/publisher.h does, without the scores.
   absl::StatusOr<PublishedPrediction> Publish(const PublishRequest& request, bool has_test,
                                               absl::Time stamp);
   std::optional<PublishedPrediction> Standing(const std::string& job) const;

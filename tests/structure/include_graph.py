@@ -29,7 +29,7 @@ _SPEC = ["common/plain", "proto/plain",
 _NETWORKS = _KERNELS + _SPEC + ["worker/model/kernels", "worker/model/objective"]
 _FOLD = _COMMON + ["worker/rank_protocol", "worker/task", "worker/device", "worker/data", "worker/model/networks", "worker/model/objective",
                    "worker/learner"]
-# Of a program that trains without LibTorch.
+# The rooms of a program that trains without LibTorch.
 _FOLD_ALONE = _COMMON + ["worker/rank_protocol", "worker/task", "worker/data"]
 
 # Room -> rooms it may include, besides itself and the rooms inside it. The longest

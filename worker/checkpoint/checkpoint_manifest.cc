@@ -4,12 +4,11 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
+#include "common/base/number_json.h"
 #include "common/base/status_macros.h"
 
 namespace traind {
@@ -49,23 +48,11 @@ bool VisitNewFields(Checkpoint& c, Visitor&& visit) {
          visit("step_rows", c.step_rows) && visit("recompute", c.recompute);
 }
 
-Json NumberToJson(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
-  return value;
-}
-
-std::optional<double> NumberFromJson(const Json& json) {
-  if (json.is_number()) return json.get<double>();
-  if (json == "NaN") return std::numeric_limits<double>::quiet_NaN();
-  if (json == "Infinity") return std::numeric_limits<double>::infinity();
-  if (json == "-Infinity") return -std::numeric_limits<double>::infinity();
-  return std::nullopt;
-}
-
 struct Writer {
   Json& json;
-  bool operator()(const char* key, double& value) { return json[key] = NumberToJson(value), true; }
+  bool operator()(const char* key, double& value) {
+    return json[key] = NumberToJson<Json>(value), true;
+  }
   template <class T>
   bool operator()(const char* key, T& value) {
     return json[key] = value, true;
@@ -128,7 +115,7 @@ Json FieldsToJson(const Checkpoint& checkpoint) {
   Checkpoint& fields = const_cast<Checkpoint&>(checkpoint);  // the writer only reads
   VisitFields(fields, Writer{json});
   VisitNewFields(fields, Writer{json});
-  json[kPasses] = NumberToJson(checkpoint.epochs_seen);
+  json[kPasses] = NumberToJson<Json>(checkpoint.epochs_seen);
   if (checkpoint.window > 0) json[kWindow] = checkpoint.window;
   return json;
 }

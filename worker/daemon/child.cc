@@ -67,8 +67,8 @@ void MakeImage(const ChildOptions& options, Image& image) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   bool ok = getppid() == parent;  // else the parent died before that line
   ok = ok && dup2(channel, 0) == 0 && dup2(channel, 1) == 1 && dup2(err, 2) == 2;
-  // Whatever a library opened without O_CLOEXEC: a Rank must not hold the Worker's
-  // lock or connections.
+  // Libraries may have opened files without O_CLOEXEC; a Rank must not hold the Worker's lock or
+  // connections.
   syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
   [[maybe_unused]] const int niced = nice(nice_add);
   sigset_t none;

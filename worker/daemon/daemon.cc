@@ -410,7 +410,7 @@ void Daemon::HandleLine(ProcessId id, Child& child, const std::string& line, abs
 }
 
 void Daemon::Act(absl::Duration now) {
-  // What is done may bring news at once (a program that does not start).
+  // An action may bring news at once (a program that does not start).
   for (std::vector<Action> actions = core_.TakeActions(); !actions.empty();
        actions = core_.TakeActions()) {
     for (Action& action : actions) Perform(action, now);

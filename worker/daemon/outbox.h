@@ -19,7 +19,7 @@ class Outbox {
   const v1::WorkerMessage& Add(v1::WorkerMessage fact, absl::Duration now);
   // All up to sequence are durable.
   void Ack(int64_t sequence);
-  // What has no Ack, in order: to be sent again on a new stream.
+  // Returns the messages without an Ack, in order: they are sent again on a new stream.
   std::vector<v1::WorkerMessage> Unacked() const;
 
   bool empty() const { return facts_.empty(); }

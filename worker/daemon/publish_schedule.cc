@@ -11,7 +11,7 @@ namespace {
 constexpr absl::Duration kRetry = absl::Seconds(2);
 // A living traind takes a fact within this.
 constexpr absl::Duration kAckTime = absl::Milliseconds(100);
-// What a living traind has taken it has published after this.
+// A living traind publishes the facts that it has taken within this time.
 constexpr absl::Duration kPublishTime = absl::Seconds(5);
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What this Worker needs to publish a Job's Prediction without traind, and when it
-// must.
+// Decides when this Worker must publish a Job's Prediction without traind, and keeps what that
+// needs.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -43,8 +43,8 @@ class PublishSchedule {
   void Connected();
   void Disconnected(absl::Duration now);
 
-  // What to publish now; each Job at most once until its Published(). `unacked`:
-  // traind owes the Ack of a fact.
+  // Returns the Jobs to publish now, each at most once until its Published(). unacked: traind owes
+  // the Ack of a fact.
   std::vector<PublishRequest> Due(absl::Duration now, bool unacked);
   void Published(const std::string& job, bool ok, absl::Duration now);
   absl::Duration NextWakeup() const;

@@ -49,7 +49,7 @@ struct TaskStart {
   absl::Duration stop_at = absl::InfiniteDuration();
   absl::Duration checkpoint_every = absl::Seconds(60);
 
-  // What publishing without traind needs; for PREPARE from the spec.
+  // Publishing without traind needs these; for PREPARE they are from the spec.
   std::string metric;
   int spec_folds = 0;
   bool plan_cut = false;

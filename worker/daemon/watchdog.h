@@ -7,7 +7,7 @@
 
 namespace traind::worker {
 
-// Of one Attempt; fed with what rank 0 says. A gang with any rank stopped is
+// Watches one Attempt; it is fed with the messages of rank 0. A gang with any rank stopped is
 // silent, as rank 0 waits for it in a collective. What is measured of the task
 // sets how long it may be silent. Before Started, and in PREPARE, which never says it, a process
 // has nothing to say while it reads or tokenizes: there its work counts (process_work.h). Time is

@@ -104,7 +104,7 @@ class WorkerCore {
   void Published(const std::string& job, const absl::StatusOr<PublishedPrediction>& result,
                  absl::Duration now);
 
-  // Whatever is due. unacked: traind owes the Ack of a fact for some time.
+  // Does whatever is due. unacked: traind owes the Ack of a fact for some time.
   void Tick(absl::Duration now, bool unacked);
   absl::Duration NextWakeup() const;
 

@@ -43,10 +43,10 @@ enum class TargetForm {
 
 // The rule for the number of inputs per column.
 enum class InputWidths {
-  // As many as the fold's training rows need: indicators for columns with missing values in
+  // The fold's training rows decide: there are indicators for columns with missing values in
   // these rows, and codes for the categories in them.
   kFold,
-  // As many as the table implies, so that every fold has the same: no indicators (a missing
+  // The table decides, so that every fold has the same widths: no indicators (a missing
   // number becomes the mean), and codes for all categories.
   kTable,
 };

@@ -51,9 +51,9 @@ class FloorLayout {
   int32_t first_gap_ = 0;
 };
 
-// What is fitted on the training rows of a fold: the mean and scale of numbers, and the words that
-// count (TF-IDF: (1 + log count) x idf, in each row divided by the L2 norm, times word_scale).
-// Threads: immutable once fitted.
+// Values that are fitted on the training rows of a fold: the mean and scale of numbers, and the
+// words that count (TF-IDF: (1 + log count) x idf, in each row divided by the L2 norm, times
+// word_scale). Threads: immutable once fitted.
 class FloorEncoder {
  public:
   struct State {

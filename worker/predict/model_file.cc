@@ -133,6 +133,20 @@ bool Fits(const ModelFile& file) {
 
 }  // namespace
 
+ModelFile ModelFileOf(const rank_protocol::Train& train, uint64_t seed, const TableSchema& schema,
+                      RowEncoder::State encoder) {
+  ModelFile file;
+  file.job = train.job;
+  file.fold = train.fold;
+  file.trial = train.trial;
+  file.seed = seed;
+  file.table_sha256 = schema.content_sha256;
+  file.spec_json = train.spec_json;
+  file.input = InputSchemaOf(schema);
+  file.encoder = std::move(encoder);
+  return file;
+}
+
 absl::Status WriteModelFile(const std::string& state_dir, const std::string& dir,
                             const ModelFile& file) {
   Json body = {{"format", kFormat},

@@ -13,6 +13,7 @@
 #include "common/data/table/feature_reader.h"
 #include "worker/data/image_pixels.h"
 #include "worker/data/row_encoder.h"
+#include "worker/rank_protocol/messages.h"
 
 namespace traind {
 
@@ -30,6 +31,10 @@ struct ModelFile {
   // The format of the images. Derived from the spec on reading.
   ImageFields image;
 };
+
+// Returns the parts of the file that every model has. seed: the model's own.
+ModelFile ModelFileOf(const rank_protocol::Train& train, uint64_t seed, const TableSchema& schema,
+                      RowEncoder::State encoder);
 
 // Writes the file, which is durable on return. dir: the Attempt's existing folder, relative to
 // the state folder. Errors: those of WriteFileDurably.

@@ -331,7 +331,7 @@ absl::StatusOr<Floor> PrepareRun::FirstFloor() {
 
 absl::Status PrepareRun::Run() { return OfUserFiles(ReadAndFit()); }
 
-// What fails here fails for what the user's files hold, unless it is marked otherwise.
+// A failure here is due to the content of the user's files, unless it is marked otherwise.
 absl::Status PrepareRun::ReadAndFit() {
   RETURN_IF_ERROR(ReadData());
   read_time_ = Spent();

@@ -47,7 +47,7 @@ struct PrepareSpec {
   std::string weights, weights_sha256;  // to start from (model.pretrained); empty: none
 };
 
-// Of a resolved JobSpec as JSON with snake_case keys; the seed may be a number or
+// Reads a resolved JobSpec as JSON with snake_case keys; the seed may be a number or
 // its decimal text. InvalidArgument names the field.
 absl::StatusOr<PrepareSpec> ParsePrepareSpec(absl::string_view json);
 

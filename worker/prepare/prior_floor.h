@@ -24,7 +24,7 @@ struct FloorFolds {
 // a fold, from all rows.
 Floor PriorFloor(const Table& table, const FloorFolds& folds, Metric metric);
 
-// What the prior floor says of test rows.
+// Returns the prior floor's answers for the test rows.
 std::vector<float> PriorOfAllRows(const Table& table, const FloorFolds& folds);
 
 // The out-of-fold score of a floor, over all rows that have one.

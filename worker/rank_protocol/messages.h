@@ -1,4 +1,4 @@
-// What a Worker and the process that works for it say to each other: one JSON
+// The messages between a Worker and the process that works for it: one JSON
 // object per line, both ways, over the process's standard input and output (a
 // socketpair under the Worker, a terminal when run by hand). The key "type" holds a message's
 // kType, the other keys are its fields' names. Unknown keys are ignored, so that either side may

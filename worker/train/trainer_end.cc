@@ -45,7 +45,7 @@ absl::Status Trainer::Finish(const Ending& ending) {
   return absl::OkStatus();
 }
 
-// By the best weights. last: the fold's last answers.
+// Predicts with the best weights. last: the fold's last answers.
 absl::StatusOr<TestAnswers> Trainer::PredictTestNow(bool last) {
   return PredictTest(*learner_, *data_.encoder, data_.test_media, Weights::kBest, data_.outputs,
                      saver_->answers().NextTestFile(last));

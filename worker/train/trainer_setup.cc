@@ -70,17 +70,9 @@ absl::Status Trainer::Start() {
   return absl::OkStatus();
 }
 
-// Beside the checkpoints: with it their weights predict rows that come later.
+// The file lies beside the checkpoints: with it their weights predict rows that come later.
 void Trainer::SaveModelFile() {
-  ModelFile file;
-  file.job = train_.job;
-  file.fold = train_.fold;
-  file.trial = train_.trial;
-  file.seed = spec_.seed;
-  file.table_sha256 = data_.table->schema().content_sha256;
-  file.spec_json = train_.spec_json;
-  file.input = InputSchemaOf(data_.table->schema());
-  file.encoder = data_.encoder->state();
+  ModelFile file = ModelFileOf(train_, spec_.seed, data_.table->schema(), data_.encoder->state());
   if (data_.tokenizer != nullptr) file.tokenizer = data_.tokenizer->Serialize();
   file.pixel_scale = data_.pixel_scale;
   const absl::Status saved =

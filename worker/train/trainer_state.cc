@@ -102,7 +102,7 @@ void Trainer::ChooseBatch(const Checkpoint* resumed) {
   if (train_.batch > 0) {
     batch_ = train_.batch;
   } else if (before > 0) {
-    // As many rows a step, in parts that are known to fit.
+    // A step has as many rows as before, in parts that are known to fit.
     step_rows_ = (before + world - 1) / world;
     batch_ = std::min<int64_t>(resumed->batch, step_rows_);
   } else if (spec_.batch > 0) {

@@ -25,14 +25,14 @@ struct TreeFold {
   RowEncoder::State encoder_state;  // goes into model.json
   std::unique_ptr<const TreeEncoder> encoder;
   int outputs = 1;
-  // Of the validation rows; one of them is empty.
+  // The targets of the validation rows; one of the two is empty.
   std::vector<int32_t> classes;
   std::vector<float> values;
 
   double Score(Metric metric, absl::Span<const float> answers) const;
   // The log loss, or the mean squared error: which of equal scores is better.
   double Loss(absl::Span<const float> answers) const;
-  // Of a table of so many training rows and classes.
+  // Returns the rows, targets and weights from which trees grow.
   BoosterData DataOf(const TreeSpec& spec) const;
 };
 

@@ -57,16 +57,8 @@ absl::Status TreeTrainer::Start() {
 }
 
 void TreeTrainer::SaveModelFile() {
-  ModelFile file;
-  file.job = train_.job;
-  file.fold = train_.fold;
-  file.trial = train_.trial;
-  file.seed = spec_.seed;
-  file.table_sha256 = fold_.table->schema().content_sha256;
-  file.spec_json = train_.spec_json;
-  file.input = InputSchemaOf(fold_.table->schema());
-  file.encoder = fold_.encoder_state;
-  saver_->StartModelFile(std::move(file));
+  saver_->StartModelFile(
+      ModelFileOf(train_, spec_.seed, fold_.table->schema(), fold_.encoder_state));
 }
 
 TreeCheckpoint TreeTrainer::Expected() const {

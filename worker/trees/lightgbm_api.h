@@ -49,7 +49,7 @@ struct LightgbmApi {
   int (*BoosterGetNumFeature)(Booster booster, int* columns);
   int (*BoosterGetNumClasses)(Booster booster, int* classes);
 
-  // What the library says of its last failure on this thread.
+  // Returns the library's message about its last failure on this thread, or OK where result is 0.
   absl::Status Check(int result, absl::string_view what) const;
 };
 

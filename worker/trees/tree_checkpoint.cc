@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -15,6 +14,7 @@
 
 #include "common/base/digest_text.h"
 #include "common/base/durable_file.h"
+#include "common/base/number_json.h"
 #include "common/base/status_macros.h"
 #include "worker/trees/booster.h"
 
@@ -29,20 +29,6 @@ constexpr char kBodyName[] = "trees";
 constexpr char kPrefix[] = "checkpoint-";
 constexpr char kManifest[] = ".json";
 constexpr const char* kKinds[] = {"lightgbm", "xgboost"};
-
-Json NumberToJson(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
-  return value;
-}
-
-double NumberFromJson(const Json& json) {
-  if (json.is_number()) return json.get<double>();
-  const double infinity = std::numeric_limits<double>::infinity();
-  if (json == "Infinity") return infinity;
-  if (json == "-Infinity") return -infinity;
-  return std::numeric_limits<double>::quiet_NaN();
-}
 
 std::string TreesPath(absl::string_view manifest, absl::string_view kind) {
   return absl::StrCat(absl::StripSuffix(manifest, kManifest), ".", TreeFileSuffix(kind));
@@ -80,13 +66,17 @@ Json BodyOf(const TreeCheckpoint& c, const std::string& sha256) {
           {"rounds", c.rounds},
           {"epochs", c.epochs},
           {"rounds_in_epoch", c.rounds_in_epoch},
-          {"epoch", NumberToJson(c.epoch)},
+          {"epoch", NumberToJson<Json>(c.epoch)},
           {"has_best", c.has_best},
           {"best_rounds", c.best_rounds},
-          {"best_metric", NumberToJson(c.best_metric)},
-          {"best_epoch", NumberToJson(c.best_epoch)},
+          {"best_metric", NumberToJson<Json>(c.best_metric)},
+          {"best_epoch", NumberToJson<Json>(c.best_epoch)},
           {"trees_sha256", sha256},
           {"trees_bytes", c.trees.size()}};
+}
+
+double NumberAt(const Json& body, const char* key) {
+  return NumberFromJson(body.at(key)).value_or(std::numeric_limits<double>::quiet_NaN());
 }
 
 // Throws nlohmann's exceptions if the JSON is not as it was written.
@@ -101,11 +91,11 @@ TreeCheckpoint FromBody(const Json& body) {
   body.at("rounds").get_to(c.rounds);
   body.at("epochs").get_to(c.epochs);
   body.at("rounds_in_epoch").get_to(c.rounds_in_epoch);
-  c.epoch = NumberFromJson(body.at("epoch"));
+  c.epoch = NumberAt(body, "epoch");
   body.at("has_best").get_to(c.has_best);
   body.at("best_rounds").get_to(c.best_rounds);
-  c.best_metric = NumberFromJson(body.at("best_metric"));
-  c.best_epoch = NumberFromJson(body.at("best_epoch"));
+  c.best_metric = NumberAt(body, "best_metric");
+  c.best_epoch = NumberAt(body, "best_epoch");
   return c;
 }
 

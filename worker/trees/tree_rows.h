@@ -25,7 +25,7 @@ struct TreeMatrix {
 // Threads: immutable.
 class TreeEncoder {
  public:
-  // What RowEncoder::Fit has found in the fold's training rows, and the features it was fitted on.
+  // state: the result of RowEncoder::Fit on the fold's training rows; features: its columns.
   TreeEncoder(const RowEncoder::State& state, const std::vector<Column>& features);
 
   int64_t columns() const { return static_cast<int64_t>(columns_.size()); }

@@ -68,7 +68,7 @@ uint64_t AnswersOf(int64_t rows, int outputs) {
   return static_cast<uint64_t>(rows) * static_cast<uint64_t>(outputs == 2 ? 1 : outputs);
 }
 
-// Of two classes the library tells the second one's probability.
+// With two classes the library gives the second one's probability.
 void ToAnswers(const float* from, uint64_t size, int outputs, float* out) {
   for (uint64_t i = 0; i < size; ++i) {
     if (outputs == 2) {

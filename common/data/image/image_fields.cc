@@ -35,7 +35,6 @@ absl::StatusOr<ImageFields> ImageFieldsOf(const plain::ImageSpec& spec) {
   fields.column = spec.column;
   fields.size = spec.size;
   fields.channels = spec.channels;
-  if (fields.channels == 2) return Wrong("channels: must be 1 or 3");
   ASSIGN_OR_RETURN(fields.layout, ImageLayoutByName(spec.layout.value_or("")));
   RETURN_IF_ERROR(TakeRange(spec, fields.range));
   fields.labels = spec.labels.value_or("");

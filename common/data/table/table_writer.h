@@ -52,7 +52,7 @@ struct TableRows {
   std::vector<ColumnRows> more_test_targets;
   TextRows test_ids;
   std::vector<TextRows> train_texts, test_texts;  // [schema.text_columns]
-  // As in Table; empty where the table has no such array.
+  // These arrays are those of Table; empty where the table has no such array.
   std::vector<uint64_t> series_ends, test_series_ends;
   std::vector<double> times;
   std::vector<int64_t> test_order;

@@ -29,9 +29,9 @@ class Tokenizer {
 // are neither.
 absl::StatusOr<std::unique_ptr<Tokenizer>> ParseTokenizer(absl::string_view bytes);
 
-// Of more than `most` ids after `begin`, keeps only the first and the last half, because an opinion
-// stands at a text's end as often as at its beginning. If `most` is odd, the first half is the
-// larger one.
+// Where more than `most` ids follow `begin`, keeps only the first and the last half, because an
+// opinion stands at a text's end as often as at its beginning. If `most` is odd, the first half is
+// the larger one.
 void KeepBothEnds(size_t begin, int64_t most, std::vector<int32_t>& ids);
 
 }  // namespace traind

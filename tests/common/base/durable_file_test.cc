@@ -18,7 +18,7 @@
 
 namespace {
 
-// What this program has asked the system for, in order.
+// The system calls of this program, in order.
 std::vector<std::string>& Calls() {
   static auto* calls = new std::vector<std::string>();
   return *calls;

@@ -69,7 +69,7 @@ struct Shower {
   }
 };
 
-// By name, as text.
+// Returns the values by name, as text.
 inline std::map<std::string, std::string> Shown(const std::vector<Field>& fields) {
   std::map<std::string, std::string> shown;
   for (const Field& field : fields) shown[field.name] = std::visit(Shower{}, field.value);

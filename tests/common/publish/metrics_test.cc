@@ -92,7 +92,7 @@ TEST(MetricsTest, ARowScorerGivesTheSameScores) {
 }
 
 TEST(MetricsTest, TheAreaCountsPairsWhateverTheSign) {
-  // Of 2 x 3 pairs, 4 are in order and one is tied; scores of a margin may be below 0.
+  // There are 2 x 3 pairs: 4 are in order and one is tied; scores of a margin may be below 0.
   const std::vector<float> values = {0, 2, 0, -1, 0, -3, 0, -1, 0, 0.5f};
   EXPECT_DOUBLE_EQ(Score(*MetricByName("auc"), values, 2, {1, 1, 0, 0, 0}), 4.5 / 6);
 }

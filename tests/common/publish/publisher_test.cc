@@ -223,7 +223,7 @@ TEST_F(PublisherTest, ABetterFloorReplacesTheFloorAndAWorseOneDoesNot) {
   EXPECT_EQ(p.number, 2);
   EXPECT_THAT(Csv(), HasSubstr("x1,no,0.9,0.1"));
   EXPECT_FALSE(MustPublish(Request()).changed);
-  // By log loss, 0.5 is better than 0.9 on alternating labels.
+  // Log loss prefers 0.5 to 0.9 on alternating labels.
   PublishRequest by_logloss = Request();
   by_logloss.metric = "logloss";
   PutFloor("prior", 0.99f);
@@ -403,7 +403,7 @@ TEST_F(PublisherTest, AKillAtAnyInstantLeavesAWholePrediction) {
   }
   EXPECT_GT(grew, 0);
   EXPECT_GT(killed, 0);
-  // Whatever files the killed child left, the next publisher succeeds.
+  // The next publisher succeeds with any files that the killed child left.
   EXPECT_TRUE(MustPublish(Request({PutMember(0, 9999, true, 4, 0.999f)})).changed);
   EXPECT_FALSE(fs::exists(InState(JobDir(kJob)) + "/publishing"));
 }

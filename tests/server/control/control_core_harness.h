@@ -196,7 +196,7 @@ class CoreHarness {
   uint64_t session = 0;
   int64_t sequence = 0;
   int number = 0;
-  // Of the turns made by the helpers above.
+  // The commands of the turns that the functions above have made.
   std::vector<StartCommand> starts;
   std::vector<StopCommand> stops;
   std::vector<PublishCommand> publishes;

@@ -27,7 +27,7 @@ class CoreInferenceTest : public ::testing::Test {
     house.PrepareJob(training);
     EXPECT_EQ(house.State(training), JobState::kRunning);
   }
-  // As traind hears of what the Rank has published.
+  // Tells traind of a Prediction that the Rank has published.
   Turn HearOfPrediction(const std::string& job, Quality quality) {
     return house.Step(
         {Published{job, CoreHarness::Prediction(++house.number, quality, house.now), true}});

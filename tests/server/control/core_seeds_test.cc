@@ -35,6 +35,21 @@ class SeedsTest : public ::testing::Test {
     h.Say(attempt, h.Ended());
     if (publishes) h.Publish(id, Quality::kFull);
   }
+  // Trains both models of both folds; the answer of all of them is not published yet.
+  std::string BeginAndTrainFourModels() {
+    const std::string id = Begin(2);
+    for (int task = 1; task <= 4 && !HasFatalFailure(); ++task) {
+      publishes = task < 4;
+      Train(id, task);
+    }
+    return id;
+  }
+  // The Job ends with this answer. Returns its last Decision.
+  Decision EndWith(const std::string& id, const PublishedPrediction& answer) {
+    h.Step({Published{id, answer, false}});
+    EXPECT_EQ(h.State(id), JobState::kSucceeded);
+    return h.Stored(id).decisions.back();
+  }
   bool publishes = true;  // once a model is trained
   std::vector<std::string> Grown(const std::string& id) {
     std::vector<std::string> grown;
@@ -67,11 +82,7 @@ TEST_F(SeedsTest, StartWhenAllFoldsHaveRun) {
 }
 
 TEST_F(SeedsTest, TheJobEndsEarlyWhenAllAreTrained) {
-  const std::string id = Begin(2);
-  for (int task = 1; task <= 4; ++task) {
-    publishes = task < 4;
-    ASSERT_NO_FATAL_FAILURE(Train(id, task));
-  }
+  const std::string id = BeginAndTrainFourModels();
   ASSERT_FALSE(h.publishes.empty());
   const PublishCommand last = h.publishes.back();
   EXPECT_TRUE(last.final);
@@ -246,18 +257,12 @@ TEST_F(SeedsTest, FoldsOfOtherJobsGoFirst) {
 }
 
 TEST_F(SeedsTest, AModelThatItsFoldIsBetterWithoutIsTold) {
-  const std::string id = Begin(2);
-  for (int task = 1; task <= 4; ++task) {
-    publishes = task < 4;
-    ASSERT_NO_FATAL_FAILURE(Train(id, task));
-  }
+  const std::string id = BeginAndTrainFourModels();
   PublishedPrediction p = h.Prediction(99, Quality::kFull, h.now);
   const Job job = h.Stored(id);
   for (const int task : {1, 2, 4}) p.members.push_back(*job.tasks[task].member);
   p.worse = {{/*fold=*/0, /*trial=*/0, /*seed=*/1, /*with=*/0.75, /*without=*/0.875}};
-  h.Step({Published{id, p, false}});
-  ASSERT_EQ(h.State(id), JobState::kSucceeded);
-  const Decision last = h.Stored(id).decisions.back();
+  const Decision last = EndWith(id, p);
   EXPECT_EQ(last.rule, "B7");
   EXPECT_EQ(last.cause,
             "accuracy on the rows that a fold validates is worse with fold-0-seed-1 (0.75 with it, "
@@ -269,33 +274,22 @@ TEST_F(SeedsTest, AModelThatItsFoldIsBetterWithoutIsTold) {
 // A model may be missing for other reasons: the publisher had no time for it, or its files are
 // damaged.
 TEST_F(SeedsTest, AModelThatDoesNotAnswerIsNotCalledWorse) {
-  const std::string id = Begin(2);
-  for (int task = 1; task <= 4; ++task) {
-    publishes = task < 4;
-    ASSERT_NO_FATAL_FAILURE(Train(id, task));
-  }
+  const std::string id = BeginAndTrainFourModels();
   PublishedPrediction p = h.Prediction(99, Quality::kFull, h.now);
   const Job job = h.Stored(id);
   for (const int task : {1, 2, 4}) p.members.push_back(*job.tasks[task].member);
-  h.Step({Published{id, p, false}});
-  ASSERT_EQ(h.State(id), JobState::kSucceeded);
+  EndWith(id, p);
   EXPECT_EQ(h.Rules(id), std::vector<std::string>{"B9"}) << "the seeds came into the Plan";
 }
 
 TEST_F(SeedsTest, FoldsThatScoreBelowTheFloorAreCountedOnceWithTheirTrueCause) {
-  const std::string id = Begin(2);
-  for (int task = 1; task <= 4; ++task) {
-    publishes = task < 4;
-    ASSERT_NO_FATAL_FAILURE(Train(id, task));
-  }
+  const std::string id = BeginAndTrainFourModels();
   PublishedPrediction p = h.Prediction(99, Quality::kDegraded, h.now);
   p.members = {*h.Stored(id).tasks[1].member};
   p.left_out = {1};
   p.left_out_score = 0.25;
   p.left_out_floor = 0.5;
-  h.Step({Published{id, p, false}});
-  ASSERT_EQ(h.State(id), JobState::kSucceeded);
-  const Decision last = h.Stored(id).decisions.back();
+  const Decision last = EndWith(id, p);
   EXPECT_EQ(last.rule, "B7");
   EXPECT_EQ(last.cause,
             "accuracy on the rows of fold 1: 0.25 by its models, 0.5 by the floor (prior)");
@@ -304,16 +298,11 @@ TEST_F(SeedsTest, FoldsThatScoreBelowTheFloorAreCountedOnceWithTheirTrueCause) {
 }
 
 TEST_F(SeedsTest, AFoldThatAnswersAndWasLeftOutByALaterChoiceCountsOnce) {
-  const std::string id = Begin(2);
-  for (int task = 1; task <= 4; ++task) {
-    publishes = task < 4;
-    ASSERT_NO_FATAL_FAILURE(Train(id, task));
-  }
+  const std::string id = BeginAndTrainFourModels();
   PublishedPrediction p = h.Prediction(99, Quality::kDegraded, h.now);
   p.members = {*h.Stored(id).tasks[1].member};
   p.left_out = {0, 1};
-  h.Step({Published{id, p, false}});
-  const Decision last = h.Stored(id).decisions.back();
+  const Decision last = EndWith(id, p);
   EXPECT_EQ(last.rule, "B7");
   EXPECT_EQ(last.from, "2 folds");
   EXPECT_EQ(last.to, "1 fold answers");

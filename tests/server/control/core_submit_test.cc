@@ -1,4 +1,4 @@
-// What clients ask for: Submit, Finish, Cancel, and what they are told.
+// The calls of clients (Submit, Finish, Cancel) and their answers.
 #include "tests/server/control/control_core_harness.h"
 
 namespace traind {

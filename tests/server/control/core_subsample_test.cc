@@ -34,17 +34,17 @@ TEST_F(CoreSubsampleTest, AShareIsToldToTheFoldThatRuns) {
   const Plan plan = h_.Stored(id).plans.back();
   EXPECT_EQ(plan.epochs, 1);
   EXPECT_EQ(plan.folds, 1);
-  EXPECT_LT(plan.rows, 0.5);
-  EXPECT_GT(plan.rows, 0.3);
+  EXPECT_LT(plan.row_share, 0.5);
+  EXPECT_GT(plan.row_share, 0.3);
   ASSERT_EQ(turn.replans.size(), 1u);
-  EXPECT_EQ(turn.replans[0].row_share, plan.rows);
+  EXPECT_EQ(turn.replans[0].row_share, plan.row_share);
   EXPECT_TRUE(turn.replans[0].plan_cut);
 }
 
 TEST_F(CoreSubsampleTest, WithoutLeaveEpochsStayWhole) {
   const std::string id = Begin(false);
   h_.Say(h_.AttemptOf(id, 1), h_.Probe(2));
-  EXPECT_EQ(h_.Stored(id).plans.back().rows, 1);
+  EXPECT_EQ(h_.Stored(id).plans.back().row_share, 1);
 }
 
 // An epoch of all rows would not fit into the whole window; one of its share does.
@@ -55,7 +55,7 @@ TEST_F(CoreSubsampleTest, AFoldIsNotHopelessWhereAShareOfAnEpochFits) {
   h_.Say(h_.AttemptOf(id, 1), h_.Ended(AttemptEndReason::kRankDied));
   h_.Wait(absl::Seconds(2));
   EXPECT_EQ(h_.TaskOf(id, 1).state, TaskState::kRunning);
-  EXPECT_EQ(h_.starts.back().row_share, h_.Stored(id).plans.back().rows);
+  EXPECT_EQ(h_.starts.back().row_share, h_.Stored(id).plans.back().row_share);
 }
 
 TEST_F(CoreSubsampleTest, AShortEpochIsMeasuredAsOneOfAllRows) {
@@ -64,7 +64,7 @@ TEST_F(CoreSubsampleTest, AShortEpochIsMeasuredAsOneOfAllRows) {
   h_.now += absl::Seconds(4);
   h_.Say(h_.AttemptOf(id, 1), Epoch(4, 0.4));
   EXPECT_DOUBLE_EQ(h_.TaskOf(id, 1).measured.epoch_s, 10);
-  EXPECT_EQ(h_.TaskOf(id, 1).rows, 0.4);
+  EXPECT_EQ(h_.TaskOf(id, 1).row_share, 0.4);
 }
 
 TEST_F(CoreSubsampleTest, RowsThatComeBackDoNotMakeAShortenedFoldWhole) {
@@ -76,7 +76,7 @@ TEST_F(CoreSubsampleTest, RowsThatComeBackDoNotMakeAShortenedFoldWhole) {
   h_.Say(h_.AttemptOf(id, 1), h_.Ended());
   h_.Wait(absl::Seconds(5));
   const Job job = h_.Stored(id);
-  EXPECT_EQ(job.plans.back().rows, 1);
+  EXPECT_EQ(job.plans.back().row_share, 1);
   EXPECT_GT(job.plans.back().folds, 1);
   EXPECT_EQ(h_.starts.back().row_share, 1);
   h_.publishes.clear();
@@ -90,20 +90,20 @@ TEST_F(CoreSubsampleTest, RowsThatComeBackDoNotMakeAShortenedFoldWhole) {
 TEST_F(CoreSubsampleTest, StepsOfALongEpochAreTrustedBeforeItsEnd) {
   const std::string id = Begin();
   h_.Say(h_.AttemptOf(id, 1), h_.Probe(2));
-  ASSERT_LT(h_.Stored(id).plans.back().rows, 0.5);
+  ASSERT_LT(h_.Stored(id).plans.back().row_share, 0.5);
   h_.now += absl::Seconds(5);
   facts::Progress progressed;
   progressed.step = 10;
   progressed.epoch = 0.2;
   h_.Say(h_.AttemptOf(id, 1), progressed);
   const Plan plan = h_.Stored(id).plans.back();
-  EXPECT_GT(plan.rows, 0.6);  // 50 s an epoch
-  EXPECT_LT(plan.rows, 1);
+  EXPECT_GT(plan.row_share, 0.6);  // 50 s an epoch
+  EXPECT_LT(plan.row_share, 1);
   // And slower ones are cut to what fits at their own speed.
   h_.now += absl::Seconds(5);
   progressed.step = 12;
   h_.Say(h_.AttemptOf(id, 1), progressed);
-  EXPECT_LT(h_.Stored(id).plans.back().rows, plan.rows);
+  EXPECT_LT(h_.Stored(id).plans.back().row_share, plan.row_share);
 }
 
 // Its Worker has published by itself and is lost: of its epochs nothing was heard.
@@ -118,17 +118,17 @@ TEST_F(CoreSubsampleTest, AFoldThatEndedOutOfReachMayHaveBeenShortened) {
   h_.Step({Published{id, prediction, false}});
   h_.Say(h_.AttemptOf(id, 1), h_.Ended(AttemptEndReason::kWorkerLost));
   EXPECT_EQ(h_.TaskOf(id, 1).state, TaskState::kDone);
-  EXPECT_EQ(h_.TaskOf(id, 1).rows, h_.Stored(id).plans.back().rows);
-  EXPECT_LT(h_.TaskOf(id, 1).rows, 1);
+  EXPECT_EQ(h_.TaskOf(id, 1).row_share, h_.Stored(id).plans.back().row_share);
+  EXPECT_LT(h_.TaskOf(id, 1).row_share, 1);
 }
 
 TEST_F(CoreSubsampleTest, TheShareOutlivesACrash) {
   const std::string id = Begin();
   h_.Say(h_.AttemptOf(id, 1), h_.Probe(2));
-  const double rows = h_.Stored(id).plans.back().rows;
+  const double rows = h_.Stored(id).plans.back().row_share;
   h_.Crash();
   const Turn turn = h_.Attach("w", 1, {h_.AttemptOf(id, 1)});
-  EXPECT_EQ(h_.Stored(id).plans.back().rows, rows);
+  EXPECT_EQ(h_.Stored(id).plans.back().row_share, rows);
   for (const ReplanCommand& replan : turn.replans) EXPECT_EQ(replan.row_share, rows);
 }
 

@@ -170,7 +170,7 @@ TEST(WorkerTest, AnUnknownFactIsAcknowledgedAndChangesNothing) {
     EXPECT_TRUE(turn.stops.empty());
   }
   EXPECT_EQ(r.h.Stored(r.id).version, before.version);
-  // Of an Attempt that is over it is as stale as any other.
+  // A fact about an Attempt that is over is as stale as any other.
   EXPECT_EQ(r.h.Say(4711, std::nullopt).stops.size(), 1u);
 }
 
@@ -200,7 +200,7 @@ TEST(RestoreTest, AfterTheDeadlineNothingIsPlannedAndTheAnswersFoldsCount) {
   const std::vector<std::string> before = r.h.Rules(r.id);
   r.h.now += absl::Seconds(61);
   r.h.Crash();
-  // What the Worker made of it meanwhile.
+  // The Worker has published it meanwhile.
   PublishedPrediction standing = r.h.Prediction(7, Quality::kDegraded, r.h.now - absl::Seconds(2));
   standing.members = {MemberOf(r.attempt, r.h.Saved(false, true))};
   r.h.Step({Published{r.id, standing, true}});

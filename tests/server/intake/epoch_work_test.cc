@@ -64,7 +64,7 @@ TEST(EpochWorkTest, AnEpochOfTreesIsAHundredthOfTheRounds) {
   EXPECT_EQ(usual.bytes, 60'000);  // the table is read once
   spec.mutable_model()->mutable_lightgbm()->set_num_iterations(4000);
   EXPECT_DOUBLE_EQ(EpochWorkOf(spec, Table(), {}).multiplications, 2 * usual.multiplications);
-  // Of several trials the first one counts.
+  // With several trials the first one counts.
   v1::JobSpec automatic = SpecWith("automatic");
   *automatic.add_trials()->mutable_model() = spec.model();
   automatic.add_trials()->mutable_model()->mutable_mlp();

@@ -123,7 +123,7 @@ TEST_F(IntakeTest, TheTargetTellsTheTaskThatTheSpecLeavesOut) {
   EXPECT_EQ(values->resolved.task().type(), "regression");
   EXPECT_THAT(values->warnings,
               testing::Contains("task.type: regression, because task.metric is mae"));
-  // What fits no type is said once the type is known.
+  // A setting that fits no type is reported once the type is known.
   spec.clear_task();
   spec.mutable_train()->mutable_loss()->set_kind("dice_ce");
   EXPECT_NE(Errors(spec), "");
@@ -153,7 +153,7 @@ TEST_F(IntakeTest, AnAutomaticModelHasItsTrialsInTheSpec) {
   ASSERT_TRUE(longer.ok()) << longer.status();
   ASSERT_EQ(longer->resolved.trials_size(), 14);
   EXPECT_EQ(longer->resolved.trials(0).name(), "kept");
-  // What a user writes there does not count.
+  // A user's own text there does not count.
   more.clear_from();
   EXPECT_EQ(intake_->Check(more, kNow)->resolved.trials(0).name(), "lightgbm");
   // Trials are part of what folds depend on.

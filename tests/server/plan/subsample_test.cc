@@ -33,19 +33,19 @@ class SubsampleTest : public PlanFixture {
   void CutTo(int folds, double rows) {
     last_.folds = folds;
     last_.epochs = 1;
-    last_.rows = rows;
+    last_.row_share = rows;
   }
 };
 
 TEST_F(SubsampleTest, RowsGoAfterFoldsAndEpochs) {
   SetCost(4);
-  EXPECT_EQ(MakePlan(in_).plan.rows, 1) << "epochs suffice";
+  EXPECT_EQ(MakePlan(in_).plan.row_share, 1) << "epochs suffice";
   SetCost(100);  // 48 s are the plan's: 46.9 s for rows
   const PlanOutput out = MakePlan(in_);
   EXPECT_EQ(Changes(out),
             "B2 5 folds -> 1 fold; B2 20 epochs -> 1 epoch; "
             "B2 100 % of the rows -> 46 % of the rows; ");
-  EXPECT_EQ(out.plan.rows, 0.46);
+  EXPECT_EQ(out.plan.row_share, 0.46);
   EXPECT_LE(out.estimated_finish, At(48));
   EXPECT_TRUE(out.changed);
   EXPECT_NE(out.decisions[2].cause.find("x 100 steps x 1 epoch x 1 fold"), std::string::npos)
@@ -57,37 +57,37 @@ TEST_F(SubsampleTest, WithoutLeaveNoRowGoes) {
   SetCost(100);
   const PlanOutput out = MakePlan(in_);
   EXPECT_EQ(Changes(out), "B2 5 folds -> 1 fold; B2 20 epochs -> 1 epoch; ");
-  EXPECT_EQ(out.plan.rows, 1);
+  EXPECT_EQ(out.plan.row_share, 1);
 }
 
 TEST_F(SubsampleTest, ATwentiethOfTheRowsStays) {
   SetCost(100'000);
-  EXPECT_EQ(MakePlan(in_).plan.rows, 0.05);
+  EXPECT_EQ(MakePlan(in_).plan.row_share, 0.05);
 }
 
 TEST_F(SubsampleTest, AStepStays) {
   SetCost(1000);
   in_.cost.steps_per_epoch = 4;
   in_.folds[0].cost = in_.cost;
-  EXPECT_EQ(MakePlan(in_).plan.rows, 0.25);
+  EXPECT_EQ(MakePlan(in_).plan.row_share, 0.25);
   in_.cost.steps_per_epoch = 1;
-  EXPECT_EQ(MakePlan(in_).plan.rows, 1);
+  EXPECT_EQ(MakePlan(in_).plan.row_share, 1);
 }
 
 TEST_F(SubsampleTest, EvaluationIsNotShortened) {
   SetCost(50, 30);  // 16.9 s for rows
-  EXPECT_EQ(MakePlan(in_).plan.rows, 0.33);
+  EXPECT_EQ(MakePlan(in_).plan.row_share, 0.33);
 }
 
 // Timed steps mislead: only what would not fit at twice their speed either is cut.
 TEST_F(SubsampleTest, TimedStepsAloneCutRowsHalfAsMuch) {
   in_.confident = false;
   SetCost(60);  // one epoch fits then, and models keep what they need until more is known
-  EXPECT_EQ(MakePlan(in_).plan.rows, 1);
+  EXPECT_EQ(MakePlan(in_).plan.row_share, 1);
   SetCost(200);
   const PlanOutput out = MakePlan(in_);
   EXPECT_EQ(out.plan.epochs, 1);
-  EXPECT_EQ(out.plan.rows, 0.46);
+  EXPECT_EQ(out.plan.row_share, 0.46);
 }
 
 TEST_F(SubsampleTest, RowsThatWereSeenAreNotCut) {
@@ -114,7 +114,7 @@ TEST_F(SubsampleTest, LateAShorterEpochIsBetterThanAPartOfOne) {
   EXPECT_EQ(Changes(out), "B2 50 % of the rows -> 45 % of the rows; ");
   EXPECT_FALSE(out.stopping);
   in_.stopping = true;
-  EXPECT_EQ(MakePlan(in_).plan.rows, 0.5) << "it stops already";
+  EXPECT_EQ(MakePlan(in_).plan.row_share, 0.5) << "it stops already";
   in_.stopping = false;
   spec_.policy = Policy::kFixed;
   EXPECT_TRUE(MakePlan(in_).stopping) << "in any case, by that policy";
@@ -158,7 +158,7 @@ TEST_F(SubsampleTest, AFewRowsMoreAreNotWorthANewPlan) {
   in_.trigger = Trigger::kFacts;
   in_.now = At(5);
   const PlanOutput out = MakePlan(in_);
-  EXPECT_EQ(out.plan.rows, 0.44);
+  EXPECT_EQ(out.plan.row_share, 0.44);
   EXPECT_EQ(Changes(out), "");
 }
 
@@ -181,8 +181,8 @@ TEST_F(SubsampleTest, APreviewTellsTheShare) {
   assumptions.measured.step_s = 1;
   assumptions.measured.steps_per_epoch = 100;
   const Preview preview = PreviewPlan(spec_, assumptions, At(0));
-  EXPECT_LT(preview.plan.rows, 0.5);
-  EXPECT_NEAR(preview.device_s_p50, 100 * preview.plan.rows + 0.5, 0.01);
+  EXPECT_LT(preview.plan.row_share, 0.5);
+  EXPECT_NEAR(preview.device_s_p50, 100 * preview.plan.row_share + 0.5, 0.01);
   ASSERT_FALSE(preview.cuts.empty());
   EXPECT_EQ(preview.cuts.back().from, "100 % of the rows");
 }

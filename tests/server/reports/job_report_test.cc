@@ -63,7 +63,7 @@ TEST(JobReportTest, TheUsedShareIsOfTheWindowBeforeTheReserve) {
   job.deadline = At(45);
   job.plans.back().reserve = absl::Seconds(5);
   job.plans.back().parallel_folds = 3;
-  // Of 3 x 40 s: PREPARE 3 x 1 s, folds 20.5 s and 2 x 10.5 s.
+  // There were 3 x 40 s: PREPARE took 3 x 1 s, folds 20.5 s and 2 x 10.5 s.
   EXPECT_NEAR(*ReportOf(job, {}, At(30)).used_share, (3 + 20.5 + 21) / 120, 1e-9);
   job.attempts[1].ended_at = absl::InfiniteFuture();
   EXPECT_NEAR(*ReportOf(job, {}, At(30)).used_share, (3 + 38.5 + 21) / 120, 1e-9);

@@ -108,14 +108,14 @@ TEST(ChooseFoldsTest, MoreEpochsThanTheSourceHadAreTrained) {
 // Shortened epochs see only a part of the rows, so their number overstates the training.
 TEST(ChooseFoldsTest, AFoldOfShortenedEpochsIsGoneOnFromWhereThatIsAskedFor) {
   Task task = FoldOf(0, TaskState::kDone, 20, 20);
-  task.rows = 0.4;
+  task.row_share = 0.4;
   Spec wanted = Wanted(1, 20);
   EXPECT_TRUE(ChooseFolds({JobOf("a", {task})}, wanted).empty());
   wanted.from = "a";
   const auto folds = ChooseFolds({JobOf("a", {task})}, wanted);
   ASSERT_EQ(folds.size(), 1u);
   EXPECT_FALSE(folds[0].whole);
-  EXPECT_EQ(folds[0].rows, 0.4);
+  EXPECT_EQ(folds[0].row_share, 0.4);
 }
 
 TEST(ChooseFoldsTest, AFoldWithoutPredictionsOrCheckpointIsOfNoUse) {

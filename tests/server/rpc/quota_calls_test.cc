@@ -172,7 +172,7 @@ TEST_F(QuotaCallsTest, WhatIsRemovedIsGone) {
   EXPECT_THAT(again.error_message(), HasSubstr("ann has no quota"));
 }
 
-// What was used before there was a quota counts in it.
+// Time that was used before there was a quota counts in it.
 TEST_F(QuotaCallsTest, EarlierUseWithinThePeriodCounts) {
   const absl::Time now = house_.loop().Now();
   v1::Job job = house_.Get(house_.Submit(house_.GoodSpec()));

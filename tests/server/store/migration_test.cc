@@ -181,8 +181,8 @@ TEST_F(MigrationTest, NewFieldsHaveWhatIsTrueOfOldJobs) {
   EXPECT_FALSE(job.spec.subsample);
   EXPECT_EQ(job.spec.speed_key, "");
   EXPECT_FALSE(job.quota_reached);
-  EXPECT_EQ(job.plans[0].rows, 1);
-  EXPECT_EQ(job.tasks[1].rows, 1);
+  EXPECT_EQ(job.plans[0].row_share, 1);
+  EXPECT_EQ(job.tasks[1].row_share, 1);
   EXPECT_EQ(job.tasks[1].retry_batch, 0);
   EXPECT_FALSE(job.tasks[1].reused);
   EXPECT_EQ(job.decisions[0].effect, "");
@@ -199,7 +199,7 @@ TEST_F(MigrationTest, ARunningJobGoesOn) {
   EXPECT_EQ(job.attempts[1].ended_at, absl::InfiniteFuture());
   // The Job can be written by today's rules.
   ++job.version;
-  job.tasks[1].rows = 0.5;
+  job.tasks[1].row_share = 0.5;
   job.tasks[1].retry_batch = 16;
   Plan& plan = job.plans.emplace_back();
   plan.revision = 1;
@@ -208,7 +208,7 @@ TEST_F(MigrationTest, ARunningJobGoesOn) {
   plan.epochs = 12;
   plan.reserve = absl::Seconds(8);
   plan.at = absl::FromUnixSeconds(1);
-  plan.rows = 0.5;
+  plan.row_share = 0.5;
   job.tasks.push_back(job.tasks[1]);
   job.tasks.back().trial = 2;
   job.tasks.back().seed = 1;

@@ -22,7 +22,7 @@ class FakeCoordinator final : public v1::WorkerService::Service {
   ~FakeCoordinator() override { Stop(); }
 
   void Start();
-  // As if killed: the stream breaks.
+  // Breaks the stream, as a kill does.
   void Stop();
 
   // Whether facts are acknowledged as they come (default).

@@ -50,7 +50,7 @@ TEST(FoldRowsTest, AFoldWithoutRowsIsRefused) {
 
 TEST(BalancedClassWeightsTest, ClassesOfTheGivenRowsWeighAlike) {
   const std::vector<int32_t> classes = {0, 0, 0, 1, 2, 2};
-  // Of rows 0, 1, 2, 3: three of class 0, one of class 1, none of class 2.
+  // The rows 0 to 3 have three of class 0, one of class 1 and none of class 2.
   const std::vector<float> weights = BalancedClassWeights(classes, {0, 1, 2, 3}, 3);
   ASSERT_EQ(weights.size(), 3u);
   EXPECT_FLOAT_EQ(weights[0], 4.0f / 9);

@@ -56,7 +56,7 @@ TEST_P(TransportTest, CollectivesDoAsTheyPromise) {
   });
 }
 
-// As in a learner, two backward passes are accumulated and the second one ends the step.
+// Two backward passes are accumulated and the second one ends the step, as in a learner.
 TEST_P(TransportTest, GradientsBecomeTheMeanOverTheRanks) {
   OnRanks(2, GetParam(), [](Group& group) {
     std::vector<at::Tensor> parameters{at::ones({3, 2}), at::ones({5})};

@@ -1,5 +1,5 @@
-// Whatever a line holds, decoding ends with a message or an error, and what was
-// decoded encodes to a line that decodes again to the same text.
+// Decoding any line ends with a message or an error, and a decoded message encodes to a line that
+// decodes again to the same text.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

@@ -66,7 +66,19 @@ constexpr char kLightgbm[] = R"({"model":{"lightgbm":{"learning_rate":0.1,"num_l
 constexpr char kXgboost[] = R"({"model":{"xgboost":{"learning_rate":0.1,"max_depth":4}}})";
 constexpr int kRounds = 40;
 
-// What a script does with the same settings, call by call.
+// Trains by the library as the product does, and compares with the answers of `bare`.
+template <class Answers>
+void ExpectSameAnswers(const char* settings, Answers (*bare)(const BoosterData&)) {
+  const Fixture f = Load(settings);
+  const std::vector<float> ours = Validated(*Trained(f, kRounds));
+  const Answers theirs = bare(f.fold.DataOf(f.spec));
+  ASSERT_EQ(ours.size(), theirs.size());
+  for (size_t i = 0; i < ours.size(); ++i) {
+    ASSERT_FLOAT_EQ(ours[i], static_cast<float>(theirs[i])) << i;
+  }
+}
+
+// Does what a script does with the same settings, call by call.
 std::vector<double> BareLightgbm(const BoosterData& data) {
   const LightgbmApi& api = **LoadLightgbm();
   const char* const parameters =
@@ -102,11 +114,7 @@ std::vector<double> BareLightgbm(const BoosterData& data) {
 }
 
 TEST(BoosterTest, LightgbmAnswersAsTheSameCallsInABareLoop) {
-  const Fixture f = Load(kLightgbm);
-  const std::vector<float> ours = Validated(*Trained(f, kRounds));
-  const std::vector<double> bare = BareLightgbm(f.fold.DataOf(f.spec));
-  ASSERT_EQ(ours.size(), bare.size());
-  for (size_t i = 0; i < bare.size(); ++i) ASSERT_FLOAT_EQ(ours[i], static_cast<float>(bare[i]));
+  ExpectSameAnswers(kLightgbm, BareLightgbm);
 }
 
 std::vector<float> BareXgboost(const BoosterData& data) {
@@ -162,11 +170,7 @@ std::vector<float> BareXgboost(const BoosterData& data) {
 }
 
 TEST(BoosterTest, XgboostAnswersAsTheSameCallsInABareLoop) {
-  const Fixture f = Load(kXgboost);
-  const std::vector<float> ours = Validated(*Trained(f, kRounds));
-  const std::vector<float> bare = BareXgboost(f.fold.DataOf(f.spec));
-  ASSERT_EQ(ours.size(), bare.size());
-  for (size_t i = 0; i < bare.size(); ++i) ASSERT_FLOAT_EQ(ours[i], bare[i]);
+  ExpectSameAnswers(kXgboost, BareXgboost);
 }
 
 class EachLibraryTest : public testing::TestWithParam<const char*> {

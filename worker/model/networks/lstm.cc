@@ -19,7 +19,7 @@ class Lstm final : public Model {
  public:
   Lstm(const plain::LstmSpec& spec, const ModelShape& shape, Parameters& parameters)
       : columns_(shape, parameters), hidden_(spec.hidden), dropout_(spec.dropout) {
-    // As torch.nn.LSTM starts.
+    // torch.nn.LSTM starts with the same distribution.
     const Initial initial{Initial::Kind::kUniform, 1.0 / std::sqrt(static_cast<double>(hidden_)),
                           -1};
     int64_t in = columns_.width();
