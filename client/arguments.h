@@ -57,6 +57,8 @@ struct Arguments {
   std::vector<std::string> words;  // "set", "local", "45h", "per", "7d"
   bool add = false;
 
+  bool dry_run = false;  // gc
+
   std::string states;    // list: "RUNNING,QUEUED"
   std::string metrics;   // metrics: "train_loss,val_metric"
   std::string artifact;  // fetch

@@ -59,6 +59,10 @@ constexpr Verb kVerbs[] = {
     {"resume", "Continue a paused Job", RunResume, true},
     {"update", "Change a live Job's time, priority or labels", RunUpdate, true},
     {"cancel", "Stop a Job; predictions made so far stay", RunCancel, true},
+    {"delete", "Delete a Job that is over, with its files and records", RunDelete, true},
+    {"pin", "Keep a Job: retention does not delete it", RunPin, true},
+    {"unpin", "Let retention delete a Job again", RunUnpin, true},
+    {"gc", "Delete now what retention lets go; --dry-run lists it", RunGc, false},
     {"fetch", "Copy a file of a Job: predictions.csv, manifest.json or report.json", RunFetch,
      true},
     {"workers", "List the Workers and what their slots do", RunWorkers, false},
@@ -163,6 +167,8 @@ void AddVerbOptions(const std::string& name, CLI::App& verb, Raw& raw) {
   } else if (name == "quota") {
     verb.add_option("WORDS", arguments.words, "list [WHO] | set WHO 45h per 7d | remove WHO");
     verb.add_flag("--add", arguments.add, "Accept an owner that has no Job and no quota yet");
+  } else if (name == "gc") {
+    verb.add_flag("--dry-run", arguments.dry_run, "Delete nothing");
   } else if (name == "fetch") {
     AddOption(verb, "--name", arguments.artifact, "The file to copy (default: predictions.csv)");
     AddOption(verb, "-O,--to", arguments.to,

@@ -214,6 +214,9 @@ std::string JobSummary(const v1::Job& job, absl::Time now, bool color) {
   for (const std::string& warning : job.warnings()) {
     AddLine(text, "warning", Printable(warning, 400));
   }
+  if (job.files_missing()) {
+    AddLine(text, "files", "gone: somebody has removed the folder of the results");
+  }
   if (job.has_predictions()) {
     AddLine(text, "prediction",
             absl::StrCat(Printable(job.predictions().path(), 4096), " (", job.predictions().rows(),
@@ -288,6 +291,7 @@ std::string JobReport(const v1::Job& job, absl::Time now, bool color) {
                 plan.has_estimate() ? ", estimate " + ShortDuration(plan.estimate()) : ""));
   }
   AddLine(text, "results", Printable(job.results_dir(), 4096));
+  if (job.pinned()) AddLine(text, "pinned", "retention does not delete it");
   if (HasTrials(job)) {
     absl::StrAppend(&text, "\n", LeaderBoard(job, absl::ToDoubleSeconds(now - absl::UnixEpoch())));
   }
@@ -306,7 +310,8 @@ std::string JobTable(const v1::ListJobsReply& jobs, absl::Time now) {
                          : "",
                job.has_deadline() ? ClockText(job.deadline(), now) : "",
                ClockText(job.accepted_at(), now),
-               job.end_reason() != 0       ? Word(job.end_reason())
+               job.files_missing()         ? Word(job.end_reason()) + ", files gone"
+               : job.end_reason() != 0     ? Word(job.end_reason())
                : job.pending_reason() != 0 ? "waits for " + Word(job.pending_reason())
                                            : ""});
   }

@@ -253,6 +253,22 @@ absl::StatusOr<v1::Job> TrainingClient::CancelJob(const std::string& id) {
   return Call<v1::CancelJobRequest, v1::Job>(&Stub::CancelJob, request);
 }
 
+absl::StatusOr<v1::DeleteJobReply> TrainingClient::DeleteJob(const std::string& id_or_name) {
+  v1::DeleteJobRequest request;
+  request.set_id(id_or_name);
+  return Call<v1::DeleteJobRequest, v1::DeleteJobReply>(&Stub::DeleteJob, request);
+}
+
+absl::StatusOr<v1::Job> TrainingClient::PinJob(const v1::PinJobRequest& request) {
+  return Call<v1::PinJobRequest, v1::Job>(&Stub::PinJob, request);
+}
+
+absl::StatusOr<v1::CollectGarbageReply> TrainingClient::CollectGarbage(bool dry_run) {
+  v1::CollectGarbageRequest request;
+  request.set_dry_run(dry_run);
+  return Call<v1::CollectGarbageRequest, v1::CollectGarbageReply>(&Stub::CollectGarbage, request);
+}
+
 absl::StatusOr<v1::ListQuotasReply> TrainingClient::ListQuotas(
     const v1::ListQuotasRequest& request) {
   return Call<v1::ListQuotasRequest, v1::ListQuotasReply>(&Stub::ListQuotas, request);

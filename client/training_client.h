@@ -64,6 +64,9 @@ class TrainingClient {
   absl::StatusOr<v1::Job> ResumeJob(const std::string& id);
   absl::StatusOr<v1::Job> UpdateJob(const v1::UpdateJobRequest& request);
   absl::StatusOr<v1::Job> CancelJob(const std::string& id);
+  absl::StatusOr<v1::DeleteJobReply> DeleteJob(const std::string& id_or_name);
+  absl::StatusOr<v1::Job> PinJob(const v1::PinJobRequest& request);
+  absl::StatusOr<v1::CollectGarbageReply> CollectGarbage(bool dry_run);
   absl::StatusOr<v1::ListWorkersReply> ListWorkers();
   absl::StatusOr<v1::ListQuotasReply> ListQuotas(const v1::ListQuotasRequest& request);
   absl::StatusOr<v1::QuotaState> SetQuota(const v1::SetQuotaRequest& request);

@@ -2,7 +2,9 @@
 
 #include <absl/algorithm/container.h>
 #include <absl/strings/ascii.h>
+#include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/strip.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -14,6 +16,7 @@
 #include <utility>
 
 #include "common/base/durable_file.h"
+#include "common/base/duration.h"
 #include "common/base/host_port.h"
 #include "common/base/quota_text.h"
 #include "common/base/status_macros.h"
@@ -82,8 +85,60 @@ absl::StatusOr<Quota> ReadQuota(const std::string& text) {
   return quota;
 }
 
+// The limits of retention as they stand on the command line.
+struct KeepTexts {
+  std::string jobs_for = "never";
+  std::string metrics_for = "30d";
+  std::string cache_for = "30d";
+  std::string disk = "25%";
+};
+
+// Reads a duration, or "never" for no limit.
+absl::Status ReadKeepFor(const char* flag, const std::string& text, absl::Duration* into) {
+  if (text == "never") {
+    *into = absl::InfiniteDuration();
+    return absl::OkStatus();
+  }
+  const auto read = DurationFromText(text);
+  if (!read.ok())
+    return absl::InvalidArgumentError(absl::StrCat(flag, " ", read.status().message()));
+  *into = *read;
+  return absl::OkStatus();
+}
+
+// Reads "25%" of the file system, or a number of GiB.
+absl::Status ReadKeepDisk(const std::string& text, Config* config) {
+  absl::string_view number = text;
+  double value = 0;
+  const bool share = absl::ConsumeSuffix(&number, "%");
+  if ((!share && !absl::ConsumeSuffix(&number, "GiB")) || !absl::SimpleAtod(number, &value) ||
+      !(value > 0) || value > (share ? 100 : 1e6)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--keep-disk '", text,
+                     "' is neither a share of the disk, like 25%, nor a "
+                     "size, like 50GiB"));
+  }
+  if (share) {
+    config->disk_share = value / 100;
+  } else {
+    config->retention.bytes = static_cast<int64_t>(value * (int64_t{1} << 30));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadKeep(const KeepTexts& keep, Config* config) {
+  RetentionLimits& limits = config->retention;
+  RETURN_IF_ERROR(ReadKeepFor("--keep-jobs-for", keep.jobs_for, &limits.job_age));
+  RETURN_IF_ERROR(ReadKeepFor("--keep-metrics-for", keep.metrics_for, &limits.history_age));
+  RETURN_IF_ERROR(ReadKeepFor("--keep-cache-for", keep.cache_for, &limits.cache_age));
+  return ReadKeepDisk(keep.disk, config);
+}
+
 ParsedFlags Complete(Config config, const std::string& level,
-                     const std::vector<std::string>& quotas) {
+                     const std::vector<std::string>& quotas, const KeepTexts& keep) {
+  if (const absl::Status read = ReadKeep(keep, &config); !read.ok()) {
+    return Wrong(std::string(read.message()));
+  }
   for (const std::string& text : quotas) {
     auto quota = ReadQuota(text);
     if (!quota.ok()) return Wrong(absl::StrCat("--quota ", quota.status().message()));
@@ -128,6 +183,7 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   Config config;
   std::string level = "info";
   std::vector<std::string> quotas, scripts;
+  KeepTexts keep;
   CLI::App app("traind - trains models and has a prediction before the deadline");
   app.add_flag("--standalone", config.standalone,
                "run a Worker on this machine, too; no other service is needed");
@@ -152,6 +208,23 @@ ParsedFlags ParseFlags(int argc, char** argv) {
                  "SHA-256 of a TorchScript module that Jobs may train (model.script), or 'any'; "
                  "may be repeated; without it no module runs")
       ->allow_extra_args(false);
+  app.add_option("--keep-jobs", config.retention.jobs,
+                 "how many Jobs that are over are kept; pinned ones count, too")
+      ->check(CLI::Range(int64_t{0}, kNoLimit))
+      ->capture_default_str();
+  app.add_option("--keep-jobs-for", keep.jobs_for,
+                 "how long a Job is kept after its end: 90d; never: no limit")
+      ->capture_default_str();
+  app.add_option("--keep-metrics-for", keep.metrics_for,
+                 "how long metrics and events of a Job are kept after its end")
+      ->capture_default_str();
+  app.add_option("--keep-cache-for", keep.cache_for,
+                 "how long data that were read are kept after their last use")
+      ->capture_default_str();
+  app.add_option("--keep-disk", keep.disk,
+                 "what the state folder may take: a share of its disk, 25%, or a size, 50GiB; "
+                 "beyond it caches go, then the Jobs that ended first")
+      ->capture_default_str();
   app.add_option("--log-level", level, "info, warning or error")
       ->check(CLI::IsMember({"info", "warning", "error"}))
       ->capture_default_str();
@@ -175,7 +248,7 @@ ParsedFlags ParseFlags(int argc, char** argv) {
     }
     config.scripts.insert(script);
   }
-  return Complete(std::move(config), level, quotas);
+  return Complete(std::move(config), level, quotas, keep);
 }
 
 }  // namespace traind

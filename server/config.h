@@ -10,6 +10,7 @@
 
 #include "common/base/log.h"
 #include "server/domain/quota.h"
+#include "server/retention/retention_plan.h"
 
 namespace traind {
 
@@ -30,6 +31,8 @@ struct Config {
   bool insecure = false;
   std::vector<Quota> quotas;      // replace quotas of the same owners and labels
   std::set<std::string> scripts;  // SHA-256 of users' models that may run, or "any"
+  RetentionLimits retention;      // bytes: kNoLimit where disk_share counts
+  double disk_share = 0.25;       // of its file system, that the state folder may take
   LogLevel log_level = LogLevel::kInfo;
 };
 

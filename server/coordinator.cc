@@ -69,13 +69,21 @@ absl::Status Coordinator::Load(const Config& config) {
       [this](const std::string& job, AckCommand ack) {
         loop_->AdoptPrediction(job, std::move(ack));
       });
+  CollectorOptions retention;
+  retention.state_dir = config.state_dir;
+  retention.shared = !config.standalone;
+  retention.limits = config.retention;
+  retention.log = kWorkerLogFile;
+  retention.disk_share = config.disk_share;
+  collector_ = std::make_unique<Collector>(retention, loop_.get(), store_.get());
   service_ = std::make_unique<TrainingService>(config.state_dir, loop_.get(), store_.get(),
-                                               intake_.get(), gateway_.get());
+                                               intake_.get(), gateway_.get(), collector_.get());
   return absl::OkStatus();
 }
 
 absl::Status Coordinator::Listen(const Config& config) {
   loop_->Start(gateway_.get());
+  collector_->Start();
   std::vector<grpc::Service*> services = {service_.get()};
   if (!config.standalone) services.push_back(gateway_.get());
   ASSIGN_OR_RETURN(server_, GrpcServer::Listen(config.listen, services,
@@ -110,10 +118,12 @@ void Coordinator::Stop(absl::Duration grace) {
   loop_->views().Close();  // ends watchers' streams
   if (server_ != nullptr) server_->Stop(kServerGrace);
   if (worker_server_ != nullptr) worker_server_->Stop(kServerGrace);
+  collector_->Stop();
   loop_->Stop();
   server_.reset();
   worker_server_.reset();
   service_.reset();
+  collector_.reset();
   gateway_.reset();
   loop_.reset();
   store_.reset();

@@ -113,7 +113,7 @@ void WorkerSupervisor::StopWatching() {
 }
 
 absl::Status WorkerSupervisor::Spawn() {
-  const std::string log = absl::StrCat(options_.state_dir, "/worker.log");
+  const std::string log = absl::StrCat(options_.state_dir, "/", kWorkerLogFile);
   std::vector<std::string> args = {
       options_.binary, "--standalone",
       "--state",       options_.state_dir,

@@ -35,6 +35,9 @@ class FileLock {
   int fd_ = -1;
 };
 
+// The standalone Worker appends its log to this file of the state folder.
+inline constexpr char kWorkerLogFile[] = "worker.log";
+
 struct WorkerProcessOptions {
   std::string binary;     // absolute
   std::string state_dir;  // absolute; its worker.lock tells whether a Worker lives

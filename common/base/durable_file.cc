@@ -28,16 +28,6 @@ std::string ParentDir(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-absl::Status SyncDir(const std::string& dir) {
-  const int fd = open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("cannot open folder ", dir));
-  const int result = fsync(fd);
-  const int error = errno;
-  close(fd);
-  if (result != 0) return ErrnoStatus(error, absl::StrCat("cannot sync folder ", dir));
-  return absl::OkStatus();
-}
-
 absl::Status WriteAll(int fd, absl::string_view bytes, const std::string& path) {
   while (!bytes.empty()) {
     const ssize_t n = write(fd, bytes.data(), bytes.size());
@@ -54,7 +44,7 @@ absl::Status WriteAll(int fd, absl::string_view bytes, const std::string& path) 
 absl::StatusOr<int> CreateBeside(const std::string& path, std::string& name) {
   static std::atomic<uint64_t> counter{0};
   for (int tries = 0; tries < 1000; ++tries) {
-    name = absl::StrCat(path, ".tmp-", getpid(), "-", counter.fetch_add(1));
+    name = absl::StrCat(path, kTemporaryMark, getpid(), "-", counter.fetch_add(1));
     const int fd = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0) return fd;
     // A killed process that had our process number may have left a file behind.
@@ -150,6 +140,16 @@ absl::StatusOr<std::unique_ptr<DurableWriter>> DurableWriter::Create(const std::
   std::string temporary;
   ASSIGN_OR_RETURN(const int fd, CreateBeside(path, temporary));
   return std::make_unique<WriterOfParts>(path, std::move(temporary), fd);
+}
+
+absl::Status SyncDir(const std::string& dir) {
+  const int fd = open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("cannot open folder ", dir));
+  const int result = fsync(fd);
+  const int error = errno;
+  close(fd);
+  if (result != 0) return ErrnoStatus(error, absl::StrCat("cannot sync folder ", dir));
+  return absl::OkStatus();
 }
 
 absl::Status ErrnoStatus(int error, absl::string_view context) {

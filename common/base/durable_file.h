@@ -19,6 +19,13 @@ absl::Status WriteFileDurably(const std::string& path, absl::string_view bytes);
 // Writes the parts one after the other.
 absl::Status WriteFileDurably(const std::string& path, absl::Span<const absl::string_view> parts);
 
+// The names of temporary files are those of the files plus this, the writer's process, '-' and a
+// number. A killed writer leaves them behind.
+inline constexpr char kTemporaryMark[] = ".tmp-";
+
+// Syncs a folder, so that the names in it outlive a power cut.
+absl::Status SyncDir(const std::string& dir);
+
 // Renames from to to and syncs to's folder. REQUIRES: the bytes of from are synced.
 absl::Status RenameDurably(const std::string& from, const std::string& to);
 

@@ -108,6 +108,7 @@ void ControlCore::Impl::AddEntry(std::shared_ptr<Job> job) {
   entry.shape = {job->spec.slots, job->spec.device};
   entry.pace.epochs_s.resize(job->tasks.size());
   if (!job->request_id.empty()) requests_[{job->owner, job->request_id}] = &entry;
+  CountSources(*job, 1);
   entry.draft = std::move(job);
   jobs_.emplace(entry.draft->id, std::move(owned));
   Touch(entry);
@@ -125,6 +126,7 @@ void ControlCore::Impl::Remove(JobEntry& entry) {
     ended_[key] = entry.job;
     ended_order_.emplace_back(now_, key);
   }
+  CountSources(job, -1);
   const std::string id = job.id;
   jobs_.erase(id);
 }
@@ -416,6 +418,7 @@ void ControlCore::Impl::CloseTurn() {
     if (IsTerminal(entry->job->state)) Remove(*entry);
   }
   ForgetEnded();
+  ForgetDeleted();
   touched_.clear();
   start_owners_.clear();
   reply_owners_.clear();

@@ -3,10 +3,12 @@
 // (Submit, Finish, Cancel), dispatch.cc (starting), facts.cc (what Workers say),
 // reuse.cc (folds of earlier Jobs), attempts.cc (endings and retries), planning.cc (the
 // clock), extra_seeds.cc (models of a fold besides its first), quotas.cc, finalization.cc (the
-// Prediction), inference.cc (Jobs that predict with another one's models), workers.cc.
+// Prediction), inference.cc (Jobs that predict with another one's models), retention.cc,
+// workers.cc.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
 #include <absl/time/time.h>
 
 #include <cstdint>
@@ -211,6 +213,17 @@ class ControlCore::Impl {
   PendingReason WhyPending(const JobEntry& entry, int position) const;
   int CoarsePosition(const JobEntry& entry) const;
 
+  // ---- retention.cc ----
+  void Handle(Pin& event);
+  void Handle(DeleteJob& event);
+  void Handle(PurgeJob& event);
+  void Handle(ForgetHistory& event);
+  absl::Status CheckDeletion(const DeleteJob& event) const;
+  // NotFound: the Job is to use one that was deleted since its Submit was checked.
+  absl::Status CheckSources(const Job& job) const;
+  void CountSources(const Job& job, int change);
+  void ForgetDeleted();
+
   // ---- starting: dispatch.cc ----
   void Dispatch();
   void DispatchPrepares();
@@ -398,6 +411,9 @@ class ControlCore::Impl {
   // Of Jobs that have ended: the shell may have asked the store just before.
   absl::flat_hash_map<RequestKey, std::shared_ptr<const Job>> ended_;
   std::deque<std::pair<absl::Time, RequestKey>> ended_order_;
+  absl::flat_hash_map<std::string, int> sources_;  // Jobs that others use, which are not over
+  absl::flat_hash_set<std::string> deleted_;       // a while ago at most
+  std::deque<std::pair<absl::Time, std::string>> deleted_order_;
   std::map<int64_t, LiveAttempt> attempts_;
   std::set<std::pair<absl::Time, int64_t>> missing_;  // by LiveAttempt::missing_by
   std::map<std::string, WorkerState> workers_;

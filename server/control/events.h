@@ -75,6 +75,28 @@ struct ListQuotas {
   CallId call = 0;
 };
 
+// Retention does not delete a pinned Job; the user still may.
+struct Pin {
+  CallId call = 0;
+  std::string job;
+  bool pinned = true;
+};
+// From now on the Job, which is over, exists only to be deleted. attempts: all that it has had.
+struct DeleteJob {
+  CallId call = 0;
+  std::string job;
+  std::vector<int64_t> attempts;
+};
+// Some of the rows of a Job go; see Mutations::purges and Mutations::forgotten.
+struct PurgeJob {
+  CallId call = 0;
+  std::string job;
+};
+struct ForgetHistory {
+  CallId call = 0;
+  std::string job;
+};
+
 // A Worker's stream. `session` grows with every stream that is opened, so that the
 // end of an old stream does not hide a new one.
 struct WorkerAttached {
@@ -127,9 +149,10 @@ struct Reused {
 // SIGTERM: stop everything, keep what there is, end.
 struct ShutdownRequested {};
 
-using Event = std::variant<Submit, Finish, Cancel, Pause, Resume, Update, SetQuota, RemoveQuota,
-                           ListQuotas, WorkerAttached, WorkerHeartbeat, WorkerDetached, WorkerDied,
-                           WorkerFact, Published, Reused, ShutdownRequested>;
+using Event =
+    std::variant<Submit, Finish, Cancel, Pause, Resume, Update, SetQuota, RemoveQuota, ListQuotas,
+                 Pin, DeleteJob, PurgeJob, ForgetHistory, WorkerAttached, WorkerHeartbeat,
+                 WorkerDetached, WorkerDied, WorkerFact, Published, Reused, ShutdownRequested>;
 
 // ---- out --------------------------------------------------------------------
 

@@ -26,7 +26,8 @@ bool ControlCore::Impl::AnswerKnownRequest(const Submit& event) {
   if (const auto it = requests_.find(key); it != requests_.end()) {
     entry = it->second;
     existing = &entry->view();
-  } else if (const auto old = ended_.find(key); old != ended_.end()) {
+  } else if (const auto old = ended_.find(key);
+             old != ended_.end() && !deleted_.contains(old->second->id)) {
     ended = old->second;
     existing = ended.get();
   } else {
@@ -62,6 +63,9 @@ void ControlCore::Impl::Handle(Submit& event) {
         absl::InvalidArgumentError(absl::StrCat("budget.deadline: ", absl::FormatTime(deadline),
                                                 " is past; it is ", absl::FormatTime(now_))),
         nullptr);
+  }
+  if (const absl::Status sources = CheckSources(job); !sources.ok()) {
+    return Answer(event.call, sources, nullptr);
   }
   // Quotas are of slots; who trains nothing takes none.
   if (const absl::Status quota = TrainsNothing(job) ? absl::OkStatus() : CheckQuotasOf(job);

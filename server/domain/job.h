@@ -238,6 +238,7 @@ struct Job {
   bool finish_requested = false;
   bool cancel_requested = false;
   bool quota_reached = false;  // its folds were stopped because nothing is left of one
+  bool pinned = false;         // retention does not delete it
   TableInfo table;
   std::string floor_model;  // empty: no floor yet
   std::optional<double> floor_score;

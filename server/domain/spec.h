@@ -70,6 +70,7 @@ struct Spec {
   std::string speed_key;
   bool cache_read = false;  // takes over what others have trained
   std::string from;         // the Job that it goes on from; empty: none
+  std::string models_from;  // the Job whose models predict or serve; empty: it trains its own
 };
 
 // The epochs that the spec asks for in each fold of a trial.

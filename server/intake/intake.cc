@@ -441,6 +441,7 @@ absl::StatusOr<CheckedSpec> Intake::CheckInference(const v1::JobSpec& spec, cons
     }
   }
   checked.spec = ToDomain(resolved);
+  checked.spec.models_from = source.id;
   checked.spec.metric = source.spec.metric;
   checked.spec.higher_is_better = source.spec.higher_is_better;
   checked.spec.folds = 0;

@@ -144,6 +144,22 @@ void ControlLoop::RemoveQuota(QuotaSubject subject, Answer answer) {
 
 void ControlLoop::ListQuotas(Answer answer) { PostCall(traind::ListQuotas{}, std::move(answer)); }
 
+void ControlLoop::Pin(const std::string& job, bool pinned, Answer answer) {
+  PostCall(traind::Pin{0, job, pinned}, std::move(answer));
+}
+
+void ControlLoop::Delete(const std::string& job, std::vector<int64_t> attempts, Answer answer) {
+  PostCall(DeleteJob{0, job, std::move(attempts)}, std::move(answer));
+}
+
+void ControlLoop::Purge(const std::string& job, Answer answer) {
+  PostCall(PurgeJob{0, job}, std::move(answer));
+}
+
+void ControlLoop::ForgetHistory(const std::string& job, Answer answer) {
+  PostCall(traind::ForgetHistory{0, job}, std::move(answer));
+}
+
 template <typename Call>
 void ControlLoop::PostCall(Call event, Answer answer) {
   {
@@ -274,6 +290,8 @@ absl::Time ControlLoop::RunOnce(std::vector<Event> events, std::vector<AckComman
 
 void ControlLoop::Act(Turn turn, absl::Time now) {
   views_.Update(turn.changed);
+  for (const auto& deletion : turn.mutations.deletions) views_.Remove(deletion.job);
+  for (const auto& [job, pinned] : turn.mutations.pins) views_.Remove(job);
   for (const AckCommand& ack : turn.acks) gateway_->Send(ack);
   for (const StopCommand& stop : turn.stops) gateway_->Send(stop);
   for (const StartCommand& start : turn.starts) gateway_->Send(start, now);

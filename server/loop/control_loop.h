@@ -83,6 +83,10 @@ class ControlLoop {
   void SetQuota(traind::SetQuota event, Answer answer);
   void RemoveQuota(QuotaSubject subject, Answer answer);
   void ListQuotas(Answer answer);
+  void Pin(const std::string& job, bool pinned, Answer answer);
+  void Delete(const std::string& job, std::vector<int64_t> attempts, Answer answer);
+  void Purge(const std::string& job, Answer answer);
+  void ForgetHistory(const std::string& job, Answer answer);
   void Post(Event event);
   // Records that a Worker published by itself: reads the standing Prediction from disk, and sends
   // `ack` once it is stored.

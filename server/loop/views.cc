@@ -1,5 +1,7 @@
 #include "server/loop/views.h"
 
+#include <algorithm>
+
 namespace traind {
 
 void JobViews::Update(const std::vector<std::shared_ptr<const Job>>& jobs) {
@@ -15,6 +17,12 @@ void JobViews::Update(const std::vector<std::shared_ptr<const Job>>& jobs) {
     for (size_t i = 0; i < drop; ++i) views_.erase(terminal_[i]);
     terminal_.erase(terminal_.begin(), terminal_.begin() + drop);
   }
+}
+
+void JobViews::Remove(const std::string& id) {
+  absl::MutexLock lock(&mutex_);
+  views_.erase(id);
+  terminal_.erase(std::remove(terminal_.begin(), terminal_.end(), id), terminal_.end());
 }
 
 JobViews::View JobViews::Find(const std::string& id) const {

@@ -28,6 +28,8 @@ class JobViews {
   };
 
   void Update(const std::vector<std::shared_ptr<const Job>>& jobs) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Forgets a terminal Job whose snapshot is no longer right; the store has it.
+  void Remove(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns a null job if the Job is neither active nor recently terminal.
   View Find(const std::string& id) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns all active Jobs.

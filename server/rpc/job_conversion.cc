@@ -6,7 +6,6 @@
 #include <set>
 
 #include "common/base/job_layout.h"
-#include "common/spec/spec_rules.h"
 #include "server/domain/names.h"
 
 namespace traind {
@@ -233,12 +232,6 @@ v1::MetricPoint ToProto(int64_t sequence, const MetricPoint& point) {
   return to;
 }
 
-std::string ModelsFrom(const Job& job) {
-  const auto spec = SpecFromJson(job.spec_json);
-  if (!spec.ok()) return "";
-  return spec->has_serve() ? spec->serve().from() : spec->predict().from();
-}
-
 v1::Job ToProto(const Job& job, const JobContext& context) {
   v1::Job to;
   to.set_id(job.id);
@@ -276,7 +269,8 @@ v1::Job ToProto(const Job& job, const JobContext& context) {
   }
   to.set_from(job.spec.from);
   to.set_results_dir(absl::StrCat(context.state_dir, "/", JobDir(job.id)));
-  if (!job.tasks.empty() && UsesModels(job.tasks[0].kind)) to.set_models_from(ModelsFrom(job));
+  to.set_models_from(job.spec.models_from);
+  to.set_pinned(job.pinned);
   return to;
 }
 

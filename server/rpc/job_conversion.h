@@ -23,8 +23,6 @@ struct JobContext {
 
 v1::Job ToProto(const Job& job, const JobContext& context);
 v1::Report ToProto(const JobReport& report);
-// Returns the id of the Job whose models a Job predicts or serves with.
-std::string ModelsFrom(const Job& job);
 v1::Plan ToProto(const Plan& plan);
 v1::Decision ToProto(const Decision& decision);
 v1::QuotaState ToProto(const QuotaState& state);

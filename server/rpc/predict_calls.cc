@@ -120,7 +120,7 @@ absl::StatusOr<std::shared_ptr<const Job>> TrainingService::FindServer(const Job
   // One that a traind before this one has started.
   for (const auto& job : loop_->views().Active()) {
     if (job->tasks.empty() || job->tasks[0].kind != TaskKind::kServe) continue;
-    if (IsTerminal(job->state) || ModelsFrom(*job) != source.id) continue;
+    if (IsTerminal(job->state) || job->spec.models_from != source.id) continue;
     servers_[source.id] = job->id;
     return job;
   }

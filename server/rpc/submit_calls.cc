@@ -51,6 +51,9 @@ absl::StatusOr<v1::JobSpec> TrainingService::WithSource(const v1::JobSpec& spec)
     return absl::FailedPreconditionError(
         absl::StrCat("from: job ", (*source)->id, " is not over; `update` gives it more time"));
   }
+  if (const absl::Status files = CheckFilesOf(**source); !files.ok()) {
+    return absl::Status(files.code(), absl::StrCat("from: ", files.message()));
+  }
   ASSIGN_OR_RETURN(const v1::JobSpec base, SpecFromJson((*source)->spec_json));
   v1::JobSpec merged = GoOnFrom(base, spec);
   merged.set_from((*source)->id);
@@ -73,6 +76,7 @@ absl::StatusOr<CheckedSpec> TrainingService::CheckKind(const v1::JobSpec& spec,
     return absl::Status(source.status().code(), absl::StrCat(predicts ? "predict" : "serve",
                                                              ".from: ", source.status().message()));
   }
+  RETURN_IF_ERROR(CheckFilesOf(**source));
   std::optional<PublishedPrediction> standing;
   if (auto read = ReadStandingPrediction(state_dir_, (*source)->id); read.ok()) {
     standing = *std::move(read);
@@ -81,6 +85,13 @@ absl::StatusOr<CheckedSpec> TrainingService::CheckKind(const v1::JobSpec& spec,
   const bool floor_is_kept = std::filesystem::exists(
       absl::StrCat(state_dir_, "/", FloorDir((*source)->id), "/", kFloorModelFile), unknown);
   ASSIGN_OR_RETURN(const v1::ModelSet models, ModelsOf(**source, standing, floor_is_kept));
+  for (const v1::ModelRef& model : models.models()) {
+    const std::string folder = absl::StrCat(state_dir_, "/", model.path());
+    if (std::filesystem::exists(folder, unknown)) continue;
+    return absl::FailedPreconditionError(absl::StrCat("the model of fold ", model.fold(),
+                                                      " of job ", (*source)->id,
+                                                      " is gone: somebody has removed ", folder));
+  }
   return intake_->CheckInference(spec, **source, models, now);
 }
 

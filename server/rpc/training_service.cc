@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/duration.h"
 #include "common/base/status_macros.h"
 #include "common/spec/spec_rules.h"
 #include "server/domain/names.h"
@@ -42,7 +43,9 @@ absl::Status ManyStreams() {
 }  // namespace
 
 v1::Job TrainingService::Describe(const Job& job, bool brief) const {
-  return ToProto(job, {state_dir_, loop_->Now(), brief});
+  v1::Job described = ToProto(job, {state_dir_, loop_->Now(), brief});
+  described.set_files_missing(FilesMissing(job));
+  return described;
 }
 
 absl::StatusOr<std::shared_ptr<const Job>> TrainingService::Find(
@@ -53,7 +56,13 @@ absl::StatusOr<std::shared_ptr<const Job>> TrainingService::Find(
   if (stored.ok()) return std::make_shared<const Job>(*std::move(stored));
   if (!absl::IsNotFound(stored.status())) return stored.status();
   ASSIGN_OR_RETURN(const std::vector<std::string> named, store_->FindByName(id_or_name));
-  if (named.empty()) return absl::NotFoundError(absl::StrCat("there is no job '", id_or_name, "'"));
+  if (named.empty()) {
+    if (const auto deleted = store_->FindDeleted(id_or_name); deleted.ok()) {
+      return absl::NotFoundError(
+          absl::StrCat("job ", id_or_name, " was deleted at ", TimestampToText(*deleted)));
+    }
+    return absl::NotFoundError(absl::StrCat("there is no job '", id_or_name, "'"));
+  }
   if (named.size() > 1) {
     return absl::FailedPreconditionError(absl::StrCat("several jobs are called '", id_or_name,
                                                       "', say which: ", absl::StrJoin(named, ", "),
@@ -343,6 +352,9 @@ grpc::Status TrainingService::FetchArtifact(grpc::ServerContext*,
                                             grpc::ServerWriter<v1::FetchArtifactReply>* writer) {
   const auto job = Find(request->id());
   if (!job.ok()) return ToGrpc(job.status());
+  if (FilesMissing(**job)) {
+    return ToGrpc(absl::NotFoundError(CheckFilesOf(**job).message()));
+  }
   auto reader = ArtifactReader::Open(state_dir_, (*job)->id, request->name());
   if (!reader.ok()) return ToGrpc(reader.status());
   bool first = true;

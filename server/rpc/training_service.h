@@ -17,6 +17,7 @@
 #include "proto/training_service.grpc.pb.h"
 #include "server/intake/intake.h"
 #include "server/loop/control_loop.h"
+#include "server/retention/collector.h"
 #include "server/rpc/worker_gateway.h"
 #include "server/store/store.h"
 
@@ -40,12 +41,13 @@ class TrainingService final
                               v1::TrainingService::WithCallbackMethod_Predict<QuotaMethods>>>>>>> {
  public:
   TrainingService(std::string state_dir, ControlLoop* loop, Store* store, Intake* intake,
-                  GrpcWorkerGateway* workers)
+                  GrpcWorkerGateway* workers, Collector* collector)
       : state_dir_(std::move(state_dir)),
         loop_(loop),
         store_(store),
         intake_(intake),
-        workers_(workers) {}
+        workers_(workers),
+        collector_(collector) {}
 
   grpc::ServerUnaryReactor* Submit(grpc::CallbackServerContext* context,
                                    const v1::SubmitRequest* request,
@@ -89,6 +91,13 @@ class TrainingService final
                           grpc::ServerWriter<v1::MetricsReply>* writer) override;
   grpc::Status FetchArtifact(grpc::ServerContext* context, const v1::FetchArtifactRequest* request,
                              grpc::ServerWriter<v1::FetchArtifactReply>* writer) override;
+  grpc::Status DeleteJob(grpc::ServerContext* context, const v1::DeleteJobRequest* request,
+                         v1::DeleteJobReply* reply) override;
+  grpc::Status PinJob(grpc::ServerContext* context, const v1::PinJobRequest* request,
+                      v1::Job* reply) override;
+  grpc::Status CollectGarbage(grpc::ServerContext* context,
+                              const v1::CollectGarbageRequest* request,
+                              v1::CollectGarbageReply* reply) override;
   grpc::Status ListWorkers(grpc::ServerContext* context, const v1::ListWorkersRequest* request,
                            v1::ListWorkersReply* reply) override;
 
@@ -120,6 +129,10 @@ class TrainingService final
   void AddQuotas(const std::string& owner, const Spec& spec, v1::PlanReply* reply) const;
   absl::StatusOr<std::vector<MetricPoint>> CurveOf(const Job& job) const;
   v1::Job Describe(const Job& job, bool brief = false) const;
+  // Whether a Job had files and somebody has removed its folder.
+  bool FilesMissing(const Job& job) const;
+  // FailedPrecondition: models or folds of that Job are to be used, and its folder is gone.
+  absl::Status CheckFilesOf(const Job& job) const;
   // The answer to a Submit whose request_id an earlier Job has.
   absl::Status AnswerKnown(const Job& known, const CheckedSpec& checked,
                            v1::SubmitReply* reply) const;
@@ -131,6 +144,7 @@ class TrainingService final
   Store* const store_;
   Intake* const intake_;
   GrpcWorkerGateway* const workers_;
+  Collector* const collector_;
   std::atomic<int> streams_{0};  // open ones, which hold a thread each
   absl::Mutex serving_;
   // Jobs that serve, by the Job whose models they hold; some may be over.

@@ -27,14 +27,14 @@ auto FixedColumns(T& job) {
                   s.has_test, s.train_bytes, s.test_bytes, s.budget, s.deadline, s.policy,
                   s.shares.plan, s.shares.first_fold, s.shares.reserve, s.shares.stop,
                   s.shares.reserve_margin, s.shares.reserve_least, s.subsample, s.speed_key,
-                  s.cache_key, s.cache_read, s.from, s.seeds);
+                  s.cache_key, s.cache_read, s.from, s.seeds, s.models_from);
 }
 
 template <typename T>
 auto ChangingColumns(T& job) {
   return std::tie(job.state, job.end_reason, job.end_message, job.started_at, job.deadline,
                   job.finished_at, job.finish_requested, job.cancel_requested, job.floor_model,
-                  job.floor_score, job.spec.priority, job.publish_s, job.quota_reached);
+                  job.floor_score, job.spec.priority, job.publish_s, job.quota_reached, job.pinned);
 }
 
 template <typename T>
@@ -241,7 +241,8 @@ absl::Status WriteState(Connection& db, int64_t number, const Job& job) {
   Query q = db.Prepare(
       "UPDATE jobs SET state = ?, end_reason = ?, end_message = ?, started_at_ms = ?, "
       "deadline_ms = ?, finished_at_ms = ?, finish_requested = ?, cancel_requested = ?, "
-      "floor_model = ?, floor_score = ?, priority = ?, publish_s = ?, quota_reached = ?, "
+      "floor_model = ?, floor_score = ?, priority = ?, publish_s = ?, quota_reached = ?, pinned = "
+      "?, "
       "warnings_json = ?, prediction_number = ?, version = ? WHERE number = ?");
   const std::string warnings = Dump(job.warnings);
   std::optional<int> prediction;
@@ -434,13 +435,13 @@ absl::Status InsertJob(Connection& db, const Job& job, int64_t* number) {
         "precision, checkpoint_every_ms, has_test, train_bytes, test_bytes, budget_ms, "
         "spec_deadline_ms, policy, share_plan, share_first_fold, share_reserve, share_stop, "
         "reserve_margin, reserve_least_ms, subsample, speed_key, cache_key, cache_read, from_job, "
-        "seeds, state, "
+        "seeds, models_from, state, "
         "end_reason, "
         "end_message, started_at_ms, deadline_ms, finished_at_ms, finish_requested, "
         "cancel_requested, floor_model, floor_score, priority, publish_s, quota_reached, "
-        "warnings_json, trials_json, version) "
+        "pinned, warnings_json, trials_json, version) "
         "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-        "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+        "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     Bind(q, FixedColumns(job));
     Bind(q, ChangingColumns(job));
     q.Bind(warnings, trials, job.version);

@@ -34,7 +34,8 @@ const Measured* FirstMeasured(const Job& job) {
 
 const MemoryStore::Row* MemoryStore::Find(const std::string& id) const {
   const auto found = by_id_.find(id);
-  return found == by_id_.end() ? nullptr : &rows_[found->second];
+  if (found == by_id_.end() || rows_[found->second].deleting) return nullptr;
+  return &rows_[found->second];
 }
 
 absl::Status MemoryStore::Check(const Mutations& m) const {
@@ -49,7 +50,8 @@ absl::Status MemoryStore::Check(const Mutations& m) const {
     if (before == nullptr && !job->request_id.empty()) {
       bool taken = !requests.emplace(job->owner, job->request_id).second;
       for (const Row& other : rows_) {
-        taken |= other.job->owner == job->owner && other.job->request_id == job->request_id;
+        taken |= !other.deleting && other.job->owner == job->owner &&
+                 other.job->request_id == job->request_id;
       }
       if (taken) {
         return absl::AbortedError(absl::StrCat("request ", job->request_id, " is taken"));
@@ -72,7 +74,48 @@ absl::Status MemoryStore::Check(const Mutations& m) const {
   for (const auto& point : m.metrics) {
     if (!known(point.job)) return absl::NotFoundError(absl::StrCat("no job ", point.job));
   }
+  for (const auto& deletion : m.deletions) {
+    const auto after = latest.find(deletion.job);
+    const auto found = by_id_.find(deletion.job);
+    const bool stored = found != by_id_.end() && !rows_[found->second].purged;
+    if (after == latest.end() && !stored) {
+      return absl::NotFoundError(absl::StrCat("no job ", deletion.job));
+    }
+    const Job& job = after != latest.end() ? *after->second : *rows_[found->second].job;
+    if (!IsTerminal(job.state)) {
+      return absl::AbortedError(absl::StrCat("job ", deletion.job, " is not over; it stays"));
+    }
+  }
   return absl::OkStatus();
+}
+
+void MemoryStore::Retain(const Mutations& m) {
+  for (const auto& deletion : m.deletions) {
+    rows_[by_id_[deletion.job]].deleting = true;
+    deleted_[deletion.job] = deletion.at;
+  }
+  const auto forget = [this](const std::string& id) {
+    Row& row = rows_[by_id_.at(id)];
+    const auto rows = static_cast<int64_t>(row.metrics.size());
+    row.metrics.erase(row.metrics.begin(), row.metrics.begin() + std::min(rows, kPurgeRows));
+    row.events -= std::min(row.events, static_cast<size_t>(kPurgeRows));
+    return row.metrics.empty() && row.events == 0;
+  };
+  for (const auto& purge : m.purges) {
+    const auto found = by_id_.find(purge.job);
+    if (found == by_id_.end() || !rows_[found->second].deleting || !forget(purge.job)) continue;
+    rows_[found->second].purged = true;
+  }
+  for (const std::string& job : m.forgotten) {
+    if (const Row* row = Find(job); row != nullptr && IsTerminal(row->job->state)) forget(job);
+  }
+  for (const auto& [id, pinned] : m.pins) {
+    if (Find(id) == nullptr) continue;
+    Row& row = rows_[by_id_.at(id)];
+    Job job = *row.job;
+    job.pinned = pinned;
+    row.job = std::make_shared<const Job>(std::move(job));
+  }
 }
 
 absl::Status MemoryStore::Commit(const Mutations& m) {
@@ -84,6 +127,7 @@ absl::Status MemoryStore::Commit(const Mutations& m) {
     if (added) rows_.emplace_back();
     rows_[at->second].job = std::make_shared<const Job>(AsStored(*job));
   }
+  for (const auto& event : m.events) ++rows_[by_id_[event.job]].events;
   for (const auto& [id, checkpoint] : m.checkpoints) {
     auto& stored = rows_[by_id_[id]].checkpoints;
     const auto same = [&c = checkpoint](const Checkpoint& other) {
@@ -97,6 +141,7 @@ absl::Status MemoryStore::Commit(const Mutations& m) {
   }
   for (const Quota& quota : m.quotas) quotas_[quota.subject] = quota;
   for (const QuotaSubject& subject : m.removed_quotas) quotas_.erase(subject);
+  Retain(m);
   if (m.last_attempt > 0) last_attempt_ = m.last_attempt;
   if (m.last_seen) last_seen_ = *m.last_seen;
   return absl::OkStatus();
@@ -150,7 +195,7 @@ absl::StatusOr<std::vector<std::string>> MemoryStore::FindByName(const std::stri
   absl::MutexLock lock(&mutex_);
   std::vector<std::string> ids;
   for (auto row = rows_.rbegin(); row != rows_.rend() && ids.size() < 2; ++row) {
-    if (row->job->spec.name == name) ids.push_back(row->job->id);
+    if (row->job->spec.name == name && !row->deleting) ids.push_back(row->job->id);
   }
   return ids;
 }
@@ -159,7 +204,8 @@ absl::StatusOr<Job> MemoryStore::FindByRequest(const std::string& owner,
                                                const std::string& request_id) {
   absl::MutexLock lock(&mutex_);
   for (const Row& row : rows_) {
-    if (!request_id.empty() && row.job->owner == owner && row.job->request_id == request_id) {
+    if (!row.deleting && !request_id.empty() && row.job->owner == owner &&
+        row.job->request_id == request_id) {
       return *row.job;
     }
   }
@@ -176,6 +222,7 @@ absl::StatusOr<JobPage> MemoryStore::ListJobs(const JobFilter& filter) {
   JobPage page;
   for (size_t i = before; i-- > 0;) {
     const Job& job = *rows_[i].job;
+    if (rows_[i].deleting) continue;
     if (!filter.states.empty() &&
         std::find(filter.states.begin(), filter.states.end(), job.state) == filter.states.end()) {
       continue;
@@ -228,7 +275,7 @@ absl::StatusOr<std::vector<Job>> MemoryStore::FindTrained(const std::string& cac
   std::vector<Job> jobs;
   for (auto row = rows_.rbegin(); row != rows_.rend() && jobs.size() < kMostTrained; ++row) {
     const Job& job = *row->job;
-    const bool fits = !cache_key.empty() && job.spec.cache_key == cache_key &&
+    const bool fits = !row->deleting && !cache_key.empty() && job.spec.cache_key == cache_key &&
                       job.table.content_sha256 == content_sha256;
     if (fits) jobs.push_back(job);
   }
@@ -252,6 +299,45 @@ absl::StatusOr<Measured> MemoryStore::RecordedSpeed(const std::string& speed_key
     }
   }
   return absl::NotFoundError("no such work has been measured yet");
+}
+
+absl::StatusOr<std::vector<EndedJob>> MemoryStore::ListEnded() {
+  absl::MutexLock lock(&mutex_);
+  std::vector<EndedJob> ended;
+  for (const Row& row : rows_) {
+    const Job& job = *row.job;
+    if (row.deleting || !IsTerminal(job.state)) continue;
+    const bool known = job.finished_at != absl::InfiniteFuture();
+    ended.push_back({job.id, known ? job.finished_at : job.accepted_at, job.pinned,
+                     !row.metrics.empty() || row.events > 0, job.spec.cache_key, job.table.table});
+  }
+  std::stable_sort(ended.begin(), ended.end(),
+                   [](const EndedJob& a, const EndedJob& b) { return a.ended_at < b.ended_at; });
+  return ended;
+}
+
+absl::StatusOr<std::vector<std::string>> MemoryStore::ListDeleting(absl::Time) {
+  absl::MutexLock lock(&mutex_);
+  std::vector<std::string> ids;
+  for (const Row& row : rows_) {
+    if (row.deleting && !row.purged) ids.push_back(row.job->id);
+  }
+  return ids;
+}
+
+absl::StatusOr<absl::Time> MemoryStore::FindDeleted(const std::string& id) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = deleted_.find(id);
+  if (found == deleted_.end())
+    return absl::NotFoundError(absl::StrCat("no job ", id, " was deleted"));
+  return found->second;
+}
+
+absl::StatusOr<bool> MemoryStore::IsInASpec(const std::string& text) {
+  absl::MutexLock lock(&mutex_);
+  return std::any_of(rows_.begin(), rows_.end(), [&text](const Row& row) {
+    return !row.deleting && row.job->spec_json.find(text) != std::string::npos;
+  });
 }
 
 void MemoryStore::FailCommits(absl::Status status) {

@@ -37,6 +37,10 @@ class MemoryStore final : public Store {
   absl::StatusOr<Measured> RecordedSpeed(const std::string& speed_key,
                                          const std::string& content_sha256,
                                          int64_t train_bytes) override;
+  absl::StatusOr<std::vector<EndedJob>> ListEnded() override;
+  absl::StatusOr<std::vector<std::string>> ListDeleting(absl::Time now) override;
+  absl::StatusOr<absl::Time> FindDeleted(const std::string& id) override;
+  absl::StatusOr<bool> IsInASpec(const std::string& text) override;
 
   // Makes every later Commit fail with this status; with OK, commits work again.
   void FailCommits(absl::Status status);
@@ -46,10 +50,14 @@ class MemoryStore final : public Store {
     std::shared_ptr<const Job> job;
     std::vector<Checkpoint> checkpoints;
     std::vector<StoredMetric> metrics;
+    size_t events = 0;
+    bool deleting = false;
+    bool purged = false;  // only its usage is left
   };
   absl::Status Check(const Mutations& mutations) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<Usage> UsageAfter(absl::Time since) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   const Row* Find(const std::string& id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Retain(const Mutations& mutations) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;
   std::vector<Row> rows_ ABSL_GUARDED_BY(mutex_);  // in the order of acceptance
@@ -57,6 +65,7 @@ class MemoryStore final : public Store {
   int64_t last_attempt_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time last_seen_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   std::map<QuotaSubject, Quota> quotas_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, absl::Time> deleted_ ABSL_GUARDED_BY(mutex_);
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
 };
 

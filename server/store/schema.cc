@@ -311,8 +311,23 @@ ALTER TABLE attempts ADD COLUMN trial INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE checkpoints ADD COLUMN trial INTEGER NOT NULL DEFAULT 0;
 )sql";
 
+// Adds what retention needs: pins, deletions in steps, and whose models a Job uses.
+constexpr char kVersion8[] = R"sql(
+ALTER TABLE jobs ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN deleting INTEGER NOT NULL DEFAULT 0;   -- 2: only its usage is left
+ALTER TABLE jobs ADD COLUMN models_from TEXT NOT NULL DEFAULT '';  -- jobs.id
+UPDATE jobs SET models_from = COALESCE(json_extract(spec_json, '$.predict.from'),
+  json_extract(spec_json, '$.serve.from'), '') WHERE json_valid(spec_json);
+CREATE INDEX jobs_by_deleting ON jobs(number) WHERE deleting != 0;
+CREATE TABLE deleted_jobs(
+  number INTEGER PRIMARY KEY,                -- in the order of deletion
+  id TEXT NOT NULL UNIQUE,
+  at_ms INTEGER NOT NULL
+);
+)sql";
+
 constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4,
-                                       kVersion5, kVersion6, kVersion7};
+                                       kVersion5, kVersion6, kVersion7, kVersion8};
 
 }  // namespace
 

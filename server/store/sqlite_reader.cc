@@ -7,6 +7,7 @@
 
 #include "common/base/status_macros.h"
 #include "server/store/job_rows.h"
+#include "server/store/retention_rows.h"
 #include "server/store/sqlite_store.h"
 
 namespace traind {
@@ -44,8 +45,10 @@ absl::Status SqliteStore::WithReader(const std::function<absl::Status(Connection
 absl::StatusOr<Job> SqliteStore::GetJob(const std::string& id) {
   std::vector<Job> jobs;
   RETURN_IF_ERROR(WithReader([&](Connection& db) -> absl::Status {
-    ASSIGN_OR_RETURN(jobs, ReadSelectedJobs(db, db.Select(TRAIND_SELECT_JOBS "WHERE id = ?", id),
-                                            Detail::kWhole));
+    ASSIGN_OR_RETURN(
+        jobs,
+        ReadSelectedJobs(db, db.Select(TRAIND_SELECT_JOBS "WHERE id = ? AND deleting = 0", id),
+                         Detail::kWhole));
     return absl::OkStatus();
   }));
   if (jobs.empty()) return absl::NotFoundError(absl::StrCat("no job ", id));
@@ -55,7 +58,8 @@ absl::StatusOr<Job> SqliteStore::GetJob(const std::string& id) {
 absl::StatusOr<std::vector<std::string>> SqliteStore::FindByName(const std::string& name) {
   std::vector<std::string> ids;
   RETURN_IF_ERROR(WithReader([&](Connection& db) {
-    Query q = db.Select("SELECT id FROM jobs WHERE name = ? ORDER BY number DESC LIMIT 2", name);
+    Query q = db.Select(
+        "SELECT id FROM jobs WHERE name = ? AND deleting = 0 ORDER BY number DESC LIMIT 2", name);
     while (q.Next()) q.Read(ids.emplace_back());
     return q.status();
   }));
@@ -93,12 +97,12 @@ absl::StatusOr<JobPage> SqliteStore::ListJobs(const JobFilter& filter) {
     const int all = filter.labels.empty();
     while (true) {
       std::vector<int64_t> numbers;
-      Query q = db.Select(
-          TRAIND_SELECT_JOBS
-          "WHERE jobs.number < ? AND ((1 << state) & ?) != 0 AND (? OR EXISTS (SELECT 1 FROM "
-          "job_labels WHERE job = jobs.number AND key = ? AND value = ?)) "
-          "ORDER BY jobs.number DESC LIMIT ?",
-          before, states, all, key, value, limit + 1);
+      Query q = db.Select(TRAIND_SELECT_JOBS
+                          "WHERE jobs.number < ? AND deleting = 0 AND ((1 << state) & ?) != 0 AND "
+                          "(? OR EXISTS (SELECT 1 FROM "
+                          "job_labels WHERE job = jobs.number AND key = ? AND value = ?)) "
+                          "ORDER BY jobs.number DESC LIMIT ?",
+                          before, states, all, key, value, limit + 1);
       ASSIGN_OR_RETURN(std::vector<Job> jobs,
                        ReadSelectedJobs(db, std::move(q), Detail::kListing, &numbers));
       for (size_t i = 0; i < jobs.size(); ++i) {
@@ -186,7 +190,7 @@ absl::StatusOr<std::vector<Job>> SqliteStore::FindTrained(const std::string& cac
   if (cache_key.empty()) return jobs;
   RETURN_IF_ERROR(WithReader([&](Connection& db) -> absl::Status {
     Query q = db.Select(TRAIND_SELECT_JOBS
-                        "WHERE cache_key = ? AND content_sha256 = ? "
+                        "WHERE cache_key = ? AND content_sha256 = ? AND deleting = 0 "
                         "ORDER BY jobs.number DESC LIMIT ?",
                         cache_key, content_sha256, kMostTrained);
     ASSIGN_OR_RETURN(jobs, ReadSelectedJobs(db, std::move(q), Detail::kWhole));
@@ -229,6 +233,48 @@ absl::StatusOr<Measured> SqliteStore::RecordedSpeed(const std::string& speed_key
   }));
   if (!found) return absl::NotFoundError("no such work has been measured yet");
   return measured;
+}
+
+absl::StatusOr<std::vector<EndedJob>> SqliteStore::ListEnded() {
+  std::vector<EndedJob> ended;
+  RETURN_IF_ERROR(WithReader([&](Connection& db) -> absl::Status {
+    ASSIGN_OR_RETURN(ended, ReadEnded(db));
+    return absl::OkStatus();
+  }));
+  return ended;
+}
+
+absl::StatusOr<std::vector<std::string>> SqliteStore::ListDeleting(absl::Time now) {
+  std::vector<std::string> ids;
+  RETURN_IF_ERROR(WithReader([&](Connection& db) -> absl::Status {
+    ASSIGN_OR_RETURN(ids, ReadDeleting(db, now));
+    return absl::OkStatus();
+  }));
+  return ids;
+}
+
+absl::StatusOr<absl::Time> SqliteStore::FindDeleted(const std::string& id) {
+  absl::Time at = absl::InfiniteFuture();
+  RETURN_IF_ERROR(WithReader([&](Connection& db) {
+    Query q = db.Select("SELECT at_ms FROM deleted_jobs WHERE id = ?", id);
+    if (q.Next()) q.Read(at);
+    return q.status();
+  }));
+  if (at == absl::InfiniteFuture()) {
+    return absl::NotFoundError(absl::StrCat("no job ", id, " was deleted"));
+  }
+  return at;
+}
+
+absl::StatusOr<bool> SqliteStore::IsInASpec(const std::string& text) {
+  bool found = false;
+  RETURN_IF_ERROR(WithReader([&](Connection& db) {
+    Query q = db.Select(
+        "SELECT EXISTS(SELECT 1 FROM jobs WHERE deleting = 0 AND instr(spec_json, ?) > 0)", text);
+    if (q.Next()) q.Read(found);
+    return q.status();
+  }));
+  return found;
 }
 
 }  // namespace traind

@@ -15,6 +15,7 @@
 #include "common/base/status_macros.h"
 #include "server/store/commit_checks.h"
 #include "server/store/job_rows.h"
+#include "server/store/retention_rows.h"
 #include "server/store/schema.h"
 #include "server/store/usage.h"
 
@@ -169,6 +170,7 @@ absl::Status SqliteStore::Write(const Mutations& m, Staged& staged) {
   }
   for (const auto& worker : m.workers) RETURN_IF_ERROR(WriteWorker(worker));
   RETURN_IF_ERROR(WriteQuotas(m));
+  RETURN_IF_ERROR(WriteRetention(*db_, m));
   return WriteTotals(m);
 }
 

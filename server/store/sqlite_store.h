@@ -58,6 +58,10 @@ class SqliteStore final : public Store {
   absl::StatusOr<Measured> RecordedSpeed(const std::string& speed_key,
                                          const std::string& content_sha256,
                                          int64_t train_bytes) override;
+  absl::StatusOr<std::vector<EndedJob>> ListEnded() override;
+  absl::StatusOr<std::vector<std::string>> ListDeleting(absl::Time now) override;
+  absl::StatusOr<absl::Time> FindDeleted(const std::string& id) override;
+  absl::StatusOr<bool> IsInASpec(const std::string& text) override;
 
  private:
   // The database's state of a Job that may still change.

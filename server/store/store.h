@@ -39,6 +39,19 @@ struct Mutations {
   std::vector<WorkerRow> workers;
   std::vector<Quota> quotas;  // new or changed
   std::vector<QuotaSubject> removed_quotas;
+
+  // What retention asks for (server/retention); all of it is about Jobs that are over.
+  struct Deletion {
+    std::string job;
+    absl::Time at;
+  };
+  std::vector<Deletion> deletions;  // from now on these Jobs exist only to be deleted
+  // At most kPurgeRows rows of each of these Jobs go, which are being deleted; the Job goes last.
+  // Attempts that a quota still counts stay until its period is over.
+  std::vector<Deletion> purges;
+  std::vector<std::string> forgotten;              // as many of their metrics and events go
+  std::vector<std::pair<std::string, bool>> pins;  // job, pinned
+
   int64_t last_attempt = 0;             // > 0: the highest Attempt number in use
   std::optional<absl::Time> last_seen;  // wall clock, for restarts after a clock jump
   // Someone waits until this is on disk. false: it may be lost in a power cut (metrics).
@@ -46,8 +59,8 @@ struct Mutations {
 
   bool empty() const {
     return jobs.empty() && checkpoints.empty() && metrics.empty() && events.empty() &&
-           workers.empty() && quotas.empty() && removed_quotas.empty() && last_attempt == 0 &&
-           !last_seen;
+           workers.empty() && quotas.empty() && removed_quotas.empty() && deletions.empty() &&
+           purges.empty() && forgotten.empty() && pins.empty() && last_attempt == 0 && !last_seen;
   }
 };
 
@@ -75,10 +88,26 @@ struct StoredMetric {
   MetricPoint point;
 };
 
+// A Job that is over, as retention sees it.
+struct EndedJob {
+  std::string id;
+  absl::Time ended_at;
+  bool pinned = false;
+  bool has_history = false;  // metrics or events
+  std::string cache_key;     // of its folds
+  std::string table;         // relative to the state folder; empty: none
+};
+
+// See Mutations::purges.
+inline constexpr int64_t kPurgeRows = 5000;
+// So many ids of deleted Jobs are known, so that a repeated deletion succeeds.
+inline constexpr int64_t kKnownDeleted = 10'000;
+
 // See Store::FindTrained.
 inline constexpr size_t kMostTrained = 8;
 
-// Keeps Jobs and their history.
+// Keeps Jobs and their history. A Job that is being deleted is found by no method but ListDeleting
+// and FindDeleted; what it used still counts for quotas.
 // Threads: Commit, CheckpointLog, LogBytes, Reopen and LoadSnapshot belong to the control loop's
 // thread; the rest is safe from any thread (readers have connections of their own and see what is
 // committed).
@@ -126,6 +155,15 @@ class Store {
   virtual absl::StatusOr<Measured> RecordedSpeed(const std::string& speed_key,
                                                  const std::string& content_sha256,
                                                  int64_t train_bytes) = 0;
+
+  // Returns the Jobs that are over, those that ended first in front.
+  virtual absl::StatusOr<std::vector<EndedJob>> ListEnded() = 0;
+  // Returns the Jobs that are being deleted and have something to purge at `now`.
+  virtual absl::StatusOr<std::vector<std::string>> ListDeleting(absl::Time now) = 0;
+  // Returns when that Job's deletion began. NotFound: it was not deleted, or long ago.
+  virtual absl::StatusOr<absl::Time> FindDeleted(const std::string& id) = 0;
+  // Whether the resolved spec of a Job contains that text.
+  virtual absl::StatusOr<bool> IsInASpec(const std::string& text) = 0;
 };
 
 }  // namespace traind

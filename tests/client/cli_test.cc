@@ -214,6 +214,46 @@ TEST_F(CliTest, UpdateSendsWhatIsSaidAndRefusesWhatIsNoTime) {
   EXPECT_EQ(service_.updated.priority(), -3);
 }
 
+TEST_F(CliTest, DeletePinAndGcAnswer) {
+  const Ran deleted = Run({"delete", "digits"});
+  EXPECT_EQ(deleted.code, 0);
+  EXPECT_EQ(deleted.out, "deleted " + RunningJob().id() + ", 3.0 MiB\n");
+  EXPECT_EQ(Run({"delete", "nobody"}).code, 5);
+  EXPECT_EQ(Run({"delete"}).code, 2);
+  EXPECT_TRUE(Has(Run({"pin", "digits"}).out, "retention does not delete it"));
+  EXPECT_FALSE(Has(Run({"unpin", "digits"}).out, "retention does not delete it"));
+
+  v1::GarbageItem& item = *service_.garbage.add_items();
+  item.set_kind("job");
+  item.set_name("old-1");
+  item.set_bytes(2048);
+  item.set_why("more than 10 jobs are over");
+  service_.garbage.set_bytes(2048);
+  const Ran listed = Run({"gc", "--dry-run"});
+  EXPECT_EQ(listed.code, 0);
+  EXPECT_TRUE(service_.dry_run);
+  EXPECT_TRUE(Has(listed.out, "job   old-1  2048   more than 10 jobs are over")) << listed.out;
+  EXPECT_EQ(listed.err, "would delete 1 items, 2.0 KiB\n");
+  const Ran done = Run({"gc", "-o", "json"});
+  EXPECT_FALSE(service_.dry_run);
+  EXPECT_TRUE(Has(done.out, "\"why\": \"more than 10 jobs are over\"")) << done.out;
+}
+
+TEST_F(CliTest, AJobWhoseFolderIsGoneIsToldSo) {
+  service_.on_get = [](const v1::GetJobRequest&, v1::Job* job) {
+    *job = EndedJob();
+    job->set_files_missing(true);
+    return grpc::Status::OK;
+  };
+  EXPECT_TRUE(Has(Run({"get", "digits"}).out, "gone: somebody has removed the folder"));
+  service_.on_list = [](const v1::ListJobsRequest&, v1::ListJobsReply* reply) {
+    *reply->add_jobs() = EndedJob();
+    reply->mutable_jobs(0)->set_files_missing(true);
+    return grpc::Status::OK;
+  };
+  EXPECT_TRUE(Has(Run({"list"}).out, "files gone"));
+}
+
 TEST_F(CliTest, PlanWorkersFinishAndCancelAnswer) {
   service_.on_plan = [](const v1::PlanRequest& request, v1::PlanReply* reply) {
     *reply->mutable_resolved() = request.spec();

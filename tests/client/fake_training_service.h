@@ -33,6 +33,8 @@ class FakeTrainingService final : public v1::TrainingService::Service {
   std::string artifact = "row,y\n0,1\n";
   std::string artifact_sha256;
   v1::ListWorkersReply workers;
+  v1::CollectGarbageReply garbage;
+  bool dry_run = false;  // of the last call
 
   grpc::Status Submit(Context*, const v1::SubmitRequest* request, v1::SubmitReply* reply) override {
     return on_submit ? on_submit(*request, reply) : Unset();
@@ -64,6 +66,27 @@ class FakeTrainingService final : public v1::TrainingService::Service {
   grpc::Status UpdateJob(Context*, const v1::UpdateJobRequest* request, v1::Job* job) override {
     updated = *request;
     return Answer(request->id(), job);
+  }
+  grpc::Status DeleteJob(Context*, const v1::DeleteJobRequest* request,
+                         v1::DeleteJobReply* reply) override {
+    v1::Job job;
+    v1::GetJobRequest get;
+    get.set_id(request->id());
+    const grpc::Status found = on_get ? on_get(get, &job) : Unset();
+    reply->set_id(job.id());
+    reply->set_bytes(3 << 20);
+    return found;
+  }
+  grpc::Status PinJob(Context*, const v1::PinJobRequest* request, v1::Job* job) override {
+    const grpc::Status found = Answer(request->id(), job);
+    job->set_pinned(request->pinned());
+    return found;
+  }
+  grpc::Status CollectGarbage(Context*, const v1::CollectGarbageRequest* request,
+                              v1::CollectGarbageReply* reply) override {
+    dry_run = request->dry_run();
+    *reply = garbage;
+    return grpc::Status::OK;
   }
   grpc::Status CancelJob(Context*, const v1::CancelJobRequest* request, v1::Job* job) override {
     return Answer(request->id(), job);

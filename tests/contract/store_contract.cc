@@ -367,6 +367,107 @@ TEST_P(StoreContractTest, QuotasAndWhatWasUsedOfThemComeBack) {
   EXPECT_EQ(store_->LoadSnapshot()->quotas.size(), 1u);
 }
 
+TEST_P(StoreContractTest, ADeletedJobIsFoundByNothingAndItsRowsGoInSteps) {
+  Job job = NewJob("a-1");
+  job.request_id = "r";
+  job.spec.cache_key = "key";
+  job.table.table = "cache/k.table";
+  job.table.content_sha256 = "c0ffee";
+  Mutations m = Change({job, NewJob("b-1")});
+  m.deletions = {{"b-1", kStart}};
+  EXPECT_TRUE(absl::IsAborted(store_->Commit(m)));  // it is not over
+  m = Change({job});
+  for (int64_t step = 1; step <= kPurgeRows + 1; ++step) m.metrics.push_back(Metric("a-1", step));
+  m.events = {{"a-1", kStart, "state", "QUEUED"}};
+  ASSERT_EQ(store_->Commit(m), absl::OkStatus());
+  ASSERT_EQ(store_->Commit(Change({Ended(job, JobState::kSucceeded)})), absl::OkStatus());
+  ASSERT_EQ(store_->Commit(Change({Ended(NewJob("b-1"), JobState::kFailed)})), absl::OkStatus());
+  EXPECT_EQ(store_->FindTrained("key", "c0ffee")->size(), 1u);
+
+  m = Change({});
+  m.deletions = {{"a-1", kStart + absl::Hours(1)}};
+  ASSERT_EQ(store_->Commit(m), absl::OkStatus());
+  OpenAgain();
+  EXPECT_TRUE(absl::IsNotFound(store_->GetJob("a-1").status()));
+  EXPECT_TRUE(store_->FindByName("a")->empty());
+  EXPECT_TRUE(absl::IsNotFound(store_->FindByRequest("local", "r").status()));
+  EXPECT_TRUE(store_->FindTrained("key", "c0ffee")->empty());
+  ASSERT_EQ(store_->ListJobs({})->jobs.size(), 1u);
+  EXPECT_EQ(store_->ListEnded()->size(), 1u);
+  EXPECT_EQ(store_->FindDeleted("a-1").value(), kStart + absl::Hours(1));
+  EXPECT_TRUE(absl::IsNotFound(store_->FindDeleted("b-1").status()));
+  EXPECT_EQ(*store_->ListDeleting(kStart), std::vector<std::string>({"a-1"}));
+  Job again = NewJob("a-2");
+  again.request_id = "r";  // it is free
+  EXPECT_EQ(store_->Commit(Change({again})), absl::OkStatus());
+
+  int purges = 0;
+  while (!store_->ListDeleting(kStart)->empty() && purges < 10) {
+    ASSERT_EQ(store_->Commit(m), absl::OkStatus());  // a repeated deletion changes nothing
+    Mutations purge = Change({});
+    purge.purges = {{"a-1", kStart}};
+    ASSERT_EQ(store_->Commit(purge), absl::OkStatus());
+    ++purges;
+  }
+  EXPECT_EQ(purges, 2);
+  EXPECT_TRUE(store_->GetMetrics("a-1", 0, 10, "")->empty());
+  EXPECT_TRUE(store_->FindDeleted("a-1").ok());
+  OpenAgain();
+  EXPECT_TRUE(store_->GetJob("b-1").ok());
+  EXPECT_TRUE(store_->GetJob("a-2").ok());
+}
+
+TEST_P(StoreContractTest, WhatADeletedJobUsedStillCountsForQuotas) {
+  Quota quota;
+  quota.subject.owner = "local";
+  quota.period = absl::Hours(24 * 7);
+  Job job = Started(NewJob("a-1"), 0, 7);
+  job.spec.labels = {{"team", "a"}};
+  job.attempts[0].ended_at = kStart + absl::Seconds(20);
+  Mutations m = Change({job, Ended(job, JobState::kSucceeded)});
+  m.quotas = {quota};
+  m.deletions = {{"a-1", kStart}};
+  ASSERT_EQ(store_->Commit(m), absl::OkStatus());
+  m = Change({});
+  m.purges = {{"a-1", kStart}};
+  ASSERT_EQ(store_->Commit(m), absl::OkStatus());
+  EXPECT_TRUE(store_->ListDeleting(kStart)->empty());
+  OpenAgain();
+  ASSERT_EQ(store_->UsageSince(kStart)->size(), 1u);
+  EXPECT_EQ(store_->UsageSince(kStart)->front().labels.at("team"), "a");
+}
+
+TEST_P(StoreContractTest, EndedJobsAreListedTheFirstEndInFrontWithTheirPins) {
+  const Job first = NewJob("a-1"), second = NewJob("b-1");
+  Job later = Ended(first, JobState::kSucceeded);
+  later.finished_at += absl::Hours(1);
+  Mutations m = Change({first, second, NewJob("lives-1"), later});
+  m.metrics = {Metric("b-1", 1)};
+  ASSERT_EQ(store_->Commit(m), absl::OkStatus());
+  ASSERT_EQ(store_->Commit(Change({Ended(second, JobState::kFailed)})), absl::OkStatus());
+  m = Change({});
+  m.pins = {{"a-1", true}};
+  ASSERT_EQ(store_->Commit(m), absl::OkStatus());
+  const auto ended = store_->ListEnded();
+  ASSERT_EQ(ended->size(), 2u);
+  EXPECT_EQ(ended->at(0).id, "b-1");
+  EXPECT_TRUE(ended->at(0).has_history);
+  EXPECT_FALSE(ended->at(0).pinned);
+  EXPECT_EQ(ended->at(1).id, "a-1");
+  EXPECT_EQ(ended->at(1).ended_at, later.finished_at);
+  EXPECT_FALSE(ended->at(1).has_history);
+  EXPECT_TRUE(ended->at(1).pinned);
+  EXPECT_TRUE(store_->GetJob("a-1")->pinned);
+
+  m = Change({});
+  m.pins = {{"a-1", false}};
+  m.forgotten = {"b-1", "lives-1"};
+  ASSERT_EQ(store_->Commit(m), absl::OkStatus());
+  EXPECT_FALSE(store_->GetJob("a-1")->pinned);
+  EXPECT_FALSE(store_->ListEnded()->at(0).has_history);
+  EXPECT_TRUE(store_->GetMetrics("b-1", 0, 10, "")->empty());
+}
+
 TEST_P(StoreContractTest, WhatConcernsAnUnknownJobIsRefused) {
   Mutations m;
   m.metrics = {Metric("nobody", 1)};

@@ -107,6 +107,8 @@ Job FullJob() {
   job.spec.cache_key = "key";
   job.spec.cache_read = true;
   job.spec.from = "older-1";
+  job.spec.models_from = "older-2";
+  job.pinned = true;
   job.spec.seeds = 3;
   job.spec.trials = {{"trees", "lightgbm", 20, 1}, {"net-2", "mlp", 7, 3}};
   job.publish_s = 0.75;
@@ -257,7 +259,7 @@ std::string Describe(const Job& job) {
                   s.shares.reserve, " ", s.shares.stop, " ", s.shares.reserve_margin, " ",
                   absl::FormatDuration(s.shares.reserve_least), " ", s.subsample, s.speed_key, " ",
                   s.cache_key, s.cache_read, " ", s.from, " ", s.seeds, " ", job.publish_s,
-                  job.quota_reached, "\n");
+                  job.quota_reached, " ", s.models_from, " ", job.pinned, "\n");
   for (const Trial& trial : s.trials) {
     absl::StrAppend(&text, "trial ", trial.name, " ", trial.kind, " ", trial.epochs, " ",
                     trial.patience, "\n");

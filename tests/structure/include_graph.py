@@ -6,7 +6,7 @@
 common/base <- {common/data, common/facts, common/metrics} <- common/publish; common/spec is for whoever reads
 users' specs; common/wire is for whoever speaks gRPC or Protobuf;
 common <- server/domain <- {store, plan, schedule, reuse, reports, portfolio} <- {intake, control} <- loop (the
-shell around the core) <- {rpc, http} <- coordinator and main (server/ itself);
+shell around the core) <- retention <- {rpc, http} <- coordinator and main (server/ itself);
 worker/rank_protocol <- task (what any program that trains needs; no LibTorch) <- {prepare, train}; worker/floor (models of floors; no LibTorch) <- {prepare, inference}; worker/series (statistical models of series) <- prepare; worker/data <- model/{kernels, objective} <- model/{networks, handwritten} <- learner <- checkpoint <- {pretrained, predict} <- train <- inference <- rank; worker/data <- trees <- {treefold, inference}; the worker daemon and the
 processes that work for it meet only in worker/rank_protocol; server, worker and
 client never see each other. Tests may include anything; nothing includes tests.
@@ -59,9 +59,10 @@ MAY_INCLUDE = {
     "server/reuse": _PURE,
     "server/reports": _PURE,
     "server/loop": _DECIDED + ["server/reuse"],
-    "server/rpc": _DECIDED + ["server/loop", "server/reports", "common/spec", "common/wire", "proto"],
+    "server/retention": _DECIDED + ["server/loop"],
+    "server/rpc": _DECIDED + ["server/loop", "server/reports", "server/retention", "common/spec", "common/wire", "proto"],
     "server/http": _DECIDED + ["server/loop", "proto"],
-    "server": _DECIDED + ["server/loop", "server/rpc", "server/http", "common/spec"],
+    "server": _DECIDED + ["server/loop", "server/retention", "server/rpc", "server/http", "common/spec"],
     "worker/rank_protocol": ["common/base", "common/facts"],
     "worker/task": ["common/base", "common/data", "common/facts", "worker/rank_protocol"],
     "worker/daemon": _COMMON + ["common/wire", "worker/rank_protocol", "proto", "third_party"],
@@ -108,7 +109,7 @@ LIBRARIES = {
 # The decisions: nothing but the standard library, Abseil and the domain; no I/O, no
 # threads, no clock of their own.
 _DECISIONS = ("server/domain/", "server/plan/", "server/schedule/", "server/control/",
-              "worker/daemon/worker_core")
+              "server/retention/retention_plan", "worker/daemon/worker_core")
 _NO_DECISION_NEEDS = re.compile(
     r"^(thread|mutex|shared_mutex|condition_variable|future|atomic|chrono|ctime|fstream|iostream|"
     r"filesystem|random|unistd\.h|fcntl\.h|poll\.h|signal\.h|sys/.*|absl/synchronization/.*|"

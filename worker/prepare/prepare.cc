@@ -2,7 +2,10 @@
 
 #include <absl/strings/str_cat.h>
 #include <absl/time/time.h>
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
@@ -124,12 +127,17 @@ absl::Status PrepareRun::ReadData() {
 
 // Returns whether the cache has the table and its media, undamaged.
 absl::StatusOr<bool> PrepareRun::OpenCached(const DataFiles& files) {
-  absl::StatusOr<std::shared_ptr<const Table>> table = Table::Open(InState(TableCachePath(key_)));
+  const std::string path = InState(TableCachePath(key_));
+  absl::StatusOr<std::shared_ptr<const Table>> table = Table::Open(path);
   if (absl::IsNotFound(table.status()) || absl::IsDataLoss(table.status())) return false;
   // A fault of the state folder whatever its code, not of the user's data.
   if (!table.ok()) return absl::InternalError(table.status().message());
+  // Retention deletes entries that were not used for long. It may have chosen this one just before
+  // it was marked as used; then it is gone by the time its digest is verified.
+  utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
   if ((*table)->schema().content_sha256 != key_ || !(*table)->VerifyDigest().ok()) return false;
   if (files.media() != nullptr && !files.media()->IsCached(task_.state_dir, key_)) return false;
+  if (access(path.c_str(), F_OK) != 0) return false;
   table_ = *std::move(table);
   return true;
 }

@@ -73,6 +73,16 @@ class FragileStore final : public Store {
                                          int64_t bytes) override {
     return store_.RecordedSpeed(key, sha256, bytes);
   }
+  absl::StatusOr<std::vector<EndedJob>> ListEnded() override { return store_.ListEnded(); }
+  absl::StatusOr<std::vector<std::string>> ListDeleting(absl::Time now) override {
+    return store_.ListDeleting(now);
+  }
+  absl::StatusOr<absl::Time> FindDeleted(const std::string& id) override {
+    return store_.FindDeleted(id);
+  }
+  absl::StatusOr<bool> IsInASpec(const std::string& text) override {
+    return store_.IsInASpec(text);
+  }
 
   void FailWith(absl::Status status) {
     absl::MutexLock lock(&mutex_);

@@ -51,6 +51,7 @@ class RpcHouse {
   std::unique_ptr<ControlLoop> loop_;
   std::unique_ptr<Intake> intake_;
   std::unique_ptr<GrpcWorkerGateway> gateway_;
+  std::unique_ptr<Collector> collector_;
   std::unique_ptr<TrainingService> service_;
   std::unique_ptr<GrpcServer> server_;
   std::unique_ptr<v1::TrainingService::Stub> client_;

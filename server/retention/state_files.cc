@@ -1,0 +1,190 @@
+#include "server/retention/state_files.h"
+
+#include <absl/cleanup/cleanup.h>
+#include <absl/container/flat_hash_set.h>
+#include <absl/strings/match.h>
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_split.h>
+#include <absl/strings/strip.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
+#include "common/publish/publisher.h"
+
+namespace traind {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr absl::Duration kNoWriterIsSoSlow = absl::Hours(24);
+constexpr int64_t kStatBlock = 512;  // the unit of st_blocks
+
+int64_t BytesOf(const struct stat& file) {
+  return static_cast<int64_t>(file.st_blocks) * kStatBlock /
+         std::max<int64_t>(1, static_cast<int64_t>(file.st_nlink));
+}
+
+// Calls visit(path, stat) for each file below the folder.
+template <typename Visit>
+void ForEachFile(const std::string& folder, Visit visit) {
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    struct stat file = {};
+    const std::string path = it->path().string();
+    if (lstat(path.c_str(), &file) == 0 && !S_ISDIR(file.st_mode)) visit(path, file);
+  }
+}
+
+// Returns the first two parts of a path in a Job's folder: attempts/7.
+std::string AttemptFolder(absl::string_view path) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(path, absl::MaxSplits('/', 2));
+  return parts.size() < 3 ? std::string() : absl::StrCat(parts[0], "/", parts[1]);
+}
+
+void AddMember(const Member& member, absl::flat_hash_set<std::string>* folders) {
+  folders->insert(AttemptFolder(member.oof));
+  folders->insert(AttemptFolder(member.test));
+}
+
+// Returns the Attempts' folders that a Prediction, a reuse or a later predict reads.
+absl::flat_hash_set<std::string> NeededFolders(const std::string& state_dir, const Job& job) {
+  absl::flat_hash_set<std::string> folders;
+  for (const Task& task : job.tasks) {
+    // It may hold a checkpoint that traind was not told of.
+    if (task.kind == TaskKind::kTrain) folders.insert(absl::StrCat("attempts/", task.attempt));
+    if (task.member) AddMember(*task.member, &folders);
+    if (!task.checkpoint) continue;
+    absl::string_view manifest = task.checkpoint->manifest;
+    absl::ConsumePrefix(&manifest, JobDir(job.id) + "/");
+    folders.insert(AttemptFolder(manifest));
+  }
+  if (job.prediction) {
+    for (const Member& member : job.prediction->members) AddMember(member, &folders);
+  }
+  if (const auto standing = ReadStandingPrediction(state_dir, job.id); standing.ok()) {
+    for (const Member& member : standing->members) AddMember(member, &folders);
+  }
+  return folders;
+}
+
+// Reads the writer's process from NAME.tmp-PID-COUNT. Returns false for any other name.
+bool IsTemporary(absl::string_view name, int* pid) {
+  const size_t mark = name.rfind(kTemporaryMark);
+  if (mark == absl::string_view::npos) return false;
+  const std::vector<absl::string_view> parts =
+      absl::StrSplit(name.substr(mark + sizeof(kTemporaryMark) - 1), '-');
+  int64_t count = 0;
+  return parts.size() == 2 && absl::SimpleAtoi(parts[0], pid) && absl::SimpleAtoi(parts[1], &count);
+}
+
+}  // namespace
+
+int64_t BytesOnDisk(const std::string& path) {
+  struct stat root = {};
+  if (lstat(path.c_str(), &root) != 0) return 0;
+  if (!S_ISDIR(root.st_mode)) return BytesOf(root);
+  int64_t bytes = 0;
+  ForEachFile(path, [&](const std::string&, const struct stat& file) { bytes += BytesOf(file); });
+  return bytes;
+}
+
+absl::Status RemoveDurably(const std::string& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error) return ErrnoStatus(error.value(), absl::StrCat("cannot delete ", path));
+  const absl::Status synced = SyncDir(path.substr(0, path.rfind('/')));
+  return absl::IsNotFound(synced) ? absl::OkStatus() : synced;
+}
+
+FolderUse UseOfJob(const std::string& state_dir, const Job& job) {
+  FolderUse use;
+  const std::string root = absl::StrCat(state_dir, "/", JobDir(job.id), "/");
+  const absl::flat_hash_set<std::string> needed = NeededFolders(state_dir, job);
+  std::error_code no_link;
+  const std::string current =
+      fs::read_symlink(absl::StrCat(state_dir, "/", CurrentLink(job.id)), no_link).string();
+  ForEachFile(root, [&](const std::string& path, const struct stat& file) {
+    const int64_t bytes = BytesOf(file);
+    use.bytes += bytes;
+    const absl::string_view inside = absl::string_view(path).substr(root.size());
+    const std::string top(inside.substr(0, inside.find('/')));
+    const bool of_attempt = (top == "attempts" || top == "reused") &&
+                            !needed.contains(AttemptFolder(inside)) &&
+                            !absl::EndsWith(inside, ".log");
+    const bool replaced =
+        !current.empty() && absl::StartsWith(top, "prediction-") && top != current;
+    if (!of_attempt && !replaced) return;
+    use.interim_bytes += bytes;
+    use.interim.push_back(path);
+  });
+  return use;
+}
+
+absl::Status RotateLog(const std::string& path, int64_t keep_bytes) {
+  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("cannot open ", path));
+  absl::Cleanup closer = [fd] { close(fd); };
+  struct stat log = {};
+  if (fstat(fd, &log) != 0) return ErrnoStatus(errno, path);
+  std::string tail(static_cast<size_t>(std::min<int64_t>(keep_bytes, log.st_size)), '\0');
+  const ssize_t got =
+      pread(fd, tail.data(), tail.size(), log.st_size - static_cast<off_t>(tail.size()));
+  if (got < 0) return ErrnoStatus(errno, absl::StrCat("cannot read ", path));
+  tail.resize(static_cast<size_t>(got));
+  if (got < log.st_size) tail.erase(0, tail.find('\n') + 1);  // of all if there is no line end
+  RETURN_IF_ERROR(WriteFileDurably(path + ".1", tail));
+  if (ftruncate(fd, 0) != 0) return ErrnoStatus(errno, absl::StrCat("cannot empty ", path));
+  return absl::OkStatus();
+}
+
+std::vector<CacheFiles> ListCache(const std::string& state_dir) {
+  std::map<std::string, CacheFiles> by_key;
+  ForEachFile(absl::StrCat(state_dir, "/", CacheDir()), [&](const std::string& path,
+                                                            const struct stat& file) {
+    const std::string name = path.substr(path.rfind('/') + 1);
+    int pid = 0;
+    if (IsTemporary(name, &pid)) return;
+    const std::string key = name.substr(0, name.find('.'));
+    CacheFiles& entry = by_key[key];
+    const absl::Time modified = absl::TimeFromTimespec(file.st_mtim);
+    entry.modified = entry.files.empty() ? modified : std::max(entry.modified, modified);
+    entry.key = key;
+    entry.bytes += BytesOf(file);
+    const bool table = path == absl::StrCat(state_dir, "/", TableCachePath(key));
+    entry.is_model_file |= path == absl::StrCat(state_dir, "/", ScriptCachePath(key)) ||
+                           path == absl::StrCat(state_dir, "/", WeightsCachePath(key));
+    entry.files.insert(table ? entry.files.begin() : entry.files.end(), path);
+  });
+  std::vector<CacheFiles> entries;
+  for (auto& [key, entry] : by_key) entries.push_back(std::move(entry));
+  return entries;
+}
+
+std::vector<TemporaryFile> ListAbandoned(const std::string& state_dir, bool shared,
+                                         absl::Time now) {
+  std::vector<TemporaryFile> abandoned;
+  ForEachFile(state_dir, [&](const std::string& path, const struct stat& file) {
+    int pid = 0;
+    if (!IsTemporary(path.substr(path.rfind('/') + 1), &pid)) return;
+    const bool old = now - absl::TimeFromTimespec(file.st_mtim) > kNoWriterIsSoSlow;
+    const bool dead = !shared && kill(pid, 0) != 0 && errno == ESRCH;
+    if (old || dead) abandoned.push_back({path, BytesOf(file)});
+  });
+  return abandoned;
+}
+
+}  // namespace traind
