@@ -23,7 +23,9 @@ bool HasMetric(const char* type, const std::string& name) {
 
 // Why trees cannot learn this; empty: they can.
 std::string AgainstTrees(const v1::JobSpec& spec, const std::string& type) {
-  if (type == "forecasting") return "does not forecast; use mlp, lstm or transformer";
+  if (type == "forecasting" && spec.data().has_horizon() && spec.data().horizon() == 0) {
+    return "forecasts from data.horizon 1 on; use mlp, lstm or transformer";
+  }
   if (spec.data().targets_size() > 1) return "learns one target; use mlp for several";
   if (spec.resources().device() == "cuda") return "trains on CPUs; leave resources.device out";
   if (spec.resources().slots() > 1) {
@@ -70,8 +72,8 @@ void CheckKinds(const v1::JobSpec& spec, const std::string& type, const Add& add
 // A spec with fields that only networks have (weights to start from, seeds) means a network.
 bool MeansAutomatic(const v1::JobSpec& spec) {
   const std::string type = TypeOfSpec(spec).type;
-  if (!MediaOf(spec.data()).empty() || type == "forecasting" || type == "segmentation")
-    return false;
+  if (!MediaOf(spec.data()).empty() || type == "segmentation") return false;
+  if (spec.train().shorten_sequences()) return false;
   if (spec.model().has_pretrained() || spec.train().seeds() > 1) return false;
   return AgainstTrees(spec, type).empty();
 }

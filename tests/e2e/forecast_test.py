@@ -80,6 +80,22 @@ def _():
         assert abs(error - job["scores"]["test"]) < 1e-3, (error, job["scores"])
 
 
+@case("A forecast that names no model is answered by trees, networks and statistical models together")
+def _():
+    with House(slots=2) as house:
+        write(house, "train.csv", series(600))
+        write(house, "test.csv", series(12, begin=600))
+        house.start()
+        asked = spec(horizon=4)
+        del asked["model"], asked["train"]
+        job = house.submit({**asked, "budget": {"time": "25s"}}, "--wait")
+        assert job["state"] == "SUCCEEDED", job
+        kinds = {member["kind"] for member in job["predictions"]["members"]}
+        assert "lightgbm" in kinds, job["predictions"]
+        assert job["scores"]["oof"] < job["scores"]["floor"], job["scores"]
+        assert len(rows_of(job["predictions"]["path"])) == 13
+
+
 @case("What cannot be forecast is refused with its place")
 def _():
     with House() as house:

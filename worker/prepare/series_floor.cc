@@ -11,7 +11,6 @@
 namespace traind {
 namespace {
 
-constexpr int64_t kPeriods[] = {1, 4, 7, 12, 24, 52, 168, 365};
 constexpr int64_t kMostLags = 48;
 constexpr int64_t kMostFeatures = 64;
 constexpr float kFarthest = 8;  // maximum distance from the mean, in standard deviations
@@ -254,7 +253,7 @@ std::optional<SeasonalFloor> SeasonalNaiveFloor(const Table& table, const FloorF
   for (const SeriesPlaces& series : AllSeries(table)) longest = std::max(longest, series.train());
   const Floor prior = PriorFloor(table, folds, metric);
   std::optional<SeasonalFloor> best;
-  for (const int64_t period : kPeriods) {
+  for (const int64_t period : kSeasonPeriods) {
     if (period > 1 && period > longest / 2) break;
     Floor floor = NaiveFloor(table, folds, prior, period);
     floor.score = OofScore(table, folds, metric, floor.oof.values);

@@ -26,9 +26,9 @@ absl::Status CheckFits(const TableSchema& schema, const SplitSpec& split, const 
         absl::StrCat("model.", spec.kind, ": boosted trees take one target, but the spec names ",
                      schema.targets()));
   }
-  if (split.shape.history() > 0) {
+  if (split.shape.history() > 0 && split.shape.horizon < 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("model.", spec.kind, ": boosted trees take no window of earlier rows yet"));
+        absl::StrCat("model.", spec.kind, ": boosted trees forecast from data.horizon 1 on"));
   }
   if (spec.classification && schema.classes.size() < 2) {
     return absl::InvalidArgumentError(
@@ -69,8 +69,46 @@ double TreeFold::Loss(absl::Span<const float> answers) const {
   return count == 0 ? 0 : sum / static_cast<double>(count);
 }
 
+TreeMatrix TreeFold::EncodeValidation(size_t most) const {
+  if (lags == nullptr) {
+    return encoder->Encode(*table, Split::kTrain,
+                           absl::MakeConstSpan(rows.validation).subspan(0, most));
+  }
+  return lags->Encode(absl::MakeConstSpan(validation_samples).subspan(0, most)).matrix;
+}
+
+void TreeFold::ToValues(absl::Span<float> answers) const {
+  for (size_t i = 0; lags != nullptr && i < answers.size(); ++i) {
+    answers[i] = validation_base[i] + validation_scale[i] * answers[i];
+  }
+}
+
+// An error in a series counts as it does in its own unit.
+void TreeFold::LagData(const TreeSpec& spec, BoosterData& data) const {
+  LagRows training = lags->Encode(lags->training());
+  double sum = 0, squares = 0, weights = 0;
+  for (size_t i = 0; i < training.base.size(); ++i) {
+    const float scale = training.scale[i];
+    const float learnt = (lags->Value(lags->training()[i]) - training.base[i]) / scale;
+    data.targets.push_back(learnt);
+    data.weights.push_back(spec.loss == TreeLoss::kAbsolute ? scale : scale * scale);
+    sum += learnt;
+    squares += static_cast<double>(learnt) * learnt;
+    weights += data.weights.back();
+  }
+  const double count = static_cast<double>(data.targets.size());
+  for (float& weight : data.weights) weight = static_cast<float>(weight * count / weights);
+  if (table->schema().series.size() <= 1 || spec.loss == TreeLoss::kSmape) data.weights.clear();
+  data.target_scale =
+      std::max(1e-12, std::sqrt(std::max(0.0, squares / count - sum * sum / count / count)));
+  data.encoder = lags.get();
+  data.training = std::move(training.matrix);
+  data.validation = EncodeValidation(validation_samples.size());
+}
+
 BoosterData TreeFold::DataOf(const TreeSpec& spec) const {
   BoosterData data;
+  if (lags != nullptr) return LagData(spec, data), data;
   data.encoder = encoder.get();
   data.training = encoder->Encode(*table, Split::kTrain, rows.training);
   data.validation = encoder->Encode(*table, Split::kTrain, rows.validation);
@@ -109,7 +147,14 @@ absl::StatusOr<TreeFold> LoadTreeFold(const rank_protocol::Train& train, const T
   fold.encoder_state =
       RowEncoder::Fit(fold.table, fold.rows.training, split.shape, TargetForm::kValue).state();
   fold.encoder = std::make_unique<const TreeEncoder>(fold.encoder_state, schema.features);
-  if (fold.encoder->columns() == 0) {
+  if (split.shape.horizon > 0) {
+    fold.lags = std::make_unique<LagEncoder>(fold.table, *fold.encoder, split, fold.rows.training,
+                                             spec.time, spec.loss == TreeLoss::kSmape);
+    fold.validation_samples = fold.lags->Validation(folds.values, train.fold);
+    LagRows validation = fold.lags->Encode(fold.validation_samples);
+    fold.validation_base = std::move(validation.base);
+    fold.validation_scale = std::move(validation.scale);
+  } else if (fold.encoder->columns() == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "model.", spec.kind, ": the rows have no columns of numbers or categories to split"));
   }

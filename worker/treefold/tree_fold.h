@@ -14,6 +14,7 @@
 #include "worker/data/row_encoder.h"
 #include "worker/rank_protocol/messages.h"
 #include "worker/trees/booster.h"
+#include "worker/trees/lag_encoder.h"
 #include "worker/trees/tree_rows.h"
 #include "worker/trees/tree_spec.h"
 
@@ -25,6 +26,10 @@ struct TreeFold {
   RowEncoder::State encoder_state;  // goes into model.json
   std::unique_ptr<const TreeEncoder> encoder;
   int outputs = 1;
+  // Null where the task is no forecast.
+  std::unique_ptr<LagEncoder> lags;
+  std::vector<LagSample> validation_samples;             // empty where the task is no forecast
+  std::vector<float> validation_base, validation_scale;  // see LagRows
   // The targets of the validation rows; one of the two is empty.
   std::vector<int32_t> classes;
   std::vector<float> values;
@@ -32,8 +37,15 @@ struct TreeFold {
   double Score(Metric metric, absl::Span<const float> answers) const;
   // The log loss, or the mean squared error: which of equal scores is better.
   double Loss(absl::Span<const float> answers) const;
+  // Returns the features of the first `most` validation rows.
+  TreeMatrix EncodeValidation(size_t most) const;
+  // Turns the trees' answers for validation rows into values.
+  void ToValues(absl::Span<float> answers) const;
   // Returns the rows, targets and weights from which trees grow.
   BoosterData DataOf(const TreeSpec& spec) const;
+
+ private:
+  void LagData(const TreeSpec& spec, BoosterData& data) const;
 };
 
 // Errors: those of Table::Open, ReadNpyInt16 and SplitFold; InvalidArgument where spec and table

@@ -119,9 +119,10 @@ absl::Status TreeTrainer::Restore(const TreeCheckpoint& c) {
   best_epoch_ = c.best_epoch;
   if (!has_best_) return absl::OkStatus();
   best_answers_.resize(fold_.rows.validation.size() * static_cast<size_t>(fold_.outputs));
-  return booster_->Predict(
-      fold_.encoder->Encode(*fold_.table, Split::kTrain, fold_.rows.validation), best_rounds_,
-      absl::MakeSpan(best_answers_));
+  RETURN_IF_ERROR(booster_->Predict(fold_.EncodeValidation(fold_.rows.validation.size()),
+                                    best_rounds_, absl::MakeSpan(best_answers_)));
+  fold_.ToValues(absl::MakeSpan(best_answers_));
+  return absl::OkStatus();
 }
 
 void TreeTrainer::SendStarted() {
@@ -195,6 +196,7 @@ void TreeTrainer::BeginEpoch() {
 absl::Status TreeTrainer::Judge() {
   const absl::Duration began = clock_.MonotonicNow();
   RETURN_IF_ERROR(booster_->AnswerValidation(answers_));
+  fold_.ToValues(absl::MakeSpan(answers_));
   metric_ = fold_.Score(spec_.metric, answers_);
   bool better = !has_best_ || Better(spec_.metric, metric_, best_metric_);
   // Equal scores are common where rows are few: the smaller loss then decides.
@@ -277,10 +279,9 @@ absl::StatusOr<double> TreeTrainer::TimePrediction(const TreeMatrix& rows, int64
 // Predicts some rows with one round and with the rounds so far. round_s: the time of a round.
 absl::StatusOr<absl::Duration> TreeTrainer::EstimatePrediction(double round_s) {
   constexpr size_t kRows = 4096;
-  const auto rows = absl::MakeConstSpan(fold_.rows.validation).subspan(0, kRows);
-  const auto encoded = fold_.encoder->Encode(*fold_.table, Split::kTrain, rows);
+  const TreeMatrix encoded = fold_.EncodeValidation(kRows);
   TimedPrediction timed;
-  timed.rows = static_cast<int64_t>(rows.size());
+  timed.rows = encoded.rows;
   timed.rounds = rounds_;
   ASSIGN_OR_RETURN(timed.one_round_s, TimePrediction(encoded, 1));
   if (rounds_ > 1) {
@@ -343,6 +344,11 @@ absl::StatusOr<TestAnswers> TreeTrainer::PredictTest() {
   const size_t width = static_cast<size_t>(fold_.outputs);
   TestAnswers answers;
   answers.values.resize(static_cast<size_t>(rows) * width);
+  if (fold_.lags != nullptr) {
+    RETURN_IF_ERROR(PredictSeries(absl::MakeSpan(answers.values)));
+    predict_time_ = clock_.MonotonicNow() - began;
+    return answers;
+  }
   for (int64_t begin = 0; begin < rows; begin += kRowsAtOnce) {
     const int64_t end = std::min(rows, begin + kRowsAtOnce);
     RETURN_IF_ERROR(booster_->Predict(fold_.encoder->Encode(*fold_.table, Split::kTest, begin, end),
@@ -353,6 +359,25 @@ absl::StatusOr<TestAnswers> TreeTrainer::PredictTest() {
   }
   predict_time_ = clock_.MonotonicNow() - began;
   return answers;
+}
+
+// Beyond the horizon, predictions stand in for what is not known.
+absl::Status TreeTrainer::PredictSeries(absl::Span<float> out) {
+  LagEncoder& lags = *fold_.lags;
+  const int64_t horizon = lags.horizon();
+  std::vector<float> learnt;
+  for (int64_t begin = 0;; begin += horizon) {
+    const std::vector<LagSample> samples = lags.Test(begin);
+    if (samples.empty()) return absl::OkStatus();
+    const LagRows rows = lags.Encode(samples);
+    learnt.resize(samples.size());
+    RETURN_IF_ERROR(booster_->Predict(rows.matrix, best_rounds_, absl::MakeSpan(learnt)));
+    for (size_t i = 0; i < samples.size(); ++i) {
+      const float value = rows.base[i] + rows.scale[i] * learnt[i];
+      lags.SetValue(samples[i], value);
+      out[static_cast<size_t>(lags.TestRow(samples[i]))] = value;
+    }
+  }
 }
 
 rank_protocol::FoldSaved TreeTrainer::FoldSavedNow() const {

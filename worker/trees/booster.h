@@ -17,7 +17,7 @@
 namespace traind {
 
 struct BoosterData {
-  const TreeEncoder* encoder = nullptr;
+  const TreeColumns* encoder = nullptr;
   TreeMatrix training, validation;
   std::vector<float> targets;  // [training rows]: classes from 0, or values
   std::vector<float> weights;  // [training rows]; empty: all alike

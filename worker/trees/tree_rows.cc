@@ -44,6 +44,7 @@ TreeEncoder::TreeEncoder(const RowEncoder::State& state, const std::vector<Colum
             [](const Input& a, const Input& b) { return a.feature < b.feature; });
   std::set<std::string> known;
   for (const Input& input : columns_) {
+    categorical_.push_back(input.categorical);
     names_.push_back(PlainName(features[input.feature].name));
     known.insert(names_.back());
   }

@@ -20,18 +20,31 @@ struct TreeMatrix {
   std::vector<float> values;  // [columns, rows]
 };
 
+// What a library has to know of a matrix' columns. Threads: immutable.
+class TreeColumns {
+ public:
+  int64_t columns() const { return static_cast<int64_t>(categorical_.size()); }
+  bool categorical(size_t column) const { return categorical_[column]; }
+  // Free of what LightGBM does not take in a name; empty where two would be alike.
+  const std::vector<std::string>& names() const { return names_; }
+
+ protected:
+  ~TreeColumns() = default;
+
+  std::vector<bool> categorical_;
+  std::vector<std::string> names_;
+};
+
 // The columns are those of a RowEncoder, in the order of the table's features. Categories that
 // the fold's training rows lack are missing.
 // Threads: immutable.
-class TreeEncoder {
+class TreeEncoder final : public TreeColumns {
  public:
   // state: the result of RowEncoder::Fit on the fold's training rows; features: its columns.
   TreeEncoder(const RowEncoder::State& state, const std::vector<Column>& features);
 
-  int64_t columns() const { return static_cast<int64_t>(columns_.size()); }
-  bool categorical(size_t column) const { return columns_[column].categorical; }
-  // Free of what LightGBM does not take in a name; empty where two would be alike.
-  const std::vector<std::string>& names() const { return names_; }
+  // The table's feature that becomes a column.
+  size_t feature(size_t column) const { return columns_[column].feature; }
 
   // The rows that are named, of a table's split.
   TreeMatrix Encode(const Table& table, Split split, absl::Span<const int32_t> rows) const;
@@ -50,7 +63,6 @@ class TreeEncoder {
   FeatureRows FeaturesOf(const Table& table, Split split) const;
 
   std::vector<Input> columns_;
-  std::vector<std::string> names_;
 };
 
 }  // namespace traind

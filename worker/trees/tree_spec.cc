@@ -82,10 +82,12 @@ absl::StatusOr<TreeSpec> ParseTreeSpec(absl::string_view text, int trial) {
   TreeSpec spec;
   spec.kind = KindOfTrial(json, trial);
   spec.classification = json.task.type == "classification";
-  if (!spec.classification && json.task.type != "regression") {
+  const bool forecast = json.task.type == "forecasting";
+  if (!spec.classification && !forecast && json.task.type != "regression") {
     return Wrong(absl::StrCat("model: boosted trees do not take a task.type of ", json.task.type,
-                              " yet, only classification and regression"));
+                              ", only classification, regression and forecasting"));
   }
+  if (forecast) spec.time = json.data.time.value_or("");
   const absl::StatusOr<Metric> metric = MetricOf(json.task);
   if (!metric.ok()) return Wrong(metric.status().message());
   spec.metric = *metric;

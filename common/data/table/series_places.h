@@ -12,6 +12,10 @@
 
 namespace traind {
 
+// Numbers of rows that a season may have: none, quarters, a week of days, a year of months, a day
+// of hours, a year of weeks, a week of hours, a year of days.
+inline constexpr int64_t kSeasonPeriods[] = {1, 4, 7, 12, 24, 52, 168, 365};
+
 // A series' rows in order: training rows, then test rows.
 struct SeriesPlaces {
   int64_t train_begin = 0, train_end = 0;

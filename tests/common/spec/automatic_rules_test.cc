@@ -93,7 +93,10 @@ TEST(AutomaticRulesTest, TreesTakeTablesWithOneTargetOnOneCore) {
   spec.clear_resources();
   spec.mutable_task()->set_type("forecasting");
   spec.mutable_data()->set_time("day");
-  EXPECT_THAT(Errors(spec), HasSubstr("model.xgboost does not forecast"));
+  EXPECT_EQ(Errors(spec), "");
+  spec.mutable_data()->set_horizon(0);
+  EXPECT_THAT(Errors(spec), HasSubstr("model.xgboost forecasts from data.horizon 1 on"));
+  spec.mutable_data()->clear_horizon();
   spec.mutable_task()->set_type("regression");
   spec.mutable_data()->clear_target();
   spec.mutable_data()->add_targets("a");
@@ -141,6 +144,11 @@ TEST(AutomaticRulesTest, TablesThatNameNoModelGetSeveralKinds) {
   EXPECT_EQ(ModelOf([](auto&) {}), "automatic");
   EXPECT_EQ(ModelOf([](auto& spec) { spec.mutable_task()->set_type("regression"); }), "automatic");
   EXPECT_EQ(ModelOf([](auto& spec) { spec.set_preset("best"); }), "automatic");
+  EXPECT_EQ(ModelOf([](auto& spec) {
+              spec.mutable_task()->set_type("forecasting");
+              spec.mutable_data()->set_time("day");
+            }),
+            "automatic");
   EXPECT_EQ(ModelOf([](auto& spec) { spec.mutable_model()->mutable_mlp(); }), "mlp");
 }
 
@@ -148,6 +156,7 @@ TEST(AutomaticRulesTest, WhatTreesCannotLearnGetsANetwork) {
   EXPECT_EQ(ModelOf([](auto& spec) {
               spec.mutable_task()->set_type("forecasting");
               spec.mutable_data()->set_time("day");
+              spec.mutable_data()->set_horizon(0);
             }),
             "mlp");
   EXPECT_EQ(ModelOf([](auto& spec) { spec.mutable_data()->mutable_image(); }), "cnn");

@@ -298,8 +298,8 @@ TEST(TreeSpecTest, ContradictionsAreNamed) {
   };
   EXPECT_THAT(refused(R"({"model":{"lightgbm":{"boosting":"rf"}}})"), HasSubstr("bagging_freq"));
   EXPECT_THAT(refused(R"({"model":{"xgboost":{"max_depth":0}}})"), HasSubstr("grow_policy"));
-  EXPECT_THAT(refused(R"({"task":{"type":"forecasting"},"model":{"lightgbm":{}}})"),
-              HasSubstr("forecasting"));
+  EXPECT_THAT(refused(R"({"task":{"type":"segmentation"},"model":{"lightgbm":{}}})"),
+              HasSubstr("segmentation"));
   EXPECT_THAT(refused(R"({"model":{"mlp":{}}})"), HasSubstr("lightgbm or xgboost"));
 }
 

@@ -1,0 +1,154 @@
+"""Forecasts within a budget, beside statsforecast.
+
+    tests/bench/series.sh [SET...] --data DIR [--budget S] [--peer-python PYTHON] [--spec JSON]
+
+The last rows of each series are the test rows, forecast from the end of the training rows. temperatures: daily, the last 28 of
+3,650. pollution: hourly, the last 48 of the first 8,760; the target is the dew point's temperature, which has no gaps. many: 100
+made monthly series of 72 to 132 rows, the last 12 of each; levels, trends, seasons and noise differ, half of them multiply. The
+spec names the data, the horizon (the number of test rows), metric and budget; --spec adds fields. One JSON line for each set:
+RMSE and MAE of ours with its floor's name and members, and those of each of statsforecast's models (peers/statsforecast_peer.py,
+by a Python that has it), which are given the season. Both are timed from the start of the command to the file.
+"""
+import argparse
+import csv
+import json
+import math
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from tests.e2e.harness import House, rows_of
+
+SETS = {  # target, time, series, rows of a season, test rows of each series
+    "temperatures": ("Temp", "Date", "", 365, 28),
+    "pollution": ("TEMP", "No", "", 24, 48),
+    "many": ("value", "month", "name", 12, 12),
+}
+FIRST_YEAR = 8760
+
+
+def many_series():
+    chance = random.Random(1)
+    table = [["name", "month", "value"]]
+    for number in range(100):
+        rows, level, trend = chance.randrange(72, 133), 10 ** chance.uniform(1, 4), chance.gauss(0.02, 0.04)
+        season = [chance.gauss(0, chance.choice((0.02, 0.1, 0.2))) for _ in range(12)]
+        spread, walk = chance.uniform(0.01, 0.1), 0.0
+        for i in range(rows):
+            walk += chance.gauss(trend / 12, spread / 4)
+            noise = chance.gauss(0, spread)
+            if number % 2:
+                value = level * math.exp(walk + season[i % 12] + noise)
+            else:
+                value = level * (3 + walk + season[i % 12] + noise)
+            table.append([f"s{number}", f"{2010 + i // 12}-{1 + i % 12:02d}", f"{value:.6g}"])
+    return table
+
+
+def table_of(name, data):
+    if name == "many":
+        return many_series()
+    file = os.path.join(data, {"temperatures": "daily_min_temperatures.csv", "pollution": "pollution.csv"}[name])
+    if not os.path.exists(file):
+        return None
+    table = [row for row in rows_of(file) if row]
+    if name == "temperatures":  # a few are written as ?0.2
+        return [[cell.strip('"?') for cell in row] for row in table]
+    drop = {"year", "month", "day", "hour", "pm2.5"}
+    keep = [i for i, column in enumerate(table[0]) if column not in drop]
+    return [[row[i] for i in keep] for row in table[:FIRST_YEAR + 1]]
+
+
+def split(name, table, folder):
+    """Writes train.csv and test.csv; returns the test rows' truth."""
+    target, _, series, _, last = SETS[name]
+    header, rows = table[0], table[1:]
+    groups = {}
+    for row in rows:
+        groups.setdefault(row[header.index(series)] if series else "", []).append(row)
+    train = [row for group in groups.values() for row in group[:-last]]
+    test = [row for group in groups.values() for row in group[-last:]]
+    at = header.index(target)
+    blank = [[cell if i != at else "" for i, cell in enumerate(row)] for row in test]
+    for part, lines in (("train", train), ("test", blank)):
+        with open(os.path.join(folder, f"{part}.csv"), "w", encoding="utf-8", newline="") as f:
+            csv.writer(f).writerows([header, *lines])
+    return [float(row[at]) for row in test]
+
+
+def scores(values, truth):
+    errors = [value - t for value, t in zip(values, truth)]
+    return {"rmse": round(math.sqrt(sum(e * e for e in errors) / len(errors)), 4),
+            "mae": round(sum(abs(e) for e in errors) / len(errors), 4)}
+
+
+def ours(house, name, folder, truth, options):
+    target, when, series, _, last = SETS[name]
+    for part in ("train", "test"):
+        shutil.copy(os.path.join(folder, f"{part}.csv"), house.data)
+    spec = {"name": name, "cache": "off", "task": {"type": "forecasting", "metric": "mae"},
+            "data": {"train": "train.csv", "test": "test.csv", "target": target, "time": when, "horizon": last},
+            "budget": {"time": f"{options.budget}s"}}
+    if series:
+        spec["data"]["series"] = series
+    spec.update(options.spec)
+    begin = time.time()
+    job = house.wait(house.json("submit", "-f", house.write_spec(spec))["id"], 2 * options.budget + 60)
+    if job["state"] != "SUCCEEDED":
+        return {"state": job["state"], "why": job.get("end_message")}
+    file = os.path.join(house.results(job["id"]), "current", "predictions.csv")
+    table = rows_of(file)
+    at = table[0].index(target)
+    with open(os.path.join(house.results(job["id"]), "floor", "floor.json"), encoding="utf-8") as f:
+        floor = json.load(f)["generations"][0]
+    return {**scores([float(row[at]) for row in table[1:]], truth), "wall_s": round(os.stat(file).st_mtime - begin, 2),
+            "quality": job["quality"], "oof": job["scores"].get("oof"), "floor": floor["model"],
+            "floor_oof": round(floor["score"], 4), "floor_weight": job["predictions"].get("floor_weight"),
+            "members": [(m.get("kind"), round(m.get("weight", 0), 3)) for m in job["predictions"].get("members", [])]}
+
+
+def statsforecast(name, folder, truth, options):
+    target, when, series, season, _ = SETS[name]
+    out = os.path.join(folder, "peer.csv")
+    begin = time.time()
+    done = subprocess.run([options.peer_python, "tests/bench/peers/statsforecast_peer.py", os.path.join(folder, "train.csv"),
+                           os.path.join(folder, "test.csv"), target, when, series, str(season), out],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        return {"error": done.stderr.strip().splitlines()[-1:]}
+    table = rows_of(out)
+    models = {model: scores([float(row[i]) for row in table[1:]], truth) for i, model in enumerate(table[0])}
+    return {**models, "wall_s": round(os.stat(out).st_mtime - begin, 2)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sets", nargs="*", metavar="SET")
+    parser.add_argument("--data", default=".")
+    parser.add_argument("--budget", default=30, type=int)
+    parser.add_argument("--peer-python")
+    parser.add_argument("--spec", default={}, type=json.loads, help="fields that are added to the specs, as JSON")
+    options = parser.parse_args()
+    with House(slots=os.cpu_count()) as house:
+        house.start()
+        for name in options.sets or SETS:
+            table = table_of(name, options.data)
+            if table is None:
+                print(json.dumps({"data": name, "skipped": f"not in {options.data}"}), flush=True)
+                continue
+            with tempfile.TemporaryDirectory(prefix="traind-series-") as folder:
+                truth = split(name, table, folder)
+                line = {"data": name, "budget_s": options.budget, "ours": ours(house, name, folder, truth, options)}
+                if options.peer_python:
+                    line["statsforecast"] = statsforecast(name, folder, truth, options)
+                print(json.dumps(line), flush=True)
+    print(json.dumps({"load_1min": round(os.getloadavg()[0], 2)}), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
