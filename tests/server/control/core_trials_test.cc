@@ -117,11 +117,6 @@ TEST_F(TrialsTest, AreStoppedEarlyEnoughToAnswerOnABusyMachine) {
   h.Say(second, h.Ended());
   ASSERT_EQ(h.starts.back().trial, 1);
   EXPECT_LE(h.starts.back().stop_at, h.Stored(id).deadline - absl::Seconds(3));
-  h.Say(h.AttemptOf(id, 3), h.Started(10));
-  h.Say(h.AttemptOf(id, 3), h.Probe(0.01));
-  const Turn turn = h.Wait(absl::Seconds(1));
-  ASSERT_FALSE(turn.replans.empty()) << "it is of another kind";
-  EXPECT_LE(turn.replans.back().stop_at, h.Stored(id).deadline - absl::Seconds(6));
 }
 
 TEST_F(TrialsTest, ARetryOfAFurtherModelIsNoDecision) {
