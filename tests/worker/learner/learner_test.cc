@@ -88,25 +88,49 @@ TEST(LearnerTest, RegressionLossesWithEmbeddingsAndClippingAreThoseOfPyTorch) {
   ExpectGolden(golden, *GoldenLearner(golden, EmbeddingOptions()));
 }
 
-TEST(LearnerTest, MembersOfOneNetworkTrainAndAnswerAsInPyTorch) {
-  const Golden golden("mlp_members.safetensors");
+LearnerOptions MembersOptions() {
   LearnerOptions options;
   options.model = ModelOf("mlp", R"({"hidden":[24,16],"ensemble_members":4})");
   options.shape.numeric = 6;
   options.shape.cardinalities = {5};
   options.shape.outputs = 3;
-  ExpectGolden(golden, *GoldenLearner(golden, options));
+  return options;
 }
 
-TEST(LearnerTest, PeriodicEmbeddingsOfNumbersTrainAsInPyTorch) {
-  const Golden golden("mlp_periodic.safetensors");
+LearnerOptions PeriodicOptions() {
   LearnerOptions options;
   options.objective.loss = LossKind::kMse;
   options.model = ModelOf("mlp", R"({"hidden":[20],"ensemble_members":3,)"
                                  R"("numeric_embedding":{"frequencies":5,"size":4}})");
   options.shape.numeric = 4;
   options.shape.cardinalities = {7, 3};
-  ExpectGolden(golden, *GoldenLearner(golden, options));
+  return options;
+}
+
+TEST(LearnerTest, MembersOfOneNetworkTrainAndAnswerAsInPyTorch) {
+  const Golden golden("mlp_members.safetensors");
+  ExpectGolden(golden, *GoldenLearner(golden, MembersOptions()));
+}
+
+TEST(LearnerTest, PeriodicEmbeddingsOfNumbersTrainAsInPyTorch) {
+  const Golden golden("mlp_periodic.safetensors");
+  ExpectGolden(golden, *GoldenLearner(golden, PeriodicOptions()));
+}
+
+TEST(LearnerTest, MembersPredictOtherRowsAsTheirOwn) {
+  for (const bool periodic : {false, true}) {
+    const Golden golden(periodic ? "mlp_periodic.safetensors" : "mlp_members.safetensors");
+    const auto learner = GoldenLearner(golden, periodic ? PeriodicOptions() : MembersOptions());
+    EncodedRows rows;
+    rows.rows = kSteps * kBatch;
+    rows.numeric = golden.Floats("in.numeric");
+    rows.codes = golden.Integers("in.codes");
+    std::vector<float> own(static_cast<size_t>(rows.rows * (periodic ? 1 : 3))), others = own;
+    ASSERT_TRUE(learner->Predict(Weights::kLast, FirstRows(rows.rows), absl::MakeSpan(own)).ok());
+    ASSERT_TRUE(learner->Predict(Weights::kLast, rows, absl::MakeSpan(others)).ok());
+    EXPECT_EQ(own, others);
+    EXPECT_NE(own.front(), own.back());
+  }
 }
 
 TEST(LearnerTest, MembersBeginDifferently) {
@@ -243,9 +267,9 @@ TEST(LearnerTest, RowsEncodedElsewherePredictAsResidentOnesDo) {
   EXPECT_EQ(resident, passed);
 }
 
-TEST(LearnerTest, Bf16LossesStayNearThoseOfFloat32) {
-  const Golden golden("mlp_numeric.safetensors");
-  auto learner = GoldenLearner(golden, NumericOptions());
+void ExpectBf16NearFloat32(const char* file, const LearnerOptions& options) {
+  const Golden golden(file);
+  auto learner = GoldenLearner(golden, options);
   ASSERT_TRUE(learner->SetPrecision(Precision::kBf16).ok());
   const std::vector<float> expected = golden.Floats("out.losses");
   for (int64_t step = 0; step < kSteps; ++step) {
@@ -263,12 +287,25 @@ TEST(LearnerTest, Bf16LossesStayNearThoseOfFloat32) {
   EXPECT_GT(farthest, 1e-4);
 }
 
+TEST(LearnerTest, Bf16LossesStayNearThoseOfFloat32) {
+  ExpectBf16NearFloat32("mlp_numeric.safetensors", NumericOptions());
+}
+
+TEST(LearnerTest, Bf16LossesOfMembersStayNearThoseOfFloat32) {
+  ExpectBf16NearFloat32("mlp_members.safetensors", MembersOptions());
+  ExpectBf16NearFloat32("mlp_periodic.safetensors", PeriodicOptions());
+}
+
 TEST(LearnerTest, ARankWithoutRowsInTheLastBatchStepsAllTheSame) {
-  const Golden golden("mlp_numeric.safetensors");
-  auto learner = GoldenLearner(golden, NumericOptions());
-  const absl::Status stepped = learner->Step({0, 0, 1, kLearningRate, 1});
-  EXPECT_TRUE(stepped.ok()) << stepped.ToString();
-  EXPECT_EQ(learner->ConsumeLoss()->weight, 0);
+  const auto steps = [](const char* file, const LearnerOptions& options) {
+    const auto learner = GoldenLearner(Golden(file), options);
+    const absl::Status stepped = learner->Step({0, 0, 1, kLearningRate, 1});
+    EXPECT_TRUE(stepped.ok()) << stepped.ToString();
+    EXPECT_EQ(learner->ConsumeLoss()->weight, 0);
+  };
+  steps("mlp_numeric.safetensors", NumericOptions());
+  steps("mlp_members.safetensors", MembersOptions());
+  steps("mlp_periodic.safetensors", PeriodicOptions());
 }
 
 TEST(LearnerTest, AnImpossibleSizeIsOutOfMemoryAndNotACrash) {
