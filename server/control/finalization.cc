@@ -67,7 +67,11 @@ void ControlCore::Impl::MaybePublish(JobEntry& entry, bool final) {
 
 void ControlCore::Impl::Handle(Published& event) {
   JobEntry* found = Find(event.job);
-  if (!found || IsTerminal(found->view().state)) return;
+  if (!found || IsTerminal(found->view().state)) {
+    // A Worker that was cut off has published for a Job that is over, and what it wrote stands.
+    turn_.ended.push_back(event.job);
+    return;
+  }
   JobEntry& entry = *found;
   Touch(entry);
   const bool answer = entry.publication.running && !event.unasked;
@@ -154,9 +158,31 @@ bool ControlCore::Impl::FloorPending(const JobEntry& entry) const {
   return job.spec.has_test;
 }
 
+// A fold that has been stopped, and is about to answer.
+bool ControlCore::Impl::AwaitsAnswers(const JobEntry& entry) const {
+  for (const Task& task : entry.view().tasks) {
+    if (task.kind != TaskKind::kTrain || task.state != TaskState::kRunning) continue;
+    const auto live = attempts_.find(task.attempt);
+    if (live == attempts_.end() || !live->second.open) continue;
+    const bool stopped = live->second.stop_sent || now_ >= live->second.stop_at;
+    const auto worker = workers_.find(live->second.worker);
+    if (stopped && worker != workers_.end() && worker->second.attached) return true;
+  }
+  return false;
+}
+
+// Until then the last Prediction waits for such folds. What stands is not in danger, because the
+// Job ends in time with that.
+absl::Time ControlCore::Impl::LastCallOf(const JobEntry& entry) const {
+  constexpr double kLongest = 1.5;  // times the longest publication seen
+  const absl::Time due = FinalizeAt(entry);
+  if (entry.publication.cost == absl::ZeroDuration()) return due;
+  return std::max(due, SettleAt(entry) - kLongest * entry.publication.cost);
+}
+
 bool ControlCore::Impl::FinalizingDue(const JobEntry& entry) const {
   const Job& job = entry.view();
-  if (now_ >= FinalizeAt(entry)) return true;
+  if (now_ >= FinalizeAt(entry)) return !AwaitsAnswers(entry) || now_ >= LastCallOf(entry);
   if (StopsTraining(job) && job.deadline == absl::InfiniteFuture() &&
       now_ >= entry.finish_at + kFinishWait) {
     return true;
@@ -361,6 +387,7 @@ void ControlCore::Impl::End(JobEntry& entry, JobState state, JobEndReason reason
   job.end_reason = reason;
   job.end_message = std::move(message);
   job.finished_at = FinishedAt(entry);
+  if (!job.attempts.empty()) turn_.ended.push_back(job.id);
   Log(entry, "ended",
       absl::StrCat(Name(state), " ", Name(reason), job.end_message.empty() ? "" : ": ",
                    job.end_message));
