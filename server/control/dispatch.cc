@@ -100,7 +100,7 @@ void ControlCore::Impl::DispatchFolds() {
     for (const WorkerSlots::Slot& slot : worker.slots) free += slot.free;
   }
   if (free == 0) return;
-  // Of each shape at most as many Jobs as there are slots are looked at: more cannot start.
+  // At most as many Jobs of each shape as there are slots are looked at: more cannot start.
   std::vector<Candidate> candidates;
   std::vector<JobEntry*> entries;
   for (const auto& [shape, queue] : train_queue_) {
