@@ -46,6 +46,7 @@ struct TrialsOutput {
   std::vector<NextFold> start;  // at most `idle`
   std::vector<int> worse;       // trials that get no more folds; they have open ones
   bool no_gain = false;         // more time is not expected to gain: nothing starts
+  double least_s = 0;  // that the cheapest open fold needs, where none fits; 0: none is open
 };
 
 // With rungs (ASHA; Li et al. 2020) a trial stops after 1 fold, after 3, after 9: it goes on when
