@@ -350,6 +350,7 @@ void ControlCore::Impl::CollectWakeups(const JobEntry& entry, absl::Time* wake) 
   };
   const Job& job = entry.view();
   at(FinalizeAt(entry));
+  if (job.state != JobState::kFinalizing) at(LastCallOf(entry));
   at(SettleAt(entry));
   if (job.tasks[0].state == TaskState::kPending) at(job.tasks[0].not_before);
   if (entry.publication.wanted && !entry.publication.running) at(entry.publication.not_before);

@@ -80,10 +80,30 @@ struct Pace {
   // By then a Worker that was away has told what became of its folds.
   absl::Time news_by = absl::InfinitePast();
   absl::Time estimated_finish = absl::InfiniteFuture();
-  double overhead_s = 0;                    // from an Attempt's start to its first step
+  double overhead_s = 0;  // from an Attempt's start to its first step
+  // By kind of model: the longest time from the last epoch of a fold that was done to its answers.
+  std::map<std::string, double> finishing_s;
   mutable std::optional<FoldCost> typical;  // of its folds; empty: they have changed
   // By task: how long its last epochs took from end to end, at most three.
   std::vector<std::vector<double>> epochs_s;
+};
+
+// What decides whether a further model starts, apart from the time, which only gets less. While
+// none started and all of it is the same, none will start.
+struct TrialsSeen {
+  int idle = 0;        // gangs
+  size_t settled = 0;  // tasks
+  size_t plans = 0;
+  int prediction = 0;     // its number
+  bool answered = false;  // nothing is being published
+  absl::Time deadline;
+  int64_t quotas = 0;  // how often they were changed
+
+  bool operator==(const TrialsSeen& other) const {
+    return idle == other.idle && settled == other.settled && plans == other.plans &&
+           prediction == other.prediction && answered == other.answered &&
+           deadline == other.deadline && quotas == other.quotas;
+  }
 };
 
 // A Job that is not terminal, with the part of its state that is not stored: a restart makes it
@@ -104,6 +124,7 @@ struct JobEntry {
   Publication publication;
   ReuseSearch reuse;
   Pace pace;
+  std::optional<TrialsSeen> trials_seen;          // when nothing could start
   absl::Time finish_at = absl::InfiniteFuture();  // when the user asked for it
   std::string home;                               // the Worker that read the data
 
@@ -295,6 +316,7 @@ class ControlCore::Impl {
   absl::Time FinalizeAt(const JobEntry& entry) const;
   absl::Time SettleAt(const JobEntry& entry) const;
   absl::Time TrainEndOf(const JobEntry& entry) const;
+  double FinishingSeconds(const JobEntry& entry, int trial) const;
   // The same for a model that takes so long to stop and predict.
   absl::Time TrainEndWith(const JobEntry& entry, double stop_s) const;
   struct StartRule {
@@ -335,7 +357,9 @@ class ControlCore::Impl {
   int FindOrAddTask(JobEntry& entry, int fold, int trial, int seed);
 
   // ---- further trials: trials.cc ----
+  TrialsSeen SeenOf(const JobEntry& entry) const;
   TrialsInput TrialsOf(const JobEntry& entry) const;
+  void NoteEndOfTrials(JobEntry& entry, const TrialsInput& in, const TrialsOutput& out);
   bool FirstTrialNeedsMore(const Job& job) const;
   void StartTrials(JobEntry& entry);
   void MakeRoomForFolds(JobEntry& entry);
@@ -367,6 +391,8 @@ class ControlCore::Impl {
   void AskDisk(JobEntry& entry);
   bool FloorPending(const JobEntry& entry) const;
   bool FinalizingDue(const JobEntry& entry) const;
+  bool AwaitsAnswers(const JobEntry& entry) const;
+  absl::Time LastCallOf(const JobEntry& entry) const;
   void NoteCutOff(JobEntry& entry, const std::vector<int>& folds);
   void NoteEndedEarly(JobEntry& entry);
   void EnterFinalizing(JobEntry& entry);
@@ -418,6 +444,7 @@ class ControlCore::Impl {
   std::set<std::pair<absl::Time, int64_t>> missing_;  // by LiveAttempt::missing_by
   std::map<std::string, WorkerState> workers_;
   std::map<QuotaSubject, QuotaAccount> quotas_;
+  int64_t quota_changes_ = 0;
   absl::Time quota_check_at_ = absl::InfiniteFuture();
   std::map<Urgency, JobEntry*> prepare_queue_;
   std::map<GangShape, std::map<Urgency, JobEntry*>> train_queue_;

@@ -283,8 +283,11 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::FoldSaved& fact) {
   member.fold = task.fold;
   member.trial = task.trial;
   member.seed = task.seed;
-  const auto trial = static_cast<size_t>(task.trial);
-  if (trial < job.spec.trials.size()) member.kind = job.spec.trials[trial].kind;
+  member.kind = KindOf(job.spec, task.trial);
+  if (fact.last && fact.complete && live.last_epoch_at != absl::InfiniteFuture()) {
+    double& longest = entry.pace.finishing_s[member.kind];
+    longest = std::max(longest, absl::ToDoubleSeconds(now_ - live.last_epoch_at));
+  }
   if (fact.predict_s > 0) task.measured.predict_s = fact.predict_s;
   task.spent.predict_s += std::max(0.0, fact.predict_s);
   task.epochs_done = std::max(task.epochs_done, member.epochs_done);

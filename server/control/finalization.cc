@@ -154,9 +154,31 @@ bool ControlCore::Impl::FloorPending(const JobEntry& entry) const {
   return job.spec.has_test;
 }
 
+// A fold that has been stopped, and is about to answer.
+bool ControlCore::Impl::AwaitsAnswers(const JobEntry& entry) const {
+  for (const Task& task : entry.view().tasks) {
+    if (task.kind != TaskKind::kTrain || task.state != TaskState::kRunning) continue;
+    const auto live = attempts_.find(task.attempt);
+    if (live == attempts_.end() || !live->second.open) continue;
+    const bool stopped = live->second.stop_sent || now_ >= live->second.stop_at;
+    const auto worker = workers_.find(live->second.worker);
+    if (stopped && worker != workers_.end() && worker->second.attached) return true;
+  }
+  return false;
+}
+
+// Until then the last Prediction waits for such folds. What stands is not in danger, because the
+// Job ends in time with that.
+absl::Time ControlCore::Impl::LastCallOf(const JobEntry& entry) const {
+  constexpr double kLongest = 1.5;  // times the longest publication seen
+  const absl::Time due = FinalizeAt(entry);
+  if (entry.publication.cost == absl::ZeroDuration()) return due;
+  return std::max(due, SettleAt(entry) - kLongest * entry.publication.cost);
+}
+
 bool ControlCore::Impl::FinalizingDue(const JobEntry& entry) const {
   const Job& job = entry.view();
-  if (now_ >= FinalizeAt(entry)) return true;
+  if (now_ >= FinalizeAt(entry)) return !AwaitsAnswers(entry) || now_ >= LastCallOf(entry);
   if (StopsTraining(job) && job.deadline == absl::InfiniteFuture() &&
       now_ >= entry.finish_at + kFinishWait) {
     return true;

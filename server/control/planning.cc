@@ -114,10 +114,25 @@ absl::Time ControlCore::Impl::TrainEndOf(const JobEntry& entry) const {
   return TrainEndWith(entry, 0);
 }
 
+// What folds of that trial's kind have taken from their last epoch to their answers, which also
+// tells how busy the machine is. A kind that has not ended yet may take twice as long as others.
+// What a Worker that was away told late is no more than the share that is held back anyway.
+double ControlCore::Impl::FinishingSeconds(const JobEntry& entry, int trial) const {
+  const Spec& spec = entry.view().spec;
+  const std::map<std::string, double>& finishing = entry.pace.finishing_s;
+  const auto own = finishing.find(KindOf(spec, trial));
+  double longest = 0;
+  for (const auto& [kind, took_s] : finishing) longest = std::max(longest, took_s);
+  const double seconds = own != finishing.end() ? own->second : 2 * longest;
+  const Window window = WindowOf(entry);
+  if (!window.bounded()) return seconds;
+  return std::min(seconds, spec.shares.reserve * absl::ToDoubleSeconds(window.length()));
+}
+
 absl::Time ControlCore::Impl::TrainEndWith(const JobEntry& entry, double stop_s) const {
   const Window window = WindowOf(entry);
   const Spec& spec = entry.view().spec;
-  stop_s = std::max(stop_s, StopSeconds(TypicalFold(entry)));
+  stop_s = std::max({stop_s, StopSeconds(TypicalFold(entry)), FinishingSeconds(entry, 0)});
   const absl::Time end =
       TrainEnd(window, spec, Reserve(window, spec, stop_s, FinalizeLeadOf(entry)));
   return window.bounded() ? std::min(end, QuotaEndOf(entry)) : end;
@@ -275,6 +290,7 @@ void ControlCore::Impl::Replan(JobEntry& entry, Trigger trigger) {
   in.gangs = ParallelFolds(entry);
   in.sharing = Sharing(entry);
   in.finalize = FinalizeLeadOf(entry);
+  in.finishing_s = FinishingSeconds(entry, 0);
   in.train_start = FirstTrainStart(entry);
   in.stopping = entry.pace.stopping;
   in.confident = entry.pace.trusted || Confident(entry);
@@ -362,7 +378,10 @@ absl::Time ControlCore::Impl::StopOf(const JobEntry& entry, const LiveAttempt* l
   const Job& job = entry.view();
   // No model waits for the slots of one of a further trial; its prediction may take longer.
   if (live && job.tasks[static_cast<size_t>(live->task)].trial > 0) {
-    return TrainEndWith(entry, kUnlikeTheFirst * StopSeconds(CostOfFold(entry, live->task)));
+    const double stop_s =
+        std::max(kUnlikeTheFirst * StopSeconds(CostOfFold(entry, live->task)),
+                 FinishingSeconds(entry, job.tasks[static_cast<size_t>(live->task)].trial));
+    return TrainEndWith(entry, stop_s);
   }
   int running = 0, pending = 0, position = 0;
   for (size_t i = 1; i < job.tasks.size(); ++i) {

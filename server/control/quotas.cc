@@ -52,6 +52,7 @@ void ControlCore::Impl::Handle(SetQuota& event) {
     if (subject.Covers(used.owner, used.labels)) account.use.Add(used.start, used.end, used.slots);
   }
   const auto [it, added] = quotas_.insert_or_assign(subject, std::move(account));
+  ++quota_changes_;
   turn_.mutations.quotas.push_back(event.quota);
   turn_.mutations.durable = true;
   Answer(event.call, absl::OkStatus(), nullptr);
@@ -63,6 +64,7 @@ void ControlCore::Impl::Handle(RemoveQuota& event) {
     return Answer(event.call,
                   absl::NotFoundError(absl::StrCat(Text(event.subject), " has no quota")), nullptr);
   }
+  ++quota_changes_;
   turn_.mutations.removed_quotas.push_back(event.subject);
   turn_.mutations.durable = true;
   Answer(event.call, absl::OkStatus(), nullptr);

@@ -3,8 +3,10 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "server/control/control_core_impl.h"
+#include "server/plan/fold_costs.h"
 #include "server/plan/trials.h"
 
 namespace traind {
@@ -26,6 +28,24 @@ std::string NameOf(const Trial& trial) {
 
 }  // namespace
 
+TrialsSeen ControlCore::Impl::SeenOf(const JobEntry& entry) const {
+  const Job& job = entry.view();
+  TrialsSeen seen;
+  int busy = 0;
+  for (const Task& task : job.tasks) {
+    const bool settled = IsTerminal(task.state);
+    busy += task.kind == TaskKind::kTrain && !settled;
+    seen.settled += settled;
+  }
+  seen.idle = std::max(0, ParallelFolds(entry) - busy);
+  seen.plans = job.plans.size();
+  seen.prediction = job.prediction ? job.prediction->number : 0;
+  seen.answered = !entry.publication.wanted && !entry.publication.running;
+  seen.deadline = job.deadline;
+  seen.quotas = quota_changes_;
+  return seen;
+}
+
 // What the settings of the trials have shown so far.
 TrialsInput ControlCore::Impl::TrialsOf(const JobEntry& entry) const {
   const Job& job = entry.view();
@@ -46,11 +66,9 @@ TrialsInput ControlCore::Impl::TrialsOf(const JobEntry& entry) const {
         absl::ToDoubleSeconds(std::min(now_, attempt.ended_at) - attempt.started_at);
   }
   std::vector<int> measured(in.trials.size());
-  int busy = 0;
   for (const Task& task : job.tasks) {
     const auto trial = static_cast<size_t>(task.trial);
     if (task.kind != TaskKind::kTrain || trial >= in.trials.size()) continue;
-    busy += !IsTerminal(task.state);
     TrialView& view = in.trials[trial];
     TrialFold& fold = view.folds[static_cast<size_t>(task.fold)];
     fold.state = ProgressOf(task);
@@ -67,11 +85,12 @@ TrialsInput ControlCore::Impl::TrialsOf(const JobEntry& entry) const {
   for (size_t t = 0; t < in.trials.size(); ++t) {
     if (measured[t] > 0) in.trials[t].fold_s /= measured[t];
   }
-  in.idle = std::max(0, in.gangs - busy);
+  in.idle = SeenOf(entry).idle;
   if (measured[0] == 0) {
     const FoldCost& cost = TypicalFold(entry);
     in.trials[0].fold_s =
-        cost.known() ? cost.overhead_s + job.plans.back().epochs * cost.epoch_s + cost.predict_s
+        cost.known() ? cost.overhead_s + cost.predict_s +
+                           std::min(job.plans.back().epochs, UsualEpochs(job.spec)) * cost.epoch_s
                      : 0;
   }
   if (job.prediction) {
@@ -98,6 +117,8 @@ void ControlCore::Impl::StartTrials(JobEntry& entry) {
     return;
   }
   if (FirstTrialNeedsMore(job)) return MakeRoomForFolds(entry);
+  const TrialsSeen seen = SeenOf(entry);
+  if (seen.idle == 0 || entry.trials_seen == seen) return;
   Task one_epoch;
   one_epoch.epochs_planned = 1;
   if (now_ > StartRuleOf(entry).Latest(one_epoch)) return;
@@ -122,11 +143,6 @@ void ControlCore::Impl::StartTrials(JobEntry& entry) {
                absl::StrCat("trial ", trial, " on all folds"),
                absl::StrCat("trial ", trial, " gets no more folds"));
   }
-  if (out.no_gain) {
-    DecideOnce(entry,
-               absl::StrCat(kTrialsWithoutGain, " trials in a row gained no weight in the answer"),
-               "more trials as long as there is time", "more time is not expected to gain");
-  }
   for (const NextFold& next : out.start) {
     const int index = FindOrAddTask(entry, next.fold, next.trial, 0);
     Task& task = EditDurably(entry).tasks[static_cast<size_t>(index)];
@@ -134,7 +150,10 @@ void ControlCore::Impl::StartTrials(JobEntry& entry) {
     task.message.clear();
     task.epochs_planned = EpochsOf(job.spec, next.trial);
   }
-  if (out.start.empty()) return;
+  if (out.start.empty()) {
+    entry.trials_seen = seen;
+    return NoteEndOfTrials(entry, in, out);
+  }
   DecideOnce(entry,
              absl::StrCat(Text(now_ - job.accepted_at),
                           " used, and no fold of the first trial can "
@@ -142,6 +161,27 @@ void ControlCore::Impl::StartTrials(JobEntry& entry) {
                           Text(absl::Seconds(in.trials[0].fold_s))),
              absl::StrCat("models of ", NameOf(job.spec.trials[0])),
              "models of further trials, as time allows");
+}
+
+// A Job that ends before its time says why.
+void ControlCore::Impl::NoteEndOfTrials(JobEntry& entry, const TrialsInput& in,
+                                        const TrialsOutput& out) {
+  if (out.no_gain) {
+    DecideOnce(entry,
+               absl::StrCat(kTrialsWithoutGain, " trials in a row gained no weight in the answer"),
+               "more trials as long as there is time", "more time is not expected to gain");
+  }
+  if (out.no_gain || !AllSettled(entry.view()) || !std::isfinite(in.left_s)) return;
+  if (out.least_s == 0) {
+    DecideOnce(entry, absl::StrCat("all ", in.trials.size(), " trials were tried"),
+               "more trials as long as there is time", "more time is not expected to gain");
+  } else {
+    DecideOnce(entry,
+               absl::StrCat(Text(absl::Seconds(std::max(0.0, in.left_s))),
+                            " are left to train in, and a useful part of a further model takes ",
+                            Text(absl::Seconds(out.least_s))),
+               "more trials as long as there is time", "no further model fits");
+  }
 }
 
 // A Decision that a Job has once, also after a restart.

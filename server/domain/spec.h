@@ -79,4 +79,10 @@ inline int EpochsOf(const Spec& spec, int trial) {
   return trial > 0 && at < spec.trials.size() ? spec.trials[at].epochs : spec.epochs;
 }
 
+// The kind of model of a trial; empty: it is not known.
+inline std::string KindOf(const Spec& spec, int trial) {
+  const auto at = static_cast<size_t>(trial);
+  return at < spec.trials.size() ? spec.trials[at].kind : std::string();
+}
+
 }  // namespace traind

@@ -25,6 +25,14 @@ double SecondsLeft(const PlanInput& in, const FoldView& fold, double epochs, dou
 // done, those of the one that took longest; else the Plan's.
 double EpochsOfTheLongest(const PlanInput& in, int plan_epochs);
 
+// Whether the Plan's models answer at any time without a loss, as boosted trees do: they have no
+// schedule that an earlier end would break off.
+bool AnswersAtAnyTime(const Spec& spec);
+
+// The epochs that a model takes as a rule, before one was seen: all that the spec asks for, or
+// fewer where early stopping comes first.
+int UsualEpochs(const Spec& spec);
+
 // What a fold is granted by the same; the Plan's where one of them is at work for longer.
 int ExpectedEpochs(const PlanInput& in, int plan_epochs);
 

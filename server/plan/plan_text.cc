@@ -15,18 +15,11 @@ std::string Count(int n, absl::string_view noun) {
 
 std::string RowsText(double rows) { return absl::StrFormat("%.0f %% of the rows", 100 * rows); }
 
-bool Differs(const Plan& plan, const Plan& last) {
-  if (plan.folds != last.folds || plan.epochs != last.epochs || plan.rows != last.rows ||
-      plan.models != last.models) {
-    return true;
-  }
-  if (plan.estimate.has_value() != last.estimate.has_value()) return true;
-  const auto differs = [](absl::Duration a, absl::Duration b) {
-    const absl::Duration change = a > b ? a - b : b - a;
-    return change > 0.2 * b && change > absl::Milliseconds(100);
-  };
-  if (plan.estimate && differs(*plan.estimate, *last.estimate)) return true;
-  return differs(plan.reserve, last.reserve);
+bool Differs(const Plan& plan, const Plan& last, absl::Duration window) {
+  constexpr double kShare = 0.05;
+  return plan.folds != last.folds || plan.epochs != last.epochs || plan.rows != last.rows ||
+         plan.models != last.models || plan.estimate.has_value() != last.estimate.has_value() ||
+         absl::AbsDuration(plan.reserve - last.reserve) > kShare * window;
 }
 
 std::string Text(absl::Duration duration) {

@@ -14,7 +14,8 @@ namespace traind {
 std::string Count(int n, absl::string_view noun);
 // "40 % of the rows".
 std::string RowsText(double rows);
-// In more than small figures.
-bool Differs(const Plan& plan, const Plan& last);
+// In what is trained, or in the reserve by a good part of the window. An estimate that was there
+// before makes no difference, because it follows every wave of the machine's load.
+bool Differs(const Plan& plan, const Plan& last, absl::Duration window);
 
 }  // namespace traind

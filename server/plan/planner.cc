@@ -27,6 +27,7 @@ class Planning {
     epochs_ = in.last ? in.last->epochs : in.spec->epochs;
     rows_ = in.last ? in.last->rows : 1;
     extra_seeds_ = ExtraSeeds(in, epochs_, rows_).planned();
+    any_time_ = AnswersAtAnyTime(*in.spec);
     for (const FoldView& fold : in.folds) {
       if (!IsExtra(fold) && fold.started) started_ = std::max(started_, fold.fold + 1);
     }
@@ -47,6 +48,7 @@ class Planning {
   int EpochsThatFit(int folds, int least) const;
   int EpochsDone() const;
   void Cut();
+  void CutFoldsToShares(int least);
   int MostEpochs(int folds) const;
   void CutLate();
   void CutRows();
@@ -87,8 +89,9 @@ class Planning {
   const PlanInput& in_;
   PlanOutput out_;
   int folds_ = 0, epochs_ = 0;
-  double rows_ = 1;      // share of the rows that an epoch sees
-  int started_ = 0;      // folds below it have had an Attempt
+  double rows_ = 1;  // share of the rows that an epoch sees
+  int started_ = 0;  // folds below it have had an Attempt
+  bool any_time_ = false;
   int extra_seeds_ = 0;  // models besides the folds' first ones
   absl::Time limit_;
   std::string limit_text_;
@@ -99,6 +102,7 @@ WorkLeft Planning::Left(int folds, int epochs) const {
   WorkLeft work;
   work.gangs = in_.gangs;
   work.sharing = in_.sharing;
+  if (any_time_) epochs = ExpectedEpochs(in_, epochs);
   for (const FoldView& fold : in_.folds) {
     if (IsExtra(fold) || (IsTerminal(fold.state) && !CanComeBack(fold))) continue;
     if (fold.state == TaskState::kRunning) {
@@ -200,10 +204,11 @@ void Planning::Cut() {
   SetLimit();
   if (Fits(folds_, epochs_)) return;
   if (in_.trigger == Trigger::kFacts && Fits(folds_, ExpectedEpochs(in_, epochs_))) return;
+  const int least = std::min(folds_, std::max(1, started_));
+  if (any_time_) return CutFoldsToShares(least);
   // What a running fold has done already is not saved by a Plan with less; it would end.
   const int done = EpochsDone();
   const int useful = std::max(done, std::min(epochs_, UsefulEpochs(in_.spec->epochs)));
-  const int least = std::min(folds_, std::max(1, started_));
   int folds = folds_;
   // Midway the folds that have not run yet are worth more than all epochs of the rest.
   if (in_.trigger != Trigger::kFacts) {
@@ -230,6 +235,16 @@ void Planning::Cut() {
     epochs_ = epochs;
   }
   if (in_.spec->subsample && epochs_ == 1 && !Fits(folds_, epochs_)) CutRows();
+}
+
+// A model that answers at any time loses no epochs: the folds share the time that there is. Where
+// the shares are too short for useful models, there are fewer folds.
+void Planning::CutFoldsToShares(int least) {
+  const int useful = UsefulEpochs(in_.spec->epochs);
+  const int folds = FoldsThatFit(folds_, least, useful);
+  if (folds == folds_) return;
+  Decide(Rule(), Estimate(folds_, useful), Count(folds_, "fold"), Count(folds, "fold"));
+  folds_ = folds;
 }
 
 // Past the share at which training that cannot finish stops (B5): a shorter epoch may.
@@ -343,7 +358,7 @@ void Planning::GrowFolds() {
       while (fewer > least && !Fits(side_by_side, fewer)) --fewer;
       if (!Fits(side_by_side, fewer)) return;
       folds = side_by_side;
-      epochs = fewer;
+      if (!any_time_) epochs = fewer;
     }
   }
   if (folds == folds_) return;
@@ -461,7 +476,8 @@ void Planning::FillPlan(absl::Duration reserve) {
 PlanOutput Planning::Run() {
   const Spec& spec = *in_.spec;
   const bool bounded = in_.window.bounded();
-  const absl::Duration reserve = Reserve(in_.window, spec, StopSeconds(in_.cost), in_.finalize);
+  const double stop_s = std::max(StopSeconds(in_.cost), in_.finishing_s);
+  const absl::Duration reserve = Reserve(in_.window, spec, stop_s, in_.finalize);
   out_.train_end = std::min(TrainEnd(in_.window, spec, reserve), in_.train_limit);
   const absl::Time train_limit = out_.train_end + absl::Seconds(in_.cost.predict_s);
   const bool late = bounded && in_.now >= in_.window.At(spec.shares.stop);
@@ -499,7 +515,7 @@ PlanOutput Planning::Run() {
   }
   FillPlan(reserve);
   out_.extra_seeds = extra_seeds_;
-  out_.changed = !in_.last || Differs(out_.plan, *in_.last);
+  out_.changed = !in_.last || Differs(out_.plan, *in_.last, in_.window.length());
   return std::move(out_);
 }
 

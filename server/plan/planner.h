@@ -60,6 +60,7 @@ struct PlanInput {
   int gangs = 1;                                    // folds that can run at once for this Job
   double sharing = 1;                               // see WorkLeft
   absl::Duration finalize;                          // see Reserve
+  double finishing_s = 0;                           // from a fold's last epoch to its answers
   absl::Time train_start = absl::InfiniteFuture();  // first Attempt of a fold
   absl::Time train_limit = absl::InfiniteFuture();  // training ends then at the latest
   bool stopping = false;                            // B5 was decided before

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/plan/fold_costs.h"
 #include "server/plan/planner.h"
 
 namespace traind {
@@ -36,7 +37,8 @@ Preview PreviewPlan(const Spec& spec, const Assumptions& a, absl::Time now) {
   preview.estimate_p90 = std::min(fixed + spread * train, most);
   preview.estimated_finish = now + preview.estimate_p50;
   const double fold_s = in.cost.overhead_s + in.cost.predict_s;
-  const double train_s = out.plan.epochs * CostOfShare(in.cost, out.plan.rows).epoch_s;
+  const double train_s =
+      std::min(out.plan.epochs, UsualEpochs(spec)) * CostOfShare(in.cost, out.plan.rows).epoch_s;
   const double slots = static_cast<double>(out.plan.models) * spec.slots;
   preview.device_s_p50 = slots * (fold_s + train_s);
   preview.device_s_p90 = slots * (fold_s + spread * train_s);
@@ -45,7 +47,7 @@ Preview PreviewPlan(const Spec& spec, const Assumptions& a, absl::Time now) {
   work.gangs = a.gangs;
   work.sharing = a.sharing;
   work.pending.assign(static_cast<size_t>(spec.folds),
-                      fold_s + spread * spec.epochs * in.cost.epoch_s);
+                      fold_s + spread * UsualEpochs(spec) * in.cost.epoch_s);
   preview.full_budget =
       (fixed + absl::Seconds(EstimateSeconds(work))) / std::max(0.05, spec.shares.plan);
   return preview;

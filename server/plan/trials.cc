@@ -13,8 +13,13 @@ namespace {
 // standard errors above that.
 constexpr double kWorse = 1.2;
 constexpr double kStandardErrors = 2;
-// Boosted trees answer at any time, so a fold of them is of use if this share of it fits.
-constexpr double kShareOfTrees = 0.5;
+// The share of a fold that has to fit: boosted trees answer at any time, and a network trains for
+// epochs in which it only waits for its patience to end.
+struct Share {
+  double trees, others;
+};
+constexpr Share kGood = {0.5, 1};
+constexpr Share kUseful = {0.2, 0.7};  // beside slots that would do nothing
 
 // Seconds of a fold beside a fold of LightGBM's, before one was measured.
 double RelativeCost(const std::string& kind) {
@@ -32,14 +37,10 @@ class Choosing {
     }
     out_.no_gain = NothingGained();
     if (out_.no_gain) return std::move(out_);
-    for (const bool whole : {true, false}) {
-      for (size_t t = 1; t < in_.trials.size(); ++t) {
-        if (Begun(t)) StartOpen(t);
-      }
-      for (size_t t = 1; t < in_.trials.size(); ++t) {
-        if (!Begun(t) && (!whole || WholeFits(t))) StartOpen(t);
-      }
+    for (const Share& least : {kGood, kUseful}) {
+      for (const bool whole : {true, false}) Start(whole, least);
     }
+    if (out_.start.empty()) out_.least_s = LeastSeconds();
     return std::move(out_);
   }
 
@@ -121,9 +122,19 @@ class Choosing {
     return in_.trials[0].fold_s * RelativeCost(Trial(t).kind) / RelativeCost(in_.trials[0].kind);
   }
 
-  bool Fits(size_t t) const {
-    const double share = IsTrees(Trial(t).kind) ? kShareOfTrees : 1;
-    return in_.left_s > 0 && share * FoldSeconds(t) <= in_.left_s;
+  double LeastSeconds(size_t t, const Share& least) const {
+    return (IsTrees(Trial(t).kind) ? least.trees : least.others) * FoldSeconds(t);
+  }
+  bool Fits(size_t t, const Share& least) const {
+    return in_.left_s > 0 && LeastSeconds(t, least) <= in_.left_s;
+  }
+  double LeastSeconds() const {
+    double cheapest = HUGE_VAL;
+    for (size_t t = 1; t < in_.trials.size(); ++t) {
+      if (Over(t) || !Has(t, TrialFold::kOpen)) continue;
+      cheapest = std::min(cheapest, LeastSeconds(t, kUseful));
+    }
+    return std::isfinite(cheapest) ? cheapest : 0;
   }
   bool WholeFits(size_t t) const {
     const auto folds = static_cast<int>(Trial(t).folds.size());
@@ -131,8 +142,16 @@ class Choosing {
     return FoldSeconds(t) * ((folds + gangs - 1) / gangs) <= in_.left_s;
   }
 
-  void StartOpen(size_t t) {
-    if (Over(t) || !Fits(t)) return;
+  void Start(bool whole, const Share& least) {
+    for (size_t t = 1; t < in_.trials.size(); ++t) {
+      if (Begun(t)) StartOpen(t, least);
+    }
+    for (size_t t = 1; t < in_.trials.size(); ++t) {
+      if (!Begun(t) && (!whole || WholeFits(t))) StartOpen(t, least);
+    }
+  }
+  void StartOpen(size_t t, const Share& least) {
+    if (Over(t) || !Fits(t, least)) return;
     for (size_t k = 0; k < Trial(t).folds.size(); ++k) {
       const NextFold next{static_cast<int>(t), static_cast<int>(k)};
       if (static_cast<int>(out_.start.size()) >= in_.idle) return;

@@ -44,6 +44,7 @@ struct TrialsOutput {
   std::vector<NextFold> start;  // at most `idle`
   std::vector<int> worse;       // trials that get no more folds; they have open ones
   bool no_gain = false;         // more time is not expected to gain: nothing starts
+  double least_s = 0;  // that the cheapest open fold needs, where none fits; 0: none is open
 };
 
 // So many whole trials in a row without a model that answers end the search.

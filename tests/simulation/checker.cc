@@ -21,6 +21,10 @@ constexpr int64_t kCommitSlack = 60'000;
 // From a deadline to a Worker's kill: what a command was on its way.
 constexpr int64_t kKillSlack = 100'000;
 
+// Of a Job with further trials: the least share of its time that it uses, where its window is
+// longer than so many seconds. That share of the window at its end is held back at most.
+constexpr double kLeastUsed = 0.9, kLeastWindowS = 10, kReserveShare = 0.15;
+
 bool Terminal(const std::string& state) {
   return state == "SUCCEEDED" || state == "FAILED" || state == "CANCELLED";
 }
@@ -88,6 +92,7 @@ class Checker {
   void CheckJobAtEnd(const std::string& id, const JobSeen& job);
   void CheckDeadline(const std::string& id, const JobSeen& job);
   void CheckIdle(const std::string& id, const JobSeen& job);
+  void CheckUsed(const std::string& id, const JobSeen& job);
   void CheckProgressTold(const json& r);
   void CheckRanks();
   // Until when, from `t` on, traind could not write; t: it could.
@@ -472,6 +477,7 @@ void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
   if (faults_ || truth["bad_data"] || state == "CANCELLED") return;
   // Nothing went wrong: the promise in full.
   CheckIdle(id, job);
+  CheckUsed(id, job);
   const double window = truth["window_s"];
   const bool floor_fits =
       !truth["changed"] && window > 1.0 && window > 3 * truth["floor_s"].get<double>() + 0.6;
@@ -533,6 +539,32 @@ void Checker::CheckIdle(const std::string& id, const JobSeen& job) {
   if (!all && job.true_deadline >= 0 && left_s > 2 * truth["whole_model_s"].get<double>() + 2) {
     Violation("job ", id, " ended with ", left_s, " s left and ", last["plan"][4].dump(),
               " models, of which one takes ", truth["whole_model_s"].dump(), " s");
+  }
+}
+
+// A Job with further trials uses nine tenths of the time in which its slots could train, unless a
+// Decision says that no more is expected to gain, or to fit.
+void Checker::CheckUsed(const std::string& id, const JobSeen& job) {
+  const json& last = job.last;
+  const json& truth = truths_.at(last["request"]);
+  if (last["state"] != "SUCCEEDED" || last["spec_trials"] == 1 || job.true_deadline < 0) return;
+  if (!truth["alone"] || truth["fixed"] || truth["interrupted"] || truth["reuses"]) return;
+  if (truth["window_s"] < kLeastWindowS || !truth["placeable"]) return;
+  for (const json& d : last["decisions"]) {
+    if (d[3] == "more time is not expected to gain" || d[3] == "no further model fits") return;
+  }
+  const auto gangs = truth["gangs"].get<int64_t>();
+  const int64_t accepted = last["accepted"], length = job.true_deadline - accepted;
+  const int64_t end = job.true_deadline - static_cast<int64_t>(kReserveShare * length);
+  int64_t used = 0;
+  for (const auto& [attempt, rank] : ranks_) {
+    if (rank.job != id) continue;
+    const int64_t took = std::max<int64_t>(0, std::min(rank.to, end) - rank.from);
+    used += rank.slots.empty() ? gangs * took : took;
+  }
+  const double share = static_cast<double>(used) / static_cast<double>(gangs * (end - accepted));
+  if (share < kLeastUsed) {
+    Violation("job ", id, " used ", share, " of its time, and no decision says why");
   }
 }
 

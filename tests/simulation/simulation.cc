@@ -169,7 +169,9 @@ JobTruth Scenario::MakeTruth(const std::string& request) {
 void Scenario::AddTrials(JobTruth& truth, Chance& chance) {
   static const char* const kKinds[] = {"lightgbm", "xgboost", "mlp"};
   const auto kind = [&chance] { return kKinds[chance.Int(0, 2)]; };
-  truth.spec.trials.push_back({"trial-0", kind(), truth.spec.epochs, 0});
+  // Trees that ask for early stopping need not come to it.
+  const bool patient = truth.early_stop > 0 || truth.spec.epochs % 3 == 0;
+  truth.spec.trials.push_back({"trial-0", kind(), truth.spec.epochs, patient ? 5 : 0});
   // Without a deadline all of them are trained to their end.
   const bool bounded = truth.spec.budget || truth.spec.deadline;
   for (int t = bounded ? chance.Int(1, 12) : 2; t > 0; --t) {
@@ -231,6 +233,7 @@ void Scenario::MakeJobs() {
     told["changed"] = changes;
     told["reuses"] = truth.spec.cache_read;
     told["placeable"] = gangs > 0;
+    told["gangs"] = gangs;
     told["alone"] = jobs == 1;
     truths_[request] = std::move(truth);
     last_due_ = std::max(last_due_, world_.now() + at + absl::Seconds(std::min(window, 60.0)));

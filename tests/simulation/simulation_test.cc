@@ -208,6 +208,18 @@ const Damage kDamages[] = {
        const auto start = std::find_if(history.begin(), history.end(), begun);
        history.insert(start + 1, early);
      }},
+    {"UnusedTime", "of its time, and no decision says why",
+     [](History& history, nlohmann::json& end) {
+       for (auto& r : history) {
+         if (r["kind"] != "truth" || r["request"] != end["request"]) continue;
+         for (const char* excuse : {"fixed", "interrupted", "reuses"}) r[excuse] = false;
+         r["alone"] = r["placeable"] = true;
+         r["window_s"] = 1000;
+         r["gangs"] = 1000;
+       }
+       end["spec_trials"] = 99;
+       end["decisions"] = nlohmann::json::array();
+     }},
     {"NeverAcknowledged", "was never acknowledged",
      [](History& history, nlohmann::json&) {
        history.push_back({{"t", history.back()["t"]},

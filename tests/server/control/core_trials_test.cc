@@ -103,6 +103,22 @@ TEST_F(TrialsTest, OneThatFailsIsToldAsFailed) {
   EXPECT_EQ(last.to, "trial 1 gets no more folds");
 }
 
+TEST_F(TrialsTest, AreStoppedEarlyEnoughToAnswerOnABusyMachine) {
+  const std::string id = Begin();
+  ASSERT_NO_FATAL_FAILURE(Train(id, 1));
+  const int64_t second = h.AttemptOf(id, 2);
+  h.Say(second, h.Started(10));
+  facts::Epoch epoch;
+  epoch.epoch = 1;
+  epoch.epoch_s = 0.1;
+  h.Say(second, epoch);
+  h.now += absl::Seconds(3);  // until its answers are there
+  h.Say(second, h.Saved(true, true, 0.9, 1));
+  h.Say(second, h.Ended());
+  ASSERT_EQ(h.starts.back().trial, 1);
+  EXPECT_LE(h.starts.back().stop_at, h.Stored(id).deadline - absl::Seconds(3));
+}
+
 TEST_F(TrialsTest, ARetryOfAFurtherModelIsNoDecision) {
   const std::string id = Begin();
   ASSERT_NO_FATAL_FAILURE(Train(id, 1));
@@ -163,11 +179,13 @@ TEST_F(TrialsTest, NoneStartsWhereNothingFits) {
   const std::string id = Begin();
   ASSERT_NO_FATAL_FAILURE(Train(id, 1));
   const Job job = h.Stored(id);
-  h.now = job.deadline - 0.2 * (job.deadline - job.accepted_at);
+  h.now = job.deadline - 0.1 * (job.deadline - job.accepted_at);
   h.Step({WorkerHeartbeat{"w", h.session, {h.AttemptOf(id, 2)}}});
   h.Say(h.AttemptOf(id, 2), h.Saved(true, true, 0.9, 5));
   h.Say(h.AttemptOf(id, 2), h.Ended());
   EXPECT_EQ(h.Stored(id).tasks.size(), 3u);
+  ASSERT_FALSE(Decided(id).empty());
+  EXPECT_EQ(Decided(id).back(), "no further model fits");
 }
 
 }  // namespace

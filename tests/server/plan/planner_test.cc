@@ -454,14 +454,18 @@ TEST_F(PlannerTest, SharedSlotsMakeItLonger) {
   EXPECT_NE(Changes(MakePlan(in_)), "");
 }
 
-TEST_F(PlannerTest, SmallDriftMakesNoNewRevision) {
+TEST_F(PlannerTest, WavesOfTheMachinesLoadMakeNoNewRevision) {
   const PlanOutput first = MakePlan(in_);
   Plan last = first.plan;
   in_.last = &last;
   in_.trigger = Trigger::kFacts;
-  in_.cost.epoch_s *= 1.05;
+  for (const double times : {1.05, 2.0, 0.5}) {
+    in_.cost.epoch_s *= times;
+    EXPECT_FALSE(MakePlan(in_).changed) << times;
+  }
+  in_.cost.predict_s = 1;  // 1.3 s and more are held back instead of 0.4 s
   EXPECT_FALSE(MakePlan(in_).changed);
-  in_.cost.epoch_s *= 1.3;
+  in_.cost.predict_s = 4;
   EXPECT_TRUE(MakePlan(in_).changed);
 }
 

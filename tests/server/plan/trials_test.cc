@@ -53,21 +53,23 @@ TEST_F(TrialsTest, ATrialThatHasBegunIsCompletedFirst) {
 }
 
 TEST_F(TrialsTest, AFoldStartsOnlyIfItFits) {
-  in_.left_s = 4.9;  // a network takes five times as long as LightGBM
+  in_.left_s = 3.4;  // a network takes five times as long as LightGBM, and 0.7 of it is of use
   in_.trials[1].folds.assign(3, {TrialFold::kDone, 0.9});
   in_.trials[1].fold_s = 1.5;
   EXPECT_THAT(Starts(), IsEmpty());
-  in_.left_s = 5;
+  EXPECT_DOUBLE_EQ(ChooseTrials(in_).least_s, 3.5);
+  in_.left_s = 3.6;
   EXPECT_THAT(Starts(), ElementsAre(Fold(2, 0)));
+  EXPECT_EQ(ChooseTrials(in_).least_s, 0);
   in_.trials[2].folds[0] = {TrialFold::kDone, 0.9};
   in_.trials[2].fold_s = 5.5;
   EXPECT_THAT(Starts(), IsEmpty()) << "its own fold tells more than a guess";
 }
 
-TEST_F(TrialsTest, HalfAFoldOfTreesIsOfUse) {
-  in_.left_s = 0.8;
+TEST_F(TrialsTest, APartOfAFoldOfTreesIsOfUse) {
+  in_.left_s = 0.31;
   EXPECT_THAT(Starts(), ElementsAre(Fold(1, 0)));
-  in_.left_s = 0.7;
+  in_.left_s = 0.29;
   EXPECT_THAT(Starts(), IsEmpty());
   in_.left_s = 0;
   in_.trials[0].fold_s = 0;
@@ -81,6 +83,15 @@ TEST_F(TrialsTest, OneThatFitsAsAWholeGoesBeforeOneThatDoesNot) {
   EXPECT_THAT(Starts(), ElementsAre(Fold(2, 0)));
   in_.left_s = 15;
   EXPECT_THAT(Starts(), ElementsAre(Fold(1, 0)));
+}
+
+TEST_F(TrialsTest, WhatFitsByHalfGoesBeforeWhatHardlyFits) {
+  in_.trials[1].folds[0] = {TrialFold::kDone, 0.9};
+  in_.trials[1].fold_s = 4;
+  in_.left_s = 1;
+  EXPECT_THAT(Starts(), ElementsAre(Fold(1, 1))) << "better than a slot that does nothing";
+  in_.trials[2].kind = "lightgbm";
+  EXPECT_THAT(Starts(), ElementsAre(Fold(2, 0)));
 }
 
 TEST_F(TrialsTest, AClearlyWorseOneGetsNoMoreFolds) {
