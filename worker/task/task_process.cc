@@ -61,7 +61,7 @@ std::optional<TaskProcess::Task> TaskProcess::NextTask() {
   {
     absl::MutexLock lock(&mutex_);
     running_.reset();
-    idle = !mutex_.AwaitWithTimeout(absl::Condition(&something), release_after_);
+    idle = !changed_.Await(mutex_, release_after_, something);
   }
   if (idle) engine_.ReleaseMemory();
   absl::MutexLock lock(&mutex_);
@@ -116,6 +116,7 @@ void TaskProcess::Handle(const rank_protocol::ToProcess& message) {
 void TaskProcess::Add(Task task) {
   absl::MutexLock lock(&mutex_);
   waiting_.push_back(std::move(task));
+  changed_.NotifyAll();
 }
 
 void TaskProcess::Accept(const rank_protocol::Train& train) {
@@ -180,6 +181,7 @@ void TaskProcess::Accept(const rank_protocol::Exit&) {
   {
     absl::MutexLock lock(&mutex_);
     exiting_ = true;
+    changed_.NotifyAll();
     if (!running_.has_value()) return;
   }
   // In the middle of a task: what it has on disk is what counts.

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "common/base/clock.h"
+#include "common/base/timed_wait.h"
 #include "worker/rank_protocol/line_channel.h"
 #include "worker/rank_protocol/messages.h"
 #include "worker/task/engine.h"
@@ -78,6 +79,7 @@ class TaskProcess {
   const absl::Duration release_after_;
 
   absl::Mutex mutex_;
+  TimedCondVar changed_;  // after a change of waiting_ or exiting_
   std::deque<Task> waiting_ ABSL_GUARDED_BY(mutex_);
   std::optional<Task> running_ ABSL_GUARDED_BY(mutex_);
   bool exiting_ ABSL_GUARDED_BY(mutex_) = false;
