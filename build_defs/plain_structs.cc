@@ -179,7 +179,7 @@ std::string Literal(const FieldDescriptor& field, absl::string_view text) {
   }
 }
 
-// What stands behind the name in the struct's definition.
+// Returns the text behind the name in the struct's definition.
 std::string Initializer(const FieldDescriptor& field) {
   if (IsOptional(field) || field.is_map()) return "";
   const std::string default_text = DefaultOf(field);
@@ -310,7 +310,8 @@ std::string KindText(const FieldDescriptor& field) {
   return "";
 }
 
-// Of the rules, else of the type. Bounds beyond a double's whole numbers are none.
+// Returns the bounds by the rules, else by the type. Bounds beyond a double's whole numbers are
+// none.
 std::string Bound(const FieldDescriptor& field, bool lower) {
   const v1::FieldRules& rules = RulesOf(field);
   if (lower ? rules.has_min() : rules.has_max()) {

@@ -73,7 +73,7 @@ constexpr Usual kUsual[] = {
     {"text", "model.text.feedforward", "log(128, 1024)"},
     {"text", "model.text.dropout", "uniform(0, 0.4)"},
     {"unet3d", "model.unet3d.base", "choice(4, 8, 16)"},
-    // Of every network.
+    // Every network has these.
     {"", "train.learning_rate", "log(0.0003, 0.01)"},
     {"", "train.weight_decay", "log(0.0001, 0.1)"},
 };

@@ -81,15 +81,15 @@ struct Pace {
   absl::Time news_by = absl::InfinitePast();
   absl::Time estimated_finish = absl::InfiniteFuture();
   double overhead_s = 0;  // from an Attempt's start to its first step
-  // By kind of model: the longest time from the last epoch of a fold that was done to its answers.
+  // The longest time from the last epoch of a fold that was done to its answers, by kind of model.
   std::map<std::string, double> finishing_s;
   mutable std::optional<FoldCost> typical;  // of its folds; empty: they have changed
   // For each task: how long its last epochs took from end to end, at most three.
   std::vector<std::vector<double>> epochs_s;
 };
 
-// What decides whether a further model starts, apart from the time, which only gets less. While
-// none started and all of it is the same, none will start.
+// These facts decide whether a further model starts, apart from the time, which only gets less.
+// While none started and all of it is the same, none will start.
 struct TrialsSeen {
   int idle = 0;        // gangs
   size_t settled = 0;  // tasks

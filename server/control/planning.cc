@@ -114,9 +114,10 @@ absl::Time ControlCore::Impl::TrainEndOf(const JobEntry& entry) const {
   return TrainEndWith(entry, 0);
 }
 
-// What folds of that trial's kind have taken from their last epoch to their answers, which also
-// tells how busy the machine is. A kind that has not ended yet may take twice as long as others.
-// What a Worker that was away told late is no more than the share that is held back anyway.
+// Returns the time that folds of that trial's kind took from their last epoch to their answers,
+// which also tells how busy the machine is. A kind that has not ended yet may take twice as long as
+// others. A time that a Worker told late, as it was away, counts no more than the share that is
+// held back anyway.
 double ControlCore::Impl::FinishingSeconds(const JobEntry& entry, int trial) const {
   const Spec& spec = entry.view().spec;
   const std::map<std::string, double>& finishing = entry.pace.finishing_s;

@@ -40,7 +40,8 @@ struct Trial {
   std::string kind;  // of model: mlp, lightgbm, ...
   int epochs = 0;
   int patience = 0;
-  // Of a search: how it differs from the spec itself. Null: not drawn yet. Never changes then.
+  // In a search: how the trial differs from the spec itself. Null: not drawn yet. Never changes
+  // then.
   std::shared_ptr<const Settings> settings = nullptr;
 };
 

@@ -155,7 +155,7 @@ class Choosing {
     for (size_t k = 0; k < folds; ++k) sum += ErrorOf(Trial(t).folds[k].score);
     return std::isfinite(sum) ? sum : HUGE_VAL;
   }
-  // Of the first few trials only the best one is.
+  // Only the best one of the first few trials is.
   bool AmongBest(size_t t, size_t rung) const {
     const double own = ErrorOfFirst(t, rung);
     size_t there = 0, better = 0;

@@ -22,7 +22,8 @@ namespace fs = std::filesystem;
 
 // A file that was used so recently may be used just now by a Job that is not listed yet.
 constexpr absl::Duration kFresh = absl::Minutes(1);
-// Of the file system, below which caches go; on a large one at most kMostFree.
+// The share of the file system that stays free: caches go below it; on a large one kMostFree is
+// enough.
 constexpr double kFreeShare = 0.05;
 constexpr int64_t kMostFree = int64_t{10} << 30;
 // For so long it is remembered what a Job takes; people may delete files, too.

@@ -83,7 +83,8 @@ class Collector {
   Store* const store_;
 
   absl::Mutex mutex_;  // one deletion or collection at a time
-  // What Jobs take that have been over for a while, so that they are not read and walked each time.
+  // The bytes of Jobs that have been over for a while are kept here, so that they are not read and
+  // walked each time.
   std::map<std::string, FolderUse> uses_ ABSL_GUARDED_BY(mutex_);
   absl::Time uses_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 

@@ -109,7 +109,7 @@ class Planner {
   bool TooLarge() const { return bytes_ > limits_.bytes; }
   bool TooFull() const { return state_.free_bytes + freed_ < limits_.free_bytes; }
 
-  // What can be made again goes first, then Jobs.
+  // Files that can be made again go first, then Jobs.
   void DropByBytes() {
     const char* const large = "the state folder is larger than its limit";
     const char* const full = "the disk is nearly full";

@@ -62,7 +62,8 @@ struct StateContent {
   int64_t free_bytes = 0;   // of the file system
 };
 
-// What PlanRetention plans, and what needs no plan: files of killed writers, logs that have grown.
+// The deletions that PlanRetention plans, and those that need no plan: files of killed writers,
+// logs that have grown.
 enum class Garbage { kCache, kInterim, kHistory, kJob, kTemporary, kLog };
 
 struct GarbageItem {

@@ -14,7 +14,7 @@ namespace traind {
 // or the spec cannot be read. Threads: safe.
 std::vector<v1::Trial> TrialsOf(const Job& job);
 
-// What a Job that searches varies, and what it has shown. Unset: the Job does not search.
+// Returns the fields that a search varies, with what it has shown. Unset: the Job does not search.
 std::optional<v1::Search> SearchOf(const Job& job);
 
 // The spec that a Worker gets for a trial: of a search it has the trial's settings.

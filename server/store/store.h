@@ -40,7 +40,7 @@ struct Mutations {
   std::vector<Quota> quotas;  // new or changed
   std::vector<QuotaSubject> removed_quotas;
 
-  // What retention asks for (server/retention); all of it is about Jobs that are over.
+  // These calls serve retention (server/retention); all are about Jobs that are over.
   struct Deletion {
     std::string job;
     absl::Time at;
@@ -89,7 +89,7 @@ struct JobPage {
   std::vector<Job> jobs;
   std::string next_page_token;  // empty: the last page
 };
-// What a Submit has to know of earlier ones.
+// The facts that a Submit has to know of earlier ones.
 struct KnownSubmit {
   std::optional<Job> job;  // that has the request id
   bool id_is_taken = false;

@@ -21,7 +21,7 @@ constexpr int64_t kCommitSlack = 60'000;
 // From a deadline to a Worker's kill: what a command was on its way.
 constexpr int64_t kKillSlack = 100'000;
 
-// Of a Job with further trials: the least share of its time that it uses, where its window is
+// The least share of its time that a Job with further trials uses, where its window is
 // longer than so many seconds. That share of the window at its end is held back at most.
 constexpr double kLeastUsed = 0.9, kLeastWindowS = 10, kReserveShare = 0.15;
 

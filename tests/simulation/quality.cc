@@ -43,7 +43,7 @@ bool StatesItsLoss(const json& job) {
                      [](const json& d) { return rules.count(d[0]) > 0; });
 }
 
-// What an earlier Attempt left of such a fold may still answer.
+// Answers that an earlier Attempt left of such a fold may still count.
 bool GaveUpAFold(const json& job) {
   const json& decisions = job["decisions"];
   return std::any_of(decisions.begin(), decisions.end(),

@@ -7,7 +7,7 @@
 
 namespace traind::worker {
 
-// What counts as work between two looks: as much as no idle process does by itself.
+// This much counts as work between two looks: no idle process does as much by itself.
 inline constexpr int64_t kSignOfWork = 50;
 
 // Returns a number that grows with the work of the process: by one for each millisecond of a core,

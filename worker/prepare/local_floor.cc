@@ -16,7 +16,7 @@
 namespace traind {
 namespace {
 
-// What is older tells little, and fitting costs time.
+// Older values tell little, and fitting costs time.
 constexpr size_t kMostRows = 1000;
 constexpr size_t kMostSeasons = 5;  // of a long season
 

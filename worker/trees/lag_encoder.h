@@ -45,7 +45,7 @@ class LagEncoder final : public TreeColumns {
   const std::vector<LagSample>& training() const { return training_; }
   // The rows that a fold validates, ascending.
   std::vector<LagSample> Validation(absl::Span<const int16_t> fold_of, int fold) const;
-  // What is to be predicted at once: all series' next `horizon` test rows from row `begin` on.
+  // The rows that are predicted at once: all series' next `horizon` test rows from row `begin` on.
   std::vector<LagSample> Test(int64_t begin) const;
   int64_t horizon() const { return split_.shape.horizon; }
   int64_t TestRow(const LagSample& sample) const;

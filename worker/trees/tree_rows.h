@@ -20,7 +20,7 @@ struct TreeMatrix {
   std::vector<float> values;  // [columns, rows]
 };
 
-// What a library has to know of a matrix' columns. Threads: immutable.
+// The facts about a matrix' columns that a library needs. Threads: immutable.
 class TreeColumns {
  public:
   int64_t columns() const { return static_cast<int64_t>(categorical_.size()); }

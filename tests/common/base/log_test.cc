@@ -25,7 +25,7 @@ class StderrPipe {
     dup2(saved_, STDERR_FILENO);
     for (const int fd : {ends_[0], ends_[1], saved_}) close(fd);
   }
-  // What is in the pipe now.
+  // The bytes that are in the pipe now.
   std::string Read() {
     fcntl(ends_[0], F_SETFL, O_NONBLOCK);
     std::string text(1 << 20, '\0');

@@ -89,7 +89,7 @@ TEST_F(PublisherTest, AfterTheEndOfAJobThePredictionThatIsStoredStands) {
   EXPECT_EQ(standing->sha256, stored.sha256);
   EXPECT_TRUE(absl::IsFailedPrecondition(Publish(later, kNow).status()));
   EXPECT_EQ(ReadStandingPrediction(state_, kJob)->sha256, stored.sha256);
-  // Of a Job that has no Prediction in the store nothing stands.
+  // A Job that has no Prediction in the store has none that stands.
   ASSERT_EQ(EndPublishing(state_, kJob, 0), absl::OkStatus());
   EXPECT_TRUE(absl::IsNotFound(ReadStandingPrediction(state_, kJob).status()));
   EXPECT_EQ(EndPublishing(state_, "a-job-without-a-folder", 1), absl::OkStatus());

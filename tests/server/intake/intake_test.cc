@@ -185,7 +185,7 @@ TEST_F(IntakeTest, ASearchHasItsTrialsInTheJob) {
   v1::JobSpec plain = spec;
   plain.clear_search();
   EXPECT_EQ(intake_->Check(plain, kNow)->spec.cache_key, checked->spec.cache_key);
-  // What the spec leaves out is told.
+  // Defaults that the spec leaves out are told.
   spec.clear_model();
   spec.mutable_search()->clear_space();
   spec.mutable_search()->set_method("tpe");

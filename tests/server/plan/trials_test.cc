@@ -184,7 +184,7 @@ TEST(RungsTest, ATrialGoesOnIfItIsAmongTheBestThird) {
   start = ChooseTrials(in).start;
   EXPECT_EQ(start[0].trial, 1);
   EXPECT_EQ(start[0].fold, 1);
-  // Of six the best two, also where they waited before.
+  // The best two of six go on, also where they waited before.
   in = WithRungs({0.89, 0.88, 0.88, 0.88});
   EXPECT_EQ(ChooseTrials(in).start[0].trial, 5);
   in = WithRungs({0.89, 0.88, 0.88, 0.88, 0.88});

@@ -41,7 +41,7 @@ TEST(ImportanceTest, TheParameterThatDecidesHasNearlyAllOfIt) {
   EXPECT_LT(*by_c[0], 0.2);
 }
 
-// Of the variance of the losses themselves, one such trial would be nearly all.
+// One such trial would be nearly all of the variance of the losses themselves.
 TEST(ImportanceTest, AVeryBadTrialDoesNotHideTheRest) {
   const Space space = *ParseSpace({{"a", "uniform(0, 1)"}, {"b", "uniform(0, 1)"}});
   std::vector<Tried> tried =
