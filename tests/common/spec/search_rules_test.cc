@@ -153,7 +153,7 @@ TEST(SearchRulesTest, ASearchWithoutAModelTakesThatOfItsSpace) {
   EXPECT_TRUE(ResolveSpec(Searching("model.mlp.dropout", "uniform(0, 0.5)")).model().has_mlp());
   v1::JobSpec forecast = Searching();
   forecast.mutable_task()->set_type("forecasting");
-  EXPECT_TRUE(ResolveSpec(forecast).model().has_mlp());
+  EXPECT_TRUE(ResolveSpec(forecast).model().has_lightgbm());
 }
 
 TEST(SearchRulesTest, ValuesAreSetAndReadBack) {
