@@ -30,8 +30,8 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Config& co
   const std::string lock_path = absl::StrCat(config.state_dir, "/", kLockFile);
   auto lock = FileLock::Acquire(lock_path);
   // A traind that was just killed may not be gone yet.
-  const absl::Time give_up = absl::Now() + kLockPatience;
-  while (absl::IsAborted(lock.status()) && absl::Now() < give_up) {
+  const absl::Duration give_up = SystemClock().MonotonicNow() + kLockPatience;
+  while (absl::IsAborted(lock.status()) && SystemClock().MonotonicNow() < give_up) {
     absl::SleepFor(absl::Milliseconds(20));
     lock = FileLock::Acquire(lock_path);
   }
@@ -110,10 +110,12 @@ void Coordinator::Stop(absl::Duration grace) {
   if (supervisor_ != nullptr) supervisor_->StopWatching();
   if (server_ != nullptr && grace > absl::ZeroDuration()) {
     loop_->Post(ShutdownRequested{});
-    if (!gateway_->WaitForNone(grace)) {
-      TRAIND_LOG(WARNING) << "a Worker has not ended within " << absl::FormatDuration(grace);
+    if (supervisor_ != nullptr) {
+      if (!gateway_->WaitForNone(grace)) {
+        TRAIND_LOG(WARNING) << "the Worker has not ended within " << absl::FormatDuration(grace);
+      }
+      supervisor_->WaitForEnd(absl::Seconds(2));
     }
-    if (supervisor_ != nullptr) supervisor_->WaitForEnd(absl::Seconds(2));
   }
   loop_->views().Close();  // ends watchers' streams
   if (server_ != nullptr) server_->Stop(kServerGrace);

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/base/log.h"
@@ -108,6 +109,7 @@ void WorkerSupervisor::StopWatching() {
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
+    stopped_.NotifyAll();
   }
   if (thread_.joinable()) thread_.join();
 }
@@ -153,24 +155,27 @@ absl::Status WorkerSupervisor::Spawn() {
 
 void WorkerSupervisor::Watch() {
   absl::Duration backoff = kFirstBackoff;
-  absl::Time spawned = absl::Now();
+  absl::Duration spawned = SystemClock().MonotonicNow();
   bool alive = FileLock::IsHeld(lock_path());
-  absl::Time next_spawn = absl::InfiniteFuture();
+  absl::Duration next_spawn = absl::InfiniteDuration();
   while (true) {
     {
       absl::MutexLock lock(&mutex_);
-      mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kWatchEvery);
-      if (stopping_) break;
+      const auto stopping = [this] {
+        mutex_.AssertReaderHeld();
+        return stopping_;
+      };
+      if (stopped_.Await(mutex_, kWatchEvery, stopping)) break;
     }
     ReapChildren();
-    const absl::Time now = absl::Now();
+    const absl::Duration now = SystemClock().MonotonicNow();
     if (FileLock::IsHeld(lock_path())) {
       alive = true;
-      next_spawn = absl::InfiniteFuture();
+      next_spawn = absl::InfiniteDuration();
       if (now - spawned > absl::Seconds(30)) backoff = kFirstBackoff;
       continue;
     }
-    if (next_spawn == absl::InfiniteFuture()) {
+    if (next_spawn == absl::InfiniteDuration()) {
       if (!alive && now - spawned < kStartUp) continue;  // it has not locked the file yet
       TRAIND_LOG(WARNING) << "the Worker is dead; another one starts in "
                           << absl::FormatDuration(backoff);
@@ -181,7 +186,7 @@ void WorkerSupervisor::Watch() {
     }
     if (now < next_spawn) continue;
     spawned = now;
-    next_spawn = absl::InfiniteFuture();
+    next_spawn = absl::InfiniteDuration();
     if (const absl::Status status = Spawn(); !status.ok()) {
       TRAIND_LOG(ERROR) << status;
       next_spawn = now + backoff;
@@ -199,20 +204,21 @@ void WorkerSupervisor::WaitForEnd(absl::Duration grace) {
     const pid_t holder = FileLock::Holder(lock_path());
     return holder > 0 ? holder : -1;
   };
-  const auto ended_by = [&living](absl::Time end) {
+  const auto ended_within = [&living](absl::Duration grace) {
+    const absl::Duration end = SystemClock().MonotonicNow() + grace;
     while (living() != 0) {
-      if (absl::Now() >= end) return false;
+      if (SystemClock().MonotonicNow() >= end) return false;
       absl::SleepFor(absl::Milliseconds(10));
     }
     return true;
   };
   // A process without the lock has never attached, so nobody has told it to end.
   const bool told = FileLock::IsHeld(lock_path());
-  if (told && ended_by(absl::Now() + grace)) return;
+  if (told && ended_within(grace)) return;
   for (const int signal : {SIGTERM, SIGKILL}) {
     const pid_t pid = living();
     if (pid > 0) kill(pid, signal);
-    if (ended_by(absl::Now() + grace)) return;
+    if (ended_within(grace)) return;
   }
 }
 

@@ -12,6 +12,8 @@
 #include <string>
 #include <thread>
 
+#include "common/base/timed_wait.h"
+
 namespace traind {
 
 // An advisory lock on a file (flock), released when the process ends or this object is destroyed.
@@ -68,6 +70,7 @@ class WorkerSupervisor {
   const WorkerProcessOptions options_;
   const std::function<void()> died_;
   absl::Mutex mutex_;
+  TimedCondVar stopped_;  // after a change of stopping_
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   pid_t child_ = 0;  // started last; used by Start's thread, then by thread_, then by Start's again
   std::thread thread_;

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 
+#include "common/base/clock.h"
 #include "common/base/durable_file.h"
 #include "common/base/duration.h"
 #include "common/base/job_layout.h"
@@ -54,10 +55,10 @@ std::string BesideMe(const std::string& program) {
 absl::Status Lock(const std::string& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) return ErrnoStatus(errno, path);
-  const absl::Time until = absl::Now() + kLockPatience;
+  const absl::Duration until = SystemClock().MonotonicNow() + kLockPatience;
   while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return ErrnoStatus(errno, absl::StrCat("lock ", path));
-    if (absl::Now() >= until) {
+    if (SystemClock().MonotonicNow() >= until) {
       std::string holder = ReadFile(path).value_or("?\n");
       return absl::FailedPreconditionError(absl::StrCat(
           "another trainworker (process ", holder.substr(0, holder.find('\n')), ") holds ", path));
@@ -136,7 +137,7 @@ int RunWorker(const Flags& flags) {
   if (!slots.ok()) return Fail(slots.status());
   auto daemon = worker::Daemon::Create(
       options, *std::move(slots),
-      [](const PublishRequest& request) { return Publish(request, absl::Now()); });
+      [](const PublishRequest& request) { return Publish(request, SystemClock().WallNow()); });
   if (!daemon.ok()) return Fail(daemon.status());
   TRAIND_LOG(INFO) << "trainworker " << (*daemon)->worker_id() << " works in " << state;
   if (const absl::Status ran = (*daemon)->Run(); !ran.ok()) return Fail(ran);

@@ -32,6 +32,7 @@
 //       reused/<attempt>/         files of another Job's Attempt, linked or copied from there:
 //                                 oof.npy, test.npy and its model, or a checkpoint to resume from
 //       publish.lock
+//       ended                     once the Job is over: nobody publishes for it any more
 //       prediction-<n>/predictions.csv, manifest.json; on request predictions.npy or .zip; for
 //                                 volumes masks/<id>.npy or .tiff, and predictions.zip of them
 //       current                   symlink to the standing prediction-<n>
@@ -93,6 +94,7 @@ inline std::string PredictionDir(const std::string& job, int number) {
   return JobDir(job) + "/prediction-" + std::to_string(number);
 }
 inline std::string CurrentLink(const std::string& job) { return JobDir(job) + "/current"; }
+inline std::string EndedMark(const std::string& job) { return JobDir(job) + "/ended"; }
 inline std::string PublishLock(const std::string& job) { return JobDir(job) + "/publish.lock"; }
 inline constexpr char kOofFile[] = "oof.npy";
 inline constexpr char kTestFile[] = "test.npy";

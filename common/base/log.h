@@ -1,5 +1,6 @@
 // Writes one line per event to stderr: "2026-11-21T14:05:09.123Z I server/main.cc:42] text".
-// Control bytes are escaped; a line is cut at 8 KiB.
+// Control bytes are escaped; a line is cut at 8 KiB. Nobody waits for the reader of stderr: lines
+// that it does not take are dropped and counted.
 //   TRAIND_LOG(INFO) << "job " << id << " accepted";
 #pragma once
 

@@ -10,6 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/data/table/mapped_file.h"
 #include "common/data/table/npy.h"
+#include "common/publish/ended_job.h"
 #include "common/publish/ensemble.h"
 #include "common/publish/publish_lock.h"
 
@@ -148,6 +149,7 @@ absl::StatusOr<PublishedPrediction> PublishDataset(const DatasetAnswer& answer, 
   if (answer.members.empty()) return absl::InvalidArgumentError("no model has answered");
   ASSIGN_OR_RETURN(const JobPublishLock lock,
                    JobPublishLock::Acquire(answer.state_dir, answer.job, PublishLockTimeout()));
+  RETURN_IF_ERROR(CheckNotEnded(answer.state_dir, answer.job));
   const std::vector<double> weights = WeightsOf(answer);
   PredictionManifest next = Describe(answer, weights, now);
   const auto standing = ReadStandingPrediction(answer.state_dir, answer.job);

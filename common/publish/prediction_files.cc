@@ -58,6 +58,8 @@ std::vector<int> PredictionNumbers(const fs::path& job_dir) {
   return numbers;
 }
 
+}  // namespace
+
 absl::Status SwitchCurrent(const std::string& state_dir, const std::string& job, int number) {
   const std::string next = absl::StrCat(state_dir, "/", JobDir(job), "/", kNextLink);
   if (unlink(next.c_str()) != 0 && errno != ENOENT) {
@@ -68,8 +70,6 @@ absl::Status SwitchCurrent(const std::string& state_dir, const std::string& job,
   }
   return RenameDurably(next, absl::StrCat(state_dir, "/", CurrentLink(job)));
 }
-
-}  // namespace
 
 AnswerColumns AnswerColumnsOf(const TableSchema& schema) {
   AnswerColumns columns;

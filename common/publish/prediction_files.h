@@ -70,4 +70,7 @@ class PredictionWriter {
   std::vector<std::string> packed_;
 };
 
+// Makes `current` point to prediction-<number>. REQUIRES: the Job's publish lock is held.
+absl::Status SwitchCurrent(const std::string& state_dir, const std::string& job, int number);
+
 }  // namespace traind

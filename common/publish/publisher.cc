@@ -14,6 +14,7 @@
 #include "common/base/status_macros.h"
 #include "common/data/table/table.h"
 #include "common/metrics/metrics.h"
+#include "common/publish/ended_job.h"
 #include "common/publish/ensemble.h"
 #include "common/publish/floor_files.h"
 #include "common/publish/fold_answers.h"
@@ -513,6 +514,7 @@ absl::StatusOr<PublishedPrediction> Publish(const PublishRequest& request, absl:
   ASSIGN_OR_RETURN(const ScoringData scoring, LoadScoringData(request));
   ASSIGN_OR_RETURN(const JobPublishLock lock,
                    JobPublishLock::Acquire(request.state_dir, request.job, PublishLockTimeout()));
+  RETURN_IF_ERROR(CheckNotEnded(request.state_dir, request.job));
   NextAnswer answer;
   ASSIGN_OR_RETURN(answer.floor, ReadUsableFloor(request, scoring));
   const Standing standing = ReadStanding(request);

@@ -29,7 +29,8 @@ namespace traind {
 // of fold, has more complete members, or shares no fold with the standing one although all of that
 // one's folds were considered. The test rows' target is only used for test_score.
 // Threads: safe; calls for the same Job wait for each other (the lock is a file lock). Errors:
-// NotFound (no floor and no member), ResourceExhausted (disk full; the standing Prediction is
+// NotFound (no floor and no member), FailedPrecondition (the Job is over, see ended_job.h),
+// ResourceExhausted (disk full; the standing Prediction is
 // untouched), DataLoss, Internal.
 absl::StatusOr<PublishedPrediction> Publish(const PublishRequest& request, absl::Time now);
 

@@ -104,7 +104,7 @@ absl::StatusOr<const EnumValueDescriptor*> ReadEnum(const ScalarText& scalar,
     if (absl::EqualsIgnoreCase(EnumWord(*value), scalar.text)) return value;
   }
   const std::vector<std::string> words = EnumWords(type);
-  return Refuse(scalar.text, absl::StrCat("is none of ", absl::StrJoin(words, ", "),
+  return Refuse(scalar.text, absl::StrCat("must be one of: ", absl::StrJoin(words, ", "),
                                           DidYouMean(scalar.text, words)));
 }
 
@@ -198,8 +198,9 @@ absl::Status CheckWord(const v1::FieldRules& rules, absl::string_view word) {
     if (word == allowed) return absl::OkStatus();
   }
   const bool single = words.size() == 1;
-  return Refuse(word, absl::StrCat(single ? "is not " : "is none of ", absl::StrJoin(words, ", "),
-                                   single ? "" : DidYouMean(word, words)));
+  return Refuse(word,
+                absl::StrCat(single ? "is not " : "must be one of: ", absl::StrJoin(words, ", "),
+                             single ? "" : DidYouMean(word, words)));
 }
 
 absl::Status SetFieldFromText(const FieldDescriptor& field, const ScalarText& scalar,

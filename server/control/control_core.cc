@@ -250,8 +250,9 @@ void ControlCore::Impl::UpdateQueues(JobEntry& entry) {
   Urgency urgency{running, extra, job.deadline, job.spec.priority, job.accepted_at, entry.sequence};
   const auto same = [](const Urgency& a, const Urgency& b) { return a.Key() == b.Key(); };
 
-  const bool prepares =
-      !over && job.tasks[0].state == TaskState::kPending && job.tasks[0].not_before <= now_;
+  const bool prepares = !over && job.state != JobState::kPaused &&
+                        job.tasks[0].state == TaskState::kPending &&
+                        job.tasks[0].not_before <= now_;
   if (entry.prepare_key && !prepares) {
     prepare_queue_.erase(*entry.prepare_key);
     entry.prepare_key.reset();

@@ -146,7 +146,8 @@ struct Reused {
   absl::StatusOr<std::vector<TrainedFold>> folds;
 };
 
-// SIGTERM: stop everything, keep what there is, end.
+// SIGTERM: nothing starts any more. In standalone the Worker stops everything, keeps what there is
+// and ends; Workers of a cluster go on.
 struct ShutdownRequested {};
 
 using Event =
@@ -231,6 +232,9 @@ struct Turn {
   std::vector<ShutdownCommand> shutdowns;
   std::vector<PublishCommand> publishes;
   std::vector<ReuseCommand> reuses;
+  // Jobs that are over, now or before: nobody may publish for them any more, and the Prediction
+  // that the store has of them stands.
+  std::vector<std::string> ended;
   std::vector<Reply> replies;
   // Jobs that look different now, for those who watch: also those with nothing to
   // store (live figures).

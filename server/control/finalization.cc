@@ -67,7 +67,11 @@ void ControlCore::Impl::MaybePublish(JobEntry& entry, bool final) {
 
 void ControlCore::Impl::Handle(Published& event) {
   JobEntry* found = Find(event.job);
-  if (!found || IsTerminal(found->view().state)) return;
+  if (!found || IsTerminal(found->view().state)) {
+    // A Worker that was cut off has published for a Job that is over, and what it wrote stands.
+    turn_.ended.push_back(event.job);
+    return;
+  }
   JobEntry& entry = *found;
   Touch(entry);
   const bool answer = entry.publication.running && !event.unasked;
@@ -383,6 +387,7 @@ void ControlCore::Impl::End(JobEntry& entry, JobState state, JobEndReason reason
   job.end_reason = reason;
   job.end_message = std::move(message);
   job.finished_at = FinishedAt(entry);
+  if (!job.attempts.empty()) turn_.ended.push_back(job.id);
   Log(entry, "ended",
       absl::StrCat(Name(state), " ", Name(reason), job.end_message.empty() ? "" : ": ",
                    job.end_message));

@@ -274,6 +274,8 @@ void ControlCore::Impl::LeaveQueues(JobEntry& entry) {
 
 void ControlCore::Impl::Handle(ShutdownRequested&) {
   shutting_down_ = true;
+  // Workers of a cluster keep their deadlines by themselves until the next traind takes them over.
+  if (!options_.standalone) return;
   for (auto& [id, live] : attempts_) {
     if (live.open)
       SendStop(live, StopMode::kDrop, StopReason::kShutdown, "traind is shutting down");

@@ -44,6 +44,8 @@ void ControlCore::Impl::Handle(WorkerAttached& event) {
       if (live.open) {
         live.job->pace.replan_wanted = true;
         live.job->pace.news_by = now_ + NewsGrace(*live.job);
+        // Folds are told theirs with the Plan.
+        if (live.kind != TaskKind::kTrain) TellDeadline(*live.job, live);
         Touch(*live.job);
       } else if (!live.saved_last) {
         AbortStale(worker.id, live.id, "this Attempt is over");
@@ -67,7 +69,7 @@ void ControlCore::Impl::Handle(WorkerAttached& event) {
     worker.foreign.insert(id);
     AbortStale(worker.id, id, "this Attempt is over");
   }
-  if (shutting_down_) turn_.shutdowns.push_back({worker.id});
+  if (shutting_down_ && options_.standalone) turn_.shutdowns.push_back({worker.id});
   ReplanTraining();
 }
 

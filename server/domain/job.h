@@ -224,6 +224,9 @@ struct Job {
   std::string id;
   std::string owner = "local";
   std::string request_id;
+  // Digest of the spec as it was asked for, before presets and files were looked at; empty: not
+  // known. A repeated Submit is recognized by it, whatever has become of its files.
+  std::string asked_sha256;
   std::string spec_sha256;  // of spec_json
   Spec spec;
   std::string spec_json;  // resolved

@@ -8,6 +8,7 @@
 
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "common/publish/ended_job.h"
 #include "common/publish/publisher.h"
 #include "server/reuse/trained_folds.h"
 
@@ -16,7 +17,14 @@ namespace {
 
 constexpr int kPublishThreads = 2;
 constexpr absl::Duration kRetryStore = absl::Milliseconds(250);
-constexpr absl::Duration kWallJump = absl::Seconds(1);
+// A Worker that has no Ack for 100 ms publishes by itself.
+constexpr absl::Duration kSyncAcks = absl::Milliseconds(40);
+constexpr absl::Duration kWallStep = absl::Seconds(1);
+// A clock that steps all the time must not keep the Workers from being attached.
+constexpr absl::Duration kBetweenSteps = absl::Seconds(10);
+// The loop wakes up at least so often: for steps of the wall clock, and because the clock of its
+// waits stands still while the machine is suspended.
+constexpr absl::Duration kLookAtClocks = absl::Seconds(1);
 
 }  // namespace
 
@@ -31,25 +39,28 @@ ControlLoop::ControlLoop(LoopOptions options, Store* store, const Clock* clock)
     : options_(std::move(options)),
       store_(store),
       clock_(clock),
-      anchor_wall_(clock->WallNow()),
-      anchor_monotonic_(clock->MonotonicNow()) {}
+      anchor_(clock->WallNow() - absl::UnixEpoch() - clock->MonotonicNow()) {}
 
 ControlLoop::~ControlLoop() { Stop(); }
 
 absl::Time ControlLoop::Now() const {
-  return anchor_wall_ + (clock_->MonotonicNow() - anchor_monotonic_);
+  absl::MutexLock lock(&anchor_mutex_);
+  return absl::UnixEpoch() + anchor_ + clock_->MonotonicNow();
 }
 
 absl::Status ControlLoop::Load() {
   ASSIGN_OR_RETURN(Snapshot snapshot, store_->LoadSnapshot());
-  // This can only happen at the start: later, Now() is never before a stored time.
   if (const absl::Duration back = snapshot.last_seen - Now(); back > absl::ZeroDuration()) {
     TRAIND_LOG(WARNING) << "the wall clock is " << absl::FormatDuration(back)
-                        << " behind the last stored time; deadlines count from the stored time";
-    anchor_wall_ += back;
+                        << " behind the last stored time; budgets go on with what remained then";
+    RETURN_IF_ERROR(StoreStep(-back, Now()));
+    ASSIGN_OR_RETURN(snapshot, store_->LoadSnapshot());
   }
-  wall_offset_ = clock_->WallNow() - Now();
   adopted_.clear();
+  // Workers send again what was not acknowledged.
+  unsent_acks_.clear();
+  sync_by_ = absl::InfiniteDuration();
+  unsynced_ = false;
   for (const Job& job : snapshot.active) {
     auto standing = ReadStandingPrediction(options_.state_dir, job.id);
     if (standing.ok()) adopted_.push_back(Published{job.id, std::move(standing), /*unasked=*/true});
@@ -84,6 +95,8 @@ void ControlLoop::Stop() {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
   }
+  news_.NotifyAll();
+  over_.NotifyAll();
   if (thread_.joinable()) thread_.join();
   publishers_.reset();
   views_.Close();
@@ -101,6 +114,7 @@ void ControlLoop::Stop() {
 void ControlLoop::Post(Event event) {
   absl::MutexLock lock(&mutex_);
   inbox_.push_back(std::move(event));
+  news_.NotifyAll();
 }
 
 void ControlLoop::AdoptPrediction(const std::string& job, AckCommand ack) {
@@ -108,6 +122,7 @@ void ControlLoop::AdoptPrediction(const std::string& job, AckCommand ack) {
   absl::MutexLock lock(&mutex_);
   if (standing.ok()) inbox_.push_back(Published{job, std::move(standing), /*unasked=*/true});
   acks_.push_back(std::move(ack));
+  news_.NotifyAll();
 }
 
 void ControlLoop::Submit(Job job, Answer answer) {
@@ -168,6 +183,7 @@ void ControlLoop::PostCall(Call event, Answer answer) {
       event.call = next_call_++;
       calls_.emplace(event.call, std::move(answer));
       inbox_.push_back(std::move(event));
+      news_.NotifyAll();
       return;
     }
   }
@@ -179,13 +195,19 @@ absl::Status ControlLoop::fatal() const {
   return fatal_;
 }
 
+void ControlLoop::Fail(const absl::Status& status) {
+  absl::MutexLock lock(&mutex_);
+  fatal_ = status;
+  over_.NotifyAll();
+}
+
 bool ControlLoop::WaitForFatal(absl::Duration timeout) {
   absl::MutexLock lock(&mutex_);
   const auto over = [this] {
     mutex_.AssertReaderHeld();
     return stopping_ || !fatal_.ok();
   };
-  mutex_.AwaitWithTimeout(absl::Condition(&over), timeout);
+  over_.Await(mutex_, timeout, over);
   return !fatal_.ok();
 }
 
@@ -201,18 +223,20 @@ void ControlLoop::Run() {
         mutex_.AssertReaderHeld();
         return stopping_ || !inbox_.empty() || !acks_.empty();
       };
-      absl::Duration wait = wakeup - Now();
+      absl::Duration wait = std::clamp(wakeup - Now(), absl::ZeroDuration(), kLookAtClocks);
       if (log_written_) wait = std::min(wait, options_.checkpoint_idle);
-      mutex_.AwaitWithTimeout(absl::Condition(&ready), std::max(wait, absl::ZeroDuration()));
+      wait = std::clamp(sync_by_ - clock_->MonotonicNow(), absl::ZeroDuration(), wait);
+      news_.Await(mutex_, wait, ready);
       events.swap(inbox_);
       acks.swap(acks_);
       last = stopping_ && events.empty();
     }
     if (last) break;
-    NoteWallClock();
     if (!events.empty() || !acks.empty() || Now() >= wakeup) {
       wakeup = RunOnce(std::move(events), std::move(acks));
     }
+    SyncWhenDue();
+    if (const auto due = FollowWallClock()) wakeup = *due;
     MoveLog();
     if (!fatal().ok()) return;
   }
@@ -248,19 +272,24 @@ std::vector<Reply> ControlLoop::AnswerFromStore(std::vector<Event>* events) {
     auto* const submit = std::get_if<traind::Submit>(&event);
     if (submit == nullptr) return false;
     Job& job = submit->job;
-    if (!job.request_id.empty()) {
-      auto known = store_->FindByRequest(job.owner, job.request_id);
-      if (known.ok() && IsTerminal(known->state)) {
-        replies.push_back({submit->call,
-                           absl::OkStatus(),
-                           std::make_shared<const Job>(*std::move(known)),
-                           false,
-                           {}});
-        return true;
-      }
+    auto known = store_->FindSubmit(job.owner, job.request_id, job.id);
+    if (!known.ok()) {
+      replies.push_back({submit->call, known.status(), nullptr, false, {}});
+      return true;
+    }
+    if (known->job && IsTerminal(known->job->state)) {
+      replies.push_back({submit->call,
+                         absl::OkStatus(),
+                         std::make_shared<const Job>(*std::move(known->job)),
+                         false,
+                         {}});
+      return true;
     }
     // Ids are random, and the core only prevents collisions with active Jobs.
-    while (store_->GetJob(job.id).ok()) job.id += "-2";
+    while (known.ok() && known->id_is_taken) {
+      job.id += "-2";
+      known = store_->FindSubmit(job.owner, "", job.id);
+    }
     return false;
   };
   const auto gone = std::remove_if(events->begin(), events->end(), answered);
@@ -282,17 +311,42 @@ absl::Time ControlLoop::RunOnce(std::vector<Event> events, std::vector<AckComman
     }
     log_written_ = true;
     last_commit_ = now;
+    unsynced_ = !turn.mutations.durable;  // a durable commit syncs those before it, too
   }
   for (AckCommand& ack : acks) turn.acks.push_back(std::move(ack));
   Act(std::move(turn), now);
   return next_wakeup;
 }
 
+void ControlLoop::Acknowledge(std::vector<AckCommand> acks) {
+  for (AckCommand& ack : acks) unsent_acks_.push_back(std::move(ack));
+  if (unsent_acks_.empty()) return;
+  if (unsynced_) {
+    sync_by_ = std::min(sync_by_, clock_->MonotonicNow() + kSyncAcks);
+    return;
+  }
+  for (const AckCommand& ack : unsent_acks_) gateway_->Send(ack);
+  unsent_acks_.clear();
+  sync_by_ = absl::InfiniteDuration();
+}
+
+void ControlLoop::SyncWhenDue() {
+  if (clock_->MonotonicNow() < sync_by_) return;
+  Mutations sync;
+  sync.last_seen = Now();
+  sync.durable = true;
+  if (const absl::Status synced = store_->Commit(sync); !synced.ok()) {
+    return Recover(Turn(), synced);
+  }
+  unsynced_ = false;
+  Acknowledge({});
+}
+
 void ControlLoop::Act(Turn turn, absl::Time now) {
   views_.Update(turn.changed);
   for (const auto& deletion : turn.mutations.deletions) views_.Remove(deletion.job);
   for (const auto& [job, pinned] : turn.mutations.pins) views_.Remove(job);
-  for (const AckCommand& ack : turn.acks) gateway_->Send(ack);
+  Acknowledge(std::move(turn.acks));
   for (const StopCommand& stop : turn.stops) gateway_->Send(stop);
   for (const StartCommand& start : turn.starts) gateway_->Send(start, now);
   for (const ReplanCommand& replan : turn.replans) gateway_->Send(replan, now);
@@ -301,6 +355,9 @@ void ControlLoop::Act(Turn turn, absl::Time now) {
     publish.request.state_dir = options_.state_dir;
     const auto job = core_->FindJob(publish.job);
     publishers_->Add(std::move(publish), job ? job->deadline : absl::InfiniteFuture());
+  }
+  for (const std::string& job : turn.ended) {
+    publishers_->Add([this, job] { EndPublishingFor(job); }, now);
   }
   for (ReuseCommand& reuse : turn.reuses) {
     const auto job = core_->FindJob(reuse.job);
@@ -311,6 +368,16 @@ void ControlLoop::Act(Turn turn, absl::Time now) {
         job ? job->deadline : absl::InfiniteFuture());
   }
   AnswerAll(turn.replies);
+}
+
+void ControlLoop::EndPublishingFor(const std::string& job) {
+  const auto stored = store_->GetJob(job);
+  if (!stored.ok() || !IsTerminal(stored->state)) return;
+  const int number = stored->prediction ? stored->prediction->number : 0;
+  const absl::Status ended = EndPublishing(options_.state_dir, job, number);
+  if (!ended.ok()) {
+    TRAIND_LOG(WARNING) << "job " << job << " is over, but a Worker may still publish: " << ended;
+  }
 }
 
 absl::StatusOr<std::vector<TrainedFold>> ControlLoop::FindFolds(const ReuseCommand& command) {
@@ -361,14 +428,16 @@ void ControlLoop::Recover(const Turn& turn, const absl::Status& failure) {
   }
   gateway_->CloseAll();
   AnswerAll(replies);
+  if (absl::IsDataLoss(failure)) return Fail(failure);
   const absl::Time give_up = Now() + absl::Seconds(30);
   while (true) {
     const absl::Status reopened = full ? absl::OkStatus() : store_->Reopen();
     const absl::Status loaded = reopened.ok() ? Load() : reopened;
     if (loaded.ok()) break;
     TRAIND_LOG(ERROR) << "cannot read the store again: " << loaded;
+    if (Now() >= give_up) return Fail(loaded);
     absl::MutexLock lock(&mutex_);
-    if (stopping_ || Now() >= give_up) {
+    if (stopping_) {
       fatal_ = loaded;
       return;
     }
@@ -376,7 +445,7 @@ void ControlLoop::Recover(const Turn& turn, const absl::Status& failure) {
       mutex_.AssertReaderHeld();
       return stopping_;
     };
-    mutex_.AwaitWithTimeout(absl::Condition(&stopping), kRetryStore);
+    over_.Await(mutex_, kRetryStore, stopping);
   }
   absl::MutexLock lock(&mutex_);
   for (Event& event : adopted_) inbox_.push_back(std::move(event));
@@ -386,15 +455,43 @@ void ControlLoop::Recover(const Turn& turn, const absl::Status& failure) {
     mutex_.AssertReaderHeld();
     return stopping_;
   };
-  mutex_.AwaitWithTimeout(absl::Condition(&stopping), kRetryStore);
+  over_.Await(mutex_, kRetryStore, stopping);
 }
 
-void ControlLoop::NoteWallClock() {
-  const absl::Duration offset = clock_->WallNow() - Now();
-  if (absl::AbsDuration(offset - wall_offset_) < kWallJump) return;
-  TRAIND_LOG(WARNING) << "the wall clock jumped by " << absl::FormatDuration(offset - wall_offset_)
-                      << "; deadlines keep to the monotonic clock";
-  wall_offset_ = offset;
+std::optional<absl::Time> ControlLoop::FollowWallClock() {
+  const absl::Duration step = clock_->WallNow() - Now();
+  const absl::Duration now = clock_->MonotonicNow();
+  if (absl::AbsDuration(step) < kWallStep || now < look_at_wall_) return std::nullopt;
+  look_at_wall_ = now + kBetweenSteps;
+  TRAIND_LOG(WARNING) << "the wall clock stepped by " << absl::FormatDuration(step)
+                      << "; deadlines given as a time of day follow it, budgets keep their rest";
+  gateway_->CloseAll();
+  absl::Status moved = StoreStep(step, Now() + step);
+  if (moved.ok()) {
+    {
+      absl::MutexLock lock(&anchor_mutex_);
+      anchor_ += step;
+    }
+    moved = Load();
+  }
+  if (absl::IsResourceExhausted(moved)) {
+    Recover(Turn(), moved);
+    return Now();
+  }
+  if (!moved.ok()) {
+    // Whether the times have moved is unknown. The next start finds out from the last stored time.
+    Fail(moved);
+    return Now();
+  }
+  return RunOnce(std::move(adopted_), {});
+}
+
+absl::Status ControlLoop::StoreStep(absl::Duration step, absl::Time after) {
+  Mutations moved;
+  moved.clock_step = step;
+  moved.last_seen = after;
+  moved.durable = true;
+  return store_->Commit(moved);
 }
 
 }  // namespace traind

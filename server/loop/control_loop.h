@@ -13,11 +13,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/timed_wait.h"
 #include "server/control/control_core.h"
 #include "server/control/events.h"
 #include "server/loop/publish_pool.h"
@@ -92,9 +94,9 @@ class ControlLoop {
   // `ack` once it is stored.
   void AdoptPrediction(const std::string& job, AckCommand ack);
 
-  // The core's time: the wall-clock time at the start (or the last stored one, if the wall clock
-  // has gone back since) plus the time that a monotonic clock has counted from there.
-  absl::Time Now() const;
+  // The core's time: that of the wall clock, counted by a monotonic clock between its steps. After
+  // a step the Jobs' times have moved with it, so that a budget keeps what remained of it.
+  absl::Time Now() const ABSL_LOCKS_EXCLUDED(anchor_mutex_);
 
   const JobViews& views() const { return views_; }
   JobViews& views() { return views_; }
@@ -113,15 +115,25 @@ class ControlLoop {
   // Removes Submits whose request belongs to a terminal Job, which the core no longer knows, and
   // returns the answers to them.
   std::vector<Reply> AnswerFromStore(std::vector<Event>* events);
+  // Sends the acknowledgements if what they acknowledge is synced, or keeps them until it is.
+  void Acknowledge(std::vector<AckCommand> acks);
+  void SyncWhenDue();
   void MoveLog() ABSL_LOCKS_EXCLUDED(mutex_);
   void Act(Turn turn, absl::Time now);
-  // Runs on a thread of the pool.
+  // Both run on a thread of the pool.
+  void EndPublishingFor(const std::string& job);
   absl::StatusOr<std::vector<TrainedFold>> FindFolds(const ReuseCommand& command);
+  void Fail(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   void Recover(const Turn& turn, const absl::Status& failure);
   void AnswerAll(const std::vector<Reply>& replies);
   template <typename Call>
   void PostCall(Call event, Answer answer) ABSL_LOCKS_EXCLUDED(mutex_);
-  void NoteWallClock();
+  // Moves the stored times of active Jobs; the time is `after` then.
+  absl::Status StoreStep(absl::Duration step, absl::Time after);
+  // If the wall clock has stepped: moves the times, reads the store again and ends the Workers'
+  // streams, because all absolute times in the core and in messages have changed. Returns when the
+  // core wants to be woken; nullopt: there was no step.
+  std::optional<absl::Time> FollowWallClock();
 
   const LoopOptions options_;
   Store* const store_;
@@ -131,14 +143,22 @@ class ControlLoop {
 
   // Only the loop's thread uses the following (and Create, before it starts).
   std::unique_ptr<ControlCore> core_;
-  std::vector<Event> adopted_;  // Predictions found on disk at the start
-  absl::Time anchor_wall_;      // fixed after Create
-  absl::Duration anchor_monotonic_;
-  absl::Duration wall_offset_;  // wall clock minus Now(), as last logged
-  bool log_written_ = false;    // since the last move of the log
+  std::vector<Event> adopted_;   // Predictions found on disk at the start
+  absl::Duration look_at_wall_;  // on the monotonic clock: no step is followed before it
+  bool log_written_ = false;     // since the last move of the log
+  // A commit for which nobody waits is not synced at once. Until a later one is, acknowledgements
+  // wait, but no longer than sync_by_ (on the monotonic clock).
+  bool unsynced_ = false;
+  std::vector<AckCommand> unsent_acks_;
+  absl::Duration sync_by_ = absl::InfiniteDuration();
   absl::Time last_commit_ = absl::InfinitePast();
 
+  mutable absl::Mutex anchor_mutex_;
+  absl::Duration anchor_ ABSL_GUARDED_BY(anchor_mutex_);  // wall clock minus monotonic clock
+
   mutable absl::Mutex mutex_;
+  // After a change of the inbox, of stopping_ or of fatal_.
+  TimedCondVar news_, over_;
   std::vector<Event> inbox_ ABSL_GUARDED_BY(mutex_);
   std::vector<AckCommand> acks_ ABSL_GUARDED_BY(mutex_);  // due when inbox_ is committed
   absl::flat_hash_map<CallId, Answer> calls_ ABSL_GUARDED_BY(mutex_);

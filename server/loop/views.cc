@@ -17,6 +17,7 @@ void JobViews::Update(const std::vector<std::shared_ptr<const Job>>& jobs) {
     for (size_t i = 0; i < drop; ++i) views_.erase(terminal_[i]);
     terminal_.erase(terminal_.begin(), terminal_.begin() + drop);
   }
+  if (!jobs.empty()) replaced_.NotifyAll();
 }
 
 void JobViews::Remove(const std::string& id) {
@@ -49,7 +50,7 @@ JobViews::View JobViews::Wait(const std::string& id, uint64_t since, absl::Durat
     const auto it = views_.find(id);
     return it == views_.end() || it->second.change > since;
   };
-  mutex_.AwaitWithTimeout(absl::Condition(&changed), timeout);
+  replaced_.Await(mutex_, timeout, changed);
   const auto it = views_.find(id);
   return it == views_.end() ? View{} : it->second;
 }
@@ -57,6 +58,7 @@ JobViews::View JobViews::Wait(const std::string& id, uint64_t since, absl::Durat
 void JobViews::Close() {
   absl::MutexLock lock(&mutex_);
   closed_ = true;
+  replaced_.NotifyAll();
 }
 
 bool JobViews::closed() const {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/timed_wait.h"
 #include "server/domain/job.h"
 
 namespace traind {
@@ -46,6 +47,7 @@ class JobViews {
   static constexpr size_t kKeepTerminal = 256;
 
   mutable absl::Mutex mutex_;
+  mutable TimedCondVar replaced_;  // after a change of views_ or closed_
   absl::flat_hash_map<std::string, View> views_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> terminal_ ABSL_GUARDED_BY(mutex_);  // oldest first
   uint64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;

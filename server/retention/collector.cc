@@ -70,6 +70,7 @@ void Collector::Stop() {
   {
     absl::MutexLock lock(&wake_);
     stopping_ = true;
+    stopped_.NotifyAll();
   }
   if (thread_.joinable()) thread_.join();
 }
@@ -81,8 +82,11 @@ void Collector::Run() {
       TRAIND_LOG(WARNING) << "not everything could be deleted: " << collected.status();
     }
     absl::MutexLock lock(&wake_);
-    wake_.AwaitWithTimeout(absl::Condition(&stopping_), options_.every);
-    if (stopping_) return;
+    const auto stopping = [this] {
+      wake_.AssertReaderHeld();
+      return stopping_;
+    };
+    if (stopped_.Await(wake_, options_.every, stopping)) return;
   }
 }
 

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/base/timed_wait.h"
 #include "server/loop/control_loop.h"
 #include "server/retention/retention_plan.h"
 #include "server/retention/state_files.h"
@@ -87,6 +88,7 @@ class Collector {
   absl::Time uses_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 
   absl::Mutex wake_;
+  TimedCondVar stopped_;  // after a change of stopping_
   bool stopping_ ABSL_GUARDED_BY(wake_) = false;
   std::thread thread_;
 };

@@ -1,14 +1,17 @@
 // TrainingService: predicting with models that exist.
 #include <absl/strings/str_cat.h>
-#include <absl/synchronization/notification.h>
 #include <absl/time/clock.h>
 
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <utility>
 
+#include "common/base/clock.h"
+#include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
+#include "common/spec/spec_rules.h"
 #include "server/rpc/job_conversion.h"
 #include "server/rpc/training_service.h"
 
@@ -18,6 +21,8 @@ namespace {
 constexpr size_t kMaxName = 63;
 constexpr int kMaxRows = 10'000;
 constexpr size_t kMaxRowBytes = 1 << 20;
+// gRPC clients take no larger message unless they say so.
+constexpr size_t kMaxReplyBytes = (4 << 20) - 1024;
 constexpr absl::Duration kRowsPatience = absl::Seconds(10);  // where the call has no deadline
 constexpr absl::Duration kAskAgain = absl::Milliseconds(10);
 
@@ -43,11 +48,28 @@ absl::Status CheckRows(const v1::PredictRowsRequest& request) {
   return absl::OkStatus();
 }
 
-absl::Time DeadlineOfCall(const grpc::ServerContext& context) {
+absl::Status CheckReply(const v1::PredictRowsReply& reply) {
+  if (reply.ByteSizeLong() <= kMaxReplyBytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("rows: the answer to ", reply.rows_size(), " of them has ", reply.ByteSizeLong(),
+                   " bytes, more than a message may have; send at most ",
+                   reply.rows_size() * kMaxReplyBytes / reply.ByteSizeLong(), " at once"));
+}
+
+// Returns the end of a call's patience, on the monotonic clock.
+absl::Duration DeadlineOfCall(const grpc::ServerContext& context) {
   // Without a deadline it is far beyond what the clock can say.
   const auto left = context.deadline() - std::chrono::system_clock::now();
-  if (left > std::chrono::hours(1)) return absl::Now() + kRowsPatience;
-  return absl::FromChrono(context.deadline());
+  return SystemClock().MonotonicNow() +
+         (left > std::chrono::hours(1) ? kRowsPatience : absl::FromChrono(left));
+}
+
+absl::Duration LeftUntil(absl::Duration deadline) {
+  return std::max(deadline - SystemClock().MonotonicNow(), absl::ZeroDuration());
+}
+
+absl::Status NotLoaded() {
+  return absl::UnavailableError("the models could not be loaded in time");
 }
 
 // The Attempt of a Job that serves; null: none runs.
@@ -80,38 +102,46 @@ grpc::ServerUnaryReactor* TrainingService::Predict(grpc::CallbackServerContext* 
   if (request->has_predictions()) *spec.mutable_predictions() = request->predictions();
   *spec.mutable_labels() = request->labels();
   spec.set_priority(request->priority());
-  SubmitSpec(spec, (*source)->owner, request->request_id(), "", reply, reactor);
+  const std::string asked = Sha256Hex(SpecToJson(spec));
+  if (AnswerRepeated((*source)->owner, request->request_id(), asked, reply)) {
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+  SubmitSpec(spec, {(*source)->owner, request->request_id(), asked, ""}, reply, reactor);
   return reactor;
 }
 
 absl::StatusOr<std::shared_ptr<const Job>> TrainingService::StartServer(const Job& source,
-                                                                        absl::Time deadline) {
+                                                                        absl::Duration deadline) {
   v1::JobSpec spec;
   spec.set_api("v1");
   spec.set_name(NameFor(source, "-serve"));
   spec.mutable_serve()->set_from(source.id);
   ASSIGN_OR_RETURN(const CheckedSpec checked, CheckKind(spec, loop_->Now()));
   struct Outcome {
-    absl::Notification done;
-    Reply reply;
+    absl::Mutex mutex;
+    TimedCondVar answered;
+    std::optional<Reply> reply ABSL_GUARDED_BY(mutex);
   };
   const auto outcome = std::make_shared<Outcome>();
   loop_->Submit(intake_->MakeJob(checked, source.owner, "", "", loop_->Now()),
                 [outcome](const Reply& reply) {
+                  absl::MutexLock lock(&outcome->mutex);
                   outcome->reply = reply;
-                  outcome->done.Notify();
+                  outcome->answered.NotifyAll();
                 });
-  if (!outcome->done.WaitForNotificationWithDeadline(deadline)) {
-    return absl::UnavailableError("the models could not be loaded in time");
-  }
-  RETURN_IF_ERROR(outcome->reply.status);
-  return outcome->reply.job;
+  absl::MutexLock lock(&outcome->mutex);
+  const auto answered = [&outcome] {
+    outcome->mutex.AssertReaderHeld();
+    return outcome->reply.has_value();
+  };
+  if (!outcome->answered.Await(outcome->mutex, LeftUntil(deadline), answered)) return NotLoaded();
+  RETURN_IF_ERROR(outcome->reply->status);
+  return outcome->reply->job;
 }
 
-absl::StatusOr<std::shared_ptr<const Job>> TrainingService::FindServer(const Job& source,
-                                                                       absl::Time deadline) {
-  absl::MutexLock lock(&serving_);
-  const auto known = servers_.find(source.id);
+std::shared_ptr<const Job> TrainingService::KnownServer(const std::string& source) {
+  const auto known = servers_.find(source);
   if (known != servers_.end()) {
     const auto view = loop_->views().Find(known->second);
     if (view.job != nullptr && !IsTerminal(view.job->state)) return view.job;
@@ -120,12 +150,31 @@ absl::StatusOr<std::shared_ptr<const Job>> TrainingService::FindServer(const Job
   // One that a traind before this one has started.
   for (const auto& job : loop_->views().Active()) {
     if (job->tasks.empty() || job->tasks[0].kind != TaskKind::kServe) continue;
-    if (IsTerminal(job->state) || job->spec.models_from != source.id) continue;
-    servers_[source.id] = job->id;
+    if (IsTerminal(job->state) || job->spec.models_from != source) continue;
+    servers_[source] = job->id;
     return job;
   }
-  ASSIGN_OR_RETURN(auto job, StartServer(source, deadline));
-  servers_[source.id] = job->id;
+  return nullptr;
+}
+
+absl::StatusOr<std::shared_ptr<const Job>> TrainingService::FindServer(const Job& source,
+                                                                       absl::Duration deadline) {
+  {
+    absl::MutexLock lock(&serving_);
+    // Callers for the same models wait for one start; those for other models do not.
+    const auto started = [&] {
+      serving_.AssertReaderHeld();
+      return starting_.count(source.id) == 0;
+    };
+    if (!started_.Await(serving_, LeftUntil(deadline), started)) return NotLoaded();
+    if (auto job = KnownServer(source.id)) return job;
+    starting_.insert(source.id);
+  }
+  auto job = StartServer(source, deadline);
+  absl::MutexLock lock(&serving_);
+  starting_.erase(source.id);
+  started_.NotifyAll();
+  if (job.ok()) servers_[source.id] = (*job)->id;
   return job;
 }
 
@@ -135,19 +184,20 @@ grpc::Status TrainingService::PredictRows(grpc::ServerContext* context,
   if (const absl::Status wrong = CheckRows(*request); !wrong.ok()) return ToGrpc(wrong);
   const auto source = Find(request->id());
   if (!source.ok()) return ToGrpc(source.status());
-  const absl::Time deadline = DeadlineOfCall(*context);
+  const absl::Duration deadline = DeadlineOfCall(*context);
   v1::AskRows ask;
   *ask.mutable_columns() = request->columns();
   *ask.mutable_rows() = request->rows();
-  absl::Status last = absl::UnavailableError("the models could not be loaded in time");
-  while (absl::Now() < deadline && !context->IsCancelled()) {
+  absl::Status last = NotLoaded();
+  bool lost = false;
+  while (LeftUntil(deadline) > absl::ZeroDuration() && !context->IsCancelled()) {
     const auto server = FindServer(**source, deadline);
     if (!server.ok()) return ToGrpc(server.status());
     const JobViews::View view = loop_->views().Find((*server)->id);
     const Attempt* const attempt = view.job == nullptr ? nullptr : RunningAttempt(*view.job);
     if (attempt == nullptr) {
       loop_->views().Wait((*server)->id, view.change,
-                          std::min(deadline - absl::Now(), absl::Milliseconds(500)));
+                          std::min(LeftUntil(deadline), absl::Milliseconds(500)));
       if (loop_->views().closed()) return ToGrpc(absl::UnavailableError("traind is stopping"));
       const auto after = loop_->views().Find((*server)->id);
       if (after.job != nullptr && after.job->state == JobState::kFailed) {
@@ -157,16 +207,23 @@ grpc::Status TrainingService::PredictRows(grpc::ServerContext* context,
       continue;
     }
     ask.set_attempt(attempt->id);
-    auto answer = workers_->Ask(attempt->worker, ask, deadline);
+    auto answer = workers_->Ask(attempt->worker, ask, LeftUntil(deadline));
     if (answer.ok()) {
       *reply = *std::move(answer);
       reply->set_job((*server)->id);
-      return grpc::Status::OK;
+      return ToGrpc(CheckReply(*reply));
     }
     last = answer.status();
-    if (!absl::IsUnavailable(last)) break;
-    absl::SleepFor(std::min(kAskAgain, std::max(deadline - absl::Now(), absl::ZeroDuration())));
+    // Rows that end each Rank which gets them must not end all that come.
+    if (absl::IsAborted(last) && std::exchange(lost, true)) {
+      last = absl::UnavailableError(
+          absl::StrCat("the Rank that had the rows ended, twice: ", last.message()));
+      break;
+    }
+    if (!absl::IsUnavailable(last) && !absl::IsAborted(last)) break;
+    absl::SleepFor(std::min(kAskAgain, LeftUntil(deadline)));
   }
+  if (absl::IsAborted(last)) last = absl::UnavailableError(last.message());
   return ToGrpc(last);
 }
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
 #include "common/publish/floor_files.h"
@@ -129,20 +130,38 @@ grpc::ServerUnaryReactor* TrainingService::Submit(grpc::CallbackServerContext* c
   }
   const auto owner = OwnerOf(request->owner());
   if (!owner.ok()) return refuse(owner.status());
+  const std::string asked = Sha256Hex(SpecToJson(request->spec()));
+  if (AnswerRepeated(*owner, request->request_id(), asked, reply)) {
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
   const auto spec = WithSource(request->spec());
   if (!spec.ok()) return refuse(spec.status());
-  SubmitSpec(*spec, *owner, request->request_id(), request->spec_text(), reply, reactor);
+  SubmitSpec(*spec, {*owner, request->request_id(), asked, request->spec_text()}, reply, reactor);
   return reactor;
 }
 
-void TrainingService::SubmitSpec(const v1::JobSpec& spec, const std::string& owner,
-                                 const std::string& request_id, const std::string& spec_text,
+bool TrainingService::AnswerRepeated(const std::string& owner, const std::string& request_id,
+                                     const std::string& asked_sha256,
+                                     v1::SubmitReply* reply) const {
+  if (request_id.empty()) return false;
+  const auto known = store_->FindByRequest(owner, request_id);
+  if (!known.ok() || known->asked_sha256 != asked_sha256) return false;
+  // The views know what is not stored.
+  const auto view = loop_->views().Find(known->id);
+  *reply->mutable_job() = Describe(view.job != nullptr ? *view.job : *known);
+  reply->set_created(false);
+  return true;
+}
+
+void TrainingService::SubmitSpec(const v1::JobSpec& spec, const Asked& asked,
                                  v1::SubmitReply* reply, grpc::ServerUnaryReactor* reactor) {
   const absl::Time now = loop_->Now();
   auto checked = CheckKind(spec, now);
   if (!checked.ok()) return reactor->Finish(ToGrpc(checked.status()));
   const auto kept = std::make_shared<const CheckedSpec>(*std::move(checked));
-  Job job = intake_->MakeJob(*kept, owner, request_id, spec_text, now);
+  Job job = intake_->MakeJob(*kept, asked.owner, asked.request_id, asked.spec_text, now);
+  job.asked_sha256 = asked.sha256;
   loop_->Submit(std::move(job), [this, reactor, reply, kept](const Reply& answer) {
     absl::Status status = answer.status;
     if (answer.job != nullptr && !answer.created) {

@@ -10,9 +10,11 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "common/base/timed_wait.h"
 #include "common/wire/grpc_status.h"
 #include "proto/training_service.grpc.pb.h"
 #include "server/intake/intake.h"
@@ -111,15 +113,27 @@ class TrainingService final
   grpc::ServerUnaryReactor* Change(grpc::CallbackServerContext* context, const std::string& id,
                                    v1::Job* reply, LoopCall call);
   // Does what Submit and Predict have in common, and finishes the call.
-  void SubmitSpec(const v1::JobSpec& spec, const std::string& owner, const std::string& request_id,
-                  const std::string& spec_text, v1::SubmitReply* reply,
+  struct Asked {
+    std::string owner, request_id;
+    std::string sha256;  // of the spec as it was asked for; see Job::asked_sha256
+    std::string spec_text;
+  };
+  void SubmitSpec(const v1::JobSpec& spec, const Asked& asked, v1::SubmitReply* reply,
                   grpc::ServerUnaryReactor* reactor);
+  // Answers a Submit that has made a Job before, without a look at its files and its deadline.
+  bool AnswerRepeated(const std::string& owner, const std::string& request_id,
+                      const std::string& asked_sha256, v1::SubmitReply* reply) const;
   // By the kind of the spec; one that uses another Job's models gets them here.
   absl::StatusOr<CheckedSpec> CheckKind(const v1::JobSpec& spec, absl::Time now) const;
   // The Job that serves rows with the models of `source`; a new one where there is none.
-  absl::StatusOr<std::shared_ptr<const Job>> FindServer(const Job& source, absl::Time deadline)
+  // `deadline` is on the monotonic clock.
+  absl::StatusOr<std::shared_ptr<const Job>> FindServer(const Job& source, absl::Duration deadline)
       ABSL_LOCKS_EXCLUDED(serving_);
-  absl::StatusOr<std::shared_ptr<const Job>> StartServer(const Job& source, absl::Time deadline);
+  absl::StatusOr<std::shared_ptr<const Job>> StartServer(const Job& source,
+                                                         absl::Duration deadline);
+  // The Job that serves the models of the Job `source` already; null: there is none.
+  std::shared_ptr<const Job> KnownServer(const std::string& source)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(serving_);
   // The event that the request asks for; InvalidArgument by the rules of a spec.
   absl::StatusOr<Update> CheckUpdate(const v1::UpdateJobRequest& request) const;
   // The owner that a call names; empty: the default one.
@@ -149,6 +163,9 @@ class TrainingService final
   absl::Mutex serving_;
   // Jobs that serve, by the Job whose models they hold; some may be over.
   std::map<std::string, std::string> servers_ ABSL_GUARDED_BY(serving_);
+  // Jobs whose models some caller is about to have served.
+  std::set<std::string> starting_ ABSL_GUARDED_BY(serving_);
+  TimedCondVar started_;  // after a change of starting_
 };
 
 }  // namespace traind

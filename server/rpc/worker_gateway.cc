@@ -62,7 +62,9 @@ struct GrpcWorkerGateway::Session {
 // One that Ask waits for.
 struct GrpcWorkerGateway::Question {
   std::string worker;
-  std::optional<absl::StatusOr<v1::PredictRowsReply>> answer;  // under the gateway's mutex
+  // Both are under the gateway's mutex.
+  v1::PredictRowsReply parts;  // rows that have come so far
+  std::optional<absl::StatusOr<v1::PredictRowsReply>> answer;
 };
 
 GrpcWorkerGateway::GrpcWorkerGateway(WorkerGatewayOptions options, const Clock* clock, Post post,
@@ -136,9 +138,10 @@ void GrpcWorkerGateway::Close(const std::shared_ptr<Session>& session) {
   known_[session->worker].set_connected(false);
   for (auto& [id, question] : questions_) {
     if (question->worker == session->worker && !question->answer.has_value()) {
-      question->answer = absl::UnavailableError("its worker was lost");
+      question->answer = absl::AbortedError("the rows were lost with their Worker");
     }
   }
+  answered_.NotifyAll();
   TRAIND_LOG(INFO) << "the Worker " << session->worker << " detached";
 }
 
@@ -237,7 +240,8 @@ void GrpcWorkerGateway::CloseAll() {
 }
 
 absl::StatusOr<v1::PredictRowsReply> GrpcWorkerGateway::Ask(const std::string& worker,
-                                                            v1::AskRows ask, absl::Time deadline) {
+                                                            v1::AskRows ask,
+                                                            absl::Duration patience) {
   Question question;
   question.worker = worker;
   uint64_t id = 0;
@@ -256,7 +260,7 @@ absl::StatusOr<v1::PredictRowsReply> GrpcWorkerGateway::Ask(const std::string& w
   to->Add(std::move(message));
   absl::MutexLock lock(&mutex_);
   const auto answered = [&question] { return question.answer.has_value(); };
-  mutex_.AwaitWithDeadline(absl::Condition(&answered), deadline);
+  answered_.Await(mutex_, patience, answered);
   questions_.erase(id);
   if (question.answer.has_value()) return *std::move(question.answer);
   return absl::UnavailableError("the models have not answered in time");
@@ -266,12 +270,19 @@ void GrpcWorkerGateway::TakeAnswer(const v1::RowsAnswered& answer) {
   absl::MutexLock lock(&mutex_);
   const auto it = questions_.find(answer.request());
   if (it == questions_.end()) return;  // nobody waits any more
+  Question& question = *it->second;
   if (answer.code() == 0) {
-    it->second->answer = answer.reply();
+    if (question.parts.rows_size() == 0) {
+      question.parts = answer.reply();
+    } else {
+      question.parts.mutable_rows()->MergeFrom(answer.reply().rows());
+    }
+    if (answer.more()) return;
+    question.answer = std::move(question.parts);
   } else {
-    it->second->answer =
-        absl::Status(static_cast<absl::StatusCode>(answer.code()), answer.message());
+    question.answer = absl::Status(static_cast<absl::StatusCode>(answer.code()), answer.message());
   }
+  answered_.NotifyAll();
 }
 
 std::vector<v1::WorkerInfo> GrpcWorkerGateway::Workers() const {
@@ -287,7 +298,7 @@ bool GrpcWorkerGateway::WaitForNone(absl::Duration timeout) const {
     mutex_.AssertReaderHeld();
     return sessions_.empty();
   };
-  return mutex_.AwaitWithTimeout(absl::Condition(&none), timeout);
+  return answered_.Await(mutex_, timeout, none);
 }
 
 }  // namespace traind

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/timed_wait.h"
 #include "proto/worker_service.grpc.pb.h"
 #include "server/control/events.h"
 #include "server/loop/control_loop.h"
@@ -54,10 +55,11 @@ class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::
   void Send(const ShutdownCommand& command) override;
   void CloseAll() override;
 
-  // Asks a serving Attempt, and waits for its answer until `deadline`. Unavailable: it is not
-  // there, or was lost meanwhile; else what the Rank says (InvalidArgument names the row).
+  // Asks a serving Attempt, and waits for its answer. Unavailable: it is not there, or did
+  // not answer within `patience`; Aborted: it was lost while it had the rows; else what the Rank
+  // says (InvalidArgument names the row).
   absl::StatusOr<v1::PredictRowsReply> Ask(const std::string& worker, v1::AskRows ask,
-                                           absl::Time deadline) ABSL_LOCKS_EXCLUDED(mutex_);
+                                           absl::Duration patience) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Every Worker seen since the start. Slots do not tell what runs there.
   std::vector<v1::WorkerInfo> Workers() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -85,6 +87,7 @@ class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::
   const Post post_;
   const WorkerPublished published_;
   mutable absl::Mutex mutex_;
+  mutable TimedCondVar answered_;  // after an answer, or the end of a session
   absl::flat_hash_map<std::string, std::shared_ptr<Session>> sessions_
       ABSL_GUARDED_BY(mutex_);  // by worker
   absl::flat_hash_map<std::string, v1::WorkerInfo> known_ ABSL_GUARDED_BY(mutex_);

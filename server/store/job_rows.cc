@@ -27,7 +27,7 @@ auto FixedColumns(T& job) {
                   s.has_test, s.train_bytes, s.test_bytes, s.budget, s.deadline, s.policy,
                   s.shares.plan, s.shares.first_fold, s.shares.reserve, s.shares.stop,
                   s.shares.reserve_margin, s.shares.reserve_least, s.subsample, s.speed_key,
-                  s.cache_key, s.cache_read, s.from, s.seeds, s.models_from);
+                  s.cache_key, s.cache_read, s.from, s.seeds, s.models_from, job.asked_sha256);
 }
 
 template <typename T>
@@ -435,13 +435,12 @@ absl::Status InsertJob(Connection& db, const Job& job, int64_t* number) {
         "precision, checkpoint_every_ms, has_test, train_bytes, test_bytes, budget_ms, "
         "spec_deadline_ms, policy, share_plan, share_first_fold, share_reserve, share_stop, "
         "reserve_margin, reserve_least_ms, subsample, speed_key, cache_key, cache_read, from_job, "
-        "seeds, models_from, state, "
-        "end_reason, "
+        "seeds, models_from, asked_sha256, state, end_reason, "
         "end_message, started_at_ms, deadline_ms, finished_at_ms, finish_requested, "
         "cancel_requested, floor_model, floor_score, priority, publish_s, quota_reached, "
         "pinned, warnings_json, trials_json, version) "
         "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-        "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+        "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     Bind(q, FixedColumns(job));
     Bind(q, ChangingColumns(job));
     q.Bind(warnings, trials, job.version);

@@ -23,6 +23,24 @@ Job AsStored(Job job) {
   return job;
 }
 
+// Moves the times of a Job by a step of the wall clock; see Mutations::clock_step.
+void MoveTimes(Job& job, absl::Duration step) {
+  absl::Time bound = job.spec.deadline.value_or(absl::InfiniteFuture());
+  const bool by_spec = job.deadline == bound ||
+                       (job.spec.budget && job.deadline == job.accepted_at + *job.spec.budget);
+  job.accepted_at += step;
+  if (job.spec.budget) bound = std::min(bound, job.accepted_at + *job.spec.budget);
+  job.deadline = by_spec ? bound : job.deadline + step;
+  job.started_at += step;
+  for (Task& task : job.tasks) task.not_before += step;
+  for (Attempt& attempt : job.attempts) {
+    attempt.started_at += step;
+    attempt.ended_at += step;
+  }
+  for (Plan& plan : job.plans) plan.at += step;
+  for (Decision& decision : job.decisions) decision.at += step;
+}
+
 const Measured* FirstMeasured(const Job& job) {
   for (const Task& task : job.tasks) {
     if (task.kind == TaskKind::kTrain && task.measured.step_s > 0) return &task.measured;
@@ -139,6 +157,12 @@ absl::Status MemoryStore::Commit(const Mutations& m) {
     auto& metrics = rows_[by_id_[point.job]].metrics;
     metrics.push_back({static_cast<int64_t>(metrics.size()) + 1, point});
   }
+  for (Row& row : rows_) {
+    if (m.clock_step == absl::ZeroDuration() || IsTerminal(row.job->state)) continue;
+    auto moved = std::make_shared<Job>(*row.job);
+    MoveTimes(*moved, m.clock_step);
+    row.job = std::move(moved);
+  }
   for (const Quota& quota : m.quotas) quotas_[quota.subject] = quota;
   for (const QuotaSubject& subject : m.removed_quotas) quotas_.erase(subject);
   Retain(m);
@@ -210,6 +234,15 @@ absl::StatusOr<Job> MemoryStore::FindByRequest(const std::string& owner,
     }
   }
   return absl::NotFoundError(absl::StrCat("no request ", request_id));
+}
+
+absl::StatusOr<KnownSubmit> MemoryStore::FindSubmit(const std::string& owner,
+                                                    const std::string& request_id,
+                                                    const std::string& id) {
+  KnownSubmit known;
+  if (auto job = FindByRequest(owner, request_id); job.ok()) known.job = *std::move(job);
+  known.id_is_taken = GetJob(id).ok();
+  return known;
 }
 
 absl::StatusOr<JobPage> MemoryStore::ListJobs(const JobFilter& filter) {

@@ -21,6 +21,9 @@ class MemoryStore final : public Store {
   absl::Status CheckpointLog() override { return absl::OkStatus(); }
   absl::StatusOr<Snapshot> LoadSnapshot() override;
 
+  absl::StatusOr<KnownSubmit> FindSubmit(const std::string& owner, const std::string& request_id,
+                                         const std::string& id) override;
+
   absl::StatusOr<Job> GetJob(const std::string& id) override;
   absl::StatusOr<std::vector<std::string>> FindByName(const std::string& name) override;
   absl::StatusOr<Job> FindByRequest(const std::string& owner,

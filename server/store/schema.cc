@@ -326,8 +326,15 @@ CREATE TABLE deleted_jobs(
 );
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4,
-                                       kVersion5, kVersion6, kVersion7, kVersion8};
+// Lets lists of Jobs in some states be read without a look at the others; adds the digest by which
+// a repeated Submit is recognized.
+constexpr char kVersion9[] = R"sql(
+ALTER TABLE jobs ADD COLUMN asked_sha256 TEXT NOT NULL DEFAULT '';
+CREATE INDEX jobs_by_state ON jobs(state, number);
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5,
+                                       kVersion6, kVersion7, kVersion8, kVersion9};
 
 }  // namespace
 

@@ -185,6 +185,8 @@ absl::Status Connection::Execute(const std::string& sql) {
   return code == SQLITE_OK ? absl::OkStatus() : ErrorStatus(db_, code, sql.substr(0, 100));
 }
 
+void Connection::Interrupt() { sqlite3_interrupt(db_); }
+
 int64_t Connection::last_insert_rowid() const { return sqlite3_last_insert_rowid(db_); }
 
 bool Connection::in_transaction() const { return sqlite3_get_autocommit(db_) == 0; }

@@ -133,6 +133,9 @@ class Connection {
   // For statements that are built at run time, or several at once.
   absl::Status Execute(const std::string& sql);
 
+  // Ends what the connection does with an error. Threads: any, while the connection lives.
+  void Interrupt();
+
   int64_t last_insert_rowid() const;
   bool in_transaction() const;
   // Whether the file can only be read.

@@ -4,9 +4,13 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
 
 #include "common/base/status_macros.h"
 #include "server/store/job_rows.h"
+#include "server/store/job_search.h"
 #include "server/store/retention_rows.h"
 #include "server/store/sqlite_store.h"
 
@@ -14,6 +18,19 @@ namespace traind {
 
 using sqlite::Connection;
 using sqlite::Query;
+
+namespace {
+
+absl::StatusOr<std::optional<Job>> JobOfRequest(Connection& db, const std::string& owner,
+                                                const std::string& request_id) {
+  Query q = db.Select(TRAIND_SELECT_JOBS "WHERE owner = ? AND request_id = ? AND request_id != ''",
+                      owner, request_id);
+  ASSIGN_OR_RETURN(std::vector<Job> jobs, ReadSelectedJobs(db, std::move(q), Detail::kWhole));
+  if (jobs.empty()) return std::optional<Job>();
+  return std::optional<Job>(std::move(jobs[0]));
+}
+
+}  // namespace
 
 absl::Status SqliteStore::WithReader(const std::function<absl::Status(Connection&)>& read) {
   std::unique_ptr<Connection> db;
@@ -68,16 +85,24 @@ absl::StatusOr<std::vector<std::string>> SqliteStore::FindByName(const std::stri
 
 absl::StatusOr<Job> SqliteStore::FindByRequest(const std::string& owner,
                                                const std::string& request_id) {
-  std::vector<Job> jobs;
+  std::optional<Job> job;
   RETURN_IF_ERROR(WithReader([&](Connection& db) -> absl::Status {
-    Query q =
-        db.Select(TRAIND_SELECT_JOBS "WHERE owner = ? AND request_id = ? AND request_id != ''",
-                  owner, request_id);
-    ASSIGN_OR_RETURN(jobs, ReadSelectedJobs(db, std::move(q), Detail::kWhole));
+    ASSIGN_OR_RETURN(job, JobOfRequest(db, owner, request_id));
     return absl::OkStatus();
   }));
-  if (jobs.empty()) return absl::NotFoundError(absl::StrCat("no request ", request_id));
-  return std::move(jobs[0]);
+  if (!job) return absl::NotFoundError(absl::StrCat("no request ", request_id));
+  return *std::move(job);
+}
+
+absl::StatusOr<KnownSubmit> SqliteStore::FindSubmit(const std::string& owner,
+                                                    const std::string& request_id,
+                                                    const std::string& id) {
+  KnownSubmit known;
+  Query q = db_->Select("SELECT 1 FROM jobs WHERE id = ?", id);
+  known.id_is_taken = q.Next();
+  RETURN_IF_ERROR(q.status());
+  ASSIGN_OR_RETURN(known.job, JobOfRequest(*db_, owner, request_id));
+  return known;
 }
 
 absl::StatusOr<JobPage> SqliteStore::ListJobs(const JobFilter& filter) {
@@ -85,42 +110,28 @@ absl::StatusOr<JobPage> SqliteStore::ListJobs(const JobFilter& filter) {
   if (!filter.page_token.empty() && !absl::SimpleAtoi(filter.page_token, &before)) {
     return absl::InvalidArgumentError("page_token was not returned with an earlier page");
   }
-  int64_t states = 0;
-  for (const JobState state : filter.states) states |= int64_t{1} << static_cast<int>(state);
-  if (filter.states.empty()) states = -1;
-  // SQL filters by one label; further labels, which are rare, are compared here.
-  const int limit = std::max(1, filter.limit);
+  const size_t limit = static_cast<size_t>(std::max(1, filter.limit));
   JobPage page;
   RETURN_IF_ERROR(WithReader([&](Connection& db) -> absl::Status {
-    std::string key, value;
-    if (!filter.labels.empty()) std::tie(key, value) = *filter.labels.begin();
-    const int all = filter.labels.empty();
-    while (true) {
-      std::vector<int64_t> numbers;
-      Query q = db.Select(TRAIND_SELECT_JOBS
-                          "WHERE jobs.number < ? AND deleting = 0 AND ((1 << state) & ?) != 0 AND "
-                          "(? OR EXISTS (SELECT 1 FROM "
-                          "job_labels WHERE job = jobs.number AND key = ? AND value = ?)) "
-                          "ORDER BY jobs.number DESC LIMIT ?",
-                          before, states, all, key, value, limit + 1);
-      ASSIGN_OR_RETURN(std::vector<Job> jobs,
-                       ReadSelectedJobs(db, std::move(q), Detail::kListing, &numbers));
-      for (size_t i = 0; i < jobs.size(); ++i) {
-        const auto& labels = jobs[i].spec.labels;
-        if (!std::includes(labels.begin(), labels.end(), filter.labels.begin(),
-                           filter.labels.end())) {
-          before = numbers[i];
-          continue;
-        }
-        if (static_cast<int>(page.jobs.size()) == limit) {
-          page.next_page_token = absl::StrCat(before);
-          return absl::OkStatus();
-        }
-        before = numbers[i];
-        page.jobs.push_back(std::move(jobs[i]));
-      }
-      if (static_cast<int>(jobs.size()) <= limit) return absl::OkStatus();
+    JobSearch search(db, filter, before);
+    while (page.jobs.size() < limit) {
+      ASSIGN_OR_RETURN(const int64_t number, search.Next());
+      if (number == 0) break;
+      ASSIGN_OR_RETURN(
+          std::vector<Job> jobs,
+          ReadSelectedJobs(
+              db, db.Select(TRAIND_SELECT_JOBS "WHERE jobs.number = ? AND deleting = 0", number),
+              Detail::kListing));
+      for (Job& job : jobs) page.jobs.push_back(std::move(job));
     }
+    const int64_t end = search.below();
+    bool more = search.interrupted();
+    if (page.jobs.size() == limit) {
+      ASSIGN_OR_RETURN(const int64_t next, search.Next());
+      more = next > 0 || search.interrupted();
+    }
+    if (more) page.next_page_token = absl::StrCat(end);
+    return absl::OkStatus();
   }));
   return page;
 }

@@ -45,6 +45,14 @@ absl::Status CreatePrivate(const std::string& path) {
   return absl::OkStatus();
 }
 
+absl::Status CheckIntegrity(Connection& db) {
+  Query query = db.Select("PRAGMA quick_check(1)");
+  std::string result;
+  if (query.Next()) query.Read(result);
+  RETURN_IF_ERROR(query.status());
+  return result == "ok" ? absl::OkStatus() : absl::DataLossError(result);
+}
+
 }  // namespace
 
 SqliteStore::SqliteStore(std::string path, SqliteStoreOptions options)
@@ -53,7 +61,16 @@ SqliteStore::SqliteStore(std::string path, SqliteStoreOptions options)
 absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& path,
                                                                SqliteStoreOptions options) {
   std::unique_ptr<SqliteStore> store(new SqliteStore(path, options));
+  struct stat file = {};
+  const bool small =
+      stat(path.c_str(), &file) != 0 || file.st_size <= options.most_bytes_checked_at_start;
+  if (small && file.st_size > 0) {
+    // A log that was left behind is part of the database, so the connection may write.
+    const auto db = Connection::Open(path, Connection::Mode::kReadWriteCreate);
+    RETURN_IF_ERROR(Named(path, db.ok() ? CheckIntegrity(**db) : db.status()));
+  }
   RETURN_IF_ERROR(Named(path, store->OpenWriter()));
+  if (!small) store->check_ = std::thread([raw = store.get()] { raw->CheckInBackground(); });
   return store;
 }
 
@@ -63,7 +80,6 @@ absl::Status SqliteStore::OpenWriter() {
   if (db_->read_only() || access(path_.c_str(), W_OK) != 0) {
     return absl::PermissionDeniedError("the file is not writable");
   }
-  RETURN_IF_ERROR(CheckIntegrity());
   std::string mode;
   {
     Query query = db_->Select("PRAGMA journal_mode = WAL");
@@ -87,19 +103,33 @@ absl::Status SqliteStore::OpenWriter() {
   return query.status();
 }
 
-absl::Status SqliteStore::CheckIntegrity() {
-  Query query = db_->Select("PRAGMA quick_check(1)");
-  std::string result;
-  if (query.Next()) query.Read(result);
-  RETURN_IF_ERROR(query.status());
-  return result == "ok" ? absl::OkStatus() : absl::DataLossError(result);
+void SqliteStore::CheckInBackground() {
+  auto db = Connection::Open(path_, Connection::Mode::kReadOnly);
+  if (!db.ok()) return;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closing_) return;
+    checking_ = db->get();
+  }
+  const absl::Status status = CheckIntegrity(**db);
+  absl::MutexLock lock(&mutex_);
+  checking_ = nullptr;
+  if (absl::IsDataLoss(status)) damage_ = Named(path_, status);
+}
+
+absl::Status SqliteStore::damage() const {
+  absl::MutexLock lock(&mutex_);
+  return damage_;
 }
 
 SqliteStore::~SqliteStore() {
   {
     absl::MutexLock lock(&mutex_);
+    closing_ = true;
+    if (checking_ != nullptr) checking_->Interrupt();
     idle_readers_.clear();
   }
+  if (check_.joinable()) check_.join();
   if (db_) db_->Checkpoint(/*truncate=*/true).IgnoreError();
 }
 
@@ -124,6 +154,7 @@ int64_t SqliteStore::LogBytes() const { return int64_t{4096} * db_->log_pages();
 
 absl::Status SqliteStore::Commit(const Mutations& mutations) {
   if (mutations.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(damage());
   if (mutations.durable != synchronous_full_) {
     RETURN_IF_ERROR(db_->Execute(mutations.durable ? "PRAGMA synchronous = FULL"
                                                    : "PRAGMA synchronous = NORMAL"));
@@ -170,6 +201,7 @@ absl::Status SqliteStore::Write(const Mutations& m, Staged& staged) {
   }
   for (const auto& worker : m.workers) RETURN_IF_ERROR(WriteWorker(worker));
   RETURN_IF_ERROR(WriteQuotas(m));
+  if (m.clock_step != absl::ZeroDuration()) RETURN_IF_ERROR(MoveTimes(m.clock_step));
   RETURN_IF_ERROR(WriteRetention(*db_, m));
   return WriteTotals(m);
 }
@@ -262,6 +294,31 @@ absl::Status SqliteStore::WriteQuotas(const Mutations& m) {
     RETURN_IF_ERROR(
         db_->Run("DELETE FROM quotas WHERE owner = ? AND label = ?", subject.owner, subject.label));
   }
+  return absl::OkStatus();
+}
+
+absl::Status SqliteStore::MoveTimes(absl::Duration step) {
+  // Deadlines go first, because they are compared with the time of acceptance before the step.
+  constexpr const char* kStatements[] = {
+      "UPDATE jobs SET deadline_ms = CASE "
+      "WHEN deadline_ms IN (spec_deadline_ms, accepted_at_ms + budget_ms) "
+      "THEN MIN(COALESCE(accepted_at_ms + ?1 + budget_ms, 9223372036854775807), "
+      "COALESCE(spec_deadline_ms, 9223372036854775807)) "
+      "ELSE deadline_ms + ?1 END WHERE state NOT IN (5, 6, 7)",
+      "UPDATE jobs SET accepted_at_ms = accepted_at_ms + ?1, started_at_ms = started_at_ms + ?1 "
+      "WHERE state NOT IN (5, 6, 7)",
+      "UPDATE tasks SET not_before_ms = not_before_ms + ?1 WHERE not_before_ms > "
+      "-9223372036854775808 AND job IN (SELECT number FROM jobs WHERE state NOT IN (5, 6, 7))",
+      "UPDATE attempts SET started_at_ms = started_at_ms + ?1, ended_at_ms = ended_at_ms + ?1 "
+      "WHERE job IN (SELECT number FROM jobs WHERE state NOT IN (5, 6, 7))",
+      "UPDATE plans SET at_ms = at_ms + ?1 "
+      "WHERE job IN (SELECT number FROM jobs WHERE state NOT IN (5, 6, 7))",
+      "UPDATE decisions SET at_ms = at_ms + ?1 "
+      "WHERE job IN (SELECT number FROM jobs WHERE state NOT IN (5, 6, 7))",
+  };
+  for (const char* const statement : kStatements) RETURN_IF_ERROR(db_->Run(statement, step));
+  // The Jobs written last are compared with later ones, so they are read again.
+  written_.clear();
   return absl::OkStatus();
 }
 

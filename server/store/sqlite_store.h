@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "server/store/sqlite.h"
@@ -21,6 +22,9 @@ struct SqliteStoreOptions {
   int readers = 4;
   // A Commit that would make the database larger is ResourceExhausted; 0: no limit.
   int64_t max_bytes = 0;
+  // The integrity of a larger database is checked in the background, because that takes a second or
+  // more for each GiB. If it is damaged, commits are DataLoss from then on.
+  int64_t most_bytes_checked_at_start = 64 << 20;
 };
 
 // There is one writing connection, which only the thread that opened it uses. It alone moves the
@@ -28,12 +32,12 @@ struct SqliteStoreOptions {
 // at once. Readers have read-only connections, kept in a pool. Threads and errors: as for Store.
 class SqliteStore final : public Store {
  public:
-  // Creates the database (mode 0600), or migrates it to the newest schema after a quick check of
-  // its integrity. Errors name the file: FailedPrecondition (of a newer traind), DataLoss (damaged,
+  // Creates the database (mode 0600), or checks its integrity quickly and migrates it to the newest
+  // schema. Errors name the file: FailedPrecondition (of a newer traind), DataLoss (damaged,
   // or not a database), PermissionDenied (not writable), ResourceExhausted.
   static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(const std::string& path,
                                                            SqliteStoreOptions options = {});
-  // Empties the log. REQUIRES: no reader is at work any more.
+  // Ends the check and empties the log. REQUIRES: no reader is at work any more.
   ~SqliteStore() override;
 
   absl::Status Commit(const Mutations& mutations) override;
@@ -41,6 +45,9 @@ class SqliteStore final : public Store {
   int64_t LogBytes() const override;
   absl::Status Reopen() override;
   absl::StatusOr<Snapshot> LoadSnapshot() override;
+
+  absl::StatusOr<KnownSubmit> FindSubmit(const std::string& owner, const std::string& request_id,
+                                         const std::string& id) override;
 
   absl::StatusOr<Job> GetJob(const std::string& id) override;
   absl::StatusOr<std::vector<std::string>> FindByName(const std::string& name) override;
@@ -75,7 +82,9 @@ class SqliteStore final : public Store {
 
   SqliteStore(std::string path, SqliteStoreOptions options);
   absl::Status OpenWriter();
-  absl::Status CheckIntegrity();
+  // Runs on the thread of the check.
+  void CheckInBackground() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status damage() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   absl::Status Write(const Mutations& mutations, Staged& staged);
   absl::Status WriteJob(const std::shared_ptr<const Job>& job, Staged& staged);
@@ -84,6 +93,7 @@ class SqliteStore final : public Store {
   absl::Status AppendMetric(Written& written, const MetricPoint& point);
   absl::Status WriteWorker(const Mutations::WorkerRow& worker);
   absl::Status WriteQuotas(const Mutations& mutations);
+  absl::Status MoveTimes(absl::Duration step);
   absl::Status WriteTotals(const Mutations& mutations);
   // NotFound: no such Job.
   absl::StatusOr<Written*> Find(const std::string& id, Staged& staged);
@@ -103,10 +113,14 @@ class SqliteStore final : public Store {
   int64_t last_attempt_ = 0;
   absl::flat_hash_map<std::string, Written> written_;
 
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // of connections; grows with Reopen
   int readers_at_work_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<std::unique_ptr<sqlite::Connection>> idle_readers_ ABSL_GUARDED_BY(mutex_);
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+  sqlite::Connection* checking_ ABSL_GUARDED_BY(mutex_) = nullptr;  // while the check runs
+  absl::Status damage_ ABSL_GUARDED_BY(mutex_);                     // that the check found
+  std::thread check_;
 };
 
 }  // namespace traind

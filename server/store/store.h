@@ -54,13 +54,17 @@ struct Mutations {
 
   int64_t last_attempt = 0;             // > 0: the highest Attempt number in use
   std::optional<absl::Time> last_seen;  // wall clock, for restarts after a clock jump
+  // The wall clock has stepped by this: the times of Jobs that are not terminal move with it,
+  // except deadlines that the spec gives as a time of day. It comes alone or with last_seen.
+  absl::Duration clock_step;
   // Someone waits until this is on disk. false: it may be lost in a power cut (metrics).
   bool durable = false;
 
   bool empty() const {
     return jobs.empty() && checkpoints.empty() && metrics.empty() && events.empty() &&
            workers.empty() && quotas.empty() && removed_quotas.empty() && deletions.empty() &&
-           purges.empty() && forgotten.empty() && pins.empty() && last_attempt == 0 && !last_seen;
+           purges.empty() && forgotten.empty() && pins.empty() && last_attempt == 0 && !last_seen &&
+           clock_step == absl::ZeroDuration();
   }
 };
 
@@ -80,8 +84,15 @@ struct JobFilter {
   std::string page_token;  // from the previous page; empty: the first page
 };
 struct JobPage {
-  std::vector<Job> jobs;        // newest first; without decisions and attempts
+  // Newest first; without decisions and attempts. There may be fewer than `limit`, or none, before
+  // the last page, because a page ends after a certain amount of work.
+  std::vector<Job> jobs;
   std::string next_page_token;  // empty: the last page
+};
+// What a Submit has to know of earlier ones.
+struct KnownSubmit {
+  std::optional<Job> job;  // that has the request id
+  bool id_is_taken = false;
 };
 struct StoredMetric {
   int64_t sequence = 0;
@@ -108,9 +119,9 @@ inline constexpr size_t kMostTrained = 8;
 
 // Keeps Jobs and their history. A Job that is being deleted is found by no method but ListDeleting
 // and FindDeleted; what it used still counts for quotas.
-// Threads: Commit, CheckpointLog, LogBytes, Reopen and LoadSnapshot belong to the control loop's
-// thread; the rest is safe from any thread (readers have connections of their own and see what is
-// committed).
+// Threads: Commit, CheckpointLog, LogBytes, Reopen, LoadSnapshot and FindSubmit belong to the
+// control loop's thread; the rest is safe from any thread (readers have connections of their own
+// and see what is committed).
 class Store {
  public:
   virtual ~Store() = default;
@@ -129,6 +140,11 @@ class Store {
   // Call LoadSnapshot next.
   virtual absl::Status Reopen() { return absl::OkStatus(); }
   virtual absl::StatusOr<Snapshot> LoadSnapshot() = 0;
+
+  // Looks for a Job of that request, and for one of that id. No other reader delays it.
+  virtual absl::StatusOr<KnownSubmit> FindSubmit(const std::string& owner,
+                                                 const std::string& request_id,
+                                                 const std::string& id) = 0;
 
   virtual absl::StatusOr<Job> GetJob(const std::string& id) = 0;  // NotFound
   // Returns at most two Jobs of that name, the newest ones.

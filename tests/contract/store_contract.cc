@@ -110,6 +110,44 @@ TEST_P(StoreContractTest, LastAttemptNeverShrinks) {
   EXPECT_EQ(store_->LoadSnapshot()->last_seen, kStart);
 }
 
+TEST_P(StoreContractTest, AStepOfTheClockMovesBudgetsAndLeavesTimesOfDay) {
+  Job budget = Started(NewJob("budget"), 0, 1);
+  budget.spec.budget = absl::Hours(2);
+  budget.deadline = budget.accepted_at + absl::Hours(2);
+  Fold(budget, 1).not_before = kStart + absl::Seconds(5);
+  Job day = NewJob("day");
+  day.spec.deadline = day.deadline = kStart + absl::Hours(3);
+  Job both = NewJob("both");  // the budget ends first, until the clock goes on by two hours
+  both.spec.budget = absl::Hours(2);
+  both.spec.deadline = kStart + absl::Hours(3);
+  both.deadline = both.accepted_at + absl::Hours(2);
+  Job updated = day;
+  updated.id = "updated";
+  updated.deadline = kStart + absl::Hours(4);
+  const Job ended = Ended(NewJob("ended"), JobState::kFailed);
+  ASSERT_EQ(store_->Commit(Change({budget, day, both, updated, ended, NewJob("endless")})),
+            absl::OkStatus());
+  Mutations m;
+  m.clock_step = absl::Hours(2);
+  m.last_seen = kStart + absl::Hours(2);
+  ASSERT_EQ(store_->Commit(m), absl::OkStatus());
+  OpenAgain();
+  const absl::Time moved = kStart + absl::Hours(2);
+  const Job after = store_->GetJob("budget").value();
+  EXPECT_EQ(after.accepted_at, moved);
+  EXPECT_EQ(after.deadline, moved + absl::Hours(2));
+  EXPECT_EQ(after.attempts[0].started_at, budget.attempts[0].started_at + absl::Hours(2));
+  EXPECT_EQ(after.attempts[0].ended_at, absl::InfiniteFuture());
+  EXPECT_EQ(after.tasks[2].not_before, moved + absl::Seconds(5));
+  EXPECT_EQ(after.tasks[1].not_before, absl::InfinitePast());
+  EXPECT_EQ(store_->GetJob("day")->deadline, kStart + absl::Hours(3));
+  EXPECT_EQ(store_->GetJob("both")->deadline, kStart + absl::Hours(3));
+  EXPECT_EQ(store_->GetJob("updated")->deadline, kStart + absl::Hours(6));
+  EXPECT_EQ(store_->GetJob("endless")->deadline, absl::InfiniteFuture());
+  EXPECT_EQ(Describe(store_->GetJob("ended").value()), Describe(ended));
+  EXPECT_EQ(store_->LoadSnapshot()->last_seen, moved);
+}
+
 TEST_P(StoreContractTest, ACheckpointOfAStaleAttemptIsAborted) {
   const Job job = Started(NewJob("a-1"), 0, 1);
   ASSERT_EQ(store_->Commit(Change({job})), absl::OkStatus());
@@ -174,6 +212,12 @@ TEST_P(StoreContractTest, RequestIdsAreUniquePerOwner) {
   // Without a request id nothing needs to be unique.
   EXPECT_EQ(store_->Commit(Change({NewJob("d-1"), NewJob("e-1")})), absl::OkStatus());
   EXPECT_TRUE(absl::IsNotFound(store_->FindByRequest("local", "").status()));
+  const auto known = store_->FindSubmit("somebody", "r1", "d-1");
+  ASSERT_TRUE(known.ok()) << known.status();
+  EXPECT_EQ(known->job->id, "c-1");
+  EXPECT_TRUE(known->id_is_taken);
+  EXPECT_FALSE(store_->FindSubmit("local", "", "f-1")->job.has_value());
+  EXPECT_FALSE(store_->FindSubmit("local", "", "f-1")->id_is_taken);
 }
 
 TEST_P(StoreContractTest, FindByNameGivesTheNewestTwo) {

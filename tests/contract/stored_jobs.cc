@@ -214,6 +214,7 @@ Job NewJob(const std::string& id, int folds) {
   job.spec.train_bytes = 4096;
   job.spec_json = absl::StrCat("{\"name\":\"", job.spec.name, "\"}");
   job.spec_sha256 = "5ec";
+  job.asked_sha256 = "a5c";
   job.accepted_at = kStart;
   job.version = 1;
   for (int i = 0; i <= folds; ++i) {
@@ -238,11 +239,12 @@ Mutations Change(std::vector<Job> jobs) {
 }
 
 std::string Describe(const Job& job) {
-  std::string text = absl::StrCat(
-      job.id, " owner=", job.owner, " request=", job.request_id, " spec=", job.spec_sha256, " ",
-      job.spec_json, " ", job.spec_text, " state=", static_cast<int>(job.state),
-      " end=", static_cast<int>(job.end_reason), " ", job.end_message, " at ",
-      absl::FormatTime(job.accepted_at), " ", absl::FormatTime(job.started_at), " ");
+  std::string text =
+      absl::StrCat(job.id, " owner=", job.owner, " request=", job.request_id,
+                   " spec=", job.spec_sha256, " ", job.asked_sha256, " ", job.spec_json, " ",
+                   job.spec_text, " state=", static_cast<int>(job.state),
+                   " end=", static_cast<int>(job.end_reason), " ", job.end_message, " at ",
+                   absl::FormatTime(job.accepted_at), " ", absl::FormatTime(job.started_at), " ");
   absl::StrAppend(&text, absl::FormatTime(job.deadline), " ", absl::FormatTime(job.finished_at),
                   job.finish_requested, job.cancel_requested, " floor=", job.floor_model, " ",
                   Text(job.floor_score), " warnings=", absl::StrJoin(job.warnings, ";"),

@@ -57,7 +57,7 @@ def copy(root):
 def change(root, wish, path, edit):
     """Edits (or makes) a file that the wish's row names."""
     named = [p.replace("NAME", "sample") for p in wishes.table(ROOT)[wish]]
-    assert path in named, f"{path} is none of {named}"
+    assert path in named, f"{path} is not among {named}"
     full = os.path.join(root, path)
     text = open(full, encoding="utf-8").read() if os.path.exists(full) else ""
     changed = edit(text)

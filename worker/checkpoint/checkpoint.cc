@@ -264,18 +264,14 @@ absl::StatusOr<FoundCheckpoint> FindCheckpoint(const std::string& state_dir,
                                                const Checkpoint& expected,
                                                std::vector<std::string>& warnings) {
   RETURN_IF_ERROR(CheckRelative(manifest));
-  const auto [dir, name] = SplitPath(manifest);
-  std::vector<std::string> candidates{manifest};
-  const auto named = StepOf(name, kManifestSuffix);
+  const std::string dir(SplitPath(manifest).first);
   for (const int64_t step : ManifestSteps(absl::StrCat(state_dir, "/", dir))) {
-    if (named.has_value() && step < *named) candidates.push_back(ManifestPath(dir, step));
-  }
-  for (const std::string& candidate : candidates) {
+    const std::string candidate = ManifestPath(dir, step);
     absl::StatusOr<Checkpoint> checkpoint = ReadCheckpoint(state_dir, candidate, layout, expected);
     if (checkpoint.ok()) return FoundCheckpoint{*std::move(checkpoint), candidate};
     warnings.push_back(std::string(checkpoint.status().message()));
   }
-  return absl::NotFoundError(absl::StrCat("no sound checkpoint at ", manifest, " or before it"));
+  return absl::NotFoundError(absl::StrCat("no sound checkpoint beside ", manifest));
 }
 
 absl::Status PruneCheckpoints(const std::string& state_dir, const std::string& dir, int newest,

@@ -101,9 +101,10 @@ struct FoundCheckpoint {
   std::string manifest;
 };
 
-// Reads the given checkpoint. If it is missing, damaged or belongs to another model, reads the
-// newest sound one before it in the same folder. NotFound: there is none. Adds a warning for
-// each checkpoint that was skipped.
+// Reads the newest sound checkpoint in the folder of `manifest`. It may be newer than `manifest`,
+// which is the last one that traind heard of: the Rank has pruned that one if it went on for some
+// time while traind was away. NotFound: there is none. Adds a warning for each newer checkpoint,
+// which is damaged or belongs to another model.
 absl::StatusOr<FoundCheckpoint> FindCheckpoint(const std::string& state_dir,
                                                const std::string& manifest,
                                                const ParameterLayout& layout,

@@ -17,6 +17,7 @@
 
 #include "common/base/durable_file.h"
 #include "common/base/log.h"
+#include "worker/daemon/process_work.h"
 #include "worker/daemon/report_conversion.h"
 
 namespace traind::worker {
@@ -30,6 +31,7 @@ constexpr int kLinesPerTurn = 1000;
 constexpr absl::Duration kExitAfterClose = absl::Milliseconds(500);
 constexpr absl::Duration kWelcomeWait = absl::Seconds(10);
 constexpr absl::Duration kFlushWait = absl::Seconds(1);
+constexpr absl::Duration kLookAtWork = absl::Seconds(1);
 constexpr absl::Duration kAckTime = absl::Milliseconds(100);
 
 std::string Hostname() {
@@ -134,6 +136,7 @@ absl::Status Daemon::Turn() {
   ReadChildren(now);
   HandleCoordinatorEvents(now);
   HandlePublished(now);
+  LookAtWork(now);
   core_.Tick(now, outbox_.Waiting(now) >= kAckTime);
   Act(now);
   Heartbeat(now);
@@ -147,6 +150,7 @@ absl::Duration Daemon::NextWakeup(absl::Duration now) const {
   for (const auto& [id, running] : children_) {
     if (!running.given_up) next = std::min(next, running.closed_at + kExitAfterClose);
   }
+  if (!core_.Watched().empty()) next = std::min(next, look_at_work_);
   if (!outbox_.empty()) {
     const absl::Duration since = now - outbox_.Waiting(now);
     if (now < since + kAckTime) next = std::min(next, since + kAckTime);
@@ -327,6 +331,20 @@ void Daemon::HandlePublished(absl::Duration now) {
   }
 }
 
+void Daemon::LookAtWork(absl::Duration now) {
+  if (now < look_at_work_) return;
+  look_at_work_ = now + kLookAtWork;
+  for (const ProcessId id : core_.Watched()) {
+    const auto found = children_.find(id);
+    if (found == children_.end()) continue;
+    Running& running = found->second;
+    const int64_t work = WorkOf(running.child->pid());
+    if (work < running.work + kSignOfWork) continue;
+    running.work = work;
+    core_.Worked(id, now);
+  }
+}
+
 // ---- processes --------------------------------------------------------------
 
 void Daemon::ReadChildren(absl::Duration now) {
@@ -425,7 +443,8 @@ void Daemon::Perform(Action& action, absl::Duration now) {
     }
     Report(ReportToProto(*report), !std::holds_alternative<facts::Progress>(report->fact), now);
   } else if (const auto* answer = std::get_if<AnswerAction>(&action)) {
-    Report(AnswerToProto(answer->answer), /*is_fact=*/false, now);
+    // The parts of an answer belong together, so none may be dropped.
+    if (connected_) client_->Send(stream_, AnswerToProto(answer->answer), /*may_drop=*/false);
   } else if (const auto* published = std::get_if<ReportPublishedAction>(&action)) {
     Report(PublishedToProto(*published), /*is_fact=*/true, now);
   }
@@ -456,7 +475,12 @@ void Daemon::Spawn(const SpawnAction& spawn, absl::Duration now) {
 void Daemon::SendToChild(const SendAction& send, absl::Duration now) {
   const auto found = children_.find(send.process);
   if (found == children_.end()) return;
-  const absl::Status status = found->second.child->channel().QueueLine(rp::Encode(send.message));
+  const std::string line = rp::Encode(send.message);
+  if (const auto* rows = std::get_if<rp::Rows>(&send.message);
+      rows != nullptr && line.size() > rp::kMaxLineBytes) {
+    return core_.TooLong(*rows);
+  }
+  const absl::Status status = found->second.child->channel().QueueLine(line);
   // One that is dead or dying shows as an exit.
   if (!status.ok() && !absl::IsOutOfRange(status)) {
     core_.Broken(send.process, std::string(status.message()), now);

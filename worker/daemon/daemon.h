@@ -59,12 +59,15 @@ class Daemon {
   void HandleCoordinatorEvents(absl::Duration now);
   void HandleMessage(const v1::CoordinatorMessage& message, absl::Duration now);
   void HandlePublished(absl::Duration now);
+  // Tells the core which of the watched processes got on.
+  void LookAtWork(absl::Duration now);
   void ReadChildren(absl::Duration now);
   struct Running {
     std::unique_ptr<Child> child;
     // When its channel was found closed; it should be dead at once then.
     absl::Duration closed_at = absl::InfiniteDuration();
     bool given_up = false;
+    int64_t work = 0;  // when it last counted as a sign of life (process_work.h)
   };
   // The messages that a process has sent so far.
   void ReadLines(ProcessId id, Running& running, absl::Duration now);
@@ -93,7 +96,8 @@ class Daemon {
   std::unique_ptr<CoordinatorClient> client_;
   PublishThread publisher_;
   std::map<ProcessId, Running> children_;
-  bool more_lines_ = false;  // were left unread for the next turn
+  bool more_lines_ = false;      // were left unread for the next turn
+  absl::Duration look_at_work_;  // not before
 
   uint64_t stream_ = 0;  // the open one; 0: none
   absl::Duration opened_at_;

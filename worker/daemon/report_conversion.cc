@@ -88,6 +88,7 @@ v1::WorkerMessage AnswerToProto(const rp::Answered& answer) {
   to.set_attempt(answer.attempt);
   to.set_request(answer.request);
   to.set_message(answer.message);
+  to.set_more(answer.more);
   int code = 0;
   if (!answer.code.empty() && !absl::SimpleAtoi(answer.code, &code)) {
     code = static_cast<int>(absl::StatusCode::kInternal);

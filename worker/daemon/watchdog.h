@@ -9,7 +9,9 @@ namespace traind::worker {
 
 // Of one Attempt; fed with what rank 0 says. A gang with any rank stopped is
 // silent, as rank 0 waits for it in a collective. What is measured of the task
-// sets how long it may be silent. Time is Clock::MonotonicNow().
+// sets how long it may be silent. Before Started, and in PREPARE, which never says it, a process
+// has nothing to say while it reads or tokenizes: there its work counts (process_work.h). Time is
+// Clock::MonotonicNow().
 class Watchdog {
  public:
   // `min_silence` is always allowed; `start_silence` until Started (reading the
@@ -19,6 +21,11 @@ class Watchdog {
 
   void Heard(const rank_protocol::FromProcess& message, absl::Duration now);
 
+  // Its processes got on.
+  void Worked(absl::Duration now) { heard_at_ = now; }
+  bool counts_work() const { return !started_; }
+
+  absl::Duration heard_at() const { return heard_at_; }
   // Silence until then is normal.
   absl::Duration due() const { return heard_at_ + Allowed(); }
   absl::Duration Allowed() const;

@@ -131,16 +131,28 @@ void WorkerCore::Replan(int64_t id, int epochs, double row_share, absl::Duration
 }
 
 void WorkerCore::Ask(rp::Rows rows) {
-  const Attempt* attempt = FindAttempt(rows.attempt);
+  Attempt* attempt = FindAttempt(rows.attempt);
   if (attempt != nullptr && attempt->state == Attempt::kRunning && !attempt->end &&
       attempt->task.kind == TaskKind::kServe && attempt->processes[0] != 0) {
+    attempt->questions.insert(rows.request);
     return Do(SendAction{attempt->processes[0], std::move(rows)});
   }
+  Refuse(rows.attempt, rows.request, absl::StatusCode::kUnavailable,
+         "the models are not loaded (yet, or any more)");
+}
+
+void WorkerCore::TooLong(const rp::Rows& rows) {
+  if (Attempt* attempt = FindAttempt(rows.attempt)) attempt->questions.erase(rows.request);
+  Refuse(rows.attempt, rows.request, absl::StatusCode::kInvalidArgument,
+         "rows: they are too long for one request; send fewer at once");
+}
+
+void WorkerCore::Refuse(int64_t attempt, uint64_t request, absl::StatusCode code, std::string why) {
   rp::Answered answer;
-  answer.attempt = rows.attempt;
-  answer.request = rows.request;
-  answer.code = absl::StrCat(static_cast<int>(absl::StatusCode::kUnavailable));
-  answer.message = "the models are not loaded (yet, or any more)";
+  answer.attempt = attempt;
+  answer.request = request;
+  answer.code = absl::StrCat(static_cast<int>(code));
+  answer.message = std::move(why);
   Do(AnswerAction{std::move(answer)});
 }
 
@@ -198,7 +210,7 @@ void WorkerCore::Launch(absl::Duration now) {
       if (attempt.state == Attempt::kWaiting) inference.push_back(&attempt);
     } else if (attempt.state == Attempt::kWaiting) {
       (prepare ? prepares : trains).push_back(&attempt);
-    } else if (prepare) {
+    } else if (prepare && !Stalls(attempt, now)) {
       ++(attempt.floor_saved ? improving : preparing);
     }
   }
@@ -215,6 +227,10 @@ void WorkerCore::Launch(absl::Duration now) {
   for (Attempt* attempt : trains) {
     if (SlotsFree(*attempt)) LaunchTrain(*attempt, now);
   }
+}
+
+bool WorkerCore::Stalls(const Attempt& attempt, absl::Duration now) const {
+  return attempt.watchdog && now >= attempt.watchdog->heard_at() + options_.prepare_stall;
 }
 
 // Serving Ranks mostly wait; of those that predict files there are as many as cores.
@@ -250,6 +266,7 @@ void WorkerCore::LaunchPrepare(Attempt& attempt, absl::Duration now) {
   process.attempt = task.attempt;
   attempt.processes = {id};
   attempt.state = Attempt::kRunning;
+  attempt.watchdog.emplace(options_.min_silence, options_.prepare_silence, now);
   Do(LogFileAction{id, RankLogPath(task.job, task.attempt, 0)});
   Do(SendAction{id, rp::Prepare{task.attempt, task.job, options_.state_dir, task.spec_json,
                                 RemainingMs(task.deadline_at - options_.deadline_margin, now)}});

@@ -23,6 +23,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,11 @@ struct WorkerCoreOptions {
   // See Watchdog.
   absl::Duration min_silence = absl::Seconds(30);
   absl::Duration start_silence = absl::Seconds(60);
+  // A PREPARE waits idly for programs that try the user's model, at most two minutes.
+  absl::Duration prepare_silence = absl::Minutes(3);
+  // A PREPARE that has not got on for so long, as in a read of a network file system that stalls,
+  // no longer keeps others from starting.
+  absl::Duration prepare_stall = absl::Seconds(10);
   // A Rank's failure may be the echo of another's death; how long to wait for the
   // news of that.
   absl::Duration blame_wait = absl::Milliseconds(200);
@@ -75,6 +81,8 @@ class WorkerCore {
               std::optional<absl::Duration> deadline_at, bool plan_cut, absl::Duration now);
   // Rows for a serving Attempt; the answer is an AnswerAction.
   void Ask(rank_protocol::Rows rows);
+  // These rows could not be sent to their process: they make too long a line.
+  void TooLong(const rank_protocol::Rows& rows);
   // Welcome is here; or the stream has ended.
   void Connected(absl::Duration now);
   void Disconnected(absl::Duration now);
@@ -83,6 +91,10 @@ class WorkerCore {
 
   // ---- from processes
   void Message(ProcessId process, const rank_protocol::FromProcess& message, absl::Duration now);
+  // The processes whose work counts as a sign of life now.
+  std::vector<ProcessId> Watched() const;
+  // It got on since the last call.
+  void Worked(ProcessId process, absl::Duration now);
   // Its channel is of no use any more; it is killed.
   void Broken(ProcessId process, const std::string& why, absl::Duration now);
   // It is dead, and all it said has been handed over.
@@ -136,6 +148,7 @@ class WorkerCore {
     bool floor_saved = false;  // PREPARE: what follows is a better one, and can wait
     StopCause stopped_by = StopCause::kNone;
     std::optional<Watchdog> watchdog;
+    std::set<uint64_t> questions;  // SERVE: requests that are not answered yet
   };
 
   // Start: refuses what cannot be.
@@ -144,6 +157,9 @@ class WorkerCore {
   // Puts waiting Attempts to work where that is possible now.
   void Launch(absl::Duration now);
   bool SlotsFree(const Attempt& attempt) const;
+  bool Stalls(const Attempt& attempt, absl::Duration now) const;
+  // Tells traind that a question has no answer.
+  void Refuse(int64_t attempt, uint64_t request, absl::StatusCode code, std::string why);
   void LaunchPrepare(Attempt& attempt, absl::Duration now);
   void LaunchTrain(Attempt& attempt, absl::Duration now);
   void LaunchInference(std::vector<Attempt*> waiting, absl::Duration now);

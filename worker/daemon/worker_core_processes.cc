@@ -79,6 +79,26 @@ void WorkerCore::Message(ProcessId id, const rp::FromProcess& message, absl::Dur
   }
 }
 
+std::vector<ProcessId> WorkerCore::Watched() const {
+  std::vector<ProcessId> watched;
+  for (const auto& [id, attempt] : attempts_) {
+    if (attempt.state != Attempt::kRunning || !attempt.watchdog) continue;
+    if (!attempt.watchdog->counts_work()) continue;
+    for (const ProcessId process : attempt.processes) {
+      if (process != 0) watched.push_back(process);
+    }
+  }
+  return watched;
+}
+
+void WorkerCore::Worked(ProcessId id, absl::Duration now) {
+  const auto found = processes_.find(id);
+  if (found == processes_.end()) return;
+  Attempt* attempt = FindAttempt(found->second.attempt);
+  if (attempt == nullptr || !attempt->watchdog || !attempt->watchdog->counts_work()) return;
+  attempt->watchdog->Worked(now);
+}
+
 void WorkerCore::HandleReady(Process& process, absl::Duration now) {
   if (process.state != Process::kStarting && process.state != Process::kReturning) return;
   process.state = Process::kIdle;
@@ -126,6 +146,7 @@ void WorkerCore::HandleFact(const rp::FromProcess& message, const Process& proce
         if constexpr (std::is_same_v<M, rp::Predicted>) {
           Do(ReportPublishedAction{job, m.number});
         } else if constexpr (std::is_same_v<M, rp::Answered>) {
+          if (!m.more) attempt.questions.erase(m.request);
           Do(AnswerAction{m});
         } else if constexpr (std::is_same_v<M, rp::FoldSaved>) {
           if (m.last) {
@@ -204,7 +225,12 @@ void WorkerCore::EndIfDead(Attempt& attempt, absl::Duration now) {
 }
 
 void WorkerCore::ReportEnded(int64_t attempt, Ended why) {
-  attempts_.erase(attempt);
+  if (const auto found = attempts_.find(attempt); found != attempts_.end()) {
+    for (const uint64_t request : found->second.questions) {
+      Refuse(attempt, request, absl::StatusCode::kAborted, "the rows were lost with their Rank");
+    }
+    attempts_.erase(found);
+  }
   ended_.push_back(attempt);
   if (ended_.size() > kEndedKept) ended_.pop_front();
   Do(ReportAction{attempt, std::move(why)});
@@ -269,8 +295,11 @@ void WorkerCore::Exited(ProcessId id, const ExitStatus& status, absl::Duration n
 
 void WorkerCore::Published(const std::string& job,
                            const absl::StatusOr<PublishedPrediction>& result, absl::Duration now) {
-  publish_schedule_.Published(job, result.ok(), now);
-  if (!result.ok()) {
+  const bool over = absl::IsFailedPrecondition(result.status());
+  publish_schedule_.Published(job, result.ok() || over, now);
+  if (over) {
+    Do(LogAction{LogAction::kInfo, std::string(result.status().message())});
+  } else if (!result.ok()) {
     Do(LogAction{LogAction::kError,
                  absl::StrCat("cannot publish for job ", job, ": ", result.status().ToString())});
   } else if (result->changed && result->number > 0) {

@@ -39,11 +39,12 @@ void WorkerCore::TickAttempt(Attempt& attempt, absl::Duration now) {
   if (now >= attempt.failure_at) return End(attempt, *attempt.failure, now);
   if (now >= attempt.drop_by) return End(attempt, Outcome(attempt), now);
   if (attempt.watchdog && attempt.state == Attempt::kRunning && now >= attempt.watchdog->due()) {
-    return End(
-        attempt,
-        {AttemptEndReason::kHung, absl::StrCat("rank 0 said nothing for ",
-                                               absl::FormatDuration(attempt.watchdog->Allowed()))},
-        now);
+    return End(attempt,
+               {AttemptEndReason::kHung,
+                absl::StrCat(task.kind == TaskKind::kPrepare ? "trainprep did nothing for "
+                                                             : "rank 0 said nothing for ",
+                             absl::FormatDuration(attempt.watchdog->Allowed()))},
+               now);
   }
   if (attempt.state == Attempt::kRunning && task.kind == TaskKind::kTrain && !attempt.reminded &&
       !attempt.last_fold_saved && !attempt.stop && now >= task.stop_at + options_.stop_grace) {

@@ -18,6 +18,10 @@ namespace {
 
 constexpr absl::Duration kHeartbeat = absl::Seconds(1);
 constexpr size_t kMostReaders = 64;
+// A message has about so many bytes at most, far below kMaxLineBytes.
+constexpr size_t kAnswerBytes = 1 << 20;
+constexpr size_t kNumberBytes = 26;  // of a number in a line of JSON
+constexpr size_t kEscapedBytes = 6;  // of a byte of text
 
 std::string TextOf(float value) {
   char digits[32];
@@ -124,7 +128,7 @@ void RowServer::AnswerAll(std::vector<rank_protocol::Rows> requests) {
   size_t at = 0;
   for (const auto& [request, rows] : batch.requests) {
     if (predicted.ok()) {
-      sink_.Send(MakeAnswer(*request, absl::MakeConstSpan(values).subspan(at, rows * outputs)));
+      SendAnswer(*request, absl::MakeConstSpan(values).subspan(at, rows * outputs));
     } else {
       Refuse(*request, predicted);
     }
@@ -201,6 +205,19 @@ absl::Status RowServer::PredictBatch(const Batch& batch, std::vector<float>& val
   Blend(parts, weights_, absl::MakeSpan(values));
   ApplyTemperature(spec_.tuned.temperature, schema_.outputs(), absl::MakeSpan(values));
   return absl::OkStatus();
+}
+
+void RowServer::SendAnswer(const rank_protocol::Rows& request, absl::Span<const float> values) {
+  const size_t outputs = schema_.outputs();
+  size_t longest = 0;
+  for (const std::string& name : schema_.classes) longest = std::max(longest, name.size());
+  const size_t row_bytes = kNumberBytes * outputs + kEscapedBytes * longest + kNumberBytes;
+  const size_t step = std::max<size_t>(1, kAnswerBytes / row_bytes) * outputs;
+  for (size_t at = 0; at < values.size(); at += step) {
+    rank_protocol::Answered answer = MakeAnswer(request, values.subspan(at, step));
+    answer.more = at + step < values.size();
+    sink_.Send(answer);
+  }
 }
 
 rank_protocol::Answered RowServer::MakeAnswer(const rank_protocol::Rows& request,

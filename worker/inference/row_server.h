@@ -40,6 +40,8 @@ class RowServer {
   absl::Status ReadRows(const rank_protocol::Rows& request, Batch& batch);
   absl::StatusOr<const FeatureReader*> ReaderFor(const std::vector<std::string>& columns);
   absl::Status PredictBatch(const Batch& batch, std::vector<float>& values);
+  // Sends the rows in as many messages as their size asks for.
+  void SendAnswer(const rank_protocol::Rows& request, absl::Span<const float> values);
   rank_protocol::Answered MakeAnswer(const rank_protocol::Rows& request,
                                      absl::Span<const float> values) const;
   void Refuse(const rank_protocol::Rows& request, const absl::Status& why);

@@ -1,5 +1,6 @@
 #include "worker/rank/network_engine.h"
 
+#include "worker/device/cuda_api.h"
 #include "worker/device/guard.h"
 #include "worker/inference/dataset_prediction.h"
 #include "worker/inference/row_server.h"
@@ -11,6 +12,7 @@ namespace traind {
 std::unique_ptr<FoldTrainer> NetworkEngine::NewTrainer(const rank_protocol::Train& train,
                                                        TaskControl& control, EventSink& sink,
                                                        const Clock& clock) {
+  used_gpu_ |= train.device == "cuda";
   return std::make_unique<Trainer>(train, control, sink, clock);
 }
 
@@ -37,6 +39,12 @@ absl::Status NetworkEngine::Guard(const std::function<absl::Status()>& task) {
       break;
   }
   return status;
+}
+
+void NetworkEngine::ReleaseMemory() {
+  Engine::ReleaseMemory();
+  if (!used_gpu_) return;
+  if (const auto cuda = LoadCuda(); cuda.ok()) (*cuda)->EmptyCache();
 }
 
 }  // namespace traind

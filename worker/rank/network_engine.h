@@ -19,6 +19,10 @@ class NetworkEngine final : public Engine {
                      const Clock& clock) override;
   // LibTorch's exceptions, too, tell what ended the task.
   absl::Status Guard(const std::function<absl::Status()>& task) override;
+  void ReleaseMemory() override;
+
+ private:
+  bool used_gpu_ = false;
 };
 
 }  // namespace traind

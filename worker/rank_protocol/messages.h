@@ -205,6 +205,7 @@ struct Answered {
   std::vector<double> probabilities;  // row by row, one for each class
   std::string members;                // JSON: fold, attempt, complete, score, epoch, step, weight
   std::string quality;
+  bool more = false;  // rows are left, which the next message for the request brings
   std::vector<Field> Fields();
 };
 

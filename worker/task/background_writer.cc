@@ -25,7 +25,7 @@ bool BackgroundWriter::TryStart(std::function<void()> work) {
 bool BackgroundWriter::Wait(absl::Duration timeout) {
   absl::MutexLock lock(&mutex_);
   const auto idle = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !busy_; };
-  return mutex_.AwaitWithTimeout(absl::Condition(&idle), timeout);
+  return idle_.Await(mutex_, timeout, idle);
 }
 
 void BackgroundWriter::Loop() {
@@ -44,6 +44,7 @@ void BackgroundWriter::Loop() {
     work = nullptr;  // frees what the work holds before anyone learns of its end
     absl::MutexLock lock(&mutex_);
     busy_ = false;
+    idle_.NotifyAll();
   }
 }
 

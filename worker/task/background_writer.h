@@ -8,6 +8,8 @@
 #include <functional>
 #include <thread>
 
+#include "common/base/timed_wait.h"
+
 namespace traind {
 
 // Runs one piece of work at a time. The destructor waits for the work that runs.
@@ -28,6 +30,7 @@ class BackgroundWriter {
   void Loop();
 
   absl::Mutex mutex_;
+  TimedCondVar idle_;  // after the end of a piece of work
   std::function<void()> work_ ABSL_GUARDED_BY(mutex_);
   bool busy_ ABSL_GUARDED_BY(mutex_) = false;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;

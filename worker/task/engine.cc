@@ -1,5 +1,7 @@
 #include "worker/task/engine.h"
 
+#include <malloc.h>
+
 #include <exception>
 #include <new>
 
@@ -26,5 +28,7 @@ absl::Status Engine::Guard(const std::function<absl::Status()>& task) {
     return absl::InternalError(e.what());
   }
 }
+
+void Engine::ReleaseMemory() { malloc_trim(0); }
 
 }  // namespace traind

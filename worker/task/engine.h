@@ -38,6 +38,10 @@ class Engine {
   // Runs a task. Exceptions of libraries become statuses here: OUT_OF_MEMORY for bad_alloc,
   // INTERNAL for others.
   virtual absl::Status Guard(const std::function<absl::Status()>& task);
+
+  // Gives memory that earlier tasks have freed back to the system and the device. Called once no
+  // task has come for a while.
+  virtual void ReleaseMemory();
 };
 
 }  // namespace traind

@@ -28,11 +28,13 @@ void InferenceControl::Apply(const rank_protocol::Replan& replan) {
 void InferenceControl::Apply(const rank_protocol::Stop& stop) {
   absl::MutexLock lock(&mutex_);
   order_ = stop.predict ? Order::kAnswer : Order::kDrop;
+  news_.NotifyAll();
 }
 
 void InferenceControl::Push(rank_protocol::Rows rows) {
   absl::MutexLock lock(&mutex_);
   rows_.push_back(std::move(rows));
+  news_.NotifyAll();
 }
 
 std::vector<rank_protocol::Rows> InferenceControl::WaitForRows(absl::Duration timeout) {
@@ -41,7 +43,7 @@ std::vector<rank_protocol::Rows> InferenceControl::WaitForRows(absl::Duration ti
     mutex_.AssertReaderHeld();
     return !rows_.empty() || order_ != Order::kContinue;
   };
-  mutex_.AwaitWithTimeout(absl::Condition(&something), timeout);
+  news_.Await(mutex_, timeout, something);
   return std::exchange(rows_, {});
 }
 

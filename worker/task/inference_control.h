@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/timed_wait.h"
 #include "worker/rank_protocol/messages.h"
 
 namespace traind {
@@ -38,6 +39,7 @@ class InferenceControl {
   const int64_t attempt_;
   const Clock& clock_;
   mutable absl::Mutex mutex_;
+  TimedCondVar news_;  // after a change of order_ or rows_
   absl::Duration deadline_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
   Order order_ ABSL_GUARDED_BY(mutex_) = Order::kContinue;
   std::vector<rank_protocol::Rows> rows_ ABSL_GUARDED_BY(mutex_);

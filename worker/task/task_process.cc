@@ -54,11 +54,17 @@ void TaskProcess::SendReady(const std::string& device) {
 }
 
 std::optional<TaskProcess::Task> TaskProcess::NextTask() {
-  absl::MutexLock lock(&mutex_);
-  running_.reset();
   const auto something = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return exiting_ || !waiting_.empty();
   };
+  bool idle = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    running_.reset();
+    idle = !changed_.Await(mutex_, release_after_, something);
+  }
+  if (idle) engine_.ReleaseMemory();
+  absl::MutexLock lock(&mutex_);
   mutex_.Await(absl::Condition(&something));
   if (exiting_) return std::nullopt;
   running_ = std::move(waiting_.front());
@@ -110,6 +116,7 @@ void TaskProcess::Handle(const rank_protocol::ToProcess& message) {
 void TaskProcess::Add(Task task) {
   absl::MutexLock lock(&mutex_);
   waiting_.push_back(std::move(task));
+  changed_.NotifyAll();
 }
 
 void TaskProcess::Accept(const rank_protocol::Train& train) {
@@ -174,6 +181,7 @@ void TaskProcess::Accept(const rank_protocol::Exit&) {
   {
     absl::MutexLock lock(&mutex_);
     exiting_ = true;
+    changed_.NotifyAll();
     if (!running_.has_value()) return;
   }
   // In the middle of a task: what it has on disk is what counts.
@@ -199,7 +207,8 @@ TaskProcess::Task TaskProcess::Find(int64_t attempt) {
   return Task();
 }
 
-int RunTaskProcess(Engine& engine, const std::function<absl::StatusOr<std::string>()>& start) {
+int RunTaskProcess(Engine& engine, const std::function<absl::StatusOr<std::string>()>& start,
+                   absl::Duration release_after) {
   if (!DieWithParent()) return 1;
   signal(SIGPIPE, SIG_IGN);
   const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -207,7 +216,7 @@ int RunTaskProcess(Engine& engine, const std::function<absl::StatusOr<std::strin
                                      KeepAway(STDOUT_FILENO, STDERR_FILENO));
   const Clock& clock = SystemClock();
   Reporter reporter(channel, clock);
-  TaskProcess process(channel, reporter, clock, engine);
+  TaskProcess process(channel, reporter, clock, engine, release_after);
   std::thread([&process] { process.ReadCommands(); }).detach();
   const absl::StatusOr<std::string> device = start();
   if (!device.ok()) {

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "common/base/clock.h"
+#include "common/base/timed_wait.h"
 #include "worker/rank_protocol/line_channel.h"
 #include "worker/rank_protocol/messages.h"
 #include "worker/task/engine.h"
@@ -29,8 +30,12 @@ class TaskProcess {
  public:
   // References outlive it.
   TaskProcess(rank_protocol::LineChannel& channel, Reporter& reporter, const Clock& clock,
-              Engine& engine)
-      : channel_(channel), reporter_(reporter), clock_(clock), engine_(engine) {}
+              Engine& engine, absl::Duration release_after)
+      : channel_(channel),
+        reporter_(reporter),
+        clock_(clock),
+        engine_(engine),
+        release_after_(release_after) {}
 
   // Takes task after task until Exit. device: for Ready.
   void Run(const std::string& device);
@@ -71,8 +76,10 @@ class TaskProcess {
   Reporter& reporter_;
   const Clock& clock_;
   Engine& engine_;
+  const absl::Duration release_after_;
 
   absl::Mutex mutex_;
+  TimedCondVar changed_;  // after a change of waiting_ or exiting_
   std::deque<Task> waiting_ ABSL_GUARDED_BY(mutex_);
   std::optional<Task> running_ ABSL_GUARDED_BY(mutex_);
   bool exiting_ ABSL_GUARDED_BY(mutex_) = false;
@@ -81,7 +88,10 @@ class TaskProcess {
 // main() of such a program: dies with the Worker, keeps the protocol away from what libraries
 // print, and runs tasks until the Worker says Exit. start: gets the engine ready on the task
 // thread (commands are heard meanwhile) and returns the device's name for Ready; its error ends
-// the process. Returns only where the process cannot begin to work.
-int RunTaskProcess(Engine& engine, const std::function<absl::StatusOr<std::string>()>& start);
+// the process. release_after: how long it waits for the next task before freed memory goes back to
+// the system; the next fold of the same Job comes sooner and needs that memory. Returns only where
+// the process cannot begin to work.
+int RunTaskProcess(Engine& engine, const std::function<absl::StatusOr<std::string>()>& start,
+                   absl::Duration release_after = absl::Seconds(5));
 
 }  // namespace traind

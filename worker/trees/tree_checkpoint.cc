@@ -121,19 +121,6 @@ absl::Status CheckFits(const TreeCheckpoint& c, const TreeCheckpoint& expected,
   return absl::OkStatus();
 }
 
-absl::StatusOr<TreeCheckpoint> NewestOf(const std::string& state_dir, const std::string& dir,
-                                        int64_t below, const TreeCheckpoint& expected,
-                                        std::vector<std::string>& warnings) {
-  for (const int64_t rounds : RoundsIn(absl::StrCat(state_dir, "/", dir))) {
-    if (rounds >= below) continue;
-    absl::StatusOr<TreeCheckpoint> found =
-        ReadTrees(state_dir, ManifestPath(dir, rounds), expected);
-    if (found.ok()) return found;
-    warnings.push_back(std::string(found.status().message()));
-  }
-  return absl::NotFoundError(absl::StrCat(dir, " has no sound checkpoint of trees"));
-}
-
 }  // namespace
 
 absl::StatusOr<SavedTrees> WriteTrees(const std::string& state_dir, const std::string& dir,
@@ -178,23 +165,19 @@ absl::StatusOr<TreeCheckpoint> ReadTrees(const std::string& state_dir, const std
 absl::StatusOr<TreeCheckpoint> FindTrees(const std::string& state_dir, const std::string& manifest,
                                          const TreeCheckpoint& expected,
                                          std::vector<std::string>& warnings) {
-  absl::StatusOr<TreeCheckpoint> named = ReadTrees(state_dir, manifest, expected);
-  if (named.ok()) return named;
-  warnings.push_back(std::string(named.status().message()));
-  const size_t slash = manifest.rfind('/');
-  absl::string_view name = absl::string_view(manifest).substr(slash + 1);
-  int64_t rounds = 0;
-  if (slash == std::string::npos || !absl::ConsumePrefix(&name, kPrefix) ||
-      !absl::ConsumeSuffix(&name, kManifest) || !absl::SimpleAtoi(name, &rounds)) {
-    return absl::NotFoundError(absl::StrCat(manifest, " is no checkpoint of trees"));
-  }
-  return NewestOf(state_dir, manifest.substr(0, slash), rounds, expected, warnings);
+  return NewestTrees(state_dir, manifest.substr(0, manifest.rfind('/')), expected, warnings);
 }
 
 absl::StatusOr<TreeCheckpoint> NewestTrees(const std::string& state_dir, const std::string& dir,
                                            const TreeCheckpoint& expected,
                                            std::vector<std::string>& warnings) {
-  return NewestOf(state_dir, dir, std::numeric_limits<int64_t>::max(), expected, warnings);
+  for (const int64_t rounds : RoundsIn(absl::StrCat(state_dir, "/", dir))) {
+    absl::StatusOr<TreeCheckpoint> found =
+        ReadTrees(state_dir, ManifestPath(dir, rounds), expected);
+    if (found.ok()) return found;
+    warnings.push_back(std::string(found.status().message()));
+  }
+  return absl::NotFoundError(absl::StrCat(dir, " has no sound checkpoint of trees"));
 }
 
 bool HasTrees(const std::string& state_dir, const std::string& dir) {

@@ -49,8 +49,9 @@ absl::StatusOr<SavedTrees> WriteTrees(const std::string& state_dir, const std::s
 absl::StatusOr<TreeCheckpoint> ReadTrees(const std::string& state_dir, const std::string& manifest,
                                          const TreeCheckpoint& expected);
 
-// Reads this checkpoint; where it is not sound, the newest sound one before it in its folder.
-// Adds a warning for each that was passed over. NotFound: there is none.
+// Reads the newest sound checkpoint in the folder of `manifest`, as FindCheckpoint does
+// (worker/checkpoint/checkpoint.h). Adds a warning for each that was passed over. NotFound: there
+// is none.
 absl::StatusOr<TreeCheckpoint> FindTrees(const std::string& state_dir, const std::string& manifest,
                                          const TreeCheckpoint& expected,
                                          std::vector<std::string>& warnings);

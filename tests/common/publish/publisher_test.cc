@@ -23,6 +23,7 @@
 #include "common/data/table/npy.h"
 #include "common/data/table/sample_plan.h"
 #include "common/data/table/table_writer.h"
+#include "common/publish/ended_job.h"
 #include "common/publish/floor_files.h"
 #include "tests/common/publish/publisher_fixture.h"
 
@@ -76,6 +77,22 @@ TEST_F(PublisherTest, TheStandingPredictionIsReadBackAsItWasPublished) {
 TEST_F(PublisherTest, TheAnswerIsTheMeanOfTheMembers) {
   MustPublish(Request({PutMember(0, 10, true, 4, 0.75f), PutMember(2, 11, true, 3, 0.125f)}));
   EXPECT_THAT(Csv(), HasSubstr("x1,\"yes, a lot\",0.4375,0.5625\n"));
+}
+
+TEST_F(PublisherTest, AfterTheEndOfAJobThePredictionThatIsStoredStands) {
+  const PublishedPrediction stored = MustPublish(Request());
+  const PublishRequest later = Request({PutMember(0, 10, true, 4, 0.75f)});
+  EXPECT_EQ(MustPublish(later).number, stored.number + 1);  // by a Worker that was cut off
+  ASSERT_EQ(EndPublishing(state_, kJob, stored.number), absl::OkStatus());
+  const auto standing = ReadStandingPrediction(state_, kJob);
+  ASSERT_TRUE(standing.ok()) << standing.status();
+  EXPECT_EQ(standing->sha256, stored.sha256);
+  EXPECT_TRUE(absl::IsFailedPrecondition(Publish(later, kNow).status()));
+  EXPECT_EQ(ReadStandingPrediction(state_, kJob)->sha256, stored.sha256);
+  // Of a Job that has no Prediction in the store nothing stands.
+  ASSERT_EQ(EndPublishing(state_, kJob, 0), absl::OkStatus());
+  EXPECT_TRUE(absl::IsNotFound(ReadStandingPrediction(state_, kJob).status()));
+  EXPECT_EQ(EndPublishing(state_, "a-job-without-a-folder", 1), absl::OkStatus());
 }
 
 TEST_F(PublisherTest, MembersOfTheStandingPredictionStay) {

@@ -124,7 +124,7 @@ TEST(AutomaticRulesTest, KindsThatDoNotFitAreRefusedOnlyWhereTheSpecNamesThem) {
   automatic.add_kinds("mlp");
   EXPECT_THAT(Errors(spec), HasSubstr("model.automatic.kinds[2] 'mlp' is there twice"));
   automatic.add_kinds("knn");
-  EXPECT_THAT(Errors(spec), HasSubstr("'knn' is none of lightgbm, xgboost, mlp"));
+  EXPECT_THAT(Errors(spec), HasSubstr("'knn' must be one of: lightgbm, xgboost, mlp"));
 }
 
 // The model of a resolved spec that names none, and to which `change` has added something.

@@ -93,9 +93,10 @@ INSTANTIATE_TEST_SUITE_P(
                   "job.yaml:9:9: error: budget.time '90' has no unit; write 90s or 90m"},
         ErrorCase{"api: v2\ntask: {type: regression}\ndata: {train: a, target: y}",
                   "job.yaml:1:6: error: api 'v2' is not v1"},
-        ErrorCase{"api: v1\ntask: {type: klassification}\ndata: {train: a, target: y}",
-                  "job.yaml:2:14: error: task.type 'klassification' is none of classification, "
-                  "regression, forecasting, segmentation; did you mean 'classification'?"},
+        ErrorCase{
+            "api: v1\ntask: {type: klassification}\ndata: {train: a, target: y}",
+            "job.yaml:2:14: error: task.type 'klassification' must be one of: classification, "
+            "regression, forecasting, segmentation; did you mean 'classification'?"},
         ErrorCase{"api: v1\ntask: {type: regression}\ndata: {train: a}",
                   "job.yaml:3:1: error: data.target is missing"},
         ErrorCase{"api: v1\ntask: {type: regression}\ndata: {train: a, tagret: y}",

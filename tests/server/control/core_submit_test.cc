@@ -256,8 +256,36 @@ TEST(CancelTest, SlotsAreFreeOnlyWhenTheWorkerSaysSo) {
   EXPECT_EQ(freed.starts[0].job->id, b);
 }
 
-TEST(ShutdownTest, DropsEverythingAndAcceptsNothingMore) {
+TEST(PauseTest, APausedJobIsNotPrepared) {
   CoreHarness h;
+  const std::string id = h.SubmitJob(h.MakeJob("a"));
+  h.Step({Pause{1, id}});
+  EXPECT_EQ(h.State(id), JobState::kPaused);
+  h.Attach("w", 1);
+  EXPECT_TRUE(h.Step().starts.empty());
+  EXPECT_EQ(h.TaskOf(id, 0).state, TaskState::kPending);
+  const Turn resumed = h.Step({Resume{2, id}});
+  ASSERT_EQ(resumed.starts.size(), 1u);
+  EXPECT_EQ(resumed.starts[0].kind, TaskKind::kPrepare);
+}
+
+TEST(ShutdownTest, WorkersOfAClusterGoOn) {
+  CoreHarness h;
+  h.Attach("w", 1);
+  const std::string id = h.SubmitJob(h.MakeJob("a"));
+  h.PrepareJob(id);
+  const Turn turn = h.Step({ShutdownRequested{}});
+  EXPECT_TRUE(turn.stops.empty());
+  EXPECT_TRUE(turn.shutdowns.empty());
+  EXPECT_EQ(h.TaskOf(id, 1).state, TaskState::kRunning);
+  EXPECT_EQ(h.Step({Submit{9, h.MakeJob("b")}}).replies[0].status.code(),
+            absl::StatusCode::kUnavailable);
+}
+
+TEST(ShutdownTest, DropsEverythingAndAcceptsNothingMore) {
+  CoreOptions options;
+  options.standalone = true;
+  CoreHarness h(options);
   h.Attach("w", 1);
   const std::string id = h.SubmitJob(h.MakeJob("a"));
   h.PrepareJob(id);

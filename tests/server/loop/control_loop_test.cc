@@ -1,16 +1,19 @@
 #include "server/loop/control_loop.h"
 
 #include <absl/synchronization/notification.h>
+#include <absl/time/clock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "common/publish/ended_job.h"
 #include "common/publish/prediction_manifest.h"
 #include "server/store/memory_store.h"
 
@@ -19,16 +22,33 @@ namespace {
 
 constexpr absl::Duration kLong = absl::Seconds(30);
 
+// The machine's clocks, but the wall clock steps when told to. Threads: safe.
+class SteppingClock final : public Clock {
+ public:
+  absl::Time WallNow() const override {
+    return SystemClock().WallNow() + absl::Seconds(step_s_.load());
+  }
+  absl::Duration MonotonicNow() const override { return SystemClock().MonotonicNow(); }
+  void Step(absl::Duration by) { step_s_ += absl::ToInt64Seconds(by); }
+
+ private:
+  std::atomic<int64_t> step_s_{0};
+};
+
 // A gateway without Workers that counts the messages.
 class NoWorkers final : public WorkerGateway {
  public:
-  void Send(const AckCommand&) override { ++acks; }
+  void Send(const AckCommand&) override {
+    ++acks;
+    if (on_ack) on_ack();
+  }
   void Send(const StartCommand&, absl::Time) override { ++starts; }
   void Send(const StopCommand&) override {}
   void Send(const ReplanCommand&, absl::Time) override {}
   void Send(const ShutdownCommand&) override {}
   void CloseAll() override { ++closed; }
   std::atomic<int> acks{0}, starts{0}, closed{0};
+  std::function<void()> on_ack;  // set before the loop starts
 };
 
 // A store whose commits fail on demand, and that counts them.
@@ -37,11 +57,19 @@ class FragileStore final : public Store {
   absl::Status Commit(const Mutations& mutations) override {
     if (const absl::Status held = Hold(); !held.ok()) return held;
     ++commits;
+    last_was_synced = mutations.durable;
     return store_.Commit(mutations);
   }
   absl::Status CheckpointLog() override { return store_.CheckpointLog(); }
   absl::StatusOr<Snapshot> LoadSnapshot() override { return store_.LoadSnapshot(); }
-  absl::StatusOr<Job> GetJob(const std::string& id) override { return store_.GetJob(id); }
+  absl::StatusOr<KnownSubmit> FindSubmit(const std::string& owner, const std::string& request,
+                                         const std::string& id) override {
+    return store_.FindSubmit(owner, request, id);
+  }
+  absl::StatusOr<Job> GetJob(const std::string& id) override {
+    ++reads;
+    return store_.GetJob(id);
+  }
   absl::StatusOr<std::vector<std::string>> FindByName(const std::string& name) override {
     return store_.FindByName(name);
   }
@@ -97,6 +125,8 @@ class FragileStore final : public Store {
     mutex_.Await(absl::Condition(&waiting_));
   }
   std::atomic<int> commits{0};
+  std::atomic<bool> last_was_synced{true};
+  std::atomic<int> reads{0};  // that have to wait for a place among the readers
 
  private:
   absl::Status Hold() {
@@ -141,7 +171,7 @@ class ControlLoopTest : public testing::Test {
     EXPECT_EQ(system(("rm -rf " + options_.state_dir).c_str()), 0);
   }
   void Start() {
-    auto loop = ControlLoop::Create(options_, &store_, &SystemClock());
+    auto loop = ControlLoop::Create(options_, &store_, &clock_);
     ASSERT_TRUE(loop.ok()) << loop.status();
     loop_ = *std::move(loop);
     loop_->Start(&gateway_);
@@ -179,7 +209,18 @@ class ControlLoopTest : public testing::Test {
     std::filesystem::create_symlink("prediction-1", job / "current");
   }
 
+  // Returns what remains of the Job's time once a step of the wall clock has been followed.
+  absl::Duration LeftAfterStep(const std::string& id, absl::Time accepted_at) {
+    JobViews::View view = loop_->views().Find(id);
+    const absl::Duration give_up = SystemClock().MonotonicNow() + kLong;
+    while (view.job->accepted_at == accepted_at && SystemClock().MonotonicNow() < give_up) {
+      view = loop_->views().Wait(id, view.change, absl::Seconds(1));
+    }
+    return view.job->deadline - loop_->Now();
+  }
+
   LoopOptions options_;
+  SteppingClock clock_;
   FragileStore store_;
   NoWorkers gateway_;
   std::unique_ptr<ControlLoop> loop_;
@@ -272,6 +313,120 @@ TEST_F(ControlLoopTest, APredictionThatNobodyToldOfIsFoundOnDisk) {
   EXPECT_EQ(ended->state, JobState::kSucceeded);
   ASSERT_TRUE(ended->prediction.has_value());
   EXPECT_EQ(ended->prediction->quality, Quality::kFloor);
+}
+
+TEST_F(ControlLoopTest, ASubmitWaitsForNoReader) {
+  EXPECT_TRUE(Submit(NewJob("t-1", "r")).created);
+  Job done = NewJob("t-2", "done");
+  done.spec.budget = absl::Milliseconds(1);
+  ASSERT_TRUE(Submit(std::move(done)).status.ok());
+  ASSERT_NE(AwaitEnd("t-2"), nullptr);
+  EXPECT_EQ(Submit(NewJob("t-3", "done")).job->id, "t-2");
+  EXPECT_EQ(Submit(NewJob("t-2")).job->id, "t-2-2");
+  EXPECT_EQ(store_.reads, 0);
+}
+
+TEST_F(ControlLoopTest, ADamagedDatabaseEndsTheLoop) {
+  store_.FailWith(absl::DataLossError("a page is damaged"));
+  EXPECT_FALSE(Submit(NewJob("t-1")).status.ok());
+  EXPECT_TRUE(loop_->WaitForFatal(kLong));
+  EXPECT_TRUE(absl::IsDataLoss(loop_->fatal()));
+}
+
+TEST_F(ControlLoopTest, ABudgetKeepsItsRestWhenTheWallClockSteps) {
+  for (const absl::Duration step : {absl::Hours(3), -absl::Hours(5)}) {
+    Job job = NewJob("t" + absl::FormatDuration(step));
+    const std::string id = job.id;
+    job.spec.budget = absl::Hours(2);
+    const Reply reply = Submit(std::move(job));
+    ASSERT_TRUE(reply.status.ok()) << reply.status;
+    loop_.reset();  // the second step comes sooner than a running loop follows one
+    Start();
+    clock_.Step(step);
+    const absl::Duration left = LeftAfterStep(id, reply.job->accepted_at);
+    EXPECT_GT(left, absl::Hours(2) - kLong) << step;
+    EXPECT_LE(left, absl::Hours(2)) << step;
+    EXPECT_LT(absl::AbsDuration(loop_->Now() - clock_.WallNow()), absl::Seconds(1)) << step;
+    EXPECT_GE(gateway_.closed, 1) << "Workers have to be told of deadlines again";
+  }
+}
+
+TEST_F(ControlLoopTest, ADeadlineAtATimeOfDayFollowsTheWallClock) {
+  Job job = NewJob("t-1");
+  job.spec.deadline = clock_.WallNow() + absl::Hours(3);
+  job.spec.budget = absl::Hours(100);
+  ASSERT_TRUE(Submit(std::move(job)).status.ok());
+  clock_.Step(absl::Hours(3));
+  const std::shared_ptr<const Job> ended = AwaitEnd("t-1");
+  ASSERT_NE(ended, nullptr);
+  EXPECT_EQ(ended->state, JobState::kFailed);
+}
+
+TEST_F(ControlLoopTest, OneStartWithAClockInTheFutureLeavesNoTrace) {
+  loop_.reset();
+  clock_.Step(absl::Hours(24 * 365));
+  Start();
+  Job job = NewJob("t-1");
+  job.spec.budget = absl::Hours(1);
+  ASSERT_TRUE(Submit(std::move(job)).status.ok());
+  loop_.reset();
+  clock_.Step(-absl::Hours(24 * 365));
+  Start();
+  EXPECT_LT(absl::AbsDuration(loop_->Now() - clock_.WallNow()), absl::Seconds(1));
+  const auto kept = loop_->views().Find("t-1").job;
+  ASSERT_NE(kept, nullptr);
+  EXPECT_GT(kept->deadline - loop_->Now(), absl::Hours(1) - kLong);
+  EXPECT_LE(kept->deadline - loop_->Now(), absl::Hours(1));
+  Job soon = NewJob("t-2");
+  soon.spec.deadline = clock_.WallNow() + absl::Minutes(10);
+  EXPECT_TRUE(Submit(std::move(soon)).status.ok());
+}
+
+TEST_F(ControlLoopTest, WhatAWorkerPublishesForAJobThatIsOverIsTakenBack) {
+  Job job = NewJob("t-1");
+  job.spec.budget = absl::Milliseconds(100);
+  job.spec.has_test = true;
+  ASSERT_TRUE(Submit(std::move(job)).status.ok());
+  const std::shared_ptr<const Job> ended = AwaitEnd("t-1");
+  ASSERT_NE(ended, nullptr);
+  ASSERT_FALSE(ended->prediction.has_value());
+  WritePrediction("t-1");
+  loop_->AdoptPrediction("t-1", AckCommand{});
+  const std::filesystem::path current =
+      std::filesystem::path(options_.state_dir) / "jobs" / "t-1" / "current";
+  const absl::Duration give_up = SystemClock().MonotonicNow() + kLong;
+  while (std::filesystem::exists(current) && SystemClock().MonotonicNow() < give_up) {
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  EXPECT_FALSE(std::filesystem::exists(current));
+  EXPECT_TRUE(absl::IsFailedPrecondition(CheckNotEnded(options_.state_dir, "t-1")));
+}
+
+TEST_F(ControlLoopTest, NothingIsAcknowledgedBeforeItIsSynced) {
+  loop_.reset();
+  std::atomic<int> early{0};
+  gateway_.on_ack = [&] { early += !store_.last_was_synced; };
+  Start();
+  WorkerAttached attached;
+  attached.worker = "w";
+  attached.boot = "b";
+  attached.session = 1;
+  loop_->Post(attached);  // is stored without a sync
+  const absl::Duration give_up = SystemClock().MonotonicNow() + kLong;
+  while (store_.last_was_synced && SystemClock().MonotonicNow() < give_up) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  ASSERT_FALSE(store_.last_was_synced);
+  WorkerFact fact;
+  fact.worker = "w";
+  fact.session = 1;
+  fact.sequence = 1;
+  loop_->Post(fact);
+  while (gateway_.acks == 0 && SystemClock().MonotonicNow() < give_up) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_EQ(gateway_.acks, 1);
+  EXPECT_EQ(early, 0);
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ class RpcHouse {
   v1::TrainingService::Stub& client() { return *client_; }
   MemoryStore& store() { return store_; }
   ControlLoop& loop() { return *loop_; }
+  GrpcWorkerGateway& gateway() { return *gateway_; }
 
  private:
   std::string folder_;

@@ -121,6 +121,20 @@ TEST(TrainingServiceTest, ARequestIdStaysOneJobWhileThatJobEnds) {
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST(TrainingServiceTest, ARepeatedSubmitIsAnsweredWithItsJobWhateverBecameOfItsFiles) {
+  RpcHouse house;
+  const v1::JobSpec spec = house.GoodSpec();
+  const std::string id = house.Submit(spec, "r1");
+  ASSERT_EQ(rename((house.folder() + "/train.csv").c_str(), (house.folder() + "/moved").c_str()),
+            0);
+  v1::SubmitReply reply;
+  const grpc::Status again = house.Submit(spec, "r1", &reply);
+  ASSERT_TRUE(again.ok()) << again.error_message();
+  EXPECT_EQ(reply.job().id(), id);
+  EXPECT_FALSE(reply.created());
+  EXPECT_FALSE(house.Submit(spec, "r2", &reply).ok());
+}
+
 TEST(TrainingServiceTest, ARequestIdWithAnotherSpecIsAConflictThatNamesTheFields) {
   RpcHouse house;
   const std::string id = house.Submit(house.GoodSpec(), "r1");

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
+#include "common/base/clock.h"
 #include "tests/server/rpc/rpc_house.h"
 
 namespace traind {
@@ -191,6 +194,7 @@ TEST(WorkerGatewayTest, AfterAFailedCommitWorkersComeBackAndSayItAgain) {
 TEST(WorkerGatewayTest, ShutdownReachesTheWorkers) {
   RpcHouse house;
   ScriptedWorker worker(house, "w1", 1);
+  house.gateway().Send(ShutdownCommand{"w1"});
   house.loop().Post(ShutdownRequested{});
   EXPECT_GT(worker.Await(M::kShutdown).shutdown().grace_ms(), 0);
   v1::SubmitReply reply;
@@ -238,6 +242,58 @@ TEST(WorkerGatewayTest, MetricsOfAnEpochCanBeReadAndFollowed) {
   }
   EXPECT_TRUE(reply.end());
   EXPECT_TRUE(stream->Finish().ok());
+}
+
+// Asks in a thread of its own.
+class Question {
+ public:
+  Question(RpcHouse& house, const std::string& worker) {
+    thread_ = std::thread([this, &house, worker] {
+      v1::AskRows ask;
+      ask.set_attempt(7);
+      answer_ = house.gateway().Ask(worker, ask, absl::Seconds(30));
+    });
+  }
+  absl::StatusOr<v1::PredictRowsReply> Answer() {
+    thread_.join();
+    return answer_;
+  }
+
+ private:
+  absl::StatusOr<v1::PredictRowsReply> answer_;
+  std::thread thread_;
+};
+
+TEST(WorkerGatewayTest, AnAnswerInPartsIsJoined) {
+  RpcHouse house;
+  ScriptedWorker worker(house, "w1", 1);
+  Question question(house, "w1");
+  const auto asked = worker.Await(v1::CoordinatorMessage::kRows);
+  for (int part = 0; part < 3; ++part) {
+    v1::WorkerMessage message;
+    message.mutable_rows()->set_request(asked.rows().request());
+    message.mutable_rows()->set_more(part < 2);
+    v1::PredictRowsReply& reply = *message.mutable_rows()->mutable_reply();
+    reply.add_targets("kind");
+    reply.add_rows()->add_values(absl::StrCat(part));
+    worker.Send(message);
+  }
+  const auto answer = question.Answer();
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->targets_size(), 1);
+  ASSERT_EQ(answer->rows_size(), 3);
+  for (int row = 0; row < 3; ++row) EXPECT_EQ(answer->rows(row).values(0), absl::StrCat(row));
+}
+
+TEST(WorkerGatewayTest, QuestionsOfAWorkerThatLeavesAreGivenBackAtOnce) {
+  RpcHouse house;
+  ScriptedWorker worker(house, "w1", 1);
+  Question question(house, "w1");
+  worker.Await(v1::CoordinatorMessage::kRows);
+  const absl::Duration begin = SystemClock().MonotonicNow();
+  worker.Leave();
+  EXPECT_TRUE(absl::IsAborted(question.Answer().status()));
+  EXPECT_LT(SystemClock().MonotonicNow() - begin, absl::Seconds(10));
 }
 
 }  // namespace

@@ -248,19 +248,81 @@ TEST(SqliteStoreTest, WhatIsNoDatabaseIsRefused) {
   EXPECT_EQ(ReadFile(path).value(), std::string(10'000, 'x'));
 }
 
-TEST(SqliteStoreTest, ADamagedDatabaseIsRefused) {
-  const std::string path = NewFolder() + "/traind.db";
+// Makes a database of so many Jobs and damages every third page from `page` on.
+void MakeDamaged(const std::string& path, int many, size_t page) {
   {
     auto store = SqliteStore::Open(path).value();
     std::vector<Job> jobs;
-    for (int i = 0; i < 200; ++i) jobs.push_back(NewJob(absl::StrCat("a-", i)));
+    for (int i = 0; i < many; ++i) jobs.push_back(NewJob(absl::StrCat("a-", i)));
     ASSERT_EQ(store->Commit(Change(std::move(jobs))), absl::OkStatus());
   }
   std::string bytes = ReadFile(path).value();
-  for (size_t page = 4; page * 4096 + 200 < bytes.size(); page += 3) {
+  for (; page * 4096 + 200 < bytes.size(); page += 3) {
     bytes.replace(page * 4096, 200, std::string(200, '\xff'));
   }
   ASSERT_EQ(WriteFileDurably(path, bytes), absl::OkStatus());
+}
+
+TEST(SqliteStoreTest, ALargeDatabaseIsCheckedInTheBackground) {
+  const std::string path = NewFolder() + "/traind.db";
+  MakeDamaged(path, 2000, 60);
+  SqliteStoreOptions options;
+  options.most_bytes_checked_at_start = 4096;
+  auto store = SqliteStore::Open(path, options);
+  ASSERT_TRUE(store.ok()) << store.status();
+  Mutations m;
+  m.last_attempt = 1;
+  absl::Status status;
+  const absl::Time give_up = absl::Now() + absl::Seconds(30);
+  while (status.ok() && absl::Now() < give_up) {
+    ++m.last_attempt;
+    status = (*store)->Commit(m);
+  }
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+}
+
+TEST(SqliteStoreTest, NoReaderDelaysASubmit) {
+  SqliteStoreOptions options;
+  options.readers = 0;  // every read would wait for ever
+  auto store = SqliteStore::Open(NewFolder() + "/traind.db", options).value();
+  Job job = NewJob("a-1");
+  job.request_id = "r";
+  ASSERT_EQ(store->Commit(Change({job})), absl::OkStatus());
+  const auto known = store->FindSubmit("local", "r", "a-2");
+  ASSERT_TRUE(known.ok()) << known.status();
+  ASSERT_TRUE(known->job.has_value());
+  EXPECT_EQ(known->job->id, "a-1");
+  EXPECT_FALSE(known->id_is_taken);
+  EXPECT_TRUE(store->FindSubmit("local", "", "a-1")->id_is_taken);
+}
+
+// The work of a page has a limit, also where conditions allow many Jobs each and none together.
+TEST(SqliteStoreTest, AListOfRareJobsComesInPages) {
+  auto store = SqliteStore::Open(NewFolder() + "/traind.db").value();
+  std::vector<Job> jobs;
+  for (int i = 0; i < 8000; ++i) {
+    jobs.push_back(NewJob(absl::StrCat("a-", i), 0));
+    jobs.back().spec.labels[i % 2 == 0 ? "even" : "odd"] = "yes";
+  }
+  jobs[10].spec.labels["odd"] = "yes";
+  ASSERT_EQ(store->Commit(Change(std::move(jobs))), absl::OkStatus());
+  JobFilter filter;
+  filter.labels = {{"even", "yes"}, {"odd", "yes"}};
+  std::vector<std::string> ids;
+  int pages = 0;
+  do {
+    const auto page = store->ListJobs(filter);
+    ASSERT_TRUE(page.ok()) << page.status();
+    for (const Job& job : page->jobs) ids.push_back(job.id);
+    filter.page_token = page->next_page_token;
+  } while (!filter.page_token.empty() && ++pages < 100);
+  EXPECT_EQ(ids, std::vector<std::string>{"a-10"});
+  EXPECT_GT(pages, 0);
+}
+
+TEST(SqliteStoreTest, ADamagedDatabaseIsRefused) {
+  const std::string path = NewFolder() + "/traind.db";
+  MakeDamaged(path, 200, 4);
   const absl::Status status = SqliteStore::Open(path).status();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
 }

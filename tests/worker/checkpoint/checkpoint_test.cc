@@ -218,11 +218,18 @@ TEST_F(CheckpointTest, AMissingOneFallsBackToo) {
   EXPECT_EQ(found->checkpoint.step, 100);
 }
 
-TEST_F(CheckpointTest, NewerOnesThanTheOneNamedAreNotUsed) {
+TEST_F(CheckpointTest, TheNewestIsUsedAlsoWhereAnOlderOneIsNamed) {
   const std::string named = Save(100);
-  Save(200);
-  Overwrite("checkpoint-100.json", "{}");
-  EXPECT_TRUE(absl::IsNotFound(Find(named).status()));
+  for (const int64_t step : {200, 300}) Save(step);
+  auto found = Find(named);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->checkpoint.step, 300);
+  // The one that traind heard of last is gone after two more.
+  ASSERT_TRUE(PruneCheckpoints(state_, "a", 2).ok());
+  Overwrite("checkpoint-300.json", "{}");
+  found = Find(named);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->checkpoint.step, 200);
 }
 
 TEST_F(CheckpointTest, WithoutASoundOneThereIsNone) {

@@ -80,6 +80,79 @@ TEST_F(CoreTest, ARankThatReadsForLongIsGivenTimeAndMaySaySo) {
   EXPECT_THAT(Ends(), ElementsAre("7 HUNG"));
 }
 
+TEST_F(CoreTest, ARankThatWorksBeforeItsFirstStepIsNotHung) {
+  StartTraining(Train(7));
+  EXPECT_THAT(core_->Watched(), ElementsAre(1));
+  for (int i = 0; i < 5; ++i) {
+    RunUntil(now_ + absl::Seconds(59));
+    core_->Worked(1, now_);
+  }
+  EXPECT_THAT(killed_, IsEmpty());
+  Say(1, About<rp::Started>(7));
+  // From now on only what it says counts: a loop without end is work, too.
+  EXPECT_THAT(core_->Watched(), IsEmpty());
+  core_->Worked(1, now_);
+  RunUntil(now_ + absl::Seconds(20));
+  core_->Worked(1, now_);
+  RunUntil(now_ + absl::Seconds(10));
+  DieKilled();
+  EXPECT_THAT(Ends(), ElementsAre("7 HUNG"));
+}
+
+TEST_F(CoreTest, APrepareThatStallsHoldsNoOther) {
+  for (const int64_t attempt : {1, 2, 3, 4}) Start(Prepare(attempt, absl::InfiniteDuration()));
+  EXPECT_EQ(spawned_.size(), 2u);
+  Tick(absl::Seconds(9));
+  EXPECT_EQ(spawned_.size(), 2u);
+  core_->Worked(2, now_);
+  Tick(absl::Seconds(1));
+  EXPECT_EQ(spawned_.size(), 3u) << "the first has done nothing for ten seconds";
+  core_->Worked(2, now_);
+  core_->Worked(3, now_);
+  Tick(absl::Seconds(9));
+  EXPECT_EQ(spawned_.size(), 3u);
+}
+
+TEST_F(CoreTest, APrepareThatHangsEnds) {
+  Start(Prepare(1, absl::InfiniteDuration()));
+  RunUntil(now_ + absl::Seconds(179));
+  EXPECT_THAT(Ends(), IsEmpty());
+  core_->Worked(1, now_);
+  RunUntil(now_ + absl::Seconds(179));
+  EXPECT_THAT(Ends(), IsEmpty());
+  RunUntil(now_ + absl::Seconds(1));
+  DieKilled();
+  EXPECT_THAT(Ends(), ElementsAre("1 HUNG"));
+  EXPECT_EQ(LastMessage(), "trainprep did nothing for 3m");
+}
+
+TEST_F(CoreTest, QuestionsOfARankThatDiesAreGivenBackAtOnce) {
+  TaskStart serve = Prepare(7, absl::InfiniteDuration());
+  serve.kind = TaskKind::kServe;
+  StartTraining(serve);
+  for (const uint64_t request : {1u, 2u, 3u}) {
+    rp::Rows rows;
+    rows.attempt = 7;
+    rows.request = request;
+    core_->Ask(rows);
+  }
+  rp::Answered part;
+  part.attempt = 7;
+  part.request = 1;
+  Say(1, part);
+  part.request = 2;
+  part.more = true;
+  Say(1, part);
+  ASSERT_EQ(answers_.size(), 2u);
+  answers_.clear();
+  Die(1);
+  ASSERT_EQ(answers_.size(), 2u) << "the first has its answer, the second a part of it";
+  for (size_t i = 0; i < answers_.size(); ++i) {
+    EXPECT_EQ(answers_[i].request, i + 2);
+    EXPECT_EQ(answers_[i].code, absl::StrCat(static_cast<int>(absl::StatusCode::kAborted)));
+  }
+}
+
 TEST_F(CoreTest, ARankThatIsNeverReadyIsGivenUp) {
   Start(Train(7));
   RunUntil(now_ + absl::Seconds(61));

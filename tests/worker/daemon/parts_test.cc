@@ -1,17 +1,23 @@
 // The small parts of the Worker daemon, each by itself.
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
+#include <absl/time/clock.h>
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <limits>
 #include <map>
 #include <random>
 
+#include "common/base/clock.h"
 #include "worker/daemon/backoff.h"
 #include "worker/daemon/devices.h"
 #include "worker/daemon/outbox.h"
+#include "worker/daemon/process_work.h"
 #include "worker/daemon/publish_schedule.h"
 #include "worker/daemon/report_conversion.h"
 #include "worker/daemon/spares.h"
@@ -65,6 +71,36 @@ TEST(SpareBackoffTest, GrowsToAMinute) {
 }
 
 // ---- watchdog ---------------------------------------------------------------
+
+TEST(ProcessWorkTest, GrowsWithWorkAndStandsStillWithoutIt) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {  // works when told to, and waits in a read between
+    close(ends[1]);
+    char byte;
+    while (read(ends[0], &byte, 1) == 1) {
+      const clock_t end = clock() + CLOCKS_PER_SEC / 5;
+      while (clock() < end) {
+      }
+    }
+    _exit(0);
+  }
+  close(ends[0]);
+  int64_t before = WorkOf(child);
+  absl::SleepFor(absl::Milliseconds(200));  // in which it does nothing
+  EXPECT_LT(WorkOf(child), before + kSignOfWork);
+  ASSERT_EQ(write(ends[1], "x", 1), 1);
+  const absl::Duration give_up = SystemClock().MonotonicNow() + absl::Seconds(30);
+  while (WorkOf(child) < before + kSignOfWork && SystemClock().MonotonicNow() < give_up) {
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  EXPECT_GE(WorkOf(child), before + kSignOfWork);
+  close(ends[1]);
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WorkOf(child), 0);
+}
 
 TEST(WatchdogTest, WhatIsMeasuredSetsTheSilence) {
   Watchdog watchdog(absl::Seconds(30), absl::Seconds(120), kNow);

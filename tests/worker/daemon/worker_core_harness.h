@@ -76,6 +76,9 @@ class CoreTest : public ::testing::Test {
         logs_[log->process] = log->path;
       }
       if (auto* line = std::get_if<LogAction>(&action)) lines_.push_back(std::move(line->text));
+      if (auto* answer = std::get_if<AnswerAction>(&action)) {
+        answers_.push_back(std::move(answer->answer));
+      }
       if (auto* report = std::get_if<ReportAction>(&action)) reports_.push_back(std::move(*report));
       if (auto* publish = std::get_if<PublishAction>(&action)) {
         publishes_.push_back(std::move(publish->request));
@@ -167,6 +170,7 @@ class CoreTest : public ::testing::Test {
   std::vector<std::string> lines_;  // of the Worker's own log
   std::vector<ReportAction> reports_;
   std::vector<PublishRequest> publishes_;
+  std::vector<rp::Answered> answers_;
 };
 
 }  // namespace traind::worker

@@ -96,7 +96,17 @@ TEST_F(TreeCheckpointTest, ADamagedOneIsPassedOverForTheOneBefore) {
 TEST_F(TreeCheckpointTest, WithoutASoundOneThereIsNone) {
   std::vector<std::string> warnings;
   EXPECT_TRUE(absl::IsNotFound(FindTrees(state_, "a/none.json", At(0), warnings).status()));
-  EXPECT_EQ(warnings.size(), 1u);
+}
+
+TEST_F(TreeCheckpointTest, TheNewestIsUsedAlsoWhereAnOlderOneIsNamed) {
+  const std::string named = Write(20);
+  for (const int64_t rounds : {40, 60}) Write(rounds);
+  PruneTrees(state_, "a", 2);
+  std::vector<std::string> warnings;
+  const auto found = FindTrees(state_, named, At(0), warnings);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->rounds, 60);
+  EXPECT_TRUE(warnings.empty());
 }
 
 TEST_F(TreeCheckpointTest, OldOnesAreRemoved) {

@@ -1,0 +1,49 @@
+#include "common/publish/ended_job.h"
+
+#include <absl/strings/str_cat.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
+#include "common/publish/prediction_files.h"
+#include "common/publish/publish_lock.h"
+#include "common/publish/publisher.h"
+
+namespace traind {
+namespace {
+
+bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+
+absl::Status PointTo(const std::string& state_dir, const std::string& job, int number) {
+  const auto standing = ReadStandingPrediction(state_dir, job);
+  const int now = standing.ok() ? standing->number : 0;
+  if (now == number) return absl::OkStatus();
+  if (number == 0) {
+    const std::string link = absl::StrCat(state_dir, "/", CurrentLink(job));
+    return unlink(link.c_str()) == 0 ? absl::OkStatus() : ErrnoStatus(errno, link);
+  }
+  // A Prediction that was removed by hand is not pointed to.
+  if (!Exists(absl::StrCat(state_dir, "/", PredictionDir(job, number)))) return absl::OkStatus();
+  return SwitchCurrent(state_dir, job, number);
+}
+
+}  // namespace
+
+absl::Status EndPublishing(const std::string& state_dir, const std::string& job, int number) {
+  if (!Exists(absl::StrCat(state_dir, "/", JobDir(job)))) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const JobPublishLock lock,
+                   JobPublishLock::Acquire(state_dir, job, PublishLockTimeout()));
+  RETURN_IF_ERROR(
+      WriteFileDurably(absl::StrCat(state_dir, "/", EndedMark(job)), absl::StrCat(number, "\n")));
+  return PointTo(state_dir, job, number);
+}
+
+absl::Status CheckNotEnded(const std::string& state_dir, const std::string& job) {
+  if (!Exists(absl::StrCat(state_dir, "/", EndedMark(job)))) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("job ", job, " is over; its prediction stays as it is"));
+}
+
+}  // namespace traind
