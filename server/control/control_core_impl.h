@@ -322,6 +322,7 @@ class ControlCore::Impl {
   struct StartRule {
     FoldCost cost;
     absl::Time train_end;
+    bool any_time = false;  // see AnswersAtAnyTime
     // The last moment at which it still makes sense to start that fold.
     absl::Time Latest(const Task& task) const;
   };

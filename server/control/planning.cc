@@ -124,7 +124,10 @@ double ControlCore::Impl::FinishingSeconds(const JobEntry& entry, int trial) con
   const auto own = finishing.find(KindOf(spec, trial));
   double longest = 0;
   for (const auto& [kind, took_s] : finishing) longest = std::max(longest, took_s);
-  const double seconds = own != finishing.end() ? own->second : 2 * longest;
+  double seconds = own != finishing.end() ? own->second : 2 * longest;
+  // No epochs of trees are cut, so their folds all stop by the clock: the first ones by a
+  // prediction that was only timed on a few rows.
+  if (finishing.empty() && AnswersAtAnyTime(spec)) seconds = 2 * StopSeconds(TypicalFold(entry));
   const Window window = WindowOf(entry);
   if (!window.bounded()) return seconds;
   return std::min(seconds, spec.shares.reserve * absl::ToDoubleSeconds(window.length()));
@@ -148,6 +151,7 @@ FoldCost ControlCore::Impl::ShortestEpoch(const JobEntry& entry) const {
 ControlCore::Impl::StartRule ControlCore::Impl::StartRuleOf(const JobEntry& entry) const {
   StartRule rule;
   rule.train_end = TrainEndOf(entry);
+  rule.any_time = AnswersAtAnyTime(entry.view().spec);
   // Where there is no other model, even a part of an epoch is worth a lot.
   for (const Task& task : entry.view().tasks) {
     if (task.kind == TaskKind::kTrain && (task.member || task.state == TaskState::kRunning)) {
@@ -159,7 +163,10 @@ ControlCore::Impl::StartRule ControlCore::Impl::StartRuleOf(const JobEntry& entr
 }
 
 absl::Time ControlCore::Impl::StartRule::Latest(const Task& task) const {
-  return LatestUsefulStart(cost, std::max(0.0, task.epochs_planned - task.epochs_done), train_end);
+  // The epochs of trial 0 tell nothing of other models, and trees need no whole one.
+  const bool part = any_time || task.trial > 0;
+  return LatestUsefulStart(part ? FoldCost() : cost,
+                           std::max(0.0, task.epochs_planned - task.epochs_done), train_end);
 }
 
 int ControlCore::Impl::ParallelFolds(const JobEntry& entry) const {

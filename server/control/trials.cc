@@ -124,7 +124,7 @@ void ControlCore::Impl::StartTrials(JobEntry& entry) {
   const TrialsSeen seen = SeenOf(entry);
   if (seen.idle == 0 || entry.trials_seen == seen) return;
   Task one_epoch;
-  one_epoch.epochs_planned = 1;
+  one_epoch.epochs_planned = one_epoch.trial = 1;
   if (now_ > StartRuleOf(entry).Latest(one_epoch)) return;
   const TrialsInput in = TrialsOf(entry);
   // Before a fold of trial 0 was measured, nothing tells what others take.

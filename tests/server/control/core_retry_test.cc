@@ -67,6 +67,21 @@ TEST(B13RetryTest, TheDeadlineStaysAndARetryThatComesTooLateIsNotMade) {
   EXPECT_TRUE(IsTerminal(h.TaskOf(id, 1).state));
 }
 
+TEST(B13RetryTest, TreesAreTriedAgainWhereNoWholeEpochFits) {
+  CoreHarness h;
+  h.Attach("w", 1);
+  Job job = CoreHarness::MakeJob("a", 2);
+  job.spec.trials = {{"", "lightgbm", 20, 0}};
+  const std::string id = h.SubmitJob(std::move(job));
+  h.PrepareJob(id);
+  h.Say(h.AttemptOf(id, 1), CoreHarness::Started(1000));
+  h.Say(h.AttemptOf(id, 1), CoreHarness::Probe(1.0));  // an epoch takes 1000 s
+  h.Say(h.AttemptOf(id, 1), CoreHarness::CheckpointAt(5, 0.005));
+  h.Say(h.AttemptOf(id, 1), CoreHarness::Ended(AttemptEndReason::kRankDied, "signal 9"));
+  EXPECT_EQ(h.TaskOf(id, 1).state, TaskState::kPending);
+  EXPECT_EQ(h.Stored(id).decisions.back().to, "go on from step 5");
+}
+
 TEST(B13RetryTest, AFoldThatIsNotTriedAgainIsADecision) {
   CoreOptions options;
   options.standalone = true;  // silence does not cost its Worker the lease
