@@ -19,9 +19,11 @@ int RunTrials(const Arguments& arguments, Environment& environment) {
   } else {
     if (!HasTrials(*job)) {
       environment.err << Printable(job->id())
-                      << " has one setting; a Job with `model: auto` has several\n";
+                      << " has one setting; a Job with `model: auto` or `search` has several\n";
     }
     environment.out << TrialTable(*job, now_s);
+    const std::string search = SearchTable(*job);
+    if (!search.empty()) environment.out << "\n" << search;
   }
   return kExitOk;
 }

@@ -165,6 +165,19 @@ std::string LineJson(const TrialLine& line) {
                       settings, "}}");
 }
 
+std::string SearchJson(const v1::Job& job) {
+  if (!job.has_search()) return "null";
+  std::vector<std::string> items;
+  for (const v1::SearchParameter& parameter : job.search().parameters()) {
+    items.push_back(absl::StrCat(
+        "  {\"path\": ", JsonString(parameter.path()),
+        ", \"range\": ", JsonString(parameter.range()), ", \"importance\": ",
+        parameter.has_importance() ? JsonNumber(parameter.importance()) : "null", "}"));
+  }
+  return absl::StrCat("{\"method\": ", JsonString(job.search().method()), ", \"parameters\": [\n",
+                      absl::StrJoin(items, ",\n"), "]}");
+}
+
 // "lightgbm-2", or by kind and number where the name is not known.
 std::string NameOf(const v1::Job& job, int trial, const std::string& kind) {
   if (trial < job.trials_size()) return job.trials(trial).name();
@@ -214,6 +227,22 @@ std::string LeaderBoard(const v1::Job& job, double now_s) {
   return table.ToString();
 }
 
+std::string SearchTable(const v1::Job& job) {
+  if (!job.has_search()) return "";
+  std::vector<v1::SearchParameter> sorted(job.search().parameters().begin(),
+                                          job.search().parameters().end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const v1::SearchParameter& a, const v1::SearchParameter& b) {
+                     return a.importance() > b.importance();
+                   });
+  TextTable table({"PARAMETER", "RANGE", "IMPORTANCE"});
+  for (const v1::SearchParameter& parameter : sorted) {
+    table.Add({parameter.path(), parameter.range(),
+               parameter.has_importance() ? absl::StrFormat("%.2f", parameter.importance()) : ""});
+  }
+  return table.ToString();
+}
+
 std::string TrialTable(const v1::Job& job, double now_s) {
   std::vector<std::string> heads = Heads();
   heads.push_back("SETTINGS");
@@ -247,7 +276,8 @@ std::string TrialJson(const v1::Job& job, double now_s) {
     if (line.trial != kFloor) items.push_back(LineJson(line));
   }
   return absl::StrCat("{\n\"job\": ", JsonString(job.id()),
-                      ",\n\"metric\": ", JsonString(job.scores().metric()), ",\n\"trials\": [",
+                      ",\n\"metric\": ", JsonString(job.scores().metric()),
+                      ",\n\"search\": ", SearchJson(job), ",\n\"trials\": [",
                       items.empty() ? "" : "\n", absl::StrJoin(items, ",\n"), "]\n}\n");
 }
 

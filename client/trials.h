@@ -35,6 +35,8 @@ std::string LeaderBoard(const v1::Job& job, double now_s);
 
 // The documents of `trainctl trials`.
 std::string TrialTable(const v1::Job& job, double now_s);
+// The parameters of a search, the most important first; empty: the Job does not search.
+std::string SearchTable(const v1::Job& job);
 std::string TrialCsv(const v1::Job& job, double now_s);
 std::string TrialJson(const v1::Job& job, double now_s);
 

@@ -9,6 +9,7 @@
 #include "common/metrics/metrics.h"
 #include "common/spec/field_text.h"
 #include "common/spec/media_rules.h"
+#include "common/spec/search_rules.h"
 
 namespace traind {
 namespace {
@@ -115,8 +116,9 @@ void CheckAutomatic(const v1::JobSpec& spec, const std::string& type, const Add&
 
 void ChooseModel(v1::JobSpec& spec) {
   if (!NetworkName(spec.model()).empty()) return;
-  const std::string kind =
-      MeansAutomatic(spec) ? "automatic" : DefaultNetwork(MediaOf(spec.data()));
+  std::string kind = spec.has_search() ? KindOfSpace(spec.search()) : "";
+  if (kind.empty() && MeansAutomatic(spec)) kind = spec.has_search() ? "lightgbm" : "automatic";
+  if (kind.empty()) kind = DefaultNetwork(MediaOf(spec.data()));
   v1::ModelSpec& model = *spec.mutable_model();
   model.GetReflection()->MutableMessage(&model, model.GetDescriptor()->FindFieldByName(kind));
 }

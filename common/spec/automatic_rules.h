@@ -31,7 +31,8 @@ std::vector<std::string> KindsToTry(const v1::JobSpec& spec);
 
 // Where the spec names no model: model.automatic for a classification or regression of a plain
 // table with one target, on CPUs, one slot a fold; else the network for what the rows have
-// (DefaultNetwork).
+// (DefaultNetwork). A search varies one kind: the one that its space names, else lightgbm in place
+// of model.automatic.
 void ChooseModel(v1::JobSpec& spec);
 
 // The epochs that a resolved spec asks for in each fold: those that the Plan is made for, which of

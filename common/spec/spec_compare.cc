@@ -85,13 +85,17 @@ std::vector<std::string> FieldsAgainstSource(const v1::JobSpec& source, const v1
                                                 "train.epochs",
                                                 "train.patience",
                                                 "model.automatic.trials",
+                                                "search.trials",
+                                                "search.method",
                                                 "train.seeds",
                                                 "train.checkpoint_every",
                                                 "train.checkpoint_epochs",
                                                 "train.keep_best",
                                                 "train.gradient_norm"};
   std::vector<std::string> against = DifferingFields(source, spec);
-  const auto is_free = [](const std::string& path) {
+  const auto is_free = [&source](const std::string& path) {
+    // The folds of a Job without a search are those of the first trial.
+    if (!source.has_search() && absl::StartsWith(path, "search")) return true;
     return std::any_of(std::begin(kFree), std::end(kFree), [&path](absl::string_view free) {
       return path == free || absl::StartsWith(path, absl::StrCat(free, "."));
     });

@@ -23,6 +23,7 @@
 #include "common/spec/media_rules.h"
 #include "common/spec/presets.h"
 #include "common/spec/pretrained_rules.h"
+#include "common/spec/search_rules.h"
 
 namespace traind {
 namespace {
@@ -71,7 +72,7 @@ class FieldChecker {
     for (int i = 0; i < type.field_count(); ++i) {
       const FieldDescriptor& field = *type.field(i);
       const std::string field_path = Join(path, field.name());
-      if (field.is_map()) continue;  // CheckLabels, CheckPretrained
+      if (field.is_map()) continue;  // CheckLabels, CheckPretrained, CheckSearch
       if (!IsSet(message, field)) {
         if (!partial_ && IsRequired(message, field)) Add(field_path, "is missing");
       } else if (field.is_repeated()) {
@@ -410,6 +411,7 @@ void CheckBorrowed(const v1::JobSpec& spec, FieldChecker& check) {
         std::make_pair("resources", spec.has_resources()),
         std::make_pair("from", !spec.from().empty()),
         std::make_pair("preset", !spec.preset().empty()),
+        std::make_pair("search", spec.has_search()),
         std::make_pair("predictions.ensemble", !spec.predictions().ensemble().empty())}) {
     if (set) check.Add(field, "is that of the Job whose models are used; leave it out");
   }
@@ -440,6 +442,7 @@ void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
   CheckTrain(spec, type, check);
   const auto add = [&](const std::string& path, const std::string& what) { check.Add(path, what); };
   CheckAutomatic(spec, type, add);
+  CheckSearch(spec, type, add);
   CheckMedia(spec, check.partial(), add);
   CheckMultiples(spec, check);
   CheckPretrained(spec.model(), add);
@@ -488,9 +491,11 @@ v1::JobSpec ResolveSpec(v1::JobSpec spec) {
     spec.mutable_task()->set_metric(DefaultMetric(spec.task().type()));
   }
   ChooseModel(spec);
-  if (spec.model().has_automatic() && spec.predictions().ensemble().empty()) {
+  const bool several = spec.model().has_automatic() || spec.has_search();
+  if (several && spec.predictions().ensemble().empty()) {
     spec.mutable_predictions()->set_ensemble("greedy");
   }
+  if (spec.has_search()) ResolveSearch(spec);
   if (spec.kind_case() == v1::JobSpec::KIND_NOT_SET) spec.mutable_train();
   if (spec.data().has_volume() && spec.has_train()) spec.mutable_train()->mutable_patches();
   // Reading the defaults' text takes longer than all else, so it is done once for what nearly every
@@ -509,6 +514,7 @@ v1::JobSpec ResolveSpec(v1::JobSpec spec) {
   v1::JobSpec resolved = defaults;
   MergeSpec(spec, resolved);
   FillDefaults(*resolved.mutable_model());
+  if (resolved.has_search()) FillDefaults(*resolved.mutable_search());
   return resolved;
 }
 

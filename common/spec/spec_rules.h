@@ -33,7 +33,8 @@ std::vector<SpecError> CheckSpec(const v1::JobSpec& spec);
 bool UsesModelsOfAnother(const v1::JobSpec& spec);
 
 // Fills unset fields with their defaults: the metric by task type, the model that
-// ChooseModel chooses where none is named, train where no kind is. `auto` stays 0 or empty.
+// ChooseModel chooses where none is named, train where no kind is, the space of a search.
+// `auto` stays 0 or empty.
 // REQUIRES: CheckSpec(spec) is empty; the spec names its task's type, or TypeOfSpec knows it.
 v1::JobSpec ResolveSpec(v1::JobSpec spec);
 

@@ -393,9 +393,27 @@ class Binder {
     }
   }
 
+  // A list of values as a range: "choice(a, [1, 2])".
+  std::string ChoiceText(const YamlNode& list) const {
+    const auto text = [this](int item) { return tree_.at(item).text; };
+    std::vector<std::string> items;
+    for (const int item : list.items) {
+      const YamlNode& node = tree_.at(item);
+      std::vector<std::string> inner;
+      for (const int below : node.items) inner.push_back(text(below));
+      items.push_back(node.kind == Kind::kList ? absl::StrCat("[", absl::StrJoin(inner, ", "), "]")
+                                               : node.text);
+    }
+    return absl::StrCat("choice(", absl::StrJoin(items, ", "), ")");
+  }
+
   // map<string, scalar>
   void BindMap(int node, const std::string& path, const FieldDescriptor& field, Message& message) {
     if (tree_.at(node).kind != Kind::kMap) return ReportKind(node, path, field, false);
+    if (tree_.at(node).entries.empty() && RulesOf(field).ranges()) {
+      return AddProblem(node, path,
+                        absl::StrCat(path, " is empty; leave the key out for the usual ranges"));
+    }
     const FieldDescriptor& key_field = *field.message_type()->map_key();
     const FieldDescriptor& value_field = *field.message_type()->map_value();
     for (const Entry& entry : EntriesOf(node, path)) {
@@ -403,6 +421,12 @@ class Binder {
       const std::string item_path = absl::StrCat(path, ".", Printable(name));
       places_[item_path] = PlaceOf(tree_.at(entry.key));
       const YamlNode& value = tree_.at(entry.value);
+      if (value.kind == Kind::kList && RulesOf(field).ranges()) {
+        Message* item = message.GetReflection()->AddMessage(&message, &field);
+        item->GetReflection()->SetString(item, &key_field, name);
+        item->GetReflection()->SetString(item, &value_field, ChoiceText(value));
+        continue;
+      }
       if (value.kind != Kind::kScalar) {
         ReportKind(entry.value, item_path, value_field, true);
         continue;

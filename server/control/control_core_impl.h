@@ -362,6 +362,8 @@ class ControlCore::Impl {
   void NoteEndOfTrials(JobEntry& entry, const TrialsInput& in, const TrialsOutput& out);
   bool FirstTrialNeedsMore(const Job& job) const;
   void StartTrials(JobEntry& entry);
+  bool HasSettings(JobEntry& entry, int trial, const TrialsInput& in, int planned);
+  void NoteFewerTrials(JobEntry& entry, const TrialsInput& in, int planned);
   void MakeRoomForFolds(JobEntry& entry);
   void DecideOnce(JobEntry& entry, std::string cause, std::string from, std::string to);
 

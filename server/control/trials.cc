@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "server/control/control_core_impl.h"
 #include "server/plan/fold_costs.h"
 #include "server/plan/trials.h"
+#include "server/search/search.h"
 
 namespace traind {
 namespace {
@@ -51,6 +53,8 @@ TrialsInput ControlCore::Impl::TrialsOf(const JobEntry& entry) const {
   const Job& job = entry.view();
   TrialsInput in;
   in.higher_is_better = job.spec.higher_is_better;
+  in.searches = !job.spec.search.method.empty();
+  in.rungs = HasRungs(job.spec.search);
   in.fold_rows = static_cast<double>(job.table.train_rows) / job.spec.folds;
   in.left_s = absl::ToDoubleSeconds(TrainEndOf(entry) - now_) - entry.pace.overhead_s;
   in.gangs = ParallelFolds(entry);
@@ -129,6 +133,8 @@ void ControlCore::Impl::StartTrials(JobEntry& entry) {
     return fold.state == TrialFold::kBusy;
   });
   if (trains && in.trials[0].fold_s <= 0) return;
+  const int planned = in.searches ? TrialsThatFit(in) : 0;
+  if (in.searches) NoteFewerTrials(entry, in, planned);
   const TrialsOutput out = ChooseTrials(in);
   for (const int trial : out.worse) {
     const std::string name = NameOf(job.spec.trials[static_cast<size_t>(trial)]);
@@ -144,6 +150,7 @@ void ControlCore::Impl::StartTrials(JobEntry& entry) {
                absl::StrCat("trial ", trial, " gets no more folds"));
   }
   for (const NextFold& next : out.start) {
+    if (in.searches && !HasSettings(entry, next.trial, in, planned)) continue;
     const int index = FindOrAddTask(entry, next.fold, next.trial, 0);
     Task& task = EditDurably(entry).tasks[static_cast<size_t>(index)];
     task.state = TaskState::kPending;
@@ -161,6 +168,32 @@ void ControlCore::Impl::StartTrials(JobEntry& entry) {
                           Text(absl::Seconds(in.trials[0].fold_s))),
              absl::StrCat("models of ", NameOf(job.spec.trials[0])),
              "models of further trials, as time allows");
+}
+
+// Draws the settings of a trial that begins; false: there are no others to try.
+bool ControlCore::Impl::HasSettings(JobEntry& entry, int trial, const TrialsInput& in,
+                                    int planned) {
+  const auto at = static_cast<size_t>(trial);
+  if (entry.view().spec.trials[at].settings != nullptr) return true;
+  auto settings = DrawNext(entry.view().spec, trial, in, planned);
+  if (settings == nullptr) return false;
+  TakeSettings(std::move(settings), EditDurably(entry).spec.trials[at]);
+  return true;
+}
+
+// Before further trials begin, what the first one took tells how many there will be.
+void ControlCore::Impl::NoteFewerTrials(JobEntry& entry, const TrialsInput& in, int planned) {
+  const size_t asked = in.trials.size();
+  const std::vector<Task>& tasks = entry.view().tasks;
+  const bool begun =
+      std::any_of(tasks.begin(), tasks.end(), [](const Task& task) { return task.trial > 0; });
+  if (begun || static_cast<size_t>(planned) == asked) return;
+  DecideOnce(
+      entry,
+      absl::StrCat("a fold of the first trial takes ", Text(absl::Seconds(in.trials[0].fold_s)),
+                   ", and ", Text(absl::Seconds(std::max(0.0, in.left_s))), " are left"),
+      absl::StrCat(asked, " trials"),
+      absl::StrCat(planned, planned == 1 ? " trial" : " trials", ", and more as time allows"));
 }
 
 // A Job that ends before its time says why.

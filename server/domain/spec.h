@@ -6,8 +6,10 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "proto/plain/job.h"
@@ -29,12 +31,24 @@ struct BudgetShares {
   absl::Duration reserve_least = plain::BudgetSpec().reserve_least;
 };
 
+// Values of fields of the spec by their paths: "train.learning_rate", "0.01".
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
 // A setting of a model, which is tried on all folds.
 struct Trial {
   std::string name;  // for people
   std::string kind;  // of model: mlp, lightgbm, ...
   int epochs = 0;
   int patience = 0;
+  // Of a search: how it differs from the spec itself. Null: not drawn yet. Never changes then.
+  std::shared_ptr<const Settings> settings = nullptr;
+};
+
+// How the settings of a search's trials are drawn (SearchSpec).
+struct Search {
+  std::string method;  // auto, random, grid, tpe or asha; empty: the Job does not search
+  Settings space;      // ranges by path
+  uint64_t seed = 0;
 };
 
 struct Spec {
@@ -47,6 +61,7 @@ struct Spec {
   // The first one is that of the Plan; the others use time that is left. Empty: there is one, whose
   // kind is not known.
   std::vector<Trial> trials;
+  Search search;
   int seeds = static_cast<int>(plain::TrainSpec().seeds);     // models per fold, at most
   int slots = static_cast<int>(plain::ResourceSpec().slots);  // Ranks per fold
   std::string device;                                         // cpu, cuda, or empty: any

@@ -20,6 +20,7 @@
 #include "server/intake/media_files.h"
 #include "server/intake/media_load.h"
 #include "server/intake/pretrained_file.h"
+#include "server/intake/search_trials.h"
 #include "server/plan/budget_rules.h"
 
 namespace traind {
@@ -44,8 +45,9 @@ std::string At(absl::string_view field, absl::string_view what) {
 // equal folds.
 std::string CacheKey(v1::JobSpec spec) {
   if (spec.cache() == "off" || !spec.has_train()) return "";
+  // Trials above the first are compared by their settings (server/reuse).
   for (const char* field : {"name", "output", "labels", "priority", "budget", "preset", "cache",
-                            "from", "predictions"}) {
+                            "from", "predictions", "search"}) {
     spec.GetReflection()->ClearField(&spec, spec.GetDescriptor()->FindFieldByName(field));
   }
   spec.mutable_data()->clear_train();
@@ -377,6 +379,9 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
   data->set_train((*train)->path);
   if (*test != nullptr) data->set_test((*test)->path);
   checked.spec = ToDomain(checked.resolved);
+  if (checked.resolved.has_search()) {
+    RETURN_IF_ERROR(FillSearch(spec, checked.resolved, checked.spec, &checked.warnings));
+  }
   std::optional<absl::Duration> every;
   if (const v1::TrainSpec& asked = checked.resolved.train(); asked.has_checkpoint_every()) {
     every = absl::Milliseconds(TimeUtil::DurationToMilliseconds(asked.checkpoint_every()));

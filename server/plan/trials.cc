@@ -35,7 +35,7 @@ class Choosing {
     for (size_t t = 1; t < in_.trials.size(); ++t) {
       if (ClearlyWorse(t)) out_.worse.push_back(static_cast<int>(t));
     }
-    out_.no_gain = NothingGained();
+    out_.no_gain = !in_.searches && NothingGained();
     if (out_.no_gain) return std::move(out_);
     for (const Share& least : {kGood, kUseful}) {
       for (const bool whole : {true, false}) Start(whole, least);
@@ -131,15 +131,55 @@ class Choosing {
   double LeastSeconds() const {
     double cheapest = HUGE_VAL;
     for (size_t t = 1; t < in_.trials.size(); ++t) {
-      if (Over(t) || !Has(t, TrialFold::kOpen)) continue;
+      if (Over(t) || !HasOpen(t)) continue;
       cheapest = std::min(cheapest, LeastSeconds(t, kUseful));
     }
     return std::isfinite(cheapest) ? cheapest : 0;
   }
   bool WholeFits(size_t t) const {
-    const auto folds = static_cast<int>(Trial(t).folds.size());
+    const int folds = FoldLimit(t);
     const int gangs = std::max(1, in_.gangs);
     return FoldSeconds(t) * ((folds + gangs - 1) / gangs) <= in_.left_s;
+  }
+
+  // A fold that it may have by now is open.
+  bool HasOpen(size_t t) const {
+    const auto& all = Trial(t).folds;
+    return std::any_of(all.begin(), all.begin() + FoldLimit(t),
+                       [](const TrialFold& fold) { return fold.state == TrialFold::kOpen; });
+  }
+
+  // ---- Rungs --------------------------------------------------------------------
+
+  bool HasFirst(size_t t, size_t folds) const {
+    const auto& all = Trial(t).folds;
+    return std::all_of(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(folds),
+                       [](const TrialFold& fold) { return fold.state == TrialFold::kDone; });
+  }
+  double ErrorOfFirst(size_t t, size_t folds) const {
+    double sum = 0;
+    for (size_t k = 0; k < folds; ++k) sum += ErrorOf(Trial(t).folds[k].score);
+    return std::isfinite(sum) ? sum : HUGE_VAL;
+  }
+  // Of the first few trials only the best one is.
+  bool AmongBest(size_t t, size_t rung) const {
+    const double own = ErrorOfFirst(t, rung);
+    size_t there = 0, better = 0;
+    for (size_t other = 0; other < in_.trials.size(); ++other) {
+      if (!HasFirst(other, rung)) continue;
+      ++there;
+      const double error = ErrorOfFirst(other, rung);
+      better += error < own || (error == own && other < t);
+    }
+    return better < std::max<size_t>(1, there / kRungFactor);
+  }
+  // The folds that a trial may have by now, the first ones.
+  int FoldLimit(size_t t) const {
+    const size_t folds = Trial(t).folds.size();
+    if (!in_.rungs) return static_cast<int>(folds);
+    size_t rung = 1;
+    while (rung < folds && HasFirst(t, rung) && AmongBest(t, rung)) rung *= kRungFactor;
+    return static_cast<int>(std::min(rung, folds));
   }
 
   void Start(bool whole, const Share& least) {
@@ -152,7 +192,8 @@ class Choosing {
   }
   void StartOpen(size_t t, const Share& least) {
     if (Over(t) || !Fits(t, least)) return;
-    for (size_t k = 0; k < Trial(t).folds.size(); ++k) {
+    const auto limit = static_cast<size_t>(FoldLimit(t));
+    for (size_t k = 0; k < limit; ++k) {
       const NextFold next{static_cast<int>(t), static_cast<int>(k)};
       if (static_cast<int>(out_.start.size()) >= in_.idle) return;
       if (Trial(t).folds[k].state != TrialFold::kOpen || Starts(next)) continue;
@@ -170,6 +211,17 @@ class Choosing {
 };
 
 }  // namespace
+
+int TrialsThatFit(const TrialsInput& in) {
+  const auto asked = static_cast<int>(in.trials.size());
+  const auto folds = static_cast<double>(in.trials[0].folds.size());
+  // Most trials of a search with rungs have one fold.
+  const double folds_each = in.rungs ? 1 + (folds - 1) / kRungFactor : folds;
+  const double trial_s = in.trials[0].fold_s * folds_each / std::max(1, in.gangs);
+  int fits = asked;
+  while (fits > 1 && (fits - 1) * trial_s > in.left_s) fits = (fits + 1) / 2;
+  return fits;
+}
 
 TrialsOutput ChooseTrials(const TrialsInput& in) { return Choosing(in).Run(); }
 

@@ -28,6 +28,8 @@ struct TrialView {
 
 struct TrialsInput {
   std::vector<TrialView> trials;  // in the order in which they are tried; [0] is the Plan's
+  bool searches = false;          // every trial is wanted, also where others gained nothing
+  bool rungs = false;             // a trial goes on only if it is among the best with as many folds
   bool higher_is_better = true;
   double fold_rows = 0;       // that a fold validates; 0: not known
   double left_s = 0;          // until training ends; infinite: there is no deadline
@@ -46,6 +48,13 @@ struct TrialsOutput {
   bool no_gain = false;         // more time is not expected to gain: nothing starts
   double least_s = 0;  // that the cheapest open fold needs, where none fits; 0: none is open
 };
+
+// With rungs (ASHA; Li et al. 2020) a trial stops after 1 fold, after 3, after 9: it goes on when
+// it is among the best third of the trials that have those folds, on the same rows.
+inline constexpr int kRungFactor = 3;
+
+// The trials of a search that the time suffices for: all, or half of them, or half of those.
+int TrialsThatFit(const TrialsInput& in);
 
 // So many whole trials in a row without a model that answers end the search.
 inline constexpr int kTrialsWithoutGain = 8;

@@ -9,9 +9,9 @@
 #include <map>
 #include <string>
 
+#include "common/search/draw.h"
 #include "common/spec/automatic_rules.h"
 #include "common/spec/spec_rules.h"
-#include "server/portfolio/draw.h"
 
 namespace traind {
 namespace {

@@ -43,6 +43,14 @@ TrainedFold FoldOf(const Job& source, const Task& task, const Spec& wanted) {
   return fold;
 }
 
+// Trials of searches have settings of their own, which the cache key does not tell.
+bool SameSettings(const Spec& source, const Spec& wanted, int trial) {
+  const auto at = static_cast<size_t>(trial);
+  if (trial == 0 || at >= source.trials.size() || at >= wanted.trials.size()) return true;
+  const auto &there = source.trials[at].settings, &here = wanted.trials[at].settings;
+  return there == here || (there != nullptr && here != nullptr && *there == *here);
+}
+
 // Durably gives the file another name, by a hard link where possible, else by a copy.
 absl::Status Link(const std::string& from, const std::string& to) {
   const std::string temporary = to + ".tmp";
@@ -131,6 +139,7 @@ std::vector<TrainedFold> ChooseFolds(const std::vector<Job>& sources, const Spec
     for (const Task& task : source.tasks) {
       if (task.kind != TaskKind::kTrain || task.fold >= wanted.folds) continue;
       if (task.seed >= wanted.seeds || task.trial >= trials) continue;
+      if (!SameSettings(source.spec, wanted, task.trial)) continue;
       TrainedFold fold = FoldOf(source, task, wanted);
       if (!fold.member && !fold.checkpoint) continue;
       // A fold of shortened epochs is resumed only if the spec asks for that Job.

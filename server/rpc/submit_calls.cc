@@ -19,6 +19,7 @@
 #include "common/publish/publisher.h"
 #include "common/spec/spec_rules.h"
 #include "server/intake/models.h"
+#include "server/intake/search_trials.h"
 #include "server/rpc/training_service.h"
 
 namespace traind {
@@ -69,7 +70,14 @@ absl::StatusOr<v1::JobSpec> TrainingService::WithSource(const v1::JobSpec& spec)
 
 absl::StatusOr<CheckedSpec> TrainingService::CheckKind(const v1::JobSpec& spec,
                                                        absl::Time now) const {
-  if (!UsesModelsOfAnother(spec)) return intake_->Check(spec, now);
+  if (!UsesModelsOfAnother(spec)) {
+    ASSIGN_OR_RETURN(CheckedSpec checked, intake_->Check(spec, now));
+    if (!spec.from().empty() && spec.has_search()) {
+      ASSIGN_OR_RETURN(const auto source, Find(spec.from()));
+      TakeDrawnTrials(source->spec, checked.spec);
+    }
+    return checked;
+  }
   const bool predicts = spec.has_predict();
   const std::string& from = predicts ? spec.predict().from() : spec.serve().from();
   const auto source = Find(from);

@@ -239,7 +239,8 @@ grpc::Status TrainingService::GetJob(grpc::ServerContext*, const v1::GetJobReque
   const auto metrics = CurveOf(**job);
   if (!metrics.ok()) return ToGrpc(metrics.status());
   *reply->mutable_report() = ToProto(ReportOf(**job, *metrics, loop_->Now()));
-  for (v1::Trial& trial : TrialsOf((*job)->spec_json)) *reply->add_trials() = std::move(trial);
+  for (v1::Trial& trial : TrialsOf(**job)) *reply->add_trials() = std::move(trial);
+  if (auto search = SearchOf(**job)) *reply->mutable_search() = *std::move(search);
   return grpc::Status::OK;
 }
 

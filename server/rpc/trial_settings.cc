@@ -1,5 +1,6 @@
 #include "server/rpc/trial_settings.h"
 
+#include <absl/strings/str_cat.h>
 #include <absl/strings/str_replace.h>
 #include <absl/strings/strip.h>
 
@@ -8,7 +9,11 @@
 #include <string>
 #include <utility>
 
+#include "common/search/range.h"
+#include "common/spec/search_rules.h"
 #include "common/spec/spec_rules.h"
+#include "server/search/importance.h"
+#include "server/search/search.h"
 
 namespace traind {
 namespace {
@@ -96,11 +101,34 @@ class TrialReader {
   std::map<std::string, Usual> kinds_;
 };
 
+// "num_leaves" of "model.lightgbm.num_leaves"; other paths stay.
+std::string ShortName(absl::string_view path, const std::string& kind) {
+  return std::string(absl::StripPrefix(path, absl::StrCat("model.", kind, ".")));
+}
+
+std::vector<v1::Trial> TrialsOfSearch(const Spec& spec) {
+  std::vector<v1::Trial> trials;
+  for (const Trial& from : spec.trials) {
+    v1::Trial& to = trials.emplace_back();
+    to.set_index(static_cast<int>(trials.size()) - 1);
+    to.set_name(from.name);
+    to.set_kind(from.kind);
+    if (from.settings == nullptr) continue;
+    for (const auto& [path, value] : *from.settings) {
+      (*to.mutable_settings())[ShortName(path, from.kind)] = value;
+    }
+  }
+  return trials;
+}
+
+bool Searches(const Job& job) { return !job.spec.search.method.empty(); }
+
 }  // namespace
 
-std::vector<v1::Trial> TrialsOf(absl::string_view spec_json) {
+std::vector<v1::Trial> TrialsOf(const Job& job) {
+  if (Searches(job)) return TrialsOfSearch(job.spec);
   std::vector<v1::Trial> trials;
-  const Json spec = Json::parse(spec_json, nullptr, false);
+  const Json spec = Json::parse(job.spec_json, nullptr, false);
   if (!spec.is_object() || !spec.contains("trials")) return trials;
   try {
     TrialReader reader(spec);
@@ -112,6 +140,42 @@ std::vector<v1::Trial> TrialsOf(absl::string_view spec_json) {
     trials.clear();
   }
   return trials;
+}
+
+std::optional<v1::Search> SearchOf(const Job& job) {
+  if (!Searches(job)) return std::nullopt;
+  v1::Search search;
+  search.set_method(job.spec.search.method);
+  const absl::StatusOr<Space> space = ParseSpace(job.spec.search.space);
+  if (!space.ok()) return search;
+  const std::vector<std::optional<double>> shares = Importances(*space, TriedBy(job));
+  for (size_t i = 0; i < space->size(); ++i) {
+    v1::SearchParameter& parameter = *search.add_parameters();
+    parameter.set_path(ShortName((*space)[i].path, job.spec.trials[0].kind));
+    parameter.set_range(Text((*space)[i].range));
+    if (shares[i]) parameter.set_importance(*shares[i]);
+  }
+  return search;
+}
+
+std::string SpecForTrial(const Job& job, int trial) {
+  const auto at = static_cast<size_t>(trial);
+  if (!Searches(job) || trial == 0 || at >= job.spec.trials.size()) return job.spec_json;
+  const Trial& own = job.spec.trials[at];
+  absl::StatusOr<v1::JobSpec> spec = SpecFromJson(job.spec_json);
+  if (!spec.ok() || own.settings == nullptr) return job.spec_json;
+  v1::JobSpec tried = *spec;
+  for (const auto& [path, value] : *own.settings) {
+    // Intake has tried the ends of every range.
+    SetSearched(path, value, tried).IgnoreError();
+  }
+  // A trial is known by its place; the Worker reads no other one.
+  for (int i = 0; i < trial; ++i) spec->add_trials();
+  v1::TrialSpec& to = *spec->add_trials();
+  to.set_name(own.name);
+  *to.mutable_model() = tried.model();
+  *to.mutable_train() = tried.train();
+  return SpecToJson(*spec);
 }
 
 }  // namespace traind

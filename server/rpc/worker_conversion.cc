@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "server/rpc/trial_settings.h"
+
 namespace traind {
 namespace {
 
@@ -40,7 +42,7 @@ v1::CoordinatorMessage ToProto(const StartCommand& command, absl::Time now) {
   start->set_attempt(command.attempt);
   start->set_job(job.id);
   start->set_kind(static_cast<v1::StartTask::Kind>(command.kind));
-  start->set_spec_json(job.spec_json);
+  start->set_spec_json(SpecForTrial(job, command.trial));
   start->set_remaining_ms(Remaining(command.deadline, now));
   if (command.kind != TaskKind::kTrain) return message;
   start->set_fold(command.fold);

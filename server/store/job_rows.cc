@@ -1,5 +1,6 @@
 #include "server/store/job_rows.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -252,6 +253,17 @@ absl::Status WriteState(Connection& db, int64_t number, const Job& job) {
   return Finish(q);
 }
 
+bool SameSettings(const std::vector<Trial>& a, const std::vector<Trial>& b) {
+  return std::equal(
+      a.begin(), a.end(), b.begin(), b.end(),
+      [](const Trial& one, const Trial& other) { return one.settings == other.settings; });
+}
+
+absl::Status WriteTrials(Connection& db, int64_t number, const std::vector<Trial>& trials) {
+  return db.Run("UPDATE jobs SET trials_json = ? WHERE number = ?", Dump(TrialsJson(trials)),
+                number);
+}
+
 absl::Status WriteLabels(Connection& db, int64_t number, const Job& job) {
   RETURN_IF_ERROR(db.Run("DELETE FROM job_labels WHERE job = ?", number));
   for (const auto& [key, value] : job.spec.labels) {
@@ -398,9 +410,9 @@ absl::StatusOr<std::vector<Job>> ReadSelectedJobs(Connection& db, Query query, D
     query.Read(number);
     ReadMore(query, FixedColumns(job));
     ReadMore(query, ChangingColumns(job));
-    std::string warnings, trials;
+    std::string warnings, trials, search;
     std::optional<int> prediction;
-    query.ReadMore(warnings, trials, prediction, job.version);
+    query.ReadMore(warnings, trials, search, prediction, job.version);
     ReadMore(query, TableColumns(job.table));
     if (warnings != "[]") {
       RETURN_IF_ERROR(Parse(warnings, "jobs.warnings_json", [&](const json& j) {
@@ -411,6 +423,10 @@ absl::StatusOr<std::vector<Job>> ReadSelectedJobs(Connection& db, Query query, D
       RETURN_IF_ERROR(Parse(trials, "jobs.trials_json", [&](const json& j) {
         for (const json& trial : j) job.spec.trials.push_back(TrialFromJson(trial));
       }));
+    }
+    if (search != "{}") {
+      RETURN_IF_ERROR(Parse(search, "jobs.search_json",
+                            [&](const json& j) { job.spec.search = SearchFromJson(j); }));
     }
     RETURN_IF_ERROR(ReadLabels(db, number, job));
     RETURN_IF_ERROR(ReadTasks(db, number, job));
@@ -427,7 +443,8 @@ absl::StatusOr<std::vector<Job>> ReadSelectedJobs(Connection& db, Query query, D
 }
 
 absl::Status InsertJob(Connection& db, const Job& job, int64_t* number) {
-  const std::string warnings = Dump(job.warnings), trials = Dump(TrialsJson(job.spec.trials));
+  const std::string warnings = Dump(job.warnings), trials = Dump(TrialsJson(job.spec.trials)),
+                    search = Dump(SearchJson(job.spec.search));
   {
     Query q = db.Prepare(
         "INSERT INTO jobs(id, owner, request_id, name, spec_sha256, spec_json, spec_text, "
@@ -438,12 +455,12 @@ absl::Status InsertJob(Connection& db, const Job& job, int64_t* number) {
         "seeds, models_from, asked_sha256, state, end_reason, "
         "end_message, started_at_ms, deadline_ms, finished_at_ms, finish_requested, "
         "cancel_requested, floor_model, floor_score, priority, publish_s, quota_reached, "
-        "pinned, warnings_json, trials_json, version) "
+        "pinned, warnings_json, trials_json, search_json, version) "
         "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-        "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+        "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     Bind(q, FixedColumns(job));
     Bind(q, ChangingColumns(job));
-    q.Bind(warnings, trials, job.version);
+    q.Bind(warnings, trials, search, job.version);
     RETURN_IF_ERROR(Finish(q));
   }
   *number = db.last_insert_rowid();
@@ -474,6 +491,9 @@ absl::Status UpdateJob(Connection& db, int64_t number, const Job* before, const 
   if (after.prediction &&
       !SamePrediction(before ? before->prediction : std::nullopt, after.prediction)) {
     RETURN_IF_ERROR(WritePrediction(db, number, *after.prediction, after.id));
+  }
+  if (before && !SameSettings(before->spec.trials, after.spec.trials)) {
+    RETURN_IF_ERROR(WriteTrials(db, number, after.spec.trials));
   }
   if (before && before->spec.labels != after.spec.labels) {
     RETURN_IF_ERROR(WriteLabels(db, number, after));

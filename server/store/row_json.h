@@ -4,6 +4,7 @@
 #include <absl/status/status.h>
 
 #include <cmath>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -41,8 +42,22 @@ inline nlohmann::json TrialsJson(const std::vector<Trial>& trials) {
                     {"kind", trial.kind},
                     {"epochs", trial.epochs},
                     {"patience", trial.patience}});
+    if (trial.settings != nullptr) list.back()["settings"] = *trial.settings;
   }
   return list;
+}
+
+inline nlohmann::json SearchJson(const Search& search) {
+  if (search.method.empty()) return nlohmann::json::object();
+  return {{"method", search.method}, {"space", search.space}, {"seed", search.seed}};
+}
+
+inline Search SearchFromJson(const nlohmann::json& j) {
+  Search search;
+  search.method = j.at("method");
+  search.space = j.at("space").get<Settings>();
+  search.seed = j.at("seed");
+  return search;
 }
 
 inline Trial TrialFromJson(const nlohmann::json& j) {
@@ -51,6 +66,9 @@ inline Trial TrialFromJson(const nlohmann::json& j) {
   trial.kind = j.at("kind");
   trial.epochs = j.at("epochs");
   trial.patience = j.at("patience");
+  if (j.contains("settings")) {
+    trial.settings = std::make_shared<const Settings>(j["settings"].get<Settings>());
+  }
   return trial;
 }
 

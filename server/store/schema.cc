@@ -333,8 +333,13 @@ ALTER TABLE jobs ADD COLUMN asked_sha256 TEXT NOT NULL DEFAULT '';
 CREATE INDEX jobs_by_state ON jobs(state, number);
 )sql";
 
+// Adds how the settings of a search are drawn. They stand with the trials once they are.
+constexpr char kVersion10[] = R"sql(
+ALTER TABLE jobs ADD COLUMN search_json TEXT NOT NULL DEFAULT '{}';
+)sql";
+
 constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5,
-                                       kVersion6, kVersion7, kVersion8, kVersion9};
+                                       kVersion6, kVersion7, kVersion8, kVersion9, kVersion10};
 
 }  // namespace
 

@@ -135,6 +135,28 @@ TEST(TrialsTest, TheJsonHasEveryTrialWithItsSettings) {
   EXPECT_EQ(nlohmann::json::parse(TrialJson(v1::Job(), 0))["trials"], nlohmann::json::array());
 }
 
+TEST(TrialsTest, TheParametersOfASearchAreTold) {
+  v1::Job job = Tried();
+  EXPECT_EQ(SearchTable(job), "");
+  EXPECT_TRUE(nlohmann::json::parse(TrialJson(job, 110))["search"].is_null());
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      R"pb(
+        method: "tpe"
+        parameters { path: "dropout" range: "uniform(0, 0.5)" importance: 0.125 }
+        parameters { path: "train.ema" range: "choice(0, 0.9)" }
+        parameters { path: "hidden" range: "choice([8], [64])" importance: 0.5 })pb",
+      job.mutable_search()));
+  EXPECT_EQ(SearchTable(job),
+            "PARAMETER  RANGE              IMPORTANCE\n"
+            "hidden     choice([8], [64])  0.50\n"
+            "dropout    uniform(0, 0.5)    0.12\n"
+            "train.ema  choice(0, 0.9)     -\n");
+  const auto search = nlohmann::json::parse(TrialJson(job, 110))["search"];
+  EXPECT_EQ(search["method"], "tpe");
+  EXPECT_EQ(search["parameters"][0]["importance"], 0.125);
+  EXPECT_TRUE(search["parameters"][1]["importance"].is_null());
+}
+
 TEST(TrialsTest, TheCsvHasALineForEachTrial) {
   v1::Job job = Tried();
   job.mutable_trials(0)->set_name("a,\"b\"");

@@ -56,6 +56,20 @@ TEST_P(StoreContractTest, ChangesOfEveryPartAreWritten) {
   EXPECT_EQ(Describe(store_->GetJob(job.id).value()), Describe(later));
 }
 
+TEST_P(StoreContractTest, SettingsThatAreDrawnOnTheWayAreWritten) {
+  Job job = NewJob("search-1");
+  job.spec.search = {"tpe", {{"train.ema", "uniform(0, 0.9)"}}, 1};
+  job.spec.trials = {{"mlp", "mlp", 20, 5}, {"mlp-1", "mlp", 20, 5}};
+  ASSERT_EQ(store_->Commit(Change({job})), absl::OkStatus());
+  job = Next(job);
+  job.spec.trials[1].settings = std::make_shared<const Settings>(Settings{{"train.ema", "0.5"}});
+  job.spec.trials[1].epochs = 9;
+  ASSERT_EQ(store_->Commit(Change({job})), absl::OkStatus());
+  OpenAgain();
+  ASSERT_TRUE(store_->LoadSnapshot().ok());
+  EXPECT_EQ(Describe(store_->GetJob(job.id).value()), Describe(job));
+}
+
 TEST_P(StoreContractTest, ATurnMayHoldSeveralVersionsOfAJob) {
   const Job first = NewJob("a-1");
   ASSERT_EQ(store_->Commit(Change({first, Next(first), Next(Next(first))})), absl::OkStatus());

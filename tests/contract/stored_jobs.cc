@@ -111,6 +111,9 @@ Job FullJob() {
   job.pinned = true;
   job.spec.seeds = 3;
   job.spec.trials = {{"trees", "lightgbm", 20, 1}, {"net-2", "mlp", 7, 3}};
+  job.spec.trials[1].settings =
+      std::make_shared<const Settings>(Settings{{"model.mlp.hidden", "[64, 32]"}});
+  job.spec.search = {"tpe", {{"model.mlp.hidden", "choice([8], [64, 32])"}}, 17};
   job.publish_s = 0.75;
   job.quota_reached = true;
   job.spec.device = "cuda";
@@ -265,7 +268,11 @@ std::string Describe(const Job& job) {
   for (const Trial& trial : s.trials) {
     absl::StrAppend(&text, "trial ", trial.name, " ", trial.kind, " ", trial.epochs, " ",
                     trial.patience, "\n");
+    if (trial.settings == nullptr) continue;
+    absl::StrAppend(&text, absl::StrJoin(*trial.settings, " ", absl::PairFormatter("=")), "\n");
   }
+  absl::StrAppend(&text, "search ", s.search.method, " ", s.search.seed, " ",
+                  absl::StrJoin(s.search.space, " ", absl::PairFormatter("=")), "\n");
   const TableInfo& t = job.table;
   absl::StrAppend(&text, "table ", t.table, " ", t.content_sha256, " ", t.train_rows, " ",
                   t.test_rows, " ", t.features, " ", t.classes, "\n");

@@ -84,6 +84,7 @@ class Checker {
   void ReadAckedFold(int64_t attempt);
   void SetDeadline(const json& r, JobSeen& job);
   void CheckTasks(const json& r, const json* before);
+  void CheckSettings(const json& r, const json& before);
   void CheckFirst(const json& r, size_t begun);
   void CheckNumber(const std::string& id, int64_t attempt);
   void ExpectStart(const json& r, const json& attempt);
@@ -266,6 +267,7 @@ void Checker::ReadJob(const json& r) {
     SetDeadline(r, job);
   }
   CheckTasks(r, job.last.is_null() ? nullptr : &job.last);
+  CheckSettings(r, job.last);
   CheckProgressTold(r);
   if (Terminal(state)) {
     job.terminal_at = r["t"];
@@ -374,6 +376,22 @@ void Checker::CheckTasks(const json& r, const json* before) {
       Violation("job ", id, " task ", i, " left ", was);
     }
     if (old[4] && !task[4]) Violation("job ", id, " task ", i, " lost a complete fold");
+  }
+}
+
+// The settings of a search's trial stand in the store before anything of it does, and stay.
+void Checker::CheckSettings(const json& r, const json& before) {
+  const json& settings = r["settings"];
+  if (settings.empty()) return;
+  for (const json& task : r["tasks"]) {
+    if (!settings[task[7].get<size_t>()].is_null()) continue;
+    Violation("job ", r["job"].get<std::string>(), ": trial ", task[7].dump(),
+              " began without settings");
+  }
+  for (size_t t = 0; !before.is_null() && t < settings.size(); ++t) {
+    const json& known = before["settings"][t];
+    if (known.is_null() || known == settings[t]) continue;
+    Violation("job ", r["job"].get<std::string>(), ": the settings of trial ", t, " changed");
   }
 }
 

@@ -341,6 +341,12 @@ void SimCoordinator::RecordCommit(const Turn& turn) {
     record["spec_subsample"] = job->spec.subsample;
     record["spec_seeds"] = job->spec.seeds;
     record["spec_trials"] = std::max<size_t>(1, job->spec.trials.size());
+    nlohmann::json settings = nlohmann::json::array();  // of a search, by trial
+    for (const Trial& trial : job->spec.trials) {
+      if (job->spec.search.method.empty()) break;
+      settings.push_back(trial.settings ? nlohmann::json(*trial.settings) : nlohmann::json());
+    }
+    record["settings"] = std::move(settings);
     record["revisions"] = job->plans.size();
     record["quality"] = job->prediction ? static_cast<int>(job->prediction->quality) : 0;
     record["number"] = job->prediction ? job->prediction->number : 0;
@@ -363,7 +369,7 @@ void SimCoordinator::RecordCommit(const Turn& turn) {
     for (const Task& task : job->tasks) {
       tasks.push_back({Name(task.state), task.attempt, task.member ? task.member->attempt : 0,
                        task.member ? task.member->oof : "", task.member && task.member->complete,
-                       task.seed + task.trial, task.epochs_done});
+                       task.seed + task.trial, task.epochs_done, task.trial});
     }
     record["tasks"] = std::move(tasks);
     nlohmann::json starts = nlohmann::json::array();  // [checkpoint, failures, batch] by task

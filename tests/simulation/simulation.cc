@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "server/search/search.h"
 #include "tests/simulation/sim_coordinator.h"
 #include "tests/simulation/sim_worker.h"
 
@@ -26,6 +27,7 @@ class Scenario {
   void MakeJobs();
   JobTruth MakeTruth(const std::string& request);
   static void AddTrials(JobTruth& truth, Chance& chance);
+  static void AddSearch(Spec& spec, Chance& chance);
   void SubmitJob(const std::string& request, int tries);
   void SubmitConflict(const std::string& request);
   using MakeEvent = std::function<Event(CallId, const std::string& job)>;
@@ -188,6 +190,18 @@ void Scenario::AddTrials(JobTruth& truth, Chance& chance) {
         {absl::StrCat("trial-", truth.spec.trials.size()), kind(), epochs, 0});
     truth.trials.push_back(std::move(trial));
   }
+  if (chance.Happens(0.5)) AddSearch(truth.spec, chance);
+}
+
+// The trials are those of a search: of one kind, with settings that are drawn before or on the way.
+void Scenario::AddSearch(Spec& spec, Chance& chance) {
+  static const char* const kMethods[] = {"auto", "random", "tpe", "asha"};
+  spec.search.method = kMethods[chance.Int(0, 3)];
+  spec.search.space = {{"train.ema", "uniform(0, 0.9)"}};
+  spec.search.seed = chance.Next();
+  for (Trial& trial : spec.trials) trial.kind = spec.trials[0].kind;
+  spec.trials[0].settings = std::make_shared<const Settings>();
+  DrawAtAcceptance(spec).IgnoreError();
 }
 
 void Scenario::MakeJobs() {

@@ -5,7 +5,7 @@
 
 common/base <- {common/data, common/facts, common/metrics} <- common/publish; common/spec is for whoever reads
 users' specs; common/wire is for whoever speaks gRPC or Protobuf;
-common <- server/domain <- {store, plan, schedule, reuse, reports, portfolio} <- {intake, control} <- loop (the
+common <- server/domain <- {store, plan, schedule, reuse, reports, portfolio} <- search <- {intake, control} <- loop (the
 shell around the core) <- retention <- {rpc, http} <- coordinator and main (server/ itself);
 worker/rank_protocol <- task (what any program that trains needs; no LibTorch) <- {prepare, train}; worker/floor (models of floors; no LibTorch) <- {prepare, inference}; worker/series (statistical models of series) <- prepare; worker/data <- model/{kernels, objective} <- model/{networks, handwritten} <- learner <- checkpoint <- {pretrained, predict} <- train <- inference <- rank; worker/data <- trees <- {treefold, inference}; the worker daemon and the
 processes that work for it meet only in worker/rank_protocol; server, worker and
@@ -44,8 +44,9 @@ MAY_INCLUDE = {
     "common/facts": [],
     "common/wire": ["common/base", "common/facts", "proto"],
     "common/publish": ["common/base", "common/data", "common/facts", "common/metrics", "proto/plain"],
+    "common/search": ["common/base"],
     "common/spec": ["common/base", "common/data", "common/metrics", "common/plain", "common/job_rules",
-                    "proto", "proto/plain"],
+                    "common/search", "proto", "proto/plain"],
     "proto": [],
     "third_party": [],
     "build_defs": ["proto"],
@@ -53,14 +54,15 @@ MAY_INCLUDE = {
     "server/store": _PURE,
     "server/plan": _PURE,
     "server/schedule": _PURE,
-    "server/portfolio": ["common/spec", "proto"],
-    "server/intake": _STORED + ["server/portfolio", "common/spec", "proto"],
-    "server/control": _STORED,
+    "server/portfolio": ["common/search", "common/spec", "proto"],
+    "server/search": _PURE + ["common/search", "server/plan"],
+    "server/intake": _STORED + ["server/portfolio", "server/search", "common/search", "common/spec", "proto"],
+    "server/control": _STORED + ["server/search"],
     "server/reuse": _PURE,
     "server/reports": _PURE,
     "server/loop": _DECIDED + ["server/reuse"],
     "server/retention": _DECIDED + ["server/loop"],
-    "server/rpc": _DECIDED + ["server/loop", "server/reports", "server/retention", "common/spec", "common/wire", "proto"],
+    "server/rpc": _DECIDED + ["server/loop", "server/search", "common/search", "server/reports", "server/retention", "common/spec", "common/wire", "proto"],
     "server/http": _DECIDED + ["server/loop", "proto"],
     "server": _DECIDED + ["server/loop", "server/retention", "server/rpc", "server/http", "common/spec"],
     "worker/rank_protocol": ["common/base", "common/facts"],
@@ -108,7 +110,7 @@ LIBRARIES = {
 
 # The decisions: nothing but the standard library, Abseil and the domain; no I/O, no
 # threads, no clock of their own.
-_DECISIONS = ("server/domain/", "server/plan/", "server/schedule/", "server/control/",
+_DECISIONS = ("server/domain/", "server/plan/", "server/schedule/", "server/search/", "server/control/",
               "server/retention/retention_plan", "worker/daemon/worker_core")
 _NO_DECISION_NEEDS = re.compile(
     r"^(thread|mutex|shared_mutex|condition_variable|future|atomic|chrono|ctime|fstream|iostream|"

@@ -188,5 +188,80 @@ TEST_F(TrialsTest, NoneStartsWhereNothingFits) {
   EXPECT_EQ(Decided(id).back(), "no further model fits");
 }
 
+// ---- Of a search --------------------------------------------------------------
+
+class SearchTest : public TrialsTest {
+ protected:
+  // Trials of one kind over a range, of which the first has its own point.
+  std::string BeginSearch(const std::string& method, int slots = 1, size_t trials = 8) {
+    h.Attach("w", slots);
+    Job job = h.MakeJob("a", 2);
+    job.spec.trials.assign(trials, {"mlp", "mlp", 20, 5});
+    job.spec.search = {method, {{"model.mlp.dropout", "uniform(0, 0.5)"}}, 3};
+    job.spec.trials[0].settings =
+        std::make_shared<const Settings>(Settings{{"model.mlp.dropout", "0.1"}});
+    const std::string id = h.SubmitJob(std::move(job));
+    h.PrepareJob(id);
+    return id;
+  }
+  std::string SettingOf(const std::string& id, size_t trial) {
+    const Job job = h.Stored(id);
+    const auto& settings = job.spec.trials[trial].settings;
+    return settings == nullptr ? "" : (*settings)[0].second;
+  }
+};
+
+TEST_F(SearchTest, ATrialHasSettingsInTheStoreBeforeItBegins) {
+  const std::string id = BeginSearch("tpe");
+  ASSERT_NO_FATAL_FAILURE(Train(id, 1));
+  EXPECT_EQ(SettingOf(id, 1), "") << "a fold of the first trial waits";
+  ASSERT_NO_FATAL_FAILURE(Train(id, 2));
+  ASSERT_EQ(h.TaskOf(id, 3).trial, 1);
+  const std::string drawn = SettingOf(id, 1);
+  EXPECT_NE(drawn, "");
+  EXPECT_EQ(SettingOf(id, 2), "");
+  EXPECT_EQ((*h.starts.back().job->spec.trials[1].settings)[0].second, drawn);
+  // A traind that starts anew knows them.
+  h.Crash();
+  h.Attach("w", 1, {h.AttemptOf(id, 3)});
+  EXPECT_EQ(SettingOf(id, 1), drawn);
+  ASSERT_NO_FATAL_FAILURE(Train(id, 3));
+  ASSERT_NO_FATAL_FAILURE(Train(id, 4));
+  EXPECT_EQ(h.TaskOf(id, 5).trial, 2);
+  EXPECT_NE(SettingOf(id, 2), "");
+  EXPECT_NE(SettingOf(id, 2), drawn);
+  EXPECT_EQ(SettingOf(id, 1), drawn);
+}
+
+TEST_F(SearchTest, WithRungsOnlyTheBestGoOn) {
+  const std::string id = BeginSearch("auto");
+  ASSERT_NO_FATAL_FAILURE(Train(id, 1));
+  ASSERT_NO_FATAL_FAILURE(Train(id, 2));
+  ASSERT_NO_FATAL_FAILURE(Train(id, 3, 0.89));
+  EXPECT_EQ(h.TaskOf(id, 4).trial, 2) << "trial 1 has one fold";
+  ASSERT_NO_FATAL_FAILURE(Train(id, 4, 0.95));
+  EXPECT_EQ(h.TaskOf(id, 5).trial, 2);
+  EXPECT_EQ(h.TaskOf(id, 5).fold, 1);
+}
+
+TEST_F(SearchTest, AllTrialsEndTheJob) {
+  const std::string id = BeginSearch("tpe");
+  for (int task = 1; task <= 16; ++task) ASSERT_NO_FATAL_FAILURE(Train(id, task));
+  EXPECT_EQ(h.State(id), JobState::kSucceeded);
+  EXPECT_EQ(h.publishes.back().request.members.size(), 16u);
+}
+
+TEST_F(SearchTest, FewerTrialsThanAskedAreToldBeforeTheyBegin) {
+  const std::string id = BeginSearch("tpe", 1, 200);
+  ASSERT_NO_FATAL_FAILURE(Train(id, 1));
+  ASSERT_NO_FATAL_FAILURE(Train(id, 2));
+  const std::vector<Decision> all = h.Stored(id).decisions;
+  const auto told = std::find_if(all.begin(), all.end(),
+                                 [](const Decision& d) { return d.from == "200 trials"; });
+  ASSERT_NE(told, all.end());
+  EXPECT_EQ(told->to, "50 trials, and more as time allows");
+  EXPECT_THAT(told->cause, HasSubstr("a fold of the first trial takes 500 ms, and "));
+}
+
 }  // namespace
 }  // namespace traind

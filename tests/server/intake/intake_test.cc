@@ -12,6 +12,8 @@
 
 #include "common/base/durable_file.h"
 #include "common/data/table/npy.h"
+#include "server/intake/search_trials.h"
+#include "server/search/search.h"
 
 namespace traind {
 namespace {
@@ -160,6 +162,65 @@ TEST_F(IntakeTest, AnAutomaticModelHasItsTrialsInTheSpec) {
   more = GoodSpec();
   more.add_trials()->set_name("mine");
   EXPECT_EQ(intake_->Check(more, kNow)->resolved.trials_size(), 0);
+}
+
+TEST_F(IntakeTest, ASearchHasItsTrialsInTheJob) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_budget()->mutable_time()->set_seconds(60);
+  spec.mutable_search()->set_trials(6);
+  spec.mutable_search()->set_method("random");
+  (*spec.mutable_search()->mutable_space())["model.mlp.dropout"] = "uniform(0, 0.5)";
+  (*spec.mutable_search()->mutable_space())["train.epochs"] = "int(5, 40)";
+  const auto checked = intake_->Check(spec, kNow);
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  const std::vector<Trial>& trials = checked->spec.trials;
+  ASSERT_EQ(trials.size(), 6u);
+  EXPECT_EQ(checked->spec.search.method, "random");
+  EXPECT_EQ(*trials[0].settings, (Settings{{"model.mlp.dropout", "0.1"}, {"train.epochs", "20"}}));
+  EXPECT_EQ(trials[3].name, "mlp-3");
+  ASSERT_NE(trials[3].settings, nullptr);
+  EXPECT_EQ((*trials[3].settings)[1].second, absl::StrCat(trials[3].epochs));
+  EXPECT_TRUE(checked->warnings.empty());
+  // The first trial's folds are those of a Job without a search.
+  v1::JobSpec plain = spec;
+  plain.clear_search();
+  EXPECT_EQ(intake_->Check(plain, kNow)->spec.cache_key, checked->spec.cache_key);
+  // What the spec leaves out is told.
+  spec.clear_model();
+  spec.mutable_search()->clear_space();
+  spec.mutable_search()->set_method("tpe");
+  const auto left_out = intake_->Check(spec, kNow);
+  ASSERT_TRUE(left_out.ok()) << left_out.status();
+  ASSERT_EQ(left_out->warnings.size(), 2u);
+  EXPECT_EQ(left_out->warnings[0], "model: lightgbm, because a search varies one kind of model");
+  EXPECT_THAT(left_out->warnings[1], HasSubstr("model.lightgbm.num_leaves: log_int(4, 200)"));
+  EXPECT_EQ(left_out->spec.trials[0].settings->size(), 9u) << "its defaults lie in the space";
+  EXPECT_EQ(left_out->spec.trials[1].settings, nullptr) << "drawn when it begins";
+  // A space with few points is a grid.
+  spec.mutable_search()->set_method("auto");
+  (*spec.mutable_search()->mutable_space())["model.mlp.dropout"] = "choice(0.1, 0.2, 0.3)";
+  const auto few = intake_->Check(spec, kNow);
+  ASSERT_TRUE(few.ok()) << few.status();
+  EXPECT_EQ(few->spec.search.method, "grid");
+  EXPECT_EQ(few->spec.trials.size(), 3u);
+  EXPECT_THAT(few->warnings.back(), HasSubstr("search.trials: 3, because the space has no more"));
+}
+
+TEST_F(IntakeTest, AJobThatGoesOnKeepsTheSettingsOfTrials) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_budget()->mutable_time()->set_seconds(60);
+  spec.mutable_search()->set_trials(3);
+  (*spec.mutable_search()->mutable_space())["train.epochs"] = "int(5, 40)";
+  Spec source = intake_->Check(spec, kNow)->spec;
+  ASSERT_EQ(source.trials[1].settings, nullptr);
+  TakeSettings(std::make_shared<const Settings>(Settings{{"train.epochs", "9"}}), source.trials[1]);
+  spec.mutable_search()->set_trials(5);
+  Spec more = intake_->Check(spec, kNow)->spec;
+  TakeDrawnTrials(source, more);
+  ASSERT_EQ(more.trials.size(), 5u);
+  EXPECT_EQ(more.trials[1].epochs, 9);
+  EXPECT_EQ(*more.trials[1].settings, *source.trials[1].settings);
+  EXPECT_EQ(more.trials[2].settings, nullptr);
 }
 
 TEST_F(IntakeTest, RoundsOfTreesAreCountedAsAHundredEpochs) {

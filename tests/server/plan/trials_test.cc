@@ -138,5 +138,106 @@ TEST_F(TrialsTest, EightWholeTrialsWithoutGainAreEnough) {
   EXPECT_FALSE(ChooseTrials(in_).no_gain);
 }
 
+// ---- Of a search --------------------------------------------------------------
+
+TEST_F(TrialsTest, ASearchTriesAllTrials) {
+  TrialView done = in_.trials[1];
+  done.folds.assign(3, {TrialFold::kDone, 0.9});
+  in_.trials.insert(in_.trials.begin() + 1, kTrialsWithoutGain, done);
+  in_.answer_known = true;
+  EXPECT_TRUE(ChooseTrials(in_).no_gain);
+  in_.searches = true;
+  EXPECT_FALSE(ChooseTrials(in_).no_gain);
+  EXPECT_THAT(Starts(), ElementsAre(Fold(kTrialsWithoutGain + 1, 0)));
+}
+
+// Ten trials of one kind whose first folds have these scores; trial 0 has 0.9 on all folds.
+TrialsInput WithRungs(const std::vector<double>& first_scores) {
+  TrialsInput in;
+  in.rungs = in.searches = true;
+  in.left_s = 100;
+  in.idle = 1;
+  in.trials.resize(10);
+  for (TrialView& trial : in.trials) {
+    trial.kind = "mlp";
+    trial.folds.resize(5);
+  }
+  in.trials[0].folds.assign(5, {TrialFold::kDone, 0.9});
+  in.trials[0].fold_s = 1;
+  for (size_t i = 0; i < first_scores.size(); ++i) {
+    in.trials[i + 1].folds[0] = {TrialFold::kDone, first_scores[i]};
+  }
+  return in;
+}
+
+TEST(RungsTest, ATrialGoesOnIfItIsAmongTheBestThird) {
+  TrialsInput in = WithRungs({});
+  in.idle = 3;
+  std::vector<NextFold> start = ChooseTrials(in).start;
+  ASSERT_EQ(start.size(), 3u) << "one fold each";
+  EXPECT_EQ(start[2].trial, 3);
+  EXPECT_EQ(start[2].fold, 0);
+  // The best of two is one: trial 0.
+  in = WithRungs({0.89});
+  EXPECT_EQ(ChooseTrials(in).start[0].trial, 2);
+  in = WithRungs({0.91});
+  start = ChooseTrials(in).start;
+  EXPECT_EQ(start[0].trial, 1);
+  EXPECT_EQ(start[0].fold, 1);
+  // Of six the best two, also where they waited before.
+  in = WithRungs({0.89, 0.88, 0.88, 0.88});
+  EXPECT_EQ(ChooseTrials(in).start[0].trial, 5);
+  in = WithRungs({0.89, 0.88, 0.88, 0.88, 0.88});
+  EXPECT_EQ(ChooseTrials(in).start[0].trial, 1);
+  EXPECT_EQ(ChooseTrials(in).start[0].fold, 1);
+}
+
+TEST(RungsTest, TheNextRungIsAtThreeFolds) {
+  TrialsInput in = WithRungs({0.95, 0.8, 0.8});
+  in.idle = 5;
+  const std::vector<NextFold> start = ChooseTrials(in).start;
+  ASSERT_EQ(start.size(), 5u);
+  EXPECT_EQ(start[0].fold, 1);
+  EXPECT_EQ(start[1].fold, 2);
+  EXPECT_EQ(start[2].trial, 4) << "two more folds, not four";
+  // On three folds it is worse than trial 0.
+  in.trials[1].folds[1] = in.trials[1].folds[2] = {TrialFold::kDone, 0.85};
+  EXPECT_EQ(ChooseTrials(in).start[0].trial, 4);
+  in.trials[1].folds[1] = in.trials[1].folds[2] = {TrialFold::kDone, 0.95};
+  EXPECT_EQ(ChooseTrials(in).start[0].fold, 3);
+}
+
+TEST(RungsTest, TheSearchEndsWhenNoTrialGoesOn) {
+  const TrialsInput in = WithRungs(std::vector<double>(9, 0.89));
+  std::vector<NextFold> start = ChooseTrials(in).start;
+  ASSERT_EQ(start.size(), 1u);
+  TrialsInput ended = in;
+  for (size_t t = 1; t < 3; ++t) ended.trials[t].folds.assign(5, {TrialFold::kDone, 0.89});
+  EXPECT_THAT(ChooseTrials(ended).start, IsEmpty());
+}
+
+TEST(TrialsThatFitTest, TheirNumberIsHalvedUntilTheTimeSuffices) {
+  TrialsInput in;
+  in.searches = true;
+  in.trials.resize(20);
+  in.trials[0].folds.resize(5);
+  in.trials[0].fold_s = 1;
+  in.left_s = 95;
+  EXPECT_EQ(TrialsThatFit(in), 20);
+  in.left_s = 94;
+  EXPECT_EQ(TrialsThatFit(in), 10);
+  in.left_s = 44;
+  EXPECT_EQ(TrialsThatFit(in), 5);
+  in.gangs = 5;
+  EXPECT_EQ(TrialsThatFit(in), 20);
+  in.gangs = 1;
+  in.rungs = true;  // two and a third folds each
+  EXPECT_EQ(TrialsThatFit(in), 10);
+  in.left_s = 0;
+  EXPECT_EQ(TrialsThatFit(in), 1);
+  in.left_s = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(TrialsThatFit(in), 20);
+}
+
 }  // namespace
 }  // namespace traind

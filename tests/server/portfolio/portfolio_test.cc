@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "common/search/draw.h"
 #include "common/spec/spec_rules.h"
-#include "server/portfolio/draw.h"
 
 namespace traind {
 namespace {

@@ -84,6 +84,22 @@ TEST(ChooseFoldsTest, FullyTrainedExtraSeedsAreReusedUpToTheRequestedNumber) {
   EXPECT_EQ(ChooseFolds({job}, wanted).size(), 4u);
 }
 
+TEST(ChooseFoldsTest, ATrialOfASearchIsReusedWithEqualSettings) {
+  Job job = JobOf("a", {FoldOf(0, TaskState::kDone, 20, 20), FoldOf(0, TaskState::kDone, 20, 20)});
+  job.tasks[2].trial = 1;
+  Spec wanted = Wanted(1, 20);
+  EXPECT_EQ(ChooseFolds({job}, wanted).size(), 1u) << "without a search, the first trial's";
+  job.spec.trials.resize(2);
+  wanted.trials.resize(2);
+  wanted.trials[1].epochs = 20;
+  job.spec.trials[1].settings = std::make_shared<const Settings>(Settings{{"train.ema", "0.9"}});
+  EXPECT_EQ(ChooseFolds({job}, wanted).size(), 1u) << "its settings are not drawn yet";
+  wanted.trials[1].settings = std::make_shared<const Settings>(Settings{{"train.ema", "0.5"}});
+  EXPECT_EQ(ChooseFolds({job}, wanted).size(), 1u);
+  wanted.trials[1].settings = std::make_shared<const Settings>(*job.spec.trials[1].settings);
+  EXPECT_EQ(ChooseFolds({job}, wanted).size(), 2u);
+}
+
 TEST(ChooseFoldsTest, MoreEpochsThanTheSourceHadAreTrained) {
   const Job job = JobOf("a", {FoldOf(0, TaskState::kDone, 12, 12)});
   EXPECT_FALSE(ChooseFolds({job}, Wanted(1, 20))[0].whole);

@@ -7,7 +7,13 @@
 namespace traind {
 namespace {
 
-v1::JobSpec Spec() {
+Job JobOf(std::string spec_json) {
+  Job job;
+  job.spec_json = std::move(spec_json);
+  return job;
+}
+
+v1::JobSpec Trials() {
   v1::JobSpec spec;
   spec.mutable_train()->set_epochs(20);
   spec.mutable_train()->set_learning_rate(0.001);
@@ -24,7 +30,7 @@ v1::JobSpec Spec() {
 }
 
 TEST(TrialSettingsTest, WhatDiffersFromDefaultsIsTold) {
-  const std::vector<v1::Trial> trials = TrialsOf(SpecToJson(Spec()));
+  const std::vector<v1::Trial> trials = TrialsOf(JobOf(SpecToJson(Trials())));
   ASSERT_EQ(trials.size(), 2u);
   EXPECT_EQ(trials[0].index(), 0);
   EXPECT_EQ(trials[0].name(), "lightgbm");
@@ -43,7 +49,7 @@ TEST(TrialSettingsTest, TrialsOfOneKindDoNotMixTheirSettings) {
   for (const int leaves : {15, 31, 63}) {
     spec.add_trials()->mutable_model()->mutable_lightgbm()->set_num_leaves(leaves);
   }
-  const std::vector<v1::Trial> trials = TrialsOf(SpecToJson(spec));
+  const std::vector<v1::Trial> trials = TrialsOf(JobOf(SpecToJson(spec)));
   ASSERT_EQ(trials.size(), 3u);
   EXPECT_EQ(trials[0].settings().at("num_leaves"), "15");
   EXPECT_TRUE(trials[1].settings().empty()) << "31 is the default: " << trials[1].DebugString();
@@ -55,17 +61,78 @@ TEST(TrialSettingsTest, WeightsToStartFromAreNamedAsInTheSpec) {
   v1::ModelSpec& model = *spec.add_trials()->mutable_model();
   model.mutable_mlp();
   model.mutable_pretrained()->set_file("start.safetensors");
-  const std::vector<v1::Trial> trials = TrialsOf(SpecToJson(spec));
+  const std::vector<v1::Trial> trials = TrialsOf(JobOf(SpecToJson(spec)));
   ASSERT_EQ(trials.size(), 1u);
   EXPECT_EQ(trials[0].kind(), "mlp");
   EXPECT_EQ(trials[0].settings().at("pretrained.file"), "start.safetensors");
 }
 
 TEST(TrialSettingsTest, ASpecWithoutTrialsHasNone) {
-  EXPECT_TRUE(TrialsOf(SpecToJson(v1::JobSpec())).empty());
-  EXPECT_TRUE(TrialsOf("damaged").empty());
-  EXPECT_TRUE(TrialsOf(R"({"trials":[{"name":3}]})").empty());
-  EXPECT_TRUE(TrialsOf(R"({"trials":[4]})").empty());
+  EXPECT_TRUE(TrialsOf(JobOf(SpecToJson(v1::JobSpec()))).empty());
+  EXPECT_TRUE(TrialsOf(JobOf("damaged")).empty());
+  EXPECT_TRUE(TrialsOf(JobOf(R"({"trials":[{"name":3}]})")).empty());
+  EXPECT_TRUE(TrialsOf(JobOf(R"({"trials":[4]})")).empty());
+}
+
+TEST(TrialSettingsTest, OfASearchTheFieldsThatVaryAreTold) {
+  v1::JobSpec spec;
+  spec.mutable_model()->mutable_lightgbm()->set_num_leaves(31);
+  spec.mutable_train()->set_epochs(20);
+  Job job = JobOf(SpecToJson(spec));
+  job.spec.search.method = "random";
+  job.spec.trials = {
+      {"lightgbm", "lightgbm"}, {"lightgbm-1", "lightgbm"}, {"lightgbm-2", "lightgbm"}};
+  job.spec.trials[0].settings = std::make_shared<const Settings>();
+  job.spec.trials[1].settings = std::make_shared<const Settings>(
+      Settings{{"model.lightgbm.num_leaves", "7"}, {"train.loss.kind", "mae"}});
+  const std::vector<v1::Trial> trials = TrialsOf(job);
+  ASSERT_EQ(trials.size(), 3u);
+  EXPECT_EQ(trials[1].name(), "lightgbm-1");
+  EXPECT_EQ(trials[1].settings().at("num_leaves"), "7");
+  EXPECT_EQ(trials[1].settings().at("train.loss.kind"), "mae");
+  EXPECT_TRUE(trials[2].settings().empty());
+  // A Worker gets them in the trial's own place; the first trial is the spec itself.
+  EXPECT_EQ(SpecForTrial(job, 0), job.spec_json);
+  const auto told = SpecFromJson(SpecForTrial(job, 1));
+  ASSERT_TRUE(told.ok()) << told.status();
+  ASSERT_EQ(told->trials_size(), 2);
+  EXPECT_EQ(told->trials(1).model().lightgbm().num_leaves(), 7);
+  EXPECT_EQ(told->trials(1).train().loss().kind(), "mae");
+  EXPECT_EQ(told->trials(1).train().epochs(), 20);
+  EXPECT_EQ(told->model().lightgbm().num_leaves(), 31);
+}
+
+TEST(TrialSettingsTest, TheImportanceOfParametersFollowsFromTrainedFolds) {
+  Job job = JobOf("{}");
+  EXPECT_FALSE(SearchOf(job).has_value());
+  job.spec.folds = 1;
+  job.spec.search = {
+      "tpe", {{"model.mlp.dropout", "uniform(0, 1)"}, {"train.ema", "uniform(0, 1)"}}, 1};
+  job.tasks.resize(1);
+  job.tasks[0].kind = TaskKind::kPrepare;
+  for (int t = 0; t < 30; ++t) {
+    const double ema = t * 7 % 30 / 30.0;
+    job.spec.trials.push_back({"mlp", "mlp"});
+    job.spec.trials.back().settings = std::make_shared<const Settings>(Settings{
+        {"model.mlp.dropout", std::to_string(t / 30.0)}, {"train.ema", std::to_string(ema)}});
+    Task& task = job.tasks.emplace_back();
+    task.fold = 0;
+    task.trial = t;
+    task.state = TaskState::kDone;
+    task.score = 0.5 + ema;
+    task.member.emplace();
+  }
+  const auto search = SearchOf(job);
+  ASSERT_TRUE(search.has_value());
+  EXPECT_EQ(search->method(), "tpe");
+  ASSERT_EQ(search->parameters_size(), 2);
+  EXPECT_EQ(search->parameters(0).path(), "dropout");
+  EXPECT_EQ(search->parameters(1).range(), "uniform(0, 1)");
+  EXPECT_LT(search->parameters(0).importance(), 0.3);
+  EXPECT_GT(search->parameters(1).importance(), 0.8);
+  // Nothing is told before enough trials have ended.
+  job.tasks.resize(5);
+  EXPECT_FALSE(SearchOf(job)->parameters(0).has_importance());
 }
 
 }  // namespace

@@ -1,0 +1,429 @@
+#include "common/spec/search_rules.h"
+
+#include <absl/algorithm/container.h>
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+#include <absl/strings/str_join.h>
+#include <absl/strings/str_split.h>
+#include <absl/strings/strip.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "common/base/suggest.h"
+#include "common/job_rules/task_rules.h"
+#include "common/metrics/metrics.h"
+#include "common/search/range.h"
+#include "common/spec/field_text.h"
+#include "common/spec/media_rules.h"
+
+namespace traind {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+using Add = std::function<void(const std::string&, const std::string&)>;
+
+// Fields of train that no model depends on.
+constexpr absl::string_view kNoSettings[] = {
+    "train.seeds",      "train.checkpoint_every", "train.checkpoint_epochs", "train.keep_best",
+    "train.collective", "train.rendezvous",       "train.gradient_norm",     "train.paths"};
+
+// The usual spaces. LightGBM and XGBoost have those of TabArena (2025), with learning rates for
+// budgets of seconds; networks have ranges like those of TabM's authors (2024).
+struct Usual {
+  const char* kind;
+  const char* path;
+  const char* range;
+};
+constexpr Usual kUsual[] = {
+    {"lightgbm", "model.lightgbm.learning_rate", "log(0.02, 0.2)"},
+    {"lightgbm", "model.lightgbm.num_leaves", "log(4, 200)"},
+    {"lightgbm", "model.lightgbm.min_data_in_leaf", "log(1, 64)"},
+    {"lightgbm", "model.lightgbm.feature_fraction", "uniform(0.4, 1)"},
+    {"lightgbm", "model.lightgbm.bagging_fraction", "uniform(0.7, 1)"},
+    {"lightgbm", "model.lightgbm.bagging_freq", "choice(0, 1)"},
+    {"lightgbm", "model.lightgbm.lambda_l1", "uniform(0, 1)"},
+    {"lightgbm", "model.lightgbm.lambda_l2", "uniform(0, 2)"},
+    {"lightgbm", "model.lightgbm.extra_trees", "choice(false, true)"},
+    {"xgboost", "model.xgboost.learning_rate", "log(0.02, 0.2)"},
+    {"xgboost", "model.xgboost.max_depth", "log(3, 10)"},
+    {"xgboost", "model.xgboost.min_child_weight", "log(0.001, 5)"},
+    {"xgboost", "model.xgboost.subsample", "uniform(0.6, 1)"},
+    {"xgboost", "model.xgboost.colsample_bylevel", "uniform(0.6, 1)"},
+    {"xgboost", "model.xgboost.colsample_bynode", "uniform(0.6, 1)"},
+    {"xgboost", "model.xgboost.lambda", "uniform(0, 5)"},
+    {"mlp", "model.mlp.hidden",
+     "choice([128], [128, 128], [256, 256], [512, 512], [256, 256, 256])"},
+    {"mlp", "model.mlp.dropout", "uniform(0, 0.5)"},
+    {"lstm", "model.lstm.hidden", "log(32, 256)"},
+    {"lstm", "model.lstm.layers", "int(1, 3)"},
+    {"lstm", "model.lstm.dropout", "uniform(0, 0.4)"},
+    {"transformer", "model.transformer.layers", "int(1, 4)"},
+    {"transformer", "model.transformer.feedforward", "log(64, 512)"},
+    {"transformer", "model.transformer.dropout", "uniform(0, 0.4)"},
+    {"cnn", "model.cnn.width", "choice(16, 32, 64)"},
+    {"cnn", "model.cnn.dropout", "uniform(0, 0.5)"},
+    {"text", "model.text.layers", "int(1, 4)"},
+    {"text", "model.text.feedforward", "log(128, 1024)"},
+    {"text", "model.text.dropout", "uniform(0, 0.4)"},
+    {"unet3d", "model.unet3d.base", "choice(4, 8, 16)"},
+    // Of every network.
+    {"", "train.learning_rate", "log(0.0003, 0.01)"},
+    {"", "train.weight_decay", "log(0.0001, 0.1)"},
+};
+// The usual optimizers learn at a tenth of the rate of sgd.
+constexpr char kRateOfSgd[] = "log(0.003, 0.1)";
+
+// A grid has no more points than a search has trials.
+int MostPoints() {
+  return static_cast<int>(RulesOf(*v1::SearchSpec::descriptor()->FindFieldByName("trials")).max());
+}
+
+bool IsSection(const FieldDescriptor& field) {
+  return !IsScalarField(field) && !field.is_repeated() && !field.is_map();
+}
+
+std::string Join(absl::string_view path, absl::string_view name) {
+  return absl::StrCat(path, path.empty() ? "" : ".", name);
+}
+
+bool IsSetting(const FieldDescriptor& field, const std::string& path) {
+  const v1::FieldRules& rules = RulesOf(field);
+  if (rules.internal() || rules.path() || field.is_map()) return false;
+  if (field.message_type() != nullptr) return false;
+  return absl::c_none_of(kNoSettings, [&path](absl::string_view none) {
+    return path == none || absl::StartsWith(path, absl::StrCat(none, "."));
+  });
+}
+
+// The paths of all fields that a search may vary.
+void AddPaths(const Descriptor& type, const std::string& above, std::vector<std::string>& paths) {
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor& field = *type.field(i);
+    const std::string path = Join(above, field.name());
+    if (path == "model.automatic" || path == "model.pretrained") continue;
+    if (IsSection(field)) {
+      AddPaths(*field.message_type(), path, paths);
+    } else if (IsSetting(field, path)) {
+      paths.push_back(path);
+    }
+  }
+}
+
+const std::vector<std::string>& Paths() {
+  static const auto& paths = *[] {
+    auto* made = new std::vector<std::string>();
+    AddPaths(*v1::ModelSpec::descriptor(), "model", *made);
+    AddPaths(*v1::TrainSpec::descriptor(), "train", *made);
+    return made;
+  }();
+  return paths;
+}
+
+// The field with this path; null: there is none that may vary.
+const FieldDescriptor* FieldOf(absl::string_view path) {
+  if (!absl::c_linear_search(Paths(), path)) return nullptr;
+  const Descriptor* type = v1::JobSpec::descriptor();
+  const FieldDescriptor* field = nullptr;
+  for (const std::string& name : std::vector<std::string>(absl::StrSplit(path, '.'))) {
+    field = type->FindFieldByName(name);
+    type = field->message_type();
+  }
+  return field;
+}
+
+// Its last word may be right, or nearly all of it.
+std::string Suggestion(const std::string& path, const std::string& kind) {
+  const std::string name = absl::StrCat(".", path.substr(path.rfind('.') + 1));
+  std::string fallback;
+  for (const std::string& known : Paths()) {
+    if (!absl::EndsWith(known, name)) continue;
+    const bool own = absl::StartsWith(known, absl::StrCat("model.", kind, "."));
+    if (own || fallback.empty()) fallback = known;
+    if (own) break;
+  }
+  if (!fallback.empty()) return absl::StrCat("; did you mean '", fallback, "'?");
+  const std::string close = DidYouMean(path, Paths());
+  if (!close.empty() || path.find('.') != path.npos) return close;
+  // A name alone, slightly wrong.
+  std::vector<std::string> names;
+  for (const std::string& known : Paths()) names.push_back(known.substr(known.rfind('.') + 1));
+  const std::string meant = ClosestWord(path, names);
+  return meant.empty() ? "" : Suggestion(meant, kind);
+}
+
+std::string KindOfPath(absl::string_view path) {
+  if (!absl::ConsumePrefix(&path, "model.")) return "";
+  return std::string(path.substr(0, path.find('.')));
+}
+
+bool IsNumber(const FieldDescriptor& field) {
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_INT32 ||
+         field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE;
+}
+
+// The range of a field: whole numbers where the field has such.
+absl::StatusOr<Range> RangeOf(const FieldDescriptor& field, const std::string& text) {
+  absl::StatusOr<Range> range = ParseRange(text);
+  if (!range.ok() || range->kind == Range::kChoice) return range;
+  if (!IsNumber(field)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", Printable(text), "' is of numbers; list the values of this field"));
+  }
+  if (field.cpp_type() != FieldDescriptor::CPPTYPE_INT32 || range->count > 0) return range;
+  if (range->kind == Range::kUniform) range->kind = Range::kInt;
+  if (range->kind == Range::kLog) range->kind = Range::kLogInt;
+  return ParseRange(Text(*range));
+}
+
+// Every value of a choice, or the ends of a range.
+std::vector<std::string> ValuesToCheck(const Range& range) {
+  if (range.kind == Range::kChoice) return range.choices;
+  if (range.count > 0) return {ValueOf(range, 0), ValueOf(range, range.count - 1)};
+  const Axis axis = AxisOf(range);
+  return {ValueAt(range, axis.low), ValueAt(range, axis.high)};
+}
+
+void CheckRange(const std::string& path, const std::string& text, bool grid, const Add& add) {
+  const std::string place = absl::StrCat("search.space.", path);
+  const FieldDescriptor& field = *FieldOf(path);
+  const absl::StatusOr<Range> range = RangeOf(field, text);
+  if (!range.ok()) return add(place, std::string(range.status().message()));
+  for (const std::string& value : ValuesToCheck(*range)) {
+    v1::JobSpec scratch;
+    const absl::Status status = SetSearched(path, value, scratch);
+    if (!status.ok()) return add(place, std::string(status.message()));
+  }
+  if (grid && ValueCount(*range) > MostPoints()) {
+    add(place, absl::StrCat("'", Text(*range), "' has too many values for a grid of at most ",
+                            MostPoints(), " points; name some in a list, or give steps, as in ",
+                            "uniform(0, 1, 0.1) or log(1, 100, 3)"));
+  }
+}
+
+// kind: of the model.
+void CheckKinds(const std::string& path, const std::string& kind, const Add& add) {
+  const std::string own = KindOfPath(path);
+  const std::string place = absl::StrCat("search.space.", path);
+  if (!own.empty() && own != kind) {
+    add(place, absl::StrCat("is of model.", own, ", but the model is ", kind));
+  }
+  if (own.empty() && IsTrees(kind) && !absl::StartsWith(path, "train.loss.")) {
+    add(place, absl::StrCat("is of networks; model.", kind, " has settings of its own"));
+  }
+}
+
+void CheckSpace(const v1::JobSpec& spec, const Add& add) {
+  const v1::SearchSpec& search = spec.search();
+  const bool grid = search.method() == "grid";
+  const std::map<std::string, std::string> space(search.space().begin(), search.space().end());
+  std::string kind = NetworkName(spec.model());
+  if (kind.empty()) kind = KindOfSpace(search);
+  bool right = true;
+  double points = 1;
+  for (const auto& [path, text] : space) {
+    const auto note = [&](const std::string& place, const std::string& what) {
+      right = false;
+      add(place, what);
+    };
+    if (FieldOf(path) == nullptr) {
+      note(absl::StrCat("search.space.", Printable(path)),
+           absl::StrCat("is no field below model or train that a search may vary",
+                        Suggestion(Printable(path), kind)));
+      continue;
+    }
+    CheckKinds(path, kind, note);
+    CheckRange(path, text, grid, note);
+    if (right) points *= ValueCount(*RangeOf(*FieldOf(path), text));
+  }
+  if (right && grid && points > MostPoints()) {
+    add("search.space", absl::StrCat("has ", absl::StrFormat("%.6g", points),
+                                     " points, but a grid has at most ", MostPoints()));
+  }
+  if (grid && space.empty() && spec.from().empty()) {
+    add("search.space", "is missing: a grid needs lists of values, or ranges with steps");
+  }
+}
+
+// Sets a list from the text of one: "[256, 256]".
+absl::Status SetField(const FieldDescriptor& field, absl::string_view value, Message& message) {
+  std::vector<absl::string_view> items = {value};
+  if (field.is_repeated()) {
+    absl::ConsumePrefix(&value, "[");
+    absl::ConsumeSuffix(&value, "]");
+    items = absl::StrSplit(value, ',', absl::SkipWhitespace());
+    message.GetReflection()->ClearField(&message, &field);
+  }
+  for (absl::string_view item : items) {
+    ScalarText scalar;
+    scalar.text = absl::StripAsciiWhitespace(item);
+    const absl::Status status = SetFieldFromText(field, scalar, message);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+// The section that a path's field is in; null: the spec has none.
+const Message* SectionOf(absl::string_view path, const Message& spec) {
+  const Message* message = &spec;
+  const std::vector<std::string> names = absl::StrSplit(path, '.');
+  for (size_t i = 0; i + 1 < names.size(); ++i) {
+    const FieldDescriptor* const field = message->GetDescriptor()->FindFieldByName(names[i]);
+    if (field->real_containing_oneof() != nullptr &&
+        !message->GetReflection()->HasField(*message, field)) {
+      return nullptr;
+    }
+    message = &message->GetReflection()->GetMessage(*message, field);
+  }
+  return message;
+}
+
+bool IsSet(const std::string& path, const v1::JobSpec& spec) {
+  const Message* const section = SectionOf(path, spec);
+  if (section == nullptr) return false;
+  const FieldDescriptor& field = *FieldOf(path);
+  return field.is_repeated() ? section->GetReflection()->FieldSize(*section, &field) > 0
+                             : section->GetReflection()->HasField(*section, &field);
+}
+
+// index: of a repeated field's element, else -1.
+std::string ValueText(const Message& message, const FieldDescriptor& field, int index) {
+  const Reflection& access = *message.GetReflection();
+  const bool one = index < 0;
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32:
+      return absl::StrCat(one ? access.GetInt32(message, &field)
+                              : access.GetRepeatedInt32(message, &field, index));
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return absl::StrFormat("%.12g", one ? access.GetDouble(message, &field)
+                                          : access.GetRepeatedDouble(message, &field, index));
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return access.GetBool(message, &field) ? "true" : "false";
+    case FieldDescriptor::CPPTYPE_STRING:
+      return one ? access.GetString(message, &field)
+                 : access.GetRepeatedString(message, &field, index);
+    default:
+      return "";
+  }
+}
+
+// A value as SearchedValue writes it: 0.001 where 1e-3 stood.
+std::string UsualText(const std::string& path, const std::string& value) {
+  v1::JobSpec scratch;
+  if (value == "auto" || !SetSearched(path, value, scratch).ok()) return value;
+  return SearchedValue(path, scratch);
+}
+
+std::map<std::string, std::string> UsualSpace(const std::string& kind, const v1::JobSpec& spec) {
+  std::map<std::string, std::string> all, unset;
+  for (const Usual& usual : kUsual) {
+    const std::string of = usual.kind;
+    if (of.empty() ? IsTrees(kind) : of != kind) continue;
+    const bool rate = std::string(usual.path) == "train.learning_rate";
+    const bool sgd = spec.train().optimizer().kind() == "sgd";
+    all[usual.path] = rate && sgd ? kRateOfSgd : usual.range;
+    if (!IsSet(usual.path, spec)) unset[usual.path] = all[usual.path];
+  }
+  return unset.empty() ? all : unset;
+}
+
+}  // namespace
+
+void CheckSearch(const v1::JobSpec& spec, const std::string& type, const Add& add) {
+  if (!spec.has_search()) return;
+  if (!spec.budget().has_time() && !spec.budget().has_deadline()) {
+    add("search", "needs budget.time or budget.deadline: the clock decides how many trials run");
+  }
+  if (spec.model().has_automatic()) {
+    add("search",
+        "varies one kind of model, but `model: auto` tries several; name one, such as lightgbm");
+  }
+  if (spec.train().seeds() > 1) {
+    add("train.seeds", "is not of a search, which tries other settings instead");
+  }
+  const std::string& metric = spec.task().metric();
+  const std::string own =
+      metric.empty() && !type.empty() ? std::string(MetricName(DefaultMetricFor(type))) : metric;
+  if (!spec.search().metric().empty() && !own.empty() && spec.search().metric() != own) {
+    add("search.metric", absl::StrCat("'", Printable(spec.search().metric()),
+                                      "' is not the Job's metric, ", own, "; set task.metric"));
+  }
+  CheckSpace(spec, add);
+}
+
+std::string KindOfSpace(const v1::SearchSpec& search) {
+  const std::map<std::string, std::string> space(search.space().begin(), search.space().end());
+  for (const auto& [path, text] : space) {
+    const std::string kind = KindOfPath(path);
+    if (!kind.empty() && FieldOf(path) != nullptr) return kind;
+  }
+  return "";
+}
+
+void ResolveSearch(v1::JobSpec& spec) {
+  v1::SearchSpec& search = *spec.mutable_search();
+  if (search.space().empty()) {
+    for (const auto& [path, range] : UsualSpace(NetworkName(spec.model()), spec)) {
+      (*search.mutable_space())[path] = range;
+    }
+  }
+  double points = 1;
+  for (auto& [path, text] : *search.mutable_space()) {
+    absl::StatusOr<Range> range = RangeOf(*FieldOf(path), text);
+    if (!range.ok()) continue;  // CheckSearch tells of it
+    for (std::string& choice : range->choices) choice = UsualText(path, choice);
+    text = Text(*range);
+    points *= ValueCount(*range);
+  }
+  if (search.method() == "grid" && search.trials() == 0 && points <= MostPoints()) {
+    search.set_trials(std::max(2, static_cast<int>(points)));
+  }
+}
+
+absl::Status SetSearched(absl::string_view path, absl::string_view value, v1::JobSpec& spec) {
+  const FieldDescriptor* const field = FieldOf(path);
+  if (field == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", path, "' is no field that a search may vary"));
+  }
+  Message* message = &spec;
+  const std::vector<std::string> names = absl::StrSplit(path, '.');
+  for (size_t i = 0; i + 1 < names.size(); ++i) {
+    message = message->GetReflection()->MutableMessage(
+        message, message->GetDescriptor()->FindFieldByName(names[i]));
+  }
+  return SetField(*field, value, *message);
+}
+
+std::string SearchedValue(absl::string_view path, const v1::JobSpec& spec) {
+  const FieldDescriptor* const field = FieldOf(path);
+  if (field == nullptr) return "";
+  const Message* const section = SectionOf(path, spec);
+  if (section == nullptr) return "";
+  const v1::OptimizerSpec& optimizer = spec.train().optimizer();
+  const bool set = IsSet(std::string(path), spec);
+  if (!set && path == "train.learning_rate") {
+    return absl::StrCat(DefaultLearningRate(optimizer.kind()));
+  }
+  if (!set && path == "train.weight_decay") {
+    return absl::StrCat(DefaultWeightDecay(optimizer.kind()));
+  }
+  if (!field->is_repeated()) {
+    if (field->has_presence() && !set) return "";
+    if (RulesOf(*field).auto_() && !set) return "";
+    return ValueText(*section, *field, -1);
+  }
+  std::vector<std::string> items;
+  for (int i = 0; i < section->GetReflection()->FieldSize(*section, field); ++i) {
+    items.push_back(ValueText(*section, *field, i));
+  }
+  return absl::StrCat("[", absl::StrJoin(items, ", "), "]");
+}
+
+}  // namespace traind

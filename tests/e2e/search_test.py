@@ -1,0 +1,125 @@
+"""search: other settings of a model, end to end: drawn, tried, killed, taken over, told."""
+from tests.cases import case, main
+from tests.e2e.harness import House
+
+
+def search_of(house, method, trials=8, budget="40s", **changes):
+    """LightGBM whose own settings learn next to nothing: one leaf more than none, at a tiny rate."""
+    spec = house.spec(rows=400, folds=2, budget=budget, **changes)
+    spec["model"] = {"lightgbm": {"num_leaves": 2, "learning_rate": 0.002, "num_iterations": 60,
+                                  "max_depth": 1}}
+    del spec["train"]
+    spec["task"]["metric"] = "logloss"
+    spec["search"] = {"trials": trials, "method": method, "space": {
+        "model.lightgbm.learning_rate": "log(0.002, 0.3)",
+        "model.lightgbm.num_leaves": "int(2, 16)",
+        "model.lightgbm.max_depth": [1, 4, 8]}}
+    return spec
+
+
+def trials_of(house, job):
+    return house.json("trials", job["id"])["trials"]
+
+
+def settings_of(trials):
+    return [tuple(sorted(trial["settings"].items())) for trial in trials]
+
+
+@case("A search finds better settings than the spec's own, and the answer is better by them", limit_s=120)
+def _():
+    with House(slots=2) as house:
+        house.start()
+        job = house.submit(search_of(house, "random"), "--wait")
+        assert (job["state"], job["quality"]) == ("SUCCEEDED", "FULL"), job
+        trials = trials_of(house, job)
+        assert len(trials) == 8 and len(set(settings_of(trials))) == 8, trials
+        assert all(trial["folds"]["done"] >= 1 for trial in trials), trials
+        assert trials[0]["settings"] == {"learning_rate": 0.002, "max_depth": 1, "num_leaves": 2}, trials[0]
+        best = min(trials, key=lambda trial: trial["score"])
+        assert best["score"] < 0.8 * trials[0]["score"], trials
+        assert best["trial"] > 0 and trials[0]["weight"] < 0.5, trials
+        assert job["scores"]["oof"] < 0.8 * trials[0]["score"], (job["scores"], trials)
+        # What mattered is told.
+        told = house.json("trials", job["id"])["search"]
+        assert told["method"] == "random", told
+        shares = {p["path"]: p["importance"] for p in told["parameters"]}
+        assert set(shares) == {"learning_rate", "num_leaves", "max_depth"}, shares
+        assert all(0 <= share <= 1 for share in shares.values()) and max(shares.values()) > 0, shares
+
+        # The models predict later rows with the settings that they were trained with.
+        later = house.json("predict", job["id"], "--data", f"{house.data}/test400.csv", "--out",
+                           f"{house.root}/later.csv")
+        assert later["predictions"]["sha256"] == job["predictions"]["sha256"], later
+
+
+@case("TPE draws on the way, survives kill -9 of traind and of trees, and goes on in another Job", limit_s=200)
+def _():
+    with House(slots=1) as house:
+        house.start()
+        spec = search_of(house, "tpe", trials=6)
+        spec["model"]["lightgbm"]["num_iterations"] = 3000
+        spec["model"]["lightgbm"]["early_stopping_round"] = 0
+        job = house.submit(spec)
+        house.until(job["id"], "a further trial runs",
+                    lambda j: any(f["trial"] > 0 and f["state"] == "RUNNING" for f in j["folds"]))
+        before = trials_of(house, job)
+        drawn = [trial for trial in before if trial["trial"] > 0 and trial["settings"]]
+        assert drawn and len(drawn) < 5, before
+        house.kill_daemon()
+        house.kill_all("traintree")
+        house.start()
+        job = house.wait(job["id"], limit_s=60)
+        assert job["state"] == "SUCCEEDED", job
+        after = trials_of(house, job)
+        for trial in drawn:
+            assert after[trial["trial"]]["settings"] == trial["settings"], (trial, after)
+        begun = [trial for trial in after if trial["settings"]]
+        assert len(set(settings_of(begun))) == len(begun) > len(drawn), after
+
+        # Another Job takes over what this one has tried, and tries more.
+        more = house.submit({"from": job["id"], "budget": {"time": "60s"}, "search": {"trials": 9}}, "--wait")
+        longer = trials_of(house, more)
+        assert len(longer) == 9, longer
+        assert settings_of(longer)[:len(begun)] == settings_of(after)[:len(begun)], (longer, after)
+        assert any(f["trial"] > 0 and f["reused"] for f in more["folds"]), more["folds"]
+        assert any(f["trial"] >= 6 for f in more["folds"]), more["folds"]
+
+
+@case("Networks are searched, too: fields of the model and of its training, with rungs", limit_s=120)
+def _():
+    with House(slots=2) as house:
+        house.start()
+        spec = house.spec(rows=400, folds=3, epochs=4, budget="60s")
+        spec["search"] = {"trials": 7, "method": "asha", "space": {
+            "model.mlp.hidden": [[4], [32, 32], [64]], "train.learning_rate": "log(1e-5, 3e-2)",
+            "train.epochs": "int(1, 6)"}}
+        job = house.submit(spec, "--wait")
+        assert (job["state"], job["quality"]) == ("SUCCEEDED", "FULL"), job
+        trials = trials_of(house, job)
+        assert trials[0]["folds"]["done"] == 3 and all(t["folds"]["done"] >= 1 for t in trials), trials
+        assert any(t["folds"]["done"] == 1 for t in trials), "some stop at the first rung"
+        for fold in job["folds"]:
+            asked = trials[fold["trial"]]["settings"]["train.epochs"]
+            assert fold["progress"]["done"] <= asked, (fold, asked)
+
+
+@case("Mistakes in a search name their place before anything runs")
+def _():
+    with House() as house:
+        house.start()
+        for change, place in ((({"model.lightgbm.num_leavs": "int(2, 8)"}, "tpe"), "did you mean 'model.lightgbm.num_leaves'?"),
+                              (({"model.lightgbm.num_leaves": "int(8, 2)"}, "tpe"), "ends reversed"),
+                              (({"model.lightgbm.learning_rate": "log(0, 1)"}, "tpe"), "above 0"),
+                              (({"model.lightgbm.learning_rate": "uniform(0.1, 0.2)"}, "grid"), "too many values for a grid"),
+                              (({}, "tpe"), "search.space is empty")):
+            spec = search_of(house, change[1])
+            spec["search"]["space"] = change[0]
+            refused = house.cli("submit", "-f", house.write_spec(spec))
+            assert refused.returncode == 2 and place in refused.stderr, (change, refused)
+        spec = search_of(house, "tpe")
+        del spec["budget"]
+        refused = house.cli("submit", "-f", house.write_spec(spec))
+        assert refused.returncode == 2 and "needs budget.time" in refused.stderr, refused
+
+
+main()
