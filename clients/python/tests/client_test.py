@@ -1,6 +1,6 @@
 """The client against a server that answers as traind does."""
 import datetime
-import json
+import math
 import os
 import socket
 import sys
@@ -14,16 +14,12 @@ os.environ.pop("TRAIND_URL", None)
 os.environ.pop("TRAIND_DATA", None)
 
 import traind
+from client_fixture import ended, job_like as job
 from fake_traind import FakeTraind, error, event
 from tests.cases import case, main
 from traind import discovery, progress, transport
 
 TABLE = {"x": [1.0, 2.0, None], "kind": [True, False, True]}
-
-
-def job(state="RUNNING", version=1, **fields):
-    return {"id": "blobs-1", "name": "blobs", "state": state, "version": version, "quality": None, "end_message": "",
-            "scores": {"metric": "accuracy", "oof": None}, "folds": [], "warnings": [], **fields}
 
 
 def client(fake, **options):
@@ -39,16 +35,6 @@ def raises(kind, function, *arguments, **options):
     except kind as e:
         return e
     raise AssertionError(f"no {kind.__name__}")
-
-
-def ended(fake, csv="id,kind\n0,true\n", **fields):
-    """The server has a Job that ends with the answer `csv`."""
-    last = job("SUCCEEDED", 3, quality="FULL", **fields)
-    fake.replies["POST /v1/jobs"] = [(200, {"job": job("QUEUED"), "created": True, "warnings": ["a column is constant"]})]
-    fake.replies["GET /v1/jobs/blobs-1/events"] = [(200, event(job("RUNNING", 2)) + event(last))]
-    fake.replies["GET /v1/jobs/blobs-1"] = [(200, last)]
-    fake.replies["GET /v1/jobs/blobs-1/artifacts/predictions.csv"] = [(200, csv)]
-    return last
 
 
 @case("train() writes the tables, submits the spec, waits, answers with the table's own labels, and removes the tables")
@@ -104,8 +90,8 @@ def _():
 @case("What must not happen twice is not repeated: a broken connection is an error at once")
 def _():
     with FakeTraind() as fake:
-        fake.replies["POST /v1/jobs/blobs-1:predictRows"] = [(200, None)]
-        raises(traind.UnreachableError, client(fake)[0].predict_rows, "blobs-1", {"x": [1]})
+        fake.replies["POST /v1/jobs"] = [(200, None)]
+        raises(traind.UnreachableError, client(fake)[0].transport.json, "POST", "/v1/jobs", {})
         assert len(fake.calls) == 1, fake.calls
 
 
@@ -125,9 +111,10 @@ def _():
     with FakeTraind() as fake:
         found, folder = client(fake)
         fake.replies["POST /v1/jobs"] = [(400, error("INVALID_ARGUMENT", "2 errors", [
-            {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "INVALID_SPEC",
-             "metadata": {"path": "model.mpl", "message": "unknown key", "line": "4", "column": "9"}},
-            {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "metadata": {"path": "budget.time", "message": "no unit"}},
+            {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "INVALID_FIELD", "domain": "traind",
+             "metadata": {"field": "model.mpl", "message": "unknown key", "line": "4", "column": "9"}},
+            {"@type": "type.googleapis.com/google.rpc.ErrorInfo",
+             "metadata": {"field": "budget.time", "message": "budget.time: no unit"}},
         ]))]
         e = raises(traind.SpecError, found.submit, {"data": {"train": TABLE, "target": "kind"}})
         assert e.places == [traind.Place("model.mpl", "unknown key", 4, 9), traind.Place("budget.time", "no unit")], e.places
@@ -215,6 +202,29 @@ def _():
         assert list(answer["kind"]) == [True] and list(answer["p_true"]) == [0.75], answer
 
 
+@case("metrics() has all points in the order in which they were recorded, or those of the names that are asked for")
+def _():
+    with FakeTraind() as fake:
+        ended(fake)
+
+        def series(name, sequences):
+            return {"name": name, "fold": 1, "attempt": 3, "points": len(sequences), "sequence": sequences,
+                    "step": [10 * s for s in sequences], "epoch": [float(s) for s in sequences],
+                    "at_s": [1796148000.25] * len(sequences), "value": ["NaN"] + [0.5] * (len(sequences) - 1)}
+        fake.replies["GET /v1/jobs/blobs-1/metrics"] = [(200, {"series": [
+            series("loss", [1, 4]), series("val_metric", [2, 3])], "last_sequence": 4})]
+        found = client(fake)[0].job("blobs-1")
+        points = found.points()
+        assert [p["sequence"] for p in points] == [1, 2, 3, 4] and [p["name"] for p in points][1:3] == ["val_metric"] * 2
+        assert points[3] == {"sequence": 4, "at": "2026-12-01T18:00:00.250+00:00", "fold": 1, "attempt": 3, "step": 40,
+                             "epoch": 4.0, "name": "loss", "value": 0.5}, points[3]
+        assert math.isnan(points[0]["value"]), points[0]
+        columns = found.metrics("loss", "val_metric")
+        assert list(columns["step"]) == [10, 20, 30, 40], columns
+        asked = [c.path.partition("?")[2] for c in fake.called("GET", "/v1/jobs/blobs-1/metrics")]
+        assert asked == ["max_points=0", "max_points=0&names=loss%2Cval_metric"], asked
+
+
 @case("jobs() reads page by page up to the limit")
 def _():
     with FakeTraind() as fake:
@@ -225,6 +235,15 @@ def _():
         fake.replies["GET /v1/jobs"].insert(2, (200, {"jobs": [job(), job()], "next_page_token": "t3"}))
         assert len(found.jobs(limit=3)) == 3
         assert "page_token=t%261" in fake.calls[1].path, fake.calls[1].path
+
+
+@case("plan() asks what would be, and leaves no table behind")
+def _():
+    with FakeTraind() as fake:
+        fake.replies["POST /v1/plan"] = [(200, {"plan": {"folds": 5}})]
+        found, folder = client(fake)
+        assert found.plan({"data": {"train": TABLE, "target": "kind"}})["plan"]["folds"] == 5
+        assert os.listdir(folder) == []
 
 
 @case("The verbs of a Job call the routes of the gateway")

@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional
 
 from .errors import DataFolderError, TraindError
 from .job import Job, job_of
+from .progress import time_text
 from .spec import budget_of, resolved
 from .tables import Columns, TableFolder, as_frame, cell_text, columns_of, is_frame, is_table, relabelled, remove_files
 from .transport import Transport
@@ -97,6 +98,18 @@ class Client:
         """The Job with this id, or with this name if only one has it."""
         return Job(self, {"id": id}).refresh()
 
+    def plan(self, spec: Any) -> Dict[str, Any]:
+        """What submit() would do with a spec: the resolved spec, the plan, what would be cut, the estimated time."""
+        files: List[str] = []
+        if isinstance(spec, dict):
+            spec, files = self._resolved(spec)
+        else:
+            spec = self._text(spec)
+        try:
+            return self.transport.json("POST", "/v1/plan", spec, repeatable=True)
+        finally:
+            remove_files(files)
+
     def jobs(self, state: Optional[str] = None, labels: Optional[Dict[str, str]] = None, limit: int = 100) -> List[Job]:
         """The newest Jobs."""
         found: List[Job] = []
@@ -145,7 +158,7 @@ class Client:
         columns = columns_of(rows)
         texts = [[cell_text(value) for value in column] for column in columns.values()]
         request = {"columns": list(columns), "rows": [{"values": list(row)} for row in zip(*texts)]}
-        reply = self.transport.json("POST", f"/v1/jobs/{id}:predictRows", request)
+        reply = self.transport.json("POST", f"/v1/jobs/{id}:predictRows", request, repeatable=True)
         answer: Columns = {}
         answers = reply.get("rows") or []
         for i, name in enumerate(reply.get("targets") or []):
@@ -159,10 +172,19 @@ class Client:
             if event.name == "job":
                 yield json.loads(event.data)
 
-    def metric_points(self, id: str) -> List[Dict[str, Any]]:
-        reply = self.transport.json("GET", f"/v1/jobs/{id}/metrics")
-        # Numbers that JSON cannot write are texts: "NaN", "Infinity".
-        return [{**point, "value": float(point["value"])} for point in reply.get("points") or []]
+    def metric_points(self, id: str, names: Iterable[str] = ()) -> List[Dict[str, Any]]:
+        """All points, or those of the named figures, in the order in which they were recorded."""
+        query = {"max_points": 0, "names": ",".join(names) or None}
+        reply = self.transport.json("GET", f"/v1/jobs/{id}/metrics", query=query)
+        points = []
+        for series in reply["series"]:
+            columns = zip(*(series[name] for name in ("sequence", "at_s", "step", "epoch", "value")))
+            for sequence, at_s, step, epoch, value in columns:
+                # Numbers that JSON cannot write are texts: "NaN", "Infinity".
+                points.append({"sequence": sequence, "at": time_text(at_s), "fold": series["fold"],
+                               "attempt": series["attempt"], "step": step, "epoch": epoch, "name": series["name"],
+                               "value": float(value)})
+        return sorted(points, key=lambda point: point["sequence"])
 
     # ---- specs
 

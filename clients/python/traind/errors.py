@@ -114,9 +114,9 @@ def places_of(message: str, details: List[Any]) -> List[Place]:
     found = []
     for detail in details:
         fields = detail.get("metadata") if isinstance(detail, dict) else None
-        if isinstance(fields, dict) and ("path" in fields or "field" in fields):
-            found.append(Place(fields.get("path") or fields.get("field") or "", fields.get("message") or message,
-                               _number(fields.get("line")), _number(fields.get("column"))))
+        if isinstance(fields, dict) and fields.get("field"):
+            said = _place(fields.get("message") or message).message
+            found.append(Place(fields["field"], said, _number(fields.get("line")), _number(fields.get("column"))))
     return found or [_place(line) for line in message.splitlines() if line.strip()]
 
 

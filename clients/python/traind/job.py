@@ -223,23 +223,23 @@ class Job:
 
     # ---- figures
 
-    def points(self) -> List[Dict[str, Any]]:
+    def points(self, *names: str) -> List[Dict[str, Any]]:
         """Each recorded figure: sequence, at, fold, attempt, step, epoch, name, value."""
-        return self._client.metric_points(self.id)
+        return self._client.metric_points(self.id, names)
 
     def metrics(self, *names: str) -> Any:
         """The recorded figures as a pandas frame, or a dict of columns; `names` are those wanted, such as val_metric."""
         columns: Columns = {name: [] for name in export.POINT_FIELDS}
-        for point in self.points():
-            if not names or point["name"] in names:
-                for name, column in columns.items():
-                    column.append(point.get(name))
+        for point in self.points(*names):
+            for name, column in columns.items():
+                column.append(point[name])
         return as_frame(columns)
 
     def plot(self, *names: str, ax: Any = None) -> Any:
         """Draws the curves, a line for each model, over the epochs; val_metric where no name is given. Needs matplotlib."""
         from .plot import plot_points
-        return plot_points(self.refresh(), self.points(), names or ("val_metric",), ax)
+        names = names or ("val_metric",)
+        return plot_points(self.refresh(), self.points(*names), names, ax)
 
     def export_csv(self, path: str) -> str:
         """Writes the figures as a table."""

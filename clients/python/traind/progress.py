@@ -25,6 +25,11 @@ def moment(text: Optional[str]) -> Optional[float]:
     return datetime.datetime.fromisoformat(text).timestamp()
 
 
+def time_text(seconds: float) -> str:
+    """The inverse of moment()."""
+    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).isoformat(timespec="milliseconds")
+
+
 def share_done(job: Dict[str, Any]) -> float:
     """The share of the planned epochs or rounds that are done, from 0 to 1."""
     if job.get("state") in ENDED:

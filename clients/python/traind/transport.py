@@ -103,10 +103,10 @@ class Transport:
             pause = min(2 * pause, 1.0)
 
     def json(self, method: str, path: str, body: Any = None, query: Optional[Dict[str, Any]] = None,
-             headers: Optional[Dict[str, str]] = None, timeout: Optional[float] = None) -> Any:
+             headers: Optional[Dict[str, str]] = None, repeatable: Optional[bool] = None) -> Any:
         """The JSON that answers. body: a dict that is sent as JSON, a text that is sent as YAML, or nothing.
 
-        Calls that change something are repeated only with an Idempotency-Key, or where a repetition does no harm.
+        repeatable: whether the call may be sent twice; by default a POST may with an Idempotency-Key alone.
         """
         headers = dict(headers or {})
         content = None
@@ -116,8 +116,9 @@ class Transport:
             headers["Content-Type"] = "application/yaml" if is_text else "application/json"
         if query:
             path += "?" + urllib.parse.urlencode({k: v for k, v in query.items() if v is not None}, doseq=True)
-        repeatable = method in ("GET", "PATCH", "DELETE") or "Idempotency-Key" in headers
-        with self.open(method, path, content, headers, timeout, repeatable) as response:
+        if repeatable is None:
+            repeatable = method != "POST" or "Idempotency-Key" in headers
+        with self.open(method, path, content, headers, repeatable=repeatable) as response:
             return _decoded(response.read())
 
     def events(self, path: str, last_id: str = "", silence: float = 60.0) -> Iterator[Event]:
