@@ -54,6 +54,7 @@ constexpr Verb kVerbs[] = {
     {"trials", "List the settings that a Job tries: folds, score, weight, seconds; -o csv, too",
      RunTrials, true},
     {"metrics", "Print the training figures of a Job", RunMetrics, true},
+    {"events", "Print what happened to a Job", RunEvents, true},
     {"finish", "Stop training now and predict with the models that exist", RunFinish, true},
     {"pause", "Free the slots until resume; the clock goes on", RunPause, true},
     {"resume", "Continue a paused Job", RunResume, true},
@@ -156,6 +157,8 @@ void AddVerbOptions(const std::string& name, CLI::App& verb, Raw& raw) {
     AddOption(verb, "--state", arguments.states, "Only Jobs in these states: running,queued");
   } else if (name == "metrics") {
     AddOption(verb, "-m,--metric", arguments.metrics, "Show only these: train_loss,val_metric");
+    verb.add_flag("-F,--follow", arguments.follow, "Continue until the Job has ended");
+  } else if (name == "events") {
     verb.add_flag("-F,--follow", arguments.follow, "Continue until the Job has ended");
   } else if (name == "update") {
     AddOption(verb, "--budget", raw.budget, "The time from acceptance to the deadline");

@@ -30,7 +30,7 @@ constexpr int kMaxStreams = 256;
 constexpr int kMaxStreamsOfConnection = 64;
 constexpr int kDefaultPage = 100;
 constexpr int kMaxPage = 1000;
-constexpr int kMetricsPage = 1000;
+constexpr int kRecordPage = 1000;  // metrics or events
 constexpr absl::Duration kWatchEvery = absl::Milliseconds(100);
 // How long a stream sleeps at most before it looks whether its client is gone.
 constexpr absl::Duration kLookAround = absl::Milliseconds(500);
@@ -278,7 +278,7 @@ absl::StatusOr<std::vector<MetricPoint>> TrainingService::CurveOf(const Job& job
   if (!IsTerminal(job.state)) return curve;
   for (int64_t after = 0;;) {
     ASSIGN_OR_RETURN(std::vector<StoredMetric> page,
-                     store_->GetMetrics(job.id, after, kMetricsPage, "val_metric"));
+                     store_->GetMetrics(job.id, after, kRecordPage, "val_metric"));
     if (page.empty()) return curve;
     after = page.back().sequence;
     for (StoredMetric& metric : page) {
@@ -343,37 +343,69 @@ grpc::Status TrainingService::WatchJob(grpc::ServerContext* context,
   return grpc::Status::CANCELLED;
 }
 
-grpc::Status TrainingService::GetMetrics(grpc::ServerContext* context,
-                                         const v1::GetMetricsRequest* request,
-                                         grpc::ServerWriter<v1::MetricsReply>* writer) {
+template <typename Request, typename PageReply, typename AddPage>
+grpc::Status TrainingService::SendRecord(grpc::ServerContext* context, const Request& request,
+                                         grpc::ServerWriter<PageReply>* writer,
+                                         const AddPage& add_page) {
   const OpenStream open(*this, *context);
   if (!open.status().ok()) return ToGrpc(open.status());
-  const auto found = Find(request->id());
+  const auto found = Find(request.id());
   if (!found.ok()) return ToGrpc(found.status());
   const std::string id = (*found)->id;
-  int64_t after = request->after_sequence();
+  int64_t after = request.after_sequence();
   while (!context->IsCancelled()) {
-    // Looked at before the points: what is over adds none afterwards.
+    // The view comes before the page, because a Job that is over adds nothing afterwards.
     const JobViews::View view = loop_->views().Find(id);
     const bool over = view.job == nullptr || IsTerminal(view.job->state);
-    const auto points = store_->GetMetrics(id, after, kMetricsPage, "");
-    if (!points.ok()) return ToGrpc(points.status());
-    v1::MetricsReply reply;
-    for (const StoredMetric& metric : *points) {
-      *reply.add_points() = ToProto(metric.sequence, metric.point);
-      after = metric.sequence;
-    }
-    const bool last = points->size() < kMetricsPage && (over || !request->follow());
+    PageReply reply;
+    const absl::StatusOr<int> added = add_page(id, &after, &reply);
+    if (!added.ok()) return ToGrpc(added.status());
+    const bool last = *added < kRecordPage && (over || !request.follow());
     reply.set_end(last);
-    if ((last || !points->empty()) && !writer->Write(reply)) break;
+    if ((last || *added > 0) && !writer->Write(reply)) break;
     if (last) return grpc::Status::OK;
-    if (points->size() == kMetricsPage) continue;
+    if (*added == kRecordPage) continue;
     loop_->views().Wait(id, view.change, kLookAround);
     if (loop_->views().closed()) {
       return ToGrpc(absl::UnavailableError("traind is stopping; ask again when it is back"));
     }
   }
   return grpc::Status::CANCELLED;
+}
+
+grpc::Status TrainingService::GetMetrics(grpc::ServerContext* context,
+                                         const v1::GetMetricsRequest* request,
+                                         grpc::ServerWriter<v1::MetricsReply>* writer) {
+  return SendRecord(context, *request, writer,
+                    [this](const std::string& id, int64_t* after,
+                           v1::MetricsReply* reply) -> absl::StatusOr<int> {
+                      ASSIGN_OR_RETURN(const auto points,
+                                       store_->GetMetrics(id, *after, kRecordPage, ""));
+                      for (const StoredMetric& metric : points) {
+                        *reply->add_points() = ToProto(metric.sequence, metric.point);
+                        *after = metric.sequence;
+                      }
+                      return static_cast<int>(points.size());
+                    });
+}
+
+grpc::Status TrainingService::GetEvents(grpc::ServerContext* context,
+                                        const v1::GetEventsRequest* request,
+                                        grpc::ServerWriter<v1::EventsReply>* writer) {
+  return SendRecord(
+      context, *request, writer,
+      [this](const std::string& id, int64_t* after, v1::EventsReply* reply) -> absl::StatusOr<int> {
+        ASSIGN_OR_RETURN(const auto events, store_->GetEvents(id, *after, kRecordPage));
+        for (const StoredEvent& event : events) {
+          v1::JobEvent& to = *reply->add_events();
+          to.set_sequence(event.sequence);
+          *to.mutable_at() = ToProto(event.at);
+          to.set_kind(event.kind);
+          to.set_detail(event.detail);
+          *after = event.sequence;
+        }
+        return static_cast<int>(events.size());
+      });
 }
 
 grpc::Status TrainingService::FetchArtifact(grpc::ServerContext*,

@@ -91,6 +91,8 @@ class TrainingService final
                         grpc::ServerWriter<v1::Job>* writer) override;
   grpc::Status GetMetrics(grpc::ServerContext* context, const v1::GetMetricsRequest* request,
                           grpc::ServerWriter<v1::MetricsReply>* writer) override;
+  grpc::Status GetEvents(grpc::ServerContext* context, const v1::GetEventsRequest* request,
+                         grpc::ServerWriter<v1::EventsReply>* writer) override;
   grpc::Status FetchArtifact(grpc::ServerContext* context, const v1::FetchArtifactRequest* request,
                              grpc::ServerWriter<v1::FetchArtifactReply>* writer) override;
   grpc::Status DeleteJob(grpc::ServerContext* context, const v1::DeleteJobRequest* request,
@@ -140,6 +142,11 @@ class TrainingService final
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(serving_);
   // The event that the request asks for; InvalidArgument by the rules of a spec.
   absl::StatusOr<Update> CheckUpdate(const v1::UpdateJobRequest& request) const;
+  // Sends pages of a Job's record until its end, or until the Job is over and all is sent.
+  // add_page(id, after_sequence, reply): adds what is stored; returns how much.
+  template <typename Request, typename PageReply, typename AddPage>
+  grpc::Status SendRecord(grpc::ServerContext* context, const Request& request,
+                          grpc::ServerWriter<PageReply>* writer, const AddPage& add_page);
   // The owner that a call names; empty: the default one.
   static absl::StatusOr<std::string> OwnerOf(const std::string& named);
   // The spec that is asked for where it goes on from another Job; any other as it is.
