@@ -76,8 +76,9 @@ absl::Status Coordinator::Load(const Config& config) {
   retention.log = kWorkerLogFile;
   retention.disk_share = config.disk_share;
   collector_ = std::make_unique<Collector>(retention, loop_.get(), store_.get());
-  service_ = std::make_unique<TrainingService>(config.state_dir, loop_.get(), store_.get(),
-                                               intake_.get(), gateway_.get(), collector_.get());
+  calls_ = std::make_unique<TrainingCalls>(config.state_dir, loop_.get(), store_.get(),
+                                           intake_.get(), gateway_.get(), collector_.get());
+  service_ = std::make_unique<TrainingService>(calls_.get());
   return absl::OkStatus();
 }
 
@@ -125,6 +126,7 @@ void Coordinator::Stop(absl::Duration grace) {
   server_.reset();
   worker_server_.reset();
   service_.reset();
+  calls_.reset();
   collector_.reset();
   gateway_.reset();
   loop_.reset();

@@ -14,6 +14,7 @@
 #include "server/loop/control_loop.h"
 #include "server/retention/collector.h"
 #include "server/rpc/grpc_server.h"
+#include "server/rpc/training_calls.h"
 #include "server/rpc/training_service.h"
 #include "server/rpc/worker_gateway.h"
 #include "server/standalone.h"
@@ -51,6 +52,7 @@ class Coordinator {
   std::unique_ptr<Intake> intake_;
   std::unique_ptr<GrpcWorkerGateway> gateway_;
   std::unique_ptr<Collector> collector_;
+  std::unique_ptr<TrainingCalls> calls_;
   std::unique_ptr<TrainingService> service_;
   std::unique_ptr<GrpcServer> server_;         // for clients, and for Workers unless standalone
   std::unique_ptr<GrpcServer> worker_server_;  // standalone: on worker.sock
