@@ -1,10 +1,12 @@
 // traind: the coordinator daemon.
 #include <absl/status/status.h>
+#include <absl/strings/str_cat.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <iostream>
+#include <string>
 
 #include "common/base/log.h"
 #include "server/config.h"
@@ -30,6 +32,11 @@ absl::Status WaitForEnd(const Coordinator& coordinator, const sigset_t& signals)
   }
 }
 
+// The address with the port that was taken.
+std::string At(const std::string& address, int port) {
+  return absl::StrCat(address.substr(0, address.rfind(':')), ":", port);
+}
+
 int Run(const Config& config) {
   SetMinLogLevel(config.log_level);
   // The signals are blocked in every thread from here on, and this thread waits for them. A client
@@ -46,9 +53,9 @@ int Run(const Config& config) {
     std::cerr << "traind: error: " << coordinator.status().message() << "\n";
     return ExitCode(coordinator.status());
   }
-  const std::string host = config.listen.substr(0, config.listen.rfind(':'));
-  std::printf("traind ready grpc=%s:%d http=- pid=%d\n", host.c_str(), (*coordinator)->port(),
-              getpid());
+  const std::string http = config.http.empty() ? "-" : At(config.http, (*coordinator)->http_port());
+  std::printf("traind ready grpc=%s http=%s pid=%d\n",
+              At(config.listen, (*coordinator)->port()).c_str(), http.c_str(), getpid());
   std::fflush(stdout);
 
   const absl::Status ended = WaitForEnd(**coordinator, signals);
