@@ -37,6 +37,8 @@ class Coordinator {
   int http_port() const { return http_ == nullptr ? 0 : http_->port(); }
   // OK until the store has failed for good.
   absl::Status fatal() const { return loop_->fatal(); }
+  // See ControlLoop.
+  absl::Duration SinceLastTurn() const { return loop_->SinceLastTurn(); }
 
   // Saves checkpoints, publishes, ends the Workers and their Ranks within `grace`, and stores
   // everything. Call it once.

@@ -22,6 +22,7 @@ namespace traind {
 namespace {
 
 // Calls that read views and rows of the store, and calls that may wait for files or Ranks.
+constexpr int kRenderThreads = 2;
 constexpr int kQuickThreads = 3;
 constexpr int kSlowThreads = 8;
 constexpr int kMostStreams = 256;
@@ -50,6 +51,12 @@ HttpResponse WrongMethod(const HttpRequest& request, const std::string& allow) {
   return response;
 }
 
+std::function<void(std::function<void()>)> DeferTo(std::weak_ptr<PublishPool> pool) {
+  return [pool = std::move(pool)](std::function<void()> work) {
+    if (const auto alive = pool.lock()) alive->Add(std::move(work), absl::InfinitePast());
+  };
+}
+
 // Gives the answer to a GET an ETag by its bytes; 304 if the client has them.
 HttpResponse WithEtag(const HttpRequest& request, HttpResponse response) {
   response.headers.emplace_back("Cache-Control", "no-cache");
@@ -72,8 +79,8 @@ class HttpGateway::Impl {
  public:
   Impl(const HttpGatewayOptions& options, TrainingCalls* calls, ControlLoop* loop)
       : loop_(loop),
-        api_(calls, {options.data_root,
-                     [this](std::function<void()> work) { Run(false, std::move(work)); }}),
+        renders_(std::make_shared<PublishPool>(kRenderThreads)),
+        api_(calls, {options.data_root, DeferTo(renders_)}),
         events_(&loop->views(), absl::StrCat(absl::Hex(absl::ToUnixNanos(SystemClock().WallNow()))),
                 [this](const std::string& id) { return api_.RenderJob(id); }) {}
 
@@ -155,16 +162,17 @@ class HttpGateway::Impl {
   }
 
   void Run(bool slow, std::function<void()> work) {
-    // The first that comes is the first that is served.
-    (slow ? slow_ : quick_).Add(std::move(work), absl::UnixEpoch() + SystemClock().MonotonicNow());
+    (slow ? slow_ : quick_).Add(std::move(work), absl::InfinitePast());  // in the order of arrival
   }
 
   ControlLoop* const loop_;
+  // Calls may be answered when the gateway is gone, and nobody waits for the answers any more.
+  const std::shared_ptr<PublishPool> renders_;
   JsonApi api_;
   EventHub events_;
   std::unique_ptr<HttpServer> server_;
-  PublishPool quick_{kQuickThreads, nullptr, nullptr};
-  PublishPool slow_{kSlowThreads, nullptr, nullptr};
+  PublishPool quick_{kQuickThreads};
+  PublishPool slow_{kSlowThreads};
 };
 
 HttpGateway::HttpGateway(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -240,11 +240,12 @@ class JsonApi::Impl {
     SharedMessage message = call.make_request();
     const auto bound = std::make_shared<Bound>(Bind(match, *request, *message));
     if (!bound->problems.empty()) return respond(ProblemResponse(*bound));
-    call.run(message, [this, match, bound, message, respond = std::move(respond)](
+    // `this` may be gone when the call is answered.
+    call.run(message, [defer = options_.defer, bound, message, respond = std::move(respond)](
                           const absl::Status& status, const SharedMessage& reply) {
       if (!status.ok()) return respond(CallErrorResponse(status, *bound));
       // The control loop's thread, on which this may run, has better things to do.
-      options_.defer([match, reply, respond] {
+      defer([reply, respond] {
         HttpResponse response = JsonResponse(ToJsonLine(*reply));
         if (const auto* const submitted = dynamic_cast<const v1::SubmitReply*>(reply.get())) {
           response.headers.emplace_back("Location",

@@ -153,15 +153,21 @@ bool TrainingCalls::AnswerRepeated(const std::string& owner, const std::string& 
   return true;
 }
 
-void TrainingCalls::SubmitSpec(const v1::JobSpec& spec, const Asked& asked, v1::SubmitReply* reply,
-                               Done done) {
+void TrainingCalls::SubmitSpec(v1::JobSpec spec, Asked asked, v1::SubmitReply* reply, Done done) {
+  checks_.Add([this, spec = std::move(spec), asked = std::move(asked), reply,
+               done = std::move(done)] { CheckAndSubmit(spec, asked, reply, done); },
+              absl::InfinitePast());  // in the order of arrival
+}
+
+void TrainingCalls::CheckAndSubmit(const v1::JobSpec& spec, const Asked& asked,
+                                   v1::SubmitReply* reply, const Done& done) {
   const absl::Time now = loop_->Now();
   auto checked = CheckKind(spec, now);
   if (!checked.ok()) return done(checked.status());
   const auto kept = std::make_shared<const CheckedSpec>(*std::move(checked));
   Job job = intake_->MakeJob(*kept, asked.owner, asked.request_id, asked.spec_text, now);
   job.asked_sha256 = asked.sha256;
-  loop_->Submit(std::move(job), [this, reply, kept, done = std::move(done)](const Reply& answer) {
+  loop_->Submit(std::move(job), [this, reply, kept, done](const Reply& answer) {
     absl::Status status = answer.status;
     if (answer.job != nullptr && !answer.created) {
       status = AnswerKnown(*answer.job, *kept, reply);

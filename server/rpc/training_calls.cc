@@ -1,6 +1,5 @@
 #include "server/rpc/training_calls.h"
 
-#include <absl/cleanup/cleanup.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
 #include <absl/synchronization/notification.h>
@@ -28,18 +27,12 @@ namespace {
 
 using google::protobuf::util::TimeUtil;
 
-constexpr int kMaxStreams = 256;
 constexpr int kDefaultPage = 100;
 constexpr int kMaxPage = 1000;
 constexpr int kMetricsPage = 1000;
 constexpr absl::Duration kWatchEvery = absl::Milliseconds(100);
 // How long a stream sleeps at most before it looks whether its client is gone.
 constexpr absl::Duration kLookAround = absl::Milliseconds(500);
-
-absl::Status ManyStreams() {
-  return absl::ResourceExhaustedError(
-      absl::StrCat("more than ", kMaxStreams, " streams are open; end some, or ask with GetJob"));
-}
 
 }  // namespace
 
@@ -263,8 +256,6 @@ absl::Status TrainingCalls::ListJobs(const v1::ListJobsRequest& request, v1::Lis
 
 absl::Status TrainingCalls::WatchJob(const v1::WatchJobRequest& request,
                                      const ReplySink<v1::Job>& replies) {
-  const auto leave = absl::MakeCleanup([this] { --streams_; });
-  if (++streams_ > kMaxStreams) return ManyStreams();
   const auto found = Find(request.id());
   if (!found.ok()) return found.status();
   const std::string id = (*found)->id;
@@ -297,8 +288,6 @@ absl::Status TrainingCalls::WatchJob(const v1::WatchJobRequest& request,
 
 absl::Status TrainingCalls::GetMetrics(const v1::GetMetricsRequest& request,
                                        const ReplySink<v1::MetricsReply>& replies) {
-  const auto leave = absl::MakeCleanup([this] { --streams_; });
-  if (++streams_ > kMaxStreams) return ManyStreams();
   const auto found = Find(request.id());
   if (!found.ok()) return found.status();
   const std::string id = (*found)->id;

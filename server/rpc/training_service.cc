@@ -1,11 +1,21 @@
 #include "server/rpc/training_service.h"
 
+#include <absl/strings/str_cat.h>
+
 #include <chrono>
 
 #include "common/wire/grpc_status.h"
 
 namespace traind {
 namespace {
+
+constexpr int kMaxStreams = 256;
+constexpr int kMaxStreamsOfConnection = 64;
+
+absl::Status ManyStreams(int most, absl::string_view whose) {
+  return absl::ResourceExhaustedError(absl::StrCat("more than ", most, " streams", whose,
+                                                   " are open; end some, or ask with GetJob"));
+}
 
 // Starts a call that is answered later, from another thread.
 template <typename Request, typename Reply>
@@ -25,6 +35,34 @@ ReplySink<Reply> SinkOf(grpc::ServerContext* context, grpc::ServerWriter<Reply>*
 }
 
 }  // namespace
+
+// Counts a stream while it is open.
+class TrainingService::OpenStream {
+ public:
+  OpenStream(TrainingService& service, const grpc::ServerContext& context)
+      : service_(service), connection_(context.peer()) {
+    absl::MutexLock lock(&service_.streams_mutex_);
+    if (++service_.streams_of_[connection_] > kMaxStreamsOfConnection) {
+      status_ = ManyStreams(kMaxStreamsOfConnection, " of this connection");
+    }
+    if (++service_.open_streams_ > kMaxStreams) status_ = ManyStreams(kMaxStreams, "");
+  }
+  ~OpenStream() {
+    absl::MutexLock lock(&service_.streams_mutex_);
+    --service_.open_streams_;
+    const auto mine = service_.streams_of_.find(connection_);
+    if (--mine->second == 0) service_.streams_of_.erase(mine);
+  }
+  OpenStream(const OpenStream&) = delete;
+  OpenStream& operator=(const OpenStream&) = delete;
+  // ResourceExhausted: the stream must not stay open.
+  const absl::Status& status() const { return status_; }
+
+ private:
+  TrainingService& service_;
+  const std::string connection_;
+  absl::Status status_;
+};
 
 grpc::ServerUnaryReactor* TrainingService::Submit(grpc::CallbackServerContext* context,
                                                   const v1::SubmitRequest* request,
@@ -137,12 +175,16 @@ grpc::Status TrainingService::ListWorkers(grpc::ServerContext*,
 grpc::Status TrainingService::WatchJob(grpc::ServerContext* context,
                                        const v1::WatchJobRequest* request,
                                        grpc::ServerWriter<v1::Job>* writer) {
+  const OpenStream open(*this, *context);
+  if (!open.status().ok()) return ToGrpc(open.status());
   return ToGrpc(calls_->WatchJob(*request, SinkOf(context, writer)));
 }
 
 grpc::Status TrainingService::GetMetrics(grpc::ServerContext* context,
                                          const v1::GetMetricsRequest* request,
                                          grpc::ServerWriter<v1::MetricsReply>* writer) {
+  const OpenStream open(*this, *context);
+  if (!open.status().ok()) return ToGrpc(open.status());
   return ToGrpc(calls_->GetMetrics(*request, SinkOf(context, writer)));
 }
 

@@ -1,7 +1,12 @@
 // The clients' side of traind over gRPC: TrainingService (proto/training_service.proto).
 #pragma once
 
+#include <absl/base/thread_annotations.h>
+#include <absl/synchronization/mutex.h>
 #include <grpcpp/grpcpp.h>
+
+#include <map>
+#include <string>
 
 #include "proto/training_service.grpc.pb.h"
 #include "server/rpc/training_calls.h"
@@ -77,7 +82,13 @@ class TrainingService final
                            v1::ListWorkersReply* reply) override;
 
  private:
+  class OpenStream;
+
   TrainingCalls* const calls_;
+  absl::Mutex streams_mutex_;
+  // Open streams, which hold a thread each: all of them, and those of each connection.
+  int open_streams_ ABSL_GUARDED_BY(streams_mutex_) = 0;
+  std::map<std::string, int> streams_of_ ABSL_GUARDED_BY(streams_mutex_);
 };
 
 }  // namespace traind
