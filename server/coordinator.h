@@ -33,6 +33,8 @@ class Coordinator {
   int port() const { return server_->port(); }
   // OK until the store has failed for good.
   absl::Status fatal() const { return loop_->fatal(); }
+  // See ControlLoop.
+  absl::Duration SinceLastTurn() const { return loop_->SinceLastTurn(); }
 
   // Saves checkpoints, publishes, ends the Workers and their Ranks within `grace`, and stores
   // everything. Call it once.
