@@ -57,12 +57,20 @@ absl::StatusOr<std::shared_ptr<const Job>> TrainingCalls::Find(
     }
     return absl::NotFoundError(absl::StrCat("there is no job '", id_or_name, "'"));
   }
-  if (named.size() > 1) {
-    return absl::FailedPreconditionError(absl::StrCat("several jobs are called '", id_or_name,
-                                                      "', say which: ", absl::StrJoin(named, ", "),
-                                                      ", ..."));
+  return named.size() == 1 ? Find(named[0]) : SeveralCalled(id_or_name, named);
+}
+
+absl::Status TrainingCalls::SeveralCalled(absl::string_view name,
+                                          const std::vector<std::string>& ids) const {
+  std::string text = absl::StrCat("several jobs are called '", name, "'; name one by its id:");
+  for (const std::string& id : ids) {
+    const auto job = Find(id);
+    if (!job.ok()) continue;  // it was deleted just now
+    absl::StrAppend(&text, "\n  ", id, "  ", Name((*job)->state), ", accepted ",
+                    TimestampToText((*job)->accepted_at));
   }
-  return Find(named[0]);
+  if (ids.size() == kMostNamed) absl::StrAppend(&text, "\n  and perhaps older ones");
+  return absl::FailedPreconditionError(text);
 }
 
 ControlLoop::Answer TrainingCalls::JobAnswer(v1::Job* reply, Done done) const {

@@ -94,6 +94,8 @@ class TrainingCalls {
  private:
   // Finds a Job by id, else by name. NotFound; FailedPrecondition: several have that name.
   absl::StatusOr<std::shared_ptr<const Job>> Find(const std::string& id_or_name) const;
+  // Returns the error that lists the Jobs of one name, with their states and times.
+  absl::Status SeveralCalled(absl::string_view name, const std::vector<std::string>& ids) const;
   // The id of a Job that may still change; FailedPrecondition: it is over.
   absl::StatusOr<std::string> FindLive(const std::string& id_or_name) const;
   // Asks the loop for a change of a Job that may still change, and answers with the Job.
