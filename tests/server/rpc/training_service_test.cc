@@ -44,6 +44,19 @@ grpc::Status GetError(RpcHouse& house, const std::string& id) {
   return house.client().GetJob(&context, request, &job);
 }
 
+TEST(TrainingServiceTest, JobsOfOneNameAreListedWithTheirTimes) {
+  RpcHouse house;
+  v1::SubmitReply first, second;
+  ASSERT_TRUE(house.Submit(house.GoodSpec(), "r1", &first).ok());
+  ASSERT_TRUE(house.Submit(house.GoodSpec(), "r2", &second).ok());
+  const grpc::Status status = GetError(house, "digits");
+  EXPECT_EQ(status.error_code(), StatusCode::FAILED_PRECONDITION);
+  for (const v1::Job& job : {first.job(), second.job()}) {
+    EXPECT_THAT(status.error_message(),
+                HasSubstr(absl::StrCat("\n  ", job.id(), "  QUEUED, accepted 20")));
+  }
+}
+
 TEST(TrainingServiceTest, ASubmittedJobIsThereAtOnce) {
   RpcHouse house;
   v1::SubmitReply reply;
