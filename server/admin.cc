@@ -42,8 +42,8 @@ absl::Status SyncAll(const std::string& dir) {
   return failed == 0 ? absl::OkStatus() : ErrnoStatus(failed, absl::StrCat("cannot sync ", dir));
 }
 
-// Copies a file, a link or a folder without its content. A file that is deleted meanwhile is left
-// out.
+// Copies a file, a link or a folder without its content, unless it is there. A file that is deleted
+// meanwhile is left out.
 absl::Status CopyEntry(const fs::path& from, const fs::path& to) {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(from, error);
@@ -55,7 +55,10 @@ absl::Status CopyEntry(const fs::path& from, const fs::path& to) {
   } else {
     return absl::OkStatus();
   }
-  if (!error || error == std::errc::no_such_file_or_directory) return absl::OkStatus();
+  // A name that is replaced while its folder is read may appear in it twice.
+  if (!error || error == std::errc::no_such_file_or_directory || error == std::errc::file_exists) {
+    return absl::OkStatus();
+  }
   return SystemError(error, absl::StrCat("cannot copy ", from.string()));
 }
 

@@ -1,6 +1,6 @@
 """Storage that fails under the real programs.
 
-    tests/storage/storage_faults.py                  a few of each kind, as in deploy/test.sh
+    tests/storage/storage_faults.py --sample 1       as in deploy/test.sh
     tests/storage/storage_faults.py --every 1        every write, sync, rename and open of a small Job
     tests/storage/storage_faults.py --cuts 200       so many power cuts
 
@@ -68,6 +68,7 @@ class StorageHouse(House):
         """Kills everything and leaves on the disk what a power cut might."""
         self.kill_all("traind", "trainworker", "trainrank", "trainprep", "traintree")
         self.daemon.wait()
+        self.daemon = None  # so that nobody wonders at its end
         self.shim = {}
         undo(self.journal, self.state, chance)
 
@@ -208,11 +209,11 @@ def fail_one(kind, number):
         return failed
 
 
-def fail_each(kind, every, first):
-    number, reached = first, 0
-    while fail_one(kind, number):
+def fail_each(kind, every):
+    """How many there were, until a whole Job had none left."""
+    reached = 0
+    while fail_one(kind, 1 + reached * every):
         reached += 1
-        number += every
     return reached
 
 
@@ -257,9 +258,12 @@ def run(options):
             print("a small Job:", counts, flush=True)
         assert all(counts.values()), counts
         for kind, many in counts.items():
-            every = options.every or max(1, many // options.sample)
-            first = 1 if options.every else 1 + random.Random(f"{options.seed} {kind}").randrange(every)
-            reached = fail_each(kind, every, first)
+            if options.every:
+                reached = fail_each(kind, options.every)
+            else:  # a Job may have somewhat fewer than the one before
+                chance = random.Random(f"{options.seed} {kind}")
+                numbers = [chance.randrange(1, many * 3 // 4) for _ in range(options.sample)]
+                reached = sum(fail_one(kind, number) for number in numbers)
             print(f"{kind}: {reached} failed", flush=True)
             assert reached > 0, kind
 
