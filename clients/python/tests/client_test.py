@@ -303,13 +303,44 @@ def _():
             del os.environ["TRAIND_URL"]
         assert discovery.find_url(None, "b") == "b"
         there, discovery.DEFAULT_URL = discovery.DEFAULT_URL, fake.url
+        discovery._PROC = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))  # no process runs
         try:
             assert discovery.find_url() == fake.url
             fake.replies["GET /v1/jobs"] = [(200, "another program")]
             e = raises(traind.ServerNotFoundError, traind.train, TABLE, target="kind")
             assert "traind.start()" in str(e) and "--standalone" in str(e), e
         finally:
-            discovery.DEFAULT_URL = there
+            discovery.DEFAULT_URL, discovery._PROC = there, "/proc"
+
+
+def process(proc, pid, *arguments, ready=None):
+    """A folder as /proc has it, of a process whose state folder has the ready line."""
+    state = os.path.join(proc, f"state{pid}")
+    os.makedirs(os.path.join(proc, str(pid)))
+    os.mkdir(state)
+    os.symlink(proc, os.path.join(proc, str(pid), "cwd"))
+    with open(os.path.join(proc, str(pid), "cmdline"), "w", encoding="utf-8") as f:
+        f.write("\0".join(arguments) + "\0")
+    if ready:
+        with open(os.path.join(state, "ready"), "w", encoding="utf-8") as f:
+            f.write(ready + "\n")
+
+
+@case("A traind on this machine is found by its process and the ready line in its state folder; of several none is guessed")
+def _():
+    proc = discovery._PROC = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+    try:
+        process(proc, 5, "/bin/traind", "--standalone", "--state", "state5", ready="traind ready grpc=a:1 http=b:2 pid=5")
+        process(proc, 6, "/bin/trainworker", "--state", "state6", ready="traind ready grpc=a:1 http=b:6 pid=6")
+        process(proc, 7, "traind", "--state=state7", ready="traind ready grpc=a:1 http=- pid=7")
+        process(proc, 8, "traind", "--state", "state8", ready="traind ready grpc=a:1 http=b:8 pid=1")  # of an earlier one
+        process(proc, 9, "traind", "--state")
+        assert discovery.find_url() == "http://b:2"
+        process(proc, 10, "traind", "--state=state10", ready="traind ready grpc=a:1 http=b:3 pid=10")
+        e = raises(traind.ServerNotFoundError, discovery.find_url)
+        assert "http://b:2, http://b:3" in str(e) and "TRAIND_URL" in str(e), e
+    finally:
+        discovery._PROC = "/proc"
 
 
 @case("Without tqdm a plain line tells state, folds, score and time left")
