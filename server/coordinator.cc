@@ -93,7 +93,8 @@ absl::Status Coordinator::Listen(const Config& config) {
   ASSIGN_OR_RETURN(worker_server_,
                    GrpcServer::ListenOnSocket(config.state_dir, kWorkerSocket, {gateway_.get()}));
   supervisor_ = std::make_unique<WorkerSupervisor>(
-      WorkerProcessOptions{config.worker_binary, config.state_dir, config.slots}, [this] {
+      WorkerProcessOptions{config.worker_binary, config.state_dir, config.slots},
+      [this] {
         // Workers that have attached, and those that an earlier traind gave work to.
         std::set<std::string> workers;
         for (const v1::WorkerInfo& worker : gateway_->Workers()) workers.insert(worker.id());
@@ -101,7 +102,8 @@ absl::Status Coordinator::Listen(const Config& config) {
           for (const Attempt& attempt : job->attempts) workers.insert(attempt.worker);
         }
         for (const std::string& worker : workers) loop_->Post(WorkerDied{worker});
-      });
+      },
+      [this] { return gateway_->heartbeats(); });
   return supervisor_->Start();
 }
 

@@ -24,6 +24,8 @@ constexpr size_t kMaxRowBytes = 1 << 20;
 // gRPC clients take no larger message unless they say so.
 constexpr size_t kMaxReplyBytes = (4 << 20) - 1024;
 constexpr absl::Duration kRowsPatience = absl::Seconds(10);  // where the call has no deadline
+// So many Jobs may serve at a time, because each holds its models in the memory of a Rank.
+constexpr int kMostServers = 32;
 constexpr absl::Duration kAskAgain = absl::Milliseconds(10);
 
 std::string NameFor(const Job& source, absl::string_view suffix) {
@@ -140,6 +142,13 @@ absl::StatusOr<std::shared_ptr<const Job>> TrainingService::StartServer(const Jo
   return outcome->reply->job;
 }
 
+int TrainingService::CountServers() const {
+  const auto active = loop_->views().Active();
+  return static_cast<int>(std::count_if(active.begin(), active.end(), [](const auto& job) {
+    return !job->tasks.empty() && job->tasks[0].kind == TaskKind::kServe && !IsTerminal(job->state);
+  }));
+}
+
 std::shared_ptr<const Job> TrainingService::KnownServer(const std::string& source) {
   const auto known = servers_.find(source);
   if (known != servers_.end()) {
@@ -168,6 +177,12 @@ absl::StatusOr<std::shared_ptr<const Job>> TrainingService::FindServer(const Job
     };
     if (!started_.Await(serving_, LeftUntil(deadline), started)) return NotLoaded();
     if (auto job = KnownServer(source.id)) return job;
+    if (CountServers() + static_cast<int>(starting_.size()) >= kMostServers) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the models of ", kMostServers,
+                       " jobs are held ready already; ask again when some have been idle, or "
+                       "predict a file"));
+    }
     starting_.insert(source.id);
   }
   auto job = StartServer(source, deadline);

@@ -162,8 +162,15 @@ bool TrainingService::AnswerRepeated(const std::string& owner, const std::string
   return true;
 }
 
-void TrainingService::SubmitSpec(const v1::JobSpec& spec, const Asked& asked,
-                                 v1::SubmitReply* reply, grpc::ServerUnaryReactor* reactor) {
+void TrainingService::SubmitSpec(v1::JobSpec spec, Asked asked, v1::SubmitReply* reply,
+                                 grpc::ServerUnaryReactor* reactor) {
+  checks_.Add([this, spec = std::move(spec), asked = std::move(asked), reply,
+               reactor] { CheckAndSubmit(spec, asked, reply, reactor); },
+              absl::InfinitePast());  // in the order of arrival
+}
+
+void TrainingService::CheckAndSubmit(const v1::JobSpec& spec, const Asked& asked,
+                                     v1::SubmitReply* reply, grpc::ServerUnaryReactor* reactor) {
   const absl::Time now = loop_->Now();
   auto checked = CheckKind(spec, now);
   if (!checked.ok()) return reactor->Finish(ToGrpc(checked.status()));

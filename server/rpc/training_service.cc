@@ -1,6 +1,5 @@
 #include "server/rpc/training_service.h"
 
-#include <absl/cleanup/cleanup.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
 #include <absl/synchronization/notification.h>
@@ -28,6 +27,7 @@ namespace {
 using google::protobuf::util::TimeUtil;
 
 constexpr int kMaxStreams = 256;
+constexpr int kMaxStreamsOfConnection = 64;
 constexpr int kDefaultPage = 100;
 constexpr int kMaxPage = 1000;
 constexpr int kMetricsPage = 1000;
@@ -35,12 +35,40 @@ constexpr absl::Duration kWatchEvery = absl::Milliseconds(100);
 // How long a stream sleeps at most before it looks whether its client is gone.
 constexpr absl::Duration kLookAround = absl::Milliseconds(500);
 
-absl::Status ManyStreams() {
-  return absl::ResourceExhaustedError(
-      absl::StrCat("more than ", kMaxStreams, " streams are open; end some, or ask with GetJob"));
+absl::Status ManyStreams(int most, absl::string_view whose) {
+  return absl::ResourceExhaustedError(absl::StrCat("more than ", most, " streams", whose,
+                                                   " are open; end some, or ask with GetJob"));
 }
 
 }  // namespace
+
+// Counts a stream while it is open.
+class TrainingService::OpenStream {
+ public:
+  OpenStream(TrainingService& service, const grpc::ServerContext& context)
+      : service_(service), connection_(context.peer()) {
+    absl::MutexLock lock(&service_.streams_mutex_);
+    if (++service_.streams_of_[connection_] > kMaxStreamsOfConnection) {
+      status_ = ManyStreams(kMaxStreamsOfConnection, " of this connection");
+    }
+    if (++service_.open_streams_ > kMaxStreams) status_ = ManyStreams(kMaxStreams, "");
+  }
+  ~OpenStream() {
+    absl::MutexLock lock(&service_.streams_mutex_);
+    --service_.open_streams_;
+    const auto mine = service_.streams_of_.find(connection_);
+    if (--mine->second == 0) service_.streams_of_.erase(mine);
+  }
+  OpenStream(const OpenStream&) = delete;
+  OpenStream& operator=(const OpenStream&) = delete;
+  // ResourceExhausted: the stream must not stay open.
+  const absl::Status& status() const { return status_; }
+
+ private:
+  TrainingService& service_;
+  const std::string connection_;
+  absl::Status status_;
+};
 
 v1::Job TrainingService::Describe(const Job& job, bool brief) const {
   v1::Job described = ToProto(job, {state_dir_, loop_->Now(), brief});
@@ -63,12 +91,20 @@ absl::StatusOr<std::shared_ptr<const Job>> TrainingService::Find(
     }
     return absl::NotFoundError(absl::StrCat("there is no job '", id_or_name, "'"));
   }
-  if (named.size() > 1) {
-    return absl::FailedPreconditionError(absl::StrCat("several jobs are called '", id_or_name,
-                                                      "', say which: ", absl::StrJoin(named, ", "),
-                                                      ", ..."));
+  return named.size() == 1 ? Find(named[0]) : SeveralCalled(id_or_name, named);
+}
+
+absl::Status TrainingService::SeveralCalled(absl::string_view name,
+                                            const std::vector<std::string>& ids) const {
+  std::string text = absl::StrCat("several jobs are called '", name, "'; name one by its id:");
+  for (const std::string& id : ids) {
+    const auto job = Find(id);
+    if (!job.ok()) continue;  // it was deleted just now
+    absl::StrAppend(&text, "\n  ", id, "  ", Name((*job)->state), ", accepted ",
+                    TimestampToText((*job)->accepted_at));
   }
-  return Find(named[0]);
+  if (ids.size() == kMostNamed) absl::StrAppend(&text, "\n  and perhaps older ones");
+  return absl::FailedPreconditionError(text);
 }
 
 ControlLoop::Answer TrainingService::JobAnswer(grpc::ServerUnaryReactor* reactor,
@@ -283,8 +319,8 @@ grpc::Status TrainingService::ListJobs(grpc::ServerContext*, const v1::ListJobsR
 grpc::Status TrainingService::WatchJob(grpc::ServerContext* context,
                                        const v1::WatchJobRequest* request,
                                        grpc::ServerWriter<v1::Job>* writer) {
-  const auto leave = absl::MakeCleanup([this] { --streams_; });
-  if (++streams_ > kMaxStreams) return ToGrpc(ManyStreams());
+  const OpenStream open(*this, *context);
+  if (!open.status().ok()) return ToGrpc(open.status());
   const auto found = Find(request->id());
   if (!found.ok()) return ToGrpc(found.status());
   const std::string id = (*found)->id;
@@ -318,8 +354,8 @@ grpc::Status TrainingService::WatchJob(grpc::ServerContext* context,
 grpc::Status TrainingService::GetMetrics(grpc::ServerContext* context,
                                          const v1::GetMetricsRequest* request,
                                          grpc::ServerWriter<v1::MetricsReply>* writer) {
-  const auto leave = absl::MakeCleanup([this] { --streams_; });
-  if (++streams_ > kMaxStreams) return ToGrpc(ManyStreams());
+  const OpenStream open(*this, *context);
+  if (!open.status().ok()) return ToGrpc(open.status());
   const auto found = Find(request->id());
   if (!found.ok()) return ToGrpc(found.status());
   const std::string id = (*found)->id;

@@ -7,7 +7,6 @@
 #include <absl/synchronization/mutex.h>
 #include <grpcpp/grpcpp.h>
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <set>
@@ -19,6 +18,7 @@
 #include "proto/training_service.grpc.pb.h"
 #include "server/intake/intake.h"
 #include "server/loop/control_loop.h"
+#include "server/loop/publish_pool.h"
 #include "server/retention/collector.h"
 #include "server/rpc/worker_gateway.h"
 #include "server/store/store.h"
@@ -106,20 +106,25 @@ class TrainingService final
  private:
   // Finds a Job by id, else by name. NotFound; FailedPrecondition: several have that name.
   absl::StatusOr<std::shared_ptr<const Job>> Find(const std::string& id_or_name) const;
+  // Returns the error that lists the Jobs of one name, with their states and times.
+  absl::Status SeveralCalled(absl::string_view name, const std::vector<std::string>& ids) const;
   // The id of a Job that may still change; FailedPrecondition: it is over.
   absl::StatusOr<std::string> FindLive(const std::string& id_or_name) const;
   // Asks the loop for a change of a Job that may still change, and answers with the Job.
   using LoopCall = void (ControlLoop::*)(const std::string& job, ControlLoop::Answer answer);
   grpc::ServerUnaryReactor* Change(grpc::CallbackServerContext* context, const std::string& id,
                                    v1::Job* reply, LoopCall call);
-  // Does what Submit and Predict have in common, and finishes the call.
+  class OpenStream;
   struct Asked {
     std::string owner, request_id;
     std::string sha256;  // of the spec as it was asked for; see Job::asked_sha256
     std::string spec_text;
   };
-  void SubmitSpec(const v1::JobSpec& spec, const Asked& asked, v1::SubmitReply* reply,
+  // Does what Submit and Predict have in common, on a thread of checks_, and finishes the call.
+  void SubmitSpec(v1::JobSpec spec, Asked asked, v1::SubmitReply* reply,
                   grpc::ServerUnaryReactor* reactor);
+  void CheckAndSubmit(const v1::JobSpec& spec, const Asked& asked, v1::SubmitReply* reply,
+                      grpc::ServerUnaryReactor* reactor);
   // Answers a Submit that has made a Job before, without a look at its files and its deadline.
   bool AnswerRepeated(const std::string& owner, const std::string& request_id,
                       const std::string& asked_sha256, v1::SubmitReply* reply) const;
@@ -131,6 +136,7 @@ class TrainingService final
       ABSL_LOCKS_EXCLUDED(serving_);
   absl::StatusOr<std::shared_ptr<const Job>> StartServer(const Job& source,
                                                          absl::Duration deadline);
+  int CountServers() const;
   // The Job that serves the models of the Job `source` already; null: there is none.
   std::shared_ptr<const Job> KnownServer(const std::string& source)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(serving_);
@@ -153,19 +159,27 @@ class TrainingService final
   // Answers a call that the loop replies to with a Job.
   ControlLoop::Answer JobAnswer(grpc::ServerUnaryReactor* reactor, v1::Job* reply) const;
 
+  static constexpr int kCheckThreads = 4;
+
   const std::string state_dir_;
   ControlLoop* const loop_;
   Store* const store_;
   Intake* const intake_;
   GrpcWorkerGateway* const workers_;
   Collector* const collector_;
-  std::atomic<int> streams_{0};  // open ones, which hold a thread each
+  absl::Mutex streams_mutex_;
+  // Open streams, which hold a thread each: all of them, and those of each connection.
+  int open_streams_ ABSL_GUARDED_BY(streams_mutex_) = 0;
+  std::map<std::string, int> streams_of_ ABSL_GUARDED_BY(streams_mutex_);
   absl::Mutex serving_;
   // Jobs that serve, by the Job whose models they hold; some may be over.
   std::map<std::string, std::string> servers_ ABSL_GUARDED_BY(serving_);
   // Jobs whose models some caller is about to have served.
   std::set<std::string> starting_ ABSL_GUARDED_BY(serving_);
   TimedCondVar started_;  // after a change of starting_
+  // Checks of specs read the users' files, which may be large or hang: gRPC's threads must not wait
+  // for them. A check that has begun finishes its call, so the service outlives its server.
+  PublishPool checks_{kCheckThreads};
 };
 
 }  // namespace traind

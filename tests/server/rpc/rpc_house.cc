@@ -8,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/durable_file.h"
+#include "common/base/engine_version.h"
 
 namespace traind {
 
@@ -58,8 +59,10 @@ RpcHouse::~RpcHouse() {
 }
 
 std::shared_ptr<grpc::Channel> RpcHouse::Connect() const {
-  return grpc::CreateChannel(absl::StrCat("127.0.0.1:", server_->port()),
-                             grpc::InsecureChannelCredentials());
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // else equal channels share one
+  return grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", server_->port()),
+                                   grpc::InsecureChannelCredentials(), arguments);
 }
 
 v1::JobSpec RpcHouse::GoodSpec(const std::string& name) const {
@@ -111,6 +114,7 @@ ScriptedWorker::ScriptedWorker(const RpcHouse& house, const std::string& id, int
   v1::Hello& hello = *message.mutable_hello();
   hello.set_worker_id(id);
   hello.set_boot_id(boot);
+  hello.set_engine(kEngineVersion);
   hello.set_hostname("here");
   hello.set_pid(42);
   for (int i = 0; i < slots; ++i) {

@@ -37,7 +37,7 @@ class RpcHouse {
                       v1::SubmitReply* reply);
   v1::Job Get(const std::string& id);
   void StopLoop() { loop_->Stop(); }
-  // A new channel to the port.
+  // A new channel to the port, with a connection of its own.
   std::shared_ptr<grpc::Channel> Connect() const;
 
   const std::string& folder() const { return folder_; }  // also the state folder
