@@ -156,8 +156,8 @@ def _():
     with FakeTraind() as fake:
         last = ended(fake)
         fake.replies["GET /v1/jobs/blobs-1/events"] = [(200, event(job("RUNNING", 2))), (200, None), (503, error(
-            "UNAVAILABLE", "restarting")), (200, event(job("PAUSED"), "other") + event(last))]
-        fake.replies["GET /v1/jobs/blobs-1"] = [(200, job()), (200, job()), (200, last)]
+            "UNAVAILABLE", "restarting")), (429, error("RESOURCE_EXHAUSTED", "256 streams are open")), (200, event(job("PAUSED"), "other") + event(last))]
+        fake.replies["GET /v1/jobs/blobs-1"] = [(200, job()), (200, job()), (200, job()), (200, last)]
         found, _ = client(fake)
         done = found.submit("x: 1\n").wait(progress=False)
         assert done.ended and done.status == "SUCCEEDED", done
@@ -222,7 +222,7 @@ def _():
         columns = found.metrics("loss", "val_metric")
         assert list(columns["step"]) == [10, 20, 30, 40], columns
         asked = [c.path.partition("?")[2] for c in fake.called("GET", "/v1/jobs/blobs-1/metrics")]
-        assert asked == ["max_points=0", "max_points=0&names=loss%2Cval_metric"], asked
+        assert asked == ["columns=true&max_points=0", "columns=true&max_points=0&names=loss%2Cval_metric"], asked
 
 
 @case("jobs() reads page by page up to the limit")
@@ -233,8 +233,9 @@ def _():
         found, _ = client(fake)
         fake.replies["GET /v1/jobs"].insert(1, (200, {"jobs": [], "next_page_token": "t2"}))  # a page may be empty
         fake.replies["GET /v1/jobs"].insert(2, (200, {"jobs": [job(), job()], "next_page_token": "t3"}))
-        assert len(found.jobs(limit=3)) == 3
+        assert len(found.jobs(limit=3, labels={"team": "vision", "a": "b"})) == 3
         assert "page_token=t%261" in fake.calls[1].path, fake.calls[1].path
+        assert "labels=team%3Dvision&labels=a%3Db" in fake.calls[0].path, fake.calls[0].path
 
 
 @case("plan() asks what would be, and leaves no table behind")
