@@ -2,9 +2,10 @@
 # Makes a Debian package of a release: /usr/lib/traind has its files, /usr/bin has links to the programs, and systemd has
 # the units of deploy/systemd.
 #
-#   deploy/debian.sh [--release DIR] [--output FILE]
+#   deploy/debian.sh [--release DIR] [--output FILE] [--level N]
 #     --release  a release that is unpacked already (default: deploy/package.sh makes one)
 #     --output   the package (default: traind_VERSION_amd64.deb in the current folder)
+#     --level    how much it is compressed, from 0 to 9 (default: 6)
 #
 # Tools: dpkg-deb, and those of deploy/package.sh where it runs.
 set -euo pipefail
@@ -18,14 +19,15 @@ die() {
 }
 
 version=$(sed -n 's/.*kClientVersion\[\] = "\(.*\)";/\1/p' client/version.h)
-release="" output=$caller/traind_${version}_amd64.deb
+level=6 release="" output=$caller/traind_${version}_amd64.deb
 while (($#)); do
   case $1 in
-    --release | --output) (($# >= 2)) || die "$1 needs a value" ;;&
+    --release | --output | --level) (($# >= 2)) || die "$1 needs a value" ;;&
     --release) release=$(cd "$caller" && realpath -m "$2"); shift ;;
     --output) output=$(cd "$caller" && realpath -m "$2"); shift ;;
+    --level) level=$2; shift ;;
     -h | --help) sed -n '2,/^set -/{/^set -/!s/^# \{0,1\}//p}' "$0"; exit 0 ;;
-    *) die "unknown option $1 (known: --release, --output)" ;;
+    *) die "unknown option $1 (known: --release, --output, --level)" ;;
   esac
   shift
 done
@@ -71,6 +73,6 @@ find "$lib/trees" -name '*.so*' -exec chmod 644 {} +
 (cd "$root" && find usr etc -type f -print0 | sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"
 
 mkdir -p "$(dirname "$output")"
-SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || date +%s) dpkg-deb --root-owner-group -Zgzip --build "$root" "$output.new" >/dev/null
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || date +%s) dpkg-deb --root-owner-group -Zgzip "-z$level" --build "$root" "$output.new" >/dev/null
 mv "$output.new" "$output"
 say "$output: $(du -h "$output" | cut -f1)"
