@@ -314,32 +314,38 @@ def _():
             discovery.DEFAULT_URL, discovery._PROC = there, "/proc"
 
 
-def process(proc, pid, *arguments, ready=None):
-    """A folder as /proc has it, of a process whose state folder has the ready line."""
-    state = os.path.join(proc, f"state{pid}")
-    os.makedirs(os.path.join(proc, str(pid)))
-    os.mkdir(state)
-    os.symlink(proc, os.path.join(proc, str(pid), "cwd"))
+def process(proc, pid, program, inode):
+    """A folder as /proc has it, of a process with one socket."""
+    os.makedirs(os.path.join(proc, str(pid), "fd"))
+    os.symlink(f"socket:[{inode}]", os.path.join(proc, str(pid), "fd", "7"))
     with open(os.path.join(proc, str(pid), "cmdline"), "w", encoding="utf-8") as f:
-        f.write("\0".join(arguments) + "\0")
-    if ready:
-        with open(os.path.join(state, "ready"), "w", encoding="utf-8") as f:
-            f.write(ready + "\n")
+        f.write(f"{program}\0--standalone\0")
 
 
-@case("A traind on this machine is found by its process and the ready line in its state folder; of several none is guessed")
+@case("A traind of this user is found by its process and the port that answers HTTP; of several none is guessed")
 def _():
     proc = discovery._PROC = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
     try:
-        process(proc, 5, "/bin/traind", "--standalone", "--state", "state5", ready="traind ready grpc=a:1 http=b:2 pid=5")
-        process(proc, 6, "/bin/trainworker", "--state", "state6", ready="traind ready grpc=a:1 http=b:6 pid=6")
-        process(proc, 7, "traind", "--state=state7", ready="traind ready grpc=a:1 http=- pid=7")
-        process(proc, 8, "traind", "--state", "state8", ready="traind ready grpc=a:1 http=b:8 pid=1")  # of an earlier one
-        process(proc, 9, "traind", "--state")
-        assert discovery.find_url() == "http://b:2"
-        process(proc, 10, "traind", "--state=state10", ready="traind ready grpc=a:1 http=b:3 pid=10")
-        e = raises(traind.ServerNotFoundError, discovery.find_url)
-        assert "http://b:2, http://b:3" in str(e) and "TRAIND_URL" in str(e), e
+        with FakeTraind() as one, FakeTraind() as two, socket.socket() as grpc:
+            grpc.bind(("127.0.0.1", 0))  # it does not listen, so nothing answers there
+            ports = [int(u.rpartition(":")[2]) for u in (one.url, two.url)] + [grpc.getsockname()[1]]
+            os.mkdir(os.path.join(proc, "net"))
+            with open(os.path.join(proc, "net", "tcp"), "w", encoding="ascii") as f:
+                f.write("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n")
+                for i, (port, state) in enumerate(zip(ports + ports[:1], ("0A", "0A", "0A", "01"))):
+                    f.write(f"   {i}: 0100007F:{port:04X} 00000000:0000 {state} 00000000:00000000 00:00000000 00000000 0 0 "
+                            f"{100 + i} 1 0 100 0 0 10 0\n")
+            for fake in (one, two):
+                fake.replies["GET /v1/jobs"] = [(200, {"jobs": []})]
+            process(proc, 5, "/bin/traind", 100)
+            os.symlink("socket:[102]", os.path.join(proc, "5", "fd", "8"))  # the port of gRPC
+            process(proc, 6, "/bin/trainworker", 101)
+            process(proc, 7, "traind", 103)  # a connection, no port
+            process(proc, 8, "traind", 999)
+            assert discovery.find_url() == one.url
+            process(proc, 9, "traind", 101)
+            e = raises(traind.ServerNotFoundError, discovery.find_url)
+            assert one.url in str(e) and two.url in str(e) and "TRAIND_URL" in str(e), e
     finally:
         discovery._PROC = "/proc"
 

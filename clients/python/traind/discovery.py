@@ -1,7 +1,7 @@
 """Finds the server: the argument, $TRAIND_URL, the server that this program has started, or the one on this machine.
 
-A traind on this machine writes its ready line into the file `ready` of its state folder. It is found by its process: the
-flag --state names the folder. One that belongs to another user, such as a system service, is found at DEFAULT_URL.
+A traind of the same user is found by its process: of the ports on which it listens, one answers HTTP. One that belongs to
+another user, such as a system service, is found at DEFAULT_URL.
 """
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from .errors import ServerNotFoundError
 # Where the service of the Debian package listens.
 DEFAULT_URL = "http://127.0.0.1:7071"
 _PROC = "/proc"
+_LISTENS = "0A"  # a state in /proc/net/tcp
 
 _NOT_FOUND = """no traind was found: $TRAIND_URL is not set, no traind of yours runs here, and nothing answers at {url}
   start one in Python:      traind.start()
@@ -29,38 +30,46 @@ def ready_fields(line: str) -> Optional[Dict[str, str]]:
     return dict(word.split("=", 1) for word in words[2:] if "=" in word)
 
 
-def _state_of(arguments: List[str]) -> Optional[str]:
-    """The value of --state among the arguments of a process."""
-    for argument, following in zip(arguments, [*arguments[1:], ""]):
-        if argument == "--state":
-            return following
-        if argument.startswith("--state="):
-            return argument.partition("=")[2]
-    return None
-
-
-def _url_of(pid: str) -> Optional[str]:
-    """The HTTP address of the process, where it is a traind whose files this user may read."""
-    folder = os.path.join(_PROC, pid)
+def _is_traind(pid: str) -> bool:
     try:
-        with open(os.path.join(folder, "cmdline"), encoding="utf-8", errors="replace") as f:
-            arguments = f.read().split("\0")
-        state = _state_of(arguments)
-        if os.path.basename(arguments[0]) != "traind" or not state:
-            return None
-        with open(os.path.join(os.readlink(os.path.join(folder, "cwd")), state, "ready"), encoding="utf-8") as f:
-            fields = ready_fields(f.readline())
+        with open(os.path.join(_PROC, pid, "cmdline"), encoding="utf-8", errors="replace") as f:
+            return os.path.basename(f.read().partition("\0")[0]) == "traind"
     except OSError:
-        return None
-    if not fields or fields.get("pid") != pid or fields.get("http", "-") == "-":
-        return None
-    return "http://" + fields["http"]
+        return False
+
+
+def _listening_addresses() -> Dict[str, str]:
+    """The socket -> HOST:PORT of all sockets that listen for TCP. A socket is named as in /proc/PID/fd."""
+    found = {}
+    try:
+        with open(os.path.join(_PROC, "net", "tcp"), encoding="ascii") as f:
+            rows = [line.split() for line in f.readlines()[1:]]
+    except OSError:
+        return {}
+    for row in rows:
+        if row[3] == _LISTENS:
+            host, port = row[1].split(":")
+            address = ".".join(str(byte) for byte in reversed(bytes.fromhex(host)))
+            found[f"socket:[{row[9]}]"] = f"{'127.0.0.1' if address == '0.0.0.0' else address}:{int(port, 16)}"
+    return found
+
+
+def _sockets_of(pid: str) -> List[str]:
+    folder = os.path.join(_PROC, pid, "fd")
+    try:
+        return [os.readlink(os.path.join(folder, name)) for name in os.listdir(folder)]
+    except OSError:  # it is another user's, or has ended
+        return []
 
 
 def local_urls() -> List[str]:
     """The addresses of the traind processes of this user."""
-    pids = sorted((name for name in os.listdir(_PROC) if name.isdigit()), key=int)
-    return [url for url in map(_url_of, pids) if url]
+    urls = []
+    for pid in sorted((name for name in os.listdir(_PROC) if name.isdigit() and _is_traind(name)), key=int):
+        listening = _listening_addresses()
+        ports = sorted({listening[socket] for socket in _sockets_of(pid) if socket in listening})
+        urls += [url for url in (f"http://{address}" for address in ports) if answers(url)][:1]
+    return urls
 
 
 def answers(url: str, timeout: float = 1.0) -> bool:
