@@ -11,10 +11,10 @@
 
 #include "client/exit_codes.h"
 #include "client/plot.h"
-#include "client/render_json.h"
 #include "client/render_table.h"
 #include "client/verbs.h"
 #include "common/spec/field_text.h"
+#include "common/wire/render_json.h"
 
 namespace traind {
 namespace {

@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <iostream>
+#include <string>
 
 #include "common/base/log.h"
 #include "common/base/service_manager.h"
@@ -39,6 +40,11 @@ absl::Status WaitForEnd(const Coordinator& coordinator, const ServiceManager& ma
   }
 }
 
+// The address with the port that was taken.
+std::string At(const std::string& address, int port) {
+  return absl::StrCat(address.substr(0, address.rfind(':')), ":", port);
+}
+
 // Makes the object from the environment, where the Worker shall not find it: it is no such process.
 ServiceManager Manager() {
   const char* const socket = getenv("NOTIFY_SOCKET");
@@ -64,9 +70,10 @@ int Run(const Config& config) {
     std::cerr << "traind: error: " << coordinator.status().message() << "\n";
     return ExitCode(coordinator.status());
   }
-  const std::string host = config.listen.substr(0, config.listen.rfind(':'));
-  const std::string ready = absl::StrCat("traind ready grpc=", host, ":", (*coordinator)->port(),
-                                         " http=- pid=", getpid());
+  const std::string http = config.http.empty() ? "-" : At(config.http, (*coordinator)->http_port());
+  const std::string ready =
+      absl::StrCat("traind ready grpc=", At(config.listen, (*coordinator)->port()), " http=", http,
+                   " pid=", getpid());
   std::puts(ready.c_str());
   std::fflush(stdout);
   if (const absl::Status sent = manager.SendReady(ready); !sent.ok()) TRAIND_LOG(WARNING) << sent;

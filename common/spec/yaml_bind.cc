@@ -21,8 +21,6 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using Kind = YamlNode::Kind;
 
-// Counts nodes; an aliased node counts each time it is used.
-constexpr int kMostVisits = 100000;
 constexpr size_t kMostProblems = 100;
 
 std::string JoinPath(absl::string_view path, absl::string_view name) {
@@ -288,14 +286,16 @@ class Binder {
     if (tree_.at(root).kind == Kind::kMap) {
       BindMessage(root, "", message);
     } else if (tree_.at(root).kind != Kind::kNull) {
-      AddProblem(root, "", "a spec is made of 'key: value' lines");
+      AddProblem(root, "", absl::StrCat(options_.root, " must be made of 'key: value' lines"));
     }
   }
 
   bool Visit(int node, const std::string& path) {
-    if (++visits_ == kMostVisits)
-      AddProblem(node, path, "more than 100000 values, an aliased one counted each time");
-    return visits_ < kMostVisits;
+    if (++visits_ == options_.most_values) {
+      AddProblem(node, path, absl::StrCat("more than ", options_.most_values,
+                                          " values, an aliased one counted each time"));
+    }
+    return visits_ < options_.most_values;
   }
 
   // A map's entries with what `<<` merges in: what is written here goes first.
@@ -338,8 +338,8 @@ class Binder {
     return entries;
   }
 
-  static std::string SectionName(const std::string& path) {
-    return path.empty() ? "the spec" : path;
+  std::string SectionName(const std::string& path) const {
+    return path.empty() ? options_.root : path;
   }
 
   void BindMessage(int map, const std::string& path, Message& message) {

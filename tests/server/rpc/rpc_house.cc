@@ -42,8 +42,9 @@ RpcHouse::RpcHouse() {
   CollectorOptions retention;
   retention.state_dir = folder_;
   collector_ = std::make_unique<Collector>(retention, loop_.get(), &store_);
-  service_ = std::make_unique<TrainingService>(folder_, loop_.get(), &store_, intake_.get(),
-                                               gateway_.get(), collector_.get());
+  calls_ = std::make_unique<TrainingCalls>(folder_, loop_.get(), &store_, intake_.get(),
+                                           gateway_.get(), collector_.get());
+  service_ = std::make_unique<TrainingService>(calls_.get());
   loop_->Start(gateway_.get());
   server_ = GrpcServer::Listen("127.0.0.1:0", {service_.get(), gateway_.get()},
                                {v1::TrainingService::service_full_name()})

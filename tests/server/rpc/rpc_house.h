@@ -45,6 +45,7 @@ class RpcHouse {
   MemoryStore& store() { return store_; }
   ControlLoop& loop() { return *loop_; }
   GrpcWorkerGateway& gateway() { return *gateway_; }
+  TrainingCalls& calls() { return *calls_; }
 
  private:
   std::string folder_;
@@ -53,6 +54,7 @@ class RpcHouse {
   std::unique_ptr<Intake> intake_;
   std::unique_ptr<GrpcWorkerGateway> gateway_;
   std::unique_ptr<Collector> collector_;
+  std::unique_ptr<TrainingCalls> calls_;
   std::unique_ptr<TrainingService> service_;
   std::unique_ptr<GrpcServer> server_;
   std::unique_ptr<v1::TrainingService::Stub> client_;
