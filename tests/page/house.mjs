@@ -2,11 +2,15 @@
 
 import {spawn} from 'node:child_process';
 import {mkdtempSync, rmSync} from 'node:fs';
+import {createRequire} from 'node:module';
 import {tmpdir} from 'node:os';
 import path from 'node:path';
 import {setTimeout as sleep} from 'node:timers/promises';
 
-import {chromium} from 'playwright-core';
+// run.sh has installed the packages there.
+const packages = createRequire(path.join(process.env.PAGE_MODULES, 'package.json'));
+const {chromium} = packages('playwright-core');
+export const axe = packages('axe-core');
 
 const kBin = path.resolve(process.env.TRAIND_BIN || 'bazel-bin');
 const kBrowser = process.env.CHROMIUM || '/usr/bin/chromium';

@@ -10,6 +10,7 @@
 #   TRAIND_BIN     the folder that holds server/traind and the other programs (default bazel-bin)
 #   CHROMIUM       the browser (default /usr/bin/chromium)
 #   PAGE_FILES     a folder whose files are shown instead of those in the program, such as page
+#   DEPS_CACHE     where npm's packages are kept (default ~/.cache/traind-deps)
 #   PAGE_PICTURES  a folder to which pictures of the pages are written
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -25,6 +26,15 @@ readonly chromium=${CHROMIUM:-/usr/bin/chromium} bin=${TRAIND_BIN:-bazel-bin}
 # The page's files are modules named .js without a package of their own.
 runs_modules() { node --experimental-default-type=module -e '' 2>/dev/null; }
 
+# Outside the tree, as deploy/setup.sh keeps wheels: once for each version of the list, for all clones.
+install_modules() {
+  PAGE_MODULES=${DEPS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/traind-deps}/page-$(sha256sum <tests/page/package-lock.json | cut -c1-12)
+  export PAGE_MODULES
+  [[ -e $PAGE_MODULES/.complete ]] && return
+  mkdir -p "$PAGE_MODULES" && cp tests/page/package.json tests/page/package-lock.json "$PAGE_MODULES" &&
+    npm ci --prefix "$PAGE_MODULES" --no-audit --no-fund --loglevel=error >&2 && touch "$PAGE_MODULES/.complete"
+}
+
 if ! command -v node >/dev/null; then
   skip "node is not installed (apt-get install nodejs npm)"
 elif ! runs_modules; then
@@ -39,8 +49,7 @@ else
     skip "node $(node --version) is too old: playwright-core needs 20 or later"
   elif [[ ! -x $bin/server/traind ]]; then
     skip "there is no $bin/server/traind (bazel build //server:traind //worker/... //client:trainctl)"
-  elif ! (cd tests/page && [[ node_modules/.package-lock.json -nt package-lock.json ]] ||
-    npm ci --prefix tests/page --no-audit --no-fund --loglevel=error >&2); then
+  elif ! install_modules; then
     skip "npm could not install playwright-core and axe-core; is there a network?"
   else
     files+=(tests/page/page_test.mjs)
