@@ -35,13 +35,15 @@ nlohmann::json Api() {
 
 void CollectRefs(const nlohmann::json& in, std::set<std::string>* refs) {
   if (in.is_object() && in.contains("$ref")) refs->insert(in["$ref"].get<std::string>());
-  for (const auto& item : in.is_structured() ? in : nlohmann::json()) CollectRefs(item, refs);
+  if (!in.is_structured()) return;
+  for (const auto& item : in) CollectRefs(item, refs);
 }
 
 TEST(OpenApiTest, EachCallHasARouteAndEachRouteACall) {
   std::set<std::string> routed, calls;
   for (const Route& route : Routes()) routed.insert(route.rpc);
-  for (const auto& file : Files().file()) {
+  const FileDescriptorSet files = Files();
+  for (const auto& file : files.file()) {
     for (const auto& service : file.service()) {
       for (const auto& method : service.method()) calls.insert(method.name());
     }
@@ -79,7 +81,8 @@ TEST(OpenApiTest, CommentsAndEnumsOfTheProtoFileAreInIt) {
 
 TEST(OpenApiTest, OperationsHaveNamesOfTheirOwn) {
   std::set<std::string> ids;
-  for (const auto& path : Api()["paths"]) {
+  const nlohmann::json api = Api();
+  for (const auto& path : api["paths"]) {
     for (const auto& operation : path) {
       EXPECT_TRUE(ids.insert(operation["operationId"].get<std::string>()).second);
     }
