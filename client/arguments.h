@@ -61,6 +61,7 @@ struct Arguments {
 
   std::string states;    // list: "RUNNING,QUEUED"
   std::string metrics;   // metrics: "train_loss,val_metric"
+  bool plot = false;     // metrics
   std::string artifact;  // fetch
   std::string to;        // fetch: a file, or -; predict: a file
 };

@@ -157,6 +157,7 @@ void AddVerbOptions(const std::string& name, CLI::App& verb, Raw& raw) {
   } else if (name == "metrics") {
     AddOption(verb, "-m,--metric", arguments.metrics, "Show only these: train_loss,val_metric");
     verb.add_flag("-F,--follow", arguments.follow, "Continue until the Job has ended");
+    verb.add_flag("--plot", arguments.plot, "Draw them: the losses and the metric, or those of -m");
   } else if (name == "update") {
     AddOption(verb, "--budget", raw.budget, "The time from acceptance to the deadline");
     AddOption(verb, "--deadline", raw.deadline, "A time (RFC 3339), or +2h from now");
@@ -229,6 +230,9 @@ std::string Complete(const CLI::App& verb, const Verb& known, Raw& raw) {
   }
   if (known.takes_job && arguments.job.empty())
     return absl::StrCat(known.name, " needs a JOB: an id or a name");
+  if (arguments.plot && (arguments.follow || arguments.json)) {
+    return "--plot draws the figures that there are, without --follow and -o json";
+  }
   const std::string name = known.name;
   if (name != "submit" && name != "plan" && name != "update" && name != "predict") return "";
   if (verb.count("--budget") > 0) arguments.budget = raw.budget;

@@ -25,6 +25,7 @@ struct Environment {
   bool out_is_terminal = false;
   bool err_is_terminal = false;  // and understands cursor movement
   bool color_wished = true;      // neither NO_COLOR nor TERM=dumb
+  bool utf8 = false;             // the locale's characters
   std::string default_server = "127.0.0.1:7070";
   // Called at every redraw, because the window may change its size.
   std::function<TerminalSize()> err_size = [] { return TerminalSize(); };

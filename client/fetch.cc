@@ -8,7 +8,7 @@
 
 #include "client/exit_codes.h"
 #include "client/fetch_file.h"
-#include "client/render_json.h"
+#include "common/wire/render_json.h"
 #include "client/verbs.h"
 #include "common/spec/field_text.h"
 

@@ -9,7 +9,7 @@
 #include "client/exit_codes.h"
 #include "client/fetch_file.h"
 #include "client/progress.h"
-#include "client/render_json.h"
+#include "common/wire/render_json.h"
 #include "client/render_table.h"
 #include "client/trials.h"
 #include "client/verbs.h"

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
@@ -40,6 +41,16 @@ std::string Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// Follows the order in which the C library looks for the locale.
+bool LocaleIsUtf8() {
+  std::string locale;
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    if (locale.empty()) locale = Variable(name);
+  }
+  for (char& c : locale) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos;
+}
+
 traind::TerminalSize ErrSize() {
   winsize size{};
   traind::TerminalSize terminal;
@@ -63,6 +74,7 @@ int main(int argc, char** argv) {
   environment.out_is_terminal = isatty(STDOUT_FILENO) != 0;
   environment.err_is_terminal = isatty(STDERR_FILENO) != 0 && !dumb;
   environment.color_wished = !dumb && Variable("NO_COLOR").empty();
+  environment.utf8 = LocaleIsUtf8();
   environment.err_size = ErrSize;
   environment.interrupted = &interrupted;
   environment.hold_interrupts = HoldInterrupts;

@@ -3,13 +3,18 @@
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_split.h>
 
+#include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "client/exit_codes.h"
-#include "client/render_json.h"
+#include "client/plot.h"
 #include "client/render_table.h"
 #include "client/verbs.h"
 #include "common/spec/field_text.h"
+#include "common/wire/render_json.h"
 
 namespace traind {
 namespace {
@@ -28,6 +33,51 @@ std::string PointTable(const v1::MetricsReply& points, absl::Time now) {
                absl::StrFormat("%.6g", point.value())});
   }
   return table.ToString();
+}
+
+// Draws a plot of each figure, with a curve for each Attempt; by default of the losses and the
+// metric.
+std::string Plots(const v1::MetricsReply& points, const std::string& names,
+                  const PlotStyle& style) {
+  std::string text;
+  const std::vector<std::string> wanted = absl::StrSplit(
+      names.empty() ? "train_loss,val_loss,val_metric" : names, ',', absl::SkipEmpty());
+  for (const std::string& name : wanted) {
+    std::map<int64_t, Curve> curves;  // by Attempt
+    for (const v1::MetricPoint& point : points.points()) {
+      if (point.name() == name) curves[point.attempt()].emplace_back(point.epoch(), point.value());
+    }
+    std::vector<Curve> drawn;
+    for (auto& [attempt, curve] : curves) drawn.push_back(std::move(curve));
+    const std::string title = absl::StrCat(Printable(name), "  (", drawn.size(),
+                                           drawn.size() == 1 ? " curve)" : " curves)");
+    absl::StrAppend(&text, text.empty() || drawn.empty() ? "" : "\n",
+                    PlotCurves(title, "epoch", drawn, style));
+  }
+  return text;
+}
+
+PlotStyle StyleOf(const Environment& environment) {
+  PlotStyle style;
+  if (!environment.out_is_terminal) return style;
+  style.columns = std::max(20, environment.err_size().columns - 1);
+  style.braille = environment.utf8;
+  return style;
+}
+
+// Prints the points as one document.
+void PrintPoints(const Arguments& arguments, Environment& environment,
+                 const v1::MetricsReply& points) {
+  if (arguments.plot) {
+    const std::string plots = Plots(points, arguments.metrics, StyleOf(environment));
+    if (plots.empty()) environment.err << "there are no such figures yet\n";
+    environment.out << plots;
+  } else if (arguments.json) {
+    environment.out << "{\n\"dropped\": " << points.dropped()
+                    << ",\n\"points\": " << ToJsonArray(points, "points") << "\n}\n";
+  } else if (!points.points().empty()) {
+    environment.out << PointTable(points, environment.clock.WallNow());
+  }
 }
 
 }  // namespace
@@ -58,12 +108,7 @@ int RunMetrics(const Arguments& arguments, Environment& environment) {
         return environment.out.good();
       });
   if (!status.ok()) return ReportError(environment, status);
-  if (!arguments.follow && arguments.json) {
-    environment.out << "{\n\"dropped\": " << all.dropped()
-                    << ",\n\"points\": " << ToJsonArray(all, "points") << "\n}\n";
-  } else if (!arguments.follow && !all.points().empty()) {
-    environment.out << PointTable(all, environment.clock.WallNow());
-  }
+  if (!arguments.follow) PrintPoints(arguments, environment, all);
   if (all.dropped() > 0 && !arguments.json) {
     environment.err << all.dropped() << " points were dropped under load\n";
   }

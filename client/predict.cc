@@ -16,7 +16,7 @@
 #include "client/exit_codes.h"
 #include "client/fetch_file.h"
 #include "client/follow.h"
-#include "client/render_json.h"
+#include "common/wire/render_json.h"
 #include "client/render_table.h"
 #include "client/request_id.h"
 #include "client/verbs.h"

@@ -4,7 +4,7 @@
 #include <google/protobuf/util/time_util.h>
 
 #include "client/exit_codes.h"
-#include "client/render_json.h"
+#include "common/wire/render_json.h"
 #include "client/render_table.h"
 #include "client/verbs.h"
 #include "common/base/duration.h"

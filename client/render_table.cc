@@ -188,6 +188,29 @@ std::string DecisionText(const v1::Decision& decision) {
   return text;
 }
 
+namespace {
+
+// Tells how a Job that came to its end early can use the rest of its time; empty: it did not.
+std::string UnusedTime(const v1::Job& job) {
+  if (job.end_reason() != v1::JOB_END_REASON_COMPLETED || !job.has_deadline() ||
+      job.folds().empty() || !job.models_from().empty()) {
+    return "";
+  }
+  const absl::Duration window = ToTime(job.deadline()) - ToTime(job.accepted_at());
+  const absl::Duration left = ToTime(job.deadline()) - ToTime(job.finished_at());
+  if (left < window / 2) return "";
+  std::string text =
+      absl::StrCat(DurationToText(left), " of ", DurationToText(window),
+                   " were not needed. More models a fold would use them: trainctl submit --from ",
+                   Printable(job.id()), " --set train.seeds=20 --budget ", DurationToText(window));
+  if (!HasTrials(job)) {
+    text += "; so would other settings: a spec with `model: auto` or `search`";
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string JobSummary(const v1::Job& job, absl::Time now, bool color) {
   std::string text = absl::StrCat(Printable(job.id()), " ", StateText(job.state(), color));
   if (job.quality() != 0) absl::StrAppend(&text, "  quality ", Word(job.quality()));
@@ -224,6 +247,7 @@ std::string JobSummary(const v1::Job& job, absl::Time now, bool color) {
   } else if (job.state() == v1::JOB_STATE_SUCCEEDED) {
     AddLine(text, "prediction", "none was asked for: the spec has no data.test");
   }
+  AddLine(text, "time left", UnusedTime(job));
   return text;
 }
 

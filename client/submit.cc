@@ -2,7 +2,7 @@
 
 #include "client/exit_codes.h"
 #include "client/follow.h"
-#include "client/render_json.h"
+#include "common/wire/render_json.h"
 #include "client/render_table.h"
 #include "client/request_id.h"
 #include "client/spec_input.h"

@@ -5,7 +5,7 @@
 #include <absl/strings/str_split.h>
 
 #include "client/exit_codes.h"
-#include "client/render_json.h"
+#include "common/wire/render_json.h"
 #include "client/render_table.h"
 #include "common/spec/field_text.h"
 

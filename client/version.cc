@@ -1,7 +1,7 @@
 #include "client/version.h"
 
 #include "client/exit_codes.h"
-#include "client/render_json.h"
+#include "common/wire/render_json.h"
 #include "client/verbs.h"
 
 namespace traind {

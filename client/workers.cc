@@ -1,5 +1,5 @@
 #include "client/exit_codes.h"
-#include "client/render_json.h"
+#include "common/wire/render_json.h"
 #include "client/render_table.h"
 #include "client/verbs.h"
 

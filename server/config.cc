@@ -13,6 +13,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
+#include <optional>
 #include <utility>
 
 #include "common/base/durable_file.h"
@@ -26,6 +27,7 @@ namespace traind {
 namespace {
 
 constexpr char kVersion[] = "traind 0.1";
+constexpr char kDefaultHttp[] = "127.0.0.1:0";
 
 // The Worker's program is in the folder beside this one's (.../server/traind,
 // .../worker/trainworker) or, if installed, in the same folder.
@@ -49,6 +51,18 @@ absl::StatusOr<std::string> RealPath(const std::string& path) {
 bool IsLoopback(const std::string& listen) {
   const std::string host = listen.substr(0, listen.rfind(':'));
   return host == "localhost" || host == "[::1]" || host.rfind("127.", 0) == 0;
+}
+
+// Checks an address that traind is to listen on.
+absl::Status CheckListen(const char* flag, const std::string& address, bool insecure) {
+  if (const absl::Status form = CheckHostPort(address, 0); !form.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(flag, " ", form.message()));
+  }
+  if (insecure || IsLoopback(address)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, " ", address,
+                   " is reachable from other machines, and connections are not encrypted; say "
+                   "--insecure if that is what you want"));
 }
 
 ParsedFlags Wrong(const std::string& what) {
@@ -135,7 +149,8 @@ absl::Status ReadKeep(const KeepTexts& keep, Config* config) {
 }
 
 ParsedFlags Complete(Config config, const std::string& level,
-                     const std::vector<std::string>& quotas, const KeepTexts& keep) {
+                     const std::optional<std::string>& http, const std::vector<std::string>& quotas,
+                     const KeepTexts& keep) {
   if (const absl::Status read = ReadKeep(keep, &config); !read.ok()) {
     return Wrong(std::string(read.message()));
   }
@@ -147,13 +162,20 @@ ParsedFlags Complete(Config config, const std::string& level,
   if (!config.standalone && config.slots >= 0) {
     return Wrong("--slots is the embedded Worker's: it needs --standalone");
   }
-  if (const absl::Status listen = CheckHostPort(config.listen, 0); !listen.ok()) {
-    return Wrong(absl::StrCat("--listen ", listen.message()));
+  if (const absl::Status listen = CheckListen("--listen", config.listen, config.insecure);
+      !listen.ok()) {
+    return Wrong(std::string(listen.message()));
   }
-  if (!IsLoopback(config.listen) && !config.insecure) {
-    return Wrong(absl::StrCat("--listen ", config.listen,
-                              " is reachable from other machines, and connections are not "
-                              "encrypted; say --insecure if that is what you want"));
+  if (!http) {
+    config.http = config.standalone ? kDefaultHttp : "";
+  } else {
+    config.http = *http == "off" ? "" : *http;
+  }
+  if (!config.http.empty()) {
+    if (const absl::Status listen = CheckListen("--http", config.http, config.insecure);
+        !listen.ok()) {
+      return Wrong(std::string(listen.message()));
+    }
   }
   if (config.data_roots.empty()) {
     if (!config.standalone) return Wrong("--data-root is needed");
@@ -182,6 +204,7 @@ ParsedFlags Complete(Config config, const std::string& level,
 ParsedFlags ParseFlags(int argc, char** argv) {
   Config config;
   std::string level = "info";
+  std::optional<std::string> http;
   std::vector<std::string> quotas, scripts;
   KeepTexts keep;
   CLI::App app("traind - trains models and has a prediction before the deadline");
@@ -191,6 +214,13 @@ ParsedFlags ParseFlags(int argc, char** argv) {
       ->required();
   app.add_option("--listen", config.listen, "HOST:PORT for clients; port 0 takes any free one")
       ->capture_default_str();
+  app.add_option("--http", http,
+                 "HOST:PORT of the page and of calls as JSON; port 0 takes any free one, 'off' "
+                 "opens none (default with --standalone: 127.0.0.1:0)");
+  app.add_option("--http-host", config.http_hosts,
+                 "a further name under which the HTTP port is reached, besides localhost and the "
+                 "address of --http; may be repeated")
+      ->allow_extra_args(false);
   app.add_option("--data-root", config.data_roots,
                  "data are read only below this folder; may be repeated (default with "
                  "--standalone: the current folder)");
@@ -248,7 +278,7 @@ ParsedFlags ParseFlags(int argc, char** argv) {
     }
     config.scripts.insert(script);
   }
-  return Complete(std::move(config), level, quotas, keep);
+  return Complete(std::move(config), level, http, quotas, keep);
 }
 
 }  // namespace traind

@@ -25,6 +25,9 @@ struct Config {
   bool standalone = false;
   std::string state_dir;                  // absolute
   std::string listen = "127.0.0.1:7070";  // port 0: any free one
+  // Of the HTTP port; empty: there is none.
+  std::string http;
+  std::vector<std::string> http_hosts;    // further names of this host in HTTP requests
   std::vector<std::string> data_roots;    // absolute, links resolved
   int slots = -1;                         // -1: GPUs, or cores
   std::string worker_binary;              // absolute

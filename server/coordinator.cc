@@ -76,8 +76,9 @@ absl::Status Coordinator::Load(const Config& config) {
   retention.log = kWorkerLogFile;
   retention.disk_share = config.disk_share;
   collector_ = std::make_unique<Collector>(retention, loop_.get(), store_.get());
-  service_ = std::make_unique<TrainingService>(config.state_dir, loop_.get(), store_.get(),
-                                               intake_.get(), gateway_.get(), collector_.get());
+  calls_ = std::make_unique<TrainingCalls>(config.state_dir, loop_.get(), store_.get(),
+                                           intake_.get(), gateway_.get(), collector_.get());
+  service_ = std::make_unique<TrainingService>(calls_.get());
   return absl::OkStatus();
 }
 
@@ -88,12 +89,20 @@ absl::Status Coordinator::Listen(const Config& config) {
   if (!config.standalone) services.push_back(gateway_.get());
   ASSIGN_OR_RETURN(server_, GrpcServer::Listen(config.listen, services,
                                                {v1::TrainingService::service_full_name()}));
+  if (!config.http.empty()) {
+    HttpGatewayOptions http;
+    http.address = config.http;
+    http.names = config.http_hosts;
+    http.data_root = config.data_roots.front();
+    ASSIGN_OR_RETURN(http_, HttpGateway::Start(http, calls_.get(), loop_.get()));
+  }
   if (!config.standalone) return absl::OkStatus();
 
   ASSIGN_OR_RETURN(worker_server_,
                    GrpcServer::ListenOnSocket(config.state_dir, kWorkerSocket, {gateway_.get()}));
   supervisor_ = std::make_unique<WorkerSupervisor>(
-      WorkerProcessOptions{config.worker_binary, config.state_dir, config.slots}, [this] {
+      WorkerProcessOptions{config.worker_binary, config.state_dir, config.slots},
+      [this] {
         // Workers that have attached, and those that an earlier traind gave work to.
         std::set<std::string> workers;
         for (const v1::WorkerInfo& worker : gateway_->Workers()) workers.insert(worker.id());
@@ -101,7 +110,8 @@ absl::Status Coordinator::Listen(const Config& config) {
           for (const Attempt& attempt : job->attempts) workers.insert(attempt.worker);
         }
         for (const std::string& worker : workers) loop_->Post(WorkerDied{worker});
-      });
+      },
+      [this] { return gateway_->heartbeats(); });
   return supervisor_->Start();
 }
 
@@ -118,13 +128,16 @@ void Coordinator::Stop(absl::Duration grace) {
     }
   }
   loop_->views().Close();  // ends watchers' streams
+  if (http_ != nullptr) http_->Stop();
   if (server_ != nullptr) server_->Stop(kServerGrace);
   if (worker_server_ != nullptr) worker_server_->Stop(kServerGrace);
   collector_->Stop();
   loop_->Stop();
+  http_.reset();
   server_.reset();
   worker_server_.reset();
   service_.reset();
+  calls_.reset();
   collector_.reset();
   gateway_.reset();
   loop_.reset();

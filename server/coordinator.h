@@ -10,10 +10,12 @@
 #include <string>
 
 #include "server/config.h"
+#include "server/http/gateway.h"
 #include "server/intake/intake.h"
 #include "server/loop/control_loop.h"
 #include "server/retention/collector.h"
 #include "server/rpc/grpc_server.h"
+#include "server/rpc/training_calls.h"
 #include "server/rpc/training_service.h"
 #include "server/rpc/worker_gateway.h"
 #include "server/standalone.h"
@@ -31,8 +33,12 @@ class Coordinator {
   ~Coordinator();
 
   int port() const { return server_->port(); }
+  // 0: there is no HTTP port.
+  int http_port() const { return http_ == nullptr ? 0 : http_->port(); }
   // OK until the store has failed for good.
   absl::Status fatal() const { return loop_->fatal(); }
+  // See ControlLoop.
+  absl::Duration SinceLastTurn() const { return loop_->SinceLastTurn(); }
 
   // Saves checkpoints, publishes, ends the Workers and their Ranks within `grace`, and stores
   // everything. Call it once.
@@ -51,7 +57,9 @@ class Coordinator {
   std::unique_ptr<Intake> intake_;
   std::unique_ptr<GrpcWorkerGateway> gateway_;
   std::unique_ptr<Collector> collector_;
+  std::unique_ptr<TrainingCalls> calls_;
   std::unique_ptr<TrainingService> service_;
+  std::unique_ptr<HttpGateway> http_;          // null: --http off
   std::unique_ptr<GrpcServer> server_;         // for clients, and for Workers unless standalone
   std::unique_ptr<GrpcServer> worker_server_;  // standalone: on worker.sock
   std::unique_ptr<WorkerSupervisor> supervisor_;

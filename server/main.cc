@@ -1,12 +1,16 @@
 // traind: the coordinator daemon.
 #include <absl/status/status.h>
+#include <absl/strings/str_cat.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <iostream>
+#include <string>
 
 #include "common/base/log.h"
+#include "common/base/service_manager.h"
 #include "server/config.h"
 #include "server/coordinator.h"
 
@@ -14,6 +18,8 @@ namespace traind {
 namespace {
 
 constexpr absl::Duration kStopGrace = absl::Seconds(10);
+// A commit may wait so long for a busy disk.
+constexpr absl::Duration kLoopHangs = absl::Seconds(20);
 
 int ExitCode(const absl::Status& status) {
   if (absl::IsAborted(status)) return kExitStateInUse;
@@ -21,13 +27,30 @@ int ExitCode(const absl::Status& status) {
   return kExitError;
 }
 
-// Waits for SIGINT or SIGTERM, or for the store to fail.
-absl::Status WaitForEnd(const Coordinator& coordinator, const sigset_t& signals) {
+// Waits for SIGINT or SIGTERM, or for the store to fail. Tells the manager as long as decisions are
+// made.
+absl::Status WaitForEnd(const Coordinator& coordinator, const ServiceManager& manager,
+                        const sigset_t& signals) {
   while (true) {
     const timespec second{1, 0};
     if (sigtimedwait(&signals, nullptr, &second) > 0) return absl::OkStatus();
     if (const absl::Status fatal = coordinator.fatal(); !fatal.ok()) return fatal;
+    // One message that is lost does no harm.
+    if (coordinator.SinceLastTurn() < kLoopHangs) (void)manager.SendAlive();
   }
+}
+
+// The address with the port that was taken.
+std::string At(const std::string& address, int port) {
+  return absl::StrCat(address.substr(0, address.rfind(':')), ":", port);
+}
+
+// Makes the object from the environment, where the Worker shall not find it: it is no such process.
+ServiceManager Manager() {
+  const char* const socket = getenv("NOTIFY_SOCKET");
+  ServiceManager manager(socket == nullptr ? "" : socket);
+  unsetenv("NOTIFY_SOCKET");
+  return manager;
 }
 
 int Run(const Config& config) {
@@ -40,23 +63,28 @@ int Run(const Config& config) {
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  const ServiceManager manager = Manager();
 
   auto coordinator = Coordinator::Start(config);
   if (!coordinator.ok()) {
     std::cerr << "traind: error: " << coordinator.status().message() << "\n";
     return ExitCode(coordinator.status());
   }
-  const std::string host = config.listen.substr(0, config.listen.rfind(':'));
-  std::printf("traind ready grpc=%s:%d http=- pid=%d\n", host.c_str(), (*coordinator)->port(),
-              getpid());
+  const std::string http = config.http.empty() ? "-" : At(config.http, (*coordinator)->http_port());
+  const std::string ready =
+      absl::StrCat("traind ready grpc=", At(config.listen, (*coordinator)->port()), " http=", http,
+                   " pid=", getpid());
+  std::puts(ready.c_str());
   std::fflush(stdout);
+  if (const absl::Status sent = manager.SendReady(ready); !sent.ok()) TRAIND_LOG(WARNING) << sent;
 
-  const absl::Status ended = WaitForEnd(**coordinator, signals);
+  const absl::Status ended = WaitForEnd(**coordinator, manager, signals);
   if (!ended.ok()) {
     std::cerr << "traind: error: the store failed: " << ended.message() << "\n";
     return kExitError;
   }
   TRAIND_LOG(INFO) << "stopping; a second signal stops at once";
+  (void)manager.SendStopping();
   // A second signal has its default effect.
   signal(SIGINT, SIG_DFL);
   signal(SIGTERM, SIG_DFL);

@@ -82,8 +82,9 @@ FileLock::~FileLock() {
   if (fd_ >= 0) close(fd_);
 }
 
-WorkerSupervisor::WorkerSupervisor(WorkerProcessOptions options, std::function<void()> died)
-    : options_(std::move(options)), died_(std::move(died)) {}
+WorkerSupervisor::WorkerSupervisor(WorkerProcessOptions options, std::function<void()> died,
+                                   std::function<int64_t()> heartbeats)
+    : options_(std::move(options)), died_(std::move(died)), heartbeats_(std::move(heartbeats)) {}
 
 WorkerSupervisor::~WorkerSupervisor() { StopWatching(); }
 
@@ -170,11 +171,13 @@ void WorkerSupervisor::Watch() {
     ReapChildren();
     const absl::Duration now = SystemClock().MonotonicNow();
     if (FileLock::IsHeld(lock_path())) {
+      KillIfHung();
       alive = true;
       next_spawn = absl::InfiniteDuration();
       if (now - spawned > absl::Seconds(30)) backoff = kFirstBackoff;
       continue;
     }
+    silence_ = absl::ZeroDuration();
     if (next_spawn == absl::InfiniteDuration()) {
       if (!alive && now - spawned < kStartUp) continue;  // it has not locked the file yet
       TRAIND_LOG(WARNING) << "the Worker is dead; another one starts in "
@@ -192,6 +195,19 @@ void WorkerSupervisor::Watch() {
       next_spawn = now + backoff;
     }
   }
+}
+
+void WorkerSupervisor::KillIfHung() {
+  const int64_t heard = heartbeats_();
+  silence_ = heard == heard_ ? silence_ + kWatchEvery : absl::ZeroDuration();
+  heard_ = heard;
+  if (silence_ < options_.hang_after) return;
+  silence_ = absl::ZeroDuration();
+  const pid_t holder = FileLock::Holder(lock_path());
+  if (holder <= 0) return;
+  TRAIND_LOG(ERROR) << "the Worker " << holder << " has sent no heartbeat for "
+                    << absl::FormatDuration(options_.hang_after) << "; it is killed";
+  kill(holder, SIGKILL);
 }
 
 void WorkerSupervisor::WaitForEnd(absl::Duration grace) {

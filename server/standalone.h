@@ -8,6 +8,7 @@
 #include <absl/time/time.h>
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <thread>
@@ -44,6 +45,8 @@ struct WorkerProcessOptions {
   std::string binary;     // absolute
   std::string state_dir;  // absolute; its worker.lock tells whether a Worker lives
   int slots = -1;         // -1: the Worker counts its devices
+  // A Worker that holds its lock and sends no heartbeat for so long hangs, and is killed.
+  absl::Duration hang_after = absl::Seconds(60);
 };
 
 // Keeps one Worker alive.
@@ -51,7 +54,9 @@ struct WorkerProcessOptions {
 // next one is started: by Start, or on the supervisor's thread.
 class WorkerSupervisor {
  public:
-  WorkerSupervisor(WorkerProcessOptions options, std::function<void()> died);
+  // heartbeats: returns how many have come.
+  WorkerSupervisor(WorkerProcessOptions options, std::function<void()> died,
+                   std::function<int64_t()> heartbeats);
   ~WorkerSupervisor();
 
   // Starts a Worker unless one lives, and watches it from then on. NotFound: there is no such
@@ -64,11 +69,19 @@ class WorkerSupervisor {
 
  private:
   void Watch();
+  // To be called every kWatchEvery while a Worker holds its lock.
+  void KillIfHung();
   absl::Status Spawn();
   std::string lock_path() const;
 
   const WorkerProcessOptions options_;
   const std::function<void()> died_;
+  const std::function<int64_t()> heartbeats_;
+  // Only thread_ uses these two.
+  int64_t heard_ = 0;  // heartbeats at the last look
+  // How long none came. It grows by looks, so that a time in which the machine was suspended or
+  // traind was stopped does not count.
+  absl::Duration silence_;
   absl::Mutex mutex_;
   TimedCondVar stopped_;  // after a change of stopping_
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -109,6 +109,12 @@ def third_party():
         targets = {"yaml_cpp": ["pc:yaml-cpp"]},
     )
     apt_repository(
+        name = "microhttpd",
+        header = "microhttpd.h",
+        package = "libmicrohttpd-dev",
+        targets = {"microhttpd": ["-lmicrohttpd"]},
+    )
+    apt_repository(
         name = "nlohmann_json",
         header = "nlohmann/json.hpp",
         package = "nlohmann-json3-dev",

@@ -23,6 +23,7 @@
 #include "third_party/nvml/nvml.h"
 #include "worker/daemon/daemon.h"
 #include "worker/daemon/devices.h"
+#include "worker/daemon/gpu_check.h"
 
 namespace traind {
 namespace {
@@ -32,6 +33,8 @@ constexpr int kExitUsage = 2;
 constexpr int kExitLocked = 3;
 // traind looks at the lock by taking it for a moment.
 constexpr absl::Duration kLockPatience = absl::Milliseconds(300);
+// CUDA's libraries may come from a cold disk.
+constexpr absl::Duration kGpuPatience = absl::Seconds(60);
 
 struct Flags {
   std::string state;
@@ -77,14 +80,24 @@ int Fail(const absl::Status& status, int code = kExitFailure) {
   return code;
 }
 
-absl::StatusOr<std::vector<worker::Slot>> Devices(const Flags& flags) {
+// The GPUs that are ours; none: there is no driver.
+std::optional<std::vector<Nvml::Device>> ListedGpus() {
   // Only to ask what is there: the library takes memory that a Worker has no use for.
   const std::unique_ptr<Nvml> nvml = Nvml::Load();
-  std::optional<std::string> visible;
-  if (const char* value = getenv("CUDA_VISIBLE_DEVICES")) visible = value;
-  auto slots = worker::FindSlots({flags.device, flags.slots}, nvml.get(), visible);
+  if (nvml == nullptr) return std::nullopt;
+  const char* const visible = getenv("CUDA_VISIBLE_DEVICES");
+  return visible == nullptr ? nvml->Devices() : worker::VisibleDevices(nvml->Devices(), visible);
+}
+
+absl::StatusOr<std::vector<worker::Slot>> FindSlots(const Flags& flags,
+                                                    const std::string& trainrank) {
+  const std::optional<std::vector<Nvml::Device>> gpus = ListedGpus();
+  auto slots = worker::FindSlots({flags.device, flags.slots}, gpus ? &*gpus : nullptr,
+                                 [&trainrank](const std::vector<worker::Slot>& listed) {
+                                   return worker::CheckGpus(trainrank, listed, kGpuPatience);
+                                 });
   if (slots.ok()) {
-    TRAIND_LOG(INFO) << (nvml == nullptr ? "no NVIDIA driver here: " : "") << slots->size() << " "
+    TRAIND_LOG(INFO) << (gpus ? "" : "no NVIDIA driver here: ") << slots->size() << " "
                      << slots->front().device << " slots (" << slots->front().name << ")";
   }
   return slots;
@@ -133,7 +146,7 @@ int RunWorker(const Flags& flags) {
   signal(SIGPIPE, SIG_IGN);
   options.stop_fd = signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK);
 
-  absl::StatusOr<std::vector<worker::Slot>> slots = Devices(flags);
+  auto slots = FindSlots(flags, options.programs["trainrank"]);
   if (!slots.ok()) return Fail(slots.status());
   auto daemon = worker::Daemon::Create(
       options, *std::move(slots),

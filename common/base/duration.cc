@@ -73,16 +73,18 @@ absl::StatusOr<absl::Duration> ParseClock(absl::string_view text) {
          absl::Seconds(seconds);
 }
 
-// Reads "12" or "12.5" and the letters behind it, and removes them from the front of rest.
+// Reads "12" or "12.5" and the letters behind it, and removes them from the front of rest, with
+// the blanks around the letters.
 absl::StatusOr<absl::Duration> ReadPart(absl::string_view text, absl::string_view& rest,
                                         size_t& next_unit) {
   size_t i = 0;
   while (i < rest.size() && (absl::ascii_isdigit(rest[i]) || rest[i] == '.')) ++i;
   const absl::string_view number = rest.substr(0, i);
-  size_t j = i;
+  rest = absl::StripLeadingAsciiWhitespace(rest.substr(i));
+  size_t j = 0;
   while (j < rest.size() && absl::ascii_isalpha(rest[j])) ++j;
-  const absl::string_view unit = rest.substr(i, j - i);
-  rest.remove_prefix(j);
+  const absl::string_view unit = rest.substr(0, j);
+  rest = absl::StripLeadingAsciiWhitespace(rest.substr(j));
   const size_t point = number.find('.');
   const absl::string_view whole = number.substr(0, point);
   const absl::string_view fraction =
@@ -110,7 +112,7 @@ absl::StatusOr<absl::Duration> ReadPart(absl::string_view text, absl::string_vie
 }  // namespace
 
 absl::StatusOr<absl::Duration> DurationFromText(absl::string_view text) {
-  if (text.empty()) {
+  if (absl::StripAsciiWhitespace(text).empty()) {
     return absl::InvalidArgumentError(absl::StrCat("an empty text is not a duration; ", kWays));
   }
   if (text.size() > 64) return absl::InvalidArgumentError("is too long for a duration");
@@ -126,7 +128,7 @@ absl::StatusOr<absl::Duration> DurationFromText(absl::string_view text) {
     if (!clock.ok()) return clock;
     total = *clock;
   } else {
-    absl::string_view rest = text;
+    absl::string_view rest = absl::StripAsciiWhitespace(text);
     size_t next_unit = 0;
     while (!rest.empty()) {
       auto part = ReadPart(text, rest, next_unit);

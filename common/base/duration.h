@@ -10,7 +10,7 @@
 namespace traind {
 
 // Reads "90s", "15m", "1h30m", "2d", "500ms", "1.5h" (units d h m s ms, the larger ones first, each
-// at most once), or Slurm's "HH:MM:SS" and "D-HH:MM:SS". A duration must not be negative and is at
+// at most once; blanks may stand between numbers and units), or Slurm's "HH:MM:SS" and "D-HH:MM:SS". A duration must not be negative and is at
 // most 100 years. A bare number is refused, because some tools read it as minutes and others as
 // seconds. Errors: InvalidArgument, whose text begins with the quoted input: "'90' has no unit;
 // write 90s or 90m".

@@ -50,7 +50,7 @@ output: predictions.csv
 How values are written:
 
 - **duration**: `90s`, `15m`, `1h30m`, `2d`, `500ms` (units d h m s ms), or `HH:MM:SS` and
-  `D-HH:MM:SS`. A number without unit is refused.
+  `D-HH:MM:SS`. Blanks may stand before a unit (`20 s`). A number without unit is refused.
 - **time**: RFC 3339 with a zone, `2026-12-01T18:00:00Z`; or `+2h`, from now.
 - **path**: relative to the folder of the spec file; over gRPC absolute, or `sha256:<digest>`.
 - **number**: decimal and without quotes; `true` and `false` are the only booleans.

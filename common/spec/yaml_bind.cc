@@ -21,8 +21,6 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using Kind = YamlNode::Kind;
 
-// Counts nodes; an aliased node counts each time it is used.
-constexpr int kMostVisits = 100000;
 constexpr size_t kMostProblems = 100;
 
 std::string JoinPath(absl::string_view path, absl::string_view name) {
@@ -60,17 +58,86 @@ std::string Expected(const FieldDescriptor& field, bool element) {
   }
 }
 
-// Where in the message type a key of this name would be right: "train.epochs".
-std::string FindElsewhere(const Descriptor& type, absl::string_view name, const std::string& path,
-                          int depth = 0) {
-  if (depth == 4) return "";
+// Names by which users of other tools know a key, and ours.
+struct OtherName {
+  absl::string_view theirs, ours;
+};
+constexpr OtherName kOtherNames[] = {
+    {"lr", "learning_rate"},
+    {"eta", "learning_rate"},
+    {"wd", "weight_decay"},
+    {"batch_size", "batch"},
+    {"bs", "batch"},
+    {"num_epochs", "epochs"},
+    {"max_epochs", "epochs"},
+    {"n_epochs", "epochs"},
+    {"n_folds", "folds"},
+    {"num_folds", "folds"},
+    {"n_splits", "folds"},
+    {"label", "target"},
+    {"label_column", "target"},
+    {"random_state", "seed"},
+    {"early_stopping", "patience"},
+    {"time_limit", "time"},
+    {"timeout", "time"},
+    {"max_time", "time"},
+    {"layers", "hidden"},
+    {"hidden_layers", "hidden"},
+    {"hidden_layer_sizes", "hidden"},
+    {"hidden_size", "hidden"},
+    {"units", "hidden"},
+    {"gpus", "slots"},
+    {"num_gpus", "slots"},
+    {"eval_metric", "metric"},
+    {"problem_type", "type"},
+    {"amp", "precision"},
+    {"dtype", "precision"},
+};
+
+std::string OurName(absl::string_view name) {
+  for (const OtherName& other : kOtherNames) {
+    if (other.theirs == name) return std::string(other.ours);
+  }
+  return "";
+}
+
+// Whether both paths go through a oneof at `prefix` by different members, of which only one can
+// stand there.
+bool Excludes(const FieldDescriptor& field, const std::string& here, absl::string_view section) {
+  const auto* oneof = field.real_containing_oneof();
+  if (oneof == nullptr || section == here || absl::StartsWith(section, here + ".")) return false;
+  const size_t prefix = here.size() - field.name().size();
+  if (section.substr(0, prefix) != absl::string_view(here).substr(0, prefix)) return false;
+  const absl::string_view rest = section.substr(std::min(prefix, section.size()));
+  const FieldDescriptor* other =
+      field.containing_type()->FindFieldByName(std::string(rest.substr(0, rest.find('.'))));
+  return other != nullptr && other->real_containing_oneof() == oneof;
+}
+
+// Returns the place, `depth` levels below the message type, where a key of this name would be
+// right. What excludes `section` is no such place.
+std::string FindAtDepth(const Descriptor& type, absl::string_view name, absl::string_view section,
+                        const std::string& path, int depth) {
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
     const std::string here = JoinPath(path, field.name());
-    if (field.name() == name) return here;
-    if (IsScalarField(field) || field.is_repeated()) continue;
-    const std::string below = FindElsewhere(*field.message_type(), name, here, depth + 1);
+    if (Excludes(field, here, section)) continue;
+    if (depth == 0 && field.name() == name) return here;
+    if (depth == 0 || IsScalarField(field) || field.is_repeated()) continue;
+    const std::string below = FindAtDepth(*field.message_type(), name, section, here, depth - 1);
     if (!below.empty()) return below;
+  }
+  return "";
+}
+
+// Returns the place nearest to the root where a key of this name would be right: "train.epochs".
+// section: where it stands.
+std::string FindElsewhere(const Descriptor& root, absl::string_view name,
+                          absl::string_view section) {
+  constexpr int kDeepest = 3;
+  for (int depth = 0; depth <= kDeepest; ++depth) {
+    const std::string found = FindAtDepth(root, name, section, "", depth);
+    if (!found.empty()) return found;
   }
   return "";
 }
@@ -219,14 +286,16 @@ class Binder {
     if (tree_.at(root).kind == Kind::kMap) {
       BindMessage(root, "", message);
     } else if (tree_.at(root).kind != Kind::kNull) {
-      AddProblem(root, "", "a spec is made of 'key: value' lines");
+      AddProblem(root, "", absl::StrCat(options_.root, " must be made of 'key: value' lines"));
     }
   }
 
   bool Visit(int node, const std::string& path) {
-    if (++visits_ == kMostVisits)
-      AddProblem(node, path, "more than 100000 values, an aliased one counted each time");
-    return visits_ < kMostVisits;
+    if (++visits_ == options_.most_values) {
+      AddProblem(node, path, absl::StrCat("more than ", options_.most_values,
+                                          " values, an aliased one counted each time"));
+    }
+    return visits_ < options_.most_values;
   }
 
   // A map's entries with what `<<` merges in: what is written here goes first.
@@ -269,8 +338,8 @@ class Binder {
     return entries;
   }
 
-  static std::string SectionName(const std::string& path) {
-    return path.empty() ? "the spec" : path;
+  std::string SectionName(const std::string& path) const {
+    return path.empty() ? options_.root : path;
   }
 
   void BindMessage(int map, const std::string& path, Message& message) {
@@ -299,16 +368,23 @@ class Binder {
     }
   }
 
+  std::string Elsewhere(const std::string& name, const std::string& ours,
+                        const std::string& section) const {
+    const std::string found = FindElsewhere(*root_type_, name, section);
+    return found.empty() && !ours.empty() ? FindElsewhere(*root_type_, ours, section) : found;
+  }
+
   void ReportUnknown(int key, const std::string& path, const std::string& name,
                      const Descriptor& type) {
     if (found_.size() >= kMostProblems) return;
     const std::vector<std::string> keys = KeysOf(type);
-    std::string meant = ClosestWord(name, keys);
+    const std::string ours = OurName(name);
+    std::string meant = type.FindFieldByName(ours) != nullptr ? ours : ClosestWord(name, keys);
     std::string hint;
     if (!meant.empty()) {
       hint = absl::StrCat("; did you mean '", meant, "'?");
       meant = JoinPath(path, meant);
-    } else if (meant = FindElsewhere(*root_type_, name, ""); !meant.empty()) {
+    } else if (meant = Elsewhere(name, ours, path); !meant.empty()) {
       hint = absl::StrCat("; did you mean '", meant, "'?");
     } else {
       hint = absl::StrCat("; the keys here are ", absl::StrJoin(keys, ", "));

@@ -28,6 +28,8 @@ struct SpecReadOptions {
   // as they are (and CheckSpec will refuse relative ones).
   std::string base_dir;
   absl::Time now;  // for deadlines like +2h
+  std::string root = "the spec";  // how errors call the whole text
+  int most_values = 100000;       // an aliased one counts each time it is used
   std::vector<SpecOverride> overrides;
 };
 

@@ -3,13 +3,16 @@
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
+#include <absl/strings/str_split.h>
 #include <absl/strings/strip.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
 #include <map>
 #include <sstream>
+#include <vector>
 
 #include "common/spec/field_text.h"
 
@@ -186,6 +189,36 @@ class TreeBuilder final : public YAML::EventHandler {
   std::optional<int> root_;
 };
 
+// A mistake that the parser reports in words of its own, or at the wrong place.
+struct Explained {
+  int line = 0;    // from 1; 0: where the parser says
+  int column = 0;  // from 1
+  std::string message;
+};
+
+// Explains an error of the parser at `mark`, a line from 0.
+Explained ExplainError(absl::string_view text, const YAML::Mark& mark, absl::string_view error) {
+  const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
+  const int last = std::min<int>(mark.line + 1, static_cast<int>(lines.size()) - 1);
+  for (int i = 0; i <= last; ++i) {
+    const size_t begin = lines[i].find_first_not_of(" \t\r");
+    const size_t tab = lines[i].substr(0, begin).find('\t');
+    if (begin == absl::string_view::npos || tab == absl::string_view::npos) continue;
+    return {i + 1, static_cast<int>(tab) + 1,
+            "the line is indented with a tab; YAML takes only blanks"};
+  }
+  if (error == "illegal map value" && mark.line >= 0 && mark.line <= last &&
+      absl::StrContains(lines[mark.line].substr(0, mark.column), ": ")) {
+    return {0, 0, "a value with ': ' in it needs quotes, and a section in one line needs braces"};
+  }
+  if (error == "illegal map value" || absl::StartsWith(error, "end of map not found")) {
+    return {0, 0,
+            "the indentation does not match the lines above; the keys of a section begin in the "
+            "same column"};
+  }
+  return {0, 0, absl::StrCat("not YAML: ", error)};
+}
+
 }  // namespace
 
 std::optional<int> YamlTree::Parse(absl::string_view text, int source, YamlError& error) {
@@ -217,7 +250,12 @@ std::optional<int> YamlTree::Parse(absl::string_view text, int source, YamlError
       error.line = exception.mark.line + 1;
       error.column = builder.Column(exception.mark);
     }
-    error.message = absl::StrCat("not YAML: ", exception.msg);
+    const Explained explained = ExplainError(text, exception.mark, exception.msg);
+    if (explained.line > 0) {
+      error.line = explained.line;
+      error.column = explained.column;
+    }
+    error.message = explained.message;
   }
   return std::nullopt;
 }

@@ -372,6 +372,10 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
     resolve("data.image.test_labels", data->mutable_image()->mutable_test_labels());
   }
   if (!mistakes.empty()) return Mistakes(mistakes);
+  // Images of folders answer by the names of their files.
+  if (data->id().empty() && ((*train)->folder || (*test != nullptr && (*test)->folder))) {
+    data->set_id(data->image().column());
+  }
   CheckColumns(checked.resolved, **train, test->get(), &mistakes, &checked.warnings);
   if (!mistakes.empty()) return Mistakes(mistakes);
 

@@ -3,8 +3,11 @@
 #include <absl/status/statusor.h>
 #include <absl/strings/str_cat.h>
 
+#include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
+#include <system_error>
 
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
@@ -14,15 +17,19 @@
 namespace traind {
 namespace {
 
-constexpr int64_t kMostBytes = int64_t{16} << 30;
+constexpr uintmax_t kMostBytes = uintmax_t{16} << 30;
 constexpr size_t kMostMapBytes = 1 << 20;
 
 absl::Status TakeFile(v1::PretrainedSpec& spec, const DataFiles& files) {
   ASSIGN_OR_RETURN(const std::string path, files.Resolve(spec.file()));
-  ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(path));
-  if (digest.bytes > kMostBytes) {
+  // The size comes first, because a digest takes seconds for each GiB. If the file grows meanwhile,
+  // its digest differs when it is read for training.
+  std::error_code unknown;
+  if (const uintmax_t bytes = std::filesystem::file_size(path, unknown);
+      !unknown && bytes > kMostBytes) {
     return absl::InvalidArgumentError(absl::StrCat(path, " has more than 16 GiB"));
   }
+  ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(path));
   spec.set_file(path);
   spec.set_sha256(digest.sha256);
   return absl::OkStatus();

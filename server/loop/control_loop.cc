@@ -79,6 +79,7 @@ absl::Status ControlLoop::Load() {
 
 void ControlLoop::Start(WorkerGateway* gateway) {
   gateway_ = gateway;
+  last_turn_ns_ = absl::ToInt64Nanoseconds(clock_->MonotonicNow());
   publishers_ = std::make_unique<PublishPool>(
       kPublishThreads,
       [this](const PublishRequest& request) {
@@ -211,12 +212,17 @@ bool ControlLoop::WaitForFatal(absl::Duration timeout) {
   return !fatal_.ok();
 }
 
+absl::Duration ControlLoop::SinceLastTurn() const {
+  return clock_->MonotonicNow() - absl::Nanoseconds(last_turn_ns_.load());
+}
+
 void ControlLoop::Run() {
   absl::Time wakeup = RunOnce(std::move(adopted_), {});
   while (true) {
     std::vector<Event> events;
     std::vector<AckCommand> acks;
     bool last = false;
+    last_turn_ns_ = absl::ToInt64Nanoseconds(clock_->MonotonicNow());
     {
       absl::MutexLock lock(&mutex_);
       const auto ready = [this] {

@@ -105,6 +105,9 @@ class ControlLoop {
   absl::Status fatal() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Blocks until Stop is called, fatal() is set, or the timeout is over.
   bool WaitForFatal(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The time since the loop's thread began its last turn, which it does once a second at least. It
+  // grows while a commit waits for the disk, and when the thread hangs.
+  absl::Duration SinceLastTurn() const;
 
  private:
   ControlLoop(LoopOptions options, Store* store, const Clock* clock);
@@ -152,6 +155,8 @@ class ControlLoop {
   std::vector<AckCommand> unsent_acks_;
   absl::Duration sync_by_ = absl::InfiniteDuration();
   absl::Time last_commit_ = absl::InfinitePast();
+
+  std::atomic<int64_t> last_turn_ns_{0};  // on the monotonic clock
 
   mutable absl::Mutex anchor_mutex_;
   absl::Duration anchor_ ABSL_GUARDED_BY(anchor_mutex_);  // wall clock minus monotonic clock

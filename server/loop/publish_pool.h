@@ -22,6 +22,8 @@ class PublishPool {
   using Done = std::function<void(Published)>;  // called on a thread of the pool
 
   PublishPool(int threads, Publisher publisher, Done done);
+  // For other work alone.
+  explicit PublishPool(int threads) : PublishPool(threads, nullptr, nullptr) {}
   ~PublishPool();
   PublishPool(const PublishPool&) = delete;
   PublishPool& operator=(const PublishPool&) = delete;

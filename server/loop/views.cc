@@ -55,6 +55,16 @@ JobViews::View JobViews::Wait(const std::string& id, uint64_t since, absl::Durat
   return it == views_.end() ? View{} : it->second;
 }
 
+uint64_t JobViews::WaitAny(uint64_t since, absl::Duration timeout) const {
+  absl::MutexLock lock(&mutex_);
+  const auto changed = [&] {
+    mutex_.AssertReaderHeld();
+    return closed_ || changes_ > since;
+  };
+  replaced_.Await(mutex_, timeout, changed);
+  return changes_;
+}
+
 void JobViews::Close() {
   absl::MutexLock lock(&mutex_);
   closed_ = true;

@@ -39,6 +39,9 @@ class JobViews {
   // timeout is over.
   View Wait(const std::string& id, uint64_t since, absl::Duration timeout) const
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits until some view was replaced after `since`, Close is called, or the timeout is over;
+  // returns the number of the last replacement. It is the change of the view that was replaced.
+  uint64_t WaitAny(uint64_t since, absl::Duration timeout) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends every Wait, present and future.
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
   bool closed() const ABSL_LOCKS_EXCLUDED(mutex_);

@@ -4,6 +4,7 @@
 #include <absl/status/statusor.h>
 
 #include <string>
+#include <utility>
 
 #include "common/base/durable_file.h"
 
@@ -23,6 +24,8 @@ class ArtifactReader {
   ~ArtifactReader();
 
   const FileDigest& digest() const { return digest_; }
+  // Gives the descriptor away, at the file's first byte. REQUIRES: Next was not called.
+  int TakeFile() { return std::exchange(fd_, -1); }
   // The next part; empty at the end.
   absl::StatusOr<std::string> Next();
 

@@ -1,9 +1,8 @@
-// TrainingService: predicting with models that exist.
+// TrainingCalls: predicting with models that exist.
 #include <absl/strings/str_cat.h>
 #include <absl/time/clock.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -13,7 +12,8 @@
 #include "common/base/status_macros.h"
 #include "common/spec/spec_rules.h"
 #include "server/rpc/job_conversion.h"
-#include "server/rpc/training_service.h"
+#include "server/rpc/training_calls.h"
+#include "server/rpc/worker_gateway.h"
 
 namespace traind {
 namespace {
@@ -24,6 +24,8 @@ constexpr size_t kMaxRowBytes = 1 << 20;
 // gRPC clients take no larger message unless they say so.
 constexpr size_t kMaxReplyBytes = (4 << 20) - 1024;
 constexpr absl::Duration kRowsPatience = absl::Seconds(10);  // where the call has no deadline
+// So many Jobs may serve at a time, because each holds its models in the memory of a Rank.
+constexpr int kMostServers = 32;
 constexpr absl::Duration kAskAgain = absl::Milliseconds(10);
 
 std::string NameFor(const Job& source, absl::string_view suffix) {
@@ -56,14 +58,6 @@ absl::Status CheckReply(const v1::PredictRowsReply& reply) {
                    reply.rows_size() * kMaxReplyBytes / reply.ByteSizeLong(), " at once"));
 }
 
-// Returns the end of a call's patience, on the monotonic clock.
-absl::Duration DeadlineOfCall(const grpc::ServerContext& context) {
-  // Without a deadline it is far beyond what the clock can say.
-  const auto left = context.deadline() - std::chrono::system_clock::now();
-  return SystemClock().MonotonicNow() +
-         (left > std::chrono::hours(1) ? kRowsPatience : absl::FromChrono(left));
-}
-
 absl::Duration LeftUntil(absl::Duration deadline) {
   return std::max(deadline - SystemClock().MonotonicNow(), absl::ZeroDuration());
 }
@@ -82,37 +76,29 @@ const Attempt* RunningAttempt(const Job& job) {
 
 }  // namespace
 
-grpc::ServerUnaryReactor* TrainingService::Predict(grpc::CallbackServerContext* context,
-                                                   const v1::PredictRequest* request,
-                                                   v1::SubmitReply* reply) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const auto source = Find(request->id());
-  if (!source.ok()) {
-    reactor->Finish(ToGrpc(source.status()));
-    return reactor;
-  }
+void TrainingCalls::Predict(const v1::PredictRequest& request, v1::SubmitReply* reply, Done done) {
+  const auto source = Find(request.id());
+  if (!source.ok()) return done(source.status());
   v1::JobSpec spec;
   spec.set_api("v1");
-  spec.set_name(request->name().empty() ? NameFor(**source, "-predict") : request->name());
+  spec.set_name(request.name().empty() ? NameFor(**source, "-predict") : request.name());
   spec.mutable_predict()->set_from((*source)->id);
-  spec.mutable_predict()->set_data(request->data());
-  spec.mutable_predict()->set_min_members(request->min_members());
-  if (request->has_budget()) *spec.mutable_budget()->mutable_time() = request->budget();
-  if (request->has_deadline()) *spec.mutable_budget()->mutable_deadline() = request->deadline();
-  if (request->has_predictions()) *spec.mutable_predictions() = request->predictions();
-  *spec.mutable_labels() = request->labels();
-  spec.set_priority(request->priority());
+  spec.mutable_predict()->set_data(request.data());
+  spec.mutable_predict()->set_min_members(request.min_members());
+  if (request.has_budget()) *spec.mutable_budget()->mutable_time() = request.budget();
+  if (request.has_deadline()) *spec.mutable_budget()->mutable_deadline() = request.deadline();
+  if (request.has_predictions()) *spec.mutable_predictions() = request.predictions();
+  *spec.mutable_labels() = request.labels();
+  spec.set_priority(request.priority());
   const std::string asked = Sha256Hex(SpecToJson(spec));
-  if (AnswerRepeated((*source)->owner, request->request_id(), asked, reply)) {
-    reactor->Finish(grpc::Status::OK);
-    return reactor;
+  if (AnswerRepeated((*source)->owner, request.request_id(), asked, reply)) {
+    return done(absl::OkStatus());
   }
-  SubmitSpec(spec, {(*source)->owner, request->request_id(), asked, ""}, reply, reactor);
-  return reactor;
+  SubmitSpec(spec, {(*source)->owner, request.request_id(), asked, ""}, reply, std::move(done));
 }
 
-absl::StatusOr<std::shared_ptr<const Job>> TrainingService::StartServer(const Job& source,
-                                                                        absl::Duration deadline) {
+absl::StatusOr<std::shared_ptr<const Job>> TrainingCalls::StartServer(const Job& source,
+                                                                      absl::Duration deadline) {
   v1::JobSpec spec;
   spec.set_api("v1");
   spec.set_name(NameFor(source, "-serve"));
@@ -140,7 +126,14 @@ absl::StatusOr<std::shared_ptr<const Job>> TrainingService::StartServer(const Jo
   return outcome->reply->job;
 }
 
-std::shared_ptr<const Job> TrainingService::KnownServer(const std::string& source) {
+int TrainingCalls::CountServers() const {
+  const auto active = loop_->views().Active();
+  return static_cast<int>(std::count_if(active.begin(), active.end(), [](const auto& job) {
+    return !job->tasks.empty() && job->tasks[0].kind == TaskKind::kServe && !IsTerminal(job->state);
+  }));
+}
+
+std::shared_ptr<const Job> TrainingCalls::KnownServer(const std::string& source) {
   const auto known = servers_.find(source);
   if (known != servers_.end()) {
     const auto view = loop_->views().Find(known->second);
@@ -157,8 +150,8 @@ std::shared_ptr<const Job> TrainingService::KnownServer(const std::string& sourc
   return nullptr;
 }
 
-absl::StatusOr<std::shared_ptr<const Job>> TrainingService::FindServer(const Job& source,
-                                                                       absl::Duration deadline) {
+absl::StatusOr<std::shared_ptr<const Job>> TrainingCalls::FindServer(const Job& source,
+                                                                     absl::Duration deadline) {
   {
     absl::MutexLock lock(&serving_);
     // Callers for the same models wait for one start; those for other models do not.
@@ -168,6 +161,12 @@ absl::StatusOr<std::shared_ptr<const Job>> TrainingService::FindServer(const Job
     };
     if (!started_.Await(serving_, LeftUntil(deadline), started)) return NotLoaded();
     if (auto job = KnownServer(source.id)) return job;
+    if (CountServers() + static_cast<int>(starting_.size()) >= kMostServers) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the models of ", kMostServers,
+                       " jobs are held ready already; ask again when some have been idle, or "
+                       "predict a file"));
+    }
     starting_.insert(source.id);
   }
   auto job = StartServer(source, deadline);
@@ -178,31 +177,31 @@ absl::StatusOr<std::shared_ptr<const Job>> TrainingService::FindServer(const Job
   return job;
 }
 
-grpc::Status TrainingService::PredictRows(grpc::ServerContext* context,
-                                          const v1::PredictRowsRequest* request,
-                                          v1::PredictRowsReply* reply) {
-  if (const absl::Status wrong = CheckRows(*request); !wrong.ok()) return ToGrpc(wrong);
-  const auto source = Find(request->id());
-  if (!source.ok()) return ToGrpc(source.status());
-  const absl::Duration deadline = DeadlineOfCall(*context);
+absl::Status TrainingCalls::PredictRows(const v1::PredictRowsRequest& request,
+                                        const CallLimits& limits, v1::PredictRowsReply* reply) {
+  if (const absl::Status wrong = CheckRows(request); !wrong.ok()) return wrong;
+  const auto source = Find(request.id());
+  if (!source.ok()) return source.status();
+  const absl::Duration deadline =
+      SystemClock().MonotonicNow() + limits.patience.value_or(kRowsPatience);
   v1::AskRows ask;
-  *ask.mutable_columns() = request->columns();
-  *ask.mutable_rows() = request->rows();
+  *ask.mutable_columns() = request.columns();
+  *ask.mutable_rows() = request.rows();
   absl::Status last = NotLoaded();
   bool lost = false;
-  while (LeftUntil(deadline) > absl::ZeroDuration() && !context->IsCancelled()) {
+  while (LeftUntil(deadline) > absl::ZeroDuration() && !limits.cancelled()) {
     const auto server = FindServer(**source, deadline);
-    if (!server.ok()) return ToGrpc(server.status());
+    if (!server.ok()) return server.status();
     const JobViews::View view = loop_->views().Find((*server)->id);
     const Attempt* const attempt = view.job == nullptr ? nullptr : RunningAttempt(*view.job);
     if (attempt == nullptr) {
       loop_->views().Wait((*server)->id, view.change,
                           std::min(LeftUntil(deadline), absl::Milliseconds(500)));
-      if (loop_->views().closed()) return ToGrpc(absl::UnavailableError("traind is stopping"));
+      if (loop_->views().closed()) return absl::UnavailableError("traind is stopping");
       const auto after = loop_->views().Find((*server)->id);
       if (after.job != nullptr && after.job->state == JobState::kFailed) {
-        return ToGrpc(absl::FailedPreconditionError(
-            absl::StrCat("the models cannot be served: ", after.job->end_message)));
+        return absl::FailedPreconditionError(
+            absl::StrCat("the models cannot be served: ", after.job->end_message));
       }
       continue;
     }
@@ -211,7 +210,7 @@ grpc::Status TrainingService::PredictRows(grpc::ServerContext* context,
     if (answer.ok()) {
       *reply = *std::move(answer);
       reply->set_job((*server)->id);
-      return ToGrpc(CheckReply(*reply));
+      return CheckReply(*reply);
     }
     last = answer.status();
     // Rows that end each Rank which gets them must not end all that come.
@@ -224,7 +223,7 @@ grpc::Status TrainingService::PredictRows(grpc::ServerContext* context,
     absl::SleepFor(std::min(kAskAgain, LeftUntil(deadline)));
   }
   if (absl::IsAborted(last)) last = absl::UnavailableError(last.message());
-  return ToGrpc(last);
+  return last;
 }
 
 }  // namespace traind

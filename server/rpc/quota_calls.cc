@@ -1,4 +1,4 @@
-// TrainingService: the calls about quotas.
+// TrainingCalls: the calls about quotas.
 #include <absl/strings/str_cat.h>
 #include <google/protobuf/util/time_util.h>
 
@@ -9,7 +9,7 @@
 #include "common/base/status_macros.h"
 #include "server/plan/quota_use.h"
 #include "server/rpc/job_conversion.h"
-#include "server/rpc/training_service.h"
+#include "server/rpc/training_calls.h"
 
 namespace traind {
 namespace {
@@ -45,24 +45,17 @@ absl::StatusOr<Quota> QuotaOf(const v1::Quota& from) {
   return quota;
 }
 
-grpc::ServerUnaryReactor* Refuse(grpc::ServerUnaryReactor* reactor, const absl::Status& status) {
-  reactor->Finish(ToGrpc(status));
-  return reactor;
-}
-
 }  // namespace
 
-grpc::ServerUnaryReactor* TrainingService::ListQuotas(grpc::CallbackServerContext* context,
-                                                      const v1::ListQuotasRequest* request,
-                                                      v1::ListQuotasReply* reply) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+void TrainingCalls::ListQuotas(const v1::ListQuotasRequest& request, v1::ListQuotasReply* reply,
+                               Done done) {
   QuotaSubject only;
-  if (request->has_subject()) {
-    const auto subject = SubjectOf(request->subject());
-    if (!subject.ok()) return Refuse(reactor, subject.status());
+  if (request.has_subject()) {
+    const auto subject = SubjectOf(request.subject());
+    if (!subject.ok()) return done(subject.status());
     only = *subject;
   }
-  loop_->ListQuotas([this, reactor, reply, only](const Reply& answer) {
+  loop_->ListQuotas([this, done = std::move(done), reply, only](const Reply& answer) {
     absl::Status status = answer.status;
     const bool all = only == QuotaSubject();
     for (const QuotaState& state : answer.quotas) {
@@ -73,46 +66,38 @@ grpc::ServerUnaryReactor* TrainingService::ListQuotas(grpc::CallbackServerContex
       status = absl::NotFoundError(
           absl::StrCat(Text(only), known ? " has no quota" : " is not known, and has no quota"));
     }
-    reactor->Finish(ToGrpc(status));
+    done(status);
   });
-  return reactor;
 }
 
-grpc::ServerUnaryReactor* TrainingService::SetQuota(grpc::CallbackServerContext* context,
-                                                    const v1::SetQuotaRequest* request,
-                                                    v1::QuotaState* reply) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const auto quota = QuotaOf(request->quota());
-  if (!quota.ok()) return Refuse(reactor, quota.status());
+void TrainingCalls::SetQuota(const v1::SetQuotaRequest& request, v1::QuotaState* reply, Done done) {
+  const auto quota = QuotaOf(request.quota());
+  if (!quota.ok()) return done(quota.status());
   traind::SetQuota event;
   event.quota = *quota;
   const std::string& owner = quota->subject.owner;
   // A label needs nobody to be there first.
-  event.known = request->add() || owner.empty();
+  event.known = request.add() || owner.empty();
   if (!event.known) {
     const auto known = store_->HasOwner(owner);
-    if (!known.ok()) return Refuse(reactor, known.status());
+    if (!known.ok()) return done(known.status());
     event.known = *known;
   }
   auto history = store_->UsageSince(loop_->Now() - quota->period);
-  if (!history.ok()) return Refuse(reactor, history.status());
+  if (!history.ok()) return done(history.status());
   event.history = *std::move(history);
-  loop_->SetQuota(std::move(event), [reactor, reply](const Reply& answer) {
+  loop_->SetQuota(std::move(event), [done = std::move(done), reply](const Reply& answer) {
     if (!answer.quotas.empty()) *reply = ToProto(answer.quotas[0]);
-    reactor->Finish(ToGrpc(answer.status));
+    done(answer.status);
   });
-  return reactor;
 }
 
-grpc::ServerUnaryReactor* TrainingService::RemoveQuota(grpc::CallbackServerContext* context,
-                                                       const v1::RemoveQuotaRequest* request,
-                                                       v1::RemoveQuotaReply*) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const auto subject = SubjectOf(request->subject());
-  if (!subject.ok()) return Refuse(reactor, subject.status());
+void TrainingCalls::RemoveQuota(const v1::RemoveQuotaRequest& request, v1::RemoveQuotaReply*,
+                                Done done) {
+  const auto subject = SubjectOf(request.subject());
+  if (!subject.ok()) return done(subject.status());
   loop_->RemoveQuota(*subject,
-                     [reactor](const Reply& answer) { reactor->Finish(ToGrpc(answer.status)); });
-  return reactor;
+                     [done = std::move(done)](const Reply& answer) { done(answer.status); });
 }
 
 }  // namespace traind

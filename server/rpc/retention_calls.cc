@@ -1,4 +1,4 @@
-// TrainingService: deleting and pinning Jobs.
+// TrainingCalls: deleting and pinning Jobs.
 #include <absl/strings/str_cat.h>
 #include <absl/synchronization/notification.h>
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/base/job_layout.h"
-#include "server/rpc/training_service.h"
+#include "server/rpc/training_calls.h"
 
 namespace traind {
 namespace {
@@ -32,7 +32,7 @@ const char* KindName(Garbage what) {
 
 }  // namespace
 
-bool TrainingService::FilesMissing(const Job& job) const {
+bool TrainingCalls::FilesMissing(const Job& job) const {
   const bool had_files = !job.table.table.empty() || job.prediction.has_value();
   std::error_code unknown;
   return IsTerminal(job.state) && had_files &&
@@ -40,50 +40,48 @@ bool TrainingService::FilesMissing(const Job& job) const {
          !unknown;
 }
 
-absl::Status TrainingService::CheckFilesOf(const Job& job) const {
+absl::Status TrainingCalls::CheckFilesOf(const Job& job) const {
   if (!FilesMissing(job)) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("the files of job ", job.id,
                                                     " are gone: somebody has removed ", state_dir_,
                                                     "/", JobDir(job.id)));
 }
 
-grpc::Status TrainingService::DeleteJob(grpc::ServerContext*, const v1::DeleteJobRequest* request,
-                                        v1::DeleteJobReply* reply) {
-  const auto job = Find(request->id());
-  if (!job.ok() && !absl::IsNotFound(job.status())) return ToGrpc(job.status());
+absl::Status TrainingCalls::DeleteJob(const v1::DeleteJobRequest& request,
+                                      v1::DeleteJobReply* reply) {
+  const auto job = Find(request.id());
+  if (!job.ok() && !absl::IsNotFound(job.status())) return job.status();
   // A Job that was deleted before is not found.
-  const std::string id = job.ok() ? (*job)->id : request->id();
+  const std::string id = job.ok() ? (*job)->id : request.id();
   const auto bytes = collector_->Delete(id);
-  if (absl::IsNotFound(bytes.status())) return ToGrpc(job.ok() ? bytes.status() : job.status());
-  if (!bytes.ok()) return ToGrpc(bytes.status());
+  if (absl::IsNotFound(bytes.status())) return job.ok() ? bytes.status() : job.status();
+  if (!bytes.ok()) return bytes.status();
   reply->set_id(id);
   reply->set_bytes(*bytes);
-  return grpc::Status::OK;
+  return absl::OkStatus();
 }
 
-grpc::Status TrainingService::PinJob(grpc::ServerContext*, const v1::PinJobRequest* request,
-                                     v1::Job* reply) {
-  const auto job = Find(request->id());
-  if (!job.ok()) return ToGrpc(job.status());
+absl::Status TrainingCalls::PinJob(const v1::PinJobRequest& request, v1::Job* reply) {
+  const auto job = Find(request.id());
+  if (!job.ok()) return job.status();
   absl::Notification done;
   absl::Status status;
-  loop_->Pin((*job)->id, request->pinned(), [&](const Reply& answer) {
+  loop_->Pin((*job)->id, request.pinned(), [&](const Reply& answer) {
     status = answer.status;
     done.Notify();
   });
   done.WaitForNotification();
-  if (!status.ok()) return ToGrpc(status);
+  if (!status.ok()) return status;
   const auto pinned = Find((*job)->id);
-  if (!pinned.ok()) return ToGrpc(pinned.status());
+  if (!pinned.ok()) return pinned.status();
   *reply = Describe(**pinned);
-  return grpc::Status::OK;
+  return absl::OkStatus();
 }
 
-grpc::Status TrainingService::CollectGarbage(grpc::ServerContext*,
-                                             const v1::CollectGarbageRequest* request,
-                                             v1::CollectGarbageReply* reply) {
-  const auto items = collector_->Collect(request->dry_run());
-  if (!items.ok()) return ToGrpc(items.status());
+absl::Status TrainingCalls::CollectGarbage(const v1::CollectGarbageRequest& request,
+                                           v1::CollectGarbageReply* reply) {
+  const auto items = collector_->Collect(request.dry_run());
+  if (!items.ok()) return items.status();
   int64_t bytes = 0;
   for (const GarbageItem& item : *items) {
     v1::GarbageItem* const to = reply->add_items();
@@ -94,7 +92,7 @@ grpc::Status TrainingService::CollectGarbage(grpc::ServerContext*,
     bytes += item.bytes;
   }
   reply->set_bytes(bytes);
-  return grpc::Status::OK;
+  return absl::OkStatus();
 }
 
 }  // namespace traind

@@ -1,4 +1,4 @@
-// TrainingService: checking and accepting specs.
+// TrainingCalls: checking and accepting specs.
 #include <absl/strings/ascii.h>
 #include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
@@ -20,7 +20,7 @@
 #include "common/spec/spec_rules.h"
 #include "server/intake/models.h"
 #include "server/intake/search_trials.h"
-#include "server/rpc/training_service.h"
+#include "server/rpc/training_calls.h"
 
 namespace traind {
 namespace {
@@ -32,7 +32,7 @@ constexpr size_t kMaxSpecText = 1 << 20;
 
 }  // namespace
 
-absl::StatusOr<std::string> TrainingService::OwnerOf(const std::string& named) {
+absl::StatusOr<std::string> TrainingCalls::OwnerOf(const std::string& named) {
   if (named.empty()) return std::string(kOwner);
   const auto fits = [](char c) {
     return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
@@ -43,7 +43,7 @@ absl::StatusOr<std::string> TrainingService::OwnerOf(const std::string& named) {
                    "' is no name: letters, digits, - _ and ., at most ", kMaxOwner));
 }
 
-absl::StatusOr<v1::JobSpec> TrainingService::WithSource(const v1::JobSpec& spec) const {
+absl::StatusOr<v1::JobSpec> TrainingCalls::WithSource(const v1::JobSpec& spec) const {
   if (spec.from().empty()) return spec;
   const auto source = Find(spec.from());
   if (!source.ok()) {
@@ -68,8 +68,8 @@ absl::StatusOr<v1::JobSpec> TrainingService::WithSource(const v1::JobSpec& spec)
   return merged;
 }
 
-absl::StatusOr<CheckedSpec> TrainingService::CheckKind(const v1::JobSpec& spec,
-                                                       absl::Time now) const {
+absl::StatusOr<CheckedSpec> TrainingCalls::CheckKind(const v1::JobSpec& spec,
+                                                     absl::Time now) const {
   if (!UsesModelsOfAnother(spec)) {
     ASSIGN_OR_RETURN(CheckedSpec checked, intake_->Check(spec, now));
     if (!spec.from().empty() && spec.has_search()) {
@@ -105,8 +105,8 @@ absl::StatusOr<CheckedSpec> TrainingService::CheckKind(const v1::JobSpec& spec,
   return intake_->CheckInference(spec, **source, models, now);
 }
 
-absl::Status TrainingService::AnswerKnown(const Job& known, const CheckedSpec& checked,
-                                          v1::SubmitReply* reply) const {
+absl::Status TrainingCalls::AnswerKnown(const Job& known, const CheckedSpec& checked,
+                                        v1::SubmitReply* reply) const {
   if (known.spec_sha256 != checked.sha256) {
     std::string fields = "the spec";
     if (const auto spec = SpecFromJson(known.spec_json); spec.ok()) {
@@ -122,37 +122,28 @@ absl::Status TrainingService::AnswerKnown(const Job& known, const CheckedSpec& c
   return absl::OkStatus();
 }
 
-grpc::ServerUnaryReactor* TrainingService::Submit(grpc::CallbackServerContext* context,
-                                                  const v1::SubmitRequest* request,
-                                                  v1::SubmitReply* reply) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const auto refuse = [reactor](const absl::Status& status) {
-    reactor->Finish(ToGrpc(status));
-    return reactor;
-  };
-  if (request->request_id().size() > kMaxRequestId) {
-    return refuse(absl::InvalidArgumentError(
+void TrainingCalls::Submit(const v1::SubmitRequest& request, v1::SubmitReply* reply, Done done) {
+  if (request.request_id().size() > kMaxRequestId) {
+    return done(absl::InvalidArgumentError(
         absl::StrCat("request_id: longer than ", kMaxRequestId, " characters")));
   }
-  if (request->spec_text().size() > kMaxSpecText) {
-    return refuse(absl::InvalidArgumentError("spec_text: longer than 1 MiB"));
+  if (request.spec_text().size() > kMaxSpecText) {
+    return done(absl::InvalidArgumentError("spec_text: longer than 1 MiB"));
   }
-  const auto owner = OwnerOf(request->owner());
-  if (!owner.ok()) return refuse(owner.status());
-  const std::string asked = Sha256Hex(SpecToJson(request->spec()));
-  if (AnswerRepeated(*owner, request->request_id(), asked, reply)) {
-    reactor->Finish(grpc::Status::OK);
-    return reactor;
+  const auto owner = OwnerOf(request.owner());
+  if (!owner.ok()) return done(owner.status());
+  const std::string asked = Sha256Hex(SpecToJson(request.spec()));
+  if (AnswerRepeated(*owner, request.request_id(), asked, reply)) {
+    return done(absl::OkStatus());
   }
-  const auto spec = WithSource(request->spec());
-  if (!spec.ok()) return refuse(spec.status());
-  SubmitSpec(*spec, {*owner, request->request_id(), asked, request->spec_text()}, reply, reactor);
-  return reactor;
+  const auto spec = WithSource(request.spec());
+  if (!spec.ok()) return done(spec.status());
+  SubmitSpec(*spec, {*owner, request.request_id(), asked, request.spec_text()}, reply,
+             std::move(done));
 }
 
-bool TrainingService::AnswerRepeated(const std::string& owner, const std::string& request_id,
-                                     const std::string& asked_sha256,
-                                     v1::SubmitReply* reply) const {
+bool TrainingCalls::AnswerRepeated(const std::string& owner, const std::string& request_id,
+                                   const std::string& asked_sha256, v1::SubmitReply* reply) const {
   if (request_id.empty()) return false;
   const auto known = store_->FindByRequest(owner, request_id);
   if (!known.ok() || known->asked_sha256 != asked_sha256) return false;
@@ -163,15 +154,21 @@ bool TrainingService::AnswerRepeated(const std::string& owner, const std::string
   return true;
 }
 
-void TrainingService::SubmitSpec(const v1::JobSpec& spec, const Asked& asked,
-                                 v1::SubmitReply* reply, grpc::ServerUnaryReactor* reactor) {
+void TrainingCalls::SubmitSpec(v1::JobSpec spec, Asked asked, v1::SubmitReply* reply, Done done) {
+  checks_.Add([this, spec = std::move(spec), asked = std::move(asked), reply,
+               done = std::move(done)] { CheckAndSubmit(spec, asked, reply, done); },
+              absl::InfinitePast());  // in the order of arrival
+}
+
+void TrainingCalls::CheckAndSubmit(const v1::JobSpec& spec, const Asked& asked,
+                                   v1::SubmitReply* reply, const Done& done) {
   const absl::Time now = loop_->Now();
   auto checked = CheckKind(spec, now);
-  if (!checked.ok()) return reactor->Finish(ToGrpc(checked.status()));
+  if (!checked.ok()) return done(checked.status());
   const auto kept = std::make_shared<const CheckedSpec>(*std::move(checked));
   Job job = intake_->MakeJob(*kept, asked.owner, asked.request_id, asked.spec_text, now);
   job.asked_sha256 = asked.sha256;
-  loop_->Submit(std::move(job), [this, reactor, reply, kept](const Reply& answer) {
+  loop_->Submit(std::move(job), [this, reply, kept, done](const Reply& answer) {
     absl::Status status = answer.status;
     if (answer.job != nullptr && !answer.created) {
       status = AnswerKnown(*answer.job, *kept, reply);
@@ -180,7 +177,7 @@ void TrainingService::SubmitSpec(const v1::JobSpec& spec, const Asked& asked,
       reply->set_created(true);
       for (const std::string& warning : answer.job->warnings) reply->add_warnings(warning);
     }
-    reactor->Finish(ToGrpc(status));
+    done(status);
   });
 }
 

@@ -1,27 +1,15 @@
-// The clients' side of traind: TrainingService (proto/training_service.proto).
+// The clients' side of traind over gRPC: TrainingService (proto/training_service.proto).
 #pragma once
 
 #include <absl/base/thread_annotations.h>
-#include <absl/status/status.h>
-#include <absl/status/statusor.h>
 #include <absl/synchronization/mutex.h>
 #include <grpcpp/grpcpp.h>
 
-#include <atomic>
 #include <map>
-#include <memory>
-#include <set>
 #include <string>
-#include <vector>
 
-#include "common/base/timed_wait.h"
-#include "common/wire/grpc_status.h"
 #include "proto/training_service.grpc.pb.h"
-#include "server/intake/intake.h"
-#include "server/loop/control_loop.h"
-#include "server/retention/collector.h"
-#include "server/rpc/worker_gateway.h"
-#include "server/store/store.h"
+#include "server/rpc/training_calls.h"
 
 namespace traind {
 
@@ -29,10 +17,9 @@ using QuotaMethods = v1::TrainingService::WithCallbackMethod_ListQuotas<
     v1::TrainingService::WithCallbackMethod_SetQuota<
         v1::TrainingService::WithCallbackMethod_RemoveQuota<v1::TrainingService::Service>>>;
 
-// Calls that wait for the control loop's commit (all that change a Job) are
-// answered from its thread and hold none meanwhile; the others have a thread each.
-// Active Jobs are answered from the loop's views, terminal ones from the store.
-// Threads: safe. Ownership: all arguments outlive the service.
+// Brings calls from gRPC to TrainingCalls. Those that wait for the control loop's commit hold no
+// thread meanwhile; the others have a thread each.
+// Threads: safe. Ownership: `calls` outlives the service.
 class TrainingService final
     : public v1::TrainingService::WithCallbackMethod_Submit<
           v1::TrainingService::WithCallbackMethod_FinishJob<
@@ -42,14 +29,7 @@ class TrainingService final
                           v1::TrainingService::WithCallbackMethod_UpdateJob<
                               v1::TrainingService::WithCallbackMethod_Predict<QuotaMethods>>>>>>> {
  public:
-  TrainingService(std::string state_dir, ControlLoop* loop, Store* store, Intake* intake,
-                  GrpcWorkerGateway* workers, Collector* collector)
-      : state_dir_(std::move(state_dir)),
-        loop_(loop),
-        store_(store),
-        intake_(intake),
-        workers_(workers),
-        collector_(collector) {}
+  explicit TrainingService(TrainingCalls* calls) : calls_(calls) {}
 
   grpc::ServerUnaryReactor* Submit(grpc::CallbackServerContext* context,
                                    const v1::SubmitRequest* request,
@@ -64,7 +44,6 @@ class TrainingService final
                                       const v1::ResumeJobRequest* request, v1::Job* reply) override;
   grpc::ServerUnaryReactor* UpdateJob(grpc::CallbackServerContext* context,
                                       const v1::UpdateJobRequest* request, v1::Job* reply) override;
-
   grpc::ServerUnaryReactor* ListQuotas(grpc::CallbackServerContext* context,
                                        const v1::ListQuotasRequest* request,
                                        v1::ListQuotasReply* reply) override;
@@ -74,7 +53,6 @@ class TrainingService final
   grpc::ServerUnaryReactor* RemoveQuota(grpc::CallbackServerContext* context,
                                         const v1::RemoveQuotaRequest* request,
                                         v1::RemoveQuotaReply* reply) override;
-
   grpc::ServerUnaryReactor* Predict(grpc::CallbackServerContext* context,
                                     const v1::PredictRequest* request,
                                     v1::SubmitReply* reply) override;
@@ -104,68 +82,13 @@ class TrainingService final
                            v1::ListWorkersReply* reply) override;
 
  private:
-  // Finds a Job by id, else by name. NotFound; FailedPrecondition: several have that name.
-  absl::StatusOr<std::shared_ptr<const Job>> Find(const std::string& id_or_name) const;
-  // The id of a Job that may still change; FailedPrecondition: it is over.
-  absl::StatusOr<std::string> FindLive(const std::string& id_or_name) const;
-  // Asks the loop for a change of a Job that may still change, and answers with the Job.
-  using LoopCall = void (ControlLoop::*)(const std::string& job, ControlLoop::Answer answer);
-  grpc::ServerUnaryReactor* Change(grpc::CallbackServerContext* context, const std::string& id,
-                                   v1::Job* reply, LoopCall call);
-  // Does what Submit and Predict have in common, and finishes the call.
-  struct Asked {
-    std::string owner, request_id;
-    std::string sha256;  // of the spec as it was asked for; see Job::asked_sha256
-    std::string spec_text;
-  };
-  void SubmitSpec(const v1::JobSpec& spec, const Asked& asked, v1::SubmitReply* reply,
-                  grpc::ServerUnaryReactor* reactor);
-  // Answers a Submit that has made a Job before, without a look at its files and its deadline.
-  bool AnswerRepeated(const std::string& owner, const std::string& request_id,
-                      const std::string& asked_sha256, v1::SubmitReply* reply) const;
-  // Checks a spec by its kind; one that uses another Job's models gets them here.
-  absl::StatusOr<CheckedSpec> CheckKind(const v1::JobSpec& spec, absl::Time now) const;
-  // The Job that serves rows with the models of `source`; a new one where there is none.
-  // `deadline` is on the monotonic clock.
-  absl::StatusOr<std::shared_ptr<const Job>> FindServer(const Job& source, absl::Duration deadline)
-      ABSL_LOCKS_EXCLUDED(serving_);
-  absl::StatusOr<std::shared_ptr<const Job>> StartServer(const Job& source,
-                                                         absl::Duration deadline);
-  // The Job that serves the models of the Job `source` already; null: there is none.
-  std::shared_ptr<const Job> KnownServer(const std::string& source)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(serving_);
-  // The event that the request asks for; InvalidArgument by the rules of a spec.
-  absl::StatusOr<Update> CheckUpdate(const v1::UpdateJobRequest& request) const;
-  // The owner that a call names; empty: the default one.
-  static absl::StatusOr<std::string> OwnerOf(const std::string& named);
-  // The spec that is asked for where it goes on from another Job; any other as it is.
-  absl::StatusOr<v1::JobSpec> WithSource(const v1::JobSpec& spec) const;
-  void AddQuotas(const std::string& owner, const Spec& spec, v1::PlanReply* reply) const;
-  absl::StatusOr<std::vector<MetricPoint>> CurveOf(const Job& job) const;
-  v1::Job Describe(const Job& job, bool brief = false) const;
-  // Whether a Job had files and somebody has removed its folder.
-  bool FilesMissing(const Job& job) const;
-  // FailedPrecondition: models or folds of that Job are to be used, and its folder is gone.
-  absl::Status CheckFilesOf(const Job& job) const;
-  // The answer to a Submit whose request_id an earlier Job has.
-  absl::Status AnswerKnown(const Job& known, const CheckedSpec& checked,
-                           v1::SubmitReply* reply) const;
-  // Answers a call that the loop replies to with a Job.
-  ControlLoop::Answer JobAnswer(grpc::ServerUnaryReactor* reactor, v1::Job* reply) const;
+  class OpenStream;
 
-  const std::string state_dir_;
-  ControlLoop* const loop_;
-  Store* const store_;
-  Intake* const intake_;
-  GrpcWorkerGateway* const workers_;
-  Collector* const collector_;
-  std::atomic<int> streams_{0};  // open ones, which hold a thread each
-  absl::Mutex serving_;
-  // Jobs that serve, by the Job whose models they hold; some may be over.
-  std::map<std::string, std::string> servers_ ABSL_GUARDED_BY(serving_);
-  // Jobs whose models some caller is about to have served.
-  std::set<std::string> starting_ ABSL_GUARDED_BY(serving_);
-  TimedCondVar started_;  // after a change of starting_
+  TrainingCalls* const calls_;
+  absl::Mutex streams_mutex_;
+  // Open streams, which hold a thread each: all of them, and those of each connection.
+  int open_streams_ ABSL_GUARDED_BY(streams_mutex_) = 0;
+  std::map<std::string, int> streams_of_ ABSL_GUARDED_BY(streams_mutex_);
 };
 
 }  // namespace traind

@@ -1,5 +1,6 @@
 #include "server/rpc/worker_gateway.h"
 
+#include <absl/strings/str_cat.h>
 #include <google/protobuf/util/time_util.h>
 
 #include <deque>
@@ -7,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "common/base/engine_version.h"
 #include "common/base/log.h"
 #include "common/wire/attempt_report.h"
 #include "common/wire/grpc_status.h"
@@ -83,6 +85,14 @@ grpc::Status GrpcWorkerGateway::Attach(grpc::ServerContext* context, Stream* str
     return ToGrpc(absl::FailedPreconditionError(
         "the first message must be a Hello with worker_id and boot_id"));
   }
+  if (first.hello().engine() != kEngineVersion) {
+    const absl::Status other = absl::FailedPreconditionError(
+        absl::StrCat("the Worker ", first.hello().worker_id(), " on ", first.hello().hostname(),
+                     " has the engine '", first.hello().engine(), "', this traind has '",
+                     kEngineVersion, "': its folds would differ; install one version on both"));
+    TRAIND_LOG(WARNING) << other.message();
+    return ToGrpc(other);
+  }
   const std::shared_ptr<Session> session = Open(first.hello(), context);
   std::thread writer([&] { session->WriteAll(stream); });
   // Attached only now: what the core sends on hearing of it comes after Welcome.
@@ -150,6 +160,7 @@ void GrpcWorkerGateway::ReadAll(const Session& session, Stream* stream) {
   while (stream->Read(&message)) {
     switch (message.message_case()) {
       case v1::WorkerMessage::kHeartbeat:
+        ++heartbeats_;
         Seen(session, message.heartbeat().warm_ranks());
         post_(WorkerHeartbeat{session.worker,
                               session.id,

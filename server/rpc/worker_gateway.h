@@ -7,6 +7,7 @@
 #include <absl/synchronization/mutex.h>
 #include <absl/time/time.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -61,6 +62,8 @@ class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::
   absl::StatusOr<v1::PredictRowsReply> Ask(const std::string& worker, v1::AskRows ask,
                                            absl::Duration patience) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Returns how many have come from all Workers.
+  int64_t heartbeats() const { return heartbeats_.load(); }
   // Every Worker seen since the start. Slots do not tell what runs there.
   std::vector<v1::WorkerInfo> Workers() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits until no Worker is attached. false: the time is over.
@@ -86,6 +89,7 @@ class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::
   const Clock* const clock_;
   const Post post_;
   const WorkerPublished published_;
+  std::atomic<int64_t> heartbeats_{0};
   mutable absl::Mutex mutex_;
   mutable TimedCondVar answered_;  // after an answer, or the end of a session
   absl::flat_hash_map<std::string, std::shared_ptr<Session>> sessions_

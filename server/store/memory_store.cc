@@ -218,7 +218,7 @@ absl::StatusOr<Job> MemoryStore::GetJob(const std::string& id) {
 absl::StatusOr<std::vector<std::string>> MemoryStore::FindByName(const std::string& name) {
   absl::MutexLock lock(&mutex_);
   std::vector<std::string> ids;
-  for (auto row = rows_.rbegin(); row != rows_.rend() && ids.size() < 2; ++row) {
+  for (auto row = rows_.rbegin(); row != rows_.rend() && ids.size() < kMostNamed; ++row) {
     if (row->job->spec.name == name && !row->deleting) ids.push_back(row->job->id);
   }
   return ids;

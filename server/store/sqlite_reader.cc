@@ -76,7 +76,8 @@ absl::StatusOr<std::vector<std::string>> SqliteStore::FindByName(const std::stri
   std::vector<std::string> ids;
   RETURN_IF_ERROR(WithReader([&](Connection& db) {
     Query q = db.Select(
-        "SELECT id FROM jobs WHERE name = ? AND deleting = 0 ORDER BY number DESC LIMIT 2", name);
+        "SELECT id FROM jobs WHERE name = ? AND deleting = 0 ORDER BY number DESC LIMIT ?", name,
+        kMostNamed);
     while (q.Next()) q.Read(ids.emplace_back());
     return q.status();
   }));

@@ -116,6 +116,8 @@ inline constexpr int64_t kKnownDeleted = 10'000;
 
 // See Store::FindTrained.
 inline constexpr size_t kMostTrained = 8;
+// Jobs of one name that FindByName returns.
+inline constexpr size_t kMostNamed = 5;
 
 // Keeps Jobs and their history. A Job that is being deleted is found by no method but ListDeleting
 // and FindDeleted; what it used still counts for quotas.
@@ -147,7 +149,7 @@ class Store {
                                                  const std::string& id) = 0;
 
   virtual absl::StatusOr<Job> GetJob(const std::string& id) = 0;  // NotFound
-  // Returns at most two Jobs of that name, the newest ones.
+  // Returns at most kMostNamed Jobs of that name, the newest ones.
   virtual absl::StatusOr<std::vector<std::string>> FindByName(const std::string& name) = 0;
   // NotFound: no such request is known.
   virtual absl::StatusOr<Job> FindByRequest(const std::string& owner,

@@ -122,6 +122,26 @@ TEST_F(CliTest, ARestartOfTheDaemonIsSurvivedAndSaidOnce) {
   EXPECT_TRUE(Has(ran.err, "connected again")) << ran.err;
 }
 
+TEST_F(CliTest, WatchWaitsForADaemonThatIsNotThereYet) {
+  WatchToTheEnd();
+  server_.Stop();
+  Ran ran;
+  std::thread follower([&] { ran = Run({"watch", "digits", "--timeout", "20s"}); });
+  absl::SleepFor(absl::Milliseconds(300));  // so that it finds nobody; earlier is right, too
+  server_.Start();
+  follower.join();
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_TRUE(Has(ran.err, "trainctl waits up to 20s for it")) << ran.err;
+}
+
+TEST_F(CliTest, WatchGivesUpWhereNoDaemonComes) {
+  server_.Stop();
+  const Ran ran = Run({"watch", "digits", "--timeout", "300ms"});
+  EXPECT_EQ(ran.code, 7);
+  EXPECT_TRUE(Has(ran.err, "trainctl waits up to")) << ran.err;
+  EXPECT_TRUE(Has(ran.err, "traind --standalone")) << ran.err;
+}
+
 TEST_F(CliTest, AJobThatVanishesWhileWatchedIsAnError) {
   service_.on_watch = [](grpc::ServerContext*, const v1::WatchJobRequest&,
                          const std::function<bool(const v1::Job&)>&) {

@@ -194,6 +194,31 @@ TEST_F(CliTest, MetricsGoOnWhereTheStreamBroke) {
   EXPECT_EQ(json["dropped"], 2);
 }
 
+TEST_F(CliTest, MetricsAreDrawn) {
+  service_.on_metrics = [](const v1::GetMetricsRequest&,
+                           const std::function<bool(const v1::MetricsReply&)>& send) {
+    v1::MetricsReply reply;
+    for (int epoch = 1; epoch <= 3; ++epoch) {
+      v1::MetricPoint& point = *reply.add_points();
+      point.set_name("train_loss");
+      point.set_epoch(epoch);
+      point.set_value(1.0 / epoch);
+    }
+    reply.set_end(true);
+    send(reply);
+    return grpc::Status::OK;
+  };
+  const Ran ran = Run({"metrics", "digits", "--plot"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_TRUE(Has(ran.out, "train_loss  (1 curve)")) << ran.out;
+  EXPECT_TRUE(Has(ran.out, "|*")) << ran.out;
+  EXPECT_FALSE(Has(ran.out, "val_loss")) << ran.out;
+  const Ran none = Run({"metrics", "digits", "--plot", "-m", "absent"});
+  EXPECT_EQ(none.out, "");
+  EXPECT_TRUE(Has(none.err, "no such figures")) << none.err;
+  EXPECT_EQ(Run({"metrics", "digits", "--plot", "--follow"}).code, 2);
+}
+
 TEST_F(CliTest, UpdateSendsWhatIsSaidAndRefusesWhatIsNoTime) {
   EXPECT_EQ(Run({"update", "digits"}).code, 2);
   const Ran unit = Run({"update", "digits", "--budget", "90"});

@@ -2,6 +2,7 @@
 
 #include <absl/strings/match.h>
 #include <absl/strings/str_join.h>
+#include <absl/time/clock.h>
 #include <gtest/gtest.h>
 
 #include "client/render_table.h"
@@ -139,6 +140,20 @@ TEST(SummaryTest, AnEndedJobExplainsItself) {
         "column \"x\" is constant"}) {
     EXPECT_TRUE(absl::StrContains(text, part)) << part << "\nis not in\n" << text;
   }
+}
+
+TEST(SummaryTest, AJobThatEndsEarlyTellsHowToUseTheRest) {
+  v1::Job job = EndedJob();
+  EXPECT_FALSE(absl::StrContains(JobSummary(job, absl::Now(), false), "time left"));
+  job.mutable_finished_at()->set_seconds(1796148001);  // after 1.5 s of 60
+  const std::string text = JobSummary(job, absl::Now(), false);
+  EXPECT_TRUE(absl::StrContains(text, "58s of 1m00s were not needed")) << text;
+  EXPECT_TRUE(absl::StrContains(
+      text, "trainctl submit --from digits-7f3k2a --set train.seeds=20 --budget 1m00s"))
+      << text;
+  // Somebody who ends a Job early needs no advice.
+  job.set_end_reason(v1::JOB_END_REASON_FINISHED_BY_USER);
+  EXPECT_FALSE(absl::StrContains(JobSummary(job, absl::Now(), false), "time left"));
 }
 
 TEST(SummaryTest, AJobWithoutATestFileSaysSo) {

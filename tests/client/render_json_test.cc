@@ -1,4 +1,4 @@
-#include "client/render_json.h"
+#include "common/wire/render_json.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "client/render_json.h"
+#include "common/wire/render_json.h"
 #include "client/render_table.h"
 #include "tests/client/sample_jobs.h"
 

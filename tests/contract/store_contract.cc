@@ -234,11 +234,16 @@ TEST_P(StoreContractTest, RequestIdsAreUniquePerOwner) {
   EXPECT_FALSE(store_->FindSubmit("local", "", "f-1")->id_is_taken);
 }
 
-TEST_P(StoreContractTest, FindByNameGivesTheNewestTwo) {
+TEST_P(StoreContractTest, FindByNameGivesTheNewest) {
   ASSERT_EQ(store_->Commit(Change({NewJob("a-1"), NewJob("a-2"), NewJob("b-1")})),
             absl::OkStatus());
   ASSERT_EQ(store_->Commit(Change({NewJob("a-3")})), absl::OkStatus());
-  EXPECT_EQ(*store_->FindByName("a"), (std::vector<std::string>{"a-3", "a-2"}));
+  EXPECT_EQ(*store_->FindByName("a"), (std::vector<std::string>{"a-3", "a-2", "a-1"}));
+  for (int i = 4; i < 9; ++i) {
+    ASSERT_EQ(store_->Commit(Change({NewJob(absl::StrCat("a-", i))})), absl::OkStatus());
+  }
+  EXPECT_EQ(*store_->FindByName("a"),
+            (std::vector<std::string>{"a-8", "a-7", "a-6", "a-5", "a-4"}));
   EXPECT_EQ(*store_->FindByName("b"), (std::vector<std::string>{"b-1"}));
   EXPECT_TRUE(store_->FindByName("c")->empty());
 }

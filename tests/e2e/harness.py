@@ -75,6 +75,7 @@ class House:
         self.mark = uuid.uuid4().hex
         self.bin = binaries()
         self.server = None
+        self.http = None  # the address of the HTTP port
         self.daemon = None
         self.workers_started = []
         os.mkdir(self.state)
@@ -151,6 +152,7 @@ class House:
         fields = dict(word.split("=", 1) for word in line.split()[2:])
         assert int(fields["pid"]) == self.daemon.pid, line
         self.server = fields["grpc"]
+        self.http = fields["http"]
         return self
 
     def start_worker(self, slots=1):

@@ -32,6 +32,20 @@ def _():
         assert len(table) == 61 and table[1][0] == "test/0.png", table[:2]
 
 
+@case("Images of a folder answer by the names of their files")
+def _():
+    with House(slots=1) as house:
+        house.start()
+        write_images(house, each=10, test=6)
+        spec = job_of(epochs=1)
+        del spec["data"]["id"]
+        job = house.wait(house.submit({**spec, "data": {**spec["data"], "test": "test"}})["id"])
+        assert job["state"] == "SUCCEEDED", job
+        table = rows_of(job["predictions"]["path"])
+        assert table[0][:2] == ["file", "kind"], table[0]
+        assert [row[0] for row in table[1:]] == [f"{i}.png" for i in range(6)], table
+
+
 @case("Two Ranks train a fold on a table of images, whose target is a number, in bf16")
 def _():
     with House(slots=2) as house:

@@ -120,6 +120,27 @@ def _():
         assert "--insecure" in text or "loopback" in text, text
 
 
+@case("A service manager hears that traind is ready, that it works, and that it stops")
+def _():
+    with House(standalone=False) as house, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        path = os.path.join(house.root, "notify")
+        manager.bind(path)
+        manager.settimeout(10)
+        os.environ["NOTIFY_SOCKET"] = path
+        try:
+            house.start()
+        finally:
+            del os.environ["NOTIFY_SOCKET"]
+        ready = manager.recv(1000).decode()
+        assert ready.startswith("READY=1\nSTATUS=traind ready grpc=") and house.server in ready, ready
+        assert manager.recv(1000) == b"WATCHDOG=1" == manager.recv(1000)
+        assert house.kill_daemon(15) == 0
+        left = []
+        while b"STOPPING=1" not in left:
+            left.append(manager.recv(1000))
+        assert set(left) <= {b"STOPPING=1", b"WATCHDOG=1"}, left
+
+
 @case("An unknown flag is an error of usage")
 def _():
     with House(standalone=False) as house:

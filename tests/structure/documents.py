@@ -12,7 +12,7 @@ DESIGN_WORDS = 2000
 
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _CODE = re.compile(r"`([^`\n]+)`")
-_TREES = ("build_defs", "client", "common", "deploy", "docs", "examples", "proto", "server", "tests", "third_party", "tools", "worker")
+_TREES = ("build_defs", "client", "clients", "common", "deploy", "docs", "examples", "proto", "server", "tests", "third_party", "tools", "worker")
 # A path of the repository, possibly with * or {a,b}; what a word followed by options, a flag or a target is, it is not.
 _PATH = re.compile(r"^(?:%s)/[\w./*{},-]*$" % "|".join(_TREES))
 # A section that a comment names: docs/DESIGN.md, "Words".

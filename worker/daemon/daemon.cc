@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "common/base/durable_file.h"
+#include "common/base/engine_version.h"
 #include "common/base/log.h"
 #include "worker/daemon/process_work.h"
 #include "worker/daemon/report_conversion.h"
@@ -239,7 +240,7 @@ void Daemon::SendHello() {
     *hello.add_slots() = SlotToProto(slots_[i], static_cast<int>(i));
   }
   for (const int64_t attempt : core_.RunningAttempts()) hello.add_running_attempts(attempt);
-  hello.set_engine(core_.engine());
+  hello.set_engine(kEngineVersion);
   client_->Send(stream_, std::move(message), /*may_drop=*/false);
 }
 

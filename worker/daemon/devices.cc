@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <utility>
 
 #include "common/base/log.h"
 
@@ -36,9 +37,7 @@ int64_t MemoryBytes() {
   return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
 }
 
-std::vector<Slot> GpuSlots(const Nvml& nvml, const std::optional<std::string>& visible) {
-  std::vector<Nvml::Device> devices = nvml.Devices();
-  if (visible) devices = VisibleDevices(devices, *visible);
+std::vector<Slot> GpuSlots(const std::vector<Nvml::Device>& devices) {
   std::vector<Slot> slots;
   for (const Nvml::Device& gpu : devices) {
     if (std::pair(gpu.major, gpu.minor) < std::pair(kMinMajor, kMinMinor)) {
@@ -50,6 +49,21 @@ std::vector<Slot> GpuSlots(const Nvml& nvml, const std::optional<std::string>& v
     slots.push_back({"cuda", gpu.name, gpu.uuid, static_cast<int64_t>(gpu.total_bytes)});
   }
   return slots;
+}
+
+std::vector<Slot> UsableGpus(std::vector<Slot> gpus, const GpuCheck& check) {
+  if (gpus.empty()) return gpus;
+  const std::vector<absl::Status> checked = check(gpus);
+  std::vector<Slot> usable;
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    if (checked[i].ok()) {
+      usable.push_back(std::move(gpus[i]));
+    } else {
+      TRAIND_LOG(WARNING) << gpus[i].name << " (" << gpus[i].uuid
+                          << ") is left out, as a Rank cannot use it: " << checked[i].message();
+    }
+  }
+  return usable;
 }
 
 }  // namespace
@@ -79,14 +93,15 @@ std::vector<Nvml::Device> VisibleDevices(const std::vector<Nvml::Device>& device
   return chosen;
 }
 
-absl::StatusOr<std::vector<Slot>> FindSlots(const DeviceOptions& options, const Nvml* nvml,
-                                            std::optional<std::string> visible) {
+absl::StatusOr<std::vector<Slot>> FindSlots(const DeviceOptions& options,
+                                            const std::vector<Nvml::Device>* gpus,
+                                            const GpuCheck& check) {
   if (options.device != "auto" && options.device != "cpu" && options.device != "cuda") {
     return absl::InvalidArgumentError(
         absl::StrCat("device ", options.device, ": expected auto, cpu or cuda"));
   }
   std::vector<Slot> slots;
-  if (options.device != "cpu" && nvml != nullptr) slots = GpuSlots(*nvml, visible);
+  if (options.device != "cpu" && gpus != nullptr) slots = UsableGpus(GpuSlots(*gpus), check);
   if (!slots.empty()) {
     if (options.slots > 0 && options.slots < static_cast<int>(slots.size())) {
       slots.resize(static_cast<size_t>(options.slots));
@@ -94,8 +109,11 @@ absl::StatusOr<std::vector<Slot>> FindSlots(const DeviceOptions& options, const 
     return slots;
   }
   if (options.device == "cuda") {
-    return absl::NotFoundError(nvml == nullptr ? "device cuda: there is no NVIDIA driver here"
+    return absl::NotFoundError(gpus == nullptr ? "device cuda: there is no NVIDIA driver here"
                                                : "device cuda: there is no usable GPU here");
+  }
+  if (gpus != nullptr && !gpus->empty() && options.device == "auto") {
+    TRAIND_LOG(WARNING) << "no GPU of this machine can be used, so its cores are the slots";
   }
   const int count = options.slots > 0 ? options.slots : UsableCores();
   const Slot cpu{"cpu", ProcessorName(), "", MemoryBytes()};

@@ -1,11 +1,12 @@
 // The slots that a Worker offers: its GPUs, or its cores where there is none.
 #pragma once
 
+#include <absl/status/status.h>
 #include <absl/status/statusor.h>
 #include <absl/strings/string_view.h>
 
 #include <cstdint>
-#include <optional>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,12 +27,16 @@ struct DeviceOptions {
   int slots = 0;                // at most so many GPUs, or so many CPU slots; 0: all there are
 };
 
-// Where device is auto, GPUs win. `nvml` may be null: no driver. `visible` is the
-// value of CUDA_VISIBLE_DEVICES, if it is set: GPUs outside it are not ours.
+// Tells of each GPU whether a Rank can use it.
+using GpuCheck = std::function<std::vector<absl::Status>(const std::vector<Slot>& gpus)>;
+
+// Where device is auto, usable GPUs win. `gpus` are those that the driver lists; null: there is no
+// driver. Those that fail the check are left out, with a warning that names the cause.
 // Errors: InvalidArgument = no such device word; NotFound = cuda was asked for and
 // no usable GPU is there.
-absl::StatusOr<std::vector<Slot>> FindSlots(const DeviceOptions& options, const Nvml* nvml,
-                                            std::optional<std::string> visible);
+absl::StatusOr<std::vector<Slot>> FindSlots(const DeviceOptions& options,
+                                            const std::vector<Nvml::Device>* gpus,
+                                            const GpuCheck& check);
 
 // The GPUs that CUDA_VISIBLE_DEVICES leaves: a list of indices (NVML's order) or
 // beginnings of UUIDs; as CUDA does, all from the first unknown one on are left out.

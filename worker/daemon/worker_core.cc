@@ -61,6 +61,10 @@ absl::Status WorkerCore::Check(const TaskStart& task) const {
                                                    task.first_rank, " on do not fit a world of ",
                                                    task.world_size));
   }
+  if (task.rendezvous_port < 0 || task.rendezvous_port > 65'535) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the ranks cannot meet at port ", task.rendezvous_port));
+  }
   return absl::OkStatus();
 }
 

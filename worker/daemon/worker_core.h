@@ -112,7 +112,6 @@ class WorkerCore {
 
   std::vector<int64_t> RunningAttempts() const;
   int WarmRanks() const;
-  const std::string& engine() const { return engine_; }
   bool has_work() const { return !attempts_.empty() || publish_schedule_.busy(); }
   // Shutdown() is through: no Attempt and no process is left, nothing is being published.
   bool done() const { return shutdown_ && processes_.empty() && !has_work(); }
@@ -212,7 +211,6 @@ class WorkerCore {
   // Attempts that ended here, so that a repeated Start runs nothing twice.
   std::deque<int64_t> ended_;
   PublishSchedule publish_schedule_;
-  std::string engine_;
   int idle_deaths_ = 0;           // in a row
   absl::Duration next_spare_at_;  // not before
   bool spares_missing_ = false;

@@ -44,10 +44,7 @@ void WorkerCore::Message(ProcessId id, const rp::FromProcess& message, absl::Dur
   const auto found = processes_.find(id);
   if (found == processes_.end()) return;
   Process& process = found->second;
-  if (const auto* ready = std::get_if<rp::Ready>(&message)) {
-    engine_ = ready->engine;
-    return HandleReady(process, now);
-  }
+  if (std::holds_alternative<rp::Ready>(message)) return HandleReady(process, now);
   Attempt* attempt = FindAttempt(process.attempt);
   if (attempt == nullptr || attempt->end) return;      // late words of one that is ending
   if (std::holds_alternative<rp::LogText>(message)) {  // the shell writes it down

@@ -29,11 +29,24 @@ absl::string_view FirstLines(absl::string_view text) {
   return text.substr(0, trace);
 }
 
-// Gloo throws a std::runtime_error of its own; torch's CPU allocator throws a plain Error.
+// torch's CPU allocator throws a plain Error. So do cuBLAS and cuDNN, which allocate device memory
+// outside torch's allocator; a convolution for whose workspaces there is no room finds no engine.
+bool IsOutOfMemory(absl::string_view text) {
+  for (const absl::string_view sign :
+       {"can't allocate memory", "out of memory", "CUBLAS_STATUS_ALLOC_FAILED",
+        "CUBLAS_STATUS_NOT_INITIALIZED", "CUDNN_STATUS_ALLOC_FAILED",
+        "CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED",
+        "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED", "CUSOLVER_STATUS_ALLOC_FAILED",
+        "Unable to find a valid cuDNN algorithm", "GET was unable to find an engine"}) {
+    if (absl::StrContains(text, sign)) return true;
+  }
+  return false;
+}
+
+// Gloo throws a std::runtime_error of its own.
 absl::Status FromText(absl::string_view text) {
   text = FirstLines(text);
-  if (absl::StrContains(text, "can't allocate memory") ||
-      absl::StrContains(text, "out of memory")) {
+  if (IsOutOfMemory(text)) {
     return Tagged(absl::StatusCode::kResourceExhausted, text, kOutOfMemory);
   }
   if (absl::StrContains(text, "gloo") || absl::StrContains(text, "NCCL")) {

@@ -77,7 +77,7 @@ absl::Status NetworkModel::CreateLearner(const std::string& state_dir) {
   }
   if (image() != nullptr) {
     options.shape.image = {image()->channels, image()->size, image()->size};
-    rows_per_step_ = RowsAtOnce(options.shape, /*gpu=*/false);
+    rows_per_step_ = RowsAtOnce(options.model, options.shape, /*gpu=*/false);
   }
   options.objective = spec.objective;
   options.objective.class_weights.clear();  // they matter in training only

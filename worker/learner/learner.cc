@@ -72,8 +72,10 @@ void Learner::Impl::SetPrecision(Precision precision) {
   scaler.reset();
   if (precision == Precision::kFp16) scaler.emplace(device);
   if (device.is_cuda()) {
-    at::globalContext().setFloat32MatmulPrecision(precision == Precision::kTf32 ? "high"
-                                                                                : "highest");
+    // cuDNN's convolutions and recurrent cells take TF32 unless they are told not to.
+    const bool tf32 = precision == Precision::kTf32;
+    at::globalContext().setFloat32MatmulPrecision(tf32 ? "high" : "highest");
+    at::globalContext().setAllowTF32CuDNN(tf32);
   }
   ChooseBackward();
 }

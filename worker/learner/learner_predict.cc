@@ -14,15 +14,20 @@
 
 namespace traind {
 
-int64_t RowsAtOnce(const ModelShape& shape, bool gpu) {
+int64_t RowsAtOnce(const ModelSpec& model, const ModelShape& shape, bool gpu) {
   constexpr int64_t kMostRows = 4096, kLeastSteps = 64;
+  constexpr int64_t kScores = 1 << 25;  // of attention, over all heads: 128 MiB
   // The activations of a pixel, voxel or token take about the same memory.
   constexpr int64_t kMediaPlaces = 1 << 17;
   int64_t places = shape.max_tokens;
   for (size_t i = 1; i < shape.image.size(); ++i)
     places = std::max<int64_t>(places, 1) * shape.image[i];
   if (places > 0) {
-    return std::clamp<int64_t>((gpu ? 16 : 1) * kMediaPlaces / places, 1, kMostRows);
+    int64_t most = (gpu ? 16 : 1) * kMediaPlaces / places;
+    if (model.text.has_value()) {
+      most = std::min(most, (gpu ? 4 : 1) * kScores / (model.text->heads * places * places));
+    }
+    return std::clamp<int64_t>(most, 1, kMostRows);
   }
   const int64_t pairs = shape.window * std::max(shape.window, kLeastSteps);
   const int64_t most = (gpu ? 16 : 1) * (int64_t{1} << 20) / pairs;
@@ -68,7 +73,8 @@ absl::Status Learner::Impl::ScoreRows(Weights which, const ResidentRows& from,
     return absl::OkStatus();
   }
   MediaBatch loaded;
-  const auto at_once = static_cast<size_t>(RowsAtOnce(options.shape, device.is_cuda()));
+  const auto at_once =
+      static_cast<size_t>(RowsAtOnce(options.model, options.shape, device.is_cuda()));
   for (size_t begin = 0; begin < index.size(); begin += at_once) {
     const auto part = index.subspan(begin, at_once);
     const at::Tensor on_device = ToDevice(std::vector<int32_t>(part.begin(), part.end()),
@@ -78,7 +84,7 @@ absl::Status Learner::Impl::ScoreRows(Weights which, const ResidentRows& from,
       MediaRequest request;
       request.rows = part;
       RETURN_IF_ERROR(media->Load(request, loaded));
-      AttachMedia(loaded, device, inputs);
+      AttachMedia(loaded, HasTexts(options.shape), device, inputs);
     }
     Score(which, inputs, out + static_cast<int64_t>(begin) * options.shape.outputs);
   }
@@ -123,7 +129,7 @@ absl::Status Learner::Predict(Weights which, const EncodedRows& rows, absl::Span
   }
   return Guarded([&]() -> absl::Status {
     MediaBatch loaded;
-    const int64_t at_once = RowsAtOnce(options.shape, impl_->device.is_cuda());
+    const int64_t at_once = RowsAtOnce(options.model, options.shape, impl_->device.is_cuda());
     for (int64_t begin = 0; begin < rows.rows; begin += at_once) {
       const int64_t count = std::min(at_once, rows.rows - begin);
       // The tensors are only read, but from_blob has no overload for const data.
@@ -138,7 +144,7 @@ absl::Status Learner::Predict(Weights which, const EncodedRows& rows, absl::Span
         MediaRequest request;
         request.rows = index;
         RETURN_IF_ERROR(rows.media->Load(request, loaded));
-        AttachMedia(loaded, impl_->device, inputs);
+        AttachMedia(loaded, HasTexts(options.shape), impl_->device, inputs);
       }
       impl_->Score(which, inputs, out.data() + begin * outputs);
     }

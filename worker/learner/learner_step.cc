@@ -26,7 +26,7 @@ absl::StatusOr<ResidentRows::Batch> Learner::Impl::BatchOf(const StepInput& inpu
   if (media_loader != nullptr) {
     ASSIGN_OR_RETURN(const MediaBatch* const loaded,
                      media_loader->GetBatch(input.begin, input.rows));
-    AttachMedia(*loaded, device, batch.inputs);
+    AttachMedia(*loaded, HasTexts(options.shape), device, batch.inputs);
     if (!loaded->target_shape.empty()) {
       batch.target = TensorOf(loaded->target, loaded->target_shape, device);
     }

@@ -31,7 +31,7 @@ absl::Status Learner::Impl::PredictVolume(Weights which, const VolumeSource& sou
   const auto predict = [&](absl::Span<const Extent3> begins, absl::Span<float> out) {
     source.LoadPatches(row, begins, loaded);
     Inputs inputs;
-    AttachMedia(loaded, device, inputs);
+    AttachMedia(loaded, /*texts=*/false, device, inputs);
     const Autocast autocast(device.type(), options.precision);
     Score(which, inputs, out.data());
     return absl::OkStatus();

@@ -21,12 +21,12 @@ at::Tensor TensorOf(const std::vector<float>& values, const std::vector<int64_t>
   return View(values, shape, device);
 }
 
-void AttachMedia(const MediaBatch& media, c10::Device device, Inputs& inputs) {
+void AttachMedia(const MediaBatch& media, bool texts, c10::Device device, Inputs& inputs) {
   if (!media.shape.empty()) {
     // Channels come second by index, but last in memory.
     inputs.image = View(media.values, media.shape, device).movedim(-1, 1);
   }
-  if (!media.ends.empty()) {
+  if (texts) {
     inputs.tokens = View(media.tokens, {static_cast<int64_t>(media.tokens.size())}, device);
     inputs.ends = View(media.ends, {static_cast<int64_t>(media.ends.size())}, c10::kCPU);
   }

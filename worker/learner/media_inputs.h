@@ -16,7 +16,8 @@ namespace traind {
 at::Tensor TensorOf(const std::vector<float>& values, const std::vector<int64_t>& shape,
                     c10::Device device);
 
-// Sets the inputs' media from the batch. Lifetime: as TensorOf.
-void AttachMedia(const MediaBatch& media, c10::Device device, Inputs& inputs);
+// Sets the inputs' media from the batch; `texts`: the media are texts, also where the batch has no
+// rows. Lifetime: as TensorOf.
+void AttachMedia(const MediaBatch& media, bool texts, c10::Device device, Inputs& inputs);
 
 }  // namespace traind

@@ -11,6 +11,6 @@ namespace traind {
 // (attention has a number per pair of time steps), pixels, voxels or tokens take less memory
 // than a training step. Predicting rows in multiples of this number gives, bit by bit, the same
 // answers as predicting all at once.
-int64_t RowsAtOnce(const ModelShape& shape, bool gpu);
+int64_t RowsAtOnce(const ModelSpec& model, const ModelShape& shape, bool gpu);
 
 }  // namespace traind

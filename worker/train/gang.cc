@@ -44,6 +44,14 @@ absl::Status Gang::Agree(int64_t step, absl::Duration step_time, Verdict& verdic
   return absl::OkStatus();
 }
 
+absl::Status Gang::ShareFlag(bool& flag) {
+  if (group_ == nullptr) return absl::OkStatus();
+  float ranks = flag ? 1 : 0;
+  RETURN_IF_ERROR(group_->Sum(absl::MakeSpan(&ranks, 1)));
+  flag = ranks > 0;
+  return absl::OkStatus();
+}
+
 absl::Status Gang::ShareText(std::string& text) {
   if (group_ == nullptr) return absl::OkStatus();
   int64_t size = static_cast<int64_t>(text.size());

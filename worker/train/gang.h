@@ -41,6 +41,8 @@ class Gang {
   // REQUIRES: MeetsAt(step), on every rank. `verdict` becomes rank 0's. step_time:
   // of a recent step; zero: not known yet.
   absl::Status Agree(int64_t step, absl::Duration step_time, Verdict& verdict);
+  // `flag` becomes whether it is set on any rank.
+  absl::Status ShareFlag(bool& flag);
   // `text` becomes rank 0's.
   absl::Status ShareText(std::string& text);
   // The next step is a meeting, whatever was agreed: after a jump to another step.

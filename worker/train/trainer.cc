@@ -86,6 +86,8 @@ absl::Status Trainer::BeginEpoch() {
 absl::StatusOr<Verdict> Trainer::BeforeStep() {
   Verdict verdict;
   if (!gang_->MeetsAt(step_)) return verdict;
+  // In fp16 the scaler hides a rank's overflows from the others.
+  if (UsesAmp(learner_->precision())) RETURN_IF_ERROR(gang_->ShareFlag(fall_back_));
   if (gang_->leads()) verdict = Decide();
   RETURN_IF_ERROR(gang_->Agree(step_, timer_.recent(), verdict));
   if (verdict.epochs > 0) planned_epochs_ = verdict.epochs;

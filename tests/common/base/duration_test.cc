@@ -32,6 +32,15 @@ TEST(DurationTest, UnitsAddUp) {
   EXPECT_EQ(Parsed("0.000000001s"), absl::Nanoseconds(1));
 }
 
+TEST(DurationTest, BlanksMayStandBetweenNumbersAndUnits) {
+  for (const char* text : {"20 s", " 20s", "20s ", " 20  s "}) {
+    EXPECT_EQ(Parsed(text), absl::Seconds(20)) << text;
+  }
+  EXPECT_EQ(Parsed("1h 30 m"), absl::Minutes(90));
+  EXPECT_EQ(Refusal("1 h 30"),
+            "'1 h 30' has no unit after 30; write 90s, 15m, 1h30m, 2d, HH:MM:SS or D-HH:MM:SS");
+}
+
 TEST(DurationTest, SlurmsClocksAreRead) {
   EXPECT_EQ(Parsed("01:30:00"), absl::Minutes(90));
   EXPECT_EQ(Parsed("1:30:05"), absl::Seconds(5405));
@@ -56,7 +65,7 @@ TEST(DurationTest, OtherTextsAreRefused) {
   EXPECT_EQ(Refusal("30m1h"), "'30m1h' is not a duration: the larger unit comes first, each once");
   EXPECT_EQ(Refusal("1h1h"), "'1h1h' is not a duration: the larger unit comes first, each once");
   EXPECT_EQ(Refusal("40000d"), "'40000d' is more than 100 years");
-  for (const char* bad : {"", "h", " 5s", "5s ", "5 s", "1.2.3s", ".5s", "5.s", "1e3s", "inf",
+  for (const char* bad : {"", "h", " ", "5 5s", "s 5", "1.2.3s", ".5s", "5.s", "1e3s", "inf",
                           "99999999999s", "1-2:3:4", "::", "1::00", "5S", "\xc2\xb5s"}) {
     EXPECT_NE(Refusal(bad), "accepted") << bad;
   }

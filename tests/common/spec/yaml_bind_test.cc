@@ -115,8 +115,8 @@ INSTANTIATE_TEST_SUITE_P(
         ErrorCase{"? [a]\n: 1", "f:1:3: error: a key must be a word; is a bracket left open?"},
         ErrorCase{"square: {i32: 1}\ncircle: {i32: 1}",
                   "f:2:1: error: the spec has both 'square' and 'circle'; choose one shape"},
-        ErrorCase{"hello", "f:1:1: error: a spec is made of 'key: value' lines"},
-        ErrorCase{"[1]", "f:1:1: error: a spec is made of 'key: value' lines"}));
+        ErrorCase{"hello", "f:1:1: error: the spec must be made of 'key: value' lines"},
+        ErrorCase{"[1]", "f:1:1: error: the spec must be made of 'key: value' lines"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Types, YamlErrorTest,

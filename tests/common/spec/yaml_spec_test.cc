@@ -131,6 +131,31 @@ INSTANTIATE_TEST_SUITE_P(
         ErrorCase{"api: v1\ntask: {type: regression}\ndata: {train: a, target: y}\n"
                   "api: v1",
                   "job.yaml:4:1: error: duplicate key 'api' in the spec"},
+        // Names of other tools.
+        ErrorCase{"data: {train: a, target: y}\ntrain: {lr: 0.1}",
+                  "job.yaml:2:9: error: unknown key 'lr' in train; did you mean 'learning_rate'?"},
+        ErrorCase{"data: {train: a, target: y}\nlr: 0.1",
+                  "job.yaml:2:1: error: unknown key 'lr' in the spec; did you mean "
+                  "'train.learning_rate'?"},
+        ErrorCase{
+            "data: {train: a, target: y}\nmodel: {mlp: {layers: 3}}",
+            "job.yaml:2:15: error: unknown key 'layers' in model.mlp; did you mean 'hidden'?"},
+        // A key of another kind of model is no advice.
+        ErrorCase{"data: {train: a, target: y}\nmodel: {mlp: {heads: 4}}",
+                  "job.yaml:2:15: error: unknown key 'heads' in model.mlp; the keys here are "
+                  "hidden, dropout, ensemble_members, numeric_embedding"},
+        // What the parser says of indentation is not what is wrong.
+        ErrorCase{"data:\n\ttrain: a\n\ttarget: y",
+                  "job.yaml:2:1: error: the line is indented with a tab; YAML takes only blanks"},
+        ErrorCase{"data:\n  train: a\n   target: y",
+                  "job.yaml:3:10: error: the indentation does not match the lines above; the keys "
+                  "of a section begin in the same column"},
+        ErrorCase{"data:\n  train: a\n target: y",
+                  "job.yaml:3:2: error: the indentation does not match the lines above; the keys "
+                  "of a section begin in the same column"},
+        ErrorCase{"data: train: a",
+                  "job.yaml:1:12: error: a value with ': ' in it needs quotes, and a section in "
+                  "one line needs braces"},
         ErrorCase{"api: v1\ntask: {type: regression}\ndata: {train: a, target: y}\n"
                   "resources: {slots: yes}",
                   "job.yaml:4:20: error: resources.slots 'yes' is not a whole number"}));

@@ -10,9 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <fstream>
 
+#include "common/base/clock.h"
 #include "common/base/durable_file.h"
+#include "common/base/engine_version.h"
 #include "proto/health.grpc.pb.h"
 #include "proto/training_service.grpc.pb.h"
 #include "proto/worker_service.grpc.pb.h"
@@ -185,6 +189,7 @@ TEST_F(CoordinatorTest, StandaloneServesItsWorkerOnASocketOfItsOwnHoweverLongIts
   v1::WorkerMessage hello;
   hello.mutable_hello()->set_worker_id("w1");
   hello.mutable_hello()->set_boot_id("b1");
+  hello.mutable_hello()->set_engine(kEngineVersion);
   v1::CoordinatorMessage welcome;
   {
     grpc::ClientContext context;
@@ -200,6 +205,33 @@ TEST_F(CoordinatorTest, StandaloneServesItsWorkerOnASocketOfItsOwnHoweverLongIts
   stream->Write(hello);
   EXPECT_FALSE(stream->Read(&welcome));
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNIMPLEMENTED);
+}
+
+TEST_F(CoordinatorTest, AStandaloneWorkerThatHangsIsReplacedAndOneThatLivesIsNot) {
+  // A Worker that takes its lock and then does nothing.
+  const std::string program = folder_ + "/worker.sh";
+  std::ofstream(program) << "#!/bin/sh\nexec 9>>\"$3/worker.lock\"\nflock 9\n"
+                            "echo $$ > \"$3/worker.lock\"\nexec sleep 1000\n";
+  ASSERT_EQ(chmod(program.c_str(), 0700), 0);
+  for (const bool lives : {true, false}) {
+    std::atomic<int> died{0};
+    std::atomic<int64_t> looks{0};
+    WorkerProcessOptions options{program, folder_};
+    options.hang_after = absl::Milliseconds(500);
+    WorkerSupervisor supervisor(
+        options, [&died] { ++died; }, [&] { return ++looks, lives ? looks.load() : 0; });
+    ASSERT_EQ(supervisor.Start(), absl::OkStatus());
+    const absl::Duration give_up = SystemClock().MonotonicNow() + absl::Seconds(30);
+    // Start finds no Worker, which counts as one death.
+    const auto settled = [&] { return lives ? looks > 10 : died > 1; };
+    while (!settled() && SystemClock().MonotonicNow() < give_up) {
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+    EXPECT_TRUE(settled());
+    EXPECT_EQ(died > 1, !lives);
+    supervisor.StopWatching();
+    supervisor.WaitForEnd(absl::ZeroDuration());
+  }
 }
 
 }  // namespace

@@ -549,5 +549,13 @@ TEST_F(IntakeTest, WeightsAndMapsLieBelowTheDataRoots) {
   EXPECT_THAT(Errors(spec), HasSubstr("more than 1 MiB"));
 }
 
+TEST_F(IntakeTest, WeightsThatAreTooLargeAreRefusedUnread) {
+  v1::JobSpec spec = GoodSpec();
+  const std::string path = Write("w.safetensors", "");
+  ASSERT_EQ(truncate(path.c_str(), off_t{1} << 40), 0);  // to read it would take an hour
+  spec.mutable_model()->mutable_pretrained()->set_file(path);
+  EXPECT_THAT(Errors(spec), HasSubstr("more than 16 GiB"));
+}
+
 }  // namespace
 }  // namespace traind

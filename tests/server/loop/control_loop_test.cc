@@ -22,17 +22,20 @@ namespace {
 
 constexpr absl::Duration kLong = absl::Seconds(30);
 
-// The machine's clocks, but the wall clock steps when told to. Threads: safe.
+// The machine's clocks, but each steps when told to. Threads: safe.
 class SteppingClock final : public Clock {
  public:
   absl::Time WallNow() const override {
     return SystemClock().WallNow() + absl::Seconds(step_s_.load());
   }
-  absl::Duration MonotonicNow() const override { return SystemClock().MonotonicNow(); }
+  absl::Duration MonotonicNow() const override {
+    return SystemClock().MonotonicNow() + absl::Seconds(monotonic_step_s_.load());
+  }
   void Step(absl::Duration by) { step_s_ += absl::ToInt64Seconds(by); }
+  void StepMonotonic(absl::Duration by) { monotonic_step_s_ += absl::ToInt64Seconds(by); }
 
  private:
-  std::atomic<int64_t> step_s_{0};
+  std::atomic<int64_t> step_s_{0}, monotonic_step_s_{0};
 };
 
 // A gateway without Workers that counts the messages.
@@ -247,6 +250,19 @@ TEST_F(ControlLoopTest, WhatWaitsTogetherIsCommittedTogether) {
   EXPECT_TRUE(Submit(NewJob("last")).status.ok());
   EXPECT_EQ(answers, 51);
   EXPECT_LE(store_.commits - before, 4);
+}
+
+TEST_F(ControlLoopTest, ALoopThatHangsIsNoticedAndOneThatGoesOnAgainIsToo) {
+  store_.Block(true);
+  loop_->Submit(NewJob("first"), [](const Reply&) {});
+  store_.WaitUntilBlocked();
+  EXPECT_LT(loop_->SinceLastTurn(), kLong);
+  clock_.StepMonotonic(2 * kLong);
+  EXPECT_GE(loop_->SinceLastTurn(), 2 * kLong);
+  store_.Block(false);
+  Submit(NewJob("second"));
+  Submit(NewJob("third"));  // its turn began after that of the second
+  EXPECT_LT(loop_->SinceLastTurn(), kLong);
 }
 
 TEST_F(ControlLoopTest, AFullDiskRefusesSubmitsAndHealsByItself) {

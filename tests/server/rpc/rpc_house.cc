@@ -8,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/durable_file.h"
+#include "common/base/engine_version.h"
 
 namespace traind {
 
@@ -41,8 +42,9 @@ RpcHouse::RpcHouse() {
   CollectorOptions retention;
   retention.state_dir = folder_;
   collector_ = std::make_unique<Collector>(retention, loop_.get(), &store_);
-  service_ = std::make_unique<TrainingService>(folder_, loop_.get(), &store_, intake_.get(),
-                                               gateway_.get(), collector_.get());
+  calls_ = std::make_unique<TrainingCalls>(folder_, loop_.get(), &store_, intake_.get(),
+                                           gateway_.get(), collector_.get());
+  service_ = std::make_unique<TrainingService>(calls_.get());
   loop_->Start(gateway_.get());
   server_ = GrpcServer::Listen("127.0.0.1:0", {service_.get(), gateway_.get()},
                                {v1::TrainingService::service_full_name()})
@@ -58,8 +60,10 @@ RpcHouse::~RpcHouse() {
 }
 
 std::shared_ptr<grpc::Channel> RpcHouse::Connect() const {
-  return grpc::CreateChannel(absl::StrCat("127.0.0.1:", server_->port()),
-                             grpc::InsecureChannelCredentials());
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // else equal channels share one
+  return grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", server_->port()),
+                                   grpc::InsecureChannelCredentials(), arguments);
 }
 
 v1::JobSpec RpcHouse::GoodSpec(const std::string& name) const {
@@ -111,6 +115,7 @@ ScriptedWorker::ScriptedWorker(const RpcHouse& house, const std::string& id, int
   v1::Hello& hello = *message.mutable_hello();
   hello.set_worker_id(id);
   hello.set_boot_id(boot);
+  hello.set_engine(kEngineVersion);
   hello.set_hostname("here");
   hello.set_pid(42);
   for (int i = 0; i < slots; ++i) {

@@ -37,7 +37,7 @@ class RpcHouse {
                       v1::SubmitReply* reply);
   v1::Job Get(const std::string& id);
   void StopLoop() { loop_->Stop(); }
-  // A new channel to the port.
+  // A new channel to the port, with a connection of its own.
   std::shared_ptr<grpc::Channel> Connect() const;
 
   const std::string& folder() const { return folder_; }  // also the state folder
@@ -45,6 +45,7 @@ class RpcHouse {
   MemoryStore& store() { return store_; }
   ControlLoop& loop() { return *loop_; }
   GrpcWorkerGateway& gateway() { return *gateway_; }
+  TrainingCalls& calls() { return *calls_; }
 
  private:
   std::string folder_;
@@ -53,6 +54,7 @@ class RpcHouse {
   std::unique_ptr<Intake> intake_;
   std::unique_ptr<GrpcWorkerGateway> gateway_;
   std::unique_ptr<Collector> collector_;
+  std::unique_ptr<TrainingCalls> calls_;
   std::unique_ptr<TrainingService> service_;
   std::unique_ptr<GrpcServer> server_;
   std::unique_ptr<v1::TrainingService::Stub> client_;

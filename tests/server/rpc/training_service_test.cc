@@ -1,15 +1,18 @@
 #include "server/rpc/training_service.h"
 
 #include <absl/strings/str_cat.h>
+#include <absl/synchronization/notification.h>
 #include <absl/time/clock.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <set>
 #include <thread>
 
+#include "common/base/clock.h"
 #include "common/base/durable_file.h"
 #include "tests/server/rpc/rpc_house.h"
 
@@ -39,6 +42,19 @@ grpc::Status GetError(RpcHouse& house, const std::string& id) {
   request.set_id(id);
   v1::Job job;
   return house.client().GetJob(&context, request, &job);
+}
+
+TEST(TrainingServiceTest, JobsOfOneNameAreListedWithTheirTimes) {
+  RpcHouse house;
+  v1::SubmitReply first, second;
+  ASSERT_TRUE(house.Submit(house.GoodSpec(), "r1", &first).ok());
+  ASSERT_TRUE(house.Submit(house.GoodSpec(), "r2", &second).ok());
+  const grpc::Status status = GetError(house, "digits");
+  EXPECT_EQ(status.error_code(), StatusCode::FAILED_PRECONDITION);
+  for (const v1::Job& job : {first.job(), second.job()}) {
+    EXPECT_THAT(status.error_message(),
+                HasSubstr(absl::StrCat("\n  ", job.id(), "  QUEUED, accepted 20")));
+  }
 }
 
 TEST(TrainingServiceTest, ASubmittedJobIsThereAtOnce) {
@@ -284,17 +300,24 @@ TEST(TrainingServiceTest, TooManyWatchersAreTurnedAway) {
   request.set_id(id);
   std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
   std::vector<std::unique_ptr<grpc::ClientReader<v1::Job>>> streams;
-  for (int i = 0; i < 256; ++i) {
-    contexts.push_back(std::make_unique<grpc::ClientContext>());
-    streams.push_back(house.client().WatchJob(contexts.back().get(), request));
-    v1::Job job;
-    ASSERT_TRUE(streams.back()->Read(&job)) << i;
-  }
-  grpc::ClientContext context;
+  // One connection has at most 64 of the 256 streams.
+  std::vector<std::unique_ptr<v1::TrainingService::Stub>> clients;
   v1::Job job;
-  const auto one_more = house.client().WatchJob(&context, request);
-  EXPECT_FALSE(one_more->Read(&job));
-  EXPECT_EQ(one_more->Finish().error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  for (const std::string reason : {"64 streams of this connection", "64 streams of this connection",
+                                   "64 streams of this connection", "256 streams are open"}) {
+    clients.push_back(v1::TrainingService::NewStub(house.Connect()));
+    for (int i = 0; i < 64; ++i) {
+      contexts.push_back(std::make_unique<grpc::ClientContext>());
+      streams.push_back(clients.back()->WatchJob(contexts.back().get(), request));
+      ASSERT_TRUE(streams.back()->Read(&job)) << i;
+    }
+    grpc::ClientContext context;
+    const auto one_more = clients.back()->WatchJob(&context, request);
+    EXPECT_FALSE(one_more->Read(&job));
+    const grpc::Status refused = one_more->Finish();
+    EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_THAT(refused.error_message(), HasSubstr(reason));
+  }
   // Others are served meanwhile, and a place that is given up is free again.
   EXPECT_EQ(house.Get(id).id(), id);
   contexts[0]->TryCancel();
@@ -309,6 +332,70 @@ TEST(TrainingServiceTest, TooManyWatchersAreTurnedAway) {
   }));
   for (auto& open : contexts) open->TryCancel();
   for (size_t i = 1; i < streams.size(); ++i) streams[i]->Finish().ok();
+}
+
+TEST(TrainingServiceTest, ALargeFileHoldsUpNobodyButItsOwnSubmit) {
+  RpcHouse house;
+  const std::string id = house.Submit(house.GoodSpec());
+  const std::string weights = house.folder() + "/w.safetensors";
+  ASSERT_EQ(WriteFileDurably(weights, ""), absl::OkStatus());
+  ASSERT_EQ(truncate(weights.c_str(), off_t{1} << 29), 0);
+  v1::JobSpec slow = house.GoodSpec("slow");
+  slow.mutable_model()->mutable_pretrained()->set_file(weights);
+  // As many as gRPC has threads for calls that hold none.
+  std::vector<absl::Duration> took(4);
+  std::atomic<int> left{static_cast<int>(took.size())};
+  std::vector<std::thread> threads;
+  for (absl::Duration& submit : took) {
+    threads.emplace_back([&] {
+      const absl::Duration begin = SystemClock().MonotonicNow();
+      v1::SubmitReply reply;
+      const grpc::Status status = house.Submit(slow, "", &reply);
+      EXPECT_TRUE(status.ok()) << status.error_message();
+      submit = SystemClock().MonotonicNow() - begin;
+      --left;
+    });
+  }
+  absl::Duration longest;
+  while (left > 0) {
+    const absl::Duration begin = SystemClock().MonotonicNow();
+    grpc::ClientContext context;
+    v1::UpdateJobRequest request;
+    request.set_id(id);
+    (*request.mutable_set_labels())["at"] = "now";
+    v1::Job job;
+    ASSERT_TRUE(house.client().UpdateJob(&context, request, &job).ok());
+    longest = std::max(longest, SystemClock().MonotonicNow() - begin);
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LT(longest, *std::min_element(took.begin(), took.end()) / 2);
+}
+
+TEST(TrainingServiceTest, ModelsOfAFewJobsAreHeldReadyAtATime) {
+  RpcHouse house;
+  for (int i = 0; i < 32; ++i) {
+    Job server;
+    server.id = absl::StrCat("serve-", i);
+    server.accepted_at = house.loop().Now();
+    server.spec.models_from = absl::StrCat("source-", i);
+    server.tasks.emplace_back().kind = TaskKind::kServe;
+    absl::Notification stored;
+    house.loop().Submit(server, [&stored](const Reply& reply) {
+      EXPECT_EQ(reply.status, absl::OkStatus());
+      stored.Notify();
+    });
+    stored.WaitForNotification();
+  }
+  const std::string id = house.Submit(house.GoodSpec());
+  grpc::ClientContext context;
+  v1::PredictRowsRequest request;
+  request.set_id(id);
+  request.add_columns("a");
+  request.add_rows()->add_values("1");
+  v1::PredictRowsReply reply;
+  const grpc::Status status = house.client().PredictRows(&context, request, &reply);
+  EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("models of 32 jobs are held ready"));
 }
 
 TEST(TrainingServiceTest, PlanIsADryRun) {

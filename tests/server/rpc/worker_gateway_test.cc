@@ -61,6 +61,24 @@ TEST(WorkerGatewayTest, AStreamWithoutHelloIsRefused) {
   }
 }
 
+TEST(WorkerGatewayTest, AWorkerWithAnotherEngineIsRefusedInWords) {
+  RpcHouse house;
+  const auto stub = v1::WorkerService::NewStub(house.Connect());
+  grpc::ClientContext context;
+  const auto stream = stub->Attach(&context);
+  v1::WorkerMessage message;
+  message.mutable_hello()->set_worker_id("w1");
+  message.mutable_hello()->set_boot_id("boot-1");
+  message.mutable_hello()->set_engine("0.9-old");
+  stream->Write(message);
+  M answer;
+  EXPECT_FALSE(stream->Read(&answer));
+  const grpc::Status refused = stream->Finish();
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(refused.error_message(), testing::HasSubstr("engine '0.9-old', this traind has '"));
+  EXPECT_TRUE(house.gateway().Workers().empty());
+}
+
 TEST(WorkerGatewayTest, AJobGoesToAWorkerAsWhatRemainsOfItsTime) {
   RpcHouse house;
   const std::string id = house.Submit(house.GoodSpec());

@@ -182,4 +182,15 @@ class FakeRank {
 
 }  // namespace
 
-int main() { FakeRank().Run(); }
+// With FAKE_BROKEN_GPU set to its UUID, a GPU cannot be used.
+int CheckDevice() {
+  const char* const broken = getenv("FAKE_BROKEN_GPU");
+  if (broken == nullptr || std::string(broken) != getenv("CUDA_VISIBLE_DEVICES")) return 0;
+  std::cerr << "the NVIDIA driver on your system is too old" << std::endl;
+  return 1;
+}
+
+int main(int argc, char** argv) {
+  if (argc > 1 && std::string(argv[1]) == "check-device") return CheckDevice();
+  FakeRank().Run();
+}

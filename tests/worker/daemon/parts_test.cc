@@ -480,19 +480,49 @@ TEST(ConvertTest, AReportNamesItsAttempt) {
 
 // ---- devices ----------------------------------------------------------------
 
+GpuCheck AllUsable() {
+  return [](const std::vector<Slot>& gpus) { return std::vector<absl::Status>(gpus.size()); };
+}
+
 TEST(DevicesTest, WithoutADriverCoresAreTheSlots) {
-  const auto slots = FindSlots({"auto", 0}, nullptr, std::nullopt);
+  const auto slots = FindSlots({"auto", 0}, nullptr, AllUsable());
   ASSERT_TRUE(slots.ok());
   EXPECT_EQ(static_cast<int>(slots->size()), UsableCores());
   EXPECT_EQ(slots->front().device, "cpu");
   EXPECT_FALSE(slots->front().name.empty());
   EXPECT_GT(slots->front().memory_bytes, 0);
-  EXPECT_EQ(FindSlots({"cpu", 7}, nullptr, std::nullopt)->size(), 7u);
+  EXPECT_EQ(FindSlots({"cpu", 7}, nullptr, AllUsable())->size(), 7u);
 }
 
 TEST(DevicesTest, WhatIsNotThereIsAnError) {
-  EXPECT_TRUE(absl::IsNotFound(FindSlots({"cuda", 0}, nullptr, std::nullopt).status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(FindSlots({"tpu", 0}, nullptr, std::nullopt).status()));
+  EXPECT_TRUE(absl::IsNotFound(FindSlots({"cuda", 0}, nullptr, AllUsable()).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(FindSlots({"tpu", 0}, nullptr, AllUsable()).status()));
+}
+
+TEST(DevicesTest, GpusThatNoRankCanUseAreLeftOut) {
+  const std::vector<Nvml::Device> gpus = {{"Old", "GPU-a", 7, 0, 1},
+                                          {"Broken", "GPU-b", 9, 0, 1},
+                                          {"Good", "GPU-c", 9, 0, 1},
+                                          {"Spare", "GPU-d", 9, 0, 1}};
+  const auto only = [](const std::string& usable) {
+    return [usable](const std::vector<Slot>& listed) {
+      std::vector<absl::Status> checked;
+      for (const Slot& slot : listed) {
+        checked.push_back(slot.name == usable ? absl::OkStatus()
+                                              : absl::UnavailableError("the driver is too old"));
+      }
+      return checked;
+    };
+  };
+  const auto one = FindSlots({"auto", 0}, &gpus, only("Good"));
+  ASSERT_TRUE(one.ok());
+  ASSERT_EQ(one->size(), 1u);
+  EXPECT_EQ(one->front().uuid, "GPU-c");
+  EXPECT_EQ(FindSlots({"cuda", 1}, &gpus, AllUsable())->front().uuid, "GPU-b");
+  const auto cores = FindSlots({"auto", 0}, &gpus, only(""));
+  ASSERT_TRUE(cores.ok());
+  EXPECT_EQ(cores->front().device, "cpu");
+  EXPECT_TRUE(absl::IsNotFound(FindSlots({"cuda", 0}, &gpus, only("")).status()));
 }
 
 TEST(DevicesTest, VisibleDevicesAreChosenAsCudaDoes) {

@@ -85,7 +85,7 @@ class TrainworkerTest : public ::testing::Test {
                                      "--slots",
                                      "2",
                                      "--device",
-                                     "cpu",
+                                     device_,
                                      "--trainrank",
                                      rank_,
                                      "--trainprep",
@@ -111,9 +111,55 @@ class TrainworkerTest : public ::testing::Test {
   static inline int counter_ = 0;
   const std::string state_;
   std::string rank_;
+  std::string device_ = "cpu";
   FakeCoordinator coordinator_;
   pid_t pid_ = 0;
 };
+
+// Under a driver's management library that lists two GPUs; one of them may be broken.
+class GpuWorkerTest : public TrainworkerTest {
+ protected:
+  GpuWorkerTest() {
+    device_ = "auto";
+    setenv("LD_LIBRARY_PATH", std::filesystem::absolute("tests/worker/daemon").c_str(), 1);
+  }
+  ~GpuWorkerTest() override {
+    unsetenv("LD_LIBRARY_PATH");
+    unsetenv("FAKE_BROKEN_GPU");
+    unsetenv("CUDA_VISIBLE_DEVICES");
+  }
+
+  // The slots of the Worker's Hello: device and UUID.
+  std::string Slots() {
+    coordinator_.Start();
+    pid_ = Spawn();
+    if (!coordinator_.WaitForHellos(1)) return "no Hello";
+    std::string text;
+    const v1::Hello hello = coordinator_.hellos()[0];
+    for (const v1::SlotInfo& slot : hello.slots()) {
+      absl::StrAppend(&text, slot.device(), " ", slot.uuid(), ";");
+    }
+    return text;
+  }
+};
+
+TEST_F(GpuWorkerTest, TheGpusOfTheDriverAreTheSlots) {
+  EXPECT_EQ(Slots(), "cuda GPU-0;cuda GPU-1;");
+}
+
+TEST_F(GpuWorkerTest, AGpuThatNoRankCanUseIsLeftOutAndItsCauseIsLogged) {
+  setenv("FAKE_BROKEN_GPU", "GPU-0", 1);
+  EXPECT_EQ(Slots(), "cuda GPU-1;");
+  EXPECT_THAT(Log(), HasSubstr("Fake GPU (GPU-0) is left out, as a Rank cannot use it: the NVIDIA "
+                               "driver on your system is too old"));
+}
+
+TEST_F(GpuWorkerTest, WithoutAUsableGpuCoresAreTheSlots) {
+  setenv("FAKE_BROKEN_GPU", "GPU-1", 1);
+  setenv("CUDA_VISIBLE_DEVICES", "1", 1);
+  EXPECT_EQ(Slots(), "cpu ;cpu ;");
+  EXPECT_THAT(Log(), HasSubstr("no GPU of this machine can be used, so its cores are the slots"));
+}
 
 TEST_F(TrainworkerTest, ASecondOneInTheSameFolderExitsWith3AndNamesTheFirst) {
   coordinator_.Start();

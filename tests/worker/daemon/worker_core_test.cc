@@ -40,7 +40,6 @@ TEST_F(CoreTest, ATrainTaskRunsFromStartToCompleted) {
   EXPECT_EQ(core_->WarmRanks(), 0);
   Ready(rank);
   EXPECT_EQ(core_->WarmRanks(), 1);
-  EXPECT_EQ(core_->engine(), "engine-1");
   // The next task goes to it.
   Start(Train(8));
   EXPECT_EQ(spawned_.size(), 1u);
@@ -171,8 +170,12 @@ TEST_F(CoreTest, ATaskThatCannotBeIsRefused) {
   task = Train(5, {0, 1});
   task.world_size = 1;
   Start(task);
-  EXPECT_THAT(Ends(),
-              ElementsAre("1 INTERNAL", "2 INTERNAL", "3 INTERNAL", "4 INTERNAL", "5 INTERNAL"));
+  task = Train(6, {0, 1});
+  task.rendezvous_port = 66'999;
+  Start(task);
+  EXPECT_THAT(LastMessage(), HasSubstr("the ranks cannot meet at port 66999"));
+  EXPECT_THAT(Ends(), ElementsAre("1 INTERNAL", "2 INTERNAL", "3 INTERNAL", "4 INTERNAL",
+                                  "5 INTERNAL", "6 INTERNAL"));
   EXPECT_THAT(spawned_, IsEmpty());
 }
 

@@ -17,6 +17,7 @@
 #include "worker/data/media_source.h"
 #include "worker/learner/learner.h"
 #include "worker/learner/optimizer.h"
+#include "worker/learner/rows_at_once.h"
 #include "worker/model/networks/model.h"
 #include "worker/model/networks/text_attention.h"
 #include "worker/model/objective/objective_loss.h"
@@ -144,6 +145,7 @@ const Recorded kDisentangled{"disentangled", true, 3, true, true};
 const Recorded kTextAlone{"text_alone", true, 2, false, false};
 
 void ExpectRun(const Recorded& run) {
+  SetTorchThreads(1);  // at these sizes more threads would only wait for each other
   const Golden golden("text.safetensors");
   Trained trained(golden, run);
   {
@@ -226,6 +228,40 @@ std::unique_ptr<Learner> LearnerOf(const Golden& golden, const Recorded& run,
   EXPECT_TRUE((*learner)->SetOrder(RowsFrom(0, kSteps * kBatch)).ok());
   LoadWeights(golden, **learner, run.name + ".");
   return *std::move(learner);
+}
+
+// A gang's last batch may be shorter than the gang.
+TEST(TextLearnerTest, ARankWithoutTextsInTheLastBatchStepsAllTheSame) {
+  const Golden golden("text.safetensors");
+  for (const Recorded& run : {kPlain, kDisentangled, kTextAlone}) {
+    for (const bool handwritten : {true, false}) {
+      SCOPED_TRACE(run.name + (handwritten ? ", handwritten" : ", autograd"));
+      LearnerOptions options = OptionsOf(run);
+      options.paths.handwritten_backward = handwritten;
+      const auto learner = LearnerOf(golden, run, options);
+      const absl::Status stepped = learner->Step({0, 0, 1, kLearningRate, 1});
+      EXPECT_TRUE(stepped.ok()) << stepped.ToString();
+      EXPECT_EQ(learner->ConsumeLoss()->weight, 0);
+    }
+  }
+}
+
+TEST(TextLearnerTest, TheScoresOfAttentionLimitTheRowsThatArePredictedAtOnce) {
+  ModelSpec model;
+  plain::TextEncoderSpec& text = model.text.emplace();
+  ModelShape shape;
+  shape.vocabulary = 100;
+  shape.max_tokens = 512;
+  for (const bool gpu : {false, true}) {
+    text.heads = 1;
+    const int64_t with_one_head = RowsAtOnce(model, shape, gpu);
+    text.heads = 12;
+    const int64_t rows = RowsAtOnce(model, shape, gpu);
+    EXPECT_LT(rows, with_one_head);
+    const double score_bytes = 4.0 * 12 * 512 * 512 * static_cast<double>(rows);
+    EXPECT_LE(score_bytes, gpu ? 1 << 29 : 1 << 27);
+    EXPECT_GE(rows, 1);
+  }
 }
 
 TEST(TextLearnerTest, LossesOfEitherPathAreThoseOfPyTorchStepByStep) {

@@ -8,8 +8,10 @@
 #include <thread>
 
 #include "tests/worker/train/trainer_fixture.h"
+#include "worker/device/collective.h"
 #include "worker/device/guard.h"
 #include "worker/task/failure.h"
+#include "worker/train/gang.h"
 
 namespace traind {
 namespace {
@@ -157,6 +159,31 @@ TEST_F(GangTest, ARankThatRunsOutOfMemoryTakesMorePassesAndTheGangGoesOn) {
   ASSERT_EQ(peer_sink.All<rp::Decision>().size(), 1u);
   EXPECT_EQ(peer_sink.All<rp::Decision>()[0].to, "8 rows x 2 passes");
   ExpectNear(Tensors(alone), Tensors(gang), 2e-5f);
+}
+
+TEST_P(TransportTest, AFlagOfOneRankIsSeenByAll) {
+  GroupOptions options;
+  options.port = FreePort();
+  options.world_size = 3;
+  options.transport =
+      std::string(GetParam()) == "shm" ? Transport::kSharedMemory : Transport::kGloo;
+  const auto run = [&options](int rank) {
+    GroupOptions own = options;
+    own.rank = rank;
+    const auto group = Group::Join(own);
+    ASSERT_TRUE(group.ok()) << group.status().ToString();
+    Gang gang(group->get());
+    bool flag = rank == 2;
+    ASSERT_TRUE(gang.ShareFlag(flag).ok());
+    EXPECT_TRUE(flag);
+    flag = false;
+    ASSERT_TRUE(gang.ShareFlag(flag).ok());
+    EXPECT_FALSE(flag);
+  };
+  std::thread first(run, 1), second(run, 2);
+  run(0);
+  first.join();
+  second.join();
 }
 
 TEST_F(GangTest, AGangThatDoesNotComeTogetherFailsInTime) {

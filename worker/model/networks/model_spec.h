@@ -39,8 +39,7 @@ struct ModelShape {
   int64_t vocabulary = 0;              // of its tokens, which are below it; 0: no text
   int64_t max_tokens = 0;              // of a sample
 };
-inline bool HasMedia(const ModelShape& shape) {
-  return !shape.image.empty() || shape.vocabulary > 0;
-}
+inline bool HasTexts(const ModelShape& shape) { return shape.vocabulary > 0; }
+inline bool HasMedia(const ModelShape& shape) { return !shape.image.empty() || HasTexts(shape); }
 
 }  // namespace traind

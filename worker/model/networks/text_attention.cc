@@ -158,7 +158,8 @@ at::Tensor PaddedAttention(const at::Tensor& query_key_value, const at::Tensor& 
         .transpose(1, 2);
   };
   const at::Tensor query = heads(0), key = heads(width), value = heads(2 * width);
-  at::Tensor scores = at::matmul(query, key.transpose(2, 3));
+  // Products may be bf16; everything that adds up, here and backward, is float32.
+  at::Tensor scores = at::matmul(query, key.transpose(2, 3)).to(at::kFloat);
   double scale = 1.0 / std::sqrt(static_cast<double>(depth));
   if (relative.defined()) {
     scale = 1.0 / std::sqrt(static_cast<double>(3 * depth));
@@ -169,14 +170,14 @@ at::Tensor PaddedAttention(const at::Tensor& query_key_value, const at::Tensor& 
     };
     const at::Tensor buckets =
         BucketsOf(*options.buckets, longest, device).expand({samples, options.heads, -1, -1});
-    scores = scores.add(at::matmul(query, rows(width)).gather(3, buckets));
+    scores = scores.add(at::matmul(query, rows(width)).to(at::kFloat).gather(3, buckets));
     // Row j, column i holds the bucket of i - j.
-    const at::Tensor by_key = at::matmul(key, rows(0)).gather(3, buckets.transpose(2, 3));
+    const at::Tensor by_key =
+        at::matmul(key, rows(0)).to(at::kFloat).gather(3, buckets.transpose(2, 3));
     scores = scores.add(by_key.transpose(2, 3));
   }
-  scores = scores.mul(scale)
-               .to(at::kFloat)
-               .masked_fill(padding.to(device), -std::numeric_limits<double>::infinity());
+  scores =
+      scores.mul(scale).masked_fill(padding.to(device), -std::numeric_limits<double>::infinity());
   at::Tensor probabilities = at::softmax(scores, -1);
   if (options.dropout > 0) probabilities = Dropout(probabilities, options.dropout, options.seed);
   const at::Tensor mixed = at::matmul(probabilities.to(value.scalar_type()), value);

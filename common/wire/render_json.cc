@@ -1,4 +1,4 @@
-#include "client/render_json.h"
+#include "common/wire/render_json.h"
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
@@ -7,12 +7,11 @@
 #include <google/protobuf/duration.pb.h>
 #include <google/protobuf/timestamp.pb.h>
 
-#include <charconv>
-#include <cmath>
 #include <map>
 #include <vector>
 
 #include "common/base/duration.h"
+#include "common/base/json_text.h"
 #include "common/spec/field_text.h"
 
 namespace traind {
@@ -164,38 +163,6 @@ std::string ToJsonArray(const Message& message, absl::string_view field) {
   JsonWriter writer(/*pretty=*/true);
   writer.WriteField(message, *message.GetDescriptor()->FindFieldByName(std::string(field)));
   return writer.Take();
-}
-
-std::string JsonNumber(double value) {
-  if (std::isnan(value)) return "\"NaN\"";
-  if (std::isinf(value)) return value > 0 ? "\"Infinity\"" : "\"-Infinity\"";
-  // This is the shortest text that reads back as the same number.
-  char digits[32];
-  const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
-  return std::string(digits, end);
-}
-
-std::string JsonString(absl::string_view text) {
-  std::string shown = "\"";
-  for (size_t i = 0; i < text.size(); ++i) {
-    const unsigned char c = static_cast<unsigned char>(text[i]);
-    const unsigned char next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0;
-    if (c == '"' || c == '\\') {
-      shown.append(1, '\\').append(1, static_cast<char>(c));
-    } else if (c == '\n') {
-      shown += "\\n";
-    } else if (c == '\t') {
-      shown += "\\t";
-    } else if (c < 0x20 || c == 0x7F) {
-      absl::StrAppendFormat(&shown, "\\u%04x", c);
-    } else if (c == 0xC2 && next >= 0x80 && next < 0xA0) {
-      absl::StrAppendFormat(&shown, "\\u%04x", next);  // C1 control characters
-      ++i;
-    } else {
-      shown += static_cast<char>(c);
-    }
-  }
-  return shown + "\"";
 }
 
 }  // namespace traind

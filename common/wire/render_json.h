@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "common/base/json_text.h"
+
 namespace traind {
 
 // Writes every field with snake_case keys in the order of the fields. Unset messages, unset
@@ -21,9 +23,5 @@ std::string ToJsonLine(const google::protobuf::Message& message);
 
 // Writes a repeated message field of `message` as an array.
 std::string ToJsonArray(const google::protobuf::Message& message, absl::string_view field);
-
-// Returns the text as a JSON string, with its quotes.
-std::string JsonString(absl::string_view text);
-std::string JsonNumber(double value);
 
 }  // namespace traind

@@ -1,0 +1,351 @@
+"""The client against a server that answers as traind does."""
+import datetime
+import math
+import os
+import socket
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [ROOT, os.path.join(ROOT, "tests")]
+os.environ.pop("TRAIND_URL", None)
+os.environ.pop("TRAIND_DATA", None)
+
+import traind
+from client_fixture import ended, job_like as job
+from fake_traind import FakeTraind, error, event
+from tests.cases import case, main
+from traind import discovery, progress, transport
+
+TABLE = {"x": [1.0, 2.0, None], "kind": [True, False, True]}
+
+
+def client(fake, **options):
+    folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+    found = traind.connect(fake.url, data_folder=folder, **options)
+    found.transport._retry_s = 1.0
+    return found, folder
+
+
+def raises(kind, function, *arguments, **options):
+    try:
+        function(*arguments, **options)
+    except kind as e:
+        return e
+    raise AssertionError(f"no {kind.__name__}")
+
+
+@case("train() writes the tables, submits the spec, waits, answers with the table's own labels, and removes the tables")
+def _():
+    with FakeTraind() as fake:
+        ended(fake, "id,kind,p_false,p_true\n0,true,0.25,0.75\n1,false,0.5,0.5\n")
+        found, folder = client(fake)
+        seen = []
+        submit = found.transport.json
+
+        def spy(method, path, body=None, **options):
+            if path == "/v1/jobs":
+                with open(body["data"]["train"], encoding="utf-8") as f:
+                    seen.append(f.read())
+            return submit(method, path, body, **options)
+        found.transport.json = spy
+        answer = found.train(TABLE, target="kind", test={"x": [3, 4]}, budget=10, metric="accuracy", progress=False,
+                             data={"folds": 3}, model={"mlp": {}})
+        spec = fake.called("POST", "/v1/jobs")[0].json()
+        assert list(answer["kind"]) == [True, False] and list(answer["p_true"]) == [0.75, 0.5], answer
+        assert spec["budget"] == {"time": "10s"} and spec["task"] == {"metric": "accuracy"}, spec
+        assert spec["data"]["target"] == "kind" and spec["data"]["folds"] == 3 and spec["model"] == {"mlp": {}}, spec
+        assert os.path.dirname(spec["data"]["train"]) == folder == os.path.dirname(spec["data"]["test"]), spec
+        assert seen == ["x,kind\n1.0,true\n2.0,false\n,true\n"], seen
+        assert os.listdir(folder) == []
+
+
+@case("Without rows to predict, train() returns the Job; its warnings are Python warnings")
+def _():
+    import warnings
+    with FakeTraind() as fake:
+        ended(fake)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            result = client(fake)[0].train(TABLE, target="kind", progress=False)
+        assert isinstance(result, traind.Job) and result.quality == "FULL", result
+        assert [str(w.message) for w in caught if w.category is traind.TraindWarning] == ["a column is constant"]
+        assert caught[0].filename == __file__, caught[0].filename
+
+
+@case("A Submit carries an Idempotency-Key, and is repeated with the same one while the server is not there")
+def _():
+    with FakeTraind() as fake:
+        ended(fake)
+        fake.replies["POST /v1/jobs"] = [(503, error("UNAVAILABLE", "later")), (200, None),
+                                         (200, {"job": job(), "created": True})]
+        client(fake)[0].submit("name: x\n", request_id="mine")
+        calls = fake.called("POST", "/v1/jobs")
+        assert [c.headers["Idempotency-Key"] for c in calls] == ["mine"] * 3, calls
+        assert calls[0].body == "name: x\n" and calls[0].headers["Content-Type"] == "application/yaml"
+
+
+@case("What must not happen twice is not repeated: a broken connection is an error at once")
+def _():
+    with FakeTraind() as fake:
+        fake.replies["POST /v1/jobs"] = [(200, None)]
+        raises(traind.UnreachableError, client(fake)[0].transport.json, "POST", "/v1/jobs", {})
+        assert len(fake.calls) == 1, fake.calls
+
+
+@case("A server that does not come is told with its address, after the time for retries")
+def _():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    found = transport.Transport(url, retry_s=0.3)
+    begin = time.monotonic()
+    e = raises(traind.UnreachableError, found.json, "GET", "/v1/jobs")
+    assert url in str(e) and 0.1 < time.monotonic() - begin < 5, e
+
+
+@case("A wrong spec is an error with each place, of the details or of the message's lines")
+def _():
+    with FakeTraind() as fake:
+        found, folder = client(fake)
+        fake.replies["POST /v1/jobs"] = [(400, error("INVALID_ARGUMENT", "2 errors", [
+            {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "INVALID_FIELD", "domain": "traind",
+             "metadata": {"field": "model.mpl", "message": "unknown key", "line": "4", "column": "9"}},
+            {"@type": "type.googleapis.com/google.rpc.ErrorInfo",
+             "metadata": {"field": "budget.time", "message": "budget.time: no unit"}},
+        ]))]
+        e = raises(traind.SpecError, found.submit, {"data": {"train": TABLE, "target": "kind"}})
+        assert e.places == [traind.Place("model.mpl", "unknown key", 4, 9), traind.Place("budget.time", "no unit")], e.places
+        assert isinstance(e, ValueError) and os.listdir(folder) == []  # the table of a refused spec is gone
+        fake.replies["POST /v1/jobs"] = [(400, error(
+            "INVALID_ARGUMENT", "job.yaml:4:9: error: unknown key 'mpl' in model\ndata.folds: must be at least 2"))]
+        e = raises(traind.SpecError, found.submit, "x: 1\n")
+        assert [str(p) for p in e.places] == ["4:9: unknown key 'mpl' in model", "data.folds: must be at least 2"], e.places
+
+
+@case("A table outside the data roots is an error that says what to do")
+def _():
+    with FakeTraind() as fake:
+        fake.replies["POST /v1/jobs"] = [(400, error("INVALID_ARGUMENT",
+                                                     "data.train: /x lies outside the data roots: /srv"))]
+        e = raises(traind.DataFolderError, client(fake)[0].submit, {"data": {"train": "/x"}})
+        assert "--data-root" in str(e) and "data_folder" in str(e) and e.places[0].path == "data.train", e
+        remote = traind.Client("http://192.0.2.1:80")
+        e = raises(traind.DataFolderError, remote.submit, {"data": {"train": TABLE}})
+        assert "another machine" in str(e), e
+
+
+@case("Each status has a class of its own")
+def _():
+    with FakeTraind() as fake:
+        found, _ = client(fake)
+        for status, code, kind in (("NOT_FOUND", 404, traind.NotFoundError), ("ALREADY_EXISTS", 409, traind.ConflictError),
+                                   ("FAILED_PRECONDITION", 400, traind.StateError),
+                                   ("RESOURCE_EXHAUSTED", 429, traind.LimitError), ("INTERNAL", 500, traind.TraindError)):
+            fake.replies["GET /v1/jobs/x"] = [(code, error(status, "why"))]
+            e = raises(kind, found.job, "x")
+            assert e.status == status and str(e) == "why", e
+        fake.replies["GET /v1/jobs/x"] = [(404, "no JSON")]
+        assert "no JSON" in str(raises(traind.NotFoundError, found.job, "x"))
+
+
+@case("wait() goes on when the stream breaks or ends, and reads the Job anew")
+def _():
+    with FakeTraind() as fake:
+        last = ended(fake)
+        fake.replies["GET /v1/jobs/blobs-1/events"] = [(200, event(job("RUNNING", 2))), (200, None), (503, error(
+            "UNAVAILABLE", "restarting")), (200, event(job("PAUSED"), "other") + event(last))]
+        fake.replies["GET /v1/jobs/blobs-1"] = [(200, job()), (200, job()), (200, last)]
+        found, _ = client(fake)
+        done = found.submit("x: 1\n").wait(progress=False)
+        assert done.ended and done.status == "SUCCEEDED", done
+
+
+@case("wait() raises for a Job without a prediction, and for one that takes too long")
+def _():
+    with FakeTraind() as fake:
+        ended(fake)
+        fake.replies["GET /v1/jobs/blobs-1/events"] = [(200, event(job("FAILED", end_message="no column 'y'")))]
+        found, _ = client(fake)
+        e = raises(traind.JobFailedError, found.submit("x: 1\n").wait, progress=False)
+        assert "no column 'y'" in str(e) and e.job.info["state"] == "FAILED", e
+        fake.replies["GET /v1/jobs/blobs-1/events"] = [(200, event(job()))]
+        fake.replies["GET /v1/jobs/blobs-1"] = [(200, job())]
+        begin = time.monotonic()
+        raises(traind.WaitTimeoutError, found.submit("x: 1\n").wait, progress=False, timeout=0.5)
+        assert time.monotonic() - begin < 5
+
+
+@case("predict() submits the rows, and answers with the labels of the training table")
+def _():
+    with FakeTraind() as fake:
+        ended(fake)
+        fake.replies["POST /v1/jobs/blobs-1:predict"] = [(200, {"job": job("QUEUED"), "created": True})]
+        found, folder = client(fake)
+        trained = found.submit({"data": {"train": TABLE, "target": "kind"}}).wait(progress=False)
+        answer = trained.predict({"x": [1]}, budget="5s")
+        call = fake.called("POST", "/v1/jobs/blobs-1:predict")[0]
+        assert list(answer["kind"]) == [True], answer
+        assert call.json()["budget"] == "5s" and call.headers["Idempotency-Key"], call.body
+        assert os.listdir(folder) == []
+
+
+@case("predict_rows() sends values as they would stand in a file")
+def _():
+    with FakeTraind() as fake:
+        fake.replies["POST /v1/jobs/blobs-1:predictRows"] = [(200, {
+            "targets": ["kind"], "classes": ["false", "true"], "rows": [{"values": ["true"], "probabilities": [0.25, 0.75]}]})]
+        answer = client(fake)[0].predict_rows("blobs-1", [{"x": None, "c": "red"}], [True, False])
+        assert fake.calls[0].json() == {"columns": ["x", "c"], "rows": [{"values": ["", "red"]}]}, fake.calls[0].body
+        assert list(answer["kind"]) == [True] and list(answer["p_true"]) == [0.75], answer
+
+
+@case("metrics() has all points in the order in which they were recorded, or those of the names that are asked for")
+def _():
+    with FakeTraind() as fake:
+        ended(fake)
+
+        def series(name, sequences):
+            return {"name": name, "fold": 1, "attempt": 3, "points": len(sequences), "sequence": sequences,
+                    "step": [10 * s for s in sequences], "epoch": [float(s) for s in sequences],
+                    "at_s": [1796148000.25] * len(sequences), "value": ["NaN"] + [0.5] * (len(sequences) - 1)}
+        fake.replies["GET /v1/jobs/blobs-1/metrics"] = [(200, {"series": [
+            series("loss", [1, 4]), series("val_metric", [2, 3])], "last_sequence": 4})]
+        found = client(fake)[0].job("blobs-1")
+        points = found.points()
+        assert [p["sequence"] for p in points] == [1, 2, 3, 4] and [p["name"] for p in points][1:3] == ["val_metric"] * 2
+        assert points[3] == {"sequence": 4, "at": "2026-12-01T18:00:00.250+00:00", "fold": 1, "attempt": 3, "step": 40,
+                             "epoch": 4.0, "name": "loss", "value": 0.5}, points[3]
+        assert math.isnan(points[0]["value"]), points[0]
+        columns = found.metrics("loss", "val_metric")
+        assert list(columns["step"]) == [10, 20, 30, 40], columns
+        asked = [c.path.partition("?")[2] for c in fake.called("GET", "/v1/jobs/blobs-1/metrics")]
+        assert asked == ["max_points=0", "max_points=0&names=loss%2Cval_metric"], asked
+
+
+@case("jobs() reads page by page up to the limit")
+def _():
+    with FakeTraind() as fake:
+        fake.replies["GET /v1/jobs"] = [(200, {"jobs": [job()], "next_page_token": "t&1"}), (200, {"jobs": []}), (
+            200, {"jobs": [], "next_page_token": ""})]
+        found, _ = client(fake)
+        fake.replies["GET /v1/jobs"].insert(1, (200, {"jobs": [], "next_page_token": "t2"}))  # a page may be empty
+        fake.replies["GET /v1/jobs"].insert(2, (200, {"jobs": [job(), job()], "next_page_token": "t3"}))
+        assert len(found.jobs(limit=3)) == 3
+        assert "page_token=t%261" in fake.calls[1].path, fake.calls[1].path
+
+
+@case("plan() asks what would be, and leaves no table behind")
+def _():
+    with FakeTraind() as fake:
+        fake.replies["POST /v1/plan"] = [(200, {"plan": {"folds": 5}})]
+        found, folder = client(fake)
+        assert found.plan({"data": {"train": TABLE, "target": "kind"}})["plan"]["folds"] == 5
+        assert os.listdir(folder) == []
+
+
+@case("The verbs of a Job call the routes of the gateway")
+def _():
+    with FakeTraind() as fake:
+        ended(fake)
+        found, folder = client(fake)
+        handle = found.submit("x: 1\n")
+        for verb in ("finish", "cancel", "pause", "resume"):
+            fake.replies[f"POST /v1/jobs/blobs-1:{verb}"] = [(200, job("RUNNING", 9))]
+            assert getattr(handle, verb)().info["version"] == 9
+        fake.replies["PATCH /v1/jobs/blobs-1"] = [(200, job())]
+        handle.update(budget=90, priority=0)
+        assert fake.called("PATCH", "/v1/jobs/blobs-1")[0].json() == {"budget": "90s", "priority": 0}
+        handle.update(budget=datetime.datetime(2026, 12, 1, tzinfo=datetime.timezone.utc))
+        assert fake.called("PATCH", "/v1/jobs/blobs-1")[1].json() == {"deadline": "2026-12-01T00:00:00+00:00"}
+        fake.replies["DELETE /v1/jobs/blobs-1"] = [(200, {"id": "blobs-1"})]
+        handle.delete()
+        path = handle.fetch(os.path.join(folder, "answer.csv"))
+        with open(path, encoding="utf-8") as f:
+            assert f.read() == "id,kind\n0,true\n"
+
+
+@case("The leaderboard joins the models of a setting, the heaviest first, with the floor by its name")
+def _():
+    with FakeTraind() as fake:
+        members = [{"fold": f, "trial": 1, "kind": "mlp", "score": 0.5 + f, "weight": 0.1, "complete": True} for f in (0, 1)]
+        members += [{"fold": 0, "trial": 0, "kind": "lightgbm", "score": 0.9, "weight": 0.6, "complete": False},
+                    {"fold": -1, "trial": 0, "kind": "logistic", "score": None, "weight": 0.2, "complete": True}]
+        ended(fake, predictions={"members": members}, trials=[{"index": 0, "name": "lightgbm-1"}, {"index": 1, "name": "mlp-1"}])
+        board = client(fake)[0].job("blobs-1").leaderboard()
+        rows = board if isinstance(board, list) else board.to_dict("records")
+        assert [(r["name"], r["models"], r["complete"]) for r in rows] == [
+            ("lightgbm-1", 1, False), ("mlp-1", 2, True), ("floor", 1, True)], rows
+        assert rows[1]["score"] == 1.0 and abs(rows[1]["weight"] - 0.2) < 1e-12, rows
+
+
+@case("A Job shows itself as text and as HTML, in which nothing of the server's is taken as markup")
+def _():
+    with FakeTraind() as fake:
+        ended(fake, end_message="<script>x</script>", name="<b>")
+        found = client(fake)[0].job("blobs-1")
+        shown = found._repr_html_()
+        assert "<script" not in shown and "&lt;script&gt;" in shown and "width:100%" in shown, shown
+        assert "blobs-1" in repr(found) and "SUCCEEDED" in repr(found)
+
+
+@case("The server is the argument, else $TRAIND_URL, else the one started here, else the one on this machine")
+def _():
+    with FakeTraind() as fake:
+        fake.replies["GET /v1/jobs"] = [(200, {"jobs": []})]
+        assert discovery.find_url("a", "b") == "a"
+        os.environ["TRAIND_URL"] = "http://env:1"
+        try:
+            assert discovery.find_url(None, "b") == "http://env:1"
+        finally:
+            del os.environ["TRAIND_URL"]
+        assert discovery.find_url(None, "b") == "b"
+        there, discovery.DEFAULT_URL = discovery.DEFAULT_URL, fake.url
+        try:
+            assert discovery.find_url() == fake.url
+            fake.replies["GET /v1/jobs"] = [(200, "another program")]
+            e = raises(traind.ServerNotFoundError, traind.train, TABLE, target="kind")
+            assert "traind.start()" in str(e) and "--standalone" in str(e), e
+        finally:
+            discovery.DEFAULT_URL = there
+
+
+@case("Without tqdm a plain line tells state, folds, score and time left")
+def _():
+    import io
+    out = io.StringIO()
+    line = progress.PlainProgress("blobs", out)
+    folds = [{"state": "DONE", "score": 0.5}, {"state": "RUNNING", "progress": {"planned": 40, "done": 10}},
+             {"state": "DROPPED"}]
+    for state in ("RUNNING", "RUNNING", "SUCCEEDED"):
+        line.update(job(state, folds=folds, remaining_s=75.2))
+    line.close()
+    assert out.getvalue().splitlines() == ["blobs  62% RUNNING  folds 1/2  accuracy 0.5  1m15s left",
+                                           "blobs 100% SUCCEEDED  folds 1/2  accuracy 0.5"], out.getvalue()
+
+
+@case("Times are read with any number of digits of the second, also by old versions of Python")
+def _():
+    want = datetime.datetime(2026, 12, 1, 18, 0, 0, 120000, datetime.timezone.utc).timestamp()
+    for text in ("2026-12-01T18:00:00.12Z", "2026-12-01T18:00:00.120000000Z", "2026-12-01T19:00:00.120+01:00"):
+        assert progress.moment(text) == want, text
+    assert progress.moment(None) is None
+
+
+@case("Many threads may use one client")
+def _():
+    with FakeTraind() as fake:
+        ended(fake)
+        found, _ = client(fake)
+        done = []
+        threads = [threading.Thread(target=lambda: done.append(found.job("blobs-1").id)) for _ in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert done == ["blobs-1"] * 20, done
+
+
+main()

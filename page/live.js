@@ -1,0 +1,88 @@
+// What keeps a page up to date: a stream of one Job, or calls that are repeated. Both go on by themselves after
+// traind was away, and both stop when their page is left.
+
+import {connection, eventsPath, toJob} from './api.js';
+
+const kFirstRetryMs = 500;
+const kLongestRetryMs = 8000;
+
+function delay(tries) {
+  const ms = Math.min(kLongestRetryMs, kFirstRetryMs * 2 ** tries);
+  return ms * (0.75 + Math.random() / 2);
+}
+
+const terminal = new Set(['SUCCEEDED', 'FAILED', 'CANCELLED']);
+
+// Calls onJob with each new state of the Job until it is over. Returns a function that ends the stream.
+export function streamJob(id, onJob) {
+  let source = null;
+  let timer = 0;
+  let tries = 0;
+  let closed = false;
+
+  function open() {
+    source = new EventSource(eventsPath(id));
+    source.onopen = () => {
+      tries = 0;
+      connection.tell(false);
+    };
+    source.addEventListener('job', (event) => {
+      const job = toJob(JSON.parse(event.data));
+      if (terminal.has(job.state)) close();
+      onJob(job);
+    });
+    // The browser's own attempts to connect again are not told to us, so they are made here.
+    source.onerror = () => {
+      source.close();
+      if (closed) return;
+      if (tries > 0) connection.tell(true);
+      timer = setTimeout(open, delay(tries++));
+    };
+  }
+
+  function close() {
+    closed = true;
+    clearTimeout(timer);
+    if (source) source.close();
+  }
+
+  open();
+  return close;
+}
+
+// Calls `load` now and again `everyMs` after each answer, while somebody looks at the page. Returns a function
+// that ends it, with `again()` to load at once.
+export function repeat(everyMs, load) {
+  let timer = 0;
+  let tries = 0;
+  let closed = false;
+  let running = false;
+
+  async function once() {
+    clearTimeout(timer);
+    if (closed || running) return;
+    running = true;
+    let ms = everyMs;
+    try {
+      await load();
+      tries = 0;
+    } catch (e) {
+      ms = Math.max(ms, delay(tries++));
+    }
+    running = false;
+    if (!closed && !document.hidden) timer = setTimeout(once, ms);
+  }
+
+  const shown = () => {
+    if (!document.hidden) once();
+  };
+  document.addEventListener('visibilitychange', shown);
+  once();
+  const stop = () => {
+    closed = true;
+    clearTimeout(timer);
+    document.removeEventListener('visibilitychange', shown);
+  };
+  stop.again = once;
+  return stop;
+}

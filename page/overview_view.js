@@ -1,0 +1,271 @@
+// The first page: what runs and whether it will be on time, what the slots do, what waits and why, what ended.
+
+import {listJobs, listWorkers, liveStates, now} from './api.js';
+import {h} from './dom.js';
+import {ago, count, plural} from './format.js';
+import {repeat} from './live.js';
+import {endWords, health, waiting} from './model.js';
+import {
+  budgetBar,
+  clockOf,
+  empty,
+  healthText,
+  jobLink,
+  loading,
+  problem,
+  progressBar,
+  qualityChip,
+  score,
+  section,
+  stateChip,
+} from './ui.js';
+import {lineColour} from './chart.js';
+
+const kEveryMs = 1500;
+const kEnded = 8;
+
+export class Overview {
+  start(app) {
+    this.app = app;
+    this.stop = repeat(kEveryMs, () => this.load());
+  }
+
+  async load() {
+    try {
+      const [live, ended, workers] = await Promise.all([
+        listJobs({states: liveStates, size: 200}),
+        listJobs({states: ['SUCCEEDED', 'FAILED', 'CANCELLED'], size: kEnded}),
+        listWorkers(),
+      ]);
+      Object.assign(this, {live: live.jobs, more: Boolean(live.next), ended: ended.jobs, workers, error: null});
+    } catch (e) {
+      this.error = e;
+      this.app.redraw();
+      throw e;
+    }
+    this.app.redraw();
+  }
+
+  tree() {
+    if (!this.live) return this.error && this.error.status ? problem(this.error, () => this.stop.again()) : loading();
+    const time = now();
+    const waits = this.live
+      .filter((job) => job.state === 'QUEUED')
+      .sort((a, b) => (a.queue_position || 1e9) - (b.queue_position || 1e9));
+    const works = this.live
+      .filter((job) => job.state !== 'QUEUED')
+      .sort((a, b) => (a.deadline || Infinity) - (b.deadline || Infinity));
+    return h(
+      'div',
+      {class: 'page overview'},
+      h('h1', {class: 'hidden'}, 'Overview'),
+      this.figures(works, waits, time),
+      section(
+        'Deadlines',
+        {wide: true, sub: works.length ? `${plural(works.length, 'Job')} at work, the next deadline first` : null},
+        works.length
+          ? h(
+              'ul',
+              {class: 'board'},
+              works.map((job) => this.boardRow(job, time)),
+            )
+          : empty(
+              this.live.length ? 'Nothing runs at the moment.' : 'No Job runs.',
+              this.live.length ? null : this.firstSteps(),
+            ),
+      ),
+      h(
+        'div',
+        {class: 'columns'},
+        section('Slots', {sub: this.slotWords()}, this.slots(works)),
+        section(
+          'Queue',
+          {sub: waits.length ? `${plural(waits.length, 'Job')}${this.more ? ' or more' : ''}` : null},
+          this.queue(waits),
+        ),
+      ),
+      section('Ended', {wide: true, aside: h('a', {href: '#/jobs'}, 'All Jobs')}, this.endedList(time)),
+    );
+  }
+
+  figures(works, waits, time) {
+    const slots = this.workers.filter((w) => w.connected).flatMap((w) => w.slots);
+    const risk = works.filter((job) => ['tight', 'late'].includes(health(job, time).kind)).length;
+    const next = works.find((job) => job.deadline !== null);
+    const onTime = this.ended.filter((job) => job.state === 'SUCCEEDED' && job.deadline !== null);
+    const late = onTime.filter((job) => job.finished_at > job.deadline).length;
+    return h(
+      'div',
+      {class: 'stats'},
+      stat('running', count(works.length), waits.length ? `${count(waits.length)} waiting` : 'nothing waits'),
+      stat('next deadline', next ? clockOf(next, time) : '–', next ? next.name : 'none'),
+      stat('at risk', count(risk), risk ? 'will be cut to fit' : 'all on track', risk ? 'warn' : ''),
+      stat(
+        'slots busy',
+        `${slots.filter((s) => s.job).length}/${slots.length}`,
+        plural(this.workers.filter((w) => w.connected).length, 'Worker'),
+      ),
+      stat(
+        'last answers',
+        onTime.length ? `${onTime.length - late}/${onTime.length}` : '–',
+        'before their deadline',
+        late ? 'warn' : '',
+      ),
+    );
+  }
+
+  boardRow(job, time) {
+    return h(
+      'li',
+      {key: job.id, class: 'boardrow'},
+      h(
+        'a',
+        {class: 'cover', href: jobLink(job.id), 'data-row': true, 'data-id': job.id},
+        h('span', {class: 'name'}, job.name),
+        h('span', {class: 'id'}, job.id),
+      ),
+      h('div', {class: 'clock num'}, clockOf(job, time)),
+      h('div', {class: 'bars'}, budgetBar(job, time), progressBar(job)),
+      h('div', {class: 'line'}, stateChip(job.state), healthText(job, time)),
+      h(
+        'div',
+        {class: 'line answer'},
+        job.predictions
+          ? [qualityChip(job.predictions.quality), score(job)]
+          : h('span', {class: 'muted'}, 'no answer yet'),
+      ),
+    );
+  }
+
+  slotWords() {
+    const away = this.workers.filter((w) => !w.connected).length;
+    return away ? `${plural(away, 'Worker')} away` : null;
+  }
+
+  slots(works) {
+    const order = works.map((job) => job.id);
+    const workers = this.workers.filter((w) => w.connected);
+    if (!workers.length)
+      return empty(
+        'No Worker is connected.',
+        h(
+          'p',
+          null,
+          'Jobs wait until one is. Start ',
+          h('code', null, 'trainworker'),
+          ' or ',
+          h('code', null, 'traind --standalone'),
+          '.',
+        ),
+      );
+    return workers.map((worker) =>
+      h(
+        'div',
+        {key: worker.id, class: 'worker'},
+        h(
+          'p',
+          {class: 'workername'},
+          h('b', null, worker.hostname),
+          ' ',
+          h(
+            'span',
+            {class: 'muted'},
+            worker.slots.length ? `${worker.slots.length} × ${worker.slots[0].name || worker.slots[0].device}` : '',
+          ),
+        ),
+        h(
+          'div',
+          {class: 'slotstrip'},
+          worker.slots.map((slot) => {
+            const rank = order.indexOf(slot.job);
+            const words = slot.job ? `slot ${slot.index}: ${slot.job}, ${slot.task}` : `slot ${slot.index}: idle`;
+            return slot.job
+              ? h(
+                  'a',
+                  {
+                    key: slot.index,
+                    class: 'slot busy',
+                    href: jobLink(slot.job),
+                    title: words,
+                    style: {'--line': lineColour(Math.max(0, rank))},
+                  },
+                  h('b', null, slot.job),
+                  h('span', null, slot.task),
+                )
+              : h('div', {key: slot.index, class: 'slot', title: words}, h('span', null, 'idle'));
+          }),
+        ),
+      ),
+    );
+  }
+
+  queue(waits) {
+    if (!waits.length) return empty('Nothing waits.');
+    return h(
+      'ol',
+      {class: 'queue'},
+      waits
+        .slice(0, 20)
+        .map((job) =>
+          h(
+            'li',
+            {key: job.id},
+            h('a', {href: jobLink(job.id), 'data-row': true, 'data-id': job.id}, job.name),
+            ' ',
+            h('span', {class: 'muted'}, waiting(job)),
+            job.priority ? h('span', {class: 'chip'}, `priority ${job.priority}`) : null,
+          ),
+        ),
+      waits.length > 20 &&
+        h('li', {class: 'muted'}, h('a', {href: '#/jobs?states=QUEUED'}, `and ${waits.length - 20} more`)),
+    );
+  }
+
+  endedList(time) {
+    if (!this.ended.length) return empty('No Job has ended yet.');
+    return h(
+      'ul',
+      {class: 'ended'},
+      this.ended.map((job) =>
+        h(
+          'li',
+          {key: job.id},
+          h(
+            'a',
+            {class: 'cover', href: jobLink(job.id), 'data-row': true, 'data-id': job.id},
+            h('span', {class: 'name'}, job.name),
+            h('span', {class: 'id'}, job.id),
+          ),
+          stateChip(job.state),
+          qualityChip(job.quality) || h('span', null),
+          h(
+            'span',
+            {class: 'result'},
+            job.state === 'SUCCEEDED'
+              ? score(job) || h('span', {class: 'muted'}, 'no score')
+              : h('span', {class: 'muted'}, endWords(job.end_reason)),
+          ),
+          healthText(job, time),
+          h('span', {class: 'muted num'}, ago(job.finished_at, time)),
+        ),
+      ),
+    );
+  }
+
+  firstSteps() {
+    return [
+      h('p', null, 'A Job is a small YAML file: data, the column to predict, a budget. Submit one and watch it here:'),
+      h('pre', null, 'trainctl submit -f examples/digits/job.yaml --budget 20s'),
+    ];
+  }
+}
+
+function stat(label, value, words, kind = '') {
+  return h(
+    'div',
+    {key: label, class: `stat ${kind}`},
+    h('div', {class: 'label'}, label),
+    h('div', {class: 'value num'}, value),
+    h('div', {class: 'words'}, words),
+  );
+}

@@ -1,0 +1,134 @@
+// The Workers with their slots, and the quotas.
+
+import {listQuotas, listWorkers, now} from './api.js';
+import {h} from './dom.js';
+import {ago, bytes, duration, parseDuration, plural} from './format.js';
+import {repeat} from './live.js';
+import {empty, facts, jobLink, loading, problem, section, table} from './ui.js';
+
+export class WorkersPage {
+  start(app) {
+    this.app = app;
+    this.stop = repeat(2000, () => this.load());
+  }
+
+  async load() {
+    try {
+      [this.workers, this.quotas] = await Promise.all([listWorkers(), listQuotas()]);
+      this.error = null;
+    } catch (e) {
+      this.error = e;
+      this.app.redraw();
+      throw e;
+    }
+    this.app.redraw();
+  }
+
+  tree() {
+    const head = h('div', {class: 'pagehead'}, h('h1', null, 'Workers'));
+    if (!this.workers)
+      return h(
+        'div',
+        {class: 'page'},
+        head,
+        this.error && this.error.status ? problem(this.error, () => this.stop.again()) : loading(),
+      );
+    const time = now();
+    return h(
+      'div',
+      {class: 'page workers'},
+      head,
+      this.workers.length
+        ? this.workers.map((w) => this.worker(w, time))
+        : empty(
+            'No Worker has ever connected.',
+            h(
+              'p',
+              null,
+              'Start one with ',
+              h('code', null, 'trainworker'),
+              ', or traind with ',
+              h('code', null, '--standalone'),
+              '.',
+            ),
+          ),
+      section(
+        'Quotas',
+        {wide: true, sub: 'device-seconds that owners and labels may use'},
+        this.quotas.length ? this.quotaTable(time) : empty('There are no quotas: owners may use all slots.'),
+      ),
+    );
+  }
+
+  worker(w, time) {
+    const busy = w.slots.filter((s) => s.job).length;
+    const columns = [
+      {head: 'Slot', num: true, cell: (s) => s.index},
+      {head: 'Device', cell: (s) => [s.name || s.device, s.uuid && h('span', {class: 'id'}, s.uuid)]},
+      {head: 'Memory', num: true, cell: (s) => (s.memory_bytes ? bytes(s.memory_bytes) : '–')},
+      {
+        head: 'Runs',
+        cell: (s) =>
+          s.job
+            ? [h('a', {href: jobLink(s.job), 'data-row': true}, s.job), ' ', h('span', {class: 'muted'}, s.task)]
+            : h('span', {class: 'muted'}, 'idle'),
+      },
+    ];
+    return section(
+      w.hostname || w.id,
+      {
+        key: w.id,
+        wide: true,
+        sub: `${busy} of ${plural(w.slots.length, 'slot')} busy`,
+        aside: h(
+          'span',
+          {class: `health ${w.connected ? 'good' : 'late'}`},
+          h('i', null),
+          w.connected ? 'connected' : `away, last seen ${ago(w.last_seen, time)}`,
+        ),
+      },
+      facts([
+        ['id', w.id],
+        ['version', w.version],
+        ['process', w.pid],
+        ['warm Ranks', w.warm_ranks],
+      ]),
+      table(columns, w.slots, {key: (s) => s.index, label: `Slots of ${w.hostname}`}),
+    );
+  }
+
+  quotaTable(time) {
+    const seconds = (text) => parseDuration(String(text || '')) || 0;
+    const columns = [
+      {
+        head: 'For',
+        cell: (q) =>
+          q.subject && q.subject.label ? `label ${q.subject.label}` : `owner ${(q.subject && q.subject.owner) || ''}`,
+      },
+      {head: 'Used', num: true, cell: (q) => duration(q.used_s)},
+      {head: 'Left', num: true, cell: (q) => duration(q.left_s)},
+      {
+        head: 'Share',
+        cell: (q) => {
+          const share = Math.min(1, q.used_s / Math.max(1, q.used_s + q.left_s));
+          return h(
+            'div',
+            {
+              class: `meter ${share > 0.9 ? 'late' : share > 0.8 ? 'tight' : ''}`,
+              role: 'img',
+              'aria-label': `${Math.round(share * 100)} % used`,
+            },
+            h('div', {style: {width: `${share * 100}%`}}),
+          );
+        },
+      },
+      {head: 'Each', num: true, cell: (q) => (q.rolling ? 'last ' : '') + duration(seconds(q.period))},
+      {
+        head: 'Free again',
+        num: true,
+        cell: (q) => (q.free_at === null ? '–' : `in ${duration((q.free_at - time) / 1000)}`),
+      },
+    ];
+    return table(columns, this.quotas, {key: (q, i) => i, label: 'Quotas'});
+  }
+}

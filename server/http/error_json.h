@@ -1,0 +1,28 @@
+// Errors as HTTP answers: google.rpc.Status in JSON.
+#pragma once
+
+#include <absl/status/status.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "server/http/message.h"
+
+namespace traind {
+
+// One google.rpc.ErrorInfo.
+struct ErrorDetail {
+  std::string reason;  // INVALID_FIELD, BAD_HOST, ...
+  std::map<std::string, std::string> metadata;
+};
+
+// {"error":{"code":404,"status":"NOT_FOUND","message":"...","details":[{"@type":...}]}} with the
+// HTTP status that fits the code, unless http_status names another.
+HttpResponse ErrorResponse(const absl::Status& status, const std::vector<ErrorDetail>& details,
+                           int http_status = 0);
+
+// The HTTP status of a code.
+int HttpStatusOf(absl::StatusCode code);
+
+}  // namespace traind

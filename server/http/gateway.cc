@@ -1,0 +1,194 @@
+#include "server/http/gateway.h"
+
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <absl/time/time.h>
+
+#include <utility>
+
+#include "common/base/clock.h"
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
+#include "server/http/assets.h"
+#include "server/http/error_json.h"
+#include "server/http/event_hub.h"
+#include "server/http/http_server.h"
+#include "server/http/json_api.h"
+#include "server/http/routes.h"
+#include "server/loop/control_loop.h"
+#include "server/loop/publish_pool.h"
+
+namespace traind {
+namespace {
+
+// Calls that read views and rows of the store, and calls that may wait for files or Ranks.
+constexpr int kRenderThreads = 2;
+constexpr int kQuickThreads = 3;
+constexpr int kSlowThreads = 8;
+constexpr int kMostStreams = 256;
+constexpr size_t kEtagDigits = 32;
+
+HttpResponse Text(int status, const char* type, std::string text) {
+  HttpResponse response;
+  response.status = status;
+  response.content_type = type;
+  response.body = std::make_shared<const std::string>(std::move(text));
+  return response;
+}
+
+HttpResponse NotFound(const HttpRequest& request) {
+  return ErrorResponse(absl::NotFoundError(absl::StrCat("there is nothing at ", request.path,
+                                                        "; /openapi.json describes what there is")),
+                       {{"UNKNOWN_PATH", {{"path", request.path}}}});
+}
+
+HttpResponse WrongMethod(const HttpRequest& request, const std::string& allow) {
+  HttpResponse response =
+      ErrorResponse(absl::UnimplementedError(
+                        absl::StrCat(request.path, " takes ", allow, ", not ", request.method)),
+                    {{"WRONG_METHOD", {{"allow", allow}}}}, 405);
+  response.headers.emplace_back("Allow", allow);
+  return response;
+}
+
+std::function<void(std::function<void()>)> DeferTo(std::weak_ptr<PublishPool> pool) {
+  return [pool = std::move(pool)](std::function<void()> work) {
+    if (const auto alive = pool.lock()) alive->Add(std::move(work), absl::InfinitePast());
+  };
+}
+
+// Gives the answer to a GET an ETag by its bytes; 304 if the client has them.
+HttpResponse WithEtag(const HttpRequest& request, HttpResponse response) {
+  response.headers.emplace_back("Cache-Control", "no-cache");
+  if (response.status != 200 || response.body == nullptr || ChangesState(request.method)) {
+    return response;
+  }
+  const std::string etag =
+      absl::StrCat("W/\"", Sha256Hex(*response.body).substr(0, kEtagDigits), "\"");
+  response.headers.emplace_back("ETag", etag);
+  if (!absl::StrContains(request.Header("if-none-match"), etag)) return response;
+  response.status = 304;
+  response.content_type.clear();
+  response.body = nullptr;
+  return response;
+}
+
+}  // namespace
+
+class HttpGateway::Impl {
+ public:
+  Impl(const HttpGatewayOptions& options, TrainingCalls* calls, ControlLoop* loop)
+      : loop_(loop),
+        renders_(std::make_shared<PublishPool>(kRenderThreads)),
+        api_(calls, {options.data_root, DeferTo(renders_)}),
+        events_(&loop->views(), absl::StrCat(absl::Hex(absl::ToUnixNanos(SystemClock().WallNow()))),
+                [this](const std::string& id) { return api_.RenderJob(id); }) {}
+
+  absl::Status Listen(const HttpGatewayOptions& options) {
+    HttpServerOptions server;
+    server.address = options.address;
+    server.names = options.names;
+    ASSIGN_OR_RETURN(
+        server_, HttpServer::Listen(
+                     server, [this](std::shared_ptr<const HttpRequest> request, Respond respond) {
+                       Handle(std::move(request), std::move(respond));
+                     }));
+    return absl::OkStatus();
+  }
+
+  int port() const { return server_->port(); }
+
+  void Stop() {
+    if (server_ == nullptr) return;
+    events_.Stop();
+    server_->Stop();
+  }
+
+ private:
+  // On the server's thread.
+  void Handle(std::shared_ptr<const HttpRequest> request, Respond respond) {
+    const RouteMatch match = FindRoute(request->method, request->path);
+    if (match.route == nullptr) return respond(HandleOther(*request, match.allow));
+    Run(match.route->slow,
+        [this, match, request = std::move(request), respond = std::move(respond)] {
+          if (match.route->kind == RouteKind::kEvents) {
+            return respond(Events(match.fields[0].second, *request));
+          }
+          api_.Answer(match, request, [request, respond](HttpResponse response) {
+            respond(WithEtag(*request, std::move(response)));
+          });
+        });
+  }
+
+  // Answers what is no call.
+  HttpResponse HandleOther(const HttpRequest& request, const std::string& allow) const {
+    if (!allow.empty()) return WrongMethod(request, allow);
+    const bool reads = !ChangesState(request.method);
+    const bool live = request.path == "/healthz" || request.path == "/readyz";
+    if (!live && !HasAsset(request.path)) return NotFound(request);
+    if (!reads) return WrongMethod(request, "GET");
+    if (live) return Health();
+    return AssetResponse(request);
+  }
+
+  HttpResponse Health() const {
+    const absl::Status fatal = loop_->fatal();
+    if (fatal.ok()) return Text(200, "text/plain; charset=utf-8", "ok\n");
+    return Text(503, "text/plain; charset=utf-8",
+                absl::StrCat("the store failed: ", fatal.message(), "\n"));
+  }
+
+  HttpResponse Events(const std::string& id_or_name, const HttpRequest& request) {
+    const auto job = api_.RenderJob(id_or_name);
+    if (!job.ok()) {
+      return ErrorResponse(job.status(), {{absl::StatusCodeToString(job.status().code()), {}}});
+    }
+    if (events_.streams() >= kMostStreams) {
+      return ErrorResponse(absl::ResourceExhaustedError(absl::StrCat(
+                               "more than ", kMostStreams, " streams are open; end some, or poll")),
+                           {{"TOO_MANY_STREAMS", {}}});
+    }
+    HttpResponse response;
+    const absl::string_view last = request.Header("last-event-id");
+    if (job->over && last == EventHub::EndedId(job->version)) {
+      response.status = 204;  // a browser does not connect again after it
+      return response;
+    }
+    response.content_type = "text/event-stream";
+    response.headers = {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}};
+    response.stream = std::make_shared<HttpStream>();
+    events_.Follow(job->id, last, response.stream);
+    return response;
+  }
+
+  void Run(bool slow, std::function<void()> work) {
+    (slow ? slow_ : quick_).Add(std::move(work), absl::InfinitePast());  // in the order of arrival
+  }
+
+  ControlLoop* const loop_;
+  // Calls may be answered when the gateway is gone, and nobody waits for the answers any more.
+  const std::shared_ptr<PublishPool> renders_;
+  JsonApi api_;
+  EventHub events_;
+  std::unique_ptr<HttpServer> server_;
+  PublishPool quick_{kQuickThreads};
+  PublishPool slow_{kSlowThreads};
+};
+
+HttpGateway::HttpGateway(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+HttpGateway::~HttpGateway() { Stop(); }
+
+absl::StatusOr<std::unique_ptr<HttpGateway>> HttpGateway::Start(const HttpGatewayOptions& options,
+                                                                TrainingCalls* calls,
+                                                                ControlLoop* loop) {
+  auto impl = std::make_unique<Impl>(options, calls, loop);
+  RETURN_IF_ERROR(impl->Listen(options));
+  return std::unique_ptr<HttpGateway>(new HttpGateway(std::move(impl)));
+}
+
+int HttpGateway::port() const { return impl_->port(); }
+
+void HttpGateway::Stop() { impl_->Stop(); }
+
+}  // namespace traind

@@ -1,0 +1,40 @@
+// traind's HTTP side: the calls as JSON, events, the page, health.
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace traind {
+
+class ControlLoop;
+class TrainingCalls;
+
+struct HttpGatewayOptions {
+  std::string address;             // HOST:PORT; port 0: any free one
+  std::vector<std::string> names;  // further names of this host in requests
+  std::string data_root;           // relative paths of specs are below it
+};
+
+// Threads: confined to one. Ownership: calls and loop outlive it.
+class HttpGateway {
+ public:
+  // Errors: as HttpServer::Listen.
+  static absl::StatusOr<std::unique_ptr<HttpGateway>> Start(const HttpGatewayOptions& options,
+                                                            TrainingCalls* calls,
+                                                            ControlLoop* loop);
+  ~HttpGateway();
+
+  int port() const;
+  // Ends streams, answers what is open, and closes the port.
+  void Stop();
+
+ private:
+  class Impl;
+  explicit HttpGateway(std::unique_ptr<Impl> impl);
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace traind

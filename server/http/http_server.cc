@@ -1,0 +1,380 @@
+#include "server/http/http_server.h"
+
+#include <absl/cleanup/cleanup.h>
+#include <absl/strings/ascii.h>
+#include <absl/strings/match.h>
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "common/base/clock.h"
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
+#include "server/http/error_json.h"
+
+namespace traind {
+namespace {
+
+constexpr size_t kBlockBytes = 16 << 10;       // that a stream sends at once
+constexpr size_t kConnectionBytes = 32 << 10;  // for a request's line and headers
+constexpr absl::Duration kSweepEvery = absl::Seconds(1);
+// A client may send so much beyond the limit: many read no answer before they have sent all.
+constexpr size_t kMostIgnoredBytes = 64 << 20;
+
+// Every answer carries them.
+constexpr std::pair<const char*, const char*> kHeaders[] = {
+    {"X-Content-Type-Options", "nosniff"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"X-Frame-Options", "DENY"},
+    {"Content-Security-Policy",
+     "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+};
+
+absl::Status TooLarge(size_t most) {
+  return absl::InvalidArgumentError(absl::StrCat("the body has more than ", most, " bytes"));
+}
+
+std::shared_ptr<HttpResponse> Share(HttpResponse response) {
+  return std::make_shared<HttpResponse>(std::move(response));
+}
+
+}  // namespace
+
+// A TCP connection.
+struct HttpServer::Connection {
+  int socket = -1;
+  absl::Duration receive_by;  // on the monotonic clock; infinite while a request is worked on
+};
+
+// A request and its answer. The handler may hold it longer than the connection lives.
+struct HttpServer::Exchange {
+  std::shared_ptr<HttpRequest> request = std::make_shared<HttpRequest>();
+  size_t ignored = 0;    // bytes of the body beyond the limit
+  bool handled = false;  // the handler was called
+  absl::Mutex mutex;
+  MHD_Connection* connection ABSL_GUARDED_BY(mutex) = nullptr;  // null: the client is gone
+  bool suspended ABSL_GUARDED_BY(mutex) = false;
+  std::shared_ptr<HttpResponse> response ABSL_GUARDED_BY(mutex);
+
+  void Answer(HttpResponse answer) ABSL_LOCKS_EXCLUDED(mutex) {
+    absl::MutexLock lock(&mutex);
+    if (response != nullptr || connection == nullptr) {
+      if (answer.file >= 0) close(answer.file);
+      if (answer.stream != nullptr) answer.stream->Close();
+      return;
+    }
+    response = Share(std::move(answer));
+    if (std::exchange(suspended, false)) MHD_resume_connection(connection);
+  }
+};
+
+// What libmicrohttpd calls, on its thread.
+struct HttpCallbacks {
+  using Exchange = HttpServer::Exchange;
+  using Connection = HttpServer::Connection;
+
+  static MHD_Result Access(void* self, MHD_Connection* connection, const char* url,
+                           const char* method, const char*, const char* data, size_t* size,
+                           void** state) {
+    auto& server = *static_cast<HttpServer*>(self);
+    if (*state == nullptr) return Begin(server, connection, url, method, state);
+    auto& exchange = *static_cast<std::shared_ptr<Exchange>*>(*state)->get();
+    if (*size > 0) {
+      std::string& body = exchange.request->body;
+      const size_t room = server.options_.most_body_bytes - body.size();
+      body.append(data, std::min(room, *size));
+      exchange.ignored += *size - std::min(room, *size);
+      *size = 0;
+      return exchange.ignored > kMostIgnoredBytes ? MHD_NO : MHD_YES;
+    }
+    if (!std::exchange(exchange.handled, true)) {
+      SetReceiveBy(server, connection, absl::InfiniteDuration());
+      Handle(server, *static_cast<std::shared_ptr<Exchange>*>(*state));
+    }
+    absl::MutexLock lock(&exchange.mutex);
+    if (exchange.response != nullptr) return Queue(connection, exchange);
+    exchange.suspended = true;
+    MHD_suspend_connection(connection);
+    return MHD_YES;
+  }
+
+  static MHD_Result Begin(HttpServer& server, MHD_Connection* connection, const char* url,
+                          const char* method, void** state) {
+    auto exchange = std::make_shared<Exchange>();
+    HttpRequest& request = *exchange->request;
+    request.method = method;
+    request.path = url;
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, AddHeader, &request);
+    MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, AddQuery, &request);
+    std::shared_ptr<HttpResponse> refusal = server.Refusal(request);
+    *state = new std::shared_ptr<Exchange>(exchange);
+    absl::MutexLock server_lock(&server.mutex_);
+    absl::MutexLock lock(&exchange->mutex);
+    exchange->connection = connection;
+    if (server.stopping_) {
+      refusal = Share(ErrorResponse(absl::UnavailableError("traind is stopping"), {}));
+    }
+    server.exchanges_[exchange.get()] = exchange;
+    if (refusal == nullptr) return MHD_YES;
+    // Answered before the body is read; the connection closes then.
+    exchange->handled = true;
+    refusal->headers.emplace_back("Connection", "close");
+    exchange->response = std::move(refusal);
+    return Queue(connection, *exchange);
+  }
+
+  static void Handle(HttpServer& server, const std::shared_ptr<Exchange>& exchange) {
+    if (exchange->ignored > 0) {
+      const size_t most = server.options_.most_body_bytes;
+      return exchange->Answer(
+          ErrorResponse(TooLarge(most), {{"BODY_TOO_LARGE", {}}}, MHD_HTTP_CONTENT_TOO_LARGE));
+    }
+    server.handler_(exchange->request,
+                    [exchange](HttpResponse response) { exchange->Answer(std::move(response)); });
+  }
+
+  static MHD_Result Queue(MHD_Connection* connection, Exchange& exchange)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(exchange.mutex) {
+    HttpResponse& answer = *exchange.response;
+    MHD_Response* const response = Make(connection, exchange);
+    if (response == nullptr) return MHD_NO;
+    for (const auto& [name, value] : kHeaders) MHD_add_response_header(response, name, value);
+    if (!answer.content_type.empty()) {
+      MHD_add_response_header(response, "Content-Type", answer.content_type.c_str());
+    }
+    for (const auto& [name, value] : answer.headers) {
+      MHD_add_response_header(response, name.c_str(), value.c_str());
+    }
+    const MHD_Result queued =
+        MHD_queue_response(connection, static_cast<unsigned>(answer.status), response);
+    MHD_destroy_response(response);
+    return queued;
+  }
+
+  static MHD_Response* Make(MHD_Connection* connection, Exchange& exchange)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(exchange.mutex) {
+    HttpResponse& answer = *exchange.response;
+    if (answer.stream != nullptr) {
+      answer.stream->Attach([connection] { MHD_suspend_connection(connection); },
+                            [connection] { MHD_resume_connection(connection); });
+      return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, kBlockBytes, ReadStream,
+                                               new std::shared_ptr<HttpStream>(answer.stream),
+                                               CloseStream);
+    }
+    if (answer.file >= 0) {
+      return MHD_create_response_from_fd64(static_cast<uint64_t>(answer.file_bytes),
+                                           std::exchange(answer.file, -1));
+    }
+    static const auto* const nothing = new std::shared_ptr<const std::string>(new std::string());
+    const auto& body = answer.body == nullptr ? *nothing : answer.body;
+    return MHD_create_response_from_buffer_with_free_callback_cls(
+        body->size(), const_cast<char*>(body->data()),
+        [](void* kept) { delete static_cast<std::shared_ptr<const std::string>*>(kept); },
+        new std::shared_ptr<const std::string>(body));
+  }
+
+  static ssize_t ReadStream(void* stream, uint64_t, char* to, size_t most) {
+    const int64_t read = (*static_cast<std::shared_ptr<HttpStream>*>(stream))->Read(to, most);
+    return read < 0 ? MHD_CONTENT_READER_END_OF_STREAM : read;
+  }
+
+  static void CloseStream(void* stream) {
+    auto* const kept = static_cast<std::shared_ptr<HttpStream>*>(stream);
+    (*kept)->Close();
+    delete kept;
+  }
+
+  static MHD_Result AddHeader(void* to, MHD_ValueKind, const char* name, const char* value) {
+    auto& headers = static_cast<HttpRequest*>(to)->headers;
+    headers[absl::AsciiStrToLower(name)] = value == nullptr ? "" : value;
+    return MHD_YES;
+  }
+
+  static MHD_Result AddQuery(void* to, MHD_ValueKind, const char* name, const char* value) {
+    static_cast<HttpRequest*>(to)->query.emplace_back(name, value == nullptr ? "" : value);
+    return MHD_YES;
+  }
+
+  static void Completed(void* self, MHD_Connection* connection, void** state,
+                        MHD_RequestTerminationCode) {
+    auto& server = *static_cast<HttpServer*>(self);
+    SetReceiveBy(server, connection, SystemClock().MonotonicNow() + server.options_.receive_within);
+    auto* const kept = static_cast<std::shared_ptr<Exchange>*>(*state);
+    if (kept == nullptr) return;
+    *state = nullptr;
+    {
+      absl::MutexLock server_lock(&server.mutex_);
+      server.exchanges_.erase(kept->get());
+    }
+    {
+      absl::MutexLock lock(&(*kept)->mutex);
+      (*kept)->connection = nullptr;
+    }
+    delete kept;
+  }
+
+  static void Connected(void* self, MHD_Connection* connection, void** context,
+                        MHD_ConnectionNotificationCode what) {
+    auto& server = *static_cast<HttpServer*>(self);
+    absl::MutexLock lock(&server.mutex_);
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+      server.connections_.erase(static_cast<Connection*>(*context));
+      return;
+    }
+    auto made = std::make_unique<Connection>();
+    made->socket =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    made->receive_by = SystemClock().MonotonicNow() + server.options_.receive_within;
+    *context = made.get();
+    server.connections_[made.get()] = std::move(made);
+  }
+
+  static void SetReceiveBy(HttpServer& server, MHD_Connection* connection, absl::Duration at) {
+    const auto* const info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    absl::MutexLock lock(&server.mutex_);
+    static_cast<Connection*>(info->socket_context)->receive_by = at;
+  }
+};
+
+std::shared_ptr<HttpResponse> HttpServer::Refusal(const HttpRequest& request) const {
+  const absl::string_view host = request.Header("host");
+  if (!guard_.AllowsHost(host)) {
+    return Share(ErrorResponse(
+        absl::PermissionDeniedError(absl::StrCat("this traind is not called '", host,
+                                                 "'; --http-host allows a further name")),
+        {{"BAD_HOST", {{"host", std::string(host)}}}}));
+  }
+  if (ChangesState(request.method) && !Guard::AllowsOrigin(request)) {
+    return Share(ErrorResponse(
+        absl::PermissionDeniedError("a page of another site may not change anything here"),
+        {{"BAD_ORIGIN", {{"origin", std::string(request.Header("origin"))}}}}));
+  }
+  size_t length = 0;
+  if (absl::SimpleAtoi(request.Header("content-length"), &length) &&
+      length > options_.most_body_bytes + kMostIgnoredBytes) {
+    return Share(ErrorResponse(TooLarge(options_.most_body_bytes), {{"BODY_TOO_LARGE", {}}},
+                               MHD_HTTP_CONTENT_TOO_LARGE));
+  }
+  return nullptr;
+}
+
+HttpServer::HttpServer(HttpServerOptions options, Guard guard, Handler handler)
+    : options_(std::move(options)), guard_(std::move(guard)), handler_(std::move(handler)) {}
+
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(const HttpServerOptions& options,
+                                                               Handler handler) {
+  const size_t colon = options.address.rfind(':');
+  const std::string host = options.address.substr(0, colon);
+  std::unique_ptr<HttpServer> server(
+      new HttpServer(options, Guard(host, options.names), std::move(handler)));
+  RETURN_IF_ERROR(server->Open(host, options.address.substr(colon + 1)));
+  server->sweeper_ = std::thread([raw = server.get()] { raw->CloseSlowOnes(); });
+  return server;
+}
+
+absl::Status HttpServer::Open(const std::string& host, const std::string& port) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  std::string name = host;
+  if (absl::StartsWith(name, "[") && absl::EndsWith(name, "]")) {
+    name = name.substr(1, name.size() - 2);
+  }
+  if (const int error = getaddrinfo(name.c_str(), port.c_str(), &hints, &found); error != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--http ", options_.address, ": ", gai_strerror(error)));
+  }
+  const auto free_found = absl::MakeCleanup([found] { freeaddrinfo(found); });
+  const int listener =
+      socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, found->ai_protocol);
+  if (listener < 0) return ErrnoStatus(errno, "socket");
+  const int on = 1;
+  setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (bind(listener, found->ai_addr, found->ai_addrlen) != 0 || listen(listener, 128) != 0) {
+    const absl::Status failed = ErrnoStatus(errno, "");
+    close(listener);
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", options_.address,
+                                               ": another program has the port, or it "
+                                               "is not ours (",
+                                               failed.message(), ")"));
+  }
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  getsockname(listener, reinterpret_cast<sockaddr*>(&bound), &size);
+  port_ = ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port
+                                            : reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
+  return StartDaemon(listener);
+}
+
+absl::Status HttpServer::StartDaemon(int listener) {
+  daemon_ = MHD_start_daemon(
+      MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr,
+      HttpCallbacks::Access, this, MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_CONNECTION_LIMIT,
+      options_.most_connections, MHD_OPTION_CONNECTION_TIMEOUT,
+      static_cast<unsigned>(absl::ToInt64Seconds(options_.send_stall)),
+      MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytes, MHD_OPTION_NOTIFY_COMPLETED,
+      HttpCallbacks::Completed, this, MHD_OPTION_NOTIFY_CONNECTION, HttpCallbacks::Connected, this,
+      MHD_OPTION_END);
+  if (daemon_ != nullptr) return absl::OkStatus();
+  close(listener);
+  return absl::UnavailableError(absl::StrCat("cannot serve HTTP on ", options_.address, ": ",
+                                             ErrnoStatus(errno, "").message()));
+}
+
+HttpServer::~HttpServer() { Stop(); }
+
+int HttpServer::connections() const {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<int>(connections_.size());
+}
+
+void HttpServer::CloseSlowOnes() {
+  absl::MutexLock lock(&mutex_);
+  const auto stopping = [this] {
+    mutex_.AssertReaderHeld();
+    return stopping_;
+  };
+  while (!stopped_.Await(mutex_, kSweepEvery, stopping)) {
+    const absl::Duration now = SystemClock().MonotonicNow();
+    for (auto& [key, connection] : connections_) {
+      if (connection->receive_by > now) continue;
+      shutdown(connection->socket, SHUT_RDWR);
+    }
+  }
+}
+
+void HttpServer::Stop() {
+  if (daemon_ == nullptr) return;
+  std::vector<std::shared_ptr<Exchange>> open;
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    for (const auto& [key, exchange] : exchanges_) open.push_back(exchange);
+  }
+  stopped_.NotifyAll();
+  if (sweeper_.joinable()) sweeper_.join();
+  for (const auto& exchange : open) {
+    exchange->Answer(ErrorResponse(absl::UnavailableError("traind is stopping"), {}));
+    std::shared_ptr<HttpResponse> response;
+    {
+      absl::MutexLock lock(&exchange->mutex);
+      response = exchange->response;
+    }
+    if (response != nullptr && response->stream != nullptr) response->stream->End();
+  }
+  MHD_stop_daemon(daemon_);
+  daemon_ = nullptr;
+}
+
+}  // namespace traind

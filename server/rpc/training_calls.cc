@@ -1,0 +1,378 @@
+#include "server/rpc/training_calls.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <absl/synchronization/notification.h>
+#include <absl/time/clock.h>
+#include <google/protobuf/util/time_util.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "common/base/duration.h"
+#include "common/base/status_macros.h"
+#include "common/spec/spec_rules.h"
+#include "server/domain/names.h"
+#include "server/plan/planner.h"
+#include "server/plan/quota_use.h"
+#include "server/plan/speed_guess.h"
+#include "server/rpc/artifact_reader.h"
+#include "server/rpc/job_conversion.h"
+#include "server/rpc/trial_settings.h"
+#include "server/rpc/worker_gateway.h"
+
+namespace traind {
+namespace {
+
+using google::protobuf::util::TimeUtil;
+
+constexpr int kDefaultPage = 100;
+constexpr int kMaxPage = 1000;
+constexpr int kMetricsPage = 1000;
+constexpr absl::Duration kWatchEvery = absl::Milliseconds(100);
+// How long a stream sleeps at most before it looks whether its client is gone.
+constexpr absl::Duration kLookAround = absl::Milliseconds(500);
+
+}  // namespace
+
+v1::Job TrainingCalls::Describe(const Job& job, bool brief) const {
+  v1::Job described = ToProto(job, {state_dir_, loop_->Now(), brief});
+  described.set_files_missing(FilesMissing(job));
+  return described;
+}
+
+absl::StatusOr<std::shared_ptr<const Job>> TrainingCalls::Find(
+    const std::string& id_or_name) const {
+  if (id_or_name.empty()) return absl::InvalidArgumentError("id: which job?");
+  if (auto view = loop_->views().Find(id_or_name); view.job != nullptr) return view.job;
+  absl::StatusOr<Job> stored = store_->GetJob(id_or_name);
+  if (stored.ok()) return std::make_shared<const Job>(*std::move(stored));
+  if (!absl::IsNotFound(stored.status())) return stored.status();
+  ASSIGN_OR_RETURN(const std::vector<std::string> named, store_->FindByName(id_or_name));
+  if (named.empty()) {
+    if (const auto deleted = store_->FindDeleted(id_or_name); deleted.ok()) {
+      return absl::NotFoundError(
+          absl::StrCat("job ", id_or_name, " was deleted at ", TimestampToText(*deleted)));
+    }
+    return absl::NotFoundError(absl::StrCat("there is no job '", id_or_name, "'"));
+  }
+  return named.size() == 1 ? Find(named[0]) : SeveralCalled(id_or_name, named);
+}
+
+absl::Status TrainingCalls::SeveralCalled(absl::string_view name,
+                                          const std::vector<std::string>& ids) const {
+  std::string text = absl::StrCat("several jobs are called '", name, "'; name one by its id:");
+  for (const std::string& id : ids) {
+    const auto job = Find(id);
+    if (!job.ok()) continue;  // it was deleted just now
+    absl::StrAppend(&text, "\n  ", id, "  ", Name((*job)->state), ", accepted ",
+                    TimestampToText((*job)->accepted_at));
+  }
+  if (ids.size() == kMostNamed) absl::StrAppend(&text, "\n  and perhaps older ones");
+  return absl::FailedPreconditionError(text);
+}
+
+ControlLoop::Answer TrainingCalls::JobAnswer(v1::Job* reply, Done done) const {
+  return [this, reply, done = std::move(done)](const Reply& answer) {
+    if (answer.status.ok() && answer.job != nullptr) *reply = Describe(*answer.job);
+    done(answer.status);
+  };
+}
+
+absl::StatusOr<std::string> TrainingCalls::FindLive(const std::string& id_or_name) const {
+  ASSIGN_OR_RETURN(const auto job, Find(id_or_name));
+  if (!IsTerminal(job->state)) return job->id;
+  return absl::FailedPreconditionError(absl::StrCat("job ", job->id, " is ", Name(job->state),
+                                                    " already; what is over does not change"));
+}
+
+void TrainingCalls::Change(const std::string& id, v1::Job* reply, LoopCall call, Done done) {
+  const auto job = FindLive(id);
+  if (!job.ok()) {
+    done(job.status());
+  } else {
+    (loop_->*call)(*job, JobAnswer(reply, std::move(done)));
+  }
+}
+
+void TrainingCalls::FinishJob(const v1::FinishJobRequest& request, v1::Job* reply, Done done) {
+  Change(request.id(), reply, &ControlLoop::Finish, std::move(done));
+}
+
+void TrainingCalls::CancelJob(const v1::CancelJobRequest& request, v1::Job* reply, Done done) {
+  Change(request.id(), reply, &ControlLoop::Cancel, std::move(done));
+}
+
+void TrainingCalls::PauseJob(const v1::PauseJobRequest& request, v1::Job* reply, Done done) {
+  Change(request.id(), reply, &ControlLoop::Pause, std::move(done));
+}
+
+void TrainingCalls::ResumeJob(const v1::ResumeJobRequest& request, v1::Job* reply, Done done) {
+  Change(request.id(), reply, &ControlLoop::Resume, std::move(done));
+}
+
+absl::StatusOr<Update> TrainingCalls::CheckUpdate(const v1::UpdateJobRequest& request) const {
+  Update update;
+  ASSIGN_OR_RETURN(update.job, FindLive(request.id()));
+  ASSIGN_OR_RETURN(const auto job, Find(update.job));
+  ASSIGN_OR_RETURN(v1::JobSpec spec, SpecFromJson(job->spec_json));
+  spec.clear_labels();
+  for (const auto& [key, value] : job->spec.labels) (*spec.mutable_labels())[key] = value;
+  for (const std::string& key : request.remove_labels()) spec.mutable_labels()->erase(key);
+  for (const auto& [key, value] : request.set_labels()) (*spec.mutable_labels())[key] = value;
+  if (request.has_priority()) spec.set_priority(request.priority());
+  if (request.has_budget()) *spec.mutable_budget()->mutable_time() = request.budget();
+  if (request.has_deadline()) *spec.mutable_budget()->mutable_deadline() = request.deadline();
+  // Taken over from the Job whose models it uses.
+  if (UsesModelsOfAnother(spec)) spec.mutable_predictions()->clear_ensemble();
+  std::vector<std::string> wrong;
+  for (const SpecError& error : CheckSpec(spec)) {
+    wrong.push_back(absl::StrCat(error.field_path, ": ", error.message));
+  }
+  if (!wrong.empty()) return absl::InvalidArgumentError(absl::StrJoin(wrong, "\n"));
+  if (request.has_budget()) {
+    update.budget = absl::Milliseconds(TimeUtil::DurationToMilliseconds(request.budget()));
+  }
+  if (request.has_deadline()) {
+    update.deadline = absl::FromUnixMillis(TimeUtil::TimestampToMilliseconds(request.deadline()));
+  }
+  if (request.has_priority()) update.priority = request.priority();
+  update.set_labels.insert(request.set_labels().begin(), request.set_labels().end());
+  update.remove_labels.assign(request.remove_labels().begin(), request.remove_labels().end());
+  return update;
+}
+
+void TrainingCalls::UpdateJob(const v1::UpdateJobRequest& request, v1::Job* reply, Done done) {
+  auto update = CheckUpdate(request);
+  if (!update.ok()) {
+    done(update.status());
+  } else {
+    loop_->Update(*std::move(update), JobAnswer(reply, std::move(done)));
+  }
+}
+
+absl::Status TrainingCalls::Plan(const v1::PlanRequest& request, v1::PlanReply* reply) {
+  const absl::Time now = loop_->Now();
+  const auto owner = OwnerOf(request.owner());
+  if (!owner.ok()) return owner.status();
+  const auto spec = WithSource(request.spec());
+  if (!spec.ok()) return spec.status();
+  const auto checked = intake_->Check(*spec, now);
+  if (!checked.ok()) return checked.status();
+  Assumptions assumptions;
+  const auto recorded =
+      store_->RecordedSpeed(checked->spec.speed_key, "", checked->spec.train_bytes);
+  if (recorded.ok()) {
+    assumptions.measured = *recorded;
+    reply->set_basis("the speed recorded of an earlier job with this model on data of this size");
+  } else {
+    assumptions.measured = GuessSpeed(checked->work);
+    reply->set_basis(
+        "a guess from the size of the data and of the model; no job with this model and of this "
+        "size "
+        "was measured yet");
+  }
+  int slots = 0;
+  for (const v1::WorkerInfo& worker : workers_->Workers()) {
+    if (worker.connected()) slots += worker.slots_size();
+  }
+  assumptions.gangs = std::max(1, slots / std::max(1, checked->spec.slots));
+  assumptions.prepare_s = absl::ToDoubleSeconds(checked->floor_time);
+  const Preview preview = PreviewPlan(checked->spec, assumptions, now);
+  *reply->mutable_resolved() = checked->resolved;
+  *reply->mutable_plan() = ToProto(preview.plan);
+  for (const Decision& cut : preview.cuts) *reply->add_cuts() = ToProto(cut);
+  *reply->mutable_estimate_p50() = ToProto(preview.estimate_p50);
+  *reply->mutable_estimate_p90() = ToProto(preview.estimate_p90);
+  *reply->mutable_estimated_finish() = ToProto(preview.estimated_finish);
+  reply->set_device_s_p50(preview.device_s_p50);
+  reply->set_device_s_p90(preview.device_s_p90);
+  *reply->mutable_full_budget() = ToProto(absl::Ceil(preview.full_budget, absl::Seconds(1)));
+  *reply->mutable_earliest_deadline() = ToProto(now + checked->floor_time);
+  AddQuotas(*owner, checked->spec, reply);
+  for (const std::string& warning : checked->warnings) reply->add_warnings(warning);
+  for (const std::string& field : checked->preset_fields) reply->add_preset_fields(field);
+  reply->set_train_bytes(checked->spec.train_bytes + checked->train_media.bytes);
+  return absl::OkStatus();
+}
+
+// Returns what is left of the quotas that the Job would pay from.
+void TrainingCalls::AddQuotas(const std::string& owner, const Spec& spec,
+                              v1::PlanReply* reply) const {
+  absl::Notification answered;
+  std::vector<QuotaState> quotas;
+  loop_->ListQuotas([&](const Reply& answer) {
+    quotas = answer.quotas;
+    answered.Notify();
+  });
+  answered.WaitForNotification();  // the loop answers every call, also when it ends
+  for (const QuotaState& state : quotas) {
+    if (!state.quota.subject.Covers(owner, spec.labels)) continue;
+    reply->add_quotas(absl::StrCat(traind::Text(state.quota.subject), ": ",
+                                   traind::Text(absl::Seconds(state.left_s)), " left of ",
+                                   traind::Text(state.quota)));
+  }
+}
+
+absl::Status TrainingCalls::GetJob(const v1::GetJobRequest& request, v1::Job* reply) {
+  const auto job = Find(request.id());
+  if (!job.ok()) return job.status();
+  *reply = Describe(**job);
+  const auto metrics = CurveOf(**job);
+  if (!metrics.ok()) return metrics.status();
+  *reply->mutable_report() = ToProto(ReportOf(**job, *metrics, loop_->Now()));
+  for (v1::Trial& trial : TrialsOf(**job)) *reply->add_trials() = std::move(trial);
+  if (auto search = SearchOf(**job)) *reply->mutable_search() = *std::move(search);
+  return absl::OkStatus();
+}
+
+// Reads the metrics that the report of an ended Job needs.
+absl::StatusOr<std::vector<MetricPoint>> TrainingCalls::CurveOf(const Job& job) const {
+  std::vector<MetricPoint> curve;
+  if (!IsTerminal(job.state)) return curve;
+  for (int64_t after = 0;;) {
+    ASSIGN_OR_RETURN(std::vector<StoredMetric> page,
+                     store_->GetMetrics(job.id, after, kMetricsPage, "val_metric"));
+    if (page.empty()) return curve;
+    after = page.back().sequence;
+    for (StoredMetric& metric : page) {
+      curve.push_back(std::move(metric.point));
+    }
+  }
+}
+
+absl::Status TrainingCalls::ListJobs(const v1::ListJobsRequest& request, v1::ListJobsReply* reply) {
+  JobFilter filter;
+  for (const int state : request.states()) filter.states.push_back(static_cast<JobState>(state));
+  filter.labels.insert(request.labels().begin(), request.labels().end());
+  if (request.page_size() < 0 || request.page_size() > kMaxPage) {
+    return absl::InvalidArgumentError(absl::StrCat("page_size: not in 0-", kMaxPage));
+  }
+  filter.limit = request.page_size() == 0 ? kDefaultPage : request.page_size();
+  filter.page_token = request.page_token();
+  const auto page = store_->ListJobs(filter);
+  if (!page.ok()) return page.status();
+  for (const Job& job : page->jobs) {
+    // The views know what is not stored: why it waits, when it will be done.
+    const auto view = loop_->views().Find(job.id);
+    *reply->add_jobs() = Describe(view.job != nullptr ? *view.job : job, /*brief=*/true);
+  }
+  reply->set_next_page_token(page->next_page_token);
+  return absl::OkStatus();
+}
+
+absl::Status TrainingCalls::WatchJob(const v1::WatchJobRequest& request,
+                                     const ReplySink<v1::Job>& replies) {
+  const auto found = Find(request.id());
+  if (!found.ok()) return found.status();
+  const std::string id = (*found)->id;
+  uint64_t seen = 0;
+  while (!replies.cancelled()) {
+    const JobViews::View view = loop_->views().Find(id);
+    std::shared_ptr<const Job> job = view.job;
+    if (job == nullptr) {  // over, and no longer in the views
+      const auto stored = Find(id);
+      if (!stored.ok()) return stored.status();
+      job = *stored;
+    }
+    // A terminal Job is told in any case: it is what ends a watch.
+    if ((view.job == nullptr || view.change > seen) &&
+        (job->version > request.since_version() || IsTerminal(job->state))) {
+      seen = view.change;
+      if (!replies.write(Describe(*job))) break;
+      if (IsTerminal(job->state)) return absl::OkStatus();
+      absl::SleepFor(kWatchEvery);
+      continue;
+    }
+    if (IsTerminal(job->state)) return absl::OkStatus();
+    loop_->views().Wait(id, std::max(seen, view.change), kLookAround);
+    if (loop_->views().closed()) {
+      return absl::UnavailableError("traind is stopping; watch again when it is back");
+    }
+  }
+  return absl::CancelledError();
+}
+
+absl::Status TrainingCalls::GetMetrics(const v1::GetMetricsRequest& request,
+                                       const ReplySink<v1::MetricsReply>& replies) {
+  const auto found = Find(request.id());
+  if (!found.ok()) return found.status();
+  const std::string id = (*found)->id;
+  int64_t after = request.after_sequence();
+  while (!replies.cancelled()) {
+    // Looked at before the points: what is over adds none afterwards.
+    const JobViews::View view = loop_->views().Find(id);
+    const bool over = view.job == nullptr || IsTerminal(view.job->state);
+    const auto points = store_->GetMetrics(id, after, kMetricsPage, "");
+    if (!points.ok()) return points.status();
+    v1::MetricsReply reply;
+    for (const StoredMetric& metric : *points) {
+      *reply.add_points() = ToProto(metric.sequence, metric.point);
+      after = metric.sequence;
+    }
+    const bool last = points->size() < kMetricsPage && (over || !request.follow());
+    reply.set_end(last);
+    if ((last || !points->empty()) && !replies.write(reply)) break;
+    if (last) return absl::OkStatus();
+    if (points->size() == kMetricsPage) continue;
+    loop_->views().Wait(id, view.change, kLookAround);
+    if (loop_->views().closed()) {
+      return absl::UnavailableError("traind is stopping; ask again when it is back");
+    }
+  }
+  return absl::CancelledError();
+}
+
+absl::StatusOr<ArtifactReader> TrainingCalls::OpenArtifact(
+    const v1::FetchArtifactRequest& request) const {
+  ASSIGN_OR_RETURN(const auto job, Find(request.id()));
+  if (FilesMissing(*job)) return absl::NotFoundError(CheckFilesOf(*job).message());
+  return ArtifactReader::Open(state_dir_, job->id, request.name());
+}
+
+absl::Status TrainingCalls::FetchArtifact(const v1::FetchArtifactRequest& request,
+                                          const ReplySink<v1::FetchArtifactReply>& replies) {
+  ASSIGN_OR_RETURN(ArtifactReader reader, OpenArtifact(request));
+  bool first = true;
+  while (true) {
+    v1::FetchArtifactReply reply;
+    if (first) {
+      reply.set_sha256(reader.digest().sha256);
+      reply.set_bytes(reader.digest().bytes);
+    }
+    ASSIGN_OR_RETURN(std::string part, reader.Next());
+    if (part.empty() && !first) return absl::OkStatus();
+    reply.set_data(std::move(part));
+    if (!replies.write(reply)) return absl::CancelledError();
+    first = false;
+  }
+}
+
+absl::Status TrainingCalls::ListWorkers(const v1::ListWorkersRequest&,
+                                        v1::ListWorkersReply* reply) {
+  std::vector<v1::WorkerInfo> workers = workers_->Workers();
+  std::sort(workers.begin(), workers.end(),
+            [](const v1::WorkerInfo& a, const v1::WorkerInfo& b) { return a.id() < b.id(); });
+  for (v1::WorkerInfo& worker : workers) *reply->add_workers() = std::move(worker);
+  for (const auto& job : loop_->views().Active()) {
+    for (const Attempt& attempt : job->attempts) {
+      if (attempt.ended_at != absl::InfiniteFuture()) continue;
+      for (v1::WorkerInfo& worker : *reply->mutable_workers()) {
+        if (worker.id() != attempt.worker) continue;
+        for (v1::SlotInfo& slot : *worker.mutable_slots()) {
+          if (std::find(attempt.slots.begin(), attempt.slots.end(), slot.index()) ==
+              attempt.slots.end()) {
+            continue;
+          }
+          slot.set_job(job->id);
+          slot.set_task(TaskName(attempt));
+          slot.set_attempt(attempt.id);
+        }
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace traind

@@ -1,0 +1,167 @@
+// What traind does for its clients: the calls of proto/training_service.proto.
+#pragma once
+
+#include <absl/base/thread_annotations.h>
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+#include <absl/synchronization/mutex.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/timed_wait.h"
+#include "proto/training_service.pb.h"
+#include "server/intake/intake.h"
+#include "server/loop/control_loop.h"
+#include "server/loop/publish_pool.h"
+#include "server/retention/collector.h"
+#include "server/rpc/artifact_reader.h"
+#include "server/store/store.h"
+
+namespace traind {
+
+class GrpcWorkerGateway;
+
+// What a call is answered with; called exactly once, from any thread. Until then the caller keeps
+// request and reply.
+using Done = std::function<void(const absl::Status&)>;
+
+// Takes the replies of a call that has several, on the call's thread.
+template <typename Reply>
+struct ReplySink {
+  std::function<bool(const Reply&)> write;  // false: nobody takes more
+  std::function<bool()> cancelled;
+};
+
+struct CallLimits {
+  std::optional<absl::Duration> patience;  // unset: as long as the call thinks right
+  std::function<bool()> cancelled;
+};
+
+// The calls of clients, whichever way they come (gRPC or HTTP). Those with a Done wait for the
+// control loop's commit and are answered from its thread; the others keep the caller's thread.
+// Active Jobs are answered from the loop's views, terminal ones from the store.
+// Threads: safe. Ownership: all arguments outlive the object.
+// Errors: as proto/training_service.proto says.
+class TrainingCalls {
+ public:
+  TrainingCalls(std::string state_dir, ControlLoop* loop, Store* store, Intake* intake,
+                GrpcWorkerGateway* workers, Collector* collector)
+      : state_dir_(std::move(state_dir)),
+        loop_(loop),
+        store_(store),
+        intake_(intake),
+        workers_(workers),
+        collector_(collector) {}
+
+  void Submit(const v1::SubmitRequest& request, v1::SubmitReply* reply, Done done);
+  void FinishJob(const v1::FinishJobRequest& request, v1::Job* reply, Done done);
+  void CancelJob(const v1::CancelJobRequest& request, v1::Job* reply, Done done);
+  void PauseJob(const v1::PauseJobRequest& request, v1::Job* reply, Done done);
+  void ResumeJob(const v1::ResumeJobRequest& request, v1::Job* reply, Done done);
+  void UpdateJob(const v1::UpdateJobRequest& request, v1::Job* reply, Done done);
+
+  void ListQuotas(const v1::ListQuotasRequest& request, v1::ListQuotasReply* reply, Done done);
+  void SetQuota(const v1::SetQuotaRequest& request, v1::QuotaState* reply, Done done);
+  void RemoveQuota(const v1::RemoveQuotaRequest& request, v1::RemoveQuotaReply* reply, Done done);
+
+  void Predict(const v1::PredictRequest& request, v1::SubmitReply* reply, Done done);
+
+  absl::Status PredictRows(const v1::PredictRowsRequest& request, const CallLimits& limits,
+                           v1::PredictRowsReply* reply);
+  absl::Status Plan(const v1::PlanRequest& request, v1::PlanReply* reply);
+  absl::Status GetJob(const v1::GetJobRequest& request, v1::Job* reply);
+  absl::Status ListJobs(const v1::ListJobsRequest& request, v1::ListJobsReply* reply);
+  absl::Status WatchJob(const v1::WatchJobRequest& request, const ReplySink<v1::Job>& replies);
+  absl::Status GetMetrics(const v1::GetMetricsRequest& request,
+                          const ReplySink<v1::MetricsReply>& replies);
+  // The file that FetchArtifact sends.
+  absl::StatusOr<ArtifactReader> OpenArtifact(const v1::FetchArtifactRequest& request) const;
+  absl::Status FetchArtifact(const v1::FetchArtifactRequest& request,
+                             const ReplySink<v1::FetchArtifactReply>& replies);
+  absl::Status DeleteJob(const v1::DeleteJobRequest& request, v1::DeleteJobReply* reply);
+  absl::Status PinJob(const v1::PinJobRequest& request, v1::Job* reply);
+  absl::Status CollectGarbage(const v1::CollectGarbageRequest& request,
+                              v1::CollectGarbageReply* reply);
+  absl::Status ListWorkers(const v1::ListWorkersRequest& request, v1::ListWorkersReply* reply);
+
+ private:
+  // Finds a Job by id, else by name. NotFound; FailedPrecondition: several have that name.
+  absl::StatusOr<std::shared_ptr<const Job>> Find(const std::string& id_or_name) const;
+  // Returns the error that lists the Jobs of one name, with their states and times.
+  absl::Status SeveralCalled(absl::string_view name, const std::vector<std::string>& ids) const;
+  // The id of a Job that may still change; FailedPrecondition: it is over.
+  absl::StatusOr<std::string> FindLive(const std::string& id_or_name) const;
+  // Asks the loop for a change of a Job that may still change, and answers with the Job.
+  using LoopCall = void (ControlLoop::*)(const std::string& job, ControlLoop::Answer answer);
+  void Change(const std::string& id, v1::Job* reply, LoopCall call, Done done);
+  struct Asked {
+    std::string owner, request_id;
+    std::string sha256;  // of the spec as it was asked for; see Job::asked_sha256
+    std::string spec_text;
+  };
+  // Does what Submit and Predict have in common, on a thread of checks_, and finishes the call.
+  void SubmitSpec(v1::JobSpec spec, Asked asked, v1::SubmitReply* reply, Done done);
+  void CheckAndSubmit(const v1::JobSpec& spec, const Asked& asked, v1::SubmitReply* reply,
+                      const Done& done);
+  // Answers a Submit that has made a Job before, without a look at its files and its deadline.
+  bool AnswerRepeated(const std::string& owner, const std::string& request_id,
+                      const std::string& asked_sha256, v1::SubmitReply* reply) const;
+  // Checks a spec by its kind; one that uses another Job's models gets them here.
+  absl::StatusOr<CheckedSpec> CheckKind(const v1::JobSpec& spec, absl::Time now) const;
+  // The Job that serves rows with the models of `source`; a new one where there is none.
+  // `deadline` is on the monotonic clock.
+  absl::StatusOr<std::shared_ptr<const Job>> FindServer(const Job& source, absl::Duration deadline)
+      ABSL_LOCKS_EXCLUDED(serving_);
+  absl::StatusOr<std::shared_ptr<const Job>> StartServer(const Job& source,
+                                                         absl::Duration deadline);
+  int CountServers() const;
+  // The Job that serves the models of the Job `source` already; null: there is none.
+  std::shared_ptr<const Job> KnownServer(const std::string& source)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(serving_);
+  // The event that the request asks for; InvalidArgument by the rules of a spec.
+  absl::StatusOr<Update> CheckUpdate(const v1::UpdateJobRequest& request) const;
+  // The owner that a call names; empty: the default one.
+  static absl::StatusOr<std::string> OwnerOf(const std::string& named);
+  // The spec that is asked for where it goes on from another Job; any other as it is.
+  absl::StatusOr<v1::JobSpec> WithSource(const v1::JobSpec& spec) const;
+  void AddQuotas(const std::string& owner, const Spec& spec, v1::PlanReply* reply) const;
+  absl::StatusOr<std::vector<MetricPoint>> CurveOf(const Job& job) const;
+  v1::Job Describe(const Job& job, bool brief = false) const;
+  // Whether a Job had files and somebody has removed its folder.
+  bool FilesMissing(const Job& job) const;
+  // FailedPrecondition: models or folds of that Job are to be used, and its folder is gone.
+  absl::Status CheckFilesOf(const Job& job) const;
+  // The answer to a Submit whose request_id an earlier Job has.
+  absl::Status AnswerKnown(const Job& known, const CheckedSpec& checked,
+                           v1::SubmitReply* reply) const;
+  // Answers a call that the loop replies to with a Job.
+  ControlLoop::Answer JobAnswer(v1::Job* reply, Done done) const;
+
+  static constexpr int kCheckThreads = 4;
+
+  const std::string state_dir_;
+  ControlLoop* const loop_;
+  Store* const store_;
+  Intake* const intake_;
+  GrpcWorkerGateway* const workers_;
+  Collector* const collector_;
+  absl::Mutex serving_;
+  // Jobs that serve, by the Job whose models they hold; some may be over.
+  std::map<std::string, std::string> servers_ ABSL_GUARDED_BY(serving_);
+  // Jobs whose models some caller is about to have served.
+  std::set<std::string> starting_ ABSL_GUARDED_BY(serving_);
+  TimedCondVar started_;  // after a change of starting_
+  // Checks of specs read the users' files, which may be large or hang: the callers' threads must
+  // not wait for them. A check that has begun finishes its call, so this object outlives the
+  // servers.
+  PublishPool checks_{kCheckThreads};
+};
+
+}  // namespace traind
