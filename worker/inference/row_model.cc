@@ -31,10 +31,6 @@ absl::StatusOr<SeriesFloorModel> ReadSeriesFloor(const std::string& state_dir,
 
 }  // namespace
 
-absl::StatusOr<std::vector<float>> RowModel::Forecast(std::shared_ptr<const Table>) {
-  return absl::InternalError("the model does not forecast");
-}
-
 absl::StatusOr<RowModelInput> ReadRowModelInput(const std::string& state_dir,
                                                 const ModelChoice& model) {
   RowModelInput input;

@@ -46,7 +46,9 @@ class RowModel {
                                absl::Span<float> out) = 0;
   // Predicts the test rows of a table (ReadLaterSeries) from its training rows. Returns
   // [test rows, outputs]. REQUIRES: series() is not null.
-  virtual absl::StatusOr<std::vector<float>> Forecast(std::shared_ptr<const Table> later);
+  virtual absl::StatusOr<std::vector<float>> Forecast(std::shared_ptr<const Table> /*later*/) {
+    return absl::InternalError("the model does not forecast");
+  }
 };
 
 // The columns that a model reads, and what they belong to.
