@@ -1,6 +1,6 @@
 """Writes a C++ file that holds files, gzipped: embed_files.py OUTPUT FOLDER FILE...
 
-A file's path in the program is /assets/ and that below FOLDER. The table is server/http/assets.h's.
+A file below FOLDER has the path /assets/ and that below FOLDER in the program, another one /NAME. The table is server/http/assets.h's.
 """
 import gzip
 import hashlib
@@ -22,7 +22,8 @@ def main(output, folder, *files):
             plain = f.read()
         packed = gzip.compress(plain, 9, mtime=0)
         arrays.append(f"const unsigned char kFile{i}[] = {{\n{literal(packed)}}};\n")
-        name = "/assets/" + os.path.relpath(path, folder)
+        inside = path.startswith(folder + "/")
+        name = "/assets/" + os.path.relpath(path, folder) if inside else "/" + os.path.basename(path)
         digest = hashlib.sha256(plain).hexdigest()
         rows.append(f'    {{"{name}", kFile{i}, sizeof kFile{i}, "{digest}"}},\n')
     with open(output, "w") as f:

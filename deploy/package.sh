@@ -6,7 +6,8 @@
 #     --bin     take the programs from this folder, laid out like bazel-bin, instead of building them
 #
 # The archive holds the stripped programs (bin/), the distribution's libraries that they need (lib/) with the
-# licences of those (licenses/), the libraries of boosted trees (trees/), the documents, the examples and get-libtorch.sh. A program looks for libraries in
+# licences of those (licenses/), the libraries of boosted trees (trees/), the Python package (python/), the documents, the
+# examples, the files of containers and Kubernetes (deploy/) and get-libtorch.sh. A program looks for libraries in
 # lib/ and libtorch/ beside its folder before it looks elsewhere.
 set -euo pipefail
 caller=$PWD
@@ -93,6 +94,9 @@ done <"$work/libraries"
 cp -r docs examples README.md "$root/"
 find "$root/docs" "$root/examples" -name BUILD.bazel -delete
 install -m 755 deploy/get-libtorch.sh "$root/"
+mkdir "$root"/{deploy,python}
+cp -r deploy/container deploy/kubernetes "$root/deploy/"
+(cd clients/python && python3 -B -c 'import sys, build_backend; build_backend.build_wheel(sys.argv[1])' "$root/python")
 # The pins stand in one list; what torch's CPU part loads is a part of it.
 grep -E '^(torch|nvidia-cuda-cupti|nvidia-cuda-runtime)==' third_party/requirements.txt >"$root/libtorch-cpu.txt"
 sed -n '/^torch==/p; /^# what libtorch_cuda/,/^$/{/^nvidia/p}' third_party/requirements.txt >"$root/libtorch-cuda.txt"

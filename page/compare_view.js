@@ -6,7 +6,7 @@ import {band, Curves} from './curves.js';
 import {h} from './dom.js';
 import {count, duration, figure, percent} from './format.js';
 import {repeat} from './live.js';
-import {figureOf, flat, higherIsBetter, isOver, learning, leaderboard} from './model.js';
+import {bestTrial, figureOf, flat, higherIsBetter, isOver, learning} from './model.js';
 import {choice, empty, jobLink, loading, problem, qualityChip, section, stateChip} from './ui.js';
 
 const kMost = 8;
@@ -210,7 +210,7 @@ export class ComparePage {
 
   lineOf(entry) {
     const job = entry.job;
-    const best = job.trials.length > 1 ? (leaderboard(job, 0).find((t) => t.score !== null) || {index: 0}).index : 0;
+    const best = job.trials.length > 1 ? bestTrial(job) : 0;
     const lines = entry.curves.lines(this.name, job.attempts, this.axis, null).filter((line) => line.trial === best);
     if (lines.length < 2) return {x: lines[0] ? lines[0].x : [], y: lines[0] ? lines[0].y : []};
     const b = band(lines);

@@ -5,7 +5,7 @@ import {chart, lineColour} from './chart.js';
 import {band, Curves, smooth} from './curves.js';
 import {h} from './dom.js';
 import {bytes, count, figure, percent} from './format.js';
-import {figureOf, isOver, leaderboard, learning} from './model.js';
+import {bestTrial, figureOf, isOver, leaderboard, learning} from './model.js';
 import {choice, empty, loading, section} from './ui.js';
 
 const kEveryMs = 1000;
@@ -237,8 +237,7 @@ export class CurvesPanel {
     if (job.trials.length < 2) return null;
     if (this.trial === 'all') return 'all';
     if (this.trial !== 'best') return Number(this.trial);
-    const best = leaderboard(job, 0).find((t) => t.score !== null);
-    return best ? best.index : 0;
+    return bestTrial(job);
   }
 
   large(job) {

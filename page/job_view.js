@@ -323,7 +323,7 @@ export class JobPage {
         num: true,
         cell: (t) => (t.low === null || t.low === t.high ? '–' : `${figure(t.low)} – ${figure(t.high)}`),
       },
-      {head: 'Folds', num: true, cell: (t) => `${t.done}/${job.plan ? job.plan.folds : t.done}`},
+      {head: 'Folds', num: true, cell: (t) => (t.index < 0 ? '–' : `${t.done}/${job.plan ? job.plan.folds : t.done}`)},
       {
         head: 'Weight',
         num: true,
@@ -332,14 +332,14 @@ export class JobPage {
           t.weight ? percent(t.weight) : '–',
         ],
       },
-      {head: 'Slot time', num: true, cell: (t) => duration(t.spent_s)},
-      {head: 'Settings', class: 'settings', cell: (t) => settingsText(t.settings)},
+      {head: 'Slot time', num: true, cell: (t) => (t.index < 0 ? '–' : duration(t.spent_s))},
+      {head: 'Settings', class: 'settings', cell: (t) => settingsText(t)},
     ];
     return section(
       'Leaderboard',
       {
         wide: true,
-        sub: `${tried.length} of ${plural(job.trials.length, 'trial')} tried; the weight is the share of the answer`,
+        sub: `${tried.filter((t) => t.index >= 0).length} of ${plural(job.trials.length, 'trial')} tried; the weight is the share of the answer`,
       },
       tried.length ? table(columns, rows, {key: (t) => t.index, label: 'Trials'}) : empty('No trial has a score yet.'),
       button,
@@ -483,7 +483,7 @@ export class JobPage {
               h('span', {class: 'chip'}, d.rule),
             ),
             h('p', null, decisionWords(d)),
-            d.cause && h('p', {class: 'muted'}, `because ${d.cause}`),
+            d.cause && h('details', null, h('summary', null, 'why'), h('p', {class: 'muted'}, d.cause)),
             d.effect && h('p', {class: 'muted'}, d.effect),
           ),
         ),
@@ -571,11 +571,11 @@ export class JobPage {
 }
 
 // Two lines of it; the pointer shows the rest.
-function settingsText(settings) {
+function settingsText({index, kind, settings}) {
   const text = Object.entries(settings)
     .map(([k, v]) => `${k} ${v}`)
     .join(', ');
-  return h('span', {class: 'clamp', title: text}, text || 'as the spec says');
+  return h('span', {class: 'clamp', title: text}, text || (index < 0 ? kind : 'as the spec says'));
 }
 
 // What a running fold has resolved, else what the first trial sets.

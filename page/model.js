@@ -221,7 +221,8 @@ export function pack(bars) {
 
 // ---- Leaderboard ------------------------------------------------------------
 
-// The trials, the best first: those with all folds before those with fewer.
+// The trials, the best first: those with all folds before those with fewer. The floor is among them where it answers,
+// too.
 export function leaderboard(job, now) {
   const members = job.predictions ? job.predictions.members : [];
   const metric = job.scores.metric;
@@ -247,6 +248,8 @@ export function leaderboard(job, now) {
       spent_s: spent,
     };
   });
+  const floor = members.find((m) => m.fold < 0);
+  if (floor) entries.push(floorEntry(job, floor));
   const most = Math.max(0, ...entries.map((e) => e.done));
   const sign = higherIsBetter(metric) ? -1 : 1;
   return entries.sort(
@@ -256,6 +259,28 @@ export function leaderboard(job, now) {
       sign * (a.score - b.score) ||
       a.index - b.index,
   );
+}
+
+// The trial that leads; 0 before there is a score.
+export function bestTrial(job) {
+  const best = leaderboard(job, 0).find((t) => t.score !== null && t.index >= 0);
+  return best ? best.index : 0;
+}
+
+function floorEntry(job, member) {
+  return {
+    index: -1,
+    name: 'floor',
+    kind: member.kind,
+    settings: {},
+    done: 0,
+    running: false,
+    score: job.scores.floor ?? null,
+    low: null,
+    high: null,
+    weight: member.weight,
+    spent_s: 0,
+  };
 }
 
 // The folds of the first trial with what they answer with.

@@ -23,6 +23,7 @@ import {lineColour} from './chart.js';
 
 const kEveryMs = 1500;
 const kEnded = 8;
+const kBoard = 12;
 
 export class Overview {
   start(app) {
@@ -52,32 +53,21 @@ export class Overview {
     const waits = this.live
       .filter((job) => job.state === 'QUEUED')
       .sort((a, b) => (a.queue_position || 1e9) - (b.queue_position || 1e9));
-    const works = this.live
-      .filter((job) => job.state !== 'QUEUED')
-      .sort((a, b) => (a.deadline || Infinity) - (b.deadline || Infinity));
+    const all = [...this.live].sort((a, b) => (a.deadline || Infinity) - (b.deadline || Infinity));
     return h(
       'div',
       {class: 'page overview'},
       h('h1', {class: 'hidden'}, 'Overview'),
-      this.figures(works, waits, time),
+      this.figures(all, waits, time),
       section(
         'Deadlines',
-        {wide: true, sub: works.length ? `${plural(works.length, 'Job')} at work, the next deadline first` : null},
-        works.length
-          ? h(
-              'ul',
-              {class: 'board'},
-              works.map((job) => this.boardRow(job, time)),
-            )
-          : empty(
-              this.live.length ? 'Nothing runs at the moment.' : 'No Job runs.',
-              this.live.length ? null : this.firstSteps(),
-            ),
+        {wide: true, sub: all.length ? `${plural(all.length, 'Job')}, the next deadline first` : null},
+        all.length ? this.board(all, time) : empty('No Job runs.', this.firstSteps()),
       ),
       h(
         'div',
         {class: 'columns'},
-        section('Slots', {sub: this.slotWords()}, this.slots(works)),
+        section('Slots', {sub: this.slotWords()}, this.slots(all)),
         section(
           'Queue',
           {sub: waits.length ? `${plural(waits.length, 'Job')}${this.more ? ' or more' : ''}` : null},
@@ -88,16 +78,33 @@ export class Overview {
     );
   }
 
-  figures(works, waits, time) {
+  board(all, time) {
+    const more = all.length - kBoard;
+    return [
+      h(
+        'ul',
+        {class: 'board'},
+        all.slice(0, kBoard).map((job) => this.boardRow(job, time)),
+      ),
+      more > 0 &&
+        h('p', {class: 'boardmore'}, h('a', {href: '#/jobs?states=live'}, `and ${plural(more, 'later one')}`)),
+    ];
+  }
+
+  figures(all, waits, time) {
     const slots = this.workers.filter((w) => w.connected).flatMap((w) => w.slots);
-    const risk = works.filter((job) => ['tight', 'late'].includes(health(job, time).kind)).length;
-    const next = works.find((job) => job.deadline !== null);
+    const risk = all.filter((job) => ['tight', 'late'].includes(health(job, time).kind)).length;
+    const next = all.find((job) => job.deadline !== null);
     const onTime = this.ended.filter((job) => job.state === 'SUCCEEDED' && job.deadline !== null);
     const late = onTime.filter((job) => job.finished_at > job.deadline).length;
     return h(
       'div',
       {class: 'stats'},
-      stat('running', count(works.length), waits.length ? `${count(waits.length)} waiting` : 'nothing waits'),
+      stat(
+        'running',
+        count(all.length - waits.length),
+        waits.length ? `${count(waits.length)} waiting` : 'nothing waits',
+      ),
       stat('next deadline', next ? clockOf(next, time) : '–', next ? next.name : 'none'),
       stat('at risk', count(risk), risk ? 'will be cut to fit' : 'all on track', risk ? 'warn' : ''),
       stat(
@@ -142,8 +149,8 @@ export class Overview {
     return away ? `${plural(away, 'Worker')} away` : null;
   }
 
-  slots(works) {
-    const order = works.map((job) => job.id);
+  slots(all) {
+    const order = all.map((job) => job.id);
     const workers = this.workers.filter((w) => w.connected);
     if (!workers.length)
       return empty(
@@ -243,7 +250,11 @@ export class Overview {
             {class: 'result'},
             job.state === 'SUCCEEDED'
               ? score(job) || h('span', {class: 'muted'}, 'no score')
-              : h('span', {class: 'muted'}, endWords(job.end_reason)),
+              : h(
+                  'span',
+                  {class: 'muted oneline', title: job.end_message},
+                  job.end_message || endWords(job.end_reason),
+                ),
           ),
           healthText(job, time),
           h('span', {class: 'muted num'}, ago(job.finished_at, time)),

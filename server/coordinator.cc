@@ -94,6 +94,7 @@ absl::Status Coordinator::Listen(const Config& config) {
     http.address = config.http;
     http.names = config.http_hosts;
     http.data_root = config.data_roots.front();
+    http.grpc_figures = [this] { return service_->figures(); };
     ASSIGN_OR_RETURN(http_, HttpGateway::Start(http, calls_.get(), loop_.get()));
   }
   if (!config.standalone) return absl::OkStatus();

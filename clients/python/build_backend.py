@@ -12,7 +12,7 @@ import tarfile
 import zipfile
 
 _ROOT = os.path.dirname(os.path.abspath(__file__))
-_EXTRAS = {"pandas": ["pandas"], "progress": ["tqdm"], "plot": ["matplotlib"], "sklearn": ["scikit-learn"],
+_EXTRAS = {"pandas": ["pandas"], "progress": ["tqdm"], "plot": ["matplotlib"], "sklearn": ["scikit-learn>=1.6"],
            "mlflow": ["mlflow-skinny"]}
 _WHEEL = "Wheel-Version: 1.0\nGenerator: traind\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 

@@ -6,4 +6,7 @@ namespace traind {
 
 inline constexpr char kEngineVersion[] = "1";
 
+// The version of the daemons.
+inline constexpr char kTraindVersion[] = "0.1.0";
+
 }  // namespace traind

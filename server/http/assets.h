@@ -1,4 +1,4 @@
-// The files of the page, which are part of the program.
+// The files of the page and openapi.json, which are part of the program.
 #pragma once
 
 #include <absl/strings/string_view.h>

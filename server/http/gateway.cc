@@ -8,12 +8,14 @@
 
 #include "common/base/clock.h"
 #include "common/base/durable_file.h"
+#include "common/base/engine_version.h"
 #include "common/base/status_macros.h"
 #include "server/http/assets.h"
 #include "server/http/error_json.h"
 #include "server/http/event_hub.h"
 #include "server/http/http_server.h"
 #include "server/http/json_api.h"
+#include "server/http/metrics_page.h"
 #include "server/http/routes.h"
 #include "server/loop/control_loop.h"
 #include "server/loop/publish_pool.h"
@@ -22,6 +24,7 @@ namespace traind {
 namespace {
 
 // Calls that read views and rows of the store, and calls that may wait for files or Ranks.
+constexpr char kMetricsPath[] = "/metrics";
 constexpr int kRenderThreads = 2;
 constexpr int kQuickThreads = 3;
 constexpr int kSlowThreads = 8;
@@ -79,6 +82,7 @@ class HttpGateway::Impl {
  public:
   Impl(const HttpGatewayOptions& options, TrainingCalls* calls, ControlLoop* loop)
       : loop_(loop),
+        grpc_figures_(options.grpc_figures),
         renders_(std::make_shared<PublishPool>(kRenderThreads)),
         api_(calls, {options.data_root, DeferTo(renders_)}),
         events_(&loop->views(), absl::StrCat(absl::Hex(absl::ToUnixNanos(SystemClock().WallNow()))),
@@ -108,7 +112,11 @@ class HttpGateway::Impl {
   // On the server's thread.
   void Handle(std::shared_ptr<const HttpRequest> request, Respond respond) {
     const RouteMatch match = FindRoute(request->method, request->path);
+    if (request->path == kMetricsPath && !ChangesState(request->method)) {
+      return Run(false, [this, respond = std::move(respond)] { respond(Metrics()); });
+    }
     if (match.route == nullptr) return respond(HandleOther(*request, match.allow));
+    respond = Counted(match.route->rpc, std::move(respond));
     Run(match.route->slow,
         [this, match, request = std::move(request), respond = std::move(respond)] {
           if (match.route->kind == RouteKind::kEvents) {
@@ -120,10 +128,35 @@ class HttpGateway::Impl {
         });
   }
 
+  // Counts the answer when it is given.
+  Respond Counted(const char* method, Respond respond) const {
+    const absl::Duration begin = SystemClock().MonotonicNow();
+    return
+        [figures = figures_, method, begin, respond = std::move(respond)](HttpResponse response) {
+          figures->Add(method, absl::StrCat(response.status), SystemClock().MonotonicNow() - begin);
+          respond(std::move(response));
+        };
+  }
+
+  HttpResponse Metrics() {
+    MetricsInput input;
+    input.version = kTraindVersion;
+    input.now = loop_->Now();
+    input.active = loop_->views().Active();
+    input.loop = loop_->figures();
+    input.grpc = grpc_figures_();
+    input.http = figures_->counts();
+    input.http_connections = server_->connections();
+    input.event_streams = events_.streams();
+    api_.CountSlots(&input.workers, &input.busy_slots, &input.idle_slots);
+    return Text(200, "text/plain; version=0.0.4; charset=utf-8", MetricsPage(input));
+  }
+
   // Answers what is no call.
   HttpResponse HandleOther(const HttpRequest& request, const std::string& allow) const {
     if (!allow.empty()) return WrongMethod(request, allow);
     const bool reads = !ChangesState(request.method);
+    if (request.path == kMetricsPath) return WrongMethod(request, "GET");
     const bool live = request.path == "/healthz" || request.path == "/readyz";
     if (!live && !HasAsset(request.path)) return NotFound(request);
     if (!reads) return WrongMethod(request, "GET");
@@ -166,6 +199,9 @@ class HttpGateway::Impl {
   }
 
   ControlLoop* const loop_;
+  const std::function<CallFigures::Counts()> grpc_figures_;
+  // Calls may be answered when the gateway is gone.
+  const std::shared_ptr<CallFigures> figures_ = std::make_shared<CallFigures>();
   // Calls may be answered when the gateway is gone, and nobody waits for the answers any more.
   const std::shared_ptr<PublishPool> renders_;
   JsonApi api_;

@@ -3,9 +3,12 @@
 
 #include <absl/status/statusor.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "server/loop/figures.h"
 
 namespace traind {
 
@@ -16,6 +19,8 @@ struct HttpGatewayOptions {
   std::string address;             // HOST:PORT; port 0: any free one
   std::vector<std::string> names;  // further names of this host in requests
   std::string data_root;           // relative paths of specs are below it
+  // The figures of the calls over gRPC.
+  std::function<CallFigures::Counts()> grpc_figures;
 };
 
 // Threads: confined to one. Ownership: calls and loop outlive it.

@@ -256,6 +256,16 @@ class JsonApi::Impl {
     });
   }
 
+  void CountSlots(int* workers, int* busy, int* idle) const {
+    v1::ListWorkersReply reply;
+    calls_->ListWorkers({}, &reply).IgnoreError();
+    for (const v1::WorkerInfo& worker : reply.workers()) {
+      if (!worker.connected()) continue;
+      ++*workers;
+      for (const v1::SlotInfo& slot : worker.slots()) ++*(slot.job().empty() ? idle : busy);
+    }
+  }
+
   absl::StatusOr<RenderedJob> RenderJob(const std::string& id_or_name) const {
     v1::GetJobRequest request;
     request.set_id(id_or_name);
@@ -400,6 +410,10 @@ JsonApi::~JsonApi() = default;
 void JsonApi::Answer(const RouteMatch& match, std::shared_ptr<const HttpRequest> request,
                      Respond respond) {
   impl_->Answer(match, request, std::move(respond));
+}
+
+void JsonApi::CountSlots(int* workers, int* busy, int* idle) const {
+  impl_->CountSlots(workers, busy, idle);
 }
 
 absl::StatusOr<RenderedJob> JsonApi::RenderJob(const std::string& id_or_name) const {

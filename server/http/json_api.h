@@ -41,6 +41,9 @@ class JsonApi {
   // id_or_name: as in GetJob.
   absl::StatusOr<RenderedJob> RenderJob(const std::string& id_or_name) const;
 
+  // Of the Workers that are attached.
+  void CountSlots(int* workers, int* busy, int* idle) const;
+
  private:
   class Impl;
   const std::unique_ptr<Impl> impl_;

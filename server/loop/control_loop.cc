@@ -305,22 +305,27 @@ std::vector<Reply> ControlLoop::AnswerFromStore(std::vector<Event>* events) {
 
 absl::Time ControlLoop::RunOnce(std::vector<Event> events, std::vector<AckCommand> acks) {
   const absl::Time now = Now();
+  const absl::Duration begin = clock_->MonotonicNow();
+  const size_t event_count = events.size();
   std::vector<Reply> known = AnswerFromStore(&events);
   Turn turn = core_->Step(std::move(events), now);
   for (Reply& reply : known) turn.replies.push_back(std::move(reply));
   const absl::Time next_wakeup = turn.next_wakeup;
   if (!turn.mutations.empty()) {
     if (turn.mutations.durable) turn.mutations.last_seen = now;
+    const absl::Duration commit_begin = clock_->MonotonicNow();
     if (const absl::Status committed = store_->Commit(turn.mutations); !committed.ok()) {
       Recover(turn, committed);
       return Now();
     }
+    figures_.AddCommit(clock_->MonotonicNow() - commit_begin);
     log_written_ = true;
     last_commit_ = now;
     unsynced_ = !turn.mutations.durable;  // a durable commit syncs those before it, too
   }
   for (AckCommand& ack : acks) turn.acks.push_back(std::move(ack));
   Act(std::move(turn), now);
+  figures_.AddTurn(event_count, clock_->MonotonicNow() - begin);
   return next_wakeup;
 }
 
@@ -349,6 +354,11 @@ void ControlLoop::SyncWhenDue() {
 }
 
 void ControlLoop::Act(Turn turn, absl::Time now) {
+  for (const auto& job : turn.changed) {
+    const auto before = views_.Find(job->id).job;
+    const bool ends = IsTerminal(job->state) && before != nullptr && !IsTerminal(before->state);
+    if (ends) figures_.AddEnded(*job);
+  }
   views_.Update(turn.changed);
   for (const auto& deletion : turn.mutations.deletions) views_.Remove(deletion.job);
   for (const auto& [job, pinned] : turn.mutations.pins) views_.Remove(job);

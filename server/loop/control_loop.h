@@ -22,6 +22,7 @@
 #include "common/base/timed_wait.h"
 #include "server/control/control_core.h"
 #include "server/control/events.h"
+#include "server/loop/figures.h"
 #include "server/loop/publish_pool.h"
 #include "server/loop/views.h"
 #include "server/store/store.h"
@@ -98,6 +99,7 @@ class ControlLoop {
   // a step the Jobs' times have moved with it, so that a budget keeps what remained of it.
   absl::Time Now() const ABSL_LOCKS_EXCLUDED(anchor_mutex_);
 
+  LoopFigures::Counts figures() const { return figures_.counts(); }
   const JobViews& views() const { return views_; }
   JobViews& views() { return views_; }
 
@@ -143,6 +145,7 @@ class ControlLoop {
   const Clock* const clock_;
   WorkerGateway* gateway_ = nullptr;
   JobViews views_;
+  LoopFigures figures_;
 
   // Only the loop's thread uses the following (and Create, before it starts).
   std::unique_ptr<ControlCore> core_;

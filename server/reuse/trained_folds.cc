@@ -1,13 +1,16 @@
 #include "server/reuse/trained_folds.h"
 
 #include <absl/status/status.h>
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/strip.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <map>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -20,6 +23,8 @@ namespace traind {
 namespace {
 
 constexpr char kManifestSuffix[] = ".json";
+constexpr char kTemporarySuffix[] = ".tmp";
+constexpr char kCheckpointPrefix[] = "checkpoint-";
 // The suffixes of a checkpoint's own file: a network's tensors, or the trees of either library.
 constexpr const char* kStateSuffixes[] = {".safetensors", ".txt", ".ubj"};
 
@@ -53,7 +58,7 @@ bool SameSettings(const Spec& source, const Spec& wanted, int trial) {
 
 // Durably gives the file another name, by a hard link where possible, else by a copy.
 absl::Status Link(const std::string& from, const std::string& to) {
-  const std::string temporary = to + ".tmp";
+  const std::string temporary = to + kTemporarySuffix;
   unlink(temporary.c_str());
   if (link(from.c_str(), temporary.c_str()) == 0) {
     const absl::Status renamed = RenameDurably(temporary, to);
@@ -87,6 +92,21 @@ class Files {
     if (member.test.empty()) return absl::OkStatus();
     ASSIGN_OR_RETURN(member.test, LinkArray(member.test, member.test_sha256, kTestFile));
     return absl::OkStatus();
+  }
+
+  // The model of a fold that its own Job took over, whose record names no checkpoint. Readers of
+  // the model verify it. oof: of the member, as its own Job has it.
+  absl::Status LinkModel(const std::string& oof) const {
+    const std::string from =
+        absl::StrCat(state_dir_, source_dir_, oof.substr(0, oof.find_last_of('/')));
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(from, error)) {
+      const std::string name = entry.path().filename().string();
+      const bool of_model = name == kModelFile || absl::StartsWith(name, kCheckpointPrefix);
+      if (!of_model || absl::EndsWith(name, kTemporarySuffix)) continue;
+      RETURN_IF_ERROR(Link(entry.path().string(), absl::StrCat(state_dir_, dir_, "/", name)));
+    }
+    return error ? ErrnoStatus(error.value(), from) : absl::OkStatus();
   }
 
   absl::Status LinkFiles(Checkpoint& checkpoint) const {
@@ -161,6 +181,7 @@ std::vector<TrainedFold> LinkFolds(const std::string& state_dir, const std::stri
   std::vector<TrainedFold> taken;
   for (TrainedFold& fold : folds) {
     const Files files(state_dir, job, fold);
+    const std::string oof = fold.member ? fold.member->oof : "";
     const auto missed = [&](const absl::Status& status) {
       if (status.ok()) return false;
       TRAIND_LOG(INFO) << "job " << job << " trains fold " << fold.fold << ": the files of job "
@@ -172,7 +193,8 @@ std::vector<TrainedFold> LinkFolds(const std::string& state_dir, const std::stri
       fold.whole = false;
     }
     // A fully trained fold does not resume, but its model may predict later rows.
-    if (fold.whole && fold.checkpoint) missed(files.LinkFiles(*fold.checkpoint));
+    if (fold.whole)
+      missed(fold.checkpoint ? files.LinkFiles(*fold.checkpoint) : files.LinkModel(oof));
     if (fold.whole || (fold.checkpoint && missed(files.LinkFiles(*fold.checkpoint)))) {
       fold.checkpoint.reset();
     }

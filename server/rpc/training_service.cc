@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "common/base/clock.h"
 #include "common/wire/grpc_status.h"
 
 namespace traind {
@@ -15,17 +16,6 @@ constexpr int kMaxStreamsOfConnection = 64;
 absl::Status ManyStreams(int most, absl::string_view whose) {
   return absl::ResourceExhaustedError(absl::StrCat("more than ", most, " streams", whose,
                                                    " are open; end some, or ask with GetJob"));
-}
-
-// Starts a call that is answered later, from another thread.
-template <typename Request, typename Reply>
-grpc::ServerUnaryReactor* Begin(grpc::CallbackServerContext* context, TrainingCalls* calls,
-                                void (TrainingCalls::*call)(const Request&, Reply*, Done),
-                                const Request* request, Reply* reply) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  (calls->*call)(*request, reply,
-                 [reactor](const absl::Status& status) { reactor->Finish(ToGrpc(status)); });
-  return reactor;
 }
 
 template <typename Reply>
@@ -64,64 +54,93 @@ class TrainingService::OpenStream {
   absl::Status status_;
 };
 
+// Starts a call that is answered later, from another thread.
+template <typename Request, typename ReplyMessage>
+grpc::ServerUnaryReactor* TrainingService::Begin(const char* method,
+                                                 grpc::CallbackServerContext* context,
+                                                 void (TrainingCalls::*call)(const Request&,
+                                                                             ReplyMessage*, Done),
+                                                 const Request* request, ReplyMessage* reply) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  const absl::Duration begin = SystemClock().MonotonicNow();
+  (calls_->*call)(*request, reply, [this, method, begin, reactor](const absl::Status& status) {
+    Add(method, begin, status);
+    reactor->Finish(ToGrpc(status));
+  });
+  return reactor;
+}
+
+template <typename Call>
+grpc::Status TrainingService::Count(const char* method, const Call& call) {
+  const absl::Duration begin = SystemClock().MonotonicNow();
+  const absl::Status status = call();
+  Add(method, begin, status);
+  return ToGrpc(status);
+}
+
+void TrainingService::Add(const char* method, absl::Duration begin, const absl::Status& status) {
+  figures_.Add(method, absl::StatusCodeToString(status.code()),
+               SystemClock().MonotonicNow() - begin);
+}
+
 grpc::ServerUnaryReactor* TrainingService::Submit(grpc::CallbackServerContext* context,
                                                   const v1::SubmitRequest* request,
                                                   v1::SubmitReply* reply) {
-  return Begin(context, calls_, &TrainingCalls::Submit, request, reply);
+  return Begin("Submit", context, &TrainingCalls::Submit, request, reply);
 }
 
 grpc::ServerUnaryReactor* TrainingService::FinishJob(grpc::CallbackServerContext* context,
                                                      const v1::FinishJobRequest* request,
                                                      v1::Job* reply) {
-  return Begin(context, calls_, &TrainingCalls::FinishJob, request, reply);
+  return Begin("FinishJob", context, &TrainingCalls::FinishJob, request, reply);
 }
 
 grpc::ServerUnaryReactor* TrainingService::CancelJob(grpc::CallbackServerContext* context,
                                                      const v1::CancelJobRequest* request,
                                                      v1::Job* reply) {
-  return Begin(context, calls_, &TrainingCalls::CancelJob, request, reply);
+  return Begin("CancelJob", context, &TrainingCalls::CancelJob, request, reply);
 }
 
 grpc::ServerUnaryReactor* TrainingService::PauseJob(grpc::CallbackServerContext* context,
                                                     const v1::PauseJobRequest* request,
                                                     v1::Job* reply) {
-  return Begin(context, calls_, &TrainingCalls::PauseJob, request, reply);
+  return Begin("PauseJob", context, &TrainingCalls::PauseJob, request, reply);
 }
 
 grpc::ServerUnaryReactor* TrainingService::ResumeJob(grpc::CallbackServerContext* context,
                                                      const v1::ResumeJobRequest* request,
                                                      v1::Job* reply) {
-  return Begin(context, calls_, &TrainingCalls::ResumeJob, request, reply);
+  return Begin("ResumeJob", context, &TrainingCalls::ResumeJob, request, reply);
 }
 
 grpc::ServerUnaryReactor* TrainingService::UpdateJob(grpc::CallbackServerContext* context,
                                                      const v1::UpdateJobRequest* request,
                                                      v1::Job* reply) {
-  return Begin(context, calls_, &TrainingCalls::UpdateJob, request, reply);
+  return Begin("UpdateJob", context, &TrainingCalls::UpdateJob, request, reply);
 }
 
 grpc::ServerUnaryReactor* TrainingService::ListQuotas(grpc::CallbackServerContext* context,
                                                       const v1::ListQuotasRequest* request,
                                                       v1::ListQuotasReply* reply) {
-  return Begin(context, calls_, &TrainingCalls::ListQuotas, request, reply);
+  return Begin("ListQuotas", context, &TrainingCalls::ListQuotas, request, reply);
 }
 
 grpc::ServerUnaryReactor* TrainingService::SetQuota(grpc::CallbackServerContext* context,
                                                     const v1::SetQuotaRequest* request,
                                                     v1::QuotaState* reply) {
-  return Begin(context, calls_, &TrainingCalls::SetQuota, request, reply);
+  return Begin("SetQuota", context, &TrainingCalls::SetQuota, request, reply);
 }
 
 grpc::ServerUnaryReactor* TrainingService::RemoveQuota(grpc::CallbackServerContext* context,
                                                        const v1::RemoveQuotaRequest* request,
                                                        v1::RemoveQuotaReply* reply) {
-  return Begin(context, calls_, &TrainingCalls::RemoveQuota, request, reply);
+  return Begin("RemoveQuota", context, &TrainingCalls::RemoveQuota, request, reply);
 }
 
 grpc::ServerUnaryReactor* TrainingService::Predict(grpc::CallbackServerContext* context,
                                                    const v1::PredictRequest* request,
                                                    v1::SubmitReply* reply) {
-  return Begin(context, calls_, &TrainingCalls::Predict, request, reply);
+  return Begin("Predict", context, &TrainingCalls::Predict, request, reply);
 }
 
 grpc::Status TrainingService::PredictRows(grpc::ServerContext* context,
@@ -132,44 +151,44 @@ grpc::Status TrainingService::PredictRows(grpc::ServerContext* context,
   // Without a deadline it is far beyond what the clock can say.
   const auto left = context->deadline() - std::chrono::system_clock::now();
   if (left <= std::chrono::hours(1)) limits.patience = absl::FromChrono(left);
-  return ToGrpc(calls_->PredictRows(*request, limits, reply));
+  return Count("PredictRows", [&] { return calls_->PredictRows(*request, limits, reply); });
 }
 
 grpc::Status TrainingService::Plan(grpc::ServerContext*, const v1::PlanRequest* request,
                                    v1::PlanReply* reply) {
-  return ToGrpc(calls_->Plan(*request, reply));
+  return Count("Plan", [&] { return calls_->Plan(*request, reply); });
 }
 
 grpc::Status TrainingService::GetJob(grpc::ServerContext*, const v1::GetJobRequest* request,
                                      v1::Job* reply) {
-  return ToGrpc(calls_->GetJob(*request, reply));
+  return Count("GetJob", [&] { return calls_->GetJob(*request, reply); });
 }
 
 grpc::Status TrainingService::ListJobs(grpc::ServerContext*, const v1::ListJobsRequest* request,
                                        v1::ListJobsReply* reply) {
-  return ToGrpc(calls_->ListJobs(*request, reply));
+  return Count("ListJobs", [&] { return calls_->ListJobs(*request, reply); });
 }
 
 grpc::Status TrainingService::DeleteJob(grpc::ServerContext*, const v1::DeleteJobRequest* request,
                                         v1::DeleteJobReply* reply) {
-  return ToGrpc(calls_->DeleteJob(*request, reply));
+  return Count("DeleteJob", [&] { return calls_->DeleteJob(*request, reply); });
 }
 
 grpc::Status TrainingService::PinJob(grpc::ServerContext*, const v1::PinJobRequest* request,
                                      v1::Job* reply) {
-  return ToGrpc(calls_->PinJob(*request, reply));
+  return Count("PinJob", [&] { return calls_->PinJob(*request, reply); });
 }
 
 grpc::Status TrainingService::CollectGarbage(grpc::ServerContext*,
                                              const v1::CollectGarbageRequest* request,
                                              v1::CollectGarbageReply* reply) {
-  return ToGrpc(calls_->CollectGarbage(*request, reply));
+  return Count("CollectGarbage", [&] { return calls_->CollectGarbage(*request, reply); });
 }
 
 grpc::Status TrainingService::ListWorkers(grpc::ServerContext*,
                                           const v1::ListWorkersRequest* request,
                                           v1::ListWorkersReply* reply) {
-  return ToGrpc(calls_->ListWorkers(*request, reply));
+  return Count("ListWorkers", [&] { return calls_->ListWorkers(*request, reply); });
 }
 
 grpc::Status TrainingService::WatchJob(grpc::ServerContext* context,

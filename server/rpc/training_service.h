@@ -9,6 +9,7 @@
 #include <string>
 
 #include "proto/training_service.grpc.pb.h"
+#include "server/loop/figures.h"
 #include "server/rpc/training_calls.h"
 
 namespace traind {
@@ -30,6 +31,9 @@ class TrainingService final
                               v1::TrainingService::WithCallbackMethod_Predict<QuotaMethods>>>>>>> {
  public:
   explicit TrainingService(TrainingCalls* calls) : calls_(calls) {}
+
+  // Of the calls that are no streams.
+  CallFigures::Counts figures() const { return figures_.counts(); }
 
   grpc::ServerUnaryReactor* Submit(grpc::CallbackServerContext* context,
                                    const v1::SubmitRequest* request,
@@ -84,6 +88,16 @@ class TrainingService final
  private:
   class OpenStream;
 
+  template <typename Request, typename ReplyMessage>
+  grpc::ServerUnaryReactor* Begin(const char* method, grpc::CallbackServerContext* context,
+                                  void (TrainingCalls::*call)(const Request&, ReplyMessage*, Done),
+                                  const Request* request, ReplyMessage* reply);
+  // Does a call and counts it.
+  template <typename Call>
+  grpc::Status Count(const char* method, const Call& call);
+  void Add(const char* method, absl::Duration begin, const absl::Status& status);
+
+  CallFigures figures_;
   TrainingCalls* const calls_;
   absl::Mutex streams_mutex_;
   // Open streams, which hold a thread each: all of them, and those of each connection.

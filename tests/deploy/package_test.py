@@ -16,8 +16,8 @@ TORCH = {"libtorch_cpu.so", "libc10.so"}
 TORCH_CUDA = TORCH | {"libtorch_cuda.so", "libc10_cuda.so", "libcudart.so.13", "libnccl.so.2"}
 
 
-def run(*command):
-    result = subprocess.run(command, capture_output=True, text=True)
+def run(*command, **options):
+    result = subprocess.run(command, capture_output=True, text=True, **options)
     assert result.returncode == 0, (command, result.stdout, result.stderr)
     return result.stdout
 
@@ -49,7 +49,7 @@ def path(*parts):
 def _():
     assert set(os.listdir(path("bin"))) == PROGRAMS, os.listdir(path("bin"))
     for name in ("README.md", "docs/OPERATIONS.md", "docs/SPEC.md", "examples/digits/job.yaml",
-                 "examples/digits/train.csv", "get-libtorch.sh", "licenses/libgrpc++1.51"):
+                 "examples/digits/train.csv", "python/traind-0.1.0-py3-none-any.whl", "deploy/container/compose.yaml", "get-libtorch.sh", "licenses/libgrpc++1.51"):
         assert os.path.getsize(path(name)) > 0, name
     for script in ["get-libtorch.sh"] + ["bin/" + p for p in PROGRAMS]:
         assert os.access(path(script), os.X_OK), script
@@ -127,6 +127,50 @@ def _():
             assert place.startswith((RELEASE, os.path.realpath(site))) or SYSTEM.match(library), (name, library, place)
     assert "submit" in run(path("bin/trainctl"), "--help")
     assert "--standalone" in run(path("bin/traind"), "--help")
+
+
+def debian_package():
+    """The package that deploy/debian.sh makes of the release, unpacked, and its control files."""
+    folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+    package = os.path.join(folder, "traind.deb")
+    run(os.path.join(ROOT, "deploy/debian.sh"), "--release", RELEASE, "--output", package, "--level", "0")
+    run("dpkg-deb", "-R", package, os.path.join(folder, "root"))
+    return package, os.path.join(folder, "root")
+
+
+PACKAGE, INSTALLED = debian_package()
+
+
+@case("The Debian package has the programs, units that systemd takes, and settings that an upgrade leaves alone")
+def _():
+    package, root = PACKAGE, INSTALLED
+    assert run("dpkg-deb", "-f", package, "Architecture").strip() == "amd64"
+    assert "libc6" in run("dpkg-deb", "-f", package, "Depends")
+    for name in ("traind", "trainctl", "trainworker"):
+        link = os.path.join(root, "usr/bin", name)
+        assert os.path.islink(link) and os.access(link, os.X_OK), link
+        assert "Usage" in run(link, "--help"), name
+    with open(os.path.join(root, "DEBIAN/conffiles")) as f:
+        assert f.read().split() == ["/etc/default/traind", "/etc/default/trainworker"]
+    assert run("md5sum", "--quiet", "-c", "DEBIAN/md5sums", cwd=root) == ""
+    for script in ("postinst", "prerm", "postrm"):
+        run("sh", "-n", os.path.join(root, "DEBIAN", script))
+    owners = {line.split()[1] for line in run("dpkg-deb", "-c", package).splitlines()}
+    assert owners == {"root/root"}, owners
+
+
+@case("The flags in the units' settings are flags that the programs know")
+def _():
+    root = INSTALLED
+    for name, program, fixed in (("traind", "traind", ["--state"]), ("trainworker", "trainworker", ["--state"])):
+        with open(os.path.join(root, "etc/default", name)) as f:
+            flags = re.findall(r'^TRAIN\w+_FLAGS="(.*)"$', f.read(), re.MULTILINE)[0].split()
+        usage = run(os.path.join(root, "usr/bin", program), "--help")
+        for flag in fixed + [f for f in flags if f.startswith("--")]:
+            assert re.search(rf"{flag}\b", usage), (flag, usage)
+        with open(os.path.join(root, "usr/lib/systemd/system", f"{name}.service")) as f:
+            unit = f.read()
+        assert f"ExecStart=/usr/bin/{program} --state" in unit and f"EnvironmentFile=-/etc/default/{name}" in unit
 
 
 main()

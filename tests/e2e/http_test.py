@@ -2,8 +2,11 @@
 import contextlib
 import http.client
 import json
+import shutil
 import socket
+import subprocess
 import threading
+import time
 
 from tests.cases import case, main
 from tests.e2e.harness import House, eventually
@@ -306,6 +309,71 @@ def _():
             assert events.next() is None
         house.start("--http", "127.0.0.1:0")
         eventually("the Job is there again", lambda: ask(house, "GET", f"/v1/jobs/{job}").status == 200)
+
+
+def samples(text):
+    """name{labels} -> value of a page of metrics, whose form is checked."""
+    found, types, helps = {}, {}, set()
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            helps.add(line.split()[2])
+            continue
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split()
+            assert name not in types and name in helps, line
+            types[name] = kind
+            assert kind != "counter" or name.endswith("_total"), line
+            continue
+        key, value = line.rsplit(" ", 1)
+        name = key.split("{")[0]
+        base = next((n for n in (name, name.rsplit("_", 1)[0]) if n in types), None)
+        assert base and (base == name) == (types[base] != "histogram"), line
+        assert name.startswith(("traind_", "process_")) and key not in found, line
+        found[key] = float(value)
+    return found
+
+
+@case("The page of metrics is as Prometheus wants it, and tells of Jobs, calls and the process")
+def _():
+    with traind() as house:
+        job = submit(house)["job"]["id"]
+        other = submit(house, SPEC.replace("tiny", "other"))["job"]["id"]
+        ask(house, "POST", f"/v1/jobs/{other}:cancel")
+        house.job(job)
+        answer = ask(house, "GET", "/metrics")
+        assert answer.headers["content-type"].startswith("text/plain; version=0.0.4"), answer.headers
+        found = samples(answer.body.decode())
+        assert found['traind_jobs{state="QUEUED"}'] == 1, found
+        assert found['traind_jobs_ended_total{state="CANCELLED",reason="CANCELLED_BY_USER"}'] == 1, found
+        assert 0 < found['traind_job_deadline_slack_seconds{job="%s"}' % job] <= 60, found
+        assert found['traind_http_requests_total{method="Submit",code="200"}'] == 2, found
+        assert found['traind_http_request_duration_seconds_count{method="Submit"}'] == 2, found
+        assert found['traind_http_request_duration_seconds_bucket{method="Submit",le="+Inf"}'] == 2, found
+        assert found['traind_grpc_requests_total{method="GetJob",code="OK"}'] == 1, found
+        assert found["traind_store_commit_seconds_count"] >= 3 and found["traind_events_total"] >= 3, found
+        assert found["process_resident_memory_bytes"] > 1 << 20 and found["process_open_fds"] > 3, found
+        assert abs(found["process_start_time_seconds"] - time.time()) < 60, found
+        assert ask(house, "POST", "/metrics").status == 405
+        if not shutil.which("promtool"):
+            print("promtool is not installed (Debian package prometheus): only the form was checked here")
+            return
+        checked = subprocess.run(["promtool", "check", "metrics"], input=answer.body, capture_output=True)
+        assert checked.returncode == 0, (checked.stdout, checked.stderr)
+
+
+@case("openapi.json describes what is served")
+def _():
+    with traind() as house:
+        api = ask(house, "GET", "/openapi.json").json
+        assert api["openapi"].startswith("3.0") and len(api["paths"]) > 15, list(api["paths"])
+        job = submit(house)["job"]["id"]
+        schema = api["components"]["schemas"]["Job"]["properties"]
+        assert list(schema) == list(ask(house, "GET", f"/v1/jobs/{job}").json)
+        for path, operations in api["paths"].items():
+            for method in operations:
+                answer = ask(house, method.upper(), path.replace("{id}", "nobody").replace("{name}", "x"))
+                assert answer.status in (200, 400, 404), (method, path, answer.body)
+                assert b"UNKNOWN_PATH" not in answer.body, (method, path)
 
 
 @case("Without --http there is no port; addresses beyond loopback need --insecure")

@@ -156,8 +156,8 @@ def _():
     with FakeTraind() as fake:
         last = ended(fake)
         fake.replies["GET /v1/jobs/blobs-1/events"] = [(200, event(job("RUNNING", 2))), (200, None), (503, error(
-            "UNAVAILABLE", "restarting")), (200, event(job("PAUSED"), "other") + event(last))]
-        fake.replies["GET /v1/jobs/blobs-1"] = [(200, job()), (200, job()), (200, last)]
+            "UNAVAILABLE", "restarting")), (429, error("RESOURCE_EXHAUSTED", "256 streams are open")), (200, event(job("PAUSED"), "other") + event(last))]
+        fake.replies["GET /v1/jobs/blobs-1"] = [(200, job()), (200, job()), (200, job()), (200, last)]
         found, _ = client(fake)
         done = found.submit("x: 1\n").wait(progress=False)
         assert done.ended and done.status == "SUCCEEDED", done
@@ -222,7 +222,7 @@ def _():
         columns = found.metrics("loss", "val_metric")
         assert list(columns["step"]) == [10, 20, 30, 40], columns
         asked = [c.path.partition("?")[2] for c in fake.called("GET", "/v1/jobs/blobs-1/metrics")]
-        assert asked == ["max_points=0", "max_points=0&names=loss%2Cval_metric"], asked
+        assert asked == ["columns=true&max_points=0", "columns=true&max_points=0&names=loss%2Cval_metric"], asked
 
 
 @case("jobs() reads page by page up to the limit")
@@ -233,8 +233,9 @@ def _():
         found, _ = client(fake)
         fake.replies["GET /v1/jobs"].insert(1, (200, {"jobs": [], "next_page_token": "t2"}))  # a page may be empty
         fake.replies["GET /v1/jobs"].insert(2, (200, {"jobs": [job(), job()], "next_page_token": "t3"}))
-        assert len(found.jobs(limit=3)) == 3
+        assert len(found.jobs(limit=3, labels={"team": "vision", "a": "b"})) == 3
         assert "page_token=t%261" in fake.calls[1].path, fake.calls[1].path
+        assert "labels=team%3Dvision&labels=a%3Db" in fake.calls[0].path, fake.calls[0].path
 
 
 @case("plan() asks what would be, and leaves no table behind")
@@ -303,13 +304,50 @@ def _():
             del os.environ["TRAIND_URL"]
         assert discovery.find_url(None, "b") == "b"
         there, discovery.DEFAULT_URL = discovery.DEFAULT_URL, fake.url
+        discovery._PROC = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))  # no process runs
         try:
             assert discovery.find_url() == fake.url
             fake.replies["GET /v1/jobs"] = [(200, "another program")]
             e = raises(traind.ServerNotFoundError, traind.train, TABLE, target="kind")
             assert "traind.start()" in str(e) and "--standalone" in str(e), e
         finally:
-            discovery.DEFAULT_URL = there
+            discovery.DEFAULT_URL, discovery._PROC = there, "/proc"
+
+
+def process(proc, pid, program, inode):
+    """A folder as /proc has it, of a process with one socket."""
+    os.makedirs(os.path.join(proc, str(pid), "fd"))
+    os.symlink(f"socket:[{inode}]", os.path.join(proc, str(pid), "fd", "7"))
+    with open(os.path.join(proc, str(pid), "cmdline"), "w", encoding="utf-8") as f:
+        f.write(f"{program}\0--standalone\0")
+
+
+@case("A traind of this user is found by its process and the port that answers HTTP; of several none is guessed")
+def _():
+    proc = discovery._PROC = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+    try:
+        with FakeTraind() as one, FakeTraind() as two, socket.socket() as grpc:
+            grpc.bind(("127.0.0.1", 0))  # it does not listen, so nothing answers there
+            ports = [int(u.rpartition(":")[2]) for u in (one.url, two.url)] + [grpc.getsockname()[1]]
+            os.mkdir(os.path.join(proc, "net"))
+            with open(os.path.join(proc, "net", "tcp"), "w", encoding="ascii") as f:
+                f.write("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n")
+                for i, (port, state) in enumerate(zip(ports + ports[:1], ("0A", "0A", "0A", "01"))):
+                    f.write(f"   {i}: 0100007F:{port:04X} 00000000:0000 {state} 00000000:00000000 00:00000000 00000000 0 0 "
+                            f"{100 + i} 1 0 100 0 0 10 0\n")
+            for fake in (one, two):
+                fake.replies["GET /v1/jobs"] = [(200, {"jobs": []})]
+            process(proc, 5, "/bin/traind", 100)
+            os.symlink("socket:[102]", os.path.join(proc, "5", "fd", "8"))  # the port of gRPC
+            process(proc, 6, "/bin/trainworker", 101)
+            process(proc, 7, "traind", 103)  # a connection, no port
+            process(proc, 8, "traind", 999)
+            assert discovery.find_url() == one.url
+            process(proc, 9, "traind", 101)
+            e = raises(traind.ServerNotFoundError, discovery.find_url)
+            assert one.url in str(e) and two.url in str(e) and "TRAIND_URL" in str(e), e
+    finally:
+        discovery._PROC = "/proc"
 
 
 @case("Without tqdm a plain line tells state, folds, score and time left")

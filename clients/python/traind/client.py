@@ -116,7 +116,7 @@ class Client:
         token = None
         while len(found) < limit:
             query: Dict[str, Any] = {"page_size": min(1000, limit - len(found)), "page_token": token, "states": state}
-            query.update({f"labels.{key}": value for key, value in (labels or {}).items()})
+            query["labels"] = [f"{key}={value}" for key, value in (labels or {}).items()]
             reply = self.transport.json("GET", "/v1/jobs", query=query)
             found += [Job(self, info) for info in reply.get("jobs") or []]
             token = reply.get("next_page_token")
@@ -174,7 +174,7 @@ class Client:
 
     def metric_points(self, id: str, names: Iterable[str] = ()) -> List[Dict[str, Any]]:
         """All points, or those of the named figures, in the order in which they were recorded."""
-        query = {"max_points": 0, "names": ",".join(names) or None}
+        query = {"columns": "true", "max_points": 0, "names": ",".join(names) or None}
         reply = self.transport.json("GET", f"/v1/jobs/{id}/metrics", query=query)
         points = []
         for series in reply["series"]:

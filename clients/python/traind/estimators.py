@@ -11,9 +11,10 @@ try:
     import numpy as np
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
     from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import check_is_fitted
+    from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 except ImportError as error:
-    raise ImportError("TraindClassifier and TraindRegressor need scikit-learn: pip install scikit-learn") from error
+    raise ImportError("TraindClassifier and TraindRegressor need scikit-learn 1.6 or newer: "
+                      "pip install scikit-learn") from error
 
 from .spec import budget_of
 from .tables import is_frame
@@ -21,37 +22,27 @@ from .tables import is_frame
 _TARGET = "target"
 
 
-def _validate(estimator: Any, X: Any, y: Any = None, reset: bool = True, multi_output: bool = False) -> Any:
-    """The rows as scikit-learn checks them; a frame keeps the types of its columns."""
-    options: Dict[str, Any] = {"ensure_min_features": 1, "reset": reset}
-    frame = is_frame(X) and not all(kind.kind in "biuf" for kind in map(np.dtype, _plain_dtypes(X)))
-    if frame:
-        options["skip_check_array"] = True
-    else:
-        # Missing values are trained on; infinite ones are not.
-        options.update(dtype="numeric", ensure_all_finite="allow-nan")
-        if y is not None:
-            options.update(ensure_min_samples=2)
-    if y is not None:
-        options.update(y_numeric=False)
-        options["multi_output"] = multi_output
-    try:
-        from sklearn.utils.validation import validate_data
-    except ImportError:  # before 1.6
-        options.pop("skip_check_array", None)
-        finite = options.pop("ensure_all_finite", None)
-        if finite:
-            options["force_all_finite"] = finite
-        if frame:
-            estimator._check_n_features(X, reset=reset)
-            estimator._check_feature_names(X, reset=reset)
-            return X if y is None else (X, np.asarray(y))
-        return estimator._validate_data(X, "no_validation" if y is None else y, **options)
-    return validate_data(estimator, X, "no_validation" if y is None else y, **options)
+def _is_typed_frame(X: Any) -> bool:
+    """Whether it is a frame with other columns than numbers: these keep their types."""
+    return is_frame(X) and not all(getattr(kind, "kind", "O") in "biuf" for kind in X.dtypes)
 
 
-def _plain_dtypes(frame: Any) -> Any:
-    return [kind if isinstance(kind, np.dtype) else np.dtype(object) for kind in frame.dtypes]
+def _checked_rows(estimator: Any, X: Any) -> Any:
+    """The rows to predict, as scikit-learn checks them. Missing values are allowed, infinite ones are not."""
+    if _is_typed_frame(X):
+        return validate_data(estimator, X, reset=False, skip_check_array=True)
+    return validate_data(estimator, X, reset=False, dtype="numeric", ensure_all_finite="allow-nan")
+
+
+def _checked_training_rows(estimator: Any, X: Any, y: Any, numeric: bool) -> Any:
+    """The rows and targets to train on, as scikit-learn checks them."""
+    if _is_typed_frame(X):
+        validate_data(estimator, X, y, skip_check_array=True)
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        return X, y
+    return validate_data(estimator, X, y, dtype="numeric", ensure_all_finite="allow-nan", ensure_min_samples=2,
+                         y_numeric=numeric)
 
 
 def _columns(X: Any) -> Dict[str, Any]:
@@ -109,7 +100,7 @@ class _TraindEstimator(BaseEstimator):
 
     def _answer(self, X: Any) -> Dict[str, Any]:
         check_is_fitted(self)
-        X = _validate(self, X, reset=False)
+        X = _checked_rows(self, X)
         answer = self.job().predict(_columns(X), self.predict_budget)
         return {name: np.asarray(answer[name]) for name in answer}
 
@@ -119,9 +110,6 @@ class _TraindEstimator(BaseEstimator):
         # How many epochs fit into the budget is measured, so two fits may differ.
         tags.non_deterministic = True
         return tags
-
-    def _more_tags(self) -> Dict[str, Any]:  # before 1.6
-        return {"allow_nan": True, "non_deterministic": True}
 
 
 class TraindClassifier(ClassifierMixin, _TraindEstimator):
@@ -133,7 +121,7 @@ class TraindClassifier(ClassifierMixin, _TraindEstimator):
     _task = "classification"
 
     def fit(self, X: Any, y: Any) -> "TraindClassifier":
-        X, y = _validate(self, X, y)
+        X, y = _checked_training_rows(self, X, y, numeric=False)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -157,7 +145,7 @@ class TraindRegressor(RegressorMixin, _TraindEstimator):
     _task = "regression"
 
     def fit(self, X: Any, y: Any) -> "TraindRegressor":
-        X, y = _validate(self, X, y)
+        X, y = _checked_training_rows(self, X, y, numeric=True)
         self._train(X, np.asarray(y, dtype=float))
         return self
 

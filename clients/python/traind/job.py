@@ -8,7 +8,7 @@ import urllib.parse
 from typing import Any, Dict, Iterable, List, Optional
 
 from . import export
-from .errors import JobFailedError, TraindError, UnreachableError, WaitTimeoutError
+from .errors import JobFailedError, LimitError, TraindError, UnreachableError, WaitTimeoutError
 from .progress import ENDED, describe, make_progress, share_done
 from .spec import budget_of
 from .tables import Columns, as_frame, is_frame, read_columns, relabelled, remove_files
@@ -122,7 +122,7 @@ class Job:
                 shown.update(self.info)
                 if self.ended or time.monotonic() >= end:
                     return
-        except UnreachableError:
+        except (UnreachableError, LimitError):  # it restarts, or serves as many streams as it can
             if time.monotonic() >= end:
                 return
         time.sleep(_RECONNECT_S)

@@ -10,6 +10,7 @@ import tempfile
 import time
 from typing import Dict, List, Optional, Sequence
 
+from .discovery import ready_fields
 from .errors import ServerNotFoundError, TraindError
 
 # It outlives this program: when the pipe closes without a word, it stops the daemon and removes a temporary folder.
@@ -43,12 +44,12 @@ def _ready_line(process: subprocess.Popen, log: str, timeout: float) -> Dict[str
         if not chunk:  # the time is over, or it has ended
             break
         text += chunk
-    words = text.decode("utf-8", "replace").split("\n")[0].split()
-    if words[:2] != ["traind", "ready"]:
+    fields = ready_fields(text.decode("utf-8", "replace").partition("\n")[0])
+    if fields is None:
         with open(log, encoding="utf-8", errors="replace") as f:
             end_of_log = "".join(f.readlines()[-5:]).strip()
         raise TraindError(f"traind did not start: {end_of_log or 'it said nothing'} (log: {log})")
-    return dict(word.split("=", 1) for word in words[2:])
+    return fields
 
 
 class LocalServer:

@@ -55,7 +55,8 @@ def describe(job: Dict[str, Any]) -> str:
     words = [job.get("state") or "?"]
     folds = [f for f in job.get("folds") or [] if f.get("state") != "DROPPED"]
     if folds:
-        words.append(f"folds {sum(f.get('state') in ('DONE', 'PARTIAL') for f in folds)}/{len(folds)}")
+        models = any(f.get("seed") or f.get("trial") for f in folds)
+        words.append(f"{'models' if models else 'folds'} {sum(f.get('state') in ('DONE', 'PARTIAL') for f in folds)}/{len(folds)}")
     scores = [f["score"] for f in folds if isinstance(f.get("score"), (int, float))]
     metric = (job.get("scores") or {}).get("metric") or "score"
     if scores:
@@ -106,8 +107,9 @@ class BarProgress:
                          bar_format="{desc} {percentage:3.0f}%|{bar}| [{elapsed}<{remaining}]{postfix}")
 
     def update(self, job: Dict[str, Any]) -> None:
-        self._bar.update(100 * share_done(job) - self._bar.n)
-        self._bar.set_postfix_str(describe(job))
+        self._bar.set_postfix_str(describe(job), refresh=False)
+        self._bar.n = 100 * share_done(job)
+        self._bar.refresh()
 
     def close(self) -> None:
         self._bar.close()

@@ -154,7 +154,7 @@ test('a timeline has a row for each fold, and for each trial where there are sev
 
 const boardJob = (metric) =>
   job({
-    scores: {metric},
+    scores: {metric, floor: 0.75},
     trials: [
       {index: 0, name: 'a'},
       {index: 1, name: 'b'},
@@ -183,8 +183,8 @@ test('the leaderboard has trials with all folds first, in the order of the metri
     leaderboard(boardJob(metric), start)
       .map((t) => t.name)
       .join('');
-  assert.equal(names('accuracy'), 'acbd');
-  assert.equal(names('rmse'), 'cabd');
+  assert.equal(names('accuracy'), 'acbfloord');
+  assert.equal(names('rmse'), 'cafloorbd');
   const [first] = leaderboard(boardJob('accuracy'), start);
   assert.deepEqual([first.done, first.weight, first.low, first.high], [2, 0.75, 0.8, 0.9]);
 });

@@ -187,6 +187,20 @@ TEST_F(TakeOverTest, TakingOverTwiceIsTheSame) {
   EXPECT_EQ(files, 5);
 }
 
+TEST_F(TakeOverTest, AFoldThatWasTakenOverIsTakenOverAgainWithItsModel) {
+  std::vector<TrainedFold> taken = LinkFolds(state_, "second", {fold_});
+  ASSERT_EQ(taken.size(), 1u);
+  taken[0].job = "second";  // whose record of the fold names no checkpoint
+  Write("jobs/second/reused/10/checkpoint-5.json.tmp", "left behind");
+  std::filesystem::remove_all(state_ + "/jobs/old");
+  ASSERT_EQ(LinkFolds(state_, "third", taken).size(), 1u);
+  EXPECT_EQ(Read("jobs/third/reused/10/oof.npy"), "oof");
+  EXPECT_EQ(Read("jobs/third/reused/10/model.json"), "model");
+  EXPECT_EQ(Read("jobs/third/reused/10/checkpoint-5.safetensors"), "tensors");
+  EXPECT_EQ(Read("jobs/third/reused/10/checkpoint-5.json"), "manifest");
+  EXPECT_EQ(Read("jobs/third/reused/10/checkpoint-5.json.tmp"), "absent");
+}
+
 TEST_F(TakeOverTest, AFoldBegunTakesItsCheckpointWithBothFiles) {
   fold_.whole = false;
   const auto taken = LinkFolds(state_, "new", {fold_});
