@@ -43,7 +43,7 @@ for file in deploy/kubernetes/{coordinator,worker,network}.yaml; do
   check "$venv/bin/kubernetes-validate" --strict "$file"
 done
 if command -v shellcheck >/dev/null; then
-  for file in deploy/*.sh deploy/debian/{postinst,prerm,postrm} clients/python/tests/run.sh; do check shellcheck "$file"; done
+  for file in deploy/*.sh deploy/debian/{postinst,prerm,postrm} clients/python/tests/run.sh; do check shellcheck -S warning "$file"; done
 fi
 echo "$passed passed, $failed failed"
 ((failed == 0))

@@ -1,7 +1,7 @@
 // What keeps a page up to date: a stream of one Job, or calls that are repeated. Both go on by themselves after
 // traind was away, and both stop when their page is left.
 
-import {connection, eventsPath, toJob} from './api.js';
+import {connection, eventsPath, getJob, toJob} from './api.js';
 
 const kFirstRetryMs = 500;
 const kLongestRetryMs = 8000;
@@ -13,7 +13,8 @@ function delay(tries) {
 
 const terminal = new Set(['SUCCEEDED', 'FAILED', 'CANCELLED']);
 
-// Calls onJob with each new state of the Job until it is over. Returns a function that ends the stream.
+// Calls onJob with each new state of the Job until it is over. Returns a function that ends the stream. While no
+// stream can be had, as where too many are open, each attempt to get one is also a call.
 export function streamJob(id, onJob) {
   let source = null;
   let timer = 0;
@@ -26,18 +27,22 @@ export function streamJob(id, onJob) {
       tries = 0;
       connection.tell(false);
     };
-    source.addEventListener('job', (event) => {
-      const job = toJob(JSON.parse(event.data));
-      if (terminal.has(job.state)) close();
-      onJob(job);
-    });
+    source.addEventListener('job', (event) => take(toJob(JSON.parse(event.data))));
     // The browser's own attempts to connect again are not told to us, so they are made here.
     source.onerror = () => {
       source.close();
       if (closed) return;
-      if (tries > 0) connection.tell(true);
       timer = setTimeout(open, delay(tries++));
+      getJob(id).then(take, (e) => {
+        if (e.status === 404) close();
+      });
     };
+  }
+
+  function take(job) {
+    if (closed) return;
+    if (terminal.has(job.state)) close();
+    onJob(job);
   }
 
   function close() {

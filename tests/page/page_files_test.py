@@ -85,4 +85,9 @@ def _():
     run_by_node("tests/page/unit/model_test.mjs")
 
 
+@case("The page follows Jobs through refused streams and lost connections as its tests say")
+def _():
+    run_by_node("tests/page/unit/live_test.mjs")
+
+
 main()

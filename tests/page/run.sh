@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests the page: its pure functions by node alone, and the page itself in headless Chromium against the real traind
 # with real Jobs. The last line is 'N passed, N failed'; where something is missing, a line before it says what was
-# skipped and how to get it. Takes about two minutes.
+# skipped and how to get it. It takes five minutes on a busy machine with two cores.
 #
 #   tests/page/run.sh            all
 #   tests/page/run.sh --unit     only what needs neither Chromium nor traind

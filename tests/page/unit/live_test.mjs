@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import test, {afterEach, beforeEach} from 'node:test';
+
+import {connection} from '../../../page/api.js';
+import {streamJob} from '../../../page/live.js';
+
+let streams;
+let answer;
+
+beforeEach(() => {
+  streams = [];
+  answer = null;
+  connection.tell(false);
+  globalThis.EventSource = class {
+    constructor(address) {
+      this.address = address;
+      streams.push(this);
+    }
+    addEventListener(name, listener) {
+      this.onjob = listener;
+    }
+    send(job) {
+      this.onjob({data: JSON.stringify(job)});
+    }
+    close() {
+      this.closed = true;
+    }
+  };
+  globalThis.fetch = async () => {
+    if (!answer) throw new TypeError('refused');
+    return new Response(JSON.stringify(answer.json), {status: answer.status});
+  };
+});
+
+afterEach(() => connection.tell(false));
+
+const settled = () => new Promise((resolve) => setTimeout(resolve, 20));
+
+test('each state of a Job is passed on until it is over', () => {
+  const seen = [];
+  streamJob('a b', (job) => seen.push(job.state));
+  assert.equal(streams[0].address, '/v1/jobs/a%20b/events');
+  streams[0].send({state: 'RUNNING'});
+  streams[0].send({state: 'SUCCEEDED'});
+  assert.deepEqual(seen, ['RUNNING', 'SUCCEEDED']);
+  assert.ok(streams[0].closed);
+});
+
+test('where a stream is refused but calls are answered, the Job is still followed, and nothing is lost', async () => {
+  const seen = [];
+  answer = {status: 200, json: {state: 'RUNNING', version: 7}};
+  const stop = streamJob('a', (job) => seen.push(job.version));
+  streams[0].onerror();
+  await settled();
+  assert.deepEqual(seen, [7]);
+  assert.equal(connection.lost, false);
+  stop();
+});
+
+test('where nothing is answered the connection is lost, until a stream opens again', async () => {
+  const stop = streamJob('a', () => {});
+  streams[0].onerror();
+  await settled();
+  assert.equal(connection.lost, true);
+  await new Promise((resolve) => setTimeout(resolve, 800));
+  assert.equal(streams.length, 2);
+  streams[1].onopen();
+  assert.equal(connection.lost, false);
+  stop();
+});
+
+test('a Job that is gone is not asked for again', async () => {
+  answer = {status: 404, json: {error: {code: 404, status: 'NOT_FOUND', message: 'no such Job'}}};
+  streamJob('a', () => assert.fail('there is no Job'));
+  streams[0].onerror();
+  await new Promise((resolve) => setTimeout(resolve, 800));
+  assert.equal(streams.length, 1);
+});
+
+test('nothing comes from a stream that was left', async () => {
+  answer = {status: 200, json: {state: 'RUNNING'}};
+  const stop = streamJob('a', () => assert.fail('it was left'));
+  streams[0].onerror();
+  stop();
+  await settled();
+});
