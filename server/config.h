@@ -37,6 +37,7 @@ struct Config {
   RetentionLimits retention;      // bytes: kNoLimit where disk_share counts
   double disk_share = 0.25;       // of its file system, that the state folder may take
   LogLevel log_level = LogLevel::kInfo;
+  bool log_json = false;  // an object per line
 };
 
 struct ParsedFlags {

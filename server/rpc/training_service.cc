@@ -207,6 +207,19 @@ grpc::Status TrainingService::GetMetrics(grpc::ServerContext* context,
   return ToGrpc(calls_->GetMetrics(*request, SinkOf(context, writer)));
 }
 
+grpc::Status TrainingService::GetLogs(grpc::ServerContext* context,
+                                      const v1::GetLogsRequest* request,
+                                      grpc::ServerWriter<v1::LogsReply>* writer) {
+  const OpenStream open(*this, *context);
+  if (!open.status().ok()) return ToGrpc(open.status());
+  return ToGrpc(calls_->GetLogs(*request, SinkOf(context, writer)));
+}
+
+grpc::Status TrainingService::GetSpec(grpc::ServerContext*, const v1::GetSpecRequest* request,
+                                      v1::GetSpecReply* reply) {
+  return Count("GetSpec", [&] { return calls_->GetSpec(*request, reply); });
+}
+
 grpc::Status TrainingService::FetchArtifact(grpc::ServerContext* context,
                                             const v1::FetchArtifactRequest* request,
                                             grpc::ServerWriter<v1::FetchArtifactReply>* writer) {
