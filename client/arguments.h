@@ -7,18 +7,34 @@
 #include <string>
 #include <vector>
 
+#include "client/formats.h"
+
 namespace traind {
 
 enum class ColorMode { kAuto, kAlways, kNever };
+
+struct LogArguments {
+  bool worker = false;
+  std::optional<int> fold, rank;
+  std::string level, grep, since;
+  int tail = 0;  // 0: all
+};
+
+struct InitArguments {
+  std::string data, test, target;
+  bool force = false;
+};
 
 struct Arguments {
   std::string verb;
 
   // For all verbs.
   std::string server;
-  bool json = false;
-  bool csv = false;  // trials
+  OutputFormat output = OutputFormat::kTable;
+  bool json = false;  // the verb writes a JSON document; `output` may turn it into another form
   bool progress = true;
+  bool quiet = false;    // no hints either
+  bool verbose = false;  // Decisions with their arithmetic
   ColorMode color = ColorMode::kAuto;
   std::optional<absl::Duration> timeout;
 
@@ -41,7 +57,7 @@ struct Arguments {
   std::optional<int> priority;
   std::vector<std::string> unlabels;  // keys
 
-  // predict (with budget, deadline, name, labels)
+  // predict (with budget, deadline, name, labels); doctor has data
   std::string data, rows;    // files; rows: - is stdin
   std::string files_column;  // a column of rows whose values are files, whose bytes are sent
   std::optional<int> min_members;
@@ -53,7 +69,7 @@ struct Arguments {
   bool wait = false;
   bool follow = false;  // also: metrics
 
-  // quota
+  // quota, config
   std::vector<std::string> words;  // "set", "local", "45h", "per", "7d"
   bool add = false;
 
@@ -63,7 +79,17 @@ struct Arguments {
   std::string metrics;   // metrics: "train_loss,val_metric"
   bool plot = false;     // metrics
   std::string artifact;  // fetch
-  std::string to;        // fetch: a file, or -; predict: a file
+  std::string to;        // fetch, init: a file, or -; predict: a file
+
+  std::vector<std::string> jobs;  // diff
+  LogArguments logs;
+  InitArguments init;
+  std::string field;       // explain
+  bool recursive = false;  // explain
+  std::string shell;       // completion
+  bool markdown = false;   // man
+  std::string every;       // top
+  bool once = false;       // top
 };
 
 }  // namespace traind

@@ -23,10 +23,12 @@ struct Environment {
   std::ostream& err;  // progress, hints, errors
   const Clock& clock;
   bool out_is_terminal = false;
-  bool err_is_terminal = false;  // and understands cursor movement
-  bool color_wished = true;      // neither NO_COLOR nor TERM=dumb
-  bool utf8 = false;             // the locale's characters
-  std::string default_server = "127.0.0.1:7070";
+  bool err_is_terminal = false;      // and understands cursor movement
+  bool color_wished = true;          // neither NO_COLOR nor TERM=dumb
+  bool utf8 = false;                 // the locale's characters
+  std::string default_server = "";   // $TRAINCTL_SERVER
+  std::string default_context = "";  // $TRAINCTL_CONTEXT
+  std::string config_file = "";      // empty: there is none
   // Called at every redraw, because the window may change its size.
   std::function<TerminalSize()> err_size = [] { return TerminalSize(); };
   // Set when Ctrl-C is pressed while interrupts are held.
@@ -35,6 +37,21 @@ struct Environment {
   // and ends the process with exit code 130.
   std::function<void(bool held, const std::string& farewell)> hold_interrupts =
       [](bool, const std::string&) {};
+
+  // Returns the same surroundings with another stdout, which is no terminal.
+  Environment WithOut(std::ostream& other) const {
+    Environment copy{in, other, err, clock};
+    copy.err_is_terminal = err_is_terminal;
+    copy.color_wished = color_wished;
+    copy.utf8 = utf8;
+    copy.default_server = default_server;
+    copy.default_context = default_context;
+    copy.config_file = config_file;
+    copy.err_size = err_size;
+    copy.interrupted = interrupted;
+    copy.hold_interrupts = hold_interrupts;
+    return copy;
+  }
 };
 
 }  // namespace traind

@@ -8,9 +8,9 @@
 
 #include "client/exit_codes.h"
 #include "client/fetch_file.h"
-#include "common/wire/render_json.h"
 #include "client/verbs.h"
 #include "common/spec/field_text.h"
+#include "common/wire/render_json.h"
 
 namespace traind {
 namespace {

@@ -9,12 +9,12 @@
 #include "client/exit_codes.h"
 #include "client/fetch_file.h"
 #include "client/progress.h"
-#include "common/wire/render_json.h"
 #include "client/render_table.h"
 #include "client/trials.h"
 #include "client/verbs.h"
 #include "common/base/duration.h"
 #include "common/spec/field_text.h"
+#include "common/wire/render_json.h"
 
 namespace traind {
 namespace {
@@ -33,8 +33,8 @@ bool IsTerminal(v1::JobState state) {
 // The common part of both views: the Job, and the Decisions not shown yet.
 class ProgressView : public FollowView {
  public:
-  explicit ProgressView(Environment& environment)
-      : environment_(environment), start_(environment.clock.MonotonicNow()) {}
+  ProgressView(Environment& environment, bool verbose)
+      : environment_(environment), verbose_(verbose), start_(environment.clock.MonotonicNow()) {}
 
   void OnJob(const v1::Job& job) override {
     const std::string change = job_.id().empty() ? "" : AnswerChange(job_, job);
@@ -43,7 +43,7 @@ class ProgressView : public FollowView {
     for (; decisions_ < job.decisions_size(); ++decisions_) {
       const v1::Decision& decision = job.decisions(decisions_);
       Note(absl::StrCat("decision ", ClockText(decision.at(), environment_.clock.WallNow()), " ",
-                        DecisionText(decision)));
+                        DecisionText(decision, verbose_)));
     }
     if (!change.empty()) {
       Note(absl::StrCat("answer ", ClockText(job.predictions().at(), environment_.clock.WallNow()),
@@ -63,6 +63,7 @@ class ProgressView : public FollowView {
   v1::Job job_;
 
  private:
+  const bool verbose_;
   const absl::Duration start_;
   absl::Duration seen_;
   int decisions_ = 0;
@@ -262,10 +263,10 @@ int ExitOf(v1::JobState state) {
 
 }  // namespace
 
-std::unique_ptr<FollowView> MakeFollowView(Environment& environment, bool progress) {
+std::unique_ptr<FollowView> MakeFollowView(Environment& environment, bool progress, bool verbose) {
   if (!progress) return std::make_unique<QuietView>(environment);
-  if (environment.err_is_terminal) return std::make_unique<LiveView>(environment);
-  return std::make_unique<PlainView>(environment);
+  if (environment.err_is_terminal) return std::make_unique<LiveView>(environment, verbose);
+  return std::make_unique<PlainView>(environment, verbose);
 }
 
 FollowResult FollowJob(TrainingClient& client, v1::Job job, absl::Duration limit,
@@ -281,7 +282,8 @@ int FollowToTheEnd(const Arguments& arguments, Environment& environment, Trainin
   environment.hold_interrupts(true, "");
   FollowResult result;
   {
-    const auto view = MakeFollowView(environment, show_progress && arguments.progress);
+    const auto view =
+        MakeFollowView(environment, show_progress && arguments.progress, arguments.verbose);
     result = FollowJob(client, std::move(job), arguments.timeout.value_or(absl::InfiniteDuration()),
                        environment, *view);
     view->Close();
@@ -317,10 +319,17 @@ int FollowToTheEnd(const Arguments& arguments, Environment& environment, Trainin
     environment.out << ToJson(result.job) << "\n";
   } else {
     environment.out << JobSummary(result.job, environment.clock.WallNow(),
-                                  UsesColor(arguments, environment));
+                                  {UsesColor(arguments, environment), arguments.verbose});
     if (!copied.empty()) environment.out << "  copied to   " << Printable(copied, 4096) << "\n";
   }
   environment.out.flush();
+  if (exit_code == kExitOk) {
+    SuggestNext(arguments, environment,
+                {"metrics " + Printable(id) + " --plot",
+                 "predict " + Printable(id) + " --data FILE --out predictions.csv"});
+  } else if (exit_code == kExitError) {
+    SuggestNext(arguments, environment, {"logs " + Printable(id) + " --level warning"});
+  }
   return exit_code;
 }
 

@@ -30,8 +30,8 @@ class FollowView {
 
 // Makes the view: on a terminal, bars that are redrawn; else a line every 10 s and at each change
 // of a state; without progress only notes. Each Decision is shown once, and each answer that other
-// trials join or that scores better.
-std::unique_ptr<FollowView> MakeFollowView(Environment& environment, bool progress);
+// trials join or that scores better. verbose: Decisions with their arithmetic.
+std::unique_ptr<FollowView> MakeFollowView(Environment& environment, bool progress, bool verbose);
 
 struct FollowResult {
   enum class End { kTerminal, kDetached, kTimedOut, kError };

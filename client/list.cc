@@ -4,11 +4,11 @@
 #include <absl/strings/str_split.h>
 
 #include "client/exit_codes.h"
-#include "common/wire/render_json.h"
 #include "client/render_table.h"
 #include "client/verbs.h"
 #include "common/base/suggest.h"
 #include "common/spec/field_text.h"
+#include "common/wire/render_json.h"
 
 namespace traind {
 namespace {
@@ -52,7 +52,8 @@ int RunList(const Arguments& arguments, Environment& environment) {
   } else if (reply->jobs().empty()) {
     environment.err << "no jobs\n";
   } else {
-    environment.out << JobTable(*reply, environment.clock.WallNow());
+    environment.out << JobTable(*reply, environment.clock.WallNow(),
+                                arguments.output == OutputFormat::kWide);
   }
   return kExitOk;
 }

@@ -12,10 +12,10 @@ int RunTrials(const Arguments& arguments, Environment& environment) {
   const auto job = client.GetJob(arguments.job);
   if (!job.ok()) return ReportError(environment, job.status());
   const double now_s = absl::ToDoubleSeconds(environment.clock.WallNow() - absl::UnixEpoch());
-  if (arguments.json) {
-    environment.out << TrialJson(*job, now_s);
-  } else if (arguments.csv) {
+  if (arguments.output == OutputFormat::kCsv) {
     environment.out << TrialCsv(*job, now_s);
+  } else if (arguments.json) {
+    environment.out << TrialJson(*job, now_s);
   } else {
     if (!HasTrials(*job)) {
       environment.err << Printable(job->id())

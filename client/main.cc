@@ -51,6 +51,13 @@ bool LocaleIsUtf8() {
   return locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos;
 }
 
+std::string ConfigFile() {
+  if (const std::string file = Variable("TRAINCTL_CONFIG"); !file.empty()) return file;
+  const std::string home = Variable("HOME"), config = Variable("XDG_CONFIG_HOME");
+  if (!config.empty()) return config + "/trainctl/config.yaml";
+  return home.empty() ? "" : home + "/.config/trainctl/config.yaml";
+}
+
 traind::TerminalSize ErrSize() {
   winsize size{};
   traind::TerminalSize terminal;
@@ -78,8 +85,8 @@ int main(int argc, char** argv) {
   environment.err_size = ErrSize;
   environment.interrupted = &interrupted;
   environment.hold_interrupts = HoldInterrupts;
-  if (std::string server = Variable("TRAINCTL_SERVER"); !server.empty()) {
-    environment.default_server = server;
-  }
+  environment.default_server = Variable("TRAINCTL_SERVER");
+  environment.default_context = Variable("TRAINCTL_CONTEXT");
+  environment.config_file = ConfigFile();
   return traind::RunTrainctl(std::vector<std::string>(argv + 1, argv + argc), environment);
 }

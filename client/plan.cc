@@ -1,8 +1,8 @@
 #include "client/exit_codes.h"
-#include "common/wire/render_json.h"
 #include "client/render_table.h"
 #include "client/spec_input.h"
 #include "client/verbs.h"
+#include "common/wire/render_json.h"
 
 namespace traind {
 

@@ -16,7 +16,6 @@
 #include "client/exit_codes.h"
 #include "client/fetch_file.h"
 #include "client/follow.h"
-#include "common/wire/render_json.h"
 #include "client/render_table.h"
 #include "client/request_id.h"
 #include "client/verbs.h"
@@ -24,6 +23,7 @@
 #include "common/base/status_macros.h"
 #include "common/data/table/csv.h"
 #include "common/spec/field_text.h"
+#include "common/wire/render_json.h"
 
 namespace traind {
 namespace {

@@ -4,12 +4,12 @@
 #include <google/protobuf/util/time_util.h>
 
 #include "client/exit_codes.h"
-#include "common/wire/render_json.h"
 #include "client/render_table.h"
 #include "client/verbs.h"
 #include "common/base/duration.h"
 #include "common/base/quota_text.h"
 #include "common/spec/field_text.h"
+#include "common/wire/render_json.h"
 
 namespace traind {
 namespace {

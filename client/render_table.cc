@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "client/fold_text.h"
 #include "client/trials.h"
@@ -165,6 +167,33 @@ absl::Time ToTime(const google::protobuf::Timestamp& moment) {
   return absl::FromUnixSeconds(moment.seconds()) + absl::Nanoseconds(moment.nanos());
 }
 
+namespace {
+
+// Returns in few words why a rule of the budget (docs/DESIGN.md) changes a Plan; empty: its name or
+// the change says it.
+absl::string_view ReasonOf(absl::string_view rule) {
+  struct Reason {
+    absl::string_view rule, words;
+  };
+  constexpr Reason kReasons[] = {
+      {"B2", "to fit the time"},          {"B3", "by the time of the first fold"},
+      {"B4", "to leave time to predict"}, {"B5", "because the time is nearly over"},
+      {"B6", "because it got no better"}, {"B7", "so that the answer gets no worse"},
+      {"B9", "because time is left"},     {"B13", "after a failure"},
+  };
+  for (const Reason& reason : kReasons) {
+    if (reason.rule == rule) return reason.words;
+  }
+  return "";
+}
+
+// Returns a cause up to its arithmetic, which stands in brackets.
+std::string FirstClause(absl::string_view cause) {
+  return Printable(cause.substr(0, cause.find(" (")), 160);
+}
+
+}  // namespace
+
 std::string ClockText(const google::protobuf::Timestamp& moment, absl::Time now,
                       absl::TimeZone zone) {
   const absl::Time time = ToTime(moment);
@@ -172,17 +201,22 @@ std::string ClockText(const google::protobuf::Timestamp& moment, absl::Time now,
   return absl::FormatTime(today ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S", time, zone);
 }
 
-std::string DecisionText(const v1::Decision& decision) {
+std::string DecisionText(const v1::Decision& decision, bool verbose) {
   std::string text = Printable(decision.rule(), 64) + ": ";
-  if (!decision.from().empty() || !decision.to().empty()) {
+  const bool change = !decision.from().empty() || !decision.to().empty();
+  if (!change) {
+    text += verbose ? Printable(decision.cause(), 400) : FirstClause(decision.cause());
+  } else {
     absl::StrAppend(&text, Printable(decision.from(), 200), " -> ", Printable(decision.to(), 200));
+    if (!verbose) {
+      const absl::string_view why = ReasonOf(decision.rule());
+      return absl::StrCat(text, why.empty() ? "" : ", ", why);
+    }
     if (!decision.cause().empty()) {
       absl::StrAppend(&text, " (", Printable(decision.cause(), 400), ")");
     }
-  } else {
-    text += Printable(decision.cause(), 400);
   }
-  if (!decision.effect().empty()) {
+  if (verbose && !decision.effect().empty()) {
     absl::StrAppend(&text, "; expected: ", Printable(decision.effect(), 200));
   }
   return text;
@@ -211,8 +245,8 @@ std::string UnusedTime(const v1::Job& job) {
 
 }  // namespace
 
-std::string JobSummary(const v1::Job& job, absl::Time now, bool color) {
-  std::string text = absl::StrCat(Printable(job.id()), " ", StateText(job.state(), color));
+std::string JobSummary(const v1::Job& job, absl::Time now, JobStyle style) {
+  std::string text = absl::StrCat(Printable(job.id()), " ", StateText(job.state(), style.color));
   if (job.quality() != 0) absl::StrAppend(&text, "  quality ", Word(job.quality()));
   if (job.end_reason() != 0) absl::StrAppend(&text, "  ", Word(job.end_reason()));
   if (!job.end_message().empty()) absl::StrAppend(&text, ": ", Printable(job.end_message(), 1000));
@@ -231,7 +265,7 @@ std::string JobSummary(const v1::Job& job, absl::Time now, bool color) {
   bool first = true;
   for (const v1::Decision& decision : job.decisions()) {
     AddLine(text, first ? "decisions" : "",
-            ClockText(decision.at(), now) + " " + DecisionText(decision));
+            ClockText(decision.at(), now) + " " + DecisionText(decision, style.verbose));
     first = false;
   }
   for (const std::string& warning : job.warnings()) {
@@ -267,7 +301,7 @@ std::string RowsText(const v1::Plan& plan) {
   return absl::StrFormat(" of %.0f %% of the rows", 100 * plan.row_share());
 }
 
-void AddReport(std::string& text, const v1::Report& report) {
+void AddReport(std::string& text, const v1::Report& report, bool verbose) {
   AddLine(
       text, "done",
       absl::StrFormat(
@@ -286,7 +320,9 @@ void AddReport(std::string& text, const v1::Report& report) {
                           Seconds(report.probe_s()), Seconds(report.train_s()),
                           Seconds(report.validate_s()), Seconds(report.predict_s()),
                           Seconds(report.device_s())));
-  for (const std::string& cut : report.cuts()) AddLine(text, "cut", Printable(cut, 800));
+  for (const std::string& cut : report.cuts()) {
+    AddLine(text, "cut", verbose ? Printable(cut, 800) : FirstClause(cut));
+  }
   if (!report.has_more()) return;
   const v1::MoreTime& more = report.more();
   std::string buys =
@@ -301,9 +337,9 @@ void AddReport(std::string& text, const v1::Report& report) {
 
 }  // namespace
 
-std::string JobReport(const v1::Job& job, absl::Time now, bool color) {
-  std::string text = JobSummary(job, now, color);
-  if (job.has_report()) AddReport(text, job.report());
+std::string JobReport(const v1::Job& job, absl::Time now, JobStyle style) {
+  std::string text = JobSummary(job, now, style);
+  if (job.has_report()) AddReport(text, job.report(), style.verbose);
   if (job.has_plan()) {
     const v1::Plan& plan = job.plan();
     AddLine(text, "plan",
@@ -323,21 +359,56 @@ std::string JobReport(const v1::Job& job, absl::Time now, bool color) {
   return text;
 }
 
-std::string JobTable(const v1::ListJobsReply& jobs, absl::Time now) {
-  TextTable table({"JOB", "STATE", "QUALITY", "FOLDS", "SCORE", "DEADLINE", "ACCEPTED", "REASON"});
+namespace {
+
+std::string LabelsText(const v1::Job& job) {
+  const std::map<std::string, std::string> sorted(job.labels().begin(), job.labels().end());
+  return absl::StrJoin(sorted, ",", absl::PairFormatter("="));
+}
+
+std::string WhyText(const v1::Job& job) {
+  return job.files_missing()         ? Word(job.end_reason()) + ", files gone"
+         : job.end_reason() != 0     ? Word(job.end_reason())
+         : job.pending_reason() != 0 ? "waits for " + Word(job.pending_reason())
+                                     : "";
+}
+
+}  // namespace
+
+std::string JobTable(const v1::ListJobsReply& jobs, absl::Time now, bool wide) {
+  std::vector<std::string> header = {"JOB",   "STATE",    "QUALITY",  "FOLDS",
+                                     "SCORE", "DEADLINE", "ACCEPTED", "REASON"};
+  if (wide) {
+    for (const char* more :
+         {"FINISHED", "TOOK", "NAME", "OWNER", "PRIORITY", "LABELS", "RESULTS"}) {
+      header.push_back(more);
+    }
+  }
+  TextTable table(std::move(header));
   for (const v1::Job& job : jobs.jobs()) {
     const bool has_score = job.scores().has_oof();
-    table.Add({job.id(), Word(job.state()), Word(job.quality()),
-               absl::StrCat(TrainedFolds(job), "/", CountFolds(job)),
-               has_score ? absl::StrCat(job.scores().metric(), " ", ScoreText(job.scores().oof()),
-                                        job.scores().comparable() ? "" : " (not comparable)")
-                         : "",
-               job.has_deadline() ? ClockText(job.deadline(), now) : "",
-               ClockText(job.accepted_at(), now),
-               job.files_missing()         ? Word(job.end_reason()) + ", files gone"
-               : job.end_reason() != 0     ? Word(job.end_reason())
-               : job.pending_reason() != 0 ? "waits for " + Word(job.pending_reason())
-                                           : ""});
+    std::vector<std::string> row = {
+        job.id(),
+        Word(job.state()),
+        Word(job.quality()),
+        absl::StrCat(TrainedFolds(job), "/", CountFolds(job)),
+        has_score ? absl::StrCat(job.scores().metric(), " ", ScoreText(job.scores().oof()),
+                                 job.scores().comparable() ? "" : " (not comparable)")
+                  : "",
+        job.has_deadline() ? ClockText(job.deadline(), now) : "",
+        ClockText(job.accepted_at(), now),
+        WhyText(job)};
+    if (wide) {
+      const bool over = job.has_finished_at();
+      for (std::string& cell : std::vector<std::string>{
+               over ? ClockText(job.finished_at(), now) : "",
+               over ? DurationToText(ToTime(job.finished_at()) - ToTime(job.accepted_at())) : "",
+               job.name(), job.owner(), absl::StrCat(job.priority()), LabelsText(job),
+               job.results_dir()}) {
+        row.push_back(std::move(cell));
+      }
+    }
+    table.Add(std::move(row));
   }
   return table.ToString();
 }
@@ -360,22 +431,40 @@ std::string QuotaTable(const v1::ListQuotasReply& quotas, absl::Time now) {
   return table.ToString();
 }
 
-std::string WorkerTable(const v1::ListWorkersReply& workers, absl::Time now) {
-  TextTable table({"WORKER", "HOST", "CONNECTED", "SLOT", "DEVICE", "NAME", "MEMORY", "RUNS"});
+std::string WorkerTable(const v1::ListWorkersReply& workers, absl::Time now, bool wide) {
+  std::vector<std::string> header = {"WORKER", "HOST", "CONNECTED", "SLOT",
+                                     "DEVICE", "NAME", "MEMORY",    "RUNS"};
+  if (wide) {
+    for (const char* more : {"UUID", "PID", "VERSION", "WARM RANKS"}) header.push_back(more);
+  }
+  TextTable table(std::move(header));
   for (const v1::WorkerInfo& worker : workers.workers()) {
     const std::string connected =
         worker.connected() ? "yes" : "no, since " + ClockText(worker.last_seen(), now);
-    if (worker.slots().empty()) {
-      table.Add({worker.id(), worker.hostname(), connected, "", "", "", "", ""});
-    }
-    for (const v1::SlotInfo& slot : worker.slots()) {
-      table.Add(
-          {worker.id(), worker.hostname(), connected, absl::StrCat(slot.index()), slot.device(),
-           slot.name(),
-           slot.memory_bytes() > 0
-               ? absl::StrFormat("%.3g GiB", static_cast<double>(slot.memory_bytes()) / (1 << 30))
-               : "",
-           slot.job().empty() ? "idle" : slot.job() + " " + slot.task()});
+    std::vector<v1::SlotInfo> slots(worker.slots().begin(), worker.slots().end());
+    if (slots.empty()) slots.emplace_back();
+    for (const v1::SlotInfo& slot : slots) {
+      const bool any = !worker.slots().empty();
+      std::vector<std::string> row = {
+          worker.id(),
+          worker.hostname(),
+          connected,
+          any ? absl::StrCat(slot.index()) : "",
+          slot.device(),
+          slot.name(),
+          slot.memory_bytes() > 0
+              ? absl::StrFormat("%.3g GiB", static_cast<double>(slot.memory_bytes()) / (1 << 30))
+              : "",
+          !any                 ? ""
+          : slot.job().empty() ? "idle"
+                               : slot.job() + " " + slot.task()};
+      if (wide) {
+        row.push_back(slot.uuid());
+        row.push_back(absl::StrCat(worker.pid()));
+        row.push_back(worker.version());
+        row.push_back(absl::StrCat(worker.warm_ranks()));
+      }
+      table.Add(std::move(row));
     }
   }
   return table.ToString();
@@ -424,7 +513,7 @@ std::string PlanReport(const v1::PlanReply& reply, absl::Time now) {
                          ClockText(reply.earliest_deadline(), now)));
   }
   AddLine(text, "data", absl::StrCat(reply.train_bytes(), " bytes of training data"));
-  for (const v1::Decision& cut : reply.cuts()) AddLine(text, "cut", DecisionText(cut));
+  for (const v1::Decision& cut : reply.cuts()) AddLine(text, "cut", DecisionText(cut, true));
   for (const std::string& warning : reply.warnings()) {
     AddLine(text, "warning", Printable(warning, 400));
   }

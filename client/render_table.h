@@ -42,19 +42,25 @@ std::string ClockText(const google::protobuf::Timestamp& moment, absl::Time now,
 
 absl::Time ToTime(const google::protobuf::Timestamp& moment);
 
+struct JobStyle {
+  bool color = false;
+  bool verbose = false;  // Decisions and cuts with their arithmetic
+};
+
 // Describes a terminal Job in several lines: its end, the folds of its prediction, the scores,
 // every Decision and where the prediction is.
-std::string JobSummary(const v1::Job& job, absl::Time now, bool color);
+std::string JobSummary(const v1::Job& job, absl::Time now, JobStyle style);
 
 // Returns JobSummary, where there are several trials their leaderboard, and a table of the folds.
-std::string JobReport(const v1::Job& job, absl::Time now, bool color);
+std::string JobReport(const v1::Job& job, absl::Time now, JobStyle style);
 
-std::string JobTable(const v1::ListJobsReply& jobs, absl::Time now);
+// wide: with the columns that most readers need not.
+std::string JobTable(const v1::ListJobsReply& jobs, absl::Time now, bool wide);
 std::string QuotaTable(const v1::ListQuotasReply& quotas, absl::Time now);
-std::string WorkerTable(const v1::ListWorkersReply& workers, absl::Time now);
+std::string WorkerTable(const v1::ListWorkersReply& workers, absl::Time now, bool wide);
 std::string PlanReport(const v1::PlanReply& plan, absl::Time now);
 
-// Returns "B2: folds 5 -> 3 (estimate 93s of 48s)".
-std::string DecisionText(const v1::Decision& decision);
+// Returns "B2: folds 5 -> 3, to fit the time"; verbose: "B2: folds 5 -> 3 (estimate 93s of 48s)".
+std::string DecisionText(const v1::Decision& decision, bool verbose);
 
 }  // namespace traind

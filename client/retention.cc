@@ -3,10 +3,10 @@
 #include <absl/strings/str_format.h>
 
 #include "client/exit_codes.h"
-#include "common/wire/render_json.h"
 #include "client/render_table.h"
 #include "client/verbs.h"
 #include "common/spec/field_text.h"
+#include "common/wire/render_json.h"
 
 namespace traind {
 namespace {

@@ -2,13 +2,13 @@
 
 #include "client/exit_codes.h"
 #include "client/follow.h"
-#include "common/wire/render_json.h"
 #include "client/render_table.h"
 #include "client/request_id.h"
 #include "client/spec_input.h"
 #include "client/verbs.h"
 #include "common/base/duration.h"
 #include "common/spec/field_text.h"
+#include "common/wire/render_json.h"
 
 namespace traind {
 namespace {
@@ -59,8 +59,8 @@ int RunSubmit(const Arguments& arguments, Environment& environment) {
     environment.out << ToJson(reply->job()) << "\n";
   } else {
     environment.out << accepted;
-    environment.err << "  watch: trainctl --server " << arguments.server << " watch "
-                    << Printable(reply->job().id()) << "\n";
+    const std::string id = Printable(reply->job().id());
+    SuggestNext(arguments, environment, {"watch " + id, "logs " + id + " --follow"});
   }
   return kExitOk;
 }

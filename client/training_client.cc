@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <utility>
 
 #include "common/wire/grpc_status.h"
@@ -224,13 +225,17 @@ absl::StatusOr<v1::Job> TrainingClient::GetJobOnce(const std::string& id, absl::
 absl::StatusOr<v1::ListJobsReply> TrainingClient::ListJobs(v1::ListJobsRequest request) {
   v1::ListJobsReply all;
   do {
-    auto page = Call<v1::ListJobsRequest, v1::ListJobsReply>(&Stub::ListJobs, request);
+    auto page = ListJobsPage(request);
     if (!page.ok()) return page.status();
     for (v1::Job& job : *page->mutable_jobs()) *all.add_jobs() = std::move(job);
     if (page->next_page_token() == request.page_token()) break;  // the list would never end
     request.set_page_token(page->next_page_token());
   } while (!request.page_token().empty());
   return all;
+}
+
+absl::StatusOr<v1::ListJobsReply> TrainingClient::ListJobsPage(const v1::ListJobsRequest& request) {
+  return Call<v1::ListJobsRequest, v1::ListJobsReply>(&Stub::ListJobs, request);
 }
 
 absl::StatusOr<v1::Job> TrainingClient::FinishJob(const std::string& id) {
@@ -302,9 +307,10 @@ std::unique_ptr<JobWatch> TrainingClient::WatchJob(const std::string& id, int64_
   return std::make_unique<GrpcJobWatch>(*connection().stub, request);
 }
 
-template <typename Request, typename PageReply, typename Open>
-absl::Status TrainingClient::ReadRecord(Request request, absl::Duration limit, const Open& open,
-                                        const std::function<bool(const PageReply&)>& on_reply) {
+template <typename Request, typename Reply, typename Method>
+absl::Status TrainingClient::ReadStream(Method method, Request& request, absl::Duration limit,
+                                        const std::function<bool(const Reply&)>& on_reply,
+                                        const std::function<void(Request&)>& resume) {
   const absl::Duration start = clock_.MonotonicNow();
   if (absl::Status status = Connect(); !status.ok()) return status;
   Backoff backoff;
@@ -312,11 +318,10 @@ absl::Status TrainingClient::ReadRecord(Request request, absl::Duration limit, c
   while (true) {
     grpc::ClientContext context;
     context.set_deadline(GrpcDeadline(limit - (clock_.MonotonicNow() - start)));
-    auto reader = open(&context, request);
-    PageReply reply;
+    auto reader = (connection().stub.get()->*method)(&context, request);
+    Reply reply;
     bool ended = false;
     while (!ended && reader->Read(&reply)) {
-      request.set_after_sequence(std::max(request.after_sequence(), LastSequence(reply)));
       ended = !on_reply(reply) || reply.end();
       backoff.Reset();
       last_contact = clock_.MonotonicNow();
@@ -328,12 +333,13 @@ absl::Status TrainingClient::ReadRecord(Request request, absl::Duration limit, c
     if (now - start >= limit)
       return absl::DeadlineExceededError("the time of --timeout has passed");
     if (!status.ok() && !IsConnectionLoss(status)) return status;
-    // Following survives a restart of traind; reading what is recorded need not.
+    // Following survives a restart of traind; reading what exists need not.
     const absl::Duration patience = request.follow() ? limit : options_.connect;
     if (now - last_contact > patience) {
       return status.ok() ? absl::UnavailableError("the stream has no end frame") : Named(status);
     }
     absl::SleepFor(backoff.Next());
+    resume(request);
   }
 }
 
@@ -343,10 +349,14 @@ absl::Status TrainingClient::GetMetrics(
   v1::GetMetricsRequest request;
   request.set_id(id);
   request.set_follow(follow);
-  const auto open = [this](grpc::ClientContext* context, const v1::GetMetricsRequest& from) {
-    return connection().stub->GetMetrics(context, from);
-  };
-  return ReadRecord(std::move(request), limit, open, on_reply);
+  int64_t last = 0;
+  return ReadStream<v1::GetMetricsRequest, v1::MetricsReply>(
+      &Stub::GetMetrics, request, limit,
+      [&](const v1::MetricsReply& reply) {
+        last = std::max(last, LastSequence(reply));
+        return on_reply(reply);
+      },
+      [&](v1::GetMetricsRequest& again) { again.set_after_sequence(last); });
 }
 
 absl::Status TrainingClient::GetEvents(
@@ -355,10 +365,43 @@ absl::Status TrainingClient::GetEvents(
   v1::GetEventsRequest request;
   request.set_id(id);
   request.set_follow(follow);
-  const auto open = [this](grpc::ClientContext* context, const v1::GetEventsRequest& from) {
-    return connection().stub->GetEvents(context, from);
-  };
-  return ReadRecord(std::move(request), limit, open, on_reply);
+  int64_t last = 0;
+  return ReadStream<v1::GetEventsRequest, v1::EventsReply>(
+      &Stub::GetEvents, request, limit,
+      [&](const v1::EventsReply& reply) {
+        last = std::max(last, LastSequence(reply));
+        return on_reply(reply);
+      },
+      [&](v1::GetEventsRequest& again) { again.set_after_sequence(last); });
+}
+
+absl::Status TrainingClient::GetLogs(v1::GetLogsRequest request, absl::Duration limit,
+                                     const std::function<bool(const v1::LogsReply&)>& on_reply) {
+  std::map<std::pair<int64_t, int>, int64_t> read;  // (attempt, rank)
+  return ReadStream<v1::GetLogsRequest, v1::LogsReply>(
+      &Stub::GetLogs, request, limit,
+      [&](const v1::LogsReply& reply) {
+        for (const v1::LogLine& line : reply.lines()) {
+          read[{line.attempt(), line.rank()}] = line.offset();
+        }
+        return on_reply(reply);
+      },
+      [&](v1::GetLogsRequest& again) {
+        again.clear_after();
+        if (!read.empty()) again.set_tail(0);
+        for (const auto& [whose, offset] : read) {
+          v1::LogPosition& position = *again.add_after();
+          position.set_attempt(whose.first);
+          position.set_rank(whose.second);
+          position.set_offset(offset);
+        }
+      });
+}
+
+absl::StatusOr<v1::GetSpecReply> TrainingClient::GetSpec(const std::string& id_or_name) {
+  v1::GetSpecRequest request;
+  request.set_id(id_or_name);
+  return Call<v1::GetSpecRequest, v1::GetSpecReply>(&Stub::GetSpec, request);
 }
 
 absl::StatusOr<FetchedFile> TrainingClient::FetchArtifact(

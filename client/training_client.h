@@ -59,6 +59,7 @@ class TrainingClient {
   absl::StatusOr<v1::Job> GetJobOnce(const std::string& id, absl::Duration limit);
   // Reads all pages.
   absl::StatusOr<v1::ListJobsReply> ListJobs(v1::ListJobsRequest request);
+  absl::StatusOr<v1::ListJobsReply> ListJobsPage(const v1::ListJobsRequest& request);
   absl::StatusOr<v1::Job> FinishJob(const std::string& id);
   absl::StatusOr<v1::Job> PauseJob(const std::string& id);
   absl::StatusOr<v1::Job> ResumeJob(const std::string& id);
@@ -82,6 +83,11 @@ class TrainingClient {
   absl::Status GetEvents(const std::string& id, bool follow, absl::Duration limit,
                          const std::function<bool(const v1::EventsReply&)>& on_reply);
 
+  // Passes every reply to on_reply until the end frame, as GetMetrics does.
+  absl::Status GetLogs(v1::GetLogsRequest request, absl::Duration limit,
+                       const std::function<bool(const v1::LogsReply&)>& on_reply);
+  absl::StatusOr<v1::GetSpecReply> GetSpec(const std::string& id_or_name);
+
   // Passes the bytes to sink, in order. DataLoss: fewer or more bytes than announced. The caller
   // must check the digest of what it has written.
   absl::StatusOr<FetchedFile> FetchArtifact(
@@ -94,10 +100,11 @@ class TrainingClient {
   absl::Status Connect();
   template <typename Request, typename Reply, typename Method>
   absl::StatusOr<Reply> Call(Method method, const Request& request);
-  // Reads a record page by page. open: begins the call after what was read.
-  template <typename Request, typename PageReply, typename Open>
-  absl::Status ReadRecord(Request request, absl::Duration limit, const Open& open,
-                          const std::function<bool(const PageReply&)>& on_reply);
+  // Reads a stream to its end frame. resume: lets the request begin behind what was read.
+  template <typename Request, typename Reply, typename Method>
+  absl::Status ReadStream(Method method, Request& request, absl::Duration limit,
+                          const std::function<bool(const Reply&)>& on_reply,
+                          const std::function<void(Request&)>& resume);
   absl::Status Named(const absl::Status& status) const;
 
   const Options options_;

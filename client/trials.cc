@@ -10,10 +10,10 @@
 #include <set>
 
 #include "client/fold_text.h"
-#include "common/wire/render_json.h"
 #include "client/render_table.h"
 #include "common/spec/field_text.h"
 #include "common/spec/spec_rules.h"
+#include "common/wire/render_json.h"
 
 namespace traind {
 namespace {

@@ -5,9 +5,9 @@
 #include <absl/strings/str_split.h>
 
 #include "client/exit_codes.h"
-#include "common/wire/render_json.h"
 #include "client/render_table.h"
 #include "common/spec/field_text.h"
+#include "common/wire/render_json.h"
 
 namespace traind {
 
@@ -40,10 +40,20 @@ int ReportError(Environment& environment, const absl::Status& status) {
   return ExitCodeOf(status);
 }
 
+void SuggestNext(const Arguments& arguments, Environment& environment,
+                 const std::vector<std::string>& commands) {
+  if (arguments.json || arguments.quiet) return;
+  for (const std::string& command : commands) {
+    environment.err << (&command == &commands.front() ? "  next: " : "        ") << "trainctl "
+                    << "--server " << arguments.server << " " << command << "\n";
+  }
+}
+
 int PrintJob(const Arguments& arguments, Environment& environment, const v1::Job& job) {
-  environment.out << (arguments.json ? ToJson(job) + "\n"
-                                     : JobReport(job, environment.clock.WallNow(),
-                                                 UsesColor(arguments, environment)));
+  environment.out << (arguments.json
+                          ? ToJson(job) + "\n"
+                          : JobReport(job, environment.clock.WallNow(),
+                                      {UsesColor(arguments, environment), arguments.verbose}));
   return kExitOk;
 }
 

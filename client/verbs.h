@@ -5,6 +5,7 @@
 #include <absl/status/status.h>
 
 #include <string>
+#include <vector>
 
 #include "client/arguments.h"
 #include "client/environment.h"
@@ -34,6 +35,16 @@ int RunGc(const Arguments& arguments, Environment& environment);
 int RunFetch(const Arguments& arguments, Environment& environment);
 int RunWorkers(const Arguments& arguments, Environment& environment);
 int RunQuota(const Arguments& arguments, Environment& environment);
+int RunLogs(const Arguments& arguments, Environment& environment);
+int RunTop(const Arguments& arguments, Environment& environment);
+int RunDiff(const Arguments& arguments, Environment& environment);
+int RunInit(const Arguments& arguments, Environment& environment);
+int RunExplain(const Arguments& arguments, Environment& environment);
+int RunSchema(const Arguments& arguments, Environment& environment);
+int RunConfig(const Arguments& arguments, Environment& environment);
+int RunDoctor(const Arguments& arguments, Environment& environment);
+int RunCompletion(const Arguments& arguments, Environment& environment);
+int RunMan(const Arguments& arguments, Environment& environment);
 int RunVersion(const Arguments& arguments, Environment& environment);
 
 // ---- Shared by them ---------------------------------------------------------
@@ -44,6 +55,11 @@ bool UsesColor(const Arguments& arguments, const Environment& environment);
 
 // Prints "trainctl: ..." to stderr, with a hint where one helps; returns the exit code.
 int ReportError(Environment& environment, const absl::Status& status);
+
+// Prints commands that may be the next ones to stderr, each without "trainctl"; nothing with a form
+// for scripts, or --quiet.
+void SuggestNext(const Arguments& arguments, Environment& environment,
+                 const std::vector<std::string>& commands);
 
 // Prints a Job to stdout, as JSON or as a report; returns kExitOk.
 int PrintJob(const Arguments& arguments, Environment& environment, const v1::Job& job);

@@ -1,8 +1,8 @@
 #include "client/version.h"
 
 #include "client/exit_codes.h"
-#include "common/wire/render_json.h"
 #include "client/verbs.h"
+#include "common/wire/render_json.h"
 
 namespace traind {
 

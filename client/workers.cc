@@ -1,7 +1,7 @@
 #include "client/exit_codes.h"
-#include "common/wire/render_json.h"
 #include "client/render_table.h"
 #include "client/verbs.h"
+#include "common/wire/render_json.h"
 
 namespace traind {
 
@@ -14,7 +14,8 @@ int RunWorkers(const Arguments& arguments, Environment& environment) {
   } else if (reply->workers().empty()) {
     environment.err << "no workers: start trainworker, or traind with --standalone\n";
   } else {
-    environment.out << WorkerTable(*reply, environment.clock.WallNow());
+    environment.out << WorkerTable(*reply, environment.clock.WallNow(),
+                                   arguments.output == OutputFormat::kWide);
   }
   return kExitOk;
 }

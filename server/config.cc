@@ -204,6 +204,7 @@ ParsedFlags Complete(Config config, const std::string& level,
 ParsedFlags ParseFlags(int argc, char** argv) {
   Config config;
   std::string level = "info";
+  std::string log_format = "text";
   std::optional<std::string> http;
   std::vector<std::string> quotas, scripts;
   KeepTexts keep;
@@ -260,6 +261,9 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   app.add_option("--log-level", level, "info, warning or error")
       ->check(CLI::IsMember({"info", "warning", "error"}))
       ->capture_default_str();
+  app.add_option("--log-format", log_format, "text, or json: an object per line")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
   app.set_version_flag("--version", kVersion);
   app.footer(
       "Exit codes: 0 stopped, 1 error, 2 wrong flags, 3 state folder in use, 4 port in use.");
@@ -280,6 +284,7 @@ ParsedFlags ParseFlags(int argc, char** argv) {
     }
     config.scripts.insert(script);
   }
+  config.log_json = log_format == "json";
   return Complete(std::move(config), level, http, quotas, keep);
 }
 

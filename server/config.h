@@ -38,6 +38,7 @@ struct Config {
   double disk_share = 0.25;       // of its file system, that the state folder may take
   bool accept_loss = false;       // see SqliteStoreOptions
   LogLevel log_level = LogLevel::kInfo;
+  bool log_json = false;  // an object per line
 };
 
 struct ParsedFlags {

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "common/base/log.h"
+#include "common/base/log_format.h"
 #include "common/base/service_manager.h"
 #include "server/admin.h"
 #include "server/config.h"
@@ -58,6 +59,7 @@ ServiceManager Manager() {
 
 int Run(const Config& config) {
   SetMinLogLevel(config.log_level);
+  if (config.log_json) SetLogFormat(LogFormat::kJson);
   // The signals are blocked in every thread from here on, and this thread waits for them. A client
   // or Worker that disconnects must not end the daemon.
   sigset_t signals;

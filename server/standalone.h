@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "common/base/timed_wait.h"
+#include "common/base/worker_log_file.h"
 
 namespace traind {
 
@@ -37,9 +38,6 @@ class FileLock {
   explicit FileLock(int fd) : fd_(fd) {}
   int fd_ = -1;
 };
-
-// The standalone Worker appends its log to this file of the state folder.
-inline constexpr char kWorkerLogFile[] = "worker.log";
 
 struct WorkerProcessOptions {
   std::string binary;     // absolute

@@ -103,6 +103,12 @@ def third_party():
         targets = {"cli11": []},
     )
     apt_repository(
+        name = "re2",
+        header = "re2/re2.h",
+        package = "libre2-dev",
+        targets = {"re2": ["-lre2"]},
+    )
+    apt_repository(
         name = "yaml_cpp",
         header = "yaml-cpp/yaml.h",
         package = "libyaml-cpp-dev",

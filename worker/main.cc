@@ -19,6 +19,7 @@
 #include "common/base/duration.h"
 #include "common/base/job_layout.h"
 #include "common/base/log.h"
+#include "common/base/log_format.h"
 #include "common/publish/publisher.h"
 #include "third_party/nvml/nvml.h"
 #include "worker/daemon/daemon.h"
@@ -44,6 +45,7 @@ struct Flags {
   std::string device = "auto";
   std::string trainrank, trainprep;
   std::string log;
+  std::string log_format = "text";
   std::string idle_exit = "60s";
 };
 
@@ -104,6 +106,7 @@ absl::StatusOr<std::vector<worker::Slot>> FindSlots(const Flags& flags,
 }
 
 int RunWorker(const Flags& flags) {
+  if (flags.log_format == "json") SetLogFormat(LogFormat::kJson);
   if (!flags.log.empty()) {
     const int fd = open(flags.log.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) return Fail(ErrnoStatus(errno, flags.log));
@@ -178,6 +181,9 @@ int main(int argc, char** argv) {
   app.add_option("--trainprep", flags.trainprep,
                  "the program of PREPARE (default: beside this one)");
   app.add_option("--log", flags.log, "the file to which the log is appended (default: stderr)");
+  app.add_option("--log-format", flags.log_format, "text, or json: an object per line")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
   app.add_option("--idle-exit", flags.idle_exit,
                  "with --standalone: end this long after the last work if traind is gone")
       ->capture_default_str();

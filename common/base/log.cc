@@ -16,11 +16,14 @@
 #include <cstdint>
 #include <string>
 
+#include "common/base/log_format.h"
+
 namespace traind {
 namespace {
 
 constexpr size_t kMaxLine = 8192;
 std::atomic<LogLevel> min_level{LogLevel::kInfo};
+std::atomic<LogFormat> format{LogFormat::kText};
 
 bool Takes(int fd) {
   pollfd poll_fd{fd, POLLOUT, 0};
@@ -33,7 +36,10 @@ class LogWriter {
   void Write(absl::string_view line) {
     absl::MutexLock lock(&mutex_);
     if (dropped_ > 0 && Takes(STDERR_FILENO)) {
-      const std::string gap = absl::StrCat("(", dropped_, " lines are missing here)\n");
+      const bool json = format.load(std::memory_order_relaxed) == LogFormat::kJson;
+      const std::string gap =
+          absl::StrCat(json ? "{\"level\":\"warning\",\"text\":\"" : "(", dropped_,
+                       " lines are missing here", json ? "\"}\n" : ")\n");
       dropped_ = 0;
       [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, gap.data(), gap.size());
     }
@@ -65,26 +71,50 @@ void WriteLine(absl::string_view line) {
 
 void SetMinLogLevel(LogLevel level) { min_level = level; }
 
-LogLine::~LogLine() {
-  if (level_ < min_level.load(std::memory_order_relaxed)) return;
-  std::string line =
-      absl::StrCat(absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone()), " ",
-                   level_ == LogLevel::kInfo      ? "I"
-                   : level_ == LogLevel::kWarning ? "W"
-                                                  : "E",
-                   " ", file_, ":", line_, "] ");
-  for (const char c : stream_.str()) {
-    if (line.size() >= kMaxLine) {
+void SetLogFormat(LogFormat chosen) { format = chosen; }
+
+namespace {
+
+const char* LevelWord(LogLevel level) {
+  return level == LogLevel::kInfo ? "info" : level == LogLevel::kWarning ? "warning" : "error";
+}
+
+// Appends the text with control bytes and, for JSON, quotes escaped, cut to kMaxLine bytes in all.
+void AppendEscaped(absl::string_view text, bool json, std::string& line) {
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    // A character of UTF-8 is not cut in two.
+    if (line.size() >= kMaxLine && (byte & 0xC0) != 0x80) {
       line += "...";
-      break;
+      return;
     }
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      absl::StrAppendFormat(&line, "\\x%02x", static_cast<unsigned char>(c));
+    if (byte < 0x20 || byte == 0x7f) {
+      absl::StrAppendFormat(&line, json ? "\\u%04x" : "\\x%02x", byte);
+    } else if (json && (c == '"' || c == '\\')) {
+      line.append(1, '\\').append(1, c);
     } else {
       line += c;
     }
   }
-  line += '\n';
+}
+
+}  // namespace
+
+LogLine::~LogLine() {
+  if (level_ < min_level.load(std::memory_order_relaxed)) return;
+  const bool json = format.load(std::memory_order_relaxed) == LogFormat::kJson;
+  const std::string at = absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone());
+  const std::string where = absl::StrCat(file_, ":", line_);
+  std::string line;
+  if (json) {
+    line = absl::StrCat("{\"at\":\"", at, "\",\"level\":\"", LevelWord(level_), "\",\"where\":\"",
+                        where, "\",\"text\":\"");
+  } else {
+    const char letter = level_ == LogLevel::kInfo ? 'I' : level_ == LogLevel::kWarning ? 'W' : 'E';
+    line = absl::StrCat(at, " ", std::string(1, letter), " ", where, "] ");
+  }
+  AppendEscaped(stream_.str(), json, line);
+  line += json ? "\"}\n" : "\n";
   WriteLine(line);
 }
 

@@ -1,17 +1,15 @@
 #include "common/spec/spec_doc.h"
 
 #include <absl/status/status.h>
-#include <absl/strings/ascii.h>
-#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
-#include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
 #include <absl/strings/str_replace.h>
-#include <absl/strings/str_split.h>
 #include <google/protobuf/descriptor.h>
 
 #include <vector>
 
+#include "common/base/status_macros.h"
+#include "common/spec/field_doc.h"
 #include "common/spec/field_text.h"
 
 namespace traind {
@@ -62,77 +60,6 @@ How values are written:
 and `labels.key`.
 )";
 
-std::string TypeWord(const FieldDescriptor& field) {
-  if (field.is_map()) return "names and texts";
-  std::string word;
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_STRING:
-      if (!RulesOf(field).list().empty()) return "text, or a list of texts";
-      word = RulesOf(field).path() ? "path" : RulesOf(field).one_of_size() > 0 ? "word" : "text";
-      break;
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-    case FieldDescriptor::CPPTYPE_FLOAT:
-      word = "number";
-      break;
-    case FieldDescriptor::CPPTYPE_BOOL:
-      word = "true or false";
-      break;
-    case FieldDescriptor::CPPTYPE_MESSAGE:
-      word = field.message_type()->name() == "Duration"    ? "duration"
-             : field.message_type()->name() == "Timestamp" ? "time"
-                                                           : "section";
-      break;
-    default:
-      word = "whole number";
-  }
-  return field.is_repeated() ? "list of " + word + "s" : word;
-}
-
-std::string Bound(const FieldDescriptor& field, double value) {
-  const bool duration =
-      field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && IsScalarField(field);
-  return absl::StrFormat("%.12g", value) + (duration ? "s" : "");
-}
-
-// "1 to 100", "one of a, b", "required".
-std::string Allowed(const FieldDescriptor& field) {
-  const v1::FieldRules& rules = RulesOf(field);
-  std::vector<std::string> parts;
-  if (rules.required()) {
-    std::vector<std::string> unless;
-    for (const std::string& name : rules.unless()) unless.push_back("`" + name + "`");
-    parts.push_back(unless.empty() ? "required"
-                                   : "required without " + absl::StrJoin(unless, " or "));
-  }
-  if (rules.has_min() && rules.has_max()) {
-    parts.push_back(absl::StrCat(Bound(field, rules.min()), " to ", Bound(field, rules.max())));
-  } else if (rules.has_min()) {
-    parts.push_back(absl::StrCat("at least ", Bound(field, rules.min())));
-  } else if (rules.has_max()) {
-    parts.push_back(absl::StrCat("at most ", Bound(field, rules.max())));
-  }
-  for (const std::string& word : rules.one_of()) parts.push_back("`" + word + "`");
-  if (rules.auto_()) parts.push_back("`auto`");
-  return absl::StrJoin(parts, ", ");
-}
-
-std::string Default(const FieldDescriptor& field) {
-  const std::string& text = RulesOf(field).default_();
-  if (text.empty()) return "";
-  return absl::StrContains(text, ", or ") ? text : "`" + text + "`";
-}
-
-// A comment as one paragraph; "" where there is none.
-template <typename D>
-std::string CommentOf(const D& descriptor) {
-  google::protobuf::SourceLocation location;
-  if (!descriptor.GetSourceLocation(&location)) return "";
-  std::string comment = location.leading_comments + location.trailing_comments;
-  std::vector<std::string> words =
-      absl::StrSplit(comment, absl::ByAnyChar(" \n\t"), absl::SkipWhitespace());
-  return absl::StrJoin(words, " ");
-}
-
 class ReferenceWriter {
  public:
   void WriteSection(const std::string& path, const Descriptor& type, const std::string& about) {
@@ -145,18 +72,18 @@ class ReferenceWriter {
       const FieldDescriptor& field = *type.field(i);
       if (RulesOf(field).internal()) continue;
       const bool section = !IsScalarField(field) && !field.is_map();
-      std::string meaning = CommentOf(field);
+      const FieldDoc doc = DocOf(field);
+      std::string meaning = doc.meaning;
       if (section) {
         sections.push_back(&field);
-        if (meaning.empty()) meaning = CommentOf(*field.message_type());
         if (meaning.empty()) meaning = "see below";
       }
       if (const auto* oneof = field.real_containing_oneof(); oneof && oneof->field_count() > 1) {
         absl::StrAppend(&meaning, " (one ", oneof->name(), " only)");
       }
       if (meaning.empty()) undescribed_.push_back(field.full_name());
-      absl::StrAppend(&text_, "| `", field.name(), "` | ", TypeWord(field), " | ", Default(field),
-                      " | ", Allowed(field), " | ", absl::StrReplaceAll(meaning, {{"|", "\\|"}}),
+      absl::StrAppend(&text_, "| `", field.name(), "` | ", doc.type, " | ", doc.default_value,
+                      " | ", doc.allowed, " | ", absl::StrReplaceAll(meaning, {{"|", "\\|"}}),
                       " |\n");
     }
     for (const FieldDescriptor* field : sections) {
@@ -178,13 +105,7 @@ class ReferenceWriter {
 
 absl::StatusOr<std::string> SpecReference(const google::protobuf::FileDescriptorSet& files) {
   google::protobuf::DescriptorPool pool;
-  for (const auto& file : files.file()) {
-    if (pool.BuildFile(file) == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat("cannot build ", file.name()));
-    }
-  }
-  const Descriptor* spec = pool.FindMessageTypeByName("traind.v1.JobSpec");
-  if (spec == nullptr) return absl::InvalidArgumentError("there is no traind.v1.JobSpec");
+  ASSIGN_OR_RETURN(const Descriptor* const spec, BuildSpec(files, pool));
   ReferenceWriter writer;
   writer.WriteSection("", *spec, CommentOf(*spec));
   if (!writer.undescribed().empty()) {

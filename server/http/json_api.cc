@@ -92,7 +92,21 @@ std::map<std::string, Call> CallsByName(TrainingCalls* calls) {
                                                          [] { return false; }});
     take(status, all);
   };
+  // The replies of the stream as one, up to a bound.
+  const auto get_logs = [calls](SharedMessage request, TakeReply take) {
+    constexpr int kMostLines = 10'000;
+    auto reply = std::make_shared<v1::LogsReply>();
+    const auto add = [&reply](const v1::LogsReply& part) {
+      reply->MergeFrom(part);
+      return reply->lines_size() < kMostLines;
+    };
+    const auto& typed = static_cast<const v1::GetLogsRequest&>(*request);
+    const absl::Status status = calls->GetLogs(typed, {add, [] { return false; }});
+    take(reply->lines_size() < kMostLines ? status : absl::OkStatus(), reply);
+  };
   return {
+      {"GetLogs", {[] { return std::make_shared<v1::GetLogsRequest>(); }, get_logs}},
+      {"GetSpec", Erase(calls, &TrainingCalls::GetSpec)},
       {"Submit", Erase(calls, &TrainingCalls::Submit)},
       {"Plan", Erase(calls, &TrainingCalls::Plan)},
       {"GetJob", Erase(calls, &TrainingCalls::GetJob)},

@@ -18,6 +18,8 @@ const std::vector<Route>& Routes() {
       {"GET", "/v1/jobs/{id}/history", "GetEvents", RouteKind::kPlain, true, "follow=false"},
       {"GET", "/v1/jobs/{id}/metrics", "GetMetrics", RouteKind::kSeries, true},
       {"GET", "/v1/jobs/{id}/artifacts/{name}", "FetchArtifact", RouteKind::kFile, true},
+      {"GET", "/v1/jobs/{id}/logs", "GetLogs", RouteKind::kPlain, true, "follow=false"},
+      {"GET", "/v1/jobs/{id}/spec", "GetSpec"},
       {"POST", "/v1/jobs/{id}:finish", "FinishJob", RouteKind::kBody},
       {"POST", "/v1/jobs/{id}:cancel", "CancelJob", RouteKind::kBody},
       {"POST", "/v1/jobs/{id}:pause", "PauseJob", RouteKind::kBody},

@@ -87,6 +87,8 @@ class TrainingCalls {
   absl::StatusOr<ArtifactReader> OpenArtifact(const v1::FetchArtifactRequest& request) const;
   absl::Status FetchArtifact(const v1::FetchArtifactRequest& request,
                              const ReplySink<v1::FetchArtifactReply>& replies);
+  absl::Status GetLogs(const v1::GetLogsRequest& request, const ReplySink<v1::LogsReply>& replies);
+  absl::Status GetSpec(const v1::GetSpecRequest& request, v1::GetSpecReply* reply);
   absl::Status DeleteJob(const v1::DeleteJobRequest& request, v1::DeleteJobReply* reply);
   absl::Status PinJob(const v1::PinJobRequest& request, v1::Job* reply);
   absl::Status CollectGarbage(const v1::CollectGarbageRequest& request,

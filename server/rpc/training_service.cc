@@ -242,6 +242,19 @@ grpc::Status TrainingService::GetEvents(grpc::ServerContext* context,
   return ToGrpc(calls_->GetEvents(*request, SinkOf(context, writer)));
 }
 
+grpc::Status TrainingService::GetLogs(grpc::ServerContext* context,
+                                      const v1::GetLogsRequest* request,
+                                      grpc::ServerWriter<v1::LogsReply>* writer) {
+  const OpenStream open(*this, *context);
+  if (!open.status().ok()) return ToGrpc(open.status());
+  return ToGrpc(calls_->GetLogs(*request, SinkOf(context, writer)));
+}
+
+grpc::Status TrainingService::GetSpec(grpc::ServerContext*, const v1::GetSpecRequest* request,
+                                      v1::GetSpecReply* reply) {
+  return Count("GetSpec", [&] { return calls_->GetSpec(*request, reply); });
+}
+
 grpc::Status TrainingService::FetchArtifact(grpc::ServerContext* context,
                                             const v1::FetchArtifactRequest* request,
                                             grpc::ServerWriter<v1::FetchArtifactReply>* writer) {

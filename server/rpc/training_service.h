@@ -77,6 +77,10 @@ class TrainingService final
                          grpc::ServerWriter<v1::EventsReply>* writer) override;
   grpc::Status FetchArtifact(grpc::ServerContext* context, const v1::FetchArtifactRequest* request,
                              grpc::ServerWriter<v1::FetchArtifactReply>* writer) override;
+  grpc::Status GetLogs(grpc::ServerContext* context, const v1::GetLogsRequest* request,
+                       grpc::ServerWriter<v1::LogsReply>* writer) override;
+  grpc::Status GetSpec(grpc::ServerContext* context, const v1::GetSpecRequest* request,
+                       v1::GetSpecReply* reply) override;
   grpc::Status DeleteJob(grpc::ServerContext* context, const v1::DeleteJobRequest* request,
                          v1::DeleteJobReply* reply) override;
   grpc::Status PinJob(grpc::ServerContext* context, const v1::PinJobRequest* request,

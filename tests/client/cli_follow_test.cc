@@ -42,13 +42,13 @@ TEST_F(CliTest, FollowSaysEachDecisionOnceAndSumsUp) {
 TEST_F(CliTest, ATerminalGetsBarsThatAreRedrawn) {
   WatchToTheEnd();
   terminal_ = true;
-  const Ran ran = Run({"watch", "digits"});
+  const Ran ran = Run({"watch", "digits", "--color", "never"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_TRUE(Has(ran.err, "fold 3  31%|")) << ran.err;
   EXPECT_TRUE(Has(ran.err, "\x1b[2A\r\x1b[J")) << ran.err;
   EXPECT_FALSE(Has(ran.out, "\x1b")) << ran.out;
   terminal_ = false;
-  EXPECT_EQ(Run({"watch", "digits", "--no-progress"}).err, "");
+  EXPECT_EQ(Run({"watch", "digits", "--quiet"}).err, "");
 }
 
 TEST_F(CliTest, TheEndOfTheJobIsTheExitCode) {

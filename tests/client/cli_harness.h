@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -94,7 +95,10 @@ class CliTest : public testing::Test {
     std::istringstream input(in);
     std::ostringstream out, err;
     Environment environment{input, out, err, SystemClock()};
-    environment.default_server = server_.address();
+    environment.default_server = default_server_ ? *default_server_ : server_.address();
+    environment.config_file = Path("config.yaml");
+    environment.out_is_terminal = terminal_;
+    environment.color_wished = color_wished_;
     environment.interrupted = &interrupted_;
     environment.err_is_terminal = terminal_;
     environment.hold_interrupts = [this](bool held, const std::string&) { held_ = held; };
@@ -124,6 +128,8 @@ class CliTest : public testing::Test {
   std::atomic<bool> interrupted_{false};
   std::atomic<bool> held_{false};
   bool terminal_ = false;
+  bool color_wished_ = true;
+  std::optional<std::string> default_server_;  // $TRAINCTL_SERVER; unset: that of the fake
 
  private:
   absl::Mutex mutex_;

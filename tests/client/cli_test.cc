@@ -114,7 +114,7 @@ TEST_F(CliTest, TrialsAreATableJsonOrCsv) {
   EXPECT_TRUE(Has(csv.out, "trial,name,kind,done")) << csv.out;
   const Ran wrong = Run({"get", "digits", "-o", "csv"});
   EXPECT_EQ(wrong.code, 2);
-  EXPECT_TRUE(Has(wrong.err, "get prints a table or json, no csv")) << wrong.err;
+  EXPECT_TRUE(Has(wrong.err, "get prints no list; -o csv is for lists")) << wrong.err;
   EXPECT_EQ(Run({"trials", "nobody"}).code, 5);
 }
 

@@ -32,6 +32,10 @@ class FakeTrainingService final : public v1::TrainingService::Service {
       on_events;
   std::function<grpc::Status(const v1::ListJobsRequest&, v1::ListJobsReply*)> on_list;
   std::function<grpc::Status(const v1::PlanRequest&, v1::PlanReply*)> on_plan;
+  std::function<grpc::Status(const v1::GetLogsRequest&,
+                             const std::function<bool(const v1::LogsReply&)>& send)>
+      on_logs;
+  std::function<grpc::Status(const v1::GetSpecRequest&, v1::GetSpecReply*)> on_spec;
   v1::UpdateJobRequest updated;  // the last one
   std::string artifact = "row,y\n0,1\n";
   std::string artifact_sha256;
@@ -104,6 +108,15 @@ class FakeTrainingService final : public v1::TrainingService::Service {
     if (!on_metrics) return Unset();
     return on_metrics(*request,
                       [&](const v1::MetricsReply& reply) { return writer->Write(reply); });
+  }
+  grpc::Status GetLogs(Context*, const v1::GetLogsRequest* request,
+                       grpc::ServerWriter<v1::LogsReply>* writer) override {
+    if (!on_logs) return Unset();
+    return on_logs(*request, [&](const v1::LogsReply& reply) { return writer->Write(reply); });
+  }
+  grpc::Status GetSpec(Context*, const v1::GetSpecRequest* request,
+                       v1::GetSpecReply* reply) override {
+    return on_spec ? on_spec(*request, reply) : Unset();
   }
   grpc::Status FetchArtifact(Context*, const v1::FetchArtifactRequest*,
                              grpc::ServerWriter<v1::FetchArtifactReply>* writer) override {

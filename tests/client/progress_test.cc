@@ -31,7 +31,7 @@ TEST(ProgressTest, AShareOfTheRowsHasAsManyStepsLess) {
   v1::Job job = RunningJob();
   job.mutable_plan()->set_row_share(0.4);
   EXPECT_TRUE(absl::StrContains(FoldLine(job, job.folds(3), Now(), 200), " 620/800 "));
-  EXPECT_TRUE(absl::StrContains(JobReport(job, Now().now, false),
+  EXPECT_TRUE(absl::StrContains(JobReport(job, Now().now, {}),
                                 "4 folds, 40 epochs of 40 % of the rows, 1 rank a fold"));
 }
 
@@ -129,13 +129,13 @@ TEST(ProgressTest, ControlBytesOfNamesAreShownNotObeyed) {
 }
 
 TEST(SummaryTest, AnEndedJobExplainsItself) {
-  const std::string text = JobSummary(EndedJob(), absl::FromUnixSeconds(1796148042), false);
+  const std::string text = JobSummary(EndedJob(), absl::FromUnixSeconds(1796148042), {});
   for (const char* part :
        {"digits-7f3k2a SUCCEEDED  quality DEGRADED  COMPLETED",
         "41s after acceptance, 18s before the deadline", "4 of 5 answer: 0 1 2 3",
         "accuracy 0.9764 out of fold (not comparable: not every fold is in it), 0.9718 on the "
         "test file, 0.9312 by the floor",
-        "B2: 5 folds -> 4 folds (estimate 93 s of 48 s)",
+        "B2: 5 folds -> 4 folds, to fit the time",
         "/state/jobs/digits-7f3k2a/current/predictions.csv (355 rows)",
         "column \"x\" is constant"}) {
     EXPECT_TRUE(absl::StrContains(text, part)) << part << "\nis not in\n" << text;
@@ -144,23 +144,23 @@ TEST(SummaryTest, AnEndedJobExplainsItself) {
 
 TEST(SummaryTest, AJobThatEndsEarlyTellsHowToUseTheRest) {
   v1::Job job = EndedJob();
-  EXPECT_FALSE(absl::StrContains(JobSummary(job, absl::Now(), false), "time left"));
+  EXPECT_FALSE(absl::StrContains(JobSummary(job, absl::Now(), {}), "time left"));
   job.mutable_finished_at()->set_seconds(1796148001);  // after 1.5 s of 60
-  const std::string text = JobSummary(job, absl::Now(), false);
+  const std::string text = JobSummary(job, absl::Now(), {});
   EXPECT_TRUE(absl::StrContains(text, "58s of 1m00s were not needed")) << text;
   EXPECT_TRUE(absl::StrContains(
       text, "trainctl submit --from digits-7f3k2a --set train.seeds=20 --budget 1m00s"))
       << text;
   // Somebody who ends a Job early needs no advice.
   job.set_end_reason(v1::JOB_END_REASON_FINISHED_BY_USER);
-  EXPECT_FALSE(absl::StrContains(JobSummary(job, absl::Now(), false), "time left"));
+  EXPECT_FALSE(absl::StrContains(JobSummary(job, absl::Now(), {}), "time left"));
 }
 
 TEST(SummaryTest, AJobWithoutATestFileSaysSo) {
   v1::Job job = EndedJob();
   job.clear_predictions();
   job.mutable_scores()->set_comparable(true);
-  const std::string text = JobSummary(job, absl::FromUnixSeconds(1796148042), false);
+  const std::string text = JobSummary(job, absl::FromUnixSeconds(1796148042), {});
   EXPECT_TRUE(absl::StrContains(text, "none was asked for")) << text;
   EXPECT_FALSE(absl::StrContains(text, "not comparable")) << text;
 }
@@ -169,7 +169,7 @@ TEST(SummaryTest, AJobThatPredictsNamesTheJobWhoseFoldsAnswer) {
   v1::Job job = EndedJob();
   job.clear_folds();
   job.set_models_from("digits-other");
-  const std::string text = JobSummary(job, absl::FromUnixSeconds(1796148042), false);
+  const std::string text = JobSummary(job, absl::FromUnixSeconds(1796148042), {});
   EXPECT_TRUE(absl::StrContains(text, "of digits-other answer: 0 1 2 3")) << text;
 }
 

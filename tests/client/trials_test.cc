@@ -98,7 +98,7 @@ TEST(TrialsTest, ATrialIsTheSumOfItsFolds) {
 }
 
 TEST(TrialsTest, TheLeaderboardBeginsWithTheLargestWeight) {
-  const std::string text = JobReport(Tried(), absl::FromUnixSeconds(110), false);
+  const std::string text = JobReport(Tried(), absl::FromUnixSeconds(110), {});
   for (const char* line : {"0      lightgbm  lightgbm  2 done             0.91   0.400   1.5\n",
                            "1      mlp       mlp       1 done, 1 running  0.95   0.400   7.0\n",
                            "-      floor     logistic  -                  0.8    0.200   -\n"}) {
@@ -107,15 +107,15 @@ TEST(TrialsTest, TheLeaderboardBeginsWithTheLargestWeight) {
   EXPECT_LT(text.find("lightgbm  lightgbm"), text.find("floor     logistic"));
   EXPECT_THAT(text, Not(HasSubstr("xgboost"))) << "nothing of it has begun";
   // A Job with one setting has no leaderboard.
-  EXPECT_THAT(JobReport(EndedJob(), absl::FromUnixSeconds(110), false), Not(HasSubstr("WEIGHT")));
+  EXPECT_THAT(JobReport(EndedJob(), absl::FromUnixSeconds(110), {}), Not(HasSubstr("WEIGHT")));
 }
 
 TEST(TrialsTest, AFoldOfAnotherTrialIsListedWhereItFailed) {
   v1::Job job = Tried();
-  EXPECT_THAT(JobReport(job, absl::Now(), false), Not(HasSubstr("1 trial 1")));
+  EXPECT_THAT(JobReport(job, absl::Now(), {}), Not(HasSubstr("1 trial 1")));
   job.mutable_folds(3)->set_state(v1::TASK_STATE_FAILED);
   job.mutable_folds(3)->set_message("out of memory");
-  EXPECT_THAT(JobReport(job, absl::Now(), false), HasSubstr("1 trial 1  FAILED"));
+  EXPECT_THAT(JobReport(job, absl::Now(), {}), HasSubstr("1 trial 1  FAILED"));
 }
 
 TEST(TrialsTest, TheJsonHasEveryTrialWithItsSettings) {

@@ -7,6 +7,8 @@
 
 #include <string>
 
+#include "common/base/log_format.h"
+
 namespace traind {
 namespace {
 
@@ -44,6 +46,17 @@ TEST(LogTest, ALineHasItsPlaceAndNoControlBytes) {
   EXPECT_THAT(out.Read(), HasSubstr("log_test.cc"));
   TRAIND_LOG(INFO) << "a\nb";
   EXPECT_THAT(out.Read(), HasSubstr("a\\x0ab\n"));
+}
+
+TEST(LogTest, JsonHasAnObjectPerLine) {
+  StderrPipe out;
+  SetLogFormat(LogFormat::kJson);
+  TRAIND_LOG(WARNING) << "a\nb \"quoted\" \\";
+  SetLogFormat(LogFormat::kText);
+  const std::string line = out.Read();
+  EXPECT_THAT(line, HasSubstr("{\"at\":\"20"));
+  EXPECT_THAT(line, HasSubstr("\"level\":\"warning\",\"where\":\""));
+  EXPECT_THAT(line, HasSubstr("\"text\":\"a\\u000ab \\\"quoted\\\" \\\\\"}\n"));
 }
 
 TEST(LogTest, NobodyWaitsForAReaderThatDoesNotRead) {
