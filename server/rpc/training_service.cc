@@ -234,6 +234,14 @@ grpc::Status TrainingService::GetMetrics(grpc::ServerContext* context,
   return WithDetails(calls_->GetMetrics(*request, SinkOf(context, writer)));
 }
 
+grpc::Status TrainingService::GetEvents(grpc::ServerContext* context,
+                                        const v1::GetEventsRequest* request,
+                                        grpc::ServerWriter<v1::EventsReply>* writer) {
+  const OpenStream open(*this, *context);
+  if (!open.status().ok()) return ToGrpc(open.status());
+  return ToGrpc(calls_->GetEvents(*request, SinkOf(context, writer)));
+}
+
 grpc::Status TrainingService::FetchArtifact(grpc::ServerContext* context,
                                             const v1::FetchArtifactRequest* request,
                                             grpc::ServerWriter<v1::FetchArtifactReply>* writer) {
