@@ -54,6 +54,7 @@ constexpr Verb kVerbs[] = {
     {"trials", "List the settings that a Job tries: folds, score, weight, seconds; -o csv, too",
      RunTrials, true},
     {"metrics", "Print the training figures of a Job", RunMetrics, true},
+    {"events", "Print what happened to a Job", RunEvents, true},
     {"finish", "Stop training now and predict with the models that exist", RunFinish, true},
     {"pause", "Free the slots until resume; the clock goes on", RunPause, true},
     {"resume", "Continue a paused Job", RunResume, true},
@@ -158,6 +159,8 @@ void AddVerbOptions(const std::string& name, CLI::App& verb, Raw& raw) {
     AddOption(verb, "-m,--metric", arguments.metrics, "Show only these: train_loss,val_metric");
     verb.add_flag("-F,--follow", arguments.follow, "Continue until the Job has ended");
     verb.add_flag("--plot", arguments.plot, "Draw them: the losses and the metric, or those of -m");
+  } else if (name == "events") {
+    verb.add_flag("-F,--follow", arguments.follow, "Continue until the Job has ended");
   } else if (name == "update") {
     AddOption(verb, "--budget", raw.budget, "The time from acceptance to the deadline");
     AddOption(verb, "--deadline", raw.deadline, "A time (RFC 3339), or +2h from now");

@@ -82,6 +82,14 @@ class GrpcJobWatch final : public JobWatch {
   bool ended_ = false;
 };
 
+int64_t LastSequence(const v1::MetricsReply& reply) {
+  return reply.points().empty() ? 0 : reply.points().rbegin()->sequence();
+}
+
+int64_t LastSequence(const v1::EventsReply& reply) {
+  return reply.events().empty() ? 0 : reply.events().rbegin()->sequence();
+}
+
 }  // namespace
 
 bool IsConnectionLoss(const absl::Status& status) {
@@ -294,26 +302,21 @@ std::unique_ptr<JobWatch> TrainingClient::WatchJob(const std::string& id, int64_
   return std::make_unique<GrpcJobWatch>(*connection().stub, request);
 }
 
-absl::Status TrainingClient::GetMetrics(
-    const std::string& id, bool follow, absl::Duration limit,
-    const std::function<bool(const v1::MetricsReply&)>& on_reply) {
+template <typename Request, typename PageReply, typename Open>
+absl::Status TrainingClient::ReadRecord(Request request, absl::Duration limit, const Open& open,
+                                        const std::function<bool(const PageReply&)>& on_reply) {
   const absl::Duration start = clock_.MonotonicNow();
   if (absl::Status status = Connect(); !status.ok()) return status;
-  v1::GetMetricsRequest request;
-  request.set_id(id);
-  request.set_follow(follow);
   Backoff backoff;
   absl::Duration last_contact = start;
   while (true) {
     grpc::ClientContext context;
     context.set_deadline(GrpcDeadline(limit - (clock_.MonotonicNow() - start)));
-    auto reader = connection().stub->GetMetrics(&context, request);
-    v1::MetricsReply reply;
+    auto reader = open(&context, request);
+    PageReply reply;
     bool ended = false;
     while (!ended && reader->Read(&reply)) {
-      for (const v1::MetricPoint& point : reply.points()) {
-        request.set_after_sequence(std::max(request.after_sequence(), point.sequence()));
-      }
+      request.set_after_sequence(std::max(request.after_sequence(), LastSequence(reply)));
       ended = !on_reply(reply) || reply.end();
       backoff.Reset();
       last_contact = clock_.MonotonicNow();
@@ -325,13 +328,37 @@ absl::Status TrainingClient::GetMetrics(
     if (now - start >= limit)
       return absl::DeadlineExceededError("the time of --timeout has passed");
     if (!status.ok() && !IsConnectionLoss(status)) return status;
-    // Following survives a restart of traind; reading existing metrics need not.
-    const absl::Duration patience = follow ? limit : options_.connect;
+    // Following survives a restart of traind; reading what is recorded need not.
+    const absl::Duration patience = request.follow() ? limit : options_.connect;
     if (now - last_contact > patience) {
       return status.ok() ? absl::UnavailableError("the stream has no end frame") : Named(status);
     }
     absl::SleepFor(backoff.Next());
   }
+}
+
+absl::Status TrainingClient::GetMetrics(
+    const std::string& id, bool follow, absl::Duration limit,
+    const std::function<bool(const v1::MetricsReply&)>& on_reply) {
+  v1::GetMetricsRequest request;
+  request.set_id(id);
+  request.set_follow(follow);
+  const auto open = [this](grpc::ClientContext* context, const v1::GetMetricsRequest& from) {
+    return connection().stub->GetMetrics(context, from);
+  };
+  return ReadRecord(std::move(request), limit, open, on_reply);
+}
+
+absl::Status TrainingClient::GetEvents(
+    const std::string& id, bool follow, absl::Duration limit,
+    const std::function<bool(const v1::EventsReply&)>& on_reply) {
+  v1::GetEventsRequest request;
+  request.set_id(id);
+  request.set_follow(follow);
+  const auto open = [this](grpc::ClientContext* context, const v1::GetEventsRequest& from) {
+    return connection().stub->GetEvents(context, from);
+  };
+  return ReadRecord(std::move(request), limit, open, on_reply);
 }
 
 absl::StatusOr<FetchedFile> TrainingClient::FetchArtifact(

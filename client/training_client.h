@@ -78,6 +78,9 @@ class TrainingClient {
   // where it stopped. on_reply returns false to stop. `limit` is for the whole call.
   absl::Status GetMetrics(const std::string& id, bool follow, absl::Duration limit,
                           const std::function<bool(const v1::MetricsReply&)>& on_reply);
+  // As GetMetrics, for the Job's events.
+  absl::Status GetEvents(const std::string& id, bool follow, absl::Duration limit,
+                         const std::function<bool(const v1::EventsReply&)>& on_reply);
 
   // Passes the bytes to sink, in order. DataLoss: fewer or more bytes than announced. The caller
   // must check the digest of what it has written.
@@ -91,6 +94,10 @@ class TrainingClient {
   absl::Status Connect();
   template <typename Request, typename Reply, typename Method>
   absl::StatusOr<Reply> Call(Method method, const Request& request);
+  // Reads a record page by page. open: begins the call after what was read.
+  template <typename Request, typename PageReply, typename Open>
+  absl::Status ReadRecord(Request request, absl::Duration limit, const Open& open,
+                          const std::function<bool(const PageReply&)>& on_reply);
   absl::Status Named(const absl::Status& status) const;
 
   const Options options_;

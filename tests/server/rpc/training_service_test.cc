@@ -14,6 +14,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/durable_file.h"
+#include "proto/rpc_status.pb.h"
 #include "tests/server/rpc/rpc_house.h"
 
 namespace traind {
@@ -88,9 +89,31 @@ TEST(TrainingServiceTest, AWrongSpecIsRefusedWithEveryPlace) {
   EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(status.error_message(), HasSubstr("task.type"));
   EXPECT_THAT(status.error_message(), HasSubstr("\ndata.folds"));
+  google::rpc::Status details;
+  ASSERT_TRUE(details.ParseFromString(status.error_details()));
+  EXPECT_EQ(details.code(), StatusCode::INVALID_ARGUMENT);
+  std::vector<std::string> fields;
+  for (const auto& detail : details.details()) {
+    google::rpc::ErrorInfo info;
+    ASSERT_TRUE(detail.UnpackTo(&info));
+    EXPECT_EQ(info.reason(), "INVALID_FIELD");
+    fields.push_back(info.metadata().at("field"));
+  }
+  EXPECT_THAT(fields, testing::IsSupersetOf({"task.type", "data.folds"}));
   EXPECT_EQ(house.Submit(house.GoodSpec(), std::string(129, 'r'), &reply).error_code(),
             StatusCode::INVALID_ARGUMENT);
   EXPECT_TRUE(house.loop().views().Active().empty());
+}
+
+TEST(TrainingServiceTest, AnErrorWithManyPlacesStillReachesTheClient) {
+  RpcHouse house;
+  v1::JobSpec spec = house.GoodSpec();
+  for (int i = 0; i < 40; ++i) {
+    (*spec.mutable_labels())[absl::StrCat("label/", i)] = std::string(100, '/');
+  }
+  v1::SubmitReply reply;
+  const grpc::Status status = house.Submit(spec, "", &reply);
+  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << status.error_message();
 }
 
 TEST(TrainingServiceTest, OneRequestIdIsOneJobAlsoWhenManyCallAtOnce) {
@@ -458,15 +481,12 @@ TEST(TrainingServiceTest, AFullDiskIsSaidAndNothingIsKeptUntilItHeals) {
   EXPECT_EQ(house.Get(before).state(), v1::JOB_STATE_QUEUED);
 }
 
-TEST(TrainingServiceTest, ACommitOfUnknownOutcomeIsUnavailableAndTheStoreIsReadAgain) {
+TEST(TrainingServiceTest, ACommitOfUnknownOutcomeIsUnavailable) {
   RpcHouse house;
-  const std::string before = house.Submit(house.GoodSpec("before"));
   house.store().FailCommits(absl::InternalError("disk I/O error"));
   v1::SubmitReply reply;
   EXPECT_EQ(house.Submit(house.GoodSpec(), "r1", &reply).error_code(), StatusCode::UNAVAILABLE);
-  house.store().FailCommits(absl::OkStatus());
-  ASSERT_TRUE(Eventually([&] { return house.Submit(house.GoodSpec(), "r1", &reply).ok(); }));
-  EXPECT_EQ(house.Get(before).id(), before);
+  EXPECT_TRUE(house.loop().WaitForFatal(absl::Seconds(20)));
 }
 
 TEST(TrainingServiceTest, CallsAfterTheLoopHasStoppedAreUnavailable) {
@@ -500,6 +520,39 @@ grpc::Status Fetch(RpcHouse& house, const std::string& id, const std::string& na
     if (replies) replies->push_back(reply);
   }
   return stream->Finish();
+}
+
+TEST(TrainingServiceTest, EventsAreReadFromAnyOneOnAndFollowed) {
+  RpcHouse house;
+  const std::string id = house.Submit(house.GoodSpec());
+  grpc::ClientContext context;
+  v1::GetEventsRequest request;
+  request.set_id(id);
+  request.set_follow(true);
+  const auto stream = house.client().GetEvents(&context, request);
+  v1::EventsReply reply;
+  ASSERT_TRUE(stream->Read(&reply));
+  ASSERT_GT(reply.events_size(), 0);
+  EXPECT_EQ(reply.events(0).sequence(), 1);
+  EXPECT_EQ(reply.events(0).kind(), "state");
+  EXPECT_GT(reply.events(0).at().seconds(), 0);
+  v1::Job job;
+  ASSERT_TRUE(Cancel(house, id, &job).ok());
+  std::string last;
+  while (!reply.end()) {
+    ASSERT_TRUE(stream->Read(&reply));
+    for (const auto& event : reply.events()) last = event.detail();
+  }
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_THAT(last, HasSubstr("CANCELLED"));
+
+  grpc::ClientContext again;
+  request.set_follow(false);
+  request.set_after_sequence(1);
+  const auto rest = house.client().GetEvents(&again, request);
+  ASSERT_TRUE(rest->Read(&reply));
+  EXPECT_TRUE(reply.end());
+  EXPECT_EQ(reply.events(0).sequence(), 2);
 }
 
 TEST(TrainingServiceTest, FetchSendsTheStandingPredictionInPartsWithItsDigest) {
