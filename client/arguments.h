@@ -67,7 +67,7 @@ struct Arguments {
   // submit, predict
   std::string request_id;
   bool wait = false;
-  bool follow = false;  // also: metrics
+  bool follow = false;  // also: metrics, events, logs
 
   // quota, config
   std::vector<std::string> words;  // "set", "local", "45h", "per", "7d"
