@@ -187,6 +187,10 @@ absl::string_view ReasonOf(absl::string_view rule) {
   return "";
 }
 
+bool HasNoArithmetic(absl::string_view cause) {
+  return !cause.empty() && cause.find_first_of("=;:(") == absl::string_view::npos;
+}
+
 // Returns a cause up to its arithmetic, which stands in brackets.
 std::string FirstClause(absl::string_view cause) {
   return Printable(cause.substr(0, cause.find(" (")), 160);
@@ -209,6 +213,10 @@ std::string DecisionText(const v1::Decision& decision, bool verbose) {
   } else {
     absl::StrAppend(&text, Printable(decision.from(), 200), " -> ", Printable(decision.to(), 200));
     if (!verbose) {
+      // B9 gives time back where there is some, and takes it where it is of no use.
+      if (decision.rule() == "B9" && HasNoArithmetic(decision.cause())) {
+        return absl::StrCat(text, ", because ", Printable(decision.cause(), 160));
+      }
       const absl::string_view why = ReasonOf(decision.rule());
       return absl::StrCat(text, why.empty() ? "" : ", ", why);
     }

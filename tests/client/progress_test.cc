@@ -180,5 +180,21 @@ TEST(TableTest, ColumnsLineUpAndControlBytesAreShown) {
   EXPECT_EQ(table.ToString(), "A    B\n\xc3\xa9\xc3\xa9\xc3\xa9  x\n-    y\\x1b\n");
 }
 
+// Time that is left is given back, but B9 also takes a trial away that is of no use.
+TEST(DecisionTextTest, B9TellsItsCauseUnlessThatIsArithmetic) {
+  v1::Decision decision;
+  decision.set_rule("B9");
+  decision.set_from("trial 6 on all folds");
+  decision.set_to("trial 6 gets no more folds");
+  decision.set_cause("it is clearly worse on the same folds");
+  EXPECT_EQ(
+      DecisionText(decision, /*verbose=*/false),
+      "B9: trial 6 on all folds -> trial 6 gets no more folds, because it is clearly worse on "
+      "the same folds");
+  decision.set_cause("2 s/epoch x 4 epochs = 8 s");
+  EXPECT_EQ(DecisionText(decision, /*verbose=*/false),
+            "B9: trial 6 on all folds -> trial 6 gets no more folds, because time is left");
+}
+
 }  // namespace
 }  // namespace traind
