@@ -182,7 +182,7 @@ int RunVerb(const Verb& known, const Arguments& arguments, Environment& environm
                        format == OutputFormat::kCsv || format == OutputFormat::kName;
   // What follows writes lines of JSON itself, for as long as it takes.
   const bool lines = arguments.json && (arguments.follow || arguments.verb == "logs") &&
-                     (arguments.verb == "metrics" || arguments.verb == "logs");
+                     (arguments.verb == "metrics" || arguments.verb == "events" || arguments.verb == "logs");
   const bool own_csv = format == OutputFormat::kCsv && arguments.verb == "trials";
   if (!convert || own_csv || (lines && format == OutputFormat::kJsonLines)) {
     return known.run(arguments, environment);

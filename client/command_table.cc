@@ -53,6 +53,7 @@ const std::vector<Verb>& Verbs() {
        RunLogs,
        {"[JOB]"},
        Prints::kList},
+      {"events", "Print what happened to a Job", RunEvents, {"JOB"}, Prints::kList},
       {"finish", "Stop training now and predict with the models that exist", RunFinish, {"JOB"}},
       {"pause", "Free the slots until resume; the clock goes on", RunPause, {"JOB"}},
       {"resume", "Continue a paused Job", RunResume, {"JOB"}},
@@ -275,6 +276,8 @@ void CommandTable::AddOtherOptions(const std::string& name, CLI::App& verb) {
     Text(verb, "-m,--metric", arguments.metrics, "NAMES", "Only these: train_loss,val_metric");
     verb.add_flag("-F,--follow", arguments.follow, "Continue until the Job has ended");
     verb.add_flag("--plot", arguments.plot, "Draw them: the losses and the metric, or those of -m");
+  } else if (name == "events") {
+    verb.add_flag("-F,--follow", arguments.follow, "Continue until the Job has ended");
   } else if (name == "quota") {
     verb.add_option("WORDS", arguments.words, "list [WHO] | set WHO 45h per 7d | remove WHO")
         ->type_name("WORDS");

@@ -351,6 +351,22 @@ absl::Status TrainingClient::GetMetrics(
       [&](v1::GetMetricsRequest& again) { again.set_after_sequence(last); });
 }
 
+absl::Status TrainingClient::GetEvents(
+    const std::string& id, bool follow, absl::Duration limit,
+    const std::function<bool(const v1::EventsReply&)>& on_reply) {
+  v1::GetEventsRequest request;
+  request.set_id(id);
+  request.set_follow(follow);
+  int64_t last = 0;
+  return ReadStream<v1::GetEventsRequest, v1::EventsReply>(
+      &Stub::GetEvents, request, limit,
+      [&](const v1::EventsReply& reply) {
+        for (const v1::JobEvent& event : reply.events()) last = std::max(last, event.sequence());
+        return on_reply(reply);
+      },
+      [&](v1::GetEventsRequest& again) { again.set_after_sequence(last); });
+}
+
 absl::Status TrainingClient::GetLogs(v1::GetLogsRequest request, absl::Duration limit,
                                      const std::function<bool(const v1::LogsReply&)>& on_reply) {
   std::map<std::pair<int64_t, int>, int64_t> read;  // (attempt, rank)

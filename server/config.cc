@@ -256,6 +256,8 @@ ParsedFlags ParseFlags(int argc, char** argv) {
                  "what the state folder may take: a share of its disk, 25%, or a size, 50GiB; "
                  "beyond it caches go, then the Jobs that ended first")
       ->capture_default_str();
+  app.add_flag("--accept-loss", config.accept_loss,
+               "start with a database that lacks acknowledged changes, and give those up");
   app.add_option("--log-level", level, "info, warning or error")
       ->check(CLI::IsMember({"info", "warning", "error"}))
       ->capture_default_str();

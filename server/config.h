@@ -36,6 +36,7 @@ struct Config {
   std::set<std::string> scripts;  // SHA-256 of users' models that may run, or "any"
   RetentionLimits retention;      // bytes: kNoLimit where disk_share counts
   double disk_share = 0.25;       // of its file system, that the state folder may take
+  bool accept_loss = false;       // see SqliteStoreOptions
   LogLevel log_level = LogLevel::kInfo;
   bool log_json = false;  // an object per line
 };

@@ -49,7 +49,10 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Config& co
 Coordinator::~Coordinator() { Stop(absl::ZeroDuration()); }
 
 absl::Status Coordinator::Load(const Config& config) {
-  ASSIGN_OR_RETURN(store_, SqliteStore::Open(absl::StrCat(config.state_dir, "/", kDatabaseFile)));
+  SqliteStoreOptions store;
+  store.accept_loss = config.accept_loss;
+  ASSIGN_OR_RETURN(store_,
+                   SqliteStore::Open(absl::StrCat(config.state_dir, "/", kDatabaseFile), store));
   LoopOptions options;
   options.state_dir = config.state_dir;
   options.core.standalone = config.standalone;

@@ -6,12 +6,15 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <iostream>
 #include <string>
 
 #include "common/base/log.h"
 #include "common/base/log_format.h"
 #include "common/base/service_manager.h"
+#include "server/admin.h"
 #include "server/config.h"
 #include "server/coordinator.h"
 
@@ -33,8 +36,8 @@ int ExitCode(const absl::Status& status) {
 absl::Status WaitForEnd(const Coordinator& coordinator, const ServiceManager& manager,
                         const sigset_t& signals) {
   while (true) {
-    const timespec second{1, 0};
-    if (sigtimedwait(&signals, nullptr, &second) > 0) return absl::OkStatus();
+    const timespec while_waiting{0, 100'000'000};
+    if (sigtimedwait(&signals, nullptr, &while_waiting) > 0) return absl::OkStatus();
     if (const absl::Status fatal = coordinator.fatal(); !fatal.ok()) return fatal;
     // One message that is lost does no harm.
     if (coordinator.SinceLastTurn() < kLoopHangs) (void)manager.SendAlive();
@@ -82,8 +85,10 @@ int Run(const Config& config) {
 
   const absl::Status ended = WaitForEnd(**coordinator, manager, signals);
   if (!ended.ok()) {
-    std::cerr << "traind: error: the store failed: " << ended.message() << "\n";
-    return kExitError;
+    std::cerr << "traind: error: the store failed: " << ended.message()
+              << "; start traind again, it finds out what was stored\n";
+    // Destructors would write to a store whose state nobody knows.
+    std::_Exit(kExitError);
   }
   TRAIND_LOG(INFO) << "stopping; a second signal stops at once";
   (void)manager.SendStopping();
@@ -99,6 +104,7 @@ int Run(const Config& config) {
 }  // namespace traind
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "admin") == 0) return traind::RunAdmin(argc - 1, argv + 1);
   const traind::ParsedFlags flags = traind::ParseFlags(argc, argv);
   if (flags.exit_code) return *flags.exit_code;
   return traind::Run(flags.config);

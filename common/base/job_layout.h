@@ -6,6 +6,7 @@
 //     worker.lock                 held by the standalone Worker
 //     worker.sock                 traind listens here for the standalone Worker
 //     traind.db                   the store
+//     traind.db-mark              how far its acknowledged changes went (server/store/high_water.h)
 //     cache/<key>.table           binary column caches (common/data/table/table.h)
 //     cache/<key>.images          decoded images of that table's rows, if it has images
 //                                 (common/data/image/image_cache.h)

@@ -21,6 +21,8 @@ namespace traind {
 // Beside the predictions: the model behind them (worker/floor/floor_model_file.h). Absent if it
 // predicts no other rows.
 inline constexpr char kFloorModelFile[] = "model.bin";
+// The same of a forecast (worker/floor/series_floor_model.h).
+inline constexpr char kSeriesFloorModelFile[] = "series.json";
 
 struct Floor {
   std::string

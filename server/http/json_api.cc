@@ -91,6 +91,18 @@ std::map<std::string, Call> CallsByName(TrainingCalls* calls) {
     const absl::Status status = calls->GetLogs(typed, {add, [] { return false; }});
     take(reply->lines_size() < kMostLines ? status : absl::OkStatus(), reply);
   };
+  // All events in one reply.
+  const auto events = [calls](const SharedMessage& request, const TakeReply& take) {
+    auto typed = static_cast<const v1::GetEventsRequest&>(*request);
+    typed.set_follow(false);
+    auto all = std::make_shared<v1::EventsReply>();
+    const absl::Status status = calls->GetEvents(typed, {[&all](const v1::EventsReply& reply) {
+                                                           all->MergeFrom(reply);
+                                                           return true;
+                                                         },
+                                                         [] { return false; }});
+    take(status, all);
+  };
   return {
       {"GetLogs", {[] { return std::make_shared<v1::GetLogsRequest>(); }, get_logs}},
       {"GetSpec", Erase(calls, &TrainingCalls::GetSpec)},
@@ -107,6 +119,7 @@ std::map<std::string, Call> CallsByName(TrainingCalls* calls) {
       {"PinJob", Erase(calls, &TrainingCalls::PinJob)},
       {"Predict", Erase(calls, &TrainingCalls::Predict)},
       {"PredictRows", {[] { return std::make_shared<v1::PredictRowsRequest>(); }, predict_rows}},
+      {"GetEvents", {[] { return std::make_shared<v1::GetEventsRequest>(); }, events}},
       {"ListWorkers", Erase(calls, &TrainingCalls::ListWorkers)},
       {"ListQuotas", Erase(calls, &TrainingCalls::ListQuotas)},
       {"SetQuota", Erase(calls, &TrainingCalls::SetQuota)},

@@ -15,6 +15,7 @@ const std::vector<Route>& Routes() {
       {"PATCH", "/v1/jobs/{id}", "UpdateJob", RouteKind::kBody},
       {"DELETE", "/v1/jobs/{id}", "DeleteJob", RouteKind::kPlain, true},
       {"GET", "/v1/jobs/{id}/events", "WatchJob", RouteKind::kEvents},
+      {"GET", "/v1/jobs/{id}/history", "GetEvents", RouteKind::kPlain, true, "follow=false"},
       {"GET", "/v1/jobs/{id}/metrics", "GetMetrics", RouteKind::kSeries, true},
       {"GET", "/v1/jobs/{id}/artifacts/{name}", "FetchArtifact", RouteKind::kFile, true},
       {"GET", "/v1/jobs/{id}/logs", "GetLogs", RouteKind::kPlain, true, "follow=false"},

@@ -218,7 +218,7 @@ absl::Duration ControlLoop::SinceLastTurn() const {
 
 void ControlLoop::Run() {
   absl::Time wakeup = RunOnce(std::move(adopted_), {});
-  while (true) {
+  while (fatal().ok()) {
     std::vector<Event> events;
     std::vector<AckCommand> acks;
     bool last = false;
@@ -241,11 +241,14 @@ void ControlLoop::Run() {
     if (!events.empty() || !acks.empty() || Now() >= wakeup) {
       wakeup = RunOnce(std::move(events), std::move(acks));
     }
-    SyncWhenDue();
-    if (const auto due = FollowWallClock()) wakeup = *due;
-    MoveLog();
-    if (!fatal().ok()) return;
+    // After a failure nothing more is written.
+    if (fatal().ok()) SyncWhenDue();
+    if (fatal().ok()) {
+      if (const auto due = FollowWallClock()) wakeup = *due;
+    }
+    if (fatal().ok()) MoveLog();
   }
+  if (!fatal().ok()) return;
   if (const absl::Status moved = store_->CheckpointLog(); !moved.ok()) {
     TRAIND_LOG(WARNING) << "the write-ahead log was not moved: " << moved;
   }
@@ -263,8 +266,11 @@ void ControlLoop::MoveLog() {
       Now() - last_commit_ < options_.checkpoint_idle) {
     return;
   }
-  // A failure loses nothing: the log stays, and moving it is tried again.
-  log_written_ = !store_->CheckpointLog().ok();
+  const absl::Status moved = store_->CheckpointLog();
+  // On a full disk the log stays, and moving it is tried again. After another error the database
+  // may lack pages that the system takes for written, and the log must not be overwritten.
+  if (!moved.ok() && !absl::IsResourceExhausted(moved)) return Fail(moved);
+  log_written_ = !moved.ok();
   last_commit_ = Now();
 }
 
@@ -427,9 +433,10 @@ void ControlLoop::AnswerAll(const std::vector<Reply>& replies) {
   }
 }
 
-// Handles a failed commit. Either nothing of the turn was stored, or the outcome is unknown, so the
-// core is discarded and the store is read again. Workers repeat their facts; callers get an error
-// and may repeat their request under the same id.
+// Handles a failed commit. If the disk was full or the store refused the changes, nothing of the
+// turn was stored: the core is discarded and the store is read again. After any other error nobody
+// knows what is on the disk, so the process ends, and the next one finds out. Workers repeat their
+// facts; callers get an error and may repeat their request under the same id.
 void ControlLoop::Recover(const Turn& turn, const absl::Status& failure) {
   TRAIND_LOG(ERROR) << "commit failed: " << failure;
   const bool full = absl::IsResourceExhausted(failure);
@@ -444,25 +451,8 @@ void ControlLoop::Recover(const Turn& turn, const absl::Status& failure) {
   }
   gateway_->CloseAll();
   AnswerAll(replies);
-  if (absl::IsDataLoss(failure)) return Fail(failure);
-  const absl::Time give_up = Now() + absl::Seconds(30);
-  while (true) {
-    const absl::Status reopened = full ? absl::OkStatus() : store_->Reopen();
-    const absl::Status loaded = reopened.ok() ? Load() : reopened;
-    if (loaded.ok()) break;
-    TRAIND_LOG(ERROR) << "cannot read the store again: " << loaded;
-    if (Now() >= give_up) return Fail(loaded);
-    absl::MutexLock lock(&mutex_);
-    if (stopping_) {
-      fatal_ = loaded;
-      return;
-    }
-    const auto stopping = [this] {
-      mutex_.AssertReaderHeld();
-      return stopping_;
-    };
-    over_.Await(mutex_, kRetryStore, stopping);
-  }
+  if (!full && !absl::IsAborted(failure)) return Fail(failure);
+  if (const absl::Status loaded = Load(); !loaded.ok()) return Fail(loaded);
   absl::MutexLock lock(&mutex_);
   for (Event& event : adopted_) inbox_.push_back(std::move(event));
   adopted_.clear();

@@ -91,8 +91,9 @@ absl::StatusOr<CheckedSpec> TrainingCalls::CheckKind(const v1::JobSpec& spec,
     standing = *std::move(read);
   }
   std::error_code unknown;
-  const bool floor_is_kept = std::filesystem::exists(
-      absl::StrCat(state_dir_, "/", FloorDir((*source)->id), "/", kFloorModelFile), unknown);
+  const std::string floor = absl::StrCat(state_dir_, "/", FloorDir((*source)->id), "/");
+  const bool floor_is_kept = std::filesystem::exists(floor + kFloorModelFile, unknown) ||
+                             std::filesystem::exists(floor + kSeriesFloorModelFile, unknown);
   ASSIGN_OR_RETURN(const v1::ModelSet models, ModelsOf(**source, standing, floor_is_kept));
   for (const v1::ModelRef& model : models.models()) {
     const std::string folder = absl::StrCat(state_dir_, "/", model.path());

@@ -29,7 +29,7 @@ using google::protobuf::util::TimeUtil;
 
 constexpr int kDefaultPage = 100;
 constexpr int kMaxPage = 1000;
-constexpr int kMetricsPage = 1000;
+constexpr int kRecordPage = 1000;  // metrics or events
 constexpr absl::Duration kWatchEvery = absl::Milliseconds(100);
 // How long a stream sleeps at most before it looks whether its client is gone.
 constexpr absl::Duration kLookAround = absl::Milliseconds(500);
@@ -233,7 +233,7 @@ absl::StatusOr<std::vector<MetricPoint>> TrainingCalls::CurveOf(const Job& job) 
   if (!IsTerminal(job.state)) return curve;
   for (int64_t after = 0;;) {
     ASSIGN_OR_RETURN(std::vector<StoredMetric> page,
-                     store_->GetMetrics(job.id, after, kMetricsPage, "val_metric"));
+                     store_->GetMetrics(job.id, after, kRecordPage, "val_metric"));
     if (page.empty()) return curve;
     after = page.back().sequence;
     for (StoredMetric& metric : page) {
@@ -294,34 +294,63 @@ absl::Status TrainingCalls::WatchJob(const v1::WatchJobRequest& request,
   return absl::CancelledError();
 }
 
-absl::Status TrainingCalls::GetMetrics(const v1::GetMetricsRequest& request,
-                                       const ReplySink<v1::MetricsReply>& replies) {
+template <typename Request, typename PageReply, typename AddPage>
+absl::Status TrainingCalls::SendRecord(const Request& request, const ReplySink<PageReply>& replies,
+                                       const AddPage& add_page) {
   const auto found = Find(request.id());
   if (!found.ok()) return found.status();
   const std::string id = (*found)->id;
   int64_t after = request.after_sequence();
   while (!replies.cancelled()) {
-    // Looked at before the points: what is over adds none afterwards.
+    // The view comes before the page, because a Job that is over adds nothing afterwards.
     const JobViews::View view = loop_->views().Find(id);
     const bool over = view.job == nullptr || IsTerminal(view.job->state);
-    const auto points = store_->GetMetrics(id, after, kMetricsPage, "");
-    if (!points.ok()) return points.status();
-    v1::MetricsReply reply;
-    for (const StoredMetric& metric : *points) {
-      *reply.add_points() = ToProto(metric.sequence, metric.point);
-      after = metric.sequence;
-    }
-    const bool last = points->size() < kMetricsPage && (over || !request.follow());
+    PageReply reply;
+    ASSIGN_OR_RETURN(const int added, add_page(id, &after, &reply));
+    const bool last = added < kRecordPage && (over || !request.follow());
     reply.set_end(last);
-    if ((last || !points->empty()) && !replies.write(reply)) break;
+    if ((last || added > 0) && !replies.write(reply)) break;
     if (last) return absl::OkStatus();
-    if (points->size() == kMetricsPage) continue;
+    if (added == kRecordPage) continue;
     loop_->views().Wait(id, view.change, kLookAround);
     if (loop_->views().closed()) {
       return absl::UnavailableError("traind is stopping; ask again when it is back");
     }
   }
   return absl::CancelledError();
+}
+
+absl::Status TrainingCalls::GetMetrics(const v1::GetMetricsRequest& request,
+                                       const ReplySink<v1::MetricsReply>& replies) {
+  return SendRecord(request, replies,
+                    [this](const std::string& id, int64_t* after,
+                           v1::MetricsReply* reply) -> absl::StatusOr<int> {
+                      ASSIGN_OR_RETURN(const auto points,
+                                       store_->GetMetrics(id, *after, kRecordPage, ""));
+                      for (const StoredMetric& metric : points) {
+                        *reply->add_points() = ToProto(metric.sequence, metric.point);
+                        *after = metric.sequence;
+                      }
+                      return static_cast<int>(points.size());
+                    });
+}
+
+absl::Status TrainingCalls::GetEvents(const v1::GetEventsRequest& request,
+                                      const ReplySink<v1::EventsReply>& replies) {
+  return SendRecord(
+      request, replies,
+      [this](const std::string& id, int64_t* after, v1::EventsReply* reply) -> absl::StatusOr<int> {
+        ASSIGN_OR_RETURN(const auto events, store_->GetEvents(id, *after, kRecordPage));
+        for (const StoredEvent& event : events) {
+          v1::JobEvent& to = *reply->add_events();
+          to.set_sequence(event.sequence);
+          *to.mutable_at() = ToProto(event.at);
+          to.set_kind(event.kind);
+          to.set_detail(event.detail);
+          *after = event.sequence;
+        }
+        return static_cast<int>(events.size());
+      });
 }
 
 absl::StatusOr<ArtifactReader> TrainingCalls::OpenArtifact(

@@ -81,6 +81,8 @@ class TrainingCalls {
   absl::Status WatchJob(const v1::WatchJobRequest& request, const ReplySink<v1::Job>& replies);
   absl::Status GetMetrics(const v1::GetMetricsRequest& request,
                           const ReplySink<v1::MetricsReply>& replies);
+  absl::Status GetEvents(const v1::GetEventsRequest& request,
+                         const ReplySink<v1::EventsReply>& replies);
   // The file that FetchArtifact sends.
   absl::StatusOr<ArtifactReader> OpenArtifact(const v1::FetchArtifactRequest& request) const;
   absl::Status FetchArtifact(const v1::FetchArtifactRequest& request,
@@ -94,6 +96,11 @@ class TrainingCalls {
   absl::Status ListWorkers(const v1::ListWorkersRequest& request, v1::ListWorkersReply* reply);
 
  private:
+  // Sends pages of a Job's record until its end, or until the Job is over and all is sent.
+  // add_page(id, after_sequence, reply): adds what is stored; returns how much.
+  template <typename Request, typename PageReply, typename AddPage>
+  absl::Status SendRecord(const Request& request, const ReplySink<PageReply>& replies,
+                          const AddPage& add_page);
   // Finds a Job by id, else by name. NotFound; FailedPrecondition: several have that name.
   absl::StatusOr<std::shared_ptr<const Job>> Find(const std::string& id_or_name) const;
   // Returns the error that lists the Jobs of one name, with their states and times.

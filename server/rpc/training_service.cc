@@ -220,6 +220,14 @@ grpc::Status TrainingService::GetSpec(grpc::ServerContext*, const v1::GetSpecReq
   return Count("GetSpec", [&] { return calls_->GetSpec(*request, reply); });
 }
 
+grpc::Status TrainingService::GetEvents(grpc::ServerContext* context,
+                                        const v1::GetEventsRequest* request,
+                                        grpc::ServerWriter<v1::EventsReply>* writer) {
+  const OpenStream open(*this, *context);
+  if (!open.status().ok()) return ToGrpc(open.status());
+  return ToGrpc(calls_->GetEvents(*request, SinkOf(context, writer)));
+}
+
 grpc::Status TrainingService::FetchArtifact(grpc::ServerContext* context,
                                             const v1::FetchArtifactRequest* request,
                                             grpc::ServerWriter<v1::FetchArtifactReply>* writer) {

@@ -73,6 +73,8 @@ class TrainingService final
                         grpc::ServerWriter<v1::Job>* writer) override;
   grpc::Status GetMetrics(grpc::ServerContext* context, const v1::GetMetricsRequest* request,
                           grpc::ServerWriter<v1::MetricsReply>* writer) override;
+  grpc::Status GetEvents(grpc::ServerContext* context, const v1::GetEventsRequest* request,
+                         grpc::ServerWriter<v1::EventsReply>* writer) override;
   grpc::Status FetchArtifact(grpc::ServerContext* context, const v1::FetchArtifactRequest* request,
                              grpc::ServerWriter<v1::FetchArtifactReply>* writer) override;
   grpc::Status GetLogs(grpc::ServerContext* context, const v1::GetLogsRequest* request,

@@ -116,8 +116,9 @@ void MemoryStore::Retain(const Mutations& m) {
     Row& row = rows_[by_id_.at(id)];
     const auto rows = static_cast<int64_t>(row.metrics.size());
     row.metrics.erase(row.metrics.begin(), row.metrics.begin() + std::min(rows, kPurgeRows));
-    row.events -= std::min(row.events, static_cast<size_t>(kPurgeRows));
-    return row.metrics.empty() && row.events == 0;
+    const auto lines = static_cast<int64_t>(row.events.size());
+    row.events.erase(row.events.begin(), row.events.begin() + std::min(lines, kPurgeRows));
+    return row.metrics.empty() && row.events.empty();
   };
   for (const auto& purge : m.purges) {
     const auto found = by_id_.find(purge.job);
@@ -145,7 +146,10 @@ absl::Status MemoryStore::Commit(const Mutations& m) {
     if (added) rows_.emplace_back();
     rows_[at->second].job = std::make_shared<const Job>(AsStored(*job));
   }
-  for (const auto& event : m.events) ++rows_[by_id_[event.job]].events;
+  for (const auto& event : m.events) {
+    Row& row = rows_[by_id_[event.job]];
+    row.events.push_back({++row.last_event, event.at, event.kind, event.detail});
+  }
   for (const auto& [id, checkpoint] : m.checkpoints) {
     auto& stored = rows_[by_id_[id]].checkpoints;
     const auto same = [&c = checkpoint](const Checkpoint& other) {
@@ -291,6 +295,20 @@ absl::StatusOr<std::vector<StoredMetric>> MemoryStore::GetMetrics(const std::str
   return metrics;
 }
 
+absl::StatusOr<std::vector<StoredEvent>> MemoryStore::GetEvents(const std::string& job,
+                                                                int64_t after_sequence, int limit) {
+  absl::MutexLock lock(&mutex_);
+  std::vector<StoredEvent> events;
+  const Row* row = Find(job);
+  if (row == nullptr) return events;
+  for (const StoredEvent& event : row->events) {
+    if (event.sequence > after_sequence && static_cast<int>(events.size()) < limit) {
+      events.push_back(event);
+    }
+  }
+  return events;
+}
+
 absl::StatusOr<std::vector<Checkpoint>> MemoryStore::ListCheckpoints(const std::string& job) {
   absl::MutexLock lock(&mutex_);
   const Row* row = Find(job);
@@ -342,7 +360,8 @@ absl::StatusOr<std::vector<EndedJob>> MemoryStore::ListEnded() {
     if (row.deleting || !IsTerminal(job.state)) continue;
     const bool known = job.finished_at != absl::InfiniteFuture();
     ended.push_back({job.id, known ? job.finished_at : job.accepted_at, job.pinned,
-                     !row.metrics.empty() || row.events > 0, job.spec.cache_key, job.table.table});
+                     !row.metrics.empty() || !row.events.empty(), job.spec.cache_key,
+                     job.table.table});
   }
   std::stable_sort(ended.begin(), ended.end(),
                    [](const EndedJob& a, const EndedJob& b) { return a.ended_at < b.ended_at; });

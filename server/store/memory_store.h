@@ -32,6 +32,8 @@ class MemoryStore final : public Store {
   absl::StatusOr<std::vector<StoredMetric>> GetMetrics(const std::string& job,
                                                        int64_t after_sequence, int limit,
                                                        const std::string& name) override;
+  absl::StatusOr<std::vector<StoredEvent>> GetEvents(const std::string& job, int64_t after_sequence,
+                                                     int limit) override;
   absl::StatusOr<std::vector<Checkpoint>> ListCheckpoints(const std::string& job) override;
   absl::StatusOr<std::vector<Usage>> UsageSince(absl::Time since) override;
   absl::StatusOr<bool> HasOwner(const std::string& owner) override;
@@ -53,7 +55,8 @@ class MemoryStore final : public Store {
     std::shared_ptr<const Job> job;
     std::vector<Checkpoint> checkpoints;
     std::vector<StoredMetric> metrics;
-    size_t events = 0;
+    std::vector<StoredEvent> events;
+    int64_t last_event = 0;  // its sequence
     bool deleting = false;
     bool purged = false;  // only its usage is left
   };

@@ -338,8 +338,16 @@ constexpr char kVersion10[] = R"sql(
 ALTER TABLE jobs ADD COLUMN search_json TEXT NOT NULL DEFAULT '{}';
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5,
-                                       kVersion6, kVersion7, kVersion8, kVersion9, kVersion10};
+// Chains the events of a Job by digests, and numbers the durable commits.
+constexpr char kVersion11[] = R"sql(
+ALTER TABLE job_events ADD COLUMN chain TEXT NOT NULL DEFAULT '';  -- empty: older than the chain
+ALTER TABLE totals ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE totals ADD COLUMN chain TEXT NOT NULL DEFAULT '';
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2,  kVersion3, kVersion4,
+                                       kVersion5, kVersion6,  kVersion7, kVersion8,
+                                       kVersion9, kVersion10, kVersion11};
 
 }  // namespace
 

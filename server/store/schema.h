@@ -12,6 +12,9 @@ namespace traind {
 // becomes a new one at the end.
 absl::Span<const char* const> Migrations();
 
+// Databases of this version and later ones have checksums in their pages.
+inline constexpr int kVersionWithChecksums = 11;
+
 // Migrates the database to the last version in `migrations`; each step is one transaction. PRAGMA
 // user_version holds the version. Errors: FailedPrecondition, with both versions: the database is
 // newer.

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "common/base/status_macros.h"
+#include "server/store/checksum_vfs.h"
 
 namespace traind::sqlite {
 namespace {
@@ -33,6 +34,7 @@ absl::StatusCode CanonicalCode(int code, int system_errno) {
     case SQLITE_CONSTRAINT:
       return absl::StatusCode::kAborted;
     case SQLITE_IOERR:
+      if (code == SQLITE_IOERR_DATA) return absl::StatusCode::kDataLoss;  // a checksum
       // After a failed fsync the content of the disk is unknown; after a write that found no space
       // it is known.
       if (code != SQLITE_IOERR_FSYNC && code != SQLITE_IOERR_DIR_FSYNC &&
@@ -144,7 +146,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
   const int flags = (mode == Mode::kReadOnly ? SQLITE_OPEN_READONLY
                                              : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) |
                     SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-  const int code = sqlite3_open_v2(path.c_str(), &db, flags, nullptr);
+  const int code = sqlite3_open_v2(path.c_str(), &db, flags, ChecksumVfs());
   std::unique_ptr<Connection> connection(new Connection(db));
   if (code != SQLITE_OK) return ErrorStatus(db, code, absl::StrCat("open ", path));
   sqlite3_busy_timeout(db, 5000);
@@ -192,6 +194,32 @@ int64_t Connection::last_insert_rowid() const { return sqlite3_last_insert_rowid
 bool Connection::in_transaction() const { return sqlite3_get_autocommit(db_) == 0; }
 
 bool Connection::read_only() const { return sqlite3_db_readonly(db_, "main") == 1; }
+
+bool Connection::HasChecksums() const {
+  int reserved = -1;  // asks and changes nothing
+  sqlite3_file_control(db_, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved);
+  return reserved == kChecksumBytes;
+}
+
+absl::Status Connection::AddChecksums() {
+  RETURN_IF_ERROR(Execute("SELECT COUNT(*) FROM sqlite_master"));
+  if (HasChecksums()) return absl::OkStatus();
+  int reserved = kChecksumBytes;
+  const int code = sqlite3_file_control(db_, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved);
+  if (code != SQLITE_OK) return ErrorStatus(db_, code, "reserve room for checksums");
+  return Execute("VACUUM");  // rewrites every page; does nothing in an empty database
+}
+
+absl::Status Connection::CopyFrom(Connection& other) {
+  // Pages are written in their order at the end. The first one comes first and says that they have
+  // checksums.
+  RETURN_IF_ERROR(Execute("PRAGMA cache_spill = OFF"));
+  sqlite3_backup* const backup = sqlite3_backup_init(db_, "main", other.db_, "main");
+  if (backup == nullptr) return ErrorStatus(db_, sqlite3_errcode(db_), "copy");
+  sqlite3_backup_step(backup, -1);
+  const int code = sqlite3_backup_finish(backup);
+  return code == SQLITE_OK ? absl::OkStatus() : ErrorStatus(db_, code, "copy");
+}
 
 absl::Status Connection::Checkpoint(bool truncate) {
   int pages = 0, moved = 0;

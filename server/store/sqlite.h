@@ -133,6 +133,15 @@ class Connection {
   // For statements that are built at run time, or several at once.
   absl::Status Execute(const std::string& sql);
 
+  // Makes every page of the database carry a checksum from now on. Rewrites a database whose pages
+  // have none, which needs room for a second copy.
+  absl::Status AddChecksums();
+  // Makes this database a copy of another one, as it is after some commit. REQUIRES: this one is
+  // empty.
+  absl::Status CopyFrom(Connection& other);
+  // Whether the pages have checksums. REQUIRES: something was read from the database.
+  bool HasChecksums() const;
+
   // Ends what the connection does with an error. Threads: any, while the connection lives.
   void Interrupt();
 

@@ -34,12 +34,10 @@ absl::StatusOr<std::optional<Job>> JobOfRequest(Connection& db, const std::strin
 
 absl::Status SqliteStore::WithReader(const std::function<absl::Status(Connection&)>& read) {
   std::unique_ptr<Connection> db;
-  int64_t generation = 0;
   {
     absl::MutexLock lock(&mutex_);
     mutex_.Await(absl::Condition(this, &SqliteStore::ReaderFree));
     ++readers_at_work_;
-    generation = generation_;
     if (!idle_readers_.empty()) {
       db = std::move(idle_readers_.back());
       idle_readers_.pop_back();
@@ -48,7 +46,7 @@ absl::Status SqliteStore::WithReader(const std::function<absl::Status(Connection
   absl::Cleanup give_back = [&] {
     absl::MutexLock lock(&mutex_);
     --readers_at_work_;
-    if (db && generation == generation_) idle_readers_.push_back(std::move(db));
+    if (db) idle_readers_.push_back(std::move(db));
   };
   if (!db) {
     ASSIGN_OR_RETURN(db, Connection::Open(path_, Connection::Mode::kReadOnly));
@@ -156,6 +154,16 @@ absl::StatusOr<std::vector<StoredMetric>> SqliteStore::GetMetrics(const std::str
     return q.status();
   }));
   return metrics;
+}
+
+absl::StatusOr<std::vector<StoredEvent>> SqliteStore::GetEvents(const std::string& job,
+                                                                int64_t after_sequence, int limit) {
+  std::vector<StoredEvent> events;
+  RETURN_IF_ERROR(WithReader([&](Connection& db) -> absl::Status {
+    ASSIGN_OR_RETURN(events, ReadEvents(db, job, after_sequence, limit));
+    return absl::OkStatus();
+  }));
+  return events;
 }
 
 absl::StatusOr<std::vector<Checkpoint>> SqliteStore::ListCheckpoints(const std::string& job) {

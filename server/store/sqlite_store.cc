@@ -80,6 +80,8 @@ absl::Status SqliteStore::OpenWriter() {
   if (db_->read_only() || access(path_.c_str(), W_OK) != 0) {
     return absl::PermissionDeniedError("the file is not writable");
   }
+  struct stat file = {};
+  if (stat(path_.c_str(), &file) == 0 && file.st_size == 0) RETURN_IF_ERROR(db_->AddChecksums());
   std::string mode;
   {
     Query query = db_->Select("PRAGMA journal_mode = WAL");
@@ -97,11 +99,58 @@ absl::Status SqliteStore::OpenWriter() {
     RETURN_IF_ERROR(
         db_->Execute(absl::StrCat("PRAGMA max_page_count = ", options_.max_bytes / 4096)));
   }
+  RETURN_IF_ERROR(CheckChecksums());
   RETURN_IF_ERROR(Migrate(*db_, Migrations()));
-  Query query = db_->Select("SELECT last_attempt FROM totals");
-  if (query.Next()) query.Read(last_attempt_);
+  RETURN_IF_ERROR(ReadMark());
+  return OpenMark();
+}
+
+absl::Status SqliteStore::CheckChecksums() {
+  int64_t version = 0;
+  {
+    Query query = db_->Select("PRAGMA user_version");
+    if (query.Next()) query.Read(version);
+    RETURN_IF_ERROR(query.status());
+  }
+  if (version < kVersionWithChecksums) return db_->AddChecksums();
+  // Without this, a flipped bit in the header would turn all checks off.
+  if (db_->HasChecksums()) return absl::OkStatus();
+  return absl::DataLossError("its header says that pages have no checksums");
+}
+
+absl::Status SqliteStore::ReadMark() {
+  mark_ = HighWater();
+  Query query = db_->Select("SELECT last_attempt, revision, chain FROM totals");
+  if (query.Next()) query.Read(mark_.last_attempt, mark_.revision, mark_.chain);
+  if (mark_.chain.empty()) mark_.chain = std::string(64, '0');
   return query.status();
 }
+
+absl::Status SqliteStore::OpenMark() {
+  ASSIGN_OR_RETURN(mark_file_, HighWaterFile::Open(MarkPath(path_)));
+  const HighWater acknowledged = mark_file_->mark().value_or(mark_);
+  const bool behind = acknowledged.revision > mark_.revision;
+  if (behind || (acknowledged.revision == mark_.revision && acknowledged.chain != mark_.chain)) {
+    if (!options_.accept_loss) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "it ends with change ", mark_.revision, ", but ", MarkPath(path_), " says that change ",
+          acknowledged.revision, behind ? "" : " was another one, and that it",
+          " was acknowledged. Its write-ahead log (", path_,
+          "-wal) is lost or damaged, or the database is an older copy. Put the missing files back, "
+          "or restore a backup (traind admin restore), or start traind once with --accept-loss, "
+          "which gives up what is missing"));
+    }
+    // Workers may run Attempts that the database has forgotten; their numbers are not used again.
+    mark_.revision = acknowledged.revision;
+    mark_.last_attempt = std::max(mark_.last_attempt, acknowledged.last_attempt);
+    Mutations accepted;
+    accepted.durable = true;
+    return Commit(accepted);
+  }
+  return mark_file_->Write(mark_);
+}
+
+std::string SqliteStore::MarkPath(const std::string& path) { return absl::StrCat(path, "-mark"); }
 
 void SqliteStore::CheckInBackground() {
   auto db = Connection::Open(path_, Connection::Mode::kReadOnly);
@@ -133,17 +182,6 @@ SqliteStore::~SqliteStore() {
   if (db_) db_->Checkpoint(/*truncate=*/true).IgnoreError();
 }
 
-absl::Status SqliteStore::Reopen() {
-  {
-    absl::MutexLock lock(&mutex_);
-    ++generation_;
-    idle_readers_.clear();
-  }
-  written_.clear();
-  db_.reset();
-  return Named(path_, OpenWriter());
-}
-
 absl::Status SqliteStore::CheckpointLog() {
   return Named(path_, db_->Checkpoint(/*truncate=*/false));
 }
@@ -153,7 +191,7 @@ int64_t SqliteStore::LogBytes() const { return int64_t{4096} * db_->log_pages();
 // ---- writing ------------------------------------------------------------------
 
 absl::Status SqliteStore::Commit(const Mutations& mutations) {
-  if (mutations.empty()) return absl::OkStatus();
+  if (mutations.empty() && !mutations.durable) return absl::OkStatus();
   RETURN_IF_ERROR(damage());
   if (mutations.durable != synchronous_full_) {
     RETURN_IF_ERROR(db_->Execute(mutations.durable ? "PRAGMA synchronous = FULL"
@@ -163,12 +201,15 @@ absl::Status SqliteStore::Commit(const Mutations& mutations) {
   Staged staged;
   absl::Status status = db_->Run("BEGIN IMMEDIATE");
   if (status.ok()) status = Write(mutations, staged);
+  const HighWater mark = NextMark(mutations);
+  if (status.ok()) status = WriteTotals(mutations, mark);
   if (status.ok()) status = db_->Run("COMMIT");
   if (!status.ok()) {
     if (db_->in_transaction()) db_->Run("ROLLBACK").IgnoreError();
     return Named(path_, status);
   }
-  if (mutations.last_attempt > 0) last_attempt_ = mutations.last_attempt;
+  mark_ = mark;
+  if (mutations.durable) RETURN_IF_ERROR(mark_file_->Write(mark_));
   for (auto& [id, written] : staged) {
     if (IsTerminal(written.job->state)) {
       written_.erase(id);
@@ -180,7 +221,7 @@ absl::Status SqliteStore::Commit(const Mutations& mutations) {
 }
 
 absl::Status SqliteStore::Write(const Mutations& m, Staged& staged) {
-  RETURN_IF_ERROR(CheckLastAttempt(last_attempt_, m.last_attempt));
+  RETURN_IF_ERROR(CheckLastAttempt(mark_.last_attempt, m.last_attempt));
   // Fences come first: they compare with the Attempts that were current before this turn.
   for (const auto& [id, checkpoint] : m.checkpoints) {
     ASSIGN_OR_RETURN(Written* const written, Find(id, staged));
@@ -193,7 +234,7 @@ absl::Status SqliteStore::Write(const Mutations& m, Staged& staged) {
   for (const auto& job : m.jobs) RETURN_IF_ERROR(WriteJob(job, staged));
   for (const Mutations::Event& event : m.events) {
     ASSIGN_OR_RETURN(Written* const written, Find(event.job, staged));
-    RETURN_IF_ERROR(AppendEvent(*written, event.at, event.kind, event.detail));
+    RETURN_IF_ERROR(AppendEvent(*written, event));
   }
   for (const MetricPoint& point : m.metrics) {
     ASSIGN_OR_RETURN(Written* const written, Find(point.job, staged));
@@ -202,8 +243,7 @@ absl::Status SqliteStore::Write(const Mutations& m, Staged& staged) {
   for (const auto& worker : m.workers) RETURN_IF_ERROR(WriteWorker(worker));
   RETURN_IF_ERROR(WriteQuotas(m));
   if (m.clock_step != absl::ZeroDuration()) RETURN_IF_ERROR(MoveTimes(m.clock_step));
-  RETURN_IF_ERROR(WriteRetention(*db_, m));
-  return WriteTotals(m);
+  return WriteRetention(*db_, m);
 }
 
 absl::StatusOr<SqliteStore::Written*> SqliteStore::Find(const std::string& id, Staged& staged) {
@@ -232,8 +272,9 @@ absl::Status SqliteStore::WriteJob(const std::shared_ptr<const Job>& job, Staged
   } else {
     RETURN_IF_ERROR(CheckChange(nullptr, *job));
     Written written;
-    written.events = written.metrics = 0;
+    written.metrics = 0;
     RETURN_IF_ERROR(InsertJob(*db_, *job, &written.number));
+    written.events = EventChain{job->id};
     found = &(staged[job->id] = written);
   }
   Written& written = **found;
@@ -242,16 +283,11 @@ absl::Status SqliteStore::WriteJob(const std::shared_ptr<const Job>& job, Staged
   return absl::OkStatus();
 }
 
-absl::Status SqliteStore::AppendEvent(Written& written, absl::Time at, const std::string& kind,
-                                      const std::string& detail) {
-  if (written.events < 0) {
-    Query q = db_->Select("SELECT COUNT(*) FROM job_events WHERE job = ?", written.number);
-    if (q.Next()) q.Read(written.events);
-    RETURN_IF_ERROR(q.status());
+absl::Status SqliteStore::AppendEvent(Written& written, const Mutations::Event& event) {
+  if (!written.events) {
+    ASSIGN_OR_RETURN(written.events, ReadEventChain(*db_, written.number, event.job));
   }
-  return db_->Run(
-      "INSERT INTO job_events(job, position, at_ms, kind, detail) VALUES(?, ?, ?, ?, ?)",
-      written.number, written.events++, at, kind, detail);
+  return WriteEvent(*db_, written.number, event, *written.events);
 }
 
 absl::Status SqliteStore::AppendMetric(Written& written, const MetricPoint& p) {
@@ -322,13 +358,26 @@ absl::Status SqliteStore::MoveTimes(absl::Duration step) {
   return absl::OkStatus();
 }
 
-absl::Status SqliteStore::WriteTotals(const Mutations& m) {
-  if (m.last_attempt == 0 && !m.last_seen) return absl::OkStatus();
+HighWater SqliteStore::NextMark(const Mutations& m) const {
+  HighWater next = mark_;
+  next.last_attempt = std::max(next.last_attempt, m.last_attempt);
+  if (!m.durable) return next;
+  ++next.revision;
+  // Two copies of a database that go different ways differ here, at least by their times.
+  std::string changes = absl::StrCat(mark_.chain, " ", next.revision, " ", next.last_attempt, " ",
+                                     m.last_seen ? absl::ToUnixNanos(*m.last_seen) : 0);
+  for (const auto& job : m.jobs) absl::StrAppend(&changes, " ", job->id, " ", job->version);
+  next.chain = Sha256Hex(changes);
+  return next;
+}
+
+absl::Status SqliteStore::WriteTotals(const Mutations& m, const HighWater& mark) {
+  if (m.last_attempt == 0 && !m.last_seen && !m.durable) return absl::OkStatus();
   return db_->Run(
-      "INSERT INTO totals(one, last_attempt, last_seen_ms) VALUES(1, ?1, COALESCE(?2, "
-      "-9223372036854775808)) ON CONFLICT(one) DO UPDATE SET "
-      "last_attempt = MAX(last_attempt, ?1), last_seen_ms = COALESCE(?2, last_seen_ms)",
-      m.last_attempt, m.last_seen);
+      "INSERT INTO totals(one, last_attempt, last_seen_ms, revision, chain) VALUES(1, ?1, "
+      "COALESCE(?2, -9223372036854775808), ?3, ?4) ON CONFLICT(one) DO UPDATE SET "
+      "last_attempt = ?1, last_seen_ms = COALESCE(?2, last_seen_ms), revision = ?3, chain = ?4",
+      mark.last_attempt, m.last_seen, mark.revision, mark.chain);
 }
 
 absl::StatusOr<Snapshot> SqliteStore::LoadSnapshot() {

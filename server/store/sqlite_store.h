@@ -8,10 +8,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "server/store/event_rows.h"
+#include "server/store/high_water.h"
 #include "server/store/sqlite.h"
 #include "server/store/store.h"
 
@@ -25,6 +28,8 @@ struct SqliteStoreOptions {
   // The integrity of a larger database is checked in the background, because that takes a second or
   // more for each GiB. If it is damaged, commits are DataLoss from then on.
   int64_t most_bytes_checked_at_start = 64 << 20;
+  // Opens a database that is behind its high-water mark. What it lacks is lost.
+  bool accept_loss = false;
 };
 
 // There is one writing connection, which only the thread that opened it uses. It alone moves the
@@ -33,17 +38,20 @@ struct SqliteStoreOptions {
 class SqliteStore final : public Store {
  public:
   // Creates the database (mode 0600), or checks its integrity quickly and migrates it to the newest
-  // schema. Errors name the file: FailedPrecondition (of a newer traind), DataLoss (damaged,
-  // or not a database), PermissionDenied (not writable), ResourceExhausted.
+  // schema. Errors name the file: FailedPrecondition (of a newer traind, or behind its high-water
+  // mark), DataLoss (damaged, or not a database), PermissionDenied (not writable),
+  // ResourceExhausted.
   static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(const std::string& path,
                                                            SqliteStoreOptions options = {});
   // Ends the check and empties the log. REQUIRES: no reader is at work any more.
   ~SqliteStore() override;
 
+  // The mark of the database at `path` is in the file of this name.
+  static std::string MarkPath(const std::string& path);
+
   absl::Status Commit(const Mutations& mutations) override;
   absl::Status CheckpointLog() override;
   int64_t LogBytes() const override;
-  absl::Status Reopen() override;
   absl::StatusOr<Snapshot> LoadSnapshot() override;
 
   absl::StatusOr<KnownSubmit> FindSubmit(const std::string& owner, const std::string& request_id,
@@ -57,6 +65,8 @@ class SqliteStore final : public Store {
   absl::StatusOr<std::vector<StoredMetric>> GetMetrics(const std::string& job,
                                                        int64_t after_sequence, int limit,
                                                        const std::string& name) override;
+  absl::StatusOr<std::vector<StoredEvent>> GetEvents(const std::string& job, int64_t after_sequence,
+                                                     int limit) override;
   absl::StatusOr<std::vector<Checkpoint>> ListCheckpoints(const std::string& job) override;
   absl::StatusOr<std::vector<Usage>> UsageSince(absl::Time since) override;
   absl::StatusOr<bool> HasOwner(const std::string& owner) override;
@@ -75,26 +85,33 @@ class SqliteStore final : public Store {
   struct Written {
     std::shared_ptr<const Job> job;
     int64_t number = 0;
-    int64_t events = -1;   // number of rows in job_events; -1: not counted yet
-    int64_t metrics = -1;  // the highest sequence; -1: not looked up yet
+    std::optional<EventChain> events;  // nullopt: not looked up yet
+    int64_t metrics = -1;              // the highest sequence; -1: not looked up yet
   };
   using Staged = absl::flat_hash_map<std::string, Written>;
 
   SqliteStore(std::string path, SqliteStoreOptions options);
   absl::Status OpenWriter();
+  // Adds checksums to a database of an earlier version; a later one must have them.
+  absl::Status CheckChecksums();
+  absl::Status ReadMark();
+  // Compares the database with its high-water mark.
+  absl::Status OpenMark();
   // Runs on the thread of the check.
   void CheckInBackground() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status damage() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   absl::Status Write(const Mutations& mutations, Staged& staged);
   absl::Status WriteJob(const std::shared_ptr<const Job>& job, Staged& staged);
-  absl::Status AppendEvent(Written& written, absl::Time at, const std::string& kind,
-                           const std::string& detail);
+  absl::Status AppendEvent(Written& written, const Mutations::Event& event);
   absl::Status AppendMetric(Written& written, const MetricPoint& point);
   absl::Status WriteWorker(const Mutations::WorkerRow& worker);
   absl::Status WriteQuotas(const Mutations& mutations);
   absl::Status MoveTimes(absl::Duration step);
-  absl::Status WriteTotals(const Mutations& mutations);
+  absl::Status WriteTotals(const Mutations& mutations, const HighWater& mark);
+  // Returns the mark of a database to which these changes are made. A commit that may be lost in a
+  // power cut has no mark of its own.
+  HighWater NextMark(const Mutations& mutations) const;
   // NotFound: no such Job.
   absl::StatusOr<Written*> Find(const std::string& id, Staged& staged);
 
@@ -110,11 +127,11 @@ class SqliteStore final : public Store {
   // The following members belong to the writer.
   std::unique_ptr<sqlite::Connection> db_;
   bool synchronous_full_ = false;
-  int64_t last_attempt_ = 0;
+  HighWater mark_;  // of the last durable commit
+  std::unique_ptr<HighWaterFile> mark_file_;
   absl::flat_hash_map<std::string, Written> written_;
 
   mutable absl::Mutex mutex_;
-  int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // of connections; grows with Reopen
   int readers_at_work_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<std::unique_ptr<sqlite::Connection>> idle_readers_ ABSL_GUARDED_BY(mutex_);
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;

@@ -99,6 +99,14 @@ struct StoredMetric {
   MetricPoint point;
 };
 
+// A line of a Job's history.
+struct StoredEvent {
+  int64_t sequence = 0;  // from 1
+  absl::Time at;
+  std::string kind;
+  std::string detail;
+};
+
 // A Job that is over, as retention sees it.
 struct EndedJob {
   std::string id;
@@ -121,9 +129,9 @@ inline constexpr size_t kMostNamed = 5;
 
 // Keeps Jobs and their history. A Job that is being deleted is found by no method but ListDeleting
 // and FindDeleted; what it used still counts for quotas.
-// Threads: Commit, CheckpointLog, LogBytes, Reopen, LoadSnapshot and FindSubmit belong to the
-// control loop's thread; the rest is safe from any thread (readers have connections of their own
-// and see what is committed).
+// Threads: Commit, CheckpointLog, LogBytes, LoadSnapshot and FindSubmit belong to the control
+// loop's thread; the rest is safe from any thread (readers have connections of their own and see
+// what is committed).
 class Store {
  public:
   virtual ~Store() = default;
@@ -131,16 +139,13 @@ class Store {
   // Commits all or nothing. It refuses changes that only a bug or a stale writer makes: a terminal
   // Job never changes, a Job's version grows, last_attempt grows, and the Attempt of a checkpoint
   // or member is the task's current one (else Aborted, and nothing is written). ResourceExhausted:
-  // disk full, nothing was written. After any other failure to write the outcome is unknown: reopen
-  // and read again before going on.
+  // disk full, nothing was written. After any other failure the outcome is unknown: the process
+  // must end, and the next one reads what was stored.
   virtual absl::Status Commit(const Mutations& mutations) = 0;
   // Moves the write-ahead log into the database; cheap if it is short.
   virtual absl::Status CheckpointLog() = 0;
   // Returns the size of that log.
   virtual int64_t LogBytes() const { return 0; }
-  // To be called after a Commit whose outcome is unknown: closes all files and opens them again.
-  // Call LoadSnapshot next.
-  virtual absl::Status Reopen() { return absl::OkStatus(); }
   virtual absl::StatusOr<Snapshot> LoadSnapshot() = 0;
 
   // Looks for a Job of that request, and for one of that id. No other reader delays it.
@@ -159,6 +164,9 @@ class Store {
   virtual absl::StatusOr<std::vector<StoredMetric>> GetMetrics(const std::string& job,
                                                                int64_t after_sequence, int limit,
                                                                const std::string& name) = 0;
+  // DataLoss: an event does not fit the digest that chains it to those before it.
+  virtual absl::StatusOr<std::vector<StoredEvent>> GetEvents(const std::string& job,
+                                                             int64_t after_sequence, int limit) = 0;
   virtual absl::StatusOr<std::vector<Checkpoint>> ListCheckpoints(const std::string& job) = 0;
   // Returns the usage of folds' Attempts that ended after `since`.
   virtual absl::StatusOr<std::vector<Usage>> UsageSince(absl::Time since) = 0;

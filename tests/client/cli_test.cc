@@ -165,6 +165,36 @@ TEST_F(CliTest, ListGathersAllPages) {
   EXPECT_TRUE(Has(table.out, "digits-7f3k2a  RUNNING")) << table.out;
 }
 
+TEST_F(CliTest, EventsAreATableOrADocumentAndHostileTextIsEscaped) {
+  service_.on_get = [](const v1::GetJobRequest&, v1::Job* job) {
+    job->set_id("digits-1");
+    return grpc::Status::OK;
+  };
+  service_.on_events = [](const v1::GetEventsRequest& request,
+                          const std::function<bool(const v1::EventsReply&)>& send) {
+    EXPECT_EQ(request.id(), "digits-1");
+    v1::EventsReply reply;
+    for (int64_t i = 1; i <= 2; ++i) {
+      v1::JobEvent& event = *reply.add_events();
+      event.set_sequence(i);
+      event.set_kind("state");
+      event.set_detail(i == 1 ? "QUEUED" : "\x1b[2J");
+    }
+    reply.set_end(true);
+    send(reply);
+    return grpc::Status::OK;
+  };
+  const Ran table = Run({"events", "digits"});
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_TRUE(Has(table.out, "QUEUED")) << table.out;
+  EXPECT_EQ(table.out.find('\x1b'), std::string::npos);
+  const Ran json = Run({"events", "digits", "-o", "json"});
+  EXPECT_TRUE(Has(json.out, "\"detail\": \"QUEUED\"")) << json.out;
+  const Ran lines = Run({"events", "digits", "--follow", "-o", "json"});
+  EXPECT_EQ(std::count(lines.out.begin(), lines.out.end(), '\n'), 2);
+  EXPECT_EQ(lines.out.find('\x1b'), std::string::npos);
+}
+
 TEST_F(CliTest, MetricsGoOnWhereTheStreamBroke) {
   std::atomic<int> calls{0};
   service_.on_metrics = [&](const v1::GetMetricsRequest& request,

@@ -27,6 +27,9 @@ class FakeTrainingService final : public v1::TrainingService::Service {
   std::function<grpc::Status(const v1::GetMetricsRequest&,
                              const std::function<bool(const v1::MetricsReply&)>& send)>
       on_metrics;
+  std::function<grpc::Status(const v1::GetEventsRequest&,
+                             const std::function<bool(const v1::EventsReply&)>& send)>
+      on_events;
   std::function<grpc::Status(const v1::ListJobsRequest&, v1::ListJobsReply*)> on_list;
   std::function<grpc::Status(const v1::PlanRequest&, v1::PlanReply*)> on_plan;
   std::function<grpc::Status(const v1::GetLogsRequest&,
@@ -94,6 +97,11 @@ class FakeTrainingService final : public v1::TrainingService::Service {
   }
   grpc::Status CancelJob(Context*, const v1::CancelJobRequest* request, v1::Job* job) override {
     return Answer(request->id(), job);
+  }
+  grpc::Status GetEvents(Context*, const v1::GetEventsRequest* request,
+                         grpc::ServerWriter<v1::EventsReply>* writer) override {
+    if (!on_events) return Unset();
+    return on_events(*request, [&](const v1::EventsReply& reply) { return writer->Write(reply); });
   }
   grpc::Status GetMetrics(Context*, const v1::GetMetricsRequest* request,
                           grpc::ServerWriter<v1::MetricsReply>* writer) override {

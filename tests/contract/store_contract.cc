@@ -70,6 +70,29 @@ TEST_P(StoreContractTest, SettingsThatAreDrawnOnTheWayAreWritten) {
   EXPECT_EQ(Describe(store_->GetJob(job.id).value()), Describe(job));
 }
 
+TEST_P(StoreContractTest, EventsAreReadFromAnyOneOn) {
+  Mutations m = Change({NewJob("a-1"), NewJob("b-1")});
+  m.events = {{"a-1", kStart, "state", "QUEUED"},
+              {"b-1", kStart, "state", "QUEUED"},
+              {"a-1", kStart + absl::Seconds(1), "decision", "B2: too long"}};
+  ASSERT_EQ(store_->Commit(m), absl::OkStatus());
+  OpenAgain();
+  m = {};
+  m.events = {{"a-1", kStart + absl::Seconds(2), "state", "QUEUED -> PLANNING"}};
+  ASSERT_EQ(store_->Commit(m), absl::OkStatus());
+  const auto events = store_->GetEvents("a-1", 0, 100);
+  ASSERT_TRUE(events.ok()) << events.status();
+  ASSERT_EQ(events->size(), 3u);
+  EXPECT_EQ((*events)[1].sequence, 2);
+  EXPECT_EQ((*events)[1].at, kStart + absl::Seconds(1));
+  EXPECT_EQ((*events)[1].kind, "decision");
+  EXPECT_EQ((*events)[1].detail, "B2: too long");
+  EXPECT_EQ((*events)[2].sequence, 3);
+  EXPECT_EQ(store_->GetEvents("a-1", 1, 1)->at(0).sequence, 2);
+  EXPECT_TRUE(store_->GetEvents("a-1", 3, 100)->empty());
+  EXPECT_TRUE(store_->GetEvents("none", 0, 100)->empty());
+}
+
 TEST_P(StoreContractTest, ATurnMayHoldSeveralVersionsOfAJob) {
   const Job first = NewJob("a-1");
   ASSERT_EQ(store_->Commit(Change({first, Next(first), Next(Next(first))})), absl::OkStatus());

@@ -7,7 +7,7 @@ common/base <- {common/data, common/facts, common/metrics} <- common/publish; co
 users' specs; common/wire is for whoever speaks gRPC or Protobuf;
 common <- server/domain <- {store, plan, schedule, reuse, reports, portfolio} <- search <- {intake, control} <- loop (the
 shell around the core) <- retention <- {rpc, http} <- coordinator and main (server/ itself);
-worker/rank_protocol <- task (what any program that trains needs; no LibTorch) <- {prepare, train}; worker/floor (models of floors; no LibTorch) <- {prepare, inference}; worker/series (statistical models of series) <- prepare; worker/data <- model/{kernels, objective} <- model/{networks, handwritten} <- learner <- checkpoint <- {pretrained, predict} <- train <- inference <- rank; worker/data <- trees <- {treefold, inference}; the worker daemon and the
+worker/rank_protocol <- task (what any program that trains needs; no LibTorch) <- {prepare, train}; worker/floor (models of floors; no LibTorch) <- {prepare, inference}; worker/series (statistical models of series) <- {floor, prepare}; worker/data <- model/{kernels, objective} <- model/{networks, handwritten} <- learner <- checkpoint <- {pretrained, predict} <- train <- inference <- rank; worker/data <- trees <- {treefold, inference}; the worker daemon and the
 processes that work for it meet only in worker/rank_protocol; server, worker and
 client never see each other. Tests may include anything; nothing includes tests.
 """
@@ -69,7 +69,7 @@ MAY_INCLUDE = {
     "worker/task": ["common/base", "common/data", "common/facts", "worker/rank_protocol"],
     "worker/daemon": _COMMON + ["common/wire", "worker/rank_protocol", "proto", "third_party"],
     "worker/series": [],
-    "worker/floor": ["common/base", "common/data", "common/publish"],
+    "worker/floor": ["common/base", "common/data", "common/publish", "worker/series"],
     "worker/prepare": _COMMON + ["worker/rank_protocol", "worker/task", "worker/floor", "worker/series"],
     "worker/device": ["common/base"],
     "worker/data": _COMMON + ["worker/rank_protocol", "worker/device"],

@@ -67,26 +67,33 @@ RowEncoder RowEncoder::Fit(std::shared_ptr<const Table> table,
   }
   if (schema.target_kind == TargetKind::kValue) {
     encoder.FitTarget(training_rows, form);
-    if (shape.horizon > 0) {
-      encoder.past_at_ = encoder.numeric_width_;
-      encoder.numeric_width_ += 2 * static_cast<int64_t>(schema.targets());
-    }
+    if (shape.horizon > 0) encoder.AddPast();
   }
   return encoder;
 }
 
-RowEncoder::RowEncoder(State state)
-    : numeric_(std::move(state.numeric)),
+void RowEncoder::AddPast() {
+  past_at_ = numeric_width_;
+  numeric_width_ += 2 * static_cast<int64_t>(targets_.size());
+}
+
+RowEncoder::RowEncoder(State state, std::shared_ptr<const Table> table)
+    : table_(std::move(table)),
+      numeric_(std::move(state.numeric)),
       categorical_(std::move(state.categorical)),
       cardinalities_(std::move(state.cardinalities)),
       shape_(state.shape),
+      targets_(std::move(state.targets)),
       target_mean_(std::move(state.target_mean)),
       target_scale_(std::move(state.target_scale)) {
   for (const Numeric& column : numeric_) numeric_width_ += column.indicator ? 2 : 1;
+  if (!targets_.empty()) AddPast();
 }
 
 RowEncoder::State RowEncoder::state() const {
-  return {numeric_, categorical_, cardinalities_, shape_, target_mean_, target_scale_};
+  State state = {numeric_, categorical_, cardinalities_, shape_, target_mean_, target_scale_, {}};
+  if (past_at_ >= 0) state.targets = targets_;
+  return state;
 }
 
 void RowEncoder::FitNumeric(int feature, absl::Span<const int32_t> rows) {

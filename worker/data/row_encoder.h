@@ -72,7 +72,7 @@ class RowEncoder {
                         const SampleShape& shape = {}, TargetForm form = TargetForm::kAuto,
                         InputWidths widths = InputWidths::kFold);
 
-  // The result of fitting, for plain rows (without a history).
+  // The result of fitting.
   struct Numeric {
     int feature = 0;
     float mean = 0;
@@ -83,19 +83,25 @@ class RowEncoder {
     int feature = 0;
     std::vector<int32_t> input_codes;  // indexed by the table's code
   };
+  struct Target {
+    double mean = 0, scale = 1;  // of the values, over the training rows
+    bool difference = false;     // whether the difference is learnt
+    float least = 0, most = 0;   // bounds of a value that is rebuilt from differences
+  };
   struct State {
     std::vector<Numeric> numeric;
     std::vector<Categorical> categorical;
     std::vector<int64_t> cardinalities;  // [categorical]
     SampleShape shape;
     std::vector<double> target_mean, target_scale;
+    std::vector<Target> targets;  // regression with a horizon of 1 or more
   };
   State state() const;
-  // An encoder with the same state but without a table. REQUIRES: the
-  // state's shape has no history.
-  explicit RowEncoder(State state);
+  // An encoder with the same state. table: later rows with the same features; null: only rows that
+  // are not a table's are encoded.
+  explicit RowEncoder(State state, std::shared_ptr<const Table> table = nullptr);
 
-  // REQUIRES: the encoder was made by Fit().
+  // REQUIRES: the encoder has a table.
   const Table& table() const { return *table_; }
   // Number of numeric columns, including indicators.
   int64_t numeric_width() const { return numeric_width_; }
@@ -134,6 +140,8 @@ class RowEncoder {
   void FitCategorical(int feature, absl::Span<const int32_t> rows);
   void FitTarget(absl::Span<const int32_t> rows, TargetForm form);
   void FindKnown();
+  // Adds the inputs of the targets' past.
+  void AddPast();
   FeatureRows RowsOf(Split split) const;
   void EncodeNumeric(const FeatureRows& rows, int64_t begin, int64_t end, float* out) const;
   void EncodeCategorical(const FeatureRows& rows, int64_t begin, int64_t end, int32_t* out) const;
@@ -147,11 +155,6 @@ class RowEncoder {
   InputWidths widths_ = InputWidths::kFold;
   // The first of the two columns of each target's past; -1: the past is no input.
   int64_t past_at_ = -1;
-  struct Target {
-    double mean = 0, scale = 1;  // of the values, over the training rows
-    bool difference = false;     // whether the difference is learnt
-    float least = 0, most = 0;   // bounds of a value that is rebuilt from differences
-  };
   std::vector<Target> targets_;  // regression
   std::vector<float> known_;     // [rows of the training file, targets] if a target is a difference
   std::vector<double> target_mean_;

@@ -1,8 +1,10 @@
 #include "worker/inference/boosted_model.h"
 
+#include <utility>
 #include <vector>
 
 #include "common/base/status_macros.h"
+#include "worker/trees/lag_encoder.h"
 
 namespace traind {
 
@@ -29,6 +31,21 @@ absl::StatusOr<std::unique_ptr<TrainedModel>> BoostedModel::Load(const std::stri
 absl::Status BoostedModel::Predict(const LaterRows& rows, int64_t begin, int64_t end,
                                    absl::Span<float> out) {
   return trees_->Predict(tree_encoder_.Encode(rows, begin, end), best_rounds_, out);
+}
+
+absl::StatusOr<std::vector<float>> BoostedModel::Forecast(std::shared_ptr<const Table> later) {
+  if (!file_.lags.has_value()) {
+    return absl::FailedPreconditionError("an older engine trained these trees");
+  }
+  std::vector<float> out(static_cast<size_t>(later->rows(Split::kTest)));
+  LagEncoder lags(std::move(later), tree_encoder_, file_.encoder.shape, file_.series->time,
+                  *file_.lags);
+  RETURN_IF_ERROR(lags.PredictTest(
+      [this](const TreeMatrix& rows, absl::Span<float> learnt) {
+        return trees_->Predict(rows, best_rounds_, learnt);
+      },
+      absl::MakeSpan(out)));
+  return out;
 }
 
 }  // namespace traind

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "worker/inference/trained_model.h"
 #include "worker/trees/booster.h"
@@ -28,6 +29,7 @@ class BoostedModel final : public TrainedModel {
 
   absl::Status Predict(const LaterRows& rows, int64_t begin, int64_t end,
                        absl::Span<float> out) override;
+  absl::StatusOr<std::vector<float>> Forecast(std::shared_ptr<const Table> later) override;
 
  private:
   explicit BoostedModel(ModelFile file)

@@ -9,6 +9,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
+#include "common/data/table/later_series.h"
 #include "common/data/table/mapped_file.h"
 #include "common/data/table/npy.h"
 #include "worker/inference/images_file.h"
@@ -87,6 +88,8 @@ absl::Status DatasetPrediction::FindSchema() {
     if (!status.ok()) continue;
     schema_ = std::move(input->schema);
     if (input->has_images) image_ = std::move(input->image);
+    series_ = std::move(input->series);
+    shape_ = input->shape;
     table_sha256_ = std::move(input->table_sha256);
     return absl::OkStatus();
   }
@@ -115,7 +118,9 @@ absl::Status DatasetPrediction::ReadRows() {
     const absl::StatusOr<std::unique_ptr<MappedFile>> file =
         MappedFile::Open(spec_.data, MapUse::kStream);
     if (!file.ok()) return OfUserFiles(file.status());
-    const absl::Status status = ReadTable({BaseName(spec_.data), (*file)->bytes()}, ready.warnings);
+    const CsvFile data = {BaseName(spec_.data), (*file)->bytes()};
+    const absl::Status status =
+        series_.has_value() ? ReadSeries(data, ready.warnings) : ReadTable(data, ready.warnings);
     if (const absl::Status unchanged = (*file)->CheckUnchanged(); !unchanged.ok()) {
       return OfUserFiles(unchanged);
     }
@@ -143,6 +148,24 @@ absl::Status DatasetPrediction::ReadTable(const CsvFile& data, std::vector<std::
   rows_ = info->rows;
   ASSIGN_OR_RETURN(RowsFile rows, RowsFile::Open(path, schema_, rows_));
   rows_file_ = std::make_unique<RowsFile>(std::move(rows));
+  return absl::OkStatus();
+}
+
+absl::Status DatasetPrediction::ReadSeries(const CsvFile& data,
+                                           std::vector<std::string>& warnings) {
+  absl::StatusOr<LaterSeries> read = ReadLaterSeries(data, schema_, *series_, shape_);
+  if (!read.ok()) return OfUserFiles(read.status());
+  const std::vector<std::string>& told = read->rows.schema.warnings;
+  warnings.insert(warnings.end(), told.begin(), told.end());
+  rows_ = read->rows.schema.test_rows;
+  schema_.id = read->id;
+  std::string ids;
+  for (size_t row = 0; row < static_cast<size_t>(rows_); ++row) {
+    absl::StrAppend(&ids, read->ids[row].size(), ":", read->ids[row]);
+  }
+  RETURN_IF_ERROR(StorageError(WriteFileDurably(InAttempt("ids.bin"), ids)));
+  RETURN_IF_ERROR(StorageError(WriteTable(read->rows, InAttempt("rows.bin"))));
+  ASSIGN_OR_RETURN(later_, Table::Open(InAttempt("rows.bin")));
   return absl::OkStatus();
 }
 
@@ -190,7 +213,8 @@ absl::Status DatasetPrediction::PredictWith(int index) {
                 models - ++missing_);
     return absl::OkStatus();
   }
-  const absl::StatusOr<std::string> sha256 = WriteValues(index, **model);
+  const absl::StatusOr<std::string> sha256 =
+      later_ != nullptr ? WriteForecast(index, **model) : WriteValues(index, **model);
   if (absl::IsCancelled(sha256.status())) return absl::OkStatus();
   if (!sha256.ok()) return StorageError(sha256.status());
   MemberValues values;
@@ -213,13 +237,31 @@ absl::Status DatasetPrediction::PredictWith(int index) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::unique_ptr<DurableWriter>> DatasetPrediction::StartValues(int index) const {
+  ASSIGN_OR_RETURN(std::unique_ptr<DurableWriter> out,
+                   DurableWriter::Create(InAttempt(absl::StrCat("values-", index, ".npy"))));
+  const int64_t shape[] = {rows_, static_cast<int64_t>(schema_.outputs())};
+  RETURN_IF_ERROR(out->Append(NpyHeaderText("<f4", shape)));
+  return out;
+}
+
+// A forecast's rows depend on each other, so they are predicted at once.
+absl::StatusOr<std::string> DatasetPrediction::WriteForecast(int index, RowModel& model) {
+  const absl::Duration began = clock_.MonotonicNow();
+  ASSIGN_OR_RETURN(const std::vector<float> values, model.Forecast(later_));
+  ASSIGN_OR_RETURN(const std::unique_ptr<DurableWriter> out, StartValues(index));
+  RETURN_IF_ERROR(out->Append(absl::string_view(reinterpret_cast<const char*>(values.data()),
+                                                values.size() * sizeof(float))));
+  step_cost_ = clock_.MonotonicNow() - began;
+  ReportProgress();
+  ASSIGN_OR_RETURN(const FileDigest digest, out->Commit());
+  return digest.sha256;
+}
+
 // Returns the digest of values-<index>.npy. Cancelled: time is up.
 absl::StatusOr<std::string> DatasetPrediction::WriteValues(int index, RowModel& model) {
   const size_t outputs = schema_.outputs();
-  ASSIGN_OR_RETURN(const std::unique_ptr<DurableWriter> out,
-                   DurableWriter::Create(InAttempt(absl::StrCat("values-", index, ".npy"))));
-  const int64_t shape[] = {rows_, static_cast<int64_t>(outputs)};
-  RETURN_IF_ERROR(out->Append(NpyHeaderText("<f4", shape)));
+  ASSIGN_OR_RETURN(const std::unique_ptr<DurableWriter> out, StartValues(index));
   std::vector<float> values;
   std::vector<double> sums(outputs);
   const int64_t step = model.RowsPerStep();

@@ -46,10 +46,13 @@ class DatasetPrediction {
   absl::Status FindSchema();
   absl::Status ReadRows();
   absl::Status ReadTable(const CsvFile& data, std::vector<std::string>& warnings);
+  absl::Status ReadSeries(const CsvFile& data, std::vector<std::string>& warnings);
   absl::Status ReadImages(const ImageInput& images, std::vector<std::string>& warnings);
   absl::Status ReuseEarlierValues();
   absl::Status PredictWith(int index);
   absl::StatusOr<std::string> WriteValues(int index, RowModel& model);
+  absl::StatusOr<std::string> WriteForecast(int index, RowModel& model);
+  absl::StatusOr<std::unique_ptr<DurableWriter>> StartValues(int index) const;
   bool MayStandIn(int64_t rows_left) const;
   absl::Status AppendMeans(const std::vector<double>& sums, int64_t rows, DurableWriter& out) const;
   absl::Status MaybePublish();
@@ -76,7 +79,10 @@ class DatasetPrediction {
 
   InferenceSpec spec_;
   InputSchema schema_;
-  std::optional<ImageFields> image_;  // none: rows have no images
+  std::optional<ImageFields> image_;   // none: rows have no images
+  std::optional<SeriesInput> series_;  // none: rows do not depend on earlier ones
+  SampleShape shape_;
+  std::shared_ptr<const Table> later_;  // of a forecast: history, and the rows to be predicted
   std::string table_sha256_;
   FileIdentity data_;
   int64_t rows_ = 0;

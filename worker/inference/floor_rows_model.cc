@@ -29,4 +29,8 @@ absl::Status FloorRowsModel::Predict(const LaterRows& rows, int64_t begin, int64
   return absl::OkStatus();
 }
 
+absl::Status SeriesFloorRowsModel::Predict(const LaterRows&, int64_t, int64_t, absl::Span<float>) {
+  return absl::InternalError("a forecast needs the history of its series");
+}
+
 }  // namespace traind

@@ -15,6 +15,7 @@
 #include "worker/data/image_source.h"
 #include "worker/data/text_source.h"
 #include "worker/learner/rows_at_once.h"
+#include "worker/predict/predictor.h"
 #include "worker/train/training_spec.h"
 
 namespace traind {
@@ -140,6 +141,14 @@ absl::Status NetworkModel::Predict(const LaterRows& rows, int64_t begin, int64_t
                                                   file_.pixel_scale, Augmentation());
   }
   return learner_->Predict(Weights::kBest, encoded, out);
+}
+
+absl::StatusOr<std::vector<float>> NetworkModel::Forecast(std::shared_ptr<const Table> later) {
+  ASSIGN_OR_RETURN(
+      TestAnswers answers,
+      PredictTest(*learner_, RowEncoder(file_.encoder, std::move(later)), /*media=*/nullptr,
+                  Weights::kBest, static_cast<int>(file_.input.outputs()), /*file=*/""));
+  return std::move(answers.values);
 }
 
 }  // namespace traind

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/data/text/tokenizer.h"
 #include "worker/inference/trained_model.h"
@@ -25,6 +26,7 @@ class NetworkModel final : public TrainedModel {
 
   absl::Status Predict(const LaterRows& rows, int64_t begin, int64_t end,
                        absl::Span<float> out) override;
+  absl::StatusOr<std::vector<float>> Forecast(std::shared_ptr<const Table> later) override;
 
  private:
   explicit NetworkModel(ModelFile file) : TrainedModel(std::move(file)) {}

@@ -24,12 +24,26 @@ absl::StatusOr<FloorModel> ReadFloor(const std::string& state_dir, const ModelCh
   return floor;
 }
 
+absl::StatusOr<SeriesFloorModel> ReadSeriesFloor(const std::string& state_dir,
+                                                 const ModelChoice& model) {
+  return ReadSeriesFloorModel(absl::StrCat(state_dir, "/", model.dir));
+}
+
 }  // namespace
 
 absl::StatusOr<RowModelInput> ReadRowModelInput(const std::string& state_dir,
                                                 const ModelChoice& model) {
   RowModelInput input;
   if (IsFloor(model)) {
+    auto forecast = ReadSeriesFloor(state_dir, model);
+    if (forecast.ok()) {
+      input.schema = std::move(forecast->input);
+      input.series = std::move(forecast->series);
+      input.shape = forecast->shape;
+      input.table_sha256 = std::move(forecast->table_sha256);
+      return input;
+    }
+    if (!absl::IsNotFound(forecast.status())) return forecast.status();
     ASSIGN_OR_RETURN(FloorModel floor, ReadFloor(state_dir, model));
     input.schema = std::move(floor.input);
     input.table_sha256 = std::move(floor.table_sha256);
@@ -39,6 +53,8 @@ absl::StatusOr<RowModelInput> ReadRowModelInput(const std::string& state_dir,
   input.schema = std::move(file.input);
   input.has_images = !file.pixel_scale.mean.empty();
   input.image = std::move(file.image);
+  input.series = std::move(file.series);
+  input.shape = file.encoder.shape;
   input.table_sha256 = std::move(file.table_sha256);
   return input;
 }
@@ -46,6 +62,9 @@ absl::StatusOr<RowModelInput> ReadRowModelInput(const std::string& state_dir,
 absl::StatusOr<std::unique_ptr<RowModel>> LoadRowModel(const std::string& state_dir,
                                                        const ModelChoice& model, int threads) {
   if (!IsFloor(model)) return TrainedModel::Load(state_dir, model.dir, threads);
+  auto forecast = ReadSeriesFloor(state_dir, model);
+  if (forecast.ok()) return std::make_unique<SeriesFloorRowsModel>(*std::move(forecast));
+  if (!absl::IsNotFound(forecast.status())) return forecast.status();
   ASSIGN_OR_RETURN(FloorModel floor, ReadFloor(state_dir, model));
   return std::make_unique<FloorRowsModel>(std::move(floor));
 }

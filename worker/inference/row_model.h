@@ -7,10 +7,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "common/data/image/image_fields.h"
 #include "common/data/table/feature_reader.h"
+#include "common/data/table/folds.h"
+#include "common/data/table/series_input.h"
+#include "common/data/table/table.h"
 #include "worker/inference/inference_spec.h"
 #include "worker/inference/rows_file.h"
 
@@ -29,6 +34,9 @@ class RowModel {
   virtual double epoch() const = 0;     // the epoch of the weights
   virtual int64_t step() const = 0;     // the step of the checkpoint
 
+  // The series that it forecasts; null: rows do not depend on earlier ones.
+  virtual const SeriesInput* series() const { return nullptr; }
+
   // Rows are predicted in blocks. Blocks whose size is a multiple of this number give, bit by
   // bit, the same result.
   virtual int64_t RowsPerStep() const = 0;
@@ -36,6 +44,11 @@ class RowModel {
   // REQUIRES: rows have images if image() is not null.
   virtual absl::Status Predict(const LaterRows& rows, int64_t begin, int64_t end,
                                absl::Span<float> out) = 0;
+  // Predicts the test rows of a table (ReadLaterSeries) from its training rows. Returns
+  // [test rows, outputs]. REQUIRES: series() is not null.
+  virtual absl::StatusOr<std::vector<float>> Forecast(std::shared_ptr<const Table> /*later*/) {
+    return absl::InternalError("the model does not forecast");
+  }
 };
 
 // The columns that a model reads, and what they belong to.
@@ -43,6 +56,8 @@ struct RowModelInput {
   InputSchema schema;
   ImageFields image;
   bool has_images = false;
+  std::optional<SeriesInput> series;
+  SampleShape shape;  // of a forecast's samples
   std::string table_sha256;
 };
 

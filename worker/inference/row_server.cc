@@ -73,6 +73,13 @@ absl::Status RowServer::LoadModels() {
     weights_.push_back(choice.weight);
     models_.push_back(*std::move(model));
   }
+  if (!models_.empty() && models_[0]->series() != nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the models of job ", spec_.from,
+                     " forecast, so single rows do not suffice: predict a file that holds the "
+                     "history of each series (trainctl predict ",
+                     spec_.from, " --data FILE)"));
+  }
   if (models_.empty()) {
     return absl::InvalidArgumentError(  // a retry would end in the same way
         absl::StrCat("no model of job ", spec_.from, " can predict: ", status.message()));

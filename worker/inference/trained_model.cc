@@ -18,10 +18,11 @@ absl::StatusOr<std::unique_ptr<TrainedModel>> TrainedModel::Load(const std::stri
         absl::StrCat(dir, " has no ", kModelFile, ": an older engine trained it"));
   }
   RETURN_IF_ERROR(file.status());
-  if (RowEncoder(file->encoder).shape().history() > 0) {
+  if (file->encoder.shape.history() > 0 && !file->series.has_value()) {
     return absl::FailedPreconditionError(
-        "the models forecast: they predict the rows that follow their training rows, and a later "
-        "file does not contain those");
+        file->encoder.shape.horizon > 0
+            ? "an older engine trained this forecast: its models know no later rows"
+            : "models of windows without a horizon predict no later rows");
   }
   if (HasTrees(state_dir, dir)) {
     return BoostedModel::Load(state_dir, dir, *std::move(file), threads);

@@ -22,7 +22,8 @@ class TrainedModel : public RowModel {
  public:
   // dir: the folder of the Attempt that trained the model, relative to the state folder. Loads
   // the newest sound checkpoint there.
-  // Errors: FailedPrecondition: it is a forecast, or an older engine left no model.json;
+  // Errors: FailedPrecondition: it is a forecast without a horizon, or an older engine left no
+  // model.json or not all that a forecast needs;
   // NotFound: there is no checkpoint; those of ReadModelFile and of reading checkpoints.
   static absl::StatusOr<std::unique_ptr<TrainedModel>> Load(const std::string& state_dir,
                                                             const std::string& dir, int threads);
@@ -30,6 +31,9 @@ class TrainedModel : public RowModel {
   const InputSchema& input() const override { return file_.input; }
   const ImageFields* image() const override {
     return file_.pixel_scale.mean.empty() ? nullptr : &file_.image;
+  }
+  const SeriesInput* series() const override {
+    return file_.series.has_value() ? &*file_.series : nullptr;
   }
   const std::string& table_sha256() const override { return file_.table_sha256; }
   int64_t attempt() const override { return attempt_; }

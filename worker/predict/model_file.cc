@@ -3,6 +3,7 @@
 #include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -12,13 +13,15 @@
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
 #include "common/data/table/input_schema_json.h"
+#include "common/plain/plain_json.h"
 
 namespace traind {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kFormat = 1;
+// Format 1 lacks what forecasts of later rows need.
+constexpr int kFormat = 2;
 constexpr char kBodyName[] = "model";
 
 std::string PathOf(const std::string& state_dir, const std::string& dir) {
@@ -36,10 +39,37 @@ Json EncoderJson(const RowEncoder::State& state) {
   for (const auto& column : state.categorical) {
     categorical.push_back({{"feature", column.feature}, {"input_codes", column.input_codes}});
   }
-  return {{"numeric", std::move(numeric)},        {"categorical", std::move(categorical)},
-          {"cardinalities", state.cardinalities}, {"window", state.shape.window},
-          {"horizon", state.shape.horizon},       {"target_mean", state.target_mean},
-          {"target_scale", state.target_scale}};
+  Json json = {{"numeric", std::move(numeric)},        {"categorical", std::move(categorical)},
+               {"cardinalities", state.cardinalities}, {"window", state.shape.window},
+               {"horizon", state.shape.horizon},       {"target_mean", state.target_mean},
+               {"target_scale", state.target_scale}};
+  for (const RowEncoder::Target& target : state.targets) {
+    json["targets"].push_back({{"mean", target.mean},
+                               {"scale", target.scale},
+                               {"difference", target.difference},
+                               {"least", target.least},
+                               {"most", target.most}});
+  }
+  return json;
+}
+
+Json LagsJson(const LagState& lags) {
+  return {{"raw", lags.raw},         {"forward", lags.forward}, {"lags", lags.lags},
+          {"periods", lags.periods}, {"base", lags.base},       {"mean", lags.mean},
+          {"scale", lags.scale}};
+}
+
+// Throws nlohmann's exceptions if the JSON is not as it was written.
+LagState LagsFromJson(const Json& json) {
+  LagState lags;
+  json.at("raw").get_to(lags.raw);
+  json.at("forward").get_to(lags.forward);
+  json.at("lags").get_to(lags.lags);
+  json.at("periods").get_to(lags.periods);
+  json.at("base").get_to(lags.base);
+  json.at("mean").get_to(lags.mean);
+  json.at("scale").get_to(lags.scale);
+  return lags;
 }
 
 // Throws nlohmann's exceptions if the JSON is not as it was written.
@@ -62,11 +92,24 @@ RowEncoder::State EncoderFromJson(const Json& json) {
   json.at("horizon").get_to(state.shape.horizon);
   json.at("target_mean").get_to(state.target_mean);
   json.at("target_scale").get_to(state.target_scale);
+  for (const Json& item : json.value("targets", Json::array())) {
+    RowEncoder::Target& target = state.targets.emplace_back();
+    item.at("mean").get_to(target.mean);
+    item.at("scale").get_to(target.scale);
+    item.at("difference").get_to(target.difference);
+    item.at("least").get_to(target.least);
+    item.at("most").get_to(target.most);
+  }
   return state;
 }
 
 absl::StatusOr<ModelFile> FileFromJson(const Json& json) {
   ModelFile file;
+  const int format = json.at("format").get<int>();
+  if (format > kFormat) {
+    return absl::DataLossError(
+        absl::StrCat("it has format ", format, ", but this engine reads up to ", kFormat));
+  }
   json.at("job").get_to(file.job);
   json.at("fold").get_to(file.fold);
   file.trial = json.value("trial", 0);  // files of older engines have none
@@ -75,6 +118,8 @@ absl::StatusOr<ModelFile> FileFromJson(const Json& json) {
   json.at("spec").get_to(file.spec_json);
   ASSIGN_OR_RETURN(file.input, InputSchemaFromJson(json.at("input")));
   file.encoder = EncoderFromJson(json.at("encoder"));
+  if (json.contains("series")) file.series = SeriesInputFromJson(json["series"]);
+  if (json.contains("lags")) file.lags = LagsFromJson(json["lags"]);
   if (json.contains("text")) {
     json["text"].at("columns").get_to(file.input.text_columns);
     // If this is not base64, the result is not a tokenizer, and its reader says so.
@@ -102,6 +147,19 @@ absl::Status ReadImageFields(ModelFile& file) {
   return absl::OkStatus();
 }
 
+bool SeriesFit(const ModelFile& file) {
+  if (!file.series.has_value()) return !file.lags.has_value();
+  const bool whole =
+      !file.series->names.empty() && file.encoder.targets.size() == file.input.targets.size() &&
+      (file.series->step.unit == TimeStep::Unit::kNone || file.series->step.amount > 0);
+  if (!whole || !file.lags.has_value()) return whole;
+  const LagState& lags = *file.lags;
+  const auto past = lags.lags + static_cast<int64_t>(lags.periods.size()) + 1;
+  return lags.lags >= 0 && lags.base >= -1 && lags.base < past &&
+         std::all_of(lags.periods.begin(), lags.periods.end(), [](int64_t p) { return p > 0; }) &&
+         lags.mean.size() == file.series->names.size() && lags.scale.size() == lags.mean.size();
+}
+
 // Checks everything that memory safety depends on.
 bool Fits(const ModelFile& file) {
   const auto& features = file.input.features;
@@ -126,15 +184,16 @@ bool Fits(const ModelFile& file) {
     return false;
   }
   const size_t targets = file.encoder.target_mean.size();
-  return file.input.outputs() > 0 && file.encoder.shape.window >= 1 &&
+  return SeriesFit(file) && file.input.outputs() > 0 && file.encoder.shape.window >= 1 &&
          file.encoder.shape.horizon >= 0 && targets == file.encoder.target_scale.size() &&
          (file.input.classes.empty() ? targets == file.input.targets.size() : targets == 0);
 }
 
 }  // namespace
 
-ModelFile ModelFileOf(const rank_protocol::Train& train, uint64_t seed, const TableSchema& schema,
+ModelFile ModelFileOf(const rank_protocol::Train& train, uint64_t seed, const Table& table,
                       RowEncoder::State encoder) {
+  const TableSchema& schema = table.schema();
   ModelFile file;
   file.job = train.job;
   file.fold = train.fold;
@@ -144,6 +203,10 @@ ModelFile ModelFileOf(const rank_protocol::Train& train, uint64_t seed, const Ta
   file.spec_json = train.spec_json;
   file.input = InputSchemaOf(schema);
   file.encoder = std::move(encoder);
+  const auto spec = plain::FromJson<plain::JobSpec>(train.spec_json);
+  if (file.encoder.targets.empty() || !schema.ordered || !spec.ok()) return file;
+  file.series = SeriesInput{spec->data.time.value_or(""), spec->data.series.value_or(""),
+                            schema.series, StepOf(table)};
   return file;
 }
 
@@ -158,6 +221,8 @@ absl::Status WriteModelFile(const std::string& state_dir, const std::string& dir
                {"spec", file.spec_json},
                {"input", InputSchemaJson(file.input)},
                {"encoder", EncoderJson(file.encoder)}};
+  if (file.series.has_value()) body["series"] = SeriesInputJson(*file.series);
+  if (file.lags.has_value()) body["lags"] = LagsJson(*file.lags);
   if (!file.tokenizer.empty()) {
     body["text"] = {{"columns", file.input.text_columns},
                     {"tokenizer", absl::Base64Escape(file.tokenizer)}};

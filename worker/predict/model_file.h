@@ -7,11 +7,14 @@
 #include <absl/status/statusor.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "common/data/image/image_fields.h"
 #include "common/data/table/feature_reader.h"
+#include "common/data/table/series_input.h"
 #include "worker/data/image_pixels.h"
+#include "worker/data/lag_state.h"
 #include "worker/data/row_encoder.h"
 #include "worker/rank_protocol/messages.h"
 
@@ -26,14 +29,16 @@ struct ModelFile {
   std::string spec_json;     // the resolved JobSpec
   InputSchema input;
   RowEncoder::State encoder;
-  std::string tokenizer;   // from Tokenizer::Serialize(); empty: rows have no texts
-  PixelScale pixel_scale;  // [channels] of the images; empty: rows have none
+  std::optional<SeriesInput> series;  // of a forecast with a horizon
+  std::optional<LagState> lags;       // of trees that forecast
+  std::string tokenizer;              // from Tokenizer::Serialize(); empty: rows have no texts
+  PixelScale pixel_scale;             // [channels] of the images; empty: rows have none
   // The format of the images. Derived from the spec on reading.
   ImageFields image;
 };
 
-// Returns the parts of the file that every model has. seed: the model's own.
-ModelFile ModelFileOf(const rank_protocol::Train& train, uint64_t seed, const TableSchema& schema,
+// Returns the parts of the file that every model has. seed: the model's own; table: its fold's.
+ModelFile ModelFileOf(const rank_protocol::Train& train, uint64_t seed, const Table& table,
                       RowEncoder::State encoder);
 
 // Writes the file, which is durable on return. dir: the Attempt's existing folder, relative to
@@ -42,7 +47,7 @@ absl::Status WriteModelFile(const std::string& state_dir, const std::string& dir
                             const ModelFile& file);
 
 // Errors: NotFound; DataLoss says how the file is damaged; FailedPrecondition: an older engine
-// wrote the file without the data that predicting images needs.
+// wrote the file without the data that predicting images or later rows of a series needs.
 absl::StatusOr<ModelFile> ReadModelFile(const std::string& state_dir, const std::string& dir);
 
 }  // namespace traind

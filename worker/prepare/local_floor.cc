@@ -4,63 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <memory>
+#include <string>
 #include <vector>
 
 #include "common/data/table/series_places.h"
 #include "common/publish/trial_selection.h"
-#include "worker/series/exponential_smoothing.h"
-#include "worker/series/theta.h"
 
 namespace traind {
 namespace {
-
-// Older values tell little, and fitting costs time.
-constexpr size_t kMostRows = 1000;
-constexpr size_t kMostSeasons = 5;  // of a long season
-
-std::unique_ptr<SeriesModel> FitModel(LocalModel kind, absl::Span<const double> values,
-                                      int64_t period) {
-  const auto season = static_cast<size_t>(period);
-  const size_t most = std::max(kMostRows, kMostSeasons * season);
-  return kind == LocalModel::kEts ? ExponentialSmoothing::FitBest(values, season, most)
-                                  : ThetaModel::Fit(values, season, most);
-}
-
-// A model of the first rows of a series, which goes on row by row.
-class Local {
- public:
-  // REQUIRES: `values` outlives it.
-  Local(LocalModel kind, const std::vector<double>& values, int64_t fitted, int64_t period)
-      : values_(values), seen_(std::max<int64_t>(fitted, 0)) {
-    const auto first = absl::MakeConstSpan(values).subspan(0, static_cast<size_t>(seen_));
-    model_ = FitModel(kind, first, period);
-    double least = std::numeric_limits<double>::infinity(), most = -least;
-    for (const double value : first) {
-      if (std::isnan(value)) continue;
-      least = std::min(least, value);
-      most = std::max(most, value);
-    }
-    least_ = least - (most - least);
-    most_ = most + (most - least);
-  }
-
-  // Sets out to the forecast of the row at `place`, from the row that is `steps` before it; leaves
-  // it where there is none. Places must not descend.
-  void Forecast(int64_t place, int64_t steps, float& out) {
-    if (model_ == nullptr) return;
-    while (seen_ <= place - steps) model_->Append(values_[static_cast<size_t>(seen_++)]);
-    const double value = model_->Forecast(place - seen_ + 1);
-    if (std::isfinite(value)) out = static_cast<float>(std::clamp(value, least_, most_));
-  }
-
- private:
-  const std::vector<double>& values_;
-  int64_t seen_;
-  std::unique_ptr<SeriesModel> model_;
-  double least_ = 0, most_ = 0;
-};
 
 void MixInto(const std::vector<float>& from, double weight, std::vector<float>& to) {
   to.resize(from.size());
@@ -75,7 +26,7 @@ std::optional<Floor> LocalFloor(const Table& table, const FloorFolds& folds, Met
   if (folds.split.kind != SplitKind::kForward) return std::nullopt;
   const absl::Duration begin = clock.MonotonicNow();
   Floor floor = naive.floor;
-  floor.model = kind == LocalModel::kEts ? "ets" : "theta";
+  floor.model = std::string(LocalModelName(kind));
   const size_t targets = table.schema().targets();
   const std::vector<SeriesPlaces> all = AllSeries(table);
   for (size_t s = 0; s < all.size(); ++s) {
@@ -89,13 +40,13 @@ std::optional<Floor> LocalFloor(const Table& table, const FloorFolds& folds, Met
       };
       for (const FoldRun& run : runs) {
         const int64_t known = run.begin - StepsAhead(folds.split, run, run.begin) + 1;
-        Local local(kind, values, known, naive.period);
+        LocalForecast local(kind, values, known, naive.period);
         for (int64_t place = run.begin; place < run.end; ++place) {
           local.Forecast(place, StepsAhead(folds.split, run, place),
                          cell(floor.oof, series.train_begin + place));
         }
       }
-      Local local(kind, values, series.train(), naive.period);
+      LocalForecast local(kind, values, series.train(), naive.period);
       for (int64_t row = 0; row < series.test(); ++row) {
         local.Forecast(series.train() + row, row + 1, cell(floor.test, series.test_begin + row));
       }
@@ -109,8 +60,8 @@ std::optional<Floor> LocalFloor(const Table& table, const FloorFolds& folds, Met
   return floor;
 }
 
-Floor MixFloors(const Table& table, const FloorFolds& folds, Metric metric,
-                absl::Span<const Floor> floors) {
+FloorMix MixFloors(const Table& table, const FloorFolds& folds, Metric metric,
+                   absl::Span<const Floor> floors) {
   const size_t targets = table.schema().targets();
   std::vector<FoldOfTrials> rows(static_cast<size_t>(folds.split.folds));
   std::vector<std::vector<std::vector<float>>> values(rows.size());  // [fold][floor]
@@ -140,7 +91,7 @@ Floor MixFloors(const Table& table, const FloorFolds& folds, Metric metric,
     MixInto(floors[f].test.values, weight, mix.test.values);
   }
   mix.score = OofScore(table, folds, metric, mix.oof.values);
-  return mix;
+  return {std::move(mix), weights.trials};
 }
 
 }  // namespace traind

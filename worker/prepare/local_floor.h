@@ -5,6 +5,7 @@
 #include <absl/types/span.h>
 
 #include <optional>
+#include <vector>
 
 #include "common/base/clock.h"
 #include "common/data/table/table.h"
@@ -12,13 +13,9 @@
 #include "common/publish/floor_files.h"
 #include "worker/prepare/prior_floor.h"
 #include "worker/prepare/series_floor.h"
+#include "worker/series/local_forecast.h"
 
 namespace traind {
-
-enum class LocalModel {
-  kEts,    // exponential smoothing: error, trend, season
-  kTheta,  // the Theta method
-};
 
 // A row's out-of-fold value comes from a model that was fitted on the rows before its fold, and
 // that went on to the last row known (StepsAhead); test rows come from models of all training rows.
@@ -29,10 +26,15 @@ std::optional<Floor> LocalFloor(const Table& table, const FloorFolds& folds, Met
                                 const SeasonalFloor& naive, LocalModel kind, absl::Duration time,
                                 const Clock& clock);
 
+struct FloorMix {
+  Floor floor;
+  std::vector<double> weights;  // of each floor
+};
+
 // Mixes floors by weights that are chosen on out-of-fold rows (common/publish/trial_selection.h).
 // Its name joins those of the floors with a weight: "ets+theta".
 // REQUIRES: floors is not empty.
-Floor MixFloors(const Table& table, const FloorFolds& folds, Metric metric,
-                absl::Span<const Floor> floors);
+FloorMix MixFloors(const Table& table, const FloorFolds& folds, Metric metric,
+                   absl::Span<const Floor> floors);
 
 }  // namespace traind

@@ -25,6 +25,7 @@
 #include "common/publish/prediction_form.h"
 #include "common/publish/publisher.h"
 #include "worker/floor/floor_model_file.h"
+#include "worker/floor/series_floor_model.h"
 #include "worker/prepare/data_files.h"
 #include "worker/prepare/kept_file.h"
 #include "worker/prepare/linear_floor.h"
@@ -86,7 +87,12 @@ class PrepareRun {
   // Returns `most`, or half of the remaining time if that is less, but at least kLeastPatience.
   absl::Duration Patience(absl::Duration most) const;
   absl::Status WriteFoldTokenizers() const;
-  Floor ForecastFloor(const LinearFloorOptions& options) const;
+  absl::Status KeepSeriesModel(SeriesFloorModel model) const;
+  struct Forecast {
+    Floor floor;
+    SeriesFloorModel model;  // its parts alone
+  };
+  Forecast ForecastFloor(const LinearFloorOptions& options) const;
   absl::Status ImproveFloor(const Floor& first);
   void ReportTable() const;
   void ReportFloor(const Floor& floor) const;
@@ -272,8 +278,24 @@ absl::Status PrepareRun::CheckUserWeights() {
   return absl::OkStatus();
 }
 
+// A forecast with a horizon has a floor of its own kind.
+absl::Status PrepareRun::KeepSeriesModel(SeriesFloorModel model) const {
+  const TableSchema& schema = table_->schema();
+  if (!naive_.has_value() || FloorColumns(schema) > 0) return absl::OkStatus();
+  model.job = task_.job;
+  model.table_sha256 = schema.content_sha256;
+  model.input = InputSchemaOf(schema);
+  model.series = {spec_.time, spec_.series, schema.series, StepOf(*table_)};
+  model.shape = split_.shape;
+  model.period = naive_->period;
+  model.prior = PriorOfAllRows(*table_, Folds());
+  const std::string dir = InState(FloorDir(task_.job));
+  RETURN_IF_ERROR(MakeDirs(dir));
+  return WriteSeriesFloorModel(dir, model);
+}
+
 // The row's own columns are not known, only the past is.
-Floor PrepareRun::ForecastFloor(const LinearFloorOptions& options) const {
+PrepareRun::Forecast PrepareRun::ForecastFloor(const LinearFloorOptions& options) const {
   const absl::Duration end = clock_.MonotonicNow() + options.time;
   std::vector<Floor> floors = {naive_->floor};
   const auto add = [&](std::optional<Floor> floor) {
@@ -281,12 +303,21 @@ Floor PrepareRun::ForecastFloor(const LinearFloorOptions& options) const {
   };
   LinearFloorOptions lags = options;
   lags.time = options.time * kLagShare;
-  add(LagFloor(*table_, Folds(), spec_.metric, naive_->period, lags, clock_));
+  Forecast forecast;
+  if (auto ridge = LagFloor(*table_, Folds(), spec_.metric, naive_->period, lags, clock_)) {
+    floors.push_back(std::move(ridge->floor));
+    forecast.model.ridge = std::move(ridge->folds);
+  }
   for (const LocalModel kind : {LocalModel::kTheta, LocalModel::kEts}) {
     add(LocalFloor(*table_, Folds(), spec_.metric, *naive_, kind, end - clock_.MonotonicNow(),
                    clock_));
   }
-  return MixFloors(*table_, Folds(), spec_.metric, floors);
+  FloorMix mix = MixFloors(*table_, Folds(), spec_.metric, floors);
+  for (size_t i = 0; i < floors.size(); ++i) {
+    if (mix.weights[i] > 0) forecast.model.parts.push_back({floors[i].model, mix.weights[i]});
+  }
+  forecast.floor = std::move(mix.floor);
+  return forecast;
 }
 
 absl::Status PrepareRun::ImproveFloor(const Floor& first) {
@@ -300,14 +331,18 @@ absl::Status PrepareRun::ImproveFloor(const Floor& first) {
   options.texts = !spec_.text_columns.empty();
   std::optional<Floor> better;
   FloorModel model;
+  SeriesFloorModel series;
   if (naive_) {
-    better = ForecastFloor(options);
+    Forecast forecast = ForecastFloor(options);
+    better = std::move(forecast.floor);
+    series = std::move(forecast.model);
   } else if (auto linear = LinearFloor(*table_, Folds(), spec_.metric, options, clock_)) {
     better = std::move(linear->floor);
     model = std::move(linear->model);
   }
   if (!better || !Better(spec_.metric, better->score, first.score)) return absl::OkStatus();
   RETURN_IF_ERROR(KeepModel(std::move(model)));
+  RETURN_IF_ERROR(KeepSeriesModel(std::move(series)));
   RETURN_IF_ERROR(PublishFloor(*better));
   ReportFloor(*better);
   return absl::OkStatus();
@@ -339,6 +374,9 @@ absl::Status PrepareRun::ReadAndFit() {
   RETURN_IF_ERROR(WritePredictionForm(task_.state_dir, task_.job, spec_.form));
   ASSIGN_OR_RETURN(Floor first, FirstFloor());
   RETURN_IF_ERROR(KeepModel(PriorModel(first)));
+  SeriesFloorModel series;
+  series.parts.push_back({first.model, 1});
+  RETURN_IF_ERROR(KeepSeriesModel(std::move(series)));
   RETURN_IF_ERROR(PublishFloor(first));
   // All checks come before TableReady, because folds may start after it.
   RETURN_IF_ERROR(CheckUserScript());

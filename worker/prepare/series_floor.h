@@ -1,12 +1,15 @@
 // Floors of a forecast, which use a series' own past.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "common/base/clock.h"
 #include "common/data/table/table.h"
 #include "common/metrics/metrics.h"
 #include "common/publish/floor_files.h"
+#include "worker/floor/lag_models.h"
 #include "worker/prepare/linear_floor.h"
 #include "worker/prepare/prior_floor.h"
 
@@ -25,11 +28,16 @@ struct SeasonalFloor {
 std::optional<SeasonalFloor> SeasonalNaiveFloor(const Table& table, const FloorFolds& folds,
                                                 Metric metric);
 
+struct LagFloorResult {
+  Floor floor;
+  std::vector<LagModels::State> folds;  // what each fold's models were fitted to
+};
+
 // Ridge regression on the last known values of the targets, on those a season (`period`)
 // earlier, and on the numbers of the last known row: one model per fold, fitted on the rows
 // that the fold trains on. Returns nothing if time does not suffice.
-std::optional<Floor> LagFloor(const Table& table, const FloorFolds& folds, Metric metric,
-                              int64_t period, const LinearFloorOptions& options,
-                              const Clock& clock);
+std::optional<LagFloorResult> LagFloor(const Table& table, const FloorFolds& folds, Metric metric,
+                                       int64_t period, const LinearFloorOptions& options,
+                                       const Clock& clock);
 
 }  // namespace traind

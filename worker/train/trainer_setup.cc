@@ -72,7 +72,7 @@ absl::Status Trainer::Start() {
 
 // The file lies beside the checkpoints: with it their weights predict rows that come later.
 void Trainer::SaveModelFile() {
-  ModelFile file = ModelFileOf(train_, spec_.seed, data_.table->schema(), data_.encoder->state());
+  ModelFile file = ModelFileOf(train_, spec_.seed, *data_.table, data_.encoder->state());
   if (data_.tokenizer != nullptr) file.tokenizer = data_.tokenizer->Serialize();
   file.pixel_scale = data_.pixel_scale;
   const absl::Status saved =

@@ -57,8 +57,9 @@ absl::Status TreeTrainer::Start() {
 }
 
 void TreeTrainer::SaveModelFile() {
-  saver_->StartModelFile(
-      ModelFileOf(train_, spec_.seed, fold_.table->schema(), fold_.encoder_state));
+  ModelFile file = ModelFileOf(train_, spec_.seed, *fold_.table, fold_.encoder_state);
+  if (fold_.lags != nullptr) file.lags = fold_.lags->state();
+  saver_->StartModelFile(std::move(file));
 }
 
 TreeCheckpoint TreeTrainer::Expected() const {
@@ -345,7 +346,11 @@ absl::StatusOr<TestAnswers> TreeTrainer::PredictTest() {
   TestAnswers answers;
   answers.values.resize(static_cast<size_t>(rows) * width);
   if (fold_.lags != nullptr) {
-    RETURN_IF_ERROR(PredictSeries(absl::MakeSpan(answers.values)));
+    RETURN_IF_ERROR(fold_.lags->PredictTest(
+        [this](const TreeMatrix& matrix, absl::Span<float> out) {
+          return booster_->Predict(matrix, best_rounds_, out);
+        },
+        absl::MakeSpan(answers.values)));
     predict_time_ = clock_.MonotonicNow() - began;
     return answers;
   }
@@ -359,25 +364,6 @@ absl::StatusOr<TestAnswers> TreeTrainer::PredictTest() {
   }
   predict_time_ = clock_.MonotonicNow() - began;
   return answers;
-}
-
-// Beyond the horizon, predictions stand in for what is not known.
-absl::Status TreeTrainer::PredictSeries(absl::Span<float> out) {
-  LagEncoder& lags = *fold_.lags;
-  const int64_t horizon = lags.horizon();
-  std::vector<float> learnt;
-  for (int64_t begin = 0;; begin += horizon) {
-    const std::vector<LagSample> samples = lags.Test(begin);
-    if (samples.empty()) return absl::OkStatus();
-    const LagRows rows = lags.Encode(samples);
-    learnt.resize(samples.size());
-    RETURN_IF_ERROR(booster_->Predict(rows.matrix, best_rounds_, absl::MakeSpan(learnt)));
-    for (size_t i = 0; i < samples.size(); ++i) {
-      const float value = rows.base[i] + rows.scale[i] * learnt[i];
-      lags.SetValue(samples[i], value);
-      out[static_cast<size_t>(lags.TestRow(samples[i]))] = value;
-    }
-  }
 }
 
 rank_protocol::FoldSaved TreeTrainer::FoldSavedNow() const {

@@ -65,7 +65,6 @@ class TreeTrainer final : public FoldTrainer {
   absl::Status SaveLastCheckpoint();
   absl::Status PredictAndSave(const Ending& ending);
   absl::StatusOr<TestAnswers> PredictTest();
-  absl::Status PredictSeries(absl::Span<float> out);
   rank_protocol::FoldSaved FoldSavedNow() const;
   double EpochsDone() const;
   void Warn(std::string text);

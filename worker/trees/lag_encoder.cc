@@ -37,26 +37,36 @@ std::pair<double, double> MomentsOf(absl::Span<const float> values) {
 LagEncoder::LagEncoder(std::shared_ptr<const Table> table, const TreeEncoder& columns,
                        const SplitSpec& split, absl::Span<const int32_t> training,
                        const std::string& time, bool raw)
-    : table_(std::move(table)),
-      split_(split),
-      raw_(raw),
-      lags_(std::min(split.shape.window, kMostLags)),
-      series_(AllSeries(*table_)) {
+    : table_(std::move(table)), split_(split), series_(AllSeries(*table_)) {
+  state_.raw = raw;
+  state_.forward = split.kind == SplitKind::kForward;
+  state_.lags = std::min(split.shape.window, kMostLags);
   int64_t longest = 0;
-  for (const SeriesPlaces& series : series_) {
-    values_.push_back(TargetOf(*table_, series, 0));
-    longest = std::max(longest, series.train());
-  }
+  for (const SeriesPlaces& series : series_) longest = std::max(longest, series.train());
   for (const int64_t period : kSeasonPeriods) {
-    if (period > 1 && period <= longest / 2) periods_.push_back(period);
+    if (period > 1 && period <= longest / 2) state_.periods.push_back(period);
   }
+  ReadTable(columns, time);
+  FindScales(training);
+  ChooseTraining(training);
+  if (!raw) ChooseBase();
+}
+
+LagEncoder::LagEncoder(std::shared_ptr<const Table> table, const TreeEncoder& columns,
+                       const SampleShape& shape, const std::string& time, LagState state)
+    : table_(std::move(table)),
+      split_{state.forward ? SplitKind::kForward : SplitKind::kKFold, 0, 0, shape},
+      state_(std::move(state)),
+      series_(AllSeries(*table_)) {
+  ReadTable(columns, time);
+}
+
+void LagEncoder::ReadTable(const TreeEncoder& columns, const std::string& time) {
+  for (const SeriesPlaces& series : series_) values_.push_back(TargetOf(*table_, series, 0));
   train_rows_ = columns.Encode(*table_, Split::kTrain, 0, table_->rows(Split::kTrain));
   const int64_t test_rows = table_->rows(Split::kTest);
   if (test_rows > 0) test_rows_ = columns.Encode(*table_, Split::kTest, 0, test_rows);
   NameColumns(columns, time);
-  FindScales(training);
-  ChooseTraining(training);
-  if (!raw_) ChooseBase();
 }
 
 void LagEncoder::NameColumns(const TreeEncoder& columns, const std::string& time) {
@@ -64,8 +74,8 @@ void LagEncoder::NameColumns(const TreeEncoder& columns, const std::string& time
     names_.push_back(std::move(name));
     categorical_.push_back(categorical);
   };
-  for (int64_t lag = 0; lag < lags_; ++lag) add(absl::StrCat("lag_", lag), false);
-  for (const int64_t period : periods_) add(absl::StrCat("season_", period), false);
+  for (int64_t lag = 0; lag < state_.lags; ++lag) add(absl::StrCat("lag_", lag), false);
+  for (const int64_t period : state_.periods) add(absl::StrCat("season_", period), false);
   for (const char* name : {"mean", "deviation", "base", "steps"}) add(name, false);
   const std::vector<Column>& features = table_->schema().features;
   for (size_t i = 0; i < static_cast<size_t>(columns.columns()); ++i) {
@@ -93,9 +103,10 @@ void LagEncoder::FindScales(absl::Span<const int32_t> rows) {
   for (const std::vector<float>& values : of_series) {
     const auto [own_mean, own_deviation] = MomentsOf(values);
     const bool own = own_deviation > 1e-6 * std::fabs(own_mean);
-    const bool scaled = !raw_ && series_.size() > 1;
-    mean_.push_back(raw_ ? 0 : static_cast<float>(std::isnan(own_mean) ? mean : own_mean));
-    scale_.push_back(
+    const bool scaled = !state_.raw && series_.size() > 1;
+    state_.mean.push_back(state_.raw ? 0
+                                     : static_cast<float>(std::isnan(own_mean) ? mean : own_mean));
+    state_.scale.push_back(
         !scaled ? 1 : static_cast<float>(own ? own_deviation : std::max(deviation, 1e-12)));
   }
 }
@@ -103,7 +114,7 @@ void LagEncoder::FindScales(absl::Span<const int32_t> rows) {
 void LagEncoder::ChooseTraining(absl::Span<const int32_t> rows) {
   const int64_t horizon = split_.shape.horizon;
   const auto count = static_cast<int64_t>(rows.size());
-  const bool forward = split_.kind == SplitKind::kForward;
+  const bool forward = state_.forward;
   const int64_t times =
       forward ? std::clamp<int64_t>(kEnoughSamples / count, 1, std::min(horizon, kMostSteps)) : 1;
   SeededRandom random(kStepSeed);
@@ -124,7 +135,7 @@ void LagEncoder::ChooseBase() {
   for (const LagSample& sample : training_) {
     Past(sample, cells.data());
     const float value = Value(sample);
-    const float mean = mean_[sample.series], scale = scale_[sample.series];
+    const float mean = state_.mean[sample.series], scale = state_.scale[sample.series];
     for (size_t i = 0; i <= cells.size(); ++i) {
       const float base = i < cells.size() && !std::isnan(cells[i]) ? cells[i] : mean;
       const double error = (value - base) / scale;
@@ -132,7 +143,7 @@ void LagEncoder::ChooseBase() {
     }
   }
   const auto best = std::min_element(squares.begin(), squares.end()) - squares.begin();
-  base_ = static_cast<size_t>(best) == cells.size() ? -1 : best;
+  state_.base = static_cast<size_t>(best) == cells.size() ? -1 : best;
 }
 
 std::vector<LagSample> LagEncoder::Validation(absl::Span<const int16_t> fold_of, int fold) const {
@@ -161,6 +172,23 @@ std::vector<LagSample> LagEncoder::Test(int64_t begin) const {
   return samples;
 }
 
+absl::Status LagEncoder::PredictTest(Learnt learnt, absl::Span<float> out) {
+  std::vector<float> answers;
+  for (int64_t begin = 0;; begin += split_.shape.horizon) {
+    const std::vector<LagSample> samples = Test(begin);
+    if (samples.empty()) return absl::OkStatus();
+    const LagRows rows = Encode(samples);
+    answers.resize(samples.size());
+    const absl::Status status = learnt(rows.matrix, absl::MakeSpan(answers));
+    if (!status.ok()) return status;
+    for (size_t i = 0; i < samples.size(); ++i) {
+      const float value = rows.base[i] + rows.scale[i] * answers[i];
+      SetValue(samples[i], value);
+      out[static_cast<size_t>(TestRow(samples[i]))] = value;
+    }
+  }
+}
+
 int64_t LagEncoder::TestRow(const LagSample& sample) const {
   const SeriesPlaces& series = series_[sample.series];
   return series.test_begin + sample.place - series.train();
@@ -177,11 +205,11 @@ void LagEncoder::SetValue(const LagSample& sample, float value) {
 void LagEncoder::Past(const LagSample& sample, float* out) const {
   const std::vector<float>& values = values_[sample.series];
   const int64_t known = sample.place - sample.steps;
-  for (int64_t lag = 0; lag < lags_; ++lag) {
+  for (int64_t lag = 0; lag < state_.lags; ++lag) {
     const int64_t at = known - lag;
     *out++ = at < 0 ? std::nanf("") : values[static_cast<size_t>(at)];
   }
-  for (const int64_t period : periods_) {
+  for (const int64_t period : state_.periods) {
     *out++ = SeasonBefore(values, sample.place, period, sample.steps);
   }
   const int64_t first = std::max<int64_t>(0, known - split_.shape.window + 1);
@@ -216,12 +244,12 @@ LagRows LagEncoder::Encode(absl::Span<const LagSample> samples) const {
       cell += samples.size();
     };
     Past(sample, past.data());
-    const float mean = mean_[sample.series], scale = scale_[sample.series];
-    float base = base_ < 0 ? mean : past[static_cast<size_t>(base_)];
+    const float mean = state_.mean[sample.series], scale = state_.scale[sample.series];
+    float base = state_.base < 0 ? mean : past[static_cast<size_t>(state_.base)];
     if (std::isnan(base)) base = mean;
     for (const float value : past) put((value - base) / scale);
     float squares = 0, count = 0;
-    for (int64_t lag = 0; lag < lags_; ++lag) {
+    for (int64_t lag = 0; lag < state_.lags; ++lag) {
       const float from = (past[static_cast<size_t>(lag)] - past.back()) / scale;
       if (std::isnan(from)) continue;
       squares += from * from;

@@ -2,6 +2,8 @@
 // in the calendar, and the columns of the last known row.
 #pragma once
 
+#include <absl/functional/function_ref.h>
+#include <absl/status/status.h>
 #include <absl/types/span.h>
 
 #include <cstdint>
@@ -12,6 +14,7 @@
 #include "common/data/table/folds.h"
 #include "common/data/table/series_places.h"
 #include "common/data/table/table.h"
+#include "worker/data/lag_state.h"
 #include "worker/trees/tree_rows.h"
 
 namespace traind {
@@ -41,14 +44,24 @@ class LagEncoder final : public TreeColumns {
   LagEncoder(std::shared_ptr<const Table> table, const TreeEncoder& columns, const SplitSpec& split,
              absl::Span<const int32_t> training, const std::string& time, bool raw);
 
+  // Goes on in a table of later rows with the same series. It has no training rows.
+  LagEncoder(std::shared_ptr<const Table> table, const TreeEncoder& columns,
+             const SampleShape& shape, const std::string& time, LagState state);
+
+  // What was chosen and measured on the training rows.
+  const LagState& state() const { return state_; }
+
   // The training rows, some of them several times, forecast from different rows before them.
   const std::vector<LagSample>& training() const { return training_; }
   // The rows that a fold validates, ascending.
   std::vector<LagSample> Validation(absl::Span<const int16_t> fold_of, int fold) const;
   // The rows that are predicted at once: all series' next `horizon` test rows from row `begin` on.
   std::vector<LagSample> Test(int64_t begin) const;
-  int64_t horizon() const { return split_.shape.horizon; }
   int64_t TestRow(const LagSample& sample) const;
+  // Forecasts all test rows, [test rows]; beyond the horizon, predictions stand in for what is not
+  // known. learnt: sets a span, [rows], to what trees answer for a matrix.
+  using Learnt = absl::FunctionRef<absl::Status(const TreeMatrix&, absl::Span<float>)>;
+  absl::Status PredictTest(Learnt learnt, absl::Span<float> out);
 
   LagRows Encode(absl::Span<const LagSample> samples) const;
   float Value(const LagSample& sample) const;
@@ -56,25 +69,22 @@ class LagEncoder final : public TreeColumns {
   void SetValue(const LagSample& sample, float value);
 
  private:
+  void ReadTable(const TreeEncoder& columns, const std::string& time);
   void FindScales(absl::Span<const int32_t> rows);
   void ChooseTraining(absl::Span<const int32_t> rows);
   void ChooseBase();
   void NameColumns(const TreeEncoder& columns, const std::string& time);
   // The past values of a sample, [past()]: lags, seasons, mean.
   void Past(const LagSample& sample, float* out) const;
-  size_t past() const { return static_cast<size_t>(lags_) + periods_.size() + 1; }
+  size_t past() const { return static_cast<size_t>(state_.lags) + state_.periods.size() + 1; }
   float ColumnAt(size_t column, const LagSample& sample) const;
 
   const std::shared_ptr<const Table> table_;
   const SplitSpec split_;
-  const bool raw_;
-  const int64_t lags_;
-  std::vector<int64_t> periods_;  // of the seasons that the series may have
+  LagState state_;
   std::vector<SeriesPlaces> series_;
   std::vector<std::vector<float>> values_;  // [series][place]
-  std::vector<float> mean_, scale_;         // [series]
   std::vector<LagSample> training_;
-  int64_t base_ = -1;                  // index into the past values; -1: the series' mean
   std::vector<size_t> table_columns_;  // columns of the rows' matrices
   std::vector<bool> known_ahead_;      // [table_columns_]
   TreeMatrix train_rows_, test_rows_;

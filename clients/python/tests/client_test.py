@@ -282,6 +282,17 @@ def _():
         assert rows[1]["score"] == 1.0 and abs(rows[1]["weight"] - 0.2) < 1e-12, rows
 
 
+@case("The leaderboard of a Job that had nothing to predict has the models that were trained")
+def _():
+    with FakeTraind() as fake:
+        folds = [{"index": 0, "trial": 0, "state": "DONE", "score": 0.5}, {"index": 1, "trial": 0, "state": "PARTIAL", "score": 0.7},
+                 {"index": 0, "trial": 1, "state": "PENDING", "score": None}]
+        ended(fake, predictions=None, folds=folds, trials=[{"index": 0, "name": "mlp-1", "kind": "mlp"}])
+        board = client(fake)[0].job("blobs-1").leaderboard()
+        rows = board if isinstance(board, list) else board.to_dict("records")
+        assert rows == [{"name": "mlp-1", "kind": "mlp", "models": 2, "score": 0.6, "weight": 0.0, "complete": False}], rows
+
+
 @case("A Job shows itself as text and as HTML, in which nothing of the server's is taken as markup")
 def _():
     with FakeTraind() as fake:

@@ -27,7 +27,7 @@ export TRAIND_HOME=${TRAIND_HOME:-$PWD/bazel-bin} PYTHONPATH=$PWD PYTHONDONTWRIT
 unset TRAIND_URL
 passed=0 failed=0
 for test in libraries docs estimators; do
-  out=$("$venv/bin/python" "clients/python/tests/${test}_test.py" "$@" | tee /dev/stderr | tail -1) || true
+  out=$("$venv/bin/python" "clients/python/tests/${test}_test.py" "$@" | tee >(cat >&2) | tail -1) || true
   # A test that breaks off before its last line counts as one failure.
   if [[ $out =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed ]]; then
     ((passed += BASH_REMATCH[1], failed += BASH_REMATCH[2])) || true

@@ -206,20 +206,29 @@ class Job:
         return self._client.predict_rows(self.id, rows, self._labels)
 
     def leaderboard(self) -> Any:
-        """The models that answer, a row for each setting: name, kind, models, mean score, weight. The heaviest first."""
-        names = {t.get("index"): t.get("name") for t in self.info.get("trials") or []}
+        """The models that answer, a row for each setting: name, kind, models, mean score, weight. The heaviest first.
+
+        A Job that had nothing to predict has no weights yet: its rows are all models that were trained.
+        """
+        trials = {t.get("index"): t for t in self.info.get("trials") or []}
         groups: Dict[Any, List[Dict[str, Any]]] = {}
-        for member in (self.info.get("predictions") or {}).get("members") or []:
-            groups.setdefault((member.get("trial", 0), member["fold"] < 0, member.get("kind")), []).append(member)
+        for model in (self.info.get("predictions") or {}).get("members") or self._trained_models(trials):
+            groups.setdefault((model.get("trial", 0), model["fold"] < 0, model.get("kind")), []).append(model)
         rows = []
-        for (trial, is_floor, kind), members in groups.items():
-            scores = [m["score"] for m in members if isinstance(m.get("score"), (int, float))]
-            rows.append({"name": "floor" if is_floor else names.get(trial) or kind, "kind": kind, "models": len(members),
+        for (trial, is_floor, kind), models in groups.items():
+            scores = [m["score"] for m in models if isinstance(m.get("score"), (int, float))]
+            name = "floor" if is_floor else trials.get(trial, {}).get("name") or kind
+            rows.append({"name": name, "kind": kind, "models": len(models),
                          "score": sum(scores) / len(scores) if scores else math.nan,
-                         "weight": sum(m.get("weight", 0) for m in members),
-                         "complete": all(m.get("complete") for m in members)})
+                         "weight": sum(m["weight"] for m in models), "complete": all(m.get("complete") for m in models)})
         rows.sort(key=lambda row: -row["weight"])
         return as_frame(rows)
+
+    def _trained_models(self, trials: Dict[Any, Dict[str, Any]]) -> List[Dict[str, Any]]:
+        """The folds with a score, as members without weight."""
+        return [{"fold": fold["index"], "trial": fold.get("trial", 0), "score": fold["score"], "weight": 0.0,
+                 "kind": trials.get(fold.get("trial", 0), {}).get("kind", ""), "complete": fold.get("state") == "DONE"}
+                for fold in self.info.get("folds") or [] if isinstance(fold.get("score"), (int, float))]
 
     # ---- figures
 

@@ -71,4 +71,25 @@ absl::StatusOr<InputSchema> InputSchemaFromJson(const Json& json) {
   return input;
 }
 
+Json SeriesInputJson(const SeriesInput& series) {
+  Json json = {{"time", series.time}, {"series", series.series}, {"names", series.names}};
+  if (series.step.unit != TimeStep::Unit::kNone) {
+    const bool months = series.step.unit == TimeStep::Unit::kMonths;
+    json["step"] = {{"unit", months ? "months" : "amount"}, {"amount", series.step.amount}};
+  }
+  return json;
+}
+
+SeriesInput SeriesInputFromJson(const Json& json) {
+  SeriesInput series;
+  json.at("time").get_to(series.time);
+  json.at("series").get_to(series.series);
+  json.at("names").get_to(series.names);
+  if (!json.contains("step")) return series;
+  const bool months = json["step"].at("unit") == "months";
+  series.step.unit = months ? TimeStep::Unit::kMonths : TimeStep::Unit::kAmount;
+  json["step"].at("amount").get_to(series.step.amount);
+  return series;
+}
+
 }  // namespace traind

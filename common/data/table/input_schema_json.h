@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "common/data/table/feature_reader.h"
+#include "common/data/table/series_input.h"
 
 namespace traind {
 
@@ -14,5 +15,9 @@ nlohmann::json InputSchemaJson(const InputSchema& input);
 
 // DataLoss: the JSON is not as InputSchemaJson() has written it.
 absl::StatusOr<InputSchema> InputSchemaFromJson(const nlohmann::json& json);
+
+// Throws nlohmann's exceptions if the JSON is not as SeriesInputJson() has written it.
+nlohmann::json SeriesInputJson(const SeriesInput& series);
+SeriesInput SeriesInputFromJson(const nlohmann::json& json);
 
 }  // namespace traind

@@ -52,4 +52,10 @@ float SeasonBefore(const std::vector<float>& values, int64_t at, int64_t period,
   return std::nanf("");
 }
 
+float SeasonBeforeOrLast(const std::vector<float>& values, int64_t at, int64_t period,
+                         int64_t steps) {
+  const float value = SeasonBefore(values, at, period, steps);
+  return std::isnan(value) ? SeasonBefore(values, at, 1, steps) : value;
+}
+
 }  // namespace traind

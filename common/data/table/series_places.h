@@ -49,4 +49,8 @@ int64_t StepsAhead(const SplitSpec& split, const FoldRun& run, int64_t place);
 // the place `at`; NaN if there is none.
 float SeasonBefore(const std::vector<float>& values, int64_t at, int64_t period, int64_t steps);
 
+// The same; where there is none, the last known value at least `steps` rows before.
+float SeasonBeforeOrLast(const std::vector<float>& values, int64_t at, int64_t period,
+                         int64_t steps);
+
 }  // namespace traind

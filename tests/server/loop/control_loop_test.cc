@@ -63,7 +63,7 @@ class FragileStore final : public Store {
     last_was_synced = mutations.durable;
     return store_.Commit(mutations);
   }
-  absl::Status CheckpointLog() override { return store_.CheckpointLog(); }
+  absl::Status CheckpointLog() override { return log_failure; }
   absl::StatusOr<Snapshot> LoadSnapshot() override { return store_.LoadSnapshot(); }
   absl::StatusOr<KnownSubmit> FindSubmit(const std::string& owner, const std::string& request,
                                          const std::string& id) override {
@@ -104,6 +104,10 @@ class FragileStore final : public Store {
                                          int64_t bytes) override {
     return store_.RecordedSpeed(key, sha256, bytes);
   }
+  absl::StatusOr<std::vector<StoredEvent>> GetEvents(const std::string& job, int64_t after,
+                                                     int limit) override {
+    return store_.GetEvents(job, after, limit);
+  }
   absl::StatusOr<std::vector<EndedJob>> ListEnded() override { return store_.ListEnded(); }
   absl::StatusOr<std::vector<std::string>> ListDeleting(absl::Time now) override {
     return store_.ListDeleting(now);
@@ -127,6 +131,7 @@ class FragileStore final : public Store {
     absl::MutexLock lock(&mutex_);
     mutex_.Await(absl::Condition(&waiting_));
   }
+  absl::Status log_failure;  // set before the loop starts
   std::atomic<int> commits{0};
   std::atomic<bool> last_was_synced{true};
   std::atomic<int> reads{0};  // that have to wait for a place among the readers
@@ -276,11 +281,33 @@ TEST_F(ControlLoopTest, AFullDiskRefusesSubmitsAndHealsByItself) {
   EXPECT_TRUE(loop_->fatal().ok());
 }
 
-TEST_F(ControlLoopTest, AnUnknownOutcomeIsToldAsSuch) {
+TEST_F(ControlLoopTest, AnUnknownOutcomeIsToldAsSuchAndEndsTheLoop) {
   store_.FailWith(absl::InternalError("disk I/O error"));
   EXPECT_TRUE(absl::IsUnavailable(Submit(NewJob("t-1")).status));
   store_.FailWith(absl::OkStatus());
+  ASSERT_TRUE(loop_->WaitForFatal(kLong));
+  EXPECT_EQ(loop_->fatal().message(), "disk I/O error");
+  // The next start finds out what was stored.
+  const int before = store_.commits;
+  loop_.reset();
+  EXPECT_EQ(store_.commits, before);
+  Start();
   EXPECT_TRUE(Submit(NewJob("t-2")).status.ok());
+}
+
+TEST_F(ControlLoopTest, AChangeThatTheStoreRefusesEndsNothing) {
+  store_.FailWith(absl::AbortedError("stale"));
+  EXPECT_TRUE(absl::IsUnavailable(Submit(NewJob("t-1")).status));
+  store_.FailWith(absl::OkStatus());
+  EXPECT_TRUE(Submit(NewJob("t-2")).status.ok());
+}
+
+TEST_F(ControlLoopTest, ALogThatCannotBeMovedEndsTheLoop) {
+  loop_.reset();
+  store_.log_failure = absl::InternalError("disk I/O error");
+  Start();
+  EXPECT_TRUE(Submit(NewJob("t-1")).status.ok());
+  EXPECT_TRUE(loop_->WaitForFatal(kLong));
 }
 
 TEST_F(ControlLoopTest, TheSameRequestIsOneJobAlsoAfterARestart) {

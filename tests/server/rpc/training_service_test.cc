@@ -458,15 +458,12 @@ TEST(TrainingServiceTest, AFullDiskIsSaidAndNothingIsKeptUntilItHeals) {
   EXPECT_EQ(house.Get(before).state(), v1::JOB_STATE_QUEUED);
 }
 
-TEST(TrainingServiceTest, ACommitOfUnknownOutcomeIsUnavailableAndTheStoreIsReadAgain) {
+TEST(TrainingServiceTest, ACommitOfUnknownOutcomeIsUnavailable) {
   RpcHouse house;
-  const std::string before = house.Submit(house.GoodSpec("before"));
   house.store().FailCommits(absl::InternalError("disk I/O error"));
   v1::SubmitReply reply;
   EXPECT_EQ(house.Submit(house.GoodSpec(), "r1", &reply).error_code(), StatusCode::UNAVAILABLE);
-  house.store().FailCommits(absl::OkStatus());
-  ASSERT_TRUE(Eventually([&] { return house.Submit(house.GoodSpec(), "r1", &reply).ok(); }));
-  EXPECT_EQ(house.Get(before).id(), before);
+  EXPECT_TRUE(house.loop().WaitForFatal(absl::Seconds(20)));
 }
 
 TEST(TrainingServiceTest, CallsAfterTheLoopHasStoppedAreUnavailable) {
@@ -500,6 +497,39 @@ grpc::Status Fetch(RpcHouse& house, const std::string& id, const std::string& na
     if (replies) replies->push_back(reply);
   }
   return stream->Finish();
+}
+
+TEST(TrainingServiceTest, EventsAreReadFromAnyOneOnAndFollowed) {
+  RpcHouse house;
+  const std::string id = house.Submit(house.GoodSpec());
+  grpc::ClientContext context;
+  v1::GetEventsRequest request;
+  request.set_id(id);
+  request.set_follow(true);
+  const auto stream = house.client().GetEvents(&context, request);
+  v1::EventsReply reply;
+  ASSERT_TRUE(stream->Read(&reply));
+  ASSERT_GT(reply.events_size(), 0);
+  EXPECT_EQ(reply.events(0).sequence(), 1);
+  EXPECT_EQ(reply.events(0).kind(), "state");
+  EXPECT_GT(reply.events(0).at().seconds(), 0);
+  v1::Job job;
+  ASSERT_TRUE(Cancel(house, id, &job).ok());
+  std::string last;
+  while (!reply.end()) {
+    ASSERT_TRUE(stream->Read(&reply));
+    for (const auto& event : reply.events()) last = event.detail();
+  }
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_THAT(last, HasSubstr("CANCELLED"));
+
+  grpc::ClientContext again;
+  request.set_follow(false);
+  request.set_after_sequence(1);
+  const auto rest = house.client().GetEvents(&again, request);
+  ASSERT_TRUE(rest->Read(&reply));
+  EXPECT_TRUE(reply.end());
+  EXPECT_EQ(reply.events(0).sequence(), 2);
 }
 
 TEST(TrainingServiceTest, FetchSendsTheStandingPredictionInPartsWithItsDigest) {

@@ -149,7 +149,9 @@ TEST(SeriesFloorTest, AMixIsNoWorseThanItsBestPart) {
   const Metric mae = *MetricByName("mae");
   const std::vector<Floor> floors = {PriorFloor(*table, folds, mae),
                                      *Local(*table, folds, LocalModel::kTheta)};
-  const Floor mix = MixFloors(*table, folds, mae, floors);
+  const FloorMix both = MixFloors(*table, folds, mae, floors);
+  const Floor& mix = both.floor;
+  EXPECT_EQ(both.weights, (std::vector<double>{0, 1}));
   EXPECT_EQ(mix.model, "theta");
   EXPECT_EQ(mix.score, floors[1].score);
   EXPECT_EQ(mix.test.values, floors[1].test.values);
@@ -164,10 +166,11 @@ TEST(SeriesFloorTest, LagsLearnTheRestOfTheSeason) {
   const auto naive = SeasonalNaiveFloor(*table, folds, *MetricByName("mae"));
   const auto lags = LagFloor(*table, folds, *MetricByName("mae"), 12, Patient(), SystemClock());
   ASSERT_TRUE(naive.has_value() && lags.has_value());
-  EXPECT_EQ(lags->model, "ridge");
-  EXPECT_LT(lags->score, PriorFloor(*table, folds, *MetricByName("mae")).score / 5);
+  EXPECT_EQ(lags->floor.model, "ridge");
+  EXPECT_LT(lags->floor.score, PriorFloor(*table, folds, *MetricByName("mae")).score / 5);
   for (int row = 0; row < kTestRows; ++row) {
-    EXPECT_NEAR(lags->test.values[static_cast<size_t>(row)], Season(kTrainRows + row), 1.5) << row;
+    EXPECT_NEAR(lags->floor.test.values[static_cast<size_t>(row)], Season(kTrainRows + row), 1.5)
+        << row;
   }
 }
 
@@ -181,7 +184,7 @@ TEST(SeriesFloorTest, LaterRowsChangeNoEarlierFold) {
   ASSERT_EQ((*fold_of)[350], kFolds - 1);
   const FloorFolds folds = {*fold_of, split};
   const auto lags = [&](const Table& table) {
-    return *LagFloor(table, folds, *MetricByName("mae"), 12, Patient(), SystemClock());
+    return LagFloor(table, folds, *MetricByName("mae"), 12, Patient(), SystemClock())->floor;
   };
   const Floor a = lags(*plain), b = lags(*marked);
   const Floor c = PriorFloor(*plain, folds, *MetricByName("mae"));

@@ -1,0 +1,37 @@
+// What the later rows of a forecast's series must be like.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/data/table/table.h"
+
+namespace traind {
+
+// The time between two rows of a series.
+struct TimeStep {
+  enum class Unit {
+    kNone,    // rows are not evenly spaced
+    kAmount,  // seconds, or the file's own numbers
+    kMonths,  // months of the calendar, on the same day and at the same time
+  };
+  Unit unit = Unit::kNone;
+  double amount = 0;
+
+  // REQUIRES: unit is not kNone.
+  double After(double time, int64_t steps) const;
+};
+
+// Returns the step that all rows of all series keep; kNone if there is none.
+TimeStep StepOf(const Table& table);
+
+// The columns that order a forecast's rows, and the series that models know.
+struct SeriesInput {
+  std::string time;
+  std::string series;              // empty: all rows are one series
+  std::vector<std::string> names;  // as TableSchema::series
+  TimeStep step;
+};
+
+}  // namespace traind
