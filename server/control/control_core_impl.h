@@ -398,6 +398,7 @@ class ControlCore::Impl {
   absl::Time LastCallOf(const JobEntry& entry) const;
   void NoteCutOff(JobEntry& entry, const std::vector<int>& folds);
   void NoteEndedEarly(JobEntry& entry);
+  void NoteUnpublished(JobEntry& entry);
   void EnterFinalizing(JobEntry& entry);
   void AdvanceFinalizing(JobEntry& entry);
   void NoteLeftOut(JobEntry& entry);

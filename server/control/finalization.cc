@@ -231,6 +231,28 @@ void ControlCore::Impl::NoteEndedEarly(JobEntry& entry) {
          absl::StrCat("what there is after ", absl::StrJoin(epochs, ", "), " epochs answers"));
 }
 
+// B8: folds that were done before the deadline but not published by then, as traind was away.
+void ControlCore::Impl::NoteUnpublished(JobEntry& entry) {
+  const Job& job = entry.view();
+  if (!job.prediction || now_ < job.deadline) return;
+  std::vector<int> folds;
+  for (size_t i = 1; i < job.tasks.size(); ++i) {
+    const Task& task = job.tasks[i];
+    if (IsExtra(task) || task.state != TaskState::kDone) continue;
+    const std::vector<Member>& members = job.prediction->members;
+    const bool stale = std::any_of(members.begin(), members.end(), [&](const Member& member) {
+      return !IsExtra(member) && member.fold == task.fold && !member.complete;
+    });
+    if (stale) folds.push_back(task.fold);
+  }
+  if (folds.empty()) return;
+  const std::string named =
+      absl::StrCat(folds.size() == 1 ? "fold " : "folds ", absl::StrJoin(folds, ", "));
+  Decide(entry, "B8",
+         absl::StrCat("the deadline came before the last answers of ", named, " were published"),
+         absl::StrCat(named, " with all epochs"), "earlier answers stand");
+}
+
 void ControlCore::Impl::EnterFinalizing(JobEntry& entry) {
   const size_t tasks = entry.view().tasks.size();
   std::vector<int> not_done;
@@ -328,6 +350,7 @@ void ControlCore::Impl::Conclude(JobEntry& entry) {
                                      [](const Task& task) { return task.member.has_value(); });
   Ending ending = EndingOf(job, Gangs(entry) > 0);
   NoteEndedEarly(entry);
+  NoteUnpublished(entry);
   NoteLeftOut(entry);
   if (answered || (!job.spec.has_test && has_model)) {
     return End(entry, JobState::kSucceeded, ending.reason, std::move(ending.message));

@@ -7,13 +7,10 @@
 namespace traind {
 namespace {
 
-constexpr char kDetailType[] = "type.googleapis.com/google.rpc.ErrorInfo";
-constexpr char kDomain[] = "traind";
-
 std::string DetailJson(const ErrorDetail& detail) {
   std::string json =
-      absl::StrCat("{\"@type\":\"", kDetailType, "\",\"reason\":", JsonString(detail.reason),
-                   ",\"domain\":\"", kDomain, "\",\"metadata\":{");
+      absl::StrCat("{\"@type\":\"", kErrorInfoType, "\",\"reason\":", JsonString(detail.reason),
+                   ",\"domain\":\"", kErrorDomain, "\",\"metadata\":{");
   bool first = true;
   for (const auto& [key, value] : detail.metadata) {
     absl::StrAppend(&json, first ? "" : ",", JsonString(key), ":", JsonString(value));

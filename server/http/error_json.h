@@ -3,19 +3,12 @@
 
 #include <absl/status/status.h>
 
-#include <map>
-#include <string>
 #include <vector>
 
+#include "common/wire/error_details.h"
 #include "server/http/message.h"
 
 namespace traind {
-
-// One google.rpc.ErrorInfo.
-struct ErrorDetail {
-  std::string reason;  // INVALID_FIELD, BAD_HOST, ...
-  std::map<std::string, std::string> metadata;
-};
 
 // {"error":{"code":404,"status":"NOT_FOUND","message":"...","details":[{"@type":...}]}} with the
 // HTTP status that fits the code, unless http_status names another.

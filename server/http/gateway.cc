@@ -174,7 +174,7 @@ class HttpGateway::Impl {
   HttpResponse Events(const std::string& id_or_name, const HttpRequest& request) {
     const auto job = api_.RenderJob(id_or_name);
     if (!job.ok()) {
-      return ErrorResponse(job.status(), {{absl::StatusCodeToString(job.status().code()), {}}});
+      return ErrorResponse(job.status(), DetailsOf(job.status()));
     }
     if (events_.streams() >= kMostStreams) {
       return ErrorResponse(absl::ResourceExhaustedError(absl::StrCat(

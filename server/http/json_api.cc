@@ -17,6 +17,7 @@
 #include "common/spec/field_text.h"
 #include "common/spec/yaml_bind.h"
 #include "common/spec/yaml_spec.h"
+#include "common/wire/error_details.h"
 #include "common/wire/render_json.h"
 #include "proto/training_service.pb.h"
 #include "server/http/error_json.h"
@@ -163,7 +164,7 @@ HttpResponse ProblemResponse(const Bound& bound) {
   std::vector<ErrorDetail> details;
   std::vector<std::string> lines;
   for (const SpecProblem& problem : bound.problems) {
-    ErrorDetail detail{"INVALID_FIELD",
+    ErrorDetail detail{kInvalidField,
                        {{"field", problem.field_path}, {"message", problem.message}}};
     AddPlace(problem.place, detail);
     details.push_back(std::move(detail));
@@ -172,26 +173,12 @@ HttpResponse ProblemResponse(const Bound& bound) {
   return ErrorResponse(absl::InvalidArgumentError(absl::StrJoin(lines, "\n")), details);
 }
 
-bool IsFieldPath(absl::string_view text) {
-  return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_.[]0123456789") ==
-                              absl::string_view::npos;
-}
-
-// Errors of requests have a line for each mistake: "train.epochs: '0' is below the minimum, 1".
 HttpResponse CallErrorResponse(const absl::Status& status, const Bound& bound) {
-  std::vector<ErrorDetail> details;
-  if (absl::IsInvalidArgument(status)) {
-    for (const absl::string_view line :
-         absl::StrSplit(status.message(), '\n', absl::SkipWhitespace())) {
-      const absl::string_view field = line.substr(0, line.find(':'));
-      if (!IsFieldPath(field)) continue;
-      ErrorDetail detail{"INVALID_FIELD",
-                         {{"field", std::string(field)}, {"message", std::string(line)}}};
-      AddPlace(bound.PlaceOf(std::string(field)), detail);
-      details.push_back(std::move(detail));
-    }
+  std::vector<ErrorDetail> details = DetailsOf(status);
+  for (ErrorDetail& detail : details) {
+    const auto field = detail.metadata.find("field");
+    if (field != detail.metadata.end()) AddPlace(bound.PlaceOf(field->second), detail);
   }
-  if (details.empty()) details.push_back({absl::StatusCodeToString(status.code()), {}});
   return ErrorResponse(status, details);
 }
 

@@ -331,13 +331,15 @@ void Planning::GrowRows() {
 // many like them.
 void Planning::GrowFolds() {
   const int most = in_.spec->folds;
-  bool running = false;
+  int busy = 0;
   for (const FoldView& fold : in_.folds) {
     if (IsExtra(fold)) continue;
     if (fold.state == TaskState::kPending && fold.fold < folds_) return;
-    running |= fold.state == TaskState::kRunning;
+    if (fold.state == TaskState::kRunning) ++busy;
   }
-  if (folds_ >= most || (running && GrewLately())) return;
+  const bool running = busy > 0;
+  // A fold for a gang that has nothing to do takes nothing from those that train.
+  if (folds_ >= most || (running && busy >= in_.gangs && GrewLately())) return;
   int folds = folds_, epochs = epochs_;
   const double before = row_share_;
   double row_share = row_share_;

@@ -5,17 +5,44 @@
 #include <chrono>
 
 #include "common/base/clock.h"
+#include "common/wire/error_details.h"
 #include "common/wire/grpc_status.h"
+#include "proto/rpc_status.pb.h"
 
 namespace traind {
 namespace {
 
 constexpr int kMaxStreams = 256;
 constexpr int kMaxStreamsOfConnection = 64;
+// Clients of gRPC refuse more than 8 KiB of metadata.
+constexpr size_t kMostErrorBytes = 6 << 10;
 
 absl::Status ManyStreams(int most, absl::string_view whose) {
   return absl::ResourceExhaustedError(absl::StrCat("more than ", most, " streams", whose,
                                                    " are open; end some, or ask with GetJob"));
+}
+
+// Returns the status with its details, which clients find in grpc-status-details-bin. Details
+// beyond what clients take as metadata are left out; the text has all of them.
+grpc::Status WithDetails(const absl::Status& status) {
+  const grpc::Status plain = ToGrpc(status);
+  if (status.ok()) return plain;
+  google::rpc::Status message;
+  message.set_code(plain.error_code());
+  for (const ErrorDetail& detail : DetailsOf(status)) {
+    google::rpc::ErrorInfo info;
+    info.set_reason(detail.reason);
+    info.set_domain(kErrorDomain);
+    info.mutable_metadata()->insert(detail.metadata.begin(), detail.metadata.end());
+    message.add_details()->PackFrom(info);
+    // It travels in base64, beside the text.
+    const size_t bytes = status.message().size() + message.ByteSizeLong() * 4 / 3;
+    if (bytes > kMostErrorBytes) {
+      message.mutable_details()->RemoveLast();
+      break;
+    }
+  }
+  return {plain.error_code(), plain.error_message(), message.SerializeAsString()};
 }
 
 template <typename Reply>
@@ -65,7 +92,7 @@ grpc::ServerUnaryReactor* TrainingService::Begin(const char* method,
   const absl::Duration begin = SystemClock().MonotonicNow();
   (calls_->*call)(*request, reply, [this, method, begin, reactor](const absl::Status& status) {
     Add(method, begin, status);
-    reactor->Finish(ToGrpc(status));
+    reactor->Finish(WithDetails(status));
   });
   return reactor;
 }
@@ -75,7 +102,7 @@ grpc::Status TrainingService::Count(const char* method, const Call& call) {
   const absl::Duration begin = SystemClock().MonotonicNow();
   const absl::Status status = call();
   Add(method, begin, status);
-  return ToGrpc(status);
+  return WithDetails(status);
 }
 
 void TrainingService::Add(const char* method, absl::Duration begin, const absl::Status& status) {
@@ -195,16 +222,16 @@ grpc::Status TrainingService::WatchJob(grpc::ServerContext* context,
                                        const v1::WatchJobRequest* request,
                                        grpc::ServerWriter<v1::Job>* writer) {
   const OpenStream open(*this, *context);
-  if (!open.status().ok()) return ToGrpc(open.status());
-  return ToGrpc(calls_->WatchJob(*request, SinkOf(context, writer)));
+  if (!open.status().ok()) return WithDetails(open.status());
+  return WithDetails(calls_->WatchJob(*request, SinkOf(context, writer)));
 }
 
 grpc::Status TrainingService::GetMetrics(grpc::ServerContext* context,
                                          const v1::GetMetricsRequest* request,
                                          grpc::ServerWriter<v1::MetricsReply>* writer) {
   const OpenStream open(*this, *context);
-  if (!open.status().ok()) return ToGrpc(open.status());
-  return ToGrpc(calls_->GetMetrics(*request, SinkOf(context, writer)));
+  if (!open.status().ok()) return WithDetails(open.status());
+  return WithDetails(calls_->GetMetrics(*request, SinkOf(context, writer)));
 }
 
 grpc::Status TrainingService::GetLogs(grpc::ServerContext* context,
@@ -231,7 +258,7 @@ grpc::Status TrainingService::GetEvents(grpc::ServerContext* context,
 grpc::Status TrainingService::FetchArtifact(grpc::ServerContext* context,
                                             const v1::FetchArtifactRequest* request,
                                             grpc::ServerWriter<v1::FetchArtifactReply>* writer) {
-  return ToGrpc(calls_->FetchArtifact(*request, SinkOf(context, writer)));
+  return WithDetails(calls_->FetchArtifact(*request, SinkOf(context, writer)));
 }
 
 }  // namespace traind

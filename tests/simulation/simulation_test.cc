@@ -64,6 +64,19 @@ TEST_P(PromiseTest, HoldsInEverySeed) {
 
 INSTANTIATE_TEST_SUITE_P(Quarter, PromiseTest, testing::Range(uint64_t{0}, kParts));
 
+// Each of these once broke the promise.
+TEST(SimulationTest, HoldsInSeedsThatOnceFailed) {
+  for (const uint64_t seed : {1601, 4284}) {
+    const Outcome outcome = Simulate(seed);
+    auto violations = CheckHistory(outcome.history);
+    const auto lost = CheckQuality(outcome.history, Simulate(seed, With::kNoFaults).history);
+    violations.insert(violations.end(), lost.begin(), lost.end());
+    for (const std::string& violation : violations) {
+      ADD_FAILURE() << "seed " << seed << ": " << violation;
+    }
+  }
+}
+
 TEST(SimulationTest, EverySortOfFaultAndEndHappens) {
   std::set<std::string> kinds, states, reasons, attempt_ends, rules, qualities, shares;
   for (uint64_t seed = 1; seed <= 250; ++seed) {

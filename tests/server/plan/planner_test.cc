@@ -343,6 +343,21 @@ TEST_F(PlannerTest, FoldsDroppedForLackOfTimeStayDropped) {
   EXPECT_EQ(Changes(MakePlan(in_)), "");
 }
 
+TEST_F(PlannerTest, AFoldForAnIdleGangComesBackRightAfterAChange) {
+  SetCost(0.5);  // 10.1 s a fold
+  in_.trigger = Trigger::kFacts;
+  in_.now = At(20);
+  last_.folds = 4;
+  last_.estimate = absl::Seconds(20);
+  last_.at = At(19.5);
+  for (int fold = 0; fold < 3; ++fold) Finish(fold);
+  Run(3, 1, 19.5);
+  in_.folds[4].state = TaskState::kDropped;
+  EXPECT_EQ(Changes(MakePlan(in_)), "B9 4 folds -> 5 folds; ");
+  in_.gangs = 1;
+  EXPECT_EQ(Changes(MakePlan(in_)), "");
+}
+
 TEST_F(PlannerTest, EpochsDoNotComeBackRightAfterAChange) {
   SetCost(0.2);
   in_.trigger = Trigger::kFacts;

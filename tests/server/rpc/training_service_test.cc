@@ -14,6 +14,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/durable_file.h"
+#include "proto/rpc_status.pb.h"
 #include "tests/server/rpc/rpc_house.h"
 
 namespace traind {
@@ -88,9 +89,31 @@ TEST(TrainingServiceTest, AWrongSpecIsRefusedWithEveryPlace) {
   EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(status.error_message(), HasSubstr("task.type"));
   EXPECT_THAT(status.error_message(), HasSubstr("\ndata.folds"));
+  google::rpc::Status details;
+  ASSERT_TRUE(details.ParseFromString(status.error_details()));
+  EXPECT_EQ(details.code(), StatusCode::INVALID_ARGUMENT);
+  std::vector<std::string> fields;
+  for (const auto& detail : details.details()) {
+    google::rpc::ErrorInfo info;
+    ASSERT_TRUE(detail.UnpackTo(&info));
+    EXPECT_EQ(info.reason(), "INVALID_FIELD");
+    fields.push_back(info.metadata().at("field"));
+  }
+  EXPECT_THAT(fields, testing::IsSupersetOf({"task.type", "data.folds"}));
   EXPECT_EQ(house.Submit(house.GoodSpec(), std::string(129, 'r'), &reply).error_code(),
             StatusCode::INVALID_ARGUMENT);
   EXPECT_TRUE(house.loop().views().Active().empty());
+}
+
+TEST(TrainingServiceTest, AnErrorWithManyPlacesStillReachesTheClient) {
+  RpcHouse house;
+  v1::JobSpec spec = house.GoodSpec();
+  for (int i = 0; i < 40; ++i) {
+    (*spec.mutable_labels())[absl::StrCat("label/", i)] = std::string(100, '/');
+  }
+  v1::SubmitReply reply;
+  const grpc::Status status = house.Submit(spec, "", &reply);
+  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << status.error_message();
 }
 
 TEST(TrainingServiceTest, OneRequestIdIsOneJobAlsoWhenManyCallAtOnce) {
