@@ -79,11 +79,11 @@ class TrainingClient {
   // where it stopped. on_reply returns false to stop. `limit` is for the whole call.
   absl::Status GetMetrics(const std::string& id, bool follow, absl::Duration limit,
                           const std::function<bool(const v1::MetricsReply&)>& on_reply);
+
   // As GetMetrics, for the Job's events.
   absl::Status GetEvents(const std::string& id, bool follow, absl::Duration limit,
                          const std::function<bool(const v1::EventsReply&)>& on_reply);
-
-  // Passes every reply to on_reply until the end frame, as GetMetrics does.
+  // As GetMetrics, for lines of logs.
   absl::Status GetLogs(v1::GetLogsRequest request, absl::Duration limit,
                        const std::function<bool(const v1::LogsReply&)>& on_reply);
   absl::StatusOr<v1::GetSpecReply> GetSpec(const std::string& id_or_name);

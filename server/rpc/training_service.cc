@@ -234,14 +234,6 @@ grpc::Status TrainingService::GetMetrics(grpc::ServerContext* context,
   return WithDetails(calls_->GetMetrics(*request, SinkOf(context, writer)));
 }
 
-grpc::Status TrainingService::GetEvents(grpc::ServerContext* context,
-                                        const v1::GetEventsRequest* request,
-                                        grpc::ServerWriter<v1::EventsReply>* writer) {
-  const OpenStream open(*this, *context);
-  if (!open.status().ok()) return ToGrpc(open.status());
-  return ToGrpc(calls_->GetEvents(*request, SinkOf(context, writer)));
-}
-
 grpc::Status TrainingService::GetLogs(grpc::ServerContext* context,
                                       const v1::GetLogsRequest* request,
                                       grpc::ServerWriter<v1::LogsReply>* writer) {
@@ -253,6 +245,14 @@ grpc::Status TrainingService::GetLogs(grpc::ServerContext* context,
 grpc::Status TrainingService::GetSpec(grpc::ServerContext*, const v1::GetSpecRequest* request,
                                       v1::GetSpecReply* reply) {
   return Count("GetSpec", [&] { return calls_->GetSpec(*request, reply); });
+}
+
+grpc::Status TrainingService::GetEvents(grpc::ServerContext* context,
+                                        const v1::GetEventsRequest* request,
+                                        grpc::ServerWriter<v1::EventsReply>* writer) {
+  const OpenStream open(*this, *context);
+  if (!open.status().ok()) return ToGrpc(open.status());
+  return ToGrpc(calls_->GetEvents(*request, SinkOf(context, writer)));
 }
 
 grpc::Status TrainingService::FetchArtifact(grpc::ServerContext* context,

@@ -46,7 +46,7 @@ def _():
         assert complete(house, "trainctl sub") == ["submit"], complete(house, "trainctl sub")
         assert complete(house, "trainctl submit --forc") == ["--force-retrain"]
         assert complete(house, "trainctl list -o js") == ["json", "jsonl"]
-        assert complete(house, "trainctl submit --set train.pat") == ["train.patience="]
+        assert complete(house, "trainctl submit --set train.patie") == ["train.patience="]
         assert "only.yaml" in complete(house, "trainctl submit -f ")
         assert complete(house, "trainctl get blobs-") == [job["id"]]
         assert complete(house, "trainctl diff " + job["id"] + " blobs-") == [job["id"]]
