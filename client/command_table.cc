@@ -54,7 +54,6 @@ const std::vector<Verb>& Verbs() {
        RunLogs,
        {"[JOB]"},
        Prints::kList},
-      {"events", "Print what happened to a Job", RunEvents, {"JOB"}, Prints::kList},
       {"finish", "Stop training now and predict with the models that exist", RunFinish, {"JOB"}},
       {"pause", "Free the slots until resume; the clock goes on", RunPause, {"JOB"}},
       {"resume", "Continue a paused Job", RunResume, {"JOB"}},

@@ -238,8 +238,8 @@ grpc::Status TrainingService::GetLogs(grpc::ServerContext* context,
                                       const v1::GetLogsRequest* request,
                                       grpc::ServerWriter<v1::LogsReply>* writer) {
   const OpenStream open(*this, *context);
-  if (!open.status().ok()) return ToGrpc(open.status());
-  return ToGrpc(calls_->GetLogs(*request, SinkOf(context, writer)));
+  if (!open.status().ok()) return WithDetails(open.status());
+  return WithDetails(calls_->GetLogs(*request, SinkOf(context, writer)));
 }
 
 grpc::Status TrainingService::GetSpec(grpc::ServerContext*, const v1::GetSpecRequest* request,
@@ -251,8 +251,8 @@ grpc::Status TrainingService::GetEvents(grpc::ServerContext* context,
                                         const v1::GetEventsRequest* request,
                                         grpc::ServerWriter<v1::EventsReply>* writer) {
   const OpenStream open(*this, *context);
-  if (!open.status().ok()) return ToGrpc(open.status());
-  return ToGrpc(calls_->GetEvents(*request, SinkOf(context, writer)));
+  if (!open.status().ok()) return WithDetails(open.status());
+  return WithDetails(calls_->GetEvents(*request, SinkOf(context, writer)));
 }
 
 grpc::Status TrainingService::FetchArtifact(grpc::ServerContext* context,
