@@ -71,7 +71,8 @@ absl::Status CopyFolder(const std::string& from, const std::string& to, const st
   fs::recursive_directory_iterator entry(root, error);
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
     if (absl::StrContains(entry->path().filename().string(), kTemporaryMark)) continue;
-    RETURN_IF_ERROR(CopyEntry(entry->path(), fs::path(to) / fs::relative(entry->path(), from)));
+    // Not fs::relative(), which follows links.
+    RETURN_IF_ERROR(CopyEntry(entry->path(), to / entry->path().lexically_relative(from)));
   }
   if (!error || error == std::errc::no_such_file_or_directory) return absl::OkStatus();
   return SystemError(error, absl::StrCat("cannot read ", root.string()));
@@ -83,7 +84,8 @@ absl::StatusOr<std::string> ListFiles(const std::string& backup) {
   for (const auto& entry : fs::recursive_directory_iterator(backup)) {
     if (!fs::is_regular_file(entry.symlink_status())) continue;
     ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(entry.path().string()));
-    absl::StrAppend(&list, digest.sha256, "  ", fs::relative(entry.path(), backup).string(), "\n");
+    absl::StrAppend(&list, digest.sha256, "  ", entry.path().lexically_relative(backup).string(),
+                    "\n");
   }
   return list;
 }

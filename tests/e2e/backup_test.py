@@ -37,6 +37,10 @@ def _():
         assert made.returncode == 0, made
         again = admin(house, "backup", "--state", house.state, backup)
         assert again.returncode == 1 and "not empty" in again.stderr, again
+        in_backup = os.path.join(backup, os.path.relpath(house.results(done), house.state))
+        standing = os.readlink(os.path.join(house.results(done), "current"))
+        assert os.readlink(os.path.join(in_backup, "current")) == standing
+        assert not os.path.islink(os.path.join(in_backup, standing))
         told = max(a["id"] for a in house.job(live)["attempts"])
         listed = subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=backup)
         assert listed.returncode == 0
