@@ -3,7 +3,6 @@
 #include <absl/strings/str_cat.h>
 #include <poll.h>
 
-#include <algorithm>
 #include <memory>
 
 #include "common/base/clock.h"
@@ -59,8 +58,7 @@ std::vector<absl::Status> CheckGpus(const std::string& trainrank, const std::vec
             absl::StrCat("it did not answer within ", absl::FormatDuration(patience)));
         break;
       }
-      // A process that closed its stderr has nothing to wake us with but its end.
-      AwaitEvent(*ranks[i], std::min(left, absl::Milliseconds(100)));
+      AwaitEvent(*ranks[i], left);
     }
   }
   return checked;

@@ -1,4 +1,5 @@
 // A GPU must compute the same results as the CPU. Skipped on machines without a GPU.
+#include <ATen/Context.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -76,6 +77,16 @@ void ExpectSameLosses(bool classification, Precision precision, double tolerance
 TEST(CudaTest, Float32TrainsAsOnTheCpu) {
   ExpectSameLosses(true, Precision::kFp32, 1e-4);
   ExpectSameLosses(false, Precision::kFp32, 1e-4);
+}
+
+// cuDNN takes TF32 unless it is told not to.
+TEST(CudaTest, TensorFloat32IsTakenWhereItIsAskedFor) {
+  const auto cuda = LoadCuda();
+  if (!cuda.ok()) GTEST_SKIP() << cuda.status().ToString();
+  for (const Precision precision : {Precision::kFp32, Precision::kTf32}) {
+    NewLearner(*cuda, /*classification=*/true, precision);
+    EXPECT_EQ(at::globalContext().allowTF32CuDNN(), precision == Precision::kTf32);
+  }
 }
 
 TEST(CudaTest, Bf16StaysNear) { ExpectSameLosses(true, Precision::kBf16, 0.02); }
