@@ -5,9 +5,9 @@ import {chart, lineColour} from './chart.js';
 import {band, Curves} from './curves.js';
 import {h} from './dom.js';
 import {count, duration, figure, percent} from './format.js';
-import {repeat} from './live.js';
+import {refresh} from './live.js';
 import {bestTrial, figureOf, flat, higherIsBetter, isOver, learning} from './model.js';
-import {choice, empty, jobLink, loading, problem, qualityChip, section, stateChip} from './ui.js';
+import {choice, empty, jobLink, qualityChip, section, stateChip, unanswered} from './ui.js';
 
 const kMost = 8;
 
@@ -27,20 +27,12 @@ export class ComparePage {
 
   start(app) {
     this.app = app;
-    this.stop = repeat(2500, () => this.load());
+    this.stop = refresh(this, 2500);
   }
 
   async load() {
-    try {
-      if (!this.recent) this.recent = (await listJobs({size: 60})).jobs;
-      await Promise.all(this.ids.map((id) => this.loadJob(id)));
-      this.error = null;
-    } catch (e) {
-      this.error = e;
-      this.app.redraw();
-      throw e;
-    }
-    this.app.redraw();
+    if (!this.recent) this.recent = (await listJobs({size: 60})).jobs;
+    await Promise.all(this.ids.map((id) => this.loadJob(id)));
   }
 
   async loadJob(id) {
@@ -85,7 +77,7 @@ export class ComparePage {
         'div',
         {class: 'page'},
         head,
-        this.error && this.error.status ? problem(this.error, () => this.stop.again()) : loading(),
+        unanswered(this.error, () => this.stop.again()),
       );
     const shown = this.ids.map((id) => this.entries.get(id)).filter((entry) => entry && entry.job);
     const missing = this.ids.filter((id) => this.entries.get(id) && this.entries.get(id).error);

@@ -25,13 +25,12 @@ import {
   empty,
   facts,
   jobLink,
-  loading,
   marked,
-  problem,
   qualityChip,
   section,
   stateChip,
   table,
+  unanswered,
   when,
 } from './ui.js';
 
@@ -60,6 +59,7 @@ export class JobPage {
       if (!this.left && !isOver(this.job)) this.close = streamJob(this.id, (job) => this.take(job));
     } catch (e) {
       this.error = e;
+      if (e.status === 404) e.message = `There is no Job ${this.id}.`;
       // Without a Job there is nothing to show but the error; traind itself may come back.
       if (!e.status && !this.left) setTimeout(() => !this.left && this.load(), 1500);
     }
@@ -97,11 +97,7 @@ export class JobPage {
         'div',
         {class: 'page'},
         h('h1', {class: 'hidden'}, this.id),
-        this.error && this.error.status
-          ? problem(this.error.status === 404 ? new Error(`There is no Job ${this.id}.`) : this.error, () =>
-              this.load(),
-            )
-          : loading(),
+        unanswered(this.error, () => this.load()),
       );
     }
     const time = now();

@@ -2,7 +2,7 @@
 
 import {listJobs, now} from './api.js';
 import {h} from './dom.js';
-import {repeat} from './live.js';
+import {refresh} from './live.js';
 import {isOver} from './model.js';
 import {
   choice,
@@ -11,13 +11,12 @@ import {
   foldsText,
   healthText,
   jobLink,
-  loading,
   marked,
-  problem,
   qualityChip,
   score,
   stateChip,
   table,
+  unanswered,
   when,
 } from './ui.js';
 
@@ -54,29 +53,21 @@ export class JobsPage {
   start(app) {
     this.app = app;
     this.marks = marked.ids();
-    this.stop = repeat(kEveryMs, () => this.load());
+    this.stop = refresh(this, kEveryMs);
   }
 
   async load() {
     const asked = this.address();
     const match = /^([^=\s]+)=(.*)$/.exec(this.label.trim());
-    try {
-      const reply = await listJobs({
-        states: kGroups[this.group],
-        labels: match ? {[match[1]]: match[2]} : {},
-        size: kPage,
-        page: this.pages[this.pages.length - 1],
-      });
-      if (asked !== this.address()) return;
-      this.jobs = reply.jobs;
-      this.next = reply.next;
-      this.error = null;
-    } catch (e) {
-      this.error = e;
-      this.app.redraw();
-      throw e;
-    }
-    this.app.redraw();
+    const reply = await listJobs({
+      states: kGroups[this.group],
+      labels: match ? {[match[1]]: match[2]} : {},
+      size: kPage,
+      page: this.pages[this.pages.length - 1],
+    });
+    if (asked !== this.address()) return;
+    this.jobs = reply.jobs;
+    this.next = reply.next;
   }
 
   address() {
@@ -178,7 +169,7 @@ export class JobsPage {
   }
 
   list(time) {
-    if (!this.jobs) return this.error && this.error.status ? problem(this.error, () => this.stop.again()) : loading();
+    if (!this.jobs) return unanswered(this.error, () => this.stop.again());
     const wanted = this.text.trim().toLowerCase();
     const jobs = this.jobs.filter(
       (job) => !wanted || `${job.name} ${job.id} ${job.owner}`.toLowerCase().includes(wanted),

@@ -91,3 +91,19 @@ export function repeat(everyMs, load) {
   stop.again = once;
   return stop;
 }
+
+// Keeps a page up to date by page.load(), as repeat() does, and draws it after each answer. `page.error` is the error of
+// the last call, null where it was answered.
+export function refresh(page, everyMs) {
+  return repeat(everyMs, async () => {
+    try {
+      await page.load();
+      page.error = null;
+    } catch (e) {
+      page.error = e;
+      throw e;
+    } finally {
+      page.app.redraw();
+    }
+  });
+}

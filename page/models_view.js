@@ -3,31 +3,23 @@
 import {listJobs, now} from './api.js';
 import {h} from './dom.js';
 import {count, figure} from './format.js';
-import {repeat} from './live.js';
-import {empty, jobLink, loading, problem, qualityChip, table, when} from './ui.js';
+import {refresh} from './live.js';
+import {empty, jobLink, qualityChip, table, unanswered, when} from './ui.js';
 
 const kPage = 100;
 
 export class ModelsPage {
   start(app) {
     this.app = app;
-    this.stop = repeat(5000, () => this.load());
+    this.stop = refresh(this, 5000);
   }
 
   async load() {
-    try {
-      const reply = await listJobs({states: ['SUCCEEDED'], size: kPage});
-      this.jobs = reply.jobs.filter(
-        (job) => !job.models_from && job.predictions && job.predictions.members.some((m) => m.fold >= 0),
-      );
-      this.more = Boolean(reply.next);
-      this.error = null;
-    } catch (e) {
-      this.error = e;
-      this.app.redraw();
-      throw e;
-    }
-    this.app.redraw();
+    const reply = await listJobs({states: ['SUCCEEDED'], size: kPage});
+    this.jobs = reply.jobs.filter(
+      (job) => !job.models_from && job.predictions && job.predictions.members.some((m) => m.fold >= 0),
+    );
+    this.more = Boolean(reply.next);
   }
 
   tree() {
@@ -50,7 +42,7 @@ export class ModelsPage {
   }
 
   list() {
-    if (!this.jobs) return this.error && this.error.status ? problem(this.error, () => this.stop.again()) : loading();
+    if (!this.jobs) return unanswered(this.error, () => this.stop.again());
     if (!this.jobs.length) return empty('No Job has left models yet.');
     const time = now();
     const columns = [

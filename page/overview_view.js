@@ -3,7 +3,7 @@
 import {listJobs, listWorkers, liveStates, now} from './api.js';
 import {h} from './dom.js';
 import {ago, count, plural} from './format.js';
-import {repeat} from './live.js';
+import {refresh} from './live.js';
 import {endWords, health, waiting} from './model.js';
 import {
   budgetBar,
@@ -11,13 +11,12 @@ import {
   empty,
   healthText,
   jobLink,
-  loading,
-  problem,
   progressBar,
   qualityChip,
   score,
   section,
   stateChip,
+  unanswered,
 } from './ui.js';
 import {lineColour} from './chart.js';
 
@@ -28,27 +27,20 @@ const kBoard = 12;
 export class Overview {
   start(app) {
     this.app = app;
-    this.stop = repeat(kEveryMs, () => this.load());
+    this.stop = refresh(this, kEveryMs);
   }
 
   async load() {
-    try {
-      const [live, ended, workers] = await Promise.all([
-        listJobs({states: liveStates, size: 200}),
-        listJobs({states: ['SUCCEEDED', 'FAILED', 'CANCELLED'], size: kEnded}),
-        listWorkers(),
-      ]);
-      Object.assign(this, {live: live.jobs, more: Boolean(live.next), ended: ended.jobs, workers, error: null});
-    } catch (e) {
-      this.error = e;
-      this.app.redraw();
-      throw e;
-    }
-    this.app.redraw();
+    const [live, ended, workers] = await Promise.all([
+      listJobs({states: liveStates, size: 200}),
+      listJobs({states: ['SUCCEEDED', 'FAILED', 'CANCELLED'], size: kEnded}),
+      listWorkers(),
+    ]);
+    Object.assign(this, {live: live.jobs, more: Boolean(live.next), ended: ended.jobs, workers});
   }
 
   tree() {
-    if (!this.live) return this.error && this.error.status ? problem(this.error, () => this.stop.again()) : loading();
+    if (!this.live) return unanswered(this.error, () => this.stop.again());
     const time = now();
     const waits = this.live
       .filter((job) => job.state === 'QUEUED')

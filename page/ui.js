@@ -128,6 +128,11 @@ export function problem(error, again) {
   );
 }
 
+// A page shows this before the first answer. Without a status traind was not reached, which the shell tells.
+export function unanswered(error, again) {
+  return error && error.status ? problem(error, again) : loading();
+}
+
 // {term, value} pairs.
 export function facts(pairs) {
   return h(

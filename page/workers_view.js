@@ -3,25 +3,17 @@
 import {listQuotas, listWorkers, now} from './api.js';
 import {h} from './dom.js';
 import {ago, bytes, duration, parseDuration, plural} from './format.js';
-import {repeat} from './live.js';
-import {empty, facts, jobLink, loading, problem, section, table} from './ui.js';
+import {refresh} from './live.js';
+import {empty, facts, jobLink, section, table, unanswered} from './ui.js';
 
 export class WorkersPage {
   start(app) {
     this.app = app;
-    this.stop = repeat(2000, () => this.load());
+    this.stop = refresh(this, 2000);
   }
 
   async load() {
-    try {
-      [this.workers, this.quotas] = await Promise.all([listWorkers(), listQuotas()]);
-      this.error = null;
-    } catch (e) {
-      this.error = e;
-      this.app.redraw();
-      throw e;
-    }
-    this.app.redraw();
+    [this.workers, this.quotas] = await Promise.all([listWorkers(), listQuotas()]);
   }
 
   tree() {
@@ -31,7 +23,7 @@ export class WorkersPage {
         'div',
         {class: 'page'},
         head,
-        this.error && this.error.status ? problem(this.error, () => this.stop.again()) : loading(),
+        unanswered(this.error, () => this.stop.again()),
       );
     const time = now();
     return h(

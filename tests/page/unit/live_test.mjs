@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test, {afterEach, beforeEach} from 'node:test';
 
 import {connection} from '../../../page/api.js';
-import {streamJob} from '../../../page/live.js';
+import {refresh, streamJob} from '../../../page/live.js';
 
 let streams;
 let answer;
@@ -83,4 +83,25 @@ test('nothing comes from a stream that was left', async () => {
   streams[0].onerror();
   stop();
   await settled();
+});
+
+test('a page is drawn after each answer, and an error stands in it until the next answer', async () => {
+  globalThis.document = {hidden: false, addEventListener() {}, removeEventListener() {}};
+  const drawn = [];
+  let fails = true;
+  const page = {
+    app: {redraw: () => drawn.push(page.error && page.error.message)},
+    async load() {
+      if (fails) throw new Error('refused');
+    },
+  };
+  const stop = refresh(page, 60000);
+  await settled();
+  assert.deepEqual(drawn, ['refused']);
+  fails = false;
+  stop.again();
+  await settled();
+  assert.deepEqual(drawn, ['refused', null]);
+  stop();
+  delete globalThis.document;
 });
