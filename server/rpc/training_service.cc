@@ -97,6 +97,17 @@ grpc::ServerUnaryReactor* TrainingService::Begin(const char* method,
   return reactor;
 }
 
+// Answers by a stream, one of a bounded number.
+template <typename Request, typename Reply>
+grpc::Status TrainingService::Stream(grpc::ServerContext* context,
+                                     absl::Status (TrainingCalls::*call)(const Request&,
+                                                                         const ReplySink<Reply>&),
+                                     const Request& request, grpc::ServerWriter<Reply>* writer) {
+  const OpenStream open(*this, *context);
+  if (!open.status().ok()) return WithDetails(open.status());
+  return WithDetails((calls_->*call)(request, SinkOf(context, writer)));
+}
+
 template <typename Call>
 grpc::Status TrainingService::Count(const char* method, const Call& call) {
   const absl::Duration begin = SystemClock().MonotonicNow();
@@ -221,25 +232,19 @@ grpc::Status TrainingService::ListWorkers(grpc::ServerContext*,
 grpc::Status TrainingService::WatchJob(grpc::ServerContext* context,
                                        const v1::WatchJobRequest* request,
                                        grpc::ServerWriter<v1::Job>* writer) {
-  const OpenStream open(*this, *context);
-  if (!open.status().ok()) return WithDetails(open.status());
-  return WithDetails(calls_->WatchJob(*request, SinkOf(context, writer)));
+  return Stream(context, &TrainingCalls::WatchJob, *request, writer);
 }
 
 grpc::Status TrainingService::GetMetrics(grpc::ServerContext* context,
                                          const v1::GetMetricsRequest* request,
                                          grpc::ServerWriter<v1::MetricsReply>* writer) {
-  const OpenStream open(*this, *context);
-  if (!open.status().ok()) return WithDetails(open.status());
-  return WithDetails(calls_->GetMetrics(*request, SinkOf(context, writer)));
+  return Stream(context, &TrainingCalls::GetMetrics, *request, writer);
 }
 
 grpc::Status TrainingService::GetLogs(grpc::ServerContext* context,
                                       const v1::GetLogsRequest* request,
                                       grpc::ServerWriter<v1::LogsReply>* writer) {
-  const OpenStream open(*this, *context);
-  if (!open.status().ok()) return WithDetails(open.status());
-  return WithDetails(calls_->GetLogs(*request, SinkOf(context, writer)));
+  return Stream(context, &TrainingCalls::GetLogs, *request, writer);
 }
 
 grpc::Status TrainingService::GetSpec(grpc::ServerContext*, const v1::GetSpecRequest* request,
@@ -250,9 +255,7 @@ grpc::Status TrainingService::GetSpec(grpc::ServerContext*, const v1::GetSpecReq
 grpc::Status TrainingService::GetEvents(grpc::ServerContext* context,
                                         const v1::GetEventsRequest* request,
                                         grpc::ServerWriter<v1::EventsReply>* writer) {
-  const OpenStream open(*this, *context);
-  if (!open.status().ok()) return WithDetails(open.status());
-  return WithDetails(calls_->GetEvents(*request, SinkOf(context, writer)));
+  return Stream(context, &TrainingCalls::GetEvents, *request, writer);
 }
 
 grpc::Status TrainingService::FetchArtifact(grpc::ServerContext* context,

@@ -101,6 +101,10 @@ class TrainingService final
   // Does a call and counts it.
   template <typename Call>
   grpc::Status Count(const char* method, const Call& call);
+  template <typename Request, typename Reply>
+  grpc::Status Stream(grpc::ServerContext* context,
+                      absl::Status (TrainingCalls::*call)(const Request&, const ReplySink<Reply>&),
+                      const Request& request, grpc::ServerWriter<Reply>* writer);
   void Add(const char* method, absl::Duration begin, const absl::Status& status);
 
   CallFigures figures_;
