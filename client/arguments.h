@@ -3,6 +3,7 @@
 
 #include <absl/time/time.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +21,15 @@ struct LogArguments {
   int tail = 0;  // 0: all
 };
 
+struct RunArguments {
+  std::vector<std::string> command, expect, environment;
+  int folds = 1;
+  int epochs = 0;  // 0: the program does not say
+  uint64_t seed = 0;
+  int slots = 0;  // 0: one
+  bool detach = false;
+};
+
 struct InitArguments {
   std::string data, test, target;
   bool force = false;
@@ -30,6 +40,7 @@ struct Arguments {
 
   // For all verbs.
   std::string server;
+  std::string tls_dir, token_file;
   OutputFormat output = OutputFormat::kTable;
   bool json = false;  // the verb writes a JSON document; `output` may turn it into another form
   bool progress = true;
@@ -81,9 +92,12 @@ struct Arguments {
   std::string artifact;  // fetch
   std::string to;        // fetch, init: a file, or -; predict: a file
 
-  std::vector<std::string> jobs;  // diff
+  std::vector<std::string> jobs;  // diff, wait
+  bool all = false;               // wait
+  bool any = false;               // wait
   LogArguments logs;
   InitArguments init;
+  RunArguments run;
   std::string field;       // explain
   bool recursive = false;  // explain
   std::string shell;       // completion

@@ -17,7 +17,7 @@ int Change(const Arguments& arguments, Environment& environment, Call call, cons
   if (!job.ok()) return ReportError(environment, job.status());
   const auto changed = (client.*call)(job->id());
   if (!changed.ok()) return ReportError(environment, changed.status());
-  PrintJob(arguments, environment, *changed);
+  PrintJob(arguments, environment, client, *changed);
   SuggestNext(arguments, environment, {absl::StrCat(next, " ", Printable(job->id()))});
   return kExitOk;
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <utility>
 
 #include "client/arguments.h"
 #include "client/command_table.h"
@@ -36,6 +37,26 @@ std::vector<std::string> OptionNames(const CLI::App& app) {
   return names;
 }
 
+// Words of other programs for what trainctl calls otherwise.
+constexpr std::pair<const char*, const char*> kElsewhere[] = {
+    {"--addr", "--server"}, {"--address", "--server"}, {"--endpoint", "--server"},
+    {"--host", "--server"}, {"--url", "--server"},     {"--time", "--budget"},
+    {"describe", "get"},    {"download", "fetch"},     {"follow", "watch"},
+    {"jobs", "list"},       {"kill", "cancel"},        {"ls", "list"},
+    {"nodes", "workers"},   {"rm", "delete"},          {"show", "get"},
+    {"start", "submit"},    {"status", "get"},         {"stop", "finish"},
+    {"tail", "watch"},      {"train", "submit"},
+};
+
+std::string Suggest(const std::string& word, const std::vector<std::string>& candidates) {
+  for (const auto& [elsewhere, here] : kElsewhere) {
+    if (word != elsewhere) continue;
+    if (std::count(candidates.begin(), candidates.end(), here) == 0) continue;
+    return absl::StrCat("; did you mean '", here, "'?");
+  }
+  return DidYouMean(word, candidates);
+}
+
 // Explains the first word that no option or verb accepts.
 std::string UnknownWord(const CLI::App& app, const CLI::App* verb, const std::string& word) {
   if (absl::StartsWith(word, "-")) {
@@ -44,12 +65,12 @@ std::string UnknownWord(const CLI::App& app, const CLI::App* verb, const std::st
       for (std::string& name : OptionNames(*verb)) names.push_back(std::move(name));
     }
     const std::string flag = word.substr(0, word.find('='));
-    return absl::StrCat("unknown option ", Printable(flag), DidYouMean(flag, names));
+    return absl::StrCat("unknown option ", Printable(flag), Suggest(flag, names));
   }
   if (verb != nullptr) return absl::StrCat("unexpected word '", Printable(word), "'");
   std::vector<std::string> verbs;
   for (const Verb& known : Verbs()) verbs.push_back(known.name);
-  return absl::StrCat("there is no verb '", Printable(word), "'", DidYouMean(word, verbs));
+  return absl::StrCat("there is no verb '", Printable(word), "'", Suggest(word, verbs));
 }
 
 // ---- Checks that the parser cannot make; each returns "" if all is well -----
@@ -100,6 +121,12 @@ std::string CompletePredict(const CLI::App& verb, RawArguments& raw) {
   return "";
 }
 
+std::string CompleteRun(const CLI::App& verb, RawArguments& raw) {
+  if (raw.arguments.run.command.empty()) return "run needs a command: run --budget 30s -- COMMAND";
+  if (verb.count("--name") > 0) raw.arguments.name = raw.name;
+  return "";
+}
+
 std::string CompleteSpec(const CLI::App& verb, RawArguments& raw) {
   Arguments& arguments = raw.arguments;
   if (verb.count("--from") > 0) arguments.from = raw.from;
@@ -128,6 +155,10 @@ std::string CompleteWords(const Verb& known, RawArguments& raw) {
   if (!known.takes.empty() && known.takes[0] == "JOB" && arguments.job.empty()) {
     return absl::StrCat(name, " needs a JOB: an id or a name");
   }
+  if (!known.takes.empty() && known.takes[0] == "JOB..." && raw.jobs.empty()) {
+    return absl::StrCat(name, " needs JOBs: ids or names");
+  }
+  if (arguments.all && arguments.any) return "--all contradicts --any";
   if (name == "init" && arguments.init.data.empty()) return "init needs DATA: a file or a folder";
   if (name == "completion" && arguments.shell.empty()) return "completion needs bash, zsh or fish";
   if (name == "logs" && arguments.job.empty() != arguments.logs.worker) {
@@ -145,17 +176,27 @@ std::string Complete(const CLI::App& verb, const Verb& known, RawArguments& raw)
   std::string wrong = CompleteCommon(known, raw);
   if (wrong.empty()) wrong = CompleteWords(known, raw);
   const std::string name = known.name;
-  if (!wrong.empty() ||
-      (name != "submit" && name != "plan" && name != "update" && name != "predict")) {
+  if (!wrong.empty() || (name != "submit" && name != "plan" && name != "update" &&
+                         name != "predict" && name != "run")) {
     return wrong;
   }
   if (verb.count("--budget") > 0) arguments.budget = raw.budget;
   if (verb.count("--deadline") > 0) arguments.deadline = raw.deadline;
+  if (name == "run") return CompleteRun(verb, raw);
   if (name == "predict") return CompletePredict(verb, raw);
   if (name != "update") return CompleteSpec(verb, raw);
   const bool nothing = !arguments.budget && !arguments.deadline && !arguments.priority &&
                        arguments.labels.empty() && arguments.unlabels.empty();
   return nothing ? "update needs --budget, --deadline, --priority, --label or --unlabel" : "";
+}
+
+// Takes what stands behind -- as the command of `run`, in which all words and flags are its own.
+std::vector<std::string> TakeCommand(const std::vector<std::string>& args,
+                                     std::vector<std::string>& command) {
+  const auto mark = std::find(args.begin(), args.end(), "--");
+  if (mark == args.end() || std::find(args.begin(), mark, "run") == mark) return args;
+  command.assign(mark + 1, args.end());
+  return {args.begin(), mark};
 }
 
 // CLI11 wants the arguments in reverse order.
@@ -180,36 +221,52 @@ int RunVerb(const Verb& known, const Arguments& arguments, Environment& environm
   const OutputFormat format = arguments.output;
   const bool convert = format == OutputFormat::kYaml || format == OutputFormat::kJsonLines ||
                        format == OutputFormat::kCsv || format == OutputFormat::kName;
-  // What follows writes lines of JSON itself, for as long as it takes.
-  const bool lines =
-      arguments.json && (arguments.follow || arguments.verb == "logs") &&
-      (arguments.verb == "metrics" || arguments.verb == "events" || arguments.verb == "logs");
-  const bool own_csv = format == OutputFormat::kCsv && arguments.verb == "trials";
-  if (!convert || own_csv || (lines && format == OutputFormat::kJsonLines)) {
+  const bool only_lines = known.json_lines == JsonLines::kAlways ||
+                          (known.json_lines == JsonLines::kFollowing && arguments.follow);
+  const bool own_lines = only_lines || known.json_lines == JsonLines::kAlso;
+  if (!convert || (known.writes_csv && format == OutputFormat::kCsv) ||
+      (own_lines && format == OutputFormat::kJsonLines)) {
     return known.run(arguments, environment);
   }
-  if (lines) {
+  if (only_lines) {
     return Misuse(environment, arguments.verb + " writes lines of JSON: -o jsonl", arguments.verb);
   }
   return RunAndConvert(known, arguments, environment);
 }
 
+// `help`, `help VERB` and `--version` are what many programs take for `--help`, `VERB --help` and
+// `version`.
+std::vector<std::string> UsualForms(const std::vector<std::string>& args) {
+  if (args == std::vector<std::string>{"--version"}) return {"version"};
+  if (args.empty() || args[0] != "help" || args.size() > 2) return args;
+  if (args.size() == 1) return {"--help"};
+  const auto named = [&](const Verb& verb) { return args[1] == verb.name; };
+  // Without --help an unknown verb is refused.
+  if (std::none_of(Verbs().begin(), Verbs().end(), named)) return {args[1]};
+  return {args[1], "--help"};
+}
+
 }  // namespace
 
-int RunTrainctl(const std::vector<std::string>& args, Environment& environment) {
-  if (!args.empty() && args[0] == "__complete") return RunComplete(args, environment);
+int RunTrainctl(const std::vector<std::string>& given, Environment& environment) {
+  if (!given.empty() && given[0] == "__complete") return RunComplete(given, environment);
+  const std::vector<std::string> args = UsualForms(given);
   CommandTable table;
   RawArguments& raw = table.raw();
   CLI::App& app = table.app();
   try {
-    app.parse(Reversed(args));
+    app.parse(Reversed(TakeCommand(args, raw.arguments.run.command)));
   } catch (const CLI::CallForHelp&) {
     environment.out << app.help() << std::flush;
     return kExitOk;
   } catch (const CLI::ParseError& error) {
     const auto chosen = app.get_subcommands();
-    return Misuse(environment, Printable(error.what(), 400),
-                  chosen.empty() ? "" : chosen[0]->get_name());
+    const std::string verb = chosen.empty() ? "" : chosen[0]->get_name();
+    std::string message = Printable(error.what(), 400);
+    if (verb == "submit" && absl::StartsWith(message, "--output:")) {
+      absl::StrAppend(&message, "; --set output=FILE names the file for predictions");
+    }
+    return Misuse(environment, message, verb);
   }
   const auto chosen = app.get_subcommands();
   const CLI::App* verb = chosen.empty() ? nullptr : chosen[0];

@@ -32,28 +32,47 @@ const std::vector<Verb>& Verbs() {
        RunPlan,
        {"[FILE]"}},
       {"submit", "Submit a Job", RunSubmit, {"[FILE]"}},
+      {"run",
+       "Run a program of yours with a deadline: run --budget 30s -- python train.py",
+       RunProgramVerb,
+       {"-- COMMAND"}},
       {"predict", "Predict a file, or rows at once, with the models of a Job", RunPredict, {"JOB"}},
       {"list", "List Jobs, the newest first", RunList, {}, Prints::kList},
       {"get", "Show a Job", RunGet, {"JOB"}},
       {"watch", "Follow a Job to its end; Ctrl-C detaches", RunWatch, {"JOB"}},
+      {"wait",
+       "Wait until Jobs have ended; print a line for each",
+       RunWait,
+       {"JOB..."},
+       Prints::kList,
+       JsonLines::kAlso},
       {"top", "Show running Jobs and slots, again and again", RunTop, {}, Prints::kText},
       {"diff", "Compare the specs and the results of two Jobs", RunDiff, {"JOB", "JOB"}},
       {"trials",
        "List the settings that a Job tries: folds, score, weight, seconds",
        RunTrials,
        {"JOB"},
-       Prints::kList},
+       Prints::kList,
+       JsonLines::kNever,
+       /*writes_csv=*/true},
       {"metrics",
        "Print or draw the training figures of a Job",
        RunMetrics,
        {"JOB"},
-       Prints::kList},
-      {"events", "Print what happened to a Job", RunEvents, {"JOB"}, Prints::kList},
+       Prints::kList,
+       JsonLines::kFollowing},
+      {"events",
+       "Print what happened to a Job",
+       RunEvents,
+       {"JOB"},
+       Prints::kList,
+       JsonLines::kFollowing},
       {"logs",
        "Print the logs of a Job's Attempts, or of the standalone Worker",
        RunLogs,
        {"[JOB]"},
-       Prints::kList},
+       Prints::kList,
+       JsonLines::kAlways},
       {"finish", "Stop training now and predict with the models that exist", RunFinish, {"JOB"}},
       {"pause", "Free the slots until resume; the clock goes on", RunPause, {"JOB"}},
       {"resume", "Continue a paused Job", RunResume, {"JOB"}},
@@ -148,6 +167,10 @@ void CommandTable::AddCommon() {
   Arguments& arguments = raw_.arguments;
   Text(app_, "--server", arguments.server, "HOST:PORT",
        "The address of traind (else $TRAINCTL_SERVER, the context, 127.0.0.1:7070)");
+  Text(app_, "--tls", arguments.tls_dir, "DIR",
+       "Speak TLS; the folder has ca.pem, the certificate that traind init-tls made");
+  Text(app_, "--token", arguments.token_file, "FILE",
+       "A file with the token that traind token add wrote; needs --tls");
   Text(app_, "-c,--context", raw_.context, "NAME",
        "A context of the configuration file (else $TRAINCTL_CONTEXT, its current one)");
   Choice(app_, "-o,--output", raw_.output,
@@ -173,6 +196,10 @@ void CommandTable::AddVerb(const Verb& known) {
     verb.add_option("JOBS", raw_.jobs, "Two Jobs: their ids, or names that only one Job has")
         ->type_name("JOB")
         ->expected(0, 2);
+  } else if (!known.takes.empty() && known.takes[0] == "JOB...") {
+    verb.add_option("JOBS", raw_.jobs, "Jobs: their ids, or names that only one Job has")
+        ->type_name("JOB")
+        ->expected(0, CLI::detail::expected_max_vector_size);
   } else if (!known.takes.empty() && (known.takes[0] == "JOB" || known.takes[0] == "[JOB]")) {
     verb.add_option("JOB", raw_.arguments.job, "Its id, or its name if only one Job has it")
         ->type_name("JOB");
@@ -230,6 +257,28 @@ void CommandTable::AddPredictOptions(CLI::App& verb) {
   verb.add_flag("-F,--follow", arguments.follow, "Show the progress");
 }
 
+void CommandTable::AddRunOptions(CLI::App& verb) {
+  Arguments& arguments = raw_.arguments;
+  RunArguments& run = arguments.run;
+  Text(verb, "--budget", raw_.budget, "DURATION", "The time from acceptance to the deadline");
+  Text(verb, "--deadline", raw_.deadline, "TIME", "A time (RFC 3339), or +2h from now");
+  Whole(verb, "--folds", run.folds, "Run it so many times, each with another {fold} (default 1)");
+  Repeated(verb, "--expect", run.expect, "FILE",
+           "A file that it must leave; * and ? stand for characters");
+  Text(verb, "-O,--out", arguments.to, "DIR", "Where its files go (default: this folder)");
+  Whole(verb, "--epochs", run.epochs, "Its epochs, which the plan may cut by $TRAIND_EPOCHS");
+  Whole(verb, "--seed", run.seed, "What {seed} and $TRAIND_SEED are (default 0)");
+  Whole(verb, "--slots", run.slots, "Slots of each fold: ranks, as torchrun numbers them");
+  Repeated(verb, "--env", run.environment, "NAME=VALUE", "A further variable of its environment");
+  verb.add_flag("--detach", run.detach, "Print the Job's id and do not wait");
+  Text(verb, "--name", raw_.name, "NAME", "The Job's name");
+  Text(verb, "--owner", arguments.owner, "NAME",
+       "The owner of the Job, whose quota is charged; taken on trust");
+  Repeated(verb, "-l,--label", arguments.labels, "KEY=VALUE", "Add a label");
+  Text(verb, "--request-id", arguments.request_id, "ID",
+       "Sending the same request with this id again makes no second Job");
+}
+
 void CommandTable::AddUpdateOptions(CLI::App& verb) {
   Arguments& arguments = raw_.arguments;
   Text(verb, "--budget", raw_.budget, "DURATION", "The time from acceptance to the deadline");
@@ -265,6 +314,7 @@ void CommandTable::AddOtherOptions(const std::string& name, CLI::App& verb) {
   Arguments& arguments = raw_.arguments;
   if (name == "submit" || name == "plan") AddSpecOptions(verb);
   if (name == "submit") AddSubmitOptions(verb);
+  if (name == "run") AddRunOptions(verb);
   if (name == "predict") AddPredictOptions(verb);
   if (name == "update") AddUpdateOptions(verb);
   if (name == "logs") AddLogOptions(verb);
@@ -286,6 +336,9 @@ void CommandTable::AddOtherOptions(const std::string& name, CLI::App& verb) {
     verb.add_option("WORDS", arguments.words,
                     "view | list | set NAME server=HOST:PORT output=wide | use NAME | remove NAME")
         ->type_name("WORDS");
+  } else if (name == "wait") {
+    verb.add_flag("--all", arguments.all, "Wait until all have ended (the default)");
+    verb.add_flag("--any", arguments.any, "Wait until one has ended");
   } else if (name == "gc") {
     verb.add_flag("--dry-run", arguments.dry_run, "Delete nothing");
   } else if (name == "fetch") {

@@ -19,13 +19,24 @@ enum class Prints {
   kList,      // also the wide table, JSON lines, CSV and names
 };
 
+// Whether a verb writes lines of JSON by itself, as they come.
+enum class JsonLines {
+  kNever,      // `-o jsonl` is made from its document, as the other forms are
+  kAlso,       // for `-o jsonl`
+  kFollowing,  // with --follow, where it has no other form for scripts
+  kAlways,     // it has no other form for scripts
+};
+
 struct Verb {
   const char* name;
   const char* about;
   int (*run)(const Arguments&, Environment&);
-  // Names of the words that stand behind the verb; "JOB" is required, "[JOB]" is not.
+  // Names of the words that stand behind the verb; "JOB" is required, "[JOB]" is not,
+  // and "JOB..." is one or more.
   std::vector<std::string> takes;
   Prints prints = Prints::kDocument;
+  JsonLines json_lines = JsonLines::kNever;
+  bool writes_csv = false;  // by itself, not from its document
 };
 
 // All verbs, in the order of the help.
@@ -75,6 +86,7 @@ class CommandTable {
   void AddSpecOptions(CLI::App& verb);
   void AddSubmitOptions(CLI::App& verb);
   void AddPredictOptions(CLI::App& verb);
+  void AddRunOptions(CLI::App& verb);
   void AddUpdateOptions(CLI::App& verb);
   void AddLogOptions(CLI::App& verb);
   void AddInitOptions(CLI::App& verb);

@@ -188,7 +188,10 @@ std::vector<std::string> Candidates(CommandTable& table, Environment& environmen
     return words;
   }
   const std::vector<std::string>& takes = table.VerbOf(*line.verb).takes;
-  return line.words < takes.size() ? WordsOfType(environment, line, takes[line.words]) : words;
+  if (takes.empty()) return words;
+  const bool repeats = absl::EndsWith(takes.back(), "...");
+  const size_t word = repeats ? std::min(line.words, takes.size() - 1) : line.words;
+  return word < takes.size() ? WordsOfType(environment, line, takes[word]) : words;
 }
 
 // ---- The manual -------------------------------------------------------------

@@ -81,15 +81,18 @@ void CheckClock(const v1::WorkerInfo& worker, absl::Time now, Findings& findings
                              "this clock. Let both machines follow NTP"));
 }
 
-void CheckWorkers(const v1::ListWorkersReply& workers, absl::Time now, Findings& findings) {
+// full: that of traind's disk.
+void CheckWorkers(const v1::ListWorkersReply& workers, bool full, absl::Time now,
+                  Findings& findings) {
   int connected = 0, gpus = 0, cores = 0;
   const v1::WorkerInfo* heard = nullptr;
   for (const v1::WorkerInfo& worker : workers.workers()) {
     if (!worker.connected()) {
-      findings.Warn(
-          "worker",
-          absl::StrCat(worker.id(), " on ", worker.hostname(), " is not connected since ",
-                       ClockText(worker.last_seen(), now), "; is its trainworker running?"));
+      findings.Warn("worker",
+                    absl::StrCat(worker.id(), " on ", worker.hostname(), " is not connected since ",
+                                 ClockText(worker.last_seen(), now),
+                                 full ? "; it comes back once the disk has space"
+                                      : "; is its trainworker running?"));
       continue;
     }
     heard = &worker;
@@ -98,8 +101,9 @@ void CheckWorkers(const v1::ListWorkersReply& workers, absl::Time now, Findings&
   }
   if (connected == 0) {
     findings.Fail("worker",
-                  "no Worker is connected, so nothing trains: start trainworker, or "
-                  "traind with --standalone");
+                  full ? "no Worker is connected: traind takes none while the disk is full"
+                       : "no Worker is connected, so nothing trains: start trainworker, or "
+                         "traind with --standalone");
     return;
   }
   findings.Ok("worker", absl::StrCat(connected, " connected, with ", gpus + cores, " slots"));
@@ -117,18 +121,23 @@ void CheckWorkers(const v1::ListWorkersReply& workers, absl::Time now, Findings&
   CheckClock(*heard, now, findings);
 }
 
-// The disk of the state folder, if it is on this machine.
-void CheckDisk(const v1::ListJobsReply& jobs, Findings& findings) {
-  if (jobs.jobs().empty()) return;
+std::string SizeText(double bytes) {
+  return bytes < 1e9 ? absl::StrFormat("%.3g MB", bytes / 1e6)
+                     : absl::StrFormat("%.3g GB", bytes / 1e9);
+}
+
+// The disk of the state folder, if it is on this machine. Returns whether it is full.
+bool CheckDisk(const v1::ListJobsReply& jobs, const Environment& environment, Findings& findings) {
+  if (jobs.jobs().empty()) return false;
   std::error_code error;
   const std::filesystem::path folder =
       std::filesystem::path(jobs.jobs(0).results_dir()).parent_path();
-  if (folder.empty() || !std::filesystem::exists(folder, error)) return;
-  const auto space = std::filesystem::space(folder, error);
-  if (error || space.capacity == 0) return;
+  if (folder.empty() || !std::filesystem::exists(folder, error)) return false;
+  const auto space = environment.disk_space(folder);
+  if (space.capacity == 0) return false;
   const double share = static_cast<double>(space.available) / static_cast<double>(space.capacity);
   const std::string text =
-      absl::StrFormat("%.3g GB free (%.0f %%) at %s", static_cast<double>(space.available) / 1e9,
+      absl::StrFormat("%s free (%.0f %%) at %s", SizeText(static_cast<double>(space.available)),
                       100 * share, folder.string());
   if (share < kLeastShare) {
     findings.Fail("disk", text +
@@ -139,6 +148,7 @@ void CheckDisk(const v1::ListJobsReply& jobs, Findings& findings) {
   } else {
     findings.Ok("disk", text);
   }
+  return share < kLeastShare;
 }
 
 // Whether traind may read a file of data: it looks at the file as for a plan.
@@ -183,10 +193,12 @@ int RunDoctor(const Arguments& arguments, Environment& environment) {
       absl::StrCat(arguments.server, " answers in ", absl::ToInt64Milliseconds(took), " ms");
   took < kSlow ? findings.Ok("traind", answer)
                : findings.Warn("traind", answer + ", which is slow; is the machine overloaded?");
-  CheckWorkers(*workers, environment.clock.WallNow(), findings);
   v1::ListJobsRequest request;
   request.set_page_size(1);
-  if (const auto jobs = client.ListJobsPage(request); jobs.ok()) CheckDisk(*jobs, findings);
+  const auto jobs = client.ListJobsPage(request);
+  // Where the disk is full, Workers are gone because of that.
+  const bool full = jobs.ok() && CheckDisk(*jobs, environment, findings);
+  CheckWorkers(*workers, full, environment.clock.WallNow(), findings);
   if (!arguments.data.empty()) CheckData(arguments.data, client, findings);
   return findings.failed() ? kExitError : kExitOk;
 }

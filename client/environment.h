@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <filesystem>
 #include <functional>
 #include <istream>
 #include <ostream>
@@ -31,6 +32,13 @@ struct Environment {
   std::string config_file = "";      // empty: there is none
   // Called at every redraw, because the window may change its size.
   std::function<TerminalSize()> err_size = [] { return TerminalSize(); };
+  // The space of the disk that has a folder; capacity 0: it cannot be told.
+  std::function<std::filesystem::space_info(const std::filesystem::path&)> disk_space =
+      [](const std::filesystem::path& folder) {
+        std::error_code error;
+        const std::filesystem::space_info space = std::filesystem::space(folder, error);
+        return error ? std::filesystem::space_info{} : space;
+      };
   // Set when Ctrl-C is pressed while interrupts are held.
   std::atomic<bool>* interrupted = nullptr;
   // While interrupts are held, a first Ctrl-C only sets `interrupted`. Else it prints `farewell`
@@ -48,6 +56,7 @@ struct Environment {
     copy.default_context = default_context;
     copy.config_file = config_file;
     copy.err_size = err_size;
+    copy.disk_space = disk_space;
     copy.interrupted = interrupted;
     copy.hold_interrupts = hold_interrupts;
     return copy;

@@ -24,6 +24,9 @@ absl::Status CannotWrite(const std::string& path) {
   return CannotWrite(path, absl::UnknownError(std::strerror(errno)));
 }
 
+// For mkostemp: a file beside it.
+std::string TemporaryName(const std::string& path) { return absl::StrCat(path, ".XXXXXX"); }
+
 absl::Status WriteAll(int fd, absl::string_view bytes, const std::string& path) {
   while (!bytes.empty()) {
     const ssize_t written = write(fd, bytes.data(), bytes.size());
@@ -38,10 +41,24 @@ absl::Status WriteAll(int fd, absl::string_view bytes, const std::string& path) 
 
 }  // namespace
 
+absl::Status CheckCanWrite(const std::string& path) {
+  struct stat there {};
+  if (stat(path.c_str(), &there) == 0 && S_ISDIR(there.st_mode)) {
+    errno = EISDIR;
+    return CannotWrite(path);
+  }
+  std::string temporary = TemporaryName(path);
+  const int fd = mkostemp(temporary.data(), O_CLOEXEC);
+  if (fd < 0) return CannotWrite(path);
+  close(fd);
+  unlink(temporary.c_str());
+  return absl::OkStatus();
+}
+
 absl::StatusOr<FetchedFile> FetchToFile(TrainingClient& client, const std::string& id,
                                         const std::string& name, const std::string& path,
                                         absl::Duration limit) {
-  std::string temporary = absl::StrCat(path, ".XXXXXX");
+  std::string temporary = TemporaryName(path);
   int fd = mkostemp(temporary.data(), O_CLOEXEC);
   if (fd < 0) return CannotWrite(path);
   bool renamed = false;

@@ -10,6 +10,9 @@
 
 namespace traind {
 
+// Returns the error with which FetchToFile could not write `path` now. Leaves nothing behind.
+absl::Status CheckCanWrite(const std::string& path);
+
 // Writes artifact `name` (empty: predictions.csv) of Job `id` to a temporary file beside `path`,
 // checks its digest against the announced one, and renames it to `path`. Errors: DataLoss for
 // another digest; path is then unchanged.

@@ -19,16 +19,7 @@
 namespace traind {
 namespace {
 
-constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr absl::Duration kPlainInterval = absl::Seconds(10);
-// After so long a silence, trainctl asks whether the stream still works.
-constexpr absl::Duration kSilence = absl::Seconds(15);
-constexpr absl::Duration kAskLimit = absl::Seconds(5);
-
-bool IsTerminal(v1::JobState state) {
-  return state == v1::JOB_STATE_SUCCEEDED || state == v1::JOB_STATE_FAILED ||
-         state == v1::JOB_STATE_CANCELLED;
-}
 
 // The common part of both views: the Job, and the Decisions not shown yet.
 class ProgressView : public FollowView {
@@ -87,7 +78,7 @@ class PlainView final : public ProgressView {
   }
   void Print() {
     shown_at_ = elapsed();
-    if (IsTerminal(job_.state())) return;  // the summary replaces it
+    if (HasEnded(job_)) return;  // the summary replaces it
     const int64_t s = absl::ToInt64Seconds(shown_at_);
     environment_.err << absl::StrCat("[", DurationToText(absl::Seconds(s)), "] ",
                                      PlainLine(job_, now()))
@@ -118,7 +109,7 @@ class LiveView final : public ProgressView {
     std::vector<std::string> lines;
     // The summary shows the end. The last column stays free because some terminals wrap as soon as
     // it is filled.
-    if (!IsTerminal(job_.state())) {
+    if (!HasEnded(job_)) {
       lines =
           ProgressLines(job_, now(), std::max(20, size.columns - 1), std::max(2, size.rows - 2));
     }
@@ -156,111 +147,6 @@ class QuietView final : public FollowView {
   Environment& environment_;
 };
 
-// Reads the stream of changes, and reconnects when it breaks.
-class Follower {
- public:
-  Follower(TrainingClient& client, v1::Job job, absl::Duration limit, Environment& environment,
-           FollowView& view)
-      : client_(client),
-        environment_(environment),
-        view_(view),
-        until_(environment.clock.MonotonicNow() + limit) {
-    result_.job = std::move(job);
-  }
-
-  FollowResult Run() {
-    view_.OnJob(result_.job);
-    heard_ = Now();
-    while (!IsTerminal(result_.job.state())) {
-      if (environment_.interrupted != nullptr && environment_.interrupted->load()) {
-        return End(FollowResult::End::kDetached);
-      }
-      if (Now() >= until_) return End(FollowResult::End::kTimedOut);
-      if (!Step()) return End(FollowResult::End::kError);
-      view_.OnTick();
-    }
-    return End(FollowResult::End::kTerminal);
-  }
-
- private:
-  absl::Duration Now() const { return environment_.clock.MonotonicNow(); }
-
-  FollowResult End(FollowResult::End end) {
-    result_.end = end;
-    return std::move(result_);
-  }
-
-  // Waits once, for at most a tick. Returns false after an error that a retry cannot cure.
-  bool Step() {
-    const absl::Duration tick = std::min(kTick, until_ - Now());
-    if (watch_ == nullptr) {
-      if (Now() < next_try_) {
-        absl::SleepFor(std::min(tick, next_try_ - Now()));
-        return true;
-      }
-      watch_ = client_.WatchJob(result_.job.id(), result_.job.version());
-      heard_ = Now();
-    }
-    v1::Job job;
-    switch (watch_->Next(tick, job)) {
-      case JobWatch::Event::kJob:
-        Take(std::move(job));
-        return true;
-      case JobWatch::Event::kEnded:
-        return Lose(watch_->status());
-      case JobWatch::Event::kNothing:
-        if (Now() - heard_ < kSilence) return true;
-        break;
-    }
-    auto asked = client_.GetJobOnce(result_.job.id(), std::min(kAskLimit, until_ - Now()));
-    if (!asked.ok()) return Lose(asked.status());
-    Take(*std::move(asked));
-    return true;
-  }
-
-  void Take(v1::Job job) {
-    heard_ = Now();
-    backoff_.Reset();
-    if (lost_) view_.Note("connected again");
-    lost_ = false;
-    result_.job = std::move(job);
-    view_.OnJob(result_.job);
-  }
-
-  // The status is passed by value because it may belong to the watch, which is destroyed here.
-  bool Lose(absl::Status status) {
-    watch_.reset();
-    if (!status.ok() && !IsConnectionLoss(status)) {
-      result_.status = status;
-      return false;
-    }
-    if (!lost_ && !status.ok()) {
-      view_.Note(absl::StrCat("lost traind (", Printable(status.message(), 200),
-                              "); the Job goes on, and trainctl waits for traind to come back"));
-      lost_ = true;
-    }
-    next_try_ = Now() + backoff_.Next();
-    return true;
-  }
-
-  TrainingClient& client_;
-  Environment& environment_;
-  FollowView& view_;
-  const absl::Duration until_;  // monotonic
-  FollowResult result_;
-  std::unique_ptr<JobWatch> watch_;
-  absl::Duration heard_;
-  absl::Duration next_try_;
-  bool lost_ = false;
-  Backoff backoff_;
-};
-
-int ExitOf(v1::JobState state) {
-  return state == v1::JOB_STATE_SUCCEEDED ? kExitOk
-         : state == v1::JOB_STATE_FAILED  ? kExitError
-                                          : kExitCancelled;
-}
-
 }  // namespace
 
 std::unique_ptr<FollowView> MakeFollowView(Environment& environment, bool progress, bool verbose) {
@@ -271,7 +157,22 @@ std::unique_ptr<FollowView> MakeFollowView(Environment& environment, bool progre
 
 FollowResult FollowJob(TrainingClient& client, v1::Job job, absl::Duration limit,
                        Environment& environment, FollowView& view) {
-  return Follower(client, std::move(job), limit, environment, view).Run();
+  const absl::Duration until = environment.clock.MonotonicNow() + limit;
+  JobFollower follower(client, std::move(job), until, environment.clock, view);
+  const auto end = [&follower](FollowResult::End how, absl::Status status = absl::OkStatus()) {
+    return FollowResult{how, follower.job(), std::move(status)};
+  };
+  view.OnJob(follower.job());
+  while (!HasEnded(follower.job())) {
+    if (environment.interrupted != nullptr && environment.interrupted->load()) {
+      return end(FollowResult::End::kDetached);
+    }
+    if (environment.clock.MonotonicNow() >= until) return end(FollowResult::End::kTimedOut);
+    const absl::Status status = follower.Step(kFollowTick);
+    if (!status.ok()) return end(FollowResult::End::kError, status);
+    view.OnTick();
+  }
+  return end(FollowResult::End::kTerminal);
 }
 
 int FollowToTheEnd(const Arguments& arguments, Environment& environment, TrainingClient& client,
@@ -305,28 +206,35 @@ int FollowToTheEnd(const Arguments& arguments, Environment& environment, Trainin
     case FollowResult::End::kTerminal:
       break;
   }
-  int exit_code = ExitOf(result.job.state());
-  std::string copied;
+  int exit_code = ExitCodeOfEnd(result.job);
+  std::string copied, not_copied;
   if (!output.empty() && result.job.has_predictions() && exit_code == kExitOk) {
     const auto file = FetchToFile(client, id, "", output, absl::InfiniteDuration());
     if (file.ok()) {
       copied = output;
     } else {
       exit_code = ReportError(environment, file.status());
+      not_copied = output;
     }
   }
   if (arguments.json) {
     environment.out << ToJson(result.job) << "\n";
   } else {
     environment.out << JobSummary(result.job, environment.clock.WallNow(),
-                                  {UsesColor(arguments, environment), arguments.verbose});
+                                  StyleOf(arguments, environment, client, result.job));
     if (!copied.empty()) environment.out << "  copied to   " << Printable(copied, 4096) << "\n";
   }
   environment.out.flush();
-  if (exit_code == kExitOk) {
-    SuggestNext(arguments, environment,
-                {"metrics " + Printable(id) + " --plot",
-                 "predict " + Printable(id) + " --data FILE --out predictions.csv"});
+  if (!not_copied.empty()) {
+    SuggestNext(arguments, environment, {absl::StrCat("fetch ", Printable(id), " --to FILE")});
+  } else if (exit_code == kExitOk && !result.job.has_predictions()) {
+    SuggestNext(arguments, environment, {"logs " + Printable(id)});
+  } else if (exit_code == kExitOk) {
+    std::vector<std::string> next = {"metrics " + Printable(id) + " --plot"};
+    if (!ProgramsAnswer(result.job) && result.job.models_from().empty()) {
+      next.push_back("predict " + Printable(id) + " --data FILE --out predictions.csv");
+    }
+    SuggestNext(arguments, environment, next);
   } else if (exit_code == kExitError) {
     SuggestNext(arguments, environment, {"logs " + Printable(id) + " --level warning"});
   }

@@ -1,4 +1,4 @@
-// Follows a Job to its end, through restarts of traind.
+// Shows a Job while it is followed to its end.
 #pragma once
 
 #include <absl/status/status.h>
@@ -9,24 +9,11 @@
 
 #include "client/arguments.h"
 #include "client/environment.h"
+#include "client/job_follower.h"
 #include "client/training_client.h"
 #include "proto/job.pb.h"
 
 namespace traind {
-
-// Shows a Job while it is followed. Writes to stderr only.
-// Threads: confined to one.
-class FollowView {
- public:
-  virtual ~FollowView() = default;
-  virtual void OnJob(const v1::Job& job) = 0;
-  // Called about ten times a second.
-  virtual void OnTick() = 0;
-  // Prints a line that stays on the screen.
-  virtual void Note(const std::string& line) = 0;
-  // Leaves the cursor on a line of its own.
-  virtual void Close() = 0;
-};
 
 // Makes the view: on a terminal, bars that are redrawn; else a line every 10 s and at each change
 // of a state; without progress only notes. Each Decision is shown once, and each answer that other

@@ -5,6 +5,8 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -17,6 +19,8 @@
 #include "common/base/status_macros.h"
 #include "common/base/suggest.h"
 #include "common/data/table/csv.h"
+#include "common/data/table/decimal_commas.h"
+#include "common/data/table/number.h"
 #include "common/spec/field_text.h"
 #include "common/wire/render_json.h"
 
@@ -75,8 +79,12 @@ struct Sample {
 
 // Errors: NotFound and the like; InvalidArgument: no table.
 absl::StatusOr<Sample> LookAt(const std::string& path) {
+  errno = 0;
   std::ifstream in(path, std::ios::binary);
-  if (!in) return absl::NotFoundError(absl::StrCat("cannot read ", path));
+  if (!in) {
+    return absl::NotFoundError(
+        absl::StrCat("cannot read ", path, ": ", std::strerror(errno == 0 ? EIO : errno)));
+  }
   std::string text(kSampleBytes, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(in.gcount()));
@@ -86,7 +94,9 @@ absl::StatusOr<Sample> LookAt(const std::string& path) {
   if (!sample.whole) text.resize(text.rfind('\n') + 1);
   ASSIGN_OR_RETURN(const std::vector<std::string> header, ReadCsvHeader(text, path));
   for (const std::string& name : header) sample.columns.emplace_back().name = name;
-  CsvReader reader(text, path, DelimiterOf(text, path));
+  const char delimiter = DelimiterOf(text, path);
+  const auto points = WithDecimalPoints(text, delimiter);
+  CsvReader reader(points ? absl::string_view(points->bytes) : text, path, delimiter);
   RETURN_IF_ERROR(reader.Next().status());  // the header
   while (true) {
     ASSIGN_OR_RETURN(const bool any, reader.Next());
@@ -97,6 +107,24 @@ absl::StatusOr<Sample> LookAt(const std::string& path) {
     ++sample.rows;
     for (size_t i = 0; i < header.size(); ++i) sample.columns[i].Add(reader.fields()[i]);
   }
+}
+
+// Refuses a header of one column, and one that looks like a row of values.
+absl::Status CheckHeader(const std::string& path, const Sample& sample) {
+  if (sample.columns.size() == 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " has one column, '", sample.columns[0].name,
+                     "'; commas, tabs or semicolons separate values"));
+  }
+  for (const Column& column : sample.columns) {
+    float value = 0;
+    const bool number = ParseNumber(column.name, value) == NumberKind::kNumber;
+    if (number && absl::StrContains(column.name, '.')) {
+      return absl::InvalidArgumentError(absl::StrCat(path, " has a column called '", column.name,
+                                                     "': is the row with the names missing?"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 struct Guess {
@@ -245,6 +273,7 @@ absl::StatusOr<std::string> SpecFor(const InitArguments& init, const std::string
         absl::StrCat(init.data, " has no folder in it; images lie in a folder for each class"));
   }
   ASSIGN_OR_RETURN(const Sample train, LookAt(init.data));
+  RETURN_IF_ERROR(CheckHeader(init.data, train));
   if (train.columns.empty() || train.rows == 0) {
     return absl::InvalidArgumentError(absl::StrCat(init.data, " has no rows"));
   }

@@ -1,10 +1,12 @@
 #include <absl/container/flat_hash_set.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
+#include <absl/strings/str_join.h>
 #include <absl/strings/str_split.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,12 +67,24 @@ PlotStyle StyleOf(const Environment& environment) {
   return style;
 }
 
-// Prints the points as one document.
+// Tells which figures there are where none of those asked for is among them.
+std::string NoSuchFigures(const std::string& asked, const std::set<std::string>& others) {
+  if (others.empty()) return "there are no such figures yet";
+  return absl::StrCat("there are no figures called ", Printable(asked), "; there are ",
+                      Printable(absl::StrJoin(others, ", "), 1000));
+}
+
+// Prints the points as one document. others: the names of figures that were not asked for.
 void PrintPoints(const Arguments& arguments, Environment& environment,
-                 const v1::MetricsReply& points) {
+                 const v1::MetricsReply& points, const std::set<std::string>& others) {
+  if (points.points().empty() && !arguments.metrics.empty()) {
+    environment.err << NoSuchFigures(arguments.metrics, others) << "\n";
+  }
   if (arguments.plot) {
     const std::string plots = Plots(points, arguments.metrics, StyleOf(environment));
-    if (plots.empty()) environment.err << "there are no such figures yet\n";
+    if (plots.empty() && arguments.metrics.empty()) {
+      environment.err << NoSuchFigures("", {}) << "\n";
+    }
     environment.out << plots;
   } else if (arguments.json) {
     environment.out << "{\n\"dropped\": " << points.dropped()
@@ -90,12 +104,16 @@ int RunMetrics(const Arguments& arguments, Environment& environment) {
   const absl::flat_hash_set<std::string> names =
       absl::StrSplit(arguments.metrics, ',', absl::SkipEmpty());
   v1::MetricsReply all;
+  std::set<std::string> others;  // figures that were not asked for
   const absl::Status status = client.GetMetrics(
       job->id(), arguments.follow, arguments.timeout.value_or(absl::InfiniteDuration()),
       [&](const v1::MetricsReply& reply) {
         all.set_dropped(all.dropped() + reply.dropped());
         for (const v1::MetricPoint& point : reply.points()) {
-          if (!names.empty() && !names.contains(point.name())) continue;
+          if (!names.empty() && !names.contains(point.name())) {
+            others.insert(point.name());
+            continue;
+          }
           if (!arguments.follow) {
             *all.add_points() = point;
           } else if (arguments.json) {
@@ -108,7 +126,7 @@ int RunMetrics(const Arguments& arguments, Environment& environment) {
         return environment.out.good();
       });
   if (!status.ok()) return ReportError(environment, status);
-  if (!arguments.follow) PrintPoints(arguments, environment, all);
+  if (!arguments.follow) PrintPoints(arguments, environment, all, others);
   if (all.dropped() > 0 && !arguments.json) {
     environment.err << all.dropped() << " points were dropped under load\n";
   }

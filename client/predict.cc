@@ -68,6 +68,10 @@ int PredictFile(const Arguments& arguments, Environment& environment, TrainingCl
   v1::PredictRequest request;
   request.set_id(source.id());
   if (!FillRequest(arguments, environment, request)) return kExitUsage;
+  if (!arguments.to.empty()) {
+    const absl::Status writable = CheckCanWrite(arguments.to);
+    if (!writable.ok()) return ReportError(environment, writable);
+  }
   auto reply = client.Predict(request);
   if (!reply.ok()) return ReportError(environment, reply.status());
   for (const std::string& warning : reply->warnings()) {

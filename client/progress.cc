@@ -85,6 +85,7 @@ std::string WaitText(const v1::Job& job) {
   const auto* value = v1::PendingReason_descriptor()->FindValueByNumber(job.pending_reason());
   std::string text =
       "waits for " + (value == nullptr ? absl::StrCat(job.pending_reason()) : EnumWord(*value));
+  if (!job.waits_for().empty()) absl::StrAppend(&text, " (", job.waits_for(), ")");
   if (job.queue_position() > 0) absl::StrAppend(&text, ", place ", job.queue_position());
   return text;
 }

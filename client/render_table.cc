@@ -12,8 +12,10 @@
 #include <utility>
 
 #include "client/fold_text.h"
+#include "client/time_left.h"
 #include "client/trials.h"
 #include "common/base/duration.h"
+#include "common/job_rules/program_rules.h"
 #include "common/spec/automatic_rules.h"
 #include "common/spec/field_text.h"
 
@@ -230,45 +232,35 @@ std::string DecisionText(const v1::Decision& decision, bool verbose) {
   return text;
 }
 
-namespace {
-
-// Tells how a Job that came to its end early can use the rest of its time; empty: it did not.
-std::string UnusedTime(const v1::Job& job) {
-  if (job.end_reason() != v1::JOB_END_REASON_COMPLETED || !job.has_deadline() ||
-      job.folds().empty() || !job.models_from().empty()) {
-    return "";
-  }
-  const absl::Duration window = ToTime(job.deadline()) - ToTime(job.accepted_at());
-  const absl::Duration left = ToTime(job.deadline()) - ToTime(job.finished_at());
-  if (left < window / 2) return "";
-  std::string text =
-      absl::StrCat(DurationToText(left), " of ", DurationToText(window),
-                   " were not needed. More models a fold would use them: trainctl submit --from ",
-                   Printable(job.id()), " --set train.seeds=20 --budget ", DurationToText(window));
-  if (!HasTrials(job)) {
-    text += "; so would other settings: a spec with `model: auto` or `search`";
-  }
-  return text;
+bool ProgramsAnswer(const v1::Job& job) {
+  const auto& members = job.predictions().members();
+  return std::any_of(members.begin(), members.end(),
+                     [](const auto& member) { return member.kind() == kCommandKind; });
 }
 
-}  // namespace
-
-std::string JobSummary(const v1::Job& job, absl::Time now, JobStyle style) {
-  std::string text = absl::StrCat(Printable(job.id()), " ", StateText(job.state(), style.color));
+std::string JobLine(const v1::Job& job, bool color) {
+  std::string text = absl::StrCat(Printable(job.id()), " ", StateText(job.state(), color));
   if (job.quality() != 0) absl::StrAppend(&text, "  quality ", Word(job.quality()));
   if (job.end_reason() != 0) absl::StrAppend(&text, "  ", Word(job.end_reason()));
   if (!job.end_message().empty()) absl::StrAppend(&text, ": ", Printable(job.end_message(), 1000));
-  text += "\n";
+  return text;
+}
+
+std::string JobSummary(const v1::Job& job, absl::Time now, const JobStyle& style) {
+  std::string text = JobLine(job, style.color) + "\n";
   AddLine(text, "time", TimesText(job, now));
   if (job.pending_reason() != 0) {
     AddLine(text, "waits",
             absl::StrCat("for ", Word(job.pending_reason()),
+                         job.waits_for().empty() ? "" : ": " + Printable(job.waits_for()),
                          job.queue_position() > 0
                              ? absl::StrCat(", place ", job.queue_position(), " in the queue")
                              : ""));
   }
   if (job.has_predictions()) AddLine(text, "folds", FoldsText(job));
-  AddLine(text, "score", ScoresText(job.scores()));
+  const std::string scores = ScoresText(job.scores());
+  const bool of_another = !scores.empty() && !job.models_from().empty();
+  AddLine(text, "score", (of_another ? Printable(job.models_from()) + ": " : "") + scores);
   if (job.decisions().empty()) AddLine(text, "decisions", "none");
   bool first = true;
   for (const v1::Decision& decision : job.decisions()) {
@@ -286,10 +278,12 @@ std::string JobSummary(const v1::Job& job, absl::Time now, JobStyle style) {
     AddLine(text, "prediction",
             absl::StrCat(Printable(job.predictions().path(), 4096), " (", job.predictions().rows(),
                          " rows)"));
+  } else if (!job.program_results().empty()) {
+    AddLine(text, "results", Printable(job.program_results(), 4096));
   } else if (job.state() == v1::JOB_STATE_SUCCEEDED) {
     AddLine(text, "prediction", "none was asked for: the spec has no data.test");
   }
-  AddLine(text, "time left", UnusedTime(job));
+  if (style.spec.has_value()) AddLine(text, "time left", TimeLeftText(job, *style.spec));
   return text;
 }
 
@@ -345,7 +339,7 @@ void AddReport(std::string& text, const v1::Report& report, bool verbose) {
 
 }  // namespace
 
-std::string JobReport(const v1::Job& job, absl::Time now, JobStyle style) {
+std::string JobReport(const v1::Job& job, absl::Time now, const JobStyle& style) {
   std::string text = JobSummary(job, now, style);
   if (job.has_report()) AddReport(text, job.report(), style.verbose);
   if (job.has_plan()) {
@@ -478,6 +472,34 @@ std::string WorkerTable(const v1::ListWorkersReply& workers, absl::Time now, boo
   return table.ToString();
 }
 
+namespace {
+
+// Returns when a Job of the spec that is accepted now has to be done; InfiniteFuture: at no time.
+absl::Time DeadlineOf(const v1::BudgetSpec& budget, absl::Time now) {
+  absl::Time deadline = absl::InfiniteFuture();
+  if (budget.has_deadline()) deadline = ToTime(budget.deadline());
+  if (budget.has_time()) {
+    const absl::Duration time = absl::Nanoseconds(TimeUtil::DurationToNanoseconds(budget.time()));
+    deadline = std::min(deadline, now + time);
+  }
+  return deadline;
+}
+
+// The estimate is that of the first trial; the others use the time that it leaves.
+std::string WouldEndText(const v1::PlanReply& reply, absl::Time now) {
+  const v1::JobSpec& spec = reply.resolved();
+  const std::string first = ClockText(reply.estimated_finish(), now);
+  if (!spec.model().has_automatic() && !spec.has_search()) return first;
+  const std::string all = absl::StrCat("the first models at ", first, "; further ones are tried ");
+  const absl::Time deadline = DeadlineOf(spec.budget(), now);
+  if (deadline == absl::InfiniteFuture()) return all + "after them";
+  return absl::StrCat(all, "until ",
+                      ClockText(TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(deadline)), now),
+                      " at the latest");
+}
+
+}  // namespace
+
 std::string PlanReport(const v1::PlanReply& reply, absl::Time now) {
   const v1::Plan& plan = reply.plan();
   const v1::JobSpec& spec = reply.resolved();
@@ -505,7 +527,7 @@ std::string PlanReport(const v1::PlanReply& reply, absl::Time now) {
     AddLine(text, "reserve", ShortDuration(plan.reserve()) + " for prediction");
   }
   if (reply.has_estimated_finish()) {
-    AddLine(text, "would end", ClockText(reply.estimated_finish(), now));
+    AddLine(text, "would end", WouldEndText(reply, now));
   }
   AddLine(text, "slot time",
           absl::StrCat(Seconds(reply.device_s_p50()), ", 9 times in 10 under ",

@@ -4,6 +4,7 @@
 #include <absl/strings/string_view.h>
 #include <absl/time/time.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,9 @@
 #include "proto/training_service.pb.h"
 
 namespace traind {
+
+// Whether programs of users trained the models that answer; these predict no later files.
+bool ProgramsAnswer(const v1::Job& job);
 
 // A table whose columns are padded to their widest cell, with two blanks between them. Control
 // characters in cells are escaped; an empty cell is "-".
@@ -45,14 +49,19 @@ absl::Time ToTime(const google::protobuf::Timestamp& moment);
 struct JobStyle {
   bool color = false;
   bool verbose = false;  // Decisions and cuts with their arithmetic
+  // The Job's, with all defaults filled in; unset: there is no advice on time that is left.
+  std::optional<v1::JobSpec> spec;
 };
+
+// Returns a line with the Job's id, state, quality and end, without a newline.
+std::string JobLine(const v1::Job& job, bool color);
 
 // Describes a terminal Job in several lines: its end, the folds of its prediction, the scores,
 // every Decision and where the prediction is.
-std::string JobSummary(const v1::Job& job, absl::Time now, JobStyle style);
+std::string JobSummary(const v1::Job& job, absl::Time now, const JobStyle& style);
 
 // Returns JobSummary, where there are several trials their leaderboard, and a table of the folds.
-std::string JobReport(const v1::Job& job, absl::Time now, JobStyle style);
+std::string JobReport(const v1::Job& job, absl::Time now, const JobStyle& style);
 
 // wide: with the columns that most readers need not.
 std::string JobTable(const v1::ListJobsReply& jobs, absl::Time now, bool wide);

@@ -26,7 +26,7 @@ int Pin(const Arguments& arguments, Environment& environment, bool pinned) {
   TrainingClient client = MakeClient(arguments, environment);
   const auto job = client.PinJob(request);
   if (!job.ok()) return ReportError(environment, job.status());
-  return PrintJob(arguments, environment, *job);
+  return PrintJob(arguments, environment, client, *job);
 }
 
 }  // namespace

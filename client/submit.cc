@@ -1,6 +1,8 @@
+#include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 
 #include "client/exit_codes.h"
+#include "client/fetch_file.h"
 #include "client/follow.h"
 #include "client/render_table.h"
 #include "client/request_id.h"
@@ -30,6 +32,15 @@ std::string Accepted(const v1::SubmitReply& reply, absl::Time now) {
 int RunSubmit(const Arguments& arguments, Environment& environment) {
   SpecInput input;
   if (!LoadSpec(arguments, environment, "nothing submitted", input)) return kExitUsage;
+  const std::string& output = input.read.spec.output();
+  if ((arguments.wait || arguments.follow) && !output.empty()) {
+    // After the training it would be too late.
+    if (const absl::Status status = CheckCanWrite(output); !status.ok()) {
+      return ReportRefusal(environment, input,
+                           absl::InvalidArgumentError(absl::StrCat("output: ", status.message())),
+                           "nothing submitted");
+    }
+  }
   v1::SubmitRequest request;
   *request.mutable_spec() = input.read.spec;
   request.set_spec_text(input.text);
@@ -52,8 +63,8 @@ int RunSubmit(const Arguments& arguments, Environment& environment) {
   const std::string accepted = Accepted(*reply, environment.clock.WallNow()) + "\n";
   if (arguments.wait || arguments.follow) {
     environment.err << accepted << std::flush;
-    return FollowToTheEnd(arguments, environment, client, std::move(*reply->mutable_job()),
-                          input.read.spec.output(), arguments.follow);
+    return FollowToTheEnd(arguments, environment, client, std::move(*reply->mutable_job()), output,
+                          arguments.follow);
   }
   if (arguments.json) {
     environment.out << ToJson(reply->job()) << "\n";

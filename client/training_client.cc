@@ -10,6 +10,7 @@
 #include <map>
 #include <utility>
 
+#include "common/wire/channel_credentials.h"
 #include "common/wire/grpc_status.h"
 #include "proto/training_service.grpc.pb.h"
 
@@ -117,7 +118,8 @@ absl::Duration Backoff::Next() {
 struct TrainingClient::Connection {
   std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<v1::TrainingService::Stub> stub;
-  bool made = false;  // it has been connected at least once
+  absl::Status secured;  // whether the files of TLS and the token were read
+  bool made = false;     // it has been connected at least once
 };
 
 TrainingClient::TrainingClient(Options options, const Clock& clock)
@@ -135,8 +137,11 @@ TrainingClient::Connection& TrainingClient::connection() {
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     arguments.SetMaxReceiveMessageSize(64 << 20);
     connection_ = std::make_unique<Connection>();
-    connection_->channel =
-        grpc::CreateCustomChannel(options_.server, grpc::InsecureChannelCredentials(), arguments);
+    auto credentials = MakeChannelCredentials({options_.tls_dir, options_.token_file, false});
+    connection_->secured = credentials.status();
+    connection_->channel = grpc::CreateCustomChannel(
+        options_.server, credentials.ok() ? *credentials : grpc::InsecureChannelCredentials(),
+        arguments);
     connection_->stub = v1::TrainingService::NewStub(connection_->channel);
   }
   return *connection_;
@@ -150,7 +155,7 @@ absl::Status TrainingClient::Named(const absl::Status& status) const {
 
 absl::Status TrainingClient::Connect() {
   Connection& to = connection();
-  if (to.made) return absl::OkStatus();
+  if (to.made || !to.secured.ok()) return to.secured;
   const absl::Duration patience = std::min(options_.connect, options_.call);
   if (to.channel->WaitForConnected(GrpcDeadline(patience))) {
     to.made = true;

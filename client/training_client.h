@@ -44,6 +44,8 @@ class TrainingClient {
  public:
   struct Options {
     std::string server;
+    std::string tls_dir = "";     // has ca.pem; empty: the connection is not encrypted
+    std::string token_file = "";  // empty: no token is sent
     absl::Duration connect = absl::Seconds(3);
     absl::Duration call = absl::Seconds(30);  // for one unary call including all repetitions
   };

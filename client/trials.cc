@@ -247,13 +247,23 @@ std::string TrialTable(const v1::Job& job, double now_s) {
   std::vector<std::string> heads = Heads();
   heads.push_back("SETTINGS");
   TextTable table(heads);
+  int not_begun = 0;
   for (const TrialLine& line : TrialsOf(job, now_s)) {
     if (line.trial == kFloor) continue;
+    if (!HasBegun(line)) {
+      ++not_begun;
+      continue;
+    }
     std::vector<std::string> cells = Cells(line);
     cells.push_back(SettingsText(line));
     table.Add(std::move(cells));
   }
-  return table.ToString();
+  std::string text = table.ToString();
+  if (not_begun > 0) {
+    absl::StrAppend(&text, not_begun,
+                    not_begun == 1 ? " further trial has" : " further trials have", " not begun\n");
+  }
+  return text;
 }
 
 std::string TrialCsv(const v1::Job& job, double now_s) {

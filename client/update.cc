@@ -32,7 +32,7 @@ int RunUpdate(const Arguments& arguments, Environment& environment) {
   request.set_id(job->id());
   const auto changed = client.UpdateJob(request);
   if (!changed.ok()) return ReportError(environment, changed.status());
-  return PrintJob(arguments, environment, *changed);
+  return PrintJob(arguments, environment, client, *changed);
 }
 
 }  // namespace traind

@@ -5,7 +5,7 @@
 #include <absl/strings/str_split.h>
 
 #include "client/exit_codes.h"
-#include "client/render_table.h"
+#include "client/time_left.h"
 #include "common/spec/field_text.h"
 #include "common/wire/render_json.h"
 
@@ -14,6 +14,8 @@ namespace traind {
 TrainingClient MakeClient(const Arguments& arguments, Environment& environment) {
   TrainingClient::Options options;
   options.server = arguments.server;
+  options.tls_dir = arguments.tls_dir;
+  options.token_file = arguments.token_file;
   if (arguments.timeout) {
     options.call = *arguments.timeout;
     options.connect = std::min(options.connect, options.call);
@@ -49,11 +51,22 @@ void SuggestNext(const Arguments& arguments, Environment& environment,
   }
 }
 
-int PrintJob(const Arguments& arguments, Environment& environment, const v1::Job& job) {
-  environment.out << (arguments.json
-                          ? ToJson(job) + "\n"
-                          : JobReport(job, environment.clock.WallNow(),
-                                      {UsesColor(arguments, environment), arguments.verbose}));
+JobStyle StyleOf(const Arguments& arguments, const Environment& environment, TrainingClient& client,
+                 const v1::Job& job) {
+  JobStyle style;
+  style.color = UsesColor(arguments, environment);
+  style.verbose = arguments.verbose;
+  if (!EndedEarly(job)) return style;
+  auto spec = client.GetSpec(job.id());
+  if (spec.ok()) style.spec = std::move(*spec->mutable_resolved());
+  return style;
+}
+
+int PrintJob(const Arguments& arguments, Environment& environment, TrainingClient& client,
+             const v1::Job& job) {
+  environment.out << (arguments.json ? ToJson(job) + "\n"
+                                     : JobReport(job, environment.clock.WallNow(),
+                                                 StyleOf(arguments, environment, client, job)));
   return kExitOk;
 }
 

@@ -9,6 +9,7 @@
 
 #include "client/arguments.h"
 #include "client/environment.h"
+#include "client/render_table.h"
 #include "client/training_client.h"
 #include "proto/job.pb.h"
 
@@ -16,9 +17,11 @@ namespace traind {
 
 int RunSubmit(const Arguments& arguments, Environment& environment);
 int RunPlan(const Arguments& arguments, Environment& environment);
+int RunProgramVerb(const Arguments& arguments, Environment& environment);
 int RunPredict(const Arguments& arguments, Environment& environment);
 int RunList(const Arguments& arguments, Environment& environment);
 int RunGet(const Arguments& arguments, Environment& environment);
+int RunWait(const Arguments& arguments, Environment& environment);
 int RunWatch(const Arguments& arguments, Environment& environment);
 int RunTrials(const Arguments& arguments, Environment& environment);
 int RunMetrics(const Arguments& arguments, Environment& environment);
@@ -61,8 +64,13 @@ int ReportError(Environment& environment, const absl::Status& status);
 void SuggestNext(const Arguments& arguments, Environment& environment,
                  const std::vector<std::string>& commands);
 
+// How the Job is shown. Asks for its spec where there may be advice on time that it left.
+JobStyle StyleOf(const Arguments& arguments, const Environment& environment, TrainingClient& client,
+                 const v1::Job& job);
+
 // Prints a Job to stdout, as JSON or as a report; returns kExitOk.
-int PrintJob(const Arguments& arguments, Environment& environment, const v1::Job& job);
+int PrintJob(const Arguments& arguments, Environment& environment, TrainingClient& client,
+             const v1::Job& job);
 
 // Reads a flag by the rules of the budget's field of that name. Returns false, after an error
 // message, if it is invalid.

@@ -35,7 +35,7 @@ done
 
 deploy/setup.sh
 say "building"
-targets=(//server:traind //worker:trainworker //worker:trainrank //worker:traintree //worker:trainprep //client:trainctl)
+targets=(//server:traind //worker:trainworker //worker:trainrank //worker:traintree //worker:trainprog //worker:trainprep //client:trainctl)
 # A Rank opens it where the driver is.
 if [[ -e /proc/driver/nvidia ]]; then targets+=(//worker/device:libtraind_cuda.so); fi
 bazel build --noshow_progress "${targets[@]}" || die "the build failed"

@@ -35,7 +35,7 @@ for tool in patchelf strip ldd; do
   command -v "$tool" >/dev/null || die "no $tool on PATH (deploy/setup.sh installs it)"
 done
 
-readonly programs=(server/traind worker/trainworker worker/trainprep worker/traintree worker/trainrank client/trainctl)
+readonly programs=(server/traind worker/trainworker worker/trainprep worker/traintree worker/trainprog worker/trainrank client/trainctl)
 readonly cuda_part=worker/device/libtraind_cuda.so
 if [[ -z $bin ]]; then
   say "building"

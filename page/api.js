@@ -227,9 +227,48 @@ export async function listWorkers() {
   return list(Array.isArray(json) ? json : json.workers).map(toWorker);
 }
 
+// What a page of metrics tells about traind itself.
+export function toSystem(text) {
+  const value = (name) => number((new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'm').exec(text) || [])[1]);
+  const started = value('process_start_time_seconds');
+  return {
+    version: (/^traind_build_info\{version="([^"]*)"\}/m.exec(text) || [])[1] || '',
+    started_at: started === null ? null : started * 1000,
+    memory_bytes: value('process_resident_memory_bytes'),
+    streams: value('traind_event_streams'),
+  };
+}
+
+export async function getSystem() {
+  try {
+    return toSystem(await (await fetch('/metrics', {signal: AbortSignal.timeout(kTimeoutMs)})).text());
+  } catch (e) {
+    connection.tell(true);
+    throw new ApiError(0, 'UNAVAILABLE', 'traind cannot be reached');
+  }
+}
+
 export async function listQuotas() {
   const json = await call('GET', '/v1/quotas');
   return list(Array.isArray(json) ? json : json.quotas).map(toQuota);
+}
+
+// {lines, end}: lines without `end` are not all.
+export async function getLogs(id, query) {
+  const json = await call('GET', `${jobPath(id)}/logs?${query}`);
+  const lines = list(json.lines).map((line) => ({
+    ...line,
+    at: time(line.at),
+    attempt: Number(line.attempt || 0),
+    rank: Number(line.rank || 0),
+    offset: Number(line.offset || 0),
+  }));
+  return {lines, end: Boolean(json.end)};
+}
+
+export async function getSpec(id) {
+  const json = await call('GET', `${jobPath(id)}/spec`);
+  return {text: json.text || '', resolved: json.resolved || {}};
 }
 
 // Figures of every series are thinned to this many, more than a chart has columns.

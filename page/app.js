@@ -8,13 +8,23 @@ import {isDark} from './chart.js';
 import {Overview} from './overview_view.js';
 import {JobPage} from './job_view.js';
 import {JobsPage} from './jobs_view.js';
+import {LogsPage} from './logs_view.js';
 import {ComparePage} from './compare_view.js';
+import {SpecPage} from './spec_view.js';
 import {WorkersPage} from './workers_view.js';
 import {ModelsPage} from './models_view.js';
 
+// jobs, jobs/ID, jobs/ID/logs or jobs/ID/spec
+function jobsPage(rest, query) {
+  if (!rest) return new JobsPage(query);
+  const [id, part] = rest.split('/');
+  if (part === 'logs') return new LogsPage(id, query);
+  return part === 'spec' ? new SpecPage(id) : new JobPage(id);
+}
+
 const kPages = [
   {path: 'overview', title: 'Overview', key: 'o', make: () => new Overview()},
-  {path: 'jobs', title: 'Jobs', key: 'j', make: (rest, query) => (rest ? new JobPage(rest) : new JobsPage(query))},
+  {path: 'jobs', title: 'Jobs', key: 'j', make: jobsPage},
   {path: 'compare', title: 'Compare', key: 'c', make: (rest, query) => new ComparePage(query)},
   {path: 'models', title: 'Models', key: 'm', make: () => new ModelsPage()},
   {path: 'workers', title: 'Workers', key: 'w', make: () => new WorkersPage()},
@@ -26,6 +36,8 @@ const kKeys = [
   ['x', '', 'mark the Job to compare'],
   ['/', '', 'search'],
   ...kPages.map((page) => [`g ${page.key}`, '', page.title]),
+  ['l', 's', 'on a Job: its logs, its spec'],
+  ['e', 'G', 'in logs: next error, the end'],
   ['t', '', 'dark or light'],
   ['?', '', 'this list'],
   ['Esc', '', 'close'],

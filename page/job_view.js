@@ -86,6 +86,8 @@ export class JobPage {
   keys() {
     return {
       ...actionKeys(this.app, this.job, (job) => this.take(job)),
+      l: () => this.app.go(`jobs/${encodeURIComponent(this.id)}/logs`),
+      s: () => this.app.go(`jobs/${encodeURIComponent(this.id)}/spec`),
       x: () => this.app.toast(`${marked.toggle(this.id).length} marked to compare`),
     };
   }
@@ -148,6 +150,8 @@ export class JobPage {
       h(
         'div',
         {class: 'buttons'},
+        h('a', {class: 'button', href: `${jobLink(job.id)}/logs`, title: 'key l'}, 'Logs'),
+        h('a', {class: 'button', href: `${jobLink(job.id)}/spec`, title: 'key s'}, 'Spec'),
         actions(this.app, job, (next) => this.take(next)),
       ),
       job.end_message && h('p', {class: `notice ${job.state === 'FAILED' ? 'bad' : ''}`}, job.end_message),

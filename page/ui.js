@@ -6,6 +6,17 @@ import {budget, health, isOver, progress, qualityWords} from './model.js';
 
 export const jobLink = (id) => `#/jobs/${encodeURIComponent(id)}`;
 
+// Where a page of a Job stands: Jobs / ID.
+export function crumbs(id) {
+  return h(
+    'p',
+    {class: 'crumbs'},
+    h('a', {href: '#/jobs'}, 'Jobs'),
+    ' / ',
+    h('a', {href: jobLink(id)}, id),
+  );
+}
+
 // A titled part of a page.
 export function section(title, props, ...kids) {
   const {aside, key, wide, sub} = props || {};

@@ -1,6 +1,6 @@
 // The Workers with their slots, and the quotas.
 
-import {listQuotas, listWorkers, now} from './api.js';
+import {getSystem, listQuotas, listWorkers, now} from './api.js';
 import {h} from './dom.js';
 import {ago, bytes, duration, parseDuration, plural} from './format.js';
 import {refresh} from './live.js';
@@ -13,7 +13,7 @@ export class WorkersPage {
   }
 
   async load() {
-    [this.workers, this.quotas] = await Promise.all([listWorkers(), listQuotas()]);
+    [this.workers, this.quotas, this.system] = await Promise.all([listWorkers(), listQuotas(), getSystem()]);
   }
 
   tree() {
@@ -44,11 +44,28 @@ export class WorkersPage {
               '.',
             ),
           ),
+      this.traind(time),
       section(
         'Quotas',
         {wide: true, sub: 'device-seconds that owners and labels may use'},
         this.quotas.length ? this.quotaTable(time) : empty('There are no quotas: owners may use all slots.'),
       ),
+    );
+  }
+
+  traind(time) {
+    const s = this.system;
+    return section(
+      'traind',
+      {wide: true},
+      facts([
+        ['version', s.version],
+        ['up for', s.started_at === null ? null : duration((time - s.started_at) / 1000)],
+        ['memory', s.memory_bytes === null ? null : bytes(s.memory_bytes)],
+        ['streams of events', s.streams],
+        ['calls', h('a', {href: '/openapi.json'}, 'openapi.json')],
+        ['metrics', h('a', {href: '/metrics'}, '/metrics')],
+      ]),
     );
   }
 

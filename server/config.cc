@@ -2,6 +2,7 @@
 
 #include <absl/algorithm/container.h>
 #include <absl/strings/ascii.h>
+#include <absl/strings/match.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/strip.h>
@@ -18,6 +19,7 @@
 
 #include "common/base/durable_file.h"
 #include "common/base/duration.h"
+#include "common/base/engine_version.h"
 #include "common/base/host_port.h"
 #include "common/base/quota_text.h"
 #include "common/base/status_macros.h"
@@ -26,7 +28,6 @@
 namespace traind {
 namespace {
 
-constexpr char kVersion[] = "traind 0.1";
 constexpr char kDefaultHttp[] = "127.0.0.1:0";
 
 // The Worker's program is in the folder beside this one's (.../server/traind,
@@ -54,15 +55,16 @@ bool IsLoopback(const std::string& listen) {
 }
 
 // Checks an address that traind is to listen on.
-absl::Status CheckListen(const char* flag, const std::string& address, bool insecure) {
+absl::Status CheckListen(const char* flag, const std::string& address, bool safe) {
   if (const absl::Status form = CheckHostPort(address, 0); !form.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(flag, " ", form.message()));
   }
-  if (insecure || IsLoopback(address)) return absl::OkStatus();
+  if (safe || IsLoopback(address)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(flag, " ", address,
-                   " is reachable from other machines, and connections are not encrypted; say "
-                   "--insecure if that is what you want"));
+                   " is reachable from other machines, and connections are not encrypted; run "
+                   "traind init-tls and give --tls DIR (for --listen), or say --insecure if "
+                   "everybody who reaches the port may do everything"));
 }
 
 ParsedFlags Wrong(const std::string& what) {
@@ -76,7 +78,7 @@ std::string Suggestion(const CLI::App& app, const std::string& text) {
   for (const CLI::Option* option : app.get_options()) names.push_back(option->get_name());
   const auto begin = text.find("--");
   if (begin == std::string::npos) return "";
-  const std::string word = text.substr(begin, text.find_first_of(" =", begin) - begin);
+  const std::string word = text.substr(begin, text.find_first_of(" =:", begin) - begin);
   // The flag is right, but its value is wrong or missing.
   if (std::find(names.begin(), names.end(), word) != names.end()) return "";
   return DidYouMean(word, names);
@@ -162,7 +164,8 @@ ParsedFlags Complete(Config config, const std::string& level,
   if (!config.standalone && config.slots >= 0) {
     return Wrong("--slots is the embedded Worker's: it needs --standalone");
   }
-  if (const absl::Status listen = CheckListen("--listen", config.listen, config.insecure);
+  if (const absl::Status listen =
+          CheckListen("--listen", config.listen, config.insecure || !config.tls_dir.empty());
       !listen.ok()) {
     return Wrong(std::string(listen.message()));
   }
@@ -176,6 +179,14 @@ ParsedFlags Complete(Config config, const std::string& level,
         !listen.ok()) {
       return Wrong(std::string(listen.message()));
     }
+  }
+  if (!config.tls_dir.empty()) {
+    auto folder = RealPath(config.tls_dir);
+    if (!folder.ok()) {
+      return Wrong(
+          absl::StrCat("--tls ", folder.status().message(), "; traind init-tls makes the folder"));
+    }
+    config.tls_dir = *std::move(folder);
   }
   if (config.data_roots.empty()) {
     if (!config.standalone) return Wrong("--data-root is needed");
@@ -229,7 +240,11 @@ ParsedFlags ParseFlags(int argc, char** argv) {
                  "slots of the standalone Worker (default: its GPUs, or its cores)")
       ->check(CLI::Range(0, 4096));
   app.add_option("--worker-binary", config.worker_binary, "the Worker's program");
-  app.add_flag("--insecure", config.insecure, "allow an address that is not loopback");
+  app.add_option("--tls", config.tls_dir,
+                 "folder of the certificates (traind init-tls); --listen then speaks TLS, and "
+                 "every call needs a token");
+  app.add_flag("--insecure", config.insecure,
+               "allow an address that is not loopback without TLS and tokens");
   app.add_option(
          "--quota", quotas,
          "WHO: ALLOWANCE per PERIOD, the slot time that an owner or a label may use: 'local: "
@@ -239,6 +254,9 @@ ParsedFlags ParseFlags(int argc, char** argv) {
                  "SHA-256 of a TorchScript module that Jobs may train (model.script), or 'any'; "
                  "may be repeated; without it no module runs")
       ->allow_extra_args(false);
+  app.add_flag("--allow-programs", config.programs,
+               "Jobs may run programs of their users (trainctl run), with the rights of the "
+               "Worker; without it none runs");
   app.add_option("--keep-jobs", config.retention.jobs,
                  "how many Jobs that are over are kept; pinned ones count, too")
       ->check(CLI::Range(int64_t{0}, kNoLimit))
@@ -264,7 +282,7 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   app.add_option("--log-format", log_format, "text, or json: an object per line")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
-  app.set_version_flag("--version", kVersion);
+  app.set_version_flag("--version", absl::StrCat("traind ", kTraindVersion));
   app.footer(
       "Exit codes: 0 stopped, 1 error, 2 wrong flags, 3 state folder in use, 4 port in use.");
   try {
@@ -272,7 +290,12 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   } catch (const CLI::Success& asked) {  // --help, --version
     return {{}, app.exit(asked)};
   } catch (const CLI::ParseError& error) {
-    return Wrong(absl::StrCat(error.what(), Suggestion(app, error.what())));
+    // A misspelt flag may be the one that is missing.
+    const std::vector<std::string> unknown = app.remaining();
+    const std::string what = unknown.empty() || !absl::StartsWith(unknown[0], "--")
+                                 ? error.what()
+                                 : absl::StrCat("there is no flag ", unknown[0]);
+    return Wrong(absl::StrCat(what, Suggestion(app, what)));
   }
   for (const std::string& script : scripts) {
     const bool digest = script.size() == 64 && absl::c_all_of(script, [](char c) {

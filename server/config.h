@@ -27,13 +27,15 @@ struct Config {
   std::string listen = "127.0.0.1:7070";  // port 0: any free one
   // Of the HTTP port; empty: there is none.
   std::string http;
-  std::vector<std::string> http_hosts;    // further names of this host in HTTP requests
-  std::vector<std::string> data_roots;    // absolute, links resolved
-  int slots = -1;                         // -1: GPUs, or cores
-  std::string worker_binary;              // absolute
+  std::vector<std::string> http_hosts;  // further names of this host in HTTP requests
+  std::vector<std::string> data_roots;  // absolute, links resolved
+  int slots = -1;                       // -1: GPUs, or cores
+  std::string worker_binary;            // absolute
   bool insecure = false;
+  std::string tls_dir;            // absolute; empty: no TLS and no tokens
   std::vector<Quota> quotas;      // replace quotas of the same owners and labels
   std::set<std::string> scripts;  // SHA-256 of users' models that may run, or "any"
+  bool programs = false;          // Jobs may run programs of their users
   RetentionLimits retention;      // bytes: kNoLimit where disk_share counts
   double disk_share = 0.25;       // of its file system, that the state folder may take
   bool accept_loss = false;       // see SqliteStoreOptions

@@ -63,7 +63,7 @@ absl::Status Coordinator::Load(const Config& config) {
     ASSIGN_OR_RETURN(event.history, store_->UsageSince(loop_->Now() - quota.period));
     loop_->Post(std::move(event));
   }
-  intake_ = std::make_unique<Intake>(config.data_roots, config.scripts);
+  intake_ = std::make_unique<Intake>(config.data_roots, config.scripts, config.programs);
   WorkerGatewayOptions gateway;
   gateway.lease = options.core.lease;
   gateway.coordinator_id = UniqueId();
@@ -72,6 +72,10 @@ absl::Status Coordinator::Load(const Config& config) {
       [this](const std::string& job, AckCommand ack) {
         loop_->AdoptPrediction(job, std::move(ack));
       });
+  files_ = std::make_unique<GrpcFileService>(config.state_dir, [this](const std::string& id) {
+    std::shared_ptr<const Job> job = loop_->views().Find(id).job;
+    return job == nullptr || IsTerminal(job->state) ? nullptr : job;
+  });
   CollectorOptions retention;
   retention.state_dir = config.state_dir;
   retention.shared = !config.standalone;
@@ -89,15 +93,25 @@ absl::Status Coordinator::Listen(const Config& config) {
   loop_->Start(gateway_.get());
   collector_->Start();
   std::vector<grpc::Service*> services = {service_.get()};
-  if (!config.standalone) services.push_back(gateway_.get());
+  if (!config.standalone) services.insert(services.end(), {gateway_.get(), files_.get()});
+  if (!config.tls_dir.empty()) tokens_ = std::make_unique<TokenBook>(config.state_dir);
+  const PortSecurity security = {config.tls_dir, tokens_.get()};
   ASSIGN_OR_RETURN(server_, GrpcServer::Listen(config.listen, services,
-                                               {v1::TrainingService::service_full_name()}));
+                                               {v1::TrainingService::service_full_name()},
+                                               tokens_ == nullptr ? nullptr : &security));
   if (!config.http.empty()) {
     HttpGatewayOptions http;
     http.address = config.http;
     http.names = config.http_hosts;
     http.data_root = config.data_roots.front();
     http.grpc_figures = [this] { return service_->figures(); };
+    if (tokens_ != nullptr) {
+      http.allow = [this](const std::string& rpc, absl::string_view authorization) {
+        const std::string method =
+            absl::StrCat("/", v1::TrainingService::service_full_name(), "/", rpc);
+        return tokens_->Check(method, authorization, false, SystemClock().WallNow());
+      };
+    }
     ASSIGN_OR_RETURN(http_, HttpGateway::Start(http, calls_.get(), loop_.get()));
   }
   if (!config.standalone) return absl::OkStatus();
@@ -143,6 +157,7 @@ void Coordinator::Stop(absl::Duration grace) {
   service_.reset();
   calls_.reset();
   collector_.reset();
+  files_.reset();
   gateway_.reset();
   loop_.reset();
   store_.reset();

@@ -9,11 +9,13 @@
 #include <memory>
 #include <string>
 
+#include "server/access/token_book.h"
 #include "server/config.h"
 #include "server/http/gateway.h"
 #include "server/intake/intake.h"
 #include "server/loop/control_loop.h"
 #include "server/retention/collector.h"
+#include "server/rpc/file_service.h"
 #include "server/rpc/grpc_server.h"
 #include "server/rpc/training_calls.h"
 #include "server/rpc/training_service.h"
@@ -56,9 +58,11 @@ class Coordinator {
   std::unique_ptr<ControlLoop> loop_;
   std::unique_ptr<Intake> intake_;
   std::unique_ptr<GrpcWorkerGateway> gateway_;
+  std::unique_ptr<GrpcFileService> files_;
   std::unique_ptr<Collector> collector_;
   std::unique_ptr<TrainingCalls> calls_;
   std::unique_ptr<TrainingService> service_;
+  std::unique_ptr<TokenBook> tokens_;          // null: no TLS
   std::unique_ptr<HttpGateway> http_;          // null: --http off
   std::unique_ptr<GrpcServer> server_;         // for clients, and for Workers unless standalone
   std::unique_ptr<GrpcServer> worker_server_;  // standalone: on worker.sock

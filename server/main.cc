@@ -14,6 +14,7 @@
 #include "common/base/log.h"
 #include "common/base/log_format.h"
 #include "common/base/service_manager.h"
+#include "server/access_commands.h"
 #include "server/admin.h"
 #include "server/config.h"
 #include "server/coordinator.h"
@@ -105,6 +106,10 @@ int Run(const Config& config) {
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "admin") == 0) return traind::RunAdmin(argc - 1, argv + 1);
+  if (argc > 1 && std::strcmp(argv[1], "token") == 0) return traind::RunToken(argc - 1, argv + 1);
+  if (argc > 1 && std::strcmp(argv[1], "init-tls") == 0) {
+    return traind::RunInitTls(argc - 1, argv + 1);
+  }
   const traind::ParsedFlags flags = traind::ParseFlags(argc, argv);
   if (flags.exit_code) return *flags.exit_code;
   return traind::Run(flags.config);

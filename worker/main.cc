@@ -1,4 +1,5 @@
 // trainworker: offers this machine's slots to traind and runs what it is given.
+#include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <absl/time/clock.h>
 #include <errno.h>
@@ -18,6 +19,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/duration.h"
 #include "common/base/job_layout.h"
+#include "common/base/local_address.h"
 #include "common/base/log.h"
 #include "common/base/log_format.h"
 #include "common/publish/publisher.h"
@@ -40,6 +42,8 @@ constexpr absl::Duration kGpuPatience = absl::Seconds(60);
 struct Flags {
   std::string state;
   std::string coordinator;
+  std::string tls, token;
+  std::string address;
   bool standalone = false;
   int slots = 0;
   std::string device = "auto";
@@ -47,6 +51,7 @@ struct Flags {
   std::string log;
   std::string log_format = "text";
   std::string idle_exit = "60s";
+  int64_t keep_bytes = worker::DaemonOptions().own_folder_bytes;
 };
 
 std::string BesideMe(const std::string& program) {
@@ -122,7 +127,21 @@ int RunWorker(const Flags& flags) {
   worker::DaemonOptions options;
   options.state_dir = state;
   options.coordinator = flags.coordinator;
+  options.tls_dir = flags.tls;
+  options.token_file = flags.token;
+  options.address = flags.address;
+  if (const char* const lead = getenv("MASTER_ADDR");
+      flags.address.empty() && lead != nullptr && IsLocalAddress(lead)) {
+    options.address = lead;  // that of another machine says nothing about this one
+  }
+  if (const char* const port = getenv("MASTER_PORT");
+      port != nullptr &&
+      (!absl::SimpleAtoi(port, &options.port) || options.port < 1 || options.port > 65'535)) {
+    return Fail(absl::InvalidArgumentError(absl::StrCat("MASTER_PORT is no port: ", port)),
+                kExitUsage);
+  }
   options.standalone = flags.standalone;
+  options.own_folder_bytes = flags.keep_bytes;
   for (const worker::Program& program : worker::kPrograms) {
     options.programs[program.name] = BesideMe(program.name);
   }
@@ -169,8 +188,15 @@ int main(int argc, char** argv) {
       "trainworker: offers this machine's slots (its GPUs, or its cores) to traind.\n"
       "Exit status: 0 told to end, or idle and alone; 1 failed; 2 wrong flags; 3 another\n"
       "trainworker holds the folder.");
-  app.add_option("--state", flags.state, "state folder, shared with traind")->required();
+  app.add_option("--state", flags.state, "traind's state folder, or a folder of this Worker's own")
+      ->required();
   app.add_option("--coordinator", flags.coordinator, "traind: HOST:PORT or unix:PATH")->required();
+  app.add_option("--tls", flags.tls,
+                 "folder with ca.pem, worker.pem and worker.key (traind init-tls)");
+  app.add_option("--token", flags.token, "file with this Worker's token (traind token add)");
+  app.add_option("--address", flags.address,
+                 "the address at which Ranks of other Workers reach those of this one (default:\n"
+                 "MASTER_ADDR if it is this machine's, else the one from which it reaches traind)");
   app.add_flag("--standalone", flags.standalone,
                "serve the traind on this machine alone; end when it is gone and no work is left");
   app.add_option("--slots", flags.slots, "how many GPUs, or CPU cores, to offer; 0 offers all")
@@ -184,6 +210,9 @@ int main(int argc, char** argv) {
   app.add_option("--log-format", flags.log_format, "text, or json: an object per line")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
+  app.add_option("--keep", flags.keep_bytes,
+                 "with a folder of its own: what it may hold besides running Jobs (default 20G)")
+      ->transform(CLI::AsSizeValue(false));
   app.add_option("--idle-exit", flags.idle_exit,
                  "with --standalone: end this long after the last work if traind is gone")
       ->capture_default_str();

@@ -43,7 +43,8 @@ def _info():
 
 
 def _package_files():
-    """Paths below the root, in a fixed order."""
+    """Paths below the root, in a fixed order: the package, and the module that programs under `trainctl run` import."""
+    yield "traind_run.py"
     for folder, folders, files in os.walk(os.path.join(_ROOT, "traind")):
         folders[:] = sorted(f for f in folders if f != "__pycache__")
         for name in sorted(files):

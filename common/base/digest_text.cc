@@ -1,10 +1,10 @@
 #include "common/base/digest_text.h"
 
-#include <absl/status/status.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/strip.h>
 
 #include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
 
 namespace traind {
 namespace {
@@ -31,6 +31,17 @@ absl::StatusOr<absl::string_view> CheckedBody(absl::string_view name, absl::stri
     return absl::DataLossError("its digest differs");
   }
   return body;
+}
+
+absl::StatusOr<std::string> ReadBody(const std::string& path, absl::string_view name) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  const absl::StatusOr<absl::string_view> body = CheckedBody(name, text);
+  if (!body.ok()) return Damaged(path, body.status().message());
+  return std::string(*body);
+}
+
+absl::Status Damaged(absl::string_view path, absl::string_view what) {
+  return absl::DataLossError(absl::StrCat(path, " is damaged: ", what));
 }
 
 }  // namespace traind

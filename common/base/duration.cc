@@ -6,6 +6,7 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_split.h>
+#include <absl/strings/strip.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -19,15 +20,21 @@ constexpr absl::Duration kLongest = absl::Hours(24 * 36525);
 constexpr char kWays[] = "write 90s, 15m, 1h30m, 2d, HH:MM:SS or D-HH:MM:SS";
 
 struct Unit {
-  absl::string_view name;
+  absl::string_view name, word, short_word;
   absl::Duration length;
+
+  // Whether the text is the unit's name, or its word in the singular or plural.
+  bool Is(absl::string_view text) const {
+    const absl::string_view one = absl::StripSuffix(text, "s");
+    return text == name || one == word || one == short_word;
+  }
 };
 // Larger units come first, which is the order in which they may follow each other.
-constexpr Unit kUnits[] = {{"d", absl::Hours(24)},
-                           {"h", absl::Hours(1)},
-                           {"m", absl::Minutes(1)},
-                           {"s", absl::Seconds(1)},
-                           {"ms", absl::Milliseconds(1)}};
+constexpr Unit kUnits[] = {{"d", "day", "day", absl::Hours(24)},
+                           {"h", "hour", "hr", absl::Hours(1)},
+                           {"m", "minute", "min", absl::Minutes(1)},
+                           {"s", "second", "sec", absl::Seconds(1)},
+                           {"ms", "millisecond", "msec", absl::Milliseconds(1)}};
 
 absl::Status Refuse(absl::string_view text, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("'", text, "' ", why));
@@ -94,7 +101,7 @@ absl::StatusOr<absl::Duration> ReadPart(absl::string_view text, absl::string_vie
     return Refuse(text, absl::StrCat("is not a duration; ", kWays));
   }
   for (size_t u = 0; u < std::size(kUnits); ++u) {
-    if (kUnits[u].name != unit) continue;
+    if (!kUnits[u].Is(unit)) continue;
     if (u < next_unit)
       return Refuse(text, "is not a duration: the larger unit comes first, each once");
     next_unit = u + 1;

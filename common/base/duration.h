@@ -9,11 +9,11 @@
 
 namespace traind {
 
-// Reads "90s", "15m", "1h30m", "2d", "500ms", "1.5h" (units d h m s ms, the larger ones first, each
-// at most once; blanks may stand between numbers and units), or Slurm's "HH:MM:SS" and "D-HH:MM:SS". A duration must not be negative and is at
-// most 100 years. A bare number is refused, because some tools read it as minutes and others as
-// seconds. Errors: InvalidArgument, whose text begins with the quoted input: "'90' has no unit;
-// write 90s or 90m".
+// Reads "90s", "15m", "1h30m", "2d", "500ms", "1.5h" (units d h m s ms, or words such as minutes
+// and min; the larger ones first, each at most once; blanks may stand between numbers and units),
+// or Slurm's "HH:MM:SS" and "D-HH:MM:SS". A duration must not be negative and is at most 100 years.
+// A bare number is refused, because some tools read it as minutes and others as seconds. Errors:
+// InvalidArgument, whose text begins with the quoted input: "'90' has no unit; write 90s or 90m".
 absl::StatusOr<absl::Duration> DurationFromText(absl::string_view text);
 
 // Writes at most two units, rounded down: "500ms", "41s", "1m05s", "1h02m", "2d03h"; "never" for an

@@ -29,7 +29,13 @@
 //         model.json              what turns a row into this model's input (worker/predict/
 //                                 model_file.h); the checkpoints beside it have its weights
 //         rows.bin, ids.bin, values-<k>.npy   only while a Job predicts a file
+//         results.json              of a program: which files it left
 //         rank<r>.log
+//       program/fold-<k>/         of a Job that runs a program (RunSpec), kept over Attempts:
+//         work/                     the copy of the program's folder, in which it runs
+//         origin.json               sizes and times of the files in work/ before it ran
+//         checkpoints/, out/        TRAIND_CHECKPOINTS and TRAIND_OUT
+//         stop                      TRAIND_STOP_FILE, there while the program is to stop
 //       reused/<attempt>/         files of another Job's Attempt, linked or copied from there:
 //                                 oof.npy, test.npy and its model, or a checkpoint to resume from
 //       publish.lock
@@ -88,6 +94,9 @@ inline std::string AttemptDir(const std::string& job, int64_t attempt) {
 inline std::string ReusedDir(const std::string& job, int64_t attempt) {
   return JobDir(job) + "/reused/" + std::to_string(attempt);
 }
+inline std::string ProgramDir(const std::string& job, int fold) {
+  return JobDir(job) + "/program/fold-" + std::to_string(fold);
+}
 inline std::string RankLogPath(const std::string& job, int64_t attempt, int rank) {
   return AttemptDir(job, attempt) + "/rank" + std::to_string(rank) + ".log";
 }
@@ -100,6 +109,7 @@ inline std::string PublishLock(const std::string& job) { return JobDir(job) + "/
 inline constexpr char kOofFile[] = "oof.npy";
 inline constexpr char kTestFile[] = "test.npy";
 inline constexpr char kModelFile[] = "model.json";  // in an Attempt's folder
+inline constexpr char kResultsFile[] = "results.json";  // in an Attempt's folder, of a program
 inline constexpr char kPredictionsFile[] = "predictions.csv";
 inline constexpr char kPredictionsNpy[] = "predictions.npy";
 inline constexpr char kPredictionsZip[] = "predictions.zip";

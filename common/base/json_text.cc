@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "common/base/utf8.h"
+
 namespace traind {
 
 std::string JsonNumber(double value) {
@@ -19,10 +21,15 @@ std::string JsonNumber(double value) {
 
 std::string JsonString(absl::string_view text) {
   std::string shown = "\"";
+  size_t bad = FirstNotUtf8(text);
   for (size_t i = 0; i < text.size(); ++i) {
     const unsigned char c = static_cast<unsigned char>(text[i]);
     const unsigned char next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0;
-    if (c == '"' || c == '\\') {
+    if (i == bad) {
+      const size_t further = FirstNotUtf8(text.substr(i + 1));
+      bad = further == absl::string_view::npos ? further : i + 1 + further;
+      shown += c == 0 ? "\\u0000" : "\\ufffd";
+    } else if (c == '"' || c == '\\') {
       shown.append(1, '\\').append(1, static_cast<char>(c));
     } else if (c == '\n') {
       shown += "\\n";
@@ -38,6 +45,23 @@ std::string JsonString(absl::string_view text) {
     }
   }
   return shown + "\"";
+}
+
+bool NestedDeeper(absl::string_view json, int most) {
+  int depth = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (c == '"') quoted = !quoted;
+    if (quoted) {
+      if (c == '\\') ++i;
+    } else if (c == '[' || c == '{') {
+      if (++depth > most) return true;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return false;
 }
 
 }  // namespace traind

@@ -11,6 +11,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "common/base/field_path.h"
 #include "common/base/status_macros.h"
 
 namespace traind::plain {
@@ -27,10 +28,6 @@ T& As(void* value) {
 template <class T>
 const T& As(const void* value) {
   return *static_cast<const T*>(value);
-}
-
-std::string Join(absl::string_view path, absl::string_view name) {
-  return path.empty() ? std::string(name) : absl::StrCat(path, ".", name);
 }
 
 absl::Status Expected(absl::string_view path, absl::string_view what) {
@@ -164,7 +161,7 @@ absl::Status ReadMap(const Json& json, Map& map, absl::string_view path) {
   map.clear();
   for (const auto& [key, item] : json.items()) {
     if (kTexts ? !item.is_string() : !item.is_number()) {
-      return Expected(Join(path, key), kTexts ? "a text" : "a number");
+      return Expected(FieldPath(path, key), kTexts ? "a text" : "a number");
     }
     item.get_to(map[key]);
   }
@@ -180,7 +177,7 @@ class Reader {
     if (!json.is_object()) return Expected(path.empty() ? info.name : path, "a JSON object");
     for (const auto& [key, item] : json.items()) {
       const FieldInfo* const field = info.Find(key);
-      const std::string field_path = Join(path, key);
+      const std::string field_path = FieldPath(path, key);
       if (field == nullptr) {
         if (unknown_ != nullptr) unknown_->push_back(field_path);
       } else if (!item.is_null()) {
@@ -208,7 +205,7 @@ class Reader {
       const int64_t value = As<int64_t>(ItemOf(field, message));
       const int64_t divisor = As<int64_t>(ItemOf(*info.Find(field.multiple_of), message));
       if (value % divisor == 0) continue;
-      return absl::InvalidArgumentError(absl::StrCat(Join(path, field.name), ": ", value,
+      return absl::InvalidArgumentError(absl::StrCat(FieldPath(path, field.name), ": ", value,
                                                      " is no multiple of ", divisor, ", the ",
                                                      field.multiple_of));
     }
@@ -393,7 +390,7 @@ std::string WriteJson(const MessageInfo& info, const void* message) {
 absl::Status CheckRequired(const MessageInfo& info, const void* message, absl::string_view path) {
   for (const FieldInfo& field : info) {
     if (IsExcused(info, field, message)) continue;
-    const std::string field_path = Join(path, field.name);
+    const std::string field_path = FieldPath(path, field.name);
     if (field.required && IsEmpty(field, message)) {
       return absl::InvalidArgumentError(absl::StrCat(field_path, ": is missing"));
     }

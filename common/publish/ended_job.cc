@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <system_error>
+
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
@@ -29,6 +32,13 @@ absl::Status PointTo(const std::string& state_dir, const std::string& job, int n
   return SwitchCurrent(state_dir, job, number);
 }
 
+// What a user's programs left has been copied; the folders in which they worked may be large.
+void RemoveWorkOfPrograms(const std::string& state_dir, const std::string& job) {
+  const std::filesystem::path of_fold = absl::StrCat(state_dir, "/", ProgramDir(job, 0));
+  std::error_code ignored;
+  std::filesystem::remove_all(of_fold.parent_path(), ignored);
+}
+
 }  // namespace
 
 absl::Status EndPublishing(const std::string& state_dir, const std::string& job, int number) {
@@ -37,6 +47,7 @@ absl::Status EndPublishing(const std::string& state_dir, const std::string& job,
                    JobPublishLock::Acquire(state_dir, job, PublishLockTimeout()));
   RETURN_IF_ERROR(
       WriteFileDurably(absl::StrCat(state_dir, "/", EndedMark(job)), absl::StrCat(number, "\n")));
+  RemoveWorkOfPrograms(state_dir, job);
   return PointTo(state_dir, job, number);
 }
 

@@ -8,6 +8,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
+#include "common/publish/ended_job.h"
 #include "common/publish/publish_lock.h"
 
 namespace traind {
@@ -73,7 +74,8 @@ absl::StatusOr<std::shared_ptr<const TestValues>> ReadKnown(
 
 }  // namespace
 
-absl::Status WriteFloor(const std::string& state_dir, const std::string& job, Floor& floor) {
+absl::Status WriteFloor(const std::string& state_dir, const std::string& job, Floor& floor,
+                        absl::FunctionRef<absl::Status()> keep_model) {
   const std::string dir = absl::StrCat(state_dir, "/", FloorDir(job));
   RETURN_IF_ERROR(MakeDirs(dir));
   const std::string oof = EncodeNpy(floor.oof.shape, floor.oof.values);
@@ -86,6 +88,8 @@ absl::Status WriteFloor(const std::string& state_dir, const std::string& job, Fl
 
   ASSIGN_OR_RETURN(const JobPublishLock lock,
                    JobPublishLock::Acquire(state_dir, job, PublishLockTimeout()));
+  RETURN_IF_ERROR(CheckNotEnded(state_dir, job));
+  RETURN_IF_ERROR(keep_model());
   std::vector<Generation> generations = {
       {floor.model, floor.score, floor.oof_sha256, floor.test_sha256}};
   const std::string json_path = absl::StrCat(dir, "/", kFloorFile);

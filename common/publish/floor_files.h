@@ -5,6 +5,7 @@
 // may belong to two different floors until the next write.
 #pragma once
 
+#include <absl/functional/function_ref.h>
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
@@ -45,9 +46,12 @@ struct StandingFloor {
   std::string oof_sha256, test_sha256;
 };
 
-// Writes the files durably while it holds the Job's publish lock, and sets the digests. Errors:
-// those of WriteFileDurably, and Unavailable from JobPublishLock::Acquire.
-absl::Status WriteFloor(const std::string& state_dir, const std::string& job, Floor& floor);
+// Calls `keep_model`, which writes the model into the floor's folder, writes the files durably, and
+// sets the digests. It holds the Job's publish lock meanwhile. Errors: FailedPrecondition if the
+// Job is over (nothing is written then, so its model and its answer stay those of one floor), those
+// of keep_model and of WriteFileDurably, and Unavailable from JobPublishLock::Acquire.
+absl::Status WriteFloor(const std::string& state_dir, const std::string& job, Floor& floor,
+                        absl::FunctionRef<absl::Status()> keep_model);
 
 // REQUIRES: the publish lock is held. NotFound: there is none yet; DataLoss: a file has changed
 // since it was written, or has values that are not finite.

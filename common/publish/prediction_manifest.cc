@@ -7,8 +7,10 @@
 
 #include <cerrno>
 #include <climits>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "common/base/digest_text.h"
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/base/number_json.h"
@@ -51,9 +53,10 @@ class Fields {
       Wrong(key);
     }
   }
+  // Reads a count, which is not negative.
   void Read(const char* key, int64_t& value) {
     const Json& json = At(key);
-    if (json.is_number_integer() && json <= INT64_MAX) {
+    if (json.is_number_unsigned() && json.get<uint64_t>() <= uint64_t{INT64_MAX}) {
       value = json.get<int64_t>();
     } else {
       Wrong(key);
@@ -62,7 +65,7 @@ class Fields {
   void Read(const char* key, int& value) {
     int64_t wide = 0;
     Read(key, wide);
-    if (wide < 0 || wide > INT_MAX) Wrong(key);
+    if (wide > INT_MAX) Wrong(key);
     value = static_cast<int>(wide);
   }
   void Read(const char* key, double& value) {
@@ -182,9 +185,7 @@ std::string EncodeManifest(const PredictionManifest& manifest) {
 }
 
 absl::StatusOr<PredictionManifest> ParseManifest(absl::string_view text, absl::string_view name) {
-  const auto damaged = [&](absl::string_view what) {
-    return absl::DataLossError(absl::StrCat(name, " is damaged: ", what));
-  };
+  const auto damaged = [&](absl::string_view what) { return Damaged(name, what); };
   const Json json = Json::parse(text.begin(), text.end(), nullptr, false);
   if (!json.is_object()) return damaged("it is not a JSON object");
   PredictionManifest manifest;
@@ -216,11 +217,12 @@ absl::StatusOr<PredictionManifest> ParseManifest(absl::string_view text, absl::s
   }
   if (json.contains("temperature")) {
     top.Read("temperature", p.tuned.temperature);
-    if (!(p.tuned.temperature > 0)) top.Wrong("temperature");
+    if (!(p.tuned.temperature > 0) || !std::isfinite(p.tuned.temperature)) top.Wrong("temperature");
   }
   if (json.contains("threshold")) {
     p.tuned.threshold.emplace();
     top.Read("threshold", *p.tuned.threshold);
+    if (!std::isfinite(*p.tuned.threshold)) top.Wrong("threshold");
   }
   p.quality = QualityByName(quality);
   if (p.quality == Quality::kNone) top.Wrong("quality");
@@ -228,7 +230,9 @@ absl::StatusOr<PredictionManifest> ParseManifest(absl::string_view text, absl::s
   const Json& left_out = top.At("left_out");
   if (!left_out.is_array()) top.Wrong("left_out");
   for (const Json& fold : left_out) {
-    if (!fold.is_number_integer()) return damaged("left_out");
+    if (!fold.is_number_unsigned() || fold.get<uint64_t>() > uint64_t{INT_MAX}) {
+      return damaged("left_out");
+    }
     p.left_out.push_back(fold.get<int>());
   }
   const Json& members = top.At("members");

@@ -134,6 +134,8 @@ int EpochsAsked(const v1::JobSpec& resolved) {
   if (model.has_xgboost()) {
     return static_cast<int>(EpochsOfRounds(model.xgboost().num_boost_round()));
   }
+  // One that tells of no epochs is an epoch by itself.
+  if (model.has_command()) return std::max(1, model.command().epochs());
   const bool own = trials && resolved.trials(0).has_train();
   return own ? resolved.trials(0).train().epochs() : resolved.train().epochs();
 }

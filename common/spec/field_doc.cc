@@ -102,6 +102,10 @@ FieldDoc DocOf(const FieldDescriptor& field) {
 
 std::string CommentOf(const Descriptor& type) { return Comment(type); }
 
+std::string CommentOf(const FieldDescriptor& field) { return Comment(field); }
+
+std::string CommentOf(const google::protobuf::MethodDescriptor& method) { return Comment(method); }
+
 absl::StatusOr<const Descriptor*> BuildSpec(const google::protobuf::FileDescriptorSet& files,
                                             google::protobuf::DescriptorPool& pool) {
   for (const auto& file : files.file()) {

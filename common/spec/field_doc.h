@@ -19,8 +19,10 @@ struct FieldDoc {
 
 FieldDoc DocOf(const google::protobuf::FieldDescriptor& field);
 
-// Returns the comment as one paragraph; "" if there is none.
+// Each returns the comment as one paragraph; "" if there is none.
 std::string CommentOf(const google::protobuf::Descriptor& type);
+std::string CommentOf(const google::protobuf::FieldDescriptor& field);
+std::string CommentOf(const google::protobuf::MethodDescriptor& method);
 
 // Builds the files, which have comments, and returns traind.v1.JobSpec. InvalidArgument: it is not
 // in them.

@@ -111,6 +111,12 @@ absl::StatusOr<const EnumValueDescriptor*> ReadEnum(const ScalarText& scalar,
 absl::StatusOr<std::string> ReadText(const ScalarText& scalar, const v1::FieldRules& rules) {
   if (absl::Status status = CheckWord(rules, scalar.text); !status.ok()) return status;
   if (rules.path() && !scalar.base_dir.empty() && !scalar.text.empty()) {
+    if (scalar.text == "~" || absl::StartsWith(scalar.text, "~/")) {
+      return Refuse(scalar.text, "begins with ~, which means no folder here; write the whole path");
+    }
+    if (absl::StrContains(scalar.text, "://")) {
+      return Refuse(scalar.text, "is a URL; only files are read, so download it first");
+    }
     return ResolvePath(scalar.base_dir, scalar.text);
   }
   return std::string(scalar.text);

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/field_path.h"
 #include "common/base/suggest.h"
 #include "common/job_rules/task_rules.h"
 #include "common/metrics/metrics.h"
@@ -89,10 +90,6 @@ bool IsSection(const FieldDescriptor& field) {
   return !IsScalarField(field) && !field.is_repeated() && !field.is_map();
 }
 
-std::string Join(absl::string_view path, absl::string_view name) {
-  return absl::StrCat(path, path.empty() ? "" : ".", name);
-}
-
 bool IsSetting(const FieldDescriptor& field, const std::string& path) {
   const v1::FieldRules& rules = RulesOf(field);
   if (rules.internal() || rules.path() || field.is_map()) return false;
@@ -106,8 +103,10 @@ bool IsSetting(const FieldDescriptor& field, const std::string& path) {
 void AddPaths(const Descriptor& type, const std::string& above, std::vector<std::string>& paths) {
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
-    const std::string path = Join(above, field.name());
-    if (path == "model.automatic" || path == "model.pretrained") continue;
+    const std::string path = FieldPath(above, field.name());
+    if (path == "model.automatic" || path == "model.pretrained" || path == "model.command") {
+      continue;
+    }
     if (IsSection(field)) {
       AddPaths(*field.message_type(), path, paths);
     } else if (IsSetting(field, path)) {

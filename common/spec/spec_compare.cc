@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "common/base/field_path.h"
 #include "common/spec/field_text.h"
 #include "common/spec/spec_rules.h"
 
@@ -15,10 +16,6 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
-
-std::string Join(absl::string_view path, absl::string_view name) {
-  return path.empty() ? std::string(name) : absl::StrCat(path, ".", name);
-}
 
 bool FieldEquals(const Message& a, const Message& b, const FieldDescriptor& field) {
   google::protobuf::util::MessageDifferencer differencer;
@@ -32,7 +29,7 @@ void CollectDifferences(const Message& a, const Message& b, const std::string& p
   const Reflection& access = *a.GetReflection();
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
-    const std::string field_path = Join(path, field.name());
+    const std::string field_path = FieldPath(path, field.name());
     if (FieldEquals(a, b, field)) continue;
     if (!IsScalarField(field) && !field.is_repeated()) {
       const size_t before = paths.size();

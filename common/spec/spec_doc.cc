@@ -11,6 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/spec/field_doc.h"
 #include "common/spec/field_text.h"
+#include "common/spec/short_forms.h"
 
 namespace traind {
 namespace {
@@ -27,8 +28,9 @@ repeated key, a wrong type or a value out of range is an error with its line and
 nothing is submitted. A key that is left out, or empty, has its default. The shortest spec is
 
 ```yaml
-data: {train: adult_train.csv, test: adult_test.csv, target: income}
-budget: {time: 60s}
+data: adult_train.csv
+target: income
+budget: 60s
 ```
 
 and a longer one
@@ -47,11 +49,12 @@ output: predictions.csv
 
 How values are written:
 
-- **duration**: `90s`, `15m`, `1h30m`, `2d`, `500ms` (units d h m s ms), or `HH:MM:SS` and
+- **duration**: `90s`, `15m`, `1h30m`, `2d`, `500ms` (units d h m s ms, or words such as `minutes`), or `HH:MM:SS` and
   `D-HH:MM:SS`. Blanks may stand before a unit (`20 s`). A number without unit is refused.
 - **time**: RFC 3339 with a zone, `2026-12-01T18:00:00Z`; or `+2h`, from now.
 - **path**: relative to the folder of the spec file; over gRPC absolute, or `sha256:<digest>`.
 - **number**: decimal and without quotes; `true` and `false` are the only booleans.
+- **short forms**, at the top of a spec: @SHORT@.
 - Anchors, aliases and `<<` merges work. At most 1 MiB, 32 levels deep.
 
 `--set section.key=value` sets one field from the command line, as though it stood in the file
@@ -59,6 +62,15 @@ How values are written:
 `--deadline`, `--name` and `-l key=value` are short for `budget.time`, `budget.deadline`, `name`
 and `labels.key`.
 )";
+
+std::string ShortForms() {
+  std::vector<std::string> forms;
+  for (const ShortForm& form : kShortForms) {
+    forms.push_back(
+        absl::StrCat("`", form.key, ": X` for `", form.section, ": {", form.field, ": X}`"));
+  }
+  return absl::StrJoin(forms, ", ");
+}
 
 class ReferenceWriter {
  public:
@@ -97,7 +109,7 @@ class ReferenceWriter {
   const std::vector<std::string>& undescribed() const { return undescribed_; }
 
  private:
-  std::string text_ = kIntroduction;
+  std::string text_ = absl::StrReplaceAll(kIntroduction, {{"@SHORT@", ShortForms()}});
   std::vector<std::string> undescribed_;
 };
 

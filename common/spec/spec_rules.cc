@@ -4,6 +4,7 @@
 #include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
 #include <absl/strings/str_split.h>
 #include <absl/strings/strip.h>
@@ -16,9 +17,12 @@
 #include <optional>
 #include <utility>
 
+#include "common/base/field_path.h"
+#include "common/base/utf8.h"
 #include "common/job_rules/task_rules.h"
 #include "common/metrics/metrics.h"
 #include "common/spec/automatic_rules.h"
+#include "common/spec/command_rules.h"
 #include "common/spec/field_text.h"
 #include "common/spec/media_rules.h"
 #include "common/spec/presets.h"
@@ -36,10 +40,6 @@ using google::protobuf::Reflection;
 constexpr size_t kLongestText = 4096;
 constexpr int kMostLabels = 32;
 constexpr int kMostHiddenLayers = 64;
-
-std::string Join(absl::string_view path, absl::string_view name) {
-  return path.empty() ? std::string(name) : absl::StrCat(path, ".", name);
-}
 
 // Whether the field says something: a plain proto3 field at zero does not.
 bool IsSet(const Message& message, const FieldDescriptor& field) {
@@ -71,8 +71,12 @@ class FieldChecker {
     const Descriptor& type = *message.GetDescriptor();
     for (int i = 0; i < type.field_count(); ++i) {
       const FieldDescriptor& field = *type.field(i);
-      const std::string field_path = Join(path, field.name());
-      if (field.is_map()) continue;  // CheckLabels, CheckPretrained, CheckSearch
+      const std::string field_path = FieldPath(path, field.name());
+      if (field.is_map()) {  // CheckLabels, CheckPretrained, CheckSearch and CheckCommand check the
+                             // rest
+        CheckEntries(message, field, field_path);
+        continue;
+      }
       if (!IsSet(message, field)) {
         if (!partial_ && IsRequired(message, field)) Add(field_path, "is missing");
       } else if (field.is_repeated()) {
@@ -127,13 +131,35 @@ class FieldChecker {
     Add(path, CheckRange(rules, value, shown));
   }
 
+  // Adds an error and returns false if the text has bytes that JSON and Protobuf refuse.
+  bool CheckUtf8(const std::string& text, const std::string& path) {
+    const size_t at = FirstNotUtf8(text);
+    if (at == std::string::npos || text[at] == '\0') return true;
+    Add(path,
+        absl::StrFormat("is not UTF-8 text: byte 0x%02x", static_cast<unsigned char>(text[at])));
+    return false;
+  }
+
+  void CheckEntries(const Message& message, const FieldDescriptor& map, const std::string& path) {
+    const Reflection& access = *message.GetReflection();
+    for (int i = 0; i < access.FieldSize(message, &map); ++i) {
+      const Message& entry = access.GetRepeatedMessage(message, &map, i);
+      for (const FieldDescriptor* part :
+           {map.message_type()->map_key(), map.message_type()->map_value()}) {
+        if (part->cpp_type() != FieldDescriptor::CPPTYPE_STRING) continue;
+        if (!CheckUtf8(entry.GetReflection()->GetString(entry, part), path)) return;
+      }
+    }
+  }
+
   void CheckText(const std::string& text, const v1::FieldRules& rules, const std::string& path) {
     if (text.size() > kLongestText) {
       return Add(path,
                  absl::StrCat("has ", text.size(), " bytes; ", kLongestText, " are the most"));
     }
+    if (!CheckUtf8(text, path)) return;
     for (char c : text) {
-      if (absl::ascii_iscntrl(c)) {
+      if (absl::ascii_iscntrl(c) && !(rules.lines() && (c == '\n' || c == '\t'))) {
         return Add(path, absl::StrCat("'", Printable(text), "' contains a control character"));
       }
     }
@@ -360,9 +386,29 @@ void CheckTrain(const v1::JobSpec& spec, const std::string& type, FieldChecker& 
   }
 }
 
+// A program of a user needs little time to predict, but some to end: a tenth of the window, at
+// least a second and a half and at most a minute. The rest is the program's.
+void FillRunShares(v1::BudgetSpec& budget) {
+  constexpr double kShare = 0.1, kMostShare = 0.3, kLeastSeconds = 1.5, kMostSeconds = 60;
+  const double window_s = static_cast<double>(budget.time().seconds());
+  const double held_s =
+      window_s > 0 ? std::clamp(kShare * window_s, kLeastSeconds, kMostSeconds) : kMostSeconds;
+  if (!budget.has_reserve_share()) {
+    budget.set_reserve_share(window_s > 0 ? std::min(kMostShare, held_s / window_s) : kShare);
+  }
+  // What one program needed to end tells little of the next one.
+  if (!budget.has_reserve_least()) {
+    budget.mutable_reserve_least()->set_seconds(static_cast<int64_t>(std::ceil(held_s)));
+  }
+  const double rest = std::max(0.05, 1 - budget.reserve_share());
+  if (budget.plan_share() == 0) budget.set_plan_share(rest);
+  if (budget.stop_share() == 0) budget.set_stop_share(rest);
+}
+
 // Shares of one window, which have to leave room for each other.
-void CheckBudget(const v1::BudgetSpec& set, FieldChecker& check) {
-  v1::BudgetSpec budget = set;
+void CheckBudget(const v1::JobSpec& spec, FieldChecker& check) {
+  v1::BudgetSpec budget = spec.budget();
+  if (spec.has_run() || spec.model().has_command()) FillRunShares(budget);
   FillDefaults(budget);
   const auto together = [&](absl::string_view field, double share, absl::string_view what) {
     // Sums of decimal fractions are not exact.
@@ -417,6 +463,21 @@ void CheckBorrowed(const v1::JobSpec& spec, FieldChecker& check) {
   }
 }
 
+// A Job that runs a program learns from no data of traind's and has no model of its own.
+void CheckRun(const v1::JobSpec& spec, FieldChecker& check) {
+  for (const auto& [field, set] :
+       {std::make_pair("task", spec.has_task()), std::make_pair("data", spec.has_data()),
+        std::make_pair("model", spec.has_model()), std::make_pair("from", !spec.from().empty()),
+        std::make_pair("preset", !spec.preset().empty()),
+        std::make_pair("search", spec.has_search()),
+        std::make_pair("predictions", spec.has_predictions())}) {
+    if (set) check.Add(field, "has no meaning for a program (run); leave it out");
+  }
+  CheckRunProgram(spec.run(),
+                  [&](const std::string& path, const std::string& what) { check.Add(path, what); });
+  CheckBudget(spec, check);
+}
+
 void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
   if (!spec.name().empty() && !IsNameText(spec.name(), 63, "-_.")) {
     check.Add("name", absl::StrCat("'", Printable(spec.name()),
@@ -425,6 +486,7 @@ void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
   }
   CheckLabels(spec, check);
   if (UsesModelsOfAnother(spec)) return CheckBorrowed(spec, check);
+  if (spec.has_run()) return CheckRun(spec, check);
   // A partial spec may leave fields out: they stand in the other spec.
   const std::string type = check.partial() ? spec.task().type() : TypeOfSpec(spec).type;
   const std::string& metric = spec.task().metric();
@@ -446,7 +508,12 @@ void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
   CheckMedia(spec, check.partial(), add);
   CheckMultiples(spec, check);
   CheckPretrained(spec.model(), add);
-  CheckBudget(spec.budget(), check);
+  if (spec.model().has_command()) {
+    v1::TrainSpec usual;
+    FillDefaults(usual);
+    CheckCommand(spec, type, usual, add);
+  }
+  CheckBudget(spec, check);
   if (spec.budget().subsample() && spec.train().has_shuffle() && !spec.train().shuffle()) {
     check.Add("budget.subsample",
               "needs train.shuffle: a part of the rows is the first of them in a drawn order");
@@ -481,6 +548,15 @@ v1::JobSpec ResolveSpec(v1::JobSpec spec) {
     spec.clear_resources();
     return spec;
   }
+  if (spec.has_run()) {
+    FillRunShares(*spec.mutable_budget());
+    FillDefaults(spec);
+    spec.clear_task();
+    spec.clear_data();
+    spec.clear_model();
+    spec.clear_predictions();
+    return spec;
+  }
   spec.mutable_task()->set_type(TypeOfSpec(spec).type);
   ApplyPreset(spec);
   if (spec.task().type() == "forecasting") {
@@ -491,6 +567,7 @@ v1::JobSpec ResolveSpec(v1::JobSpec spec) {
     spec.mutable_task()->set_metric(DefaultMetric(spec.task().type()));
   }
   ChooseModel(spec);
+  if (spec.model().has_command()) FillRunShares(*spec.mutable_budget());
   const bool several = spec.model().has_automatic() || spec.has_search();
   if (several && spec.predictions().ensemble().empty()) {
     spec.mutable_predictions()->set_ensemble("greedy");

@@ -5,6 +5,7 @@
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -12,6 +13,8 @@
 
 #include "common/base/suggest.h"
 #include "common/spec/field_text.h"
+#include "common/spec/short_forms.h"
+#include "proto/job.pb.h"
 
 namespace traind {
 namespace {
@@ -230,6 +233,14 @@ class Binder {
   // copied: an alias elsewhere may share them.
   int Overlay(int root, int source) {
     const SpecOverride& override = options_.overrides[source - 1];
+    for (const std::string* text : {&override.path, &override.value}) {
+      YamlError error;
+      error.source = source;
+      if (YamlTree::CheckCharacters(*text, error)) continue;
+      error.message = absl::StrCat(Printable(override.path), ": ", error.message);
+      AddProblem(error, override.path);
+      return root;
+    }
     const std::vector<std::string> keys = SplitPath(*root_type_, override.path);
     if (std::find(keys.begin(), keys.end(), "") != keys.end() ||
         keys.size() >= static_cast<size_t>(YamlTree::kMostDepth)) {
@@ -292,8 +303,9 @@ class Binder {
 
   bool Visit(int node, const std::string& path) {
     if (++visits_ == options_.most_values) {
-      AddProblem(node, path, absl::StrCat("more than ", options_.most_values,
-                                          " values, an aliased one counted each time"));
+      AddProblem(node, path,
+                 absl::StrCat("more than ", options_.most_values,
+                              " values, an aliased one counted each time"));
     }
     return visits_ < options_.most_values;
   }
@@ -348,12 +360,15 @@ class Binder {
     for (const Entry& entry : EntriesOf(map, path)) {
       const std::string name = tree_.at(entry.key).text;
       const FieldDescriptor* field = type.FindFieldByName(name);
+      if (field == nullptr || !IsSection(entry.value)) {
+        if (BindShort(entry, path, name, message)) continue;
+      }
       if (field == nullptr) {
         ReportUnknown(entry.key, path, name, type);
         continue;
       }
       const std::string field_path = JoinPath(path, name);
-      places_[field_path] = PlaceOf(tree_.at(entry.key));
+      if (!NoteOnce(entry.key, field_path)) continue;
       if (tree_.at(entry.value).kind == Kind::kNull) continue;
       if (const auto* oneof = field->real_containing_oneof()) {
         const auto [other, first] = chosen.emplace(oneof->name(), name);
@@ -366,6 +381,47 @@ class Binder {
       }
       BindField(entry.value, field_path, *field, message);
     }
+  }
+
+  bool IsSection(int node) const {
+    return tree_.at(node).kind == Kind::kMap || tree_.at(node).kind == Kind::kNull;
+  }
+
+  // Notes where a field is written. False: its short form stands at the top, too.
+  bool NoteOnce(int key, const std::string& path) {
+    const std::string place = PlaceOf(tree_.at(key));
+    if (const auto other = shorts_.find(path); other != shorts_.end()) {
+      AddProblem(key, path, absl::StrCat(path, " is written at ", other->second, ", too"));
+      return false;
+    }
+    places_[path] = place;
+    return true;
+  }
+
+  // Binds a key at the top of a spec that stands for a field of a section. False: it is none.
+  bool BindShort(const Entry& entry, const std::string& path, const std::string& key,
+                 Message& message) {
+    if (!path.empty() || message.GetDescriptor() != v1::JobSpec::descriptor()) return false;
+    for (const ShortForm& form : kShortForms) {
+      if (form.key != key) continue;
+      const std::string section(form.section);
+      Message& below = *message.GetReflection()->MutableMessage(
+          &message, message.GetDescriptor()->FindFieldByName(section));
+      const FieldDescriptor& field =
+          *below.GetDescriptor()->FindFieldByName(std::string(form.field));
+      const std::string long_path = JoinPath(section, form.field);
+      if (places_.count(long_path) > 0) {
+        AddProblem(entry.key, long_path,
+                   absl::StrCat(long_path, " is written at ", places_[long_path], ", too"));
+        return true;
+      }
+      shorts_[long_path] = places_[long_path] = PlaceOf(tree_.at(entry.key));
+      places_.emplace(section, places_[long_path]);
+      if (tree_.at(entry.value).kind != Kind::kNull)
+        BindField(entry.value, long_path, field, below);
+      return true;
+    }
+    return false;
   }
 
   std::string Elsewhere(const std::string& name, const std::string& ours,
@@ -401,7 +457,36 @@ class Binder {
                               : at.kind == Kind::kNull ? "empty"
                                                        : "'" + Printable(at.text) + "'";
     AddProblem(node, path,
-               absl::StrCat(path, " is ", found, "; expected ", Expected(field, element)));
+               absl::StrCat(path, " is ", found, "; ", WhatToWrite(at, path, field, element)));
+  }
+
+  // What a value of the wrong kind should have been.
+  std::string WhatToWrite(const YamlNode& at, const std::string& path, const FieldDescriptor& field,
+                          bool element) const {
+    const bool list = field.is_repeated() && !field.is_map() && !element;
+    const std::string text = Printable(at.text);
+    if (at.kind == Kind::kScalar && list) {
+      return absl::StrCat("expected a list, as in [", text, "]");
+    }
+    if (at.kind == Kind::kScalar && !field.is_repeated() && !IsScalarField(field)) {
+      const std::string key = KeyForValue(*field.message_type(), at);
+      if (!key.empty()) return absl::StrCat("write ", path, ": {", key, ": ", text, "}");
+    }
+    return absl::StrCat("expected ", Expected(field, element));
+  }
+
+  // The first key of a section whose value such a text can be; free texts are none.
+  std::string KeyForValue(const Descriptor& type, const YamlNode& at) const {
+    const std::unique_ptr<Message> scratch(
+        google::protobuf::MessageFactory::generated_factory()->GetPrototype(&type)->New());
+    for (int i = 0; i < type.field_count(); ++i) {
+      const FieldDescriptor& below = *type.field(i);
+      const bool free_text =
+          below.cpp_type() == FieldDescriptor::CPPTYPE_STRING && RulesOf(below).one_of().empty();
+      if (!IsScalarField(below) || below.is_repeated() || free_text) continue;
+      if (SetFieldFromText(below, ScalarOf(at), *scratch).ok()) return below.name();
+    }
+    return "";
   }
 
   void BindField(int node, const std::string& path, const FieldDescriptor& field,
@@ -414,18 +499,22 @@ class Binder {
       return BindList(node, path, *type.FindFieldByName(RulesOf(field).list()), message);
     }
     if (IsScalarField(field)) return BindScalar(node, path, field, false, message);
-    if (BindWord(node, path, field, message)) return;
+    if (BindWord(node, path, field, message) || BindWords(node, path, field, message)) return;
     if (tree_.at(node).kind != Kind::kMap) return ReportKind(node, path, field, false);
     BindMessage(node, path, *message.GetReflection()->MutableMessage(&message, &field));
   }
 
-  // A word that stands for a section and chooses one below it, as in `model: auto`.
+  // A word that stands for a section and chooses one below it: `model: auto` by a rule, and
+  // `model: lightgbm` because only one such section can be there.
   bool BindWord(int node, const std::string& path, const FieldDescriptor& field, Message& message) {
     if (tree_.at(node).kind != Kind::kScalar) return false;
+    const std::string& word = tree_.at(node).text;
     const Descriptor& type = *field.message_type();
     for (int i = 0; i < type.field_count(); ++i) {
       const FieldDescriptor& below = *type.field(i);
-      if (RulesOf(below).word().empty() || RulesOf(below).word() != tree_.at(node).text) continue;
+      const bool chooses = below.real_containing_oneof() != nullptr && !IsScalarField(below);
+      const bool by_rule = !RulesOf(below).word().empty() && RulesOf(below).word() == word;
+      if (!by_rule && !(chooses && below.name() == word)) continue;
       Message& section = *message.GetReflection()->MutableMessage(&message, &field);
       section.GetReflection()->MutableMessage(&section, &below);
       places_[JoinPath(path, below.name())] = PlaceOf(tree_.at(node));
@@ -434,17 +523,43 @@ class Binder {
     return false;
   }
 
+  // A list of words for a section that a word can stand for: `model: [lightgbm, mlp]` names what
+  // `model: auto` may choose from.
+  bool BindWords(int node, const std::string& path, const FieldDescriptor& field,
+                 Message& message) {
+    if (tree_.at(node).kind != Kind::kList) return false;
+    const Descriptor& type = *field.message_type();
+    for (int i = 0; i < type.field_count(); ++i) {
+      const FieldDescriptor& below = *type.field(i);
+      if (RulesOf(below).word().empty()) continue;
+      const Descriptor& automatic = *below.message_type();
+      for (int k = 0; k < automatic.field_count(); ++k) {
+        const FieldDescriptor& list = *automatic.field(k);
+        if (!list.is_repeated() || RulesOf(list).one_of().empty()) continue;
+        Message& section = *message.GetReflection()->MutableMessage(&message, &field);
+        BindList(node, absl::StrCat(path, ".", below.name(), ".", list.name()), list,
+                 *section.GetReflection()->MutableMessage(&section, &below));
+        return true;
+      }
+    }
+    return false;
+  }
+
   void BindScalar(int node, const std::string& path, const FieldDescriptor& field, bool element,
                   Message& message) {
     const YamlNode& at = tree_.at(node);
     if (at.kind != Kind::kScalar) return ReportKind(node, path, field, element);
+    const absl::Status status = SetFieldFromText(field, ScalarOf(at), message);
+    if (!status.ok()) AddProblem(node, path, absl::StrCat(path, " ", status.message()));
+  }
+
+  ScalarText ScalarOf(const YamlNode& node) const {
     ScalarText scalar;
-    scalar.text = at.text;
-    scalar.quoted = at.quoted;
+    scalar.text = node.text;
+    scalar.quoted = node.quoted;
     scalar.base_dir = options_.base_dir;
     scalar.now = options_.now;
-    const absl::Status status = SetFieldFromText(field, scalar, message);
-    if (!status.ok()) AddProblem(node, path, absl::StrCat(path, " ", status.message()));
+    return scalar;
   }
 
   void BindList(int node, const std::string& path, const FieldDescriptor& field, Message& message) {
@@ -516,6 +631,7 @@ class Binder {
   const SpecReadOptions& options_;
   std::vector<SpecProblem>& problems_;
   std::map<std::string, std::string>& places_;
+  std::map<std::string, std::string> shorts_;  // where short forms stand, by what they stand for
   const Descriptor* root_type_ = nullptr;
   YamlTree tree_;
   std::vector<Found> found_;

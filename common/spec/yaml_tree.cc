@@ -14,53 +14,13 @@
 #include <sstream>
 #include <vector>
 
+#include "common/base/utf8.h"
 #include "common/spec/field_text.h"
 
 namespace traind {
 namespace {
 
 constexpr absl::string_view kYamlTag = "tag:yaml.org,2002:";
-
-// Length of the UTF-8 character at the front of text, 0 if it is none.
-size_t CharacterLength(absl::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  // Longer than needed, surrogates, above U+10FFFF.
-  if ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F) ||
-      (first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F)) {
-    return 0;
-  }
-  return length;
-}
-
-// Text that yaml-cpp can be trusted with; else error says where it is not.
-bool CheckCharacters(absl::string_view text, YamlError& error) {
-  int line = 1, column = 1;
-  for (size_t i = 0; i < text.size(); ++column) {
-    const size_t length = CharacterLength(text.substr(i));
-    const unsigned char c = static_cast<unsigned char>(text[i]);
-    const bool control = (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7F;
-    if (length == 0 || control) {
-      error.line = line;
-      error.column = column;
-      error.message = length == 0 ? absl::StrFormat("not UTF-8 text: byte 0x%02x", c)
-                                  : absl::StrFormat("control character 0x%02x", c);
-      return false;
-    }
-    i += length;
-    if (c == '\n') {
-      ++line;
-      column = 0;
-    }
-  }
-  return true;
-}
 
 // Thrown out of the handler to end the parse; never leaves this file.
 struct StopParsing {
@@ -216,10 +176,36 @@ Explained ExplainError(absl::string_view text, const YAML::Mark& mark, absl::str
             "the indentation does not match the lines above; the keys of a section begin in the "
             "same column"};
   }
+  if (error == "end of map flow not found" || error == "end of sequence flow not found") {
+    return {0, 0, "a bracket is not closed here, or a comma is missing before this"};
+  }
   return {0, 0, absl::StrCat("not YAML: ", error)};
 }
 
 }  // namespace
+
+bool YamlTree::CheckCharacters(absl::string_view text, YamlError& error) {
+  const size_t bad = FirstNotUtf8(text);
+  int line = 1, column = 1;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const unsigned char c = static_cast<unsigned char>(text[i]);
+    const bool control = (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7F;
+    if (i == bad || control) {
+      error.line = line;
+      error.column = column;
+      error.message = control ? absl::StrFormat("control character 0x%02x", c)
+                              : absl::StrFormat("not UTF-8 text: byte 0x%02x", c);
+      return false;
+    }
+    if (c == '\n') {
+      ++line;
+      column = 1;
+    } else if ((c & 0xC0) != 0x80) {
+      ++column;
+    }
+  }
+  return true;
+}
 
 std::optional<int> YamlTree::Parse(absl::string_view text, int source, YamlError& error) {
   error = YamlError{};

@@ -42,6 +42,10 @@ class YamlTree {
   // text without any node is a null.
   std::optional<int> Parse(absl::string_view text, int source, YamlError& error);
 
+  // Returns false and sets the place and the message of `error` where the text is not UTF-8 or has a
+  // control character.
+  static bool CheckCharacters(absl::string_view text, YamlError& error);
+
   int Add(YamlNode node) {
     nodes_.push_back(std::move(node));
     return static_cast<int>(nodes_.size()) - 1;

@@ -37,6 +37,7 @@ def main():
     parser.add_argument("--rows", type=int, default=3000)
     parser.add_argument("--test", type=int, default=400)
     options = parser.parse_args()
+    os.makedirs(options.out, exist_ok=True)
     chance = random.Random(5)
     for name, rows in (("train.csv", options.rows), ("test.csv", options.test)):
         with open(os.path.join(options.out, name), "w", newline="", encoding="utf-8") as f:

@@ -9,29 +9,44 @@
 #include "server/domain/names.h"
 
 namespace traind {
+namespace {
+
+// Where all is well every part ends by itself, with the others or soon after.
+bool EndsWell(AttemptEndReason reason) {
+  return reason == AttemptEndReason::kCompleted || reason == AttemptEndReason::kStoppedInTime ||
+         reason == AttemptEndReason::kFinishedByUser;
+}
+
+}  // namespace
 
 LiveAttempt& ControlCore::Impl::AddLive(LiveAttempt live) {
-  WorkerState& worker = workers_[live.worker];
-  if (worker.id.empty()) {
-    worker.id = live.worker;
-    worker.last_seen = now_;
+  for (const AttemptPart& part : live.parts) {
+    WorkerState& worker = workers_[part.worker];
+    if (worker.id.empty()) {
+      worker.id = part.worker;
+      worker.last_seen = now_;
+    }
+    ++worker.attempts;
   }
-  ++worker.attempts;
   const int64_t id = live.id;
   return attempts_.emplace(id, std::move(live)).first->second;
 }
 
-ControlCore::Impl::AttemptIt ControlCore::Impl::EraseLive(AttemptIt it) {
-  SetMissingBy(it->second, absl::InfiniteFuture());
-  --workers_[it->second.worker].attempts;
-  return attempts_.erase(it);
+void ControlCore::Impl::ErasePart(AttemptIt it, AttemptPart& part) {
+  SetMissingBy(it->second, part, absl::InfiniteFuture());
+  part.over = true;
+  --workers_[part.worker].attempts;
+  const auto& parts = it->second.parts;
+  const bool over =
+      std::all_of(parts.begin(), parts.end(), [](const AttemptPart& p) { return p.over; });
+  if (over) attempts_.erase(it);
 }
 
-void ControlCore::Impl::SetMissingBy(LiveAttempt& live, absl::Time by) {
-  if (live.missing_by == by) return;
-  missing_.erase({live.missing_by, live.id});
-  live.missing_by = by;
-  if (by != absl::InfiniteFuture()) missing_.insert({by, live.id});
+void ControlCore::Impl::SetMissingBy(const LiveAttempt& live, AttemptPart& part, absl::Time by) {
+  if (part.missing_by == by) return;
+  missing_.erase({part.missing_by, live.id, part.first_rank});
+  part.missing_by = by;
+  if (by != absl::InfiniteFuture()) missing_.insert({by, live.id, part.first_rank});
 }
 
 LiveAttempt* ControlCore::Impl::OpenAttempt(const Task& task) {
@@ -42,7 +57,28 @@ LiveAttempt* ControlCore::Impl::OpenAttempt(const Task& task) {
 void ControlCore::Impl::SendStop(LiveAttempt& live, StopMode mode, StopReason reason,
                                  const char* why) {
   live.stop_sent = true;
-  turn_.stops.push_back({live.worker, live.id, mode, reason, why});
+  live.aborted |= mode == StopMode::kAbort;
+  for (const AttemptPart& part : live.parts) {
+    if (!part.over) turn_.stops.push_back({part.worker, live.id, mode, reason, why});
+  }
+}
+
+void ControlCore::Impl::SendReplan(const LiveAttempt& live, ReplanCommand command) {
+  command.attempt = live.id;
+  for (const AttemptPart& part : live.parts) {
+    if (part.over) continue;
+    command.worker = part.worker;
+    turn_.replans.push_back(command);
+  }
+}
+
+void ControlCore::Impl::PartEnded(LiveAttempt& live, const AttemptPart& part,
+                                  const facts::Ended& fact) {
+  const bool told = live.stop_sent && (fact.reason == AttemptEndReason::kShutdown ||
+                                       fact.reason == AttemptEndReason::kCancelledByUser);
+  if (EndsWell(fact.reason) || told) return;
+  EndAttempt(live, fact.reason,
+             absl::StrCat("on ", part.worker, fact.message.empty() ? "" : ": ", fact.message));
 }
 
 void ControlCore::Impl::CloseAttempt(LiveAttempt& live, AttemptEndReason reason,
@@ -61,6 +97,9 @@ void ControlCore::Impl::CloseAttempt(LiveAttempt& live, AttemptEndReason reason,
     break;
   }
   job.tasks[static_cast<size_t>(live.task)].live.reset();
+  if (live.spans() && !EndsWell(reason) && !live.aborted) {
+    SendStop(live, StopMode::kAbort, StopReason::kStale, "a part of its gang has ended");
+  }
   Log(entry, "attempt_ended",
       absl::StrCat(live.id, " ", Name(reason), message.empty() ? "" : ": ", message));
 }

@@ -28,6 +28,7 @@ void ControlCore::Impl::Restore(Snapshot snapshot, absl::Time now) {
   // A clock that was put back meanwhile must not make deadlines later.
   now_ = std::max(now, snapshot.last_seen);
   last_attempt_ = snapshot.last_attempt;
+  if (!options_.standalone) shrink_from_ = now_ + options_.lease;
   RestoreQuotas(snapshot);
   for (Job& job : snapshot.active) {
     AddEntry(std::make_shared<Job>(std::move(job)));
@@ -52,8 +53,11 @@ void ControlCore::Impl::Restore(Snapshot snapshot, absl::Time now) {
         live.job = &entry;
         live.task = static_cast<int>(i);
         live.kind = task.kind;
-        live.worker = attempt.worker;
-        live.slots = attempt.slots;
+        live.parts.push_back({attempt.worker, attempt.slots});
+        for (const GangPart& part : attempt.others) {
+          const int first_rank = live.SlotCount();
+          live.parts.push_back({part.worker, part.slots, first_rank});
+        }
         live.saved_last = IsTerminal(task.state);
         live.started_at = attempt.started_at;
         live.last_epoch = static_cast<int>(task.epochs_done);
@@ -93,7 +97,11 @@ void ControlCore::Impl::KeepTime(absl::Time now) {
   if (wanted_wakeup_ != absl::InfiniteFuture() && late > options_.lease / 2) {
     for (auto& [id, worker] : workers_) worker.last_seen += late;
     for (auto& [id, live] : attempts_) {
-      if (live.missing_by != absl::InfiniteFuture()) SetMissingBy(live, live.missing_by + late);
+      for (AttemptPart& part : live.parts) {
+        if (part.missing_by != absl::InfiniteFuture()) {
+          SetMissingBy(live, part, part.missing_by + late);
+        }
+      }
     }
   }
   now_ = now;
@@ -400,6 +408,7 @@ void ControlCore::Impl::CloseTurn() {
         job.state == JobState::kRunning ? entry->pace.estimated_finish : absl::InfiniteFuture();
     job.queue_position = CoarsePosition(*entry);
     job.pending_reason = WhyPending(*entry, job.queue_position);
+    if (job.pending_reason == PendingReason::kNone) job.waits_for.clear();
     if (entry->stored) {
       ++job.version;
       turn_.mutations.jobs.push_back(entry->draft);

@@ -18,6 +18,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -119,6 +120,7 @@ struct JobEntry {
   std::optional<Urgency> prepare_key;
   std::optional<Urgency> train_key;
   GangShape shape;
+  mutable std::optional<bool> needs_shared_folder;  // unset: nobody has asked yet
   absl::Time wake_at = absl::InfiniteFuture();
 
   Publication publication;
@@ -131,20 +133,31 @@ struct JobEntry {
   const Job& view() const { return draft ? *draft : *job; }
 };
 
-// An Attempt that a Worker may still run.
+// A Worker's share of an Attempt: slots on which it runs Ranks.
+struct AttemptPart {
+  std::string worker;
+  std::vector<int> slots;  // held until `over`
+  int first_rank = 0;
+  bool over = false;   // its Worker runs nothing of it any more
+  bool ready = false;  // its Ranks wait for the others
+  int port = 0;        // told with `ready`; rank 0 can listen there
+  // Its Worker does not list it: lost if nothing is heard of it by then.
+  absl::Time missing_by = absl::InfiniteFuture();
+};
+
+// An Attempt that Workers may still run. It is closed as soon as one of its parts is lost.
 struct LiveAttempt {
   int64_t id = 0;
   JobEntry* job = nullptr;  // null: the Job is over
   int task = 0;
   TaskKind kind = TaskKind::kTrain;
-  std::string worker;
-  std::vector<int> slots;   // held until the Worker is known to have ended it
-  bool open = true;         // may still commit
-  bool saved_last = false;  // its fold is settled, it only has to end
+  std::vector<AttemptPart> parts;  // in the order of their ranks
+  bool open = true;                // may still commit
+  bool saved_last = false;         // its fold is settled, it only has to end
   absl::Time started_at;
   absl::Time closed_at = absl::InfiniteFuture();
-  // Its Worker does not list it: lost if nothing is heard of it by then.
-  absl::Time missing_by = absl::InfiniteFuture();
+  bool aborted = false;  // its Workers were told to kill it
+  bool met = false;      // its parts were told where rank 0 listens
 
   // The values that its Worker was told last.
   int epochs = -1;
@@ -165,16 +178,35 @@ struct LiveAttempt {
   int last_epoch = 0;
   absl::Time last_epoch_at = absl::InfiniteFuture();
   absl::Time metric_at = absl::InfinitePast();
+
+  // The Worker of rank 0: it checkpoints and tells the facts.
+  const std::string& lead() const { return parts[0].worker; }
+  bool spans() const { return parts.size() > 1; }
+  int SlotCount() const {
+    size_t slots = 0;
+    for (const AttemptPart& part : parts) slots += part.slots.size();
+    return static_cast<int>(slots);
+  }
+  // The part that this Worker still runs, or may; null: none.
+  AttemptPart* PartOn(const std::string& worker) {
+    for (AttemptPart& part : parts) {
+      if (part.worker == worker && !part.over) return &part;
+    }
+    return nullptr;
+  }
 };
 
 struct WorkerState {
   std::string id, boot, hostname;
+  std::string address;  // at which the Ranks of other Workers reach its own; empty: none do
   uint64_t session = 0;
   bool attached = false;
+  bool expected = false;  // attached, or gone for less than a lease
   absl::Time last_seen;
   absl::Time row_at = absl::InfinitePast();  // when its row was last stored
   std::vector<Slot> slots;
-  size_t attempts = 0;  // of LiveAttempts, that it may still run
+  bool own_folder = false;  // its state folder is not traind's
+  size_t attempts = 0;      // parts of LiveAttempts that it may still run
   // Attempts that it runs and should not; until they have ended its slots are not
   // to be trusted.
   std::set<int64_t> foreign;
@@ -249,13 +281,27 @@ class ControlCore::Impl {
   void Dispatch();
   void DispatchPrepares();
   void DispatchFolds();
+  // What the scheduler has to know of a Worker; all of its slots are free.
+  static WorkerSlots SlotsOf(const WorkerState& worker);
   std::vector<WorkerSlots> FreeSlots() const;
   Candidate MakeCandidate(const JobEntry& entry, size_t most) const;
   bool FoldsWait(const Job& job) const;
-  LiveAttempt& StartAttempt(JobEntry& entry, int task, const std::string& worker,
-                            std::vector<int> slots);
+  LiveAttempt& StartAttempt(JobEntry& entry, int task, std::vector<GangPart> parts);
+  void SendStart(JobEntry& entry, const LiveAttempt& live, StartCommand command);
   void StartFold(JobEntry& entry, int task, const Placement& placement);
   int Gangs(const JobEntry& entry) const;  // that all Workers together have for it
+  // Workers that suit it and whose state passes.
+  std::vector<WorkerSlots> SuitableSlots(const JobEntry& entry, bool WorkerState::*passes) const;
+  static bool MaySpan(const JobEntry& entry);
+  // The gang that its next fold gets.
+  GangShape ShapeNow(const JobEntry& entry) const;
+  void NoteMissingSlots(const std::vector<WorkerSlots>& workers);
+  void Handle(GangReady& event);
+  // Whether its tasks read files that do not travel (travelling_files.h).
+  static bool NeedsSharedFolder(const JobEntry& entry);
+  static bool Suits(const WorkerState& worker, const JobEntry& entry) {
+    return !worker.own_folder || !NeedsSharedFolder(entry);
+  }
 
   // ---- facts.cc ----
   void Handle(WorkerFact& event);
@@ -298,10 +344,14 @@ class ControlCore::Impl {
                    const std::string& to);
   void SettleFold(JobEntry& entry, int task, const std::string& message);
   void SendStop(LiveAttempt& live, StopMode mode, StopReason reason, const char* why);
+  void SendReplan(const LiveAttempt& live, ReplanCommand command);
+  // One part of several has ended.
+  void PartEnded(LiveAttempt& live, const AttemptPart& part, const facts::Ended& fact);
   using AttemptIt = std::map<int64_t, LiveAttempt>::iterator;
   LiveAttempt& AddLive(LiveAttempt live);
-  AttemptIt EraseLive(AttemptIt it);
-  void SetMissingBy(LiveAttempt& live, absl::Time by);
+  // With its last part the Attempt goes, too.
+  void ErasePart(AttemptIt it, AttemptPart& part);
+  void SetMissingBy(const LiveAttempt& live, AttemptPart& part, absl::Time by);
   // Predictions that its Worker has published and could not tell of.
   void TakePublishedMember(JobEntry& entry, int task);
   static double LeastRowsSince(const Job& job, int64_t attempt);
@@ -399,6 +449,7 @@ class ControlCore::Impl {
   void NoteCutOff(JobEntry& entry, const std::vector<int>& folds);
   void NoteEndedEarly(JobEntry& entry);
   void NoteUnpublished(JobEntry& entry);
+  void NoteUnusedTime(JobEntry& entry);
   void EnterFinalizing(JobEntry& entry);
   void AdvanceFinalizing(JobEntry& entry);
   void NoteLeftOut(JobEntry& entry);
@@ -429,6 +480,7 @@ class ControlCore::Impl {
   absl::Time now_ = absl::InfinitePast();
   absl::Time wanted_wakeup_ = absl::InfiniteFuture();  // of the last turn
   absl::Time time_stored_ = absl::InfinitePast();
+  absl::Time shrink_from_ = absl::InfinitePast();  // until then lost Workers may still come back
   bool shutting_down_ = false;
   int64_t last_attempt_ = 0;
   uint64_t next_sequence_ = 1;
@@ -445,7 +497,8 @@ class ControlCore::Impl {
   absl::flat_hash_set<std::string> deleted_;       // a while ago at most
   std::deque<std::pair<absl::Time, std::string>> deleted_order_;
   std::map<int64_t, LiveAttempt> attempts_;
-  std::set<std::pair<absl::Time, int64_t>> missing_;  // by LiveAttempt::missing_by
+  // By AttemptPart::missing_by; the Attempt, and its part's first rank.
+  std::set<std::tuple<absl::Time, int64_t, int>> missing_;
   std::map<std::string, WorkerState> workers_;
   std::map<QuotaSubject, QuotaAccount> quotas_;
   int64_t quota_changes_ = 0;

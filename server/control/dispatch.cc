@@ -1,8 +1,13 @@
 // Starting tasks: PREPAREs on any Worker at once, folds where slots are free.
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "common/job_rules/task_rules.h"
+#include "common/job_rules/travelling_files.h"
+#include "common/plain/plain_json.h"
 #include "server/control/control_core_impl.h"
 #include "server/domain/names.h"
 
@@ -22,44 +27,65 @@ void ControlCore::Impl::DispatchPrepares() {
   }
   if (outstanding.empty()) return;
   for (const auto& [id, live] : attempts_) {
-    const auto it = outstanding.find(live.worker);
+    const auto it = outstanding.find(live.lead());
     if (live.kind == TaskKind::kPrepare && it != outstanding.end()) ++it->second;
   }
-  while (!prepare_queue_.empty()) {
-    const auto head = prepare_queue_.begin();
+  for (auto head = prepare_queue_.begin(); head != prepare_queue_.end();) {
     JobEntry& entry = *head->second;
-    auto idlest = outstanding.begin();
+    auto idlest = outstanding.end();
     for (auto it = outstanding.begin(); it != outstanding.end(); ++it) {
-      if (it->second < idlest->second) idlest = it;
+      if (!Suits(workers_.at(it->first), entry)) continue;
+      if (idlest == outstanding.end() || it->second < idlest->second) idlest = it;
+    }
+    if (idlest == outstanding.end()) {  // it waits for another Worker; the next may not
+      ++head;
+      continue;
     }
     const bool urgent = entry.view().deadline - now_ <= absl::Minutes(1);
     if (idlest->second >= options_.max_prepares && !urgent) return;
-    StartAttempt(entry, 0, idlest->first, {});
+    SendStart(entry, StartAttempt(entry, 0, {{idlest->first, {}}}), {});
     ++idlest->second;
-    prepare_queue_.erase(head);
+    head = prepare_queue_.erase(head);
     entry.prepare_key.reset();
   }
+}
+
+bool ControlCore::Impl::NeedsSharedFolder(const JobEntry& entry) {
+  if (!entry.needs_shared_folder) {
+    const auto spec = plain::FromJson<plain::JobSpec>(entry.view().spec_json);
+    entry.needs_shared_folder = !spec.ok() || !WhyFolderIsNeeded(*spec).empty();
+  }
+  return *entry.needs_shared_folder;
+}
+
+WorkerSlots ControlCore::Impl::SlotsOf(const WorkerState& worker) {
+  WorkerSlots slots;
+  slots.worker = worker.id;
+  slots.own_folder = worker.own_folder;
+  // The loopback of a host is reached on that host alone.
+  const bool loopback = absl::StartsWith(worker.address, "127.") || worker.address == "::1";
+  if (!worker.address.empty()) slots.network = loopback ? "lo of " + worker.hostname : "outer";
+  for (const Slot& slot : worker.slots) slots.slots.push_back({slot.index, slot.device, true});
+  return slots;
 }
 
 std::vector<WorkerSlots> ControlCore::Impl::FreeSlots() const {
   std::vector<WorkerSlots> all;
   for (const auto& [id, worker] : workers_) {
     if (!worker.attached) continue;
-    WorkerSlots slots;
-    slots.worker = id;
-    for (const Slot& slot : worker.slots) {
-      slots.slots.push_back({slot.index, slot.device, worker.foreign.empty()});
-    }
-    all.push_back(std::move(slots));
+    all.push_back(SlotsOf(worker));
+    for (WorkerSlots::Slot& slot : all.back().slots) slot.free = worker.foreign.empty();
   }
   for (const auto& [id, live] : attempts_) {
-    if (live.slots.empty()) continue;
-    for (WorkerSlots& worker : all) {
-      if (worker.worker != live.worker) continue;
-      for (WorkerSlots::Slot& slot : worker.slots) {
-        if (std::find(live.slots.begin(), live.slots.end(), slot.index) != live.slots.end()) {
-          slot.free = false;
-        }
+    for (const AttemptPart& part : live.parts) {
+      if (part.over || part.slots.empty()) continue;
+      const auto worker = std::lower_bound(
+          all.begin(), all.end(), part.worker,
+          [](const WorkerSlots& w, const std::string& name) { return w.worker < name; });
+      if (worker == all.end() || worker->worker != part.worker) continue;
+      for (WorkerSlots::Slot& slot : worker->slots) {
+        const auto& held = part.slots;
+        if (std::find(held.begin(), held.end(), slot.index) != held.end()) slot.free = false;
       }
     }
   }
@@ -69,7 +95,8 @@ std::vector<WorkerSlots> ControlCore::Impl::FreeSlots() const {
 Candidate ControlCore::Impl::MakeCandidate(const JobEntry& entry, size_t most) const {
   Candidate candidate;
   candidate.urgency = *entry.train_key;
-  candidate.shape = entry.shape;
+  candidate.shape = ShapeNow(entry);
+  candidate.may_span = MaySpan(entry);
   candidate.home = entry.home;
   const Job& job = entry.view();
   const bool folds_wait = FirstTrialNeedsMore(job);
@@ -99,7 +126,9 @@ void ControlCore::Impl::DispatchFolds() {
   for (const WorkerSlots& worker : workers) {
     for (const WorkerSlots::Slot& slot : worker.slots) free += slot.free;
   }
-  if (free == 0) return;
+  if (free == 0) return NoteMissingSlots(workers);
+  const bool own_folders = std::any_of(workers.begin(), workers.end(),
+                                       [](const WorkerSlots& worker) { return worker.own_folder; });
   // At most as many Jobs of each shape as there are slots are looked at: more cannot start.
   std::vector<Candidate> candidates;
   std::vector<JobEntry*> entries;
@@ -108,6 +137,7 @@ void ControlCore::Impl::DispatchFolds() {
     for (const auto& [urgency, entry] : queue) {
       if (taken++ == free) break;
       candidates.push_back(MakeCandidate(*entry, free));
+      candidates.back().needs_shared_folder = own_folders && NeedsSharedFolder(*entry);
       entries.push_back(entry);
     }
   }
@@ -117,21 +147,89 @@ void ControlCore::Impl::DispatchFolds() {
   for (JobEntry* entry : entries) {
     if (entry->touched) UpdateQueues(*entry);
   }
+  NoteMissingSlots(workers);
+}
+
+std::vector<WorkerSlots> ControlCore::Impl::SuitableSlots(const JobEntry& entry,
+                                                          bool WorkerState::*passes) const {
+  std::vector<WorkerSlots> all;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.*passes && Suits(worker, entry)) all.push_back(SlotsOf(worker));
+  }
+  return all;
 }
 
 int ControlCore::Impl::Gangs(const JobEntry& entry) const {
-  int gangs = 0;
-  for (const auto& [id, worker] : workers_) {
-    if (!worker.attached) continue;
-    WorkerSlots slots;
-    for (const Slot& slot : worker.slots) slots.slots.push_back({slot.index, slot.device, true});
-    gangs += CountGangs(entry.shape, {&slots, 1});
+  return CountGangs(ShapeNow(entry), MaySpan(entry), SuitableSlots(entry, &WorkerState::attached));
+}
+
+// The Ranks of networks exchange gradients over any network; trees and programs have no such gang.
+bool ControlCore::Impl::MaySpan(const JobEntry& entry) {
+  const Spec& spec = entry.view().spec;
+  if (spec.slots <= 1 || ProgramTrains(spec)) return false;
+  return std::none_of(spec.trials.begin(), spec.trials.end(),
+                      [](const Trial& trial) { return IsTrees(trial.kind); });
+}
+
+// A gang as it was asked for; but where the Job has trained, and what is left after the loss of a
+// Worker cannot hold such a gang, the largest that it can.
+GangShape ControlCore::Impl::ShapeNow(const JobEntry& entry) const {
+  GangShape shape = entry.shape;
+  if (shape.slots <= 1 || shrink_from_ != absl::InfinitePast()) return shape;
+  const std::vector<Attempt>& attempts = entry.view().attempts;
+  const bool trained = std::any_of(attempts.begin(), attempts.end(), [](const Attempt& attempt) {
+    return attempt.kind == TaskKind::kTrain;
+  });
+  if (!trained) return shape;
+  const bool may_span = MaySpan(entry);
+  if (CountGangs(shape, may_span, SuitableSlots(entry, &WorkerState::expected)) > 0) return shape;
+  const int most =
+      LargestGang(shape.device, may_span, SuitableSlots(entry, &WorkerState::attached));
+  if (most > 0) shape.slots = std::min(shape.slots, most);
+  return shape;
+}
+
+// Tells the first Job of those that wait for gangs of a size how many slots are free for it.
+void ControlCore::Impl::NoteMissingSlots(const std::vector<WorkerSlots>& workers) {
+  for (const auto& [size, queue] : train_queue_) {
+    if (size.slots <= 1 || queue.empty()) continue;
+    JobEntry& entry = *queue.begin()->second;
+    const PendingReason reason = WhyPending(entry, 1);
+    if (reason != PendingReason::kResources && reason != PendingReason::kNoMatchingWorker) continue;
+    std::vector<WorkerSlots> suitable;
+    for (const WorkerSlots& worker : workers) {
+      if (Suits(workers_.at(worker.worker), entry)) suitable.push_back(worker);
+    }
+    const GangShape shape = ShapeNow(entry);
+    const int free = LargestGang(shape.device, MaySpan(entry), suitable, /*free_only=*/true);
+    std::string text = absl::StrCat(shape.slots, " slots; ", free, " free");
+    if (text != entry.view().waits_for) EditLive(entry).waits_for = std::move(text);
   }
-  return gangs;
+}
+
+// All parts wait until the last one is ready, so that none waits for the others in a library.
+void ControlCore::Impl::Handle(GangReady& event) {
+  const auto it = attempts_.find(event.attempt);
+  AttemptPart* const part = it == attempts_.end() ? nullptr : it->second.PartOn(event.worker);
+  if (part == nullptr || !it->second.open) {
+    return AbortStale(event.worker, event.attempt, "this Attempt is over");
+  }
+  LiveAttempt& live = it->second;
+  part->ready = true;
+  part->port = event.port;
+  const bool all = std::all_of(live.parts.begin(), live.parts.end(),
+                               [](const AttemptPart& p) { return p.ready; });
+  if (!all) return;
+  const bool first = !std::exchange(live.met, true);
+  for (const AttemptPart& other : live.parts) {
+    if (!first && other.worker != event.worker) continue;
+    turn_.meets.push_back(
+        {other.worker, live.id, workers_.at(live.lead()).address, live.parts[0].port});
+  }
 }
 
 LiveAttempt& ControlCore::Impl::StartAttempt(JobEntry& entry, int task_index,
-                                             const std::string& worker, std::vector<int> slots) {
+                                             std::vector<GangPart> parts) {
   Job& job = EditDurably(entry);
   Task& task = job.tasks[static_cast<size_t>(task_index)];
   LiveAttempt live;
@@ -140,8 +238,10 @@ LiveAttempt& ControlCore::Impl::StartAttempt(JobEntry& entry, int task_index,
   live.job = &entry;
   live.task = task_index;
   live.kind = task.kind;
-  live.worker = worker;
-  live.slots = std::move(slots);
+  for (GangPart& part : parts) {
+    const int first_rank = live.SlotCount();
+    live.parts.push_back({std::move(part.worker), std::move(part.slots), first_rank});
+  }
   live.started_at = now_;
   task.state = TaskState::kRunning;
   task.attempt = live.id;
@@ -155,33 +255,45 @@ LiveAttempt& ControlCore::Impl::StartAttempt(JobEntry& entry, int task_index,
   row.fold = task.fold;
   row.trial = task.trial;
   row.seed = task.seed;
-  row.worker = worker;
-  row.slots = live.slots;
+  row.worker = live.lead();
+  row.slots = live.parts[0].slots;
+  for (size_t i = 1; i < live.parts.size(); ++i) {
+    row.others.push_back({live.parts[i].worker, live.parts[i].slots});
+  }
   row.started_at = now_;
+  Log(entry, "attempt_started",
+      absl::StrCat(live.id, " ", TaskName(task), " on ", WorkersText(row)));
   job.attempts.push_back(std::move(row));
-  Log(entry, "attempt_started", absl::StrCat(live.id, " ", TaskName(task), " on ", worker));
+  return AddLive(std::move(live));
+}
 
-  StartCommand command;
-  command.worker = worker;
+// The same for all parts of an Attempt, besides their ranks.
+void ControlCore::Impl::SendStart(JobEntry& entry, const LiveAttempt& live, StartCommand command) {
+  const Job& job = entry.view();
+  const Task& task = job.tasks[static_cast<size_t>(live.task)];
   command.attempt = live.id;
   command.kind = task.kind;
   command.fold = task.fold;
   command.trial = task.trial;
   command.seed = task.seed;
-  command.slots = live.slots;
   command.deadline = job.deadline;
-  turn_.starts.push_back(std::move(command));
-  start_owners_.push_back(&entry);
-  return AddLive(std::move(live));
+  command.world_size = std::max(1, live.SlotCount());
+  for (const AttemptPart& part : live.parts) {
+    command.worker = part.worker;
+    command.slots = part.slots;
+    command.first_rank = part.first_rank;
+    turn_.starts.push_back(command);
+    start_owners_.push_back(&entry);
+  }
 }
 
 void ControlCore::Impl::StartFold(JobEntry& entry, int index, const Placement& placement) {
   // Before the Attempt is there, so that the clock is asked for a fold to come.
   const absl::Time stop_at = StopOf(entry, nullptr);
-  LiveAttempt& live = StartAttempt(entry, index, placement.worker, placement.slots);
+  LiveAttempt& live = StartAttempt(entry, index, placement.parts);
   Task& task = Edit(entry).tasks[static_cast<size_t>(index)];
   const Plan& plan = entry.view().plans.back();
-  StartCommand& command = turn_.starts.back();
+  StartCommand command;
   // A fold that failed twice from a checkpoint starts afresh.
   if (task.checkpoint && task.failures < 2) command.resume = task.checkpoint->manifest;
   command.batch = task.retry_batch;
@@ -199,6 +311,7 @@ void ControlCore::Impl::StartFold(JobEntry& entry, int index, const Placement& p
   live.plan_cut = command.plan_cut;
   live.replanned_at = now_;
   live.last_epoch = static_cast<int>(task.epochs_done);
+  SendStart(entry, live, std::move(command));
   // The others' share of the time may have changed with it.
   entry.pace.replan_wanted = true;
 }

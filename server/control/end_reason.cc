@@ -56,6 +56,13 @@ JobEndReason EndReasonOf(AttemptEndReason reason) {
   }
 }
 
+bool FailedWithAnAnswer(const Job& job, const Task& task) {
+  if (!ProgramTrains(job.spec) || task.state != TaskState::kPartial) return false;
+  const JobEndReason reason = FailureOf(job, task);
+  // Earlier starts that were lost are no failure of the one that was stopped in time.
+  return reason != JobEndReason::kNone && reason != JobEndReason::kRetriesExhausted;
+}
+
 std::string RetryCause(const Task& task, const std::string& ended) {
   return absl::StrCat(TaskName(task), ": ", ended);
 }
@@ -87,10 +94,11 @@ Ending EndingOf(const Job& job, bool matched) {
     if (IsExtra(task)) continue;  // one that is missing is no failure
     if (task.fold >= planned && task.state == TaskState::kDropped) continue;
     all_done &= task.state == TaskState::kDone;
-    if (task.state == TaskState::kDropped || task.state == TaskState::kPartial) {
-      cut_by_clock = true;
+    const bool failed = task.state == TaskState::kFailed || FailedWithAnAnswer(job, task);
+    if (!failed) {
+      cut_by_clock |= task.state == TaskState::kDropped || task.state == TaskState::kPartial;
+      continue;
     }
-    if (task.state != TaskState::kFailed) continue;
     const JobEndReason reason = FailureOf(job, task);
     if (reason == JobEndReason::kNone) {
       cut_by_clock = true;

@@ -32,4 +32,8 @@ struct Ending {
 // Workers with the slots that a fold needs.
 Ending EndingOf(const Job& job, bool matched);
 
+// Whether a program failed by itself after it had left what was expected: that answers, and the
+// failure is the Job's end reason.
+bool FailedWithAnAnswer(const Job& job, const Task& task);
+
 }  // namespace traind

@@ -107,6 +107,10 @@ struct WorkerAttached {
   int64_t pid = 0;
   std::vector<Slot> slots;
   std::vector<int64_t> running_attempts;
+  bool own_folder = false;  // its state folder is not traind's
+  // At which the Ranks of other Workers reach its own; empty: it takes no part in gangs that span
+  // Workers.
+  std::string address;
 };
 struct WorkerHeartbeat {
   std::string worker;
@@ -120,6 +124,14 @@ struct WorkerDetached {
 // The process is known to be dead (standalone: its lock is free).
 struct WorkerDied {
   std::string worker;
+};
+
+// A part of a gang that spans Workers waits for the others. It is told again after a reconnect.
+struct GangReady {
+  std::string worker;
+  uint64_t session = 0;
+  int64_t attempt = 0;
+  int port = 0;  // free at the Worker, for rank 0
 };
 
 struct WorkerFact {
@@ -150,10 +162,10 @@ struct Reused {
 // and ends; Workers of a cluster go on.
 struct ShutdownRequested {};
 
-using Event =
-    std::variant<Submit, Finish, Cancel, Pause, Resume, Update, SetQuota, RemoveQuota, ListQuotas,
-                 Pin, DeleteJob, PurgeJob, ForgetHistory, WorkerAttached, WorkerHeartbeat,
-                 WorkerDetached, WorkerDied, WorkerFact, Published, Reused, ShutdownRequested>;
+using Event = std::variant<Submit, Finish, Cancel, Pause, Resume, Update, SetQuota, RemoveQuota,
+                           ListQuotas, Pin, DeleteJob, PurgeJob, ForgetHistory, WorkerAttached,
+                           WorkerHeartbeat, WorkerDetached, WorkerDied, GangReady, WorkerFact,
+                           Published, Reused, ShutdownRequested>;
 
 // ---- out --------------------------------------------------------------------
 
@@ -166,6 +178,9 @@ struct StartCommand {
   int trial = 0;
   int seed = 0;
   std::vector<int> slots;
+  // The whole gang has more ranks than slots here where it spans Workers.
+  int world_size = 1;
+  int first_rank = 0;
   absl::Time deadline = absl::InfiniteFuture();  // sent as what remains
   absl::Time stop_at = absl::InfiniteFuture();
   int epochs = 0;
@@ -181,6 +196,13 @@ struct StopCommand {
   StopMode mode = StopMode::kAbort;
   StopReason reason = StopReason::kNone;
   std::string why;  // for people
+};
+// All parts of a gang wait: rank 0 listens there.
+struct MeetCommand {
+  std::string worker;
+  int64_t attempt = 0;
+  std::string host;
+  int port = 0;
 };
 struct ReplanCommand {
   std::string worker;
@@ -228,6 +250,7 @@ struct Turn {
   std::vector<AckCommand> acks;
   std::vector<StartCommand> starts;
   std::vector<StopCommand> stops;
+  std::vector<MeetCommand> meets;
   std::vector<ReplanCommand> replans;
   std::vector<ShutdownCommand> shutdowns;
   std::vector<PublishCommand> publishes;

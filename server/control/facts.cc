@@ -36,7 +36,8 @@ void ControlCore::Impl::Handle(WorkerFact& event) {
   if (event.attempt == 0) return;
   const bool ended = event.fact && std::holds_alternative<facts::Ended>(*event.fact);
   const auto it = attempts_.find(event.attempt);
-  if (it == attempts_.end() || it->second.worker != event.worker) {
+  AttemptPart* const part = it == attempts_.end() ? nullptr : it->second.PartOn(event.worker);
+  if (part == nullptr) {
     if (ended) {
       if (worker != workers_.end()) worker->second.foreign.erase(event.attempt);
     } else {
@@ -47,16 +48,21 @@ void ControlCore::Impl::Handle(WorkerFact& event) {
   LiveAttempt& live = it->second;
   if (!live.open) {
     if (ended) {
-      EraseLive(it);
+      ErasePart(it, *part);
     } else if (!live.saved_last) {
       AbortStale(event.worker, event.attempt, "this Attempt is over");
     }
     return;
   }
-  SetMissingBy(live, absl::InfiniteFuture());
+  SetMissingBy(live, *part, absl::InfiniteFuture());
   Touch(*live.job);
-  if (event.fact) std::visit([this, &live](auto& fact) { Apply(live, fact); }, *event.fact);
-  if (ended) EraseLive(it);
+  const bool leads = part->first_rank == 0;
+  if (event.fact && leads) {
+    std::visit([this, &live](auto& fact) { Apply(live, fact); }, *event.fact);
+  } else if (ended) {
+    PartEnded(live, *part, std::get<facts::Ended>(*event.fact));
+  }
+  if (ended) ErasePart(it, *part);
 }
 
 void ControlCore::Impl::Acknowledge(const WorkerFact& fact) {
@@ -80,7 +86,7 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::TableReady& fact) {
     job.warnings.insert(job.warnings.end(), fact.warnings.begin(), fact.warnings.end());
     return;
   }
-  entry.home = live.worker;
+  entry.home = live.lead();
   if (!entry.view().table.table.empty()) return;
   Job& job = EditDurably(entry);
   job.table = {fact.table,     fact.content_sha256, fact.train_rows,

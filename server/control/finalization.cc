@@ -44,7 +44,7 @@ void ControlCore::Impl::MaybePublish(JobEntry& entry, bool final) {
   const Job& job = entry.view();
   if (entry.publication.running || now_ < entry.publication.not_before) return;
   if (!final && !entry.publication.wanted) return;
-  if (job.table.table.empty()) return;
+  if (job.table.table.empty() || RunsProgram(job.spec)) return;
   PublishCommand command;
   command.job = job.id;
   command.final = final;
@@ -122,6 +122,7 @@ void ControlCore::Impl::Adopt(JobEntry& entry, PublishedPrediction prediction) {
 
 // Whether the Prediction that is known was made from all that there is.
 bool ControlCore::Impl::PredictionIsCurrent(const Job& job) {
+  if (RunsProgram(job.spec)) return true;
   if (!job.prediction) {
     return job.floor_model.empty() &&
            std::none_of(job.tasks.begin(), job.tasks.end(), [](const Task& t) { return t.member; });
@@ -165,7 +166,7 @@ bool ControlCore::Impl::AwaitsAnswers(const JobEntry& entry) const {
     const auto live = attempts_.find(task.attempt);
     if (live == attempts_.end() || !live->second.open) continue;
     const bool stopped = live->second.stop_sent || now_ >= live->second.stop_at;
-    const auto worker = workers_.find(live->second.worker);
+    const auto worker = workers_.find(live->second.lead());
     if (stopped && worker != workers_.end() && worker->second.attached) return true;
   }
   return false;
@@ -216,6 +217,10 @@ void ControlCore::Impl::NoteEndedEarly(JobEntry& entry) {
   for (size_t i = 1; i < job.tasks.size(); ++i) {
     const Task& task = job.tasks[i];
     const bool early = task.state == TaskState::kPartial || task.state == TaskState::kFailed;
+    // That a program has failed by itself is the Job's end reason.
+    if (ProgramTrains(job.spec) && (!task.member || FailedWithAnAnswer(job, task))) {
+      continue;
+    }
     if (IsExtra(task) || !early || told.count(RetryCause(task, task.message)) > 0) continue;
     folds.push_back(ModelText(task));
     epochs.push_back(absl::StrFormat("%.3g", task.epochs_done));
@@ -227,8 +232,12 @@ void ControlCore::Impl::NoteEndedEarly(JobEntry& entry) {
   Decide(entry, "B8",
          absl::StrCat("the time of ", named, " was over; ",
                       Text(std::min(now_, window.deadline) - window.start), " used"),
-         absl::StrCat(named, " with ", CountText(job.plans.back().epochs, "epoch")),
-         absl::StrCat("what there is after ", absl::StrJoin(epochs, ", "), " epochs answers"));
+         RunsProgram(job.spec)
+             ? absl::StrCat(named, " to the program's own end")
+             : absl::StrCat(named, " with ", CountText(job.plans.back().epochs, "epoch")),
+         RunsProgram(job.spec) ? "the files that were there are the answer"
+                               : absl::StrCat("what there is after ", absl::StrJoin(epochs, ", "),
+                                              " epochs answers"));
 }
 
 // B8: folds that were done before the deadline but not published by then, as traind was away.
@@ -253,6 +262,43 @@ void ControlCore::Impl::NoteUnpublished(JobEntry& entry) {
          absl::StrCat(named, " with all epochs"), "earlier answers stand");
 }
 
+// B9: a Job that was cut ends before its time, and what was cut cannot come back. One with further
+// trials tells of them (NoteEndOfTrials).
+void ControlCore::Impl::NoteUnusedTime(JobEntry& entry) {
+  constexpr double kNotable = 0.1;  // of the window
+  const Job& job = entry.view();
+  const Window window = WindowOf(entry);
+  if (StopsTraining(job) || job.plans.empty() || !window.bounded() || job.spec.trials.size() > 1) {
+    return;
+  }
+  const absl::Duration left = TrainEndOf(entry) - now_;
+  if (left < kNotable * window.length()) return;
+  const Plan& plan = job.plans.back();
+  const std::string time =
+      absl::StrCat(Text(left), " of ", Text(window.length()), " are left to train in, ");
+  if (plan.folds < job.spec.folds) {
+    const FoldCost cost = CostOfShare(TypicalFold(entry), plan.row_share);
+    const int epochs = std::min(plan.epochs, UsefulEpochs(job.spec.epochs));
+    const absl::Duration fold =
+        absl::Seconds(cost.overhead_s + cost.predict_s + epochs * cost.epoch_s);
+    if (!cost.known() || fold <= job.spec.shares.plan * left) return;
+    Decide(entry, "B9",
+           absl::StrCat(time,
+                        absl::StrFormat("of which a plan may take %g %%, and a fold of ",
+                                        100 * job.spec.shares.plan),
+                        CountText(epochs, "epoch"), " takes ", Text(fold)),
+           absl::StrCat(plan.folds, " of ", CountText(job.spec.folds, "fold")),
+           "no further fold fits");
+  } else if (plan.epochs < job.spec.epochs) {
+    const bool all = std::all_of(job.tasks.begin() + 1, job.tasks.end(),
+                                 [](const Task& task) { return RanOutOfPatience(task); });
+    if (all) return;
+    Decide(entry, "B9", absl::StrCat(time, "and no fold trains that could use more epochs"),
+           absl::StrCat(plan.epochs, " of ", CountText(job.spec.epochs, "epoch")),
+           "no epochs come back");
+  }
+}
+
 void ControlCore::Impl::EnterFinalizing(JobEntry& entry) {
   const size_t tasks = entry.view().tasks.size();
   std::vector<int> not_done;
@@ -272,6 +318,7 @@ void ControlCore::Impl::EnterFinalizing(JobEntry& entry) {
     }
   }
   NoteCutOff(entry, not_done);
+  if (not_done.empty()) NoteUnusedTime(entry);
   SetState(entry, JobState::kFinalizing);
 }
 

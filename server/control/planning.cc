@@ -218,7 +218,7 @@ bool ControlCore::Impl::AwaitsNews(const JobEntry& entry) const {
     runs = true;
     const auto live = attempts_.find(task.attempt);
     if (live == attempts_.end()) continue;
-    const auto worker = workers_.find(live->second.worker);
+    const auto worker = workers_.find(live->second.lead());
     away |= worker != workers_.end() && !worker->second.attached;
   }
   return away || (runs && now_ < entry.pace.news_by);
@@ -259,8 +259,10 @@ bool ControlCore::Impl::Confident(const JobEntry& entry) const {
   return false;
 }
 
-// Folds that were taken over are there before the floor, against which they are judged.
+// PREPARE still fits a better floor: the folds are judged against it, and it may be the answer.
+// Folds that were taken over are there before any floor.
 bool ControlCore::Impl::AwaitsFloor(const Job& job) const {
+  if (job.tasks[0].state == TaskState::kRunning && !StopsTraining(job)) return true;
   return !IsTerminal(job.tasks[0].state) &&
          std::any_of(job.tasks.begin(), job.tasks.end(), [](const Task& t) { return t.reused; });
 }
@@ -420,7 +422,7 @@ void ControlCore::Impl::SendReplans(JobEntry& entry) {
   for (size_t i = 1; i < job.tasks.size(); ++i) {
     if (job.tasks[i].state != TaskState::kRunning) continue;
     LiveAttempt* live = OpenAttempt(job.tasks[i]);
-    if (!live || live->stop_sent || !workers_[live->worker].attached) continue;
+    if (!live || live->stop_sent || !workers_[live->lead()].attached) continue;
     const absl::Time stop_at = StopOf(entry, live);
     const bool further = job.tasks[i].trial > 0;
     const int epochs = further ? EpochsOf(job.spec, job.tasks[i].trial) : plan.epochs;
@@ -438,8 +440,7 @@ void ControlCore::Impl::SendReplans(JobEntry& entry) {
     live->plan_cut = plan_cut;
     live->stop_at = stop_at;
     live->replanned_at = now_;
-    turn_.replans.push_back(
-        {live->worker, live->id, epochs, row_share, stop_at, job.deadline, plan_cut});
+    SendReplan(*live, {"", live->id, epochs, row_share, stop_at, job.deadline, plan_cut});
   }
 }
 
@@ -448,7 +449,7 @@ void ControlCore::Impl::StopPaused(JobEntry& entry) {
   for (size_t i = 1; i < job.tasks.size(); ++i) {
     if (job.tasks[i].state != TaskState::kRunning) continue;
     LiveAttempt* live = OpenAttempt(job.tasks[i]);
-    if (!live || live->stop_sent || !workers_[live->worker].attached) continue;
+    if (!live || live->stop_sent || !workers_[live->lead()].attached) continue;
     SendStop(*live, StopMode::kDrop, StopReason::kUserPaused, "the job is paused");
   }
 }
@@ -459,7 +460,7 @@ void ControlCore::Impl::StopLate(JobEntry& entry) {
   for (size_t i = 1; i < job.tasks.size(); ++i) {
     if (job.tasks[i].state != TaskState::kRunning) continue;
     LiveAttempt* live = OpenAttempt(job.tasks[i]);
-    if (!live || live->stop_sent || !workers_[live->worker].attached) continue;
+    if (!live || live->stop_sent || !workers_[live->lead()].attached) continue;
     if (StopsTraining(job)) {
       if (job.finish_requested) {
         SendStop(*live, StopMode::kPredict, StopReason::kUserFinished, "the user asked to finish");

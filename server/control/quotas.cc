@@ -17,10 +17,10 @@ double Seconds(absl::Duration duration) { return absl::ToDoubleSeconds(duration)
 ControlCore::Impl::Running ControlCore::Impl::RunningOn(const QuotaSubject& subject) const {
   Running running;
   for (const auto& [id, live] : attempts_) {
-    if (!live.open || live.slots.empty()) continue;
+    const auto slots = static_cast<double>(live.SlotCount());
+    if (!live.open || slots == 0) continue;
     const Job& job = live.job->view();
     if (!subject.Covers(job.owner, job.spec.labels)) continue;
-    const auto slots = static_cast<double>(live.slots.size());
     running.slots += slots;
     running.used_s += slots * Seconds(now_ - live.started_at);
     // Stopping takes a while, too.
@@ -90,11 +90,12 @@ void ControlCore::Impl::RestoreQuotas(const Snapshot& snapshot) {
 
 // An Attempt has ended now.
 void ControlCore::Impl::Charge(const LiveAttempt& live) {
-  if (live.slots.empty()) return;
+  const auto slots = static_cast<double>(live.SlotCount());
+  if (slots == 0) return;
   const Job& job = live.job->view();
   for (auto& [subject, account] : quotas_) {
     if (!subject.Covers(job.owner, job.spec.labels)) continue;
-    account.use.Add(live.started_at, now_, static_cast<double>(live.slots.size()));
+    account.use.Add(live.started_at, now_, slots);
   }
 }
 

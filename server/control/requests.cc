@@ -247,11 +247,9 @@ void ControlCore::Impl::MoveDeadline(JobEntry& entry, absl::Time deadline) {
 }
 
 void ControlCore::Impl::TellDeadline(JobEntry& entry, LiveAttempt& live) {
-  if (live.stop_sent || !workers_[live.worker].attached) return;
+  if (live.stop_sent || !workers_[live.lead()].attached) return;
   const Job& job = entry.view();
   ReplanCommand command;
-  command.worker = live.worker;
-  command.attempt = live.id;
   command.deadline = job.deadline;
   command.plan_cut = PlanCut(job);
   if (live.kind == TaskKind::kTrain) {
@@ -259,7 +257,7 @@ void ControlCore::Impl::TellDeadline(JobEntry& entry, LiveAttempt& live) {
     command.row_share = live.row_share;
     command.stop_at = live.stop_at = StopOf(entry, &live);
   }
-  turn_.replans.push_back(std::move(command));
+  SendReplan(live, std::move(command));
 }
 
 // Its place goes by deadline and priority; the end of the turn finds the new one.

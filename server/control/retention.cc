@@ -38,7 +38,7 @@ absl::Status ControlCore::Impl::CheckDeletion(const DeleteJob& event) const {
     if (live == attempts_.end()) continue;
     return absl::UnavailableError(absl::StrCat("attempt ", attempt, " of job ", event.job,
                                                " has not ended yet on worker ",
-                                               live->second.worker));
+                                               live->second.lead()));
   }
   if (!sources_.contains(event.job)) return absl::OkStatus();
   std::string users;

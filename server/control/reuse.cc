@@ -26,8 +26,14 @@ bool MayHave(const Spec& spec, const TrainedFold& fold) {
   return fold.seed >= 0 && fold.seed < spec.seeds && fold.trial >= 0 && fold.trial < trials;
 }
 
+// "folds 0, 1, 2", of many models the first ones.
 std::string FoldsText(const std::vector<std::string>& folds) {
-  return absl::StrCat(folds.size() == 1 ? "fold " : "folds ", absl::StrJoin(folds, ", "));
+  constexpr size_t kNamed = 10;
+  const size_t named = std::min(kNamed, folds.size());
+  return absl::StrCat(
+      folds.size() == 1 ? "fold " : "folds ",
+      absl::StrJoin(folds.begin(), folds.begin() + static_cast<ptrdiff_t>(named), ", "),
+      named < folds.size() ? absl::StrCat(" and ", folds.size() - named, " more") : "");
 }
 
 }  // namespace

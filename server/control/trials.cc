@@ -172,7 +172,7 @@ void ControlCore::Impl::StartTrials(JobEntry& entry) {
              "models of further trials, as time allows");
 }
 
-// A Job that ends before its time says why.
+// A Job whose gangs have nothing to do before its time is over says why, also while others train.
 void ControlCore::Impl::NoteEndOfTrials(JobEntry& entry, const TrialsInput& in,
                                         const TrialsOutput& out) {
   if (out.no_gain) {
@@ -180,11 +180,15 @@ void ControlCore::Impl::NoteEndOfTrials(JobEntry& entry, const TrialsInput& in,
                absl::StrCat(kTrialsWithoutGain, " trials in a row gained no weight in the answer"),
                "more trials as long as there is time", "more time is not expected to gain");
   }
-  if (out.no_gain || !AllSettled(entry.view()) || !std::isfinite(in.left_s)) return;
-  if (out.least_s == 0) {
-    DecideOnce(entry, absl::StrCat("all ", in.trials.size(), " trials were tried"),
+  if (out.no_gain || !std::isfinite(in.left_s)) return;
+  const bool settled = AllSettled(entry.view());
+  // Where folds were chosen, but none could start, no other settings are left to draw.
+  if (out.all_begun || !out.start.empty() || (settled && out.least_s == 0)) {
+    DecideOnce(entry,
+               absl::StrCat("all ", in.trials.size(),
+                            settled ? " trials were tried" : " trials have begun"),
                "more trials as long as there is time", "more time is not expected to gain");
-  } else {
+  } else if (out.least_s > 0) {
     DecideOnce(entry,
                absl::StrCat(Text(absl::Seconds(std::max(0.0, in.left_s))),
                             " are left to train in, and a useful part of a further model takes ",
@@ -239,7 +243,7 @@ void ControlCore::Impl::MakeRoomForFolds(JobEntry& entry) {
     ready += !IsExtra(task) && task.state == TaskState::kPending && task.not_before <= now_;
     if (task.trial == 0 || task.state != TaskState::kRunning) continue;
     LiveAttempt* const live = OpenAttempt(task);
-    if (live == nullptr || !workers_[live->worker].attached) continue;
+    if (live == nullptr || !workers_[live->lead()].attached) continue;
     if (live->stop_sent) return;  // its slots will be free
     last = live;
   }

@@ -26,18 +26,23 @@ void ControlCore::Impl::Handle(WorkerAttached& event) {
   worker.attached = true;
   worker.last_seen = now_;
   worker.slots = std::move(event.slots);
+  worker.own_folder = event.own_folder;
+  worker.address = std::move(event.address);
+  worker.expected = true;
   worker.foreign.clear();
   StoreWorker(worker);
   std::sort(event.running_attempts.begin(), event.running_attempts.end());
 
   for (auto it = attempts_.begin(); it != attempts_.end();) {
     LiveAttempt& live = it->second;
-    if (live.worker != worker.id) {
+    AttemptPart* const part = live.PartOn(worker.id);
+    if (part == nullptr) {
       ++it;
       continue;
     }
+    const auto next = std::next(it);
     if (Lists(event.running_attempts, live.id)) {
-      SetMissingBy(live, absl::InfiniteFuture());
+      SetMissingBy(live, *part, absl::InfiniteFuture());
       // The last orders may have been lost with the stream.
       live.stop_sent = false;
       live.epochs = -1;
@@ -51,21 +56,19 @@ void ControlCore::Impl::Handle(WorkerAttached& event) {
         AbortStale(worker.id, live.id, "this Attempt is over");
       }
     } else if (!live.open) {
-      it = EraseLive(it);
-      continue;
+      ErasePart(it, *part);
     } else if (new_boot) {
       EndAttempt(live, AttemptEndReason::kWorkerLost, "its worker was started anew");
-      it = EraseLive(it);
-      continue;
+      ErasePart(it, *part);
     } else {
       // Its last facts are on their way, or it never came to be.
-      SetMissingBy(live, now_ + std::min(kResendGrace, options_.lease));
+      SetMissingBy(live, *part, now_ + std::min(kResendGrace, options_.lease));
     }
-    ++it;
+    it = next;
   }
   for (int64_t id : event.running_attempts) {
     const auto it = attempts_.find(id);
-    if (it != attempts_.end() && it->second.worker == worker.id) continue;
+    if (it != attempts_.end() && it->second.PartOn(worker.id) != nullptr) continue;
     worker.foreign.insert(id);
     AbortStale(worker.id, id, "this Attempt is over");
   }
@@ -81,7 +84,7 @@ void ControlCore::Impl::Handle(WorkerHeartbeat& event) {
   if (!worker.attached) {
     // Given up too early: it was silent for a lease, or its predecessor's death was
     // noticed when it was there already.
-    worker.attached = true;
+    worker.attached = worker.expected = true;
     StoreWorker(worker);
     ReplanTraining();
   }
@@ -90,27 +93,27 @@ void ControlCore::Impl::Handle(WorkerHeartbeat& event) {
   std::sort(event.running_attempts.begin(), event.running_attempts.end());
   for (int64_t id : event.running_attempts) {
     const auto it = attempts_.find(id);
-    if (it == attempts_.end() || it->second.worker != worker.id) {
+    if (it == attempts_.end() || it->second.PartOn(worker.id) == nullptr) {
       worker.foreign.insert(id);
       AbortStale(worker.id, id, "this Attempt is over");
     }
   }
   for (auto it = attempts_.begin(); it != attempts_.end();) {
     LiveAttempt& live = it->second;
+    AttemptPart* const part = live.PartOn(worker.id);
+    const auto next = std::next(it);
     // The message of an Attempt that began or ended just now may have crossed the heartbeat.
     const absl::Time settled = (live.open ? live.started_at : live.closed_at) + absl::Seconds(2);
-    if (live.worker != worker.id || now_ < settled) {
-      ++it;
+    if (part == nullptr || now_ < settled) {
     } else if (Lists(event.running_attempts, live.id)) {
-      SetMissingBy(live, absl::InfiniteFuture());
+      SetMissingBy(live, *part, absl::InfiniteFuture());
       if (!live.open) AbortStale(worker.id, live.id, "this Attempt is over");
-      ++it;
     } else if (!live.open) {
-      it = EraseLive(it);
+      ErasePart(it, *part);
     } else {
-      SetMissingBy(live, std::min(live.missing_by, now_ + kUnlistedGrace));
-      ++it;
+      SetMissingBy(live, *part, std::min(part->missing_by, now_ + kUnlistedGrace));
     }
+    it = next;
   }
 }
 
@@ -132,16 +135,16 @@ void ControlCore::Impl::Handle(WorkerDied& event) {
 }
 
 void ControlCore::Impl::LoseWorker(WorkerState& worker, const char* why) {
-  worker.attached = false;
+  worker.attached = worker.expected = false;
   worker.foreign.clear();
   for (auto it = attempts_.begin(); it != attempts_.end();) {
+    const auto next = std::next(it);
     LiveAttempt& live = it->second;
-    if (live.worker != worker.id) {
-      ++it;
-      continue;
+    if (AttemptPart* const part = live.PartOn(worker.id)) {
+      if (live.open) EndAttempt(live, AttemptEndReason::kWorkerLost, why);
+      ErasePart(it, *part);
     }
-    if (live.open) EndAttempt(live, AttemptEndReason::kWorkerLost, why);
-    it = EraseLive(it);
+    it = next;
   }
   StoreWorker(worker);
   ReplanTraining();
@@ -153,22 +156,36 @@ void ControlCore::Impl::CheckWorkers() {
     if (options_.standalone || now_ < worker.last_seen + options_.lease) continue;
     if (worker.attached || worker.attempts > 0) {
       LoseWorker(worker, "nothing was heard of its worker for a lease");
+    } else if (worker.expected) {
+      worker.expected = false;
+      ReplanTraining();
     }
   }
-  while (!missing_.empty() && missing_.begin()->first <= now_) {
-    const auto it = attempts_.find(missing_.begin()->second);
-    if (it->second.open) {
-      EndAttempt(it->second, AttemptEndReason::kWorkerLost, "its worker does not run it");
+  if (shrink_from_ != absl::InfinitePast() && now_ >= shrink_from_) {
+    shrink_from_ = absl::InfinitePast();
+    ReplanTraining();
+  }
+  while (!missing_.empty() && std::get<absl::Time>(*missing_.begin()) <= now_) {
+    const auto [by, id, first_rank] = *missing_.begin();
+    const auto it = attempts_.find(id);
+    for (AttemptPart& part : it->second.parts) {
+      if (part.first_rank != first_rank) continue;
+      if (it->second.open) {
+        EndAttempt(it->second, AttemptEndReason::kWorkerLost, "its worker does not run it");
+      }
+      ErasePart(it, part);
+      break;
     }
-    EraseLive(it);
   }
 }
 
 absl::Time ControlCore::Impl::NextWorkerCheck() const {
-  absl::Time next = missing_.empty() ? absl::InfiniteFuture() : missing_.begin()->first;
+  absl::Time next =
+      missing_.empty() ? absl::InfiniteFuture() : std::get<absl::Time>(*missing_.begin());
   if (options_.standalone) return next;
+  if (shrink_from_ != absl::InfinitePast()) next = std::min(next, shrink_from_);
   for (const auto& [id, worker] : workers_) {
-    if (worker.attached || worker.attempts > 0) {
+    if (worker.attached || worker.expected || worker.attempts > 0) {
       next = std::min(next, worker.last_seen + options_.lease);
     }
   }

@@ -24,6 +24,7 @@
 
 #include "common/facts/reasons.h"
 #include "common/publish/prediction.h"
+#include "server/domain/gang_part.h"
 #include "server/domain/spec.h"
 
 namespace traind {
@@ -199,8 +200,10 @@ struct Attempt {
   int fold = -1;
   int trial = 0;
   int seed = 0;
-  std::string worker;
-  std::vector<int> slots;  // of the Worker
+  std::string worker;      // of rank 0, which checkpoints and reports
+  std::vector<int> slots;  // of that Worker
+  // Where the gang spans Workers: the others, in the order of their ranks.
+  std::vector<GangPart> others;
   absl::Time started_at;
   absl::Time ended_at = absl::InfiniteFuture();  // still runs
   AttemptEndReason end_reason = AttemptEndReason::kNone;
@@ -209,6 +212,22 @@ struct Attempt {
   // not begun (or is older than this field).
   int64_t first_step = -1;
 };
+
+// All slots of an Attempt, on all of its Workers.
+inline int SlotCount(const Attempt& attempt) {
+  size_t slots = attempt.slots.size();
+  for (const GangPart& part : attempt.others) slots += part.slots.size();
+  return static_cast<int>(slots);
+}
+
+// The slots that an Attempt has on that Worker; null: none.
+inline const std::vector<int>* SlotsOn(const Attempt& attempt, const std::string& worker) {
+  if (attempt.worker == worker) return &attempt.slots;
+  for (const GangPart& part : attempt.others) {
+    if (part.worker == worker) return &part.slots;
+  }
+  return nullptr;
+}
 
 // Facts that PREPARE found.
 struct TableInfo {
@@ -260,6 +279,7 @@ struct Job {
   // Not stored; set by the control core for those who look.
   PendingReason pending_reason = PendingReason::kNone;
   int queue_position = 0;
+  std::string waits_for;  // slots that its next gang lacks, for people; may be empty
   absl::Time estimated_finish = absl::InfiniteFuture();
 };
 

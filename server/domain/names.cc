@@ -96,6 +96,12 @@ const char* Name(PendingReason reason) {
   return "?";
 }
 
+std::string WorkersText(const Attempt& attempt) {
+  std::string text = attempt.worker;
+  for (const GangPart& part : attempt.others) text += " and " + part.worker;
+  return text;
+}
+
 std::string TaskName(TaskKind kind, int fold, int trial, int seed) {
   switch (kind) {
     case TaskKind::kPrepare:

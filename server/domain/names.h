@@ -17,6 +17,8 @@ const char* Name(PendingReason reason);
 
 // prepare, fold-<k>, or fold-<k>-trial-<t>-seed-<s>, without those of them that are 0.
 std::string TaskName(TaskKind kind, int fold, int trial, int seed);
+// The Workers of an Attempt, the one of rank 0 first: "a", or "a and b".
+std::string WorkersText(const Attempt& attempt);
 // of: a Task or an Attempt.
 template <class T>
 std::string TaskName(const T& of) {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/job_rules/program_rules.h"
 #include "proto/plain/job.h"
 
 namespace traind {
@@ -100,6 +101,15 @@ inline int EpochsOf(const Spec& spec, int trial) {
 inline std::string KindOf(const Spec& spec, int trial) {
   const auto at = static_cast<size_t>(trial);
   return at < spec.trials.size() ? spec.trials[at].kind : std::string();
+}
+
+// Whether the Job runs a program of its user: its folds leave files, and no Prediction is made of
+// them.
+inline bool RunsProgram(const Spec& spec) { return KindOf(spec, 0) == kProgramKind; }
+
+// Whether a program of its user trains the folds, be it for files or for the rows of `data`.
+inline bool ProgramTrains(const Spec& spec) {
+  return RunsProgram(spec) || KindOf(spec, 0) == kCommandKind;
 }
 
 }  // namespace traind

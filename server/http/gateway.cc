@@ -24,6 +24,8 @@ namespace traind {
 namespace {
 
 // Calls that read views and rows of the store, and calls that may wait for files or Ranks.
+// Whoever may call it may read the page of metrics.
+constexpr char kMetricsRpc[] = "GetMetrics";
 constexpr char kMetricsPath[] = "/metrics";
 constexpr int kRenderThreads = 2;
 constexpr int kQuickThreads = 3;
@@ -83,6 +85,7 @@ class HttpGateway::Impl {
   Impl(const HttpGatewayOptions& options, TrainingCalls* calls, ControlLoop* loop)
       : loop_(loop),
         grpc_figures_(options.grpc_figures),
+        allow_(options.allow),
         renders_(std::make_shared<PublishPool>(kRenderThreads)),
         api_(calls, {options.data_root, DeferTo(renders_)}),
         events_(&loop->views(), absl::StrCat(absl::Hex(absl::ToUnixNanos(SystemClock().WallNow()))),
@@ -112,7 +115,13 @@ class HttpGateway::Impl {
   // On the server's thread.
   void Handle(std::shared_ptr<const HttpRequest> request, Respond respond) {
     const RouteMatch match = FindRoute(request->method, request->path);
-    if (request->path == kMetricsPath && !ChangesState(request->method)) {
+    const bool metrics = request->path == kMetricsPath && !ChangesState(request->method);
+    if (allow_ != nullptr && (metrics || match.route != nullptr)) {
+      const absl::Status allowed =
+          allow_(metrics ? kMetricsRpc : match.route->rpc, request->Header("authorization"));
+      if (!allowed.ok()) return respond(ErrorResponse(allowed, {}));
+    }
+    if (metrics) {
       return Run(false, [this, respond = std::move(respond)] { respond(Metrics()); });
     }
     if (match.route == nullptr) return respond(HandleOther(*request, match.allow));
@@ -200,6 +209,7 @@ class HttpGateway::Impl {
 
   ControlLoop* const loop_;
   const std::function<CallFigures::Counts()> grpc_figures_;
+  const std::function<absl::Status(const std::string&, absl::string_view)> allow_;
   // Calls may be answered when the gateway is gone.
   const std::shared_ptr<CallFigures> figures_ = std::make_shared<CallFigures>();
   // Calls may be answered when the gateway is gone, and nobody waits for the answers any more.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
 
 #include <functional>
 #include <memory>
@@ -21,6 +22,8 @@ struct HttpGatewayOptions {
   std::string data_root;           // relative paths of specs are below it
   // The figures of the calls over gRPC.
   std::function<CallFigures::Counts()> grpc_figures;
+  // Decides on a call of TrainingService by the header Authorization; empty: all may call.
+  std::function<absl::Status(const std::string& rpc, absl::string_view authorization)> allow;
 };
 
 // Threads: confined to one. Ownership: calls and loop outlive it.

@@ -306,27 +306,43 @@ class JsonApi::Impl {
     } else {
       read.overrides = OverridesOf(request, type);
       const bool has_body = match.route->kind == RouteKind::kBody;
-      SetFixed(match.route->fixed, message);
       BindYaml(has_body ? body : "", read, message, bound.problems, bound.places);
+      SetFixed(match.route->fixed, request, message, bound);
     }
     for (const auto& [name, value] : match.fields) {
+      CheckCharacters(value, "path", name, bound);
       message.GetReflection()->SetString(&message, type.FindFieldByName(name), value);
     }
     const absl::string_view key = request.Header("idempotency-key");
     const FieldDescriptor* const request_id = type.FindFieldByName("request_id");
     if (!key.empty() && request_id != nullptr) {
+      CheckCharacters(key, "header Idempotency-Key", request_id->name(), bound);
       message.GetReflection()->SetString(&message, request_id, std::string(key));
     }
     return bound;
   }
 
-  static void SetFixed(absl::string_view fixed, Message& message) {
+  // The query cannot say otherwise: a GET changes nothing, and follows nothing.
+  static void SetFixed(absl::string_view fixed, const HttpRequest& request, Message& message,
+                       Bound& bound) {
     if (fixed.empty()) return;
     const std::pair<std::string, std::string> field = absl::StrSplit(fixed, '=');
+    for (const auto& [key, value] : request.query) {
+      if (key != field.first || value == field.second) continue;
+      bound.problems.push_back(
+          {"query " + key, key, absl::StrCat(key, " is always ", field.second), ""});
+    }
     ScalarText scalar;
     scalar.text = field.second;
     SetFieldFromText(*message.GetDescriptor()->FindFieldByName(field.first), scalar, message)
         .IgnoreError();
+  }
+
+  static void CheckCharacters(absl::string_view text, const std::string& place,
+                              const std::string& field, Bound& bound) {
+    YamlError error;
+    if (YamlTree::CheckCharacters(text, error)) return;
+    bound.problems.push_back({place, field, absl::StrCat(field, ": ", error.message), ""});
   }
 
   // The body is a spec, or a request with one under `spec`.

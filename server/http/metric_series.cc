@@ -125,7 +125,7 @@ std::string MetricSeries::ColumnsJson() const {
     absl::StrAppend(&json, json.back() == '[' ? "" : ",", "{\"name\":", JsonString(first.name),
                     ",\"fold\":", first.fold, ",\"attempt\":", first.attempt,
                     ",\"points\":", points.size());
-    const auto column = [&](absl::string_view name, const auto& text) {
+    const auto column = [&, &points = points](absl::string_view name, const auto& text) {
       AppendColumn(name, points, kept, text, &json);
     };
     column("sequence", [](const SeriesPoint& p) { return absl::StrCat(p.sequence); });

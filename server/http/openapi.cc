@@ -2,8 +2,6 @@
 
 #include <absl/strings/ascii.h>
 #include <absl/strings/str_cat.h>
-#include <absl/strings/str_join.h>
-#include <absl/strings/str_split.h>
 #include <google/protobuf/descriptor.h>
 
 #include <map>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "common/base/engine_version.h"
+#include "common/spec/field_doc.h"
 #include "common/spec/field_text.h"
 #include "server/http/routes.h"
 
@@ -26,17 +25,6 @@ using google::protobuf::ServiceDescriptor;
 using Json = nlohmann::ordered_json;
 
 constexpr char kService[] = "traind.v1.TrainingService";
-
-// Its comments as one paragraph.
-template <typename D>
-std::string CommentOf(const D& descriptor) {
-  google::protobuf::SourceLocation location;
-  if (!descriptor.GetSourceLocation(&location)) return "";
-  const std::vector<std::string> words =
-      absl::StrSplit(location.leading_comments + location.trailing_comments,
-                     absl::ByAnyChar(" \n\t"), absl::SkipWhitespace());
-  return absl::StrJoin(words, " ");
-}
 
 std::string Ref(absl::string_view name) { return absl::StrCat("#/components/schemas/", name); }
 

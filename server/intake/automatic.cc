@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
-#include "common/base/suggest.h"
+#include "common/data/table/number.h"
 #include "common/spec/automatic_rules.h"
 #include "common/spec/spec_rules.h"
 #include "server/intake/column_sample.h"
@@ -39,8 +39,7 @@ absl::StatusOr<TypeChoice> TypeOfData(DataFiles& files, const v1::DataSpec& data
   }
   const std::string target = TargetOf(data);
   if (!absl::c_linear_search((*train)->header, target)) {
-    return At("data.target", absl::StrCat("the training file has no column '", target, "'",
-                                          DidYouMean(target, (*train)->header)));
+    return At("data.target", MissingColumn("training", target, (*train)->header));
   }
   const auto sample = SampleTarget(files, **train, target);
   if (!sample.ok()) return At("data.train", sample.status().message());
@@ -62,6 +61,28 @@ absl::Status FillTaskType(DataFiles& files, v1::JobSpec& spec, std::vector<std::
   warnings->push_back(
       absl::StrCat("task.type: ", choice.type, ", because ", choice.because,
                    metric ? "" : absl::StrCat("; task.metric: ", DefaultMetric(choice.type))));
+  return absl::OkStatus();
+}
+
+absl::Status CheckTargetNumbers(const DataFiles& files, const DataFile& train,
+                                const v1::JobSpec& spec) {
+  const std::string& type = spec.task().type();
+  if ((type != "regression" && type != "forecasting") || train.arrays || train.folder) {
+    return absl::OkStatus();
+  }
+  std::vector<std::string> targets(spec.data().targets().begin(), spec.data().targets().end());
+  if (!spec.data().target().empty()) targets.push_back(spec.data().target());
+  for (const std::string& target : targets) {
+    const auto sample = SampleTarget(files, train, target);
+    float value = 0;
+    if (!sample.ok() || sample->text.empty() ||
+        ParseNumber(sample->text, value) != NumberKind::kText) {
+      continue;
+    }
+    return At("data.target",
+              absl::StrCat("'", target, "' has values that are no numbers, such as '", sample->text,
+                           "', which a ", type, " needs"));
+  }
   return absl::OkStatus();
 }
 

@@ -16,6 +16,12 @@ namespace traind {
 // name the field.
 absl::Status FillTaskType(DataFiles& files, v1::JobSpec& spec, std::vector<std::string>* warnings);
 
+// Refuses targets with texts at the beginning of the file where the task needs numbers. Other
+// mistakes of the file are none here. train: data.train, seen before.
+// Errors: InvalidArgument names the field.
+absl::Status CheckTargetNumbers(const DataFiles& files, const DataFile& train,
+                                const v1::JobSpec& spec);
+
 // Fills in the trials of a resolved spec with model.automatic; those that it has from another Job
 // stay. asked: the spec as the user wrote it. train: data.train, seen before.
 void FillTrials(const DataFiles& files, const DataFile& train, const v1::JobSpec& asked,

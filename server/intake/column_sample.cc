@@ -8,6 +8,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/data/table/csv.h"
+#include "common/data/table/decimal_commas.h"
 #include "common/data/table/number.h"
 #include "common/spec/field_text.h"
 
@@ -59,7 +60,9 @@ absl::StatusOr<ColumnSample> SampleColumn(absl::string_view bytes, const std::st
   }
   ColumnSample sample;
   Collector collector(sample);
-  CsvReader reader(bytes, name, DelimiterOf(bytes, name));
+  const char delimiter = DelimiterOf(bytes, name);
+  const auto points = WithDecimalPoints(bytes, delimiter);
+  CsvReader reader(points ? absl::string_view(points->bytes) : bytes, name, delimiter);
   RETURN_IF_ERROR(reader.Next().status());
   while (true) {
     const absl::StatusOr<bool> next = reader.Next();

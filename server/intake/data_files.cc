@@ -16,8 +16,10 @@
 
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
+#include "common/base/suggest.h"
 #include "common/data/table/array_file.h"
 #include "common/data/table/csv.h"
+#include "common/data/table/other_formats.h"
 #include "common/data/table/parquet.h"
 
 namespace traind {
@@ -38,6 +40,27 @@ absl::StatusOr<std::string> PathOf(int fd) {
 }
 
 }  // namespace
+
+std::string SomeOf(absl::Span<const std::string> columns) {
+  constexpr size_t kNamed = 5;
+  const size_t named = std::min(kNamed, columns.size());
+  return absl::StrCat(
+      "'", absl::StrJoin(columns.first(named), "', '"), "'",
+      named < columns.size() ? absl::StrCat(" and ", columns.size() - named, " more") : "");
+}
+
+std::string MissingColumn(absl::string_view which, absl::string_view column,
+                          const std::vector<std::string>& header) {
+  const std::string text = absl::StrCat("the ", which, " file has no column '", column, "'");
+  if (header.size() == 1) {
+    return absl::StrCat(text, "; its only column is '", header[0],
+                        "': commas, tabs or semicolons separate values, or any character after a "
+                        "first line such as sep=|");
+  }
+  const std::string meant = DidYouMean(column, header);
+  if (!meant.empty()) return text + meant;
+  return absl::StrCat(text, "; it has ", SomeOf(header));
+}
 
 DataFiles::Identity DataFiles::IdentityOf(const struct stat& info) {
   const auto nanoseconds = [](const timespec& time) {
@@ -151,6 +174,7 @@ absl::StatusOr<std::shared_ptr<const DataFile>> DataFiles::Read(int fd, const st
                                                                 const std::string& name,
                                                                 int64_t bytes) {
   ASSIGN_OR_RETURN(const std::string part, ReadFirst(fd, resolved, bytes));
+  RETURN_IF_ERROR(RefuseOtherFormats(part, name));
   const bool parquet = IsParquet(part);
   if (parquet) RETURN_IF_ERROR(CheckParquetPlugin());
   if (parquet || IsArrayFile(part)) {

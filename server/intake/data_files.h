@@ -5,8 +5,10 @@
 #include <absl/base/thread_annotations.h>
 #include <absl/container/flat_hash_map.h>
 #include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
 #include <absl/synchronization/mutex.h>
 #include <absl/time/time.h>
+#include <absl/types/span.h>
 #include <sys/stat.h>
 
 #include <cstdint>
@@ -25,6 +27,14 @@ struct DataFile {
   bool folder = false;   // header is empty, bytes is 0
   std::string first;     // for arrays: the first bytes, which tell their shape
 };
+
+// Returns "'a', 'b', 'c', 'd', 'e' and 7 more".
+std::string SomeOf(absl::Span<const std::string> columns);
+
+// Returns "the training file has no column 'kin'; did you mean 'kind'?", or with the columns that
+// there are. which: "training" or "test".
+std::string MissingColumn(absl::string_view which, absl::string_view column,
+                          const std::vector<std::string>& header);
 
 // Examines files below the data roots. The result is remembered until the file changes (device,
 // inode, size, times), so that many Jobs on the same data cost one look.

@@ -1,18 +1,21 @@
 #include "server/intake/intake.h"
 
 #include <absl/algorithm/container.h>
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
 #include <google/protobuf/util/time_util.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "common/base/durable_file.h"
 #include "common/base/duration.h"
 #include "common/base/engine_version.h"
 #include "common/base/status_macros.h"
-#include "common/base/suggest.h"
+#include "common/job_rules/program_rules.h"
 #include "common/job_rules/task_rules.h"
 #include "common/spec/presets.h"
 #include "common/spec/spec_rules.h"
@@ -123,6 +126,7 @@ std::vector<Trial> TrialsOf(const v1::JobSpec& spec) {
         TrialOf(trial.name(), trial.model(), trial.has_train() ? trial.train() : spec.train()));
   }
   if (trials.empty()) trials.push_back(TrialOf("", spec.model(), spec.train()));
+  if (spec.has_run()) trials[0].kind = kProgramKind;
   return trials;
 }
 
@@ -135,6 +139,13 @@ Spec ToDomain(const v1::JobSpec& from) {
   to.trials = TrialsOf(from);
   to.epochs = from.has_train() ? to.trials[0].epochs : 0;
   to.patience = from.train().patience();
+  if (from.has_run()) to.folds = from.run().folds();
+  if (from.has_run() || from.model().has_command()) {
+    const int epochs = from.has_run() ? from.run().epochs() : from.model().command().epochs();
+    // One that tells of no epochs is an epoch by itself.
+    to.epochs = to.trials[0].epochs = std::max(1, epochs);
+    to.patience = to.trials[0].patience = 0;
+  }
   to.seeds = std::max(1, from.train().seeds());
   to.slots = from.resources().slots();
   to.device = from.resources().device();
@@ -164,6 +175,12 @@ Spec ToDomain(const v1::JobSpec& from) {
   return to;
 }
 
+// Nobody else can know what a program reads.
+void TakeNothingOver(Spec& spec) {
+  spec.cache_key.clear();
+  spec.cache_read = false;
+}
+
 // The columns that a spec names, by their role.
 struct NamedColumns {
   explicit NamedColumns(const v1::DataSpec& data)
@@ -186,8 +203,7 @@ void CheckNamed(const v1::DataSpec& data, const NamedColumns& named, const DataF
   const auto require = [&](const DataFile& file, absl::string_view which, absl::string_view field,
                            const std::string& column) {
     if (column.empty() || absl::c_linear_search(file.header, column)) return;
-    mistakes->push_back(At(field, absl::StrCat("the ", which, " file has no column '", column, "'",
-                                               DidYouMean(column, file.header))));
+    mistakes->push_back(At(field, MissingColumn(which, column, file.header)));
   };
   for (const std::string& target : named.targets) {
     require(train, "training", "data.target", target);
@@ -243,20 +259,14 @@ void CheckColumns(const v1::JobSpec& spec, const DataFile& train, const DataFile
   for (const std::string& column : test->header) {
     if (is_feature(column) && !has(train, column)) extra.push_back(column);
   }
-  const auto some = [](std::vector<std::string> names) {
-    const size_t count = names.size();
-    if (count > 5) names.resize(5);
-    return absl::StrCat("'", absl::StrJoin(names, "', '"), "'",
-                        count > 5 ? absl::StrCat(" and ", count - 5, " more") : "");
-  };
   if (!missing.empty()) {
     mistakes->push_back(
         At("data.test",
-           absl::StrCat("the test file lacks columns of the training file: ", some(missing))));
+           absl::StrCat("the test file lacks columns of the training file: ", SomeOf(missing))));
   }
   if (!extra.empty()) {
-    warnings->push_back(
-        absl::StrCat("data.test: columns that the training file lacks are ignored: ", some(extra)));
+    warnings->push_back(absl::StrCat(
+        "data.test: columns that the training file lacks are ignored: ", SomeOf(extra)));
   }
 }
 
@@ -264,6 +274,17 @@ void CheckColumns(const v1::JobSpec& spec, const DataFile& train, const DataFile
 // half a second, and reading at 50 MB/s.
 absl::Duration FloorTime(int64_t bytes) {
   return kFloorStart + absl::Seconds(static_cast<double>(bytes) / kReadBytesPerSecond);
+}
+
+// Returns the real path of a folder. Errors: InvalidArgument.
+absl::StatusOr<std::string> FolderAt(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(path, error);
+  if (error) return absl::InvalidArgumentError(absl::StrCat(path, ": ", error.message()));
+  if (!std::filesystem::is_directory(real, error)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is no folder"));
+  }
+  return real.string();
 }
 
 // Returns the columns that name files.
@@ -276,6 +297,23 @@ std::vector<std::string> MediaColumns(const v1::DataSpec& data) {
 MediaLoad LoadOf(const v1::DataSpec& data, const DataFile* file) {
   const std::vector<std::string> columns = MediaColumns(data);
   return columns.empty() || file == nullptr ? MediaLoad() : CountMedia(*file, columns);
+}
+
+// A program reads the rows as they stand in the files. Its folder may lie anywhere, as that of
+// `run`.
+void CheckCommandFiles(v1::CommandSpec& command, const DataFile& train, const DataFile* test,
+                       std::vector<std::string>* mistakes) {
+  const auto folder = FolderAt(command.code());
+  if (folder.ok()) {
+    command.set_code(*folder);
+  } else {
+    mistakes->push_back(At("model.command.code", folder.status().message()));
+  }
+  for (const auto& [field, file] :
+       {std::make_pair("data.train", &train), std::make_pair("data.test", test)}) {
+    if (file == nullptr || !file->arrays) continue;
+    mistakes->push_back(At(field, "is no file of text, which a program (model.command) needs"));
+  }
 }
 
 // Applies rule B12.
@@ -302,6 +340,12 @@ absl::Status CheckTime(const Spec& spec, const MediaLoad& media, absl::Duration 
 
 // Checks that the operator allows this script, and fills in its digest.
 absl::Status Intake::CheckScript(v1::ScriptSpec& script) {
+  ASSIGN_OR_RETURN(const std::string start, files_.ReadStart(script.file()));
+  if (!absl::StartsWith(start, "PK\x03\x04")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        script.file(),
+        " is not a TorchScript module; torch.jit.script(model).save(FILE) writes one"));
+  }
   ASSIGN_OR_RETURN(const auto file, files_.Look(script.file()));
   constexpr int64_t kMostBytes = int64_t{4} << 30;
   if (file->bytes > kMostBytes) {
@@ -319,6 +363,33 @@ absl::Status Intake::CheckScript(v1::ScriptSpec& script) {
   return absl::OkStatus();
 }
 
+absl::Status Intake::CheckAllowed(const v1::JobSpec& spec) const {
+  if (programs_ || (!spec.has_run() && !spec.model().has_command())) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat(spec.has_run() ? "run" : "model.command",
+                   ": programs of users run only where the operator allows them; start traind with "
+                   "--allow-programs"));
+}
+
+// The folder may lie anywhere: a program that may run could read it anyway.
+absl::StatusOr<CheckedSpec> Intake::CheckProgram(const v1::JobSpec& spec, absl::Time now) const {
+  CheckedSpec checked;
+  checked.resolved = ResolveSpec(spec);
+  v1::RunSpec& run = *checked.resolved.mutable_run();
+  const auto folder = FolderAt(run.folder());
+  if (!folder.ok()) return Mistakes({At("run.folder", folder.status().message())});
+  run.set_folder(*folder);
+  if (run.results().empty()) run.set_results(*folder);
+  checked.spec = ToDomain(checked.resolved);
+  TakeNothingOver(checked.spec);
+  checked.spec.checkpoint_every = CheckpointEvery({}, DeadlineOf(checked.spec, now) - now);
+  checked.floor_time = kFloorStart;
+  RETURN_IF_ERROR(CheckTime(checked.spec, MediaLoad(), checked.floor_time, now));
+  checked.json = SpecToJson(checked.resolved);
+  checked.sha256 = Sha256Hex(checked.json);
+  return checked;
+}
+
 absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time now) {
   std::vector<std::string> mistakes;
   for (const SpecError& error : CheckSpec(spec)) {
@@ -329,6 +400,8 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
   if (UsesModelsOfAnother(spec)) {
     return absl::InvalidArgumentError("predict, serve: there is nothing to plan for");
   }
+  RETURN_IF_ERROR(CheckAllowed(spec));
+  if (spec.has_run()) return CheckProgram(spec, now);
   CheckedSpec checked;
   v1::JobSpec with_preset = spec;
   if (spec.task().type().empty()) {
@@ -377,12 +450,22 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
     data->set_id(data->image().column());
   }
   CheckColumns(checked.resolved, **train, test->get(), &mistakes, &checked.warnings);
+  if (const absl::Status numbers = CheckTargetNumbers(files_, **train, checked.resolved);
+      !numbers.ok()) {
+    mistakes.emplace_back(numbers.message());
+  }
+  const bool command = checked.resolved.model().has_command();
+  if (command) {
+    CheckCommandFiles(*checked.resolved.mutable_model()->mutable_command(), **train, test->get(),
+                      &mistakes);
+  }
   if (!mistakes.empty()) return Mistakes(mistakes);
 
   FillTrials(files_, **train, spec, checked.resolved);
   data->set_train((*train)->path);
   if (*test != nullptr) data->set_test((*test)->path);
   checked.spec = ToDomain(checked.resolved);
+  if (command) TakeNothingOver(checked.spec);
   if (checked.resolved.has_search()) {
     RETURN_IF_ERROR(FillSearch(spec, checked.resolved, checked.spec, &checked.warnings));
   }

@@ -39,8 +39,10 @@ struct CheckedSpec {
 class Intake {
  public:
   // scripts: SHA-256 of the users' own models that may run here; "any" allows all.
-  explicit Intake(std::vector<std::string> data_roots, std::set<std::string> scripts = {})
-      : files_(std::move(data_roots)), scripts_(std::move(scripts)) {}
+  // programs: Jobs may run programs of their users.
+  explicit Intake(std::vector<std::string> data_roots, std::set<std::string> scripts = {},
+                  bool programs = false)
+      : files_(std::move(data_roots)), scripts_(std::move(scripts)), programs_(programs) {}
 
   // Checks a spec. InvalidArgument: every mistake on a line of its own, "data.target: ...".
   // FailedPrecondition: no floor could be ready before the deadline (rule B12); the message has a
@@ -58,10 +60,14 @@ class Intake {
               const std::string& spec_text, absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  // Errors: PermissionDenied: the spec has a program, which the operator does not allow.
+  absl::Status CheckAllowed(const v1::JobSpec& spec) const;
+  absl::StatusOr<CheckedSpec> CheckProgram(const v1::JobSpec& spec, absl::Time now) const;
   absl::Status CheckScript(v1::ScriptSpec& script);
 
   DataFiles files_;
   const std::set<std::string> scripts_;
+  const bool programs_;
   absl::Mutex mutex_;
   absl::BitGen random_ ABSL_GUARDED_BY(mutex_);
 };

@@ -62,6 +62,12 @@ absl::StatusOr<v1::ModelSet> ModelsOf(const Job& source,
     return absl::FailedPreconditionError(absl::StrCat(
         "job ", source.id, " has no models of its own; name the job that it predicts with"));
   }
+  if (ProgramTrains(source.spec)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", source.id,
+                     " ran a program: its models are files that traind cannot "
+                     "load; run the program on the later data"));
+  }
   v1::ModelSet set;
   set.set_metric(source.spec.metric);
   std::vector<Member> members;

@@ -371,6 +371,7 @@ void ControlLoop::Act(Turn turn, absl::Time now) {
   Acknowledge(std::move(turn.acks));
   for (const StopCommand& stop : turn.stops) gateway_->Send(stop);
   for (const StartCommand& start : turn.starts) gateway_->Send(start, now);
+  for (const MeetCommand& meet : turn.meets) gateway_->Send(meet);
   for (const ReplanCommand& replan : turn.replans) gateway_->Send(replan, now);
   for (const ShutdownCommand& shutdown : turn.shutdowns) gateway_->Send(shutdown);
   for (PublishCommand& publish : turn.publishes) {

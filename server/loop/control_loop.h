@@ -39,6 +39,7 @@ class WorkerGateway {
   // `now`: the time to which the command's absolute times refer.
   virtual void Send(const StartCommand& command, absl::Time now) = 0;
   virtual void Send(const StopCommand& command) = 0;
+  virtual void Send(const MeetCommand& command) = 0;
   virtual void Send(const ReplanCommand& command, absl::Time now) = 0;
   virtual void Send(const ShutdownCommand& command) = 0;
   // Ends every stream. Workers then reconnect and repeat what was not acknowledged.

@@ -71,6 +71,7 @@ class Planning {
            fold.fold >= in_.last->folds;
   }
   void SetLimit();
+  void SetLimitOfTheRest(absl::Time train_limit);
   std::string Estimate(int folds, int epochs) const;
   std::string DoneEarly(absl::string_view measured, const std::string& with) const;
   double EpochSeconds() const { return CostOfShare(in_.cost, row_share_).epoch_s; }
@@ -126,16 +127,18 @@ void Planning::SetLimit() {
   limit_text_ = absl::StrFormat("%s (%g %% of %s)", Text(limit_ - in_.window.start), 100 * share,
                                 Text(in_.window.length()));
   // Begun late, the share is of what is left.
-  const absl::Time late = in_.now + share * (train_limit - in_.now);
-  if (late > limit_) {
-    limit_ = late;
-    limit_text_ = absl::StrFormat("%s (%g %% of the %s left)", Text(limit_ - in_.window.start),
-                                  100 * share, Text(train_limit - in_.now));
-  }
+  if (in_.now + share * (train_limit - in_.now) > limit_) SetLimitOfTheRest(train_limit);
   if (train_limit < limit_) {
     limit_ = train_limit;
     limit_text_ = absl::StrCat(Text(limit_ - in_.window.start), " until prediction has to begin");
   }
+}
+
+void Planning::SetLimitOfTheRest(absl::Time train_limit) {
+  const double share = in_.spec->shares.plan;
+  limit_ = in_.now + share * (train_limit - in_.now);
+  limit_text_ = absl::StrFormat("%s (%g %% of the %s left)", Text(limit_ - in_.window.start),
+                                100 * share, Text(train_limit - in_.now));
 }
 
 std::string Planning::Estimate(int folds, int epochs) const {
@@ -296,11 +299,12 @@ int Planning::MostEpochs(int folds) const {
 
 // B9: the steps that were timed were slower than those that followed, so the cut was
 // deeper than it had to be. Epochs come back, as far as folds that still train can
-// use them; only a gain worth a new schedule counts.
+// use them; only a gain worth a new schedule counts, or one that gives all that the spec asks for.
 void Planning::GrowEpochs() {
   if (epochs_ >= in_.spec->epochs || GrewLately()) return;
   const int epochs = MostEpochs(folds_);
-  if (epochs < epochs_ + std::max(1, epochs_ / 4)) return;
+  const bool all = epochs == in_.spec->epochs;
+  if (!all && epochs < epochs_ + std::max(1, epochs_ / 4)) return;
   Decide("B9", DoneEarly("epoch", Count(epochs_, "epoch")), Count(epochs_, "epoch"),
          Count(epochs, "epoch"));
   epochs_ = epochs;
@@ -369,7 +373,13 @@ void Planning::GrowFolds() {
   const std::string cause = DoneEarly("epoch", Count(folds_, "fold"));
   Decide("B9", cause, Count(folds_, "fold"), Count(folds, "fold"));
   if (row_share > row_share_) Decide("B9", cause, RowsText(row_share_), RowsText(row_share));
-  if (epochs != epochs_) Decide("B9", cause, Count(epochs_, "epoch"), Count(epochs, "epoch"));
+  if (epochs != epochs_) {
+    Decide("B9",
+           epochs > epochs_ ? cause
+                            : absl::StrCat("further folds fit only with ", Count(epochs, "epoch"),
+                                           ": ", Estimate(folds, epochs_)),
+           Count(epochs_, "epoch"), Count(epochs, "epoch"));
+  }
   folds_ = folds;
   row_share_ = row_share;
   epochs_ = epochs;
@@ -499,7 +509,7 @@ PlanOutput Planning::Run() {
   const bool grows = in_.confident && in_.may_grow && !in_.stopping && out_.decisions.empty() &&
                      (in_.trigger == Trigger::kFacts || in_.trigger == Trigger::kMeasured);
   if (grows && bounded) {
-    limit_ = in_.now + spec.shares.plan * (train_limit - in_.now);
+    SetLimitOfTheRest(train_limit);
     if (in_.cost.known()) {
       if (waits && !late) GrowRows();
       if (trains && !late && row_share_ >= 1) GrowEpochs();

@@ -6,6 +6,26 @@
 #include "server/plan/planner.h"
 
 namespace traind {
+namespace {
+
+// Returns the shortest budget, at least `budget`, in which folds that are predicted after
+// `trained` at this cost are ready before the reserve.
+absl::Duration BudgetWithReserve(absl::Duration budget, absl::Duration trained, const PlanInput& in,
+                                 const FoldCost& cost) {
+  constexpr int kMostSteps = 100;  // the reserve grows slower than the window
+  const absl::Duration predict = absl::Seconds(cost.predict_s);
+  for (int i = 0; i < kMostSteps; ++i) {
+    const Window window{in.window.start, in.window.start + budget};
+    const absl::Duration reserve = Reserve(window, *in.spec, StopSeconds(cost), in.finalize);
+    const absl::Time ready = TrainEnd(window, *in.spec, reserve) + predict;
+    const absl::Duration late = in.window.start + trained - ready;
+    if (late <= absl::ZeroDuration()) break;
+    budget += late + absl::Milliseconds(1);
+  }
+  return budget;
+}
+
+}  // namespace
 
 Preview PreviewPlan(const Spec& spec, const Assumptions& a, absl::Time now) {
   PlanInput in;
@@ -48,8 +68,12 @@ Preview PreviewPlan(const Spec& spec, const Assumptions& a, absl::Time now) {
   work.sharing = a.sharing;
   work.pending.assign(static_cast<size_t>(spec.folds),
                       fold_s + spread * UsualEpochs(spec) * in.cost.epoch_s);
-  preview.full_budget =
-      (fixed + absl::Seconds(EstimateSeconds(work))) / std::max(0.05, spec.shares.plan);
+  const absl::Duration whole = absl::Seconds(EstimateSeconds(work));
+  FoldCost slower = in.cost;
+  slower.step_s *= spread;
+  slower.step_p90_s *= spread;
+  preview.full_budget = BudgetWithReserve((fixed + whole) / std::max(0.05, spec.shares.plan),
+                                          absl::Seconds(a.prepare_s) + whole, in, slower);
   return preview;
 }
 

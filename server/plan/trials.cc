@@ -41,6 +41,7 @@ class Choosing {
       for (const bool whole : {true, false}) Start(whole, least);
     }
     if (out_.start.empty()) out_.least_s = LeastSeconds();
+    out_.all_begun = AllBegun();
     return std::move(out_);
   }
 
@@ -136,6 +137,13 @@ class Choosing {
       cheapest = std::min(cheapest, LeastSeconds(t, kUseful));
     }
     return std::isfinite(cheapest) ? cheapest : 0;
+  }
+  // Trials that wait at a rung may go on later, so their folds count as open.
+  bool AllBegun() const {
+    for (size_t t = 1; t < in_.trials.size(); ++t) {
+      if (!Over(t) && Has(t, TrialFold::kOpen)) return false;
+    }
+    return true;
   }
   bool WholeFits(size_t t) const {
     const int folds = FoldLimit(t);

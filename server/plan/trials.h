@@ -46,6 +46,7 @@ struct TrialsOutput {
   std::vector<NextFold> start;  // at most `idle`
   std::vector<int> worse;       // trials that get no more folds; they have open ones
   bool no_gain = false;         // more time is not expected to gain: nothing starts
+  bool all_begun = false;       // no trial has an open fold that it may ever get
   double least_s = 0;  // that the cheapest open fold needs, where none fits; 0: none is open
 };
 

@@ -27,7 +27,7 @@ void AddTimes(const Job& job, absl::Time now, JobReport& report) {
       report.prepare_s += s;
     } else {
       (UsesModels(attempt.kind) ? inference_s : folds_s) += s;
-      report.device_s += s * static_cast<double>(attempt.slots.size());
+      report.device_s += s * SlotCount(attempt);
     }
   }
   double folds_predict_s = 0;
@@ -53,8 +53,7 @@ std::optional<double> UsedShare(const Job& job) {
       job.plans.empty() ? 1 : std::max(1, job.plans.back().parallel_folds * job.plans.back().ranks);
   std::map<absl::Time, double> changes;  // of the slots at work
   for (const Attempt& attempt : job.attempts) {
-    const double held =
-        attempt.kind == TaskKind::kTrain ? static_cast<double>(attempt.slots.size()) : slots;
+    const double held = attempt.kind == TaskKind::kTrain ? SlotCount(attempt) : slots;
     changes[std::clamp(attempt.started_at, job.accepted_at, end)] += held;
     changes[std::clamp(attempt.ended_at, job.accepted_at, end)] -= held;
   }

@@ -3,21 +3,31 @@
 #include <absl/strings/str_cat.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grpc/support/log.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/security/auth_metadata_processor.h>
+#include <grpcpp/security/server_credentials.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
 
+#include "common/base/clock.h"
 #include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
+#include "common/base/tls_files.h"
+#include "common/wire/grpc_status.h"
 #include "proto/health.pb.h"
+#include "server/access/token_book.h"
 
 namespace traind {
 namespace {
 
 constexpr int kMaxMessageBytes = 4 << 20;
+// A Worker that fetches a file pings this often at most, to find a dead connection.
+constexpr int kLeastPingMs = 20'000;
 
 // Builders look for plugins when they are made, so this comes before the first.
 void LoadPlugins() {
@@ -35,6 +45,7 @@ void LoadPlugins() {
 void Configure(grpc::ServerBuilder& builder, const std::vector<grpc::Service*>& services) {
   // Two daemons on one port would share its connections.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kLeastPingMs);
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   for (grpc::Service* const service : services) builder.RegisterService(service);
 }
@@ -46,19 +57,61 @@ void SayHealthy(grpc::Server& server, const std::vector<std::string>& names) {
   }
 }
 
+// Asks the book before a call reaches its service.
+class TokenCheck : public grpc::AuthMetadataProcessor {
+ public:
+  explicit TokenCheck(TokenBook* book) : book_(book) {}
+  bool IsBlocking() const override { return false; }
+
+  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context,
+                       OutputMetadata* /*consumed*/, OutputMetadata* /*response*/) override {
+    return ToGrpc(book_->Check(Value(metadata, ":path"), Value(metadata, "authorization"),
+                               context->IsPeerAuthenticated(), SystemClock().WallNow()));
+  }
+
+ private:
+  static absl::string_view Value(const InputMetadata& metadata, const char* key) {
+    const auto found = metadata.find(key);
+    if (found == metadata.end()) return "";
+    return {found->second.data(), found->second.size()};
+  }
+
+  TokenBook* const book_;
+};
+
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> CredentialsOf(
+    const PortSecurity* security) {
+  if (security == nullptr) return grpc::InsecureServerCredentials();
+  const auto path = [&](const char* name) { return absl::StrCat(security->tls_dir, "/", name); };
+  // Clients have tokens; a Worker shows a certificate as well, and TokenCheck asks for it.
+  grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY);
+  grpc::SslServerCredentialsOptions::PemKeyCertPair pair;
+  ASSIGN_OR_RETURN(options.pem_root_certs, ReadFile(path(kTlsCa)));
+  ASSIGN_OR_RETURN(pair.cert_chain, ReadFile(path(kTlsServer)));
+  ASSIGN_OR_RETURN(pair.private_key, ReadFile(path(kTlsServerKey)));
+  options.pem_key_cert_pairs.push_back(std::move(pair));
+  auto credentials = grpc::SslServerCredentials(options);
+  credentials->SetAuthMetadataProcessor(std::make_shared<TokenCheck>(security->book));
+  return credentials;
+}
+
 }  // namespace
 
 GrpcServer::GrpcServer() = default;
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Listen(
     const std::string& address, const std::vector<grpc::Service*>& services,
-    const std::vector<std::string>& names) {
+    const std::vector<std::string>& names, const PortSecurity* security) {
   LoadPlugins();
+  ASSIGN_OR_RETURN(const auto credentials, CredentialsOf(security));
   std::unique_ptr<GrpcServer> server(new GrpcServer());
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &server->port_);
+  builder.AddListeningPort(address, credentials, &server->port_);
   Configure(builder, services);
+  // What gRPC writes of a port that is taken says less than the error below.
+  if (security == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
   server->server_ = builder.BuildAndStart();
+  gpr_set_log_function(nullptr);  // the usual one
   if (server->server_ == nullptr || server->port_ == 0) {
     return absl::UnavailableError(absl::StrCat(
         "cannot listen on ", address, ": another program has the port, or it is not ours"));

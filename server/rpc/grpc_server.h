@@ -15,15 +15,24 @@ class Service;
 
 namespace traind {
 
+class TokenBook;
+
+// TLS and tokens of a port.
+struct PortSecurity {
+  std::string tls_dir;        // made by `traind init-tls`
+  TokenBook* book = nullptr;  // decides on each call; outlives the server
+};
+
 // A gRPC server with the standard health service and reflection.
 // Threads: confined to one. Ownership: services outlive it.
 class GrpcServer {
  public:
   // address: HOST:PORT (port 0: any free one). names: services whose health is told
-  // by name. Unavailable: the port is taken.
+  // by name. security: null leaves the port without TLS and tokens. Errors: Unavailable: the port
+  // is taken; those of reading the files of TLS.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Listen(
       const std::string& address, const std::vector<grpc::Service*>& services,
-      const std::vector<std::string>& names = {});
+      const std::vector<std::string>& names = {}, const PortSecurity* security = nullptr);
   // On a Unix socket `folder`/`name`, for this user only. The path may be longer
   // than a socket's address; a socket that lies there is taken for left over.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> ListenOnSocket(

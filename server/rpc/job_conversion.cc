@@ -6,6 +6,7 @@
 #include <set>
 
 #include "common/base/job_layout.h"
+#include "common/spec/spec_rules.h"
 #include "server/domain/names.h"
 
 namespace traind {
@@ -116,12 +117,19 @@ v1::AttemptSummary AttemptToProto(const Attempt& attempt) {
   summary.set_id(attempt.id);
   summary.set_task(TaskName(attempt));
   summary.set_worker(attempt.worker);
+  for (const GangPart& part : attempt.others) summary.add_other_workers(part.worker);
   SetTime(attempt.started_at, [&] { return summary.mutable_started_at(); });
   SetTime(attempt.ended_at, [&] { return summary.mutable_ended_at(); });
   summary.set_end_reason(static_cast<v1::AttemptEndReason>(attempt.end_reason));
   summary.set_message(attempt.message);
   if (attempt.first_step >= 0) summary.set_first_step(attempt.first_step);
   return summary;
+}
+
+// The core knows no folders: they stand in the spec alone.
+std::string ProgramResultsOf(const Job& job) {
+  const auto spec = SpecFromJson(job.spec_json);
+  return spec.ok() ? spec->run().results() : "";
 }
 
 }  // namespace
@@ -256,6 +264,7 @@ v1::Job ToProto(const Job& job, const JobContext& context) {
     for (const Attempt& attempt : job.attempts) *to.add_attempts() = AttemptToProto(attempt);
   }
   to.set_pending_reason(static_cast<v1::PendingReason>(job.pending_reason));
+  to.set_waits_for(job.waits_for);
   to.set_queue_position(job.queue_position);
   SetTime(job.estimated_finish, [&] { return to.mutable_estimated_finish(); });
   to.mutable_warnings()->Assign(job.warnings.begin(), job.warnings.end());
@@ -271,6 +280,7 @@ v1::Job ToProto(const Job& job, const JobContext& context) {
   to.set_results_dir(absl::StrCat(context.state_dir, "/", JobDir(job.id)));
   to.set_models_from(job.spec.models_from);
   to.set_pinned(job.pinned);
+  if (RunsProgram(job.spec)) to.set_program_results(ProgramResultsOf(job));
   return to;
 }
 

@@ -34,10 +34,12 @@ const char* KindName(Garbage what) {
 
 bool TrainingCalls::FilesMissing(const Job& job) const {
   const bool had_files = !job.table.table.empty() || job.prediction.has_value();
+  return IsTerminal(job.state) && had_files && FolderMissing(job.id);
+}
+
+bool TrainingCalls::FolderMissing(const std::string& id) const {
   std::error_code unknown;
-  return IsTerminal(job.state) && had_files &&
-         !std::filesystem::exists(absl::StrCat(state_dir_, "/", JobDir(job.id)), unknown) &&
-         !unknown;
+  return !std::filesystem::exists(absl::StrCat(state_dir_, "/", JobDir(id)), unknown) && !unknown;
 }
 
 absl::Status TrainingCalls::CheckFilesOf(const Job& job) const {

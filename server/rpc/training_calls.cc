@@ -3,13 +3,13 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
 #include <absl/synchronization/notification.h>
-#include <absl/time/clock.h>
 #include <google/protobuf/util/time_util.h>
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "common/base/duration.h"
 #include "common/base/status_macros.h"
 #include "common/spec/spec_rules.h"
@@ -160,6 +160,10 @@ absl::Status TrainingCalls::Plan(const v1::PlanRequest& request, v1::PlanReply* 
   if (!spec.ok()) return spec.status();
   const auto checked = intake_->Check(*spec, now);
   if (!checked.ok()) return checked.status();
+  if (ProgramTrains(checked->spec)) {
+    return absl::FailedPreconditionError(
+        "how long a program takes is known only once it has run; the spec itself is good");
+  }
   Assumptions assumptions;
   const auto recorded =
       store_->RecordedSpeed(checked->spec.speed_key, "", checked->spec.train_bytes);
@@ -216,15 +220,30 @@ void TrainingCalls::AddQuotas(const std::string& owner, const Spec& spec,
 }
 
 absl::Status TrainingCalls::GetJob(const v1::GetJobRequest& request, v1::Job* reply) {
+  // Read before the Job is: what is kept under a stamp is never older than it.
+  const auto stamp = store_->StampOf(request.id());
+  if (stamp.ok() && !FolderMissing(request.id()) && memo_.Find(request.id(), *stamp, reply)) {
+    return absl::OkStatus();
+  }
   const auto job = Find(request.id());
   if (!job.ok()) return job.status();
-  *reply = Describe(**job);
-  const auto metrics = CurveOf(**job);
-  if (!metrics.ok()) return metrics.status();
-  *reply->mutable_report() = ToProto(ReportOf(**job, *metrics, loop_->Now()));
-  for (v1::Trial& trial : TrialsOf(**job)) *reply->add_trials() = std::move(trial);
-  if (auto search = SearchOf(**job)) *reply->mutable_search() = *std::move(search);
+  ASSIGN_OR_RETURN(*reply, DescribeWhole(**job));
+  // A Job as the loop shows it may be a moment behind the store.
+  const bool current =
+      stamp.ok() && stamp->version == (*job)->version && stamp->pinned == (*job)->pinned;
+  if (current && IsTerminal((*job)->state) && !reply->files_missing()) {
+    memo_.Keep((*job)->id, *stamp, *reply);
+  }
   return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Job> TrainingCalls::DescribeWhole(const Job& job) const {
+  v1::Job described = Describe(job);
+  ASSIGN_OR_RETURN(const std::vector<MetricPoint> metrics, CurveOf(job));
+  *described.mutable_report() = ToProto(ReportOf(job, metrics, loop_->Now()));
+  for (v1::Trial& trial : TrialsOf(job)) *described.add_trials() = std::move(trial);
+  if (auto search = SearchOf(job)) *described.mutable_search() = *std::move(search);
+  return described;
 }
 
 // Reads the metrics that the report of an ended Job needs.
@@ -262,6 +281,17 @@ absl::Status TrainingCalls::ListJobs(const v1::ListJobsRequest& request, v1::Lis
   return absl::OkStatus();
 }
 
+// A Job that changes all the time is told ten times a second; its end is told at once.
+void TrainingCalls::PauseWatch(const std::string& id) const {
+  const absl::Duration until = SystemClock().MonotonicNow() + kWatchEvery;
+  JobViews::View view = loop_->views().Find(id);
+  while (view.job != nullptr && !IsTerminal(view.job->state) && !loop_->views().closed()) {
+    const absl::Duration left = until - SystemClock().MonotonicNow();
+    if (left <= absl::ZeroDuration()) return;
+    view = loop_->views().Wait(id, view.change, left);
+  }
+}
+
 absl::Status TrainingCalls::WatchJob(const v1::WatchJobRequest& request,
                                      const ReplySink<v1::Job>& replies) {
   const auto found = Find(request.id());
@@ -282,7 +312,7 @@ absl::Status TrainingCalls::WatchJob(const v1::WatchJobRequest& request,
       seen = view.change;
       if (!replies.write(Describe(*job))) break;
       if (IsTerminal(job->state)) return absl::OkStatus();
-      absl::SleepFor(kWatchEvery);
+      PauseWatch(id);
       continue;
     }
     if (IsTerminal(job->state)) return absl::OkStatus();
@@ -388,12 +418,10 @@ absl::Status TrainingCalls::ListWorkers(const v1::ListWorkersRequest&,
     for (const Attempt& attempt : job->attempts) {
       if (attempt.ended_at != absl::InfiniteFuture()) continue;
       for (v1::WorkerInfo& worker : *reply->mutable_workers()) {
-        if (worker.id() != attempt.worker) continue;
+        const std::vector<int>* held = SlotsOn(attempt, worker.id());
+        if (held == nullptr) continue;
         for (v1::SlotInfo& slot : *worker.mutable_slots()) {
-          if (std::find(attempt.slots.begin(), attempt.slots.end(), slot.index()) ==
-              attempt.slots.end()) {
-            continue;
-          }
+          if (std::find(held->begin(), held->end(), slot.index()) == held->end()) continue;
           slot.set_job(job->id);
           slot.set_task(TaskName(attempt));
           slot.set_attempt(attempt.id);

@@ -22,6 +22,7 @@
 #include "server/loop/publish_pool.h"
 #include "server/retention/collector.h"
 #include "server/rpc/artifact_reader.h"
+#include "server/rpc/job_memo.h"
 #include "server/store/store.h"
 
 namespace traind {
@@ -96,6 +97,7 @@ class TrainingCalls {
   absl::Status ListWorkers(const v1::ListWorkersRequest& request, v1::ListWorkersReply* reply);
 
  private:
+  void PauseWatch(const std::string& id) const;
   // Sends pages of a Job's record until its end, or until the Job is over and all is sent.
   // add_page(id, after_sequence, reply): adds what is stored; returns how much.
   template <typename Request, typename PageReply, typename AddPage>
@@ -141,8 +143,12 @@ class TrainingCalls {
   // The spec that is asked for where it goes on from another Job; any other as it is.
   absl::StatusOr<v1::JobSpec> WithSource(const v1::JobSpec& spec) const;
   void AddQuotas(const std::string& owner, const Spec& spec, v1::PlanReply* reply) const;
+  // Makes the whole answer to GetJob.
+  absl::StatusOr<v1::Job> DescribeWhole(const Job& job) const;
   absl::StatusOr<std::vector<MetricPoint>> CurveOf(const Job& job) const;
   v1::Job Describe(const Job& job, bool brief = false) const;
+  // Whether there is no folder of that Job.
+  bool FolderMissing(const std::string& id) const;
   // Whether a Job had files and somebody has removed its folder.
   bool FilesMissing(const Job& job) const;
   // FailedPrecondition: models or folds of that Job are to be used, and its folder is gone.
@@ -161,6 +167,7 @@ class TrainingCalls {
   Intake* const intake_;
   GrpcWorkerGateway* const workers_;
   Collector* const collector_;
+  JobMemo memo_;
   absl::Mutex serving_;
   // Jobs that serve, by the Job whose models they hold; some may be over.
   std::map<std::string, std::string> servers_ ABSL_GUARDED_BY(serving_);

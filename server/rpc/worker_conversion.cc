@@ -32,6 +32,8 @@ WorkerAttached AttachedFromProto(const v1::Hello& hello, uint64_t session) {
         {slot.index(), slot.device(), slot.name(), slot.uuid(), slot.memory_bytes()});
   }
   event.running_attempts.assign(hello.running_attempts().begin(), hello.running_attempts().end());
+  event.own_folder = hello.own_folder();
+  event.address = hello.address();
   return event;
 }
 
@@ -49,7 +51,8 @@ v1::CoordinatorMessage ToProto(const StartCommand& command, absl::Time now) {
   start->set_trial(command.trial);
   start->set_seed(command.seed);
   start->mutable_slots()->Add(command.slots.begin(), command.slots.end());
-  start->set_world_size(static_cast<int>(command.slots.size()));
+  start->set_world_size(command.world_size);
+  start->set_first_rank(command.first_rank);
   start->set_table(job.table.table);
   start->set_epochs(command.epochs);
   start->set_row_share(command.row_share);
@@ -72,6 +75,14 @@ v1::CoordinatorMessage ToProto(const StopCommand& command) {
   message.mutable_stop()->set_mode(static_cast<v1::StopAttempt::Mode>(command.mode));
   message.mutable_stop()->set_reason(static_cast<v1::StopReason>(command.reason));
   message.mutable_stop()->set_why(command.why);
+  return message;
+}
+
+v1::CoordinatorMessage ToProto(const MeetCommand& command) {
+  v1::CoordinatorMessage message;
+  message.mutable_meet()->set_attempt(command.attempt);
+  message.mutable_meet()->set_host(command.host);
+  message.mutable_meet()->set_port(command.port);
   return message;
 }
 

@@ -16,6 +16,7 @@ WorkerAttached AttachedFromProto(const v1::Hello& hello, uint64_t session);
 // Absolute times become what remains of them at `now`.
 v1::CoordinatorMessage ToProto(const StartCommand& command, absl::Time now);
 v1::CoordinatorMessage ToProto(const StopCommand& command);
+v1::CoordinatorMessage ToProto(const MeetCommand& command);
 v1::CoordinatorMessage ToProto(const ReplanCommand& command, absl::Time now);
 v1::CoordinatorMessage ToProto(const AckCommand& command);
 

@@ -19,11 +19,20 @@ namespace traind {
 
 using google::protobuf::util::TimeUtil;
 
+namespace {
+
+// A Worker that has missed so many heartbeats gives way to another process with its id.
+constexpr int kSilentBeats = 3;
+
+}  // namespace
+
 // An open stream and what waits to be written to it.
 struct GrpcWorkerGateway::Session {
   std::string worker;
+  std::string boot;  // names the process of the Worker
   uint64_t id = 0;
   grpc::ServerContext* context = nullptr;  // while `open`
+  absl::Duration heard;                    // under the gateway's mutex: when it last told something
 
   absl::Mutex mutex;
   std::deque<v1::CoordinatorMessage> outgoing ABSL_GUARDED_BY(mutex);
@@ -94,6 +103,13 @@ grpc::Status GrpcWorkerGateway::Attach(grpc::ServerContext* context, Stream* str
     return ToGrpc(other);
   }
   const std::shared_ptr<Session> session = Open(first.hello(), context);
+  if (session == nullptr) {
+    const absl::Status twice = absl::AlreadyExistsError(absl::StrCat(
+        "a Worker ", first.hello().worker_id(),
+        " is attached and answers; give each Worker a host name or a state folder of its own"));
+    TRAIND_LOG(WARNING) << twice.message();
+    return ToGrpc(twice);
+  }
   std::thread writer([&] { session->WriteAll(stream); });
   // Attached only now: what the core sends on hearing of it comes after Welcome.
   post_(AttachedFromProto(first.hello(), session->id));
@@ -109,6 +125,7 @@ std::shared_ptr<GrpcWorkerGateway::Session> GrpcWorkerGateway::Open(const v1::He
                                                                     grpc::ServerContext* context) {
   auto session = std::make_shared<Session>();
   session->worker = hello.worker_id();
+  session->boot = hello.boot_id();
   session->context = context;
   v1::CoordinatorMessage welcome;
   welcome.mutable_welcome()->set_lease_ms(absl::ToInt64Milliseconds(options_.lease));
@@ -129,6 +146,13 @@ std::shared_ptr<GrpcWorkerGateway::Session> GrpcWorkerGateway::Open(const v1::He
   std::shared_ptr<Session> former;
   {
     absl::MutexLock lock(&mutex_);
+    // A Worker that was started anew waits until its predecessor has been silent for a while.
+    const auto open = sessions_.find(session->worker);
+    if (open != sessions_.end() && open->second->boot != session->boot &&
+        clock_->MonotonicNow() - open->second->heard < kSilentBeats * options_.heartbeat) {
+      return nullptr;
+    }
+    session->heard = clock_->MonotonicNow();
     session->id = ++last_session_;
     former = std::exchange(sessions_[session->worker], session);
     known_[session->worker] = std::move(info);
@@ -171,6 +195,10 @@ void GrpcWorkerGateway::ReadAll(const Session& session, Stream* stream) {
         post_(WorkerFact{session.worker, session.id, message.sequence(), message.report().attempt(),
                          ReadFact(session, message.report())});
         break;
+      case v1::WorkerMessage::kGangReady:
+        post_(GangReady{session.worker, session.id, message.gang_ready().attempt(),
+                        message.gang_ready().port()});
+        break;
       case v1::WorkerMessage::kPublished:
         published_(message.published().job(),
                    AckCommand{session.worker, session.id, message.sequence()});
@@ -203,6 +231,10 @@ void GrpcWorkerGateway::Seen(const Session& session, int warm_ranks) {
   absl::MutexLock lock(&mutex_);
   v1::WorkerInfo& info = known_[session.worker];
   info.set_warm_ranks(warm_ranks);
+  if (const auto it = sessions_.find(session.worker);
+      it != sessions_.end() && it->second->id == session.id) {
+    it->second->heard = clock_->MonotonicNow();
+  }
   *info.mutable_last_seen() =
       TimeUtil::MillisecondsToTimestamp(absl::ToUnixMillis(clock_->WallNow()));
 }
@@ -228,6 +260,10 @@ void GrpcWorkerGateway::Send(const StartCommand& command, absl::Time now) {
 }
 
 void GrpcWorkerGateway::Send(const StopCommand& command) {
+  Enqueue(command.worker, 0, ToProto(command));
+}
+
+void GrpcWorkerGateway::Send(const MeetCommand& command) {
   Enqueue(command.worker, 0, ToProto(command));
 }
 

@@ -52,6 +52,7 @@ class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::
   void Send(const AckCommand& command) override;
   void Send(const StartCommand& command, absl::Time now) override;
   void Send(const StopCommand& command) override;
+  void Send(const MeetCommand& command) override;
   void Send(const ReplanCommand& command, absl::Time now) override;
   void Send(const ShutdownCommand& command) override;
   void CloseAll() override;

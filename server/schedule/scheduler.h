@@ -3,8 +3,10 @@
 //
 // Order: Jobs with fewer running gangs go first, so that each gets one before any gets a second;
 // then the earlier deadline (to the second), then the higher priority, then the earlier acceptance.
-// A gang is Spec::slots slots of one device kind on one Worker. Within a Job, folds go in their
-// order. Jobs that only have extra seeds left to train go behind all others.
+// A gang is Spec::slots slots of one device kind. It has them on one Worker if a Worker with so
+// many is there, and waits until they are free; else on as few Workers of one network as possible.
+// Within a Job, folds go in their order. Jobs that only have extra seeds left to train go behind
+// all others.
 //
 // Threads: safe; nothing is kept between calls.
 #pragma once
@@ -16,6 +18,8 @@
 #include <string>
 #include <tuple>
 #include <vector>
+
+#include "server/domain/gang_part.h"
 
 namespace traind {
 
@@ -49,6 +53,9 @@ struct GangShape {
 
 struct WorkerSlots {
   std::string worker;
+  bool own_folder = false;  // its state folder is not traind's
+  // Workers of one network reach each other; empty: nobody reaches this one.
+  std::string network;
   struct Slot {
     int index = 0;
     std::string device;
@@ -60,15 +67,16 @@ struct WorkerSlots {
 struct Candidate {
   Urgency urgency;
   GangShape shape;
-  std::vector<int> folds;  // folds that may start now, in order; the caller's numbers
-  std::string home;        // the Worker that has its data; preferred
+  std::vector<int> folds;            // folds that may start now, in order; the caller's numbers
+  std::string home;                  // the Worker that has its data; preferred
+  bool needs_shared_folder = false;  // a Worker with a folder of its own does not suit
+  bool may_span = false;             // a gang may have slots of several Workers
 };
 
 struct Placement {
   size_t candidate = 0;  // index into the candidates
   int fold = 0;
-  std::string worker;
-  std::vector<int> slots;
+  std::vector<GangPart> parts;  // in the order of their ranks; one, unless the gang spans Workers
 };
 
 // Assigns slots of `workers` (and marks them as taken) to folds.
@@ -77,6 +85,10 @@ std::vector<Placement> PlaceFolds(absl::Span<const Candidate> candidates,
 
 // Counts the gangs of that shape that all Workers together could run at once, whether their slots
 // are free or not.
-int CountGangs(const GangShape& shape, absl::Span<const WorkerSlots> workers);
+int CountGangs(const GangShape& shape, bool may_span, absl::Span<const WorkerSlots> workers);
+
+// The most slots that one gang can have, whether they are free or not. free_only: of free ones.
+int LargestGang(const std::string& device, bool may_span, absl::Span<const WorkerSlots> workers,
+                bool free_only = false);
 
 }  // namespace traind

@@ -69,9 +69,7 @@ int Write(sqlite3_file* file, const void* bytes, int count, sqlite3_int64 offset
   }
   const auto* const begin = static_cast<const char*>(bytes);
   std::vector<char> page(begin, begin + count);
-  const int rest = count - kChecksumBytes;
-  const uint64_t sum = Sum(page.data(), rest, offset / count);
-  std::memcpy(page.data() + rest, &sum, sizeof(sum));
+  AddChecksum(page.data(), count, offset / count);
   return Real(file)->pMethods->xWrite(Real(file), page.data(), count, offset);
 }
 
@@ -123,6 +121,12 @@ int Open(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* out
 }
 
 }  // namespace
+
+void AddChecksum(char* page, int bytes, int64_t number) {
+  const int rest = bytes - kChecksumBytes;
+  const uint64_t sum = Sum(page, rest, number);
+  std::memcpy(page + rest, &sum, sizeof(sum));
+}
 
 const char* ChecksumVfs() {
   static const bool registered = [] {

@@ -2,6 +2,8 @@
 // notice a bit that flips in a row.
 #pragma once
 
+#include <cstdint>
+
 namespace traind::sqlite {
 
 // A page of a database with checksums leaves so many bytes at its end to them.
@@ -14,5 +16,9 @@ inline constexpr int kChecksumBytes = 8;
 // have SQLite's own checksums.
 // Threads: safe.
 const char* ChecksumVfs();
+
+// Puts its checksum at the end of a page, the number-th of its database from 0 on.
+// Threads: safe.
+void AddChecksum(char* page, int bytes, int64_t number);
 
 }  // namespace traind::sqlite

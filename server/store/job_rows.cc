@@ -198,6 +198,30 @@ absl::Status ReadDecisions(Connection& db, int64_t number, Job& job) {
   return q.status();
 }
 
+// A list of all slots: a number is one of the Attempt's own Worker, a pair one of another Worker,
+// which it names.
+json SlotsToJson(const Attempt& attempt) {
+  json list = attempt.slots;
+  for (const GangPart& part : attempt.others) {
+    for (const int slot : part.slots) list.push_back(json::array({part.worker, slot}));
+  }
+  return list;
+}
+
+void ReadSlots(const json& list, Attempt& attempt) {
+  for (const json& slot : list) {
+    if (!slot.is_array()) {
+      attempt.slots.push_back(slot.get<int>());
+      continue;
+    }
+    const auto worker = slot.at(0).get<std::string>();
+    if (attempt.others.empty() || attempt.others.back().worker != worker) {
+      attempt.others.push_back({worker, {}});
+    }
+    attempt.others.back().slots.push_back(slot.at(1).get<int>());
+  }
+}
+
 absl::Status ReadAttempts(Connection& db, int64_t number, Job& job) {
   Query q = db.Select(
       "SELECT id, kind, fold, worker, started_at_ms, ended_at_ms, end_reason, message, seed, "
@@ -210,8 +234,8 @@ absl::Status ReadAttempts(Connection& db, int64_t number, Job& job) {
     Read(q, AttemptColumns(attempt));
     std::string slots;
     q.ReadMore(slots);
-    RETURN_IF_ERROR(Parse(slots, "attempts.slots_json",
-                          [&](const json& j) { attempt.slots = j.get<std::vector<int>>(); }));
+    RETURN_IF_ERROR(
+        Parse(slots, "attempts.slots_json", [&](const json& j) { ReadSlots(j, attempt); }));
   }
   return q.status();
 }
@@ -353,9 +377,11 @@ absl::Status WriteAttempts(Connection& db, int64_t number, const Job* before, co
     const Attempt& attempt = after.attempts[i];
     if (before && i < before->attempts.size()) {
       const Attempt& old = before->attempts[i];
-      if (AttemptColumns(old) == AttemptColumns(attempt) && old.slots == attempt.slots) continue;
+      const bool same = AttemptColumns(old) == AttemptColumns(attempt) &&
+                        old.slots == attempt.slots && old.others == attempt.others;
+      if (same) continue;
     }
-    const std::string slots = Dump(attempt.slots);
+    const std::string slots = Dump(SlotsToJson(attempt));
     Query q = db.Prepare(
         "INSERT INTO attempts(id, kind, fold, worker, started_at_ms, ended_at_ms, end_reason, "
         "message, seed, trial, first_step, slots_json, job, position) "

@@ -18,6 +18,7 @@ namespace {
 Job AsStored(Job job) {
   for (Task& task : job.tasks) task.live.reset();
   job.pending_reason = PendingReason::kNone;
+  job.waits_for.clear();
   job.queue_position = 0;
   job.estimated_finish = absl::InfiniteFuture();
   return job;
@@ -277,6 +278,14 @@ absl::StatusOr<JobPage> MemoryStore::ListJobs(const JobFilter& filter) {
     page.jobs.back().attempts.clear();
   }
   return page;
+}
+
+absl::StatusOr<JobStamp> MemoryStore::StampOf(const std::string& id) {
+  ASSIGN_OR_RETURN(const Job job, GetJob(id));
+  absl::MutexLock lock(&mutex_);
+  const Row* row = Find(id);
+  if (row == nullptr) return absl::NotFoundError(absl::StrCat("no job ", id));
+  return JobStamp{job.version, row->metrics.empty() ? 0 : row->metrics.back().sequence, job.pinned};
 }
 
 absl::StatusOr<std::vector<StoredMetric>> MemoryStore::GetMetrics(const std::string& job,

@@ -25,6 +25,7 @@ class MemoryStore final : public Store {
                                          const std::string& id) override;
 
   absl::StatusOr<Job> GetJob(const std::string& id) override;
+  absl::StatusOr<JobStamp> StampOf(const std::string& id) override;
   absl::StatusOr<std::vector<std::string>> FindByName(const std::string& name) override;
   absl::StatusOr<Job> FindByRequest(const std::string& owner,
                                     const std::string& request_id) override;

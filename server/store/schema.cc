@@ -361,6 +361,10 @@ absl::Status Migrate(sqlite::Connection& db, absl::Span<const char* const> migra
     if (query.Next()) query.Read(version);
     RETURN_IF_ERROR(query.status());
   }
+  if (version < 0) {
+    return absl::DataLossError(
+        absl::StrCat("its header is damaged: it has schema version ", version));
+  }
   if (version > newest) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the database has schema version ", version, ", this traind knows versions up to ", newest,

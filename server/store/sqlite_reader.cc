@@ -70,6 +70,23 @@ absl::StatusOr<Job> SqliteStore::GetJob(const std::string& id) {
   return std::move(jobs[0]);
 }
 
+absl::StatusOr<JobStamp> SqliteStore::StampOf(const std::string& id) {
+  JobStamp stamp;
+  bool found = false;
+  RETURN_IF_ERROR(WithReader([&](Connection& db) {
+    Query q = db.Select(
+        "SELECT version, pinned, "
+        "(SELECT ifnull(max(sequence), 0) FROM metrics m WHERE m.job = jobs.number) "
+        "FROM jobs WHERE id = ? AND deleting = 0",
+        id);
+    found = q.Next();
+    if (found) q.Read(stamp.version, stamp.pinned, stamp.metrics);
+    return q.status();
+  }));
+  if (!found) return absl::NotFoundError(absl::StrCat("no job ", id));
+  return stamp;
+}
+
 absl::StatusOr<std::vector<std::string>> SqliteStore::FindByName(const std::string& name) {
   std::vector<std::string> ids;
   RETURN_IF_ERROR(WithReader([&](Connection& db) {

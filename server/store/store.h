@@ -94,6 +94,17 @@ struct KnownSubmit {
   std::optional<Job> job;  // that has the request id
   bool id_is_taken = false;
 };
+// Tells whether what is stored about a Job has changed.
+struct JobStamp {
+  int64_t version = 0;
+  int64_t metrics = 0;  // sequence of the last one
+  bool pinned = false;
+
+  bool operator==(const JobStamp& other) const {
+    return version == other.version && metrics == other.metrics && pinned == other.pinned;
+  }
+};
+
 struct StoredMetric {
   int64_t sequence = 0;
   MetricPoint point;
@@ -154,6 +165,8 @@ class Store {
                                                  const std::string& id) = 0;
 
   virtual absl::StatusOr<Job> GetJob(const std::string& id) = 0;  // NotFound
+  // Cheap. NotFound: there is no such Job.
+  virtual absl::StatusOr<JobStamp> StampOf(const std::string& id) = 0;
   // Returns at most kMostNamed Jobs of that name, the newest ones.
   virtual absl::StatusOr<std::vector<std::string>> FindByName(const std::string& name) = 0;
   // NotFound: no such request is known.

@@ -17,7 +17,7 @@ inline std::optional<Usage> UsageOf(const Job& job, const Attempt& attempt) {
     return std::nullopt;
   }
   return Usage{job.owner, job.spec.labels, attempt.started_at, attempt.ended_at,
-               static_cast<int>(attempt.slots.size())};
+               SlotCount(attempt)};
 }
 
 // Returns the earliest time from which Attempts count for one of the quotas.

@@ -15,18 +15,49 @@ namespace {
 
 TEST_F(CliTest, WaitPrintsOneDocumentAndCopiesThePredictions) {
   WatchToTheEnd();
+  std::filesystem::create_directories(folder_ / "out");
   const Ran ran =
       Run({"submit", "-f", Path("job.yaml"), "--set", "output=out/p.csv", "--wait", "-o", "json"});
-  // The folder does not exist, so the copy fails and an error says so.
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(nlohmann::json::parse(ran.out)["state"], "SUCCEEDED");
+  EXPECT_EQ(Text(Path("out/p.csv")), service_.artifact);
+}
+
+TEST_F(CliTest, AnOutputThatCannotBeWrittenIsRefusedBeforeTheTraining) {
+  WatchToTheEnd();
+  const std::vector<std::string> submit = {"submit", "-f", Path("job.yaml"), "--wait", "--set"};
+  const auto refusal = [&](const std::string& output) {
+    std::vector<std::string> args = submit;
+    args.push_back("output=" + output);
+    return Run(args);
+  };
+  const Ran ran = refusal("out/p.csv");
+  EXPECT_NE(ran.code, 0);
+  EXPECT_TRUE(Has(
+      ran.err, "--set output: error: output: cannot write " + Path("out/p.csv") + ": No such file"))
+      << ran.err;
+  EXPECT_TRUE(Has(ran.err, "nothing submitted")) << ran.err;
+  EXPECT_TRUE(Has(refusal(folder_.string()).err, "Is a directory"));
+  EXPECT_TRUE(submitted().empty());
+  EXPECT_EQ(refusal("p.csv").code, 0);
+  const auto files = std::filesystem::directory_iterator(folder_);
+  EXPECT_EQ(std::distance(begin(files), end(files)), 2) << "job.yaml and p.csv";
+  const Ran later = Run({"predict", "digits", "--data", "x.csv", "--out", Path("out/p.csv")});
+  EXPECT_TRUE(Has(later.err, "cannot write " + Path("out/p.csv"))) << later.err;
+}
+
+TEST_F(CliTest, PredictionsThatCouldNotBeCopiedCanBeFetched) {
+  std::filesystem::create_directories(folder_ / "out");
+  service_.on_watch = [this](grpc::ServerContext*, const v1::WatchJobRequest&,
+                             const std::function<bool(const v1::Job&)>& send) {
+    std::filesystem::remove_all(folder_ / "out");  // while the Job runs
+    send(EndedJob());
+    return grpc::Status::OK;
+  };
+  const Ran ran = Run({"submit", "-f", Path("job.yaml"), "--set", "output=out/p.csv", "--wait"});
   EXPECT_EQ(ran.code, 1) << ran.err;
   EXPECT_TRUE(Has(ran.err, "cannot write " + Path("out/p.csv") + ": No such file")) << ran.err;
-  EXPECT_EQ(nlohmann::json::parse(ran.out)["state"], "SUCCEEDED");
-  std::filesystem::create_directories(folder_ / "out");
-  const Ran again =
-      Run({"submit", "-f", Path("job.yaml"), "--set", "output=out/p.csv", "--wait", "-o", "json"});
-  EXPECT_EQ(again.code, 0) << again.err;
-  EXPECT_EQ(nlohmann::json::parse(again.out)["state"], "SUCCEEDED");
-  EXPECT_EQ(Text(Path("out/p.csv")), service_.artifact);
+  EXPECT_TRUE(Has(ran.err, " fetch digits-7f3k2a --to FILE")) << ran.err;
 }
 
 TEST_F(CliTest, FollowSaysEachDecisionOnceAndSumsUp) {

@@ -98,6 +98,7 @@ class CliTest : public testing::Test {
     environment.default_server = default_server_ ? *default_server_ : server_.address();
     environment.config_file = Path("config.yaml");
     environment.out_is_terminal = terminal_;
+    if (space_) environment.disk_space = [this](const std::filesystem::path&) { return *space_; };
     environment.color_wished = color_wished_;
     environment.interrupted = &interrupted_;
     environment.err_is_terminal = terminal_;
@@ -129,7 +130,8 @@ class CliTest : public testing::Test {
   std::atomic<bool> held_{false};
   bool terminal_ = false;
   bool color_wished_ = true;
-  std::optional<std::string> default_server_;  // $TRAINCTL_SERVER; unset: that of the fake
+  std::optional<std::string> default_server_;         // $TRAINCTL_SERVER; unset: that of the fake
+  std::optional<std::filesystem::space_info> space_;  // of the disk; unset: the real one
 
  private:
   absl::Mutex mutex_;

@@ -1,4 +1,5 @@
 // Specs that trainctl sends, and its messages about wrong ones.
+#include <absl/strings/str_join.h>
 #include <absl/strings/str_cat.h>
 
 #include "tests/client/cli_harness.h"
@@ -54,6 +55,26 @@ TEST_F(CliTest, TheSpecGoesOutWithItsOverrides) {
   EXPECT_EQ(request.spec().budget().time().seconds(), 20);
   EXPECT_EQ(request.spec().name(), "other");
   EXPECT_EQ(request.spec().labels().at("team"), "blue");
+}
+
+TEST_F(CliTest, AProgramGoesOutWithItsWordsAndWhereItWasCalled) {
+  const Ran ran = Run({"run", "--budget", "1h", "--folds", "3", "--expect", "sub_*.csv", "--out",
+                       "results", "--env", "MODE=a=b", "--detach", "--", "python", "my train.py",
+                       "--folds", "{folds}", "--", "run"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  ASSERT_EQ(submitted().size(), 1u);
+  const v1::JobSpec spec = submitted()[0].spec();
+  EXPECT_EQ(absl::StrJoin(spec.run().command(), "|"),
+            "python|my train.py|--folds|{folds}|--|run");
+  const std::filesystem::path here = std::filesystem::current_path();
+  EXPECT_EQ(spec.run().folder(), here.string());
+  EXPECT_EQ(spec.run().results(), (here / "results").string());
+  EXPECT_EQ(spec.run().folds(), 3);
+  EXPECT_EQ(absl::StrJoin(spec.run().expect(), ","), "sub_*.csv");
+  EXPECT_EQ(spec.run().environment().at("MODE"), "a=b");
+  EXPECT_EQ(spec.run().environment().count("PATH"), 1u);
+  EXPECT_EQ(spec.budget().time().seconds(), 3600);
+  EXPECT_EQ(spec.name(), "mytrain");
 }
 
 TEST_F(CliTest, StdinIsASpecRelativeToTheCurrentFolder) {

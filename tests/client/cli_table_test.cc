@@ -47,6 +47,7 @@ TEST_F(CliTest, CompletionAsksForJobs) {
   EXPECT_EQ(Run({"__complete", "get", ""}).out, "a-1\na-2\nb-1\nb\n");
   EXPECT_EQ(Run({"__complete", "diff", "a-1", "b"}).out, "b-1\nb\n");
   EXPECT_EQ(Run({"__complete", "get", "a-1", ""}).out, "");
+  EXPECT_EQ(Run({"__complete", "wait", "a-1", "a-2", "b"}).out, "b-1\nb\n");
   server_.Stop();
   const Ran ran = Run({"__complete", "get", ""});
   EXPECT_EQ(ran.code, 0);
@@ -207,6 +208,20 @@ TEST_F(CliTest, InitWritesASpecThatSubmitTakes) {
   EXPECT_EQ(Run({"init", Path("absent.csv")}).code, 5);
 }
 
+TEST_F(CliTest, InitRefusesWhatIsNoTableWithAHeader) {
+  const auto refusal = [this](const std::string& text) {
+    const Ran ran = Run({"init", Write("odd.csv", text), "-O", "-"});
+    EXPECT_EQ(ran.code, 2) << ran.out;
+    return ran.err;
+  };
+  EXPECT_TRUE(Has(refusal("id|a|y\n1|2|3\n"), "has one column, 'id|a|y'; commas, tabs"));
+  EXPECT_TRUE(Has(refusal("0,0.095,yes\n1,0.5,no\n"), "is the row with the names missing?"));
+  EXPECT_TRUE(Has(refusal(std::string("PK\x03\x04", 4) + std::string(22, 'x') +
+                          std::string("\x13\0\0\0[Content_Types].xml", 23)),
+                  "this is a spreadsheet; save it as CSV"));
+  EXPECT_TRUE(Has(refusal("PAR1xxxx"), "this is a Parquet table"));
+}
+
 // ---- Logs, diff, top, doctor ------------------------------------------------
 
 TEST_F(CliTest, LogsSendTheFiltersAndGoOnWhereTheStreamBroke) {
@@ -293,6 +308,25 @@ TEST_F(CliTest, TopShowsJobsAndSlotsOnceWhereThereIsNoTerminal) {
   EXPECT_TRUE(Has(ran.out, "1 Job, 1 of 2 slots busy")) << ran.out;
   EXPECT_TRUE(Has(ran.out, "digits-7f3k2a RUNNING")) << ran.out;
   EXPECT_FALSE(Has(ran.out, "\x1b[")) << ran.out;
+}
+
+TEST_F(CliTest, DoctorBlamesAFullDiskForAMissingWorker) {
+  service_.on_list = [this](const v1::ListJobsRequest&, v1::ListJobsReply* reply) {
+    reply->add_jobs()->set_results_dir(Path("digits"));
+    return grpc::Status::OK;
+  };
+  service_.workers.add_workers()->set_id("w1");
+  space_ = {6'000'000, 5'000, 5'000};
+  const Ran full = Run({"doctor"});
+  EXPECT_EQ(full.code, 1);
+  EXPECT_TRUE(Has(full.out, "fail  disk       0.005 MB free (0 %)")) << full.out;
+  EXPECT_TRUE(Has(full.out, "; it comes back once the disk has space")) << full.out;
+  EXPECT_FALSE(Has(full.out, "start trainworker")) << full.out;
+  EXPECT_LT(full.out.find("disk"), full.out.find("worker")) << full.out;
+  space_->available = space_->free = 5'000'000;
+  const Ran free = Run({"doctor"});
+  EXPECT_TRUE(Has(free.out, "ok    disk       5 MB free (83 %)")) << free.out;
+  EXPECT_TRUE(Has(free.out, "start trainworker")) << free.out;
 }
 
 TEST_F(CliTest, DoctorSaysWhatToDo) {

@@ -22,6 +22,24 @@ TEST_F(CliTest, HelpNamesTheVerbsAndTheExitCodes) {
   EXPECT_TRUE(Has(Run({"submit", "--help"}).out, "--request-id"));
 }
 
+TEST_F(CliTest, TheFormsOfOtherProgramsWork) {
+  EXPECT_EQ(Run({"help"}).out, Run({"--help"}).out);
+  EXPECT_EQ(Run({"help", "submit"}).out, Run({"submit", "--help"}).out);
+  EXPECT_EQ(Run({"--version"}).out, Run({"version"}).out);
+  EXPECT_EQ(Run({"--version"}).code, 0);
+  const std::vector<std::pair<std::vector<std::string>, std::string>> hints = {
+      {{"status"}, "did you mean 'get'?"},
+      {{"ls"}, "did you mean 'list'?"},
+      {{"help", "rm"}, "did you mean 'delete'?"},
+      {{"list", "--address", "h:1"}, "did you mean '--server'?"},
+      {{"submit", "x.yaml", "-o", "p.csv"}, "--set output=FILE"}};
+  for (const auto& [args, hint] : hints) {
+    const Ran ran = Run(args);
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_TRUE(Has(ran.err, hint)) << ran.err;
+  }
+}
+
 TEST_F(CliTest, MisuseIsTwoWithAHint) {
   const Ran verb = Run({"sumbit", "-f", "x"});
   EXPECT_EQ(verb.code, 2);
@@ -34,6 +52,11 @@ TEST_F(CliTest, MisuseIsTwoWithAHint) {
            {"get"},
            {"get", "a", "b"},
            {"list", "--wrong"},
+           {"run"},
+           {"run", "--budget", "10s"},
+           {"run", "--budget", "10", "--", "true"},
+           {"run", "--env", "NAME", "--", "true"},
+           {"run", "--", "echo", "{lr}"},
            {"list", "-o", "xml"},
            {"submit"},
            {"submit", "-f"},
@@ -245,7 +268,8 @@ TEST_F(CliTest, MetricsAreDrawn) {
   EXPECT_FALSE(Has(ran.out, "val_loss")) << ran.out;
   const Ran none = Run({"metrics", "digits", "--plot", "-m", "absent"});
   EXPECT_EQ(none.out, "");
-  EXPECT_TRUE(Has(none.err, "no such figures")) << none.err;
+  EXPECT_TRUE(Has(none.err, "no figures called absent; there are train_loss")) << none.err;
+  EXPECT_TRUE(Has(Run({"metrics", "digits", "-m", "absent"}).err, "there are train_loss"));
   EXPECT_EQ(Run({"metrics", "digits", "--plot", "--follow"}).code, 2);
 }
 
@@ -307,6 +331,25 @@ TEST_F(CliTest, AJobWhoseFolderIsGoneIsToldSo) {
     return grpc::Status::OK;
   };
   EXPECT_TRUE(Has(Run({"list"}).out, "files gone"));
+}
+
+TEST_F(CliTest, APlanWithFurtherTrialsTellsHowLongTheyGoOn) {
+  service_.on_plan = [](const v1::PlanRequest& request, v1::PlanReply* reply) {
+    *reply->mutable_resolved() = request.spec();
+    reply->mutable_estimated_finish()->set_seconds(absl::ToUnixSeconds(absl::Now()) + 3);
+    return grpc::Status::OK;
+  };
+  const auto end = [this](const std::string& model, const std::string& budget) {
+    const Ran ran = Run(
+        {"plan", "-f", Path("job.yaml"), "--set", "model=" + model, "--set", "budget=" + budget});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    const size_t from = ran.out.find("would end");
+    return ran.out.substr(from, ran.out.find('\n', from) - from);
+  };
+  EXPECT_FALSE(Has(end("{mlp: {}}", "{time: 10m}"), "models"));
+  EXPECT_TRUE(Has(end("auto", "{time: 10m}"), "  the first models at ")) << end("auto", "");
+  EXPECT_TRUE(Has(end("auto", "{time: 10m}"), "; further ones are tried until "));
+  EXPECT_TRUE(Has(end("auto", ""), "; further ones are tried after them")) << end("auto", "");
 }
 
 TEST_F(CliTest, PlanWorkersFinishAndCancelAnswer) {

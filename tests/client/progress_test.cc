@@ -3,6 +3,7 @@
 #include <absl/strings/match.h>
 #include <absl/strings/str_join.h>
 #include <absl/time/clock.h>
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include "client/render_table.h"
@@ -142,18 +143,61 @@ TEST(SummaryTest, AnEndedJobExplainsItself) {
   }
 }
 
+v1::JobSpec SpecWith(const std::string& text) {
+  v1::JobSpec spec;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &spec)) << text;
+  return spec;
+}
+
+std::string SummaryWith(const v1::Job& job, const std::string& spec) {
+  JobStyle style;
+  style.spec = SpecWith(spec);
+  return JobSummary(job, absl::Now(), style);
+}
+
 TEST(SummaryTest, AJobThatEndsEarlyTellsHowToUseTheRest) {
   v1::Job job = EndedJob();
-  EXPECT_FALSE(absl::StrContains(JobSummary(job, absl::Now(), {}), "time left"));
+  job.set_quality(v1::QUALITY_FULL);
+  EXPECT_FALSE(absl::StrContains(SummaryWith(job, "model { mlp {} }"), "time left"));
   job.mutable_finished_at()->set_seconds(1796148001);  // after 1.5 s of 60
-  const std::string text = JobSummary(job, absl::Now(), {});
+  const std::string text = SummaryWith(job, "model { mlp {} }");
   EXPECT_TRUE(absl::StrContains(text, "58s of 1m00s were not needed")) << text;
   EXPECT_TRUE(absl::StrContains(
       text, "trainctl submit --from digits-7f3k2a --set train.seeds=20 --budget 1m00s"))
       << text;
+  EXPECT_TRUE(absl::StrContains(text, "a spec with `model: auto` or `search`")) << text;
   // Somebody who ends a Job early needs no advice.
   job.set_end_reason(v1::JOB_END_REASON_FINISHED_BY_USER);
-  EXPECT_FALSE(absl::StrContains(JobSummary(job, absl::Now(), {}), "time left"));
+  EXPECT_FALSE(absl::StrContains(SummaryWith(job, "model { mlp {} }"), "time left"));
+}
+
+TEST(SummaryTest, TheAdviceOnTimeLeftFitsTheSpec) {
+  v1::Job job = EndedJob();
+  job.set_quality(v1::QUALITY_FLOOR);
+  job.mutable_finished_at()->set_seconds(1796148001);
+  for (const char* spec :
+       {"data { image {} } model { cnn {} }", "data { text { columns: 'a' } } model { text {} }",
+        "data { volume {} } model { unet3d {} }"}) {
+    const std::string text = SummaryWith(job, spec);
+    EXPECT_TRUE(absl::StrContains(text, "settings: a spec with `search`")) << text;
+    EXPECT_FALSE(absl::StrContains(text, "model: auto")) << text;
+  }
+  for (const char* spec : {"model { command {} }", "model { automatic {} }",
+                           "model { lightgbm {} } search { trials: 5 }"}) {
+    EXPECT_FALSE(absl::StrContains(SummaryWith(job, spec), "time left")) << spec;
+  }
+}
+
+TEST(SummaryTest, ADegradedJobTellsThatAFurtherOneTrainsTheRest) {
+  v1::Job job = EndedJob();
+  const std::string text = SummaryWith(job, "model { cnn {} }");  // 18 s of 60 are left
+  EXPECT_TRUE(absl::StrContains(text,
+                                "A further Job trains what was cut: trainctl submit --from "
+                                "digits-7f3k2a --budget 1m00s"))
+      << text;
+  EXPECT_FALSE(absl::StrContains(text, "not needed")) << text;
+  job.mutable_finished_at()->set_seconds(1796148056);
+  EXPECT_FALSE(absl::StrContains(SummaryWith(job, "model { cnn {} }"), "time left"));
 }
 
 TEST(SummaryTest, AJobWithoutATestFileSaysSo) {
@@ -171,6 +215,7 @@ TEST(SummaryTest, AJobThatPredictsNamesTheJobWhoseFoldsAnswer) {
   job.set_models_from("digits-other");
   const std::string text = JobSummary(job, absl::FromUnixSeconds(1796148042), {});
   EXPECT_TRUE(absl::StrContains(text, "of digits-other answer: 0 1 2 3")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "  digits-other: accuracy 0.9764 out of fold")) << text;
 }
 
 TEST(TableTest, ColumnsLineUpAndControlBytesAreShown) {

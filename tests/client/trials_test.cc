@@ -110,6 +110,13 @@ TEST(TrialsTest, TheLeaderboardBeginsWithTheLargestWeight) {
   EXPECT_THAT(JobReport(EndedJob(), absl::FromUnixSeconds(110), {}), Not(HasSubstr("WEIGHT")));
 }
 
+TEST(TrialsTest, TrialsThatHaveNotBegunAreCounted) {
+  const std::string text = TrialTable(Tried(), 110);
+  EXPECT_THAT(text, HasSubstr("mlp"));
+  EXPECT_THAT(text, Not(HasSubstr("xgboost")));
+  EXPECT_THAT(text, HasSubstr("\n1 further trial has not begun\n"));
+}
+
 TEST(TrialsTest, AFoldOfAnotherTrialIsListedWhereItFailed) {
   v1::Job job = Tried();
   EXPECT_THAT(JobReport(job, absl::Now(), {}), Not(HasSubstr("1 trial 1")));

@@ -356,6 +356,33 @@ TEST_P(StoreContractTest, MetricsAreNumberedPerJobAndResume) {
   EXPECT_TRUE(store_->GetMetrics("a-1", 0, 100, "val_metric")->empty());
 }
 
+TEST_P(StoreContractTest, AStampTellsEachChangeOfAJob) {
+  EXPECT_TRUE(absl::IsNotFound(store_->StampOf("a-1").status()));
+  Job job = NewJob("a-1");
+  ASSERT_EQ(store_->Commit(Change({job, NewJob("b-1")})), absl::OkStatus());
+  std::vector<JobStamp> stamps{store_->StampOf("a-1").value()};
+  const auto add = [&](const Mutations& change) {
+    ASSERT_EQ(store_->Commit(change), absl::OkStatus());
+    stamps.push_back(store_->StampOf("a-1").value());
+  };
+  ++job.version;
+  add(Change({job}));
+  Mutations metric;
+  metric.metrics = {Metric("a-1", 1)};
+  add(metric);
+  add(metric);
+  Mutations pin;
+  pin.pins = {{"a-1", true}};
+  add(pin);
+  for (size_t i = 0; i < stamps.size(); ++i) {
+    for (size_t j = 0; j < stamps.size(); ++j) EXPECT_EQ(stamps[i] == stamps[j], i == j) << i << j;
+  }
+  Mutations other;
+  other.metrics = {Metric("b-1", 1)};
+  add(other);
+  EXPECT_TRUE(stamps.back() == stamps[stamps.size() - 2]);  // of another Job
+}
+
 TEST_P(StoreContractTest, RecordedSpeedIsOfTheSameModelOnTheSameBytesThenTheSameSize) {
   const auto done = [&](const std::string& id, const std::string& key, const std::string& content,
                         double step_s, JobState state = JobState::kSucceeded) {

@@ -8,7 +8,7 @@ import tempfile
 from tests.cases import case, main
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-PROGRAMS = {"traind", "trainworker", "trainprep", "traintree", "trainrank", "trainctl", "libtraind_cuda.so"}
+PROGRAMS = {"traind", "trainworker", "trainprep", "traintree", "trainprog", "trainrank", "trainctl", "libtraind_cuda.so"}
 # Every Debian has its C library.
 SYSTEM = re.compile(r"^(lib(c|m|dl|rt|pthread|util|resolv)\.so\.\d+|ld-linux-x86-64\.so\.2)$")
 # In the wheels of libtorch-cpu.txt and, for the CUDA part, of libtorch-cuda.txt.

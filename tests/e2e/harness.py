@@ -25,7 +25,7 @@ import uuid
 
 MARK = "TRAIND_TEST_HOUSE"
 PROGRAMS = ("server/traind", "worker/trainworker", "worker/trainrank", "worker/trainprep",
-            "worker/traintree", "client/trainctl")
+            "worker/traintree", "worker/trainprog", "client/trainctl")
 ENDED = ("SUCCEEDED", "FAILED", "CANCELLED")
 
 
@@ -136,12 +136,12 @@ class House:
     def environment(self):
         return {**os.environ, MARK: self.mark}
 
-    def start(self, *arguments, state=None, limit_s=20):
+    def start(self, *arguments, state=None, limit_s=20, listen="127.0.0.1:0"):
         """Starts traind and waits until it is ready."""
         state = state or self.state
         log = open(os.path.join(self.root, "traind.log"), "a")
         command = [os.path.join(self.bin, "server/traind"), "--state", state, "--listen",
-                   "127.0.0.1:0", "--data-root", self.data, *arguments]
+                   listen, "--data-root", self.data, *arguments]
         if self.standalone:
             command += ["--standalone", "--slots", str(self.slots)]
         self.daemon = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log,
@@ -155,13 +155,14 @@ class House:
         self.http = fields["http"]
         return self
 
-    def start_worker(self, slots=1):
-        """A trainworker of its own, for a house that is not standalone."""
+    def start_worker(self, slots=1, state=None, prefix=()):
+        """A trainworker of its own, for a house that is not standalone; in the folder `state` if one
+        is given. prefix: a command that becomes it."""
         with open(os.path.join(self.root, "worker.log"), "a") as log:
             self.workers_started.append(subprocess.Popen(
-                [os.path.join(self.bin, "worker/trainworker"), "--state", self.state, "--coordinator",
-                 self.server, "--slots", str(slots)], stdout=log, stderr=log, env=self.environment(),
-                cwd=self.root, start_new_session=True))
+                [*prefix, os.path.join(self.bin, "worker/trainworker"), "--state", state or self.state,
+                 "--coordinator", self.server, "--slots", str(slots)], stdout=log, stderr=log,
+                env=self.environment(), cwd=self.root, start_new_session=True))
         return self.workers_started[-1]
 
     def _first_line(self, limit_s):

@@ -310,6 +310,31 @@ def _():
         assert house.cli("get", job["id"], server="127.0.0.1:1").returncode == 7
 
 
+@case("wait returns at the ends of Jobs, through a restart of traind")
+def _():
+    with House(slots=1) as house:
+        house.start()
+        spec = house.spec(folds=2, epochs=100000, budget="60s")
+        ids = [house.submit({**spec, "name": name})["id"] for name in ("first", "second")]
+        waiter = subprocess.Popen([os.path.join(house.bin, "client/trainctl"), "--server", house.server,
+                                   "wait", *ids], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                  env=house.environment(), start_new_session=True)
+        late = house.cli("wait", *ids, "--timeout", "300ms")
+        assert late.returncode == 3 and all(i in late.stderr for i in ids) and not late.stdout, late
+        house.until(ids[0], "it trains", lambda j: j["folds"][0]["progress"]["done"] >= 1)
+        house.kill_daemon()
+        house.start(listen=house.server)  # the waiter knows this address
+        house.json("finish", ids[0])
+        any_of = house.cli("wait", "--any", *ids)
+        assert any_of.returncode == 0 and any_of.stdout.startswith(f"{ids[0]} SUCCEEDED"), any_of
+        house.json("cancel", ids[1])
+        out, err = waiter.communicate(timeout=20)
+        assert waiter.returncode == 9, (waiter.returncode, out, err)
+        assert dict(line.split()[:2] for line in out.splitlines()) == {
+            ids[0]: "SUCCEEDED", ids[1]: "CANCELLED"}, (out, err)
+        assert err.count("lost traind") == 1, err
+
+
 @case("Ctrl-C while following detaches and leaves the Job alone")
 def _():
     with House(slots=1) as house:

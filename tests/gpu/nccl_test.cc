@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/free_port.h"
+#include "common/base/reserved_port.h"
 #include "tests/worker/model/model_of.h"
 #include "worker/device/collective.h"
 #include "worker/device/cuda_api.h"
@@ -85,7 +85,7 @@ int RunRank(int rank, int world_size, int port) {
 }
 
 void RunGang(int world_size) {
-  const int port = FreePort();
+  const int port = ReservePort();
   std::vector<pid_t> children;
   for (int rank = 0; rank < world_size; ++rank) {
     const pid_t child = fork();

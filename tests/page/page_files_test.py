@@ -90,4 +90,9 @@ def _():
     run_by_node("tests/page/unit/live_test.mjs")
 
 
+@case("The page joins lines of logs, and writes specs as YAML, as its tests say")
+def _():
+    run_by_node("tests/page/unit/logs_test.mjs")
+
+
 main()

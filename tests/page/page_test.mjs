@@ -19,6 +19,8 @@ const kPages = (jobs) => ({
   job: `jobs/${jobs.short}`,
   'job-trials': `jobs/${jobs.auto}`,
   'job-live': `jobs/${jobs.live}`,
+  logs: `jobs/${jobs.auto}/logs`,
+  spec: `jobs/${jobs.auto}/spec`,
   jobs: 'jobs',
   compare: `compare?jobs=${jobs.short},${jobs.auto}`,
   models: 'models',
@@ -90,7 +92,7 @@ for (const [width, height] of [
       for (const [name, address] of Object.entries(kPages(jobs))) {
         await withTab({width, height, scheme}, async (tab) => {
           await tab.show(address);
-          if (address.startsWith('jobs/') || address.startsWith('compare')) {
+          if (/^jobs\/[^/]+$/.test(address) || address.startsWith('compare')) {
             await tab.waitForSelector('.chart canvas');
             await tab.waitForTimeout(300);
             assert.ok((await drawn(tab)).every(Boolean), `a chart of ${name} is empty`);
@@ -377,6 +379,122 @@ test('the list filters by state and label, and turns pages', async () => {
     await tab.click('text=Newer');
     await tab.waitForSelector('text=p1-49');
   });
+});
+
+// Answers each call for logs by `lines(query)`.
+async function routeLogs(tab, lines) {
+  await tab.route('**/logs?*', (route) => {
+    const query = new URL(route.request().url()).searchParams;
+    return route.fulfill({json: {lines: lines(query), end: true}});
+  });
+}
+
+const kLogStart = Date.UTC(2026, 0, 1);
+const logLine = (i, level = 'info') => ({
+  attempt: 2,
+  task: 'fold-0',
+  rank: i % 2,
+  offset: 100 * (i + 1),
+  at: new Date(kLogStart + i * 50).toISOString(),
+  level,
+  text: `line ${i} of a fold`,
+});
+
+test('the logs of a Job are shown and filtered by traind', async () => {
+  await withTab({}, async (tab) => {
+    await tab.show(`jobs/${jobs.short}`);
+    await tab.click('.jobhead >> text=Logs');
+    await tab.waitForSelector('.logrow');
+    const {lines} = await house.call('GET', `/v1/jobs/${jobs.short}/logs`);
+    assert.equal(await tab.locator('.logrow').count(), lines.length);
+    await tab.keyboard.press('/');
+    await tab.keyboard.type('fold 1 rank [0-9]');
+    await tab.waitForFunction(() => document.querySelectorAll('.logrow').length === 1);
+    assert.match(await tab.innerText('.logrow'), /fold 1 rank 0/);
+    assert.match(await tab.evaluate(() => location.hash), /text=fold/);
+    await tab.click('.filters >> text=error');
+    await tab.waitForSelector('text=No line fits.');
+  });
+  const tab = await openTab(browser, house);
+  await tab.show(`jobs/${jobs.short}/logs?text=(`);
+  await tab.waitForSelector('.notice.bad[role=alert]');
+  assert.match(await tab.innerText('.notice.bad[role=alert]'), /regular expression/);
+  await tab.context().close();
+});
+
+test('logs follow their end until somebody scrolls up, and again on G; e leads to errors', async () => {
+  await withTab({}, async (tab) => {
+    let many = 500;
+    await routeLogs(tab, () => Array.from({length: many}, (_, i) => logLine(i, i === 100 ? 'error' : 'info')));
+    await tab.show(`jobs/${jobs.live}/logs`);
+    const shows = (i) => tab.waitForSelector(`.logrow >> text="line ${i} of a fold"`);
+    await shows(499);
+    many = 600;
+    await shows(599);
+    await tab.focus('.logbox');
+    await tab.keyboard.press('Home');
+    await shows(0);
+    many = 700;
+    await tab.waitForFunction(() => window.app.view.log.lines.length === 700);
+    assert.equal(await tab.evaluate(() => document.querySelector('.logbox').scrollTop), 0);
+    await tab.keyboard.press('e');
+    await tab.waitForSelector('.logrow.error.found');
+    await tab.keyboard.press('G');
+    await shows(699);
+    assert.deepEqual(await violations(tab), []);
+  });
+});
+
+test('10,000 lines of logs scroll at 60 frames a second, with those in sight alone in the document', async (t) => {
+  await withTab({}, async (tab) => {
+    await routeLogs(tab, () => Array.from({length: 10000}, (_, i) => logLine(i)));
+    await tab.show(`jobs/${jobs.short}/logs`);
+    await tab.waitForFunction(() => window.app.view.log.lines.length === 10000);
+    await tab.waitForSelector('.logrow');
+    const {ms, rows} = await tab.evaluate(() => {
+      const box = document.querySelector('.logbox');
+      const ms = [];
+      let rows = 0;
+      for (let frame = 0; frame < 120; frame++) {
+        box.scrollTop = frame * 1600;
+        const began = performance.now();
+        window.app.view.scrolled(box);
+        box.getBoundingClientRect();
+        ms.push(performance.now() - began);
+        rows = Math.max(rows, document.querySelectorAll('.logrow').length);
+      }
+      return {ms: ms.sort((a, b) => a - b), rows};
+    });
+    t.diagnostic(`measured: a frame of 10,000 log lines in ${ms[60].toFixed(1)} ms (median of 120; worst ${ms[119].toFixed(1)} ms), ${rows} rows`);
+    assert.ok(rows < 120, `${rows} rows`);
+    // One of the quicker ones: other programs on the machine are not the page's.
+    assert.ok(ms[12] <= 16, `${ms[12]} ms`);
+  });
+});
+
+test('the page of Workers tells the version of traind and since when it works', async () => {
+  await withTab({}, async (tab) => {
+    await tab.show('workers');
+    const text = await tab.innerText('section:has(h2:text-is("traind"))');
+    const version = /version="([^"]+)"/.exec(await (await fetch(house.url + '/metrics')).text())[1];
+    assert.ok(text.includes(version), text);
+    assert.match(text, /up for\s+\d/);
+  });
+});
+
+test('the spec of a Job is shown as it was written and with its defaults, and can be copied', async () => {
+  const tab = await openTab(browser, house);
+  await tab.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await tab.show(`jobs/${jobs.short}/spec`);
+  assert.equal(await tab.innerText('.spectext'), kShort);
+  await tab.click('text=Copy');
+  await tab.waitForSelector('.toast >> text=The spec is copied.');
+  assert.equal(await tab.evaluate(() => navigator.clipboard.readText()), kShort);
+  await tab.click('text=with all defaults');
+  await tab.waitForFunction(() => document.querySelector('.spectext').innerText.includes('\n'));
+  assert.match(await tab.innerText('.spectext'), /\n {2}folds: 5\n[^]*\nbudget:\n/);
+  assert.deepEqual(tab.problems, []);
+  await tab.context().close();
 });
 
 test('a Job that does not exist is told so', async () => {

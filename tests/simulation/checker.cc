@@ -68,6 +68,7 @@ class Checker {
     std::vector<int> slots;
     int64_t from = 0, to = -1;
     double epochs = -1;  // that its fold has; negative: none is known
+    int world_size = 1;
   };
   // A Rank must be given these, by what was stored when its Attempt was.
   struct Given {
@@ -95,6 +96,7 @@ class Checker {
   void CheckIdle(const std::string& id, const JobSeen& job);
   void CheckUsed(const std::string& id, const JobSeen& job);
   void CheckProgressTold(const json& r);
+  void CheckGang(const json& r);
   void CheckRanks();
   // Until when, from `t` on, traind could not write; t: it could.
   int64_t BlockedUntil(int64_t t) const;
@@ -105,6 +107,8 @@ class Checker {
   std::map<std::string, std::string> by_request_;
   std::map<std::string, json> truths_;  // by request
   std::map<int64_t, RankSeen> ranks_;
+  // The parts of gangs that span Workers, besides those with rank 0: by Attempt and Worker.
+  std::map<std::pair<int64_t, std::string>, RankSeen> parts_;
   std::map<int64_t, std::string> job_of_;             // by Attempt
   std::map<int64_t, Given> given_;                    // by Attempt
   std::set<int64_t> attempts_;                        // ever committed
@@ -181,6 +185,7 @@ void Checker::Read(const json& r) {
     rank.worker = r["worker"];
     rank.slots = r["slots"].get<std::vector<int>>();
     rank.from = t;
+    rank.world_size = r["world_size"];
     if (!ranks_.emplace(r["attempt"], rank).second) {
       Violation("attempt ", r["attempt"].get<int64_t>(), " was started twice");
     }
@@ -188,6 +193,25 @@ void Checker::Read(const json& r) {
       Violation("attempt ", r["attempt"].get<int64_t>(), " runs but was never stored");
     }
     CheckStart(r);
+  } else if (kind == "part_start") {
+    const std::pair<int64_t, std::string> place(r["attempt"], r["worker"]);
+    RankSeen part;
+    part.job = r["job"];
+    part.worker = r["worker"];
+    part.slots = r["slots"].get<std::vector<int>>();
+    part.from = t;
+    const auto lead = ranks_.find(r["attempt"]);
+    const bool twice = !parts_.emplace(place, part).second ||
+                       (lead != ranks_.end() && lead->second.worker == part.worker);
+    if (twice) {
+      Violation("attempt ", r["attempt"].get<int64_t>(), " has two parts on ", part.worker);
+    }
+    CheckStart(r);
+  } else if (kind == "part_end") {
+    const auto it = parts_.find({r["attempt"], r["worker"]});
+    if (it != parts_.end()) it->second.to = t;
+  } else if (kind == "gang_begin") {
+    CheckGang(r);
   } else if (kind == "rank_epochs") {
     const auto it = ranks_.find(r["attempt"]);
     if (it != ranks_.end()) it->second.epochs = r["epochs"];
@@ -586,9 +610,23 @@ void Checker::CheckUsed(const std::string& id, const JobSeen& job) {
   }
 }
 
+// Rank 0 begins only with all the others that it was told of.
+void Checker::CheckGang(const json& r) {
+  const int64_t attempt = r["attempt"];
+  size_t ranks = ranks_[attempt].slots.size();
+  for (const auto& [place, part] : parts_) {
+    if (place.first == attempt) ranks += part.slots.size();
+  }
+  if (ranks == static_cast<size_t>(ranks_[attempt].world_size)) return;
+  Violation("attempt ", attempt, " began with ", ranks, " ranks instead of ",
+            ranks_[attempt].world_size);
+}
+
 void Checker::CheckRanks() {
   std::map<std::pair<std::string, int>, std::vector<std::pair<int64_t, int64_t>>> used;
-  for (const auto& [attempt, rank] : ranks_) {
+  std::vector<std::pair<int64_t, RankSeen>> all(ranks_.begin(), ranks_.end());
+  for (const auto& [place, part] : parts_) all.emplace_back(place.first, part);
+  for (const auto& [attempt, rank] : all) {
     const int64_t to = rank.to < 0 ? end_ : rank.to;
     for (int slot : rank.slots) used[{rank.worker, slot}].emplace_back(rank.from, to);
     const auto job = jobs_.find(rank.job);

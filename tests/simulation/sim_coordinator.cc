@@ -143,6 +143,7 @@ void SimCoordinator::RunTurn() {
           // Some of what follows from it got out.
           turn->starts.resize(turn->starts.size() / 2);
           turn->stops.clear();
+          turn->meets.clear();
           turn->publishes.clear();
           turn->replies.resize(turn->replies.size() / 2);
           Act(*turn);
@@ -210,6 +211,9 @@ void SimCoordinator::Act(Turn& turn) {
     ToWorker(start.worker, [start, remaining, stop_in](SimWorker& w, uint64_t s) {
       w.Receive(s, start, remaining, stop_in);
     });
+  }
+  for (const MeetCommand& meet : turn.meets) {
+    ToWorker(meet.worker, [meet](SimWorker& w, uint64_t s) { w.Receive(s, meet); });
   }
   for (const ReplanCommand& replan : turn.replans) {
     const absl::Duration remaining = replan.deadline - Now(), stop_in = replan.stop_at - Now();

@@ -49,6 +49,43 @@ void SimWorker::BetterFloor(Rank& rank) {
 
 // ---- TRAIN ----
 
+// A part of a gang that spans Workers: it waits for the others, follows rank 0, and ends when
+// another part does.
+void SimWorker::JoinGang(const StartCommand& command, const std::shared_ptr<Rank>& rank) {
+  rank->spans = true;
+  rank->first_rank = command.first_rank;
+  std::weak_ptr<Rank> held = rank;
+  world_->gangs[rank->attempt].push_back([this, held](bool well) {
+    const auto part = held.lock();
+    if (part == nullptr || part->over || !part->met) return;
+    if (!well) return LoseGang(*part);
+    if (part->first_rank > 0) End(*part, AttemptEndReason::kCompleted, "");
+  });
+  Schedule(*rank, absl::Seconds(rank->truth->start_s * world_->chance.Uniform(0.8, 1.3)),
+           &SimWorker::Gathered);
+  if (rank->first_rank == 0) ArmStop(*rank);
+}
+
+void SimWorker::Gathered(Rank& rank) {
+  rank.gathered = true;
+  if (session_ != 0) Send(GangReady{options_.id, session_, rank.attempt, 4000});
+}
+
+void SimWorker::LoseGang(Rank& rank) {
+  End(rank, AttemptEndReason::kCollectiveTimeout, "another rank has gone");
+}
+
+void SimWorker::DropPart(Rank& rank) { End(rank, AttemptEndReason::kShutdown, ""); }
+
+// The others notice it after a while.
+void SimWorker::LeaveGang(const Rank& rank, bool well) {
+  if (!rank.spans) return;
+  for (const auto& hear : world_->gangs[rank.attempt]) {
+    world_->After(absl::Milliseconds(world_->chance.Int(1, well ? 50 : 2000)),
+                  [hear, well] { hear(well); });
+  }
+}
+
 void SimWorker::Begin(Rank& rank) {
   if (rank.damaged) {
     world_->Record("checkpoint_damaged")["attempt"] = rank.attempt;
@@ -265,10 +302,10 @@ void SimWorker::PublishAlone(Rank& rank, const Member& member) {
 // ---- ends ----
 
 void SimWorker::RecordEnd(const Rank& rank) {
-  nlohmann::json& record = world_->Record("rank_end");
+  nlohmann::json& record = world_->Record(rank.first_rank == 0 ? "rank_end" : "part_end");
   record["attempt"] = rank.attempt;
   record["worker"] = options_.id;
-  if (rank.kind == TaskKind::kTrain) record["epochs"] = rank.epochs_done;
+  if (rank.kind == TaskKind::kTrain && rank.first_rank == 0) record["epochs"] = rank.epochs_done;
 }
 
 void SimWorker::RecordEpochs(const Rank& rank) {
@@ -297,6 +334,10 @@ void SimWorker::End(Rank& rank, AttemptEndReason reason, const std::string& mess
   rank.over = true;
   RecordEnd(rank);
   Say(rank.attempt, facts::Ended{reason, message});
+  // That of rank 0 by order ends the others, too.
+  const bool well = rank.first_rank == 0 && (rank.complete || rank.stopping) &&
+                    reason != AttemptEndReason::kStorageFull;
+  LeaveGang(rank, well);
   ranks_.erase(rank.attempt);
 }
 

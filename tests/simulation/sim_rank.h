@@ -20,6 +20,13 @@ struct SimWorker::Rank {
   double row_share = 1;
   bool plan_cut = false;
 
+  // Of a gang that spans Workers.
+  bool spans = false;
+  int first_rank = 0;
+  bool gathered = false;  // waits for the others, or has met them
+  bool met = false;
+  std::shared_ptr<JobTruth> smaller;  // with the times of a gang of fewer ranks
+
   bool over = false;
   int chain = 0;         // grows when what it is at is interrupted
   bool stepped = false;  // has made a step

@@ -38,6 +38,7 @@ void SimWorker::Kill() {
   for (auto& [attempt, rank] : ranks_) {
     rank->over = true;
     RecordEnd(*rank);
+    LeaveGang(*rank, false);
   }
   ranks_.clear();
   kept_.clear();
@@ -82,6 +83,7 @@ void SimWorker::Connect() {
   hello.hostname = options_.id;
   hello.slots = options_.slots;
   hello.running_attempts = Running();
+  hello.address = options_.address;
   Send(std::move(hello));
   for (const Kept& fact : kept_) Transmit(fact);
   for (const std::string& job : published_alone_) {
@@ -89,6 +91,9 @@ void SimWorker::Connect() {
     if (standing) Send(Published{job, *standing, true});
   }
   published_alone_.clear();
+  for (const auto& [attempt, rank] : ranks_) {
+    if (rank->gathered) Send(GangReady{options_.id, session_, attempt, 4000});
+  }
   Heartbeat(session_);
 }
 
@@ -165,7 +170,7 @@ void SimWorker::Receive(uint64_t session, const StartCommand& command, absl::Dur
     rank->damaged = world_->chance.Happens(faults_->damaged);
   }
   ranks_[command.attempt] = rank;
-  nlohmann::json& record = world_->Record("rank_start");
+  nlohmann::json& record = world_->Record(command.first_rank == 0 ? "rank_start" : "part_start");
   record["attempt"] = command.attempt;
   record["worker"] = options_.id;
   record["job"] = command.job->id;
@@ -173,13 +178,24 @@ void SimWorker::Receive(uint64_t session, const StartCommand& command, absl::Dur
   record["slots"] = command.slots;
   record["resume"] = command.resume;
   record["batch"] = command.batch;
+  record["world_size"] = command.world_size;
   Chance& chance = world_->chance;
   if (remaining != absl::InfiniteDuration()) {
     Schedule(*rank, remaining, &SimWorker::AtDeadline, false);
   }
+  if (command.world_size < command.job->spec.slots && command.kind == TaskKind::kTrain) {
+    const double slower = static_cast<double>(command.job->spec.slots) / command.world_size;
+    rank->smaller = std::make_shared<JobTruth>(*rank->truth);
+    rank->smaller->step_s *= slower;
+    rank->smaller->evaluate_s *= slower;
+    rank->smaller->predict_s *= slower;
+    rank->truth = rank->smaller.get();
+  }
   if (command.kind == TaskKind::kPrepare) {
     Schedule(*rank, absl::Seconds(rank->truth->read_s * chance.Uniform(0.9, 1.2)),
              &SimWorker::Read);
+  } else if (command.world_size > static_cast<int>(command.slots.size())) {
+    JoinGang(command, rank);
   } else {
     Schedule(*rank, absl::Seconds(rank->truth->start_s * chance.Uniform(0.8, 1.3)),
              &SimWorker::Begin);
@@ -201,6 +217,12 @@ void SimWorker::Receive(uint64_t session, const StopCommand& command) {
     return End(rank, AttemptEndReason::kCancelledByUser, "aborted");
   }
   if (rank.hung || rank.stopping) return;
+  if (rank.first_rank > 0) {  // it follows rank 0
+    if (command.mode == StopMode::kDrop) {
+      Schedule(rank, absl::Seconds(10), &SimWorker::DropPart, false);
+    }
+    return;
+  }
   if (command.mode == StopMode::kDrop) {
     rank.stopped_for = AttemptEndReason::kShutdown;
     rank.stopping = true;
@@ -210,6 +232,15 @@ void SimWorker::Receive(uint64_t session, const StopCommand& command) {
     rank.stopped_for = AttemptEndReason::kFinishedByUser;
     StopTraining(rank);
   }
+}
+
+void SimWorker::Receive(uint64_t session, const MeetCommand& command) {
+  if (session != session_ || !alive_) return;
+  const auto it = ranks_.find(command.attempt);
+  if (it == ranks_.end() || std::exchange(it->second->met, true)) return;
+  if (it->second->first_rank > 0 || it->second->stopping || it->second->hung) return;
+  world_->Record("gang_begin")["attempt"] = command.attempt;
+  Begin(*it->second);
 }
 
 void SimWorker::Receive(uint64_t session, const ReplanCommand& command, absl::Duration remaining,
@@ -234,7 +265,7 @@ void SimWorker::Receive(uint64_t session, const ReplanCommand& command, absl::Du
       Schedule(rank, remaining, &SimWorker::AtDeadline, false);
     }
   }
-  if (stop_in == absl::InfiniteDuration()) return;
+  if (stop_in == absl::InfiniteDuration() || rank.first_rank > 0) return;
   rank.stop_at = world_->now() + stop_in;
   ArmStop(rank);
 }

@@ -68,6 +68,7 @@ class SimWorker {
     std::vector<Slot> slots;
     absl::Duration heartbeat = absl::Seconds(1);
     bool standalone = false;
+    std::string address = {};  // empty: no gang spans it and others
   };
   SimWorker(World* world, Disk* disk, SimCoordinator* coordinator,
             const std::map<std::string, JobTruth>* truths, const Faults* faults, Options options);
@@ -83,6 +84,7 @@ class SimWorker {
   void Receive(uint64_t session, const StartCommand& command, absl::Duration remaining,
                absl::Duration stop_in);
   void Receive(uint64_t session, const StopCommand& command);
+  void Receive(uint64_t session, const MeetCommand& command);
   void Receive(uint64_t session, const ReplanCommand& command, absl::Duration remaining,
                absl::Duration stop_in);
   void Receive(uint64_t session, const AckCommand& command);
@@ -117,6 +119,11 @@ class SimWorker {
   void FitFloor(Rank& rank);
   void BetterFloor(Rank& rank);
   // TRAIN.
+  void JoinGang(const StartCommand& command, const std::shared_ptr<Rank>& rank);
+  void Gathered(Rank& rank);
+  void LoseGang(Rank& rank);
+  void LeaveGang(const Rank& rank, bool well);
+  void DropPart(Rank& rank);
   void Begin(Rank& rank);
   void Probe(Rank& rank);
   void NextEpoch(Rank& rank);

@@ -1,6 +1,6 @@
-// simulate [--seeds N] [--first S] [--seed S] [--history FILE] [--stop_at_first 1]
-// Runs seeds and prints one JSON summary line; each violation on a line of its own
-// before it. Exits 1 if there was one. --stop_at_first 1: after the first seed with one.
+// simulate [--machines spanned] [--seeds N] [--first S] [--seed S] [--history FILE]
+// [--stop_at_first 1] Runs seeds and prints one JSON summary line; each violation on a line of its
+// own before it. Exits 1 if there was one. --stop_at_first 1: after the first seed with one.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -16,10 +16,11 @@
 namespace traind::simulation {
 namespace {
 
-std::vector<std::string> Violations(const Outcome& outcome, uint64_t seed) {
+std::vector<std::string> Violations(const Outcome& outcome, uint64_t seed, Machines machines) {
   std::vector<std::string> found = CheckHistory(outcome.history);
   if (!outcome.faults) return found;
-  for (auto& lost : CheckQuality(outcome.history, Simulate(seed, With::kNoFaults).history)) {
+  for (auto& lost :
+       CheckQuality(outcome.history, Simulate(seed, With::kNoFaults, machines).history)) {
     found.push_back(std::move(lost));
   }
   return found;
@@ -40,6 +41,7 @@ int main(int argc, char** argv) {
   using namespace traind::simulation;
   uint64_t first = 1, seeds = 1000;
   bool stop_at_first = false;
+  Machines machines = Machines::kAny;
   std::string history_file;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string key = argv[i], value = argv[i + 1];
@@ -52,6 +54,8 @@ int main(int argc, char** argv) {
       seeds = 1;
     } else if (key == "--history") {
       history_file = value;
+    } else if (key == "--machines" && value == "spanned") {
+      machines = Machines::kSpanned;
     } else if (key == "--stop_at_first") {
       stop_at_first = value == "1";
     } else {
@@ -65,7 +69,7 @@ int main(int argc, char** argv) {
   double productive = 0;
   std::vector<int> revisions;  // of each Job's Plan, the first one not counted
   for (uint64_t seed = first; seed < first + seeds; ++seed) {
-    const Outcome outcome = Simulate(seed);
+    const Outcome outcome = Simulate(seed, With::kFaults, machines);
     if (!history_file.empty()) {
       std::ofstream out(history_file, seed == first ? std::ios::trunc : std::ios::app);
       for (const auto& record : outcome.history) out << record.dump() << "\n";
@@ -73,7 +77,7 @@ int main(int argc, char** argv) {
     jobs += static_cast<uint64_t>(outcome.jobs);
     turns += outcome.turns;
     AddRevisions(outcome, revisions);
-    const auto found = Violations(outcome, seed);
+    const auto found = Violations(outcome, seed, machines);
     for (const std::string& violation : found) {
       std::cout << "seed " << seed << ": " << violation << "\n";
     }

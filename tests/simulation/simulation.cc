@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 
 #include "server/search/search.h"
 #include "tests/simulation/sim_coordinator.h"
@@ -18,7 +19,8 @@ constexpr absl::Duration kGiveUp = absl::Minutes(5);
 
 class Scenario {
  public:
-  Scenario(uint64_t seed, With with) : world_(seed), disk_(&world_), with_(with) {}
+  Scenario(uint64_t seed, With with, Machines machines)
+      : world_(seed), disk_(&world_), with_(with), machines_(machines) {}
   Outcome Run();
 
  private:
@@ -36,14 +38,23 @@ class Scenario {
   void FaultTick();
   void StopFaults();
   bool AllOver();
-  bool Placeable(const Spec& spec) const {
-    return std::any_of(slots_.begin(), slots_.end(),
-                       [&spec](int slots) { return slots >= spec.slots; });
+  // The gangs that all Workers have for it.
+  int Gangs(const Spec& spec) const {
+    int gangs = 0, all = 0;
+    for (const int slots : slots_) {
+      gangs += slots / spec.slots;
+      all += slots;
+    }
+    const bool networks = std::all_of(spec.trials.begin(), spec.trials.end(),
+                                      [](const Trial& trial) { return trial.kind == "mlp"; });
+    const bool spans = machines_ == Machines::kSpanned && networks;
+    return gangs > 0 || !spans ? gangs : all / spec.slots;
   }
 
   World world_;
   Disk disk_;
   const With with_;
+  const Machines machines_;
   Faults faults_;
   CoreOptions options_;
   std::unique_ptr<SimCoordinator> coordinator_;
@@ -104,12 +115,14 @@ void Scenario::MakeMachines() {
   Chance& chance = world_.chance;
   options_.lease = absl::Seconds(chance.Int(3, 15));
   coordinator_ = std::make_unique<SimCoordinator>(&world_, &disk_, &faults_, options_);
-  const int workers = options_.standalone ? 1 : chance.Int(1, 3);
+  const bool spanned = machines_ == Machines::kSpanned;
+  const int workers = options_.standalone ? 1 : chance.Int(spanned ? 2 : 1, spanned ? 4 : 3);
   for (int i = 0; i < workers; ++i) {
     SimWorker::Options options;
     options.id = absl::StrCat("w", i);
     options.standalone = options_.standalone;
     options.heartbeat = options_.lease / 5;
+    if (spanned) options.address = absl::StrCat("10.0.0.", i + 1);
     const int slots = chance.Int(1, 4);
     for (int slot = 0; slot < slots; ++slot) {
       options.slots.push_back({slot, "cpu", "", "", int64_t{1} << 30});
@@ -133,6 +146,11 @@ JobTruth Scenario::MakeTruth(const std::string& request) {
   spec.subsample = chance.Happens(0.25);
   if (spec.subsample) spec.epochs = chance.Int(1, 3);  // where one may be too much
   spec.slots = chance.Happens(0.15) ? 2 : 1;
+  if (machines_ == Machines::kSpanned && chance.Happens(0.8)) {
+    const int most = *std::max_element(slots_.begin(), slots_.end());
+    spec.slots = chance.Int(1, std::accumulate(slots_.begin(), slots_.end(), 0));
+    if (chance.Happens(0.6)) spec.slots = std::max(spec.slots, most + 1);
+  }
   spec.has_test = chance.Happens(0.9);
   spec.priority = chance.Int(-1, 1);
   spec.checkpoint_every = absl::Seconds(chance.LogUniform(0.2, 20));
@@ -226,8 +244,7 @@ void Scenario::MakeJobs() {
                           : truth.spec.deadline
                               ? absl::ToDoubleSeconds(*truth.spec.deadline - (world_.wall() + at))
                               : 1e6;
-    int gangs = 0;
-    for (const int slots : slots_) gangs += slots / truth.spec.slots;
+    const int gangs = Gangs(truth.spec);
     const double model_s = truth.start_s * 1.3 + std::max(0.3, truth.step_s * 20) +
                            truth.evaluate_s + truth.step_s * static_cast<double>(truth.steps) +
                            2 * truth.predict_s;
@@ -442,14 +459,14 @@ bool Scenario::AllOver() {
   for (const auto& [request, id] : acked_) {
     const auto job = coordinator_->store().GetJob(id);
     if (!job.ok()) return false;
-    const bool stuck = job->deadline == absl::InfiniteFuture() && !Placeable(job->spec);
+    const bool stuck = job->deadline == absl::InfiniteFuture() && Gangs(job->spec) == 0;
     if (!IsTerminal(job->state) && !stuck) return false;
   }
   return true;
 }
 
 Outcome Scenario::Run() {
-  options_.standalone = world_.chance.Happens(0.6);
+  options_.standalone = world_.chance.Happens(0.6) && machines_ == Machines::kAny;
   ChooseFaults();
   if (with_ == With::kNoFaults) faults_ = Faults();
   MakeMachines();
@@ -478,7 +495,9 @@ Outcome Scenario::Run() {
 
 }  // namespace
 
-Outcome Simulate(uint64_t seed, With with) { return Scenario(seed, with).Run(); }
+Outcome Simulate(uint64_t seed, With with, Machines machines) {
+  return Scenario(seed, with, machines).Run();
+}
 
 uint64_t HashOf(const History& history) {
   uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a

@@ -18,7 +18,9 @@ struct Outcome {
 
 // With::kNoFaults: the same Jobs on the same machines, and nothing goes wrong.
 enum class With { kFaults, kNoFaults };
-Outcome Simulate(uint64_t seed, With with = With::kFaults);
+// Machines::kSpanned: two to four Workers on one network, and gangs that need several of them.
+enum class Machines { kAny, kSpanned };
+Outcome Simulate(uint64_t seed, With with = With::kFaults, Machines machines = Machines::kAny);
 
 // Equal histories have equal hashes.
 uint64_t HashOf(const History& history);

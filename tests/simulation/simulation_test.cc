@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <set>
 #include <string>
 
@@ -63,6 +64,56 @@ TEST_P(PromiseTest, HoldsInEverySeed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Quarter, PromiseTest, testing::Range(uint64_t{0}, kParts));
+
+class GangPromiseTest : public testing::TestWithParam<uint64_t> {};
+
+TEST_P(GangPromiseTest, HoldsWhereGangsSpanWorkers) {
+  int broken = 0;
+  for (uint64_t i = 0; i < Seeds() / kParts; ++i) {
+    const uint64_t seed = 1 + GetParam() + i * kParts;
+    const Outcome outcome = Simulate(seed, With::kFaults, Machines::kSpanned);
+    auto violations = CheckHistory(outcome.history);
+    if (outcome.faults) {
+      const auto lost = CheckQuality(outcome.history,
+                                     Simulate(seed, With::kNoFaults, Machines::kSpanned).history);
+      violations.insert(violations.end(), lost.begin(), lost.end());
+    }
+    for (const std::string& violation : violations) {
+      ADD_FAILURE() << "seed " << seed << ": " << violation;
+    }
+    broken += !violations.empty();
+    ASSERT_LT(broken, 5) << "and more";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Quarter, GangPromiseTest, testing::Range(uint64_t{0}, kParts));
+
+// Without these the seeds above would prove little: gangs that begin on several Workers, lose a
+// host, and go on with fewer ranks.
+TEST(SimulationTest, GangsSpanWorkersLoseOneAndShrink) {
+  std::set<int64_t> begun, lost;
+  int shrunk = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    std::map<std::string, int> most;  // ranks of a gang, by Job
+    for (const auto& r : Simulate(seed, With::kFaults, Machines::kSpanned).history) {
+      if (r["kind"] == "gang_begin") begun.insert(r["attempt"].get<int64_t>() + 1000000 * seed);
+      if (r["kind"] == "rank_start" && !r["slots"].empty()) {
+        int& ranks = most[r["job"]];
+        shrunk += r["world_size"] < ranks;
+        ranks = std::max(ranks, r["world_size"].get<int>());
+      }
+      if (r["kind"] != "job") continue;
+      for (const auto& attempt : r["attempts"]) {
+        if (attempt[3] == "WORKER_LOST") lost.insert(attempt[0].get<int64_t>() + 1000000 * seed);
+      }
+    }
+  }
+  int both = 0;
+  for (const int64_t attempt : begun) both += lost.count(attempt) > 0;
+  EXPECT_GT(begun.size(), 100u);
+  EXPECT_GE(both, 5);
+  EXPECT_GT(shrunk, 10);
+}
 
 // Each of these once broke the promise.
 TEST(SimulationTest, HoldsInSeedsThatOnceFailed) {

@@ -59,6 +59,9 @@ class World {
     return time == absl::InfiniteFuture() ? -1 : absl::ToUnixMicros(time);
   }
 
+  // Gangs that span Workers: by Attempt, what each part does when another one has ended.
+  std::map<int64_t, std::vector<std::function<void(bool well)>>> gangs;
+
   Chance chance;
   absl::Duration wall_offset;
   History history;

@@ -1,7 +1,8 @@
 """What the documents promise about files: links lead somewhere, named files exist, DESIGN.md stays short.
 
     findings(root) -> list of "file:line: what is wrong"
-    python3 tests/structure/documents.py [ROOT]    prints them
+    python3 tests/structure/documents.py [ROOT]            prints them
+    python3 tests/structure/documents.py --files [ROOT]    prints the documents and the files that they link to
 """
 import glob
 import os
@@ -10,7 +11,8 @@ import sys
 
 DESIGN_WORDS = 2000
 
-_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_LINK = re.compile(r"\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")  # also that of a picture that is a link itself
+_NAV = re.compile(r"^\s*- .*: (\S+\.md)$", re.M)  # a page in mkdocs.yml
 _CODE = re.compile(r"`([^`\n]+)`")
 _TREES = ("build_defs", "client", "clients", "common", "deploy", "docs", "examples", "proto", "server", "tests", "third_party", "tools", "worker")
 # A path of the repository, possibly with * or {a,b}; what a word followed by options, a flag or a target is, it is not.
@@ -21,12 +23,12 @@ _SOURCES = (".h", ".cc", ".proto", ".py", ".sh", ".bzl", ".md")
 
 
 def documents(root):
-    """README.md files and docs/, relative to the root."""
+    """Every .md file of the tree, relative to the root."""
     for tree in ("",) + _TREES:
         for folder, folders, files in os.walk(os.path.join(root, tree)):
             folders[:] = sorted(d for d in folders if tree and not d.startswith((".", "bazel-")))
             for name in sorted(files):
-                if name == "README.md" or (tree == "docs" and name.endswith(".md")):
+                if name.endswith(".md"):
                     yield os.path.relpath(os.path.join(folder, name), root)
 
 
@@ -50,6 +52,39 @@ def headings(path):
     return [line.lstrip("#").strip() for _, line in prose_lines(path) if line.startswith("#")]
 
 
+def anchors(path):
+    """The anchors of a document's headings; one that comes again gets a number behind it."""
+    found = []
+    for name in map(anchor, headings(path)):
+        again = sum(a == name or re.fullmatch(re.escape(name) + r"-\d+", a) is not None for a in found)
+        found.append(f"{name}-{again}" if again else name)
+    return found
+
+
+def links(root, document):
+    """(line, target) of each link to a file or heading of the tree."""
+    lines = dict(prose_lines(os.path.join(root, document)))
+    text = "\n".join(lines.get(number, "") for number in range(1, max(lines, default=0) + 1))  # a link may go over two lines
+    for match in _LINK.finditer(text):
+        if not re.match(r"[a-z]+:", match.group(1)):
+            yield text.count("\n", 0, match.end()) + 1, match.group(1)
+
+
+def linked_path(document, target):
+    """The path that a link leads to, relative to the root."""
+    file = target.partition("#")[0]
+    return os.path.normpath(os.path.join(os.path.dirname(document), file)) if file else document
+
+
+def files(root):
+    """The documents and the files that they link to: what a site of them consists of."""
+    found = set(documents(root))
+    for document in list(found):
+        paths = [linked_path(document, target) for _, target in links(root, document)]
+        found.update(path for path in paths if os.path.isfile(os.path.join(root, path)))
+    return sorted(found)
+
+
 def alternatives(path):
     """a/{b,c}.md -> a/b.md, a/c.md"""
     match = re.search(r"\{([^{}]*)\}", path)
@@ -59,13 +94,11 @@ def alternatives(path):
 
 
 def _link_finding(root, document, target):
-    if re.match(r"[a-z]+:", target):
-        return None
-    file, _, section = target.partition("#")
-    path = os.path.normpath(os.path.join(root, os.path.dirname(document), file)) if file else os.path.join(root, document)
+    path = os.path.join(root, linked_path(document, target))
+    section = target.partition("#")[2]
     if not os.path.exists(path):
         return f"the link {target} leads nowhere"
-    if section and section not in [anchor(h) for h in headings(path)]:
+    if section and path.endswith(".md") and section not in anchors(path):
         return f"the link {target} leads to no heading"
     return None
 
@@ -79,12 +112,10 @@ def _path_findings(root, code):
 
 
 def _document_findings(root, document):
-    lines = dict(prose_lines(os.path.join(root, document)))
-    text = "\n".join(lines.get(number, "") for number in range(1, max(lines, default=0) + 1))  # a link may go over two lines
-    for match in _LINK.finditer(text):
-        if problem := _link_finding(root, document, match.group(1)):
-            yield f"{document}:{text.count(chr(10), 0, match.end()) + 1}: {problem}"
-    for number, line in lines.items():
+    for number, target in links(root, document):
+        if problem := _link_finding(root, document, target):
+            yield f"{document}:{number}: {problem}"
+    for number, line in prose_lines(os.path.join(root, document)):
         for code in _CODE.findall(line):
             yield from (f"{document}:{number}: {problem}" for problem in _path_findings(root, code))
 
@@ -106,9 +137,26 @@ def _section_findings(root):
                         yield f'{path}:{line}: {match.group(1)} has no section "{match.group(2)}"'
 
 
+def _site_findings(root):
+    """The site's pages exist, and it has all documents but single decisions, which their own list names."""
+    path = os.path.join(root, "mkdocs.yml")
+    if not os.path.exists(path):
+        return
+    with open(path, encoding="utf-8") as f:
+        pages = _NAV.findall(f.read())
+    for page in pages:
+        if not os.path.exists(os.path.join(root, page)):
+            yield f"mkdocs.yml: there is no {page}"
+    for document in documents(root):
+        folder, name = os.path.split(document)
+        if folder.startswith("docs") and name != "README.md" and folder != "docs/decisions" and document not in pages:
+            yield f"mkdocs.yml: {document} is missing"
+
+
 def findings(root):
     found = [f for document in documents(root) for f in _document_findings(root, document)]
     found += _section_findings(root)
+    found += _site_findings(root)
     design = os.path.join(root, "docs/DESIGN.md")
     if os.path.exists(design):
         with open(design, encoding="utf-8") as f:
@@ -119,6 +167,9 @@ def findings(root):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--files"]:
+        print("\n".join(files(sys.argv[2] if len(sys.argv) > 2 else ".")))
+        sys.exit(0)
     result = findings(sys.argv[1] if len(sys.argv) > 1 else ".")
     print("\n".join(result) or "the documents name what exists")
     sys.exit(1 if result else 0)

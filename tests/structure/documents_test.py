@@ -13,6 +13,8 @@ GOOD = {
     "docs/DESIGN.md": "# Design\n\n## The \"two\" words\n\n[back](../README.md), [web](https://example.org/x), [here](#design)\n\n"
                       "    `server/in_a_block.cc`\n\n```\n[x](nowhere.md)\n```\n",
     "docs/SPEC.md": "# Spec\n",
+    "docs/decisions/0001-x.md": "# X\n\n## X\n\n[again](#x-1)\n",
+    "mkdocs.yml": "nav:\n  - Design: docs/DESIGN.md\n  - Spec: docs/SPEC.md\n",
     "server/main.cc": '// See docs/SPEC.md, "Spec".\n',
 }
 
@@ -24,6 +26,12 @@ BAD = [
     ("docs/SPEC.md", "# Spec\n`server/none.cc`\n", "docs/SPEC.md:2: there is no server/none.cc"),
     ("docs/SPEC.md", "# Spec\n`server/{main,none}.cc`\n", "docs/SPEC.md:2: there is no server/none.cc"),
     ("server/main.cc", '\n// See docs/SPEC.md, "Words".\n', 'server/main.cc:2: docs/SPEC.md has no section "Words"'),
+    ("README.md", '\n[x](docs/NONE.md "a title")\n', "README.md:2: the link docs/NONE.md leads nowhere"),
+    ("README.md", "\n[![x](docs/DESIGN.md)](docs/NONE.md)\n", "README.md:2: the link docs/NONE.md leads nowhere"),
+    ("README.md", "\n[x](docs/SPEC.md#spec-1)\n", "README.md:2: the link docs/SPEC.md#spec-1 leads to no heading"),
+    ("server/NOTES.md", "[x](NONE.md)\n", "server/NOTES.md:1: the link NONE.md leads nowhere"),
+    ("docs/tasks/new.md", "# New\n", "mkdocs.yml: docs/tasks/new.md is missing"),
+    ("mkdocs.yml", "nav:\n  - Design: docs/DESIGN.md\n  - Spec: docs/SPEC.md\n  - x: docs/NONE.md\n", "mkdocs.yml: there is no docs/NONE.md"),
     ("docs/DESIGN.md", "# The two words\n" + "word " * 2000 + "\n", "docs/DESIGN.md:1: 2004 words, 2000 at most"),
 ]
 
@@ -58,6 +66,14 @@ def _():
             plant(root, {path: text})
             found = documents.findings(root)
             assert len(found) == 1 and found[0].startswith(expected), (expected, found)
+
+
+@case("The files of a site are the documents and what they link to, once each")
+def _():
+    with tempfile.TemporaryDirectory() as root:
+        plant(root, {**GOOD, "server/NOTES.md": "[a](main.cc), [b](main.cc), [folder](../docs)\n"})
+        expected = ["README.md", "docs/DESIGN.md", "docs/SPEC.md", "docs/decisions/0001-x.md", "server/NOTES.md", "server/main.cc"]
+        assert documents.files(root) == expected, documents.files(root)
 
 
 main()

@@ -7,7 +7,7 @@ common/base <- {common/data, common/facts, common/metrics} <- common/publish; co
 users' specs; common/wire is for whoever speaks gRPC or Protobuf;
 common <- server/domain <- {store, plan, schedule, reuse, reports, portfolio} <- search <- {intake, control} <- loop (the
 shell around the core) <- retention <- {rpc, http} <- coordinator and main (server/ itself);
-worker/rank_protocol <- task (what any program that trains needs; no LibTorch) <- {prepare, train}; worker/floor (models of floors; no LibTorch) <- {prepare, inference}; worker/series (statistical models of series) <- {floor, prepare}; worker/data <- model/{kernels, objective} <- model/{networks, handwritten} <- learner <- checkpoint <- {pretrained, predict} <- train <- inference <- rank; worker/data <- trees <- {treefold, inference}; the worker daemon and the
+worker/rank_protocol <- task (what any program that trains needs; no LibTorch) <- {prepare, train}; worker/floor (models of floors; no LibTorch) <- {prepare, inference}; worker/series (statistical models of series) <- {floor, prepare}; worker/data <- model/{kernels, objective} <- model/{networks, handwritten} <- learner <- checkpoint <- {pretrained, predict} <- train <- inference <- rank; worker/data <- trees <- {treefold, inference}; worker/program (programs of users); the worker daemon and the
 processes that work for it meet only in worker/rank_protocol; server, worker and
 client never see each other. Tests may include anything; nothing includes tests.
 """
@@ -45,6 +45,7 @@ MAY_INCLUDE = {
     "common/wire": ["common/base", "common/facts", "common/spec", "proto"],
     "common/publish": ["common/base", "common/data", "common/facts", "common/metrics", "proto/plain"],
     "common/search": ["common/base"],
+    "common/transfer": ["common/base"],
     "common/spec": ["common/base", "common/data", "common/metrics", "common/plain", "common/job_rules",
                     "common/search", "proto", "proto/plain"],
     "proto": [],
@@ -52,6 +53,7 @@ MAY_INCLUDE = {
     "build_defs": ["proto"],
     "server/domain": _COMMON,
     "server/store": _PURE,
+    "server/access": ["common/base"],
     "server/plan": _PURE,
     "server/schedule": _PURE,
     "server/portfolio": ["common/search", "common/spec", "proto"],
@@ -62,12 +64,12 @@ MAY_INCLUDE = {
     "server/reports": _PURE,
     "server/loop": _DECIDED + ["server/reuse"],
     "server/retention": _DECIDED + ["server/loop"],
-    "server/rpc": _DECIDED + ["server/loop", "server/search", "common/search", "server/reports", "server/retention", "common/spec", "common/wire", "proto"],
+    "server/rpc": _DECIDED + ["server/access", "server/loop", "server/search", "common/search", "server/reports", "server/retention", "common/spec", "common/transfer", "common/wire", "proto"],
     "server/http": _DECIDED + ["server/loop", "server/rpc", "common/spec", "common/wire", "proto"],
-    "server": _DECIDED + ["server/loop", "server/retention", "server/rpc", "server/http", "common/spec"],
+    "server": _DECIDED + ["server/access", "server/loop", "server/retention", "server/rpc", "server/http", "common/spec"],
     "worker/rank_protocol": ["common/base", "common/facts"],
     "worker/task": ["common/base", "common/data", "common/facts", "worker/rank_protocol"],
-    "worker/daemon": _COMMON + ["common/wire", "worker/rank_protocol", "proto", "third_party"],
+    "worker/daemon": _COMMON + ["common/transfer", "common/wire", "worker/rank_protocol", "proto", "third_party"],
     "worker/series": [],
     "worker/floor": ["common/base", "common/data", "common/publish", "worker/series"],
     "worker/prepare": _COMMON + ["worker/rank_protocol", "worker/task", "worker/floor", "worker/series"],
@@ -83,6 +85,8 @@ MAY_INCLUDE = {
     "worker/train": _FOLD + ["worker/checkpoint", "worker/pretrained", "worker/predict"],
     "worker/predict": _FOLD + ["worker/checkpoint"],
     "worker/trees": _FOLD_ALONE,
+    "worker/program": ["common/base", "common/data", "common/facts", "common/job_rules", "common/metrics",
+                       "common/plain", "proto/plain", "worker/data", "worker/rank_protocol", "worker/task"],
     "worker/treefold": _FOLD_ALONE + ["worker/trees", "worker/predict", "worker/checkpoint", "worker/device"],
     "worker/inference": _FOLD + ["worker/checkpoint", "worker/train", "worker/predict", "worker/trees", "worker/floor"],
     "worker/rank": _FOLD + ["worker/checkpoint", "worker/pretrained", "worker/train",

@@ -33,7 +33,7 @@ def _():
 
 @case("No other program links LibTorch or CUDA")
 def _():
-    for program in ("server/traind", "worker/trainworker", "worker/trainprep", "worker/traintree", "client/trainctl"):
+    for program in ("server/traind", "worker/trainworker", "worker/trainprep", "worker/traintree", "worker/trainprog", "client/trainctl"):
         assert not having(program, *TORCH), having(program, *TORCH)
 
 
@@ -46,7 +46,8 @@ def _():
 def _():
     for program in ("worker/traintree", "worker/trainrank"):
         assert not having(program, "lib_lightgbm", "libxgboost")
-    assert not having("worker/traintree", "libgrpc", "libprotobuf", "libsqlite", "libyaml")
+    for program in ("worker/traintree", "worker/trainprog"):
+        assert not having(program, "libgrpc", "libprotobuf", "libsqlite", "libyaml")
 
 
 @case("Only the coordinator links SQLite")

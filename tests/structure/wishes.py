@@ -73,11 +73,11 @@ def metrics(root):
 
 
 def networks(root):
-    """The kinds of ModelSpec's oneof `architecture`, without trees and what chooses among kinds."""
+    """The kinds of ModelSpec's oneof `architecture`, without trees, programs of users and what chooses among kinds."""
     text = without_comments(read(root, "proto/job.proto"))
     body = re.search(r"oneof architecture \{(.*?)\n  \}", text, re.S).group(1)
     fields = re.findall(r"(\w+) = \d+([^;]*);", body)
-    return [name for name, rules in fields if not re.search(r"trees: true|word: \"auto\"", rules)]
+    return [name for name, rules in fields if name != "command" and not re.search(r"trees: true|word: \"auto\"", rules)]
 
 
 def words(root, path):

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/base/json_text.h"
 #include "common/base/number_json.h"
 #include "common/base/status_macros.h"
 
@@ -19,6 +20,7 @@ using Json = nlohmann::ordered_json;
 // Format 1 has AdamW's four slots and lacks the fields of VisitNewFields. Format 2 has any
 // slots.
 constexpr int kFormat = 2;
+constexpr int kMostDepth = 8;
 constexpr char kDigest[] = "manifest_sha256";
 constexpr char kPasses[] = "passes";
 constexpr char kWindow[] = "window";
@@ -209,10 +211,11 @@ std::string EncodeManifest(const Checkpoint& checkpoint, const FileDigest& tenso
 
 absl::StatusOr<CheckpointManifest> DecodeManifest(const std::string& text,
                                                   const std::string& path) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   const auto bad = [&path](absl::string_view what) {
     return absl::DataLossError(absl::StrCat("checkpoint ", path, ": ", what));
   };
+  if (NestedDeeper(text, kMostDepth)) return bad("it is no manifest: its lists nest too deep");
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded() || !json.is_object()) return bad("it is not a JSON object");
   if (!json.contains("format") || (json["format"] != kFormat && json["format"] != 1)) {
     return bad(absl::StrCat("its format is not 1 or ", kFormat));

@@ -12,6 +12,7 @@
 #include <chrono>
 
 #include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
 #include "worker/daemon/backoff.h"
 
 namespace traind::worker {
@@ -30,6 +31,8 @@ constexpr int kMaxMessageBytes = 16 << 20;
 constexpr int kTcpUserTimeoutMs = 10'000;
 // Pings, which switch that on; a server takes one in five minutes at most.
 constexpr int kKeepaliveMs = 310'000;
+// Who only receives a file notices a dead connection by pings alone; traind takes one in 20 s.
+constexpr int kFilesKeepaliveMs = 25'000;
 
 grpc::ChannelArguments ChannelArguments(int max_backoff_ms) {
   grpc::ChannelArguments args;
@@ -45,17 +48,29 @@ grpc::ChannelArguments ChannelArguments(int max_backoff_ms) {
   return args;
 }
 
+std::string TargetOf(const std::string& host_port) { return absl::StrCat("dns:///", host_port); }
+
 }  // namespace
 
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeCoordinatorChannel(
+    const std::string& address, const ChannelSecurity& security) {
+  ASSIGN_OR_RETURN(const auto credentials, MakeChannelCredentials(security));
+  grpc::ChannelArguments args = ChannelArguments(kMaxBackoffMs);
+  args.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kFilesKeepaliveMs);
+  args.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  return grpc::CreateCustomChannel(TargetOf(address), credentials, args);
+}
+
 absl::StatusOr<std::unique_ptr<CoordinatorClient>> CoordinatorClient::Connect(
-    const std::string& address) {
+    const std::string& address, const ChannelSecurity& security) {
+  ASSIGN_OR_RETURN(auto credentials, MakeChannelCredentials(security));
   if (!absl::StartsWith(address, "unix:")) {
     if (address.find(':') == std::string::npos) {
       return absl::InvalidArgumentError(
           absl::StrCat("coordinator ", address, ": expected HOST:PORT or unix:PATH"));
     }
     return std::unique_ptr<CoordinatorClient>(
-        new CoordinatorClient(absl::StrCat("dns:///", address), -1));
+        new CoordinatorClient(TargetOf(address), -1, std::move(credentials)));
   }
   absl::string_view path = absl::StripPrefix(address, "unix:");
   if (absl::StartsWith(path, "//")) path.remove_prefix(2);
@@ -69,12 +84,13 @@ absl::StatusOr<std::unique_ptr<CoordinatorClient>> CoordinatorClient::Connect(
   // what a URI may not.
   const int fd = open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("coordinator ", address));
-  return std::unique_ptr<CoordinatorClient>(
-      new CoordinatorClient(absl::StrCat("unix:/proc/self/fd/", fd, "/", name), fd));
+  return std::unique_ptr<CoordinatorClient>(new CoordinatorClient(
+      absl::StrCat("unix:/proc/self/fd/", fd, "/", name), fd, grpc::InsecureChannelCredentials()));
 }
 
-CoordinatorClient::CoordinatorClient(std::string target, int folder_fd)
-    : target_(std::move(target)), folder_fd_(folder_fd) {
+CoordinatorClient::CoordinatorClient(std::string target, int folder_fd,
+                                     std::shared_ptr<grpc::ChannelCredentials> credentials)
+    : target_(std::move(target)), folder_fd_(folder_fd), credentials_(std::move(credentials)) {
   reader_ = std::thread([this] { RunReader(); });
   writer_ = std::thread([this] { RunWriter(); });
 }
@@ -98,8 +114,8 @@ bool CoordinatorClient::WaitOrStop(absl::Duration time) {
 
 void CoordinatorClient::RunReader() {
   const int max_backoff_ms = folder_fd_ >= 0 ? kMaxBackoffUnixMs : kMaxBackoffMs;
-  const auto channel = grpc::CreateCustomChannel(target_, grpc::InsecureChannelCredentials(),
-                                                 ChannelArguments(max_backoff_ms));
+  const auto channel =
+      grpc::CreateCustomChannel(target_, credentials_, ChannelArguments(max_backoff_ms));
   const auto stub = v1::WorkerService::NewStub(channel);
   absl::BitGen random;
   Backoff backoff(absl::Milliseconds(kFirstBackoffMs), absl::Milliseconds(max_backoff_ms));

@@ -14,10 +14,16 @@
 #include <thread>
 #include <utility>
 
+#include "common/wire/channel_credentials.h"
 #include "proto/worker_service.grpc.pb.h"
 #include "worker/daemon/mailbox.h"
 
 namespace traind::worker {
+
+// Returns a channel for files to traind at HOST:PORT. A call on a dead connection ends within 35 s.
+// Errors: those of MakeChannelCredentials.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeCoordinatorChannel(
+    const std::string& address, const ChannelSecurity& security);
 
 // Opens one stream at a time. Each begins with kOpened, brings kMessages and ends
 // with kClosed; then the next is tried, at growing distances with jitter (50 ms to
@@ -33,8 +39,9 @@ class CoordinatorClient {
   };
 
   // host:port, or unix:PATH with a path of any length. InvalidArgument, NotFound
-  // (no folder of the socket).
-  static absl::StatusOr<std::unique_ptr<CoordinatorClient>> Connect(const std::string& address);
+  // (no folder of the socket), those of MakeChannelCredentials.
+  static absl::StatusOr<std::unique_ptr<CoordinatorClient>> Connect(
+      const std::string& address, const ChannelSecurity& security = {});
 
   // Ends the stream and the threads.
   ~CoordinatorClient();
@@ -53,7 +60,8 @@ class CoordinatorClient {
  private:
   using Stream = grpc::ClientReaderWriter<v1::WorkerMessage, v1::CoordinatorMessage>;
 
-  CoordinatorClient(std::string target, int folder_fd);
+  CoordinatorClient(std::string target, int folder_fd,
+                    std::shared_ptr<grpc::ChannelCredentials> credentials);
   void RunReader();
   // One stream from its opening to its end; true: traind said something on it.
   bool RunStream(v1::WorkerService::Stub& stub);
@@ -62,6 +70,7 @@ class CoordinatorClient {
 
   const std::string target_;
   const int folder_fd_;  // -1: no Unix socket
+  const std::shared_ptr<grpc::ChannelCredentials> credentials_;
   Mailbox<Event> events_;
 
   // Not absl::Mutex: its timed waits follow the wall clock, which may be put back.

@@ -1,12 +1,11 @@
 #include "worker/daemon/daemon.h"
 
 #include <absl/strings/ascii.h>
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -17,7 +16,10 @@
 
 #include "common/base/durable_file.h"
 #include "common/base/engine_version.h"
+#include "common/base/local_address.h"
 #include "common/base/log.h"
+#include "common/base/reserved_port.h"
+#include "worker/daemon/file_client.h"
 #include "worker/daemon/process_work.h"
 #include "worker/daemon/report_conversion.h"
 
@@ -26,7 +28,6 @@ namespace {
 
 namespace rp = rank_protocol;
 
-constexpr char kVersion[] = "0.1.0";
 constexpr int kLinesPerTurn = 1000;
 // From a closed channel to the death that explains it.
 constexpr absl::Duration kExitAfterClose = absl::Milliseconds(500);
@@ -55,22 +56,6 @@ int64_t AvailableBytes() {
   return 0;
 }
 
-// Free now, and with luck still when the ranks come to it; the kernel hands out
-// another one each time.
-int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  socklen_t size = sizeof(address);
-  int port = 0;
-  if (fd >= 0 && bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-      getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0) {
-    port = ntohs(address.sin_port);
-  }
-  if (fd >= 0) close(fd);
-  return port;
-}
-
 WorkerCoreOptions WithStateDir(const DaemonOptions& options) {
   WorkerCoreOptions core = options.core;
   core.state_dir = options.state_dir;
@@ -96,21 +81,33 @@ void Log(const LogAction& log) {
 absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Create(DaemonOptions options,
                                                        std::vector<Slot> slots,
                                                        PublishFunction publish) {
-  auto client = CoordinatorClient::Connect(options.coordinator);
+  auto client =
+      CoordinatorClient::Connect(options.coordinator, {options.tls_dir, options.token_file, true});
   if (!client.ok()) return client.status();
-  return std::unique_ptr<Daemon>(
-      new Daemon(std::move(options), std::move(slots), std::move(publish), *std::move(client)));
+  std::unique_ptr<FileCarrier> carrier;
+  if (!options.standalone && !absl::StartsWith(options.coordinator, "unix:")) {
+    auto files = ConnectFiles(options.coordinator, {options.tls_dir, options.token_file, true});
+    if (!files.ok()) return files.status();
+    carrier = std::make_unique<FileCarrier>(options.state_dir, *std::move(files),
+                                            options.own_folder_bytes);
+  }
+  return std::unique_ptr<Daemon>(new Daemon(std::move(options), std::move(slots),
+                                            std::move(publish), *std::move(client),
+                                            std::move(carrier)));
 }
 
 Daemon::Daemon(DaemonOptions options, std::vector<Slot> slots, PublishFunction publish,
-               std::unique_ptr<CoordinatorClient> client)
+               std::unique_ptr<CoordinatorClient> client, std::unique_ptr<FileCarrier> carrier)
     : options_(std::move(options)),
       slots_(std::move(slots)),
       worker_id_(absl::StrCat(Hostname(), "-", Sha256Hex(options_.state_dir).substr(0, 8))),
       boot_id_(RandomId()),
       timer_fd_(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)),
-      core_(WithStateDir(options_), slots_, AvailableBytes, FreePort),
+      core_(WithStateDir(options_), slots_, AvailableBytes,
+            [port = options_.port] { return PortIsFree(port) ? port : ReservePort(); }),
       client_(std::move(client)),
+      carrier_(std::move(carrier)),
+      compared_(carrier_ == nullptr),
       publisher_(std::move(publish)),
       alone_since_(clock_.MonotonicNow()) {}
 
@@ -137,6 +134,7 @@ absl::Status Daemon::Turn() {
   ReadChildren(now);
   HandleCoordinatorEvents(now);
   HandlePublished(now);
+  HandleTransfers(now);
   LookAtWork(now);
   core_.Tick(now, outbox_.Waiting(now) >= kAckTime);
   Act(now);
@@ -177,6 +175,7 @@ absl::Status Daemon::WaitForNews() {
                              {client_->events().fd(), POLLIN, 0},
                              {publisher_.results().fd(), POLLIN, 0}};
   if (options_.stop_fd >= 0) fds.push_back({options_.stop_fd, POLLIN, 0});
+  if (carrier_ != nullptr) fds.push_back({carrier_->results().fd(), POLLIN, 0});
   for (const auto& [id, running] : children_) {
     Child& child = *running.child;
     fds.push_back({child.exit_fd(), POLLIN, 0});
@@ -208,7 +207,11 @@ void Daemon::HandleCoordinatorEvents(absl::Duration now) {
       case CoordinatorClient::Event::kOpened:
         stream_ = event.stream;
         opened_at_ = now;
-        SendHello();
+        if (compared_) {
+          SendHello();
+        } else {
+          carrier_->Compare();
+        }
         break;
       case CoordinatorClient::Event::kMessage:
         if (event.stream == stream_) HandleMessage(event.message, now);
@@ -235,13 +238,26 @@ void Daemon::SendHello() {
   hello.set_boot_id(boot_id_);
   hello.set_hostname(Hostname());
   hello.set_pid(getpid());
-  hello.set_version(kVersion);
+  hello.set_version(kTraindVersion);
   for (size_t i = 0; i < slots_.size(); ++i) {
     *hello.add_slots() = SlotToProto(slots_[i], static_cast<int>(i));
   }
-  for (const int64_t attempt : core_.RunningAttempts()) hello.add_running_attempts(attempt);
+  for (const int64_t attempt : RunningAttempts()) hello.add_running_attempts(attempt);
   hello.set_engine(kEngineVersion);
+  hello.set_own_folder(own_folder_);
+  hello.set_address(Address());
   client_->Send(stream_, std::move(message), /*may_drop=*/false);
+}
+
+// Each time anew: the machine may have another one than before.
+std::string Daemon::Address() const {
+  if (!options_.address.empty() || absl::StartsWith(options_.coordinator, "unix:")) {
+    return options_.address;
+  }
+  const absl::StatusOr<std::string> address = LocalAddressTowards(options_.coordinator);
+  if (address.ok()) return *address;
+  TRAIND_LOG(WARNING) << "no gang spans this Worker and others: " << address.status().message();
+  return "";
 }
 
 void Daemon::HandleMessage(const v1::CoordinatorMessage& message, absl::Duration now) {
@@ -270,6 +286,9 @@ void Daemon::HandleMessage(const v1::CoordinatorMessage& message, absl::Duration
     case v1::CoordinatorMessage::kStop:
       core_.Stop(message.stop().attempt(), StopModeFromProto(message.stop().mode()),
                  StopReasonFromProto(message.stop().reason()), message.stop().why(), now);
+      break;
+    case v1::CoordinatorMessage::kMeet:
+      core_.Meet(message.meet().attempt(), message.meet().host(), message.meet().port(), now);
       break;
     case v1::CoordinatorMessage::kReplan: {
       const v1::ReplanAttempt& replan = message.replan();
@@ -309,7 +328,7 @@ void Daemon::Heartbeat(absl::Duration now) {
   next_heartbeat_ = now + heartbeat_every_;
   v1::WorkerMessage message;
   v1::Heartbeat& heartbeat = *message.mutable_heartbeat();
-  for (const int64_t attempt : core_.RunningAttempts()) heartbeat.add_running_attempts(attempt);
+  for (const int64_t attempt : RunningAttempts()) heartbeat.add_running_attempts(attempt);
   heartbeat.set_warm_ranks(core_.WarmRanks());
   client_->Send(stream_, std::move(message), /*may_drop=*/true);
 }
@@ -330,6 +349,76 @@ void Daemon::HandlePublished(absl::Duration now) {
   for (PublishThread::Result& result : publisher_.results().TakeAll()) {
     core_.Published(result.job, result.prediction, now);
   }
+}
+
+// ---- a state folder of its own ----------------------------------------------
+
+void Daemon::HandleTransfers(absl::Duration now) {
+  if (carrier_ == nullptr) return;
+  for (FileCarrier::Result& result : carrier_->results().TakeAll()) {
+    if (result.kind == FileCarrier::Result::kCompared) {
+      HandleComparison(result);
+      continue;
+    }
+    if (!result.status.ok()) {
+      TRAIND_LOG(WARNING) << "files of attempt " << result.attempt << ": " << result.status;
+    }
+    if (result.kind == FileCarrier::Result::kBrought) {
+      waiting_.Brought(result.attempt, std::move(result.names));
+      core_.Brought(result.attempt,
+                    result.status.ok() ? absl::StatusOr<std::string>(std::move(result.spec_json))
+                                       : result.status,
+                    now);
+      continue;
+    }
+    TellFacts(waiting_.Sent(result.attempt, result.status.ok()), now);
+    if (const auto next = waiting_.NextSend(result.attempt)) carrier_->Send(*next);
+  }
+}
+
+void Daemon::HandleComparison(const FileCarrier::Result& result) {
+  if (compared_) return;
+  // A traind without the service shares its folder with all of its Workers.
+  if (!result.status.ok() && !absl::IsUnimplemented(result.status)) {
+    TRAIND_LOG(WARNING) << "cannot ask traind whether the state folder is shared: "
+                        << result.status.message();
+    client_->CloseStream(stream_);
+    return;
+  }
+  compared_ = true;
+  own_folder_ = result.status.ok() && !result.shared;
+  if (own_folder_) {
+    core_.KeepOwnFolder();
+    TRAIND_LOG(INFO) << "traind does not see " << options_.state_dir << ": files travel";
+  }
+  if (stream_ != 0) SendHello();
+}
+
+void Daemon::ReportFact(ReportAction fact, absl::Duration now) {
+  if (!own_folder_) return TellFacts({std::move(fact)}, now);
+  const int64_t attempt = fact.attempt;
+  if (std::holds_alternative<Ended>(fact.fact)) carrier_->StopBringing(attempt);
+  TellFacts(waiting_.Add(std::move(fact)), now);
+  if (const auto next = waiting_.NextSend(attempt)) carrier_->Send(*next);
+}
+
+void Daemon::TellFacts(const std::vector<ReportAction>& facts, absl::Duration now) {
+  for (const ReportAction& fact : facts) {
+    Report(ReportToProto(fact), !std::holds_alternative<facts::Progress>(fact.fact), now);
+    if (own_folder_ && std::holds_alternative<Ended>(fact.fact)) {
+      carrier_->Finish(fact.attempt, waiting_.Jobs());
+    }
+  }
+}
+
+std::vector<int64_t> Daemon::RunningAttempts() const {
+  std::vector<int64_t> running = core_.RunningAttempts();
+  for (const int64_t attempt : waiting_.Attempts()) {
+    if (std::find(running.begin(), running.end(), attempt) == running.end()) {
+      running.push_back(attempt);
+    }
+  }
+  return running;
 }
 
 void Daemon::LookAtWork(absl::Duration now) {
@@ -437,12 +526,21 @@ void Daemon::Perform(Action& action, absl::Duration now) {
   } else if (auto* publish = std::get_if<PublishAction>(&action)) {
     publish->request.state_dir = options_.state_dir;
     publisher_.Publish(std::move(publish->request));
-  } else if (const auto* report = std::get_if<ReportAction>(&action)) {
+  } else if (const auto* bring = std::get_if<BringAction>(&action)) {
+    waiting_.Started(bring->task);
+    carrier_->Bring(bring->task);
+  } else if (auto* report = std::get_if<ReportAction>(&action)) {
     if (const auto* ended = std::get_if<Ended>(&report->fact)) {
       TRAIND_LOG(INFO) << "attempt " << report->attempt << " ended: " << Name(ended->reason)
                        << (ended->message.empty() ? "" : " ") << ended->message;
     }
-    Report(ReportToProto(*report), !std::holds_alternative<facts::Progress>(report->fact), now);
+    ReportFact(std::move(*report), now);
+  } else if (const auto* ready = std::get_if<GangReadyAction>(&action)) {
+    if (!connected_) return;  // it is told again with the next Welcome
+    v1::WorkerMessage message;
+    message.mutable_gang_ready()->set_attempt(ready->attempt);
+    message.mutable_gang_ready()->set_port(ready->port);
+    client_->Send(stream_, std::move(message), /*may_drop=*/false);
   } else if (const auto* answer = std::get_if<AnswerAction>(&action)) {
     // The parts of an answer belong together, so none may be dropped.
     if (connected_) client_->Send(stream_, AnswerToProto(answer->answer), /*may_drop=*/false);
@@ -496,8 +594,10 @@ bool Daemon::IdleForTooLong(absl::Duration now) {
 }
 
 absl::Status Daemon::FlushAndEnd() {
-  const absl::Duration until = clock_.MonotonicNow() + kFlushWait;
-  while (connected_ && !outbox_.empty() && clock_.MonotonicNow() < until) {
+  const absl::Duration until =
+      clock_.MonotonicNow() + (own_folder_ ? options_.stop_grace : kFlushWait);
+  const auto has_news = [this] { return !outbox_.empty() || !waiting_.Attempts().empty(); };
+  while (connected_ && has_news() && clock_.MonotonicNow() < until) {
     next_heartbeat_ = std::min(next_heartbeat_, until);
     if (const absl::Status status = Turn(); !status.ok()) return status;
   }

@@ -14,8 +14,10 @@
 #include "common/base/clock.h"
 #include "worker/daemon/child.h"
 #include "worker/daemon/coordinator_client.h"
+#include "worker/daemon/file_carrier.h"
 #include "worker/daemon/outbox.h"
 #include "worker/daemon/publish_thread.h"
+#include "worker/daemon/waiting_facts.h"
 #include "worker/daemon/worker_core.h"
 
 namespace traind::worker {
@@ -23,6 +25,12 @@ namespace traind::worker {
 struct DaemonOptions {
   std::string state_dir;  // absolute
   std::string coordinator;
+  std::string tls_dir;     // empty: the connection is not encrypted
+  std::string token_file;  // empty: no token is sent
+  // At which the Ranks of other Workers reach those of this one; empty: the address from which this
+  // machine reaches traind.
+  std::string address;
+  int port = 0;  // at which gangs with rank 0 here meet, where it is free; 0: any
   bool standalone = false;
   std::map<std::string, std::string> programs;  // paths by the names of programs.h
   // Standalone: ends so long after its last work when no traind is there.
@@ -31,6 +39,8 @@ struct DaemonOptions {
   absl::Duration stop_grace = absl::Seconds(5);
   // Reads as ready when the process is to stop (a signalfd or an eventfd); not owned.
   int stop_fd = -1;
+  // What a state folder of its own may hold besides the files of running Jobs.
+  int64_t own_folder_bytes = int64_t{20} << 30;
   WorkerCoreOptions core;  // state_dir is filled in
 };
 
@@ -51,7 +61,7 @@ class Daemon {
 
  private:
   Daemon(DaemonOptions options, std::vector<Slot> slots, PublishFunction publish,
-         std::unique_ptr<CoordinatorClient> client);
+         std::unique_ptr<CoordinatorClient> client, std::unique_ptr<FileCarrier> carrier);
 
   // One turn: waits for news or a due time, takes all news, does what follows.
   absl::Status Turn();
@@ -77,7 +87,15 @@ class Daemon {
   void Spawn(const SpawnAction& spawn, absl::Duration now);
   void SendToChild(const SendAction& send, absl::Duration now);
   void Report(v1::WorkerMessage message, bool is_fact, absl::Duration now);
+  // An Attempt's fact, which waits for its files where the folder is the Worker's own.
+  void ReportFact(ReportAction fact, absl::Duration now);
+  void TellFacts(const std::vector<ReportAction>& facts, absl::Duration now);
+  void HandleTransfers(absl::Duration now);
+  void HandleComparison(const FileCarrier::Result& result);
+  // Attempts that run, or have something to tell yet.
+  std::vector<int64_t> RunningAttempts() const;
   void SendHello();
+  std::string Address() const;
   void Heartbeat(absl::Duration now);
   void CheckStream(absl::Duration now);
   // The next moment at which something is due without news.
@@ -94,6 +112,11 @@ class Daemon {
   WorkerCore core_;
   Outbox outbox_;
   std::unique_ptr<CoordinatorClient> client_;
+  // Null: the state folder is known to be traind's.
+  const std::unique_ptr<FileCarrier> carrier_;
+  bool compared_ = false;    // whether the folder is traind's is known
+  bool own_folder_ = false;  // it is not
+  WaitingFacts waiting_;
   PublishThread publisher_;
   std::map<ProcessId, Running> children_;
   bool more_lines_ = false;      // were left unread for the next turn

@@ -31,6 +31,9 @@ inline constexpr Program kPrograms[] = {
     // It starts in milliseconds.
     {"traintree", "lightgbm,xgboost", /*prepares=*/false, /*one_task=*/false, /*kept_warm=*/true,
      /*started_ahead=*/false, /*nice=*/5},
+    // Programs of users may leave anything behind in a process.
+    {"trainprog", "program,command", /*prepares=*/false, /*one_task=*/false, /*kept_warm=*/false,
+     /*started_ahead=*/false, /*nice=*/5},
 };
 
 // The first program that takes such a task: one that names the kind of model goes first.

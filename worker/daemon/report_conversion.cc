@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/job_rules/program_rules.h"
 #include "common/wire/attempt_report.h"
 
 namespace traind::worker {
@@ -30,6 +31,7 @@ void ReadSpec(const std::string& spec_json, TaskStart& task) {
       if (kind != "pretrained") task.model = kind;
     }
   }
+  if (spec.contains("run")) task.model = kProgramKind;
   if (folds.is_number_integer()) task.spec_folds = folds.get<int>();
 }
 

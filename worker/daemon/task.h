@@ -60,6 +60,12 @@ using facts::Fact;
 
 enum class StopMode { kPredict, kDrop, kAbort };
 
+// Whether the gang has ranks on other Workers, too: where they meet is told when all are ready.
+inline bool AwaitsMeeting(const TaskStart& task) {
+  return task.kind == TaskKind::kTrain && task.rendezvous_port == 0 &&
+         task.world_size > static_cast<int>(task.slots.size());
+}
+
 // See programs.h.
 struct Program;
 
@@ -116,7 +122,18 @@ struct ReportPublishedAction {
 struct AnswerAction {
   rank_protocol::Answered answer;
 };
-using Action = std::variant<SpawnAction, SendAction, KillAction, LogFileAction, LogAction,
-                            PublishAction, ReportAction, ReportPublishedAction, AnswerAction>;
+// Fetches what the Attempt reads; Brought() tells the end. Only where the state folder is the
+// Worker's own.
+struct BringAction {
+  TaskStart task;
+};
+// Tells traind that the Ranks here of a gang that spans Workers wait for the others.
+struct GangReadyAction {
+  int64_t attempt = 0;
+  int port = 0;  // free here; rank 0 could listen there
+};
+using Action =
+    std::variant<GangReadyAction, SpawnAction, SendAction, KillAction, LogFileAction, LogAction,
+                 PublishAction, ReportAction, ReportPublishedAction, AnswerAction, BringAction>;
 
 }  // namespace traind::worker

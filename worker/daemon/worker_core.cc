@@ -46,6 +46,9 @@ absl::Status WorkerCore::Check(const TaskStart& task) const {
   if (!IsPlainName(task.job)) {
     return absl::InvalidArgumentError(absl::StrCat("job \"", task.job, "\" is no name"));
   }
+  if (own_folder_ && UsesModels(task.kind)) {
+    return absl::FailedPreconditionError("models do not travel to this Worker's own state folder");
+  }
   if (task.kind != TaskKind::kTrain) return absl::OkStatus();
   if (task.slots.empty()) return absl::InvalidArgumentError("no slots");
   const std::set<int> distinct(task.slots.begin(), task.slots.end());
@@ -80,9 +83,36 @@ void WorkerCore::Start(TaskStart task, absl::Duration now) {
                        {AttemptEndReason::kInternal, absl::StrCat("refused: ", status.message())});
   }
   if (shutdown_) return ReportEnded(id, {AttemptEndReason::kShutdown, "the Worker is ending"});
-  // A Rank that predicts a file publishes by itself.
-  if (!UsesModels(attempt.task.kind)) publish_schedule_.Started(attempt.task, now);
+  // A Rank that predicts a file publishes by itself; in a folder of its own nobody would see it.
+  // Of a gang the Worker of rank 0 has the predictions.
+  if (!UsesModels(attempt.task.kind) && !own_folder_ && attempt.task.first_rank == 0) {
+    publish_schedule_.Started(attempt.task, now);
+  }
+  if (own_folder_) {
+    attempt.bringing = true;
+    Do(BringAction{attempt.task});
+  }
   TickAttempt(attempt, now);  // its deadline may be over: no Rank is taken then
+  Launch(now);
+}
+
+void WorkerCore::Brought(int64_t id, const absl::StatusOr<std::string>& spec_json,
+                         absl::Duration now) {
+  Attempt* attempt = FindAttempt(id);
+  if (attempt == nullptr || !attempt->bringing) return;
+  attempt->bringing = false;
+  if (!spec_json.ok()) {
+    // The user's file is not there any more, or cannot be read.
+    const bool data =
+        absl::IsNotFound(spec_json.status()) || absl::IsPermissionDenied(spec_json.status());
+    const AttemptEndReason reason = data && attempt->task.kind == TaskKind::kPrepare
+                                        ? AttemptEndReason::kDataError
+                                        : AttemptEndReason::kInternal;
+    return End(*attempt,
+               {reason, absl::StrCat("cannot fetch its files: ", spec_json.status().message())},
+               now);
+  }
+  attempt->task.spec_json = *spec_json;
   Launch(now);
 }
 
@@ -134,6 +164,19 @@ void WorkerCore::Replan(int64_t id, int epochs, double row_share, absl::Duration
   }
 }
 
+void WorkerCore::Meet(int64_t id, const std::string& host, int port, absl::Duration now) {
+  Attempt* attempt = FindAttempt(id);
+  if (attempt == nullptr || attempt->end || attempt->ready_port == 0) return;
+  if (!AwaitsMeeting(attempt->task)) return;  // it knows
+  attempt->task.rendezvous_host = host;
+  attempt->task.rendezvous_port = port;
+  if (const absl::Status status = Check(attempt->task); !status.ok() || port == 0) {
+    return End(*attempt, {AttemptEndReason::kInternal, absl::StrCat("no port to meet at: ", port)},
+               now);
+  }
+  SendTasksIfGathered(*attempt, now);
+}
+
 void WorkerCore::Ask(rp::Rows rows) {
   Attempt* attempt = FindAttempt(rows.attempt);
   if (attempt != nullptr && attempt->state == Attempt::kRunning && !attempt->end &&
@@ -160,7 +203,13 @@ void WorkerCore::Refuse(int64_t attempt, uint64_t request, absl::StatusCode code
   Do(AnswerAction{std::move(answer)});
 }
 
-void WorkerCore::Connected(absl::Duration) { publish_schedule_.Connected(); }
+void WorkerCore::Connected(absl::Duration) {
+  publish_schedule_.Connected();
+  // traind may have forgotten, or not have heard.
+  for (const auto& [id, attempt] : attempts_) {
+    if (attempt.ready_port > 0 && !attempt.end) Do(GangReadyAction{id, attempt.ready_port});
+  }
+}
 
 void WorkerCore::Disconnected(absl::Duration now) { publish_schedule_.Disconnected(now); }
 
@@ -209,6 +258,7 @@ void WorkerCore::Launch(absl::Duration now) {
   int preparing = 0, improving = 0;
   std::vector<Attempt*> prepares, trains, inference;
   for (auto& [id, attempt] : attempts_) {
+    if (attempt.bringing) continue;
     const bool prepare = attempt.task.kind == TaskKind::kPrepare;
     if (UsesModels(attempt.task.kind)) {
       if (attempt.state == Attempt::kWaiting) inference.push_back(&attempt);
@@ -279,12 +329,9 @@ void WorkerCore::LaunchPrepare(Attempt& attempt, absl::Duration now) {
 void WorkerCore::LaunchTrain(Attempt& attempt, absl::Duration now) {
   TaskStart& task = attempt.task;
   if (task.rendezvous_host.empty()) task.rendezvous_host = "127.0.0.1";
-  if (task.world_size > 1 && task.rendezvous_port == 0) {
-    task.rendezvous_port = task.first_rank == 0 ? free_port_() : 0;
-    if (task.rendezvous_port == 0) {
-      return End(attempt, {AttemptEndReason::kInternal, "no free port for the ranks to meet at"},
-                 now);
-    }
+  if (task.world_size > 1 && task.rendezvous_port == 0 && !AwaitsMeeting(task)) {
+    task.rendezvous_port = free_port_();
+    if (task.rendezvous_port == 0) return EndWithoutPort(attempt, now);
   }
   attempt.state = Attempt::kGathering;
   const Program& program = ProgramFor(task.kind, task.model);
@@ -298,6 +345,10 @@ void WorkerCore::LaunchTrain(Attempt& attempt, absl::Duration now) {
   }
   next_spare_at_ = std::max(next_spare_at_, now + kSpareDelay);
   SendTasksIfGathered(attempt, now);
+}
+
+void WorkerCore::EndWithoutPort(Attempt& attempt, absl::Duration now) {
+  End(attempt, {AttemptEndReason::kInternal, "no free port for the ranks to meet at"}, now);
 }
 
 ProcessId WorkerCore::ClaimProcess(const Program& program, int gpu, absl::Duration now) {
@@ -326,6 +377,12 @@ void WorkerCore::SendTasksIfGathered(Attempt& attempt, absl::Duration now) {
   if (attempt.state != Attempt::kGathering) return;
   for (const ProcessId id : attempt.processes) {
     if (processes_.at(id).state != Process::kIdle) return;
+  }
+  if (AwaitsMeeting(attempt.task)) {
+    if (attempt.ready_port > 0) return;
+    attempt.ready_port = free_port_();
+    if (attempt.ready_port == 0) return EndWithoutPort(attempt, now);
+    return Do(GangReadyAction{attempt.task.attempt, attempt.ready_port});
   }
   attempt.state = Attempt::kRunning;
   for (size_t i = 0; i < attempt.processes.size(); ++i) {

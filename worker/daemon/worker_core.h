@@ -3,7 +3,7 @@
 //
 // Way of a TRAIN Attempt:
 //
-//   Start -> kWaiting --(slots free)--> kGathering --(every Rank Ready)--> kRunning
+//   Start -> kWaiting --(slots free)--> kGathering --(every Rank Ready, Meet)--> kRunning
 //              |                            |                                |
 //              |                            | a Rank dies, fails, hangs; deadline; ABORT
 //              |                            v                                v
@@ -11,9 +11,12 @@
 //                                                                            |
 //                                    every Rank Finished: Ended <------------+
 //
-// A PREPARE Attempt waits for its place in the pool instead of slots, a PREDICT or SERVE one
-// for its place among their Ranks, which are on the CPU and take no slot either. Ended is
-// the last fact of an Attempt. The loss of traind or of a Lease ends nothing.
+// Where its gang spans Workers, traind says Meet when the Ranks of all of them are ready, so that
+// none waits for the others in a library. Where the state folder is the Worker's own, an Attempt
+// also waits until its files are there. A PREPARE Attempt waits for its place in the pool instead
+// of slots, a PREDICT or SERVE one for its place among their Ranks, which are on the CPU and take
+// no slot either. Ended is the last fact of an Attempt. The loss of traind or of a Lease ends
+// nothing.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -72,6 +75,9 @@ class WorkerCore {
   WorkerCore(WorkerCoreOptions options, std::vector<Slot> slots,
              std::function<int64_t()> available_bytes, std::function<int()> free_port);
 
+  // Says that the state folder is not traind's. REQUIRES: called before the first Start.
+  void KeepOwnFolder() { own_folder_ = true; }
+
   // ---- from traind
   void Start(TaskStart task, absl::Duration now);
   void Stop(int64_t attempt, StopMode mode, StopReason reason, const std::string& why,
@@ -79,6 +85,8 @@ class WorkerCore {
   // epochs 0, row_share 0, stop_at never and no deadline_at: as before.
   void Replan(int64_t attempt, int epochs, double row_share, absl::Duration stop_at,
               std::optional<absl::Duration> deadline_at, bool plan_cut, absl::Duration now);
+  // All parts of its gang are ready; rank 0 listens there.
+  void Meet(int64_t attempt, const std::string& host, int port, absl::Duration now);
   // Rows for a serving Attempt; the answer is an AnswerAction.
   void Ask(rank_protocol::Rows rows);
   // These rows could not be sent to their process: they make too long a line.
@@ -99,6 +107,10 @@ class WorkerCore {
   void Broken(ProcessId process, const std::string& why, absl::Duration now);
   // It is dead, and all it said has been handed over.
   void Exited(ProcessId process, const ExitStatus& status, absl::Duration now);
+
+  // ---- from the transfers: the end of a BringAction. spec_json: with the paths that the files
+  // have here.
+  void Brought(int64_t attempt, const absl::StatusOr<std::string>& spec_json, absl::Duration now);
 
   // ---- from the publisher
   void Published(const std::string& job, const absl::StatusOr<PublishedPrediction>& result,
@@ -130,6 +142,8 @@ class WorkerCore {
   struct Attempt {
     TaskStart task;
     enum State { kWaiting, kGathering, kRunning, kKilling } state = kWaiting;
+    bool bringing = false;             // kWaiting: its files are on their way
+    int ready_port = 0;                // told to traind while it awaits Meet; 0: not yet
     std::vector<ProcessId> processes;  // of the ranks in order; those that finished leave
     size_t finished = 0;
     absl::Duration drop_by = absl::InfiniteDuration();  // the end of a DROP's grace
@@ -162,6 +176,7 @@ class WorkerCore {
   void LaunchPrepare(Attempt& attempt, absl::Duration now);
   void LaunchTrain(Attempt& attempt, absl::Duration now);
   void LaunchInference(std::vector<Attempt*> waiting, absl::Duration now);
+  void EndWithoutPort(Attempt& attempt, absl::Duration now);
   ProcessId ClaimProcess(const Program& program, int gpu, absl::Duration now);
   int CountSpares(const Program& program, int gpu) const;
   void KeepSparesOf(const Program& program, absl::Duration now);
@@ -210,6 +225,7 @@ class WorkerCore {
   ProcessId next_process_ = 1;
   // Attempts that ended here, so that a repeated Start runs nothing twice.
   std::deque<int64_t> ended_;
+  bool own_folder_ = false;
   PublishSchedule publish_schedule_;
   int idle_deaths_ = 0;           // in a row
   absl::Duration next_spare_at_;  // not before

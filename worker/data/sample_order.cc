@@ -35,4 +35,10 @@ BatchShare ShareOfBatch(int64_t rows, int64_t position, int64_t batch, int rank,
   return share;
 }
 
+int64_t RowsLeftOut(int64_t rows, int64_t batch, int world_size) {
+  const int64_t gang_batch = batch * world_size;
+  const int64_t last = rows % gang_batch;
+  return rows > gang_batch && last < 2 * world_size ? last : 0;
+}
+
 }  // namespace traind

@@ -26,4 +26,8 @@ struct BatchShare {
 };
 BatchShare ShareOfBatch(int64_t rows, int64_t position, int64_t batch, int rank, int world_size);
 
+// Returns how many rows an epoch leaves out at its end so that no Rank's part of the last batch is
+// one row. An epoch of a single batch keeps all of them.
+int64_t RowsLeftOut(int64_t rows, int64_t batch, int world_size);
+
 }  // namespace traind

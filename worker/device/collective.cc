@@ -1,6 +1,7 @@
 #include "worker/device/collective.h"
 
 #include <ATen/ops/from_blob.h>
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -10,6 +11,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
+#include <mutex>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -18,6 +21,7 @@
 #include <utility>
 
 #include "common/base/durable_file.h"
+#include "common/base/local_address.h"
 #include "common/base/status_macros.h"
 #include "worker/device/cuda_api.h"
 #include "worker/device/guard.h"
@@ -58,6 +62,15 @@ template <class T>
 at::Tensor TensorOver(absl::Span<T> values) {
   return at::from_blob(values.data(), {static_cast<int64_t>(values.size())},
                        at::TensorOptions().dtype(c10::CppTypeToScalarType<T>::value));
+}
+
+// c10d records each collective, with a stack trace, for tools that look for a rank that hangs
+// (FlightRecorder.hpp). Nothing reads that record here, it costs time in each step, and in LibTorch
+// 2.11 ranks that are threads of one process write its map without a lock. Whoever wants the record
+// sets the variable.
+void KeepNoFlightRecord() {
+  static std::once_flag once;
+  std::call_once(once, [] { setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/0); });
 }
 
 absl::Status Tagged(const absl::Status& status) {
@@ -158,11 +171,20 @@ struct Group::Impl {
     return std::string(bytes.begin(), bytes.end());
   }
 
+  // On the network on which the ranks meet; rank 0's host may be another one.
+  std::string OwnAddress() const {
+    const bool v6 = absl::StrContains(options.host, ':');
+    return LocalAddressTowards(
+               absl::StrCat(v6 ? "[" : "", options.host, v6 ? "]:" : ":", options.port))
+        .value_or(options.host);
+  }
+
   void ConnectProcessGroup() {
+    KeepNoFlightRecord();
     const std::chrono::milliseconds timeout(absl::ToInt64Milliseconds(options.timeout));
     group = c10::make_intrusive<c10d::ProcessGroup>(store, options.rank, options.world_size);
     auto gloo_options = c10d::ProcessGroupGloo::Options::create(timeout);
-    gloo_options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(options.host));
+    gloo_options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(OwnAddress()));
     auto gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(store, options.rank, options.world_size,
                                                             gloo_options);
     group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO, gloo);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/digest_text.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 #include "common/data/table/input_schema_json.h"
@@ -156,9 +157,7 @@ absl::StatusOr<FloorModel> ReadFloorModel(const std::string& dir) {
   const std::string path = PathIn(dir);
   const absl::StatusOr<std::string> text = ReadFile(path);
   RETURN_IF_ERROR(text.status());
-  const auto damaged = [&](absl::string_view what) {
-    return absl::DataLossError(absl::StrCat(path, " is damaged: ", what));
-  };
+  const auto damaged = [&](absl::string_view what) { return Damaged(path, what); };
   const absl::string_view bytes = *text;
   uint64_t size = 0;
   if (bytes.size() < kHeaderAt || bytes.substr(0, kMagic.size()) != kMagic) {

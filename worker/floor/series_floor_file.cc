@@ -93,17 +93,13 @@ absl::Status WriteSeriesFloorModel(const std::string& dir, const SeriesFloorMode
 }
 
 absl::StatusOr<SeriesFloorModel> ReadSeriesFloorModel(const std::string& dir) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(PathIn(dir)));
-  const auto damaged = [&](absl::string_view what) {
-    return absl::DataLossError(absl::StrCat(PathIn(dir), " is damaged: ", what));
-  };
-  const absl::StatusOr<absl::string_view> body = CheckedBody(kBodyName, text);
-  if (!body.ok()) return damaged(body.status().message());
+  const std::string path = PathIn(dir);
+  ASSIGN_OR_RETURN(const std::string body, ReadBody(path, kBodyName));
   try {
-    absl::StatusOr<SeriesFloorModel> model = ModelFromJson(Json::parse(*body));
-    return model.ok() ? std::move(model) : damaged(model.status().message());
+    absl::StatusOr<SeriesFloorModel> model = ModelFromJson(Json::parse(body));
+    return model.ok() ? std::move(model) : Damaged(path, model.status().message());
   } catch (const Json::exception& e) {
-    return damaged(e.what());
+    return Damaged(path, e.what());
   }
 }
 

@@ -14,6 +14,7 @@
 #include "worker/device/process_memory.h"
 #include "worker/learner/learner_impl.h"
 #include "worker/learner/learner_options.h"
+#include "worker/learner/rows_at_once.h"
 
 namespace traind {
 
@@ -23,6 +24,7 @@ absl::Status Learner::Impl::Initialize(LearnerData data) {
     device = c10::Device(c10::kCUDA, 0);
     at::globalContext().setBenchmarkCuDNN(options.paths.cudnn_benchmark);
   }
+  rows_at_once = RowsAtOnce(options.model, options.shape, device.is_cuda());
   ASSIGN_OR_RETURN(model, CreateModel(options.model, options.shape, parameters));
   model->UseLoops(options.paths.handwritten_backward);
   parameters.Allocate(device);
@@ -215,6 +217,15 @@ absl::Status Learner::ShortenWindow(int64_t steps) {
     impl_->ChooseBackward();
     return absl::OkStatus();
   });
+}
+
+int64_t Learner::rows_at_once() const { return impl_->rows_at_once; }
+
+int64_t Learner::graph_launches() const { return impl_->graph_launches; }
+
+bool Learner::ExchangesInBackward() const {
+  return impl_->reducer != nullptr && impl_->handwritten_backward == nullptr &&
+         impl_->options.group->transport() != Transport::kSharedMemory;
 }
 
 bool Learner::PredictsByHand() const { return impl_->handwritten_forward != nullptr; }

@@ -76,6 +76,9 @@ struct StepInput {
   // false: this is a micro-batch that is not the last of its step. Its gradient is accumulated;
   // ranks exchange nothing and the weights stay.
   bool last = true;
+  // false: gradients are exchanged only after the backward pass, so that a rank whose memory runs
+  // out can take the step again. The same on all ranks.
+  bool overlap = true;
 };
 
 struct LossSum {
@@ -149,6 +152,13 @@ class Learner {
 
   // Whether Predict takes a pass written by hand (handwritten_forward.h).
   bool PredictsByHand() const;
+  // Rows that Predict takes at a time: RowsAtOnce(), or fewer after memory ran out.
+  int64_t rows_at_once() const;
+  // Steps that ran as one launch of a recorded graph (train.paths.cuda_graph).
+  int64_t graph_launches() const;
+  // Whether gradients travel to the other ranks while the backward pass runs, for steps with
+  // StepInput::overlap.
+  bool ExchangesInBackward() const;
 
   // In a gang, by all its ranks: what is no parameter (running statistics) becomes rank
   // 0's, as in PyTorch's DistributedDataParallel.

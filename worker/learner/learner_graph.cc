@@ -62,6 +62,7 @@ absl::StatusOr<bool> Learner::Impl::GraphStep(const StepInput& input) {
   graph_index.copy_(index);
   graph_rate.fill_(input.learning_rate);
   graph->Launch();
+  ++graph_launches;
   return true;
 }
 

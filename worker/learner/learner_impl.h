@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -54,11 +55,13 @@ struct Learner::Impl {
   bool gradient_began = false;  // the first micro-batch is in `gradient`
   int64_t window = 1;           // time steps that the model sees
   bool recompute = false;       // activation checkpointing, if the path in use supports it
+  int64_t rows_at_once = 1;     // that are predicted at a time; fewer after memory ran out
 
   // GPUs: a graph of a whole step, recorded after several steps with the same number of rows.
   std::unique_ptr<DeviceGraph> graph;
   int64_t graph_rows = 0, steps_alike = 0;
   bool graph_failed = false;
+  int64_t graph_launches = 0;
   at::Tensor graph_index, graph_rate;  // the inputs that change from step to step
 
   at::Tensor loss_sum;  // [] float64
@@ -91,12 +94,16 @@ struct Learner::Impl {
   const std::vector<at::Tensor>& ViewsFor(Weights which) const;
   void ScoreHandwritten(Weights which, const ForwardInput& input, float* out) const;
   void Score(Weights which, const Inputs& inputs, float* out) const;
+  // Scores `rows` rows, or patches of a volume, block by block. Halves the block that does not fit
+  // into memory, and the later blocks with it.
+  using ScoreBlock = std::function<absl::Status(int64_t begin, int64_t count)>;
+  absl::Status ScoreInBlocks(int64_t rows, const ScoreBlock& score);
   absl::Status ScoreRows(Weights which, const ResidentRows& from, absl::Span<const int32_t> index,
-                         float* out) const;
+                         float* out);
   absl::Status PredictVolume(Weights which, const VolumeSource& source, int64_t row,
-                             const ReceiveSlices& take) const;
+                             const ReceiveSlices& take);
   absl::Status ScoreVolumes(Weights which, const VolumeSource& source,
-                            absl::Span<const int32_t> index, float* out) const;
+                            absl::Span<const int32_t> index, float* out);
   std::map<std::string, at::Tensor> Slots() const;
 };
 

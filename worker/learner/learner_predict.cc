@@ -58,8 +58,23 @@ void Learner::Impl::ScoreHandwritten(Weights which, const ForwardInput& input, f
                     options.shape.outputs);
 }
 
+absl::Status Learner::Impl::ScoreInBlocks(int64_t rows, const ScoreBlock& score) {
+  for (int64_t begin = 0; begin < rows;) {
+    const int64_t count = std::min(rows_at_once, rows - begin);
+    const absl::Status scored = Guarded([&] { return score(begin, count); });
+    if (scored.ok()) {
+      begin += count;
+      continue;
+    }
+    if (FaultOf(scored) != Fault::kOutOfMemory || count == 1) return scored;
+    rows_at_once = (count + 1) / 2;
+    if (options.cuda != nullptr) options.cuda->EmptyCache();
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Learner::Impl::ScoreRows(Weights which, const ResidentRows& from,
-                                      absl::Span<const int32_t> index, float* out) const {
+                                      absl::Span<const int32_t> index, float* out) {
   if (media != nullptr && media->volumes_source() != nullptr) {
     return ScoreVolumes(which, *media->volumes_source(), index, out);
   }
@@ -73,10 +88,8 @@ absl::Status Learner::Impl::ScoreRows(Weights which, const ResidentRows& from,
     return absl::OkStatus();
   }
   MediaBatch loaded;
-  const auto at_once =
-      static_cast<size_t>(RowsAtOnce(options.model, options.shape, device.is_cuda()));
-  for (size_t begin = 0; begin < index.size(); begin += at_once) {
-    const auto part = index.subspan(begin, at_once);
+  const auto score = [&](int64_t begin, int64_t count) -> absl::Status {
+    const auto part = index.subspan(static_cast<size_t>(begin), static_cast<size_t>(count));
     const at::Tensor on_device = ToDevice(std::vector<int32_t>(part.begin(), part.end()),
                                           {static_cast<int64_t>(part.size())}, device);
     Inputs inputs = from.GatherInputs(on_device);
@@ -86,9 +99,10 @@ absl::Status Learner::Impl::ScoreRows(Weights which, const ResidentRows& from,
       RETURN_IF_ERROR(media->Load(request, loaded));
       AttachMedia(loaded, HasTexts(options.shape), device, inputs);
     }
-    Score(which, inputs, out + static_cast<int64_t>(begin) * options.shape.outputs);
-  }
-  return absl::OkStatus();
+    Score(which, inputs, out + begin * options.shape.outputs);
+    return absl::OkStatus();
+  };
+  return ScoreInBlocks(static_cast<int64_t>(index.size()), score);
 }
 
 absl::Status Learner::Predict(Weights which, absl::Span<const int32_t> rows,
@@ -129,9 +143,7 @@ absl::Status Learner::Predict(Weights which, const EncodedRows& rows, absl::Span
   }
   return Guarded([&]() -> absl::Status {
     MediaBatch loaded;
-    const int64_t at_once = RowsAtOnce(options.model, options.shape, impl_->device.is_cuda());
-    for (int64_t begin = 0; begin < rows.rows; begin += at_once) {
-      const int64_t count = std::min(at_once, rows.rows - begin);
+    const auto score = [&](int64_t begin, int64_t count) -> absl::Status {
       // The tensors are only read, but from_blob has no overload for const data.
       float* numeric = const_cast<float*>(rows.numeric.data()) + begin * width;
       int32_t* codes = const_cast<int32_t*>(rows.codes.data()) + begin * columns;
@@ -147,8 +159,9 @@ absl::Status Learner::Predict(Weights which, const EncodedRows& rows, absl::Span
         AttachMedia(loaded, HasTexts(options.shape), impl_->device, inputs);
       }
       impl_->Score(which, inputs, out.data() + begin * outputs);
-    }
-    return absl::OkStatus();
+      return absl::OkStatus();
+    };
+    return impl_->ScoreInBlocks(rows.rows, score);
   });
 }
 

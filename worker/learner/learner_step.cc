@@ -131,7 +131,7 @@ absl::Status Learner::Impl::AutogradStep(const StepInput& input, const at::Tenso
   ASSIGN_OR_RETURN(const ResidentRows::Batch batch, BatchOf(input, index));
   // Without these calls the reducer leaves the gradients on the parameters, where autograd
   // accumulates them.
-  const bool reduce = reducer != nullptr && input.last;
+  const bool reduce = reducer != nullptr && input.last && input.overlap;
   if (reduce) reducer->BeforeForward();
   double weight = 1;
   const at::Tensor loss = LossOf(input, batch, weight);

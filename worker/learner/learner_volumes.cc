@@ -18,7 +18,7 @@ namespace traind {
 // Predicts in the precision of the training: float32 would take several times as long, for
 // digits that a threshold drops.
 absl::Status Learner::Impl::PredictVolume(Weights which, const VolumeSource& source, int64_t row,
-                                          const ReceiveSlices& take) const {
+                                          const ReceiveSlices& take) {
   constexpr int64_t kVoxelsAtOnce = 1 << 17;
   const VolumeShape& shape = source.volume(row).shape;
   SlidingWindow window;
@@ -29,12 +29,17 @@ absl::Status Learner::Impl::PredictVolume(Weights which, const VolumeSource& sou
       (device.is_cuda() ? 16 : 1) * kVoxelsAtOnce / Volume(window.patch), 1, 64);
   MediaBatch loaded;
   const auto predict = [&](absl::Span<const Extent3> begins, absl::Span<float> out) {
-    source.LoadPatches(row, begins, loaded);
-    Inputs inputs;
-    AttachMedia(loaded, /*texts=*/false, device, inputs);
-    const Autocast autocast(device.type(), options.precision);
-    Score(which, inputs, out.data());
-    return absl::OkStatus();
+    const int64_t answer = Volume(window.patch) * window.values;
+    const auto score = [&](int64_t begin, int64_t count) {
+      source.LoadPatches(
+          row, begins.subspan(static_cast<size_t>(begin), static_cast<size_t>(count)), loaded);
+      Inputs inputs;
+      AttachMedia(loaded, /*texts=*/false, device, inputs);
+      const Autocast autocast(device.type(), options.precision);
+      Score(which, inputs, out.data() + begin * answer);
+      return absl::OkStatus();
+    };
+    return ScoreInBlocks(static_cast<int64_t>(begins.size()), score);
   };
   // No later patch reads the slices that have been answered, so they are released.
   const auto take_and_release = [&](int64_t z, int64_t slices, absl::Span<const float> answer) {
@@ -46,7 +51,7 @@ absl::Status Learner::Impl::PredictVolume(Weights which, const VolumeSource& sou
 }
 
 absl::Status Learner::Impl::ScoreVolumes(Weights which, const VolumeSource& source,
-                                         absl::Span<const int32_t> index, float* out) const {
+                                         absl::Span<const int32_t> index, float* out) {
   for (const int32_t row : index) {
     const StoredVolume& volume = source.volume(row);
     const auto mask = source.set().Mask(volume);

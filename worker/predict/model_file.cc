@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -154,8 +155,9 @@ bool SeriesFit(const ModelFile& file) {
       (file.series->step.unit == TimeStep::Unit::kNone || file.series->step.amount > 0);
   if (!whole || !file.lags.has_value()) return whole;
   const LagState& lags = *file.lags;
+  if (lags.lags < 0 || lags.lags > std::numeric_limits<int32_t>::max()) return false;
   const auto past = lags.lags + static_cast<int64_t>(lags.periods.size()) + 1;
-  return lags.lags >= 0 && lags.base >= -1 && lags.base < past &&
+  return lags.base >= -1 && lags.base < past &&
          std::all_of(lags.periods.begin(), lags.periods.end(), [](int64_t p) { return p > 0; }) &&
          lags.mean.size() == file.series->names.size() && lags.scale.size() == lags.mean.size();
 }
@@ -168,12 +170,16 @@ bool Fits(const ModelFile& file) {
            features[static_cast<size_t>(feature)].kind == kind;
   };
   for (const auto& column : file.encoder.numeric) {
-    if (!is(column.feature, ColumnKind::kNumeric)) return false;
+    if (!is(column.feature, ColumnKind::kNumeric) || !std::isfinite(column.mean) ||
+        !std::isfinite(column.inverse_scale)) {
+      return false;
+    }
   }
   if (file.encoder.cardinalities.size() != file.encoder.categorical.size()) return false;
   for (size_t i = 0; i < file.encoder.categorical.size(); ++i) {
     const auto& column = file.encoder.categorical[i];
     if (!is(column.feature, ColumnKind::kCategorical)) return false;
+    if (file.encoder.cardinalities[i] < kFirstSeenCode) return false;
     for (const int32_t code : column.input_codes) {
       if (code < 0 || code >= file.encoder.cardinalities[i]) return false;
     }
@@ -238,21 +244,16 @@ absl::Status WriteModelFile(const std::string& state_dir, const std::string& dir
 
 absl::StatusOr<ModelFile> ReadModelFile(const std::string& state_dir, const std::string& dir) {
   const std::string path = PathOf(state_dir, dir);
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  const auto damaged = [&](absl::string_view what) {
-    return absl::DataLossError(absl::StrCat(path, " is damaged: ", what));
-  };
-  const absl::StatusOr<absl::string_view> body = CheckedBody(kBodyName, text);
-  if (!body.ok()) return damaged(body.status().message());
+  ASSIGN_OR_RETURN(const std::string body, ReadBody(path, kBodyName));
   try {
-    absl::StatusOr<ModelFile> read = FileFromJson(Json::parse(*body));
-    if (!read.ok()) return damaged(read.status().message());
+    absl::StatusOr<ModelFile> read = FileFromJson(Json::parse(body));
+    if (!read.ok()) return Damaged(path, read.status().message());
     ModelFile file = *std::move(read);
     RETURN_IF_ERROR(ReadImageFields(file));
-    if (!Fits(file)) return damaged("its parts are inconsistent");
+    if (!Fits(file)) return Damaged(path, "its parts are inconsistent");
     return file;
   } catch (const Json::exception& e) {
-    return damaged(e.what());
+    return Damaged(path, e.what());
   }
 }
 

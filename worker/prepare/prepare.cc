@@ -21,6 +21,7 @@
 #include "common/data/table/mapped_file.h"
 #include "common/data/table/npy.h"
 #include "common/data/table/sample_plan.h"
+#include "common/plain/plain_json.h"
 #include "common/publish/floor_files.h"
 #include "common/publish/prediction_form.h"
 #include "common/publish/publisher.h"
@@ -33,6 +34,7 @@
 #include "worker/prepare/prepare_spec.h"
 #include "worker/prepare/pretrained_check.h"
 #include "worker/prepare/prior_floor.h"
+#include "worker/prepare/program_check.h"
 #include "worker/prepare/range_floor.h"
 #include "worker/prepare/script_check.h"
 #include "worker/prepare/series_floor.h"
@@ -78,7 +80,7 @@ class PrepareRun {
   absl::StatusOr<bool> OpenCached(const DataFiles& files);
   absl::Status WriteFolds();
   absl::StatusOr<Floor> FirstFloor();
-  absl::Status PublishFloor(Floor& floor);
+  absl::Status PublishFloor(Floor& floor, FloorModel model, SeriesFloorModel series);
   bool FloorPredictsOthers() const;
   FloorModel PriorModel(const Floor& floor) const;
   absl::Status KeepModel(FloorModel model) const;
@@ -173,8 +175,12 @@ absl::Status PrepareRun::WriteFolds() {
                   absl::MakeConstSpan(fold_of_));
 }
 
-absl::Status PrepareRun::PublishFloor(Floor& floor) {
-  RETURN_IF_ERROR(WriteFloor(task_.state_dir, task_.job, floor));
+// The model is kept before its predictions are, so that whoever sees these finds it.
+absl::Status PrepareRun::PublishFloor(Floor& floor, FloorModel model, SeriesFloorModel series) {
+  RETURN_IF_ERROR(WriteFloor(task_.state_dir, task_.job, floor, [&]() -> absl::Status {
+    RETURN_IF_ERROR(KeepModel(std::move(model)));
+    return KeepSeriesModel(std::move(series));
+  }));
   PublishRequest request;
   request.state_dir = task_.state_dir;
   request.job = task_.job;
@@ -198,7 +204,6 @@ FloorModel PrepareRun::PriorModel(const Floor& floor) const {
   return model;
 }
 
-// The model is kept before its predictions are, so that whoever sees these finds it.
 absl::Status PrepareRun::KeepModel(FloorModel model) const {
   if (!FloorPredictsOthers()) return absl::OkStatus();
   model.job = task_.job;
@@ -341,9 +346,7 @@ absl::Status PrepareRun::ImproveFloor(const Floor& first) {
     model = std::move(linear->model);
   }
   if (!better || !Better(spec_.metric, better->score, first.score)) return absl::OkStatus();
-  RETURN_IF_ERROR(KeepModel(std::move(model)));
-  RETURN_IF_ERROR(KeepSeriesModel(std::move(series)));
-  RETURN_IF_ERROR(PublishFloor(*better));
+  RETURN_IF_ERROR(PublishFloor(*better, std::move(model), std::move(series)));
   ReportFloor(*better);
   return absl::OkStatus();
 }
@@ -373,13 +376,12 @@ absl::Status PrepareRun::ReadAndFit() {
   RETURN_IF_ERROR(WriteFolds());
   RETURN_IF_ERROR(WritePredictionForm(task_.state_dir, task_.job, spec_.form));
   ASSIGN_OR_RETURN(Floor first, FirstFloor());
-  RETURN_IF_ERROR(KeepModel(PriorModel(first)));
   SeriesFloorModel series;
   series.parts.push_back({first.model, 1});
-  RETURN_IF_ERROR(KeepSeriesModel(std::move(series)));
-  RETURN_IF_ERROR(PublishFloor(first));
+  RETURN_IF_ERROR(PublishFloor(first, PriorModel(first), std::move(series)));
   // All checks come before TableReady, because folds may start after it.
   RETURN_IF_ERROR(CheckUserScript());
+  if (spec_.program.has_value()) RETURN_IF_ERROR(CheckUserProgram(*spec_.program));
   RETURN_IF_ERROR(WriteFoldTokenizers());
   RETURN_IF_ERROR(CheckUserWeights());
   ReportTable();
@@ -397,9 +399,29 @@ void Fail(const rank_protocol::Prepare& task, const absl::Status& status, const 
   send(failed);
 }
 
+// A program brings its own data: there is nothing to read, and no floor.
+absl::Status PrepareProgram(const rank_protocol::Prepare& task, const UserProgram& program,
+                            const SendMessage& send) {
+  RETURN_IF_ERROR(CheckUserProgram(program));
+  rank_protocol::TableReady ready;
+  ready.attempt = task.attempt;
+  ready.table = JobDir(task.job);
+  send(ready);
+  rank_protocol::Finished finished;
+  finished.attempt = task.attempt;
+  send(finished);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void RunPrepare(const rank_protocol::Prepare& task, const Clock& clock, const SendMessage& send) {
+  const auto whole = plain::FromJson<plain::JobSpec>(task.spec_json);
+  const auto program = whole.ok() ? UserProgramOf(*whole) : std::nullopt;
+  if (program.has_value() && !program->answers_rows) {
+    const absl::Status checked = PrepareProgram(task, *program, send);
+    return checked.ok() ? void() : Fail(task, checked, send);
+  }
   const absl::StatusOr<PrepareSpec> spec = ParsePrepareSpec(task.spec_json);
   if (!spec.ok()) return Fail(task, spec.status(), send);
   absl::Status status;

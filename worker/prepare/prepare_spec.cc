@@ -107,6 +107,7 @@ absl::StatusOr<PrepareSpec> ParsePrepareSpec(absl::string_view json) {
   }
   result.form = FormOf(spec.predictions);
   TakeModel(spec.model, result);
+  result.program = UserProgramOf(spec);
   return result;
 }
 

@@ -12,6 +12,7 @@
 #include "common/data/image/image_fields.h"
 #include "common/data/table/folds.h"
 #include "common/data/table/table.h"
+#include "common/job_rules/user_program.h"
 #include "common/metrics/metrics.h"
 #include "common/publish/prediction_form.h"
 
@@ -45,6 +46,7 @@ struct PrepareSpec {
   std::optional<ImageFields> image;     // none: rows have none
   std::string script, script_sha256;    // a user's own model; empty: none
   std::string weights, weights_sha256;  // to start from (model.pretrained); empty: none
+  std::optional<UserProgram> program;   // that trains the folds; none: traind does
 };
 
 // Reads a resolved JobSpec as JSON with snake_case keys; the seed may be a number or

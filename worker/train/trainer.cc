@@ -29,6 +29,9 @@ constexpr absl::Duration kValidateEvery = absl::Seconds(10);
 constexpr int kValidateShare = 20;  // and takes a twentieth of the time at most
 // fp16: overflows of single batches are the scaler's to handle.
 constexpr int kMostBadWindows = 3;
+// Memory most likely runs out in the first steps. A rank can take a step again only while none of
+// its gradients have left it.
+constexpr int64_t kStepsBeforeOverlap = 3;
 
 }  // namespace
 
@@ -138,12 +141,14 @@ absl::Status Trainer::RunStep() {
   step.rows = share.rank_rows;
   step.gang_rows = share.gang_rows;
   step.learning_rate = schedule_.LearningRate(ScheduleStep());
+  step.overlap = steps_in_precision_ >= kStepsBeforeOverlap;
   RETURN_IF_ERROR(RunMicroBatchesThatFit(step));
   if (!probed_) RETURN_IF_ERROR(learner_->Synchronize());
   position_ += share.gang_rows;
   order_begin_ += share.rank_rows;
   rows_done_ += share.gang_rows;
   ++step_;
+  ++steps_in_precision_;
   const absl::Duration now = clock_.MonotonicNow();
   timer_.Add(now - started);
   if (!probed_ &&
@@ -169,12 +174,12 @@ absl::Status Trainer::RunMicroBatchesThatFit(const StepInput& step) {
 absl::Status Trainer::RunMicroBatches(StepInput step) {
   const int64_t end = step.begin + step.rows;
   for (uint64_t part = 0; part == 0 || step.begin < end; ++part) {
-    step.rows = std::min(batch_, end - step.begin);
+    step.rows = PassRows(end - step.begin);
     step.last = step.begin + step.rows >= end;
     step.dropout_seed =
         StreamSeed(spec_.seed, Stream::kDropout, static_cast<uint64_t>(train_.fold),
                    static_cast<uint64_t>(step_), static_cast<uint64_t>(gang_->rank()) | part << 16);
-    exchanging_ = step.last;
+    exchanging_ = step.last && step.overlap && learner_->ExchangesInBackward();
     if (before_micro_batch_ != nullptr) RETURN_IF_ERROR(before_micro_batch_(step));
     RETURN_IF_ERROR(learner_->Step(step));
     step.begin += step.rows;
@@ -183,14 +188,21 @@ absl::Status Trainer::RunMicroBatches(StepInput step) {
   return absl::OkStatus();
 }
 
+// Modules of users may have batch norm, which fails on a single row: where one would be left for
+// the last pass, the pass before it gives a row to it.
+int64_t Trainer::PassRows(int64_t rows_left) const {
+  if (!spec_.model.script.has_value() || rows_left != batch_ + 1) {
+    return std::min(batch_, rows_left);
+  }
+  return batch_ > 2 ? batch_ - 1 : rows_left;
+}
+
 // After a pass that failed for lack of memory: what the ladder gives up next. The
 // weights are as before the step, so it is taken again. Where gradients travel while
 // the backward pass runs, the others may have some of it already: too late.
 absl::Status Trainer::MakeRoom(const absl::Status& failed) {
   if (FaultOf(failed) != Fault::kOutOfMemory) return failed;
-  const bool overlapped =
-      gang_->group() != nullptr && gang_->group()->transport() != Transport::kSharedMemory;
-  if (overlapped && exchanging_) return failed;
+  if (exchanging_) return failed;
   const bool can_recompute =
       !recompute_ && spec_.recompute.value_or(true) && learner_->SetRecompute(true);
   MemoryLadder::Means means;
@@ -340,6 +352,14 @@ UsageWindow Trainer::MeasureUsage(absl::Duration now, double gather_s) {
   return usage;
 }
 
+void Trainer::ReportRowsAtOnce() {
+  const int64_t before = std::exchange(rows_at_once_, learner_->rows_at_once());
+  if (before == rows_at_once_) return;
+  SendDecision("memory", absl::StrCat("predictions of rank ", gang_->rank(), " ran out of memory"),
+               absl::StrCat(before, " rows at a time"),
+               absl::StrCat(rows_at_once_, " rows at a time"));
+}
+
 // One validation pass on this rank alone, over some of the rows where they are many.
 absl::Status Trainer::SendProbe() {
   constexpr size_t kMostRows = 2048;
@@ -350,6 +370,7 @@ absl::Status Trainer::SendProbe() {
   const absl::Duration started = clock_.MonotonicNow();
   RETURN_IF_ERROR(learner_->Predict(Weights::kLast, absl::MakeConstSpan(validation).first(rows),
                                     absl::MakeSpan(outputs)));
+  ReportRowsAtOnce();
   const double row_s =
       absl::ToDoubleSeconds(clock_.MonotonicNow() - started) / static_cast<double>(rows);
   const double test_rows = static_cast<double>(data_.table->rows(Split::kTest));
@@ -384,6 +405,7 @@ absl::Status Trainer::EvaluateNow(Weights which, std::vector<float>& outputs) {
   const auto own = absl::MakeConstSpan(rows).subspan(begin, end - begin);
   const auto answers = absl::MakeSpan(outputs).subspan(begin * width, own.size() * width);
   RETURN_IF_ERROR(learner_->Predict(which, own, answers));
+  ReportRowsAtOnce();
   data_.encoder->RowsToTargets(own, answers);
   if (gang_->group() == nullptr) return absl::OkStatus();
   return gang_->group()->Sum(absl::MakeSpan(outputs));
@@ -429,6 +451,7 @@ absl::Status Trainer::FallBack() {
   fall_back_ = false;
   bad_windows_ = 0;
   RETURN_IF_ERROR(learner_->SetPrecision(Precision::kFp32));
+  steps_in_precision_ = 0;
   const int64_t step = step_;
   RETURN_IF_ERROR(Restore(*good_));
   step_ = step;  // checkpoints are named by it

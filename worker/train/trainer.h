@@ -73,6 +73,7 @@ class Trainer final : public FoldTrainer {
   Verdict Decide();
   absl::Status RunStep();
   absl::Status RunMicroBatches(StepInput step);
+  int64_t PassRows(int64_t rows_left) const;
   absl::Status RunMicroBatchesThatFit(const StepInput& step);
   absl::Status MakeRoom(const absl::Status& failed);
   absl::Status ShortenWindow(int64_t steps);
@@ -84,6 +85,8 @@ class Trainer final : public FoldTrainer {
   UsageWindow MeasureUsage(absl::Duration now, double gather_s);
   absl::Status AddLoss();
   absl::Status SendProbe();
+  // Records that memory made predictions take fewer rows at a time.
+  void ReportRowsAtOnce();
   absl::Status Validate();
   absl::Status EvaluateNow(Weights which, std::vector<float>& outputs);
   absl::Status FallBack();
@@ -105,7 +108,10 @@ class Trainer final : public FoldTrainer {
   int64_t EpochRows() const { return std::min(TrainingRows(), EpochSteps() * GangStepRows()); }
   int64_t ScheduleStep() const;
   void PlanSchedule();
-  int64_t TrainingRows() const { return static_cast<int64_t>(data_.rows.training.size()); }
+  // The rows that an epoch over all rows visits.
+  int64_t TrainingRows() const {
+    return static_cast<int64_t>(data_.rows.training.size()) - rows_left_out_;
+  }
   rank_protocol::FoldSaved FoldSavedNow() const;
   void SendDecision(const std::string& rule, std::string cause, std::string from, std::string to);
   void Warn(std::string text);
@@ -129,9 +135,10 @@ class Trainer final : public FoldTrainer {
   TaskControl::Orders orders_;
   int64_t orders_version_ = 0;
   int64_t planned_epochs_ = 0;
-  double planned_rows_ = 1;  // share of the training rows that an epoch sees
-  int64_t batch_ = 0;        // rows of one pass, of this rank
-  int64_t step_rows_ = 0;    // rows of an optimizer step, of this rank
+  double planned_rows_ = 1;    // share of the training rows that an epoch sees
+  int64_t batch_ = 0;          // rows of one pass, of this rank
+  int64_t step_rows_ = 0;      // rows of an optimizer step, of this rank
+  int64_t rows_left_out_ = 0;  // at the end of each epoch
   bool recompute_ = false;
   int threads_ = 1;
   Schedule schedule_;
@@ -176,7 +183,9 @@ class Trainer final : public FoldTrainer {
   // Running out of memory.
   const MicroBatchHook before_micro_batch_;
   MemoryLadder ladder_;
-  bool exchanging_ = false;  // in a pass whose gradients go to other ranks meanwhile
+  bool exchanging_ = false;         // in a pass whose gradients go to other ranks meanwhile
+  int64_t steps_in_precision_ = 0;  // of this run; the same on all ranks
+  int64_t rows_at_once_ = 0;        // that the learner predicted at last
 };
 
 }  // namespace traind

@@ -139,6 +139,7 @@ absl::Status Trainer::CreateLearner() {
   options.cuda = cuda_;
   options.group = group_.get();
   ASSIGN_OR_RETURN(learner_, Learner::Create(options, std::move(data)));
+  rows_at_once_ = learner_->rows_at_once();
   return absl::OkStatus();
 }
 

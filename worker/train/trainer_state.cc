@@ -101,6 +101,12 @@ void Trainer::ChooseBatch(const Checkpoint* resumed) {
   const int64_t before = resumed == nullptr ? 0 : resumed->step_rows;
   if (train_.batch > 0) {
     batch_ = train_.batch;
+    // In a gang that has lost ranks, each takes more rows of a step.
+    if (world < spec_.ranks) {
+      const int64_t asked = batch_ * spec_.accumulation * spec_.ranks;
+      step_rows_ = ((before > 0 ? before : asked) + world - 1) / world;
+      batch_ = std::min(batch_, step_rows_);
+    }
   } else if (before > 0) {
     // A step has as many rows as before, in parts that are known to fit.
     step_rows_ = (before + world - 1) / world;
@@ -112,6 +118,9 @@ void Trainer::ChooseBatch(const Checkpoint* resumed) {
   }
   batch_ = std::min(batch_, TrainingRows());
   if (step_rows_ == 0) step_rows_ = batch_ * spec_.accumulation;
+  if (spec_.model.script.has_value()) {
+    rows_left_out_ = RowsLeftOut(TrainingRows(), step_rows_, gang_->world_size());
+  }
   if (before > 0 && GangStepRows() != before && gang_->leads()) {
     SendDecision("batch",
                  absl::StrCat("resumed on ", world, " ranks with ", step_rows_,
@@ -123,7 +132,7 @@ void Trainer::ChooseBatch(const Checkpoint* resumed) {
 }
 
 double Trainer::PeakRate() const {
-  const double world = gang_->world_size();
+  const double world = std::max(gang_->world_size(), spec_.ranks);
   switch (spec_.rate_scaling) {
     case RateScaling::kNone:
       return spec_.learning_rate;

@@ -197,6 +197,7 @@ absl::StatusOr<TrainingSpec> ParseTrainingSpec(absl::string_view text, int trial
   spec.metric = *metric;
   spec.seed = json->data.seed;
   spec.folds = static_cast<int>(json->data.folds);
+  spec.ranks = static_cast<int>(json->resources.slots);
   spec.images = json->data.image.has_value();
   if (json->data.text.has_value()) spec.text = *json->data.text;
   RETURN_IF_ERROR(TakeModel(*json, spec));

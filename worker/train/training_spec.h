@@ -66,6 +66,7 @@ struct TrainingSpec {
   std::optional<bool> recompute;     // activations; none: when memory runs out
   bool shorten_sequences = false;    // when memory runs out
   Transport transport = Transport::kAuto;
+  int ranks = 1;                     // that were asked for; a gang that has lost a host has fewer
   plain::RendezvousSpec rendezvous;  // empty, 0: as the Worker says
   SpeedPaths paths;
   bool images = false;  // each row has one

@@ -131,24 +131,19 @@ absl::StatusOr<SavedTrees> WriteTrees(const std::string& state_dir, const std::s
 absl::StatusOr<TreeCheckpoint> ReadTrees(const std::string& state_dir, const std::string& manifest,
                                          const TreeCheckpoint& expected) {
   const std::string path = absl::StrCat(state_dir, "/", manifest);
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  const auto damaged = [&](absl::string_view what) {
-    return absl::DataLossError(absl::StrCat(path, " is damaged: ", what));
-  };
-  const absl::StatusOr<absl::string_view> body = CheckedBody(kBodyName, text);
-  if (!body.ok()) return damaged(body.status().message());
+  ASSIGN_OR_RETURN(const std::string body, ReadBody(path, kBodyName));
   try {
-    const Json json = Json::parse(*body);
+    const Json json = Json::parse(body);
     TreeCheckpoint found = FromBody(json);
     RETURN_IF_ERROR(CheckFits(found, expected, path));
     ASSIGN_OR_RETURN(found.trees,
                      ReadFile(absl::StrCat(state_dir, "/", TreesPath(manifest, found.kind))));
     if (json.at("trees_sha256") != Sha256Hex(found.trees)) {
-      return damaged("its trees have another digest");
+      return Damaged(path, "its trees have another digest");
     }
     return found;
   } catch (const Json::exception& e) {
-    return damaged(e.what());
+    return Damaged(path, e.what());
   }
 }
 

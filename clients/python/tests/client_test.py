@@ -62,6 +62,14 @@ def _():
         assert os.listdir(folder) == []
 
 
+@case("Without a target, train() names the argument that was probably meant")
+def _():
+    with FakeTraind() as fake:
+        found = client(fake)[0]
+        assert "no tagret=, did you mean target=?" in str(raises(TypeError, found.train, TABLE, tagret="kind"))
+        assert str(raises(TypeError, found.train, TABLE, model="auto")).endswith("the column to predict")
+
+
 @case("Without rows to predict, train() returns the Job; its warnings are Python warnings")
 def _():
     import warnings

@@ -46,6 +46,7 @@ def _():
     assert "traind/job.py" in shown and "build_backend" not in shown, shown
     # -I: neither the current folder nor PYTHONPATH helps.
     run(python, "-I", "-W", "error", "-c", "import traind, sys; assert not {'numpy', 'pandas', 'sklearn'} & set(sys.modules)")
+    assert run(python, "-I", "-W", "error", "-c", "from traind_run import run; print(run.folds)") == "1\n"
     assert "tensorboard JOB" in run(python, "-I", "-m", "traind", "--help")
     assert run(*pip, "check").startswith("No broken")
 
@@ -60,7 +61,7 @@ def _():
     assert bytes_of[0] == bytes_of[1]
     with tarfile.open(os.path.join(FOLDER, build_backend.build_sdist(FOLDER))) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"pyproject.toml", "build_backend.py", "README.md", "PKG-INFO", "traind/__init__.py"} <= names, names
+    assert {"pyproject.toml", "build_backend.py", "README.md", "PKG-INFO", "traind/__init__.py", "traind_run.py"} <= names, names
 
 
 @case("The version is that of the C++ client")

@@ -1,6 +1,7 @@
 """The calls of one server."""
 from __future__ import annotations
 
+import difflib
 import ipaddress
 import json
 import os
@@ -80,7 +81,9 @@ class Client:
                progress: bool, spec: Dict[str, Any]) -> Any:
         """depth: of the caller, whom warnings name."""
         if target is None and not isinstance(spec.get("data"), dict):
-            raise TypeError("train() needs target=, the name of the column to predict")
+            meant = difflib.get_close_matches("target", spec, 1)
+            raise TypeError("train() needs target=, the name of the column to predict"
+                            + (f"; there is no {meant[0]}=, did you mean target=?" if meant else ""))
         fields = {"train": rows, "test": test, "target": target, **(spec.pop("data", None) or {})}
         spec["data"] = {name: value for name, value in fields.items() if value is not None}
         spec["budget"] = budget_of(budget)

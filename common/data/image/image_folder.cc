@@ -3,6 +3,7 @@
 #include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -91,6 +92,7 @@ absl::StatusOr<ImageFolder> ListClassFolders(const std::string& folder, absl::st
   ImageFolder result;
   result.manifest = absl::StrCat(CsvField(column), ",", CsvField(target), "\n");
   int64_t others = 0;
+  int64_t direct = 0;  // images that lie in a class's folder itself
   for (const Entry& entry : entries) {
     if (!entry.folder) {
       ++others;
@@ -103,12 +105,19 @@ absl::StatusOr<ImageFolder> ListClassFolders(const std::string& folder, absl::st
           folder, "/", entry.name, ": there is no image (.jpg, .jpeg, .png) of this class"));
     }
     for (const std::string& image : images) {
+      direct += image.find('/', entry.name.size() + 1) == std::string::npos;
       absl::StrAppend(&result.manifest, CsvField(image), ",", CsvField(entry.name), "\n");
     }
     result.files += static_cast<int64_t>(images.size());
     result.classes.push_back(entry.name);
   }
   if (result.classes.empty()) return NoClassFolders(folder);
+  if (direct == 0) {
+    result.warnings.push_back(absl::StrCat(
+        folder, ": no class has images of its own, only folders with some; the classes ", "are ",
+        absl::StrJoin(result.classes, ", "), ". Is the folder of the classes ",
+        "one level below?"));
+  }
   WarnOfOthers(folder, others, result);
   return result;
 }

@@ -3,6 +3,7 @@
 #include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/strip.h>
 #include <string.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -13,11 +14,13 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "common/data/table/other_formats.h"
 
 namespace traind {
 namespace {
 
 constexpr absl::string_view kUtf8Mark = "\xef\xbb\xbf";
+constexpr absl::string_view kSeparator = "sep=";
 
 // The bytes that end the quick scan of an unquoted field.
 std::array<bool, 256> StopBytes(char delimiter) {
@@ -58,6 +61,15 @@ uint64_t StopsOf64(const char* p, char delimiter, const std::array<bool, 256>& s
 
 bool IsBlank(char c) { return c == ' ' || c == '\t'; }
 
+// The length of a first line such as `sep=;`, by which Excel tells the delimiter; 0: there is none.
+size_t SeparatorLine(absl::string_view bytes) {
+  const size_t end = kSeparator.size() + 1;
+  if (!absl::StartsWithIgnoreCase(bytes, kSeparator) || bytes.size() <= end) return 0;
+  if (absl::StrContains("\r\n\"", bytes[kSeparator.size()])) return 0;
+  if (absl::StartsWith(bytes.substr(end), "\r\n")) return end + 2;
+  return bytes[end] == '\n' || bytes[end] == '\r' ? end + 1 : 0;
+}
+
 std::string Plural(size_t n, absl::string_view noun) {
   return absl::StrCat(n, " ", noun, n == 1 ? "" : "s");
 }
@@ -84,7 +96,11 @@ CsvReader::CsvReader(absl::string_view bytes, std::string name, char delimiter, 
       at_(from.at),
       rows_(from.rows),
       line_(from.line) {
-  if (at_ == 0 && absl::StartsWith(bytes_, kUtf8Mark)) at_ = kUtf8Mark.size();
+  if (at_ > 0) return;
+  if (absl::StartsWith(bytes_, kUtf8Mark)) at_ = kUtf8Mark.size();
+  const size_t separator_line = SeparatorLine(bytes_.substr(at_));
+  at_ += separator_line;
+  line_ += separator_line > 0;
 }
 
 absl::Status CsvReader::Error(absl::string_view what, size_t column) const {
@@ -113,10 +129,12 @@ absl::Status CsvReader::NextRows(const std::vector<std::string>& header, size_t 
 }
 
 absl::StatusOr<bool> CsvReader::AddRow(size_t stop, CsvRows& rows) {
-  // Blank lines do not count as rows.
-  while (at_ < stop && (bytes_[at_] == '\n' || bytes_[at_] == '\r')) {
-    if (bytes_[at_] == '\n') ++line_;
-    ++at_;
+  // Empty lines and lines of blanks do not count as rows.
+  while (at_ < stop && (bytes_[at_] == '\n' || bytes_[at_] == '\r' || bytes_[at_] == ' ')) {
+    const size_t end = std::min(bytes_.find_first_not_of(' ', at_), bytes_.size());
+    if (end < bytes_.size() && bytes_[end] != '\n' && bytes_[end] != '\r') break;
+    if (end < bytes_.size() && bytes_[end] == '\n') ++line_;
+    at_ = std::min(end + 1, bytes_.size());
   }
   if (at_ >= stop) return false;
   row_line_ = line_;
@@ -240,6 +258,8 @@ std::string CsvField(absl::string_view text) {
 }
 
 char DelimiterOf(absl::string_view bytes, absl::string_view name) {
+  absl::ConsumePrefix(&bytes, kUtf8Mark);
+  if (SeparatorLine(bytes) > 0) return bytes[kSeparator.size()];
   if (absl::EndsWithIgnoreCase(name, ".tsv") || absl::EndsWithIgnoreCase(name, ".tab")) {
     return '\t';
   }
@@ -256,11 +276,9 @@ std::string UnnamedColumn(size_t column) { return absl::StrCat("unnamed: ", colu
 absl::StatusOr<std::vector<std::string>> ReadCsvHeader(absl::string_view bytes,
                                                        const std::string& name) {
   if (bytes.empty()) return absl::InvalidArgumentError(absl::StrCat(name, ": the file is empty"));
-  if (absl::StartsWith(bytes, "\xff\xfe") || absl::StartsWith(bytes, "\xfe\xff")) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ": the file is UTF-16; save it as UTF-8"));
-  }
-  if (absl::StartsWith(bytes, "\x1f\x8b")) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ": the file is compressed (gzip)"));
+  RETURN_IF_ERROR(RefuseOtherFormats(bytes, name));
+  if (absl::StartsWith(bytes, "PAR1")) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": this is a Parquet table, not CSV"));
   }
   CsvReader reader(bytes, name, DelimiterOf(bytes, name));
   ASSIGN_OR_RETURN(const bool any, reader.Next());

@@ -1,6 +1,6 @@
 // Reads values separated by commas, tabs or semicolons as in RFC 4180: quoted fields may contain
-// commas, line ends and doubled quotes; CRLF and LF end a line. A UTF-8 byte order mark and blank
-// lines are skipped; blanks around an unquoted field are stripped.
+// commas, line ends and doubled quotes; CRLF and LF end a line. A UTF-8 byte order mark, Excel's
+// line `sep=;` and lines of blanks are skipped; blanks around an unquoted field are stripped.
 #pragma once
 
 #include <absl/status/status.h>
@@ -100,8 +100,9 @@ class CsvReader {
 // be stripped.
 std::string CsvField(absl::string_view text);
 
-// Returns the delimiter of a file: a tab if its name ends with .tsv or .tab; else the first one of
-// comma, tab and semicolon that its first line contains; else a comma.
+// Returns the delimiter of a file: that of a first line `sep=;`; a tab if its name ends with .tsv
+// or .tab; else the first one of comma, tab and semicolon that its first line contains; else a
+// comma.
 char DelimiterOf(absl::string_view bytes, absl::string_view name);
 
 // The name given to a column without one: "unnamed: 0", counted from 0.

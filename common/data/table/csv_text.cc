@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "common/base/utf8.h"
 #include "common/data/table/csv.h"
-#include "common/data/table/utf8.h"
 
 namespace traind {
 

@@ -12,6 +12,7 @@
 #include "common/data/table/date_parts.h"
 #include "common/data/table/feature_reader.h"
 #include "common/data/table/number.h"
+#include "common/data/table/other_formats.h"
 
 namespace traind {
 namespace {
@@ -158,6 +159,23 @@ double FeatureColumns::Centre(NumberColumn& column) {
   return middle;
 }
 
+// A column of numbers or dates that are written for people is taken for texts.
+void FeatureColumns::WarnOfWriting(size_t column, std::vector<std::string>& warnings) {
+  constexpr size_t kLookedAt = 20;
+  const auto& texts = columns_.values(column).dictionary.values();
+  absl::string_view example;
+  for (size_t i = 0; i < std::min(kLookedAt, texts.size()); ++i) {
+    float value = 0;
+    if (ParseNumber(texts[i], value) == NumberKind::kNumber) continue;
+    if (HowToWrite(texts[i]).empty()) return;
+    if (example.empty()) example = texts[i];
+  }
+  if (example.empty()) return;
+  warnings.push_back(absl::StrCat(file_, ": ", NameColumns({names_[column]}),
+                                  " holds texts such as '", example,
+                                  "'; for them to count as values write ", HowToWrite(example)));
+}
+
 absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vector<Column>& schema,
                                     std::vector<ColumnRows>& rows,
                                     std::vector<std::string>& warnings) {
@@ -196,6 +214,7 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
         constant.push_back(names_[i]);
         continue;
       case Verdict::kFreeText:
+        WarnOfWriting(i, warnings);
         free_text.push_back(names_[i]);
         continue;
       case Verdict::kFeature:
@@ -214,6 +233,7 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
       values.numbers = std::move(column.numbers.numbers());
     } else {
       feature.kind = ColumnKind::kCategorical;
+      WarnOfWriting(i, warnings);
       const auto& categories = column.dictionary.values();
       feature.categories = std::vector<std::string>(categories.begin(), categories.end());
       values.codes = std::move(column.codes);

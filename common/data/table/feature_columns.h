@@ -99,6 +99,7 @@ class FeatureColumns {
   void AddDateFeatures(size_t at, std::vector<Column>& schema, std::vector<ColumnRows>& rows,
                        std::vector<std::string>& dates);
 
+  void WarnOfWriting(size_t column, std::vector<std::string>& warnings);
   static double Centre(NumberColumn& column);
 
   std::vector<FeatureField> TestFields(const std::vector<size_t>& feature_at) const;

@@ -51,6 +51,7 @@ absl::Status AddFeatureRows(const std::vector<FeatureField>& fields, const CsvRo
                             size_t columns, const FeaturePlace& place,
                             std::vector<ColumnRows>& rows, std::vector<StrayTexts>* strays) {
   if (strays != nullptr) strays->resize(fields.size());
+  if (block.rows() == 0) return absl::OkStatus();  // it has no fields to point to
   size_t first_bad = block.rows();  // the error names the first bad row
   absl::Status status;
   for (size_t f = 0; f < fields.size(); ++f) {

@@ -18,7 +18,8 @@ namespace traind {
 // A whole file in memory, and its format.
 struct CsvText {
   std::string name;         // what errors call it
-  absl::string_view bytes;  // all of it; kept by the caller
+  absl::string_view bytes;  // all of it; kept by the caller, or a view of `rewritten`
+  std::shared_ptr<const std::string> rewritten;  // with decimal points instead of commas
   std::vector<std::string> header;
   char delimiter = ',';
   CsvPlace first;  // where the data rows begin

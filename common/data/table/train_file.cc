@@ -9,6 +9,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/suggest.h"
 #include "common/data/table/csv.h"
+#include "common/data/table/decimal_commas.h"
 #include "common/data/table/number.h"
 #include "common/data/table/row_order.h"
 
@@ -23,6 +24,12 @@ absl::Status TableFileHeader::Read(const CsvFile& file, std::vector<std::string>
   } else {
     ASSIGN_OR_RETURN(text_.header, ReadCsvHeader(file.bytes, file.name));
     text_.delimiter = DelimiterOf(file.bytes, file.name);
+    if (auto points = WithDecimalPoints(file.bytes, text_.delimiter)) {
+      text_.rewritten = std::make_shared<const std::string>(std::move(points->bytes));
+      text_.bytes = *text_.rewritten;
+      warnings.push_back(absl::StrCat(file.name, ": numbers have decimal commas, such as '",
+                                      points->first, "'; points separate thousands"));
+    }
   }
   std::vector<std::string> unnamed;
   for (size_t i = 0; i < names().size(); ++i) {
@@ -35,8 +42,8 @@ absl::Status TableFileHeader::Read(const CsvFile& file, std::vector<std::string>
                                     NameColumns(unnamed)));
   }
   if (text_.arrays != nullptr) return absl::OkStatus();
-  RETURN_IF_ERROR(CheckCsvText(file.bytes, file.name, text_.delimiter, names()));
-  CsvReader reader(file.bytes, file.name, text_.delimiter);
+  RETURN_IF_ERROR(CheckCsvText(text_.bytes, file.name, text_.delimiter, names()));
+  CsvReader reader(text_.bytes, file.name, text_.delimiter);
   RETURN_IF_ERROR(reader.Next().status());
   text_.first = reader.place();
   return absl::OkStatus();

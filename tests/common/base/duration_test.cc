@@ -37,6 +37,11 @@ TEST(DurationTest, BlanksMayStandBetweenNumbersAndUnits) {
     EXPECT_EQ(Parsed(text), absl::Seconds(20)) << text;
   }
   EXPECT_EQ(Parsed("1h 30 m"), absl::Minutes(90));
+  EXPECT_EQ(Parsed("3 seconds"), absl::Seconds(3));
+  EXPECT_EQ(Parsed("1 hour 1 minute"), absl::Minutes(61));
+  EXPECT_EQ(Parsed("1hr 2mins 3sec"), absl::Seconds(3723));
+  EXPECT_EQ(Parsed("2days"), absl::Hours(48));
+  EXPECT_EQ(Refusal("2ds"), "'2ds' has the unit 'ds', which must be one of: d, h, m, s, ms");
   EXPECT_EQ(Refusal("1 h 30"),
             "'1 h 30' has no unit after 30; write 90s, 15m, 1h30m, 2d, HH:MM:SS or D-HH:MM:SS");
 }

@@ -71,7 +71,7 @@ class PublisherTest : public ::testing::Test {
     for (int i = 0; i < kRows; ++i) Add(floor.oof.values, no);
     floor.test.shape = {test_rows, 2};
     for (int i = 0; i < test_rows; ++i) Add(floor.test.values, no);
-    EXPECT_TRUE(WriteFloor(state_, kJob, floor).ok());
+    EXPECT_TRUE(WriteFloor(state_, kJob, floor, [] { return absl::OkStatus(); }).ok());
   }
 
   static void Add(std::vector<float>& values, float no) {

@@ -95,6 +95,20 @@ TEST_F(PublisherTest, AfterTheEndOfAJobThePredictionThatIsStoredStands) {
   EXPECT_EQ(EndPublishing(state_, "a-job-without-a-folder", 1), absl::OkStatus());
 }
 
+TEST_F(PublisherTest, AfterTheEndOfAJobItsFloorAndTheModelBehindItStay) {
+  bool model_written = false;
+  Floor floor;
+  floor.model = "late";
+  const auto keep_model = [&model_written] {
+    model_written = true;
+    return absl::OkStatus();
+  };
+  ASSERT_EQ(EndPublishing(state_, kJob, 0), absl::OkStatus());
+  EXPECT_TRUE(absl::IsFailedPrecondition(WriteFloor(state_, kJob, floor, keep_model)));
+  EXPECT_FALSE(model_written);
+  EXPECT_EQ(ReadFloor(state_, kJob)->model, "prior");
+}
+
 TEST_F(PublisherTest, MembersOfTheStandingPredictionStay) {
   const Member first = PutMember(0, 10, true, 4, 0.75f);
   MustPublish(Request({first}));

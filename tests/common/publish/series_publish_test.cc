@@ -47,7 +47,7 @@ TEST(SeriesPublishTest, RowsAreInTheFilesOrderWithAColumnForEachTarget) {
   floor.oof.values = {1000, 1000, 1, 10, 2, 20, 3, 30};
   floor.test.shape = {2, 2};
   floor.test.values = {4.5f, 45, 5.5f, 55};  // of the rows at times 5 and 6
-  ASSERT_TRUE(WriteFloor(state, kJob, floor).ok());
+  ASSERT_TRUE(WriteFloor(state, kJob, floor, [] { return absl::OkStatus(); }).ok());
 
   PublishRequest request;
   request.state_dir = state;

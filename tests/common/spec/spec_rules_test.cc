@@ -55,6 +55,108 @@ TEST(SpecRulesTest, ASpecThatPredictsIsResolvedWithoutWhatItBorrows) {
   EXPECT_FALSE(resolved.has_task() || resolved.has_data() || resolved.has_model());
 }
 
+v1::JobSpec ProgramSpec() {
+  v1::JobSpec spec;
+  for (const char* word : {"python", "train.py", "--fold", "{fold}"}) {
+    spec.mutable_run()->add_command(word);
+  }
+  spec.mutable_run()->set_folder("/home/me/code");
+  return spec;
+}
+
+TEST(SpecRulesTest, AJobThatRunsAProgramHasNoDataAndNoModel) {
+  EXPECT_EQ(Errors(ProgramSpec()), "");
+  v1::JobSpec spec = ProgramSpec();
+  spec.mutable_model()->mutable_mlp();
+  spec.set_preset("fast");
+  EXPECT_EQ(Errors(spec),
+            "model: model has no meaning for a program (run); leave it out\n"
+            "preset: preset has no meaning for a program (run); leave it out");
+}
+
+TEST(SpecRulesTest, WhatAProgramIsGivenIsChecked) {
+  v1::JobSpec spec = ProgramSpec();
+  spec.mutable_run()->add_command("line 1\n\tline 2");
+  EXPECT_EQ(Errors(spec), "") << "scripts have lines";
+  spec.mutable_run()->add_command("{lr}");
+  spec.mutable_run()->add_expect("../sub.csv");
+  (*spec.mutable_run()->mutable_environment())["TRAIND_FOLD"] = "7";
+  EXPECT_EQ(
+      Errors(spec),
+      "run.command[5]: run.command[5] '{lr}' is none of {fold}, {folds}, {seed}, {epochs}; the "
+      "text itself is written {{lr}}\n"
+      "run.expect[0]: run.expect[0] '../sub.csv' leads out of the program's folder\n"
+      "run.environment.TRAIND_FOLD: run.environment.TRAIND_FOLD is set by traind itself");
+  EXPECT_EQ(Errors([] {
+              v1::JobSpec none;
+              none.mutable_run()->set_folder("/home/me");
+              return none;
+            }()),
+            "run.command: run.command is missing");
+}
+
+v1::JobSpec CommandSpecOf() {
+  v1::JobSpec spec = GoodSpec();
+  spec.clear_model();
+  spec.clear_train();
+  v1::CommandSpec& command = *spec.mutable_model()->mutable_command();
+  command.add_train("python3");
+  command.add_train("train.py");
+  command.set_code("/home/me/code");
+  return spec;
+}
+
+TEST(SpecRulesTest, AProgramMayBeAModel) {
+  EXPECT_EQ(Errors(CommandSpecOf()), "");
+  v1::JobSpec spec = CommandSpecOf();
+  spec.mutable_train()->mutable_checkpoint_every()->set_seconds(3);
+  EXPECT_EQ(Errors(spec), "");
+  spec.mutable_budget()->mutable_time()->set_seconds(600);
+  const v1::JobSpec resolved = ResolveSpec(spec);
+  EXPECT_EQ(Errors(resolved), "") << "a resolved spec is a spec";
+  EXPECT_EQ(resolved.train().checkpoint_every().seconds(), 3);
+  EXPECT_EQ(resolved.model().command().oof(), "oof_predictions.csv");
+  EXPECT_EQ(resolved.model().command().predictions(), "test_predictions.csv");
+  EXPECT_EQ(resolved.budget().reserve_share(), 0.1);
+}
+
+TEST(SpecRulesTest, AProgramThatIsAModelHasNoSettingsOfNetworks) {
+  v1::JobSpec spec = CommandSpecOf();
+  spec.mutable_model()->mutable_command()->add_predict("{lr}");
+  spec.mutable_model()->mutable_command()->set_oof("/tmp/x.csv");
+  (*spec.mutable_model()->mutable_command()->mutable_environment())["A=B"] = "7";
+  spec.mutable_train()->set_epochs(3);
+  spec.mutable_train()->set_seeds(2);
+  spec.mutable_budget()->set_subsample(true);
+  spec.set_preset("fast");
+  const std::string errors = Errors(spec);
+  for (const char* words :
+       {"model.command.predict[0] '{lr}' is none of",
+        "model.command.oof '/tmp/x.csv' is an absolute", "model.command.environment.A=B is no name",
+        "model.command.epochs is its number", "train.seeds has no meaning",
+        "budget.subsample has no", "preset has no meaning"}) {
+    EXPECT_NE(errors.find(words), errors.npos) << words << "\n" << errors;
+  }
+}
+
+TEST(SpecRulesTest, AProgramHasNearlyAllOfItsTime) {
+  for (const int seconds : {5, 10, 30, 600, 7200, 864'000}) {
+    v1::JobSpec spec = ProgramSpec();
+    spec.mutable_budget()->mutable_time()->set_seconds(seconds);
+    const v1::BudgetSpec budget = ResolveSpec(spec).budget();
+    const double held_s = budget.reserve_share() * seconds;
+    EXPECT_GE(held_s, 1.4999) << seconds;
+    EXPECT_LE(held_s, 60.0001) << seconds;
+    EXPECT_LE(budget.stop_share() + budget.reserve_share(), 1.0001) << seconds;
+    EXPECT_GE(budget.plan_share(), 0.7) << seconds;
+  }
+  v1::JobSpec own = ProgramSpec();
+  own.mutable_budget()->set_reserve_share(0.5);
+  EXPECT_EQ(ResolveSpec(own).budget().reserve_share(), 0.5);
+  EXPECT_EQ(Errors(own), "") << "the plan has the rest";
+  EXPECT_EQ(ResolveSpec(own).run().folds(), 1);
+}
+
 TEST(SpecRulesTest, NumbersOverTheWireAreChecked) {
   v1::JobSpec spec = GoodSpec();
   spec.mutable_train()->set_epochs(-1);

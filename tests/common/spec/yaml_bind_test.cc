@@ -154,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(
         ErrorCase{"colour: unspecified",
                   "f:1:9: error: colour 'unspecified' must be one of: RED, DARK_BLUE"},
         ErrorCase{"text: [a]", "f:1:7: error: text is a list; expected a text"},
-        ErrorCase{"numbers: 5", "f:1:10: error: numbers is '5'; expected a list, as in [1, 2]"},
+        ErrorCase{"numbers: 5", "f:1:10: error: numbers is '5'; expected a list, as in [5]"},
         ErrorCase{"numbers: []",
                   "f:1:10: error: numbers is an empty list; leave the key out for its default"},
         ErrorCase{"numbers: [1, x]", "f:1:14: error: numbers[1] 'x' is not a whole number"},

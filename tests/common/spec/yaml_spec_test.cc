@@ -1,5 +1,6 @@
 #include "common/spec/yaml_spec.h"
 
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
 #include <gtest/gtest.h>
@@ -111,10 +112,33 @@ INSTANTIATE_TEST_SUITE_P(
         ErrorCase{"api: v1\nepochs: 5\ntask: {type: regression}\ndata: {train: a, target: y}",
                   "job.yaml:2:1: error: unknown key 'epochs' in the spec; did you mean "
                   "'train.epochs'?"},
-        ErrorCase{"api: v1\ntask: {type: regression}\ndata: {train: a, target: y}\nbudget: 60s",
-                  "job.yaml:4:9: error: budget is '60s'; expected a section with time, deadline, "
-                  "policy, plan_share, first_fold_share, reserve_share, stop_share, "
-                  "reserve_margin, reserve_least, subsample"},
+        ErrorCase{"data: {train: a, target: y}\nresources: 2",
+                  "job.yaml:2:12: error: resources is '2'; write resources: {slots: 2}"},
+        ErrorCase{
+            "data: {train: a, target: y}\nbudget: soon",
+            "job.yaml:2:9: error: budget.time 'soon' is not a duration; write 90s, 15m, 1h30m, "
+            "2d, HH:MM:SS or D-HH:MM:SS"},
+        ErrorCase{"data: {train: a, target: y}\ntarget: z",
+                  "job.yaml:2:1: error: data.target is written at job.yaml:1:18, too"},
+        ErrorCase{"target: z\ndata: {train: a, target: y}",
+                  "job.yaml:2:18: error: data.target is written at job.yaml:1:1, too"},
+        ErrorCase{"data: [a, b]\ntarget: y",
+                  "job.yaml:1:7: error: data.train is a list; expected a text"},
+        ErrorCase{"data: {train: ~/a.csv, target: y}",
+                  "job.yaml:1:15: error: data.train '~/a.csv' begins with ~, which means no folder "
+                  "here; write the whole path"},
+        ErrorCase{"data: {train: https://x.org/a.csv, target: y}",
+                  "job.yaml:1:15: error: data.train 'https://x.org/a.csv' is a URL; only files are "
+                  "read, so download it first"},
+        ErrorCase{"data: {train: a.csv target: y}",
+                  "job.yaml:1:27: error: a bracket is not closed here, or a comma is missing "
+                  "before this"},
+        ErrorCase{"data: {train: a, target: y, text: {columns: review}}",
+                  "job.yaml:1:45: error: data.text.columns is 'review'; expected a list, as in "
+                  "[review]"},
+        ErrorCase{"data: {train: a, target: y}\nmodel: [lightgbm, forest]",
+                  "job.yaml:2:19: error: model.automatic.kinds[1] 'forest' must be one of: "
+                  "lightgbm, xgboost, mlp"},
         ErrorCase{"api: v1\nname: a/b\ntask: {type: regression}\ndata: {train: a, target: y}",
                   "job.yaml:2:1: error: name 'a/b' is no name: letters, digits, - _ and ., at "
                   "most 63, the first a letter or digit"},
@@ -166,6 +190,19 @@ TEST(YamlSpecTest, MissingKeysOfOverridesAreReportedAtTheFile) {
             "--set data.train: error: data.target is missing");
 }
 
+TEST(YamlSpecTest, BytesOfFlagsAndFoldersThatAreNotUtf8AreRefused) {
+  const std::string text = "api: v1\ntask: {type: regression}\ndata: {train: a, target: y}\n";
+  EXPECT_EQ(Errors(Read(text, {{"--set", "data.train", "b\xaf.csv"}})),
+            "--set: error: data.train: not UTF-8 text: byte 0xaf");
+  EXPECT_EQ(Errors(Read(text, {{"--set", "labels.team", "\xff"}})),
+            "--set: error: labels.team: not UTF-8 text: byte 0xff");
+  SpecReadOptions options;
+  options.file = "job.yaml";
+  options.base_dir = "/home/\xe9";
+  EXPECT_EQ(Errors(ReadSpec(text, options)),
+            "job.yaml:3:8: error: data.train is not UTF-8 text: byte 0xe9");
+}
+
 TEST(YamlSpecTest, FlagsBecomeFields) {
   const SpecReadResult result = Read(kGood, {{"--budget", "budget.time", "20s"},
                                              {"--deadline", "budget.deadline", "+2h"},
@@ -178,6 +215,44 @@ TEST(YamlSpecTest, FlagsBecomeFields) {
   EXPECT_EQ(result.spec.data().train(), "/home/b.csv");
   EXPECT_EQ(result.PlaceOf("budget.time"), "--budget");
   EXPECT_EQ(result.PlaceOf("data.target.x"), "job.yaml:4:54");
+}
+
+TEST(YamlSpecTest, AWordOrAListOfThemNamesTheModel) {
+  const auto model = [](const std::string& text) {
+    const SpecReadResult result = Read("data: {train: a, target: y}\nmodel: " + text);
+    EXPECT_EQ(Errors(result), "") << text;
+    return result.spec.model();
+  };
+  EXPECT_TRUE(model("lightgbm").has_lightgbm());
+  EXPECT_TRUE(model("mlp").has_mlp());
+  EXPECT_TRUE(model("auto").has_automatic());
+  const v1::ModelSpec some = model("[lightgbm, mlp]");
+  ASSERT_EQ(some.automatic().kinds_size(), 2);
+  EXPECT_EQ(some.automatic().kinds(1), "mlp");
+  EXPECT_EQ(Read("data: {train: a, target: y}", {{"--set model", "model", "lightgbm"}})
+                .spec.model()
+                .architecture_case(),
+            v1::ModelSpec::kLightgbm);
+}
+
+TEST(YamlSpecTest, ShortFormsStandForFieldsOfSections) {
+  const SpecReadResult three = Read("data: a.csv\ntarget: y\nbudget: 60s\n");
+  ASSERT_EQ(Errors(three), "");
+  const SpecReadResult whole = Read("data: {train: a.csv, target: y}\nbudget: {time: 60s}\n");
+  EXPECT_EQ(three.spec.SerializeAsString(), whole.spec.SerializeAsString());
+  EXPECT_EQ(three.spec.data().target(), "y");
+
+  const SpecReadResult mixed = Read(
+      "data: {train: a.csv, folds: 3}\ntarget: y\ntest: b.csv\nid: n\ntask: regression\n"
+      "metric: mae\ndeadline: +1h\n");
+  ASSERT_EQ(Errors(mixed), "");
+  EXPECT_EQ(mixed.spec.data().folds(), 3);
+  EXPECT_EQ(mixed.spec.data().target(), "y");
+  EXPECT_TRUE(absl::EndsWith(mixed.spec.data().test(), "b.csv"));
+  EXPECT_EQ(mixed.spec.data().id(), "n");
+  EXPECT_EQ(mixed.spec.task().type(), "regression");
+  EXPECT_EQ(mixed.spec.task().metric(), "mae");
+  EXPECT_TRUE(mixed.spec.budget().has_deadline());
 }
 
 TEST(YamlSpecTest, ATargetMayBeAList) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test, {afterEach, beforeEach} from 'node:test';
 
-import {connection} from '../../../page/api.js';
+import {connection, toSystem} from '../../../page/api.js';
 import {refresh, streamJob} from '../../../page/live.js';
 
 let streams;
@@ -104,4 +104,9 @@ test('a page is drawn after each answer, and an error stands in it until the nex
   assert.deepEqual(drawn, ['refused', null]);
   stop();
   delete globalThis.document;
+});
+
+test('the page of metrics tells the version and the start of traind', () => {
+  const text = '# TYPE x gauge\ntraind_build_info{version="0.1.0"} 1\nprocess_start_time_seconds 1795439854.5\n';
+  assert.deepEqual(toSystem(text), {version: '0.1.0', started_at: 1795439854500, memory_bytes: null, streams: null});
 });

@@ -55,6 +55,48 @@ TEST(PlanTest, EpochsThatCameBackTooLateForAFoldAreStillMissingThere) {
   EXPECT_TRUE(h.publishes.back().request.plan_cut);
 }
 
+// Trains fold 0 for the Plan's epochs, of which the first few take so long.
+void TrainSlowFold(CoreHarness& h, const std::string& id, int slow, absl::Duration each) {
+  const int64_t attempt = h.AttemptOf(id, 1);
+  h.Say(attempt, h.Started(10));
+  for (int i = 1; i <= slow; ++i) {
+    facts::Epoch epoch;
+    epoch.epoch = i;
+    epoch.epoch_s = absl::ToDoubleSeconds(each);
+    h.now += each;
+    h.Say(attempt, epoch);
+  }
+  h.Say(attempt, h.Saved(true, true, 0.9, h.Stored(id).plans.back().epochs));
+  h.Say(attempt, h.Ended());
+}
+
+TEST(PlanTest, ACutJobThatEndsEarlySaysThatNoFoldFits) {
+  CoreHarness h;
+  h.Attach("w", 1);
+  const std::string id = h.SubmitJob(h.MakeJob("a", 4));
+  h.PrepareJob(id);
+  TrainSlowFold(h, id, 5, absl::Seconds(8));
+  ASSERT_EQ(h.Stored(id).plans.back().folds, 1);
+  const Decision last = h.Stored(id).decisions.back();
+  EXPECT_EQ(last.from, "1 of 4 folds");
+  EXPECT_EQ(last.to, "no further fold fits");
+  EXPECT_THAT(last.cause, ::testing::HasSubstr(
+                              "left to train in, of which a plan may take 80 %, and a fold of 5 "
+                              "epochs takes 40"));
+}
+
+TEST(PlanTest, ACutJobThatEndsEarlySaysThatNoFoldUsesMoreEpochs) {
+  CoreHarness h;
+  h.Attach("w", 1);
+  const std::string id = h.SubmitJob(h.MakeJob("a", 1));
+  h.PrepareJob(id);
+  TrainSlowFold(h, id, 3, absl::Seconds(3));
+  ASSERT_LT(h.Stored(id).plans.back().epochs, 20);
+  const Decision last = h.Stored(id).decisions.back();
+  EXPECT_EQ(last.to, "no epochs come back");
+  EXPECT_THAT(last.cause, ::testing::HasSubstr("and no fold trains that could use more epochs"));
+}
+
 TEST(PlanTest, TheFirstFoldBeyondItsShareIsPlannedAnew) {
   CoreHarness h;
   h.Attach("w", 1);

@@ -150,6 +150,25 @@ TEST(CoreReuseTest, ExtraSeedsAreTakenOverWholeAndTheOthersTrained) {
   EXPECT_EQ(stored.decisions[1].to, "5 models");
 }
 
+TEST(CoreReuseTest, ADecisionNamesTenModelsAtMost) {
+  CoreHarness h;
+  Turn turn;
+  Job job = CachedJob("a");
+  job.spec.seeds = 6;
+  const std::string id = ReadData(h, job, &turn);
+  std::vector<TrainedFold> folds;
+  for (int seed = 0; seed < 6; ++seed) {
+    for (const int fold : {0, 1}) {
+      folds.push_back(Whole(fold));
+      folds.back().seed = seed;
+    }
+  }
+  h.Step({Reused{id, folds}});
+  const std::string cause = h.Stored(id).decisions.at(0).cause;
+  EXPECT_THAT(cause, HasSubstr("folds 0, 1, 0 seed 1, "));
+  EXPECT_THAT(cause, HasSubstr(" 1 seed 4 and 2 more to the end"));
+}
+
 TEST(CoreReuseTest, ATakenOverFoldStaysWhenTheJobIsStoppedEarly) {
   CoreHarness h;
   Turn turn;

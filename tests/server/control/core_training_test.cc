@@ -26,6 +26,29 @@ TEST(PrepareTest, WaitsForAWorker) {
   EXPECT_EQ(turn.starts[0].job->state, JobState::kPlanning);
 }
 
+TEST(PrepareTest, TheBetterFloorIsAwaitedAfterTheLastFold) {
+  for (const bool finished_by_user : {false, true}) {
+    CoreHarness h;
+    h.Attach("w", 2);
+    const std::string id = h.SubmitJob(h.MakeJob("a"));
+    const int64_t prepare = h.AttemptOf(id, 0);
+    h.Say(prepare, h.Table());
+    h.Say(prepare, facts::FloorReady{"naive", 0.5});
+    h.Publish(id, Quality::kFloor);
+    for (int fold = 0; fold < h.Stored(id).spec.folds; ++fold) h.FinishFold(id, fold);
+    h.Publish(id, Quality::kFull);
+    EXPECT_EQ(h.State(id), JobState::kRunning);
+    if (finished_by_user) {
+      h.Step({Finish{5, id}});
+    } else {
+      h.Say(prepare, facts::FloorReady{"naive+ets", 0.6});
+      EXPECT_EQ(h.State(id), JobState::kRunning);
+      h.Say(prepare, h.Ended());
+    }
+    EXPECT_EQ(h.State(id), JobState::kFinalizing);
+  }
+}
+
 TEST(PrepareTest, TheEarliestDeadlineGoesFirstUpToACap) {
   CoreOptions options;
   options.max_prepares = 2;

@@ -188,6 +188,19 @@ TEST_F(TrialsTest, NoneStartsWhereNothingFits) {
   EXPECT_EQ(Decided(id).back(), "no further model fits");
 }
 
+TEST_F(TrialsTest, AnIdleSlotIsExplainedWhileTheLastModelTrains) {
+  const std::string id = Begin(2);
+  for (int task = 1; task <= 7; ++task) ASSERT_NO_FATAL_FAILURE(Train(id, task));
+  ASSERT_EQ(h.TaskOf(id, 8).state, TaskState::kRunning);
+  const Decision last = h.Stored(id).decisions.back();
+  EXPECT_EQ(last.cause, "all 4 trials have begun");
+  EXPECT_EQ(last.to, "more time is not expected to gain");
+  const size_t decisions = h.Stored(id).decisions.size();
+  ASSERT_NO_FATAL_FAILURE(Train(id, 8));
+  EXPECT_EQ(h.State(id), JobState::kSucceeded);
+  EXPECT_EQ(h.Stored(id).decisions.size(), decisions) << "told once";
+}
+
 // ---- Of a search --------------------------------------------------------------
 
 class SearchTest : public TrialsTest {
@@ -249,6 +262,18 @@ TEST_F(SearchTest, AllTrialsEndTheJob) {
   for (int task = 1; task <= 16; ++task) ASSERT_NO_FATAL_FAILURE(Train(id, task));
   EXPECT_EQ(h.State(id), JobState::kSucceeded);
   EXPECT_EQ(h.publishes.back().request.members.size(), 16u);
+}
+
+TEST_F(SearchTest, ATrialThatWaitsAtARungMayGoOn) {
+  const std::string id = BeginSearch("auto", 2, 3);
+  ASSERT_NO_FATAL_FAILURE(Train(id, 1));
+  ASSERT_NO_FATAL_FAILURE(Train(id, 2));
+  ASSERT_NO_FATAL_FAILURE(Train(id, 3, 0.89));
+  ASSERT_EQ(h.TaskOf(id, 4).state, TaskState::kRunning);
+  EXPECT_THAT(Decided(id), ::testing::Not(::testing::Contains("more time is not expected to gain")))
+      << "trial 1 has an open fold";
+  ASSERT_NO_FATAL_FAILURE(Train(id, 4, 0.88));
+  EXPECT_EQ(Decided(id).back(), "more time is not expected to gain");
 }
 
 TEST_F(SearchTest, FewerTrialsThanAskedAreToldBeforeTheyBegin) {

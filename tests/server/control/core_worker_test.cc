@@ -260,6 +260,36 @@ TEST(RestoreTest, AClockPutBackDoesNotMoveDeadlines) {
   EXPECT_TRUE(IsTerminal(r.h.State(r.id)));
 }
 
+WorkerAttached WithOwnFolder(CoreHarness& h, const std::string& name) {
+  WorkerAttached hello = h.Hello(name, 2);
+  hello.own_folder = true;
+  return hello;
+}
+
+TEST(OwnFolderTest, AJobOfTablesIsPreparedAndTrainedThere) {
+  CoreHarness h;
+  h.Step({WithOwnFolder(h, "w")});
+  Job job = h.MakeJob("a", 2);
+  job.spec_json = R"({"data": {"train": "/data/train.csv"}})";
+  const std::string id = h.SubmitJob(job);
+  EXPECT_EQ(h.Say(h.AttemptOf(id, 0), h.Table()).starts.size(), 2u);
+}
+
+TEST(OwnFolderTest, AJobWhoseFilesDoNotTravelWaitsForAnotherWorkerAndHoldsUpNobody) {
+  CoreHarness h;
+  h.Step({WithOwnFolder(h, "own")});
+  Job images = h.MakeJob("a", 2), table = h.MakeJob("b", 2);
+  images.spec_json = R"({"data": {"train": "/data/pictures", "image": {}}})";
+  table.spec_json = R"({"data": {"train": "/data/train.csv"}})";
+  const std::string a = h.SubmitJob(images), b = h.SubmitJob(table);
+  EXPECT_TRUE(h.core().FindJob(a)->attempts.empty());
+  EXPECT_EQ(h.core().FindJob(a)->pending_reason, PendingReason::kNoMatchingWorker);
+  EXPECT_EQ(h.core().FindJob(b)->attempts.size(), 1u);
+  h.Attach("shared", 1);
+  ASSERT_EQ(h.core().FindJob(a)->attempts.size(), 1u);
+  EXPECT_EQ(h.core().FindJob(a)->attempts[0].worker, "shared");
+}
+
 TEST(RestoreTest, TenThousandQueuedJobsAreThereAgain) {
   CoreHarness h;
   std::vector<Event> events;

@@ -7,6 +7,8 @@
 
 #include <cstdlib>
 
+#include "common/base/engine_version.h"
+
 namespace traind {
 namespace {
 
@@ -76,6 +78,7 @@ TEST_F(ConfigTest, WhatIsWrongIsSaidAndEndsWith2) {
       {{"--state", state_, "--standalone", "--listen", "127.0.0.1:70700"}, "not a port"},
       {{"--state", state_, "--standalone", "--data-root", folder_ + "/no"}, "--data-root"},
       {{"--state", "/proc/nothing/here", "--standalone"}, "--state"},
+      {{"--standalone", "--sate", state_}, "there is no flag --sate; did you mean '--state'?"},
       {{"--state", state_, "--standalone", "--slots", "many"}, "--slots"},
       {{"--state", state_, "--standalone", "--slots", "-2"}, "--slots"},
       {{"--state", state_, "--data-root", "/", "--slots", "2"}, "--standalone"},
@@ -93,6 +96,10 @@ TEST_F(ConfigTest, WhatIsWrongIsSaidAndEndsWith2) {
 
 TEST_F(ConfigTest, ARightFlagIsNotSuggestedForItself) {
   EXPECT_EQ(Parse({}).err.find("did you mean"), std::string::npos);
+  for (const char* slots : {"--slots=two", "--slots=9999"}) {
+    const Result result = Parse({"--state", state_, "--standalone", slots});
+    EXPECT_EQ(result.err.find("did you mean"), std::string::npos) << result.err;
+  }
 }
 
 TEST_F(ConfigTest, BeyondLoopbackNeedsAWord) {
@@ -112,7 +119,7 @@ TEST_F(ConfigTest, HelpAndVersionAreNoErrors) {
   EXPECT_THAT(help.out, HasSubstr("Exit codes"));
   const Result version = Parse({"--version"});
   EXPECT_EQ(*version.flags.exit_code, kExitOk);
-  EXPECT_THAT(version.out, HasSubstr("traind "));
+  EXPECT_EQ(version.out, absl::StrCat("traind ", kTraindVersion, "\n"));
 }
 
 }  // namespace

@@ -136,7 +136,9 @@ TEST_F(CoordinatorTest, APortInUseIsNamedAndTheStateFolderIsLeft) {
   ASSERT_EQ(getsockname(taken, reinterpret_cast<sockaddr*>(&address), &size), 0);
   const std::string listen = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
   config_.listen = listen;
+  testing::internal::CaptureStderr();
   const absl::Status status = Coordinator::Start(config_).status();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::Not(HasSubstr("chttp2")));
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr(listen));
   close(taken);

@@ -62,6 +62,78 @@ class IntakeTest : public testing::Test {
   std::unique_ptr<Intake> intake_;
 };
 
+TEST_F(IntakeTest, AProgramRunsOnlyWhereItIsAllowed) {
+  v1::JobSpec spec;
+  spec.set_name("mine");
+  spec.mutable_run()->add_command("true");
+  spec.mutable_run()->set_folder("/usr");  // outside the data roots
+  spec.mutable_run()->set_folds(4);
+  spec.mutable_run()->set_epochs(20);
+  spec.mutable_budget()->mutable_time()->set_seconds(60);
+  const absl::Status refused = intake_->Check(spec, kNow).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(refused.message(), HasSubstr("--allow-programs"));
+
+  Intake allowing({folder_}, {}, /*programs=*/true);
+  const auto checked = allowing.Check(spec, kNow);
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  EXPECT_TRUE(RunsProgram(checked->spec));
+  EXPECT_EQ(checked->spec.folds, 4);
+  EXPECT_EQ(checked->spec.epochs, 20);
+  EXPECT_FALSE(checked->spec.has_test);
+  EXPECT_EQ(checked->spec.cache_key, "") << "nobody takes its folds over";
+  EXPECT_EQ(checked->resolved.run().results(), "/usr");
+
+  spec.mutable_run()->set_folder("/no/such/folder");
+  EXPECT_THAT(allowing.Check(spec, kNow).status().message(), HasSubstr("run.folder: "));
+  spec.mutable_run()->set_folder("/usr");
+  spec.mutable_run()->clear_epochs();
+  EXPECT_EQ(allowing.Check(spec, kNow)->spec.epochs, 1);
+}
+
+TEST_F(IntakeTest, ARegressionNeedsNumbersInItsTarget) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_task()->set_type("regression");
+  EXPECT_THAT(Errors(spec), HasSubstr("data.target: 'kind' has values that are no numbers, such as "
+                                      "'yes', which a regression needs"));
+  spec.mutable_data()->clear_test();
+  spec.mutable_data()->set_train(Write("gaps.csv", "id,b,kind\n1,x,0.5\n2,y,NA\n3,y,1e99\n"));
+  EXPECT_EQ(Errors(spec), "") << "what is not finite is for PREPARE to judge";
+}
+
+TEST_F(IntakeTest, AFileThatIsNoArchiveIsNoTorchScriptModule) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_model()->mutable_script()->set_file(Write("bad.pt", "none"));
+  EXPECT_THAT(Errors(spec), HasSubstr("bad.pt is not a TorchScript module; torch.jit.script("));
+  spec.mutable_model()->mutable_script()->set_file(Write("net.pt", "PK\x03\x04 and so on"));
+  EXPECT_THAT(Errors(spec), HasSubstr("--allow-script "));
+}
+
+TEST_F(IntakeTest, AProgramThatIsAModelRunsOnlyWhereItIsAllowed) {
+  v1::JobSpec spec = GoodSpec();
+  spec.clear_model();
+  spec.clear_train();
+  v1::CommandSpec& command = *spec.mutable_model()->mutable_command();
+  command.add_train("true");
+  command.set_code("/usr");  // outside the data roots
+  command.set_epochs(20);
+  const absl::Status refused = intake_->Check(spec, kNow).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(refused.message(), HasSubstr("model.command: "));
+
+  Intake allowing({folder_}, {}, /*programs=*/true);
+  const auto checked = allowing.Check(spec, kNow);
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  EXPECT_FALSE(RunsProgram(checked->spec));
+  EXPECT_TRUE(ProgramTrains(checked->spec));
+  EXPECT_EQ(checked->spec.epochs, 20);
+  EXPECT_EQ(checked->spec.patience, 0);
+  EXPECT_EQ(checked->spec.cache_key, "") << "nobody takes its folds over";
+
+  command.set_code("/no/such/folder");
+  EXPECT_THAT(allowing.Check(spec, kNow).status().message(), HasSubstr("model.command.code: "));
+}
+
 TEST_F(IntakeTest, AGoodSpecBecomesAJob) {
   v1::JobSpec spec = GoodSpec();
   spec.mutable_budget()->mutable_time()->set_seconds(60);
@@ -115,6 +187,14 @@ TEST_F(IntakeTest, TheTargetTellsTheTaskThatTheSpecLeavesOut) {
   spec.mutable_data()->set_target("kin");
   EXPECT_EQ(Errors(spec),
             "data.target: the training file has no column 'kin'; did you mean 'kind'?");
+  spec.mutable_data()->set_target("price");
+  EXPECT_THAT(Errors(spec), HasSubstr("has no column 'price'; it has '"));
+  const std::string train = spec.data().train();
+  spec.mutable_data()->set_train(Write("bars.csv", "id|a|price\n1|2|3\n"));
+  EXPECT_THAT(Errors(spec), HasSubstr("its only column is 'id|a|price': commas, tabs or"));
+  spec.mutable_data()->set_train(Write("table.xlsx", "\xd0\xcf\x11\xe0"));
+  EXPECT_THAT(Errors(spec), HasSubstr("data.train: table.xlsx: this is a spreadsheet; save it"));
+  spec.mutable_data()->set_train(train);
   spec.mutable_data()->set_target("a");
   spec.mutable_data()->set_train(Write("values.csv", "id,b,a\n1,x,0.5\n2,y,0.25\n3,y,0.75\n"));
   spec.mutable_task()->set_metric("mae");

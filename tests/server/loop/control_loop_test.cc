@@ -47,6 +47,7 @@ class NoWorkers final : public WorkerGateway {
   }
   void Send(const StartCommand&, absl::Time) override { ++starts; }
   void Send(const StopCommand&) override {}
+  void Send(const MeetCommand&) override {}
   void Send(const ReplanCommand&, absl::Time) override {}
   void Send(const ShutdownCommand&) override {}
   void CloseAll() override { ++closed; }
@@ -73,6 +74,7 @@ class FragileStore final : public Store {
     ++reads;
     return store_.GetJob(id);
   }
+  absl::StatusOr<JobStamp> StampOf(const std::string& id) override { return store_.StampOf(id); }
   absl::StatusOr<std::vector<std::string>> FindByName(const std::string& name) override {
     return store_.FindByName(name);
   }

@@ -258,6 +258,25 @@ TEST_F(PlannerTest, CutEpochsComeBackWhenTheyFit) {
   EXPECT_EQ(out.plan.epochs, 20);
 }
 
+// However few are missing: without them the Job would end DEGRADED beside time that is left.
+TEST_F(PlannerTest, TheLastEpochsComeBackToo) {
+  SetCost(0.2);
+  in_.trigger = Trigger::kFacts;
+  in_.now = At(10);
+  last_.epochs = 17;
+  last_.at = At(2);
+  Run(0, 9, 8);
+  EXPECT_EQ(Changes(MakePlan(in_)), "B9 17 epochs -> 20 epochs; ");
+  // A part of them is not worth a new schedule: 11.4 s are left to fold 0, and 0.8 of them count.
+  in_.now = At(45);
+  in_.trigger = Trigger::kMeasured;
+  for (int fold = 1; fold < 5; ++fold) Finish(fold);
+  SetCost(0.95);
+  Run(0, 7, 38);
+  last_.at = At(39);
+  EXPECT_EQ(Changes(MakePlan(in_)), "");
+}
+
 TEST_F(PlannerTest, CutFoldsComeBackWhenNoneWaitsAndTheyFit) {
   SetCost(0.5);  // 10.1 s a fold
   in_.trigger = Trigger::kFacts;
@@ -275,7 +294,12 @@ TEST_F(PlannerTest, CutFoldsComeBackWhenNoneWaitsAndTheyFit) {
   in_.now = At(40);  // 20 s are left, 80 % of them: one
   EXPECT_EQ(Changes(MakePlan(in_)), "B9 3 folds -> 4 folds; ");
   in_.now = At(50);  // 80 % of 9.6 s are left
-  EXPECT_EQ(Changes(MakePlan(in_)), "B9 3 folds -> 4 folds; B9 20 epochs -> 15 epochs; ");
+  out = MakePlan(in_);
+  EXPECT_EQ(Changes(out), "B9 3 folds -> 4 folds; B9 20 epochs -> 15 epochs; ");
+  EXPECT_EQ(out.decisions[1].cause,
+            "further folds fit only with 15 epochs: 10 ms/step x 50 steps x 20 epochs x 4 folds / "
+            "1 in parallel with evaluation, prediction and the 50 s used = 60.1 s > 57.8 s (80 % "
+            "of the 9.7 s left)");
   in_.now = At(57);
   EXPECT_EQ(Changes(MakePlan(in_)), "") << "so few epochs make no model";
   in_.now = At(20);

@@ -1,6 +1,9 @@
 // A dry run: what a Job would do.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <random>
+
 #include "server/plan/planner.h"
 
 namespace traind {
@@ -52,6 +55,72 @@ TEST(PreviewTest, TellsTheSlotsSecondsAndTheBudgetInWhichNothingIsCut) {
   EXPECT_TRUE(PreviewPlan(spec, assumed, kStart).cuts.empty());
   assumed.measured.step_s = 0.02;  // as slow as 9 times in 10 at worst
   EXPECT_TRUE(PreviewPlan(spec, assumed, kStart).cuts.empty());
+}
+
+// ---- The budget in which nothing is cut, over many Jobs --------------------------
+
+struct RandomJob {
+  Spec spec;
+  Assumptions assumed;
+};
+
+RandomJob DrawJob(int seed) {
+  std::mt19937_64 random(static_cast<uint64_t>(seed));
+  const auto whole = [&](int low, int high) {
+    return std::uniform_int_distribution<int>(low, high)(random);
+  };
+  const auto log_uniform = [&](double low, double high) {
+    return std::exp(std::uniform_real_distribution<double>(std::log(low), std::log(high))(random));
+  };
+  RandomJob job;
+  job.spec.folds = whole(1, 10);
+  job.spec.epochs = whole(0, 3) == 0 ? whole(1, 4) : whole(5, 200);
+  job.spec.slots = whole(1, 2);
+  job.spec.subsample = whole(0, 1) == 1;
+  if (whole(0, 2) == 0) {
+    job.spec.epochs = 10 * job.spec.epochs;
+    job.spec.trials = {{"trees", "lightgbm", job.spec.epochs, whole(0, 1) * 20}};
+  }
+  Measured& measured = job.assumed.measured;
+  measured.step_s = log_uniform(1e-4, 0.3);
+  if (whole(0, 1) == 1) measured.step_p90_s = measured.step_s * log_uniform(1, 3);
+  measured.steps_per_epoch = whole(1, 400);
+  measured.evaluate_s = log_uniform(1e-3, 2);
+  measured.predict_s = log_uniform(1e-3, 5);
+  job.assumed.overhead_s = log_uniform(0.01, 5);
+  job.assumed.prepare_s = log_uniform(0.1, 20);
+  job.assumed.publish_s = log_uniform(0.01, 2);
+  job.assumed.gangs = whole(1, 8);
+  job.spec.budget = absl::Seconds(log_uniform(1, 1000));
+  return job;
+}
+
+bool Cuts(RandomJob job, double slower, absl::Duration budget) {
+  job.assumed.measured.step_s *= slower;
+  job.assumed.measured.step_p90_s *= slower;
+  job.assumed.measured.evaluate_s *= slower;
+  job.spec.budget = budget;
+  return !PreviewPlan(job.spec, job.assumed, kStart).cuts.empty();
+}
+
+TEST(PreviewTest, TheBudgetOfferedIsTheLeastInWhichNothingIsCut) {
+  int compared = 0;
+  for (int seed = 1; seed <= 5000; ++seed) {
+    const RandomJob job = DrawJob(seed);
+    const Measured& measured = job.assumed.measured;
+    const double spread = measured.step_p90_s > 0 ? measured.step_p90_s / measured.step_s : 1.5;
+    const absl::Duration offered = PreviewPlan(job.spec, job.assumed, kStart).full_budget;
+    const absl::Duration whole = absl::Ceil(offered, absl::Seconds(1));  // as it is told
+    EXPECT_FALSE(Cuts(job, 1, whole)) << "seed " << seed;
+    EXPECT_FALSE(Cuts(job, spread, whole)) << "seed " << seed << ", at the slower speed";
+    // Boosted trees lose no rounds where the time is short, and a fold of one epoch has none to
+    // lose.
+    const bool can_be_cut = job.spec.trials.empty() && job.spec.epochs > 1;
+    if (!can_be_cut) continue;
+    ++compared;
+    EXPECT_TRUE(Cuts(job, spread, 0.8 * offered)) << "seed " << seed << ", offered " << offered;
+  }
+  EXPECT_GT(compared, 2000);
 }
 
 }  // namespace

@@ -138,6 +138,18 @@ TEST_F(TrialsTest, EightWholeTrialsWithoutGainAreEnough) {
   EXPECT_FALSE(ChooseTrials(in_).no_gain);
 }
 
+TEST_F(TrialsTest, AllHaveBegunWhenNoFoldIsOpenThatMayStart) {
+  in_.idle = 2;
+  EXPECT_FALSE(ChooseTrials(in_).all_begun);
+  in_.trials[1].folds.assign(3, {TrialFold::kBusy, 0});
+  in_.trials[2].folds[0] = {TrialFold::kDone, 0.9};
+  EXPECT_FALSE(ChooseTrials(in_).all_begun);
+  in_.left_s = 0.1;
+  EXPECT_FALSE(ChooseTrials(in_).all_begun) << "its other folds only lack the time";
+  in_.trials[2].folds[0].score = 0.5;
+  EXPECT_TRUE(ChooseTrials(in_).all_begun) << "a worse one gets no more";
+}
+
 // ---- Of a search --------------------------------------------------------------
 
 TEST_F(TrialsTest, ASearchTriesAllTrials) {

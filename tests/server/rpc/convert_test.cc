@@ -114,6 +114,7 @@ TEST(ConvertWorkerTest, DeadlinesTravelAsWhatRemains) {
   start.job = std::make_shared<const Job>(job);
   start.fold = 0;
   start.slots = {1, 2};
+  start.world_size = 2;
   start.deadline = kNow + absl::Milliseconds(1500);
   const v1::StartTask out = ToProto(start, kNow).start();
   EXPECT_EQ(out.remaining_ms(), 1500);
@@ -154,6 +155,8 @@ TEST(ConvertWorkerTest, AStartCommandKeepsEveryField) {
   start.trial = 2;
   start.seed = 3;
   start.slots = {1, 2};
+  start.world_size = 4;
+  start.first_rank = 2;
   start.deadline = kNow + absl::Seconds(60);
   start.stop_at = kNow + absl::Seconds(50);
   start.epochs = 12;
@@ -172,7 +175,8 @@ TEST(ConvertWorkerTest, AStartCommandKeepsEveryField) {
   EXPECT_EQ(out.seed(), 3);
   EXPECT_EQ(out.slots_size(), 2);
   EXPECT_EQ(out.slots(1), 2);
-  EXPECT_EQ(out.world_size(), 2);
+  EXPECT_EQ(out.world_size(), 4);
+  EXPECT_EQ(out.first_rank(), 2);
   EXPECT_EQ(out.table(), "cache/t.table");
   EXPECT_EQ(out.epochs(), 12);
   EXPECT_EQ(out.row_share(), 0.4);
@@ -184,8 +188,8 @@ TEST(ConvertWorkerTest, AStartCommandKeepsEveryField) {
   EXPECT_EQ(out.publish().metric(), "accuracy");
   EXPECT_EQ(out.publish().spec_folds(), 4);
   EXPECT_TRUE(out.publish().plan_cut());
-  // A gang of one Worker meets where that Worker says.
-  ExpectAllSetBut(out, {"first_rank", "rendezvous_host", "rendezvous_port"});
+  // A gang of one Worker meets where that Worker says, another one where Meet does.
+  ExpectAllSetBut(out, {"rendezvous_host", "rendezvous_port"});
   ExpectAllSetBut(out.publish(), {});
   start.batch = 0;
   EXPECT_EQ(ToProto(start, kNow).start().batch(), 128) << "the spec's";
@@ -198,6 +202,14 @@ TEST(ConvertWorkerTest, AStopCommandKeepsEveryField) {
   EXPECT_EQ(out.mode(), v1::StopAttempt::DROP);
   EXPECT_EQ(out.reason(), v1::STOP_REASON_USER_PAUSED);
   EXPECT_EQ(out.why(), "the job is paused");
+  ExpectAllSetBut(out, {});
+}
+
+TEST(ConvertWorkerTest, AMeetCommandKeepsEveryField) {
+  const v1::Meet out = ToProto(MeetCommand{"w", 9, "10.0.0.1", 4001}).meet();
+  EXPECT_EQ(out.attempt(), 9);
+  EXPECT_EQ(out.host(), "10.0.0.1");
+  EXPECT_EQ(out.port(), 4001);
   ExpectAllSetBut(out, {});
 }
 
@@ -221,6 +233,8 @@ TEST(ConvertWorkerTest, AHelloKeepsEveryField) {
   hello.set_hostname("h");
   hello.set_pid(17);
   hello.add_running_attempts(9);
+  hello.set_own_folder(true);
+  hello.set_address("10.0.0.1");
   v1::SlotInfo& slot = *hello.add_slots();
   slot.set_index(3);
   slot.set_device("cuda");
@@ -233,6 +247,8 @@ TEST(ConvertWorkerTest, AHelloKeepsEveryField) {
   EXPECT_EQ(event.session, 4u);
   EXPECT_EQ(event.hostname, "h");
   EXPECT_EQ(event.pid, 17);
+  EXPECT_TRUE(event.own_folder);
+  EXPECT_EQ(event.address, "10.0.0.1");
   EXPECT_EQ(event.running_attempts, std::vector<int64_t>{9});
   ASSERT_EQ(event.slots.size(), 1u);
   EXPECT_EQ(event.slots[0].index, 3);

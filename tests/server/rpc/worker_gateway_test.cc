@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "common/base/clock.h"
+#include "common/base/engine_version.h"
 #include "tests/server/rpc/rpc_house.h"
 
 namespace traind {
@@ -189,6 +190,24 @@ TEST(WorkerGatewayTest, ASecondStreamOfAWorkerEndsTheFirst) {
   // The end of the first does not hide the second.
   house.Submit(house.GoodSpec());
   EXPECT_GT(second.Await(M::kStart).start().attempt(), 0);
+}
+
+TEST(WorkerGatewayTest, AnotherProcessWithTheIdOfALiveWorkerIsRefused) {
+  RpcHouse house;
+  ScriptedWorker first(house, "w1", 1);
+  const auto stub = v1::WorkerService::NewStub(house.Connect());
+  grpc::ClientContext context;
+  const auto stream = stub->Attach(&context);
+  v1::WorkerMessage message;
+  message.mutable_hello()->set_worker_id("w1");
+  message.mutable_hello()->set_boot_id("another process");
+  message.mutable_hello()->set_engine(kEngineVersion);
+  stream->Write(message);
+  M answer;
+  EXPECT_FALSE(stream->Read(&answer));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::ALREADY_EXISTS);
+  house.Submit(house.GoodSpec());
+  EXPECT_GT(first.Await(M::kStart).start().attempt(), 0);
 }
 
 TEST(WorkerGatewayTest, AfterAFailedCommitWorkersComeBackAndSayItAgain) {

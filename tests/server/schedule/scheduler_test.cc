@@ -88,8 +88,8 @@ TEST(SchedulerTest, AGangNeedsItsSlotsOnOneWorker) {
   std::vector<WorkerSlots> whole = {Machine("a", 1), Machine("b", 2)};
   const auto placed = PlaceFolds({wide}, whole);
   ASSERT_EQ(placed.size(), 1u);
-  EXPECT_EQ(placed[0].worker, "b");
-  EXPECT_EQ(placed[0].slots, (std::vector<int>{0, 1}));
+  EXPECT_EQ(placed[0].parts[0].worker, "b");
+  EXPECT_EQ(placed[0].parts[0].slots, (std::vector<int>{0, 1}));
 }
 
 TEST(SchedulerTest, AGangIsOfOneDevice) {
@@ -107,7 +107,7 @@ TEST(SchedulerTest, TheDeviceHasToMatch) {
   std::vector<WorkerSlots> cpu = {Machine("c", 4)};
   EXPECT_TRUE(PlaceFolds({gpu}, cpu).empty());
   std::vector<WorkerSlots> both = {Machine("c", 4), Machine("g", 1, "cuda")};
-  EXPECT_EQ(PlaceFolds({gpu}, both).at(0).worker, "g");
+  EXPECT_EQ(PlaceFolds({gpu}, both).at(0).parts.at(0).worker, "g");
 }
 
 TEST(SchedulerTest, AJobThatDoesNotFitDoesNotHoldUpTheNext) {
@@ -121,10 +121,10 @@ TEST(SchedulerTest, HomeIsPreferredThenTheFullestWorkerWithRoom) {
   Candidate job = JobWith(1, 1);
   job.home = "big";
   std::vector<WorkerSlots> workers = {Machine("big", 4), Machine("small", 1)};
-  EXPECT_EQ(PlaceFolds({job}, workers).at(0).worker, "big");
+  EXPECT_EQ(PlaceFolds({job}, workers).at(0).parts.at(0).worker, "big");
   job.home = "";
   workers = {Machine("big", 4), Machine("small", 1)};
-  EXPECT_EQ(PlaceFolds({job}, workers).at(0).worker, "small");
+  EXPECT_EQ(PlaceFolds({job}, workers).at(0).parts.at(0).worker, "small");
 }
 
 TEST(SchedulerTest, TakenSlotsAreNotGivenAgain) {
@@ -132,8 +132,23 @@ TEST(SchedulerTest, TakenSlotsAreNotGivenAgain) {
   workers[0].slots[1].free = false;
   const auto placed = PlaceFolds({JobWith(1, 3)}, workers);
   ASSERT_EQ(placed.size(), 2u);
-  EXPECT_EQ(placed[0].slots, std::vector<int>{0});
-  EXPECT_EQ(placed[1].slots, std::vector<int>{2});
+  EXPECT_EQ(placed[0].parts[0].slots, std::vector<int>{0});
+  EXPECT_EQ(placed[1].parts[0].slots, std::vector<int>{2});
+}
+
+TEST(SchedulerTest, AJobThatNeedsTheSharedFolderPassesByAWorkerWithoutIt) {
+  WorkerSlots own = Machine("own", 1);
+  own.own_folder = true;
+  Candidate job = JobWith(1, 1);
+  job.needs_shared_folder = true;
+  job.home = "own";
+  std::vector<WorkerSlots> workers = {own};
+  EXPECT_TRUE(PlaceFolds({job}, workers).empty());
+  workers = {own, Machine("shared", 4)};
+  EXPECT_EQ(PlaceFolds({job}, workers).at(0).parts.at(0).worker, "shared");
+  job.needs_shared_folder = false;
+  workers = {own};
+  EXPECT_EQ(PlaceFolds({job}, workers).at(0).parts.at(0).worker, "own");
 }
 
 TEST(SchedulerTest, NothingToPlaceNothingPlaced) {
@@ -148,10 +163,90 @@ TEST(CountGangsTest, CountsPerWorkerAndDevice) {
   mixed.slots.push_back({3, "cuda", false});
   mixed.slots.push_back({4, "cuda", true});
   const std::vector<WorkerSlots> workers = {mixed, Machine("n", 1)};
-  EXPECT_EQ(CountGangs({1, ""}, workers), 6);
-  EXPECT_EQ(CountGangs({2, ""}, workers), 2);
-  EXPECT_EQ(CountGangs({2, "cuda"}, workers), 1);
-  EXPECT_EQ(CountGangs({4, ""}, workers), 0);
+  EXPECT_EQ(CountGangs({1, ""}, false, workers), 6);
+  EXPECT_EQ(CountGangs({2, ""}, false, workers), 2);
+  EXPECT_EQ(CountGangs({2, "cuda"}, false, workers), 1);
+  EXPECT_EQ(CountGangs({4, ""}, false, workers), 0);
+}
+
+// ---- gangs that span Workers ----
+
+WorkerSlots InNetwork(const std::string& name, int slots, const std::string& network = "outer") {
+  WorkerSlots worker = Machine(name, slots);
+  worker.network = network;
+  return worker;
+}
+
+Candidate Wide(int slots) {
+  Candidate wide = JobWith(1, 1);
+  wide.shape.slots = slots;
+  wide.may_span = true;
+  return wide;
+}
+
+using Parts = std::vector<GangPart>;
+
+TEST(SpanTest, AGangSpansWorkersWhereNoneCouldHoldIt) {
+  std::vector<WorkerSlots> workers = {InNetwork("a", 2), InNetwork("b", 2)};
+  const auto placed = PlaceFolds({Wide(4)}, workers);
+  ASSERT_EQ(placed.size(), 1u);
+  EXPECT_EQ(placed[0].parts, (Parts{{"a", {0, 1}}, {"b", {0, 1}}}));
+  EXPECT_FALSE(workers[1].slots[1].free);
+}
+
+TEST(SpanTest, AGangThatFitsInOneWorkerWaitsForIt) {
+  std::vector<WorkerSlots> workers = {InNetwork("a", 2), InNetwork("b", 2)};
+  workers[0].slots[0].free = workers[1].slots[0].free = false;
+  EXPECT_TRUE(PlaceFolds({Wide(2)}, workers).empty());
+  EXPECT_TRUE(workers[0].slots[1].free);
+}
+
+TEST(SpanTest, ItTakesAsFewWorkersAsPossibleAndLeavesTheLargestGap) {
+  std::vector<WorkerSlots> workers = {InNetwork("a", 1), InNetwork("b", 3), InNetwork("c", 2),
+                                      InNetwork("d", 4)};
+  EXPECT_EQ(PlaceFolds({Wide(6)}, workers).at(0).parts,
+            (Parts{{"d", {0, 1, 2, 3}}, {"c", {0, 1}}}));
+}
+
+TEST(SpanTest, TheHomeOfTheDataLeadsAmongEquals) {
+  std::vector<WorkerSlots> workers = {InNetwork("a", 2), InNetwork("b", 2)};
+  Candidate wide = Wide(4);
+  wide.home = "b";
+  EXPECT_EQ(PlaceFolds({wide}, workers).at(0).parts, (Parts{{"b", {0, 1}}, {"a", {0, 1}}}));
+}
+
+TEST(SpanTest, WorkersThatDoNotReachEachOtherHaveNoGang) {
+  for (const char* network : {"", "lo of other"}) {
+    std::vector<WorkerSlots> workers = {InNetwork("a", 2), InNetwork("b", 2, network)};
+    EXPECT_TRUE(PlaceFolds({Wide(4)}, workers).empty()) << network;
+    EXPECT_EQ(CountGangs({4, ""}, true, workers), 0) << network;
+    EXPECT_EQ(LargestGang("", true, workers), 2) << network;
+  }
+}
+
+TEST(SpanTest, AllPartsAreOfOneDeviceAndSuitTheJob) {
+  WorkerSlots gpu = InNetwork("b", 0);
+  gpu.slots = {{0, "cuda", true}, {1, "cuda", true}};
+  std::vector<WorkerSlots> mixed = {InNetwork("a", 2), gpu};
+  EXPECT_TRUE(PlaceFolds({Wide(4)}, mixed).empty());
+  WorkerSlots own = InNetwork("b", 2);
+  own.own_folder = true;
+  std::vector<WorkerSlots> workers = {InNetwork("a", 2), own};
+  Candidate wide = Wide(4);
+  wide.needs_shared_folder = true;
+  EXPECT_TRUE(PlaceFolds({wide}, workers).empty());
+  wide.needs_shared_folder = false;
+  EXPECT_EQ(PlaceFolds({wide}, workers).size(), 1u);
+}
+
+TEST(SpanTest, GangsAreCountedAsTheyArePlaced) {
+  const std::vector<WorkerSlots> workers = {InNetwork("a", 3), InNetwork("b", 3),
+                                            InNetwork("c", 2)};
+  EXPECT_EQ(CountGangs({4, ""}, true, workers), 2);
+  EXPECT_EQ(CountGangs({4, ""}, false, workers), 0);
+  EXPECT_EQ(CountGangs({3, ""}, true, workers), 2);
+  EXPECT_EQ(LargestGang("", true, workers), 8);
+  EXPECT_EQ(LargestGang("", false, workers), 3);
 }
 
 }  // namespace

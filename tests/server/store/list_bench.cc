@@ -93,6 +93,7 @@ class NoWorkers final : public WorkerGateway {
   void Send(const AckCommand&) override {}
   void Send(const StartCommand&, absl::Time) override {}
   void Send(const StopCommand&) override {}
+  void Send(const MeetCommand&) override {}
   void Send(const ReplanCommand&, absl::Time) override {}
   void Send(const ShutdownCommand&) override {}
   void CloseAll() override {}

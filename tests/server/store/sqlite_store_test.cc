@@ -236,6 +236,17 @@ TEST(SqliteStoreTest, ADatabaseOfANewerTraindIsRefusedWithBothVersions) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(path));
 }
 
+TEST(SqliteStoreTest, ADatabaseOfANegativeVersionIsRefused) {
+  const std::string path = NewFolder() + "/traind.db";
+  {
+    auto db = Connection::Open(path, Connection::Mode::kReadWriteCreate).value();
+    ASSERT_EQ(db->Execute("PRAGMA user_version = -2147483635"), absl::OkStatus());
+  }
+  const absl::Status status = SqliteStore::Open(path).status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(status.message(), HasSubstr("schema version -2147483635"));
+}
+
 TEST(SqliteStoreTest, WhatIsNoDatabaseIsRefused) {
   const std::string path = NewFolder() + "/traind.db";
   ASSERT_EQ(WriteFileDurably(path, std::string(10'000, 'x')), absl::OkStatus());

@@ -8,9 +8,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -192,6 +195,14 @@ TEST_F(CheckpointTest, AnyFlippedByteOfEitherFileIsNoticed) {
   EXPECT_TRUE(ReadCheckpoint(state_, manifest, Layout(), Sample(0)).ok());
 }
 
+// To write such a text needs a stack frame for each bracket.
+TEST(CheckpointManifestTest, AHundredThousandBracketsAreRefused) {
+  const std::string brackets = std::string(100'000, '[') + std::string(100'000, ']');
+  const auto manifest =
+      DecodeManifest("{\"format\": 2, \"x\": " + brackets + "}", "checkpoint-1.json");
+  EXPECT_TRUE(absl::IsDataLoss(manifest.status())) << manifest.status();
+}
+
 TEST_F(CheckpointTest, WhereTheNewestIsDamagedTheOneBeforeIsUsed) {
   Save(100);
   Save(200);
@@ -209,6 +220,71 @@ TEST_F(CheckpointTest, WhereTheNewestIsDamagedTheOneBeforeIsUsed) {
   ASSERT_TRUE(found.ok());
   EXPECT_EQ(found->checkpoint.step, 100);
   EXPECT_EQ(warnings_.size(), 2u);
+}
+
+// Files as a crash, a failing disk or a person may leave them. nullopt: the file is gone.
+std::optional<std::string> Damaged(const std::string& sound, const std::string& of_another,
+                                   std::mt19937_64& random) {
+  std::string bytes = sound;
+  const size_t at = random() % bytes.size();
+  switch (random() % 7) {
+    case 0:
+      return bytes.substr(0, at);  // torn
+    case 1:
+      bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
+      return bytes;
+    case 2:
+      return std::nullopt;
+    case 3:
+      return of_another;
+    case 4:  // a sector that was never written
+      return bytes.replace(at / 512 * 512, 512, std::string(512, '\0')).substr(0, sound.size());
+    case 5:
+      return bytes + bytes.substr(at);
+    default:
+      return "";
+  }
+}
+
+TEST_F(CheckpointTest, InTwoHundredDamagedFoldersTheNewestSoundOneIsFound) {
+  const std::vector<int64_t> steps = {300, 200, 100};
+  std::map<std::string, std::string> sound;
+  for (const int64_t step : steps) {
+    Save(step);
+    for (const char* suffix : {".json", ".safetensors"}) {
+      const std::string name = absl::StrCat("checkpoint-", step, suffix);
+      sound[name] = Text(name);
+    }
+  }
+  std::map<int64_t, int> found_at;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    std::mt19937_64 random(seed);
+    int64_t expected = 0;  // none is sound
+    for (const int64_t step : steps) {
+      bool whole = true;
+      for (const char* suffix : {".json", ".safetensors"}) {
+        const std::string name = absl::StrCat("checkpoint-", step, suffix);
+        const std::string path = absl::StrCat(state_, "/a/", name);
+        const std::string other = absl::StrCat("checkpoint-", step == 100 ? 200 : 100, suffix);
+        std::optional<std::string> bytes = sound.at(name);
+        if (random() % 3 == 0) bytes = Damaged(*bytes, sound.at(other), random);
+        whole = whole && bytes == sound.at(name);
+        unlink(path.c_str());
+        if (bytes.has_value()) std::ofstream(path, std::ios::binary) << *bytes;
+      }
+      if (whole) expected = std::max(expected, step);
+    }
+    const auto found = Find("a/checkpoint-200.json");
+    ++found_at[expected];
+    if (expected == 0) {
+      EXPECT_TRUE(absl::IsNotFound(found.status())) << seed << ": " << found.status();
+      continue;
+    }
+    ASSERT_TRUE(found.ok()) << seed << ": " << found.status();
+    EXPECT_EQ(found->checkpoint.step, expected) << seed;
+    EXPECT_EQ(found->checkpoint.slots.at("weights"), Sample(expected).slots.at("weights")) << seed;
+  }
+  EXPECT_EQ(found_at.size(), 4u) << "each of the three, and none, is the answer at times";
 }
 
 TEST_F(CheckpointTest, AMissingOneFallsBackToo) {

@@ -79,6 +79,7 @@ class CoreTest : public ::testing::Test {
       if (auto* answer = std::get_if<AnswerAction>(&action)) {
         answers_.push_back(std::move(answer->answer));
       }
+      if (const auto* ready = std::get_if<GangReadyAction>(&action)) gangs_ready_.push_back(*ready);
       if (auto* report = std::get_if<ReportAction>(&action)) reports_.push_back(std::move(*report));
       if (auto* publish = std::get_if<PublishAction>(&action)) {
         publishes_.push_back(std::move(publish->request));
@@ -169,6 +170,7 @@ class CoreTest : public ::testing::Test {
   std::map<ProcessId, std::string> logs_;
   std::vector<std::string> lines_;  // of the Worker's own log
   std::vector<ReportAction> reports_;
+  std::vector<GangReadyAction> gangs_ready_;
   std::vector<PublishRequest> publishes_;
   std::vector<rp::Answered> answers_;
 };

@@ -203,6 +203,59 @@ TEST_F(CoreTest, AGangStartsWhenAllAreReadyAndMeetsAtOnePort) {
   EXPECT_THAT(Ends(), ElementsAre("7 COMPLETED"));
 }
 
+TEST_F(CoreTest, APartOfAGangWaitsForMeetWithItsRanksReady) {
+  TaskStart task = Train(7, {0, 1});
+  task.world_size = 4;
+  task.first_rank = 2;
+  Start(task);
+  Ready(1);
+  EXPECT_THAT(gangs_ready_, IsEmpty());
+  Ready(2);
+  ASSERT_EQ(gangs_ready_.size(), 1u);
+  EXPECT_EQ(gangs_ready_[0].attempt, 7);
+  EXPECT_EQ(gangs_ready_[0].port, 4711);
+  EXPECT_THAT(Sent<rp::Train>(), IsEmpty());
+  core_->Meet(7, "10.0.0.1", 5000, now_);
+  Collect();
+  const std::vector<rp::Train> trains = Sent<rp::Train>();
+  ASSERT_EQ(trains.size(), 2u);
+  EXPECT_EQ(trains[0].rank, 2);
+  EXPECT_EQ(trains[1].rank, 3);
+  EXPECT_EQ(trains[1].world_size, 4);
+  EXPECT_EQ(trains[1].rendezvous.host, "10.0.0.1");
+  EXPECT_EQ(trains[1].rendezvous.port, 5000);
+  core_->Meet(7, "10.0.0.1", 5001, now_);  // again, after a reconnect of another part
+  Collect();
+  EXPECT_EQ(Sent<rp::Train>().size(), 2u);
+}
+
+TEST_F(CoreTest, AfterAReconnectAPartSaysAgainThatItIsReady) {
+  TaskStart task = Train(7, {0});
+  task.world_size = 2;
+  StartTraining(task);
+  core_->Connected(now_);
+  Collect();
+  EXPECT_EQ(gangs_ready_.size(), 2u);
+  core_->Meet(7, "10.0.0.1", 5000, now_);
+  core_->Connected(now_);  // traind may have been started anew
+  Collect();
+  EXPECT_EQ(gangs_ready_.size(), 3u);
+}
+
+TEST_F(CoreTest, APartThatWaitsEndsWhenItIsToldToAndWhenARankDies) {
+  for (const int64_t attempt : {7, 8}) {
+    TaskStart task = Train(attempt, {0});
+    task.world_size = 2;
+    StartTraining(task);
+  }
+  core_->Stop(7, StopMode::kAbort, StopReason::kStale, "the other part has ended", now_);
+  Die(2);
+  EXPECT_THAT(Ends(), ElementsAre("7 STALE", "8 RANK_DIED"));
+  core_->Connected(now_);
+  Collect();
+  EXPECT_EQ(gangs_ready_.size(), 2u);
+}
+
 TEST_F(CoreTest, TheDeadlineKillsWhatStillWorksThen) {
   TaskStart task = Train(7);
   task.deadline_at = now_ + absl::Seconds(10);

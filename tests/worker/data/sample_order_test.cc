@@ -96,5 +96,26 @@ TEST(SampleOrderTest, RanksShareAnEpochWithoutOverlapOrGap) {
   }
 }
 
+TEST(SampleOrderTest, NoRankHasASingleRowOfTheLastBatchOnceRowsAreLeftOut) {
+  for (const int world_size : {1, 2, 3}) {
+    for (int64_t rows = 1; rows <= 60; ++rows) {
+      const int64_t batch = 8, gang_batch = batch * world_size;
+      const int64_t left_out = RowsLeftOut(rows, batch, world_size);
+      const int64_t kept = rows - left_out;
+      EXPECT_LT(left_out, 2 * world_size);
+      ASSERT_GT(kept, 0);
+      if (rows <= gang_batch) {
+        EXPECT_EQ(left_out, 0);
+        continue;
+      }
+      const int64_t last = (kept - 1) / gang_batch * gang_batch;
+      for (int rank = 0; rank < world_size; ++rank) {
+        EXPECT_GE(ShareOfBatch(kept, last, batch, rank, world_size).rank_rows, 2)
+            << rows << " rows, " << world_size << " ranks";
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace traind

@@ -14,7 +14,7 @@
 #include <memory>
 #include <vector>
 
-#include "tests/free_port.h"
+#include "common/base/reserved_port.h"
 #include "worker/device/collective.h"
 
 namespace traind {
@@ -73,7 +73,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "usage: collective_bench [RANKS [ROUNDS]]\n");
     return 2;
   }
-  const int ports[2] = {FreePort(), FreePort()};
+  const int ports[2] = {ReservePort(), ReservePort()};
   for (options.rank = 1; options.rank < options.world_size; ++options.rank) {
     if (fork() == 0) _exit(RunRank(options, ports, rounds));
   }

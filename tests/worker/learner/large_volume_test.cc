@@ -12,6 +12,7 @@
 #include "common/data/table/npy.h"
 #include "common/data/volume/volume_set_writer.h"
 #include "tests/worker/device/child_peak.h"
+#include "tests/worker/device/limited_memory.h"
 #include "tests/worker/model/model_of.h"
 #include "worker/data/volume_source.h"
 #include "worker/learner/learner.h"
@@ -77,6 +78,26 @@ TEST(LargeVolumeTest, PredictingAndScoringHoldNoMoreThanAPatchsDepth) {
               static_cast<double>(peak) / 1e6);
   EXPECT_GT(peak, 0);
   EXPECT_LT(peak, (kAnswer + kVolume) / 4);
+  // Eight patches at a time, then fewer.
+  std::vector<float> slices, with_less;
+  const auto keep_first = [](std::vector<float>& out) {
+    return [&out](absl::Span<const float> answers) {
+      out.assign(answers.begin(), answers.end());
+      return absl::CancelledError("enough");
+    };
+  };
+  EXPECT_TRUE(
+      absl::IsCancelled(learner->PredictVolumes(Weights::kLast, *source, keep_first(slices))));
+  EXPECT_GE(learner->rows_at_once(), 8);
+  {
+    const LimitedMemory memory(4 << 20);
+    const absl::Status limited =
+        learner->PredictVolumes(Weights::kLast, *source, keep_first(with_less));
+    EXPECT_TRUE(absl::IsCancelled(limited)) << limited;
+  }
+  EXPECT_LT(learner->rows_at_once(), 8);
+  ASSERT_EQ(slices.size(), with_less.size());
+  for (size_t i = 0; i < slices.size(); ++i) ASSERT_NEAR(slices[i], with_less[i], 1e-5) << i;
   unlink(path.c_str());
   unlink((folder + "/set").c_str());
 }

@@ -10,8 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "tests/worker/device/limited_memory.h"
 #include "tests/worker/model/golden.h"
 #include "tests/worker/model/model_of.h"
+#include "worker/device/guard.h"
 #include "worker/learner/loss_scaler.h"
 #include "worker/model/networks/dropout.h"
 #include "worker/train/schedule.h"
@@ -306,6 +308,42 @@ TEST(LearnerTest, ARankWithoutRowsInTheLastBatchStepsAllTheSame) {
   steps("mlp_numeric.safetensors", NumericOptions());
   steps("mlp_members.safetensors", MembersOptions());
   steps("mlp_periodic.safetensors", PeriodicOptions());
+}
+
+// The network's activations of all rows take 250 kB.
+TEST(LearnerTest, PredictionsForWhichMemoryRunsOutTakeFewerRowsAtATime) {
+  const Golden golden("mlp_members.safetensors");
+  const auto learner = GoldenLearner(golden, MembersOptions());
+  const std::vector<int32_t> rows = FirstRows(kSteps * kBatch);
+  EncodedRows encoded;
+  encoded.rows = kSteps * kBatch;
+  encoded.numeric = golden.Floats("in.numeric");
+  encoded.codes = golden.Integers("in.codes");
+  std::vector<float> all(rows.size() * 3), resident(all.size()), passed(all.size());
+  ASSERT_TRUE(learner->Predict(Weights::kLast, rows, absl::MakeSpan(all)).ok());
+  const int64_t at_once = learner->rows_at_once();
+  EXPECT_GT(at_once, encoded.rows);
+  {
+    const LimitedMemory memory(64 << 10);
+    const absl::Status first = learner->Predict(Weights::kLast, rows, absl::MakeSpan(resident));
+    ASSERT_TRUE(first.ok()) << first;
+    EXPECT_LT(learner->rows_at_once(), encoded.rows / 2);
+    EXPECT_GT(learner->rows_at_once(), 1);
+  }
+  {
+    const LimitedMemory memory(16 << 10);
+    const int64_t before = learner->rows_at_once();
+    const absl::Status second = learner->Predict(Weights::kLast, encoded, absl::MakeSpan(passed));
+    ASSERT_TRUE(second.ok()) << second;
+    EXPECT_LT(learner->rows_at_once(), before);
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
+    EXPECT_NEAR(resident[i], all[i], 1e-6) << i;
+    EXPECT_NEAR(passed[i], all[i], 1e-6) << i;
+  }
+  const LimitedMemory memory(100);
+  const absl::Status none = learner->Predict(Weights::kLast, rows, absl::MakeSpan(all));
+  EXPECT_EQ(FaultOf(none), Fault::kOutOfMemory) << none;
 }
 
 TEST(LearnerTest, AnImpossibleSizeIsOutOfMemoryAndNotACrash) {

@@ -5,6 +5,7 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 #include <absl/strings/str_cat.h>
+#include <caffe2/serialize/inline_container.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/api/module.h>
@@ -153,7 +154,9 @@ TEST(ScriptTest, ErrorsNameTheirCause) {
   EXPECT_THAT(Refusal(Saved(LinearModule()), wide), HasSubstr("gives [7, 2], not [7, 5]"));
   wide = Shape();
   wide.numeric = 4;
-  EXPECT_THAT(Refusal(Saved(LinearModule()), wide), HasSubstr("does not run: "));
+  EXPECT_THAT(Refusal(Saved(LinearModule()), wide),
+              HasSubstr("does not run: mat1 and mat2 shapes cannot be multiplied (7x4 and 3x2); "
+                        "numeric has 4 columns and codes has 0\n"));
   EXPECT_THAT(
       Refusal(Saved(LinearModule("def forward(self, pixels):\n    return pixels\n")), Shape()),
       HasSubstr("forward takes 'pixels'; its arguments must be named numeric or codes"));
@@ -183,6 +186,17 @@ TEST(ScriptTest, ErrorsNameTheirCause) {
   std::ofstream(spec.file) << "no module";
   spec.sha256 = Sha256Hex("no module");
   EXPECT_THAT(Refusal(spec, Shape()), HasSubstr("is not a TorchScript module"));
+}
+
+TEST(ScriptTest, AFileOfTorchSaveIsToldFromAModule) {
+  plain::ScriptSpec spec;
+  spec.file = absl::StrCat(::testing::TempDir(), "/saved.pt");
+  caffe2::serialize::PyTorchStreamWriter writer(spec.file);
+  writer.writeRecord("data.pkl", "x", 1);
+  writer.writeEndOfFile();
+  spec.sha256 = Sha256Hex(*ReadFile(spec.file));
+  EXPECT_THAT(Refusal(spec, Shape()),
+              HasSubstr("but a file of torch.save; write one with torch.jit.script(model)"));
 }
 
 }  // namespace

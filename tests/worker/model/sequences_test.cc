@@ -77,6 +77,26 @@ TEST(LstmTest, LossesOverWindowsAreThoseOfPyTorchStepByStep) {
   ExpectRun("lstm", Options(kWindow, 2, false));
 }
 
+TEST(SequencesTest, ARankWithoutRowsInTheLastBatchStepsAllTheSame) {
+  for (const char* network : {"lstm", "transformer"}) {
+    for (const bool handwritten : {true, false}) {
+      SCOPED_TRACE(std::string(network) + (handwritten ? ", handwritten" : ", autograd"));
+      LearnerOptions options = Options(kWindow, 2, false);
+      options.model = ModelOf(network);
+      options.paths.handwritten_backward = handwritten;
+      const auto learner = NewLearner(Golden("sequences.safetensors"), options);
+      const absl::Status stepped = learner->Step({0, 0, 1, kLearningRate, 1});
+      EXPECT_TRUE(stepped.ok()) << stepped.ToString();
+      EXPECT_EQ(learner->ConsumeLoss()->weight, 0);
+      const auto saved = learner->Save();
+      ASSERT_TRUE(saved.ok()) << saved.status();
+      for (const float weight : saved->slots.at(kWeightsSlot)) {
+        ASSERT_TRUE(std::isfinite(weight));
+      }
+    }
+  }
+}
+
 TEST(LstmTest, ARowIsASequenceOfOneStep) { ExpectRun("lstm_row", Options(1, 3, true)); }
 
 LearnerOptions TransformerOptions(int64_t window, int64_t outputs, bool classification) {

@@ -125,6 +125,17 @@ TEST_P(Unet3dTest, ProbabilitiesOfWholePatchesAreThoseOfPyTorch) {
   for (size_t i = 0; i < out.size(); ++i) EXPECT_NEAR(out[i], wanted[i], 2e-5) << i;
 }
 
+TEST_P(Unet3dTest, ARankWithoutPatchesInTheLastBatchStepsAllTheSame) {
+  const auto learner = GoldenLearner(Golden(GetParam().file()), GetParam());
+  const absl::Status stepped = learner->Step({0, 0, 1, kLearningRate, 1});
+  EXPECT_TRUE(stepped.ok()) << stepped.ToString();
+  const auto saved = learner->Save();
+  ASSERT_TRUE(saved.ok()) << saved.status();
+  for (const float weight : saved->slots.at(kWeightsSlot)) {
+    ASSERT_TRUE(std::isfinite(weight));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Runs, Unet3dTest,
                          testing::Values(Case{"three_levels", 1, 4, 3}, Case{"channels", 2, 3, 2},
                                          Case{"three_classes", 1, 4, 2, 3}),

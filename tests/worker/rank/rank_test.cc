@@ -9,8 +9,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/durable_file.h"
+#include "common/base/reserved_port.h"
 #include "tests/contract/fold_trainer_contract.h"
-#include "tests/free_port.h"
 #include "tests/worker/fixture/fold_fixture.h"
 #include "worker/rank_protocol/messages.h"
 
@@ -55,7 +55,7 @@ class RankGangTest : public RankTest {
   void Start(TaskProgram& zero, TaskProgram& one) {
     rp::Train train = Task(1, kForever);
     train.world_size = 2;
-    train.rendezvous.port = FreePort();
+    train.rendezvous.port = ReservePort();
     train.rendezvous.timeout_ms = 5000;
     zero.Say(train);
     train.rank = 1;
@@ -103,7 +103,7 @@ TEST_F(RankGangTest, TheRendezvousListensOnItsHostAlone) {
   TaskProgram zero(kRank);
   rp::Train train = Task(1, kForever);
   train.world_size = 2;
-  train.rendezvous.port = FreePort();
+  train.rendezvous.port = ReservePort();
   zero.Say(train);
   const std::string port = absl::StrCat(absl::Hex(train.rendezvous.port, absl::kZeroPad4));
   const std::string loopback = absl::StrCat("0100007F:", absl::AsciiStrToUpper(port));

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/free_port.h"
+#include "common/base/reserved_port.h"
 #include "tests/worker/model/model_of.h"
 #include "worker/data/random.h"
 #include "worker/device/collective.h"
@@ -155,7 +155,7 @@ int Main(int argc, char** argv) {
     return 2;
   }
   options.transport = *transport;
-  options.port = FreePort();
+  options.port = ReservePort();
   for (options.rank = 1; options.rank < options.world_size; ++options.rank) {
     if (fork() == 0) _exit(RunRank(options, batch, rounds, architecture));
   }

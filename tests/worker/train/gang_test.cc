@@ -4,9 +4,11 @@
 #include <absl/strings/str_replace.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <thread>
 
+#include "tests/worker/device/limited_memory.h"
 #include "tests/worker/train/trainer_fixture.h"
 #include "worker/device/collective.h"
 #include "worker/device/guard.h"
@@ -137,12 +139,37 @@ TEST_F(GangTest, ACheckpointOfTwoRanksGoesOnWithOneInTwoPassesAStep) {
   ExpectNear(Tensors(alone), Tensors(rest_sink), 2e-5f);
 }
 
+// A gang of four that has lost two: the rows of a step stay, although the spec names the batch.
+TEST_F(GangTest, WithFewerRanksThanAskedForAStepHasTheSameRows) {
+  const auto asked_for_four = [](rp::Train train) {
+    train.spec_json.insert(1, R"("resources":{"slots":4},)");
+    return train;
+  };
+  RecordingSink alone, fresh, first, resumed;
+  ASSERT_TRUE(Run(Exact(1, 32), alone).ok());
+  RunGang(asked_for_four(Exact(2, 8)), 2, fresh);
+  EXPECT_EQ(fresh.All<rp::Started>()[0].batch, 8);
+  EXPECT_EQ(fresh.All<rp::Started>()[0].steps_per_epoch, 13);
+  ExpectNear(Tensors(alone), Tensors(fresh), 2e-5f);
+  RunGang(asked_for_four(Exact(3, 8)), 4, first, [&first](TaskControl& control) {
+    first.Listen([&control](const rp::FromProcess& message) {
+      if (std::holds_alternative<rp::Probe>(message)) control.Apply(rp::Stop{3, false});
+    });
+  });
+  rp::Train rest = asked_for_four(Exact(4, 8));
+  rest.resume = first.All<rp::CheckpointSaved>().back().manifest;
+  RunGang(rest, 2, resumed);
+  EXPECT_EQ(resumed.All<rp::Started>()[0].steps_per_epoch, 13);
+  EXPECT_TRUE(resumed.All<rp::Decision>().empty());
+  ExpectNear(Tensors(alone), Tensors(resumed), 2e-5f);
+}
+
 TEST_F(GangTest, ARankThatRunsOutOfMemoryTakesMorePassesAndTheGangGoesOn) {
   RecordingSink alone, gang;
   ASSERT_TRUE(Run(Exact(1, 32), alone).ok());
   rp::Train train = Exact(2, 16);
   train.world_size = 2;
-  train.rendezvous.port = FreePort();
+  train.rendezvous.port = ReservePort();
   rp::Train peer = train;
   peer.rank = 1;
   RecordingSink peer_sink;
@@ -161,9 +188,67 @@ TEST_F(GangTest, ARankThatRunsOutOfMemoryTakesMorePassesAndTheGangGoesOn) {
   ExpectNear(Tensors(alone), Tensors(gang), 2e-5f);
 }
 
+// Without accumulation, by autograd: Gloo exchanges gradients during later backward passes.
+TEST_P(TransportTest, ARankWhoseFirstStepDoesNotFitTakesItAgain) {
+  const auto spec = [](const std::string& more) {
+    return Spec(R"("patience":0,"paths":{"handwritten_backward":false})" + more, /*dropout=*/0);
+  };
+  RecordingSink alone;
+  rp::Train one = Exact(1, 32);
+  one.spec_json = spec("");
+  ASSERT_TRUE(Run(one, alone).ok());
+  int64_t attempt = 2;
+  for (const size_t bytes : {100, 2000, 4000}) {  // before, in and after the forward pass
+    SCOPED_TRACE(bytes);
+    rp::Train train = Exact(attempt++, 16);
+    train.spec_json = spec(absl::StrCat(",\"collective\":\"", GetParam(), "\""));
+    train.world_size = 2;
+    train.rendezvous.port = ReservePort();
+    rp::Train peer = train;
+    peer.rank = 1;
+    RecordingSink gang, peer_sink;
+    std::thread other([&] {
+      TaskControl control(peer, SystemClock());
+      std::unique_ptr<LimitedMemory> memory;
+      const absl::Status status = Run(peer, control, peer_sink, [&](const StepInput& input) {
+        memory.reset();
+        if (input.rows > 8) memory = std::make_unique<LimitedMemory>(bytes);
+        return absl::OkStatus();
+      });
+      EXPECT_TRUE(status.ok()) << status.ToString();
+    });
+    const absl::Status status = Run(train, gang);
+    other.join();
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    ASSERT_EQ(peer_sink.All<rp::Decision>().size(), 1u);
+    EXPECT_EQ(peer_sink.All<rp::Decision>()[0].to, "8 rows x 2 passes");
+    ExpectNear(Tensors(alone), Tensors(gang), 2e-5f);
+  }
+}
+
+TEST_F(GangTest, ProbeAndValidationThatDoNotFitTakeFewerRowsAtATime) {
+  RecordingSink sink;
+  rp::Train train = Exact(1, 16);
+  train.spec_json =
+      Spec(R"("patience":0,"paths":{"handwritten_backward":false,"handwritten_forward":false})",
+           /*dropout=*/0);
+  TaskControl control(train, SystemClock());
+  std::unique_ptr<LimitedMemory> memory;  // 199 validation rows need more than that
+  const absl::Status status = Run(train, control, sink, [&](const StepInput&) {
+    if (memory == nullptr) memory = std::make_unique<LimitedMemory>(16'000);
+    return absl::OkStatus();
+  });
+  memory.reset();
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  ASSERT_FALSE(sink.All<rp::Decision>().empty());
+  EXPECT_EQ(sink.All<rp::Decision>()[0].rule, "memory");
+  EXPECT_TRUE(absl::StrContains(sink.All<rp::Decision>()[0].to, "rows at a time"));
+  EXPECT_EQ(sink.All<rp::FoldSaved>().size(), 1u);
+}
+
 TEST_P(TransportTest, AFlagOfOneRankIsSeenByAll) {
   GroupOptions options;
-  options.port = FreePort();
+  options.port = ReservePort();
   options.world_size = 3;
   options.transport =
       std::string(GetParam()) == "shm" ? Transport::kSharedMemory : Transport::kGloo;
@@ -189,7 +274,7 @@ TEST_P(TransportTest, AFlagOfOneRankIsSeenByAll) {
 TEST_F(GangTest, AGangThatDoesNotComeTogetherFailsInTime) {
   rp::Train train = Exact(1, 16);
   train.world_size = 2;
-  train.rendezvous.port = FreePort();
+  train.rendezvous.port = ReservePort();
   train.rendezvous.timeout_ms = 300;
   RecordingSink sink;
   const absl::Status status = Run(train, sink);

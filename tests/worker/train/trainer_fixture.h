@@ -14,7 +14,7 @@
 
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
-#include "tests/free_port.h"
+#include "common/base/reserved_port.h"
 #include "tests/worker/fixture/fold_fixture.h"
 #include "tests/worker/fixture/recording_sink.h"
 #include "worker/checkpoint/safetensors.h"
@@ -107,7 +107,7 @@ class GangTest : public TrainerTest {
   void RunGang(rp::Train train, int world_size, RecordingSink& sink,
                const std::function<void(TaskControl&)>& with_control = nullptr) {
     train.world_size = world_size;
-    train.rendezvous.port = FreePort();
+    train.rendezvous.port = ReservePort();
     std::vector<std::thread> others;
     for (int rank = 1; rank < world_size; ++rank) {
       rp::Train peer = train;

@@ -7,6 +7,7 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 #include <absl/algorithm/container.h>
+#include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
@@ -43,10 +44,26 @@ absl::Status Wrong(const plain::ScriptSpec& spec, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("model.script: ", spec.file, ": ", what));
 }
 
-// Torch's message up to the stack trace.
-std::string FirstLines(const std::string& text) {
+// What a message of torch says, and where. It ends with a stack trace; what went wrong within a
+// module stands before that, behind the module's lines.
+struct TorchError {
+  std::string what, where;
+};
+
+TorchError ReadError(absl::string_view text) {
   constexpr size_t kMost = 400;
-  return text.substr(0, std::min(kMost, text.find("\nException raised")));
+  constexpr absl::string_view kWhat = "\nRuntimeError: ";
+  const absl::string_view lines = text.substr(0, text.find("\nException raised"));
+  const size_t at = lines.rfind(kWhat);
+  if (at == lines.npos) return {std::string(lines.substr(0, kMost)), ""};
+  const absl::string_view what = lines.substr(at + kWhat.size(), kMost);
+  return {std::string(absl::StripAsciiWhitespace(what)),
+          std::string(lines.substr(0, std::min(kMost, at)))};
+}
+
+std::string WidthsText(const ModelShape& shape) {
+  return absl::StrCat("; numeric has ", shape.numeric, " columns and codes has ",
+                      shape.cardinalities.size(), "\n");
 }
 
 // torch's own operators reach files only through these; operators of other
@@ -194,7 +211,12 @@ absl::StatusOr<std::unique_ptr<Script>> Script::Create(const plain::ScriptSpec& 
     std::istringstream stream(bytes);
     module = jit::load(stream, c10::Device(c10::kCPU));
   } catch (const std::exception& error) {
-    return Wrong(spec, absl::StrCat("is not a TorchScript module: ", FirstLines(error.what())));
+    const std::string what = ReadError(error.what()).what;
+    return Wrong(spec,
+                 absl::StrContains(what, "constants.pkl")
+                     ? "is not a TorchScript module, but a file of torch.save; write one with "
+                       "torch.jit.script(model).save(FILE)"
+                     : absl::StrCat("is not a TorchScript module: ", what));
   }
   RETURN_IF_ERROR(CheckOperators(spec, module));
   auto script = std::make_unique<Script>(std::move(module));
@@ -273,7 +295,8 @@ absl::StatusOr<ScriptReport> TryScript(const plain::ScriptSpec& spec, const Mode
   try {
     RETURN_IF_ERROR(Try(spec, shape, parameters));
   } catch (const std::exception& error) {
-    return Wrong(spec, absl::StrCat("does not run: ", FirstLines(error.what())));
+    const auto [what, where] = ReadError(error.what());
+    return Wrong(spec, absl::StrCat("does not run: ", what, WidthsText(shape), where));
   }
   return ScriptReport{TotalSize(parameters.layout())};
 }

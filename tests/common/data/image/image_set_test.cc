@@ -122,6 +122,16 @@ TEST_F(ImageSetTest, FoldersOfClassesBecomeAManifest) {
   EXPECT_THAT(all->manifest, HasSubstr("file\ncats/2.PNG\n"));
 }
 
+TEST_F(ImageSetTest, AFolderAboveTheFolderOfTheClassesIsNoticed) {
+  Copy("rgb.png", "train/cats/1.png");
+  Copy("rgb.png", "test/cats/1.png");
+  const auto folder = ListClassFolders(root_, "file", "kind");
+  ASSERT_TRUE(folder.ok()) << folder.status().ToString();
+  ASSERT_EQ(folder->warnings.size(), 1u);
+  EXPECT_THAT(folder->warnings[0], HasSubstr("the classes are test, train. Is the folder of the "
+                                             "classes one level below?"));
+}
+
 TEST_F(ImageSetTest, AClassFolderWithoutImagesIsRefused) {
   Copy("rgb.png", "cats/1.png");
   Write("dogs/readme.txt", "none yet");

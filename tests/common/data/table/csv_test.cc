@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "common/data/table/other_formats.h"
+
 namespace traind {
 namespace {
 
@@ -41,6 +43,11 @@ TEST(CsvReaderTest, SplitsRowsWithAnyLineEndAndNoneAtTheEnd) {
 TEST(CsvReaderTest, KeepsEmptyFieldsAndSkipsBlankLines) {
   EXPECT_THAT(AllRows("a,,c\n\n,,\n"),
               ElementsAre(ElementsAre("a", "", "c"), ElementsAre("", "", "")));
+  EXPECT_THAT(AllRows("a,b\n  \n 1,2\n \r\n   "),
+              ElementsAre(ElementsAre("a", "b"), ElementsAre("1", "2")));
+  const auto sample = CheckCsvSample("a,b\n  \n1,2\n 3\n", true, "t.csv");
+  EXPECT_EQ(sample.status().message(),
+            "t.csv: row 2 (line 4) has 1 field, the header has 2: column 2 ('b') is missing");
 }
 
 TEST(CsvReaderTest, StripsBlanksAroundUnquotedFieldsOnly) {
@@ -55,6 +62,24 @@ TEST(CsvReaderTest, QuotedFieldsHoldCommasQuotesAndLineEnds) {
 
 TEST(CsvReaderTest, SkipsAByteOrderMark) {
   EXPECT_THAT(AllRows("\xef\xbb\xbfid,x\n"), ElementsAre(ElementsAre("id", "x")));
+}
+
+// As Excel writes it.
+TEST(CsvReaderTest, AFirstLineMayTellTheDelimiter) {
+  for (const std::string mark : {"", "\xef\xbb\xbf"}) {
+    const std::string text = mark + "sep=|\r\na|b,c\r\n1|2\r\n";
+    EXPECT_EQ(DelimiterOf(text, "t.csv"), '|');
+    EXPECT_EQ(DelimiterOf(text, "t.tsv"), '|');
+    EXPECT_THAT(*ReadCsvHeader(text, "t.csv"), ElementsAre("a", "b,c"));
+    CsvReader reader(text, "t.csv", '|');
+    ASSERT_TRUE(*reader.Next());
+    EXPECT_EQ(reader.line(), 2);
+    ASSERT_TRUE(*reader.Next());
+    EXPECT_THAT(reader.fields(), ElementsAre("1", "2"));
+  }
+  // A column may have such a name.
+  EXPECT_THAT(*ReadCsvHeader("sep=;x\n", "t.csv"), ElementsAre("sep=", "x"));
+  EXPECT_THAT(*ReadCsvHeader("sep=\n\nx\n", "t.csv"), ElementsAre("sep="));
 }
 
 TEST(CsvReaderTest, CountsLinesThroughQuotedLineEnds) {
@@ -87,6 +112,38 @@ TEST(CsvHeaderTest, RefusesWhatIsNoHeader) {
                   .status()
                   .message(),
               HasSubstr("UTF-16"));
+}
+
+TEST(OtherFormatsTest, ASpreadsheetIsToldFromAnArchiveOfArrays) {
+  const auto zip = [](const std::string& member) {
+    std::string bytes("PK\x03\x04", 4);
+    bytes += std::string(22, 'x');
+    bytes += static_cast<char>(member.size());
+    return bytes + std::string(3, '\0') + member + "rest";
+  };
+  for (const std::string& bytes :
+       {zip("[Content_Types].xml"), zip("xl/workbook.xml"), zip("_rels/.rels"), zip("mimetype"),
+        std::string("\xd0\xcf\x11\xe0")}) {
+    EXPECT_EQ(RefuseOtherFormats(bytes, "t").message(),
+              "t: this is a spreadsheet; save it as CSV, in UTF-8");
+  }
+  EXPECT_TRUE(RefuseOtherFormats(zip("x.npy"), "t").ok());
+  EXPECT_TRUE(RefuseOtherFormats("PK\x03\x04", "t").ok());
+  EXPECT_TRUE(RefuseOtherFormats("a,b\n", "t").ok());
+}
+
+TEST(OtherFormatsTest, TellsHowToWriteNumbersAndDatesThatAreForPeople) {
+  EXPECT_EQ(HowToWrite("1,000"), "1000");
+  EXPECT_EQ(HowToWrite("-1,234,567.5"), "-1234567.5");
+  EXPECT_EQ(HowToWrite("5 %"), "5, without %");
+  EXPECT_EQ(HowToWrite("$12.50"), "12.50");
+  EXPECT_EQ(HowToWrite("12\xe2\x82\xac"), "12");
+  EXPECT_EQ(HowToWrite("01.02.2024"), "year-month-day, such as 2024-12-31");
+  EXPECT_EQ(HowToWrite("1/2/2024"), "year-month-day, such as 2024-12-31");
+  for (const char* text :
+       {"", "5", "1,00", "1,0000", "%", "$", "red", "1.2.3", "10-12-14", "2024-12-31"}) {
+    EXPECT_EQ(HowToWrite(text), "") << text;
+  }
 }
 
 TEST(CsvSampleTest, NamesRowAndColumnOfARaggedRow) {

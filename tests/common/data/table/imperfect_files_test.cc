@@ -104,8 +104,17 @@ TEST(ImperfectFilesTest, SemicolonsSeparateFieldsWhereTheHeaderHasNoCommas) {
   EXPECT_THAT(rows->schema.features[1].categories, ElementsAre("a,b", "c;d"));
 }
 
-TEST(ImperfectFilesTest, ADecimalCommaIsNamedWithItsPlace) {
-  const auto rows = Read("x;y\n1,5;0\n2,5;1\n");
+TEST(ImperfectFilesTest, DecimalCommasAreReadWhereSemicolonsSeparateFields) {
+  const auto rows = Read("x;y\n1,5;0\n1.002,5;1\n");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_THAT(rows->train[0].numbers, ElementsAre(1.5, 1002.5));
+  EXPECT_THAT(rows->schema.warnings,
+              ::testing::Contains("train.csv: numbers have decimal commas, such as '1,5'; points "
+                                  "separate thousands"));
+}
+
+TEST(ImperfectFilesTest, ADecimalCommaBesidePointsIsNamedWithItsPlace) {
+  const auto rows = Read("x;z;y\n1,5;0.5;0\n2,5;0.25;1\n");
   ASSERT_FALSE(rows.ok());
   EXPECT_EQ(rows.status().message(),
             "train.csv: row 1 (line 2), column 'x': '1,5' has a decimal comma; numbers need a "

@@ -1,4 +1,4 @@
-#include "common/data/table/utf8.h"
+#include "common/base/utf8.h"
 
 #include <absl/strings/str_format.h>
 

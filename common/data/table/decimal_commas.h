@@ -1,0 +1,23 @@
+// Numbers as much of Europe writes them: 0,5 and 1.234,5, in files whose fields semicolons or tabs
+// separate.
+#pragma once
+
+#include <absl/strings/string_view.h>
+
+#include <optional>
+#include <string>
+
+namespace traind {
+
+struct DecimalPoints {
+  std::string bytes;  // the file's, as long as it was: rows, lines and offsets stay
+  std::string first;  // the first number with a comma, as the file writes it
+};
+
+// Rewrites all fields that are wholly such numbers: 0,5 to 0.5, and 1.234,5 and 1.234 to the number
+// without separators of thousands, blanks behind it. Nothing if commas separate the fields, or if
+// the beginning of the file has no number with a decimal comma, or one with a decimal point that
+// cannot separate thousands. Threads: safe, pure.
+std::optional<DecimalPoints> WithDecimalPoints(absl::string_view bytes, char delimiter);
+
+}  // namespace traind

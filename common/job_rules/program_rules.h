@@ -1,0 +1,47 @@
+// Rules of a Job that runs a program (RunSpec), for those who read specs from users and for those
+// who run the program.
+//
+// Threads: all functions are safe.
+#pragma once
+
+#include <absl/strings/string_view.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace traind {
+
+// The kind of model that traind's parts know such a Job by.
+inline constexpr char kProgramKind[] = "program";
+// The kind whose programs train on the rows of `data` and answer for them (CommandSpec).
+inline constexpr char kCommandKind[] = "command";
+
+// What may stand in an argument and is replaced, with the braces.
+inline constexpr const char* kPlaceholders[] = {"{fold}", "{folds}", "{seed}", "{epochs}"};
+
+struct PlaceholderValues {
+  int fold = 0;
+  int folds = 1;
+  uint64_t seed = 0;
+  int64_t epochs = 0;
+};
+
+// Returns the first word in braces, such as {lr}, that is no placeholder; empty: there is none.
+// A word has small letters and _ alone. {{lr}} is the text {lr}.
+std::string UnknownPlaceholder(absl::string_view argument);
+
+// Replaces the placeholders, and {{word}} by {word}.
+std::string FillPlaceholders(absl::string_view argument, const PlaceholderValues& values);
+
+// What is wrong with the name of an expected file: "is an absolute path", "leads out of the
+// folder"; empty: nothing.
+std::string PatternProblem(absl::string_view pattern);
+
+// Whether a path matches a name in which * stands for any characters but /, and ? for one.
+bool MatchesPattern(absl::string_view path, absl::string_view pattern);
+
+// The variables of a program's environment that traind sets begin so.
+inline constexpr char kVariablePrefix[] = "TRAIND_";
+
+}  // namespace traind

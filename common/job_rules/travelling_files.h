@@ -1,0 +1,29 @@
+// Rules of the users' files that a Job's tasks read, for a Worker whose state folder is its own:
+// which of them travel to it, and which Jobs it cannot work for.
+//
+// Threads: all functions are safe.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "proto/plain/job.h"
+
+namespace traind {
+
+struct NamedFile {
+  std::string field;  // of the spec: "data.train"
+  std::string path;
+};
+
+// Returns the files that PREPARE reads and that travel.
+std::vector<NamedFile> TravellingFiles(const plain::JobSpec& spec);
+
+// Points a field that TravellingFiles has named to another path.
+void SetTravellingFile(plain::JobSpec& spec, const std::string& field, const std::string& path);
+
+// Returns why the Job's tasks need a Worker that shares traind's state folder, such as "it reads
+// images"; empty: they do not.
+std::string WhyFolderIsNeeded(const plain::JobSpec& spec);
+
+}  // namespace traind

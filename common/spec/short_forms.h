@@ -1,0 +1,19 @@
+#pragma once
+
+#include <absl/strings/string_view.h>
+
+namespace traind {
+
+// What may stand at the top of a spec in place of a field of a section: `budget: 60s` is
+// `budget: {time: 60s}`, and `target: price` is `data: {target: price}`.
+struct ShortForm {
+  absl::string_view key;
+  absl::string_view section, field;
+};
+inline constexpr ShortForm kShortForms[] = {
+    {"data", "data", "train"},    {"test", "data", "test"},           {"target", "data", "target"},
+    {"id", "data", "id"},         {"task", "task", "type"},           {"metric", "task", "metric"},
+    {"budget", "budget", "time"}, {"deadline", "budget", "deadline"},
+};
+
+}  // namespace traind

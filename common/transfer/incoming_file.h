@@ -1,0 +1,52 @@
+// A file that arrives in parts.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/base/durable_file.h"
+
+namespace traind {
+
+// Collects the parts in a temporary file beside the path, whose name has the digest of the whole:
+// after a broken connection, or a restart, what came so far is still there. The file appears at its
+// path only when it is whole and has the digest.
+// Threads: confined to one; a second receiver of the same file is refused.
+class IncomingFile {
+ public:
+  // expected: of the whole file. The folder is made where it is missing. Errors: InvalidArgument:
+  // the digest is none; Unavailable: somebody else receives this file now; those of the system.
+  static absl::StatusOr<std::unique_ptr<IncomingFile>> Open(const std::string& path,
+                                                            FileDigest expected);
+  ~IncomingFile();
+  IncomingFile(const IncomingFile&) = delete;
+  IncomingFile& operator=(const IncomingFile&) = delete;
+
+  // Returns how many bytes are there; the next part begins behind them.
+  int64_t offset() const { return offset_; }
+  // OutOfRange: more bytes than the whole file has.
+  absl::Status Append(absl::string_view bytes);
+  // Durable when it returns. Unavailable: bytes are missing, what came stays; DataLoss: the digest
+  // is another one, what came is removed. REQUIRES: called once, and last.
+  absl::Status Commit();
+
+ private:
+  IncomingFile(std::string path, std::string temporary, FileDigest expected, int fd, int64_t offset)
+      : path_(std::move(path)),
+        temporary_(std::move(temporary)),
+        expected_(std::move(expected)),
+        fd_(fd),
+        offset_(offset) {}
+
+  const std::string path_, temporary_;
+  const FileDigest expected_;
+  const int fd_;
+  int64_t offset_;
+};
+
+}  // namespace traind

@@ -1,0 +1,246 @@
+#include "server/rpc/file_service.h"
+
+#include <absl/cleanup/cleanup.h>
+#include <absl/strings/ascii.h>
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/strip.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "common/base/clock.h"
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
+#include "common/job_rules/travelling_files.h"
+#include "common/plain/plain_json.h"
+#include "common/transfer/incoming_file.h"
+#include "common/transfer/state_path.h"
+#include "common/wire/grpc_status.h"
+
+namespace traind {
+namespace {
+
+constexpr size_t kPartBytes = 1 << 20;
+constexpr char kProbePrefix[] = "probe-";
+constexpr size_t kLongestProbe = 128;
+
+bool IsProbe(absl::string_view name) {
+  return absl::ConsumePrefix(&name, kProbePrefix) && !name.empty() &&
+         name.size() <= kLongestProbe &&
+         std::all_of(name.begin(), name.end(), absl::ascii_isxdigit);
+}
+
+// Names of the regular files of a folder, sorted; none where there is no folder.
+std::vector<std::string> FilesIn(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.is_regular_file(error) && !entry.is_symlink(error)) {
+      names.push_back(entry.path().filename().string());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// FailedPrecondition: no regular file.
+absl::StatusOr<int> OpenToRead(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return ErrnoStatus(errno, path);
+  struct stat info = {};
+  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) return fd;
+  close(fd);
+  return absl::FailedPreconditionError(absl::StrCat(path, " is not a file"));
+}
+
+absl::Status SendRest(int fd, grpc::ServerWriter<v1::FilePart>& parts) {
+  v1::FilePart part;
+  std::string& content = *part.mutable_content();
+  while (true) {
+    content.resize(kPartBytes);
+    const ssize_t got = read(fd, content.data(), content.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoStatus(errno, "cannot read");
+    if (got == 0) return absl::OkStatus();
+    content.resize(static_cast<size_t>(got));
+    if (!parts.Write(part)) return absl::CancelledError("the Worker takes no more");
+  }
+}
+
+}  // namespace
+
+grpc::Status GrpcFileService::CompareFolder(grpc::ServerContext*,
+                                            const v1::CompareFolderRequest* request,
+                                            v1::CompareFolderReply* reply) {
+  if (!IsProbe(request->name())) {
+    return ToGrpc(absl::InvalidArgumentError(absl::StrCat("name: '", request->name(), "'")));
+  }
+  const absl::StatusOr<std::string> content = ReadFile(InState(request->name()));
+  reply->set_shared(content.ok() && *content == request->content());
+  return grpc::Status::OK;
+}
+
+absl::Status GrpcFileService::CheckRuns(const std::string& job) const {
+  if (find_job_(job) != nullptr) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("job ", job, " is over, or unknown"));
+}
+
+grpc::Status GrpcFileService::ListFiles(grpc::ServerContext*, const v1::ListFilesRequest* request,
+                                        v1::ListFilesReply* reply) {
+  if (const absl::Status runs = CheckRuns(request->job()); !runs.ok()) return ToGrpc(runs);
+  for (const std::string& name : FilesIn(InState(request->folder()))) {
+    const std::string path = absl::StrCat(request->folder(), "/", name);
+    if (CheckStatePath(state_dir_, path, request->job(), Direction::kToWorker).ok()) {
+      reply->add_paths(path);
+    }
+  }
+  return grpc::Status::OK;
+}
+
+absl::StatusOr<std::string> GrpcFileService::DataPath(const std::string& job,
+                                                      const std::string& field) const {
+  const std::shared_ptr<const Job> found = find_job_(job);
+  if (found == nullptr) return CheckRuns(job);
+  ASSIGN_OR_RETURN(const auto spec, plain::FromJson<plain::JobSpec>(found->spec_json));
+  for (const NamedFile& file : TravellingFiles(spec)) {
+    if (file.field != field) continue;
+    // The Submit resolved its links and checked where it leads.
+    char* real = realpath(file.path.c_str(), nullptr);
+    if (real == nullptr) return ErrnoStatus(errno, absl::StrCat(field, ": ", file.path));
+    const bool same = file.path == real;
+    free(real);
+    if (same) return file.path;
+    return absl::PermissionDeniedError(
+        absl::StrCat(field, ": ", file.path, " has become a link since it was submitted"));
+  }
+  return absl::NotFoundError(absl::StrCat("job ", job, " names no file in '", field, "'"));
+}
+
+absl::StatusOr<std::string> GrpcFileService::PathOf(const v1::GetFileRequest& request) const {
+  if (request.file_case() == v1::GetFileRequest::kField) {
+    return DataPath(request.job(), request.field());
+  }
+  RETURN_IF_ERROR(CheckRuns(request.job()));
+  RETURN_IF_ERROR(CheckStatePath(state_dir_, request.path(), request.job(), Direction::kToWorker));
+  return InState(request.path());
+}
+
+absl::Status GrpcFileService::SendFile(const v1::GetFileRequest& request,
+                                       grpc::ServerWriter<v1::FilePart>& parts) const {
+  ASSIGN_OR_RETURN(const std::string path, PathOf(request));
+  ASSIGN_OR_RETURN(const int fd, OpenToRead(path));
+  const absl::Cleanup closer = [fd] { close(fd); };
+  // Read by descriptor, because another file may have the name by now.
+  ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(absl::StrCat("/proc/self/fd/", fd)));
+  v1::FilePart first;
+  first.set_size_bytes(digest.bytes);
+  first.set_sha256(digest.sha256);
+  if (!parts.Write(first)) return absl::CancelledError("the Worker takes no more");
+  if (request.offset() < 0 || request.offset() > digest.bytes) {
+    return absl::OutOfRangeError(absl::StrCat("offset ", request.offset(), " of ", digest.bytes));
+  }
+  if (lseek(fd, request.offset(), SEEK_SET) < 0) return ErrnoStatus(errno, path);
+  return SendRest(fd, parts);
+}
+
+grpc::Status GrpcFileService::GetFile(grpc::ServerContext*, const v1::GetFileRequest* request,
+                                      grpc::ServerWriter<v1::FilePart>* parts) {
+  return ToGrpc(SendFile(*request, *parts));
+}
+
+absl::Status GrpcFileService::Offer(const v1::OfferFileRequest& request,
+                                    v1::OfferFileReply& reply) {
+  RETURN_IF_ERROR(CheckRuns(request.job()));
+  RETURN_IF_ERROR(CheckStatePath(state_dir_, request.path(), request.job(), Direction::kToTraind));
+  const std::string path = InState(request.path());
+  struct stat info = {};
+  if (stat(path.c_str(), &info) == 0 && info.st_size == request.size_bytes()) {
+    const absl::StatusOr<FileDigest> digest = DigestFile(path);
+    reply.set_present(digest.ok() && digest->sha256 == request.sha256());
+  }
+  if (reply.present()) return absl::OkStatus();
+  const auto file = IncomingFile::Open(path, {request.sha256(), request.size_bytes()});
+  if (absl::IsUnavailable(file.status())) EndStalled(request.path());
+  RETURN_IF_ERROR(file.status());
+  reply.set_offset((*file)->offset());
+  return absl::OkStatus();
+}
+
+void GrpcFileService::EndStalled(const std::string& path) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = receivers_.find(path);
+  if (found == receivers_.end()) return;
+  if (SystemClock().MonotonicNow() - found->second.part_at >= stall_) {
+    found->second.context->TryCancel();
+  }
+}
+
+void GrpcFileService::NotePart(const std::string& path, grpc::ServerContext* context) {
+  absl::MutexLock lock(&mutex_);
+  receivers_[path] = {context, SystemClock().MonotonicNow()};
+}
+
+void GrpcFileService::ForgetReceiver(const std::string& path) {
+  absl::MutexLock lock(&mutex_);
+  receivers_.erase(path);
+}
+
+grpc::Status GrpcFileService::OfferFile(grpc::ServerContext*, const v1::OfferFileRequest* request,
+                                        v1::OfferFileReply* reply) {
+  return ToGrpc(Offer(*request, *reply));
+}
+
+absl::Status GrpcFileService::ReceiveFile(grpc::ServerContext* context,
+                                          grpc::ServerReader<v1::PutFileRequest>& requests) {
+  v1::PutFileRequest part;
+  if (!requests.Read(&part)) return absl::CancelledError("no file was named");
+  const v1::OfferFileRequest named = part.file();
+  RETURN_IF_ERROR(CheckRuns(named.job()));
+  RETURN_IF_ERROR(CheckStatePath(state_dir_, named.path(), named.job(), Direction::kToTraind));
+  ASSIGN_OR_RETURN(const auto file,
+                   IncomingFile::Open(InState(named.path()), {named.sha256(), named.size_bytes()}));
+  if (part.offset() != file->offset()) {
+    return absl::AbortedError(
+        absl::StrCat(named.path(), ": ", file->offset(), " bytes are there, not ", part.offset()));
+  }
+  // Nobody else has the path here, because the file is locked.
+  const absl::Cleanup forget = [&] { ForgetReceiver(named.path()); };
+  do {
+    NotePart(named.path(), context);
+    RETURN_IF_ERROR(file->Append(part.content()));
+  } while (requests.Read(&part));
+  // The Job may have ended, and its folder may be gone, meanwhile.
+  RETURN_IF_ERROR(CheckRuns(named.job()));
+  return file->Commit();
+}
+
+grpc::Status GrpcFileService::PutFile(grpc::ServerContext* context,
+                                      grpc::ServerReader<v1::PutFileRequest>* requests,
+                                      v1::PutFileReply*) {
+  return ToGrpc(ReceiveFile(context, *requests));
+}
+
+grpc::Status GrpcFileService::DropCheckpoints(grpc::ServerContext*,
+                                              const v1::DropCheckpointsRequest* request,
+                                              v1::DropCheckpointsReply*) {
+  if (const absl::Status runs = CheckRuns(request->job()); !runs.ok()) return ToGrpc(runs);
+  const std::string folder = InState(AttemptDir(request->job(), request->attempt()));
+  const auto& keep = request->keep();
+  for (const std::string& name : FilesIn(folder)) {
+    if (!absl::StartsWith(name, kCheckpointPrefix)) continue;
+    if (absl::StrContains(name, kTemporaryMark)) continue;
+    if (std::find(keep.begin(), keep.end(), name) != keep.end()) continue;
+    unlink(absl::StrCat(folder, "/", name).c_str());
+  }
+  return grpc::Status::OK;
+}
+
+}  // namespace traind

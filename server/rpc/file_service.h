@@ -1,0 +1,76 @@
+// Files for Workers whose state folder is not traind's: proto/file_service.proto.
+#pragma once
+
+#include <absl/base/thread_annotations.h>
+#include <absl/status/statusor.h>
+#include <absl/synchronization/mutex.h>
+#include <absl/time/time.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "proto/file_service.grpc.pb.h"
+#include "server/domain/job.h"
+
+namespace traind {
+
+// Gives out and takes the files of Jobs that are not over.
+// Threads: safe. A call keeps its thread while it reads or writes a file.
+class GrpcFileService final : public v1::FileService::Service {
+ public:
+  // Returns the Job, or null if it is unknown or over.
+  using FindJob = std::function<std::shared_ptr<const Job>(const std::string& id)>;
+
+  // stall: a Worker that offers a file again takes it over from a call that got nothing for so
+  // long, such as one whose connection is dead.
+  GrpcFileService(std::string state_dir, FindJob find_job, absl::Duration stall = absl::Seconds(10))
+      : state_dir_(std::move(state_dir)), find_job_(std::move(find_job)), stall_(stall) {}
+
+  grpc::Status CompareFolder(grpc::ServerContext* context, const v1::CompareFolderRequest* request,
+                             v1::CompareFolderReply* reply) override;
+  grpc::Status ListFiles(grpc::ServerContext* context, const v1::ListFilesRequest* request,
+                         v1::ListFilesReply* reply) override;
+  grpc::Status GetFile(grpc::ServerContext* context, const v1::GetFileRequest* request,
+                       grpc::ServerWriter<v1::FilePart>* parts) override;
+  grpc::Status OfferFile(grpc::ServerContext* context, const v1::OfferFileRequest* request,
+                         v1::OfferFileReply* reply) override;
+  grpc::Status PutFile(grpc::ServerContext* context,
+                       grpc::ServerReader<v1::PutFileRequest>* requests,
+                       v1::PutFileReply* reply) override;
+  grpc::Status DropCheckpoints(grpc::ServerContext* context,
+                               const v1::DropCheckpointsRequest* request,
+                               v1::DropCheckpointsReply* reply) override;
+
+ private:
+  // FailedPrecondition: the Job is over.
+  absl::Status CheckRuns(const std::string& job) const;
+  // Returns the absolute path of the file that a Worker asks for.
+  absl::StatusOr<std::string> PathOf(const v1::GetFileRequest& request) const;
+  absl::StatusOr<std::string> DataPath(const std::string& job, const std::string& field) const;
+  absl::Status SendFile(const v1::GetFileRequest& request,
+                        grpc::ServerWriter<v1::FilePart>& parts) const;
+  absl::Status Offer(const v1::OfferFileRequest& request, v1::OfferFileReply& reply)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status ReceiveFile(grpc::ServerContext* context,
+                           grpc::ServerReader<v1::PutFileRequest>& requests)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends the call that receives this path if it has stalled.
+  void EndStalled(const std::string& path) ABSL_LOCKS_EXCLUDED(mutex_);
+  void NotePart(const std::string& path, grpc::ServerContext* context) ABSL_LOCKS_EXCLUDED(mutex_);
+  void ForgetReceiver(const std::string& path) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::string InState(const std::string& path) const { return state_dir_ + "/" + path; }
+
+  const std::string state_dir_;
+  const FindJob find_job_;
+  const absl::Duration stall_;
+  struct Receiver {
+    grpc::ServerContext* context = nullptr;
+    absl::Duration part_at;  // on the monotonic clock
+  };
+  absl::Mutex mutex_;
+  std::map<std::string, Receiver> receivers_ ABSL_GUARDED_BY(mutex_);  // by path
+};
+
+}  // namespace traind

@@ -1,0 +1,287 @@
+#!/bin/bash
+# A cluster in network namespaces: traind with TLS and tokens in one, Workers in two others, a client
+# in a fourth, all on a bridge. Each Worker has a state folder of its own, and sees neither traind's nor
+# the data: files travel. At the end a third Worker shares the folder.
+#   tests/cluster/run.sh [FOLDER OF THE PROGRAMS]    without a folder it builds them
+# Prints "N passed, N failed", or one line that says why it was skipped.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+root=$PWD
+if [ "${1:-}" != --inside ]; then
+  if ! unshare --user --map-root-user --net --mount --uts --pid --fork true 2>/dev/null; then
+    echo "skipped: network namespaces are not permitted here"
+    exit 0
+  fi
+  if [ $# -eq 0 ]; then
+    bazel build --noshow_progress --ui_event_filters=-info //server:traind //client:trainctl \
+      //worker:trainworker //worker:trainprep //worker:trainrank //worker:trainprog || exit 1
+  fi
+  exec unshare --user --map-root-user --net --mount --uts --pid --fork --mount-proc \
+    --kill-child "$0" --inside "$@"
+fi
+shift
+if [ $# -ge 1 ]; then
+  traind=$1/traind trainctl=$1/trainctl trainworker=$1/trainworker
+else
+  traind=$root/bazel-bin/server/traind trainctl=$root/bazel-bin/client/trainctl
+  trainworker=$root/bazel-bin/worker/trainworker
+fi
+
+work=$(mktemp -d)
+end() { rm -rf "$work"; }
+trap end EXIT
+mount -t tmpfs none /run 2>/dev/null && mkdir -p /run/netns
+passed=0
+failed=0
+
+# check NAME COMMAND...: the command succeeds.
+check() {
+  local name=$1
+  shift
+  if "$@" >"$work/out" 2>&1; then
+    passed=$((passed + 1))
+    echo "ok      $name"
+  else
+    failed=$((failed + 1))
+    echo "FAILED  $name"
+    sed 's/^/        /' "$work/out" | tail -5 | cut -c1-1500
+  fi
+}
+
+# refused TEXT COMMAND...: the command fails, and its output has the text.
+refused() {
+  local text=$1
+  shift
+  if "$@" >"$work/refused" 2>&1; then
+    echo "it was not refused"
+    return 1
+  fi
+  grep -q -- "$text" "$work/refused" || { cat "$work/refused"; return 1; }
+}
+
+# wait_for SECONDS COMMAND...
+wait_for() {
+  local end=$((SECONDS + $1))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    [ $SECONDS -lt $end ] || { "$@"; return 1; }
+    sleep 0.2
+  done
+}
+
+# Hosts, each with a namespace, a cable to the bridge and an address.
+ip link add name hub0 type bridge && ip link set dev hub0 up
+number=1
+for host in lead one two three client; do
+  if ! ip netns add $host 2>"$work/out"; then
+    echo "skipped: network namespaces are not permitted here: $(head -1 "$work/out")"
+    exit 0
+  fi
+  ip link add to_$host type veth peer name eth0 netns $host
+  ip link set to_$host master hub0 up
+  ip -n $host addr add 10.77.0.$number/24 dev eth0
+  ip -n $host link set eth0 up
+  ip -n $host link set lo up
+  number=$((number + 1))
+done
+on() { ip netns exec "$@"; }
+server=10.77.0.1:7070
+
+mkdir -p "$work/data" "$work/state"
+python3 - "$work/data" <<'PY'
+import random, sys
+random.seed(7)
+for name, rows in (("train", 400), ("test", 50)):
+    with open(f"{sys.argv[1]}/{name}.csv", "w") as f:
+        f.write("a,b" + (",kind" if name == "train" else "") + "\n")
+        for _ in range(rows):
+            a, b = random.random(), random.random()
+            f.write(f"{a:.4f},{b:.4f}" + ((",x" if a > b else ",y") if name == "train" else "") + "\n")
+PY
+cat >"$work/data/job.yaml" <<YAML
+api: v1
+name: cluster
+task: {type: classification, metric: accuracy}
+data: {train: $work/data/train.csv, test: $work/data/test.csv, target: kind, folds: 3, seed: 7}
+model: {mlp: {hidden: [16]}}
+train: {epochs: 20, batch: 32}
+budget: {time: 40s}
+output: predictions.csv
+YAML
+tls=$work/tls
+state=$work/state
+check "init-tls makes a CA and certificates" "$traind" init-tls "$tls" --host 10.77.0.1
+check "private keys are for their owner only" \
+  test -z "$(find "$tls" -name '*.key' -not -perm 0600)"
+for entry in ann:user eve:viewer w1:worker w2:worker w3:worker; do
+  check "a token of ${entry#*:}" "$traind" token add "${entry%:*}" --state "$state" \
+    --role "${entry#*:}" --expires 1d --out "$work/${entry%:*}.token"
+done
+check "an address beyond loopback without TLS is refused" refused "--tls" \
+  on lead "$traind" --state "$state" --listen $server --data-root "$work"
+
+on lead "$traind" --state "$state" --listen $server --tls "$tls" --data-root "$work" --allow-programs \
+  >"$work/traind.log" 2>&1 &
+check "traind listens with TLS" wait_for 20 grep -q "traind ready" "$work/traind.log"
+
+# start_worker HOST TOKEN [FOLDER [SLOTS]]: a Worker is known by its host's name. With a folder of its own
+# it sees neither traind's folder nor the data.
+start_worker() {
+  local hide="" folder=${3:-$state}
+  [ "$folder" = "$state" ] || hide="mount -t tmpfs none '$state' && mount -t tmpfs none '$work/data' &&"
+  ip netns exec "$1" unshare --uts --mount bash -c "hostname \$1; shift; $hide exec \"\$@\"" - "$1" \
+    "$trainworker" --coordinator $server --tls "$tls" --token "$work/$2.token" --state "$folder" \
+    --slots "${4:-2}" --device cpu >>"$work/$1.log" 2>&1 &
+}
+start_worker one w1 "$work/own1"
+worker_one=$!
+start_worker two w2 "$work/own2"
+worker_two=$!
+ctl() { on client "$trainctl" --server $server --tls "$tls" "$@"; }
+attached() { [ "$(ctl --token "$work/ann.token" -o json workers | grep -c '"connected": *true')" = "$1" ]; }
+check "both Workers attach" wait_for 20 attached 2
+
+check "a call without a token is refused" refused "needs a token" ctl list
+echo traind_0000 >"$work/wrong.token"
+chmod 600 "$work/wrong.token"
+check "a wrong token is refused" refused "does not know this token" \
+  ctl --token "$work/wrong.token" list
+check "a viewer may list" ctl --token "$work/eve.token" list
+check "a viewer may not submit" refused "role viewer" \
+  ctl --token "$work/eve.token" submit -f "$work/data/job.yaml"
+check "plain text to the port of TLS is refused" refused "cannot reach" \
+  on client "$trainctl" --server $server --timeout 3s list
+check "a Worker's token is no client's" refused "role worker" ctl --token "$work/w1.token" list
+
+check "a Job is submitted from another host" \
+  ctl --token "$work/ann.token" submit -f "$work/data/job.yaml"
+ip link set to_one down
+sleep 5
+ip link set to_one up
+check "a link that was cut for 5 s heals" wait_for 20 attached 2
+job_field() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1" "$2"; }
+over() {
+  ctl --token "$work/ann.token" -o json get cluster >"$work/job" || return 1
+  python3 -c 'import json, sys
+job = json.load(open(sys.argv[1]))
+print(job["state"], job["end_reason"], json.dumps(job["folds"]))
+trained = [fold["state"] for fold in job["folds"]] == ["DONE"] * 3
+sys.exit(job["state"] != "SUCCEEDED" or not trained or job["finished_at"] > job["deadline"])' "$work/job"
+}
+check "the Job answers on time, with all of its folds" wait_for 45 over
+check "the answer is in traind's folder" \
+  grep -q "kind" "$state/jobs/$(job_field "$work/job" id)/current/predictions.csv"
+check "the Workers fetched the data" \
+  test "$(find "$work"/own1/inputs "$work"/own2/inputs -name train.csv 2>/dev/null | wc -l)" -ge 1
+
+succeeded() { ctl --token "$work/ann.token" -o json get "$1" >"$work/job" &&
+  grep -q '"state": *"SUCCEEDED"' "$work/job"; }
+
+# A gang of four ranks spans both hosts.
+sed 's/^name: .*/name: gang/; s/epochs: 20, batch: 32/epochs: 10, batch: 8, collective: gloo/; s/time: 40s/time: 60s/' \
+  "$work/data/job.yaml" >"$work/data/gang.yaml"
+echo 'resources: {slots: 4, device: cpu}' >>"$work/data/gang.yaml"
+# gang_of JOB NUMBER: it succeeded on time, and each of its folds was trained by a gang on so many hosts.
+gang_of() {
+  ctl --token "$work/ann.token" -o json get "$1" >"$work/job" || return 1
+  python3 -c 'import json, sys
+job = json.load(open(sys.argv[1]))
+hosts = {1 + len(a.get("other_workers") or []) for a in job["attempts"] if a["task"] != "prepare"}
+print(job["state"], hosts, json.dumps(job["attempts"]))
+sys.exit(job["state"] != "SUCCEEDED" or hosts != {int(sys.argv[2])} or job["finished_at"] > job["deadline"])' \
+    "$work/job" "$2"
+}
+losses() { ctl --token "$work/ann.token" -o json metrics "$1" -m train_loss,val_loss; }
+check "a Job whose folds need four slots" ctl --token "$work/ann.token" submit -f "$work/data/gang.yaml"
+check "its gangs train on two hosts" wait_for 60 gang_of gang 2
+losses gang >"$work/two_hosts.json"
+
+# A host that is cut off for longer than a lease is lost to its gang.
+sed 's/^name: .*/name: split/; s/epochs: 10/epochs: 100000, checkpoint_every: 500ms, patience: 0/; s/time: 60s/time: 120s/' \
+  "$work/data/gang.yaml" >"$work/data/split.yaml"
+check "a gang that trains until its time is over" \
+  ctl --token "$work/ann.token" submit -f "$work/data/split.yaml"
+gang_saved() { find "$state"/jobs/split-* -name 'checkpoint-*.json' 2>/dev/null | grep -q .; }
+check "the checkpoints of its lead reach traind" wait_for 40 gang_saved
+ip link set to_two down
+smaller() {
+  ctl --token "$work/ann.token" -o json get split >"$work/job" || return 1
+  python3 -c 'import json, sys
+attempts = [a for a in json.load(open(sys.argv[1]))["attempts"] if a["task"] == "fold-0"]
+print(json.dumps(attempts))
+alone = [a for a in attempts if not a.get("other_workers") and (a["first_step"] or 0) > 0]
+sys.exit(not alone or not all(a["worker"].startswith("one") for a in alone))' "$work/job"
+}
+check "two ranks on the other host go on from the checkpoint of the four" wait_for 60 smaller
+ip link set to_two up
+check "it ends when it is told to" ctl --token "$work/ann.token" finish split
+check "the Job with the host that was cut off answers" wait_for 40 succeeded split
+check "the host is back" wait_for 30 attached 2
+
+# A host is lost: its folder with it.
+sed 's/^name: .*/name: lost/; s/epochs: 20/epochs: 100000, checkpoint_every: 500ms, patience: 0/; s/time: 40s/time: 90s/' \
+  "$work/data/job.yaml" >"$work/data/lost.yaml"
+check "a Job that trains until its time is over" \
+  ctl --token "$work/ann.token" submit -f "$work/data/lost.yaml"
+both_saved() {
+  [ "$(find "$state"/jobs/lost-* -name 'checkpoint-*.json' 2>/dev/null |
+    sed 's,/checkpoint-.*,,' | sort -u | wc -l)" -ge 3 ]
+}
+check "checkpoints of its folds reach traind" wait_for 20 both_saved
+kill -9 $worker_one
+rm -rf "$work/own1"
+resumed() {
+  ctl --token "$work/ann.token" -o json get lost >"$work/job" || return 1
+  python3 -c 'import json, sys
+job = json.load(open(sys.argv[1]))
+lost = {a["task"]: a["id"] for a in job["attempts"] if (a["end_reason"] or "").endswith("WORKER_LOST")}
+on = [a for a in job["attempts"] if a["id"] > lost.get(a["task"], 1 << 60) and (a["first_step"] or 0) > 0]
+print(json.dumps(job["attempts"]))
+sys.exit(not lost or not on or not all(a["worker"].startswith("two") for a in on))' "$work/job"
+}
+check "another host goes on from the checkpoint of the lost one" wait_for 35 resumed
+check "it ends when it is told to" ctl --token "$work/ann.token" finish lost
+check "the Job with the lost host answers" wait_for 30 succeeded lost
+
+# Files of programs do not travel.
+mkdir "$work/program" && echo 'echo done' >"$work/program/run.sh"
+cat >"$work/program.yaml" <<YAML
+api: v1
+name: program
+run: {command: [sh, run.sh], folder: $work/program}
+budget: {time: 60s}
+YAML
+check "a Job whose files do not travel is accepted" \
+  ctl --token "$work/ann.token" submit -f "$work/program.yaml"
+waits() { ctl --token "$work/ann.token" get program | grep -q "for NO_MATCHING_WORKER"; }
+check "it says that it waits for a matching Worker" wait_for 10 waits
+start_worker three w3
+worker_three=$!
+check "on a Worker that shares the folder it runs" wait_for 30 succeeded program
+
+# The same gang on one host.
+kill $worker_two $worker_three
+check "the Workers end" wait_for 20 attached 0
+start_worker one w1 "$work/own3" 4
+check "a Worker with four slots attaches" wait_for 20 attached 1
+sed 's/^name: .*/name: alone/; s/^data:/cache: off\ndata:/' "$work/data/gang.yaml" >"$work/data/alone.yaml"
+check "the same Job for one host" ctl --token "$work/ann.token" submit -f "$work/data/alone.yaml"
+check "its gangs train on one host" wait_for 60 gang_of alone 1
+losses alone >"$work/one_host.json"
+check "the losses of both are equal" python3 -c 'import json, sys
+def losses(path):
+    points = json.load(open(path))["points"]
+    return {(p["name"], p.get("fold", 0), p["epoch"]): p["value"] for p in points}
+one, two = losses(sys.argv[1]), losses(sys.argv[2])
+worst = max(abs(one[key] - two[key]) for key in one)
+print(len(one), "losses differ by at most", worst)
+sys.exit(len(one) < 30 or one.keys() != two.keys() or worst > 1e-6)' "$work/one_host.json" "$work/two_hosts.json"
+
+check "a token is revoked" "$traind" token revoke eve --state "$state"
+check "a revoked token is refused at once" refused "does not know this token" \
+  ctl --token "$work/eve.token" list
+
+kill $(jobs -p) 2>/dev/null
+wait
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]

@@ -1,0 +1,155 @@
+"""Workers whose state folder is not traind's, and that do not see the data: files travel."""
+import glob
+import os
+import subprocess
+import time
+
+from tests.cases import case, main
+from tests.e2e.harness import House, eventually, moment
+
+
+def hidden(house, *folders):
+    """A command that runs the rest of its line where these folders are empty; nothing where mount
+    namespaces are not permitted."""
+    command = ["unshare", "--user", "--map-root-user", "--mount"]
+    try:
+        subprocess.run([*command, "true"], check=True, capture_output=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):
+        print("mount namespaces are not permitted here: the folders are not hidden", flush=True)
+        return []
+    mounts = "".join(f"mount -t tmpfs none '{folder}' && " for folder in folders)
+    return [*command, "sh", "-c", mounts + 'exec "$@"', "sh"]
+
+
+def start_alone(house, name, slots=1):
+    """A Worker in a state folder of its own."""
+    state = os.path.join(house.root, name)
+    house.start_worker(slots, state, hidden(house, house.state, house.data))
+    return state
+
+
+def slow(house, epochs, folds=2, **train):
+    return house.spec(rows=3000, folds=folds, epochs=epochs, budget="60s",
+                      train={"epochs": epochs, "checkpoint_every": "500ms", **train})
+
+
+def files(folder, pattern):
+    return glob.glob(os.path.join(folder, pattern), recursive=True)
+
+
+def answered(house, job, rows=120):
+    house.check_folds_answer(job)
+    assert moment(job["finished_at"]) <= moment(job["deadline"]), job
+    manifest = house.standing(job["id"])
+    house.check_predictions(os.path.join(house.results(job["id"]), "current", "predictions.csv"), rows)
+    return manifest
+
+
+@case("A Worker with a folder of its own reads, trains and predicts; the answer is in traind's folder",
+      limit_s=120)
+def _():
+    with House(standalone=False) as house:
+        house.start()
+        state = start_alone(house, "w1", slots=2)
+        job = house.submit(house.spec(folds=3, epochs=5))
+        ended = house.wait(job["id"], 60)
+        answered(house, ended)
+        assert [f["state"] for f in ended["folds"]] == ["DONE"] * 3, ended["folds"]
+        assert len(files(state, "inputs/*/train400.csv")) == 1, files(state, "inputs/**")
+        for folder in (state, house.state):
+            assert files(folder, "cache/*.table"), folder
+            assert files(folder, "jobs/*/attempts/*/oof.npy"), folder
+        assert not files(house.state, "**/*.tmp-*"), files(house.state, "**/*.tmp-*")
+        assert not files(house.state, "probe-*") and not files(state, "probe-*")
+        logs = house.cli("logs", job["id"])
+        assert logs.returncode == 0 and "rank" in logs.stdout, (logs.stdout[:500], logs.stderr)
+
+        again = house.submit(house.spec(folds=2, epochs=2))  # the data are there already
+        answered(house, house.wait(again["id"], 60))
+        assert len(files(state, "inputs/*/train400.csv")) == 1, files(state, "inputs/**")
+
+
+@case("A Worker with a folder of its own is killed; another one goes on from the checkpoint", limit_s=180)
+def _():
+    with House(standalone=False) as house:
+        house.start()
+        first = start_alone(house, "w1")
+        job = house.submit(slow(house, epochs=100000))
+        house.until_saved(job["id"], 40)
+        house.kill_all("trainworker")
+        eventually("its Ranks are gone with it", lambda: not house.processes("trainrank"), 10)
+        os.rename(first, first + ".lost")
+        start_alone(house, "w2")
+        house.until_again(job["id"], 40)
+        house.check_resumed(house.job(job["id"]))
+        assert house.cli("finish", job["id"]).returncode == 0
+        ended = house.wait(job["id"], 40)
+        assert ended["state"] == "SUCCEEDED", ended
+        assert house.standing(job["id"]), ended
+
+
+@case("Boosted trees train in a folder of the Worker's own", limit_s=120)
+def _():
+    with House(standalone=False) as house:
+        house.start()
+        start_alone(house, "w1")
+        spec = house.spec(folds=2)
+        spec["model"] = {"lightgbm": {"num_leaves": 7, "num_iterations": 20}}
+        del spec["train"]
+        job = house.wait(house.submit(spec)["id"], 60)
+        answered(house, job)
+
+
+@case("Old checkpoints go at traind's as they go at the Worker's", limit_s=120)
+def _():
+    with House(standalone=False) as house:
+        house.start()
+        state = start_alone(house, "w1")
+        job = house.submit(slow(house, epochs=100000, folds=2))
+        def steps(folder):
+            found = files(folder, f"jobs/{job['id']}/attempts/*/checkpoint-*.json")
+            return {os.path.basename(path) for path in found}
+        seen = set()
+        def four():
+            seen.update(steps(house.state))
+            return len(seen) >= 4
+        eventually("four checkpoints came", four, 40)
+        eventually("the old ones are gone", lambda: len(steps(house.state)) <= 3, 40)
+        assert house.cli("cancel", job["id"]).returncode == 0
+        house.wait(job["id"], 20)
+
+
+@case("traind is killed while a Worker trains in its own folder; the facts and files come after", limit_s=180)
+def _():
+    with House(standalone=False) as house:
+        house.start(listen="127.0.0.1:0")
+        start_alone(house, "w1")
+        job = house.submit(house.spec(rows=3000, folds=2, epochs=60, budget="60s"))
+        house.until(job["id"], "a fold trains",
+                    lambda j: any(f["state"] == "RUNNING" and f["progress"]["done"] >= 1 for f in j["folds"]), 40)
+        address = house.server
+        house.kill_daemon()
+        time.sleep(2)
+        house.start(listen=address)
+        answered(house, house.wait(job["id"], 90))
+
+
+@case("A Job whose files do not travel waits for a Worker that shares the folder", limit_s=60)
+def _():
+    with House(standalone=False) as house:
+        house.start("--allow-programs")
+        start_alone(house, "w1")
+        folder = os.path.join(house.data, "program")
+        os.mkdir(folder)
+        with open(os.path.join(folder, "run.sh"), "w") as f:
+            f.write("echo hello\n")
+        job = house.submit({"api": "v1", "name": "program", "run": {"command": ["sh", "run.sh"], "folder": folder},
+                            "budget": {"time": "30s"}})
+        house.until(job["id"], "it says what it waits for",
+                    lambda j: j.get("pending_reason", "").endswith("NO_MATCHING_WORKER"), 10)
+        assert not house.job(job["id"])["attempts"], house.job(job["id"])
+        house.start_worker()  # shares the folder
+        assert house.wait(job["id"], 30)["state"] == "SUCCEEDED"
+
+
+main()

@@ -1,0 +1,264 @@
+"""Programs of users, end to end: deadlines, folds, kills, and what they leave behind."""
+import glob
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from tests.cases import case, main
+from tests.e2e.harness import House, eventually, moment
+
+# Counts to 10 and goes on from where it was.
+COUNTS = """
+n=0; [ -f "$TRAIND_CHECKPOINTS/state" ] && n=$(cat "$TRAIND_CHECKPOINTS/state")
+echo "try $TRAIND_TRY begins at $n" >> "$TRAIND_OUT/begins.txt"
+while [ $n -lt 10 ]; do n=$((n+1)); echo "Epoch $n/10 loss=0.$((99-n))"; sleep 0.2; echo $n > "$TRAIND_CHECKPOINTS/state"; done
+printf 'id,y\\n1,%s\\n' $n > sub.csv
+"""
+
+# Ignores what it can and leaves a process that has left its group.
+STUBBORN = """
+trap '' TERM USR1 INT HUP
+echo here > early.txt
+(setsid sh -c 'trap "" TERM HUP; while :; do sleep 0.5; done' &)
+while :; do sleep 0.5; done
+"""
+
+
+class Programs(House):
+    def __enter__(self):
+        super().__enter__()
+        self.work = os.path.join(self.root, "work")
+        os.mkdir(self.work)
+        return self
+
+    def script(self, name, text):
+        with open(os.path.join(self.work, name), "w") as f:
+            f.write(text)
+
+    def run(self, *arguments, code=0):
+        """trainctl run in the folder `work`; the Job."""
+        command = [os.path.join(self.bin, "client/trainctl"), "--server", self.server, "run", "-o", "json", *arguments]
+        result = subprocess.run(command, capture_output=True, text=True, env=self.environment(), cwd=self.work,
+                                timeout=100)
+        assert result.returncode == code, (arguments, result.returncode, result.stdout, result.stderr)
+        return json.loads(result.stdout) if result.stdout else result.stderr
+
+    def detached(self, *arguments):
+        return self.run("--detach", *arguments)
+
+    def left(self, name):
+        with open(os.path.join(self.work, name)) as f:
+            return f.read()
+
+    def until_epoch(self, job, least=2):
+        """The Job, once its program has come so far."""
+        def far():
+            for path in glob.glob(os.path.join(self.results(job), "program/fold-*/checkpoints/state")):
+                with open(path) as f:
+                    if int(f.read().strip() or 0) >= least:
+                        return True
+            return False
+        eventually("the program is under way", far)
+
+
+def in_time(job):
+    assert job["state"] == "SUCCEEDED", job
+    assert moment(job["finished_at"]) <= moment(job["deadline"]), job
+
+
+@case("A program runs to its end, and its files are where it was called; nothing of it stays")
+def _():
+    with Programs() as house:
+        house.start("--allow-programs")
+        house.script("train.sh", COUNTS)
+        job = house.run("--budget", "30s", "--expect", "sub.csv", "--", "sh", "train.sh")
+        in_time(job)
+        assert job["end_reason"] == "COMPLETED", job
+        assert house.left("sub.csv") == "id,y\n1,10\n"
+        assert house.left("begins.txt") == "try 0 begins at 0\n"
+        assert job["program_results"] == os.path.realpath(house.work), job
+        logs = house.cli("logs", job["id"]).stdout
+        assert "Epoch 10/10" in logs, logs
+
+
+@case("Without --allow-programs no program runs, and the refusal says what to do")
+def _():
+    with Programs() as house:
+        house.start()
+        refusal = house.run("--budget", "10s", "--", "true", code=4)
+        assert "--allow-programs" in refusal, refusal
+
+
+@case("A killed program, a killed keeper and a killed trainprog go on from their own checkpoint", limit_s=120)
+def _():
+    with Programs() as house:
+        house.start("--allow-programs")
+        house.script("train.sh", COUNTS)
+        for victim in ("train.sh", "--keep", "trainprog"):
+            job = house.detached("--budget", "30s", "--name", "count", "--expect", "sub.csv", "--", "sh", "train.sh")
+            house.until_epoch(job["id"])
+            found = {p: c for p, c in house.processes().items()
+                     if (c == "sh train.sh" if victim == "train.sh" else victim in c)}
+            assert found, (victim, house.processes())
+            for pid in found:
+                house.kill(pid)
+            job = house.wait(job["id"])
+            in_time(job)
+            begins = house.left("begins.txt").splitlines()
+            assert len(begins) == 2 and begins[1].startswith("try 1 begins at"), (victim, begins)
+            assert int(begins[1].split()[-1]) >= 1, (victim, begins)
+            assert house.left("sub.csv") == "id,y\n1,10\n"
+            for name in ("sub.csv", "begins.txt"):
+                os.remove(os.path.join(house.work, name))
+
+
+@case("traind is killed while a program runs, and comes back to its answer", limit_s=120)
+def _():
+    with Programs() as house:
+        house.start("--allow-programs")
+        house.script("train.sh", COUNTS)
+        job = house.detached("--budget", "40s", "--expect", "sub.csv", "--", "sh", "train.sh")
+        house.until_epoch(job["id"])
+        house.kill_daemon(signal.SIGKILL)
+        house.start("--allow-programs")
+        in_time(house.wait(job["id"]))
+        assert house.left("begins.txt") == "try 0 begins at 0\n"
+
+
+@case("A program that ignores all signals is ended in time, with all that it started; what it left counts")
+def _():
+    with Programs() as house:
+        house.start("--allow-programs")
+        house.script("stubborn.sh", STUBBORN)
+        job = house.run("--budget", "6s", "--out", "out", "--", "sh", "stubborn.sh")
+        in_time(job)
+        assert job["end_reason"] == "BUDGET_REACHED", job
+        assert house.left("out/early.txt") == "here\n"
+        assert any(d["rule"] == "B8" for d in job["decisions"]), job["decisions"]
+        # The case's own end finds whatever is left.
+
+
+@case("A program that catches SIGUSR1 answers with what it has; one that reads the stop file, too")
+def _():
+    with Programs(slots=2) as house:
+        house.start("--allow-programs")
+        house.script("asks.py", """
+import os, signal, sys, time
+stop = []
+if sys.argv[1] == "signal":
+    signal.signal(signal.SIGUSR1, lambda *_: stop.append(1))
+asked = lambda: stop or (sys.argv[1] == "file" and os.path.exists(os.environ["TRAIND_STOP_FILE"]))
+n = 0
+while not asked():
+    n += 1
+    os.write(3, b'{"epoch": %d, "epochs": 1000000, "loss": 0.5, "metric": 0.9}\\n' % n)
+    time.sleep(0.05)
+left = float(os.environ["TRAIND_DEADLINE"]) - time.time()
+open("answer.csv", "w").write(f"{n},{left > 0}\\n")
+""")
+        for how in ("signal", "file"):
+            job = house.run("--budget", "6s", "--expect", "answer.csv", "--", sys.executable, "asks.py", how)
+            in_time(job)
+            count, had_time = house.left("answer.csv").strip().split(",")
+            assert int(count) > 20 and had_time == "True", (how, count)
+
+
+@case("Folds run side by side, each in a folder of its own; those that fail leave the others' answers", limit_s=90)
+def _():
+    with Programs(slots=2) as house:
+        house.start("--allow-programs")
+        job = house.run("--budget", "20s", "--folds", "4", "--out", "out", "--seed", "9", "--", "sh", "-c",
+                        "test {fold} -ne 2 && echo $TRAIND_FOLD of {folds} seed {seed} > $TRAIND_OUT/f.txt")
+        assert job["state"] == "SUCCEEDED", job
+        assert sorted(os.listdir(os.path.join(house.work, "out"))) == ["fold-0", "fold-1", "fold-3"]
+        assert house.left("out/fold-3/f.txt") == "3 of 4 seed 9\n"
+
+
+@case("A gang runs a program with ranks as torchrun numbers them")
+def _():
+    with Programs(slots=2) as house:
+        house.start("--allow-programs")
+        job = house.run("--budget", "20s", "--slots", "2", "--out", "out", "--", "sh", "-c",
+                        'echo "$RANK $LOCAL_RANK $WORLD_SIZE" > $TRAIND_OUT/rank$RANK.txt; '
+                        'test $RANK -eq 1 || sleep 1; test $MASTER_PORT -gt 0')
+        in_time(job)
+        assert [house.left(f"out/rank{r}.txt") for r in (0, 1)] == ["0 0 2\n", "1 1 2\n"]
+        assert len(job["attempts"]) == 2, job["attempts"]  # PREPARE, and one for the fold
+
+
+@case("An expected file is an interim answer: it outlives the loss of everything")
+def _():
+    with Programs() as house:
+        house.start("--allow-programs")
+        job = house.detached("--budget", "12s", "--expect", "best.csv", "--", "sh", "-c",
+                             "echo 1 > best.csv; sleep 60")
+        path = os.path.join(house.work, "best.csv")
+        eventually("the interim answer is there", lambda: os.path.exists(path), 8)
+        assert house.job(job["id"])["state"] == "RUNNING"
+        for _ in range(3):  # its restarts, too
+            house.kill_all("trainprog", "sleep")
+            time.sleep(0.5)
+        in_time(house.wait(job["id"]))
+
+
+@case("What is wrong with a command is said at once, and by name")
+def _():
+    with Programs() as house:
+        house.start("--allow-programs")
+        house.script("imports.py", "import os, no_such_module\n")
+        for words, arguments in [
+                ("no program 'nosuch'", ["--", "nosuch"]),
+                ("no file 'none.py'", ["--", sys.executable, "none.py"]),
+                ("no_such_module", ["--", sys.executable, "imports.py"]),
+                ("exit status 3; its last lines: it is wrong", ["--", "sh", "-c", "echo it is wrong; exit 3"]),
+                ("matches 'never.csv'", ["--expect", "never.csv", "--", "true"])]:
+            job = house.run("--budget", "10s", *arguments, code=1)
+            assert words in job["end_message"], (words, job["end_message"])
+        assert "{lr}" in house.run("--budget", "10s", "--", "echo", "{lr}", code=2)
+        assert "leads out" in house.run("--budget", "10s", "--expect", "../x", "--", "true", code=2)
+        assert "needs a command" in house.run("--budget", "10s", code=2)
+
+
+@case("An answer that was there before does not count, and half a file never comes back")
+def _():
+    with Programs() as house:
+        house.start("--allow-programs")
+        house.script("sub.csv", "old\n")
+        job = house.run("--budget", "10s", "--expect", "sub.csv", "--", "true", code=1)
+        assert "matches 'sub.csv'" in job["end_message"], job
+        assert house.left("sub.csv") == "old\n"
+
+
+@case("A program that prints without end harms nobody", limit_s=90)
+def _():
+    with Programs() as house:
+        house.start("--allow-programs")
+        job = house.run("--budget", "8s", "--", "sh", "-c", "echo x > a.txt; yes 'a line that says nothing'")
+        in_time(job)
+        assert house.left("a.txt") == "x\n"
+        log = glob.glob(os.path.join(house.results(job["id"]), "attempts/*/rank0.log"))
+        assert sum(os.path.getsize(p) for p in log) < 200e6, log
+
+
+@case("A Job that is cancelled ends its program at once; one that is paused goes on where it was", limit_s=90)
+def _():
+    with Programs() as house:
+        house.start("--allow-programs")
+        house.script("train.sh", COUNTS)
+        job = house.detached("--budget", "60s", "--", "sh", "train.sh")
+        house.until_epoch(job["id"])
+        assert house.cli("pause", job["id"]).returncode == 0
+        eventually("nothing runs", lambda: not house.processes("trainprog"), 20)
+        assert house.cli("resume", job["id"]).returncode == 0
+        in_time(house.wait(job["id"]))
+        assert len(house.left("begins.txt").splitlines()) == 2
+        job = house.detached("--budget", "60s", "--", "sleep", "50")
+        house.until(job["id"], "it runs", lambda j: j["state"] == "RUNNING" and house.processes("sleep"))
+        assert house.cli("cancel", job["id"]).returncode == 0
+        eventually("nothing runs", lambda: not house.processes("sleep"), 10)
+
+
+main()

@@ -1,0 +1,113 @@
+// Jobs that run a program of their user: folds without a floor and without a Prediction.
+#include <gtest/gtest.h>
+
+#include "tests/server/control/control_core_harness.h"
+
+namespace traind {
+namespace {
+
+class CoreProgramTest : public ::testing::Test {
+ protected:
+  CoreProgramTest() { house.Attach("w", 2); }
+
+  std::string Begin(int folds) {
+    Job made = CoreHarness::MakeJob("program", folds);
+    made.spec.has_test = false;
+    made.spec.metric.clear();
+    made.spec.epochs = 1;
+    made.spec.trials = {Trial{"", kProgramKind, 1, 0}};
+    const std::string job = house.SubmitJob(std::move(made));
+    facts::TableReady ready;
+    ready.table = "jobs/" + job;
+    const int64_t attempt = house.AttemptOf(job, 0);
+    house.Say(attempt, ready);
+    house.Say(attempt, CoreHarness::Ended());
+    return job;
+  }
+
+  CoreHarness house;
+};
+
+TEST_F(CoreProgramTest, ItsFoldsAreItsAnswerAndNothingIsPublished) {
+  const std::string job = Begin(2);
+  EXPECT_EQ(house.State(job), JobState::kRunning);
+  for (int fold = 0; fold < 2; ++fold) {
+    const int64_t attempt = house.AttemptOf(job, 1 + fold);
+    EXPECT_TRUE(house.Say(attempt, CoreHarness::Started()).publishes.empty());
+    EXPECT_TRUE(house.Say(attempt, CoreHarness::Saved(true, true)).publishes.empty());
+    EXPECT_TRUE(house.Say(attempt, CoreHarness::Ended()).publishes.empty());
+  }
+  const Job stored = house.Stored(job);
+  EXPECT_EQ(stored.state, JobState::kSucceeded);
+  EXPECT_EQ(stored.end_reason, JobEndReason::kCompleted);
+  EXPECT_FALSE(stored.prediction.has_value());
+  EXPECT_TRUE(stored.decisions.empty());
+}
+
+TEST_F(CoreProgramTest, AFoldThatFailedLeavesTheOthersAnswer) {
+  const std::string job = Begin(2);
+  house.Say(house.AttemptOf(job, 1), CoreHarness::Ended(AttemptEndReason::kUserError, "exit 3"));
+  EXPECT_EQ(house.State(job), JobState::kRunning);
+  house.FinishFold(job, 1);
+  EXPECT_EQ(house.State(job), JobState::kSucceeded);
+  for (const Decision& decision : house.Stored(job).decisions) {
+    EXPECT_NE(decision.rule, "B8") << "the failed fold left nothing that answers";
+  }
+}
+
+TEST_F(CoreProgramTest, WithoutAnyAnswerItHasFailedForItsOwnReason) {
+  const std::string job = Begin(1);
+  house.Say(house.AttemptOf(job, 1), CoreHarness::Ended(AttemptEndReason::kUserError, "exit 3"));
+  const Job stored = house.Stored(job);
+  EXPECT_EQ(stored.state, JobState::kFailed);
+  EXPECT_EQ(stored.end_reason, JobEndReason::kUserError);
+  EXPECT_NE(stored.end_message.find("exit 3"), std::string::npos);
+  EXPECT_TRUE(stored.decisions.empty());
+}
+
+TEST_F(CoreProgramTest, WhatItHadLeftBeforeItFailedIsTheAnswerAndTheFailureIsTold) {
+  const std::string job = Begin(1);
+  const int64_t attempt = house.AttemptOf(job, 1);
+  house.Say(attempt, CoreHarness::Saved(false, false));
+  house.Say(attempt, CoreHarness::Ended(AttemptEndReason::kUserError, "exit 3"));
+  const Job stored = house.Stored(job);
+  EXPECT_EQ(stored.state, JobState::kSucceeded);
+  EXPECT_EQ(stored.end_reason, JobEndReason::kUserError);
+  EXPECT_NE(stored.end_message.find("exit 3"), std::string::npos);
+  EXPECT_TRUE(stored.decisions.empty());
+}
+
+TEST_F(CoreProgramTest, AKilledProgramIsStartedAgain) {
+  const std::string job = Begin(1);
+  const int64_t first = house.AttemptOf(job, 1);
+  house.Say(first, CoreHarness::Started());
+  house.Say(first, CoreHarness::Ended(AttemptEndReason::kInternal, "signal 9"));
+  house.Wait(absl::Seconds(5));
+  const int64_t second = house.AttemptOf(job, 1);
+  EXPECT_GT(second, first);
+  house.FinishFold(job, 0);
+  EXPECT_EQ(house.State(job), JobState::kSucceeded);
+}
+
+TEST_F(CoreProgramTest, WhatWasStoppedInTimeIsTold) {
+  const std::string job = Begin(1);
+  const int64_t attempt = house.AttemptOf(job, 1);
+  house.Say(attempt, CoreHarness::Started());
+  for (int i = 0; i < 10; ++i) {
+    house.Wait(absl::Seconds(5));
+    house.Say(attempt, facts::Progress());
+  }
+  facts::FoldSaved saved = CoreHarness::Saved(false, true);
+  saved.stopped_by = StopCause::kTime;
+  house.Say(attempt, saved);
+  house.Say(attempt, CoreHarness::Ended(AttemptEndReason::kStoppedInTime));
+  const Job stored = house.Stored(job);
+  EXPECT_EQ(stored.state, JobState::kSucceeded);
+  EXPECT_EQ(stored.end_reason, JobEndReason::kBudgetReached);
+  ASSERT_FALSE(stored.decisions.empty());
+  EXPECT_EQ(stored.decisions.back().rule, "B8");
+  EXPECT_EQ(stored.decisions.back().to, "the files that were there are the answer");
+}
+
+}  // namespace
+}  // namespace traind

@@ -1,0 +1,66 @@
+#include "server/http/json_api.h"
+
+#include <absl/synchronization/notification.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/http/routes.h"
+#include "tests/server/rpc/rpc_house.h"
+
+namespace traind {
+namespace {
+
+using testing::HasSubstr;
+
+class JsonApiTest : public testing::Test {
+ protected:
+  // Returns the status and the body of the answer.
+  std::pair<int, std::string> Call(const HttpRequest& request) {
+    const RouteMatch match = FindRoute(request.method, request.path);
+    absl::Notification given;
+    HttpResponse response;
+    api_.Answer(match, std::make_shared<const HttpRequest>(request), [&](HttpResponse answer) {
+      response = std::move(answer);
+      given.Notify();
+    });
+    EXPECT_TRUE(given.WaitForNotificationWithTimeout(absl::Seconds(20)));
+    return {response.status, response.body == nullptr ? "" : *response.body};
+  }
+
+  RpcHouse house_;
+  JsonApi api_{&house_.calls(),
+               {house_.folder(), [](const std::function<void()>& work) { work(); }}};
+};
+
+TEST_F(JsonApiTest, AGetCollectsNoGarbageWhateverItsQuery) {
+  const auto [status, body] = Call({"GET", "/v1/gc", {{"dry_run", "false"}}, {}, ""});
+  EXPECT_EQ(status, 400);
+  EXPECT_THAT(body, HasSubstr("query dry_run: error: dry_run is always true"));
+  EXPECT_EQ(Call({"GET", "/v1/gc", {{"dry_run", "true"}}, {}, ""}).first, 200);
+}
+
+TEST_F(JsonApiTest, LogsAreNotFollowedBecauseTheAnswerWouldHaveNoEnd) {
+  house_.Submit(house_.GoodSpec());
+  const auto [status, body] = Call({"GET", "/v1/jobs/digits/logs", {{"follow", "true"}}, {}, ""});
+  EXPECT_EQ(status, 400);
+  EXPECT_THAT(body, HasSubstr("is always false"));
+}
+
+TEST_F(JsonApiTest, BytesThatAreNoTextAreRefusedWhereverTheyStand) {
+  const std::string spec =
+      R"({"api":"v1","task":{"type":"classification"},"data":{"train":"train.csv","target":"kind"}})";
+  for (const HttpRequest& request : std::vector<HttpRequest>{
+           {"GET", "/v1/jobs/\xff", {}, {}, ""},
+           {"GET", "/v1/jobs", {{"owner", "\xff"}}, {}, ""},
+           {"POST", "/v1/jobs", {}, {{"idempotency-key", "\xff"}}, spec},
+           {"POST", "/v1/jobs", {{"owner", "a\x1b"}}, {}, spec},
+       }) {
+    const auto [status, body] = Call(request);
+    EXPECT_EQ(status, 400) << body;
+    EXPECT_THAT(body, testing::AnyOf(HasSubstr("not UTF-8 text: byte 0xff"),
+                                     HasSubstr("control character 0x1b")));
+  }
+}
+
+}  // namespace
+}  // namespace traind

@@ -1,0 +1,262 @@
+#include "server/rpc/file_service.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/time/clock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "common/base/durable_file.h"
+#include "server/rpc/grpc_server.h"
+
+namespace traind {
+namespace {
+
+constexpr char kTrain[] = "a,b\n1,2\n";
+
+class FileServiceTest : public ::testing::Test {
+ protected:
+  FileServiceTest() {
+    folder_ = testing::TempDir() + "/files.XXXXXX";
+    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
+    char* real = realpath(folder_.c_str(), nullptr);
+    folder_ = real;
+    free(real);
+    Write("train.csv", kTrain);
+    Write("state/tokens", "secret");
+    auto job = std::make_shared<Job>();
+    job->id = "j";
+    job->spec_json = absl::StrCat(R"({"name": "j", "data": {"train": ")", folder_,
+                                  R"(/train.csv", "target": "b"}})");
+    jobs_["j"] = job;
+    service_ = std::make_unique<GrpcFileService>(
+        folder_ + "/state",
+        [this](const std::string& id) { return jobs_.count(id) > 0 ? jobs_[id] : nullptr; },
+        absl::Milliseconds(200));
+    server_ = GrpcServer::Listen("127.0.0.1:0", {service_.get()}).value();
+    stub_ = v1::FileService::NewStub(grpc::CreateChannel(
+        absl::StrCat("127.0.0.1:", server_->port()), grpc::InsecureChannelCredentials()));
+  }
+
+  void Write(const std::string& path, const std::string& bytes) {
+    const std::string whole = folder_ + "/" + path;
+    ASSERT_TRUE(MakeDirs(whole.substr(0, whole.rfind('/'))).ok());
+    ASSERT_TRUE(WriteFileDurably(whole, bytes).ok());
+  }
+  bool There(const std::string& path) const {
+    return access((folder_ + "/state/" + path).c_str(), F_OK) == 0;
+  }
+
+  grpc::StatusCode Get(const v1::GetFileRequest& request) {
+    got_.clear();
+    grpc::ClientContext context;
+    const auto parts = stub_->GetFile(&context, request);
+    for (v1::FilePart part; parts->Read(&part);) {
+      if (!part.sha256().empty()) sha256_ = part.sha256();
+      got_ += part.content();
+    }
+    return parts->Finish().error_code();
+  }
+  grpc::StatusCode GetField(const std::string& field, const std::string& job = "j",
+                            int64_t offset = 0) {
+    v1::GetFileRequest request;
+    request.set_job(job);
+    request.set_field(field);
+    request.set_offset(offset);
+    return Get(request);
+  }
+  grpc::StatusCode GetPath(const std::string& path) {
+    v1::GetFileRequest request;
+    request.set_job("j");
+    request.set_path(path);
+    return Get(request);
+  }
+
+  v1::OfferFileRequest Offer(const std::string& path, const std::string& bytes) {
+    v1::OfferFileRequest offer;
+    offer.set_job("j");
+    offer.set_path(path);
+    offer.set_size_bytes(static_cast<int64_t>(bytes.size()));
+    offer.set_sha256(Sha256Hex(bytes));
+    return offer;
+  }
+  // Returns what traind has of it, or -1 for all.
+  int64_t OffsetOf(const v1::OfferFileRequest& offer) {
+    grpc::ClientContext context;
+    v1::OfferFileReply reply;
+    const grpc::Status status = stub_->OfferFile(&context, offer, &reply);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return reply.present() ? -1 : reply.offset();
+  }
+  grpc::StatusCode Put(const v1::OfferFileRequest& offer, int64_t offset,
+                       const std::string& content) {
+    grpc::ClientContext context;
+    v1::PutFileReply reply;
+    const auto parts = stub_->PutFile(&context, &reply);
+    v1::PutFileRequest part;
+    *part.mutable_file() = offer;
+    part.set_offset(offset);
+    part.set_content(content);
+    parts->Write(part);
+    parts->WritesDone();
+    return parts->Finish().error_code();
+  }
+
+  std::string folder_;
+  std::map<std::string, std::shared_ptr<const Job>> jobs_;
+  std::unique_ptr<GrpcFileService> service_;
+  std::unique_ptr<GrpcServer> server_;
+  std::unique_ptr<v1::FileService::Stub> stub_;
+  std::string got_, sha256_;
+};
+
+TEST_F(FileServiceTest, AFileThatTheSpecNamesIsSentFromAnyOffset) {
+  EXPECT_EQ(GetField("data.train"), grpc::StatusCode::OK);
+  EXPECT_EQ(got_, kTrain);
+  EXPECT_EQ(sha256_, Sha256Hex(kTrain));
+  EXPECT_EQ(GetField("data.train", "j", 4), grpc::StatusCode::OK);
+  EXPECT_EQ(got_, std::string(kTrain).substr(4));
+  EXPECT_EQ(GetField("data.train", "j", 100), grpc::StatusCode::OUT_OF_RANGE);
+}
+
+TEST_F(FileServiceTest, OtherFieldsAndJobsNameNoFile) {
+  EXPECT_EQ(GetField("data.test"), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(GetField("output"), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(GetField("data.train", "over"), grpc::StatusCode::FAILED_PRECONDITION);
+}
+
+TEST_F(FileServiceTest, AFileThatBecameALinkIsNotSent) {
+  const std::string path = folder_ + "/train.csv";
+  ASSERT_EQ(unlink(path.c_str()), 0);
+  EXPECT_EQ(GetField("data.train"), grpc::StatusCode::NOT_FOUND);
+  ASSERT_EQ(symlink((folder_ + "/state/tokens").c_str(), path.c_str()), 0);
+  EXPECT_EQ(GetField("data.train"), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(got_, "");
+}
+
+TEST_F(FileServiceTest, PathsThatLeadElsewhereAreRefused) {
+  Write("state/jobs/j/folds.npy", "folds");
+  EXPECT_EQ(GetPath("jobs/j/folds.npy"), grpc::StatusCode::OK);
+  EXPECT_EQ(got_, "folds");
+  for (const char* path : {"tokens", "/etc/passwd", "cache/../tokens", "jobs/j/../../tokens",
+                           "jobs/other/folds.npy", "jobs/j/publish.lock", ""}) {
+    EXPECT_EQ(GetPath(path), grpc::StatusCode::INVALID_ARGUMENT) << path;
+    if (*path == '\0') continue;
+    EXPECT_EQ(Put(Offer(path, "x"), 0, "x"), grpc::StatusCode::INVALID_ARGUMENT) << path;
+  }
+  ASSERT_EQ(symlink((folder_ + "/state/tokens").c_str(),
+                    (folder_ + "/state/jobs/j/samples.json").c_str()),
+            0);
+  EXPECT_EQ(GetPath("jobs/j/samples.json"), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(Put(Offer("jobs/j/samples.json", "x"), 0, "x"), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(ReadFile(folder_ + "/state/tokens").value(), "secret");
+}
+
+TEST_F(FileServiceTest, ASendThatBrokeOffGoesOnWhereItStopped) {
+  const std::string path = "jobs/j/attempts/3/oof.npy";
+  const v1::OfferFileRequest offer = Offer(path, "hello world");
+  EXPECT_EQ(OffsetOf(offer), 0);
+  EXPECT_EQ(Put(offer, 0, "hello"), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_FALSE(There(path));
+  EXPECT_EQ(OffsetOf(offer), 5);
+  EXPECT_EQ(Put(offer, 3, "lo world"), grpc::StatusCode::ABORTED);
+  EXPECT_EQ(Put(offer, 5, " world"), grpc::StatusCode::OK);
+  EXPECT_EQ(ReadFile(folder_ + "/state/" + path).value(), "hello world");
+  EXPECT_EQ(OffsetOf(offer), -1);
+}
+
+TEST_F(FileServiceTest, AStalledSendIsTakenOver) {
+  const std::string path = "jobs/j/attempts/3/oof.npy";
+  const v1::OfferFileRequest offer = Offer(path, "hello world");
+  grpc::ClientContext dead;
+  v1::PutFileReply reply;
+  const auto parts = stub_->PutFile(&dead, &reply);
+  v1::PutFileRequest part;
+  *part.mutable_file() = offer;
+  part.set_content("hello");
+  parts->Write(part);  // and then nothing, as over a dead connection
+  int64_t offset = 0;
+  bool refused = false;
+  for (const absl::Time end = absl::Now() + absl::Seconds(20); absl::Now() < end;) {
+    grpc::ClientContext context;
+    v1::OfferFileReply there;
+    const grpc::Status status = stub_->OfferFile(&context, offer, &there);
+    refused |= status.error_code() == grpc::StatusCode::UNAVAILABLE;
+    offset = there.offset();
+    if (status.ok() && offset > 0) break;
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  EXPECT_TRUE(refused) << "two calls may not write to one file";
+  ASSERT_EQ(offset, 5);
+  EXPECT_EQ(Put(offer, 5, " world"), grpc::StatusCode::OK);
+  EXPECT_FALSE(parts->Finish().ok());
+}
+
+TEST_F(FileServiceTest, AFileWithAnotherDigestOrOfAJobThatIsOverDoesNotAppear) {
+  const std::string path = "jobs/j/attempts/3/oof.npy";
+  EXPECT_EQ(Put(Offer(path, "hello"), 0, "hallo"), grpc::StatusCode::DATA_LOSS);
+  EXPECT_EQ(Put(Offer(path, "hello"), 0, "hello world"), grpc::StatusCode::OUT_OF_RANGE);
+  EXPECT_FALSE(There(path));
+  jobs_.clear();
+  EXPECT_EQ(Put(Offer(path, "hello"), 0, "hello"), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_FALSE(There(path));
+}
+
+TEST_F(FileServiceTest, OnlyFilesThatTravelAreListed) {
+  Write("state/jobs/j/folds.npy", "folds");
+  Write("state/jobs/j/publish.lock", "");
+  Write("state/jobs/j/floor/oof.npy", "floor");
+  const auto list = [this](const std::string& folder) {
+    v1::ListFilesRequest request;
+    request.set_job("j");
+    request.set_folder(folder);
+    v1::ListFilesReply reply;
+    grpc::ClientContext context;
+    EXPECT_TRUE(stub_->ListFiles(&context, request, &reply).ok());
+    return std::vector<std::string>(reply.paths().begin(), reply.paths().end());
+  };
+  EXPECT_EQ(list("jobs/j"), std::vector<std::string>{"jobs/j/folds.npy"});
+  EXPECT_EQ(list("jobs/j/../.."), std::vector<std::string>());
+  EXPECT_EQ(list(".."), std::vector<std::string>());
+}
+
+TEST_F(FileServiceTest, CheckpointsThatTheWorkerRemovedGoHereToo) {
+  for (const char* name : {"checkpoint-1.json", "checkpoint-2.json", "oof.npy"}) {
+    Write(absl::StrCat("state/jobs/j/attempts/3/", name), "x");
+  }
+  v1::DropCheckpointsRequest request;
+  request.set_job("j");
+  request.set_attempt(3);
+  request.add_keep("checkpoint-2.json");
+  v1::DropCheckpointsReply reply;
+  grpc::ClientContext context;
+  ASSERT_TRUE(stub_->DropCheckpoints(&context, request, &reply).ok());
+  EXPECT_FALSE(There("jobs/j/attempts/3/checkpoint-1.json"));
+  EXPECT_TRUE(There("jobs/j/attempts/3/checkpoint-2.json"));
+  EXPECT_TRUE(There("jobs/j/attempts/3/oof.npy"));
+}
+
+TEST_F(FileServiceTest, AFolderIsComparedByAProbeAlone) {
+  const auto shared = [this](const std::string& name, const std::string& content,
+                             grpc::StatusCode expected) {
+    v1::CompareFolderRequest request;
+    request.set_name(name);
+    request.set_content(content);
+    v1::CompareFolderReply reply;
+    grpc::ClientContext context;
+    EXPECT_EQ(stub_->CompareFolder(&context, request, &reply).error_code(), expected) << name;
+    return reply.shared();
+  };
+  Write("state/probe-0a1b", "content");
+  EXPECT_TRUE(shared("probe-0a1b", "content", grpc::StatusCode::OK));
+  EXPECT_FALSE(shared("probe-0a1b", "other", grpc::StatusCode::OK));
+  EXPECT_FALSE(shared("probe-ffff", "content", grpc::StatusCode::OK));
+  EXPECT_FALSE(shared("tokens", "secret", grpc::StatusCode::INVALID_ARGUMENT));
+  EXPECT_FALSE(shared("probe-../tokens", "secret", grpc::StatusCode::INVALID_ARGUMENT));
+}
+
+}  // namespace
+}  // namespace traind

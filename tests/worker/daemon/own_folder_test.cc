@@ -1,0 +1,356 @@
+// A Worker whose state folder is not traind's: what waits for files, and in which order.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstdlib>
+#include <ctime>
+#include <mutex>
+
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "tests/worker/daemon/worker_core_harness.h"
+#include "worker/daemon/file_carrier.h"
+#include "worker/daemon/own_folder.h"
+#include "worker/daemon/waiting_facts.h"
+
+namespace traind::worker {
+namespace {
+
+class OwnFolderCoreTest : public CoreTest {
+ protected:
+  OwnFolderCoreTest() { core_->KeepOwnFolder(); }
+};
+
+TEST_F(OwnFolderCoreTest, NoProcessStartsBeforeTheFilesAreThere) {
+  Start(Train(1));
+  EXPECT_TRUE(spawned_.empty());
+  EXPECT_EQ(core_->RunningAttempts(), std::vector<int64_t>{1});
+  core_->Brought(1, std::string("{}"), now_);
+  Collect();
+  EXPECT_EQ(spawned_.size(), 1u);
+}
+
+TEST_F(OwnFolderCoreTest, ATransferThatHangsEndsAtTheDeadline) {
+  TaskStart task = Prepare(1, now_ + absl::Seconds(10));
+  Start(task);
+  RunUntil(now_ + absl::Seconds(11));
+  EXPECT_EQ(Ends(), std::vector<std::string>{"1 DEADLINE"});
+  core_->Brought(1, std::string("{}"), now_);
+  Collect();
+  EXPECT_TRUE(spawned_.empty()) << "the Attempt is over";
+}
+
+TEST_F(OwnFolderCoreTest, AFileOfTheUserThatIsGoneIsAnErrorOfTheData) {
+  Start(Prepare(1, now_ + absl::Seconds(10)));
+  core_->Brought(1, absl::NotFoundError("data.train: /data/x.csv"), now_);
+  Collect();
+  EXPECT_EQ(Ends(), std::vector<std::string>{"1 DATA_ERROR"});
+  EXPECT_NE(LastMessage().find("/data/x.csv"), std::string::npos);
+}
+
+TEST_F(OwnFolderCoreTest, APrepareReadsTheFetchedFiles) {
+  Start(Prepare(1, now_ + absl::Seconds(10)));
+  core_->Brought(1, std::string("the local paths"), now_);
+  Collect();
+  EXPECT_EQ(Sent<rp::Prepare>().at(0).spec_json, "the local paths");
+}
+
+TEST_F(OwnFolderCoreTest, ItPublishesNothing) {
+  Start(Train(1));
+  core_->Brought(1, std::string("{}"), now_);
+  Collect();
+  Ready(spawned_.at(0).process);
+  core_->Disconnected(now_);
+  Say(spawned_[0].process, About<rp::FoldSaved>(1));
+  RunUntil(now_ + absl::Seconds(30));
+  EXPECT_TRUE(publishes_.empty());
+}
+
+TEST_F(OwnFolderCoreTest, ModelsOfAnotherJobDoNotTravel) {
+  TaskStart task = Train(1);
+  task.kind = TaskKind::kPredict;
+  Start(task);
+  EXPECT_EQ(Ends(), std::vector<std::string>{"1 INTERNAL"});
+}
+
+// ---- the order of facts
+
+ReportAction Fact(const facts::Fact& fact) { return {1, fact}; }
+
+class WaitingFactsTest : public ::testing::Test {
+ protected:
+  WaitingFactsTest() {
+    TaskStart task;
+    task.attempt = 1;
+    task.job = "j";
+    facts_.Started(task);
+  }
+  WaitingFacts facts_;
+};
+
+TEST_F(WaitingFactsTest, AFactThatNamesNoFileIsToldAtOnce) {
+  EXPECT_EQ(facts_.Add(Fact(facts::Started())).size(), 1u);
+  EXPECT_EQ(facts_.Add(Fact(facts::Progress())).size(), 1u);
+  EXPECT_FALSE(facts_.NextSend(1).has_value());
+}
+
+TEST_F(WaitingFactsTest, AFactWaitsForItsFilesAndTheNextOnesBehindIt) {
+  EXPECT_TRUE(facts_.Add(Fact(facts::CheckpointSaved())).empty());
+  ASSERT_TRUE(facts_.NextSend(1).has_value());
+  EXPECT_FALSE(facts_.NextSend(1).has_value()) << "one send at a time";
+  EXPECT_TRUE(facts_.Add(Fact(facts::Epoch())).empty());
+  EXPECT_TRUE(facts_.Add(Fact(facts::Progress())).empty()) << "dropped";
+  EXPECT_TRUE(facts_.Add(Fact(facts::FoldSaved())).empty());
+  EXPECT_EQ(facts_.Attempts(), std::vector<int64_t>{1});
+  const auto told = facts_.Sent(1, true);
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_TRUE(std::holds_alternative<facts::CheckpointSaved>(told[0].fact));
+  EXPECT_TRUE(std::holds_alternative<facts::Epoch>(told[1].fact));
+  ASSERT_TRUE(facts_.NextSend(1).has_value()) << "the fold's files came later";
+  EXPECT_EQ(facts_.Sent(1, true).size(), 1u);
+  EXPECT_TRUE(facts_.Attempts().empty());
+}
+
+TEST_F(WaitingFactsTest, FetchedFilesHaveTheirUsersNamesInWhatIsTold) {
+  facts_.Brought(1, {{"/own/inputs/0a/train.csv", "/data/train.csv"}});
+  facts_.Add(Fact(Ended{AttemptEndReason::kDataError, "/own/inputs/0a/train.csv:3: no number"}));
+  ASSERT_TRUE(facts_.NextSend(1).has_value());
+  const auto told = facts_.Sent(1, true);
+  EXPECT_EQ(std::get<Ended>(told.at(0).fact).message, "/data/train.csv:3: no number");
+}
+
+TEST_F(WaitingFactsTest, WhatDidNotGetThereIsNotToldButTheEndIs) {
+  facts_.Add(Fact(facts::FoldSaved()));
+  facts_.Add(Fact(Ended{AttemptEndReason::kCompleted, ""}));
+  const auto send = facts_.NextSend(1);
+  ASSERT_TRUE(send.has_value());
+  EXPECT_TRUE(send->with_log);
+  const auto told = facts_.Sent(1, false);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_TRUE(std::holds_alternative<Ended>(told[0].fact));
+  EXPECT_TRUE(facts_.Jobs().empty());
+}
+
+// ---- transfers
+
+// traind's files, in memory.
+class FakeRemote final : public RemoteFiles {
+ public:
+  absl::StatusOr<bool> HasFile(const std::string& name, const std::string& content,
+                               TransferStop&) override {
+    const auto found = ReadFile(shared_dir_ + "/" + name);
+    return found.ok() && *found == content;
+  }
+  absl::StatusOr<std::vector<std::string>> List(const std::string&, const std::string& folder,
+                                                TransferStop&) override {
+    std::vector<std::string> paths;
+    for (const auto& [path, bytes] : files_) {
+      if (path.substr(0, path.rfind('/')) == folder) paths.push_back(path);
+    }
+    return paths;
+  }
+  absl::Status Fetch(const RemoteFile& file, const Destination& destination,
+                     TransferStop& stop) override {
+    if (hangs_) return Hang(stop);
+    const auto found = files_.find(file.path.empty() ? file.field : file.path);
+    if (found == files_.end()) return absl::NotFoundError(file.path + file.field);
+    const std::string& bytes = found->second;
+    const std::string path = destination({Sha256Hex(bytes), static_cast<int64_t>(bytes.size())});
+    if (path.empty()) return absl::OkStatus();
+    ++fetched_;
+    EXPECT_TRUE(MakeDirs(path.substr(0, path.rfind('/'))).ok());
+    return WriteFileDurably(path, bytes);
+  }
+  absl::Status Send(const std::string&, const std::string& path, const std::string& local,
+                    TransferStop&) override {
+    if (failures_-- > 0) return absl::UnavailableError("traind is away");
+    sent_.push_back(path);
+    files_[path] = ReadFile(local).value();
+    return absl::OkStatus();
+  }
+  absl::Status DropCheckpoints(const std::string&, int64_t, const std::vector<std::string>& keep,
+                               TransferStop&) override {
+    kept_ = keep;
+    return absl::OkStatus();
+  }
+
+  std::string shared_dir_ = "/nowhere";
+  std::map<std::string, std::string> files_;
+  std::vector<std::string> sent_, kept_;
+  int fetched_ = 0;
+  int failures_ = 0;
+  bool hangs_ = false;
+
+ private:
+  static absl::Status Hang(TransferStop& stop) {
+    std::mutex mutex;
+    std::condition_variable stopped;
+    bool over = false;
+    stop.OnStop([&] {
+      const std::lock_guard<std::mutex> lock(mutex);
+      over = true;
+      stopped.notify_all();
+    });
+    std::unique_lock<std::mutex> lock(mutex);
+    stopped.wait(lock, [&] { return over; });
+    lock.unlock();
+    stop.OnStop(nullptr);
+    return absl::CancelledError("stopped");
+  }
+};
+
+class CarrierTest : public ::testing::Test {
+ protected:
+  CarrierTest() {
+    dir_ = testing::TempDir() + "/carrier.XXXXXX";
+    EXPECT_NE(mkdtemp(dir_.data()), nullptr);
+    auto remote = std::make_unique<FakeRemote>();
+    remote_ = remote.get();
+    carrier_ = std::make_unique<FileCarrier>(dir_, std::move(remote), int64_t{1} << 30);
+    task_.attempt = 1;
+    task_.job = "j";
+    task_.kind = TaskKind::kTrain;
+  }
+  FileCarrier::Result Await() {
+    while (true) {
+      auto results = carrier_->results().TakeAll();
+      if (!results.empty()) return std::move(results.front());
+      pollfd news = {carrier_->results().fd(), POLLIN, 0};
+      EXPECT_GT(poll(&news, 1, 20'000), 0) << "nothing came";
+    }
+  }
+  void Write(const std::string& path, const std::string& bytes) {
+    const std::string whole = dir_ + "/" + path;
+    ASSERT_TRUE(MakeDirs(whole.substr(0, whole.rfind('/'))).ok());
+    ASSERT_TRUE(WriteFileDurably(whole, bytes).ok());
+  }
+
+  std::string dir_;
+  FakeRemote* remote_ = nullptr;
+  std::unique_ptr<FileCarrier> carrier_;
+  TaskStart task_;
+};
+
+TEST_F(CarrierTest, AFolderIsSharedWhenTraindSeesANewFileInIt) {
+  carrier_->Compare();
+  EXPECT_FALSE(Await().shared);
+  remote_->shared_dir_ = dir_;
+  carrier_->Compare();
+  EXPECT_TRUE(Await().shared);
+}
+
+TEST_F(CarrierTest, PrepareGetsTheDataFilesOnce) {
+  task_.kind = TaskKind::kPrepare;
+  task_.spec_json = R"({"name": "j", "data": {"train": "/far/a.csv", "test": "/far/b.csv"}})";
+  remote_->files_ = {{"data.train", "1,2"}, {"data.test", "3"}};
+  carrier_->Bring(task_);
+  const FileCarrier::Result result = Await();
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  const std::string train = dir_ + "/" + InputPath(Sha256Hex("1,2"), "a.csv");
+  EXPECT_EQ(ReadFile(train).value(), "1,2");
+  EXPECT_NE(result.spec_json.find(train), std::string::npos) << result.spec_json;
+  EXPECT_EQ(result.spec_json.find("/far/"), std::string::npos) << result.spec_json;
+  carrier_->Bring(task_);
+  EXPECT_TRUE(Await().status.ok());
+  EXPECT_EQ(remote_->fetched_, 2) << "the second time they were there";
+}
+
+TEST_F(CarrierTest, AFoldGetsItsTableTheFoldsAndItsCheckpoints) {
+  task_.table = "cache/t.table";
+  task_.resume = "jobs/j/attempts/4/checkpoint-9.json";
+  remote_->files_ = {{"cache/t.table", "table"},
+                     {"jobs/j/folds.npy", "folds"},
+                     {"jobs/j/attempts/4/checkpoint-9.json", "manifest"},
+                     {"jobs/j/attempts/4/checkpoint-9.safetensors", "weights"},
+                     {"jobs/j/attempts/4/rank0.log", "log"}};
+  carrier_->Bring(task_);
+  const FileCarrier::Result result = Await();
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  for (const char* path :
+       {"cache/t.table", "jobs/j/folds.npy", "jobs/j/attempts/4/checkpoint-9.json",
+        "jobs/j/attempts/4/checkpoint-9.safetensors"}) {
+    EXPECT_EQ(ReadFile(dir_ + "/" + path).value_or("none"), remote_->files_[path]) << path;
+  }
+  EXPECT_EQ(remote_->fetched_, 4);
+}
+
+TEST_F(CarrierTest, AListedPathThatLeadsElsewhereIsRefused) {
+  task_.table = "cache/../../t.table";
+  remote_->files_ = {{"cache/../../t.table", "table"}};
+  carrier_->Bring(task_);
+  EXPECT_TRUE(absl::IsInvalidArgument(Await().status));
+}
+
+TEST_F(CarrierTest, WhatAnAttemptWroteIsSentOnceAndManifestsLast) {
+  Write("jobs/j/attempts/1/checkpoint-3.json", "manifest");
+  Write("jobs/j/attempts/1/checkpoint-3.safetensors", "weights");
+  Write("jobs/j/attempts/1/rank0.log", "log");
+  Write("jobs/j/attempts/1/oof.npy.tmp-1-1", "half");
+  Write("jobs/j/floor/oof.npy", "of another");
+  remote_->failures_ = 2;
+  const SendRequest request = {1, "j", TaskKind::kTrain, "", false};
+  carrier_->Send(request);
+  EXPECT_TRUE(Await().status.ok());
+  EXPECT_EQ(remote_->sent_, (std::vector<std::string>{"jobs/j/attempts/1/checkpoint-3.safetensors",
+                                                      "jobs/j/attempts/1/checkpoint-3.json"}));
+  EXPECT_EQ(remote_->kept_.size(), 2u);
+  Write("jobs/j/attempts/1/oof.npy", "out of fold");
+  carrier_->Send({1, "j", TaskKind::kTrain, "", true});
+  EXPECT_TRUE(Await().status.ok());
+  EXPECT_EQ(remote_->sent_.size(), 4u);
+}
+
+TEST_F(CarrierTest, APrepareSendsTheTableTheFoldsAndTheFloor) {
+  Write("cache/t.table", "table");
+  Write("cache/other.table", "of another Job");
+  Write("jobs/j/folds.npy", "folds");
+  Write("jobs/j/floor/oof.npy", "floor");
+  Write("jobs/j/prediction-1/predictions.csv", "traind writes its own");
+  carrier_->Send({1, "j", TaskKind::kPrepare, "cache/t.table", false});
+  EXPECT_TRUE(Await().status.ok());
+  EXPECT_EQ(remote_->sent_, (std::vector<std::string>{"cache/t.table", "jobs/j/folds.npy",
+                                                      "jobs/j/floor/oof.npy"}));
+}
+
+TEST_F(CarrierTest, ATransferThatHangsCanBeStopped) {
+  remote_->hangs_ = true;
+  task_.table = "cache/t.table";
+  carrier_->Bring(task_);
+  carrier_->StopBringing(1);
+  EXPECT_TRUE(absl::IsCancelled(Await().status));
+  carrier_->Bring(task_);
+  carrier_.reset();  // ends although it hangs
+}
+
+TEST(OwnFolderTest, WhatWasNotUsedForLongestGoesAndRunningJobsStay) {
+  std::string dir = testing::TempDir() + "/own.XXXXXX";
+  ASSERT_NE(mkdtemp(dir.data()), nullptr);
+  int age_s = 4000;
+  for (const char* path : {"jobs/busy/folds.npy", "cache/old.table", "inputs/a/train.csv",
+                           "jobs/idle/folds.npy", "cache/new.table"}) {
+    const std::string whole = dir + "/" + path;
+    ASSERT_TRUE(MakeDirs(whole.substr(0, whole.rfind('/'))).ok());
+    ASSERT_TRUE(WriteFileDurably(whole, std::string(1000, 'x')).ok());
+    timespec times[2] = {{time(nullptr) - age_s, 0}, {time(nullptr) - age_s, 0}};
+    ASSERT_EQ(utimensat(AT_FDCWD, whole.c_str(), times, 0), 0);
+    age_s -= 900;
+  }
+  const auto there = [&](const std::string& path) {
+    return access((dir + "/" + path).c_str(), F_OK) == 0;
+  };
+  TrimOwnFolder(dir, 3500, {"busy"});
+  EXPECT_TRUE(there("jobs/busy"));
+  EXPECT_FALSE(there("cache/old.table"));
+  EXPECT_FALSE(there("inputs/a"));
+  EXPECT_TRUE(there("jobs/idle"));
+  TrimOwnFolder(dir, 0, {"busy"});
+  EXPECT_TRUE(there("jobs/busy"));
+  EXPECT_FALSE(there("jobs/idle"));
+}
+
+}  // namespace
+}  // namespace traind::worker

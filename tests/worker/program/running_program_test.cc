@@ -1,0 +1,161 @@
+#include "worker/program/running_program.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+
+#include "common/base/clock.h"
+#include "worker/program/process_tree.h"
+
+namespace traind {
+namespace {
+
+// A real program under the real keeper.
+class RunningProgramTest : public testing::Test {
+ protected:
+  void Start(const std::string& script) {
+    ProgramStart start;
+    start.command = {"/bin/sh", "-c", script};
+    start.environment = {"TOLD=yes"};
+    start.folder = testing::TempDir();
+    start.keeper = "worker/trainprog";
+    char real[4096];
+    ASSERT_NE(realpath(start.keeper.c_str(), real), nullptr);
+    start.keeper = real;
+    Begin(start);
+  }
+  void Begin(const ProgramStart& start) {
+    auto program = RunningProgram::Start(
+        start, {[this](absl::string_view line) { output_.emplace_back(line); },
+                [this](absl::string_view line) { reports_.emplace_back(line); }});
+    ASSERT_TRUE(program.ok()) << program.status();
+    program_ = *std::move(program);
+  }
+  // Until done() or ten seconds are over.
+  template <class Done>
+  bool Until(const Done& done) {
+    const absl::Duration by = SystemClock().MonotonicNow() + absl::Seconds(10);
+    while (!done() && SystemClock().MonotonicNow() < by) program_->Poll(absl::Milliseconds(20));
+    return done();
+  }
+  bool UntilEnd() {
+    return Until([this] { return program_->end().has_value(); });
+  }
+  bool UntilLine(const std::string& line) {
+    return Until([&] { return std::find(output_.begin(), output_.end(), line) != output_.end(); });
+  }
+  // The kernel's list of processes with this in their environment.
+  static int Marked() {
+    int marked = 0;
+    for (const pid_t pid : Descendants(1)) {
+      std::ifstream file("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
+      const std::string all{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+      marked += all.find(std::string("TOLD=yes") + '\0') != std::string::npos;
+    }
+    return marked;
+  }
+
+  std::unique_ptr<RunningProgram> program_;
+  std::vector<std::string> output_, reports_;
+};
+
+TEST_F(RunningProgramTest, OutputReportsAndStatusAreTold) {
+  Start("echo out; echo err >&2; printf '{\"epoch\": 1}\\nrest' >&3; echo $TOLD; exit 7");
+  ASSERT_TRUE(UntilEnd());
+  EXPECT_EQ(WEXITSTATUS(program_->end()->wait_status), 7);
+  EXPECT_EQ(program_->end()->exec_error, 0);
+  EXPECT_EQ(output_, (std::vector<std::string>{"out", "err", "yes"}));
+  EXPECT_EQ(reports_, (std::vector<std::string>{"{\"epoch\": 1}", "rest"}));
+  EXPECT_GT(program_->end()->peak_bytes, 0);
+}
+
+TEST_F(RunningProgramTest, ACommandThatIsNotThereIsAnErrorOfTheSystem) {
+  ProgramStart start;
+  start.command = {"/no/such/program"};
+  start.folder = testing::TempDir();
+  char real[4096];
+  ASSERT_NE(realpath("worker/trainprog", real), nullptr);
+  start.keeper = real;
+  Begin(start);
+  ASSERT_TRUE(UntilEnd());
+  EXPECT_EQ(program_->end()->exec_error, ENOENT);
+}
+
+TEST_F(RunningProgramTest, ASoftStopReachesWhoCatchesItAndNobodyElse) {
+  Start(
+      "(sleep 30; echo never) & trap 'echo caught; exit 3' USR1; echo ready; "
+      "while :; do sleep 0.05; done");
+  ASSERT_TRUE(UntilLine("ready"));
+  program_->Order(KeeperOrder::kSoftStop);
+  ASSERT_TRUE(UntilEnd());
+  EXPECT_EQ(WEXITSTATUS(program_->end()->wait_status), 3);
+  EXPECT_NE(std::find(output_.begin(), output_.end(), "caught"), output_.end());
+  EXPECT_GE(program_->end()->left_behind, 1);
+  EXPECT_EQ(Marked(), 0);
+}
+
+TEST_F(RunningProgramTest, AKillReachesProcessesThatLeftTheirGroup) {
+  Start(
+      "trap '' TERM; (setsid sh -c 'trap \"\" TERM; while :; do sleep 0.1; done' &) ; echo ready; "
+      "while :; do sleep 0.1; done");
+  ASSERT_TRUE(UntilLine("ready"));
+  program_->Order(KeeperOrder::kTerminate);
+  program_->Poll(absl::Milliseconds(300));
+  EXPECT_FALSE(program_->end().has_value());
+  program_->Order(KeeperOrder::kKill);
+  ASSERT_TRUE(UntilEnd());
+  EXPECT_EQ(WTERMSIG(program_->end()->wait_status), SIGKILL);
+  EXPECT_EQ(Marked(), 0);
+}
+
+TEST_F(RunningProgramTest, WithoutItsParentNothingStays) {
+  Start("(setsid sleep 60 &); echo ready; sleep 60");
+  ASSERT_TRUE(UntilLine("ready"));
+  EXPECT_GT(Marked(), 0);
+  program_.reset();
+  EXPECT_EQ(Marked(), 0);
+}
+
+TEST_F(RunningProgramTest, AKilledKeeperIsTheEndOfTheProgramToo) {
+  Start("(setsid sleep 60 &); echo ready; sleep 60");
+  ASSERT_TRUE(UntilLine("ready"));
+  for (const pid_t pid : Descendants(getpid())) {
+    std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline", std::ios::binary);
+    std::string command{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    if (command.find("--keep") != std::string::npos) kill(pid, SIGKILL);
+  }
+  ASSERT_TRUE(UntilEnd());
+  EXPECT_EQ(WTERMSIG(program_->end()->wait_status), SIGKILL);
+  EXPECT_EQ(Marked(), 0);
+}
+
+TEST_F(RunningProgramTest, MuchOutputIsReadToItsEnd) {
+  Start("yes 0123456789 | head -c 20000000; echo; echo end");
+  ASSERT_TRUE(UntilEnd());
+  size_t bytes = 0;
+  for (const std::string& line : output_) bytes += line.size() + 1;
+  EXPECT_GE(bytes, 20'000'000u);
+  EXPECT_EQ(output_.back(), "end");
+}
+
+TEST(LineCutter, LinesAreWholeAndLongOnesComeInParts) {
+  LineCutter cutter;
+  std::vector<std::string> lines;
+  const auto take = [&lines](absl::string_view line) { lines.emplace_back(line); };
+  cutter.Add("a", take);
+  cutter.Add("b\nc\rd\r\n\n", take);
+  EXPECT_EQ(lines, (std::vector<std::string>{"ab", "c", "d"}));
+  lines.clear();
+  cutter.Add(std::string(3 * LineCutter::kMost, 'x'), take);
+  cutter.Finish(take);
+  size_t bytes = 0;
+  for (const std::string& line : lines) bytes += line.size();
+  EXPECT_EQ(bytes, 3 * LineCutter::kMost);
+}
+
+}  // namespace
+}  // namespace traind

@@ -1,0 +1,303 @@
+#include "worker/daemon/file_carrier.h"
+
+#include <absl/random/random.h>
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <absl/time/time.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
+#include "common/job_rules/travelling_files.h"
+#include "common/plain/plain_json.h"
+#include "common/transfer/state_path.h"
+#include "worker/daemon/backoff.h"
+#include "worker/daemon/own_folder.h"
+
+namespace traind::worker {
+namespace {
+
+constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
+constexpr absl::Duration kLongestPause = absl::Seconds(2);
+// A file that changes while it is sent is sent again; one that always does is given up.
+constexpr int kMostLosses = 5;
+
+std::string FileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// The regular files of a folder, relative to the state folder, sorted.
+std::vector<std::string> FilesIn(const std::string& state_dir, const std::string& folder) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(absl::StrCat(state_dir, "/", folder), error)) {
+    if (entry.is_regular_file(error) && !entry.is_symlink(error)) {
+      paths.push_back(absl::StrCat(folder, "/", entry.path().filename().string()));
+    }
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+// A file that is there already counts as used now.
+bool HasDigest(const std::string& path, const FileDigest& digest) {
+  struct stat info = {};
+  if (stat(path.c_str(), &info) != 0 || info.st_size != digest.bytes) return false;
+  const absl::StatusOr<FileDigest> found = DigestFile(path);
+  if (!found.ok() || found->sha256 != digest.sha256) return false;
+  utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
+  return true;
+}
+
+}  // namespace
+
+FileCarrier::FileCarrier(std::string state_dir, std::unique_ptr<RemoteFiles> remote,
+                         int64_t max_bytes)
+    : state_dir_(std::move(state_dir)), remote_(std::move(remote)), max_bytes_(max_bytes) {
+  for (int i = 0; i < kThreads; ++i) threads_.emplace_back([this] { Run(); });
+}
+
+FileCarrier::~FileCarrier() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stop_ = true;
+    for (const auto& stop : running_) stop->Stop();
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void FileCarrier::Run() {
+  while (true) {
+    Work work;
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      changed_.wait(lock, [this] { return stop_ || !work_.empty(); });
+      if (stop_) return;
+      work = std::move(work_.front());
+      work_.pop_front();
+    }
+    work();
+  }
+}
+
+void FileCarrier::Add(std::function<void(TransferStop&)> work, std::shared_ptr<TransferStop> stop) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    running_.insert(stop);
+    work_.push_back([this, stop, work = std::move(work)] {
+      work(*stop);
+      const std::lock_guard<std::mutex> done(mutex_);
+      running_.erase(stop);
+    });
+  }
+  changed_.notify_all();
+}
+
+absl::Status FileCarrier::Insist(const std::function<absl::Status()>& act,
+                                 const TransferStop& stop) {
+  absl::BitGen random;
+  Backoff backoff(kFirstPause, kLongestPause);
+  int losses = 0;
+  while (true) {
+    const absl::Status status = act();
+    losses += absl::IsDataLoss(status) ? 1 : 0;
+    const bool again = absl::IsUnavailable(status) || absl::IsAborted(status) ||
+                       absl::IsResourceExhausted(status) ||
+                       (absl::IsDataLoss(status) && losses < kMostLosses);
+    if (!again || stop.stopped()) return status;
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait_for(lock, absl::ToChronoNanoseconds(backoff.Next(random)),
+                      [&] { return stop_ || stop.stopped(); });
+  }
+}
+
+// ---- whether the folder is shared -------------------------------------------
+
+void FileCarrier::Compare() {
+  Add([this](TransferStop& stop) {
+    Result result;
+    const absl::StatusOr<bool> shared = CompareNow(stop);
+    result.status = shared.status();
+    result.shared = shared.value_or(false);
+    results_.Put(std::move(result));
+  });
+}
+
+absl::StatusOr<bool> FileCarrier::CompareNow(TransferStop& stop) const {
+  ASSIGN_OR_RETURN(const std::string random, ReadFile("/proc/sys/kernel/random/uuid"));
+  const std::string content = Sha256Hex(random);
+  const std::string name = absl::StrCat("probe-", content.substr(0, 32));
+  RETURN_IF_ERROR(WriteFileDurably(InState(name), content));
+  absl::StatusOr<bool> shared = remote_->HasFile(name, content, stop);
+  unlink(InState(name).c_str());
+  return shared;
+}
+
+// ---- to this Worker ---------------------------------------------------------
+
+void FileCarrier::Bring(const TaskStart& task) {
+  auto stop = std::make_shared<TransferStop>();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    bringing_[task.attempt] = stop;
+  }
+  const auto bring = [this, task](TransferStop& stop_now) {
+    Result result;
+    result.kind = Result::kBrought;
+    result.attempt = task.attempt;
+    result.status = Insist([&] { return BringNow(task, stop_now, result); }, stop_now);
+    results_.Put(std::move(result));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    bringing_.erase(task.attempt);
+  };
+  Add(bring, std::move(stop));
+}
+
+void FileCarrier::StopBringing(int64_t attempt) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = bringing_.find(attempt);
+    if (found == bringing_.end()) return;
+    found->second->Stop();
+  }
+  changed_.notify_all();
+}
+
+absl::Status FileCarrier::BringNow(const TaskStart& task, TransferStop& stop,
+                                   Result& result) const {
+  if (task.kind == TaskKind::kPrepare) return BringData(task, stop, result);
+  result.spec_json = task.spec_json;
+  return BringFold(task, stop);
+}
+
+absl::Status FileCarrier::BringData(const TaskStart& task, TransferStop& stop,
+                                    Result& result) const {
+  ASSIGN_OR_RETURN(auto spec, plain::FromJson<plain::JobSpec>(task.spec_json));
+  result.names.clear();
+  for (const NamedFile& file : TravellingFiles(spec)) {
+    std::string local;
+    const auto destination = [&](const FileDigest& digest) {
+      // The name says what a reader makes of the file; the digest makes it the same for all Jobs.
+      local = InState(InputPath(digest.sha256, FileName(file.path)));
+      return HasDigest(local, digest) ? std::string() : local;
+    };
+    RETURN_IF_ERROR(remote_->Fetch({task.job, "", file.field}, destination, stop));
+    SetTravellingFile(spec, file.field, local);
+    result.names.emplace_back(local, file.path);
+  }
+  result.spec_json = plain::ToJson(spec);
+  return absl::OkStatus();
+}
+
+absl::Status FileCarrier::BringFold(const TaskStart& task, TransferStop& stop) const {
+  RETURN_IF_ERROR(FetchInState(task.job, task.table, stop));
+  ASSIGN_OR_RETURN(std::vector<std::string> paths, remote_->List(task.job, JobDir(task.job), stop));
+  if (!task.resume.empty()) {
+    // With the checkpoint before it, in case that it is damaged.
+    const std::string folder = task.resume.substr(0, task.resume.rfind('/'));
+    ASSIGN_OR_RETURN(const auto checkpoints, remote_->List(task.job, folder, stop));
+    for (const std::string& path : checkpoints) {
+      if (absl::StartsWith(FileName(path), kCheckpointPrefix)) paths.push_back(path);
+    }
+  }
+  for (const std::string& path : paths) {
+    const absl::Status fetched = FetchInState(task.job, path, stop);
+    // Another Attempt may have removed it since it was listed.
+    if (!fetched.ok() && !absl::IsNotFound(fetched)) return fetched;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileCarrier::FetchInState(const std::string& job, const std::string& path,
+                                       TransferStop& stop) const {
+  RETURN_IF_ERROR(CheckStatePath(state_dir_, path, job, Direction::kToWorker));
+  const std::string local = InState(path);
+  const auto destination = [&](const FileDigest& digest) {
+    return HasDigest(local, digest) ? std::string() : local;
+  };
+  return remote_->Fetch({job, path, ""}, destination, stop);
+}
+
+// ---- to traind --------------------------------------------------------------
+
+void FileCarrier::Send(const SendRequest& request) {
+  Add([this, request](TransferStop& stop) {
+    Result result;
+    result.kind = Result::kSent;
+    result.attempt = request.attempt;
+    result.status = Insist([&] { return SendNow(request, stop); }, stop);
+    results_.Put(std::move(result));
+  });
+}
+
+std::vector<std::string> FileCarrier::PathsToSend(const SendRequest& request) const {
+  std::vector<std::string> folders = {AttemptDir(request.job, request.attempt)};
+  std::vector<std::string> paths;
+  if (request.kind == TaskKind::kPrepare) {
+    folders.push_back(JobDir(request.job));
+    folders.push_back(FloorDir(request.job));
+    if (!request.table.empty()) paths.push_back(request.table);
+  }
+  for (const std::string& folder : folders) {
+    for (std::string& path : FilesIn(state_dir_, folder)) {
+      if (!request.with_log && absl::EndsWith(path, ".log")) continue;
+      if (Travels(path, request.job, Direction::kToTraind)) paths.push_back(std::move(path));
+    }
+  }
+  // A manifest says that what it names is there.
+  std::stable_partition(paths.begin(), paths.end(),
+                        [](const std::string& path) { return !absl::EndsWith(path, ".json"); });
+  return paths;
+}
+
+absl::Status FileCarrier::SendNow(const SendRequest& request, TransferStop& stop) {
+  const std::vector<std::string> paths = PathsToSend(request);
+  std::vector<std::string> checkpoints;
+  for (const std::string& path : paths) {
+    RETURN_IF_ERROR(SendOne(request, path, stop));
+    const std::string name = FileName(path);
+    if (absl::StartsWith(name, kCheckpointPrefix)) checkpoints.push_back(name);
+  }
+  if (checkpoints.empty()) return absl::OkStatus();
+  return remote_->DropCheckpoints(request.job, request.attempt, checkpoints, stop);
+}
+
+absl::Status FileCarrier::SendOne(const SendRequest& request, const std::string& path,
+                                  TransferStop& stop) {
+  const std::string local = InState(path);
+  struct stat info = {};
+  if (stat(local.c_str(), &info) != 0) return absl::OkStatus();  // a checkpoint that was replaced
+  const Version version(info.st_ino, info.st_size,
+                        absl::ToUnixNanos(absl::TimeFromTimespec(info.st_mtim)));
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto& sent = sent_[request.attempt];
+    const auto found = sent.find(path);
+    if (found != sent.end() && found->second == version) return absl::OkStatus();
+  }
+  const absl::Status status = remote_->Send(request.job, path, local, stop);
+  if (absl::IsNotFound(status)) return absl::OkStatus();  // likewise
+  RETURN_IF_ERROR(status);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  sent_[request.attempt][path] = version;
+  return absl::OkStatus();
+}
+
+void FileCarrier::Finish(int64_t attempt, std::set<std::string> busy) {
+  Add([this, attempt, busy = std::move(busy)](TransferStop&) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      sent_.erase(attempt);
+    }
+    TrimOwnFolder(state_dir_, max_bytes_, busy);
+  });
+}
+
+}  // namespace traind::worker

@@ -1,0 +1,115 @@
+// Carries files between this Worker's own state folder and traind's, off the event loop.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "worker/daemon/mailbox.h"
+#include "worker/daemon/remote_files.h"
+#include "worker/daemon/task.h"
+
+namespace traind::worker {
+
+// What an Attempt has written and traind lacks.
+struct SendRequest {
+  int64_t attempt = 0;
+  std::string job;
+  TaskKind kind = TaskKind::kTrain;
+  std::string table;      // of PREPARE, once it is written
+  bool with_log = false;  // at the end
+};
+
+// Pairs of a path that a fetched file has here and the one that its user knows.
+using PathNames = std::vector<std::pair<std::string, std::string>>;
+
+// A transfer that fails because traind is away, or because bytes were lost, is tried again until
+// it is stopped; what came over stays. Transfers of different Attempts run side by side.
+// Threads: safe; has kThreads of its own.
+class FileCarrier {
+ public:
+  static constexpr int kThreads = 4;
+
+  struct Result {
+    enum Kind { kCompared, kBrought, kSent } kind = kCompared;
+    int64_t attempt = 0;
+    absl::Status status;
+    bool shared = false;    // kCompared
+    std::string spec_json;  // kBrought: with the paths that the files have here
+    PathNames names;        // kBrought
+  };
+
+  // state_dir: absolute. max_bytes: what the folder may hold besides the files of Attempts here.
+  FileCarrier(std::string state_dir, std::unique_ptr<RemoteFiles> remote, int64_t max_bytes);
+  // Breaks off what runs.
+  ~FileCarrier();
+
+  Mailbox<Result>& results() { return results_; }
+
+  // Finds out whether this state folder is traind's, by a file that traind is asked for.
+  void Compare();
+  // Fetches what the task reads. FailedPrecondition: the Job is over; NotFound, PermissionDenied:
+  // a file of it cannot be read there.
+  void Bring(const TaskStart& task);
+  void StopBringing(int64_t attempt);
+  // Sends what has changed since the last time. Other errors than FailedPrecondition (the Job is
+  // over) are faults of this machine or of traind's.
+  void Send(const SendRequest& request);
+  // The Attempt will send nothing more. busy: Jobs with Attempts here, whose files stay.
+  void Finish(int64_t attempt, std::set<std::string> busy);
+
+ private:
+  using Work = std::function<void()>;
+  // Tells a file's state apart from an earlier one: inode, size, time of change.
+  using Version = std::tuple<uint64_t, int64_t, int64_t>;
+
+  void Run();
+  // Has the work done on a thread; `stop` ends it early.
+  void Add(std::function<void(TransferStop&)> work,
+           std::shared_ptr<TransferStop> stop = std::make_shared<TransferStop>());
+  // Does it again, at growing distances, until it has succeeded, cannot, or is stopped.
+  absl::Status Insist(const std::function<absl::Status()>& act, const TransferStop& stop);
+
+  absl::StatusOr<bool> CompareNow(TransferStop& stop) const;
+  // Both fill in what the result tells besides the status.
+  absl::Status BringNow(const TaskStart& task, TransferStop& stop, Result& result) const;
+  absl::Status BringData(const TaskStart& task, TransferStop& stop, Result& result) const;
+  absl::Status BringFold(const TaskStart& task, TransferStop& stop) const;
+  absl::Status FetchInState(const std::string& job, const std::string& path,
+                            TransferStop& stop) const;
+  absl::Status SendNow(const SendRequest& request, TransferStop& stop);
+  std::vector<std::string> PathsToSend(const SendRequest& request) const;
+  absl::Status SendOne(const SendRequest& request, const std::string& path, TransferStop& stop);
+  std::string InState(const std::string& path) const { return state_dir_ + "/" + path; }
+
+  const std::string state_dir_;
+  const std::unique_ptr<RemoteFiles> remote_;
+  const int64_t max_bytes_;
+  Mailbox<Result> results_;
+  // Not absl::Mutex: its timed waits follow the wall clock, which may be put back.
+  std::mutex mutex_;
+  std::condition_variable changed_;  // stop_ or work_
+  // Guarded by mutex_, down to the threads.
+  bool stop_ = false;
+  std::deque<Work> work_;
+  std::set<std::shared_ptr<TransferStop>> running_;
+  std::map<int64_t, std::shared_ptr<TransferStop>> bringing_;
+  // The versions that traind has, by Attempt and path.
+  std::map<int64_t, std::map<std::string, Version>> sent_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace traind::worker

@@ -1,0 +1,97 @@
+#include "worker/daemon/waiting_facts.h"
+
+#include <absl/strings/str_replace.h>
+
+#include <variant>
+
+namespace traind::worker {
+namespace {
+
+bool NamesFiles(const Fact& fact) {
+  return std::holds_alternative<facts::TableReady>(fact) ||
+         std::holds_alternative<facts::FloorReady>(fact) ||
+         std::holds_alternative<facts::CheckpointSaved>(fact) ||
+         std::holds_alternative<facts::FoldSaved>(fact) || std::holds_alternative<Ended>(fact);
+}
+
+void UseNames(const PathNames& names, Fact& fact) {
+  if (auto* table = std::get_if<facts::TableReady>(&fact)) {
+    for (std::string& warning : table->warnings) absl::StrReplaceAll(names, &warning);
+  } else if (auto* ended = std::get_if<Ended>(&fact)) {
+    absl::StrReplaceAll(names, &ended->message);
+  }
+}
+
+}  // namespace
+
+void WaitingFacts::Started(const TaskStart& task) {
+  SendRequest& request = queues_[task.attempt].request;
+  request.attempt = task.attempt;
+  request.job = task.job;
+  request.kind = task.kind;
+}
+
+void WaitingFacts::Brought(int64_t attempt, PathNames names) {
+  const auto found = queues_.find(attempt);
+  if (found != queues_.end()) found->second.names = std::move(names);
+}
+
+std::vector<ReportAction> WaitingFacts::Add(ReportAction fact) {
+  const auto found = queues_.find(fact.attempt);
+  if (found == queues_.end()) return {std::move(fact)};
+  Queue& queue = found->second;
+  UseNames(queue.names, fact.fact);
+  if (const auto* table = std::get_if<facts::TableReady>(&fact.fact)) {
+    queue.request.table = table->table;
+  }
+  if (!NamesFiles(fact.fact)) {
+    if (queue.facts.empty()) return {std::move(fact)};
+    if (std::holds_alternative<facts::Progress>(fact.fact)) return {};
+  }
+  queue.facts.push_back(std::move(fact));
+  return {};
+}
+
+std::optional<SendRequest> WaitingFacts::NextSend(int64_t attempt) {
+  const auto found = queues_.find(attempt);
+  if (found == queues_.end()) return std::nullopt;
+  Queue& queue = found->second;
+  if (queue.facts.empty() || queue.covered > 0) return std::nullopt;
+  queue.covered = queue.facts.size();
+  queue.request.with_log = std::holds_alternative<Ended>(queue.facts.back().fact);
+  return queue.request;
+}
+
+std::vector<ReportAction> WaitingFacts::Sent(int64_t attempt, bool ok) {
+  const auto found = queues_.find(attempt);
+  if (found == queues_.end()) return {};
+  Queue& queue = found->second;
+  std::vector<ReportAction> told;
+  for (; !queue.facts.empty(); queue.facts.pop_front()) {
+    ReportAction& fact = queue.facts.front();
+    const bool covered = queue.covered > 0;
+    if (covered) --queue.covered;
+    if (!covered && NamesFiles(fact.fact)) break;
+    const bool lost = !ok && NamesFiles(fact.fact) && !std::holds_alternative<Ended>(fact.fact);
+    if (!lost) told.push_back(std::move(fact));
+  }
+  const bool over = !told.empty() && std::holds_alternative<Ended>(told.back().fact);
+  if (over) queues_.erase(found);
+  return told;
+}
+
+std::vector<int64_t> WaitingFacts::Attempts() const {
+  std::vector<int64_t> attempts;
+  for (const auto& [attempt, queue] : queues_) {
+    if (!queue.facts.empty()) attempts.push_back(attempt);
+  }
+  return attempts;
+}
+
+std::set<std::string> WaitingFacts::Jobs() const {
+  std::set<std::string> jobs;
+  for (const auto& [attempt, queue] : queues_) jobs.insert(queue.request.job);
+  return jobs;
+}
+
+}  // namespace traind::worker

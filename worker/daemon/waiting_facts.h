@@ -1,0 +1,51 @@
+// Facts of Attempts that wait until traind has the files that they name.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "worker/daemon/file_carrier.h"
+#include "worker/daemon/task.h"
+
+namespace traind::worker {
+
+// Keeps the order of each Attempt's facts: one that names no file waits behind one that does.
+// Progress does not wait; it is dropped then.
+// Threads: confined to the event loop's.
+class WaitingFacts {
+ public:
+  // An Attempt's facts may come from now on.
+  void Started(const TaskStart& task);
+  // The Attempt's files are here; what it tells of them names them as their user does.
+  void Brought(int64_t attempt, PathNames names);
+  // Returns the facts that may be told now: this one, or none.
+  std::vector<ReportAction> Add(ReportAction fact);
+  // Returns what is to be sent for the Attempt now; nothing: it is being sent, or nothing waits.
+  std::optional<SendRequest> NextSend(int64_t attempt);
+  // The send has ended. Returns the facts that may be told now; those whose files did not get there
+  // are lost, except the end of the Attempt.
+  std::vector<ReportAction> Sent(int64_t attempt, bool ok);
+
+  // Attempts with facts that wait.
+  std::vector<int64_t> Attempts() const;
+  // Jobs with Attempts that have not told their end.
+  std::set<std::string> Jobs() const;
+
+ private:
+  struct Queue {
+    SendRequest request;
+    PathNames names;
+    std::deque<ReportAction> facts;
+    size_t covered = 0;  // by the send that is under way; 0: none is
+  };
+  std::map<int64_t, Queue> queues_;
+};
+
+}  // namespace traind::worker

@@ -1,0 +1,27 @@
+// Keeps a program from filling the disk that traind works on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace traind {
+
+struct DiskSpace {
+  int64_t size = 0;
+  int64_t free = 0;  // for this user
+};
+
+// What is known of the file system of a folder; zeros: nothing.
+DiskSpace SpaceOf(const std::string& folder);
+
+// So much stays free for traind's own records: 2 % of the disk, at least 32 MiB and at most 1 GiB.
+int64_t HeldBack(const DiskSpace& space);
+
+// The bytes that the files below a folder take; links are not followed.
+int64_t BytesBelow(const std::string& folder);
+
+// Whether a program is to be ended: the disk is nearly full, and a good part of it is its own, so
+// that its neighbours go on. Pure.
+bool FillsDisk(const DiskSpace& space, int64_t own_bytes);
+
+}  // namespace traind

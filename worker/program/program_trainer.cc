@@ -1,0 +1,642 @@
+#include "worker/program/program_trainer.h"
+
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+#include <absl/strings/str_join.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
+#include "common/job_rules/program_rules.h"
+#include "common/plain/plain_json.h"
+#include "worker/program/disk_guard.h"
+#include "worker/program/process_tree.h"
+#include "worker/task/failure.h"
+
+namespace traind {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr absl::Duration kProgressEvery = absl::Milliseconds(250);
+constexpr absl::Duration kPoll = absl::Milliseconds(50);
+constexpr absl::Duration kLockPatience = absl::Seconds(5);
+constexpr absl::Duration kFoldersPatience = absl::Seconds(30);
+// A file that nobody has written to for so long is taken for whole.
+constexpr absl::Duration kSettled = absl::Seconds(1);
+// Interim answers take at most a tenth of the time.
+constexpr int kInterimPause = 10;
+constexpr absl::Duration kLongestWrite = absl::Seconds(30);
+// Of a fold's folder: the files with its rows.
+constexpr char kDataFolder[] = "data";
+constexpr int kPercent = 100;
+constexpr size_t kTailLines = 5;
+constexpr size_t kTailBytes = 300;
+// Names the processes of a rank of a fold, also for the next start.
+constexpr char kProcessOf[] = "TRAIND_PROCESS_OF=";
+
+std::string UnixSeconds(absl::Time at) {
+  return absl::StrFormat("%.3f", absl::ToDoubleSeconds(at - absl::UnixEpoch()));
+}
+
+// 137 is how a shell passes on that its child was killed by signal 9.
+int SignalOf(int wait_status) {
+  constexpr int kShellSignal = 128;
+  if (WIFSIGNALED(wait_status)) return WTERMSIG(wait_status);
+  const int code = WEXITSTATUS(wait_status);
+  return code > kShellSignal && code < kShellSignal + 65 ? code - kShellSignal : 0;
+}
+
+}  // namespace
+
+ProgramTrainer::ProgramTrainer(rank_protocol::Train train, TaskControl& control, EventSink& sink,
+                               const Clock& clock)
+    : train_(std::move(train)), control_(control), sink_(sink), clock_(clock) {}
+
+ProgramTrainer::~ProgramTrainer() {
+  program_.reset();
+  if (lock_ >= 0) close(lock_);
+}
+
+std::string ProgramTrainer::InFold(absl::string_view name) const {
+  return absl::StrCat(fold_dir_, "/", name);
+}
+
+void ProgramTrainer::Log(const char* level, std::string text) {
+  sink_.Send(rank_protocol::LogText{level, std::move(text)});
+}
+
+double ProgramTrainer::Epochs() const { return std::max(1, orders_.epochs); }
+
+// ---- getting ready ----------------------------------------------------------
+
+absl::Status ProgramTrainer::Start() {
+  orders_version_ = control_.version();
+  orders_ = control_.orders();
+  RETURN_IF_ERROR(ReadSpec());
+  fold_dir_ = absl::StrCat(train_.state_dir, "/", ProgramDir(train_.job, train_.fold));
+  RETURN_IF_ERROR(StorageError(
+      MakeDirs(absl::StrCat(train_.state_dir, "/", AttemptDir(train_.job, train_.attempt)))));
+  RETURN_IF_ERROR(StorageError(MakeDirs(fold_dir_)));
+  if (train_.rank == 0) {
+    RETURN_IF_ERROR(LockFold());
+    RETURN_IF_ERROR(StorageError(MakeFolders()));
+  } else {
+    RETURN_IF_ERROR(AwaitFolders());
+  }
+  // Of an Attempt whose keeper was killed, too.
+  const int stale = KillByVariable(ProcessVariable());
+  if (stale > 0) Log("warning", absl::StrCat("ended ", stale, " processes of an earlier start"));
+  began_ = progress_at_ = epoch_at_ = clock_.MonotonicNow();
+  RETURN_IF_ERROR(Launch(spec_.command));
+  SendStarted();
+  return absl::OkStatus();
+}
+
+absl::Status ProgramTrainer::ReadSpec() {
+  const auto spec = plain::FromJson<plain::JobSpec>(train_.spec_json);
+  if (!spec.ok()) return UserError(spec.status().message());
+  const std::optional<UserProgram> program = UserProgramOf(*spec);
+  if (!program.has_value()) {
+    return UserError("run, model.command: expected a command, which this program runs");
+  }
+  user_ = *program;
+  spec_ = user_.run;
+  if (!user_.answers_rows) return absl::OkStatus();
+  ASSIGN_OR_RETURN(rows_, RowAnswers::Open(train_, *spec, user_));
+  AnswerOwner owner = {train_.state_dir, train_.job, train_.attempt, train_.fold, rows_->outputs()};
+  saver_ = std::make_unique<AnswerSaver>(std::move(owner), writer_, sink_, clock_);
+  return absl::OkStatus();
+}
+
+// Two Attempts never work in one folder: the earlier one is about to die.
+absl::Status ProgramTrainer::LockFold() {
+  lock_ = open(InFold("lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (lock_ < 0) return StorageError(ErrnoStatus(errno, InFold("lock")));
+  const absl::Duration until = clock_.MonotonicNow() + kLockPatience;
+  while (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+    if (clock_.MonotonicNow() >= until) {
+      return absl::UnavailableError("an earlier start of this fold still runs");
+    }
+    usleep(20'000);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProgramTrainer::MakeFolders() {
+  ASSIGN_OR_RETURN(marks_, MakeWorkFolder(spec_.folder, fold_dir_, train_.state_dir));
+  for (const char* name : {"checkpoints", "out"}) RETURN_IF_ERROR(MakeDirs(InFold(name)));
+  if (rows_ != nullptr) {
+    RETURN_IF_ERROR(MakeDirs(InFold(kDataFolder)));
+    RETURN_IF_ERROR(rows_->WriteFiles(InFold(kDataFolder)));
+  }
+  unlink(InFold("stop").c_str());
+  if (const auto known = ReadFile(InFold("tries")); known.ok()) {
+    if (!absl::SimpleAtoi(*known, &try_)) try_ = 0;
+  }
+  return WriteFileDurably(InFold("tries"), absl::StrCat(try_ + 1));
+}
+
+// The first rank makes them.
+absl::Status ProgramTrainer::AwaitFolders() const {
+  const absl::Duration until = clock_.MonotonicNow() + kFoldersPatience;
+  std::error_code ignored;
+  while (!fs::exists(InFold("tries"), ignored)) {
+    if (clock_.MonotonicNow() >= until) {
+      return absl::UnavailableError("the first rank made no folder to work in");
+    }
+    usleep(20'000);
+  }
+  return absl::OkStatus();
+}
+
+std::string ProgramTrainer::ProcessVariable() const {
+  return absl::StrCat(kProcessOf, fold_dir_, "#", train_.rank);
+}
+
+std::vector<std::string> ProgramTrainer::Command(const std::vector<std::string>& words) const {
+  PlaceholderValues values;
+  values.fold = train_.fold;
+  values.folds = static_cast<int>(spec_.folds);
+  values.seed = spec_.seed;
+  values.epochs = TellsEpochs() ? orders_.epochs : 0;
+  std::vector<std::string> command;
+  for (const std::string& argument : words) {
+    command.push_back(FillPlaceholders(argument, values));
+  }
+  return command;
+}
+
+// As torchrun sets them, and those of traind.
+std::vector<std::string> ProgramTrainer::Environment() const {
+  std::vector<std::string> all = {"PYTHONUNBUFFERED=1"};
+  for (const auto& [name, value] : spec_.environment) all.push_back(absl::StrCat(name, "=", value));
+  const auto set = [&all](absl::string_view name, const auto& value) {
+    all.push_back(absl::StrCat(name, "=", value));
+  };
+  set("RANK", train_.rank);
+  set("LOCAL_RANK", train_.rank);
+  set("WORLD_SIZE", train_.world_size);
+  set("LOCAL_WORLD_SIZE", train_.world_size);
+  set("MASTER_ADDR", train_.rendezvous.host);
+  set("MASTER_PORT", train_.rendezvous.port);
+  set("OMP_NUM_THREADS", train_.threads);
+  set("NUM_WORKERS", train_.threads);
+  set("TRAIND_JOB", train_.job);
+  set("TRAIND_FOLD", train_.fold);
+  set("TRAIND_FOLDS", spec_.folds);
+  set("TRAIND_SEED", spec_.seed);
+  set("TRAIND_TRY", try_);
+  if (TellsEpochs()) set("TRAIND_EPOCHS", orders_.epochs);
+  set("TRAIND_OUT", InFold("out"));
+  set("TRAIND_CHECKPOINTS", InFold("checkpoints"));
+  if (rows_ != nullptr) {
+    for (std::string& variable : rows_->Variables(InFold(kDataFolder))) {
+      all.push_back(std::move(variable));
+    }
+  }
+  all.push_back(ProcessVariable());
+  const absl::Time now = clock_.WallNow();
+  const absl::Duration mono = clock_.MonotonicNow();
+  if (orders_.stop_at != absl::InfiniteDuration()) {
+    set("TRAIND_STOP_AT", UnixSeconds(now + (orders_.stop_at - mono)));
+  }
+  if (orders_.deadline != absl::InfiniteDuration()) {
+    set("TRAIND_DEADLINE", UnixSeconds(now + (orders_.deadline - mono)));
+  }
+  set("TRAIND_STOP_FILE", InFold("stop"));
+  set("TRAIND_REPORT_FD", kReportDescriptor);
+  return all;
+}
+
+absl::Status ProgramTrainer::Launch(const std::vector<std::string>& command) {
+  ProgramStart start;
+  start.command = Command(command);
+  start.environment = Environment();
+  start.folder = InFold("work");
+  // Between two looks of GuardDisk() a single file could fill a small disk.
+  const DiskSpace space = SpaceOf(fold_dir_);
+  start.largest_file = std::max(int64_t{1} << 20, space.free - HeldBack(space));
+  RunningProgram::Readers readers;
+  readers.output = [this](absl::string_view line) { TakeOutput(line); };
+  readers.report = [this](absl::string_view line) {
+    reports_ = true;
+    Take(ReadReportLine(line));
+  };
+  ASSIGN_OR_RETURN(program_, RunningProgram::Start(start, std::move(readers)));
+  return absl::OkStatus();
+}
+
+void ProgramTrainer::SendStarted() {
+  rank_protocol::Started started;
+  started.attempt = train_.attempt;
+  started.steps_per_epoch = TellsEpochs() ? 1 : kPercent;
+  started.resolved_settings =
+      absl::StrCat("start=", try_ + 1, " threads=", train_.threads,
+                   " command=", absl::StrJoin(Command(spec_.command), " ").substr(0, kTailBytes));
+  sink_.Send(started);
+}
+
+// ---- while it runs ----------------------------------------------------------
+
+absl::StatusOr<Ending> ProgramTrainer::TrainUntilStopped() {
+  while (!program_->end().has_value()) {
+    ReadOrders();
+    if (!stop_.has_value()) {
+      const StopCause cause = WhyStop();
+      if (cause != StopCause::kNone) BeginStop(cause);
+    } else {
+      Escalate();
+    }
+    program_->Poll(kPoll);
+    if (clock_.MonotonicNow() - progress_at_ >= kProgressEvery) {
+      SendProgress();
+      GuardDisk();
+      SaveInterim();
+    }
+  }
+  return Ended();
+}
+
+void ProgramTrainer::ReadOrders() {
+  if (control_.version() == orders_version_) return;
+  orders_version_ = control_.version();
+  const bool saved = orders_.predict || !orders_.stop;
+  orders_ = control_.orders();
+  // A soft stop has become a hard one: there is less time.
+  if (stop_.has_value() && saved && orders_.stop && !orders_.predict) {
+    stop_ = ScheduleStop(clock_.MonotonicNow(), orders_.deadline, /*saves=*/false);
+  }
+}
+
+StopCause ProgramTrainer::WhyStop() const {
+  if (orders_.stop) return orders_.cause == StopCause::kNone ? StopCause::kTime : orders_.cause;
+  if (TellsEpochs() && orders_.epochs < spec_.epochs && done_ >= orders_.epochs) {
+    return StopCause::kEpochs;
+  }
+  return clock_.MonotonicNow() >= orders_.stop_at ? StopCause::kTime : StopCause::kNone;
+}
+
+void ProgramTrainer::BeginStop(StopCause cause) {
+  stop_cause_ = cause;
+  stop_ = ScheduleStop(clock_.MonotonicNow(), orders_.deadline, !orders_.stop || orders_.predict,
+                       !user_.predict.empty());
+  const int file = open(InFold("stop").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (file >= 0) close(file);
+  program_->Order(KeeperOrder::kSoftStop);
+  Log("info",
+      absl::StrCat("fold ", train_.fold, ": the program was asked to stop (", Name(cause), ")"));
+}
+
+void ProgramTrainer::Escalate() {
+  const absl::Duration now = clock_.MonotonicNow();
+  if (!terminated_ && now >= stop_->terminate_at) {
+    terminated_ = true;
+    program_->Order(KeeperOrder::kTerminate);
+  }
+  if (!killed_ && now >= stop_->kill_at) {
+    killed_ = true;
+    program_->Order(KeeperOrder::kKill);
+    Log("warning", absl::StrCat("fold ", train_.fold, ": the program did not end and was killed"));
+  }
+}
+
+// One that fills the disk would keep traind from recording anything, of all Jobs.
+void ProgramTrainer::GuardDisk() {
+  const DiskSpace space = SpaceOf(fold_dir_);
+  if (filled_disk_ || space.free >= HeldBack(space)) return;
+  if (!FillsDisk(space, BytesBelow(fold_dir_))) return;
+  filled_disk_ = true;
+  program_->Order(KeeperOrder::kKill);
+}
+
+absl::StatusOr<Ending> ProgramTrainer::Ended() {
+  const KeeperReport& end = *program_->end();
+  if (filled_disk_) {
+    std::error_code ignored;
+    for (const char* name : {"work", "out", "checkpoints"}) fs::remove_all(InFold(name), ignored);
+    return UserError(
+        "the program filled the disk of the state folder; it was ended and its files "
+        "were removed");
+  }
+  if (end.exec_error != 0) {
+    return UserError(absl::StrCat(user_.command_field, ": '", spec_.command[0],
+                                  "' cannot be started: ", strerror(end.exec_error)));
+  }
+  if (end.left_behind > 0) {
+    Log("warning", absl::StrCat("fold ", train_.fold, ": ", end.left_behind,
+                                " processes that the program had left were ended"));
+  }
+  if (stop_.has_value()) return Ending{stop_cause_, !orders_.stop || orders_.predict};
+  if (end.wait_status == 0) {
+    SendEpochs(Epochs());
+    return Ending{StopCause::kEpochs, true};
+  }
+  const int signal = SignalOf(end.wait_status);
+  if (signal > 0) {
+    return absl::AbortedError(absl::StrCat("the program was ended by signal ", signal, " (",
+                                           strsignal(signal), ")", Tail()));
+  }
+  return UserError(
+      absl::StrCat("the program ended with exit status ", WEXITSTATUS(end.wait_status), Tail()));
+}
+
+std::string ProgramTrainer::Tail() const {
+  if (tail_.empty()) return ", without a word";
+  const std::string text = absl::StrJoin(tail_, " | ");
+  const size_t from = text.size() > kTailBytes ? text.size() - kTailBytes : 0;
+  return absl::StrCat("; its last lines: ", from > 0 ? "..." : "", text.substr(from));
+}
+
+// ---- what it tells ----------------------------------------------------------
+
+void ProgramTrainer::TakeOutput(absl::string_view line) {
+  // As a line of the log, with its time; "program:2" is the second start.
+  LogLine(LogLevel::kInfo, "program", static_cast<int>(try_) + 1).stream() << line;
+  tail_.push_back(std::string(line.substr(0, kTailBytes)));
+  if (tail_.size() > kTailLines) tail_.pop_front();
+  if (!reports_) Take(ReadOutputLine(line));
+}
+
+void ProgramTrainer::Take(const ProgramReport& report) {
+  if (report.loss.has_value()) loss_ = *report.loss;
+  if (report.metric.has_value()) metric_ = *report.metric;
+  if (report.epochs.has_value() && *report.epochs > 0) total_ = *report.epochs;
+  if (!report.epoch.has_value()) return;
+  const double total = total_ > 0 ? total_ : static_cast<double>(spec_.epochs);
+  if (TellsEpochs()) {
+    done_ = std::max(done_, std::min(*report.epoch, static_cast<double>(spec_.epochs)));
+    SendEpochs(std::floor(done_));
+  } else if (total > 0) {
+    done_ = std::max(done_, std::min(*report.epoch / total, 1.0));
+  }
+}
+
+void ProgramTrainer::SendEpochs(double done) {
+  const int epochs = static_cast<int>(std::min(done, Epochs()));
+  if (epochs <= told_epochs_) return;
+  const absl::Duration now = clock_.MonotonicNow();
+  rank_protocol::Epoch epoch;
+  epoch.attempt = train_.attempt;
+  epoch.epoch = epochs;
+  epoch.step = TellsEpochs() ? epochs : kPercent;
+  epoch.train_loss = loss_;
+  epoch.val_loss = loss_;
+  epoch.val_metric = epoch.best_metric = metric_;
+  epoch.epoch_s = absl::ToDoubleSeconds(now - epoch_at_) / (epochs - told_epochs_);
+  sink_.Send(epoch);
+  told_epochs_ = epochs;
+  epoch_at_ = now;
+}
+
+// Tells the Worker, too, that a silent program is alive.
+void ProgramTrainer::SendProgress() {
+  progress_at_ = clock_.MonotonicNow();
+  rank_protocol::Progress progress;
+  progress.attempt = train_.attempt;
+  progress.epoch = done_;
+  progress.step = static_cast<int64_t>(TellsEpochs() ? done_ : kPercent * done_);
+  progress.loss = loss_;
+  sink_.SendProgress(progress);
+}
+
+// ---- its answer -------------------------------------------------------------
+
+absl::Status ProgramTrainer::Finish(const Ending& ending) {
+  if (!ending.predict || train_.rank > 0) return absl::OkStatus();
+  const bool by_itself = !stop_.has_value();
+  const bool enough = stop_cause_ == StopCause::kEpochs && program_->end()->wait_status == 0;
+  if (rows_ != nullptr) return SaveRows(ending.cause, by_itself || enough);
+  return SaveAnswer(ending.cause, by_itself || enough);
+}
+
+// It has failed; what it was asked for may be there all the same.
+void ProgramTrainer::Rescue() {
+  if (train_.rank > 0 || spec_.expect.empty() || program_ == nullptr || filled_disk_) return;
+  if (rows_ != nullptr) return RescueRows();
+  const absl::Status saved = SaveAnswer(StopCause::kNone, /*complete=*/false);
+  if (saved.ok()) Log("warning", "the program failed, but left the expected files");
+}
+
+// What is expected may be there long before the program ends: should all die, it is the answer. A
+// file that was written just now may not be whole.
+void ProgramTrainer::SaveInterim() {
+  const absl::Duration now = clock_.MonotonicNow();
+  if (spec_.expect.empty() || train_.rank > 0 || stop_.has_value() || now < interim_at_) return;
+  // A copy that runs into the stop would delay it.
+  if (now + 2 * interim_took_ >= orders_.stop_at) return;
+  interim_at_ = now + std::max(kSettled, absl::Milliseconds(train_.checkpoint_every_ms));
+  const auto results = FindResults(InFold("work"), marks_, InFold("out"));
+  if (!results.ok() || !Unmatched(*results, spec_.expect).empty()) return;
+  const std::vector<ResultFile> answer = Matched(*results, spec_.expect);
+  int64_t newest = 0;
+  for (const ResultFile& file : answer) newest = std::max(newest, file.modified_ns);
+  if (newest <= interim_newest_ || newest > absl::ToUnixNanos(clock_.WallNow() - kSettled)) return;
+  if (rows_ != nullptr) {
+    interim_newest_ = newest;
+    SaveInterimRows(answer);
+    interim_took_ = clock_.MonotonicNow() - now;
+    interim_at_ = std::max(interim_at_, now + kInterimPause * interim_took_);
+    return;
+  }
+  const bool copied = CopyResults(answer, ResultsFolder()).ok();
+  interim_took_ = clock_.MonotonicNow() - now;
+  interim_at_ = std::max(interim_at_, now + kInterimPause * interim_took_);
+  if (!copied) return;
+  interim_newest_ = newest;
+  rank_protocol::FoldSaved saved = Saved();
+  if (WriteResults(answer, saved.oof_sha256).ok()) sink_.Send(saved);
+}
+
+std::string ProgramTrainer::ResultsFolder() const {
+  return spec_.folds > 1 ? absl::StrCat(spec_.results, "/fold-", train_.fold) : spec_.results;
+}
+
+rank_protocol::FoldSaved ProgramTrainer::Saved() const {
+  rank_protocol::FoldSaved saved;
+  saved.attempt = train_.attempt;
+  saved.fold = train_.fold;
+  saved.epochs_done = saved.best_epoch = done_;
+  saved.score = answers_.has_value() ? answers_->score : metric_;
+  saved.oof = absl::StrCat("attempts/", train_.attempt, "/", kResultsFile);
+  return saved;
+}
+
+absl::Status ProgramTrainer::SaveAnswer(StopCause cause, bool complete) {
+  const absl::Duration began = clock_.MonotonicNow();
+  ASSIGN_OR_RETURN(const std::vector<ResultFile> results,
+                   FindResults(InFold("work"), marks_, InFold("out")));
+  const std::vector<std::string> unmatched = Unmatched(results, spec_.expect);
+  if (!unmatched.empty()) {
+    const std::string missing = absl::StrCat("no file, or only an empty one, matches '",
+                                             absl::StrJoin(unmatched, "', '"), "'");
+    if (complete) return UserError(absl::StrCat("run.expect: ", missing, Tail()));
+    return OutOfTimeError(absl::StrCat("stopped before its answer was there: ", missing));
+  }
+  if (!complete && spec_.expect.empty() && results.empty()) {
+    return OutOfTimeError("stopped before it had left any file");
+  }
+  RETURN_IF_ERROR(StorageError(CopyResults(results, ResultsFolder())));
+  rank_protocol::FoldSaved saved = Saved();
+  // The answer is where the user wants it; this is a record of it.
+  if (const absl::Status told = WriteResults(results, saved.oof_sha256); !told.ok()) {
+    Log("warning", absl::StrCat("what the program left is not recorded: ", told.message()));
+  }
+  saved.complete = complete;
+  saved.last = true;
+  saved.stopped_by = cause;
+  if (complete) saved.epochs_done = saved.best_epoch = Epochs();
+  saved.predict_s = absl::ToDoubleSeconds(clock_.MonotonicNow() - began);
+  sink_.Send(saved);
+  // No other start will need it, and it may be large.
+  std::error_code ignored;
+  fs::remove_all(InFold("work"), ignored);
+  return absl::OkStatus();
+}
+
+// ---- its answer for rows ----------------------------------------------------
+
+// Whether the files are valid predictions, which count from then on.
+bool ProgramTrainer::TakeRows(const std::vector<ResultFile>& results, absl::Status& wrong) {
+  absl::StatusOr<FoldAnswers> answers = rows_->Read(results);
+  wrong = answers.status();
+  if (answers.ok()) answers_ = *std::move(answers);
+  return answers_.has_value() && wrong.ok();
+}
+
+void ProgramTrainer::SaveInterimRows(const std::vector<ResultFile>& results) {
+  absl::Status wrong;
+  if (!TakeRows(results, wrong)) {
+    return Log("warning", absl::StrCat("fold ", train_.fold, ": predictions that are there while ",
+                                       "the program runs do not count: ", wrong.message()));
+  }
+  SendInterimRows();
+}
+
+void ProgramTrainer::SendInterimRows() {
+  saver_->Start(Saved(), answers_->oof, {answers_->test, "", ""});
+}
+
+// What was valid before is a member of the ensemble, however the Attempt ends.
+void ProgramTrainer::KeepRows() {
+  writer_.Wait(kLongestWrite);
+  SendInterimRows();
+  writer_.Wait(kLongestWrite);
+}
+
+void ProgramTrainer::RescueRows() {
+  absl::Status wrong;
+  const auto results = FindResults(InFold("work"), marks_, InFold("out"));
+  if (results.ok()) TakeRows(*results, wrong);
+  if (!answers_.has_value()) return;
+  KeepRows();
+  Log("warning", absl::StrCat("fold ", train_.fold, ": the program failed, but left predictions"));
+}
+
+// The training was cut: another command answers with what it has left.
+void ProgramTrainer::RunPredict() {
+  const absl::Status launched = Launch(user_.predict);
+  if (!launched.ok()) {
+    return Log("warning", absl::StrCat("model.command.predict: ", launched.message()));
+  }
+  bool killed = false;
+  while (!program_->end().has_value()) {
+    program_->Poll(kPoll);
+    const absl::Duration now = clock_.MonotonicNow();
+    if (!killed && now >= stop_->predict_by) {
+      killed = true;
+      program_->Order(KeeperOrder::kKill);
+    }
+    if (now - progress_at_ >= kProgressEvery) SendProgress();
+  }
+  const KeeperReport& end = *program_->end();
+  if (killed || end.exec_error != 0 || end.wait_status != 0) {
+    Log("warning", absl::StrCat("fold ", train_.fold, ": model.command.predict ",
+                                killed ? "had no time left and was killed"
+                                : end.exec_error != 0
+                                    ? absl::StrCat("cannot be started: ", strerror(end.exec_error))
+                                    : absl::StrCat("failed", Tail())));
+  }
+}
+
+absl::Status ProgramTrainer::SaveRows(StopCause cause, bool complete) {
+  const absl::Duration began = clock_.MonotonicNow();
+  absl::Status wrong;
+  ASSIGN_OR_RETURN(std::vector<ResultFile> results,
+                   FindResults(InFold("work"), marks_, InFold("out")));
+  TakeRows(results, wrong);
+  if (!complete && stop_.has_value() && !user_.predict.empty()) {
+    RunPredict();
+    ASSIGN_OR_RETURN(results, FindResults(InFold("work"), marks_, InFold("out")));
+    TakeRows(results, wrong);
+  }
+  const absl::Status failed =
+      complete ? UserError(absl::StrCat(wrong.message(), Tail()))
+               : OutOfTimeError(
+                     absl::StrCat("stopped before its predictions were there: ", wrong.message()));
+  if (!answers_.has_value()) return failed;
+  if (complete && !wrong.ok()) {
+    KeepRows();
+    return failed;
+  }
+  rank_protocol::FoldSaved saved = Saved();
+  saved.complete = complete;
+  saved.last = true;
+  saved.stopped_by = cause;
+  if (complete) saved.epochs_done = saved.best_epoch = Epochs();
+  saved.predict_s = absl::ToDoubleSeconds(clock_.MonotonicNow() - began);
+  RETURN_IF_ERROR(saver_->SaveLast(std::move(saved), answers_->oof, {answers_->test, "", ""}));
+  std::error_code ignored;
+  for (const char* name : {"work", kDataFolder}) fs::remove_all(InFold(name), ignored);
+  if (!wrong.ok()) {
+    Log("warning",
+        absl::StrCat("fold ", train_.fold, " answers with earlier predictions: ", wrong.message()));
+  }
+  return absl::OkStatus();
+}
+
+// Lists the files, and what the program took.
+absl::Status ProgramTrainer::WriteResults(const std::vector<ResultFile>& results,
+                                          std::string& sha256) const {
+  nlohmann::json files = nlohmann::json::array();
+  for (const ResultFile& file : results) {
+    files.push_back({{"name", file.name}, {"bytes", file.bytes}});
+  }
+  nlohmann::json all = {{"command", Command(spec_.command)},
+                        {"files", files},
+                        {"start", try_ + 1},
+                        {"seconds", absl::ToDoubleSeconds(clock_.MonotonicNow() - began_)}};
+  if (program_->end().has_value()) {
+    const KeeperReport& end = *program_->end();
+    all.update({
+        {"exit_status", WIFEXITED(end.wait_status) ? WEXITSTATUS(end.wait_status) : -1},
+        {"signal", WIFSIGNALED(end.wait_status) ? WTERMSIG(end.wait_status) : 0},
+        {"cpu_seconds", end.cpu_s},
+        {"peak_memory_bytes", end.peak_bytes},
+        {"left_behind", end.left_behind},
+    });
+  }
+  const std::string text = all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  sha256 = Sha256Hex(text);
+  return WriteFileDurably(absl::StrCat(train_.state_dir, "/",
+                                       AttemptDir(train_.job, train_.attempt), "/", kResultsFile),
+                          text);
+}
+
+}  // namespace traind

@@ -1,0 +1,222 @@
+#include "worker/program/work_folder.h"
+
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
+#include "common/job_rules/program_rules.h"
+
+namespace traind {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kLargestCopied = 1 << 20;
+constexpr int kMostCopied = 20'000;
+constexpr std::array<const char*, 8> kLinked = {".git",         ".venv", "venv",        ".hg",
+                                                "node_modules", ".tox",  ".mypy_cache", ".cache"};
+constexpr char kCompiled[] = "__pycache__";
+
+absl::Status Failed(const std::error_code& error, const fs::path& path) {
+  return ErrnoStatus(error.value(), path.string());
+}
+
+FileMark MarkOf(const struct stat& info) {
+  return {info.st_size, int64_t{1'000'000'000} * info.st_mtim.tv_sec + info.st_mtim.tv_nsec};
+}
+
+// Copies a folder, file by file.
+class FolderCopy {
+ public:
+  explicit FolderCopy(std::string left_out) : left_out_(std::move(left_out)) {}
+
+  absl::Status Copy(const fs::path& from, const fs::path& to, const std::string& prefix) {
+    std::error_code error;
+    if (!fs::create_directory(to, error) && error) return Failed(error, to);
+    fs::directory_iterator entries(from, error);
+    if (error) return Failed(error, from);
+    for (; entries != fs::directory_iterator(); entries.increment(error)) {
+      RETURN_IF_ERROR(CopyEntry(*entries, to, prefix));
+    }
+    return error ? Failed(error, from) : absl::OkStatus();
+  }
+
+  FileMarks marks;
+
+ private:
+  absl::Status CopyEntry(const fs::directory_entry& entry, const fs::path& to,
+                         const std::string& prefix) {
+    const std::string name = entry.path().filename().string();
+    std::error_code error;
+    struct stat info;
+    if (entry.path() == left_out_ || name == kCompiled) return absl::OkStatus();
+    if (lstat(entry.path().c_str(), &info) != 0) return absl::OkStatus();  // gone meanwhile
+    if (S_ISDIR(info.st_mode) && !IsLinked(name) && copied_ < kMostCopied) {
+      return Copy(entry.path(), to / name, absl::StrCat(prefix, name, "/"));
+    }
+    if (S_ISREG(info.st_mode) && info.st_size <= kLargestCopied && copied_ < kMostCopied) {
+      ++copied_;
+      fs::copy_file(entry.path(), to / name, error);
+      if (error) return Failed(error, to / name);
+      if (stat((to / name).c_str(), &info) == 0) marks[prefix + name] = MarkOf(info);
+      return absl::OkStatus();
+    }
+    if (!S_ISDIR(info.st_mode) && !S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode)) {
+      return absl::OkStatus();  // sockets and pipes
+    }
+    fs::create_symlink(entry.path(), to / name, error);
+    return error ? Failed(error, to / name) : absl::OkStatus();
+  }
+
+  static bool IsLinked(const std::string& name) {
+    return std::find(kLinked.begin(), kLinked.end(), name) != kLinked.end();
+  }
+
+  const fs::path left_out_;
+  int copied_ = 0;
+};
+
+std::string ToText(const FileMarks& marks) {
+  nlohmann::json object = nlohmann::json::object();
+  for (const auto& [name, mark] : marks) object[name] = {mark.bytes, mark.modified_ns};
+  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+absl::StatusOr<FileMarks> ReadMarks(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
+  if (!object.is_object()) return absl::DataLossError(absl::StrCat(path, " is damaged"));
+  FileMarks marks;
+  for (const auto& [name, mark] : object.items()) {
+    if (!mark.is_array() || mark.size() != 2 || !mark[0].is_number_integer() ||
+        !mark[1].is_number_integer()) {
+      return absl::DataLossError(absl::StrCat(path, " is damaged"));
+    }
+    marks[name] = {mark[0].get<int64_t>(), mark[1].get<int64_t>()};
+  }
+  return marks;
+}
+
+// Calls take(name, path, info) for each regular file below a folder.
+template <class Take>
+absl::Status ForEachFile(const fs::path& folder, const Take& take) {
+  std::error_code error;
+  fs::recursive_directory_iterator entries(folder, error);
+  if (error) return Failed(error, folder);
+  for (; entries != fs::recursive_directory_iterator(); entries.increment(error)) {
+    if (error) return Failed(error, folder);
+    struct stat info;
+    if (lstat(entries->path().c_str(), &info) != 0) continue;
+    if (S_ISDIR(info.st_mode) && entries->path().filename() == kCompiled) {
+      entries.disable_recursion_pending();
+    }
+    if (S_ISREG(info.st_mode)) {
+      take(entries->path().lexically_relative(folder).string(), entries->path().string(), info);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Writes a copy beside its place, and renames it.
+absl::Status CopyWhole(const std::string& from, const std::string& to) {
+  std::error_code error;
+  fs::create_directories(fs::path(to).parent_path(), error);
+  if (error) return Failed(error, fs::path(to).parent_path());
+  const std::string beside = absl::StrCat(to, ".traind-", getpid());
+  fs::copy_file(from, beside, fs::copy_options::overwrite_existing, error);
+  const int written = error ? -1 : open(beside.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool synced = written >= 0 && fsync(written) == 0;
+  const int why = error ? error.value() : errno;
+  if (written >= 0) close(written);
+  if (synced) {
+    fs::rename(beside, to, error);
+    if (!error) return absl::OkStatus();
+  }
+  unlink(beside.c_str());
+  return ErrnoStatus(error ? error.value() : why, to);
+}
+
+}  // namespace
+
+absl::StatusOr<FileMarks> MakeWorkFolder(const std::string& origin, const std::string& dir,
+                                         const std::string& left_out) {
+  const fs::path work = fs::path(dir) / "work", begun = fs::path(dir) / "work.new";
+  const std::string marks = absl::StrCat(dir, "/origin.json");
+  std::error_code error;
+  if (fs::exists(marks, error) && fs::exists(work, error)) return ReadMarks(marks);
+  RETURN_IF_ERROR(MakeDirs(dir));
+  fs::remove_all(begun, error);
+  fs::remove_all(work, error);
+  FolderCopy copy(left_out);
+  RETURN_IF_ERROR(copy.Copy(origin, begun, ""));
+  fs::rename(begun, work, error);
+  if (error) return Failed(error, work);
+  RETURN_IF_ERROR(WriteFileDurably(marks, ToText(copy.marks)));
+  return std::move(copy.marks);
+}
+
+absl::StatusOr<std::vector<ResultFile>> FindResults(const std::string& work, const FileMarks& marks,
+                                                    const std::string& out) {
+  std::map<std::string, ResultFile> found;
+  const auto take = [&found](const std::string& name, const std::string& path,
+                             const struct stat& info) {
+    found[name] = {name, path, info.st_size, MarkOf(info).modified_ns};
+    if (found.size() > kMostResults) found.erase(std::prev(found.end()));
+  };
+  RETURN_IF_ERROR(ForEachFile(
+      work, [&](const std::string& name, const std::string& path, const struct stat& info) {
+        const auto before = marks.find(name);
+        const FileMark now = MarkOf(info);
+        const bool same = before != marks.end() && before->second.bytes == now.bytes &&
+                          before->second.modified_ns == now.modified_ns;
+        if (!same) take(name, path, info);
+      }));
+  RETURN_IF_ERROR(ForEachFile(out, take));
+  std::vector<ResultFile> results;
+  for (auto& [name, file] : found) results.push_back(std::move(file));
+  return results;
+}
+
+std::vector<ResultFile> Matched(const std::vector<ResultFile>& results,
+                                const std::vector<std::string>& patterns) {
+  std::vector<ResultFile> matched;
+  for (const ResultFile& file : results) {
+    const bool wanted = std::any_of(
+        patterns.begin(), patterns.end(),
+        [&file](const std::string& pattern) { return MatchesPattern(file.name, pattern); });
+    if (wanted) matched.push_back(file);
+  }
+  return matched;
+}
+
+std::vector<std::string> Unmatched(const std::vector<ResultFile>& results,
+                                   const std::vector<std::string>& patterns) {
+  std::vector<std::string> unmatched;
+  for (const std::string& pattern : patterns) {
+    const bool matched = std::any_of(results.begin(), results.end(), [&](const ResultFile& file) {
+      return file.bytes > 0 && MatchesPattern(file.name, pattern);
+    });
+    if (!matched) unmatched.push_back(pattern);
+  }
+  return unmatched;
+}
+
+absl::Status CopyResults(const std::vector<ResultFile>& results, const std::string& to) {
+  for (const ResultFile& file : results) {
+    RETURN_IF_ERROR(CopyWhole(file.path, absl::StrCat(to, "/", file.name)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace traind

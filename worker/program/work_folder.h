@@ -1,0 +1,56 @@
+// The folder in which a program works: a copy of the user's, kept over restarts, and what of it
+// goes back.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace traind {
+
+// A file as it was before the program ran.
+struct FileMark {
+  int64_t bytes = 0;
+  int64_t modified_ns = 0;
+};
+using FileMarks = std::map<std::string, FileMark>;  // by path in the folder
+
+// Makes `dir`/work from the folder `origin`, unless it is there already, and returns the marks of
+// its files. Files of at most 1 MiB are copied. Larger ones, folders that hold no code of the
+// program
+// (.git, .venv, node_modules and the like) and whatever is beyond 20,000 files are links to the
+// originals. `left_out` is not in the copy: the state folder, where it lies in origin.
+// Errors: those of the file system, with the path.
+absl::StatusOr<FileMarks> MakeWorkFolder(const std::string& origin, const std::string& dir,
+                                         const std::string& left_out);
+
+// A file that a program has left.
+struct ResultFile {
+  std::string name;  // relative to the folder that it was found in
+  std::string path;  // absolute
+  int64_t bytes = 0;
+  int64_t modified_ns = 0;
+};
+
+// The files of `work` that are new or have changed, and all of `out`. A name that is in both is
+// that of `out`. At most kMostResults, in the order of their names; links are left out.
+inline constexpr size_t kMostResults = 10'000;
+absl::StatusOr<std::vector<ResultFile>> FindResults(const std::string& work, const FileMarks& marks,
+                                                    const std::string& out);
+
+// Those that one of the patterns matches.
+std::vector<ResultFile> Matched(const std::vector<ResultFile>& results,
+                                const std::vector<std::string>& patterns);
+
+// Returns the patterns that no file matches, or only empty ones.
+std::vector<std::string> Unmatched(const std::vector<ResultFile>& results,
+                                   const std::vector<std::string>& patterns);
+
+// Copies the files to the folder `to`, each whole or not at all. Errors: those of writing.
+absl::Status CopyResults(const std::vector<ResultFile>& results, const std::string& to);
+
+}  // namespace traind
