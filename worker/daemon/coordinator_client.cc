@@ -24,6 +24,7 @@ constexpr int kMaxBackoffMs = 2000;
 constexpr int kMaxBackoffUnixMs = 250;
 constexpr int kConnectTimeoutMs = 2000;
 // Messages that may wait for traind before droppable ones are dropped.
+constexpr std::chrono::seconds kWriteEnds{1};
 constexpr size_t kQueueForDroppable = 64;
 constexpr int kMaxMessageBytes = 16 << 20;
 
@@ -153,10 +154,14 @@ bool CoordinatorClient::RunStream(v1::WorkerService::Stub& stub) {
   }
   {
     std::unique_lock<std::mutex> lock(mutex_);
-    // A Write may be in it still; it fails now that the stream is over.
-    context.TryCancel();
     stream_ = nullptr;
-    changed_.wait(lock, [this] { return !writing_; });
+    // A Write may be in it still; it fails now that the stream is over. A cancelled stream no
+    // longer says why traind has ended it.
+    const auto written = [this] { return !writing_; };
+    if (!changed_.wait_for(lock, kWriteEnds, written)) {
+      context.TryCancel();
+      changed_.wait(lock, written);
+    }
     context_ = nullptr;
     queue_.clear();
   }

@@ -221,7 +221,11 @@ void Daemon::HandleCoordinatorEvents(absl::Duration now) {
         if (connected_) {
           TRAIND_LOG(WARNING) << "lost traind: " << event.why << "; "
                               << core_.RunningAttempts().size() << " attempts go on";
+        } else if (event.why != refused_) {
+          // It is tried again and again; one line tells of all with the same cause.
+          TRAIND_LOG(WARNING) << "cannot join traind: " << event.why << "; trying again";
         }
+        refused_ = connected_ ? "" : event.why;
         stream_ = 0;
         connected_ = false;
         next_heartbeat_ = absl::InfiniteDuration();

@@ -125,6 +125,7 @@ class Daemon {
   uint64_t stream_ = 0;  // the open one; 0: none
   absl::Duration opened_at_;
   bool connected_ = false;  // Welcome is here
+  std::string refused_;     // why the last stream ended before that
   absl::Duration lease_ = absl::Seconds(15);
   absl::Duration heartbeat_every_ = absl::Seconds(1);
   absl::Duration next_heartbeat_ = absl::InfiniteDuration();
