@@ -43,6 +43,9 @@ std::string DefaultWorkerBinary() {
   return absl::StrCat(folder.substr(0, folder.rfind('/')), "/worker/trainworker");
 }
 
+// Who of this machine's users may call a standalone traind on loopback.
+enum class LocalCallers { kOwn, kAny };
+
 absl::StatusOr<std::string> RealPath(const std::string& path) {
   char resolved[PATH_MAX];
   if (realpath(path.c_str(), resolved) == nullptr) return ErrnoStatus(errno, path);
@@ -63,7 +66,7 @@ absl::Status CheckListen(const char* flag, const std::string& address, bool safe
   return absl::InvalidArgumentError(
       absl::StrCat(flag, " ", address,
                    " is reachable from other machines, and connections are not encrypted; run "
-                   "traind init-tls and give --tls DIR (for --listen), or say --insecure if "
+                   "traind init-tls and give --tls DIR, or say --insecure if "
                    "everybody who reaches the port may do everything"));
 }
 
@@ -152,7 +155,7 @@ absl::Status ReadKeep(const KeepTexts& keep, Config* config) {
 
 ParsedFlags Complete(Config config, const std::string& level,
                      const std::optional<std::string>& http, const std::vector<std::string>& quotas,
-                     const KeepTexts& keep) {
+                     const KeepTexts& keep, LocalCallers callers) {
   if (const absl::Status read = ReadKeep(keep, &config); !read.ok()) {
     return Wrong(std::string(read.message()));
   }
@@ -175,11 +178,15 @@ ParsedFlags Complete(Config config, const std::string& level,
     config.http = *http == "off" ? "" : *http;
   }
   if (!config.http.empty()) {
-    if (const absl::Status listen = CheckListen("--http", config.http, config.insecure);
-        !listen.ok()) {
+    const bool safe = config.insecure || !config.tls_dir.empty();
+    if (const absl::Status listen = CheckListen("--http", config.http, safe); !listen.ok()) {
       return Wrong(std::string(listen.message()));
     }
+    config.http_tls = !config.tls_dir.empty() && !IsLoopback(config.http);
   }
+  config.own_user_only = callers == LocalCallers::kOwn && config.standalone &&
+                         config.tls_dir.empty() && IsLoopback(config.listen) &&
+                         (config.http.empty() || IsLoopback(config.http));
   if (!config.tls_dir.empty()) {
     auto folder = RealPath(config.tls_dir);
     if (!folder.ok()) {
@@ -216,6 +223,7 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   Config config;
   std::string level = "info";
   std::string log_format = "text";
+  std::string local_users = "own";
   std::optional<std::string> http;
   std::vector<std::string> quotas, scripts;
   KeepTexts keep;
@@ -243,6 +251,11 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   app.add_option("--tls", config.tls_dir,
                  "folder of the certificates (traind init-tls); --listen then speaks TLS, and "
                  "every call needs a token");
+  app.add_option("--local-users", local_users,
+                 "who of this machine's users may call a standalone traind on loopback: 'own', the "
+                 "user it runs as and root, or 'any'")
+      ->check(CLI::IsMember({"own", "any"}))
+      ->capture_default_str();
   app.add_flag("--insecure", config.insecure,
                "allow an address that is not loopback without TLS and tokens");
   app.add_option(
@@ -308,7 +321,8 @@ ParsedFlags ParseFlags(int argc, char** argv) {
     config.scripts.insert(script);
   }
   config.log_json = log_format == "json";
-  return Complete(std::move(config), level, http, quotas, keep);
+  return Complete(std::move(config), level, http, quotas, keep,
+                  local_users == "any" ? LocalCallers::kAny : LocalCallers::kOwn);
 }
 
 }  // namespace traind

@@ -32,7 +32,10 @@ struct Config {
   int slots = -1;                       // -1: GPUs, or cores
   std::string worker_binary;            // absolute
   bool insecure = false;
-  std::string tls_dir;            // absolute; empty: no TLS and no tokens
+  std::string tls_dir;    // absolute; empty: no TLS and no tokens
+  bool http_tls = false;  // the HTTP port speaks TLS, too
+  // Only the user of this process and root may call; set for loopback without tokens alone.
+  bool own_user_only = false;
   std::vector<Quota> quotas;      // replace quotas of the same owners and labels
   std::set<std::string> scripts;  // SHA-256 of users' models that may run, or "any"
   bool programs = false;          // Jobs may run programs of their users

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/host_port.h"
 #include "common/base/job_layout.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
@@ -63,10 +64,25 @@ absl::Status Coordinator::Load(const Config& config) {
     ASSIGN_OR_RETURN(event.history, store_->UsageSince(loop_->Now() - quota.period));
     loop_->Post(std::move(event));
   }
+  if (!config.tls_dir.empty()) {
+    gate_ = std::make_unique<Gate>(config.state_dir);
+    worker_owners_ = std::make_unique<WorkerOwners>(
+        config.state_dir, [this](const std::string& name) { return gate_->tokens().Knows(name); });
+  }
+  if (config.own_user_only) {
+    grpc_users_ = std::make_unique<LocalUsers>(HostOf(config.listen));
+    http_users_ = std::make_unique<LocalUsers>(HostOf(config.http));
+  }
   intake_ = std::make_unique<Intake>(config.data_roots, config.scripts, config.programs);
   WorkerGatewayOptions gateway;
   gateway.lease = options.core.lease;
   gateway.coordinator_id = UniqueId();
+  gateway.gate = gate_.get();
+  if (gate_ != nullptr) {
+    gateway.claim = [this](const std::string& worker, const std::string& token) {
+      return worker_owners_->Claim(worker, token);
+    };
+  }
   gateway_ = std::make_unique<GrpcWorkerGateway>(
       gateway, &SystemClock(), [this](Event event) { loop_->Post(std::move(event)); },
       [this](const std::string& job, AckCommand ack) {
@@ -85,7 +101,8 @@ absl::Status Coordinator::Load(const Config& config) {
   collector_ = std::make_unique<Collector>(retention, loop_.get(), store_.get());
   calls_ = std::make_unique<TrainingCalls>(config.state_dir, loop_.get(), store_.get(),
                                            intake_.get(), gateway_.get(), collector_.get());
-  service_ = std::make_unique<TrainingService>(calls_.get());
+  service_ =
+      std::make_unique<TrainingService>(calls_.get(), CallChecks{gate_.get(), grpc_users_.get()});
   return absl::OkStatus();
 }
 
@@ -94,25 +111,36 @@ absl::Status Coordinator::Listen(const Config& config) {
   collector_->Start();
   std::vector<grpc::Service*> services = {service_.get()};
   if (!config.standalone) services.insert(services.end(), {gateway_.get(), files_.get()});
-  if (!config.tls_dir.empty()) tokens_ = std::make_unique<TokenBook>(config.state_dir);
-  const PortSecurity security = {config.tls_dir, tokens_.get()};
+  const PortSecurity security = {config.tls_dir, gate_.get()};
   ASSIGN_OR_RETURN(server_, GrpcServer::Listen(config.listen, services,
                                                {v1::TrainingService::service_full_name()},
-                                               tokens_ == nullptr ? nullptr : &security));
+                                               gate_ == nullptr ? nullptr : &security));
+  if (grpc_users_ != nullptr) grpc_users_->ListenAt(server_->port());
   if (!config.http.empty()) {
     HttpGatewayOptions http;
     http.address = config.http;
     http.names = config.http_hosts;
     http.data_root = config.data_roots.front();
     http.grpc_figures = [this] { return service_->figures(); };
-    if (tokens_ != nullptr) {
-      http.allow = [this](const std::string& rpc, absl::string_view authorization) {
-        const std::string method =
-            absl::StrCat("/", v1::TrainingService::service_full_name(), "/", rpc);
-        return tokens_->Check(method, authorization, false, SystemClock().WallNow());
+    http.tls_dir = config.http_tls ? config.tls_dir : "";
+    if (gate_ != nullptr) {
+      http.admit = [this](const std::string& rpc, const HttpRequest& request) {
+        return gate_->Admit(TrainingMethod(rpc), request.Header("authorization"), false,
+                            SystemClock().WallNow());
+      };
+      http.record = [this](const Caller& caller, const std::string& rpc, const std::string& subject,
+                           const absl::Status& outcome) {
+        gate_->Record(caller, rpc, subject, outcome, SystemClock().WallNow());
+      };
+    } else if (http_users_ != nullptr) {
+      http.admit = [this](const std::string&,
+                          const HttpRequest& request) -> absl::StatusOr<Caller> {
+        RETURN_IF_ERROR(http_users_->Check(request.peer));
+        return Caller();
       };
     }
     ASSIGN_OR_RETURN(http_, HttpGateway::Start(http, calls_.get(), loop_.get()));
+    if (http_users_ != nullptr) http_users_->ListenAt(http_->port());
   }
   if (!config.standalone) return absl::OkStatus();
 

@@ -9,7 +9,9 @@
 #include <memory>
 #include <string>
 
-#include "server/access/token_book.h"
+#include "server/access/gate.h"
+#include "server/access/local_users.h"
+#include "server/access/worker_owners.h"
 #include "server/config.h"
 #include "server/http/gateway.h"
 #include "server/intake/intake.h"
@@ -62,7 +64,10 @@ class Coordinator {
   std::unique_ptr<Collector> collector_;
   std::unique_ptr<TrainingCalls> calls_;
   std::unique_ptr<TrainingService> service_;
-  std::unique_ptr<TokenBook> tokens_;          // null: no TLS
+  std::unique_ptr<Gate> gate_;                   // null: no TLS
+  std::unique_ptr<WorkerOwners> worker_owners_;  // null: no TLS
+  // Of the ports for clients; null: any user of this machine may call.
+  std::unique_ptr<LocalUsers> grpc_users_, http_users_;
   std::unique_ptr<HttpGateway> http_;          // null: --http off
   std::unique_ptr<GrpcServer> server_;         // for clients, and for Workers unless standalone
   std::unique_ptr<GrpcServer> worker_server_;  // standalone: on worker.sock

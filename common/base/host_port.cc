@@ -2,6 +2,7 @@
 
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/strip.h>
 
 namespace traind {
 
@@ -19,6 +20,12 @@ absl::Status CheckHostPort(absl::string_view address, int least_port) {
                                                    kMostPort));
   }
   return absl::OkStatus();
+}
+
+std::string HostOf(absl::string_view address) {
+  absl::string_view host = address.substr(0, address.rfind(':'));
+  if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
+  return std::string(host);
 }
 
 }  // namespace traind

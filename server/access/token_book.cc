@@ -136,13 +136,14 @@ absl::Status TokenBook::Refresh() {
   return absl::OkStatus();
 }
 
-absl::Status TokenBook::Check(absl::string_view method, absl::string_view authorization,
-                              bool has_certificate, absl::Time now) {
-  const auto need = NeedOf(method);
-  if (!need) {
-    return absl::PermissionDeniedError(absl::StrCat("no role may call ", method));
-  }
-  if (need->open) return absl::OkStatus();
+bool TokenBook::Knows(const std::string& name) {
+  absl::MutexLock lock(&mutex_);
+  if (!Refresh().ok()) return true;  // nobody gains a right by a damaged file
+  return std::any_of(tokens_.begin(), tokens_.end(),
+                     [&](const TokenEntry& token) { return token.name == name; });
+}
+
+absl::StatusOr<Caller> TokenBook::Find(absl::string_view authorization, absl::Time now) {
   if (!absl::ConsumePrefix(&authorization, "Bearer ")) {
     return absl::UnauthenticatedError(
         "this traind needs a token: trainctl --token FILE; an administrator of traind makes one "
@@ -163,17 +164,28 @@ absl::Status TokenBook::Check(absl::string_view method, absl::string_view author
     return absl::UnauthenticatedError(
         absl::StrCat("the token ", found->name, " has expired; ask for another"));
   }
-  if (!Satisfies(found->role, need->role)) {
-    return absl::PermissionDeniedError(absl::StrCat("the token ", found->name, " has the role ",
-                                                    RoleName(found->role), "; ", method,
+  return Caller{found->name, found->role};
+}
+
+absl::StatusOr<Caller> TokenBook::Check(absl::string_view method, absl::string_view authorization,
+                                        bool has_certificate, absl::Time now) {
+  const auto need = NeedOf(method);
+  if (!need) {
+    return absl::PermissionDeniedError(absl::StrCat("no role may call ", method));
+  }
+  if (need->open) return Caller{"", Role::kViewer};
+  ASSIGN_OR_RETURN(Caller caller, Find(authorization, now));
+  if (!Satisfies(caller.role, need->role)) {
+    return absl::PermissionDeniedError(absl::StrCat("the token ", caller.name, " has the role ",
+                                                    RoleName(caller.role), "; ", method,
                                                     " needs the role ", RoleName(need->role)));
   }
-  if (found->role == Role::kWorker && !has_certificate) {
+  if (caller.role == Role::kWorker && !has_certificate) {
     return absl::PermissionDeniedError(
         "a Worker needs a certificate of this traind's CA, too: worker.pem and worker.key in the "
         "folder of --tls");
   }
-  return absl::OkStatus();
+  return caller;
 }
 
 }  // namespace traind

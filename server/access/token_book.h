@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "server/access/caller.h"
 #include "server/access/roles.h"
 
 namespace traind {
@@ -45,11 +46,17 @@ class TokenBook {
  public:
   explicit TokenBook(std::string state_dir);
 
-  // method: see NeedOf. authorization: "Bearer TOKEN", or empty. has_certificate: the caller showed
-  // a certificate of this traind's CA, which Workers must.
+  // Who calls, if that caller may. method: see NeedOf; one that is open has a caller without a
+  // name. authorization: "Bearer TOKEN", or empty. has_certificate: the caller showed a certificate
+  // of this traind's CA, which Workers must.
   // Errors: Unauthenticated, PermissionDenied, with what to do; Unavailable: the file is damaged.
-  absl::Status Check(absl::string_view method, absl::string_view authorization,
-                     bool has_certificate, absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<Caller> Check(absl::string_view method, absl::string_view authorization,
+                               bool has_certificate, absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whose token it is, whatever that one may call. Errors: Unauthenticated; Unavailable.
+  absl::StatusOr<Caller> Find(absl::string_view authorization, absl::Time now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether there is a token of this name, which may have expired.
+  bool Knows(const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   // What changes whenever the file is replaced.

@@ -85,9 +85,9 @@ class HttpGateway::Impl {
   Impl(const HttpGatewayOptions& options, TrainingCalls* calls, ControlLoop* loop)
       : loop_(loop),
         grpc_figures_(options.grpc_figures),
-        allow_(options.allow),
+        admit_(options.admit),
         renders_(std::make_shared<PublishPool>(kRenderThreads)),
-        api_(calls, {options.data_root, DeferTo(renders_)}),
+        api_(calls, {options.data_root, DeferTo(renders_), options.record}),
         events_(&loop->views(), absl::StrCat(absl::Hex(absl::ToUnixNanos(SystemClock().WallNow()))),
                 [this](const std::string& id) { return api_.RenderJob(id); }) {}
 
@@ -95,6 +95,7 @@ class HttpGateway::Impl {
     HttpServerOptions server;
     server.address = options.address;
     server.names = options.names;
+    server.tls_dir = options.tls_dir;
     ASSIGN_OR_RETURN(
         server_, HttpServer::Listen(
                      server, [this](std::shared_ptr<const HttpRequest> request, Respond respond) {
@@ -116,10 +117,11 @@ class HttpGateway::Impl {
   void Handle(std::shared_ptr<const HttpRequest> request, Respond respond) {
     const RouteMatch match = FindRoute(request->method, request->path);
     const bool metrics = request->path == kMetricsPath && !ChangesState(request->method);
-    if (allow_ != nullptr && (metrics || match.route != nullptr)) {
-      const absl::Status allowed =
-          allow_(metrics ? kMetricsRpc : match.route->rpc, request->Header("authorization"));
-      if (!allowed.ok()) return respond(ErrorResponse(allowed, {}));
+    Caller caller;
+    if (admit_ != nullptr && (metrics || match.route != nullptr)) {
+      auto admitted = admit_(metrics ? kMetricsRpc : match.route->rpc, *request);
+      if (!admitted.ok()) return respond(ErrorResponse(admitted.status(), {}));
+      caller = *std::move(admitted);
     }
     if (metrics) {
       return Run(false, [this, respond = std::move(respond)] { respond(Metrics()); });
@@ -127,11 +129,11 @@ class HttpGateway::Impl {
     if (match.route == nullptr) return respond(HandleOther(*request, match.allow));
     respond = Counted(match.route->rpc, std::move(respond));
     Run(match.route->slow,
-        [this, match, request = std::move(request), respond = std::move(respond)] {
+        [this, match, caller, request = std::move(request), respond = std::move(respond)] {
           if (match.route->kind == RouteKind::kEvents) {
             return respond(Events(match.fields[0].second, *request));
           }
-          api_.Answer(match, request, [request, respond](HttpResponse response) {
+          api_.Answer(match, caller, request, [request, respond](HttpResponse response) {
             respond(WithEtag(*request, std::move(response)));
           });
         });
@@ -209,7 +211,7 @@ class HttpGateway::Impl {
 
   ControlLoop* const loop_;
   const std::function<CallFigures::Counts()> grpc_figures_;
-  const std::function<absl::Status(const std::string&, absl::string_view)> allow_;
+  const std::function<absl::StatusOr<Caller>(const std::string&, const HttpRequest&)> admit_;
   // Calls may be answered when the gateway is gone.
   const std::shared_ptr<CallFigures> figures_ = std::make_shared<CallFigures>();
   // Calls may be answered when the gateway is gone, and nobody waits for the answers any more.

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "server/access/caller.h"
+#include "server/http/json_api.h"
 #include "server/loop/figures.h"
 
 namespace traind {
@@ -18,12 +20,14 @@ class TrainingCalls;
 
 struct HttpGatewayOptions {
   std::string address;             // HOST:PORT; port 0: any free one
+  std::string tls_dir;             // of the certificate; empty: plain HTTP
   std::vector<std::string> names;  // further names of this host in requests
   std::string data_root;           // relative paths of specs are below it
   // The figures of the calls over gRPC.
   std::function<CallFigures::Counts()> grpc_figures;
-  // Decides on a call of TrainingService by the header Authorization; empty: all may call.
-  std::function<absl::Status(const std::string& rpc, absl::string_view authorization)> allow;
+  // Who makes a call of TrainingService, and whether that caller may; empty: all may call.
+  std::function<absl::StatusOr<Caller>(const std::string& rpc, const HttpRequest& request)> admit;
+  RecordCall record;  // empty: nobody records
 };
 
 // Threads: confined to one. Ownership: calls and loop outlive it.

@@ -5,6 +5,7 @@
 #include <absl/strings/match.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
+#include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <netdb.h>
@@ -17,6 +18,7 @@
 #include "common/base/clock.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
+#include "common/base/tls_files.h"
 #include "server/http/error_json.h"
 
 namespace traind {
@@ -24,6 +26,8 @@ namespace {
 
 constexpr size_t kBlockBytes = 16 << 10;       // that a stream sends at once
 constexpr size_t kConnectionBytes = 32 << 10;  // for a request's line and headers
+// As gRPC: no version before 1.2.
+constexpr char kTlsPriorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 constexpr absl::Duration kSweepEvery = absl::Seconds(1);
 // A client may send so much beyond the limit: many read no answer before they have sent all.
 constexpr size_t kMostIgnoredBytes = 64 << 20;
@@ -106,12 +110,28 @@ struct HttpCallbacks {
     return MHD_YES;
   }
 
+  static std::string PeerOf(MHD_Connection* connection) {
+    const auto* const info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    if (info == nullptr || info->client_addr == nullptr) return "";
+    char text[INET6_ADDRSTRLEN] = "";
+    if (info->client_addr->sa_family == AF_INET6) {
+      const auto* const v6 = reinterpret_cast<const sockaddr_in6*>(info->client_addr);
+      inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof text);
+      return absl::StrCat("ipv6:[", text, "]:", ntohs(v6->sin6_port));
+    }
+    const auto* const v4 = reinterpret_cast<const sockaddr_in*>(info->client_addr);
+    inet_ntop(AF_INET, &v4->sin_addr, text, sizeof text);
+    return absl::StrCat("ipv4:", text, ":", ntohs(v4->sin_port));
+  }
+
   static MHD_Result Begin(HttpServer& server, MHD_Connection* connection, const char* url,
                           const char* method, void** state) {
     auto exchange = std::make_shared<Exchange>();
     HttpRequest& request = *exchange->request;
     request.method = method;
     request.path = url;
+    request.peer = PeerOf(connection);
     MHD_get_connection_values(connection, MHD_HEADER_KIND, AddHeader, &request);
     MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, AddQuery, &request);
     std::shared_ptr<HttpResponse> refusal = server.Refusal(request);
@@ -318,17 +338,31 @@ absl::Status HttpServer::Open(const std::string& host, const std::string& port) 
 }
 
 absl::Status HttpServer::StartDaemon(int listener) {
+  unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
+  std::string key, certificate;
+  std::vector<MHD_OptionItem> tls;
+  if (!options_.tls_dir.empty()) {
+    auto close_listener = absl::MakeCleanup([listener] { close(listener); });
+    ASSIGN_OR_RETURN(key, ReadFile(absl::StrCat(options_.tls_dir, "/", kTlsServerKey)));
+    ASSIGN_OR_RETURN(certificate, ReadFile(absl::StrCat(options_.tls_dir, "/", kTlsServer)));
+    std::move(close_listener).Cancel();
+    flags |= MHD_USE_TLS;
+    tls = {{MHD_OPTION_HTTPS_MEM_KEY, 0, key.data()},
+           {MHD_OPTION_HTTPS_MEM_CERT, 0, certificate.data()},
+           {MHD_OPTION_HTTPS_PRIORITIES, 0, const_cast<char*>(kTlsPriorities)}};
+  }
+  tls.push_back({MHD_OPTION_END, 0, nullptr});
   daemon_ = MHD_start_daemon(
-      MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr,
-      HttpCallbacks::Access, this, MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_CONNECTION_LIMIT,
-      options_.most_connections, MHD_OPTION_CONNECTION_TIMEOUT,
+      flags, 0, nullptr, nullptr, HttpCallbacks::Access, this, MHD_OPTION_LISTEN_SOCKET, listener,
+      MHD_OPTION_CONNECTION_LIMIT, options_.most_connections, MHD_OPTION_CONNECTION_TIMEOUT,
       static_cast<unsigned>(absl::ToInt64Seconds(options_.send_stall)),
       MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytes, MHD_OPTION_NOTIFY_COMPLETED,
       HttpCallbacks::Completed, this, MHD_OPTION_NOTIFY_CONNECTION, HttpCallbacks::Connected, this,
-      MHD_OPTION_END);
+      MHD_OPTION_ARRAY, tls.data(), MHD_OPTION_END);
   if (daemon_ != nullptr) return absl::OkStatus();
   close(listener);
-  return absl::UnavailableError(absl::StrCat("cannot serve HTTP on ", options_.address, ": ",
+  return absl::UnavailableError(absl::StrCat("cannot serve HTTP", tls.size() > 1 ? " over TLS" : "",
+                                             " on ", options_.address, ": ",
                                              ErrnoStatus(errno, "").message()));
 }
 

@@ -25,6 +25,7 @@ namespace traind {
 struct HttpServerOptions {
   std::string address;             // HOST:PORT; port 0: any free one
   std::vector<std::string> names;  // further names of this host in requests
+  std::string tls_dir;             // with server.pem and server.key; empty: plain HTTP
   size_t most_body_bytes = 4 << 20;
   unsigned most_connections = 512;
   // From the start of a connection, or the end of its last request, to the last byte of the next

@@ -23,6 +23,7 @@
 #include "server/http/error_json.h"
 #include "server/http/json_as_yaml.h"
 #include "server/http/metric_series.h"
+#include "server/rpc/call_record.h"
 #include "server/rpc/job_conversion.h"
 #include "server/rpc/training_calls.h"
 
@@ -42,13 +43,13 @@ using TakeReply = std::function<void(const absl::Status&, SharedMessage)>;
 // A call without its types.
 struct Call {
   std::function<SharedMessage()> make_request;
-  std::function<void(SharedMessage request, TakeReply take)> run;
+  std::function<void(const Caller& caller, SharedMessage request, TakeReply take)> run;
 };
 
 template <typename Request, typename ReplyMessage>
 Call Erase(TrainingCalls* calls, void (TrainingCalls::*call)(const Request&, ReplyMessage*, Done)) {
   return {[] { return std::make_shared<Request>(); },
-          [calls, call](SharedMessage request, TakeReply take) {
+          [calls, call](const Caller&, SharedMessage request, TakeReply take) {
             auto reply = std::make_shared<ReplyMessage>();
             const auto& typed = static_cast<const Request&>(*request);
             (calls->*call)(typed, reply.get(),
@@ -62,7 +63,7 @@ template <typename Request, typename ReplyMessage>
 Call Erase(TrainingCalls* calls,
            absl::Status (TrainingCalls::*call)(const Request&, ReplyMessage*)) {
   return {[] { return std::make_shared<Request>(); },
-          [calls, call](SharedMessage request, TakeReply take) {
+          [calls, call](const Caller&, SharedMessage request, TakeReply take) {
             auto reply = std::make_shared<ReplyMessage>();
             const auto& typed = static_cast<const Request&>(*request);
             const absl::Status status = (calls->*call)(typed, reply.get());
@@ -70,9 +71,35 @@ Call Erase(TrainingCalls* calls,
           }};
 }
 
+template <typename Request, typename ReplyMessage>
+Call Erase(TrainingCalls* calls,
+           void (TrainingCalls::*call)(const Caller&, const Request&, ReplyMessage*, Done)) {
+  return {[] { return std::make_shared<Request>(); },
+          [calls, call](const Caller& caller, SharedMessage request, TakeReply take) {
+            auto reply = std::make_shared<ReplyMessage>();
+            const auto& typed = static_cast<const Request&>(*request);
+            (calls->*call)(caller, typed, reply.get(),
+                           [request, reply, take = std::move(take)](const absl::Status& status) {
+                             take(status, reply);
+                           });
+          }};
+}
+
+template <typename Request, typename ReplyMessage>
+Call Erase(TrainingCalls* calls,
+           absl::Status (TrainingCalls::*call)(const Caller&, const Request&, ReplyMessage*)) {
+  return {[] { return std::make_shared<Request>(); },
+          [calls, call](const Caller& caller, SharedMessage request, TakeReply take) {
+            auto reply = std::make_shared<ReplyMessage>();
+            const auto& typed = static_cast<const Request&>(*request);
+            const absl::Status status = (calls->*call)(caller, typed, reply.get());
+            take(status, reply);
+          }};
+}
+
 // By the names that the table of routes uses.
 std::map<std::string, Call> CallsByName(TrainingCalls* calls) {
-  const auto predict_rows = [calls](SharedMessage request, TakeReply take) {
+  const auto predict_rows = [calls](const Caller&, SharedMessage request, TakeReply take) {
     CallLimits limits;
     limits.cancelled = [] { return false; };
     auto reply = std::make_shared<v1::PredictRowsReply>();
@@ -81,7 +108,7 @@ std::map<std::string, Call> CallsByName(TrainingCalls* calls) {
     take(status, reply);
   };
   // All events in one reply.
-  const auto events = [calls](const SharedMessage& request, const TakeReply& take) {
+  const auto events = [calls](const Caller&, const SharedMessage& request, const TakeReply& take) {
     auto typed = static_cast<const v1::GetEventsRequest&>(*request);
     typed.set_follow(false);
     auto all = std::make_shared<v1::EventsReply>();
@@ -93,7 +120,7 @@ std::map<std::string, Call> CallsByName(TrainingCalls* calls) {
     take(status, all);
   };
   // The replies of the stream as one, up to a bound.
-  const auto get_logs = [calls](SharedMessage request, TakeReply take) {
+  const auto get_logs = [calls](const Caller&, SharedMessage request, TakeReply take) {
     constexpr int kMostLines = 10'000;
     auto reply = std::make_shared<v1::LogsReply>();
     const auto add = [&reply](const v1::LogsReply& part) {
@@ -246,8 +273,8 @@ class JsonApi::Impl {
   Impl(TrainingCalls* calls, JsonApiOptions options)
       : calls_(calls), options_(std::move(options)), by_name_(CallsByName(calls)) {}
 
-  void Answer(const RouteMatch& match, const std::shared_ptr<const HttpRequest>& request,
-              Respond respond) {
+  void Answer(const RouteMatch& match, const Caller& caller,
+              const std::shared_ptr<const HttpRequest>& request, Respond respond) {
     if (match.route->kind == RouteKind::kSeries) return respond(Series(match, *request));
     if (match.route->kind == RouteKind::kFile) return respond(File(match));
     const Call& call = by_name_.at(match.route->rpc);
@@ -255,19 +282,23 @@ class JsonApi::Impl {
     const auto bound = std::make_shared<Bound>(Bind(match, *request, *message));
     if (!bound->problems.empty()) return respond(ProblemResponse(*bound));
     // `this` may be gone when the call is answered.
-    call.run(message, [defer = options_.defer, bound, message, respond = std::move(respond)](
-                          const absl::Status& status, const SharedMessage& reply) {
-      if (!status.ok()) return respond(CallErrorResponse(status, *bound));
-      // The control loop's thread, on which this may run, has better things to do.
-      defer([reply, respond] {
-        HttpResponse response = JsonResponse(ToJsonLine(*reply));
-        if (const auto* const submitted = dynamic_cast<const v1::SubmitReply*>(reply.get())) {
-          response.headers.emplace_back("Location",
-                                        absl::StrCat("/v1/jobs/", submitted->job().id()));
-        }
-        respond(std::move(response));
-      });
-    });
+    call.run(
+        caller, message,
+        [defer = options_.defer, record = options_.record, rpc = match.route->rpc, caller, bound,
+         message,
+         respond = std::move(respond)](const absl::Status& status, const SharedMessage& reply) {
+          if (record != nullptr) record(caller, rpc, SubjectOf(*message, *reply), status);
+          if (!status.ok()) return respond(CallErrorResponse(status, *bound));
+          // The control loop's thread, on which this may run, has better things to do.
+          defer([reply, respond] {
+            HttpResponse response = JsonResponse(ToJsonLine(*reply));
+            if (const auto* const submitted = dynamic_cast<const v1::SubmitReply*>(reply.get())) {
+              response.headers.emplace_back("Location",
+                                            absl::StrCat("/v1/jobs/", submitted->job().id()));
+            }
+            respond(std::move(response));
+          });
+        });
   }
 
   void CountSlots(int* workers, int* busy, int* idle) const {
@@ -437,9 +468,9 @@ JsonApi::JsonApi(TrainingCalls* calls, JsonApiOptions options)
 
 JsonApi::~JsonApi() = default;
 
-void JsonApi::Answer(const RouteMatch& match, std::shared_ptr<const HttpRequest> request,
-                     Respond respond) {
-  impl_->Answer(match, request, std::move(respond));
+void JsonApi::Answer(const RouteMatch& match, const Caller& caller,
+                     std::shared_ptr<const HttpRequest> request, Respond respond) {
+  impl_->Answer(match, caller, request, std::move(respond));
 }
 
 void JsonApi::CountSlots(int* workers, int* busy, int* idle) const {

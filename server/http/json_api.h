@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "server/access/caller.h"
 #include "server/http/message.h"
 #include "server/http/routes.h"
 
@@ -15,11 +16,16 @@ namespace traind {
 
 class TrainingCalls;
 
+// Takes who called what about which Job or owner, and how that ended.
+using RecordCall = std::function<void(const Caller& caller, const std::string& rpc,
+                                      const std::string& subject, const absl::Status& outcome)>;
+
 struct JsonApiOptions {
   // Relative paths of a spec are below this folder.
   std::string data_root;
   // Runs work on a thread where it may take a moment.
   std::function<void(std::function<void()>)> defer;
+  RecordCall record{};  // empty: nobody records
 };
 
 // A Job as it is sent to those who follow it.
@@ -37,7 +43,8 @@ class JsonApi {
   ~JsonApi();
 
   // Answers a request of a route that is not kEvents. May block as long as the call takes.
-  void Answer(const RouteMatch& match, std::shared_ptr<const HttpRequest> request, Respond respond);
+  void Answer(const RouteMatch& match, const Caller& caller,
+              std::shared_ptr<const HttpRequest> request, Respond respond);
   // id_or_name: as in GetJob.
   absl::StatusOr<RenderedJob> RenderJob(const std::string& id_or_name) const;
 

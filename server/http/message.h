@@ -22,6 +22,7 @@ struct HttpRequest {
   std::vector<std::pair<std::string, std::string>> query;  // decoded, as sent
   std::map<std::string, std::string> headers;              // names in lower case
   std::string body;
+  std::string peer{};  // as gRPC names it: "ipv4:127.0.0.1:43210", "ipv6:[::1]:43210"
 
   // Empty: there is no such header.
   absl::string_view Header(const std::string& name) const {

@@ -9,6 +9,8 @@
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/security/auth_metadata_processor.h>
 #include <grpcpp/security/server_credentials.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_credentials_options.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,7 +22,7 @@
 #include "common/base/tls_files.h"
 #include "common/wire/grpc_status.h"
 #include "proto/health.pb.h"
-#include "server/access/token_book.h"
+#include "server/access/gate.h"
 
 namespace traind {
 namespace {
@@ -28,6 +30,8 @@ namespace {
 constexpr int kMaxMessageBytes = 4 << 20;
 // A Worker that fetches a file pings this often at most, to find a dead connection.
 constexpr int kLeastPingMs = 20'000;
+// Certificates that were exchanged count for connections that are opened so much later.
+constexpr unsigned kRereadSeconds = 5;
 
 // Builders look for plugins when they are made, so this comes before the first.
 void LoadPlugins() {
@@ -57,16 +61,18 @@ void SayHealthy(grpc::Server& server, const std::vector<std::string>& names) {
   }
 }
 
-// Asks the book before a call reaches its service.
+// Asks the gate before a call reaches its service.
 class TokenCheck : public grpc::AuthMetadataProcessor {
  public:
-  explicit TokenCheck(TokenBook* book) : book_(book) {}
+  explicit TokenCheck(Gate* gate) : gate_(gate) {}
   bool IsBlocking() const override { return false; }
 
   grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context,
                        OutputMetadata* /*consumed*/, OutputMetadata* /*response*/) override {
-    return ToGrpc(book_->Check(Value(metadata, ":path"), Value(metadata, "authorization"),
-                               context->IsPeerAuthenticated(), SystemClock().WallNow()));
+    return ToGrpc(gate_
+                      ->Admit(Value(metadata, ":path"), Value(metadata, "authorization"),
+                              context->IsPeerAuthenticated(), SystemClock().WallNow())
+                      .status());
   }
 
  private:
@@ -76,22 +82,25 @@ class TokenCheck : public grpc::AuthMetadataProcessor {
     return {found->second.data(), found->second.size()};
   }
 
-  TokenBook* const book_;
+  Gate* const gate_;
 };
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> CredentialsOf(
     const PortSecurity* security) {
   if (security == nullptr) return grpc::InsecureServerCredentials();
   const auto path = [&](const char* name) { return absl::StrCat(security->tls_dir, "/", name); };
+  for (const char* const name : {kTlsCa, kTlsServer, kTlsServerKey}) {
+    RETURN_IF_ERROR(ReadFile(path(name)).status());
+  }
+  grpc::experimental::TlsServerCredentialsOptions options(
+      std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
+          path(kTlsServerKey), path(kTlsServer), path(kTlsCa), kRereadSeconds));
+  options.watch_root_certs();
+  options.watch_identity_key_cert_pairs();
   // Clients have tokens; a Worker shows a certificate as well, and TokenCheck asks for it.
-  grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY);
-  grpc::SslServerCredentialsOptions::PemKeyCertPair pair;
-  ASSIGN_OR_RETURN(options.pem_root_certs, ReadFile(path(kTlsCa)));
-  ASSIGN_OR_RETURN(pair.cert_chain, ReadFile(path(kTlsServer)));
-  ASSIGN_OR_RETURN(pair.private_key, ReadFile(path(kTlsServerKey)));
-  options.pem_key_cert_pairs.push_back(std::move(pair));
-  auto credentials = grpc::SslServerCredentials(options);
-  credentials->SetAuthMetadataProcessor(std::make_shared<TokenCheck>(security->book));
+  options.set_cert_request_type(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY);
+  auto credentials = grpc::experimental::TlsServerCredentials(options);
+  credentials->SetAuthMetadataProcessor(std::make_shared<TokenCheck>(security->gate));
   return credentials;
 }
 

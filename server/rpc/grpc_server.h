@@ -15,12 +15,12 @@ class Service;
 
 namespace traind {
 
-class TokenBook;
+class Gate;
 
 // TLS and tokens of a port.
 struct PortSecurity {
-  std::string tls_dir;        // made by `traind init-tls`
-  TokenBook* book = nullptr;  // decides on each call; outlives the server
+  std::string tls_dir;   // made by `traind init-tls`
+  Gate* gate = nullptr;  // decides on each call; outlives the server
 };
 
 // A gRPC server with the standard health service and reflection.

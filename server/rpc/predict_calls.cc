@@ -76,7 +76,8 @@ const Attempt* RunningAttempt(const Job& job) {
 
 }  // namespace
 
-void TrainingCalls::Predict(const v1::PredictRequest& request, v1::SubmitReply* reply, Done done) {
+void TrainingCalls::Predict(const Caller& caller, const v1::PredictRequest& request,
+                            v1::SubmitReply* reply, Done done) {
   const auto source = Find(request.id());
   if (!source.ok()) return done(source.status());
   v1::JobSpec spec;
@@ -91,10 +92,10 @@ void TrainingCalls::Predict(const v1::PredictRequest& request, v1::SubmitReply* 
   *spec.mutable_labels() = request.labels();
   spec.set_priority(request.priority());
   const std::string asked = Sha256Hex(SpecToJson(spec));
-  if (AnswerRepeated((*source)->owner, request.request_id(), asked, reply)) {
-    return done(absl::OkStatus());
-  }
-  SubmitSpec(spec, {(*source)->owner, request.request_id(), asked, ""}, reply, std::move(done));
+  // Whoever asks for rows of somebody else's models pays for them.
+  const std::string owner = caller.MayChange((*source)->owner) ? (*source)->owner : caller.name;
+  if (AnswerRepeated(owner, request.request_id(), asked, reply)) return done(absl::OkStatus());
+  SubmitSpec(spec, {owner, request.request_id(), asked, ""}, reply, std::move(done));
 }
 
 absl::StatusOr<std::shared_ptr<const Job>> TrainingCalls::StartServer(const Job& source,

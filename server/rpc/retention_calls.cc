@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
 #include "server/rpc/training_calls.h"
 
 namespace traind {
@@ -49,10 +50,11 @@ absl::Status TrainingCalls::CheckFilesOf(const Job& job) const {
                                                     "/", JobDir(job.id)));
 }
 
-absl::Status TrainingCalls::DeleteJob(const v1::DeleteJobRequest& request,
+absl::Status TrainingCalls::DeleteJob(const Caller& caller, const v1::DeleteJobRequest& request,
                                       v1::DeleteJobReply* reply) {
   const auto job = Find(request.id());
   if (!job.ok() && !absl::IsNotFound(job.status())) return job.status();
+  if (job.ok()) RETURN_IF_ERROR(CheckOwner(caller, **job));
   // A Job that was deleted before is not found.
   const std::string id = job.ok() ? (*job)->id : request.id();
   const auto bytes = collector_->Delete(id);
@@ -63,9 +65,11 @@ absl::Status TrainingCalls::DeleteJob(const v1::DeleteJobRequest& request,
   return absl::OkStatus();
 }
 
-absl::Status TrainingCalls::PinJob(const v1::PinJobRequest& request, v1::Job* reply) {
+absl::Status TrainingCalls::PinJob(const Caller& caller, const v1::PinJobRequest& request,
+                                   v1::Job* reply) {
   const auto job = Find(request.id());
   if (!job.ok()) return job.status();
+  RETURN_IF_ERROR(CheckOwner(caller, **job));
   absl::Notification done;
   absl::Status status;
   loop_->Pin((*job)->id, request.pinned(), [&](const Reply& answer) {

@@ -32,8 +32,13 @@ constexpr size_t kMaxSpecText = 1 << 20;
 
 }  // namespace
 
-absl::StatusOr<std::string> TrainingCalls::OwnerOf(const std::string& named) {
-  if (named.empty()) return std::string(kOwner);
+absl::StatusOr<std::string> TrainingCalls::OwnerOf(const Caller& caller, const std::string& named) {
+  if (named.empty()) return caller.known() ? caller.name : std::string(kOwner);
+  if (!caller.MayChange(named)) {
+    return absl::PermissionDeniedError(absl::StrCat("owner: this token is ", caller.name,
+                                                    "'s; only an admin acts for ",
+                                                    absl::CHexEscape(named.substr(0, kMaxOwner))));
+  }
   const auto fits = [](char c) {
     return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
   };
@@ -122,7 +127,8 @@ absl::Status TrainingCalls::AnswerKnown(const Job& known, const CheckedSpec& che
   return absl::OkStatus();
 }
 
-void TrainingCalls::Submit(const v1::SubmitRequest& request, v1::SubmitReply* reply, Done done) {
+void TrainingCalls::Submit(const Caller& caller, const v1::SubmitRequest& request,
+                           v1::SubmitReply* reply, Done done) {
   if (request.request_id().size() > kMaxRequestId) {
     return done(absl::InvalidArgumentError(
         absl::StrCat("request_id: longer than ", kMaxRequestId, " characters")));
@@ -130,7 +136,7 @@ void TrainingCalls::Submit(const v1::SubmitRequest& request, v1::SubmitReply* re
   if (request.spec_text().size() > kMaxSpecText) {
     return done(absl::InvalidArgumentError("spec_text: longer than 1 MiB"));
   }
-  const auto owner = OwnerOf(request.owner());
+  const auto owner = OwnerOf(caller, request.owner());
   if (!owner.ok()) return done(owner.status());
   const std::string asked = Sha256Hex(SpecToJson(request.spec()));
   if (AnswerRepeated(*owner, request.request_id(), asked, reply)) {

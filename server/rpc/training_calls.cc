@@ -80,15 +80,26 @@ ControlLoop::Answer TrainingCalls::JobAnswer(v1::Job* reply, Done done) const {
   };
 }
 
-absl::StatusOr<std::string> TrainingCalls::FindLive(const std::string& id_or_name) const {
+absl::Status TrainingCalls::CheckOwner(const Caller& caller, const Job& job) {
+  if (caller.MayChange(job.owner)) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat("job ", job.id, " belongs to ", job.owner,
+                                                  "; only its owner or an admin may change it, and "
+                                                  "this token is ",
+                                                  caller.name, "'s"));
+}
+
+absl::StatusOr<std::string> TrainingCalls::FindLive(const Caller& caller,
+                                                    const std::string& id_or_name) const {
   ASSIGN_OR_RETURN(const auto job, Find(id_or_name));
+  RETURN_IF_ERROR(CheckOwner(caller, *job));
   if (!IsTerminal(job->state)) return job->id;
   return absl::FailedPreconditionError(absl::StrCat("job ", job->id, " is ", Name(job->state),
                                                     " already; what is over does not change"));
 }
 
-void TrainingCalls::Change(const std::string& id, v1::Job* reply, LoopCall call, Done done) {
-  const auto job = FindLive(id);
+void TrainingCalls::Change(const Caller& caller, const std::string& id, v1::Job* reply,
+                           LoopCall call, Done done) {
+  const auto job = FindLive(caller, id);
   if (!job.ok()) {
     done(job.status());
   } else {
@@ -96,25 +107,30 @@ void TrainingCalls::Change(const std::string& id, v1::Job* reply, LoopCall call,
   }
 }
 
-void TrainingCalls::FinishJob(const v1::FinishJobRequest& request, v1::Job* reply, Done done) {
-  Change(request.id(), reply, &ControlLoop::Finish, std::move(done));
+void TrainingCalls::FinishJob(const Caller& caller, const v1::FinishJobRequest& request,
+                              v1::Job* reply, Done done) {
+  Change(caller, request.id(), reply, &ControlLoop::Finish, std::move(done));
 }
 
-void TrainingCalls::CancelJob(const v1::CancelJobRequest& request, v1::Job* reply, Done done) {
-  Change(request.id(), reply, &ControlLoop::Cancel, std::move(done));
+void TrainingCalls::CancelJob(const Caller& caller, const v1::CancelJobRequest& request,
+                              v1::Job* reply, Done done) {
+  Change(caller, request.id(), reply, &ControlLoop::Cancel, std::move(done));
 }
 
-void TrainingCalls::PauseJob(const v1::PauseJobRequest& request, v1::Job* reply, Done done) {
-  Change(request.id(), reply, &ControlLoop::Pause, std::move(done));
+void TrainingCalls::PauseJob(const Caller& caller, const v1::PauseJobRequest& request,
+                             v1::Job* reply, Done done) {
+  Change(caller, request.id(), reply, &ControlLoop::Pause, std::move(done));
 }
 
-void TrainingCalls::ResumeJob(const v1::ResumeJobRequest& request, v1::Job* reply, Done done) {
-  Change(request.id(), reply, &ControlLoop::Resume, std::move(done));
+void TrainingCalls::ResumeJob(const Caller& caller, const v1::ResumeJobRequest& request,
+                              v1::Job* reply, Done done) {
+  Change(caller, request.id(), reply, &ControlLoop::Resume, std::move(done));
 }
 
-absl::StatusOr<Update> TrainingCalls::CheckUpdate(const v1::UpdateJobRequest& request) const {
+absl::StatusOr<Update> TrainingCalls::CheckUpdate(const Caller& caller,
+                                                  const v1::UpdateJobRequest& request) const {
   Update update;
-  ASSIGN_OR_RETURN(update.job, FindLive(request.id()));
+  ASSIGN_OR_RETURN(update.job, FindLive(caller, request.id()));
   ASSIGN_OR_RETURN(const auto job, Find(update.job));
   ASSIGN_OR_RETURN(v1::JobSpec spec, SpecFromJson(job->spec_json));
   spec.clear_labels();
@@ -143,8 +159,9 @@ absl::StatusOr<Update> TrainingCalls::CheckUpdate(const v1::UpdateJobRequest& re
   return update;
 }
 
-void TrainingCalls::UpdateJob(const v1::UpdateJobRequest& request, v1::Job* reply, Done done) {
-  auto update = CheckUpdate(request);
+void TrainingCalls::UpdateJob(const Caller& caller, const v1::UpdateJobRequest& request,
+                              v1::Job* reply, Done done) {
+  auto update = CheckUpdate(caller, request);
   if (!update.ok()) {
     done(update.status());
   } else {
@@ -152,9 +169,10 @@ void TrainingCalls::UpdateJob(const v1::UpdateJobRequest& request, v1::Job* repl
   }
 }
 
-absl::Status TrainingCalls::Plan(const v1::PlanRequest& request, v1::PlanReply* reply) {
+absl::Status TrainingCalls::Plan(const Caller& caller, const v1::PlanRequest& request,
+                                 v1::PlanReply* reply) {
   const absl::Time now = loop_->Now();
-  const auto owner = OwnerOf(request.owner());
+  const auto owner = OwnerOf(caller, request.owner());
   if (!owner.ok()) return owner.status();
   const auto spec = WithSource(request.spec());
   if (!spec.ok()) return spec.status();

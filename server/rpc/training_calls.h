@@ -17,6 +17,7 @@
 
 #include "common/base/timed_wait.h"
 #include "proto/training_service.pb.h"
+#include "server/access/caller.h"
 #include "server/intake/intake.h"
 #include "server/loop/control_loop.h"
 #include "server/loop/publish_pool.h"
@@ -49,7 +50,8 @@ struct CallLimits {
 // control loop's commit and are answered from its thread; the others keep the caller's thread.
 // Active Jobs are answered from the loop's views, terminal ones from the store.
 // Threads: safe. Ownership: all arguments outlive the object.
-// Errors: as proto/training_service.proto says.
+// Callers that are known (tokens) change their own Jobs alone, unless they are admins; all Jobs may
+// be read. Errors: as proto/training_service.proto says.
 class TrainingCalls {
  public:
   TrainingCalls(std::string state_dir, ControlLoop* loop, Store* store, Intake* intake,
@@ -61,22 +63,29 @@ class TrainingCalls {
         workers_(workers),
         collector_(collector) {}
 
-  void Submit(const v1::SubmitRequest& request, v1::SubmitReply* reply, Done done);
-  void FinishJob(const v1::FinishJobRequest& request, v1::Job* reply, Done done);
-  void CancelJob(const v1::CancelJobRequest& request, v1::Job* reply, Done done);
-  void PauseJob(const v1::PauseJobRequest& request, v1::Job* reply, Done done);
-  void ResumeJob(const v1::ResumeJobRequest& request, v1::Job* reply, Done done);
-  void UpdateJob(const v1::UpdateJobRequest& request, v1::Job* reply, Done done);
+  void Submit(const Caller& caller, const v1::SubmitRequest& request, v1::SubmitReply* reply,
+              Done done);
+  void FinishJob(const Caller& caller, const v1::FinishJobRequest& request, v1::Job* reply,
+                 Done done);
+  void CancelJob(const Caller& caller, const v1::CancelJobRequest& request, v1::Job* reply,
+                 Done done);
+  void PauseJob(const Caller& caller, const v1::PauseJobRequest& request, v1::Job* reply,
+                Done done);
+  void ResumeJob(const Caller& caller, const v1::ResumeJobRequest& request, v1::Job* reply,
+                 Done done);
+  void UpdateJob(const Caller& caller, const v1::UpdateJobRequest& request, v1::Job* reply,
+                 Done done);
 
   void ListQuotas(const v1::ListQuotasRequest& request, v1::ListQuotasReply* reply, Done done);
   void SetQuota(const v1::SetQuotaRequest& request, v1::QuotaState* reply, Done done);
   void RemoveQuota(const v1::RemoveQuotaRequest& request, v1::RemoveQuotaReply* reply, Done done);
 
-  void Predict(const v1::PredictRequest& request, v1::SubmitReply* reply, Done done);
+  void Predict(const Caller& caller, const v1::PredictRequest& request, v1::SubmitReply* reply,
+               Done done);
 
   absl::Status PredictRows(const v1::PredictRowsRequest& request, const CallLimits& limits,
                            v1::PredictRowsReply* reply);
-  absl::Status Plan(const v1::PlanRequest& request, v1::PlanReply* reply);
+  absl::Status Plan(const Caller& caller, const v1::PlanRequest& request, v1::PlanReply* reply);
   absl::Status GetJob(const v1::GetJobRequest& request, v1::Job* reply);
   absl::Status ListJobs(const v1::ListJobsRequest& request, v1::ListJobsReply* reply);
   absl::Status WatchJob(const v1::WatchJobRequest& request, const ReplySink<v1::Job>& replies);
@@ -90,8 +99,9 @@ class TrainingCalls {
                              const ReplySink<v1::FetchArtifactReply>& replies);
   absl::Status GetLogs(const v1::GetLogsRequest& request, const ReplySink<v1::LogsReply>& replies);
   absl::Status GetSpec(const v1::GetSpecRequest& request, v1::GetSpecReply* reply);
-  absl::Status DeleteJob(const v1::DeleteJobRequest& request, v1::DeleteJobReply* reply);
-  absl::Status PinJob(const v1::PinJobRequest& request, v1::Job* reply);
+  absl::Status DeleteJob(const Caller& caller, const v1::DeleteJobRequest& request,
+                         v1::DeleteJobReply* reply);
+  absl::Status PinJob(const Caller& caller, const v1::PinJobRequest& request, v1::Job* reply);
   absl::Status CollectGarbage(const v1::CollectGarbageRequest& request,
                               v1::CollectGarbageReply* reply);
   absl::Status ListWorkers(const v1::ListWorkersRequest& request, v1::ListWorkersReply* reply);
@@ -107,11 +117,15 @@ class TrainingCalls {
   absl::StatusOr<std::shared_ptr<const Job>> Find(const std::string& id_or_name) const;
   // Returns the error that lists the Jobs of one name, with their states and times.
   absl::Status SeveralCalled(absl::string_view name, const std::vector<std::string>& ids) const;
-  // The id of a Job that may still change; FailedPrecondition: it is over.
-  absl::StatusOr<std::string> FindLive(const std::string& id_or_name) const;
+  // The id of a Job that may still change; FailedPrecondition: it is over. PermissionDenied: the
+  // caller may not change it.
+  absl::StatusOr<std::string> FindLive(const Caller& caller, const std::string& id_or_name) const;
+  // PermissionDenied: the Job is somebody else's.
+  static absl::Status CheckOwner(const Caller& caller, const Job& job);
   // Asks the loop for a change of a Job that may still change, and answers with the Job.
   using LoopCall = void (ControlLoop::*)(const std::string& job, ControlLoop::Answer answer);
-  void Change(const std::string& id, v1::Job* reply, LoopCall call, Done done);
+  void Change(const Caller& caller, const std::string& id, v1::Job* reply, LoopCall call,
+              Done done);
   struct Asked {
     std::string owner, request_id;
     std::string sha256;  // of the spec as it was asked for; see Job::asked_sha256
@@ -137,9 +151,11 @@ class TrainingCalls {
   std::shared_ptr<const Job> KnownServer(const std::string& source)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(serving_);
   // The event that the request asks for; InvalidArgument by the rules of a spec.
-  absl::StatusOr<Update> CheckUpdate(const v1::UpdateJobRequest& request) const;
-  // The owner that a call names; empty: the default one.
-  static absl::StatusOr<std::string> OwnerOf(const std::string& named);
+  absl::StatusOr<Update> CheckUpdate(const Caller& caller,
+                                     const v1::UpdateJobRequest& request) const;
+  // The owner that a call names; empty: the caller, or the default one where nobody knows callers.
+  // PermissionDenied: only an admin acts for others.
+  static absl::StatusOr<std::string> OwnerOf(const Caller& caller, const std::string& named);
   // The spec that is asked for where it goes on from another Job; any other as it is.
   absl::StatusOr<v1::JobSpec> WithSource(const v1::JobSpec& spec) const;
   void AddQuotas(const std::string& owner, const Spec& spec, v1::PlanReply* reply) const;

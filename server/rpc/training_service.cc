@@ -8,6 +8,7 @@
 #include "common/wire/error_details.h"
 #include "common/wire/grpc_status.h"
 #include "proto/rpc_status.pb.h"
+#include "server/rpc/call_record.h"
 
 namespace traind {
 namespace {
@@ -82,16 +83,23 @@ class TrainingService::OpenStream {
 };
 
 // Starts a call that is answered later, from another thread.
-template <typename Request, typename ReplyMessage>
+template <typename Call>
 grpc::ServerUnaryReactor* TrainingService::Begin(const char* method,
                                                  grpc::CallbackServerContext* context,
-                                                 void (TrainingCalls::*call)(const Request&,
-                                                                             ReplyMessage*, Done),
-                                                 const Request* request, ReplyMessage* reply) {
+                                                 const google::protobuf::Message& request,
+                                                 const google::protobuf::Message& reply,
+                                                 const Call& call) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   const absl::Duration begin = SystemClock().MonotonicNow();
-  (calls_->*call)(*request, reply, [this, method, begin, reactor](const absl::Status& status) {
+  const auto caller = CallerOf(*context, checks_);
+  if (!caller.ok()) {
+    reactor->Finish(WithDetails(caller.status()));
+    return reactor;
+  }
+  call(*caller, [this, method, begin, reactor, caller = *caller, &request,
+                 &reply](const absl::Status& status) {
     Add(method, begin, status);
+    Record(method, caller, request, reply, status);
     reactor->Finish(WithDetails(status));
   });
   return reactor;
@@ -103,17 +111,31 @@ grpc::Status TrainingService::Stream(grpc::ServerContext* context,
                                      absl::Status (TrainingCalls::*call)(const Request&,
                                                                          const ReplySink<Reply>&),
                                      const Request& request, grpc::ServerWriter<Reply>* writer) {
+  const auto caller = CallerOf(*context, checks_);
+  if (!caller.ok()) return WithDetails(caller.status());
   const OpenStream open(*this, *context);
   if (!open.status().ok()) return WithDetails(open.status());
   return WithDetails((calls_->*call)(request, SinkOf(context, writer)));
 }
 
 template <typename Call>
-grpc::Status TrainingService::Count(const char* method, const Call& call) {
+grpc::Status TrainingService::Count(const char* method, grpc::ServerContext* context,
+                                    const google::protobuf::Message& request,
+                                    const google::protobuf::Message& reply, const Call& call) {
   const absl::Duration begin = SystemClock().MonotonicNow();
-  const absl::Status status = call();
+  const auto caller = CallerOf(*context, checks_);
+  if (!caller.ok()) return WithDetails(caller.status());
+  const absl::Status status = call(*caller);
   Add(method, begin, status);
+  Record(method, *caller, request, reply, status);
   return WithDetails(status);
+}
+
+void TrainingService::Record(const char* method, const Caller& caller,
+                             const google::protobuf::Message& request,
+                             const google::protobuf::Message& reply, const absl::Status& status) {
+  if (checks_.gate == nullptr) return;
+  checks_.gate->Record(caller, method, SubjectOf(request, reply), status, SystemClock().WallNow());
 }
 
 void TrainingService::Add(const char* method, absl::Duration begin, const absl::Status& status) {
@@ -124,61 +146,81 @@ void TrainingService::Add(const char* method, absl::Duration begin, const absl::
 grpc::ServerUnaryReactor* TrainingService::Submit(grpc::CallbackServerContext* context,
                                                   const v1::SubmitRequest* request,
                                                   v1::SubmitReply* reply) {
-  return Begin("Submit", context, &TrainingCalls::Submit, request, reply);
+  return Begin("Submit", context, *request, *reply, [&](const Caller& caller, Done done) {
+    calls_->Submit(caller, *request, reply, std::move(done));
+  });
 }
 
 grpc::ServerUnaryReactor* TrainingService::FinishJob(grpc::CallbackServerContext* context,
                                                      const v1::FinishJobRequest* request,
                                                      v1::Job* reply) {
-  return Begin("FinishJob", context, &TrainingCalls::FinishJob, request, reply);
+  return Begin("FinishJob", context, *request, *reply, [&](const Caller& caller, Done done) {
+    calls_->FinishJob(caller, *request, reply, std::move(done));
+  });
 }
 
 grpc::ServerUnaryReactor* TrainingService::CancelJob(grpc::CallbackServerContext* context,
                                                      const v1::CancelJobRequest* request,
                                                      v1::Job* reply) {
-  return Begin("CancelJob", context, &TrainingCalls::CancelJob, request, reply);
+  return Begin("CancelJob", context, *request, *reply, [&](const Caller& caller, Done done) {
+    calls_->CancelJob(caller, *request, reply, std::move(done));
+  });
 }
 
 grpc::ServerUnaryReactor* TrainingService::PauseJob(grpc::CallbackServerContext* context,
                                                     const v1::PauseJobRequest* request,
                                                     v1::Job* reply) {
-  return Begin("PauseJob", context, &TrainingCalls::PauseJob, request, reply);
+  return Begin("PauseJob", context, *request, *reply, [&](const Caller& caller, Done done) {
+    calls_->PauseJob(caller, *request, reply, std::move(done));
+  });
 }
 
 grpc::ServerUnaryReactor* TrainingService::ResumeJob(grpc::CallbackServerContext* context,
                                                      const v1::ResumeJobRequest* request,
                                                      v1::Job* reply) {
-  return Begin("ResumeJob", context, &TrainingCalls::ResumeJob, request, reply);
+  return Begin("ResumeJob", context, *request, *reply, [&](const Caller& caller, Done done) {
+    calls_->ResumeJob(caller, *request, reply, std::move(done));
+  });
 }
 
 grpc::ServerUnaryReactor* TrainingService::UpdateJob(grpc::CallbackServerContext* context,
                                                      const v1::UpdateJobRequest* request,
                                                      v1::Job* reply) {
-  return Begin("UpdateJob", context, &TrainingCalls::UpdateJob, request, reply);
+  return Begin("UpdateJob", context, *request, *reply, [&](const Caller& caller, Done done) {
+    calls_->UpdateJob(caller, *request, reply, std::move(done));
+  });
 }
 
 grpc::ServerUnaryReactor* TrainingService::ListQuotas(grpc::CallbackServerContext* context,
                                                       const v1::ListQuotasRequest* request,
                                                       v1::ListQuotasReply* reply) {
-  return Begin("ListQuotas", context, &TrainingCalls::ListQuotas, request, reply);
+  return Begin("ListQuotas", context, *request, *reply, [&](const Caller&, Done done) {
+    calls_->ListQuotas(*request, reply, std::move(done));
+  });
 }
 
 grpc::ServerUnaryReactor* TrainingService::SetQuota(grpc::CallbackServerContext* context,
                                                     const v1::SetQuotaRequest* request,
                                                     v1::QuotaState* reply) {
-  return Begin("SetQuota", context, &TrainingCalls::SetQuota, request, reply);
+  return Begin("SetQuota", context, *request, *reply, [&](const Caller&, Done done) {
+    calls_->SetQuota(*request, reply, std::move(done));
+  });
 }
 
 grpc::ServerUnaryReactor* TrainingService::RemoveQuota(grpc::CallbackServerContext* context,
                                                        const v1::RemoveQuotaRequest* request,
                                                        v1::RemoveQuotaReply* reply) {
-  return Begin("RemoveQuota", context, &TrainingCalls::RemoveQuota, request, reply);
+  return Begin("RemoveQuota", context, *request, *reply, [&](const Caller&, Done done) {
+    calls_->RemoveQuota(*request, reply, std::move(done));
+  });
 }
 
 grpc::ServerUnaryReactor* TrainingService::Predict(grpc::CallbackServerContext* context,
                                                    const v1::PredictRequest* request,
                                                    v1::SubmitReply* reply) {
-  return Begin("Predict", context, &TrainingCalls::Predict, request, reply);
+  return Begin("Predict", context, *request, *reply, [&](const Caller& caller, Done done) {
+    calls_->Predict(caller, *request, reply, std::move(done));
+  });
 }
 
 grpc::Status TrainingService::PredictRows(grpc::ServerContext* context,
@@ -189,44 +231,54 @@ grpc::Status TrainingService::PredictRows(grpc::ServerContext* context,
   // Without a deadline it is far beyond what the clock can say.
   const auto left = context->deadline() - std::chrono::system_clock::now();
   if (left <= std::chrono::hours(1)) limits.patience = absl::FromChrono(left);
-  return Count("PredictRows", [&] { return calls_->PredictRows(*request, limits, reply); });
+  return Count("PredictRows", context, *request, *reply,
+               [&](const Caller&) { return calls_->PredictRows(*request, limits, reply); });
 }
 
-grpc::Status TrainingService::Plan(grpc::ServerContext*, const v1::PlanRequest* request,
+grpc::Status TrainingService::Plan(grpc::ServerContext* context, const v1::PlanRequest* request,
                                    v1::PlanReply* reply) {
-  return Count("Plan", [&] { return calls_->Plan(*request, reply); });
+  return Count("Plan", context, *request, *reply,
+               [&](const Caller& caller) { return calls_->Plan(caller, *request, reply); });
 }
 
-grpc::Status TrainingService::GetJob(grpc::ServerContext*, const v1::GetJobRequest* request,
+grpc::Status TrainingService::GetJob(grpc::ServerContext* context, const v1::GetJobRequest* request,
                                      v1::Job* reply) {
-  return Count("GetJob", [&] { return calls_->GetJob(*request, reply); });
+  return Count("GetJob", context, *request, *reply,
+               [&](const Caller&) { return calls_->GetJob(*request, reply); });
 }
 
-grpc::Status TrainingService::ListJobs(grpc::ServerContext*, const v1::ListJobsRequest* request,
+grpc::Status TrainingService::ListJobs(grpc::ServerContext* context,
+                                       const v1::ListJobsRequest* request,
                                        v1::ListJobsReply* reply) {
-  return Count("ListJobs", [&] { return calls_->ListJobs(*request, reply); });
+  return Count("ListJobs", context, *request, *reply,
+               [&](const Caller&) { return calls_->ListJobs(*request, reply); });
 }
 
-grpc::Status TrainingService::DeleteJob(grpc::ServerContext*, const v1::DeleteJobRequest* request,
+grpc::Status TrainingService::DeleteJob(grpc::ServerContext* context,
+                                        const v1::DeleteJobRequest* request,
                                         v1::DeleteJobReply* reply) {
-  return Count("DeleteJob", [&] { return calls_->DeleteJob(*request, reply); });
+  return Count("DeleteJob", context, *request, *reply,
+               [&](const Caller& caller) { return calls_->DeleteJob(caller, *request, reply); });
 }
 
-grpc::Status TrainingService::PinJob(grpc::ServerContext*, const v1::PinJobRequest* request,
+grpc::Status TrainingService::PinJob(grpc::ServerContext* context, const v1::PinJobRequest* request,
                                      v1::Job* reply) {
-  return Count("PinJob", [&] { return calls_->PinJob(*request, reply); });
+  return Count("PinJob", context, *request, *reply,
+               [&](const Caller& caller) { return calls_->PinJob(caller, *request, reply); });
 }
 
-grpc::Status TrainingService::CollectGarbage(grpc::ServerContext*,
+grpc::Status TrainingService::CollectGarbage(grpc::ServerContext* context,
                                              const v1::CollectGarbageRequest* request,
                                              v1::CollectGarbageReply* reply) {
-  return Count("CollectGarbage", [&] { return calls_->CollectGarbage(*request, reply); });
+  return Count("CollectGarbage", context, *request, *reply,
+               [&](const Caller&) { return calls_->CollectGarbage(*request, reply); });
 }
 
-grpc::Status TrainingService::ListWorkers(grpc::ServerContext*,
+grpc::Status TrainingService::ListWorkers(grpc::ServerContext* context,
                                           const v1::ListWorkersRequest* request,
                                           v1::ListWorkersReply* reply) {
-  return Count("ListWorkers", [&] { return calls_->ListWorkers(*request, reply); });
+  return Count("ListWorkers", context, *request, *reply,
+               [&](const Caller&) { return calls_->ListWorkers(*request, reply); });
 }
 
 grpc::Status TrainingService::WatchJob(grpc::ServerContext* context,
@@ -247,9 +299,10 @@ grpc::Status TrainingService::GetLogs(grpc::ServerContext* context,
   return Stream(context, &TrainingCalls::GetLogs, *request, writer);
 }
 
-grpc::Status TrainingService::GetSpec(grpc::ServerContext*, const v1::GetSpecRequest* request,
-                                      v1::GetSpecReply* reply) {
-  return Count("GetSpec", [&] { return calls_->GetSpec(*request, reply); });
+grpc::Status TrainingService::GetSpec(grpc::ServerContext* context,
+                                      const v1::GetSpecRequest* request, v1::GetSpecReply* reply) {
+  return Count("GetSpec", context, *request, *reply,
+               [&](const Caller&) { return calls_->GetSpec(*request, reply); });
 }
 
 grpc::Status TrainingService::GetEvents(grpc::ServerContext* context,
@@ -261,6 +314,8 @@ grpc::Status TrainingService::GetEvents(grpc::ServerContext* context,
 grpc::Status TrainingService::FetchArtifact(grpc::ServerContext* context,
                                             const v1::FetchArtifactRequest* request,
                                             grpc::ServerWriter<v1::FetchArtifactReply>* writer) {
+  const auto caller = CallerOf(*context, checks_);
+  if (!caller.ok()) return WithDetails(caller.status());
   return WithDetails(calls_->FetchArtifact(*request, SinkOf(context, writer)));
 }
 

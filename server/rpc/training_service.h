@@ -10,6 +10,7 @@
 
 #include "proto/training_service.grpc.pb.h"
 #include "server/loop/figures.h"
+#include "server/rpc/caller_of.h"
 #include "server/rpc/training_calls.h"
 
 namespace traind {
@@ -30,7 +31,8 @@ class TrainingService final
                           v1::TrainingService::WithCallbackMethod_UpdateJob<
                               v1::TrainingService::WithCallbackMethod_Predict<QuotaMethods>>>>>>> {
  public:
-  explicit TrainingService(TrainingCalls* calls) : calls_(calls) {}
+  explicit TrainingService(TrainingCalls* calls, CallChecks checks = {})
+      : calls_(calls), checks_(checks) {}
 
   // Of the calls that are no streams.
   CallFigures::Counts figures() const { return figures_.counts(); }
@@ -94,21 +96,27 @@ class TrainingService final
  private:
   class OpenStream;
 
-  template <typename Request, typename ReplyMessage>
-  grpc::ServerUnaryReactor* Begin(const char* method, grpc::CallbackServerContext* context,
-                                  void (TrainingCalls::*call)(const Request&, ReplyMessage*, Done),
-                                  const Request* request, ReplyMessage* reply);
-  // Does a call and counts it.
+  // call: (const Caller&, Done).
   template <typename Call>
-  grpc::Status Count(const char* method, const Call& call);
+  grpc::ServerUnaryReactor* Begin(const char* method, grpc::CallbackServerContext* context,
+                                  const google::protobuf::Message& request,
+                                  const google::protobuf::Message& reply, const Call& call);
+  // Does a call, counts and records it. call: (const Caller&).
+  template <typename Call>
+  grpc::Status Count(const char* method, grpc::ServerContext* context,
+                     const google::protobuf::Message& request,
+                     const google::protobuf::Message& reply, const Call& call);
   template <typename Request, typename Reply>
   grpc::Status Stream(grpc::ServerContext* context,
                       absl::Status (TrainingCalls::*call)(const Request&, const ReplySink<Reply>&),
                       const Request& request, grpc::ServerWriter<Reply>* writer);
   void Add(const char* method, absl::Duration begin, const absl::Status& status);
+  void Record(const char* method, const Caller& caller, const google::protobuf::Message& request,
+              const google::protobuf::Message& reply, const absl::Status& status);
 
   CallFigures figures_;
   TrainingCalls* const calls_;
+  const CallChecks checks_;
   absl::Mutex streams_mutex_;
   // Open streams, which hold a thread each: all of them, and those of each connection.
   int open_streams_ ABSL_GUARDED_BY(streams_mutex_) = 0;

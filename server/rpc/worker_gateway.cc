@@ -12,6 +12,7 @@
 #include "common/base/log.h"
 #include "common/wire/attempt_report.h"
 #include "common/wire/grpc_status.h"
+#include "server/rpc/caller_of.h"
 #include "server/rpc/fact_checks.h"
 #include "server/rpc/worker_conversion.h"
 
@@ -99,16 +100,20 @@ grpc::Status GrpcWorkerGateway::Attach(grpc::ServerContext* context, Stream* str
         absl::StrCat("the Worker ", first.hello().worker_id(), " on ", first.hello().hostname(),
                      " has the engine '", first.hello().engine(), "', this traind has '",
                      kEngineVersion, "': its folds would differ; install one version on both"));
-    TRAIND_LOG(WARNING) << other.message();
-    return ToGrpc(other);
+    return Refuse(other);
+  }
+  if (options_.claim != nullptr) {
+    const auto caller = CallerOf(*context, {options_.gate, nullptr});
+    const absl::Status claimed =
+        caller.ok() ? options_.claim(first.hello().worker_id(), caller->name) : caller.status();
+    if (!claimed.ok()) return Refuse(claimed);
   }
   const std::shared_ptr<Session> session = Open(first.hello(), context);
   if (session == nullptr) {
     const absl::Status twice = absl::AlreadyExistsError(absl::StrCat(
         "a Worker ", first.hello().worker_id(),
         " is attached and answers; give each Worker a host name or a state folder of its own"));
-    TRAIND_LOG(WARNING) << twice.message();
-    return ToGrpc(twice);
+    return Refuse(twice);
   }
   std::thread writer([&] { session->WriteAll(stream); });
   // Attached only now: what the core sends on hearing of it comes after Welcome.
@@ -119,6 +124,14 @@ grpc::Status GrpcWorkerGateway::Attach(grpc::ServerContext* context, Stream* str
   Close(session);
   post_(WorkerDetached{session->worker, session->id});
   return grpc::Status::OK;
+}
+
+grpc::Status GrpcWorkerGateway::Refuse(const absl::Status& why) {
+  absl::MutexLock lock(&mutex_);
+  // The Worker tries again and again; one line tells of all with the same cause.
+  if (refused_ != why.message()) TRAIND_LOG(WARNING) << why.message();
+  refused_ = std::string(why.message());
+  return ToGrpc(why);
 }
 
 std::shared_ptr<GrpcWorkerGateway::Session> GrpcWorkerGateway::Open(const v1::Hello& hello,

@@ -18,6 +18,7 @@
 #include "common/base/clock.h"
 #include "common/base/timed_wait.h"
 #include "proto/worker_service.grpc.pb.h"
+#include "server/access/gate.h"
 #include "server/control/events.h"
 #include "server/loop/control_loop.h"
 
@@ -28,6 +29,9 @@ struct WorkerGatewayOptions {
   absl::Duration heartbeat = absl::Seconds(2);
   absl::Duration shutdown_grace = absl::Seconds(10);
   std::string coordinator_id;
+  Gate* gate = nullptr;  // Workers have tokens; outlives the gateway
+  // Decides whether a token's Worker may have that id; empty: every one.
+  std::function<absl::Status(const std::string& worker, const std::string& token)> claim;
 };
 
 // One stream per Worker; a second one of the same Worker ends the first. Each
@@ -74,6 +78,8 @@ class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::
   struct Session;
   using Stream = grpc::ServerReaderWriter<v1::CoordinatorMessage, v1::WorkerMessage>;
 
+  // Tells the log of a Worker that may not attach, and returns what it is answered.
+  grpc::Status Refuse(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   std::shared_ptr<Session> Open(const v1::Hello& hello, grpc::ServerContext* context);
   void Close(const std::shared_ptr<Session>& session);
   // Until the stream ends.
@@ -96,6 +102,7 @@ class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::
   absl::flat_hash_map<std::string, std::shared_ptr<Session>> sessions_
       ABSL_GUARDED_BY(mutex_);  // by worker
   absl::flat_hash_map<std::string, v1::WorkerInfo> known_ ABSL_GUARDED_BY(mutex_);
+  std::string refused_ ABSL_GUARDED_BY(mutex_);  // what the last refusal said
   uint64_t last_session_ ABSL_GUARDED_BY(mutex_) = 0;
   struct Question;
   absl::flat_hash_map<uint64_t, Question*> questions_ ABSL_GUARDED_BY(mutex_);

@@ -113,7 +113,7 @@ state=$work/state
 check "init-tls makes a CA and certificates" "$traind" init-tls "$tls" --host 10.77.0.1
 check "private keys are for their owner only" \
   test -z "$(find "$tls" -name '*.key' -not -perm 0600)"
-for entry in ann:user eve:viewer w1:worker w2:worker w3:worker; do
+for entry in ann:user bob:user eve:viewer w1:worker w2:worker w3:worker; do
   check "a token of ${entry#*:}" "$traind" token add "${entry%:*}" --state "$state" \
     --role "${entry#*:}" --expires 1d --out "$work/${entry%:*}.token"
 done
@@ -155,6 +155,10 @@ check "a Worker's token is no client's" refused "role worker" ctl --token "$work
 
 check "a Job is submitted from another host" \
   ctl --token "$work/ann.token" submit -f "$work/data/job.yaml"
+check "somebody else may not cancel it" refused "belongs to ann" \
+  ctl --token "$work/bob.token" cancel cluster
+check "the audit log tells of it" \
+  grep -q '"caller":"bob".*"method":"CancelJob".*PERMISSION_DENIED' "$state/audit.jsonl"
 ip link set to_one down
 sleep 5
 ip link set to_one up
@@ -277,6 +281,11 @@ worst = max(abs(one[key] - two[key]) for key in one)
 print(len(one), "losses differ by at most", worst)
 sys.exit(len(one) < 30 or one.keys() != two.keys() or worst > 1e-6)' "$work/one_host.json" "$work/two_hosts.json"
 
+ip netns exec two unshare --uts --mount bash -c "hostname one; mount -t tmpfs none '$work/own3' && exec \"\$@\"" - \
+  "$trainworker" --coordinator $server --tls "$tls" --token "$work/w2.token" --state "$work/own3" --slots 1 \
+  --device cpu >"$work/thief.log" 2>&1 &
+check "a Worker's id is not given to another token" \
+  wait_for 20 grep "belongs to the token w1" "$work/thief.log"
 check "a token is revoked" "$traind" token revoke eve --state "$state"
 check "a revoked token is refused at once" refused "does not know this token" \
   ctl --token "$work/eve.token" list

@@ -65,7 +65,7 @@ MAY_INCLUDE = {
     "server/loop": _DECIDED + ["server/reuse"],
     "server/retention": _DECIDED + ["server/loop"],
     "server/rpc": _DECIDED + ["server/access", "server/loop", "server/search", "common/search", "server/reports", "server/retention", "common/spec", "common/transfer", "common/wire", "proto"],
-    "server/http": _DECIDED + ["server/loop", "server/rpc", "common/spec", "common/wire", "proto"],
+    "server/http": _DECIDED + ["server/access", "server/loop", "server/rpc", "common/spec", "common/wire", "proto"],
     "server": _DECIDED + ["server/access", "server/loop", "server/retention", "server/rpc", "server/http", "common/spec"],
     "worker/rank_protocol": ["common/base", "common/facts"],
     "worker/task": ["common/base", "common/data", "common/facts", "worker/rank_protocol"],

@@ -95,6 +95,27 @@ def _():
         assert calls[0].body == "name: x\n" and calls[0].headers["Content-Type"] == "application/yaml"
 
 
+@case("A token goes with every call, from the argument, a file or the environment; never in plain text to another host")
+def _():
+    with FakeTraind() as fake, tempfile.TemporaryDirectory() as folder:
+        fake.replies["GET /v1/jobs"] = [(200, {"jobs": []})]
+        path = os.path.join(folder, "ann.token")
+        with open(path, "w") as f:
+            f.write("traind_1\n")
+        client(fake, token="traind_0")[0].jobs()
+        client(fake, token_file=path)[0].jobs()
+        os.environ["TRAIND_TOKEN"] = "traind_2"
+        try:
+            client(fake)[0].jobs()
+        finally:
+            del os.environ["TRAIND_TOKEN"]
+        client(fake)[0].jobs()
+        sent = [call.headers["Authorization"] for call in fake.calls]
+        assert sent == ["Bearer traind_0", "Bearer traind_1", "Bearer traind_2", None], sent
+        wrong = raises(ValueError, traind.connect, "http://train.example:7071", token="traind_0")
+        assert "must begin with https://" in str(wrong), wrong
+
+
 @case("What must not happen twice is not repeated: a broken connection is an error at once")
 def _():
     with FakeTraind() as fake:

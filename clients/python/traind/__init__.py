@@ -8,6 +8,7 @@ Nothing but Python is needed. pandas, tqdm, matplotlib, scikit-learn and mlflow 
 """
 from __future__ import annotations
 
+import os
 from typing import Any, Optional, Sequence
 
 from .client import Client, TraindWarning
@@ -26,17 +27,29 @@ __all__ = ["Client", "ConflictError", "DataFolderError", "Job", "JobFailedError"
 _started: Optional[Client] = None
 
 
-def connect(url: Optional[str] = None, data_folder: Optional[str] = None, timeout: float = 30.0) -> Client:
+def _token_of(token: Optional[str], token_file: Optional[str]) -> Optional[str]:
+    path = token_file or (None if token else os.environ.get("TRAIND_TOKEN_FILE"))
+    if not path:
+        return token or os.environ.get("TRAIND_TOKEN")
+    with open(path, encoding="ascii") as f:
+        return f.read().strip()
+
+
+def connect(url: Optional[str] = None, data_folder: Optional[str] = None, timeout: float = 30.0,
+            token: Optional[str] = None, token_file: Optional[str] = None, ca: Optional[str] = None) -> Client:
     """The server at `url`; without it that of $TRAIND_URL, that of start(), or the one on this machine.
 
     data_folder: where tables are written for it to read; $TRAIND_DATA, or .traind in the current folder. It must lie
-    below a --data-root of the server. ServerNotFoundError: there is none, and what to do.
+    below a --data-root of the server. token: its text, for a server that needs one; or token_file, or
+    $TRAIND_TOKEN_FILE, or $TRAIND_TOKEN. ca: the server's ca.pem, or $TRAIND_CA. ServerNotFoundError: there is none,
+    and what to do.
     """
     running = _started if _started and _started.server.running() else None
     found = find_url(url, running.url if running else None)
     if running and found == running.url and data_folder is None:
         return running
-    return Client(found, data_folder, timeout)
+    return Client(found, data_folder, timeout, token=_token_of(token, token_file),
+                  ca=ca or os.environ.get("TRAIND_CA"))
 
 
 def start(state: Optional[str] = None, data_roots: Sequence[str] = (), slots: Optional[int] = None,

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import difflib
-import ipaddress
 import json
 import os
 import uuid
@@ -14,20 +13,11 @@ from .job import Job, job_of
 from .progress import time_text
 from .spec import budget_of, resolved
 from .tables import Columns, TableFolder, as_frame, cell_text, columns_of, is_frame, is_table, relabelled, remove_files
-from .transport import Transport
+from .transport import Transport, is_local
 
 
 class TraindWarning(UserWarning):
     """What traind says about a spec that it has taken."""
-
-
-def _is_local(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class Client:
@@ -36,12 +26,13 @@ class Client:
     Threads: any.
     """
 
-    def __init__(self, url: str, data_folder: Optional[str] = None, timeout: float = 30.0, server: Any = None):
-        self.transport = Transport(url, timeout)
+    def __init__(self, url: str, data_folder: Optional[str] = None, timeout: float = 30.0, server: Any = None,
+                 token: Optional[str] = None, ca: Optional[str] = None):
+        self.transport = Transport(url, timeout, token=token, ca=ca)
         self.url = self.transport.url
         self.server = server  # a LocalServer that ends with this client
         self._folder = data_folder or os.environ.get("TRAIND_DATA") or (server.data_folder if server else None)
-        if not self._folder and _is_local(self.transport.host):
+        if not self._folder and is_local(self.transport.host):
             self._folder = os.path.join(os.getcwd(), ".traind")
 
     # ---- Jobs

@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import http.client
+import ipaddress
 import json
 import random
 import socket
+import ssl
 import time
 import urllib.parse
 from typing import Any, Dict, Iterator, NamedTuple, Optional
@@ -50,13 +52,25 @@ def _decoded(content: bytes) -> Any:
         return text
 
 
+def is_local(host: str) -> bool:
+    """Whether the name or address is of this machine's loopback."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 class Transport:
-    """Calls of one server. Each call has a connection of its own.
+    """Calls of one server. Each call has a connection of its own. ca: a file with the certificates that are trusted
+    instead of the system's.
 
     Threads: any.
     """
 
-    def __init__(self, url: str, timeout: float = 30.0, retry_s: float = RETRY_S):
+    def __init__(self, url: str, timeout: float = 30.0, retry_s: float = RETRY_S, token: Optional[str] = None,
+                 ca: Optional[str] = None):
         if "://" not in url:
             url = "http://" + url
         parts = urllib.parse.urlsplit(url)
@@ -67,16 +81,21 @@ class Transport:
         self._parts = parts
         self._timeout = timeout
         self._retry_s = retry_s
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        if token and parts.scheme != "https" and not is_local(parts.hostname):
+            raise ValueError(f"a token would travel in plain text to {self.url}; the address must begin with https://")
+        self._tls = ssl.create_default_context(cafile=ca) if parts.scheme == "https" else None
 
     def _connection(self, timeout: Optional[float]) -> http.client.HTTPConnection:
-        kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
-        return kind(self._parts.hostname, self._parts.port, timeout=timeout)
+        if self._tls is not None:
+            return http.client.HTTPSConnection(self.host, self._parts.port, timeout=timeout, context=self._tls)
+        return http.client.HTTPConnection(self.host, self._parts.port, timeout=timeout)
 
     def _send(self, method: str, path: str, body: Optional[bytes], headers: Dict[str, str],
               timeout: Optional[float]) -> http.client.HTTPResponse:
         """A response that is not an error; the caller reads and closes it."""
         connection = self._connection(timeout)
-        connection.request(method, self._parts.path.rstrip("/") + path, body=body, headers=headers)
+        connection.request(method, self._parts.path.rstrip("/") + path, body=body, headers={**headers, **self._headers})
         response = connection.getresponse()
         if response.status >= 400:
             with response:
@@ -91,6 +110,10 @@ class Transport:
         while True:
             try:
                 return self._send(method, path, body, headers or {}, timeout or self._timeout)
+            except ssl.SSLCertVerificationError as e:
+                raise UnreachableError(f"{self.url} shows a certificate that is not trusted ({e.verify_message}); give "
+                                       "connect() the ca.pem of that traind as ca=, or set $TRAIND_CA",
+                                       "UNAVAILABLE") from e
             except (OSError, http.client.HTTPException, UnreachableError) as e:
                 never_arrived = isinstance(e, ConnectionRefusedError)
                 timed_out = isinstance(e, socket.timeout)

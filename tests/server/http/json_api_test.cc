@@ -19,18 +19,43 @@ class JsonApiTest : public testing::Test {
     const RouteMatch match = FindRoute(request.method, request.path);
     absl::Notification given;
     HttpResponse response;
-    api_.Answer(match, std::make_shared<const HttpRequest>(request), [&](HttpResponse answer) {
-      response = std::move(answer);
-      given.Notify();
-    });
+    api_.Answer(match, caller_, std::make_shared<const HttpRequest>(request),
+                [&](HttpResponse answer) {
+                  response = std::move(answer);
+                  given.Notify();
+                });
     EXPECT_TRUE(given.WaitForNotificationWithTimeout(absl::Seconds(20)));
     return {response.status, response.body == nullptr ? "" : *response.body};
   }
 
   RpcHouse house_;
+  Caller caller_;
+  std::vector<std::string> recorded_;
   JsonApi api_{&house_.calls(),
-               {house_.folder(), [](const std::function<void()>& work) { work(); }}};
+               {house_.folder(), [](const std::function<void()>& work) { work(); },
+                [this](const Caller& caller, const std::string& rpc, const std::string& subject,
+                       const absl::Status& outcome) {
+                  recorded_.push_back(absl::StrCat(caller.name, " ", rpc, " ", subject, " ",
+                                                   absl::StatusCodeToString(outcome.code())));
+                }}};
 };
+
+TEST_F(JsonApiTest, AJobBelongsToItsCallerAndNobodyElseChangesIt) {
+  const std::string spec =
+      R"({"api":"v1","name":"mine","task":{"type":"classification"},"model":{"mlp":{}},)"
+      R"("data":{"train":"train.csv","test":"test.csv","target":"kind"},)"
+      R"("budget":{"time":"600s"}})";
+  caller_ = {"ann", Role::kUser};
+  ASSERT_EQ(Call({"POST", "/v1/jobs", {}, {}, spec}).first, 200);
+  caller_ = {"bob", Role::kUser};
+  const auto [status, body] = Call({"POST", "/v1/jobs/mine:cancel", {}, {}, ""});
+  EXPECT_EQ(status, 403);
+  EXPECT_THAT(body, HasSubstr("belongs to ann"));
+  EXPECT_EQ(Call({"GET", "/v1/jobs/mine", {}, {}, ""}).first, 200);
+  ASSERT_EQ(recorded_.size(), 3u);
+  EXPECT_THAT(recorded_[0], testing::MatchesRegex("ann Submit [a-z0-9-]+ OK"));
+  EXPECT_EQ(recorded_[1], "bob CancelJob mine PERMISSION_DENIED");
+}
 
 TEST_F(JsonApiTest, AGetCollectsNoGarbageWhateverItsQuery) {
   const auto [status, body] = Call({"GET", "/v1/gc", {{"dry_run", "false"}}, {}, ""});

@@ -1,0 +1,56 @@
+// The record of who changed what, and of calls that were refused.
+#pragma once
+
+#include <absl/base/thread_annotations.h>
+#include <absl/status/status.h>
+#include <absl/strings/string_view.h>
+#include <absl/synchronization/mutex.h>
+#include <absl/time/time.h>
+
+#include <cstdint>
+#include <string>
+
+namespace traind {
+
+inline constexpr char kAuditFile[] = "audit.jsonl";
+inline constexpr char kOlderAuditFile[] = "audit.1.jsonl";
+
+struct AuditEntry {
+  absl::Time at;
+  std::string caller, role;  // empty: nobody who is known
+  std::string method;        // "CancelJob"
+  std::string subject;       // the Job, or whose quota; may be empty
+  absl::Status outcome;
+};
+
+// {"at":"2026-01-02T03:04:05.678Z","caller":"ann","role":"user","method":"CancelJob",
+//  "subject":"j-1","code":"OK","message":""} in one line, without a line end.
+std::string AuditLine(const AuditEntry& entry);
+
+// Appends a line per entry to a file of mode 0600 in the state folder. A file of `most_bytes`
+// becomes the older one, which takes the place of that before. A line that cannot be written is
+// told in the log of traind; the call it tells of goes on. Lines are not synced one by one: after
+// a power loss the last ones may be missing, but job_events still has the changes themselves.
+// Threads: safe.
+class AuditLog {
+ public:
+  explicit AuditLog(std::string state_dir, int64_t most_bytes = 16 << 20);
+  ~AuditLog();
+  AuditLog(const AuditLog&) = delete;
+  AuditLog& operator=(const AuditLog&) = delete;
+
+  void Add(const AuditEntry& entry) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  absl::Status Write(absl::string_view line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Open() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string state_dir_;
+  const int64_t most_bytes_;
+  absl::Mutex mutex_;
+  int file_ ABSL_GUARDED_BY(mutex_) = -1;
+  int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool failing_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace traind

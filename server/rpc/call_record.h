@@ -1,0 +1,14 @@
+// What the record of a call says of it, whichever way the call came.
+#pragma once
+
+#include <google/protobuf/message.h>
+
+#include <string>
+
+namespace traind {
+
+// The Job that the call is about, or that it made, or the owner or label of a quota. Empty: none.
+std::string SubjectOf(const google::protobuf::Message& request,
+                      const google::protobuf::Message& reply);
+
+}  // namespace traind

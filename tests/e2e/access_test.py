@@ -1,0 +1,173 @@
+"""Who may call a real traind: users of this machine, tokens, roles, owners; what is recorded; certificates
+that are exchanged while it runs. No Worker trains."""
+import contextlib
+import http.client
+import json
+import os
+import shutil
+import ssl
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "clients", "python"))
+
+from traind import UnreachableError, connect  # noqa: E402
+from tests.cases import Skip, case, main
+from tests.e2e.harness import House, eventually
+
+NOBODY = 65534
+SPEC = """api: v1
+name: mine
+task: {type: classification, metric: accuracy}
+data: {train: train.csv, test: test.csv, target: y}
+model: {mlp: {hidden: [8]}}
+budget: {time: 600s}
+"""
+TRAIN = "a,b,y\n" + "".join(f"{i},{i % 7},{'no' if i % 2 else 'yes'}\n" for i in range(60))
+GET = """import http.client, sys
+connection = http.client.HTTPConnection(sys.argv[1], timeout=20)
+connection.request("GET", sys.argv[2])
+response = connection.getresponse()
+print(response.status, response.read().decode())"""
+
+
+@contextlib.contextmanager
+def a_house(standalone):
+    with House(standalone=standalone) as house:
+        house.write("train.csv", TRAIN)
+        house.write("test.csv", "a,b\n1,2\n3,4\n")
+        house.spec_path = house.write("job.yaml", SPEC)
+        yield house
+
+
+def as_nobody(command):
+    return subprocess.run(command, user=NOBODY, group=NOBODY, extra_groups=[], cwd="/",
+                          capture_output=True, text=True, timeout=60)
+
+
+@case("A standalone traind answers its own user, and another one only with --local-users any")
+def _():
+    if os.geteuid() != 0:
+        raise Skip("needs root, to be another user")
+    with a_house(standalone=True) as house, tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        trainctl = shutil.copy(os.path.join(house.bin, "client/trainctl"), folder)
+        os.chmod(trainctl, 0o755)
+        for flags, allowed in (((), False), (("--local-users", "any"), True)):
+            house.start("--http", "127.0.0.1:0", "--worker-binary", "/bin/true", *flags)
+            assert house.cli("list").returncode == 0
+            other = as_nobody([trainctl, "--server", house.server, "list"])
+            page = as_nobody([sys.executable, "-c", GET, house.http, "/v1/jobs"])
+            if allowed:
+                assert other.returncode == 0, other.stderr
+                assert page.stdout.startswith("200 "), (page.stdout, page.stderr)
+            else:
+                assert other.returncode != 0 and "--local-users any" in other.stderr, other
+                assert page.stdout.startswith("403 "), (page.stdout, page.stderr)
+                # A stream is a call, too.
+                watch = as_nobody([trainctl, "--server", house.server, "watch", "mine"])
+                assert watch.returncode != 0 and "no other user" in watch.stderr, watch
+            assert house.kill_daemon(15) == 0
+
+
+def traind(house, *arguments):
+    done = subprocess.run([os.path.join(house.bin, "server/traind"), *arguments], capture_output=True, text=True,
+                          timeout=120)
+    assert done.returncode == 0, (arguments, done.stderr)
+    return done.stdout
+
+
+class Tokens:
+    """Certificates and tokens of a traind."""
+
+    def __init__(self, house):
+        self.house = house
+        self.tls = os.path.join(house.root, "tls")
+        traind(house, "init-tls", self.tls, "--host", "127.0.0.1")
+
+    def add(self, name, role):
+        path = os.path.join(self.house.root, name + ".token")
+        traind(self.house, "token", "add", name, "--role", role, "--state", self.house.state, "--out", path)
+
+    def path(self, name):
+        return os.path.join(self.house.root, name + ".token")
+
+    def cli(self, name, *arguments):
+        return self.house.cli("--tls", self.tls, "--token", self.path(name), *arguments)
+
+    def https(self, path, name=None, method="GET"):
+        context = ssl.create_default_context(cafile=os.path.join(self.tls, "ca.pem"))
+        port = self.house.http.rsplit(":", 1)[1]
+        connection = http.client.HTTPSConnection(f"127.0.0.1:{port}", timeout=20, context=context)
+        headers = {}
+        if name:
+            with open(self.path(name)) as f:
+                headers["Authorization"] = "Bearer " + f.read().strip()
+        try:
+            connection.request(method, path, headers=headers)
+            response = connection.getresponse()
+            return response.status, response.read().decode()
+        finally:
+            connection.close()
+
+
+def audit(house):
+    with open(os.path.join(house.state, "audit.jsonl")) as f:
+        return [json.loads(line) for line in f]
+
+
+@case("With tokens a Job belongs to its caller, and who changed what is recorded")
+def _():
+    with a_house(standalone=False) as house:
+        tokens = Tokens(house)
+        for name, role in (("ann", "user"), ("bob", "user"), ("eve", "viewer"), ("root", "admin")):
+            tokens.add(name, role)
+        house.start("--tls", tokens.tls, "--http", "0.0.0.0:0")
+        submitted = tokens.cli("ann", "submit", "-f", house.spec_path)
+        assert submitted.returncode == 0, submitted.stderr
+        refused = tokens.cli("ann", "submit", "-f", house.spec_path, "--owner", "bob")
+        assert refused.returncode != 0 and "only an admin acts for bob" in refused.stderr, refused.stderr
+        for verb in ("pause", "cancel", "finish", "delete"):
+            refused = tokens.cli("bob", verb, "mine")
+            assert refused.returncode != 0 and "belongs to ann" in refused.stderr, (verb, refused.stderr)
+        assert tokens.cli("bob", "get", "mine").returncode == 0
+        # The same over HTTP, which speaks TLS beyond loopback.
+        assert tokens.https("/v1/jobs")[0] == 401
+        assert tokens.https("/v1/jobs/mine", "eve")[0] == 200
+        status, body = tokens.https("/v1/jobs/mine:cancel", "bob", "POST")
+        assert status == 403 and "belongs to ann" in body, (status, body)
+        # The Python package, with the CA of this traind and without it.
+        url = f"https://127.0.0.1:{house.http.rsplit(':', 1)[1]}"
+        client = connect(url, token_file=tokens.path("ann"), ca=os.path.join(tokens.tls, "ca.pem"))
+        assert [job.info["name"] for job in client.jobs()] == ["mine"]
+        try:
+            connect(url, token_file=tokens.path("ann")).jobs()
+            raise AssertionError("a certificate of an unknown CA was trusted")
+        except UnreachableError as e:
+            assert "ca.pem" in str(e), e
+        cancelled = tokens.cli("root", "cancel", "mine")
+        assert cancelled.returncode == 0, cancelled.stderr
+        lines = audit(house)
+        told = [(line["caller"], line["method"], line["code"]) for line in lines]
+        for line in (("ann", "Submit", "OK"), ("bob", "CancelJob", "PERMISSION_DENIED"),
+                     ("", "ListJobs", "UNAUTHENTICATED"), ("root", "CancelJob", "OK")):
+            assert line in told, (line, told)
+        assert not [line for line in told if line[1] == "GetJob"], told
+        assert os.stat(os.path.join(house.state, "audit.jsonl")).st_mode & 0o777 == 0o600
+
+
+@case("Certificates that are exchanged count without a restart")
+def _():
+    with a_house(standalone=False) as house:
+        tokens = Tokens(house)
+        tokens.add("ann", "user")
+        house.start("--tls", tokens.tls)
+        assert tokens.cli("ann", "list").returncode == 0
+        os.rename(tokens.tls, os.path.join(house.root, "former"))
+        traind(house, "init-tls", tokens.tls, "--host", "127.0.0.1")
+        eventually("a client that trusts the new CA alone is answered",
+                   lambda: tokens.cli("ann", "list").returncode == 0, 30)
+
+
+main()
