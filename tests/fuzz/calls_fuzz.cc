@@ -69,7 +69,7 @@ void Call(House& house, absl::string_view line) {
   const RouteMatch match = FindRoute(request->method, request->path);
   if (match.route == nullptr || match.route->kind == RouteKind::kEvents) return;
   const auto answer = std::make_shared<Answer>();
-  house.api.Answer(match, request, [answer](HttpResponse response) {
+  house.api.Answer(match, Caller(), request, [answer](HttpResponse response) {
     answer->response = std::move(response);
     answer->given.Notify();
   });
