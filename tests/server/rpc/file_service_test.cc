@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 
 #include "common/base/durable_file.h"
@@ -178,6 +179,18 @@ TEST_F(FileServiceTest, AStalledSendIsTakenOver) {
   *part.mutable_file() = offer;
   part.set_content("hello");
   parts->Write(part);  // and then nothing, as over a dead connection
+  // An offer that came before it would take the file away from it.
+  const std::string folder = folder_ + "/state/jobs/j/attempts/3";
+  const auto came = [&folder] {
+    std::error_code error;
+    for (const auto& file : std::filesystem::directory_iterator(folder, error)) {
+      if (file.file_size(error) == 5) return true;
+    }
+    return false;
+  };
+  for (const absl::Time end = absl::Now() + absl::Seconds(20); !came() && absl::Now() < end;) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
   int64_t offset = 0;
   bool refused = false;
   for (const absl::Time end = absl::Now() + absl::Seconds(20); absl::Now() < end;) {
