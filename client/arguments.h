@@ -75,6 +75,8 @@ struct Arguments {
   std::string format;
   bool no_probabilities = false;
 
+  bool upload = false;  // submit, plan, predict: send the files
+
   // submit, predict
   std::string request_id;
   bool wait = false;

@@ -224,6 +224,8 @@ void CommandTable::AddSpecOptions(CLI::App& verb) {
   Text(verb, "--owner", arguments.owner, "NAME",
        "The owner of the Job, whose quota is charged; taken on trust");
   Repeated(verb, "-l,--label", arguments.labels, "KEY=VALUE", "Add a label");
+  verb.add_flag("--upload", arguments.upload,
+                "Send the files to traind, which need not see them here");
 }
 
 void CommandTable::AddSubmitOptions(CLI::App& verb) {
@@ -254,6 +256,8 @@ void CommandTable::AddPredictOptions(CLI::App& verb) {
   Repeated(verb, "-l,--label", arguments.labels, "KEY=VALUE", "Add a label");
   Text(verb, "--request-id", arguments.request_id, "ID",
        "Sending the same request with this id again makes no second Job");
+  verb.add_flag("--upload", arguments.upload,
+                "Send the files to traind, which need not see them here");
   verb.add_flag("-F,--follow", arguments.follow, "Show the progress");
 }
 

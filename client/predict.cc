@@ -18,6 +18,7 @@
 #include "client/follow.h"
 #include "client/render_table.h"
 #include "client/request_id.h"
+#include "client/upload.h"
 #include "client/verbs.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
@@ -71,6 +72,11 @@ int PredictFile(const Arguments& arguments, Environment& environment, TrainingCl
   if (!arguments.to.empty()) {
     const absl::Status writable = CheckCanWrite(arguments.to);
     if (!writable.ok()) return ReportError(environment, writable);
+  }
+  if (arguments.upload) {
+    auto there = UploadFile("--data", request.data(), client, environment);
+    if (!there.ok()) return ReportError(environment, there.status());
+    request.set_data(*std::move(there));
   }
   auto reply = client.Predict(request);
   if (!reply.ok()) return ReportError(environment, reply.status());

@@ -7,6 +7,7 @@
 #include "client/render_table.h"
 #include "client/request_id.h"
 #include "client/spec_input.h"
+#include "client/upload.h"
 #include "client/verbs.h"
 #include "common/base/duration.h"
 #include "common/spec/field_text.h"
@@ -41,6 +42,11 @@ int RunSubmit(const Arguments& arguments, Environment& environment) {
                            "nothing submitted");
     }
   }
+  TrainingClient client = MakeClient(arguments, environment);
+  if (arguments.upload) {
+    const absl::Status sent = UploadFilesOf(input.read.spec, client, environment);
+    if (!sent.ok()) return ReportRefusal(environment, input, sent, "nothing submitted");
+  }
   v1::SubmitRequest request;
   *request.mutable_spec() = input.read.spec;
   request.set_spec_text(input.text);
@@ -51,11 +57,12 @@ int RunSubmit(const Arguments& arguments, Environment& environment) {
       "interrupted before traind answered; the Job may have been accepted (trainctl list). "
       "The same command with --request-id " +
           Printable(request.request_id(), 200) + " will not make a second one.\n");
-  TrainingClient client = MakeClient(arguments, environment);
   auto reply = client.Submit(request);
   environment.hold_interrupts(false, "");
   if (!reply.ok()) {
-    return ReportRefusal(environment, input, reply.status(), "nothing submitted");
+    const int exit_code = ReportRefusal(environment, input, reply.status(), "nothing submitted");
+    if (!arguments.upload) SuggestUpload(input.read.spec, reply.status(), environment);
+    return exit_code;
   }
   for (const std::string& warning : reply->warnings()) {
     environment.err << "warning: " << Printable(warning, 400) << "\n";

@@ -197,6 +197,10 @@ absl::StatusOr<v1::SubmitReply> TrainingClient::Submit(const v1::SubmitRequest& 
   return Call<v1::SubmitRequest, v1::SubmitReply>(&Stub::Submit, request);
 }
 
+absl::StatusOr<v1::UploadReply> TrainingClient::Upload(const v1::UploadRequest& request) {
+  return Call<v1::UploadRequest, v1::UploadReply>(&Stub::Upload, request);
+}
+
 absl::StatusOr<v1::SubmitReply> TrainingClient::Predict(const v1::PredictRequest& request) {
   return Call<v1::PredictRequest, v1::SubmitReply>(&Stub::Predict, request);
 }

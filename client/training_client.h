@@ -53,6 +53,8 @@ class TrainingClient {
   ~TrainingClient();
 
   absl::StatusOr<v1::SubmitReply> Submit(const v1::SubmitRequest& request);
+  // Sends a part of a file. A part that is repeated does no harm.
+  absl::StatusOr<v1::UploadReply> Upload(const v1::UploadRequest& request);
   absl::StatusOr<v1::SubmitReply> Predict(const v1::PredictRequest& request);
   absl::StatusOr<v1::PredictRowsReply> PredictRows(const v1::PredictRowsRequest& request);
   absl::StatusOr<v1::PlanReply> Plan(const v1::PlanRequest& request);

@@ -73,7 +73,10 @@ absl::Status Coordinator::Load(const Config& config) {
     grpc_users_ = std::make_unique<LocalUsers>(HostOf(config.listen));
     http_users_ = std::make_unique<LocalUsers>(HostOf(config.http));
   }
-  intake_ = std::make_unique<Intake>(config.data_roots, config.scripts, config.programs);
+  // Specs may also name files that clients have sent.
+  std::vector<std::string> roots = config.data_roots;
+  roots.push_back(absl::StrCat(config.state_dir, "/", kUploadsDir));
+  intake_ = std::make_unique<Intake>(std::move(roots), config.scripts, config.programs);
   WorkerGatewayOptions gateway;
   gateway.lease = options.core.lease;
   gateway.coordinator_id = UniqueId();

@@ -78,6 +78,11 @@ inline std::string VolumeCachePath(const std::string& key) { return "cache/" + k
 inline std::string VolumesOfTable(const std::string& table) {
   return table.substr(0, table.rfind('.')) + ".volumes";
 }
+// Files that clients have sent: uploads/<sha256>/<name>.
+inline constexpr char kUploadsDir[] = "uploads";
+inline std::string UploadPath(const std::string& sha256, const std::string& name) {
+  return std::string(kUploadsDir) + "/" + sha256 + "/" + name;
+}
 inline std::string JobDir(const std::string& job) { return "jobs/" + job; }
 inline std::string FoldsPath(const std::string& job) { return JobDir(job) + "/folds.npy"; }
 inline std::string SamplesPath(const std::string& job) { return JobDir(job) + "/samples.json"; }

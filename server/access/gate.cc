@@ -41,7 +41,7 @@ std::optional<absl::Status> Gate::Thin(const absl::Status& refusal, absl::Time n
 void Gate::Record(const Caller& caller, const std::string& rpc, const std::string& subject,
                   const absl::Status& outcome, absl::Time now) {
   const auto need = NeedOf(TrainingMethod(rpc));
-  if (need && (need->open || need->role == Role::kViewer)) return;
+  if (need && !need->recorded && outcome.ok()) return;
   audit_.Add({now, caller.name, RoleName(caller.role), rpc, subject, outcome});
 }
 

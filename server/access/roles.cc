@@ -21,8 +21,10 @@ struct Entry {
   Need need;
 };
 
-constexpr Need kOpen = {true, Role::kViewer};
-constexpr Need kViewer = {false, Role::kViewer};
+constexpr Need kOpen = {true, Role::kViewer, false};
+constexpr Need kViewer = {false, Role::kViewer, false};
+// One file takes many calls.
+constexpr Need kUserPart = {false, Role::kUser, false};
 constexpr Need kUser = {false, Role::kUser};
 constexpr Need kAdmin = {false, Role::kAdmin};
 constexpr Need kWorker = {false, Role::kWorker};
@@ -43,6 +45,7 @@ constexpr Entry kNeeds[] = {
     {"/traind.v1.TrainingService/ListQuotas", kViewer},
     {"/traind.v1.TrainingService/Submit", kUser},
     {"/traind.v1.TrainingService/Plan", kUser},
+    {"/traind.v1.TrainingService/Upload", kUserPart},
     {"/traind.v1.TrainingService/FinishJob", kUser},
     {"/traind.v1.TrainingService/PauseJob", kUser},
     {"/traind.v1.TrainingService/ResumeJob", kUser},

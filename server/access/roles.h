@@ -17,6 +17,7 @@ std::optional<Role> RoleFromName(absl::string_view name);
 struct Need {
   bool open = false;  // needs no token
   Role role = Role::kAdmin;
+  bool recorded = true;  // calls that succeed have a line in the audit log
 };
 
 // method: "/package.Service/Method", as gRPC names it. nullopt: the table lacks it, so nobody may

@@ -136,6 +136,7 @@ std::map<std::string, Call> CallsByName(TrainingCalls* calls) {
       {"GetSpec", Erase(calls, &TrainingCalls::GetSpec)},
       {"Submit", Erase(calls, &TrainingCalls::Submit)},
       {"Plan", Erase(calls, &TrainingCalls::Plan)},
+      {"Upload", Erase(calls, &TrainingCalls::Upload)},
       {"GetJob", Erase(calls, &TrainingCalls::GetJob)},
       {"ListJobs", Erase(calls, &TrainingCalls::ListJobs)},
       {"FinishJob", Erase(calls, &TrainingCalls::FinishJob)},
@@ -330,13 +331,16 @@ class JsonApi::Impl {
     read.now = SystemClock().WallNow();
     read.root = "the request";
     read.most_values = kMostValues;
-    const std::string body = JsonAsYaml(request.body);
+    const std::string body = match.route->kind == RouteKind::kPart ? "" : JsonAsYaml(request.body);
     const Descriptor& type = *message.GetDescriptor();
     if (match.route->kind == RouteKind::kSpec) {
       BindSpec(request, body, read, message, bound);
     } else {
       read.overrides = OverridesOf(request, type);
       const bool has_body = match.route->kind == RouteKind::kBody;
+      if (match.route->kind == RouteKind::kPart) {
+        message.GetReflection()->SetString(&message, type.FindFieldByName("content"), request.body);
+      }
       BindYaml(has_body ? body : "", read, message, bound.problems, bound.places);
       SetFixed(match.route->fixed, request, message, bound);
     }

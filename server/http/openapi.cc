@@ -147,6 +147,11 @@ void AddSeriesQuery(Json& parameters) {
 Json Content(const char* type, Json schema) { return {{type, {{"schema", std::move(schema)}}}}; }
 
 Json BodyOf(const Route& route, const Descriptor& request, SchemaWriter& schemas) {
+  if (route.kind == RouteKind::kPart) {
+    return {{"required", false},
+            {"content",
+             Content("application/octet-stream", {{"type", "string"}, {"format", "binary"}})}};
+  }
   Json schema = schemas.RefTo(request);
   if (route.kind == RouteKind::kSpec) {
     const Descriptor& spec = *request.FindFieldByName("spec")->message_type();
@@ -184,7 +189,10 @@ Json Operation(const Route& route, const MethodDescriptor& method, const std::st
                           {"schema", {{"type", "string"}}},
                           {"description", CommentOf(*request.FindFieldByName(name))}});
   }
-  if (route.kind == RouteKind::kPlain) AddQuery(request, "", named, schemas, parameters);
+  if (route.kind == RouteKind::kPart) named.insert("content");
+  if (route.kind == RouteKind::kPlain || route.kind == RouteKind::kPart) {
+    AddQuery(request, "", named, schemas, parameters);
+  }
   if (route.kind == RouteKind::kSeries) AddSeriesQuery(parameters);
   if (route.kind == RouteKind::kEvents) {
     parameters.push_back(
@@ -198,7 +206,8 @@ Json Operation(const Route& route, const MethodDescriptor& method, const std::st
   }
   Json operation = {{"operationId", id}, {"description", CommentOf(method)}};
   if (!parameters.empty()) operation["parameters"] = parameters;
-  if (route.kind == RouteKind::kBody || route.kind == RouteKind::kSpec) {
+  if (route.kind == RouteKind::kBody || route.kind == RouteKind::kSpec ||
+      route.kind == RouteKind::kPart) {
     operation["requestBody"] = BodyOf(route, request, schemas);
   }
   operation["responses"] = {

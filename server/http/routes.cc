@@ -11,6 +11,7 @@ const std::vector<Route>& Routes() {
       {"GET", "/v1/jobs", "ListJobs"},
       {"POST", "/v1/jobs", "Submit", RouteKind::kSpec, true},
       {"POST", "/v1/plan", "Plan", RouteKind::kSpec, true},
+      {"PUT", "/v1/uploads/{sha256}/{name}", "Upload", RouteKind::kPart, true},
       {"GET", "/v1/jobs/{id}", "GetJob"},
       {"PATCH", "/v1/jobs/{id}", "UpdateJob", RouteKind::kBody},
       {"DELETE", "/v1/jobs/{id}", "DeleteJob", RouteKind::kPlain, true},

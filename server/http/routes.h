@@ -17,6 +17,7 @@ enum class RouteKind {
   kEvents,  // the replies are sent as server-sent events
   kSeries,  // metrics as columns
   kFile,    // the bytes of a file
+  kPart,    // the body is the field `content` as it is
 };
 
 struct Route {

@@ -1,6 +1,7 @@
 #include "server/retention/collector.h"
 
 #include <absl/container/flat_hash_set.h>
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/synchronization/notification.h>
 #include <sys/statvfs.h>
@@ -22,6 +23,7 @@ namespace fs = std::filesystem;
 
 // A file that was used so recently may be used just now by a Job that is not listed yet.
 constexpr absl::Duration kFresh = absl::Minutes(1);
+constexpr absl::Duration kUploadIsForASubmit = absl::Hours(1);
 // The share of the file system that stays free: caches go below it; on a large one kMostFree is
 // enough.
 constexpr double kFreeShare = 0.05;
@@ -203,6 +205,20 @@ absl::Status Collector::AddCache(StateContent* content) {
     if (!files.is_model_file) continue;
     ASSIGN_OR_RETURN(entry.in_a_spec, store_->IsInASpec(files.key));
   }
+  const std::vector<CacheFiles> uploads = ListUploads(options_.state_dir);
+  if (uploads.empty()) return absl::OkStatus();
+  const auto active = loop_->views().Active();
+  for (const CacheFiles& files : uploads) {
+    CacheEntry& entry = content->cache.emplace_back();
+    entry.key = files.key;
+    entry.last_used = files.modified;
+    entry.bytes = files.bytes;
+    // A Submit that names it may be on its way, and one that was accepted reads it later.
+    entry.in_a_spec = loop_->Now() - files.modified < kUploadIsForASubmit ||
+                      std::any_of(active.begin(), active.end(), [&](const auto& job) {
+                        return absl::StrContains(job->spec_json, absl::StrCat("/", files.key, "/"));
+                      });
+  }
   return absl::OkStatus();
 }
 
@@ -210,7 +226,7 @@ void Collector::AddTheRest(StateContent* content) const {
   absl::flat_hash_set<std::string> kept;
   for (const JobKept& job : content->kept) kept.insert(job.id);
   for (const std::string& name : NamesIn(options_.state_dir)) {
-    if (name == CacheDir() || name == "jobs") continue;
+    if (name == CacheDir() || name == "jobs" || name == kUploadsDir) continue;
     content->other_bytes += BytesOnDisk(absl::StrCat(options_.state_dir, "/", name));
   }
   for (const std::string& name : NamesIn(absl::StrCat(options_.state_dir, "/jobs"))) {
@@ -301,7 +317,9 @@ absl::Status Collector::Drop(const GarbageItem& item) {
 }
 
 absl::Status Collector::DropCache(const std::string& key) {
-  for (const CacheFiles& files : ListCache(options_.state_dir)) {
+  const bool upload = absl::StartsWith(key, absl::StrCat(kUploadsDir, "/"));
+  for (const CacheFiles& files :
+       upload ? ListUploads(options_.state_dir) : ListCache(options_.state_dir)) {
     if (files.key != key) continue;
     if (loop_->Now() - files.modified < kFresh) {
       return absl::FailedPreconditionError(absl::StrCat("the cache ", key, " is in use again"));

@@ -174,6 +174,23 @@ std::vector<CacheFiles> ListCache(const std::string& state_dir) {
   return entries;
 }
 
+std::vector<CacheFiles> ListUploads(const std::string& state_dir) {
+  std::vector<CacheFiles> entries;
+  std::error_code error;
+  const std::string folder = absl::StrCat(state_dir, "/", kUploadsDir);
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string path = it->path().string();
+    struct stat about = {};
+    if (lstat(path.c_str(), &about) != 0 || !S_ISDIR(about.st_mode)) continue;
+    CacheFiles& entry = entries.emplace_back();
+    entry.key = absl::StrCat(kUploadsDir, "/", it->path().filename().string());
+    entry.modified = absl::TimeFromTimespec(about.st_mtim);
+    entry.bytes = BytesOnDisk(path);
+    entry.files.push_back(path);
+  }
+  return entries;
+}
+
 std::vector<TemporaryFile> ListAbandoned(const std::string& state_dir, bool shared,
                                          absl::Time now) {
   std::vector<TemporaryFile> abandoned;

@@ -39,6 +39,10 @@ struct CacheFiles {
 };
 std::vector<CacheFiles> ListCache(const std::string& state_dir);
 
+// The files that clients have sent; keys are "uploads/<sha256>". `modified` is when one was last
+// sent or asked for.
+std::vector<CacheFiles> ListUploads(const std::string& state_dir);
+
 struct TemporaryFile {
   std::string path;  // absolute
   int64_t bytes = 0;

@@ -86,6 +86,7 @@ class TrainingCalls {
   absl::Status PredictRows(const v1::PredictRowsRequest& request, const CallLimits& limits,
                            v1::PredictRowsReply* reply);
   absl::Status Plan(const Caller& caller, const v1::PlanRequest& request, v1::PlanReply* reply);
+  absl::Status Upload(const v1::UploadRequest& request, v1::UploadReply* reply);
   absl::Status GetJob(const v1::GetJobRequest& request, v1::Job* reply);
   absl::Status ListJobs(const v1::ListJobsRequest& request, v1::ListJobsReply* reply);
   absl::Status WatchJob(const v1::WatchJobRequest& request, const ReplySink<v1::Job>& replies);

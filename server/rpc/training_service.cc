@@ -241,6 +241,12 @@ grpc::Status TrainingService::Plan(grpc::ServerContext* context, const v1::PlanR
                [&](const Caller& caller) { return calls_->Plan(caller, *request, reply); });
 }
 
+grpc::Status TrainingService::Upload(grpc::ServerContext* context, const v1::UploadRequest* request,
+                                     v1::UploadReply* reply) {
+  return Count("Upload", context, *request, *reply,
+               [&](const Caller&) { return calls_->Upload(*request, reply); });
+}
+
 grpc::Status TrainingService::GetJob(grpc::ServerContext* context, const v1::GetJobRequest* request,
                                      v1::Job* reply) {
   return Count("GetJob", context, *request, *reply,

@@ -281,6 +281,16 @@ worst = max(abs(one[key] - two[key]) for key in one)
 print(len(one), "losses differ by at most", worst)
 sys.exit(len(one) < 30 or one.keys() != two.keys() or worst > 1e-6)' "$work/one_host.json" "$work/two_hosts.json"
 
+desk=$(mktemp -d)
+cp "$work/data/train.csv" "$work/data/test.csv" "$desk"
+sed "s,$work/data,$desk,; s/test: .*test.csv/test: test.csv/; s/^name: .*/name: sent/; s/^data:/cache: off\ndata:/" \
+  "$work/data/job.yaml" >"$desk/job.yaml"
+check "files of a user's own machine are refused with advice" refused "--upload" \
+  ctl --token "$work/ann.token" submit -f "$desk/job.yaml"
+check "they are sent, and the Job answers" \
+  ctl --token "$work/ann.token" submit -f "$desk/job.yaml" --upload --wait
+check "its predictions came back" grep -q kind "$desk/predictions.csv"
+rm -rf "$desk"
 ip netns exec two unshare --uts --mount bash -c "hostname one; mount -t tmpfs none '$work/own3' && exec \"\$@\"" - \
   "$trainworker" --coordinator $server --tls "$tls" --token "$work/w2.token" --state "$work/own3" --slots 1 \
   --device cpu >"$work/thief.log" 2>&1 &

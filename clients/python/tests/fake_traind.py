@@ -44,7 +44,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text if isinstance(text, bytes) else text.encode())
 
-    do_GET = do_POST = do_PATCH = do_DELETE = _answer
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answer
 
     def log_message(self, *arguments):
         pass

@@ -2,18 +2,25 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import json
 import os
+import re
+import tempfile
+import urllib.parse
 import uuid
 import warnings as python_warnings
 from typing import Any, Dict, Iterable, Iterator, List, Optional
 
-from .errors import DataFolderError, TraindError
+from .errors import TraindError
 from .job import Job, job_of
 from .progress import time_text
 from .spec import budget_of, resolved
 from .tables import Columns, TableFolder, as_frame, cell_text, columns_of, is_frame, is_table, relabelled, remove_files
 from .transport import Transport, is_local
+
+
+_PART_BYTES = 2 << 20
 
 
 class TraindWarning(UserWarning):
@@ -133,7 +140,8 @@ class Client:
         files: List[str] = []
         if is_table(data):
             path = self._write(data)
-            files.append(path)
+            if self._folder:
+                files.append(path)
         else:
             path = os.path.abspath(os.path.expanduser(os.fspath(data)))
         request: Dict[str, Any] = {"data": path}
@@ -183,18 +191,46 @@ class Client:
     # ---- specs
 
     def _write(self, data: Any) -> str:
-        if not self._folder:
-            raise DataFolderError(f"{self.url} is another machine, which cannot read this one's files; give "
-                                  "traind.connect(data_folder=FOLDER) a folder that both share below its --data-root, "
-                                  "or the path of a file that is there")
-        return TableFolder(self._folder).write(data)[0]
+        if self._folder:
+            return TableFolder(self._folder).write(data)[0]
+        # Another machine, which cannot read this one's files.
+        with tempfile.TemporaryDirectory(prefix="traind-") as folder:
+            return self.upload(TableFolder(folder).write(data)[0])
+
+    def upload(self, path: str) -> str:
+        """Sends a file that the server does not see, and returns the path by which a spec names it there.
+
+        What is there already is not sent again; after a broken connection it goes on where it stopped.
+        """
+        with open(path, "rb") as f:
+            digest = hashlib.sha256()
+            for block in iter(lambda: f.read(_PART_BYTES), b""):
+                digest.update(block)
+            size = f.tell()
+            name = re.sub(r"[^A-Za-z0-9_.-]", "_", os.path.basename(path))[-128:]
+            route = f"/v1/uploads/{digest.hexdigest()}/{'_' + name[1:] if name.startswith('.') else name}"
+            part, offset = b"", 0
+            while True:
+                query = urllib.parse.urlencode({"size_bytes": size, "offset": offset})
+                with self.transport.open("PUT", f"{route}?{query}", part,
+                                         {"Content-Type": "application/octet-stream"}) as response:
+                    reply = json.loads(response.read())
+                if reply["present"]:
+                    return str(reply["path"])
+                offset = reply["offset"]
+                f.seek(offset)
+                part = f.read(min(_PART_BYTES, size - offset))
+                if not part:
+                    raise TraindError(f"{path} has become shorter while it was sent", "ABORTED")
 
     def _resolved(self, spec: Dict[str, Any]) -> Any:
         written: List[str] = []
 
         def write(data: Any) -> str:
-            written.append(self._write(data))
-            return written[-1]
+            path = self._write(data)
+            if self._folder:
+                written.append(path)
+            return path
         try:
             return resolved(spec, write)
         except BaseException:

@@ -220,6 +220,33 @@ TEST_F(CollectorTest, CachesThatNobodyUsedGoAndModelFilesOfKeptJobsStay) {
   EXPECT_TRUE(Exists("cache/used.pt"));
 }
 
+TEST_F(CollectorTest, SentFilesGoUnlessTheyAreFreshOrAJobThatIsNotOverNamesThem) {
+  options_.limits.cache_age = absl::Minutes(10);
+  Daemon daemon(options_);
+  for (const char* digest : {"old", "half", "named"}) {
+    Write(absl::StrCat(kUploadsDir, "/", digest, "/train.csv"));
+    const auto age =
+        std::string(digest) == "half" ? std::chrono::minutes(30) : std::chrono::minutes(90);
+    std::filesystem::last_write_time(
+        absl::StrCat(options_.state_dir, "/", kUploadsDir, "/", digest),
+        std::filesystem::file_time_type::clock::now() - age);
+  }
+  Job job = NewJob("reads-1");
+  job.spec_json = R"({"data":{"train":"/state/uploads/named/train.csv"}})";
+  job.table.table = "cache/k.table";  // else it might take anything
+  ASSERT_EQ(daemon.store->Commit(Change({job})), absl::OkStatus());
+  daemon.loop->Stop();
+  LoopOptions loop_options;
+  loop_options.state_dir = options_.state_dir;
+  daemon.loop = ControlLoop::Create(loop_options, daemon.store.get(), &SystemClock()).value();
+  daemon.collector = std::make_unique<Collector>(options_, daemon.loop.get(), daemon.store.get());
+  daemon.Start();
+  ASSERT_TRUE(daemon.collector->Collect(/*dry_run=*/false).ok());
+  EXPECT_FALSE(Exists(UploadPath("old", "train.csv")));
+  EXPECT_TRUE(Exists(UploadPath("half", "train.csv"))) << "a Submit may be on its way";
+  EXPECT_TRUE(Exists(UploadPath("named", "train.csv")));
+}
+
 TEST_F(CollectorTest, ALogThatHasGrownIsRotated) {
   options_.log = "worker.log";
   options_.most_log_bytes = 100'000;

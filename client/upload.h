@@ -1,0 +1,28 @@
+// Sends the files that a spec names to a traind that does not see them.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include <string>
+
+#include "client/environment.h"
+#include "client/training_client.h"
+#include "proto/job.pb.h"
+
+namespace traind {
+
+// Sends a file, from where an earlier call stopped, and returns its path at traind. Tells the
+// progress on stderr. `field` is its place in the spec, for errors: InvalidArgument ("data.train:
+// ...") if the file cannot be read or is a folder; those of Upload.
+absl::StatusOr<std::string> UploadFile(const std::string& field, const std::string& path,
+                                       TrainingClient& client, Environment& environment);
+
+// Sends every file that the spec names, and has the spec name the copies. Errors: as UploadFile;
+// InvalidArgument: the Job reads files that this call does not send (images, programs).
+absl::Status UploadFilesOf(v1::JobSpec& spec, TrainingClient& client, Environment& environment);
+
+// Says on stderr that --upload would help, if traind cannot read a file that is here.
+void SuggestUpload(v1::JobSpec spec, const absl::Status& refusal, Environment& environment);
+
+}  // namespace traind

@@ -1,0 +1,89 @@
+// TrainingCalls: files that clients send.
+#include <absl/strings/ascii.h>
+#include <absl/strings/str_cat.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+
+#include "common/base/job_layout.h"
+#include "common/base/status_macros.h"
+#include "common/transfer/incoming_file.h"
+#include "server/rpc/training_calls.h"
+
+namespace traind {
+namespace {
+
+constexpr size_t kMostName = 128;
+constexpr size_t kMostContent = 3 << 20;
+constexpr size_t kDigestLetters = 64;
+// Stays free besides the files, for the database.
+constexpr int64_t kSpareBytes = int64_t{256} << 20;
+
+absl::Status Check(const v1::UploadRequest& request) {
+  const std::string& name = request.name();
+  const auto fits = [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
+  };
+  if (name.empty() || name[0] == '.' || name.size() > kMostName ||
+      !std::all_of(name.begin(), name.end(), fits)) {
+    return absl::InvalidArgumentError(
+        "name: a file's name has letters, digits, '.', '_' and '-', no '.' in front, and at most "
+        "128 characters");
+  }
+  const std::string& sha256 = request.sha256();
+  const auto digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  if (sha256.size() != kDigestLetters || !std::all_of(sha256.begin(), sha256.end(), digit)) {
+    return absl::InvalidArgumentError("sha256: it has 64 digits, 0-9 and a-f");
+  }
+  if (request.size_bytes() < 0) return absl::InvalidArgumentError("size_bytes: less than 0");
+  if (request.offset() < 0) return absl::InvalidArgumentError("offset: less than 0");
+  if (request.content().size() > kMostContent) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("content: more than ", kMostContent, " bytes; send the file in parts"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRoom(const std::string& folder, int64_t bytes) {
+  struct statvfs disk = {};
+  if (statvfs(folder.c_str(), &disk) != 0) return ErrnoStatus(errno, folder);
+  const int64_t left =
+      static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize) - kSpareBytes;
+  if (bytes <= left) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("traind's disk has room for ", std::max<int64_t>(left, 0), " bytes, and ", bytes,
+                   " are to come; trainctl gc frees what nobody needs"));
+}
+
+}  // namespace
+
+absl::Status TrainingCalls::Upload(const v1::UploadRequest& request, v1::UploadReply* reply) {
+  RETURN_IF_ERROR(Check(request));
+  const std::string path =
+      absl::StrCat(state_dir_, "/", UploadPath(request.sha256(), request.name()));
+  const std::string folder = path.substr(0, path.rfind('/'));
+  reply->set_path(path);
+  struct stat whole = {};
+  // It had this digest when it was renamed to its name.
+  if (stat(path.c_str(), &whole) == 0 && whole.st_size == request.size_bytes()) {
+    // Retention counts from the last time that somebody asked for it.
+    (void)utimensat(AT_FDCWD, folder.c_str(), nullptr, 0);
+    reply->set_present(true);
+    reply->set_offset(request.size_bytes());
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const auto file,
+                   IncomingFile::Open(path, {request.sha256(), request.size_bytes()}));
+  RETURN_IF_ERROR(CheckRoom(state_dir_, request.size_bytes() - file->offset()));
+  if (request.offset() == file->offset()) RETURN_IF_ERROR(file->Append(request.content()));
+  reply->set_offset(file->offset());
+  if (file->offset() < request.size_bytes()) return absl::OkStatus();
+  RETURN_IF_ERROR(file->Commit());
+  reply->set_present(true);
+  return absl::OkStatus();
+}
+
+}  // namespace traind

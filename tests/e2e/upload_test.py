@@ -1,0 +1,114 @@
+"""A client that has no folder in common with traind: it sends the files that its spec names."""
+import hashlib
+import http.client
+import json
+import os
+
+from tests.cases import case, main
+from tests.e2e.harness import House, blobs
+
+SPEC = """api: v1
+name: sent
+task: {type: classification, metric: accuracy}
+data: {train: train.csv, test: sub/test rows.csv, target: kind, folds: 2}
+model: {mlp: {hidden: [8]}}
+train: {epochs: 2}
+budget: {time: 60s}
+output: predictions.csv
+"""
+
+
+def put(house, path, body, **query):
+    connection = http.client.HTTPConnection(house.http, timeout=20)
+    try:
+        text = "&".join(f"{key}={value}" for key, value in query.items())
+        connection.request("PUT", f"/v1/uploads/{path}?{text}", body)
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
+    finally:
+        connection.close()
+
+
+class Desk:
+    """A folder of a user's that traind may not read."""
+
+    def __init__(self, house):
+        self.house = house
+        self.folder = os.path.join(house.root, "desk")
+        os.makedirs(os.path.join(self.folder, "sub"))
+        self.write("train.csv", blobs(300, seed=1))
+        self.write("sub/test rows.csv", blobs(60, seed=2, first_id=1000))
+        self.spec = self.write("job.yaml", SPEC)
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w") as f:
+            f.write(text)
+        return path
+
+
+@case("submit --upload sends what traind lacks, once, and the answer comes back")
+def _():
+    with House() as house:
+        desk = Desk(house)
+        house.start()
+        refused = house.cli("submit", "-f", desk.spec)
+        assert refused.returncode != 0 and "--upload" in refused.stderr, refused.stderr
+        first = house.cli("submit", "-f", desk.spec, "--upload", "--wait")
+        assert first.returncode == 0, first.stderr
+        assert "train.csv: " in first.stderr and " sent in " in first.stderr, first.stderr
+        with open(os.path.join(desk.folder, "predictions.csv")) as f:
+            assert len(f.readlines()) == 61
+        second = house.cli("submit", "-f", desk.spec, "--upload", "--set", "train.epochs=1")
+        assert second.returncode == 0 and second.stderr.count("there already") == 2, second.stderr
+        names = sorted(name for _, _, files in os.walk(os.path.join(house.state, "uploads")) for name in files)
+        assert names == ["test_rows.csv", "train.csv"], names
+        # A Submit may be on its way: what has just come stays.
+        assert house.cli("gc").returncode == 0
+        assert len(os.listdir(os.path.join(house.state, "uploads"))) == 2
+
+
+@case("Wrong files are named by their place in the spec, and nothing is submitted")
+def _():
+    with House(standalone=False) as house:
+        desk = Desk(house)
+        house.start()
+        for setting, words in (("data.train=/no/such.csv", "data.train: cannot read"),
+                               (f"data.test={desk.folder}", "is a folder; --upload sends single files")):
+            wrong = house.cli("submit", "-f", desk.spec, "--upload", "--set", setting)
+            assert wrong.returncode != 0 and words in wrong.stderr, wrong.stderr
+            assert "nothing submitted" in wrong.stderr, wrong.stderr
+        images = house.cli("submit", "--upload", desk.write("images.yaml", SPEC.replace(
+            "folds: 2", "folds: 2, image: {column: file}").replace("mlp: {hidden: [8]}", "cnn: {}")))
+        assert images.returncode != 0 and "does not send images" in images.stderr, images.stderr
+        assert house.json("list")["jobs"] == []
+
+
+@case("Parts may come again or after a break; other bytes than promised are all dropped")
+def _():
+    with House(standalone=False) as house:
+        house.start("--http", "127.0.0.1:0")
+        text = b"a,b\n" + b"1,2\n" * 100_000
+        digest = hashlib.sha256(text).hexdigest()
+        whole = {"size_bytes": len(text)}
+        status, answer = put(house, f"{digest}/x.csv", b"", **whole)
+        assert (status, answer["offset"], answer["present"]) == (200, 0, False), (status, answer)
+        half = len(text) // 2
+        for _ in range(2):  # the answer to the first was lost
+            status, answer = put(house, f"{digest}/x.csv", text[:half], offset=0, **whole)
+            assert (status, answer["offset"], answer["present"]) == (200, half, False), (status, answer)
+        status, answer = put(house, f"{digest}/x.csv", text[half:], offset=half, **whole)
+        assert (status, answer["present"]) == (200, True), (status, answer)
+        with open(answer["path"], "rb") as f:
+            assert f.read() == text
+        other = hashlib.sha256(b"other").hexdigest()
+        status, answer = put(house, f"{other}/x.csv", b"wrong", size_bytes=5)
+        assert status >= 400 and "other bytes came" in json.dumps(answer), (status, answer)
+        assert put(house, f"{other}/x.csv", b"", size_bytes=5)[1]["offset"] == 0
+        for path in (f"{digest}/.hidden", f"{digest[:-1]}/x.csv", f"{digest.upper()}/x.csv", f"{digest}/a%20b"):
+            assert put(house, path, b"", size_bytes=1)[0] == 400, path
+        status, answer = put(house, f"{other}/x.csv", b"", size_bytes=1 << 60)
+        assert status == 429 and "has room for" in json.dumps(answer), (status, answer)
+
+
+main()
