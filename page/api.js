@@ -25,14 +25,42 @@ export const connection = {
   },
 };
 
-async function call(method, path, body) {
+// Whether traind wants a token. The shell asks for it.
+export const session = {
+  needed: false,
+  listeners: new Set(),
+  tell(needed) {
+    if (needed === this.needed) return;
+    this.needed = needed;
+    for (const listener of this.listeners) listener(needed);
+  },
+};
+
+// Leaves the token with the browser, where no script reads it; throws ApiError if traind refuses it.
+export async function signIn(token) {
+  await call('POST', '/session', token, 'text/plain');
+  sessionStorage.setItem('signed-in', 'yes');
+  session.tell(false);
+}
+
+export async function signOut() {
+  await call('DELETE', '/session');
+  sessionStorage.removeItem('signed-in');
+  session.tell(true);
+}
+
+export function isSignedIn() {
+  return sessionStorage.getItem('signed-in') === 'yes';
+}
+
+async function call(method, path, body, type = 'application/json') {
   let response;
   let text;
   try {
     response = await fetch(path, {
       method,
-      headers: body === undefined ? {} : {'Content-Type': 'application/json'},
-      body: body === undefined ? undefined : JSON.stringify(body),
+      headers: body === undefined ? {} : {'Content-Type': type},
+      body: body === undefined || type !== 'application/json' ? body : JSON.stringify(body),
       signal: AbortSignal.timeout(kTimeoutMs),
     });
     text = await response.text();
@@ -48,6 +76,7 @@ async function call(method, path, body) {
   } catch (e) {
     if (response.ok) throw new ApiError(response.status, 'INTERNAL', `the answer to ${path} is not JSON`);
   }
+  if (response.status === 401 && path !== '/session') session.tell(true);
   if (response.ok) return json;
   const error = json && (json.error || json);
   throw new ApiError(

@@ -1,7 +1,7 @@
 // The shell: addresses, navigation, keyboard, colour scheme, messages. Each page is a view with
 //   start(app), stop(), tree() and, where it has them, keys {letter: function}.
 
-import {connection} from './api.js';
+import {connection, isSignedIn, session, signIn, signOut} from './api.js';
 import {h, render} from './dom.js';
 import {countdown} from './format.js';
 import {isDark} from './chart.js';
@@ -55,6 +55,7 @@ class App {
     document.addEventListener('keydown', (event) => this.onKey(event));
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.themed());
     connection.listeners.add(() => this.redraw());
+    session.listeners.add(() => this.redraw());
     // Countdowns go on without news from traind.
     setInterval(() => {
       if (!document.hidden) this.redraw();
@@ -156,6 +157,9 @@ class App {
           'div',
           {class: 'tools'},
           this.liveMark(),
+          isSignedIn() &&
+            !session.needed &&
+            h('button', {onclick: () => signOut().catch((e) => this.toast(e.message, 'bad'))}, 'Sign out'),
           h(
             'button',
             {
@@ -189,7 +193,7 @@ class App {
       h(
         'main',
         {id: 'main', tabindex: '-1', key: this.address, class: connection.lost ? 'stale' : ''},
-        this.view.tree(),
+        session.needed ? this.signInTree() : this.view.tree(),
       ),
       this.dialog && this.dialogTree(),
       h(
@@ -198,6 +202,63 @@ class App {
         this.toasts.map((toast) => h('div', {key: toast.id, class: `toast ${toast.kind}`}, toast.text)),
       ),
     );
+  }
+
+  signInTree() {
+    const form = this.signInForm || (this.signInForm = {token: '', error: '', busy: false});
+    const run = async (event) => {
+      event.preventDefault();
+      if (form.busy) return;
+      form.busy = true;
+      form.error = '';
+      this.redraw();
+      try {
+        await signIn(form.token);
+        this.signInForm = null;
+        this.again();
+      } catch (e) {
+        form.error = e.message;
+      }
+      form.busy = false;
+      this.redraw();
+    };
+    return h(
+      'section',
+      {class: 'card signin', 'aria-labelledby': 'signin-title'},
+      h(
+        'form',
+        {onsubmit: run},
+        h('h1', {id: 'signin-title'}, 'This traind needs a token'),
+        h('p', null, 'Its administrator makes one with ', h('code', null, 'traind token add NAME'), '.'),
+        h(
+          'label',
+          {class: 'field'},
+          'Token',
+          h('input', {
+            type: 'password',
+            name: 'token',
+            autocomplete: 'current-password',
+            value: form.token,
+            mounted: (el) => el.focus(),
+            oninput: (e) => {
+              form.token = e.target.value;
+            },
+          }),
+        ),
+        form.error && h('p', {class: 'problem', role: 'alert'}, form.error),
+        h(
+          'div',
+          {class: 'buttons'},
+          h('button', {type: 'submit', class: 'primary', disabled: form.busy}, form.busy ? 'Asking traind…' : 'Sign in'),
+        ),
+      ),
+    );
+  }
+
+  // Loads the page as if it were opened now.
+  again() {
+    this.address = null;
+    this.route();
   }
 
   liveMark() {

@@ -13,6 +13,7 @@
 #include "common/base/job_layout.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "server/http/session.h"
 
 namespace traind {
 namespace {
@@ -128,7 +129,7 @@ absl::Status Coordinator::Listen(const Config& config) {
     http.tls_dir = config.http_tls ? config.tls_dir : "";
     if (gate_ != nullptr) {
       http.admit = [this](const std::string& rpc, const HttpRequest& request) {
-        return gate_->Admit(TrainingMethod(rpc), request.Header("authorization"), false,
+        return gate_->Admit(TrainingMethod(rpc), AuthorizationOf(request), false,
                             SystemClock().WallNow());
       };
       http.record = [this](const Caller& caller, const std::string& rpc, const std::string& subject,

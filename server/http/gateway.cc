@@ -17,6 +17,7 @@
 #include "server/http/json_api.h"
 #include "server/http/metrics_page.h"
 #include "server/http/routes.h"
+#include "server/http/session.h"
 #include "server/loop/control_loop.h"
 #include "server/loop/publish_pool.h"
 
@@ -27,6 +28,8 @@ namespace {
 // Whoever may call it may read the page of metrics.
 constexpr char kMetricsRpc[] = "GetMetrics";
 constexpr char kMetricsPath[] = "/metrics";
+// Whoever may call it may sign in.
+constexpr char kSignInRpc[] = "ListJobs";
 constexpr int kRenderThreads = 2;
 constexpr int kQuickThreads = 3;
 constexpr int kSlowThreads = 8;
@@ -86,6 +89,7 @@ class HttpGateway::Impl {
       : loop_(loop),
         grpc_figures_(options.grpc_figures),
         admit_(options.admit),
+        tls_(!options.tls_dir.empty()),
         renders_(std::make_shared<PublishPool>(kRenderThreads)),
         api_(calls, {options.data_root, DeferTo(renders_), options.record}),
         events_(&loop->views(), absl::StrCat(absl::Hex(absl::ToUnixNanos(SystemClock().WallNow()))),
@@ -126,6 +130,7 @@ class HttpGateway::Impl {
     if (metrics) {
       return Run(false, [this, respond = std::move(respond)] { respond(Metrics()); });
     }
+    if (request->path == kSessionPath) return respond(Session(*request));
     if (match.route == nullptr) return respond(HandleOther(*request, match.allow));
     respond = Counted(match.route->rpc, std::move(respond));
     Run(match.route->slow,
@@ -161,6 +166,28 @@ class HttpGateway::Impl {
     input.event_streams = events_.streams();
     api_.CountSlots(&input.workers, &input.busy_slots, &input.idle_slots);
     return Text(200, "text/plain; version=0.0.4; charset=utf-8", MetricsPage(input));
+  }
+
+  // Signs the user of a browser in or out.
+  HttpResponse Session(const HttpRequest& request) const {
+    std::string authorization;
+    if (request.method == "POST") {
+      auto token = TokenOfBody(request);
+      if (!token.ok()) return ErrorResponse(token.status(), {});
+      authorization = *std::move(token);
+      HttpRequest signed_in = request;
+      signed_in.headers["authorization"] = authorization;
+      if (admit_ != nullptr) {
+        const auto caller = admit_(kSignInRpc, signed_in);
+        if (!caller.ok()) return ErrorResponse(caller.status(), {});
+      }
+    } else if (request.method != "DELETE") {
+      return WrongMethod(request, "POST, DELETE");
+    }
+    HttpResponse response;
+    response.status = 204;
+    response.headers.emplace_back("Set-Cookie", SessionCookie(authorization, tls_));
+    return response;
   }
 
   // Answers what is no call.
@@ -212,6 +239,7 @@ class HttpGateway::Impl {
   ControlLoop* const loop_;
   const std::function<CallFigures::Counts()> grpc_figures_;
   const std::function<absl::StatusOr<Caller>(const std::string&, const HttpRequest&)> admit_;
+  const bool tls_;
   // Calls may be answered when the gateway is gone.
   const std::shared_ptr<CallFigures> figures_ = std::make_shared<CallFigures>();
   // Calls may be answered when the gateway is gone, and nobody waits for the answers any more.

@@ -96,18 +96,19 @@ class Tokens:
     def cli(self, name, *arguments):
         return self.house.cli("--tls", self.tls, "--token", self.path(name), *arguments)
 
-    def https(self, path, name=None, method="GET"):
+    def https(self, path, name=None, method="GET", body=None, headers=None, whole=False):
         context = ssl.create_default_context(cafile=os.path.join(self.tls, "ca.pem"))
         port = self.house.http.rsplit(":", 1)[1]
         connection = http.client.HTTPSConnection(f"127.0.0.1:{port}", timeout=20, context=context)
-        headers = {}
+        headers = dict(headers or {})
         if name:
             with open(self.path(name)) as f:
                 headers["Authorization"] = "Bearer " + f.read().strip()
         try:
-            connection.request(method, path, headers=headers)
+            connection.request(method, path, body, headers)
             response = connection.getresponse()
-            return response.status, response.read().decode()
+            answer = response.status, response.read().decode()
+            return (*answer, response.getheader("Set-Cookie") or "") if whole else answer
         finally:
             connection.close()
 
@@ -137,6 +138,19 @@ def _():
         assert tokens.https("/v1/jobs/mine", "eve")[0] == 200
         status, body = tokens.https("/v1/jobs/mine:cancel", "bob", "POST")
         assert status == 403 and "belongs to ann" in body, (status, body)
+        # A browser leaves its token once, and sends a cookie from then on.
+        with open(tokens.path("bob")) as f:
+            token = f.read()
+        assert tokens.https("/session", method="POST", body="traind_" + "0" * 64)[0] == 401
+        assert tokens.https("/session", method="POST", body="no token")[0] == 400
+        status, _, cookie = tokens.https("/session", method="POST", body=token, whole=True)
+        assert status == 204 and "HttpOnly; SameSite=Strict; Secure" in cookie, (status, cookie)
+        cookie = {"Cookie": cookie.split(";")[0]}
+        assert tokens.https("/v1/jobs", headers=cookie)[0] == 200
+        assert tokens.https("/v1/jobs/mine:cancel", method="POST", headers=cookie)[0] == 403  # ann's
+        foreign = {**cookie, "Origin": "https://evil.example"}
+        assert "another site" in tokens.https("/v1/jobs/mine:cancel", method="POST", headers=foreign)[1]
+        assert "Max-Age=0" in tokens.https("/session", method="DELETE", whole=True)[2]
         # The Python package, with the CA of this traind and without it.
         url = f"https://127.0.0.1:{house.http.rsplit(':', 1)[1]}"
         client = connect(url, token_file=tokens.path("ann"), ca=os.path.join(tokens.tls, "ca.pem"))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test, {afterEach, beforeEach} from 'node:test';
 
-import {connection, toSystem} from '../../../page/api.js';
+import {connection, isSignedIn, listWorkers, session, signIn, signOut, toSystem} from '../../../page/api.js';
 import {refresh, streamJob} from '../../../page/live.js';
 
 let streams;
@@ -109,4 +109,31 @@ test('a page is drawn after each answer, and an error stands in it until the nex
 test('the page of metrics tells the version and the start of traind', () => {
   const text = '# TYPE x gauge\ntraind_build_info{version="0.1.0"} 1\nprocess_start_time_seconds 1795439854.5\n';
   assert.deepEqual(toSystem(text), {version: '0.1.0', started_at: 1795439854500, memory_bytes: null, streams: null});
+});
+
+test('a call without a token asks for one; it goes to traind as text, and another refusal is told', async () => {
+  const kept = new Map();
+  globalThis.sessionStorage = {
+    getItem: (key) => kept.get(key) || null,
+    setItem: (key, value) => kept.set(key, value),
+    removeItem: (key) => kept.delete(key),
+  };
+  const told = [];
+  session.listeners.add((needed) => told.push(needed));
+  answer = {status: 401, json: {error: {code: 401, status: 'UNAUTHENTICATED', message: 'this traind needs a token'}}};
+  await assert.rejects(listWorkers(), /needs a token/);
+  assert.deepEqual(told, [true]);
+  await assert.rejects(signIn('traind_0'), /needs a token/);
+  assert.equal(isSignedIn(), false);
+  const asked = [];
+  globalThis.fetch = async (path, options) => {
+    asked.push([options.method, path, options.body, options.headers['Content-Type']]);
+    return new Response(null, {status: 204});
+  };
+  await signIn('traind_1');
+  assert.deepEqual(asked, [['POST', '/session', 'traind_1', 'text/plain']]);
+  assert.ok(isSignedIn());
+  await signOut();
+  assert.equal(isSignedIn(), false);
+  assert.deepEqual(told, [true, false, true]);
 });
