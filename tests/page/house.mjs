@@ -1,7 +1,7 @@
 // A real traind with its Worker in a state folder of its own, and a browser that looks at its page.
 
-import {spawn} from 'node:child_process';
-import {mkdtempSync, rmSync} from 'node:fs';
+import {execFileSync, spawn} from 'node:child_process';
+import {mkdtempSync, readFileSync, rmSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {tmpdir} from 'node:os';
 import path from 'node:path';
@@ -30,6 +30,7 @@ export class House {
     this.folder = mkdtempSync(path.join(tmpdir(), 'traind-page-'));
     this.grpc = '127.0.0.1:0';
     this.http = '127.0.0.1:0';
+    this.flags = [];
   }
 
   // Starts traind, at later times with the same addresses.
@@ -48,6 +49,7 @@ export class House {
         this.grpc,
         '--http',
         this.http,
+        ...this.flags,
       ],
       {stdio: ['ignore', 'pipe', 'pipe']},
     );
@@ -64,6 +66,20 @@ export class House {
     });
     const [, grpc, http] = await ready;
     Object.assign(this, {grpc, http, url: `http://${http}`});
+  }
+
+  // Lets traind want tokens, and makes one. To be called before start().
+  makeToken(name, role) {
+    const traind = path.join(kBin, 'server/traind');
+    if (!this.flags.length) {
+      const tls = path.join(this.folder, 'tls');
+      execFileSync(traind, ['init-tls', tls, '--host', '127.0.0.1'], {stdio: 'ignore'});
+      this.flags = ['--tls', tls];
+    }
+    const file = path.join(this.folder, `${name}.token`);
+    const state = ['--state', this.folder];
+    execFileSync(traind, ['token', 'add', name, '--role', role, '--out', file, ...state], {stdio: 'ignore'});
+    return readFileSync(file, 'utf8').trim();
   }
 
   // As the kernel would: no time to say goodbye.

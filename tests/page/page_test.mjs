@@ -9,7 +9,7 @@ import {gzipSync} from 'node:zlib';
 import {axe, House, openBrowser, openTab} from './house.mjs';
 
 const kData = 'train: digits/train.csv, test: digits/test.csv, target: digit, id: id, folds: 5, seed: 7';
-const kShort = `{name: digits, data: {${kData}}, model: {mlp: {hidden: [64]}}, train: {epochs: 12}, budget: {time: 60s}}`;
+const kShort = `{name: digits, data: {${kData}}, model: {mlp: {hidden: [64]}}, train: {epochs: 60}, budget: {time: 60s}}`;
 const kAuto = `{name: digits-auto, data: {${kData}}, budget: {time: 25s}, labels: {team: vision}}`;
 // It would train for hours, so that each test decides when it ends.
 const kLong = (name) =>
@@ -495,6 +495,39 @@ test('the spec of a Job is shown as it was written and with its defaults, and ca
   assert.match(await tab.innerText('.spectext'), /\n {2}folds: 5\n[^]*\nbudget:\n/);
   assert.deepEqual(tab.problems, []);
   await tab.context().close();
+});
+
+test('a traind that wants tokens is asked with one, which stays with the browser until somebody signs out', async () => {
+  const guarded = new House();
+  const token = guarded.makeToken('eve', 'viewer');
+  await guarded.start();
+  const tab = await openTab(browser, guarded);
+  try {
+    await tab.goto(`${guarded.url}/#/workers`);
+    const form = tab.locator('section.signin');
+    await form.waitFor();
+    assert.deepEqual(await violations(tab), []);
+    await savePicture(tab, 'signin-1280-light');
+    await form.locator('input').fill('traind_' + '0'.repeat(64));
+    await form.locator('button').click();
+    await form.getByRole('alert').waitFor();
+    assert.match(await form.getByRole('alert').textContent(), /does not know this token/);
+    await form.locator('input').fill(token);
+    await form.locator('button').click();
+    await form.waitFor({state: 'detached'});
+    await tab.locator('main h1, main h2').first().waitFor();
+    assert.equal(await tab.evaluate(() => document.cookie), '', 'no script may read the token');
+    await tab.reload();
+    await tab.locator('main h1, main h2').first().waitFor();
+    assert.equal(await form.count(), 0);
+    await tab.getByRole('button', {name: 'Sign out'}).click();
+    await form.waitFor();
+    const problems = tab.problems.filter((text) => !/status of 401/.test(text));
+    assert.deepEqual(problems, []);
+  } finally {
+    await tab.context().close();
+    await guarded.close();
+  }
 });
 
 test('a Job that does not exist is told so', async () => {
