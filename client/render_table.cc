@@ -14,6 +14,7 @@
 #include "client/fold_text.h"
 #include "client/time_left.h"
 #include "client/trials.h"
+#include "common/base/bytes_text.h"
 #include "common/base/duration.h"
 #include "common/job_rules/program_rules.h"
 #include "common/spec/automatic_rules.h"
@@ -303,6 +304,32 @@ std::string RowsText(const v1::Plan& plan) {
   return absl::StrFormat(" of %.0f %% of the rows", 100 * plan.row_share());
 }
 
+// What training took of the machine: "utilisation 93 %, memory 130.2 MiB; an epoch: 0.12s of a
+// slot".
+std::string ResourcesText(const v1::Report& report) {
+  std::vector<std::string> parts;
+  if (report.has_utilisation()) {
+    parts.push_back(absl::StrFormat("utilisation %.0f %%", 100 * report.utilisation()));
+  }
+  if (report.peak_memory_bytes() > 0) {
+    parts.push_back(absl::StrCat("memory ", BytesText(report.peak_memory_bytes())));
+  }
+  if (report.peak_device_bytes() > 0) {
+    parts.push_back(absl::StrCat("device memory ", BytesText(report.peak_device_bytes())));
+  }
+  if (report.has_energy_joules()) {
+    parts.push_back(absl::StrFormat("energy %.4g kJ", report.energy_joules() / 1000));
+  }
+  std::string text = absl::StrJoin(parts, ", ");
+  if (!report.has_epoch_device_s()) return text;
+  absl::StrAppend(&text, text.empty() ? "" : "; ",
+                  "an epoch: ", absl::StrFormat("%.3gs of a slot", report.epoch_device_s()));
+  if (report.has_epoch_joules()) {
+    absl::StrAppend(&text, absl::StrFormat(", %.3g J", report.epoch_joules()));
+  }
+  return text;
+}
+
 void AddReport(std::string& text, const v1::Report& report, bool verbose) {
   AddLine(
       text, "done",
@@ -322,6 +349,9 @@ void AddReport(std::string& text, const v1::Report& report, bool verbose) {
                           Seconds(report.probe_s()), Seconds(report.train_s()),
                           Seconds(report.validate_s()), Seconds(report.predict_s()),
                           Seconds(report.device_s())));
+  if (const std::string used = ResourcesText(report); !used.empty()) {
+    AddLine(text, "resources", used);
+  }
   for (const std::string& cut : report.cuts()) {
     AddLine(text, "cut", verbose ? Printable(cut, 800) : FirstClause(cut));
   }

@@ -1,23 +1,15 @@
 // delete, pin, unpin and gc.
 #include <absl/strings/str_cat.h>
-#include <absl/strings/str_format.h>
 
 #include "client/exit_codes.h"
 #include "client/render_table.h"
 #include "client/verbs.h"
+#include "common/base/bytes_text.h"
 #include "common/spec/field_text.h"
 #include "common/wire/render_json.h"
 
 namespace traind {
 namespace {
-
-std::string BytesText(int64_t bytes) {
-  const char* const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-  auto value = static_cast<double>(bytes);
-  int unit = 0;
-  for (; value >= 1024 && unit < 4; ++unit) value /= 1024;
-  return absl::StrFormat(unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
-}
 
 int Pin(const Arguments& arguments, Environment& environment, bool pinned) {
   v1::PinJobRequest request;

@@ -14,6 +14,7 @@ import {
   isOver,
   leaderboard,
   qualityWords,
+  resourceFacts,
   ruleWords,
   timeSpent,
   waiting,
@@ -224,6 +225,7 @@ export class JobPage {
       ['epochs each', `${figure(report.epochs_done)} of ${figure(report.epochs_asked)}`],
       ['models trained', count(report.models_trained)],
       ['slots at work', share === null || share === undefined ? null : percent(share)],
+      ...resourceFacts(report),
     ]);
   }
 
@@ -546,7 +548,7 @@ export class JobPage {
     const columns = [
       {head: 'Attempt', num: true, cell: (a) => a.id},
       {head: 'Task', cell: (a) => a.task},
-      {head: 'Worker', cell: (a) => a.worker},
+      {head: 'Worker', cell: (a) => h('span', {title: (a.resources && a.resources.summary) || null}, a.worker)},
       {
         head: 'Began',
         num: true,
@@ -559,7 +561,7 @@ export class JobPage {
           a.ended_at === null || a.started_at === null ? '–' : duration((a.ended_at - a.started_at) / 1000),
       },
       {head: 'End', cell: (a) => (a.end_reason ? endWords(a.end_reason) : 'runs')},
-      {head: 'Message', class: 'settings', cell: (a) => a.message},
+      {head: 'Message', class: 'settings', cell: (a) => a.message || (a.resources && a.resources.advice) || ''},
     ];
     return section(
       'Attempts',

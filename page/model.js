@@ -1,7 +1,7 @@
 // Conclusions from a Job that pages show: its health, its timeline, its leaderboard, its Decisions in words.
 // Pure functions of uniform Jobs (api.js) and of the time in milliseconds.
 
-import {duration} from './format.js';
+import {bytes, duration, figure, percent} from './format.js';
 
 export const isOver = (job) => ['SUCCEEDED', 'FAILED', 'CANCELLED'].includes(job.state);
 
@@ -123,7 +123,8 @@ const kWaits = {
 };
 
 export function waiting(job) {
-  const words = kWaits[job.pending_reason] || 'waits';
+  const reason = kWaits[job.pending_reason] || 'waits';
+  const words = job.waits_for ? `${reason} (it waits for ${job.waits_for})` : reason;
   return job.queue_position > 0 ? `number ${job.queue_position} in the queue: ${words}` : words;
 }
 
@@ -311,6 +312,13 @@ const kFigures = {
   loss_scale: {label: 'Loss scale'},
   peak_memory_bytes: {label: 'Peak memory', bytes: true},
   peak_device_bytes: {label: 'Peak device memory', bytes: true},
+  cpu_cores: {label: 'Cores in use'},
+  resident_bytes: {label: 'Memory', bytes: true},
+  steal: {label: 'Taken by the host', share: true},
+  device_utilisation: {label: 'GPU utilisation', share: true},
+  device_memory_bytes: {label: 'GPU memory', bytes: true},
+  power_watts: {label: 'Power (W)'},
+  temperature_celsius: {label: 'Temperature (°C)'},
 };
 
 // How a training figure is called and written.
@@ -319,6 +327,28 @@ export function figureOf(name, metric) {
   const known = kFigures[name];
   if (known) return known;
   return {label: name.replace(/_/g, ' '), bytes: /_bytes$/.test(name), share: /_(share|ratio)$/.test(name)};
+}
+
+// What training took of the machine; what nobody measured is left out.
+export function resourceFacts(report) {
+  const known = (x) => x !== null && x !== undefined;
+  const used = known(report.utilisation) ? Number(report.utilisation) : null;
+  const word = used >= 0.8 ? 'good' : used >= 0.6 ? 'training waits' : 'poor';
+  const memory = Number(report.peak_memory_bytes || 0);
+  const device = Number(report.peak_device_bytes || 0);
+  return [
+    ['utilisation', used === null ? null : `${percent(used)}, ${word}`],
+    ['peak memory', memory > 0 ? bytes(memory) : null],
+    ['peak device memory', device > 0 ? bytes(device) : null],
+    ['energy', known(report.energy_joules) ? `${figure(report.energy_joules / 1000)} kJ` : null],
+    [
+      'an epoch takes',
+      known(report.epoch_device_s)
+        ? `${figure(report.epoch_device_s)} s of a slot` +
+          (known(report.epoch_joules) ? `, ${figure(report.epoch_joules)} J` : '')
+        : null,
+    ],
+  ];
 }
 
 // What belongs to learning, in the order in which people look at it; the rest belongs to the machine.

@@ -88,17 +88,19 @@ int Fail(const absl::Status& status, int code = kExitFailure) {
 }
 
 // The GPUs that are ours; none: there is no driver.
-std::optional<std::vector<Nvml::Device>> ListedGpus() {
+std::optional<std::vector<Nvml::Device>> ListedGpus(worker::DriverVersions& versions) {
   // Only to ask what is there: the library takes memory that a Worker has no use for.
   const std::unique_ptr<Nvml> nvml = Nvml::Load();
   if (nvml == nullptr) return std::nullopt;
+  versions = {nvml->DriverVersion(), nvml->CudaVersion()};
   const char* const visible = getenv("CUDA_VISIBLE_DEVICES");
   return visible == nullptr ? nvml->Devices() : worker::VisibleDevices(nvml->Devices(), visible);
 }
 
 absl::StatusOr<std::vector<worker::Slot>> FindSlots(const Flags& flags,
-                                                    const std::string& trainrank) {
-  const std::optional<std::vector<Nvml::Device>> gpus = ListedGpus();
+                                                    const std::string& trainrank,
+                                                    worker::DriverVersions& versions) {
+  const std::optional<std::vector<Nvml::Device>> gpus = ListedGpus(versions);
   auto slots = worker::FindSlots({flags.device, flags.slots}, gpus ? &*gpus : nullptr,
                                  [&trainrank](const std::vector<worker::Slot>& listed) {
                                    return worker::CheckGpus(trainrank, listed, kGpuPatience);
@@ -168,7 +170,7 @@ int RunWorker(const Flags& flags) {
   signal(SIGPIPE, SIG_IGN);
   options.stop_fd = signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK);
 
-  auto slots = FindSlots(flags, options.programs["trainrank"]);
+  auto slots = FindSlots(flags, options.programs["trainrank"], options.driver);
   if (!slots.ok()) return Fail(slots.status());
   auto daemon = worker::Daemon::Create(
       options, *std::move(slots),

@@ -25,9 +25,32 @@ std::vector<Field> Probe::Fields() {
 }
 
 std::vector<Field> Progress::Fields() {
-  return ListFields(*this, {F(step), F(epoch), F(loss), F(lr), F(steps_per_s), F(samples_per_s),
-                            F(data_wait), F(exchange), F(pause), F(utilisation), F(gradient_norm),
-                            F(loss_scale), F(peak_memory_bytes), F(peak_device_bytes)});
+  return ListFields(*this, {F(step),
+                            F(epoch),
+                            F(loss),
+                            F(lr),
+                            F(steps_per_s),
+                            F(samples_per_s),
+                            F(data_wait),
+                            F(exchange),
+                            F(pause),
+                            F(utilisation),
+                            F(gradient_norm),
+                            F(loss_scale),
+                            F(peak_memory_bytes),
+                            F(peak_device_bytes),
+                            F(cpu_cores),
+                            F(resident_bytes),
+                            F(steal),
+                            F(device_utilisation),
+                            F(device_memory_bytes),
+                            F(power_watts),
+                            F(temperature_celsius)});
+}
+
+std::vector<Field> Resources::Fields() {
+  return ListFields(*this, {F(summary), F(seconds), F(epochs), F(utilisation), F(advice), F(cpu_s),
+                            F(energy_joules), F(peak_memory_bytes), F(peak_device_bytes)});
 }
 
 std::vector<Field> Epoch::Fields() {
@@ -60,14 +83,22 @@ std::vector<std::pair<const char*, double>> Signals(const Progress& progress) {
     if (known) signals.emplace_back(name, value);
   };
   const auto add_positive = [&add](const char* name, double value) { add(name, value, value > 0); };
+  const auto add_known = [&add](const char* name, double value) { add(name, value, value >= 0); };
+  add_known("cpu_cores", progress.cpu_cores);
   add("data_wait", progress.data_wait, true);
+  add_known("device_memory_bytes", progress.device_memory_bytes);
+  add_known("device_utilisation", progress.device_utilisation);
   add_positive("exchange", progress.exchange);
   add_positive("gradient_norm", progress.gradient_norm);
   add_positive("loss_scale", progress.loss_scale);
   add("pause", progress.pause, true);
   add_positive("peak_device_bytes", static_cast<double>(progress.peak_device_bytes));
   add_positive("peak_memory_bytes", static_cast<double>(progress.peak_memory_bytes));
-  add("utilisation", progress.utilisation, progress.utilisation >= 0);
+  add_known("power_watts", progress.power_watts);
+  add_known("resident_bytes", progress.resident_bytes);
+  add_known("steal", progress.steal);
+  add_known("temperature_celsius", progress.temperature_celsius);
+  add_known("utilisation", progress.utilisation);
   return signals;
 }
 

@@ -82,6 +82,30 @@ struct Progress {
   double loss_scale = 0;          // 0: no scaler
   int64_t peak_memory_bytes = 0;  // of the task: resident at once; 0: not known
   int64_t peak_device_bytes = 0;  // of tensors on a GPU at once; 0: no GPU
+  // The Worker adds these, over all processes of the task on its machine. Below 0: not known.
+  double cpu_cores = -1;            // cores that they kept busy
+  double resident_bytes = -1;       // their memory now
+  double steal = -1;                // share of the machine's time that its host gave to others, 0-1
+  double device_utilisation = -1;   // of the GPUs of the task, the mean, 0-1
+  double device_memory_bytes = -1;  // of the GPUs of the task, the sum
+  double power_watts = -1;          // the sum
+  double temperature_celsius = -1;  // of the hottest
+  std::vector<Field> Fields();
+};
+
+// What a TRAIN Attempt took of its machine, as the Worker of rank 0 measured it: told when training
+// has started, then with `summary` alone, and before Ended.
+struct Resources {
+  static constexpr char kType[] = "resources";
+  std::string summary = {};  // its devices, the driver, and what the task chose, for people
+  double seconds = 0;        // of training, that were measured
+  double epochs = 0;         // in these
+  double utilisation = -1;   // mean share of the time in which the devices computed; -1: not known
+  std::string advice = {};   // what kept the devices waiting; empty: they did not wait
+  double cpu_s = 0;
+  double energy_joules = -1;      // of the GPUs; -1: not known
+  int64_t peak_memory_bytes = 0;  // resident, of all processes; 0: not known
+  int64_t peak_device_bytes = 0;  // in use on the GPUs by all processes; 0: not known
   std::vector<Field> Fields();
 };
 
@@ -152,7 +176,7 @@ struct Decision {
 };
 
 using Fact = std::variant<TableReady, FloorReady, Started, Probe, Progress, Epoch, CheckpointSaved,
-                          FoldSaved, Ended, Decision>;
+                          FoldSaved, Ended, Decision, Resources>;
 
 // The figures of a Progress that are known and become metrics of the Job by these names
 // (docs/FORMATS.md, "Metrics"), besides loss, learning rate and samples per second.

@@ -315,6 +315,7 @@ class ControlCore::Impl {
   void Apply(LiveAttempt& live, facts::FoldSaved& fact);
   void Apply(LiveAttempt& live, facts::Ended& fact);
   void Apply(LiveAttempt& live, facts::Decision& fact);
+  void Apply(LiveAttempt& live, facts::Resources& fact);
   static void TakeBack(LiveAttempt& live, Task& task, const facts::Started& fact);
   void MarkPace(LiveAttempt& live, std::vector<double>& epochs, double epoch_s,
                 const facts::Epoch& fact) const;

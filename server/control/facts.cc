@@ -335,6 +335,20 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::Decision& fact) {
   Decide(entry, fact.rule, std::move(cause), fact.from, fact.to);
 }
 
+void ControlCore::Impl::Apply(LiveAttempt& live, facts::Resources& fact) {
+  JobEntry& entry = *live.job;
+  if (live.kind != TaskKind::kTrain) return;
+  bool told = false;
+  for (const Attempt& row : entry.view().attempts) {
+    told = told || row.resources.summary == fact.summary;
+  }
+  // Folds on the same devices with the same settings would repeat it.
+  if (!told) Log(entry, "resources", fact.summary);
+  for (Attempt& row : Edit(entry).attempts) {
+    if (row.id == live.id) row.resources = fact;
+  }
+}
+
 void ControlCore::Impl::AddMetric(const LiveAttempt& live, int64_t step, double epoch,
                                   const char* name, double value) {
   const Job& job = live.job->view();

@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "common/facts/facts.h"
 #include "common/facts/reasons.h"
 #include "common/publish/prediction.h"
 #include "server/domain/gang_part.h"
@@ -211,6 +212,7 @@ struct Attempt {
   // TRAIN: the step at which it began, above 0 where it went on from a checkpoint; -1: it has
   // not begun (or is older than this field).
   int64_t first_step = -1;
+  facts::Resources resources;  // TRAIN: without a summary, nothing was told
 };
 
 // All slots of an Attempt, on all of its Workers.

@@ -42,6 +42,31 @@ void AddTimes(const Job& job, absl::Time now, JobReport& report) {
   report.queue_s = std::max(0.0, absl::ToDoubleSeconds(begun - job.accepted_at));
 }
 
+void AddResources(const Job& job, JobReport& report) {
+  double epochs = 0, device_s = 0, used_s = 0, known_s = 0, joules = 0, joules_epochs = 0;
+  bool energy_known = false;
+  for (const Attempt& attempt : job.attempts) {
+    const facts::Resources& r = attempt.resources;
+    report.peak_memory_bytes = std::max(report.peak_memory_bytes, r.peak_memory_bytes);
+    report.peak_device_bytes = std::max(report.peak_device_bytes, r.peak_device_bytes);
+    epochs += r.epochs;
+    device_s += r.seconds * SlotCount(attempt);
+    if (r.utilisation >= 0) {
+      used_s += r.utilisation * r.seconds;
+      known_s += r.seconds;
+    }
+    if (r.energy_joules >= 0) {
+      energy_known = true;
+      joules += r.energy_joules;
+      joules_epochs += r.epochs;
+    }
+  }
+  if (known_s > 0) report.utilisation = used_s / known_s;
+  if (energy_known) report.energy_joules = joules;
+  if (epochs > 0 && device_s > 0) report.epoch_device_s = device_s / epochs;
+  if (joules_epochs > 0) report.epoch_joules = joules / joules_epochs;
+}
+
 // A PREPARE counts as all slots, because no fold can run beside it before the table is there.
 std::optional<double> UsedShare(const Job& job) {
   if (!IsTerminal(job.state) || job.deadline == absl::InfiniteFuture()) return std::nullopt;
@@ -170,6 +195,7 @@ JobReport ReportOf(const Job& job, const std::vector<MetricPoint>& metrics, absl
   if (trained > 0) report.epochs_done = epochs / trained;
   AddTimes(job, now, report);
   report.used_share = UsedShare(job);
+  AddResources(job, report);
   report.revisions = std::max(0, static_cast<int>(job.plans.size()) - 1);
   for (const Decision& d : job.decisions) {
     if (Cuts(d))

@@ -4,6 +4,7 @@
 
 #include <absl/time/time.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,11 @@ struct JobReport {
   // acceptance to the reserve; nullopt without a deadline, and before the Job has ended.
   std::optional<double> used_share;
   int revisions = 0;  // of the Plan, the first one not counted
+  // Of the folds' Attempts that were measured. 0 and nullopt: none tells.
+  std::optional<double> utilisation;  // mean over their time
+  int64_t peak_memory_bytes = 0, peak_device_bytes = 0;
+  std::optional<double> energy_joules;
+  std::optional<double> epoch_device_s, epoch_joules;  // of an epoch of a fold
   std::vector<std::string> cuts;
   std::optional<MoreTime> more;
 };

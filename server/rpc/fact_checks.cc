@@ -55,6 +55,17 @@ bool Check(facts::Ended& fact) {
   return true;
 }
 
+bool Check(facts::Resources& fact) {
+  CheckMeasurement(fact.seconds);
+  CheckMeasurement(fact.epochs);
+  CheckMeasurement(fact.cpu_s);
+  if (!std::isfinite(fact.utilisation) || fact.utilisation < 0) fact.utilisation = -1;
+  if (!std::isfinite(fact.energy_joules) || fact.energy_joules < 0) fact.energy_joules = -1;
+  fact.peak_memory_bytes = std::max<int64_t>(0, fact.peak_memory_bytes);
+  fact.peak_device_bytes = std::max<int64_t>(0, fact.peak_device_bytes);
+  return true;
+}
+
 // Nothing of these is used in a computation or as a path.
 bool Check(facts::FloorReady&) { return true; }
 bool Check(facts::Started&) { return true; }

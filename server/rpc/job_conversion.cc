@@ -123,6 +123,18 @@ v1::AttemptSummary AttemptToProto(const Attempt& attempt) {
   summary.set_end_reason(static_cast<v1::AttemptEndReason>(attempt.end_reason));
   summary.set_message(attempt.message);
   if (attempt.first_step >= 0) summary.set_first_step(attempt.first_step);
+  if (const facts::Resources& r = attempt.resources; !r.summary.empty()) {
+    v1::Resources* const to = summary.mutable_resources();
+    to->set_summary(r.summary);
+    to->set_seconds(r.seconds);
+    to->set_epochs(r.epochs);
+    if (r.utilisation >= 0) to->set_utilisation(r.utilisation);
+    to->set_advice(r.advice);
+    to->set_cpu_s(r.cpu_s);
+    if (r.energy_joules >= 0) to->set_energy_joules(r.energy_joules);
+    to->set_peak_memory_bytes(r.peak_memory_bytes);
+    to->set_peak_device_bytes(r.peak_device_bytes);
+  }
   return summary;
 }
 
@@ -162,6 +174,12 @@ v1::Report ToProto(const JobReport& report) {
   to.set_models_trained(report.models_trained);
   if (report.used_share) to.set_used_share(*report.used_share);
   to.set_revisions(report.revisions);
+  if (report.utilisation) to.set_utilisation(*report.utilisation);
+  to.set_peak_memory_bytes(report.peak_memory_bytes);
+  to.set_peak_device_bytes(report.peak_device_bytes);
+  if (report.energy_joules) to.set_energy_joules(*report.energy_joules);
+  if (report.epoch_device_s) to.set_epoch_device_s(*report.epoch_device_s);
+  if (report.epoch_joules) to.set_epoch_joules(*report.epoch_joules);
   to.set_epochs_asked(report.epochs_asked);
   to.set_epochs_planned(report.epochs_planned);
   to.set_epochs_done(report.epochs_done);

@@ -75,7 +75,10 @@ auto PlanColumns(T& p) {
 template <typename T>
 auto AttemptColumns(T& a) {
   return std::tie(a.id, a.kind, a.fold, a.worker, a.started_at, a.ended_at, a.end_reason, a.message,
-                  a.seed, a.trial, a.first_step);
+                  a.seed, a.trial, a.first_step, a.resources.summary, a.resources.seconds,
+                  a.resources.epochs, a.resources.utilisation, a.resources.advice,
+                  a.resources.cpu_s, a.resources.energy_joules, a.resources.peak_memory_bytes,
+                  a.resources.peak_device_bytes);
 }
 
 template <typename T>
@@ -225,8 +228,8 @@ void ReadSlots(const json& list, Attempt& attempt) {
 absl::Status ReadAttempts(Connection& db, int64_t number, Job& job) {
   Query q = db.Select(
       "SELECT id, kind, fold, worker, started_at_ms, ended_at_ms, end_reason, message, seed, "
-      "trial, "
-      "first_step, slots_json "
+      "trial, first_step, resources, measured_s, measured_epochs, utilisation, advice, cpu_s, "
+      "energy_joules, peak_memory_bytes, peak_device_bytes, slots_json "
       "FROM attempts WHERE job = ? ORDER BY position",
       number);
   while (q.Next()) {
@@ -384,11 +387,19 @@ absl::Status WriteAttempts(Connection& db, int64_t number, const Job* before, co
     const std::string slots = Dump(SlotsToJson(attempt));
     Query q = db.Prepare(
         "INSERT INTO attempts(id, kind, fold, worker, started_at_ms, ended_at_ms, end_reason, "
-        "message, seed, trial, first_step, slots_json, job, position) "
-        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+        "message, seed, trial, first_step, resources, measured_s, measured_epochs, utilisation, "
+        "advice, cpu_s, energy_joules, peak_memory_bytes, peak_device_bytes, slots_json, job, "
+        "position) "
+        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
         "ON CONFLICT(job, position) DO UPDATE SET worker = excluded.worker, "
         "ended_at_ms = excluded.ended_at_ms, end_reason = excluded.end_reason, "
         "message = excluded.message, first_step = excluded.first_step, "
+        "resources = excluded.resources, measured_s = excluded.measured_s, "
+        "measured_epochs = excluded.measured_epochs, utilisation = excluded.utilisation, "
+        "advice = excluded.advice, cpu_s = excluded.cpu_s, "
+        "energy_joules = excluded.energy_joules, "
+        "peak_memory_bytes = excluded.peak_memory_bytes, "
+        "peak_device_bytes = excluded.peak_device_bytes, "
         "slots_json = excluded.slots_json");
     Bind(q, AttemptColumns(attempt));
     q.Bind(slots, number, i);

@@ -345,9 +345,22 @@ ALTER TABLE totals ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE totals ADD COLUMN chain TEXT NOT NULL DEFAULT '';
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2,  kVersion3, kVersion4,
-                                       kVersion5, kVersion6,  kVersion7, kVersion8,
-                                       kVersion9, kVersion10, kVersion11};
+// Adds what an Attempt took of its machine (common/facts/facts.h, Resources).
+constexpr char kVersion12[] = R"sql(
+ALTER TABLE attempts ADD COLUMN resources TEXT NOT NULL DEFAULT '';  -- its summary
+ALTER TABLE attempts ADD COLUMN measured_s REAL DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN measured_epochs REAL DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN utilisation REAL DEFAULT -1;
+ALTER TABLE attempts ADD COLUMN advice TEXT NOT NULL DEFAULT '';
+ALTER TABLE attempts ADD COLUMN cpu_s REAL DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN energy_joules REAL DEFAULT -1;
+ALTER TABLE attempts ADD COLUMN peak_memory_bytes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN peak_device_bytes INTEGER NOT NULL DEFAULT 0;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2,  kVersion3,  kVersion4,
+                                       kVersion5, kVersion6,  kVersion7,  kVersion8,
+                                       kVersion9, kVersion10, kVersion11, kVersion12};
 
 }  // namespace
 

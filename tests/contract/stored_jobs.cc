@@ -168,6 +168,7 @@ Job FullJob() {
   attempt.end_reason = AttemptEndReason::kStoppedInTime;
   attempt.message = "signal 9";
   attempt.first_step = 320;
+  attempt.resources = {"2 x cpu", 28.5, 12, 0.75, "slow", 40, 500, 1 << 20, 1 << 21};
   Plan plan;
   plan.revision = 1;
   plan.folds = 2;
@@ -305,7 +306,12 @@ std::string Describe(const Job& job) {
     absl::StrAppend(&text, "attempt ", a.id, " ", static_cast<int>(a.kind), " ", a.fold, " ",
                     a.trial, " ", a.seed, " ", a.worker, " ", absl::StrJoin(a.slots, ","), " ");
     absl::StrAppend(&text, absl::FormatTime(a.started_at), " ", absl::FormatTime(a.ended_at), " ",
-                    static_cast<int>(a.end_reason), " ", a.message, " ", a.first_step, "\n");
+                    static_cast<int>(a.end_reason), " ", a.message, " ", a.first_step);
+    const facts::Resources& r = a.resources;
+    absl::StrAppend(&text, " ", r.summary, " ", r.seconds, " ", r.epochs, " ", r.utilisation, " ",
+                    r.advice);
+    absl::StrAppend(&text, " ", r.cpu_s, " ", r.energy_joules, " ", r.peak_memory_bytes, " ",
+                    r.peak_device_bytes, "\n");
   }
   if (job.prediction) {
     const PublishedPrediction& p = *job.prediction;

@@ -109,7 +109,12 @@ Daemon::Daemon(DaemonOptions options, std::vector<Slot> slots, PublishFunction p
       carrier_(std::move(carrier)),
       compared_(carrier_ == nullptr),
       publisher_(std::move(publish)),
-      alone_since_(clock_.MonotonicNow()) {}
+      alone_since_(clock_.MonotonicNow()) {
+  constexpr absl::Duration kSampleEvery = absl::Seconds(1);
+  if (!slots_.empty() && slots_[0].device == "cuda") {
+    sampler_ = std::make_unique<DeviceSampler>(kSampleEvery);
+  }
+}
 
 Daemon::~Daemon() { close(timer_fd_); }
 
@@ -136,6 +141,7 @@ absl::Status Daemon::Turn() {
   HandlePublished(now);
   HandleTransfers(now);
   LookAtWork(now);
+  ReadResources(now);
   core_.Tick(now, outbox_.Waiting(now) >= kAckTime);
   Act(now);
   Heartbeat(now);
@@ -150,6 +156,7 @@ absl::Duration Daemon::NextWakeup(absl::Duration now) const {
     if (!running.given_up) next = std::min(next, running.closed_at + kExitAfterClose);
   }
   if (!core_.Watched().empty()) next = std::min(next, look_at_work_);
+  if (!core_.Training().empty()) next = std::min(next, read_resources_);
   if (!outbox_.empty()) {
     const absl::Duration since = now - outbox_.Waiting(now);
     if (now < since + kAckTime) next = std::min(next, since + kAckTime);
@@ -538,6 +545,7 @@ void Daemon::Perform(Action& action, absl::Duration now) {
       TRAIND_LOG(INFO) << "attempt " << report->attempt << " ended: " << Name(ended->reason)
                        << (ended->message.empty() ? "" : " ") << ended->message;
     }
+    NoteResources(*report, now);
     ReportFact(std::move(*report), now);
   } else if (const auto* ready = std::get_if<GangReadyAction>(&action)) {
     if (!connected_) return;  // it is told again with the next Welcome

@@ -14,9 +14,11 @@
 #include "common/base/clock.h"
 #include "worker/daemon/child.h"
 #include "worker/daemon/coordinator_client.h"
+#include "worker/daemon/device_sampler.h"
 #include "worker/daemon/file_carrier.h"
 #include "worker/daemon/outbox.h"
 #include "worker/daemon/publish_thread.h"
+#include "worker/daemon/resource_watch.h"
 #include "worker/daemon/waiting_facts.h"
 #include "worker/daemon/worker_core.h"
 
@@ -41,6 +43,7 @@ struct DaemonOptions {
   int stop_fd = -1;
   // What a state folder of its own may hold besides the files of running Jobs.
   int64_t own_folder_bytes = int64_t{20} << 30;
+  DriverVersions driver;   // of the GPUs
   WorkerCoreOptions core;  // state_dir is filled in
 };
 
@@ -71,6 +74,12 @@ class Daemon {
   void HandlePublished(absl::Duration now);
   // Tells the core which of the watched processes got on.
   void LookAtWork(absl::Duration now);
+  void ReadResources(absl::Duration now);
+  void ReadResourcesOf(int64_t attempt, absl::Duration now);
+  void NoteResources(ReportAction& fact, absl::Duration now);
+  std::vector<Slot> SlotsOf(int64_t attempt) const;
+  // A line of the Worker's own in the log of rank 0.
+  void WriteTaskLog(int64_t attempt, const std::string& line);
   void ReadChildren(absl::Duration now);
   struct Running {
     std::unique_ptr<Child> child;
@@ -121,6 +130,9 @@ class Daemon {
   std::map<ProcessId, Running> children_;
   bool more_lines_ = false;      // were left unread for the next turn
   absl::Duration look_at_work_;  // not before
+  ResourceWatch resources_;
+  std::unique_ptr<DeviceSampler> sampler_;  // null: the slots are no GPUs
+  absl::Duration read_resources_;           // not before
 
   uint64_t stream_ = 0;  // the open one; 0: none
   absl::Duration opened_at_;

@@ -9,33 +9,21 @@
 #include <vector>
 
 #include "common/base/durable_file.h"
+#include "worker/daemon/process_stat.h"
 
 namespace traind::worker {
-namespace {
-
-// Fields of /proc/PID/stat behind the name, which ends with the last parenthesis.
-constexpr size_t kMajorFaults = 9, kUserTicks = 11, kSystemTicks = 12;
-
-int64_t NumberAt(const std::vector<std::string>& fields, size_t at) {
-  int64_t number = 0;
-  return at < fields.size() && absl::SimpleAtoi(fields[at], &number) ? number : 0;
-}
-
-}  // namespace
 
 int64_t WorkOf(pid_t pid) {
-  const std::string folder = absl::StrCat("/proc/", pid, "/");
-  const std::string stat = ReadFile(folder + "stat").value_or("");
-  const size_t name_end = stat.rfind(") ");
-  if (name_end == std::string::npos) return 0;
-  const std::vector<std::string> fields = absl::StrSplit(stat.substr(name_end + 2), ' ');
-  const int64_t ticks = NumberAt(fields, kUserTicks) + NumberAt(fields, kSystemTicks);
-  int64_t work = ticks * 1000 / sysconf(_SC_CLK_TCK) + NumberAt(fields, kMajorFaults);
+  const ProcessStat stat = StatOf(pid);
+  if (!stat.exists) return 0;
+  const int64_t ticks = stat.user_ticks + stat.system_ticks;
+  int64_t work = ticks * 1000 / sysconf(_SC_CLK_TCK) + stat.major_faults;
   // Another user's process does not tell.
-  const std::string io = ReadFile(folder + "io").value_or("");
+  const std::string io = ReadFile(absl::StrCat("/proc/", pid, "/io")).value_or("");
   const std::vector<std::string> first =
       absl::StrSplit(io.substr(0, io.find('\n')), ' ');  // rchar: 123
-  work += NumberAt(first, 1) / 4096;
+  int64_t bytes_read = 0;
+  if (first.size() > 1 && absl::SimpleAtoi(first[1], &bytes_read)) work += bytes_read / 4096;
   return work;
 }
 

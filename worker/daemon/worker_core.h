@@ -101,6 +101,12 @@ class WorkerCore {
   void Message(ProcessId process, const rank_protocol::FromProcess& message, absl::Duration now);
   // The processes whose work counts as a sign of life now.
   std::vector<ProcessId> Watched() const;
+  // Folds that run.
+  std::vector<int64_t> Training() const;
+  // Those of the Attempt that still work, rank 0's first; 0 for a rank that has finished.
+  std::vector<ProcessId> ProcessesOf(int64_t attempt) const;
+  // Null: it is over.
+  const TaskStart* TaskOf(int64_t attempt) const;
   // It got on since the last call.
   void Worked(ProcessId process, absl::Duration now);
   // Its channel is of no use any more; it is killed.

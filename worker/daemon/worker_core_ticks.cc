@@ -190,6 +190,25 @@ std::vector<int64_t> WorkerCore::RunningAttempts() const {
   return running;
 }
 
+std::vector<int64_t> WorkerCore::Training() const {
+  std::vector<int64_t> training;
+  for (const auto& [id, attempt] : attempts_) {
+    const bool runs = attempt.state == Attempt::kRunning;
+    if (runs && attempt.task.kind == TaskKind::kTrain) training.push_back(id);
+  }
+  return training;
+}
+
+std::vector<ProcessId> WorkerCore::ProcessesOf(int64_t attempt) const {
+  const auto found = attempts_.find(attempt);
+  return found == attempts_.end() ? std::vector<ProcessId>{} : found->second.processes;
+}
+
+const TaskStart* WorkerCore::TaskOf(int64_t attempt) const {
+  const auto found = attempts_.find(attempt);
+  return found == attempts_.end() ? nullptr : &found->second.task;
+}
+
 int WorkerCore::WarmRanks() const {
   return static_cast<int>(std::count_if(processes_.begin(), processes_.end(), [](const auto& p) {
     return p.second.program->kept_warm && p.second.state == Process::kIdle && p.second.attempt == 0;

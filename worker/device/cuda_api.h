@@ -39,6 +39,7 @@ class CudaApi {
   virtual ~CudaApi() = default;
   virtual int DeviceCount() const = 0;
   virtual std::string DeviceName() const = 0;
+  virtual std::string Versions() const = 0;   // of its libraries, "cuda=13.0 nccl=2.28.9"
   virtual int ComputeCapability() const = 0;  // 75, 80, 90
   virtual void Synchronize() const = 0;
   // Returns cached memory to the device.

@@ -5,6 +5,8 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 
+#include <torch/csrc/cuda/nccl.h>
+
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
@@ -49,6 +51,14 @@ class CudaLibrary final : public CudaApi {
   int DeviceCount() const override { return at::cuda::device_count(); }
 
   std::string DeviceName() const override { return at::cuda::getDeviceProperties(0)->name; }
+
+  std::string Versions() const override {
+    constexpr int kCuda = CUDART_VERSION;  // 13000 is 13.0
+    const uint64_t nccl = torch::cuda::nccl::version();
+    return "cuda=" + std::to_string(kCuda / 1000) + "." + std::to_string(kCuda % 1000 / 10) +
+           " nccl=" + std::to_string(nccl >> 32) + "." + std::to_string(nccl >> 16 & 0xffff) + "." +
+           std::to_string(nccl & 0xffff);
+  }
 
   int ComputeCapability() const override {
     const cudaDeviceProp* properties = at::cuda::getDeviceProperties(0);

@@ -3,30 +3,14 @@
 #include <absl/strings/str_format.h>
 
 #include <algorithm>
+#include <utility>
+
+#include "common/facts/usage.h"
 
 namespace traind {
 namespace {
 
 double Share(double part, double whole) { return whole > 0 ? std::min(1.0, part / whole) : 0; }
-
-// Advice, by where the time goes.
-std::string Advice(const UsageWindow& w, double busy_s) {
-  const double gather = Share(w.gather_s, busy_s), exchange = Share(w.exchange_s, busy_s);
-  const double cpu = Share(w.cpu_s, busy_s);
-  if (exchange >= gather && exchange > 0.15) {
-    return absl::StrFormat(
-        "%.0f %% of the time ranks wait for each other: fewer slots, or a larger batch",
-        exchange * 100);
-  }
-  if (gather > 0.15) {
-    return absl::StrFormat("%.0f %% of the time goes into putting batches together: a larger batch",
-                           gather * 100);
-  }
-  return absl::StrFormat(
-      "the process had a core for %.0f %% of the time: other programs use this machine, or it has "
-      "more ranks than cores",
-      cpu * 100);
-}
 
 }  // namespace
 
@@ -49,11 +33,13 @@ std::vector<std::string> UsageWatch::Add(const UsageWindow& w) {
   if (busy_s < kLookAfterS) return {};
   done_ = true;
   std::vector<std::string> warnings;
-  const double used = Utilisation(sum_, threads_, gpu_);
-  if (used >= 0 && used < kGood) {
-    warnings.push_back(absl::StrFormat("utilisation is %.0f %% (%s): %s", used * 100,
-                                       used < kPoor ? "poor" : "training waits",
-                                       Advice(sum_, busy_s)));
+  Usage usage;
+  usage.utilisation = Utilisation(sum_, threads_, gpu_);
+  usage.data_wait = Share(sum_.gather_s, busy_s);
+  usage.exchange = Share(sum_.exchange_s, busy_s);
+  usage.core = Share(sum_.cpu_s, busy_s);
+  if (std::string advice = UsageAdvice(usage); !advice.empty()) {
+    warnings.push_back(std::move(advice));
   }
   const double per_minute = static_cast<double>(sum_.micro_batches) * 60 / busy_s;
   if (plain_rows_ && per_minute < kLeastBatchesPerMinute) {

@@ -22,14 +22,13 @@ struct UsageWindow {
 // Share of the time in which the device computed steps, 0-1; -1: not known (GPUs).
 double Utilisation(const UsageWindow& window, int threads, bool gpu);
 
-// Looks at the first kLookAfter of training and warns, once each, of what makes it slow:
-// utilisation of 80-95 % is good, 60-80 % means that training waits, below that it is
-// poor; and, where samples are plain rows, of fewer than 500 batches a minute.
+// Looks at the first kLookAfter of training and warns, once each, of what makes it slow: of bad
+// utilisation (common/facts/usage.h; of a GPU its Worker tells), and, where samples are plain rows,
+// of fewer than 500 batches a minute.
 // Threads: confined to one.
 class UsageWatch {
  public:
   static constexpr double kLookAfterS = 10;
-  static constexpr double kGood = 0.8, kPoor = 0.6;
   static constexpr double kLeastBatchesPerMinute = 500;
 
   UsageWatch(int threads, bool gpu, bool plain_rows)

@@ -208,7 +208,8 @@ std::string Trainer::ResolvedSettings() const {
       " batch=", PassesText(batch_, step_rows_), " collective=",
       gang_->group() == nullptr ? "none" : TransportName(gang_->group()->transport()),
       " recompute=", recompute_ ? "on" : "off",
-      pretrained_.empty() ? "" : " pretrained=", pretrained_);
+      pretrained_.empty() ? "" : " pretrained=", pretrained_, " effective_batch=", GangStepRows(),
+      cuda_ == nullptr ? "" : " ", cuda_ == nullptr ? "" : cuda_->Versions());
 }
 
 void Trainer::SendStarted() {

@@ -424,6 +424,8 @@ def _():
     line.close()
     assert out.getvalue().splitlines() == ["blobs  62% RUNNING  folds 1/2  accuracy 0.5  1m15s left",
                                            "blobs 100% SUCCEEDED  folds 1/2  accuracy 0.5"], out.getvalue()
+    waiting = job("QUEUED", pending_reason="RESOURCES", waits_for="4 slots; 2 free")
+    assert progress.describe(waiting).endswith("waits: RESOURCES (4 slots; 2 free)"), progress.describe(waiting)
 
 
 @case("Times are read with any number of digits of the second, also by old versions of Python")

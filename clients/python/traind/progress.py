@@ -67,7 +67,8 @@ def describe(job: Dict[str, Any]) -> str:
     elif isinstance(job.get("remaining_s"), (int, float)):
         words.append(f"{_seconds(job['remaining_s'])} left")
     if job.get("pending_reason"):
-        words.append(f"waits: {job['pending_reason']}")
+        wanted = f" ({job['waits_for']})" if job.get("waits_for") else ""
+        words.append(f"waits: {job['pending_reason']}{wanted}")
     return "  ".join(words)
 
 

@@ -86,6 +86,9 @@ TEST(SignalsTest, OnlyKnownFiguresBecomeSignals) {
                                      Pair("pause", 0), Pair("peak_memory_bytes", 5000)));
   progress.utilisation = 0;
   EXPECT_EQ(signals().at("utilisation"), 0);
+  progress.steal = 0;
+  EXPECT_EQ(signals().at("steal"), 0);
+  EXPECT_EQ(signals().count("power_watts"), 0u);
   // A figure that a Progress has is a signal, or one of those named beside it in the core.
   EXPECT_EQ(facts::Signals(Filled<facts::Progress>()).size() + 6, progress.Fields().size());
 }

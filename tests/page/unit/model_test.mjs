@@ -11,6 +11,7 @@ import {
   leaderboard,
   pack,
   progress,
+  resourceFacts,
   timeline,
   timeSpent,
   waiting,
@@ -91,6 +92,26 @@ test('waiting tells place and reason', () => {
     waiting(job({queue_position: 3, pending_reason: 'RESOURCES'})),
     'number 3 in the queue: all slots are taken',
   );
+  assert.equal(
+    waiting(job({pending_reason: 'RESOURCES', waits_for: '4 slots; 2 free'})),
+    'all slots are taken (it waits for 4 slots; 2 free)',
+  );
+});
+
+test('what training took is told where it was measured', () => {
+  const told = (report) => resourceFacts(report).filter(([, value]) => value !== null);
+  assert.deepEqual(told({}), []);
+  assert.deepEqual(told({utilisation: 0.7, peak_memory_bytes: '2097152', epoch_device_s: 0.5}), [
+    ['utilisation', '70 %, training waits'],
+    ['peak memory', '2.0 MiB'],
+    ['an epoch takes', '0.5 s of a slot'],
+  ]);
+  const gpu = told({utilisation: 0.85, energy_joules: 1500, epoch_device_s: 2, epoch_joules: 30});
+  assert.deepEqual(gpu, [
+    ['utilisation', '85 %, good'],
+    ['energy', '1.5 kJ'],
+    ['an epoch takes', '2 s of a slot, 30 J'],
+  ]);
 });
 
 test('bars that overlap get lanes of their own', () => {

@@ -74,6 +74,23 @@ TEST(JobReportTest, TheUsedShareIsOfTheWindowBeforeTheReserve) {
   EXPECT_FALSE(ReportOf(job, {}, At(30)).used_share);
 }
 
+TEST(JobReportTest, WhatTrainingTookIsAddedOverItsAttempts) {
+  Job job = CutJob();
+  const JobReport unmeasured = ReportOf(job, {}, At(40));
+  EXPECT_FALSE(unmeasured.utilisation || unmeasured.energy_joules || unmeasured.epoch_device_s);
+  job.attempts[1].slots = {0, 1};
+  job.attempts[1].resources = {"", 20, 20, 0.9, "", 36, 5000, 300, 7000};
+  job.attempts[2].slots = {2, 3};
+  job.attempts[2].resources = {"", 10, 10, 0.6, "slow", 12, -1, 500, 0};
+  const JobReport report = ReportOf(job, {}, At(40));
+  EXPECT_DOUBLE_EQ(*report.utilisation, 0.8);
+  EXPECT_EQ(report.peak_memory_bytes, 500);
+  EXPECT_EQ(report.peak_device_bytes, 7000);
+  EXPECT_DOUBLE_EQ(*report.energy_joules, 5000);
+  EXPECT_DOUBLE_EQ(*report.epoch_device_s, 2);
+  EXPECT_DOUBLE_EQ(*report.epoch_joules, 250) << "of the epochs whose energy is known";
+}
+
 TEST(JobReportTest, ModelsAreCountedBesideFolds) {
   Job job = CutJob();
   job.spec.seeds = 3;

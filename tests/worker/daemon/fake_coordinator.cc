@@ -39,6 +39,7 @@ grpc::Status FakeCoordinator::Attach(grpc::ServerContext* context, Stream* strea
       heartbeat_ = message.heartbeat();
     } else if (message.sequence() == 0) {
       ++progress_;
+      last_progress_ = message.report().progress();
     } else {
       messages_.push_back(message);
       reply.mutable_ack()->set_sequence(message.sequence());
@@ -127,6 +128,12 @@ bool FakeCoordinator::WaitForProgress() {
   std::unique_lock<std::mutex> lock(mutex_);
   const int64_t before = progress_;
   return Await(lock, [&] { return progress_ > before; });
+}
+
+bool FakeCoordinator::WaitForProgress(
+    const std::function<bool(const v1::ProgressReport&)>& condition) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  return Await(lock, [&] { return condition(last_progress_); });
 }
 
 }  // namespace traind::worker

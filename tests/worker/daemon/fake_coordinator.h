@@ -45,6 +45,8 @@ class FakeCoordinator final : public v1::WorkerService::Service {
   v1::Ended WaitForEnded(int64_t attempt);
   bool WaitForWarmRanks(int count);
   bool WaitForProgress();
+  // Waits for a Progress of which it is true.
+  bool WaitForProgress(const std::function<bool(const v1::ProgressReport&)>& condition);
 
  private:
   using Stream = grpc::ServerReaderWriter<v1::CoordinatorMessage, v1::WorkerMessage>;
@@ -64,6 +66,7 @@ class FakeCoordinator final : public v1::WorkerService::Service {
   std::vector<v1::Hello> hellos_;
   v1::Heartbeat heartbeat_;
   int64_t progress_ = 0;
+  v1::ProgressReport last_progress_;
 };
 
 }  // namespace traind::worker

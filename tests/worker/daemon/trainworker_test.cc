@@ -15,6 +15,7 @@
 #include <fstream>
 
 #include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
 #include "tests/worker/daemon/fake_coordinator.h"
 
 extern char** environ;
@@ -129,6 +130,28 @@ class GpuWorkerTest : public TrainworkerTest {
     unsetenv("CUDA_VISIBLE_DEVICES");
   }
 
+  void Train(const std::string& script, const std::vector<int>& slots) {
+    v1::CoordinatorMessage message;
+    v1::StartTask& start = *message.mutable_start();
+    start.set_attempt(7);
+    start.set_job("job-1");
+    start.set_kind(v1::StartTask::KIND_TRAIN);
+    start.set_spec_json(absl::StrCat(R"({"script":[)", script, "]}"));
+    start.set_remaining_ms(-1);
+    start.set_stop_ms(-1);
+    for (const int slot : slots) start.add_slots(slot);
+    start.set_world_size(static_cast<int>(slots.size()));
+    coordinator_.Send(message);
+  }
+  // What it told of the Attempt's resources, first and last.
+  std::vector<v1::Resources> Resources() {
+    std::vector<v1::Resources> told;
+    for (const v1::WorkerMessage& message : coordinator_.messages()) {
+      if (message.report().has_resources()) told.push_back(message.report().resources());
+    }
+    return told;
+  }
+
   // The slots of the Worker's Hello: device and UUID.
   std::string Slots() {
     coordinator_.Start();
@@ -154,11 +177,77 @@ TEST_F(GpuWorkerTest, AGpuThatNoRankCanUseIsLeftOutAndItsCauseIsLogged) {
                                "driver on your system is too old"));
 }
 
+TEST_F(GpuWorkerTest, WhileAFoldTrainsItsGpuIsMeasured) {
+  EXPECT_EQ(Slots(), "cuda GPU-0;cuda GPU-1;");
+  Train(R"("started","train")", {0});
+  EXPECT_TRUE(coordinator_.WaitForProgress(
+      [](const v1::ProgressReport& p) { return p.power_watts() == 250 && p.steal() >= 0; }));
+  EXPECT_TRUE(coordinator_.WaitForProgress([](const v1::ProgressReport& p) {
+    return p.device_utilisation() == 0.72 && p.device_memory_bytes() == 3.0 * (1 << 30) &&
+           p.temperature_celsius() == 61 && p.resident_bytes() > 1e5 && p.cpu_cores() >= 0;
+  }));
+  EXPECT_TRUE(Eventually([&] { return Resources().size() == 1; }));
+  v1::CoordinatorMessage stop;
+  stop.mutable_stop()->set_attempt(7);
+  stop.mutable_stop()->set_mode(v1::StopAttempt::PREDICT);
+  absl::SleepFor(absl::Milliseconds(2100));  // for readings of the GPU
+  coordinator_.Send(stop);
+  coordinator_.WaitForEnded(7);
+  const std::vector<v1::Resources> told = Resources();
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_THAT(told[0].summary(), HasSubstr("Fake GPU (GPU-0, 8.0 GiB); driver 580.65.06, for CUDA "
+                                           "up to 13.0"));
+  EXPECT_EQ(told[0].seconds(), 0);
+  EXPECT_EQ(told[1].summary(), told[0].summary());
+  EXPECT_NEAR(told[1].utilisation(), 0.72, 1e-9);
+  EXPECT_THAT(told[1].advice(), HasSubstr("utilisation is 72 % (training waits)"));
+  EXPECT_GT(told[1].seconds(), 0.5);
+  EXPECT_GT(told[1].energy_joules(), 0);
+  EXPECT_EQ(told[1].peak_device_bytes(), int64_t{3} << 30);
+  EXPECT_GT(told[1].peak_memory_bytes(), 100'000);
+}
+
 TEST_F(GpuWorkerTest, WithoutAUsableGpuCoresAreTheSlots) {
   setenv("FAKE_BROKEN_GPU", "GPU-1", 1);
   setenv("CUDA_VISIBLE_DEVICES", "1", 1);
   EXPECT_EQ(Slots(), "cpu ;cpu ;");
   EXPECT_THAT(Log(), HasSubstr("no GPU of this machine can be used, so its cores are the slots"));
+}
+
+TEST_F(TrainworkerTest, OnCoresProcTellsWhatAFoldTakes) {
+  coordinator_.Start();
+  pid_ = Spawn();
+  ASSERT_TRUE(coordinator_.WaitForWarmRanks(2));
+  v1::CoordinatorMessage message;
+  message.mutable_start()->set_attempt(7);
+  message.mutable_start()->set_job("job-1");
+  message.mutable_start()->set_kind(v1::StartTask::KIND_TRAIN);
+  message.mutable_start()->set_spec_json(
+      R"({"script":["started","epoch","train:200","epoch","epoch","epoch","epoch","epoch","epoch",)"
+      R"("epoch","epoch","epoch","train:20","fold:epochs"]})");
+  message.mutable_start()->set_remaining_ms(-1);
+  message.mutable_start()->set_stop_ms(-1);
+  message.mutable_start()->add_slots(0);
+  message.mutable_start()->set_world_size(1);
+  coordinator_.Send(message);
+  EXPECT_TRUE(coordinator_.WaitForProgress([](const v1::ProgressReport& p) {
+    return p.resident_bytes() > 1e5 && p.cpu_cores() >= 0 && p.steal() >= 0 &&
+           p.power_watts() < 0 && p.device_utilisation() < 0;
+  }));
+  coordinator_.WaitForEnded(7);
+  v1::Resources last;
+  for (const v1::WorkerMessage& told : coordinator_.messages()) {
+    if (told.report().has_resources()) last = told.report().resources();
+  }
+  EXPECT_THAT(last.summary(), HasSubstr("1 x cpu: "));
+  EXPECT_EQ(last.epochs(), 10);
+  EXPECT_GT(last.seconds(), 0.5);
+  EXPECT_GT(last.peak_memory_bytes(), 100'000);
+  EXPECT_LT(last.energy_joules(), 0) << "not known";
+  const std::string log =
+      ReadFile(absl::StrCat(state_, "/", RankLogPath("job-1", 7, 0))).value_or("");
+  EXPECT_THAT(log, HasSubstr("resources: 1 x cpu: "));
+  EXPECT_THAT(log, HasSubstr("memory after 10 epochs: "));
 }
 
 TEST_F(TrainworkerTest, ASecondOneInTheSameFolderExitsWith3AndNamesTheFirst) {

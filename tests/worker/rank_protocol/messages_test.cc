@@ -88,8 +88,10 @@ TEST(MessagesTest, TheKeysOnTheWireAreTheFieldNames) {
   EXPECT_EQ(keys(Encode(FromProcess(Probe{}))),
             "attempt evaluate_s predict_s step_p90_s step_s timed_steps type ");
   EXPECT_EQ(keys(Encode(FromProcess(Progress{}))),
-            "attempt data_wait epoch exchange gradient_norm loss loss_scale lr pause "
-            "peak_device_bytes peak_memory_bytes samples_per_s step steps_per_s type utilisation ");
+            "attempt cpu_cores data_wait device_memory_bytes device_utilisation epoch exchange "
+            "gradient_norm loss loss_scale lr pause peak_device_bytes peak_memory_bytes "
+            "power_watts resident_bytes samples_per_s steal step steps_per_s temperature_celsius "
+            "type utilisation ");
   EXPECT_EQ(keys(Encode(FromProcess(Epoch{}))),
             "attempt best_metric epoch epoch_s evaluate_s row_share step train_loss type val_loss "
             "val_metric ");
