@@ -292,6 +292,11 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   app.add_option("--log-level", level, "info, warning or error")
       ->check(CLI::IsMember({"info", "warning", "error"}))
       ->capture_default_str();
+  app.add_option("--log", config.log_file,
+                 "the file to which the log is appended (default: stderr)");
+  app.add_option("--log-bytes", config.log_bytes,
+                 "how large that file becomes (default 16M); three older ones stay beside it")
+      ->transform(CLI::AsSizeValue(false));
   app.add_option("--log-format", log_format, "text, or json: an object per line")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();

@@ -44,6 +44,8 @@ struct Config {
   bool accept_loss = false;       // see SqliteStoreOptions
   LogLevel log_level = LogLevel::kInfo;
   bool log_json = false;  // an object per line
+  std::string log_file;   // empty: stderr
+  int64_t log_bytes = kDefaultLogBytes;
 };
 
 struct ParsedFlags {

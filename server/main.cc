@@ -61,6 +61,12 @@ ServiceManager Manager() {
 int Run(const Config& config) {
   SetMinLogLevel(config.log_level);
   if (config.log_json) SetLogFormat(LogFormat::kJson);
+  if (!config.log_file.empty()) {
+    if (const absl::Status opened = LogToFile(config.log_file, config.log_bytes); !opened.ok()) {
+      TRAIND_LOG(ERROR) << "--log: " << opened.message();
+      return kExitError;
+    }
+  }
   // The signals are blocked in every thread from here on, and this thread waits for them. A client
   // or Worker that disconnects must not end the daemon.
   sigset_t signals;

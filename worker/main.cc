@@ -49,6 +49,7 @@ struct Flags {
   std::string device = "auto";
   std::string trainrank, trainprep;
   std::string log;
+  int64_t log_bytes = kDefaultLogBytes;
   std::string log_format = "text";
   std::string idle_exit = "60s";
   int64_t keep_bytes = worker::DaemonOptions().own_folder_bytes;
@@ -115,10 +116,8 @@ absl::StatusOr<std::vector<worker::Slot>> FindSlots(const Flags& flags,
 int RunWorker(const Flags& flags) {
   if (flags.log_format == "json") SetLogFormat(LogFormat::kJson);
   if (!flags.log.empty()) {
-    const int fd = open(flags.log.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0) return Fail(ErrnoStatus(errno, flags.log));
-    dup2(fd, STDERR_FILENO);
-    close(fd);
+    const absl::Status opened = LogToFile(flags.log, flags.log_bytes);
+    if (!opened.ok()) return Fail(opened);
   }
   if (const absl::Status made = MakeDirs(flags.state); !made.ok()) return Fail(made);
   char* real = realpath(flags.state.c_str(), nullptr);
@@ -209,6 +208,9 @@ int main(int argc, char** argv) {
   app.add_option("--trainprep", flags.trainprep,
                  "the program of PREPARE (default: beside this one)");
   app.add_option("--log", flags.log, "the file to which the log is appended (default: stderr)");
+  app.add_option("--log-bytes", flags.log_bytes,
+                 "how large that file becomes (default 16M); three older ones stay beside it")
+      ->transform(CLI::AsSizeValue(false));
   app.add_option("--log-format", flags.log_format, "text, or json: an object per line")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();

@@ -7,8 +7,12 @@
 #include <absl/synchronization/mutex.h>
 #include <absl/time/clock.h>
 #include <absl/time/time.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,8 +37,25 @@ bool Takes(int fd) {
 // Nobody waits for a terminal or a pipe that is not read: lines are dropped then, and counted.
 class LogWriter {
  public:
+  absl::Status LogTo(const std::string& path, int64_t max_bytes) {
+    absl::MutexLock lock(&mutex_);
+    const int fd = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) return absl::ErrnoToStatus(errno, path);
+    dup2(fd, STDERR_FILENO);
+    close(fd);
+    path_ = path;
+    max_bytes_ = max_bytes;
+    return absl::OkStatus();
+  }
+
   void Write(absl::string_view line) {
     absl::MutexLock lock(&mutex_);
+    // The file may also hold what others wrote to stderr.
+    struct stat file {};
+    if (!path_.empty() && fstat(STDERR_FILENO, &file) == 0 && file.st_size > 0 &&
+        file.st_size + static_cast<int64_t>(line.size()) > max_bytes_) {
+      Rotate();
+    }
     if (dropped_ > 0 && Takes(STDERR_FILENO)) {
       const bool json = format.load(std::memory_order_relaxed) == LogFormat::kJson;
       const std::string gap =
@@ -58,13 +79,26 @@ class LogWriter {
   }
 
  private:
+  void Rotate() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const std::string fresh = path_ + ".new";
+    const int fd = open(fresh.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0) return;
+    const auto old = [this](int i) { return i == 0 ? path_ : absl::StrCat(path_, ".", i); };
+    for (int i = kOldLogFiles; i > 0; --i) rename(old(i - 1).c_str(), old(i).c_str());
+    rename(fresh.c_str(), path_.c_str());
+    dup2(fd, STDERR_FILENO);
+    close(fd);
+  }
+
   absl::Mutex mutex_;
   int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::string path_ ABSL_GUARDED_BY(mutex_);  // empty: stderr is no file of ours
+  int64_t max_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-void WriteLine(absl::string_view line) {
+LogWriter& Writer() {
   static LogWriter* const writer = new LogWriter();
-  writer->Write(line);
+  return *writer;
 }
 
 }  // namespace
@@ -72,6 +106,10 @@ void WriteLine(absl::string_view line) {
 void SetMinLogLevel(LogLevel level) { min_level = level; }
 
 void SetLogFormat(LogFormat chosen) { format = chosen; }
+
+absl::Status LogToFile(const std::string& path, int64_t max_bytes) {
+  return Writer().LogTo(path, max_bytes);
+}
 
 namespace {
 
@@ -115,7 +153,7 @@ LogLine::~LogLine() {
   }
   AppendEscaped(stream_.str(), json, line);
   line += json ? "\"}\n" : "\n";
-  WriteLine(line);
+  Writer().Write(line);
 }
 
 }  // namespace traind

@@ -4,7 +4,11 @@
 //   TRAIND_LOG(INFO) << "job " << id << " accepted";
 #pragma once
 
+#include <absl/status/status.h>
+
+#include <cstdint>
 #include <sstream>
+#include <string>
 
 namespace traind {
 
@@ -13,6 +17,15 @@ enum class LogLevel { kInfo, kWarning, kError };
 // Lines below this level are not written (default kInfo).
 // Threads: safe.
 void SetMinLogLevel(LogLevel level);
+
+// How large a log file becomes, and how many older ones stay beside it.
+constexpr int64_t kDefaultLogBytes = 16 << 20;
+constexpr int kOldLogFiles = 3;
+
+// Makes stderr this file, which is appended to. A line that would make it larger than max_bytes
+// goes to a new file; the old one becomes PATH.1, that PATH.2 and so on up to kOldLogFiles. A disk
+// that is full stops this, and no writer waits for it. Errors: those of open.
+absl::Status LogToFile(const std::string& path, int64_t max_bytes);
 
 // Collects one line and writes it when destroyed.
 // Threads: confined to one.

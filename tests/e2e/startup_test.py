@@ -150,6 +150,21 @@ def _():
         assert set(left) <= {b"STOPPING=1", b"WATCHDOG=1"}, left
 
 
+@case("The log goes to a file of its own, and old ones are kept in number and size")
+def _():
+    with House(standalone=False) as house:
+        log = os.path.join(house.root, "own.log")
+        house.start("--log", log, "--log-bytes", "300", "--log-format", "json")
+        for _ in range(15):
+            assert house.kill_daemon(15) == 0
+            house.start("--log", log, "--log-bytes", "300", "--log-format", "json")
+        sizes = {name: os.path.getsize(os.path.join(house.root, name))
+                 for name in os.listdir(house.root) if name.startswith("own.log")}
+        assert sorted(sizes) == ["own.log", "own.log.1", "own.log.2", "own.log.3"], sizes
+        assert max(sizes.values()) <= 300, sizes
+        assert "--log: " in start_fails(house, *flags(house), "--log", "/nowhere/own.log")
+
+
 @case("An unknown flag is an error of usage")
 def _():
     with House(standalone=False) as house:

@@ -28,6 +28,7 @@ namespace traind::worker {
 namespace {
 
 constexpr int64_t kMaxLogBytes = 16 << 20;
+constexpr size_t kTailBytes = 64 << 10;
 constexpr size_t kMaxLastLine = 300;
 
 // All that the new process needs, made before it exists.
@@ -152,6 +153,7 @@ Child::~Child() {
   }
   close(exit_fd_);
   if (stderr_fd_ >= 0) close(stderr_fd_);
+  WriteTail();
   if (log_fd_ >= 0) close(log_fd_);
 }
 
@@ -183,6 +185,7 @@ std::optional<ExitStatus> Child::Reap() {
 
 void Child::LogTo(const std::string& path) {
   DrainStderr();
+  WriteTail();
   if (log_fd_ >= 0) close(log_fd_);
   log_fd_ = -1;
   log_bytes_ = 0;
@@ -197,17 +200,37 @@ void Child::LogTo(const std::string& path) {
   }
 }
 
+void Child::WriteTail() {
+  const std::string tail = std::exchange(tail_, {});
+  const int64_t left_out = std::exchange(left_out_, 0);
+  if (log_fd_ < 0 || left_out == 0) return;
+  std::string text = tail;
+  if (tail.size() > kTailBytes) text.erase(0, tail.size() - kTailBytes);
+  if (left_out > static_cast<int64_t>(text.size())) {
+    text.erase(0, text.find('\n') + 1);  // a part of a line
+    text = absl::StrCat("(", left_out - static_cast<int64_t>(text.size()),
+                        " bytes are missing here)\n", text);
+  }
+  [[maybe_unused]] const ssize_t written = write(log_fd_, text.data(), text.size());
+}
+
 void Child::WriteLog(absl::string_view line) { Take(absl::StrCat(line, "\n")); }
 
 void Child::Take(absl::string_view bytes) {
+  absl::string_view kept = bytes;
   if (log_fd_ >= 0 && log_bytes_ < kMaxLogBytes) {
     if (log_bytes_ + static_cast<int64_t>(bytes.size()) >= kMaxLogBytes) {
-      bytes = "\nThis log is full; the rest is dropped.\n";
+      kept = "\nThis log is full; what comes now is left out, but for its end.\n";
       log_bytes_ = kMaxLogBytes;
     }
-    log_bytes_ += static_cast<int64_t>(bytes.size());
+    log_bytes_ += static_cast<int64_t>(kept.size());
     // A full disk must not hurt the run.
-    [[maybe_unused]] const ssize_t written = write(log_fd_, bytes.data(), bytes.size());
+    [[maybe_unused]] const ssize_t written = write(log_fd_, kept.data(), kept.size());
+  }
+  if (log_fd_ >= 0 && log_bytes_ >= kMaxLogBytes) {
+    left_out_ += static_cast<int64_t>(bytes.size());
+    tail_.append(bytes.data(), bytes.size());
+    if (tail_.size() > 2 * kTailBytes) tail_.erase(0, tail_.size() - kTailBytes);
   }
   for (const char c : bytes) {
     if (c != '\n') {

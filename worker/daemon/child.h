@@ -48,6 +48,8 @@ class Child {
 
   // Where its stderr goes from now on: a file (absolute; appended to), or "" = the log.
   void LogTo(const std::string& path);
+  // Beyond a size its middle is left out: the first part stays, the last part is appended when the
+  // log ends.
   // A line of the Worker's own for that file.
   void WriteLog(absl::string_view line);
   // Moves what is there; never waits.
@@ -56,6 +58,7 @@ class Child {
  private:
   Child(pid_t pid, int exit_fd, int channel_fd, int stderr_fd);
   void Take(absl::string_view bytes);
+  void WriteTail();
 
   const pid_t pid_;
   const int exit_fd_;
@@ -63,6 +66,8 @@ class Child {
   int stderr_fd_;
   int log_fd_ = -1;
   int64_t log_bytes_ = 0;
+  int64_t left_out_ = 0;   // bytes, once that is full
+  std::string tail_;       // the last of these
   std::string line_;       // unfinished
   std::string last_line_;  // of this log
   bool reaped_ = false;

@@ -17,6 +17,7 @@
 namespace traind::worker {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 constexpr int kPatienceMs = 20'000;
@@ -162,9 +163,12 @@ TEST_F(ChildLogTest, StderrAndNotesGoToTheFileAndAreAppended) {
   EXPECT_EQ(Log(), "info: hello\noops\ninfo: hello\noops\n");
 }
 
-TEST_F(ChildLogTest, AnEndlessLogIsCutAndTheProcessGoesOn) {
-  const auto child = Shell("head -c 40000000 /dev/zero | tr '\\0' 'x' >&2; echo done");
+TEST_F(ChildLogTest, AnEndlessLogKeepsItsBeginningAndItsEndAndTheProcessGoesOn) {
+  const auto child = Shell(
+      "read go; echo first >&2; yes 0123456789 | head -c 39999993 >&2; echo the cause >&2; echo "
+      "done");
   child->LogTo(path_);
+  ASSERT_TRUE(child->channel().QueueLine("go").ok());
   pollfd fds[] = {{child->stderr_fd(), POLLIN, 0}, {child->channel().read_fd(), POLLIN, 0}};
   while ((fds[1].revents & POLLIN) == 0) {
     ASSERT_GT(poll(fds, 2, kPatienceMs), 0);
@@ -172,10 +176,17 @@ TEST_F(ChildLogTest, AnEndlessLogIsCutAndTheProcessGoesOn) {
     if (child->stderr_fd() < 0) fds[0].fd = -1;
   }
   EXPECT_EQ(ReadLine(*child), "done");
+  for (int i = 0; i < 100; ++i) child->DrainStderr();
+  EXPECT_LT(Log().size(), (16u << 20) + 100);
+  child->LogTo("");
   const std::string log = Log();
-  EXPECT_LT(log.size(), (16u << 20) + 100);
+  EXPECT_LT(log.size(), (17u << 20));
   EXPECT_GT(log.size(), 15u << 20);
-  EXPECT_THAT(log.substr(log.size() - 60), HasSubstr("This log is full"));
+  EXPECT_EQ(log.substr(0, 6), "first\n");
+  const std::string end = log.substr(log.size() - (66 << 10));
+  EXPECT_THAT(end, HasSubstr("This log is full"));
+  EXPECT_THAT(end, HasSubstr(" bytes are missing here)\n0123456789\n"));
+  EXPECT_THAT(end, EndsWith("\n0123456789\nthe cause\n"));
 }
 
 TEST_F(ChildLogTest, AFolderThatCannotBeMadeDoesNotHurt) {
