@@ -81,7 +81,10 @@ void EventHub::Follow(const std::string& id, absl::string_view last_event_id,
 int EventHub::streams() const {
   absl::MutexLock lock(&mutex_);
   size_t count = 0;
-  for (const auto& [id, topic] : topics_) count += topic.streams.size();
+  // Those of clients that have gone stay in the list until something is sent.
+  for (const auto& [id, topic] : topics_) {
+    for (const auto& stream : topic.streams) count += stream->closed() ? 0 : 1;
+  }
   return static_cast<int>(count);
 }
 

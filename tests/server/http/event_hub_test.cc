@@ -64,5 +64,15 @@ TEST_F(EventHubTest, LaterFollowersGetTheJobUnlessTheyHaveIt) {
   EXPECT_THAT(Read(*Follow("")), HasSubstr("id: " + id()));
 }
 
+// Nothing is sent to a Job that does not change, so its list still has them.
+TEST_F(EventHubTest, ClientsThatHaveGoneDoNotCount) {
+  const auto first = Follow(""), second = Follow("");
+  EXPECT_EQ(hub_.streams(), 2);
+  first->Close();
+  EXPECT_EQ(hub_.streams(), 1);
+  second->Close();
+  EXPECT_EQ(hub_.streams(), 0);
+}
+
 }  // namespace
 }  // namespace traind
