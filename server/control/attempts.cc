@@ -28,6 +28,7 @@ LiveAttempt& ControlCore::Impl::AddLive(LiveAttempt live) {
     }
     ++worker.attempts;
   }
+  shares_.Began(live.job->view().owner, live.SlotCount(), live.started_at);
   const int64_t id = live.id;
   return attempts_.emplace(id, std::move(live)).first->second;
 }

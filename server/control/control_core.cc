@@ -147,19 +147,15 @@ JobEntry* ControlCore::Impl::Find(const std::string& id) const {
 std::shared_ptr<const Job> ControlCore::Impl::FindJob(const std::string& id) const {
   const JobEntry* entry = Find(id);
   if (!entry) return nullptr;
-  const std::map<Urgency, JobEntry*>* queue = nullptr;
-  const Urgency* key = nullptr;
-  if (entry->train_key) {
-    queue = &train_queue_.at(entry->shape);
-    key = &*entry->train_key;
-  } else if (entry->prepare_key) {
-    queue = &prepare_queue_;
-    key = &*entry->prepare_key;
-  }
-  if (!queue) return entry->job;
+  if (!entry->train_key && !entry->prepare_key) return entry->job;
   // Where it stands changes with other Jobs, so it is counted when someone asks.
   auto job = std::make_shared<Job>(*entry->job);
-  job->queue_position = 1 + static_cast<int>(std::distance(queue->begin(), queue->find(*key)));
+  if (entry->train_key) {
+    job->queue_position = PlaceOf(*entry);
+  } else {
+    const auto place = prepare_queue_.find(*entry->prepare_key);
+    job->queue_position = 1 + static_cast<int>(std::distance(prepare_queue_.begin(), place));
+  }
   job->pending_reason = WhyPending(*entry, job->queue_position);
   return job;
 }
@@ -256,6 +252,7 @@ void ControlCore::Impl::UpdateQueues(JobEntry& entry) {
                       job.state != JobState::kPaused && !job.table.table.empty() &&
                       !AwaitsReuse(entry);
   Urgency urgency{running, extra, job.deadline, job.spec.priority, job.accepted_at, entry.sequence};
+  if (trains && ready) urgency.latest_start -= LongestFold(entry);
   const auto same = [](const Urgency& a, const Urgency& b) { return a.Key() == b.Key(); };
 
   const bool prepares = !over && job.state != JobState::kPaused &&
@@ -270,12 +267,10 @@ void ControlCore::Impl::UpdateQueues(JobEntry& entry) {
     prepare_queue_.emplace(*entry.prepare_key, &entry);
   }
   if (entry.train_key && !(trains && ready && same(*entry.train_key, urgency))) {
-    train_queue_[entry.shape].erase(*entry.train_key);
-    entry.train_key.reset();
+    LeaveTrainQueue(entry);
   }
   if (!entry.train_key && trains && ready) {
-    entry.train_key = urgency;
-    train_queue_[entry.shape].emplace(urgency, &entry);
+    JoinTrainQueue(entry, urgency);
   }
   if (trains && (running > 0 || waits)) {
     if (training_.emplace(entry.sequence, &entry).second) {
@@ -338,8 +333,15 @@ PendingReason ControlCore::Impl::WhyPending(const JobEntry& entry, int position)
 // The first place is told exactly; counting the others is left to FindJob.
 int ControlCore::Impl::CoarsePosition(const JobEntry& entry) const {
   if (!entry.train_key && !entry.prepare_key) return 0;
-  const auto& queue = entry.train_key ? train_queue_.at(entry.shape) : prepare_queue_;
-  return queue.begin()->second == &entry ? 1 : static_cast<int>(queue.size());
+  if (!entry.train_key) {
+    const bool first = prepare_queue_.begin()->second == &entry;
+    return first ? 1 : static_cast<int>(prepare_queue_.size());
+  }
+  const std::string owner = entry.train_key->has_deadline() ? "" : entry.view().owner;
+  const auto first = train_queue_.lower_bound({entry.shape, ""});
+  const auto& queue = train_queue_.at({entry.shape, owner});
+  if (first->first.second == owner && queue.begin()->second == &entry) return 1;
+  return std::max(2, static_cast<int>(queue.size()));
 }
 
 // ---- the end of a turn ----

@@ -29,6 +29,8 @@ struct CoreOptions {
   // PREPAREs sent to one Worker and not ended; a Job due within a minute does not
   // wait for one of them to end.
   int max_prepares = 64;
+  // After so long, half of what an owner's folds have used no longer counts against it.
+  absl::Duration share_half_life = absl::Hours(24 * 7);
   // Before the deadline, the last moment at which the final Prediction is begun
   // when its cost is not known yet.
   absl::Duration finalize_margin = absl::Milliseconds(400);

@@ -1,8 +1,8 @@
 // The inside of the control core: what it keeps, and the steps of one turn. Read
 // control_core.cc first (a turn), then the others in the order of a Job's life: requests.cc
-// (Submit, Finish, Cancel), dispatch.cc (starting), facts.cc (what Workers say),
-// reuse.cc (folds of earlier Jobs), attempts.cc (endings and retries), planning.cc (the
-// clock), extra_seeds.cc (models of a fold besides its first), quotas.cc, finalization.cc (the
+// (Submit, Finish, Cancel), dispatch.cc (starting), train_queue.cc (who is next), facts.cc (what
+// Workers say), reuse.cc (folds of earlier Jobs), attempts.cc (endings and retries), planning.cc
+// (the clock), extra_seeds.cc (models of a fold besides its first), quotas.cc, finalization.cc (the
 // Prediction), inference.cc (Jobs that predict with another one's models), retention.cc,
 // workers.cc.
 #pragma once
@@ -27,6 +27,7 @@
 #include "server/plan/planner.h"
 #include "server/plan/quota_use.h"
 #include "server/plan/trials.h"
+#include "server/schedule/owner_shares.h"
 #include "server/schedule/scheduler.h"
 
 namespace traind {
@@ -220,7 +221,7 @@ struct QuotaAccount {
 
 class ControlCore::Impl {
  public:
-  explicit Impl(CoreOptions options) : options_(options) {}
+  explicit Impl(CoreOptions options) : options_(options), shares_(options.share_half_life) {}
 
   void Restore(Snapshot snapshot, absl::Time now);
   Turn Step(std::vector<Event> events, absl::Time now);
@@ -277,6 +278,21 @@ class ControlCore::Impl {
   void CountSources(const Job& job, int change);
   void ForgetDeleted();
 
+  // ---- who is next: train_queue.cc ----
+  // By shape and owner; an empty owner: the Jobs with deadlines, of all owners.
+  using TrainQueues = std::map<std::pair<GangShape, std::string>, std::map<Urgency, JobEntry*>>;
+  TrainQueues::iterator QueueOf(const JobEntry& entry);
+  void JoinTrainQueue(JobEntry& entry, const Urgency& urgency);
+  void LeaveTrainQueue(JobEntry& entry);
+  absl::Duration LongestFold(const JobEntry& entry) const;
+  std::vector<JobEntry*> NextInLine(TrainQueues::const_iterator first, size_t most) const;
+  TrainQueues::const_iterator SkipShape(TrainQueues::const_iterator queue) const;
+  bool GangsWait() const {
+    return !train_queue_.empty() && train_queue_.rbegin()->first.first.slots > 1;
+  }
+  int PlaceOf(const JobEntry& entry) const;
+  absl::Time ExpectedEnd(const LiveAttempt& live) const;
+
   // ---- starting: dispatch.cc ----
   void Dispatch();
   void DispatchPrepares();
@@ -284,7 +300,7 @@ class ControlCore::Impl {
   // What the scheduler has to know of a Worker; all of its slots are free.
   static WorkerSlots SlotsOf(const WorkerState& worker);
   std::vector<WorkerSlots> FreeSlots() const;
-  Candidate MakeCandidate(const JobEntry& entry, size_t most) const;
+  Candidate MakeCandidate(const JobEntry& entry, size_t most, bool timed) const;
   bool FoldsWait(const Job& job) const;
   LiveAttempt& StartAttempt(JobEntry& entry, int task, std::vector<GangPart> parts);
   void SendStart(JobEntry& entry, const LiveAttempt& live, StartCommand command);
@@ -505,7 +521,8 @@ class ControlCore::Impl {
   int64_t quota_changes_ = 0;
   absl::Time quota_check_at_ = absl::InfiniteFuture();
   std::map<Urgency, JobEntry*> prepare_queue_;
-  std::map<GangShape, std::map<Urgency, JobEntry*>> train_queue_;
+  TrainQueues train_queue_;
+  OwnerShares shares_;
   // Jobs whose folds run or could; those among them with a deadline.
   std::map<uint64_t, JobEntry*> training_;
   std::set<uint64_t> training_in_time_;

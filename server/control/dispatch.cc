@@ -71,12 +71,15 @@ WorkerSlots ControlCore::Impl::SlotsOf(const WorkerState& worker) {
 
 std::vector<WorkerSlots> ControlCore::Impl::FreeSlots() const {
   std::vector<WorkerSlots> all;
+  // How long folds take matters only where slots may be kept for a gang.
+  const bool gangs_wait = GangsWait();
   for (const auto& [id, worker] : workers_) {
     if (!worker.attached) continue;
     all.push_back(SlotsOf(worker));
     for (WorkerSlots::Slot& slot : all.back().slots) slot.free = worker.foreign.empty();
   }
   for (const auto& [id, live] : attempts_) {
+    const absl::Time end = gangs_wait ? ExpectedEnd(live) : absl::InfiniteFuture();
     for (const AttemptPart& part : live.parts) {
       if (part.over || part.slots.empty()) continue;
       const auto worker = std::lower_bound(
@@ -85,16 +88,25 @@ std::vector<WorkerSlots> ControlCore::Impl::FreeSlots() const {
       if (worker == all.end() || worker->worker != part.worker) continue;
       for (WorkerSlots::Slot& slot : worker->slots) {
         const auto& held = part.slots;
-        if (std::find(held.begin(), held.end(), slot.index) != held.end()) slot.free = false;
+        if (std::find(held.begin(), held.end(), slot.index) == held.end()) continue;
+        slot.free = false;
+        slot.free_at = end;
       }
     }
   }
   return all;
 }
 
-Candidate ControlCore::Impl::MakeCandidate(const JobEntry& entry, size_t most) const {
+Candidate ControlCore::Impl::MakeCandidate(const JobEntry& entry, size_t most, bool timed) const {
   Candidate candidate;
   candidate.urgency = *entry.train_key;
+  candidate.owner = entry.view().owner;
+  candidate.urgency.share = shares_.Of(candidate.owner, now_);
+  if (timed) {
+    candidate.takes = StopOf(entry, nullptr) - now_;
+    const absl::Duration measured = LongestFold(entry);
+    if (measured > absl::ZeroDuration()) candidate.takes = std::min(candidate.takes, measured);
+  }
   candidate.shape = ShapeNow(entry);
   candidate.may_span = MaySpan(entry);
   candidate.home = entry.home;
@@ -118,9 +130,7 @@ bool ControlCore::Impl::FoldsWait(const Job& job) const {
 }
 
 void ControlCore::Impl::DispatchFolds() {
-  const bool waits = std::any_of(train_queue_.begin(), train_queue_.end(),
-                                 [](const auto& queue) { return !queue.second.empty(); });
-  if (!waits) return;
+  if (train_queue_.empty()) return;
   std::vector<WorkerSlots> workers = FreeSlots();
   size_t free = 0;
   for (const WorkerSlots& worker : workers) {
@@ -129,19 +139,17 @@ void ControlCore::Impl::DispatchFolds() {
   if (free == 0) return NoteMissingSlots(workers);
   const bool own_folders = std::any_of(workers.begin(), workers.end(),
                                        [](const WorkerSlots& worker) { return worker.own_folder; });
-  // At most as many Jobs of each shape as there are slots are looked at: more cannot start.
+  const bool gangs = GangsWait();
   std::vector<Candidate> candidates;
   std::vector<JobEntry*> entries;
-  for (const auto& [shape, queue] : train_queue_) {
-    size_t taken = 0;
-    for (const auto& [urgency, entry] : queue) {
-      if (taken++ == free) break;
-      candidates.push_back(MakeCandidate(*entry, free));
+  for (auto first = train_queue_.cbegin(); first != train_queue_.cend(); first = SkipShape(first)) {
+    for (JobEntry* entry : NextInLine(first, free)) {
+      candidates.push_back(MakeCandidate(*entry, free, gangs));
       candidates.back().needs_shared_folder = own_folders && NeedsSharedFolder(*entry);
       entries.push_back(entry);
     }
   }
-  for (const Placement& placement : PlaceFolds(candidates, workers)) {
+  for (const Placement& placement : PlaceFolds(candidates, now_, workers)) {
     StartFold(*entries[placement.candidate], placement.fold, placement);
   }
   for (JobEntry* entry : entries) {
@@ -192,7 +200,7 @@ GangShape ControlCore::Impl::ShapeNow(const JobEntry& entry) const {
 // Tells the first Job of those that wait for gangs of a size how many slots are free for it.
 void ControlCore::Impl::NoteMissingSlots(const std::vector<WorkerSlots>& workers) {
   for (const auto& [size, queue] : train_queue_) {
-    if (size.slots <= 1 || queue.empty()) continue;
+    if (size.first.slots <= 1) continue;
     JobEntry& entry = *queue.begin()->second;
     const PendingReason reason = WhyPending(entry, 1);
     if (reason != PendingReason::kResources && reason != PendingReason::kNoMatchingWorker) continue;

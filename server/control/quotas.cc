@@ -78,6 +78,9 @@ void ControlCore::Impl::Handle(ListQuotas& event) {
 }
 
 void ControlCore::Impl::RestoreQuotas(const Snapshot& snapshot) {
+  for (const Usage& used : snapshot.usage) {
+    shares_.Add(used.owner, used.slots, used.start, used.end);
+  }
   for (const Quota& quota : snapshot.quotas) {
     QuotaAccount account{QuotaUse(quota)};
     for (const Usage& used : snapshot.usage) {
@@ -93,6 +96,7 @@ void ControlCore::Impl::Charge(const LiveAttempt& live) {
   const auto slots = static_cast<double>(live.SlotCount());
   if (slots == 0) return;
   const Job& job = live.job->view();
+  shares_.Ended(job.owner, live.SlotCount(), live.started_at, now_);
   for (auto& [subject, account] : quotas_) {
     if (!subject.Covers(job.owner, job.spec.labels)) continue;
     account.use.Add(live.started_at, now_, slots);

@@ -263,9 +263,8 @@ void ControlCore::Impl::TellDeadline(JobEntry& entry, LiveAttempt& live) {
 // Its place goes by deadline and priority; the end of the turn finds the new one.
 void ControlCore::Impl::LeaveQueues(JobEntry& entry) {
   if (entry.prepare_key) prepare_queue_.erase(*entry.prepare_key);
-  if (entry.train_key) train_queue_[entry.shape].erase(*entry.train_key);
+  LeaveTrainQueue(entry);
   entry.prepare_key.reset();
-  entry.train_key.reset();
   training_.erase(entry.sequence);
   training_in_time_.erase(entry.sequence);
 }

@@ -8,20 +8,25 @@
 namespace traind {
 namespace {
 
-// Returns a Worker's slots that suit the shape, by device.
+constexpr absl::Time kAnyTime = absl::InfinitePast();
+
+// Returns a Worker's slots that suit the shape, by device. ends: free ones only, which are not
+// reserved before that.
 std::map<std::string, std::vector<int>> SlotsByDevice(const std::string& device,
-                                                      const WorkerSlots& worker, bool free_only) {
+                                                      const WorkerSlots& worker, bool free_only,
+                                                      absl::Time ends = kAnyTime) {
   std::map<std::string, std::vector<int>> by_device;
   for (const WorkerSlots::Slot& slot : worker.slots) {
     if ((free_only && !slot.free) || (!device.empty() && slot.device != device)) continue;
+    if (slot.reserved_from < ends) continue;
     by_device[slot.device].push_back(slot.index);
   }
   return by_device;
 }
 
 // Returns free slots of one device for a gang; empty: there is no room.
-std::vector<int> FindGang(const GangShape& shape, const WorkerSlots& worker) {
-  for (auto& [device, slots] : SlotsByDevice(shape.device, worker, /*free_only=*/true)) {
+std::vector<int> FindGang(const GangShape& shape, const WorkerSlots& worker, absl::Time ends) {
+  for (auto& [device, slots] : SlotsByDevice(shape.device, worker, /*free_only=*/true, ends)) {
     if (static_cast<int>(slots.size()) < shape.slots) continue;
     slots.resize(static_cast<size_t>(shape.slots));
     return std::move(slots);
@@ -46,7 +51,7 @@ int FreeSlots(const WorkerSlots& worker) {
 
 // The home Worker comes first, then the fullest one with room, which keeps large gaps for large
 // gangs.
-std::vector<GangPart> FindOnOne(const Candidate& candidate,
+std::vector<GangPart> FindOnOne(const Candidate& candidate, absl::Time ends,
                                 const std::vector<WorkerSlots>& workers) {
   const WorkerSlots* best = nullptr;
   std::vector<int> gang;
@@ -57,7 +62,7 @@ std::vector<GangPart> FindOnOne(const Candidate& candidate,
         (best->worker == candidate.home || FreeSlots(worker) >= FreeSlots(*best))) {
       continue;
     }
-    std::vector<int> found = FindGang(candidate.shape, worker);
+    std::vector<int> found = FindGang(candidate.shape, worker, ends);
     if (found.empty()) continue;
     best = &worker;
     gang = std::move(found);
@@ -72,11 +77,11 @@ using Pool = std::vector<GangPart>;
 // Returns the pools from which a gang that spans Workers may take its slots: by network and device.
 std::map<std::pair<std::string, std::string>, Pool> Pools(const Candidate& candidate,
                                                           absl::Span<const WorkerSlots> workers,
-                                                          bool free_only) {
+                                                          bool free_only, absl::Time ends) {
   std::map<std::pair<std::string, std::string>, Pool> pools;
   for (const WorkerSlots& worker : workers) {
     if (worker.network.empty() || !Suits(candidate, worker)) continue;
-    for (auto& [device, slots] : SlotsByDevice(candidate.shape.device, worker, free_only)) {
+    for (auto& [device, slots] : SlotsByDevice(candidate.shape.device, worker, free_only, ends)) {
       pools[{worker.network, device}].push_back({worker.worker, std::move(slots)});
     }
   }
@@ -104,23 +109,80 @@ std::vector<GangPart> TakeFrom(Pool pool, const Candidate& candidate) {
 }
 
 // A gang for which some Worker has slots enough waits for that Worker.
-std::vector<GangPart> FindOnSeveral(const Candidate& candidate,
+bool FitsOnOne(const Candidate& candidate, absl::Span<const WorkerSlots> workers) {
+  return std::any_of(workers.begin(), workers.end(), [&](const WorkerSlots& worker) {
+    return Suits(candidate, worker) && CountGangs(candidate.shape, false, {&worker, 1}) > 0;
+  });
+}
+
+std::vector<GangPart> FindOnSeveral(const Candidate& candidate, absl::Time ends,
                                     const std::vector<WorkerSlots>& workers) {
-  for (const WorkerSlots& worker : workers) {
-    if (!Suits(candidate, worker)) continue;
-    if (CountGangs(candidate.shape, false, {&worker, 1}) > 0) return {};
-  }
+  if (FitsOnOne(candidate, workers)) return {};
   std::vector<GangPart> best;
-  for (auto& [place, pool] : Pools(candidate, workers, /*free_only=*/true)) {
+  for (auto& [place, pool] : Pools(candidate, workers, /*free_only=*/true, ends)) {
     std::vector<GangPart> parts = TakeFrom(std::move(pool), candidate);
     if (!parts.empty() && (best.empty() || parts.size() < best.size())) best = std::move(parts);
   }
   return best;
 }
 
+using SlotRef = std::pair<size_t, size_t>;  // a Worker, and one of its slots
+
+// The slots that a gang could have soonest, of one Worker or one pool of several.
+struct Soonest {
+  absl::Time start = absl::InfiniteFuture();
+  int free = -1;  // of them, now
+  std::vector<SlotRef> slots;
+};
+
+Soonest FindSoonest(const Candidate& candidate, absl::Time now,
+                    absl::Span<const WorkerSlots> workers) {
+  const bool on_one = FitsOnOne(candidate, workers);
+  if (!on_one && !candidate.may_span) return {};
+  // By place and device.
+  std::map<std::pair<std::string, std::string>, std::vector<std::pair<absl::Time, SlotRef>>> pools;
+  for (size_t w = 0; w < workers.size(); ++w) {
+    const WorkerSlots& worker = workers[w];
+    if (!Suits(candidate, worker) || (!on_one && worker.network.empty())) continue;
+    for (size_t i = 0; i < worker.slots.size(); ++i) {
+      const WorkerSlots::Slot& slot = worker.slots[i];
+      if (!candidate.shape.device.empty() && slot.device != candidate.shape.device) continue;
+      pools[{on_one ? worker.worker : worker.network, slot.device}].push_back(
+          {slot.free ? now : std::max(now, slot.free_at), {w, i}});
+    }
+  }
+  Soonest best;
+  for (auto& [place, slots] : pools) {
+    if (slots.size() < static_cast<size_t>(candidate.shape.slots)) continue;
+    std::sort(slots.begin(), slots.end());
+    slots.resize(static_cast<size_t>(candidate.shape.slots));
+    Soonest found;
+    found.start = slots.back().first;
+    found.free = 0;
+    for (const auto& [at, ref] : slots) {
+      found.free += workers[ref.first].slots[ref.second].free;
+      found.slots.push_back(ref);
+    }
+    if (found.start < best.start || (found.start == best.start && found.free > best.free)) {
+      best = std::move(found);
+    }
+  }
+  return best;
+}
+
+// Where nobody knows when they will be free, nothing may use them meanwhile.
+bool Reserve(const Candidate& candidate, absl::Time now, std::vector<WorkerSlots>& workers) {
+  const Soonest soonest = FindSoonest(candidate, now, workers);
+  const bool known = soonest.start != absl::InfiniteFuture();
+  for (const auto& [worker, slot] : soonest.slots) {
+    workers[worker].slots[slot].reserved_from = known ? soonest.start : now;
+  }
+  return !soonest.slots.empty();
+}
+
 }  // namespace
 
-std::vector<Placement> PlaceFolds(absl::Span<const Candidate> candidates,
+std::vector<Placement> PlaceFolds(absl::Span<const Candidate> candidates, absl::Time now,
                                   std::vector<WorkerSlots>& workers) {
   struct Turn {
     Urgency urgency;
@@ -133,24 +195,44 @@ std::vector<Placement> PlaceFolds(absl::Span<const Candidate> candidates,
     if (!candidates[i].folds.empty()) turns.push({candidates[i].urgency, i, 0});
   }
   std::vector<Placement> placements;
+  std::map<std::string, double> taken;  // by owner, in this call
+  bool reserved = false;
   while (!turns.empty()) {
     Turn turn = turns.top();
     turns.pop();
     const Candidate& candidate = candidates[turn.candidate];
-    std::vector<GangPart> parts = FindOnOne(candidate, workers);
-    if (parts.empty() && candidate.may_span) parts = FindOnSeveral(candidate, workers);
-    if (parts.empty()) continue;
+    double& owners = taken[candidate.owner];
+    const double share = candidate.urgency.share + owners;
+    if (!turn.urgency.has_deadline() && turn.urgency.share < share) {
+      turn.urgency.share = share;
+      turns.push(std::move(turn));
+      continue;
+    }
+    const absl::Time ends = now + candidate.takes;
+    std::vector<GangPart> parts = FindOnOne(candidate, ends, workers);
+    if (parts.empty() && candidate.may_span) parts = FindOnSeveral(candidate, ends, workers);
+    if (parts.empty()) {
+      const bool waits = candidate.shape.slots > 1 && !candidate.urgency.extra_seeds_only;
+      if (waits && !reserved) reserved = Reserve(candidate, now, workers);
+      continue;
+    }
     for (const GangPart& part : parts) {
       for (WorkerSlots& worker : workers) {
         if (worker.worker == part.worker) MarkTaken(worker, part.slots);
       }
     }
     placements.push_back({turn.candidate, candidate.folds[turn.next_fold], std::move(parts)});
+    owners += OwnerShares::Held(candidate.shape.slots);
     ++turn.next_fold;
     ++turn.urgency.gangs;
     if (turn.next_fold < candidate.folds.size()) turns.push(std::move(turn));
   }
   return placements;
+}
+
+absl::Time ExpectedStart(const Candidate& candidate, absl::Time now,
+                         absl::Span<const WorkerSlots> workers) {
+  return FindSoonest(candidate, now, workers).start;
 }
 
 int CountGangs(const GangShape& shape, bool may_span, absl::Span<const WorkerSlots> workers) {

@@ -1,12 +1,20 @@
 // Decides which waiting folds go onto which free slots. Pure: the control core keeps the queue (an
 // index in the order below), offers its head, and starts what is placed.
 //
-// Order: Jobs with fewer running gangs go first, so that each gets one before any gets a second;
-// then the earlier deadline (to the second), then the higher priority, then the earlier acceptance.
+// Order: a higher priority is a class of its own and goes first. Within a class:
+// - Jobs with a deadline: those with fewer running gangs first, so that each gets one before any
+// gets
+//   a second; then the one that has to start earliest (the least laxity, to the second).
+// - Jobs without: after the first two gangs of those with one. The owner with the least share of
+// the
+//   machines first, then the Job with fewer running gangs.
+// Then the earlier acceptance. Within a Job, folds go in their order. Jobs that only have extra
+// seeds left to train go behind all others.
+//
 // A gang is Spec::slots slots of one device kind. It has them on one Worker if a Worker with so
 // many is there, and waits until they are free; else on as few Workers of one network as possible.
-// Within a Job, folds go in their order. Jobs that only have extra seeds left to train go behind
-// all others.
+// The first gang that waits has a reservation: the slots that will be free soonest are kept for it.
+// A fold that ends before they are all free may use them meanwhile (EASY backfill).
 //
 // Threads: safe; nothing is kept between calls.
 #pragma once
@@ -20,6 +28,7 @@
 #include <vector>
 
 #include "server/domain/gang_part.h"
+#include "server/schedule/owner_shares.h"
 
 namespace traind {
 
@@ -27,17 +36,19 @@ namespace traind {
 struct Urgency {
   int gangs = 0;                  // running now
   bool extra_seeds_only = false;  // only extra seeds wait
-  absl::Time deadline = absl::InfiniteFuture();
+  // The deadline less the time that its longest waiting fold takes, as far as that is known.
+  absl::Time latest_start = absl::InfiniteFuture();
   int priority = 0;
   absl::Time accepted_at;
   uint64_t sequence = 0;  // of acceptance; makes the order total
+  double share = 0;       // its owner's (OwnerShares); counts where there is no deadline
 
-  // Deadlines within the same second count as equal.
+  bool has_deadline() const { return latest_start != absl::InfiniteFuture(); }
+  // Starts within the same second count as equal.
   auto Key() const {
-    return std::make_tuple(
-        extra_seeds_only, gangs,
-        deadline == absl::InfiniteFuture() ? INT64_MAX : absl::ToUnixSeconds(deadline), -priority,
-        accepted_at, sequence);
+    return std::make_tuple(extra_seeds_only, -priority, has_deadline() ? gangs : 1,
+                           has_deadline() ? absl::ToUnixSeconds(latest_start) : INT64_MAX,
+                           has_deadline() ? 0.0 : share, gangs, accepted_at, sequence);
   }
   friend bool operator<(const Urgency& a, const Urgency& b) { return a.Key() < b.Key(); }
 };
@@ -60,13 +71,18 @@ struct WorkerSlots {
     int index = 0;
     std::string device;
     bool free = true;
+    absl::Time free_at = absl::InfiniteFuture();  // where it is not free: expected
+    // Kept for a gang from then on; folds that end before may have it.
+    absl::Time reserved_from = absl::InfiniteFuture();
   };
   std::vector<Slot> slots;
 };
 
 struct Candidate {
   Urgency urgency;
+  std::string owner;
   GangShape shape;
+  absl::Duration takes = absl::InfiniteDuration();  // a fold, at most; as far as that is known
   std::vector<int> folds;            // folds that may start now, in order; the caller's numbers
   std::string home;                  // the Worker that has its data; preferred
   bool needs_shared_folder = false;  // a Worker with a folder of its own does not suit
@@ -79,9 +95,14 @@ struct Placement {
   std::vector<GangPart> parts;  // in the order of their ranks; one, unless the gang spans Workers
 };
 
-// Assigns slots of `workers` (and marks them as taken) to folds.
-std::vector<Placement> PlaceFolds(absl::Span<const Candidate> candidates,
+// Assigns slots of `workers` (and marks them as taken, or as reserved) to folds.
+std::vector<Placement> PlaceFolds(absl::Span<const Candidate> candidates, absl::Time now,
                                   std::vector<WorkerSlots>& workers);
+
+// The moment from which a gang could have its slots, if nothing else starts until then: `now` where
+// they are free, InfiniteFuture where that is not known or never.
+absl::Time ExpectedStart(const Candidate& candidate, absl::Time now,
+                         absl::Span<const WorkerSlots> workers);
 
 // Counts the gangs of that shape that all Workers together could run at once, whether their slots
 // are free or not.

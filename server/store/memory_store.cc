@@ -185,9 +185,7 @@ absl::StatusOr<Snapshot> MemoryStore::LoadSnapshot() {
   snapshot.last_attempt = last_attempt_;
   snapshot.last_seen = last_seen_;
   for (const auto& [subject, quota] : quotas_) snapshot.quotas.push_back(quota);
-  if (!snapshot.quotas.empty()) {
-    snapshot.usage = UsageAfter(UsageStart(snapshot.quotas, last_seen_));
-  }
+  snapshot.usage = UsageAfter(UsageStart(snapshot.quotas, last_seen_));
   return snapshot;
 }
 

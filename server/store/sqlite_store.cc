@@ -396,10 +396,8 @@ absl::StatusOr<Snapshot> SqliteStore::LoadSnapshot() {
   if (q.Next()) q.Read(snapshot.last_attempt, snapshot.last_seen);
   RETURN_IF_ERROR(q.status());
   ASSIGN_OR_RETURN(snapshot.quotas, ReadQuotas(*db_));
-  if (!snapshot.quotas.empty()) {
-    const absl::Time since = UsageStart(snapshot.quotas, snapshot.last_seen);
-    ASSIGN_OR_RETURN(snapshot.usage, ReadUsage(*db_, since));
-  }
+  const absl::Time since = UsageStart(snapshot.quotas, snapshot.last_seen);
+  ASSIGN_OR_RETURN(snapshot.usage, ReadUsage(*db_, since));
   return snapshot;
 }
 

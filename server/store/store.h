@@ -74,7 +74,7 @@ struct Snapshot {
   int64_t last_attempt = 0;
   absl::Time last_seen = absl::InfinitePast();
   std::vector<Quota> quotas;
-  std::vector<Usage> usage;  // of folds' Attempts that ended within the quotas' periods
+  std::vector<Usage> usage;  // of folds' Attempts that ended within UsageStart()
 };
 
 struct JobFilter {

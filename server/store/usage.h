@@ -20,9 +20,13 @@ inline std::optional<Usage> UsageOf(const Job& job, const Attempt& attempt) {
                SlotCount(attempt)};
 }
 
-// Returns the earliest time from which Attempts count for one of the quotas.
+// For so long usage counts in an owner's share of the machines (server/schedule/owner_shares.h):
+// two half-lives.
+inline constexpr absl::Duration kShareMemory = absl::Hours(24 * 14);
+
+// Returns the earliest time from which Attempts count for one of the quotas, or for shares.
 inline absl::Time UsageStart(const std::vector<Quota>& quotas, absl::Time now) {
-  absl::Duration longest = absl::ZeroDuration();
+  absl::Duration longest = kShareMemory;
   for (const Quota& quota : quotas) longest = std::max(longest, quota.period);
   return now - longest;
 }

@@ -19,7 +19,7 @@ Candidate JobWith(uint64_t sequence, int folds, absl::Time deadline = absl::Infi
   Candidate candidate;
   candidate.urgency.sequence = sequence;
   candidate.urgency.accepted_at = At(static_cast<double>(sequence));
-  candidate.urgency.deadline = deadline;
+  candidate.urgency.latest_start = deadline;
   for (int fold = 0; fold < folds; ++fold) candidate.folds.push_back(fold);
   return candidate;
 }
@@ -31,18 +31,18 @@ std::vector<std::pair<size_t, int>> Order(const std::vector<Placement>& placemen
 }
 using Pairs = std::vector<std::pair<size_t, int>>;
 
-TEST(UrgencyTest, FewerGangsThenDeadlineThenPriorityThenAcceptance) {
+TEST(UrgencyTest, PriorityThenGangsThenLatestStartThenAcceptance) {
   Urgency a, b;
-  a.gangs = 0;
-  b.gangs = 1;
-  b.deadline = At(1);
-  EXPECT_TRUE(a < b);
-  b.gangs = 0;
-  EXPECT_TRUE(b < a);
-  a.deadline = At(1.9);  // the same second
   a.priority = 1;
+  a.gangs = 5;
+  b.latest_start = At(1);
   EXPECT_TRUE(a < b);
-  a.priority = b.priority;
+  b.priority = 1;
+  a.latest_start = At(0);
+  EXPECT_TRUE(b < a);  // it has fewer gangs
+  a.gangs = 0;
+  EXPECT_TRUE(a < b);
+  a.latest_start = At(1.9);  // the same second
   a.accepted_at = At(0);
   b.accepted_at = At(-1);
   EXPECT_TRUE(b < a);
@@ -51,18 +51,30 @@ TEST(UrgencyTest, FewerGangsThenDeadlineThenPriorityThenAcceptance) {
   b.sequence = 2;
   EXPECT_TRUE(a < b);
   EXPECT_FALSE(b < a);
+  b.extra_seeds_only = true;
+  b.priority = 9;
+  EXPECT_TRUE(a < b);
+}
+
+TEST(UrgencyTest, JobsWithoutADeadlineComeAfterTwoGangsOfThoseWithOne) {
+  Urgency with, without;
+  with.latest_start = At(1);
+  with.gangs = 1;
+  EXPECT_TRUE(with < without);
+  with.gangs = 2;
+  EXPECT_TRUE(without < with);
 }
 
 TEST(SchedulerTest, AJobAloneTakesAllSlotsInFoldOrder) {
   std::vector<WorkerSlots> workers = {Machine("w", 2)};
-  EXPECT_EQ(Order(PlaceFolds({JobWith(1, 5)}, workers)), (Pairs{{0, 0}, {0, 1}}));
+  EXPECT_EQ(Order(PlaceFolds({JobWith(1, 5)}, kStart, workers)), (Pairs{{0, 0}, {0, 1}}));
   EXPECT_FALSE(workers[0].slots[0].free);
   EXPECT_FALSE(workers[0].slots[1].free);
 }
 
 TEST(SchedulerTest, EachJobGetsOneGangBeforeAnyGetsASecond) {
   std::vector<WorkerSlots> workers = {Machine("w", 3)};
-  EXPECT_EQ(Order(PlaceFolds({JobWith(1, 5), JobWith(2, 5)}, workers)),
+  EXPECT_EQ(Order(PlaceFolds({JobWith(1, 5), JobWith(2, 5)}, kStart, workers)),
             (Pairs{{0, 0}, {1, 0}, {0, 1}}));
 }
 
@@ -70,23 +82,23 @@ TEST(SchedulerTest, GangsThatRunAlreadyCount) {
   Candidate running = JobWith(1, 5);
   running.urgency.gangs = 2;
   std::vector<WorkerSlots> workers = {Machine("w", 2)};
-  EXPECT_EQ(Order(PlaceFolds({running, JobWith(2, 5)}, workers)), (Pairs{{1, 0}, {1, 1}}));
+  EXPECT_EQ(Order(PlaceFolds({running, JobWith(2, 5)}, kStart, workers)), (Pairs{{1, 0}, {1, 1}}));
 }
 
 TEST(SchedulerTest, TheEarlierDeadlineGoesFirst) {
   std::vector<WorkerSlots> workers = {Machine("w", 1)};
-  EXPECT_EQ(
-      Order(PlaceFolds({JobWith(1, 1), JobWith(2, 1, At(60)), JobWith(3, 1, At(30))}, workers)),
-      (Pairs{{2, 0}}));
+  EXPECT_EQ(Order(PlaceFolds({JobWith(1, 1), JobWith(2, 1, At(60)), JobWith(3, 1, At(30))}, kStart,
+                             workers)),
+            (Pairs{{2, 0}}));
 }
 
 TEST(SchedulerTest, AGangNeedsItsSlotsOnOneWorker) {
   Candidate wide = JobWith(1, 1);
   wide.shape.slots = 2;
   std::vector<WorkerSlots> split = {Machine("a", 1), Machine("b", 1)};
-  EXPECT_TRUE(PlaceFolds({wide}, split).empty());
+  EXPECT_TRUE(PlaceFolds({wide}, kStart, split).empty());
   std::vector<WorkerSlots> whole = {Machine("a", 1), Machine("b", 2)};
-  const auto placed = PlaceFolds({wide}, whole);
+  const auto placed = PlaceFolds({wide}, kStart, whole);
   ASSERT_EQ(placed.size(), 1u);
   EXPECT_EQ(placed[0].parts[0].worker, "b");
   EXPECT_EQ(placed[0].parts[0].slots, (std::vector<int>{0, 1}));
@@ -98,39 +110,145 @@ TEST(SchedulerTest, AGangIsOfOneDevice) {
   WorkerSlots mixed = Machine("m", 1, "cpu");
   mixed.slots.push_back({1, "cuda", true});
   std::vector<WorkerSlots> workers = {mixed};
-  EXPECT_TRUE(PlaceFolds({wide}, workers).empty());
+  EXPECT_TRUE(PlaceFolds({wide}, kStart, workers).empty());
 }
 
 TEST(SchedulerTest, TheDeviceHasToMatch) {
   Candidate gpu = JobWith(1, 1);
   gpu.shape.device = "cuda";
   std::vector<WorkerSlots> cpu = {Machine("c", 4)};
-  EXPECT_TRUE(PlaceFolds({gpu}, cpu).empty());
+  EXPECT_TRUE(PlaceFolds({gpu}, kStart, cpu).empty());
   std::vector<WorkerSlots> both = {Machine("c", 4), Machine("g", 1, "cuda")};
-  EXPECT_EQ(PlaceFolds({gpu}, both).at(0).parts.at(0).worker, "g");
+  EXPECT_EQ(PlaceFolds({gpu}, kStart, both).at(0).parts.at(0).worker, "g");
 }
 
 TEST(SchedulerTest, AJobThatDoesNotFitDoesNotHoldUpTheNext) {
   Candidate wide = JobWith(1, 1, At(10));
   wide.shape.slots = 8;
   std::vector<WorkerSlots> workers = {Machine("w", 2)};
-  EXPECT_EQ(Order(PlaceFolds({wide, JobWith(2, 1)}, workers)), (Pairs{{1, 0}}));
+  EXPECT_EQ(Order(PlaceFolds({wide, JobWith(2, 1)}, kStart, workers)), (Pairs{{1, 0}}));
+}
+
+TEST(SchedulerTest, AClassAboveTakesAllItWantsBeforeTheNext) {
+  Candidate high = JobWith(2, 2), low = JobWith(1, 2, At(5));
+  high.urgency.priority = 1;
+  std::vector<WorkerSlots> workers = {Machine("w", 3)};
+  EXPECT_EQ(Order(PlaceFolds({low, high}, kStart, workers)), (Pairs{{1, 0}, {1, 1}, {0, 0}}));
+}
+
+TEST(SchedulerTest, OwnersWithoutDeadlinesTakeTurns) {
+  Candidate many[3] = {JobWith(1, 1), JobWith(2, 1), JobWith(3, 1)}, late = JobWith(4, 3);
+  for (Candidate& job : many) job.owner = "ann";
+  late.owner = "bob";
+  std::vector<WorkerSlots> workers = {Machine("w", 4)};
+  EXPECT_EQ(Order(PlaceFolds({many[0], many[1], many[2], late}, kStart, workers)),
+            (Pairs{{0, 0}, {3, 0}, {1, 0}, {3, 1}}));
+}
+
+TEST(SchedulerTest, TheOwnerWithTheSmallerShareGoesFirst) {
+  Candidate ann = JobWith(1, 1), bob = JobWith(2, 1);
+  ann.owner = "ann";
+  ann.urgency.share = 1000;
+  bob.owner = "bob";
+  std::vector<WorkerSlots> workers = {Machine("w", 1)};
+  EXPECT_EQ(Order(PlaceFolds({ann, bob}, kStart, workers)), (Pairs{{1, 0}}));
+  ann.urgency.latest_start = At(9000);  // shares are for Jobs without a deadline
+  workers = {Machine("w", 1)};
+  EXPECT_EQ(Order(PlaceFolds({ann, bob}, kStart, workers)), (Pairs{{0, 0}}));
+}
+
+// ---- a gang that waits ----
+
+// A Worker of 4 slots, of which the first two are busy until 10 s and 20 s.
+WorkerSlots Busy() {
+  WorkerSlots busy = Machine("w", 4);
+  for (int i = 0; i < 2; ++i) {
+    busy.slots[static_cast<size_t>(i)].free = false;
+    busy.slots[static_cast<size_t>(i)].free_at = At(10 * (i + 1));
+  }
+  return busy;
+}
+
+Candidate GangOf(int slots) {
+  Candidate gang = JobWith(1, 1);
+  gang.shape.slots = slots;
+  return gang;
+}
+
+TEST(ReservationTest, SmallFoldsDoNotStarveAGang) {
+  std::vector<WorkerSlots> workers = {Busy()};
+  EXPECT_TRUE(PlaceFolds({GangOf(4), JobWith(2, 2)}, kStart, workers).empty());
+}
+
+TEST(ReservationTest, AFoldThatEndsBeforeTheGangCanStartIsLetThrough) {
+  Candidate brief = JobWith(2, 3), slow = JobWith(3, 1);
+  brief.takes = absl::Seconds(20);
+  slow.takes = absl::Seconds(21);
+  std::vector<WorkerSlots> workers = {Busy()};
+  EXPECT_EQ(Order(PlaceFolds({GangOf(4), slow, brief}, kStart, workers)), (Pairs{{2, 0}, {2, 1}}));
+}
+
+TEST(ReservationTest, OnlyTheSlotsThatTheGangGetsAreKept) {
+  std::vector<WorkerSlots> workers = {Busy()};
+  // It needs the two free slots and the one that is free at 10 s.
+  EXPECT_TRUE(PlaceFolds({GangOf(3), JobWith(2, 2)}, kStart, workers).empty());
+  workers = {Busy(), Machine("x", 1)};
+  const auto placed = PlaceFolds({GangOf(3), JobWith(2, 2)}, kStart, workers);
+  ASSERT_EQ(placed.size(), 1u);
+  EXPECT_EQ(placed[0].parts[0].worker, "x");
+}
+
+TEST(ReservationTest, WhereNobodyKnowsWhenTheyAreFreeTheSlotsAreKept) {
+  WorkerSlots unknown = Machine("w", 2);
+  unknown.slots[0].free = false;
+  Candidate brief = JobWith(2, 1);
+  brief.takes = absl::Seconds(1);
+  std::vector<WorkerSlots> workers = {unknown};
+  EXPECT_TRUE(PlaceFolds({GangOf(2), brief}, kStart, workers).empty());
+}
+
+TEST(ReservationTest, ItIsForTheFirstGangAloneAndNotForExtraSeeds) {
+  std::vector<WorkerSlots> workers = {Busy(), Machine("x", 2)};
+  workers[1].slots[0].free = false;
+  Candidate second = GangOf(2);
+  second.urgency.sequence = 2;
+  second.shape.device = "cpu";
+  // The second gang may have what is not kept for the first.
+  EXPECT_EQ(Order(PlaceFolds({GangOf(4), second, JobWith(3, 1)}, kStart, workers)),
+            (Pairs{{2, 0}}));
+  workers = {Busy()};
+  Candidate extra = GangOf(4);
+  extra.urgency.extra_seeds_only = true;
+  EXPECT_EQ(PlaceFolds({extra, JobWith(3, 2)}, kStart, workers).size(), 2u);
+}
+
+TEST(ReservationTest, AMoreUrgentFoldNeedNotWaitForTheGang) {
+  std::vector<WorkerSlots> workers = {Busy()};
+  EXPECT_EQ(PlaceFolds({GangOf(4), JobWith(2, 1, At(30))}, kStart, workers).size(), 1u);
+}
+
+TEST(ReservationTest, TheExpectedStartIsThatOfTheSoonestWorker) {
+  const std::vector<WorkerSlots> workers = {Busy()};
+  EXPECT_EQ(ExpectedStart(GangOf(2), kStart, workers), kStart);
+  EXPECT_EQ(ExpectedStart(GangOf(3), kStart, workers), At(10));
+  EXPECT_EQ(ExpectedStart(GangOf(4), kStart, workers), At(20));
+  EXPECT_EQ(ExpectedStart(GangOf(5), kStart, workers), absl::InfiniteFuture());
 }
 
 TEST(SchedulerTest, HomeIsPreferredThenTheFullestWorkerWithRoom) {
   Candidate job = JobWith(1, 1);
   job.home = "big";
   std::vector<WorkerSlots> workers = {Machine("big", 4), Machine("small", 1)};
-  EXPECT_EQ(PlaceFolds({job}, workers).at(0).parts.at(0).worker, "big");
+  EXPECT_EQ(PlaceFolds({job}, kStart, workers).at(0).parts.at(0).worker, "big");
   job.home = "";
   workers = {Machine("big", 4), Machine("small", 1)};
-  EXPECT_EQ(PlaceFolds({job}, workers).at(0).parts.at(0).worker, "small");
+  EXPECT_EQ(PlaceFolds({job}, kStart, workers).at(0).parts.at(0).worker, "small");
 }
 
 TEST(SchedulerTest, TakenSlotsAreNotGivenAgain) {
   std::vector<WorkerSlots> workers = {Machine("w", 3)};
   workers[0].slots[1].free = false;
-  const auto placed = PlaceFolds({JobWith(1, 3)}, workers);
+  const auto placed = PlaceFolds({JobWith(1, 3)}, kStart, workers);
   ASSERT_EQ(placed.size(), 2u);
   EXPECT_EQ(placed[0].parts[0].slots, std::vector<int>{0});
   EXPECT_EQ(placed[1].parts[0].slots, std::vector<int>{2});
@@ -143,19 +261,19 @@ TEST(SchedulerTest, AJobThatNeedsTheSharedFolderPassesByAWorkerWithoutIt) {
   job.needs_shared_folder = true;
   job.home = "own";
   std::vector<WorkerSlots> workers = {own};
-  EXPECT_TRUE(PlaceFolds({job}, workers).empty());
+  EXPECT_TRUE(PlaceFolds({job}, kStart, workers).empty());
   workers = {own, Machine("shared", 4)};
-  EXPECT_EQ(PlaceFolds({job}, workers).at(0).parts.at(0).worker, "shared");
+  EXPECT_EQ(PlaceFolds({job}, kStart, workers).at(0).parts.at(0).worker, "shared");
   job.needs_shared_folder = false;
   workers = {own};
-  EXPECT_EQ(PlaceFolds({job}, workers).at(0).parts.at(0).worker, "own");
+  EXPECT_EQ(PlaceFolds({job}, kStart, workers).at(0).parts.at(0).worker, "own");
 }
 
 TEST(SchedulerTest, NothingToPlaceNothingPlaced) {
   std::vector<WorkerSlots> workers = {Machine("w", 1)};
-  EXPECT_TRUE(PlaceFolds({}, workers).empty());
+  EXPECT_TRUE(PlaceFolds({}, kStart, workers).empty());
   std::vector<WorkerSlots> none;
-  EXPECT_TRUE(PlaceFolds({JobWith(1, 1)}, none).empty());
+  EXPECT_TRUE(PlaceFolds({JobWith(1, 1)}, kStart, none).empty());
 }
 
 TEST(CountGangsTest, CountsPerWorkerAndDevice) {
@@ -188,7 +306,7 @@ using Parts = std::vector<GangPart>;
 
 TEST(SpanTest, AGangSpansWorkersWhereNoneCouldHoldIt) {
   std::vector<WorkerSlots> workers = {InNetwork("a", 2), InNetwork("b", 2)};
-  const auto placed = PlaceFolds({Wide(4)}, workers);
+  const auto placed = PlaceFolds({Wide(4)}, kStart, workers);
   ASSERT_EQ(placed.size(), 1u);
   EXPECT_EQ(placed[0].parts, (Parts{{"a", {0, 1}}, {"b", {0, 1}}}));
   EXPECT_FALSE(workers[1].slots[1].free);
@@ -197,14 +315,14 @@ TEST(SpanTest, AGangSpansWorkersWhereNoneCouldHoldIt) {
 TEST(SpanTest, AGangThatFitsInOneWorkerWaitsForIt) {
   std::vector<WorkerSlots> workers = {InNetwork("a", 2), InNetwork("b", 2)};
   workers[0].slots[0].free = workers[1].slots[0].free = false;
-  EXPECT_TRUE(PlaceFolds({Wide(2)}, workers).empty());
+  EXPECT_TRUE(PlaceFolds({Wide(2)}, kStart, workers).empty());
   EXPECT_TRUE(workers[0].slots[1].free);
 }
 
 TEST(SpanTest, ItTakesAsFewWorkersAsPossibleAndLeavesTheLargestGap) {
   std::vector<WorkerSlots> workers = {InNetwork("a", 1), InNetwork("b", 3), InNetwork("c", 2),
                                       InNetwork("d", 4)};
-  EXPECT_EQ(PlaceFolds({Wide(6)}, workers).at(0).parts,
+  EXPECT_EQ(PlaceFolds({Wide(6)}, kStart, workers).at(0).parts,
             (Parts{{"d", {0, 1, 2, 3}}, {"c", {0, 1}}}));
 }
 
@@ -212,13 +330,13 @@ TEST(SpanTest, TheHomeOfTheDataLeadsAmongEquals) {
   std::vector<WorkerSlots> workers = {InNetwork("a", 2), InNetwork("b", 2)};
   Candidate wide = Wide(4);
   wide.home = "b";
-  EXPECT_EQ(PlaceFolds({wide}, workers).at(0).parts, (Parts{{"b", {0, 1}}, {"a", {0, 1}}}));
+  EXPECT_EQ(PlaceFolds({wide}, kStart, workers).at(0).parts, (Parts{{"b", {0, 1}}, {"a", {0, 1}}}));
 }
 
 TEST(SpanTest, WorkersThatDoNotReachEachOtherHaveNoGang) {
   for (const char* network : {"", "lo of other"}) {
     std::vector<WorkerSlots> workers = {InNetwork("a", 2), InNetwork("b", 2, network)};
-    EXPECT_TRUE(PlaceFolds({Wide(4)}, workers).empty()) << network;
+    EXPECT_TRUE(PlaceFolds({Wide(4)}, kStart, workers).empty()) << network;
     EXPECT_EQ(CountGangs({4, ""}, true, workers), 0) << network;
     EXPECT_EQ(LargestGang("", true, workers), 2) << network;
   }
@@ -228,15 +346,15 @@ TEST(SpanTest, AllPartsAreOfOneDeviceAndSuitTheJob) {
   WorkerSlots gpu = InNetwork("b", 0);
   gpu.slots = {{0, "cuda", true}, {1, "cuda", true}};
   std::vector<WorkerSlots> mixed = {InNetwork("a", 2), gpu};
-  EXPECT_TRUE(PlaceFolds({Wide(4)}, mixed).empty());
+  EXPECT_TRUE(PlaceFolds({Wide(4)}, kStart, mixed).empty());
   WorkerSlots own = InNetwork("b", 2);
   own.own_folder = true;
   std::vector<WorkerSlots> workers = {InNetwork("a", 2), own};
   Candidate wide = Wide(4);
   wide.needs_shared_folder = true;
-  EXPECT_TRUE(PlaceFolds({wide}, workers).empty());
+  EXPECT_TRUE(PlaceFolds({wide}, kStart, workers).empty());
   wide.needs_shared_folder = false;
-  EXPECT_EQ(PlaceFolds({wide}, workers).size(), 1u);
+  EXPECT_EQ(PlaceFolds({wide}, kStart, workers).size(), 1u);
 }
 
 TEST(SpanTest, GangsAreCountedAsTheyArePlaced) {
