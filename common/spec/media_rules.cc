@@ -55,6 +55,22 @@ void CheckImages(const v1::JobSpec& spec, const Add& add) {
   CheckNetworkTakes(spec, "images", add);
 }
 
+void CheckTokenizer(const v1::JobSpec& spec, const Add& add) {
+  const v1::TextSpec& text = spec.data().text();
+  const bool folder = !spec.model().pretrained().folder().empty();
+  const bool resolved = !spec.model().pretrained().config().empty();
+  if (folder && !resolved &&
+      (!text.model_file().empty() ||
+       (!text.tokenizer().empty() && text.tokenizer() != "pretrained"))) {
+    add(text.model_file().empty() ? "data.text.tokenizer" : "data.text.model_file",
+        "is not for model.pretrained.folder, which has a tokenizer of its own; leave it out");
+  } else if (!folder && text.tokenizer() == "pretrained") {
+    add("data.text.tokenizer", "'pretrained' needs model.pretrained.folder");
+  } else if (!folder && !text.model_file().empty() && text.tokenizer() != "sentencepiece") {
+    add("data.text.model_file", "needs data.text.tokenizer: sentencepiece");
+  }
+}
+
 void CheckTexts(const v1::JobSpec& spec, const Add& add) {
   const v1::DataSpec& data = spec.data();
   if (spec.task().type() == "forecasting") {
@@ -70,9 +86,7 @@ void CheckTexts(const v1::JobSpec& spec, const Add& add) {
         add(path, absl::StrCat("'", column, "' is there twice"));
     }
   }
-  if (!data.text().model_file().empty() && data.text().tokenizer() != "sentencepiece") {
-    add("data.text.model_file", "needs data.text.tokenizer: sentencepiece");
-  }
+  CheckTokenizer(spec, add);
   CheckNetworkTakes(spec, "text", add);
 }
 

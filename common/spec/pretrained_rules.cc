@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "common/data/weights/name_map.h"
 #include "common/spec/yaml_tree.h"
@@ -37,11 +38,58 @@ void CheckMap(const v1::PretrainedSpec& spec, const Add& add) {
   if (!map.ok()) add(path, absl::StrCat("has a mistake at ", map.status().message()));
 }
 
+// The file that intake makes of a folder.
+bool IsOfFolder(const v1::PretrainedSpec& spec) { return !spec.config().empty(); }
+
+void CheckFolder(const v1::ModelSpec& model, const Add& add) {
+  const v1::PretrainedSpec& spec = model.pretrained();
+  if (!spec.file().empty() && !IsOfFolder(spec)) {
+    add("model.pretrained.folder", "and model.pretrained.file are both set; choose one");
+  }
+  if (spec.map_size() > 0 || !spec.map_file().empty()) {
+    add("model.pretrained.map", "is of model.pretrained.file; a folder's names are known");
+  }
+  if (ArchitectureOf(model).empty()) {
+    add("model.pretrained.folder",
+        "needs a network with an architecture, such as model.text.architecture: bert; "
+        "the model_type in its config.json names it");
+  }
+}
+
+void CheckSizes(const v1::ModelSpec& model, const Add& add) {
+  if (IsOfFolder(model.pretrained())) return;
+  const v1::TextEncoderSpec& text = model.text();
+  for (const auto& [field, is_there] :
+       {std::make_pair("width", text.width() != 0), std::make_pair("heads", text.heads() != 0),
+        std::make_pair("layers", text.layers() != 0),
+        std::make_pair("feedforward", text.feedforward() != 0),
+        std::make_pair("attention", !text.attention().empty())}) {
+    if (!is_there) continue;
+    add(absl::StrCat("model.text.", field),
+        absl::StrCat("is not for architecture: ", text.architecture(),
+                     ", whose config.json tells it; leave it out"));
+  }
+}
+
 }  // namespace
 
+std::string ArchitectureOf(const v1::ModelSpec& model) { return model.text().architecture(); }
+
 void CheckPretrained(const v1::ModelSpec& model, const Add& add) {
+  if (!ArchitectureOf(model).empty()) {
+    if (model.pretrained().folder().empty()) {
+      add("model.text.architecture",
+          "needs model.pretrained.folder, whose config.json has the network's sizes");
+    }
+    CheckSizes(model, add);
+  }
   if (!model.has_pretrained()) return;
   const v1::PretrainedSpec& spec = model.pretrained();
+  if (!spec.folder().empty()) {
+    CheckFolder(model, add);
+  } else if (spec.file().empty()) {
+    add("model.pretrained.file", "is missing; or give model.pretrained.folder");
+  }
   if (model.has_script()) {
     add("model.pretrained", "is of no use to model.script, which brings its own weights");
   }

@@ -12,6 +12,9 @@
 
 namespace traind {
 
+// The network of another library that the model is, such as "bert"; empty: it is one of ours.
+std::string ArchitectureOf(const v1::ModelSpec& model);
+
 // Calls add(field path, what is wrong).
 void CheckPretrained(const v1::ModelSpec& model,
                      const std::function<void(const std::string&, const std::string&)>& add);

@@ -60,7 +60,10 @@ std::string CacheKey(v1::JobSpec spec) {
     spec.mutable_data()->mutable_image()->clear_test_labels();
   }
   if (spec.model().has_script()) spec.mutable_model()->mutable_script()->clear_file();
-  if (spec.model().has_pretrained()) spec.mutable_model()->mutable_pretrained()->clear_file();
+  if (spec.model().has_pretrained()) {
+    spec.mutable_model()->mutable_pretrained()->clear_file();
+    spec.mutable_model()->mutable_pretrained()->clear_folder();
+  }
   v1::TrainSpec& train = *spec.mutable_train();
   train.clear_checkpoint_every();
   train.clear_checkpoint_epochs();
@@ -424,7 +427,7 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
     if (!script.ok()) mistakes.push_back(At("model.script.file", script.message()));
   }
   if (checked.resolved.model().has_pretrained()) {
-    TakePretrained(*checked.resolved.mutable_model()->mutable_pretrained(), files_, &mistakes);
+    TakePretrained(spec, files_, checked.resolved, &mistakes);
   }
   const auto resolve = [&](const std::string& field, std::string* path) {
     if (path->empty()) return;

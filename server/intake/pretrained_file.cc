@@ -7,18 +7,25 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "common/base/durable_file.h"
+#include "common/base/json_text.h"
 #include "common/base/status_macros.h"
 #include "common/data/table/mapped_file.h"
 #include "common/spec/pretrained_rules.h"
+#include "server/intake/pretrained_text.h"
 
 namespace traind {
 namespace {
 
 constexpr uintmax_t kMostBytes = uintmax_t{16} << 30;
 constexpr size_t kMostMapBytes = 1 << 20;
+constexpr size_t kMostConfigBytes = 64 << 10;
+constexpr int kDeepestConfig = 32;
+// What transformers' own Trainer starts from.
+constexpr double kFineTuningRate = 5e-5;
 
 absl::Status TakeFile(v1::PretrainedSpec& spec, const DataFiles& files) {
   ASSIGN_OR_RETURN(const std::string path, files.Resolve(spec.file()));
@@ -56,15 +63,70 @@ absl::Status TakeMap(v1::PretrainedSpec& spec, const DataFiles& files) {
   return status;
 }
 
+// Classes have names of their own in each Job.
+constexpr const char* kNamesOfClasses[] = {"id2label", "label2id", "task_specific_params"};
+
+absl::Status TakeConfig(v1::PretrainedSpec& spec, const DataFiles& files) {
+  const std::string path = absl::StrCat(spec.folder(), "/config.json");
+  ASSIGN_OR_RETURN(std::string text, ReadFolderFile(files, path));
+  auto json = NestedDeeper(text, kDeepestConfig)
+                  ? nlohmann::json()
+                  : nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is not a JSON object"));
+  }
+  for (const char* const names : kNamesOfClasses) json.erase(names);
+  text = json.dump();
+  if (text.size() > kMostConfigBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " has more than ", kMostConfigBytes, " bytes besides its classes"));
+  }
+  spec.set_config(text);
+  return absl::OkStatus();
+}
+
+// The weights of a folder that holds them otherwise.
+absl::Status CheckWeights(const v1::PretrainedSpec& spec) {
+  const auto has = [&spec](const char* name) {
+    std::error_code unknown;
+    return std::filesystem::exists(absl::StrCat(spec.folder(), "/", name), unknown);
+  };
+  if (has("model.safetensors")) return absl::OkStatus();
+  constexpr char kSave[] =
+      "; load it with transformers and save it by save_pretrained(DIR, max_shard_size=\"16GB\")";
+  const char* const what = has("model.safetensors.index.json") ? " has its weights in several files"
+                           : has("pytorch_model.bin") || has("tf_model.h5")
+                               ? " has weights, but not as safetensors"
+                               : " has no model.safetensors";
+  return absl::InvalidArgumentError(absl::StrCat(spec.folder(), what, kSave));
+}
+
+absl::Status TakeFolder(const v1::JobSpec& asked, const DataFiles& files, v1::JobSpec& spec) {
+  v1::PretrainedSpec& pretrained = *spec.mutable_model()->mutable_pretrained();
+  RETURN_IF_ERROR(TakeConfig(pretrained, files));
+  RETURN_IF_ERROR(CheckWeights(pretrained));
+  pretrained.set_file(absl::StrCat(pretrained.folder(), "/model.safetensors"));
+  RETURN_IF_ERROR(TakeFile(pretrained, files));
+  if (asked.train().learning_rate() == 0) {
+    spec.mutable_train()->set_learning_rate(kFineTuningRate);
+  }
+  return spec.model().has_text() ? TakeTextFolder(asked, files, spec) : absl::OkStatus();
+}
+
 }  // namespace
 
-void TakePretrained(v1::PretrainedSpec& spec, const DataFiles& files,
+void TakePretrained(const v1::JobSpec& asked, const DataFiles& files, v1::JobSpec& spec,
                     std::vector<std::string>* mistakes) {
-  const absl::Status file = TakeFile(spec, files);
-  if (!file.ok()) mistakes->push_back(absl::StrCat("model.pretrained.file: ", file.message()));
-  if (spec.map_file().empty()) return;
-  const absl::Status map = TakeMap(spec, files);
-  if (!map.ok()) mistakes->push_back(absl::StrCat("model.pretrained.map_file: ", map.message()));
+  v1::PretrainedSpec& pretrained = *spec.mutable_model()->mutable_pretrained();
+  const auto add = [mistakes](const char* field, const absl::Status& status) {
+    if (!status.ok()) mistakes->push_back(absl::StrCat(field, ": ", status.message()));
+  };
+  if (!pretrained.folder().empty()) {
+    return add("model.pretrained.folder", TakeFolder(asked, files, spec));
+  }
+  add("model.pretrained.file", TakeFile(pretrained, files));
+  if (pretrained.map_file().empty()) return;
+  add("model.pretrained.map_file", TakeMap(pretrained, files));
 }
 
 }  // namespace traind

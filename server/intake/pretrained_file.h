@@ -10,8 +10,10 @@
 namespace traind {
 
 // Resolves the paths, fills in the digest, and replaces the path of a map file in the spec by its
-// content. Mistakes are reported with their fields.
-void TakePretrained(v1::PretrainedSpec& spec, const DataFiles& files,
+// content. Of a folder it fills in the file, the config and what follows from them, unless `asked`,
+// the spec as it was submitted, says otherwise. Mistakes are reported with their fields.
+// REQUIRES: spec has model.pretrained.
+void TakePretrained(const v1::JobSpec& asked, const DataFiles& files, v1::JobSpec& spec,
                     std::vector<std::string>* mistakes);
 
 }  // namespace traind

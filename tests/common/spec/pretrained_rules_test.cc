@@ -39,7 +39,7 @@ TEST(PretrainedRulesTest, MistakesAreNamed) {
   v1::JobSpec spec = Pretrained();
   v1::PretrainedSpec& pretrained = *spec.mutable_model()->mutable_pretrained();
   pretrained.set_file("");
-  EXPECT_EQ(Errors(spec), "model.pretrained.file: model.pretrained.file is missing");
+  EXPECT_THAT(Errors(spec), HasSubstr("model.pretrained.file is missing; or give "));
   pretrained.set_file("w.safetensors");
   EXPECT_THAT(Errors(spec), HasSubstr("'w.safetensors' is not an absolute path"));
   pretrained.set_file("/w.safetensors");
@@ -57,6 +57,52 @@ TEST(PretrainedRulesTest, MistakesAreNamed) {
   spec = Pretrained();
   spec.mutable_model()->mutable_script()->set_file("/net.pt");
   EXPECT_THAT(Errors(spec), HasSubstr("brings its own weights"));
+}
+
+v1::JobSpec OfFolder() {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_data()->mutable_text()->add_columns("words");
+  spec.mutable_model()->mutable_text()->set_architecture("bert");
+  spec.mutable_model()->mutable_pretrained()->set_folder("/data/bert");
+  return spec;
+}
+
+TEST(PretrainedRulesTest, AFolderTellsTheSizesTheNamesAndTheTokens) {
+  EXPECT_EQ(Errors(OfFolder()), "");
+  v1::JobSpec spec = OfFolder();
+  // Assigning to spec makes other sections.
+  const auto text = [&]() -> v1::TextEncoderSpec& { return *spec.mutable_model()->mutable_text(); };
+  const auto pretrained = [&]() -> v1::PretrainedSpec& {
+    return *spec.mutable_model()->mutable_pretrained();
+  };
+  text().set_dropout(0);
+  EXPECT_EQ(Errors(spec), "");
+  text().set_width(64);
+  EXPECT_THAT(Errors(spec), HasSubstr("model.text.width is not for architecture: bert, whose "));
+  spec = OfFolder();
+  pretrained().set_file("/w.safetensors");
+  EXPECT_THAT(Errors(spec), HasSubstr("model.pretrained.file are both set; choose one"));
+  spec = OfFolder();
+  (*pretrained().mutable_map())["a"] = "b";
+  EXPECT_THAT(Errors(spec), HasSubstr("model.pretrained.map is of model.pretrained.file"));
+  spec = OfFolder();
+  spec.mutable_data()->mutable_text()->set_tokenizer("words");
+  EXPECT_THAT(Errors(spec), HasSubstr("data.text.tokenizer is not for model.pretrained.folder"));
+  spec.mutable_data()->mutable_text()->set_tokenizer("pretrained");
+  EXPECT_EQ(Errors(spec), "");
+  spec.mutable_data()->mutable_text()->set_model_file("/pieces.model");
+  EXPECT_THAT(Errors(spec), HasSubstr("data.text.model_file is not for model.pretrained.folder"));
+  spec = OfFolder();
+  text().set_architecture("");
+  EXPECT_THAT(Errors(spec), HasSubstr("needs a network with an architecture"));
+  text().set_architecture("t5");
+  EXPECT_THAT(Errors(spec), HasSubstr("'t5'"));
+  spec = OfFolder();
+  spec.mutable_model()->clear_pretrained();
+  EXPECT_THAT(Errors(spec), HasSubstr("model.text.architecture needs model.pretrained.folder"));
+  spec.mutable_model()->mutable_text()->clear_architecture();
+  spec.mutable_data()->mutable_text()->set_tokenizer("pretrained");
+  EXPECT_THAT(Errors(spec), HasSubstr("'pretrained' needs model.pretrained.folder"));
 }
 
 TEST(PretrainedRulesTest, AMapIsReadFromYaml) {
