@@ -2,6 +2,7 @@
 
 #include <absl/strings/match.h>
 
+#include "common/data/text/json_tokenizer.h"
 #include "common/data/text/sentencepiece_tokenizer.h"
 #include "common/data/text/word_tokenizer.h"
 
@@ -9,6 +10,7 @@ namespace traind {
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> ParseTokenizer(absl::string_view bytes) {
   if (absl::StartsWith(bytes, WordTokenizer::kMagic)) return WordTokenizer::Parse(bytes);
+  if (absl::StartsWith(bytes, "{")) return JsonTokenizer::Parse(bytes);
   return SentencepieceTokenizer::Parse(bytes);
 }
 

@@ -25,8 +25,8 @@ class Tokenizer {
   virtual std::string Serialize() const = 0;
 };
 
-// Parses the bytes of Serialize() or of a SentencePiece model. DataLoss or InvalidArgument: they
-// are neither.
+// Parses the bytes of Serialize(), of a SentencePiece model or of a tokenizer.json. DataLoss or
+// InvalidArgument: they are none of these, or of a kind that is not supported.
 absl::StatusOr<std::unique_ptr<Tokenizer>> ParseTokenizer(absl::string_view bytes);
 
 // Where more than `most` ids follow `begin`, keeps only the first and the last half, because an

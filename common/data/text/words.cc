@@ -4,31 +4,12 @@
 #include <cstdint>
 #include <string>
 
+#include "common/data/text/characters.h"
+
 namespace traind {
 namespace {
 
 enum class Kind { kBlank, kLetter, kApostrophe, kMark, kAlone };
-
-struct CodePoint {
-  uint32_t value = 0;
-  size_t bytes = 1;
-};
-
-// Returns the first code point of a text that is not empty. A byte that does not begin a valid one
-// counts as the replacement character.
-CodePoint First(absl::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  const size_t length = first < 0xc2   ? 1
-                        : first < 0xe0 ? 2
-                        : first < 0xf0 ? 3
-                        : first < 0xf5 ? 4
-                                       : 1;
-  if (length == 1 || text.size() < length) return {first < 0x80 ? first : 0xfffdu, 1};
-  uint32_t value = first & (0xffu >> (length + 1));
-  for (size_t i = 1; i < length; ++i) value = value << 6 | (byte(i) & 0x3fu);
-  return {value, length};
-}
 
 bool Within(uint32_t value, uint32_t first, uint32_t last) {
   return value >= first && value <= last;
@@ -88,13 +69,13 @@ void ForEachWord(absl::string_view text, const std::function<void(absl::string_v
     word.clear();
   };
   while (!text.empty()) {
-    const CodePoint c = First(text);
+    const Character c = FirstCharacter(text);
     const absl::string_view bytes = text.substr(0, c.bytes);
     text.remove_prefix(c.bytes);
     Kind kind = KindOf(c.value);
     if (kind == Kind::kApostrophe) {
       const bool inner =
-          !word.empty() && !text.empty() && KindOf(First(text).value) == Kind::kLetter;
+          !word.empty() && !text.empty() && KindOf(FirstCharacter(text).value) == Kind::kLetter;
       if (inner) {
         word.push_back('\'');
         continue;
