@@ -21,6 +21,7 @@
 #include "common/data/table/mapped_file.h"
 #include "common/data/table/npy.h"
 #include "common/data/table/sample_plan.h"
+#include "common/data/text/json_tokenizer.h"
 #include "common/plain/plain_json.h"
 #include "common/publish/floor_files.h"
 #include "common/publish/prediction_form.h"
@@ -88,6 +89,7 @@ class PrepareRun {
   absl::Status CheckUserWeights();
   // Returns `most`, or half of the remaining time if that is less, but at least kLeastPatience.
   absl::Duration Patience(absl::Duration most) const;
+  absl::StatusOr<std::string> ReadTokenizer() const;
   absl::Status WriteFoldTokenizers() const;
   absl::Status KeepSeriesModel(SeriesFloorModel model) const;
   struct Forecast {
@@ -109,8 +111,8 @@ class PrepareRun {
   const Clock& clock_;
   const SendMessage& send_;
   const absl::Duration begin_;
-  std::unique_ptr<MappedFile> tokenizer_;  // the file that the spec names; null: none
-  std::string key_;                        // of the cache
+  std::string tokenizer_;  // the bytes of the one that the spec names; empty: none
+  std::string key_;        // of the cache
   bool cached_ = false;
   absl::Duration read_time_;
   std::shared_ptr<const Table> table_;
@@ -120,12 +122,21 @@ class PrepareRun {
   std::string weights_;                 // report on the pretrained weights
 };
 
+absl::StatusOr<std::string> PrepareRun::ReadTokenizer() const {
+  ASSIGN_OR_RETURN(const auto file, MappedFile::Open(spec_.tokenizer_file));
+  if (spec_.tokenizer_config.empty()) return std::string(file->bytes());
+  absl::StatusOr<std::string> json = TokenizerOfVocabulary(file->bytes(), spec_.tokenizer_config);
+  if (json.ok()) return json;
+  return absl::InvalidArgumentError(
+      absl::StrCat(spec_.tokenizer_file, ": ", json.status().message()));
+}
+
 absl::Status PrepareRun::ReadData() {
   ASSIGN_OR_RETURN(const std::unique_ptr<DataFiles> files, DataFiles::Open(spec_));
   if (!spec_.tokenizer_file.empty()) {
-    ASSIGN_OR_RETURN(tokenizer_, MappedFile::Open(spec_.tokenizer_file));
+    ASSIGN_OR_RETURN(tokenizer_, ReadTokenizer());
   }
-  key_ = files->Key(spec_, tokenizer_ == nullptr ? "" : tokenizer_->bytes());
+  key_ = files->Key(spec_, tokenizer_);
   ASSIGN_OR_RETURN(cached_, OpenCached(*files));
   if (cached_) return absl::OkStatus();
   RETURN_IF_ERROR(FillCache(*files));
@@ -213,12 +224,10 @@ absl::Status PrepareRun::KeepModel(FloorModel model) const {
 }
 
 absl::Status PrepareRun::WriteFoldTokenizers() const {
-  if (!spec_.sentencepiece) return absl::OkStatus();
-  const absl::Status written =
-      WriteTokenizers(*table_, fold_of_, split_, spec_.vocabulary,
-                      tokenizer_ == nullptr ? absl::string_view() : tokenizer_->bytes(),
-                      task_.state_dir, task_.job);
-  if (tokenizer_ == nullptr || !absl::IsInvalidArgument(written)) return written;
+  if (!spec_.tokenizer_of_folds) return absl::OkStatus();
+  const absl::Status written = WriteTokenizers(*table_, fold_of_, split_, spec_.vocabulary,
+                                               tokenizer_, task_.state_dir, task_.job);
+  if (tokenizer_.empty() || !absl::IsInvalidArgument(written)) return written;
   return absl::InvalidArgumentError(absl::StrCat(spec_.tokenizer_file, ": ", written.message()));
 }
 

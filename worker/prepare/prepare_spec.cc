@@ -69,7 +69,7 @@ absl::Status TakeSplit(const plain::DataSpec& data, PrepareSpec& result) {
 absl::Status TakeText(const plain::TextSpec& text, PrepareSpec& result) {
   if (text.columns.empty()) return Wrong("data.text.columns", "is missing");
   result.text_columns = text.columns;
-  result.sentencepiece = text.tokenizer == "sentencepiece";
+  result.tokenizer_of_folds = text.tokenizer != "words";
   result.vocabulary = text.vocabulary;
   result.tokenizer_file = text.model_file;
   return absl::OkStatus();
@@ -83,6 +83,7 @@ void TakeModel(const plain::ModelSpec& model, PrepareSpec& result) {
   if (model.pretrained.has_value()) {
     result.weights = model.pretrained->file;
     result.weights_sha256 = model.pretrained->sha256;
+    result.tokenizer_config = model.pretrained->tokenizer_config;
   }
 }
 

@@ -36,8 +36,9 @@ struct PrepareSpec {
   std::string id;                                // empty: none
   std::string time, series, group, fold_column;  // empty: none
   std::vector<std::string> text_columns;         // of data.text
-  bool sentencepiece = false;                    // its tokenizer
+  bool tokenizer_of_folds = false;               // a file per fold has its tokenizer
   int64_t vocabulary = 0;                        // tokens to tell apart, at most
+  std::string tokenizer_config;                  // of a vocab.txt; empty: the file needs none
   std::string tokenizer_file;                    // path of its model; empty: each fold learns one
   bool forecasting = false;
   std::optional<VolumeFields> volume;

@@ -89,7 +89,7 @@ absl::StatusOr<PretrainedReport> LoadPretrained(const PretrainedSpec& spec, cons
   const absl::StatusOr<SafetensorsFile> file = ParseSafetensors(mapped->bytes());
   if (!file.ok()) return Wrong(spec, file.status().message());
   ASSIGN_OR_RETURN(const NameMap map, NameMap::Parse(spec.map));
-  absl::StatusOr<WeightsPlan> plan = PlanWeights(layout, *file, map, pieces);
+  absl::StatusOr<WeightsPlan> plan = PlanWeights(layout, *file, map, pieces, spec.architecture);
   if (!plan.ok()) return Wrong(spec, plan.status().message());
   std::vector<size_t> begins;
   size_t begin = 0;

@@ -20,6 +20,8 @@ struct PretrainedSpec {
   std::map<std::string, std::string> map;  // see common/data/weights/name_map.h
   // Whether the spec also gives a tokenizer file (data.text.model_file).
   bool tokens_given = false;
+  // The network of another library whose folder the file is of; empty: it is of no folder.
+  std::string architecture;
 };
 
 struct PretrainedReport {

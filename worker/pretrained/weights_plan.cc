@@ -1,8 +1,10 @@
 #include "worker/pretrained/weights_plan.h"
 
 #include <absl/status/status.h>
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
+#include <absl/strings/strip.h>
 
 #include <algorithm>
 #include <optional>
@@ -83,11 +85,17 @@ std::string NamesOf(const std::vector<MapSource>& sources) {
   });
 }
 
+// Whether every file of the architecture has the parameter.
+bool IsOfBody(absl::string_view parameter, absl::string_view architecture) {
+  return absl::ConsumePrefix(&parameter, architecture) && absl::StartsWith(parameter, ".") &&
+         !absl::StartsWith(parameter, ".pooler.");
+}
+
 class Planner {
  public:
   Planner(const ParameterLayout& layout, const SafetensorsFile& file, const NameMap& map,
-          int64_t pieces)
-      : layout_(layout), file_(file), map_(map), pieces_(pieces) {}
+          int64_t pieces, absl::string_view architecture)
+      : layout_(layout), file_(file), map_(map), pieces_(pieces), architecture_(architecture) {}
 
   absl::StatusOr<WeightsPlan> Plan() {
     std::vector<std::string> names;
@@ -96,7 +104,9 @@ class Planner {
       Mistake(absl::StrCat(pattern, ": the model has no such parameter"));
     }
     for (size_t k = 0; k < layout_.size(); ++k) {
-      if (map_.empty()) {
+      if (!architecture_.empty()) {
+        AssignByArchitecture(k);
+      } else if (map_.empty()) {
         AssignByName(k);
       } else {
         AssignByMap(k);
@@ -145,6 +155,25 @@ class Planner {
                                ShapeText(*shape), " in the file"));
   }
 
+  void AssignByArchitecture(size_t k) {
+    const ParameterInfo& parameter = layout_[k];
+    MapSource source;
+    source.tensor = FileNameOf(parameter.name, architecture_, file_);
+    const bool required = IsOfBody(parameter.name, architecture_);
+    if (!required && file_.tensors.count(source.tensor) == 0) {
+      return plan_.kept.push_back(parameter.name);
+    }
+    const absl::StatusOr<std::vector<int64_t>> shape = ShapeOf(source, file_);
+    if (shape.ok() && *shape == parameter.shape) return Assign(k, {std::move(source)});
+    const std::string why =
+        shape.ok() ? absl::StrCat(source.tensor, " is ", ShapeText(*shape), " in the file, but ",
+                                  ShapeText(parameter.shape), " in this network")
+                   : std::string(shape.status().message());
+    if (required) return Mistake(why);
+    plan_.kept.push_back(parameter.name);
+    plan_.differs.push_back(why);
+  }
+
   void AssignByMap(size_t k) {
     const ParameterInfo& parameter = layout_[k];
     absl::StatusOr<std::optional<NameMap::Match>> match = map_.Find(parameter.name);
@@ -189,6 +218,7 @@ class Planner {
   const SafetensorsFile& file_;
   const NameMap& map_;
   const int64_t pieces_;
+  const absl::string_view architecture_;
   WeightsPlan plan_;
   std::set<std::string> used_;
   std::vector<std::string> mistakes_;
@@ -201,8 +231,26 @@ std::string ShapeText(const std::vector<int64_t>& shape) {
 }
 
 absl::StatusOr<WeightsPlan> PlanWeights(const ParameterLayout& layout, const SafetensorsFile& file,
-                                        const NameMap& map, int64_t pieces) {
-  return Planner(layout, file, map, pieces).Plan();
+                                        const NameMap& map, int64_t pieces,
+                                        absl::string_view architecture) {
+  return Planner(layout, file, map, pieces, architecture).Plan();
+}
+
+std::string FileNameOf(absl::string_view parameter, absl::string_view architecture,
+                       const SafetensorsFile& file) {
+  absl::string_view alone = parameter;
+  if (absl::ConsumePrefix(&alone, architecture)) absl::ConsumePrefix(&alone, ".");
+  for (const absl::string_view name : {parameter, alone}) {
+    for (const auto& [now, before] :
+         {std::make_pair("", ""), std::make_pair("LayerNorm.weight", "LayerNorm.gamma"),
+          std::make_pair("LayerNorm.bias", "LayerNorm.beta")}) {
+      absl::string_view stem = name;
+      if (!absl::ConsumeSuffix(&stem, now)) continue;
+      std::string found = absl::StrCat(stem, before);
+      if (file.tensors.count(found) > 0) return found;
+    }
+  }
+  return std::string(parameter);
 }
 
 }  // namespace traind

@@ -38,8 +38,18 @@ inline constexpr char kTokenTable[] = "tokens.weight";
 // without a parameter, a tensor that the file lacks, a dtype other than F32, F16 and BF16, rows
 // or a transposition that the tensor does not have, or shapes (both are named) that do not fit.
 // Also if no parameter comes from the file.
+// architecture: of a network of another library, whose parameters are found under any name that
+// the library gives them (FileNameOf); all that it begins, such as "bert.", must be in the file,
+// but for those of its head.
 absl::StatusOr<WeightsPlan> PlanWeights(const ParameterLayout& layout, const SafetensorsFile& file,
-                                        const NameMap& map, int64_t pieces);
+                                        const NameMap& map, int64_t pieces,
+                                        absl::string_view architecture = "");
+
+// Returns the name that a parameter of a network of Hugging Face's transformers has in a file: its
+// own, or without the architecture before it, as in a file of the encoder alone; or with gamma
+// and beta for the weight and bias of a norm, as in old files. Its own if the file has none.
+std::string FileNameOf(absl::string_view parameter, absl::string_view architecture,
+                       const SafetensorsFile& file);
 
 // The shape as text, such as "[3, 64]".
 std::string ShapeText(const std::vector<int64_t>& shape);

@@ -72,6 +72,7 @@ void TakePretrained(const plain::JobSpec& json, TrainingSpec& spec) {
   to.sha256 = from.sha256;
   to.map = from.map;
   to.tokens_given = !spec.text.model_file.empty();
+  if (!from.folder.empty() && spec.model.text) to.architecture = spec.model.text->architecture;
 }
 
 absl::Status TakeOptimizer(const plain::TrainSpec& train, TrainingSpec& spec) {

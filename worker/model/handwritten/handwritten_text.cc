@@ -230,7 +230,7 @@ class HandwrittenText final : public HandwrittenBackward {
 }  // namespace
 
 std::unique_ptr<HandwrittenBackward> CreateHandwrittenText(const HandwrittenSetup& setup) {
-  if (!setup.model.text.has_value()) return nullptr;
+  if (!setup.model.text.has_value() || !setup.model.text->architecture.empty()) return nullptr;
   if (setup.precision == Precision::kBf16) return std::make_unique<HandwrittenText<Bf16>>(setup);
   return std::make_unique<HandwrittenText<float>>(setup);
 }

@@ -2,8 +2,6 @@
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/embedding.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
@@ -11,55 +9,24 @@
 #include <ATen/ops/zeros.h>
 #include <absl/strings/str_cat.h>
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "worker/model/networks/bert_encoder.h"
 #include "worker/model/networks/dropout.h"
 #include "worker/model/networks/encoder_parameters.h"
 #include "worker/model/networks/input_columns.h"
 #include "worker/model/networks/recompute.h"
 #include "worker/model/networks/text_attention.h"
 #include "worker/model/networks/text_encoder_sizes.h"
+#include "worker/model/networks/text_samples.h"
 
 namespace traind {
 namespace {
 
 constexpr uint64_t kSeedsOfLayer = 4;  // number of dropouts in a layer
 constexpr Initial kSmall{Initial::Kind::kNormal, 0.02, -1};
-
-// The assignment of a batch's tokens to samples, for everything but attention.
-struct Samples {
-  std::vector<int64_t> ends;
-  at::Tensor sample_of_token, place;  // [N] int64: the token's sample, and its place in it
-  at::Tensor share;                   // [B, 1] float32: 1 / length
-};
-
-Samples SamplesOf(const Inputs& inputs) {
-  Samples samples;
-  const at::Tensor ends = inputs.ends.to(at::kCPU, at::kLong).contiguous();
-  const auto* data = ends.const_data_ptr<int64_t>();
-  samples.ends.assign(data, data + ends.numel());
-  at::Tensor sample_of_token = at::empty({inputs.tokens.size(0)}, at::kLong);
-  at::Tensor place = at::empty_like(sample_of_token);
-  at::Tensor share = at::empty({ends.numel(), 1}, at::kFloat);
-  int64_t begin = 0;
-  for (int64_t b = 0; b < ends.numel(); ++b) {
-    for (int64_t i = begin; i < data[b]; ++i) {
-      sample_of_token.mutable_data_ptr<int64_t>()[i] = b;
-      place.mutable_data_ptr<int64_t>()[i] = i - begin;
-    }
-    share.mutable_data_ptr<float>()[b] =
-        1.0f / static_cast<float>(std::max<int64_t>(1, data[b] - begin));
-    begin = data[b];
-  }
-  const c10::Device device = inputs.tokens.device();
-  samples.sample_of_token = sample_of_token.to(device);
-  samples.place = place.to(device);
-  samples.share = share.to(device);
-  return samples;
-}
 
 class TextEncoder final : public Model {
  public:
@@ -96,7 +63,7 @@ class TextEncoder final : public Model {
   at::Tensor Forward(const std::vector<at::Tensor>& weights, const Inputs& inputs,
                      bool training) const override {
     const double dropout = training ? dropout_ : 0.0;
-    const Samples samples = SamplesOf(inputs);
+    const TextSamples samples = TextSamplesOf(inputs);
     at::Tensor x = at::embedding(weights[tokens_], inputs.tokens);  // [N, D]
     if (!disentangled_) x = x.add(at::embedding(weights[position_], samples.place));
     for (size_t k = 0; k < layers_.size(); ++k) {
@@ -191,6 +158,7 @@ class TextEncoder final : public Model {
 absl::StatusOr<std::unique_ptr<Model>> CreateTextEncoder(const ModelSpec& spec,
                                                          const ModelShape& shape,
                                                          Parameters& parameters) {
+  if (!spec.text->architecture.empty()) return CreateBertEncoder(spec, shape, parameters);
   return std::make_unique<TextEncoder>(*spec.text, shape, parameters);
 }
 
