@@ -157,7 +157,10 @@ absl::Status TrainingClient::Connect() {
   Connection& to = connection();
   if (to.made || !to.secured.ok()) return to.secured;
   const absl::Duration patience = std::min(options_.connect, options_.call);
-  if (to.channel->WaitForConnected(GrpcDeadline(patience))) {
+  // A traind that starts again listens within that.
+  constexpr absl::Duration kStart = absl::Seconds(1);
+  const absl::Duration first = std::min(patience, kStart);
+  if (to.channel->WaitForConnected(GrpcDeadline(first))) {
     to.made = true;
     return absl::OkStatus();
   }
@@ -166,9 +169,15 @@ absl::Status TrainingClient::Connect() {
   context.set_deadline(GrpcDeadline(absl::Milliseconds(200)));
   v1::Job job;
   const grpc::Status why = to.stub->GetJob(&context, v1::GetJobRequest(), &job);
-  return Named(absl::UnavailableError(why.error_code() == grpc::StatusCode::UNAVAILABLE
-                                          ? why.error_message()
-                                          : "no answer in " + absl::FormatDuration(patience)));
+  if (why.error_code() == grpc::StatusCode::UNAVAILABLE) {
+    return Named(absl::UnavailableError(why.error_message()));
+  }
+  // A machine that is far away or busy may need longer.
+  if (to.channel->WaitForConnected(GrpcDeadline(patience - first))) {
+    to.made = true;
+    return absl::OkStatus();
+  }
+  return Named(absl::UnavailableError("no answer in " + absl::FormatDuration(patience)));
 }
 
 template <typename Request, typename Reply, typename Method>

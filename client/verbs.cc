@@ -33,7 +33,13 @@ int ReportError(Environment& environment, const absl::Status& status) {
   for (absl::string_view line : absl::StrSplit(status.message(), '\n')) {
     environment.err << "trainctl: " << Printable(line, 2000) << "\n";
   }
-  if (absl::IsUnavailable(status)) {
+  const bool speaks_http = absl::StrContains(status.message(), "http1.x server") ||
+                           absl::StrContains(status.message(), "Failed parsing HTTP/2") ||
+                           absl::StrContains(status.message(), "Received http2 header with status");
+  if (speaks_http) {
+    environment.err << "What listens there speaks HTTP. trainctl needs the address that the ready "
+                       "line of traind names as grpc=HOST:PORT (by default 127.0.0.1:7070)\n";
+  } else if (absl::IsUnavailable(status)) {
     environment.err << "Is traind running? Start it with: traind --standalone --state DIR; or name "
                        "another with --server HOST:PORT or $TRAINCTL_SERVER\n";
   } else if (absl::IsNotFound(status)) {

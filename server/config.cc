@@ -17,6 +17,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/base/cores.h"
 #include "common/base/durable_file.h"
 #include "common/base/duration.h"
 #include "common/base/engine_version.h"
@@ -166,6 +167,9 @@ ParsedFlags Complete(Config config, const std::string& level,
   }
   if (!config.standalone && config.slots >= 0) {
     return Wrong("--slots is the embedded Worker's: it needs --standalone");
+  }
+  if (const absl::Status slots = CheckSlots(config.slots, UsableCores()); !slots.ok()) {
+    return Wrong(absl::StrCat("--slots: ", slots.message()));
   }
   if (const absl::Status listen =
           CheckListen("--listen", config.listen, config.insecure || !config.tls_dir.empty());

@@ -16,6 +16,7 @@
 #include <string>
 
 #include "common/base/clock.h"
+#include "common/base/cores.h"
 #include "common/base/durable_file.h"
 #include "common/base/duration.h"
 #include "common/base/job_layout.h"
@@ -148,7 +149,7 @@ int RunWorker(const Flags& flags) {
   }
   if (!flags.trainrank.empty()) options.programs["trainrank"] = flags.trainrank;
   if (!flags.trainprep.empty()) options.programs["trainprep"] = flags.trainprep;
-  options.core.cores = worker::UsableCores();
+  options.core.cores = UsableCores();
   absl::StatusOr<absl::Duration> idle_exit = DurationFromText(flags.idle_exit);
   if (!idle_exit.ok()) return Fail(idle_exit.status());
   options.idle_exit = *idle_exit;

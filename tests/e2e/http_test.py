@@ -122,6 +122,15 @@ def _():
         assert ask(house, "GET", f"/v1/jobs/{job}").status == 404
 
 
+@case("trainctl tells who takes the HTTP port for the other one which address it needs")
+def _():
+    with traind() as house:
+        wrong = house.cli("list", server=house.http)
+        assert wrong.returncode == 7 and "grpc=HOST:PORT" in wrong.stderr, wrong
+        nobody = house.cli("list", server="127.0.0.1:1")
+        assert nobody.returncode == 7 and "traind --standalone" in nobody.stderr, nobody
+
+
 @case("The list has filters and pages")
 def _():
     with traind() as house:

@@ -5,13 +5,13 @@
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
 #include <utility>
 
+#include "common/base/cores.h"
 #include "common/base/log.h"
 
 namespace traind::worker {
@@ -68,12 +68,6 @@ std::vector<Slot> UsableGpus(std::vector<Slot> gpus, const GpuCheck& check) {
 
 }  // namespace
 
-int UsableCores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
-}
-
 std::vector<Nvml::Device> VisibleDevices(const std::vector<Nvml::Device>& devices,
                                          absl::string_view visible) {
   std::vector<Nvml::Device> chosen;
@@ -115,7 +109,13 @@ absl::StatusOr<std::vector<Slot>> FindSlots(const DeviceOptions& options,
   if (gpus != nullptr && !gpus->empty() && options.device == "auto") {
     TRAIND_LOG(WARNING) << "no GPU of this machine can be used, so its cores are the slots";
   }
-  const int count = options.slots > 0 ? options.slots : UsableCores();
+  const int cores = UsableCores();
+  const int count = options.slots > 0 ? options.slots : cores;
+  if (absl::Status checked = CheckSlots(count, cores); !checked.ok()) return checked;
+  if (count > cores) {
+    TRAIND_LOG(WARNING) << count << " slots share " << cores
+                        << " cores: a fold in each of them is slower than on a core of its own";
+  }
   const Slot cpu{"cpu", ProcessorName(), "", MemoryBytes()};
   return std::vector<Slot>(static_cast<size_t>(count), cpu);
 }

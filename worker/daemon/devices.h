@@ -43,7 +43,4 @@ absl::StatusOr<std::vector<Slot>> FindSlots(const DeviceOptions& options,
 std::vector<Nvml::Device> VisibleDevices(const std::vector<Nvml::Device>& devices,
                                          absl::string_view visible);
 
-// Cores that this process may run on.
-int UsableCores();
-
 }  // namespace traind::worker

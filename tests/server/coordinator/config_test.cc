@@ -81,6 +81,7 @@ TEST_F(ConfigTest, WhatIsWrongIsSaidAndEndsWith2) {
       {{"--standalone", "--sate", state_}, "there is no flag --sate; did you mean '--state'?"},
       {{"--state", state_, "--standalone", "--slots", "many"}, "--slots"},
       {{"--state", state_, "--standalone", "--slots", "-2"}, "--slots"},
+      {{"--state", state_, "--standalone", "--slots", "4096"}, "--slots: 4096 slots on "},
       {{"--state", state_, "--data-root", "/", "--slots", "2"}, "--standalone"},
       {{"--state", state_, "--standalone", "--log-level", "loud"}, "--log-level"},
   };

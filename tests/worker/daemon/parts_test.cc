@@ -14,6 +14,7 @@
 #include <random>
 
 #include "common/base/clock.h"
+#include "common/base/cores.h"
 #include "worker/daemon/backoff.h"
 #include "worker/daemon/devices.h"
 #include "worker/daemon/outbox.h"
@@ -28,6 +29,7 @@ namespace {
 
 namespace rp = rank_protocol;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr absl::Duration kNow = absl::Seconds(1000);
@@ -492,6 +494,15 @@ TEST(DevicesTest, WithoutADriverCoresAreTheSlots) {
   EXPECT_FALSE(slots->front().name.empty());
   EXPECT_GT(slots->front().memory_bytes, 0);
   EXPECT_EQ(FindSlots({"cpu", 7}, nullptr, AllUsable())->size(), 7u);
+}
+
+TEST(DevicesTest, MoreSlotsThanAMachineCarriesAreRefused) {
+  EXPECT_TRUE(CheckSlots(64, 1).ok()) << "GPUs";
+  EXPECT_TRUE(CheckSlots(400, 100).ok());
+  const absl::Status refused = CheckSlots(65, 2);
+  EXPECT_TRUE(absl::IsInvalidArgument(refused));
+  EXPECT_THAT(refused.message(), HasSubstr("65 slots on 2 cores: at most 64 are taken"));
+  EXPECT_TRUE(absl::IsInvalidArgument(FindSlots({"cpu", 4096}, nullptr, AllUsable()).status()));
 }
 
 TEST(DevicesTest, WhatIsNotThereIsAnError) {
