@@ -23,6 +23,9 @@
 namespace traind {
 namespace {
 
+// A Job that tries many settings has hundreds; the first and the last of them are shown.
+constexpr int kMostDecisions = 8;
+
 using google::protobuf::util::TimeUtil;
 
 template <typename Enum>
@@ -263,11 +266,17 @@ std::string JobSummary(const v1::Job& job, absl::Time now, const JobStyle& style
   const bool of_another = !scores.empty() && !job.models_from().empty();
   AddLine(text, "score", (of_another ? Printable(job.models_from()) + ": " : "") + scores);
   if (job.decisions().empty()) AddLine(text, "decisions", "none");
-  bool first = true;
-  for (const v1::Decision& decision : job.decisions()) {
-    AddLine(text, first ? "decisions" : "",
+  const int decisions = job.decisions_size();
+  const bool shortened = !style.verbose && decisions > kMostDecisions + 1;
+  for (int i = 0; i < decisions; ++i) {
+    const int left_out = decisions - kMostDecisions;
+    if (shortened && i == kMostDecisions / 2) {
+      AddLine(text, "", absl::StrCat("... ", left_out, " more: trainctl get --verbose"));
+      i += left_out;
+    }
+    const v1::Decision& decision = job.decisions(i);
+    AddLine(text, i == 0 ? "decisions" : "",
             ClockText(decision.at(), now) + " " + DecisionText(decision, style.verbose));
-    first = false;
   }
   for (const std::string& warning : job.warnings()) {
     AddLine(text, "warning", Printable(warning, 400));

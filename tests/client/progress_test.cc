@@ -241,5 +241,30 @@ TEST(DecisionTextTest, B9TellsItsCauseUnlessThatIsArithmetic) {
             "B9: trial 6 on all folds -> trial 6 gets no more folds, because time is left");
 }
 
+TEST(JobSummaryTest, OfManyDecisionsTheFirstAndTheLastAreShown) {
+  v1::Job job = EndedJob();
+  job.clear_decisions();
+  for (int i = 0; i < 30; ++i) {
+    v1::Decision& decision = *job.add_decisions();
+    decision.set_rule("B9");
+    decision.set_from(absl::StrCat("from-", i, "."));
+    decision.set_to("more");
+  }
+  const auto summary = [&job](bool verbose) {
+    JobStyle style;
+    style.verbose = verbose;
+    return JobSummary(job, absl::FromUnixSeconds(1796148042), style);
+  };
+  const std::string text = summary(false);
+  for (const char* shown : {"from-0.", "from-3.", "from-26.", "from-29.", "... 22 more"}) {
+    EXPECT_TRUE(absl::StrContains(text, shown)) << shown << " in\n" << text;
+  }
+  EXPECT_FALSE(absl::StrContains(text, "from-4."));
+  EXPECT_FALSE(absl::StrContains(text, "from-25."));
+  EXPECT_TRUE(absl::StrContains(summary(true), "from-15."));
+  job.mutable_decisions()->DeleteSubrange(9, 21);
+  EXPECT_TRUE(absl::StrContains(summary(false), "from-4.")) << "one line is not worth a line";
+}
+
 }  // namespace
 }  // namespace traind
