@@ -3,10 +3,11 @@ import glob
 import json
 import os
 import re
+import shutil
 import subprocess
 import time
 
-from tests.cases import case, main
+from tests.cases import Skip, case, main
 from tests.e2e.harness import House, binaries
 
 TRAINCTL = os.path.join(binaries(), "client/trainctl")
@@ -50,6 +51,45 @@ def _():
         assert "only.yaml" in complete(house, "trainctl submit -f ")
         assert complete(house, "trainctl get blobs-") == [job["id"]]
         assert complete(house, "trainctl diff " + job["id"] + " blobs-") == [job["id"]]
+
+
+def complete_by_fish(house, line):
+    """What fish offers at the end of the line."""
+    return ["fish", "--no-config", "-c", f'"{TRAINCTL}" completion fish | source; complete -C {line!r}']
+
+
+def complete_by_zsh(house, line):
+    """What the function of zsh gives to its completion system, which needs a terminal and is left out."""
+    words = line.split(" ")
+    return ["zsh", "-f", "-c", f"""
+compdef() {{ }}
+_files() {{ print -rl -- *(N) }}
+compadd() {{ print -rl -- "${{(@P)2}}" }}
+source <("{TRAINCTL}" completion zsh)
+words=({" ".join(repr(w) for w in words)}); CURRENT={len(words)}
+_trainctl"""]
+
+
+@case("zsh and fish, where they are installed, complete verbs, options, choices, fields, files and Jobs")
+def _():
+    shells = {"zsh": complete_by_zsh, "fish": complete_by_fish}
+    found = {name: command for name, command in shells.items() if shutil.which(name)}
+    if not found:
+        raise Skip("neither zsh nor fish is installed")
+    with House(standalone=False) as house:
+        house.start()
+        house.write("only.yaml", "api: v1\n")
+        job = house.submit(house.spec())
+        path = os.path.dirname(TRAINCTL) + os.pathsep + os.environ["PATH"]
+        for name, command in found.items():
+            for line, wanted in (("trainctl sub", "submit"), ("trainctl submit --forc", "--force-retrain"),
+                                 ("trainctl list -o js", "jsonl"), ("trainctl submit --set train.patie", "train.patience="),
+                                 ("trainctl submit -f on", "only.yaml"), ("trainctl get blobs-", job["id"])):
+                result = subprocess.run(command(house, line), capture_output=True, text=True, timeout=30, cwd=house.data,
+                                        env={**os.environ, "TRAINCTL_SERVER": house.server, "PATH": path,
+                                             "HOME": house.root})
+                offered = [word.split("\t")[0] for word in result.stdout.splitlines()]
+                assert wanted in offered and len(offered) < 8, (name, line, result)
 
 
 @case("The scripts of bash, zsh and fish are printed; others are refused")
