@@ -80,13 +80,16 @@ std::string DeadlineText(const v1::Job& job, const Moment& moment, bool brief = 
   return text;
 }
 
-std::string WaitText(const v1::Job& job) {
+std::string WaitText(const v1::Job& job, absl::Time now) {
   if (job.pending_reason() == v1::PENDING_REASON_UNSPECIFIED) return "";
   const auto* value = v1::PendingReason_descriptor()->FindValueByNumber(job.pending_reason());
   std::string text =
       "waits for " + (value == nullptr ? absl::StrCat(job.pending_reason()) : EnumWord(*value));
   if (!job.waits_for().empty()) absl::StrAppend(&text, " (", job.waits_for(), ")");
   if (job.queue_position() > 0) absl::StrAppend(&text, ", place ", job.queue_position());
+  if (job.has_expected_start()) {
+    absl::StrAppend(&text, ", expected ", ClockText(job.expected_start(), now));
+  }
   return text;
 }
 
@@ -211,7 +214,7 @@ std::string JobLine(const v1::Job& job, const Moment& moment, int width) {
   if (job.has_plan() && job.has_deadline() && job.folds_size() > 0) {
     fit = absl::StrCat(", ", job.plan().folds(), "/", CountFolds(job), " folds fit");
   }
-  const std::string wait = WaitText(job);
+  const std::string wait = WaitText(job, moment.now);
   const std::vector<std::string> candidates = {
       JoinParts({head, wait, folds, BestFold(job), deadline + fit}),
       JoinParts({head, wait, folds, BestFold(job), deadline}),

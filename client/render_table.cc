@@ -250,13 +250,26 @@ std::string JobLine(const v1::Job& job, bool color) {
   return text;
 }
 
+namespace {
+
+// ": 4 GPUs on one host; 2 free; expected 12:40:00".
+std::string LacksText(const v1::Job& job, absl::Time now) {
+  std::string text;
+  if (!job.waits_for().empty()) absl::StrAppend(&text, ": ", Printable(job.waits_for()));
+  if (job.has_expected_start()) {
+    absl::StrAppend(&text, "; expected ", ClockText(job.expected_start(), now));
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string JobSummary(const v1::Job& job, absl::Time now, const JobStyle& style) {
   std::string text = JobLine(job, style.color) + "\n";
   AddLine(text, "time", TimesText(job, now));
   if (job.pending_reason() != 0) {
     AddLine(text, "waits",
-            absl::StrCat("for ", Word(job.pending_reason()),
-                         job.waits_for().empty() ? "" : ": " + Printable(job.waits_for()),
+            absl::StrCat("for ", Word(job.pending_reason()), LacksText(job, now),
                          job.queue_position() > 0
                              ? absl::StrCat(", place ", job.queue_position(), " in the queue")
                              : ""));
@@ -407,11 +420,12 @@ std::string LabelsText(const v1::Job& job) {
   return absl::StrJoin(sorted, ",", absl::PairFormatter("="));
 }
 
-std::string WhyText(const v1::Job& job) {
-  return job.files_missing()         ? Word(job.end_reason()) + ", files gone"
-         : job.end_reason() != 0     ? Word(job.end_reason())
-         : job.pending_reason() != 0 ? "waits for " + Word(job.pending_reason())
-                                     : "";
+std::string WhyText(const v1::Job& job, absl::Time now, bool wide) {
+  return job.files_missing()     ? Word(job.end_reason()) + ", files gone"
+         : job.end_reason() != 0 ? Word(job.end_reason())
+         : job.pending_reason() != 0
+             ? "waits for " + Word(job.pending_reason()) + (wide ? LacksText(job, now) : "")
+             : "";
 }
 
 }  // namespace
@@ -438,7 +452,7 @@ std::string JobTable(const v1::ListJobsReply& jobs, absl::Time now, bool wide) {
                   : "",
         job.has_deadline() ? ClockText(job.deadline(), now) : "",
         ClockText(job.accepted_at(), now),
-        WhyText(job)};
+        WhyText(job, now, wide)};
     if (wide) {
       const bool over = job.has_finished_at();
       for (std::string& cell : std::vector<std::string>{

@@ -135,6 +135,7 @@ export function toJob(json) {
     deadline: time(json.deadline),
     finished_at: time(json.finished_at),
     estimated_finish: time(json.estimated_finish),
+    expected_start: time(json.expected_start),
     remaining_s: number(json.remaining_s),
     version: Number(json.version || 0),
     queue_position: Number(json.queue_position || 0),

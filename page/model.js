@@ -123,8 +123,12 @@ const kWaits = {
 };
 
 export function waiting(job) {
-  const reason = kWaits[job.pending_reason] || 'waits';
-  const words = job.waits_for ? `${reason} (it waits for ${job.waits_for})` : reason;
+  const clock = (at) => new Date(at).toLocaleTimeString([], {hour: '2-digit', minute: '2-digit'});
+  const words = [
+    kWaits[job.pending_reason] || 'waits',
+    job.waits_for ? ` (it waits for ${job.waits_for})` : '',
+    job.expected_start ? `, expected ${clock(job.expected_start)}` : '',
+  ].join('');
   return job.queue_position > 0 ? `number ${job.queue_position} in the queue: ${words}` : words;
 }
 

@@ -330,18 +330,16 @@ PendingReason ControlCore::Impl::WhyPending(const JobEntry& entry, int position)
   return position > 1 ? PendingReason::kPriority : PendingReason::kResources;
 }
 
-// The first place is told exactly; counting the others is left to FindJob.
+// The first places are told exactly (NoteWaits); counting the others is left to FindJob.
 int ControlCore::Impl::CoarsePosition(const JobEntry& entry) const {
   if (!entry.train_key && !entry.prepare_key) return 0;
   if (!entry.train_key) {
     const bool first = prepare_queue_.begin()->second == &entry;
     return first ? 1 : static_cast<int>(prepare_queue_.size());
   }
+  if (entry.place > 0) return entry.place;
   const std::string owner = entry.train_key->has_deadline() ? "" : entry.view().owner;
-  const auto first = train_queue_.lower_bound({entry.shape, ""});
-  const auto& queue = train_queue_.at({entry.shape, owner});
-  if (first->first.second == owner && queue.begin()->second == &entry) return 1;
-  return std::max(2, static_cast<int>(queue.size()));
+  return static_cast<int>(train_queue_.at({entry.shape, owner}).size());
 }
 
 // ---- the end of a turn ----
@@ -410,7 +408,12 @@ void ControlCore::Impl::CloseTurn() {
         job.state == JobState::kRunning ? entry->pace.estimated_finish : absl::InfiniteFuture();
     job.queue_position = CoarsePosition(*entry);
     job.pending_reason = WhyPending(*entry, job.queue_position);
-    if (job.pending_reason == PendingReason::kNone) job.waits_for.clear();
+    if (job.pending_reason != PendingReason::kResources &&
+        job.pending_reason != PendingReason::kPriority &&
+        job.pending_reason != PendingReason::kNoMatchingWorker) {
+      job.waits_for.clear();
+      job.expected_start = absl::InfiniteFuture();
+    }
     if (entry->stored) {
       ++job.version;
       turn_.mutations.jobs.push_back(entry->draft);

@@ -1,6 +1,7 @@
 // The inside of the control core: what it keeps, and the steps of one turn. Read
 // control_core.cc first (a turn), then the others in the order of a Job's life: requests.cc
-// (Submit, Finish, Cancel), dispatch.cc (starting), train_queue.cc (who is next), facts.cc (what
+// (Submit, Finish, Cancel), dispatch.cc (starting), train_queue.cc (who is next), waits.cc (what
+// the others are told), facts.cc (what
 // Workers say), reuse.cc (folds of earlier Jobs), attempts.cc (endings and retries), planning.cc
 // (the clock), extra_seeds.cc (models of a fold besides its first), quotas.cc, finalization.cc (the
 // Prediction), inference.cc (Jobs that predict with another one's models), retention.cc,
@@ -120,6 +121,7 @@ struct JobEntry {
   // Where the Core's indexes have it.
   std::optional<Urgency> prepare_key;
   std::optional<Urgency> train_key;
+  int place = 0;  // with a train_key, among those that wait; 0: far behind
   GangShape shape;
   mutable std::optional<bool> needs_shared_folder;  // unset: nobody has asked yet
   absl::Time wake_at = absl::InfiniteFuture();
@@ -293,13 +295,20 @@ class ControlCore::Impl {
   int PlaceOf(const JobEntry& entry) const;
   absl::Time ExpectedEnd(const LiveAttempt& live) const;
 
+  // ---- what waiting Jobs are told: waits.cc ----
+  bool NotesDue() const;
+  void NoteWaits(const std::vector<WorkerSlots>& workers);
+  void NotePrepareWaits();
+  void TellWait(JobEntry& entry, std::string text, absl::Time start);
+  void NoteLateStart(JobEntry& entry);
+
   // ---- starting: dispatch.cc ----
   void Dispatch();
   void DispatchPrepares();
   void DispatchFolds();
   // What the scheduler has to know of a Worker; all of its slots are free.
   static WorkerSlots SlotsOf(const WorkerState& worker);
-  std::vector<WorkerSlots> FreeSlots() const;
+  std::vector<WorkerSlots> FreeSlots(bool timed) const;
   Candidate MakeCandidate(const JobEntry& entry, size_t most, bool timed) const;
   bool FoldsWait(const Job& job) const;
   LiveAttempt& StartAttempt(JobEntry& entry, int task, std::vector<GangPart> parts);
@@ -311,7 +320,6 @@ class ControlCore::Impl {
   static bool MaySpan(const JobEntry& entry);
   // The gang that its next fold gets.
   GangShape ShapeNow(const JobEntry& entry) const;
-  void NoteMissingSlots(const std::vector<WorkerSlots>& workers);
   void Handle(GangReady& event);
   // Whether its tasks read files that do not travel (travelling_files.h).
   static bool NeedsSharedFolder(const JobEntry& entry);
@@ -523,6 +531,10 @@ class ControlCore::Impl {
   std::map<Urgency, JobEntry*> prepare_queue_;
   TrainQueues train_queue_;
   OwnerShares shares_;
+  // As of noted_at_: those in front of the line, and when each may start.
+  std::vector<std::pair<Urgency, absl::Time>> line_;
+  absl::Time noted_at_ = absl::InfinitePast();
+  absl::Time prepares_noted_at_ = absl::InfinitePast();
   // Jobs whose folds run or could; those among them with a deadline.
   std::map<uint64_t, JobEntry*> training_;
   std::set<uint64_t> training_in_time_;

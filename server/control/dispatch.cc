@@ -16,6 +16,7 @@ namespace traind {
 void ControlCore::Impl::Dispatch() {
   if (shutting_down_) return;
   DispatchPrepares();
+  NotePrepareWaits();
   DispatchFolds();
 }
 
@@ -69,17 +70,15 @@ WorkerSlots ControlCore::Impl::SlotsOf(const WorkerState& worker) {
   return slots;
 }
 
-std::vector<WorkerSlots> ControlCore::Impl::FreeSlots() const {
+std::vector<WorkerSlots> ControlCore::Impl::FreeSlots(bool timed) const {
   std::vector<WorkerSlots> all;
-  // How long folds take matters only where slots may be kept for a gang.
-  const bool gangs_wait = GangsWait();
   for (const auto& [id, worker] : workers_) {
     if (!worker.attached) continue;
     all.push_back(SlotsOf(worker));
     for (WorkerSlots::Slot& slot : all.back().slots) slot.free = worker.foreign.empty();
   }
   for (const auto& [id, live] : attempts_) {
-    const absl::Time end = gangs_wait ? ExpectedEnd(live) : absl::InfiniteFuture();
+    const absl::Time end = timed ? ExpectedEnd(live) : absl::InfiniteFuture();
     for (const AttemptPart& part : live.parts) {
       if (part.over || part.slots.empty()) continue;
       const auto worker = std::lower_bound(
@@ -130,21 +129,25 @@ bool ControlCore::Impl::FoldsWait(const Job& job) const {
 }
 
 void ControlCore::Impl::DispatchFolds() {
-  if (train_queue_.empty()) return;
-  std::vector<WorkerSlots> workers = FreeSlots();
+  if (train_queue_.empty()) return line_.clear();
+  // Ends of folds matter where slots may be kept for a gang, and for what is told.
+  const bool notes = NotesDue(), timed = notes || GangsWait();
+  std::vector<WorkerSlots> workers = FreeSlots(timed);
   size_t free = 0;
   for (const WorkerSlots& worker : workers) {
     for (const WorkerSlots::Slot& slot : worker.slots) free += slot.free;
   }
-  if (free == 0) return NoteMissingSlots(workers);
+  if (free == 0) {
+    if (notes) NoteWaits(workers);
+    return;
+  }
   const bool own_folders = std::any_of(workers.begin(), workers.end(),
                                        [](const WorkerSlots& worker) { return worker.own_folder; });
-  const bool gangs = GangsWait();
   std::vector<Candidate> candidates;
   std::vector<JobEntry*> entries;
   for (auto first = train_queue_.cbegin(); first != train_queue_.cend(); first = SkipShape(first)) {
     for (JobEntry* entry : NextInLine(first, free)) {
-      candidates.push_back(MakeCandidate(*entry, free, gangs));
+      candidates.push_back(MakeCandidate(*entry, free, timed));
       candidates.back().needs_shared_folder = own_folders && NeedsSharedFolder(*entry);
       entries.push_back(entry);
     }
@@ -155,7 +158,7 @@ void ControlCore::Impl::DispatchFolds() {
   for (JobEntry* entry : entries) {
     if (entry->touched) UpdateQueues(*entry);
   }
-  NoteMissingSlots(workers);
+  if (notes) NoteWaits(workers);
 }
 
 std::vector<WorkerSlots> ControlCore::Impl::SuitableSlots(const JobEntry& entry,
@@ -195,24 +198,6 @@ GangShape ControlCore::Impl::ShapeNow(const JobEntry& entry) const {
       LargestGang(shape.device, may_span, SuitableSlots(entry, &WorkerState::attached));
   if (most > 0) shape.slots = std::min(shape.slots, most);
   return shape;
-}
-
-// Tells the first Job of those that wait for gangs of a size how many slots are free for it.
-void ControlCore::Impl::NoteMissingSlots(const std::vector<WorkerSlots>& workers) {
-  for (const auto& [size, queue] : train_queue_) {
-    if (size.first.slots <= 1) continue;
-    JobEntry& entry = *queue.begin()->second;
-    const PendingReason reason = WhyPending(entry, 1);
-    if (reason != PendingReason::kResources && reason != PendingReason::kNoMatchingWorker) continue;
-    std::vector<WorkerSlots> suitable;
-    for (const WorkerSlots& worker : workers) {
-      if (Suits(workers_.at(worker.worker), entry)) suitable.push_back(worker);
-    }
-    const GangShape shape = ShapeNow(entry);
-    const int free = LargestGang(shape.device, MaySpan(entry), suitable, /*free_only=*/true);
-    std::string text = absl::StrCat(shape.slots, " slots; ", free, " free");
-    if (text != entry.view().waits_for) EditLive(entry).waits_for = std::move(text);
-  }
 }
 
 // All parts wait until the last one is ready, so that none waits for the others in a library.

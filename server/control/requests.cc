@@ -91,6 +91,7 @@ void ControlCore::Impl::Handle(Submit& event) {
   EditDurably(entry);
   Log(entry, "state", "QUEUED");
   NoteQuotas(entry);
+  if (!TrainsNothing(entry.view())) NoteLateStart(entry);
   Answer(event.call, absl::OkStatus(), &entry, true);
 }
 

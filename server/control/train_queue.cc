@@ -30,6 +30,7 @@ void ControlCore::Impl::LeaveTrainQueue(JobEntry& entry) {
   if (!entry.train_key) return;
   const auto queue = QueueOf(entry);
   queue->second.erase(*entry.train_key);
+  entry.place = 0;
   if (queue->second.empty()) train_queue_.erase(queue);
   entry.train_key.reset();
 }

@@ -281,7 +281,9 @@ struct Job {
   // Not stored; set by the control core for those who look.
   PendingReason pending_reason = PendingReason::kNone;
   int queue_position = 0;
-  std::string waits_for;  // slots that its next gang lacks, for people; may be empty
+  std::string waits_for;  // with a pending_reason, for people; may be empty
+  absl::Time expected_start =
+      absl::InfiniteFuture();  // of its next fold; InfiniteFuture: not known
   absl::Time estimated_finish = absl::InfiniteFuture();
 };
 

@@ -284,6 +284,7 @@ v1::Job ToProto(const Job& job, const JobContext& context) {
   to.set_pending_reason(static_cast<v1::PendingReason>(job.pending_reason));
   to.set_waits_for(job.waits_for);
   to.set_queue_position(job.queue_position);
+  SetTime(job.expected_start, [&] { return to.mutable_expected_start(); });
   SetTime(job.estimated_finish, [&] { return to.mutable_estimated_finish(); });
   to.mutable_warnings()->Assign(job.warnings.begin(), job.warnings.end());
   to.mutable_labels()->insert(job.spec.labels.begin(), job.spec.labels.end());

@@ -230,9 +230,34 @@ std::vector<Placement> PlaceFolds(absl::Span<const Candidate> candidates, absl::
   return placements;
 }
 
-absl::Time ExpectedStart(const Candidate& candidate, absl::Time now,
-                         absl::Span<const WorkerSlots> workers) {
-  return FindSoonest(candidate, now, workers).start;
+std::vector<Outlook> LookAhead(absl::Span<const Candidate> line, absl::Time now,
+                               absl::Span<const WorkerSlots> workers) {
+  std::vector<WorkerSlots> later(workers.begin(), workers.end());
+  std::vector<Outlook> outlooks;
+  outlooks.reserve(line.size());
+  for (const Candidate& candidate : line) {
+    Outlook outlook;
+    std::vector<WorkerSlots> suitable;
+    for (const WorkerSlots& worker : workers) {
+      if (!Suits(candidate, worker)) continue;
+      suitable.push_back(worker);
+      for (const WorkerSlots::Slot& slot : worker.slots) {
+        outlook.kept += slot.free && slot.reserved_from != absl::InfiniteFuture();
+      }
+    }
+    const GangShape& shape = candidate.shape;
+    outlook.one_worker = FitsOnOne(candidate, suitable);
+    const bool span = candidate.may_span && !outlook.one_worker;
+    outlook.free = LargestGang(shape.device, span, suitable, /*free_only=*/true);
+    const Soonest soonest = FindSoonest(candidate, now, later);
+    outlook.start = soonest.start;
+    for (const auto& [worker, slot] : soonest.slots) {
+      later[worker].slots[slot].free = false;
+      later[worker].slots[slot].free_at = soonest.start + candidate.takes;
+    }
+    outlooks.push_back(outlook);
+  }
+  return outlooks;
 }
 
 int CountGangs(const GangShape& shape, bool may_span, absl::Span<const WorkerSlots> workers) {

@@ -99,10 +99,19 @@ struct Placement {
 std::vector<Placement> PlaceFolds(absl::Span<const Candidate> candidates, absl::Time now,
                                   std::vector<WorkerSlots>& workers);
 
-// The moment from which a gang could have its slots, if nothing else starts until then: `now` where
-// they are free, InfiniteFuture where that is not known or never.
-absl::Time ExpectedStart(const Candidate& candidate, absl::Time now,
-                         absl::Span<const WorkerSlots> workers);
+// What a fold waits for.
+struct Outlook {
+  bool one_worker = false;  // some Worker has slots enough, if they were free
+  int free = 0;             // that it could have now: the most on one Worker, or of one pool
+  int kept = 0;             // of all free slots: reserved for a gang
+  // When it will have its slots, at the latest; InfiniteFuture: never, or nobody knows.
+  absl::Time start = absl::InfiniteFuture();
+};
+
+// Goes through `line`, the candidates in the order in which they get slots; one fold of each
+// counts. REQUIRES: their `takes` and the slots' free_at are filled in as far as they are known.
+std::vector<Outlook> LookAhead(absl::Span<const Candidate> line, absl::Time now,
+                               absl::Span<const WorkerSlots> workers);
 
 // Counts the gangs of that shape that all Workers together could run at once, whether their slots
 // are free or not.

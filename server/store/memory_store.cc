@@ -19,6 +19,7 @@ Job AsStored(Job job) {
   for (Task& task : job.tasks) task.live.reset();
   job.pending_reason = PendingReason::kNone;
   job.waits_for.clear();
+  job.expected_start = absl::InfiniteFuture();
   job.queue_position = 0;
   job.estimated_finish = absl::InfiniteFuture();
   return job;

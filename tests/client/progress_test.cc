@@ -103,6 +103,12 @@ TEST(ProgressTest, AWaitingJobSaysWhatFor) {
   job.set_pending_reason(v1::PENDING_REASON_RESOURCES);
   job.set_queue_position(2);
   EXPECT_EQ(JobLine(job, Now(), 0), "a-1 QUEUED  waits for RESOURCES, place 2  no deadline");
+  job.set_waits_for("4 slots on one host; 2 free");
+  job.mutable_expected_start()->set_seconds(absl::ToUnixSeconds(Now().now) + 60);
+  const std::string clock = ClockText(job.expected_start(), Now().now);
+  EXPECT_EQ(JobLine(job, Now(), 0),
+            "a-1 QUEUED  waits for RESOURCES (4 slots on one host; 2 free), place 2, expected " +
+                clock + "  no deadline");
 }
 
 TEST(ProgressTest, MoreFoldsThanRowsAreCounted) {

@@ -25,6 +25,10 @@ def moment(text: Optional[str]) -> Optional[float]:
     return datetime.datetime.fromisoformat(text).timestamp()
 
 
+def _clock(text: str) -> str:
+    return datetime.datetime.fromtimestamp(moment(text) or 0).strftime("%H:%M")
+
+
 def time_text(seconds: float) -> str:
     """The inverse of moment()."""
     return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).isoformat(timespec="milliseconds")
@@ -67,8 +71,9 @@ def describe(job: Dict[str, Any]) -> str:
     elif isinstance(job.get("remaining_s"), (int, float)):
         words.append(f"{_seconds(job['remaining_s'])} left")
     if job.get("pending_reason"):
-        wanted = f" ({job['waits_for']})" if job.get("waits_for") else ""
-        words.append(f"waits: {job['pending_reason']}{wanted}")
+        lacks = f" ({job['waits_for']})" if job.get("waits_for") else ""
+        start = f", expected {_clock(job['expected_start'])}" if job.get("expected_start") else ""
+        words.append(f"waits: {job['pending_reason']}{lacks}{start}")
     return "  ".join(words)
 
 

@@ -96,6 +96,10 @@ test('waiting tells place and reason', () => {
     waiting(job({pending_reason: 'RESOURCES', waits_for: '4 slots; 2 free'})),
     'all slots are taken (it waits for 4 slots; 2 free)',
   );
+  assert.match(
+    waiting(job({pending_reason: 'RESOURCES', waits_for: '4 slots', expected_start: '2030-01-01T10:00:00Z'})),
+    /^all slots are taken \(it waits for 4 slots\), expected \d\d:\d\d/,
+  );
 });
 
 test('what training took is told where it was measured', () => {

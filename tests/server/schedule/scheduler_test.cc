@@ -227,12 +227,37 @@ TEST(ReservationTest, AMoreUrgentFoldNeedNotWaitForTheGang) {
   EXPECT_EQ(PlaceFolds({GangOf(4), JobWith(2, 1, At(30))}, kStart, workers).size(), 1u);
 }
 
-TEST(ReservationTest, TheExpectedStartIsThatOfTheSoonestWorker) {
-  const std::vector<WorkerSlots> workers = {Busy()};
-  EXPECT_EQ(ExpectedStart(GangOf(2), kStart, workers), kStart);
-  EXPECT_EQ(ExpectedStart(GangOf(3), kStart, workers), At(10));
-  EXPECT_EQ(ExpectedStart(GangOf(4), kStart, workers), At(20));
-  EXPECT_EQ(ExpectedStart(GangOf(5), kStart, workers), absl::InfiniteFuture());
+TEST(LookAheadTest, AGangStartsWhereItsSlotsAreFreeSoonest) {
+  const std::vector<WorkerSlots> workers = {Busy(), Machine("x", 1)};
+  const auto start = [&](int slots) {
+    return LookAhead({GangOf(slots)}, kStart, workers)[0].start;
+  };
+  EXPECT_EQ(start(2), kStart);
+  EXPECT_EQ(start(3), At(10));
+  EXPECT_EQ(start(4), At(20));
+  EXPECT_EQ(start(5), absl::InfiniteFuture());
+  const Outlook outlook = LookAhead({GangOf(4)}, kStart, workers)[0];
+  EXPECT_TRUE(outlook.one_worker);
+  EXPECT_EQ(outlook.free, 2);
+  EXPECT_FALSE(LookAhead({GangOf(5)}, kStart, workers)[0].one_worker);
+}
+
+TEST(LookAheadTest, WhoIsInFrontIsDoneFirst) {
+  WorkerSlots busy = Machine("w", 1);
+  busy.slots[0].free = false;
+  busy.slots[0].free_at = At(10);
+  Candidate first = JobWith(1, 1), second = JobWith(2, 1);
+  first.takes = absl::Seconds(7);
+  const auto outlooks = LookAhead({first, second, JobWith(3, 1)}, kStart, {busy});
+  EXPECT_EQ(outlooks[0].start, At(10));
+  EXPECT_EQ(outlooks[1].start, At(17));
+  EXPECT_EQ(outlooks[2].start, absl::InfiniteFuture());  // nobody knows how long the second takes
+}
+
+TEST(LookAheadTest, SlotsThatAreKeptForAGangAreTold) {
+  std::vector<WorkerSlots> workers = {Busy()};
+  PlaceFolds({GangOf(4), JobWith(2, 2)}, kStart, workers);
+  EXPECT_EQ(LookAhead({JobWith(2, 2)}, kStart, workers)[0].kept, 2);
 }
 
 TEST(SchedulerTest, HomeIsPreferredThenTheFullestWorkerWithRoom) {

@@ -1,0 +1,136 @@
+// What Jobs are told that wait: what they lack, their place, and when they may start.
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+
+#include "server/control/control_core_impl.h"
+#include "server/domain/names.h"
+
+namespace traind {
+namespace {
+
+// Every turn looks at a line of so many Jobs; at a longer one a turn a second does.
+constexpr size_t kShortLine = 64;
+constexpr absl::Duration kNoteInterval = absl::Seconds(1);
+// At most so many Jobs are told, and fewer where there are many slots to be looked at for each.
+constexpr size_t kMostTold = 256;
+constexpr size_t kMostSlotsSeen = 20'000;
+// A start that moves by less is not told again.
+constexpr absl::Duration kLeastMove = absl::Seconds(5);
+
+std::string SlotsText(const GangShape& shape, const Outlook& outlook) {
+  const char* unit = shape.device == "cuda" ? " GPU" : " slot";
+  std::string text = absl::StrCat(shape.slots, unit, shape.slots == 1 ? "" : "s");
+  if (shape.slots > 1 && outlook.one_worker) absl::StrAppend(&text, " on one host");
+  absl::StrAppend(&text, "; ", outlook.free, " free");
+  if (outlook.kept > 0 && outlook.free >= shape.slots) {
+    absl::StrAppend(&text, ", kept for a gang");
+  }
+  return text;
+}
+
+}  // namespace
+
+bool ControlCore::Impl::NotesDue() const {
+  if (touched_.empty()) return false;
+  size_t waiting = 0;
+  for (const auto& [key, queue] : train_queue_) waiting += queue.size();
+  return waiting <= kShortLine || now_ - noted_at_ >= kNoteInterval;
+}
+
+void ControlCore::Impl::TellWait(JobEntry& entry, std::string text, absl::Time start) {
+  const absl::Time told = entry.view().expected_start;
+  const absl::Duration moved = start > told ? start - told : told - start;
+  const absl::Duration least = std::max(kLeastMove, 0.1 * (std::min(start, told) - now_));
+  const bool known = start != absl::InfiniteFuture(), was = told != absl::InfiniteFuture();
+  const bool same = known == was && (!known || moved < least);
+  if (same && text == entry.view().waits_for) return;
+  Job& job = EditLive(entry);
+  job.waits_for = std::move(text);
+  if (!same) job.expected_start = start;
+}
+
+void ControlCore::Impl::NoteWaits(const std::vector<WorkerSlots>& workers) {
+  noted_at_ = now_;
+  size_t slots = 1;
+  bool own_folders = false;
+  for (const WorkerSlots& worker : workers) {
+    slots += worker.slots.size();
+    own_folders |= worker.own_folder;
+  }
+  const size_t most = std::clamp<size_t>(kMostSlotsSeen / slots, 1, kMostTold);
+  std::vector<std::pair<Candidate, JobEntry*>> in_order;
+  for (auto first = train_queue_.cbegin(); first != train_queue_.cend(); first = SkipShape(first)) {
+    int place = 0;
+    for (JobEntry* entry : NextInLine(first, most)) {
+      if (entry->place != ++place) EditLive(*entry);
+      entry->place = place;
+      in_order.emplace_back(MakeCandidate(*entry, 1, /*timed=*/true), entry);
+      in_order.back().first.needs_shared_folder = own_folders && NeedsSharedFolder(*entry);
+    }
+  }
+  std::stable_sort(in_order.begin(), in_order.end(),
+                   [](const auto& a, const auto& b) { return a.first.urgency < b.first.urgency; });
+  if (in_order.size() > most) in_order.resize(most);
+  std::vector<Candidate> line;
+  for (const auto& [candidate, entry] : in_order) line.push_back(candidate);
+  const std::vector<Outlook> outlooks = LookAhead(line, now_, workers);
+  line_.clear();
+  for (size_t i = 0; i < line.size(); ++i) {
+    line_.emplace_back(line[i].urgency, outlooks[i].start);
+    JobEntry& entry = *in_order[i].second;
+    switch (WhyPending(entry, entry.place)) {
+      case PendingReason::kResources:
+      case PendingReason::kPriority:
+      case PendingReason::kNoMatchingWorker:
+        TellWait(entry, SlotsText(line[i].shape, outlooks[i]), outlooks[i].start);
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+void ControlCore::Impl::NotePrepareWaits() {
+  const bool due =
+      prepare_queue_.size() <= kShortLine || now_ - prepares_noted_at_ >= kNoteInterval;
+  if (touched_.empty() || !due) return;
+  prepares_noted_at_ = now_;
+  size_t told = 0;
+  for (const auto& [urgency, entry] : prepare_queue_) {
+    if (++told > kShortLine) return;
+    bool attached = false, suits = false;
+    for (const auto& [id, worker] : workers_) {
+      attached |= worker.attached;
+      suits |= worker.attached && Suits(worker, *entry);
+      if (suits) break;
+    }
+    const char* text = suits      ? "a Worker that reads its data; all of them have enough to read"
+                       : attached ? "a Worker that shares traind's state folder"
+                                  : "a Worker; none is attached";
+    TellWait(*entry, text, absl::InfiniteFuture());
+  }
+}
+
+// Says at once where a deadline leaves no time for a fold beside the Jobs that were accepted
+// before.
+void ControlCore::Impl::NoteLateStart(JobEntry& entry) {
+  const Job& job = entry.view();
+  if (line_.empty() || job.deadline == absl::InfiniteFuture()) return;
+  Urgency urgency;
+  urgency.latest_start = job.deadline;
+  urgency.priority = job.spec.priority;
+  urgency.accepted_at = job.accepted_at;
+  urgency.sequence = entry.sequence;
+  auto next = std::upper_bound(line_.begin(), line_.end(), urgency,
+                               [](const Urgency& u, const auto& other) { return u < other.first; });
+  if (next == line_.end()) --next;
+  const absl::Time start = next->second, end = TrainEndOf(entry);
+  if (start == absl::InfiniteFuture() || start <= end) return;
+  EditDurably(entry).warnings.push_back(
+      absl::StrCat("deadline: the jobs accepted before it use the slots for another ",
+                   Text(start - now_), ", and its folds have to end within ", Text(end - now_),
+                   "; unless slots are free earlier, its answer is that of the floor"));
+}
+
+}  // namespace traind
