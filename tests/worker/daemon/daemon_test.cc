@@ -208,7 +208,7 @@ TEST_F(DaemonTest, FactsWithoutAnAckAreSentAgainInOrderAfterAReconnect) {
   coordinator_->set_acks(false);
   StartDaemon();
   coordinator_->Send(Start(7, R"({"script":["started","probe","train"]})"));
-  ASSERT_TRUE(coordinator_->WaitFor([](const auto& messages) { return messages.size() == 2; }));
+  ASSERT_TRUE(coordinator_->WaitFor([](const auto& messages) { return messages.size() == 3; }));
   const v1::CoordinatorMessage ack_first = [] {
     v1::CoordinatorMessage message;
     message.mutable_ack()->set_sequence(1);
@@ -217,11 +217,11 @@ TEST_F(DaemonTest, FactsWithoutAnAckAreSentAgainInOrderAfterAReconnect) {
   coordinator_->Send(ack_first);
   // The Ack has been read once a later message has its effect.
   coordinator_->Send(Start(8, R"({"script":["started","train"]})", -1, {1}));
-  ASSERT_TRUE(coordinator_->WaitFor([](const auto& messages) { return messages.size() == 3; }));
+  ASSERT_TRUE(coordinator_->WaitFor([](const auto& messages) { return messages.size() == 5; }));
   coordinator_->Stop();
   coordinator_->Start();
-  ASSERT_TRUE(coordinator_->WaitFor([](const auto& messages) { return messages.size() == 5; }));
-  EXPECT_THAT(Sequences(coordinator_->messages()), ElementsAre(1, 2, 3, 2, 3));
+  ASSERT_TRUE(coordinator_->WaitFor([](const auto& messages) { return messages.size() == 9; }));
+  EXPECT_THAT(Sequences(coordinator_->messages()), ElementsAre(1, 2, 3, 4, 5, 2, 3, 4, 5));
   ASSERT_TRUE(coordinator_->WaitForHellos(2));
   const std::vector<v1::Hello> hellos = coordinator_->hellos();
   EXPECT_THAT(hellos[1].running_attempts(), ElementsAre(7, 8)) << "to be adopted";
