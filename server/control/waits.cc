@@ -9,7 +9,8 @@
 namespace traind {
 namespace {
 
-// Every turn looks at a line of so many Jobs; at a longer one a turn a second does.
+// Every turn with something to store looks at a line of so many Jobs, while no more Attempts run;
+// else a turn a second does.
 constexpr size_t kShortLine = 64;
 constexpr absl::Duration kNoteInterval = absl::Seconds(1);
 // At most so many Jobs are told, and fewer where there are many slots to be looked at for each.
@@ -35,7 +36,11 @@ bool ControlCore::Impl::NotesDue() const {
   if (touched_.empty()) return false;
   size_t waiting = 0;
   for (const auto& [key, queue] : train_queue_) waiting += queue.size();
-  return waiting <= kShortLine || now_ - noted_at_ >= kNoteInterval;
+  // Live figures alone tell little that is new, and come often.
+  const bool news = std::any_of(touched_.begin(), touched_.end(),
+                                [](const JobEntry* entry) { return entry->stored; });
+  const bool small = waiting <= kShortLine && attempts_.size() <= kShortLine;
+  return (small && news) || now_ - noted_at_ >= kNoteInterval;
 }
 
 void ControlCore::Impl::TellWait(JobEntry& entry, std::string text, absl::Time start) {
