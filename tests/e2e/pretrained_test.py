@@ -36,8 +36,12 @@ def halves(name, tensor):
 
 
 def fold_of(checkpoint):
-    with open(checkpoint.replace(".safetensors", ".json")) as f:
-        return json.load(f)["fold"]
+    """None: its Rank is just removing it, for a newer one."""
+    try:
+        with open(checkpoint.replace(".safetensors", ".json")) as f:
+            return json.load(f)["fold"]
+    except FileNotFoundError:
+        return None
 
 
 def weights_of(house, job):
@@ -79,7 +83,7 @@ def _():
         assert before["state"] == "SUCCEEDED", before
         weights = house.write("weights.safetensors", safetensors(weights_of(house, before["id"])))
         house.write("map.yaml", MAP)
-        spec = house.spec(rows=1200, folds=2, epochs=400)
+        spec = house.spec(rows=1200, folds=2, epochs=3000)
         spec["train"]["checkpoint_every"] = "100ms"
         spec["model"]["pretrained"] = {"file": "weights.safetensors", "map_file": "map.yaml"}
         job = house.submit(spec)
