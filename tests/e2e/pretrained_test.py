@@ -2,6 +2,7 @@
 import glob
 import json
 import os
+import re
 import struct
 
 from tests.cases import case, main
@@ -48,10 +49,9 @@ def weights_of(house, job):
     """The best weights of the Job's fold 0, named and cut as somebody else might."""
     checkpoints = []
     for path in glob.glob(os.path.join(house.results(job), "attempts", "*", "checkpoint-*.json")):
-        with open(path) as f:
-            manifest = json.load(f)
-        if manifest["fold"] == 0:
-            checkpoints.append((manifest["step"], path.replace(".json", ".safetensors")))
+        if fold_of(path) == 0:
+            step = int(re.search(r"checkpoint-(\d+)\.json$", path).group(1))
+            checkpoints.append((step, path.replace(".json", ".safetensors")))
     tensors = read_safetensors(max(checkpoints)[1])
     ours = {n: t for n, t in tensors.items() if n.startswith(("layers.", "embeddings.")) and "exp_avg" not in n}
     theirs = {"trained.steps": ("I64", [1], bytes(8))}
