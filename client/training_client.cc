@@ -245,7 +245,7 @@ absl::StatusOr<v1::ListJobsReply> TrainingClient::ListJobs(v1::ListJobsRequest r
   do {
     auto page = ListJobsPage(request);
     if (!page.ok()) return page.status();
-    for (v1::Job& job : *page->mutable_jobs()) *all.add_jobs() = std::move(job);
+    for (v1::Job& job : *page->mutable_jobs()) all.add_jobs()->Swap(&job);
     if (page->next_page_token() == request.page_token()) break;  // the list would never end
     request.set_page_token(page->next_page_token());
   } while (!request.page_token().empty());

@@ -272,6 +272,10 @@ absl::StatusOr<JobPage> MemoryStore::ListJobs(const JobFilter& filter) {
       page.next_page_token = absl::StrCat(i + 1);
       break;
     }
+    if (filter.known && filter.known(job.id)) {
+      page.jobs.emplace_back().id = job.id;
+      continue;
+    }
     page.jobs.push_back(job);
     page.jobs.back().decisions.clear();
     page.jobs.back().attempts.clear();

@@ -133,6 +133,17 @@ absl::StatusOr<JobPage> SqliteStore::ListJobs(const JobFilter& filter) {
     while (page.jobs.size() < limit) {
       ASSIGN_OR_RETURN(const int64_t number, search.Next());
       if (number == 0) break;
+      if (filter.known) {
+        Query q = db.Select("SELECT id FROM jobs WHERE number = ? AND deleting = 0", number);
+        Job job;
+        if (q.Next()) q.Read(job.id);
+        RETURN_IF_ERROR(q.status());
+        if (job.id.empty()) continue;
+        if (filter.known(job.id)) {
+          page.jobs.push_back(std::move(job));
+          continue;
+        }
+      }
       ASSIGN_OR_RETURN(
           std::vector<Job> jobs,
           ReadSelectedJobs(

@@ -5,6 +5,7 @@
 #include <absl/status/statusor.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -82,6 +83,8 @@ struct JobFilter {
   std::map<std::string, std::string> labels;  // all must match
   int limit = 100;
   std::string page_token;  // from the previous page; empty: the first page
+  // A Job for which this says true is listed with its id alone: the caller has it already.
+  std::function<bool(const std::string& id)> known = nullptr;
 };
 struct JobPage {
   // Newest first; without decisions and attempts. There may be fewer than `limit`, or none, before

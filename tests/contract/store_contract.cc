@@ -298,6 +298,19 @@ TEST_P(StoreContractTest, ListPagesAreNewestFirstWithoutGapOrRepetition) {
   EXPECT_TRUE(absl::IsInvalidArgument(store_->ListJobs(filter).status()));
 }
 
+TEST_P(StoreContractTest, AListReadsNoJobThatTheCallerHas) {
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(store_->Commit(Change({NewJob(absl::StrCat("a-", i))})), absl::OkStatus());
+  }
+  JobFilter filter;
+  filter.known = [](const std::string& id) { return id == "a-1"; };
+  const JobPage page = store_->ListJobs(filter).value();
+  ASSERT_EQ(page.jobs.size(), 3u);
+  EXPECT_EQ(page.jobs[1].id, "a-1");
+  EXPECT_TRUE(page.jobs[1].tasks.empty());
+  EXPECT_FALSE(page.jobs[0].tasks.empty());
+}
+
 TEST_P(StoreContractTest, ListFiltersByStateAndByAllLabels) {
   for (int i = 0; i < 6; ++i) {
     Job job = NewJob(absl::StrCat("a-", i));
