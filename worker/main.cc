@@ -142,6 +142,16 @@ int RunWorker(const Flags& flags) {
     return Fail(absl::InvalidArgumentError(absl::StrCat("MASTER_PORT is no port: ", port)),
                 kExitUsage);
   }
+  // In seconds, as launchers of training scripts set it.
+  if (const char* const timeout = getenv("NCCL_TIMEOUT"); timeout != nullptr) {
+    double seconds = 0;
+    if (!absl::SimpleAtod(timeout, &seconds) || !(seconds >= 1 && seconds <= 86'400)) {
+      return Fail(absl::InvalidArgumentError(
+                      absl::StrCat("NCCL_TIMEOUT is not from 1 to 86400 seconds: ", timeout)),
+                  kExitUsage);
+    }
+    options.core.exchange_timeout = absl::Seconds(seconds);
+  }
   options.standalone = flags.standalone;
   options.own_folder_bytes = flags.keep_bytes;
   for (const worker::Program& program : worker::kPrograms) {

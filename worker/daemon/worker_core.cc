@@ -423,6 +423,7 @@ rp::Train WorkerCore::TrainMessage(const Attempt& attempt, int index, absl::Dura
   train.world_size = task.world_size;
   train.rendezvous.host = task.rendezvous_host;
   train.rendezvous.port = task.rendezvous_port;
+  train.rendezvous.timeout_ms = absl::ToInt64Milliseconds(options_.exchange_timeout);
   train.device = IsCuda() ? "cuda" : "cpu";
   // A CPU slot is a core; GPUs share the cores.
   train.threads = IsCuda() ? std::max(1, options_.cores / static_cast<int>(slots_.size())) : 1;

@@ -63,6 +63,9 @@ struct WorkerCoreOptions {
   // A killed process that does not die is not waited for.
   absl::Duration kill_wait = absl::Seconds(1);
   bool warm_spares = true;
+  // How long the Ranks of a gang wait for each other, when they join and in each exchange, where
+  // the spec names no time.
+  absl::Duration exchange_timeout = absl::Seconds(30);
   PublishSchedule::Options publish;
 };
 

@@ -127,6 +127,7 @@ class Trainer final : public FoldTrainer {
   std::unique_ptr<Evaluator> evaluator_;
   const CudaApi* cuda_ = nullptr;
   std::unique_ptr<Group> group_;
+  absl::Duration exchange_timeout_;  // of the group
   std::unique_ptr<Gang> gang_;
   std::unique_ptr<Learner> learner_;
   std::unique_ptr<FoldSaver> saver_;  // rank 0's

@@ -97,6 +97,7 @@ absl::Status Trainer::JoinGang() {
           static_cast<int>(wished.port) + train_.fold + (train_.trial + train_.seed) * spec_.folds;
     }
     if (wished.timeout.has_value()) options.timeout = *wished.timeout;
+    exchange_timeout_ = options.timeout;
     ASSIGN_OR_RETURN(group_, Group::Join(options));
   }
   gang_ = std::make_unique<Gang>(group_.get());

@@ -217,8 +217,7 @@ void Trainer::StartCheckpoint() {
 void Trainer::SaveWhatIsDue() {
   if (saver_->CheckpointDue()) StartCheckpoint();
   // Meanwhile the other ranks wait in their next collective.
-  const absl::Duration most = absl::Milliseconds(train_.rendezvous.timeout_ms) / 4;
-  if (gang_->group() != nullptr && predict_time_ > most) return;
+  if (gang_->group() != nullptr && predict_time_ > exchange_timeout_ / 4) return;
   if (predictions_saved_ || best_outputs_.empty() || !saver_->answers().Due(predict_time_)) {
     return;
   }

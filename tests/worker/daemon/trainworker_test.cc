@@ -308,6 +308,9 @@ TEST_F(TrainworkerTest, WrongFlagsAreRefusedWithTheReason) {
   EXPECT_THAT(Log(), HasSubstr("soon"));
   EXPECT_EQ(ExitCode(Spawn({"--nonsense"})), 2);
   EXPECT_EQ(ExitCode(Spawn({"--help"})), 0);
+  setenv("NCCL_TIMEOUT", "soon", 1);
+  EXPECT_EQ(ExitCode(Spawn()), 2);
+  unsetenv("NCCL_TIMEOUT");
 }
 
 TEST_F(TrainworkerTest, IdleItCostsLittle) {

@@ -193,6 +193,7 @@ TEST_F(CoreTest, AGangStartsWhenAllAreReadyAndMeetsAtOnePort) {
   EXPECT_EQ(trains[0].rendezvous.port, 4711);
   EXPECT_EQ(trains[1].rendezvous.port, 4711);
   EXPECT_EQ(trains[1].rendezvous.host, "127.0.0.1");
+  EXPECT_EQ(trains[0].rendezvous.timeout_ms, 30'000);
   // Facts come from rank 0 alone; the end when both have finished.
   Say(2, About<rp::Started>(7));
   EXPECT_THAT(reports_, IsEmpty());
@@ -227,6 +228,15 @@ TEST_F(CoreTest, APartOfAGangWaitsForMeetWithItsRanksReady) {
   core_->Meet(7, "10.0.0.1", 5001, now_);  // again, after a reconnect of another part
   Collect();
   EXPECT_EQ(Sent<rp::Train>().size(), 2u);
+}
+
+TEST_F(CoreTest, TheOperatorSaysHowLongRanksWaitForEachOther) {
+  options_.exchange_timeout = absl::Seconds(7);
+  Make();
+  StartTraining(Train(7, {0, 1}));
+  const std::vector<rp::Train> trains = Sent<rp::Train>();
+  ASSERT_EQ(trains.size(), 2u);
+  EXPECT_EQ(trains[1].rendezvous.timeout_ms, 7'000);
 }
 
 TEST_F(CoreTest, AfterAReconnectAPartSaysAgainThatItIsReady) {

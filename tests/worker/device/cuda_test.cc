@@ -125,6 +125,9 @@ TEST(CudaTest, AGraphTrainsAsStepByStep) {
                     10 * tolerance * wanted->gradient_norm)
             << "step " << step;
       }
+      // Else both would have trained operator by operator.
+      EXPECT_EQ(learners[0]->graph_launches(), 0);
+      EXPECT_EQ(learners[1]->graph_launches(), 12);  // not the first three, and not step 7
     }
   }
 }
