@@ -21,8 +21,9 @@ constexpr double kLongStep = 0.02;  // seconds
 constexpr int StepsOfTimings(int timed) { return 2 * (1 + timed); }
 // Below this a step is dispatch, not arithmetic, and casts only add to it.
 constexpr double kLeastFlops = 1e8;
-// A slow core computes at least as fast as this; it serves a guess before the first step.
-constexpr double kFlopsPerSecond = 2e10;
+// A slow core, and a slow GPU, compute at least as fast as this; it serves a guess before the first
+// step.
+constexpr double kFlopsPerSecond = 2e10, kGpuFlopsPerSecond = 1e12;
 constexpr double kMostOfTime = 0.05;
 constexpr double kLeastGain = 1.1;  // for the digits that bf16 gives up
 // Where steps are too long to be timed, a part of one is: it takes that part of the time, but for
@@ -39,6 +40,8 @@ void Decide(const PrecisionRequest& request, EventSink& sink, std::string cause,
   decision.to = std::string(PrecisionName(to));
   sink.Send(decision);
 }
+
+bool OnGpu(const PrecisionRequest& request) { return request.compute_capability > 0; }
 
 // Without instructions for it bf16 is emulated, many times slower.
 bool CpuMultipliesBf16() {
@@ -59,18 +62,22 @@ double StepFlops(const PrecisionRequest& request, const Learner& learner) {
 bool HasTimeForProbe(const PrecisionRequest& request, const Learner& learner) {
   if (static_cast<int64_t>(request.training_rows.size()) < request.batch) return false;
   if (request.planned_steps * kMostOfTime < StepsOfTimings(kTimedLong)) return false;
-  const double first_s = 2 * StepFlops(request, learner) / kFlopsPerSecond;
+  const double first_s =
+      2 * StepFlops(request, learner) / (OnGpu(request) ? kGpuFlopsPerSecond : kFlopsPerSecond);
   return absl::Seconds(first_s) < request.remaining * kMostOfTime;
 }
 
 bool ProbeWorthIts(const PrecisionRequest& request, const Learner& learner) {
-  return CpuMultipliesBf16() && StepFlops(request, learner) >= kLeastFlops &&
-         HasTimeForProbe(request, learner);
+  const bool gains =
+      OnGpu(request) || (CpuMultipliesBf16() && StepFlops(request, learner) >= kLeastFlops);
+  return gains && HasTimeForProbe(request, learner);
 }
 
-absl::StatusOr<double> TimeStep(const PrecisionRequest& request, int64_t rows, int world_size) {
+absl::StatusOr<double> TimeStep(const PrecisionRequest& request, int64_t rows, int world_size,
+                                Learner& learner) {
   const auto started = std::chrono::steady_clock::now();
   RETURN_IF_ERROR(request.step({0, rows, rows * world_size, 1e-6}));
+  RETURN_IF_ERROR(learner.Synchronize());
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
 }
 
@@ -110,7 +117,7 @@ absl::StatusOr<std::optional<StepTimes>> CompareSteps(const PrecisionRequest& re
                                                       Learner& learner, Gang& gang,
                                                       const std::function<absl::Status()>& change) {
   int64_t rows = request.batch;
-  const auto time_step = [&] { return TimeStep(request, rows, gang.world_size()); };
+  const auto time_step = [&] { return TimeStep(request, rows, gang.world_size(), learner); };
   ASSIGN_OR_RETURN(const Learner::State state, learner.Save());
   RETURN_IF_ERROR(learner.SetOrder(request.training_rows.first(static_cast<size_t>(rows))));
   ASSIGN_OR_RETURN(const double first_s, time_step());
@@ -143,19 +150,22 @@ absl::StatusOr<std::optional<StepTimes>> CompareSteps(const PrecisionRequest& re
   return std::optional<StepTimes>({Median(before), Median(after), rows});
 }
 
-absl::StatusOr<Precision> Probe(const PrecisionRequest& request, Learner& learner, Gang& gang,
-                                EventSink& sink) {
-  ASSIGN_OR_RETURN(const auto times, CompareSteps(request, /*parts=*/true, learner, gang, [&] {
-                     return learner.SetPrecision(Precision::kBf16);
-                   }));
-  int64_t faster = times && times->before_s > times->after_s * kLeastGain ? 1 : 0;
-  RETURN_IF_ERROR(FromLeader(gang, faster));
-  const Precision chosen = faster != 0 ? Precision::kBf16 : Precision::kFp32;
-  if (gang.leads() && times && chosen == Precision::kBf16) {
+// half: what is tried beside fp32. Where there was no time to find out, it is `unknown`.
+absl::StatusOr<Precision> Probe(const PrecisionRequest& request, Precision half, Precision unknown,
+                                Learner& learner, Gang& gang, EventSink& sink) {
+  RETURN_IF_ERROR(learner.SetPrecision(Precision::kFp32));
+  ASSIGN_OR_RETURN(const auto times, CompareSteps(request, /*parts=*/true, learner, gang,
+                                                  [&] { return learner.SetPrecision(half); }));
+  Precision chosen = unknown;
+  if (times) chosen = times->before_s > times->after_s * kLeastGain ? half : Precision::kFp32;
+  auto agreed = static_cast<int64_t>(chosen);
+  RETURN_IF_ERROR(FromLeader(gang, agreed));
+  chosen = static_cast<Precision>(agreed);
+  if (gang.leads() && times && chosen != unknown) {
     Decide(request, sink,
-           absl::StrFormat("a step of %d rows takes %.2f ms in bf16, %.2f ms in fp32", times->rows,
-                           times->after_s * 1e3, times->before_s * 1e3),
-           Precision::kFp32, chosen);
+           absl::StrFormat("a step of %d rows takes %.2f ms in %s, %.2f ms in fp32", times->rows,
+                           times->after_s * 1e3, PrecisionName(half), times->before_s * 1e3),
+           unknown, chosen);
   }
   RETURN_IF_ERROR(learner.SetPrecision(chosen));
   return chosen;
@@ -164,7 +174,7 @@ absl::StatusOr<Precision> Probe(const PrecisionRequest& request, Learner& learne
 }  // namespace
 
 Precision SupportedPrecision(const PrecisionRequest& request, EventSink& sink) {
-  const bool gpu = request.compute_capability > 0;
+  const bool gpu = OnGpu(request);
   const Precision best16 = request.compute_capability >= 80 ? Precision::kBf16 : Precision::kFp16;
   if (!request.wanted.has_value()) return gpu ? best16 : Precision::kFp32;
   const Precision wanted = *request.wanted;
@@ -188,16 +198,17 @@ absl::StatusOr<Precision> ChoosePrecision(const PrecisionRequest& request, Learn
                                           Gang& gang, EventSink& sink) {
   const Precision supported = SupportedPrecision(request, sink);
   RETURN_IF_ERROR(learner.SetPrecision(supported));
-  if (request.wanted.has_value() || request.compute_capability > 0) return supported;
+  if (request.wanted.has_value()) return supported;
   int64_t probe = ProbeWorthIts(request, learner) ? 1 : 0;
   RETURN_IF_ERROR(FromLeader(gang, probe));
   if (probe == 0) return supported;
-  return Probe(request, learner, gang, sink);
+  return Probe(request, OnGpu(request) ? supported : Precision::kBf16, supported, learner, gang,
+               sink);
 }
 
 absl::StatusOr<int> ChooseThreads(const PrecisionRequest& request, int most, Learner& learner,
                                   Gang& gang, EventSink& sink) {
-  if (most < 2 || request.compute_capability > 0) return most;
+  if (most < 2 || OnGpu(request)) return most;
   int64_t probe = HasTimeForProbe(request, learner) ? 1 : 0;
   RETURN_IF_ERROR(FromLeader(gang, probe));
   if (probe == 0) return most;

@@ -29,14 +29,15 @@ struct PrecisionRequest {
 };
 
 // Returns the precision that the device can compute in and that is nearest to the wished one;
-// another one than wished is a Decision. GPUs: bf16 from sm_80 on, fp16 below. CPU: fp32 unless
-// asked.
+// another one than wished is a Decision. Where nothing is wished: on GPUs bf16 from sm_80 on and
+// fp16 below; on the CPU fp32.
 Precision SupportedPrecision(const PrecisionRequest& request, EventSink& sink);
 
-// Sets the learner's precision, and returns it. On the CPU, where nothing is wanted
-// and steps are large enough, a few timed steps of fp32 and bf16 decide, of fewer rows where
-// whole ones would take too long; the learner's state is put back afterwards. Every rank of the
-// gang calls it. REQUIRES: the learner has no order yet.
+// Sets the learner's precision, and returns it. Where nothing is wanted, a few timed steps of fp32
+// and of bf16 (or the GPU's fp16) decide, of fewer rows where whole ones would take too long; on
+// the CPU only if steps are large enough. Where there is no time for that, SupportedPrecision()
+// does; the learner's state is put back afterwards. Every rank of the gang calls it. REQUIRES: the
+// learner has no order yet.
 absl::StatusOr<Precision> ChoosePrecision(const PrecisionRequest& request, Learner& learner,
                                           Gang& gang, EventSink& sink);
 

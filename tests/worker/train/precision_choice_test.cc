@@ -48,15 +48,16 @@ class PrecisionChoiceTest : public ::testing::Test {
   }
 
   // A whole step takes 160 ms in fp32, and 160 ms / gain in bf16.
-  Precision Choose(absl::Duration remaining, double gain) {
+  Precision Choose(absl::Duration remaining, double gain, int compute_capability = 0) {
     PrecisionRequest request;
+    request.compute_capability = compute_capability;
     request.batch = kBatch;
     request.training_rows = rows_;
     request.planned_steps = 1000;
     request.remaining = remaining;
     request.step = [&](const StepInput& input) {
       taken_.push_back(input.rows);
-      const bool fast = learner_->precision() == Precision::kBf16;
+      const bool fast = learner_->precision() != Precision::kFp32;
       absl::SleepFor(absl::Milliseconds(160) * static_cast<double>(input.rows) /
                      static_cast<double>(kBatch) / (fast ? gain : 1));
       return absl::OkStatus();
@@ -101,6 +102,21 @@ TEST_F(PrecisionChoiceTest, WhatGainsNothingIsNotTaken) {
 
 TEST_F(PrecisionChoiceTest, WhereNotEvenPartsHaveTimeNothingIsTried) {
   EXPECT_EQ(Choose(absl::Milliseconds(800), 2), Precision::kFp32);
+  EXPECT_LE(taken_.size(), 3u);
+}
+
+// A GPU of that capability stands in.
+TEST_F(PrecisionChoiceTest, OnAGpuStepsDecideAsWell) {
+  EXPECT_EQ(Choose(absl::Seconds(60), 2, 90), Precision::kBf16);
+  EXPECT_TRUE(sink_.causes.empty());
+  EXPECT_EQ(taken_.size(), 6u);
+  EXPECT_EQ(Choose(absl::Seconds(60), 0.7, 90), Precision::kFp32);
+  ASSERT_EQ(sink_.causes.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(sink_.causes[0], " ms in bf16, ")) << sink_.causes[0];
+}
+
+TEST_F(PrecisionChoiceTest, OnAGpuWithoutTimeForThemItsHalfPrecisionIsTaken) {
+  EXPECT_EQ(Choose(absl::Milliseconds(800), 0.7, 90), Precision::kBf16);
   EXPECT_LE(taken_.size(), 3u);
 }
 
