@@ -1,5 +1,6 @@
 // Gangs over NCCL: one rank on one GPU, and two ranks on two GPUs. Skipped on
 // machines without them.
+#include <absl/time/time.h>
 #include <glob.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -17,6 +18,7 @@
 #include "tests/worker/model/model_of.h"
 #include "worker/device/collective.h"
 #include "worker/device/cuda_api.h"
+#include "worker/device/guard.h"
 #include "worker/learner/learner.h"
 
 namespace traind {
@@ -84,12 +86,37 @@ int RunRank(int rank, int world_size, int port) {
   return (*group)->Barrier().ok() ? 0 : 17;
 }
 
-void RunGang(int world_size) {
+// Rank 1 dies after two steps. Returns 0 if rank 0 learns of it in time, and ends.
+int RunRankBesideADyingOne(int rank, int world_size, int port) {
+  setenv("CUDA_VISIBLE_DEVICES", std::to_string(rank).c_str(), 1);
+  const auto cuda = LoadCuda();
+  if (!cuda.ok()) return 10;
+  GroupOptions options;
+  options.port = port;
+  options.rank = rank;
+  options.world_size = world_size;
+  options.cuda = *cuda;
+  options.timeout = absl::Seconds(5);
+  auto group = Group::Join(options);
+  if (!group.ok()) return 11;
+  const auto gang = NewLearner(*cuda, group->get());
+  if (gang == nullptr) return 12;
+  const int64_t share = kGangRows / world_size;
+  for (int64_t step = 0; step < 8; ++step) {
+    if (rank == 1 && step == 2) _exit(0);
+    absl::Status stepped = gang->Step({rank * share, share, kGangRows, 1e-3, 1});
+    if (stepped.ok()) stepped = gang->Synchronize();
+    if (!stepped.ok()) return step >= 2 && FaultOf(stepped) == Fault::kCollective ? 0 : 13;
+  }
+  return 14;
+}
+
+void RunGang(int world_size, int (*run)(int rank, int world_size, int port) = RunRank) {
   const int port = ReservePort();
   std::vector<pid_t> children;
   for (int rank = 0; rank < world_size; ++rank) {
     const pid_t child = fork();
-    if (child == 0) _exit(RunRank(rank, world_size, port));
+    if (child == 0) _exit(run(rank, world_size, port));
     children.push_back(child);
   }
   for (const pid_t child : children) {
@@ -108,6 +135,11 @@ TEST(NcclTest, OneRankTrainsAsAlone) {
 TEST(NcclTest, TwoRanksTrainAsOneWithAllRows) {
   if (Gpus() < 2) GTEST_SKIP() << "needs two GPUs (this test has never been run)";
   RunGang(2);
+}
+
+TEST(NcclTest, ADeadPeerIsNoticedInTime) {
+  if (Gpus() < 2) GTEST_SKIP() << "needs two GPUs (this test has never been run)";
+  RunGang(2, RunRankBesideADyingOne);
 }
 
 }  // namespace

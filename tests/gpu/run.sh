@@ -18,7 +18,7 @@
 # GPU everything is skipped. With one, a test that never ran is a failure.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-programs=(cuda_test nccl_test gpu_bench trainrank libtraind_cuda.so)
+programs=(cuda_test cuda_networks_test nccl_test gpu_bench trainrank libtraind_cuda.so)
 
 pack() {
   local file static target bin
@@ -28,7 +28,8 @@ pack() {
   # This folder has only static libraries, so the linker cannot choose shared ones.
   local from; from="$(dirname "$(gcc -print-file-name=libabsl_base.a)")"
   ln -s "$from"/libabsl_*.a "$from"/libcrypto.a "$from"/libgtest*.a "$from"/libgmock*.a "$static"
-  local targets=(//tests/worker/device:cuda_test //tests/gpu:nccl_test //tests/gpu:gpu_bench //worker:trainrank
+  local targets=(//tests/worker/device:cuda_test //tests/worker/device:cuda_networks_test //tests/gpu:nccl_test
+                 //tests/gpu:gpu_bench //worker:trainrank
                  //worker/device:libtraind_cuda.so)
   bazel build --noshow_progress --linkopt="-L$static" "${targets[@]}" >&2
   bin="$(bazel info bazel-bin 2>/dev/null)"
@@ -89,7 +90,7 @@ print_table() {
   local verdict program test reason
   echo
   while IFS=$'\t' read -r verdict program test reason; do
-    printf '%-4s  %-10s  %-50s  %s\n' "$verdict" "$program" "$test" "$reason"
+    printf '%-4s  %-18s  %-66s  %s\n' "$verdict" "$program" "$test" "$reason"
   done <"$rows"
   local verdicts=" $(cut -f 1 "$rows" | sort -u | tr '\n' ' ')"
   case "$verdicts" in *' FAIL '*) return 1 ;; esac
@@ -111,7 +112,7 @@ run() {
   trap "rm -r '$scratch'" EXIT
   rows="$scratch/rows" log="$scratch/log"
   if ! compgen -G "$devices" >/dev/null; then
-    for program in trainrank cuda_test nccl_test gpu_bench; do row SKIP "$program" - "no GPU here"; done
+    for program in trainrank cuda_test cuda_networks_test nccl_test gpu_bench; do row SKIP "$program" - "no GPU here"; done
     print_table none
     return
   fi
@@ -121,6 +122,7 @@ run() {
   mkdir -p worker/device && ln -sf ../../libtraind_cuda.so worker/device/libtraind_cuda.so
   run_check
   run_tests cuda_test
+  run_tests cuda_networks_test
   run_tests nccl_test
   run_bench
   print_table gpu

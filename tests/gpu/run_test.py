@@ -31,11 +31,11 @@ CRASHES = """
 FIGURE = '{"work": "mlp64", "samples_s": 5}'
 
 
-def run(gpu=True, rank=("", 0), cuda=(PASSES, 0), nccl=(PASSES, 0), bench=(FIGURE, 0)):
+def run(gpu=True, rank=("", 0), cuda=(PASSES, 0), networks=(PASSES, 0), nccl=(PASSES, 0), bench=(FIGURE, 0)):
     """Returns the exit code, the table's rows as (verdict, program, test, reason), and the figures."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(SCRIPT, folder)
-        programs = {"trainrank": rank, "cuda_test": cuda, "nccl_test": nccl, "gpu_bench": bench}
+        programs = {"trainrank": rank, "cuda_test": cuda, "cuda_networks_test": networks, "nccl_test": nccl, "gpu_bench": bench}
         for name, (text, code) in programs.items():
             path = os.path.join(folder, name)
             with open(path, "w") as out:
@@ -60,7 +60,7 @@ def run(gpu=True, rank=("", 0), cuda=(PASSES, 0), nccl=(PASSES, 0), bench=(FIGUR
 def _():
     code, rows, _ = run(gpu=False, cuda=(FAILS, 1))
     assert code == 0, rows
-    assert len(rows) == 4 and all(row[0] == "SKIP" and row[3] == "no GPU here" for row in rows), rows
+    assert len(rows) == 5 and all(row[0] == "SKIP" and row[3] == "no GPU here" for row in rows), rows
 
 
 @case("Each test has a row, and figures are JSON lines")
@@ -78,6 +78,13 @@ def _():
     assert code == 1, rows
     assert [row for row in rows if row[0] == "FAIL"] == [
         ("FAIL", "nccl_test", "CudaTest.Trains", "the loss is 3")], rows
+
+
+@case("A network that fails fails the run")
+def _():
+    code, rows, _ = run(networks=(FAILS, 1))
+    assert code == 1, rows
+    assert ("FAIL", "cuda_networks_test", "CudaTest.Trains", "the loss is 3") in rows, rows
 
 
 @case("A crash fails the run")

@@ -87,6 +87,19 @@ struct Group::Impl {
   c10::intrusive_ptr<c10d::ProcessGroup> group;
   absl::Duration time;  // spent in collectives
 
+  // NCCL would wait for a dead peer, and end the process if it is destroyed while it waits. All
+  // that counts has arrived, because each exchange was waited for.
+  ~Impl() {
+    if (group == nullptr || options.transport != Transport::kNccl) return;
+    Guarded([this] {
+      group->getBackend(c10::DeviceType::CUDA)->abort();
+      return absl::OkStatus();
+    }).IgnoreError();
+  }
+  Impl() = default;
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
   // Adds the time of its own life to `time`.
   class Timing {
    public:

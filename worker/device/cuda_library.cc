@@ -5,6 +5,7 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 
+#include <cstdlib>
 #include <torch/csrc/cuda/nccl.h>
 
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
@@ -82,6 +83,10 @@ class CudaLibrary final : public CudaApi {
 
   void AddNccl(c10d::ProcessGroup& group, c10d::Store& store, int rank, int world_size,
                std::chrono::milliseconds timeout) const override {
+    // The host waits for each exchange, for as long as `timeout`: a peer that died or is late
+    // becomes an exception here. Else only the stream would wait, and NCCL's watchdog would end the
+    // process.
+    setenv("TORCH_NCCL_BLOCKING_WAIT", "1", /*overwrite=*/0);
     auto options = c10d::ProcessGroupNCCL::Options::create();
     options->timeout = timeout;
     const auto nccl = c10::make_intrusive<c10d::ProcessGroupNCCL>(

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/worker/model/made_media.h"
 #include "tests/worker/model/model_of.h"
-#include "worker/data/media_source.h"
 #include "worker/device/process_memory.h"
 #include "worker/learner/learner.h"
 
@@ -22,50 +22,6 @@ namespace traind {
 namespace {
 
 constexpr int64_t kWindow = 256, kBatch = 16, kRows = 400;
-
-// Texts from half of the maximum length to all of it.
-class Texts final : public MediaSource {
- public:
-  absl::Status Load(const MediaRequest& request, MediaBatch& out) const override {
-    out = MediaBatch();
-    for (const int32_t row : request.rows) {
-      const int32_t length = kWindow / 2 + row * 37 % (kWindow / 2);
-      for (int32_t i = 0; i < length; ++i) out.tokens.push_back((row + i * i) % 100);
-      out.ends.push_back(static_cast<int32_t>(out.tokens.size()));
-    }
-    return absl::OkStatus();
-  }
-};
-
-// Distinct patches of volumes with masks, or distinct images.
-class Dense final : public MediaSource {
- public:
-  explicit Dense(std::vector<int64_t> image) : image_(std::move(image)) {}
-
-  absl::Status Load(const MediaRequest& request, MediaBatch& out) const override {
-    const auto rows = static_cast<int64_t>(request.rows.size());
-    const int64_t voxels =
-        std::accumulate(image_.begin() + 1, image_.end(), int64_t{1}, std::multiplies<int64_t>());
-    out = MediaBatch();
-    out.shape = {rows};
-    out.shape.insert(out.shape.end(), image_.begin() + 1, image_.end());
-    out.shape.push_back(image_[0]);
-    for (const int32_t row : request.rows) {
-      for (int64_t i = 0; i < voxels * image_[0]; ++i) {
-        out.values.push_back(std::sin(static_cast<float>(i * (row % 7 + 3))));
-      }
-      for (int64_t i = 0; i < voxels; ++i) {
-        out.target.push_back(static_cast<float>((i / 5 + row) % 3));
-      }
-    }
-    if (image_.size() < 4) return absl::OkStatus();
-    out.target_shape = {rows, 1, image_[1], image_[2], image_[3]};
-    return absl::OkStatus();
-  }
-
- private:
-  const std::vector<int64_t> image_;  // see ModelShape
-};
 
 struct Case {
   LearnerOptions options;
@@ -93,11 +49,12 @@ Case SetupOf(const std::string& architecture) {
                                            : ModelOf(architecture, R"({"layers":4})");
     options.shape.numeric = 4;
   }
-  if (!options.shape.image.empty()) data.rows.media = std::make_shared<Dense>(options.shape.image);
+  if (!options.shape.image.empty())
+    data.rows.media = std::make_shared<MadeImages>(options.shape.image);
   if (architecture == "text") {
     options.shape.vocabulary = 100;
     options.shape.max_tokens = kWindow;
-    data.rows.media = std::make_shared<Texts>();
+    data.rows.media = std::make_shared<MadeTexts>(kWindow);
   } else if (architecture == "transformer") {
     options.shape.window = kWindow;
   }
@@ -157,8 +114,8 @@ void ExpectLess(const std::string& architecture, double most) {
     const int64_t again = PeakInAProcess(architecture, handwritten, true);
     std::printf(
         "{\"model\": \"%s\", \"path\": \"%s\", \"kept_mb\": %.1f, \"recomputed_mb\": %.1f}\n",
-        architecture.c_str(), handwritten ? "handwritten" : "autograd", static_cast<double>(kept) / 1e6,
-        static_cast<double>(again) / 1e6);
+        architecture.c_str(), handwritten ? "handwritten" : "autograd",
+        static_cast<double>(kept) / 1e6, static_cast<double>(again) / 1e6);
     ASSERT_GT(again, 0);
     EXPECT_LT(static_cast<double>(again), most * static_cast<double>(kept));
   }
@@ -183,7 +140,7 @@ TEST(RecomputeTest, ConvolutionsTrainTheSame) {
       for (const bool recompute : {false, true}) {
         Case setup = SetupOf(architecture);
         if (architecture == "unet3d") setup.options.shape.image = {1, 8, 16, 16};
-        setup.data.rows.media = std::make_shared<Dense>(setup.options.shape.image);
+        setup.data.rows.media = std::make_shared<MadeImages>(setup.options.shape.image);
         setup.options.optimizer.kind =
             OptimizerKind::kSgd;  // the difference of weights shows the gradients' length
         const int64_t batch = setup.batch;
