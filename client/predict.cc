@@ -160,11 +160,13 @@ std::string AnswerCsv(const v1::PredictRowsReply& reply) {
   std::vector<std::string> line;
   for (const std::string& target : reply.targets()) line.push_back(CsvField(target));
   for (const std::string& name : reply.classes()) line.push_back(CsvField("p_" + name));
+  for (const std::string& name : reply.quantile_columns()) line.push_back(CsvField(name));
   std::string text = absl::StrJoin(line, ",") + "\n";
   for (const v1::RowAnswer& row : reply.rows()) {
     line.clear();
     for (const std::string& value : row.values()) line.push_back(CsvField(value));
     for (const float p : row.probabilities()) line.push_back(absl::StrFormat("%.6g", p));
+    for (const float q : row.quantiles()) line.push_back(absl::StrFormat("%.7g", q));
     absl::StrAppend(&text, absl::StrJoin(line, ","), "\n");
   }
   return text;

@@ -104,6 +104,7 @@ PredictionManifest Describe(const DatasetAnswer& answer, absl::Span<const double
   }
   p.ensemble = EnsembleName(answer.form.ensemble);
   p.tuned = answer.tuned;
+  p.quantiles = answer.columns.quantiles;
   p.at = now;
   p.changed = true;
   return manifest;

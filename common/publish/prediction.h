@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/publish/quantiles.h"
 #include "common/publish/tuned.h"
 
 namespace traind {
@@ -84,6 +85,7 @@ struct PublishedPrediction {
   std::string ensemble;               // mean, weighted, greedy; empty: unknown
   std::vector<PredictionFile> files;  // without predictions.csv
   Tuned tuned;                        // what the members' joined answer is adjusted by
+  Quantiles quantiles;                // of the joined answer, where levels are wanted
   std::vector<int> left_out;          // folds that score below the floor;
                                       // complete ones still count for quality
   // Why models do not answer. Known only where Publish has just judged them; not stored.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <utility>
 #include <vector>
@@ -81,6 +82,17 @@ AnswerColumns AnswerColumnsOf(const TableSchema& schema) {
   return columns;
 }
 
+std::vector<std::string> QuantileNames(const AnswerColumns& columns) {
+  std::vector<std::string> names;
+  if (columns.quantiles.levels.empty()) return names;
+  for (const std::string& target : columns.targets) {
+    for (const double level : columns.quantiles.levels) {
+      names.push_back(absl::StrCat(target, "_q", level));
+    }
+  }
+  return names;
+}
+
 absl::StatusOr<std::unique_ptr<PredictionWriter>> PredictionWriter::Begin(
     const std::string& state_dir, const std::string& job, const AnswerColumns& columns,
     const PredictionForm& form, int64_t rows) {
@@ -98,6 +110,8 @@ absl::StatusOr<std::unique_ptr<PredictionWriter>> PredictionWriter::Begin(
                    DurableWriter::Create(absl::StrCat(writer->dir_, "/", kPredictionsFile)));
   std::string head = CsvField(columns.id.empty() ? "row" : columns.id);
   for (const std::string& target : columns.targets) absl::StrAppend(&head, ",", CsvField(target));
+  for (const std::string& name : QuantileNames(columns))
+    absl::StrAppend(&head, ",", CsvField(name));
   for (const std::string& name : columns.classes) {
     writer->labels_.push_back(CsvField(name));
     if (form.probabilities) absl::StrAppend(&head, ",", CsvField(absl::StrCat("p_", name)));
@@ -130,6 +144,13 @@ void PredictionWriter::AddText(absl::string_view id, absl::Span<const float> val
     for (size_t k = 0; k < values.size(); ++k) {
       if (k > 0) line_.push_back(',');
       AppendValue(line_, values[k]);
+    }
+    if (!columns_.quantiles.levels.empty()) {
+      QuantilesAt(columns_.quantiles, values.first(columns_.targets.size()), quantiles_);
+      for (const double quantile : quantiles_) {
+        line_.push_back(',');
+        if (!std::isnan(quantile)) AppendValue(line_, static_cast<float>(quantile));
+      }
     }
   } else {
     line_ += labels_[LabelOf(values, columns_.threshold)];

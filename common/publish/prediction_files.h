@@ -17,6 +17,7 @@
 #include "common/data/table/table.h"
 #include "common/publish/prediction_form.h"
 #include "common/publish/prediction_manifest.h"
+#include "common/publish/quantiles.h"
 
 namespace traind {
 
@@ -26,10 +27,13 @@ struct AnswerColumns {
   std::vector<std::string> targets;
   std::vector<std::string> classes;      // empty: the values are not probabilities of classes
   std::optional<double> threshold = {};  // of the second of two classes (tuned.h)
+  Quantiles quantiles = {};              // of values; with levels, columns <target>_q<level>
 
   size_t outputs() const { return classes.empty() ? targets.size() : classes.size(); }
 };
 AnswerColumns AnswerColumnsOf(const TableSchema& schema);
+// The names of the columns of quantiles, [targets, levels].
+std::vector<std::string> QuantileNames(const AnswerColumns& columns);
 
 // Writes a Prediction's files row by row into a folder beside the standing one. REQUIRES: the Job's
 // publish lock is held from Begin to Commit.
@@ -66,6 +70,7 @@ class PredictionWriter {
   int64_t row_ = 0;
   std::string line_;
   std::vector<std::string> labels_;  // of the classes, quoted
+  std::vector<double> quantiles_;    // of the row
   std::unique_ptr<DurableWriter> csv_, npy_;
   std::vector<std::string> packed_;
 };

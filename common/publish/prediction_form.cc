@@ -40,17 +40,19 @@ PredictionForm FormOf(const plain::PredictionsSpec& spec) {
   form.format = FileFormatByName(spec.format);
   form.probabilities = spec.probabilities;
   form.tiff_masks = spec.masks == "tiff";
+  form.quantiles = spec.quantiles;
   return form;
 }
 
 absl::Status WritePredictionForm(const std::string& state_dir, const std::string& job,
                                  const PredictionForm& form) {
   if (form.plain()) return absl::OkStatus();
-  const Json json = {{"format", 1},
-                     {"ensemble", EnsembleName(form.ensemble)},
-                     {"file_format", FormatName(form.format)},
-                     {"probabilities", form.probabilities},
-                     {"tiff_masks", form.tiff_masks}};
+  Json json = {{"format", 1},
+               {"ensemble", EnsembleName(form.ensemble)},
+               {"file_format", FormatName(form.format)},
+               {"probabilities", form.probabilities},
+               {"tiff_masks", form.tiff_masks}};
+  if (!form.quantiles.empty()) json["quantiles"] = form.quantiles;
   return WriteFileDurably(absl::StrCat(state_dir, "/", PredictionFormPath(job)),
                           json.dump(1) + "\n");
 }
@@ -76,6 +78,12 @@ absl::StatusOr<PredictionForm> ReadPredictionForm(const std::string& state_dir,
   form.format = FileFormatByName(json["file_format"].get<std::string>());
   form.probabilities = json["probabilities"].get<bool>();
   form.tiff_masks = is("tiff_masks", is_flag) && json["tiff_masks"].get<bool>();
+  if (json.contains("quantiles")) {
+    for (const Json& level : json["quantiles"]) {
+      if (!level.is_number()) return absl::DataLossError(absl::StrCat(path, " is damaged"));
+      form.quantiles.push_back(level.get<double>());
+    }
+  }
   return form;
 }
 

@@ -5,6 +5,7 @@
 #include <absl/status/statusor.h>
 
 #include <string>
+#include <vector>
 
 #include "common/publish/ensemble.h"
 #include "proto/plain/job.h"
@@ -16,12 +17,13 @@ enum class FileFormat { kCsv, kNpy, kZip };
 struct PredictionForm {
   EnsembleKind ensemble = EnsembleKind::kMean;
   FileFormat format = FileFormat::kCsv;
-  bool probabilities = true;  // as columns of predictions.csv
-  bool tiff_masks = false;    // for volumes: TIFF instead of NPY
+  bool probabilities = true;           // as columns of predictions.csv
+  bool tiff_masks = false;             // for volumes: TIFF instead of NPY
+  std::vector<double> quantiles = {};  // levels of the columns of quantiles, ascending
 
   bool plain() const {
     return ensemble == EnsembleKind::kMean && format == FileFormat::kCsv && probabilities &&
-           !tiff_masks;
+           !tiff_masks && quantiles.empty();
   }
 };
 

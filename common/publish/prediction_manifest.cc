@@ -5,6 +5,7 @@
 #include <absl/strings/strip.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cmath>
@@ -144,6 +145,48 @@ std::vector<PredictionFile> ParseFiles(const Json& list) {
   return files;
 }
 
+Json QuantilesJson(const Quantiles& quantiles) {
+  Json targets = Json::array();
+  for (const TargetOffsets& target : quantiles.targets) {
+    targets.push_back({{"answers", target.at},
+                       {"offsets", target.offsets},
+                       {"not_negative", target.not_negative}});
+  }
+  return {{"levels", quantiles.levels}, {"targets", std::move(targets)}};
+}
+
+bool ReadNumbers(const Json& list, std::vector<double>& to) {
+  if (!list.is_array()) return false;
+  for (const Json& item : list) {
+    if (!item.is_number() || !std::isfinite(item.get<double>())) return false;
+    to.push_back(item.get<double>());
+  }
+  return true;
+}
+
+// False: it is damaged.
+bool ParseQuantiles(const Json& json, Quantiles& quantiles) {
+  const auto has = [](const Json& object, const char* key) {
+    return object.is_object() && object.contains(key);
+  };
+  if (!has(json, "levels") || !has(json, "targets") || !json["targets"].is_array() ||
+      !ReadNumbers(json["levels"], quantiles.levels)) {
+    return false;
+  }
+  for (const Json& item : json["targets"]) {
+    TargetOffsets& target = quantiles.targets.emplace_back();
+    if (!has(item, "answers") || !has(item, "offsets") || !has(item, "not_negative") ||
+        !item["not_negative"].is_boolean() || !ReadNumbers(item["answers"], target.at) ||
+        !ReadNumbers(item["offsets"], target.offsets) ||
+        target.offsets.size() != target.at.size() * quantiles.levels.size() ||
+        !std::is_sorted(target.at.begin(), target.at.end())) {
+      return false;
+    }
+    target.not_negative = item["not_negative"].get<bool>();
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string EncodeManifest(const PredictionManifest& manifest) {
@@ -181,6 +224,7 @@ std::string EncodeManifest(const PredictionManifest& manifest) {
   for (const Member& member : manifest.idle) json["idle"].push_back(MemberJson(member));
   if (p.tuned.temperature != 1) json["temperature"] = p.tuned.temperature;
   if (p.tuned.threshold) json["threshold"] = *p.tuned.threshold;
+  if (!p.quantiles.levels.empty()) json["quantiles"] = QuantilesJson(p.quantiles);
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -223,6 +267,9 @@ absl::StatusOr<PredictionManifest> ParseManifest(absl::string_view text, absl::s
     p.tuned.threshold.emplace();
     top.Read("threshold", *p.tuned.threshold);
     if (!std::isfinite(*p.tuned.threshold)) top.Wrong("threshold");
+  }
+  if (json.contains("quantiles") && !ParseQuantiles(json["quantiles"], p.quantiles)) {
+    top.Wrong("quantiles");
   }
   p.quality = QualityByName(quality);
   if (p.quality == Quality::kNone) top.Wrong("quality");

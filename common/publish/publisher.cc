@@ -24,6 +24,7 @@
 #include "common/publish/prediction_form.h"
 #include "common/publish/prediction_manifest.h"
 #include "common/publish/publish_lock.h"
+#include "common/publish/quantiles.h"
 #include "common/publish/scoring_data.h"
 #include "common/publish/tuned.h"
 
@@ -257,9 +258,9 @@ struct NextAnswer {
 
 // Describes the Prediction that the members would make, without its files. Quality says how much of
 // the plan was done, so complete folds count for it even if they were left out.
-PublishedPrediction Describe(const PublishRequest& request, const ScoringData& scoring,
-                             const NextAnswer& next, const LeftOut& left_out,
-                             const JoinedValues& test_values) {
+PublishedPrediction Describe(const PublishRequest& request, const PredictionForm& form,
+                             const ScoringData& scoring, const NextAnswer& next,
+                             const LeftOut& left_out, const JoinedValues& test_values) {
   PublishedPrediction p;
   Covered covered;
   const AnswersByFold& members = next.answers.folds;
@@ -287,6 +288,10 @@ PublishedPrediction Describe(const PublishRequest& request, const ScoringData& s
   }
   const double oof = scoring.OnRows(covered.values, covered.rows, next.tuned);
   if (!std::isnan(oof)) p.oof_score = oof;
+  if (!form.quantiles.empty() && scoring.table->schema().target_kind != TargetKind::kClasses) {
+    p.quantiles = QuantilesOf(form.quantiles, scoring.columns, covered.values,
+                              scoring.TargetsOf(covered.rows));
+  }
   const bool all = static_cast<int>(members.size()) == request.spec_folds;
   p.comparable = all || members.empty();
   p.test_score = scoring.OnTest(test_values, next.tuned);
@@ -490,6 +495,7 @@ absl::Status WriteFiles(const PublishRequest& request, const ScoringData& scorin
   const Tuned& tuned = manifest.prediction.tuned;
   ApplyTemperature(tuned.temperature, columns.outputs(), absl::MakeSpan(all));
   columns.threshold = tuned.threshold;
+  columns.quantiles = manifest.prediction.quantiles;
   const absl::Span<const float> values = all;
   const auto rows = static_cast<size_t>(table.schema().test_rows);
   ASSIGN_OR_RETURN(const std::unique_ptr<PredictionWriter> writer,
@@ -539,7 +545,7 @@ absl::StatusOr<PublishedPrediction> Publish(const PublishRequest& request, absl:
   PredictionManifest next;
   next.job = request.job;
   next.metric = request.metric;
-  next.prediction = Describe(request, scoring, answer, left_out, values);
+  next.prediction = Describe(request, form, scoring, answer, left_out, values);
   next.prediction.ensemble = EnsembleName(form.ensemble);
   next.prediction.at = now;
   next.prediction.changed = true;

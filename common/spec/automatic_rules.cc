@@ -16,6 +16,8 @@ namespace {
 
 using Add = std::function<void(const std::string&, const std::string&)>;
 
+constexpr int kMostQuantiles = 50;
+
 bool HasMetric(const char* type, const std::string& name) {
   return absl::c_any_of(MetricsFor(type),
                         [&](Metric metric) { return MetricName(metric) == name; });
@@ -88,6 +90,9 @@ TypeChoice TypeOfSpec(const v1::JobSpec& spec) {
   if (data.has_volume()) return {"segmentation", "data.volume is set"};
   if (data.has_window()) return {"forecasting", "data.window is set"};
   if (data.has_horizon()) return {"forecasting", "data.horizon is set"};
+  if (spec.predictions().quantiles_size() > 0) {
+    return {"regression", "predictions.quantiles is set"};
+  }
   for (const char* type : {"classification", "regression", "segmentation"}) {
     if (HasMetric(type, metric)) return {type, absl::StrCat("task.metric is ", metric)};
     if (!loss.kind().empty() && absl::c_linear_search(LossesOf(type, 1), loss.kind())) {
@@ -113,6 +118,24 @@ void CheckAutomatic(const v1::JobSpec& spec, const std::string& type, const Add&
   if (automatic) CheckKinds(spec, type, add);
   if ((automatic || IsTrees(kind)) && spec.model().has_pretrained()) {
     add("model.pretrained", absl::StrCat("is for networks; model.", kind, " has no weights"));
+  }
+}
+
+void CheckQuantiles(const v1::PredictionsSpec& predictions, const std::string& type,
+                    const Add& add) {
+  const auto& levels = predictions.quantiles();
+  if (levels.empty()) return;
+  if (type == "classification" || type == "segmentation") {
+    add("predictions.quantiles", absl::StrCat("are of numbers; this is a ", type));
+  }
+  if (levels.size() > kMostQuantiles) {
+    add("predictions.quantiles",
+        absl::StrCat("has ", levels.size(), " levels; ", kMostQuantiles, " are the most"));
+  }
+  for (int i = 1; i < levels.size(); ++i) {
+    if (levels[i] > levels[i - 1]) continue;
+    add(absl::StrCat("predictions.quantiles[", i, "]"),
+        absl::StrCat(levels[i], " is not above ", levels[i - 1], "; levels ascend"));
   }
 }
 

@@ -1,4 +1,5 @@
-// Rules of boosted trees and of model.automatic, and the type of a task that names none.
+// Rules of boosted trees, of model.automatic and of quantiles, and the type of a task that names
+// none.
 //
 // Threads: all functions are safe.
 #pragma once
@@ -24,6 +25,9 @@ TypeChoice TypeOfSpec(const v1::JobSpec& spec);
 // Tells of each mistake: the field's path, and what is wrong with it.
 // type: that of the task; empty: not known.
 void CheckAutomatic(const v1::JobSpec& spec, const std::string& type,
+                    const std::function<void(const std::string&, const std::string&)>& add);
+
+void CheckQuantiles(const v1::PredictionsSpec& predictions, const std::string& type,
                     const std::function<void(const std::string&, const std::string&)>& add);
 
 // The kinds that model.automatic may try: those that the spec names, or else all that fit the task.

@@ -458,7 +458,8 @@ void CheckBorrowed(const v1::JobSpec& spec, FieldChecker& check) {
         std::make_pair("from", !spec.from().empty()),
         std::make_pair("preset", !spec.preset().empty()),
         std::make_pair("search", spec.has_search()),
-        std::make_pair("predictions.ensemble", !spec.predictions().ensemble().empty())}) {
+        std::make_pair("predictions.ensemble", !spec.predictions().ensemble().empty()),
+        std::make_pair("predictions.quantiles", spec.predictions().quantiles_size() > 0)}) {
     if (set) check.Add(field, "is that of the Job whose models are used; leave it out");
   }
 }
@@ -508,6 +509,7 @@ void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
   CheckMedia(spec, check.partial(), add);
   CheckMultiples(spec, check);
   CheckPretrained(spec.model(), add);
+  CheckQuantiles(spec.predictions(), type, add);
   if (spec.model().has_command()) {
     v1::TrainSpec usual;
     FillDefaults(usual);

@@ -36,6 +36,18 @@ void AddFloor(const Job& source, double weight, v1::ModelSet& set) {
   model.set_kind(source.floor_model);
 }
 
+void AddQuantiles(const Quantiles& quantiles, v1::ModelSet& set) {
+  if (quantiles.levels.empty()) return;
+  v1::QuantileSet& to = *set.mutable_quantiles();
+  to.mutable_levels()->Assign(quantiles.levels.begin(), quantiles.levels.end());
+  for (const TargetOffsets& from : quantiles.targets) {
+    v1::TargetOffsetSet& target = *to.add_targets();
+    target.mutable_at()->Assign(from.at.begin(), from.at.end());
+    target.mutable_offsets()->Assign(from.offsets.begin(), from.offsets.end());
+    target.set_not_negative(from.not_negative);
+  }
+}
+
 // Returns the Prediction's weights; if it has none, all folds weigh the same, and so do the models
 // of each.
 std::vector<double> WeightsOf(const std::vector<Member>& members) {
@@ -90,6 +102,7 @@ absl::StatusOr<v1::ModelSet> ModelsOf(const Job& source,
     if (floor_is_kept) floor_weight = members.empty() ? 1 : told->floor_weight;
     if (told->tuned.temperature != 1) set.set_temperature(told->tuned.temperature);
     if (told->tuned.threshold) set.set_threshold(*told->tuned.threshold);
+    AddQuantiles(told->quantiles, set);
   } else {
     for (const Task& task : source.tasks) {
       if (task.member) members.push_back(*task.member);

@@ -1,6 +1,7 @@
 """Rows that come later, predicted with the models of a Job: as a file, and at once."""
 import json
 import os
+import random
 import signal
 import threading
 import zipfile
@@ -72,6 +73,45 @@ def _():
         before = {m["fold"]: m["step"] for m in manifest_of(house, job)["members"]}
         assert before == {m["fold"]: m["step"] for m in members}, (before, members)
         assert moment(again["finished_at"]) <= moment(again["deadline"]), again
+
+
+def noisy(rows, seed, known=True):
+    """Numbers whose noise grows with them."""
+    chance = random.Random(seed)
+    text = "id,x,price\n" if known else "id,x\n"
+    for i in range(rows):
+        x = chance.uniform(1, 10)
+        price = 10 * x + x * chance.gauss(0, 1)
+        text += f"{i},{x},{price}\n" if known else f"{i},{x}\n"
+    return text
+
+
+@case("Quantiles stand beside the answer: of the test rows, of a later file, and of rows at once")
+def _():
+    with House(slots=2) as house:
+        house.start()
+        house.write("train.csv", noisy(600, 1))
+        test = house.write("test.csv", noisy(400, 2))
+        spec = {"name": "priced", "data": {"train": "train.csv", "test": "test.csv", "target": "price", "id": "id"},
+                "model": {"lightgbm": {}}, "train": {"epochs": 40}, "budget": {"time": "30s"},
+                "predictions": {"quantiles": [0.1, 0.9]}}
+        job = house.submit(spec, "--wait")
+        assert job["state"] == "SUCCEEDED" and job["predictions"]["members"], job
+        head, *rows = rows_of(job["predictions"]["path"])
+        assert head == ["id", "price", "price_q0.1", "price_q0.9"], head
+        truth = [float(row[2]) for row in rows_of(test)[1:]]
+        inside = sum(float(row[2]) <= y <= float(row[3]) for row, y in zip(rows, truth)) / len(rows)
+        assert 0.7 < inside < 0.9, inside
+        widths = sorted((float(row[1]), float(row[3]) - float(row[2])) for row in rows)
+        assert widths[-1][1] > 2 * widths[0][1], (widths[0], widths[-1])
+        again = predict(house, job, test)
+        assert rows_of(again["predictions"]["path"]) == [head] + rows, again
+        result = house.cli("predict", job["id"], "--rows", house.write("few.csv", noisy(400, 2, known=False)))
+        few = [line.split(",") for line in result.stdout.strip().split("\n")]
+        assert few[0] == head[1:], few[0]
+        for row, at_once in zip(rows, few[1:]):
+            for told, same in zip(row[1:], at_once):
+                assert abs(float(told) - float(same)) <= 1e-4 * abs(float(told)), (row, at_once)
 
 
 @case("A floor that answers predicts later rows like its own test rows: as a file, and at once")

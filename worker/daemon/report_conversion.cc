@@ -100,6 +100,8 @@ v1::WorkerMessage AnswerToProto(const rp::Answered& answer) {
   v1::PredictRowsReply& reply = *to.mutable_reply();
   reply.mutable_targets()->Add(answer.targets.begin(), answer.targets.end());
   reply.mutable_classes()->Add(answer.classes.begin(), answer.classes.end());
+  const auto& names = answer.quantile_columns;
+  reply.mutable_quantile_columns()->Add(names.begin(), names.end());
   const size_t targets = answer.targets.size(), classes = answer.classes.size();
   const size_t rows = targets == 0 ? 0 : answer.values.size() / targets;
   for (size_t row = 0; row < rows; ++row) {
@@ -107,6 +109,10 @@ v1::WorkerMessage AnswerToProto(const rp::Answered& answer) {
     for (size_t k = 0; k < targets; ++k) to_row.add_values(answer.values[row * targets + k]);
     for (size_t c = 0; c < classes && (row + 1) * classes <= answer.probabilities.size(); ++c) {
       to_row.add_probabilities(static_cast<float>(answer.probabilities[row * classes + c]));
+    }
+    for (size_t q = 0; q < names.size() && (row + 1) * names.size() <= answer.quantiles.size();
+         ++q) {
+      to_row.add_quantiles(static_cast<float>(answer.quantiles[row * names.size() + q]));
     }
   }
   v1::Quality quality;

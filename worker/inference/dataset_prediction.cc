@@ -361,7 +361,8 @@ absl::Status DatasetPrediction::PublishNow() {
   answer.job = task_.job;
   answer.models_from = spec_.from;
   answer.metric = spec_.metric;
-  answer.columns = {schema_.id, schema_.targets, schema_.classes, spec_.tuned.threshold};
+  answer.columns = {schema_.id, schema_.targets, schema_.classes, spec_.tuned.threshold,
+                    spec_.quantiles};
   answer.tuned = spec_.tuned;
   answer.form = spec_.form;
   answer.rows = rows_;

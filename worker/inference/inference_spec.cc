@@ -30,6 +30,10 @@ void TakeModels(const plain::ModelSet& set, InferenceSpec& spec) {
   spec.comparable = set.comparable;
   spec.tuned.temperature = set.temperature.value_or(1);
   spec.tuned.threshold = set.threshold;
+  spec.quantiles.levels = set.quantiles.levels;
+  for (const plain::TargetOffsetSet& from : set.quantiles.targets) {
+    spec.quantiles.targets.push_back({from.at, from.offsets, from.not_negative});
+  }
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ struct InferenceSpec {
   std::optional<double> oof_score;
   bool comparable = false;
   Tuned tuned;  // what the joined answer is adjusted by
+  Quantiles quantiles;
   PredictionForm form;
 };
 

@@ -10,6 +10,8 @@
 
 #include "common/base/status_macros.h"
 #include "common/publish/ensemble.h"
+#include "common/publish/prediction_files.h"
+#include "common/publish/quantiles.h"
 #include "worker/inference/row_images.h"
 #include "worker/learner/learner.h"
 
@@ -218,7 +220,8 @@ void RowServer::SendAnswer(const rank_protocol::Rows& request, absl::Span<const 
   const size_t outputs = schema_.outputs();
   size_t longest = 0;
   for (const std::string& name : schema_.classes) longest = std::max(longest, name.size());
-  const size_t row_bytes = kNumberBytes * outputs + kEscapedBytes * longest + kNumberBytes;
+  const size_t row_bytes = kNumberBytes * outputs * (1 + spec_.quantiles.levels.size()) +
+                           kEscapedBytes * longest + kNumberBytes;
   const size_t step = std::max<size_t>(1, kAnswerBytes / row_bytes) * outputs;
   for (size_t at = 0; at < values.size(); at += step) {
     rank_protocol::Answered answer = MakeAnswer(request, values.subspan(at, step));
@@ -237,10 +240,17 @@ rank_protocol::Answered RowServer::MakeAnswer(const rank_protocol::Rows& request
   answer.members = members_;
   answer.quality = QualityName(quality_);
   const size_t outputs = schema_.outputs();
+  if (schema_.classes.empty()) {
+    answer.quantile_columns = QuantileNames({"", schema_.targets, {}, {}, spec_.quantiles});
+  }
+  std::vector<double> quantiles;
   for (size_t at = 0; at < values.size(); at += outputs) {
     const auto row = values.subspan(at, outputs);
     if (schema_.classes.empty()) {
       for (const float value : row) answer.values.push_back(TextOf(value));
+      if (answer.quantile_columns.empty()) continue;
+      QuantilesAt(spec_.quantiles, row, quantiles);
+      answer.quantiles.insert(answer.quantiles.end(), quantiles.begin(), quantiles.end());
       continue;
     }
     answer.values.push_back(schema_.classes[LabelOf(row, spec_.tuned.threshold)]);

@@ -76,7 +76,8 @@ std::vector<Field> Serving::Fields() { return ListFields(*this, {F(attempt), F(m
 
 std::vector<Field> Answered::Fields() {
   return ListFields(*this, {F(attempt), F(request), F(code), F(message), F(targets), F(classes),
-                            F(values), F(probabilities), F(members), F(quality), F(more)});
+                            F(values), F(probabilities), F(quantile_columns), F(quantiles),
+                            F(members), F(quality), F(more)});
 }
 
 std::vector<Field> Finished::Fields() { return ListFields(*this, {F(attempt)}); }

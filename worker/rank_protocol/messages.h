@@ -201,9 +201,11 @@ struct Answered {
   std::string code;     // a canonical status code's number in text; empty: ok
   std::string message;  // what is wrong with which row and column
   std::vector<std::string> targets, classes;
-  std::vector<std::string> values;    // row by row, one for each target
-  std::vector<double> probabilities;  // row by row, one for each class
-  std::string members;                // JSON: fold, attempt, complete, score, epoch, step, weight
+  std::vector<std::string> values;            // row by row, one for each target
+  std::vector<double> probabilities;          // row by row, one for each class
+  std::vector<std::string> quantile_columns;  // where the answer has quantiles
+  std::vector<double> quantiles;              // row by row, one for each of these columns
+  std::string members;  // JSON: fold, attempt, complete, score, epoch, step, weight
   std::string quality;
   bool more = false;  // rows are left, which the next message for the request brings
   std::vector<Field> Fields();

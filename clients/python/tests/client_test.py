@@ -417,10 +417,11 @@ def _():
     import io
     out = io.StringIO()
     line = progress.PlainProgress("blobs", out)
-    folds = [{"state": "DONE", "score": 0.5}, {"state": "RUNNING", "progress": {"planned": 40, "done": 10}},
+    scores = {"metric": "accuracy", "oof": 0.5}  # of the answer, whatever the folds' are
+    folds = [{"state": "DONE", "score": 0.4}, {"state": "RUNNING", "progress": {"planned": 40, "done": 10}},
              {"state": "DROPPED"}]
     for state in ("RUNNING", "RUNNING", "SUCCEEDED"):
-        line.update(job(state, folds=folds, remaining_s=75.2))
+        line.update(job(state, folds=folds, scores=scores, remaining_s=75.2))
     line.close()
     assert out.getvalue().splitlines() == ["blobs  62% RUNNING  folds 1/2  accuracy 0.5  1m15s left",
                                            "blobs 100% SUCCEEDED  folds 1/2  accuracy 0.5"], out.getvalue()

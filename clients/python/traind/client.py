@@ -167,6 +167,8 @@ class Client:
             answer[name] = relabelled([row["values"][i] for row in answers], labels or [])
         for i, name in enumerate(reply.get("classes") or []):
             answer[f"p_{name}"] = [float(row["probabilities"][i]) for row in answers]
+        for i, name in enumerate(reply.get("quantile_columns") or []):
+            answer[name] = [float(row["quantiles"][i]) for row in answers]
         return as_frame(answer, rows.index if is_frame(rows) else None)
 
     def job_events(self, id: str, silence: float) -> Iterator[Dict[str, Any]]:

@@ -55,16 +55,15 @@ def _seconds(value: float) -> str:
 
 
 def describe(job: Dict[str, Any]) -> str:
-    """A line of text: `RUNNING  folds 2/5  val 0.975 (accuracy)  3s left`."""
+    """A line of text: `RUNNING  folds 2/5  accuracy 0.975  3s left`. The score is the answer's, out of fold."""
     words = [job.get("state") or "?"]
     folds = [f for f in job.get("folds") or [] if f.get("state") != "DROPPED"]
     if folds:
         models = any(f.get("seed") or f.get("trial") for f in folds)
         words.append(f"{'models' if models else 'folds'} {sum(f.get('state') in ('DONE', 'PARTIAL') for f in folds)}/{len(folds)}")
-    scores = [f["score"] for f in folds if isinstance(f.get("score"), (int, float))]
-    metric = (job.get("scores") or {}).get("metric") or "score"
-    if scores:
-        words.append(f"{metric} {sum(scores) / len(scores):.4g}")
+    scores = job.get("scores") or {}
+    if isinstance(scores.get("oof"), (int, float)):
+        words.append(f"{scores.get('metric') or 'score'} {scores['oof']:.4g}")
     if job.get("state") in ENDED:
         if job.get("quality"):
             words.append(job["quality"])

@@ -146,5 +146,15 @@ TEST_F(DatasetPublishTest, LaterRowsAreAdjustedAsTheModelsOwnAnswerWas) {
   EXPECT_EQ(manifest->tuned, answer.tuned);
 }
 
+TEST_F(DatasetPublishTest, LaterRowsHaveTheQuantilesOfTheModelsOwnAnswer) {
+  DatasetAnswer answer = Answer({Answered(0, 1, {1, 2, 3})}, 1);
+  answer.columns = {"id", {"y"}, {}, {}, {{0.25, 0.75}, {{{1, 3}, {-1, 1, -2, 4}, false}}}};
+  ASSERT_TRUE(PublishDataset(answer, kNow).ok());
+  EXPECT_EQ(Standing(), "id,y,y_q0.25,y_q0.75\na,1,0,2\n\"b,c\",2,0.5,4.5\n,3,1,7\n");
+  const auto manifest = ReadStandingPrediction(state_, kJob);
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_EQ(manifest->quantiles, answer.columns.quantiles);
+}
+
 }  // namespace
 }  // namespace traind

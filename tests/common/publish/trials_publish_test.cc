@@ -113,7 +113,7 @@ TEST_F(TrialsPublishTest, ModelsWithoutAWeightAreKeptForLaterAnswers) {
 TEST_F(TrialsPublishTest, WithOneTrialTheManifestAndTheAnswerAreAsWithoutTrials) {
   MustPublish(Request(PutAll(0, 4, 0.9f)));
   const std::string text = *ReadFile(InState(CurrentLink(kJob)) + "/" + kManifestFile);
-  for (const char* key : {"idle", "temperature", "threshold"}) {
+  for (const char* key : {"idle", "temperature", "threshold", "quantiles"}) {
     EXPECT_THAT(text, Not(HasSubstr(absl::StrCat("\"", key, "\"")))) << key;
   }
 }
@@ -183,11 +183,16 @@ TEST_F(TrialsPublishTest, WhatAdjustsAnAnswerIsReadBackFromTheManifest) {
   manifest.prediction.at = kNow;
   manifest.prediction.tuned.temperature = 1.25;
   manifest.prediction.tuned.threshold = 0.4;
+  manifest.prediction.quantiles = {{0.1, 0.9}, {{{1, 2.5}, {-1, 1, -2, 3}, true}, {}}};
   const auto read = ParseManifest(EncodeManifest(manifest), "manifest.json");
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->prediction.tuned, manifest.prediction.tuned);
+  EXPECT_EQ(read->prediction.quantiles, manifest.prediction.quantiles);
   std::string wrong = EncodeManifest(manifest);
   wrong.replace(wrong.find("1.25"), 4, "-1.0");
+  EXPECT_EQ(ParseManifest(wrong, "manifest.json").status().code(), absl::StatusCode::kDataLoss);
+  wrong = EncodeManifest(manifest);
+  wrong.replace(wrong.find("2.5"), 3, "0.5");  // places ascend
   EXPECT_EQ(ParseManifest(wrong, "manifest.json").status().code(), absl::StatusCode::kDataLoss);
 }
 

@@ -28,6 +28,21 @@ TEST(AutomaticRulesTest, DataAloneAreASpec) {
   EXPECT_EQ(ResolveSpec(GoodSpec()).api(), "v1");
 }
 
+TEST(AutomaticRulesTest, QuantilesAreOfNumbersAndAscend) {
+  v1::JobSpec spec = SpecWithoutTask();
+  for (const double level : {0.1, 0.9}) spec.mutable_predictions()->add_quantiles(level);
+  EXPECT_EQ(Errors(spec), "");
+  EXPECT_EQ(TypeOfSpec(spec).type, "regression");
+  EXPECT_EQ(TypeOfSpec(spec).because, "predictions.quantiles is set");
+  spec.mutable_predictions()->set_quantiles(1, 0.1);
+  EXPECT_THAT(Errors(spec), HasSubstr("predictions.quantiles[1] 0.1 is not above 0.1"));
+  spec.mutable_predictions()->set_quantiles(1, 1);
+  EXPECT_THAT(Errors(spec), HasSubstr("predictions.quantiles[1]"));
+  spec.mutable_predictions()->set_quantiles(1, 0.9);
+  spec.mutable_task()->set_type("classification");
+  EXPECT_THAT(Errors(spec), HasSubstr("predictions.quantiles are of numbers"));
+}
+
 TEST(AutomaticRulesTest, WhatTheSpecSaysTellsTheType) {
   v1::JobSpec spec = SpecWithoutTask();
   spec.mutable_task()->set_metric("rmse");

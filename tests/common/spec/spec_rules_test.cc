@@ -408,7 +408,7 @@ TEST(SpecRulesTest, JsonHasTheKeysThatRanksRead) {
       R"("target":"y","targets":[],"test":"","train":"/data/train.csv"},"from":"",)"
       R"("labels":{},"model":{"mlp":{)"
       R"("dropout":0.1,"ensemble_members":1,"hidden":[256,256]}},"name":"job","output":"",)"
-      R"("predictions":{"ensemble":"mean","format":"csv","probabilities":true},)"
+      R"("predictions":{"ensemble":"mean","format":"csv","probabilities":true,"quantiles":[]},)"
       R"("preset":"","priority":0,)"
       R"("resources":{"device":"","slots":1},"task":{"metric":"accuracy",)"
       R"("type":"classification"},"train":{"accumulation":1,"batch":0,)"

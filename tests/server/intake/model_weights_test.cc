@@ -1,9 +1,12 @@
 #include "server/intake/models.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace traind {
 namespace {
+
+using ::testing::ElementsAre;
 
 Member Of(int fold, int trial, double weight) {
   Member member;
@@ -32,6 +35,7 @@ TEST(ModelWeightsTest, ThoseThatAnsweredPredictWithTheirWeights) {
   standing.members = {Of(0, 0, 0.3), Of(0, 1, 0.2), Of(1, 1, 0.5)};
   standing.tuned.temperature = 1.25;
   standing.tuned.threshold = 0.4;
+  standing.quantiles = {{0.1, 0.9}, {{{5}, {-1, 2}, true}}};
   const auto set = ModelsOf(Source(), standing, false);
   ASSERT_TRUE(set.ok()) << set.status();
   ASSERT_EQ(set->models_size(), 3);
@@ -43,6 +47,11 @@ TEST(ModelWeightsTest, ThoseThatAnsweredPredictWithTheirWeights) {
   EXPECT_EQ(set->oof(), 0.25);
   EXPECT_EQ(set->temperature(), 1.25);
   EXPECT_EQ(set->threshold(), 0.4);
+  EXPECT_THAT(set->quantiles().levels(), ElementsAre(0.1, 0.9));
+  ASSERT_EQ(set->quantiles().targets_size(), 1);
+  EXPECT_THAT(set->quantiles().targets(0).at(), ElementsAre(5));
+  EXPECT_THAT(set->quantiles().targets(0).offsets(), ElementsAre(-1, 2));
+  EXPECT_TRUE(set->quantiles().targets(0).not_negative());
 }
 
 TEST(ModelWeightsTest, WhereTheFloorHadAShareTheOthersAreScaledAndNoScoreIsTold) {
@@ -59,6 +68,7 @@ TEST(ModelWeightsTest, WhereTheFloorHadAShareTheOthersAreScaledAndNoScoreIsTold)
   EXPECT_FALSE(set->comparable());
   EXPECT_FALSE(set->has_temperature());
   EXPECT_FALSE(set->has_threshold());
+  EXPECT_FALSE(set->has_quantiles());
 }
 
 // Without a test file nothing was weighed; the folds, and the models of each, count alike.
