@@ -90,6 +90,7 @@ TypeChoice TypeOfSpec(const v1::JobSpec& spec) {
   if (data.has_volume()) return {"segmentation", "data.volume is set"};
   if (data.has_window()) return {"forecasting", "data.window is set"};
   if (data.has_horizon()) return {"forecasting", "data.horizon is set"};
+  if (!data.known_ahead().empty()) return {"forecasting", "data.known_ahead is set"};
   if (spec.predictions().quantiles_size() > 0) {
     return {"regression", "predictions.quantiles is set"};
   }
@@ -118,6 +119,25 @@ void CheckAutomatic(const v1::JobSpec& spec, const std::string& type, const Add&
   if (automatic) CheckKinds(spec, type, add);
   if ((automatic || IsTrees(kind)) && spec.model().has_pretrained()) {
     add("model.pretrained", absl::StrCat("is for networks; model.", kind, " has no weights"));
+  }
+}
+
+void CheckKnownAhead(const v1::JobSpec& spec, const std::string& type, const Add& add) {
+  const v1::DataSpec& data = spec.data();
+  if (data.known_ahead().empty()) return;
+  if (!type.empty() && type != "forecasting") {
+    return add("data.known_ahead", "is of task.type forecasting only");
+  }
+  if (data.has_horizon() && data.horizon() == 0) {
+    add("data.known_ahead", "is not needed with data.horizon 0: all columns of a row are known");
+  }
+  const std::string kind = NetworkName(spec.model());
+  if (!kind.empty() && !spec.model().has_automatic() && !IsTrees(kind)) {
+    add("data.known_ahead", absl::StrCat("is used by trees alone, and not by model.", kind,
+                                         "; leave the model out or take lightgbm or xgboost"));
+  }
+  for (const std::string& column : data.known_ahead()) {
+    if (column == data.target()) add("data.known_ahead", "names the target, which is predicted");
   }
 }
 

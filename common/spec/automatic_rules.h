@@ -27,6 +27,8 @@ TypeChoice TypeOfSpec(const v1::JobSpec& spec);
 void CheckAutomatic(const v1::JobSpec& spec, const std::string& type,
                     const std::function<void(const std::string&, const std::string&)>& add);
 
+void CheckKnownAhead(const v1::JobSpec& spec, const std::string& type,
+                     const std::function<void(const std::string&, const std::string&)>& add);
 void CheckQuantiles(const v1::PredictionsSpec& predictions, const std::string& type,
                     const std::function<void(const std::string&, const std::string&)>& add);
 

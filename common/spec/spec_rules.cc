@@ -510,6 +510,7 @@ void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
   CheckMultiples(spec, check);
   CheckPretrained(spec.model(), add);
   CheckQuantiles(spec.predictions(), type, add);
+  if (!check.partial()) CheckKnownAhead(spec, type, add);
   if (spec.model().has_command()) {
     v1::TrainSpec usual;
     FillDefaults(usual);

@@ -213,6 +213,9 @@ void CheckNamed(const v1::DataSpec& data, const NamedColumns& named, const DataF
   }
   require(train, "training", "data.time", data.time());
   require(train, "training", "data.series", data.series());
+  for (const std::string& column : data.known_ahead()) {
+    require(train, "training", "data.known_ahead", column);
+  }
   require(train, "training", "data.group", data.group());
   require(train, "training", "data.fold_column", data.fold_column());
   for (const std::string& column : data.text().columns()) {

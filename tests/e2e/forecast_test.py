@@ -39,6 +39,41 @@ def write(house, name, lines, header="day,news,value"):
     house.write(name, "\n".join([header, *lines]) + "\n")
 
 
+def promoted(rows, begin=0, target=True):
+    """Days on some of which a price is cut, which nothing before tells, and more is sold."""
+    chance = random.Random(5)
+    lines = []
+    for i in range(begin + rows):
+        price = chance.choice((1.0, 1.0, 0.6))
+        sold = 100 + 200 * (1 - price) + chance.gauss(0, 3)
+        day = f"20{10 + i // 336:02d}-{1 + i % 336 // 28:02d}-{1 + i % 28:02d}"
+        if i >= begin:
+            lines.append(f"{day},{price}" + (f",{sold:.2f}" if target else ""))
+    return lines
+
+
+@case("What is known ahead of a row counts, of its test rows and of later ones")
+def _():
+    with House(slots=2) as house:
+        write(house, "train.csv", promoted(600), "day,price,value")
+        write(house, "test.csv", promoted(14, begin=600), "day,price,value")
+        house.start()
+        errors = []
+        for known in ({"known_ahead": ["price"]}, {}):
+            job = house.submit({**spec(horizon=14, **known), "model": {"lightgbm": {}}, "train": {"epochs": 50}}, "--wait")
+            assert job["state"] == "SUCCEEDED", job
+            errors.append(job["scores"]["test"])
+            if known:
+                first = job
+        assert errors[0] < 8 and errors[1] > 3 * errors[0], errors
+        later = promoted(600) + [line + "," for line in promoted(14, begin=600, target=False)]
+        write(house, "later.csv", later, "day,price,value")
+        again = house.json("predict", first["id"], "--data", os.path.join(house.data, "later.csv"))
+        told = [float(row[-1]) for row in rows_of(again["predictions"]["path"])[1:]]
+        wanted = [float(row[-1]) for row in rows_of(first["predictions"]["path"])[1:]]
+        assert len(told) == 14 and all(abs(a - b) < 0.01 * b for a, b in zip(told, wanted)), (told, wanted)
+
+
 @case("A series is learnt from its windows, and its test target is seen by the score alone")
 def _():
     with House(slots=2) as house:

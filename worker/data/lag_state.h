@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace traind {
@@ -11,9 +12,10 @@ struct LagState {
   bool raw = false;
   bool forward = true;  // rows are forecast 1 to `horizon` rows ahead; else `horizon` rows ahead
   int64_t lags = 0;
-  std::vector<int64_t> periods;    // of the seasons that the series may have
-  int64_t base = -1;               // index into the past values; -1: the series' mean
-  std::vector<float> mean, scale;  // [series]
+  std::vector<int64_t> periods;          // of the seasons that the series may have
+  int64_t base = -1;                     // index into the past values; -1: the series' mean
+  std::vector<float> mean, scale;        // [series]
+  std::vector<std::string> known_ahead;  // columns of the file, besides that of the time
 };
 
 }  // namespace traind

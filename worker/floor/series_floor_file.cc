@@ -52,6 +52,7 @@ Json ModelJson(const SeriesFloorModel& model) {
           {"window", model.shape.window},
           {"horizon", model.shape.horizon},
           {"period", model.period},
+          {"season", model.season},
           {"parts", std::move(parts)},
           {"prior", model.prior},
           {"ridge", std::move(ridge)}};
@@ -70,6 +71,8 @@ absl::StatusOr<SeriesFloorModel> ModelFromJson(const Json& json) {
   json.at("window").get_to(model.shape.window);
   json.at("horizon").get_to(model.shape.horizon);
   json.at("period").get_to(model.period);
+  // The first files of format 1 have one length for all parts.
+  model.season = json.value("season", model.period);
   for (const Json& item : json.at("parts")) {
     model.parts.push_back({item.at("name").get<std::string>(), item.at("weight").get<double>()});
   }
@@ -78,7 +81,7 @@ absl::StatusOr<SeriesFloorModel> ModelFromJson(const Json& json) {
     model.ridge.push_back({ScalesFromJson(item.at("targets")), ScalesFromJson(item.at("features")),
                            item.at("weights").get<std::vector<std::vector<float>>>()});
   }
-  if (model.shape.window < 1 || model.shape.horizon < 1 || model.period < 1 ||
+  if (model.shape.window < 1 || model.shape.horizon < 1 || model.period < 1 || model.season < 1 ||
       model.input.targets.empty() || model.prior.size() != model.input.targets.size()) {
     return absl::DataLossError("its parts are inconsistent");
   }

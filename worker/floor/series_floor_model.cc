@@ -25,9 +25,9 @@ class SeriesPart {
       Cell(i) = std::isnan(value) ? prior : value;
     }
   }
-  void Local(LocalModel kind, int64_t period) {
+  void Local(LocalModel kind, int64_t season) {
     const std::vector<double> values(values_.begin(), values_.end());
-    LocalForecast local(kind, values, places_.train(), period);
+    LocalForecast local(kind, values, places_.train(), season);
     for (int64_t i = 0; i < places_.test(); ++i) {
       local.Forecast(places_.train() + i, i + 1, Cell(i));
     }
@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<float>> SeriesFloorModel::Predict(const Table& later)
   for (const Part& part : parts) {
     std::vector<float> values(mix.size());
     if (part.name == "ridge") {
-      LagModels models(later, shape, period);
+      LagModels models(later, shape, season);
       for (const LagModels::State& fold : ridge) {
         if (!models.Restore(fold)) return absl::DataLossError("the floor's weights do not fit");
         models.PredictTest(
@@ -71,7 +71,7 @@ absl::StatusOr<std::vector<float>> SeriesFloorModel::Predict(const Table& later)
           const std::vector<float> known = TargetOf(later, places, k);
           SeriesPart series(known, places, targets, k, values);
           series.Naive(period, prior[k]);
-          if (kind) series.Local(*kind, period);
+          if (kind) series.Local(*kind, season);
         }
       }
     }

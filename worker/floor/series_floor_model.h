@@ -26,6 +26,7 @@ struct SeriesFloorModel {
   SeriesInput series;
   SampleShape shape;
   int64_t period = 1;  // rows of a season
+  int64_t season = 1;  // of ridge, ets and theta
   std::vector<Part> parts;
   std::vector<float> prior;             // [targets]: the training rows' means
   std::vector<LagModels::State> ridge;  // [fold]; empty unless ridge is a part

@@ -55,9 +55,10 @@ Json EncoderJson(const RowEncoder::State& state) {
 }
 
 Json LagsJson(const LagState& lags) {
-  return {{"raw", lags.raw},         {"forward", lags.forward}, {"lags", lags.lags},
-          {"periods", lags.periods}, {"base", lags.base},       {"mean", lags.mean},
-          {"scale", lags.scale}};
+  return {{"raw", lags.raw},     {"forward", lags.forward},
+          {"lags", lags.lags},   {"periods", lags.periods},
+          {"base", lags.base},   {"mean", lags.mean},
+          {"scale", lags.scale}, {"known_ahead", lags.known_ahead}};
 }
 
 // Throws nlohmann's exceptions if the JSON is not as it was written.
@@ -70,6 +71,7 @@ LagState LagsFromJson(const Json& json) {
   json.at("base").get_to(lags.base);
   json.at("mean").get_to(lags.mean);
   json.at("scale").get_to(lags.scale);
+  lags.known_ahead = json.value("known_ahead", lags.known_ahead);  // older files lack it
   return lags;
 }
 

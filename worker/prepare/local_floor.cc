@@ -40,13 +40,13 @@ std::optional<Floor> LocalFloor(const Table& table, const FloorFolds& folds, Met
       };
       for (const FoldRun& run : runs) {
         const int64_t known = run.begin - StepsAhead(folds.split, run, run.begin) + 1;
-        LocalForecast local(kind, values, known, naive.period);
+        LocalForecast local(kind, values, known, naive.season);
         for (int64_t place = run.begin; place < run.end; ++place) {
           local.Forecast(place, StepsAhead(folds.split, run, place),
                          cell(floor.oof, series.train_begin + place));
         }
       }
-      LocalForecast local(kind, values, series.train(), naive.period);
+      LocalForecast local(kind, values, series.train(), naive.season);
       for (int64_t row = 0; row < series.test(); ++row) {
         local.Forecast(series.train() + row, row + 1, cell(floor.test, series.test_begin + row));
       }

@@ -302,6 +302,7 @@ absl::Status PrepareRun::KeepSeriesModel(SeriesFloorModel model) const {
   model.series = {spec_.time, spec_.series, schema.series, StepOf(*table_)};
   model.shape = split_.shape;
   model.period = naive_->period;
+  model.season = naive_->season;
   model.prior = PriorOfAllRows(*table_, Folds());
   const std::string dir = InState(FloorDir(task_.job));
   RETURN_IF_ERROR(MakeDirs(dir));
@@ -318,7 +319,7 @@ PrepareRun::Forecast PrepareRun::ForecastFloor(const LinearFloorOptions& options
   LinearFloorOptions lags = options;
   lags.time = options.time * kLagShare;
   Forecast forecast;
-  if (auto ridge = LagFloor(*table_, Folds(), spec_.metric, naive_->period, lags, clock_)) {
+  if (auto ridge = LagFloor(*table_, Folds(), spec_.metric, naive_->season, lags, clock_)) {
     floors.push_back(std::move(ridge->floor));
     forecast.model.ridge = std::move(ridge->folds);
   }

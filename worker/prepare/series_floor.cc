@@ -2,14 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "common/data/table/folds.h"
 #include "common/data/table/series_places.h"
+#include "worker/series/season.h"
 
 namespace traind {
 namespace {
+
+// Of those whose differences are looked at.
+constexpr size_t kMostSeries = 50;
+constexpr ptrdiff_t kMostRows = 2000;
+constexpr double kNearlyAsMuch = 0.9;
 
 Floor NaiveFloor(const Table& table, const FloorFolds& folds, const Floor& prior, int64_t period) {
   Floor floor = prior;
@@ -38,6 +45,53 @@ Floor NaiveFloor(const Table& table, const FloorFolds& folds, const Floor& prior
   return floor;
 }
 
+// The differences of the last rows of a series.
+std::vector<double> DifferencesOf(const Table& table, const SeriesPlaces& series) {
+  const std::vector<float> target = TargetOf(table, series, 0);
+  const auto end = target.begin() + static_cast<ptrdiff_t>(series.train());
+  const std::vector<double> values(end - std::min<ptrdiff_t>(end - target.begin(), kMostRows), end);
+  std::vector<double> differences = WithoutGaps(values);
+  std::adjacent_difference(differences.begin(), differences.end(), differences.begin());
+  if (!differences.empty()) differences.erase(differences.begin());
+  return differences;
+}
+
+// Returns the season that most series have in their differences, or 1. (In the values themselves a
+// trend looks like a season of any length.)
+int64_t SeasonOfDifferences(const Table& table) {
+  struct Candidate {
+    int64_t period;
+    int have;
+    double correlation;
+  };
+  std::vector<Candidate> candidates;
+  for (const int64_t period : kSeasonPeriods) {
+    if (period > 1) candidates.push_back({period, 0, 0});
+  }
+  const std::vector<SeriesPlaces> all = AllSeries(table);
+  const size_t step = all.size() / kMostSeries + 1;
+  int looked_at = 0;
+  for (size_t s = 0; s < all.size(); s += step, ++looked_at) {
+    const std::vector<double> differences = DifferencesOf(table, all[s]);
+    for (Candidate& candidate : candidates) {
+      const auto period = static_cast<size_t>(candidate.period);
+      if (!IsSeasonal(differences, period)) continue;
+      ++candidate.have;
+      candidate.correlation += Autocorrelation(differences, period);
+    }
+  }
+  double most = 0;
+  for (const Candidate& candidate : candidates) {
+    if (2 * candidate.have > looked_at) most = std::max(most, candidate.correlation);
+  }
+  // Two seasons are a season, too.
+  for (const Candidate& candidate : candidates) {
+    const bool common = 2 * candidate.have > looked_at;
+    if (common && candidate.correlation >= kNearlyAsMuch * most) return candidate.period;
+  }
+  return 1;
+}
+
 }  // namespace
 
 std::optional<SeasonalFloor> SeasonalNaiveFloor(const Table& table, const FloorFolds& folds,
@@ -58,6 +112,7 @@ std::optional<SeasonalFloor> SeasonalNaiveFloor(const Table& table, const FloorF
       best = SeasonalFloor{std::move(floor), period};
     }
   }
+  best->season = best->period > 1 ? best->period : SeasonOfDifferences(table);
   return best;
 }
 

@@ -19,6 +19,9 @@ namespace traind {
 struct SeasonalFloor {
   Floor floor;
   int64_t period = 1;
+  // For models that weigh a season against the last values: as above, or where that is 1 the one
+  // that the series' differences have.
+  int64_t season = 1;
 };
 
 // Predicts for each row the last known value (StepsAhead) that is a whole number of seasons before

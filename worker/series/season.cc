@@ -45,6 +45,14 @@ std::vector<double> WithoutGaps(absl::Span<const double> values) {
   return filled;
 }
 
+double Autocorrelation(absl::Span<const double> values, size_t lag) {
+  const double mean = MeanOf(values);
+  double variance = 0, sum = 0;
+  for (const double value : values) variance += (value - mean) * (value - mean);
+  for (size_t i = lag; i < values.size(); ++i) sum += (values[i] - mean) * (values[i - lag] - mean);
+  return variance > 0 ? sum / variance : 0;
+}
+
 bool IsSeasonal(absl::Span<const double> values, size_t period) {
   if (period < 2 || values.size() < 2 * period) return false;
   const double mean = MeanOf(values);

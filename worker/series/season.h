@@ -16,6 +16,9 @@ enum class SeasonKind {
 // Missing values (NaN) are interpolated linearly; those at an end become the nearest value.
 std::vector<double> WithoutGaps(absl::Span<const double> values);
 
+// REQUIRES: no value is missing; lag < size. 0 where all values are the same.
+double Autocorrelation(absl::Span<const double> values, size_t lag);
+
 // Returns whether the autocorrelation at the lag `period` is significant at 90 %, by the test that
 // the Theta method takes. A series of less than two seasons is not seasonal.
 // REQUIRES: no value is missing.

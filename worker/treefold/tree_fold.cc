@@ -148,8 +148,9 @@ absl::StatusOr<TreeFold> LoadTreeFold(const rank_protocol::Train& train, const T
       RowEncoder::Fit(fold.table, fold.rows.training, split.shape, TargetForm::kValue).state();
   fold.encoder = std::make_unique<const TreeEncoder>(fold.encoder_state, schema.features);
   if (split.shape.horizon > 0) {
-    fold.lags = std::make_unique<LagEncoder>(fold.table, *fold.encoder, split, fold.rows.training,
-                                             spec.time, spec.loss == TreeLoss::kSmape);
+    fold.lags =
+        std::make_unique<LagEncoder>(fold.table, *fold.encoder, split, fold.rows.training,
+                                     spec.time, spec.known_ahead, spec.loss == TreeLoss::kSmape);
     fold.validation_samples = fold.lags->Validation(folds.values, train.fold);
     LagRows validation = fold.lags->Encode(fold.validation_samples);
     fold.validation_base = std::move(validation.base);

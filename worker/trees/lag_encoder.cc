@@ -36,9 +36,10 @@ std::pair<double, double> MomentsOf(absl::Span<const float> values) {
 
 LagEncoder::LagEncoder(std::shared_ptr<const Table> table, const TreeEncoder& columns,
                        const SplitSpec& split, absl::Span<const int32_t> training,
-                       const std::string& time, bool raw)
+                       const std::string& time, std::vector<std::string> known_ahead, bool raw)
     : table_(std::move(table)), split_(split), series_(AllSeries(*table_)) {
   state_.raw = raw;
+  state_.known_ahead = std::move(known_ahead);
   state_.forward = split.kind == SplitKind::kForward;
   state_.lags = std::min(split.shape.window, kMostLags);
   int64_t longest = 0;
@@ -81,7 +82,10 @@ void LagEncoder::NameColumns(const TreeEncoder& columns, const std::string& time
   for (size_t i = 0; i < static_cast<size_t>(columns.columns()); ++i) {
     const Column& feature = features[columns.feature(i)];
     table_columns_.push_back(i);
-    known_ahead_.push_back(!time.empty() && feature.file_column() == time);
+    const std::string& column = feature.file_column();
+    known_ahead_.push_back(
+        (!time.empty() && column == time) ||
+        std::count(state_.known_ahead.begin(), state_.known_ahead.end(), column));
     add(columns.names().empty() ? absl::StrCat("column_", i) : columns.names()[i],
         columns.categorical(i));
   }

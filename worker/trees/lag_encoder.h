@@ -1,5 +1,6 @@
 // Converts rows of series to what trees forecast from: past values of the target, the row's place
-// in the calendar, and the columns of the last known row.
+// in the calendar, its own values of columns that are known ahead, and the other columns of the
+// last known row.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -39,10 +40,11 @@ struct LagRows {
 // Threads: confined to one.
 class LagEncoder final : public TreeColumns {
  public:
-  // columns: of the rows. time: the column that orders them; what its dates tell is known ahead.
-  // training: the fold's training rows.
+  // columns: of the rows. time: the column that orders them; what its dates tell is known ahead,
+  // and so are the columns known_ahead. training: the fold's training rows.
   LagEncoder(std::shared_ptr<const Table> table, const TreeEncoder& columns, const SplitSpec& split,
-             absl::Span<const int32_t> training, const std::string& time, bool raw);
+             absl::Span<const int32_t> training, const std::string& time,
+             std::vector<std::string> known_ahead, bool raw);
 
   // Goes on in a table of later rows with the same series. It has no training rows.
   LagEncoder(std::shared_ptr<const Table> table, const TreeEncoder& columns,

@@ -87,7 +87,10 @@ absl::StatusOr<TreeSpec> ParseTreeSpec(absl::string_view text, int trial) {
     return Wrong(absl::StrCat("model: boosted trees do not take a task.type of ", json.task.type,
                               ", only classification, regression and forecasting"));
   }
-  if (forecast) spec.time = json.data.time.value_or("");
+  if (forecast) {
+    spec.time = json.data.time.value_or("");
+    spec.known_ahead = json.data.known_ahead;
+  }
   const absl::StatusOr<Metric> metric = MetricOf(json.task);
   if (!metric.ok()) return Wrong(metric.status().message());
   spec.metric = *metric;

@@ -23,8 +23,9 @@ struct TreeSpec {
   bool classification = true;
   Metric metric;
   uint64_t seed = 0;
-  std::string time;  // the column that orders the rows of a forecast
-  std::string kind;  // the model's, as the spec names it
+  std::string time;                      // the column that orders the rows of a forecast
+  std::vector<std::string> known_ahead;  // columns that a forecast knows of the row itself
+  std::string kind;                      // the model's, as the spec names it
   // One of them is there.
   std::optional<plain::LightgbmSpec> lightgbm;
   std::optional<plain::XgboostSpec> xgboost;

@@ -28,6 +28,24 @@ TEST(AutomaticRulesTest, DataAloneAreASpec) {
   EXPECT_EQ(ResolveSpec(GoodSpec()).api(), "v1");
 }
 
+TEST(AutomaticRulesTest, ColumnsKnownAheadAreOfForecastsByTrees) {
+  v1::JobSpec spec = SpecWithoutTask();
+  spec.mutable_data()->set_time("t");
+  spec.mutable_data()->add_known_ahead("price");
+  EXPECT_EQ(Errors(spec), "");
+  EXPECT_EQ(TypeOfSpec(spec).because, "data.known_ahead is set");
+  spec.mutable_model()->mutable_lightgbm();
+  EXPECT_EQ(Errors(spec), "");
+  spec.mutable_model()->mutable_mlp();
+  EXPECT_THAT(Errors(spec), HasSubstr("data.known_ahead is used by trees alone"));
+  spec.mutable_model()->mutable_lightgbm();
+  spec.mutable_data()->set_horizon(0);
+  EXPECT_THAT(Errors(spec), HasSubstr("data.known_ahead is not needed with data.horizon 0"));
+  spec.mutable_data()->clear_horizon();
+  spec.mutable_task()->set_type("regression");
+  EXPECT_THAT(Errors(spec), HasSubstr("data.known_ahead is of task.type forecasting only"));
+}
+
 TEST(AutomaticRulesTest, QuantilesAreOfNumbersAndAscend) {
   v1::JobSpec spec = SpecWithoutTask();
   for (const double level : {0.1, 0.9}) spec.mutable_predictions()->add_quantiles(level);

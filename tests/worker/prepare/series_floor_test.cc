@@ -3,9 +3,13 @@
 #include <absl/strings/str_cat.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
+#include <numeric>
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -23,12 +27,13 @@ constexpr int kFolds = 4;
 // A season of twelve rows on a slow trend, and a column without information.
 double Season(int row) { return 10 * std::sin(row * 6.283185307179586 / 12) + 0.01 * row; }
 
-// In row `marked` the target and the number are huge.
-std::shared_ptr<const Table> MakeTable(int marked = -1) {
+// In row `marked` the target and the number are huge. value: of a row's target.
+std::shared_ptr<const Table> MakeTable(int marked = -1,
+                                       const std::function<double(int row)>& value = Season) {
   std::string train = "t,x,y\n", test = "t,x\n";
   for (int row = 0; row < kTrainRows; ++row) {
     const bool mark = row == marked;
-    absl::StrAppend(&train, row, ",", mark ? 1e6 : (row * 37 % 11), ",", mark ? 1e6 : Season(row),
+    absl::StrAppend(&train, row, ",", mark ? 1e6 : (row * 37 % 11), ",", mark ? 1e6 : value(row),
                     "\n");
   }
   for (int row = kTrainRows; row < kTrainRows + kTestRows; ++row) {
@@ -97,6 +102,33 @@ TEST(SeriesFloorTest, EtsAndThetaGoOnFromWhatIsKnown) {
     for (int row = 0; row < kTestRows; ++row) {
       EXPECT_NEAR(floor->test.values[static_cast<size_t>(row)], Season(kTrainRows + row), 0.5);
     }
+  }
+}
+
+// The last value is nearer than that of a week before, but models that know of the week are better.
+TEST(SeriesFloorTest, ASeasonBehindAWalkIsFoundForModelsThatSmoothIt) {
+  for (const bool seasonal : {true, false}) {
+    constexpr double kWeek[] = {0, 2, -2, 1, -1, 2, -2};
+    std::mt19937 random(3);
+    std::normal_distribution<double> step(0, 1.5);
+    std::vector<double> walk(kTrainRows);
+    std::generate(walk.begin(), walk.end(), [&] { return step(random); });
+    std::partial_sum(walk.begin(), walk.end(), walk.begin());
+    const auto table = MakeTable(-1, [&](int row) {
+      return walk[static_cast<size_t>(row)] + (seasonal ? kWeek[row % 7] : 0);
+    });
+    const SplitSpec split = Split(6, 1);
+    const auto fold_of = MakeFolds(*table, split);
+    ASSERT_TRUE(fold_of.ok()) << fold_of.status();
+    const FloorFolds folds = {*fold_of, split};
+    const auto naive = SeasonalNaiveFloor(*table, folds, *MetricByName("mae"));
+    ASSERT_TRUE(naive.has_value());
+    EXPECT_EQ(naive->period, 1);
+    EXPECT_EQ(naive->season, seasonal ? 7 : 1);
+    if (!seasonal) continue;
+    const auto ets = Local(*table, folds, LocalModel::kEts);
+    ASSERT_TRUE(ets.has_value());
+    EXPECT_LT(ets->score, 0.7 * naive->floor.score);
   }
 }
 

@@ -52,7 +52,8 @@ struct Made {
   std::unique_ptr<LagEncoder> lags;
 };
 
-Made MakeFold(int fold, int marked = -1, bool raw = false) {
+Made MakeFold(int fold, int marked = -1, bool raw = false,
+              std::vector<std::string> known_ahead = {}) {
   Made made;
   made.table = MakeTable(marked);
   made.split.kind = SplitKind::kForward;
@@ -62,8 +63,8 @@ Made MakeFold(int fold, int marked = -1, bool raw = false) {
   made.rows = *SplitFold(*made.table, made.fold_of, fold, made.split);
   const auto state = RowEncoder::Fit(made.table, made.rows.training, made.split.shape).state();
   const TreeEncoder columns(state, made.table->schema().features);
-  made.lags =
-      std::make_unique<LagEncoder>(made.table, columns, made.split, made.rows.training, "t", raw);
+  made.lags = std::make_unique<LagEncoder>(made.table, columns, made.split, made.rows.training, "t",
+                                           std::move(known_ahead), raw);
   return made;
 }
 
@@ -95,6 +96,22 @@ TEST(LagEncoderTest, ASampleHasWhatIsKnownSomeRowsBefore) {
   }
   EXPECT_TRUE(std::isnan(Cell(*made.lags, rows, "lag_0", 2)));  // nothing is known before
   EXPECT_GT(rows.scale[0], 50 * rows.scale[2]);
+}
+
+TEST(LagEncoderTest, OfAColumnThatIsKnownAheadItHasTheRowsOwnValue) {
+  const Made made = MakeFold(1, -1, false, {"x"});
+  const std::vector<LagSample> samples = {{1, 20, 1}, {1, 20, 2}, {0, kTrainRows + 1, 2}};
+  const LagRows rows = made.lags->Encode(samples);
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const auto own = static_cast<float>(samples[i].place) + 0.5f;
+    EXPECT_EQ(rows.matrix.values[ColumnOf(*made.lags, "x") * 3 + i], own);
+  }
+  // Where the model goes on in later rows, too.
+  const auto state = RowEncoder::Fit(made.table, made.rows.training, made.split.shape).state();
+  const LagEncoder later(made.table, TreeEncoder(state, made.table->schema().features),
+                         made.split.shape, "t", made.lags->state());
+  const LagRows again = later.Encode(samples);
+  EXPECT_EQ(again.matrix.values[ColumnOf(later, "x") * 3 + 2], kTrainRows + 1.5f);
 }
 
 TEST(LagEncoderTest, AFoldIsForecastAHorizonAtATime) {
