@@ -25,6 +25,10 @@ constexpr absl::Duration kBetweenSteps = absl::Seconds(10);
 // The loop wakes up at least so often: for steps of the wall clock, and because the clock of its
 // waits stands still while the machine is suspended.
 constexpr absl::Duration kLookAtClocks = absl::Seconds(1);
+// Whoever wakes so late was stopped meanwhile, and a Worker may have published by itself.
+constexpr absl::Duration kStopped = absl::Milliseconds(50);
+// A Worker that does not hear traind publishes so long before a deadline, or earlier.
+constexpr absl::Duration kPublishedAlone = absl::Seconds(5);
 
 }  // namespace
 
@@ -61,10 +65,7 @@ absl::Status ControlLoop::Load() {
   unsent_acks_.clear();
   sync_by_ = absl::InfiniteDuration();
   unsynced_ = false;
-  for (const Job& job : snapshot.active) {
-    auto standing = ReadStandingPrediction(options_.state_dir, job.id);
-    if (standing.ok()) adopted_.push_back(Published{job.id, std::move(standing), /*unasked=*/true});
-  }
+  for (const Job& job : snapshot.active) AddStanding(job.id, &adopted_);
   core_ = std::make_unique<ControlCore>(options_.core);
   core_->Restore(std::move(snapshot), Now());
   views_.Update(core_->ActiveJobs());
@@ -75,6 +76,11 @@ absl::Status ControlLoop::Load() {
     views_.Update({std::make_shared<const Job>(std::move(stored))});
   }
   return absl::OkStatus();
+}
+
+void ControlLoop::AddStanding(const std::string& job, std::vector<Event>* events) const {
+  auto standing = ReadStandingPrediction(options_.state_dir, job);
+  if (standing.ok()) events->push_back(Published{job, std::move(standing), /*unasked=*/true});
 }
 
 void ControlLoop::Start(WorkerGateway* gateway) {
@@ -238,6 +244,7 @@ void ControlLoop::Run() {
       last = stopping_ && events.empty();
     }
     if (last) break;
+    if (Now() - wakeup > kStopped) AddPublishedAlone(&events);
     if (!events.empty() || !acks.empty() || Now() >= wakeup) {
       wakeup = RunOnce(std::move(events), std::move(acks));
     }
@@ -251,6 +258,13 @@ void ControlLoop::Run() {
   if (!fatal().ok()) return;
   if (const absl::Status moved = store_->CheckpointLog(); !moved.ok()) {
     TRAIND_LOG(WARNING) << "the write-ahead log was not moved: " << moved;
+  }
+}
+
+void ControlLoop::AddPublishedAlone(std::vector<Event>* events) const {
+  const absl::Time soon = Now() + kPublishedAlone;
+  for (const auto& job : core_->ActiveJobs()) {
+    if (job->deadline < soon) AddStanding(job->id, events);
   }
 }
 

@@ -134,6 +134,11 @@ class ControlLoop {
   void AnswerAll(const std::vector<Reply>& replies);
   template <typename Call>
   void PostCall(Call event, Answer answer) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Adds the Job's Prediction that stands on disk, if there is one.
+  void AddStanding(const std::string& job, std::vector<Event>* events) const;
+  // traind was stopped: adds the Predictions of Jobs that are about to end, because what their
+  // Workers say of them may come after the end.
+  void AddPublishedAlone(std::vector<Event>* events) const;
   // Moves the stored times of active Jobs; the time is `after` then.
   absl::Status StoreStep(absl::Duration step, absl::Time after);
   // If the wall clock has stepped: moves the times, reads the store again and ends the Workers'

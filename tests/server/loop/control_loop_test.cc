@@ -15,6 +15,7 @@
 
 #include "common/publish/ended_job.h"
 #include "common/publish/prediction_manifest.h"
+#include "common/publish/publisher.h"
 #include "server/store/memory_store.h"
 
 namespace traind {
@@ -26,16 +27,18 @@ constexpr absl::Duration kLong = absl::Seconds(30);
 class SteppingClock final : public Clock {
  public:
   absl::Time WallNow() const override {
-    return SystemClock().WallNow() + absl::Seconds(step_s_.load());
+    return SystemClock().WallNow() + absl::Seconds(step_s_ + pause_s_);
   }
   absl::Duration MonotonicNow() const override {
-    return SystemClock().MonotonicNow() + absl::Seconds(monotonic_step_s_.load());
+    return SystemClock().MonotonicNow() + absl::Seconds(monotonic_step_s_ + pause_s_);
   }
   void Step(absl::Duration by) { step_s_ += absl::ToInt64Seconds(by); }
   void StepMonotonic(absl::Duration by) { monotonic_step_s_ += absl::ToInt64Seconds(by); }
+  // As if the process had been stopped for so long.
+  void Pause(absl::Duration by) { pause_s_ += absl::ToInt64Seconds(by); }
 
  private:
-  std::atomic<int64_t> step_s_{0}, monotonic_step_s_{0};
+  std::atomic<int64_t> step_s_{0}, monotonic_step_s_{0}, pause_s_{0};
 };
 
 // A gateway without Workers that counts the messages.
@@ -206,17 +209,19 @@ class ControlLoopTest : public testing::Test {
     return view.job && IsTerminal(view.job->state) ? view.job : nullptr;
   }
   // As a Worker would that traind does not hear.
-  void WritePrediction(const std::string& id) {
+  void WritePrediction(const std::string& id, int number = 1) {
     PredictionManifest manifest;
     manifest.job = id;
     manifest.metric = "accuracy";
-    manifest.prediction.number = 1;
+    manifest.prediction.number = number;
     manifest.prediction.quality = Quality::kFloor;
     manifest.prediction.at = absl::Now();
     const std::filesystem::path job = std::filesystem::path(options_.state_dir) / "jobs" / id;
-    std::filesystem::create_directories(job / "prediction-1");
-    std::ofstream(job / "prediction-1" / "manifest.json") << EncodeManifest(manifest);
-    std::filesystem::create_symlink("prediction-1", job / "current");
+    const std::string folder = "prediction-" + std::to_string(number);
+    std::filesystem::create_directories(job / folder);
+    std::ofstream(job / folder / "manifest.json") << EncodeManifest(manifest);
+    std::filesystem::remove(job / "current");
+    std::filesystem::create_symlink(folder, job / "current");
   }
 
   // Returns what remains of the Job's time once a step of the wall clock has been followed.
@@ -358,6 +363,23 @@ TEST_F(ControlLoopTest, APredictionThatNobodyToldOfIsFoundOnDisk) {
   EXPECT_EQ(ended->state, JobState::kSucceeded);
   ASSERT_TRUE(ended->prediction.has_value());
   EXPECT_EQ(ended->prediction->quality, Quality::kFloor);
+}
+
+TEST_F(ControlLoopTest, APredictionThatAWorkerMadeWhileTraindWasStoppedIsNotTakenBack) {
+  Job job = NewJob("t-1");
+  job.spec.budget = absl::Hours(1);
+  job.spec.has_test = true;
+  ASSERT_TRUE(Submit(std::move(job)).status.ok());
+  WritePrediction("t-1");
+  loop_->Post(Published{"t-1", ReadStandingPrediction(options_.state_dir, "t-1"), true});
+  Submit(NewJob("t-2"));  // its turn comes after the Prediction's
+  ASSERT_TRUE(loop_->views().Find("t-1").job->prediction.has_value());
+  WritePrediction("t-1", 2);
+  clock_.Pause(absl::Hours(2));
+  const std::shared_ptr<const Job> ended = AwaitEnd("t-1");
+  ASSERT_NE(ended, nullptr);
+  EXPECT_EQ(ended->state, JobState::kSucceeded);
+  EXPECT_EQ(ended->prediction->number, 2);
 }
 
 TEST_F(ControlLoopTest, ASubmitWaitsForNoReader) {
