@@ -122,16 +122,19 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::Started& fact) {
   live.first_step = fact.first_step;
   live.batch = fact.batch;
   Job& job = Edit(entry);
+  bool told = false;  // before traind was killed; the Attempt may have saved a checkpoint since
   for (Attempt& row : job.attempts) {
-    if (row.id == live.id) row.first_step = fact.first_step;
+    if (row.id != live.id) continue;
+    told = row.first_step >= 0;
+    row.first_step = fact.first_step;
   }
   Task& task = job.tasks[static_cast<size_t>(live.task)];
   if (IsTerminal(task.state)) return;
-  if (task.checkpoint && fact.first_step < task.checkpoint->step) {
+  if (!told && task.checkpoint && fact.first_step < task.checkpoint->step) {
     TakeBack(live, task, fact);
     entry.pace.replan_wanted = true;
   }
-  task.spent.probe_s += absl::ToDoubleSeconds(now_ - live.started_at);
+  if (!told) task.spent.probe_s += absl::ToDoubleSeconds(now_ - live.started_at);
   task.measured.steps_per_epoch = fact.steps_per_epoch;
   if (fact.start_epoch > task.epochs_done) task.epochs_done = fact.start_epoch;
   task.live.emplace();
@@ -142,6 +145,7 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::Started& fact) {
   task.live->batch = fact.batch;
   task.live->steps_per_epoch = fact.steps_per_epoch;
   task.live->resolved_settings = fact.resolved_settings;
+  if (told) return;
   entry.pace.overhead_s =
       std::max(entry.pace.overhead_s, absl::ToDoubleSeconds(now_ - live.started_at));
 }

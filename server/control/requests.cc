@@ -99,7 +99,9 @@ void ControlCore::Impl::Handle(Submit& event) {
 JobEntry* ControlCore::Impl::FindLive(CallId call, const std::string& job) {
   JobEntry* entry = Find(job);
   if (!entry) {
-    Answer(call, absl::NotFoundError(absl::StrCat("no active job ", job)), nullptr);
+    // Whoever calls has just seen it.
+    Answer(call, absl::FailedPreconditionError(absl::StrCat("job ", job, " is over already")),
+           nullptr);
     return nullptr;
   }
   if (IsTerminal(entry->view().state)) {

@@ -11,6 +11,13 @@ CoreOptions Standalone() {
   return options;
 }
 
+facts::Epoch EpochOf(int epoch) {
+  facts::Epoch fact;
+  fact.epoch = epoch;
+  fact.step = 100 * epoch;
+  return fact;
+}
+
 TEST(RestartTest, AStopThatWasDecidedIsNotDecidedAgain) {
   CoreHarness h(Standalone());
   h.Attach("w", 1);
@@ -32,6 +39,29 @@ TEST(RestartTest, AStopThatWasDecidedIsNotDecidedAgain) {
   h.Wait(absl::Seconds(3));
   EXPECT_EQ(h.TaskOf(id, 1).state, TaskState::kRunning);
   EXPECT_EQ(stops(), 1);
+}
+
+// The Worker repeats what was not acknowledged; its Attempt has a checkpoint of its own by then.
+TEST(RestartTest, AStartThatIsToldAgainTakesNothingBack) {
+  CoreHarness h(Standalone());
+  h.Attach("w", 1);
+  const std::string id = h.SubmitJob(h.MakeJob("a", 2));
+  h.PrepareJob(id);
+  const int64_t attempt = h.AttemptOf(id, 1);
+  h.Say(attempt, h.Started(100));
+  h.Say(attempt, EpochOf(1));
+  h.Say(attempt, h.CheckpointAt(100, 1));
+  const auto probe_s = h.TaskOf(id, 1).spent.probe_s;
+  h.Crash();
+  h.Step();
+  h.Attach("w", 1, {attempt});
+  h.Say(attempt, h.Started(100));
+  ASSERT_TRUE(h.TaskOf(id, 1).checkpoint.has_value());
+  EXPECT_EQ(h.TaskOf(id, 1).checkpoint->step, 100);
+  EXPECT_EQ(h.TaskOf(id, 1).epochs_done, 1);
+  EXPECT_EQ(h.TaskOf(id, 1).spent.probe_s, probe_s);
+  EXPECT_THAT(h.Say(attempt, EpochOf(1)).mutations.metrics, testing::IsEmpty());
+  EXPECT_THAT(h.Say(attempt, EpochOf(2)).mutations.metrics, testing::SizeIs(3));
 }
 
 TEST(RestartTest, NumbersOfAttemptsWhoseJobsHaveEndedAreNotGivenAgain) {

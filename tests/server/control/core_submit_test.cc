@@ -214,10 +214,10 @@ TEST(FinishTest, WhereNoPredictionStandsTheJobFails) {
   EXPECT_EQ(h.State(id), JobState::kFailed);
 }
 
-TEST(FinishTest, OfNobodyIsNotFound) {
+TEST(FinishTest, OfAJobThatIsNotThereAnyMoreIsRefused) {
   CoreHarness h;
-  EXPECT_EQ(h.Step({Finish{5, "x"}}).replies[0].status.code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(h.Step({Cancel{5, "x"}}).replies[0].status.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(h.Step({Finish{5, "x"}}).replies[0].status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(h.Step({Cancel{5, "x"}}).replies[0].status.code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(CancelTest, EndsTheJobAndAbortsItsAttempts) {
