@@ -2,12 +2,14 @@
 
 #include <absl/strings/ascii.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/strip.h>
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "common/data/weights/name_map.h"
+#include "common/data/weights/resnet_sizes.h"
 #include "common/spec/yaml_tree.h"
 
 namespace traind {
@@ -49,6 +51,10 @@ void CheckFolder(const v1::ModelSpec& model, const Add& add) {
   if (spec.map_size() > 0 || !spec.map_file().empty()) {
     add("model.pretrained.map", "is of model.pretrained.file; a folder's names are known");
   }
+  if (model.has_cnn()) {
+    return add("model.pretrained.folder",
+               "is of text networks; give a ResNet's model.safetensors as model.pretrained.file");
+  }
   if (ArchitectureOf(model).empty()) {
     add("model.pretrained.folder",
         "needs a network with an architecture, such as model.text.architecture: bert; "
@@ -56,9 +62,32 @@ void CheckFolder(const v1::ModelSpec& model, const Add& add) {
   }
 }
 
-void CheckSizes(const v1::ModelSpec& model, const Add& add) {
-  if (IsOfFolder(model.pretrained())) return;
+// Whether a list says something else than the other.
+template <class Fields, class Blocks>
+bool Differs(const Fields& given, const Blocks& own) {
+  return !given.empty() && !std::equal(given.begin(), given.end(), own.begin(), own.end());
+}
+
+void CheckResnet(const v1::CnnSpec& cnn, const Add& add) {
+  const ResnetSizes* const sizes = FindResnet(cnn.architecture());
+  if (sizes == nullptr) return;  // the rules of the field tell
+  for (const auto& [field, differs] :
+       {std::make_pair("width", cnn.width() != 0 && cnn.width() != kResnetWidth),
+        std::make_pair("blocks", Differs(cnn.blocks(), sizes->blocks))}) {
+    if (!differs) continue;
+    add(absl::StrCat("model.cnn.", field),
+        absl::StrCat("is not for architecture: ", cnn.architecture(),
+                     ", which has its own; leave it out"));
+  }
+}
+
+void CheckTextSizes(const v1::ModelSpec& model, const Add& add) {
   const v1::TextEncoderSpec& text = model.text();
+  if (model.pretrained().folder().empty()) {
+    add("model.text.architecture",
+        "needs model.pretrained.folder, whose config.json has the network's sizes");
+  }
+  if (IsOfFolder(model.pretrained())) return;
   for (const auto& [field, is_there] :
        {std::make_pair("width", text.width() != 0), std::make_pair("heads", text.heads() != 0),
         std::make_pair("layers", text.layers() != 0),
@@ -73,16 +102,26 @@ void CheckSizes(const v1::ModelSpec& model, const Add& add) {
 
 }  // namespace
 
-std::string ArchitectureOf(const v1::ModelSpec& model) { return model.text().architecture(); }
+std::string ArchitectureOf(const v1::ModelSpec& model) {
+  return model.has_cnn() ? model.cnn().architecture() : model.text().architecture();
+}
+
+bool IsFixedByArchitecture(const v1::ModelSpec& model, absl::string_view path) {
+  if (!absl::ConsumePrefix(&path, model.has_cnn() ? "model.cnn." : "model.text.")) return false;
+  if (path == "architecture") return model.has_pretrained();
+  return !ArchitectureOf(model).empty() && path != "dropout" && path != "mirror";
+}
+
+void FillArchitecture(v1::ModelSpec& model) {
+  const ResnetSizes* const sizes = FindResnet(model.cnn().architecture());
+  if (sizes == nullptr) return;
+  model.mutable_cnn()->set_width(kResnetWidth);
+  model.mutable_cnn()->mutable_blocks()->Assign(sizes->blocks.begin(), sizes->blocks.end());
+}
 
 void CheckPretrained(const v1::ModelSpec& model, const Add& add) {
-  if (!ArchitectureOf(model).empty()) {
-    if (model.pretrained().folder().empty()) {
-      add("model.text.architecture",
-          "needs model.pretrained.folder, whose config.json has the network's sizes");
-    }
-    CheckSizes(model, add);
-  }
+  CheckResnet(model.cnn(), add);
+  if (!model.text().architecture().empty()) CheckTextSizes(model, add);
   if (!model.has_pretrained()) return;
   const v1::PretrainedSpec& spec = model.pretrained();
   if (!spec.folder().empty()) {

@@ -15,6 +15,13 @@ namespace traind {
 // The network of another library that the model is, such as "bert"; empty: it is one of ours.
 std::string ArchitectureOf(const v1::ModelSpec& model);
 
+// Whether the field at this path, such as "model.cnn.width", is the architecture's own, so that a
+// spec with it sets nothing there.
+bool IsFixedByArchitecture(const v1::ModelSpec& model, absl::string_view path);
+
+// Fills in the fields that follow from the architecture alone.
+void FillArchitecture(v1::ModelSpec& model);
+
 // Calls add(field path, what is wrong).
 void CheckPretrained(const v1::ModelSpec& model,
                      const std::function<void(const std::string&, const std::string&)>& add);

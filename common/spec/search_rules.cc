@@ -20,6 +20,7 @@
 #include "common/search/range.h"
 #include "common/spec/field_text.h"
 #include "common/spec/media_rules.h"
+#include "common/spec/pretrained_rules.h"
 
 namespace traind {
 namespace {
@@ -238,6 +239,10 @@ void CheckSpace(const v1::JobSpec& spec, const Add& add) {
       continue;
     }
     CheckKinds(path, kind, note);
+    if (IsFixedByArchitecture(spec.model(), path)) {
+      note(absl::StrCat("search.space.", path),
+           absl::StrCat("is fixed by architecture: ", ArchitectureOf(spec.model())));
+    }
     CheckRange(path, text, grid, note);
     if (right) points *= ValueCount(*RangeOf(*FieldOf(path), text));
   }
@@ -324,6 +329,7 @@ std::map<std::string, std::string> UsualSpace(const std::string& kind, const v1:
   for (const Usual& usual : kUsual) {
     const std::string of = usual.kind;
     if (of.empty() ? IsTrees(kind) : of != kind) continue;
+    if (IsFixedByArchitecture(spec.model(), usual.path)) continue;
     const bool rate = std::string(usual.path) == "train.learning_rate";
     const bool sgd = spec.train().optimizer().kind() == "sgd";
     all[usual.path] = rate && sgd ? kRateOfSgd : usual.range;

@@ -570,6 +570,7 @@ v1::JobSpec ResolveSpec(v1::JobSpec spec) {
     spec.mutable_task()->set_metric(DefaultMetric(spec.task().type()));
   }
   ChooseModel(spec);
+  FillArchitecture(*spec.mutable_model());
   if (spec.model().has_command()) FillRunShares(*spec.mutable_budget());
   const bool several = spec.model().has_automatic() || spec.has_search();
   if (several && spec.predictions().ensemble().empty()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/data/weights/resnet_sizes.h"
 #include "common/job_rules/task_rules.h"
 
 namespace traind {
@@ -56,15 +57,20 @@ EpochWork OfXgboost(const DataFile& train, const v1::XgboostSpec& trees) {
   return OfTrees(train, trees.num_boost_round() * trees.num_parallel_tree(), std::exp2(depth));
 }
 
+double MultiplicationsOf(const v1::CnnSpec& cnn, double size) {
+  const ResnetSizes* const resnet = FindResnet(cnn.architecture());
+  if (resnet == nullptr) return CnnMultiplications(size, cnn.width(), cnn.blocks());
+  constexpr double kUsualSize = 224;
+  return resnet->multiplications * (size / kUsualSize) * (size / kUsualSize);
+}
+
 EpochWork OfImages(const v1::JobSpec& spec, const DataFile& train, const MediaLoad& media) {
-  const v1::CnnSpec& cnn = spec.model().cnn();
   const double size = spec.data().image().size();
   // The images of an array are in the file itself.
   const double images = media.files > 0 ? static_cast<double>(media.files)
                                         : static_cast<double>(train.bytes) /
                                               (size * size * spec.data().image().channels());
-  return {static_cast<double>(train.bytes), images,
-          CnnMultiplications(size, cnn.width(), cnn.blocks())};
+  return {static_cast<double>(train.bytes), images, MultiplicationsOf(spec.model().cnn(), size)};
 }
 
 EpochWork OfVolumes(const v1::JobSpec& spec, const DataFile& train, const MediaLoad& media) {

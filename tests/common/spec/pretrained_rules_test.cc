@@ -105,6 +105,35 @@ TEST(PretrainedRulesTest, AFolderTellsTheSizesTheNamesAndTheTokens) {
   EXPECT_THAT(Errors(spec), HasSubstr("'pretrained' needs model.pretrained.folder"));
 }
 
+TEST(PretrainedRulesTest, ANamedResnetHasSizesOfItsOwn) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_data()->mutable_image();
+  spec.mutable_model()->mutable_cnn()->set_architecture("resnet50");
+  EXPECT_EQ(Errors(spec), "");
+  v1::JobSpec resolved = ResolveSpec(spec);
+  EXPECT_EQ(resolved.model().cnn().width(), 64);
+  EXPECT_THAT(resolved.model().cnn().blocks(), ElementsAre(3, 4, 6, 3));
+  // It may be submitted again.
+  EXPECT_EQ(Errors(resolved), "");
+  resolved.mutable_model()->mutable_cnn()->set_architecture("resnet18");
+  EXPECT_THAT(Errors(resolved), HasSubstr("model.cnn.blocks is not for architecture: resnet18, "));
+  v1::CnnSpec& cnn = *spec.mutable_model()->mutable_cnn();
+  cnn.set_dropout(0.1);
+  cnn.set_mirror(true);
+  EXPECT_EQ(Errors(spec), "");
+  spec.mutable_model()->mutable_pretrained()->set_file("/data/resnet50.safetensors");
+  EXPECT_EQ(Errors(spec), "");
+  spec.mutable_model()->mutable_pretrained()->clear_file();
+  spec.mutable_model()->mutable_pretrained()->set_folder("/data/resnet50");
+  EXPECT_THAT(Errors(spec), HasSubstr("model.pretrained.folder is of text networks; give a Res"));
+  spec.mutable_model()->clear_pretrained();
+  cnn.set_width(32);
+  EXPECT_THAT(Errors(spec), HasSubstr("model.cnn.width is not for architecture: resnet50, which"));
+  cnn.clear_width();
+  cnn.set_architecture("resnet19");
+  EXPECT_THAT(Errors(spec), HasSubstr("'resnet19' must be one of: resnet18, resnet34, resnet50"));
+}
+
 TEST(PretrainedRulesTest, AMapIsReadFromYaml) {
   const auto map = ReadNameMap("# of BERT\na.{i}.w: q.{i}, k.{i}\n'*': 'bert.*'\n");
   ASSERT_TRUE(map.ok()) << map.status();

@@ -66,6 +66,32 @@ TEST(SearchRulesTest, EachMistakeNamesItsPlace) {
   EXPECT_THAT(Wrong("train.dropout", "uniform(0, 1)"), HasSubstr("did you mean 'model."));
 }
 
+TEST(SearchRulesTest, TheSizesOfANamedNetworkDoNotVary) {
+  v1::JobSpec spec = Searching();
+  spec.mutable_data()->mutable_image();
+  v1::ModelSpec& model = *spec.mutable_model();
+  model.mutable_cnn();
+  EXPECT_TRUE(ResolveSpec(spec).search().space().contains("model.cnn.width"));
+  model.mutable_cnn()->set_architecture("resnet18");
+  const v1::SearchSpec search = ResolveSpec(spec).search();
+  EXPECT_FALSE(search.space().contains("model.cnn.width"));
+  EXPECT_TRUE(search.space().contains("model.cnn.dropout"));
+  auto& space = *spec.mutable_search()->mutable_space();
+  space["model.cnn.width"] = "choice(32, 64)";
+  EXPECT_THAT(Errors(spec), HasSubstr("model.cnn.width is fixed by architecture: resnet18"));
+  space.clear();
+  space["model.cnn.architecture"] = "choice(resnet18, resnet34)";
+  EXPECT_EQ(Errors(spec), "");
+  model.mutable_pretrained()->set_file("/w.safetensors");
+  EXPECT_THAT(Errors(spec), HasSubstr("model.cnn.architecture is fixed by architecture: resnet18"));
+
+  v1::JobSpec texts = Searching();
+  texts.mutable_data()->mutable_text()->add_columns("words");
+  texts.mutable_model()->mutable_text()->set_architecture("bert");
+  texts.mutable_model()->mutable_pretrained()->set_folder("/bert");
+  EXPECT_FALSE(ResolveSpec(texts).search().space().contains("model.text.layers"));
+}
+
 TEST(SearchRulesTest, TheSpaceIsOfOneKindOfModel) {
   v1::JobSpec spec = Searching("model.mlp.dropout", "uniform(0, 0.5)");
   spec.mutable_model()->mutable_lightgbm();

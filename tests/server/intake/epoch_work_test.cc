@@ -58,6 +58,15 @@ TEST(EpochWorkTest, MembersAndEmbeddedNumbersAreMoreWork) {
   EXPECT_DOUBLE_EQ(EpochWorkOf(spec, Table(), {}).multiplications, 4 * 8 * usual);
 }
 
+TEST(EpochWorkTest, ANamedResnetIsWorkByItsDepthAndTheImagesArea) {
+  v1::JobSpec spec = SpecWith("cnn");
+  spec.mutable_model()->mutable_cnn()->set_architecture("resnet50");
+  spec.mutable_data()->mutable_image()->set_size(224);
+  EXPECT_DOUBLE_EQ(EpochWorkOf(spec, Table(), {1000, 0}).multiplications, 4.09e9);
+  spec.mutable_data()->mutable_image()->set_size(112);
+  EXPECT_DOUBLE_EQ(EpochWorkOf(spec, Table(), {1000, 0}).multiplications, 4.09e9 / 4);
+}
+
 TEST(EpochWorkTest, AnEpochOfTreesIsAHundredthOfTheRounds) {
   v1::JobSpec spec = SpecWith("lightgbm");
   const EpochWork usual = EpochWorkOf(spec, Table(), {});

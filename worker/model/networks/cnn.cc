@@ -4,13 +4,17 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/max_pool2d.h>
+#include <absl/status/status.h>
 #include <absl/strings/str_cat.h>
 
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "common/data/weights/resnet_sizes.h"
 #include "worker/model/networks/batch_norm.h"
 #include "worker/model/networks/dropout.h"
 #include "worker/model/networks/input_columns.h"
@@ -25,20 +29,25 @@ struct PassMode {
   bool loops = true;  // handwritten loops where there are some
 };
 
+// The names of a convolution and of its batch norm.
+struct UnitNames {
+  std::string conv, norm;
+};
+
 // A convolution and its batch norm.
 struct Unit {
-  Unit(const std::string& name, int64_t in, int64_t out, int64_t size, int64_t with_stride,
+  Unit(const UnitNames& names, int64_t in, int64_t out, int64_t size, int64_t with_stride,
        Parameters& parameters)
       : stride(with_stride), padding(size / 2) {
     // He et al. 2015: outputs keep the variance of inputs that passed through a ReLU.
     const double scale = std::sqrt(2.0 / static_cast<double>(size * size * out));
     const auto constant = [](double value) { return Initial{Initial::Kind::kConstant, value, -1}; };
-    weight = parameters.Declare(name + ".conv.weight", {out, in, size, size},
+    weight = parameters.Declare(names.conv + ".weight", {out, in, size, size},
                                 {Initial::Kind::kNormal, scale, -1});
-    norm_weight = parameters.Declare(name + ".norm.weight", {out}, constant(1));
-    norm_bias = parameters.Declare(name + ".norm.bias", {out}, constant(0));
-    mean = parameters.DeclareBuffer(name + ".norm.running_mean", {out}, 0);
-    variance = parameters.DeclareBuffer(name + ".norm.running_var", {out}, 1);
+    norm_weight = parameters.Declare(names.norm + ".weight", {out}, constant(1));
+    norm_bias = parameters.Declare(names.norm + ".bias", {out}, constant(0));
+    mean = parameters.DeclareBuffer(names.norm + ".running_mean", {out}, 0);
+    variance = parameters.DeclareBuffer(names.norm + ".running_var", {out}, 1);
   }
 
   // add: added to the norm's output before the ReLU; may be undefined.
@@ -74,47 +83,101 @@ struct Unit {
   size_t weight = 0, norm_weight = 0, norm_bias = 0, mean = 0, variance = 0;
 };
 
+// Units one after the other; what came in is added before the last one's ReLU.
 struct CnnBlock {
-  Unit first, second;
+  std::vector<Unit> units;
   std::optional<Unit> shortcut;
 
   at::Tensor Forward(const std::vector<at::Tensor>& weights, const at::Tensor& x,
                      const PassMode& mode) const {
     const at::Tensor past = shortcut ? shortcut->Forward(weights, x, {}, /*relu=*/false, mode) : x;
-    const at::Tensor y = first.Forward(weights, x, {}, /*relu=*/true, mode);
-    return second.Forward(weights, y, past, /*relu=*/true, mode);
+    at::Tensor y = x;
+    for (size_t i = 0; i < units.size(); ++i) {
+      const bool last = i + 1 == units.size();
+      y = units[i].Forward(weights, y, last ? past : at::Tensor(), /*relu=*/true, mode);
+    }
+    return y;
   }
 
   std::vector<size_t> Places() const {
     std::vector<size_t> places;
-    first.AddPlaces(places);
-    second.AddPlaces(places);
+    for (const Unit& unit : units) unit.AddPlaces(places);
     if (shortcut) shortcut->AddPlaces(places);
     return places;
   }
 };
 
+// What a block makes of its input.
+struct BlockSizes {
+  int64_t in = 0, width = 0, stride = 1;
+  bool bottleneck = false;  // three convolutions, and four times the width goes out
+
+  int64_t out() const { return bottleneck ? 4 * width : width; }
+};
+
+// The names of our own network, and those of torchvision and timm.
+UnitNames OwnNames(const std::string& unit) { return {unit + ".conv", unit + ".norm"}; }
+
+std::string NameOfBlock(bool resnet, size_t stage, int64_t i) {
+  return resnet ? absl::StrCat("layer", stage + 1, ".", i, ".")
+                : absl::StrCat("stages.", stage, ".", i, ".");
+}
+
+UnitNames NamesInBlock(bool resnet, const std::string& block, int64_t k) {
+  if (resnet) return {absl::StrCat(block, "conv", k + 1), absl::StrCat(block, "bn", k + 1)};
+  return OwnNames(block + (k == 0 ? "first" : "second"));
+}
+
+CnnBlock DeclareBlock(bool resnet, const std::string& name, const BlockSizes& sizes,
+                      Parameters& parameters) {
+  CnnBlock block;
+  const int64_t width = sizes.width, out = sizes.out();
+  const auto add = [&](int64_t in, int64_t to, int64_t size, int64_t stride) {
+    const auto k = static_cast<int64_t>(block.units.size());
+    block.units.emplace_back(NamesInBlock(resnet, name, k), in, to, size, stride, parameters);
+  };
+  if (sizes.bottleneck) {
+    add(sizes.in, width, 1, 1);
+    add(width, width, 3, sizes.stride);
+    add(width, out, 1, 1);
+  } else {
+    add(sizes.in, width, 3, sizes.stride);
+    add(width, out, 3, 1);
+  }
+  if (sizes.in != out || sizes.stride > 1) {
+    const UnitNames names = resnet ? UnitNames{name + "downsample.0", name + "downsample.1"}
+                                   : OwnNames(name + "shortcut");
+    block.shortcut.emplace(names, sizes.in, out, 1, sizes.stride, parameters);
+  }
+  return block;
+}
+
 class Cnn final : public Model {
  public:
-  Cnn(const plain::CnnSpec& spec, const ModelShape& shape, Parameters& parameters)
+  // resnet: one with a name; null: our own network.
+  Cnn(const plain::CnnSpec& spec, const ResnetSizes* resnet, const ModelShape& shape,
+      Parameters& parameters)
       : columns_(shape, parameters),
         dropout_(spec.dropout),
         mirror_(spec.mirror),
-        stem_("stem", shape.image[0], spec.width, 3, 1, parameters) {
-    int64_t in = spec.width, out = in;
-    for (size_t stage = 0; stage < spec.blocks.size(); ++stage) {
-      for (int64_t i = 0; i < spec.blocks[stage]; ++i) {
-        const std::string name = absl::StrCat("stages.", stage, ".", i, ".");
-        const int64_t stride = stage > 0 && i == 0 ? 2 : 1;
-        CnnBlock block{Unit(name + "first", in, out, 3, stride, parameters),
-                       Unit(name + "second", out, out, 3, 1, parameters), std::nullopt};
-        if (in != out) block.shortcut.emplace(name + "shortcut", in, out, 1, stride, parameters);
-        blocks_.push_back(std::move(block));
-        in = out;
+        resnet_(resnet != nullptr),
+        stem_(resnet_ ? Unit({"conv1", "bn1"}, shape.image[0], kResnetWidth, 7, 2, parameters)
+                      : Unit(OwnNames("stem"), shape.image[0], spec.width, 3, 1, parameters)) {
+    BlockSizes sizes;
+    sizes.in = sizes.width = resnet_ ? kResnetWidth : spec.width;
+    sizes.bottleneck = resnet_ && resnet->bottleneck;
+    std::vector<int64_t> blocks(spec.blocks.begin(), spec.blocks.end());
+    if (resnet_) blocks.assign(resnet->blocks.begin(), resnet->blocks.end());
+    for (size_t stage = 0; stage < blocks.size(); ++stage) {
+      for (int64_t i = 0; i < blocks[stage]; ++i) {
+        sizes.stride = stage > 0 && i == 0 ? 2 : 1;
+        blocks_.push_back(DeclareBlock(resnet_, NameOfBlock(resnet_, stage, i), sizes, parameters));
+        sizes.in = sizes.out();
       }
-      out *= 2;
+      sizes.width *= 2;
     }
-    head_ = DeclareLinear("head", in + columns_.width(), shape.outputs, parameters);
+    head_ = DeclareLinear(resnet_ ? "fc" : "head", sizes.in + columns_.width(), shape.outputs,
+                          parameters);
   }
 
   at::Tensor Forward(const std::vector<at::Tensor>& weights, const Inputs& inputs,
@@ -145,7 +208,8 @@ class Cnn final : public Model {
     stem_.AddPlaces(stem_places);
     at::Tensor x = run(
         [this, mode](const auto& own, const auto& in) {
-          return stem_.Forward(own, in[0], {}, /*relu=*/true, mode);
+          const at::Tensor y = stem_.Forward(own, in[0], {}, /*relu=*/true, mode);
+          return resnet_ ? at::max_pool2d(y, {3, 3}, {2, 2}, {1, 1}) : y;
         },
         stem_places, inputs.image);
     for (const CnnBlock& block : blocks_) {
@@ -161,7 +225,7 @@ class Cnn final : public Model {
 
   const InputColumns columns_;
   const double dropout_;
-  const bool mirror_;
+  const bool mirror_, resnet_;
   bool loops_ = true, recompute_ = false;
   const Unit stem_;
   std::vector<CnnBlock> blocks_;
@@ -172,7 +236,12 @@ class Cnn final : public Model {
 
 absl::StatusOr<std::unique_ptr<Model>> CreateCnn(const ModelSpec& spec, const ModelShape& shape,
                                                  Parameters& parameters) {
-  return std::make_unique<Cnn>(*spec.cnn, shape, parameters);
+  const std::string& architecture = spec.cnn->architecture;
+  const ResnetSizes* const resnet = FindResnet(architecture);
+  if (resnet == nullptr && !architecture.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("model.cnn.architecture: ", architecture));
+  }
+  return std::make_unique<Cnn>(*spec.cnn, resnet, shape, parameters);
 }
 
 }  // namespace traind

@@ -16,6 +16,10 @@ namespace traind {
 // NAME.norm.running_var [out], where NAME is stem, stages.<s>.<b>.first, .second and
 // .shortcut (where a block changes its input's shape); head.weight [outputs, width],
 // head.bias [outputs].
+// With an architecture it is that ResNet, with torchvision's names and initial values: conv1 and
+// bn1 (7x7, stride 2), a maximum over 3x3 pixels with stride 2, layer<s>.<b>.conv<k> and .bn<k>,
+// .downsample.0 and .1 where a block changes its input's shape, and fc. In bottlenecks the 3x3
+// convolution has the stride.
 absl::StatusOr<std::unique_ptr<Model>> CreateCnn(const ModelSpec& spec, const ModelShape& shape,
                                                  Parameters& parameters);
 
