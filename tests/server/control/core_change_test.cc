@@ -109,7 +109,7 @@ TEST(PauseTest, IsRefusedWhenTheLastPredictionIsMadeAndOfNobody) {
   TrainingJob h;
   ASSERT_EQ(h.Ask(Finish{1, h.id}), absl::OkStatus());
   EXPECT_TRUE(absl::IsFailedPrecondition(h.Ask(Pause{2, h.id})));
-  EXPECT_TRUE(absl::IsNotFound(h.Ask(Pause{3, "nobody"})));
+  EXPECT_TRUE(absl::IsFailedPrecondition(h.Ask(Pause{3, "nobody"})));
 }
 
 TEST(UpdateTest, ALaterDeadlineReachesTheWorkerOfEveryAttempt) {
