@@ -60,6 +60,7 @@ struct Arguments {
   std::optional<std::string> preset;
   std::optional<std::string> cache;
   std::optional<std::string> from;
+  std::vector<std::string> after;
   std::string owner;
 
   std::vector<std::string> labels;  // "k=v": labels of the new Job, or to list by

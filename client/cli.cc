@@ -80,7 +80,7 @@ std::string CompleteFormat(const Verb& known, RawArguments& raw) {
   arguments.output = OutputFormatOf(raw.output);
   const OutputFormat format = arguments.output;
   const bool list = format == OutputFormat::kWide || format == OutputFormat::kJsonLines ||
-                    format == OutputFormat::kCsv || format == OutputFormat::kName;
+                    format == OutputFormat::kCsv;
   if (list && known.prints != Prints::kList) {
     return absl::StrCat(known.name, " prints no list; -o ", raw.output, " is for lists");
   }

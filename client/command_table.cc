@@ -175,7 +175,7 @@ void CommandTable::AddCommon() {
        "A context of the configuration file (else $TRAINCTL_CONTEXT, its current one)");
   Choice(app_, "-o,--output", raw_.output,
          {"table", "wide", "json", "jsonl", "yaml", "csv", "name"},
-         "The form of the output; wide, jsonl, csv and name are for lists");
+         "The form of the output; wide, jsonl and csv are for lists, name prints ids");
   app_.add_flag("--no-progress", raw_.no_progress, "Print no progress bars and lines");
   app_.add_flag("-q,--quiet", arguments.quiet, "Print no progress and no hints");
   app_.add_flag("-v,--verbose", arguments.verbose, "Print Decisions with their arithmetic");
@@ -218,6 +218,8 @@ void CommandTable::AddSpecOptions(CLI::App& verb) {
        "fast, balanced or best: fills fields that the spec leaves out");
   Text(verb, "--from", raw_.from, "JOB",
        "Go on from this finished Job: take its folds, and its spec for what -f leaves out");
+  Repeated(verb, "--after", arguments.after, "JOB",
+           "Start when this Job has succeeded; the time of --budget counts from then");
   Text(verb, "--cache", raw_.cache, "WORD",
        "use, refresh or off: whether folds of earlier Jobs are taken over");
   verb.add_flag("--force-retrain", raw_.force_retrain, "The same as --cache refresh");
@@ -266,6 +268,8 @@ void CommandTable::AddRunOptions(CLI::App& verb) {
   RunArguments& run = arguments.run;
   Text(verb, "--budget", raw_.budget, "DURATION", "The time from acceptance to the deadline");
   Text(verb, "--deadline", raw_.deadline, "TIME", "A time (RFC 3339), or +2h from now");
+  Repeated(verb, "--after", arguments.after, "JOB",
+           "Start when this Job has succeeded; the time of --budget counts from then");
   Whole(verb, "--folds", run.folds, "Run it so many times, each with another {fold} (default 1)");
   Repeated(verb, "--expect", run.expect, "FILE",
            "A file that it must leave; * and ? stand for characters");

@@ -15,8 +15,8 @@ namespace traind {
 // How a verb's output may be written.
 enum class Prints {
   kText,      // no choice
-  kDocument,  // a table, JSON or YAML
-  kList,      // also the wide table, JSON lines, CSV and names
+  kDocument,  // a table, JSON, YAML, or the name of what has one
+  kList,      // also the wide table, JSON lines and CSV
 };
 
 // Whether a verb writes lines of JSON by itself, as they come.

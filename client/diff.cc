@@ -41,7 +41,7 @@ Json Result(const v1::Job& job) {
     result[absl::StrCat("score.", key)] = all["scores"].is_null() ? Json() : all["scores"][key];
   }
   if (job.has_finished_at()) {
-    result["took"] = DurationToText(ToTime(job.finished_at()) - ToTime(job.accepted_at()));
+    result["took"] = DurationToText(ToTime(job.finished_at()) - ClockStart(job));
   }
   if (!all["report"].is_null()) {
     for (const char* key : {"folds_done", "epochs_done", "models_trained", "device_s"}) {

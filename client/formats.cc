@@ -166,6 +166,9 @@ absl::StatusOr<std::string> FormatDocument(absl::string_view json, OutputFormat 
     WriteYaml(document, 0, out);
     return out;
   }
+  const bool one = format == OutputFormat::kName && document.is_object() &&
+                   document.contains("id") && document["id"].is_string();
+  if (one) return Text(document["id"]) + "\n";
   const Json* const list = ListOf(document);
   if (list == nullptr) return absl::InvalidArgumentError("this is no list");
   if (format == OutputFormat::kCsv) return Csv(*list);

@@ -183,7 +183,7 @@ std::vector<const v1::Fold*> RunningFolds(const v1::Job& job) {
 Outlook OutlookOf(const v1::Job& job) {
   if (!job.has_deadline() || !job.has_estimated_finish()) return Outlook::kNone;
   const absl::Duration slack = ToTime(job.deadline()) - ToTime(job.estimated_finish());
-  const absl::Duration window = ToTime(job.deadline()) - ToTime(job.accepted_at());
+  const absl::Duration window = ToTime(job.deadline()) - ClockStart(job);
   if (slack < absl::ZeroDuration()) return Outlook::kLate;
   return slack < window / 10 ? Outlook::kTight : Outlook::kOnTrack;
 }

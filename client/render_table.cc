@@ -79,13 +79,17 @@ std::string ScoresText(const v1::Scores& scores) {
   return absl::StrJoin(parts, ", ");
 }
 
+// Whether its time began later than at its acceptance.
+bool Waited(const v1::Job& job) { return ClockStart(job) != ToTime(job.accepted_at()); }
+
 // Returns "finished 12:00:41, 41s after acceptance, 19s before the deadline".
 std::string TimesText(const v1::Job& job, absl::Time now) {
   std::vector<std::string> parts;
   if (job.has_finished_at()) {
     const absl::Time finished = ToTime(job.finished_at());
     parts.push_back("finished " + ClockText(job.finished_at(), now));
-    parts.push_back(DurationToText(finished - ToTime(job.accepted_at())) + " after acceptance");
+    parts.push_back(DurationToText(finished - ClockStart(job)) +
+                    (Waited(job) ? " after its time began" : " after acceptance"));
     if (job.has_deadline()) {
       const absl::Duration left = ToTime(job.deadline()) - finished;
       parts.push_back(left >= absl::ZeroDuration() ? DurationToText(left) + " before the deadline"
@@ -100,7 +104,8 @@ std::string TimesText(const v1::Job& job, absl::Time now) {
             " (in " + DurationToText(absl::Seconds(std::max(0.0, job.remaining_s()))) + ")";
       }
     } else {
-      parts.push_back("no deadline");
+      parts.push_back(job.has_runnable_at() || job.after().empty() ? "no deadline"
+                                                                   : "its time has not begun");
     }
   }
   return absl::StrJoin(parts, ", ");
@@ -168,6 +173,10 @@ std::string StateText(v1::JobState state, bool color) {
 }
 
 std::string ScoreText(double score) { return absl::StrFormat("%.4g", score); }
+
+absl::Time ClockStart(const v1::Job& job) {
+  return ToTime(job.has_runnable_at() ? job.runnable_at() : job.accepted_at());
+}
 
 absl::Time ToTime(const google::protobuf::Timestamp& moment) {
   return absl::FromUnixSeconds(moment.seconds()) + absl::Nanoseconds(moment.nanos());
@@ -457,9 +466,8 @@ std::string JobTable(const v1::ListJobsReply& jobs, absl::Time now, bool wide) {
       const bool over = job.has_finished_at();
       for (std::string& cell : std::vector<std::string>{
                over ? ClockText(job.finished_at(), now) : "",
-               over ? DurationToText(ToTime(job.finished_at()) - ToTime(job.accepted_at())) : "",
-               job.name(), job.owner(), absl::StrCat(job.priority()), LabelsText(job),
-               job.results_dir()}) {
+               over ? DurationToText(ToTime(job.finished_at()) - ClockStart(job)) : "", job.name(),
+               job.owner(), absl::StrCat(job.priority()), LabelsText(job), job.results_dir()}) {
         row.push_back(std::move(cell));
       }
     }

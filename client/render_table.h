@@ -45,6 +45,8 @@ std::string ClockText(const google::protobuf::Timestamp& moment, absl::Time now,
                       absl::TimeZone zone = absl::LocalTimeZone());
 
 absl::Time ToTime(const google::protobuf::Timestamp& moment);
+// The moment from which the Job's time counts.
+absl::Time ClockStart(const v1::Job& job);
 
 struct JobStyle {
   bool color = false;

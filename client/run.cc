@@ -85,6 +85,7 @@ absl::StatusOr<v1::JobSpec> SpecOf(const Arguments& arguments) {
   if (asked.slots > 0) spec.mutable_resources()->set_slots(asked.slots);
   const absl::Status environment = SetEnvironment(asked, run);
   if (!environment.ok()) return environment;
+  for (const std::string& job : arguments.after) spec.mutable_after()->add_jobs(job);
   for (const std::string& label : arguments.labels) {
     const std::pair<std::string, std::string> parts =
         absl::StrSplit(label, absl::MaxSplits('=', 1));

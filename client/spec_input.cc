@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <istream>
+#include <nlohmann/json.hpp>
 
 #include "client/exit_codes.h"
 #include "client/verbs.h"
@@ -74,6 +75,9 @@ bool AddOverrides(const Arguments& arguments, Environment& environment,
   if (arguments.deadline)
     overrides.push_back({"--deadline", "budget.deadline", *arguments.deadline});
   if (arguments.from) overrides.push_back({"--from", "from", *arguments.from});
+  if (!arguments.after.empty()) {
+    overrides.push_back({"--after", "after.jobs", nlohmann::json(arguments.after).dump()});
+  }
   if (arguments.cache) overrides.push_back({"--cache", "cache", *arguments.cache});
   if (arguments.preset) overrides.push_back({"--preset", "preset", *arguments.preset});
   if (arguments.name) overrides.push_back({"--name", "name", *arguments.name});

@@ -11,9 +11,7 @@
 namespace traind {
 namespace {
 
-absl::Duration WindowOf(const v1::Job& job) {
-  return ToTime(job.deadline()) - ToTime(job.accepted_at());
-}
+absl::Duration WindowOf(const v1::Job& job) { return ToTime(job.deadline()) - ClockStart(job); }
 
 absl::Duration LeftOf(const v1::Job& job) {
   return ToTime(job.deadline()) - ToTime(job.finished_at());

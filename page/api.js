@@ -131,6 +131,8 @@ export function toJob(json) {
     end_reason: word(json.end_reason, 'JOB_END_REASON_'),
     pending_reason: word(json.pending_reason, 'PENDING_REASON_'),
     accepted_at: time(json.accepted_at),
+    // An older traind does not tell it.
+    runnable_at: time(json.runnable_at) ?? time(json.accepted_at),
     started_at: time(json.started_at),
     deadline: time(json.deadline),
     finished_at: time(json.finished_at),
@@ -145,6 +147,7 @@ export function toJob(json) {
     decisions: list(json.decisions).map((d) => ({...d, at: time(d.at)})),
     attempts: list(json.attempts).map(toAttempt),
     trials: list(json.trials),
+    after: list(json.after),
     warnings: list(json.warnings),
     labels: json.labels || {},
     scores: json.scores || {},

@@ -212,7 +212,7 @@ export class ComparePage {
   figures(shown) {
     const metric = shown[0].job.scores.metric;
     const same = shown.every((entry) => entry.job.scores.metric === metric);
-    const taken = (job) => ((job.finished_at === null ? now() : job.finished_at) - job.accepted_at) / 1000;
+    const taken = (job) => ((job.finished_at === null ? now() : job.finished_at) - job.runnable_at) / 1000;
     const rows = [
       ['state', (job) => stateChip(job.state)],
       ['quality', (job) => qualityChip(job.quality) || '–'],

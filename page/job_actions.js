@@ -156,7 +156,7 @@ function moreTime(app, job, done) {
     action: 'Give more time',
     run: async () => {
       if (!extra()) throw new Error('Write a time such as 90s, 15m or 1h30m.');
-      done(await setBudget(job.id, (deadline() - job.accepted_at) / 1000));
+      done(await setBudget(job.id, (deadline() - job.runnable_at) / 1000));
       app.toast(`${job.name} has ${duration(extra())} more.`);
     },
   };

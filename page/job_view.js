@@ -182,7 +182,7 @@ export class JobPage {
       h(
         'div',
         {class: 'budgetends num'},
-        h('span', null, clock(job.accepted_at)),
+        h('span', null, clock(job.runnable_at)),
         h('span', null, job.deadline === null ? '' : clock(job.deadline)),
       ),
       h(
@@ -193,7 +193,7 @@ export class JobPage {
           null,
           h('i', {class: 'swatch spent'}),
           over ? 'taken ' : 'spent ',
-          h('b', {class: 'num'}, duration(((over ? job.finished_at : time) - job.accepted_at) / 1000)),
+          h('b', {class: 'num'}, duration(((over ? job.finished_at : time) - job.runnable_at) / 1000)),
         ),
         !over &&
           job.estimated_finish !== null &&
@@ -480,7 +480,7 @@ export class JobPage {
             h(
               'div',
               {class: 'line'},
-              h('span', {class: 'num muted'}, d.at === null ? '' : `+${duration((d.at - job.accepted_at) / 1000)}`),
+              h('span', {class: 'num muted'}, sinceStart(job, d.at)),
               h('b', null, ruleWords(d.rule)),
               h('span', {class: 'chip'}, d.rule),
             ),
@@ -513,6 +513,11 @@ export class JobPage {
           'plan',
           `${plural(plan.folds, 'fold')} × ${plural(plan.epochs, 'epoch')}, ${plan.parallel_folds} at a time, ${plural(plan.ranks, 'Rank')} each`,
         ],
+        job.after.length > 0 && [
+          'waits for',
+          job.after.map((id, i) => [i > 0 && ', ', h('a', {key: id, href: jobLink(id)}, id)]),
+        ],
+        job.runnable_at > job.accepted_at && ['its time began', when(job.runnable_at, time)],
         job.from && ['continues', h('a', {href: jobLink(job.from)}, job.from)],
         job.models_from && ['models from', h('a', {href: jobLink(job.models_from)}, job.models_from)],
         ['results', h('code', null, job.results_dir)],
@@ -552,7 +557,7 @@ export class JobPage {
       {
         head: 'Began',
         num: true,
-        cell: (a) => (a.started_at === null ? '–' : '+' + duration((a.started_at - job.accepted_at) / 1000)),
+        cell: (a) => sinceStart(job, a.started_at) || '–',
       },
       {
         head: 'Took',
@@ -570,6 +575,11 @@ export class JobPage {
       button,
     );
   }
+}
+
+// How long after the Job's time began; nothing for what was before.
+function sinceStart(job, at) {
+  return at === null || at < job.runnable_at ? '' : `+${duration((at - job.runnable_at) / 1000)}`;
 }
 
 // Two lines of it; the pointer shows the rest.

@@ -17,7 +17,7 @@ export function health(job, now) {
   if (job.deadline === null) {
     return job.state === 'QUEUED' ? {kind: 'wait', text: waiting(job)} : {kind: 'none', text: 'no deadline'};
   }
-  const window = job.deadline - job.accepted_at;
+  const window = job.deadline - job.runnable_at;
   if (now > job.deadline) return {kind: 'late', text: `late by ${duration((now - job.deadline) / 1000)}`};
   if (job.state === 'QUEUED') return {kind: 'wait', text: waiting(job)};
   if (job.state === 'FINALIZING') return {kind: 'good', text: 'making the last prediction'};
@@ -42,7 +42,7 @@ function ended(job) {
 // Positions on the bar of the budget, as shares of the window from acceptance to the deadline (or the end that is
 // expected, or the present, where one is later): {spent, planned, reserve, deadline}, and the window in seconds.
 export function budget(job, now) {
-  const start = job.accepted_at;
+  const start = job.runnable_at;
   const present = job.finished_at !== null ? job.finished_at : Math.max(now, start);
   const estimate = isOver(job) || job.estimated_finish === null ? present : Math.max(job.estimated_finish, present);
   const end = Math.max(job.deadline || 0, estimate, present, start + 1);
@@ -102,6 +102,7 @@ const kEnds = {
   NO_WORKER: 'no Worker',
   INTERNAL: 'an error of traind',
   QUOTA_REACHED: 'the quota is used up',
+  AFTER_FAILED: 'a job before it did not succeed',
   STOPPED_IN_TIME: 'stopped by the clock',
   RANK_DIED: 'a Rank died',
   WORKER_LOST: 'the Worker was lost',
@@ -120,6 +121,7 @@ const kWaits = {
   NO_MATCHING_WORKER: 'no Worker has enough slots of this device',
   PREPARING: 'its data are being read',
   QUOTA: 'the device-seconds of its owner are used up',
+  OTHER_JOBS: 'it runs after other Jobs',
 };
 
 export function waiting(job) {
@@ -156,6 +158,7 @@ const kRules = {
   storage: 'Storage',
   user: 'A user asked',
   search: 'Search',
+  after: 'The Jobs before it have ended',
 };
 export const ruleWords = (rule) => kRules[rule] || `Rule ${rule}`;
 
@@ -172,7 +175,7 @@ export function decisionWords(d) {
 export function timeline(job, now) {
   const byTrial = job.trials.length > 1;
   const rows = new Map();
-  const start = job.accepted_at;
+  const start = job.runnable_at;
   const present = isOver(job) ? job.finished_at : now;
   for (const attempt of job.attempts) {
     if (attempt.started_at === null) continue;

@@ -78,7 +78,7 @@ export function score(job) {
 
 // The clock that runs down, or the time that the Job took.
 export function clockOf(job, now) {
-  if (isOver(job)) return job.finished_at === null ? '–' : duration((job.finished_at - job.accepted_at) / 1000);
+  if (isOver(job)) return job.finished_at === null ? '–' : duration((job.finished_at - job.runnable_at) / 1000);
   return job.deadline === null ? '∞' : countdown((job.deadline - now) / 1000);
 }
 

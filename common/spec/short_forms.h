@@ -13,7 +13,7 @@ struct ShortForm {
 inline constexpr ShortForm kShortForms[] = {
     {"data", "data", "train"},    {"test", "data", "test"},           {"target", "data", "target"},
     {"id", "data", "id"},         {"task", "task", "type"},           {"metric", "task", "metric"},
-    {"budget", "budget", "time"}, {"deadline", "budget", "deadline"},
+    {"budget", "budget", "time"}, {"deadline", "budget", "deadline"}, {"after", "after", "jobs"},
 };
 
 }  // namespace traind

@@ -53,6 +53,7 @@ std::vector<std::string> DifferingFields(const v1::JobSpec& a, const v1::JobSpec
 
 v1::JobSpec GoOnFrom(v1::JobSpec source, const v1::JobSpec& spec) {
   source.clear_budget();
+  source.clear_after();
   source.clear_preset();  // what it stood for is in the other fields
   // A list is replaced, not made longer.
   if (spec.model().mlp().hidden_size() > 0) source.mutable_model()->mutable_mlp()->clear_hidden();
@@ -78,6 +79,7 @@ std::vector<std::string> FieldsAgainstSource(const v1::JobSpec& source, const v1
                                                 "cache",
                                                 "from",
                                                 "budget",
+                                                "after",
                                                 "resources",
                                                 "train.epochs",
                                                 "train.patience",

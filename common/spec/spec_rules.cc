@@ -39,6 +39,7 @@ using google::protobuf::Reflection;
 
 constexpr size_t kLongestText = 4096;
 constexpr int kMostLabels = 32;
+constexpr int kMostAfter = 100;
 constexpr int kMostHiddenLayers = 64;
 
 // Whether the field says something: a plain proto3 field at zero does not.
@@ -256,6 +257,13 @@ bool IsNameText(absl::string_view text, size_t longest, absl::string_view also) 
   return true;
 }
 
+void CheckAfter(const v1::JobSpec& spec, FieldChecker& check) {
+  if (spec.after().jobs_size() > kMostAfter) {
+    check.Add("after.jobs", absl::StrCat("names ", spec.after().jobs_size(), " jobs; ", kMostAfter,
+                                         " are the most"));
+  }
+}
+
 void CheckLabels(const v1::JobSpec& spec, FieldChecker& check) {
   if (spec.labels_size() > kMostLabels) {
     check.Add("labels",
@@ -462,6 +470,9 @@ void CheckBorrowed(const v1::JobSpec& spec, FieldChecker& check) {
         std::make_pair("predictions.quantiles", spec.predictions().quantiles_size() > 0)}) {
     if (set) check.Add(field, "is that of the Job whose models are used; leave it out");
   }
+  if (spec.has_after()) {
+    check.Add("after", "is not for a Job that uses the models that another one has at its submit");
+  }
 }
 
 // A Job that runs a program learns from no data of traind's and has no model of its own.
@@ -486,6 +497,7 @@ void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
                                    "first a letter or digit"));
   }
   CheckLabels(spec, check);
+  CheckAfter(spec, check);
   if (UsesModelsOfAnother(spec)) return CheckBorrowed(spec, check);
   if (spec.has_run()) return CheckRun(spec, check);
   // A partial spec may leave fields out: they stand in the other spec.
@@ -596,6 +608,7 @@ v1::JobSpec ResolveSpec(v1::JobSpec spec) {
   MergeSpec(spec, resolved);
   FillDefaults(*resolved.mutable_model());
   if (resolved.has_search()) FillDefaults(*resolved.mutable_search());
+  if (resolved.has_after()) FillDefaults(*resolved.mutable_after());
   return resolved;
 }
 

@@ -251,7 +251,48 @@ class Binder {
       AddProblem(error, override.path);
       return root;
     }
-    return OverlayAt(root, keys, 0, OverrideValue(override, source), source);
+    return OverlayAt(WrittenInFull(root, keys), keys, 0, OverrideValue(override, source), source);
+  }
+
+  // The root of the tree with the short forms of the section that `keys` leads into written in
+  // full: `after: [a]` as `after: {jobs: [a]}`. Those of other fields stay as they are: a field
+  // that is written twice is told when it is bound.
+  int WrittenInFull(int root, const std::vector<std::string>& keys) {
+    if (root_type_ != v1::JobSpec::descriptor() || keys.size() < 2) return root;
+    for (const ShortForm& form : kShortForms) {
+      if (form.section != keys[0] || (form.key != form.section && form.field != keys[1])) continue;
+      root = WrittenInFull(root, form);
+    }
+    return root;
+  }
+
+  int WrittenInFull(int root, const ShortForm& form) {
+    if (tree_.at(root).kind != Kind::kMap) return root;
+    YamlNode top = tree_.at(root);
+    const auto entry = EntryOf(top, form.key);
+    if (entry == top.entries.end()) return root;
+    const auto [key, value] = *entry;
+    const bool section = form.key == form.section;
+    if (tree_.at(value).kind == Kind::kNull || (section && tree_.at(value).kind == Kind::kMap)) {
+      return root;
+    }
+    YamlNode name = tree_.at(key);
+    name.text = std::string(form.field);
+    YamlNode map = tree_.at(key);
+    map.kind = Kind::kMap;
+    map.entries = {{tree_.Add(name), value}};
+    if (section) {
+      entry->second = tree_.Add(map);
+      return tree_.Add(top);
+    }
+    top.entries.erase(entry);
+    return OverlayAt(tree_.Add(top), {std::string(form.section), std::string(form.field)}, 0, value,
+                     name.source);
+  }
+
+  std::vector<std::pair<int, int>>::iterator EntryOf(YamlNode& map, absl::string_view key) const {
+    return std::find_if(map.entries.begin(), map.entries.end(),
+                        [&](const auto& entry) { return tree_.at(entry.first).text == key; });
   }
 
   int OverlayAt(int node, const std::vector<std::string>& keys, size_t depth, int value,
@@ -265,9 +306,7 @@ class Binder {
     if (copy.kind != Kind::kMap) return node;  // wrong in the file: reported there
     YamlNode empty;
     empty.source = source;
-    auto entry = std::find_if(
-        copy.entries.begin(), copy.entries.end(),
-        [&](const std::pair<int, int>& e) { return tree_.at(e.first).text == keys[depth]; });
+    const auto entry = EntryOf(copy, keys[depth]);
     const bool known = entry != copy.entries.end();
     const int child =
         OverlayAt(known ? entry->second : tree_.Add(empty), keys, depth + 1, value, source);

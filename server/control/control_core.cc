@@ -65,6 +65,9 @@ void ControlCore::Impl::Restore(Snapshot snapshot, absl::Time now) {
       }
     }
   }
+  for (JobEntry* entry : touched_) {
+    if (!entry->job->after.empty()) RestoreAfter(*entry);
+  }
   // The first Step looks at all of them.
 }
 
@@ -81,7 +84,10 @@ Turn ControlCore::Impl::Step(std::vector<Event> events, absl::Time now) {
     due.wake_at = absl::InfiniteFuture();
     Touch(due);
   }
-  for (size_t i = 0; i < touched_.size(); ++i) Advance(*touched_[i]);
+  for (size_t i = 0; i < touched_.size(); ++i) {
+    Advance(*touched_[i]);
+    TellEnded();
+  }
   Dispatch();
   CloseTurn();
   Turn turn = std::move(turn_);
@@ -117,6 +123,7 @@ void ControlCore::Impl::AddEntry(std::shared_ptr<Job> job) {
   entry.pace.epochs_s.resize(job->tasks.size());
   if (!job->request_id.empty()) requests_[{job->owner, job->request_id}] = &entry;
   CountSources(*job, 1);
+  for (const std::string& id : job->after) waiting_[id].push_back(job->id);
   entry.draft = std::move(job);
   jobs_.emplace(entry.draft->id, std::move(owned));
   Touch(entry);
@@ -128,12 +135,13 @@ void ControlCore::Impl::Remove(JobEntry& entry) {
     const auto live = attempts_.find(attempt.id);
     if (live != attempts_.end()) live->second.job = nullptr;
   }
+  const RequestKey key(job.owner, job.request_id);
   if (!job.request_id.empty()) {
-    const RequestKey key(job.owner, job.request_id);
     requests_.erase(key);
     ended_[key] = entry.job;
-    ended_order_.emplace_back(now_, key);
   }
+  ended_states_[job.id] = job.state;
+  ended_order_.emplace_back(now_, key, job.id);
   CountSources(job, -1);
   const std::string id = job.id;
   jobs_.erase(id);
@@ -209,6 +217,7 @@ void ControlCore::Impl::Decide(JobEntry& entry, std::string rule, std::string ca
 // Does what the time and the facts ask for; doing it twice changes nothing.
 void ControlCore::Impl::Advance(JobEntry& entry) {
   if (IsTerminal(entry.view().state)) return UpdateQueues(entry);
+  if (!entry.view().after.empty()) return AdvanceWaiting(entry);
   if (TrainsNothing(entry.view())) return AdvanceInference(entry);
   if (entry.view().state != JobState::kFinalizing) {
     if (entry.view().state == JobState::kPaused) {
@@ -255,7 +264,7 @@ void ControlCore::Impl::UpdateQueues(JobEntry& entry) {
   if (trains && ready) urgency.latest_start -= LongestFold(entry);
   const auto same = [](const Urgency& a, const Urgency& b) { return a.Key() == b.Key(); };
 
-  const bool prepares = !over && job.state != JobState::kPaused &&
+  const bool prepares = !over && job.after.empty() && job.state != JobState::kPaused &&
                         job.tasks[0].state == TaskState::kPending &&
                         job.tasks[0].not_before <= now_;
   if (entry.prepare_key && !prepares) {
@@ -317,6 +326,7 @@ PendingReason ControlCore::Impl::WhyPending(const JobEntry& entry, int position)
       job.state == JobState::kFinalizing || job.state == JobState::kPaused) {
     return PendingReason::kNone;
   }
+  if (!job.after.empty()) return PendingReason::kOtherJobs;
   if (job.tasks[0].state == TaskState::kRunning) return PendingReason::kPreparing;
   if (QuotaEndOf(entry) <= now_) return PendingReason::kQuota;
   bool backs_off = job.tasks[0].state == TaskState::kPending && job.tasks[0].not_before > now_;
@@ -358,6 +368,7 @@ void ControlCore::Impl::CollectWakeups(const JobEntry& entry, absl::Time* wake) 
     if (t > now_ && t < *wake) *wake = t;
   };
   const Job& job = entry.view();
+  if (!job.after.empty()) return at(job.deadline);
   at(FinalizeAt(entry));
   if (job.state != JobState::kFinalizing) at(LastCallOf(entry));
   at(SettleAt(entry));
@@ -408,9 +419,11 @@ void ControlCore::Impl::CloseTurn() {
         job.state == JobState::kRunning ? entry->pace.estimated_finish : absl::InfiniteFuture();
     job.queue_position = CoarsePosition(*entry);
     job.pending_reason = WhyPending(*entry, job.queue_position);
-    if (job.pending_reason != PendingReason::kResources &&
-        job.pending_reason != PendingReason::kPriority &&
-        job.pending_reason != PendingReason::kNoMatchingWorker) {
+    if (job.pending_reason == PendingReason::kOtherJobs) {
+      job.waits_for = AfterText(job);
+    } else if (job.pending_reason != PendingReason::kResources &&
+               job.pending_reason != PendingReason::kPriority &&
+               job.pending_reason != PendingReason::kNoMatchingWorker) {
       job.waits_for.clear();
       job.expected_start = absl::InfiniteFuture();
     }

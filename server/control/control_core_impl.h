@@ -2,10 +2,10 @@
 // control_core.cc first (a turn), then the others in the order of a Job's life: requests.cc
 // (Submit, Finish, Cancel), dispatch.cc (starting), train_queue.cc (who is next), waits.cc (what
 // the others are told), facts.cc (what
-// Workers say), reuse.cc (folds of earlier Jobs), attempts.cc (endings and retries), planning.cc
-// (the clock), extra_seeds.cc (models of a fold besides its first), quotas.cc, finalization.cc (the
-// Prediction), inference.cc (Jobs that predict with another one's models), retention.cc,
-// workers.cc.
+// Workers say), after.cc (Jobs that wait for others), reuse.cc (folds of earlier Jobs), attempts.cc
+// (endings and retries), planning.cc (the clock), extra_seeds.cc (models of a fold besides its
+// first), quotas.cc, finalization.cc (the Prediction), inference.cc (Jobs that predict with another
+// one's models), retention.cc, workers.cc.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -269,6 +269,15 @@ class ControlCore::Impl {
   PendingReason WhyPending(const JobEntry& entry, int position) const;
   int CoarsePosition(const JobEntry& entry) const;
 
+  // ---- Jobs that wait for the ends of others: after.cc ----
+  // At Submit: takes out of Job::after what has ended since it was checked.
+  absl::Status SettleAfter(Job& job) const;
+  void RestoreAfter(JobEntry& entry);
+  void AdvanceWaiting(JobEntry& entry);
+  void TellEnded();
+  void TellEnded(JobEntry& entry, const std::string& ended, JobState state);
+  static std::string AfterText(const Job& job);
+
   // ---- retention.cc ----
   void Handle(Pin& event);
   void Handle(DeleteJob& event);
@@ -517,7 +526,10 @@ class ControlCore::Impl {
   absl::flat_hash_map<RequestKey, JobEntry*> requests_;
   // The requests of Jobs that have ended: the shell may have asked the store just before.
   absl::flat_hash_map<RequestKey, std::shared_ptr<const Job>> ended_;
-  std::deque<std::pair<absl::Time, RequestKey>> ended_order_;
+  absl::flat_hash_map<std::string, JobState> ended_states_;                  // of the same Jobs
+  std::deque<std::tuple<absl::Time, RequestKey, std::string>> ended_order_;  // ..., id
+  // By the Job that others wait for, those.
+  absl::flat_hash_map<std::string, std::vector<std::string>> waiting_;
   absl::flat_hash_map<std::string, int> sources_;  // Jobs that others use, which are not over
   absl::flat_hash_set<std::string> deleted_;       // a while ago at most
   std::deque<std::pair<absl::Time, std::string>> deleted_order_;
@@ -543,8 +555,9 @@ class ControlCore::Impl {
   // The following members belong to the current turn.
   Turn turn_;
   std::vector<JobEntry*> touched_;
-  std::vector<JobEntry*> start_owners_;  // by turn_.starts
-  std::vector<JobEntry*> reply_owners_;  // by turn_.replies
+  std::deque<std::pair<std::string, JobState>> ended_now_;  // those after it do not know yet
+  std::vector<JobEntry*> start_owners_;                     // by turn_.starts
+  std::vector<JobEntry*> reply_owners_;                     // by turn_.replies
   std::map<std::pair<std::string, uint64_t>, int64_t> acks_;
   std::set<int64_t> aborted_;
 };

@@ -457,6 +457,7 @@ void ControlCore::Impl::End(JobEntry& entry, JobState state, JobEndReason reason
   job.end_reason = reason;
   job.end_message = std::move(message);
   job.finished_at = FinishedAt(entry);
+  ended_now_.emplace_back(job.id, state);
   if (!job.attempts.empty()) turn_.ended.push_back(job.id);
   Log(entry, "ended",
       absl::StrCat(Name(state), " ", Name(reason), job.end_message.empty() ? "" : ": ",

@@ -11,7 +11,7 @@
 namespace traind {
 
 Window ControlCore::Impl::WindowOf(const JobEntry& entry) const {
-  return {entry.view().accepted_at, entry.view().deadline};
+  return {ClockStart(entry.view()), entry.view().deadline};
 }
 
 namespace {

@@ -11,7 +11,8 @@ namespace {
 
 std::string TextOf(const Job& job, absl::Time deadline) {
   if (deadline == absl::InfiniteFuture()) return "no deadline";
-  return absl::StrCat(Text(deadline - job.accepted_at), " after acceptance");
+  return absl::StrCat(Text(deadline - ClockStart(job)), " after ",
+                      job.waited > absl::ZeroDuration() ? "its start" : "acceptance");
 }
 
 }  // namespace
@@ -56,6 +57,9 @@ void ControlCore::Impl::Handle(Submit& event) {
                       absl::StrCat("the queue is full: ", jobs_.size(), " active jobs")),
                   nullptr);
   }
+  if (const absl::Status after = SettleAfter(job); !after.ok()) {
+    return Answer(event.call, after, nullptr);
+  }
   const absl::Time deadline = DeadlineOf(job.spec, now_);
   if (deadline <= now_) {
     return Answer(
@@ -77,7 +81,8 @@ void ControlCore::Impl::Handle(Submit& event) {
   job.id = std::move(id);
   job.state = JobState::kQueued;
   job.accepted_at = now_;
-  job.deadline = deadline;
+  // A budget counts from the end of the last Job that it waits for.
+  job.deadline = job.after.empty() ? deadline : job.spec.deadline.value_or(absl::InfiniteFuture());
   job.version = 0;
   const TaskKind first = job.tasks.empty() ? TaskKind::kPrepare : job.tasks[0].kind;
   job.tasks.assign(1 + static_cast<size_t>(job.spec.folds), Task());
@@ -91,7 +96,7 @@ void ControlCore::Impl::Handle(Submit& event) {
   EditDurably(entry);
   Log(entry, "state", "QUEUED");
   NoteQuotas(entry);
-  if (!TrainsNothing(entry.view())) NoteLateStart(entry);
+  if (!TrainsNothing(entry.view()) && entry.view().after.empty()) NoteLateStart(entry);
   Answer(event.call, absl::OkStatus(), &entry, true);
 }
 
@@ -117,6 +122,13 @@ JobEntry* ControlCore::Impl::FindLive(CallId call, const std::string& job) {
 void ControlCore::Impl::Handle(Finish& event) {
   JobEntry* entry = FindLive(event.call, event.job);
   if (!entry) return;
+  if (!entry->view().after.empty()) {
+    return Answer(event.call,
+                  absl::FailedPreconditionError(
+                      absl::StrCat("job ", event.job, " waits for ", AfterText(entry->view()),
+                                   "; it has nothing to predict with yet. `cancel` ends it")),
+                  entry);
+  }
   if (!entry->view().finish_requested) {
     Job& job = EditDurably(*entry);
     job.finish_requested = true;
@@ -189,6 +201,11 @@ void ControlCore::Impl::Handle(Resume& event) {
 absl::Status ControlCore::Impl::CheckUpdate(const JobEntry& entry, const Update& event) const {
   const Job& job = entry.view();
   if (!event.budget && !event.deadline) return absl::OkStatus();
+  if (event.budget && !job.after.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("budget: job ", job.id, " waits for ", AfterText(job),
+                     "; its time begins then, and can be changed then"));
+  }
   if (job.state == JobState::kFinalizing || StopsTraining(job)) {
     return absl::FailedPreconditionError(
         absl::StrCat("job ", job.id, " is making its last prediction; its time cannot be changed. ",
@@ -204,7 +221,7 @@ absl::Status ControlCore::Impl::CheckUpdate(const JobEntry& entry, const Update&
 
 absl::Time ControlCore::Impl::UpdatedDeadline(const Job& job, const Update& event) {
   absl::Time deadline = event.deadline.value_or(absl::InfiniteFuture());
-  if (event.budget) deadline = std::min(deadline, job.accepted_at + *event.budget);
+  if (event.budget) deadline = std::min(deadline, ClockStart(job) + *event.budget);
   return deadline;
 }
 
@@ -295,9 +312,10 @@ void ControlCore::Impl::Answer(CallId call, absl::Status status, JobEntry* entry
 }
 
 void ControlCore::Impl::ForgetEnded() {
-  while (!ended_order_.empty() &&
-         (now_ - ended_order_.front().first > kKeepEnded || ended_order_.size() > kKeepEndedMost)) {
-    ended_.erase(ended_order_.front().second);
+  while (!ended_order_.empty() && (now_ - std::get<absl::Time>(ended_order_.front()) > kKeepEnded ||
+                                   ended_order_.size() > kKeepEndedMost)) {
+    ended_.erase(std::get<RequestKey>(ended_order_.front()));
+    ended_states_.erase(std::get<std::string>(ended_order_.front()));
     ended_order_.pop_front();
   }
 }

@@ -164,7 +164,7 @@ void ControlCore::Impl::StartTrials(JobEntry& entry) {
     return NoteEndOfTrials(entry, in, out);
   }
   DecideOnce(entry,
-             absl::StrCat(Text(now_ - job.accepted_at),
+             absl::StrCat(Text(now_ - ClockStart(job)),
                           " used, and no fold of the first trial can "
                           "use more; a fold of it took ",
                           Text(absl::Seconds(in.trials[0].fold_s))),

@@ -60,6 +60,7 @@ enum class JobEndReason {
   kNoWorker = 11,
   kInternal = 12,
   kQuotaReached = 13,
+  kAfterFailed = 14,
 };
 
 enum class PendingReason {
@@ -70,6 +71,7 @@ enum class PendingReason {
   kNoMatchingWorker = 4,
   kPreparing = 5,
   kQuota = 6,
+  kOtherJobs = 7,
 };
 
 enum class TaskState {
@@ -92,7 +94,7 @@ inline bool UsesModels(TaskKind kind) {
 
 struct Decision {
   absl::Time at;
-  std::string rule;  // B2 ... B14, retry, precision, storage, user, cache, from
+  std::string rule;  // B2 ... B14, retry, precision, storage, user, cache, from, after
   std::string cause;
   std::string from;
   std::string to;
@@ -256,13 +258,15 @@ struct Job {
   JobEndReason end_reason = JobEndReason::kNone;
   std::string end_message;
   absl::Time accepted_at;
+  absl::Duration waited;  // from acceptance to the end of the last Job that it came after
   absl::Time started_at = absl::InfiniteFuture();
   absl::Time deadline = absl::InfiniteFuture();  // InfiniteFuture: none
   absl::Time finished_at = absl::InfiniteFuture();
   bool finish_requested = false;
   bool cancel_requested = false;
-  bool quota_reached = false;  // its folds were stopped because nothing is left of one
-  bool pinned = false;         // retention does not delete it
+  bool quota_reached = false;      // its folds were stopped because nothing is left of one
+  bool pinned = false;             // retention does not delete it
+  std::vector<std::string> after;  // Jobs that it waits for: nothing starts, no time is used
   TableInfo table;
   std::string floor_model;  // empty: no floor yet
   std::optional<double> floor_score;
@@ -286,6 +290,9 @@ struct Job {
       absl::InfiniteFuture();  // of its next fold; InfiniteFuture: not known
   absl::Time estimated_finish = absl::InfiniteFuture();
 };
+
+// The moment from which the Job's time counts, unless it waits for other Jobs.
+inline absl::Time ClockStart(const Job& job) { return job.accepted_at + job.waited; }
 
 // No more is trained: what there is predicts.
 inline bool StopsTraining(const Job& job) { return job.finish_requested || job.quota_reached; }

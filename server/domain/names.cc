@@ -54,6 +54,8 @@ const char* Name(JobEndReason reason) {
       return "INTERNAL";
     case JobEndReason::kQuotaReached:
       return "QUOTA_REACHED";
+    case JobEndReason::kAfterFailed:
+      return "AFTER_FAILED";
   }
   return "?";
 }
@@ -92,6 +94,8 @@ const char* Name(PendingReason reason) {
       return "PREPARING";
     case PendingReason::kQuota:
       return "QUOTA";
+    case PendingReason::kOtherJobs:
+      return "OTHER_JOBS";
   }
   return "?";
 }

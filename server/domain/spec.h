@@ -86,9 +86,10 @@ struct Spec {
   // Digest of all that the time of a step depends on besides the data: Jobs with equal keys are as
   // fast.
   std::string speed_key;
-  bool cache_read = false;  // takes over what others have trained
-  std::string from;         // the Job that it goes on from; empty: none
-  std::string models_from;  // the Job whose models predict or serve; empty: it trains its own
+  bool cache_read = false;     // takes over what others have trained
+  std::string from;            // the Job that it goes on from; empty: none
+  bool after_any_end = false;  // it runs however the Jobs have ended that it waits for
+  std::string models_from;     // the Job whose models predict or serve; empty: it trains its own
 };
 
 // The epochs that the spec asks for in each fold of a trial.

@@ -50,7 +50,7 @@ std::string CacheKey(v1::JobSpec spec) {
   if (spec.cache() == "off" || !spec.has_train()) return "";
   // Trials above the first are compared by their settings (server/reuse).
   for (const char* field : {"name", "output", "labels", "priority", "budget", "preset", "cache",
-                            "from", "predictions", "search"}) {
+                            "from", "predictions", "search", "after"}) {
     spec.GetReflection()->ClearField(&spec, spec.GetDescriptor()->FindFieldByName(field));
   }
   spec.mutable_data()->clear_train();
@@ -175,6 +175,7 @@ Spec ToDomain(const v1::JobSpec& from) {
   to.speed_key = SpeedKey(from);
   to.cache_read = from.cache() == "use";
   to.from = from.from();
+  to.after_any_end = from.after().end() == "any";
   return to;
 }
 

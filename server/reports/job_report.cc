@@ -39,7 +39,7 @@ void AddTimes(const Job& job, absl::Time now, JobReport& report) {
   report.train_s = std::max(0.0, folds_s - report.probe_s - report.validate_s - folds_predict_s);
   report.predict_s = folds_predict_s + inference_s + job.publish_s;
   const absl::Time begun = std::min({job.started_at, job.finished_at, now});
-  report.queue_s = std::max(0.0, absl::ToDoubleSeconds(begun - job.accepted_at));
+  report.queue_s = std::max(0.0, absl::ToDoubleSeconds(begun - ClockStart(job)));
 }
 
 void AddResources(const Job& job, JobReport& report) {
@@ -73,23 +73,24 @@ std::optional<double> UsedShare(const Job& job) {
   const absl::Duration reserve =
       job.plans.empty() ? absl::ZeroDuration() : job.plans.back().reserve;
   const absl::Time end = job.deadline - reserve;
-  if (end <= job.accepted_at) return std::nullopt;
+  const absl::Time start = ClockStart(job);
+  if (end <= start) return std::nullopt;
   const double slots =
       job.plans.empty() ? 1 : std::max(1, job.plans.back().parallel_folds * job.plans.back().ranks);
   std::map<absl::Time, double> changes;  // of the slots at work
   for (const Attempt& attempt : job.attempts) {
     const double held = attempt.kind == TaskKind::kTrain ? SlotCount(attempt) : slots;
-    changes[std::clamp(attempt.started_at, job.accepted_at, end)] += held;
-    changes[std::clamp(attempt.ended_at, job.accepted_at, end)] -= held;
+    changes[std::clamp(attempt.started_at, start, end)] += held;
+    changes[std::clamp(attempt.ended_at, start, end)] -= held;
   }
   double used_s = 0, at_work = 0;
-  absl::Time last = job.accepted_at;
+  absl::Time last = start;
   for (const auto& [at, change] : changes) {
     used_s += std::min(at_work, slots) * absl::ToDoubleSeconds(at - last);
     at_work += change;
     last = at;
   }
-  return used_s / (slots * absl::ToDoubleSeconds(end - job.accepted_at));
+  return used_s / (slots * absl::ToDoubleSeconds(end - start));
 }
 
 std::string Count(int n, const char* noun) {

@@ -14,9 +14,9 @@ namespace {
 
 static_assert(static_cast<int>(JobState::kPaused) == v1::JOB_STATE_PAUSED);
 static_assert(static_cast<int>(JobState::kSucceeded) == v1::JOB_STATE_SUCCEEDED);
-static_assert(static_cast<int>(JobEndReason::kQuotaReached) == v1::JOB_END_REASON_QUOTA_REACHED);
+static_assert(static_cast<int>(JobEndReason::kAfterFailed) == v1::JOB_END_REASON_AFTER_FAILED);
 static_assert(static_cast<int>(AttemptEndReason::kInternal) == v1::ATTEMPT_END_REASON_INTERNAL);
-static_assert(static_cast<int>(PendingReason::kPreparing) == v1::PENDING_REASON_PREPARING);
+static_assert(static_cast<int>(PendingReason::kOtherJobs) == v1::PENDING_REASON_OTHER_JOBS);
 static_assert(static_cast<int>(TaskState::kFailed) == v1::TASK_STATE_FAILED);
 static_assert(static_cast<int>(Quality::kFull) == v1::QUALITY_FULL);
 static_assert(static_cast<int>(Quality::kFloor) == v1::QUALITY_FLOOR);
@@ -299,6 +299,8 @@ v1::Job ToProto(const Job& job, const JobContext& context) {
   to.set_results_dir(absl::StrCat(context.state_dir, "/", JobDir(job.id)));
   to.set_models_from(job.spec.models_from);
   to.set_pinned(job.pinned);
+  to.mutable_after()->Assign(job.after.begin(), job.after.end());
+  if (job.after.empty()) *to.mutable_runnable_at() = ToProto(ClockStart(job));
   if (RunsProgram(job.spec)) to.set_program_results(ProgramResultsOf(job));
   return to;
 }

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -15,9 +16,11 @@
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
+#include "common/base/suggest.h"
 #include "common/publish/floor_files.h"
 #include "common/publish/publisher.h"
 #include "common/spec/spec_rules.h"
+#include "server/domain/names.h"
 #include "server/intake/models.h"
 #include "server/intake/search_trials.h"
 #include "server/rpc/training_calls.h"
@@ -29,6 +32,7 @@ constexpr char kOwner[] = "local";
 constexpr size_t kMaxOwner = 63;
 constexpr size_t kMaxRequestId = 128;
 constexpr size_t kMaxSpecText = 1 << 20;
+constexpr int kSuggestAmong = 200;  // of the newest Jobs
 
 }  // namespace
 
@@ -71,6 +75,51 @@ absl::StatusOr<v1::JobSpec> TrainingCalls::WithSource(const v1::JobSpec& spec) c
   }
   if (!wrong.empty()) return absl::InvalidArgumentError(absl::StrJoin(wrong, "\n"));
   return merged;
+}
+
+absl::StatusOr<v1::JobSpec> TrainingCalls::WithAfter(v1::JobSpec spec) const {
+  for (std::string& id : *spec.mutable_after()->mutable_jobs()) {
+    const auto job = Find(id);
+    if (job.ok()) {
+      id = (*job)->id;
+      continue;
+    }
+    std::string hint;
+    if (absl::IsNotFound(job.status())) {
+      std::vector<std::string> words;
+      JobFilter newest;
+      newest.limit = kSuggestAmong;
+      if (const auto page = store_->ListJobs(newest); page.ok()) {
+        for (const Job& known : page->jobs) {
+          words.push_back(known.id);
+          words.push_back(known.spec.name);
+        }
+      }
+      hint = DidYouMean(id, words);
+    }
+    return absl::InvalidArgumentError(absl::StrCat("after.jobs: ", job.status().message(), hint));
+  }
+  auto& ids = *spec.mutable_after()->mutable_jobs();
+  std::set<std::string> seen;
+  ids.erase(std::remove_if(ids.begin(), ids.end(),
+                           [&seen](const std::string& id) { return !seen.insert(id).second; }),
+            ids.end());
+  if (ids.empty()) spec.clear_after();
+  return spec;
+}
+
+absl::StatusOr<std::vector<std::string>> TrainingCalls::AwaitedBy(const v1::JobSpec& spec) const {
+  std::vector<std::string> awaited;
+  for (const std::string& id : spec.after().jobs()) {
+    ASSIGN_OR_RETURN(const auto job, Find(id));
+    if (!IsTerminal(job->state)) {
+      awaited.push_back(id);
+    } else if (job->state != JobState::kSucceeded && spec.after().end() != "any") {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "after.jobs: job ", id, " is ", Name(job->state), "; with `end: any` its end will do"));
+    }
+  }
+  return awaited;
 }
 
 absl::StatusOr<CheckedSpec> TrainingCalls::CheckKind(const v1::JobSpec& spec,
@@ -142,7 +191,8 @@ void TrainingCalls::Submit(const Caller& caller, const v1::SubmitRequest& reques
   if (AnswerRepeated(*owner, request.request_id(), asked, reply)) {
     return done(absl::OkStatus());
   }
-  const auto spec = WithSource(request.spec());
+  auto spec = WithSource(request.spec());
+  if (spec.ok()) spec = WithAfter(*std::move(spec));
   if (!spec.ok()) return done(spec.status());
   SubmitSpec(*spec, {*owner, request.request_id(), asked, request.spec_text()}, reply,
              std::move(done));
@@ -171,9 +221,12 @@ void TrainingCalls::CheckAndSubmit(const v1::JobSpec& spec, const Asked& asked,
   const absl::Time now = loop_->Now();
   auto checked = CheckKind(spec, now);
   if (!checked.ok()) return done(checked.status());
+  auto after = AwaitedBy(spec);
+  if (!after.ok()) return done(after.status());
   const auto kept = std::make_shared<const CheckedSpec>(*std::move(checked));
   Job job = intake_->MakeJob(*kept, asked.owner, asked.request_id, asked.spec_text, now);
   job.asked_sha256 = asked.sha256;
+  job.after = *std::move(after);
   loop_->Submit(std::move(job), [this, reply, kept, done](const Reply& answer) {
     absl::Status status = answer.status;
     if (answer.job != nullptr && !answer.created) {

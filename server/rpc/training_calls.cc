@@ -175,8 +175,10 @@ absl::Status TrainingCalls::Plan(const Caller& caller, const v1::PlanRequest& re
   const absl::Time now = loop_->Now();
   const auto owner = OwnerOf(caller, request.owner());
   if (!owner.ok()) return owner.status();
-  const auto spec = WithSource(request.spec());
+  auto spec = WithSource(request.spec());
+  if (spec.ok()) spec = WithAfter(*std::move(spec));
   if (!spec.ok()) return spec.status();
+  RETURN_IF_ERROR(AwaitedBy(*spec).status());
   const auto checked = intake_->Check(*spec, now);
   if (!checked.ok()) return checked.status();
   if (ProgramTrains(checked->spec)) {

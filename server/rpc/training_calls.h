@@ -159,6 +159,10 @@ class TrainingCalls {
   static absl::StatusOr<std::string> OwnerOf(const Caller& caller, const std::string& named);
   // The spec that is asked for where it goes on from another Job; any other as it is.
   absl::StatusOr<v1::JobSpec> WithSource(const v1::JobSpec& spec) const;
+  // With the ids of the Jobs that it is to run after. InvalidArgument: one is not known.
+  absl::StatusOr<v1::JobSpec> WithAfter(v1::JobSpec spec) const;
+  // Those of them that are not over. FailedPrecondition: one was to succeed and did not.
+  absl::StatusOr<std::vector<std::string>> AwaitedBy(const v1::JobSpec& spec) const;
   void AddQuotas(const std::string& owner, const Spec& spec, v1::PlanReply* reply) const;
   // Makes the whole answer to GetJob.
   absl::StatusOr<v1::Job> DescribeWhole(const Job& job) const;

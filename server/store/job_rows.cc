@@ -22,20 +22,21 @@ using sqlite::Query;
 template <typename T>
 auto FixedColumns(T& job) {
   auto& s = job.spec;
-  return std::tie(job.id, job.owner, job.request_id, s.name, job.spec_sha256, job.spec_json,
-                  job.spec_text, job.accepted_at, s.metric, s.higher_is_better, s.folds, s.epochs,
-                  s.patience, s.slots, s.device, s.batch, s.precision, s.checkpoint_every,
-                  s.has_test, s.train_bytes, s.test_bytes, s.budget, s.deadline, s.policy,
-                  s.shares.plan, s.shares.first_fold, s.shares.reserve, s.shares.stop,
-                  s.shares.reserve_margin, s.shares.reserve_least, s.subsample, s.speed_key,
-                  s.cache_key, s.cache_read, s.from, s.seeds, s.models_from, job.asked_sha256);
+  return std::tie(
+      job.id, job.owner, job.request_id, s.name, job.spec_sha256, job.spec_json, job.spec_text,
+      job.accepted_at, s.metric, s.higher_is_better, s.folds, s.epochs, s.patience, s.slots,
+      s.device, s.batch, s.precision, s.checkpoint_every, s.has_test, s.train_bytes, s.test_bytes,
+      s.budget, s.deadline, s.policy, s.shares.plan, s.shares.first_fold, s.shares.reserve,
+      s.shares.stop, s.shares.reserve_margin, s.shares.reserve_least, s.subsample, s.speed_key,
+      s.cache_key, s.cache_read, s.from, s.seeds, s.models_from, job.asked_sha256, s.after_any_end);
 }
 
 template <typename T>
 auto ChangingColumns(T& job) {
   return std::tie(job.state, job.end_reason, job.end_message, job.started_at, job.deadline,
                   job.finished_at, job.finish_requested, job.cancel_requested, job.floor_model,
-                  job.floor_score, job.spec.priority, job.publish_s, job.quota_reached, job.pinned);
+                  job.floor_score, job.spec.priority, job.publish_s, job.quota_reached, job.pinned,
+                  job.waited);
 }
 
 template <typename T>
@@ -270,13 +271,13 @@ absl::Status WriteState(Connection& db, int64_t number, const Job& job) {
       "UPDATE jobs SET state = ?, end_reason = ?, end_message = ?, started_at_ms = ?, "
       "deadline_ms = ?, finished_at_ms = ?, finish_requested = ?, cancel_requested = ?, "
       "floor_model = ?, floor_score = ?, priority = ?, publish_s = ?, quota_reached = ?, pinned = "
-      "?, "
-      "warnings_json = ?, prediction_number = ?, version = ? WHERE number = ?");
-  const std::string warnings = Dump(job.warnings);
+      "?, waited_ms = ?, "
+      "warnings_json = ?, after_json = ?, prediction_number = ?, version = ? WHERE number = ?");
+  const std::string warnings = Dump(job.warnings), after = Dump(job.after);
   std::optional<int> prediction;
   if (job.prediction) prediction = job.prediction->number;
   Bind(q, ChangingColumns(job));
-  q.Bind(warnings, prediction, job.version, number);
+  q.Bind(warnings, after, prediction, job.version, number);
   return Finish(q);
 }
 
@@ -447,14 +448,18 @@ absl::StatusOr<std::vector<Job>> ReadSelectedJobs(Connection& db, Query query, D
     query.Read(number);
     ReadMore(query, FixedColumns(job));
     ReadMore(query, ChangingColumns(job));
-    std::string warnings, trials, search;
+    std::string warnings, after, trials, search;
     std::optional<int> prediction;
-    query.ReadMore(warnings, trials, search, prediction, job.version);
+    query.ReadMore(warnings, after, trials, search, prediction, job.version);
     ReadMore(query, TableColumns(job.table));
     if (warnings != "[]") {
       RETURN_IF_ERROR(Parse(warnings, "jobs.warnings_json", [&](const json& j) {
         job.warnings = j.get<std::vector<std::string>>();
       }));
+    }
+    if (after != "[]") {
+      RETURN_IF_ERROR(Parse(after, "jobs.after_json",
+                            [&](const json& j) { job.after = j.get<std::vector<std::string>>(); }));
     }
     if (trials != "[]") {
       RETURN_IF_ERROR(Parse(trials, "jobs.trials_json", [&](const json& j) {
@@ -481,7 +486,7 @@ absl::StatusOr<std::vector<Job>> ReadSelectedJobs(Connection& db, Query query, D
 
 absl::Status InsertJob(Connection& db, const Job& job, int64_t* number) {
   const std::string warnings = Dump(job.warnings), trials = Dump(TrialsJson(job.spec.trials)),
-                    search = Dump(SearchJson(job.spec.search));
+                    search = Dump(SearchJson(job.spec.search)), after = Dump(job.after);
   {
     Query q = db.Prepare(
         "INSERT INTO jobs(id, owner, request_id, name, spec_sha256, spec_json, spec_text, "
@@ -489,15 +494,16 @@ absl::Status InsertJob(Connection& db, const Job& job, int64_t* number) {
         "precision, checkpoint_every_ms, has_test, train_bytes, test_bytes, budget_ms, "
         "spec_deadline_ms, policy, share_plan, share_first_fold, share_reserve, share_stop, "
         "reserve_margin, reserve_least_ms, subsample, speed_key, cache_key, cache_read, from_job, "
-        "seeds, models_from, asked_sha256, state, end_reason, "
+        "seeds, models_from, asked_sha256, after_any_end, state, end_reason, "
         "end_message, started_at_ms, deadline_ms, finished_at_ms, finish_requested, "
         "cancel_requested, floor_model, floor_score, priority, publish_s, quota_reached, "
-        "pinned, warnings_json, trials_json, search_json, version) "
+        "pinned, waited_ms, warnings_json, after_json, trials_json, search_json, version) "
         "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-        "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+        "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+        "?, ?)");
     Bind(q, FixedColumns(job));
     Bind(q, ChangingColumns(job));
-    q.Bind(warnings, trials, search, job.version);
+    q.Bind(warnings, after, trials, search, job.version);
     RETURN_IF_ERROR(Finish(q));
   }
   *number = db.last_insert_rowid();

@@ -26,10 +26,11 @@ enum class Detail {
   "precision, checkpoint_every_ms, has_test, train_bytes, test_bytes, budget_ms, "                 \
   "spec_deadline_ms, policy, share_plan, share_first_fold, share_reserve, share_stop, "            \
   "reserve_margin, reserve_least_ms, subsample, speed_key, cache_key, cache_read, jobs.from_job, " \
-  "seeds, models_from, asked_sha256, state, "                                                      \
+  "seeds, models_from, asked_sha256, after_any_end, state, "                                       \
   "end_reason, end_message, started_at_ms, deadline_ms, finished_at_ms, finish_requested, "        \
   "cancel_requested, floor_model, jobs.floor_score, priority, publish_s, quota_reached, pinned, "  \
-  "warnings_json, trials_json, search_json, "                                                      \
+  "waited_ms, "                                                                                    \
+  "warnings_json, after_json, trials_json, search_json, "                                          \
   "prediction_number, version, "                                                                   \
   "table_path, content_sha256, train_rows, test_rows, features, classes "                          \
   "FROM jobs LEFT JOIN datasets ON datasets.job = jobs.number "

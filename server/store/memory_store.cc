@@ -29,9 +29,11 @@ Job AsStored(Job job) {
 void MoveTimes(Job& job, absl::Duration step) {
   absl::Time bound = job.spec.deadline.value_or(absl::InfiniteFuture());
   const bool by_spec = job.deadline == bound ||
-                       (job.spec.budget && job.deadline == job.accepted_at + *job.spec.budget);
+                       (job.spec.budget && job.deadline == ClockStart(job) + *job.spec.budget);
   job.accepted_at += step;
-  if (job.spec.budget) bound = std::min(bound, job.accepted_at + *job.spec.budget);
+  // Without it a waiting Job has no end but that of its spec.
+  if (job.spec.budget && job.after.empty())
+    bound = std::min(bound, ClockStart(job) + *job.spec.budget);
   job.deadline = by_spec ? bound : job.deadline + step;
   job.started_at += step;
   for (Task& task : job.tasks) task.not_before += step;

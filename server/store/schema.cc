@@ -358,9 +358,16 @@ ALTER TABLE attempts ADD COLUMN peak_memory_bytes INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE attempts ADD COLUMN peak_device_bytes INTEGER NOT NULL DEFAULT 0;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2,  kVersion3,  kVersion4,
-                                       kVersion5, kVersion6,  kVersion7,  kVersion8,
-                                       kVersion9, kVersion10, kVersion11, kVersion12};
+// Adds Jobs that wait for the ends of others.
+constexpr char kVersion13[] = R"sql(
+ALTER TABLE jobs ADD COLUMN after_any_end INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN after_json TEXT NOT NULL DEFAULT '[]';  -- ids of Jobs that it waits for
+ALTER TABLE jobs ADD COLUMN waited_ms INTEGER NOT NULL DEFAULT 0;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3, kVersion4, kVersion5,
+                                       kVersion6,  kVersion7,  kVersion8, kVersion9, kVersion10,
+                                       kVersion11, kVersion12, kVersion13};
 
 }  // namespace
 

@@ -337,8 +337,9 @@ absl::Status SqliteStore::MoveTimes(absl::Duration step) {
   // Deadlines go first, because they are compared with the time of acceptance before the step.
   constexpr const char* kStatements[] = {
       "UPDATE jobs SET deadline_ms = CASE "
-      "WHEN deadline_ms IN (spec_deadline_ms, accepted_at_ms + budget_ms) "
-      "THEN MIN(COALESCE(accepted_at_ms + ?1 + budget_ms, 9223372036854775807), "
+      "WHEN deadline_ms IN (spec_deadline_ms, accepted_at_ms + waited_ms + budget_ms) "
+      "THEN MIN(CASE WHEN after_json = '[]' THEN COALESCE(accepted_at_ms + waited_ms + ?1 + "
+      "budget_ms, 9223372036854775807) ELSE 9223372036854775807 END, "
       "COALESCE(spec_deadline_ms, 9223372036854775807)) "
       "ELSE deadline_ms + ?1 END WHERE state NOT IN (5, 6, 7)",
       "UPDATE jobs SET accepted_at_ms = accepted_at_ms + ?1, started_at_ms = started_at_ms + ?1 "

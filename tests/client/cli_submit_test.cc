@@ -1,6 +1,6 @@
 // Specs that trainctl sends, and its messages about wrong ones.
-#include <absl/strings/str_join.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
 
 #include "tests/client/cli_harness.h"
 
@@ -57,6 +57,25 @@ TEST_F(CliTest, TheSpecGoesOutWithItsOverrides) {
   EXPECT_EQ(request.spec().labels().at("team"), "blue");
 }
 
+TEST_F(CliTest, AfterNamesJobsInPlaceOfTheSpecs) {
+  Write("chain.yaml", std::string(kCliSpec) + "after: [old-1]\n");
+  EXPECT_EQ(Run({"submit", "-f", Path("chain.yaml")}).code, 0);
+  EXPECT_EQ(Run({"submit", "-f", Path("chain.yaml"), "--after", "a-1", "--after", "b"}).code, 0);
+  const Ran ran = Run({"submit", "-f", Path("job.yaml"), "--set", "after={jobs: [c], end: any}"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(Run({"run", "--detach", "--after", "d", "--", "true"}).code, 0);
+  ASSERT_EQ(submitted().size(), 4u);
+  EXPECT_EQ(Run({"submit", "-f", Path("job.yaml"), "-o", "name"}).out, "digits-7f3k2a\n");
+  const auto jobs = [this](size_t i) {
+    return absl::StrJoin(submitted()[i].spec().after().jobs(), " ");
+  };
+  EXPECT_EQ(jobs(0), "old-1");
+  EXPECT_EQ(jobs(1), "a-1 b");
+  EXPECT_EQ(jobs(2), "c");
+  EXPECT_EQ(submitted()[2].spec().after().end(), "any");
+  EXPECT_EQ(jobs(3), "d");
+}
+
 TEST_F(CliTest, AProgramGoesOutWithItsWordsAndWhereItWasCalled) {
   const Ran ran = Run({"run", "--budget", "1h", "--folds", "3", "--expect", "sub_*.csv", "--out",
                        "results", "--env", "MODE=a=b", "--detach", "--", "python", "my train.py",
@@ -64,8 +83,7 @@ TEST_F(CliTest, AProgramGoesOutWithItsWordsAndWhereItWasCalled) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   ASSERT_EQ(submitted().size(), 1u);
   const v1::JobSpec spec = submitted()[0].spec();
-  EXPECT_EQ(absl::StrJoin(spec.run().command(), "|"),
-            "python|my train.py|--folds|{folds}|--|run");
+  EXPECT_EQ(absl::StrJoin(spec.run().command(), "|"), "python|my train.py|--folds|{folds}|--|run");
   const std::filesystem::path here = std::filesystem::current_path();
   EXPECT_EQ(spec.run().folder(), here.string());
   EXPECT_EQ(spec.run().results(), (here / "results").string());

@@ -54,6 +54,7 @@ TEST(FormatsTest, JsonLinesAndNamesHaveALineForEachElement) {
 
 TEST(FormatsTest, WhatIsNoListHasNoLines) {
   EXPECT_EQ(Formatted(R"({"a": 1})", OutputFormat::kCsv), "error: this is no list");
+  EXPECT_EQ(Formatted(R"({"id": "a-1", "folds": []})", OutputFormat::kName), "a-1\n");
   EXPECT_EQ(Formatted(R"({"a": [], "b": []})", OutputFormat::kName), "error: this is no list");
 }
 

@@ -161,9 +161,20 @@ TEST_P(StoreContractTest, AStepOfTheClockMovesBudgetsAndLeavesTimesOfDay) {
   Job updated = day;
   updated.id = "updated";
   updated.deadline = kStart + absl::Hours(4);
+  Job waits = both;  // for others: its budget does not count yet
+  waits.id = "waits";
+  waits.after = {"both"};
+  waits.deadline = *waits.spec.deadline;
+  Job waited = budget;
+  waited.id = "waited";
+  waited.attempts.clear();
+  waited.tasks = NewJob("waited").tasks;
+  waited.waited = absl::Minutes(10);
+  waited.deadline += absl::Minutes(10);
   const Job ended = Ended(NewJob("ended"), JobState::kFailed);
-  ASSERT_EQ(store_->Commit(Change({budget, day, both, updated, ended, NewJob("endless")})),
-            absl::OkStatus());
+  ASSERT_EQ(
+      store_->Commit(Change({budget, day, both, updated, waits, waited, ended, NewJob("endless")})),
+      absl::OkStatus());
   Mutations m;
   m.clock_step = absl::Hours(2);
   m.last_seen = kStart + absl::Hours(2);
@@ -180,6 +191,8 @@ TEST_P(StoreContractTest, AStepOfTheClockMovesBudgetsAndLeavesTimesOfDay) {
   EXPECT_EQ(store_->GetJob("day")->deadline, kStart + absl::Hours(3));
   EXPECT_EQ(store_->GetJob("both")->deadline, kStart + absl::Hours(3));
   EXPECT_EQ(store_->GetJob("updated")->deadline, kStart + absl::Hours(6));
+  EXPECT_EQ(store_->GetJob("waits")->deadline, kStart + absl::Hours(3));
+  EXPECT_EQ(store_->GetJob("waited")->deadline, moved + absl::Minutes(130));
   EXPECT_EQ(store_->GetJob("endless")->deadline, absl::InfiniteFuture());
   EXPECT_EQ(Describe(store_->GetJob("ended").value()), Describe(ended));
   EXPECT_EQ(store_->LoadSnapshot()->last_seen, moved);

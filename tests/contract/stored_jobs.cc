@@ -116,6 +116,9 @@ Job FullJob() {
   job.spec.search = {"tpe", {{"model.mlp.hidden", "choice([8], [64, 32])"}}, 17};
   job.publish_s = 0.75;
   job.quota_reached = true;
+  job.after = {"before-1", "before-2"};
+  job.spec.after_any_end = true;
+  job.waited = absl::Milliseconds(1250);
   job.spec.device = "cuda";
   job.spec.precision = "bf16";
   job.spec.batch = 64;
@@ -259,13 +262,14 @@ std::string Describe(const Job& job) {
   absl::StrAppend(&text, s.precision, " ", absl::FormatDuration(s.checkpoint_every), " ",
                   s.priority, " ", absl::StrJoin(s.labels, ",", absl::PairFormatter("=")), " ",
                   s.has_test, " ", s.train_bytes, " ", s.test_bytes, " ");
-  absl::StrAppend(&text, s.budget ? absl::FormatDuration(*s.budget) : "none", " ",
-                  s.deadline ? absl::FormatTime(*s.deadline) : "none", " ",
-                  static_cast<int>(s.policy), " ", s.shares.plan, " ", s.shares.first_fold, " ",
-                  s.shares.reserve, " ", s.shares.stop, " ", s.shares.reserve_margin, " ",
-                  absl::FormatDuration(s.shares.reserve_least), " ", s.subsample, s.speed_key, " ",
-                  s.cache_key, s.cache_read, " ", s.from, " ", s.seeds, " ", job.publish_s,
-                  job.quota_reached, " ", s.models_from, " ", job.pinned, "\n");
+  absl::StrAppend(
+      &text, s.budget ? absl::FormatDuration(*s.budget) : "none", " ",
+      s.deadline ? absl::FormatTime(*s.deadline) : "none", " ", static_cast<int>(s.policy), " ",
+      s.shares.plan, " ", s.shares.first_fold, " ", s.shares.reserve, " ", s.shares.stop, " ",
+      s.shares.reserve_margin, " ", absl::FormatDuration(s.shares.reserve_least), " ", s.subsample,
+      s.speed_key, " ", s.cache_key, s.cache_read, " ", s.from, " ", s.seeds, " ", job.publish_s,
+      job.quota_reached, " ", s.models_from, " ", job.pinned, " after ",
+      absl::StrJoin(job.after, ","), s.after_any_end, absl::FormatDuration(job.waited), "\n");
   for (const Trial& trial : s.trials) {
     absl::StrAppend(&text, "trial ", trial.name, " ", trial.kind, " ", trial.epochs, " ",
                     trial.patience, "\n");

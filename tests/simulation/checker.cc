@@ -32,7 +32,7 @@ bool Terminal(const std::string& state) {
 bool LegalStep(const std::string& from, const std::string& to) {
   if (from == to) return !Terminal(from);
   static const std::map<std::string, std::set<std::string>> steps = {
-      {"", {"QUEUED", "PLANNING", "FINALIZING", "FAILED", "PAUSED"}},
+      {"", {"QUEUED", "PLANNING", "FINALIZING", "FAILED", "PAUSED", "CANCELLED"}},
       {"QUEUED",
        {"PLANNING", "RUNNING", "FINALIZING", "SUCCEEDED", "FAILED", "CANCELLED", "PAUSED"}},
       {"PLANNING",
@@ -60,6 +60,7 @@ class Checker {
     int64_t floor_at = -1;  // on disk
     int64_t published_at = -1;
     int64_t acked_at = -1;
+    std::map<std::string, int64_t> waited_until;  // by the Job that it waited for
     int quality_on_disk = 0;
     int number_on_disk = 0;
   };
@@ -86,6 +87,8 @@ class Checker {
   void SetDeadline(const json& r, JobSeen& job);
   void CheckTasks(const json& r, const json* before);
   void CheckSettings(const json& r, const json& before);
+  void CheckAfter(const json& r, JobSeen& job);
+  void CheckAfterAtEnd(const std::string& id, const JobSeen& job);
   void CheckFirst(const json& r, size_t begun);
   void CheckNumber(const std::string& id, int64_t attempt);
   void ExpectStart(const json& r, const json& attempt);
@@ -292,6 +295,7 @@ void Checker::ReadJob(const json& r) {
   }
   CheckTasks(r, job.last.is_null() ? nullptr : &job.last);
   CheckSettings(r, job.last);
+  CheckAfter(r, job);
   CheckProgressTold(r);
   if (Terminal(state)) {
     job.terminal_at = r["t"];
@@ -400,6 +404,61 @@ void Checker::CheckTasks(const json& r, const json* before) {
       Violation("job ", id, " task ", i, " left ", was);
     }
     if (old[4] && !task[4]) Violation("job ", id, " task ", i, " lost a complete fold");
+  }
+}
+
+// Nothing of a waiting Job runs, and its budget counts from the end of the last that it waits for.
+void Checker::CheckAfter(const json& r, JobSeen& job) {
+  const std::string id = r["job"];
+  if (!r["after"].empty() && !r["attempts"].empty()) Violation("job ", id, " waits and runs");
+  if (job.last.is_null() || r["after"] == job.last["after"]) return;
+  std::set<std::string> left;
+  for (const json& other : r["after"]) left.insert(other.get<std::string>());
+  for (const json& other : job.last["after"]) {
+    if (left.count(other) == 0) job.waited_until[other] = r["t"];
+  }
+  if (!r["after"].empty() || r["budget"] < 0) return;
+  const int64_t began = r["accepted"].get<int64_t>() + r["waited"].get<int64_t>();
+  const int64_t given = job.last["deadline"];
+  int64_t due = began + r["budget"].get<int64_t>();
+  if (given >= 0) due = std::min(due, given);
+  constexpr int64_t kRounding = 3;
+  if (std::abs(r["deadline"].get<int64_t>() - due) > kRounding || began > r["core"]) {
+    Violation("job ", id, " began at ", began, " and has the deadline ", r["deadline"].dump(),
+              " instead of ", due);
+  }
+}
+
+void Checker::CheckAfterAtEnd(const std::string& id, const JobSeen& job) {
+  const json& truth = truths_.at(job.last["request"]);
+  const bool needs_success = !truth["any_end"];
+  for (const auto& [other, until] : job.waited_until) {
+    const JobSeen& before = jobs_[other];
+    const std::string state = before.last["state"];
+    if (before.terminal_at < 0 || before.terminal_at > until) {
+      Violation("job ", id, " did not wait for the end of job ", other);
+    } else if (needs_success && state != "SUCCEEDED") {
+      Violation("job ", id, " ran after job ", other, ", which is ", state);
+    }
+  }
+  if (!Terminal(job.last["state"])) {
+    for (const json& other : job.last["after"]) {
+      if (jobs_[other].terminal_at >= 0) {
+        Violation("job ", id, " still waits for job ", other.get<std::string>());
+      }
+    }
+  }
+  if (job.last["reason"] != "AFTER_FAILED") return;
+  const auto failed = [this, &job](const json& request) {
+    const auto known = by_request_.find(request.get<std::string>());
+    if (known == by_request_.end()) return false;
+    const JobSeen& before = jobs_[known->second];
+    return before.terminal_at >= 0 && before.terminal_at <= job.terminal_at &&
+           before.last["state"] != "SUCCEEDED";
+  };
+  const json& after = truth["after"];
+  if (!needs_success || std::none_of(after.begin(), after.end(), failed)) {
+    Violation("job ", id, " was cancelled for a failure that was none");
   }
 }
 
@@ -516,7 +575,10 @@ void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
   if (Terminal(state) && last["number"] > job.number_on_disk) {
     Violation("job ", id, " names a prediction that is not on disk");
   }
+  CheckAfterAtEnd(id, job);
   if (faults_ || truth["bad_data"] || state == "CANCELLED") return;
+  // A deadline by the clock may come before the Jobs have ended that it waits for.
+  if (!truth["after"].empty() && truth["by_clock"]) return;
   // Nothing went wrong: the promise in full.
   CheckIdle(id, job);
   CheckUsed(id, job);

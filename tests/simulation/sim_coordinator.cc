@@ -340,6 +340,9 @@ void SimCoordinator::RecordCommit(const Turn& turn) {
     record["accepted"] = World::Micros(job->accepted_at);
     record["deadline"] = World::Micros(job->deadline);
     record["finished"] = World::Micros(job->finished_at);
+    record["after"] = job->after;
+    record["waited"] = absl::ToInt64Microseconds(job->waited);
+    record["budget"] = job->spec.budget ? absl::ToInt64Microseconds(*job->spec.budget) : -1;
     record["spec_folds"] = job->spec.folds;
     record["spec_epochs"] = job->spec.epochs;
     record["spec_subsample"] = job->spec.subsample;

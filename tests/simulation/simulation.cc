@@ -20,7 +20,7 @@ constexpr absl::Duration kGiveUp = absl::Minutes(5);
 class Scenario {
  public:
   Scenario(uint64_t seed, With with, Machines machines)
-      : world_(seed), disk_(&world_), with_(with), machines_(machines) {}
+      : world_(seed), of_after_(seed ^ 0xaf7e5), disk_(&world_), with_(with), machines_(machines) {}
   Outcome Run();
 
  private:
@@ -30,6 +30,9 @@ class Scenario {
   JobTruth MakeTruth(const std::string& request);
   static void AddTrials(JobTruth& truth, Chance& chance);
   static void AddSearch(Spec& spec, Chance& chance);
+  void ChooseAfter(const std::string& request, int jobs, Spec& spec);
+  // The Jobs of those requests that are not over; false: one of them is not acknowledged yet.
+  bool FindAfter(const std::string& request, std::vector<std::string>& ids);
   void SubmitJob(const std::string& request, int tries);
   void SubmitConflict(const std::string& request);
   using MakeEvent = std::function<Event(CallId, const std::string& job)>;
@@ -52,6 +55,7 @@ class Scenario {
   }
 
   World world_;
+  Chance of_after_;  // of its own: the other choices are those of a world without `after`
   Disk disk_;
   const With with_;
   const Machines machines_;
@@ -60,8 +64,9 @@ class Scenario {
   std::unique_ptr<SimCoordinator> coordinator_;
   std::vector<std::unique_ptr<SimWorker>> workers_;
   std::map<std::string, JobTruth> truths_;
-  std::map<std::string, std::string> acked_;  // request to job
-  std::vector<int> slots_;                    // by Worker
+  std::map<std::string, std::string> acked_;               // request to job
+  std::map<std::string, std::vector<std::string>> after_;  // requests that it waits for
+  std::vector<int> slots_;                                 // by Worker
   bool faults_on_ = true;
   bool may_fail_ = false;
   absl::Time last_due_;
@@ -226,6 +231,7 @@ void Scenario::MakeJobs() {
   Chance& chance = world_.chance;
   const int jobs = chance.Happens(0.45) ? 1 : chance.Int(2, 6);
   const bool burst = chance.Happens(0.3);
+  std::map<std::string, absl::Time> due;
   nlohmann::json& record = world_.Record("seed");
   may_fail_ = faults_.any() || faults_.heavy_tails;
   record["faults"] = may_fail_;
@@ -245,6 +251,7 @@ void Scenario::MakeJobs() {
                               ? absl::ToDoubleSeconds(*truth.spec.deadline - (world_.wall() + at))
                               : 1e6;
     const int gangs = Gangs(truth.spec);
+    ChooseAfter(request, i, truth.spec);
     const double model_s = truth.start_s * 1.3 + std::max(0.3, truth.step_s * 20) +
                            truth.evaluate_s + truth.step_s * static_cast<double>(truth.steps) +
                            2 * truth.predict_s;
@@ -266,8 +273,16 @@ void Scenario::MakeJobs() {
     told["placeable"] = gangs > 0;
     told["gangs"] = gangs;
     told["alone"] = jobs == 1;
+    told["after"] = nlohmann::json::array();
+    for (const std::string& before : after_[request]) told["after"].push_back(before);
+    told["any_end"] = truth.spec.after_any_end;
+    told["by_clock"] = truth.spec.deadline.has_value();
+    absl::Time& end = due[request];
+    end = world_.now() + at;
+    for (const std::string& before : after_[request]) end = std::max(end, due[before]);
+    end += absl::Seconds(std::min(window, 60.0));
+    last_due_ = std::max(last_due_, end);
     truths_[request] = std::move(truth);
-    last_due_ = std::max(last_due_, world_.now() + at + absl::Seconds(std::min(window, 60.0)));
     world_.After(at, [this, request] { SubmitJob(request, 0); });
     if (twice) {
       world_.After(at + absl::Milliseconds(chance.Int(0, 3000)),
@@ -292,6 +307,26 @@ void Scenario::MakeJobs() {
   }
 }
 
+// Waits for Jobs that come to an end.
+void Scenario::ChooseAfter(const std::string& request, int jobs, Spec& spec) {
+  spec.after_any_end = of_after_.Happens(0.5);
+  for (int i = 0; i < jobs; ++i) {
+    const std::string before = absl::StrCat("r", i);
+    const Spec& other = truths_[before].spec;
+    const bool ends = other.budget || other.deadline || Gangs(other) > 0;
+    if (ends && of_after_.Happens(0.15)) after_[request].push_back(before);
+  }
+}
+
+bool Scenario::FindAfter(const std::string& request, std::vector<std::string>& ids) {
+  for (const std::string& before : after_[request]) {
+    if (acked_.count(before) == 0) return false;
+    const auto known = coordinator_->store().GetJob(acked_[before]);
+    if (known.ok() && !IsTerminal(known->state)) ids.push_back(acked_[before]);
+  }
+  return true;
+}
+
 void Scenario::SubmitJob(const std::string& request, int tries) {
   const auto again = [this, request, tries] {
     if (tries < 40) {
@@ -310,6 +345,7 @@ void Scenario::SubmitJob(const std::string& request, int tries) {
   const auto known = coordinator_->store().FindByRequest("local", request);
   if (known.ok() && IsTerminal(known->state)) return acked(known->id);
   Job job;
+  if (!FindAfter(request, job.after)) return again();
   job.id = absl::StrCat("job-", request);
   job.request_id = request;
   job.spec = truths_[request].spec;

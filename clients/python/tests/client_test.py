@@ -1,6 +1,7 @@
 """The client against a server that answers as traind does."""
 import datetime
 import hashlib
+import json
 import math
 import os
 import socket
@@ -94,6 +95,18 @@ def _():
         calls = fake.called("POST", "/v1/jobs")
         assert [c.headers["Idempotency-Key"] for c in calls] == ["mine"] * 3, calls
         assert calls[0].body == "name: x\n" and calls[0].headers["Content-Type"] == "application/yaml"
+
+
+@case("`after` takes Jobs, ids, or the field's own dict")
+def _():
+    with FakeTraind() as fake:
+        ended(fake)
+        found = client(fake)[0]
+        first = found.submit({"name": "x"})
+        for after in (first, [first, "b"], {"jobs": [first], "end": "any"}):
+            found.submit({"name": "y", "after": after})
+        sent = [json.loads(call.body).get("after") for call in fake.called("POST", "/v1/jobs")]
+        assert sent == [None, [first.id], [first.id, "b"], {"jobs": [first.id], "end": "any"}], sent
 
 
 @case("A token goes with every call, from the argument, a file or the environment; never in plain text to another host")

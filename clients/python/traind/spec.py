@@ -32,6 +32,13 @@ def budget_of(value: Any) -> Dict[str, Any]:
     return {"time": duration_text(value)}
 
 
+def after_of(value: Any) -> Any:
+    """The field `after`: of a Job, of an id, of a list of them, or of the field's own dict."""
+    if isinstance(value, dict):
+        return {**value, "jobs": after_of(value["jobs"])} if "jobs" in value else dict(value)
+    return [getattr(job, "id", job) for job in (value if isinstance(value, (list, tuple)) else [value])]
+
+
 def _parent(spec: Dict[str, Any], path: str) -> Tuple[Any, str]:
     *folders, last = path.split(".")
     node: Any = spec
@@ -45,6 +52,8 @@ def resolved(spec: Dict[str, Any], write: Callable[[Any], str]) -> Tuple[Dict[st
     spec = {key: copy.copy(value) for key, value in spec.items()}
     if "budget" in spec:
         spec["budget"] = budget_of(spec["budget"])
+    if spec.get("after") is not None:
+        spec["after"] = after_of(spec["after"])
     for section in ("data", "model"):
         if isinstance(spec.get(section), dict):
             spec[section] = {k: dict(v) if isinstance(v, dict) else v for k, v in spec[section].items()}

@@ -42,6 +42,30 @@ TEST(SpecRulesTest, AJobThatPredictsWithAnothersModelsHasNoDataOfItsOwn) {
             "leave it out");
 }
 
+TEST(SpecRulesTest, AfterNamesSomeJobsAndIsNotForBorrowedModels) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_after();
+  EXPECT_EQ(Errors(spec), "after.jobs: after.jobs is missing");
+  spec.mutable_after()->add_jobs("prepare-1");
+  EXPECT_EQ(Errors(spec), "");
+  EXPECT_EQ(ResolveSpec(spec).after().end(), "success");
+  EXPECT_FALSE(GoOnFrom(spec, v1::JobSpec()).has_after());
+  spec.mutable_after()->set_end("failure");
+  EXPECT_EQ(Errors(spec), "after.end: after.end 'failure' must be one of: success, any");
+  spec.mutable_after()->clear_end();
+  for (int i = 0; i < 100; ++i) spec.mutable_after()->add_jobs("other");
+  EXPECT_EQ(Errors(spec), "after.jobs: after.jobs names 101 jobs; 100 are the most");
+
+  v1::JobSpec predicts;
+  predicts.set_api("v1");
+  predicts.mutable_predict()->set_from("digits-7f3k2a");
+  predicts.mutable_predict()->set_data("/data/later.csv");
+  predicts.mutable_after()->add_jobs("digits-7f3k2a");
+  EXPECT_EQ(Errors(predicts),
+            "after: after is not for a Job that uses the models that another one has at its "
+            "submit");
+}
+
 TEST(SpecRulesTest, ASpecThatPredictsIsResolvedWithoutWhatItBorrows) {
   v1::JobSpec spec;
   spec.set_api("v1");

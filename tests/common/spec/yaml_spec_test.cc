@@ -190,6 +190,24 @@ TEST(YamlSpecTest, MissingKeysOfOverridesAreReportedAtTheFile) {
             "--set data.train: error: data.target is missing");
 }
 
+TEST(YamlSpecTest, AFlagReplacesAShortForm) {
+  const SpecReadResult result =
+      Read("api: v1\ntask: regression\ndata: a.csv\ntarget: y\nbudget: 60s\nafter: [b]\n",
+           {{"--budget", "budget.time", "5s"},
+            {"--set", "data.target", "z"},
+            {"--set", "after.end", "any"}});
+  ASSERT_EQ(Errors(result), "");
+  EXPECT_EQ(result.spec.budget().time().seconds(), 5);
+  EXPECT_EQ(result.spec.data().train(), "/home/ann/a.csv");
+  EXPECT_EQ(result.spec.data().target(), "z");
+  EXPECT_EQ(result.spec.after().jobs(0), "b");
+  EXPECT_EQ(result.spec.after().end(), "any");
+  EXPECT_EQ(Errors(Read("api: v1\ntask: regression\ndata: a.csv\ntarget: y\nbudget: x\n",
+                        {{"--set", "budget.reserve_share", "0.1"}})),
+            "job.yaml:5:9: error: budget.time 'x' is not a duration; write 90s, 15m, 1h30m, 2d, "
+            "HH:MM:SS or D-HH:MM:SS");
+}
+
 TEST(YamlSpecTest, BytesOfFlagsAndFoldersThatAreNotUtf8AreRefused) {
   const std::string text = "api: v1\ntask: {type: regression}\ndata: {train: a, target: y}\n";
   EXPECT_EQ(Errors(Read(text, {{"--set", "data.train", "b\xaf.csv"}})),

@@ -87,6 +87,14 @@ test('progress counts the folds of the Plan', () => {
   assert.equal(progress(job({})), null);
 });
 
+test('the time of a Job that waited for others counts from the end of the last', () => {
+  const times = {accepted_at: '2030-01-01T10:00:00Z', deadline: '2030-01-01T11:10:00Z'};
+  const waited = toJob({...times, runnable_at: '2030-01-01T11:00:00Z', after: ['a-1']});
+  assert.equal(waited.deadline - waited.runnable_at, 600e3);
+  assert.deepEqual(waited.after, ['a-1']);
+  assert.equal(toJob(times).runnable_at, toJob(times).accepted_at);
+});
+
 test('waiting tells place and reason', () => {
   assert.equal(
     waiting(job({queue_position: 3, pending_reason: 'RESOURCES'})),
@@ -95,6 +103,10 @@ test('waiting tells place and reason', () => {
   assert.equal(
     waiting(job({pending_reason: 'RESOURCES', waits_for: '4 slots; 2 free'})),
     'all slots are taken (it waits for 4 slots; 2 free)',
+  );
+  assert.equal(
+    waiting(job({pending_reason: 'OTHER_JOBS', waits_for: 'the end of job a-1'})),
+    'it runs after other Jobs (it waits for the end of job a-1)',
   );
   assert.match(
     waiting(job({pending_reason: 'RESOURCES', waits_for: '4 slots', expected_start: '2030-01-01T10:00:00Z'})),

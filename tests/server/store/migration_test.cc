@@ -144,6 +144,8 @@ TEST_F(MigrationTest, AnEndedJobIsAsItWas) {
   ASSERT_EQ(job.attempts.size(), 3u);
   EXPECT_EQ(job.attempts[2].end_reason, AttemptEndReason::kDiverged);
   EXPECT_EQ(job.attempts[1].slots, std::vector<int>({0, 1}));
+  EXPECT_TRUE(job.after.empty());
+  EXPECT_EQ(ClockStart(job), job.accepted_at);
 }
 
 TEST_F(MigrationTest, TasksKeepWhatTheyHave) {
