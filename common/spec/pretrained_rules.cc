@@ -51,14 +51,10 @@ void CheckFolder(const v1::ModelSpec& model, const Add& add) {
   if (spec.map_size() > 0 || !spec.map_file().empty()) {
     add("model.pretrained.map", "is of model.pretrained.file; a folder's names are known");
   }
-  if (model.has_cnn()) {
-    return add("model.pretrained.folder",
-               "is of text networks; give a ResNet's model.safetensors as model.pretrained.file");
-  }
   if (ArchitectureOf(model).empty()) {
     add("model.pretrained.folder",
-        "needs a network with an architecture, such as model.text.architecture: bert; "
-        "the model_type in its config.json names it");
+        "needs a network with an architecture, such as model.text.architecture: bert or "
+        "model.cnn.architecture: resnet18; its config.json names it");
   }
 }
 

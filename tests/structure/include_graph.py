@@ -84,7 +84,7 @@ MAY_INCLUDE = {
     "worker/learner": _NETWORKS + ["common/data", "common/metrics", "worker/model/networks", "worker/model/handwritten"],
     "worker/checkpoint": _FOLD,
     "worker/pretrained": _FOLD + ["common/data/weights", "worker/checkpoint"],
-    "worker/train": _FOLD + ["worker/checkpoint", "worker/pretrained", "worker/predict"],
+    "worker/train": _FOLD + ["common/data/weights", "worker/checkpoint", "worker/pretrained", "worker/predict"],
     "worker/predict": _FOLD + ["worker/checkpoint"],
     "worker/trees": _FOLD_ALONE,
     "worker/program": ["common/base", "common/data", "common/facts", "common/job_rules", "common/metrics",

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "common/data/weights/resnet_sizes.h"
 
 namespace traind {
 namespace {
@@ -87,6 +88,9 @@ std::string NamesOf(const std::vector<MapSource>& sources) {
 
 // Whether every file of the architecture has the parameter.
 bool IsOfBody(absl::string_view parameter, absl::string_view architecture) {
+  if (FindResnet(architecture) != nullptr) {
+    return !absl::StartsWith(parameter, "fc.") && !absl::StartsWith(parameter, "embeddings.");
+  }
   return absl::ConsumePrefix(&parameter, architecture) && absl::StartsWith(parameter, ".") &&
          !absl::StartsWith(parameter, ".pooler.");
 }
@@ -117,7 +121,9 @@ class Planner {
     }
     if (!mistakes_.empty()) return Refusal();
     for (const auto& [name, tensor] : file_.tensors) {
-      if (used_.count(name) == 0) plan_.unused.push_back(name);
+      // PyTorch's batch norms count their batches, which matters without a momentum alone.
+      const bool counts = absl::EndsWith(name, ".num_batches_tracked");
+      if (used_.count(name) == 0 && !counts) plan_.unused.push_back(name);
     }
     return std::move(plan_);
   }

@@ -38,7 +38,17 @@ absl::Status ReadTexts(const plain::TextSpec& spec, const std::string& sentencep
   return absl::OkStatus();
 }
 
-// The scale of pixels is that of the fold's training rows.
+PixelScale ScaleOf(const ImageConfig& seen) {
+  constexpr double kWhite = 255;
+  PixelScale scale;
+  for (size_t i = 0; i < seen.mean.size(); ++i) {
+    scale.mean.push_back(static_cast<float>(seen.mean[i] * kWhite));
+    scale.inverse_scale.push_back(static_cast<float>(1 / (seen.deviation[i] * kWhite)));
+  }
+  return scale;
+}
+
+// The scale of pixels is that of the fold's training rows, unless a pretrained network has another.
 absl::Status AddImages(const std::string& table_path, const TrainingSpec& spec, FoldData& data) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const ImageCache> cache,
                    ImageCache::Open(ImageCacheOf(table_path)));
@@ -48,7 +58,12 @@ absl::Status AddImages(const std::string& table_path, const TrainingSpec& spec, 
     return absl::DataLossError("the cache of images is not of this table");
   }
   const PixelScale scale =
-      FitPixelScale(cache->pixels(), shape.stride(), shape.channels, data.rows.training);
+      spec.images_seen.has_value()
+          ? ScaleOf(*spec.images_seen)
+          : FitPixelScale(cache->pixels(), shape.stride(), shape.channels, data.rows.training);
+  if (static_cast<int64_t>(scale.mean.size()) != shape.channels) {
+    return absl::DataLossError("the cache of images has other channels than the spec");
+  }
   data.image = {shape.channels, shape.size, shape.size};
   const auto images = [&](int64_t first) {
     std::shared_ptr<const uint8_t> pixels(cache, cache->pixels() + first * shape.stride());

@@ -64,15 +64,21 @@ absl::Status TakeModel(const plain::JobSpec& json, TrainingSpec& spec) {
   return absl::OkStatus();
 }
 
-void TakePretrained(const plain::JobSpec& json, TrainingSpec& spec) {
-  if (!json.model.pretrained.has_value()) return;
+absl::Status TakePretrained(const plain::JobSpec& json, TrainingSpec& spec) {
+  if (!json.model.pretrained.has_value()) return absl::OkStatus();
   const plain::PretrainedSpec& from = *json.model.pretrained;
   PretrainedSpec& to = spec.pretrained.emplace();
   to.file = from.file;
   to.sha256 = from.sha256;
   to.map = from.map;
   to.tokens_given = !spec.text.model_file.empty();
-  if (!from.folder.empty() && spec.model.text) to.architecture = spec.model.text->architecture;
+  if (from.folder.empty()) return absl::OkStatus();
+  if (spec.model.text) to.architecture = spec.model.text->architecture;
+  if (spec.model.cnn) {
+    to.architecture = spec.model.cnn->architecture;
+    ASSIGN_OR_RETURN(spec.images_seen, ParseImageConfig(to.architecture, from.config));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status TakeOptimizer(const plain::TrainSpec& train, TrainingSpec& spec) {
@@ -202,7 +208,7 @@ absl::StatusOr<TrainingSpec> ParseTrainingSpec(absl::string_view text, int trial
   spec.images = json->data.image.has_value();
   if (json->data.text.has_value()) spec.text = *json->data.text;
   RETURN_IF_ERROR(TakeModel(*json, spec));
-  TakePretrained(*json, spec);
+  RETURN_IF_ERROR(TakePretrained(*json, spec));
   RETURN_IF_ERROR(TakeTrain(*json, spec));
   if (json->task.type == "segmentation") RETURN_IF_ERROR(TakePatches(*json, spec));
   return spec;

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "common/data/volume/sliding_window.h"
+#include "common/data/weights/image_config.h"
 #include "common/metrics/metrics.h"
 #include "proto/plain/job.h"
 #include "worker/data/image_pixels.h"
@@ -42,6 +43,7 @@ struct TrainingSpec {
   int folds = 0;
   ModelSpec model;
   std::optional<PretrainedSpec> pretrained;  // none: all weights start at random
+  std::optional<ImageConfig> images_seen;    // by a pretrained network; none: it is of no folder
   plain::TextSpec text;                      // no columns: samples have no text
   int epochs = 0;
   int64_t batch = 0;                   // per rank; 0: auto

@@ -125,7 +125,10 @@ TEST(PretrainedRulesTest, ANamedResnetHasSizesOfItsOwn) {
   EXPECT_EQ(Errors(spec), "");
   spec.mutable_model()->mutable_pretrained()->clear_file();
   spec.mutable_model()->mutable_pretrained()->set_folder("/data/resnet50");
-  EXPECT_THAT(Errors(spec), HasSubstr("model.pretrained.folder is of text networks; give a Res"));
+  EXPECT_EQ(Errors(spec), "");
+  cnn.clear_architecture();
+  EXPECT_THAT(Errors(spec), HasSubstr("bert or model.cnn.architecture: resnet18; its config.json"));
+  cnn.set_architecture("resnet50");
   spec.mutable_model()->clear_pretrained();
   cnn.set_width(32);
   EXPECT_THAT(Errors(spec), HasSubstr("model.cnn.width is not for architecture: resnet50, which"));

@@ -187,6 +187,28 @@ TEST_F(HubNamesTest, AHeadOfOtherClassesStartsAtRandomAndABodyMustFit) {
               HasSubstr("\"bert.embeddings.LayerNorm.weight\" is not in the file"));
 }
 
+TEST(HubImageTest, TheBodyOfAResnetMustFitAndCountsOfBatchesAreNoWeights) {
+  ModelSpec spec = ModelOf("cnn", "{}");
+  spec.cnn->architecture = "resnet18";
+  ModelShape shape;
+  shape.image = {3, 32, 32};
+  shape.outputs = kClasses;
+  Parameters parameters;
+  ASSERT_TRUE(CreateModel(spec, shape, parameters).ok());
+  FileOfLayout file(parameters.layout(),
+                    [](const std::string& name) { return name == "fc.bias" ? "" : name; });
+  const auto plan = [&] {
+    return PlanWeights(parameters.layout(), file.file(), NameMap(), 0, "resnet18");
+  };
+  file.file().tensors["fc.weight"].shape = {1000, 512};
+  file.file().tensors["bn1.num_batches_tracked"].dtype = DType::kI64;
+  ASSERT_TRUE(plan().ok()) << plan().status();
+  EXPECT_THAT(plan()->kept, ElementsAre("fc.weight", "fc.bias"));
+  EXPECT_THAT(plan()->unused, ElementsAre("fc.weight"));
+  file.file().tensors.erase("layer2.0.downsample.1.running_mean");
+  EXPECT_EQ(plan().status().message(), "\"layer2.0.downsample.1.running_mean\" is not in the file");
+}
+
 TEST_F(HubNamesTest, ATokenizerOrTextsThatDoNotFitAreRefused) {
   ModelShape shape = Shape();
   Parameters parameters;
