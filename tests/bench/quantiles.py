@@ -107,7 +107,7 @@ def main():
                 else:
                     target, when, _, _, last = series.SETS[name]
                     table = series.table_of(name, options.data)
-                    truth = table and series.split(name, table, folder)
+                    truth = table and series.split(name, table, folder).truth
                     spec = {"target": target, "time": when, "horizon": last}
                 if truth is None:
                     print(json.dumps({"data": name, "skipped": f"not in {options.data}"}), flush=True)

@@ -6,13 +6,16 @@ The last rows of each series are the test rows, forecast from the end of the tra
 3,650. pollution: hourly, the last 48 of the first 8,760; the target is the air's temperature, which has no gaps. many: 100
 made monthly series of 72 to 132 rows, the last 12 of each; levels, trends, seasons and noise differ, half of them multiply. The
 spec names the data, the horizon (the number of test rows), metric and budget; --spec adds fields. One JSON line for each set:
-RMSE and MAE of ours with its floor's name and members, and those of each of statsforecast's models (peers/statsforecast_peer.py,
-by a Python that has it), which are given the season. Both are timed from the start of the command to the file.
+RMSE, MAE and MASE of ours with its floor's name and members, those of the last value, and those of each of statsforecast's models
+(peers/statsforecast_peer.py, by a Python that has it), which are given the season. Both are timed from the start of the command to
+the file. MASE (Hyndman, Koehler 2006): the MAE of a series divided by that of the seasonal naive forecast within its training rows,
+then the mean over the series.
 
-With --windows a set of one series is forecast from N moments, spread evenly over the later half of its rows, each time by a new
-Job. Then a last line for the set has means over the windows: MAE, MAE divided by that of the seasonal naive forecast with the
-given season in the same window, and in how many windows ours was better. One window tells little: errors of neighbouring rows are
-of one weather.
+With --windows a set is forecast from N moments, each time by a new Job: of one series spread evenly over the later half of its
+rows, of many a horizon apart. Then a last line for the set has means over the windows: RMSE, MAE and MASE, MAE divided by that of
+the seasonal naive forecast with the given season in the same window, and in how many windows ours was better. A model that has no
+answer in a window is named in `lacks`, with its number of windows, and has no means. One window tells little: errors of
+neighbouring rows are of one weather.
 """
 import argparse
 import csv
@@ -34,6 +37,11 @@ SETS = {  # target, time, series, rows of a season, test rows of each series
     "many": ("value", "month", "name", 12, 12),
 }
 FIRST_YEAR = 8760
+
+
+def mean(values):
+    values = list(values)
+    return sum(values) / len(values)
 
 
 def many_series():
@@ -68,30 +76,50 @@ def table_of(name, data):
     return [[row[i] for i in keep] for row in table[:FIRST_YEAR + 1]]
 
 
+class Window:
+    """What is forecast once: the target's training and test values of each series, in the order of test.csv."""
+
+    def __init__(self, season, parts):
+        self.season, self.parts = season, parts
+        self.truth = [value for _, truth in parts for value in truth]
+
+    def scores(self, values):
+        """Of forecasts in the order of test.csv."""
+        scaled, errors = [], []
+        for learnt, truth in self.parts:
+            own = [values[len(errors) + i] - t for i, t in enumerate(truth)]
+            steps = [abs(b - a) for a, b in zip(learnt, learnt[self.season:])]
+            scaled.append(mean(map(abs, own)) / mean(steps))
+            errors += own
+        return {"rmse": round(math.sqrt(mean(e * e for e in errors)), 4), "mae": round(mean(map(abs, errors)), 4),
+                "mase": round(mean(scaled), 4)}
+
+    def seasonal_naive(self):
+        return self.scores([learnt[i % self.season - self.season] for learnt, truth in self.parts for i in range(len(truth))])
+
+    def last_value(self):
+        return self.scores([learnt[-1] for learnt, truth in self.parts for _ in truth])
+
+
 def split(name, table, folder, left_out=0):
-    """Writes train.csv and test.csv, of all rows but the last `left_out`; returns the test rows' truth."""
-    target, _, series, _, last = SETS[name]
-    header, rows = table[0], table[1:len(table) - left_out]
+    """Writes train.csv and test.csv, of all rows of each series but the last `left_out`."""
+    target, _, series, season, last = SETS[name]
+    header, rows = table[0], table[1:]
     groups = {}
     for row in rows:
         groups.setdefault(row[header.index(series)] if series else "", []).append(row)
-    train = [row for group in groups.values() for row in group[:-last]]
-    test = [row for group in groups.values() for row in group[-last:]]
+    groups = [group[:len(group) - left_out] for group in groups.values()]
+    train = [row for group in groups for row in group[:-last]]
+    test = [row for group in groups for row in group[-last:]]
     at = header.index(target)
     blank = [[cell if i != at else "" for i, cell in enumerate(row)] for row in test]
     for part, lines in (("train", train), ("test", blank)):
         with open(os.path.join(folder, f"{part}.csv"), "w", encoding="utf-8", newline="") as f:
             csv.writer(f).writerows([header, *lines])
-    return [float(row[at]) for row in test]
+    return Window(season, [([float(row[at]) for row in group[:-last]], [float(row[at]) for row in group[-last:]]) for group in groups])
 
 
-def scores(values, truth):
-    errors = [value - t for value, t in zip(values, truth)]
-    return {"rmse": round(math.sqrt(sum(e * e for e in errors) / len(errors)), 4),
-            "mae": round(sum(abs(e) for e in errors) / len(errors), 4)}
-
-
-def ours(house, name, folder, truth, options):
+def ours(house, name, folder, window, options):
     target, when, series, _, last = SETS[name]
     for part in ("train", "test"):
         shutil.copy(os.path.join(folder, f"{part}.csv"), house.data)
@@ -110,42 +138,37 @@ def ours(house, name, folder, truth, options):
     at = table[0].index(target)
     with open(os.path.join(house.results(job["id"]), "floor", "floor.json"), encoding="utf-8") as f:
         floor = json.load(f)["generations"][0]
-    return {**scores([float(row[at]) for row in table[1:]], truth), "wall_s": round(os.stat(file).st_mtime - begin, 2),
+    return {**window.scores([float(row[at]) for row in table[1:]]), "wall_s": round(os.stat(file).st_mtime - begin, 2),
             "quality": job["quality"], "oof": job["scores"].get("oof"), "floor": floor["model"],
             "floor_oof": round(floor["score"], 4), "floor_weight": job["predictions"].get("floor_weight"),
             "members": [(m.get("kind"), round(m.get("weight", 0), 3)) for m in job["predictions"].get("members", [])]}
 
 
-def seasonal_naive(name, table, left_out):
-    """The MAE of the value one season before, on the test rows of a window."""
-    target, _, _, season, last = SETS[name]
-    at = table[0].index(target)
-    values = [float(row[at]) for row in table[1:len(table) - left_out]]
-    begin = len(values) - last
-    errors = [abs(values[begin + i] - values[begin + i % season - season]) for i in range(last)]
-    return sum(errors) / len(errors)
-
-
 def summary(name, lines):
     """Means over windows."""
-    models = {"ours": [line["ours"]["mae"] for line in lines]}
+    models = {}
     for line in lines:
-        for model, told in line.get("statsforecast", {}).items():
-            if isinstance(told, dict):
-                models.setdefault(model, []).append(told["mae"])
-    naive = [line["seasonal_naive"] for line in lines]
-    told = {}
-    for model, errors in models.items():
-        if len(errors) < len(lines):
+        answers = {"ours": line["ours"], "last_value": line["last_value"], "seasonal_naive": line["seasonal_naive"],
+                   **line.get("statsforecast", {})}
+        for model, told in answers.items():
+            if isinstance(told, dict) and "mae" in told:
+                models.setdefault(model, []).append(told)
+    told, lacks = {}, {}
+    for model, all_scores in models.items():
+        if len(all_scores) < len(lines):
+            lacks[model] = len(lines) - len(all_scores)
             continue
-        ratios = [error / base for error, base in zip(errors, naive)]
-        told[model] = {"mae": round(sum(errors) / len(errors), 3), "of_naive": round(math.exp(sum(map(math.log, ratios)) / len(ratios)), 3)}
-        if model != "ours":
-            told[model]["ours_better"] = sum(mine < error for mine, error in zip(models["ours"], errors))
-    return {"data": name, "windows": len(lines), "means": told}
+        ratios = [mine["mae"] / line["seasonal_naive"]["mae"] for mine, line in zip(all_scores, lines)]
+        told[model] = {kind: round(mean(mine[kind] for mine in all_scores), 3) for kind in ("rmse", "mae", "mase")}
+        told[model]["of_naive"] = round(math.exp(mean(map(math.log, ratios))), 3)
+        if model != "ours" and len(models.get("ours", [])) == len(lines):
+            told[model]["ours_better"] = sum(mine["mae"] < other["mae"] for mine, other in zip(models["ours"], all_scores))
+    if any("error" in line.get("statsforecast", {}) for line in lines):
+        lacks["statsforecast"] = sum("error" in line["statsforecast"] for line in lines)
+    return {"data": name, "windows": len(lines), "means": told, "lacks": lacks}
 
 
-def statsforecast(name, folder, truth, options):
+def statsforecast(name, folder, window, options):
     target, when, series, season, _ = SETS[name]
     out = os.path.join(folder, "peer.csv")
     begin = time.time()
@@ -155,7 +178,7 @@ def statsforecast(name, folder, truth, options):
     if done.returncode != 0:
         return {"error": done.stderr.strip().splitlines()[-1:]}
     table = rows_of(out)
-    models = {model: scores([float(row[i]) for row in table[1:]], truth) for i, model in enumerate(table[0])}
+    models = {model: window.scores([float(row[i]) for row in table[1:]]) for i, model in enumerate(table[0])}
     return {**models, "wall_s": round(os.stat(out).st_mtime - begin, 2)}
 
 
@@ -177,19 +200,17 @@ def main():
                 print(json.dumps({"data": name, "skipped": f"not in {options.data}"}), flush=True)
                 continue
             lines = []
-            windows = 1 if SETS[name][2] else options.windows
-            for window in range(windows):
-                left_out = window * (len(table) // 2 // windows)
+            apart = SETS[name][4] if SETS[name][2] else len(table) // 2 // options.windows
+            for number in range(options.windows):
                 with tempfile.TemporaryDirectory(prefix="traind-series-") as folder:
-                    truth = split(name, table, folder, left_out)
-                    line = {"data": name, "budget_s": options.budget, "ours": ours(house, name, folder, truth, options)}
-                    if windows > 1:
-                        line["seasonal_naive"] = round(seasonal_naive(name, table, left_out), 4)
+                    window = split(name, table, folder, number * apart)
+                    line = {"data": name, "budget_s": options.budget, "ours": ours(house, name, folder, window, options),
+                            "last_value": window.last_value(), "seasonal_naive": window.seasonal_naive()}
                     if options.peer_python:
-                        line["statsforecast"] = statsforecast(name, folder, truth, options)
+                        line["statsforecast"] = statsforecast(name, folder, window, options)
                     lines.append(line)
                     print(json.dumps(line), flush=True)
-            if windows > 1:
+            if options.windows > 1:
                 print(json.dumps(summary(name, lines)), flush=True)
     print(json.dumps({"load_1min": round(os.getloadavg()[0], 2)}), flush=True)
     return 0

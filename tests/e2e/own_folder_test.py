@@ -124,7 +124,7 @@ def _():
     with House(standalone=False) as house:
         house.start(listen="127.0.0.1:0")
         start_alone(house, "w1")
-        job = house.submit(house.spec(rows=3000, folds=2, epochs=60, budget="60s"))
+        job = house.submit(house.spec(rows=3000, folds=2, epochs=5000, budget="60s"))
         house.until(job["id"], "a fold trains",
                     lambda j: any(f["state"] == "RUNNING" and f["progress"]["done"] >= 1 for f in j["folds"]), 40)
         address = house.server
