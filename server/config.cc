@@ -208,6 +208,14 @@ ParsedFlags Complete(Config config, const std::string& level,
     if (!resolved.ok()) return Wrong(absl::StrCat("--data-root ", resolved.status().message()));
     root = *std::move(resolved);
   }
+  if (!config.on_end.empty()) {
+    auto program = RealPath(config.on_end);
+    if (!program.ok()) return Wrong(absl::StrCat("--on-end ", program.status().message()));
+    if (access(program->c_str(), X_OK) != 0) {
+      return Wrong(absl::StrCat("--on-end ", *program, " is not executable; chmod +x makes it so"));
+    }
+    config.on_end = *std::move(program);
+  }
   if (const absl::Status made = MakeDirs(config.state_dir); !made.ok()) {
     return Wrong(absl::StrCat("--state: ", made.message()));
   }
@@ -274,6 +282,9 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   app.add_flag("--allow-programs", config.programs,
                "Jobs may run programs of their users (trainctl run), with the rights of the "
                "Worker; without it none runs");
+  app.add_option("--on-end", config.on_end,
+                 "PROGRAM that runs when a Job has ended, with its id, its state and the path "
+                 "of a file with the Job as JSON");
   app.add_option("--keep-jobs", config.retention.jobs,
                  "how many Jobs that are over are kept; pinned ones count, too")
       ->check(CLI::Range(int64_t{0}, kNoLimit))

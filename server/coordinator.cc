@@ -113,6 +113,9 @@ absl::Status Coordinator::Load(const Config& config) {
 absl::Status Coordinator::Listen(const Config& config) {
   loop_->Start(gateway_.get());
   collector_->Start();
+  end_hook_ = std::make_unique<EndHook>(config.state_dir, config.on_end, &loop_->views(),
+                                        store_.get(), calls_.get());
+  RETURN_IF_ERROR(end_hook_->Start());
   std::vector<grpc::Service*> services = {service_.get()};
   if (!config.standalone) services.insert(services.end(), {gateway_.get(), files_.get()});
   const PortSecurity security = {config.tls_dir, gate_.get()};
@@ -178,6 +181,7 @@ void Coordinator::Stop(absl::Duration grace) {
     }
   }
   loop_->views().Close();  // ends watchers' streams
+  if (end_hook_ != nullptr) end_hook_->Stop();
   if (http_ != nullptr) http_->Stop();
   if (server_ != nullptr) server_->Stop(kServerGrace);
   if (worker_server_ != nullptr) worker_server_->Stop(kServerGrace);
@@ -187,6 +191,7 @@ void Coordinator::Stop(absl::Duration grace) {
   server_.reset();
   worker_server_.reset();
   service_.reset();
+  end_hook_.reset();
   calls_.reset();
   collector_.reset();
   files_.reset();

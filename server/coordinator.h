@@ -13,6 +13,7 @@
 #include "server/access/local_users.h"
 #include "server/access/worker_owners.h"
 #include "server/config.h"
+#include "server/end_hook.h"
 #include "server/http/gateway.h"
 #include "server/intake/intake.h"
 #include "server/loop/control_loop.h"
@@ -63,6 +64,7 @@ class Coordinator {
   std::unique_ptr<GrpcFileService> files_;
   std::unique_ptr<Collector> collector_;
   std::unique_ptr<TrainingCalls> calls_;
+  std::unique_ptr<EndHook> end_hook_;
   std::unique_ptr<TrainingService> service_;
   std::unique_ptr<Gate> gate_;                   // null: no TLS
   std::unique_ptr<WorkerOwners> worker_owners_;  // null: no TLS

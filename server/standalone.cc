@@ -31,12 +31,6 @@ constexpr absl::Duration kFirstBackoff = absl::Milliseconds(100);
 constexpr absl::Duration kMaxBackoff = absl::Seconds(5);
 constexpr absl::Duration kStartUp = absl::Seconds(3);  // from spawn to lock
 
-void ReapChildren() {
-  // Only our own children are reaped; a Worker of an earlier traind is a child of init.
-  while (waitpid(-1, nullptr, WNOHANG) > 0) {
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<FileLock> FileLock::Acquire(const std::string& path) {
@@ -150,8 +144,16 @@ absl::Status WorkerSupervisor::Spawn() {
   posix_spawn_file_actions_destroy(&files);
   if (error != 0) return ErrnoStatus(error, absl::StrCat("cannot start ", options_.binary));
   TRAIND_LOG(INFO) << "started the Worker " << pid;
-  child_ = pid;
+  children_.push_back(pid);
   return absl::OkStatus();
+}
+
+// Of traind's children only Workers are reaped here; a Worker of an earlier traind is a child of
+// init.
+void WorkerSupervisor::ReapWorkers() {
+  children_.erase(std::remove_if(children_.begin(), children_.end(),
+                                 [](pid_t child) { return waitpid(child, nullptr, WNOHANG) != 0; }),
+                  children_.end());
 }
 
 void WorkerSupervisor::Watch() {
@@ -168,7 +170,7 @@ void WorkerSupervisor::Watch() {
       };
       if (stopped_.Await(mutex_, kWatchEvery, stopping)) break;
     }
-    ReapChildren();
+    ReapWorkers();
     const absl::Duration now = SystemClock().MonotonicNow();
     if (FileLock::IsHeld(lock_path())) {
       KillIfHung();
@@ -214,8 +216,8 @@ void WorkerSupervisor::WaitForEnd(absl::Duration grace) {
   // Returns the Worker started here, which may not have locked the file yet, or the one that an
   // earlier traind started. 0: none lives; -1: its pid is not known yet.
   const auto living = [this]() -> pid_t {
-    ReapChildren();
-    if (child_ > 0 && kill(child_, 0) == 0) return child_;
+    ReapWorkers();
+    if (!children_.empty()) return children_.back();
     if (!FileLock::IsHeld(lock_path())) return 0;
     const pid_t holder = FileLock::Holder(lock_path());
     return holder > 0 ? holder : -1;

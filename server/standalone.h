@@ -12,6 +12,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "common/base/timed_wait.h"
 #include "common/base/worker_log_file.h"
@@ -70,6 +71,7 @@ class WorkerSupervisor {
   // To be called every kWatchEvery while a Worker holds its lock.
   void KillIfHung();
   absl::Status Spawn();
+  void ReapWorkers();
   std::string lock_path() const;
 
   const WorkerProcessOptions options_;
@@ -83,7 +85,9 @@ class WorkerSupervisor {
   absl::Mutex mutex_;
   TimedCondVar stopped_;  // after a change of stopping_
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  pid_t child_ = 0;  // started last; used by Start's thread, then by thread_, then by Start's again
+  // The Workers started here that have not been reaped, the newest last; used by Start's thread,
+  // then by thread_, then by Start's again.
+  std::vector<pid_t> children_;
   std::thread thread_;
 };
 

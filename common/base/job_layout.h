@@ -7,6 +7,7 @@
 //     worker.sock                 traind listens here for the standalone Worker
 //     traind.db                   the store
 //     traind.db-mark              how far its acknowledged changes went (server/store/high_water.h)
+//     on-end                      since when ends of Jobs are told to a program (--on-end)
 //     cache/<key>.table           binary column caches (common/data/table/table.h)
 //     cache/<key>.images          decoded images of that table's rows, if it has images
 //                                 (common/data/image/image_cache.h)
@@ -40,6 +41,7 @@
 //                                 oof.npy, test.npy and its model, or a checkpoint to resume from
 //       publish.lock
 //       ended                     once the Job is over: nobody publishes for it any more
+//       end.json, end-told        the Job as it ended, and whether --on-end has been told
 //       prediction-<n>/predictions.csv, manifest.json; on request predictions.npy or .zip; for
 //                                 volumes masks/<id>.npy or .tiff, and predictions.zip of them
 //       current                   symlink to the standing prediction-<n>
@@ -110,6 +112,9 @@ inline std::string PredictionDir(const std::string& job, int number) {
 }
 inline std::string CurrentLink(const std::string& job) { return JobDir(job) + "/current"; }
 inline std::string EndedMark(const std::string& job) { return JobDir(job) + "/ended"; }
+inline std::string EndedJobFile(const std::string& job) { return JobDir(job) + "/end.json"; }
+inline std::string EndToldMark(const std::string& job) { return JobDir(job) + "/end-told"; }
+inline constexpr char kEndHookFile[] = "on-end";
 inline std::string PublishLock(const std::string& job) { return JobDir(job) + "/publish.lock"; }
 inline constexpr char kOofFile[] = "oof.npy";
 inline constexpr char kTestFile[] = "test.npy";

@@ -42,6 +42,16 @@ std::vector<std::shared_ptr<const Job>> JobViews::Active() const {
   return active;
 }
 
+std::vector<std::string> JobViews::Ended(uint64_t since) const {
+  absl::MutexLock lock(&mutex_);
+  std::vector<std::string> ended;
+  for (const std::string& id : terminal_) {
+    const auto it = views_.find(id);
+    if (it != views_.end() && it->second.change > since) ended.push_back(id);
+  }
+  return ended;
+}
+
 JobViews::View JobViews::Wait(const std::string& id, uint64_t since, absl::Duration timeout) const {
   absl::MutexLock lock(&mutex_);
   const auto changed = [&] {

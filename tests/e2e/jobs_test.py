@@ -315,13 +315,14 @@ def _():
     with House(slots=1) as house:
         house.start()
         spec = house.spec(folds=2, epochs=100000, budget="60s")
-        ids = [house.submit({**spec, "name": name})["id"] for name in ("first", "second")]
+        ids = [house.submit({**spec, "name": "first"})["id"]]
+        house.until(ids[0], "it trains", lambda j: j["folds"][0]["progress"]["done"] >= 1)
+        ids.append(house.submit({**spec, "name": "second"})["id"])  # the first one has the slot
         waiter = subprocess.Popen([os.path.join(house.bin, "client/trainctl"), "--server", house.server,
                                    "wait", *ids], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                   env=house.environment(), start_new_session=True)
         late = house.cli("wait", *ids, "--timeout", "300ms")
         assert late.returncode == 3 and all(i in late.stderr for i in ids) and not late.stdout, late
-        house.until(ids[0], "it trains", lambda j: j["folds"][0]["progress"]["done"] >= 1)
         house.kill_daemon()
         house.start(listen=house.server)  # the waiter knows this address
         house.json("finish", ids[0])

@@ -123,7 +123,7 @@ class Planner {
     for (const auto& [name, tensor] : file_.tensors) {
       // PyTorch's batch norms count their batches, which matters without a momentum alone.
       const bool counts = absl::EndsWith(name, ".num_batches_tracked");
-      if (used_.count(name) == 0 && !counts) plan_.unused.push_back(name);
+      if (named_.count(name) == 0 && !counts) plan_.unused.push_back(name);
     }
     return std::move(plan_);
   }
@@ -153,6 +153,7 @@ class Planner {
     const absl::StatusOr<std::vector<int64_t>> shape = ShapeOf(source, file_);
     const bool token = parameter.name == kTokenTable && pieces_ == 0;
     if (!token && shape.ok() && *shape == parameter.shape) return Assign(k, {std::move(source)});
+    named_.insert(source.tensor);
     plan_.kept.push_back(parameter.name);
     plan_.differs.push_back(
         !shape.ok() ? std::string(shape.status().message())
@@ -176,6 +177,7 @@ class Planner {
                                   ShapeText(parameter.shape), " in this network")
                    : std::string(shape.status().message());
     if (required) return Mistake(why);
+    named_.insert(source.tensor);
     plan_.kept.push_back(parameter.name);
     plan_.differs.push_back(why);
   }
@@ -210,7 +212,7 @@ class Planner {
     WeightsPlan::Taken taken;
     taken.parameter = k;
     for (const MapSource& source : sources) {
-      used_.insert(source.tensor);
+      named_.insert(source.tensor);
       const TensorView& tensor = file_.tensors.at(source.tensor);
       const int64_t all = static_cast<int64_t>(tensor.data.size()) / SizeOf(tensor.dtype);
       const int64_t rows = tensor.shape.empty() ? 1 : tensor.shape[0];
@@ -226,7 +228,7 @@ class Planner {
   const int64_t pieces_;
   const absl::string_view architecture_;
   WeightsPlan plan_;
-  std::set<std::string> used_;
+  std::set<std::string> named_;  // tensors that are used, or that `differs` names
   std::vector<std::string> mistakes_;
 };
 

@@ -23,7 +23,7 @@ struct WeightsPlan {
   std::vector<Taken> taken;
   std::vector<std::string> kept;     // names of parameters that start at random
   std::vector<std::string> differs;  // why tensors of equal names do not fit, with both shapes
-  std::vector<std::string> unused;   // names of the file's unused tensors
+  std::vector<std::string> unused;   // names of the file's other tensors
 };
 
 // The text encoder's table of tokens: one row per piece of its tokenizer, then one for an empty

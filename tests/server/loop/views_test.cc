@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace traind {
 namespace {
@@ -41,6 +42,16 @@ TEST(JobViewsTest, TheOldestTerminalJobsAreDropped) {
   for (int i = 0; i < 300; ++i) views.Update({MakeJob(std::to_string(i), JobState::kSucceeded)});
   EXPECT_EQ(views.Find("0").job, nullptr);
   EXPECT_NE(views.Find("299").job, nullptr);
+}
+
+TEST(JobViewsTest, EndsAreToldInTheirOrderAndOnlyLaterOnes) {
+  JobViews views;
+  views.Update({MakeJob("b", JobState::kFailed), MakeJob("c", JobState::kRunning)});
+  const uint64_t seen = views.WaitAny(0, absl::ZeroDuration());
+  views.Update({MakeJob("c", JobState::kCancelled), MakeJob("a", JobState::kSucceeded)});
+  EXPECT_EQ(views.Ended(0), (std::vector<std::string>{"b", "c", "a"}));
+  EXPECT_EQ(views.Ended(seen), (std::vector<std::string>{"c", "a"}));
+  EXPECT_TRUE(views.Ended(views.WaitAny(0, absl::ZeroDuration())).empty());
 }
 
 TEST(JobViewsTest, WaitEndsWithAChange) {
