@@ -73,11 +73,11 @@ def mutated(tree, mutant):
 
 
 def copy_tree(source, target):
-    """What git tracks, or would, and the link to the dependencies."""
+    """What git tracks, or would, and the links to the dependencies."""
     listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
                             cwd=source, stdout=subprocess.PIPE, check=True).stdout.decode().split("\0")
     wanted = {name for name in listed if name and os.path.lexists(os.path.join(source, name))}
-    for name in ("user.bazelrc", ".deps/venv"):
+    for name in ("user.bazelrc", ".deps/venv", ".deps/trees"):
         if os.path.lexists(os.path.join(source, name)):
             wanted.add(name)
     for name in sorted(wanted):
