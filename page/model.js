@@ -39,8 +39,8 @@ function ended(job) {
   return job.state === 'FAILED' ? {kind: 'bad', text: endWords(job.end_reason)} : {kind: 'none', text: 'cancelled'};
 }
 
-// Positions on the bar of the budget, as shares of the window from acceptance to the deadline (or the end that is
-// expected, or the present, where one is later): {spent, planned, reserve, deadline}, and the window in seconds.
+// Positions on the bar of the budget, as shares of the window from the start of its time to the deadline (or the end
+// that is expected, or the present, where one is later): {spent, planned, reserve, deadline}, and the window in seconds.
 export function budget(job, now) {
   const start = job.runnable_at;
   const present = job.finished_at !== null ? job.finished_at : Math.max(now, start);

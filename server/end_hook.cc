@@ -156,17 +156,20 @@ void EndHook::Tell(const std::string& id) {
     return;  // it was deleted meanwhile
   }
   const std::string file = absl::StrCat(state_dir_, "/", EndedJobFile(id));
-  absl::Status told = MakeDirs(absl::StrCat(state_dir_, "/", JobDir(id)));
-  if (told.ok()) told = WriteFileDurably(file, absl::StrCat(job->json, "\n"));
-  if (told.ok()) told = RunOnce(id, file);
+  const auto try_once = [&]() -> absl::Status {
+    RETURN_IF_ERROR(MakeDirs(absl::StrCat(state_dir_, "/", JobDir(id))));
+    RETURN_IF_ERROR(WriteFileDurably(file, absl::StrCat(job->json, "\n")));
+    return RunOnce(id, file);
+  };
+  absl::Status told = try_once();
   for (const absl::Duration pause : kPauses) {
     if (told.ok()) break;
     TRAIND_LOG(WARNING) << "--on-end " << program_ << " of job " << id << ": " << told.message()
                         << "; it is tried again in " << absl::FormatDuration(pause);
     if (!Sleep(pause)) return;
-    told = RunOnce(id, file);
+    told = try_once();
   }
-  if (stopping_) return;
+  if (!told.ok() && stopping_) return;  // it is told after the next start
   if (!told.ok()) {
     TRAIND_LOG(ERROR) << "--on-end " << program_ << " of job " << id << ": " << told.message()
                       << "; it is not tried again";

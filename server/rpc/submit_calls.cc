@@ -78,6 +78,7 @@ absl::StatusOr<v1::JobSpec> TrainingCalls::WithSource(const v1::JobSpec& spec) c
 }
 
 absl::StatusOr<v1::JobSpec> TrainingCalls::WithAfter(v1::JobSpec spec) const {
+  if (!spec.has_after()) return spec;
   for (std::string& id : *spec.mutable_after()->mutable_jobs()) {
     const auto job = Find(id);
     if (job.ok()) {
@@ -104,7 +105,6 @@ absl::StatusOr<v1::JobSpec> TrainingCalls::WithAfter(v1::JobSpec spec) const {
   ids.erase(std::remove_if(ids.begin(), ids.end(),
                            [&seen](const std::string& id) { return !seen.insert(id).second; }),
             ids.end());
-  if (ids.empty()) spec.clear_after();
   return spec;
 }
 

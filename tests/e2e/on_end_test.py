@@ -34,6 +34,14 @@ class Told(House):
         return [(id, state, json.loads(text)) for id, state, text in lines]
 
 
+def runs(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
 @case("The end of each Job is told once, with the Job as JSON; earlier ones and a restart tell nothing")
 def _():
     with Told(slots=1) as house:
@@ -67,11 +75,14 @@ def _():
         house.kill_daemon()
         os.remove(house.notes)
         # The program hangs: a stop does not wait for it, and it is told again.
-        house.start("--on-end", house.hook('sleep 100'))
+        child = os.path.join(house.root, "child")
+        house.start("--on-end", house.hook(f'sleep 100 & echo $! >"{child}.part"; mv "{child}.part" "{child}"; wait'))
         job = house.submit(house.spec(folds=2, epochs=1), "--wait")
-        house.until(job["id"], "its program runs", lambda j: os.path.exists(
-            os.path.join(house.results(job["id"]), "end.json")))
+        eventually("its program runs", lambda: os.path.exists(child))
         house.kill_daemon(15)
+        with open(child) as f:
+            sleeps = f.read().strip()
+        eventually("what it started is killed, too", lambda: not runs(sleeps))
         house.start("--on-end", house.hook())
         told = eventually("it is told", house.told)
         assert [t[:2] for t in told] == [(job["id"], "SUCCEEDED")], told
