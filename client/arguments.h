@@ -83,7 +83,9 @@ struct Arguments {
   bool wait = false;
   bool follow = false;  // also: metrics, events, logs
 
-  // quota, config
+  std::string grace;  // workers
+
+  // quota, config, workers
   std::vector<std::string> words;  // "set", "local", "45h", "per", "7d"
   bool add = false;
 

@@ -86,7 +86,11 @@ const std::vector<Verb>& Verbs() {
        "Copy a file of a Job: predictions.csv, manifest.json or report.json",
        RunFetch,
        {"JOB"}},
-      {"workers", "List the Workers and what their slots do", RunWorkers, {}, Prints::kList},
+      {"workers",
+       "List the Workers and what their slots do; cordon or drain one",
+       RunWorkers,
+       {},
+       Prints::kList},
       {"quota",
        "List, set or remove quotas of owners and labels: set local 45h per 7d",
        RunQuota,
@@ -340,6 +344,13 @@ void CommandTable::AddOtherOptions(const std::string& name, CLI::App& verb) {
     verb.add_option("WORDS", arguments.words, "list [WHO] | set WHO 45h per 7d | remove WHO")
         ->type_name("WORDS");
     verb.add_flag("--add", arguments.add, "Accept an owner that has no Job and no quota yet");
+  } else if (name == "workers") {
+    verb.add_option("WORDS", arguments.words,
+                    "list | cordon WORKER | drain WORKER | uncordon WORKER")
+        ->type_name("WORDS");
+    Text(verb, "--grace", arguments.grace, "DURATION",
+         "With drain: for so long its folds may go on (default 0s)");
+    verb.add_flag("--wait", arguments.wait, "With drain: until nothing runs there");
   } else if (name == "config") {
     verb.add_option("WORDS", arguments.words,
                     "view | list | set NAME server=HOST:PORT output=wide | use NAME | remove NAME")

@@ -494,6 +494,25 @@ std::string QuotaTable(const v1::ListQuotasReply& quotas, absl::Time now) {
   return table.ToString();
 }
 
+namespace {
+
+std::string ModeText(const v1::WorkerInfo& worker, absl::Time now) {
+  switch (worker.mode()) {
+    case v1::WORKER_MODE_CORDONED:
+      return ", cordoned";
+    case v1::WORKER_MODE_DRAINING:
+      if (worker.attempts() == 0) return ", drained";
+      return ToTime(worker.drain_at()) > now ? ", drains at " + ClockText(worker.drain_at(), now)
+                                             : ", draining";
+    case v1::WORKER_MODE_LEAVING:
+      return ", leaving";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
 std::string WorkerTable(const v1::ListWorkersReply& workers, absl::Time now, bool wide) {
   std::vector<std::string> header = {"WORKER", "HOST", "CONNECTED", "SLOT",
                                      "DEVICE", "NAME", "MEMORY",    "RUNS"};
@@ -503,7 +522,10 @@ std::string WorkerTable(const v1::ListWorkersReply& workers, absl::Time now, boo
   TextTable table(std::move(header));
   for (const v1::WorkerInfo& worker : workers.workers()) {
     const std::string connected =
-        worker.connected() ? "yes" : "no, since " + ClockText(worker.last_seen(), now);
+        (worker.connected()       ? "yes"
+         : worker.has_last_seen() ? "no, since " + ClockText(worker.last_seen(), now)
+                                  : "no") +
+        ModeText(worker, now);
     std::vector<v1::SlotInfo> slots(worker.slots().begin(), worker.slots().end());
     if (slots.empty()) slots.emplace_back();
     for (const v1::SlotInfo& slot : slots) {

@@ -314,6 +314,11 @@ absl::StatusOr<v1::RemoveQuotaReply> TrainingClient::RemoveQuota(
   return Call<v1::RemoveQuotaRequest, v1::RemoveQuotaReply>(&Stub::RemoveQuota, request);
 }
 
+absl::StatusOr<v1::WorkerInfo> TrainingClient::UpdateWorker(
+    const v1::UpdateWorkerRequest& request) {
+  return Call<v1::UpdateWorkerRequest, v1::WorkerInfo>(&Stub::UpdateWorker, request);
+}
+
 absl::StatusOr<v1::ListWorkersReply> TrainingClient::ListWorkers() {
   return Call<v1::ListWorkersRequest, v1::ListWorkersReply>(&Stub::ListWorkers, {});
 }

@@ -73,6 +73,7 @@ class TrainingClient {
   absl::StatusOr<v1::Job> PinJob(const v1::PinJobRequest& request);
   absl::StatusOr<v1::CollectGarbageReply> CollectGarbage(bool dry_run);
   absl::StatusOr<v1::ListWorkersReply> ListWorkers();
+  absl::StatusOr<v1::WorkerInfo> UpdateWorker(const v1::UpdateWorkerRequest& request);
   absl::StatusOr<v1::ListQuotasReply> ListQuotas(const v1::ListQuotasRequest& request);
   absl::StatusOr<v1::QuotaState> SetQuota(const v1::SetQuotaRequest& request);
   absl::StatusOr<v1::RemoveQuotaReply> RemoveQuota(const v1::RemoveQuotaRequest& request);

@@ -6,6 +6,13 @@ import {ago, bytes, duration, parseDuration, plural} from './format.js';
 import {refresh} from './live.js';
 import {empty, facts, jobLink, section, table, unanswered} from './ui.js';
 
+const MODES = {CORDONED: ', cordoned', LEAVING: ', leaving'};
+
+function modeText(worker) {
+  if (worker.mode === 'DRAINING') return worker.attempts ? ', draining' : ', drained';
+  return MODES[worker.mode] || '';
+}
+
 export class WorkersPage {
   start(app) {
     this.app = app;
@@ -93,7 +100,7 @@ export class WorkersPage {
           'span',
           {class: `health ${w.connected ? 'good' : 'late'}`},
           h('i', null),
-          w.connected ? 'connected' : `away, last seen ${ago(w.last_seen, time)}`,
+          (w.connected ? 'connected' : `away, last seen ${ago(w.last_seen, time)}`) + modeText(w),
         ),
       },
       facts([

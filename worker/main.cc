@@ -14,6 +14,7 @@
 #include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include "common/base/clock.h"
 #include "common/base/cores.h"
@@ -52,7 +53,8 @@ struct Flags {
   std::string log;
   int64_t log_bytes = kDefaultLogBytes;
   std::string log_format = "text";
-  std::string idle_exit = "60s";
+  std::string idle_exit, lifetime;
+  std::string stop_grace = "5s";
   int64_t keep_bytes = worker::DaemonOptions().own_folder_bytes;
 };
 
@@ -114,6 +116,23 @@ absl::StatusOr<std::vector<worker::Slot>> FindSlots(const Flags& flags,
   return slots;
 }
 
+absl::Status ReadDurations(const Flags& flags, worker::DaemonOptions& options) {
+  if (flags.standalone) options.idle_exit = absl::Seconds(60);
+  const std::tuple<const char*, const std::string&, absl::Duration&> durations[] = {
+      {"--idle-exit", flags.idle_exit, options.idle_exit},
+      {"--lifetime", flags.lifetime, options.lifetime},
+      {"--stop-grace", flags.stop_grace, options.stop_grace}};
+  for (const auto& [name, text, value] : durations) {
+    if (text.empty()) continue;
+    const absl::StatusOr<absl::Duration> read = DurationFromText(text);
+    if (!read.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(name, ": ", read.status().message()));
+    }
+    value = *read;
+  }
+  return absl::OkStatus();
+}
+
 int RunWorker(const Flags& flags) {
   if (flags.log_format == "json") SetLogFormat(LogFormat::kJson);
   if (!flags.log.empty()) {
@@ -160,9 +179,7 @@ int RunWorker(const Flags& flags) {
   if (!flags.trainrank.empty()) options.programs["trainrank"] = flags.trainrank;
   if (!flags.trainprep.empty()) options.programs["trainprep"] = flags.trainprep;
   options.core.cores = UsableCores();
-  absl::StatusOr<absl::Duration> idle_exit = DurationFromText(flags.idle_exit);
-  if (!idle_exit.ok()) return Fail(idle_exit.status());
-  options.idle_exit = *idle_exit;
+  if (const absl::Status read = ReadDurations(flags, options); !read.ok()) return Fail(read);
   // Without --standalone the folder may be shared by machines.
   char host[256] = "";
   gethostname(host, sizeof(host) - 1);
@@ -198,7 +215,7 @@ int main(int argc, char** argv) {
   traind::Flags flags;
   CLI::App app(
       "trainworker: offers this machine's slots (its GPUs, or its cores) to traind.\n"
-      "Exit status: 0 told to end, or idle and alone; 1 failed; 2 wrong flags; 3 another\n"
+      "Exit status: 0 told to end, idle, or old; 1 failed; 2 wrong flags; 3 another\n"
       "trainworker holds the folder.");
   app.add_option("--state", flags.state, "traind's state folder, or a folder of this Worker's own")
       ->required();
@@ -229,7 +246,12 @@ int main(int argc, char** argv) {
                  "with a folder of its own: what it may hold besides running Jobs (default 20G)")
       ->transform(CLI::AsSizeValue(false));
   app.add_option("--idle-exit", flags.idle_exit,
-                 "with --standalone: end this long after the last work if traind is gone")
+                 "end so long after the last work; with --standalone (default 60s) only if\n"
+                 "traind is gone, too");
+  app.add_option("--lifetime", flags.lifetime,
+                 "end so long after the start, as after a SIGTERM: for machines that are lent");
+  app.add_option("--stop-grace", flags.stop_grace,
+                 "how long folds may take to save and end after a SIGTERM")
       ->capture_default_str();
   try {
     app.parse(argc, argv);

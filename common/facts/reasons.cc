@@ -25,7 +25,7 @@ constexpr const char* kEndReasons[] = {"NONE",
                                        "INTERNAL"};
 constexpr const char* kStopReasons[] = {
     "",     "STALE", "USER_FINISHED", "USER_CANCELLED", "USER_PAUSED",
-    "TIME", "QUOTA", "JOB_OVER",      "SHUTDOWN"};
+    "TIME", "QUOTA", "JOB_OVER",      "SHUTDOWN",       "MOVED"};
 constexpr const char* kStopCauses[] = {"", "epochs", "patience", "time", "user"};
 
 template <class E>

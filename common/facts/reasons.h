@@ -41,6 +41,7 @@ enum class StopReason {
   kQuota = 6,  // nothing is left of a quota
   kJobOver = 7,
   kShutdown = 8,  // traind or the Worker stops
+  kMoved = 9,     // its Worker is drained; it goes on elsewhere
 };
 
 // Why the training of a fold ended.

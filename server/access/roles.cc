@@ -58,6 +58,7 @@ constexpr Entry kNeeds[] = {
     {"/traind.v1.TrainingService/CollectGarbage", kAdmin},
     {"/traind.v1.TrainingService/SetQuota", kAdmin},
     {"/traind.v1.TrainingService/RemoveQuota", kAdmin},
+    {"/traind.v1.TrainingService/UpdateWorker", kAdmin},
     {"/traind.v1.WorkerService/Attach", kWorker},
     {"/traind.v1.FileService/CompareFolder", kWorker},
     {"/traind.v1.FileService/ListFiles", kWorker},

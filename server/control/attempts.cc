@@ -268,9 +268,12 @@ void ControlCore::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault,
   }
   task.state = TaskState::kPending;
   task.epochs_done = task.checkpoint ? task.checkpoint->epoch : 0;
-  if (fault == Fault::kNone) return;
+  // Nobody who knows the Job wanted this end; there is nothing to wait for.
+  const bool moved =
+      reason == AttemptEndReason::kShutdown && !shutting_down_ && job.state != JobState::kPaused;
+  if (fault == Fault::kNone && !moved) return;
   const int retries = fault == Fault::kJob ? task.failures : task.losses;
-  task.not_before = now_ + RetryDelay(retries, job.deadline - now_);
+  if (!moved) task.not_before = now_ + RetryDelay(retries, job.deadline - now_);
   std::string to = UsesModels(task.kind) ? "go on with the models that have not answered"
                    : !fold               ? "read the data again"
                    : task.checkpoint && task.failures < 2

@@ -30,6 +30,7 @@ void ControlCore::Impl::Restore(Snapshot snapshot, absl::Time now) {
   last_attempt_ = snapshot.last_attempt;
   if (!options_.standalone) shrink_from_ = now_ + options_.lease;
   RestoreQuotas(snapshot);
+  RestoreWorkers(snapshot);
   for (Job& job : snapshot.active) {
     AddEntry(std::make_shared<Job>(std::move(job)));
     JobEntry& entry = *touched_.back();
@@ -77,6 +78,7 @@ Turn ControlCore::Impl::Step(std::vector<Event> events, absl::Time now) {
     std::visit([this](auto& e) { Handle(e); }, event);
   }
   CheckWorkers();
+  DrainWorkers();
   CheckQuotas();
   while (!wakeups_.empty() && wakeups_.begin()->first.first <= now_) {
     JobEntry& due = *wakeups_.begin()->second;

@@ -5,7 +5,7 @@
 // Workers say), after.cc (Jobs that wait for others), reuse.cc (folds of earlier Jobs), attempts.cc
 // (endings and retries), planning.cc (the clock), extra_seeds.cc (models of a fold besides its
 // first), quotas.cc, finalization.cc (the Prediction), inference.cc (Jobs that predict with another
-// one's models), retention.cc, workers.cc.
+// one's models), retention.cc, workers.cc, drain.cc.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -208,11 +208,17 @@ struct WorkerState {
   absl::Time last_seen;
   absl::Time row_at = absl::InfinitePast();  // when its row was last stored
   std::vector<Slot> slots;
-  bool own_folder = false;  // its state folder is not traind's
-  size_t attempts = 0;      // parts of LiveAttempts that it may still run
+  bool own_folder = false;              // its state folder is not traind's
+  size_t attempts = 0;                  // parts of LiveAttempts that it may still run
+  WorkerMode mode = WorkerMode::kOpen;  // as an operator wants it
+  absl::Time drain_at = absl::InfiniteFuture();
+  bool leaving = false;  // it was told to stop
   // Attempts that it runs and should not; until they have ended its slots are not
   // to be trusted.
   std::set<int64_t> foreign;
+
+  bool takes_tasks() const { return attached && open(); }
+  bool open() const { return mode == WorkerMode::kOpen && !leaving; }
 };
 
 struct QuotaAccount {
@@ -509,6 +515,14 @@ class ControlCore::Impl {
   void LoseWorker(WorkerState& worker, const char* why);
   absl::Time NextWorkerCheck() const;
   void StoreWorker(WorkerState& worker);
+
+  // ---- Workers that take nothing new: drain.cc ----
+  void Handle(UpdateWorker& event);
+  absl::Status NoSuchWorker(const std::string& id) const;
+  void NoteMode(const WorkerState& worker);
+  void RestoreWorkers(const Snapshot& snapshot);
+  void DrainWorkers();
+  void MoveAttempts(const std::string& worker);
 
   const CoreOptions options_;
   absl::Time now_ = absl::InfinitePast();

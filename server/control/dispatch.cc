@@ -24,7 +24,7 @@ void ControlCore::Impl::DispatchPrepares() {
   if (prepare_queue_.empty()) return;
   std::map<std::string, int> outstanding;
   for (const auto& [id, worker] : workers_) {
-    if (worker.attached) outstanding[id] = 0;
+    if (worker.takes_tasks()) outstanding[id] = 0;
   }
   if (outstanding.empty()) return;
   for (const auto& [id, live] : attempts_) {
@@ -73,7 +73,7 @@ WorkerSlots ControlCore::Impl::SlotsOf(const WorkerState& worker) {
 std::vector<WorkerSlots> ControlCore::Impl::FreeSlots(bool timed) const {
   std::vector<WorkerSlots> all;
   for (const auto& [id, worker] : workers_) {
-    if (!worker.attached) continue;
+    if (!worker.takes_tasks()) continue;
     all.push_back(SlotsOf(worker));
     for (WorkerSlots::Slot& slot : all.back().slots) slot.free = worker.foreign.empty();
   }
@@ -165,7 +165,7 @@ std::vector<WorkerSlots> ControlCore::Impl::SuitableSlots(const JobEntry& entry,
                                                           bool WorkerState::*passes) const {
   std::vector<WorkerSlots> all;
   for (const auto& [id, worker] : workers_) {
-    if (worker.*passes && Suits(worker, entry)) all.push_back(SlotsOf(worker));
+    if (worker.*passes && worker.open() && Suits(worker, entry)) all.push_back(SlotsOf(worker));
   }
   return all;
 }

@@ -17,6 +17,7 @@
 #include "common/publish/prediction.h"
 #include "server/domain/job.h"
 #include "server/domain/trained_fold.h"
+#include "server/domain/worker_mode.h"
 #include "server/store/store.h"
 
 namespace traind {
@@ -71,6 +72,13 @@ struct RemoveQuota {
   CallId call = 0;
   QuotaSubject subject;
 };
+// mode: not kLeaving. grace: of kDraining.
+struct UpdateWorker {
+  CallId call = 0;
+  std::string worker;
+  WorkerMode mode = WorkerMode::kOpen;
+  absl::Duration grace;
+};
 struct ListQuotas {
   CallId call = 0;
 };
@@ -116,6 +124,7 @@ struct WorkerHeartbeat {
   std::string worker;
   uint64_t session = 0;
   std::vector<int64_t> running_attempts;
+  bool leaving = false;  // it was told to stop
 };
 struct WorkerDetached {
   std::string worker;
@@ -163,9 +172,9 @@ struct Reused {
 struct ShutdownRequested {};
 
 using Event = std::variant<Submit, Finish, Cancel, Pause, Resume, Update, SetQuota, RemoveQuota,
-                           ListQuotas, Pin, DeleteJob, PurgeJob, ForgetHistory, WorkerAttached,
-                           WorkerHeartbeat, WorkerDetached, WorkerDied, GangReady, WorkerFact,
-                           Published, Reused, ShutdownRequested>;
+                           ListQuotas, UpdateWorker, Pin, DeleteJob, PurgeJob, ForgetHistory,
+                           WorkerAttached, WorkerHeartbeat, WorkerDetached, WorkerDied, GangReady,
+                           WorkerFact, Published, Reused, ShutdownRequested>;
 
 // ---- out --------------------------------------------------------------------
 
@@ -253,6 +262,7 @@ struct Turn {
   std::vector<MeetCommand> meets;
   std::vector<ReplanCommand> replans;
   std::vector<ShutdownCommand> shutdowns;
+  std::vector<WorkerNote> notes;  // of Workers that look different now, for those who list them
   std::vector<PublishCommand> publishes;
   std::vector<ReuseCommand> reuses;
   // Jobs that are over, now or before: nobody may publish for them any more, and the Prediction

@@ -104,14 +104,16 @@ void ControlCore::Impl::NotePrepareWaits() {
   size_t told = 0;
   for (const auto& [urgency, entry] : prepare_queue_) {
     if (++told > kShortLine) return;
-    bool attached = false, suits = false;
+    bool attached = false, open = false, suits = false;
     for (const auto& [id, worker] : workers_) {
       attached |= worker.attached;
-      suits |= worker.attached && Suits(worker, *entry);
+      open |= worker.takes_tasks();
+      suits |= worker.takes_tasks() && Suits(worker, *entry);
       if (suits) break;
     }
     const char* text = suits      ? "a Worker that reads its data; all of them have enough to read"
-                       : attached ? "a Worker that shares traind's state folder"
+                       : open     ? "a Worker that shares traind's state folder"
+                       : attached ? "a Worker; those that are attached take nothing new"
                                   : "a Worker; none is attached";
     TellWait(*entry, text, absl::InfiniteFuture());
   }

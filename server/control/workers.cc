@@ -2,6 +2,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "server/control/control_core_impl.h"
 
@@ -26,6 +27,7 @@ void ControlCore::Impl::Handle(WorkerAttached& event) {
   worker.attached = true;
   worker.last_seen = now_;
   worker.slots = std::move(event.slots);
+  if (std::exchange(worker.leaving, false)) NoteMode(worker);
   worker.own_folder = event.own_folder;
   worker.address = std::move(event.address);
   worker.expected = true;
@@ -81,6 +83,11 @@ void ControlCore::Impl::Handle(WorkerHeartbeat& event) {
   if (found == workers_.end() || found->second.session != event.session) return;
   WorkerState& worker = found->second;
   worker.last_seen = now_;
+  if (worker.leaving != event.leaving) {
+    worker.leaving = event.leaving;
+    NoteMode(worker);
+    ReplanTraining();
+  }
   if (!worker.attached) {
     // Given up too early: it was silent for a lease, or its predecessor's death was
     // noticed when it was there already.
@@ -124,6 +131,7 @@ void ControlCore::Impl::Handle(WorkerDetached& event) {
   worker.session = event.session + 1;  // its heartbeats are history
   if (!worker.attached) return;
   worker.attached = false;
+  if (worker.leaving) worker.expected = false;  // it does not come back
   worker.last_seen = now_;
   StoreWorker(worker);
   ReplanTraining();
@@ -182,6 +190,9 @@ void ControlCore::Impl::CheckWorkers() {
 absl::Time ControlCore::Impl::NextWorkerCheck() const {
   absl::Time next =
       missing_.empty() ? absl::InfiniteFuture() : std::get<absl::Time>(*missing_.begin());
+  for (const auto& [id, worker] : workers_) {
+    if (worker.drain_at > now_) next = std::min(next, worker.drain_at);
+  }
   if (options_.standalone) return next;
   if (shrink_from_ != absl::InfinitePast()) next = std::min(next, shrink_from_);
   for (const auto& [id, worker] : workers_) {
@@ -194,7 +205,8 @@ absl::Time ControlCore::Impl::NextWorkerCheck() const {
 
 void ControlCore::Impl::StoreWorker(WorkerState& worker) {
   worker.row_at = now_;
-  turn_.mutations.workers.push_back({worker.id, worker.hostname, now_, worker.slots});
+  turn_.mutations.workers.push_back(
+      {worker.id, worker.hostname, now_, worker.slots, worker.mode, worker.drain_at});
 }
 
 }  // namespace traind

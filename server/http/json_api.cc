@@ -150,6 +150,7 @@ std::map<std::string, Call> CallsByName(TrainingCalls* calls) {
       {"PredictRows", {[] { return std::make_shared<v1::PredictRowsRequest>(); }, predict_rows}},
       {"GetEvents", {[] { return std::make_shared<v1::GetEventsRequest>(); }, events}},
       {"ListWorkers", Erase(calls, &TrainingCalls::ListWorkers)},
+      {"UpdateWorker", Erase(calls, &TrainingCalls::UpdateWorker)},
       {"ListQuotas", Erase(calls, &TrainingCalls::ListQuotas)},
       {"SetQuota", Erase(calls, &TrainingCalls::SetQuota)},
       {"RemoveQuota", Erase(calls, &TrainingCalls::RemoveQuota)},

@@ -30,6 +30,7 @@ const std::vector<Route>& Routes() {
       {"POST", "/v1/jobs/{id}:predict", "Predict", RouteKind::kBody, true},
       {"POST", "/v1/jobs/{id}:predictRows", "PredictRows", RouteKind::kBody, true},
       {"GET", "/v1/workers", "ListWorkers"},
+      {"PATCH", "/v1/workers/{id}", "UpdateWorker", RouteKind::kBody},
       {"GET", "/v1/quotas", "ListQuotas"},
       {"PUT", "/v1/quotas", "SetQuota", RouteKind::kBody},
       {"DELETE", "/v1/quotas", "RemoveQuota"},

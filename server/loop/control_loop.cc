@@ -166,6 +166,10 @@ void ControlLoop::RemoveQuota(QuotaSubject subject, Answer answer) {
 
 void ControlLoop::ListQuotas(Answer answer) { PostCall(traind::ListQuotas{}, std::move(answer)); }
 
+void ControlLoop::UpdateWorker(traind::UpdateWorker event, Answer answer) {
+  PostCall(std::move(event), std::move(answer));
+}
+
 void ControlLoop::Pin(const std::string& job, bool pinned, Answer answer) {
   PostCall(traind::Pin{0, job, pinned}, std::move(answer));
 }
@@ -388,6 +392,7 @@ void ControlLoop::Act(Turn turn, absl::Time now) {
   for (const MeetCommand& meet : turn.meets) gateway_->Send(meet);
   for (const ReplanCommand& replan : turn.replans) gateway_->Send(replan, now);
   for (const ShutdownCommand& shutdown : turn.shutdowns) gateway_->Send(shutdown);
+  for (const WorkerNote& note : turn.notes) gateway_->Note(note);
   for (PublishCommand& publish : turn.publishes) {
     publish.request.state_dir = options_.state_dir;
     const auto job = core_->FindJob(publish.job);

@@ -42,6 +42,8 @@ class WorkerGateway {
   virtual void Send(const MeetCommand& command) = 0;
   virtual void Send(const ReplanCommand& command, absl::Time now) = 0;
   virtual void Send(const ShutdownCommand& command) = 0;
+  // A Worker takes other Tasks than before, for those who list the Workers.
+  virtual void Note(const WorkerNote& note) = 0;
   // Ends every stream. Workers then reconnect and repeat what was not acknowledged.
   virtual void CloseAll() = 0;
 };
@@ -87,6 +89,7 @@ class ControlLoop {
   void SetQuota(traind::SetQuota event, Answer answer);
   void RemoveQuota(QuotaSubject subject, Answer answer);
   void ListQuotas(Answer answer);
+  void UpdateWorker(traind::UpdateWorker event, Answer answer);
   void Pin(const std::string& job, bool pinned, Answer answer);
   void Delete(const std::string& job, std::vector<int64_t> attempts, Answer answer);
   void Purge(const std::string& job, Answer answer);

@@ -435,28 +435,4 @@ absl::Status TrainingCalls::FetchArtifact(const v1::FetchArtifactRequest& reques
   }
 }
 
-absl::Status TrainingCalls::ListWorkers(const v1::ListWorkersRequest&,
-                                        v1::ListWorkersReply* reply) {
-  std::vector<v1::WorkerInfo> workers = workers_->Workers();
-  std::sort(workers.begin(), workers.end(),
-            [](const v1::WorkerInfo& a, const v1::WorkerInfo& b) { return a.id() < b.id(); });
-  for (v1::WorkerInfo& worker : workers) *reply->add_workers() = std::move(worker);
-  for (const auto& job : loop_->views().Active()) {
-    for (const Attempt& attempt : job->attempts) {
-      if (attempt.ended_at != absl::InfiniteFuture()) continue;
-      for (v1::WorkerInfo& worker : *reply->mutable_workers()) {
-        const std::vector<int>* held = SlotsOn(attempt, worker.id());
-        if (held == nullptr) continue;
-        for (v1::SlotInfo& slot : *worker.mutable_slots()) {
-          if (std::find(held->begin(), held->end(), slot.index()) == held->end()) continue;
-          slot.set_job(job->id);
-          slot.set_task(TaskName(attempt));
-          slot.set_attempt(attempt.id);
-        }
-      }
-    }
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace traind

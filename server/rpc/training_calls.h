@@ -106,6 +106,7 @@ class TrainingCalls {
   absl::Status CollectGarbage(const v1::CollectGarbageRequest& request,
                               v1::CollectGarbageReply* reply);
   absl::Status ListWorkers(const v1::ListWorkersRequest& request, v1::ListWorkersReply* reply);
+  void UpdateWorker(const v1::UpdateWorkerRequest& request, v1::WorkerInfo* reply, Done done);
 
  private:
   void PauseWatch(const std::string& id) const;

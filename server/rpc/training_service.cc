@@ -215,6 +215,14 @@ grpc::ServerUnaryReactor* TrainingService::RemoveQuota(grpc::CallbackServerConte
   });
 }
 
+grpc::ServerUnaryReactor* TrainingService::UpdateWorker(grpc::CallbackServerContext* context,
+                                                        const v1::UpdateWorkerRequest* request,
+                                                        v1::WorkerInfo* reply) {
+  return Begin("UpdateWorker", context, *request, *reply, [&](const Caller&, Done done) {
+    calls_->UpdateWorker(*request, reply, std::move(done));
+  });
+}
+
 grpc::ServerUnaryReactor* TrainingService::Predict(grpc::CallbackServerContext* context,
                                                    const v1::PredictRequest* request,
                                                    v1::SubmitReply* reply) {

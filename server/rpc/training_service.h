@@ -15,9 +15,10 @@
 
 namespace traind {
 
-using QuotaMethods = v1::TrainingService::WithCallbackMethod_ListQuotas<
+using AdminMethods = v1::TrainingService::WithCallbackMethod_ListQuotas<
     v1::TrainingService::WithCallbackMethod_SetQuota<
-        v1::TrainingService::WithCallbackMethod_RemoveQuota<v1::TrainingService::Service>>>;
+        v1::TrainingService::WithCallbackMethod_RemoveQuota<
+            v1::TrainingService::WithCallbackMethod_UpdateWorker<v1::TrainingService::Service>>>>;
 
 // Brings calls from gRPC to TrainingCalls. Those that wait for the control loop's commit hold no
 // thread meanwhile; the others have a thread each.
@@ -29,7 +30,7 @@ class TrainingService final
                   v1::TrainingService::WithCallbackMethod_PauseJob<
                       v1::TrainingService::WithCallbackMethod_ResumeJob<
                           v1::TrainingService::WithCallbackMethod_UpdateJob<
-                              v1::TrainingService::WithCallbackMethod_Predict<QuotaMethods>>>>>>> {
+                              v1::TrainingService::WithCallbackMethod_Predict<AdminMethods>>>>>>> {
  public:
   explicit TrainingService(TrainingCalls* calls, CallChecks checks = {})
       : calls_(calls), checks_(checks) {}
@@ -59,6 +60,9 @@ class TrainingService final
   grpc::ServerUnaryReactor* RemoveQuota(grpc::CallbackServerContext* context,
                                         const v1::RemoveQuotaRequest* request,
                                         v1::RemoveQuotaReply* reply) override;
+  grpc::ServerUnaryReactor* UpdateWorker(grpc::CallbackServerContext* context,
+                                         const v1::UpdateWorkerRequest* request,
+                                         v1::WorkerInfo* reply) override;
   grpc::ServerUnaryReactor* Predict(grpc::CallbackServerContext* context,
                                     const v1::PredictRequest* request,
                                     v1::SubmitReply* reply) override;

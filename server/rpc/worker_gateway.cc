@@ -168,7 +168,10 @@ std::shared_ptr<GrpcWorkerGateway::Session> GrpcWorkerGateway::Open(const v1::He
     session->heard = clock_->MonotonicNow();
     session->id = ++last_session_;
     former = std::exchange(sessions_[session->worker], session);
-    known_[session->worker] = std::move(info);
+    v1::WorkerInfo& known = known_[session->worker];
+    info.set_mode(known.mode());
+    if (known.has_drain_at()) *info.mutable_drain_at() = known.drain_at();
+    known = std::move(info);
   }
   if (former != nullptr) former->Cancel();
   TRAIND_LOG(INFO) << "the Worker " << session->worker << " attached (process " << hello.pid()
@@ -202,7 +205,8 @@ void GrpcWorkerGateway::ReadAll(const Session& session, Stream* stream) {
         post_(WorkerHeartbeat{session.worker,
                               session.id,
                               {message.heartbeat().running_attempts().begin(),
-                               message.heartbeat().running_attempts().end()}});
+                               message.heartbeat().running_attempts().end()},
+                              message.heartbeat().leaving()});
         break;
       case v1::WorkerMessage::kReport:
         post_(WorkerFact{session.worker, session.id, message.sequence(), message.report().attempt(),
@@ -250,6 +254,17 @@ void GrpcWorkerGateway::Seen(const Session& session, int warm_ranks) {
   }
   *info.mutable_last_seen() =
       TimeUtil::MillisecondsToTimestamp(absl::ToUnixMillis(clock_->WallNow()));
+}
+
+void GrpcWorkerGateway::Note(const WorkerNote& note) {
+  absl::MutexLock lock(&mutex_);
+  v1::WorkerInfo& info = known_[note.id];
+  info.set_id(note.id);
+  info.set_hostname(note.hostname);
+  info.set_mode(static_cast<v1::WorkerMode>(note.mode));
+  info.clear_drain_at();
+  if (note.drain_at == absl::InfiniteFuture()) return;
+  *info.mutable_drain_at() = TimeUtil::MillisecondsToTimestamp(absl::ToUnixMillis(note.drain_at));
 }
 
 void GrpcWorkerGateway::Enqueue(const std::string& worker, uint64_t session,

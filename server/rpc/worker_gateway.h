@@ -59,6 +59,7 @@ class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::
   void Send(const MeetCommand& command) override;
   void Send(const ReplanCommand& command, absl::Time now) override;
   void Send(const ShutdownCommand& command) override;
+  void Note(const WorkerNote& note) override ABSL_LOCKS_EXCLUDED(mutex_);
   void CloseAll() override;
 
   // Asks a serving Attempt, and waits for its answer. Unavailable: it is not there, or did
@@ -69,7 +70,8 @@ class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::
 
   // Returns how many have come from all Workers.
   int64_t heartbeats() const { return heartbeats_.load(); }
-  // Every Worker seen since the start. Slots do not tell what runs there.
+  // Every Worker seen since the start, and those that take nothing new. Slots do not tell what runs
+  // there.
   std::vector<v1::WorkerInfo> Workers() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits until no Worker is attached. false: the time is over.
   bool WaitForNone(absl::Duration timeout) const ABSL_LOCKS_EXCLUDED(mutex_);

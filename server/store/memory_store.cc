@@ -171,6 +171,9 @@ absl::Status MemoryStore::Commit(const Mutations& m) {
     MoveTimes(*moved, m.clock_step);
     row.job = std::move(moved);
   }
+  for (const Mutations::WorkerRow& row : m.workers) {
+    workers_[row.id] = {row.id, row.hostname, row.mode, row.drain_at};
+  }
   for (const Quota& quota : m.quotas) quotas_[quota.subject] = quota;
   for (const QuotaSubject& subject : m.removed_quotas) quotas_.erase(subject);
   Retain(m);
@@ -188,6 +191,9 @@ absl::StatusOr<Snapshot> MemoryStore::LoadSnapshot() {
   snapshot.last_attempt = last_attempt_;
   snapshot.last_seen = last_seen_;
   for (const auto& [subject, quota] : quotas_) snapshot.quotas.push_back(quota);
+  for (const auto& [id, worker] : workers_) {
+    if (worker.mode != WorkerMode::kOpen) snapshot.workers.push_back(worker);
+  }
   snapshot.usage = UsageAfter(UsageStart(snapshot.quotas, last_seen_));
   return snapshot;
 }

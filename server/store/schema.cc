@@ -365,9 +365,15 @@ ALTER TABLE jobs ADD COLUMN after_json TEXT NOT NULL DEFAULT '[]';  -- ids of Jo
 ALTER TABLE jobs ADD COLUMN waited_ms INTEGER NOT NULL DEFAULT 0;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3, kVersion4, kVersion5,
-                                       kVersion6,  kVersion7,  kVersion8, kVersion9, kVersion10,
-                                       kVersion11, kVersion12, kVersion13};
+// Adds Workers that take nothing new.
+constexpr char kVersion14[] = R"sql(
+ALTER TABLE workers ADD COLUMN mode INTEGER NOT NULL DEFAULT 0;  -- WorkerMode
+ALTER TABLE workers ADD COLUMN drain_at_ms INTEGER;              -- NULL: it is not drained
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3,  kVersion4, kVersion5,
+                                       kVersion6,  kVersion7,  kVersion8,  kVersion9, kVersion10,
+                                       kVersion11, kVersion12, kVersion13, kVersion14};
 
 }  // namespace
 

@@ -305,9 +305,12 @@ absl::Status SqliteStore::AppendMetric(Written& written, const MetricPoint& p) {
 
 absl::Status SqliteStore::WriteWorker(const Mutations::WorkerRow& worker) {
   RETURN_IF_ERROR(db_->Run(
-      "INSERT INTO workers(id, hostname, last_seen_ms) VALUES(?, ?, ?) ON CONFLICT(id) DO UPDATE "
-      "SET hostname = excluded.hostname, last_seen_ms = excluded.last_seen_ms",
-      worker.id, worker.hostname, worker.last_seen));
+      "INSERT INTO workers(id, hostname, last_seen_ms, mode, drain_at_ms) VALUES(?, ?, ?, ?, ?) "
+      "ON CONFLICT(id) DO UPDATE SET hostname = excluded.hostname, "
+      "last_seen_ms = excluded.last_seen_ms, mode = excluded.mode, "
+      "drain_at_ms = excluded.drain_at_ms",
+      worker.id, worker.hostname, worker.last_seen, static_cast<int>(worker.mode),
+      worker.drain_at));
   if (worker.slots.empty()) return absl::OkStatus();
   RETURN_IF_ERROR(db_->Run("DELETE FROM devices WHERE worker = ?", worker.id));
   for (const Slot& slot : worker.slots) {
@@ -381,6 +384,19 @@ absl::Status SqliteStore::WriteTotals(const Mutations& m, const HighWater& mark)
       mark.last_attempt, m.last_seen, mark.revision, mark.chain);
 }
 
+absl::StatusOr<std::vector<WorkerNote>> SqliteStore::ReadClosedWorkers() {
+  std::vector<WorkerNote> workers;
+  Query q = db_->Select("SELECT id, hostname, mode, drain_at_ms FROM workers WHERE mode != 0");
+  while (q.Next()) {
+    WorkerNote& note = workers.emplace_back();
+    int mode = 0;
+    q.Read(note.id, note.hostname, mode, note.drain_at);
+    note.mode = static_cast<WorkerMode>(mode);
+  }
+  RETURN_IF_ERROR(q.status());
+  return workers;
+}
+
 absl::StatusOr<Snapshot> SqliteStore::LoadSnapshot() {
   Snapshot snapshot;
   // Jobs are not kept here but read again with their first change, so that a long queue is not held
@@ -399,6 +415,7 @@ absl::StatusOr<Snapshot> SqliteStore::LoadSnapshot() {
   ASSIGN_OR_RETURN(snapshot.quotas, ReadQuotas(*db_));
   const absl::Time since = UsageStart(snapshot.quotas, snapshot.last_seen);
   ASSIGN_OR_RETURN(snapshot.usage, ReadUsage(*db_, since));
+  ASSIGN_OR_RETURN(snapshot.workers, ReadClosedWorkers());
   return snapshot;
 }
 

@@ -14,6 +14,7 @@
 
 #include "server/domain/job.h"
 #include "server/domain/quota.h"
+#include "server/domain/worker_mode.h"
 
 namespace traind {
 
@@ -36,6 +37,8 @@ struct Mutations {
     std::string id, hostname;
     absl::Time last_seen;
     std::vector<Slot> slots;  // empty: unchanged
+    WorkerMode mode = WorkerMode::kOpen;
+    absl::Time drain_at = absl::InfiniteFuture();
   };
   std::vector<WorkerRow> workers;
   std::vector<Quota> quotas;  // new or changed
@@ -75,7 +78,8 @@ struct Snapshot {
   int64_t last_attempt = 0;
   absl::Time last_seen = absl::InfinitePast();
   std::vector<Quota> quotas;
-  std::vector<Usage> usage;  // of folds' Attempts that ended within UsageStart()
+  std::vector<Usage> usage;         // of folds' Attempts that ended within UsageStart()
+  std::vector<WorkerNote> workers;  // that are not open
 };
 
 struct JobFilter {

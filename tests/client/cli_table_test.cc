@@ -293,6 +293,43 @@ TEST_F(CliTest, DiffNamesWhatDiffers) {
   EXPECT_TRUE(Has(Run({"diff", "a", "a"}).err, "are equal"));
 }
 
+TEST_F(CliTest, WorkersAreCordonedDrainedAndOpenedAgain) {
+  v1::WorkerInfo& worker = *service_.workers.add_workers();
+  worker.set_id("w1");
+  worker.set_connected(true);
+  worker.set_attempts(2);
+  EXPECT_TRUE(Has(Run({"workers", "cordon", "w1"}).out, "yes, cordoned"));
+  EXPECT_TRUE(Has(Run({"workers"}).out, "yes, cordoned"));
+  EXPECT_TRUE(Has(Run({"workers", "drain", "w1", "--grace", "60s"}).out, "yes, drains at "));
+  const auto json =
+      nlohmann::json::parse(Run({"workers", "drain", "w1", "--grace", "60s", "-o", "json"}).out);
+  EXPECT_EQ(json["mode"], "DRAINING");
+  EXPECT_FALSE(Has(Run({"workers", "uncordon", "w1"}).out, ","));
+  service_.on_list_workers = [this] {
+    auto& first = *service_.workers.mutable_workers(0);
+    first.set_attempts(first.attempts() - 1);
+  };
+  const Ran drained = Run({"workers", "drain", "w1", "--wait"});
+  EXPECT_EQ(drained.code, 0) << drained.err;
+  EXPECT_TRUE(Has(drained.err, "w1 still runs 2 Attempts\nw1 still runs 1 Attempt\n"))
+      << drained.err;
+  EXPECT_TRUE(Has(drained.out, "yes, drained")) << drained.out;
+}
+
+TEST_F(CliTest, WorkersSaysWhatItDoesNotUnderstand) {
+  v1::WorkerInfo& worker = *service_.workers.add_workers();
+  worker.set_id("w1");
+  worker.set_attempts(1);
+  EXPECT_EQ(Run({"workers", "drain", "w2"}).code, 5);
+  EXPECT_EQ(Run({"workers", "drain", "w1", "--wait", "--timeout", "20ms"}).code, 3);
+  EXPECT_EQ(Run({"workers", "drain"}).code, 2);
+  EXPECT_EQ(Run({"workers", "stop", "w1"}).code, 2);
+  EXPECT_EQ(Run({"workers", "cordon", "w1", "--grace", "5s"}).code, 2);
+  const Ran ran = Run({"workers", "drain", "w1", "--grace", "soon"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_TRUE(Has(ran.err, "--grace")) << ran.err;
+}
+
 TEST_F(CliTest, TopShowsJobsAndSlotsOnceWhereThereIsNoTerminal) {
   service_.on_list = [](const v1::ListJobsRequest& request, v1::ListJobsReply* reply) {
     EXPECT_EQ(request.states_size(), 5);

@@ -40,6 +40,7 @@ class FakeTrainingService final : public v1::TrainingService::Service {
   std::string artifact = "row,y\n0,1\n";
   std::string artifact_sha256;
   v1::ListWorkersReply workers;
+  std::function<void()> on_list_workers;
   v1::CollectGarbageReply garbage;
   bool dry_run = false;  // of the last call
 
@@ -132,8 +133,23 @@ class FakeTrainingService final : public v1::TrainingService::Service {
     writer->Write(reply);
     return grpc::Status::OK;
   }
+  grpc::Status UpdateWorker(Context*, const v1::UpdateWorkerRequest* request,
+                            v1::WorkerInfo* reply) override {
+    for (v1::WorkerInfo& worker : *workers.mutable_workers()) {
+      if (worker.id() != request->id()) continue;
+      worker.set_mode(request->mode());
+      worker.clear_drain_at();
+      if (request->mode() == v1::WORKER_MODE_DRAINING) {
+        worker.mutable_drain_at()->set_seconds(4'000'000'000 + request->grace().seconds());
+      }
+      *reply = worker;
+      return grpc::Status::OK;
+    }
+    return {grpc::StatusCode::NOT_FOUND, "no worker has the id " + request->id()};
+  }
   grpc::Status ListWorkers(Context*, const v1::ListWorkersRequest*,
                            v1::ListWorkersReply* reply) override {
+    if (on_list_workers) on_list_workers();
     *reply = workers;
     return grpc::Status::OK;
   }

@@ -155,13 +155,13 @@ class House:
         self.http = fields["http"]
         return self
 
-    def start_worker(self, slots=1, state=None, prefix=()):
+    def start_worker(self, slots=1, state=None, prefix=(), arguments=()):
         """A trainworker of its own, for a house that is not standalone; in the folder `state` if one
         is given. prefix: a command that becomes it."""
         with open(os.path.join(self.root, "worker.log"), "a") as log:
             self.workers_started.append(subprocess.Popen(
                 [*prefix, os.path.join(self.bin, "worker/trainworker"), "--state", state or self.state,
-                 "--coordinator", self.server, "--slots", str(slots)], stdout=log, stderr=log,
+                 "--coordinator", self.server, "--slots", str(slots), *arguments], stdout=log, stderr=log,
                 env=self.environment(), cwd=self.root, start_new_session=True))
         return self.workers_started[-1]
 

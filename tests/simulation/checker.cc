@@ -114,6 +114,7 @@ class Checker {
   std::map<std::pair<int64_t, std::string>, RankSeen> parts_;
   std::map<int64_t, std::string> job_of_;             // by Attempt
   std::map<int64_t, Given> given_;                    // by Attempt
+  std::set<std::string> closed_;                      // Workers that take nothing new
   std::set<int64_t> attempts_;                        // ever committed
   std::set<int64_t> shortened_;                       // with an epoch of a share of the rows
   std::vector<std::pair<int64_t, int64_t>> blocked_;  // down, or disk full
@@ -210,6 +211,12 @@ void Checker::Read(const json& r) {
       Violation("attempt ", r["attempt"].get<int64_t>(), " has two parts on ", part.worker);
     }
     CheckStart(r);
+  } else if (kind == "worker_mode") {
+    if (r["mode"] == 0) {
+      closed_.erase(r["worker"]);
+    } else {
+      closed_.insert(r["worker"]);
+    }
   } else if (kind == "part_end") {
     const auto it = parts_.find({r["attempt"], r["worker"]});
     if (it != parts_.end()) it->second.to = t;
@@ -366,6 +373,10 @@ void Checker::CheckTasks(const json& r, const json* before) {
     job_of_[attempt[0]] = id;
     if (fresh) CheckFirst(r, attempt[1].get<size_t>());
     if (fresh) ExpectStart(r, attempt);
+    if (fresh && closed_.count(attempt[4]) > 0) {
+      Violation("attempt ", attempt[0].get<int64_t>(), " was given to ",
+                attempt[4].get<std::string>(), ", which takes nothing new");
+    }
     if (fresh && attempts_.upper_bound(attempt[0]) != attempts_.end() &&
         *attempts_.rbegin() > attempt[0] && r["last_attempt"] < attempt[0]) {
       Violation("attempt numbers went back to ", attempt[0].dump());

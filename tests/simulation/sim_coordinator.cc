@@ -328,6 +328,11 @@ int SimCoordinator::PlaceOf(const Job& job, const T& model) {
 }
 
 void SimCoordinator::RecordCommit(const Turn& turn) {
+  for (const WorkerNote& note : turn.notes) {
+    nlohmann::json& record = world_->Record("worker_mode");
+    record["worker"] = note.id;
+    record["mode"] = static_cast<int>(note.mode);
+  }
   for (const auto& job : turn.mutations.jobs) {
     nlohmann::json& record = world_->Record("job");
     record["job"] = job->id;

@@ -20,7 +20,12 @@ constexpr absl::Duration kGiveUp = absl::Minutes(5);
 class Scenario {
  public:
   Scenario(uint64_t seed, With with, Machines machines)
-      : world_(seed), of_after_(seed ^ 0xaf7e5), disk_(&world_), with_(with), machines_(machines) {}
+      : world_(seed),
+        of_after_(seed ^ 0xaf7e5),
+        of_operator_(seed ^ 0x09e7a),
+        disk_(&world_),
+        with_(with),
+        machines_(machines) {}
   Outcome Run();
 
  private:
@@ -38,6 +43,8 @@ class Scenario {
   using MakeEvent = std::function<Event(CallId, const std::string& job)>;
   void Ask(const std::string& request, MakeEvent make, int tries);
   void MakeChanges(const std::string& request, absl::Duration at, bool bounded, double window);
+  void ChooseOperations();
+  void SetMode(const std::string& worker, WorkerMode mode, absl::Duration grace);
   void FaultTick();
   void StopFaults();
   bool AllOver();
@@ -55,7 +62,8 @@ class Scenario {
   }
 
   World world_;
-  Chance of_after_;  // of its own: the other choices are those of a world without `after`
+  // Of their own: the other choices are those of a world without `after`, and without an operator.
+  Chance of_after_, of_operator_;
   Disk disk_;
   const With with_;
   const Machines machines_;
@@ -69,6 +77,7 @@ class Scenario {
   std::vector<int> slots_;                                 // by Worker
   bool faults_on_ = true;
   bool may_fail_ = false;
+  bool operates_ = false;
   absl::Time last_due_;
 };
 
@@ -445,6 +454,41 @@ void Scenario::MakeChanges(const std::string& request, absl::Duration at, bool b
   }
 }
 
+// An operator cordons and drains Workers, and opens them again.
+void Scenario::ChooseOperations() {
+  Chance& chance = of_operator_;
+  operates_ = may_fail_ && chance.Happens(0.3);
+  if (!operates_) return;
+  const int times = chance.Int(1, 4);
+  for (int i = 0; i < times; ++i) {
+    const std::string& worker =
+        workers_[static_cast<size_t>(chance.Int(0, static_cast<int>(workers_.size()) - 1))]->id();
+    const WorkerMode mode = chance.Happens(0.3) ? WorkerMode::kCordoned : WorkerMode::kDraining;
+    const absl::Duration at = absl::Seconds(chance.Uniform(1, 30));
+    const absl::Duration grace = absl::Seconds(
+        mode == WorkerMode::kDraining && chance.Happens(0.7) ? chance.LogUniform(0.05, 10) : 0);
+    const absl::Duration open = at + absl::Seconds(chance.LogUniform(0.5, 20));
+    world_.After(at, [this, worker, mode, grace] { SetMode(worker, mode, grace); });
+    world_.After(open,
+                 [this, worker] { SetMode(worker, WorkerMode::kOpen, absl::ZeroDuration()); });
+  }
+}
+
+// Opening one is tried until it is done.
+void Scenario::SetMode(const std::string& worker, WorkerMode mode, absl::Duration grace) {
+  coordinator_->Call(
+      [worker, mode, grace](CallId call) -> Event {
+        return UpdateWorker{call, worker, mode, grace};
+      },
+      [this, worker, mode, grace](const Reply& reply) {
+        if (reply.status.ok() || absl::IsNotFound(reply.status) || mode != WorkerMode::kOpen) {
+          return;
+        }
+        world_.After(absl::Milliseconds(500),
+                     [this, worker, mode, grace] { SetMode(worker, mode, grace); });
+      });
+}
+
 void Scenario::FaultTick() {
   if (!faults_on_) return;
   Chance& chance = world_.chance;
@@ -489,6 +533,10 @@ void Scenario::StopFaults() {
     if (!worker->alive()) worker->StartProcess();
   }
   world_.After(absl::Milliseconds(100), [this] { coordinator_->Start(); });
+  if (!operates_) return;
+  world_.After(absl::Seconds(1), [this] {
+    for (auto& worker : workers_) SetMode(worker->id(), WorkerMode::kOpen, absl::ZeroDuration());
+  });
 }
 
 bool Scenario::AllOver() {
@@ -507,6 +555,7 @@ Outcome Scenario::Run() {
   if (with_ == With::kNoFaults) faults_ = Faults();
   MakeMachines();
   MakeJobs();
+  ChooseOperations();
   coordinator_->Start();
   for (auto& worker : workers_) worker->StartProcess();
   FaultTick();

@@ -109,7 +109,9 @@ Daemon::Daemon(DaemonOptions options, std::vector<Slot> slots, PublishFunction p
       carrier_(std::move(carrier)),
       compared_(carrier_ == nullptr),
       publisher_(std::move(publish)),
-      alone_since_(clock_.MonotonicNow()) {
+      started_at_(clock_.MonotonicNow()),
+      alone_since_(started_at_),
+      idle_since_(started_at_) {
   constexpr absl::Duration kSampleEvery = absl::Seconds(1);
   if (!slots_.empty() && slots_[0].device == "cuda") {
     sampler_ = std::make_unique<DeviceSampler>(kSampleEvery);
@@ -127,7 +129,11 @@ absl::Status Daemon::Run() {
     if (IdleForTooLong(now)) {
       TRAIND_LOG(INFO) << "no work and no traind for " << absl::FormatDuration(options_.idle_exit)
                        << "; ending";
-      core_.Shutdown(options_.stop_grace, now);
+      Leave(options_.stop_grace, now);
+      Act(now);
+    } else if (const std::string why = WhyLeave(now); !why.empty()) {
+      TRAIND_LOG(INFO) << why << "; ending";
+      Leave(options_.stop_grace, now);
       Act(now);
     }
   }
@@ -166,6 +172,7 @@ absl::Duration Daemon::NextWakeup(absl::Duration now) const {
   if (options_.standalone && !connected_ && !core_.has_work()) {
     next = std::min(next, alone_since_ + options_.idle_exit);
   }
+  if (!core_.leaving()) next = std::min(next, LeaveAt());
   return next;
 }
 
@@ -201,7 +208,7 @@ absl::Status Daemon::WaitForNews() {
     char signal[128];
     [[maybe_unused]] const ssize_t read_bytes = read(options_.stop_fd, signal, sizeof(signal));
     TRAIND_LOG(INFO) << "told to stop";
-    core_.Shutdown(options_.stop_grace, clock_.MonotonicNow());
+    Leave(options_.stop_grace, clock_.MonotonicNow());
   }
   return absl::OkStatus();
 }
@@ -314,10 +321,9 @@ void Daemon::HandleMessage(const v1::CoordinatorMessage& message, absl::Duration
       break;
     case v1::CoordinatorMessage::kShutdown:
       TRAIND_LOG(INFO) << "traind stops";
-      core_.Shutdown(message.shutdown().grace_ms() > 0
-                         ? absl::Milliseconds(message.shutdown().grace_ms())
-                         : options_.stop_grace,
-                     now);
+      Leave(message.shutdown().grace_ms() > 0 ? absl::Milliseconds(message.shutdown().grace_ms())
+                                              : options_.stop_grace,
+            now);
       break;
     case v1::CoordinatorMessage::MESSAGE_NOT_SET:
       break;  // of a newer traind
@@ -341,6 +347,7 @@ void Daemon::Heartbeat(absl::Duration now) {
   v1::Heartbeat& heartbeat = *message.mutable_heartbeat();
   for (const int64_t attempt : RunningAttempts()) heartbeat.add_running_attempts(attempt);
   heartbeat.set_warm_ranks(core_.WarmRanks());
+  heartbeat.set_leaving(core_.leaving());
   client_->Send(stream_, std::move(message), /*may_drop=*/true);
 }
 
@@ -602,7 +609,29 @@ void Daemon::SendToChild(const SendAction& send, absl::Duration now) {
 
 bool Daemon::IdleForTooLong(absl::Duration now) {
   if (connected_ || core_.has_work()) alone_since_ = now;
-  return options_.standalone && now - alone_since_ >= options_.idle_exit;
+  return !core_.leaving() && options_.standalone && now - alone_since_ >= options_.idle_exit;
+}
+
+absl::Duration Daemon::LeaveAt() const {
+  absl::Duration at = started_at_ + options_.lifetime;
+  if (!options_.standalone && !core_.has_work())
+    at = std::min(at, idle_since_ + options_.idle_exit);
+  return at;
+}
+
+std::string Daemon::WhyLeave(absl::Duration now) {
+  if (core_.has_work()) idle_since_ = now;
+  if (core_.leaving() || now < LeaveAt()) return "";
+  const bool old = now >= started_at_ + options_.lifetime;
+  return absl::StrCat(old ? "it has run for " : "no work for ",
+                      absl::FormatDuration(old ? options_.lifetime : options_.idle_exit));
+}
+
+// traind is told before it hears that Attempts have ended, or it would start them here again.
+void Daemon::Leave(absl::Duration grace, absl::Duration now) {
+  core_.Shutdown(grace, now);
+  next_heartbeat_ = std::min(next_heartbeat_, now);
+  Heartbeat(now);
 }
 
 absl::Status Daemon::FlushAndEnd() {

@@ -35,8 +35,10 @@ struct DaemonOptions {
   int port = 0;  // at which gangs with rank 0 here meet, where it is free; 0: any
   bool standalone = false;
   std::map<std::string, std::string> programs;  // paths by the names of programs.h
-  // Standalone: ends so long after its last work when no traind is there.
-  absl::Duration idle_exit = absl::Seconds(60);
+  // It ends so long after its last work; standalone, only when no traind is there.
+  absl::Duration idle_exit = absl::InfiniteDuration();
+  // It ends so long after its start, as when it is told to stop.
+  absl::Duration lifetime = absl::InfiniteDuration();
   // How long processes may take to end after a SIGTERM.
   absl::Duration stop_grace = absl::Seconds(5);
   // Reads as ready when the process is to stop (a signalfd or an eventfd); not owned.
@@ -110,6 +112,11 @@ class Daemon {
   // The next moment at which something is due without news.
   absl::Duration NextWakeup(absl::Duration now) const;
   bool IdleForTooLong(absl::Duration now);
+  // When it leaves by itself; not standalone and without traind.
+  absl::Duration LeaveAt() const;
+  // Why it leaves now; empty: it stays.
+  std::string WhyLeave(absl::Duration now);
+  void Leave(absl::Duration grace, absl::Duration now);
   absl::Status FlushAndEnd();
 
   const DaemonOptions options_;
@@ -141,7 +148,9 @@ class Daemon {
   absl::Duration lease_ = absl::Seconds(15);
   absl::Duration heartbeat_every_ = absl::Seconds(1);
   absl::Duration next_heartbeat_ = absl::InfiniteDuration();
+  const absl::Duration started_at_;
   absl::Duration alone_since_;  // idle without traind; standalone
+  absl::Duration idle_since_;
 };
 
 }  // namespace traind::worker

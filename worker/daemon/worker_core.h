@@ -134,6 +134,8 @@ class WorkerCore {
   std::vector<int64_t> RunningAttempts() const;
   int WarmRanks() const;
   bool has_work() const { return !attempts_.empty() || publish_schedule_.busy(); }
+  // Shutdown() was called: Tasks that come now are refused.
+  bool leaving() const { return shutdown_; }
   // Shutdown() is through: no Attempt and no process is left, nothing is being published.
   bool done() const { return shutdown_ && processes_.empty() && !has_work(); }
 

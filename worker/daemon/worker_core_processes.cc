@@ -168,7 +168,7 @@ void WorkerCore::HandleFact(const rp::FromProcess& message, const Process& proce
 Ended WorkerCore::Outcome(const Attempt& attempt) const {
   const std::string& why = attempt.stop_why;
   const StopCause stopped_by = attempt.stopped_by;
-  if (shutdown_) return {AttemptEndReason::kShutdown, "the daemon was told to stop"};
+  if (shutdown_) return {AttemptEndReason::kShutdown, "its worker was told to stop"};
   if (attempt.stop == StopMode::kDrop) {
     const bool cancelled = attempt.stop_reason == StopReason::kUserCancelled;
     return {cancelled ? AttemptEndReason::kCancelledByUser : AttemptEndReason::kShutdown, why};

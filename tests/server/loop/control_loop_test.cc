@@ -53,6 +53,7 @@ class NoWorkers final : public WorkerGateway {
   void Send(const MeetCommand&) override {}
   void Send(const ReplanCommand&, absl::Time) override {}
   void Send(const ShutdownCommand&) override {}
+  void Note(const WorkerNote&) override {}
   void CloseAll() override { ++closed; }
   std::atomic<int> acks{0}, starts{0}, closed{0};
   std::function<void()> on_ack;  // set before the loop starts

@@ -32,6 +32,7 @@ class NoWorkers final : public WorkerGateway {
   void Send(const MeetCommand&) override {}
   void Send(const ReplanCommand&, absl::Time) override {}
   void Send(const ShutdownCommand&) override {}
+  void Note(const WorkerNote&) override {}
   void CloseAll() override {}
 };
 
