@@ -95,7 +95,8 @@ cp -r docs examples README.md "$root/"
 find "$root/docs" "$root/examples" -name BUILD.bazel -delete
 install -m 755 deploy/get-libtorch.sh "$root/"
 mkdir "$root"/{deploy,python}
-cp -r deploy/container deploy/kubernetes "$root/deploy/"
+cp -r deploy/container deploy/kubernetes deploy/provision "$root/deploy/"
+find "$root/deploy" \( -name BUILD.bazel -o -name __pycache__ \) -prune -exec rm -r {} +
 (cd clients/python && python3 -B -c 'import sys, build_backend; build_backend.build_wheel(sys.argv[1])' "$root/python")
 # The pins stand in one list; what torch's CPU part loads is a part of it.
 grep -E '^(torch|nvidia-cuda-cupti|nvidia-cuda-runtime)==' third_party/requirements.txt >"$root/libtorch-cpu.txt"

@@ -39,7 +39,7 @@ for file in deploy/container/*.Containerfile; do check "$venv/bin/hadolint" "$fi
 for file in deploy/container/compose.yaml deploy/kubernetes/*.yaml; do
   check "$venv/bin/yamllint" -d '{extends: relaxed, rules: {line-length: disable}}' "$file"
 done
-for file in deploy/kubernetes/{coordinator,worker,network}.yaml; do
+for file in deploy/kubernetes/{coordinator,worker,network}.yaml deploy/kubernetes/lent-worker.json; do
   check "$venv/bin/kubernetes-validate" --strict "$file"
 done
 if command -v shellcheck >/dev/null; then

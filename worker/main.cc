@@ -45,7 +45,7 @@ struct Flags {
   std::string state;
   std::string coordinator;
   std::string tls, token;
-  std::string address;
+  std::string address, lent_as;
   bool standalone = false;
   int slots = 0;
   std::string device = "auto";
@@ -179,6 +179,7 @@ int RunWorker(const Flags& flags) {
   if (!flags.trainrank.empty()) options.programs["trainrank"] = flags.trainrank;
   if (!flags.trainprep.empty()) options.programs["trainprep"] = flags.trainprep;
   options.core.cores = UsableCores();
+  options.lent_as = flags.lent_as;
   if (const absl::Status read = ReadDurations(flags, options); !read.ok()) return Fail(read);
   // Without --standalone the folder may be shared by machines.
   char host[256] = "";
@@ -250,6 +251,9 @@ int main(int argc, char** argv) {
                  "traind is gone, too");
   app.add_option("--lifetime", flags.lifetime,
                  "end so long after the start, as after a SIGTERM: for machines that are lent");
+  app.add_option("--lent-as", flags.lent_as,
+                 "the name by which the engine that lent this machine knows it (traind-provision)")
+      ->envname("TRAIND_LENT_AS");
   app.add_option("--stop-grace", flags.stop_grace,
                  "how long folds may take to save and end after a SIGTERM")
       ->capture_default_str();

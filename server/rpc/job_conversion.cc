@@ -301,6 +301,8 @@ v1::Job ToProto(const Job& job, const JobContext& context) {
   to.set_pinned(job.pinned);
   to.mutable_after()->Assign(job.after.begin(), job.after.end());
   if (job.after.empty()) *to.mutable_runnable_at() = ToProto(ClockStart(job));
+  to.set_slots(job.spec.slots);
+  to.set_device(job.spec.device);
   if (RunsProgram(job.spec)) to.set_program_results(ProgramResultsOf(job));
   return to;
 }

@@ -153,6 +153,7 @@ std::shared_ptr<GrpcWorkerGateway::Session> GrpcWorkerGateway::Open(const v1::He
   *info.mutable_slots() = hello.slots();
   info.set_pid(hello.pid());
   info.set_version(hello.version());
+  info.set_lent_as(hello.lent_as());
   *info.mutable_last_seen() =
       TimeUtil::MillisecondsToTimestamp(absl::ToUnixMillis(clock_->WallNow()));
 
@@ -185,7 +186,10 @@ void GrpcWorkerGateway::Close(const std::shared_ptr<Session>& session) {
   const auto it = sessions_.find(session->worker);
   if (it == sessions_.end() || it->second != session) return;
   sessions_.erase(it);
-  known_[session->worker].set_connected(false);
+  v1::WorkerInfo& info = known_[session->worker];
+  info.set_connected(false);
+  // It said that it leaves: machines that are lent would fill the list.
+  if (info.mode() == v1::WORKER_MODE_LEAVING) known_.erase(session->worker);
   for (auto& [id, question] : questions_) {
     if (question->worker == session->worker && !question->answer.has_value()) {
       question->answer = absl::AbortedError("the rows were lost with their Worker");
@@ -258,6 +262,10 @@ void GrpcWorkerGateway::Seen(const Session& session, int warm_ranks) {
 
 void GrpcWorkerGateway::Note(const WorkerNote& note) {
   absl::MutexLock lock(&mutex_);
+  if (note.mode == WorkerMode::kLeaving && sessions_.count(note.id) == 0) {
+    known_.erase(note.id);  // it has left already
+    return;
+  }
   v1::WorkerInfo& info = known_[note.id];
   info.set_id(note.id);
   info.set_hostname(note.hostname);

@@ -70,8 +70,8 @@ class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::
 
   // Returns how many have come from all Workers.
   int64_t heartbeats() const { return heartbeats_.load(); }
-  // Every Worker seen since the start, and those that take nothing new. Slots do not tell what runs
-  // there.
+  // Every Worker seen since the start that has not left, and those that take nothing new. Slots do
+  // not tell what runs there.
   std::vector<v1::WorkerInfo> Workers() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits until no Worker is attached. false: the time is over.
   bool WaitForNone(absl::Duration timeout) const ABSL_LOCKS_EXCLUDED(mutex_);

@@ -49,7 +49,9 @@ def path(*parts):
 def _():
     assert set(os.listdir(path("bin"))) == PROGRAMS, os.listdir(path("bin"))
     for name in ("README.md", "docs/OPERATIONS.md", "docs/SPEC.md", "examples/digits/job.yaml",
-                 "examples/digits/train.csv", "python/traind-0.1.0-py3-none-any.whl", "deploy/container/compose.yaml", "get-libtorch.sh", "licenses/libgrpc++1.51"):
+                 "examples/digits/train.csv", "python/traind-0.1.0-py3-none-any.whl", "deploy/container/compose.yaml",
+                 "deploy/provision/traind-provision", "deploy/kubernetes/lent-worker.json", "get-libtorch.sh",
+                 "licenses/libgrpc++1.51"):
         assert os.path.getsize(path(name)) > 0, name
     for script in ["get-libtorch.sh"] + ["bin/" + p for p in PROGRAMS]:
         assert os.access(path(script), os.X_OK), script

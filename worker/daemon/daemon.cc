@@ -264,6 +264,7 @@ void Daemon::SendHello() {
   hello.set_engine(kEngineVersion);
   hello.set_own_folder(own_folder_);
   hello.set_address(Address());
+  hello.set_lent_as(options_.lent_as);
   client_->Send(stream_, std::move(message), /*may_drop=*/false);
 }
 

@@ -32,7 +32,8 @@ struct DaemonOptions {
   // At which the Ranks of other Workers reach those of this one; empty: the address from which this
   // machine reaches traind.
   std::string address;
-  int port = 0;  // at which gangs with rank 0 here meet, where it is free; 0: any
+  std::string lent_as;  // as the engine that lent this machine calls it; empty: nobody did
+  int port = 0;         // at which gangs with rank 0 here meet, where it is free; 0: any
   bool standalone = false;
   std::map<std::string, std::string> programs;  // paths by the names of programs.h
   // It ends so long after its last work; standalone, only when no traind is there.

@@ -235,6 +235,7 @@ TEST(ConvertWorkerTest, AHelloKeepsEveryField) {
   hello.add_running_attempts(9);
   hello.set_own_folder(true);
   hello.set_address("10.0.0.1");
+  hello.set_lent_as("name/7");
   v1::SlotInfo& slot = *hello.add_slots();
   slot.set_index(3);
   slot.set_device("cuda");

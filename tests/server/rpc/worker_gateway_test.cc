@@ -160,6 +160,68 @@ TEST(WorkerGatewayTest, FoldsAreStartedOnTheSlotsAndShownThere) {
   EXPECT_EQ(slot.attempt(), start.attempt());
 }
 
+v1::ListWorkersReply List(RpcHouse& house) {
+  grpc::ClientContext context;
+  v1::ListWorkersReply workers;
+  EXPECT_TRUE(house.client().ListWorkers(&context, {}, &workers).ok());
+  return workers;
+}
+
+// Polls until there is one Worker of that mode, or (none) there is none.
+testing::AssertionResult Comes(RpcHouse& house, v1::WorkerMode mode, bool none = false) {
+  for (int i = 0; i < 500; ++i) {
+    const v1::ListWorkersReply all = List(house);
+    if (none ? all.workers().empty() : all.workers_size() == 1 && all.workers(0).mode() == mode) {
+      return testing::AssertionSuccess();
+    }
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  return testing::AssertionFailure() << List(house).ShortDebugString();
+}
+
+TEST(WorkerGatewayTest, AWorkerIsCordonedAndWhoListsItSeesThat) {
+  RpcHouse house;
+  ScriptedWorker worker(house, "w1", 1);
+  ASSERT_TRUE(Comes(house, v1::WORKER_MODE_UNSPECIFIED));
+  v1::UpdateWorkerRequest request;
+  request.set_id("w1");
+  request.set_mode(v1::WORKER_MODE_DRAINING);
+  request.mutable_grace()->set_seconds(60);
+  grpc::ClientContext context;
+  v1::WorkerInfo info;
+  ASSERT_TRUE(house.client().UpdateWorker(&context, request, &info).ok());
+  EXPECT_EQ(info.mode(), v1::WORKER_MODE_DRAINING);
+  EXPECT_GT(info.drain_at().seconds(), 0);
+  EXPECT_TRUE(info.connected());
+  EXPECT_EQ(List(house).workers(0).drain_at().seconds(), info.drain_at().seconds());
+  for (const auto& [mode, seconds] : std::vector<std::pair<v1::WorkerMode, int64_t>>{
+           {v1::WORKER_MODE_LEAVING, 0},
+           {v1::WORKER_MODE_CORDONED, 5},
+           {v1::WORKER_MODE_DRAINING, -1},
+           {v1::WORKER_MODE_DRAINING, int64_t{1} << 60}}) {
+    request.clear_grace();
+    if (seconds != 0) request.mutable_grace()->set_seconds(seconds);
+    request.set_mode(mode);
+    grpc::ClientContext again;
+    EXPECT_EQ(house.client().UpdateWorker(&again, request, &info).error_code(),
+              grpc::StatusCode::INVALID_ARGUMENT)
+        << mode << " " << seconds;
+  }
+}
+
+TEST(WorkerGatewayTest, AWorkerThatHasLeftIsNotListed) {
+  RpcHouse house;
+  {
+    ScriptedWorker worker(house, "w1", 1);
+    ASSERT_TRUE(Comes(house, v1::WORKER_MODE_UNSPECIFIED));
+    v1::WorkerMessage message;
+    message.mutable_heartbeat()->set_leaving(true);
+    worker.Send(message);
+    ASSERT_TRUE(Comes(house, v1::WORKER_MODE_LEAVING));
+  }
+  EXPECT_TRUE(Comes(house, v1::WORKER_MODE_UNSPECIFIED, /*none=*/true));
+}
+
 TEST(WorkerGatewayTest, AFactOfAnAttemptThatIsNotCurrentIsAborted) {
   RpcHouse house;
   ScriptedWorker worker(house, "w1", 1);
