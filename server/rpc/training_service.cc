@@ -30,6 +30,8 @@ grpc::Status WithDetails(const absl::Status& status) {
   if (status.ok()) return plain;
   google::rpc::Status message;
   message.set_code(plain.error_code());
+  // Where there are details, clients in Go take the text from them, too.
+  message.set_message(plain.error_message());
   for (const ErrorDetail& detail : DetailsOf(status)) {
     google::rpc::ErrorInfo info;
     info.set_reason(detail.reason);
@@ -43,6 +45,7 @@ grpc::Status WithDetails(const absl::Status& status) {
       break;
     }
   }
+  if (message.details().empty()) return plain;
   return {plain.error_code(), plain.error_message(), message.SerializeAsString()};
 }
 

@@ -92,6 +92,7 @@ TEST(TrainingServiceTest, AWrongSpecIsRefusedWithEveryPlace) {
   google::rpc::Status details;
   ASSERT_TRUE(details.ParseFromString(status.error_details()));
   EXPECT_EQ(details.code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(details.message(), status.error_message());
   std::vector<std::string> fields;
   for (const auto& detail : details.details()) {
     google::rpc::ErrorInfo info;
