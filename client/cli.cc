@@ -159,6 +159,7 @@ std::string CompleteWords(const Verb& known, RawArguments& raw) {
     return absl::StrCat(name, " needs JOBs: ids or names");
   }
   if (arguments.all && arguments.any) return "--all contradicts --any";
+  if (name == "validate" && arguments.file.empty()) return "validate needs a FILE, or -";
   if (name == "init" && arguments.init.data.empty()) return "init needs DATA: a file or a folder";
   if (name == "completion" && arguments.shell.empty()) return "completion needs bash, zsh or fish";
   if (name == "logs" && arguments.job.empty() != arguments.logs.worker) {
@@ -235,8 +236,11 @@ int RunVerb(const Verb& known, const Arguments& arguments, Environment& environm
 }
 
 // `help`, `help VERB` and `--version` are what many programs take for `--help`, `VERB --help` and
-// `version`.
+// `version`; and `job VERB` for the verb, where things have names in front.
 std::vector<std::string> UsualForms(const std::vector<std::string>& args) {
+  if (args.size() >= 2 && (args[0] == "job" || args[0] == "jobs")) {
+    return {args.begin() + 1, args.end()};
+  }
   if (args == std::vector<std::string>{"--version"}) return {"version"};
   if (args.empty() || args[0] != "help" || args.size() > 2) return args;
   if (args.size() == 1) return {"--help"};

@@ -27,6 +27,11 @@ const std::vector<Verb>& Verbs() {
        {"[FIELD]"},
        Prints::kText},
       {"schema", "Print the spec's JSON Schema, for editors", RunSchema, {}, Prints::kText},
+      {"validate",
+       "Check a spec without traind: every mistake with its place",
+       RunValidate,
+       {"[FILE]"},
+       Prints::kText},
       {"plan",
        "Show what would fit the budget and what would be cut; submits nothing",
        RunPlan,
@@ -331,7 +336,11 @@ void CommandTable::AddOtherOptions(const std::string& name, CLI::App& verb) {
   if (name == "update") AddUpdateOptions(verb);
   if (name == "logs") AddLogOptions(verb);
   if (name == "init") AddInitOptions(verb);
-  if (name == "list") {
+  if (name == "validate") {
+    Text(verb, "-f,--file,file", arguments.file, "FILE", "The spec, YAML or JSON; - is stdin");
+    Repeated(verb, "--set", arguments.sets, "FIELD=VALUE",
+             "Set a field of the spec: train.epochs=3");
+  } else if (name == "list") {
     Repeated(verb, "-l,--label", arguments.labels, "KEY=VALUE", "Only Jobs with this label");
     Text(verb, "--state", arguments.states, "STATES", "Only Jobs in these states: running,queued");
   } else if (name == "metrics") {

@@ -45,15 +45,22 @@ int RunList(const Arguments& arguments, Environment& environment) {
   }
   request.set_page_size(1000);
   TrainingClient client = MakeClient(arguments, environment);
-  const auto reply = client.ListJobs(request);
-  if (!reply.ok()) return ReportError(environment, reply.status());
+  v1::ListJobsReply all;
+  JobTable table(environment.clock.WallNow(), arguments.output == OutputFormat::kWide);
+  bool any = false;
+  const absl::Status status = client.EachPage(request, [&](v1::ListJobsReply page) {
+    any = any || !page.jobs().empty();
+    for (v1::Job& job : *page.mutable_jobs()) {
+      arguments.json ? all.add_jobs()->Swap(&job) : table.Add(job);
+    }
+  });
+  if (!status.ok()) return ReportError(environment, status);
   if (arguments.json) {
-    environment.out << "{\n\"jobs\": " << ToJsonArray(*reply, "jobs") << "\n}\n";
-  } else if (reply->jobs().empty()) {
+    environment.out << "{\n\"jobs\": " << ToJsonArray(all, "jobs") << "\n}\n";
+  } else if (!any) {
     environment.err << "no jobs\n";
   } else {
-    environment.out << JobTable(*reply, environment.clock.WallNow(),
-                                arguments.output == OutputFormat::kWide);
+    environment.out << table.ToString();
   }
   return kExitOk;
 }

@@ -140,25 +140,24 @@ int DisplayWidth(absl::string_view text) {
   }));
 }
 
-std::string TextTable::ToString() const {
-  std::vector<std::vector<std::string>> shown;
-  std::vector<int> widths;
-  for (const auto& row : rows_) {
-    shown.emplace_back();
-    for (size_t c = 0; c < row.size(); ++c) {
-      shown.back().push_back(row[c].empty() ? "-" : Printable(row[c], 200));
-      if (widths.size() <= c) widths.push_back(0);
-      widths[c] = std::max(widths[c], DisplayWidth(shown.back().back()));
-    }
+void TextTable::Add(const std::vector<std::string>& cells) {
+  std::vector<std::string>& row = rows_.emplace_back();
+  row.reserve(cells.size());
+  if (widths_.size() < cells.size()) widths_.resize(cells.size());
+  for (size_t c = 0; c < cells.size(); ++c) {
+    row.push_back(cells[c].empty() ? "-" : Printable(cells[c], 200));
+    widths_[c] = std::max(widths_[c], DisplayWidth(row.back()));
   }
+}
+
+std::string TextTable::ToString() const {
   std::string text;
-  for (const auto& row : shown) {
-    std::string line;
+  for (const auto& row : rows_) {
     for (size_t c = 0; c < row.size(); ++c) {
-      line += row[c];
-      if (c + 1 < row.size()) line.append(widths[c] + 2 - DisplayWidth(row[c]), ' ');
+      text += row[c];
+      if (c + 1 < row.size()) text.append(widths_[c] + 2 - DisplayWidth(row[c]), ' ');
     }
-    absl::StrAppend(&text, line, "\n");
+    text += '\n';
   }
   return text;
 }
@@ -439,7 +438,9 @@ std::string WhyText(const v1::Job& job, absl::Time now, bool wide) {
 
 }  // namespace
 
-std::string JobTable(const v1::ListJobsReply& jobs, absl::Time now, bool wide) {
+namespace {
+
+std::vector<std::string> JobHeader(bool wide) {
   std::vector<std::string> header = {"JOB",   "STATE",    "QUALITY",  "FOLDS",
                                      "SCORE", "DEADLINE", "ACCEPTED", "REASON"};
   if (wide) {
@@ -448,32 +449,36 @@ std::string JobTable(const v1::ListJobsReply& jobs, absl::Time now, bool wide) {
       header.push_back(more);
     }
   }
-  TextTable table(std::move(header));
-  for (const v1::Job& job : jobs.jobs()) {
-    const bool has_score = job.scores().has_oof();
-    std::vector<std::string> row = {
-        job.id(),
-        Word(job.state()),
-        Word(job.quality()),
-        absl::StrCat(TrainedFolds(job), "/", CountFolds(job)),
-        has_score ? absl::StrCat(job.scores().metric(), " ", ScoreText(job.scores().oof()),
-                                 job.scores().comparable() ? "" : " (not comparable)")
-                  : "",
-        job.has_deadline() ? ClockText(job.deadline(), now) : "",
-        ClockText(job.accepted_at(), now),
-        WhyText(job, now, wide)};
-    if (wide) {
-      const bool over = job.has_finished_at();
-      for (std::string& cell : std::vector<std::string>{
-               over ? ClockText(job.finished_at(), now) : "",
-               over ? DurationToText(ToTime(job.finished_at()) - ClockStart(job)) : "", job.name(),
-               job.owner(), absl::StrCat(job.priority()), LabelsText(job), job.results_dir()}) {
-        row.push_back(std::move(cell));
-      }
+  return header;
+}
+
+}  // namespace
+
+JobTable::JobTable(absl::Time now, bool wide) : now_(now), wide_(wide), table_(JobHeader(wide)) {}
+
+void JobTable::Add(const v1::Job& job) {
+  const bool has_score = job.scores().has_oof();
+  std::vector<std::string> row = {
+      job.id(),
+      Word(job.state()),
+      Word(job.quality()),
+      absl::StrCat(TrainedFolds(job), "/", CountFolds(job)),
+      has_score ? absl::StrCat(job.scores().metric(), " ", ScoreText(job.scores().oof()),
+                               job.scores().comparable() ? "" : " (not comparable)")
+                : "",
+      job.has_deadline() ? ClockText(job.deadline(), now_) : "",
+      ClockText(job.accepted_at(), now_),
+      WhyText(job, now_, wide_)};
+  if (wide_) {
+    const bool over = job.has_finished_at();
+    for (std::string& cell : std::vector<std::string>{
+             over ? ClockText(job.finished_at(), now_) : "",
+             over ? DurationToText(ToTime(job.finished_at()) - ClockStart(job)) : "", job.name(),
+             job.owner(), absl::StrCat(job.priority()), LabelsText(job), job.results_dir()}) {
+      row.push_back(std::move(cell));
     }
-    table.Add(std::move(row));
   }
-  return table.ToString();
+  table_.Add(row);
 }
 
 std::string QuotaTable(const v1::ListQuotasReply& quotas, absl::Time now) {
@@ -519,7 +524,7 @@ std::string WorkerTable(const v1::ListWorkersReply& workers, absl::Time now, boo
   if (wide) {
     for (const char* more : {"UUID", "PID", "VERSION", "WARM RANKS"}) header.push_back(more);
   }
-  TextTable table(std::move(header));
+  TextTable table(header);
   for (const v1::WorkerInfo& worker : workers.workers()) {
     const std::string connected =
         (worker.connected()       ? "yes"
@@ -549,7 +554,7 @@ std::string WorkerTable(const v1::ListWorkersReply& workers, absl::Time now, boo
         row.push_back(worker.version());
         row.push_back(absl::StrCat(worker.warm_ranks()));
       }
-      table.Add(std::move(row));
+      table.Add(row);
     }
   }
   return table.ToString();

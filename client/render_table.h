@@ -21,13 +21,14 @@ bool ProgramsAnswer(const v1::Job& job);
 // Threads: confined to one.
 class TextTable {
  public:
-  explicit TextTable(std::vector<std::string> header) { Add(std::move(header)); }
-  void Add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  explicit TextTable(const std::vector<std::string>& header) { Add(header); }
+  void Add(const std::vector<std::string>& cells);
   // Returns a line for each row, each ended by a newline.
   std::string ToString() const;
 
  private:
-  std::vector<std::vector<std::string>> rows_;
+  std::vector<std::vector<std::string>> rows_;  // as they are shown
+  std::vector<int> widths_;                     // of the columns
 };
 
 // Returns the number of characters of UTF-8 text, which is its width in the alphabets that names
@@ -65,8 +66,21 @@ std::string JobSummary(const v1::Job& job, absl::Time now, const JobStyle& style
 // Returns JobSummary, where there are several trials their leaderboard, and a table of the folds.
 std::string JobReport(const v1::Job& job, absl::Time now, const JobStyle& style);
 
-// wide: with the columns that most readers need not.
-std::string JobTable(const v1::ListJobsReply& jobs, absl::Time now, bool wide);
+// The list of Jobs.
+// Threads: confined to one.
+class JobTable {
+ public:
+  // wide: with the columns that most readers need not.
+  JobTable(absl::Time now, bool wide);
+  void Add(const v1::Job& job);
+  std::string ToString() const { return table_.ToString(); }
+
+ private:
+  const absl::Time now_;
+  const bool wide_;
+  TextTable table_;
+};
+
 std::string QuotaTable(const v1::ListQuotasReply& quotas, absl::Time now);
 std::string WorkerTable(const v1::ListWorkersReply& workers, absl::Time now, bool wide);
 std::string PlanReport(const v1::PlanReply& plan, absl::Time now);

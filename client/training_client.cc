@@ -242,14 +242,46 @@ absl::StatusOr<v1::Job> TrainingClient::GetJobOnce(const std::string& id, absl::
 
 absl::StatusOr<v1::ListJobsReply> TrainingClient::ListJobs(v1::ListJobsRequest request) {
   v1::ListJobsReply all;
-  do {
-    auto page = ListJobsPage(request);
-    if (!page.ok()) return page.status();
-    for (v1::Job& job : *page->mutable_jobs()) all.add_jobs()->Swap(&job);
-    if (page->next_page_token() == request.page_token()) break;  // the list would never end
-    request.set_page_token(page->next_page_token());
-  } while (!request.page_token().empty());
+  const absl::Status status = EachPage(std::move(request), [&all](v1::ListJobsReply page) {
+    for (v1::Job& job : *page.mutable_jobs()) all.add_jobs()->Swap(&job);
+  });
+  if (!status.ok()) return status;
   return all;
+}
+
+absl::Status TrainingClient::EachPage(v1::ListJobsRequest request,
+                                      const std::function<void(v1::ListJobsReply)>& on_page) {
+  auto page = ListJobsPage(request);
+  while (page.ok()) {
+    const bool repeats = page->next_page_token() == request.page_token();  // it would never end
+    if (repeats || page->next_page_token().empty()) {
+      on_page(*std::move(page));
+      return absl::OkStatus();
+    }
+    request.set_page_token(page->next_page_token());
+    grpc::ClientContext context;
+    context.set_deadline(GrpcDeadline(options_.call));
+    grpc::CompletionQueue queue;
+    v1::ListJobsReply next;
+    grpc::Status status;
+    const auto call = connection().stub->AsyncListJobs(&context, request, &queue);
+    call->Finish(&next, &status, nullptr);
+    on_page(*std::move(page));
+    void* tag;
+    bool ok;
+    queue.Next(&tag, &ok);
+    queue.Shutdown();
+    while (queue.Next(&tag, &ok)) {
+    }
+    if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+      page = ListJobsPage(request);  // it tries again
+    } else if (status.ok()) {
+      page = std::move(next);
+    } else {
+      return Named(FromGrpc(status));
+    }
+  }
+  return page.status();
 }
 
 absl::StatusOr<v1::ListJobsReply> TrainingClient::ListJobsPage(const v1::ListJobsRequest& request) {

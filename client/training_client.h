@@ -63,6 +63,9 @@ class TrainingClient {
   absl::StatusOr<v1::Job> GetJobOnce(const std::string& id, absl::Duration limit);
   // Reads all pages.
   absl::StatusOr<v1::ListJobsReply> ListJobs(v1::ListJobsRequest request);
+  // As ListJobs. traind makes the next page while on_page looks at one.
+  absl::Status EachPage(v1::ListJobsRequest request,
+                        const std::function<void(v1::ListJobsReply)>& on_page);
   absl::StatusOr<v1::ListJobsReply> ListJobsPage(const v1::ListJobsRequest& request);
   absl::StatusOr<v1::Job> FinishJob(const std::string& id);
   absl::StatusOr<v1::Job> PauseJob(const std::string& id);

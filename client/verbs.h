@@ -17,6 +17,7 @@ namespace traind {
 
 int RunSubmit(const Arguments& arguments, Environment& environment);
 int RunPlan(const Arguments& arguments, Environment& environment);
+int RunValidate(const Arguments& arguments, Environment& environment);
 int RunProgramVerb(const Arguments& arguments, Environment& environment);
 int RunPredict(const Arguments& arguments, Environment& environment);
 int RunList(const Arguments& arguments, Environment& environment);

@@ -121,12 +121,50 @@ absl::StatusOr<KnownSubmit> SqliteStore::FindSubmit(const std::string& owner,
   return known;
 }
 
+absl::StatusOr<JobPage> SqliteStore::ListAllJobs(const JobFilter& filter, int64_t before) {
+  const size_t limit = static_cast<size_t>(std::max(1, filter.limit));
+  struct Row {
+    int64_t number = 0;
+    std::string id;
+  };
+  JobPage page;
+  RETURN_IF_ERROR(WithReader([&](Connection& db) -> absl::Status {
+    std::vector<Row> rows;
+    rows.reserve(limit + 1);
+    Query q = db.Select(
+        "SELECT number, id FROM jobs WHERE number < ? AND deleting = 0 "
+        "ORDER BY number DESC LIMIT ?",
+        before, limit + 1);
+    for (Row row; q.Next(); rows.push_back(row)) q.Read(row.number, row.id);
+    RETURN_IF_ERROR(q.status());
+    if (rows.size() > limit) {
+      rows.pop_back();
+      page.next_page_token = absl::StrCat(rows.back().number);
+    }
+    page.jobs.reserve(rows.size());
+    for (Row& row : rows) {
+      if (filter.known && filter.known(row.id)) {
+        page.jobs.emplace_back().id = std::move(row.id);
+        continue;
+      }
+      ASSIGN_OR_RETURN(
+          std::vector<Job> jobs,
+          ReadSelectedJobs(db, db.Select(TRAIND_SELECT_JOBS "WHERE jobs.number = ?", row.number),
+                           Detail::kListing));
+      for (Job& job : jobs) page.jobs.push_back(std::move(job));
+    }
+    return absl::OkStatus();
+  }));
+  return page;
+}
+
 absl::StatusOr<JobPage> SqliteStore::ListJobs(const JobFilter& filter) {
   int64_t before = std::numeric_limits<int64_t>::max();
   if (!filter.page_token.empty() && !absl::SimpleAtoi(filter.page_token, &before)) {
     return absl::InvalidArgumentError("page_token was not returned with an earlier page");
   }
   const size_t limit = static_cast<size_t>(std::max(1, filter.limit));
+  if (filter.states.empty() && filter.labels.empty()) return ListAllJobs(filter, before);
   JobPage page;
   RETURN_IF_ERROR(WithReader([&](Connection& db) -> absl::Status {
     JobSearch search(db, filter, before);

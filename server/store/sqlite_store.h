@@ -118,6 +118,8 @@ class SqliteStore final : public Store {
   absl::StatusOr<Written*> Find(const std::string& id, Staged& staged);
 
   // Calls `read` with a pooled connection, inside a read transaction.
+  // Without conditions: all Jobs below that number, in one query.
+  absl::StatusOr<JobPage> ListAllJobs(const JobFilter& filter, int64_t before);
   absl::Status WithReader(const std::function<absl::Status(sqlite::Connection&)>& read);
   bool ReaderFree() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return readers_at_work_ < options_.readers;

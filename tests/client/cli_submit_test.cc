@@ -24,6 +24,20 @@ TEST_F(CliTest, AWrongSpecIsRefusedWithEveryPlace) {
   EXPECT_TRUE(submitted().empty());
 }
 
+TEST_F(CliTest, ValidateNeedsNoTraindAndSubmitsNothing) {
+  const std::string bad = Write("bad.yaml", "data: {train: a.csv, target: y}\nbudget: 90\n");
+  Ran ran = Run({"--server", "127.0.0.1:1", "validate", bad});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_TRUE(Has(ran.err, absl::StrCat(bad, ":2:9: error: "))) << ran.err;
+  EXPECT_TRUE(Has(ran.err, "1 error, the spec cannot be submitted\n")) << ran.err;
+  ran = Run({"--server", "127.0.0.1:1", "validate", bad, "--set", "budget=90s"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, bad + ": no mistakes\n");
+  EXPECT_TRUE(Has(ran.err, " plan " + bad)) << ran.err;
+  EXPECT_TRUE(submitted().empty());
+}
+
 TEST_F(CliTest, TheSpecNeedsNoFlag) {
   const Ran ran = Run({"submit", Path("none.yaml")});
   EXPECT_EQ(ran.code, 2);

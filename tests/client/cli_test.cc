@@ -26,10 +26,13 @@ TEST_F(CliTest, TheFormsOfOtherProgramsWork) {
   EXPECT_EQ(Run({"help"}).out, Run({"--help"}).out);
   EXPECT_EQ(Run({"help", "submit"}).out, Run({"submit", "--help"}).out);
   EXPECT_EQ(Run({"--version"}).out, Run({"version"}).out);
+  EXPECT_EQ(Run({"job", "get", "digits", "-o", "name"}).out, "digits-7f3k2a\n");
   EXPECT_EQ(Run({"--version"}).code, 0);
   const std::vector<std::pair<std::vector<std::string>, std::string>> hints = {
       {{"status"}, "did you mean 'get'?"},
       {{"ls"}, "did you mean 'list'?"},
+      {{"job", "ls"}, "did you mean 'list'?"},
+      {{"validate"}, "validate needs a FILE"},
       {{"help", "rm"}, "did you mean 'delete'?"},
       {{"list", "--address", "h:1"}, "did you mean '--server'?"},
       {{"submit", "x.yaml", "-o", "p.csv"}, "--set output=FILE"}};
