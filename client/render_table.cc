@@ -518,11 +518,29 @@ std::string ModeText(const v1::WorkerInfo& worker, absl::Time now) {
 
 }  // namespace
 
+namespace {
+
+// "72 %, 3 GiB, 250 W, 61 C".
+std::string FiguresText(const v1::DeviceFigures& figures) {
+  std::vector<std::string> parts;
+  if (figures.has_utilisation()) {
+    parts.push_back(absl::StrFormat("%.0f %%", 100 * figures.utilisation()));
+  }
+  if (figures.has_memory_bytes()) parts.push_back(BytesText(figures.memory_bytes()));
+  if (figures.has_power_watts()) parts.push_back(absl::StrFormat("%.0f W", figures.power_watts()));
+  if (figures.has_temperature_celsius()) {
+    parts.push_back(absl::StrFormat("%.0f C", figures.temperature_celsius()));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+}  // namespace
+
 std::string WorkerTable(const v1::ListWorkersReply& workers, absl::Time now, bool wide) {
   std::vector<std::string> header = {"WORKER", "HOST", "CONNECTED", "SLOT",
                                      "DEVICE", "NAME", "MEMORY",    "RUNS"};
   if (wide) {
-    for (const char* more : {"UUID", "PID", "VERSION", "WARM RANKS"}) header.push_back(more);
+    for (const char* more : {"NOW", "UUID", "PID", "VERSION", "WARM RANKS"}) header.push_back(more);
   }
   TextTable table(header);
   for (const v1::WorkerInfo& worker : workers.workers()) {
@@ -549,6 +567,7 @@ std::string WorkerTable(const v1::ListWorkersReply& workers, absl::Time now, boo
           : slot.job().empty() ? "idle"
                                : slot.job() + " " + slot.task()};
       if (wide) {
+        row.push_back(FiguresText(slot.figures()));
         row.push_back(slot.uuid());
         row.push_back(absl::StrCat(worker.pid()));
         row.push_back(worker.version());

@@ -9,6 +9,7 @@ import json
 import os
 
 JOB = "{{exported_job}}"
+GPU = "{{worker}} {{gpu}}"
 
 # name, expression, time that it must hold, severity, summary, what to do
 ALERTS = [
@@ -58,6 +59,11 @@ ALERTS = [
     ("TraindRestarts", 'changes(process_start_time_seconds{job="traind"}[1h]) > 2', "0s", "warning",
      "traind started again more than twice within an hour",
      "The last lines of its log tell why it ended."),
+    ("TraindGpusPoorlyUsed",
+     "avg by (instance) (traind_gpu_utilization_ratio) < 0.3 and on(instance) traind_folds_running > 0",
+     "5m", "warning",
+     "Folds train, and the GPUs compute in less than 30 % of the time",
+     "The log of a fold says where its time goes. A larger train.batch helps where steps are short."),
     ("TraindDescriptors", 'process_open_fds{job="traind"} / process_max_fds{job="traind"} > 0.8', "5m", "warning",
      "traind has opened more than 80 % of the descriptors that it may open",
      "Look for clients that leave streams open, or raise LimitNOFILE."),
@@ -69,6 +75,11 @@ PANELS = [
     ("Jobs that wait, by reason", "short", "timeseries", [("traind_jobs_waiting", "{{reason}}")]),
     ("Slots", "short", "timeseries", [("traind_slots", "{{state}}"), ("traind_folds_running", "folds that train")]),
     ("Workers", "short", "stat", [("traind_workers", "attached")]),
+    ("GPUs: share of the time in which they compute", "percentunit", "timeseries",
+     [("traind_gpu_utilization_ratio", GPU)]),
+    ("GPUs: memory in use", "bytes", "timeseries", [("traind_gpu_memory_used_bytes", GPU)]),
+    ("GPUs: power", "watt", "timeseries", [("traind_gpu_power_watts", GPU)]),
+    ("GPUs: temperature", "celsius", "timeseries", [("traind_gpu_temperature_celsius", GPU)]),
     ("Time until the deadline", "s", "timeseries", [("traind_job_deadline_slack_seconds", JOB)]),
     ("Share of the planned models that are trained", "percentunit", "timeseries",
      [("traind_job_folds_done_ratio", JOB)]),
@@ -130,6 +141,11 @@ SCENES = [
         'traind_job_deadline_slack_seconds{job="traind", instance="a", exported_job="j"}': "650-60x20",
         'traind_job_folds_done_ratio{job="traind", instance="a", exported_job="j"}': "0x20"},
      {"TraindDeadlineAtRisk": {"job": "traind", "exported_job": "j"}}),
+    ("folds train for long, and the GPUs have little to do", {
+        'traind_folds_running{job="traind", instance="a"}': "2x20",
+        'traind_gpu_utilization_ratio{job="traind", instance="a", worker="w", gpu="0"}': "0.1x20",
+        'traind_gpu_utilization_ratio{job="traind", instance="a", worker="w", gpu="1"}': "0.3x20"},
+     {"TraindGpusPoorlyUsed": {}}),
     ("a Job outlives its deadline", {
         'traind_job_deadline_slack_seconds{job="traind", instance="a", exported_job="j"}': "400-60x20",
         'traind_job_folds_done_ratio{job="traind", instance="a", exported_job="j"}': "0.6x20"},
@@ -169,12 +185,12 @@ def dashboard():
         panels.append({
             "id": i + 1, "title": title, "type": kind, "datasource": source,
             "gridPos": {"x": 12 * (i % 2), "y": 8 * (i // 2), "w": 12, "h": 8},
-            "fieldConfig": {"defaults": {"unit": unit, "min": None if unit == "s" else 0}, "overrides": []},
+            "fieldConfig": {"defaults": {"unit": unit, **({} if unit == "s" else {"min": 0})}, "overrides": []},
             "targets": [{"refId": chr(ord("A") + k), "datasource": source, "expr": expression, "legendFormat": legend}
                         for k, (expression, legend) in enumerate(targets)]})
     return json.dumps({
         "title": "traind", "uid": "traind", "tags": ["traind"], "schemaVersion": 38, "editable": True,
-        "time": {"from": "now-3h", "to": "now"}, "refresh": "10s",
+        "annotations": {"list": []}, "time": {"from": "now-3h", "to": "now"}, "refresh": "10s",
         "templating": {"list": [{"name": "source", "label": "Prometheus", "type": "datasource", "query": "prometheus"}]},
         "panels": panels}, indent=1) + "\n"
 

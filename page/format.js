@@ -98,6 +98,17 @@ export function bytes(n) {
   return `${i === 0 || n >= 100 ? Math.round(n) : n.toFixed(1)} ${units[i]}`;
 }
 
+// What a GPU told last: "72 %, 3.0 GiB, 250 W, 61 °C".
+export function deviceFigures(figures) {
+  if (!figures) return '–';
+  const parts = [];
+  if (figures.utilisation !== null) parts.push(percent(figures.utilisation));
+  if (figures.memory_bytes !== null) parts.push(bytes(figures.memory_bytes));
+  if (figures.power_watts !== null) parts.push(`${Math.round(figures.power_watts)} W`);
+  if (figures.temperature_celsius !== null) parts.push(`${Math.round(figures.temperature_celsius)} °C`);
+  return parts.join(', ') || '–';
+}
+
 export function percent(share) {
   if (share === null || share === undefined || !isFinite(share)) return '–';
   const p = share * 100;

@@ -2,7 +2,7 @@
 
 import {getSystem, listQuotas, listWorkers, now} from './api.js';
 import {h} from './dom.js';
-import {ago, bytes, duration, parseDuration, plural} from './format.js';
+import {ago, bytes, deviceFigures, duration, parseDuration, plural} from './format.js';
 import {refresh} from './live.js';
 import {empty, facts, jobLink, section, table, unanswered} from './ui.js';
 
@@ -82,6 +82,7 @@ export class WorkersPage {
       {head: 'Slot', num: true, cell: (s) => s.index},
       {head: 'Device', cell: (s) => [s.name || s.device, s.uuid && h('span', {class: 'id'}, s.uuid)]},
       {head: 'Memory', num: true, cell: (s) => (s.memory_bytes ? bytes(s.memory_bytes) : '–')},
+      ...(w.slots.some((s) => s.figures) ? [{head: 'Now', cell: (s) => deviceFigures(s.figures)}] : []),
       {
         head: 'Runs',
         cell: (s) =>

@@ -164,7 +164,7 @@ class HttpGateway::Impl {
     input.http = figures_->counts();
     input.http_connections = server_->connections();
     input.event_streams = events_.streams();
-    api_.CountSlots(&input.workers, &input.busy_slots, &input.idle_slots);
+    input.workers = api_.Workers();
     return Text(200, "text/plain; version=0.0.4; charset=utf-8", MetricsPage(input));
   }
 

@@ -303,14 +303,10 @@ class JsonApi::Impl {
         });
   }
 
-  void CountSlots(int* workers, int* busy, int* idle) const {
+  v1::ListWorkersReply Workers() const {
     v1::ListWorkersReply reply;
     calls_->ListWorkers({}, &reply).IgnoreError();
-    for (const v1::WorkerInfo& worker : reply.workers()) {
-      if (!worker.connected()) continue;
-      ++*workers;
-      for (const v1::SlotInfo& slot : worker.slots()) ++*(slot.job().empty() ? idle : busy);
-    }
+    return reply;
   }
 
   absl::StatusOr<RenderedJob> RenderJob(const std::string& id_or_name) const {
@@ -478,9 +474,7 @@ void JsonApi::Answer(const RouteMatch& match, const Caller& caller,
   impl_->Answer(match, caller, request, std::move(respond));
 }
 
-void JsonApi::CountSlots(int* workers, int* busy, int* idle) const {
-  impl_->CountSlots(workers, busy, idle);
-}
+v1::ListWorkersReply JsonApi::Workers() const { return impl_->Workers(); }
 
 absl::StatusOr<RenderedJob> JsonApi::RenderJob(const std::string& id_or_name) const {
   return impl_->RenderJob(id_or_name);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "proto/training_service.pb.h"
 #include "server/access/caller.h"
 #include "server/http/message.h"
 #include "server/http/routes.h"
@@ -48,8 +49,7 @@ class JsonApi {
   // id_or_name: as in GetJob.
   absl::StatusOr<RenderedJob> RenderJob(const std::string& id_or_name) const;
 
-  // Of the Workers that are attached.
-  void CountSlots(int* workers, int* busy, int* idle) const;
+  v1::ListWorkersReply Workers() const;
 
  private:
   class Impl;

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -117,6 +118,75 @@ void WriteJobsWithDeadlines(const MetricsInput& input, PageWriter& page) {
   }
 }
 
+void WriteWorkers(const MetricsInput& input, PageWriter& page) {
+  int attached = 0, busy = 0, idle = 0;
+  for (const v1::WorkerInfo& worker : input.workers.workers()) {
+    if (!worker.connected()) continue;
+    ++attached;
+    for (const v1::SlotInfo& slot : worker.slots()) ++(slot.job().empty() ? idle : busy);
+  }
+  page.One("traind_workers", "gauge", "Workers that are attached.", attached);
+  page.Metric("traind_slots", "gauge", "Slots of the Workers that are attached.");
+  page.Sample({{"state", "busy"}}, busy);
+  page.Sample({{"state", "idle"}}, idle);
+}
+
+using Figure = std::optional<double>;
+
+Figure If(bool told, double value) { return told ? Figure(value) : std::nullopt; }
+
+struct GpuMetric {
+  absl::string_view name, type, help;
+  Figure (*value)(const v1::SlotInfo& slot);  // none: the GPU does not tell it
+};
+
+// The names are those that other servers on GPUs have, too.
+constexpr GpuMetric kGpuMetrics[] = {
+    {"traind_gpu_utilization_ratio", "gauge", "Share of the last moment in which a kernel ran.",
+     [](const v1::SlotInfo& slot) {
+       return If(slot.figures().has_utilisation(), slot.figures().utilisation());
+     }},
+    {"traind_gpu_memory_used_bytes", "gauge", "Memory of the GPU that is in use.",
+     [](const v1::SlotInfo& slot) {
+       return If(slot.figures().has_memory_bytes(),
+                 static_cast<double>(slot.figures().memory_bytes()));
+     }},
+    {"traind_gpu_memory_total_bytes", "gauge", "Memory of the GPU.",
+     [](const v1::SlotInfo& slot) {
+       return If(slot.memory_bytes() > 0, static_cast<double>(slot.memory_bytes()));
+     }},
+    {"traind_gpu_power_watts", "gauge", "Power that the GPU draws.",
+     [](const v1::SlotInfo& slot) {
+       return If(slot.figures().has_power_watts(), slot.figures().power_watts());
+     }},
+    {"traind_gpu_temperature_celsius", "gauge", "Temperature of the GPU.",
+     [](const v1::SlotInfo& slot) {
+       return If(slot.figures().has_temperature_celsius(), slot.figures().temperature_celsius());
+     }},
+    {"traind_gpu_energy_joules_total", "counter",
+     "Energy that the GPU has used since its driver was loaded.",
+     [](const v1::SlotInfo& slot) {
+       return If(slot.figures().has_energy_joules(), slot.figures().energy_joules());
+     }},
+};
+
+void WriteGpus(const MetricsInput& input, PageWriter& page) {
+  for (const GpuMetric& metric : kGpuMetrics) {
+    page.Metric(metric.name, metric.type, metric.help);
+    for (const v1::WorkerInfo& worker : input.workers.workers()) {
+      for (const v1::SlotInfo& slot : worker.slots()) {
+        const Figure told = slot.has_figures() ? metric.value(slot) : std::nullopt;
+        if (!told) continue;
+        page.Sample({{"worker", worker.id()},
+                     {"gpu", absl::StrCat(slot.index())},
+                     {"uuid", slot.uuid()},
+                     {"name", slot.name()}},
+                    *told);
+      }
+    }
+  }
+}
+
 void WriteCalls(absl::string_view transport, const CallFigures::Counts& counts, PageWriter& page) {
   page.Metric(absl::StrCat("traind_", transport, "_requests_total"), "counter",
               "Calls that were answered, by method and outcome.");
@@ -207,10 +277,8 @@ std::string MetricsPage(const MetricsInput& input) {
   page.Sample({{"version", input.version}}, 1);
   WriteJobs(input, page);
   WriteJobsWithDeadlines(input, page);
-  page.One("traind_workers", "gauge", "Workers that are attached.", input.workers);
-  page.Metric("traind_slots", "gauge", "Slots of the Workers that are attached.");
-  page.Sample({{"state", "busy"}}, input.busy_slots);
-  page.Sample({{"state", "idle"}}, input.idle_slots);
+  WriteWorkers(input, page);
+  WriteGpus(input, page);
   page.One("traind_events_total", "counter", "Events that the control loop has handled.",
            static_cast<double>(input.loop.events));
   page.Metric("traind_loop_turn_seconds", "histogram",

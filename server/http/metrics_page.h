@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "proto/training_service.pb.h"
 #include "server/domain/job.h"
 #include "server/loop/figures.h"
 
@@ -21,9 +22,7 @@ struct MetricsInput {
   CallFigures::Counts grpc, http;
   int http_connections = 0;
   int event_streams = 0;
-  int workers = 0;  // attached ones
-  int busy_slots = 0;
-  int idle_slots = 0;
+  v1::ListWorkersReply workers;  // those that are not attached are left out
 };
 
 // All names begin with traind_, but for those of the process; units are seconds, bytes and ratios.

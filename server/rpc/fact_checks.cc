@@ -79,4 +79,14 @@ std::optional<facts::Fact> CheckedFact(facts::Fact fact) {
   return fact;
 }
 
+v1::DeviceFigures CheckedFigures(v1::DeviceFigures figures) {
+  const auto good = [](double value) { return std::isfinite(value) && value >= 0; };
+  if (!good(figures.utilisation()) || figures.utilisation() > 1) figures.clear_utilisation();
+  if (figures.memory_bytes() < 0) figures.clear_memory_bytes();
+  if (!good(figures.power_watts())) figures.clear_power_watts();
+  if (!good(figures.temperature_celsius())) figures.clear_temperature_celsius();
+  if (!good(figures.energy_joules())) figures.clear_energy_joules();
+  return figures;
+}
+
 }  // namespace traind

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "common/facts/facts.h"
+#include "proto/training_service.pb.h"
 
 namespace traind {
 
@@ -13,5 +14,8 @@ namespace traind {
 // "not measured"; a share of rows outside of (0, 1] becomes 1; an end without a reason is INTERNAL.
 // nullopt: the fact names a file outside of the folder where such files belong.
 std::optional<facts::Fact> CheckedFact(facts::Fact fact);
+
+// Without those that are negative, not finite or, as a share, above 1.
+v1::DeviceFigures CheckedFigures(v1::DeviceFigures figures);
 
 }  // namespace traind

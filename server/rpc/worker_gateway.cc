@@ -188,6 +188,7 @@ void GrpcWorkerGateway::Close(const std::shared_ptr<Session>& session) {
   sessions_.erase(it);
   v1::WorkerInfo& info = known_[session->worker];
   info.set_connected(false);
+  for (v1::SlotInfo& slot : *info.mutable_slots()) slot.clear_figures();
   // It said that it leaves: machines that are lent would fill the list.
   if (info.mode() == v1::WORKER_MODE_LEAVING) known_.erase(session->worker);
   for (auto& [id, question] : questions_) {
@@ -205,7 +206,7 @@ void GrpcWorkerGateway::ReadAll(const Session& session, Stream* stream) {
     switch (message.message_case()) {
       case v1::WorkerMessage::kHeartbeat:
         ++heartbeats_;
-        Seen(session, message.heartbeat().warm_ranks());
+        Seen(session, message.heartbeat());
         post_(WorkerHeartbeat{session.worker,
                               session.id,
                               {message.heartbeat().running_attempts().begin(),
@@ -248,10 +249,15 @@ std::optional<facts::Fact> GrpcWorkerGateway::ReadFact(const Session& session,
   return fact;
 }
 
-void GrpcWorkerGateway::Seen(const Session& session, int warm_ranks) {
+void GrpcWorkerGateway::Seen(const Session& session, const v1::Heartbeat& heartbeat) {
   absl::MutexLock lock(&mutex_);
   v1::WorkerInfo& info = known_[session.worker];
-  info.set_warm_ranks(warm_ranks);
+  info.set_warm_ranks(heartbeat.warm_ranks());
+  for (v1::SlotInfo& slot : *info.mutable_slots()) slot.clear_figures();
+  for (const v1::SlotFigures& told : heartbeat.figures()) {
+    if (told.slot() < 0 || told.slot() >= info.slots_size()) continue;
+    *info.mutable_slots(told.slot())->mutable_figures() = CheckedFigures(told.figures());
+  }
   if (const auto it = sessions_.find(session.worker);
       it != sessions_.end() && it->second->id == session.id) {
     it->second->heard = clock_->MonotonicNow();

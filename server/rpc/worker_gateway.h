@@ -92,7 +92,7 @@ class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::
                                              const v1::AttemptReport& report);
   void Enqueue(const std::string& worker, uint64_t session, v1::CoordinatorMessage message)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  void Seen(const Session& session, int warm_ranks) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Seen(const Session& session, const v1::Heartbeat& heartbeat) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const WorkerGatewayOptions options_;
   const Clock* const clock_;

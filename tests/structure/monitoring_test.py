@@ -33,7 +33,8 @@ def exported():
     kinds = re.findall(r'page\.(?:Metric|One)\(\s*"(\w+)",\s*"(\w+)"', source)
     for name, kind in re.findall(r'page\.Metric\(\s*absl::StrCat\("traind_", transport, "(\w+)"\),\s*"(\w+)"', source):
         kinds += [(f"traind_{transport}{name}", kind) for transport in re.findall(r'WriteCalls\("(\w+)"', source)]
-    assert len(kinds) > 20, kinds
+    kinds += re.findall(r'\{"(traind_gpu_\w+)",\s*"(gauge|counter)"', source)
+    assert len(kinds) > 26, kinds
     for name, kind in kinds:
         yield from [f"{name}_{part}" for part in ("bucket", "sum", "count")] if kind == "histogram" else [name]
 

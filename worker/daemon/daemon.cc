@@ -113,9 +113,11 @@ Daemon::Daemon(DaemonOptions options, std::vector<Slot> slots, PublishFunction p
       alone_since_(started_at_),
       idle_since_(started_at_) {
   constexpr absl::Duration kSampleEvery = absl::Seconds(1);
-  if (!slots_.empty() && slots_[0].device == "cuda") {
-    sampler_ = std::make_unique<DeviceSampler>(kSampleEvery);
+  std::vector<std::string> gpus;
+  for (const Slot& slot : slots_) {
+    if (!slot.uuid.empty()) gpus.push_back(slot.uuid);
   }
+  if (!gpus.empty()) sampler_ = std::make_unique<DeviceSampler>(std::move(gpus), kSampleEvery);
 }
 
 Daemon::~Daemon() { close(timer_fd_); }
@@ -349,6 +351,7 @@ void Daemon::Heartbeat(absl::Duration now) {
   for (const int64_t attempt : RunningAttempts()) heartbeat.add_running_attempts(attempt);
   heartbeat.set_warm_ranks(core_.WarmRanks());
   heartbeat.set_leaving(core_.leaving());
+  AddDeviceFigures(heartbeat);
   client_->Send(stream_, std::move(message), /*may_drop=*/true);
 }
 

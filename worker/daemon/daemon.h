@@ -80,6 +80,7 @@ class Daemon {
   void ReadResources(absl::Duration now);
   void ReadResourcesOf(int64_t attempt, absl::Duration now);
   void NoteResources(ReportAction& fact, absl::Duration now);
+  void AddDeviceFigures(v1::Heartbeat& heartbeat) const;
   std::vector<Slot> SlotsOf(int64_t attempt) const;
   // A line of the Worker's own in the log of rank 0.
   void WriteTaskLog(int64_t attempt, const std::string& line);

@@ -2,7 +2,6 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "common/base/log.h"
@@ -19,14 +18,25 @@ constexpr absl::Duration kReadEvery = absl::Milliseconds(500);
 void Daemon::ReadResources(absl::Duration now) {
   if (now < read_resources_) return;
   read_resources_ = now + kReadEvery;
-  std::set<std::string> gpus;
-  for (const int64_t attempt : core_.Training()) {
-    ReadResourcesOf(attempt, now);
-    for (const Slot& slot : SlotsOf(attempt)) {
-      if (!slot.uuid.empty()) gpus.insert(slot.uuid);
-    }
+  for (const int64_t attempt : core_.Training()) ReadResourcesOf(attempt, now);
+}
+
+void Daemon::AddDeviceFigures(v1::Heartbeat& heartbeat) const {
+  if (sampler_ == nullptr) return;
+  const std::map<std::string, Nvml::Figures> latest = sampler_->Latest();
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    const auto found = latest.find(slots_[i].uuid);
+    if (found == latest.end()) continue;
+    const Nvml::Figures& figures = found->second;
+    v1::SlotFigures& told = *heartbeat.add_figures();
+    told.set_slot(static_cast<int>(i));
+    v1::DeviceFigures& to = *told.mutable_figures();
+    if (figures.utilisation >= 0) to.set_utilisation(figures.utilisation);
+    if (figures.memory_bytes >= 0) to.set_memory_bytes(static_cast<int64_t>(figures.memory_bytes));
+    if (figures.power_watts >= 0) to.set_power_watts(figures.power_watts);
+    if (figures.temperature_celsius >= 0) to.set_temperature_celsius(figures.temperature_celsius);
+    if (figures.energy_joules >= 0) to.set_energy_joules(figures.energy_joules);
   }
-  if (sampler_ != nullptr) sampler_->Watch(std::move(gpus));
 }
 
 void Daemon::ReadResourcesOf(int64_t attempt, absl::Duration now) {

@@ -4,9 +4,17 @@
 #include <optional>
 #include <utility>
 
-namespace traind::worker {
+#include "common/base/clock.h"
 
-DeviceSampler::DeviceSampler(absl::Duration every) : every_(every), thread_([this] { Run(); }) {}
+namespace traind::worker {
+namespace {
+
+constexpr int kOldAfter = 10;  // readings
+
+}  // namespace
+
+DeviceSampler::DeviceSampler(std::vector<std::string> uuids, absl::Duration every)
+    : uuids_(std::move(uuids)), every_(every), thread_([this] { Run(); }) {}
 
 DeviceSampler::~DeviceSampler() {
   {
@@ -17,46 +25,28 @@ DeviceSampler::~DeviceSampler() {
   thread_.join();
 }
 
-void DeviceSampler::Watch(std::set<std::string> uuids) {
-  absl::MutexLock lock(&mutex_);
-  uuids_ = std::move(uuids);
-}
-
 std::map<std::string, Nvml::Figures> DeviceSampler::Latest() {
   absl::MutexLock lock(&mutex_);
+  // A driver that hangs tells nothing new.
+  if (SystemClock().MonotonicNow() - read_at_ > kOldAfter * every_) return {};
   return latest_;
 }
 
 void DeviceSampler::Run() {
-  std::unique_ptr<Nvml> nvml;
-  const auto wanted = [this] {
-    mutex_.AssertReaderHeld();
-    return stop_ || !uuids_.empty();
-  };
+  const std::unique_ptr<Nvml> nvml = Nvml::Load();
+  if (nvml == nullptr) return;
   const auto stopped = [this] {
     mutex_.AssertReaderHeld();
     return stop_;
   };
   while (true) {
-    std::set<std::string> uuids;
-    {
-      absl::MutexLock lock(&mutex_);
-      if (uuids_.empty()) {
-        latest_.clear();
-        nvml.reset();  // it takes memory that an idle Worker has no use for
-      }
-      mutex_.Await(absl::Condition(&wanted));
-      if (stop_) return;
-      uuids = uuids_;
-    }
-    if (nvml == nullptr) nvml = Nvml::Load();
     std::map<std::string, Nvml::Figures> figures;
-    for (const std::string& uuid : uuids) {
-      if (nvml == nullptr) break;
+    for (const std::string& uuid : uuids_) {
       if (const std::optional<Nvml::Figures> read = nvml->Read(uuid)) figures[uuid] = *read;
     }
     absl::MutexLock lock(&mutex_);
     latest_ = std::move(figures);
+    read_at_ = SystemClock().MonotonicNow();
     if (stopped_.Await(mutex_, every_, stopped)) return;
   }
 }

@@ -4,6 +4,7 @@ import test from 'node:test';
 import {
   bytes,
   countdown,
+  deviceFigures,
   duration,
   figure,
   parseDuration,
@@ -95,4 +96,11 @@ test('marks of an axis are round and inside it', () => {
   assert.deepEqual(ticks(5, 5, 4), [5]);
   assert.deepEqual(timeTicks(0, 90, 4), [0, 30, 60, 90]);
   assert.deepEqual([0, 30, 90, 300, 5400, 7200].map(timeMark), ['0', '30 s', '1:30', '5 m', '1:30 h', '2 h']);
+});
+
+test('what a GPU told last is one line, without what it does not tell', () => {
+  const figures = {utilisation: 0.72, memory_bytes: 3 * 2 ** 30, power_watts: 249.6, temperature_celsius: 61};
+  assert.equal(deviceFigures(figures), '72 %, 3.0 GiB, 250 W, 61 °C');
+  assert.equal(deviceFigures({...figures, utilisation: null, power_watts: null}), '3.0 GiB, 61 °C');
+  assert.equal(deviceFigures(null), '–');
 });

@@ -82,5 +82,21 @@ TYPED_TEST(GoodFactTest, IsLeftAsItIs) {
   EXPECT_EQ(Shown(std::get<TypeParam>(*CheckedFact(fact))), Shown(fact));
 }
 
+TEST(FactChecksTest, FiguresOfDevicesThatCannotBeAreLeftOut) {
+  v1::DeviceFigures figures;
+  figures.set_utilisation(1.5);
+  figures.set_memory_bytes(-1);
+  figures.set_power_watts(std::nan(""));
+  figures.set_temperature_celsius(std::numeric_limits<double>::infinity());
+  figures.set_energy_joules(-0.5);
+  EXPECT_EQ(CheckedFigures(figures).ByteSizeLong(), 0u);
+  figures.set_utilisation(1);
+  figures.set_memory_bytes(0);
+  figures.set_power_watts(250);
+  figures.set_temperature_celsius(61);
+  figures.set_energy_joules(0);
+  EXPECT_EQ(CheckedFigures(figures).SerializeAsString(), figures.SerializeAsString());
+}
+
 }  // namespace
 }  // namespace traind

@@ -170,6 +170,21 @@ TEST_F(GpuWorkerTest, TheGpusOfTheDriverAreTheSlots) {
   EXPECT_EQ(Slots(), "cuda GPU-0;cuda GPU-1;");
 }
 
+TEST_F(GpuWorkerTest, HeartbeatsTellOfIdleGpusToo) {
+  EXPECT_EQ(Slots(), "cuda GPU-0;cuda GPU-1;");
+  EXPECT_TRUE(Eventually([&] { return coordinator_.last_heartbeat().figures_size() == 2; }));
+  const v1::Heartbeat heartbeat = coordinator_.last_heartbeat();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(heartbeat.figures(i).slot(), i);
+    const v1::DeviceFigures& figures = heartbeat.figures(i).figures();
+    EXPECT_EQ(figures.utilisation(), 0.72);
+    EXPECT_EQ(figures.memory_bytes(), int64_t{3} << 30);
+    EXPECT_EQ(figures.power_watts(), 250);
+    EXPECT_EQ(figures.temperature_celsius(), 61);
+    EXPECT_EQ(figures.has_energy_joules(), i == 0);
+  }
+}
+
 TEST_F(GpuWorkerTest, AGpuThatNoRankCanUseIsLeftOutAndItsCauseIsLogged) {
   setenv("FAKE_BROKEN_GPU", "GPU-0", 1);
   EXPECT_EQ(Slots(), "cuda GPU-1;");
