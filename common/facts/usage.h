@@ -1,6 +1,7 @@
 // How well training uses its devices, and what to do where it does not.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace traind {
@@ -14,6 +15,7 @@ struct Usage {
   double core = -1;         // in which the process had a core; -1: not known
   double steal = 0;         // of the machine's, that its host gave to others
   bool gpu = false;
+  int64_t batch = 0;  // rows of a pass, for the advice; 0: not known
 };
 
 // 80-95 % is good, 60-80 % means that training waits, below that it is poor.

@@ -93,7 +93,7 @@ void Daemon::NoteResources(ReportAction& fact, absl::Duration now) {
     if (ranks > 1) absl::StrAppend(&summary, " ranks=", ranks);
     WriteTaskLog(attempt, absl::StrCat("resources: ", summary));
     resources_.Start(attempt, static_cast<int>(task->slots.size()), sampler_ != nullptr,
-                     std::move(summary), now);
+                     started->batch, std::move(summary), now);
     ReadResourcesOf(attempt, now);
     read_resources_ = std::min(read_resources_, now + kReadEvery);
     ReportFact({attempt, *resources_.Sum(attempt)}, now);

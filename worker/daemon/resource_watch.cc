@@ -47,11 +47,12 @@ Devices Together(const std::vector<Nvml::Figures>& all) {
 
 }  // namespace
 
-void ResourceWatch::Start(int64_t attempt, int slots, bool gpu, std::string summary,
+void ResourceWatch::Start(int64_t attempt, int slots, bool gpu, int64_t batch, std::string summary,
                           absl::Duration now) {
   Watched watched;
   watched.slots = std::max(1, slots);
   watched.gpu = gpu;
+  watched.batch = batch;
   watched.sum.summary = std::move(summary);
   watched.last_at = now;
   watched_.insert_or_assign(attempt, std::move(watched));
@@ -148,6 +149,7 @@ std::string ResourceWatch::AdviceFor(const Watched& w) const {
   usage.steal = w.steal_s / w.sum.seconds;
   usage.core = std::min(1.0, w.sum.cpu_s / (w.sum.seconds * w.slots));
   usage.gpu = w.gpu;
+  usage.batch = w.batch;
   return UsageAdvice(usage);
 }
 

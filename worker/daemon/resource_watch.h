@@ -27,8 +27,9 @@ struct ResourceReading {
 class ResourceWatch {
  public:
   // Training has begun. slots: that the Attempt has on this machine; summary: its devices and
-  // settings.
-  void Start(int64_t attempt, int slots, bool gpu, std::string summary, absl::Duration now);
+  // settings; batch: that of a rank.
+  void Start(int64_t attempt, int slots, bool gpu, int64_t batch, std::string summary,
+             absl::Duration now);
   void Read(int64_t attempt, const ResourceReading& reading, absl::Duration now);
   // Notes what the Rank tells, and adds what was measured to it.
   void Fill(int64_t attempt, facts::Progress& progress);
@@ -44,6 +45,7 @@ class ResourceWatch {
   struct Watched {
     int slots = 1;
     bool gpu = false;
+    int64_t batch = 0;
     facts::Resources sum;
     std::optional<ResourceReading> last;
     absl::Duration last_at;

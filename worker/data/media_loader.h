@@ -15,11 +15,12 @@
 
 namespace traind {
 
-// Loads one batch ahead on a thread of its own.
+// Loads one batch ahead on threads of its own, each of them a part of the batch. What a batch has
+// does not depend on their number.
 // Threads: confined to one. Errors: those of the source.
 class MediaLoader {
  public:
-  explicit MediaLoader(std::shared_ptr<const MediaSource> source);
+  explicit MediaLoader(std::shared_ptr<const MediaSource> source, int threads = 1);
   ~MediaLoader();
   MediaLoader(const MediaLoader&) = delete;
   MediaLoader& operator=(const MediaLoader&) = delete;
@@ -30,6 +31,10 @@ class MediaLoader {
   // rows that follow. The batch is valid until the next call of GetBatch() or SetOrder().
   absl::StatusOr<const MediaBatch*> GetBatch(int64_t begin, int64_t count);
 
+  int threads() const { return static_cast<int>(threads_.size()); }
+  // From the next batch on there are so many, at least as many as before.
+  void AddThreadsUpTo(int count);
+
  private:
   struct Part {
     int64_t begin = 0, count = 0;
@@ -39,6 +44,13 @@ class MediaLoader {
   };
   absl::Status Load(const Part& part, MediaBatch& out) const;
   void Run();
+  // Loads that slice of the part into a batch of its own. All slices loaded: joins them.
+  void LoadSlice(int slice);
+  // Whether a thread has something to do.
+  bool Wanted() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stop_ || next_slice_ < slices_;
+  }
+  void StartLoading();
   // Waits until nothing is being loaded.
   void Settle();
 
@@ -46,14 +58,24 @@ class MediaLoader {
   std::vector<int32_t> rows_;  // changed only while nothing is being loaded
   uint64_t seed_ = 0;
   MediaBatch current_;
-  MediaBatch next_;  // belongs to the thread while loading_
+  MediaBatch next_;  // belongs to the threads while loading_
 
   absl::Mutex mutex_;
   bool loading_ ABSL_GUARDED_BY(mutex_) = false;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  int slices_ ABSL_GUARDED_BY(mutex_) = 0;      // of part_
+  int next_slice_ ABSL_GUARDED_BY(mutex_) = 0;  // that no thread has taken
+  int slices_left_ ABSL_GUARDED_BY(mutex_) = 0;
   Part part_;            // the part in next_; count 0: none
   absl::Status loaded_;  // the result of loading next_
-  std::thread thread_;
+  // One of each slice, which its thread has to itself.
+  struct Slice {
+    Part part;
+    MediaBatch batch;
+    absl::Status loaded;
+  };
+  std::vector<Slice> parts_;  // changed only while nothing is being loaded
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace traind

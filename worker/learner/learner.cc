@@ -221,6 +221,12 @@ absl::Status Learner::ShortenWindow(int64_t steps) {
 
 int64_t Learner::rows_at_once() const { return impl_->rows_at_once; }
 
+int Learner::loader_threads() const {
+  return impl_->media_loader == nullptr ? 0 : impl_->media_loader->threads();
+}
+
+void Learner::AddLoaderThreadsUpTo(int count) { impl_->media_loader->AddThreadsUpTo(count); }
+
 int64_t Learner::graph_launches() const { return impl_->graph_launches; }
 
 bool Learner::ExchangesInBackward() const {

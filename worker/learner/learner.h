@@ -135,6 +135,10 @@ class Learner {
   absl::StatusOr<LossSum> ConsumeLoss();
   // Waits for the device.
   absl::Status Synchronize();
+  // How many threads load media while the model trains; 0: the samples have none.
+  int loader_threads() const;
+  // Adds threads up to that number; results do not depend on it. REQUIRES: loader_threads() > 0.
+  void AddLoaderThreadsUpTo(int count);
 
   // out: [rows, outputs] float32, probabilities or values in the target's own unit, always
   // computed in float32. With an EMA, kLast and kBest are averages. For volumes, out holds the

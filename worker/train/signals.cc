@@ -21,6 +21,16 @@ double Utilisation(const UsageWindow& w, int threads, bool gpu) {
   return std::max(0.0, computing - Share(w.gather_s + w.exchange_s, busy_s));
 }
 
+std::optional<LoaderWatch::Change> LoaderWatch::Add(const UsageWindow& w, int threads) {
+  busy_s_ += w.wall_s - w.pause_s;
+  gather_s_ += w.gather_s;
+  if (busy_s_ < kLookEveryS) return std::nullopt;
+  const double wait = Share(std::exchange(gather_s_, 0), std::exchange(busy_s_, 0));
+  const int wanted = std::min(2 * threads, most_);
+  if (wait <= kMostWait || wanted <= threads) return std::nullopt;
+  return Change{wanted, wait};
+}
+
 std::vector<std::string> UsageWatch::Add(const UsageWindow& w) {
   if (done_) return {};
   sum_.wall_s += w.wall_s;
@@ -38,6 +48,7 @@ std::vector<std::string> UsageWatch::Add(const UsageWindow& w) {
   usage.data_wait = Share(sum_.gather_s, busy_s);
   usage.exchange = Share(sum_.exchange_s, busy_s);
   usage.core = Share(sum_.cpu_s, busy_s);
+  usage.batch = batch_;
   if (std::string advice = UsageAdvice(usage); !advice.empty()) {
     warnings.push_back(std::move(advice));
   }

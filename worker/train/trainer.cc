@@ -1,6 +1,7 @@
 #include "worker/train/trainer.h"
 
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
 #include <time.h>
 
 #include <algorithm>
@@ -308,6 +309,7 @@ absl::Status Trainer::ReportProgress(absl::Duration now) {
   RETURN_IF_ERROR(AddLoss());
   const LossSum window = std::exchange(progress_loss_, LossSum{});
   const UsageWindow usage = MeasureUsage(now, window.gather_s);
+  LookAtLoader(usage);
   if (gang_->leads()) {
     const double seconds = usage.wall_s;
     rank_protocol::Progress progress;
@@ -333,6 +335,21 @@ absl::Status Trainer::ReportProgress(absl::Duration now) {
   progress_step_ = step_;
   progress_rows_ = rows_done_;
   return absl::OkStatus();
+}
+
+// Each rank for itself: what a batch has does not depend on the number of threads.
+void Trainer::LookAtLoader(const UsageWindow& usage) {
+  const int threads = learner_->loader_threads();
+  if (threads == 0) return;
+  const auto change = loader_->Add(usage, threads);
+  if (!change) return;
+  learner_->AddLoaderThreadsUpTo(change->threads);
+  if (!gang_->leads()) return;
+  SendDecision(
+      "loading",
+      absl::StrFormat("training waited for its batches in %.0f %% of the time", 100 * change->wait),
+      absl::StrCat(threads, threads == 1 ? " thread" : " threads"),
+      absl::StrCat(change->threads, " threads"));
 }
 
 // Since the last Progress.

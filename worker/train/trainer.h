@@ -115,6 +115,7 @@ class Trainer final : public FoldTrainer {
   rank_protocol::FoldSaved FoldSavedNow() const;
   void SendDecision(const std::string& rule, std::string cause, std::string from, std::string to);
   void Warn(std::string text);
+  void LookAtLoader(const UsageWindow& usage);
 
   const rank_protocol::Train train_;
   TaskControl& control_;
@@ -175,6 +176,7 @@ class Trainer final : public FoldTrainer {
   absl::Duration pause_;  // since the last Progress: time in which no steps were made
   double cpu_s_ = 0;      // of the process, at the last Progress
   std::optional<UsageWatch> usage_;
+  std::optional<LoaderWatch> loader_;
 
   // Falling back to float32.
   std::optional<Checkpoint> good_;  // the last state known to be finite; under AMP

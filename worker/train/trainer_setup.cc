@@ -65,7 +65,8 @@ absl::Status Trainer::Start() {
   SendStarted();
   validated_at_ = progress_at_ = clock_.MonotonicNow();
   progress_step_ = step_;
-  usage_.emplace(threads_, cuda_ != nullptr, data_.shape().window == 1);
+  usage_.emplace(threads_, cuda_ != nullptr, data_.shape().window == 1, batch_);
+  loader_.emplace(train_.threads);
   MeasureUsage(progress_at_, 0);  // what was before the first step is not its
   return absl::OkStatus();
 }
@@ -210,6 +211,8 @@ std::string Trainer::ResolvedSettings() const {
       gang_->group() == nullptr ? "none" : TransportName(gang_->group()->transport()),
       " recompute=", recompute_ ? "on" : "off",
       pretrained_.empty() ? "" : " pretrained=", pretrained_, " effective_batch=", GangStepRows(),
+      " loader_threads=",
+      learner_->loader_threads() == 0 ? "none" : absl::StrCat(learner_->loader_threads()),
       cuda_ == nullptr ? "" : " ", cuda_ == nullptr ? "" : cuda_->Versions());
 }
 

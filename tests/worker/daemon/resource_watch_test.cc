@@ -33,7 +33,7 @@ facts::Epoch EpochOf(int epoch) {
 
 TEST(ResourceWatchTest, ACpuTaskIsToldByItsProcessesAndTheMachine) {
   ResourceWatch watch;
-  watch.Start(7, 2, /*gpu=*/false, "2 x cpu", absl::ZeroDuration());
+  watch.Start(7, 2, /*gpu=*/false, /*batch=*/512, "2 x cpu", absl::ZeroDuration());
   watch.Read(7, Reading(100, 10 * kMib, 1000, 10), absl::ZeroDuration());
   watch.Read(7, Reading(101.5, 30 * kMib, 1004, 11), absl::Seconds(1));
   facts::Progress progress;
@@ -58,7 +58,7 @@ TEST(ResourceWatchTest, ACpuTaskIsToldByItsProcessesAndTheMachine) {
 
 TEST(ResourceWatchTest, AnEndedProcessTakesNothingBack) {
   ResourceWatch watch;
-  watch.Start(7, 2, false, "", absl::ZeroDuration());
+  watch.Start(7, 2, false, /*batch=*/512, "", absl::ZeroDuration());
   watch.Read(7, Reading(10, kMib), absl::ZeroDuration());
   watch.Read(7, Reading(12, kMib), absl::Seconds(1));
   watch.Read(7, Reading(6, kMib), absl::Seconds(2));  // a rank has finished
@@ -69,7 +69,7 @@ TEST(ResourceWatchTest, AnEndedProcessTakesNothingBack) {
 
 TEST(ResourceWatchTest, GpusAreTheirMeanTheirSumAndTheHottest) {
   ResourceWatch watch;
-  watch.Start(7, 2, /*gpu=*/true, "", absl::ZeroDuration());
+  watch.Start(7, 2, /*gpu=*/true, /*batch=*/512, "", absl::ZeroDuration());
   const auto read = [&watch](double joules, absl::Duration at) {
     ResourceReading reading = Reading(1, kMib);
     reading.devices = {{0.5, 100, 200, 60, joules}, {0.9, 300, 100, 70, joules}};
@@ -88,7 +88,7 @@ TEST(ResourceWatchTest, GpusAreTheirMeanTheirSumAndTheHottest) {
   for (int s = 2; s <= 11; ++s) read(1000 + 150 * s, absl::Seconds(s));
   EXPECT_THAT(watch.Advice(7),
               HasSubstr("utilisation is 70 % (training waits): 36 % of the time goes into putting "
-                        "batches together"));
+                        "batches together: a larger batch (train.batch: 1024; it is 512)"));
   EXPECT_EQ(watch.Advice(7), "") << "once";
   const facts::Resources sum = *watch.Sum(7);
   EXPECT_DOUBLE_EQ(sum.utilisation, 0.7);
@@ -99,7 +99,7 @@ TEST(ResourceWatchTest, GpusAreTheirMeanTheirSumAndTheHottest) {
 
 TEST(ResourceWatchTest, PowerCountsWhereAGpuTellsNoEnergy) {
   ResourceWatch watch;
-  watch.Start(7, 1, true, "", absl::ZeroDuration());
+  watch.Start(7, 1, true, /*batch=*/512, "", absl::ZeroDuration());
   for (int s = 0; s <= 4; ++s) {
     ResourceReading reading = Reading(1, kMib);
     reading.devices = {{0.85, 1, 250, 60, -1}};
@@ -111,7 +111,7 @@ TEST(ResourceWatchTest, PowerCountsWhereAGpuTellsNoEnergy) {
 
 TEST(ResourceWatchTest, EveryTenthEpochGivesALineAboutMemory) {
   ResourceWatch watch;
-  watch.Start(7, 1, false, "", absl::ZeroDuration());
+  watch.Start(7, 1, false, /*batch=*/512, "", absl::ZeroDuration());
   watch.Read(7, Reading(1, 2 * kMib), absl::ZeroDuration());
   watch.Read(7, Reading(2, kMib), absl::Seconds(1));
   EXPECT_EQ(watch.Epoch(7, EpochOf(9), absl::Seconds(9)), "");

@@ -61,6 +61,63 @@ TEST(MediaLoaderTest, ABatchThatWasNotExpectedIsLoadedAllTheSame) {
   EXPECT_TRUE((*loader.GetBatch(0, 0))->tokens.empty());
 }
 
+// Dense media of a row, and a target.
+class DenseSource final : public MediaSource {
+ public:
+  absl::Status Load(const MediaRequest& request, MediaBatch& out) const override {
+    const auto count = static_cast<int64_t>(request.rows.size());
+    out.shape = {count, 2};
+    out.target_shape = {count, 1, 1};
+    out.values.clear();
+    out.target.clear();
+    for (const int32_t row : request.rows) {
+      out.values.insert(out.values.end(), {static_cast<float>(row), 0.5f});
+      out.target.push_back(static_cast<float>(-row));
+    }
+    return absl::OkStatus();
+  }
+};
+
+TEST(MediaLoaderTest, BatchesAreTheSameForAnyNumberOfThreads) {
+  std::vector<int32_t> order(400);
+  std::iota(order.rbegin(), order.rend(), 0);
+  const auto read = [&order](std::shared_ptr<const MediaSource> source, int threads) {
+    MediaLoader loader(std::move(source));
+    loader.SetOrder(order, 3);
+    std::vector<MediaBatch> batches;
+    for (int64_t begin = 0; begin < 390; begin += 13) {
+      if (begin == 26) loader.AddThreadsUpTo(threads);
+      batches.push_back(**loader.GetBatch(begin, 13));
+    }
+    EXPECT_EQ(loader.threads(), threads);
+    return batches;
+  };
+  for (const int threads : {2, 3, 16}) {
+    const auto one = read(std::make_shared<NumberSource>(), 1);
+    const auto many = read(std::make_shared<NumberSource>(), threads);
+    const auto dense = read(std::make_shared<DenseSource>(), 1);
+    const auto dense_many = read(std::make_shared<DenseSource>(), threads);
+    for (size_t i = 0; i < one.size(); ++i) {
+      EXPECT_EQ(one[i].tokens, many[i].tokens);
+      EXPECT_EQ(one[i].ends, many[i].ends);
+      EXPECT_EQ(dense[i].shape, dense_many[i].shape);
+      EXPECT_EQ(dense[i].values, dense_many[i].values);
+      EXPECT_EQ(dense[i].target_shape, dense_many[i].target_shape);
+      EXPECT_EQ(dense[i].target, dense_many[i].target);
+    }
+  }
+}
+
+TEST(MediaLoaderTest, OfSeveralThreadsOneFailsTheBatchAndTheNextIsWhole) {
+  auto source = std::make_shared<NumberSource>();
+  source->bad_row = 5;
+  MediaLoader loader(source, 3);
+  loader.SetOrder({0, 1, 2, 3, 4, 5, 6, 7, 8}, 0);
+  EXPECT_TRUE(loader.GetBatch(0, 3).ok());
+  EXPECT_EQ(loader.GetBatch(3, 3).status().message(), "row is damaged");
+  EXPECT_THAT((*loader.GetBatch(6, 3))->ends, ElementsAre(2, 4, 6));
+}
+
 TEST(MediaLoaderTest, AnUnreadableRowFailsItsOwnBatchOnly) {
   auto source = std::make_shared<NumberSource>();
   source->bad_row = 2;

@@ -306,9 +306,32 @@ TEST(SignalsTest, UtilisationIsTheShareOfComputing) {
   EXPECT_EQ(Utilisation(Window(0, 0, 0, 0, 0), 1, false), -1);
 }
 
+TEST(SignalsTest, TheLoaderGetsTwiceTheThreadsWhileTrainingWaitsForIt) {
+  LoaderWatch watch(/*most=*/6);
+  const auto look = [&watch](double wait, int threads) {
+    int to = threads;
+    for (int i = 0; i < 16; ++i) {  // two seconds
+      const auto change = watch.Add(Window(0.125, 0.125, 0.125 * wait, 0, 1), threads);
+      if (!change) continue;
+      to = change->threads;
+      EXPECT_NEAR(change->wait, wait, 1e-6);
+    }
+    return to;
+  };
+  EXPECT_EQ(look(0.1, 1), 1);
+  EXPECT_EQ(look(0.3, 1), 2);
+  EXPECT_EQ(look(0.3, 2), 4);
+  EXPECT_EQ(look(0.3, 4), 6);
+  EXPECT_EQ(look(0.9, 6), 6);
+  EXPECT_EQ(look(0.1, 2), 2) << "what was waited before the last change does not count";
+  UsageWindow paused = Window(4, 4, 0.5, 0, 1);
+  paused.pause_s = 2.5;
+  EXPECT_FALSE(LoaderWatch(2).Add(paused, 1).has_value()) << "1.5 s of training are too few";
+}
+
 TEST(SignalsTest, SlowTrainingIsWarnedOfOnceAndWithItsCause) {
   const auto warnings = [](const UsageWindow& window, bool plain_rows = true) {
-    UsageWatch watch(1, false, plain_rows);
+    UsageWatch watch(1, false, plain_rows, /*batch=*/32);
     std::vector<std::string> all;
     for (int i = 0; i < 300; ++i) {
       for (std::string& text : watch.Add(window)) all.push_back(std::move(text));
@@ -319,7 +342,8 @@ TEST(SignalsTest, SlowTrainingIsWarnedOfOnceAndWithItsCause) {
   auto all = warnings(Window(0.1, 0.1, 0.03, 0, 100));
   ASSERT_EQ(all.size(), 1u);
   EXPECT_TRUE(absl::StrContains(all[0], "utilisation is 70 % (training waits)")) << all[0];
-  EXPECT_TRUE(absl::StrContains(all[0], "putting batches together"));
+  EXPECT_TRUE(
+      absl::StrContains(all[0], "putting batches together: a larger batch (train.batch: 64"));
   all = warnings(Window(0.1, 0.1, 0, 0.06, 100));
   ASSERT_EQ(all.size(), 1u);
   EXPECT_TRUE(absl::StrContains(all[0], "poor")) << all[0];
