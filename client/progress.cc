@@ -153,7 +153,8 @@ FoldFigures FiguresOf(const v1::Job& job, const v1::Fold& fold, const Moment& mo
     figures.samples =
         absl::StrFormat("%.*f samples/s", live.samples_per_s() < 10 ? 1 : 0, live.samples_per_s());
   }
-  if (live.step() > 0) figures.loss = absl::StrCat("loss ", absl::StrFormat("%.3g", live.loss()));
+  if (live.step() > 0 && live.loss() != 0)
+    figures.loss = absl::StrCat("loss ", absl::StrFormat("%.3g", live.loss()));
   return figures;
 }
 

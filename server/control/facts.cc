@@ -190,7 +190,8 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::Progress& fact) {
   if (PacedWithinEpoch(entry, live.task)) entry.pace.replan_wanted = true;
   if (now_ - live.metric_at < kMetricEvery) return;
   live.metric_at = now_;
-  AddMetric(live, figures.step, figures.epoch, "loss", figures.loss);
+  // Trees and some programs tell no loss of the training.
+  if (figures.loss != 0) AddMetric(live, figures.step, figures.epoch, "loss", figures.loss);
   AddMetric(live, figures.step, figures.epoch, "learning_rate", figures.learning_rate);
   AddMetric(live, figures.step, figures.epoch, "samples_per_s", figures.samples_per_s);
   for (const auto& [name, value] : facts::Signals(fact)) {
@@ -226,7 +227,9 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::Epoch& fact) {
   // Thousands a second would keep the database from all else.
   if (fact.epoch > kEpochsStored && now_ - live.epoch_stored_at < kEpochEvery) return;
   live.epoch_stored_at = now_;
-  AddMetric(live, fact.step, fact.epoch, "train_loss", fact.train_loss);
+  if (fact.train_loss != 0) {
+    AddMetric(live, fact.step, fact.epoch, "train_loss", fact.train_loss);
+  }
   AddMetric(live, fact.step, fact.epoch, "val_loss", fact.val_loss);
   AddMetric(live, fact.step, fact.epoch, "val_metric", fact.val_metric);
 }

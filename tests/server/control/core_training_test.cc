@@ -342,6 +342,22 @@ TEST(MetricsTest, AnEpochLeavesThreePoints) {
   EXPECT_EQ(*h.TaskOf(id, 1).score, 0.7);
 }
 
+TEST(MetricsTest, ALossThatNobodyToldIsNoPoint) {
+  CoreHarness h;
+  h.Attach("w", 1);
+  const std::string id = h.SubmitJob(h.MakeJob("a"));
+  h.PrepareJob(id);
+  facts::Epoch epoch;
+  epoch.epoch = 1;
+  epoch.step = 100;
+  epoch.val_loss = 0.6;
+  epoch.val_metric = epoch.best_metric = 0.7;
+  epoch.epoch_s = 1;
+  const Turn turn = h.Say(h.AttemptOf(id, 1), epoch);
+  ASSERT_EQ(turn.mutations.metrics.size(), 2u);
+  EXPECT_EQ(turn.mutations.metrics[0].name, "val_loss");
+}
+
 TEST(RetryTest, ALostFoldGoesOnFromItsLastCheckpoint) {
   CoreHarness h;
   h.Attach("w", 1);
