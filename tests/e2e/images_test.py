@@ -27,6 +27,8 @@ def _():
         assert score > floor + 0.2 and score > 0.8, (score, floor)
         ends = [a["end_reason"] for a in job["attempts"] if a["task"].startswith("fold-")]
         assert "RANK_DIED" in ends and ends.count("COMPLETED") == 2, job["attempts"]
+        told = [a["resources"]["summary"] for a in job["attempts"] if a["task"].startswith("fold-") and a["resources"]]
+        assert told and all("loader_threads=1" in summary for summary in told), told
         table = rows_of(job["predictions"]["path"])
         assert table[0] == ["file", "kind"] + [f"p_{c}" for c in CLASSES], table[0]
         assert len(table) == 61 and table[1][0] == "test/0.png", table[:2]
