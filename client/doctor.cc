@@ -11,6 +11,7 @@
 #include "client/verbs.h"
 #include "client/version.h"
 #include "common/base/duration.h"
+#include "common/base/refused_files.h"
 #include "common/spec/field_text.h"
 
 namespace traind {
@@ -161,15 +162,14 @@ void CheckData(const std::string& path, TrainingClient& client, Findings& findin
   request.mutable_spec()->mutable_data()->set_target("-");
   request.mutable_spec()->mutable_task()->set_type("regression");
   const absl::Status status = client.Plan(request).status();
-  const std::string message(status.message());
-  if (!status.ok() && absl::StartsWith(message, "data.train:") &&
-      !absl::StrContains(message, "no column")) {
-    findings.Fail("data", message + (absl::StrContains(message, "data root")
-                                         ? "; start traind with a --data-root that covers it"
-                                         : ""));
-  } else {
-    findings.Ok("data", "traind reads " + path);
-  }
+  const RefusedFiles refused = RefusedFilesOf(status);
+  // That it has no column of that name is no matter: traind has read it.
+  const auto file = refused.find("data.train");
+  if (file == refused.end()) return findings.Ok("data", "traind reads " + path);
+  const bool outside = file->second == FileProblem::kOutsideRoots;
+  findings.Fail("data",
+                absl::StrCat(status.message(),
+                             outside ? "; start traind with a --data-root that covers it" : ""));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "client/exit_codes.h"
 #include "client/verbs.h"
 #include "common/spec/field_text.h"
+#include "common/wire/error_details.h"
 
 namespace traind {
 namespace {
@@ -118,12 +119,8 @@ int ReportRefusal(Environment& environment, const SpecInput& input, const absl::
   if (!absl::IsInvalidArgument(status)) return ReportError(environment, status);
   size_t errors = 0;
   for (absl::string_view line : absl::StrSplit(status.message(), '\n', absl::SkipWhitespace())) {
-    const size_t colon = line.find(':');
-    const absl::string_view path = line.substr(0, colon);
-    const bool is_path =
-        colon != line.npos && !path.empty() &&
-        path.find_first_not_of("abcdefghijklmnopqrstuvwxyz_.[]0123456789") == path.npos;
-    environment.err << (is_path ? input.read.PlaceOf(path) : "trainctl")
+    const absl::string_view field = FieldOf(line);
+    environment.err << (field.empty() ? "trainctl" : input.read.PlaceOf(field))
                     << ": error: " << Printable(line, 2000) << "\n";
     ++errors;
   }

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "common/wire/channel_credentials.h"
-#include "common/wire/grpc_status.h"
+#include "common/wire/status_details.h"
 #include "proto/training_service.grpc.pb.h"
 
 namespace traind {
@@ -62,7 +62,7 @@ class GrpcJobWatch final : public JobWatch {
           return Event::kJob;
         case Step::kFinish:
           ended_ = true;
-          status_ = FromGrpc(grpc_status_);
+          status_ = FromGrpcWithDetails(grpc_status_);
           return Event::kEnded;
       }
     }
@@ -194,7 +194,7 @@ absl::StatusOr<Reply> TrainingClient::Call(Method method, const Request& request
     const absl::Duration wait = backoff.Next();
     if (status.error_code() != grpc::StatusCode::UNAVAILABLE ||
         clock_.MonotonicNow() - start + wait > options_.call) {
-      return Named(FromGrpc(status));
+      return Named(FromGrpcWithDetails(status));
     }
     absl::SleepFor(wait);
   }
@@ -236,7 +236,7 @@ absl::StatusOr<v1::Job> TrainingClient::GetJobOnce(const std::string& id, absl::
   request.set_id(id);
   v1::Job job;
   const grpc::Status status = connection().stub->GetJob(&context, request, &job);
-  if (!status.ok()) return Named(FromGrpc(status));
+  if (!status.ok()) return Named(FromGrpcWithDetails(status));
   return job;
 }
 
@@ -278,7 +278,7 @@ absl::Status TrainingClient::EachPage(v1::ListJobsRequest request,
     } else if (status.ok()) {
       page = std::move(next);
     } else {
-      return Named(FromGrpc(status));
+      return Named(FromGrpcWithDetails(status));
     }
   }
   return page.status();
@@ -382,7 +382,7 @@ absl::Status TrainingClient::ReadStream(Method method, Request& request, absl::D
       last_contact = clock_.MonotonicNow();
     }
     if (ended) context.TryCancel();
-    const absl::Status status = FromGrpc(reader->Finish());
+    const absl::Status status = FromGrpcWithDetails(reader->Finish());
     if (ended) return absl::OkStatus();
     const absl::Duration now = clock_.MonotonicNow();
     if (now - start >= limit)
@@ -488,7 +488,8 @@ absl::StatusOr<FetchedFile> TrainingClient::FetchArtifact(
       return written;
     }
   }
-  if (const grpc::Status status = reader->Finish(); !status.ok()) return Named(FromGrpc(status));
+  if (const grpc::Status status = reader->Finish(); !status.ok())
+    return Named(FromGrpcWithDetails(status));
   if (received != file.bytes || file.sha256.empty()) {
     return absl::DataLossError(
         absl::StrCat(received, " of ", file.bytes, " bytes of ", name, " arrived"));

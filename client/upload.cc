@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "common/base/durable_file.h"
+#include "common/base/refused_files.h"
 #include "common/base/status_macros.h"
 #include "common/spec/field_text.h"
 
@@ -165,15 +166,15 @@ absl::Status UploadFilesOf(v1::JobSpec& spec, TrainingClient& client, Environmen
 }
 
 void SuggestUpload(v1::JobSpec spec, const absl::Status& refusal, Environment& environment) {
-  const bool unseen = absl::StrContains(refusal.message(), "lies outside the data roots") ||
-                      absl::StrContains(refusal.message(), "cannot read");
-  if (!unseen || !WhyNot(spec).empty()) return;
+  const RefusedFiles refused = RefusedFilesOf(refusal);
+  if (refused.empty() || !WhyNot(spec).empty()) return;
   bool here = false;
   const auto look = [&](const std::string& path, Message& message, const FieldDescriptor& field) {
     const std::string file = message.GetReflection()->GetString(message, &field);
     struct stat about = {};
-    here |= absl::StrContains(refusal.message(), path + ": ") && stat(file.c_str(), &about) == 0 &&
-            S_ISREG(about.st_mode);
+    const auto found = refused.find(path);
+    const bool unseen = found != refused.end() && found->second != FileProblem::kUnfit;
+    here |= unseen && stat(file.c_str(), &about) == 0 && S_ISREG(about.st_mode);
     return absl::OkStatus();
   };
   ForEachPath(spec, "", look).IgnoreError();

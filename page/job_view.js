@@ -5,21 +5,10 @@ import {CurvesPanel} from './curves_panel.js';
 import {h} from './dom.js';
 import {bytes, clock, count, duration, figure, moment, percent, plural} from './format.js';
 import {actionKeys, actions} from './job_actions.js';
+import {attemptsTable, decisionList, foldsTable, trialsTable} from './job_tables.js';
 import {streamJob} from './live.js';
-import {
-  decisionWords,
-  endWords,
-  foldTable,
-  health,
-  isOver,
-  leaderboard,
-  qualityWords,
-  resourceFacts,
-  ruleWords,
-  timeSpent,
-  waiting,
-} from './model.js';
-import {attemptWords, timelinePanel} from './timeline_panel.js';
+import {endWords, health, isOver, qualityWords, resourceFacts, timeSpent, waiting} from './model.js';
+import {timelinePanel} from './timeline_panel.js';
 import {
   budgetBar,
   clockOf,
@@ -30,7 +19,6 @@ import {
   qualityChip,
   section,
   stateChip,
-  table,
   unanswered,
   when,
 } from './ui.js';
@@ -104,6 +92,7 @@ export class JobPage {
       );
     }
     const time = now();
+    const more = (name, rows) => this.more(name, rows);
     return h(
       'div',
       {class: 'page job'},
@@ -116,13 +105,13 @@ export class JobPage {
         ),
       h('div', {class: 'hero'}, this.clock(job, time), this.answer(job, time)),
       job.models_from || job.state === 'QUEUED' ? null : this.panel.tree(job),
-      job.trials.length > 1 && this.board(job, time),
+      job.trials.length > 1 && trialsTable(job, time, more),
       timelinePanel(job, time),
-      h('div', {class: 'columns'}, this.spent(job), this.decisions(job)),
-      job.trials.length > 1 ? null : this.folds(job),
+      h('div', {class: 'columns'}, this.spent(job), decisionList(job, more)),
+      job.trials.length > 1 ? null : foldsTable(job, more),
       this.panel.system(job),
       this.below(job, time),
-      this.attempts(job),
+      attemptsTable(job, more),
     );
   }
 
@@ -305,114 +294,6 @@ export class JobPage {
     };
   }
 
-  board(job, time) {
-    const tried = leaderboard(job, time).filter((t) => t.done || t.running || t.score !== null);
-    const {rows, button} = this.more('trials', tried);
-    const search = job.search && job.search.parameters && job.search.parameters.length ? job.search.parameters : null;
-    const heaviest = Math.max(...tried.map((t) => t.weight), 1e-9);
-    const columns = [
-      {head: '#', num: true, cell: (t, i) => i + 1},
-      {
-        head: 'Trial',
-        cell: (t) => [
-          h('b', null, t.name),
-          t.running && h('span', {class: 'chip state running'}, h('i', null), 'running'),
-        ],
-      },
-      {head: job.scores.metric || 'Score', num: true, cell: (t) => h('b', null, figure(t.score))},
-      {
-        head: 'Range',
-        num: true,
-        cell: (t) => (t.low === null || t.low === t.high ? '–' : `${figure(t.low)} – ${figure(t.high)}`),
-      },
-      {head: 'Folds', num: true, cell: (t) => (t.index < 0 ? '–' : `${t.done}/${job.plan ? job.plan.folds : t.done}`)},
-      {
-        head: 'Weight',
-        num: true,
-        cell: (t) => [
-          h('span', {class: 'weight'}, h('span', {style: {width: `${(t.weight / heaviest) * 100}%`}})),
-          t.weight ? percent(t.weight) : '–',
-        ],
-      },
-      {head: 'Slot time', num: true, cell: (t) => (t.index < 0 ? '–' : duration(t.spent_s))},
-      {head: 'Settings', class: 'settings', cell: (t) => settingsText(t)},
-    ];
-    return section(
-      'Leaderboard',
-      {
-        wide: true,
-        sub: `${tried.filter((t) => t.index >= 0).length} of ${plural(job.trials.length, 'trial')} tried; the weight is the share of the answer`,
-      },
-      tried.length ? table(columns, rows, {key: (t) => t.index, label: 'Trials'}) : empty('No trial has a score yet.'),
-      button,
-      search &&
-        h(
-          'div',
-          {class: 'importance'},
-          h('h3', null, 'What the search varies'),
-          h(
-            'ul',
-            null,
-            search.map((p) =>
-              h(
-                'li',
-                {key: p.path},
-                h('code', null, p.path),
-                ' ',
-                h('span', {class: 'muted'}, p.range),
-                ' ',
-                p.importance === null || p.importance === undefined
-                  ? null
-                  : h('b', {class: 'num'}, percent(p.importance)),
-              ),
-            ),
-          ),
-        ),
-    );
-  }
-
-  folds(job) {
-    const all = foldTable(job);
-    if (!all.length) return null;
-    const columns = [
-      {head: 'Fold', num: true, cell: (f) => f.index + (f.seed ? ` seed ${f.seed}` : '')},
-      {
-        head: 'State',
-        cell: (f) => h('span', {class: `chip state ${f.state.toLowerCase()}`}, h('i', null), f.state.toLowerCase()),
-      },
-      {head: 'Epochs', num: true, cell: (f) => `${Number(f.progress.done.toFixed(1))}/${f.progress.planned}`},
-      {head: job.scores.metric || 'Score', num: true, cell: (f) => h('b', null, figure(f.score))},
-      {head: 'Best epoch', num: true, cell: (f) => (f.epoch === null ? '–' : figure(f.epoch))},
-      {head: 'Weight', num: true, cell: (f) => (f.weight ? percent(f.weight) : '–')},
-      {
-        head: 'Speed',
-        num: true,
-        cell: (f) => (f.live ? `${count(Number(f.live.samples_per_s))}/s` : '–'),
-        title: 'samples per second',
-      },
-      {head: 'Attempts', num: true, cell: (f) => count(f.attempts)},
-      {
-        head: 'Note',
-        class: 'settings',
-        cell: (f) => [
-          f.message,
-          f.from_job && [
-            f.message ? ', ' : '',
-            f.reused ? 'taken over from ' : 'went on from ',
-            h('a', {href: jobLink(f.from_job)}, f.from_job),
-          ],
-        ],
-      },
-    ];
-    const {rows, button} = this.more('folds', all);
-    return section(
-      'Folds',
-      {wide: true, sub: 'the models behind the answer'},
-      table(columns, rows, {key: (f) => `${f.index}/${f.seed}`, label: 'Folds'}),
-      button,
-    );
-  }
-
   spent(job) {
     const parts = timeSpent(job.report);
     const sum = parts.reduce((total, part) => total + part.s, 0);
@@ -455,42 +336,6 @@ export class JobPage {
             ? `: ${job.scores.metric} about ${figure(report.more.score)} instead of ${figure(report.more.score_now)}.`
             : '.',
         ),
-    );
-  }
-
-  decisions(job) {
-    const all = job.decisions.map((d, i) => ({...d, i}));
-    if (!all.length)
-      return section(
-        'Decisions',
-        {},
-        empty('Nothing was cut or changed.', h('p', null, 'The Job ran as its spec asked.')),
-      );
-    const {rows, button} = this.more('decisions', all);
-    return section(
-      'Decisions',
-      {sub: `${plural(all.length, 'change')} of the Plan, with what was measured`},
-      h(
-        'ol',
-        {class: 'decisionlist'},
-        rows.map((d) =>
-          h(
-            'li',
-            {key: d.i, id: `decision-${d.i}`},
-            h(
-              'div',
-              {class: 'line'},
-              h('span', {class: 'num muted'}, sinceStart(job, d.at)),
-              h('b', null, ruleWords(d.rule)),
-              h('span', {class: 'chip'}, d.rule),
-            ),
-            h('p', null, decisionWords(d)),
-            d.cause && h('details', null, h('summary', null, 'why'), h('p', {class: 'muted'}, d.cause)),
-            d.effect && h('p', {class: 'muted'}, d.effect),
-          ),
-        ),
-      ),
-      button,
     );
   }
 
@@ -546,48 +391,6 @@ export class JobPage {
         )
       : details;
   }
-
-  attempts(job) {
-    if (!job.attempts.length) return null;
-    const {rows, button} = this.more('attempts', [...job.attempts].reverse());
-    const columns = [
-      {head: 'Attempt', num: true, cell: (a) => a.id},
-      {head: 'Task', cell: (a) => a.task},
-      {head: 'Worker', cell: (a) => h('span', {title: (a.resources && a.resources.summary) || null}, a.worker)},
-      {
-        head: 'Began',
-        num: true,
-        cell: (a) => sinceStart(job, a.started_at) || '–',
-      },
-      {
-        head: 'Took',
-        num: true,
-        cell: (a) =>
-          a.ended_at === null || a.started_at === null ? '–' : duration((a.ended_at - a.started_at) / 1000),
-      },
-      {head: 'End', cell: (a) => (a.end_reason ? endWords(a.end_reason) : 'runs')},
-      {head: 'Message', class: 'settings', cell: (a) => a.message || (a.resources && a.resources.advice) || ''},
-    ];
-    return section(
-      'Attempts',
-      {wide: true, sub: [plural(job.attempts.length, 'execution'), attemptWords(job)].filter(Boolean).join(', ')},
-      table(columns, rows, {key: (a) => a.id, label: 'Attempts'}),
-      button,
-    );
-  }
-}
-
-// How long after the Job's time began; nothing for what was before.
-function sinceStart(job, at) {
-  return at === null || at < job.runnable_at ? '' : `+${duration((at - job.runnable_at) / 1000)}`;
-}
-
-// Two lines of it; the pointer shows the rest.
-function settingsText({index, kind, settings}) {
-  const text = Object.entries(settings)
-    .map(([k, v]) => `${k} ${v}`)
-    .join(', ');
-  return h('span', {class: 'clamp', title: text}, text || (index < 0 ? kind : 'as the spec says'));
 }
 
 // What a running fold has resolved, else what the first trial sets.

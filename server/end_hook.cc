@@ -1,13 +1,10 @@
 #include "server/end_hook.h"
 
-#include <absl/cleanup/cleanup.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/strip.h>
 #include <absl/time/clock.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,10 +19,9 @@
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/base/log.h"
+#include "common/base/start_program.h"
 #include "common/base/status_macros.h"
 #include "server/domain/names.h"
-
-extern char** environ;
 
 namespace traind {
 namespace {
@@ -35,36 +31,7 @@ constexpr absl::Duration kPauses[] = {absl::Seconds(1), absl::Seconds(10)};  // 
 constexpr absl::Duration kLook = absl::Milliseconds(20);
 constexpr absl::Duration kIdleLook = absl::Milliseconds(200);
 
-// Starts the program in a process group of its own, with no input and no output.
-absl::StatusOr<pid_t> Spawn(std::vector<std::string> arguments) {
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  const absl::Cleanup forget_files = [&] { posix_spawn_file_actions_destroy(&files); };
-  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  const absl::Cleanup forget_attributes = [&] { posix_spawnattr_destroy(&attributes); };
-  // traind blocks signals to wait for them, and ignores SIGPIPE.
-  sigset_t none, usual;
-  sigemptyset(&none);
-  sigemptyset(&usual);
-  sigaddset(&usual, SIGPIPE);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &usual);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  pid_t pid = 0;
-  const int error = posix_spawn(&pid, argv[0], &files, &attributes, argv.data(), environ);
-  if (error != 0) return ErrnoStatus(error, absl::StrCat("cannot start ", arguments[0]));
-  return pid;
-}
-
-// What a wait status says of a program that has ended.
+// Returns the error that a wait status stands for; OK: the program has succeeded.
 absl::Status StatusOfEnd(int ended) {
   if (WIFSIGNALED(ended)) {
     return absl::AbortedError(absl::StrCat("it was ended by signal ", WTERMSIG(ended)));
@@ -184,7 +151,10 @@ absl::Status EndHook::RunOnce(const std::string& job, const std::string& file) {
     ASSIGN_OR_RETURN(Job stored, store_->GetJob(job));
     ended_job = std::make_shared<const Job>(std::move(stored));
   }
-  ASSIGN_OR_RETURN(const pid_t child, Spawn({program_, job, Name(ended_job->state), file}));
+  ProgramStart start;
+  start.arguments = {program_, job, Name(ended_job->state), file};
+  start.group = ProgramStart::kOwnGroup;  // what it starts is killed with it
+  ASSIGN_OR_RETURN(const pid_t child, StartProgram(start));
   const absl::Duration end = SystemClock().MonotonicNow() + kPatience;
   while (true) {
     int ended = 0;

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,8 +18,8 @@
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/base/log.h"
-
-extern char** environ;
+#include "common/base/start_program.h"
+#include "common/base/status_macros.h"
 
 namespace traind {
 namespace {
@@ -110,39 +109,19 @@ void WorkerSupervisor::StopWatching() {
 }
 
 absl::Status WorkerSupervisor::Spawn() {
-  const std::string log = absl::StrCat(options_.state_dir, "/", kWorkerLogFile);
-  std::vector<std::string> args = {
+  ProgramStart start;
+  start.arguments = {
       options_.binary, "--standalone",
       "--state",       options_.state_dir,
       "--coordinator", absl::StrCat("unix:", options_.state_dir, "/", kWorkerSocket)};
   if (options_.slots >= 0) {
-    args.push_back("--slots");
-    args.push_back(absl::StrCat(options_.slots));
+    start.arguments.push_back("--slots");
+    start.arguments.push_back(absl::StrCat(options_.slots));
   }
-  std::vector<char*> argv;
-  for (std::string& arg : args) argv.push_back(arg.data());
-  argv.push_back(nullptr);
-
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, log.c_str(),
-                                   O_WRONLY | O_CREAT | O_APPEND, 0600);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  // The Worker gets its own session, so that neither Ctrl-C nor a hang-up of traind's terminal
-  // reaches it. traind blocks its signals to wait for them; the Worker starts with none blocked.
-  sigset_t none;
-  sigemptyset(&none);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
-  pid_t pid = 0;
-  const int error =
-      posix_spawn(&pid, options_.binary.c_str(), &files, &attributes, argv.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&files);
-  if (error != 0) return ErrnoStatus(error, absl::StrCat("cannot start ", options_.binary));
+  start.error_file = absl::StrCat(options_.state_dir, "/", kWorkerLogFile);
+  // Neither Ctrl-C nor a hang-up of traind's terminal reaches the Worker.
+  start.group = ProgramStart::kOwnSession;
+  ASSIGN_OR_RETURN(const pid_t pid, StartProgram(start));
   TRAIND_LOG(INFO) << "started the Worker " << pid;
   children_.push_back(pid);
   return absl::OkStatus();

@@ -7,19 +7,18 @@
 #include <absl/synchronization/mutex.h>
 #include <absl/time/clock.h>
 #include <absl/time/time.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "common/base/log_files.h"
 #include "common/base/log_format.h"
 
 namespace traind {
@@ -39,10 +38,10 @@ class LogWriter {
  public:
   absl::Status LogTo(const std::string& path, int64_t max_bytes) {
     absl::MutexLock lock(&mutex_);
-    const int fd = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0) return absl::ErrnoToStatus(errno, path);
-    dup2(fd, STDERR_FILENO);
-    close(fd);
+    const absl::StatusOr<int> fd = OpenLogFile(path);
+    if (!fd.ok()) return fd.status();
+    dup2(*fd, STDERR_FILENO);
+    close(*fd);
     path_ = path;
     max_bytes_ = max_bytes;
     return absl::OkStatus();
@@ -51,9 +50,7 @@ class LogWriter {
   void Write(absl::string_view line) {
     absl::MutexLock lock(&mutex_);
     // The file may also hold what others wrote to stderr.
-    struct stat file {};
-    if (!path_.empty() && fstat(STDERR_FILENO, &file) == 0 && file.st_size > 0 &&
-        file.st_size + static_cast<int64_t>(line.size()) > max_bytes_) {
+    if (!path_.empty() && IsFull(STDERR_FILENO, static_cast<int64_t>(line.size()), max_bytes_)) {
       Rotate();
     }
     if (dropped_ > 0 && Takes(STDERR_FILENO)) {
@@ -80,14 +77,12 @@ class LogWriter {
 
  private:
   void Rotate() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const std::string fresh = path_ + ".new";
-    const int fd = open(fresh.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0) return;
-    const auto old = [this](int i) { return i == 0 ? path_ : absl::StrCat(path_, ".", i); };
-    for (int i = kOldLogFiles; i > 0; --i) rename(old(i - 1).c_str(), old(i).c_str());
-    rename(fresh.c_str(), path_.c_str());
-    dup2(fd, STDERR_FILENO);
-    close(fd);
+    std::vector<std::string> older;
+    for (int i = 1; i <= kOldLogFiles; ++i) older.push_back(absl::StrCat(path_, ".", i));
+    const absl::StatusOr<int> fd = RotateLogFiles(path_, older);
+    if (!fd.ok()) return;
+    dup2(*fd, STDERR_FILENO);
+    close(*fd);
   }
 
   absl::Mutex mutex_;

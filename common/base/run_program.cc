@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,9 +14,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/durable_file.h"
+#include "common/base/start_program.h"
 #include "common/base/status_macros.h"
-
-extern char** environ;
 
 namespace traind {
 namespace {
@@ -77,26 +75,19 @@ absl::StatusOr<ProgramRun> RunProgram(const std::vector<std::string>& arguments,
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, "cannot make a pipe");
   const absl::Cleanup close_reading = [&] { close(ends[0]); };
-  std::vector<std::string> copies = arguments;
-  std::vector<char*> argv;
-  for (std::string& argument : copies) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  const absl::Cleanup forget = [&] { posix_spawn_file_actions_destroy(&files); };
-  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&files, ends[1], STDOUT_FILENO);
-  pid_t child = 0;
-  const int error = posix_spawn(&child, argv[0], &files, nullptr, argv.data(), environ);
+  ProgramStart start;
+  start.arguments = arguments;
+  start.output = ends[1];
+  const absl::StatusOr<pid_t> child = StartProgram(start);
   close(ends[1]);
-  if (error != 0) return ErrnoStatus(error, absl::StrCat("cannot start ", arguments[0]));
+  RETURN_IF_ERROR(child.status());
   ProgramRun run;
   const Patience left(patience);
   absl::Status status = ReadAll(ends[0], left, most_bytes, run.output);
-  if (status.ok()) status = AwaitEnd(child, left, run.ended);
+  if (status.ok()) status = AwaitEnd(*child, left, run.ended);
   if (status.ok()) return run;
-  kill(child, SIGKILL);
-  while (waitpid(child, &run.ended, 0) < 0 && errno == EINTR) {
+  kill(*child, SIGKILL);
+  while (waitpid(*child, &run.ended, 0) < 0 && errno == EINTR) {
   }
   return status;
 }

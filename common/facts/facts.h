@@ -171,7 +171,8 @@ struct Ended {
 // A task changed something of itself, such as its precision.
 struct Decision {
   static constexpr char kType[] = "decision";
-  std::string rule, cause, from, to;
+  DecisionRule rule = DecisionRule::kOther;
+  std::string cause, from, to;
   std::vector<Field> Fields();
 };
 

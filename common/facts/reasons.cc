@@ -26,6 +26,10 @@ constexpr const char* kEndReasons[] = {"NONE",
 constexpr const char* kStopReasons[] = {
     "",     "STALE", "USER_FINISHED", "USER_CANCELLED", "USER_PAUSED",
     "TIME", "QUOTA", "JOB_OVER",      "SHUTDOWN",       "MOVED"};
+constexpr const char* kDecisionRules[] = {
+    "other",   "B2",        "B3",      "B4",     "B5",    "B7",      "B8",
+    "B9",      "retry",     "user",    "quota",  "cache", "from",    "after",
+    "predict", "precision", "threads", "memory", "batch", "loading", "pretrained"};
 constexpr const char* kStopCauses[] = {"", "epochs", "patience", "time", "user"};
 
 template <class E>
@@ -51,6 +55,12 @@ const EnumNames& NamesOf(StopCause) {
   return kNames;
 }
 
+const EnumNames& NamesOf(DecisionRule) {
+  static constexpr EnumNames kNames{kDecisionRules, std::size(kDecisionRules), 0};
+  static_assert(std::size(kDecisionRules) == static_cast<size_t>(DecisionRule::kPretrained) + 1);
+  return kNames;
+}
+
 StopCause CauseOf(StopReason reason) {
   switch (reason) {
     case StopReason::kNone:
@@ -66,11 +76,18 @@ StopCause CauseOf(StopReason reason) {
 const char* Name(AttemptEndReason reason) { return NameIn(reason); }
 const char* Name(StopReason reason) { return NameIn(reason); }
 const char* Name(StopCause cause) { return NameIn(cause); }
+const char* Name(DecisionRule rule) { return NameIn(rule); }
 
 AttemptEndReason AttemptEndReasonByName(absl::string_view name) {
   AttemptEndReason reason = AttemptEndReason::kInternal;
   EnumField(&reason, NamesOf(reason)).set_name(name);
   return reason;
+}
+
+DecisionRule DecisionRuleByName(absl::string_view name) {
+  DecisionRule rule = DecisionRule::kOther;
+  EnumField(&rule, NamesOf(rule)).set_name(name);
+  return rule;
 }
 
 }  // namespace traind

@@ -1,4 +1,4 @@
-// Why work is stopped and how it ends, as values that all processes share.
+// Why work is stopped, how it ends and which rule changes it, as values that all processes share.
 // Threads: everything here is safe to call from any thread.
 #pragma once
 
@@ -49,6 +49,32 @@ enum class StopCause : int64_t { kNone, kEpochs, kPatience, kTime, kUser };
 // kUser where a person wants the stop, else kTime: traind's rules act for the clock.
 StopCause CauseOf(StopReason reason);
 
+// The rule by which a Decision changes a Plan or a task. B2 to B9 are those of docs/DESIGN.md.
+// Kept and sent by name, so that the order of the enumerators is free.
+enum class DecisionRule {
+  kOther,  // of a version that has more rules
+  kB2,
+  kB3,
+  kB4,
+  kB5,
+  kB7,
+  kB8,
+  kB9,
+  kRetry,
+  kUser,
+  kQuota,
+  kCache,
+  kFrom,
+  kAfter,
+  kPredict,
+  kPrecision,
+  kThreads,
+  kMemory,
+  kBatch,
+  kLoading,
+  kPretrained,
+};
+
 // COMPLETED, RANK_DIED: the names of proto/job.proto without their prefix.
 const char* Name(AttemptEndReason reason);
 // kInternal where there is no such reason.
@@ -56,9 +82,14 @@ AttemptEndReason AttemptEndReasonByName(absl::string_view name);
 // "", epochs, patience, time, user.
 const char* Name(StopCause cause);
 const char* Name(StopReason reason);
+// B2, retry: as users read it.
+const char* Name(DecisionRule rule);
+// kOther where there is no such rule.
+DecisionRule DecisionRuleByName(absl::string_view name);
 
 const EnumNames& NamesOf(AttemptEndReason);
 const EnumNames& NamesOf(StopReason);
 const EnumNames& NamesOf(StopCause);
+const EnumNames& NamesOf(DecisionRule);
 
 }  // namespace traind

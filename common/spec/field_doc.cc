@@ -73,7 +73,7 @@ std::string Allowed(const FieldDescriptor& field) {
 std::string Default(const FieldDescriptor& field) {
   const std::string& text = RulesOf(field).default_();
   if (text.empty()) return "";
-  return absl::StrContains(text, ", or ") ? text : "`" + text + "`";
+  return DefaultIsValue(field) ? "`" + text + "`" : text;
 }
 
 // Returns a comment as one paragraph; "" if there is none.
@@ -88,6 +88,11 @@ std::string Comment(const D& descriptor) {
 }
 
 }  // namespace
+
+bool DefaultIsValue(const FieldDescriptor& field) {
+  const std::string& text = RulesOf(field).default_();
+  return !text.empty() && !absl::StrContains(text, ", or ");
+}
 
 FieldDoc DocOf(const FieldDescriptor& field) {
   FieldDoc doc;

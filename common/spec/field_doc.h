@@ -17,6 +17,9 @@ struct FieldDoc {
   std::string meaning;        // empty: the field has no comment
 };
 
+// Whether a field's default is a value, as YAML writes it: some have words that tell cases apart.
+bool DefaultIsValue(const google::protobuf::FieldDescriptor& field);
+
 FieldDoc DocOf(const google::protobuf::FieldDescriptor& field);
 
 // Each returns the comment as one paragraph; "" if there is none.

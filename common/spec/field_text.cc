@@ -184,6 +184,12 @@ bool IsScalarField(const FieldDescriptor& field) {
   return type == kDurationType || type == kTimestampType;
 }
 
+bool IsSet(const Message& message, const FieldDescriptor& field) {
+  const auto& access = *message.GetReflection();
+  return field.is_repeated() ? access.FieldSize(message, &field) > 0
+                             : access.HasField(message, &field);
+}
+
 absl::Status CheckRange(const v1::FieldRules& rules, double value, absl::string_view shown,
                         absl::string_view unit) {
   const auto number = [unit](double bound) { return absl::StrFormat("%.12g%s", bound, unit); };

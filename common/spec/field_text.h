@@ -20,6 +20,10 @@ const v1::FieldRules& RulesOf(const google::protobuf::FieldDescriptor& field);
 // Whether YAML writes the field as one scalar: all but (other) messages.
 bool IsScalarField(const google::protobuf::FieldDescriptor& field);
 
+// Whether the field says something: a plain proto3 field at zero does not.
+bool IsSet(const google::protobuf::Message& message,
+           const google::protobuf::FieldDescriptor& field);
+
 struct ScalarText {
   absl::string_view text;
   bool quoted = false;   // then it is text, whatever it looks like

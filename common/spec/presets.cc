@@ -68,12 +68,6 @@ Place Find(absl::string_view path, Message* message) {
   return {message, message->GetDescriptor()->FindFieldByName(std::string(steps.back()))};
 }
 
-bool IsSet(const Place& place) {
-  const Reflection& access = *place.message->GetReflection();
-  return place.field->is_repeated() ? access.FieldSize(*place.message, place.field) > 0
-                                    : access.HasField(*place.message, place.field);
-}
-
 void Set(const Place& place, absl::string_view value) {
   absl::ConsumePrefix(&value, "[");
   absl::ConsumeSuffix(&value, "]");
@@ -111,7 +105,7 @@ std::vector<std::string> ApplyPreset(v1::JobSpec& spec) {
   for (const PresetField& field : PresetFields(spec.preset())) {
     if (spec.model().has_automatic() && field.path == kSeeds) continue;
     const Place place = Find(field.path, &spec);
-    if (place.message == nullptr || IsSet(place)) continue;
+    if (place.message == nullptr || IsSet(*place.message, *place.field)) continue;
     Set(place, field.value);
     filled.push_back(absl::StrCat(field.path, ": ", field.value));
   }

@@ -288,12 +288,9 @@ const Message* SectionOf(absl::string_view path, const Message& spec) {
   return message;
 }
 
-bool IsSet(const std::string& path, const v1::JobSpec& spec) {
+bool IsSetIn(const v1::JobSpec& spec, const std::string& path) {
   const Message* const section = SectionOf(path, spec);
-  if (section == nullptr) return false;
-  const FieldDescriptor& field = *FieldOf(path);
-  return field.is_repeated() ? section->GetReflection()->FieldSize(*section, &field) > 0
-                             : section->GetReflection()->HasField(*section, &field);
+  return section != nullptr && IsSet(*section, *FieldOf(path));
 }
 
 // index: of a repeated field's element, else -1.
@@ -333,7 +330,7 @@ std::map<std::string, std::string> UsualSpace(const std::string& kind, const v1:
     const bool rate = std::string(usual.path) == "train.learning_rate";
     const bool sgd = spec.train().optimizer().kind() == "sgd";
     all[usual.path] = rate && sgd ? kRateOfSgd : usual.range;
-    if (!IsSet(usual.path, spec)) unset[usual.path] = all[usual.path];
+    if (!IsSetIn(spec, usual.path)) unset[usual.path] = all[usual.path];
   }
   return unset.empty() ? all : unset;
 }
@@ -412,7 +409,7 @@ std::string SearchedValue(absl::string_view path, const v1::JobSpec& spec) {
   const Message* const section = SectionOf(path, spec);
   if (section == nullptr) return "";
   const v1::OptimizerSpec& optimizer = spec.train().optimizer();
-  const bool set = IsSet(std::string(path), spec);
+  const bool set = IsSet(*section, *field);
   if (!set && path == "train.learning_rate") {
     return absl::StrCat(DefaultLearningRate(optimizer.kind()));
   }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/base/field_path.h"
 #include "common/base/status_macros.h"
 #include "common/base/suggest.h"
 #include "common/spec/field_doc.h"
@@ -36,10 +37,6 @@ std::vector<const FieldDescriptor*> FieldsOf(const Descriptor& type) {
 
 bool IsSection(const FieldDescriptor& field) { return !IsScalarField(field) && !field.is_map(); }
 
-std::string JoinPath(absl::string_view path, absl::string_view name) {
-  return path.empty() ? std::string(name) : absl::StrCat(path, ".", name);
-}
-
 // Breaks a text into lines of at most 96 characters.
 std::string Wrapped(absl::string_view text, absl::string_view margin) {
   std::string lines, line;
@@ -65,7 +62,7 @@ void Explain(const std::string& path, const FieldDescriptor& field, bool recursi
   absl::StrAppend(&text, HeadOf(path, field), Wrapped(DocOf(field).meaning, "    "));
   if (!recursive || !IsSection(field)) return;
   for (const FieldDescriptor* below : FieldsOf(*field.message_type())) {
-    Explain(JoinPath(path, below->name()), *below, recursive, text);
+    Explain(FieldPath(path, below->name()), *below, recursive, text);
   }
 }
 
@@ -162,7 +159,7 @@ Json FieldSchema(const FieldDescriptor& field) {
   schema = OrNull(std::move(schema));
   schema["description"] = DocOf(field).meaning;
   const std::string& standing = rules.default_();
-  if (!standing.empty() && !absl::StrContains(standing, ", or ")) {
+  if (DefaultIsValue(field)) {
     const Json value = Json::parse(standing, nullptr, /*allow_exceptions=*/false);
     schema["default"] = value.is_discarded() ? Json(standing) : value;
   }
@@ -201,7 +198,7 @@ Json SchemaOf(const Descriptor& type) {
 
 void AddPaths(const Descriptor& type, const std::string& path, std::vector<std::string>& paths) {
   for (const FieldDescriptor* field : FieldsOf(type)) {
-    const std::string here = JoinPath(path, field->name());
+    const std::string here = FieldPath(path, field->name());
     if (IsSection(*field)) {
       if (!field->is_repeated()) AddPaths(*field->message_type(), here, paths);
     } else {
@@ -226,11 +223,11 @@ absl::StatusOr<std::string> ExplainField(const google::protobuf::FileDescriptorS
     field = type == nullptr ? nullptr : type->FindFieldByName(std::string(name));
     if (field == nullptr || RulesOf(*field).internal()) {
       std::string meant = ClosestWord(name, names);
-      if (!meant.empty()) meant = absl::StrCat("; did you mean '", JoinPath(walked, meant), "'?");
+      if (!meant.empty()) meant = absl::StrCat("; did you mean '", FieldPath(walked, meant), "'?");
       return absl::NotFoundError(absl::StrCat("there is no field '", Printable(name), "' in ",
                                               walked.empty() ? "the spec" : walked, meant));
     }
-    walked = JoinPath(walked, name);
+    walked = FieldPath(walked, name);
     type = IsSection(*field) ? field->message_type() : nullptr;
   }
   std::string text;
@@ -238,7 +235,7 @@ absl::StatusOr<std::string> ExplainField(const google::protobuf::FileDescriptorS
   if (type == nullptr) return text;
   if (field != nullptr) text += "\n";
   for (const FieldDescriptor* below : FieldsOf(*type)) {
-    Explain(JoinPath(walked, below->name()), *below, recursive, text);
+    Explain(FieldPath(walked, below->name()), *below, recursive, text);
   }
   return text;
 }

@@ -11,8 +11,10 @@
 #include <tuple>
 #include <utility>
 
+#include "common/base/field_path.h"
 #include "common/base/suggest.h"
 #include "common/spec/field_text.h"
+#include "common/spec/key_names.h"
 #include "common/spec/short_forms.h"
 #include "proto/job.pb.h"
 
@@ -25,143 +27,6 @@ using google::protobuf::Message;
 using Kind = YamlNode::Kind;
 
 constexpr size_t kMostProblems = 100;
-
-std::string JoinPath(absl::string_view path, absl::string_view name) {
-  return path.empty() ? std::string(name) : absl::StrCat(path, ".", name);
-}
-
-std::vector<std::string> KeysOf(const Descriptor& type) {
-  std::vector<std::string> keys;
-  for (int i = 0; i < type.field_count(); ++i) keys.push_back(type.field(i)->name());
-  return keys;
-}
-
-// Describes what the field accepts, for "... is a list; expected <this>".
-std::string Expected(const FieldDescriptor& field, bool element) {
-  if (field.is_map()) return "a section of names and texts";
-  if (field.is_repeated() && !element) return "a list, as in [1, 2]";
-  if (!IsScalarField(field)) {
-    return absl::StrCat("a section with ", absl::StrJoin(KeysOf(*field.message_type()), ", "));
-  }
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_STRING:
-      return "a text";
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return "true or false";
-    case FieldDescriptor::CPPTYPE_ENUM:
-      return absl::StrJoin(EnumWords(*field.enum_type()), ", ");
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-    case FieldDescriptor::CPPTYPE_FLOAT:
-      return "a number";
-    case FieldDescriptor::CPPTYPE_MESSAGE:
-      return field.message_type()->name() == "Duration" ? "a duration like 90s"
-                                                        : "a time like 2026-12-01T18:00:00Z";
-    default:
-      return "a whole number";
-  }
-}
-
-// Names by which users of other tools know a key, and ours.
-struct OtherName {
-  absl::string_view theirs, ours;
-};
-constexpr OtherName kOtherNames[] = {
-    {"lr", "learning_rate"},
-    {"eta", "learning_rate"},
-    {"wd", "weight_decay"},
-    {"batch_size", "batch"},
-    {"bs", "batch"},
-    {"num_epochs", "epochs"},
-    {"max_epochs", "epochs"},
-    {"n_epochs", "epochs"},
-    {"n_folds", "folds"},
-    {"num_folds", "folds"},
-    {"n_splits", "folds"},
-    {"label", "target"},
-    {"label_column", "target"},
-    {"random_state", "seed"},
-    {"early_stopping", "patience"},
-    {"time_limit", "time"},
-    {"timeout", "time"},
-    {"max_time", "time"},
-    {"layers", "hidden"},
-    {"hidden_layers", "hidden"},
-    {"hidden_layer_sizes", "hidden"},
-    {"hidden_size", "hidden"},
-    {"units", "hidden"},
-    {"gpus", "slots"},
-    {"num_gpus", "slots"},
-    {"eval_metric", "metric"},
-    {"problem_type", "type"},
-    {"amp", "precision"},
-    {"dtype", "precision"},
-};
-
-std::string OurName(absl::string_view name) {
-  for (const OtherName& other : kOtherNames) {
-    if (other.theirs == name) return std::string(other.ours);
-  }
-  return "";
-}
-
-// Whether both paths go through a oneof at `prefix` by different members, of which only one can
-// stand there.
-bool Excludes(const FieldDescriptor& field, const std::string& here, absl::string_view section) {
-  const auto* oneof = field.real_containing_oneof();
-  if (oneof == nullptr || section == here || absl::StartsWith(section, here + ".")) return false;
-  const size_t prefix = here.size() - field.name().size();
-  if (section.substr(0, prefix) != absl::string_view(here).substr(0, prefix)) return false;
-  const absl::string_view rest = section.substr(std::min(prefix, section.size()));
-  const FieldDescriptor* other =
-      field.containing_type()->FindFieldByName(std::string(rest.substr(0, rest.find('.'))));
-  return other != nullptr && other->real_containing_oneof() == oneof;
-}
-
-// Returns the place, `depth` levels below the message type, where a key of this name would be
-// right. What excludes `section` is no such place.
-std::string FindAtDepth(const Descriptor& type, absl::string_view name, absl::string_view section,
-                        const std::string& path, int depth) {
-  for (int i = 0; i < type.field_count(); ++i) {
-    const FieldDescriptor& field = *type.field(i);
-    const std::string here = JoinPath(path, field.name());
-    if (Excludes(field, here, section)) continue;
-    if (depth == 0 && field.name() == name) return here;
-    if (depth == 0 || IsScalarField(field) || field.is_repeated()) continue;
-    const std::string below = FindAtDepth(*field.message_type(), name, section, here, depth - 1);
-    if (!below.empty()) return below;
-  }
-  return "";
-}
-
-// Returns the place nearest to the root where a key of this name would be right: "train.epochs".
-// section: where it stands.
-std::string FindElsewhere(const Descriptor& root, absl::string_view name,
-                          absl::string_view section) {
-  constexpr int kDeepest = 3;
-  for (int depth = 0; depth <= kDeepest; ++depth) {
-    const std::string found = FindAtDepth(root, name, section, "", depth);
-    if (!found.empty()) return found;
-  }
-  return "";
-}
-
-// "train.epochs" as its keys; what follows a map field is one key, dots and all.
-std::vector<std::string> SplitPath(const Descriptor& root, absl::string_view path) {
-  std::vector<std::string> keys;
-  const Descriptor* type = &root;
-  while (true) {
-    const size_t dot = path.find('.');
-    keys.emplace_back(path.substr(0, dot));
-    if (dot == path.npos) return keys;
-    path.remove_prefix(dot + 1);
-    const FieldDescriptor* field = type == nullptr ? nullptr : type->FindFieldByName(keys.back());
-    if (field != nullptr && field->is_map()) {
-      keys.emplace_back(path);
-      return keys;
-    }
-    type = field == nullptr ? nullptr : field->message_type();
-  }
-}
 
 class Binder {
  public:
@@ -368,7 +233,7 @@ class Binder {
       }
     }
     if (!merged.empty() && merge_depth == YamlTree::kMostDepth) {
-      AddProblem(map, JoinPath(path, "<<"),
+      AddProblem(map, FieldPath(path, "<<"),
                  absl::StrCat("'<<' nested deeper than ", YamlTree::kMostDepth));
       return entries;
     }
@@ -378,7 +243,7 @@ class Binder {
       for (int each : maps) {
         if (!Visit(each, path)) return {};
         if (tree_.at(each).kind != Kind::kMap) {
-          AddProblem(each, JoinPath(path, "<<"), "'<<' merges sections, or a list of them");
+          AddProblem(each, FieldPath(path, "<<"), "'<<' merges sections, or a list of them");
           continue;
         }
         for (const Entry& entry : EntriesOf(each, path, merge_depth + 1)) {
@@ -406,7 +271,7 @@ class Binder {
         ReportUnknown(entry.key, path, name, type);
         continue;
       }
-      const std::string field_path = JoinPath(path, name);
+      const std::string field_path = FieldPath(path, name);
       if (!NoteOnce(entry.key, field_path)) continue;
       if (tree_.at(entry.value).kind == Kind::kNull) continue;
       if (const auto* oneof = field->real_containing_oneof()) {
@@ -448,7 +313,7 @@ class Binder {
           &message, message.GetDescriptor()->FindFieldByName(section));
       const FieldDescriptor& field =
           *below.GetDescriptor()->FindFieldByName(std::string(form.field));
-      const std::string long_path = JoinPath(section, form.field);
+      const std::string long_path = FieldPath(section, form.field);
       if (places_.count(long_path) > 0) {
         AddProblem(entry.key, long_path,
                    absl::StrCat(long_path, " is written at ", places_[long_path], ", too"));
@@ -478,13 +343,13 @@ class Binder {
     std::string hint;
     if (!meant.empty()) {
       hint = absl::StrCat("; did you mean '", meant, "'?");
-      meant = JoinPath(path, meant);
+      meant = FieldPath(path, meant);
     } else if (meant = Elsewhere(name, ours, path); !meant.empty()) {
       hint = absl::StrCat("; did you mean '", meant, "'?");
     } else {
       hint = absl::StrCat("; the keys here are ", absl::StrJoin(keys, ", "));
     }
-    AddProblem(key, JoinPath(path, Printable(name)),
+    AddProblem(key, FieldPath(path, Printable(name)),
                absl::StrCat("unknown key '", Printable(name), "' in ", SectionName(path), hint));
     found_.back().problem.meant = std::move(meant);
   }
@@ -556,7 +421,7 @@ class Binder {
       if (!by_rule && !(chooses && below.name() == word)) continue;
       Message& section = *message.GetReflection()->MutableMessage(&message, &field);
       section.GetReflection()->MutableMessage(&section, &below);
-      places_[JoinPath(path, below.name())] = PlaceOf(tree_.at(node));
+      places_[FieldPath(path, below.name())] = PlaceOf(tree_.at(node));
       return true;
     }
     return false;

@@ -2,13 +2,11 @@
 
 #include <absl/strings/match.h>
 #include <absl/strings/str_split.h>
-#include <absl/strings/string_view.h>
+
+#include "common/base/refused_files.h"
 
 namespace traind {
-namespace {
 
-// The field that a line is about: "name: ...", "data is missing", "train.epochs '0' ...". Empty: it
-// is about none.
 absl::string_view FieldOf(absl::string_view line) {
   const absl::string_view word = line.substr(0, line.find_first_of(" :"));
   const absl::string_view rest = line.substr(word.size());
@@ -18,17 +16,18 @@ absl::string_view FieldOf(absl::string_view line) {
   return told ? word : "";
 }
 
-}  // namespace
-
 std::vector<ErrorDetail> DetailsOf(const absl::Status& status) {
   std::vector<ErrorDetail> details;
+  const RefusedFiles files = RefusedFilesOf(status);
   if (absl::IsInvalidArgument(status)) {
     for (const absl::string_view line :
          absl::StrSplit(status.message(), '\n', absl::SkipWhitespace())) {
       const absl::string_view field = FieldOf(line);
       if (field.empty()) continue;
-      details.push_back(
-          {kInvalidField, {{"field", std::string(field)}, {"message", std::string(line)}}});
+      ErrorDetail& detail = details.emplace_back(ErrorDetail{
+          kInvalidField, {{"field", std::string(field)}, {"message", std::string(line)}}});
+      const auto file = files.find(std::string(field));
+      if (file != files.end()) detail.metadata[kFileKey] = Name(file->second);
     }
   }
   if (details.empty()) details.push_back({absl::StatusCodeToString(status.code()), {}});

@@ -2,9 +2,6 @@
 
 #include <absl/strings/str_cat.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <utility>
@@ -12,6 +9,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/json_text.h"
 #include "common/base/log.h"
+#include "common/base/log_files.h"
 #include "common/base/status_macros.h"
 
 namespace traind {
@@ -34,29 +32,26 @@ AuditLog::~AuditLog() {
   if (file_ >= 0) close(file_);
 }
 
-absl::Status AuditLog::Open() {
+absl::Status AuditLog::Open(int64_t bytes) {
   const std::string path = absl::StrCat(state_dir_, "/", kAuditFile);
-  if (file_ >= 0 && bytes_ >= most_bytes_) {
-    close(std::exchange(file_, -1));
-    const std::string older = absl::StrCat(state_dir_, "/", kOlderAuditFile);
-    if (rename(path.c_str(), older.c_str()) != 0) return ErrnoStatus(errno, older);
+  if (file_ < 0) {
+    ASSIGN_OR_RETURN(file_, OpenLogFile(path));
   }
-  if (file_ >= 0) return absl::OkStatus();
-  file_ = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-  struct stat about {};
-  if (file_ < 0 || fstat(file_, &about) != 0) return ErrnoStatus(errno, path);
-  bytes_ = about.st_size;
+  if (!IsFull(file_, bytes, most_bytes_)) return absl::OkStatus();
+  const absl::StatusOr<int> fresh =
+      RotateLogFiles(path, {absl::StrCat(state_dir_, "/", kOlderAuditFile)});
+  // The lines matter more than the size.
+  if (fresh.ok()) close(std::exchange(file_, *fresh));
   return absl::OkStatus();
 }
 
 absl::Status AuditLog::Write(absl::string_view line) {
-  RETURN_IF_ERROR(Open());
+  RETURN_IF_ERROR(Open(static_cast<int64_t>(line.size())));
   while (!line.empty()) {
     const ssize_t wrote = write(file_, line.data(), line.size());
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0) return ErrnoStatus(errno, kAuditFile);
     line.remove_prefix(static_cast<size_t>(wrote));
-    bytes_ += wrote;
   }
   return absl::OkStatus();
 }

@@ -27,10 +27,11 @@ struct AuditEntry {
 //  "subject":"j-1","code":"OK","message":""} in one line, without a line end.
 std::string AuditLine(const AuditEntry& entry);
 
-// Appends a line per entry to a file of mode 0600 in the state folder. A file of `most_bytes`
-// becomes the older one, which takes the place of that before. A line that cannot be written is
-// told in the log of traind; the call it tells of goes on. Lines are not synced one by one: after
-// a power loss the last ones may be missing, but job_events still has the changes themselves.
+// Appends a line per entry to a file of mode 0600 in the state folder. A file that would exceed
+// `most_bytes` becomes the older one, which takes the place of that before. A line that cannot be
+// written is told in the log of traind; the call it tells of goes on. Lines are not synced one by
+// one: after a power loss the last ones may be missing, but job_events still has the changes
+// themselves.
 // Threads: safe.
 class AuditLog {
  public:
@@ -43,13 +44,13 @@ class AuditLog {
 
  private:
   absl::Status Write(absl::string_view line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status Open() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The file has room for so many more bytes, or could not be rotated.
+  absl::Status Open(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string state_dir_;
   const int64_t most_bytes_;
   absl::Mutex mutex_;
   int file_ ABSL_GUARDED_BY(mutex_) = -1;
-  int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool failing_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/status_macros.h"
 #include "server/control/control_core_impl.h"
+#include "server/domain/after_rule.h"
 #include "server/domain/names.h"
 
 namespace traind {
@@ -37,9 +39,7 @@ absl::Status ControlCore::Impl::SettleAfter(Job& job) const {
           "after.jobs: job ", id, " was over before this job was accepted; submit it again"));
     }
     const JobState state = entry ? entry->view().state : ended->second;
-    if (state == JobState::kSucceeded || job.spec.after_any_end) continue;
-    return absl::FailedPreconditionError(absl::StrCat("after.jobs: job ", id, " is ", Name(state),
-                                                      "; with `end: any` its end will do"));
+    RETURN_IF_ERROR(MayBeginAfter(id, state, job.spec.after_any_end));
   }
   job.after = std::move(left);
   return absl::OkStatus();
@@ -84,8 +84,7 @@ void ControlCore::Impl::TellEnded() {
 }
 
 void ControlCore::Impl::TellEnded(JobEntry& entry, const std::string& ended, JobState state) {
-  const bool needs_success = !entry.view().spec.after_any_end;
-  if (needs_success && state != JobState::kSucceeded) {
+  if (!MayBeginAfter(ended, state, entry.view().spec.after_any_end).ok()) {
     return End(entry, JobState::kCancelled, JobEndReason::kAfterFailed,
                absl::StrCat("it was to run after job ", ended, ", which is ", Name(state)));
   }
@@ -95,7 +94,8 @@ void ControlCore::Impl::TellEnded(JobEntry& entry, const std::string& ended, Job
   if (!job.after.empty()) return;
   job.waited = now_ - job.accepted_at;
   if (job.spec.budget) job.deadline = std::min(job.deadline, now_ + *job.spec.budget);
-  Decide(entry, "after", absl::StrCat("job ", ended, " is ", Name(state)), "wait for " + waited_for,
+  Decide(entry, DecisionRule::kAfter, absl::StrCat("job ", ended, " is ", Name(state)),
+         "wait for " + waited_for,
          job.spec.budget ? absl::StrCat("start; its ", Text(*job.spec.budget), " begin now")
                          : "start");
   if (!TrainsNothing(job)) NoteLateStart(entry);

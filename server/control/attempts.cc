@@ -1,6 +1,6 @@
 // How Attempts end and what becomes of their tasks: done, again, or over.
-#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
 
 #include <algorithm>
 
@@ -15,6 +15,11 @@ namespace {
 bool EndsWell(AttemptEndReason reason) {
   return reason == AttemptEndReason::kCompleted || reason == AttemptEndReason::kStoppedInTime ||
          reason == AttemptEndReason::kFinishedByUser;
+}
+
+// The cause of a Decision about tasks that are tried again, or not again.
+std::string RetryCause(const std::vector<std::string>& tasks, const std::string& ended) {
+  return absl::StrCat(absl::StrJoin(tasks, ", "), ": ", ended);
 }
 
 }  // namespace
@@ -252,8 +257,7 @@ void ControlCore::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault,
   const bool done = task.member && task.member->complete;
   if (fold && (done || exhausted || StopsTraining(job) || now_ > StartRuleOf(entry).Latest(task))) {
     if (!done && !IsExtra(task) && !StopsTraining(job)) {
-      Decide(entry, "retry", RetryCause(task, what), absl::StrCat("attempt ", task.attempt),
-             exhausted ? "given up" : "too late for another");
+      DecideRetry(entry, task, what, exhausted ? "given up" : "too late for another");
     }
     return SettleFold(entry, index, what);
   }
@@ -280,27 +284,38 @@ void ControlCore::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault,
                        ? absl::StrCat("go on from step ", task.checkpoint->step)
                        : "start again";
   if (task.retry_batch > 0) absl::StrAppend(&to, " with batches of ", task.retry_batch);
-  DecideRetry(entry, task, what, to);
+  DecideRetryTogether(entry, task, what, to);
+}
+
+void ControlCore::Impl::DecideRetry(JobEntry& entry, const Task& task, const std::string& ended,
+                                    const std::string& to) {
+  entry.last_retry = {now_, entry.view().decisions.size(), ended, {TaskName(task)}, to};
+  Decision decision;
+  decision.rule = DecisionRule::kRetry;
+  decision.attempts = {task.attempt};
+  decision.cause = RetryCause({TaskName(task)}, ended);
+  decision.from = AttemptsText(decision.attempts);
+  decision.to = to;
+  AddDecision(entry, std::move(decision));
 }
 
 // Tasks that are lost together, as with their Worker, share one Decision. A further model of a
 // fold has none: nothing depends on it, and the Attempts tell what became of it.
-void ControlCore::Impl::DecideRetry(JobEntry& entry, const Task& task, const std::string& what,
-                                    const std::string& to) {
+void ControlCore::Impl::DecideRetryTogether(JobEntry& entry, const Task& task,
+                                            const std::string& ended, const std::string& to) {
   if (IsExtra(task)) return;
-  const std::string cause = RetryCause(task, what);
-  const std::vector<Decision>& decisions = entry.view().decisions;
-  const bool together = !decisions.empty() && decisions.back().rule == "retry" &&
-                        decisions.back().at == now_ &&
-                        absl::EndsWith(decisions.back().cause, absl::StrCat(": ", what));
-  if (!together) {
-    return Decide(entry, "retry", cause, absl::StrCat("attempt ", task.attempt), to);
-  }
-  Decision& last = EditDurably(entry).decisions.back();
-  last.cause = absl::StrCat(last.cause.substr(0, last.cause.size() - what.size() - 2), ", ", cause);
-  absl::StrAppend(&last.from, ", attempt ", task.attempt);
-  if (!absl::EndsWith(last.to, to)) absl::StrAppend(&last.to, "; ", TaskName(task), ": ", to);
-  Log(entry, "decision", absl::StrCat("retry: ", cause, ": ", to));
+  LastRetry& last = entry.last_retry;
+  const bool together =
+      last.at == now_ && last.ended == ended && last.decision + 1 == entry.view().decisions.size();
+  if (!together) return DecideRetry(entry, task, ended, to);
+  last.tasks.push_back(TaskName(task));
+  Decision& shared = EditDurably(entry).decisions.back();
+  shared.attempts.push_back(task.attempt);
+  shared.cause = RetryCause(last.tasks, ended);
+  shared.from = AttemptsText(shared.attempts);
+  if (last.to != to) absl::StrAppend(&shared.to, "; ", TaskName(task), ": ", to);
+  last.to = to;
+  Log(entry, "decision", absl::StrCat("retry: ", RetryCause({TaskName(task)}, ended), ": ", to));
 }
 
 void ControlCore::Impl::SettleFold(JobEntry& entry, int index, const std::string& message) {

@@ -43,7 +43,7 @@ void ControlCore::Impl::Restore(Snapshot snapshot, absl::Time now) {
     entry.pace.trusted = !restored.plans.empty() && restored.plans.back().estimate.has_value();
     entry.pace.news_by = now_ + NewsGrace(entry);
     for (const Decision& decision : restored.decisions)
-      entry.pace.stopping |= decision.rule == "B5";
+      entry.pace.stopping |= decision.rule == DecisionRule::kB5;
     for (size_t i = 0; i < restored.tasks.size(); ++i) {
       const Task& task = restored.tasks[i];
       for (const Attempt& attempt : restored.attempts) {
@@ -209,11 +209,18 @@ void ControlCore::Impl::Log(const JobEntry& entry, const char* kind, std::string
   turn_.mutations.events.push_back({entry.view().id, now_, kind, std::move(detail)});
 }
 
-void ControlCore::Impl::Decide(JobEntry& entry, std::string rule, std::string cause,
+void ControlCore::Impl::Decide(JobEntry& entry, DecisionRule rule, std::string cause,
                                std::string from, std::string to, std::string effect) {
-  Log(entry, "decision", absl::StrCat(rule, ": ", cause, ": ", from, " -> ", to));
-  EditDurably(entry).decisions.push_back(
-      {now_, std::move(rule), std::move(cause), std::move(from), std::move(to), std::move(effect)});
+  AddDecision(entry,
+              {now_, rule, std::move(cause), std::move(from), std::move(to), std::move(effect)});
+}
+
+void ControlCore::Impl::AddDecision(JobEntry& entry, Decision decision) {
+  decision.at = now_;
+  Log(entry, "decision",
+      absl::StrCat(Name(decision.rule), ": ", decision.cause, ": ", decision.from, " -> ",
+                   decision.to));
+  EditDurably(entry).decisions.push_back(std::move(decision));
 }
 
 // Does what the time and the facts ask for; doing it twice changes nothing.

@@ -63,10 +63,6 @@ bool FailedWithAnAnswer(const Job& job, const Task& task) {
   return reason != JobEndReason::kNone && reason != JobEndReason::kRetriesExhausted;
 }
 
-std::string RetryCause(const Task& task, const std::string& ended) {
-  return absl::StrCat(TaskName(task), ": ", ended);
-}
-
 Fault FaultOf(AttemptEndReason reason) {
   switch (reason) {
     case AttemptEndReason::kShutdown:

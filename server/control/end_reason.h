@@ -19,9 +19,6 @@ enum class Fault {
 };
 Fault FaultOf(AttemptEndReason reason);
 
-// The cause of a Decision about a task that is tried again, or not again.
-std::string RetryCause(const Task& task, const std::string& ended);
-
 struct Ending {
   JobEndReason reason = JobEndReason::kNone;
   std::string message;

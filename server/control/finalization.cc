@@ -196,7 +196,7 @@ void ControlCore::Impl::NoteCutOff(JobEntry& entry, const std::vector<int>& fold
   if (folds.empty() || StopsTraining(entry.view())) return;
   const Window window = WindowOf(entry);
   Decide(
-      entry, "B8",
+      entry, DecisionRule::kB8,
       absl::StrCat(Text(std::min(now_, window.deadline) - window.start), " of ",
                    Text(window.length()), " used: the prediction is due"),
       absl::StrCat(folds.size() == 1 ? "fold " : "folds ", absl::StrJoin(folds, ", "), " not done"),
@@ -208,10 +208,10 @@ void ControlCore::Impl::NoteCutOff(JobEntry& entry, const std::vector<int>& fold
 void ControlCore::Impl::NoteEndedEarly(JobEntry& entry) {
   const Job& job = entry.view();
   if (StopsTraining(job) || job.plans.empty()) return;
-  std::set<std::string> told;
+  std::set<int64_t> told;  // Attempts
   for (const Decision& decision : job.decisions) {
-    if (decision.rule == "B5" || decision.rule == "B8") return;
-    if (decision.rule == "retry") told.insert(decision.cause);
+    if (decision.rule == DecisionRule::kB5 || decision.rule == DecisionRule::kB8) return;
+    told.insert(decision.attempts.begin(), decision.attempts.end());
   }
   std::vector<std::string> folds, epochs;
   for (size_t i = 1; i < job.tasks.size(); ++i) {
@@ -221,7 +221,7 @@ void ControlCore::Impl::NoteEndedEarly(JobEntry& entry) {
     if (ProgramTrains(job.spec) && (!task.member || FailedWithAnAnswer(job, task))) {
       continue;
     }
-    if (IsExtra(task) || !early || told.count(RetryCause(task, task.message)) > 0) continue;
+    if (IsExtra(task) || !early || told.count(task.attempt) > 0) continue;
     folds.push_back(ModelText(task));
     epochs.push_back(absl::StrFormat("%.3g", task.epochs_done));
   }
@@ -229,7 +229,7 @@ void ControlCore::Impl::NoteEndedEarly(JobEntry& entry) {
   const Window window = WindowOf(entry);
   const std::string named =
       absl::StrCat(folds.size() == 1 ? "fold " : "folds ", absl::StrJoin(folds, ", "));
-  Decide(entry, "B8",
+  Decide(entry, DecisionRule::kB8,
          absl::StrCat("the time of ", named, " was over; ",
                       Text(std::min(now_, window.deadline) - window.start), " used"),
          RunsProgram(job.spec)
@@ -257,7 +257,7 @@ void ControlCore::Impl::NoteUnpublished(JobEntry& entry) {
   if (folds.empty()) return;
   const std::string named =
       absl::StrCat(folds.size() == 1 ? "fold " : "folds ", absl::StrJoin(folds, ", "));
-  Decide(entry, "B8",
+  Decide(entry, DecisionRule::kB8,
          absl::StrCat("the deadline came before the last answers of ", named, " were published"),
          absl::StrCat(named, " with all epochs"), "earlier answers stand");
 }
@@ -282,7 +282,7 @@ void ControlCore::Impl::NoteUnusedTime(JobEntry& entry) {
     const absl::Duration fold =
         absl::Seconds(cost.overhead_s + cost.predict_s + epochs * cost.epoch_s);
     if (!cost.known() || fold <= job.spec.shares.plan * left) return;
-    Decide(entry, "B9",
+    Decide(entry, DecisionRule::kB9,
            absl::StrCat(time,
                         absl::StrFormat("of which a plan may take %g %%, and a fold of ",
                                         100 * job.spec.shares.plan),
@@ -293,7 +293,8 @@ void ControlCore::Impl::NoteUnusedTime(JobEntry& entry) {
     const bool all = std::all_of(job.tasks.begin() + 1, job.tasks.end(),
                                  [](const Task& task) { return RanOutOfPatience(task); });
     if (all) return;
-    Decide(entry, "B9", absl::StrCat(time, "and no fold trains that could use more epochs"),
+    Decide(entry, DecisionRule::kB9,
+           absl::StrCat(time, "and no fold trains that could use more epochs"),
            absl::StrCat(plan.epochs, " of ", CountText(job.spec.epochs, "epoch")),
            "no epochs come back");
   }
@@ -367,7 +368,8 @@ void ControlCore::Impl::NoteLeftOut(JobEntry& entry) {
         left_out.size() == 1 ? " by its models" : " by their models together", ", ",
         NumberText(answer.left_out_floor), " by the floor (", job.floor_model, ")");
   }
-  Decide(entry, "B7", std::move(cause), CountText(answering.size() + left_out.size(), "fold"),
+  Decide(entry, DecisionRule::kB7, std::move(cause),
+         CountText(answering.size() + left_out.size(), "fold"),
          answering.empty() ? "the floor answers" : AnswerText(answering.size(), "fold"));
 }
 
@@ -383,7 +385,7 @@ void ControlCore::Impl::NoteModelsLeftOut(JobEntry& entry) {
                                " (", model.with, " with it, ", model.without, " without)"));
   }
   const size_t members = job.prediction->members.size(), unnamed = worse.size() - out.size();
-  Decide(entry, "B7",
+  Decide(entry, DecisionRule::kB7,
          absl::StrCat(job.spec.metric, " on the rows that a fold validates is worse with ",
                       absl::StrJoin(out, ", "),
                       unnamed > 0 ? absl::StrCat(" and ", unnamed, " more") : ""),

@@ -313,7 +313,7 @@ void ControlCore::Impl::Replan(JobEntry& entry, Trigger trigger) {
   entry.pace.replan_wanted = false;
   entry.pace.stopping = out.stopping;
   entry.pace.estimated_finish = out.estimated_finish;
-  for (Decision& d : out.decisions) Decide(entry, d.rule, d.cause, d.from, d.to, d.effect);
+  for (Decision& decision : out.decisions) AddDecision(entry, std::move(decision));
   if (out.changed) {
     Log(entry, "plan",
         absl::StrCat(
@@ -376,7 +376,7 @@ void ControlCore::Impl::DropHopeless(JobEntry& entry) {
     absl::StrAppend(&cause, "; a start and one epoch take ",
                     Text(absl::Seconds(cost.overhead_s + cost.epoch_s)));
   }
-  Decide(entry, "B4", std::move(cause),
+  Decide(entry, DecisionRule::kB4, std::move(cause),
          absl::StrCat(dropped.size() == 1 ? "fold " : "folds ", absl::StrJoin(dropped, ", "),
                       " to be trained"),
          "not started any more");

@@ -131,7 +131,7 @@ void ControlCore::Impl::NoteQuotas(JobEntry& entry) {
     const int slots = std::max(1, Gangs(entry)) * entry.view().spec.slots;
     const double most_s = Seconds(window.length()) * slots;
     if (most_s <= state.left_s) continue;
-    Decide(entry, "quota", used,
+    Decide(entry, DecisionRule::kQuota, used,
            absl::StrCat("up to ", Text(absl::Seconds(most_s)), " on ", slots, " slots"),
            absl::StrCat("at most the ", Text(absl::Seconds(state.left_s)), " that are left"));
   }
@@ -198,7 +198,7 @@ void ControlCore::Impl::StopForQuota(JobEntry& entry, const std::string& used) {
       SettleFold(entry, static_cast<int>(i), "nothing is left of a quota");
     }
   }
-  Decide(entry, "quota", used, absl::StrCat("train ", job.spec.folds, " folds"),
+  Decide(entry, DecisionRule::kQuota, used, absl::StrCat("train ", job.spec.folds, " folds"),
          "stop training now and predict with what there is");
 }
 

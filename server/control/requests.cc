@@ -147,7 +147,7 @@ void ControlCore::Impl::Handle(Finish& event) {
         SettleFold(*entry, static_cast<int>(i), "the user asked to finish");
       }
     }
-    Decide(*entry, "user", "finish was asked for", std::move(from),
+    Decide(*entry, DecisionRule::kUser, "finish was asked for", std::move(from),
            "stop training now and predict with what there is");
   }
   Answer(event.call, absl::OkStatus(), entry);
@@ -178,7 +178,7 @@ void ControlCore::Impl::Handle(Pause& event) {
                   entry);
   }
   if (job.state != JobState::kPaused) {
-    Decide(*entry, "user", "pause was asked for", std::string(Name(job.state)),
+    Decide(*entry, DecisionRule::kUser, "pause was asked for", std::string(Name(job.state)),
            job.deadline == absl::InfiniteFuture()
                ? "checkpoint, then wait for resume"
                : "checkpoint, then wait for resume; the clock goes on");
@@ -191,7 +191,8 @@ void ControlCore::Impl::Handle(Resume& event) {
   JobEntry* entry = FindLive(event.call, event.job);
   if (!entry) return;
   if (entry->view().state == JobState::kPaused) {
-    Decide(*entry, "user", "resume was asked for", "PAUSED", "train on with the time that is left");
+    Decide(*entry, DecisionRule::kUser, "resume was asked for", "PAUSED",
+           "train on with the time that is left");
     SetState(*entry, JobState::kQueued);
     entry->pace.replan_wanted = true;
   }
@@ -234,8 +235,8 @@ void ControlCore::Impl::Handle(Update& event) {
   for (const std::string& key : event.remove_labels) job.spec.labels.erase(key);
   for (auto& [key, value] : event.set_labels) job.spec.labels[key] = value;
   if (event.priority && *event.priority != job.spec.priority) {
-    Decide(*entry, "user", "another priority was asked for", absl::StrCat(job.spec.priority),
-           absl::StrCat(*event.priority));
+    Decide(*entry, DecisionRule::kUser, "another priority was asked for",
+           absl::StrCat(job.spec.priority), absl::StrCat(*event.priority));
     job.spec.priority = *event.priority;
     LeaveQueues(*entry);
   }
@@ -246,7 +247,7 @@ void ControlCore::Impl::Handle(Update& event) {
 void ControlCore::Impl::MoveDeadline(JobEntry& entry, absl::Time deadline) {
   Job& job = EditDurably(entry);
   if (deadline == job.deadline) return;
-  Decide(entry, "user", "another deadline was asked for", TextOf(job, job.deadline),
+  Decide(entry, DecisionRule::kUser, "another deadline was asked for", TextOf(job, job.deadline),
          TextOf(job, deadline));
   LeaveQueues(entry);
   const bool later = deadline > job.deadline;

@@ -68,9 +68,9 @@ void ControlCore::Impl::Handle(Reused& event) {
                        job.state != JobState::kFinalizing;
   entry.reuse.answered = true;
   if (!in_time) return;
-  const std::string rule = job.spec.from.empty() ? "cache" : "from";
+  const DecisionRule rule = job.spec.from.empty() ? DecisionRule::kCache : DecisionRule::kFrom;
   if (!event.folds.ok() || event.folds->empty()) {
-    if (rule == "cache") return;  // as for most Jobs
+    if (rule == DecisionRule::kCache) return;  // as for most Jobs
     return Decide(entry, rule,
                   event.folds.ok()
                       ? absl::StrCat("job ", job.spec.from, " has no fold to go on from")
@@ -86,7 +86,7 @@ void ControlCore::Impl::Handle(Reused& event) {
     TakeOver(entry, std::move(fold));
   }
   const std::string same =
-      rule == "cache" ? "with the same settings, engine and bytes job " : "job ";
+      rule == DecisionRule::kCache ? "with the same settings, engine and bytes job " : "job ";
   for (const auto& [source, folds] : whole) {
     Decide(entry, rule,
            absl::StrCat(same, source, " has trained ", FoldsText(folds), " to the end"),

@@ -142,12 +142,11 @@ void ControlCore::Impl::StartTrials(JobEntry& entry) {
     const bool failed = std::any_of(folds.begin(), folds.end(), [](const TrialFold& fold) {
       return fold.state == TrialFold::kFailed;
     });
-    DecideOnce(entry,
+    DecideOnce(entry, {TrialNote::kWorse, trial},
                failed ? absl::StrCat(name, " failed on a fold")
                       : absl::StrCat(job.spec.metric, " of ", name,
                                      " is clearly worse than the best on the same folds"),
-               absl::StrCat("trial ", trial, " on all folds"),
-               absl::StrCat("trial ", trial, " gets no more folds"));
+               absl::StrCat("trial ", trial, " on all folds"));
   }
   bool started = false;
   for (const NextFold& next : out.start) {
@@ -163,37 +162,36 @@ void ControlCore::Impl::StartTrials(JobEntry& entry) {
     entry.trials_seen = seen;
     return NoteEndOfTrials(entry, in, out);
   }
-  DecideOnce(entry,
+  DecideOnce(entry, {TrialNote::kBegun},
              absl::StrCat(Text(now_ - ClockStart(job)),
                           " used, and no fold of the first trial can "
                           "use more; a fold of it took ",
                           Text(absl::Seconds(in.trials[0].fold_s))),
-             absl::StrCat("models of ", NameOf(job.spec.trials[0])),
-             "models of further trials, as time allows");
+             absl::StrCat("models of ", NameOf(job.spec.trials[0])));
 }
 
 // A Job whose gangs have nothing to do before its time is over says why, also while others train.
 void ControlCore::Impl::NoteEndOfTrials(JobEntry& entry, const TrialsInput& in,
                                         const TrialsOutput& out) {
   if (out.no_gain) {
-    DecideOnce(entry,
+    DecideOnce(entry, {TrialNote::kNoGain},
                absl::StrCat(kTrialsWithoutGain, " trials in a row gained no weight in the answer"),
-               "more trials as long as there is time", "more time is not expected to gain");
+               "more trials as long as there is time");
   }
   if (out.no_gain || !std::isfinite(in.left_s)) return;
   const bool settled = AllSettled(entry.view());
   // Where folds were chosen, but none could start, no other settings are left to draw.
   if (out.all_begun || !out.start.empty() || (settled && out.least_s == 0)) {
-    DecideOnce(entry,
+    DecideOnce(entry, {TrialNote::kNoGain},
                absl::StrCat("all ", in.trials.size(),
                             settled ? " trials were tried" : " trials have begun"),
-               "more trials as long as there is time", "more time is not expected to gain");
+               "more trials as long as there is time");
   } else if (out.least_s > 0) {
-    DecideOnce(entry,
+    DecideOnce(entry, {TrialNote::kNoneFits},
                absl::StrCat(Text(absl::Seconds(std::max(0.0, in.left_s))),
                             " are left to train in, and a useful part of a further model takes ",
                             Text(absl::Seconds(out.least_s))),
-               "more trials as long as there is time", "no further model fits");
+               "more trials as long as there is time");
   }
 }
 
@@ -216,20 +214,25 @@ void ControlCore::Impl::NoteFewerTrials(JobEntry& entry, const TrialsInput& in, 
       std::any_of(tasks.begin(), tasks.end(), [](const Task& task) { return task.trial > 0; });
   if (begun || static_cast<size_t>(planned) == asked) return;
   DecideOnce(
-      entry,
+      entry, {TrialNote::kFewer, planned},
       absl::StrCat("a fold of the first trial takes ", Text(absl::Seconds(in.trials[0].fold_s)),
                    ", and ", Text(absl::Seconds(std::max(0.0, in.left_s))), " are left"),
-      absl::StrCat(asked, " trials"),
-      absl::StrCat(planned, planned == 1 ? " trial" : " trials", ", and more as time allows"));
+      absl::StrCat(asked, " trials"));
 }
 
 // A Decision that a Job has once, also after a restart.
-void ControlCore::Impl::DecideOnce(JobEntry& entry, std::string cause, std::string from,
-                                   std::string to) {
+void ControlCore::Impl::DecideOnce(JobEntry& entry, const TrialNote& note, std::string cause,
+                                   std::string from) {
   for (const Decision& decision : entry.view().decisions) {
-    if (decision.rule == "B9" && decision.to == to) return;
+    if (decision.trial_note == note) return;
   }
-  Decide(entry, "B9", std::move(cause), std::move(from), std::move(to));
+  Decision decision;
+  decision.rule = DecisionRule::kB9;
+  decision.cause = std::move(cause);
+  decision.from = std::move(from);
+  decision.to = TrialNoteText(note);
+  decision.trial_note = note;
+  AddDecision(entry, std::move(decision));
 }
 
 // A fold of trial 0 that waits takes the slots of the model of another trial that began last.

@@ -25,6 +25,7 @@
 #include "common/facts/facts.h"
 #include "common/facts/reasons.h"
 #include "common/publish/prediction.h"
+#include "server/domain/decision.h"
 #include "server/domain/gang_part.h"
 #include "server/domain/spec.h"
 
@@ -91,15 +92,6 @@ enum class TaskKind { kPrepare = 1, kTrain = 2, kPredict = 3, kServe = 4 };
 inline bool UsesModels(TaskKind kind) {
   return kind == TaskKind::kPredict || kind == TaskKind::kServe;
 }
-
-struct Decision {
-  absl::Time at;
-  std::string rule;  // B2 ... B14, retry, precision, storage, user, cache, from, after
-  std::string cause;
-  std::string from;
-  std::string to;
-  std::string effect = {};  // expected of it; may be empty
-};
 
 struct Plan {
   int revision = 0;

@@ -11,6 +11,7 @@
 #include "common/spec/automatic_rules.h"
 #include "common/spec/spec_rules.h"
 #include "server/intake/column_sample.h"
+#include "server/intake/mistakes.h"
 #include "server/portfolio/portfolio.h"
 
 namespace traind {
@@ -32,7 +33,11 @@ absl::StatusOr<ColumnSample> SampleTarget(const DataFiles& files, const DataFile
 
 absl::StatusOr<TypeChoice> TypeOfData(DataFiles& files, const v1::DataSpec& data) {
   const auto train = files.Look(data.train(), /*folders=*/data.has_image());
-  if (!train.ok()) return At("data.train", train.status().message());
+  if (!train.ok()) {
+    Mistakes mistakes;
+    mistakes.AddFile("data.train", train.status());
+    return mistakes.ToStatus();
+  }
   if ((*train)->folder) return TypeChoice{"classification", "each folder of images is a class"};
   if ((*train)->arrays || data.image().has_labels()) {
     return At("task.type", "is missing; it is told by the target of a CSV file alone");

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "common/base/durable_file.h"
+#include "common/base/refused_files.h"
 #include "common/base/status_macros.h"
 #include "common/base/suggest.h"
 #include "common/data/table/array_file.h"
@@ -82,15 +83,17 @@ absl::StatusOr<int> DataFiles::Open(const std::string& path, struct stat& info,
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) {
     const int error = errno;
-    return ErrnoStatus(error, absl::StrCat("cannot read ", path));
+    return WithRefusedFiles(ErrnoStatus(error, absl::StrCat("cannot read ", path)),
+                            {{"", FileProblem::kUnreadable}});
   }
   auto close_fd = absl::MakeCleanup([fd] { close(fd); });
   if (fstat(fd, &info) != 0) return ErrnoStatus(errno, absl::StrCat("cannot read ", path));
   ASSIGN_OR_RETURN(resolved, PathOf(fd));
   if (!Allowed(resolved)) {
-    return absl::PermissionDeniedError(
-        absl::StrCat(path, resolved == path ? "" : absl::StrCat(" (", resolved, ")"),
-                     " lies outside the data roots: ", absl::StrJoin(roots_, ", ")));
+    return WithRefusedFiles(absl::PermissionDeniedError(absl::StrCat(
+                                path, resolved == path ? "" : absl::StrCat(" (", resolved, ")"),
+                                " lies outside the data roots: ", absl::StrJoin(roots_, ", "))),
+                            {{"", FileProblem::kOutsideRoots}});
   }
   std::move(close_fd).Cancel();
   return fd;

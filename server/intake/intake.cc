@@ -22,6 +22,7 @@
 #include "server/intake/automatic.h"
 #include "server/intake/media_files.h"
 #include "server/intake/media_load.h"
+#include "server/intake/mistakes.h"
 #include "server/intake/pretrained_file.h"
 #include "server/intake/search_trials.h"
 #include "server/plan/budget_rules.h"
@@ -35,14 +36,6 @@ constexpr double kReadBytesPerSecond = 50e6;
 constexpr absl::Duration kFloorStart = absl::Milliseconds(500);
 constexpr char kIdAlphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";  // no i, l, o, u
 constexpr int kIdCharacters = 6;
-
-absl::Status Mistakes(const std::vector<std::string>& lines) {
-  return absl::InvalidArgumentError(absl::StrJoin(lines, "\n"));
-}
-
-std::string At(absl::string_view field, absl::string_view what) {
-  return absl::StrCat(field, ": ", what);
-}
 
 // Returns a hash of everything that shapes training besides the files' bytes: equal keys train
 // equal folds.
@@ -203,11 +196,11 @@ struct NamedColumns {
 
 // Checks that the files have the columns that the spec names.
 void CheckNamed(const v1::DataSpec& data, const NamedColumns& named, const DataFile& train,
-                const DataFile* test, std::vector<std::string>* mistakes) {
+                const DataFile* test, Mistakes& mistakes) {
   const auto require = [&](const DataFile& file, absl::string_view which, absl::string_view field,
                            const std::string& column) {
     if (column.empty() || absl::c_linear_search(file.header, column)) return;
-    mistakes->push_back(At(field, MissingColumn(which, column, file.header)));
+    mistakes.Add(field, MissingColumn(which, column, file.header));
   };
   for (const std::string& target : named.targets) {
     require(train, "training", "data.target", target);
@@ -233,14 +226,14 @@ void CheckNamed(const v1::DataSpec& data, const NamedColumns& named, const DataF
 
 // Checks columns against the spec and each other.
 void CheckColumns(const v1::JobSpec& spec, const DataFile& train, const DataFile* test,
-                  std::vector<std::string>* mistakes, std::vector<std::string>* warnings) {
+                  Mistakes& mistakes, std::vector<std::string>* warnings) {
   const v1::DataSpec& data = spec.data();
   // The columns of arrays are known only when they are read.
   if (train.arrays || (test != nullptr && test->arrays)) return;
   const NamedColumns named(data);
   CheckNamed(data, named, train, test, mistakes);
   if (!data.id().empty() && absl::c_linear_search(named.targets, data.id())) {
-    mistakes->push_back(At("data.id", "the target cannot be the id"));
+    mistakes.Add("data.id", "the target cannot be the id");
   }
   const auto is_feature = [&](const std::string& column) {
     return !absl::c_linear_search(named.no_features, column);
@@ -249,7 +242,7 @@ void CheckColumns(const v1::JobSpec& spec, const DataFile& train, const DataFile
   const bool past = spec.task().type() == "forecasting" && spec.data().horizon() > 0;
   if (!past && !data.has_image() && !data.has_volume() &&
       absl::c_none_of(train.header, is_feature)) {
-    mistakes->push_back(At("data.train", "there is no column besides the target and the id"));
+    mistakes.Add("data.train", "there is no column besides the target and the id");
   }
   // Without the target it is unknown which columns are features.
   const bool targets = absl::c_all_of(named.targets, [&](const std::string& target) {
@@ -267,9 +260,8 @@ void CheckColumns(const v1::JobSpec& spec, const DataFile& train, const DataFile
     if (is_feature(column) && !has(train, column)) extra.push_back(column);
   }
   if (!missing.empty()) {
-    mistakes->push_back(
-        At("data.test",
-           absl::StrCat("the test file lacks columns of the training file: ", SomeOf(missing))));
+    mistakes.Add("data.test", absl::StrCat("the test file lacks columns of the training file: ",
+                                           SomeOf(missing)));
   }
   if (!extra.empty()) {
     warnings->push_back(absl::StrCat(
@@ -309,17 +301,17 @@ MediaLoad LoadOf(const v1::DataSpec& data, const DataFile* file) {
 // A program reads the rows as they stand in the files. Its folder may lie anywhere, as that of
 // `run`.
 void CheckCommandFiles(v1::CommandSpec& command, const DataFile& train, const DataFile* test,
-                       std::vector<std::string>* mistakes) {
+                       Mistakes& mistakes) {
   const auto folder = FolderAt(command.code());
   if (folder.ok()) {
     command.set_code(*folder);
   } else {
-    mistakes->push_back(At("model.command.code", folder.status().message()));
+    mistakes.Add("model.command.code", folder.status().message());
   }
   for (const auto& [field, file] :
        {std::make_pair("data.train", &train), std::make_pair("data.test", test)}) {
     if (file == nullptr || !file->arrays) continue;
-    mistakes->push_back(At(field, "is no file of text, which a program (model.command) needs"));
+    mistakes.Add(field, "is no file of text, which a program (model.command) needs");
   }
 }
 
@@ -383,8 +375,12 @@ absl::StatusOr<CheckedSpec> Intake::CheckProgram(const v1::JobSpec& spec, absl::
   CheckedSpec checked;
   checked.resolved = ResolveSpec(spec);
   v1::RunSpec& run = *checked.resolved.mutable_run();
+  Mistakes mistakes;
   const auto folder = FolderAt(run.folder());
-  if (!folder.ok()) return Mistakes({At("run.folder", folder.status().message())});
+  if (!folder.ok()) {
+    mistakes.Add("run.folder", folder.status().message());
+    return mistakes.ToStatus();
+  }
   run.set_folder(*folder);
   if (run.results().empty()) run.set_results(*folder);
   checked.spec = ToDomain(checked.resolved);
@@ -398,11 +394,11 @@ absl::StatusOr<CheckedSpec> Intake::CheckProgram(const v1::JobSpec& spec, absl::
 }
 
 absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time now) {
-  std::vector<std::string> mistakes;
+  Mistakes mistakes;
   for (const SpecError& error : CheckSpec(spec)) {
-    mistakes.push_back(error.message);
+    mistakes.lines()->push_back(error.message);
   }
-  if (!mistakes.empty()) return Mistakes(mistakes);
+  if (!mistakes.empty()) return mistakes.ToStatus();
 
   if (UsesModelsOfAnother(spec)) {
     return absl::InvalidArgumentError("predict, serve: there is nothing to plan for");
@@ -413,25 +409,26 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
   v1::JobSpec with_preset = spec;
   if (spec.task().type().empty()) {
     RETURN_IF_ERROR(FillTaskType(files_, with_preset, &checked.warnings));
-    for (const SpecError& error : CheckSpec(with_preset)) mistakes.push_back(error.message);
-    if (!mistakes.empty()) return Mistakes(mistakes);
+    for (const SpecError& error : CheckSpec(with_preset))
+      mistakes.lines()->push_back(error.message);
+    if (!mistakes.empty()) return mistakes.ToStatus();
   }
   checked.preset_fields = ApplyPreset(with_preset);
   checked.resolved = ResolveSpec(std::move(with_preset));
   v1::DataSpec* const data = checked.resolved.mutable_data();
   const auto train = LookAtData(*data, /*training=*/true, files_);
-  if (!train.ok()) mistakes.push_back(At("data.train", train.status().message()));
+  if (!train.ok()) mistakes.AddFile("data.train", train.status());
   absl::StatusOr<std::shared_ptr<const DataFile>> test = std::shared_ptr<const DataFile>();
   if (!data->test().empty()) {
     test = LookAtData(*data, /*training=*/false, files_);
-    if (!test.ok()) mistakes.push_back(At("data.test", test.status().message()));
+    if (!test.ok()) mistakes.AddFile("data.test", test.status());
   }
   if (checked.resolved.model().has_script()) {
     const absl::Status script = CheckScript(*checked.resolved.mutable_model()->mutable_script());
-    if (!script.ok()) mistakes.push_back(At("model.script.file", script.message()));
+    if (!script.ok()) mistakes.AddFile("model.script.file", script);
   }
   if (checked.resolved.model().has_pretrained()) {
-    TakePretrained(spec, files_, checked.resolved, &mistakes);
+    TakePretrained(spec, files_, checked.resolved, mistakes);
   }
   const auto resolve = [&](const std::string& field, std::string* path) {
     if (path->empty()) return;
@@ -439,7 +436,7 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
     if (real.ok()) {
       *path = *std::move(real);
     } else {
-      mistakes.push_back(At(field, real.status().message()));
+      mistakes.AddFile(field, real.status());
     }
   };
   if (data->has_text()) {
@@ -451,22 +448,22 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
   if (data->image().has_test_labels()) {
     resolve("data.image.test_labels", data->mutable_image()->mutable_test_labels());
   }
-  if (!mistakes.empty()) return Mistakes(mistakes);
+  if (!mistakes.empty()) return mistakes.ToStatus();
   // Images of folders answer by the names of their files.
   if (data->id().empty() && ((*train)->folder || (*test != nullptr && (*test)->folder))) {
     data->set_id(data->image().column());
   }
-  CheckColumns(checked.resolved, **train, test->get(), &mistakes, &checked.warnings);
+  CheckColumns(checked.resolved, **train, test->get(), mistakes, &checked.warnings);
   if (const absl::Status numbers = CheckTargetNumbers(files_, **train, checked.resolved);
       !numbers.ok()) {
-    mistakes.emplace_back(numbers.message());
+    mistakes.lines()->emplace_back(numbers.message());
   }
   const bool command = checked.resolved.model().has_command();
   if (command) {
     CheckCommandFiles(*checked.resolved.mutable_model()->mutable_command(), **train, test->get(),
-                      &mistakes);
+                      mistakes);
   }
-  if (!mistakes.empty()) return Mistakes(mistakes);
+  if (!mistakes.empty()) return mistakes.ToStatus();
 
   FillTrials(files_, **train, spec, checked.resolved);
   data->set_train((*train)->path);
@@ -499,9 +496,9 @@ absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time no
 
 absl::StatusOr<CheckedSpec> Intake::CheckInference(const v1::JobSpec& spec, const Job& source,
                                                    const v1::ModelSet& models, absl::Time now) {
-  std::vector<std::string> mistakes;
-  for (const SpecError& error : CheckSpec(spec)) mistakes.push_back(error.message);
-  if (!mistakes.empty()) return Mistakes(mistakes);
+  Mistakes mistakes;
+  for (const SpecError& error : CheckSpec(spec)) mistakes.lines()->push_back(error.message);
+  if (!mistakes.empty()) return mistakes.ToStatus();
   CheckedSpec checked;
   checked.resolved = ResolveSpec(spec);
   v1::JobSpec& resolved = checked.resolved;
@@ -523,12 +520,13 @@ absl::StatusOr<CheckedSpec> Intake::CheckInference(const v1::JobSpec& spec, cons
   } else {
     checked.kind = TaskKind::kPredict;
     const auto data = LookAtLaterData(of_source.data(), resolved.predict().data(), files_);
-    if (!data.ok()) return Mistakes({At("predict.data", data.status().message())});
-    if ((*data)->parquet) {
-      return Mistakes({At("predict.data",
-                          "rows of later files come as CSV, NPY or NPZ; this is "
-                          "a Parquet table")});
+    if (!data.ok()) {
+      mistakes.AddFile("predict.data", data.status());
+    } else if ((*data)->parquet) {
+      mistakes.Add("predict.data",
+                   "rows of later files come as CSV, NPY or NPZ; this is a Parquet table");
     }
+    if (!mistakes.empty()) return mistakes.ToStatus();
     bytes = (*data)->bytes;
     media = LoadOf(of_source.data(), data->get());
     resolved.mutable_predict()->set_data((*data)->path);

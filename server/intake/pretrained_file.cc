@@ -147,10 +147,10 @@ absl::Status TakeFolder(const v1::JobSpec& asked, const DataFiles& files, v1::Jo
 }  // namespace
 
 void TakePretrained(const v1::JobSpec& asked, const DataFiles& files, v1::JobSpec& spec,
-                    std::vector<std::string>* mistakes) {
+                    Mistakes& mistakes) {
   v1::PretrainedSpec& pretrained = *spec.mutable_model()->mutable_pretrained();
-  const auto add = [mistakes](const char* field, const absl::Status& status) {
-    if (!status.ok()) mistakes->push_back(absl::StrCat(field, ": ", status.message()));
+  const auto add = [&mistakes](const char* field, const absl::Status& status) {
+    if (!status.ok()) mistakes.AddFile(field, status);
   };
   if (!pretrained.folder().empty()) {
     return add("model.pretrained.folder", TakeFolder(asked, files, spec));

@@ -1,11 +1,9 @@
 // Checks a spec's pretrained weights at intake.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "proto/job.pb.h"
 #include "server/intake/data_files.h"
+#include "server/intake/mistakes.h"
 
 namespace traind {
 
@@ -14,6 +12,6 @@ namespace traind {
 // the spec as it was submitted, says otherwise. Mistakes are reported with their fields.
 // REQUIRES: spec has model.pretrained.
 void TakePretrained(const v1::JobSpec& asked, const DataFiles& files, v1::JobSpec& spec,
-                    std::vector<std::string>* mistakes);
+                    Mistakes& mistakes);
 
 }  // namespace traind

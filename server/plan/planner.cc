@@ -75,10 +75,11 @@ class Planning {
   std::string Estimate(int folds, int epochs) const;
   std::string DoneEarly(absl::string_view measured, const std::string& with) const;
   double EpochSeconds() const { return CostOfShare(in_.cost, row_share_).epoch_s; }
-  std::string Rule() const { return in_.trigger == Trigger::kFirstFold ? "B3" : "B2"; }
-  void Decide(std::string rule, std::string cause, std::string from, std::string to) {
-    out_.decisions.push_back(
-        {in_.now, std::move(rule), std::move(cause), std::move(from), std::move(to)});
+  DecisionRule Rule() const {
+    return in_.trigger == Trigger::kFirstFold ? DecisionRule::kB3 : DecisionRule::kB2;
+  }
+  void Decide(DecisionRule rule, std::string cause, std::string from, std::string to) {
+    out_.decisions.push_back({in_.now, rule, std::move(cause), std::move(from), std::move(to)});
   }
   // Whether that holds for one of the folds; extra seeds do not count.
   template <typename Condition>
@@ -305,7 +306,7 @@ void Planning::GrowEpochs() {
   const int epochs = MostEpochs(folds_);
   const bool all = epochs == in_.spec->epochs;
   if (!all && epochs < epochs_ + std::max(1, epochs_ / 4)) return;
-  Decide("B9", DoneEarly("epoch", Count(epochs_, "epoch")), Count(epochs_, "epoch"),
+  Decide(DecisionRule::kB9, DoneEarly("epoch", Count(epochs_, "epoch")), Count(epochs_, "epoch"),
          Count(epochs, "epoch"));
   epochs_ = epochs;
 }
@@ -325,8 +326,8 @@ void Planning::GrowRows() {
   if (row_share_ >= 1 || GrewLately()) return;
   const double row_share = MostRows(folds_);
   if (row_share < std::min(1.0, 1.25 * row_share_)) return;
-  Decide("B9", DoneEarly("epoch of all rows", RowsText(row_share_)), RowsText(row_share_),
-         RowsText(row_share));
+  Decide(DecisionRule::kB9, DoneEarly("epoch of all rows", RowsText(row_share_)),
+         RowsText(row_share_), RowsText(row_share));
   row_share_ = row_share;
 }
 
@@ -371,10 +372,11 @@ void Planning::GrowFolds() {
   }
   if (folds == folds_) return;
   const std::string cause = DoneEarly("epoch", Count(folds_, "fold"));
-  Decide("B9", cause, Count(folds_, "fold"), Count(folds, "fold"));
-  if (row_share > row_share_) Decide("B9", cause, RowsText(row_share_), RowsText(row_share));
+  Decide(DecisionRule::kB9, cause, Count(folds_, "fold"), Count(folds, "fold"));
+  if (row_share > row_share_)
+    Decide(DecisionRule::kB9, cause, RowsText(row_share_), RowsText(row_share));
   if (epochs != epochs_) {
-    Decide("B9",
+    Decide(DecisionRule::kB9,
            epochs > epochs_ ? cause
                             : absl::StrCat("further folds fit only with ", Count(epochs, "epoch"),
                                            ": ", Estimate(folds, epochs_)),
@@ -397,7 +399,7 @@ void Planning::GrowExtraSeeds() {
           ? absl::StrFormat("%s/epoch and %.3g epochs a model now",
                             Text(absl::Seconds(EpochSeconds())), EpochsOfTheLongest(in_, epochs_))
           : "no epoch was measured here yet";
-  Decide("B9",
+  Decide(DecisionRule::kB9,
          absl::StrCat(cost, "; ", Text(in_.now - in_.window.start), " of ",
                       Text(in_.window.length()), " used, and no fold can use more"),
          Count(models, "model"), Count(models + more, "model"));
@@ -413,7 +415,7 @@ void Planning::GiveBackExtraSeeds(absl::Time train_limit) {
   const int fewer = all ? waiting : extra.TooLate(train_limit);
   if (fewer <= 0) return;
   const int models = folds_ + extra_seeds_;
-  Decide("B9",
+  Decide(DecisionRule::kB9,
          absl::StrCat("with ", Count(models, "model"), " all would be done at ",
                       Text(extra.DoneAt(0) - in_.window.start), ", prediction has to begin at ",
                       Text(train_limit - in_.window.start)),
@@ -452,7 +454,7 @@ void Planning::StopSoftly() {
     absl::StrAppend(&to, "; ", out_.dropped.size() == 1 ? "fold " : "folds ",
                     absl::StrJoin(out_.dropped, ", "), " dropped");
   }
-  Decide("B5", std::move(cause),
+  Decide(DecisionRule::kB5, std::move(cause),
          absl::StrCat(Count(folds_, "fold"), " x ", Count(epochs_, "epoch")), std::move(to));
 }
 

@@ -14,9 +14,10 @@
 namespace traind {
 namespace {
 
-// Whether the Decision's rule takes something away.
-bool Cuts(const Decision& d) {
-  return d.rule == "B2" || d.rule == "B3" || d.rule == "B4" || d.rule == "B5" || d.rule == "quota";
+// Whether the rule takes something away.
+bool Cuts(DecisionRule rule) {
+  return rule == DecisionRule::kB2 || rule == DecisionRule::kB3 || rule == DecisionRule::kB4 ||
+         rule == DecisionRule::kB5 || rule == DecisionRule::kQuota;
 }
 
 void AddTimes(const Job& job, absl::Time now, JobReport& report) {
@@ -199,8 +200,9 @@ JobReport ReportOf(const Job& job, const std::vector<MetricPoint>& metrics, absl
   AddResources(job, report);
   report.revisions = std::max(0, static_cast<int>(job.plans.size()) - 1);
   for (const Decision& d : job.decisions) {
-    if (Cuts(d))
-      report.cuts.push_back(absl::StrCat(d.from, " -> ", d.to, " (", d.rule, ": ", d.cause, ")"));
+    if (!Cuts(d.rule)) continue;
+    report.cuts.push_back(
+        absl::StrCat(d.from, " -> ", d.to, " (", Name(d.rule), ": ", d.cause, ")"));
   }
   if (IsTerminal(job.state)) report.more = EstimateMoreTime(job, metrics);
   return report;

@@ -221,7 +221,7 @@ v1::Plan ToProto(const Plan& plan) {
 v1::Decision ToProto(const Decision& decision) {
   v1::Decision to;
   *to.mutable_at() = ToProto(decision.at);
-  to.set_rule(decision.rule);
+  to.set_rule(Name(decision.rule));
   to.set_cause(decision.cause);
   to.set_from(decision.from);
   to.set_to(decision.to);

@@ -20,7 +20,7 @@
 #include "common/publish/floor_files.h"
 #include "common/publish/publisher.h"
 #include "common/spec/spec_rules.h"
-#include "server/domain/names.h"
+#include "server/domain/after_rule.h"
 #include "server/intake/models.h"
 #include "server/intake/search_trials.h"
 #include "server/rpc/training_calls.h"
@@ -114,9 +114,8 @@ absl::StatusOr<std::vector<std::string>> TrainingCalls::AwaitedBy(const v1::JobS
     ASSIGN_OR_RETURN(const auto job, Find(id));
     if (!IsTerminal(job->state)) {
       awaited.push_back(id);
-    } else if (job->state != JobState::kSucceeded && spec.after().end() != "any") {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "after.jobs: job ", id, " is ", Name(job->state), "; with `end: any` its end will do"));
+    } else {
+      RETURN_IF_ERROR(MayBeginAfter(id, job->state, spec.after().end() == "any"));
     }
   }
   return awaited;

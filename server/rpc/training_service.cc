@@ -5,9 +5,7 @@
 #include <chrono>
 
 #include "common/base/clock.h"
-#include "common/wire/error_details.h"
-#include "common/wire/grpc_status.h"
-#include "proto/rpc_status.pb.h"
+#include "common/wire/status_details.h"
 #include "server/rpc/call_record.h"
 
 namespace traind {
@@ -15,38 +13,10 @@ namespace {
 
 constexpr int kMaxStreams = 256;
 constexpr int kMaxStreamsOfConnection = 64;
-// Clients of gRPC refuse more than 8 KiB of metadata.
-constexpr size_t kMostErrorBytes = 6 << 10;
 
 absl::Status ManyStreams(int most, absl::string_view whose) {
   return absl::ResourceExhaustedError(absl::StrCat("more than ", most, " streams", whose,
                                                    " are open; end some, or ask with GetJob"));
-}
-
-// Returns the status with its details, which clients find in grpc-status-details-bin. Details
-// beyond what clients take as metadata are left out; the text has all of them.
-grpc::Status WithDetails(const absl::Status& status) {
-  const grpc::Status plain = ToGrpc(status);
-  if (status.ok()) return plain;
-  google::rpc::Status message;
-  message.set_code(plain.error_code());
-  // Where there are details, clients in Go take the text from them, too.
-  message.set_message(plain.error_message());
-  for (const ErrorDetail& detail : DetailsOf(status)) {
-    google::rpc::ErrorInfo info;
-    info.set_reason(detail.reason);
-    info.set_domain(kErrorDomain);
-    info.mutable_metadata()->insert(detail.metadata.begin(), detail.metadata.end());
-    message.add_details()->PackFrom(info);
-    // It travels in base64, beside the text.
-    const size_t bytes = status.message().size() + message.ByteSizeLong() * 4 / 3;
-    if (bytes > kMostErrorBytes) {
-      message.mutable_details()->RemoveLast();
-      break;
-    }
-  }
-  if (message.details().empty()) return plain;
-  return {plain.error_code(), plain.error_message(), message.SerializeAsString()};
 }
 
 template <typename Reply>
@@ -96,14 +66,14 @@ grpc::ServerUnaryReactor* TrainingService::Begin(const char* method,
   const absl::Duration begin = SystemClock().MonotonicNow();
   const auto caller = CallerOf(*context, checks_);
   if (!caller.ok()) {
-    reactor->Finish(WithDetails(caller.status()));
+    reactor->Finish(ToGrpcWithDetails(caller.status()));
     return reactor;
   }
   call(*caller, [this, method, begin, reactor, caller = *caller, &request,
                  &reply](const absl::Status& status) {
     Add(method, begin, status);
     Record(method, caller, request, reply, status);
-    reactor->Finish(WithDetails(status));
+    reactor->Finish(ToGrpcWithDetails(status));
   });
   return reactor;
 }
@@ -115,10 +85,10 @@ grpc::Status TrainingService::Stream(grpc::ServerContext* context,
                                                                          const ReplySink<Reply>&),
                                      const Request& request, grpc::ServerWriter<Reply>* writer) {
   const auto caller = CallerOf(*context, checks_);
-  if (!caller.ok()) return WithDetails(caller.status());
+  if (!caller.ok()) return ToGrpcWithDetails(caller.status());
   const OpenStream open(*this, *context);
-  if (!open.status().ok()) return WithDetails(open.status());
-  return WithDetails((calls_->*call)(request, SinkOf(context, writer)));
+  if (!open.status().ok()) return ToGrpcWithDetails(open.status());
+  return ToGrpcWithDetails((calls_->*call)(request, SinkOf(context, writer)));
 }
 
 template <typename Call>
@@ -127,11 +97,11 @@ grpc::Status TrainingService::Count(const char* method, grpc::ServerContext* con
                                     const google::protobuf::Message& reply, const Call& call) {
   const absl::Duration begin = SystemClock().MonotonicNow();
   const auto caller = CallerOf(*context, checks_);
-  if (!caller.ok()) return WithDetails(caller.status());
+  if (!caller.ok()) return ToGrpcWithDetails(caller.status());
   const absl::Status status = call(*caller);
   Add(method, begin, status);
   Record(method, *caller, request, reply, status);
-  return WithDetails(status);
+  return ToGrpcWithDetails(status);
 }
 
 void TrainingService::Record(const char* method, const Caller& caller,
@@ -332,8 +302,8 @@ grpc::Status TrainingService::FetchArtifact(grpc::ServerContext* context,
                                             const v1::FetchArtifactRequest* request,
                                             grpc::ServerWriter<v1::FetchArtifactReply>* writer) {
   const auto caller = CallerOf(*context, checks_);
-  if (!caller.ok()) return WithDetails(caller.status());
-  return WithDetails(calls_->FetchArtifact(*request, SinkOf(context, writer)));
+  if (!caller.ok()) return ToGrpcWithDetails(caller.status());
+  return ToGrpcWithDetails(calls_->FetchArtifact(*request, SinkOf(context, writer)));
 }
 
 }  // namespace traind

@@ -62,9 +62,10 @@ auto CheckpointColumns(T& c) {
                   c.at, c.seed, c.trial);
 }
 
+// Besides its rule, whose name is stored.
 template <typename T>
 auto DecisionColumns(T& d) {
-  return std::tie(d.at, d.rule, d.cause, d.from, d.to, d.effect);
+  return std::tie(d.at, d.cause, d.from, d.to, d.effect);
 }
 
 template <typename T>
@@ -195,10 +196,17 @@ absl::Status ReadPlans(Connection& db, int64_t number, Job& job) {
 
 absl::Status ReadDecisions(Connection& db, int64_t number, Job& job) {
   Query q = db.Select(
-      "SELECT at_ms, rule, cause, from_text, to_text, effect FROM decisions WHERE job = ? "
+      "SELECT rule, at_ms, cause, from_text, to_text, effect FROM decisions WHERE job = ? "
       "ORDER BY position",
       number);
-  while (q.Next()) Read(q, DecisionColumns(job.decisions.emplace_back()));
+  std::string rule;
+  while (q.Next()) {
+    Decision& decision = job.decisions.emplace_back();
+    q.Read(rule);
+    ReadMore(q, DecisionColumns(decision));
+    decision.rule = DecisionRuleByName(rule);
+    ReadTexts(decision);
+  }
   return q.status();
 }
 
@@ -367,8 +375,10 @@ absl::Status WritePlans(Connection& db, int64_t number, const Job* before, const
 absl::Status WriteDecisions(Connection& db, int64_t number, const Job* before, const Job& after) {
   for (size_t i = before ? before->decisions.size() : 0; i < after.decisions.size(); ++i) {
     Query q = db.Prepare(
-        "INSERT INTO decisions(at_ms, rule, cause, from_text, to_text, effect, job, position) "
+        "INSERT INTO decisions(rule, at_ms, cause, from_text, to_text, effect, job, position) "
         "VALUES(?, ?, ?, ?, ?, ?, ?, ?)");
+    const std::string rule = Name(after.decisions[i].rule);
+    q.Bind(rule);
     Bind(q, DecisionColumns(after.decisions[i]));
     q.Bind(number, i);
     RETURN_IF_ERROR(Finish(q));

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "client/command_text.h"
+#include "common/base/refused_files.h"
+#include "common/wire/status_details.h"
 #include "tests/client/cli_harness.h"
 
 namespace traind {
@@ -364,6 +366,28 @@ TEST_F(CliTest, DoctorBlamesAFullDiskForAMissingWorker) {
   const Ran free = Run({"doctor"});
   EXPECT_TRUE(Has(free.out, "ok    disk       5 MB free (83 %)")) << free.out;
   EXPECT_TRUE(Has(free.out, "start trainworker")) << free.out;
+}
+
+TEST_F(CliTest, DoctorTellsWhetherTraindReadsAFile) {
+  service_.on_list = [](const v1::ListJobsRequest&, v1::ListJobsReply*) {
+    return grpc::Status::OK;
+  };
+  absl::Status refusal;
+  service_.on_plan = [&](const v1::PlanRequest&, v1::PlanReply*) {
+    return ToGrpcWithDetails(refusal);
+  };
+  const auto told = [&](const char* text, RefusedFiles files) {
+    refusal = WithRefusedFiles(absl::InvalidArgumentError(text), files);
+    return Run({"doctor", "--data", "data.csv"}).out;
+  };
+  const std::string outside =
+      told("data.train: words", {{"data.train", FileProblem::kOutsideRoots}});
+  EXPECT_TRUE(Has(outside, "fail  data       data.train: words; start traind with a --data-root"))
+      << outside;
+  const std::string gone = told("data.train: words", {{"data.train", FileProblem::kUnreadable}});
+  EXPECT_TRUE(Has(gone, "fail  data       data.train: words\n")) << gone;
+  const std::string read = told("data.train: the training file has no column '-'", {});
+  EXPECT_TRUE(Has(read, "ok    data       traind reads data.csv")) << read;
 }
 
 TEST_F(CliTest, DoctorSaysWhatToDo) {

@@ -48,7 +48,7 @@ TEST_P(StoreContractTest, ChangesOfEveryPartAreWritten) {
   Fold(later, 0).member->score = 0.95;
   later.attempts[0].message = "ended";
   later.attempts[0].first_step = 640;
-  later.decisions.push_back({kStart, "B5", "a", "b", "c"});
+  later.decisions.push_back({kStart, DecisionRule::kB5, "a", "b", "c"});
   later.prediction->quality = Quality::kFull;
   OpenAgain();
   ASSERT_TRUE(store_->LoadSnapshot().ok());
@@ -287,7 +287,7 @@ TEST_P(StoreContractTest, FindByNameGivesTheNewest) {
 TEST_P(StoreContractTest, ListPagesAreNewestFirstWithoutGapOrRepetition) {
   for (int i = 0; i < 7; ++i) {
     Job job = Started(NewJob(absl::StrCat("a-", i)), 0, 10 + i);
-    job.decisions.push_back({kStart, "B2", "a", "b", "c"});
+    job.decisions.push_back({kStart, DecisionRule::kB2, "a", "b", "c"});
     ASSERT_EQ(store_->Commit(Change({job})), absl::OkStatus());
   }
   JobFilter filter;

@@ -192,8 +192,19 @@ Job FullJob() {
   second.parallel_folds = 3;
   second.reserve = absl::Seconds(8);
   second.at = kStart + absl::Seconds(1);
-  job.decisions = {{kStart, "B2", "estimate 100 s", "5 folds", "3 folds"},
-                   {kStart + absl::Seconds(1), "user", "Finish", "train", "predict", "sooner"}};
+  job.decisions = {
+      {kStart, DecisionRule::kB2, "estimate 100 s", "5 folds", "3 folds"},
+      {kStart + absl::Seconds(1), DecisionRule::kUser, "Finish", "train", "predict", "sooner"}};
+  Decision& retry = job.decisions.emplace_back();
+  retry.at = kStart + absl::Seconds(2);
+  retry.rule = DecisionRule::kRetry;
+  retry.attempts = {7, 12};
+  retry.from = AttemptsText(retry.attempts);
+  Decision& note = job.decisions.emplace_back();
+  note.at = kStart + absl::Seconds(3);
+  note.rule = DecisionRule::kB9;
+  note.trial_note = {TrialNote::kWorse, 4};
+  note.to = TrialNoteText(note.trial_note);
   PublishedPrediction p;
   p.number = 3;
   p.path = "jobs/full-1/prediction-3/predictions.csv";
@@ -303,8 +314,9 @@ std::string Describe(const Job& job) {
                     "\n");
   }
   for (const Decision& d : job.decisions) {
-    absl::StrAppend(&text, "decision ", absl::FormatTime(d.at), " ", d.rule, " ", d.cause, " ",
-                    d.from, " ", d.to, " ", d.effect, "\n");
+    absl::StrAppend(&text, "decision ", absl::FormatTime(d.at), " ", Name(d.rule), " ", d.cause,
+                    " ", d.from, " ", d.to, " ", d.effect, " ", absl::StrJoin(d.attempts, ","), " ",
+                    static_cast<int>(d.trial_note.kind), d.trial_note.number, "\n");
   }
   for (const Attempt& a : job.attempts) {
     absl::StrAppend(&text, "attempt ", a.id, " ", static_cast<int>(a.kind), " ", a.fold, " ",

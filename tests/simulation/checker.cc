@@ -1,33 +1,17 @@
 #include "tests/simulation/checker.h"
 
 #include <absl/strings/match.h>
-#include <absl/strings/str_cat.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <map>
-#include <set>
 #include <utility>
+
+#include "tests/simulation/history_checker.h"
 
 namespace traind::simulation {
 namespace {
 
 using nlohmann::json;
-
-constexpr int64_t kSecond = 1'000'000;
-// From a decision to its commit.
-constexpr int64_t kCommitSlack = 60'000;
-// From a deadline to a Worker's kill: what a command was on its way.
-constexpr int64_t kKillSlack = 100'000;
-
-// The least share of its time that a Job with further trials uses, where its window is
-// longer than so many seconds. That share of the window at its end is held back at most.
-constexpr double kLeastUsed = 0.9, kLeastWindowS = 10, kReserveShare = 0.15;
-
-bool Terminal(const std::string& state) {
-  return state == "SUCCEEDED" || state == "FAILED" || state == "CANCELLED";
-}
 
 bool LegalStep(const std::string& from, const std::string& to) {
   if (from == to) return !Terminal(from);
@@ -46,86 +30,7 @@ bool LegalStep(const std::string& from, const std::string& to) {
   return it != steps.end() && it->second.count(to) > 0;
 }
 
-class Checker {
- public:
-  explicit Checker(const std::vector<json>& history) : history_(history) {}
-  std::vector<std::string> Run();
-
- private:
-  struct JobSeen {
-    json last;  // its newest committed row
-    int64_t true_deadline = -1;
-    int64_t last_deadline = -1;  // the latest it ever had: a Worker out of reach keeps that
-    int64_t terminal_at = -1;
-    int64_t floor_at = -1;  // on disk
-    int64_t published_at = -1;
-    int64_t acked_at = -1;
-    std::map<std::string, int64_t> waited_until;  // by the Job that it waited for
-    int quality_on_disk = 0;
-    int number_on_disk = 0;
-  };
-  struct RankSeen {
-    std::string job, worker;
-    std::vector<int> slots;
-    int64_t from = 0, to = -1;
-    double epochs = -1;  // that its fold has; negative: none is known
-    int world_size = 1;
-  };
-  // A Rank must be given these, by what was stored when its Attempt was.
-  struct Given {
-    std::string resume;
-    int64_t batch = 0;
-  };
-
-  template <typename... Parts>
-  void Violation(const Parts&... parts) {
-    violations_.push_back(absl::StrCat(parts...));
-  }
-  void Read(const json& r);
-  void ReadJob(const json& r);
-  void ReadAckedFold(int64_t attempt);
-  void SetDeadline(const json& r, JobSeen& job);
-  void CheckTasks(const json& r, const json* before);
-  void CheckSettings(const json& r, const json& before);
-  void CheckAfter(const json& r, JobSeen& job);
-  void CheckAfterAtEnd(const std::string& id, const JobSeen& job);
-  void CheckFirst(const json& r, size_t begun);
-  void CheckNumber(const std::string& id, int64_t attempt);
-  void ExpectStart(const json& r, const json& attempt);
-  void CheckStart(const json& r);
-  void CheckAnswer(const json& r);
-  void CheckJobAtEnd(const std::string& id, const JobSeen& job);
-  void CheckDeadline(const std::string& id, const JobSeen& job);
-  void CheckIdle(const std::string& id, const JobSeen& job);
-  void CheckUsed(const std::string& id, const JobSeen& job);
-  void CheckProgressTold(const json& r);
-  void CheckGang(const json& r);
-  void CheckRanks();
-  // Until when, from `t` on, traind could not write; t: it could.
-  int64_t BlockedUntil(int64_t t) const;
-
-  const std::vector<json>& history_;
-  std::vector<std::string> violations_;
-  std::map<std::string, JobSeen> jobs_;
-  std::map<std::string, std::string> by_request_;
-  std::map<std::string, json> truths_;  // by request
-  std::map<int64_t, RankSeen> ranks_;
-  // The parts of gangs that span Workers, besides those with rank 0: by Attempt and Worker.
-  std::map<std::pair<int64_t, std::string>, RankSeen> parts_;
-  std::map<int64_t, std::string> job_of_;             // by Attempt
-  std::map<int64_t, Given> given_;                    // by Attempt
-  std::set<std::string> closed_;                      // Workers that take nothing new
-  std::set<int64_t> attempts_;                        // ever committed
-  std::set<int64_t> shortened_;                       // with an epoch of a share of the rows
-  std::vector<std::pair<int64_t, int64_t>> blocked_;  // down, or disk full
-  int64_t blocked_since_ = -1;
-  bool down_ = true, full_ = false;
-  int64_t offset_ = 0, lag_ = 0;  // of traind's clock; what it lost at restarts
-  bool started_ = false;
-  int64_t committed_at_ = 0;  // the last commit
-  bool faults_ = false;
-  int64_t end_ = 0;
-};
+}  // namespace
 
 std::vector<std::string> Checker::Run() {
   for (const json& record : history_) Read(record);
@@ -440,39 +345,6 @@ void Checker::CheckAfter(const json& r, JobSeen& job) {
   }
 }
 
-void Checker::CheckAfterAtEnd(const std::string& id, const JobSeen& job) {
-  const json& truth = truths_.at(job.last["request"]);
-  const bool needs_success = !truth["any_end"];
-  for (const auto& [other, until] : job.waited_until) {
-    const JobSeen& before = jobs_[other];
-    const std::string state = before.last["state"];
-    if (before.terminal_at < 0 || before.terminal_at > until) {
-      Violation("job ", id, " did not wait for the end of job ", other);
-    } else if (needs_success && state != "SUCCEEDED") {
-      Violation("job ", id, " ran after job ", other, ", which is ", state);
-    }
-  }
-  if (!Terminal(job.last["state"])) {
-    for (const json& other : job.last["after"]) {
-      if (jobs_[other].terminal_at >= 0) {
-        Violation("job ", id, " still waits for job ", other.get<std::string>());
-      }
-    }
-  }
-  if (job.last["reason"] != "AFTER_FAILED") return;
-  const auto failed = [this, &job](const json& request) {
-    const auto known = by_request_.find(request.get<std::string>());
-    if (known == by_request_.end()) return false;
-    const JobSeen& before = jobs_[known->second];
-    return before.terminal_at >= 0 && before.terminal_at <= job.terminal_at &&
-           before.last["state"] != "SUCCEEDED";
-  };
-  const json& after = truth["after"];
-  if (!needs_success || std::none_of(after.begin(), after.end(), failed)) {
-    Violation("job ", id, " was cancelled for a failure that was none");
-  }
-}
-
 // The settings of a search's trial stand in the store before anything of it does, and stay.
 void Checker::CheckSettings(const json& r, const json& before) {
   const json& settings = r["settings"];
@@ -536,90 +408,6 @@ void Checker::CheckStart(const json& r) {
   }
 }
 
-int64_t Checker::BlockedUntil(int64_t t) const {
-  for (const auto& [from, to] : blocked_) {
-    if (from - kSecond <= t && t <= to + 2 * kSecond) {
-      return to == INT64_MAX ? to : BlockedUntil(to + 2 * kSecond + 1);
-    }
-  }
-  return t;
-}
-
-void Checker::CheckDeadline(const std::string& id, const JobSeen& job) {
-  const int64_t due = job.true_deadline + lag_;
-  const int64_t allowed = BlockedUntil(due);
-  if (allowed == INT64_MAX || allowed > end_) return;
-  const int64_t late = job.terminal_at - (allowed + kCommitSlack);
-  if (job.terminal_at < 0) {
-    Violation("job ", id, " is ", job.last["state"].get<std::string>(), " after its deadline");
-  } else if (late > 0) {
-    Violation("job ", id, " ended ", late, " us too late");
-  }
-}
-
-void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
-  if (job.last.is_null()) {
-    if (job.acked_at >= 0) Violation("job ", id, " was acknowledged and is lost");
-    return;
-  }
-  const json& last = job.last;
-  const std::string state = last["state"];
-  if (truths_.count(last["request"]) == 0) {
-    return Violation("job ", id, " was never asked for");
-  }
-  if (job.true_deadline >= 0) {
-    CheckDeadline(id, job);
-  } else if (!Terminal(state) && BlockedUntil(end_) == end_ &&
-             truths_[last["request"]]["placeable"]) {
-    Violation("job ", id, " without a deadline is still ", state);
-  }
-  const json& truth = truths_.at(last["request"]);
-  const bool has_test = last["has_test"];
-  const bool on_time = job.true_deadline < 0 || job.published_at <= job.true_deadline - 300'000;
-  if (state == "FAILED" && has_test && job.published_at >= 0 && on_time &&
-      job.published_at < job.terminal_at) {
-    Violation("job ", id, " FAILED though a prediction stands");
-  }
-  if (state == "SUCCEEDED" && has_test && last["number"] == 0) {
-    Violation("job ", id, " SUCCEEDED without a prediction");
-  }
-  if (Terminal(state) && last["number"] > job.number_on_disk) {
-    Violation("job ", id, " names a prediction that is not on disk");
-  }
-  CheckAfterAtEnd(id, job);
-  if (faults_ || truth["bad_data"] || state == "CANCELLED") return;
-  // A deadline by the clock may come before the Jobs have ended that it waits for.
-  if (!truth["after"].empty() && truth["by_clock"]) return;
-  // Nothing went wrong: the promise in full.
-  CheckIdle(id, job);
-  CheckUsed(id, job);
-  const double window = truth["window_s"];
-  const bool floor_fits =
-      !truth["changed"] && window > 1.0 && window > 3 * truth["floor_s"].get<double>() + 0.6;
-  const bool ends = job.true_deadline >= 0 || truth["placeable"];
-  if (has_test && floor_fits && ends && state != "SUCCEEDED") {
-    Violation("job ", id, " ended ", state,
-              " without any fault: ", last["reason"].get<std::string>());
-  }
-  for (const json& attempt : last["attempts"]) {
-    const bool fits =
-        window > 2.0 && 0.06 * window > truth["predict_s"] && truth["probe_error"] > 0.8;
-    // Nothing is lost with a model of a further trial, whose steps may be long.
-    const bool further = last["spec_trials"] > 1 && last["tasks"][attempt[1].get<size_t>()][5] != 0;
-    if (fits && !further && !truth["changed"] && attempt[1] > 0 && attempt[3] == "DEADLINE") {
-      Violation("job ", id, ": without any fault attempt ", attempt[0].dump(),
-                " was cut off at the deadline");
-    }
-  }
-  const bool model_fits = truth["placeable"] && truth["alone"] && window > 2.0 &&
-                          0.25 * window > truth["first_model_s"].get<double>();
-  if (model_fits && !truth["interrupted"] && state == "SUCCEEDED" && has_test &&
-      last["quality"] < 2) {
-    Violation("job ", id, " has no fold model in its prediction, with ", window,
-              " s of time and no fault: ", last["reason"].get<std::string>());
-  }
-}
-
 // Nobody is told of more epochs than were trained: an Attempt that has begun may have found its
 // checkpoint unreadable.
 void Checker::CheckProgressTold(const json& r) {
@@ -636,53 +424,6 @@ void Checker::CheckProgressTold(const json& r) {
   }
 }
 
-// Time in which one more model would have fitted twice was not left unused.
-void Checker::CheckIdle(const std::string& id, const JobSeen& job) {
-  const json& last = job.last;
-  const json& truth = truths_.at(last["request"]);
-  if (last["quality"] < 2 || !truth["alone"] || truth["fixed"]) return;
-  if (truth["interrupted"] || truth["reuses"]) return;
-  const bool all = last["plan"][4] == last["spec_folds"].get<int>() * last["spec_seeds"].get<int>();
-  const double left_s = static_cast<double>(job.true_deadline - job.terminal_at) / kSecond;
-  const double model_s = truth["whole_model_s"];
-  if (last["quality"] == 2 && job.true_deadline >= 0 && left_s > 2 * model_s + 2 &&
-      left_s > 0.1 * truth["window_s"].get<double>()) {
-    Violation("job ", id, " ended DEGRADED with ", left_s, " s of ", truth["window_s"].dump(),
-              " s left, and a model takes ", model_s, " s");
-  }
-  if (last["quality"] == 2) return;
-  if (!all && job.true_deadline >= 0 && left_s > 2 * truth["whole_model_s"].get<double>() + 2) {
-    Violation("job ", id, " ended with ", left_s, " s left and ", last["plan"][4].dump(),
-              " models, of which one takes ", truth["whole_model_s"].dump(), " s");
-  }
-}
-
-// A Job with further trials uses nine tenths of the time in which its slots could train, unless a
-// Decision says that no more is expected to gain, or to fit.
-void Checker::CheckUsed(const std::string& id, const JobSeen& job) {
-  const json& last = job.last;
-  const json& truth = truths_.at(last["request"]);
-  if (last["state"] != "SUCCEEDED" || last["spec_trials"] == 1 || job.true_deadline < 0) return;
-  if (!truth["alone"] || truth["fixed"] || truth["interrupted"] || truth["reuses"]) return;
-  if (truth["window_s"] < kLeastWindowS || !truth["placeable"]) return;
-  for (const json& d : last["decisions"]) {
-    if (d[3] == "more time is not expected to gain" || d[3] == "no further model fits") return;
-  }
-  const auto gangs = truth["gangs"].get<int64_t>();
-  const int64_t accepted = last["accepted"], length = job.true_deadline - accepted;
-  const int64_t end = job.true_deadline - static_cast<int64_t>(kReserveShare * length);
-  int64_t used = 0;
-  for (const auto& [attempt, rank] : ranks_) {
-    if (rank.job != id) continue;
-    const int64_t took = std::max<int64_t>(0, std::min(rank.to, end) - rank.from);
-    used += rank.slots.empty() ? gangs * took : took;
-  }
-  const double share = static_cast<double>(used) / static_cast<double>(gangs * (end - accepted));
-  if (share < kLeastUsed) {
-    Violation("job ", id, " used ", share, " of its time, and no decision says why");
-  }
-}
-
 // Rank 0 begins only with all the others that it was told of.
 void Checker::CheckGang(const json& r) {
   const int64_t attempt = r["attempt"];
@@ -693,28 +434,6 @@ void Checker::CheckGang(const json& r) {
   if (ranks == static_cast<size_t>(ranks_[attempt].world_size)) return;
   Violation("attempt ", attempt, " began with ", ranks, " ranks instead of ",
             ranks_[attempt].world_size);
-}
-
-void Checker::CheckRanks() {
-  std::map<std::pair<std::string, int>, std::vector<std::pair<int64_t, int64_t>>> used;
-  std::vector<std::pair<int64_t, RankSeen>> all(ranks_.begin(), ranks_.end());
-  for (const auto& [place, part] : parts_) all.emplace_back(place.first, part);
-  for (const auto& [attempt, rank] : all) {
-    const int64_t to = rank.to < 0 ? end_ : rank.to;
-    for (int slot : rank.slots) used[{rank.worker, slot}].emplace_back(rank.from, to);
-    const auto job = jobs_.find(rank.job);
-    if (job == jobs_.end() || job->second.true_deadline < 0) continue;
-    const int64_t over = to - (job->second.last_deadline + lag_ + kKillSlack);
-    if (over > 0) Violation("attempt ", attempt, " ran ", over, " us past its job's deadline");
-  }
-  for (auto& [slot, spans] : used) {
-    std::sort(spans.begin(), spans.end());
-    for (size_t i = 1; i < spans.size(); ++i) {
-      if (spans[i].first < spans[i - 1].second) {
-        Violation("two attempts at once on slot ", slot.second, " of ", slot.first);
-      }
-    }
-  }
 }
 
 // A fold whose predictions were acknowledged is settled in the store, unless its
@@ -731,8 +450,6 @@ void Checker::ReadAckedFold(int64_t attempt) {
     }
   }
 }
-
-}  // namespace
 
 std::vector<std::string> CheckHistory(const std::vector<json>& history) {
   return Checker(history).Run();

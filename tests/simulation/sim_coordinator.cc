@@ -400,7 +400,9 @@ void SimCoordinator::RecordCommit(const Turn& turn) {
     record["attempts"] = std::move(attempts);
     nlohmann::json decisions = nlohmann::json::array();
     for (const Decision& d : job->decisions) {
-      decisions.push_back({d.rule, d.cause, d.from, d.to, World::Micros(d.at)});
+      const TrialNote::Kind note = d.trial_note.kind;
+      const bool ends_trials = note == TrialNote::kNoGain || note == TrialNote::kNoneFits;
+      decisions.push_back({Name(d.rule), d.cause, d.from, d.to, World::Micros(d.at), ends_trials});
     }
     record["decisions"] = std::move(decisions);
   }

@@ -321,7 +321,7 @@ TEST(CheckQualityTest, NoticesALossThatNoDecisionStates) {
   end["decisions"] = nlohmann::json::array();
   end["deadline"] = end["finished"];
   ASSERT_EQ(CheckQuality(history, calm).size(), 1u);
-  end["decisions"] = {{"retry", "its Rank died", "attempt 2", "start again", 0}};
+  end["decisions"] = {{"retry", "its Rank died", "attempt 2", "start again", 0, false}};
   EXPECT_TRUE(CheckQuality(history, calm).empty());
   // There was time enough for all of it.
   end["deadline"] = end["finished"].get<int64_t>() + 100 * kMinute;

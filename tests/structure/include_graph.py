@@ -125,7 +125,7 @@ _NO_DECISION_NEEDS = re.compile(
 
 # Our own headers that read files or clocks or run other programs.
 _OWN_WITH_IO = ("common/base/clock.h", "common/base/durable_file.h", "common/base/log.h", "common/base/run_program.h",
-                "common/publish/publisher.h", "common/publish/prediction_files.h")
+                "common/base/start_program.h", "common/publish/publisher.h", "common/publish/prediction_files.h")
 
 
 def sources(root):

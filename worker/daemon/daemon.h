@@ -85,6 +85,8 @@ class Daemon {
   // A line of the Worker's own in the log of rank 0.
   void WriteTaskLog(int64_t attempt, const std::string& line);
   void ReadChildren(absl::Duration now);
+  // From a closed channel to the death that explains it.
+  static constexpr absl::Duration kExitAfterClose = absl::Milliseconds(500);
   struct Running {
     std::unique_ptr<Child> child;
     // When its channel was found closed; it should be dead at once then.

@@ -413,7 +413,7 @@ void DatasetPrediction::ReportProgress() {
 void DatasetPrediction::NoteStandIn() const {
   rank_protocol::Decision decision;
   decision.attempt = task_.attempt;
-  decision.rule = "predict";
+  decision.rule = DecisionRule::kPredict;
   decision.cause = "the time is up before one model has answered for all rows";
   decision.from = absl::StrCat(rows_, " rows");
   decision.to = absl::StrCat(rows_ - stand_in_, " rows, and their mean answer for the others");
@@ -423,7 +423,7 @@ void DatasetPrediction::NoteStandIn() const {
 void DatasetPrediction::NoteMissing(const std::string& cause, int before, int after) const {
   rank_protocol::Decision decision;
   decision.attempt = task_.attempt;
-  decision.rule = "predict";
+  decision.rule = DecisionRule::kPredict;
   decision.cause = cause;
   decision.from = absl::StrCat(before, " models");
   decision.to = absl::StrCat(after, " models");

@@ -34,7 +34,7 @@ void Decide(const PrecisionRequest& request, EventSink& sink, std::string cause,
             Precision to) {
   rank_protocol::Decision decision;
   decision.attempt = request.attempt;
-  decision.rule = "precision";
+  decision.rule = DecisionRule::kPrecision;
   decision.cause = std::move(cause);
   decision.from = std::string(PrecisionName(from));
   decision.to = std::string(PrecisionName(to));
@@ -223,7 +223,7 @@ absl::StatusOr<int> ChooseThreads(const PrecisionRequest& request, int most, Lea
   if (gang.leads() && chosen == 1) {
     rank_protocol::Decision decision;
     decision.attempt = request.attempt;
-    decision.rule = "threads";
+    decision.rule = DecisionRule::kThreads;
     decision.cause = absl::StrFormat("a step takes %.2f ms with 1 thread, %.2f ms with %d",
                                      times->after_s * 1e3, times->before_s * 1e3, most);
     decision.from = absl::StrCat(most);

@@ -222,7 +222,7 @@ absl::Status Trainer::MakeRoom(const absl::Status& failed) {
   RETURN_IF_ERROR(learner_->ConsumeLoss().status());  // that of its first passes would count twice
   if (rung->window > 0) RETURN_IF_ERROR(ShortenWindow(rung->window));
   if (cuda_ != nullptr) cuda_->EmptyCache();
-  SendDecision("memory",
+  SendDecision(DecisionRule::kMemory,
                absl::StrCat("out of memory at step ", step_, " of rank ", gang_->rank(), ": ",
                             failed.message()),
                rung->from, rung->to);
@@ -346,7 +346,7 @@ void Trainer::LookAtLoader(const UsageWindow& usage) {
   learner_->AddLoaderThreadsUpTo(change->threads);
   if (!gang_->leads()) return;
   SendDecision(
-      "loading",
+      DecisionRule::kLoading,
       absl::StrFormat("training waited for its batches in %.0f %% of the time", 100 * change->wait),
       absl::StrCat(threads, threads == 1 ? " thread" : " threads"),
       absl::StrCat(change->threads, " threads"));
@@ -372,7 +372,8 @@ UsageWindow Trainer::MeasureUsage(absl::Duration now, double gather_s) {
 void Trainer::ReportRowsAtOnce() {
   const int64_t before = std::exchange(rows_at_once_, learner_->rows_at_once());
   if (before == rows_at_once_) return;
-  SendDecision("memory", absl::StrCat("predictions of rank ", gang_->rank(), " ran out of memory"),
+  SendDecision(DecisionRule::kMemory,
+               absl::StrCat("predictions of rank ", gang_->rank(), " ran out of memory"),
                absl::StrCat(before, " rows at a time"),
                absl::StrCat(rows_at_once_, " rows at a time"));
 }
@@ -476,7 +477,8 @@ absl::Status Trainer::FallBack() {
   order_stale_ = true;
   gang_->MeetNext();
   if (gang_->leads()) {
-    SendDecision("precision", absl::StrCat("the loss was not finite at step ", step), from, "fp32");
+    SendDecision(DecisionRule::kPrecision, absl::StrCat("the loss was not finite at step ", step),
+                 from, "fp32");
   }
   good_.reset();
   return absl::OkStatus();
@@ -511,8 +513,7 @@ void Trainer::PlanSchedule() {
   schedule_.total_steps = begun + (planned_epochs_ - epoch_) * EpochSteps();
 }
 
-void Trainer::SendDecision(const std::string& rule, std::string cause, std::string from,
-                           std::string to) {
+void Trainer::SendDecision(DecisionRule rule, std::string cause, std::string from, std::string to) {
   rank_protocol::Decision decision;
   decision.attempt = train_.attempt;
   decision.rule = rule;

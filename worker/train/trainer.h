@@ -113,7 +113,7 @@ class Trainer final : public FoldTrainer {
     return static_cast<int64_t>(data_.rows.training.size()) - rows_left_out_;
   }
   rank_protocol::FoldSaved FoldSavedNow() const;
-  void SendDecision(const std::string& rule, std::string cause, std::string from, std::string to);
+  void SendDecision(DecisionRule rule, std::string cause, std::string from, std::string to);
   void Warn(std::string text);
   void LookAtLoader(const UsageWindow& usage);
 

@@ -163,7 +163,7 @@ absl::Status Trainer::StartPretrained() {
   RETURN_IF_ERROR(learner_->Load(state));
   pretrained_ = report.Share();
   if (gang_->leads()) {
-    SendDecision("pretrained", report.Text(3), "random",
+    SendDecision(DecisionRule::kPretrained, report.Text(3), "random",
                  absl::StrCat(report.Share(), " parameters"));
   }
   return absl::OkStatus();
@@ -197,7 +197,7 @@ absl::Status Trainer::ChooseTrainingPrecision(const Checkpoint* resumed) {
   ASSIGN_OR_RETURN(threads_, ChooseThreads(request, threads_, *learner_, *gang_, sink_));
   ASSIGN_OR_RETURN(const Precision chosen, ChoosePrecision(request, *learner_, *gang_, sink_));
   if (resumed != nullptr && gang_->leads() && resumed->precision != PrecisionName(chosen)) {
-    SendDecision("precision", "resumed in another precision than the checkpoint's",
+    SendDecision(DecisionRule::kPrecision, "resumed in another precision than the checkpoint's",
                  resumed->precision, std::string(PrecisionName(chosen)));
   }
   return absl::OkStatus();

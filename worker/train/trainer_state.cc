@@ -122,7 +122,7 @@ void Trainer::ChooseBatch(const Checkpoint* resumed) {
     rows_left_out_ = RowsLeftOut(TrainingRows(), step_rows_, gang_->world_size());
   }
   if (before > 0 && GangStepRows() != before && gang_->leads()) {
-    SendDecision("batch",
+    SendDecision(DecisionRule::kBatch,
                  absl::StrCat("resumed on ", world, " ranks with ", step_rows_,
                               " rows each; the checkpoint has ", resumed->world_size, " with ",
                               before / resumed->world_size),

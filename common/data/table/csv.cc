@@ -210,7 +210,10 @@ absl::Status CsvReader::AddQuotedField(CsvRows& rows, size_t first) {
   bool doubled = false;
   while (true) {
     const void* const quote = memchr(bytes_.data() + at_, '"', bytes_.size() - at_);
-    if (quote == nullptr) return Error("a quote that is never closed", column);
+    if (quote == nullptr) {
+      ends_in_quotes_ = true;
+      return Error("a quote that is never closed", column);
+    }
     at_ = static_cast<size_t>(static_cast<const char*>(quote) - bytes_.data()) + 1;
     if (at_ >= bytes_.size() || bytes_[at_] != '"') break;
     doubled = true;
@@ -325,8 +328,7 @@ absl::StatusOr<CsvSample> CheckCsvSample(absl::string_view bytes, bool whole_fil
     const absl::StatusOr<bool> next = reader.Next();
     // A row or a quoted field that the end of the part cuts is ignored.
     const bool cut =
-        !whole_file && (!next.ok() ? absl::StrContains(next.status().message(), "never closed")
-                                   : reader.position() >= bytes.size());
+        !whole_file && (next.ok() ? reader.position() >= bytes.size() : reader.ends_in_quotes());
     if (cut) break;
     RETURN_IF_ERROR(next.status());
     if (!*next) break;

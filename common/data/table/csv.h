@@ -73,6 +73,8 @@ class CsvReader {
   int64_t line() const { return row_line_; }
   // Number of bytes read so far.
   size_t position() const { return at_; }
+  // Whether the last error is a quoted field that the bytes end in.
+  bool ends_in_quotes() const { return ends_in_quotes_; }
 
  private:
   absl::StatusOr<bool> AddRow(size_t stop, CsvRows& rows);
@@ -89,6 +91,7 @@ class CsvReader {
   int64_t rows_ = 0;
   int64_t line_ = 1;
   int64_t row_line_ = 1;
+  bool ends_in_quotes_ = false;
   CsvRows row_;
   // Which of the 64 bytes from window_at_ on end an unquoted field; at first no window has been
   // examined.

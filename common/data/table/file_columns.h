@@ -50,6 +50,22 @@ class BlockReader {
   int64_t row_ = 0;  // the next row of the arrays
 };
 
+// Calls take(rows) for each block of the file's rows, which have `columns` fields; the first error
+// of it or of reading ends the walk and is returned. The rows before an error of reading are taken.
+template <class Take>
+absl::Status ForEachBlock(const CsvText& file, size_t columns, Take take) {
+  BlockReader reader(file);
+  const size_t block_rows = BlockRows(columns);
+  CsvRows block;
+  absl::Status status;
+  do {
+    block.Clear();
+    status = reader.Next(block_rows, block);
+    if (const absl::Status taken = take(block); !taken.ok()) return taken;
+  } while (status.ok() && block.rows() == block_rows);
+  return status;
+}
+
 // How a column's fields are read.
 enum class ColumnUse {
   kSkipped,

@@ -142,16 +142,8 @@ absl::Status Reader::AddBlock(const CsvRows& block) {
 }
 
 absl::Status Reader::ReadBlocks() {
-  BlockReader blocks(header_.text());
-  const size_t block_rows = BlockRows(header_.names().size());
-  CsvRows block;
-  absl::Status status;
-  do {
-    block.Clear();
-    status = blocks.Next(block_rows, block);
-    RETURN_IF_ERROR(AddBlock(block));
-  } while (status.ok() && block.rows() == block_rows);
-  RETURN_IF_ERROR(status);
+  RETURN_IF_ERROR(ForEachBlock(header_.text(), header_.names().size(),
+                               [this](const CsvRows& block) { return AddBlock(block); }));
   if (rows_ > 0) return features_->Check(strays_, result_.rows.schema.warnings);
   return absl::InvalidArgumentError(absl::StrCat(file_.name, ": there is no row below the header"));
 }

@@ -181,16 +181,8 @@ absl::Status TestFile::Read(TableRows& rows) {
     series_.dictionary.Unlimit();
     for (const std::string& name : rows.schema.series) series_.dictionary.Code(name);
   }
-  BlockReader reader(header_.text());
-  const size_t block_rows = BlockRows(header_.names().size());
-  CsvRows block;
-  absl::Status status;
-  do {
-    block.Clear();
-    status = reader.Next(block_rows, block);
-    RETURN_IF_ERROR(AddBlock(block, rows));
-  } while (status.ok() && block.rows() == block_rows);
-  RETURN_IF_ERROR(status);
+  RETURN_IF_ERROR(ForEachBlock(header_.text(), header_.names().size(),
+                               [&](const CsvRows& block) { return AddBlock(block, rows); }));
   if (rows.schema.test_rows == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(file.name, ": there is no row below the header"));

@@ -61,6 +61,20 @@ TEST(ReasonsTest, EveryNumberHasItsNameAndBack) {
   EXPECT_STREQ(Name(StopCause::kUser), "user");
 }
 
+TEST(ReasonsTest, EveryRuleOfADecisionHasItsNameAndBack) {
+  for (int number = 0; number < NamesOf(DecisionRule()).count; ++number) {
+    const auto rule = static_cast<DecisionRule>(number);
+    EXPECT_EQ(DecisionRuleByName(Name(rule)), rule) << Name(rule);
+  }
+  EXPECT_STREQ(Name(DecisionRule::kB2), "B2");
+  EXPECT_STREQ(Name(DecisionRule::kB9), "B9");
+  EXPECT_STREQ(Name(DecisionRule::kRetry), "retry");
+  EXPECT_STREQ(Name(DecisionRule::kFrom), "from");
+  EXPECT_STREQ(Name(DecisionRule::kPrecision), "precision");
+  EXPECT_STREQ(Name(DecisionRule::kMemory), "memory");
+  EXPECT_EQ(DecisionRuleByName("B99"), DecisionRule::kOther);
+}
+
 TEST(ReasonsTest, OnlyPeopleStopAsTheUser) {
   EXPECT_EQ(CauseOf(StopReason::kNone), StopCause::kUser);
   EXPECT_EQ(CauseOf(StopReason::kUserFinished), StopCause::kUser);

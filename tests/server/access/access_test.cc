@@ -138,7 +138,7 @@ TEST(AuditLogTest, ALineTellsWhoDidWhatAndHowItEnded) {
 TEST(AuditLogTest, AFullFileBecomesTheOlderOneAndOnlyItsOwnerReadsIt) {
   const std::string state = StateFolder();
   const std::string path = absl::StrCat(state, "/", kAuditFile);
-  AuditLog log(state, /*most_bytes=*/300);
+  AuditLog log(state, /*most_bytes=*/400);
   const AuditEntry entry{absl::UnixEpoch(), "ann", "user", "PauseJob", "", absl::OkStatus()};
   for (int i = 0; i < 4; ++i) log.Add(entry);
   struct stat about {};
@@ -146,7 +146,7 @@ TEST(AuditLogTest, AFullFileBecomesTheOlderOneAndOnlyItsOwnerReadsIt) {
   EXPECT_EQ(about.st_mode & 0777, 0600u);
   EXPECT_EQ(LinesOf(path).size(), 1u);
   EXPECT_EQ(LinesOf(absl::StrCat(state, "/", kOlderAuditFile)).size(), 3u);
-  AuditLog next(state, 300);  // a traind that was started again goes on
+  AuditLog next(state, 400);  // a traind that was started again goes on
   next.Add(entry);
   EXPECT_EQ(LinesOf(path).size(), 2u);
 }

@@ -179,7 +179,7 @@ class CoreHarness {
   int64_t AttemptOf(const std::string& job, int task) { return TaskOf(job, task).attempt; }
   std::vector<std::string> Rules(const std::string& job) {
     std::vector<std::string> rules;
-    for (const Decision& decision : Stored(job).decisions) rules.push_back(decision.rule);
+    for (const Decision& decision : Stored(job).decisions) rules.push_back(Name(decision.rule));
     return rules;
   }
 

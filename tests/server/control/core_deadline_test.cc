@@ -43,7 +43,7 @@ TEST(DeadlineTest, ExactlyTheFoldsThatWereDoneAnswer) {
   EXPECT_EQ(job.tasks[4].state, TaskState::kDropped);
   EXPECT_EQ(job.tasks[5].state, TaskState::kDropped);
   EXPECT_NE(std::find_if(job.decisions.begin(), job.decisions.end(),
-                         [](const Decision& d) { return d.rule == "B4"; }),
+                         [](const Decision& d) { return d.rule == DecisionRule::kB4; }),
             job.decisions.end());
 }
 

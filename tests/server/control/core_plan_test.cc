@@ -164,10 +164,11 @@ TEST(PlanTest, ARanksOwnDecisionIsRecorded) {
   h.Attach("w", 1);
   const std::string id = h.SubmitJob(h.MakeJob("a"));
   h.PrepareJob(id);
-  h.Say(h.AttemptOf(id, 1), facts::Decision{"precision", "the loss was NaN twice", "bf16", "fp32"});
+  h.Say(h.AttemptOf(id, 1),
+        facts::Decision{DecisionRule::kPrecision, "the loss was NaN twice", "bf16", "fp32"});
   const Job job = h.Stored(id);
   ASSERT_EQ(job.decisions.size(), 1u);
-  EXPECT_EQ(job.decisions[0].rule, "precision");
+  EXPECT_EQ(job.decisions[0].rule, DecisionRule::kPrecision);
   EXPECT_EQ(job.decisions[0].cause, "fold-0: the loss was NaN twice");
 }
 

@@ -51,7 +51,7 @@ TEST_F(CoreProgramTest, AFoldThatFailedLeavesTheOthersAnswer) {
   house.FinishFold(job, 1);
   EXPECT_EQ(house.State(job), JobState::kSucceeded);
   for (const Decision& decision : house.Stored(job).decisions) {
-    EXPECT_NE(decision.rule, "B8") << "the failed fold left nothing that answers";
+    EXPECT_NE(decision.rule, DecisionRule::kB8) << "the failed fold left nothing that answers";
   }
 }
 
@@ -105,7 +105,7 @@ TEST_F(CoreProgramTest, WhatWasStoppedInTimeIsTold) {
   EXPECT_EQ(stored.state, JobState::kSucceeded);
   EXPECT_EQ(stored.end_reason, JobEndReason::kBudgetReached);
   ASSERT_FALSE(stored.decisions.empty());
-  EXPECT_EQ(stored.decisions.back().rule, "B8");
+  EXPECT_EQ(stored.decisions.back().rule, DecisionRule::kB8);
   EXPECT_EQ(stored.decisions.back().to, "the files that were there are the answer");
 }
 

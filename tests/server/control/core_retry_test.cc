@@ -91,7 +91,7 @@ TEST(B13RetryTest, AFoldThatIsNotTriedAgainIsADecision) {
   h.Say(h.AttemptOf(id, 1), CoreHarness::Ended(AttemptEndReason::kRankDied, "signal 9"));
   const std::vector<Decision> decisions = h.Stored(id).decisions;
   EXPECT_TRUE(std::any_of(decisions.begin(), decisions.end(), [](const Decision& decision) {
-    return decision.rule == "retry" && decision.to == "too late for another";
+    return decision.rule == DecisionRule::kRetry && decision.to == "too late for another";
   }));
 }
 
@@ -132,7 +132,7 @@ TEST(B8Test, FoldsThatNobodyHasStoppedBeforeThePredictionIsDueAreNamed) {
   h.Crash();
   h.Step();
   const Decision decision = h.Stored(id).decisions.back();
-  EXPECT_EQ(decision.rule, "B8");
+  EXPECT_EQ(decision.rule, DecisionRule::kB8);
   EXPECT_EQ(decision.from, "folds 0, 1 not done");
 }
 

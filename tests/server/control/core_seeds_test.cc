@@ -54,7 +54,7 @@ class SeedsTest : public ::testing::Test {
   std::vector<std::string> Grown(const std::string& id) {
     std::vector<std::string> grown;
     for (const Decision& d : h.Stored(id).decisions) {
-      if (d.rule == "B9") grown.push_back(d.from + " -> " + d.to);
+      if (d.rule == DecisionRule::kB9) grown.push_back(d.from + " -> " + d.to);
     }
     return grown;
   }
@@ -263,7 +263,7 @@ TEST_F(SeedsTest, AModelThatItsFoldIsBetterWithoutIsTold) {
   for (const int task : {1, 2, 4}) p.members.push_back(*job.tasks[task].member);
   p.worse = {{/*fold=*/0, /*trial=*/0, /*seed=*/1, /*with=*/0.75, /*without=*/0.875}};
   const Decision last = EndWith(id, p);
-  EXPECT_EQ(last.rule, "B7");
+  EXPECT_EQ(last.rule, DecisionRule::kB7);
   EXPECT_EQ(last.cause,
             "accuracy on the rows that a fold validates is worse with fold-0-seed-1 (0.75 with it, "
             "0.875 without)");
@@ -290,7 +290,7 @@ TEST_F(SeedsTest, FoldsThatScoreBelowTheFloorAreCountedOnceWithTheirTrueCause) {
   p.left_out_score = 0.25;
   p.left_out_floor = 0.5;
   const Decision last = EndWith(id, p);
-  EXPECT_EQ(last.rule, "B7");
+  EXPECT_EQ(last.rule, DecisionRule::kB7);
   EXPECT_EQ(last.cause,
             "accuracy on the rows of fold 1: 0.25 by its models, 0.5 by the floor (prior)");
   EXPECT_EQ(last.from, "2 folds");
@@ -303,7 +303,7 @@ TEST_F(SeedsTest, AFoldThatAnswersAndWasLeftOutByALaterChoiceCountsOnce) {
   p.members = {*h.Stored(id).tasks[1].member};
   p.left_out = {0, 1};
   const Decision last = EndWith(id, p);
-  EXPECT_EQ(last.rule, "B7");
+  EXPECT_EQ(last.rule, DecisionRule::kB7);
   EXPECT_EQ(last.from, "2 folds");
   EXPECT_EQ(last.to, "1 fold answers");
 }

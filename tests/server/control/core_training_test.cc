@@ -239,8 +239,9 @@ TEST(FactTest, CopiesChangeNothing) {
   facts::Epoch epoch;
   epoch.epoch = 1;
   epoch.epoch_s = 1;
-  const std::vector<facts::Fact> told = {h.Started(), epoch, h.CheckpointAt(100, 1),
-                                         facts::Decision{"precision", "NaN", "fp16", "fp32"}};
+  const std::vector<facts::Fact> told = {
+      h.Started(), epoch, h.CheckpointAt(100, 1),
+      facts::Decision{DecisionRule::kPrecision, "NaN", "fp16", "fp32"}};
   for (const facts::Fact& fact : told) h.Say(attempt, fact);
   h.Wait(absl::Seconds(3));
   const Job before = h.Stored(id);
@@ -376,7 +377,7 @@ TEST(RetryTest, ALostFoldGoesOnFromItsLastCheckpoint) {
   EXPECT_EQ(again->resume, "checkpoint-500.json");
   EXPECT_EQ(h.TaskOf(id, 1).epochs_done, 5);
   const Job job = h.Stored(id);
-  EXPECT_EQ(job.decisions.back().rule, "retry");
+  EXPECT_EQ(job.decisions.back().rule, DecisionRule::kRetry);
   EXPECT_EQ(job.decisions.back().cause, "fold-0: RANK_DIED: signal 9");
   EXPECT_EQ(job.decisions.back().to, "go on from step 500");
   EXPECT_EQ(job.tasks[1].losses, 1);

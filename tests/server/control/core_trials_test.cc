@@ -41,7 +41,7 @@ class TrialsTest : public ::testing::Test {
   std::vector<std::string> Decided(const std::string& id) {
     std::vector<std::string> to;
     for (const Decision& d : h.Stored(id).decisions) {
-      if (d.rule == "B9") to.push_back(d.to);
+      if (d.rule == DecisionRule::kB9) to.push_back(d.to);
     }
     return to;
   }

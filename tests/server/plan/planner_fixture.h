@@ -1,6 +1,7 @@
 // A Job of 5 folds x 20 epochs with 60 s, for whatever plans.
 #pragma once
 
+#include <absl/strings/str_cat.h>
 #include <absl/time/time.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +37,9 @@ class PlanFixture : public testing::Test {
   }
   static std::string Changes(const PlanOutput& out) {
     std::string text;
-    for (const Decision& d : out.decisions) text += d.rule + " " + d.from + " -> " + d.to + "; ";
+    for (const Decision& d : out.decisions) {
+      text += absl::StrCat(Name(d.rule), " ", d.from, " -> ", d.to, "; ");
+    }
     return text;
   }
 

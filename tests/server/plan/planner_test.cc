@@ -213,7 +213,7 @@ TEST_F(PlannerTest, ASlowFirstFoldIsNamedAsTheCause) {
   Run(1, 7, 0.5);
   const PlanOutput out = MakePlan(in_);
   ASSERT_FALSE(out.decisions.empty());
-  EXPECT_EQ(out.decisions[0].rule, "B3");
+  EXPECT_EQ(out.decisions[0].rule, DecisionRule::kB3);
   EXPECT_EQ(out.decisions[0].cause.substr(0, 52),
             "the first fold has used more than 20 % of 60 s; 30 m");
 }
@@ -419,7 +419,7 @@ TEST_F(PlannerTest, PastTheStopShareAPlanThatCannotFinishStopsSoftly) {
   const PlanOutput out = MakePlan(in_);
   EXPECT_TRUE(out.stopping);
   ASSERT_EQ(out.decisions.size(), 1u);
-  EXPECT_EQ(out.decisions[0].rule, "B5");
+  EXPECT_EQ(out.decisions[0].rule, DecisionRule::kB5);
   EXPECT_EQ(out.decisions[0].cause,
             "43 s of 60 s used, more than 70 %; the rest of 5 folds x 20 epochs takes until 117 s");
   EXPECT_EQ(out.plan.epochs, 20);

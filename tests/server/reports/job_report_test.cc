@@ -50,8 +50,8 @@ Job CutJob() {
   plan.folds = 2;
   plan.epochs = 20;
   job.plans = {plan};
-  job.decisions = {{At(2), "B2", "too slow", "3 folds", "2 folds"},
-                   {At(3), "B9", "faster", "10 epochs", "20 epochs"}};
+  job.decisions = {{At(2), DecisionRule::kB2, "too slow", "3 folds", "2 folds"},
+                   {At(3), DecisionRule::kB9, "faster", "10 epochs", "20 epochs"}};
   job.attempts = {AttemptOf(TaskKind::kPrepare, 0.5, 1.5, 0),
                   AttemptOf(TaskKind::kTrain, 1.5, 22, 1), AttemptOf(TaskKind::kTrain, 1.5, 12, 2)};
   return job;

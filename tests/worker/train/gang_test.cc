@@ -241,7 +241,7 @@ TEST_F(GangTest, ProbeAndValidationThatDoNotFitTakeFewerRowsAtATime) {
   memory.reset();
   ASSERT_TRUE(status.ok()) << status.ToString();
   ASSERT_FALSE(sink.All<rp::Decision>().empty());
-  EXPECT_EQ(sink.All<rp::Decision>()[0].rule, "memory");
+  EXPECT_EQ(sink.All<rp::Decision>()[0].rule, DecisionRule::kMemory);
   EXPECT_TRUE(absl::StrContains(sink.All<rp::Decision>()[0].to, "rows at a time"));
   EXPECT_EQ(sink.All<rp::FoldSaved>().size(), 1u);
 }

@@ -42,7 +42,7 @@ TEST_F(PretrainedStartTest, TheFirstEpochGoesOnFromTheFilesWeights) {
       << second.All<rp::Started>()[0].resolved_settings;
   const auto decisions = second.All<rp::Decision>();
   ASSERT_EQ(decisions.size(), 1u);
-  EXPECT_EQ(decisions[0].rule, "pretrained");
+  EXPECT_EQ(decisions[0].rule, DecisionRule::kPretrained);
   EXPECT_EQ(decisions[0].to, "8/8 parameters");
   EXPECT_TRUE(absl::StrContains(decisions[0].cause, "unused tensors of the file: exp_avg."))
       << decisions[0].cause;

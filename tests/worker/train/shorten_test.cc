@@ -65,7 +65,7 @@ TEST_F(ShortenTest, WhenNothingElseIsLeftWindowsAreHalvedAndTrainingGoesOn) {
     ASSERT_TRUE(status.ok()) << status.ToString();
     const auto decisions = tight.All<rp::Decision>();
     ASSERT_EQ(decisions.size(), 6u);  // 16 rows to 1 and recomputing, then the window
-    EXPECT_EQ(decisions[5].rule, "memory");
+    EXPECT_EQ(decisions[5].rule, DecisionRule::kMemory);
     EXPECT_EQ(decisions[5].from, "windows of 8 steps");
     EXPECT_EQ(decisions[5].to, "windows of 4 steps");
     const auto saved = tight.All<rp::FoldSaved>().back();

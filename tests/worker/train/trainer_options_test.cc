@@ -136,7 +136,7 @@ TEST_F(TrainerTest, RunningOutOfMemoryHalvesTheBatchAndTrainsOnFromTheSameStep) 
   ASSERT_TRUE(status.ok()) << status.ToString();
   const auto decisions = tight.All<rp::Decision>();
   ASSERT_EQ(decisions.size(), 2u);
-  EXPECT_EQ(decisions[0].rule, "memory");
+  EXPECT_EQ(decisions[0].rule, DecisionRule::kMemory);
   EXPECT_TRUE(absl::StrContains(decisions[0].cause, "out of memory at step 30"));
   EXPECT_EQ(decisions[0].from, "16 rows x 1 pass");
   EXPECT_EQ(decisions[0].to, "8 rows x 2 passes");
@@ -215,7 +215,7 @@ TEST_F(TrainerTest, RunningOutOfMemoryInTheProbeTakesTheLadderToo) {
   ASSERT_TRUE(status.ok()) << status.ToString();
   std::vector<std::string> to;
   for (const auto& decision : tight.All<rp::Decision>()) {
-    if (decision.rule == "memory") to.push_back(decision.to);
+    if (decision.rule == DecisionRule::kMemory) to.push_back(decision.to);
   }
   EXPECT_EQ(to, (std::vector<std::string>{"8 rows x 2 passes", "4 rows x 4 passes"}));
   // Before the task said how it trains.
@@ -335,7 +335,7 @@ TEST_F(TrainerTest, ThreadsAreChosenByTimedStepsThatLeaveNoTrace) {
   const bool single = absl::StrContains(two.All<rp::Started>()[0].resolved_settings, "threads=1 ");
   ASSERT_EQ(decisions.size(), single ? 1u : 0u);
   if (single) {
-    EXPECT_EQ(decisions[0].rule, "threads");
+    EXPECT_EQ(decisions[0].rule, DecisionRule::kThreads);
     EXPECT_EQ(decisions[0].from, "2");
     EXPECT_EQ(Tensors(one), Tensors(two));
   } else {

@@ -125,7 +125,7 @@ TEST_F(TrainerTest, AnotherBatchThanTheCheckpointsIsADecision) {
   ASSERT_TRUE(Run(train, second).ok());
   const auto decisions = second.All<rp::Decision>();
   ASSERT_EQ(decisions.size(), 1u);
-  EXPECT_EQ(decisions[0].rule, "batch");
+  EXPECT_EQ(decisions[0].rule, DecisionRule::kBatch);
   EXPECT_EQ(decisions[0].from, "16 rows a step");
   EXPECT_EQ(decisions[0].to, "8 rows a step");
 }
@@ -288,7 +288,7 @@ TEST_F(TrainerTest, HalfPrecisionThatOverflowsFallsBackToFloat32First) {
   EXPECT_EQ(sink.All<rp::Started>()[0].precision, "bf16");
   const auto decisions = sink.All<rp::Decision>();
   ASSERT_EQ(decisions.size(), 1u);
-  EXPECT_EQ(decisions[0].rule, "precision");
+  EXPECT_EQ(decisions[0].rule, DecisionRule::kPrecision);
   EXPECT_EQ(decisions[0].from, "bf16");
   EXPECT_EQ(decisions[0].to, "fp32");
   EXPECT_EQ(FailureReason(status), AttemptEndReason::kDiverged);  // which helps this one as little

@@ -1,0 +1,103 @@
+// Reads a history record by record and notes what must not be; the inside of checker.h.
+#pragma once
+
+#include <absl/strings/str_cat.h>
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace traind::simulation {
+
+inline bool Terminal(const std::string& state) {
+  return state == "SUCCEEDED" || state == "FAILED" || state == "CANCELLED";
+}
+
+// Threads: confined to one.
+class Checker {
+ public:
+  using json = nlohmann::json;
+  explicit Checker(const std::vector<json>& history) : history_(history) {}
+  std::vector<std::string> Run();
+
+ private:
+  struct JobSeen {
+    json last;  // its newest committed row
+    int64_t true_deadline = -1;
+    int64_t last_deadline = -1;  // the latest it ever had: a Worker out of reach keeps that
+    int64_t terminal_at = -1;
+    int64_t floor_at = -1;  // on disk
+    int64_t published_at = -1;
+    int64_t acked_at = -1;
+    std::map<std::string, int64_t> waited_until;  // by the Job that it waited for
+    int quality_on_disk = 0;
+    int number_on_disk = 0;
+  };
+  struct RankSeen {
+    std::string job, worker;
+    std::vector<int> slots;
+    int64_t from = 0, to = -1;
+    double epochs = -1;  // that its fold has; negative: none is known
+    int world_size = 1;
+  };
+  // A Rank must be given these, by what was stored when its Attempt was.
+  struct Given {
+    std::string resume;
+    int64_t batch = 0;
+  };
+
+  template <typename... Parts>
+  void Violation(const Parts&... parts) {
+    violations_.push_back(absl::StrCat(parts...));
+  }
+  void Read(const json& r);
+  void ReadJob(const json& r);
+  void ReadAckedFold(int64_t attempt);
+  void SetDeadline(const json& r, JobSeen& job);
+  void CheckTasks(const json& r, const json* before);
+  void CheckSettings(const json& r, const json& before);
+  void CheckAfter(const json& r, JobSeen& job);
+  void CheckAfterAtEnd(const std::string& id, const JobSeen& job);
+  void CheckFirst(const json& r, size_t begun);
+  void CheckNumber(const std::string& id, int64_t attempt);
+  void ExpectStart(const json& r, const json& attempt);
+  void CheckStart(const json& r);
+  void CheckAnswer(const json& r);
+  void CheckJobAtEnd(const std::string& id, const JobSeen& job);
+  void CheckDeadline(const std::string& id, const JobSeen& job);
+  void CheckIdle(const std::string& id, const JobSeen& job);
+  void CheckUsed(const std::string& id, const JobSeen& job);
+  void CheckProgressTold(const json& r);
+  void CheckGang(const json& r);
+  void CheckRanks();
+  // Until when, from `t` on, traind could not write; t: it could.
+  int64_t BlockedUntil(int64_t t) const;
+
+  const std::vector<json>& history_;
+  std::vector<std::string> violations_;
+  std::map<std::string, JobSeen> jobs_;
+  std::map<std::string, std::string> by_request_;
+  std::map<std::string, json> truths_;  // by request
+  std::map<int64_t, RankSeen> ranks_;
+  // The parts of gangs that span Workers, besides those with rank 0: by Attempt and Worker.
+  std::map<std::pair<int64_t, std::string>, RankSeen> parts_;
+  std::map<int64_t, std::string> job_of_;             // by Attempt
+  std::map<int64_t, Given> given_;                    // by Attempt
+  std::set<std::string> closed_;                      // Workers that take nothing new
+  std::set<int64_t> attempts_;                        // ever committed
+  std::set<int64_t> shortened_;                       // with an epoch of a share of the rows
+  std::vector<std::pair<int64_t, int64_t>> blocked_;  // down, or disk full
+  int64_t blocked_since_ = -1;
+  bool down_ = true, full_ = false;
+  int64_t offset_ = 0, lag_ = 0;  // of traind's clock; what it lost at restarts
+  bool started_ = false;
+  int64_t committed_at_ = 0;  // the last commit
+  bool faults_ = false;
+  int64_t end_ = 0;
+};
+
+}  // namespace traind::simulation
