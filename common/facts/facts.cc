@@ -55,7 +55,7 @@ std::vector<Field> Resources::Fields() {
 
 std::vector<Field> Epoch::Fields() {
   return ListFields(*this, {F(epoch), F(step), F(train_loss), F(val_loss), F(val_metric),
-                            F(best_metric), F(epoch_s), F(evaluate_s), F(row_share)});
+                            F(best_metric), F(epoch_s), F(evaluate_s), F(row_share), F(head_only)});
 }
 
 std::vector<Field> CheckpointSaved::Fields() {

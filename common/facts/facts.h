@@ -121,6 +121,8 @@ struct Epoch {
   double epoch_s = 0;
   double evaluate_s = 0;
   double row_share = 1;  // of the training rows, that this epoch had
+  // The body of the network was fixed, and later epochs train it, too: they take longer.
+  bool head_only = false;
   std::vector<Field> Fields();
 };
 

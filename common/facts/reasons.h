@@ -73,6 +73,7 @@ enum class DecisionRule {
   kBatch,
   kLoading,
   kPretrained,
+  kFreeze,
 };
 
 // COMPLETED, RANK_DIED: the names of proto/job.proto without their prefix.

@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "common/data/weights/image_architectures.h"
 #include "common/data/weights/name_map.h"
-#include "common/data/weights/resnet_sizes.h"
 #include "common/spec/yaml_tree.h"
 
 namespace traind {
@@ -64,12 +64,12 @@ bool Differs(const Fields& given, const Blocks& own) {
   return !given.empty() && !std::equal(given.begin(), given.end(), own.begin(), own.end());
 }
 
-void CheckResnet(const v1::CnnSpec& cnn, const Add& add) {
-  const ResnetSizes* const sizes = FindResnet(cnn.architecture());
-  if (sizes == nullptr) return;  // the rules of the field tell
+void CheckImageNetwork(const v1::CnnSpec& cnn, const Add& add) {
+  const ImageArchitecture* const known = FindImageArchitecture(cnn.architecture());
+  if (known == nullptr) return;  // the rules of the field tell
   for (const auto& [field, differs] :
-       {std::make_pair("width", cnn.width() != 0 && cnn.width() != kResnetWidth),
-        std::make_pair("blocks", Differs(cnn.blocks(), sizes->blocks))}) {
+       {std::make_pair("width", cnn.width() != 0 && cnn.width() != known->width),
+        std::make_pair("blocks", Differs(cnn.blocks(), known->stages()))}) {
     if (!differs) continue;
     add(absl::StrCat("model.cnn.", field),
         absl::StrCat("is not for architecture: ", cnn.architecture(),
@@ -105,18 +105,20 @@ std::string ArchitectureOf(const v1::ModelSpec& model) {
 bool IsFixedByArchitecture(const v1::ModelSpec& model, absl::string_view path) {
   if (!absl::ConsumePrefix(&path, model.has_cnn() ? "model.cnn." : "model.text.")) return false;
   if (path == "architecture") return model.has_pretrained();
-  return !ArchitectureOf(model).empty() && path != "dropout" && path != "mirror";
+  return !ArchitectureOf(model).empty() && path != "dropout" && path != "mirror" &&
+         path != "drop_path";
 }
 
 void FillArchitecture(v1::ModelSpec& model) {
-  const ResnetSizes* const sizes = FindResnet(model.cnn().architecture());
-  if (sizes == nullptr) return;
-  model.mutable_cnn()->set_width(kResnetWidth);
-  model.mutable_cnn()->mutable_blocks()->Assign(sizes->blocks.begin(), sizes->blocks.end());
+  const ImageArchitecture* const known = FindImageArchitecture(model.cnn().architecture());
+  if (known == nullptr) return;
+  model.mutable_cnn()->set_width(known->width);
+  const auto stages = known->stages();
+  model.mutable_cnn()->mutable_blocks()->Assign(stages.begin(), stages.end());
 }
 
 void CheckPretrained(const v1::ModelSpec& model, const Add& add) {
-  CheckResnet(model.cnn(), add);
+  CheckImageNetwork(model.cnn(), add);
   if (!model.text().architecture().empty()) CheckTextSizes(model, add);
   if (!model.has_pretrained()) return;
   const v1::PretrainedSpec& spec = model.pretrained();
@@ -132,6 +134,34 @@ void CheckPretrained(const v1::ModelSpec& model, const Add& add) {
     add("model.pretrained.map_file", "and model.pretrained.map are both set; choose one");
   }
   CheckMap(spec, add);
+}
+
+void CheckFineTuning(const v1::JobSpec& spec, const Add& add) {
+  const v1::TrainSpec& train = spec.train();
+  const bool has_architecture = !ArchitectureOf(spec.model()).empty();
+  const bool freezes = train.freeze().epochs() > 0;
+  if (train.layer_decay() != 0 && train.layer_decay() != 1 && !has_architecture) {
+    add("train.layer_decay",
+        "needs a network with an architecture, such as model.cnn.architecture: resnet18");
+  }
+  const ImageArchitecture* const images = FindImageArchitecture(spec.model().cnn().architecture());
+  if (images != nullptr && spec.data().image().size() % images->multiple != 0) {
+    add("data.image.size",
+        absl::StrCat("is no multiple of ", images->multiple, ", as ", images->name, " needs it"));
+  }
+  if (images != nullptr && spec.model().cnn().drop_path() > 0 &&
+      (images->family == ImageFamily::kResnet ||
+       images->family == ImageFamily::kBottleneckResnet)) {
+    add("model.cnn.drop_path", absl::StrCat("is not for architecture: ", images->name));
+  }
+  if (images == nullptr && spec.model().cnn().drop_path() > 0) {
+    add("model.cnn.drop_path", "needs an architecture, such as convnext_tiny");
+  }
+  if (freezes && (!has_architecture || !spec.model().has_pretrained())) {
+    add("train.freeze.epochs",
+        "needs model.pretrained for a network with an architecture, such as "
+        "model.cnn.architecture: resnet18; what starts at random cannot stay as it is");
+  }
 }
 
 absl::StatusOr<std::map<std::string, std::string>> ReadNameMap(absl::string_view text) {

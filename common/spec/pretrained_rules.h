@@ -26,6 +26,10 @@ void FillArchitecture(v1::ModelSpec& model);
 void CheckPretrained(const v1::ModelSpec& model,
                      const std::function<void(const std::string&, const std::string&)>& add);
 
+// The same, of train.freeze and train.layer_decay.
+void CheckFineTuning(const v1::JobSpec& spec,
+                     const std::function<void(const std::string&, const std::string&)>& add);
+
 // Reads YAML text: a map of names to texts, at most 1 MiB. InvalidArgument names the line and
 // column of the first mistake.
 absl::StatusOr<std::map<std::string, std::string>> ReadNameMap(absl::string_view text);

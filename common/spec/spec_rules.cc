@@ -365,6 +365,7 @@ void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
   CheckMedia(spec, check.partial(), add);
   CheckMultiples(spec, check);
   CheckPretrained(spec.model(), add);
+  if (!check.partial()) CheckFineTuning(spec, add);
   CheckQuantiles(spec.predictions(), type, add);
   if (!check.partial()) CheckKnownAhead(spec, type, add);
   if (spec.model().has_command()) {

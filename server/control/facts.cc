@@ -210,7 +210,7 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::Epoch& fact) {
   task.score = fact.best_metric;
   task.losses = 0;  // progress
   task.row_share = std::min(task.row_share, fact.row_share);
-  task.measured.epoch_s = fact.epoch_s / fact.row_share;
+  if (!fact.head_only) task.measured.epoch_s = fact.epoch_s / fact.row_share;
   task.measured.evaluate_s = fact.evaluate_s;
   task.spent.validate_s += fact.evaluate_s;
   // Checkpoints and predictions between epochs cost time too. A silent Worker's
@@ -221,7 +221,7 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::Epoch& fact) {
     epoch_s = std::clamp(wall_s, epoch_s, 2 * epoch_s);
   }
   std::vector<double>& epochs = entry.pace.epochs_s[static_cast<size_t>(live.task)];
-  MarkPace(live, epochs, epoch_s, fact);
+  if (!fact.head_only) MarkPace(live, epochs, epoch_s, fact);
   live.last_epoch_at = now_;
   entry.pace.replan_wanted = true;
   // Thousands a second would keep the database from all else.

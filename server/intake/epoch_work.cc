@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/data/weights/resnet_sizes.h"
+#include "common/data/weights/image_architectures.h"
 #include "common/job_rules/task_rules.h"
 
 namespace traind {
@@ -58,10 +58,10 @@ EpochWork OfXgboost(const DataFile& train, const v1::XgboostSpec& trees) {
 }
 
 double MultiplicationsOf(const v1::CnnSpec& cnn, double size) {
-  const ResnetSizes* const resnet = FindResnet(cnn.architecture());
-  if (resnet == nullptr) return CnnMultiplications(size, cnn.width(), cnn.blocks());
+  const ImageArchitecture* const known = FindImageArchitecture(cnn.architecture());
+  if (known == nullptr) return CnnMultiplications(size, cnn.width(), cnn.blocks());
   constexpr double kUsualSize = 224;
-  return resnet->multiplications * (size / kUsualSize) * (size / kUsualSize);
+  return known->multiplications * (size / kUsualSize) * (size / kUsualSize);
 }
 
 EpochWork OfImages(const v1::JobSpec& spec, const DataFile& train, const MediaLoad& media) {

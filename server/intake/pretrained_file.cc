@@ -140,6 +140,8 @@ absl::Status TakeFolder(const v1::JobSpec& asked, const DataFiles& files, v1::Jo
   if (asked.train().learning_rate() == 0) {
     spec.mutable_train()->set_learning_rate(images ? kImageFineTuningRate : kTextFineTuningRate);
   }
+  // Norms and biases that have been learnt well are not pulled towards 0.
+  if (!asked.train().has_decay_norms()) spec.mutable_train()->set_decay_norms(false);
   if (images) return TakeImageFolder(asked, spec);
   return spec.model().has_text() ? TakeTextFolder(asked, files, spec) : absl::OkStatus();
 }

@@ -1,80 +1,18 @@
 """Fine-tuning image networks from folders as timm saves them, on the standalone daemon."""
-import array
 import glob
 import json
-import math
 import os
-import random
-import struct
 
 from tests.cases import case, main
 from tests.e2e.harness import House
 from tests.e2e.images import job_of, write_images
+from tests.e2e.timm_folders import DEVIATION, MEAN, write_folder
 
 SIZE = 16
-MEAN, DEVIATION = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 
 
-def resnet18(classes):
-    """name -> shape, as torchvision and timm name them."""
-    shapes = {"conv1.weight": [64, 3, 7, 7], "fc.weight": [classes, 512], "fc.bias": [classes]}
-
-    def norm(name, width):
-        shapes.update({f"{name}.{part}": [width] for part in ("weight", "bias", "running_mean", "running_var")})
-
-    norm("bn1", 64)
-    before = 64
-    for stage, width in enumerate((64, 128, 256, 512), 1):
-        for block in range(2):
-            at = f"layer{stage}.{block}"
-            shapes[f"{at}.conv1.weight"] = [width, before, 3, 3]
-            shapes[f"{at}.conv2.weight"] = [width, width, 3, 3]
-            norm(f"{at}.bn1", width)
-            norm(f"{at}.bn2", width)
-            if before != width:
-                shapes[f"{at}.downsample.0.weight"] = [width, before, 1, 1]
-                norm(f"{at}.downsample.1", width)
-            before = width
-    return shapes
-
-
-def values_of(name, shape, chance):
-    """Random weights, of He's scale, that repeat after a prime number of them; the identity for norms."""
-    count = math.prod(shape)
-    if len(shape) > 1:
-        scale = math.sqrt(2 / math.prod(shape[1:]))
-        some = array.array("f", [chance.gauss(0, scale) for _ in range(4099)])
-        return (some.tobytes() * (count // len(some) + 1))[:4 * count]
-    return array.array("f", [1.0 if name.endswith((".running_var", "n1.weight", "n2.weight", ".1.weight")) else 0.0] * count).tobytes()
-
-
-def write_folder(house, name="resnet18", without=(), **config):
-    chance = random.Random(7)
-    header, data = {}, [b""]
-    at = 0
-
-    def add(tensor, dtype, shape, values):
-        nonlocal at
-        header[tensor] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(values)]}
-        data.append(values)
-        at += len(values)
-
-    for tensor, shape in resnet18(classes=10).items():
-        if tensor not in without:
-            add(tensor, "F32", shape, values_of(tensor, shape, chance))
-    add("bn1.num_batches_tracked", "I64", [], bytes(8))
-    text = json.dumps(header).encode()
-    folder = os.path.join(house.data, name)
-    os.makedirs(folder)
-    with open(os.path.join(folder, "model.safetensors"), "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + b"".join(data))
-    with open(os.path.join(folder, "config.json"), "w") as f:
-        json.dump({"architecture": "resnet18", "num_classes": 10, "pretrained_cfg": {
-            "input_size": [3, SIZE, SIZE], "mean": MEAN, "std": DEVIATION, "label_names": ["x"] * 30000}, **config}, f)
-
-
-def spec_of(folder="resnet18", epochs=1, **image):
-    spec = job_of(epochs=epochs, model={"cnn": {"architecture": "resnet18"}, "pretrained": {"folder": folder}})
+def spec_of(folder="resnet18", epochs=1, architecture="resnet18", **image):
+    spec = job_of(epochs=epochs, model={"cnn": {"architecture": architecture}, "pretrained": {"folder": folder}})
     spec["data"]["image"] = image
     del spec["train"]["learning_rate"]
     return spec
@@ -95,6 +33,7 @@ def _():
         assert not any("num_batches_tracked" in w for w in job["warnings"]), job["warnings"]
         spec = json.loads(house.cli("plan", house.write_spec(spec_of()), "-o", "json").stdout)["resolved"]
         assert spec["data"]["image"]["size"] == SIZE and spec["train"]["learning_rate"] == 1e-4, spec
+        assert spec["train"]["decay_norms"] is False, spec
         scales = []
         for path in glob.glob(os.path.join(house.results(job["id"]), "attempts", "*", "model.json")):
             with open(path) as f:
@@ -120,10 +59,64 @@ def _():
         assert 'architecture is "resnet18", and model.cnn.architecture says resnet34' in ran.stderr, ran.stderr
         ran = house.cli("submit", "-f", house.write_spec(spec_of(channels=1)))
         assert ran.returncode != 0 and "sees images in colour, and data.image.channels is 1" in ran.stderr, ran.stderr
-        write_folder(house, "torn", without=("layer3.0.bn2.running_var",))
+        write_folder(house, name="torn", without=("layer3.0.bn2.running_var",))
         job = house.submit(spec_of("torn"), "--wait", code=1)
         assert job["state"] == "FAILED", job
         assert '"layer3.0.bn2.running_var" is not in the file' in job["end_message"], job["end_message"]
+
+
+def fine_tune(house, architecture, size, parameters, last_layer):
+    """The last layer alone, then all by rates that fall towards the input, with a kill in between."""
+    write_folder(house, architecture, size=224)
+    spec = spec_of(architecture, 400, architecture, size=size)
+    spec["train"].update({"freeze": {"epochs": 2}, "layer_decay": 0.8, "checkpoint_every": "500ms", "augment": {"flip": True}})
+    spec["budget"] = {"time": "45s"}
+    job = house.submit(spec)
+
+    house.until(job["id"], "all layers trained", lambda j: any(d["rule"] == "freeze" for d in j["decisions"]))
+    house.until_saved(job["id"])
+    house.kill_all("trainrank")
+    done = house.wait(job["id"])
+    # Weights that were never trained learn little in this time: the floor may be better.
+    assert done["state"] == "SUCCEEDED" and any(f["progress"]["done"] > 2 for f in done["folds"]), done
+    assert any(a["end_reason"] == "RANK_DIED" for a in done["attempts"]), done["attempts"]
+    house.check_resumed(done)
+    told = {d["to"] for d in done["decisions"] if d["rule"] == "pretrained"}
+    assert told == {parameters}, told
+    rates = [(p["epoch"], p["value"]) for p in house.json("metrics", job["id"])["points"] if p["name"] == "learning_rate"]
+    assert all(rate == 0.001 if epoch < 2 else rate <= 1e-4 for epoch, rate in rates if epoch != 2), rates
+    assert any(epoch > 2 and rate > 0 for epoch, rate in rates), rates
+    assert any(f"{last_layer}.weight is [10, " in w for w in done["warnings"]), done["warnings"]
+
+
+for architecture, size, parameters, last_layer in (
+        ("resnet18", 16, "100/102 parameters", "fc"), ("vit_tiny_patch16_224", 32, "150/152 parameters", "head"),
+        ("convnext_atto", 32, "126/128 parameters", "head.fc"), ("efficientnet_b0", 32, "309/311 parameters", "classifier")):
+    @case(f"{architecture} from a folder: the last layer first, then all of it, through a kill", limit_s=120)
+    def _(architecture=architecture, size=size, parameters=parameters, last_layer=last_layer):
+        with House(slots=1) as house:
+            house.start()
+            write_images(house, each=40, test=6)
+            fine_tune(house, architecture, size, parameters, last_layer)
+
+
+@case("A fixed body gives a whole answer soon: each image passes it once, whatever the epochs", limit_s=150)
+def _():
+    with House(slots=1) as house:
+        house.start()
+        write_images(house, each=40, test=6)
+        write_folder(house)
+        spec = spec_of(epochs=8)
+        spec["train"]["freeze"] = {"epochs": 8}
+        spec["train"]["patience"] = 0
+        job = house.submit(spec, "--wait")
+        assert (job["state"], job["quality"]) == ("SUCCEEDED", "FULL"), job
+        assert not any(d["rule"] == "freeze" for d in job["decisions"]), job["decisions"]
+        refused = spec_of()
+        refused["train"]["freeze"] = {"epochs": 1}
+        del refused["model"]["pretrained"]
+        ran = house.cli("submit", "-f", house.write_spec(refused))
+        assert ran.returncode != 0 and "what starts at random cannot stay as it is" in ran.stderr, ran.stderr
 
 
 main()

@@ -83,7 +83,7 @@ def drawn(name, count):
 def values_of(name, shape):
     """Values that keep activations of a usual size, and tell every tensor from every other."""
     u = drawn(name, int(np.prod(shape)))
-    kind = name.rsplit(".", 1)[1]
+    kind = name.rsplit(".", 1)[-1]
     if kind == "running_var":
         values = 1 + 0.5 * u
     elif kind == "running_mean" or kind == "bias":

@@ -52,6 +52,8 @@ struct Checkpoint {
   int64_t warmup_steps = 0;
   double learning_rate = 0;     // peak of the schedule
   int64_t optimizer_steps = 0;  // less than step if fp16 skipped steps
+  int64_t body_steps = 0;       // of these, with a body that was trained, too
+  double frozen_passes = 0;     // of epochs_seen, with a body that was not
   double loss_scale = 0;        // fp16 only
   int64_t growth_tracker = 0;
 

@@ -24,6 +24,8 @@ constexpr int kMostDepth = 8;
 constexpr char kDigest[] = "manifest_sha256";
 constexpr char kPasses[] = "passes";
 constexpr char kWindow[] = "window";
+constexpr char kBodySteps[] = "body_steps";
+constexpr char kFrozenPasses[] = "frozen_passes";
 
 // Visits the fields of the manifest; both directions use it.
 template <class Visitor>
@@ -119,6 +121,10 @@ Json FieldsToJson(const Checkpoint& checkpoint) {
   VisitNewFields(fields, Writer{json});
   json[kPasses] = NumberToJson<Json>(checkpoint.epochs_seen);
   if (checkpoint.window > 0) json[kWindow] = checkpoint.window;
+  if (checkpoint.body_steps != checkpoint.optimizer_steps) json[kBodySteps] = checkpoint.body_steps;
+  if (checkpoint.frozen_passes > 0) {
+    json[kFrozenPasses] = NumberToJson<Json>(checkpoint.frozen_passes);
+  }
   return json;
 }
 
@@ -145,6 +151,12 @@ absl::StatusOr<Checkpoint> FieldsFromJson(const Json& json, Reader& reader) {
   }
   if (json.contains(kWindow) && !reader(kWindow, checkpoint.window)) {
     return absl::DataLossError("\"window\" has the wrong type");
+  }
+  // Without these keys the body was trained in all steps.
+  checkpoint.body_steps = checkpoint.optimizer_steps;
+  if ((json.contains(kBodySteps) && !reader(kBodySteps, checkpoint.body_steps)) ||
+      (json.contains(kFrozenPasses) && !reader(kFrozenPasses, checkpoint.frozen_passes))) {
+    return absl::DataLossError("\"" + reader.failed + "\" has the wrong type");
   }
   if (json["format"] == 1) {
     checkpoint.step_rows = static_cast<int64_t>(checkpoint.batch) * checkpoint.world_size;

@@ -30,7 +30,8 @@ absl::Status Learner::Impl::Initialize(LearnerData data) {
   parameters.Allocate(device);
   parameters.Initialize(options.seed);
   model->Start(parameters);
-  optimizer.emplace(options.optimizer, parameters.trained(), options.paths.fused_optimizer);
+  optimizer.emplace(options.optimizer, parameters.trained(), OptimizerParts(),
+                    options.paths.fused_optimizer);
   objective.emplace(options.objective, options.target_mean, options.target_scale, device);
   gradient = at::zeros_like(parameters.trained());
   best = parameters.flat().clone();
@@ -112,7 +113,7 @@ HandwrittenSetup Learner::Impl::Setup() {
 void Learner::Impl::ChooseBackward() {
   handwritten_backward.reset();
   DropGraph();
-  if (options.paths.handwritten_backward && !device.is_cuda()) {
+  if (options.paths.handwritten_backward && !device.is_cuda() && !frozen) {
     Targets targets;
     if (objective->classification()) {
       targets.classes = rows->target().const_data_ptr<int64_t>();
@@ -169,7 +170,7 @@ absl::Status Learner::SetPrecision(Precision precision) {
 absl::Status Learner::SetOrder(absl::Span<const int32_t> rows, uint64_t media_seed) {
   RETURN_IF_ERROR(impl_->rows->Check(rows));
   RETURN_IF_ERROR(impl_->CheckClasses(rows));
-  if (impl_->media_loader != nullptr) {
+  if (impl_->media_loader != nullptr && !impl_->frozen) {
     impl_->media_loader->SetOrder({rows.begin(), rows.end()}, media_seed);
   }
   return Guarded([&] {
@@ -178,6 +179,7 @@ absl::Status Learner::SetOrder(absl::Span<const int32_t> rows, uint64_t media_se
       if (impl_->row_weights.empty()) break;
       impl_->order_weights.push_back(impl_->row_weights[static_cast<size_t>(row)]);
     }
+    impl_->order_rows.assign(rows.begin(), rows.end());
     impl_->order = ToDevice(std::vector<int32_t>(rows.begin(), rows.end()),
                             {static_cast<int64_t>(rows.size())}, impl_->device);
     return absl::OkStatus();
@@ -235,6 +237,12 @@ bool Learner::ExchangesInBackward() const {
 }
 
 bool Learner::PredictsByHand() const { return impl_->handwritten_forward != nullptr; }
+
+absl::Status Learner::Freeze(bool on) {
+  return Guarded([&] { return impl_->Freeze(on); });
+}
+
+bool Learner::frozen() const { return impl_->frozen; }
 
 bool Learner::SetRecompute(bool on) { return impl_->SetRecompute(on); }
 
@@ -301,6 +309,7 @@ absl::StatusOr<Learner::State> Learner::Save() {
       state.slots[name] = impl_->parameters.Pack(tensor);
     }
     state.optimizer_steps = impl_->optimizer->steps();
+    state.body_steps = impl_->optimizer->body_steps();
     if (impl_->scaler.has_value()) {
       state.loss_scale = impl_->scaler->scale();
       state.growth_tracker = impl_->scaler->growth_tracker();
@@ -331,7 +340,8 @@ absl::Status Learner::Load(const State& state) {
     for (const auto& [name, tensor] : slots) {
       impl_->parameters.Unpack(state.slots.at(name), tensor);
     }
-    impl_->optimizer->set_steps(state.optimizer_steps);
+    impl_->optimizer->set_steps(state.optimizer_steps, state.body_steps);
+    if (impl_->frozen) impl_->ResetFeatures();
     impl_->ema_began = state.optimizer_steps > 0;
     impl_->DropGraph();
     if (impl_->scaler.has_value() && state.loss_scale > 0) {

@@ -43,6 +43,9 @@ struct LearnerOptions {
   // Regression: [outputs], see RowEncoder. Empty: 0 and 1.
   std::vector<double> target_mean, target_scale;
   OptimizerSettings optimizer;
+  // The learning rate of each layer is that of the layer behind it times this; the head's is whole.
+  double layer_decay = 1;
+  bool decay_norms = true;  // weight decay holds for norms and biases, too
   // Gradients with a larger L2 norm over all parameters are scaled down to this norm, so that a
   // rare outlier does not upset the optimizer's moments. 0: no clipping.
   double clip_norm = 5;
@@ -122,6 +125,12 @@ class Learner {
   absl::Status Step(const StepInput& input);
   // Discards the micro-batches of an unfinished step, after one of them failed.
   absl::Status AbandonStep();
+  // Keeps the body as it is, or no longer does (BodyModel): only the head is trained then. The body
+  // answers as in predictions, without dropout and by its running statistics, once for each row;
+  // images are not changed and not mixed. SetOrder() comes after it. In a gang, by all its ranks.
+  // InvalidArgument if the network has no body.
+  absl::Status Freeze(bool on);
+  bool frozen() const;
   // Switches activation checkpointing on or off. Returns false if the model does not support
   // it.
   bool SetRecompute(bool on);
@@ -176,6 +185,7 @@ class Learner {
   struct State {
     std::map<std::string, std::vector<float>> slots;
     int64_t optimizer_steps = 0;  // without skipped steps
+    int64_t body_steps = 0;       // of these, with a body that was not frozen
     double loss_scale = 0;        // 0: no scaler
     int64_t growth_tracker = 0;
   };

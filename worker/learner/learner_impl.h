@@ -14,6 +14,7 @@
 #include "worker/data/media_loader.h"
 #include "worker/device/collective.h"
 #include "worker/device/cuda_api.h"
+#include "worker/learner/body_features.h"
 #include "worker/learner/learner.h"
 #include "worker/learner/loss_scaler.h"
 #include "worker/learner/optimizer.h"
@@ -37,7 +38,10 @@ struct Learner::Impl {
   std::shared_ptr<const MediaSource> media;  // of the rows; null: there are none
   std::unique_ptr<MediaLoader> media_loader;
   std::optional<Optimizer> optimizer;
-  at::Tensor order;  // [rows of the epoch] int32
+  at::Tensor order;                 // [rows of the epoch] int32
+  std::vector<int32_t> order_rows;  // the same, on the host
+  bool frozen = false;              // the body
+  BodyFeatures features;            // of the rows; empty unless frozen
   // With class weights: [rows] and [rows of the epoch], the weight of each row's class. Else empty.
   std::vector<float> row_weights, order_weights;
 
@@ -78,7 +82,15 @@ struct Learner::Impl {
   HandwrittenSetup Setup();
   absl::Status CheckClasses(absl::Span<const int32_t> index) const;
   absl::StatusOr<ResidentRows::Batch> BatchOf(const StepInput& input, const at::Tensor& index);
-  at::Tensor LossOf(const StepInput& input, const ResidentRows::Batch& batch, double& weight);
+  at::Tensor LossOf(const StepInput& input, const ResidentRows::Batch& batch,
+                    const at::Tensor& body, double& weight);
+  std::vector<OptimizerPart> OptimizerParts() const;
+  absl::Status Freeze(bool on);
+  void ResetFeatures();
+  absl::StatusOr<Inputs> InputsOf(const ResidentRows& from, absl::Span<const int32_t> rows,
+                                  MediaBatch& loaded) const;
+  absl::StatusOr<at::Tensor> FeaturesOf(absl::Span<const int32_t> rows);
+  absl::Status ScoreFeatures(Weights which, absl::Span<const int32_t> rows, float* out);
   absl::Status Step(const StepInput& input);
   absl::Status OperatorStep(const StepInput& input);
   absl::Status AutogradStep(const StepInput& input, const at::Tensor& index);
@@ -94,6 +106,7 @@ struct Learner::Impl {
   const std::vector<at::Tensor>& ViewsFor(Weights which) const;
   void ScoreHandwritten(Weights which, const ForwardInput& input, float* out) const;
   void Score(Weights which, const Inputs& inputs, float* out) const;
+  void Answer(const at::Tensor& output, float* out) const;
   // Scores `rows` rows, or patches of a volume, block by block. Halves the block that does not fit
   // into memory, and the later blocks with it.
   using ScoreBlock = std::function<absl::Status(int64_t begin, int64_t count)>;

@@ -41,7 +41,10 @@ const std::vector<at::Tensor>& Learner::Impl::ViewsFor(Weights which) const {
 
 void Learner::Impl::Score(Weights which, const Inputs& inputs, float* out) const {
   const at::NoGradGuard no_gradients;
-  const at::Tensor output = model->Forward(ViewsFor(which), inputs, /*training=*/false);
+  Answer(model->Forward(ViewsFor(which), inputs, /*training=*/false), out);
+}
+
+void Learner::Impl::Answer(const at::Tensor& output, float* out) const {
   at::Tensor answer = objective->Answer(output.to(at::kFloat));
   if (const int64_t members = model->members(); members > 1) {
     answer = answer.view({members, answer.size(0) / members, answer.size(1)}).mean(0);
@@ -87,18 +90,11 @@ absl::Status Learner::Impl::ScoreRows(Weights which, const ResidentRows& from,
     ScoreHandwritten(which, input, out);
     return absl::OkStatus();
   }
+  if (frozen && &from == &*rows) return ScoreFeatures(which, index, out);
   MediaBatch loaded;
   const auto score = [&](int64_t begin, int64_t count) -> absl::Status {
     const auto part = index.subspan(static_cast<size_t>(begin), static_cast<size_t>(count));
-    const at::Tensor on_device = ToDevice(std::vector<int32_t>(part.begin(), part.end()),
-                                          {static_cast<int64_t>(part.size())}, device);
-    Inputs inputs = from.GatherInputs(on_device);
-    if (media != nullptr) {
-      MediaRequest request;
-      request.rows = part;
-      RETURN_IF_ERROR(media->Load(request, loaded));
-      AttachMedia(loaded, HasTexts(options.shape), device, inputs);
-    }
+    ASSIGN_OR_RETURN(const Inputs inputs, InputsOf(from, part, loaded));
     Score(which, inputs, out + begin * options.shape.outputs);
     return absl::OkStatus();
   };

@@ -23,7 +23,7 @@ absl::StatusOr<ResidentRows::Batch> Learner::Impl::BatchOf(const StepInput& inpu
   const auto started = std::chrono::steady_clock::now();
   ResidentRows::Batch batch = rows->Gather(index);
   batch.inputs.dropout_seed = input.dropout_seed;
-  if (media_loader != nullptr) {
+  if (media_loader != nullptr && !frozen) {
     ASSIGN_OR_RETURN(const MediaBatch* const loaded,
                      media_loader->GetBatch(input.begin, input.rows));
     AttachMedia(*loaded, HasTexts(options.shape), device, batch.inputs);
@@ -47,11 +47,13 @@ at::Tensor ForMembers(const at::Tensor& target, int64_t members) {
 
 }  // namespace
 
-// Returns the mean loss (of no rows: the sum). The loss to differentiate is `weight` times it.
+// body: what a fixed body made of the rows; undefined: the body is trained. Returns the mean loss
+// (of no rows: the sum). The loss to differentiate is `weight` times it.
 at::Tensor Learner::Impl::LossOf(const StepInput& input, const ResidentRows::Batch& batch,
-                                 double& weight) {
-  const double share =
-      options.mixup > 0 && input.rows > 1 ? MixupShare(options.mixup, input.dropout_seed) : 1;
+                                 const at::Tensor& body, double& weight) {
+  const double share = options.mixup > 0 && input.rows > 1 && !frozen
+                           ? MixupShare(options.mixup, input.dropout_seed)
+                           : 1;
   Inputs inputs = batch.inputs;
   if (share < 1) {
     if (inputs.image.defined()) inputs.image = Mixed(inputs.image, share);
@@ -59,7 +61,9 @@ at::Tensor Learner::Impl::LossOf(const StepInput& input, const ResidentRows::Bat
   }
   const Autocast autocast(device.type(), options.precision);
   const at::Tensor output =
-      model->Forward(parameters.tensors(), inputs, /*training=*/true).to(at::kFloat);
+      (body.defined() ? model->body()->Head(parameters.tensors(), inputs, body, /*training=*/true)
+                      : model->Forward(parameters.tensors(), inputs, /*training=*/true))
+          .to(at::kFloat);
   const at::Tensor target = ForMembers(batch.target, model->members());
   // The reducer divides by the number of ranks.
   const int world_size = options.group == nullptr ? 1 : options.group->world_size();
@@ -129,12 +133,19 @@ absl::Status Learner::Impl::OperatorStep(const StepInput& input) {
 // index: [rows] int32, the rows of the step.
 absl::Status Learner::Impl::AutogradStep(const StepInput& input, const at::Tensor& index) {
   ASSIGN_OR_RETURN(const ResidentRows::Batch batch, BatchOf(input, index));
+  at::Tensor body;  // of a fixed one
+  if (frozen) {
+    const auto part =
+        absl::MakeConstSpan(order_rows)
+            .subspan(static_cast<size_t>(input.begin), static_cast<size_t>(input.rows));
+    ASSIGN_OR_RETURN(body, FeaturesOf(part));
+  }
   // Without these calls the reducer leaves the gradients on the parameters, where autograd
   // accumulates them.
   const bool reduce = reducer != nullptr && input.last && input.overlap;
   if (reduce) reducer->BeforeForward();
   double weight = 1;
-  const at::Tensor loss = LossOf(input, batch, weight);
+  const at::Tensor loss = LossOf(input, batch, body, weight);
   at::Tensor scaled = weight == 1 ? loss : loss.mul(weight);
   if (scaler.has_value()) scaled = scaler->Scale(scaled);
   if (reduce) reducer->BeforeBackward();

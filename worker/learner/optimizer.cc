@@ -9,6 +9,7 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -16,16 +17,27 @@
 #include "worker/model/kernels/vector_loops.h"
 
 namespace traind {
+namespace {
+
+// Whether both are updated in one way.
+bool Alike(const OptimizerPart& a, const OptimizerPart& b) {
+  return a.rate == b.rate && a.decays == b.decays && a.body == b.body;
+}
+
+}  // namespace
 
 double NormOnHost(const at::Tensor& flat) {
   return std::sqrt(SumOfSquares(flat.const_data_ptr<float>(), flat.numel()));
 }
 
-Optimizer::Optimizer(const OptimizerSettings& spec, at::Tensor weights, bool fused)
+Optimizer::Optimizer(const OptimizerSettings& spec, at::Tensor weights,
+                     std::vector<OptimizerPart> parts, bool fused)
     : spec_(spec),
       weights_(std::move(weights)),
+      parts_(std::move(parts)),
       fused_(fused && !weights_.is_cuda()),
-      steps_(at::zeros({}, weights_.options())) {
+      steps_(at::zeros({}, weights_.options())),
+      body_steps_(at::zeros({}, weights_.options())) {
   std::vector<const char*> names;
   switch (spec_.kind) {
     case OptimizerKind::kAdamW:
@@ -41,12 +53,41 @@ Optimizer::Optimizer(const OptimizerSettings& spec, at::Tensor weights, bool fus
   const bool adam = spec_.kind == OptimizerKind::kAdamW || spec_.kind == OptimizerKind::kAdam;
   if (!adam && spec_.momentum > 0) names.push_back("momentum_buffer");
   for (const char* name : names) slots_[name] = at::zeros_like(weights_);
+  MakeGroups();
+}
+
+void Optimizer::MakeGroups() {
+  for (const OptimizerPart& part : parts_) {
+    has_body_ = has_body_ || part.body;
+    const auto same = [&part](const Group& group) { return Alike(group.like, part); };
+    if (std::any_of(groups_.begin(), groups_.end(), same)) continue;
+    Group& group = groups_.emplace_back();
+    group.like = part;
+    group.weights = ViewsOf(part, weights_);
+    for (const auto& [name, slot] : slots_) group.slots[name] = ViewsOf(part, slot);
+  }
+}
+
+std::vector<at::Tensor> Optimizer::ViewsOf(const OptimizerPart& like,
+                                           const at::Tensor& flat) const {
+  std::vector<at::Tensor> views;
+  for (const OptimizerPart& part : parts_) {
+    if (Alike(part, like)) views.push_back(flat.narrow(0, part.begin, part.end - part.begin));
+  }
+  return views;
+}
+
+at::TensorList Optimizer::SlotOf(const Group& group, const char* name) {
+  const auto found = group.slots.find(name);
+  return found == group.slots.end() ? at::TensorList() : at::TensorList(found->second);
 }
 
 void Optimizer::Step(const at::Tensor& gradient, double learning_rate, double clip_norm,
                      const std::optional<at::Tensor>& found_inf) {
-  steps_.add_(1);
+  const bool counts_body = has_body_ && !frozen_;
   if (weights_.is_cuda()) {
+    steps_.add_(1);
+    if (counts_body) body_steps_.add_(1);
     std::optional<at::Tensor> scale;
     if (clip_norm > 0) {
       // Always the same tensor, because a graph may have been recorded with it.
@@ -55,17 +96,23 @@ void Optimizer::Step(const at::Tensor& gradient, double learning_rate, double cl
       scale = device_norm_.div(clip_norm).clamp_min(1.0).reshape({1});
     }
     OperatorStep(gradient, learning_rate, scale, found_inf);
-    if (found_inf.has_value()) steps_.sub_(found_inf->squeeze());
+    if (found_inf.has_value()) {
+      steps_.sub_(found_inf->squeeze());
+      if (counts_body) body_steps_.sub_(found_inf->squeeze());
+    }
     return;
   }
-  if (found_inf.has_value() && found_inf->item<float>() != 0) {
-    steps_.sub_(1);
-    return;
-  }
+  if (found_inf.has_value() && found_inf->item<float>() != 0) return;
+  steps_.add_(1);
+  if (counts_body) body_steps_.add_(1);
   norm_ = clip_norm > 0 ? NormOnHost(gradient) : 0;
   const bool clip = norm_ > clip_norm;
   if (fused_) {
-    FusedStep(gradient.const_data_ptr<float>(), learning_rate, clip ? clip_norm / norm_ : 1);
+    for (const OptimizerPart& part : parts_) {
+      if (!Moves(part)) continue;
+      FusedStep(part, gradient.const_data_ptr<float>() + part.begin, learning_rate * part.rate,
+                clip ? clip_norm / norm_ : 1);
+    }
     return;
   }
   std::optional<at::Tensor> scale;
@@ -73,39 +120,41 @@ void Optimizer::Step(const at::Tensor& gradient, double learning_rate, double cl
   OperatorStep(gradient, learning_rate, scale, std::nullopt);
 }
 
-float* Optimizer::SlotData(const char* name) const {
+float* Optimizer::SlotData(const char* name, int64_t begin) const {
   const auto found = slots_.find(name);
-  return found == slots_.end() ? nullptr : found->second.mutable_data_ptr<float>();
+  return found == slots_.end() ? nullptr : found->second.mutable_data_ptr<float>() + begin;
 }
 
-void Optimizer::FusedStep(const float* gradient, double learning_rate, double gradient_scale) {
-  float* weights = weights_.mutable_data_ptr<float>();
-  const int64_t size = weights_.numel();
+void Optimizer::FusedStep(const OptimizerPart& part, const float* gradient, double learning_rate,
+                          double gradient_scale) {
+  float* weights = weights_.mutable_data_ptr<float>() + part.begin;
+  const int64_t size = part.end - part.begin;
   const OptimizerSettings& o = spec_;
+  const auto slot = [&](const char* name) { return SlotData(name, part.begin); };
   switch (o.kind) {
     case OptimizerKind::kAdamW:
     case OptimizerKind::kAdam: {
       AdamStep step;
       step.learning_rate = learning_rate;
-      step.weight_decay = o.weight_decay;
+      step.weight_decay = DecayOf(part);
       step.decoupled = o.kind == OptimizerKind::kAdamW;
       step.beta1 = o.beta1;
       step.beta2 = o.beta2;
       step.eps = o.eps;
-      const double taken = static_cast<double>(steps());
+      const double taken = static_cast<double>(part.body ? body_steps() : steps());
       step.correction1 = 1 - std::pow(o.beta1, taken);
       step.correction2 = 1 - std::pow(o.beta2, taken);
       step.gradient_scale = gradient_scale;
-      AdamLoop(step, gradient, weights, SlotData("exp_avg"), SlotData("exp_avg_sq"), size);
+      AdamLoop(step, gradient, weights, slot("exp_avg"), slot("exp_avg_sq"), size);
       return;
     }
     case OptimizerKind::kSgd:
-      SgdLoop({learning_rate, o.weight_decay, o.momentum, o.nesterov, gradient_scale}, gradient,
-              weights, SlotData("momentum_buffer"), size);
+      SgdLoop({learning_rate, DecayOf(part), o.momentum, o.nesterov, gradient_scale}, gradient,
+              weights, slot("momentum_buffer"), size);
       return;
     case OptimizerKind::kRmsProp:
-      RmsPropLoop({learning_rate, o.weight_decay, o.alpha, o.eps, o.momentum, gradient_scale},
-                  gradient, weights, SlotData("square_avg"), SlotData("momentum_buffer"), size);
+      RmsPropLoop({learning_rate, DecayOf(part), o.alpha, o.eps, o.momentum, gradient_scale},
+                  gradient, weights, slot("square_avg"), slot("momentum_buffer"), size);
       return;
   }
 }
@@ -113,62 +162,79 @@ void Optimizer::FusedStep(const float* gradient, double learning_rate, double gr
 void Optimizer::OperatorStep(const at::Tensor& gradient, double learning_rate,
                              const std::optional<at::Tensor>& scale,
                              const std::optional<at::Tensor>& found_inf) {
-  const at::TensorList weights(weights_), gradients(gradient);
+  for (const Group& group : groups_) {
+    if (Moves(group.like)) {
+      GroupStep(group, gradient, learning_rate * group.like.rate, scale, found_inf);
+    }
+  }
+}
+
+void Optimizer::GroupStep(const Group& group, const at::Tensor& gradient, double learning_rate,
+                          const std::optional<at::Tensor>& scale,
+                          const std::optional<at::Tensor>& found_inf) {
+  const at::TensorList weights = group.weights;
+  const std::vector<at::Tensor> gradients = ViewsOf(group.like, gradient);
+  const std::vector<at::Tensor> steps(weights.size(), group.like.body ? body_steps_ : steps_);
+  const double decay = DecayOf(group.like);
   const auto with_rate = [&](const auto& step) {
-    rate_.defined() ? step(rate_) : step(learning_rate);
+    if (!rate_.defined()) {
+      step(learning_rate);
+    } else {
+      step(group.like.rate == 1 ? rate_ : rate_.mul(group.like.rate));
+    }
   };
   switch (spec_.kind) {
     case OptimizerKind::kAdamW:
       with_rate([&](const auto& rate) {
-        at::_fused_adamw_(weights, gradients, slots_["exp_avg"], slots_["exp_avg_sq"], {}, steps_,
-                          rate, spec_.beta1, spec_.beta2, spec_.weight_decay, spec_.eps,
+        at::_fused_adamw_(weights, gradients, SlotOf(group, "exp_avg"), SlotOf(group, "exp_avg_sq"),
+                          {}, steps, rate, spec_.beta1, spec_.beta2, decay, spec_.eps,
                           /*amsgrad=*/false, /*maximize=*/false, scale, found_inf);
       });
       return;
     case OptimizerKind::kAdam:
       with_rate([&](const auto& rate) {
-        at::_fused_adam_(weights, gradients, slots_["exp_avg"], slots_["exp_avg_sq"], {}, steps_,
-                         rate, spec_.beta1, spec_.beta2, spec_.weight_decay, spec_.eps,
+        at::_fused_adam_(weights, gradients, SlotOf(group, "exp_avg"), SlotOf(group, "exp_avg_sq"),
+                         {}, steps, rate, spec_.beta1, spec_.beta2, decay, spec_.eps,
                          /*amsgrad=*/false, /*maximize=*/false, scale, found_inf);
       });
       return;
-    case OptimizerKind::kSgd: {
-      const auto buffer = slots_.find("momentum_buffer");
-      const at::TensorList buffers =
-          buffer == slots_.end() ? at::TensorList() : at::TensorList(buffer->second);
+    case OptimizerKind::kSgd:
       // A momentum buffer of zeros makes the first step the same as all others.
       with_rate([&](const auto& rate) {
-        at::_fused_sgd_(weights, gradients, buffers, spec_.weight_decay, spec_.momentum, rate,
-                        /*dampening=*/0, spec_.nesterov, /*maximize=*/false,
+        at::_fused_sgd_(weights, gradients, SlotOf(group, "momentum_buffer"), decay, spec_.momentum,
+                        rate, /*dampening=*/0, spec_.nesterov, /*maximize=*/false,
                         /*is_first_step=*/false, scale, found_inf);
       });
       return;
-    }
     case OptimizerKind::kRmsProp:
-      RmsPropOperators(gradient, learning_rate, scale, found_inf);
+      for (size_t part = 0; part < gradients.size(); ++part) {
+        RmsPropOperators(group, part, gradients[part], learning_rate, scale, found_inf);
+      }
       return;
   }
 }
 
 // torch has no fused RMSprop.
-void Optimizer::RmsPropOperators(at::Tensor gradient, double learning_rate,
-                                 const std::optional<at::Tensor>& scale,
+void Optimizer::RmsPropOperators(const Group& group, size_t part, at::Tensor gradient,
+                                 double learning_rate, const std::optional<at::Tensor>& scale,
                                  const std::optional<at::Tensor>& found_inf) {
+  const at::Tensor& weights = group.weights[part];
+  const double decay = DecayOf(group.like);
   if (scale.has_value()) gradient = gradient.div(*scale);
-  if (spec_.weight_decay > 0) gradient = gradient.add(weights_, spec_.weight_decay);
+  if (decay > 0) gradient = gradient.add(weights, decay);
   const auto assign = [&found_inf](const at::Tensor& target, const at::Tensor& value) {
     target.copy_(found_inf.has_value() ? at::where(found_inf->gt(0), target, value) : value);
   };
-  const at::Tensor& average = slots_["square_avg"];
+  const at::Tensor& average = group.slots.at("square_avg")[part];
   assign(average, average.mul(spec_.alpha).addcmul_(gradient, gradient, 1 - spec_.alpha));
   at::Tensor update = gradient.div(average.sqrt().add_(spec_.eps));
-  const auto buffer = slots_.find("momentum_buffer");
-  if (buffer != slots_.end()) {
-    update.add_(buffer->second, spec_.momentum);
-    assign(buffer->second, update);
+  const at::TensorList momentum = SlotOf(group, "momentum_buffer");
+  if (!momentum.empty()) {
+    update.add_(momentum[part], spec_.momentum);
+    assign(momentum[part], update);
   }
-  assign(weights_,
-         rate_.defined() ? weights_.sub(update.mul(rate_)) : weights_.sub(update, learning_rate));
+  assign(weights, rate_.defined() ? weights.sub(update.mul(rate_).mul_(group.like.rate))
+                                  : weights.sub(update, learning_rate));
 }
 
 double Optimizer::gradient_norm() const {
@@ -176,6 +242,13 @@ double Optimizer::gradient_norm() const {
 }
 
 int64_t Optimizer::steps() const { return static_cast<int64_t>(steps_.item<float>()); }
-void Optimizer::set_steps(int64_t steps) { steps_.fill_(steps); }
+int64_t Optimizer::body_steps() const {
+  return has_body_ ? static_cast<int64_t>(body_steps_.item<float>()) : steps();
+}
+
+void Optimizer::set_steps(int64_t steps, int64_t body_steps) {
+  steps_.fill_(steps);
+  body_steps_.fill_(body_steps);
+}
 
 }  // namespace traind

@@ -8,19 +8,29 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "worker/learner/optimizer_settings.h"
 
 namespace traind {
+
+// Consecutive weights that are updated in one way.
+struct OptimizerPart {
+  int64_t begin = 0, end = 0;
+  double rate = 1;     // factor of the learning rate
+  bool decays = true;  // takes the weight decay
+  bool body = false;   // stays as it is while the body is frozen
+};
 
 // Gradients and state are flat tensors like the weights (Parameters::flat()). Their gaps hold
 // zeros and stay zero.
 // Threads: confined to one. Errors: torch's exceptions.
 class Optimizer {
  public:
-  // weights: [size] float32. fused: on the CPU a single loop of our own does the whole step;
-  // otherwise, and on GPUs, torch's operators do.
-  Optimizer(const OptimizerSettings& spec, at::Tensor weights, bool fused);
+  // weights: [size] float32. parts: all of them, in order. fused: on the CPU a loop of our own does
+  // the whole step of a part; otherwise, and on GPUs, torch's operators do.
+  Optimizer(const OptimizerSettings& spec, at::Tensor weights, std::vector<OptimizerPart> parts,
+            bool fused);
 
   // gradient: [size] float32; may be changed. clip_norm: gradients with a larger L2 norm are
   // scaled down to it; 0: no clipping. found_inf: [1] float32, 1 skips the step
@@ -32,32 +42,56 @@ class Optimizer {
   // ignored. An undefined tensor restores Step()'s.
   void SetRateTensor(at::Tensor rate) { rate_ = std::move(rate); }
 
+  // While it is frozen the body's weights and state stay, and no step counts as one of its.
+  void SetFrozen(bool frozen) { frozen_ = frozen; }
+
   // The state for a checkpoint, by PyTorch's names: [size] float32 each.
   const std::map<std::string, at::Tensor>& slots() const { return slots_; }
   // Gradient norm of the last step before clipping; 0 without clipping. Waits for the device.
   double gradient_norm() const;
   // Number of steps, without skipped ones. Waits for the device.
   int64_t steps() const;
-  void set_steps(int64_t steps);
+  int64_t body_steps() const;  // those in which the body was not frozen
+  void set_steps(int64_t steps, int64_t body_steps);
 
  private:
-  void FusedStep(const float* gradient, double learning_rate, double gradient_scale);
+  // All parts that are updated in one way, as views.
+  struct Group {
+    OptimizerPart like;
+    std::vector<at::Tensor> weights;
+    std::map<std::string, std::vector<at::Tensor>> slots;
+  };
+  // Of the slot that only some settings have; else empty.
+  static at::TensorList SlotOf(const Group& group, const char* name);
+
+  void MakeGroups();
+  void FusedStep(const OptimizerPart& part, const float* gradient, double learning_rate,
+                 double gradient_scale);
   void OperatorStep(const at::Tensor& gradient, double learning_rate,
                     const std::optional<at::Tensor>& scale,
                     const std::optional<at::Tensor>& found_inf);
-  void RmsPropOperators(at::Tensor gradient, double learning_rate,
+  std::vector<at::Tensor> ViewsOf(const OptimizerPart& like, const at::Tensor& flat) const;
+  void GroupStep(const Group& group, const at::Tensor& gradient, double learning_rate,
+                 const std::optional<at::Tensor>& scale,
+                 const std::optional<at::Tensor>& found_inf);
+  void RmsPropOperators(const Group& group, size_t part, at::Tensor gradient, double learning_rate,
                         const std::optional<at::Tensor>& scale,
                         const std::optional<at::Tensor>& found_inf);
-  float* SlotData(const char* name) const;
+  float* SlotData(const char* name, int64_t begin) const;
+  bool Moves(const OptimizerPart& part) const { return !(frozen_ && part.body); }
+  double DecayOf(const OptimizerPart& part) const { return part.decays ? spec_.weight_decay : 0; }
 
   const OptimizerSettings spec_;
   const at::Tensor weights_;
+  const std::vector<OptimizerPart> parts_;
   const bool fused_;
+  bool has_body_ = false, frozen_ = false;
   std::map<std::string, at::Tensor> slots_;
+  std::vector<Group> groups_;
   double norm_ = 0;
   at::Tensor device_norm_;  // [] float32, used instead on a GPU
   at::Tensor rate_;
-  at::Tensor steps_;  // [] float32, on the device
+  at::Tensor steps_, body_steps_;  // [] float32, on the device
 };
 
 // The L2 norm of a [size] float32 tensor on the CPU.

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
-#include "common/data/weights/resnet_sizes.h"
+#include "common/data/weights/image_architectures.h"
 
 namespace traind {
 namespace {
@@ -88,8 +88,9 @@ std::string NamesOf(const std::vector<MapSource>& sources) {
 
 // Whether every file of the architecture has the parameter.
 bool IsOfBody(absl::string_view parameter, absl::string_view architecture) {
-  if (FindResnet(architecture) != nullptr) {
-    return !absl::StartsWith(parameter, "fc.") && !absl::StartsWith(parameter, "embeddings.");
+  if (const ImageArchitecture* const of_images = FindImageArchitecture(architecture)) {
+    return !absl::StartsWith(parameter, of_images->last_layer) &&
+           !absl::StartsWith(parameter, "embeddings.");
   }
   return absl::ConsumePrefix(&parameter, architecture) && absl::StartsWith(parameter, ".") &&
          !absl::StartsWith(parameter, ".pooler.");

@@ -7,6 +7,7 @@ namespace traind {
 
 void PutLearnerState(Learner::State state, Checkpoint& c) {
   c.optimizer_steps = state.optimizer_steps;
+  c.body_steps = state.body_steps;
   c.loss_scale = state.loss_scale;
   c.growth_tracker = state.growth_tracker;
   const auto held = std::make_shared<const Learner::State>(std::move(state));
@@ -25,6 +26,7 @@ Learner::State LearnerStateOf(const Checkpoint& c) {
     state.slots[kBestWeightsSlot] = state.slots[kWeightsSlot];
   }
   state.optimizer_steps = c.optimizer_steps;
+  state.body_steps = c.body_steps;
   state.loss_scale = c.loss_scale;
   state.growth_tracker = c.growth_tracker;
   return state;

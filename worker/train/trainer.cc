@@ -74,6 +74,7 @@ absl::Status Trainer::ValidateWithin(const Verdict& verdict) {
 
 // The epoch's order is made anew, also in its middle after a resume.
 absl::Status Trainer::BeginEpoch() {
+  RETURN_IF_ERROR(ChooseFrozen());
   std::vector<int32_t> order = data_.rows.training;
   if (spec_.shuffle) order = EpochOrder(order, spec_.seed, train_.fold, epoch_);
   const uint64_t media_seed =
@@ -85,6 +86,54 @@ absl::Status Trainer::BeginEpoch() {
   order_stale_ = false;
   epoch_began_ = clock_.MonotonicNow();
   return absl::OkStatus();
+}
+
+// Whether the body stays as it is depends on the epoch alone, so a resumed run finds its place.
+absl::Status Trainer::ChooseFrozen() {
+  const bool frozen = epoch_ < spec_.frozen_epochs;
+  if (frozen == learner_->frozen()) return absl::OkStatus();
+  // The same on all ranks, whose plans may differ until they meet.
+  if (frozen && spec_.frozen_epochs < spec_.epochs && whole_step_ == absl::ZeroDuration()) {
+    RETURN_IF_ERROR(TimeWholeStep());
+  }
+  RETURN_IF_ERROR(learner_->Freeze(frozen));
+  if (frozen) return absl::OkStatus();
+  // Steps take longer from now on, and memory may run out as in first ones.
+  probed_ = false;
+  timer_ = StepTimer();
+  steps_in_precision_ = 0;
+  epochs_without_better_ = 0;
+  if (gang_->leads()) {
+    SendDecision(DecisionRule::kFreeze, absl::StrCat("train.freeze.epochs: ", spec_.frozen_epochs),
+                 "the last layer is trained", "all layers are trained");
+  }
+  return absl::OkStatus();
+}
+
+// The Plan counts on the steps of all epochs, and most of them train the body, too. The state
+// stays.
+absl::Status Trainer::TimeWholeStep() {
+  const int64_t rows = std::min(batch_, TrainingRows());
+  ASSIGN_OR_RETURN(const Learner::State state, learner_->Save());
+  RETURN_IF_ERROR(learner_->SetOrder(
+      absl::MakeConstSpan(data_.rows.training).first(static_cast<size_t>(rows))));
+  StepInput step;
+  step.rows = rows;
+  step.gang_rows = rows * gang_->world_size();
+  step.overlap = false;
+  for (int timed = 0; timed < 2; ++timed) {  // the first one warms up
+    const absl::Duration started = clock_.MonotonicNow();
+    RETURN_IF_ERROR(RunMicroBatchesThatFit(step));
+    RETURN_IF_ERROR(learner_->Synchronize());
+    whole_step_ = clock_.MonotonicNow() - started;
+  }
+  whole_step_ *= static_cast<double>(step_rows_) / static_cast<double>(rows);
+  RETURN_IF_ERROR(learner_->Load(state));
+  return learner_->ConsumeLoss().status();
+}
+
+double Trainer::LearningRate() const {
+  return learner_->frozen() ? spec_.frozen_rate : schedule_.LearningRate(ScheduleStep());
 }
 
 absl::StatusOr<Verdict> Trainer::BeforeStep() {
@@ -141,7 +190,7 @@ absl::Status Trainer::RunStep() {
   step.begin = order_begin_;
   step.rows = share.rank_rows;
   step.gang_rows = share.gang_rows;
-  step.learning_rate = schedule_.LearningRate(ScheduleStep());
+  step.learning_rate = LearningRate();
   step.overlap = steps_in_precision_ >= kStepsBeforeOverlap;
   RETURN_IF_ERROR(RunMicroBatchesThatFit(step));
   if (!probed_) RETURN_IF_ERROR(learner_->Synchronize());
@@ -251,10 +300,12 @@ absl::Status Trainer::FinishEpoch() {
   ++epoch_;
   position_ = 0;
   epochs_seen_ += rows;
+  if (learner_->frozen()) frozen_seen_ += rows;
   PlanSchedule();
   RETURN_IF_ERROR(Validate());
-  if (order_stale_) return absl::OkStatus();  // fell back: this epoch is undone
-  const bool better = epoch_ == 1 || Better(spec_.metric, best_.metric, patience_metric_);
+  if (order_stale_) return absl::OkStatus();              // fell back: this epoch is undone
+  const bool waits = learner_->frozen() && ThawsLater();  // better ones are sure to come
+  const bool better = waits || epoch_ == 1 || Better(spec_.metric, best_.metric, patience_metric_);
   epochs_without_better_ = better ? 0 : epochs_without_better_ + 1;
   patience_metric_ = best_.metric;
   if (!gang_->leads()) return absl::OkStatus();
@@ -269,6 +320,7 @@ absl::Status Trainer::FinishEpoch() {
   message.epoch_s = absl::ToDoubleSeconds(trained);
   message.evaluate_s = absl::ToDoubleSeconds(evaluate_time_);
   message.row_share = rows;
+  message.head_only = waits;
   sink_.Send(message);
   if (spec_.checkpoint_epochs > 0 && epoch_ % spec_.checkpoint_epochs == 0) {
     constexpr absl::Duration kLongestWait = absl::Seconds(10);  // for the one before it
@@ -317,7 +369,7 @@ absl::Status Trainer::ReportProgress(absl::Duration now) {
     progress.step = step_;
     progress.epoch = EpochsDone();
     progress.loss = window.mean();
-    progress.lr = schedule_.LearningRate(ScheduleStep());
+    progress.lr = LearningRate();
     progress.steps_per_s = static_cast<double>(step_ - progress_step_) / seconds;
     progress.samples_per_s = static_cast<double>(rows_done_ - progress_rows_) / seconds;
     progress.data_wait = std::min(1.0, window.gather_s / seconds);
@@ -403,8 +455,15 @@ absl::Status Trainer::SendProbe() {
   predict_time_ = absl::Seconds(row_s * all_rows + write_s);
   rank_protocol::Probe probe;
   probe.attempt = train_.attempt;
-  probe.step_s = absl::ToDoubleSeconds(timer_.Quantile(0.5));
-  probe.step_p90_s = absl::ToDoubleSeconds(timer_.Quantile(0.9));
+  // While the body is frozen: the mean over the epochs to come.
+  const auto of_all_epochs = [this](absl::Duration step) {
+    if (!learner_->frozen() || !ThawsLater()) return absl::ToDoubleSeconds(step);
+    const double frozen = static_cast<double>(spec_.frozen_epochs - epoch_) /
+                          static_cast<double>(planned_epochs_ - epoch_);
+    return absl::ToDoubleSeconds(frozen * step + (1 - frozen) * whole_step_);
+  };
+  probe.step_s = of_all_epochs(timer_.Quantile(0.5));
+  probe.step_p90_s = of_all_epochs(timer_.Quantile(0.9));
   probe.timed_steps = timer_.steps();
   probe.evaluate_s = absl::ToDoubleSeconds(evaluate_time_);
   probe.predict_s = absl::ToDoubleSeconds(predict_time_);
@@ -503,14 +562,16 @@ int64_t Trainer::EpochSteps() const {
 
 // Where the schedule is; unlike step_ in steps of the size that is taken now.
 int64_t Trainer::ScheduleStep() const {
-  return std::llround(epochs_seen_ * static_cast<double>(StepsPerEpoch())) +
+  return std::llround((epochs_seen_ - frozen_seen_) * static_cast<double>(StepsPerEpoch())) +
          position_ / GangStepRows();
 }
 
 // The end moves with the Plan, and with epochs that had more or less than it wants now.
 void Trainer::PlanSchedule() {
-  const int64_t begun = std::llround(epochs_seen_ * static_cast<double>(StepsPerEpoch()));
-  schedule_.total_steps = begun + (planned_epochs_ - epoch_) * EpochSteps();
+  const int64_t begun =
+      std::llround((epochs_seen_ - frozen_seen_) * static_cast<double>(StepsPerEpoch()));
+  const int64_t from = std::max<int64_t>(epoch_, spec_.frozen_epochs);  // is not frozen
+  schedule_.total_steps = std::max<int64_t>(1, begun + (planned_epochs_ - from) * EpochSteps());
 }
 
 void Trainer::SendDecision(DecisionRule rule, std::string cause, std::string from, std::string to) {

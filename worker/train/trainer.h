@@ -60,6 +60,7 @@ class Trainer final : public FoldTrainer {
   absl::Status Resume();
   absl::Status StartPretrained();
   absl::Status ShareCheckpoint(Checkpoint& checkpoint, bool& found);
+  absl::Status CheckFrozenBody(const PretrainedReport& report) const;
   void ChooseBatch(const Checkpoint* resumed);
   double PeakRate() const;
   absl::Status ChooseTrainingPrecision(const Checkpoint* resumed);
@@ -68,6 +69,8 @@ class Trainer final : public FoldTrainer {
 
   // The loop.
   absl::Status BeginEpoch();
+  absl::Status ChooseFrozen();
+  absl::Status TimeWholeStep();
   absl::StatusOr<Verdict> BeforeStep();
   absl::Status ValidateWithin(const Verdict& verdict);
   Verdict Decide();
@@ -107,6 +110,9 @@ class Trainer final : public FoldTrainer {
   int64_t EpochSteps() const;
   int64_t EpochRows() const { return std::min(TrainingRows(), EpochSteps() * GangStepRows()); }
   int64_t ScheduleStep() const;
+  double LearningRate() const;
+  // Whether epochs in which the body is trained come after those in which it is frozen.
+  bool ThawsLater() const { return spec_.frozen_epochs < planned_epochs_; }
   void PlanSchedule();
   // The rows that an epoch over all rows visits.
   int64_t TrainingRows() const {
@@ -150,6 +156,7 @@ class Trainer final : public FoldTrainer {
   int64_t epoch_ = 0;        // full epochs done
   int64_t position_ = 0;     // in the epoch's order
   double epochs_seen_ = 0;   // over all rows, in full epochs
+  double frozen_seen_ = 0;   // of these, with a body that stayed as it was
   int64_t order_begin_ = 0;  // of this rank's next batch in the learner's order
   bool order_stale_ = true;
   LossSum epoch_loss_, progress_loss_;  // since the epoch began, since the last Progress
@@ -166,6 +173,7 @@ class Trainer final : public FoldTrainer {
   // Measured.
   StepTimer timer_;
   bool probed_ = false;
+  absl::Duration whole_step_;  // of a step that trains the body, too, while it is frozen
   absl::Duration evaluate_time_, predict_time_;
   absl::Duration epoch_began_;
   int64_t validated_at_step_ = -1;

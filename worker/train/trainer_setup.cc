@@ -135,6 +135,8 @@ absl::Status Trainer::CreateLearner() {
   constexpr double kNeverClips = 1e30;
   options.clip_norm = spec_.clip_norm == 0 && spec_.gradient_norm ? kNeverClips : spec_.clip_norm;
   options.ema_decay = spec_.ema_decay;
+  options.layer_decay = spec_.layer_decay;
+  options.decay_norms = spec_.decay_norms;
   options.mixup = spec_.mixup;
   options.paths = spec_.paths;
   options.seed = StreamSeed(spec_.seed, Stream::kWeights, static_cast<uint64_t>(train_.fold));
@@ -157,6 +159,7 @@ absl::Status Trainer::StartPretrained() {
   ASSIGN_OR_RETURN(
       const PretrainedReport report,
       LoadPretrained(*spec_.pretrained, path, learner_->layout(), pieces, absl::MakeSpan(weights)));
+  RETURN_IF_ERROR(CheckFrozenBody(report));
   for (const char* slot : {kBestWeightsSlot, kEmaSlot}) {
     if (state.slots.count(slot) > 0) state.slots[slot] = weights;
   }
@@ -165,6 +168,18 @@ absl::Status Trainer::StartPretrained() {
   if (gang_->leads()) {
     SendDecision(DecisionRule::kPretrained, report.Text(3), "random",
                  absl::StrCat(report.Share(), " parameters"));
+  }
+  return absl::OkStatus();
+}
+
+// What is at random and stays so is of no use.
+absl::Status Trainer::CheckFrozenBody(const PretrainedReport& report) const {
+  if (spec_.frozen_epochs == 0) return absl::OkStatus();
+  for (const ParameterInfo& parameter : learner_->layout()) {
+    if (parameter.depth == kHeadDepth) continue;
+    if (std::count(report.kept.begin(), report.kept.end(), parameter.name) == 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("train.freeze: ", parameter.name, " is of the body, and not in the file"));
   }
   return absl::OkStatus();
 }

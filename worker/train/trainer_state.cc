@@ -157,6 +157,7 @@ Checkpoint Trainer::Capture(Learner::State state) const {
   c.epoch = epoch_;
   c.position = position_;
   c.epochs_seen = epochs_seen_;
+  c.frozen_passes = frozen_seen_;
   c.epoch_fraction = EpochsDone();
   c.epoch_loss_sum = epoch_loss_.sum;
   c.epoch_loss_rows = epoch_loss_.weight;
@@ -188,6 +189,7 @@ absl::Status Trainer::Restore(const Checkpoint& c) {
   epoch_ = c.epoch;
   position_ = std::min(c.position, TrainingRows());
   epochs_seen_ = c.epochs_seen;
+  frozen_seen_ = c.frozen_passes;
   PlanSchedule();
   epoch_loss_ = LossSum{};
   epoch_loss_.sum = c.epoch_loss_sum;

@@ -99,6 +99,11 @@ absl::Status TakeOptimizer(const plain::TrainSpec& train, TrainingSpec& spec) {
   spec.clip_norm = train.clip_norm;
   spec.gradient_norm = train.gradient_norm;
   spec.ema_decay = train.ema;
+  spec.frozen_epochs = static_cast<int>(train.freeze.epochs);
+  spec.frozen_rate =
+      train.freeze.learning_rate > 0 ? train.freeze.learning_rate : DefaultLearningRate(from.kind);
+  spec.layer_decay = train.layer_decay;
+  spec.decay_norms = train.decay_norms.value_or(true);
   return absl::OkStatus();
 }
 

@@ -60,6 +60,10 @@ struct TrainingSpec {
   plain::ScheduleSpec schedule;
   double clip_norm = 0;
   double ema_decay = 0;
+  int frozen_epochs = 0;  // the first ones, in which only the head is trained
+  double frozen_rate = 0;
+  double layer_decay = 1;
+  bool decay_norms = true;
   bool gradient_norm = false;  // reported although nothing is clipped
 
   bool checkpoints_by_cost = false;  // the spec asks for no time between them

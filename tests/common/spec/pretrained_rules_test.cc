@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::Pair;
 
 v1::JobSpec Pretrained() {
@@ -135,6 +136,34 @@ TEST(PretrainedRulesTest, ANamedResnetHasSizesOfItsOwn) {
   cnn.clear_width();
   cnn.set_architecture("resnet19");
   EXPECT_THAT(Errors(spec), HasSubstr("'resnet19' must be one of: resnet18, resnet34, resnet50"));
+}
+
+TEST(PretrainedRulesTest, FineTuningNeedsANetworkWhoseBodyIsKnown) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_train()->mutable_freeze()->set_epochs(2);
+  spec.mutable_train()->set_layer_decay(0.8);
+  EXPECT_THAT(Errors(spec), HasSubstr("train.layer_decay needs a network with an architecture"));
+  EXPECT_THAT(Errors(spec), HasSubstr("train.freeze.epochs needs model.pretrained"));
+  spec.mutable_data()->mutable_image();
+  spec.mutable_model()->mutable_cnn()->set_architecture("convnext_atto");
+  EXPECT_THAT(Errors(spec), Not(HasSubstr("train.layer_decay")));
+  EXPECT_THAT(Errors(spec), HasSubstr("what starts at random cannot stay as it is"));
+  spec.mutable_model()->mutable_pretrained()->set_folder("/data/convnext");
+  spec.mutable_model()->mutable_cnn()->set_drop_path(0.1);
+  EXPECT_EQ(Errors(spec), "");
+  const v1::TrainSpec resolved = ResolveSpec(spec).train();
+  EXPECT_EQ(resolved.layer_decay(), 0.8);
+  EXPECT_FALSE(resolved.has_decay_norms());
+  EXPECT_EQ(ResolveSpec(GoodSpec()).train().layer_decay(), 1);
+  spec.mutable_model()->mutable_cnn()->set_architecture("resnet18");
+  EXPECT_THAT(Errors(spec), HasSubstr("drop_path is not for architecture: resnet18"));
+  spec.mutable_model()->mutable_cnn()->set_architecture("vit_tiny_patch16_224");
+  spec.mutable_data()->mutable_image()->set_size(40);
+  EXPECT_THAT(Errors(spec), HasSubstr("data.image.size is no multiple of 16, as vit_tiny_"));
+  spec = GoodSpec();
+  spec.mutable_data()->mutable_image();
+  spec.mutable_model()->mutable_cnn()->set_drop_path(0.1);
+  EXPECT_THAT(Errors(spec), HasSubstr("model.cnn.drop_path needs an architecture"));
 }
 
 TEST(PretrainedRulesTest, AMapIsReadFromYaml) {

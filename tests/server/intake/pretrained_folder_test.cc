@@ -78,15 +78,19 @@ TEST_F(FolderIntakeTest, TheSizesTheTokensAndTheRateComeFromTheFolder) {
   EXPECT_EQ(text.model_file(), dir_ + "/tokenizer.json");
   EXPECT_EQ(text.max_tokens(), 16);
   EXPECT_EQ(checked->resolved.train().learning_rate(), 5e-5);
+  EXPECT_FALSE(checked->resolved.train().decay_norms());
+  EXPECT_TRUE(checked->resolved.train().has_decay_norms());
   // The resolved spec may be submitted again, and what the spec says counts.
   EXPECT_EQ(CheckSpec(checked->resolved).size(), 0);
   spec_.mutable_model()->mutable_text()->set_dropout(0);
   spec_.mutable_train()->set_learning_rate(1e-3);
+  spec_.mutable_train()->set_decay_norms(true);
   spec_.mutable_data()->mutable_text()->set_max_tokens(8);
   const auto chosen = intake_->Check(spec_, kNow);
   ASSERT_TRUE(chosen.ok()) << chosen.status();
   EXPECT_EQ(chosen->resolved.model().text().dropout(), 0);
   EXPECT_EQ(chosen->resolved.train().learning_rate(), 1e-3);
+  EXPECT_TRUE(chosen->resolved.train().decay_norms());
   EXPECT_EQ(chosen->resolved.data().text().max_tokens(), 8);
 }
 

@@ -53,6 +53,8 @@ const Network kNetworks[] = {
     {"transformer", true, "transformer", R"({"width":16,"heads":2,"feedforward":32,"dropout":0})",
      12},
     {"cnn", false, "cnn", R"({"width":8,"blocks":[1,1],"dropout":0})", 1, 8, {3, 16, 16}},
+    {"vit", false, "cnn", R"({"architecture":"vit_tiny_patch16_224"})", 1, 8, {3, 32, 32}},
+    {"convnext", false, "cnn", R"({"architecture":"convnext_atto"})", 1, 8, {3, 32, 32}},
     {"unet3d", false, "unet3d", R"({"levels":2,"base":4})", 1, 2, {1, 8, 16, 16}},
     {"disentangled",
      true,
@@ -210,6 +212,32 @@ TEST_P(NetworksTest, ItGoesOnFromItsSavedState) {
     // same.
     EXPECT_LT(Distance(b->slots.at(kWeightsSlot), a->slots.at(kWeightsSlot)), 1e-5);
   }
+}
+
+// Without a body apart from its head there is nothing to freeze.
+TEST_P(NetworksTest, AFrozenBodyIsTrainedFromItsThawOn) {
+  const auto wanted = NewLearner(/*autograd=*/true), learner = NewLearner();
+  ASSERT_TRUE(wanted && learner);
+  if (!learner->Freeze(true).ok()) return;
+  ASSERT_TRUE(wanted->Freeze(true).ok());
+  std::vector<int32_t> order(kRows - 16);
+  std::iota(order.rbegin(), order.rend(), 16);
+  for (int64_t step = 0; step < 6; ++step) {
+    for (Learner* const each : {wanted.get(), learner.get()}) {
+      ASSERT_TRUE(each->Freeze(step < 4).ok());
+      if (step % 4 == 0) {
+        ASSERT_TRUE(each->SetOrder(order).ok());
+      }
+      const absl::Status stepped = Step(*each, step % 2);
+      ASSERT_TRUE(stepped.ok()) << stepped;
+    }
+    const double loss = wanted->ConsumeLoss()->mean();
+    EXPECT_NEAR(learner->ConsumeLoss()->mean(), loss, 1e-3 * loss) << "step " << step;
+  }
+  const auto a = wanted->Save(), b = learner->Save();
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_EQ(b->body_steps, 2);
+  EXPECT_LT(Distance(b->slots.at(kWeightsSlot), a->slots.at(kWeightsSlot)), 1e-3);
 }
 
 // Takes all of the GPU's memory.

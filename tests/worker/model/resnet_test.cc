@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/worker/model/golden.h"
+#include "tests/worker/model/golden_images.h"
 #include "tests/worker/model/model_of.h"
 #include "tests/worker/model/resnet_weights.h"
 #include "worker/data/media_source.h"
@@ -153,22 +154,6 @@ TEST(ResnetTest, NoRowsGiveNoAnswersAndLeaveTheStatisticsAlone) {
       .backward();
   EXPECT_TRUE(network.parameters.buffers().equal(before));
 }
-
-// The rows of Images().
-class GoldenImages final : public MediaSource {
- public:
-  absl::Status Load(const MediaRequest& request, MediaBatch& out) const override {
-    const at::Tensor images = Images().permute({0, 2, 3, 1}).contiguous();
-    out.shape = {static_cast<int64_t>(request.rows.size()), kSize, kSize, 3};
-    out.values.clear();
-    for (const int32_t row : request.rows) {
-      const at::Tensor image = images[row];
-      out.values.insert(out.values.end(), image.const_data_ptr<float>(),
-                        image.const_data_ptr<float>() + image.numel());
-    }
-    return absl::OkStatus();
-  }
-};
 
 TEST(ResnetTrainingTest, LossesAreThoseOfPyTorchStepByStep) {
   const Golden golden("resnet.safetensors");

@@ -35,9 +35,11 @@ inline std::vector<float> ResnetValues(const ParameterInfo& parameter) {
   double mean = 0, scale = 0.1;  // of biases and running means
   if (kind == "running_var") {
     mean = 1, scale = 0.5;
-  } else if (kind == "weight" && parameter.shape.size() == 1) {
+  } else if (kind == "running_mean" || kind == "bias") {
+    // as above
+  } else if (parameter.shape.size() == 1) {  // a norm's weight
     mean = 0.4, scale = 0.2;
-  } else if (kind == "weight") {
+  } else {
     scale = std::sqrt(3.0 / static_cast<double>(parameter.size / parameter.shape[0]));
   }
   std::vector<float> values;

@@ -66,7 +66,8 @@ class Trained {
       weights.insert(weights.end(), values.begin(), values.end());
     }
     parameters_.Unpack(weights, parameters_.flat());
-    optimizer_.emplace(OptimizerSettings(), parameters_.flat(), /*fused=*/true);
+    optimizer_.emplace(OptimizerSettings(), parameters_.flat(),
+                       std::vector<OptimizerPart>{{0, parameters_.flat().numel()}}, /*fused=*/true);
     Objective objective;
     objective.loss = run.classes ? LossKind::kCrossEntropy : LossKind::kMse;
     objective_.emplace(objective, std::vector<double>(), std::vector<double>(), c10::kCPU);
@@ -404,6 +405,36 @@ void ExpectPackedIsPadded(bool disentangled, double dropout) {
 TEST(PackedAttentionTest, PackedAttentionEqualsPaddedAttention) {
   ExpectPackedIsPadded(/*disentangled=*/false, 0);
   ExpectPackedIsPadded(/*disentangled=*/true, 0);
+}
+
+// Products of bf16 numbers are rounded to bf16 once. Scores, and the gradients of positions that
+// many pairs of tokens share, are sums of such numbers, and add up in float32: in bf16 a sum of so
+// many would stop growing at 256 times its terms.
+TEST(PackedAttentionTest, InHalfPrecisionSumsAreMadeInFloat32) {
+  constexpr int64_t kTokens = 600, kWidth = 16;
+  const RelativeBuckets buckets(4, kTokens);
+  TextAttentionOptions options;
+  options.ends = {kTokens};
+  options.heads = 1;
+  options.buckets = &buckets;
+  const auto drawn = [](at::IntArrayRef shape) {
+    return at::randn(shape).mul(0.3).to(at::kBFloat16).to(at::kFloat);
+  };
+  const at::Tensor rows = drawn({kTokens, 3 * kWidth}),
+                   relative = drawn({buckets.count(), 2 * kWidth});
+  const at::Tensor asked = drawn({kTokens, kWidth}).abs();
+  std::vector<at::Tensor> mixed, gradients;
+  for (const at::ScalarType type : {at::kDouble, at::kBFloat16}) {
+    const at::Tensor own = rows.to(type);
+    const at::Tensor leaf = relative.to(type).set_requires_grad(true);
+    const at::Tensor out = PaddedAttention(own, leaf, options);
+    out.to(at::kFloat).mul(asked).sum().backward();
+    mixed.push_back(out.detach().to(at::kDouble));
+    gradients.push_back(leaf.grad().to(at::kDouble));
+  }
+  for (const auto& of : {mixed, gradients}) {
+    EXPECT_LT(of[0].sub(of[1]).norm().item<double>(), 0.02 * of[0].norm().item<double>());
+  }
 }
 
 // With dropout the two passes draw different masks, so the gradient is checked

@@ -13,6 +13,7 @@ Learner::State SomeState() {
   state.slots[kBestWeightsSlot] = {4, 5, 6};
   state.slots["exp_avg"] = {7, 8, 9};
   state.optimizer_steps = 17;
+  state.body_steps = 5;
   state.loss_scale = 1024;
   state.growth_tracker = 12;
   return state;
@@ -25,6 +26,7 @@ TEST(LearnerCheckpointTest, AStateComesBackAsItWas) {
   const Learner::State back = LearnerStateOf(checkpoint);
   EXPECT_EQ(back.slots, SomeState().slots);
   EXPECT_EQ(back.optimizer_steps, 17);
+  EXPECT_EQ(back.body_steps, 5);
   EXPECT_EQ(back.loss_scale, 1024);
   EXPECT_EQ(back.growth_tracker, 12);
 }

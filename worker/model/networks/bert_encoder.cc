@@ -51,7 +51,7 @@ struct Layer {
 };
 constexpr int64_t kParametersOfLayer = 16;
 
-class BertEncoder final : public Model {
+class BertEncoder final : public BodyModel {
  public:
   BertEncoder(const TextConfig& config, const BertNames& names, double dropout,
               const ModelShape& shape, Parameters& parameters)
@@ -61,11 +61,16 @@ class BertEncoder final : public Model {
       return parameters.Declare(absl::StrCat(names.Embedding(name), ".weight"), {rows, width},
                                 kSmall);
     };
+    parameters.SetDepth(0);
     tokens_ = table("word_embeddings", config_.vocabulary);
     positions_ = table("position_embeddings", config_.positions);
     if (config_.token_types > 0) types_ = table("token_type_embeddings", config_.token_types);
     embedding_norm_ = DeclareNorm(names.Embedding("LayerNorm"), width, parameters);
-    for (int64_t k = 0; k < config_.layers; ++k) DeclareLayer(names, k, parameters);
+    for (int64_t k = 0; k < config_.layers; ++k) {
+      parameters.SetDepth(k + 1);
+      DeclareLayer(names, k, parameters);
+    }
+    parameters.SetDepth(kHeadDepth);
     pooler_ = DeclareSmall(names.pooler, width, width, parameters);
     int64_t joined = width;
     if (columns_.width() > 0) {
@@ -81,7 +86,9 @@ class BertEncoder final : public Model {
     return true;
   }
 
-  at::Tensor Forward(const Tensors& weights, const Inputs& inputs, bool training) const override {
+  int64_t body_width() const override { return config_.width; }
+
+  at::Tensor Body(const Tensors& weights, const Inputs& inputs, bool training) const override {
     const double dropout = training ? dropout_ : 0.0;
     const TextSamples samples = TextSamplesOf(inputs);
     at::Tensor x = Embedded(weights, inputs, samples, dropout);  // [N, D]
@@ -99,7 +106,29 @@ class BertEncoder final : public Model {
       const Tensors own(begin, begin + kParametersOfLayer);
       x = training && recompute_ ? Recomputed(layer, own, x) : layer(own, x);
     }
-    return Head(weights, inputs, x, dropout > 0 ? config_.head_dropout : 0.0);
+    return x;
+  }
+
+  // body: [B, D], of each sample's first token.
+  at::Tensor Head(const Tensors& weights, const Inputs& inputs, const at::Tensor& body,
+                  bool training) const override {
+    const double dropout = training && dropout_ > 0 ? config_.head_dropout : 0.0;
+    const auto linear = [&](const at::Tensor& from, const LinearParameters& p) {
+      return at::linear(from, weights[p.weight], weights[p.bias]);
+    };
+    const auto drop = [&](const at::Tensor& from, uint64_t seed) {
+      return dropout > 0 ? Dropout(from, dropout, inputs.dropout_seed + seed) : from;
+    };
+    at::Tensor x = body;
+    if (config_.architecture == "roberta") x = drop(x, 1);
+    x = linear(x, pooler_);
+    x = drop(config_.architecture == "distilbert" ? at::relu(x) : at::tanh(x), 2);
+    if (columns_.width() > 0) {
+      const at::Tensor columns =
+          at::relu(linear(columns_.Concatenate(weights, inputs), column_layer_));
+      x = at::cat({x, columns.to(x.scalar_type())}, 1);
+    }
+    return linear(x, output_);
   }
 
  private:
@@ -184,26 +213,6 @@ class BertEncoder final : public Model {
         return at::relu(x);
     }
     return x;
-  }
-
-  // x: [B, D], of each sample's first token.
-  at::Tensor Head(const Tensors& weights, const Inputs& inputs, at::Tensor x,
-                  double dropout) const {
-    const auto linear = [&](const at::Tensor& from, const LinearParameters& p) {
-      return at::linear(from, weights[p.weight], weights[p.bias]);
-    };
-    const auto drop = [&](const at::Tensor& from, uint64_t seed) {
-      return dropout > 0 ? Dropout(from, dropout, inputs.dropout_seed + seed) : from;
-    };
-    if (config_.architecture == "roberta") x = drop(x, 1);
-    x = linear(x, pooler_);
-    x = drop(config_.architecture == "distilbert" ? at::relu(x) : at::tanh(x), 2);
-    if (columns_.width() > 0) {
-      const at::Tensor columns =
-          at::relu(linear(columns_.Concatenate(weights, inputs), column_layer_));
-      x = at::cat({x, columns.to(x.scalar_type())}, 1);
-    }
-    return linear(x, output_);
   }
 
   const InputColumns columns_;

@@ -1,92 +1,28 @@
 #include "worker/model/networks/cnn.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/cat.h>
-#include <ATen/ops/conv2d.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/max_pool2d.h>
 #include <absl/status/status.h>
 #include <absl/strings/str_cat.h>
 
-#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "common/data/weights/resnet_sizes.h"
-#include "worker/model/networks/batch_norm.h"
-#include "worker/model/networks/dropout.h"
-#include "worker/model/networks/input_columns.h"
-#include "worker/model/networks/recompute.h"
+#include "common/data/weights/image_architectures.h"
+#include "worker/model/networks/conv_norm.h"
+#include "worker/model/networks/convnext.h"
+#include "worker/model/networks/efficientnet.h"
+#include "worker/model/networks/image_network.h"
+#include "worker/model/networks/vit.h"
 
 namespace traind {
 namespace {
 
-// Options of a forward pass.
-struct PassMode {
-  bool training = false;
-  bool loops = true;  // handwritten loops where there are some
-};
-
-// The names of a convolution and of its batch norm.
-struct UnitNames {
-  std::string conv, norm;
-};
-
-// A convolution and its batch norm.
-struct Unit {
-  Unit(const UnitNames& names, int64_t in, int64_t out, int64_t size, int64_t with_stride,
-       Parameters& parameters)
-      : stride(with_stride), padding(size / 2) {
-    // He et al. 2015: outputs keep the variance of inputs that passed through a ReLU.
-    const double scale = std::sqrt(2.0 / static_cast<double>(size * size * out));
-    const auto constant = [](double value) { return Initial{Initial::Kind::kConstant, value, -1}; };
-    weight = parameters.Declare(names.conv + ".weight", {out, in, size, size},
-                                {Initial::Kind::kNormal, scale, -1});
-    norm_weight = parameters.Declare(names.norm + ".weight", {out}, constant(1));
-    norm_bias = parameters.Declare(names.norm + ".bias", {out}, constant(0));
-    mean = parameters.DeclareBuffer(names.norm + ".running_mean", {out}, 0);
-    variance = parameters.DeclareBuffer(names.norm + ".running_var", {out}, 1);
-  }
-
-  // add: added to the norm's output before the ReLU; may be undefined.
-  at::Tensor Forward(const std::vector<at::Tensor>& weights, const at::Tensor& x,
-                     const at::Tensor& add, bool relu, const PassMode& mode) const {
-    if (mode.loops && !mode.training) return Answer(weights, x, add, relu);
-    // With a single channel the memory order of the output is ambiguous, so it is set here.
-    const at::Tensor y = at::conv2d(x, weights[weight], {}, stride, padding)
-                             .contiguous(at::MemoryFormat::ChannelsLast);
-    const BatchNorm norm{weights[norm_weight], weights[norm_bias], weights[mean],
-                         weights[variance]};
-    return NormAddAct(norm, y, add, relu, mode.training, mode.loops);
-  }
-
-  // Outside of training the norm is a factor and an offset per channel, which
-  // fold into the convolution.
-  at::Tensor Answer(const std::vector<at::Tensor>& weights, const at::Tensor& x,
-                    const at::Tensor& add, bool relu) const {
-    const at::Tensor factor =
-        weights[norm_weight] * (weights[variance] + BatchNorm::kEps).rsqrt();  // [out]
-    const at::Tensor bias = weights[norm_bias] - weights[mean] * factor;
-    at::Tensor y =
-        at::conv2d(x, weights[weight] * factor.view({-1, 1, 1, 1}), bias, stride, padding);
-    if (add.defined()) y = y.add_(add);
-    return relu ? y.relu_() : y;
-  }
-
-  void AddPlaces(std::vector<size_t>& places) const {
-    for (const size_t at : {weight, norm_weight, norm_bias, mean, variance}) places.push_back(at);
-  }
-
-  int64_t stride = 1, padding = 0;
-  size_t weight = 0, norm_weight = 0, norm_bias = 0, mean = 0, variance = 0;
-};
-
 // Units one after the other; what came in is added before the last one's ReLU.
 struct CnnBlock {
-  std::vector<Unit> units;
-  std::optional<Unit> shortcut;
+  std::vector<ConvNorm> units;
+  std::optional<ConvNorm> shortcut;
 
   at::Tensor Forward(const std::vector<at::Tensor>& weights, const at::Tensor& x,
                      const PassMode& mode) const {
@@ -101,7 +37,7 @@ struct CnnBlock {
 
   std::vector<size_t> Places() const {
     std::vector<size_t> places;
-    for (const Unit& unit : units) unit.AddPlaces(places);
+    for (const ConvNorm& unit : units) unit.AddPlaces(places);
     if (shortcut) shortcut->AddPlaces(places);
     return places;
   }
@@ -116,14 +52,14 @@ struct BlockSizes {
 };
 
 // The names of our own network, and those of torchvision and timm.
-UnitNames OwnNames(const std::string& unit) { return {unit + ".conv", unit + ".norm"}; }
+ConvNormNames OwnNames(const std::string& unit) { return {unit + ".conv", unit + ".norm"}; }
 
 std::string NameOfBlock(bool resnet, size_t stage, int64_t i) {
   return resnet ? absl::StrCat("layer", stage + 1, ".", i, ".")
                 : absl::StrCat("stages.", stage, ".", i, ".");
 }
 
-UnitNames NamesInBlock(bool resnet, const std::string& block, int64_t k) {
+ConvNormNames NamesInBlock(bool resnet, const std::string& block, int64_t k) {
   if (resnet) return {absl::StrCat(block, "conv", k + 1), absl::StrCat(block, "bn", k + 1)};
   return OwnNames(block + (k == 0 ? "first" : "second"));
 }
@@ -134,7 +70,8 @@ CnnBlock DeclareBlock(bool resnet, const std::string& name, const BlockSizes& si
   const int64_t width = sizes.width, out = sizes.out();
   const auto add = [&](int64_t in, int64_t to, int64_t size, int64_t stride) {
     const auto k = static_cast<int64_t>(block.units.size());
-    block.units.emplace_back(NamesInBlock(resnet, name, k), in, to, size, stride, parameters);
+    block.units.emplace_back(NamesInBlock(resnet, name, k), ConvSizes{in, to, size, stride},
+                             parameters);
   };
   if (sizes.bottleneck) {
     add(sizes.in, width, 1, 1);
@@ -145,103 +82,100 @@ CnnBlock DeclareBlock(bool resnet, const std::string& name, const BlockSizes& si
     add(width, out, 3, 1);
   }
   if (sizes.in != out || sizes.stride > 1) {
-    const UnitNames names = resnet ? UnitNames{name + "downsample.0", name + "downsample.1"}
-                                   : OwnNames(name + "shortcut");
-    block.shortcut.emplace(names, sizes.in, out, 1, sizes.stride, parameters);
+    const ConvNormNames names = resnet ? ConvNormNames{name + "downsample.0", name + "downsample.1"}
+                                       : OwnNames(name + "shortcut");
+    block.shortcut.emplace(names, ConvSizes{sizes.in, out, 1, sizes.stride}, parameters);
   }
   return block;
 }
 
-class Cnn final : public Model {
+ConvNorm DeclareStem(const ImageArchitecture* resnet, int64_t channels, int64_t width,
+                     Parameters& parameters) {
+  parameters.SetDepth(0);
+  if (resnet != nullptr) {
+    return ConvNorm({"conv1", "bn1"}, {channels, resnet->width, 7, 2}, parameters);
+  }
+  return ConvNorm(OwnNames("stem"), {channels, width, 3, 1}, parameters);
+}
+
+class Cnn final : public ImageNetwork {
  public:
   // resnet: one with a name; null: our own network.
-  Cnn(const plain::CnnSpec& spec, const ResnetSizes* resnet, const ModelShape& shape,
+  Cnn(const plain::CnnSpec& spec, const ImageArchitecture* resnet, const ModelShape& shape,
       Parameters& parameters)
-      : columns_(shape, parameters),
-        dropout_(spec.dropout),
-        mirror_(spec.mirror),
+      : ImageNetwork(spec, shape, parameters),
         resnet_(resnet != nullptr),
-        stem_(resnet_ ? Unit({"conv1", "bn1"}, shape.image[0], kResnetWidth, 7, 2, parameters)
-                      : Unit(OwnNames("stem"), shape.image[0], spec.width, 3, 1, parameters)) {
+        stem_(DeclareStem(resnet, shape.image[0], spec.width, parameters)) {
     BlockSizes sizes;
-    sizes.in = sizes.width = resnet_ ? kResnetWidth : spec.width;
-    sizes.bottleneck = resnet_ && resnet->bottleneck;
+    sizes.in = sizes.width = resnet_ ? resnet->width : spec.width;
+    sizes.bottleneck = resnet_ && resnet->family == ImageFamily::kBottleneckResnet;
     std::vector<int64_t> blocks(spec.blocks.begin(), spec.blocks.end());
-    if (resnet_) blocks.assign(resnet->blocks.begin(), resnet->blocks.end());
+    if (resnet_) blocks.assign(resnet->stages().begin(), resnet->stages().end());
+    int64_t depth = 0;
     for (size_t stage = 0; stage < blocks.size(); ++stage) {
       for (int64_t i = 0; i < blocks[stage]; ++i) {
         sizes.stride = stage > 0 && i == 0 ? 2 : 1;
+        parameters.SetDepth(++depth);
         blocks_.push_back(DeclareBlock(resnet_, NameOfBlock(resnet_, stage, i), sizes, parameters));
         sizes.in = sizes.out();
       }
       sizes.width *= 2;
     }
-    head_ = DeclareLinear(resnet_ ? "fc" : "head", sizes.in + columns_.width(), shape.outputs,
-                          parameters);
+    DeclareHead(resnet_ ? "fc" : "head", sizes.in, shape.outputs, parameters);
   }
 
-  at::Tensor Forward(const std::vector<at::Tensor>& weights, const Inputs& inputs,
-                     bool training) const override {
-    at::Tensor answer = ForwardOne(weights, inputs, training);
-    if (training || !mirror_) return answer;
-    Inputs mirrored = inputs;
-    mirrored.image = inputs.image.flip({3});
-    return answer.add_(ForwardOne(weights, mirrored, training)).mul_(0.5);
-  }
-
-  bool SetRecompute(bool on) override {
-    recompute_ = on;
-    return true;
-  }
   void UseLoops(bool on) override { loops_ = on; }
 
  private:
-  at::Tensor ForwardOne(const std::vector<at::Tensor>& weights, const Inputs& inputs,
-                        bool training) const {
-    const PassMode mode{training, loops_};
-    // With activation checkpointing only the outputs of these parts are kept.
-    const auto run = [&](const Part& part, const std::vector<size_t>& used, const at::Tensor& in) {
-      return training && recompute_ ? RecomputedPart(part, weights, used, {in})
-                                    : part(weights, {in});
-    };
+  at::Tensor Pooled(const std::vector<at::Tensor>& weights, const at::Tensor& image,
+                    const Pass& pass) const override {
+    const PassMode mode{pass.training, loops_};
     std::vector<size_t> stem_places;
     stem_.AddPlaces(stem_places);
-    at::Tensor x = run(
+    at::Tensor x = Run(
         [this, mode](const auto& own, const auto& in) {
           const at::Tensor y = stem_.Forward(own, in[0], {}, /*relu=*/true, mode);
           return resnet_ ? at::max_pool2d(y, {3, 3}, {2, 2}, {1, 1}) : y;
         },
-        stem_places, inputs.image);
+        weights, stem_places, image, pass);
     for (const CnnBlock& block : blocks_) {
-      x = run([&block, mode](const auto& own,
+      x = Run([&block, mode](const auto& own,
                              const auto& in) { return block.Forward(own, in[0], mode); },
-              block.Places(), x);
+              weights, block.Places(), x, pass);
     }
-    x = x.mean({2, 3});  // [B, channels]
-    if (columns_.width() > 0) x = at::cat({x, columns_.Concatenate(weights, inputs)}, 1);
-    if (training && dropout_ > 0) x = Dropout(x, dropout_, inputs.dropout_seed);
-    return at::linear(x, weights[head_.weight], weights[head_.bias]);
+    return x.mean({2, 3});
   }
 
-  const InputColumns columns_;
-  const double dropout_;
-  const bool mirror_, resnet_;
-  bool loops_ = true, recompute_ = false;
-  const Unit stem_;
+  const bool resnet_;
+  bool loops_ = true;
+  const ConvNorm stem_;
   std::vector<CnnBlock> blocks_;
-  LinearParameters head_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Model>> CreateCnn(const ModelSpec& spec, const ModelShape& shape,
                                                  Parameters& parameters) {
-  const std::string& architecture = spec.cnn->architecture;
-  const ResnetSizes* const resnet = FindResnet(architecture);
-  if (resnet == nullptr && !architecture.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("model.cnn.architecture: ", architecture));
+  const std::string& name = spec.cnn->architecture;
+  const ImageArchitecture* const known = FindImageArchitecture(name);
+  if (known == nullptr && !name.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("model.cnn.architecture: ", name));
   }
-  return std::make_unique<Cnn>(*spec.cnn, resnet, shape, parameters);
+  if (known != nullptr) {
+    switch (known->family) {
+      case ImageFamily::kVit:
+        return CreateVit(spec, *known, shape, parameters);
+      case ImageFamily::kConvnext:
+      case ImageFamily::kSmallConvnext:
+        return CreateConvnext(spec, *known, shape, parameters);
+      case ImageFamily::kEfficientnet:
+        return CreateEfficientnet(spec, *known, shape, parameters);
+      case ImageFamily::kResnet:
+      case ImageFamily::kBottleneckResnet:
+        break;
+    }
+  }
+  return std::make_unique<Cnn>(*spec.cnn, known, shape, parameters);
 }
 
 }  // namespace traind

@@ -24,6 +24,8 @@ struct Inputs {
   uint64_t dropout_seed = 0;  // used in training only
 };
 
+class BodyModel;
+
 // A network: it computes outputs from its weights, which the caller holds, and a batch of inputs.
 // Threads: immutable, but for the switches, which must not run beside Forward().
 // Errors: torch's exceptions.
@@ -45,8 +47,28 @@ class Model {
   // Passes written by hand in place of operators, where the model has some; true unless
   // said otherwise.
   virtual void UseLoops(bool /*on*/) {}
+  // Null: no part of the network can be told from its head.
+  virtual const BodyModel* body() const { return nullptr; }
   // Sets parameters whose initial values differ from those that were declared.
   virtual void Start(const Parameters& /*parameters*/) const {}
+};
+
+// A network whose last layers, its head, read one vector per sample from all before them, its body.
+// The depths of parameters (ParameterInfo) tell the two apart.
+class BodyModel : public Model {
+ public:
+  at::Tensor Forward(const std::vector<at::Tensor>& weights, const Inputs& inputs,
+                     bool training) const final {
+    return Head(weights, inputs, Body(weights, inputs, training), training);
+  }
+  const BodyModel* body() const final { return this; }
+  virtual int64_t body_width() const = 0;  // D
+  // Returns [B, D]. training: with dropout and the statistics of the batch.
+  virtual at::Tensor Body(const std::vector<at::Tensor>& weights, const Inputs& inputs,
+                          bool training) const = 0;
+  // body: what Body() has returned; of the inputs only the columns are used.
+  virtual at::Tensor Head(const std::vector<at::Tensor>& weights, const Inputs& inputs,
+                          const at::Tensor& body, bool training) const = 0;
 };
 
 // Makes the network whose settings the spec has, and declares the parameters that it needs.

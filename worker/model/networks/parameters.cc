@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
+#include <absl/strings/match.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
@@ -14,6 +15,11 @@ namespace traind {
 namespace {
 
 constexpr int64_t kAlignment = 16;  // elements: 64 bytes
+
+// As timm and transformers have it.
+bool Decays(const ParameterInfo& info) {
+  return info.shape.size() > 1 && !absl::EndsWith(info.name, ".bias");
+}
 
 int64_t Aligned(int64_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -36,6 +42,8 @@ double Draw(Initial::Kind kind, Random& random) {
 size_t Parameters::Declare(std::string name, std::vector<int64_t> shape, Initial initial) {
   ParameterInfo info{std::move(name), std::move(shape), 1};
   for (const int64_t extent : info.shape) info.size *= extent;
+  info.depth = depth_;
+  info.decays = Decays(info);
   offsets_.push_back(trained_size_);
   trained_size_ += Aligned(info.size);
   layout_.push_back(std::move(info));
@@ -71,9 +79,15 @@ at::Tensor Parameters::buffers() const { return flat_.narrow(0, trained_size_, b
 std::vector<at::Tensor> Parameters::trained_tensors() const {
   std::vector<at::Tensor> trained;
   for (size_t i = 0; i < tensors_.size(); ++i) {
-    if (!is_buffer_[i]) trained.push_back(tensors_[i]);
+    if (tensors_[i].requires_grad()) trained.push_back(tensors_[i]);
   }
   return trained;
+}
+
+void Parameters::TrainBody(bool on) {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (!is_buffer_[i] && layout_[i].depth != kHeadDepth) tensors_[i].set_requires_grad(on);
+  }
 }
 
 void Parameters::Initialize(uint64_t seed) {
@@ -107,7 +121,12 @@ void Parameters::MoveGradientsTo(const at::Tensor& flat) const {
   const c10::AutoGradMode no_gradients(false);
   for (size_t i = 0; i < tensors_.size(); ++i) {
     if (is_buffer_[i]) continue;
-    flat.narrow(0, offsets_[i], layout_[i].size).view(layout_[i].shape).copy_(tensors_[i].grad());
+    const at::Tensor target = flat.narrow(0, offsets_[i], layout_[i].size).view(layout_[i].shape);
+    if (!tensors_[i].requires_grad()) {
+      target.zero_();
+      continue;
+    }
+    target.copy_(tensors_[i].grad());
     // Reset rather than zeroed, so that autograd stores its own tensors
     // instead of adding to these.
     tensors_[i].mutable_grad().reset();

@@ -27,6 +27,10 @@ struct Initial {
 // Errors: torch's exceptions.
 class Parameters {
  public:
+  // The layer of the parameters that are declared from now on (ParameterInfo::depth).
+  void SetDepth(int64_t depth) { depth_ = depth; }
+  // The parameter takes no weight decay, although its shape is that of one that does.
+  void SetNoDecay(size_t index) { layout_[index].decays = false; }
   // Returns the parameter's index.
   size_t Declare(std::string name, std::vector<int64_t> shape, Initial initial);
   // Declares a buffer: values that are not trained, such as running statistics. They are saved
@@ -41,9 +45,12 @@ class Parameters {
   const at::Tensor& operator[](size_t index) const { return tensors_[index]; }
   const std::vector<at::Tensor>& tensors() const { return tensors_; }
   const at::Tensor& flat() const { return flat_; }
+  // From now on autograd makes gradients for the parameters of the body (depth >= 0), or no longer
+  // does.
+  void TrainBody(bool on);
   // The part of flat() before the buffers, and the parameters in it.
   at::Tensor trained() const { return flat_.narrow(0, 0, trained_size_); }
-  std::vector<at::Tensor> trained_tensors() const;
+  std::vector<at::Tensor> trained_tensors() const;  // without those that are not trained now
   // The part of flat() after the parameters.
   at::Tensor buffers() const;
   const ParameterLayout& layout() const { return layout_; }
@@ -54,7 +61,7 @@ class Parameters {
   std::vector<at::Tensor> ViewsOf(const at::Tensor& flat) const;
 
   // Moves the gradients that autograd left on the parameters into `flat`, a tensor of
-  // trained()'s size.
+  // trained()'s size. Those of parameters that are not trained now become 0.
   void MoveGradientsTo(const at::Tensor& flat) const;
 
   // Convert between a tensor of flat()'s or trained()'s size and values in the layout's order
@@ -69,6 +76,7 @@ class Parameters {
   std::vector<int64_t> offsets_;
   std::vector<bool> is_buffer_;
   int64_t trained_size_ = 0, buffer_size_ = 0;
+  int64_t depth_ = kHeadDepth;
   at::Tensor flat_;
   std::vector<at::Tensor> tensors_;
 };
